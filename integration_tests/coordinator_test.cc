@@ -448,5 +448,26 @@ TEST(ServerMembershipTest, ServersStopWhenAJobHasFinished) {
   EXPECT_OK(ps0.server().Join());
 }
 
+// The first job is the chief's, which so plays the coordinator.
+TEST(ServerMembershipTest, ACoordinatorThatFinishesTellsTheOthers) {
+  const ClusterSpec cluster{{"chief", {FreeAddress()}},
+                            {"ps", {FreeAddress()}},
+                            {"worker", {FreeAddress()}}};
+  Task chief(cluster, {.job_name = "chief"});
+  Task ps(cluster, {.job_name = "ps", .stop_after_job = "chief"});
+  {
+    Task worker(cluster, {.job_name = "worker"});
+    EXPECT_FALSE(chief.server().AwaitJob("worker", absl::InfinitePast()));
+    EXPECT_FALSE(ps.server().AwaitStopped(absl::InfinitePast()));
+    ASSERT_OK(worker.server().Finish());
+  }
+  EXPECT_TRUE(chief.server().AwaitJob("worker", absl::InfiniteFuture()));
+  ASSERT_OK(chief.server().Finish());
+  EXPECT_OK(ps.server().Join());
+  EXPECT_TRUE(ps.server().AwaitStopped(absl::InfinitePast()));
+  EXPECT_FALSE(ps.server().AwaitJob("chiefs", absl::InfiniteFuture()))
+      << "who has stopped waits for nobody";
+}
+
 }  // namespace
 }  // namespace weft

@@ -19,6 +19,7 @@ namespace weft::estimator {
 namespace {
 
 using feature_column::NumericColumn;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 
 class EstimatorTest : public ::testing::Test {
@@ -113,12 +114,29 @@ TEST_F(EstimatorTest, MistakesAreToldInASentence) {
   says(Line().Train(
            TensorInputFn({{"x", Tensor::Vector<float>({1})}}, Tensor())),
        "must provide a labels Tensor");
-  says(LinearRegressor({}, RunConfig()).Train(Points({})), "model_dir");
+  RunConfig task;
+  task.master = "zmq://localhost:1";
+  says(LinearRegressor({}, task).Train(Points({})), "that all tasks share");
   LinearOptions elsewhere;
   elsewhere.estimator.model_dir = "/elsewhere";
   says(LinearRegressor(elsewhere, Config()).status(), "Leave one out");
   EXPECT_EQ(Line().GetVariableNames().status().code(),
             absl::StatusCode::kNotFound);
+}
+
+TEST_F(EstimatorTest, WithoutAModelDirItTakesATemporaryOne) {
+  LinearOptions options;
+  options.feature_columns = {NumericColumn("x")};
+  options.estimator.logger = &logger_;
+  Estimator model = LinearRegressor(options);
+  Estimator other = LinearRegressor(options);
+  EXPECT_NE(model.model_dir(), other.model_dir());
+  ASSERT_OK(model.Train(Points({}), {.steps = 2}));
+  EXPECT_EQ(StepOf(model), 2);
+  EXPECT_THAT(logger_.lines(),
+              Contains(HasSubstr("Using temporary folder as model directory: " +
+                                 model.model_dir())));
+  EXPECT_OK(files_.DeleteRecursively(model.model_dir()));
 }
 
 TEST_F(EstimatorTest, LabelsOutOfRangeFailTheStep) {

@@ -99,6 +99,19 @@ def _write_ratings(folder):
       out.write(f'{user}\t{film}\t{rating}\t881250949\n')
 
 
+def _write_clicks(path, count):
+  """As Criteo's: the first category decides, and some fields are empty."""
+  draw = random.Random(count)
+  with open(path, 'w', encoding='utf-8') as out:
+    for _ in range(count):
+      clicked = draw.randint(0, 1)
+      numbers = [draw.choice(['', '-1', '7', '1300']) for _ in range(13)]
+      categories = [draw.choice(['', '68fd1e64', '80e26c9b'])
+                    for _ in range(25)]
+      out.write('\t'.join([str(clicked), *numbers,
+                           'ab12' if clicked else 'cd34', *categories]) + '\n')
+
+
 class ExamplesTest(unittest.TestCase):
 
   def succeeds(self, name, *arguments):
@@ -303,6 +316,53 @@ class ExamplesTest(unittest.TestCase):
         self.assertRegex(self.ends_well(chief),
                          r'\n4[78]\d of the 96\d steps in ')
 
+  def test_adult_income_alone_and_on_a_cluster(self):
+    with tempfile.TemporaryDirectory() as folder:
+      flags = ('--steps=300', '--save_every=100', f'--model_dir={folder}/alone')
+      alone = self.succeeds('adult_income', *flags)
+      self.check_income(alone)
+      self.assertIn(f'the model is in {folder}/alone; tensorboard', alone)
+      again = self.succeeds('adult_income', *flags)
+      self.check_income(again)
+      self.assertNotIn('common step', again, 'it was trained already')
+      flags = (*flags[:2], f'--model_dir={folder}/shared')
+      with Cluster(ps=2, worker=2) as cluster:
+        tasks = [cluster.start_example_by_environment('adult_income', job, index,
+                                                      *flags)
+                 for job, index in (('ps', 0), ('ps', 1), ('worker', 1),
+                                    ('worker', 0), ('evaluator', 0))]
+        out = [self.ends_well(task) for task in tasks]
+      self.check_income(out[-1])
+      for worker in out[2:4]:
+        self.assertRegex(worker, r'(^|\n)common step \d+/300  loss ')
+      self.assertIn(f'the model is in {folder}/shared', out[3])
+      self.assertEqual(out[:2], ['', ''], 'servers end with the training')
+      self.assertIn('There is no /nowhere/adult.csv. Give the directory',
+                    self.refused(1, 'adult_income', '--data_dir=/nowhere'))
+      self.assertIn("Unknown hyperparameter 'units'",
+                    self.refused(1, 'adult_income', '--hparams=units=3'))
+
+  def test_criteo_wide_deep(self):
+    with tempfile.TemporaryDirectory() as folder:
+      for name, count in (('train', 600), ('dev', 100)):
+        _write_clicks(f'{folder}/{name}.tsv', count)
+      out = self.succeeds(
+          'criteo_wide_deep', f'--data_dir={folder}', '--steps=60',
+          '--hparams=hidden_units=[16],batch_size=64,learning_rate=0.01')
+      found = re.search(r'(?m)^accuracy \d\.\d+, AUC (\d\.\d+) after 60 steps$',
+                        out)
+      self.assertTrue(found, out)
+      self.assertGreater(float(found[1]), 0.9)
+      self.assertIn('Give the directory',
+                    self.refused(1, 'criteo_wide_deep'))
+
+  def check_income(self, out):
+    found = re.search(r'(?m)^accuracy (0\.\d+), AUC (0\.\d+) after 3\d\d steps$',
+                      out)
+    self.assertTrue(found, out)
+    self.assertGreater(float(found[1]), 0.75)
+    self.assertGreater(float(found[2]), 0.8)
+
   def test_movielens_embedding_learns_alone_and_on_a_cluster(self):
     rows = os.environ.get('WEFT_EMBEDDING_ROWS', '100000')
     with tempfile.TemporaryDirectory() as folder:
@@ -429,6 +489,7 @@ class ExamplesTest(unittest.TestCase):
                        ('saver_loop', '--save_every'),
                        ('movielens_embedding', '--rows'),
                        ('char_rnn', '--units'),
+                       ('adult_income', '--hparams'),
                        ('recovery', '--kill_at')):
       # Abseil's exit code.
       self.assertIn(flag, _run(name, '--help').stdout)

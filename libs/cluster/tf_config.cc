@@ -75,6 +75,7 @@ absl::StatusOr<TfConfig> TfConfig::Parse(absl::string_view text) {
   }
   config.job_name = type->get<std::string>();
   ASSIGN_OR_RETURN(config.task_index, ParseIndex(*task));
+  if (config.job_name == "evaluator") return config;  // beside the cluster
   auto address = config.cluster.TaskAddress(config.job_name, config.task_index);
   if (!address.ok()) return Annotate(address.status(), "TF_CONFIG");
   return config;

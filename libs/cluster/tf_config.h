@@ -26,7 +26,8 @@ struct TfConfig {
   int task_index = 0;    // 0 where the text has none
 
   // INVALID_ARGUMENT says what is wrong or missing; also when the cluster does
-  // not have the task.
+  // not have the task, unless that is an evaluator, which TensorFlow keeps
+  // beside the cluster.
   static absl::StatusOr<TfConfig> Parse(absl::string_view text);
   // Null where the variable is not set or empty.
   static absl::StatusOr<std::optional<TfConfig>> FromEnvironment();

@@ -1,8 +1,10 @@
 #include "libs/estimator/estimator.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/random.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/estimator/estimator_impl.h"
@@ -21,10 +23,11 @@ absl::Status CheckArguments(const ModelFn& model_fn,
     return absl::InvalidArgumentError(
         "model_fn must be provided to Estimator.");
   }
-  if (options.model_dir.empty() && config.model_dir.empty()) {
+  if (options.model_dir.empty() && config.model_dir.empty() &&
+      (!config.master.empty() || config.task_type == "evaluator")) {
     return absl::InvalidArgumentError(
-        "An Estimator needs a model_dir, its own or the RunConfig's, for its "
-        "checkpoints.");
+        "An Estimator in a cluster needs a model_dir, its own or the "
+        "RunConfig's, that all tasks share.");
   }
   if (!options.model_dir.empty() && !config.model_dir.empty() &&
       options.model_dir != config.model_dir) {
@@ -36,17 +39,32 @@ absl::Status CheckArguments(const ModelFn& model_fn,
   return config.Check();
 }
 
+std::string ModelDirOf(const EstimatorOptions& options,
+                       const RunConfig& config) {
+  if (!options.model_dir.empty()) return options.model_dir;
+  if (!config.model_dir.empty()) return config.model_dir;
+  const char* folder = std::getenv("TMPDIR");
+  return JoinPath(
+      folder != nullptr && *folder != '\0' ? folder : "/tmp",
+      absl::StrCat("weft_estimator_", absl::Hex(NewSystemRandom()->NextId())));
+}
+
 }  // namespace
 
 Estimator::Impl::Impl(ModelFn model, EstimatorOptions given, RunConfig run)
     : model_fn(std::move(model)),
       options(std::move(given)),
       config(std::move(run)),
-      model_dir(options.model_dir.empty() ? config.model_dir
-                                          : options.model_dir),
+      model_dir(ModelDirOf(options, config)),
       status(CheckArguments(model_fn, options, config)),
       logger(options.logger),
-      scheduler(options.scheduler) {}
+      scheduler(options.scheduler) {
+  if (!status.ok() || !options.model_dir.empty() || !config.model_dir.empty()) {
+    return;
+  }
+  logger->Warning(
+      absl::StrCat("Using temporary folder as model directory: ", model_dir));
+}
 
 absl::StatusOr<std::optional<std::string>> Estimator::Impl::LatestCheckpoint() {
   return checkpoint::LatestCheckpoint(files(), model_dir);
@@ -109,6 +127,10 @@ Estimator::Estimator(ModelFn model_fn, EstimatorOptions options,
 const absl::Status& Estimator::status() const { return impl_->status; }
 const std::string& Estimator::model_dir() const { return impl_->model_dir; }
 const RunConfig& Estimator::config() const { return impl_->config; }
+
+Estimator::Environment Estimator::environment() const {
+  return {impl_->files(), *impl_->scheduler.operator->(), *impl_->logger};
+}
 
 std::string Estimator::eval_dir(const std::string& name) const {
   return JoinPath(impl_->model_dir,

@@ -44,8 +44,10 @@
 namespace weft::estimator {
 
 struct EstimatorOptions {
-  // Empty: the config's. INVALID_ARGUMENT where both are there and differ, or
-  // none is.
+  // Empty: the config's. INVALID_ARGUMENT where both are there and differ.
+  // Neither: a directory of its own among the machine's temporary files, which
+  // stays; the log tells it. INVALID_ARGUMENT in a cluster, whose tasks share
+  // one.
   std::string model_dir;
 
   // What tests put in place of the world; all outlive the Estimator.
@@ -64,6 +66,8 @@ struct TrainOptions {
   std::vector<std::shared_ptr<train::CheckpointSaverListener>> saving_listeners;
   // True: training is to end, as if a hook had asked for it. May be null.
   std::function<bool()> stop_requested;
+  // Whose threads its sessions use; null: as the config's session_config says.
+  Process* process = nullptr;
 };
 
 struct EvaluateOptions {
@@ -116,6 +120,14 @@ class Estimator {
   absl::StatusOr<Tensor> GetVariableValue(const std::string& name) const;
   // Where evaluations of that name write.
   std::string eval_dir(const std::string& name = "") const;
+
+  // With what it reads files, waits and logs; there as long as a copy of it.
+  struct Environment {
+    FileSystem& files;
+    Scheduler& scheduler;
+    Logger& logger;
+  };
+  Environment environment() const;
 
  private:
   class Impl;

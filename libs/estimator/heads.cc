@@ -64,10 +64,15 @@ Output AssertRange(const Scope& scope, const Output& labels,
   const Output not_below = AllOf(inner, ops::GreaterEqual(inner, labels, 0));
   const Operation above = ops::Assert(
       inner, not_above,
-      {absl::StrCat("Labels must <= n_classes - 1 (", n_classes - 1, ")"),
+      {absl::StrCat("Labels must <= n_classes - 1 (", n_classes - 1,
+                    "); give the model as many n_classes as labels say, or "
+                    "count these from 0. Labels:"),
        labels});
-  const Operation below =
-      ops::Assert(inner, not_below, {"Labels must >= 0", labels});
+  const Operation below = ops::Assert(
+      inner, not_below,
+      {"Labels must >= 0; count them from 0, and add to label_vocabulary the "
+       "strings that it has not, which are -1 here. Labels:",
+       labels});
   if (!scope.ok()) return Output();
   return ops::Identity(inner.WithControlDependencies({above, below}), labels);
 }

@@ -97,7 +97,14 @@ absl::Status CheckChief(const RunConfig& config) {
     return Wrong("has jobs \"chief\" and \"master\", of which there is one");
   }
   if (chiefs + masters == 1) return absl::OkStatus();
+  if (chiefs + masters == 0 && NumTasks(config, "worker") > 0) {
+    return absl::OkStatus();
+  }
   return Wrong("must have exactly one task of job \"chief\" in its cluster");
+}
+
+bool HasChief(const RunConfig& config) {
+  return NumTasks(config, "chief") + NumTasks(config, "master") > 0;
 }
 
 absl::Status TakeTask(const Json& task, RunConfig& config) {
@@ -109,7 +116,10 @@ absl::Status TakeTask(const Json& task, RunConfig& config) {
   const auto address =
       config.cluster_spec.TaskAddress(config.task_type, config.task_id);
   if (!address.ok()) return Annotate(address.status(), "TF_CONFIG");
-  config.is_chief = config.task_type == "chief" || config.task_type == "master";
+  config.is_chief = config.task_type == "chief" ||
+                    config.task_type == "master" ||
+                    (config.task_type == "worker" && config.task_id == 0 &&
+                     !HasChief(config));
   config.num_ps_replicas = NumTasks(config, "ps");
   config.num_worker_replicas = NumTasks(config, "worker") +
                                NumTasks(config, "chief") +
@@ -166,6 +176,14 @@ std::string RunConfig::TaskDevice() const {
   return absl::StrCat("/job:", task_type, "/task:", task_id);
 }
 
+RunConfig::Shard RunConfig::InputShard() const {
+  if (cluster_spec.empty() || task_type == "ps") return {};
+  if (task_type == "chief" || task_type == "master") {
+    return {num_worker_replicas, 0};
+  }
+  return {num_worker_replicas, task_id + (HasChief(*this) ? 1 : 0)};
+}
+
 // A worker needs the parameter servers and itself.
 SessionOptions RunConfig::TrainingSession() const {
   SessionOptions options = session_config;
@@ -173,7 +191,7 @@ SessionOptions RunConfig::TrainingSession() const {
   if (task_type == "ps") {
     options.device_filters = {"/job:ps", "/job:worker", "/job:chief",
                               "/job:master"};
-  } else if (is_chief) {
+  } else if (task_type == "chief" || task_type == "master") {
     options.device_filters = {"/job:ps", absl::StrCat("/job:", task_type)};
   } else {
     options.device_filters = {"/job:ps", TaskDevice()};
@@ -189,12 +207,13 @@ absl::Status RunConfig::Check() const {
   }
   if (save_summary_steps < 0 || save_checkpoints_steps.value_or(0) < 0 ||
       !(save_checkpoints_secs.value_or(0) >= 0) || keep_checkpoint_max < 0 ||
-      log_step_count_steps < 0 || !(keep_checkpoint_every_n_hours > 0)) {
+      log_step_count_steps < 0 || !(keep_checkpoint_every_n_hours > 0) ||
+      !(experimental_max_worker_delay_secs.value_or(0) >= 0)) {
     return absl::InvalidArgumentError(
         "RunConfig: save_summary_steps, save_checkpoints_steps, "
-        "save_checkpoints_secs, keep_checkpoint_max and log_step_count_steps "
-        "must not be negative, and keep_checkpoint_every_n_hours must be more "
-        "than 0.");
+        "save_checkpoints_secs, keep_checkpoint_max, log_step_count_steps and "
+        "experimental_max_worker_delay_secs must not be negative, and "
+        "keep_checkpoint_every_n_hours must be more than 0.");
   }
   return absl::OkStatus();
 }

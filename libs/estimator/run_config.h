@@ -2,6 +2,9 @@
 // and which task of which cluster this program is; TensorFlow's
 // tf.estimator.RunConfig.
 //
+// In a cluster without a job "chief" (or "master"), which TensorFlow's refuses,
+// worker 0 is the chief, as in tf.contrib.learn.
+//
 //   ASSIGN_OR_RETURN(auto config, RunConfig::FromEnvironment(
 //       {.model_dir = "/job/model", .save_checkpoints_steps = 1000}));
 //
@@ -35,6 +38,9 @@ struct RunConfig {
   int64_t log_step_count_steps = 100;  // 0: never
   // How long a worker waits for the chief.
   double session_creation_timeout_secs = 7200;
+  // A worker begins so many seconds after the chief, or after 5 for each worker
+  // up to it, if that is less. None: as soon as variables have values.
+  std::optional<double> experimental_max_worker_delay_secs;
   // Of sessions. Its device_filters, where it has none, are those that let
   // tasks train without waiting for each other.
   SessionOptions session_config = {.allow_soft_placement = true};
@@ -49,9 +55,9 @@ struct RunConfig {
   int num_ps_replicas = 0;
   int num_worker_replicas = 1;  // workers and the chief
 
-  // `base` with what the text of a TF_CONFIG says. A cluster needs exactly one
-  // chief (or master). INVALID_ARGUMENT for what cannot be; also where
-  // model_dir is in both and differs.
+  // `base` with what the text of a TF_CONFIG says. A cluster has no more than
+  // one chief or master, and a worker where it has none. INVALID_ARGUMENT for
+  // what cannot be; also where model_dir is in both and differs.
   static absl::StatusOr<RunConfig> FromTfConfig(absl::string_view tf_config,
                                                 RunConfig base);
   // The same by the environment variable; `base` where it is not set.
@@ -59,6 +65,14 @@ struct RunConfig {
 
   // "/job:TYPE/task:ID"
   std::string TaskDevice() const;
+  // Which part of the training data is this task's, so that all have their own:
+  // the chief's is the first, then those of the workers. {1, 0} of a task that
+  // does not train.
+  struct Shard {
+    int num_shards = 1;
+    int index = 0;
+  };
+  Shard InputShard() const;
   // session_config with its filters.
   SessionOptions TrainingSession() const;
   // INVALID_ARGUMENT for numbers that cannot be.

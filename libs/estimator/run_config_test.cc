@@ -81,6 +81,46 @@ TEST(RunConfigTest, AClusterOfOneTaskNeedsNoServer) {
   EXPECT_TRUE(config.is_chief);
 }
 
+TEST(RunConfigTest, WorkerZeroIsTheChiefWhereThereIsNoOther) {
+  const auto parse = [](const std::string& task) {
+    return RunConfig::FromTfConfig(
+        Text(R"("cluster": {"ps": ["a:1"], "worker": ["b:2", "c:3"]})", task),
+        {});
+  };
+  ASSERT_OK_AND_ASSIGN(const RunConfig chief,
+                       parse(R"({"type": "worker", "index": 0})"));
+  EXPECT_TRUE(chief.is_chief);
+  EXPECT_EQ(chief.num_worker_replicas, 2);
+  EXPECT_THAT(chief.TrainingSession().device_filters,
+              ElementsAre("/job:ps", "/job:worker/task:0"));
+  ASSERT_OK_AND_ASSIGN(const RunConfig worker,
+                       parse(R"({"type": "worker", "index": 1})"));
+  EXPECT_FALSE(worker.is_chief);
+  ASSERT_OK_AND_ASSIGN(const RunConfig ps,
+                       parse(R"({"type": "ps", "index": 0})"));
+  EXPECT_FALSE(ps.is_chief);
+}
+
+TEST(RunConfigTest, EachTaskThatTrainsHasAShardOfItsOwn) {
+  const auto shard = [](const std::string& text) {
+    const auto config = RunConfig::FromTfConfig(text, {}).value();
+    return std::make_pair(config.InputShard().num_shards,
+                          config.InputShard().index);
+  };
+  const std::string workers =
+      R"("cluster": {"ps": ["a:1"], "worker": ["b:2", "c:3"]})";
+  const std::string last = R"({"type": "worker", "index": 1})";
+  EXPECT_EQ(shard("{}"), std::make_pair(1, 0));
+  EXPECT_EQ(shard(Text(kCluster, R"({"type": "chief", "index": 0})")),
+            std::make_pair(3, 0));
+  EXPECT_EQ(shard(Text(kCluster, last)), std::make_pair(3, 2));
+  EXPECT_EQ(shard(Text(workers, last)), std::make_pair(2, 1));
+  EXPECT_EQ(shard(Text(kCluster, R"({"type": "ps", "index": 1})")),
+            std::make_pair(1, 0));
+  EXPECT_EQ(shard(Text(kCluster, R"({"type": "evaluator", "index": 0})")),
+            std::make_pair(1, 0));
+}
+
 TEST(RunConfigTest, WhatCannotBeIsRefused) {
   EXPECT_THAT(ErrorOf("[]"), HasSubstr("is not a JSON object"));
   EXPECT_THAT(ErrorOf(R"({"task": {"type": "ps"}})"),
@@ -95,8 +135,11 @@ TEST(RunConfigTest, WhatCannotBeIsRefused) {
               HasSubstr("0 or more"));
   EXPECT_THAT(ErrorOf(Text(kCluster, R"({"type": "worker", "index": 2})")),
               HasSubstr("TF_CONFIG"));
-  EXPECT_THAT(ErrorOf(Text(R"("cluster": {"worker": ["a:1", "b:2"]})",
-                           R"({"type": "worker", "index": 0})")),
+  EXPECT_THAT(ErrorOf(Text(R"("cluster": {"ps": ["a:1", "b:2"]})",
+                           R"({"type": "ps", "index": 0})")),
+              HasSubstr("exactly one task of job \"chief\""));
+  EXPECT_THAT(ErrorOf(Text(R"("cluster": {"chief": ["a:1", "b:2"]})",
+                           R"({"type": "chief", "index": 0})")),
               HasSubstr("exactly one task of job \"chief\""));
   EXPECT_THAT(
       ErrorOf(Text(R"("cluster": {"chief": ["a:1"], "master": ["b:2"]})",

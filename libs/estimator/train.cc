@@ -3,11 +3,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/checkpoint/bundle_reader.h"
+#include "libs/estimator/continuous_evaluation.h"
 #include "libs/estimator/estimator.h"
 #include "libs/estimator/estimator_impl.h"
 #include "libs/ops/summary/summary_ops.h"
-#include "libs/tensor/buffer.h"
 #include "libs/train/basic_session_run_hooks.h"
 #include "libs/train/global_step.h"
 #include "libs/train/saver.h"
@@ -45,6 +44,7 @@ void AddLossSummary(const Scope& root, const Output& loss) {
   ops::ScalarSummary(root.WithName("loss"), "loss", loss);
 }
 
+// Its saver is made when all hooks have added what they need.
 std::shared_ptr<train::Scaffold> ScaffoldOf(const BuiltModel& built,
                                             const RunConfig& config,
                                             FileSystem* files) {
@@ -57,7 +57,7 @@ std::shared_ptr<train::Scaffold> ScaffoldOf(const BuiltModel& built,
   saver.save_relative_paths = true;
   saver.file_system = files;
   train::ScaffoldOptions options;
-  options.saver = std::make_shared<train::Saver>(built.root, std::move(saver));
+  options.saver_options = std::move(saver);
   return std::make_shared<train::Scaffold>(std::move(options));
 }
 
@@ -192,13 +192,6 @@ absl::StatusOr<Tensor> RunSteps(train::MonitoredSession& session,
   return loss;
 }
 
-absl::StatusOr<int64_t> StepOf(FileSystem& files, const std::string& prefix) {
-  ASSIGN_OR_RETURN(auto reader, checkpoint::BundleReader::Open(files, prefix));
-  ASSIGN_OR_RETURN(const Tensor step,
-                   reader->Read("global_step", HeapAllocator()));
-  return static_cast<int64_t>(NumberIn(step).value_or(0));
-}
-
 }  // namespace
 
 absl::Status Estimator::Train(const InputFn& input_fn,
@@ -209,8 +202,9 @@ absl::Status Estimator::Train(const InputFn& input_fn,
   if (options.max_steps) {
     ASSIGN_OR_RETURN(const auto latest, impl.LatestCheckpoint());
     if (latest) {
-      ASSIGN_OR_RETURN(const int64_t step, StepOf(impl.files(), *latest));
-      if (step >= *options.max_steps) {
+      ASSIGN_OR_RETURN(const CheckpointProgress progress,
+                       ReadProgress(impl.files(), *latest));
+      if (progress.step >= *options.max_steps) {
         impl.logger->Info(
             "Skipping training since max_steps has already saved.");
         return absl::OkStatus();
@@ -234,6 +228,7 @@ absl::Status Estimator::Train(const InputFn& input_fn,
   creator.scaffold = scaffold;
   creator.master = impl.config.master;
   creator.config = impl.config.TrainingSession();
+  if (options.process != nullptr) creator.config.process = options.process;
   creator.checkpoint_dir = impl.model_dir;
   creator.max_wait = absl::Seconds(impl.config.session_creation_timeout_secs);
   creator.stop_requested = options.stop_requested;

@@ -1,6 +1,8 @@
 #include "libs/server/server.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,9 @@
 
 namespace weft {
 namespace {
+
+// How often a server that has finished looks whether it has joined.
+constexpr absl::Duration kJoinInterval = absl::Milliseconds(20);
 
 std::unique_ptr<Process> NewProcess(const ServerOptions& options,
                                     Logger& logger) {
@@ -113,10 +118,45 @@ class Server::Impl : private PeerObserver,
     return refused_;
   }
 
+  bool AwaitStopped(absl::Time deadline) {
+    return stopped_->WaitUntil(deadline);
+  }
+
+  bool AwaitJob(const std::string& job, absl::Time deadline) {
+    const auto event = process_.scheduler().NewEvent();
+    {
+      absl::MutexLock lock(&mutex_);
+      if (finished_jobs_.contains(job)) return true;
+      if (stopping_) return false;
+      job_waiters_.emplace_back(job, event.get());
+    }
+    event->WaitUntil(deadline);
+    absl::MutexLock lock(&mutex_);
+    std::erase_if(job_waiters_, [&](const auto& waiter) {
+      return waiter.second == event.get();
+    });
+    return finished_jobs_.contains(job);
+  }
+
+  void Finish(absl::Duration drain) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (stopping_) return;
+    }
+    AwaitJoined(process_.scheduler().clock().Now() + drain);
+    if (hosted_ != nullptr) {
+      link_->Leave();
+      (void)stopped_->WaitUntil(process_.scheduler().clock().Now() +
+                                StayOfCoordinator());
+    }
+    Stop(drain);
+  }
+
   void Stop(absl::Duration drain) {
     {
       absl::MutexLock lock(&mutex_);
       if (std::exchange(stopping_, true)) return;
+      for (const auto& [job, event] : job_waiters_) event->Set();
     }
     if (local_task_ != nullptr) Drain(drain);
     if (file_server_ != nullptr) DrainFiles(drain);
@@ -377,6 +417,24 @@ class Server::Impl : private PeerObserver,
                                         drain);
   }
 
+  // Who has not joined cannot be known to have finished.
+  void AwaitJoined(absl::Time deadline) const {
+    const Clock& clock = process_.scheduler().clock();
+    while (!link_->joined() && clock.Now() < deadline &&
+           !stopped_->WaitUntil(clock.Now() + kJoinInterval)) {
+    }
+  }
+
+  // So that others hear from a coordinator what they are to know of its end.
+  // Where nobody asks it anything, they do not.
+  absl::Duration StayOfCoordinator() const {
+    if (hosted_ == nullptr ||
+        options_.heartbeat_interval == absl::InfiniteDuration()) {
+      return absl::ZeroDuration();
+    }
+    return 2 * options_.heartbeat_interval;
+  }
+
   // Stops the server from a thread that must not wait. A coordinator stays for
   // a while, so that others hear from it what made this task stop.
   void StopSoon(const absl::Status& why) {
@@ -389,10 +447,7 @@ class Server::Impl : private PeerObserver,
     Scheduler& scheduler = process_.scheduler();
     absl::MutexLock lock(&mutex_);
     stop_timer_ = scheduler.ScheduleAt(
-        scheduler.clock().Now() + (hosted_ == nullptr
-                                       ? absl::ZeroDuration()
-                                       : 2 * options_.heartbeat_interval),
-        [this] {
+        scheduler.clock().Now() + StayOfCoordinator(), [this] {
           process_.scheduler().Schedule(Pool::kBlocking,
                                         [this] { StopItself(); });
         });
@@ -492,6 +547,13 @@ class Server::Impl : private PeerObserver,
     StopSoon(absl::OkStatus());
   }
   void OnJobFinished(const std::string& job) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      finished_jobs_.insert(job);
+      for (const auto& [wanted, event] : job_waiters_) {
+        if (wanted == job) event->Set();
+      }
+    }
     if (job.empty() || job != options_.stop_after_job) return;
     logger_.Info(absl::StrCat("All tasks of job ", job, " have finished"));
     StopSoon(absl::OkStatus());
@@ -534,6 +596,10 @@ class Server::Impl : private PeerObserver,
   // Task to the incarnation whose loss was logged last.
   absl::flat_hash_map<std::string, uint64_t> told_lost_ ABSL_GUARDED_BY(mutex_);
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> finished_jobs_ ABSL_GUARDED_BY(mutex_);
+  // Who waits for which job; the events are theirs.
+  std::vector<std::pair<std::string, Event*>> job_waiters_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(
@@ -584,6 +650,19 @@ absl::Status Server::Join() { return impl_->Join(); }
 absl::Status Server::Stop(absl::Duration drain) {
   impl_->Stop(drain);
   return absl::OkStatus();
+}
+
+absl::Status Server::Finish(absl::Duration drain) {
+  impl_->Finish(drain);
+  return absl::OkStatus();
+}
+
+bool Server::AwaitStopped(absl::Time deadline) {
+  return impl_->AwaitStopped(deadline);
+}
+
+bool Server::AwaitJob(const std::string& job, absl::Time deadline) {
+  return impl_->AwaitJob(job, deadline);
 }
 
 bool Server::joined() const { return impl_->joined(); }

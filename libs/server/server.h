@@ -122,6 +122,20 @@ class Server {
   // Further calls do nothing.
   absl::Status Stop(absl::Duration drain = absl::Seconds(10));
 
+  // Stop at the end of what the task's job had to do, so that those hear of it
+  // who are to stop after its job (stop_after_job): a task that has not joined
+  // yet does so first, for as long as `drain`, and one that plays the
+  // coordinator stays two heartbeats longer.
+  absl::Status Finish(absl::Duration drain = absl::Seconds(10));
+
+  // Waits until the server has stopped; false when the deadline passed first.
+  bool AwaitStopped(absl::Time deadline);
+
+  // Waits until all tasks of a job have started and have stopped again,
+  // cleanly, as the coordinator says with its heartbeats; false when the
+  // deadline passed first, or this server stops.
+  bool AwaitJob(const std::string& job, absl::Time deadline);
+
   // Whether the coordinator knows of this task.
   bool joined() const;
 

@@ -113,9 +113,10 @@ absl::Status Scaffold::FindOrMakeSaver(const Scope& scope) {
     return absl::OkStatus();
   }
   if (ops::GlobalVariables(scope).empty()) return absl::OkStatus();
-  SaverOptions sharded;
-  sharded.sharded = true;
-  auto saver = std::make_shared<Saver>(scope, std::move(sharded));
+  SaverOptions saver_options;
+  saver_options.sharded = true;
+  if (options_.saver_options) saver_options = *options_.saver_options;
+  auto saver = std::make_shared<Saver>(scope, std::move(saver_options));
   RETURN_IF_ERROR(scope.status());
   options_.saver = std::move(saver);
   CollectSaver(scope, options_.saver->def());

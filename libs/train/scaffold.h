@@ -18,6 +18,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -39,6 +40,9 @@ struct ScaffoldOptions {
   Operation local_init_op;
   Output summary_op;
   std::shared_ptr<Saver> saver;
+  // Of a saver that is made, of all global variables that there are when the
+  // scaffold is finalized; none: sharded, and else as they are.
+  std::optional<SaverOptions> saver_options;
 };
 
 class Scaffold {

@@ -81,7 +81,8 @@ class ClusterRun:
     metrics = self._options.metrics
     num_tasks = sum(count for _, count in self._options.jobs)
     with ports.Ports(num_tasks * (2 if metrics else 1)) as kept:
-      self._plan = Plan(self._options.jobs, kept.numbers, metrics)
+      self._plan = Plan(self._options.jobs, kept.numbers, metrics,
+                        self._options.evaluators)
       self._start_services()
       if metrics:
         self._say_metrics()
@@ -129,9 +130,11 @@ class ClusterRun:
       self._start(self._programs, 'client', plan.fill_in(program),
                   plan.client_environment(), inherit=True)
       return
-    for task in plan.of('worker'):
+    for task in plan.programs:
       self._start(self._programs, task.name, plan.fill_in(program, task),
                   plan.task_environment(task), live=self._display.is_live)
+      # An evaluator listens nowhere, so nobody sees it come up.
+      self._programs[-1].is_ready = task.address is None
 
   def _await_programs(self):
     """Returns the exit code once all have ended."""
@@ -149,8 +152,8 @@ class ClusterRun:
   def _await_listening(self):
     """Tells when programs that are servers have all come up."""
     began = time.monotonic()
-    wanted = {p.name: int(t.address.rpartition(':')[2])
-              for p, t in zip(self._programs, self._plan.of('worker'))}
+    wanted = {t.name: int(t.address.rpartition(':')[2])
+              for t in self._plan.of('worker')}
 
     def ready():
       found = ports.listening() if self._late(self._programs) else ()

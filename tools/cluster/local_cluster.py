@@ -17,6 +17,9 @@ and in its arguments {job_name}, {task_index}, {cluster} (the object above, as
 are replaced. The cluster stops when all of these processes have ended, or one
 has failed. The exit code is 0, or that of the one that failed.
 
+With --evaluators it runs as evaluators, too: their type in TF_CONFIG is
+"evaluator", and they are not in the cluster: they look at what the workers save.
+
 With --client the workers are services too, and the PROGRAM runs once beside
 them, as their client: {target} in its arguments is worker 0, and so is
 WEFT_TARGET in its environment; {cluster} and TF_CONFIG say where the others are.
@@ -26,6 +29,8 @@ output. The exit code is the program's.
 Without a PROGRAM: prints the cluster and each task's target, and stays.
 
   tools/local_cluster --ps=2 --workers=2 -- bazel-bin/examples/fashion_mnist
+  tools/local_cluster --ps=2 --workers=2 --evaluators=1 \\
+      -- bazel-bin/examples/adult_income
   tools/local_cluster --client -- bazel-bin/examples/simple_client {target} init
 """
 
@@ -61,6 +66,8 @@ def _parser():
       help='parameter servers (default 1)')
   add('--workers', type=_count, default=1, metavar='N',
       help='workers (default 1)')
+  add('--evaluators', type=_count, default=0, metavar='N',
+      help='run the program as so many evaluators, too (default 0)')
   add('--coordinator', action='store_true',
       help='a coordinator of its own; without it a task is that too')
   add('--checkpoint_writers', type=_count, default=0, metavar='N',
@@ -109,6 +116,9 @@ def _check(parser, options):
     parser.error('there must be a ps or a worker')
   if options.client and not program:
     parser.error('--client needs a program: -- PROGRAM ARGUMENTS...')
+  if options.evaluators and (options.client or not program):
+    parser.error('--evaluators needs a program that runs as the tasks: '
+                 '-- PROGRAM ARGUMENTS...')
   if program and not options.client and not options.workers:
     parser.error('the program runs as the workers, but there are none; '
                  'with --client it runs beside the tasks')
@@ -117,7 +127,8 @@ def _check(parser, options):
 
 
 def _task_names(options):
-  return [f'{job}:{i}' for job, count in options.jobs for i in range(count)]
+  jobs = [*options.jobs, ('evaluator', options.evaluators)]
+  return [f'{job}:{i}' for job, count in jobs for i in range(count)]
 
 
 def _logs(options):

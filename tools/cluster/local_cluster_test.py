@@ -53,6 +53,22 @@ class ProgramTest(LocalClusterTest):
     for name in ('coordinator:0', 'ps:0', 'ps:1', 'checkpoint_writer:0'):
       self.assertRegex(ended.err, rf'(?m)^{name} +\| Started server')
 
+  def test_it_runs_as_evaluators_beside_the_cluster(self):
+    ended = self.run_to_end('--evaluators=1', '--', 'sh', '-c',
+                            'echo $TF_CONFIG')
+    self.assertEqual(ended.code, 0, ended.err)
+    lines = dict(line.split(' | ') for line in ended.out.splitlines())
+    config = json.loads(lines['evaluator:0'])
+    self.assertEqual(config['task'], {'type': 'evaluator', 'index': 0})
+    self.assertEqual(sorted(config['cluster']), ['ps', 'worker'])
+
+  def test_the_cluster_stays_until_the_evaluator_has_ended(self):
+    ended = self.run_to_end(
+        '--evaluators=1', '--', 'sh', '-c',
+        '[ {job_name} = worker ] || exit 6')
+    self.assertEqual(ended.code, 6)
+    self.assertIn('evaluator:0 ended with exit code 6', ended.err)
+
   def test_flags_in_place_of_the_environment(self):
     ended = self.run_to_end('--workers=2', '--', 'echo', '--job_name={job_name}',
                             '--task_index={task_index}', '{target}')
@@ -149,6 +165,7 @@ class TroubleTest(LocalClusterTest):
         (['--ps=0', '--workers=0'], 2, 'there must be a ps or a worker'),
         (['--workers=0', '--', 'echo'], 2, 'as the workers'),
         (['--client'], 2, 'needs a program'),
+        (['--evaluators=1'], 2, '--evaluators needs a program'),
         (['--ps=x'], 2, '--ps'), (['--ps=-1'], 2, 'between 0 and'),
         (['--psss=1'], 2, '--psss')):
       with self.subTest(arguments):

@@ -26,21 +26,24 @@ class Task(collections.namedtuple('Task', 'job index address metrics_port',
 
   @property
   def target(self):
-    return f'zmq://{self.address}'
+    return f'zmq://{self.address}' if self.address else ''
 
 
 class Plan:
   """The tasks of a cluster and their addresses; does not change."""
 
-  def __init__(self, jobs, port_numbers, metrics=False):
+  def __init__(self, jobs, port_numbers, metrics=False, evaluators=0):
     """`jobs`: [(job, number of tasks)]; `port_numbers`: one for each task, and
-    with `metrics` one more for each."""
+    with `metrics` one more for each; `evaluators`: tasks beside the cluster,
+    which listen nowhere."""
     names = [(job, index) for job, count in jobs for index in range(count)]
     metrics_ports = port_numbers[len(names):] if metrics else [None] * len(names)
     self.tasks = [Task(job, index, f'{ports.HOST}:{port}', metrics_port)
                   for (job, index), port, metrics_port in zip(
                       names, port_numbers[:len(names)], metrics_ports,
                       strict=True)]
+    self._evaluators = [Task('evaluator', index, None)
+                        for index in range(evaluators)]
 
   @property
   def spec(self):
@@ -56,6 +59,11 @@ class Plan:
 
   def of(self, *jobs):
     return [task for task in self.tasks if task.job in jobs]
+
+  @property
+  def programs(self):
+    """The tasks that a program is, where it is no client."""
+    return self.of('worker') + self._evaluators
 
   def others(self, *jobs):
     return [task for task in self.tasks if task.job not in jobs]

@@ -56,6 +56,19 @@ class PlanTest(unittest.TestCase):
         'cluster': plan.spec, 'task': {'type': 'worker', 'index': 0}})
     self.assertEqual(found['WEFT_TARGET'], 'zmq://127.0.0.1:1004')
 
+  def test_evaluators_are_beside_the_cluster(self):
+    plan = Plan([('ps', 1), ('worker', 1)], [1, 2], evaluators=1)
+    self.assertEqual([task.name for task in plan.programs],
+                     ['worker:0', 'evaluator:0'])
+    self.assertEqual([task.name for task in plan.tasks], ['ps:0', 'worker:0'])
+    found = plan.task_environment(plan.programs[1])
+    self.assertEqual(json.loads(found['TF_CONFIG']), {
+        'cluster': {'ps': ['127.0.0.1:1'], 'worker': ['127.0.0.1:2']},
+        'task': {'type': 'evaluator', 'index': 0}})
+    self.assertEqual(found['WEFT_TARGET'], '')
+    self.assertEqual(plan.fill_in(['{job_name}{target}'], plan.programs[1]),
+                     ['evaluator'])
+
   def test_a_client_is_no_task(self):
     found = _plan().client_environment()
     self.assertEqual(json.loads(found['TF_CONFIG']), {'cluster': _plan().spec})

@@ -1,0 +1,170 @@
+// The whole of a distributed training in twenty lines: an Experiment of a
+// DnnClassifier over feature columns, which learn_runner runs on every task of
+// a cluster, or alone. It learns from the census of 1994 (UCI Adult) who earns
+// more than 50,000 dollars a year.
+//
+//   adult_income
+//   PROGRAM=bazel-bin/examples/adult_income
+//   tools/local_cluster --ps=2 --workers=2 --evaluators=1 -- $PROGRAM
+//
+// Of a cluster the workers train, each on its own rows, with variables on the
+// parameter servers, and the evaluator looks at each checkpoint until the last.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "examples/experiment_program.h"
+#include "libs/api/weft.h"
+#include "libs/base/command_line.h"
+#include "libs/base/stop_signals.h"
+
+ABSL_FLAG(std::string, data_dir, "",
+          "Directory of adult.csv, the UCI Adult data with its header; empty: "
+          "a thousand rows of it that come with this program.");
+ABSL_FLAG(std::string, model_dir, "",
+          "Where checkpoints and TensorBoard's log go, the same for all tasks; "
+          "training goes on from what is there. Empty: a new directory.");
+ABSL_FLAG(std::string, hparams, "",
+          "Hyperparameters other than those that it has, as "
+          "hidden_units=[10,20],batch_size=128.");
+ABSL_FLAG(int64_t, steps, 2000, "Steps of all workers together.");
+ABSL_FLAG(int64_t, save_every, 500, "Steps from one checkpoint to the next.");
+ABSL_FLAG(int64_t, seed, 1, "Of the weights and of the order of rows.");
+
+namespace weft::examples {
+namespace {
+
+using namespace estimator;       // NOLINT: as a program begins
+using namespace feature_column;  // NOLINT
+
+constexpr char kLabel[] = "income-per-year";
+// Each fifth row is for evaluation.
+constexpr int64_t kParts = 5;
+
+// The rows for training, or those for evaluation. They are read once and stay
+// in memory.
+ops::Dataset PartOf(const ops::Dataset& rows, bool for_training) {
+  std::vector<std::string> names;
+  for (const auto& component : rows.element()) names.push_back(component.name);
+  return rows.Enumerate()
+      .Filter([=](const Scope& s, const std::vector<Output>& row) {
+        const Output part = ops::FloorMod(s, row[0], kParts);
+        return for_training ? ops::NotEqual(s, part, int64_t{0})
+                            : ops::Equal(s, part, int64_t{0});
+      })
+      .Map(
+          [](const Scope&, const std::vector<Output>& row) {
+            return std::vector<Output>(row.begin() + 1, row.end());
+          },
+          {.names = names})
+      .Cache();
+}
+
+InputFn Rows(const std::string& path, int64_t batch_size,
+             const RunConfig::Shard& shard, bool for_training) {
+  CsvInputOptions options;
+  options.label_name = kLabel;
+  options.rows.batch_size = batch_size;
+  options.rows.shuffle = for_training;
+  if (!for_training) options.rows.num_epochs = 1;
+  options.rows.shard = shard;
+  options.rows.transform = [=](const ops::Dataset& rows) {
+    return PartOf(rows, for_training);
+  };
+  return CsvInputFn(path, options);
+}
+
+FeatureColumns Columns() {
+  return {
+      EmbeddingColumn(CategoricalColumnWithHashBucket("occupation", 1000), 8),
+      IndicatorColumn(CategoricalColumnWithHashBucket("relationship", 10)),
+      BucketizedColumn(NumericColumn("age"),
+                       {18, 25, 30, 35, 40, 45, 50, 55, 60, 65}),
+      BucketizedColumn(NumericColumn("education-num"), {9, 10, 11, 13, 14}),
+      BucketizedColumn(NumericColumn("hours-per-week"), {30, 40, 41, 50}),
+      BucketizedColumn(NumericColumn("capital-gain"), {1, 5000, 10000})};
+}
+
+ExperimentFn Program(const std::string& path, Logger& logger) {
+  return [&path, &logger](const RunConfig& config,
+                          const HParams& params) -> absl::StatusOr<Experiment> {
+    const auto batch_size = params.Get<int64_t>("batch_size");
+    const int64_t steps = absl::GetFlag(FLAGS_steps);
+    EstimatorOptions quietly;
+    quietly.logger = &logger;
+    return Experiment(
+        {.estimator = DnnClassifier(
+             {.hidden_units = params.Get<std::vector<int64_t>>("hidden_units"),
+              .feature_columns = Columns(),
+              .estimator = quietly},
+             config, {.label_vocabulary = {"<=50K", ">50K"}}),
+         .train_input_fn = Rows(path, batch_size, config.InputShard(), true),
+         .eval_input_fn = Rows(path, 1000, {}, false),
+         .train_steps = steps,
+         .eval_steps = std::nullopt,
+         .train_monitors = {ShowProgress(steps, batch_size)},
+         .continuous_eval_throttle_secs = 0});
+  };
+}
+
+// Where the data lies: --data_dir, or beside the program.
+absl::StatusOr<std::string> FindData(const std::string& program) {
+  const std::string given = absl::GetFlag(FLAGS_data_dir);
+  std::vector<std::string> candidates;
+  if (!given.empty()) {
+    candidates = {given + "/adult.csv"};
+  } else {
+    const auto folder = std::filesystem::path(program).parent_path();
+    candidates = {
+        (folder / "testdata/adult_income.csv").string(),
+        program + ".runfiles/weft/examples/testdata/adult_income.csv"};
+  }
+  for (const std::string& path : candidates) {
+    if (std::filesystem::exists(path)) return path;
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "There is no ", candidates[0],
+      ". Give the directory of adult.csv with --data_dir: the UCI Adult data "
+      "(archive.ics.uci.edu/dataset/2/adult), with a first line that names the "
+      "columns, ",
+      kLabel, " the last."));
+}
+
+absl::Status Main(const std::string& program, const StopSignals& signals) {
+  HParams params(
+      {{"hidden_units", std::vector<int64_t>{10, 20}}, {"batch_size", 128}});
+  RETURN_IF_ERROR(params.Parse(absl::GetFlag(FLAGS_hparams)));
+  ASSIGN_OR_RETURN(const std::string data, FindData(program));
+  RunConfig base;
+  base.model_dir = absl::GetFlag(FLAGS_model_dir);
+  base.save_checkpoints_steps = absl::GetFlag(FLAGS_save_every);
+  base.tf_random_seed = absl::GetFlag(FLAGS_seed);
+  ASSIGN_OR_RETURN(const RunConfig config, ConfigOf("adult_income", base));
+  Warnings logger("adult_income");
+  learn_runner::RunOptions options;
+  options.task.stop_requested = [&signals] { return signals.HasCome(); };
+  ASSIGN_OR_RETURN(
+      const ExperimentResult result,
+      learn_runner::Run(Program(data, logger), config, params, options));
+  PrintResult(result, config);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace weft::examples
+
+int main(int argc, char** argv) {
+  weft::ParseFlags(argc, argv,
+                   "Learns who earns more than 50,000 dollars a year.");
+  const weft::StopSignals signals;
+  const absl::Status status = weft::examples::Main(argv[0], signals);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,339 @@
+// Trainings by Estimators as all tasks of a cluster: that they end, all of
+// them, with what one process would have learned.
+#include <atomic>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "integration_tests/testing/line_training.h"
+#include "libs/api/weft.h"
+#include "libs/base/clock.h"
+#include "libs/base/test_matchers.h"
+#include "libs/bus/zmq/free_port.h"
+#include "libs/fs/path.h"
+
+namespace weft::estimator {
+namespace {
+
+using feature_column::BucketizedColumn;
+using feature_column::CategoricalColumnWithHashBucket;
+using feature_column::EmbeddingColumn;
+using feature_column::NumericColumn;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// All tasks of a cluster, each as a program of its own would be, but in threads
+// of this one.
+class EstimatorClusterTest : public TrainAndEvaluateTest {
+ protected:
+  using Jobs = std::map<std::string, int>;
+  // What a task does.
+  using Program = std::function<absl::Status(const RunConfig& config)>;
+
+  RunConfig ConfigOf(const std::string& cluster, const std::string& type,
+                     int index) {
+    const std::string task =
+        absl::StrCat("{\"type\": \"", type, "\", \"index\": ", index, "}");
+    return RunConfig::FromTfConfig(absl::StrCat("{\"cluster\": ", cluster,
+                                                ", \"task\": ", task, "}"),
+                                   Config())
+        .value();
+  }
+  static std::string FreeCluster(const Jobs& jobs) {
+    std::vector<std::string> texts;
+    for (const auto& [job, count] : jobs) {
+      std::vector<std::string> addresses;
+      for (int i = 0; i < count; ++i) {
+        addresses.push_back(
+            absl::StrCat("\"127.0.0.1:", *bus::FreePort(), "\""));
+      }
+      texts.push_back(absl::StrCat("\"", job, "\": [",
+                                   absl::StrJoin(addresses, ", "), "]"));
+    }
+    return absl::StrCat("{", absl::StrJoin(texts, ", "), "}");
+  }
+
+  // Others hear at once of a job that has finished.
+  static TaskOptions Soon() {
+    TaskOptions task;
+    task.server_factory = [](TaskServerOptions options) {
+      options.heartbeat_interval = absl::Milliseconds(20);
+      return StartTaskServer(options);
+    };
+    return task;
+  }
+
+  // Runs it as all tasks, and an evaluator where that is asked for; returns
+  // when all have ended.
+  void RunAll(const Jobs& jobs, bool evaluator, const Program& program) {
+    const std::string cluster = FreeCluster(jobs);
+    std::vector<RunConfig> configs;
+    for (const auto& [job, count] : jobs) {
+      for (int i = 0; i < count; ++i) {
+        configs.push_back(ConfigOf(cluster, job, i));
+      }
+    }
+    if (evaluator) configs.push_back(ConfigOf(cluster, "evaluator", 0));
+    SystemClock clock;
+    const auto threads = NewThreadScheduler(clock, {.compute_threads = 1});
+    for (const RunConfig& config : configs) {
+      threads->Schedule(Pool::kOwnThread, [&program, &config] {
+        EXPECT_OK(program(config)) << config.task_type << " " << config.task_id;
+      });
+    }
+  }  // joins
+
+  int64_t Trained() {
+    return Line().GetVariableValue("global_step")->scalar<int64_t>();
+  }
+};
+
+TEST_F(EstimatorClusterTest, AllTasksEndWithTheTraining) {
+  for (const Jobs& jobs : {Jobs{{"ps", 2}, {"worker", 2}},
+                           Jobs{{"chief", 1}, {"ps", 1}, {"worker", 1}}}) {
+    files_.DeleteRecursively(model_dir_).IgnoreError();
+    exporter_->steps.clear();
+    RunAll(jobs, true, [&](RunConfig config) -> absl::Status {
+      config.save_checkpoints_steps = 50;
+      Estimator model = Line(config);
+      EvalSpec spec = Evaluation();
+      if (config.task_type != "evaluator") spec.exporters.clear();
+      return TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 100},
+                              spec, Soon())
+          .status();
+    });
+    EXPECT_GE(Trained(), 100);
+    ASSERT_THAT(exporter_->steps, testing::Not(IsEmpty()));
+    EXPECT_EQ(exporter_->steps.back(), Trained()) << "by the evaluator";
+  }
+}
+
+TEST_F(EstimatorClusterTest, AMasterEvaluatesAsWell) {
+  RunAll({{"master", 1}, {"ps", 1}, {"worker", 1}}, false,
+         [&](const RunConfig& config) -> absl::Status {
+           Estimator model = Line(config);
+           EvalSpec spec = Evaluation();
+           if (config.task_type != "master") spec.exporters.clear();
+           return TrainAndEvaluate(model,
+                                   {.input_fn = Points(), .max_steps = 20},
+                                   spec, Soon())
+               .status();
+         });
+  ASSERT_THAT(exporter_->steps, testing::Not(IsEmpty()));
+  EXPECT_EQ(exporter_->steps.back(), Trained());
+}
+
+TEST_F(EstimatorClusterTest, AnExperimentRunsOnAllTasks) {
+  RunAll({{"ps", 1}, {"worker", 2}}, true,
+         [&](const RunConfig& config) -> absl::Status {
+           return learn_runner::Run(
+                      [&](const RunConfig& its,
+                          const HParams&) -> absl::StatusOr<Experiment> {
+                        return Experiment({.estimator = Line(its),
+                                           .train_input_fn = Points(),
+                                           .eval_input_fn = PointsOnce(),
+                                           .train_steps = 20});
+                      },
+                      config, {}, {.task = Soon()})
+               .status();
+         });
+  EXPECT_GE(Trained(), 20);
+  EXPECT_TRUE(files_.FileExists(JoinPath(model_dir_, "eval_continuous")).ok());
+}
+
+TEST_F(EstimatorClusterTest, AnEarlyStopEndsAllThatTrain) {
+  std::atomic<int> looked = 0;
+  RunAll({{"ps", 2}, {"worker", 3}}, false,
+         [&](const RunConfig& config) -> absl::Status {
+           Estimator model = Line(config);
+           // Only the chief asks.
+           const auto hook = MakeEarlyStoppingHook(
+               model, [&] { return ++looked >= 5; }, {.run_every_steps = 1});
+           return TrainAndEvaluate(model,
+                                   {.input_fn = Points(), .hooks = {hook}},
+                                   Evaluation(), Soon())
+               .status();
+         });
+  EXPECT_EQ(looked, 5);
+}
+
+TEST_F(EstimatorClusterTest, WorkersWithoutParameterServersAreRefused) {
+  RunConfig config = ConfigOf(FreeCluster({{"worker", 2}}), "worker", 1);
+  Estimator model = Line(config);
+  EXPECT_THAT(TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 1},
+                               Evaluation())
+                  .status(),
+              StatusIs(kInvalid, "no job \"ps\", so they would share nothing"));
+}
+
+// Rows of all kinds of features, with labels 0 and 1.
+InputFn People(const RunConfig& config) {
+  const auto shard = config.InputShard();
+  return DatasetInputFn(
+      [shard](const Scope& scope) -> absl::StatusOr<ops::Dataset> {
+        return ops::Dataset::FromTensorSlices(
+                   scope,
+                   {Tensor::Vector<float>({20, 30, 40, 50, 60, 70}),
+                    Tensor::Vector<std::string>(
+                        {"tailor", "cook", "cook", "smith", "tailor", ""}),
+                    Tensor::Vector<int64_t>({0, 1, 1, 0, 0, 1})},
+                   {"age", "job", "label"})
+            .Shard(int64_t{shard.num_shards}, int64_t{shard.index})
+            .Repeat()
+            .Batch(2);
+      },
+      "label");
+}
+
+TEST_F(EstimatorClusterTest, EveryCannedModelTrainsOnTwoServersAndTwoWorkers) {
+  const auto job = CategoricalColumnWithHashBucket("job", 10);
+  const FeatureColumns wide = {BucketizedColumn(NumericColumn("age"), {25, 45}),
+                               job};
+  const FeatureColumns deep = {NumericColumn("age"), EmbeddingColumn(job, 2)};
+  using Make = std::function<Estimator(const RunConfig& config)>;
+  EstimatorOptions quiet;
+  quiet.logger = &logger_;
+  const LinearOptions linear = {.feature_columns = wide, .estimator = quiet};
+  const DnnOptions dnn = {
+      .hidden_units = {4, 3}, .feature_columns = deep, .estimator = quiet};
+  const DnnLinearCombinedOptions combined = {.linear_feature_columns = wide,
+                                             .dnn_feature_columns = deep,
+                                             .dnn_hidden_units = {4},
+                                             .estimator = quiet};
+  const BaselineOptions baseline = {.estimator = quiet};
+  const std::map<std::string, Make> models = {
+      {"LinearClassifier",
+       [&](const RunConfig& c) { return LinearClassifier(linear, c); }},
+      {"LinearRegressor",
+       [&](const RunConfig& c) { return LinearRegressor(linear, c); }},
+      {"DnnClassifier",
+       [&](const RunConfig& c) { return DnnClassifier(dnn, c); }},
+      {"DnnClassifier of 3",
+       [&](const RunConfig& c) {
+         return DnnClassifier(dnn, c, {.n_classes = 3});
+       }},
+      {"DnnRegressor",
+       [&](const RunConfig& c) { return DnnRegressor(dnn, c); }},
+      {"DnnLinearCombinedClassifier",
+       [&](const RunConfig& c) {
+         return DnnLinearCombinedClassifier(combined, c);
+       }},
+      {"DnnLinearCombinedRegressor",
+       [&](const RunConfig& c) {
+         return DnnLinearCombinedRegressor(combined, c);
+       }},
+      {"BaselineClassifier",
+       [&](const RunConfig& c) { return BaselineClassifier(baseline, c); }},
+      {"BaselineRegressor",
+       [&](const RunConfig& c) { return BaselineRegressor(baseline, c); }}};
+  for (const auto& [name, make] : models) {
+    files_.DeleteRecursively(model_dir_).IgnoreError();
+    RunAll({{"ps", 2}, {"worker", 2}}, false,
+           [&](const RunConfig& config) -> absl::Status {
+             if (config.task_type == "ps") return RunStdServer(config, Soon());
+             Estimator model = make(config);
+             return TrainAsTask(model, People(config), {.max_steps = 10},
+                                Soon());
+           });
+    EXPECT_GE(Trained(), 10) << name;
+    EXPECT_THAT(files_.ListDirectory(model_dir_).value(),
+                Contains(HasSubstr("data-00001-of-00002")))
+        << name << " is saved by both servers";
+  }
+}
+
+// ---- synchronous training ----
+
+// Linear in two features, in float64.
+EstimatorSpec SquaresModel(const Scope& scope, const ModelInput& input) {
+  const auto weights = ops::Variable(scope.WithName("weights"),
+                                     Tensor::Vector<double>({0.5, -0.25}));
+  const auto bias = ops::Variable(scope.WithName("bias"), 0.125);
+  const Output x = input.features.at("x").dense();
+  const Output predicted =
+      ops::Add(scope, ops::Sum(scope, ops::Mul(scope, x, weights), {1}), bias);
+  EstimatorSpec spec;
+  spec.loss = ops::Mean(
+      scope, ops::Square(scope, ops::Sub(scope, predicted, input.labels)), {0});
+  train::Momentum momentum(0.05, 0.9);
+  const auto step = train::GetOrCreateGlobalStep(scope);
+  const RunConfig& config = input.config;
+  if (config.num_ps_replicas == 0) {
+    spec.train_op = momentum.Minimize(scope, spec.loss, {.global_step = step});
+    return spec;
+  }
+  train::SyncReplicasOptimizer sync(
+      momentum, {.replicas_to_aggregate = config.num_worker_replicas,
+                 .replica_index = config.InputShard().index});
+  spec.train_op = sync.Minimize(scope, spec.loss, {.global_step = step});
+  spec.training_hooks = {sync.MakeSessionRunHook(config.is_chief)};
+  return spec;
+}
+
+constexpr int kRowsOfBatch = 8;
+
+// Batches of each step's rows that are this task's: each worker has half of
+// them.
+InputFn SquaresInput(const RunConfig& config) {
+  const auto shard = config.InputShard();
+  return DatasetInputFn(
+      [shard](const Scope& scope) -> absl::StatusOr<ops::Dataset> {
+        std::vector<double> x, y;
+        for (int i = 0; i < 40; ++i) {
+          x.insert(x.end(), {(i * 7 % 40) / 40.0, (i * 13 % 40) / 40.0});
+          y.push_back(2 * x[2 * i] - x[2 * i + 1] + 0.3 * (i % 3));
+        }
+        ASSIGN_OR_RETURN(const Tensor rows, Tensor::Vector<double>(x).Reshaped(
+                                                TensorShape({40, 2})));
+        return ops::Dataset::FromTensorSlices(
+                   scope, {rows, Tensor::Vector<double>(y)}, {"x", "y"})
+            .Repeat()
+            .Shard(int64_t{shard.num_shards}, int64_t{shard.index})
+            .Batch(int64_t{kRowsOfBatch / shard.num_shards});
+      },
+      "y");
+}
+
+TEST_F(EstimatorClusterTest, SynchronousWorkersTrainAsOneBigBatchDoes) {
+  const auto train = [this](const RunConfig& config) -> absl::Status {
+    if (config.task_type == "ps") return RunStdServer(config, Soon());
+    EstimatorOptions options;
+    options.logger = &logger_;
+    Estimator model(SquaresModel, options, config);
+    return TrainAsTask(model, SquaresInput(config), {.max_steps = 30}, Soon());
+  };
+  const auto values = [this] {
+    Estimator model = Line();
+    EXPECT_EQ(model.GetVariableValue("global_step")->scalar<int64_t>(), 30);
+    std::vector<double> all;
+    for (const char* name :
+         {"weights", "bias", "weights/Momentum", "bias/Momentum"}) {
+      const auto value = model.GetVariableValue(name);
+      EXPECT_OK(value);
+      if (!value.ok()) continue;
+      const auto flat = value->flat<double>();
+      all.insert(all.end(), flat.begin(), flat.end());
+    }
+    return all;
+  };
+  ASSERT_OK(train(Config()));
+  const std::vector<double> one = values();
+  ASSERT_OK(files_.DeleteRecursively(model_dir_));
+  RunAll({{"ps", 2}, {"worker", 2}}, false, train);
+  const std::vector<double> cluster = values();
+  ASSERT_THAT(one, SizeIs(6));
+  ASSERT_THAT(cluster, SizeIs(6));
+  for (size_t i = 0; i < one.size(); ++i) {
+    EXPECT_NEAR(one[i], cluster[i], 1e-12) << i;
+    EXPECT_NE(one[i], 0) << i;
+  }
+}
+
+}  // namespace
+}  // namespace weft::estimator

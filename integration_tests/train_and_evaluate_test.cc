@@ -1,0 +1,413 @@
+// Whole trainings by TrainAndEvaluate and Experiment, alone: how they end, and
+// what evaluators do meanwhile. (estimator_cluster_test has those of clusters.)
+#include "libs/estimator/train_and_evaluate.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "integration_tests/testing/line_training.h"
+#include "libs/api/weft.h"
+#include "libs/base/clock.h"
+#include "libs/base/simulated_scheduler.h"
+#include "libs/base/test_matchers.h"
+#include "libs/estimator/continuous_evaluation.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/fs/path.h"
+#include "libs/summary/event.h"
+#include "libs/summary/file_writer.h"
+
+namespace weft::estimator {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// ---- a program alone ----
+
+TEST_F(TrainAndEvaluateTest, AloneItEvaluatesInTheEnd) {
+  Estimator model = Line();
+  ASSERT_OK_AND_ASSIGN(
+      const auto result,
+      TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 5},
+                       Evaluation()));
+  ASSERT_TRUE(result.metrics.has_value());
+  EXPECT_EQ(StepOf(*result.metrics), 5);
+  EXPECT_THAT(exporter_->steps, ElementsAre(5)) << "ten minutes have not gone";
+  EXPECT_TRUE(exporter_->is_final);
+  EXPECT_EQ(exporter_->checkpoint_path, JoinPath(model_dir_, "model.ckpt-5"));
+  EXPECT_EQ(exporter_->path, JoinPath(model_dir_, "export/recording"));
+  EXPECT_THAT(result.exports, ElementsAre(JoinPath(exporter_->path, "1")));
+}
+
+TEST_F(TrainAndEvaluateTest, AloneItEvaluatesEachNewCheckpointThatIsDue) {
+  Estimator model = Line();
+  EvalSpec spec = Evaluation();
+  spec.throttle_secs = 0;
+  ASSERT_OK(
+      TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 6}, spec));
+  EXPECT_THAT(exporter_->steps, ElementsAre(2, 4, 6)) << "the first is of 0";
+}
+
+TEST_F(TrainAndEvaluateTest, WhatIsTrainedAlreadyIsEvaluated) {
+  Estimator model = Line();
+  ASSERT_OK(model.Train(Points(), {.steps = 3}));
+  ASSERT_OK_AND_ASSIGN(
+      const auto result,
+      TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 3},
+                       Evaluation()));
+  ASSERT_TRUE(result.metrics.has_value());
+  EXPECT_EQ(StepOf(*result.metrics), 3);
+}
+
+TEST_F(TrainAndEvaluateTest, WhoIsAskedToLeaveSavesAndDoesNotEvaluate) {
+  Estimator model = Line();
+  int asked = 0;
+  ASSERT_OK_AND_ASSIGN(
+      const auto result,
+      TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 1000000},
+                       Evaluation(),
+                       {.stop_requested = [&] { return ++asked > 10; }}));
+  EXPECT_FALSE(result.metrics.has_value());
+  EXPECT_THAT(exporter_->steps, IsEmpty());
+  EXPECT_LT(model.GetVariableValue("global_step")->scalar<int64_t>(), 1000);
+}
+
+TEST_F(TrainAndEvaluateTest, MistakesAreToldInASentence) {
+  const auto says = [&](const EvalSpec& spec, const TrainSpec& train,
+                        const char* text) {
+    Estimator model = Line();
+    EXPECT_THAT(TrainAndEvaluate(model, train, spec).status(),
+                StatusIs(kInvalid, text));
+  };
+  const TrainSpec train = {.input_fn = Points(), .max_steps = 1};
+  says({}, train, "EvalSpec: input_fn must be given");
+  says(Evaluation(), {}, "TrainSpec: input_fn must be given");
+  EvalSpec twice = Evaluation();
+  twice.exporters.push_back(exporter_);
+  says(twice, train, "two are called 'recording'");
+  EvalSpec negative = Evaluation();
+  negative.throttle_secs = -1;
+  says(negative, train, "must not be negative");
+  RunConfig second = EvaluatorConfig();
+  second.task_id = 1;
+  Estimator model = Line(second);
+  EXPECT_THAT(TrainAndEvaluate(model, train, Evaluation()).status(),
+              StatusIs(kInvalid, "only be one `evaluator` task"));
+  RunConfig without = Config();
+  without.save_checkpoints_steps = 0;
+  Estimator unsaved = Line(without);
+  EXPECT_THAT(TrainAndEvaluate(unsaved, train, Evaluation()).status(),
+              StatusIs(absl::StatusCode::kNotFound, "save_checkpoints_steps"));
+}
+
+// ---- an evaluator ----
+
+// Time that jumps when the evaluator waits; what others do meanwhile, they do
+// when it asks whether it is to stop.
+class EvaluatorTest : public TrainAndEvaluateTest {
+ protected:
+  void TrainTo(int64_t step) {
+    Estimator model = Line();
+    ASSERT_OK(model.Train(Points(), {.max_steps = step}));
+  }
+  // Calls `meanwhile` with the steps that are evaluated, until it says false.
+  TrainAndEvaluateResult Evaluate(
+      EvalSpec spec, int64_t max_steps,
+      std::function<bool(const std::vector<int64_t>&)> meanwhile) {
+    exporter_->on_export = [this] { times_.push_back(time_.clock().Now()); };
+    Estimator model = Line(EvaluatorConfig(), &time_);
+    auto result = TrainAndEvaluate(
+        model, {.input_fn = Points(), .max_steps = max_steps}, spec,
+        {.stop_requested = [&] { return !meanwhile(exporter_->steps); }});
+    EXPECT_OK(result);
+    return result.ok() ? *result : TrainAndEvaluateResult();
+  }
+
+  ManualClock clock_;
+  SimulatedScheduler time_{clock_};
+  std::vector<absl::Time> times_;  // of the evaluations' ends
+};
+
+TEST_F(EvaluatorTest, TakesEachNewCheckpointUntilTheLast) {
+  EvalSpec spec = Evaluation();
+  spec.throttle_secs = 0;
+  int64_t trained = 0;
+  const auto result = Evaluate(spec, 6, [&](const auto& evaluated) {
+    const int64_t done = evaluated.empty() ? 0 : evaluated.back();
+    if (done == trained && trained < 6) TrainTo(trained += 2);
+    return true;
+  });
+  EXPECT_THAT(exporter_->steps, ElementsAre(2, 4, 6));
+  EXPECT_TRUE(exporter_->is_final);
+  ASSERT_TRUE(result.metrics.has_value());
+  EXPECT_EQ(StepOf(*result.metrics), 6);
+}
+
+TEST_F(EvaluatorTest, WaitsForTheThrottleButNotForTheLast) {
+  TrainTo(2);
+  bool trained_on = false;
+  Evaluate(Evaluation(), 6, [&](const auto& evaluated) {
+    if (!evaluated.empty() && !std::exchange(trained_on, true)) TrainTo(4);
+    if (evaluated.size() == 2) TrainTo(6);
+    return true;
+  });
+  EXPECT_THAT(exporter_->steps, ElementsAre(2, 4, 6));
+  ASSERT_THAT(times_, SizeIs(3));
+  EXPECT_GE(times_[1] - times_[0], absl::Seconds(590));
+  EXPECT_LT(times_[2] - times_[1], absl::Seconds(10));
+}
+
+TEST_F(EvaluatorTest, EndsWhenItIsAskedTo) {
+  int asked = 0;
+  const auto result =
+      Evaluate(Evaluation(), 6, [&](const auto&) { return ++asked < 1000; });
+  EXPECT_FALSE(result.metrics.has_value());
+  EXPECT_THAT(logger_.lines(),
+              Contains(HasSubstr("Estimator is not trained yet")).Times(1))
+      << "it says so every ten minutes";
+}
+
+TEST_F(EvaluatorTest, ACheckpointThatGoesMeanwhileIsLeftForTheNext) {
+  keep_checkpoint_max_ = 1;
+  TrainTo(2);
+  EvalSpec spec = Evaluation();
+  bool trained_on = false;
+  // Whoever trains saves, and deletes what it had saved, as this one looks.
+  spec.input_fn = [&](const Scope& scope) {
+    if (!std::exchange(trained_on, true)) TrainTo(4);
+    return PointsOnce()(scope);
+  };
+  Evaluate(spec, 4, [](const auto&) { return true; });
+  EXPECT_THAT(exporter_->steps, ElementsAre(4));
+  EXPECT_THAT(logger_.lines(),
+              Contains(HasSubstr("the newest is tried again")));
+}
+
+// ---- early stopping ----
+
+class EarlyStoppingTest : public TrainAndEvaluateTest {
+ protected:
+  // What an evaluation would have written.
+  void WriteMetric(const std::string& name,
+                   const std::map<int64_t, float>& by) {
+    auto writer = summary::FileWriter::Create(files_, process_.scheduler(),
+                                              Line().eval_dir());
+    ASSERT_OK(writer);
+    for (const auto& [step, value] : by) {
+      summary::SummaryValue item;
+      item.tag = name;
+      item.value = value;
+      ASSERT_OK((*writer)->AddSummary(summary::Summary{{item}}, step));
+    }
+    ASSERT_OK((*writer)->Close());
+  }
+  // The step at which training ends with it.
+  int64_t StepsWith(const std::shared_ptr<train::SessionRunHook>& hook) {
+    files_.DeleteFile(JoinPath(model_dir_, "checkpoint")).IgnoreError();
+    Estimator model = Line();
+    EXPECT_OK(model.Train(Points(), {.hooks = {hook}, .max_steps = 7}));
+    return model.GetVariableValue("global_step")->scalar<int64_t>();
+  }
+  const EarlyStoppingOptions each_step_ = {.run_every_steps = 1};
+};
+
+TEST_F(EarlyStoppingTest, ByAThreshold) {
+  WriteMetric("auc", {{100, 0.5f}, {200, 0.75f}});
+  EXPECT_EQ(StepsWith(StopIfHigherHook(Line(), "auc", 0.7, each_step_)), 1);
+  EXPECT_EQ(StepsWith(StopIfHigherHook(Line(), "auc", 0.75, each_step_)), 7);
+  EXPECT_EQ(StepsWith(StopIfLowerHook(Line(), "auc", 0.6, each_step_)), 1);
+  EXPECT_EQ(StepsWith(StopIfLowerHook(Line(), "auc", 0.5, each_step_)), 7);
+  EarlyStoppingOptions late = each_step_;
+  late.min_steps = 101;
+  EXPECT_EQ(StepsWith(StopIfLowerHook(Line(), "auc", 0.6, late)), 7);
+}
+
+TEST_F(EarlyStoppingTest, WithoutImprovement) {
+  WriteMetric("loss", {{100, 3}, {200, 2}, {300, 2}, {400, 2.5f}});
+  EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 200, each_step_)),
+            1);
+  EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 201, each_step_)),
+            7);
+  EXPECT_EQ(StepsWith(StopIfNoIncreaseHook(Line(), "loss", 300, each_step_)),
+            1);
+  EXPECT_EQ(StepsWith(StopIfNoIncreaseHook(Line(), "loss", 301, each_step_)),
+            7);
+}
+
+TEST_F(EarlyStoppingTest, IsInTheCheckpointAndEndsTheEvaluator) {
+  WriteMetric("loss", {{1, 1}, {9, 1}});
+  EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 8, each_step_)), 1);
+  Estimator model = Line();
+  EXPECT_TRUE(
+      model.GetVariableValue(std::string(kEarlyStopVariable))->scalar<bool>());
+  ManualClock clock;
+  SimulatedScheduler time(clock);
+  Estimator evaluator = Line(EvaluatorConfig(), &time);
+  ASSERT_OK_AND_ASSIGN(
+      const auto result,
+      TrainAndEvaluate(evaluator, {.input_fn = Points(), .max_steps = 7},
+                       Evaluation()));
+  EXPECT_EQ(StepOf(*result.metrics), 1);
+}
+
+TEST_F(EarlyStoppingTest, MistakesAreToldInASentence) {
+  const auto says = [&](const EarlyStoppingOptions& options, const char* text) {
+    Estimator model = Line();
+    const auto hook = StopIfHigherHook(model, "auc", 0.7, options);
+    EXPECT_THAT(model.Train(Points(), {.hooks = {hook}, .max_steps = 7}),
+                StatusIs(kInvalid, text));
+  };
+  says({.run_every_secs = 1, .run_every_steps = 1}, "early stopping");
+  WriteMetric("loss", {{1, 1}});
+  says(each_step_, "has no metric \"auc\" to stop early by; it has: loss");
+}
+
+TEST_F(EarlyStoppingTest, ADamagedEventFileIsReadAsFarAsItGoes) {
+  WriteMetric("loss", {{1, 1}, {2, 0.5f}});
+  const std::string folder = Line().eval_dir();
+  ASSERT_OK_AND_ASSIGN(const auto names, files_.ListDirectory(folder));
+  ASSERT_THAT(names, SizeIs(1));
+  const std::string path = JoinPath(folder, names[0]);
+  ASSERT_OK_AND_ASSIGN(std::string bytes, files_.ReadFile(path));
+  bytes.resize(bytes.size() - 3);
+  ASSERT_OK(files_.WriteFileAtomically(path, bytes));
+  ASSERT_OK_AND_ASSIGN(const auto results, ReadEvalMetrics(files_, folder));
+  ASSERT_THAT(results, SizeIs(1));
+  EXPECT_EQ(results.at(1).at("loss"), 1);
+  ASSERT_OK_AND_ASSIGN(const auto none, ReadEvalMetrics(files_, "/nowhere"));
+  EXPECT_THAT(none, IsEmpty());
+}
+
+// ---- experiments ----
+
+class ExperimentTest : public TrainAndEvaluateTest {
+ protected:
+  ExperimentFn Lines(int64_t steps) {
+    return [this, steps](const RunConfig& config,
+                         const HParams&) -> absl::StatusOr<Experiment> {
+      return Experiment({.estimator = Line(config),
+                         .train_input_fn = Points(),
+                         .eval_input_fn = PointsOnce(),
+                         .train_steps = steps,
+                         .exporters = {exporter_}});
+    };
+  }
+  absl::StatusOr<ExperimentResult> Run(const std::string& schedule,
+                                       int64_t steps = 6) {
+    return learn_runner::Run(Lines(steps), Config(), {},
+                             {.schedule = schedule});
+  }
+  int64_t Trained() {
+    return Line().GetVariableValue("global_step")->scalar<int64_t>();
+  }
+  bool Exists(const std::string& name) {
+    return files_.FileExists(JoinPath(model_dir_, name)).ok();
+  }
+};
+
+TEST_F(ExperimentTest, AloneItTrainsAndEvaluatesByTurns) {
+  ASSERT_OK_AND_ASSIGN(const auto result, Run(""));
+  EXPECT_EQ(StepOf(*result.metrics), 6);
+  EXPECT_THAT(exporter_->steps, ElementsAre(2, 4, 6));
+}
+
+TEST_F(ExperimentTest, SchedulesDoWhatTheirNamesSay) {
+  ASSERT_OK_AND_ASSIGN(auto result, Run("train"));
+  EXPECT_FALSE(result.metrics.has_value());
+  EXPECT_EQ(Trained(), 6);
+  ASSERT_OK_AND_ASSIGN(result, Run("evaluate"));
+  EXPECT_EQ(StepOf(*result.metrics), 6);
+  EXPECT_TRUE(Exists("eval_one_pass"));
+  ASSERT_OK_AND_ASSIGN(result, Run("continuous_eval"));
+  EXPECT_TRUE(Exists("eval_continuous"));
+  EXPECT_THAT(exporter_->steps, ElementsAre(6));
+  ASSERT_OK_AND_ASSIGN(result, Run("continuous_eval_on_train_data"));
+  EXPECT_TRUE(Exists("eval_continuous_on_train_data"));
+  EXPECT_THAT(exporter_->steps, ElementsAre(6)) << "nothing is exported";
+  ASSERT_OK_AND_ASSIGN(result, Run("test"));
+  EXPECT_EQ(Trained(), 7);
+}
+
+TEST_F(ExperimentTest, TrainsInIterations) {
+  ASSERT_OK_AND_ASSIGN(const auto result, Run("continuous_train_and_eval", 20));
+  EXPECT_EQ(StepOf(*result.metrics), 20);
+  EXPECT_TRUE(Exists("eval_one_pass"));
+}
+
+TEST_F(ExperimentTest, MistakesAreToldInASentence) {
+  const auto says = [](const absl::Status& status, const char* text) {
+    EXPECT_THAT(status, StatusIs(kInvalid, text));
+  };
+  says(Run("trian").status(), "non-existent task trian; there are: train,");
+  says(learn_runner::Run(Lines(1), RunConfig()).status(), "model_dir");
+  says(learn_runner::Run(nullptr, Config()).status(), "experiment_fn");
+  says(learn_runner::Run(
+           [this](const RunConfig& given,
+                  const HParams&) -> absl::StatusOr<Experiment> {
+             RunConfig other = given;
+             other.model_dir += "_2";
+             return Experiment({.estimator = Line(other)});
+           },
+           Config())
+           .status(),
+       "the Estimator has another one");
+  RunConfig strange = Config();
+  strange.task_type = "helper";
+  strange.master = "zmq://localhost:1";
+  says(learn_runner::Run(Lines(1), strange).status(),
+       "No default schedule for task type: helper");
+  EXPECT_THAT(Run("evaluate").status(),
+              StatusIs(absl::StatusCode::kNotFound, "train first"));
+  says(Run("run_std_server").status(), "set TF_CONFIG");
+}
+
+TEST(HParamsTest, AreSetByText) {
+  HParams params({{"rate", 0.5},
+                  {"units", 10},
+                  {"name", "a"},
+                  {"deep", true},
+                  {"sizes", std::vector<int64_t>{1}}});
+  ASSERT_OK(params.Parse("rate=1e-3, units=-3,name=x y,deep=false"));
+  EXPECT_EQ(params.Get<double>("rate"), 1e-3);
+  EXPECT_EQ(params.Get<int64_t>("units"), -3);
+  EXPECT_EQ(params.Get<std::string>("name"), "x y");
+  EXPECT_FALSE(params.Get<bool>("deep"));
+  ASSERT_OK(params.Parse("sizes=[100, 75,50],rate=2"));
+  EXPECT_THAT(params.Get<std::vector<int64_t>>("sizes"),
+              ElementsAre(100, 75, 50));
+  ASSERT_OK(params.Parse("sizes=[]"));
+  EXPECT_THAT(params.Get<std::vector<int64_t>>("sizes"), IsEmpty());
+  ASSERT_OK(params.Parse(""));
+  ASSERT_OK(params.SetHParam("rate", int64_t{3}));
+  EXPECT_EQ(params.Get<double>("rate"), 3);
+}
+
+TEST(HParamsTest, WhatIsWrongChangesNothing) {
+  HParams params({{"rate", 0.5}, {"units", 10}});
+  const auto says = [&](const char* text, const char* what) {
+    EXPECT_THAT(params.Parse(text), StatusIs(kInvalid, what)) << text;
+  };
+  says("units=3,rate=fast", "'rate' is a float, which 'fast' is not");
+  says("units=1.5", "an integer");
+  says("unit=3", "Unknown hyperparameter 'unit'");
+  says("units=3,units=4", "Multiple assignments");
+  says("units", "name=value");
+  says("units=[1", "name=value");
+  says("units=3;rate=1", "an integer");
+  EXPECT_EQ(params.Get<int64_t>("units"), 10);
+  EXPECT_THAT(params.SetHParam("units", 1.5), StatusIs(kInvalid, "a float"));
+  EXPECT_THAT(params.SetHParam("x", 1.5), StatusIs(kInvalid, "rate, units"));
+  EXPECT_EQ(params.AddHParam("rate", 1.0).code(),
+            absl::StatusCode::kAlreadyExists);
+}
+
+}  // namespace
+}  // namespace weft::estimator

@@ -1,0 +1,160 @@
+#include "libs/estimator/continuous_evaluation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+#include "libs/checkpoint/bundle_reader.h"
+#include "libs/estimator/estimator_impl.h"
+#include "libs/tensor/buffer.h"
+
+namespace weft::estimator {
+namespace {
+
+constexpr absl::Duration kAskInterval = absl::Milliseconds(500);
+// How often it looks for a new checkpoint, and says that there is none.
+constexpr absl::Duration kLookInterval = absl::Seconds(1);
+constexpr absl::Duration kLogInterval = absl::Minutes(10);
+
+class ContinuousEvaluation {
+ public:
+  ContinuousEvaluation(Estimator& estimator,
+                       const ContinuousEvaluationOptions& options)
+      : estimator_(estimator),
+        options_(options),
+        environment_(estimator.environment()) {}
+
+  absl::StatusOr<std::optional<EvalMetrics>> Run() {
+    RETURN_IF_ERROR(estimator_.status());
+    if (!Wait(Now() + options_.start_delay)) return metrics_;
+    while (!is_last_ && WantsMore()) {
+      ASSIGN_OR_RETURN(const auto latest, NewCheckpoint());
+      if (latest) {
+        RETURN_IF_ERROR(Consider(*latest));
+      } else {
+        SayThatThereIsNone();
+      }
+      if (!is_last_ && !Wait(Now() + kLookInterval)) break;
+    }
+    return metrics_;
+  }
+
+ private:
+  absl::Time Now() const { return environment_.scheduler.clock().Now(); }
+  bool Wait(absl::Time until) const {
+    return WaitUntil(environment_.scheduler, until, options_.stop_requested);
+  }
+  bool WantsMore() const {
+    return !options_.predicate_fn || options_.predicate_fn(metrics_);
+  }
+
+  // None: there is none, or it has been evaluated.
+  absl::StatusOr<std::optional<std::string>> NewCheckpoint() {
+    auto latest = estimator_.LatestCheckpoint();
+    if (!latest.ok() && IsElsewhereAndGone(latest.status())) {
+      environment_.logger.Warning(absl::StrCat(
+          "The newest checkpoint is not known, and asked for again: ",
+          latest.status().message()));
+      return std::nullopt;
+    }
+    RETURN_IF_ERROR(latest);
+    if (*latest == evaluated_) return std::nullopt;
+    return *std::move(latest);
+  }
+
+  static bool IsElsewhereAndGone(const absl::Status& status) {
+    return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+  }
+
+  // Evaluates a checkpoint, unless that is too early.
+  absl::Status Consider(const std::string& checkpoint) {
+    const auto progress = ReadProgress(environment_.files, checkpoint);
+    if (!progress.ok()) return Heed(checkpoint, progress.status());
+    const bool is_last =
+        progress->stopped_early ||
+        (options_.max_steps && progress->step >= *options_.max_steps);
+    if (!is_last && Now() < next_) return absl::OkStatus();
+    next_ = Now() + options_.throttle;
+    auto metrics =
+        estimator_.Evaluate(options_.input_fn, {.steps = options_.steps,
+                                                .hooks = options_.hooks,
+                                                .checkpoint_path = checkpoint,
+                                                .name = options_.name});
+    if (!metrics.ok()) return Heed(checkpoint, metrics.status());
+    evaluated_ = checkpoint;
+    is_last_ = is_last;
+    metrics_ = *std::move(metrics);
+    if (!options_.after_evaluation) return absl::OkStatus();
+    return options_.after_evaluation(checkpoint, *metrics_, is_last);
+  }
+
+  // Whoever trains deletes old checkpoints, also while they are read; and what
+  // is elsewhere comes back.
+  absl::Status Heed(const std::string& checkpoint, const absl::Status& why) {
+    const absl::Status there =
+        environment_.files.FileExists(absl::StrCat(checkpoint, ".index"));
+    if (!absl::IsNotFound(there) && !IsElsewhereAndGone(why)) return why;
+    environment_.logger.Warning(absl::StrCat(
+        "Checkpoint ", checkpoint,
+        " was not evaluated, and the newest is tried again: ", why.message()));
+    return absl::OkStatus();
+  }
+
+  void SayThatThereIsNone() {
+    if (Now() < next_log_) return;
+    next_log_ = Now() + kLogInterval;
+    environment_.logger.Warning(
+        evaluated_ ? absl::StrCat("No new checkpoint ready for evaluation in '",
+                                  estimator_.model_dir(), "' since ",
+                                  *evaluated_, "; waiting for one.")
+                   : absl::StrCat(
+                         "Estimator is not trained yet: there is no checkpoint "
+                         "in '",
+                         estimator_.model_dir(), "'; waiting for one."));
+  }
+
+  Estimator& estimator_;
+  const ContinuousEvaluationOptions& options_;
+  const Estimator::Environment environment_;
+  std::optional<std::string> evaluated_;
+  std::optional<EvalMetrics> metrics_;
+  bool is_last_ = false;
+  absl::Time next_ = absl::InfinitePast();
+  absl::Time next_log_ = absl::InfinitePast();
+};
+
+}  // namespace
+
+absl::StatusOr<CheckpointProgress> ReadProgress(FileSystem& files,
+                                                const std::string& prefix) {
+  ASSIGN_OR_RETURN(auto reader, checkpoint::BundleReader::Open(files, prefix));
+  ASSIGN_OR_RETURN(const Tensor step,
+                   reader->Read("global_step", HeapAllocator()));
+  CheckpointProgress progress;
+  progress.step = static_cast<int64_t>(NumberIn(step).value_or(0));
+  const auto stop =
+      reader->Read(std::string(kEarlyStopVariable), HeapAllocator());
+  progress.stopped_early = stop.ok() && stop->dtype() == DT_BOOL &&
+                           stop->num_elements() == 1 && stop->scalar<bool>();
+  return progress;
+}
+
+bool WaitUntil(Scheduler& scheduler, absl::Time until,
+               const std::function<bool()>& stop_requested) {
+  while (true) {
+    if (stop_requested && stop_requested()) return false;
+    const absl::Time now = scheduler.clock().Now();
+    if (now >= until) return true;
+    // Nobody sets the event: this is a sleep.
+    scheduler.NewEvent()->WaitUntil(std::min(until, now + kAskInterval));
+  }
+}
+
+absl::StatusOr<std::optional<EvalMetrics>> EvaluateContinuously(
+    Estimator& estimator, const ContinuousEvaluationOptions& options) {
+  return ContinuousEvaluation(estimator, options).Run();
+}
+
+}  // namespace weft::estimator

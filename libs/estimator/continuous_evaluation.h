@@ -1,0 +1,70 @@
+// EvaluateContinuously: evaluates each new checkpoint of a model that others
+// train, until that training has ended; what an evaluator task does.
+//
+// Threads: as the Estimator's; blocks.
+#ifndef WEFT_LIBS_ESTIMATOR_CONTINUOUS_EVALUATION_H_
+#define WEFT_LIBS_ESTIMATOR_CONTINUOUS_EVALUATION_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "libs/estimator/estimator.h"
+#include "libs/fs/file_system.h"
+
+namespace weft::estimator {
+
+// The variable by which an early stop is told to all tasks
+// (early_stopping.h).
+inline constexpr absl::string_view kEarlyStopVariable =
+    "signal_early_stopping/STOP";
+
+// How far a training was when it saved.
+struct CheckpointProgress {
+  int64_t step = 0;
+  bool stopped_early = false;
+};
+absl::StatusOr<CheckpointProgress> ReadProgress(FileSystem& files,
+                                                const std::string& prefix);
+
+// Waits; false when it was asked to stop meanwhile, at most half a second ago.
+// `stop_requested` may be null.
+bool WaitUntil(Scheduler& scheduler, absl::Time until,
+               const std::function<bool()>& stop_requested);
+
+struct ContinuousEvaluationOptions {
+  InputFn input_fn;
+  std::optional<int64_t> steps;  // of each evaluation; none: all of the input
+  train::HookList hooks;
+  std::string name;  // events go to "eval", or "eval_NAME"
+  absl::Duration start_delay;
+  // From the beginning of an evaluation to that of the next one, but for the
+  // last, which does not wait.
+  absl::Duration throttle;
+  // Ends with the evaluation of a checkpoint of this step, or a later one, or
+  // of an early stop.
+  std::optional<int64_t> max_steps;
+  // False for the metrics of the last evaluation, before there are any too: it
+  // ends. May be null.
+  std::function<bool(const std::optional<EvalMetrics>&)> predicate_fn;
+  std::function<bool()> stop_requested;  // may be null
+  // After each evaluation of a checkpoint: exports. May be null.
+  std::function<absl::Status(const std::string& checkpoint,
+                             const EvalMetrics& metrics, bool is_last)>
+      after_evaluation;
+};
+
+// Of several new checkpoints only the newest is evaluated; one that goes while
+// it is read is left for the next. Returns the last metrics; none: it was asked
+// to stop before there were any.
+absl::StatusOr<std::optional<EvalMetrics>> EvaluateContinuously(
+    Estimator& estimator, const ContinuousEvaluationOptions& options);
+
+}  // namespace weft::estimator
+
+#endif  // WEFT_LIBS_ESTIMATOR_CONTINUOUS_EVALUATION_H_

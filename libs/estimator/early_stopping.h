@@ -1,0 +1,74 @@
+// Hooks that end a training by what its evaluations said; TensorFlow's
+// tf.estimator.experimental.stop_if_..._hook.
+//
+//   TrainOptions options;
+//   options.hooks = {StopIfNoDecreaseHook(model, "loss", 1000)};
+//
+// The chief reads the event files of the evaluations every now and then; when
+// it is to stop, it sets the variable "signal_early_stopping/STOP", which is in
+// checkpoints, and the other tasks stop as they see it. All tasks that train
+// need the hook. A checkpoint that was saved without it cannot be gone on from
+// with it.
+//
+// What is wrong with options, Begin of the hook says: INVALID_ARGUMENT.
+// Threads: hooks are used as the session that trains.
+#ifndef WEFT_LIBS_ESTIMATOR_EARLY_STOPPING_H_
+#define WEFT_LIBS_ESTIMATOR_EARLY_STOPPING_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "libs/estimator/estimator.h"
+#include "libs/fs/file_system.h"
+#include "libs/train/session_run_hook.h"
+
+namespace weft::estimator {
+
+// Scalars of all event files of a directory, by step and tag; nothing where
+// there is no directory yet. A file that is damaged, or is being written, is
+// read as far as it goes.
+absl::StatusOr<std::map<int64_t, std::map<std::string, double>>>
+ReadEvalMetrics(FileSystem& files, const std::string& eval_dir);
+
+struct EarlyStoppingOptions {
+  // Where the evaluations write; empty: the model's "eval".
+  std::string eval_dir;
+  // What was evaluated before this step does not count.
+  int64_t min_steps = 0;
+  // How often the chief looks; one of the two, neither: every 60 seconds.
+  std::optional<double> run_every_secs;
+  std::optional<int64_t> run_every_steps;
+};
+
+// Stops when `should_stop_fn` says so; only the chief calls it. Of the options
+// only when it looks.
+std::shared_ptr<train::SessionRunHook> MakeEarlyStoppingHook(
+    const Estimator& estimator,
+    std::function<absl::StatusOr<bool>()> should_stop_fn,
+    const EarlyStoppingOptions& options = {});
+
+// Stops once an evaluation has the metric above, or below, the threshold.
+std::shared_ptr<train::SessionRunHook> StopIfHigherHook(
+    const Estimator& estimator, const std::string& metric_name,
+    double threshold, const EarlyStoppingOptions& options = {});
+std::shared_ptr<train::SessionRunHook> StopIfLowerHook(
+    const Estimator& estimator, const std::string& metric_name,
+    double threshold, const EarlyStoppingOptions& options = {});
+// Stops once the best metric, the highest or the lowest, is so many steps old.
+std::shared_ptr<train::SessionRunHook> StopIfNoIncreaseHook(
+    const Estimator& estimator, const std::string& metric_name,
+    int64_t max_steps_without_increase,
+    const EarlyStoppingOptions& options = {});
+std::shared_ptr<train::SessionRunHook> StopIfNoDecreaseHook(
+    const Estimator& estimator, const std::string& metric_name,
+    int64_t max_steps_without_decrease,
+    const EarlyStoppingOptions& options = {});
+
+}  // namespace weft::estimator
+
+#endif  // WEFT_LIBS_ESTIMATOR_EARLY_STOPPING_H_

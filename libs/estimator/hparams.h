@@ -1,0 +1,62 @@
+// HParams: the hyperparameters of a training, by name, each of a type that
+// stays; TensorFlow's tf.contrib.training.HParams.
+//
+//   HParams params({{"learning_rate", 0.1}, {"hidden_units", 20}});
+//   RETURN_IF_ERROR(params.Parse("learning_rate=0.3"));    // of a flag
+//   double rate = params.Get<double>("learning_rate");
+//
+// A value, not synchronised.
+#ifndef WEFT_LIBS_ESTIMATOR_HPARAMS_H_
+#define WEFT_LIBS_ESTIMATOR_HPARAMS_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace weft::estimator {
+
+class HParams {
+ public:
+  using Value =
+      std::variant<bool, int64_t, double, std::string, std::vector<int64_t>,
+                   std::vector<double>, std::vector<std::string>>;
+
+  HParams() = default;
+  // Of several of one name the first counts.
+  HParams(std::initializer_list<std::pair<const std::string, Value>> values)
+      : values_(values) {}
+
+  // ALREADY_EXISTS where there is one of that name.
+  absl::Status AddHParam(const std::string& name, Value value);
+  // Another value of the same type; an integer may become a double.
+  // INVALID_ARGUMENT for another type, or a name that was not added.
+  absl::Status SetHParam(const std::string& name, Value value);
+  // "name=value,other=[1,2]": all are set, or none. INVALID_ARGUMENT for what
+  // is no such text, for names that were not added or come twice, and for
+  // values that are not of their type.
+  absl::Status Parse(absl::string_view text);
+
+  bool Contains(const std::string& name) const {
+    return values_.contains(name);
+  }
+  // Of that type. REQUIRES: it is there, and of the type.
+  template <typename T>
+  const T& Get(const std::string& name) const {
+    return std::get<T>(values_.at(name));
+  }
+  const std::map<std::string, Value>& values() const { return values_; }
+
+ private:
+  std::map<std::string, Value> values_;
+};
+
+}  // namespace weft::estimator
+
+#endif  // WEFT_LIBS_ESTIMATOR_HPARAMS_H_

@@ -1,0 +1,327 @@
+#include "libs/estimator/train_and_evaluate.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+#include "libs/estimator/continuous_evaluation.h"
+#include "libs/fs/path.h"
+#include "libs/train/second_or_step_timer.h"
+
+namespace weft::estimator {
+namespace {
+
+// TensorFlow's: the later a worker, the longer it waits.
+constexpr double kDelayOfOneWorker = 5;
+constexpr absl::Duration kAskInterval = absl::Milliseconds(500);
+
+bool IsCluster(const RunConfig& config) { return !config.master.empty(); }
+
+bool HasChiefJob(const RunConfig& config) {
+  return config.task_type == "chief" || config.task_type == "master";
+}
+
+// After whose end parameter servers end.
+std::string LastJob(const ClusterSpec& cluster) {
+  for (const char* job : {"chief", "master"}) {
+    if (cluster.num_tasks(job) > 0) return job;
+  }
+  return "worker";
+}
+
+absl::StatusOr<std::unique_ptr<TaskServer>> StartServer(
+    const RunConfig& config, const TaskOptions& task,
+    const std::string& stop_after_job) {
+  if (!task.server_factory) {
+    return absl::InvalidArgumentError("TaskOptions: server_factory is null.");
+  }
+  return task.server_factory({.cluster = config.cluster_spec,
+                              .job_name = config.task_type,
+                              .task_index = config.task_id,
+                              .stop_after_job = stop_after_job,
+                              .insecure = task.insecure,
+                              .process = config.session_config.process});
+}
+
+absl::Status CheckEvalSpec(const EvalSpec& spec) {
+  if (!spec.input_fn) {
+    return absl::InvalidArgumentError("EvalSpec: input_fn must be given.");
+  }
+  if (spec.steps.value_or(1) <= 0 || !(spec.start_delay_secs >= 0) ||
+      !(spec.throttle_secs >= 0)) {
+    return absl::InvalidArgumentError(
+        "EvalSpec: steps must be more than 0, and start_delay_secs and "
+        "throttle_secs must not be negative.");
+  }
+  std::set<std::string> names;
+  for (const auto& exporter : spec.exporters) {
+    if (exporter == nullptr || exporter->name().empty()) {
+      return absl::InvalidArgumentError(
+          "EvalSpec: an exporter is null or has no name; give each one a "
+          "name.");
+    }
+    if (!names.insert(exporter->name()).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "`exporters` must have unique names, but two are called '",
+          exporter->name(), "'."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> Export(Estimator& estimator,
+                                                const EvalSpec& spec,
+                                                const std::string& checkpoint,
+                                                const EvalMetrics& metrics,
+                                                bool is_final) {
+  std::vector<std::string> exports;
+  for (const auto& exporter : spec.exporters) {
+    const std::string path =
+        JoinPath(JoinPath(estimator.model_dir(), "export"), exporter->name());
+    ASSIGN_OR_RETURN(auto made, exporter->Export(estimator, path, checkpoint,
+                                                 metrics, is_final));
+    if (made) exports.push_back(*std::move(made));
+  }
+  return exports;
+}
+
+// Evaluates checkpoints as they are saved, on the thread that trains.
+class EvaluationListener : public train::CheckpointSaverListener {
+ public:
+  EvaluationListener(Estimator& estimator,
+                     const EvaluateWhileTrainingOptions& options,
+                     std::function<bool()> stop_requested)
+      : estimator_(estimator),
+        options_(options),
+        stop_requested_(std::move(stop_requested)),
+        environment_(estimator.environment()) {}
+
+  absl::StatusOr<bool> AfterSave(Session&, int64_t step) override {
+    // The first one is of variables as they were found.
+    const bool is_first = !last_step_;
+    if (is_first) Took(step);
+    if (!is_first && IsDue(step)) RETURN_IF_ERROR(Evaluate());
+    return false;
+  }
+  absl::Status End(Session&, int64_t step) override {
+    // Who is asked to leave does not stay for an evaluation.
+    if (step == last_step_ || IsAskedToLeave()) return absl::OkStatus();
+    return Evaluate();
+  }
+  bool IsAskedToLeave() const { return stop_requested_ && stop_requested_(); }
+
+  // Of the newest checkpoint.
+  absl::Status Evaluate() {
+    ASSIGN_OR_RETURN(const auto latest, estimator_.LatestCheckpoint());
+    if (!latest) {
+      return absl::NotFoundError(absl::StrCat(
+          "There was no checkpoint to evaluate in '", estimator_.model_dir(),
+          "' after the training. Let the RunConfig save some: "
+          "save_checkpoints_steps or save_checkpoints_secs must not be 0."));
+    }
+    const EvalSpec& spec = options_.eval;
+    ASSIGN_OR_RETURN(const CheckpointProgress progress,
+                     ReadProgress(environment_.files, *latest));
+    Took(progress.step);
+    ASSIGN_OR_RETURN(
+        result_.metrics,
+        estimator_.Evaluate(spec.input_fn, {.steps = spec.steps,
+                                            .hooks = spec.hooks,
+                                            .checkpoint_path = *latest,
+                                            .name = spec.name}));
+    const bool is_final =
+        progress.stopped_early ||
+        (options_.max_steps && progress.step >= *options_.max_steps);
+    ASSIGN_OR_RETURN(result_.exports, Export(estimator_, spec, *latest,
+                                             *result_.metrics, is_final));
+    return absl::OkStatus();
+  }
+
+  const TrainAndEvaluateResult& result() const { return result_; }
+
+ private:
+  void Took(int64_t step) {
+    last_step_ = step;
+    last_time_ = environment_.scheduler.clock().Now();
+  }
+  bool IsDue(int64_t step) const {
+    if (step == *last_step_) return false;
+    if (options_.min_eval_frequency) {
+      return *options_.min_eval_frequency > 0 &&
+             step - *last_step_ >= *options_.min_eval_frequency;
+    }
+    return environment_.scheduler.clock().Now() - last_time_ >=
+           absl::Seconds(options_.eval.throttle_secs);
+  }
+
+  Estimator& estimator_;
+  const EvaluateWhileTrainingOptions& options_;
+  const std::function<bool()> stop_requested_;
+  const Estimator::Environment environment_;
+  std::optional<int64_t> last_step_;
+  absl::Time last_time_;
+  TrainAndEvaluateResult result_;
+};
+
+// False: it was asked to stop meanwhile.
+bool DelayWorker(const RunConfig& config, const TaskOptions& task,
+                 Scheduler& scheduler) {
+  if (config.is_chief || !config.experimental_max_worker_delay_secs) {
+    return true;
+  }
+  const double seconds = std::min(*config.experimental_max_worker_delay_secs,
+                                  kDelayOfOneWorker * (config.task_id + 1.0));
+  return WaitUntil(scheduler, scheduler.clock().Now() + absl::Seconds(seconds),
+                   task.stop_requested);
+}
+
+// Their last steps need the parameter servers, which go after the chief.
+void AwaitWorkers(TaskServer& server, const RunConfig& config,
+                  const TaskOptions& task,
+                  const Estimator::Environment& environment) {
+  if (!HasChiefJob(config) || config.cluster_spec.num_tasks("worker") == 0) {
+    return;
+  }
+  environment.logger.Info(
+      "Training has ended here; waiting for the workers to end.");
+  absl::Duration left = task.wait_for_workers;
+  for (; left > absl::ZeroDuration(); left -= kAskInterval) {
+    if (server.AwaitJob("worker", std::min(left, kAskInterval))) return;
+    if (task.stop_requested && task.stop_requested()) return;
+  }
+  environment.logger.Warning(
+      absl::StrCat("Some workers have not ended within ",
+                   absl::FormatDuration(task.wait_for_workers),
+                   " of the training's end; leaving without them."));
+}
+
+absl::Status CheckTrainer(const RunConfig& config) {
+  if (config.num_ps_replicas > 0 || config.num_worker_replicas <= 1) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "The cluster has ", config.num_worker_replicas,
+      " tasks that train and no job \"ps\", so they would share nothing; add "
+      "parameter servers to TF_CONFIG."));
+}
+
+}  // namespace
+
+absl::StatusOr<TrainAndEvaluateResult> EvaluateAsTask(
+    Estimator& estimator, const EvalSpec& eval_spec,
+    std::optional<int64_t> max_steps, const TaskOptions& task,
+    std::function<bool(const std::optional<EvalMetrics>&)> predicate_fn) {
+  RETURN_IF_ERROR(estimator.status());
+  RETURN_IF_ERROR(CheckEvalSpec(eval_spec));
+  if (estimator.config().task_type == "evaluator" &&
+      estimator.config().task_id > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "For distributed training, there can only be one `evaluator` task "
+        "(with task id 0). Given task id ",
+        estimator.config().task_id, "."));
+  }
+  ContinuousEvaluationOptions options;
+  options.input_fn = eval_spec.input_fn;
+  options.steps = eval_spec.steps;
+  options.hooks = eval_spec.hooks;
+  options.name = eval_spec.name;
+  options.start_delay = absl::Seconds(eval_spec.start_delay_secs);
+  options.throttle = absl::Seconds(eval_spec.throttle_secs);
+  options.max_steps = max_steps;
+  options.predicate_fn = std::move(predicate_fn);
+  options.stop_requested = task.stop_requested;
+  TrainAndEvaluateResult result;
+  options.after_evaluation = [&](const std::string& checkpoint,
+                                 const EvalMetrics& metrics,
+                                 bool is_last) -> absl::Status {
+    ASSIGN_OR_RETURN(result.exports, Export(estimator, eval_spec, checkpoint,
+                                            metrics, is_last));
+    return absl::OkStatus();
+  };
+  ASSIGN_OR_RETURN(result.metrics, EvaluateContinuously(estimator, options));
+  return result;
+}
+
+absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
+                         TrainOptions options, const TaskOptions& task) {
+  RETURN_IF_ERROR(estimator.status());
+  const RunConfig& config = estimator.config();
+  if (!options.stop_requested) options.stop_requested = task.stop_requested;
+  if (!IsCluster(config)) return estimator.Train(input_fn, options);
+  RETURN_IF_ERROR(CheckTrainer(config));
+  const Estimator::Environment environment = estimator.environment();
+  ASSIGN_OR_RETURN(const auto server, StartServer(config, task, ""));
+  if (!DelayWorker(config, task, environment.scheduler)) {
+    return absl::OkStatus();
+  }
+  options.process = server->process();
+  RETURN_IF_ERROR(estimator.Train(input_fn, options));
+  // Who was asked to leave has not come to the end: another one goes on.
+  if (task.stop_requested && task.stop_requested()) return absl::OkStatus();
+  AwaitWorkers(*server, config, task, environment);
+  return server->Finish();
+}
+
+absl::Status RunStdServer(const RunConfig& config, const TaskOptions& task) {
+  RETURN_IF_ERROR(config.Check());
+  if (!IsCluster(config)) {
+    return absl::InvalidArgumentError(
+        "A server needs a cluster; set TF_CONFIG with its \"cluster\" and the "
+        "\"task\" that this program is.");
+  }
+  ASSIGN_OR_RETURN(const auto server,
+                   StartServer(config, task, LastJob(config.cluster_spec)));
+  return server->Join(task.stop_requested);
+}
+
+absl::StatusOr<TrainAndEvaluateResult> TrainWithEvaluations(
+    Estimator& estimator, const InputFn& input_fn, TrainOptions options,
+    const EvaluateWhileTrainingOptions& evaluations, const TaskOptions& task) {
+  RETURN_IF_ERROR(estimator.status());
+  RETURN_IF_ERROR(CheckEvalSpec(evaluations.eval));
+  const auto listener = std::make_shared<EvaluationListener>(
+      estimator, evaluations, task.stop_requested);
+  options.saving_listeners.push_back(listener);
+  RETURN_IF_ERROR(TrainAsTask(estimator, input_fn, std::move(options), task));
+  // There was nothing left to train.
+  if (!listener->result().metrics && !listener->IsAskedToLeave()) {
+    RETURN_IF_ERROR(listener->Evaluate());
+  }
+  return listener->result();
+}
+
+absl::StatusOr<TrainAndEvaluateResult> TrainAndEvaluate(
+    Estimator& estimator, const TrainSpec& train_spec,
+    const EvalSpec& eval_spec, const TaskOptions& task) {
+  RETURN_IF_ERROR(estimator.status());
+  RETURN_IF_ERROR(CheckEvalSpec(eval_spec));
+  if (!train_spec.input_fn) {
+    return absl::InvalidArgumentError("TrainSpec: input_fn must be given.");
+  }
+  const RunConfig& config = estimator.config();
+  TrainAndEvaluateResult result;
+  if (config.task_type == "ps") {
+    RETURN_IF_ERROR(RunStdServer(config, task));
+    return result;
+  }
+  if (config.task_type == "evaluator") {
+    return EvaluateAsTask(estimator, eval_spec, train_spec.max_steps, task);
+  }
+  TrainOptions options;
+  options.hooks = train_spec.hooks;
+  options.max_steps = train_spec.max_steps;
+  options.saving_listeners = train_spec.saving_listeners;
+  if (!config.cluster_spec.empty() && config.task_type != "master") {
+    RETURN_IF_ERROR(
+        TrainAsTask(estimator, train_spec.input_fn, std::move(options), task));
+    return result;
+  }
+  return TrainWithEvaluations(
+      estimator, train_spec.input_fn, std::move(options),
+      {.eval = eval_spec, .max_steps = train_spec.max_steps}, task);
+}
+
+}  // namespace weft::estimator

@@ -1,0 +1,123 @@
+// TrainAndEvaluate: the whole of a training, on whichever task of a cluster
+// this program is, or alone; TensorFlow's tf.estimator.train_and_evaluate.
+//
+//   return TrainAndEvaluate(model, {.input_fn = train, .max_steps = 1000},
+//                           {.input_fn = eval});
+//
+// | task               | does                                                 |
+// |--------------------|------------------------------------------------------|
+// | alone              | trains; evaluates new checkpoints, and the last      |
+// | chief, worker      | trains, beside a server of its own                   |
+// | master             | a chief that evaluates as well                       |
+// | ps                 | serves until the training has ended                  |
+// | evaluator          | evaluates each new checkpoint, until that of         |
+// |                    | max_steps or of an early stop                        |
+//
+// Workers begin as soon as variables have values, the evaluator as soon as
+// there is a checkpoint; TensorFlow's delays are options.
+//
+// The end: a chief (or master) that has trained waits for the workers, up to
+// TaskOptions::wait_for_workers, and the parameter servers end after it. In a
+// cluster without one, where worker 0 is the chief, they end after the workers.
+// A task that ended with an error, or was killed, may be started again: the
+// training goes on.
+#ifndef WEFT_LIBS_ESTIMATOR_TRAIN_AND_EVALUATE_H_
+#define WEFT_LIBS_ESTIMATOR_TRAIN_AND_EVALUATE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "libs/estimator/estimator.h"
+#include "libs/estimator/exporter.h"
+#include "libs/estimator/task_server.h"
+
+namespace weft::estimator {
+
+struct TrainSpec {
+  InputFn input_fn;
+  // None: until the input ends; then an evaluator does not know the end, and
+  // stays until it is asked to stop.
+  std::optional<int64_t> max_steps;
+  train::HookList hooks;
+  std::vector<std::shared_ptr<train::CheckpointSaverListener>> saving_listeners;
+};
+
+struct EvalSpec {
+  InputFn input_fn;
+  std::optional<int64_t> steps = 100;  // batches; none: all of the input
+  std::string name;                    // events go to "eval", or "eval_NAME"
+  train::HookList hooks;
+  // Asked in order after each evaluation. Each has a name of its own.
+  std::vector<std::shared_ptr<Exporter>> exporters;
+  // Of an evaluator; TensorFlow's is 120.
+  double start_delay_secs = 0;
+  // From one evaluation to the next, but for the last one.
+  double throttle_secs = 600;
+};
+
+// How this program is the task that its RunConfig says.
+struct TaskOptions {
+  // True: the program is to leave: who trains saves before. May be null.
+  std::function<bool()> stop_requested;
+  // How long a chief waits in the end for workers, whose last steps need the
+  // parameter servers.
+  absl::Duration wait_for_workers = absl::Minutes(5);
+  bool insecure = false;  // as ServerOptions
+  TaskServerFactory server_factory = StartTaskServer;
+};
+
+struct TrainAndEvaluateResult {
+  // Of the last evaluation in this program; none: it made none.
+  std::optional<EvalMetrics> metrics;
+  // What exporters made after it.
+  std::vector<std::string> exports;
+};
+
+// INVALID_ARGUMENT for specs that cannot be, and for an evaluator of another
+// index than 0. NOT_FOUND: there is no checkpoint to evaluate in the end.
+absl::StatusOr<TrainAndEvaluateResult> TrainAndEvaluate(
+    Estimator& estimator, const TrainSpec& train_spec,
+    const EvalSpec& eval_spec, const TaskOptions& task = {});
+
+// ---- Its parts ----
+
+// Estimator::Train as the task that the config says: beside a server, where the
+// config has a cluster of more than one task.
+absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
+                         TrainOptions options, const TaskOptions& task = {});
+
+// What a parameter server does: serves until the training has ended.
+absl::Status RunStdServer(const RunConfig& config,
+                          const TaskOptions& task = {});
+
+// What an evaluator does, until the checkpoint of max_steps or of an early stop
+// is evaluated; see continuous_evaluation.h.
+absl::StatusOr<TrainAndEvaluateResult> EvaluateAsTask(
+    Estimator& estimator, const EvalSpec& eval_spec,
+    std::optional<int64_t> max_steps, const TaskOptions& task = {},
+    std::function<bool(const std::optional<EvalMetrics>&)> predicate_fn =
+        nullptr);
+
+struct EvaluateWhileTrainingOptions {
+  EvalSpec eval;
+  std::optional<int64_t> max_steps;
+  // Steps from one evaluation to the next; none: throttle_secs say it; 0: only
+  // in the end.
+  std::optional<int64_t> min_eval_frequency;
+};
+// TrainAsTask that evaluates new checkpoints, and the last one.
+absl::StatusOr<TrainAndEvaluateResult> TrainWithEvaluations(
+    Estimator& estimator, const InputFn& input_fn, TrainOptions options,
+    const EvaluateWhileTrainingOptions& evaluations,
+    const TaskOptions& task = {});
+
+}  // namespace weft::estimator
+
+#endif  // WEFT_LIBS_ESTIMATOR_TRAIN_AND_EVALUATE_H_
