@@ -115,6 +115,9 @@ std::string Estimator::eval_dir(const std::string& name) const {
                   name.empty() ? "eval" : absl::StrCat("eval_", name));
 }
 
+FileSystem& Estimator::file_system() const { return impl_->files(); }
+Logger& Estimator::logger() const { return *impl_->logger; }
+
 absl::StatusOr<std::optional<std::string>> Estimator::LatestCheckpoint() const {
   RETURN_IF_ERROR(impl_->status);
   return impl_->LatestCheckpoint();
