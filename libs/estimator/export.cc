@@ -12,6 +12,7 @@
 #include "libs/estimator/estimator_impl.h"
 #include "libs/estimator/export_signatures.h"
 #include "libs/fs/path.h"
+#include "libs/ops/resource/lookup_ops.h"
 #include "libs/train/saved_model.h"
 #include "libs/train/saved_model_builder.h"
 #include "libs/train/scaffold.h"
@@ -164,7 +165,7 @@ absl::Status WriteExport(FileSystem& files, Session& session,
   train::SavedModelGraph graph;
   graph.tags = {std::string(train::saved_model::kServing)};
   graph.signature_def_map = model.signatures.included;
-  graph.assets = model.built.root.GetCollection(collection::kAssetFilepaths);
+  graph.assets = model.built.root.GetCollection(ops::kAssetFilepaths);
   graph.main_op = model.local_init_op;
   graph.strip_default_attrs = options.strip_default_attrs;
   graph.saver = model.saver.get();

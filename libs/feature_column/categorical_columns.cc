@@ -292,7 +292,7 @@ class VocabularyFile : public Vocabulary {
         ops::HashTable(inner.WithName("hash_table"), DT_STRING, DT_INT64);
     // An export copies the file, and tells the graph where it lies then.
     const Output path = inner.ToOutput(path_, "asset_filepath");
-    if (path) scope.AddToCollection(collection::kAssetFilepaths, path);
+    if (path) scope.AddToCollection(ops::kAssetFilepaths, path);
     ops::TextFileTable lines;
     lines.vocab_size = size_;
     scope.AddToCollection(

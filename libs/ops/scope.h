@@ -54,7 +54,6 @@ inline constexpr absl::string_view kUpdateOps = "update_ops";
 inline constexpr absl::string_view kTrainOp = "train_op";
 inline constexpr absl::string_view kGlobalStep = "global_step";
 inline constexpr absl::string_view kTableInitializers = "table_initializer";
-inline constexpr absl::string_view kAssetFilepaths = "asset_filepaths";
 inline constexpr absl::string_view kQueueRunners = "queue_runners";
 inline constexpr absl::string_view kSavers = "savers";
 inline constexpr absl::string_view kCondContext = "cond_context";
