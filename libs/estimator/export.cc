@@ -5,7 +5,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "libs/base/status.h"
 #include "libs/estimator/estimator.h"
@@ -15,6 +14,7 @@
 #include "libs/ops/resource/lookup_ops.h"
 #include "libs/train/saved_model.h"
 #include "libs/train/saved_model_builder.h"
+#include "libs/train/saved_model_files.h"
 #include "libs/train/scaffold.h"
 
 namespace weft::estimator {
@@ -36,10 +36,12 @@ struct ExportDirectory {
   std::string path;
 };
 
-// Named by the second, or by the next one that is free.
-absl::StatusOr<ExportDirectory> FreeDirectory(FileSystem& files,
+// Makes the first: named by the second, or by the next one that is free, and
+// nobody else's.
+absl::StatusOr<ExportDirectory> MakeDirectory(FileSystem& files,
                                               const std::string& base,
                                               absl::Time now) {
+  RETURN_IF_ERROR(files.CreateDirectories(base));
   const int64_t seconds = absl::ToUnixSeconds(now);
   for (int i = 0; i < kMaxDirectoryAttempts; ++i) {
     ExportDirectory directory;
@@ -48,10 +50,10 @@ absl::StatusOr<ExportDirectory> FreeDirectory(FileSystem& files,
         RenamesDirectories(base)
             ? JoinPath(base, absl::StrCat("temp-", seconds + i))
             : directory.path;
-    const absl::Status exists = files.FileExists(directory.path);
-    if (exists.ok() || files.FileExists(directory.temporary).ok()) continue;
-    if (absl::IsNotFound(exists)) return directory;
-    return exists;
+    if (files.FileExists(directory.path).ok()) continue;
+    const absl::Status made = files.CreateDirectory(directory.temporary);
+    if (made.ok()) return directory;
+    if (!absl::IsAlreadyExists(made)) return made;
   }
   return absl::UnavailableError(
       absl::StrCat("Failed to obtain a unique export directory name in ", base,
@@ -73,10 +75,7 @@ absl::Status CheckReceiver(const ServingInputReceiver& receiver) {
 }
 
 absl::Status CheckExtraName(const std::string& name) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
-  bool stays = !name.empty() && name[0] != '/';
-  for (const auto& part : parts) stays = stays && part != "..";
-  if (stays) return absl::OkStatus();
+  if (train::IsPathWithin(name)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "assets_extra: '", name, "' is no path within ", kAssetsExtra, "."));
 }
@@ -181,7 +180,7 @@ absl::StatusOr<std::string> WriteAndRename(
     const std::string& base, absl::Time now,
     const ExportSavedModelOptions& options) {
   ASSIGN_OR_RETURN(const ExportDirectory directory,
-                   FreeDirectory(files, base, now));
+                   MakeDirectory(files, base, now));
   absl::Cleanup forget = [&] {
     files.DeleteRecursively(directory.temporary).IgnoreError();
   };

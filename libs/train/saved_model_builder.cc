@@ -91,7 +91,9 @@ absl::Status CopyFile(FileSystem& files, const std::string& from,
     if (read < buffer.size()) break;
   }
   RETURN_IF_ERROR(target->Sync());
-  return target->Close();
+  RETURN_IF_ERROR(target->Close());
+  const absl::string_view directory = Dirname(to);
+  return files.SyncDirectory(directory.empty() ? "." : directory);
 }
 
 SavedModelBuilder::SavedModelBuilder(FileSystem& files, std::string export_dir)

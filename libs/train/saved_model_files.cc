@@ -1,6 +1,8 @@
 #include "libs/train/saved_model_files.h"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -20,10 +22,7 @@ namespace {
 constexpr char kAssetTypeUrl[] = "type.googleapis.com/tensorflow.AssetFileDef";
 
 absl::Status CheckFilename(const std::string& filename) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(filename, '/');
-  bool stays = !filename.empty() && filename[0] != '/';
-  for (const auto& part : parts) stays = stays && part != "..";
-  if (stays) return absl::OkStatus();
+  if (IsPathWithin(filename)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "an asset's filename leads out of the SavedModel: '", filename, "'"));
 }
@@ -76,6 +75,12 @@ absl::StatusOr<std::pair<std::string, bool>> FindFile(
 }
 
 }  // namespace
+
+bool IsPathWithin(absl::string_view path) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(path, '/');
+  return !path.empty() && path[0] != '/' && SchemeAndHost(path).empty() &&
+         std::find(parts.begin(), parts.end(), "..") == parts.end();
+}
 
 absl::StatusOr<std::vector<Asset>> ReadAssetFileDefs(
     const tf::MetaGraphDef& message) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace weft {
 
@@ -22,6 +23,9 @@ struct Asset {
   std::string tensor_name;
   std::string filename;
 };
+
+// Whether it leads from a directory to something below it.
+bool IsPathWithin(absl::string_view path);
 
 // By the field of version 2, else by the collection of version 1.
 // INVALID_ARGUMENT where the latter holds something else, and for a filename
