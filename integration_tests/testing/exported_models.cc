@@ -1,11 +1,11 @@
 // Trains each canned model a little and exports it for serving:
 //
-//   exported_models DIR
+//   exported_models DIR [EXPORTS]
 //
-// The export of model NAME is in DIR/NAME/SECONDS, its predictions for the
-// people below, as this process makes them, are printed: "NAME KEY VALUES", the
-// values of all of them in one line. Then the vocabulary file that training
-// read is deleted.
+// The export of model NAME is in EXPORTS/NAME/SECONDS (DIR/NAME/...), which may
+// be in an object store; its predictions for the people below, as this process
+// makes them, are printed: "NAME KEY VALUES", the values of all of them in one
+// line. Then the vocabulary file that training read is deleted.
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -113,8 +113,9 @@ absl::StatusOr<EstimatorSpec> ScaledAge(const Scope& scope,
 
 class Exports {
  public:
-  explicit Exports(std::string directory)
+  Exports(std::string directory, std::string exports)
       : directory_(std::move(directory)),
+        exports_(std::move(exports)),
         vocabulary_(JoinPath(directory_, "cities.txt")) {}
 
   absl::Status Run() {
@@ -148,7 +149,7 @@ class Exports {
     ASSIGN_OR_RETURN(const auto spec,
                      feature_column::MakeParseExampleSpec(all));
     return model
-        .ExportSavedModel(JoinPath(directory_, name),
+        .ExportSavedModel(JoinPath(exports_, name),
                           BuildParsingServingInputReceiverFn(spec))
         .status();
   }
@@ -216,6 +217,7 @@ class Exports {
   }
 
   const std::string directory_;
+  const std::string exports_;
   const std::string vocabulary_;
   LocalFileSystem files_;
   Process process_;
@@ -225,11 +227,12 @@ class Exports {
 }  // namespace weft::estimator
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: exported_models DIR\n");
+  if (argc != 2 && argc != 3) {
+    std::fprintf(stderr, "usage: exported_models DIR [EXPORTS]\n");
     return 2;
   }
-  const absl::Status status = weft::estimator::Exports(argv[1]).Run();
+  const absl::Status status =
+      weft::estimator::Exports(argv[1], argv[argc - 1]).Run();
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;
 }
