@@ -110,13 +110,14 @@ const absl::Status& Estimator::status() const { return impl_->status; }
 const std::string& Estimator::model_dir() const { return impl_->model_dir; }
 const RunConfig& Estimator::config() const { return impl_->config; }
 
+Estimator::Environment Estimator::environment() const {
+  return {impl_->files(), *impl_->scheduler.operator->(), *impl_->logger};
+}
+
 std::string Estimator::eval_dir(const std::string& name) const {
   return JoinPath(impl_->model_dir,
                   name.empty() ? "eval" : absl::StrCat("eval_", name));
 }
-
-FileSystem& Estimator::file_system() const { return impl_->files(); }
-Logger& Estimator::logger() const { return *impl_->logger; }
 
 absl::StatusOr<std::optional<std::string>> Estimator::LatestCheckpoint() const {
   RETURN_IF_ERROR(impl_->status);

@@ -136,9 +136,14 @@ class Estimator {
   absl::StatusOr<Tensor> GetVariableValue(const std::string& name) const;
   // Where evaluations of that name write.
   std::string eval_dir(const std::string& name = "") const;
-  // Those of the options, or its own, as long as the Estimator.
-  FileSystem& file_system() const;
-  Logger& logger() const;
+
+  // With what it reads files, waits and logs; there as long as a copy of it.
+  struct Environment {
+    FileSystem& files;
+    Scheduler& scheduler;
+    Logger& logger;
+  };
+  Environment environment() const;
 
  private:
   class Impl;

@@ -86,7 +86,7 @@ class SavedModelExporter : public Exporter {
   void DeleteOldOnes(const Estimator& estimator,
                      const std::string& export_path) const {
     if (!options_.exports_to_keep) return;
-    FileSystem& files = estimator.file_system();
+    FileSystem& files = estimator.environment().files;
     auto names = files.ListDirectory(export_path);
     if (!names.ok()) return;
     std::erase_if(*names, [](const auto& name) { return !IsVersion(name); });
@@ -97,7 +97,7 @@ class SavedModelExporter : public Exporter {
       const std::string old = JoinPath(export_path, name);
       const absl::Status deleted = files.DeleteRecursively(old);
       if (deleted.ok()) continue;
-      estimator.logger().Warning(absl::StrCat(
+      estimator.environment().logger.Warning(absl::StrCat(
           "Can not delete ", old, " recursively: ", deleted.message()));
     }
   }
@@ -127,7 +127,7 @@ class Final : public SavedModelExporter {
   absl::StatusOr<bool> IsDue(const Estimator& estimator, const EvalMetrics&,
                              bool is_the_final_export) override {
     if (is_the_final_export) {
-      estimator.logger().Info(
+      estimator.environment().logger.Info(
           "Performing the final export in the end of training.");
     }
     return is_the_final_export;
@@ -167,7 +167,7 @@ class Best : public SavedModelExporter {
     }
     ASSIGN_OR_RETURN(const bool is_best, IsBest(eval_result));
     if (is_best || !has_exported_) {
-      estimator.logger().Info("Performing best model export.");
+      estimator.environment().logger.Info("Performing best model export.");
     }
     return is_best || !has_exported_;
   }
@@ -186,14 +186,15 @@ class Best : public SavedModelExporter {
 
   absl::Status ReadEvents(const Estimator& estimator) {
     if (pattern_.empty()) return absl::OkStatus();
-    estimator.logger().Info("Loading best metric from event files.");
-    FileSystem& files = estimator.file_system();
+    estimator.environment().logger.Info(
+        "Loading best metric from event files.");
+    FileSystem& files = estimator.environment().files;
     ASSIGN_OR_RETURN(const auto paths, files.GetMatchingPaths(JoinPath(
                                            estimator.model_dir(), pattern_)));
     for (const std::string& path : paths) {
       const absl::Status read = ReadFile(files, path);
       if (read.ok()) continue;
-      estimator.logger().Warning(absl::StrCat(
+      estimator.environment().logger.Warning(absl::StrCat(
           "Evaluations after that are not considered: ", read.message()));
     }
     return absl::OkStatus();
