@@ -342,7 +342,7 @@ absl::StatusOr<std::map<std::string, Tensor>> InputsOf(
   }
   std::map<std::string, Tensor> inputs;
   for (const auto& [name, value] : columns) {
-    auto tensor = TensorFromJson(value, signature.inputs.at(name).dtype);
+    auto tensor = TensorFromParsedJson(value, signature.inputs.at(name).dtype);
     if (!tensor.ok()) {
       return Annotate(tensor.status(), absl::StrCat("input '", name, "'"));
     }

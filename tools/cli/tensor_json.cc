@@ -231,10 +231,10 @@ absl::StatusOr<Tensor> TensorFromJson(absl::string_view text, DataType dtype) {
             ? absl::StrCat(text, " is no JSON; write a string as '\"...\"'")
             : absl::StrCat(text, " is no JSON; write 1.5, true or [[1, 2]]"));
   }
-  return TensorFromJson(json, dtype);
+  return TensorFromParsedJson(json, dtype);
 }
 
-absl::StatusOr<Tensor> TensorFromJson(const Json& json, DataType dtype) {
+absl::StatusOr<Tensor> TensorFromParsedJson(const Json& json, DataType dtype) {
   ASSIGN_OR_RETURN(const TensorShape shape, ShapeOf(json));
   std::vector<const Json*> elements;
   RETURN_IF_ERROR(Flatten(json, shape, 0, elements));

@@ -18,7 +18,7 @@ namespace weft::tools {
 // level have different lengths, or an element is no `dtype` or beyond it;
 // UNIMPLEMENTED for types of which there are no values in JSON.
 absl::StatusOr<Tensor> TensorFromJson(absl::string_view text, DataType dtype);
-absl::StatusOr<Tensor> TensorFromJson(const Json& json, DataType dtype);
+absl::StatusOr<Tensor> TensorFromParsedJson(const Json& json, DataType dtype);
 
 // Nested lists; [] where there are no elements. Floats with as few digits as
 // give them back. Resources and variants are described.
