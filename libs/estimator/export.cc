@@ -107,8 +107,11 @@ void LogSignatures(Logger& logger, const ExportSignatures& signatures) {
                      "be served: '",
                      name, "' : ", why));
   }
+  const std::string key(train::kDefaultServingSignatureDefKey);
   if (signatures.included.empty()) {
     logger.Warning("Export includes no signatures!");
+  } else if (!signatures.included.contains(key)) {
+    logger.Warning("Export includes no default signature!");
   }
 }
 

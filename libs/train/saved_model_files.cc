@@ -40,9 +40,6 @@ absl::Status CannotParse(const std::string& path, absl::string_view why) {
 
 absl::Status ParseBinary(const std::string& path, const std::string& content,
                          tf::SavedModel& model) {
-  if (content.size() > std::numeric_limits<int>::max()) {
-    return CannotParse(path, "a SavedModel is no larger than 2 GiB.");
-  }
   const google::protobuf::LogSilencer silence;
   if (model.ParseFromString(content)) return absl::OkStatus();
   return CannotParse(path,
@@ -125,6 +122,10 @@ absl::StatusOr<std::vector<MetaGraph>> ReadSavedModel(
     FileSystem& files, const std::string& export_dir) {
   ASSIGN_OR_RETURN(const auto file, FindFile(files, export_dir));
   const auto& [path, is_text] = file;
+  ASSIGN_OR_RETURN(const uint64_t size, files.GetFileSize(path));
+  if (size > std::numeric_limits<int>::max()) {
+    return CannotParse(path, "a SavedModel is no larger than 2 GiB.");
+  }
   ASSIGN_OR_RETURN(const std::string content, files.ReadFile(path));
   tf::SavedModel model;
   RETURN_IF_ERROR(is_text ? ParseText(path, content, model)

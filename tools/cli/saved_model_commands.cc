@@ -27,9 +27,14 @@ namespace saved_model = train::saved_model;
 
 using Signatures = std::map<std::string, SignatureDef>;
 
-bool IsSavedModel(FileSystem& files, const std::string& path) {
-  return files.FileExists(JoinPath(path, saved_model::kFilenamePb)).ok() ||
-         files.FileExists(JoinPath(path, saved_model::kFilenamePbtxt)).ok();
+absl::StatusOr<bool> IsSavedModel(FileSystem& files, const std::string& path) {
+  for (const auto name :
+       {saved_model::kFilenamePb, saved_model::kFilenamePbtxt}) {
+    const absl::Status exists = files.FileExists(JoinPath(path, name));
+    if (exists.ok()) return true;
+    if (!absl::IsNotFound(exists)) return exists;
+  }
+  return false;
 }
 
 absl::StatusOr<Signatures> SignaturesOf(const MetaGraph& graph) {
@@ -109,7 +114,8 @@ absl::StatusOr<std::string> SignatureName(const Invocation& invocation,
 
 absl::StatusOr<std::string> FindSavedModel(FileSystem& files,
                                            const std::string& path) {
-  if (IsSavedModel(files, path)) return path;
+  ASSIGN_OR_RETURN(const bool is_one, IsSavedModel(files, path));
+  if (is_one) return path;
   const auto names = files.ListDirectory(path);
   std::optional<std::pair<uint64_t, std::string>> newest;
   for (const std::string& name :
@@ -118,7 +124,7 @@ absl::StatusOr<std::string> FindSavedModel(FileSystem& files,
     if (!absl::SimpleAtoi(name, &number)) continue;
     const std::string inner = JoinPath(path, name);
     if (newest && newest->first >= number) continue;
-    if (IsSavedModel(files, inner)) newest = {number, inner};
+    if (IsSavedModel(files, inner).value_or(false)) newest = {number, inner};
   }
   if (newest) return newest->second;
   return absl::NotFoundError(absl::StrCat(
