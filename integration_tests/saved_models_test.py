@@ -58,7 +58,8 @@ class SavedModelsTest(unittest.TestCase):
     self.assertEqual(len(answered), len(predicted), what)
     for ours, theirs in zip(answered, predicted):
       if isinstance(ours, float):
-        self.assertAlmostEqual(ours, float(theirs), delta=1e-6, msg=what)
+        self.assertAlmostEqual(ours, float(theirs), msg=what,
+                               delta=1e-6 * max(1, abs(ours)))
       else:
         self.assertEqual(str(ours), theirs, what)
 

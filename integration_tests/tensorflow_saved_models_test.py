@@ -78,7 +78,7 @@ with tf1.Graph().as_default(), tf1.Session() as session:
       {'serving_default': tf1.saved_model.build_signature_def(
           {'x': info(xs), 'k': info(ks)}, {'y': info(y), 'ids': info(ids)},
           'tensorflow/serving/predict')},
-      assets_list=tf1.get_collection(tf1.GraphKeys.ASSET_FILEPATHS),
+      assets_collection=tf1.get_collection(tf1.GraphKeys.ASSET_FILEPATHS),
       main_op=tf1.tables_initializer(), strip_default_attrs=True)
   builder.save()
   one = session.run([y, ids], {xs: x, ks: keys})
@@ -145,7 +145,8 @@ class TensorFlowSavedModelsTest(unittest.TestCase):
     self.assertEqual(len(ours), len(theirs), what)
     for mine, other in zip(ours, theirs):
       if isinstance(other, float):
-        self.assertAlmostEqual(float(mine), other, delta=1e-6, msg=what)
+        self.assertAlmostEqual(float(mine), other, msg=what,
+                               delta=1e-6 * max(1, abs(other)))
       else:
         self.assertEqual(mine, str(other), what)
 
