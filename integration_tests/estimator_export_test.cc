@@ -18,9 +18,13 @@
 #include "libs/estimator/inputs.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
+#include "libs/ops/array/array_ops.h"
+#include "libs/ops/math/math_ops.h"
+#include "libs/ops/state/variable.h"
 #include "libs/runtime/process.h"
 #include "libs/tensor/buffer.h"
 #include "libs/train/saved_model.h"
+#include "libs/train/saved_model_builder.h"
 
 namespace weft::estimator {
 namespace {
@@ -304,6 +308,69 @@ TEST_F(EstimatorExportTest, WrongQuestionsAreToldWhatIsWrong) {
   says(with("age", Tensor::Scalar(1.0f)), "'age' has shape [?]");
   says(with("age", Tensor::Vector<float>({1, 2, 3})), "");  // of other batch
   EXPECT_OK(served->Run("predict", People())) << "it is as good as before";
+}
+
+// ---- Without an Estimator ----
+
+// w * x, and what the file `path` holds; as a graph of its own.
+struct Line {
+  explicit Line(const std::string& path) {
+    w = ops::Variable(root.WithName("w"), 3.0f);
+    x = ops::Placeholder(root.WithName("x"), DT_FLOAT, {.shape = {-1}});
+    y = ops::Mul(root, x, w.value());
+    file = root.ToOutput(path, "file");
+    text = root.AddOutput("ReadFile", {file});
+  }
+  train::SavedModelGraph Served(const std::vector<std::string>& tags) const {
+    train::SavedModelGraph graph;
+    graph.tags = tags;
+    graph.signature_def_map["serving_default"] =
+        train::PredictSignatureDef({{"x", x}}, {{"y", y}}).value();
+    graph.assets = {file};
+    return graph;
+  }
+
+  Scope root = Scope::Root();
+  ops::Variable w;
+  Output x, y, file, text;
+};
+
+TEST_F(EstimatorExportTest, SeveralGraphsShareVariablesAndNoFiles) {
+  const std::string other = JoinPath(folder_, "other/cities.txt");
+  ASSERT_OK(files_.CreateDirectories(JoinPath(folder_, "other")));
+  ASSERT_OK(files_.WriteFileAtomically(other, "Oslo\n"));
+  const Line one(vocabulary_), two(other), again(vocabulary_);
+  SessionOptions options;
+  options.process = &process_;
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       Session::Connect("", one.root, options));
+  ASSERT_OK(session->Run(one.w.initializer()));
+  ASSERT_OK_AND_ASSIGN(const auto builder,
+                       train::SavedModelBuilder::Create(files_, exports_));
+  ASSERT_OK(builder->AddMetaGraphAndVariables(*session, one.root,
+                                              one.Served({"serve"})));
+  EXPECT_THAT(builder->AddMetaGraphAndVariables(*session, one.root,
+                                                one.Served({"serve"})),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "has already been saved"));
+  ASSERT_OK(builder->AddMetaGraph(two.root, two.Served({"serve", "two"})));
+  ASSERT_OK(builder->AddMetaGraph(again.root, again.Served({"again"})));
+  train::SavedModelGraph wrong = two.Served({"wrong"});
+  wrong.assets = {two.x};
+  EXPECT_THAT(builder->AddMetaGraph(two.root, wrong),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "a constant of one string, but x:0"));
+  ASSERT_OK(builder->Save());
+  EXPECT_THAT(Names(JoinPath(exports_, "assets")),
+              ElementsAre("cities.txt", "cities.txt_1"));
+  for (const std::vector<std::string>& tags :
+       {std::vector<std::string>{"serve"}, {"two", "serve"}, {"again"}}) {
+    ASSERT_OK_AND_ASSIGN(const auto served, Load(exports_, tags));
+    ASSERT_OK_AND_ASSIGN(
+        const Outputs outputs,
+        served->Run("serving_default", {{"x", Tensor::Vector<float>({2})}}));
+    EXPECT_EQ(outputs.at("y").flat<float>()[0], 6);
+  }
 }
 
 // ---- Exporters ----
