@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "tools/cli/events_command.h"
 #include "tools/cli/graph_commands.h"
 #include "tools/cli/invocation.h"
+#include "tools/cli/saved_model_commands.h"
 #include "tools/cli/top_command.h"
 #include "tools/cli/trace_command.h"
 #include "tools/wire/print_capture.h"
@@ -75,6 +77,20 @@ absl::StatusOr<std::string> RunOnFiles(Process& process,
                               invocation);
 }
 
+absl::StatusOr<std::string> Predict(Process& process,
+                                    const Invocation& invocation) {
+  std::string request;
+  if (invocation.request_file == "-") {
+    request.assign(std::istreambuf_iterator<char>(std::cin), {});
+  } else {
+    ASSIGN_OR_RETURN(request,
+                     process.file_system().ReadFile(
+                         FromWhereTheUserStands(invocation.request_file)));
+  }
+  return RunPredict(process, FromWhereTheUserStands(invocation.model),
+                    invocation, request);
+}
+
 absl::StatusOr<std::string> Run(const Invocation& invocation) {
   if (invocation.command == "help") return Usage();
   if (invocation.command == "wire") {
@@ -97,6 +113,12 @@ absl::StatusOr<std::string> Run(const Invocation& invocation) {
   }
   if (invocation.command == "checkpoint")
     return RunOnFiles(process, invocation);
+  if (invocation.command == "saved_model") {
+    return RunSavedModelShow(process.file_system(),
+                             FromWhereTheUserStands(invocation.arguments[0]),
+                             invocation.format);
+  }
+  if (invocation.command == "predict") return Predict(process, invocation);
   LocalFileSystem files;
   return RunGraphCommand(process, files,
                          FromWhereTheUserStands(invocation.arguments[0]),

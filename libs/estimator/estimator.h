@@ -36,6 +36,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/estimator/estimator_spec.h"
 #include "libs/estimator/run_config.h"
+#include "libs/estimator/serving_input.h"
 #include "libs/fs/file_system.h"
 #include "libs/tensor/tensor.h"
 #include "libs/train/checkpoint_saver_hook.h"
@@ -88,6 +89,15 @@ struct PredictOptions {
 };
 using Prediction = std::map<std::string, Tensor>;
 
+struct ExportSavedModelOptions {
+  // Files to copy, by their paths below the export's directory assets.extra.
+  std::map<std::string, std::string> assets_extra;
+  bool as_text = false;         // saved_model.pbtxt
+  std::string checkpoint_path;  // empty: the newest
+  // Attrs that hold their op's default are left out, for older readers.
+  bool strip_default_attrs = true;
+};
+
 // Predictions as they are asked for.
 class PredictionStream {
  public:
@@ -112,6 +122,16 @@ class Estimator {
   // The stream is independent of the Estimator, but for its options.
   absl::StatusOr<std::unique_ptr<PredictionStream>> Predict(
       const InputFn& input_fn, const PredictOptions& options = {});
+
+  // Writes the model for serving, with the values of a checkpoint, and returns
+  // where: EXPORT_DIR_BASE/SECONDS, of now, which is there as a whole or not at
+  // all; in an object store it is whole once it has a saved_model.pb. Tables
+  // bring their vocabulary files. Signatures are those of the model's
+  // export_outputs; docs/saved_models.md. NOT_FOUND without a checkpoint.
+  absl::StatusOr<std::string> ExportSavedModel(
+      const std::string& export_dir_base,
+      const ServingInputReceiverFn& serving_input_receiver_fn,
+      const ExportSavedModelOptions& options = {});
 
   // The prefix of the newest checkpoint; none.
   absl::StatusOr<std::optional<std::string>> LatestCheckpoint() const;

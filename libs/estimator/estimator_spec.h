@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "libs/estimator/export_output.h"
 #include "libs/estimator/run_config.h"
 #include "libs/feature_column/features.h"
 #include "libs/ops/scope.h"
@@ -52,6 +53,9 @@ struct EstimatorSpec {
   Operation train_op;  // counts the global step; needed of kTrain
   // By name; "loss" and "global_step" are the Estimator's.
   std::map<std::string, metrics::Metric> eval_metric_ops;
+  // What is served, of kPredict: by signature, one of them "serving_default".
+  // Empty: the predictions.
+  ExportOutputs export_outputs;
   train::HookList training_hooks;
   train::HookList training_chief_hooks;
   train::HookList evaluation_hooks;

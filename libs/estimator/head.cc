@@ -9,6 +9,7 @@
 #include "libs/ops/group.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/summary/summary_ops.h"
+#include "libs/train/signature_def.h"
 
 namespace weft::estimator {
 namespace {
@@ -62,6 +63,14 @@ absl::StatusOr<Output> WeightsOf(const Scope& scope, const WeightColumn& column,
 std::string Head::Key(absl::string_view key) const {
   return options_.name.empty() ? std::string(key)
                                : absl::StrCat(key, "/", options_.name);
+}
+
+ExportOutputs Head::WithPredict(
+    const std::string& name, const ExportOutput& first,
+    const std::map<std::string, Output>& predictions) {
+  return {{std::string(train::kDefaultServingSignatureDefKey), first},
+          {name, first},
+          {"predict", PredictOutput{predictions}}};
 }
 
 absl::StatusOr<Head::Loss> Head::MakeLoss(const Scope& scope,
@@ -138,7 +147,10 @@ absl::StatusOr<EstimatorSpec> Head::CreateEstimatorSpec(
   EstimatorSpec spec;
   spec.predictions = Predictions(inner.SubScope("predictions"), logits);
   RETURN_IF_ERROR(scope.status());
-  if (input.mode == Mode::kPredict) return spec;
+  if (input.mode == Mode::kPredict) {
+    spec.export_outputs = Exports(spec.predictions);
+    return spec;
+  }
   ASSIGN_OR_RETURN(const Loss loss, MakeLoss(inner, input, logits));
   spec.loss = loss.total;
   if (input.mode == Mode::kEval) {

@@ -80,6 +80,9 @@ class Head {
 
   virtual std::map<std::string, Output> Predictions(
       const Scope& scope, const Output& logits) const = 0;
+  // The signatures that these predictions make.
+  virtual ExportOutputs Exports(
+      const std::map<std::string, Output>& predictions) const = 0;
   // How many labels an example has.
   virtual int64_t label_dimension() const = 0;
   // Labels as the loss takes them, checked. `labels` is [batch, dimension].
@@ -95,6 +98,11 @@ class Head {
   // All but average_loss.
   virtual std::map<std::string, metrics::Metric> Metrics(
       const Scope& scope, const EvalInput& input) const = 0;
+
+  // The first is "serving_default", too; with all predictions as "predict".
+  static ExportOutputs WithPredict(
+      const std::string& name, const ExportOutput& first,
+      const std::map<std::string, Output>& predictions);
 
   // "KEY", or "KEY/NAME" of a head with a name.
   std::string Key(absl::string_view key) const;

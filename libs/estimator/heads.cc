@@ -155,6 +155,13 @@ class ClassHead : public Head {
     predictions["all_class_ids"] = ForEach(scope, logits, AllIds());
     predictions["all_classes"] = ForEach(scope, logits, AllClasses());
   }
+  static ExportOutputs ExportClasses(
+      const std::map<std::string, Output>& predictions) {
+    return WithPredict("classification",
+                       ClassificationOutput{predictions.at("probabilities"),
+                                            predictions.at("all_classes")},
+                       predictions);
+  }
   // Ids of the labels, or numbers as they are.
   Output LabelIds(const Scope& scope, const Output& labels) const {
     scope.UpdateStatus(CheckLabelType(labels, has_vocabulary()));
@@ -183,6 +190,13 @@ class BinaryHead : public ClassHead {
         ops::Concat(scope, {ops::ZerosLike(scope, logits), logits}, -1);
     AddClasses(scope, both, predictions);
     return predictions;
+  }
+
+  ExportOutputs Exports(
+      const std::map<std::string, Output>& predictions) const override {
+    ExportOutputs exports = ExportClasses(predictions);
+    exports["regression"] = RegressionOutput{predictions.at("logistic")};
+    return exports;
   }
 
   Output ProcessLabels(const Scope& scope,
@@ -252,6 +266,11 @@ class MultiClass : public ClassHead {
     return predictions;
   }
 
+  ExportOutputs Exports(
+      const std::map<std::string, Output>& predictions) const override {
+    return ExportClasses(predictions);
+  }
+
   Output ProcessLabels(const Scope& scope,
                        const Output& labels) const override {
     const Output ids = LabelIds(scope, labels);
@@ -296,6 +315,14 @@ class MultiLabel : public ClassHead {
             {"probabilities",
              ops::Sigmoid(scope.WithName("probabilities"), logits)},
             {"classes", ForEach(scope, logits, AllClasses())}};
+  }
+
+  ExportOutputs Exports(
+      const std::map<std::string, Output>& predictions) const override {
+    return WithPredict("classification",
+                       ClassificationOutput{predictions.at("probabilities"),
+                                            predictions.at("classes")},
+                       predictions);
   }
 
   Output ProcessLabels(const Scope& scope,
@@ -343,6 +370,13 @@ class Regression : public Head {
   std::map<std::string, Output> Predictions(
       const Scope&, const Output& logits) const override {
     return {{"predictions", logits}};
+  }
+
+  ExportOutputs Exports(
+      const std::map<std::string, Output>& predictions) const override {
+    return WithPredict("regression",
+                       RegressionOutput{predictions.at("predictions")},
+                       predictions);
   }
 
   Output ProcessLabels(const Scope& scope,

@@ -290,11 +290,14 @@ class VocabularyFile : public Vocabulary {
     const Scope inner = scope.SubScope("vocabulary");
     const Output table =
         ops::HashTable(inner.WithName("hash_table"), DT_STRING, DT_INT64);
+    // An export copies the file, and tells the graph where it lies then.
+    const Output path = inner.ToOutput(path_, "asset_filepath");
+    if (path) scope.AddToCollection(ops::kAssetFilepaths, path);
     ops::TextFileTable lines;
     lines.vocab_size = size_;
     scope.AddToCollection(
         collection::kTableInitializers,
-        ops::InitializeTableFromTextFile(inner, table, path_, lines));
+        ops::InitializeTableFromTextFile(inner, table, path, lines));
     return table;
   }
 

@@ -28,10 +28,12 @@ Defaults DefaultsOf(const tf::OpDef& op) {
   return defaults;
 }
 
-void DropFrom(tf::NodeDef& node, const OpDef& known, const Defaults& defaults) {
+// `known` keeps what it knows; null: nothing.
+void DropFrom(tf::NodeDef& node, const OpDef* known, const Defaults& defaults) {
   std::vector<std::string> dropped;
   for (const auto& [name, value] : node.attr()) {
-    if (absl::StartsWith(name, "_") || known.FindAttr(name) != nullptr) {
+    if (absl::StartsWith(name, "_") ||
+        (known != nullptr && known->FindAttr(name) != nullptr)) {
       continue;
     }
     const auto it = defaults.find(name);
@@ -43,22 +45,41 @@ void DropFrom(tf::NodeDef& node, const OpDef& known, const Defaults& defaults) {
   for (const std::string& name : dropped) node.mutable_attr()->erase(name);
 }
 
+absl::flat_hash_map<absl::string_view, Defaults> DefaultsOf(
+    const tf::OpList& list) {
+  absl::flat_hash_map<absl::string_view, Defaults> ops;
+  for (const tf::OpDef& op : list.op()) ops[op.name()] = DefaultsOf(op);
+  return ops;
+}
+
+// Of the graph and of its functions.
+template <typename Function>
+void ForEachNode(tf::GraphDef& graph, Function function) {
+  for (tf::NodeDef& node : *graph.mutable_node()) function(node);
+  for (auto& body : *graph.mutable_library()->mutable_function()) {
+    for (tf::NodeDef& node : *body.mutable_node_def()) function(node);
+  }
+}
+
 }  // namespace
 
 void DropNewDefaults(const tf::OpList& producer, const OpRegistry& registry,
                      tf::GraphDef& graph) {
-  absl::flat_hash_map<absl::string_view, Defaults> ops;
-  for (const tf::OpDef& op : producer.op()) ops[op.name()] = DefaultsOf(op);
-  const auto drop = [&](tf::NodeDef& node) {
+  const auto ops = DefaultsOf(producer);
+  ForEachNode(graph, [&](tf::NodeDef& node) {
     const OpDef* known = registry.Find(node.op());
     const auto op = ops.find(node.op());
     if (known == nullptr || op == ops.end()) return;
-    DropFrom(node, *known, op->second);
-  };
-  for (tf::NodeDef& node : *graph.mutable_node()) drop(node);
-  for (auto& function : *graph.mutable_library()->mutable_function()) {
-    for (tf::NodeDef& node : *function.mutable_node_def()) drop(node);
-  }
+    DropFrom(node, known, op->second);
+  });
+}
+
+void StripDefaultAttrs(const tf::OpList& ops, tf::GraphDef& graph) {
+  const auto defaults = DefaultsOf(ops);
+  ForEachNode(graph, [&](tf::NodeDef& node) {
+    const auto op = defaults.find(node.op());
+    if (op != defaults.end()) DropFrom(node, nullptr, op->second);
+  });
 }
 
 }  // namespace weft

@@ -2,7 +2,8 @@
 // hold their default ask for nothing, and go. A GraphDef does not say which do;
 // a MetaGraphDef brings the op definitions of its writer, who knows.
 //
-// Functions without state. As TensorFlow's RemoveNewDefaultAttrsFromGraphDef.
+// Functions without state. As TensorFlow's RemoveNewDefaultAttrsFromGraphDef
+// and its strip_default_attrs.
 #ifndef WEFT_LIBS_GRAPH_PRODUCER_DEFAULTS_H_
 #define WEFT_LIBS_GRAPH_PRODUCER_DEFAULTS_H_
 
@@ -21,6 +22,10 @@ class OpList;
 // the import to refuse.
 void DropNewDefaults(const tf::OpList& producer, const OpRegistry& registry,
                      tf::GraphDef& graph);
+
+// Takes from them each attr that is the default of `ops`, so that a reader who
+// does not know a newer attr has no need to.
+void StripDefaultAttrs(const tf::OpList& ops, tf::GraphDef& graph);
 
 }  // namespace weft
 

@@ -61,16 +61,16 @@ bool IsReport(const Output& ready_op) {
          absl::StrContains(ready_op.name(), "report_uninitialized_variables");
 }
 
-Operation LocalInit(const Scope& scope) {
+}  // namespace
+
+Scaffold::Scaffold(ScaffoldOptions options) : options_(std::move(options)) {}
+
+Operation Scaffold::DefaultLocalInitOp(const Scope& scope) {
   std::vector<Operation> all =
       scope.GetOperations(collection::kTableInitializers);
   all.insert(all.begin(), ops::LocalVariablesInitializer(scope));
   return ops::Group(scope, all);
 }
-
-}  // namespace
-
-Scaffold::Scaffold(ScaffoldOptions options) : options_(std::move(options)) {}
 
 absl::Status Scaffold::Finalize(const Scope& scope) {
   if (is_finalized_) return absl::OkStatus();
@@ -96,7 +96,7 @@ absl::Status Scaffold::FindOrMake(const Scope& scope) {
   waits_for_variables_ =
       !is_given && IsReport(options_.ready_for_local_init_op);
   RETURN_IF_ERROR(GetOrMake(scope, "local_init_op", options_.local_init_op,
-                            [&] { return LocalInit(scope); }));
+                            [&] { return DefaultLocalInitOp(scope); }));
   RETURN_IF_ERROR(GetOrMake(scope, "summary_op", options_.summary_op,
                             [&] { return ops::MergeAllSummaries(scope); }));
   if (options_.saver != nullptr) return absl::OkStatus();

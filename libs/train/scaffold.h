@@ -53,6 +53,8 @@ class Scaffold {
   // where a collection holds several; the scope's error.
   absl::Status Finalize(const Scope& scope);
   bool is_finalized() const { return is_finalized_; }
+  // What initialises local variables and tables; added to the graph.
+  static Operation DefaultLocalInitOp(const Scope& scope);
 
   const Operation& init_op() const { return options_.init_op; }
   const FeedList& init_feeds() const { return options_.init_feeds; }

@@ -23,6 +23,7 @@
 #include "schemas/tf/meta_graph.pb.h"
 #include "schemas/tf/named_tensor.pb.h"
 #include "schemas/tf/queue_runner.pb.h"
+#include "schemas/tf/saved_model.pb.h"
 #include "schemas/tf/saved_tensor_slice.pb.h"
 #include "schemas/tf/saver.pb.h"
 #include "schemas/tf/summary.pb.h"
@@ -111,7 +112,7 @@ Table OurTable() {
         tf::SaverDef::descriptor(), tf::CheckpointState::descriptor(),
         tf::SavedTensorSlices::descriptor(), tf::VariableDef::descriptor(),
         tf::QueueRunnerDef::descriptor(),
-        tf::ControlFlowContextDef::descriptor(), tf::MetaGraphDef::descriptor(),
+        tf::ControlFlowContextDef::descriptor(), tf::SavedModel::descriptor(),
         tf::Event::descriptor(), tf::ClusterDef::descriptor(),
         tf::DeviceAttributes::descriptor(), tf::Example::descriptor()}) {
     AddFile(*message->file(), &table);

@@ -44,6 +44,10 @@ constexpr char kUsage[] =
   weft checkpoint diff PATH PATH  what differs, tensor by tensor
   weft checkpoint convert PATH NEW
                                   the same in other parts or by other names
+  weft saved_model show DIR       a SavedModel's tags, signatures, inputs and
+                                  outputs
+  weft predict --model=DIR --json=FILE
+                                  what a SavedModel answers to a request
   weft events FILE                what an event file shows TensorBoard
   weft trace FILE                 what ran when in a step, as JSON for
                                   chrome://tracing and ui.perfetto.dev: of a
@@ -86,6 +90,13 @@ Of a checkpoint (a directory stands for its newest; zmq://, s3:// and gs:// too)
   --merge                   convert: no tensor stays in slices
   --rename=OLD=NEW          convert: a tensor's name
 
+predict (DIR: a SavedModel, or exports, of which the newest; s3:// and gs:// too):
+  --json=FILE, --json=-     {"instances": [...]}, {"inputs": {...}} or
+                            {"examples": [...]}, as TensorFlow Serving takes it
+  --signature=NAME          else "serving_default", or what the request says
+  --tag_set=serve           of the graph, with commas between
+  --timeout=5s              of the step; else none
+
 Of a trace:
   --tag=step_100            of an event file: this run, else the last
 
@@ -108,13 +119,13 @@ struct Flag {
 constexpr absl::string_view kOfClusters =
     " status devices variables containers reset shutdown graph ";
 constexpr absl::string_view kThatWait =
-    " status devices variables containers reset shutdown graph top ";
+    " status devices variables containers reset shutdown graph top predict ";
 constexpr absl::string_view kOfOutput =
     " status devices variables containers reset shutdown graph checkpoint "
-    "events top ";
+    "events top saved_model ";
 constexpr absl::string_view kCommands =
     " status devices variables containers reset shutdown graph checkpoint "
-    "events trace top wire help ";
+    "saved_model predict events trace top wire help ";
 
 void AppendList(const std::string& value, std::vector<std::string>& list) {
   for (const auto& part : absl::StrSplit(value, ',', absl::SkipEmpty())) {
@@ -184,6 +195,26 @@ const Flag kFlags[] = {
     {"table", false, kOfOutput, "",
      [](const std::string&, Invocation& invocation) {
        invocation.format = Format::kTable;
+       return absl::OkStatus();
+     }},
+    {"json", true, " predict ", "",
+     [](const std::string& value, Invocation& invocation) {
+       invocation.request_file = value;
+       return absl::OkStatus();
+     }},
+    {"model", true, " predict ", "",
+     [](const std::string& value, Invocation& invocation) {
+       invocation.model = value;
+       return absl::OkStatus();
+     }},
+    {"signature", true, " predict ", "",
+     [](const std::string& value, Invocation& invocation) {
+       invocation.signature = value;
+       return absl::OkStatus();
+     }},
+    {"tag_set", true, " predict ", "",
+     [](const std::string& value, Invocation& invocation) {
+       AppendList(value, invocation.tags);
        return absl::OkStatus();
      }},
     {"container", true, " variables ", "",
@@ -444,9 +475,32 @@ absl::Status TakeCheckpointVerb(Invocation& invocation,
   return CheckFlagsOfVerb("checkpoint", verb->first, used);
 }
 
+// `saved_model show DIR`.
+absl::Status TakeSavedModelVerb(Invocation& invocation) {
+  auto& arguments = invocation.arguments;
+  if (arguments.size() == 2 && arguments[0] == "show") {
+    arguments.erase(arguments.begin());
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "`weft saved_model` shows one: `weft saved_model show DIR`");
+}
+
+absl::Status CheckPredict(const Invocation& invocation) {
+  if (invocation.model.empty()) {
+    return absl::InvalidArgumentError(
+        "`weft predict` needs a model: --model=DIR");
+  }
+  if (!invocation.request_file.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "`weft predict` needs a request: --json=FILE, or --json=- for standard "
+      "input");
+}
+
 absl::Status CheckArguments(const Invocation& invocation) {
   const std::string& command = invocation.command;
   const size_t count = invocation.arguments.size();
+  if (command == "predict") RETURN_IF_ERROR(CheckPredict(invocation));
   if (command == "graph" || command == "events" || command == "trace" ||
       command == "wire") {
     if (count == 1) return absl::OkStatus();
@@ -464,7 +518,8 @@ absl::Status CheckArguments(const Invocation& invocation) {
     return absl::InvalidArgumentError(
         "reset: either --all or names of containers");
   }
-  if (count == 0 || command == "help" || command == "checkpoint") {
+  if (count == 0 || command == "help" || command == "checkpoint" ||
+      command == "saved_model") {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -498,6 +553,9 @@ absl::StatusOr<Invocation> ParseInvocation(
   }
   if (invocation.command == "checkpoint") {
     RETURN_IF_ERROR(TakeCheckpointVerb(invocation, used));
+  }
+  if (invocation.command == "saved_model") {
+    RETURN_IF_ERROR(TakeSavedModelVerb(invocation));
   }
   RETURN_IF_ERROR(CheckArguments(invocation));
   return invocation;

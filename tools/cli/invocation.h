@@ -59,6 +59,12 @@ struct Invocation {
   std::vector<std::string> parts;    // convert: "NAME=AXIS:COUNT"
   std::vector<std::string> renames;  // convert: "OLD=NEW"
   std::string tag;                   // trace: of an event file; empty: the last
+  // predict: where the model lies, a function of it, a graph of it; empty:
+  // those that serve. The request is in a file, or "-", standard input.
+  std::string model;
+  std::string signature;
+  std::vector<std::string> tags;
+  std::string request_file;
 };
 
 // What a call means if it does not say otherwise.

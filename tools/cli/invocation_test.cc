@@ -28,6 +28,20 @@ TEST(InvocationTest, FlagsStandAnywhereInEitherForm) {
   EXPECT_EQ(call.format, Format::kJson);
 }
 
+// --json is of predict what it is told, and of others how they tell.
+TEST(InvocationTest, ModelsAreAskedAndShown) {
+  ASSERT_OK_AND_ASSIGN(Invocation call,
+                       Parse({"predict", "--model=/m", "--json", "-",
+                              "--signature=f", "--tag_set=serve,gpu"}));
+  EXPECT_EQ(call.model, "/m");
+  EXPECT_EQ(call.request_file, "-");
+  EXPECT_EQ(call.signature, "f");
+  EXPECT_THAT(call.tags, ElementsAre("serve", "gpu"));
+  ASSERT_OK_AND_ASSIGN(call, Parse({"saved_model", "show", "/m", "--json"}));
+  EXPECT_THAT(call.arguments, ElementsAre("/m"));
+  EXPECT_EQ(call.format, Format::kJson);
+}
+
 TEST(InvocationTest, TheEnvironmentFillsIn) {
   ASSERT_OK_AND_ASSIGN(Invocation call,
                        ParseInvocation({"status"}, {"zmq://b:2", false}));
@@ -151,6 +165,13 @@ TEST(InvocationTest, MistakesAreNamed) {
               StatusIs(kInvalid, "`weft graph show` has"));
   EXPECT_THAT(Parse({"wire", "a", "b"}), StatusIs(kInvalid, "one file"));
   EXPECT_THAT(Parse({"events"}), StatusIs(kInvalid, "one file"));
+  EXPECT_THAT(Parse({"predict", "--json=-"}),
+              StatusIs(kInvalid, "--model=DIR"));
+  EXPECT_THAT(Parse({"predict", "--model=m"}), StatusIs(kInvalid, "--json=-"));
+  EXPECT_THAT(Parse({"predict", "m", "--model=m", "--json=-"}),
+              StatusIs(kInvalid, "takes no \"m\""));
+  EXPECT_THAT(Parse({"saved_model", "m"}),
+              StatusIs(kInvalid, "saved_model show DIR"));
   EXPECT_THAT(Parse({"trace"}), StatusIs(kInvalid, "one file"));
   EXPECT_THAT(Parse({"events", "a", "--tag=x"}), StatusIs(kInvalid, "--tag"));
   ASSERT_OK_AND_ASSIGN(const Invocation trace,

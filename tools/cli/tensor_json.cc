@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 
@@ -96,6 +97,11 @@ bool Read(const Json& json, bool& value) {
   return true;
 }
 bool Read(const Json& json, std::string& value) {
+  if (json.is_object() && json.size() == 1 && json.contains("b64")) {
+    const Json& coded = json["b64"];
+    return coded.is_string() &&
+           absl::Base64Unescape(coded.get<std::string>(), &value);
+  }
   if (!json.is_string()) return false;
   value = json.get<std::string>();
   return true;
@@ -225,6 +231,10 @@ absl::StatusOr<Tensor> TensorFromJson(absl::string_view text, DataType dtype) {
             ? absl::StrCat(text, " is no JSON; write a string as '\"...\"'")
             : absl::StrCat(text, " is no JSON; write 1.5, true or [[1, 2]]"));
   }
+  return TensorFromParsedJson(json, dtype);
+}
+
+absl::StatusOr<Tensor> TensorFromParsedJson(const Json& json, DataType dtype) {
   ASSIGN_OR_RETURN(const TensorShape shape, ShapeOf(json));
   std::vector<const Json*> elements;
   RETURN_IF_ERROR(Flatten(json, shape, 0, elements));

@@ -1,7 +1,7 @@
 // Tensors as JSON: numbers, true and false, strings, nested lists for ranks.
 // Complex elements are {"real": 1, "imag": 2}; numbers that JSON has not are
-// "NaN", "Infinity" and "-Infinity". Only for .cc files: it includes
-// nlohmann's.
+// "NaN", "Infinity" and "-Infinity". Strings that are no UTF-8 can be given as
+// {"b64": "..."}. Only for .cc files: it includes nlohmann's.
 //
 // Functions without state.
 #ifndef WEFT_TOOLS_CLI_TENSOR_JSON_H_
@@ -18,6 +18,7 @@ namespace weft::tools {
 // level have different lengths, or an element is no `dtype` or beyond it;
 // UNIMPLEMENTED for types of which there are no values in JSON.
 absl::StatusOr<Tensor> TensorFromJson(absl::string_view text, DataType dtype);
+absl::StatusOr<Tensor> TensorFromParsedJson(const Json& json, DataType dtype);
 
 // Nested lists; [] where there are no elements. Floats with as few digits as
 // give them back. Resources and variants are described.

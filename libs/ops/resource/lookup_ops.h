@@ -23,6 +23,9 @@ Output MutableHashTable(const Scope& scope, DataType key_dtype,
 
 Operation InitializeTable(const Scope& scope, const Input& table_handle,
                           const Input& keys, const Input& values);
+// TensorFlow's collection of constants that name files which the graph reads.
+inline constexpr absl::string_view kAssetFilepaths = "asset_filepaths";
+
 // Which field of a line is the key and which the value; -2: the whole line, -1:
 // its number.
 struct TextFileTable {

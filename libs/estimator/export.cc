@@ -1,0 +1,245 @@
+// Estimator::ExportSavedModel.
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "libs/base/status.h"
+#include "libs/estimator/estimator.h"
+#include "libs/estimator/estimator_impl.h"
+#include "libs/estimator/export_signatures.h"
+#include "libs/fs/path.h"
+#include "libs/ops/resource/lookup_ops.h"
+#include "libs/train/saved_model.h"
+#include "libs/train/saved_model_builder.h"
+#include "libs/train/saved_model_files.h"
+#include "libs/train/scaffold.h"
+
+namespace weft::estimator {
+namespace {
+
+constexpr int kMaxDirectoryAttempts = 10;
+constexpr char kAssetsExtra[] = "assets.extra";
+
+// Elsewhere a directory is renamed file by file, so that the file that makes it
+// a SavedModel, which comes last, had better not come twice.
+bool RenamesDirectories(const std::string& path) {
+  const absl::string_view scheme = SchemeAndHost(path);
+  return scheme.empty() || absl::StartsWith(scheme, "zmq://");
+}
+
+// Where an export is written, and where it is found then.
+struct ExportDirectory {
+  std::string temporary;
+  std::string path;
+};
+
+// Makes the first: named by the second, or by the next one that is free, and
+// nobody else's.
+absl::StatusOr<ExportDirectory> MakeDirectory(FileSystem& files,
+                                              const std::string& base,
+                                              absl::Time now) {
+  RETURN_IF_ERROR(files.CreateDirectories(base));
+  const int64_t seconds = absl::ToUnixSeconds(now);
+  for (int i = 0; i < kMaxDirectoryAttempts; ++i) {
+    ExportDirectory directory;
+    directory.path = JoinPath(base, absl::StrCat(seconds + i));
+    directory.temporary =
+        RenamesDirectories(base)
+            ? JoinPath(base, absl::StrCat("temp-", seconds + i))
+            : directory.path;
+    if (files.FileExists(directory.path).ok()) continue;
+    const absl::Status made = files.CreateDirectory(directory.temporary);
+    if (made.ok()) return directory;
+    if (!absl::IsAlreadyExists(made)) return made;
+  }
+  return absl::UnavailableError(
+      absl::StrCat("Failed to obtain a unique export directory name in ", base,
+                   " after ", kMaxDirectoryAttempts, " attempts."));
+}
+
+absl::Status CheckReceiver(const ServingInputReceiver& receiver) {
+  if (receiver.features.empty() || receiver.receiver_tensors.empty()) {
+    return absl::InvalidArgumentError(
+        "serving_input_receiver_fn: features and receiver_tensors must be "
+        "defined.");
+  }
+  for (const auto& [name, tensor] : receiver.receiver_tensors) {
+    if (tensor) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "serving_input_receiver_fn: receiver tensor '", name, "' is null."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckExtraName(const std::string& name) {
+  if (train::IsPathWithin(name)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "assets_extra: '", name, "' is no path within ", kAssetsExtra, "."));
+}
+
+absl::Status CopyExtras(FileSystem& files, const std::string& directory,
+                        const std::map<std::string, std::string>& extras) {
+  for (const auto& [name, source] : extras) {
+    RETURN_IF_ERROR(CheckExtraName(name));
+    const std::string target =
+        JoinPath(JoinPath(directory, kAssetsExtra), name);
+    RETURN_IF_ERROR(files.CreateDirectories(Dirname(target)));
+    RETURN_IF_ERROR(
+        Annotate(train::CopyFile(files, source, target), "assets_extra"));
+  }
+  return absl::OkStatus();
+}
+
+void LogSignatures(Logger& logger, const ExportSignatures& signatures) {
+  const auto names = [](const auto& all) {
+    return absl::StrJoin(all, ", ", [](std::string* out, const auto& one) {
+      absl::StrAppend(out, "'", one.first, "'");
+    });
+  };
+  logger.Info(absl::StrCat("Signatures INCLUDED in export: [",
+                           names(signatures.included), "]"));
+  for (const auto& [name, why] : signatures.excluded) {
+    logger.Info(
+        absl::StrCat("Signature EXCLUDED from export because it cannot "
+                     "be served: '",
+                     name, "' : ", why));
+  }
+  const std::string key(train::kDefaultServingSignatureDefKey);
+  if (signatures.included.empty()) {
+    logger.Warning("Export includes no signatures!");
+  } else if (!signatures.included.contains(key)) {
+    logger.Warning("Export includes no default signature!");
+  }
+}
+
+// A graph of an export with what saves and begins it.
+struct ServedModel {
+  BuiltModel built;
+  ExportSignatures signatures;
+  std::shared_ptr<train::Saver> saver;
+  Operation local_init_op;
+};
+
+absl::StatusOr<ServedModel> BuildServedModel(
+    const ModelFn& model_fn, const RunConfig& config,
+    const ServingInputReceiverFn& receive) {
+  ServingInputReceiver receiver;
+  const InputFn input_fn =
+      [&](const Scope& scope) -> absl::StatusOr<InputTensors> {
+    ASSIGN_OR_RETURN(receiver, receive(scope));
+    RETURN_IF_ERROR(Annotate(scope.status(), "serving_input_receiver_fn"));
+    RETURN_IF_ERROR(CheckReceiver(receiver));
+    InputTensors input;
+    input.features = receiver.features;
+    return input;
+  };
+  ASSIGN_OR_RETURN(BuiltModel built,
+                   BuildModel(model_fn, config, Mode::kPredict, input_fn));
+  ASSIGN_OR_RETURN(const ExportOutputs outputs, GetExportOutputs(built.spec));
+  ServedModel model{std::move(built), BuildAllSignatureDefs(receiver, outputs),
+                    nullptr, Operation()};
+  const Scope& root = model.built.root;
+  if (const auto& scaffold = model.built.spec.scaffold; scaffold != nullptr) {
+    model.saver = scaffold->saver();
+    model.local_init_op = scaffold->local_init_op();
+  }
+  if (!model.local_init_op) {
+    model.local_init_op = train::Scaffold::DefaultLocalInitOp(root);
+  }
+  if (model.saver == nullptr) {
+    train::SaverOptions sharded;
+    sharded.sharded = true;
+    model.saver = std::make_shared<train::Saver>(root, std::move(sharded));
+  }
+  RETURN_IF_ERROR(root.status());
+  return model;
+}
+
+// All but the name that makes it an export.
+absl::Status WriteExport(FileSystem& files, Session& session,
+                         const ServedModel& model, const std::string& directory,
+                         const ExportSavedModelOptions& options) {
+  ASSIGN_OR_RETURN(auto builder,
+                   train::SavedModelBuilder::Create(files, directory));
+  train::SavedModelGraph graph;
+  graph.tags = {std::string(train::saved_model::kServing)};
+  graph.signature_def_map = model.signatures.included;
+  graph.assets = model.built.root.GetCollection(ops::kAssetFilepaths);
+  graph.main_op = model.local_init_op;
+  graph.strip_default_attrs = options.strip_default_attrs;
+  graph.saver = model.saver.get();
+  RETURN_IF_ERROR(
+      builder->AddMetaGraphAndVariables(session, model.built.root, graph));
+  RETURN_IF_ERROR(CopyExtras(files, directory, options.assets_extra));
+  return builder->Save(options.as_text).status();
+}
+
+// Nothing of it stays where it fails.
+absl::StatusOr<std::string> WriteAndRename(
+    FileSystem& files, Session& session, const ServedModel& model,
+    const std::string& base, absl::Time now,
+    const ExportSavedModelOptions& options) {
+  ASSIGN_OR_RETURN(const ExportDirectory directory,
+                   MakeDirectory(files, base, now));
+  absl::Cleanup forget = [&] {
+    files.DeleteRecursively(directory.temporary).IgnoreError();
+  };
+  RETURN_IF_ERROR(
+      WriteExport(files, session, model, directory.temporary, options));
+  if (directory.temporary != directory.path) {
+    RETURN_IF_ERROR(files.RenameFile(directory.temporary, directory.path));
+  }
+  std::move(forget).Cancel();
+  RETURN_IF_ERROR(files.SyncDirectory(base));
+  return directory.path;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> Estimator::ExportSavedModel(
+    const std::string& export_dir_base,
+    const ServingInputReceiverFn& serving_input_receiver_fn,
+    const ExportSavedModelOptions& options) {
+  Impl& impl = *impl_;
+  RETURN_IF_ERROR(impl.status);
+  if (!serving_input_receiver_fn) {
+    return absl::InvalidArgumentError(
+        "serving_input_receiver_fn must be defined.");
+  }
+  if (export_dir_base.empty()) {
+    return absl::InvalidArgumentError("export_dir_base must be given.");
+  }
+  std::string checkpoint = options.checkpoint_path;
+  if (checkpoint.empty()) {
+    ASSIGN_OR_RETURN(const auto latest, impl.LatestCheckpoint());
+    if (!latest) {
+      return absl::NotFoundError(absl::StrCat(
+          "Couldn't find trained model at ", impl.model_dir, "; train first."));
+    }
+    checkpoint = *latest;
+  }
+  ASSIGN_OR_RETURN(
+      const ServedModel model,
+      BuildServedModel(impl.model_fn, impl.config, serving_input_receiver_fn));
+  LogSignatures(*impl.logger, model.signatures);
+  SessionOptions isolated = impl.config.session_config;
+  isolated.isolate_session_state = true;
+  ASSIGN_OR_RETURN(const auto session, impl.options.session_factory(
+                                           "", model.built.root, isolated));
+  impl.logger->Info(absl::StrCat("Restoring parameters from ", checkpoint));
+  RETURN_IF_ERROR(Annotate(
+      model.saver->Restore(*session, checkpoint),
+      absl::StrCat("Restoring from checkpoint ", checkpoint, " failed")));
+  FileSystem* const of_session = session->file_system();
+  FileSystem& files = of_session != nullptr ? *of_session : impl.files();
+  ASSIGN_OR_RETURN(std::string path,
+                   WriteAndRename(files, *session, model, export_dir_base,
+                                  impl.scheduler.Now(), options));
+  impl.logger->Info(absl::StrCat("SavedModel written to: ", path));
+  return path;
+}
+
+}  // namespace weft::estimator

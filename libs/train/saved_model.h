@@ -1,0 +1,113 @@
+// SavedModel: a model as it is served, TensorFlow's: a directory with graphs,
+// their signatures, values of variables and files that tables are read from.
+//
+//   auto model = SavedModel::Load("/models/census/1700000000");
+//   auto outputs = (*model)->Run("serving_default", {{"x", x}});
+//
+//   saved_model.pb           graphs with tags and signatures (or .pbtxt)
+//   variables/variables.*    a checkpoint
+//   assets/                  files that the graph reads
+//
+// SavedModelBuilder (saved_model_builder.h) writes them, as do TensorFlow's
+// Estimators and Keras; docs/saved_models.md.
+//
+// Errors name the directory. Functions block.
+#ifndef WEFT_LIBS_TRAIN_SAVED_MODEL_H_
+#define WEFT_LIBS_TRAIN_SAVED_MODEL_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/fs/file_system.h"
+#include "libs/ops/scope.h"
+#include "libs/session/session.h"
+#include "libs/tensor/tensor.h"
+#include "libs/train/meta_graph.h"
+#include "libs/train/signature_def.h"
+
+namespace weft::train {
+
+// TensorFlow's names of files and of what a graph says about itself.
+namespace saved_model {
+inline constexpr absl::string_view kServing = "serve";  // a tag
+inline constexpr absl::string_view kFilenamePb = "saved_model.pb";
+inline constexpr absl::string_view kFilenamePbtxt = "saved_model.pbtxt";
+inline constexpr absl::string_view kVariablesDirectory = "variables";
+inline constexpr absl::string_view kVariablesFilename = "variables";
+inline constexpr absl::string_view kAssetsDirectory = "assets";
+inline constexpr absl::string_view kAssetsKey = "saved_model_assets";
+inline constexpr absl::string_view kMainOpKey = "saved_model_main_op";
+inline constexpr absl::string_view kLegacyInitOpKey = "legacy_init_op";
+inline constexpr absl::string_view kInitOpSignatureKey =
+    "__saved_model_init_op";
+inline constexpr int kSchemaVersion = 1;
+}  // namespace saved_model
+
+// All graphs of a directory. NOT_FOUND where it holds no SavedModel,
+// INVALID_ARGUMENT where the file is none, or cut short.
+absl::StatusOr<std::vector<MetaGraph>> ReadSavedModel(
+    FileSystem& files, const std::string& export_dir);
+// The graph with exactly these tags, in any order. NOT_FOUND says which there
+// are.
+absl::StatusOr<MetaGraph> FindMetaGraph(const std::vector<MetaGraph>& graphs,
+                                        const std::vector<std::string>& tags);
+
+struct SavedModelOptions {
+  std::vector<std::string> tags = {std::string(saved_model::kServing)};
+  // Where it runs; "": in this process, with variables of its own.
+  std::string target;
+  // State is isolated, whatever it says.
+  SessionOptions session;
+  std::function<absl::StatusOr<std::unique_ptr<Session>>(
+      const std::string& target, const Scope& scope,
+      const SessionOptions& options)>
+      session_factory = Session::Connect;
+  // Of the directory, for what this process reads of it; outlives the call.
+  // Null: where the session's process has its files (zmq://, s3://, gs://
+  // too).
+  FileSystem* file_system = nullptr;
+};
+
+// A graph of it, restored, in a session. Threads: Run from any.
+class SavedModel {
+ public:
+  // Besides the errors of what is above: NOT_FOUND where variables or assets
+  // are missing, UNIMPLEMENTED for an op that is not known here.
+  static absl::StatusOr<std::unique_ptr<SavedModel>> Load(
+      const std::string& export_dir, const SavedModelOptions& options = {});
+
+  // Without the one by which the graph says what initializes it.
+  const std::map<std::string, SignatureDef>& signatures() const {
+    return signatures_;
+  }
+  // NOT_FOUND says which there are.
+  absl::StatusOr<const SignatureDef*> FindSignature(
+      const std::string& name) const;
+  Session& session() { return *session_; }
+  const Scope& scope() const { return scope_; }
+
+  // The outputs of a signature, by their names. INVALID_ARGUMENT, naming the
+  // input, for one that is missing, unknown, or of another type or shape;
+  // UNIMPLEMENTED for a signature with a tensor that is not dense.
+  absl::StatusOr<std::map<std::string, Tensor>> Run(
+      const std::string& signature_name,
+      const std::map<std::string, Tensor>& inputs,
+      const RunOptions& options = {});
+
+ private:
+  SavedModel(Scope scope, std::map<std::string, SignatureDef> signatures,
+             std::unique_ptr<Session> session);
+
+  const Scope scope_;
+  const std::map<std::string, SignatureDef> signatures_;
+  const std::unique_ptr<Session> session_;
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_SAVED_MODEL_H_

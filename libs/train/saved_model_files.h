@@ -1,0 +1,42 @@
+// What a SavedModel's reader and its builder share: assets in messages.
+//
+// Functions without state.
+#ifndef WEFT_LIBS_TRAIN_SAVED_MODEL_FILES_H_
+#define WEFT_LIBS_TRAIN_SAVED_MODEL_FILES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+namespace tf {
+class MetaGraphDef;
+}  // namespace tf
+
+namespace train {
+
+// A file of the directory assets/ and the tensor that is fed its path.
+struct Asset {
+  std::string tensor_name;
+  std::string filename;
+};
+
+// Whether it leads from a directory to something below it.
+bool IsPathWithin(absl::string_view path);
+
+// By the field of version 2, else by the collection of version 1.
+// INVALID_ARGUMENT where the latter holds something else, and for a filename
+// that leads out of its directory.
+absl::StatusOr<std::vector<Asset>> ReadAssetFileDefs(
+    const tf::MetaGraphDef& message);
+// Into the collection.
+void WriteAssetFileDefs(const std::vector<Asset>& assets,
+                        tf::MetaGraphDef* message);
+
+}  // namespace train
+}  // namespace weft
+
+#endif  // WEFT_LIBS_TRAIN_SAVED_MODEL_FILES_H_

@@ -1,0 +1,91 @@
+// SignatureDef: a function that a graph offers to those who serve it, by named
+// inputs and outputs; TensorFlow's SignatureDef, in a MetaGraph.
+//
+//   SignatureDef predict = PredictSignatureDef({{"x", x}}, {{"y", y}}).value();
+//
+// Values and functions without state. INVALID_ARGUMENT for what TensorFlow
+// would refuse to make, with its text.
+#ifndef WEFT_LIBS_TRAIN_SIGNATURE_DEF_H_
+#define WEFT_LIBS_TRAIN_SIGNATURE_DEF_H_
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/ops/output.h"
+#include "libs/ops/sparse/sparse_ops.h"
+#include "libs/tensor/data_type.h"
+#include "libs/tensor/shape.h"
+
+namespace weft {
+
+namespace tf {
+class MetaGraphDef;
+class SignatureDef;
+class TensorInfo;
+}  // namespace tf
+
+namespace train {
+
+// TensorFlow's names.
+inline constexpr absl::string_view kDefaultServingSignatureDefKey =
+    "serving_default";
+inline constexpr absl::string_view kClassifyMethodName =
+    "tensorflow/serving/classify";
+inline constexpr absl::string_view kRegressMethodName =
+    "tensorflow/serving/regress";
+inline constexpr absl::string_view kPredictMethodName =
+    "tensorflow/serving/predict";
+
+struct TensorInfo {
+  // The parts of a sparse tensor, by their names.
+  struct CooSparse {
+    std::string values;
+    std::string indices;
+    std::string dense_shape;
+  };
+
+  std::string name;  // "x:0"; empty for one that is made of several tensors
+  std::optional<CooSparse> coo_sparse;
+  DataType dtype = DT_INVALID;
+  PartialShape shape;
+};
+
+struct SignatureDef {
+  std::map<std::string, TensorInfo> inputs;
+  std::map<std::string, TensorInfo> outputs;
+  std::string method_name;
+};
+
+// REQUIRES: not null.
+TensorInfo BuildTensorInfo(const Output& tensor);
+TensorInfo BuildTensorInfo(const ops::SparseOutputs& tensor);
+
+// "inputs" -> "outputs".
+absl::StatusOr<SignatureDef> RegressionSignatureDef(const Output& examples,
+                                                    const Output& predictions);
+// "inputs" -> "classes", "scores", of which either may be null.
+absl::StatusOr<SignatureDef> ClassificationSignatureDef(const Output& examples,
+                                                        const Output& classes,
+                                                        const Output& scores);
+absl::StatusOr<SignatureDef> PredictSignatureDef(
+    const std::map<std::string, Output>& inputs,
+    const std::map<std::string, Output>& outputs);
+
+// ---- Their messages, for .cc files that hold these ----
+
+// Each overwrites `message`.
+void WriteTensorInfo(const TensorInfo& info, tf::TensorInfo* message);
+void WriteSignatureDef(const SignatureDef& signature,
+                       tf::SignatureDef* message);
+// All of a graph, by name. INVALID_ARGUMENT, naming signature and tensor, for a
+// shape that is none.
+absl::StatusOr<std::map<std::string, SignatureDef>> ReadSignatureDefs(
+    const tf::MetaGraphDef& message);
+
+}  // namespace train
+}  // namespace weft
+
+#endif  // WEFT_LIBS_TRAIN_SIGNATURE_DEF_H_

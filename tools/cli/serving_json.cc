@@ -1,0 +1,361 @@
+#include "tools/cli/serving_json.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "libs/base/status.h"
+#include "schemas/tf/example.pb.h"
+#include "tools/cli/tensor_json.h"
+
+namespace weft::tools {
+namespace {
+
+using Form = ServingRequest::Form;
+using train::SignatureDef;
+using train::TensorInfo;
+
+// Deeper than any tensor; what reads and writes values calls itself for each
+// level.
+constexpr int kMaxDepth = 300;
+
+constexpr std::pair<const char*, Form> kForms[] = {
+    {"instances", Form::kInstances},
+    {"inputs", Form::kInputs},
+    {"examples", Form::kExamples}};
+
+absl::Status Wrong(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("the request ", what));
+}
+
+// The byte where it stops being JSON, and why.
+absl::StatusOr<Json> ParseJson(absl::string_view text) {
+  bool is_too_deep = false;
+  Json json = Json::parse(
+      text.begin(), text.end(),
+      [&](int depth, Json::parse_event_t, Json&) {
+        is_too_deep = is_too_deep || depth > kMaxDepth;
+        return depth <= kMaxDepth;
+      },
+      /*allow_exceptions=*/false);
+  if (is_too_deep) {
+    return Wrong(absl::StrCat("is nested more than ", kMaxDepth, " deep"));
+  }
+  if (json.is_object()) return json;
+  return Wrong(
+      "is no JSON object; write {\"instances\": [...]} or {\"inputs\": ...}");
+}
+
+bool IsBase64(const Json& json) {
+  return json.is_object() && json.size() == 1 && json.contains("b64");
+}
+bool IsNamed(const Json& json) { return json.is_object() && !IsBase64(json); }
+
+std::string NamesOf(const std::map<std::string, TensorInfo>& tensors) {
+  return absl::StrJoin(tensors, ", ", [](std::string* out, const auto& one) {
+    absl::StrAppend(out, one.first);
+  });
+}
+
+// Values by input, of `where` in the request.
+absl::Status CheckNames(const Json& values, const SignatureDef& signature,
+                        const std::string& where) {
+  for (const auto& [name, value] : values.items()) {
+    if (signature.inputs.contains(name)) continue;
+    return Wrong(absl::StrCat(
+        "has \"", name, "\" in ", where,
+        ", but the signature's inputs are: ", NamesOf(signature.inputs)));
+  }
+  for (const auto& [name, info] : signature.inputs) {
+    if (values.contains(name)) continue;
+    return Wrong(absl::StrCat("lacks input \"", name, "\" in ", where));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> OnlyInput(const SignatureDef& signature,
+                                      const std::string& where) {
+  if (signature.inputs.size() == 1) return signature.inputs.begin()->first;
+  return Wrong(absl::StrCat("has a value without a name in ", where,
+                            ", but the signature has ", signature.inputs.size(),
+                            " inputs: ", NamesOf(signature.inputs),
+                            "; write {\"NAME\": VALUE, ...}"));
+}
+
+std::string Place(size_t row) { return absl::StrCat("instances[", row, "]"); }
+
+// Lists of one value for each instance, by input.
+absl::StatusOr<std::map<std::string, Json>> Columns(
+    const Json& instances, const SignatureDef& signature) {
+  std::map<std::string, Json> columns;
+  const bool are_named = IsNamed(instances[0]);
+  for (size_t i = 0; i < instances.size(); ++i) {
+    const Json& instance = instances[i];
+    if (IsNamed(instance) != are_named) {
+      return Wrong(
+          absl::StrCat("has named values in some instances only, not "
+                       "as the first in ",
+                       Place(i)));
+    }
+    if (are_named) {
+      RETURN_IF_ERROR(CheckNames(instance, signature, Place(i)));
+      for (const auto& [name, value] : instance.items()) {
+        columns[name].push_back(value);
+      }
+    } else {
+      ASSIGN_OR_RETURN(const std::string name, OnlyInput(signature, Place(i)));
+      columns[name].push_back(instance);
+    }
+  }
+  return columns;
+}
+
+// ---- Examples ----
+
+// False for what is no value of the feature's kind.
+bool AddTo(const Json& value, bool are_floats, tf::Feature& feature) {
+  if (value.is_string()) {
+    feature.mutable_bytes_list()->add_value(value.get<std::string>());
+    return true;
+  }
+  if (IsBase64(value)) {
+    std::string bytes;
+    if (!value["b64"].is_string() ||
+        !absl::Base64Unescape(value["b64"].get<std::string>(), &bytes)) {
+      return false;
+    }
+    feature.mutable_bytes_list()->add_value(bytes);
+    return true;
+  }
+  if (!value.is_number()) return false;
+  if (are_floats) {
+    const auto number = static_cast<float>(value.get<double>());
+    feature.mutable_float_list()->add_value(number);
+    return std::isfinite(number);
+  }
+  constexpr auto kMost =
+      static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (value.is_number_unsigned() && value.get<uint64_t>() > kMost) return false;
+  feature.mutable_int64_list()->add_value(value.get<int64_t>());
+  return true;
+}
+
+// A number with a point is a float, and so are all beside it.
+absl::Status FillFeature(const Json& json, tf::Feature& feature) {
+  const Json list = json.is_array() ? json : Json::array({json});
+  bool are_floats = false, are_texts = false, are_numbers = false;
+  for (const Json& value : list) {
+    are_floats = are_floats || value.is_number_float();
+    are_numbers = are_numbers || value.is_number();
+    are_texts = are_texts || !value.is_number();
+  }
+  for (const Json& value : list) {
+    if ((are_numbers && are_texts) || !AddTo(value, are_floats, feature)) {
+      return absl::InvalidArgumentError(
+          "is neither a number, a string nor {\"b64\": ...}, nor a list of "
+          "values of one kind");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> SerializeExample(const Json& json, size_t row) {
+  const std::string where = absl::StrCat("examples[", row, "]");
+  if (!json.is_object()) {
+    return Wrong(absl::StrCat("has no object of features in ", where));
+  }
+  tf::Example example;
+  auto& features = *example.mutable_features()->mutable_feature();
+  for (const auto& [name, value] : json.items()) {
+    const absl::Status filled = FillFeature(value, features[name]);
+    if (filled.ok()) continue;
+    return Wrong(absl::StrCat("has a feature \"", name, "\" in ", where,
+                              " that ", filled.message()));
+  }
+  return example.SerializeAsString();
+}
+
+absl::StatusOr<std::map<std::string, Tensor>> SerializedExamples(
+    const Json& examples, const SignatureDef& signature) {
+  if (signature.inputs.size() != 1 ||
+      signature.inputs.begin()->second.dtype != DT_STRING) {
+    return Wrong(absl::StrCat(
+        "has \"examples\", but the signature does not take serialized "
+        "Examples; its inputs are: ",
+        NamesOf(signature.inputs)));
+  }
+  std::vector<std::string> serialized;
+  for (size_t i = 0; i < examples.size(); ++i) {
+    ASSIGN_OR_RETURN(std::string bytes, SerializeExample(examples[i], i));
+    serialized.push_back(std::move(bytes));
+  }
+  return std::map<std::string, Tensor>{
+      {signature.inputs.begin()->first,
+       Tensor::Vector<std::string>(serialized)}};
+}
+
+// ---- Answers ----
+
+// Whether `text`, from `i` on, begins with a character of UTF-8, which `i` is
+// led past; no surrogate, and of the shortest form.
+bool TakeCharacter(absl::string_view text, size_t& i) {
+  const auto byte = [&](size_t at) {
+    return static_cast<unsigned char>(text[at]);
+  };
+  const unsigned char first = byte(i++);
+  if (first < 0x80) return true;
+  const int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
+  if (first < 0xc2 || first > 0xf4 || text.size() - i < size_t(more)) {
+    return false;
+  }
+  uint32_t code = first & (0x3f >> more);
+  for (int k = 0; k < more; ++k, ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return false;
+    code = code << 6 | (byte(i) & 0x3f);
+  }
+  constexpr uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
+  return code >= kLeast[more] && code <= 0x10ffff &&
+         (code < 0xd800 || code > 0xdfff);
+}
+
+bool IsUtf8(absl::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    if (!TakeCharacter(text, i)) return false;
+  }
+  return true;
+}
+
+void CodeStrings(bool all, Json& json) {
+  if (json.is_array()) {
+    for (Json& element : json) CodeStrings(all, element);
+  } else if (json.is_string()) {
+    const auto text = json.get<std::string>();
+    if (all || !IsUtf8(text)) json = {{"b64", absl::Base64Escape(text)}};
+  }
+}
+
+Json ValueJson(const std::string& name, const Tensor& tensor) {
+  Json json = TensorToJson(tensor);
+  if (tensor.dtype() == DT_STRING) {
+    CodeStrings(absl::EndsWith(name, "_bytes"), json);
+  }
+  return json;
+}
+
+std::string OneLine(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+absl::StatusOr<std::string> RowsText(
+    size_t rows, const std::map<std::string, Tensor>& outputs) {
+  std::vector<Json> lines(rows, outputs.size() == 1 ? Json() : Json::object());
+  for (const auto& [name, tensor] : outputs) {
+    if (tensor.rank() == 0 || static_cast<size_t>(tensor.dim(0)) != rows) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "output '", name, "' has shape ", tensor.shape().ToString(),
+          ", and so no row for each of the ", rows,
+          " instances; ask with \"inputs\" instead"));
+    }
+    const Json values = ValueJson(name, tensor);
+    for (size_t i = 0; i < rows; ++i) {
+      Json row = values.empty() ? Json::array() : values[i];
+      (outputs.size() == 1 ? lines[i] : lines[i][name]) = std::move(row);
+    }
+  }
+  const std::string all =
+      absl::StrJoin(lines, ",\n    ", [](std::string* out, const Json& line) {
+        absl::StrAppend(out, OneLine(line));
+      });
+  return absl::StrCat("{\n  \"predictions\": [\n    ", all, "\n  ]\n}\n");
+}
+
+std::string ColumnsText(const std::map<std::string, Tensor>& outputs) {
+  if (outputs.size() == 1) {
+    const auto& [name, tensor] = *outputs.begin();
+    return absl::StrCat("{\n  \"outputs\": ", OneLine(ValueJson(name, tensor)),
+                        "\n}\n");
+  }
+  const std::string all = absl::StrJoin(
+      outputs, ",\n    ", [](std::string* out, const auto& output) {
+        absl::StrAppend(out, OneLine(Json(output.first)), ": ",
+                        OneLine(ValueJson(output.first, output.second)));
+      });
+  return absl::StrCat("{\n  \"outputs\": {\n    ", all, "\n  }\n}\n");
+}
+
+absl::Status TakeForm(const Json& json, ServingRequest& request) {
+  int forms = 0;
+  for (const auto& [key, form] : kForms) {
+    const auto found = json.find(key);
+    if (found == json.end()) continue;
+    ++forms;
+    request.form = form;
+    request.values = *found;
+    if (form != Form::kInputs && (!found->is_array() || found->empty())) {
+      return Wrong(
+          absl::StrCat("has \"", key, "\" that is no list, or an empty one"));
+    }
+  }
+  if (forms == 1) return absl::OkStatus();
+  return Wrong(
+      "needs one of \"instances\", \"inputs\" and \"examples\", and no two");
+}
+
+}  // namespace
+
+absl::StatusOr<ServingRequest> ParseServingRequest(absl::string_view text) {
+  ASSIGN_OR_RETURN(const Json json, ParseJson(text));
+  ServingRequest request;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "signature_name" && value.is_string()) {
+      request.signature_name = value.get<std::string>();
+    } else if (key == "signature_name") {
+      return Wrong("has a \"signature_name\" that is no string");
+    }
+  }
+  RETURN_IF_ERROR(TakeForm(json, request));
+  return request;
+}
+
+absl::StatusOr<std::map<std::string, Tensor>> InputsOf(
+    const ServingRequest& request, const SignatureDef& signature) {
+  if (request.form == Form::kExamples) {
+    return SerializedExamples(request.values, signature);
+  }
+  std::map<std::string, Json> columns;
+  if (request.form == Form::kInstances) {
+    ASSIGN_OR_RETURN(columns, Columns(request.values, signature));
+  } else if (IsNamed(request.values)) {
+    RETURN_IF_ERROR(CheckNames(request.values, signature, "inputs"));
+    for (const auto& [name, value] : request.values.items()) {
+      columns[name] = value;
+    }
+  } else {
+    ASSIGN_OR_RETURN(const std::string name, OnlyInput(signature, "inputs"));
+    columns[name] = request.values;
+  }
+  std::map<std::string, Tensor> inputs;
+  for (const auto& [name, value] : columns) {
+    auto tensor = TensorFromParsedJson(value, signature.inputs.at(name).dtype);
+    if (!tensor.ok()) {
+      return Annotate(tensor.status(), absl::StrCat("input '", name, "'"));
+    }
+    inputs[name] = *std::move(tensor);
+  }
+  return inputs;
+}
+
+absl::StatusOr<std::string> ServingResponse(
+    const ServingRequest& request,
+    const std::map<std::string, Tensor>& outputs) {
+  if (request.form == Form::kInputs) return ColumnsText(outputs);
+  return RowsText(request.values.size(), outputs);
+}
+
+}  // namespace weft::tools

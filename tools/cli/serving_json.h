@@ -1,0 +1,50 @@
+// Requests to a model and its answers as TensorFlow Serving has them in JSON:
+//
+//   {"instances": [{"age": [25.0]}, {"age": [61.0]}]}   row by row
+//     -> {"predictions": [...]}
+//   {"inputs": {"age": [[25.0], [61.0]]}}               column by column
+//     -> {"outputs": ...}
+//   {"examples": [{"age": 25.0, "job": "cook"}]}        as Examples, row by row
+//     -> {"predictions": [...]}
+//
+// with "signature_name", if it is not "serving_default". Where there is one
+// input or one output its name may be, and is, left out. Strings that are no
+// UTF-8, and outputs that are named ..._bytes, are {"b64": "..."}.
+//
+// Only for .cc files: it includes nlohmann's. Values and functions without
+// state. INVALID_ARGUMENT says what is wrong with a request, and where.
+#ifndef WEFT_TOOLS_CLI_SERVING_JSON_H_
+#define WEFT_TOOLS_CLI_SERVING_JSON_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/tensor/tensor.h"
+#include "libs/train/signature_def.h"
+#include "tools/cli/json_text.h"
+
+namespace weft::tools {
+
+struct ServingRequest {
+  enum class Form { kInstances, kInputs, kExamples };
+  Form form = Form::kInstances;
+  std::string signature_name;  // empty: it says none
+  Json values;                 // of the form
+};
+absl::StatusOr<ServingRequest> ParseServingRequest(absl::string_view text);
+
+// What the signature is to be fed.
+absl::StatusOr<std::map<std::string, Tensor>> InputsOf(
+    const ServingRequest& request, const train::SignatureDef& signature);
+
+// The answer, as text: one line for each row or output. FAILED_PRECONDITION
+// where an output has no row for each of the request's.
+absl::StatusOr<std::string> ServingResponse(
+    const ServingRequest& request,
+    const std::map<std::string, Tensor>& outputs);
+
+}  // namespace weft::tools
+
+#endif  // WEFT_TOOLS_CLI_SERVING_JSON_H_
