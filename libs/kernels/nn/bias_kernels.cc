@@ -2,7 +2,6 @@
 // second ("NCHW").
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -123,8 +122,7 @@ class BiasAddGradKernel : public OpKernel {
     }
     if constexpr (kHasNnLoops<T>) {
       if (view.inner == 1) {
-        SumRows(x, out, view);
-        return absl::OkStatus();
+        return SumRows(context, x, out, view);
       }
     }
     SumAll(x, out, view);
@@ -133,21 +131,37 @@ class BiasAddGradKernel : public OpKernel {
 
  private:
   // Sums a few hundred rows at a time, so that an error does not grow with the
-  // number of all rows.
-  static void SumRows(const T* x, T* out, const ChannelView& view) {
+  // number of all rows, and then the sums, in order: whatever the number of
+  // threads, the bits are the same.
+  static absl::Status SumRows(OpKernelContext& context, const T* x, T* out,
+                              const ChannelView& view) {
     constexpr int64_t kBlock = 256;
-    const auto& loops = BestNnLoops<T>();
+    const int64_t blocks = (view.outer - 1) / kBlock + 1;
     std::fill(out, out + view.channels, T(0));
-    if (view.outer <= kBlock) {
-      loops.add_rows(x, out, view.outer, view.channels);
-      return;
+    if (blocks == 1) {
+      BestNnLoops<T>().add_rows(x, out, view.outer, view.channels);
+      return absl::OkStatus();
     }
-    std::vector<T> block(view.channels);
-    for (int64_t row = 0; row < view.outer; row += kBlock) {
-      std::fill(block.begin(), block.end(), T(0));
-      loops.add_rows(x + row * view.channels, block.data(),
-                     std::min(kBlock, view.outer - row), view.channels);
-      loops.add_rows(block.data(), out, 1, view.channels);
+    ASSIGN_OR_RETURN(Tensor sums, context.AllocateTemp(
+                                      DataTypeOf<T>::value,
+                                      TensorShape({blocks, view.channels})));
+    T* const sum = sums.mutable_flat<T>().data();
+    ParallelLoop(context, blocks, kBlock * view.channels,
+                 [&](int64_t begin, int64_t end) {
+                   SumBlocks(x, sum, view, kBlock, begin, end);
+                 });
+    BestNnLoops<T>().add_rows(sum, out, blocks, view.channels);
+    return absl::OkStatus();
+  }
+
+  // sums[b] of each block [begin, end) of `size` rows.
+  static void SumBlocks(const T* x, T* sums, const ChannelView& view,
+                        int64_t size, int64_t begin, int64_t end) {
+    std::fill(sums + begin * view.channels, sums + end * view.channels, T(0));
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t rows = std::min(size, view.outer - b * size);
+      BestNnLoops<T>().add_rows(x + b * size * view.channels,
+                                sums + b * view.channels, rows, view.channels);
     }
   }
 

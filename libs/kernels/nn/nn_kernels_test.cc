@@ -1,5 +1,6 @@
 #include "libs/kernels/nn/nn_kernels.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -168,6 +169,34 @@ TEST_F(NnKernelsTest, BiasAddGradSumsManyRows) {
   for (float& value : ones.mutable_flat<float>()) value = 0.1f;
   ASSERT_OK_AND_ASSIGN(Tensor sums, harness_.RunOne("BiasAddGrad", {ones}));
   ExpectValues(sums, {10000, 10000, 10000}, 1e-5);
+}
+
+// Blocks of 256 rows, and then their sums, in order: so the bits are the same
+// for any number of threads.
+TEST_F(NnKernelsTest, BiasAddGradSumsInOrder) {
+  constexpr int64_t kBlock = 256;
+  for (const int64_t rows : {1, 255, 256, 257, 5 * 256, 60001}) {
+    Tensor values(DT_FLOAT, {rows, 3});
+    float next = 0.1f;
+    for (float& value : values.mutable_flat<float>()) {
+      value = next = next * 1.37f > 9 ? next * 0.011f : next * 1.37f;
+    }
+    Tensor sums(DT_FLOAT, {3});
+    for (int64_t column = 0; column < 3; ++column) {
+      float sum = 0;
+      for (int64_t begin = 0; begin < rows; begin += kBlock) {
+        float block = 0;
+        for (int64_t r = begin; r < std::min(begin + kBlock, rows); ++r) {
+          block += values.flat<float>()[r * 3 + column];
+        }
+        sum += block;
+      }
+      sums.mutable_flat<float>()[column] = sum;
+    }
+    ASSERT_OK_AND_ASSIGN(const Tensor got,
+                         harness_.RunOne("BiasAddGrad", {values}));
+    EXPECT_TRUE(SameBits(got, sums)) << rows;
+  }
 }
 
 // A loop over all their rows would not end.
