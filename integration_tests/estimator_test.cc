@@ -74,6 +74,39 @@ TEST_F(EstimatorTest, TrainingGoesOnFromTheNewestCheckpoint) {
   EXPECT_EQ(StepOf(model), 7);
 }
 
+TEST_F(EstimatorTest, BeginsWithWhatAnotherHasLearned) {
+  Estimator first = Line();
+  ASSERT_OK(first.Train(Points({}), {.steps = 10}));
+  const std::string kWeight = "linear/linear_model/x/weights";
+  ASSERT_OK_AND_ASSIGN(const Tensor learned, first.GetVariableValue(kWeight));
+  ASSERT_NE(learned.flat<float>()[0], 0);
+  // Rates of nothing: what it begins with is what it ends with.
+  const auto second = [&] {
+    LinearOptions options;
+    options.feature_columns = {NumericColumn("x")};
+    options.optimizer = [](const Scope&) {
+      return std::make_unique<train::GradientDescent>(0.0f);
+    };
+    options.estimator.logger = &logger_;
+    options.estimator.model_dir = JoinPath(model_dir_, "second");
+    options.estimator.warm_start_from =
+        train::WarmStartSettings{.ckpt_to_initialize_from = model_dir_};
+    RunConfig config = Config();
+    config.model_dir = "";
+    return LinearRegressor(options, config);
+  };
+  Estimator warm = second();
+  ASSERT_OK(warm.Train(Points({}), {.steps = 1}));
+  EXPECT_EQ(StepOf(warm), 1) << "slots and steps are not trainable";
+  ASSERT_OK_AND_ASSIGN(const Tensor begun, warm.GetVariableValue(kWeight));
+  EXPECT_EQ(begun.flat<float>()[0], learned.flat<float>()[0]);
+  // What it learns later is not overwritten.
+  ASSERT_OK(first.Train(Points({}), {.steps = 10}));
+  ASSERT_OK(second().Train(Points({}), {.steps = 1}));
+  ASSERT_OK_AND_ASSIGN(const Tensor kept, warm.GetVariableValue(kWeight));
+  EXPECT_EQ(kept.flat<float>()[0], learned.flat<float>()[0]);
+}
+
 TEST_F(EstimatorTest, TrainingEndsWithTheInput) {
   Estimator model = Line();
   ASSERT_OK(model.Train(Points(2)));  // six rows

@@ -96,5 +96,6 @@
 #include "libs/train/slot_optimizers.h"
 #include "libs/train/summary_saver_hook.h"
 #include "libs/train/sync_replicas_optimizer.h"
+#include "libs/train/warm_start.h"
 
 #endif  // WEFT_LIBS_API_WEFT_H_

@@ -156,6 +156,17 @@ absl::StatusOr<TensorShape> TensorSlice::SliceShape(
   return TensorShape::Create(dims);
 }
 
+std::string FormatShapeAndSlice(const TensorShape& whole,
+                                absl::Span<const int64_t> offset,
+                                const TensorShape& part) {
+  std::vector<std::string> extents;
+  for (int i = 0; i < part.rank(); ++i) {
+    extents.push_back(absl::StrCat(offset[i], ",", part.dim(i)));
+  }
+  return absl::StrCat(absl::StrJoin(whole.dims(), " "), " ",
+                      absl::StrJoin(extents, ":"));
+}
+
 absl::StatusOr<ShapeAndSlice> ParseShapeAndSlice(absl::string_view text) {
   absl::StatusOr<ShapeAndSlice> result = ParseParts(text);
   if (result.ok()) return result;

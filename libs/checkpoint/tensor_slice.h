@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "libs/tensor/shape.h"
 
 namespace weft::checkpoint {
@@ -65,6 +66,11 @@ struct ShapeAndSlice {
 };
 // "10 4 0,5:-": the sizes of the whole tensor, then the slice.
 absl::StatusOr<ShapeAndSlice> ParseShapeAndSlice(absl::string_view text);
+// The same for a part of shape `part` at `offset`, which has a start for each
+// dimension: "10 4 0,5:0,4".
+std::string FormatShapeAndSlice(const TensorShape& whole,
+                                absl::Span<const int64_t> offset,
+                                const TensorShape& part);
 
 // The key of a slice's entry. It begins with a zero byte, which names of
 // tensors do not, so that all slices stand before all tensors.

@@ -41,6 +41,7 @@
 #include "libs/tensor/tensor.h"
 #include "libs/train/checkpoint_saver_hook.h"
 #include "libs/train/session_manager.h"
+#include "libs/train/warm_start.h"
 
 namespace weft::estimator {
 
@@ -50,6 +51,8 @@ struct EstimatorOptions {
   // stays; the log tells it. INVALID_ARGUMENT in a cluster, whose tasks share
   // one.
   std::string model_dir;
+  // What a training that has no checkpoint yet begins with.
+  std::optional<train::WarmStartSettings> warm_start_from;
 
   // What tests put in place of the world; all outlive the Estimator.
   train::SessionFactory session_factory = Session::Connect;

@@ -192,6 +192,19 @@ absl::StatusOr<Tensor> RunSteps(train::MonitoredSession& session,
   return loss;
 }
 
+// The chief initialises; a checkpoint of this training goes before.
+absl::Status WarmStart(const BuiltModel& built, const RunConfig& config,
+                       const EstimatorOptions& options,
+                       train::Scaffold& scaffold, bool has_checkpoint) {
+  if (!options.warm_start_from || !config.is_chief || has_checkpoint) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(auto initializers,
+                   train::WarmStart(built.root, *options.warm_start_from,
+                                    options.file_system, options.logger));
+  return scaffold.SetInitializers(std::move(initializers));
+}
+
 }  // namespace
 
 absl::Status Estimator::Train(const InputFn& input_fn,
@@ -199,16 +212,16 @@ absl::Status Estimator::Train(const InputFn& input_fn,
   Impl& impl = *impl_;
   RETURN_IF_ERROR(impl.status);
   RETURN_IF_ERROR(CheckTraining(impl.config, options));
-  if (options.max_steps) {
-    ASSIGN_OR_RETURN(const auto latest, impl.LatestCheckpoint());
-    if (latest) {
-      ASSIGN_OR_RETURN(const CheckpointProgress progress,
-                       ReadProgress(impl.files(), *latest));
-      if (progress.step >= *options.max_steps) {
-        impl.logger->Info(
-            "Skipping training since max_steps has already saved.");
-        return absl::OkStatus();
-      }
+  std::optional<std::string> latest;
+  if (options.max_steps || impl.options.warm_start_from) {
+    ASSIGN_OR_RETURN(latest, impl.LatestCheckpoint());
+  }
+  if (options.max_steps && latest) {
+    ASSIGN_OR_RETURN(const CheckpointProgress progress,
+                     ReadProgress(impl.files(), *latest));
+    if (progress.step >= *options.max_steps) {
+      impl.logger->Info("Skipping training since max_steps has already saved.");
+      return absl::OkStatus();
     }
   }
   ASSIGN_OR_RETURN(
@@ -218,6 +231,8 @@ absl::Status Estimator::Train(const InputFn& input_fn,
   AddLossSummary(built.root, built.spec.loss);
   const auto scaffold =
       ScaffoldOf(built, impl.config, impl.options.file_system);
+  RETURN_IF_ERROR(WarmStart(built, impl.config, impl.options, *scaffold,
+                            latest.has_value()));
   RETURN_IF_ERROR(built.root.status());
   auto session_options =
       impl.SessionOptionsWith(HooksOf(impl.options, impl.config, impl.model_dir,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/checkpoint_state.h"
+#include "libs/checkpoint/tensor_slice.h"
 #include "libs/feature_column/column.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/ops/array/array_ops.h"
@@ -134,12 +135,8 @@ absl::Status CheckEmbedding(const std::string& name, int64_t dimension,
 std::string SliceSpec(const ops::PartitionInfo* partition,
                       const TensorShape& shape) {
   if (partition == nullptr) return "";
-  std::vector<std::string> extents;
-  for (int i = 0; i < shape.rank(); ++i) {
-    extents.push_back(absl::StrCat(partition->offset[i], ",", shape.dim(i)));
-  }
-  return absl::StrCat(absl::StrJoin(partition->full_shape.dims(), " "), " ",
-                      absl::StrJoin(extents, ":"));
+  return checkpoint::FormatShapeAndSlice(partition->full_shape,
+                                         partition->offset, shape);
 }
 
 // A folder stands for its newest checkpoint.

@@ -22,11 +22,21 @@ constexpr absl::string_view kIdentityOps[] = {"Identity", "PreventGradient",
 // Not stateful by TensorFlow's registry, and yet no function of their inputs,
 // or of use for more than their value.
 constexpr absl::string_view kImpureOps[] = {
-    "Abort",          "Assert",        "CheckNumerics",
-    "ImmutableConst", "MatchingFiles", "NoOp",
-    "Placeholder",    "PlaceholderV2", "PlaceholderWithDefault",
-    "Print",          "PrintV2",       "PyFuncStateless",
-    "ReadFile",       "WriteFile",
+    "Abort",
+    "Assert",
+    "CheckNumerics",
+    "GenerateVocabRemapping",
+    "ImmutableConst",
+    "MatchingFiles",
+    "NoOp",
+    "Placeholder",
+    "PlaceholderV2",
+    "PlaceholderWithDefault",
+    "Print",
+    "PrintV2",
+    "PyFuncStateless",
+    "ReadFile",
+    "WriteFile",
 };
 
 bool IsOneOf(absl::Span<const absl::string_view> ops, const Node& node) {

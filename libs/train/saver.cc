@@ -20,6 +20,7 @@
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/checkpoint_state.h"
+#include "libs/checkpoint/tensor_slice.h"
 #include "libs/cluster/device_name.h"
 #include "libs/fs/path.h"
 #include "libs/ops/array/array_ops.h"
@@ -45,18 +46,6 @@ struct Saveable {
   std::string shape_and_slice;  // empty: the whole
   Variable variable;
 };
-
-// "10 4 0,5:0,4": part of the tensor that `slice` says, where `part` has that
-// shape.
-std::string ShapeAndSlice(const ops::SaveSliceInfo& slice,
-                          const TensorShape& part) {
-  std::vector<std::string> extents;
-  for (int i = 0; i < part.rank(); ++i) {
-    extents.push_back(absl::StrCat(slice.offset[i], ",", part.dim(i)));
-  }
-  return absl::StrCat(absl::StrJoin(slice.full_shape.dims(), " "), " ",
-                      absl::StrJoin(extents, ":"));
-}
 
 // Only parts of one tensor share a name. `saveables` are sorted by that.
 absl::Status CheckNames(const std::vector<Saveable>& saveables) {
@@ -95,8 +84,9 @@ absl::StatusOr<std::vector<Saveable>> FindSaveables(
     const auto slice = slices.find(variable.handle().node());
     if (slice != slices.end()) {
       if (name.empty()) saveable.name = slice->second.full_name;
-      saveable.shape_and_slice =
-          ShapeAndSlice(slice->second, variable.shape().ToShape());
+      saveable.shape_and_slice = checkpoint::FormatShapeAndSlice(
+          slice->second.full_shape, slice->second.offset,
+          variable.shape().ToShape());
     }
     saveables.push_back(std::move(saveable));
   }

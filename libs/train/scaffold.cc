@@ -61,6 +61,18 @@ bool IsReport(const Output& ready_op) {
          absl::StrContains(ready_op.name(), "report_uninitialized_variables");
 }
 
+Operation InitOp(const Scope& scope,
+                 const std::vector<ops::Variable>& variables,
+                 const VariableInitializers& instead) {
+  std::vector<Operation> all;
+  for (const ops::Variable& variable : variables) {
+    const auto other = instead.find(variable.handle().node());
+    all.push_back(other == instead.end() ? variable.initializer()
+                                         : other->second);
+  }
+  return ops::Group(scope, {ops::Group(scope, all, "init")});
+}
+
 }  // namespace
 
 Scaffold::Scaffold(ScaffoldOptions options) : options_(std::move(options)) {}
@@ -81,10 +93,20 @@ absl::Status Scaffold::Finalize(const Scope& scope) {
   return absl::OkStatus();
 }
 
+absl::Status Scaffold::SetInitializers(VariableInitializers initializers) {
+  if (options_.init_op && !initializers.empty()) {
+    return absl::InvalidArgumentError(
+        "A Scaffold with an init_op of its own does not go by initializers of "
+        "variables, as those of a warm start; leave init_op out.");
+  }
+  options_.initializers = std::move(initializers);
+  return absl::OkStatus();
+}
+
 absl::Status Scaffold::FindOrMake(const Scope& scope) {
   const std::vector<ops::Variable> variables = ops::GlobalVariables(scope);
   RETURN_IF_ERROR(GetOrMake(scope, "init_op", options_.init_op, [&] {
-    return ops::Group(scope, {ops::GlobalVariablesInitializer(scope)});
+    return InitOp(scope, variables, options_.initializers);
   }));
   RETURN_IF_ERROR(GetOrMake(scope, "ready_op", options_.ready_op, [&] {
     return ReportUninitializedVariables(scope);

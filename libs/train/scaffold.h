@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "libs/ops/scope.h"
 #include "libs/session/session.h"
@@ -28,10 +29,16 @@
 
 namespace weft::train {
 
+// Initializers of variables, by the nodes that hold these.
+using VariableInitializers = absl::flat_hash_map<const Node*, Operation>;
+
 struct ScaffoldOptions {
   // Null: see above.
   Operation init_op;
   FeedList init_feeds;  // of init_op
+  // Of an init_op that is made: what it runs instead of those variables' own
+  // initializers (warm_start.h).
+  VariableInitializers initializers;
   // Called after init_op: what else gives variables their first values.
   std::function<absl::Status(Session&)> init_fn;
   // Each a vector of strings: what is still missing.
@@ -48,6 +55,10 @@ struct ScaffoldOptions {
 class Scaffold {
  public:
   explicit Scaffold(ScaffoldOptions options = {});
+
+  // INVALID_ARGUMENT for a scaffold with an init_op, which does not go by them.
+  // REQUIRES: not finalized.
+  absl::Status SetInitializers(VariableInitializers initializers);
 
   // Adds what is lacking to the graph; the first call does. INVALID_ARGUMENT
   // where a collection holds several; the scope's error.

@@ -6,7 +6,8 @@ namespace weft {
 void RegisterIoGradients(GradientRegistry& registry) {
   for (const char* op :
        {"SaveV2", "_SaveVariables", "RestoreV2", "MergeV2Checkpoints",
-        "ShardedFilename", "ReadFile", "WriteFile", "MatchingFiles"}) {
+        "ShardedFilename", "ReadFile", "WriteFile", "MatchingFiles",
+        "GenerateVocabRemapping", "LoadAndRemapMatrix"}) {
     registry.RegisterNone(op);
   }
   for (const char* op : {"TextLineReader",

@@ -641,6 +641,7 @@ void RegisterIoKernels(KernelRegistry& registry) {
                                            /*is_cheap=*/true);
   RegisterWholeFileKernels(registry);
   RegisterReaderKernels(registry);
+  RegisterRemappingKernels(registry);
 }
 
 }  // namespace weft

@@ -12,10 +12,11 @@ namespace weft {
 
 void RegisterIoKernels(KernelRegistry& registry);
 
-// Those of ReadFile, WriteFile and MatchingFiles, and those of readers, which
-// RegisterIoKernels registers too.
+// Those of ReadFile, WriteFile and MatchingFiles, those of readers, and those
+// of warm starts, which RegisterIoKernels registers too.
 void RegisterWholeFileKernels(KernelRegistry& registry);
 void RegisterReaderKernels(KernelRegistry& registry);
+void RegisterRemappingKernels(KernelRegistry& registry);
 
 }  // namespace weft
 

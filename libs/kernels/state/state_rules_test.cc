@@ -46,6 +46,7 @@ const std::map<std::string, std::string>& Excused() {
       {"ResourceGather", kReads},
       {"WaitForVariable", kReads},
       {"WaitForRefVariable", kReads},
+      {"LoadAndRemapMatrix", kReads},
       {"RestoreV2", kReads},
       {"_MarkVariables", "only a save that its success leads to sees the mark"},
       {"DisableCopyOnRead", "does nothing"},

@@ -76,6 +76,24 @@ absl::Status MatchingFilesShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+absl::Status VocabRemappingShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 0).status());
+  RETURN_IF_ERROR(c.InputWithRank(1, 0).status());
+  ASSIGN_OR_RETURN(const auto size, c.GetAttr<int64_t>("num_new_vocab"));
+  c.set_output(0, PartialShape({size}));
+  c.set_output(1, PartialShape::Scalar());
+  return absl::OkStatus();
+}
+
+absl::Status RemappedMatrixShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(2, 1).status());
+  RETURN_IF_ERROR(c.InputWithRank(3, 1).status());
+  ASSIGN_OR_RETURN(const auto rows, c.GetAttr<int64_t>("num_rows"));
+  ASSIGN_OR_RETURN(const auto columns, c.GetAttr<int64_t>("num_cols"));
+  c.set_output(0, PartialShape({rows, columns}));
+  return absl::OkStatus();
+}
+
 absl::Status ShardedFilenameShape(InferenceContext& c) {
   for (int i = 0; i < c.num_inputs(); ++i) {
     RETURN_IF_ERROR(c.InputWithRank(i, 0));
@@ -151,6 +169,31 @@ void RegisterIoOps(OpRegistry& registry) {
                    .Stateful()
                    .Doc("Makes one checkpoint of the shards of a save.")
                    .Shape(MergeV2CheckpointsShape));
+  registry.Add(
+      OpDefBuilder("GenerateVocabRemapping")
+          .Input("new_vocab_file: string")
+          .Input("old_vocab_file: string")
+          .Output("remapping: int64")
+          .Output("num_present: int32")
+          .Attr("new_vocab_offset: int >= 0")
+          .Attr("num_new_vocab: int >= 0")
+          .Attr("old_vocab_size: int >= -1 = -1")
+          .Doc("Where each line of a file stands in an older one; -1: nowhere.")
+          .Shape(VocabRemappingShape));
+  registry.Add(OpDefBuilder("LoadAndRemapMatrix")
+                   .Input("ckpt_path: string")
+                   .Input("old_tensor_name: string")
+                   .Input("row_remapping: int64")
+                   .Input("col_remapping: int64")
+                   .Input("initializing_values: float")
+                   .Output("output_matrix: float")
+                   .Attr("num_rows: int >= 0")
+                   .Attr("num_cols: int >= 1")
+                   .Attr("max_rows_in_memory: int = -1")
+                   .Stateful()
+                   .Doc("Reads a matrix from a checkpoint, with its rows and "
+                        "columns in another order, and values for new ones.")
+                   .Shape(RemappedMatrixShape));
   registry.Add(OpDefBuilder("ReadFile")
                    .Input("filename: string")
                    .Output("contents: string")
