@@ -88,6 +88,8 @@
 #include "libs/train/profiler_hook.h"
 #include "libs/train/queue_runner.h"
 #include "libs/train/report_uninitialized.h"
+#include "libs/train/saved_model.h"
+#include "libs/train/saved_model_builder.h"
 #include "libs/train/saver.h"
 #include "libs/train/saver_defs.h"
 #include "libs/train/scaffold.h"

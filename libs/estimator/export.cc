@@ -1,4 +1,5 @@
 // Estimator::ExportSavedModel.
+#include <optional>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -123,12 +124,10 @@ struct ServedModel {
   Operation local_init_op;
 };
 
-absl::StatusOr<ServedModel> BuildServedModel(
-    const ModelFn& model_fn, const RunConfig& config,
-    const ServingInputReceiverFn& receive) {
-  ServingInputReceiver receiver;
-  const InputFn input_fn =
-      [&](const Scope& scope) -> absl::StatusOr<InputTensors> {
+// An input function that keeps in `receiver`, which outlives it, what it got.
+InputFn ReceiveInto(ServingInputReceiver& receiver,
+                    const ServingInputReceiverFn& receive) {
+  return [&](const Scope& scope) -> absl::StatusOr<InputTensors> {
     ASSIGN_OR_RETURN(receiver, receive(scope));
     RETURN_IF_ERROR(Annotate(scope.status(), "serving_input_receiver_fn"));
     RETURN_IF_ERROR(CheckReceiver(receiver));
@@ -136,11 +135,10 @@ absl::StatusOr<ServedModel> BuildServedModel(
     input.features = receiver.features;
     return input;
   };
-  ASSIGN_OR_RETURN(BuiltModel built,
-                   BuildModel(model_fn, config, Mode::kPredict, input_fn));
-  ASSIGN_OR_RETURN(const ExportOutputs outputs, GetExportOutputs(built.spec));
-  ServedModel model{std::move(built), BuildAllSignatureDefs(receiver, outputs),
-                    nullptr, Operation()};
+}
+
+// The model's own, or those that are made.
+void AddSaverAndInit(ServedModel& model) {
   const Scope& root = model.built.root;
   if (const auto& scaffold = model.built.spec.scaffold; scaffold != nullptr) {
     model.saver = scaffold->saver();
@@ -149,12 +147,24 @@ absl::StatusOr<ServedModel> BuildServedModel(
   if (!model.local_init_op) {
     model.local_init_op = train::Scaffold::DefaultLocalInitOp(root);
   }
-  if (model.saver == nullptr) {
-    train::SaverOptions sharded;
-    sharded.sharded = true;
-    model.saver = std::make_shared<train::Saver>(root, std::move(sharded));
-  }
-  RETURN_IF_ERROR(root.status());
+  if (model.saver != nullptr) return;
+  train::SaverOptions sharded;
+  sharded.sharded = true;
+  model.saver = std::make_shared<train::Saver>(root, std::move(sharded));
+}
+
+absl::StatusOr<ServedModel> BuildServedModel(
+    const ModelFn& model_fn, const RunConfig& config,
+    const ServingInputReceiverFn& receive) {
+  ServingInputReceiver receiver;
+  ASSIGN_OR_RETURN(BuiltModel built,
+                   BuildModel(model_fn, config, Mode::kPredict,
+                              ReceiveInto(receiver, receive)));
+  ASSIGN_OR_RETURN(const ExportOutputs outputs, GetExportOutputs(built.spec));
+  ServedModel model{std::move(built), BuildAllSignatureDefs(receiver, outputs),
+                    nullptr, Operation()};
+  AddSaverAndInit(model);
+  RETURN_IF_ERROR(model.built.root.status());
   return model;
 }
 
@@ -197,6 +207,24 @@ absl::StatusOr<std::string> WriteAndRename(
   return directory.path;
 }
 
+absl::Status CheckCall(const std::string& export_dir_base,
+                       const ServingInputReceiverFn& receive) {
+  if (!receive) {
+    return absl::InvalidArgumentError(
+        "serving_input_receiver_fn must be defined.");
+  }
+  if (!export_dir_base.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("export_dir_base must be given.");
+}
+
+absl::Status Restore(Session& session, train::Saver& saver,
+                     const std::string& checkpoint, Logger& logger) {
+  logger.Info(absl::StrCat("Restoring parameters from ", checkpoint));
+  return Annotate(
+      saver.Restore(session, checkpoint),
+      absl::StrCat("Restoring from checkpoint ", checkpoint, " failed"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> Estimator::ExportSavedModel(
@@ -205,21 +233,14 @@ absl::StatusOr<std::string> Estimator::ExportSavedModel(
     const ExportSavedModelOptions& options) {
   Impl& impl = *impl_;
   RETURN_IF_ERROR(impl.status);
-  if (!serving_input_receiver_fn) {
-    return absl::InvalidArgumentError(
-        "serving_input_receiver_fn must be defined.");
+  RETURN_IF_ERROR(CheckCall(export_dir_base, serving_input_receiver_fn));
+  std::optional<std::string> checkpoint = options.checkpoint_path;
+  if (checkpoint->empty()) {
+    ASSIGN_OR_RETURN(checkpoint, impl.LatestCheckpoint());
   }
-  if (export_dir_base.empty()) {
-    return absl::InvalidArgumentError("export_dir_base must be given.");
-  }
-  std::string checkpoint = options.checkpoint_path;
-  if (checkpoint.empty()) {
-    ASSIGN_OR_RETURN(const auto latest, impl.LatestCheckpoint());
-    if (!latest) {
-      return absl::NotFoundError(absl::StrCat(
-          "Couldn't find trained model at ", impl.model_dir, "; train first."));
-    }
-    checkpoint = *latest;
+  if (!checkpoint) {
+    return absl::NotFoundError(absl::StrCat("Couldn't find trained model at ",
+                                            impl.model_dir, "; train first."));
   }
   ASSIGN_OR_RETURN(
       const ServedModel model,
@@ -229,15 +250,13 @@ absl::StatusOr<std::string> Estimator::ExportSavedModel(
   isolated.isolate_session_state = true;
   ASSIGN_OR_RETURN(const auto session, impl.options.session_factory(
                                            "", model.built.root, isolated));
-  impl.logger->Info(absl::StrCat("Restoring parameters from ", checkpoint));
-  RETURN_IF_ERROR(Annotate(
-      model.saver->Restore(*session, checkpoint),
-      absl::StrCat("Restoring from checkpoint ", checkpoint, " failed")));
+  RETURN_IF_ERROR(Restore(*session, *model.saver, *checkpoint, *impl.logger));
   FileSystem* const of_session = session->file_system();
-  FileSystem& files = of_session != nullptr ? *of_session : impl.files();
-  ASSIGN_OR_RETURN(std::string path,
-                   WriteAndRename(files, *session, model, export_dir_base,
-                                  impl.scheduler.Now(), options));
+  ASSIGN_OR_RETURN(
+      std::string path,
+      WriteAndRename(of_session != nullptr ? *of_session : impl.files(),
+                     *session, model, export_dir_base, impl.scheduler.Now(),
+                     options));
   impl.logger->Info(absl::StrCat("SavedModel written to: ", path));
   return path;
 }

@@ -67,6 +67,22 @@ std::string TextOf(const tf::SavedModel& model) {
   return text;
 }
 
+// Of all variables, added to the graph; null where one is given, and where
+// there are no variables.
+absl::StatusOr<std::unique_ptr<Saver>> OwnSaver(const Scope& scope,
+                                                const SavedModelGraph& graph) {
+  RETURN_IF_ERROR(scope.status());
+  std::unique_ptr<Saver> saver;
+  if (graph.saver != nullptr || ops::GlobalVariables(scope).empty()) {
+    return saver;
+  }
+  SaverOptions sharded;
+  sharded.sharded = true;
+  saver = std::make_unique<Saver>(scope.ReenterScope(""), std::move(sharded));
+  RETURN_IF_ERROR(scope.status());
+  return saver;
+}
+
 absl::StatusOr<bool> AreEqual(FileSystem& files, const std::string& a,
                               const std::string& b) {
   ASSIGN_OR_RETURN(const uint64_t size_a, files.GetFileSize(a));
@@ -120,17 +136,8 @@ absl::Status SavedModelBuilder::AddMetaGraphAndVariables(
         "Graph state including variables and assets has already been saved. "
         "Please invoke AddMetaGraph() instead.");
   }
-  RETURN_IF_ERROR(scope.status());
-  std::unique_ptr<Saver> own_saver;
-  Saver* saver = graph.saver;
-  if (saver == nullptr && !ops::GlobalVariables(scope).empty()) {
-    SaverOptions sharded;
-    sharded.sharded = true;
-    own_saver =
-        std::make_unique<Saver>(scope.ReenterScope(""), std::move(sharded));
-    RETURN_IF_ERROR(scope.status());
-    saver = own_saver.get();
-  }
+  ASSIGN_OR_RETURN(const auto own_saver, OwnSaver(scope, graph));
+  Saver* const saver = graph.saver != nullptr ? graph.saver : own_saver.get();
   const std::string variables =
       JoinPath(export_dir_, saved_model::kVariablesDirectory);
   RETURN_IF_ERROR(files_.CreateDirectories(variables));
@@ -138,12 +145,9 @@ absl::Status SavedModelBuilder::AddMetaGraphAndVariables(
     SaveOptions only_variables;
     only_variables.write_state = false;
     only_variables.write_meta_graph = false;
-    RETURN_IF_ERROR(
-        saver
-            ->Save(session,
-                   JoinPath(variables, saved_model::kVariablesFilename),
-                   only_variables)
-            .status());
+    RETURN_IF_ERROR(saver->Save(
+        session, JoinPath(variables, saved_model::kVariablesFilename),
+        only_variables));
   }
   RETURN_IF_ERROR(AddGraph(scope, graph, saver));
   has_variables_ = true;
@@ -157,15 +161,9 @@ absl::Status SavedModelBuilder::AddMetaGraph(const Scope& scope,
         "Graph state including variables and assets has not been saved yet. "
         "Please invoke AddMetaGraphAndVariables() first.");
   }
-  RETURN_IF_ERROR(scope.status());
-  if (graph.saver != nullptr || ops::GlobalVariables(scope).empty()) {
-    return AddGraph(scope, graph, graph.saver);
-  }
-  SaverOptions sharded;
-  sharded.sharded = true;
-  const Saver saver(scope.ReenterScope(""), std::move(sharded));
-  RETURN_IF_ERROR(scope.status());
-  return AddGraph(scope, graph, &saver);
+  ASSIGN_OR_RETURN(const auto own_saver, OwnSaver(scope, graph));
+  return AddGraph(scope, graph,
+                  graph.saver != nullptr ? graph.saver : own_saver.get());
 }
 
 absl::Status SavedModelBuilder::AddGraph(const Scope& scope,
