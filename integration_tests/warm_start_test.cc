@@ -233,9 +233,11 @@ TEST_F(WarmStartTest, ATrainingBeginsWarmAndGoesOnFromItsOwnCheckpoint) {
   SaveOld("/job/ck");
   for (const float expected : {8.0f, 9.0f}) {
     const Scope root = Scope::Root();
-    train::GetOrCreateGlobalStep(root);
+    const ops::Variable step = train::GetOrCreateGlobalStep(root);
     ops::Variable b(root.WithName("b"), 1.0f);
-    const Output more = ops::AssignAdd(root.WithName("more"), b, 1.0f);
+    const Operation counted(ops::AssignAdd(root, step, int64_t{1}));
+    const Output more = ops::AssignAdd(
+        root.WithName("more").WithControlDependencies({counted}), b, 1.0f);
     train::MonitoredTrainingSessionOptions options;
     ASSERT_OK_AND_ASSIGN(
         options.scaffold,
