@@ -272,7 +272,10 @@ EstimatorSpec SquaresModel(const Scope& scope, const ModelInput& input) {
       momentum, {.replicas_to_aggregate = config.num_worker_replicas,
                  .replica_index = config.InputShard().index});
   spec.train_op = sync.Minimize(scope, spec.loss, {.global_step = step});
-  spec.training_hooks = {sync.MakeSessionRunHook(config.is_chief)};
+  // Without initial tokens no gradient is computed twice, and dropped: each
+  // batch makes an update.
+  spec.training_hooks = {
+      sync.MakeSessionRunHook(config.is_chief, {.num_tokens = 0})};
   return spec;
 }
 
