@@ -22,7 +22,8 @@ import glob, json, os, sys
 import tensorflow as tf
 tf1 = tf.compat.v1
 def example(age, job, city):
-  bytes_of = lambda x: tf.train.Feature(bytes_list=tf.train.BytesList(value=[x]))
+  bytes_of = lambda x: tf.train.Feature(
+      bytes_list=tf.train.BytesList(value=[x]))
   return tf.train.Example(features=tf.train.Features(feature={
       'age': tf.train.Feature(float_list=tf.train.FloatList(value=[age])),
       'job': bytes_of(job), 'city': bytes_of(city)})).SerializeToString()
@@ -41,9 +42,11 @@ for path in sorted(glob.glob(sys.argv[1] + '/*/[0-9]*')):
   with tf1.Graph().as_default(), tf1.Session() as session:
     graph = tf1.saved_model.load(session, ['serve'], path)
     signature = graph.signature_def[name]
-    old = session.run({key: info.name for key, info in signature.outputs.items()},
-                      {signature.inputs['examples'].name: people})
-    methods = {key: value.method_name for key, value in graph.signature_def.items()}
+    old = session.run(
+        {key: info.name for key, info in signature.outputs.items()},
+        {signature.inputs['examples'].name: people})
+    methods = {key: value.method_name
+               for key, value in graph.signature_def.items()}
   answers[os.path.basename(os.path.dirname(path))] = {
       'signatures': methods,
       'old': plain(old),
@@ -101,7 +104,7 @@ two = model.ask(tf.constant(x), tf.constant(keys))
 print(json.dumps({
     'request': {'inputs': {'x': x, 'k': keys}},
     'one': {'y': one[0].tolist(), 'ids': one[1].tolist()},
-    'two': {'y': two['y'].numpy().tolist(), 'ids': two['ids'].numpy().tolist()}}))
+    'two': {key: two[key].numpy().tolist() for key in ('y', 'ids')}}))
 """
 
 _CLASSIFY = 'tensorflow/serving/classify'

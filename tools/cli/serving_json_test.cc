@@ -98,18 +98,19 @@ TEST(ServingJsonTest, AnswersRowByRowOrByColumn) {
             "{\n  \"predictions\": [\n    [0.1],\n    [2.0]\n  ]\n}\n");
   EXPECT_EQ(ServingResponse(columns, one).value(),
             "{\n  \"outputs\": [[0.1],[2.0]]\n}\n");
-  EXPECT_EQ(Json::parse(ServingResponse(rows, two).value()),
-            Json::parse(R"({"predictions": [
+  EXPECT_EQ(nlohmann::ordered_json::parse(ServingResponse(rows, two).value()),
+            nlohmann::ordered_json::parse(R"({"predictions": [
                 {"s": "Ulm", "x_bytes": {"b64": "YQ=="}, "y": [0.1]},
                 {"s": {"b64": "/w=="}, "x_bytes": {"b64": "Yg=="},
                  "y": [2.0]}]})"));
-  EXPECT_EQ(Json::parse(ServingResponse(columns, two).value())["outputs"]["s"],
-            Json::parse(R"(["Ulm", {"b64": "/w=="}])"));
+  EXPECT_EQ(nlohmann::ordered_json::parse(
+                ServingResponse(columns, two).value())["outputs"]["s"],
+            nlohmann::ordered_json::parse(R"(["Ulm", {"b64": "/w=="}])"));
   EXPECT_EQ(
-      Json::parse(
+      nlohmann::ordered_json::parse(
           ServingResponse(rows, {{"y", Tensor(DT_FLOAT, TensorShape({2, 0}))}})
               .value()),
-      Json::parse(R"({"predictions": [[], []]})"));
+      nlohmann::ordered_json::parse(R"({"predictions": [[], []]})"));
   EXPECT_THAT(
       ServingResponse(rows, {{"y", Tensor::Scalar(1.0f)}}).status(),
       StatusIs(absl::StatusCode::kFailedPrecondition, "ask with \"inputs\""));
@@ -119,7 +120,7 @@ TEST(ServingJsonTest, AnswersRowByRowOrByColumn) {
 TEST(ServingJsonTest, OnlyUtf8IsText) {
   const auto request = ParseServingRequest(R"({"inputs": [1]})").value();
   const auto is_text = [&](const std::string& bytes) {
-    const Json json = Json::parse(
+    const auto json = nlohmann::ordered_json::parse(
         ServingResponse(request, {{"s", Tensor::Vector<std::string>({bytes})}})
             .value());
     return json["outputs"][0].is_string();
