@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "integration_tests/testing/test_cluster.h"
@@ -847,6 +848,114 @@ TEST(SaverSweepTest, AFailedSavesShardsAreSweptByTheNextOne) {
     EXPECT_EQ(num_folders(), 0u) << "operation " << n;
   }
   EXPECT_GT(left, 0);
+}
+
+// A disk whose power fails right before one of the syncs of a directory, which
+// succeeds then, as one that is asked for again after a restart.
+class PowerFailsBeforeSync : public FailingFileSystem {
+ public:
+  explicit PowerFailsBeforeSync(MemoryFileSystem& disk)
+      : FailingFileSystem(disk), disk_(disk) {}
+
+  // Before the `n`-th from now.
+  void FailBefore(int n, uint64_t seed) {
+    syncs_left_ = n;
+    random_ = NewSeededRandom(seed);
+  }
+  absl::Status SyncDirectory(absl::string_view path) override {
+    if (syncs_left_ >= 0 && syncs_left_-- == 0) disk_.LosePower(*random_);
+    return FailingFileSystem::SyncDirectory(path);
+  }
+  bool has_failed() const { return syncs_left_ < 0; }
+
+ private:
+  MemoryFileSystem& disk_;
+  int syncs_left_ = -1;
+  std::unique_ptr<Random> random_;
+};
+
+// Saves three times, keeping one checkpoint; the second time `disturb` was
+// called before, and `after` is then. What lies in the folder at the end.
+Paths AfterADisturbedSave(MemoryFileSystem& disk, FileSystem& files,
+                          absl::FunctionRef<void()> disturb,
+                          absl::FunctionRef<void()> after) {
+  Process process({.compute_threads = 1, .file_system = &files});
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({3}, 1));
+  SaverOptions options;
+  options.sharded = true;
+  options.max_to_keep = 1;
+  Saver saver(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const auto session = Session::Connect("", root, {.process = &process});
+  EXPECT_OK(session.status());
+  EXPECT_OK((*session)->Run(init));
+  const auto save = [&](int64_t step) {
+    return saver.Save(**session, "/job/m", {.global_step = step}).status();
+  };
+  EXPECT_OK(save(1));
+  disturb();
+  save(2).IgnoreError();
+  after();
+  EXPECT_OK(save(3));
+  return disk.ListDirectory("/job").value();
+}
+
+// Of what lies there, what neither the state nor the newest checkpoint, of
+// step 3, is; nor the marker.
+Paths LeftBeside(const Paths& names) {
+  Paths left;
+  for (const std::string& name : names) {
+    if (name != "checkpoint" && name != "m.saving" &&
+        !absl::StartsWith(name, "m-3.")) {
+      left.push_back(name);
+    }
+  }
+  return left;
+}
+
+// An operation fails, and then the power: old checkpoints that come back, or
+// parts of them, are deleted again.
+TEST(SaverSweepTest, OldOnesThatAPowerFailureBringsBackAreDeleted) {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    for (int64_t n = 0, all = 1; n < all; ++n) {
+      MemoryFileSystem disk({.tracks_syncs = true});
+      FailingFileSystem files(disk);
+      const std::unique_ptr<Random> random = NewSeededRandom(seed);
+      int64_t before = 0;
+      const Paths names = AfterADisturbedSave(
+          disk, files,
+          [&] {
+            before = files.num_operations();
+            files.FailOperation(n, absl::UnavailableError("no disk"));
+          },
+          [&] {
+            all = files.num_operations() - before;
+            files.Heal();
+            disk.LosePower(*random);
+          });
+      EXPECT_EQ(LeftBeside(names), Paths())
+          << "seed " << seed << ", operation " << n;
+      EXPECT_GT(all, 20);
+    }
+  }
+}
+
+TEST(SaverSweepTest, WhatComesBackBeforeASyncThatSucceedsIsDeleted) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    bool has_failed = true;
+    int n = 0;
+    for (; has_failed; ++n) {
+      MemoryFileSystem disk({.tracks_syncs = true});
+      PowerFailsBeforeSync files(disk);
+      const Paths names = AfterADisturbedSave(
+          disk, files, [&] { files.FailBefore(n, seed); },
+          [&] { has_failed = files.has_failed(); });
+      EXPECT_EQ(LeftBeside(names), Paths())
+          << "seed " << seed << ", sync " << n;
+    }
+    EXPECT_GT(n, 4);
+  }
 }
 
 // Each task of the cluster writes its own variables.

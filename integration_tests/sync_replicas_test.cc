@@ -650,6 +650,26 @@ TEST_P(SyncReplicasTest,
   ASSERT_OK(others_step);
 }
 
+// The chief takes no more steps, and nobody tells that it never will.
+TEST_P(SyncReplicasTest, AReplicaThatNoTokenComesToGivesUp) {
+  Replica chief(0, {.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(chief.root, Options(chief)));
+  Replica other(1, {.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  auto with = Options(other);
+  with.hooks = {other.sync.MakeSessionRunHook(
+      false, {.log_waits_after = absl::Milliseconds(20),
+              .max_wait = absl::Milliseconds(60),
+              .logger = &logger_})};
+  const auto step = TrainToItsEnd(other, with);
+  EXPECT_THAT(
+      step.status(),
+      StatusIs(absl::StatusCode::kDeadlineExceeded,
+               "for a token of the next step from queue 'sync_token_q"));
+  EXPECT_THAT(step.status(), StatusIs(absl::StatusCode::kDeadlineExceeded,
+                                      "else start the chief"));
+}
+
 // ---- Saves ----
 
 // The initial token lets the run end: the update of its gradient may come

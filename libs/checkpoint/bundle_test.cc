@@ -637,6 +637,25 @@ TEST_F(BundleTest, ACheckpointIsReplacedAtOneMoment) {
   EXPECT_EQ(seen, (std::set<bool>{false, true}));
 }
 
+// Tasks write their shards to one folder. Who finds it there has not made it,
+// and who has may not have synced it yet.
+TEST_F(BundleTest, ACheckpointSurvivesInAFolderThatAnotherHasJustMade) {
+  const Tensor a = Rows(0, 3, 4);
+  const std::string prefix = "shards/part-00000-of-00001";
+  for (uint64_t seed = 0; seed < 16; ++seed) {
+    MemoryFileSystem disk({.tracks_syncs = true});
+    ASSERT_OK(disk.CreateDirectory("shards"));
+    ASSERT_OK_AND_ASSIGN(const auto writer,
+                         BundleWriter::Create(disk, prefix, *random_));
+    ASSERT_OK(writer->Add("a", a));
+    ASSERT_OK(writer->Finish());
+    disk.LosePower(*NewSeededRandom(seed));
+    ASSERT_OK_AND_ASSIGN(const auto reader, BundleReader::Open(disk, prefix));
+    ASSERT_OK_AND_ASSIGN(const Tensor read, reader->Read("a", HeapAllocator()));
+    EXPECT_TRUE(SameBits(read, a));
+  }
+}
+
 TEST_F(BundleTest, AFullDiskIsReportedAndSweptUp) {
   FailingFileSystem failing(fs_);
   failing.LimitSpace(1000);

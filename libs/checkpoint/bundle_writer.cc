@@ -117,13 +117,25 @@ void DeleteReplacedData(FileSystem& file_system, absl::string_view prefix,
   }
 }
 
+// The folder, which survives a power failure: another task that writes to it
+// may just have made it, and not synced it yet. Where the folder above may not
+// be read, nobody has made one a moment ago (CreateDirectories syncs it).
+absl::Status MakeFolder(FileSystem& file_system, absl::string_view folder) {
+  RETURN_IF_ERROR(file_system.CreateDirectories(folder));
+  const std::string clean = CleanPath(folder);
+  const absl::string_view parent = Dirname(clean);
+  const absl::Status synced =
+      file_system.SyncDirectory(parent.empty() ? "." : parent);
+  return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
+}
+
 absl::StatusOr<std::unique_ptr<BundleWriter>> BundleWriter::Create(
     FileSystem& file_system, absl::string_view prefix, Random& random) {
   RETURN_IF_ERROR(CheckPrefix(prefix));
   std::unique_ptr<BundleWriter> writer(
       new BundleWriter(file_system, prefix, random.Next()));
   if (const absl::string_view folder = Dirname(prefix); !folder.empty()) {
-    RETURN_IF_ERROR(file_system.CreateDirectories(folder));
+    RETURN_IF_ERROR(MakeFolder(file_system, folder));
   }
   ASSIGN_OR_RETURN(writer->data_,
                    file_system.NewWritableFile(writer->temporary_data_));

@@ -61,12 +61,15 @@ absl::Status FileSystem::CreateDirectories(absl::string_view path) {
   if (!parent.empty() && parent != clean) {
     RETURN_IF_ERROR(CreateDirectories(parent));
   }
-  absl::Status created = CreateDirectory(clean);
-  if (created.ok()) return SyncDirectory(parent.empty() ? "." : parent);
-  if (!absl::IsAlreadyExists(created)) return created;
-  // Somebody else may have made it meanwhile; a file in its place is an error.
-  ASSIGN_OR_RETURN(const bool now_directory, IsDirectory(clean));
-  return now_directory ? absl::OkStatus() : created;
+  const absl::Status created = CreateDirectory(clean);
+  if (!created.ok()) {
+    if (!absl::IsAlreadyExists(created)) return created;
+    // Somebody else may have made it meanwhile, or this call, whose first
+    // answer was lost; a file in its place is an error.
+    ASSIGN_OR_RETURN(const bool now_directory, IsDirectory(clean));
+    if (!now_directory) return created;
+  }
+  return SyncDirectory(parent.empty() ? "." : parent);
 }
 
 absl::Status FileSystem::DeleteRecursively(absl::string_view path) {

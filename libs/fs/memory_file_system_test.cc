@@ -5,6 +5,7 @@
 #include <string>
 
 #include "libs/base/random.h"
+#include "libs/base/status.h"
 #include "libs/fs/path.h"
 #include "libs/fs/testing/file_system_conformance.h"
 
@@ -93,6 +94,25 @@ TEST(LosePowerTest, AFileThatIsWrittenAnewWithoutASyncMayBeAnything) {
   };
   const auto look = [](FileSystem& files) { return ReadOrNone(files, "/d/f"); };
   EXPECT_EQ(WhatIsThere(work, look), (std::set<std::string>{"", "old", "x"}));
+}
+
+// A call is asked for again whose first answer was lost.
+class LosesAnswers : public MemoryFileSystem {
+ public:
+  LosesAnswers() : MemoryFileSystem({.tracks_syncs = true}) {}
+  absl::Status CreateDirectory(absl::string_view path) override {
+    RETURN_IF_ERROR(MemoryFileSystem::CreateDirectory(path));
+    return MemoryFileSystem::CreateDirectory(path);
+  }
+};
+
+TEST(LosePowerTest, DirectoriesSurviveWhoeverMadeThem) {
+  for (uint64_t seed = 0; seed < 16; ++seed) {
+    LosesAnswers files;
+    ASSERT_OK(files.CreateDirectories("/a/b"));
+    files.LosePower(*NewSeededRandom(seed));
+    EXPECT_OK(files.FileExists("/a/b"));
+  }
 }
 
 // As another machine may tell it.

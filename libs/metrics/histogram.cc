@@ -20,12 +20,12 @@ constexpr size_t kNumStripes = 16;
 // the middle of it, so the numbers are atomic all the same.
 struct alignas(64) Histogram::Stripe {
   using Counts = std::atomic<uint64_t>;
+  static constexpr size_t kCountsALine = 64 / sizeof(Counts);
   struct alignas(64) Line {
-    Counts counts[64 / sizeof(Counts)] = {};
+    Counts counts[kCountsALine] = {};
   };
 
   explicit Stripe(size_t num_ranges) : lines(num_ranges / kCountsALine + 1) {}
-  static constexpr size_t kCountsALine = 64 / sizeof(Counts);
   Counts& count(size_t range) {
     return lines[range / kCountsALine].counts[range % kCountsALine];
   }

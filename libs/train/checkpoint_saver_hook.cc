@@ -25,6 +25,9 @@ constexpr absl::Duration kLongestLastWait = absl::Seconds(8);
 // that holds variables has started again, and the session is lost.
 constexpr int kTriesOfAborted = 6;
 
+// Of the first save, where tasks are late.
+constexpr int kFirstTries = 4;
+
 // With which training ends by a save that failed again and again: nobody is to
 // take it for a lost session.
 absl::StatusCode CodeOfTraining(const absl::Status& saved) {
@@ -105,9 +108,30 @@ absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
   }
   // What the first session cannot save is a mistake of the program's.
   RETURN_IF_ERROR(has_graph);
-  const Outcome outcome = Save(session, step);
+  const Outcome outcome = SaveFirst(session, step);
   has_begun_ = outcome.saved.ok();
   return outcome.saved.ok() ? outcome.listeners : outcome.saved;
+}
+
+// That tasks are too late to agree on one step may pass, or be a mistake.
+CheckpointSaverHook::Outcome CheckpointSaverHook::SaveFirst(Session& session,
+                                                            int64_t step) {
+  absl::Duration wait = kFirstWait;
+  for (int tries = 1;; ++tries) {
+    Outcome outcome = Save(session, step);
+    if (!absl::IsDeadlineExceeded(outcome.saved) || tries == kFirstTries) {
+      return outcome;
+    }
+    logger_->Warning(absl::StrCat(
+        "The first checkpoint, of step ", step, ", could not be saved into ",
+        save_path_, ", and is tried again: ", outcome.saved.ToString()));
+    Scheduler& scheduler = session.scheduler();
+    scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + wait);
+    wait = std::min(2 * wait, kLongestLastWait);
+    // Others may train meanwhile.
+    const auto now = global_step_.Read(session);
+    if (now.ok()) step = *now;
+  }
 }
 
 absl::Status CheckpointSaverHook::WriteGraph(Session& session) {

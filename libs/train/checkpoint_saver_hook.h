@@ -104,6 +104,7 @@ class CheckpointSaverHook : public SessionRunHook {
     absl::Status listeners;
   };
   Outcome Save(Session& session, int64_t step);
+  Outcome SaveFirst(Session& session, int64_t step);
   Outcome SaveAndTell(Session& session, int64_t step, bool is_between_updates);
   // `save` between the updates of those hooks from number `next` on.
   absl::Status BetweenUpdates(size_t next,

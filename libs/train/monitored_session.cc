@@ -13,6 +13,10 @@
 namespace weft::train {
 namespace {
 
+// How long it is tried to tell others that training has ended: they may be gone
+// for good.
+constexpr absl::Duration kLongestTelling = absl::Minutes(1);
+
 // A number between a half and one.
 double Jitter(Random& random) {
   constexpr int kBits = 53;
@@ -305,9 +309,24 @@ bool MonitoredSession::HasTrainingEnded() {
   });
 }
 
+// Others may wait for it: a connection that was lost comes back.
+absl::Status MonitoredSession::TellThatTrainingHasEnded(SessionRunHook& hook) {
+  const absl::Time deadline = scheduler_.Now() + kLongestTelling;
+  while (true) {
+    const absl::Status status = hook.TrainingHasEnded(live_->session());
+    const bool may_pass =
+        absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+    if (!may_pass || !options_.recovery.should_recover || IsStopRequested() ||
+        scheduler_.Now() >= deadline) {
+      return status;
+    }
+    Pause();
+  }
+}
+
 void MonitoredSession::TellThatTrainingHasEnded() {
   for (const auto& hook : options_.hooks) {
-    const absl::Status status = hook->TrainingHasEnded(live_->session());
+    const absl::Status status = TellThatTrainingHasEnded(*hook);
     if (status.ok()) continue;
     logger_->Warning(
         absl::StrCat("Others could not be told that training has ended: ",

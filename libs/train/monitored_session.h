@@ -180,6 +180,7 @@ class MonitoredSession {
   absl::Status EndHook(SessionRunHook& hook);
   bool HasTrainingEnded();
   void TellThatTrainingHasEnded();
+  absl::Status TellThatTrainingHasEnded(SessionRunHook& hook);
 
   const Scope scope_;
   const std::unique_ptr<SessionCreator> creator_;

@@ -345,12 +345,6 @@ absl::Time TimeOf(double seconds_since_1970, absl::Time now) {
   return std::min(absl::UnixEpoch() + absl::Seconds(seconds_since_1970), now);
 }
 
-// Whether the file is gone.
-bool Delete(FileSystem& files, const std::string& path) {
-  const absl::Status deleted = files.DeleteFile(path);
-  return deleted.ok() || absl::IsNotFound(deleted);
-}
-
 // Paths of one checkpoint may be written in several ways.
 bool AreSame(absl::string_view a, absl::string_view b) {
   return a == b || CleanPath(a) == CleanPath(b);
@@ -366,23 +360,23 @@ bool LookTheSame(FileSystem& files, const std::string& a,
   return index_a.ok() && index_b.ok() && *index_a == *index_b;
 }
 
-// Its index first: without that nobody takes the rest for a checkpoint. Whether
-// all is gone.
-bool DeleteCheckpoint(FileSystem& files, const std::string& path) {
-  if (!Delete(files, checkpoint::IndexFilename(path))) return false;
-  bool is_gone = Delete(files, MetaGraphFilename(path));
+// Its index first: without that nobody takes the rest for a checkpoint. What
+// can't be deleted is found again.
+void DeleteCheckpoint(FileSystem& files, const std::string& path) {
+  const absl::Status deleted =
+      files.DeleteFile(checkpoint::IndexFilename(path));
+  if (!deleted.ok() && !absl::IsNotFound(deleted)) return;
+  files.DeleteFile(MetaGraphFilename(path)).IgnoreError();
   const absl::string_view folder = Dirname(path);
   const auto names = files.ListDirectory(folder.empty() ? "." : folder);
-  if (!names.ok()) return false;
+  if (!names.ok()) return;
   for (const std::string& name : *names) {
     absl::string_view ending = name;
-    if (!absl::ConsumePrefix(&ending, Basename(path)) ||
-        !checkpoint::IsDataEnding(ending)) {
-      continue;
+    if (absl::ConsumePrefix(&ending, Basename(path)) &&
+        checkpoint::IsDataEnding(ending)) {
+      files.DeleteFile(JoinPath(folder, name)).IgnoreError();
     }
-    is_gone = Delete(files, JoinPath(folder, name)) && is_gone;
   }
-  return is_gone;
 }
 
 }  // namespace
@@ -660,7 +654,7 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
   RETURN_IF_ERROR(Write(session, path, number, options));
   RETURN_IF_ERROR(CheckThatItIsThere(files, path));
   const absl::Status told = CountAndTell(files, path, options);
-  unfinished_.End(files, marker, path, number, to_delete_);
+  unfinished_.End(files, marker, path, number, Now(), to_delete_);
   return told;
 }
 
@@ -676,14 +670,16 @@ absl::Status Saver::CountAndTell(FileSystem& files, const std::string& path,
   return absl::OkStatus();
 }
 
-// What can't be deleted is tried again with the next ones, but for the oldest.
+// They are remembered until no power failure brings them back
+// (UnfinishedSaves::End), but for the oldest: what can't be deleted is tried
+// again with the next ones.
 void Saver::DeleteOld(FileSystem& files) {
   std::erase_if(to_delete_, [&](const std::string& path) {
-    const auto is_this = [&](const Kept& kept) {
+    return absl::c_any_of(kept_, [&](const Kept& kept) {
       return LookTheSame(files, kept.path, path);
-    };
-    return absl::c_any_of(kept_, is_this) || DeleteCheckpoint(files, path);
+    });
   });
+  for (const std::string& path : to_delete_) DeleteCheckpoint(files, path);
   if (to_delete_.size() <= kMaxToDelete) return;
   to_delete_.erase(to_delete_.begin(), to_delete_.end() - kMaxToDelete);
 }

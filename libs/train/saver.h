@@ -240,7 +240,7 @@ class Saver {
   Random& random_;
   UnfinishedSaves unfinished_;
   std::deque<Kept> kept_;
-  std::vector<std::string> to_delete_;  // still there, and counted out
+  std::vector<std::string> to_delete_;  // counted out, and may be there
   absl::Time next_to_keep_for_good_ = absl::InfiniteFuture();
 };
 

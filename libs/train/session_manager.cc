@@ -29,10 +29,30 @@ std::string NotInitialized(const Tensor& names) {
                       absl::StrJoin(names.flat<std::string>(), ", "));
 }
 
+// Names who was asked, unless the error does, and what to look at.
+absl::Status NoSession(const std::string& target, const absl::Status& status) {
+  const std::string named = target.empty() ? "this process" : target;
+  if (absl::StrContains(status.message(), named)) {
+    return absl::UnavailableError(status.message());
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "No session of ", named, ": ", status.message(),
+      ". Are it and all tasks of its cluster running? (weft status shows "
+      "them.)"));
+}
+
 // TensorFlow's advice, in our words.
 absl::Status CouldNotRestore(const std::string& path,
-                             const absl::Status& status) {
+                             const absl::Status& status,
+                             const SessionOptions& config) {
   if (IsSessionLost(status)) return status;
+  // The program has set none: files, or a task, are silent for now.
+  if (absl::IsDeadlineExceeded(status) &&
+      config.operation_timeout == absl::InfiniteDuration()) {
+    return absl::UnavailableError(absl::StrCat(
+        "Restoring from checkpoint ", path, " took too long. Is what holds it ",
+        "running? ", status.message()));
+  }
   const bool may_be_of_another = absl::IsNotFound(status) ||
                                  absl::IsInvalidArgument(status) ||
                                  absl::IsFailedPrecondition(status);
@@ -62,23 +82,27 @@ SessionManager::SessionManager(const Scope& scope,
 
 absl::StatusOr<std::unique_ptr<Session>> SessionManager::Connect(
     const std::string& target, const SessionOptions& config) const {
-  ASSIGN_OR_RETURN(auto session,
-                   options_.session_factory(target, scope_, config));
+  auto made = options_.session_factory(target, scope_, config);
+  if (absl::IsUnavailable(made.status())) {
+    return NoSession(target, made.status());
+  }
+  ASSIGN_OR_RETURN(auto session, std::move(made));
   const absl::Status status = session->Extend();
-  // Tasks are missing for longer than the cluster is patient.
-  if (absl::IsDeadlineExceeded(status)) {
-    return absl::UnavailableError(status.message());
+  // Late: tasks are missing for longer than the cluster is patient.
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+    return NoSession(target, status);
   }
   RETURN_IF_ERROR(status);
   return session;
 }
 
 absl::StatusOr<bool> SessionManager::Restore(
-    Session& session, const Checkpoint& checkpoint) const {
+    Session& session, const Checkpoint& checkpoint,
+    const SessionOptions& config) const {
   if (checkpoint.saver == nullptr) return false;
   if (!checkpoint.filename_with_path.empty()) {
-    RETURN_IF_ERROR(
-        RestoreFrom(session, *checkpoint.saver, checkpoint.filename_with_path));
+    RETURN_IF_ERROR(RestoreFrom(session, *checkpoint.saver,
+                                checkpoint.filename_with_path, config));
     return true;
   }
   if (checkpoint.directory.empty()) return false;
@@ -88,8 +112,8 @@ absl::StatusOr<bool> SessionManager::Restore(
       files != nullptr ? *files : local, checkpoint.directory);
   if (absl::IsNotFound(state.status())) return false;
   RETURN_IF_ERROR(state.status());
-  RETURN_IF_ERROR(
-      RestoreFrom(session, *checkpoint.saver, state->model_checkpoint_path));
+  RETURN_IF_ERROR(RestoreFrom(session, *checkpoint.saver,
+                              state->model_checkpoint_path, config));
   RETURN_IF_ERROR(checkpoint.saver->RecoverLastCheckpoints(
       session, state->all_model_checkpoint_paths,
       state->all_model_checkpoint_timestamps));
@@ -97,10 +121,11 @@ absl::StatusOr<bool> SessionManager::Restore(
 }
 
 absl::Status SessionManager::RestoreFrom(Session& session, Saver& saver,
-                                         const std::string& path) const {
+                                         const std::string& path,
+                                         const SessionOptions& config) const {
   logger_->Info(absl::StrCat("Restoring parameters from ", path));
   const absl::Status status = saver.Restore(session, path);
-  return status.ok() ? status : CouldNotRestore(path, status);
+  return status.ok() ? status : CouldNotRestore(path, status, config);
 }
 
 absl::StatusOr<SessionManager::Readiness> SessionManager::Ask(
@@ -148,7 +173,8 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::PrepareSession(
     const std::string& target, const SessionOptions& config,
     const Checkpoint& checkpoint, const Initialization& initialization) {
   ASSIGN_OR_RETURN(auto session, Connect(target, config));
-  ASSIGN_OR_RETURN(const bool is_restored, Restore(*session, checkpoint));
+  ASSIGN_OR_RETURN(const bool is_restored,
+                   Restore(*session, checkpoint, config));
   if (!is_restored) {
     if (initialization.init_op) {
       RETURN_IF_ERROR(
@@ -172,7 +198,8 @@ absl::StatusOr<SessionManager::Recovered> SessionManager::RecoverSession(
     const std::string& target, const SessionOptions& config,
     const Checkpoint& checkpoint) {
   ASSIGN_OR_RETURN(auto session, Connect(target, config));
-  ASSIGN_OR_RETURN(const bool is_restored, Restore(*session, checkpoint));
+  ASSIGN_OR_RETURN(const bool is_restored,
+                   Restore(*session, checkpoint, config));
   ASSIGN_OR_RETURN(const Readiness readiness, MakeReady(*session));
   if (is_restored && !readiness.is_ready) {
     logger_->Info(absl::StrCat("Restoring did not make model ready: ",

@@ -117,10 +117,11 @@ class SessionManager {
   absl::StatusOr<std::unique_ptr<Session>> Connect(
       const std::string& target, const SessionOptions& config) const;
   // Whether there was a checkpoint to restore.
-  absl::StatusOr<bool> Restore(Session& session,
-                               const Checkpoint& checkpoint) const;
+  absl::StatusOr<bool> Restore(Session& session, const Checkpoint& checkpoint,
+                               const SessionOptions& config) const;
   absl::Status RestoreFrom(Session& session, Saver& saver,
-                           const std::string& path) const;
+                           const std::string& path,
+                           const SessionOptions& config) const;
   absl::StatusOr<Readiness> Ask(Session& session, const Output& op) const;
   // Local initialisation, and whether the model is ready after it.
   absl::StatusOr<Readiness> MakeReady(Session& session) const;

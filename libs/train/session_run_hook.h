@@ -23,8 +23,8 @@
 //   BeforeRun           before each run, also before one that is tried again
 //   AfterRun            after each run that succeeded
 //   End                 once, when training ends without an error
-//   TrainingHasEnded    once, after that, unless somebody outside asked to stop
-//   BeforeSessionGoes   for each session, lost or closed
+//   TrainingHasEnded    once it succeeds, after that, unless somebody outside
+//   asked to stop BeforeSessionGoes   for each session, lost or closed
 //
 // Threads: one after the other, on the threads that call the MonitoredSession.
 // An error of a hook is that of the call it was made in; UNAVAILABLE and
@@ -121,7 +121,8 @@ class SessionRunHook {
   // Training is over: a hook asked for its end, or the input has ended, or the
   // program closed the session. Not for a program that was asked to leave
   // (stop_requested, RequestStop) before its training had come to its end:
-  // another one goes on with it. An error is logged.
+  // another one goes on with it. UNAVAILABLE and DEADLINE_EXCEEDED are tried
+  // again for a minute; then, as any other at once, the error is logged.
   virtual absl::Status TrainingHasEnded(Session& session);
   // Threads of the coordinator have ended, but for those that ignore that they
   // are to stop, and the session is closed: what was made of its scheduler or

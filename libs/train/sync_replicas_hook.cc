@@ -15,6 +15,9 @@
 namespace weft::train {
 namespace {
 
+// Of the two enqueues that say that training has ended, which never wait.
+constexpr absl::Duration kTellingTimeout = absl::Seconds(10);
+
 absl::Status CheckReady(const std::string& init_op,
                         const absl::StatusOr<Tensor>& missing) {
   RETURN_IF_ERROR(missing.status());
@@ -182,7 +185,9 @@ SyncReplicasHook::SyncReplicasHook(
       options_(options),
       logger_(options.logger),
       waits_(*nodes_, is_chief,
-             {options.log_waits_after, options.max_wait_for_chief}, *logger_) {}
+             {options.log_waits_after, options.max_wait_for_chief,
+              options.max_wait},
+             *logger_) {}
 
 SyncReplicasHook::~SyncReplicasHook() = default;
 
@@ -196,6 +201,11 @@ absl::Status SyncReplicasHook::Begin(const Scope& scope) {
     return absl::InvalidArgumentError(
         absl::StrCat("log_waits_after must be positive, but is ",
                      absl::FormatDuration(options_.log_waits_after)));
+  }
+  if (options_.max_wait <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_wait must be positive, but is ",
+                     absl::FormatDuration(options_.max_wait)));
   }
   local_init_op_ =
       is_chief_ ? nodes_->chief_init_op : nodes_->local_step_init_op;
@@ -274,7 +284,9 @@ absl::Status SyncReplicasHook::AfterRun(SessionRunContext& context,
 
 absl::Status SyncReplicasHook::TrainingHasEnded(Session& session) {
   if (!is_chief_) return absl::OkStatus();
-  return session.Run({}, std::vector<Output>(), end_ops_).status();
+  return session
+      .Run({}, std::vector<Output>(), end_ops_, {.timeout = kTellingTimeout})
+      .status();
 }
 
 void SyncReplicasHook::BeforeSessionGoes() {

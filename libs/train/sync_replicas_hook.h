@@ -58,6 +58,10 @@ struct SyncReplicasHookOptions {
   // A replica that begins when a chief's training has ended waits so long for
   // another chief to begin; then it ends, too.
   absl::Duration max_wait_for_chief = absl::Minutes(10);
+  // A run of another replica than the chief's that waits for so long for its
+  // token fails with DEADLINE_EXCEEDED, and training here ends: the chief is
+  // gone, and could not say so. As long as a worker waits for a session.
+  absl::Duration max_wait = absl::Hours(2);
   Logger* logger = nullptr;  // outlives the hook; null: lines on stderr
 };
 

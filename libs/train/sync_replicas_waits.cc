@@ -92,9 +92,26 @@ void SyncReplicasWaits::Watch(Session& session, Coordinator& coordinator) {
       const bool is_to_log = waited >= log_at;
       if (is_to_log) log_at *= 2;
       if (is_to_log || !is_chief_) Look(session, waited, is_to_log);
+      if (!is_chief_ && waited >= options_.max_wait && !has_ended()) {
+        return GiveUp(session, coordinator, waited);
+      }
     }
     seen = waiting;
   }
+}
+
+// That of a session that is closed is not the first error any more.
+void SyncReplicasWaits::GiveUp(Session& session, Coordinator& coordinator,
+                               absl::Duration waited) const {
+  coordinator.RequestStop(absl::DeadlineExceededError(absl::StrCat(
+      "This replica of SyncReplicasOptimizer has waited ",
+      absl::FormatDuration(waited),
+      " for a token of the next step from queue '",
+      nodes_.own_tokens().handle().node()->name(),
+      "', and gives up (SyncReplicasHookOptions::max_wait). Does the chief "
+      "run, and do enough replicas? If its training has ended, this replica "
+      "has nothing left to do; else start the chief, then this program.")));
+  session.Close().IgnoreError();
 }
 
 void SyncReplicasWaits::Look(Session& session, absl::Duration waited,

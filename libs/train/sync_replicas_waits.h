@@ -30,6 +30,8 @@ struct SyncReplicasWaitsOptions {
   // How long a replica waits for a next chief that has begun when training had
   // ended.
   absl::Duration max_wait_for_chief;
+  // How long another replica than the chief's waits for one token.
+  absl::Duration max_wait;
 };
 
 class SyncReplicasWaits {
@@ -60,6 +62,9 @@ class SyncReplicasWaits {
  private:
   // How often Advance was called; -1 where nothing is waited for.
   int64_t Waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the run that waits, and training, with an error.
+  void GiveUp(Session& session, Coordinator& coordinator,
+              absl::Duration waited) const;
   // At what is waited for since then.
   void Look(Session& session, absl::Duration waited, bool is_to_log)
       ABSL_LOCKS_EXCLUDED(mutex_);

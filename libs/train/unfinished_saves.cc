@@ -15,6 +15,7 @@
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/fs/path.h"
+#include "libs/train/meta_graph.h"
 
 namespace weft::train {
 namespace {
@@ -41,6 +42,10 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : std::string(folder);
 }
 
+bool AreInOneFolder(const std::string& a, const std::string& b) {
+  return CleanPath(FolderOf(a)) == CleanPath(FolderOf(b));
+}
+
 // Of that save or, in a graph of TensorFlow, of one whose number only the graph
 // knows: 32 digits.
 bool IsShardFolder(absl::string_view ending, uint64_t number) {
@@ -59,34 +64,58 @@ bool IsLeftover(absl::string_view ending, bool has_index) {
   return checkpoint::IsDataEnding(ending) && (is_temporary || !has_index);
 }
 
-// What can't be deleted harms nobody. Whether nothing is left.
-bool Sweep(FileSystem& files, const std::string& folder,
-           const absl::flat_hash_set<std::string>& names,
-           const std::string& prefix, uint64_t number) {
-  bool is_clean = true;
+using NameSet = absl::flat_hash_set<std::string>;
+
+// One file or folder that a save has left.
+struct Leftover {
+  std::string name;
+  bool is_folder;
+};
+
+std::vector<Leftover> FindLeftovers(const NameSet& names,
+                                    const std::string& prefix,
+                                    uint64_t number) {
+  std::vector<Leftover> found;
   const absl::string_view base = Basename(prefix);
   const bool has_index = names.contains(checkpoint::IndexFilename(base));
   for (const std::string& name : names) {
     absl::string_view ending = name;
     if (!absl::ConsumePrefix(&ending, base)) continue;
-    const std::string path = JoinPath(folder, name);
-    if (IsShardFolder(ending, number)) {
-      is_clean &= files.DeleteRecursively(path).ok();
-    } else if (IsLeftover(ending, has_index)) {
-      is_clean &= files.DeleteFile(path).ok();
+    const bool is_folder = IsShardFolder(ending, number);
+    if (is_folder || IsLeftover(ending, has_index)) {
+      found.push_back({name, is_folder});
     }
   }
-  return is_clean;
+  return found;
 }
 
-// The same, of what is there now; false where that can't be told, or may come
-// back after a power failure.
-bool SweepNow(FileSystem& files, const std::string& folder,
-              const std::string& prefix, uint64_t number) {
-  const auto names = files.ListDirectory(folder);
-  return names.ok() &&
-         Sweep(files, folder, {names->begin(), names->end()}, prefix, number) &&
-         files.SyncDirectory(folder).ok();
+// What can't be deleted harms nobody, and is found again.
+void Sweep(FileSystem& files, const std::string& folder, const NameSet& names,
+           const std::string& prefix, uint64_t number) {
+  for (const Leftover& left : FindLeftovers(names, prefix, number)) {
+    const std::string path = JoinPath(folder, left.name);
+    (left.is_folder ? files.DeleteRecursively(path) : files.DeleteFile(path))
+        .IgnoreError();
+  }
+}
+
+// What is not among them does not come back after a power failure: in this
+// order, for what was deleted before may have come back until the sync.
+absl::StatusOr<NameSet> DurableNames(FileSystem& files,
+                                     const std::string& folder) {
+  RETURN_IF_ERROR(files.SyncDirectory(folder));
+  ASSIGN_OR_RETURN(const auto names, files.ListDirectory(folder));
+  return NameSet(names.begin(), names.end());
+}
+
+// Whether nothing of a checkpoint is there.
+bool IsGone(const NameSet& names, const std::string& path) {
+  const absl::string_view base = Basename(path);
+  return absl::c_none_of(names, [&](absl::string_view name) {
+    return name == checkpoint::IndexFilename(base) ||
+           name == MetaGraphFilename(base) ||
+           (absl::ConsumePrefix(&name, base) && checkpoint::IsDataEnding(name));
+  });
 }
 
 // What a marker says of others than its own save.
@@ -176,11 +205,10 @@ absl::StatusOr<UnfinishedSaves::Marker> UnfinishedSaves::Begin(
   RETURN_IF_ERROR(files.CreateDirectories(folder));
   if (!failed_.empty()) {
     ASSIGN_OR_RETURN(const auto names, files.ListDirectory(folder));
-    const absl::flat_hash_set<std::string> all(names.begin(), names.end());
+    const NameSet all(names.begin(), names.end());
     for (const Failed& failed : failed_) {
       Sweep(files, folder, all, failed.prefix, failed.number);
     }
-    std::erase_if(failed_, [&](const Failed& f) { return f.until <= now; });
   }
   Add(prefix, number, now);
   Marker marker;
@@ -191,6 +219,7 @@ absl::StatusOr<UnfinishedSaves::Marker> UnfinishedSaves::Begin(
                     Quoted(failed.prefix), "\n");
   }
   for (const std::string& old : old_ones) {
+    if (!AreInOneFolder(old, save_path_)) continue;  // has no name here
     absl::StrAppend(&marker.contents, kDeleting, Quoted(old), "\n");
   }
   RETURN_IF_ERROR(files.WriteFileAtomically(marker.path, marker.contents));
@@ -199,11 +228,24 @@ absl::StatusOr<UnfinishedSaves::Marker> UnfinishedSaves::Begin(
 
 void UnfinishedSaves::End(FileSystem& files, const Marker& marker,
                           const std::string& prefix, uint64_t number,
-                          const std::vector<std::string>& old_ones) {
-  if (SweepNow(files, FolderOf(prefix), prefix, number)) {
-    std::erase_if(failed_,
-                  [&](const Failed& save) { return save.number == number; });
+                          absl::Time now, std::vector<std::string>& old_ones) {
+  const std::string folder = FolderOf(prefix);
+  auto names = DurableNames(files, folder);
+  if (names.ok() && !FindLeftovers(*names, prefix, number).empty()) {
+    Sweep(files, folder, *names, prefix, number);
+    names = DurableNames(files, folder);
   }
+  if (names.ok()) {
+    std::erase_if(failed_, [&](const Failed& save) {
+      return (save.number == number || save.until <= now) &&
+             FindLeftovers(*names, save.prefix, save.number).empty();
+    });
+  }
+  std::erase_if(old_ones, [&](const std::string& old) {
+    if (AreInOneFolder(old, prefix)) return names.ok() && IsGone(*names, old);
+    const auto others = DurableNames(files, FolderOf(old));
+    return others.ok() && IsGone(*others, old);
+  });
   if (failed_.empty() && old_ones.empty()) {
     (void)files.DeleteFile(marker.path);
   }

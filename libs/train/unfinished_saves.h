@@ -50,15 +50,17 @@ class UnfinishedSaves {
   absl::StatusOr<Marker> Begin(FileSystem& files, const std::string& prefix,
                                const std::vector<std::string>& old_ones,
                                uint64_t number, absl::Time now);
-  // That the save of that number is over, and `old_ones` of those to be deleted
-  // are left to later saves. What it has left itself, its folder of shards
-  // maybe, is swept, too. Durable before the marker goes.
+  // That the save of that number is over, after `old_ones` were deleted, or
+  // some of them. What it has left itself, its folder of shards maybe, is
+  // swept, too. Forgets what no power failure brings back: of `old_ones` those
+  // that are left stay, and are to be given to the next Begin. The marker goes
+  // when nothing is left of any.
   void End(FileSystem& files, const Marker& marker, const std::string& prefix,
-           uint64_t number, const std::vector<std::string>& old_ones);
+           uint64_t number, absl::Time now, std::vector<std::string>& old_ones);
 
  private:
   // A save that has failed, or not ended. A task may go on with one for a
-  // while, so each save sweeps it until then.
+  // while, so each save sweeps it until then, and until nothing is left of it.
   struct Failed {
     std::string prefix;
     uint64_t number;
