@@ -102,8 +102,8 @@ class EstimatorKillsTest(unittest.TestCase):
                           out['evaluator', 0])
         self.assertTrue(found, out['evaluator', 0])
         self.assertGreater(float(found[1]), 0.8)
-        # Other workers count on while the chief saves.
-        self.assertGreaterEqual(int(found[2]), training.saved_step())
+        # The other worker may count on while the last checkpoint is saved.
+        self.assertGreaterEqual(int(found[2]), _STEPS)
 
 
 if __name__ == '__main__':
