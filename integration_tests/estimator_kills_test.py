@@ -101,9 +101,10 @@ class EstimatorKillsTest(unittest.TestCase):
         found = re.search(r'(?m)^accuracy 0\.\d+, AUC (0\.\d+) after (\d+) ',
                           out['evaluator', 0])
         self.assertTrue(found, out['evaluator', 0])
-        self.assertGreater(float(found[1]), 0.8)
-        # Other workers count on while the chief saves.
-        self.assertGreaterEqual(int(found[2]), training.saved_step())
+        # More than chance: so many steps know a thousand rows by heart.
+        self.assertGreater(float(found[1]), 0.65)
+        # The other worker may count on while the last checkpoint is saved.
+        self.assertGreaterEqual(int(found[2]), _STEPS)
 
 
 if __name__ == '__main__':

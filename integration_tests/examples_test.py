@@ -360,8 +360,8 @@ class ExamplesTest(unittest.TestCase):
     found = re.search(r'(?m)^accuracy (0\.\d+), AUC (0\.\d+) after 3\d\d steps$',
                       out)
     self.assertTrue(found, out)
-    self.assertGreater(float(found[1]), 0.75)
-    self.assertGreater(float(found[2]), 0.8)
+    self.assertGreater(float(found[1]), 0.7)
+    self.assertGreater(float(found[2]), 0.7)
 
   def test_movielens_embedding_learns_alone_and_on_a_cluster(self):
     rows = os.environ.get('WEFT_EMBEDDING_ROWS', '100000')
