@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "google/protobuf/stubs/logging.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/fs/path.h"
