@@ -124,6 +124,7 @@ absl::Status MakeFolder(FileSystem& file_system, absl::string_view folder) {
   RETURN_IF_ERROR(file_system.CreateDirectories(folder));
   const std::string clean = CleanPath(folder);
   const absl::string_view parent = Dirname(clean);
+  if (parent.empty() && !SchemeAndHost(clean).empty()) return absl::OkStatus();
   const absl::Status synced =
       file_system.SyncDirectory(parent.empty() ? "." : parent);
   return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
