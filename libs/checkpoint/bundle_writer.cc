@@ -51,6 +51,19 @@ uint32_t ExtendByLength(uint32_t crc, uint64_t length) {
                             small ? sizeof(uint32_t) : sizeof(uint64_t)});
 }
 
+// The folder, which survives a power failure: another task that writes to it
+// may just have made it, and not synced it yet. Where the folder above may not
+// be read, nobody has made one a moment ago (CreateDirectories syncs it).
+absl::Status MakeFolder(FileSystem& file_system, absl::string_view folder) {
+  RETURN_IF_ERROR(file_system.CreateDirectories(folder));
+  const std::string clean = CleanPath(folder);
+  const absl::string_view parent = Dirname(clean);
+  if (parent.empty() && !SchemeAndHost(clean).empty()) return absl::OkStatus();
+  const absl::Status synced =
+      file_system.SyncDirectory(parent.empty() ? "." : parent);
+  return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
+}
+
 }  // namespace
 
 absl::Status WriteIndex(FileSystem& file_system, const std::string& path,
@@ -115,18 +128,6 @@ void DeleteReplacedData(FileSystem& file_system, absl::string_view prefix,
     if (!IsDataEnding(ending) || absl::EndsWith(name, own)) continue;
     (void)file_system.DeleteFile(JoinPath(folder, name));
   }
-}
-
-// The folder, which survives a power failure: another task that writes to it
-// may just have made it, and not synced it yet. Where the folder above may not
-// be read, nobody has made one a moment ago (CreateDirectories syncs it).
-absl::Status MakeFolder(FileSystem& file_system, absl::string_view folder) {
-  RETURN_IF_ERROR(file_system.CreateDirectories(folder));
-  const std::string clean = CleanPath(folder);
-  const absl::string_view parent = Dirname(clean);
-  const absl::Status synced =
-      file_system.SyncDirectory(parent.empty() ? "." : parent);
-  return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
 }
 
 absl::StatusOr<std::unique_ptr<BundleWriter>> BundleWriter::Create(

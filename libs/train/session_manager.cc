@@ -32,9 +32,9 @@ std::string NotInitialized(const Tensor& names) {
 // Names who was asked, unless the error does, and what to look at.
 absl::Status NoSession(const std::string& target, const absl::Status& status) {
   const std::string named = target.empty() ? "this process" : target;
-  if (absl::StrContains(status.message(), named)) {
-    return absl::UnavailableError(status.message());
-  }
+  const bool is_named = absl::StrContains(status.message(), named);
+  if (is_named && absl::IsUnavailable(status)) return status;
+  if (is_named) return absl::UnavailableError(status.message());
   return absl::UnavailableError(absl::StrCat(
       "No session of ", named, ": ", status.message(),
       ". Are it and all tasks of its cluster running? (weft status shows "

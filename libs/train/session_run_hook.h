@@ -23,8 +23,8 @@
 //   BeforeRun           before each run, also before one that is tried again
 //   AfterRun            after each run that succeeded
 //   End                 once, when training ends without an error
-//   TrainingHasEnded    once it succeeds, after that, unless somebody outside
-//   asked to stop BeforeSessionGoes   for each session, lost or closed
+//   TrainingHasEnded    once, after that, unless somebody outside asked to stop
+//   BeforeSessionGoes   for each session, lost or closed
 //
 // Threads: one after the other, on the threads that call the MonitoredSession.
 // An error of a hook is that of the call it was made in; UNAVAILABLE and

@@ -244,7 +244,8 @@ void UnfinishedSaves::End(FileSystem& files, const Marker& marker,
   std::erase_if(old_ones, [&](const std::string& old) {
     if (AreInOneFolder(old, prefix)) return names.ok() && IsGone(*names, old);
     const auto others = DurableNames(files, FolderOf(old));
-    return others.ok() && IsGone(*others, old);
+    return others.ok() ? IsGone(*others, old)
+                       : absl::IsNotFound(others.status());
   });
   if (failed_.empty() && old_ones.empty()) {
     (void)files.DeleteFile(marker.path);
