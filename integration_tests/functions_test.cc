@@ -321,6 +321,49 @@ TEST_F(FunctionsTest, AFunctionMayCallItselfAndMustComeToAnEnd) {
   EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "call:0"), Gives(3.0f));
 }
 
+// fib(x) = x > 1 ? fib(x - 1) + fib(x - 2) : x
+std::string Fibonacci() {
+  const std::string types =
+      TypesAttr("Tin", "DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT");
+  return Function("fib", "x", "y",
+                  FloatConst("one", 1) +
+                      FloatOp("large", "Greater", "x one:output:0") +
+                      Inner("pick", "StatelessIf", "large:z:0 x",
+                            TypeAttr("Tcond", "DT_BOOL") + types +
+                                FunctionAttr("then_branch", "further") +
+                                FunctionAttr("else_branch", "stop")),
+                  "pick:output:0") +
+         Function("further", "x", "y",
+                  FloatConst("one", 1) + FloatConst("two", 2) +
+                      FloatOp("less", "Sub", "x one:output:0") +
+                      FloatOp("lesser", "Sub", "x two:output:0") +
+                      Inner("a", "fib", "less:z:0") +
+                      Inner("b", "fib", "lesser:z:0") +
+                      FloatOp("y", "AddV2", "a:y:0 b:y:0"),
+                  "y:z:0") +
+         Function("stop", "x", "y", FloatOp("y", "Identity", "x"),
+                  "y:output:0");
+}
+
+TEST_F(FunctionsTest, CallsThatBranchGiveTheirSum) {
+  ASSERT_OK(Import(Fibonacci(), Placeholder("x", "DT_FLOAT") +
+                                    GraphNode("call", "fib", "x")));
+  EXPECT_THAT(Run({{Find("x:0"), Float(12)}}, "call:0"), Gives(144.0f));
+  EXPECT_THAT(Run({{Find("x:0"), Float(20)}}, "call:0"), Gives(6765.0f));
+}
+
+// Never too deep, but with more calls than anyone can wait for.
+TEST_F(FunctionsTest, CallsThatBranchEndWithTheirStep) {
+  ASSERT_OK(Import(Fibonacci(), Placeholder("x", "DT_FLOAT") +
+                                    GraphNode("call", "fib", "x")));
+  for (const float endless : {90.0f, 900.0f}) {
+    EXPECT_THAT(session().Run({{Find("x:0"), Float(endless)}}, Find("call:0"),
+                              {.timeout = absl::Milliseconds(300)}),
+                StatusIs(absl::StatusCode::kDeadlineExceeded));
+  }
+  EXPECT_THAT(Run({{Find("x:0"), Float(7)}}, "call:0"), Gives(13.0f));
+}
+
 TEST_F(FunctionsTest, AGradientOfItselfInItselfIsRefused) {
   const std::string types =
       TypesAttr("Tin", "DT_FLOAT DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT");
