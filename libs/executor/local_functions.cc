@@ -178,6 +178,7 @@ class LocalFunctions::Runnable : public RunnableFunction {
     return std::unique_ptr<const Runnable>(std::move(result));
   }
 
+  StatefulKernels& stateful_kernels() const { return stateful_kernels_; }
   const DataTypeVector& arg_types() const override { return types_.args; }
   const DataTypeVector& result_types() const override { return types_.results; }
 
@@ -208,10 +209,10 @@ class LocalFunctions::Runnable : public RunnableFunction {
     // An error of the call is its caller's, who fails with it by itself.
     step_args.context.cancellation = call->cancellation.get();
     call->with_caller.Begin(step.cancellation, call->cancellation);
-    tree->Run(call->frame.depth,
-              [this, step_args, call = std::move(call)]() mutable {
-                StartHere(step_args, std::move(call));
-              });
+    const int depth = call->frame.depth;
+    tree->Run(depth, [this, step_args, call = std::move(call)]() mutable {
+      StartHere(step_args, std::move(call));
+    });
   }
 
  private:
@@ -278,7 +279,7 @@ class LocalFunctions::Runnable : public RunnableFunction {
 
   std::string name_;
   FunctionTypes types_;
-  StatefulKernels stateful_kernels_;
+  mutable StatefulKernels stateful_kernels_;  // thread-safe
   std::shared_ptr<const Plan> plan_;
 };
 
@@ -296,6 +297,21 @@ absl::Status LocalFunctions::Add(const Graph& graph) {
   ASSIGN_OR_RETURN(
       library_, library_->With(functions.functions(), functions.gradients()));
   return absl::OkStatus();
+}
+
+void LocalFunctions::EndSession() {
+  // What ends may be all that keeps this.
+  const std::shared_ptr<FunctionRuntime> self = shared_from_this();
+  std::vector<StatefulKernels*> ending;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [name, entries] : compiled_) {
+      for (const Entry& entry : entries) {
+        ending.push_back(&entry.runnable->stateful_kernels());
+      }
+    }
+  }
+  for (StatefulKernels* kernels : ending) kernels->EndSession();
 }
 
 const RunnableFunction* LocalFunctions::FindCompiled(
