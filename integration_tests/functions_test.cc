@@ -321,6 +321,105 @@ TEST_F(FunctionsTest, AFunctionMayCallItselfAndMustComeToAnEnd) {
   EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "call:0"), Gives(3.0f));
 }
 
+// Goes around three times; each time it counts in v.
+std::string CountingLoop() {
+  const auto enters = [](absl::string_view type, absl::string_view constant) {
+    return absl::StrCat(TypeAttr("T", type),
+                        " attr { key: 'frame_name' value { s: 'around' } } "
+                        "attr { key: 'is_constant' value { b: ",
+                        constant, " } }");
+  };
+  return Function(
+      "counting_loop", "x v", "y",
+      FloatConst("zero", 0) + FloatConst("one", 1) + FloatConst("three", 3) +
+          Inner("start", "Enter", "zero:output:0",
+                enters("DT_FLOAT", "false")) +
+          Inner("handle", "Enter", "v", enters("DT_RESOURCE", "true")) +
+          FloatOp("i", "Merge", "start:output:0 next:output:0",
+                  " attr { key: 'N' value { i: 2 } }") +
+          FloatOp("less", "Less", "i:output:0 three:output:0") +
+          Inner("goes_on", "LoopCond", "less:z:0") +
+          FloatOp("here", "Switch", "i:output:0 goes_on:output:0") +
+          FloatOp("inside", "Identity", "here:output_true:0") +
+          Inner("count", "AssignAddVariableOp",
+                "handle:output:0 one:output:0 ^inside",
+                TypeAttr("dtype", "DT_FLOAT")) +
+          FloatOp("more", "AddV2", "inside:output:0 one:output:0 ^count") +
+          FloatOp("next", "NextIteration", "more:z:0") +
+          FloatOp("end", "Exit", "here:output_false:0") +
+          FloatOp("y", "Mul", "end:output:0 one:output:0"),
+      "y:z:0");
+}
+
+TEST_F(FunctionsTest, ALoopOfFramesCountsInTheBranchThatIsTaken) {
+  const auto variable = ops::Variable(root_.WithName("v"), 0.0f);
+  ASSERT_OK(root_.status());
+  const std::string handle = variable.handle().name();
+  ASSERT_OK(Import(
+      CountingLoop() + Function("stay", "x v", "y",
+                                FloatOp("y", "Identity", "x"), "y:output:0"),
+      Placeholder("x", "DT_FLOAT") + Placeholder("pred", "DT_BOOL") +
+          GraphNode("branch", "If", absl::StrCat("pred x ", handle),
+                    TypeAttr("Tcond", "DT_BOOL") +
+                        TypesAttr("Tin", "DT_FLOAT DT_RESOURCE") +
+                        TypesAttr("Tout", "DT_FLOAT") +
+                        FunctionAttr("then_branch", "counting_loop") +
+                        FunctionAttr("else_branch", "stay")) +
+          GraphNode("after", "ReadVariableOp", absl::StrCat(handle, " ^branch"),
+                    TypeAttr("dtype", "DT_FLOAT"))));
+  ASSERT_OK(session().Run(variable.initializer()));
+  FeedList feeds = {{Find("x:0"), Float(7)},
+                    {Find("pred:0"), Tensor::Scalar(true)}};
+  EXPECT_THAT(Run(feeds, "branch:0"), Gives(3.0f));
+  EXPECT_THAT(Run(feeds, "after:0"), Gives(6.0f));
+  feeds[1].second = Tensor::Scalar(false);
+  EXPECT_THAT(Run(feeds, "branch:0"), Gives(7.0f));
+  EXPECT_THAT(Run(feeds, "after:0"), Gives(6.0f));
+}
+
+// fib(x) = x > 1 ? fib(x - 1) + fib(x - 2) : x
+std::string Fibonacci() {
+  const std::string types =
+      TypesAttr("Tin", "DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT");
+  return Function("fib", "x", "y",
+                  FloatConst("one", 1) +
+                      FloatOp("large", "Greater", "x one:output:0") +
+                      Inner("pick", "StatelessIf", "large:z:0 x",
+                            TypeAttr("Tcond", "DT_BOOL") + types +
+                                FunctionAttr("then_branch", "further") +
+                                FunctionAttr("else_branch", "stop")),
+                  "pick:output:0") +
+         Function("further", "x", "y",
+                  FloatConst("one", 1) + FloatConst("two", 2) +
+                      FloatOp("less", "Sub", "x one:output:0") +
+                      FloatOp("lesser", "Sub", "x two:output:0") +
+                      Inner("a", "fib", "less:z:0") +
+                      Inner("b", "fib", "lesser:z:0") +
+                      FloatOp("y", "AddV2", "a:y:0 b:y:0"),
+                  "y:z:0") +
+         Function("stop", "x", "y", FloatOp("y", "Identity", "x"),
+                  "y:output:0");
+}
+
+TEST_F(FunctionsTest, CallsThatBranchGiveTheirSum) {
+  ASSERT_OK(Import(Fibonacci(), Placeholder("x", "DT_FLOAT") +
+                                    GraphNode("call", "fib", "x")));
+  EXPECT_THAT(Run({{Find("x:0"), Float(12)}}, "call:0"), Gives(144.0f));
+  EXPECT_THAT(Run({{Find("x:0"), Float(20)}}, "call:0"), Gives(6765.0f));
+}
+
+// Never too deep, but with more calls than anyone can wait for.
+TEST_F(FunctionsTest, CallsThatBranchEndWithTheirStep) {
+  ASSERT_OK(Import(Fibonacci(), Placeholder("x", "DT_FLOAT") +
+                                    GraphNode("call", "fib", "x")));
+  for (const float endless : {90.0f, 900.0f}) {
+    EXPECT_THAT(session().Run({{Find("x:0"), Float(endless)}}, Find("call:0"),
+                              {.timeout = absl::Milliseconds(300)}),
+                StatusIs(absl::StatusCode::kDeadlineExceeded));
+  }
+  EXPECT_THAT(Run({{Find("x:0"), Float(7)}}, "call:0"), Gives(13.0f));
+}
+
 TEST_F(FunctionsTest, AGradientOfItselfInItselfIsRefused) {
   const std::string types =
       TypesAttr("Tin", "DT_FLOAT DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT");

@@ -561,5 +561,81 @@ TEST_F(LoopGradientsTest, ABodyThatTakesInvariantsAlone) {
   EXPECT_EQ(total.scalar<float>(), 6);
 }
 
+// ---- lists ----
+
+Output EmptyList(const Scope& s) {
+  return s.AddOutput("EmptyTensorList", {Tensor::Vector<int32_t>({3}), -1},
+                     {{"element_dtype", DT_DOUBLE}});
+}
+Output Stacked(const Scope& s, const Output& list) {
+  return s.AddOutput("TensorListStack", {list, Tensor::Vector<int32_t>({3})},
+                     {{"element_dtype", DT_DOUBLE}});
+}
+Output ItemAt(const Scope& s, const Output& list, const Output& i) {
+  return s.AddOutput("TensorListGetItem",
+                     {list, i, Tensor::Vector<int32_t>({3})},
+                     {{"element_dtype", DT_DOUBLE}});
+}
+
+TEST_F(LoopGradientsTest, ListsOutsideOfLoops) {
+  Check(
+      [](const Scope& s, const Inputs& in) {
+        Output list = s.AddOutput("TensorListPushBack", {EmptyList(s), in.x});
+        list = s.AddOutput("TensorListPushBack", {list, in.w});
+        list =
+            s.AddOutput("TensorListPushBack", {list, ops::Mul(s, in.x, in.w)});
+        const Output set = s.AddOutput("TensorListSetItem",
+                                       {list, 0, ops::Mul(s, in.w, in.w)});
+        const Output popped = s.AddOutput("TensorListPopBack",
+                                          {set, Tensor::Vector<int32_t>({3})},
+                                          {{"element_dtype", DT_DOUBLE}});
+        const Output again = s.AddOutput("TensorListFromTensor",
+                                         {ops::Mul(s, Stacked(s, popped), 2.0),
+                                          Tensor::Vector<int32_t>({3})});
+        return Values{Stacked(s, list), Output(popped.node(), 1),
+                      ItemAt(s, again, s.ToOutput(Tensor::Scalar(1))),
+                      ItemAt(s, list, s.ToOutput(Tensor::Scalar(0)))};
+      },
+      {1});
+}
+
+TEST_F(LoopGradientsTest, AListIsPushedToInALoop) {
+  Check([](const Scope& root, const Inputs& in) {
+    const Values results = ops::WhileLoop(
+        root, {0, in.x, EmptyList(root)},
+        [&](const Scope& s, const Values& v) {
+          return ops::Less(s, v[0], in.n);
+        },
+        [&](const Scope& s, const Values& v) {
+          const Output next = ops::Mul(s, v[1], in.w);
+          return Values{ops::Add(s, v[0], 1), next,
+                        s.AddOutput("TensorListPushBack", {v[2], next})};
+        });
+    return Values{results[1], Stacked(root, results[2])};
+  });
+}
+
+TEST_F(LoopGradientsTest, ListsAreReadAndSetInALoop) {
+  Check([](const Scope& root, const Inputs& in) {
+    const Output rows =
+        ops::Stack(root, {in.x, in.w, ops::Mul(root, in.x, 2.0), in.x, in.w});
+    const Output read = root.AddOutput("TensorListFromTensor",
+                                       {rows, Tensor::Vector<int32_t>({3})});
+    const Values results = ops::WhileLoop(
+        root, {0, in.w, read},
+        [&](const Scope& s, const Values& v) {
+          return ops::Less(s, v[0], in.n);
+        },
+        [&](const Scope& s, const Values& v) {
+          const Output item = ops::Mul(s, ItemAt(s, read, v[0]), v[1]);
+          const Output set =
+              s.AddOutput("TensorListSetItem", {v[2], v[0], item});
+          return Values{ops::Add(s, v[0], 1),
+                        ops::Mul(s, v[1], ItemAt(s, v[2], v[0])), set};
+        });
+    return Values{results[1], Stacked(root, results[2])};
+  });
+}
+
 }  // namespace
 }  // namespace weft

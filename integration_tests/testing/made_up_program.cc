@@ -71,7 +71,7 @@ class Maker {
     made.number = static_cast<int64_t>(choices_.Below(100));
     made.by_function = choices_.Percent(50);
     // Loops of frames in functions that are called in branches and loops are
-    // not expanded right yet, where they have constants or state.
+    // refused where they have state that no result depends on.
     if (in_function_ && made.kind == StatementKind::kRows) {
       made.kind = StatementKind::kMix;
     }

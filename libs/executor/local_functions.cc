@@ -10,15 +10,13 @@
 #include "libs/base/cancellation_link.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
+#include "libs/executor/call_tree.h"
 #include "libs/graph/function_body.h"
 #include "libs/graph/function_expander.h"
 #include "libs/graph/graph_copy.h"
 
 namespace weft {
 namespace {
-
-// Beyond so many the pool goes on, so that deep calls take no deep stack.
-constexpr int kCallsOnOneStack = 16;
 
 // Of a body with what it calls: it is compiled while a step waits.
 constexpr int kMaxNodes = 1 << 16;
@@ -180,6 +178,7 @@ class LocalFunctions::Runnable : public RunnableFunction {
     return std::unique_ptr<const Runnable>(std::move(result));
   }
 
+  StatefulKernels& stateful_kernels() const { return stateful_kernels_; }
   const DataTypeVector& arg_types() const override { return types_.args; }
   const DataTypeVector& result_types() const override { return types_.results; }
 
@@ -188,10 +187,18 @@ class LocalFunctions::Runnable : public RunnableFunction {
     if (absl::Status status = Check(step, args); !status.ok()) {
       return done(std::move(status));
     }
+    std::shared_ptr<CallTree> tree = TreeOf(step);
+    if (absl::Status status = tree->Enter(); !status.ok()) {
+      return done(Named(status, name_));
+    }
     auto call = std::make_unique<Running>();
-    call->frame = {.caller = step.frame,
-                   .function = &name_,
-                   .depth = step.frame == nullptr ? 1 : step.frame->depth + 1};
+    call->tree = tree;
+    call->frame = {
+        .caller = step.frame,
+        .function = &name_,
+        .depth = step.frame == nullptr ? 1 : step.frame->depth + 1,
+        .tree = tree.get(),
+    };
     call->args = std::move(args);
     call->results.resize(types_.results.size());
     call->done = std::move(done);
@@ -202,15 +209,15 @@ class LocalFunctions::Runnable : public RunnableFunction {
     // An error of the call is its caller's, who fails with it by itself.
     step_args.context.cancellation = call->cancellation.get();
     call->with_caller.Begin(step.cancellation, call->cancellation);
-    const bool goes_on = call->frame.depth % kCallsOnOneStack != 0;
-    Start(plan_, step_args, goes_on ? RunWhere::kCaller : RunWhere::kPool,
-          [this, call = std::move(call)](const absl::Status& status) mutable {
-            End(std::move(call), status);
-          });
+    const int depth = call->frame.depth;
+    tree->Run(depth, [this, step_args, call = std::move(call)]() mutable {
+      StartHere(step_args, std::move(call));
+    });
   }
 
  private:
   struct Running {
+    std::shared_ptr<CallTree> tree;
     FunctionFrame frame;
     const std::shared_ptr<Cancellation> cancellation =
         std::make_shared<Cancellation>();
@@ -220,10 +227,24 @@ class LocalFunctions::Runnable : public RunnableFunction {
     Done done;
   };
 
+  // That of the calls around it, or a new one.
+  static std::shared_ptr<CallTree> TreeOf(const StepContext& step) {
+    if (step.frame != nullptr) return step.frame->tree->shared_from_this();
+    return std::make_shared<CallTree>(*step.scheduler, *step.cancellation);
+  }
+
+  void StartHere(const StepArgs& args, std::unique_ptr<Running> call) const {
+    Start(plan_, args, RunWhere::kCaller,
+          [this, call = std::move(call)](const absl::Status& status) mutable {
+            End(std::move(call), status);
+          });
+  }
+
   // What was taken for the call is given back before its caller goes on.
   void End(std::unique_ptr<Running> call, const absl::Status& status) const {
     Done done = std::move(call->done);
     call->with_caller.End();
+    call->tree->Leave();
     if (!status.ok()) {
       call.reset();
       return done(Named(status, name_));
@@ -258,7 +279,7 @@ class LocalFunctions::Runnable : public RunnableFunction {
 
   std::string name_;
   FunctionTypes types_;
-  StatefulKernels stateful_kernels_;
+  mutable StatefulKernels stateful_kernels_;  // thread-safe
   std::shared_ptr<const Plan> plan_;
 };
 
@@ -276,6 +297,21 @@ absl::Status LocalFunctions::Add(const Graph& graph) {
   ASSIGN_OR_RETURN(
       library_, library_->With(functions.functions(), functions.gradients()));
   return absl::OkStatus();
+}
+
+void LocalFunctions::EndSession() {
+  // What ends may be all that keeps this.
+  const std::shared_ptr<FunctionRuntime> self = shared_from_this();
+  std::vector<StatefulKernels*> ending;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [name, entries] : compiled_) {
+      for (const Entry& entry : entries) {
+        ending.push_back(&entry.runnable->stateful_kernels());
+      }
+    }
+  }
+  for (StatefulKernels* kernels : ending) kernels->EndSession();
 }
 
 const RunnableFunction* LocalFunctions::FindCompiled(

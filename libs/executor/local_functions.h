@@ -43,6 +43,10 @@ class LocalFunctions : public FunctionRuntime {
   // there is another of the same name.
   absl::Status Add(const Graph& graph) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The session is over: what its functions hold and nobody else does ends.
+  // Functions may still be called, by who shares what the session has made.
+  void EndSession() ABSL_LOCKS_EXCLUDED(mutex_);
+
   absl::StatusOr<const RunnableFunction*> Find(
       const NameAttrList& function) override ABSL_LOCKS_EXCLUDED(mutex_);
 

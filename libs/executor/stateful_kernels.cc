@@ -1,6 +1,9 @@
 #include "libs/executor/stateful_kernels.h"
 
+#include <vector>
+
 #include "libs/base/status.h"
+#include "libs/kernels/session_kernel.h"
 
 namespace weft {
 
@@ -16,6 +19,19 @@ absl::StatusOr<std::shared_ptr<OpKernel>> StatefulKernels::GetOrCreate(
   std::shared_ptr<OpKernel>& kept = kernels_[name];
   kept = std::move(kernel);
   return kept;
+}
+
+void StatefulKernels::EndSession() {
+  std::vector<std::shared_ptr<OpKernel>> kernels;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [name, kernel] : kernels_) kernels.push_back(kernel);
+  }
+  for (const auto& kernel : kernels) {
+    if (auto* ending = dynamic_cast<SessionKernel*>(kernel.get())) {
+      ending->EndSession();
+    }
+  }
 }
 
 }  // namespace weft

@@ -25,6 +25,9 @@ class StatefulKernels {
       const std::string& name,
       const std::function<absl::StatusOr<std::unique_ptr<OpKernel>>()>& create);
 
+  // Of all that are SessionKernels.
+  void EndSession() ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, std::shared_ptr<OpKernel>> kernels_

@@ -7,14 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/fs/admitted_read.h"
 #include "libs/fs/path.h"
 
 namespace weft {
 namespace {
-
-// Of a file that became longer than it was, and of any.
-constexpr uint64_t kReadOnAtOnce = uint64_t{64} << 10;
-constexpr uint64_t kMostReadAtOnce = uint64_t{64} << 20;
 
 // After the host, which may be "[::1]".
 bool HasWildcard(absl::string_view path) {
@@ -87,25 +84,8 @@ absl::Status FileSystem::DeleteRecursively(absl::string_view path) {
 }
 
 absl::StatusOr<std::string> FileSystem::ReadFile(absl::string_view path) {
-  ASSIGN_OR_RETURN(auto file, NewRandomAccessFile(path));
-  ASSIGN_OR_RETURN(const uint64_t expected_size, GetFileSize(path));
-  std::string contents;
-  size_t filled = 0;
-  while (true) {
-    // One byte more than expected, so that a file that grew is read to its end;
-    // and never much more than was there so far, whatever is expected.
-    const uint64_t expected =
-        expected_size >= filled ? expected_size - filled : kReadOnAtOnce;
-    const auto room = static_cast<size_t>(
-        std::min<uint64_t>(expected, kMostReadAtOnce - 1) + 1);
-    contents.resize(filled + room);
-    ASSIGN_OR_RETURN(const size_t read,
-                     file->Read(filled, room, contents.data() + filled));
-    filled += read;
-    if (read < room) break;
-  }
-  contents.resize(filled);
-  return contents;
+  return ReadAdmittedFile(*this, path,
+                          [](uint64_t) { return absl::OkStatus(); });
 }
 
 absl::Status FileSystem::WriteFileAtomically(absl::string_view path,

@@ -433,10 +433,7 @@ class Walk {
     for (size_t i : active) {
       const LoopVariable& variable = loop.variables[i];
       const DataType dtype = RemoveRefType(variable.merge->output_type(0));
-      if (variable.to_body != nullptr && dtype != DT_RESOURCE &&
-          dtype != DT_VARIANT) {
-        continue;
-      }
+      if (variable.to_body != nullptr && dtype != DT_RESOURCE) continue;
       return absl::UnimplementedError(absl::StrCat(
           "Gradients through loop variables of type ", DataTypeName(dtype),
           " are not supported: node ", Describe(*variable.merge)));

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
+#include "libs/graph/function_loops.h"
 #include "libs/graph/node_signature.h"
 
 namespace weft {
@@ -154,7 +156,10 @@ class Instantiation {
  public:
   Instantiation(const FunctionDef& function, const BodyOptions& options,
                 Graph& graph)
-      : function_(function), options_(options), graph_(graph) {}
+      : function_(function),
+        options_(options),
+        graph_(graph),
+        loops_(function) {}
 
   absl::StatusOr<FunctionBody> Add(const AttrMap& attrs) {
     ASSIGN_OR_RETURN(attrs_, CompleteCallAttrs(function_, attrs));
@@ -164,7 +169,9 @@ class Instantiation {
         return Annotate(added, absl::StrCat("node '", node.name, "'"));
       }
     }
+    is_inside_ = true;
     RETURN_IF_ERROR(CloseLoops());
+    is_inside_ = false;
     return Results();
   }
 
@@ -172,6 +179,8 @@ class Instantiation {
   struct Added {
     const FunctionNode* def = nullptr;
     const Node* node = nullptr;
+    // Of a constant that loops take as it is: what is gated, for the others.
+    const Node* gated = nullptr;
     const OpDef* op = nullptr;  // of the node as it is in the function
     AttrMap attrs;              // likewise, without placeholders
   };
@@ -242,13 +251,11 @@ class Instantiation {
                   .device = node.device};
     PrefixNames(spec);
     std::vector<BackEdge> back_edges;
+    is_inside_ = loops_.IsInside(node.name);
     RETURN_IF_ERROR(AddInputs(node, spec, back_edges));
-    if (spec.inputs.empty() && spec.control_inputs.empty()) {
-      spec.control_inputs = options_.gate;
-    }
     if (options_.device) spec.device = options_.device(spec);
     Added added{.def = &node, .op = op, .attrs = std::move(attrs)};
-    ASSIGN_OR_RETURN(added.node, AddTo(std::move(spec)));
+    RETURN_IF_ERROR(AddGated(std::move(spec), added));
     for (BackEdge& edge : back_edges) {
       edge.merge = added.node;
       back_edges_.push_back(std::move(edge));
@@ -259,8 +266,32 @@ class Instantiation {
     return absl::InvalidArgumentError("it is there twice");
   }
 
-  absl::StatusOr<const Node*> AddTo(NodeSpec spec) {
-    if (options_.add_node) return options_.add_node(std::move(spec));
+  absl::Status AddGated(NodeSpec spec, Added& added) {
+    const std::string& name = added.def->name;
+    LoopPlace place =
+        loops_.IsOuterEnter(name) ? LoopPlace::kEnters : LoopPlace::kOutside;
+    if (is_inside_) place = LoopPlace::kInside;
+    if (spec.inputs.empty() && spec.control_inputs.empty()) {
+      NodeSpec free = spec;
+      spec.control_inputs = options_.gate;
+      if (!options_.gate.empty() && loops_.IsConstantOfLoop(name)) {
+        ASSIGN_OR_RETURN(added.gated, AddTo(std::move(spec), place));
+        free.name = absl::StrCat(free.name, "/in_loops");
+        spec = std::move(free);
+        place = LoopPlace::kInside;
+      }
+    }
+    ASSIGN_OR_RETURN(added.node, AddTo(std::move(spec), place));
+    return absl::OkStatus();
+  }
+
+  // The node as who is being added, or the results, take it.
+  const Node* NodeOf(const Added& added) const {
+    return added.gated == nullptr || is_inside_ ? added.node : added.gated;
+  }
+
+  absl::StatusOr<const Node*> AddTo(NodeSpec spec, LoopPlace place) {
+    if (options_.add_node) return options_.add_node(std::move(spec), place);
     ASSIGN_OR_RETURN(const Node* node, graph_.AddNode(std::move(spec)));
     return node;
   }
@@ -344,7 +375,7 @@ class Instantiation {
     }
     const auto it = added_.find(name);
     if (it == added_.end()) return Unknown(absl::StrCat("^", name));
-    spec.control_inputs.push_back(it->second.node);
+    spec.control_inputs.push_back(NodeOf(it->second));
     return absl::OkStatus();
   }
 
@@ -383,7 +414,7 @@ class Instantiation {
       ASSIGN_OR_RETURN(const int length, LengthOf(output, from));
       if (arg.empty() || output.name == arg) {
         for (int i = 0; i < length; ++i) {
-          outputs.push_back({from.node, next + i});
+          outputs.push_back({NodeOf(from), next + i});
         }
       }
       next += length;
@@ -467,20 +498,37 @@ class Instantiation {
       for (const std::string& name : function_.control_results) {
         const auto it = added_.find(name);
         if (it == added_.end()) return Unknown(absl::StrCat("^", name));
-        body.control_results.push_back(it->second.node);
+        AddControlResult(it->second, body);
       }
       return absl::OkStatus();
     }
     for (const FunctionNode& node : function_.nodes) {
       const Added& added = added_.at(node.name);
-      if (added.op->is_stateful) body.control_results.push_back(added.node);
+      if (added.op->is_stateful) AddControlResult(added, body);
     }
     return absl::OkStatus();
+  }
+
+  // Inside a loop it runs because of what takes it, and until the loop ends.
+  void AddControlResult(const Added& added, FunctionBody& body) const {
+    const std::string& name = added.def->name;
+    const std::vector<std::string>& exits = loops_.ExitsAround(name);
+    if (exits.empty() || !loops_.LeadsToAnExit(name)) {
+      body.control_results.push_back(NodeOf(added));
+      return;
+    }
+    for (const std::string& exit : exits) {
+      const Node* node = added_.at(exit).node;
+      if (absl::c_linear_search(body.control_results, node)) continue;
+      body.control_results.push_back(node);
+    }
   }
 
   const FunctionDef& function_;
   const BodyOptions& options_;
   Graph& graph_;
+  const FunctionLoops loops_;
+  bool is_inside_ = false;  // a loop: what takes inputs now
   AttrMap attrs_;
   absl::flat_hash_map<std::string, std::vector<OutputTensor>> args_;
   absl::flat_hash_map<std::string, Added> added_;

@@ -28,6 +28,13 @@ struct FunctionTypes {
 absl::StatusOr<FunctionTypes> TypesOfCall(const FunctionDef& function,
                                           const AttrMap& attrs);
 
+// Where a node is to the loops of frames in the body itself.
+enum class LoopPlace {
+  kOutside,
+  kEnters,  // the Enter of one that lies in no other
+  kInside,
+};
+
 struct BodyOptions {
   // Put before each node's name and each loop's frame_name with a "/"; the name
   // of the call.
@@ -35,19 +42,22 @@ struct BodyOptions {
   // One for each flattened argument.
   std::vector<OutputTensor> args;
   // What nodes that have no input of any kind run after: the pivot of a branch,
-  // a node in the frame of a loop. Empty: nothing.
+  // a node in the frame of a loop. Empty: nothing. In loops of the body itself
+  // a constant is one that exists in all frames, and waits for nothing.
   std::vector<const Node*> gate;
   // The device of a node whose requested one is `spec.device`; it has its
   // inputs and op. Null: as the function says.
   std::function<std::string(const NodeSpec& spec)> device;
   // Adds one node; may add others in its place and return one with the same
   // outputs. Null: Graph::AddNode.
-  std::function<absl::StatusOr<const Node*>(NodeSpec spec)> add_node;
+  std::function<absl::StatusOr<const Node*>(NodeSpec spec, LoopPlace place)>
+      add_node;
 };
 
 struct FunctionBody {
   std::vector<OutputTensor> results;  // flattened
-  // Nodes that run in each call, whichever results are wanted.
+  // Nodes that run in each call, whichever results are wanted. For one inside a
+  // loop that other nodes take, the Exits of that loop.
   std::vector<const Node*> control_results;
 };
 

@@ -429,9 +429,12 @@ absl::StatusOr<FunctionBody> FunctionExpander::Call(
     }
     return MergedDevice(site.device, spec.device);
   };
-  options.add_node = [this, &begin](NodeSpec spec) {
+  options.add_node = [this, &begin](NodeSpec spec, LoopPlace place) {
+    // What is inside a loop begins with the loop.
+    if (place == LoopPlace::kInside) return AddInner(std::move(spec));
     if (RunsRegardless(spec, begin)) spec.control_inputs = begin.gate;
-    if (!begin.effects_gate.empty() && HasEffects(spec.op, spec.attrs)) {
+    if (!begin.effects_gate.empty() &&
+        (place == LoopPlace::kEnters || HasEffects(spec.op, spec.attrs))) {
       spec.control_inputs.insert(spec.control_inputs.end(),
                                  begin.effects_gate.begin(),
                                  begin.effects_gate.end());

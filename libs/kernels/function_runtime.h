@@ -38,6 +38,7 @@
 
 namespace weft {
 
+class CallTree;      // libs/executor/call_tree.h
 struct StepContext;  // libs/kernels/op_kernel.h
 
 // A function that runs, and who called it. Lives as long as the call.
@@ -45,6 +46,7 @@ struct FunctionFrame {
   const FunctionFrame* caller = nullptr;
   const std::string* function = nullptr;
   int depth = 1;
+  CallTree* tree = nullptr;  // of the calls around it; never null in a call
 };
 
 class RunnableFunction {
@@ -60,7 +62,8 @@ class RunnableFunction {
   // Calls `done` exactly once, on any thread, perhaps before it returns. What
   // `step` points to lives until then. INVALID_ARGUMENT for arguments that do
   // not fit; RESOURCE_EXHAUSTED, with the functions on the way, beyond
-  // kMaxDepth; else the error of a node, with the function's name.
+  // kMaxDepth, or with too many calls at once; else the error of a node, with
+  // the function's name.
   virtual void Run(const StepContext& step, std::vector<Tensor> args,
                    Done done) const = 0;
 };

@@ -28,6 +28,9 @@ std::unique_ptr<bus::Wire> NewWire(Scheduler& scheduler,
        .heartbeat_timeout = peer_timeout / 4 * 3});
 }
 
+// Requests to object stores that make no way are given up sooner.
+constexpr absl::Duration kLongestUseOfFiles = absl::Minutes(2);
+
 ProcessOptions WithPeerTimeout(ProcessOptions options) {
   options.peer_timeout =
       std::clamp(options.peer_timeout, absl::Milliseconds(100), absl::Hours(1));
@@ -49,7 +52,8 @@ Process::Process(const ProcessOptions& options)
         return NewWire(scheduler, options_);
       }),
       object_stores_(StoresOptions()),
-      files_(FilesOptions()) {}
+      files_(FilesOptions()),
+      files_in_use_(files_, *scheduler_) {}
 
 Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
                  Scheduler& scheduler, WireFactory new_wire,
@@ -61,9 +65,16 @@ Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
       scheduler_(&scheduler),
       new_wire_(std::move(new_wire)),
       object_stores_(StoresOptions()),
-      files_(FilesOptions()) {}
+      files_(FilesOptions()),
+      files_in_use_(files_, *scheduler_) {}
 
-Process::~Process() = default;
+// What uses files when it ends uses the object stores, which need the
+// scheduler: they end before its threads do. Whose scheduler is somebody else's
+// is simulated, and what it has stopped does not go on.
+Process::~Process() {
+  if (own_scheduler_ == nullptr) return;
+  files_in_use_.Close(clock().Now() + kLongestUseOfFiles);
+}
 
 BufferPool::Options Process::PoolOptions() {
   // A buffer may outlive the process; it takes no memory then.

@@ -16,6 +16,7 @@
 #include "libs/bus/traffic.h"
 #include "libs/bus/transport.h"
 #include "libs/bus/wire.h"
+#include "libs/fs/closable_file_system.h"
 #include "libs/fs/file_system.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/kernels/kernel_registry.h"
@@ -74,7 +75,9 @@ class Process {
   const Clock& clock() const { return scheduler_->clock(); }
   // Paths "zmq://HOST:PORT/PATH" are files of the checkpoint writer there,
   // "s3://BUCKET/PATH" and "gs://BUCKET/PATH" those of object stores.
-  FileSystem& file_system() { return files_; }
+  FileSystem& file_system() { return files_in_use_; }
+  // Files that are open through it, and what else it does at this moment.
+  int64_t num_files_in_use() const { return files_in_use_.num_in_use(); }
   BufferPool& buffers() { return buffers_; }
   // What the system says that it uses; reads files of the kernel.
   ProcessUsage usage() { return ReadProcessUsage(local_file_system_); }
@@ -112,6 +115,8 @@ class Process {
   std::unique_ptr<bus::Transport> transport_ ABSL_GUARDED_BY(mutex_);
   ObjectStores object_stores_;
   ZmqFileSystem files_;  // its connections end before the transport
+  // Pipelines end on threads of the scheduler, after their sessions.
+  ClosableFileSystem files_in_use_;
 };
 
 }  // namespace weft

@@ -57,6 +57,7 @@ TaskRuntime::~TaskRuntime() {
 }
 
 TaskRuntime::Session::~Session() {
+  for (const auto& local_functions : functions) local_functions->EndSession();
   for (const auto& resources : own_resources) resources->ClearAll();
 }
 

@@ -1,5 +1,7 @@
 // Conditions: what flowed through one branch flows back through it alone. A
 // Switch's gradient is a Merge, a Merge's are Switches. Loops are in ../loops.
+#include "libs/gradients/control/control_gradients.h"
+
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/gradients/gradient_registry.h"
@@ -25,6 +27,7 @@ absl::StatusOr<Gradients> LoopGrad(const Scope&, const Node& node,
 // Zeros like the data, where it goes to output `i`.
 Output ZerosWhere(const Scope& scope, const Node& node, int i, DataType dtype) {
   const Output data = Output(node.input(0));
+  if (dtype == DT_VARIANT) return ops::ZerosLike(scope, Output(&node, i));
   const bool is_resource = RemoveRefType(data.dtype()) == DT_RESOURCE;
   const Output shape = is_resource ? scope.AddOutput("VariableShape", {data},
                                                      {{"out_type", DT_INT32}})
@@ -96,32 +99,14 @@ void RegisterControlGradients(GradientRegistry& registry) {
   for (const char* op : {"PyFunc", "PyFuncStateless", "EagerPyFunc"}) {
     registry.RegisterNone(op);
   }
+  RegisterListGradients(registry);
   // Calls of functions are AddGradients' own business; what else they hand on
   // has none yet.
-  for (const char* op : {"PartitionedCall",
-                         "StatefulPartitionedCall",
-                         "If",
-                         "StatelessIf",
-                         "Case",
-                         "StatelessCase",
-                         "While",
-                         "StatelessWhile",
-                         "SymbolicGradient",
-                         "MapDefun",
-                         "EmptyTensorList",
-                         "TensorListReserve",
-                         "TensorListFromTensor",
-                         "TensorListPushBack",
-                         "TensorListPopBack",
-                         "TensorListSetItem",
-                         "TensorListLength",
-                         "TensorListElementShape",
-                         "TensorListGetItem",
-                         "TensorListStack",
-                         "OptionalFromValue",
-                         "OptionalNone",
-                         "OptionalHasValue",
-                         "OptionalGetValue"}) {
+  for (const char* op :
+       {"PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf",
+        "Case", "StatelessCase", "While", "StatelessWhile", "SymbolicGradient",
+        "MapDefun", "OptionalFromValue", "OptionalNone", "OptionalHasValue",
+        "OptionalGetValue"}) {
     registry.RegisterNone(op);
   }
 }

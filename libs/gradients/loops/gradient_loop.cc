@@ -174,6 +174,7 @@ Scope GradientLoop::WhereEnteredOutside() const {
 
 Output GradientLoop::ZerosLike(const Output& value, DataType dtype) {
   const Scope scope = WhereEnteredOutside();
+  if (dtype == DT_VARIANT) return ops::ZerosLike(scope, value);
   const bool is_resource = RemoveRefType(value.dtype()) == DT_RESOURCE;
   const Output shape = is_resource ? scope.AddOutput("VariableShape", {value},
                                                      {{"out_type", DT_INT32}})
@@ -192,7 +193,10 @@ Gradient GradientLoop::Accumulate(const Scope& inside, const Node& enter,
   if (!dense) return Gradient();
   const Variable sum =
       Begin(ZerosLike(value, RemoveRefType(dense.dtype())), dense.shape());
-  Back(sum, ops::AddV2(inside.WithName("b_acc"), sum.in_body, dense));
+  const Scope there = inside.WithName("b_acc");
+  Back(sum, dense.dtype() == DT_VARIANT
+                ? ops::AddN(there, {sum.in_body, dense})
+                : ops::AddV2(there, sum.in_body, dense));
   return sum.exit;
 }
 
@@ -388,15 +392,20 @@ bool GradientLoop::IsKept(const Output& value) {
 
 // The node is of the forward loop, and its result goes through the stack.
 absl::Status GradientLoop::KeepShapeInstead(NodeSpec& spec) {
-  const bool asks_for_shape =
-      spec.op == "Shape" || spec.op == "Size" || spec.op == "Rank";
+  // A list that is kept could not be changed in place any more.
+  const bool asks_for_list =
+      spec.op == "TensorListLength" || spec.op == "TensorListElementShape";
+  const bool asks_for_shape = asks_for_list || spec.op == "Shape" ||
+                              spec.op == "Size" || spec.op == "Rank";
   if (!asks_for_shape && spec.op != "ZerosLike") return absl::OkStatus();
   if (spec.inputs.size() != 1 || spec.inputs[0].node == nullptr) {
     return absl::OkStatus();  // refused where it is added
   }
   RETURN_IF_ERROR(frames_.Update());
   const Output value = Output(spec.inputs[0]);
-  if (!IsPlain(value.dtype()) || !IsKept(value)) return absl::OkStatus();
+  const bool is_of_kind =
+      asks_for_list ? value.dtype() == DT_VARIANT : IsPlain(value.dtype());
+  if (!is_of_kind || !IsKept(value)) return absl::OkStatus();
   const Output kept = ForwardShape(asks_for_shape ? spec.op : "Shape", value,
                                    asks_for_shape ? spec.attrs : AttrMap());
   if (!kept) return outside_.status();
@@ -421,6 +430,7 @@ Output GradientLoop::ForwardShape(const std::string& op, const Output& value,
   if (!shape) {
     AttrMap own;
     if (is_wide) own["out_type"] = DT_INT64;
+    if (op == "TensorListElementShape") own["shape_type"] = DT_INT32;
     shape = On(free_, *value.node()).AddOutput(op, {value}, own);
   }
   return shape;

@@ -1,5 +1,6 @@
 // Kernels of iterators: those that make handles of them, and those that take
 // these.
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -47,7 +48,7 @@ class IteratorHandleKernel : public ResourceHandleKernel<IteratorResource> {
     if (kIsOneShot) {
       ASSIGN_OR_RETURN(auto function,
                        construction.GetAttr<NameAttrList>("dataset_factory"));
-      kernel->factory_ = FactoryOf(
+      kernel->new_factory_ = NewFactory(
           absl::StrCat("OneShotIterator:", construction.node().name()),
           construction.functions(), std::move(function));
     }
@@ -57,6 +58,13 @@ class IteratorHandleKernel : public ResourceHandleKernel<IteratorResource> {
       : ResourceHandleKernel<IteratorResource>(construction) {}
 
  private:
+  // The iterator keeps the functions, which may keep this kernel.
+  static std::function<IteratorResource::Factory()> NewFactory(
+      std::string name, FunctionRuntime* functions, NameAttrList function) {
+    return [name = std::move(name), functions, function = std::move(function)] {
+      return FactoryOf(name, functions, function);
+    };
+  }
   static IteratorResource::Factory FactoryOf(std::string name,
                                              FunctionRuntime* functions,
                                              NameAttrList function) {
@@ -79,7 +87,8 @@ class IteratorHandleKernel : public ResourceHandleKernel<IteratorResource> {
   }
 
   std::shared_ptr<IteratorResource> Create(const std::string& name) override {
-    return std::make_shared<IteratorResource>(name, element_, factory_);
+    return std::make_shared<IteratorResource>(
+        name, element_, new_factory_ ? new_factory_() : nullptr);
   }
   absl::Status CheckShared(const IteratorResource& iterator) const override {
     RETURN_IF_ERROR(CheckElementTypes(element_, iterator.element().types));
@@ -87,7 +96,7 @@ class IteratorHandleKernel : public ResourceHandleKernel<IteratorResource> {
   }
 
   ElementSpec element_;
-  IteratorResource::Factory factory_;
+  std::function<IteratorResource::Factory()> new_factory_;  // may be null
 };
 
 class AnonymousIteratorKernel : public OpKernel {

@@ -190,6 +190,57 @@ constexpr char kSlot[] = "6 262147 0,3:-";
 
 // Saves as a step of _SaveVariables: a value, a reference and two handles, in
 // an order of their own; `groups` are by name.
+// Of which nobody knows how long they are: each read is full.
+class EndlessFiles : public FailingFileSystem {
+ public:
+  explicit EndlessFiles(FileSystem& files) : FailingFileSystem(files) {}
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
+      absl::string_view) override {
+    return std::make_unique<File>(*this);
+  }
+  absl::StatusOr<uint64_t> GetFileSize(absl::string_view) override {
+    return size;
+  }
+  uint64_t size = 0;
+  int64_t reads = 0;
+  std::function<void()> when_read = [] {};
+
+ private:
+  class File : public RandomAccessFile {
+   public:
+    explicit File(EndlessFiles& files) : files_(files) {}
+    absl::StatusOr<size_t> Read(uint64_t, size_t bytes, char*) const override {
+      ++files_.reads;
+      files_.when_read();
+      return bytes;
+    }
+
+   private:
+    EndlessFiles& files_;
+  };
+};
+
+TEST_F(IoKernelsTest, AFileThatIsMoreThanFitsIsNotRead) {
+  EndlessFiles endless(files_);
+  harness_.set_file_system(endless);
+  for (const uint64_t size : {uint64_t{1} << 60, UINT64_MAX}) {
+    endless.size = size;
+    EXPECT_THAT(harness_.RunOne("ReadFile", {Prefix("all")}),
+                StatusIs(absl::StatusCode::kResourceExhausted, "all"));
+  }
+  EXPECT_EQ(endless.reads, 0);
+}
+
+TEST_F(IoKernelsTest, AFileWithoutAnEndIsReadUntilTheStepEnds) {
+  EndlessFiles endless(files_);
+  harness_.set_file_system(endless);
+  endless.when_read = [&] {
+    harness_.cancellation().Cancel(absl::CancelledError("enough"));
+  };
+  EXPECT_THAT(harness_.RunOne("ReadFile", {Prefix("all")}),
+              StatusIs(absl::StatusCode::kCancelled, "enough"));
+}
+
 class SaveVariablesTest : public IoKernelsTest {
  protected:
   SaveVariablesTest() {

@@ -5,6 +5,9 @@
 namespace weft {
 namespace {
 
+// An iterator keeps the functions of its data set, and these their kernels.
+constexpr absl::string_view kHoldsFunctions = "Iterator";
+
 absl::StatusOr<ResourceAddress> FromNames(const Tensor& names) {
   if (names.dtype() != DT_STRING || names.num_elements() != 2) {
     return absl::InvalidArgumentError(
@@ -139,8 +142,21 @@ absl::Status ResourceHandleKernelBase::Compute(OpKernelContext& context) {
   return NoteStep(context);
 }
 
+// What else a kernel has, iterators that outlive the session may go on with.
+void ResourceHandleKernelBase::EndSession() {
+  if (resource_type() != kHoldsFunctions) return;
+  std::shared_ptr<const void> own;  // ends without the lock
+  absl::MutexLock lock(&mutex_);
+  own = TakeOwn();
+  is_ended_ = true;
+}
+
 absl::Status ResourceHandleKernelBase::SetHandle(OpKernelContext& context) {
   absl::MutexLock lock(&mutex_);
+  if (is_ended_ && shared_name_.empty()) {
+    return absl::CancelledError(absl::StrCat("the session has ended whose ",
+                                             resource_type(), " it was"));
+  }
   const uint64_t generation = context.resources().generation();
   if (generation != generation_) {
     ASSIGN_OR_RETURN(const std::string name, FindOrCreate(context));

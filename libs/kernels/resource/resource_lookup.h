@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/base/status.h"
 #include "libs/kernels/op_kernel.h"
+#include "libs/kernels/session_kernel.h"
 #include "libs/resource/resource_manager.h"
 #include "libs/tensor/resource_handle.h"
 
@@ -57,9 +58,10 @@ absl::Status SetStepHandle(OpKernelContext& context, const std::string& name,
                            absl::string_view type_name);
 
 // What is the same for all that make a handle.
-class ResourceHandleKernelBase : public OpKernel {
+class ResourceHandleKernelBase : public OpKernel, public SessionKernel {
  public:
   absl::Status Compute(OpKernelContext& context) final;
+  void EndSession() final ABSL_LOCKS_EXCLUDED(mutex_);
 
  protected:
   explicit ResourceHandleKernelBase(const OpKernelConstruction& construction);
@@ -78,6 +80,8 @@ class ResourceHandleKernelBase : public OpKernel {
   // The resource's name; it is made if need be, unless the step is cancelled.
   virtual absl::StatusOr<std::string> FindOrCreate(
       OpKernelContext& context) = 0;
+  // What is this kernel's alone, which it gives away.
+  virtual std::shared_ptr<const void> TakeOwn() = 0;
   // In each step that makes the handle.
   virtual absl::Status NoteStep(OpKernelContext&) { return absl::OkStatus(); }
   absl::Status SetHandle(OpKernelContext& context) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -87,6 +91,7 @@ class ResourceHandleKernelBase : public OpKernel {
   const std::string node_name_;
   std::string container_, shared_name_;
   absl::Mutex mutex_;
+  bool is_ended_ ABSL_GUARDED_BY(mutex_) = false;
   // The handle is as good as the generation it was made in.
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   Tensor handle_ ABSL_GUARDED_BY(mutex_);
@@ -116,6 +121,8 @@ class ResourceHandleKernel : public ResourceHandleKernelBase {
     RETURN_IF_ERROR(CheckShared(*found));
     return shared_name();
   }
+
+  std::shared_ptr<const void> TakeOwn() final { return std::move(own_); }
 
   // Made anew when its container was reset.
   absl::StatusOr<std::string> FindOrCreatePrivate(OpKernelContext& context) {

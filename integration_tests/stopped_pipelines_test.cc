@@ -1,0 +1,189 @@
+// What is left of a pipeline that has stopped before its end: no file is open
+// and no thread there any more, however it was stopped; and its first cause is
+// told.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "libs/api/weft.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/test_matchers.h"
+#include "libs/fs/closable_file_system.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/fs/memory_file_system.h"
+#include "libs/runtime/process_usage.h"
+
+namespace weft {
+namespace {
+
+using ops::Dataset;
+using Values = std::vector<Output>;
+
+constexpr absl::Duration kLong = absl::Seconds(30);
+
+int64_t NumThreads() {
+  LocalFileSystem machine;
+  return ReadProcessUsage(machine).threads;
+}
+
+class StoppedPipelinesTest : public testing::Test {
+ protected:
+  StoppedPipelinesTest() {
+    EXPECT_OK(memory_.CreateDirectories("/data"));
+    for (const char* name : {"a", "b", "c"}) Write(name, "1\n2\n3\n4\n5\n6\n");
+    threads_before_ = NumThreads();
+    ProcessOptions options;
+    options.file_system = &files_;
+    process_ = std::make_unique<Process>(options);
+  }
+
+  void Write(const std::string& name, const std::string& contents) {
+    EXPECT_OK(memory_.WriteFileAtomically("/data/" + name, contents));
+  }
+
+  Output Paths(std::vector<std::string> names) {
+    for (std::string& name : names) name = "/data/" + name;
+    return root_.ToOutput(Tensor::Vector<std::string>(names));
+  }
+
+  // Lines of several files at once, each looked at by several threads, and some
+  // kept ready.
+  Dataset Lines(const Dataset& paths) {
+    return paths
+        .Interleave(
+            [](const Scope& s, const Values& v) {
+              return ops::TextLineDataset(s, v[0]);
+            },
+            {.cycle_length = 2, .num_parallel_calls = 2})
+        .Map([](const Scope&, const Values& v) { return v; },
+             {.num_parallel_calls = 2})
+        .Prefetch(2);
+  }
+
+  // Its first element is there.
+  Output Begin(const Dataset& dataset) {
+    const ops::Iterator iterator = dataset.MakeInitializableIterator();
+    const Output next = iterator.GetNext(root_)[0];
+    EXPECT_OK(root_.status());
+    auto session = Session::Connect("", root_, {.process = process_.get()});
+    EXPECT_OK(session);
+    if (!session.ok()) return next;
+    session_ = *std::move(session);
+    EXPECT_OK(session_->Run(iterator.initializer()));
+    return next;
+  }
+  // The error that ends it.
+  absl::Status RunToItsEnd(const Output& next) {
+    absl::Status status;
+    while (status.ok()) status = session_->Run(next).status();
+    return status;
+  }
+
+  void ExpectNothingLeft() {
+    session_.reset();
+    EXPECT_TRUE(files_.Close(clock_.Now() + kLong))
+        << files_.num_in_use() << " files are still open";
+    process_.reset();
+    EXPECT_EQ(NumThreads(), threads_before_);
+  }
+
+  SystemClock clock_;
+  const std::unique_ptr<Scheduler> scheduler_ =
+      NewThreadScheduler(clock_, {.compute_threads = 1});
+  MemoryFileSystem memory_;
+  ClosableFileSystem files_{memory_, *scheduler_};
+  int64_t threads_before_ = 0;
+  std::unique_ptr<Process> process_;
+  const Scope root_ = Scope::Root();
+  std::unique_ptr<Session> session_;
+};
+
+TEST_F(StoppedPipelinesTest, AClosedSessionLeavesNothing) {
+  const Output next =
+      Begin(Lines(Dataset::FromTensorSlices(root_, {Paths({"a", "b", "c"})})));
+  EXPECT_OK(session_->Run(next));
+  EXPECT_GT(files_.num_in_use(), 0);
+  EXPECT_OK(session_->Close());
+  ExpectNothingLeft();
+}
+
+TEST_F(StoppedPipelinesTest, ADeletedSessionLeavesNothing) {
+  const Output next =
+      Begin(Lines(Dataset::FromTensorSlices(root_, {Paths({"a", "b", "c"})}))
+                .Repeat());
+  for (int i = 0; i < 40; ++i) EXPECT_OK(session_->Run(next));
+  ExpectNothingLeft();
+}
+
+TEST_F(StoppedPipelinesTest, AStepOutOfTimeLeavesNothing) {
+  const ops::Queue queue = ops::Queue::Fifo(
+      root_, {DT_STRING}, {.shapes = {PartialShape::Scalar()}});
+  const Output next = Begin(
+      Lines(Dataset::FromTensorSlices(root_, {Paths({"a", "b"})}))
+          .Map([&](const Scope& s, const Values&) { return queue.Dequeue(s); },
+               {.num_parallel_calls = 2}));
+  EXPECT_THAT(session_->Run({}, next, {.timeout = absl::Milliseconds(50)}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_GT(files_.num_in_use(), 0);
+  ExpectNothingLeft();
+}
+
+TEST_F(StoppedPipelinesTest, AMissingFileLeavesNothing) {
+  const Output next = Begin(
+      Lines(Dataset::FromTensorSlices(root_, {Paths({"a", "none", "b"})})));
+  EXPECT_THAT(RunToItsEnd(next),
+              StatusIs(absl::StatusCode::kNotFound, "/data/none"));
+  ExpectNothingLeft();
+}
+
+TEST_F(StoppedPipelinesTest, ADamagedFileLeavesNothing) {
+  Write("cut", std::string(40, 'x'));
+  const Output next = Begin(
+      ops::TFRecordDataset(root_, Paths({"cut"}), {.num_parallel_reads = 2})
+          .Prefetch(2));
+  EXPECT_THAT(RunToItsEnd(next),
+              StatusIs(absl::StatusCode::kDataLoss, "/data/cut"));
+  ExpectNothingLeft();
+}
+
+// An iterator that a function makes for itself would keep the functions of its
+// session, which keep it.
+TEST_F(StoppedPipelinesTest, AnIteratorOfAFunctionEndsWithItsSession) {
+  const Output next =
+      Begin(Dataset::Range(root_, 4).Map([](const Scope& s, const Values&) {
+        return Values{ops::TextLineDataset(s, "/data/a")
+                          .Map([](const Scope&, const Values& v) { return v; })
+                          .MakeOneShotIterator()
+                          .GetNext(s)[0]};
+      }));
+  for (const char* line : {"1", "2"}) {
+    ASSERT_OK_AND_ASSIGN(const Tensor value, session_->Run(next));
+    EXPECT_EQ(value.scalar<std::string>(), line);
+  }
+  EXPECT_GT(files_.num_in_use(), 0);
+  ExpectNothingLeft();
+}
+
+// Nobody waits for the pipeline before the process ends.
+TEST_F(StoppedPipelinesTest, APipelineMayEndWithItsProcess) {
+  for (int round = 0; round < 5; ++round) {
+    ProcessOptions options;
+    options.file_system = &memory_;
+    process_ = std::make_unique<Process>(options);
+    const Output next = Begin(Lines(
+        Dataset::FromTensorSlices(root_, {Paths({"a", "b", "c"})}).Repeat()));
+    EXPECT_OK(session_->Run(next));
+    session_.reset();
+    process_.reset();
+    EXPECT_EQ(NumThreads(), threads_before_);
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,52 @@
+#include "libs/fs/admitted_read.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+
+#include "libs/base/status.h"
+
+namespace weft {
+namespace {
+
+// Of a file that became longer than it was, and of any.
+constexpr uint64_t kReadOnAtOnce = uint64_t{64} << 10;
+constexpr uint64_t kMostReadAtOnce = uint64_t{64} << 20;
+
+// How much to read next, when so much was read of so much.
+size_t RoomAfter(uint64_t filled, uint64_t expected) {
+  // One byte more than expected, so that a file that grew is read to its end;
+  // and never much more than was there so far, whatever is expected.
+  const uint64_t left = expected >= filled ? expected - filled : kReadOnAtOnce;
+  return static_cast<size_t>(std::min(left, kMostReadAtOnce - 1) + 1);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadAdmittedFile(
+    FileSystem& files, absl::string_view path,
+    absl::FunctionRef<absl::Status(uint64_t bytes)> admit) {
+  ASSIGN_OR_RETURN(const auto file, files.NewRandomAccessFile(path));
+  ASSIGN_OR_RETURN(const uint64_t expected, files.GetFileSize(path));
+  RETURN_IF_ERROR(admit(expected));
+  uint64_t admitted = expected;
+  std::string contents;
+  size_t filled = 0;
+  while (true) {
+    const size_t room = RoomAfter(filled, expected);
+    contents.resize(filled + room);
+    ASSIGN_OR_RETURN(const size_t read,
+                     file->Read(filled, room, contents.data() + filled));
+    filled += read;
+    if (read < room) break;
+    if (filled <= expected || filled + kReadOnAtOnce < admitted) continue;
+    // It grew, or tells no size, as a device does: by halves, as the text
+    // takes them.
+    admitted = filled + std::max<uint64_t>(filled / 2, kMostReadAtOnce);
+    RETURN_IF_ERROR(admit(admitted));
+  }
+  contents.resize(filled);
+  return contents;
+}
+
+}  // namespace weft

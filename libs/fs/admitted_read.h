@@ -1,0 +1,25 @@
+// ReadAdmittedFile: FileSystem::ReadFile for who must not hold just anything.
+#ifndef WEFT_LIBS_FS_ADMITTED_READ_H_
+#define WEFT_LIBS_FS_ADMITTED_READ_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/fs/file_system.h"
+
+namespace weft {
+
+// The file's contents. `admit` is asked before memory is taken for them: with
+// the size that the file is said to have, and again with more whenever it turns
+// out to be longer. Its error is the result.
+absl::StatusOr<std::string> ReadAdmittedFile(
+    FileSystem& files, absl::string_view path,
+    absl::FunctionRef<absl::Status(uint64_t bytes)> admit);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_FS_ADMITTED_READ_H_

@@ -1,0 +1,14 @@
+// What control_gradients.cc registers besides. Internal to this folder.
+#ifndef WEFT_LIBS_GRADIENTS_CONTROL_CONTROL_GRADIENTS_H_
+#define WEFT_LIBS_GRADIENTS_CONTROL_CONTROL_GRADIENTS_H_
+
+namespace weft {
+
+class GradientRegistry;
+
+// In list_gradients.cc.
+void RegisterListGradients(GradientRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_GRADIENTS_CONTROL_CONTROL_GRADIENTS_H_

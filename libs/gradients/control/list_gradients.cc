@@ -1,0 +1,117 @@
+// Lists of tensors: the gradient of a list is a list of gradients. What was
+// read is set in one, what was put in is read from one. TensorFlow's
+// list_ops.py.
+#include "libs/base/status.h"
+#include "libs/gradients/control/control_gradients.h"
+#include "libs/gradients/gradient_registry.h"
+#include "libs/gradients/math/broadcast_gradient.h"
+#include "libs/ops/array/array_ops.h"
+
+namespace weft {
+namespace {
+
+using Gradients = std::vector<Gradient>;
+
+Output ElementShape(const Scope& scope, const Output& list) {
+  return scope.AddOutput("TensorListElementShape", {list},
+                         {{"shape_type", DT_INT32}});
+}
+
+Output EmptyLike(const Scope& scope, const Output& list, DataType dtype) {
+  return scope.AddOutput("EmptyTensorList", {ElementShape(scope, list), -1},
+                         {{"element_dtype", dtype}});
+}
+
+// That of a row.
+Output RowShape(const Scope& scope, const Output& rows) {
+  return scope.AddOutput("Slice",
+                         {ShapeOf(scope, rows), Tensor::Vector<int32_t>({1}),
+                          Tensor::Vector<int32_t>({-1})});
+}
+
+absl::StatusOr<Gradients> PushBackGrad(const Scope& scope, const Node& node,
+                                       const Gradients& grads) {
+  const Output item = Output(node.input(1));
+  const Output list = scope.AddOutput("TensorListPopBack",
+                                      {grads[0].dense, ShapeOf(scope, item)},
+                                      {{"element_dtype", item.dtype()}});
+  if (!list) return Gradients(2);
+  return Gradients{list, Output(list.node(), 1)};
+}
+
+absl::StatusOr<Gradients> PopBackGrad(const Scope& scope, const Node& node,
+                                      const Gradients& grads) {
+  const Output item(&node, 1);
+  const Output list = grads[0].IsNone()
+                          ? EmptyLike(scope, Output(&node, 0), item.dtype())
+                          : grads[0].dense;
+  const Output pushed =
+      grads[1].IsNone() ? ops::ZerosLike(scope, item) : grads[1].dense;
+  return Gradients{scope.AddOutput("TensorListPushBack", {list, pushed}),
+                   Gradient()};
+}
+
+absl::StatusOr<Gradients> StackGrad(const Scope& scope, const Node&,
+                                    const Gradients& grads) {
+  return Gradients{
+      scope.AddOutput("TensorListFromTensor",
+                      {grads[0].dense, RowShape(scope, grads[0].dense)}),
+      Gradient()};
+}
+
+absl::StatusOr<Gradients> FromTensorGrad(const Scope& scope, const Node& node,
+                                         const Gradients& grads) {
+  const Output tensor = Output(node.input(0));
+  const PartialShape& shape = tensor.shape();
+  const bool is_known = shape.has_rank() && shape.rank() > 0;
+  return Gradients{
+      scope.AddOutput("TensorListStack",
+                      {grads[0].dense, RowShape(scope, tensor)},
+                      {{"element_dtype", tensor.dtype()},
+                       {"num_elements", is_known ? shape.dim(0) : -1}}),
+      Gradient()};
+}
+
+absl::StatusOr<Gradients> GetItemGrad(const Scope& scope, const Node& node,
+                                      const Gradients& grads) {
+  const Output list = Output(node.input(0));
+  const Output size = scope.AddOutput("TensorListLength", {list});
+  const Output zeros =
+      scope.AddOutput("TensorListReserve", {ElementShape(scope, list), size},
+                      {{"element_dtype", grads[0].dense.dtype()}});
+  return Gradients{
+      scope.AddOutput("TensorListSetItem",
+                      {zeros, Output(node.input(1)), grads[0].dense}),
+      Gradient(), Gradient()};
+}
+
+absl::StatusOr<Gradients> SetItemGrad(const Scope& scope, const Node& node,
+                                      const Gradients& grads) {
+  const Output index = Output(node.input(1));
+  const Output item = Output(node.input(2));
+  const Output list =
+      scope.AddOutput("TensorListSetItem",
+                      {grads[0].dense, index, ops::ZerosLike(scope, item)});
+  const Output set = scope.AddOutput(
+      "TensorListGetItem", {grads[0].dense, index, ShapeOf(scope, item)},
+      {{"element_dtype", item.dtype()}});
+  return Gradients{list, Gradient(), set};
+}
+
+}  // namespace
+
+void RegisterListGradients(GradientRegistry& registry) {
+  registry.Register("TensorListPushBack", PushBackGrad);
+  registry.Register("TensorListPopBack", PopBackGrad);
+  registry.Register("TensorListStack", StackGrad);
+  registry.Register("TensorListFromTensor", FromTensorGrad);
+  registry.Register("TensorListGetItem", GetItemGrad);
+  registry.Register("TensorListSetItem", SetItemGrad);
+  // Of no tensor.
+  for (const char* op : {"EmptyTensorList", "TensorListReserve",
+                         "TensorListLength", "TensorListElementShape"}) {
+    registry.RegisterNone(op);
+  }
+}
+
+}  // namespace weft
