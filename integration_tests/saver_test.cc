@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -903,12 +904,15 @@ Paths AfterADisturbedSave(MemoryFileSystem& disk, FileSystem& files,
 }
 
 // Of what lies there, what neither the state nor the newest checkpoint, of
-// step 3, is; nor the marker.
+// step 3, is; nor the marker; nor a checkpoint of step 2 that was there when
+// its save failed.
 Paths LeftBeside(const Paths& names) {
   Paths left;
+  const bool has_second = absl::c_linear_search(names, "m-2.index");
   for (const std::string& name : names) {
     if (name != "checkpoint" && name != "m.saving" &&
-        !absl::StartsWith(name, "m-3.")) {
+        !absl::StartsWith(name, "m-3.") &&
+        !(has_second && absl::StartsWith(name, "m-2."))) {
       left.push_back(name);
     }
   }
