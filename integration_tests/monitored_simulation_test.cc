@@ -69,11 +69,6 @@ TEST(MonitoredSimulationTest, EverySynchronousSeedComesToItsEnd) {
   if (sum.seeds >= kSynchronousSeeds) ExpectMuchHasHappened(sum);
 }
 
-// An end that replicas did not hear of, files and marks that were late.
-TEST(MonitoredSimulationTest, SynchronousSeedsThatFoundSomethingAreRunAgain) {
-  RunSeedsAgain({573, 590, 725, 781}, SimulateSynchronousTraining);
-}
-
 // Both read the global step, and one hears late of what it was.
 TEST(StepBookTest, StepsThatEndWhileAnotherLooksMayHaveComeAfterwards) {
   constexpr int64_t kLast = 10;

@@ -39,11 +39,6 @@ TEST(SaveSimulationTest, EverySeedKeepsItsCheckpoints) {
   EXPECT_GT(looks, static_cast<int>(20 * count));
 }
 
-// Files that a power failure brought back, and a folder that it took.
-TEST(SaveSimulationTest, SeedsThatFoundSomethingAreRunAgain) {
-  RunSeedsAgain({415, 677, 831}, SimulateSaves);
-}
-
 TEST(SaveSimulationTest, ASeedIsARun) {
   EXPECT_EQ(SimulateSaves(1).trace, SimulateSaves(1).trace);
   EXPECT_NE(SimulateSaves(1).trace, SimulateSaves(3).trace);

@@ -653,8 +653,12 @@ TEST_P(SyncReplicasTest,
 // The chief takes no more steps, and nobody tells that it never will.
 TEST_P(SyncReplicasTest, AReplicaThatNoTokenComesToGivesUp) {
   Replica chief(0, {.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  auto chiefs = Options(chief);
+  // With initial tokens the other's own gradients make an update.
+  chiefs.hooks = {chief.sync.MakeSessionRunHook(
+      true, {.num_tokens = 0, .logger = &logger_})};
   ASSERT_OK_AND_ASSIGN(const auto session,
-                       MonitoredTrainingSession(chief.root, Options(chief)));
+                       MonitoredTrainingSession(chief.root, chiefs));
   Replica other(1, {.replicas_to_aggregate = 2, .total_num_replicas = 2});
   auto with = Options(other);
   with.hooks = {other.sync.MakeSessionRunHook(

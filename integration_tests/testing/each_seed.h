@@ -1,7 +1,6 @@
-// RunEachSeed, RunSeedsAgain: the loop of a test that simulates one seed after
-// the other. Its seeds are those of libs/base/testing/seeds.h; with
-// WEFT_SIMULATION_HUNT in the environment it names each and stops at the first
-// that finds something.
+// RunEachSeed: the loop of a test that simulates one seed after the other. Its
+// seeds are those of libs/base/testing/seeds.h; with WEFT_SIMULATION_HUNT in
+// the environment it names each and stops at the first that finds something.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_EACH_SEED_H_
 #define WEFT_INTEGRATION_TESTS_TESTING_EACH_SEED_H_
 
@@ -11,7 +10,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <initializer_list>
 #include <optional>
 
 #include "absl/strings/str_join.h"
@@ -39,20 +37,6 @@ std::optional<uint64_t> RunEachSeed(uint64_t otherwise,
     if (is_hunting && !result.violations.empty()) return std::nullopt;
   }
   return count;
-}
-
-// Seeds that have found something, each: with other schedules it may be another
-// fault now, but they are cheap.
-template <typename Simulate>
-void RunSeedsAgain(std::initializer_list<uint64_t> seeds,
-                   const Simulate& simulate) {
-  for (const uint64_t seed : seeds) {
-    const auto result = simulate(seed);
-    EXPECT_TRUE(result.violations.empty())
-        << "seed " << seed << ":\n  "
-        << absl::StrJoin(result.violations, "\n  ") << "\nwhat was done:\n  "
-        << absl::StrJoin(result.faults, "\n  ");
-  }
 }
 
 }  // namespace weft
