@@ -371,6 +371,11 @@ std::map<std::string, std::string> Unchecked() {
           "its input is an array: see OfTensorArrays";
     }
   }
+  for (const std::string op :
+       {"PushBack", "PopBack", "Stack", "FromTensor", "GetItem", "SetItem"}) {
+    unchecked["TensorList" + op] =
+        "one side of it is a list: see loop_gradients_test.cc";
+  }
   return unchecked;
 }
 
