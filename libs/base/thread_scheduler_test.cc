@@ -59,12 +59,13 @@ TEST(ThreadSchedulerTest, OwnThreadsWaitForNoOther) {
   constexpr int kThreads = 3;
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
-  auto release = scheduler->NewEvent();
+  // The threads that wait may come to it late, and leave it later than this.
+  const std::shared_ptr<Event> release = scheduler->NewEvent();
   auto all_running = scheduler->NewEvent();
-  scheduler->Schedule(Pool::kBlocking, [&] { release->Wait(); });
+  scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
   std::atomic<int> running{0};
   for (int i = 0; i < kThreads; ++i) {
-    scheduler->Schedule(Pool::kOwnThread, [&] {
+    scheduler->Schedule(Pool::kOwnThread, [&, release] {
       if (++running == kThreads) all_running->Set();
       release->Wait();
     });

@@ -249,8 +249,9 @@ TEST_F(MetricsServerTest, ItsEndWaitsForNobodyWhoAsksAgainAndAgain) {
 TEST_F(MetricsServerTest, AnswersAndEndsWhileTheBlockingPoolIsHeld) {
   const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler(
       clock_, {.compute_threads = 1, .max_blocking_threads = 1});
-  const std::unique_ptr<Event> let_go = scheduler->NewEvent();
-  scheduler->Schedule(Pool::kBlocking, [&] { let_go->Wait(); });
+  // The thread that waits may come to it late, and leave it later than this.
+  const std::shared_ptr<Event> let_go = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kBlocking, [let_go] { let_go->Wait(); });
   auto server = MetricsServer::Listen(
       {.scheduler = scheduler.get(), .host = "127.0.0.1"});
   EXPECT_OK(server);

@@ -342,8 +342,9 @@ TEST_F(ObjectAnswersTest, ANameThatIsNoUtf8EndsNothing) {
 TEST(CurlHttpClientTest, NeedsNoThreadThatMayBlock) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
-  const auto release = scheduler->NewEvent();
-  scheduler->Schedule(Pool::kBlocking, [&] { release->Wait(); });
+  // The thread that waits may come to it late, and leave it later than this.
+  const std::shared_ptr<Event> release = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
   CurlHttpClient http({.scheduler = scheduler.get()});
   const auto answered = scheduler->NewEvent();
   absl::Status status;

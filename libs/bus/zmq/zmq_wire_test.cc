@@ -38,8 +38,9 @@ INSTANTIATE_TEST_SUITE_P(Zmq, WireConformanceTest, testing::Values([] {
 TEST(ZmqWireTest, NeedsNoThreadThatMayBlock) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
-  const auto release = scheduler->NewEvent();
-  scheduler->Schedule(Pool::kBlocking, [&] { release->Wait(); });
+  // The thread that waits may come to it late, and leave it later than this.
+  const std::shared_ptr<Event> release = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
   RecordingEnd server(*scheduler);
   RecordingEnd client(*scheduler);
   const auto accepting = NewZmqWire(*scheduler);
