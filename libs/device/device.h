@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "libs/device/device_context.h"
 #include "libs/tensor/buffer.h"
 
 namespace weft {
@@ -28,7 +29,10 @@ class Device {
   const DeviceAttributes& attributes() const { return attributes_; }
   const std::string& name() const { return attributes_.name; }
   const std::string& device_type() const { return attributes_.device_type; }
+  // Of the memory that kernels work in.
   Allocator& allocator() const { return allocator_; }
+  // Null where kernels work in host memory and have ended when they return.
+  virtual DeviceContext* context() const { return nullptr; }
 
  private:
   const DeviceAttributes attributes_;

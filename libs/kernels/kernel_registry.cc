@@ -41,6 +41,38 @@ std::string EnumName(DataType type) {
   return absl::StrCat("DT_", name);
 }
 
+// How many values an argument of the node stands for.
+int64_t LengthOf(const ArgDef& arg, const Node& node) {
+  if (!arg.number_attr.empty()) {
+    const int64_t* number = node.attr<int64_t>(arg.number_attr);
+    return number == nullptr ? 0 : *number;
+  }
+  if (arg.type_list_attr.empty()) return 1;
+  const auto* types = node.attr<std::vector<DataType>>(arg.type_list_attr);
+  return types == nullptr ? 0 : static_cast<int64_t>(types->size());
+}
+
+// The argument that value `i` belongs to; empty where there is none.
+std::string ArgumentOf(const std::vector<ArgDef>& args, const Node& node,
+                       int i) {
+  int64_t end = 0;
+  for (const ArgDef& arg : args) {
+    end += LengthOf(arg, node);
+    if (i < end) return arg.name;
+  }
+  return "";
+}
+
+bool IsOnHost(const KernelDef& def, DataType type,
+              const std::vector<ArgDef>& args, const Node& node, int i) {
+  if (DataTypeSize(RemoveRefType(type)) == 0) return true;  // no plain bytes
+  const std::vector<std::string>& names = def.host_memory;
+  if (names.empty()) return false;
+  return names.front() == "*" ||
+         std::find(names.begin(), names.end(), ArgumentOf(args, node, i)) !=
+             names.end();
+}
+
 std::string Describe(const KernelDef& def) {
   std::string text = absl::StrCat("device='", def.device_type, "'");
   for (const auto& [attr, allowed] : def.types) {
@@ -123,6 +155,16 @@ bool KernelRegistry::Has(absl::string_view op,
                      [&](const auto& registration) {
                        return registration->def.device_type == device_type;
                      });
+}
+
+bool KernelRegistry::InputOnHost(const KernelDef& def, const Node& node,
+                                 int i) {
+  return IsOnHost(def, node.input_type(i), node.op().inputs, node, i);
+}
+
+bool KernelRegistry::OutputOnHost(const KernelDef& def, const Node& node,
+                                  int i) {
+  return IsOnHost(def, node.output_type(i), node.op().outputs, node, i);
 }
 
 std::vector<std::string> KernelRegistry::DeviceTypesFor(

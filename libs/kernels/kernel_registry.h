@@ -32,6 +32,12 @@ struct KernelDef {
   // worth a hand-over. Locks of variables it takes as
   // OpKernelContext::when_locked says.
   bool is_cheap = false;
+  // Of a device with memory of its own (Device::context): the inputs and
+  // outputs that lie in host memory all the same, by the names of the op's
+  // definition;
+  // "*" for all, of a kernel that runs on the processor. Values that are no
+  // plain bytes (strings, handles) always do.
+  std::vector<std::string> host_memory;
 };
 
 // Thread-safe once filled.
@@ -62,6 +68,10 @@ class KernelRegistry {
   absl::StatusOr<const Registration*> Find(const Node& node,
                                            absl::string_view device_type) const;
   bool Has(absl::string_view op, absl::string_view device_type) const;
+  // Whether that kernel takes, or makes, input or output `i` of the node in
+  // host memory, on a device with memory of its own.
+  static bool InputOnHost(const KernelDef& def, const Node& node, int i);
+  static bool OutputOnHost(const KernelDef& def, const Node& node, int i);
   // Device types with any kernel for the node's op and types.
   std::vector<std::string> DeviceTypesFor(const Node& node) const;
   // Sorted by op; for tests that loop over the registry.

@@ -19,9 +19,11 @@ Tensor WithType(const Tensor& tensor, DataType type) {
 
 absl::StatusOr<Tensor*> OpKernelContext::AllocateOutput(
     int i, const TensorShape& shape) {
-  ASSIGN_OR_RETURN(
-      outputs_[i].tensor,
-      Tensor::Allocate(*step_.allocator, node_.output_types[i], shape));
+  const bool on_host =
+      !node_.outputs_on_host.empty() && node_.outputs_on_host[i];
+  ASSIGN_OR_RETURN(outputs_[i].tensor,
+                   Tensor::Allocate(on_host ? host_allocator() : allocator(),
+                                    node_.output_types[i], shape));
   return &outputs_[i].tensor;
 }
 
@@ -48,7 +50,7 @@ absl::StatusOr<Tensor*> OpKernelContext::ForwardOrAllocate(
 
 absl::StatusOr<Tensor> OpKernelContext::AllocateTemp(DataType dtype,
                                                      const TensorShape& shape) {
-  return Tensor::Allocate(*step_.allocator, dtype, shape);
+  return Tensor::Allocate(allocator(), dtype, shape);
 }
 
 }  // namespace weft

@@ -86,6 +86,9 @@ struct StepContext {
   Scheduler* scheduler = nullptr;        // never null
   Device* device = nullptr;              // never null
   Allocator* allocator = nullptr;        // the device's
+  // Host memory for values that a device with memory of its own leaves there.
+  // Null where `allocator` is host memory.
+  Allocator* host_allocator = nullptr;
   ResourceManager* resources = nullptr;  // of (session, device)
   // What lives as long as the step: TensorArrays, stacks.
   ResourceManager* step_resources = nullptr;
@@ -112,6 +115,11 @@ class OpKernelContext {
     absl::string_view name;
     absl::string_view op;
     absl::Span<const DataType> output_types;
+    // Which outputs lie in host memory, on a device with memory of its own.
+    // Empty: as the kernel's other memory.
+    absl::Span<const bool> outputs_on_host = {};
+    // Whether the kernel runs on the processor, on such a device too.
+    bool is_on_host = false;
   };
 
   OpKernelContext(const StepContext& step, const NodeView& node,
@@ -175,7 +183,13 @@ class OpKernelContext {
   const StepContext& step() const { return step_; }
   const Cancellation& cancellation() const { return *step_.cancellation; }
   Cancellation& mutable_cancellation() { return *step_.cancellation; }
-  Allocator& allocator() const { return *step_.allocator; }
+  // Of the memory that the kernel works in.
+  Allocator& allocator() const {
+    return node_.is_on_host ? host_allocator() : *step_.allocator;
+  }
+  Allocator& host_allocator() const {
+    return step_.host_allocator ? *step_.host_allocator : *step_.allocator;
+  }
   Device& device() const { return *step_.device; }
   Scheduler& scheduler() const { return *step_.scheduler; }
   ResourceManager& resources() const { return *step_.resources; }

@@ -12,6 +12,10 @@
 
 namespace weft {
 
+// Who can read and write memory: the processor only pinned and other host
+// memory, a device its own, and by its copies pinned memory while others run.
+enum class MemoryKind : uint8_t { kHost, kPinnedHost, kDevice };
+
 // Memory is 64-byte aligned. Reference counts are thread-safe; the bytes are
 // not synchronised: only a sole owner may write them.
 class Buffer {
@@ -24,6 +28,7 @@ class Buffer {
   void* data() const { return data_; }
   // Bytes asked for, not what the block could hold.
   size_t size() const { return size_; }
+  MemoryKind memory_kind() const { return memory_kind_; }
 
   void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref() {
@@ -38,7 +43,8 @@ class Buffer {
   }
 
  protected:
-  Buffer(void* data, size_t size) : data_(data), size_(size) {}
+  Buffer(void* data, size_t size, MemoryKind kind = MemoryKind::kHost)
+      : data_(data), size_(size), memory_kind_(kind) {}
   virtual ~Buffer() = default;
   // Gives the memory back; called once, by the last Unref.
   virtual void Destroy() = 0;
@@ -47,6 +53,7 @@ class Buffer {
   void* const data_;
   const size_t size_;
   std::atomic<int64_t> references_{1};
+  const MemoryKind memory_kind_;
 };
 
 // Owns one reference; may be null.

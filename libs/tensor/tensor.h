@@ -97,6 +97,11 @@ class Tensor {
     assert(num_elements() == 1);
     return mutable_flat<T>()[0];
   }
+  // Whether the elements lie in a device's memory, where the processor cannot
+  // read them: only data() is for those then, and copies of a DeviceContext.
+  bool IsOnDevice() const {
+    return buffer_ && buffer_->memory_kind() == MemoryKind::kDevice;
+  }
   // Raw memory of the elements; null when there are none.
   const void* data() const { return data_; }
   void* mutable_data() { return data_; }
