@@ -1,0 +1,61 @@
+// Replays every case that lies in integration_tests/testdata/conformance with
+// all nodes that can on a GPU with memory of its own, which the host plays:
+// what is copied where, and when, shows in the values.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/fs/path.h"
+#include "libs/ops/standard_ops.h"
+#include "libs/runtime/process.h"
+#include "libs/runtime/testing/fake_gpu_platform.h"
+#include "tools/conformance/case_runner.h"
+#include "tools/conformance/testing/recorded_cases.h"
+#include "tools/conformance/weft_session_factory.h"
+
+namespace weft::conformance {
+namespace {
+
+std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
+  return TestNameOfCase(info.param);
+}
+
+class FakeGpuTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  // One process for all: starting its threads costs more than a case.
+  static void SetUpTestSuite() {
+    process_ = new Process(
+        ProcessOptions{.gpu_platform = std::make_shared<FakeGpuPlatform>()});
+  }
+  static void TearDownTestSuite() { delete process_; }
+
+  static Process* process_;
+};
+Process* FakeGpuTest::process_ = nullptr;
+
+TEST_P(FakeGpuTest, Passes) {
+  LocalFileSystem fs;
+  WeftSessionFactory factory = WeftSessionFactory::OnGpu(*process_);
+  const auto ops = StandardOps();
+  CaseRunner runner({.fs = &fs,
+                     .scratch_root = JoinPath(::testing::TempDir(),
+                                              TestNameOfCase(GetParam())),
+                     .factory = &factory,
+                     .scheduler = &process_->scheduler(),
+                     .ops = ops.get(),
+                     .kernels = &process_->kernels()});
+  const Outcome outcome = runner.Run(GetParam());
+  EXPECT_EQ(outcome.result, Outcome::Result::kPassed) << outcome.reason;
+}
+
+TEST(FakeGpuCasesTest, AreAllThere) {
+  EXPECT_EQ(CountCases(RecordedCases()), ExpectedCases());
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, FakeGpuTest,
+                         ::testing::ValuesIn(RecordedCases()), TestName);
+
+}  // namespace
+}  // namespace weft::conformance
