@@ -64,8 +64,8 @@ TEST_P(PassesTest, ChangeNothing) {
   std::map<std::string, std::string> differences =
       RunRecord::Compare(with, without);
   // What differs between two replays without passes, random numbers and the
-  // order of threads, is nothing that passes have done. Two of them may agree by
-  // chance.
+  // order of threads, is nothing that passes have done. Two of them may agree
+  // by chance.
   for (int i = 0; i < kMostReplays && !differences.empty(); ++i) {
     RunRecord again;
     Replay(NoRewrites(), again);
