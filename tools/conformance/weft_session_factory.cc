@@ -37,9 +37,9 @@ class WeftSession : public ReplaySession {
   }
 
   absl::Status Extend(absl::string_view graph_def) override {
-    const int first = scope_.graph()->num_nodes();
+    const int first = scope_.graph().num_nodes();
     RETURN_IF_ERROR(ImportGraphDef(graph_def, scope_.graph()));
-    if (on_gpu_) PutOnGpu(*scope_.graph(), first);
+    if (on_gpu_) PutOnGpu(scope_.graph(), first);
     return session_->Extend();
   }
 
@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<ReplaySession>> Open(
   Scope scope = Scope::Root();
   RETURN_IF_ERROR(ImportGraphDef(graph_def, scope.graph()));
   const bool on_gpu = target.empty() && options.device_count.contains("GPU");
-  if (on_gpu) PutOnGpu(*scope.graph(), 0);
+  if (on_gpu) PutOnGpu(scope.graph(), 0);
   ASSIGN_OR_RETURN(auto session, Session::Connect(target, scope, options));
   return std::make_unique<WeftSession>(std::move(scope), std::move(session),
                                        on_gpu);
