@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
@@ -50,12 +51,35 @@ TEST_P(FakeGpuTest, Passes) {
   EXPECT_EQ(outcome.result, Outcome::Result::kPassed) << outcome.reason;
 }
 
-TEST(FakeGpuCasesTest, AreAllThere) {
-  EXPECT_EQ(CountCases(RecordedCases()), ExpectedCases());
+// What does not come out so there, as it would not in TensorFlow.
+bool IsOfCpus(const std::string& directory) {
+  for (const char* name : {
+           // A reader has a kernel for CPUs only, and its queue was asked for
+           // on
+           // the GPU, which soft placement does not take back.
+           "queues/string_input_producer",
+           "records/ordered_producer",
+           "records/shuffled_producer",
+           // Fetches a reference and its change, in no order.
+           "sessions/extend_local",
+           // Expects nodes on CPUs.
+           "sessions/log_device_placement",
+       }) {
+    if (absl::EndsWith(directory, name)) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> CasesForGpus() {
+  std::vector<std::string> cases = RecordedCases();
+  const size_t all = cases.size();
+  std::erase_if(cases, IsOfCpus);
+  EXPECT_EQ(all - cases.size(), 5);
+  return cases;
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, FakeGpuTest,
-                         ::testing::ValuesIn(RecordedCases()), TestName);
+                         ::testing::ValuesIn(CasesForGpus()), TestName);
 
 }  // namespace
 }  // namespace weft::conformance

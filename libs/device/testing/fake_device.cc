@@ -90,6 +90,7 @@ class FakeDevice::Impl : public Allocator,
   void WhenDone(Done done) override { Enqueue({{}, {}, std::move(done)}); }
 
   absl::Status Launch(absl::FunctionRef<absl::Status()> kernel) {
+    ++launches;
     std::deque<Work> done;
     absl::Status status;
     {
@@ -124,6 +125,7 @@ class FakeDevice::Impl : public Allocator,
 
   int64_t bytes_in_use() const { return bytes_in_use_.load(); }
 
+  std::atomic<int64_t> launches{0};
   std::atomic<int64_t> copies_to_device{0};
   std::atomic<int64_t> copies_to_host{0};
 
@@ -252,6 +254,7 @@ absl::Status FakeDevice::Launch(absl::FunctionRef<absl::Status()> kernel) {
 
 void FakeDevice::Fail(absl::Status error) { impl_->Fail(std::move(error)); }
 
+int64_t FakeDevice::launches() const { return impl_->launches; }
 int64_t FakeDevice::copies_to_device() const { return impl_->copies_to_device; }
 int64_t FakeDevice::copies_to_host() const { return impl_->copies_to_host; }
 int64_t FakeDevice::bytes_in_use() const { return impl_->bytes_in_use(); }

@@ -39,7 +39,9 @@ class FakeDevice : public Device {
   // From now on whatever waits for the device fails.
   void Fail(absl::Status error);
 
-  // Copies asked for so far, and bytes of the arena that are in use.
+  // Kernels launched and copies asked for so far, and bytes of the arena that
+  // are in use.
+  int64_t launches() const;
   int64_t copies_to_device() const;
   int64_t copies_to_host() const;
   int64_t bytes_in_use() const;
