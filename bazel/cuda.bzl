@@ -1,0 +1,125 @@
+"""Rules for code that CUDA's compiler, or its headers, are needed for.
+
+Where no toolkit was found (third_party/cuda.bzl), or --define=cuda=off is
+given, each library is empty, and WEFT_HAVE_CUDA is not defined.
+"""
+
+load("@cuda//:defs.bzl", "HAVE_CUDA", "HOST_COMPILER", "NVCC", "NVCC_VERSION")
+load("//bazel:weft.bzl", "weft_library")
+
+_OFF = "//bazel:cuda_off"
+_ELSE = "//conditions:default"
+
+# Compiled for these, and for those to come from the last one's PTX.
+_DEFAULT_ARCHS = "75,90"
+
+def _if_cuda(value):
+    """`value` where CUDA code is compiled, else nothing."""
+    return select({_OFF: [], _ELSE: value}) if HAVE_CUDA else []
+
+def _arch_flags(archs):
+    """--define=cuda_archs=80,90, or a name nvcc knows, such as all-major."""
+    if not archs[0].isdigit():
+        return ["-arch=" + archs]
+    names = archs.split(",")
+    flags = []
+    for name in names:
+        flags += ["-gencode", "arch=compute_%s,code=sm_%s" % (name, name)]
+    last = names[-1]
+    return flags + ["-gencode", "arch=compute_%s,code=compute_%s" % (last, last)]
+
+def _cuda_objects_impl(ctx):
+    context = cc_common.merge_cc_infos(
+        cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
+    ).compilation_context
+    archs = _arch_flags(ctx.var.get("cuda_archs", _DEFAULT_ARCHS))
+    objects = []
+    for src in ctx.files.srcs:
+        compiled = ctx.actions.declare_file(
+            "_nvcc/%s/%s.o" % (ctx.label.name, src.basename[:-len(".cu")]),
+        )
+        ctx.actions.run(
+            executable = NVCC,
+            arguments = archs + [
+                "-ccbin",
+                HOST_COMPILER,
+                "-std=c++20",
+                "-O3",
+                "--expt-relaxed-constexpr",
+                "--extended-lambda",
+                "-Wno-deprecated-gpu-targets",
+                "-Xcompiler",
+                "-fPIC",
+                "-I.",
+                "-c",
+                src.path,
+                "-o",
+                compiled.path,
+            ],
+            inputs = depset(
+                [src] + ctx.files.hdrs,
+                transitive = [context.headers],
+            ),
+            outputs = [compiled],
+            mnemonic = "CudaCompile",
+            progress_message = "Compiling %s" % src.short_path,
+            # The version is there for the cache, which knows no file of nvcc's.
+            env = {
+                "PATH": "/usr/bin:/bin",
+                "TMPDIR": "/tmp",
+                "WEFT_NVCC_VERSION": NVCC_VERSION,
+            },
+        )
+        objects.append(compiled)
+    return [DefaultInfo(files = depset(objects))]
+
+_cuda_objects = rule(
+    implementation = _cuda_objects_impl,
+    attrs = {
+        "srcs": attr.label_list(allow_files = [".cu"]),
+        "hdrs": attr.label_list(allow_files = True),
+        "deps": attr.label_list(providers = [CcInfo]),
+    },
+)
+
+def weft_cuda_library(name, srcs, hdrs = [], deps = [], **kwargs):
+    """A library of *.cu sources, compiled by nvcc.
+
+    deps: libraries whose headers they include, of plain types only.
+    """
+    if HAVE_CUDA:
+        _cuda_objects(
+            name = name + "_objects",
+            srcs = srcs,
+            hdrs = hdrs,
+            deps = deps,
+            # Only where it is asked for: --define=cuda=off builds //... too.
+            tags = ["manual"],
+        )
+    native.cc_library(
+        name = name,
+        srcs = _if_cuda([":%s_objects" % name]),
+        hdrs = hdrs,
+        deps = deps + _if_cuda(["@cuda//:runtime"]),
+        linkstatic = True,
+        **kwargs
+    )
+
+def weft_cuda_host_library(
+        name,
+        srcs,
+        hdrs = [],
+        stubs = [],
+        deps = [],
+        **kwargs):
+    """A library of sources for g++ that include headers of CUDA.
+
+    stubs: sources to compile instead where there is no CUDA.
+    """
+    weft_library(
+        name = name,
+        srcs = select({_OFF: stubs, _ELSE: srcs}) if HAVE_CUDA else stubs,
+        hdrs = hdrs,
+        deps = deps + _if_cuda(["@cuda//:runtime"]),
+        **kwargs
+    )

@@ -1,0 +1,93 @@
+// CudaDevice: a GPU of NVIDIA's, with memory and streams of its own. Whoever
+// was built without CUDA has none, and is told so.
+#ifndef WEFT_LIBS_DEVICE_CUDA_CUDA_DEVICE_H_
+#define WEFT_LIBS_DEVICE_CUDA_CUDA_DEVICE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler.h"
+#include "libs/device/cuda/cuda_types.h"
+#include "libs/device/device.h"
+
+namespace weft {
+
+class CudaBlas;
+
+// What the hardware is.
+struct CudaProperties {
+  int ordinal = 0;  // among the GPUs that the process sees
+  std::string model;
+  int compute_major = 0;  // compute capability 9.0: 9 and 0
+  int compute_minor = 0;
+  int multiprocessors = 0;
+  int64_t memory = 0;  // bytes
+};
+
+// In bytes, of now. Another process may use memory of the same GPU.
+struct CudaMemory {
+  int64_t total = 0;
+  int64_t free = 0;      // of the GPU, for anybody
+  int64_t in_use = 0;    // by buffers of this device
+  int64_t reserved = 0;  // taken from the GPU for them
+  int64_t peak_in_use = 0;
+  int64_t limit = 0;  // of what this device may reserve
+};
+
+// Thread-safe. Buffers may outlive it, which keep their memory; nothing else
+// that it gave out does. The destructor returns when all that was launched has
+// ended, and each `done` has been called.
+class CudaDevice : public Device {
+ public:
+  ~CudaDevice() override;
+
+  DeviceContext* context() const override;
+
+  // The compute stream, for launches by the calling thread: it makes this the
+  // thread's device, so ask for it right before them.
+  cudaStream_t stream() const;
+  // Products of matrices on that stream.
+  CudaBlas& blas() const;
+
+  const CudaProperties& properties() const;
+  CudaMemory memory() const;
+
+ private:
+  friend class CudaDeviceMaker;
+  class State;
+  CudaDevice(DeviceAttributes attributes, std::unique_ptr<State> state);
+
+  const std::unique_ptr<State> state_;
+};
+
+struct CudaDeviceOptions {
+  int count = -1;  // of the first GPUs that are seen; -1: all
+  // The share of a GPU's memory that its device may take; 0: nearly all that
+  // is free when it starts.
+  double memory_fraction = 0;
+  // Takes memory piece by piece as it is needed, and not all at the start.
+  bool allow_growth = true;
+};
+
+// GPUs that the process sees (CUDA_VISIBLE_DEVICES has its say). UNAVAILABLE
+// with the reason where there can be none: built without CUDA, no driver, a
+// driver that is too old, or no GPU.
+absl::StatusOr<int> CudaDeviceCount();
+
+// "PREFIX/device:GPU:0" and so on. INVALID_ARGUMENT when there are fewer than
+// `options.count`, or the fraction is none; UNAVAILABLE as above, also when a
+// GPU cannot be used (another process has it for itself, say).
+// `scheduler` outlives the devices: its threads wait for the GPU, up to three
+// for each (Pool::kOwnThread).
+absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewCudaDevices(
+    absl::string_view task_prefix, const CudaDeviceOptions& options,
+    Scheduler& scheduler, Random& random);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_DEVICE_CUDA_CUDA_DEVICE_H_

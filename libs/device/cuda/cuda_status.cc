@@ -1,0 +1,28 @@
+#include "libs/device/cuda/cuda_status.h"
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+
+absl::Status CudaStatus(int code, absl::string_view what) {
+  const auto error = static_cast<cudaError_t>(code);
+  if (error == cudaSuccess) return absl::OkStatus();
+  const std::string text =
+      absl::StrCat("CUDA: ", what, ": ", cudaGetErrorName(error), ": ",
+                   cudaGetErrorString(error));
+  if (error == cudaErrorMemoryAllocation ||
+      error == cudaErrorLaunchOutOfResources) {
+    return absl::ResourceExhaustedError(text);
+  }
+  return absl::InternalError(text);
+}
+
+absl::Status CudaLaunchStatus() {
+  return CudaStatus(cudaGetLastError(), "launch");
+}
+
+}  // namespace weft

@@ -1,0 +1,8 @@
+// CUDA's name of a stream, for headers that need no other part of CUDA.
+#ifndef WEFT_LIBS_DEVICE_CUDA_CUDA_TYPES_H_
+#define WEFT_LIBS_DEVICE_CUDA_CUDA_TYPES_H_
+
+struct CUstream_st;
+typedef struct CUstream_st* cudaStream_t;
+
+#endif  // WEFT_LIBS_DEVICE_CUDA_CUDA_TYPES_H_

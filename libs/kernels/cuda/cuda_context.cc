@@ -1,0 +1,51 @@
+#include "libs/kernels/cuda/cuda_context.h"
+
+#include "libs/device/cuda/cuda_status.h"
+
+namespace weft {
+
+CudaDevice& CudaDeviceOf(const OpKernelContext& context) {
+  return static_cast<CudaDevice&>(context.device());
+}
+
+cudaStream_t StreamOf(const OpKernelContext& context) {
+  return CudaDeviceOf(context).stream();
+}
+
+absl::Status LaunchStatus() { return CudaLaunchStatus(); }
+
+cuda::ElementType ElementTypeOf(DataType dtype) {
+  using cuda::ElementType;
+  switch (dtype) {
+    case DT_FLOAT:
+      return ElementType::kFloat;
+    case DT_DOUBLE:
+      return ElementType::kDouble;
+    case DT_HALF:
+      return ElementType::kHalf;
+    case DT_BFLOAT16:
+      return ElementType::kBfloat16;
+    case DT_INT8:
+      return ElementType::kInt8;
+    case DT_INT16:
+      return ElementType::kInt16;
+    case DT_INT32:
+      return ElementType::kInt32;
+    case DT_INT64:
+      return ElementType::kInt64;
+    case DT_UINT8:
+      return ElementType::kUint8;
+    case DT_UINT16:
+      return ElementType::kUint16;
+    case DT_UINT32:
+      return ElementType::kUint32;
+    case DT_UINT64:
+      return ElementType::kUint64;
+    case DT_BOOL:
+      return ElementType::kBool;
+    default:
+      return ElementType::kOther;
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,28 @@
+// What kernels for GPUs ask of the context that they run in.
+#ifndef WEFT_LIBS_KERNELS_CUDA_CUDA_CONTEXT_H_
+#define WEFT_LIBS_KERNELS_CUDA_CUDA_CONTEXT_H_
+
+#include "absl/status/status.h"
+#include "libs/device/cuda/cuda_device.h"
+#include "libs/kernels/cuda/element_type.h"
+#include "libs/kernels/op_kernel.h"
+
+namespace weft {
+
+// REQUIRES: the kernel runs on a CudaDevice. Kernels that are registered by
+// RegisterCudaKernels run on no other.
+CudaDevice& CudaDeviceOf(const OpKernelContext& context);
+
+// The stream to launch on; makes its device the calling thread's.
+cudaStream_t StreamOf(const OpKernelContext& context);
+
+// Of the launches that the calling thread just made: RESOURCE_EXHAUSTED or
+// INTERNAL with CUDA's text when one was refused.
+absl::Status LaunchStatus();
+
+// kOther for types that no launch knows.
+cuda::ElementType ElementTypeOf(DataType dtype);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_CUDA_CUDA_CONTEXT_H_

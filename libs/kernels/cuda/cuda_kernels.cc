@@ -1,0 +1,10 @@
+#include "libs/kernels/cuda/cuda_kernels.h"
+
+namespace weft {
+
+void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
+#ifdef WEFT_HAVE_CUDA
+#endif
+}
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+// Kernels of device type "GPU" for CudaDevice (libs/device/cuda): they launch
+// on the device's compute stream and never wait for it.
+#ifndef WEFT_LIBS_KERNELS_CUDA_CUDA_KERNELS_H_
+#define WEFT_LIBS_KERNELS_CUDA_CUDA_KERNELS_H_
+
+#include "libs/kernels/kernel_registry.h"
+
+namespace weft {
+
+// Registers all of them; none where this was built without CUDA.
+void RegisterCudaKernels(KernelRegistry& registry);
+
+// One family each; only where this was built with CUDA.
+void RegisterCudaMathKernels(KernelRegistry& registry);
+void RegisterCudaReductionKernels(KernelRegistry& registry);
+void RegisterCudaLinalgKernels(KernelRegistry& registry);
+void RegisterCudaNnKernels(KernelRegistry& registry);
+void RegisterCudaArrayKernels(KernelRegistry& registry);
+void RegisterCudaTrainingKernels(KernelRegistry& registry);
+void RegisterCudaStateKernels(KernelRegistry& registry);
+void RegisterCudaRandomKernels(KernelRegistry& registry);
+// Convolutions, pools and norms of images.
+void RegisterCudaImageKernels(KernelRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_CUDA_CUDA_KERNELS_H_

@@ -1,0 +1,27 @@
+// ElementType: what launches (*.cu.h), which know no header of Weft's tensors,
+// call the types of elements.
+#ifndef WEFT_LIBS_KERNELS_CUDA_ELEMENT_TYPE_H_
+#define WEFT_LIBS_KERNELS_CUDA_ELEMENT_TYPE_H_
+
+namespace weft::cuda {
+
+enum class ElementType {
+  kFloat,
+  kDouble,
+  kHalf,
+  kBfloat16,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64,
+  kBool,
+  kOther,  // no launch knows it
+};
+
+}  // namespace weft::cuda
+
+#endif  // WEFT_LIBS_KERNELS_CUDA_ELEMENT_TYPE_H_
