@@ -78,7 +78,7 @@ class Figures {
     auto session = Connect(root);
     Check(session->Run(x.initializer()));
     const double ours =
-        Seconds([&] { Check(session->Run({}, {}, {product})); }, 20);
+        Seconds([&] { Check(session->Run({}, {}, {product}).status()); }, 20);
     report_.Value("sgemm", kFlops / ours / 1e12, "TFLOP/s");
     const double alone = ProductsAlone(kSize, kInARow);
     report_.Value("sgemm_cublas", kFlops / alone / 1e12, "TFLOP/s");
@@ -138,7 +138,7 @@ class Figures {
     const double bytes = 4.0 * kElements;
     const double to = Seconds(
         [&] {
-          Check(session->Run({{x, fed}}, {}, {take}));
+          Check(session->Run({{x, fed}}, {}, {take}).status());
         },
         20);
     const double from = Seconds([&] { Check(session->Run(v).status()); }, 20);
@@ -158,7 +158,7 @@ class Figures {
     auto session = Connect(root);
     Check(session->Run(x.initializer()));
     const double step =
-        Seconds([&] { Check(session->Run({}, {}, {chain})); }, 30);
+        Seconds([&] { Check(session->Run({}, {}, {chain}).status()); }, 30);
     report_.Value("node_of_a_chain", step / kNodes * 1e6, "us");
   }
 
