@@ -3,7 +3,8 @@
 
   python3 tools/tensorflow_gpu_kernels.py
 
-Renews libs/kernels/tensorflow_gpu_kernels.cc for the ops of
+Renews libs/kernels/tensorflow_gpu_kernels.cc, and tensorflow_gpu_memory.cc,
+which says what of these lies in host memory, for the ops of
 integration_tests/testdata/tensorflow_signatures.txt. Needs a Python with
 TensorFlow 2.21 built for CUDA; no GPU. Types that Weft has not are left out.
 """
@@ -40,6 +41,27 @@ absl::Span<const TensorFlowGpuKernels> AllTensorFlowGpuKernels() {
 
 }  // namespace weft
 """
+
+MEMORY_FILE = 'libs/kernels/tensorflow_gpu_memory.cc'
+MEMORY_TEXT = """\
+// Written by tools/tensorflow_gpu_kernels.py, from TensorFlow %s.
+#include "libs/kernels/tensorflow_gpu_memory.h"
+
+namespace weft {
+namespace {
+
+constexpr TensorFlowGpuMemory kMemory[] = {
+%s};
+
+}  // namespace
+
+absl::Span<const TensorFlowGpuMemory> AllTensorFlowGpuMemory() {
+  return kMemory;
+}
+
+}  // namespace weft
+"""
+NO_BYTES = {'string', 'resource', 'variant'}
 
 
 def type_name(number):
@@ -93,6 +115,53 @@ def cpp(attr, types, ops):
   return '{"%s",\n%s,\n%s},\n' % (attr, '\n'.join(types), '\n'.join(literals))
 
 
+def data_attr(op):
+  """The attr with the type of most arguments; '' where there is none."""
+  definition = op_def_registry.get(op)
+  if any(attr.name == 'T' for attr in definition.attr):
+    return 'T'
+  counts = collections.Counter(
+      arg.type_attr
+      for arg in list(definition.input_arg) + list(definition.output_arg)
+      if arg.type_attr)
+  first = next((a.type_attr for a in definition.input_arg if a.type_attr), '')
+  return first or (counts.most_common(1)[0][0] if counts else '')
+
+
+def memory(op, defs):
+  """(attr, its types with all on the host, what is there for the others)."""
+  definition = op_def_registry.get(op)
+  arguments = {a.name for a in list(definition.input_arg) +
+               list(definition.output_arg)}
+  attr = data_attr(op)
+  whole, names, anywhere = set(), set(), False
+  for kernel in defs:
+    host = set(kernel.host_memory_arg)
+    lists = [{type_name(t) for t in c.allowed_values.list.type}
+             for c in kernel.constraint]
+    if any(types and types <= NO_BYTES for types in lists):
+      continue  # on the host by its type
+    own = [c for c in kernel.constraint if c.name == attr]
+    types = {type_name(t) for c in own for t in c.allowed_values.list.type}
+    if arguments and arguments == host and (own or not attr):
+      whole |= types
+      anywhere |= not attr
+    elif types != {'int32'}:
+      names |= host
+  if anywhere:
+    return '', '', '*'
+  whole = ' '.join(t for t in TYPES if t in whole - NO_BYTES)
+  return (attr if whole else ''), whole, ' '.join(
+      a for a in sorted(names))
+
+
+def write(name, text):
+  path = os.path.join(ROOT, name)
+  with open(path, 'w', encoding='utf-8') as out:
+    out.write(text)
+  subprocess.run(['clang-format-14', '-i', path], check=True)
+
+
 def main():
   if not tf.test.is_built_with_cuda():
     raise SystemExit('this TensorFlow was built without CUDA')
@@ -107,10 +176,11 @@ def main():
       groups[attr, types].append(op)
   rows = ''.join(cpp(attr, types, names)
                  for (attr, types), names in sorted(groups.items()))
-  path = os.path.join(ROOT, FILE)
-  with open(path, 'w', encoding='utf-8') as out:
-    out.write(TEXT % (tf.__version__, rows))
-  subprocess.run(['clang-format-14', '-i', path], check=True)
+  write(FILE, TEXT % (tf.__version__, rows))
+  rows = [(op,) + memory(op, found[op]) for op in ops if op in found]
+  write(MEMORY_FILE, MEMORY_TEXT % (tf.__version__, ''.join(
+      '{%s},\n' % ', '.join('"%s"' % text for text in row)
+      for row in rows if any(row[1:]))))
 
 
 if __name__ == '__main__':

@@ -28,12 +28,25 @@ constexpr char kLocalTask[] = "/job:localhost/replica:0/task:0";
 // nobody else sees. It is a cluster of its own.
 class InProcessTask {
  public:
-  explicit InProcessTask(const SessionOptions& options)
-      : own_process_(options.process
-                         ? nullptr
-                         : std::make_unique<Process>(ProcessOptions{
-                               .client_functions = options.client_functions})),
-        process_(options.process ? *options.process : *own_process_),
+  static absl::StatusOr<std::shared_ptr<InProcessTask>> Create(
+      const SessionOptions& options) {
+    std::unique_ptr<Process> own_process;
+    if (options.process == nullptr) {
+      own_process = std::make_unique<Process>(
+          ProcessOptions{.client_functions = options.client_functions});
+    }
+    Process& process = options.process ? *options.process : *own_process;
+    ASSIGN_OR_RETURN(auto gpus,
+                     process.NewGpus(kLocalTask, CountOf("GPU", 0, options)));
+    return std::make_shared<InProcessTask>(options, std::move(own_process),
+                                           process, std::move(gpus));
+  }
+
+  InProcessTask(const SessionOptions& options,
+                std::unique_ptr<Process> own_process, Process& process,
+                std::vector<std::unique_ptr<Device>> gpus)
+      : own_process_(std::move(own_process)),
+        process_(process),
         incarnation_(process_.random().NextId()),
         logger_(NewConsoleLogger("session")),
         coordinator_({.scheduler = &process_.scheduler(),
@@ -46,8 +59,8 @@ class InProcessTask {
         task_({.process = &process_,
                .task = kLocalTask,
                .incarnation = incarnation_,
-               .devices = {.cpus = CountOf("CPU", 1, options),
-                           .host_gpus = CountOf("GPU", 0, options)},
+               .cpus = CountOf("CPU", 1, options),
+               .gpus = std::move(gpus),
                .coordinator = &coordinator_,
                .logger = logger_.get(),
                .runtime = {.default_container = "localhost"},
@@ -131,7 +144,7 @@ absl::StatusOr<Reached> ReachInProcess(const SessionOptions& options) {
           "device_count asks for ", count, " devices of type ", type, "."));
     }
   }
-  auto task = std::make_shared<InProcessTask>(options);
+  ASSIGN_OR_RETURN(auto task, InProcessTask::Create(options));
   // The session's hold on its master is what keeps the task alive.
   return Reached{{task, &task->master()}, &task->scheduler(), &task->files()};
 }

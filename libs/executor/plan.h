@@ -165,6 +165,7 @@ class PlanImpl : public Plan {
   // What `nodes` points into.
   std::vector<std::string> names_;
   std::vector<DataTypeVector> output_types_;
+  std::vector<std::unique_ptr<bool[]>> outputs_on_host_;
   std::vector<std::shared_ptr<OpKernel>> kernels_;
   std::unique_ptr<std::atomic<uint32_t>[]> costs_;
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/executor/late_reads.h"
+#include "libs/executor/memory_copies.h"
 #include "libs/executor/plan.h"
 #include "libs/graph/frame_analysis.h"
 
@@ -100,6 +101,18 @@ bool MayMakeDead(const Node& node) {
          node.type() == "_Recv";
 }
 
+absl::Status CheckInputs(const Graph& graph) {
+  for (const Node* node : graph.nodes()) {
+    for (const OutputTensor& input : node->inputs()) {
+      if (input.node != nullptr) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("node ", node->name(), " (", node->type(),
+                       ") has an input that was never connected"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 class PlanBuilder {
@@ -113,7 +126,7 @@ class PlanBuilder {
         item_of_(graph.num_nodes(), -1) {}
 
   absl::StatusOr<std::shared_ptr<const Plan>> Build() {
-    RETURN_IF_ERROR(CheckInputs());
+    RETURN_IF_ERROR(CheckInputs(graph_));
     ASSIGN_OR_RETURN(frames_, AnalyzeFrames(graph_, is_const_));
     for (const FrameAnalysis::Frame& frame : frames_.frames) AddFrame(frame);
     Reserve();
@@ -137,18 +150,6 @@ class PlanBuilder {
     }
     return Append(
         status, absl::StrCat("[[node ", node.name(), " (", node.type(), ")]]"));
-  }
-
-  absl::Status CheckInputs() const {
-    for (const Node* node : graph_.nodes()) {
-      for (const OutputTensor& input : node->inputs()) {
-        if (input.node != nullptr) continue;
-        return absl::InvalidArgumentError(
-            absl::StrCat("node ", node->name(), " (", node->type(),
-                         ") has an input that was never connected"));
-      }
-    }
-    return absl::OkStatus();
   }
 
   void AddFrame(const FrameAnalysis::Frame& frame) {
@@ -211,7 +212,7 @@ class PlanBuilder {
     item.revives = node.type() == "ControlTrigger";
     plan_->may_be_dead |= MayMakeDead(node);
     plan_->max_outputs = std::max(plan_->max_outputs, item.num_outputs);
-    AddSlots(node, item);
+    RETURN_IF_ERROR(AddSlots(node, item));
     AddCounter(node, item);
     return AddKernel(node, item);
   }
@@ -224,7 +225,7 @@ class PlanBuilder {
     return {name, op, types};
   }
 
-  void AddSlots(const Node& node, NodeItem& item) {
+  absl::Status AddSlots(const Node& node, NodeItem& item) {
     FrameInfo& frame = plan_->frames[item.frame];
     item.first_input = frame.num_slots;
     frame.num_slots += node.num_inputs();
@@ -233,8 +234,8 @@ class PlanBuilder {
     for (int i = 0; i < node.num_inputs(); ++i) {
       const OutputTensor& input = SourceOf(node, i);
       if (is_const_[input.node->id()]) {
-        frame.const_inputs.push_back(
-            {item.first_input + i, *input.node->attr<Tensor>("value")});
+        ASSIGN_OR_RETURN(Tensor value, ConstantFor(node, i, *input.node));
+        frame.const_inputs.push_back({item.first_input + i, std::move(value)});
       } else if (IsRefType(input.node->output_type(input.index))) {
         AddRefInput(node, i);
       }
@@ -242,6 +243,26 @@ class PlanBuilder {
     item.num_consts =
         static_cast<int>(frame.const_inputs.size()) - item.first_const;
     item.num_refs = static_cast<int>(plan_->ref_inputs.size()) - item.first_ref;
+    return absl::OkStatus();
+  }
+
+  // A constant where the node takes it: copied to the device once for all.
+  absl::StatusOr<Tensor> ConstantFor(const Node& node, int i,
+                                     const Node& constant) {
+    const Tensor& value = *constant.attr<Tensor>("value");
+    DeviceContext* context = options_.device->context();
+    if (context == nullptr) return value;
+    ASSIGN_OR_RETURN(const bool on_host, TakesOnHost(node, i, options_));
+    if (on_host) return value;
+    Tensor& copy = device_constants_[constant.id()];
+    if (!copy.IsInitialized()) {
+      ASSIGN_OR_RETURN(Tensor to,
+                       Tensor::Allocate(options_.device->allocator(),
+                                        value.dtype(), value.shape()));
+      RETURN_IF_ERROR(context->CopyToDevice(value, to));
+      copy = std::move(to);
+    }
+    return copy;
   }
 
   void AddRefInput(const Node& node, int i) {
@@ -272,6 +293,7 @@ class PlanBuilder {
         const KernelRegistry::Registration* registration,
         options_.kernels->Find(node, options_.device->device_type()));
     item.is_cheap = registration->def.is_cheap;
+    AddMemory(node, registration->def, item);
     if (node.type() == "_Arg") return AddArg(node, item);
     if (node.type() == "_Retval") return AddRetval(node, item);
     if (IsForwarding(node)) {
@@ -295,6 +317,20 @@ class PlanBuilder {
       item.cost = &plan_->costs_[item_of_[node.id()]];
     }
     return absl::OkStatus();
+  }
+
+  // Where a device with memory of its own has the kernel and its outputs.
+  void AddMemory(const Node& node, const KernelDef& def, NodeItem& item) {
+    if (options_.device->context() == nullptr) return;
+    item.view.is_on_host =
+        !def.host_memory.empty() && def.host_memory.front() == "*";
+    auto on_host = std::make_unique<bool[]>(node.num_outputs());
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      on_host[i] = KernelRegistry::OutputOnHost(def, node, i);
+    }
+    item.view.outputs_on_host =
+        absl::MakeConstSpan(on_host.get(), node.num_outputs());
+    plan_->outputs_on_host_.push_back(std::move(on_host));
   }
 
   absl::StatusOr<std::shared_ptr<OpKernel>> MakeKernel(
@@ -399,11 +435,19 @@ class PlanBuilder {
   std::shared_ptr<PlanImpl> plan_;
   std::vector<int> item_of_;  // by node id; -1 for constants
   std::vector<std::vector<Edge>> out_edges_;
+  absl::flat_hash_map<int, Tensor> device_constants_;  // by node id
 };
 
 absl::StatusOr<std::shared_ptr<const Plan>> Plan::Compile(
     const Graph& partition, const PlanOptions& options) {
-  return PlanBuilder(partition, options).Build();
+  if (options.device->context() == nullptr) {
+    return PlanBuilder(partition, options).Build();
+  }
+  RETURN_IF_ERROR(CheckInputs(partition));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Graph> graph,
+      WithMemoryCopies(partition, FindConstants(partition), options));
+  return PlanBuilder(*graph, options).Build();
 }
 
 }  // namespace weft

@@ -127,8 +127,14 @@ void StepState::Finish() {
   }
   std::shared_ptr<const PlanImpl> keep = std::move(keep_plan_);
   absl::AnyInvocable<void(absl::Status)> done = std::move(done_);
+  DeviceContext* const device = context.device->context();
   keep->GiveBack(std::unique_ptr<StepState>(this));
-  done(std::move(result));
+  if (device == nullptr) return done(std::move(result));
+  // What it launched may still run, and fail.
+  device->WhenDone([keep, result = std::move(result),
+                    done = std::move(done)](absl::Status status) mutable {
+    done(result.ok() ? std::move(status) : std::move(result));
+  });
 }
 
 }  // namespace weft

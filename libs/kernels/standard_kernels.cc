@@ -20,10 +20,20 @@
 #include "libs/kernels/training/training_kernels.h"
 
 namespace weft {
-
 namespace {
 
-void RegisterAll(KernelRegistry& registry, const ClientFunctions& functions) {
+std::shared_ptr<const KernelRegistry> NewKernels(
+    const ClientFunctions& functions) {
+  auto registry = std::make_shared<KernelRegistry>();
+  RegisterCpuKernels(*registry, functions);
+  RegisterHostGpuKernels(*registry);
+  return registry;
+}
+
+}  // namespace
+
+void RegisterCpuKernels(KernelRegistry& registry,
+                        const ClientFunctions& functions) {
   RegisterClientFunctionKernels(
       registry, std::make_shared<const ClientFunctions>(functions));
   RegisterArrayKernels(registry);
@@ -43,18 +53,8 @@ void RegisterAll(KernelRegistry& registry, const ClientFunctions& functions) {
   RegisterTrainingKernels(registry);
 }
 
-std::shared_ptr<const KernelRegistry> NewKernels(
-    const ClientFunctions& functions) {
-  auto registry = std::make_shared<KernelRegistry>();
-  RegisterAll(*registry, functions);
-  RegisterHostGpuKernels(*registry);
-  return registry;
-}
-
-}  // namespace
-
 void RegisterStandardKernels(KernelRegistry& registry) {
-  RegisterAll(registry, {});
+  RegisterCpuKernels(registry, {});
 }
 
 std::shared_ptr<const KernelRegistry> StandardKernels() {

@@ -18,8 +18,10 @@ std::shared_ptr<const KernelRegistry> StandardKernels();
 std::shared_ptr<const KernelRegistry> StandardKernels(
     const ClientFunctions& functions);
 
-// Those for CPUs, without any client function.
+// Those for CPUs, without any client function, and with.
 void RegisterStandardKernels(KernelRegistry& registry);
+void RegisterCpuKernels(KernelRegistry& registry,
+                        const ClientFunctions& functions);
 
 }  // namespace weft
 

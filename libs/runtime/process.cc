@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "libs/bus/zmq/zmq_wire.h"
+#include "libs/device/local_devices.h"
 #include "libs/kernels/standard_kernels.h"
 #include "libs/runtime/memory_bound.h"
 
@@ -31,6 +32,17 @@ std::unique_ptr<bus::Wire> NewWire(Scheduler& scheduler,
 // Requests to object stores that make no way are given up sooner.
 constexpr absl::Duration kLongestUseOfFiles = absl::Minutes(2);
 
+std::shared_ptr<const KernelRegistry> NewKernels(
+    const ProcessOptions& options) {
+  if (options.gpu_platform == nullptr) {
+    return StandardKernels(options.client_functions);
+  }
+  auto registry = std::make_shared<KernelRegistry>();
+  RegisterCpuKernels(*registry, options.client_functions);
+  options.gpu_platform->RegisterKernels(*registry);
+  return registry;
+}
+
 ProcessOptions WithPeerTimeout(ProcessOptions options) {
   options.peer_timeout =
       std::clamp(options.peer_timeout, absl::Milliseconds(100), absl::Hours(1));
@@ -44,7 +56,7 @@ Process::Process(const ProcessOptions& options)
     : options_(WithPeerTimeout(options)),
       clock_(std::make_unique<SystemClock>()),
       random_(NewSystemRandom()),
-      kernels_(StandardKernels(options.client_functions)),
+      kernels_(NewKernels(options)),
       own_scheduler_(NewThreadScheduler(
           *clock_, {.compute_threads = options.compute_threads})),
       scheduler_(own_scheduler_.get()),
@@ -61,7 +73,7 @@ Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
     : options_(options),
       clock_(std::move(clock)),
       random_(std::move(random)),
-      kernels_(StandardKernels(options.client_functions)),
+      kernels_(NewKernels(options)),
       scheduler_(&scheduler),
       new_wire_(std::move(new_wire)),
       object_stores_(StoresOptions()),
@@ -74,6 +86,15 @@ Process::Process(std::unique_ptr<Clock> clock, std::unique_ptr<Random> random,
 Process::~Process() {
   if (own_scheduler_ == nullptr) return;
   files_in_use_.Close(clock().Now() + kLongestUseOfFiles);
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<Device>>> Process::NewGpus(
+    absl::string_view task, int count) {
+  if (options_.gpu_platform == nullptr || count == 0) {
+    return NewLocalDevices(task, {.cpus = 0, .host_gpus = count}, buffers_,
+                           *random_);
+  }
+  return options_.gpu_platform->NewDevices(task, count, *scheduler_, *random_);
 }
 
 BufferPool::Options Process::PoolOptions() {

@@ -22,6 +22,7 @@
 #include "libs/kernels/kernel_registry.h"
 #include "libs/object_store/object_stores.h"
 #include "libs/protocol/landing_memory.h"
+#include "libs/runtime/gpu_platform.h"
 #include "libs/runtime/local_tasks.h"
 #include "libs/runtime/process_usage.h"
 #include "libs/runtime/zmq_file_system.h"
@@ -51,6 +52,9 @@ struct ProcessOptions {
   // What graphs call of this program, in all of its tasks
   // (docs/client_functions.md).
   ClientFunctions client_functions;
+  // Whose GPUs its tasks have. Null: GPUs that the host plays, for trying
+  // placement (libs/kernels/host_gpu_kernels.h).
+  std::shared_ptr<const GpuPlatform> gpu_platform;
   // Whether a machine of a cloud is asked whose it is, for object stores.
   bool use_instance_metadata = false;
 };
@@ -82,6 +86,10 @@ class Process {
   // What the system says that it uses; reads files of the kernel.
   ProcessUsage usage() { return ReadProcessUsage(local_file_system_); }
   const KernelRegistry& kernels() const { return *kernels_; }
+  bool has_gpu_platform() const { return options_.gpu_platform != nullptr; }
+  // GPUs for one task; see ProcessOptions::gpu_platform.
+  absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewGpus(
+      absl::string_view task, int count);
   LocalTasks& local_tasks() { return local_tasks_; }
 
   // Of the transport, once there is one.

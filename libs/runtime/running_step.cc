@@ -8,6 +8,12 @@
 namespace weft {
 namespace {
 
+// Null where the device works in host memory itself.
+Allocator* HostAllocatorOf(const Device& device) {
+  DeviceContext* const context = device.context();
+  return context == nullptr ? nullptr : &context->pinned_allocator();
+}
+
 RunWhere Where(protocol::CallingThread thread, bool is_last) {
   switch (thread) {
     // A caller that waits runs the last plan; the others run meanwhile.
@@ -111,6 +117,7 @@ void RunningStep::StartPlans(const protocol::PartitionStep& request) {
         .scheduler = registration_->scheduler(),
         .device = plans[i].device,
         .allocator = &plans[i].device->allocator(),
+        .host_allocator = HostAllocatorOf(*plans[i].device),
         .resources = plans[i].resources,
         .step_resources = step_resources_.get(),
         .rendezvous = exchange_.get(),

@@ -42,6 +42,7 @@ std::unique_ptr<Process> NewProcess(const ServerOptions& options,
                      .peer_timeout = options.peer_timeout,
                      .logger = &logger,
                      .client_functions = options.client_functions,
+                     .gpu_platform = options.gpu_platform,
                      .use_instance_metadata = options.use_instance_metadata});
 }
 
@@ -266,9 +267,18 @@ class Server::Impl : private PeerObserver,
                                                            .cluster = cluster_,
                                                            .self = Self(),
                                                            .events = this}));
-    local_task_ = std::make_unique<Task>(LocalTaskOptions());
+    TaskOptions options = LocalTaskOptions();
+    ASSIGN_OR_RETURN(options.gpus, NewGpus());
+    local_task_ = std::make_unique<Task>(std::move(options));
     directory_->set_own(local_task_->runtime().get());
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewGpus() {
+    auto gpus = process_.NewGpus(task_, options_.gpus + options_.host_gpus);
+    if (gpus.ok()) return gpus;
+    return Append(gpus.status(),
+                  absl::StrCat("for the ", options_.gpus, " GPUs of ", task_));
   }
 
   absl::Status MakeFileServer() {
@@ -302,7 +312,7 @@ class Server::Impl : private PeerObserver,
     return {.process = &process_,
             .task = task_,
             .incarnation = incarnation_,
-            .devices = {.cpus = options_.cpus, .host_gpus = options_.host_gpus},
+            .cpus = options_.cpus,
             .directory = directory_.get(),
             .coordinator = route_.get(),
             .logger = &logger_,
@@ -602,6 +612,28 @@ class Server::Impl : private PeerObserver,
       ABSL_GUARDED_BY(mutex_);
 };
 
+namespace {
+
+absl::Status CheckGpus(const ServerOptions& options) {
+  const bool has_platform = options.process != nullptr
+                                ? options.process->has_gpu_platform()
+                                : options.gpu_platform != nullptr;
+  if (options.gpus > 0 && !has_platform) {
+    return absl::InvalidArgumentError(
+        "gpus are for a Process with a gpu_platform (ServerOptions, or "
+        "ProcessOptions where the server is given a Process); host_gpus need "
+        "none.");
+  }
+  if (options.host_gpus > 0 && has_platform) {
+    return absl::InvalidArgumentError(
+        "host_gpus, which the host plays, are not for a Process with a "
+        "gpu_platform: ask for gpus.");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(
     const ClusterSpec& cluster, const ServerOptions& options) {
   ASSIGN_OR_RETURN(const bus::Address address,
@@ -609,12 +641,13 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(
                                        .task_index = options.task_index,
                                        .bind = options.bind,
                                        .insecure = options.insecure}));
-  if (options.cpus < 1 || options.host_gpus < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("A task needs at least one CPU device, and no negative "
-                     "number of GPUs; asked for ",
-                     options.cpus, " and ", options.host_gpus, "."));
+  if (options.cpus < 1 || options.host_gpus < 0 || options.gpus < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "A task needs at least one CPU device, and no negative "
+        "number of GPUs; asked for ",
+        options.cpus, " and ", std::min(options.host_gpus, options.gpus), "."));
   }
+  RETURN_IF_ERROR(CheckGpus(options));
   if (options.process != nullptr && !options.client_functions.empty()) {
     return absl::InvalidArgumentError(
         "client_functions are for a server with a Process of its own. Give "

@@ -49,8 +49,12 @@ struct ServerOptions {
   // its Process, below which it keeps files.
   std::string root = ".";
   int cpus = 1;
+  // GPUs, of the platform of its Process.
+  int gpus = 0;
   // GPU devices of host memory, for trying placement.
   int host_gpus = 0;
+  // Whose GPUs those are; of a Process of its own, else ProcessOptions.
+  std::shared_ptr<const GpuPlatform> gpu_platform;
   // Whose threads and memory it uses; outlives the server. Null: a Process of
   // its own. Tasks of one Process reach each other without sockets.
   Process* process = nullptr;

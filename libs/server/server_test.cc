@@ -123,10 +123,12 @@ TEST_F(ServerTest, DevicesAreCountedAndNamed) {
 // roles to itself.
 TEST_F(ServerTest, ATaskNeedsNoServerAndNoOtherTask) {
   protocol::RecordingCoordinator coordinator;
+  auto gpus = process_.NewGpus("/job:localhost/replica:0/task:0", 1);
+  ASSERT_OK(gpus);
   Task task({.process = &process_,
              .task = "/job:localhost/replica:0/task:0",
              .incarnation = 7,
-             .devices = {.cpus = 1, .host_gpus = 1},
+             .gpus = *std::move(gpus),
              .coordinator = &coordinator,
              .logger = &logger_,
              .runtime = {.default_container = "localhost"}});

@@ -17,7 +17,7 @@ Task::Task(TaskOptions options)
   runtime_->SetMaster(master_);
 }
 
-std::shared_ptr<TaskRuntime> Task::NewRuntime() const {
+std::shared_ptr<TaskRuntime> Task::NewRuntime() {
   Process& process = *options_.process;
   TaskRuntimeOptions runtime = options_.runtime;
   runtime.kernels = &process.kernels();
@@ -27,10 +27,12 @@ std::shared_ptr<TaskRuntime> Task::NewRuntime() const {
   runtime.task = options_.task;
   runtime.incarnation = options_.incarnation;
   runtime.peers = options_.directory;
-  return std::make_shared<TaskRuntime>(
-      NewLocalDevices(options_.task, options_.devices, process.buffers(),
-                      process.random()),
-      runtime);
+  std::vector<std::unique_ptr<Device>> devices =
+      NewLocalDevices(options_.task, {.cpus = options_.cpus}, process.buffers(),
+                      process.random());
+  for (auto& gpu : options_.gpus) devices.push_back(std::move(gpu));
+  options_.gpus.clear();
+  return std::make_shared<TaskRuntime>(std::move(devices), runtime);
 }
 
 std::shared_ptr<Master> Task::NewMaster() {

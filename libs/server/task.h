@@ -28,7 +28,9 @@ struct TaskOptions {
   std::string task;            // canonical, "/job:ps/replica:0/task:0"
   // Drawn anew each time the task starts; never 0.
   uint64_t incarnation = 0;
-  LocalDeviceOptions devices;
+  int cpus = 1;
+  // Of Process::NewGpus.
+  std::vector<std::unique_ptr<Device>> gpus;
   // The tasks of its cluster, this one among them. Null: there is no other.
   protocol::WorkerDirectory* directory = nullptr;
   protocol::Coordinator* coordinator = nullptr;  // never null
@@ -54,14 +56,14 @@ class Task : private protocol::WorkerDirectory {
   const std::shared_ptr<Master>& master() const { return master_; }
 
  private:
-  std::shared_ptr<TaskRuntime> NewRuntime() const;
+  std::shared_ptr<TaskRuntime> NewRuntime();
   std::shared_ptr<Master> NewMaster();
 
   // Of a task that is the only one.
   protocol::Worker* Find(const std::string& task) override;
   std::vector<std::string> Tasks() const override;
 
-  const TaskOptions options_;
+  TaskOptions options_;  // constant, but for `gpus`, which the runtime takes
   const std::shared_ptr<TaskRuntime> runtime_;
   const std::shared_ptr<Master> master_;  // ends first: it drives the runtime
 };

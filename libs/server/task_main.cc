@@ -1,11 +1,13 @@
 #include "libs/server/task_main.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/flags/flag.h"
 #include "absl/time/time.h"
 #include "libs/base/command_line.h"
+#include "libs/runtime/cuda_platform.h"
 #include "libs/server/quota_flags.h"
 #include "libs/server/run_server.h"
 
@@ -29,6 +31,9 @@ ABSL_FLAG(std::string, root, ".",
           "Of a checkpoint writer: the directory below which it keeps files; "
           "zmq://HOST:PORT/ckpt/model is ckpt/model there");
 ABSL_FLAG(int, cpus, 1, "CPU devices");
+ABSL_FLAG(int, gpus, 0,
+          "GPUs of this machine that are devices of the task: the first so many "
+          "of those that CUDA_VISIBLE_DEVICES leaves");
 ABSL_FLAG(int, host_gpus, 0, "GPU devices made of host memory, for trials");
 ABSL_FLAG(absl::Duration, drain, absl::Seconds(10),
           "How long running steps may go on after SIGTERM or SIGINT");
@@ -58,6 +63,12 @@ std::optional<int> MetricsPortFromFlags() {
   return port == -1 ? std::nullopt : std::optional<int>(port);
 }
 
+// A task without GPUs places nodes on those of others by the same kernels.
+std::shared_ptr<const GpuPlatform> PlatformFromFlags() {
+  if (absl::GetFlag(FLAGS_host_gpus) > 0) return nullptr;
+  return std::make_shared<CudaPlatform>();
+}
+
 ServerOptions OptionsFromFlags(const std::string& default_job) {
   const std::string job = absl::GetFlag(FLAGS_job_name);
   return {.job_name = job.empty() ? default_job : job,
@@ -67,7 +78,9 @@ ServerOptions OptionsFromFlags(const std::string& default_job) {
           .metrics_port = MetricsPortFromFlags(),
           .root = absl::GetFlag(FLAGS_root),
           .cpus = absl::GetFlag(FLAGS_cpus),
+          .gpus = absl::GetFlag(FLAGS_gpus),
           .host_gpus = absl::GetFlag(FLAGS_host_gpus),
+          .gpu_platform = PlatformFromFlags(),
           .heartbeat_interval = absl::GetFlag(FLAGS_heartbeat_interval),
           .heartbeat_timeout = absl::GetFlag(FLAGS_heartbeat_timeout),
           .peer_timeout = absl::GetFlag(FLAGS_peer_timeout),

@@ -1,11 +1,15 @@
 // conformance: replays conformance cases and counts how they end.
 //
-//   bazel run //tools/conformance -- DIR [--target TARGET]
+//   bazel run //tools/conformance -- DIR [--target TARGET] [--gpu]
 //
 // DIR is a case, a group of cases, or all of them. Exits with 1 if a case
-// failed or there was none, with 2 for a wrong call.
+// failed or there was none, with 2 for a wrong call. With --gpu each node that
+// names no device runs on this machine's first GPU, if it has a kernel there,
+// and the ops that have are counted.
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +19,7 @@
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
 #include "libs/ops/standard_ops.h"
+#include "libs/runtime/cuda_platform.h"
 #include "libs/runtime/process.h"
 #include "tools/conformance/case.h"
 #include "tools/conformance/case_runner.h"
@@ -24,13 +29,15 @@ namespace weft::conformance {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: bazel run //tools/conformance -- DIR [--target TARGET]\n"
+    "usage: bazel run //tools/conformance -- DIR [--target TARGET] [--gpu]\n"
     "  DIR     a case, a group of cases, or a directory of groups\n"
-    "  TARGET  where to run, such as zmq://host:2222; else in this process\n";
+    "  TARGET  where to run, such as zmq://host:2222; else in this process\n"
+    "  --gpu   in this process, on its first GPU\n";
 
 struct Arguments {
   std::string directory;
   std::string target;
+  bool on_gpu = false;
 };
 
 bool ParseArguments(const std::vector<std::string>& arguments,
@@ -39,6 +46,8 @@ bool ParseArguments(const std::vector<std::string>& arguments,
     absl::string_view argument = arguments[i];
     if (absl::ConsumePrefix(&argument, "--target=")) {
       result->target = std::string(argument);
+    } else if (argument == "--gpu") {
+      result->on_gpu = true;
     } else if (argument == "--target" && i + 1 < arguments.size()) {
       result->target = arguments[++i];
     } else if (absl::StartsWith(argument, "-") || !result->directory.empty()) {
@@ -47,7 +56,8 @@ bool ParseArguments(const std::vector<std::string>& arguments,
       result->directory = std::string(argument);
     }
   }
-  return !result->directory.empty();
+  return !result->directory.empty() &&
+         !(result->on_gpu && !result->target.empty());
 }
 
 // `bazel run` changes the directory and says where the user stood.
@@ -86,10 +96,23 @@ void Report(const Outcome& outcome, Counts& counts) {
   std::fflush(stdout);
 }
 
+void ReportOps(const KernelRegistry& kernels) {
+  std::set<std::string> all, on_gpu;
+  for (const KernelDef* def : kernels.List()) {
+    (def->device_type == "GPU" ? on_gpu : all).insert(def->op);
+  }
+  std::printf("ops with a kernel for GPUs: %d of %d\n",
+              static_cast<int>(on_gpu.size()), static_cast<int>(all.size()));
+}
+
 Counts RunAll(const std::vector<std::string>& directories, FileSystem& fs,
-              const std::string& scratch_root, const std::string& target) {
-  Process process;
-  WeftSessionFactory factory(process, target);
+              const std::string& scratch_root, const Arguments& arguments) {
+  ProcessOptions options;
+  if (arguments.on_gpu) options.gpu_platform = std::make_shared<CudaPlatform>();
+  Process process(options);
+  auto factory = arguments.on_gpu
+                     ? WeftSessionFactory::OnGpu(process)
+                     : WeftSessionFactory(process, arguments.target);
   const auto ops = StandardOps();
   CaseRunner runner({.fs = &fs,
                      .scratch_root = scratch_root,
@@ -101,6 +124,7 @@ Counts RunAll(const std::vector<std::string>& directories, FileSystem& fs,
   for (const std::string& directory : directories) {
     Report(runner.Run(directory), counts);
   }
+  if (arguments.on_gpu) ReportOps(process.kernels());
   return counts;
 }
 
@@ -120,8 +144,7 @@ int Main(const std::vector<std::string>& command_line) {
                                   : directories.status().ToString().c_str());
     return 2;
   }
-  const Counts counts =
-      RunAll(*directories, fs, scratch_root, arguments.target);
+  const Counts counts = RunAll(*directories, fs, scratch_root, arguments);
   fs.DeleteRecursively(scratch_root).IgnoreError();
   std::printf("%d passed, %d failed, %d skipped\n", counts.passed,
               counts.failed, counts.skipped);

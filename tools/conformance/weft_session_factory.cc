@@ -15,10 +15,21 @@
 namespace weft::conformance {
 namespace {
 
+// From node `first` on, what names no device is for the GPU.
+void PutOnGpu(Graph& graph, int first) {
+  for (const Node* node : graph.nodes().subspan(first)) {
+    if (node->requested_device().empty()) {
+      graph.set_requested_device(node, "/device:GPU:0");
+    }
+  }
+}
+
 class WeftSession : public ReplaySession {
  public:
-  WeftSession(Scope scope, std::unique_ptr<Session> session)
-      : scope_(std::move(scope)), session_(std::move(session)) {}
+  WeftSession(Scope scope, std::unique_ptr<Session> session, bool on_gpu)
+      : scope_(std::move(scope)),
+        session_(std::move(session)),
+        on_gpu_(on_gpu) {}
 
   absl::StatusOr<std::vector<Tensor>> Run(const RunRequest& request) override {
     return session_->RunNamed(request.feeds, request.fetches, request.targets,
@@ -26,7 +37,9 @@ class WeftSession : public ReplaySession {
   }
 
   absl::Status Extend(absl::string_view graph_def) override {
+    const int first = scope_.graph().num_nodes();
     RETURN_IF_ERROR(ImportGraphDef(graph_def, scope_.graph()));
+    if (on_gpu_) PutOnGpu(scope_.graph(), first);
     return session_->Extend();
   }
 
@@ -43,6 +56,7 @@ class WeftSession : public ReplaySession {
  private:
   const Scope scope_;
   const std::unique_ptr<Session> session_;
+  const bool on_gpu_;
 };
 
 SessionOptions OptionsOf(const SessionSpec& spec, bool keep_placement,
@@ -61,8 +75,11 @@ absl::StatusOr<std::unique_ptr<ReplaySession>> Open(
     const SessionOptions& options) {
   Scope scope = Scope::Root();
   RETURN_IF_ERROR(ImportGraphDef(graph_def, scope.graph()));
+  const bool on_gpu = target.empty() && options.device_count.contains("GPU");
+  if (on_gpu) PutOnGpu(scope.graph(), 0);
   ASSIGN_OR_RETURN(auto session, Session::Connect(target, scope, options));
-  return std::make_unique<WeftSession>(std::move(scope), std::move(session));
+  return std::make_unique<WeftSession>(std::move(scope), std::move(session),
+                                       on_gpu);
 }
 
 // Servers of one case, all in one Process of their own, so that clients reach
@@ -139,11 +156,21 @@ class Cluster : public SessionFactory {
 
 }  // namespace
 
+WeftSessionFactory WeftSessionFactory::OnGpu(Process& process) {
+  WeftSessionFactory factory(process, /*target=*/"");
+  factory.on_gpu_ = true;
+  return factory;
+}
+
 absl::StatusOr<std::unique_ptr<ReplaySession>> WeftSessionFactory::NewSession(
     const SessionSpec& spec, absl::string_view graph_def, bool keep_placement) {
   SessionOptions options =
       OptionsOf(spec, keep_placement, graph_options_, process_);
   options.isolate_session_state = !target_.empty();
+  if (on_gpu_) {
+    options.device_count["GPU"] = 1;
+    options.allow_soft_placement = true;
+  }
   return Open(target_, graph_def, options);
 }
 

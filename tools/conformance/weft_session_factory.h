@@ -24,6 +24,10 @@ class WeftSessionFactory : public SessionFactory {
         target_(std::move(target)),
         graph_options_(graph_options) {}
 
+  // Sessions in this process have one GPU, of its platform, and put there each
+  // node that names no device and for which it has a kernel.
+  static WeftSessionFactory OnGpu(Process& process);
+
   absl::StatusOr<std::unique_ptr<ReplaySession>> NewSession(
       const SessionSpec& spec, absl::string_view graph_def,
       bool keep_placement) override;
@@ -37,6 +41,7 @@ class WeftSessionFactory : public SessionFactory {
   Process& process_;
   const std::string target_;
   const GraphOptions graph_options_;
+  bool on_gpu_ = false;
 };
 
 }  // namespace weft::conformance

@@ -90,8 +90,9 @@ void RegisterControlGradients(GradientRegistry& registry) {
   }
   registry.Register("Print", PrintGrad, /*takes_sparse=*/true);
   // No values, no numbers, or the ends of a partition.
-  for (const char* op : {"NoOp", "Assert", "ControlTrigger", "LoopCond",
-                         "ToBool", "_Arg", "_Retval", "_Send", "_Recv"}) {
+  for (const char* op :
+       {"NoOp", "Assert", "ControlTrigger", "LoopCond", "ToBool", "_Arg",
+        "_Retval", "_Send", "_Recv", "_CopyToDevice", "_CopyToHost"}) {
     registry.RegisterNone(op);
   }
   // TensorFlow differentiates no function of the program either, but for what

@@ -1,4 +1,5 @@
-// Kernels of a partition's edges to others. Its ends, _Arg and _Retval, are run
+// Kernels of a partition's edges to others, and of those between the memories
+// of a device. Its ends, _Arg and _Retval, are run
 // by the executor itself; their kernels only say that there is one.
 #include <utility>
 
@@ -56,6 +57,39 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeWithEdge(
   return std::make_unique<Kernel>(construction, edge);
 }
 
+// Copies between a device's memory and the host's. What lies there already, as
+// all does on a device without memory of its own, is handed on.
+class CopyToDevice : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    DeviceContext* const device = context.device().context();
+    if (device == nullptr || context.input(0).IsOnDevice()) {
+      context.SetOutput(0, context.TakeInput(0));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(Tensor * output,
+                     context.AllocateOutput(0, context.input(0).shape()));
+    return device->CopyToDevice(context.input(0), *output);
+  }
+};
+
+// Ends when the device has come so far, as each of its steps does.
+class CopyToHost : public AsyncOpKernel {
+ public:
+  using AsyncOpKernel::AsyncOpKernel;
+  void ComputeAsync(OpKernelContext& context, Done done) override {
+    DeviceContext* const device = context.device().context();
+    if (device == nullptr || !context.input(0).IsOnDevice()) {
+      context.SetOutput(0, context.TakeInput(0));
+      return done(absl::OkStatus());
+    }
+    const auto output = context.AllocateOutput(0, context.input(0).shape());
+    if (!output.ok()) return done(output.status());
+    device->CopyToHost(context.input(0), **output, std::move(done));
+  }
+};
+
 class RunByExecutor : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -69,6 +103,8 @@ class RunByExecutor : public OpKernel {
 void RegisterSendRecvKernels(KernelRegistry& registry) {
   registry.Register({.op = "_Send", .is_cheap = true}, MakeWithEdge<Send>);
   registry.Register({.op = "_Recv", .is_cheap = true}, MakeWithEdge<Recv>);
+  registry.Register<CopyToDevice>("_CopyToDevice");
+  registry.Register<CopyToHost>("_CopyToHost");
   registry.Register<RunByExecutor>("_Arg", {}, /*is_cheap=*/true);
   registry.Register<RunByExecutor>("_Retval", {}, /*is_cheap=*/true);
 }

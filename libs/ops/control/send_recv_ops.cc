@@ -41,6 +41,15 @@ void RegisterSendRecvOps(OpRegistry& registry) {
                    .Stateful()
                    .Doc("Takes a tensor from another partition of the step.")
                    .Shape(shapes::Unknown));
+  for (const char* op : {"_CopyToDevice", "_CopyToHost"}) {
+    registry.Add(OpDefBuilder(op)
+                     .Input("input: T")
+                     .Output("output: T")
+                     .Attr("T: type")
+                     .Doc("The same value in a device's memory, or in the "
+                          "host's.")
+                     .Shape(shapes::Unchanged));
+  }
 }
 
 }  // namespace weft

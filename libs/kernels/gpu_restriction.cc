@@ -1,0 +1,57 @@
+#include "libs/kernels/gpu_restriction.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_split.h"
+#include "libs/kernels/tensorflow_gpu_kernels.h"
+
+namespace weft {
+
+std::vector<DataType> TypesOf(absl::string_view names) {
+  std::vector<DataType> types;
+  for (absl::string_view name : absl::StrSplit(names, ' ', absl::SkipEmpty())) {
+    types.push_back(*DataTypeFromName(name));
+  }
+  return types;
+}
+
+GpuRestriction::GpuRestriction() {
+  for (const TensorFlowGpuKernels& kernels : AllTensorFlowGpuKernels()) {
+    const std::string attr = kernels.attr;
+    for (absl::string_view op : absl::StrSplit(kernels.ops, ' ')) {
+      Constraints& constraints = by_op_[op];
+      if (!attr.empty()) constraints[attr] = TypesOf(kernels.types);
+    }
+  }
+  // It lies where the variable does; TensorFlow has no such ops.
+  by_op_["WaitForVariable"];
+  by_op_["WaitForRefVariable"];
+}
+
+bool GpuRestriction::Restrict(KernelDef& def) const {
+  const auto found = by_op_.find(def.op);
+  if (found == by_op_.end()) return false;
+  for (const auto& [attr, allowed] : found->second) {
+    if (!RestrictTypes(attr, allowed, def)) return false;
+  }
+  return true;
+}
+
+bool RestrictTypes(const std::string& attr,
+                   const std::vector<DataType>& allowed, KernelDef& def) {
+  const auto own = def.types.find(attr);
+  if (own == def.types.end()) {
+    def.types[attr] = allowed;
+    return !allowed.empty();
+  }
+  std::vector<DataType>& types = own->second;
+  types.erase(std::remove_if(types.begin(), types.end(),
+                             [&](DataType type) {
+                               return std::find(allowed.begin(), allowed.end(),
+                                                type) == allowed.end();
+                             }),
+              types.end());
+  return !types.empty();
+}
+
+}  // namespace weft

@@ -1,0 +1,25 @@
+#include "libs/runtime/cuda_platform.h"
+
+#include "libs/device/cuda/cuda_device.h"
+#include "libs/kernels/cuda/cuda_kernels.h"
+#include "libs/kernels/device_memory_kernels.h"
+
+namespace weft {
+
+void CudaPlatform::RegisterKernels(KernelRegistry& registry) const {
+  RegisterCudaKernels(registry);
+  RegisterDeviceMemoryKernels(registry);
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<Device>>> CudaPlatform::NewDevices(
+    absl::string_view task, int count, Scheduler& scheduler,
+    Random& random) const {
+  return NewCudaDevices(
+      task,
+      {.count = count,
+       .memory_fraction = options_.per_process_gpu_memory_fraction,
+       .allow_growth = options_.allow_growth},
+      scheduler, random);
+}
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+// CudaPlatform: GPUs of NVIDIA's. In a program that was built without CUDA, or
+// where there is no driver, it has kernels (those alone that need no code of
+// the device's, without CUDA) and no devices.
+#ifndef WEFT_LIBS_RUNTIME_CUDA_PLATFORM_H_
+#define WEFT_LIBS_RUNTIME_CUDA_PLATFORM_H_
+
+#include <memory>
+#include <vector>
+
+#include "libs/runtime/gpu_platform.h"
+
+namespace weft {
+
+// TensorFlow's GPUOptions.
+struct CudaPlatformOptions {
+  // The share of a GPU's memory that each device may take; 0: nearly all that
+  // is free when it is made.
+  double per_process_gpu_memory_fraction = 0;
+  // Takes memory piece by piece as it is needed, and not all at the start.
+  bool allow_growth = true;
+};
+
+class CudaPlatform : public GpuPlatform {
+ public:
+  explicit CudaPlatform(const CudaPlatformOptions& options = {})
+      : options_(options) {}
+
+  void RegisterKernels(KernelRegistry& registry) const override;
+  absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewDevices(
+      absl::string_view task, int count, Scheduler& scheduler,
+      Random& random) const override;
+
+ private:
+  const CudaPlatformOptions options_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RUNTIME_CUDA_PLATFORM_H_

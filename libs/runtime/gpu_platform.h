@@ -1,0 +1,35 @@
+// GpuPlatform: whose GPUs the tasks of a process have, and with what kernels.
+#ifndef WEFT_LIBS_RUNTIME_GPU_PLATFORM_H_
+#define WEFT_LIBS_RUNTIME_GPU_PLATFORM_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler.h"
+#include "libs/device/device.h"
+#include "libs/kernels/kernel_registry.h"
+
+namespace weft {
+
+// Immutable, and so thread-safe.
+class GpuPlatform {
+ public:
+  virtual ~GpuPlatform() = default;
+
+  // Adds its kernels, for "GPU", to those of CPUs.
+  virtual void RegisterKernels(KernelRegistry& registry) const = 0;
+
+  // `count` devices, "TASK/device:GPU:0" and so on. FAILED_PRECONDITION where
+  // there is no GPU, or no driver; INVALID_ARGUMENT where there are fewer. What
+  // is passed in outlives the devices.
+  virtual absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewDevices(
+      absl::string_view task, int count, Scheduler& scheduler,
+      Random& random) const = 0;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_RUNTIME_GPU_PLATFORM_H_

@@ -1,0 +1,85 @@
+// Replays every case that lies in integration_tests/testdata/conformance with
+// all nodes that can on a GPU with memory of its own, which the host plays:
+// what is copied where, and when, shows in the values.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/fs/path.h"
+#include "libs/ops/standard_ops.h"
+#include "libs/runtime/process.h"
+#include "libs/runtime/testing/fake_gpu_platform.h"
+#include "tools/conformance/case_runner.h"
+#include "tools/conformance/testing/recorded_cases.h"
+#include "tools/conformance/weft_session_factory.h"
+
+namespace weft::conformance {
+namespace {
+
+std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
+  return TestNameOfCase(info.param);
+}
+
+class FakeGpuTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  // One process for all: starting its threads costs more than a case.
+  static void SetUpTestSuite() {
+    process_ = new Process(
+        ProcessOptions{.gpu_platform = std::make_shared<FakeGpuPlatform>()});
+  }
+  static void TearDownTestSuite() { delete process_; }
+
+  static Process* process_;
+};
+Process* FakeGpuTest::process_ = nullptr;
+
+TEST_P(FakeGpuTest, Passes) {
+  LocalFileSystem fs;
+  WeftSessionFactory factory = WeftSessionFactory::OnGpu(*process_);
+  const auto ops = StandardOps();
+  CaseRunner runner({.fs = &fs,
+                     .scratch_root = JoinPath(::testing::TempDir(),
+                                              TestNameOfCase(GetParam())),
+                     .factory = &factory,
+                     .scheduler = &process_->scheduler(),
+                     .ops = ops.get(),
+                     .kernels = &process_->kernels()});
+  const Outcome outcome = runner.Run(GetParam());
+  EXPECT_EQ(outcome.result, Outcome::Result::kPassed) << outcome.reason;
+}
+
+// What does not come out so there, as it would not in TensorFlow.
+bool IsOfCpus(const std::string& directory) {
+  for (const char* name : {
+           // A reader has a kernel for CPUs only, and its queue was asked for
+           // on
+           // the GPU, which soft placement does not take back.
+           "queues/string_input_producer",
+           "records/ordered_producer",
+           "records/shuffled_producer",
+           // Fetches a reference and its change, in no order.
+           "sessions/extend_local",
+           // Expects nodes on CPUs.
+           "sessions/log_device_placement",
+       }) {
+    if (absl::EndsWith(directory, name)) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> CasesForGpus() {
+  std::vector<std::string> cases = RecordedCases();
+  const size_t all = cases.size();
+  std::erase_if(cases, IsOfCpus);
+  EXPECT_EQ(all - cases.size(), 5);
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, FakeGpuTest,
+                         ::testing::ValuesIn(CasesForGpus()), TestName);
+
+}  // namespace
+}  // namespace weft::conformance
