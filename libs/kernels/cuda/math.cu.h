@@ -57,7 +57,8 @@ void LaunchSelect(int64_t element_size, const Dims& dims, int64_t n,
 // out[i] = *value.
 void LaunchFill(int64_t element_size, int64_t n, const void* value, void* out,
                 cudaStream_t stream);
-void LaunchZeros(int64_t bytes, void* out, cudaStream_t stream);
+// Sets each byte.
+void LaunchBytes(int byte, int64_t bytes, void* out, cudaStream_t stream);
 void LaunchOnes(ElementType type, int64_t n, void* out, cudaStream_t stream);
 
 // Row-major matrices without gaps; what MatMul does where cuBLAS is not. `c`

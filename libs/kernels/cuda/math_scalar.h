@@ -333,8 +333,7 @@ WEFT_HOST_DEVICE inline To FloatToInteger(double x) {
     const bool fits = x > -2147483649.0 && x < 2147483648.0;
     return static_cast<To>(fits ? static_cast<int32_t>(x) : INT32_MIN);
   } else {
-    const bool fits =
-        x >= -9223372036854775808.0 && x < 9223372036854775808.0;
+    const bool fits = x >= -9223372036854775808.0 && x < 9223372036854775808.0;
     return static_cast<To>(fits ? static_cast<int64_t>(x) : INT64_MIN);
   }
 }

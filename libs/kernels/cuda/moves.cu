@@ -119,8 +119,8 @@ void LaunchFill(int64_t element_size, int64_t n, const void* value, void* out,
   });
 }
 
-void LaunchZeros(int64_t bytes, void* out, cudaStream_t stream) {
-  cudaMemsetAsync(out, 0, static_cast<size_t>(bytes), stream);
+void LaunchBytes(int byte, int64_t bytes, void* out, cudaStream_t stream) {
+  cudaMemsetAsync(out, byte, static_cast<size_t>(bytes), stream);
 }
 
 void LaunchOnes(ElementType type, int64_t n, void* out, cudaStream_t stream) {
