@@ -4,6 +4,10 @@ namespace weft {
 
 void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
 #ifdef WEFT_HAVE_CUDA
+  RegisterCudaMathKernels(registry);
+  RegisterCudaReductionKernels(registry);
+  RegisterCudaLinalgKernels(registry);
+  RegisterCudaNnKernels(registry);
 #endif
 }
 
