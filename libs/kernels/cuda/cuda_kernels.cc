@@ -9,6 +9,7 @@ void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
   RegisterCudaReductionKernels(registry);
   RegisterCudaLinalgKernels(registry);
   RegisterCudaNnKernels(registry);
+  RegisterCudaImageKernels(registry);
 #endif
 }
 
