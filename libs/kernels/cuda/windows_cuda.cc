@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -171,6 +172,7 @@ class Conv2DFilterGradientKernel : public WindowKernel {
   }
 };
 
+template <decltype(&cuda::LaunchMaxPool) kLaunch>
 class PoolKernel : public WindowKernel {
  public:
   using WindowKernel::WindowKernel;
@@ -180,10 +182,7 @@ class PoolKernel : public WindowKernel {
                      PoolOf(images.dtype(), images.shape()));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, OutputOf(args)));
     if (out->num_elements() == 0) return absl::OkStatus();
-    const auto launch = context.node().type() == "MaxPool"
-                            ? cuda::LaunchMaxPool
-                            : cuda::LaunchAvgPool;
-    launch(args, images.data(), out->mutable_data(), StreamOf(context));
+    kLaunch(args, images.data(), out->mutable_data(), StreamOf(context));
     return LaunchStatus();
   }
 };
@@ -256,8 +255,8 @@ void RegisterCudaImageKernels(KernelRegistry& registry) {
                                              {"input_sizes"});
   Register<Conv2DFilterGradientKernel, false>(registry, "Conv2DBackpropFilter",
                                               {"filter_sizes"});
-  Register<PoolKernel, true>(registry, "MaxPool", {});
-  Register<PoolKernel, true>(registry, "AvgPool", {});
+  Register<PoolKernel<&cuda::LaunchMaxPool>, true>(registry, "MaxPool", {});
+  Register<PoolKernel<&cuda::LaunchAvgPool>, true>(registry, "AvgPool", {});
   Register<MaxPoolGradKernel, true>(registry, "MaxPoolGrad", {});
   Register<AvgPoolGradKernel, true>(registry, "AvgPoolGrad",
                                     {"orig_input_shape"});
