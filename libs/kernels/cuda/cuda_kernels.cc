@@ -10,7 +10,6 @@ void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
   RegisterCudaLinalgKernels(registry);
   RegisterCudaNnKernels(registry);
   RegisterCudaImageKernels(registry);
-  RegisterCudaRandomKernels(registry);
 #endif
 }
 
