@@ -8,6 +8,7 @@ void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
   RegisterCudaReductionKernels(registry);
   RegisterCudaLinalgKernels(registry);
   RegisterCudaNnKernels(registry);
+  RegisterCudaArrayKernels(registry);
   RegisterCudaTrainingKernels(registry);
   RegisterCudaStateKernels(registry);
 #endif
