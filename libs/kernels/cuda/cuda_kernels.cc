@@ -9,6 +9,8 @@ void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
   RegisterCudaReductionKernels(registry);
   RegisterCudaLinalgKernels(registry);
   RegisterCudaNnKernels(registry);
+  RegisterCudaTrainingKernels(registry);
+  RegisterCudaStateKernels(registry);
 #endif
 }
 
