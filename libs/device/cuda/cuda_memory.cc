@@ -67,7 +67,8 @@ std::unique_ptr<RegionPool> NewCudaPool(int ordinal, int64_t limit) {
   options.take = [ordinal](size_t bytes) {
     cudaSetDevice(ordinal);
     void* memory = nullptr;
-    return OrNull(cudaMalloc(&memory, bytes), memory);
+    const cudaError_t error = cudaMalloc(&memory, bytes);
+    return OrNull(error, memory);
   };
   // Which waits for the GPU: nothing of it uses the region any more then.
   options.give_back = [ordinal](void* region) {
@@ -86,7 +87,9 @@ std::unique_ptr<Allocator> NewPinnedPool(int ordinal) {
   options.take = [ordinal](size_t bytes) {
     cudaSetDevice(ordinal);
     void* memory = nullptr;
-    return OrNull(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), memory);
+    const cudaError_t error =
+        cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
+    return OrNull(error, memory);
   };
   options.give_back = [](void* region) { Ignore(cudaFreeHost(region)); };
   return std::make_unique<PinnedAllocator>(std::move(options));

@@ -11,6 +11,7 @@ namespace weft {
 absl::Status CudaStatus(int code, absl::string_view what) {
   const auto error = static_cast<cudaError_t>(code);
   if (error == cudaSuccess) return absl::OkStatus();
+  cudaGetLastError();  // so that the next launch isn't blamed for it
   const std::string text =
       absl::StrCat("CUDA: ", what, ": ", cudaGetErrorName(error), ": ",
                    cudaGetErrorString(error));

@@ -1,5 +1,7 @@
 #include "libs/kernels/cuda/broadcast_dims.h"
 
+#include <array>
+
 #include "absl/strings/str_cat.h"
 
 namespace weft {
@@ -10,39 +12,40 @@ int64_t SizeAt(const TensorShape& shape, int i) {
   return i < shape.rank() ? shape.dim(shape.rank() - 1 - i) : 1;
 }
 
+absl::Status TooManyDims(const TensorShape& out) {
+  return absl::UnimplementedError(
+      absl::StrCat("broadcasting to ", out.ToString(),
+                   " takes more dimensions than GPUs are given"));
+}
+
 }  // namespace
 
-absl::StatusOr<cuda::Dims> BroadcastDims(const TensorShape& x,
-                                         const TensorShape& y,
-                                         const TensorShape& out) {
+absl::StatusOr<cuda::Dims> BroadcastDims(
+    absl::Span<const TensorShape* const> operands, const TensorShape& out) {
   cuda::Dims dims;
-  bool moves_before[2] = {false, false};
-  int64_t strides[2] = {1, 1};
+  std::array<bool, 3> moved{};
+  std::array<int64_t, 3> strides = {1, 1, 1};
   for (int i = 0; i < out.rank(); ++i) {
     const int64_t size = SizeAt(out, i);
-    const int64_t sizes[2] = {SizeAt(x, i), SizeAt(y, i)};
-    const bool moves[2] = {sizes[0] != 1, sizes[1] != 1};
     if (size == 1) continue;
-    const bool joins = dims.rank > 0 && moves[0] == moves_before[0] &&
-                       moves[1] == moves_before[1];
-    if (joins) {
+    std::array<bool, 3> moves{};
+    for (size_t o = 0; o < operands.size(); ++o) {
+      moves[o] = SizeAt(*operands[o], i) != 1;
+    }
+    if (dims.rank > 0 && moves == moved) {
       dims.sizes[dims.rank - 1] *= size;
     } else {
-      if (dims.rank == cuda::kMostDims) {
-        return absl::UnimplementedError(absl::StrCat(
-            "broadcasting between ", x.ToString(), " and ", y.ToString(),
-            " takes more dimensions than GPUs are given"));
-      }
+      if (dims.rank == cuda::kMostDims) return TooManyDims(out);
       dims.sizes[dims.rank] = size;
-      for (int o = 0; o < 2; ++o) {
+      for (size_t o = 0; o < operands.size(); ++o) {
         dims.strides[o][dims.rank] = moves[o] ? strides[o] : 0;
       }
       ++dims.rank;
     }
-    for (int o = 0; o < 2; ++o) {
-      moves_before[o] = moves[o];
-      strides[o] *= sizes[o];
+    for (size_t o = 0; o < operands.size(); ++o) {
+      if (moves[o]) strides[o] *= size;
     }
+    moved = moves;
   }
   return dims;
 }

@@ -3,17 +3,18 @@
 #define WEFT_LIBS_KERNELS_CUDA_BROADCAST_DIMS_H_
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "libs/kernels/cuda/math.cu.h"
 #include "libs/tensor/shape.h"
 
 namespace weft {
 
-// For operands `x` and `y` of a result of shape `out`, which they broadcast to.
+// For two or three operands of a result of shape `out`, which they broadcast
+// to.
 // Neighbouring dimensions along which the same operands move are joined.
 // UNIMPLEMENTED when more than cuda::kMostDims are left.
-absl::StatusOr<cuda::Dims> BroadcastDims(const TensorShape& x,
-                                         const TensorShape& y,
-                                         const TensorShape& out);
+absl::StatusOr<cuda::Dims> BroadcastDims(
+    absl::Span<const TensorShape* const> operands, const TensorShape& out);
 
 }  // namespace weft
 

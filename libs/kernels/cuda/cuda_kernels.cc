@@ -5,6 +5,7 @@ namespace weft {
 void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
 #ifdef WEFT_HAVE_CUDA
   RegisterCudaMathKernels(registry);
+  RegisterCudaMoveKernels(registry);
   RegisterCudaReductionKernels(registry);
   RegisterCudaLinalgKernels(registry);
   RegisterCudaNnKernels(registry);

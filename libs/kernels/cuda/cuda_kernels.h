@@ -12,6 +12,8 @@ void RegisterCudaKernels(KernelRegistry& registry);
 
 // One family each; only where this was built with CUDA.
 void RegisterCudaMathKernels(KernelRegistry& registry);
+// Cast, Select, Fill, AddN, truth.
+void RegisterCudaMoveKernels(KernelRegistry& registry);
 void RegisterCudaReductionKernels(KernelRegistry& registry);
 void RegisterCudaLinalgKernels(KernelRegistry& registry);
 void RegisterCudaNnKernels(KernelRegistry& registry);

@@ -1,5 +1,7 @@
 // Launches of element-wise ops, products, reductions and softmax. All take
 // pointers to a GPU's memory, and REQUIRE at least one element of the result.
+// Results may lie where operands of their shape and element size do, where
+// nothing else is said.
 #ifndef WEFT_LIBS_KERNELS_CUDA_MATH_CU_H_
 #define WEFT_LIBS_KERNELS_CUDA_MATH_CU_H_
 
@@ -18,20 +20,49 @@ constexpr int kMostDims = 8;
 struct Dims {
   int rank = 0;
   int64_t sizes[kMostDims] = {};
-  int64_t strides[2][kMostDims] = {};
+  int64_t strides[3][kMostDims] = {};
 };
 
 // out[i] = op(x, y), i < n, where `dims` says which x and y. Floats; and int64
 // for rings and order.
 void LaunchBinary(BinaryOp op, ElementType type, const Dims& dims, int64_t n,
                   const void* x, const void* y, void* out, cudaStream_t stream);
+// The same types, and bool for what is neither less nor greater.
 void LaunchComparison(Comparison op, ElementType type, const Dims& dims,
                       int64_t n, const void* x, const void* y, bool* out,
                       cudaStream_t stream);
+// Floats; and int64 where integers know the op.
 void LaunchUnary(UnaryOp op, ElementType type, int64_t n, const void* x,
                  void* out, cudaStream_t stream);
+void LaunchPredicate(Predicate op, ElementType type, int64_t n, const void* x,
+                     bool* out, cudaStream_t stream);
+void LaunchNot(int64_t n, const bool* x, bool* out, cudaStream_t stream);
+// out[i] = x[i] > 0 ? gradient[i] : alpha * gradient[i]: LeakyRelu itself where
+// the gradient is x.
+void LaunchLeakyRelu(ElementType type, int64_t n, float alpha,
+                     const void* gradient, const void* x, void* out,
+                     cudaStream_t stream);
 
-// Row-major matrices without gaps; what MatMul does where cuBLAS is not.
+// Types but kOther. `out` lies elsewhere than `x`. Bits that are lost are
+// rounded to nearest, or else cut off; `lost_bits` of the mantissa of a float
+// or double `x` are set to 0 first.
+void LaunchCast(ElementType from, ElementType to, int64_t n, int lost_bits,
+                const void* x, void* out, cudaStream_t stream);
+
+// out[i] = condition ? yes : no, in this order in `dims`. Elements of 1, 2, 4,
+// 8 or 16 bytes.
+void LaunchSelect(int64_t element_size, const Dims& dims, int64_t n,
+                  const bool* condition, const void* yes, const void* no,
+                  void* out, cudaStream_t stream);
+// out[i] = *value.
+void LaunchFill(int64_t element_size, int64_t n, const void* value, void* out,
+                cudaStream_t stream);
+// Sets each byte.
+void LaunchBytes(int byte, int64_t bytes, void* out, cudaStream_t stream);
+void LaunchOnes(ElementType type, int64_t n, void* out, cudaStream_t stream);
+
+// Row-major matrices without gaps; what MatMul does where cuBLAS is not. `c`
+// lies elsewhere than a and b; k may be 0.
 void LaunchMatMul(ElementType type, bool transpose_a, bool transpose_b,
                   int64_t m, int64_t n, int64_t k, const void* a, const void* b,
                   void* c, cudaStream_t stream);
@@ -41,23 +72,55 @@ void LaunchBiasAdd(ElementType type, int64_t n, int64_t channels, int64_t inner,
                    const void* x, const void* bias, void* out,
                    cudaStream_t stream);
 
-enum class Reduction { kSum, kMean, kProd, kMax, kMin };
+enum class Reduction { kSum, kProd, kMax, kMin };
 
 // out[i] of `kept` elements, each of `reduced` elements of x; strides[0] of the
 // dims are x's. The order of additions is the same in each run.
-void LaunchReduction(Reduction op, ElementType type, const Dims& kept_dims,
-                     int64_t kept, const Dims& reduced_dims, int64_t reduced,
-                     const void* x, void* out, cudaStream_t stream);
+struct ReductionArgs {
+  Reduction op = Reduction::kSum;
+  ElementType type = ElementType::kFloat;  // also int32, int64, bool
+  bool squares = false;                    // of x are what is added up
+  // What sums of floats are divided by at last; 0: they aren't.
+  int64_t divisor = 0;
+  Dims kept_dims;
+  int64_t kept = 1;
+  Dims reduced_dims;
+  int64_t reduced = 1;  // 0: the result is that of nothing
+};
+// Bytes of scratch memory that the launch needs; may be 0.
+int64_t ReductionScratch(const ReductionArgs& args);
+// `out` and `scratch` lie elsewhere than `x`.
+void LaunchReduction(const ReductionArgs& args, const void* x, void* scratch,
+                     void* out, cudaStream_t stream);
+
+// The first place of the extreme along the middle one of three dimensions, as
+// int32 or int64; NaN is no place, unless there is nothing else. Floats, bool.
+void LaunchArgExtreme(bool is_max, ElementType type, ElementType index_type,
+                      int64_t outer, int64_t size, int64_t inner, const void* x,
+                      void* out, cudaStream_t stream);
 
 void LaunchSoftmax(ElementType type, bool is_log, int64_t rows, int64_t classes,
                    const void* logits, void* out, cudaStream_t stream);
 
+// How a matrix that is broadcast moves from row to row, and from class to
+// class.
+struct MatrixSteps {
+  int64_t row = 0, column = 0;
+};
+
 // loss [rows], backprop [rows, classes]. `label_type`: that of the logits, for
 // labels [rows, classes]; else int32 or int64, for labels [rows], of which one
-// that is no class makes its row NaN.
-void LaunchCrossEntropy(ElementType type, ElementType label_type, int64_t rows,
-                        int64_t classes, const void* logits, const void* labels,
-                        void* loss, void* backprop, cudaStream_t stream);
+// that is no class makes its row NaN. `classes` may be 0. `backprop` may be
+// logits of its shape.
+struct CrossEntropyArgs {
+  ElementType type = ElementType::kFloat;
+  ElementType label_type = ElementType::kFloat;
+  int64_t rows = 0, classes = 0;
+  MatrixSteps logits_steps, labels_steps;
+};
+void LaunchCrossEntropy(const CrossEntropyArgs& args, const void* logits,
+                        const void* labels, void* loss, void* backprop,
+                        cudaStream_t stream);
 
 }  // namespace weft::cuda
 

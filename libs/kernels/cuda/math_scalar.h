@@ -22,16 +22,23 @@ enum class BinaryOp {
   kMinimum,
   kSquaredDifference,
   kPow,
+  kAtan2,
+  kXdivy,
+  kFloorDiv,
+  kFloorMod,
   // y is what the op returned, dy the gradient that comes in.
   kTanhGrad,
   kSigmoidGrad,
   kSqrtGrad,
   kRsqrtGrad,
-  // The gradient first, then the features, or the activation of Elu.
+  kReciprocalGrad,
+  // The gradient first, then the features, or the activation of Elu and Selu.
   kReluGrad,
   kRelu6Grad,
   kEluGrad,
+  kSeluGrad,
   kSoftplusGrad,
+  kSoftsignGrad,
 };
 
 enum class Comparison {
@@ -41,6 +48,8 @@ enum class Comparison {
   kLessEqual,
   kGreater,
   kGreaterEqual,
+  kAnd,
+  kOr,
 };
 
 enum class UnaryOp {
@@ -57,6 +66,13 @@ enum class UnaryOp {
   kLog1p,
   kSin,
   kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kAtanh,
   kTanh,
   kSigmoid,
   kErf,
@@ -66,8 +82,15 @@ enum class UnaryOp {
   kRelu,
   kRelu6,
   kElu,
+  kSelu,
   kSoftplus,
+  kSoftsign,
 };
+
+enum class Predicate { kIsNan, kIsInf, kIsFinite };
+
+inline constexpr double kSeluScale = 1.0507009873554804934193349852946;
+inline constexpr double kSeluScaledAlpha = 1.7580993408473768599402175208123;
 
 // Integers wrap round.
 template <typename T>
@@ -93,6 +116,18 @@ WEFT_HOST_DEVICE inline T ApplyToFloats(BinaryOp op, T x, T y) {
       return y == T(0) ? T(0) : x / y;
     case BinaryOp::kPow:
       return std::pow(x, y);
+    case BinaryOp::kAtan2:
+      return std::atan2(x, y);
+    case BinaryOp::kXdivy:
+      return x == T(0) ? T(0) : x / y;
+    case BinaryOp::kFloorDiv:
+      return std::floor(x / y);
+    case BinaryOp::kFloorMod: {
+      const T remainder = std::fmod(x, y);
+      const bool other_sign =
+          remainder != T(0) && (remainder < T(0)) != (y < T(0));
+      return other_sign ? remainder + y : remainder;
+    }
     case BinaryOp::kTanhGrad:
       return y * (T(1) - x * x);
     case BinaryOp::kSigmoidGrad:
@@ -101,6 +136,8 @@ WEFT_HOST_DEVICE inline T ApplyToFloats(BinaryOp op, T x, T y) {
       return y == T(0) ? T(0) : T(0.5f) * y / x;
     case BinaryOp::kRsqrtGrad:
       return y == T(0) ? T(0) : T(-0.5f) * (y * x) * (x * x);
+    case BinaryOp::kReciprocalGrad:
+      return y == T(0) ? T(0) : -y * (x * x);
     // A product: infinity and NaN come through as NaN.
     case BinaryOp::kReluGrad:
       return x * T(y > T(0));
@@ -108,8 +145,14 @@ WEFT_HOST_DEVICE inline T ApplyToFloats(BinaryOp op, T x, T y) {
       return x * T(y > T(0) && y < T(6));
     case BinaryOp::kEluGrad:
       return y < T(0) ? x * (y + T(1)) : x;
+    case BinaryOp::kSeluGrad:
+      return y < T(0) ? x * (y + T(kSeluScaledAlpha)) : x * T(kSeluScale);
     case BinaryOp::kSoftplusGrad:
       return x / (std::exp(-y) + T(1));
+    case BinaryOp::kSoftsignGrad: {
+      const T base = T(1) + std::fabs(y);
+      return x / (base * base);
+    }
     default:
       return T(0);
   }
@@ -154,8 +197,12 @@ WEFT_HOST_DEVICE inline bool Apply(Comparison op, T x, T y) {
       return x <= y;
     case Comparison::kGreater:
       return x > y;
-    default:
+    case Comparison::kGreaterEqual:
       return x >= y;
+    case Comparison::kAnd:
+      return x != T(0) && y != T(0);
+    default:
+      return x != T(0) || y != T(0);
   }
 }
 
@@ -168,9 +215,34 @@ WEFT_HOST_DEVICE inline T Softplus(T x) {
   return std::log1p(std::exp(x));
 }
 
+template <typename T>
+WEFT_HOST_DEVICE inline bool Apply(Predicate op, T x) {
+  // Infinity less itself is NaN.
+  const bool is_finite = x - x == T(0);
+  if (op == Predicate::kIsFinite) return is_finite;
+  return op == Predicate::kIsNan ? x != x : x == x && !is_finite;
+}
+
+// Integers know these only.
+template <typename T>
+WEFT_HOST_DEVICE inline T ApplyToInteger(UnaryOp op, T x) {
+  switch (op) {
+    case UnaryOp::kNeg:
+      return Ring(BinaryOp::kSub, T(0), x);
+    case UnaryOp::kAbs:
+      return x < T(0) ? Ring(BinaryOp::kSub, T(0), x) : x;
+    case UnaryOp::kSign:
+      return static_cast<T>((x > T(0)) - (x < T(0)));
+    case UnaryOp::kSquare:
+      return Ring(BinaryOp::kMul, x, x);
+    default:
+      return T(0);
+  }
+}
+
 // T is float or double.
 template <typename T>
-WEFT_HOST_DEVICE inline T Apply(UnaryOp op, T x) {
+WEFT_HOST_DEVICE inline T ApplyToFloat(UnaryOp op, T x) {
   switch (op) {
     case UnaryOp::kNeg:
       return -x;
@@ -198,6 +270,20 @@ WEFT_HOST_DEVICE inline T Apply(UnaryOp op, T x) {
       return std::sin(x);
     case UnaryOp::kCos:
       return std::cos(x);
+    case UnaryOp::kTan:
+      return std::tan(x);
+    case UnaryOp::kAsin:
+      return std::asin(x);
+    case UnaryOp::kAcos:
+      return std::acos(x);
+    case UnaryOp::kAtan:
+      return std::atan(x);
+    case UnaryOp::kSinh:
+      return std::sinh(x);
+    case UnaryOp::kCosh:
+      return std::cosh(x);
+    case UnaryOp::kAtanh:
+      return std::atanh(x);
     case UnaryOp::kTanh:
       return std::tanh(x);
     case UnaryOp::kSigmoid:
@@ -216,8 +302,52 @@ WEFT_HOST_DEVICE inline T Apply(UnaryOp op, T x) {
       return x < T(0) ? T(0) : x > T(6) ? T(6) : x;
     case UnaryOp::kElu:
       return x < T(0) ? std::expm1(x) : x;
+    case UnaryOp::kSelu:
+      return x < T(0) ? T(kSeluScaledAlpha) * std::expm1(x) : T(kSeluScale) * x;
+    case UnaryOp::kSoftsign:
+      return x / (T(1) + std::fabs(x));
     default:
       return Softplus(x);
+  }
+}
+
+template <typename T>
+WEFT_HOST_DEVICE inline T Apply(UnaryOp op, T x) {
+  if constexpr (std::is_integral_v<T>) {
+    return ApplyToInteger(op, x);
+  } else {
+    return ApplyToFloat(op, x);
+  }
+}
+
+// A float that no integer holds becomes the smallest one of 4 bytes, or of 8,
+// as on x86.
+template <typename To>
+WEFT_HOST_DEVICE inline To FloatToInteger(double x) {
+  if constexpr (std::is_same_v<To, uint64_t>) {
+    if (x >= 9223372036854775808.0 && x < 18446744073709551616.0) {
+      return static_cast<uint64_t>(x);
+    }
+  }
+  if constexpr (sizeof(To) < 4 || std::is_same_v<To, int32_t>) {
+    const bool fits = x > -2147483649.0 && x < 2147483648.0;
+    return static_cast<To>(fits ? static_cast<int32_t>(x) : INT32_MIN);
+  } else {
+    const bool fits = x >= -9223372036854775808.0 && x < 9223372036854775808.0;
+    return static_cast<To>(fits ? static_cast<int64_t>(x) : INT64_MIN);
+  }
+}
+
+// Between types that elements are computed in.
+template <typename To, typename From>
+WEFT_HOST_DEVICE inline To CastTo(From x) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (std::is_integral_v<To> &&
+                       std::is_floating_point_v<From>) {
+    return FloatToInteger<To>(static_cast<double>(x));
+  } else {
+    return static_cast<To>(x);
   }
 }
 

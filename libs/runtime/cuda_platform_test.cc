@@ -1,0 +1,125 @@
+// What the kernels of GPUs say of themselves fits together, which shows without
+// a GPU: no node has two, arguments in host memory are the op's, and each op
+// has a kernel for CPUs of those types, with which it is compared.
+#include "libs/runtime/cuda_platform.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/random.h"
+#include "libs/base/scheduler.h"
+#include "libs/kernels/standard_kernels.h"
+#include "libs/ops/standard_ops.h"
+
+namespace weft {
+namespace {
+
+using Types = std::vector<DataType>;
+
+bool AreDisjoint(const Types& a, const Types& b) {
+  return std::none_of(a.begin(), a.end(), [&](DataType type) {
+    return std::find(b.begin(), b.end(), type) != b.end();
+  });
+}
+
+// Whether some attr keeps the nodes of one from the other.
+bool AreDisjoint(const KernelDef& a, const KernelDef& b) {
+  return std::any_of(a.types.begin(), a.types.end(), [&](const auto& entry) {
+    const auto other = b.types.find(entry.first);
+    return other != b.types.end() && AreDisjoint(entry.second, other->second);
+  });
+}
+
+class CudaPlatformTest : public testing::Test {
+ protected:
+  CudaPlatformTest() {
+    RegisterStandardKernels(registry_);
+    CudaPlatform().RegisterKernels(registry_);
+    for (const KernelDef* def : registry_.List()) {
+      by_op_[def->op][def->device_type].push_back(def);
+    }
+  }
+
+  KernelRegistry registry_;
+  // Op -> device type -> kernels.
+  std::map<std::string, std::map<std::string, std::vector<const KernelDef*>>>
+      by_op_;
+};
+
+TEST_F(CudaPlatformTest, NoNodeHasTwoKernels) {
+  for (const auto& [op, by_device] : by_op_) {
+    const auto found = by_device.find("GPU");
+    if (found == by_device.end()) continue;
+    const auto& defs = found->second;
+    for (size_t i = 0; i < defs.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        EXPECT_TRUE(AreDisjoint(*defs[i], *defs[j])) << op;
+      }
+    }
+  }
+}
+
+TEST_F(CudaPlatformTest, ArgumentsInHostMemoryAreTheOps) {
+  const auto ops = StandardOps();
+  for (const KernelDef* def : registry_.List()) {
+    const OpDef* op = ops->Find(def->op);
+    ASSERT_NE(op, nullptr) << def->op;
+    for (const std::string& name : def->host_memory) {
+      if (name == "*") continue;
+      const auto is_it = [&](const ArgDef& arg) { return arg.name == name; };
+      EXPECT_TRUE(std::any_of(op->inputs.begin(), op->inputs.end(), is_it) ||
+                  std::any_of(op->outputs.begin(), op->outputs.end(), is_it))
+          << def->op << " has no argument " << name;
+    }
+  }
+}
+
+TEST_F(CudaPlatformTest, EachOpHasAKernelForCpusOfThoseTypes) {
+  for (const auto& [op, by_device] : by_op_) {
+    const auto found = by_device.find("GPU");
+    if (found == by_device.end()) continue;
+    ASSERT_TRUE(by_device.contains("CPU")) << op;
+    for (const KernelDef* def : found->second) {
+      for (const auto& [attr, types] : def->types) {
+        for (const DataType type : types) {
+          EXPECT_TRUE(std::any_of(by_device.at("CPU").begin(),
+                                  by_device.at("CPU").end(),
+                                  [&, &name = attr](const KernelDef* cpu) {
+                                    const auto own = cpu->types.find(name);
+                                    return own == cpu->types.end() ||
+                                           !AreDisjoint(own->second, {type});
+                                  }))
+              << op << " of " << attr << " " << DataTypeName(type);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CudaPlatformTest, NoDevicesAreNoError) {
+  SystemClock clock;
+  const auto random = NewSeededRandom(1);
+  const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
+  const auto devices = CudaPlatform().NewDevices(
+      "/job:localhost/replica:0/task:0", 0, *scheduler, *random);
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  EXPECT_TRUE(devices->empty());
+}
+
+TEST_F(CudaPlatformTest, MoreThanAnyMachineHasAreRefusedWithAReason) {
+  SystemClock clock;
+  const auto random = NewSeededRandom(1);
+  const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
+  const auto devices = CudaPlatform().NewDevices(
+      "/job:localhost/replica:0/task:0", 1000, *scheduler, *random);
+  ASSERT_FALSE(devices.ok());
+  EXPECT_FALSE(devices.status().message().empty());
+}
+
+}  // namespace
+}  // namespace weft
