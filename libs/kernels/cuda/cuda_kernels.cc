@@ -12,6 +12,7 @@ void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
   RegisterCudaArrayKernels(registry);
   RegisterCudaTrainingKernels(registry);
   RegisterCudaStateKernels(registry);
+  RegisterCudaRandomKernels(registry);
 #endif
 }
 
