@@ -128,10 +128,10 @@ class Figures {
     const Scope root = Scope::Root();
     const Scope gpu = root.WithDevice("/gpu:0");
     const Output x = ops::Placeholder(gpu, DT_FLOAT);
-    const Operation take = ops::Group(root, {ops::Identity(gpu, x)});
     ops::Variable v(
         gpu.WithName("v"),
         ops::Fill(gpu, {static_cast<int>(kElements)}, ops::Const(gpu, 1.0f)));
+    const Operation take = ops::Assign(gpu, v, x);
     auto session = Connect(root);
     Check(session->Run(v.initializer()));
     const Tensor fed(DT_FLOAT, TensorShape({kElements}));

@@ -10,6 +10,10 @@ void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
   RegisterCudaLinalgKernels(registry);
   RegisterCudaNnKernels(registry);
   RegisterCudaImageKernels(registry);
+  RegisterCudaArrayKernels(registry);
+  RegisterCudaTrainingKernels(registry);
+  RegisterCudaStateKernels(registry);
+  RegisterCudaRandomKernels(registry);
 #endif
 }
 

@@ -13,16 +13,30 @@
 #ifndef WEFT_LIBS_KERNELS_ISA_TRAINING_STEPS_H_
 #define WEFT_LIBS_KERNELS_ISA_TRAINING_STEPS_H_
 
+// GPUs run them too.
+#ifdef __CUDACC__
+#define WEFT_STEP __host__ __device__ __forceinline__
+#else
 #define WEFT_STEP [[gnu::always_inline]] inline
+#endif
 
 namespace weft {
 
+#ifdef __CUDACC__
+WEFT_STEP float SquareRoot(float x) { return sqrtf(x); }
+WEFT_STEP double SquareRoot(double x) { return sqrt(x); }
+WEFT_STEP float Power(float x, float y) { return powf(x, y); }
+WEFT_STEP double Power(double x, double y) { return pow(x, y); }
+WEFT_STEP float Magnitude(float x) { return fabsf(x); }
+WEFT_STEP double Magnitude(double x) { return fabs(x); }
+#else
 WEFT_STEP float SquareRoot(float x) { return __builtin_sqrtf(x); }
 WEFT_STEP double SquareRoot(double x) { return __builtin_sqrt(x); }
 WEFT_STEP float Power(float x, float y) { return __builtin_powf(x, y); }
 WEFT_STEP double Power(double x, double y) { return __builtin_pow(x, y); }
 WEFT_STEP float Magnitude(float x) { return __builtin_fabsf(x); }
 WEFT_STEP double Magnitude(double x) { return __builtin_fabs(x); }
+#endif
 
 // Moves `x` towards 0 by `by`, stopping there. NaN in either is the result.
 template <typename T>

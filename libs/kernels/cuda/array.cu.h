@@ -1,0 +1,56 @@
+// Launches that move elements. All take pointers to a GPU's memory, the size of
+// an element (1, 2, 4, 8 or 16 bytes), and REQUIRE at least one element.
+//
+// An index that is out of range is no error, since nobody waits for the device
+// to learn of it: a gather gives zeros for it.
+#ifndef WEFT_LIBS_KERNELS_CUDA_ARRAY_CU_H_
+#define WEFT_LIBS_KERNELS_CUDA_ARRAY_CU_H_
+
+#include <cstdint>
+
+#include "libs/device/cuda/cuda_types.h"
+
+namespace weft::cuda {
+
+constexpr int kMostPatternDims = 16;
+
+// Where the elements of a box lie, innermost dimension first: position (i, j,
+// ...) at offset + i * strides[0] + j * strides[1] + ..., in elements.
+struct Pattern {
+  int rank = 0;
+  int64_t sizes[kMostPatternDims] = {};
+  int64_t strides[kMostPatternDims] = {};
+  int64_t offset = 0;
+};
+
+// The `n` elements of `in` that the pattern names, packed; and the other way.
+void LaunchFromPattern(int64_t size, const Pattern& pattern, int64_t n,
+                       const void* in, void* out, cudaStream_t stream);
+void LaunchToPattern(int64_t size, const Pattern& pattern, int64_t n,
+                     const void* in, void* out, cudaStream_t stream);
+
+// Params are [batch, outer, rows, inner], indices [batch, count], the result is
+// [batch, outer, count, inner].
+struct Gather {
+  int64_t batch = 1, outer = 1, rows = 1, inner = 1, count = 1;
+  const void* indices = nullptr;
+  bool is_int64 = false;
+};
+void LaunchGather(int64_t size, const Gather& gather, const void* params,
+                  void* out, cudaStream_t stream);
+
+// Indices, of so many bytes each, are [before, after], the result is [before,
+// depth, after], `on` where the index is.
+struct OneHot {
+  int64_t before = 1, depth = 1, after = 1;
+  const void* indices = nullptr;
+  int64_t index_size = 8;
+};
+void LaunchOneHot(int64_t size, const OneHot& one_hot, const void* on,
+                  const void* off, void* out, cudaStream_t stream);
+
+void LaunchZeros(int64_t bytes, void* out, cudaStream_t stream);
+
+}  // namespace weft::cuda
+
+#endif  // WEFT_LIBS_KERNELS_CUDA_ARRAY_CU_H_

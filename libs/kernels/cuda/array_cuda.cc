@@ -1,0 +1,753 @@
+// Kernels that move elements on GPUs: gathers, slices, transposes, joins.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/array/copy.h"
+#include "libs/kernels/cuda/array.cu.h"
+#include "libs/kernels/cuda/cuda_context.h"
+#include "libs/kernels/cuda/cuda_kernels.h"
+#include "libs/kernels/cuda/training.cu.h"
+#include "libs/kernels/gpu_restriction.h"
+#include "libs/kernels/resource/variable_lookup.h"
+#include "libs/ops/array/strided_slice.h"
+
+namespace weft {
+namespace {
+
+int64_t SizeOf(const Tensor& tensor) {
+  return static_cast<int64_t>(DataTypeSize(tensor.dtype()));
+}
+
+int64_t Product(const TensorShape& shape, int begin, int end) {
+  int64_t product = 1;
+  for (int i = begin; i < end; ++i) product *= shape.dim(i);
+  return product;
+}
+
+// Dimensions of one element are left out.
+absl::StatusOr<cuda::Pattern> PatternOf(const ElementPattern& from) {
+  cuda::Pattern pattern;
+  pattern.offset = from.offset;
+  for (int i = static_cast<int>(from.dims.size()) - 1; i >= 0; --i) {
+    if (from.dims[i] == 1) continue;
+    if (pattern.rank == cuda::kMostPatternDims) {
+      return absl::UnimplementedError(
+          absl::StrCat("elements are moved along more than ",
+                       cuda::kMostPatternDims, " dimensions, GPUs' most"));
+    }
+    pattern.sizes[pattern.rank] = from.dims[i];
+    pattern.strides[pattern.rank] = from.strides[i];
+    ++pattern.rank;
+  }
+  return pattern;
+}
+
+absl::Status FromPattern(const OpKernelContext& context, const Tensor& in,
+                         const ElementPattern& pattern, Tensor& out) {
+  if (out.num_elements() == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const cuda::Pattern dims, PatternOf(pattern));
+  LaunchFromPattern(SizeOf(in), dims, out.num_elements(), in.data(),
+                    out.mutable_data(), StreamOf(context));
+  return LaunchStatus();
+}
+
+absl::Status ToPattern(const OpKernelContext& context, const Tensor& in,
+                       const ElementPattern& pattern, Tensor& out) {
+  if (in.num_elements() == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const cuda::Pattern dims, PatternOf(pattern));
+  LaunchToPattern(SizeOf(in), dims, in.num_elements(), in.data(),
+                  out.mutable_data(), StreamOf(context));
+  return LaunchStatus();
+}
+
+absl::Status Zero(const OpKernelContext& context, Tensor& out) {
+  if (out.num_elements() == 0) return absl::OkStatus();
+  cuda::LaunchZeros(out.num_elements() * SizeOf(out), out.mutable_data(),
+                    StreamOf(context));
+  return LaunchStatus();
+}
+
+// The box of `dims` elements of a tensor of shape `whole` that begins at
+// `begin` and moves by `steps`.
+ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
+                          const Dims& steps, absl::Span<const int64_t> dims) {
+  ElementPattern pattern;
+  const Dims strides = PackedStrides(whole.dims());
+  pattern.dims.assign(dims.begin(), dims.end());
+  for (int i = 0; i < whole.rank(); ++i) {
+    pattern.offset += begin[i] * strides[i];
+    pattern.strides.push_back(dims[i] > 1 ? steps[i] * strides[i] : 0);
+  }
+  return pattern;
+}
+
+// An axis in host memory, from the front.
+absl::StatusOr<int> ReadAxis(const Tensor& axis, int rank) {
+  if (axis.rank() > 1 || axis.num_elements() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the axis must have exactly one element, but got shape ",
+                     axis.shape().ToString()));
+  }
+  ASSIGN_OR_RETURN(const Dims values, IntegersOf(axis));
+  if (values[0] < -rank || values[0] >= rank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Expected axis in the range [", -rank, ", ", rank,
+                     "), but got ", values[0]));
+  }
+  return static_cast<int>(values[0] < 0 ? values[0] + rank : values[0]);
+}
+
+// Rows `axis` of params, of which the first `batch_dims` dimensions and those
+// of the indices go together.
+absl::Status GatherAlong(OpKernelContext& context, const Tensor& params,
+                         const Tensor& indices, int axis, int64_t batch_dims) {
+  const TensorShape& shape = params.shape();
+  if (batch_dims < 0) batch_dims += indices.rank();
+  bool fits = batch_dims >= 0 && batch_dims <= std::min(axis, indices.rank());
+  for (int i = 0; fits && i < batch_dims; ++i) {
+    fits = shape.dim(i) == indices.dim(i);
+  }
+  if (!fits) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "params.shape ", shape.ToString(), " and indices.shape ",
+        indices.shape().ToString(), " must agree in their first ", batch_dims,
+        " dimensions (batch_dims), which must not be more than the axis"));
+  }
+  const int batch = static_cast<int>(batch_dims);
+  Dims dims(shape.dims().begin(), shape.dims().begin() + axis);
+  dims.insert(dims.end(), indices.shape().dims().begin() + batch,
+              indices.shape().dims().end());
+  dims.insert(dims.end(), shape.dims().begin() + axis + 1, shape.dims().end());
+  ASSIGN_OR_RETURN(const TensorShape result, TensorShape::Create(dims));
+  ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, result));
+  if (result.num_elements() == 0) return absl::OkStatus();
+  cuda::Gather gather;
+  gather.batch = Product(shape, 0, batch);
+  gather.outer = Product(shape, batch, axis);
+  gather.rows = shape.dim(axis);
+  gather.inner = Product(shape, axis + 1, shape.rank());
+  gather.count = Product(indices.shape(), batch, indices.rank());
+  gather.indices = indices.data();
+  gather.is_int64 = indices.dtype() == DT_INT64;
+  LaunchGather(SizeOf(params), gather, params.data(), out->mutable_data(),
+               StreamOf(context));
+  return LaunchStatus();
+}
+
+// Gather, GatherV2 and ResourceGather.
+class GatherKernel : public OpKernel {
+ public:
+  explicit GatherKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        is_resource_(construction.node().type() == "ResourceGather") {
+    const int64_t* dims = construction.node().attr<int64_t>("batch_dims");
+    if (dims != nullptr) batch_dims_ = *dims;
+  }
+
+  absl::Status Compute(OpKernelContext& context) override {
+    if (!is_resource_) return Gather(context, context.input(0));
+    ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable,
+                     lookup_.FromInput(context, 0));
+    RETURN_IF_ERROR(CheckVariableType(*variable, context.output_type(0)));
+    // Under the lock the launch alone: what writes later is launched later.
+    return variable->ReadPart(
+        [&](const Tensor& value) { return Gather(context, value); });
+  }
+
+ private:
+  absl::Status Gather(OpKernelContext& context, const Tensor& params) const {
+    if (params.rank() < 1) {
+      return absl::InvalidArgumentError(
+          "params must be at least 1 dimensional");
+    }
+    int axis = 0;
+    if (context.num_inputs() == 3) {
+      ASSIGN_OR_RETURN(axis, ReadAxis(context.input(2), params.rank()));
+    } else if (batch_dims_ > 0) {
+      axis =
+          static_cast<int>(std::min<int64_t>(batch_dims_, params.rank() - 1));
+    }
+    return GatherAlong(context, params, context.input(1), axis, batch_dims_);
+  }
+
+  const bool is_resource_;
+  int64_t batch_dims_ = 0;
+  VariableLookup lookup_;
+};
+
+// Rows of ids that are no segment's are dropped.
+class SegmentSumKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& data = context.input(0);
+    const Tensor& ids = context.input(1);
+    bool fits = ids.rank() <= data.rank();
+    for (int i = 0; fits && i < ids.rank(); ++i) {
+      fits = ids.dim(i) == data.dim(i);
+    }
+    if (!fits) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "data.shape = ", data.shape().ToString(),
+          " does not start with segment_ids.shape = ", ids.shape().ToString()));
+    }
+    if (context.input(2).num_elements() != 1) {
+      return absl::InvalidArgumentError("num_segments should be a scalar");
+    }
+    ASSIGN_OR_RETURN(Dims dims, IntegersOf(context.input(2)));
+    if (dims[0] < 0) {
+      return absl::InvalidArgumentError("num_segments should be >= 0");
+    }
+    dims.insert(dims.end(), data.shape().dims().begin() + ids.rank(),
+                data.shape().dims().end());
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    RETURN_IF_ERROR(Zero(context, *out));
+    if (data.num_elements() == 0 || out->num_elements() == 0) {
+      return absl::OkStatus();
+    }
+    cuda::Rows rows;
+    rows.indices = ids.data();
+    rows.is_int64 = ids.dtype() == DT_INT64;
+    rows.count = ids.num_elements();
+    rows.rows = dims[0];
+    rows.row = out->num_elements() / dims[0];
+    LaunchChangeOfRows(cuda::Change::kAdd, ElementTypeOf(data.dtype()), rows,
+                       data.data(), /*is_scalar=*/false, out->mutable_data(),
+                       StreamOf(context));
+    return LaunchStatus();
+  }
+};
+
+class TransposeKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    ASSIGN_OR_RETURN(const Dims perm, ReadPermutation(context));
+    ElementPattern pattern;
+    const Dims strides = PackedStrides(input.shape().dims());
+    for (const int64_t dim : perm) {
+      pattern.dims.push_back(input.dim(static_cast<int>(dim)));
+      pattern.strides.push_back(strides[dim]);
+    }
+    ASSIGN_OR_RETURN(Tensor * out,
+                     context.AllocateOutput(0, TensorShape(pattern.dims)));
+    return FromPattern(context, input, pattern, *out);
+  }
+
+ private:
+  static absl::StatusOr<Dims> ReadPermutation(const OpKernelContext& context) {
+    const int rank = context.input(0).rank();
+    const Tensor& perm = context.input(1);
+    if (perm.rank() != 1 || perm.num_elements() != rank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("transpose expects a vector of size ", rank,
+                       ". But input(1) has shape ", perm.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(Dims values, IntegersOf(perm));
+    std::vector<bool> seen(rank, false);
+    for (const int64_t dim : values) {
+      if (dim < 0 || dim >= rank || seen[dim]) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            dim, " is out of range [0 .. ", rank, "), or there twice"));
+      }
+      seen[dim] = true;
+    }
+    return values;
+  }
+};
+
+// Part `i` of a whole, [before, size, after], lies at `begin` of the middle.
+ElementPattern PartPattern(int64_t before, int64_t whole, int64_t begin,
+                           int64_t size, int64_t after) {
+  ElementPattern pattern;
+  pattern.dims = {before, size * after};
+  pattern.strides = {whole * after, 1};
+  pattern.offset = begin * after;
+  return pattern;
+}
+
+// Puts inputs [begin, end) side by side in `out`, which is [before, ., after].
+absl::Status Join(OpKernelContext& context, int begin, int end, int64_t before,
+                  Tensor& out) {
+  if (out.num_elements() == 0) return absl::OkStatus();
+  const int64_t whole = out.num_elements() / before;
+  int64_t at = 0;
+  for (int i = begin; i < end; ++i) {
+    const Tensor& part = context.input(i);
+    const int64_t size = part.num_elements() / before;
+    RETURN_IF_ERROR(
+        ToPattern(context, part, PartPattern(before, whole, at, size, 1), out));
+    at += size;
+  }
+  return absl::OkStatus();
+}
+
+// Concat, whose axis comes first, and ConcatV2.
+class ConcatKernel : public OpKernel {
+ public:
+  ConcatKernel(const OpKernelConstruction& construction, bool axis_is_first)
+      : OpKernel(construction), axis_is_first_(axis_is_first) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const int begin = axis_is_first_ ? 1 : 0;
+    const int end = begin + context.num_inputs() - 1;
+    const Tensor& axis_input = context.input(axis_is_first_ ? 0 : end);
+    const TensorShape& first = context.input(begin).shape();
+    if (first.rank() == 0) {
+      return absl::InvalidArgumentError(
+          "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
+    }
+    ASSIGN_OR_RETURN(const int axis, ReadAxis(axis_input, first.rank()));
+    Dims dims(first.dims().begin(), first.dims().end());
+    dims[axis] = 0;
+    for (int i = begin; i < end; ++i) {
+      const TensorShape& shape = context.input(i).shape();
+      RETURN_IF_ERROR(CheckJoins(first, shape, i - begin, axis));
+      if (__builtin_add_overflow(dims[axis], shape.dim(axis), &dims[axis])) {
+        return absl::InvalidArgumentError("ConcatOp : the sizes overflow");
+      }
+    }
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    return Join(context, begin, end, Product(shape, 0, axis), *out);
+  }
+
+ private:
+  static absl::Status CheckJoins(const TensorShape& first,
+                                 const TensorShape& other, int i, int axis) {
+    bool fits = first.rank() == other.rank();
+    for (int d = 0; fits && d < first.rank(); ++d) {
+      fits = d == axis || first.dim(d) == other.dim(d);
+    }
+    if (fits) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ConcatOp : Dimensions of inputs should match: shape[0] = ",
+        first.ToString(), " vs. shape[", i, "] = ", other.ToString()));
+  }
+
+  const bool axis_is_first_;
+};
+
+// The attribute, of a tensor of that rank.
+absl::StatusOr<int> AxisIn(int64_t axis, int rank) {
+  if (axis >= -rank && axis < rank) {
+    return static_cast<int>(axis < 0 ? axis + rank : axis);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("axis = ", axis, " not in [", -rank, ", ", rank, ")"));
+}
+
+class PackKernel : public OpKernel {
+ public:
+  explicit PackKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        axis_(construction.GetAttr<int64_t>("axis").value_or(0)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const TensorShape& first = context.input(0).shape();
+    ASSIGN_OR_RETURN(const int axis, AxisIn(axis_, first.rank() + 1));
+    for (int i = 1; i < context.num_inputs(); ++i) {
+      if (context.input(i).shape() == first) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("Shapes of all inputs must match: values[0].shape = ",
+                       first.ToString(), " != values[", i,
+                       "].shape = ", context.input(i).shape().ToString()));
+    }
+    Dims dims(first.dims().begin(), first.dims().end());
+    dims.insert(dims.begin() + axis, context.num_inputs());
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    return Join(context, 0, context.num_inputs(), Product(shape, 0, axis),
+                *out);
+  }
+
+ private:
+  const int64_t axis_;
+};
+
+// Pieces of `sizes` along the axis, of which piece i has shape `shapes[i]`.
+absl::Status Cut(OpKernelContext& context, const Tensor& value, int axis,
+                 const Dims& sizes, const std::vector<TensorShape>& shapes) {
+  const int64_t before = Product(value.shape(), 0, axis);
+  const int64_t after = Product(value.shape(), axis + 1, value.rank());
+  int64_t begin = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    ASSIGN_OR_RETURN(Tensor * piece,
+                     context.AllocateOutput(static_cast<int>(i), shapes[i]));
+    RETURN_IF_ERROR(FromPattern(
+        context, value,
+        PartPattern(before, value.dim(axis), begin, sizes[i], after), *piece));
+    begin += sizes[i];
+  }
+  return absl::OkStatus();
+}
+
+std::vector<TensorShape> PieceShapes(const TensorShape& whole, int axis,
+                                     const Dims& sizes) {
+  std::vector<TensorShape> shapes(sizes.size(), whole);
+  for (size_t i = 0; i < sizes.size(); ++i) shapes[i].set_dim(axis, sizes[i]);
+  return shapes;
+}
+
+class SplitKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& value = context.input(1);
+    ASSIGN_OR_RETURN(const int axis, ReadAxis(context.input(0), value.rank()));
+    const int count = context.num_outputs();
+    if (value.dim(axis) % count != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Number of ways to split should evenly divide the split dimension, "
+          "but got split_dim ",
+          axis, " (size = ", value.dim(axis), ") and num_split ", count));
+    }
+    const Dims sizes(count, value.dim(axis) / count);
+    return Cut(context, value, axis, sizes,
+               PieceShapes(value.shape(), axis, sizes));
+  }
+};
+
+class UnpackKernel : public OpKernel {
+ public:
+  explicit UnpackKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        axis_(construction.GetAttr<int64_t>("axis").value_or(0)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& value = context.input(0);
+    ASSIGN_OR_RETURN(const int axis, AxisIn(axis_, value.rank()));
+    const int count = context.num_outputs();
+    if (value.dim(axis) != count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Input shape axis ", axis, " must equal ", count,
+                       ", got shape ", value.shape().ToString()));
+    }
+    TensorShape each = value.shape();
+    each.RemoveDim(axis);
+    return Cut(context, value, axis, Dims(count, 1),
+               std::vector<TensorShape>(count, each));
+  }
+
+ private:
+  const int64_t axis_;
+};
+
+class SliceKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    const int rank = input.rank();
+    if (context.input(1).num_elements() != rank ||
+        context.input(2).num_elements() != rank) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Expected begin and size arguments to be 1-D tensors of size ", rank,
+          ", but got shapes ", context.input(1).shape().ToString(), " and ",
+          context.input(2).shape().ToString(), " instead."));
+    }
+    ASSIGN_OR_RETURN(const Dims begin, IntegersOf(context.input(1)));
+    ASSIGN_OR_RETURN(Dims size, IntegersOf(context.input(2)));
+    for (int i = 0; i < rank; ++i) {
+      RETURN_IF_ERROR(CheckRange(i, input.dim(i), begin[i], size[i]));
+    }
+    const TensorShape shape(size);
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    return FromPattern(
+        context, input,
+        BoxPattern(input.shape(), begin, Dims(rank, 1), shape.dims()), *out);
+  }
+
+ private:
+  // Replaces a size of -1 by what is left.
+  static absl::Status CheckRange(int i, int64_t whole, int64_t begin,
+                                 int64_t& size) {
+    if (begin < 0 || begin > whole) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Expected begin[", i, "] in [0, ", whole, "], but got ", begin));
+    }
+    if (size == -1) size = whole - begin;
+    if (size >= 0 && size <= whole - begin) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Expected size[", i, "] in [0, ", whole - begin, "], but got ", size));
+  }
+};
+
+// StridedSlice and its gradient.
+class StridedSliceKernel : public OpKernel {
+ public:
+  StridedSliceKernel(const OpKernelConstruction& construction, bool is_gradient)
+      : OpKernel(construction), is_gradient_(is_gradient) {
+    const auto mask = [&](const char* name) {
+      return construction.GetAttr<int64_t>(name).value_or(0);
+    };
+    masks_.begin = mask("begin_mask");
+    masks_.end = mask("end_mask");
+    masks_.ellipsis = mask("ellipsis_mask");
+    masks_.new_axis = mask("new_axis_mask");
+    masks_.shrink_axis = mask("shrink_axis_mask");
+  }
+
+  absl::Status Compute(OpKernelContext& context) override {
+    if (is_gradient_) return Gradient(context);
+    const Tensor& input = context.input(0);
+    ASSIGN_OR_RETURN(const StridedSlicePlan plan,
+                     ReadPlan(context, input.shape()));
+    ASSIGN_OR_RETURN(const TensorShape shape,
+                     TensorShape::Create(plan.final_shape.dims()));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    return FromPattern(context, input, PatternOfPlan(input.shape(), plan),
+                       *out);
+  }
+
+ private:
+  static ElementPattern PatternOfPlan(const TensorShape& whole,
+                                      const StridedSlicePlan& plan) {
+    return BoxPattern(whole, plan.begin, plan.strides,
+                      plan.processing_shape.dims());
+  }
+
+  absl::Status Gradient(OpKernelContext& context) const {
+    if (context.input(0).rank() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shape must be 1-D, got shape.shape = ",
+                       context.input(0).shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(const Dims dims, IntegersOf(context.input(0)));
+    ASSIGN_OR_RETURN(const TensorShape whole, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(const StridedSlicePlan plan, ReadPlan(context, whole));
+    const Tensor& dy = context.input(4);
+    if (!plan.final_shape.IsCompatibleWith(dy.shape())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shape of dy was ", dy.shape().ToString(),
+                       " instead of ", plan.final_shape.ToString()));
+    }
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, whole));
+    RETURN_IF_ERROR(Zero(context, *out));
+    return ToPattern(context, dy, PatternOfPlan(whole, plan), *out);
+  }
+
+  absl::StatusOr<StridedSlicePlan> ReadPlan(const OpKernelContext& context,
+                                            const TensorShape& input) const {
+    const TensorShape& begin = context.input(1).shape();
+    if (begin.rank() != 1 || begin != context.input(2).shape() ||
+        begin != context.input(3).shape()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Expected begin, end, and strides to be 1D equal size tensors, but "
+          "got shapes ",
+          begin.ToString(), ", ", context.input(2).shape().ToString(), ", and ",
+          context.input(3).shape().ToString(), " instead."));
+    }
+    StridedSliceSpec spec;
+    spec.masks = masks_;
+    ASSIGN_OR_RETURN(spec.begin, IntegersOf(context.input(1)));
+    ASSIGN_OR_RETURN(spec.end, IntegersOf(context.input(2)));
+    ASSIGN_OR_RETURN(spec.strides, IntegersOf(context.input(3)));
+    return PlanStridedSlice(spec, input);
+  }
+
+  const bool is_gradient_;
+  StridedSliceMasks masks_;
+};
+
+class PadKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    const Tensor& paddings = context.input(1);
+    if (paddings.rank() != 2 || paddings.dim(1) != 2 ||
+        paddings.dim(0) != input.rank()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "paddings must be a matrix with 2 columns, and a row for each "
+          "dimension of inputs: ",
+          paddings.shape().ToString(), " ", input.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(const Dims values, IntegersOf(paddings));
+    Dims before, dims;
+    for (int i = 0; i < input.rank(); ++i) {
+      const int64_t low = values[2 * i], high = values[2 * i + 1];
+      if (low < 0 || high < 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Paddings must be non-negative: ", low, " ", high));
+      }
+      int64_t size;
+      if (__builtin_add_overflow(input.dim(i), low, &size) ||
+          __builtin_add_overflow(size, high, &size)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Padding dimension ", i, " overflows its size"));
+      }
+      before.push_back(low);
+      dims.push_back(size);
+    }
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    RETURN_IF_ERROR(Zero(context, *out));
+    return ToPattern(
+        context, input,
+        BoxPattern(shape, before, Dims(input.rank(), 1), input.shape().dims()),
+        *out);
+  }
+};
+
+class TileKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    if (context.input(1).rank() != 1 ||
+        context.input(1).num_elements() != input.rank()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Expected multiples argument to be a vector of length ", input.rank(),
+          " but got shape ", context.input(1).shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(const Dims multiples, IntegersOf(context.input(1)));
+    const Dims strides = PackedStrides(input.shape().dims());
+    ElementPattern pattern;
+    Dims dims;
+    for (int i = 0; i < input.rank(); ++i) {
+      if (multiples[i] < 0) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Expected multiples[", i, "] >= 0, but got ", multiples[i]));
+      }
+      int64_t size;
+      if (__builtin_mul_overflow(input.dim(i), multiples[i], &size)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Tile: size ", i, " of the result has too many elements"));
+      }
+      dims.push_back(size);
+      pattern.dims.insert(pattern.dims.end(), {multiples[i], input.dim(i)});
+      pattern.strides.insert(pattern.strides.end(), {0, strides[i]});
+    }
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    return FromPattern(context, input, pattern, *out);
+  }
+};
+
+class OneHotKernel : public OpKernel {
+ public:
+  explicit OneHotKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        axis_(construction.GetAttr<int64_t>("axis").value_or(-1)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& indices = context.input(0);
+    const int rank = indices.rank();
+    for (int i = 1; i < 4; ++i) {
+      if (context.input(i).rank() == 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "depth, on_value and off_value must be scalars, but got: ",
+          context.input(i).shape().ToString()));
+    }
+    if (axis_ < -1 || axis_ > rank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Expected axis to be -1 or between [0, ", rank + 1,
+                       ").  But received: ", axis_));
+    }
+    ASSIGN_OR_RETURN(const Dims depth, IntegersOf(context.input(1)));
+    if (depth[0] < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("depth must be non-negative, got: ", depth[0]));
+    }
+    const int axis = static_cast<int>(axis_ == -1 ? rank : axis_);
+    Dims dims(indices.shape().dims().begin(), indices.shape().dims().end());
+    dims.insert(dims.begin() + axis, depth[0]);
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    const cuda::OneHot one_hot = {Product(shape, 0, axis), depth[0],
+                                  Product(shape, axis + 1, shape.rank()),
+                                  indices.data(), SizeOf(indices)};
+    LaunchOneHot(SizeOf(*out), one_hot, context.input(2).data(),
+                 context.input(3).data(), out->mutable_data(),
+                 StreamOf(context));
+    return LaunchStatus();
+  }
+
+ private:
+  const int64_t axis_;
+};
+
+// Registers kernels for the types that TensorFlow runs them with on GPUs.
+class Registrar {
+ public:
+  explicit Registrar(KernelRegistry& registry) : registry_(registry) {}
+
+  // A constructor that takes `args` as well.
+  template <typename Kernel, typename... Args>
+  void Add(absl::string_view op, std::map<std::string, std::string> types,
+           std::vector<std::string> host_memory, Args... args) {
+    KernelDef def{std::string(op)};
+    def.device_type = "GPU";
+    for (const auto& [attr, names] : types) def.types[attr] = TypesOf(names);
+    if (!gpu_.Restrict(def)) return;
+    def.host_memory = std::move(host_memory);
+    registry_.Register(std::move(def),
+                       [args...](const OpKernelConstruction& construction)
+                           -> absl::StatusOr<std::unique_ptr<OpKernel>> {
+                         return std::make_unique<Kernel>(construction, args...);
+                       });
+  }
+
+ private:
+  KernelRegistry& registry_;
+  const GpuRestriction gpu_;
+};
+
+}  // namespace
+
+void RegisterCudaArrayKernels(KernelRegistry& registry) {
+  // int32 lies in host memory where TensorFlow has it there.
+  const std::string most =
+      "half bfloat16 float double int8 int16 int64 uint8 uint16 uint32 uint64 "
+      "bool complex64 complex128";
+  const std::string all = most + " int32";
+  const std::string indices = "int32 int64";
+  Registrar add(registry);
+  add.Add<GatherKernel>("Gather", {{"Tparams", all}, {"Tindices", indices}},
+                        {});
+  add.Add<GatherKernel>("GatherV2", {{"Tparams", all}, {"Tindices", indices}},
+                        {"axis"});
+  add.Add<GatherKernel>("ResourceGather",
+                        {{"dtype", all}, {"Tindices", indices}}, {"resource"});
+  add.Add<SegmentSumKernel>(
+      "UnsortedSegmentSum",
+      {{"T", "half bfloat16 float double int64"}, {"Tindices", indices}},
+      {"num_segments"});
+  add.Add<TransposeKernel>("Transpose", {{"T", all}}, {"perm"});
+  add.Add<ConcatKernel>("Concat", {{"T", most}}, {"concat_dim"}, true);
+  add.Add<ConcatKernel>("ConcatV2", {{"T", most}}, {"axis"}, false);
+  add.Add<PackKernel>("Pack", {{"T", most}}, {});
+  add.Add<SplitKernel>("Split", {{"T", all}}, {"split_dim"});
+  add.Add<UnpackKernel>(
+      "Unpack",
+      {{"T",
+        "half bfloat16 float double int8 int16 uint8 uint16 uint32 uint64 "
+        "bool complex64 complex128"}},
+      {});
+  add.Add<SliceKernel>("Slice", {{"T", most}}, {"begin", "size"});
+  add.Add<StridedSliceKernel>("StridedSlice", {{"T", most}},
+                              {"begin", "end", "strides"}, false);
+  add.Add<StridedSliceKernel>("StridedSliceGrad", {{"T", most}},
+                              {"begin", "end", "shape", "strides"}, true);
+  add.Add<PadKernel>("Pad", {{"T", most}}, {"paddings"});
+  add.Add<TileKernel>("Tile", {{"T", all}}, {"multiples"});
+  add.Add<OneHotKernel>("OneHot", {{"T", all}, {"TI", "uint8 int32 int64"}},
+                        {"depth"});
+}
+
+}  // namespace weft

@@ -1,0 +1,406 @@
+// Optimizers, AssignAdd and AssignSub, and changes of some rows, on GPUs; in
+// both variable families.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/device/device_context.h"
+#include "libs/kernels/cuda/cuda_context.h"
+#include "libs/kernels/cuda/cuda_kernels.h"
+#include "libs/kernels/cuda/training.cu.h"
+#include "libs/kernels/resource/variable_lookup.h"
+
+namespace weft {
+namespace {
+
+using cuda::Change;
+using cuda::TrainingRule;
+using Types = std::vector<DataType>;
+constexpr int kMostVariables = cuda::kMostVariables;
+
+// Makes `to` hold what `from` does, where they are two tensors.
+absl::Status CopyIfElsewhere(OpKernelContext& context, const Tensor& from,
+                             const Tensor& to) {
+  if (from.data() == to.data()) return absl::OkStatus();
+  return context.device().context()->CopyOnDevice(from, to);
+}
+
+absl::Status CheckSameShape(const std::string& name, const TensorShape& var,
+                            const TensorShape& other) {
+  if (var == other) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("var and ", name, " do not have the same shape",
+                   var.ToString(), " ", other.ToString()));
+}
+
+// `gradient` holds a row of `var` for each of `indices`, whose values nobody
+// looks at here.
+absl::Status CheckSparse(const TensorShape& var, const TensorShape& gradient,
+                         const TensorShape& indices) {
+  if (!indices.IsVector()) {
+    return absl::InvalidArgumentError("indices must be one-dimensional");
+  }
+  if (var.rank() < 1) {
+    return absl::InvalidArgumentError("var must be at least 1 dimensional");
+  }
+  if (gradient.rank() != var.rank()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("var and grad do not have the same rank: ", var.ToString(),
+                     " ", gradient.ToString()));
+  }
+  for (int d = 1; d < var.rank(); ++d) {
+    if (var.dim(d) == gradient.dim(d)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("var and grad must match in dimension ", d));
+  }
+  if (gradient.dim(0) == indices.dim(0)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "grad must be the same size as indices in the first dimension.");
+}
+
+cuda::Rows RowsOf(const TensorShape& variable, const Tensor& indices) {
+  cuda::Rows rows;
+  rows.indices = indices.data();
+  rows.is_int64 = indices.dtype() == DT_INT64;
+  rows.count = indices.num_elements();
+  rows.rows = variable.dim(0);
+  rows.row = rows.rows == 0 ? 0 : variable.num_elements() / rows.rows;
+  return rows;
+}
+
+bool ChangesNothing(const cuda::Rows& rows) {
+  return rows.count == 0 || rows.rows == 0 || rows.row == 0;
+}
+
+// How an op's inputs are a rule's.
+struct RuleOp {
+  TrainingRule rule;
+  int variables;
+  std::vector<std::string> scalars;
+  std::string flag;  // the attribute that is Training::flag; may be none
+  bool default_flag = false;
+};
+
+class TrainingKernel : public OpKernel {
+ public:
+  TrainingKernel(const OpKernelConstruction& construction, const RuleOp& op)
+      : OpKernel(construction), variables_(op.variables) {
+    for (const ArgDef& input : construction.node().op().inputs) {
+      const int i = static_cast<int>(names_.size());
+      names_.push_back(input.name);
+      if (input.name == "grad" || input.name == "delta") gradient_ = i;
+      if (input.name == "indices") indices_ = i;
+      const bool is_scalar = std::find(op.scalars.begin(), op.scalars.end(),
+                                       input.name) != op.scalars.end();
+      if (is_scalar) scalars_.push_back(i);
+    }
+    const DataType type =
+        construction.GetAttr<DataType>("T").value_or(DT_FLOAT);
+    type_ = type;
+    training_.rule = op.rule;
+    training_.type = ElementTypeOf(type);
+    training_.flag =
+        op.flag.empty()
+            ? false
+            : construction.GetAttr<bool>(op.flag).value_or(op.default_flag);
+  }
+
+  absl::Status Compute(OpKernelContext& context) override {
+    std::array<std::shared_ptr<Variable>, kMostVariables> variables;
+    std::array<Variable*, kMostVariables> pointers;
+    for (int i = 0; i < variables_; ++i) {
+      ASSIGN_OR_RETURN(variables[i], lookups_[i].FromInput(context, i));
+      RETURN_IF_ERROR(CheckVariableType(*variables[i], type_));
+      pointers[i] = variables[i].get();
+    }
+    cuda::Training training = training_;
+    RETURN_IF_ERROR(SetInputs(context, training));
+    RETURN_IF_ERROR(Variable::UpdateAll(
+        context.cancellation(), context.allocator(),
+        absl::MakeSpan(pointers.data(), variables_),
+        [&](absl::Span<const Variable::FromTo> values) {
+          return Train(context, values, training);
+        },
+        context.when_locked()));
+    ForwardReference(context);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status SetInputs(const OpKernelContext& context,
+                         cuda::Training& training) const {
+    for (size_t i = 0; i < scalars_.size(); ++i) {
+      const Tensor& scalar = context.input(scalars_[i]);
+      if (!scalar.shape().IsScalar()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(names_[scalars_[i]],
+                         " is not a scalar: ", scalar.shape().ToString()));
+      }
+      training.scalars[i] = scalar.data();
+    }
+    training.gradient = context.input(gradient_).data();
+    return absl::OkStatus();
+  }
+
+  absl::Status Train(OpKernelContext& context,
+                     absl::Span<const Variable::FromTo> values,
+                     cuda::Training& training) const {
+    const TensorShape& shape = values[0].from->shape();
+    for (int i = 0; i < variables_; ++i) {
+      RETURN_IF_ERROR(
+          CheckSameShape(names_[i], shape, values[i].from->shape()));
+      training.from[i] = values[i].from->data();
+      training.to[i] = values[i].to->mutable_data();
+    }
+    if (indices_ >= 0) return TrainRows(context, values, training);
+    RETURN_IF_ERROR(CheckSameShape(names_[gradient_], shape,
+                                   context.input(gradient_).shape()));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    LaunchTraining(training, shape.num_elements(), StreamOf(context));
+    return LaunchStatus();
+  }
+
+  absl::Status TrainRows(OpKernelContext& context,
+                         absl::Span<const Variable::FromTo> values,
+                         const cuda::Training& training) const {
+    const TensorShape& shape = values[0].from->shape();
+    const Tensor& indices = context.input(indices_);
+    RETURN_IF_ERROR(
+        CheckSparse(shape, context.input(gradient_).shape(), indices.shape()));
+    for (const Variable::FromTo& value : values) {
+      RETURN_IF_ERROR(CopyIfElsewhere(context, *value.from, *value.to));
+    }
+    const cuda::Rows rows = RowsOf(shape, indices);
+    if (ChangesNothing(rows)) return absl::OkStatus();
+    LaunchTrainingOfRows(training, rows, StreamOf(context));
+    return LaunchStatus();
+  }
+
+  const int variables_;
+  std::vector<std::string> names_;
+  std::vector<int> scalars_;  // which inputs they are
+  int gradient_ = -1;
+  int indices_ = -1;  // -1: the gradient is dense
+  DataType type_ = DT_INVALID;
+  cuda::Training training_;  // what is the same in all runs
+  std::array<VariableLookup, kMostVariables> lookups_;
+};
+
+// AssignAdd and AssignSub.
+class ChangeKernel : public OpKernel {
+ public:
+  ChangeKernel(const OpKernelConstruction& construction, Change change)
+      : OpKernel(construction), change_(change) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable,
+                     lookup_.FromInput(context, 0));
+    const Tensor& by = context.input(1);
+    RETURN_IF_ERROR(CheckVariableType(*variable, by.dtype()));
+    RETURN_IF_ERROR(variable->Update(
+        context.cancellation(), context.allocator(),
+        [&](const Tensor& from, Tensor& to) {
+          return Apply(context, from, by, to);
+        },
+        context.when_locked()));
+    ForwardReference(context);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Apply(OpKernelContext& context, const Tensor& from,
+                     const Tensor& by, Tensor& to) const {
+    if (from.shape() != by.shape()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Cannot update variable with shape ",
+                       from.shape().ToString(), " using a Tensor with shape ",
+                       by.shape().ToString(), ", shapes must be equal."));
+    }
+    if (from.num_elements() == 0) return absl::OkStatus();
+    LaunchChange(change_, ElementTypeOf(from.dtype()), from.num_elements(),
+                 from.data(), by.data(), to.mutable_data(), StreamOf(context));
+    return LaunchStatus();
+  }
+
+  const Change change_;
+  VariableLookup lookup_;
+};
+
+// updates.shape = indices.shape + variable.shape[1:], or [].
+absl::Status CheckUpdateShape(const TensorShape& variable,
+                              const TensorShape& indices,
+                              const TensorShape& updates) {
+  if (variable.rank() < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("var must be at least 1 dimensional, its shape is ",
+                     variable.ToString()));
+  }
+  if (updates.IsScalar()) return absl::OkStatus();
+  bool same = updates.rank() == indices.rank() + variable.rank() - 1;
+  for (int i = 0; same && i < updates.rank(); ++i) {
+    const int64_t wanted = i < indices.rank()
+                               ? indices.dim(i)
+                               : variable.dim(i - indices.rank() + 1);
+    same = updates.dim(i) == wanted;
+  }
+  if (same) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Must have updates.shape = indices.shape + params.shape[1:] or "
+      "updates.shape = [], got updates.shape ",
+      updates.ToString(), ", indices.shape ", indices.ToString(),
+      ", params.shape ", variable.ToString()));
+}
+
+// ScatterAdd, ScatterSub and ScatterUpdate. An index that is out of range
+// changes nothing.
+class ScatterKernel : public OpKernel {
+ public:
+  ScatterKernel(const OpKernelConstruction& construction, Change change)
+      : OpKernel(construction), change_(change) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable,
+                     lookup_.FromInput(context, 0));
+    RETURN_IF_ERROR(CheckVariableType(*variable, context.input(2).dtype()));
+    RETURN_IF_ERROR(variable->Update(
+        context.cancellation(), context.allocator(),
+        [&](const Tensor& from, Tensor& to) {
+          return Apply(context, from, to);
+        },
+        context.when_locked()));
+    ForwardReference(context);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Apply(OpKernelContext& context, const Tensor& from,
+                     Tensor& to) const {
+    const Tensor& indices = context.input(1);
+    const Tensor& updates = context.input(2);
+    RETURN_IF_ERROR(
+        CheckUpdateShape(from.shape(), indices.shape(), updates.shape()));
+    RETURN_IF_ERROR(CopyIfElsewhere(context, from, to));
+    const cuda::Rows rows = RowsOf(from.shape(), indices);
+    if (ChangesNothing(rows)) return absl::OkStatus();
+    LaunchChangeOfRows(change_, ElementTypeOf(from.dtype()), rows,
+                       updates.data(), updates.shape().IsScalar(),
+                       to.mutable_data(), StreamOf(context));
+    return LaunchStatus();
+  }
+
+  const Change change_;
+  VariableLookup lookup_;
+};
+
+// Registers a kernel whose constructor takes `args` as well.
+template <typename Kernel, typename... Args>
+void Register(KernelRegistry& registry, absl::string_view op,
+              const char* type_attr, Types types,
+              std::vector<std::string> host_memory, Args... args) {
+  KernelDef def{std::string(op)};
+  def.device_type = "GPU";
+  def.types[type_attr] = std::move(types);
+  def.host_memory = std::move(host_memory);
+  registry.Register(std::move(def),
+                    [args...](const OpKernelConstruction& construction)
+                        -> absl::StatusOr<std::unique_ptr<OpKernel>> {
+                      return std::make_unique<Kernel>(construction, args...);
+                    });
+}
+
+const char* const kVariableNames[][kMostVariables] = {
+    {"var"},
+    {"var", "accum"},
+    {"var", "accum"},
+    {"var", "accum"},
+    {"var", "m", "v"},
+    {"var", "m", "v"},
+    {"var", "accum", "accum_update"},
+    {"var", "ms", "mom"},
+    {"var", "mg", "ms", "mom"},
+    {"var", "accum", "linear"},
+    {"var", "accum", "linear"},
+};
+
+void RegisterRule(KernelRegistry& registry, const std::string& name,
+                  const RuleOp& op, bool has_sparse = false) {
+  const Types floats = {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16};
+  const char* const* names = kVariableNames[static_cast<int>(op.rule)];
+  const std::vector<std::string> handles(names, names + op.variables);
+  Register<TrainingKernel>(registry, "Apply" + name, "T", floats, {}, op);
+  Register<TrainingKernel>(registry, "ResourceApply" + name, "T", floats,
+                           handles, op);
+  if (!has_sparse) return;
+  Register<TrainingKernel>(registry, "SparseApply" + name, "T", floats, {}, op);
+  Register<TrainingKernel>(registry, "ResourceSparseApply" + name, "T", floats,
+                           handles, op);
+}
+
+}  // namespace
+
+void RegisterCudaTrainingKernels(KernelRegistry& registry) {
+  using Rule = TrainingRule;
+  RegisterRule(registry, "GradientDescent",
+               {Rule::kGradientDescent, 1, {"alpha"}, ""});
+  RegisterRule(registry, "Momentum",
+               {Rule::kMomentum, 2, {"lr", "momentum"}, "use_nesterov"}, true);
+  RegisterRule(registry, "Adagrad",
+               {Rule::kAdagrad, 2, {"lr"}, "update_slots", true}, true);
+  RegisterRule(registry, "AdagradV2",
+               {Rule::kAdagradV2, 2, {"lr", "epsilon"}, "update_slots", true},
+               true);
+  RegisterRule(
+      registry, "Adam",
+      {Rule::kAdam,
+       3,
+       {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"},
+       "use_nesterov"});
+  RegisterRule(registry, "AdaMax",
+               {Rule::kAdaMax,
+                3,
+                {"beta1_power", "lr", "beta1", "beta2", "epsilon"},
+                ""});
+  RegisterRule(registry, "Adadelta",
+               {Rule::kAdadelta, 3, {"lr", "rho", "epsilon"}, ""});
+  RegisterRule(registry, "RMSProp",
+               {Rule::kRMSProp, 3, {"lr", "rho", "momentum", "epsilon"}, ""});
+  RegisterRule(
+      registry, "CenteredRMSProp",
+      {Rule::kCenteredRMSProp, 4, {"lr", "rho", "momentum", "epsilon"}, ""});
+  RegisterRule(registry, "Ftrl",
+               {Rule::kFtrl,
+                3,
+                {"lr", "l1", "l2", "lr_power"},
+                "multiply_linear_by_lr"});
+  RegisterRule(registry, "FtrlV2",
+               {Rule::kFtrlV2,
+                3,
+                {"lr", "l1", "l2", "l2_shrinkage", "lr_power"},
+                "multiply_linear_by_lr"});
+}
+
+void RegisterCudaStateKernels(KernelRegistry& registry) {
+  const Types types = {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16, DT_INT64};
+  const auto scatter = [&](const std::string& op, Change change) {
+    Register<ScatterKernel>(registry, "Scatter" + op, "T", types, {}, change);
+    Register<ScatterKernel>(registry, "ResourceScatter" + op, "dtype", types,
+                            {"resource"}, change);
+  };
+  const auto assign = [&](const std::string& op, Change change) {
+    Register<ChangeKernel>(registry, op, "T", types, {}, change);
+    Register<ChangeKernel>(registry, op + "VariableOp", "dtype", types,
+                           {"resource"}, change);
+  };
+  assign("AssignAdd", Change::kAdd);
+  assign("AssignSub", Change::kSub);
+  scatter("Add", Change::kAdd);
+  scatter("Sub", Change::kSub);
+  scatter("Update", Change::kReplace);
+}
+
+}  // namespace weft
