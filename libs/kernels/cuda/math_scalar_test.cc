@@ -1,0 +1,77 @@
+// What GPUs make of one element, where it is easy to get wrong; the same code
+// runs on the processor.
+#include "libs/kernels/cuda/math_scalar.h"
+
+#include <limits>
+
+#include "gtest/gtest.h"
+
+namespace weft::cuda {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+TEST(CudaScalarTest, IntegersWrapRound) {
+  const int64_t most = INT64_MAX;
+  EXPECT_EQ(Apply(BinaryOp::kAdd, most, int64_t{1}), INT64_MIN);
+  EXPECT_EQ(Apply(BinaryOp::kMul, most, int64_t{2}), -2);
+  EXPECT_EQ(Apply(UnaryOp::kNeg, int64_t{INT64_MIN}), INT64_MIN);
+  EXPECT_EQ(Apply(UnaryOp::kAbs, int64_t{-3}), 3);
+  EXPECT_EQ(Apply(UnaryOp::kSign, int64_t{-3}), -1);
+}
+
+TEST(CudaScalarTest, NanWinsAnOrder) {
+  for (const BinaryOp op : {BinaryOp::kMaximum, BinaryOp::kMinimum}) {
+    EXPECT_TRUE(std::isnan(Apply(op, kNan, 1.0f)));
+    EXPECT_TRUE(std::isnan(Apply(op, 1.0f, kNan)));
+  }
+}
+
+TEST(CudaScalarTest, GradientsOfNothingAreNothing) {
+  EXPECT_EQ(Apply(BinaryOp::kSqrtGrad, 0.0f, 0.0f), 0);
+  EXPECT_EQ(Apply(BinaryOp::kRsqrtGrad, kInf, 0.0f), 0);
+  EXPECT_EQ(Apply(BinaryOp::kReciprocalGrad, kInf, 0.0f), 0);
+  EXPECT_EQ(Apply(BinaryOp::kDivNoNan, 3.0f, 0.0f), 0);
+  EXPECT_EQ(Apply(BinaryOp::kXdivy, 0.0f, 0.0f), 0);
+  // But for a product with an infinite one.
+  EXPECT_TRUE(std::isnan(Apply(BinaryOp::kReluGrad, kInf, -1.0f)));
+}
+
+TEST(CudaScalarTest, RemaindersTakeTheDivisorsSign) {
+  EXPECT_EQ(Apply(BinaryOp::kFloorMod, -1.0f, 3.0f), 2);
+  EXPECT_EQ(Apply(BinaryOp::kFloorMod, 1.0f, -3.0f), -2);
+  EXPECT_EQ(Apply(BinaryOp::kFloorDiv, -1.0f, 3.0f), -1);
+}
+
+TEST(CudaScalarTest, KnowsWhatIsFinite) {
+  EXPECT_TRUE(Apply(Predicate::kIsNan, kNan));
+  EXPECT_FALSE(Apply(Predicate::kIsNan, kInf));
+  EXPECT_TRUE(Apply(Predicate::kIsInf, -kInf));
+  EXPECT_FALSE(Apply(Predicate::kIsInf, kNan));
+  EXPECT_TRUE(Apply(Predicate::kIsFinite, 0.0f));
+  EXPECT_FALSE(Apply(Predicate::kIsFinite, kInf));
+}
+
+TEST(CudaScalarTest, FloatsBecomeIntegersAsOnTheProcessor) {
+  EXPECT_EQ(CastTo<int32_t>(-1.9f), -1);
+  EXPECT_EQ(CastTo<int32_t>(kNan), INT32_MIN);
+  EXPECT_EQ(CastTo<int32_t>(3e9f), INT32_MIN);
+  EXPECT_EQ(CastTo<int64_t>(kInf), INT64_MIN);
+  EXPECT_EQ(CastTo<uint8_t>(300.0f), 44);
+  EXPECT_EQ(CastTo<uint64_t>(1e19), 10000000000000000000u);
+  EXPECT_TRUE(CastTo<bool>(0.5f));
+  EXPECT_FALSE(CastTo<bool>(-0.0f));
+}
+
+TEST(CudaScalarTest, ActivationsFarOut) {
+  EXPECT_EQ(Apply(UnaryOp::kSoftplus, 200.0f), 200);
+  EXPECT_EQ(Apply(UnaryOp::kSoftplus, -200.0f), 0);
+  EXPECT_EQ(Apply(UnaryOp::kElu, -kInf), -1);
+  EXPECT_EQ(Apply(UnaryOp::kSigmoid, -kInf), 0);
+  EXPECT_TRUE(std::isnan(Apply(UnaryOp::kRelu, kNan)));
+  EXPECT_EQ(Apply(UnaryOp::kRelu6, kInf), 6);
+}
+
+}  // namespace
+}  // namespace weft::cuda
