@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "integration_tests/testing/fresh_folder.h"
 #include "libs/base/logging.h"
 #include "libs/base/test_matchers.h"
 #include "libs/checkpoint/bundle_reader.h"
@@ -43,15 +44,7 @@ using Outputs = std::map<std::string, Tensor>;
 
 class EstimatorExportTest : public ::testing::Test {
  protected:
-  EstimatorExportTest()
-      : folder_(
-            JoinPath(::testing::TempDir(),
-                     absl::StrCat("export_", ::testing::UnitTest::GetInstance()
-                                                 ->current_test_info()
-                                                 ->name()))),
-        exports_(JoinPath(folder_, "exports")),
-        vocabulary_(JoinPath(folder_, "cities.txt")) {
-    files_.DeleteRecursively(folder_).IgnoreError();
+  EstimatorExportTest() {
     EXPECT_OK(files_.CreateDirectories(folder_));
     EXPECT_OK(files_.WriteFileAtomically(vocabulary_, "Rome\nUlm\n"));
   }
@@ -104,9 +97,9 @@ class EstimatorExportTest : public ::testing::Test {
   Process process_;
   LocalFileSystem files_;
   RecordingLogger logger_;
-  const std::string folder_;
-  const std::string exports_;
-  const std::string vocabulary_;
+  const std::string folder_ = FreshFolder(files_);
+  const std::string exports_ = JoinPath(folder_, "exports");
+  const std::string vocabulary_ = JoinPath(folder_, "cities.txt");
 };
 
 TEST_F(EstimatorExportTest, AnswersWhatTheEstimatorPredicts) {

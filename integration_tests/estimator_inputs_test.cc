@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "integration_tests/testing/fresh_folder.h"
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
 #include "libs/estimator/dataset_inputs.h"
@@ -72,13 +73,7 @@ class RunningInput {
 
 class EstimatorInputsTest : public ::testing::Test {
  protected:
-  EstimatorInputsTest()
-      : folder_(JoinPath(
-            ::testing::TempDir(),
-            ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    files_.DeleteRecursively(folder_).IgnoreError();
-    EXPECT_OK(files_.CreateDirectories(folder_));
-  }
+  EstimatorInputsTest() { EXPECT_OK(files_.CreateDirectories(folder_)); }
   std::string Path(const std::string& name) { return JoinPath(folder_, name); }
   void Write(const std::string& name, const std::string& text) {
     ASSERT_OK(files_.WriteFileAtomically(Path(name), text));
@@ -101,7 +96,7 @@ class EstimatorInputsTest : public ::testing::Test {
 
   Process process_;
   LocalFileSystem files_;
-  const std::string folder_;
+  const std::string folder_ = FreshFolder(files_);
 };
 
 using Dense = std::vector<int32_t>;

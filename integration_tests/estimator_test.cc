@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "integration_tests/testing/fresh_folder.h"
 #include "libs/base/logging.h"
 #include "libs/base/test_matchers.h"
 #include "libs/estimator/canned.h"
@@ -24,13 +25,6 @@ using ::testing::HasSubstr;
 
 class EstimatorTest : public ::testing::Test {
  protected:
-  EstimatorTest()
-      : model_dir_(JoinPath(
-            ::testing::TempDir(),
-            ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    files_.DeleteRecursively(model_dir_).IgnoreError();
-  }
-
   RunConfig Config() {
     RunConfig config;
     config.model_dir = model_dir_;
@@ -59,7 +53,7 @@ class EstimatorTest : public ::testing::Test {
   Process process_;
   LocalFileSystem files_;
   RecordingLogger logger_;
-  const std::string model_dir_;
+  const std::string model_dir_ = FreshFolder(files_);
 };
 
 TEST_F(EstimatorTest, TrainingGoesOnFromTheNewestCheckpoint) {

@@ -287,26 +287,31 @@ TEST_F(FunctionsTest, MetaGraphsTakeFunctionsAlong) {
       IsOk());
 }
 
-// down(x) = x > 0 ? down(x - 1) + 1 : x, so that each level is one call.
-std::string Recursion() {
+// NAME(x) = x > bound ? further(x) : x, where the body of `further` makes y.
+std::string SelfCalling(absl::string_view name, float bound,
+                        const std::string& further) {
   const std::string types =
       TypesAttr("Tin", "DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT");
-  return Function("down", "x", "y",
-                  FloatConst("zero", 0) +
-                      FloatOp("positive", "Greater", "x zero:output:0") +
-                      Inner("pick", "StatelessIf", "positive:z:0 x",
+  return Function(name, "x", "y",
+                  FloatConst("bound", bound) +
+                      FloatOp("above", "Greater", "x bound:output:0") +
+                      Inner("pick", "StatelessIf", "above:z:0 x",
                             TypeAttr("Tcond", "DT_BOOL") + types +
                                 FunctionAttr("then_branch", "further") +
                                 FunctionAttr("else_branch", "stop")),
                   "pick:output:0") +
-         Function("further", "x", "y",
-                  FloatConst("one", 1) +
-                      FloatOp("less", "Sub", "x one:output:0") +
-                      Inner("call", "down", "less:z:0") +
-                      FloatOp("y", "AddV2", "call:y:0 one:output:0"),
-                  "y:z:0") +
+         Function("further", "x", "y", further, "y:z:0") +
          Function("stop", "x", "y", FloatOp("y", "Identity", "x"),
                   "y:output:0");
+}
+
+// down(x) = x > 0 ? down(x - 1) + 1 : x, so that each level is one call.
+std::string Recursion() {
+  return SelfCalling("down", 0,
+                     FloatConst("one", 1) +
+                         FloatOp("less", "Sub", "x one:output:0") +
+                         Inner("call", "down", "less:z:0") +
+                         FloatOp("y", "AddV2", "call:y:0 one:output:0"));
 }
 
 TEST_F(FunctionsTest, AFunctionMayCallItselfAndMustComeToAnEnd) {
@@ -379,26 +384,13 @@ TEST_F(FunctionsTest, ALoopOfFramesCountsInTheBranchThatIsTaken) {
 
 // fib(x) = x > 1 ? fib(x - 1) + fib(x - 2) : x
 std::string Fibonacci() {
-  const std::string types =
-      TypesAttr("Tin", "DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT");
-  return Function("fib", "x", "y",
-                  FloatConst("one", 1) +
-                      FloatOp("large", "Greater", "x one:output:0") +
-                      Inner("pick", "StatelessIf", "large:z:0 x",
-                            TypeAttr("Tcond", "DT_BOOL") + types +
-                                FunctionAttr("then_branch", "further") +
-                                FunctionAttr("else_branch", "stop")),
-                  "pick:output:0") +
-         Function("further", "x", "y",
-                  FloatConst("one", 1) + FloatConst("two", 2) +
-                      FloatOp("less", "Sub", "x one:output:0") +
-                      FloatOp("lesser", "Sub", "x two:output:0") +
-                      Inner("a", "fib", "less:z:0") +
-                      Inner("b", "fib", "lesser:z:0") +
-                      FloatOp("y", "AddV2", "a:y:0 b:y:0"),
-                  "y:z:0") +
-         Function("stop", "x", "y", FloatOp("y", "Identity", "x"),
-                  "y:output:0");
+  return SelfCalling("fib", 1,
+                     FloatConst("one", 1) + FloatConst("two", 2) +
+                         FloatOp("less", "Sub", "x one:output:0") +
+                         FloatOp("lesser", "Sub", "x two:output:0") +
+                         Inner("a", "fib", "less:z:0") +
+                         Inner("b", "fib", "lesser:z:0") +
+                         FloatOp("y", "AddV2", "a:y:0 b:y:0"));
 }
 
 TEST_F(FunctionsTest, CallsThatBranchGiveTheirSum) {

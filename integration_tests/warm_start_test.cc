@@ -18,13 +18,6 @@
 namespace weft {
 namespace {
 
-// Nothing, and a failure, where there is an error.
-template <typename T>
-T Value(absl::StatusOr<T> result) {
-  EXPECT_OK(result);
-  return result.ok() ? *std::move(result) : T();
-}
-
 using ::testing::ElementsAre;
 using train::VocabInfo;
 using train::WarmStartSettings;
@@ -145,7 +138,7 @@ TEST_F(WarmStartTest, TrainableVariablesBeginAsTheCheckpointSays) {
                   .var_name_to_prev_var_name = {{"c", "ema"}}}));
   const Output all =
       ops::Stack(root, {b.value(), ema.value(), by_reference.value()});
-  EXPECT_THAT(Value(Begin(root, init, all)), ElementsAre(7, 2, 5));
+  EXPECT_THAT(ValueOf(Begin(root, init, all)), ElementsAre(7, 2, 5));
 }
 
 TEST_F(WarmStartTest, ByExpressionsOfGlobalVariables) {
@@ -159,7 +152,7 @@ TEST_F(WarmStartTest, ByExpressionsOfGlobalVariables) {
                                    .vars_to_warm_start =
                                        std::vector<std::string>{"em", "e.*"}}));
   const Output all = ops::Stack(root, {b.value(), ema.value(), other.value()});
-  EXPECT_THAT(Value(Begin(root, init, all)), ElementsAre(1, 5, 3));
+  EXPECT_THAT(ValueOf(Begin(root, init, all)), ElementsAre(1, 5, 3));
 }
 
 // Parts begin with their rows, however the tensor was cut when it was saved.
@@ -171,7 +164,7 @@ TEST_F(WarmStartTest, PartitionedVariables) {
         root, "w", {3, 3}, {.partitioner = ops::FixedSizePartitioner(parts)});
     ASSERT_OK_AND_ASSIGN(const Operation init,
                          Warm(root, {.ckpt_to_initialize_from = "/job/ck"}));
-    EXPECT_THAT(Value(Begin(root, init, w.AsTensor(root))),
+    EXPECT_THAT(ValueOf(Begin(root, init, w.AsTensor(root))),
                 ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8))
         << parts;
   }
@@ -179,11 +172,11 @@ TEST_F(WarmStartTest, PartitionedVariables) {
 
 TEST_F(WarmStartTest, RowsFollowTheirWords) {
   SaveOld("/job/ck");
-  EXPECT_THAT(Value(ByVocabulary({3, 3}, 1, Words(0))),
+  EXPECT_THAT(ValueOf(ByVocabulary({3, 3}, 1, Words(0))),
               ElementsAre(3, 4, 5, -1, -1, -1, 0, 1, 2));
   for (const int parts : {1, 2, 3, 5}) {
     EXPECT_THAT(
-        Value(ByVocabulary({5, 3}, parts, Words(2))),
+        ValueOf(ByVocabulary({5, 3}, parts, Words(2))),
         ElementsAre(3, 4, 5, -1, -1, -1, 0, 1, 2, -1, -1, -1, -1, -1, -1))
         << parts;
   }
@@ -194,23 +187,23 @@ TEST_F(WarmStartTest, NewWordsAreZeroUnlessToldOtherwise) {
   VocabInfo info = Words(0);
   info.backup_initializer = nullptr;
   info.old_vocab_size = 1;
-  EXPECT_THAT(Value(ByVocabulary({3, 3}, 1, info)),
+  EXPECT_THAT(ValueOf(ByVocabulary({3, 3}, 1, info)),
               ElementsAre(0, 0, 0, 0, 0, 0, 0, 1, 2));
 }
 
 TEST_F(WarmStartTest, ColumnsFollowTheirWords) {
   SaveOld("/job/ck");
-  EXPECT_THAT(Value(ByVocabulary({3, 3}, 1, Classes(0))),
+  EXPECT_THAT(ValueOf(ByVocabulary({3, 3}, 1, Classes(0))),
               ElementsAre(0, 2, -1, 3, 5, -1, 6, 8, -1));
   for (const int parts : {1, 2}) {
-    EXPECT_THAT(Value(ByVocabulary({3, 4}, parts, Classes(1))),
+    EXPECT_THAT(ValueOf(ByVocabulary({3, 4}, parts, Classes(1))),
                 ElementsAre(0, 2, -1, -1, 3, 5, -1, -1, 6, 8, -1, -1))
         << parts;
   }
   // TensorFlow does not look at old_vocab_size here.
   VocabInfo info = Classes(0);
   info.old_vocab_size = 1;
-  EXPECT_THAT(Value(ByVocabulary({3, 3}, 1, info)),
+  EXPECT_THAT(ValueOf(ByVocabulary({3, 3}, 1, info)),
               ElementsAre(0, -1, -1, 3, -1, -1, 6, -1, -1));
 }
 
@@ -224,8 +217,8 @@ TEST_F(WarmStartTest, OnlyVariablesWithVocabularies) {
       Warm(root, {.ckpt_to_initialize_from = "/job/ck",
                   .vars_to_warm_start = std::monostate(),
                   .var_name_to_vocab_info = {{"w", Words(0)}}}));
-  EXPECT_THAT(Value(Begin(root, init, b.value())), ElementsAre(1));
-  EXPECT_THAT(Value(Begin(root, init, w.value())),
+  EXPECT_THAT(ValueOf(Begin(root, init, b.value())), ElementsAre(1));
+  EXPECT_THAT(ValueOf(Begin(root, init, w.value())),
               ElementsAre(3, 4, 5, -1, -1, -1, 0, 1, 2));
 }
 

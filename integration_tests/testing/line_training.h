@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "integration_tests/testing/fresh_folder.h"
 #include "libs/api/weft.h"
 #include "libs/base/logging.h"
 #include "libs/fs/local_file_system.h"
@@ -20,29 +21,20 @@
 
 namespace weft::estimator {
 
-// y = 2 x; batches of all three points, without end.
-inline InputFn Points() {
+// y = 2 x; a batch of all three points, so many times.
+inline InputFn PointsTimes(int64_t count) {
   return DatasetInputFn(
-      [](const Scope& scope) -> absl::StatusOr<ops::Dataset> {
+      [count](const Scope& scope) -> absl::StatusOr<ops::Dataset> {
         return ops::Dataset::FromTensors(scope,
                                          {Tensor::Vector<float>({1, 2, 3}),
                                           Tensor::Vector<float>({2, 4, 6})},
                                          {"x", "y"})
-            .Repeat();
+            .Repeat(count);
       },
       "y");
 }
-// The same, once.
-inline InputFn PointsOnce() {
-  return DatasetInputFn(
-      [](const Scope& scope) -> absl::StatusOr<ops::Dataset> {
-        return ops::Dataset::FromTensors(scope,
-                                         {Tensor::Vector<float>({1, 2, 3}),
-                                          Tensor::Vector<float>({2, 4, 6})},
-                                         {"x", "y"});
-      },
-      "y");
-}
+inline InputFn Points() { return PointsTimes(-1); }  // without end
+inline InputFn PointsOnce() { return PointsTimes(1); }
 
 inline int64_t StepOf(const EvalMetrics& metrics) {
   return metrics.at("global_step").scalar<int64_t>();
@@ -75,13 +67,6 @@ class RecordingExporter : public Exporter {
 
 class TrainAndEvaluateTest : public ::testing::Test {
  protected:
-  TrainAndEvaluateTest()
-      : model_dir_(JoinPath(
-            ::testing::TempDir(),
-            ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    files_.DeleteRecursively(model_dir_).IgnoreError();
-  }
-
   RunConfig Config() {
     RunConfig config;
     config.model_dir = model_dir_;
@@ -114,7 +99,7 @@ class TrainAndEvaluateTest : public ::testing::Test {
   Process process_;
   LocalFileSystem files_;
   RecordingLogger logger_;
-  const std::string model_dir_;
+  const std::string model_dir_ = FreshFolder(files_);
   int keep_checkpoint_max_ = 5;
   const std::shared_ptr<RecordingExporter> exporter_ =
       std::make_shared<RecordingExporter>();

@@ -10,8 +10,6 @@
 namespace weft::estimator {
 namespace {
 
-constexpr absl::Duration kAskInterval = absl::Milliseconds(500);
-
 class RealTaskServer : public TaskServer {
  public:
   explicit RealTaskServer(Process* given)
@@ -34,7 +32,7 @@ class RealTaskServer : public TaskServer {
 
   absl::Status Join(const std::function<bool()>& stop_requested) override {
     while (stop_requested &&
-           !server_->AwaitStopped(process_.clock().Now() + kAskInterval)) {
+           !server_->AwaitStopped(process_.clock().Now() + kStopAskInterval)) {
       if (stop_requested()) return server_->Stop();
     }
     return server_->Join();

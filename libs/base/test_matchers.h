@@ -55,6 +55,14 @@ MATCHER_P2(StatusIs, code, substring,
 
 inline auto StatusIs(absl::StatusCode code) { return StatusIs(code, ""); }
 
+// What a StatusOr holds; where that is an error, the test fails and goes on
+// with nothing.
+template <typename T>
+T ValueOf(absl::StatusOr<T> result) {
+  EXPECT_THAT(result, IsOk());
+  return result.ok() ? *std::move(result) : T();
+}
+
 }  // namespace weft
 
 #define EXPECT_OK(expr) EXPECT_THAT((expr), ::weft::IsOk())

@@ -137,4 +137,9 @@ absl::StatusOr<std::optional<std::string>> LatestCheckpoint(
   return state->model_checkpoint_path;
 }
 
+std::string CheckpointPrefix(FileSystem& file_system, const std::string& path) {
+  const auto latest = LatestCheckpoint(file_system, path);
+  return latest.ok() && *latest ? **latest : path;
+}
+
 }  // namespace weft::checkpoint

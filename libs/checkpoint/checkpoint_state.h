@@ -55,6 +55,9 @@ absl::Status WriteCheckpointState(FileSystem& file_system,
 absl::StatusOr<std::optional<std::string>> LatestCheckpoint(
     FileSystem& file_system, absl::string_view folder,
     absl::string_view filename = kStateFilename);
+// The prefix that a path of a user's means: a folder's newest checkpoint, where
+// it has one; else the path itself.
+std::string CheckpointPrefix(FileSystem& file_system, const std::string& path);
 
 }  // namespace weft::checkpoint
 

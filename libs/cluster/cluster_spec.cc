@@ -9,11 +9,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "libs/base/keys_of.h"
 #include "libs/base/status.h"
 #include "libs/base/text_proto.h"
+#include "libs/base/utf8.h"
 #include "nlohmann/json.hpp"
 #include "schemas/tf/cluster.pb.h"
 
@@ -47,14 +48,6 @@ absl::Status AddList(const std::string& job, const Json& tasks,
     RETURN_IF_ERROR(spec.AddTask(job, index++, address.get<std::string>()));
   }
   return absl::OkStatus();
-}
-
-// What is not UTF-8 can't be written as JSON, which a spec becomes.
-bool IsUtf8(const std::string& text) {
-  const std::string kept = Json(text).dump(
-      /*indent=*/-1, ' ', /*ensure_ascii=*/false,
-      Json::error_handler_t::ignore);
-  return Json::parse(kept).get<std::string>() == text;
 }
 
 absl::Status AddSparse(const std::string& job, const Json& tasks,
@@ -199,21 +192,13 @@ absl::StatusOr<std::string> ClusterSpec::TaskAddress(const std::string& job,
   if (it == jobs_.end()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Job \"", job, "\" was not defined in the cluster; it has ",
-        absl::StrJoin(jobs_, ", ",
-                      [](std::string* out, const auto& known) {
-                        absl::StrAppend(out, known.first);
-                      }),
-        "."));
+        KeysOf(jobs_), "."));
   }
   auto task = it->second.find(index);
   if (task != it->second.end()) return task->second;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "Task ", index, " was not defined in job \"", job, "\"; it has ",
-      absl::StrJoin(it->second, ", ",
-                    [](std::string* out, const auto& known) {
-                      absl::StrAppend(out, known.first);
-                    }),
-      "."));
+  return absl::InvalidArgumentError(
+      absl::StrCat("Task ", index, " was not defined in job \"", job,
+                   "\"; it has ", KeysOf(it->second), "."));
 }
 
 std::string ClusterSpec::ToString() const {

@@ -8,12 +8,12 @@
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/estimator/estimator_impl.h"
+#include "libs/estimator/task_server.h"
 #include "libs/tensor/buffer.h"
 
 namespace weft::estimator {
 namespace {
 
-constexpr absl::Duration kAskInterval = absl::Milliseconds(500);
 // How often it looks for a new checkpoint, and says that there is none.
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
 constexpr absl::Duration kLogInterval = absl::Minutes(10);
@@ -72,9 +72,7 @@ class ContinuousEvaluation {
   absl::Status Consider(const std::string& checkpoint) {
     const auto progress = ReadProgress(environment_.files, checkpoint);
     if (!progress.ok()) return Heed(checkpoint, progress.status());
-    const bool is_last =
-        progress->stopped_early ||
-        (options_.max_steps && progress->step >= *options_.max_steps);
+    const bool is_last = progress->IsLast(options_.max_steps);
     if (!is_last && Now() < next_) return absl::OkStatus();
     next_ = Now() + options_.throttle;
     auto metrics =
@@ -148,7 +146,7 @@ bool WaitUntil(Scheduler& scheduler, absl::Time until,
     const absl::Time now = scheduler.clock().Now();
     if (now >= until) return true;
     // Nobody sets the event: this is a sleep.
-    scheduler.NewEvent()->WaitUntil(std::min(until, now + kAskInterval));
+    scheduler.NewEvent()->WaitUntil(std::min(until, now + kStopAskInterval));
   }
 }
 

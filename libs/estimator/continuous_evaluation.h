@@ -28,6 +28,11 @@ inline constexpr absl::string_view kEarlyStopVariable =
 struct CheckpointProgress {
   int64_t step = 0;
   bool stopped_early = false;
+
+  // Whether a training until `max_steps` goes no further. None: it may.
+  bool IsLast(const std::optional<int64_t>& max_steps) const {
+    return stopped_early || (max_steps && step >= *max_steps);
+  }
 };
 absl::StatusOr<CheckpointProgress> ReadProgress(FileSystem& files,
                                                 const std::string& prefix);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/keys_of.h"
 #include "libs/base/status.h"
 #include "libs/estimator/csv_header.h"
 #include "libs/fs/local_file_system.h"
@@ -161,8 +162,10 @@ class CsvColumns {
     return has_header() ? CheckHeaders() : absl::OkStatus();
   }
 
+  // The names are those of the first.
   absl::Status CheckHeaders() {
-    for (const std::string& path : paths_) {
+    for (size_t i = 1; i < paths_.size(); ++i) {
+      const std::string& path = paths_[i];
       ASSIGN_OR_RETURN(const auto header, HeaderOf(path));
       if (header == names_) continue;
       return absl::InvalidArgumentError(absl::StrCat(
@@ -310,10 +313,7 @@ absl::Status CheckLabel(const ParseSpec& features, const std::string& label) {
   if (label.empty()) return absl::OkStatus();
   const auto found = features.find(label);
   if (found == features.end()) {
-    return NoLabel(label, absl::StrJoin(features, ", ",
-                                        [](std::string* out, const auto& item) {
-                                          out->append(item.first);
-                                        }));
+    return NoLabel(label, KeysOf(features));
   }
   if (std::holds_alternative<feature_column::FixedLenFeature>(found->second)) {
     return absl::OkStatus();

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "libs/base/keys_of.h"
 #include "libs/base/status.h"
 #include "libs/estimator/continuous_evaluation.h"
 #include "libs/estimator/estimator_impl.h"
@@ -24,16 +24,6 @@ using EvalResults = std::map<int64_t, Metrics>;
 
 constexpr double kRunEverySecs = 60;
 
-void TakeScalars(const summary::Event& event, EvalResults& results) {
-  const auto* summary = event.As<summary::Summary>();
-  if (summary == nullptr) return;
-  for (const auto& item : summary->value) {
-    if (const float* scalar = std::get_if<float>(&item.value)) {
-      results[event.step][item.tag] = *scalar;
-    }
-  }
-}
-
 absl::Status ReadFileOfEvents(FileSystem& files, const std::string& path,
                               EvalResults& results) {
   auto file = files.NewRandomAccessFile(path);
@@ -44,7 +34,10 @@ absl::Status ReadFileOfEvents(FileSystem& files, const std::string& path,
   absl::Status status = reader.ReadRecord(record);
   for (; status.ok(); status = reader.ReadRecord(record)) {
     const auto event = summary::ParseEvent(record);
-    if (event.ok()) TakeScalars(*event, results);
+    if (!event.ok()) continue;
+    for (const auto& [tag, scalar] : ScalarsOf(*event)) {
+      results[event->step][tag] = scalar;
+    }
   }
   const bool is_end = absl::IsOutOfRange(status) || absl::IsDataLoss(status) ||
                       absl::IsResourceExhausted(status);
@@ -162,12 +155,7 @@ absl::StatusOr<double> MetricOf(const std::string& name, int64_t step,
   if (found != metrics.end()) return found->second;
   return absl::InvalidArgumentError(
       absl::StrCat("The evaluation at step ", step, " has no metric \"", name,
-                   "\" to stop early by; it has: ",
-                   absl::StrJoin(metrics, ", ",
-                                 [](std::string* out, const auto& metric) {
-                                   out->append(metric.first);
-                                 }),
-                   "."));
+                   "\" to stop early by; it has: ", KeysOf(metrics), "."));
 }
 
 enum class Better { kHigher, kLower };

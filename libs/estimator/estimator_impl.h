@@ -13,6 +13,7 @@
 #include "libs/fs/local_file_system.h"
 #include "libs/ops/scope.h"
 #include "libs/ops/state/variable.h"
+#include "libs/summary/event.h"
 #include "libs/summary/file_writer.h"
 #include "libs/train/defaults.h"
 #include "libs/train/monitored_session.h"
@@ -74,6 +75,9 @@ absl::StatusOr<BuiltModel> BuildModel(const ModelFn& model_fn,
 std::shared_ptr<train::SessionRunHook> InputHook(const InputTensors& input);
 // Its elements, those that are not null.
 void AddHooks(const train::HookList& from, train::HookList& hooks);
+
+// By tag, the scalars of one event that an evaluation wrote; empty for others.
+std::map<std::string, float> ScalarsOf(const summary::Event& event);
 
 // A number as a double; none for anything else.
 std::optional<double> NumberIn(const Tensor& tensor);

@@ -160,4 +160,16 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   return metrics;
 }
 
+std::map<std::string, float> ScalarsOf(const summary::Event& event) {
+  std::map<std::string, float> scalars;
+  const auto* summary = event.As<summary::Summary>();
+  if (summary == nullptr) return scalars;
+  for (const auto& value : summary->value) {
+    if (const float* scalar = std::get_if<float>(&value.value)) {
+      scalars[value.tag] = *scalar;
+    }
+  }
+  return scalars;
+}
+
 }  // namespace weft::estimator

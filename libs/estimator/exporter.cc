@@ -135,18 +135,6 @@ class Final : public SavedModelExporter {
   bool KeepsCount() const override { return false; }
 };
 
-// Of one event of an evaluation; empty for any other.
-EvalMetrics MetricsOf(const summary::Event& event) {
-  EvalMetrics metrics;
-  const auto* summary = event.As<summary::Summary>();
-  if (summary == nullptr) return metrics;
-  for (const auto& value : summary->value) {
-    const float* number = std::get_if<float>(&value.value);
-    if (number != nullptr) metrics[value.tag] = Tensor::Scalar(*number);
-  }
-  return metrics;
-}
-
 class Best : public SavedModelExporter {
  public:
   Best(ServingInputReceiverFn receive, BestExporterOptions options)
@@ -208,7 +196,10 @@ class Best : public SavedModelExporter {
       const auto event = reader->Next();
       if (absl::IsOutOfRange(event.status())) return absl::OkStatus();
       RETURN_IF_ERROR(event.status());
-      EvalMetrics metrics = MetricsOf(*event);
+      EvalMetrics metrics;
+      for (const auto& [tag, scalar] : ScalarsOf(*event)) {
+        metrics[tag] = Tensor::Scalar(scalar);
+      }
       if (metrics.empty()) continue;
       ASSIGN_OR_RETURN(const bool is_best, IsBest(metrics));
       if (is_best) best_ = std::move(metrics);

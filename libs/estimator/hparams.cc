@@ -4,9 +4,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "libs/base/keys_of.h"
 #include "libs/base/status.h"
 
 namespace weft::estimator {
@@ -83,12 +83,6 @@ absl::Status ParseInto(absl::string_view name, absl::string_view text,
   return parsed ? absl::OkStatus() : Wrong(name, value, text);
 }
 
-std::string Names(const std::map<std::string, Value>& values) {
-  return absl::StrJoin(values, ", ", [](std::string* out, const auto& value) {
-    out->append(value.first);
-  });
-}
-
 }  // namespace
 
 absl::Status HParams::AddHParam(const std::string& name, Value value) {
@@ -103,7 +97,7 @@ absl::Status HParams::SetHParam(const std::string& name, Value value) {
   if (found == values_.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("There is no hyperparameter '", name,
-                     "'; there are: ", Names(values_), "."));
+                     "'; there are: ", KeysOf(values_), "."));
   }
   if (std::holds_alternative<double>(found->second) &&
       std::holds_alternative<int64_t>(value)) {
@@ -132,7 +126,7 @@ absl::Status HParams::Parse(absl::string_view text) {
     if (known == values_.end()) {
       return absl::InvalidArgumentError(
           absl::StrCat("Unknown hyperparameter '", name, "' in '", all,
-                       "'; there are: ", Names(values_), "."));
+                       "'; there are: ", KeysOf(values_), "."));
     }
     const auto [place, is_new] = parsed.emplace(*known);
     if (!is_new) {

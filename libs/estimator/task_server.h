@@ -22,6 +22,9 @@ class Process;  // libs/runtime: threads and memory; only passed through here
 
 namespace weft::estimator {
 
+// How often who waits asks whether it is to stop.
+inline constexpr absl::Duration kStopAskInterval = absl::Milliseconds(500);
+
 struct TaskServerOptions {
   ClusterSpec cluster;
   std::string job_name;

@@ -16,7 +16,6 @@ namespace {
 
 // TensorFlow's: the later a worker, the longer it waits.
 constexpr double kDelayOfOneWorker = 5;
-constexpr absl::Duration kAskInterval = absl::Milliseconds(500);
 
 bool IsCluster(const RunConfig& config) { return !config.master.empty(); }
 
@@ -132,11 +131,9 @@ class EvaluationListener : public train::CheckpointSaverListener {
                                             .hooks = spec.hooks,
                                             .checkpoint_path = *latest,
                                             .name = spec.name}));
-    const bool is_final =
-        progress.stopped_early ||
-        (options_.max_steps && progress.step >= *options_.max_steps);
-    ASSIGN_OR_RETURN(result_.exports, Export(estimator_, spec, *latest,
-                                             *result_.metrics, is_final));
+    ASSIGN_OR_RETURN(result_.exports,
+                     Export(estimator_, spec, *latest, *result_.metrics,
+                            progress.IsLast(options_.max_steps)));
     return absl::OkStatus();
   }
 
@@ -188,8 +185,8 @@ void AwaitWorkers(TaskServer& server, const RunConfig& config,
   environment.logger.Info(
       "Training has ended here; waiting for the workers to end.");
   absl::Duration left = task.wait_for_workers;
-  for (; left > absl::ZeroDuration(); left -= kAskInterval) {
-    if (server.AwaitJob("worker", std::min(left, kAskInterval))) return;
+  for (; left > absl::ZeroDuration(); left -= kStopAskInterval) {
+    if (server.AwaitJob("worker", std::min(left, kStopAskInterval))) return;
     if (task.stop_requested && task.stop_requested()) return;
   }
   environment.logger.Warning(

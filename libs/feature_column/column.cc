@@ -5,7 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "libs/base/keys_of.h"
 #include "libs/base/status.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
@@ -13,11 +13,9 @@
 namespace weft::feature_column {
 namespace {
 
-std::string KeysOf(const Features& features) {
+std::string WhatIsIn(const Features& features) {
   if (features.empty()) return "it is empty";
-  std::vector<std::string> keys;
-  for (const auto& [key, feature] : features) keys.push_back(key);
-  return absl::StrCat("it has: ", absl::StrJoin(keys, ", "));
+  return absl::StrCat("it has: ", KeysOf(features));
 }
 
 // The shape of `values` with a 1 after it where it is the batch alone.
@@ -99,7 +97,8 @@ Feature FeatureCache::Raw(const Scope& scope, const std::string& key,
     scope.UpdateStatus(ColumnError(
         column,
         absl::StrCat("Feature ", key, " is not in features dictionary (",
-                     KeysOf(features_), "). Let the input function give it.")));
+                     WhatIsIn(features_),
+                     "). Let the input function give it.")));
     return Feature();
   }
   if (!scope.ok() || !found->second) return Feature();

@@ -139,20 +139,15 @@ std::string SliceSpec(const ops::PartitionInfo* partition,
                                          partition->offset, shape);
 }
 
-// A folder stands for its newest checkpoint.
-std::string CheckpointPrefix(const std::string& path) {
-  LocalFileSystem files;
-  const auto latest = checkpoint::LatestCheckpoint(files, path);
-  return latest.ok() && *latest ? **latest : path;
-}
-
 ops::Initializer FromCheckpoint(const std::string& path,
                                 const std::string& tensor) {
   return [path, tensor](const Scope& scope, const TensorShape& shape,
                         DataType dtype, const ops::PartitionInfo* partition) {
+    LocalFileSystem files;
     const Output restored = scope.AddOutput(
         "RestoreV2",
-        {CheckpointPrefix(path), Tensor::Vector<std::string>({tensor}),
+        {checkpoint::CheckpointPrefix(files, path),
+         Tensor::Vector<std::string>({tensor}),
          Tensor::Vector<std::string>({SliceSpec(partition, shape)})},
         {{"dtypes", DataTypeVector{dtype}}});
     return restored ? ops::EnsureShape(scope, restored, shape) : restored;

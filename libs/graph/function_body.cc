@@ -574,6 +574,11 @@ absl::StatusOr<AttrMap> CompleteCallAttrs(const FunctionDef& function,
   return result;
 }
 
+absl::string_view NodeOfInput(absl::string_view input) {
+  absl::ConsumePrefix(&input, "^");
+  return input.substr(0, input.find(':'));
+}
+
 absl::StatusOr<FunctionTypes> TypesOfCall(const FunctionDef& function,
                                           const AttrMap& attrs) {
   const auto types = [&]() -> absl::StatusOr<FunctionTypes> {

@@ -28,6 +28,9 @@ struct FunctionTypes {
 absl::StatusOr<FunctionTypes> TypesOfCall(const FunctionDef& function,
                                           const AttrMap& attrs);
 
+// Of one of FunctionNode::inputs: the node, or the argument, that it names.
+absl::string_view NodeOfInput(absl::string_view input);
+
 // Where a node is to the loops of frames in the body itself.
 enum class LoopPlace {
   kOutside,

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/strings/strip.h"
+#include "libs/graph/function_body.h"
 
 namespace weft {
 namespace {
@@ -11,12 +11,6 @@ bool IsEnterOp(absl::string_view op) {
   return op == "Enter" || op == "RefEnter";
 }
 bool IsExitOp(absl::string_view op) { return op == "Exit" || op == "RefExit"; }
-
-// "^node" and "node:output:0".
-absl::string_view NodeOf(absl::string_view input) {
-  absl::ConsumePrefix(&input, "^");
-  return input.substr(0, input.find(':'));
-}
 
 absl::string_view FrameName(const FunctionNode& enter) {
   const auto it = enter.attrs.find("frame_name");
@@ -50,7 +44,7 @@ void FunctionLoops::FindWhatLeadsToExits(const FunctionDef& function) {
       continue;
     }
     for (const std::string& input : node->second->inputs) {
-      left.push_back(NodeOf(input));
+      left.push_back(NodeOfInput(input));
     }
   }
 }
@@ -59,7 +53,7 @@ void FunctionLoops::Add(const FunctionNode& node) {
   Place place;
   for (const std::string& input : node.inputs) {
     // Arguments are outside, and so is what closes a loop when its Merge comes.
-    const auto from = places_.find(NodeOf(input));
+    const auto from = places_.find(NodeOfInput(input));
     if (from == places_.end()) continue;
     if (from->second.outputs_depth <= place.depth) continue;
     place.depth = from->second.outputs_depth;
@@ -76,7 +70,7 @@ void FunctionLoops::Add(const FunctionNode& node) {
   }
   if (place.depth > 0) {
     for (const std::string& input : node.inputs) {
-      const absl::string_view from = NodeOf(input);
+      const absl::string_view from = NodeOfInput(input);
       if (free_constants_.contains(from)) constants_of_loops_.insert(from);
     }
   }

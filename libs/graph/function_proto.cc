@@ -15,6 +15,7 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "libs/base/status.h"
 #include "libs/graph/attr_value_proto.h"
+#include "libs/graph/function_body.h"
 #include "libs/graph/graph_proto.h"
 #include "libs/graph/inference_context.h"
 #include "schemas/tf/function.pb.h"
@@ -86,12 +87,6 @@ absl::Status CheckArg(const ArgDef& arg, const OpDef& op) {
     return absl::OkStatus();
   }
   return Refuse(absl::StrCat("argument '", arg.name, "' has no one type"));
-}
-
-// Its node, in the text of an input.
-absl::string_view NodeOfInput(absl::string_view input) {
-  absl::ConsumePrefix(&input, "^");
-  return input.substr(0, input.find(':'));
 }
 
 bool IsBackEdge(const tf::NodeDef& consumer, const tf::NodeDef& producer) {

@@ -24,9 +24,15 @@ constexpr absl::Duration kLongestLastWait = absl::Seconds(8);
 // After as many of them ABORTED is no disagreement of tasks, which passes: one
 // that holds variables has started again, and the session is lost.
 constexpr int kTriesOfAborted = 6;
-
 // Of the first save, where tasks are late.
 constexpr int kFirstTries = 4;
+
+// After a first or a last save that failed; the next wait is longer.
+void WaitToTryAgain(Session& session, absl::Duration& wait) {
+  Scheduler& scheduler = session.scheduler();
+  scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + wait);
+  wait = std::min(2 * wait, kLongestLastWait);
+}
 
 // With which training ends by a save that failed again and again: nobody is to
 // take it for a lost session.
@@ -125,9 +131,7 @@ CheckpointSaverHook::Outcome CheckpointSaverHook::SaveFirst(Session& session,
     logger_->Warning(absl::StrCat(
         "The first checkpoint, of step ", step, ", could not be saved into ",
         save_path_, ", and is tried again: ", outcome.saved.ToString()));
-    Scheduler& scheduler = session.scheduler();
-    scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + wait);
-    wait = std::min(2 * wait, kLongestLastWait);
+    WaitToTryAgain(session, wait);
     // Others may train meanwhile.
     const auto now = global_step_.Read(session);
     if (now.ok()) step = *now;
@@ -260,9 +264,7 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
                           absl::StrCat(what, outcome.saved.ToString()));
     }
     logger_->Warning(absl::StrCat(what, outcome.saved.ToString()));
-    Scheduler& scheduler = session.scheduler();
-    scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + wait);
-    wait = std::min(2 * wait, kLongestLastWait);
+    WaitToTryAgain(session, wait);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/keys_of.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/fs/path.h"
@@ -18,18 +19,8 @@ namespace {
 
 using FeedNames = std::vector<std::pair<std::string, Tensor>>;
 
-std::string KeysOf(const std::map<std::string, SignatureDef>& signatures) {
-  if (signatures.empty()) return "none";
-  return absl::StrJoin(signatures, ", ",
-                       [](std::string* out, const auto& signature) {
-                         absl::StrAppend(out, signature.first);
-                       });
-}
-
-std::string KeysOf(const std::map<std::string, TensorInfo>& infos) {
-  return absl::StrJoin(infos, ", ", [](std::string* out, const auto& info) {
-    absl::StrAppend(out, info.first);
-  });
+std::string NamesOf(const std::map<std::string, SignatureDef>& signatures) {
+  return signatures.empty() ? "none" : KeysOf(signatures);
 }
 
 // The node that a graph wants run before it serves; empty where there is none.
@@ -238,7 +229,7 @@ absl::StatusOr<const SignatureDef*> SavedModel::FindSignature(
   const auto found = signatures_.find(name);
   if (found != signatures_.end()) return &found->second;
   return absl::NotFoundError(absl::StrCat(
-      "there is no signature '", name, "'; there are: ", KeysOf(signatures_)));
+      "there is no signature '", name, "'; there are: ", NamesOf(signatures_)));
 }
 
 absl::StatusOr<std::map<std::string, Tensor>> SavedModel::Run(

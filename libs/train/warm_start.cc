@@ -294,7 +294,7 @@ class Warmer {
                                 const VocabInfo& info) {
     RETURN_IF_ERROR(CheckVocabInfo(info));
     const std::string tensor = PreviousName(name);
-    ASSIGN_OR_RETURN(const auto entry, FindTensor(tensor));
+    RETURN_IF_ERROR(FindTensor(tensor).status());
     int64_t all_rows = 0;
     for (const Variable& part : parts) {
       RETURN_IF_ERROR(CheckMatrix(part));
@@ -398,8 +398,7 @@ absl::StatusOr<VariableInitializers> WarmStart(
   log->Info(absl::StrCat("Warm-starting from: ", path));
   LocalFileSystem local;
   FileSystem& file_system = files == nullptr ? local : *files;
-  const auto latest = checkpoint::LatestCheckpoint(file_system, path);
-  const std::string prefix = latest.ok() && *latest ? **latest : path;
+  const std::string prefix = checkpoint::CheckpointPrefix(file_system, path);
   ASSIGN_OR_RETURN(const Groups groups, GroupsOf(scope, settings));
   RETURN_IF_ERROR(CheckUsed(settings.var_name_to_prev_var_name,
                             "var_name_to_prev_var_name", groups));

@@ -10,7 +10,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/keys_of.h"
 #include "libs/base/status.h"
+#include "libs/base/utf8.h"
 #include "schemas/tf/example.pb.h"
 #include "tools/cli/tensor_json.h"
 
@@ -57,12 +59,6 @@ bool IsBase64(const Json& json) {
 }
 bool IsNamed(const Json& json) { return json.is_object() && !IsBase64(json); }
 
-std::string NamesOf(const std::map<std::string, TensorInfo>& tensors) {
-  return absl::StrJoin(tensors, ", ", [](std::string* out, const auto& one) {
-    absl::StrAppend(out, one.first);
-  });
-}
-
 // Values by input, of `where` in the request.
 absl::Status CheckNames(const Json& values, const SignatureDef& signature,
                         const std::string& where) {
@@ -70,7 +66,7 @@ absl::Status CheckNames(const Json& values, const SignatureDef& signature,
     if (signature.inputs.contains(name)) continue;
     return Wrong(absl::StrCat(
         "has \"", name, "\" in ", where,
-        ", but the signature's inputs are: ", NamesOf(signature.inputs)));
+        ", but the signature's inputs are: ", KeysOf(signature.inputs)));
   }
   for (const auto& [name, info] : signature.inputs) {
     if (values.contains(name)) continue;
@@ -84,7 +80,7 @@ absl::StatusOr<std::string> OnlyInput(const SignatureDef& signature,
   if (signature.inputs.size() == 1) return signature.inputs.begin()->first;
   return Wrong(absl::StrCat("has a value without a name in ", where,
                             ", but the signature has ", signature.inputs.size(),
-                            " inputs: ", NamesOf(signature.inputs),
+                            " inputs: ", KeysOf(signature.inputs),
                             "; write {\"NAME\": VALUE, ...}"));
 }
 
@@ -188,7 +184,7 @@ absl::StatusOr<std::map<std::string, Tensor>> SerializedExamples(
     return Wrong(absl::StrCat(
         "has \"examples\", but the signature does not take serialized "
         "Examples; its inputs are: ",
-        NamesOf(signature.inputs)));
+        KeysOf(signature.inputs)));
   }
   std::vector<std::string> serialized;
   for (size_t i = 0; i < examples.size(); ++i) {
@@ -201,35 +197,6 @@ absl::StatusOr<std::map<std::string, Tensor>> SerializedExamples(
 }
 
 // ---- Answers ----
-
-// Whether `text`, from `i` on, begins with a character of UTF-8, which `i` is
-// led past; no surrogate, and of the shortest form.
-bool TakeCharacter(absl::string_view text, size_t& i) {
-  const auto byte = [&](size_t at) {
-    return static_cast<unsigned char>(text[at]);
-  };
-  const unsigned char first = byte(i++);
-  if (first < 0x80) return true;
-  const int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
-  if (first < 0xc2 || first > 0xf4 || text.size() - i < size_t(more)) {
-    return false;
-  }
-  uint32_t code = first & (0x3f >> more);
-  for (int k = 0; k < more; ++k, ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return false;
-    code = code << 6 | (byte(i) & 0x3f);
-  }
-  constexpr uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
-  return code >= kLeast[more] && code <= 0x10ffff &&
-         (code < 0xd800 || code > 0xdfff);
-}
-
-bool IsUtf8(absl::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    if (!TakeCharacter(text, i)) return false;
-  }
-  return true;
-}
 
 void CodeStrings(bool all, Json& json) {
   if (json.is_array()) {

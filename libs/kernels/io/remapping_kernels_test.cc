@@ -2,7 +2,6 @@
 // otherwise.
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,13 +12,6 @@
 
 namespace weft {
 namespace {
-
-// Nothing, and a failure, where there is an error.
-template <typename T>
-T Value(absl::StatusOr<T> result) {
-  EXPECT_OK(result);
-  return result.ok() ? *std::move(result) : T();
-}
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -105,16 +97,18 @@ class RemappingKernelsTest : public testing::Test {
 };
 
 TEST_F(RemappingKernelsTest, EntriesAreFoundInTheOldVocabulary) {
-  EXPECT_THAT(Value(Generate({})), ElementsAre(1, -1, 0, 2));
-  EXPECT_THAT(Value(Generate({.offset = 1, .size = 2})), ElementsAre(-1, 0, 1));
-  EXPECT_THAT(Value(Generate({.size = 0})), ElementsAre(0));
-  EXPECT_THAT(Value(Generate({.offset = 3, .size = 0})), ElementsAre(0));
-  EXPECT_THAT(Value(Generate({.old_size = 1})), ElementsAre(-1, -1, 0, 1));
+  EXPECT_THAT(ValueOf(Generate({})), ElementsAre(1, -1, 0, 2));
+  EXPECT_THAT(ValueOf(Generate({.offset = 1, .size = 2})),
+              ElementsAre(-1, 0, 1));
+  EXPECT_THAT(ValueOf(Generate({.size = 0})), ElementsAre(0));
+  EXPECT_THAT(ValueOf(Generate({.offset = 3, .size = 0})), ElementsAre(0));
+  EXPECT_THAT(ValueOf(Generate({.old_size = 1})), ElementsAre(-1, -1, 0, 1));
 }
 
 TEST_F(RemappingKernelsTest, ANewVocabularyMaySayAnEntryTwice) {
   Write("twice", "mars\r\nmars\r\n\r\n");
-  EXPECT_THAT(Value(Generate({.new_file = "twice"})), ElementsAre(2, 2, -1, 2));
+  EXPECT_THAT(ValueOf(Generate({.new_file = "twice"})),
+              ElementsAre(2, 2, -1, 2));
   EXPECT_THAT(
       Generate({.old_file = "twice"}),
       StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -124,9 +118,9 @@ TEST_F(RemappingKernelsTest, ANewVocabularyMaySayAnEntryTwice) {
 // TensorFlow refuses empty files, and an old_vocab_size of 0.
 TEST_F(RemappingKernelsTest, OfNothingNothingIsPresent) {
   Write("empty", "");
-  EXPECT_THAT(Value(Generate({.old_file = "empty"})),
+  EXPECT_THAT(ValueOf(Generate({.old_file = "empty"})),
               ElementsAre(-1, -1, -1, 0));
-  EXPECT_THAT(Value(Generate({.old_size = 0})), ElementsAre(-1, -1, -1, 0));
+  EXPECT_THAT(ValueOf(Generate({.old_size = 0})), ElementsAre(-1, -1, -1, 0));
 }
 
 TEST_F(RemappingKernelsTest, VocabulariesThatAreTooShort) {
@@ -144,32 +138,32 @@ TEST_F(RemappingKernelsTest, VocabulariesThatAreTooShort) {
 TEST_F(RemappingKernelsTest, RowsAreReordered) {
   SaveCheckpoint();
   EXPECT_THAT(
-      Value(Run({.rows = {1, -1, 0}, .values = {9, 8, 7, 6}, .num_rows = 3})),
+      ValueOf(Run({.rows = {1, -1, 0}, .values = {9, 8, 7, 6}, .num_rows = 3})),
       ElementsAre(4, 5, 6, 7, 9, 8, 7, 6, 0, 1, 2, 3));
-  EXPECT_THAT(Value(Run({.rows = {}, .num_rows = 0})), IsEmpty());
-  EXPECT_THAT(Value(Run({.rows = {-7}, .values = {1, 2, 3, 4}})),
+  EXPECT_THAT(ValueOf(Run({.rows = {}, .num_rows = 0})), IsEmpty());
+  EXPECT_THAT(ValueOf(Run({.rows = {-7}, .values = {1, 2, 3, 4}})),
               ElementsAre(1, 2, 3, 4));
 }
 
 TEST_F(RemappingKernelsTest, RowsAndColumnsAreReordered) {
   SaveCheckpoint();
-  EXPECT_THAT(Value(Run({.rows = {1, -1, 0},
-                         .columns = {0, 3, -1},
-                         .values = {1, 2, 3, 4, 5},
-                         .num_rows = 3,
-                         .num_columns = 3})),
+  EXPECT_THAT(ValueOf(Run({.rows = {1, -1, 0},
+                           .columns = {0, 3, -1},
+                           .values = {1, 2, 3, 4, 5},
+                           .num_rows = 3,
+                           .num_columns = 3})),
               ElementsAre(4, 7, 1, 2, 3, 4, 0, 3, 5));
 }
 
 TEST_F(RemappingKernelsTest, AMatrixInSlicesAFewRowsAtATime) {
   SaveCheckpoint();
   for (const int64_t max_rows : {-1, 1, 2, 100}) {
-    EXPECT_THAT(Value(Run({.name = "p",
-                           .rows = {4, 0, 2},
-                           .columns = {1},
-                           .num_rows = 3,
-                           .num_columns = 1,
-                           .max_rows = max_rows})),
+    EXPECT_THAT(ValueOf(Run({.name = "p",
+                             .rows = {4, 0, 2},
+                             .columns = {1},
+                             .num_rows = 3,
+                             .num_columns = 1,
+                             .max_rows = max_rows})),
                 ElementsAre(9, 1, 5))
         << max_rows;
   }
