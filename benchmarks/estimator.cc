@@ -117,6 +117,11 @@ absl::StatusOr<EstimatorTask> NewTask(const EstimatorSettings& settings) {
 }
 
 void CheckFlags() {
+  if (absl::GetFlag(FLAGS_data).empty()) {
+    Check(absl::InvalidArgumentError(
+        "Give the directory of adult.csv, or of Criteo's train.tsv and "
+        "dev.tsv, with --data"));
+  }
   const std::string input = absl::GetFlag(FLAGS_input);
   const std::string optimizer = absl::GetFlag(FLAGS_optimizer);
   if ((input == "csv" || input == "memory") &&
