@@ -7,6 +7,9 @@
 //   {"examples": [{"age": 25.0, "job": "cook"}]}        as Examples, row by row
 //     -> {"predictions": [...]}
 //
+// A sparse input is {"indices": [[0, 3]], "values": [1.5], "dense_shape": [1,
+// 9]}, of "inputs" only and with its name. (TensorFlow Serving has no form of
+// its own for it.) All
 // with "signature_name", if it is not "serving_default". Where there is one
 // input or one output its name may be, and is, left out. Strings that are no
 // UTF-8, and outputs that are named ..._bytes, are {"b64": "..."}.
@@ -36,7 +39,7 @@ struct ServingRequest {
 absl::StatusOr<ServingRequest> ParseServingRequest(absl::string_view text);
 
 // What the signature is to be fed.
-absl::StatusOr<std::map<std::string, Tensor>> InputsOf(
+absl::StatusOr<train::SignatureInputs> InputsOf(
     const ServingRequest& request, const train::SignatureDef& signature);
 
 // The answer, as text: one line for each row or output. FAILED_PRECONDITION
