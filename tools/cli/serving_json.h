@@ -7,12 +7,11 @@
 //   {"examples": [{"age": 25.0, "job": "cook"}]}        as Examples, row by row
 //     -> {"predictions": [...]}
 //
-// A sparse input is {"indices": [[0, 3]], "values": [1.5], "dense_shape": [1,
-// 9]}, of "inputs" only and with its name. (TensorFlow Serving has no form of
-// its own for it.) All
 // with "signature_name", if it is not "serving_default". Where there is one
 // input or one output its name may be, and is, left out. Strings that are no
-// UTF-8, and outputs that are named ..._bytes, are {"b64": "..."}.
+// UTF-8, and outputs that are named ..._bytes, are {"b64": "..."}. A sparse
+// input, for which TensorFlow Serving has no form, is given by its name in
+// "inputs": {"indices": [[0, 3]], "values": [1.5], "dense_shape": [1, 9]}.
 //
 // Only for .cc files: it includes nlohmann's. Values and functions without
 // state. INVALID_ARGUMENT says what is wrong with a request, and where.
