@@ -34,6 +34,12 @@ def _parser():
   add = parser.add_argument
   add('--tensorflow_python', metavar='PATH', help='without it: Weft alone')
   add('--baselines', metavar='DIR', help='needed with --tensorflow_python')
+  add('--estimator_python', metavar='PATH',
+      help='one with TensorFlow 2.15, the last that has tf.estimator; without '
+      'it Weft runs the group estimator/ alone')
+  add('--data', metavar='DIR',
+      help='the folder of adult/adult.csv and criteo_sample/; without it '
+      'nobody runs the group estimator/')
   add('--weft', metavar='DIR',
       help='the built benchmarks (default: those of this checkout)')
   add('--runs', type=int, default=3, metavar='N', help='of each side')
@@ -66,21 +72,33 @@ class _Commands:
 
   def __init__(self, flags):
     self._python = flags.tensorflow_python and _path(flags.tensorflow_python)
+    self._estimator_python = (
+        flags.estimator_python and _path(flags.estimator_python))
     self._scripts = flags.baselines and _path(flags.baselines)
+    self._data = flags.data and _path(flags.data)
     self._programs = _path(flags.weft) if flags.weft else _built_programs()
 
-  def of(self, workload, side):
-    """None where the side does not do it."""
+  def of(self, workload, side, number):
+    """In round `number`; None where the side does not do it."""
     if side == 'weft':
-      program, *arguments = shlex.split(workload.weft)
+      if workloads.DATA in workload.weft and not self._data:
+        return None
+      program, *arguments = self._words(workload.weft, number)
       return [os.path.join(self._programs, program), '--json', *arguments]
-    if not self._python or not workload.tensorflow:
+    python = self._estimator_python if workload.estimator else self._python
+    if not python or not self._scripts or not workload.tensorflow:
       return None
-    script, *arguments = [
-        word if word != workloads.BASELINES else self._scripts
-        for word in shlex.split(workload.tensorflow)]
+    script, *arguments = self._words(workload.tensorflow, number)
     folder = _HERE if script.startswith('./') else self._scripts
-    return [self._python, os.path.join(folder, script), *arguments]
+    return [python, os.path.join(folder, script), *arguments]
+
+  def _words(self, command, number):
+    replaced = {workloads.BASELINES: self._scripts, workloads.DATA: self._data,
+                workloads.ROUND: str(number)}
+    words = shlex.split(command)
+    for key, value in replaced.items():
+      words = [word.replace(key, value or '') for word in words]
+    return words
 
 
 def _say(text):
@@ -97,7 +115,7 @@ def _measure(flags, chosen, result):
     for workload in chosen:
       # Neither side always finds the machine as the other one left it.
       for side in comparison.SIDES[::1 if number % 2 else -1]:
-        command = commands.of(workload, side)
+        command = commands.of(workload, side, number)
         if command is None:
           continue
         run = one_run.run(command, flags.timeout)
@@ -157,8 +175,9 @@ def main(arguments):
   flags = parser.parse_args(arguments)
   if flags.runs < 1:
     parser.error('--runs is at least 1')
-  if flags.tensorflow_python and not flags.baselines:
-    parser.error('--tensorflow_python needs --baselines')
+  if (flags.tensorflow_python or flags.estimator_python) and (
+      not flags.baselines):
+    parser.error('--tensorflow_python and --estimator_python need --baselines')
   try:
     chosen = [w for w in workloads.WORKLOADS if re.search(flags.only, w.name)]
   except re.error as failure:

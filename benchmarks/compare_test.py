@@ -91,6 +91,27 @@ class CompareTest(unittest.TestCase):
     self.assertIn('--steps 1000', tensorflow)
     self.assertIn('--json --steps=1000', weft)
 
+  def test_estimators_have_a_python_rows_and_seeds_of_their_own(self):
+    self.tensorflow('estimator.py', 30)
+    self.weft('estimator', 10)
+    code, _, _ = self.compare('--runs=2', '--only=adult_csv', both=False)
+    self.assertEqual(code, 0)
+    self.assertFalse(os.path.exists(self.log), 'there are no rows')
+    flags = ('--runs=2', '--only=adult_csv', '--data=/rows',
+             '--estimator_python=' + sys.executable)
+    code, _, err = self.compare(*flags, both=False)
+    self.assertEqual(code, 2)
+    self.assertIn('need --baselines', err)
+    code, _, _ = self.compare(*flags, '--baselines=' + self.path('baselines'),
+                              both=False)
+    self.assertEqual(code, 0)
+    with open(self.log, encoding='utf-8') as file:
+      lines = file.read().splitlines()
+    self.assertEqual(sorted(lines), [
+        f'tensorflow estimator.py --input csv --seed {n}' for n in (1, 2)] + [
+        f'weft estimator --json --data=/rows/adult --input=csv --seed={n}'
+        for n in (1, 2)])
+
   def test_saves_of_tensorflow_end_when_they_are_durable(self):
     self.write('baselines/common.py', f"""
         import os, types

@@ -124,8 +124,18 @@ class Comparison:
       return None
     return self._ratios(above, below)
 
+  def _difference(self, workload, metric):
+    """Of the means of all rounds, Weft's less TensorFlow's."""
+    weft, tensorflow = (self._by_round(workload, side, metric).values()
+                        for side in ('weft', 'tensorflow'))
+    if not weft or not tensorflow:
+      return None
+    return _spread([statistics.mean(weft) - statistics.mean(tensorflow)])
+
   def reached(self, goal):
     """Spread of what the goal bounds; None where there is nothing."""
+    if goal.relation == workloads.WITHIN:
+      return self._difference(goal.workload, goal.metric)
     if goal.to == workloads.TF:
       return self.times_better(goal.workload, goal.metric)
     if goal.to is None:
@@ -137,6 +147,8 @@ class Comparison:
     reached = self.reached(goal)
     if reached is None:
       return None
+    if goal.relation == workloads.WITHIN:
+      return abs(reached.median) <= goal.bound
     if goal.relation == workloads.AT_MOST:
       return reached.median <= goal.bound
     return reached.median >= goal.bound

@@ -54,6 +54,18 @@ class ComparisonTest(unittest.TestCase):
     self.add('tensorflow', 'us', 20, 300, 40)
     self.assertEqual(self.result.times_better(_NAME, 'x'), (3, 2, 4))
 
+  def test_means_may_have_to_lie_near_each_other(self):
+    goal = workloads.Goal(_NAME, 'x', workloads.WITHIN, 0.005, '',
+                          workloads.TF)
+    self.assertIsNone(self.result.met(goal))
+    self.add('tensorflow', 'fraction', 0.90, 0.92)
+    self.add('weft', 'fraction', 0.914, 0.914)
+    self.assertAlmostEqual(self.result.reached(goal).median, 0.004)
+    self.assertTrue(self.result.met(goal))
+    for far in (0.88, 0.94):
+      self.add('weft', 'fraction', 0.914, far)
+      self.assertFalse(self.result.met(goal), far)
+
   def test_a_round_without_one_side_has_no_ratio(self):
     self.add('weft', 'us', 10, None, 10)
     self.add('tensorflow', 'us', None, 300, 40)

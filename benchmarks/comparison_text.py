@@ -46,7 +46,9 @@ def _metric_rows(result, name):
 
 def _goal_row(result, goal):
   to = ''
-  if goal.to == workloads.TF:
+  if goal.relation == workloads.WITHIN:
+    to = 'of TensorFlow'
+  elif goal.to == workloads.TF:
     to = '× TensorFlow'
   elif goal.to is not None:
     to = '× ' + goal.to[1]

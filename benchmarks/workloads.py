@@ -5,24 +5,32 @@ import json
 import os
 
 # What both sides do, and how each is asked to: the script in --baselines, or
-# with "./" of this folder, and its arguments (BASELINES: that folder), the
-# program of this folder and its. `tensorflow` is '' where only Weft does it. The name begins with a group,
-# for --only.
-Workload = collections.namedtuple('Workload', 'name tensorflow weft')
+# with "./" of this folder, and its arguments, the program of this folder and
+# its. Of arguments BASELINES is that folder, DATA that of --data, ROUND the
+# number of the round. `tensorflow` is '' where only Weft does it. The name
+# begins with a group, for --only. `estimator`: TensorFlow's side needs
+# tf.estimator, which its newer versions have not.
+Workload = collections.namedtuple('Workload', 'name tensorflow weft estimator',
+                                  defaults=(False,))
 
 # A bound of a metric: of its figure, or of its ratio to what `to` names: TF,
 # as "so many times better than TensorFlow's", or (workload, metric) of Weft's.
 Goal = collections.namedtuple('Goal', 'workload metric relation bound unit to')
 
 BASELINES = '{baselines}'
+DATA = '{data}'
+ROUND = '{round}'
 TF = 'TensorFlow'
 AT_MOST = '≤'
 AT_LEAST = '≥'
+# The means of all rounds differ by no more than the bound, either way.
+WITHIN = '±'
 
 # All run between processes; a full comparison of these takes minutes, so they
 # take fewer steps than the scripts' own defaults, on both sides.
 _BETWEEN = 'between/'
 _OTHER = 'other/'
+_ESTIMATOR = 'estimator/'
 
 WORKLOADS = (
     Workload(_BETWEEN + 'bare_round_trip', '', 'bare_round_trip --seconds=1'),
@@ -69,6 +77,14 @@ WORKLOADS = (
     Workload(_OTHER + 'control_flow', './control_flow.py', 'control_flow'),
     Workload(_OTHER + 'ingest', 'ingest.py --seconds 2',
              'ingest --seconds=2'),
+    *(Workload(_ESTIMATOR + 'adult_' + kind,
+               f'estimator.py --input {kind} --seed {ROUND}',
+               f'estimator --data={DATA}/adult --input={kind} --seed={ROUND}',
+               estimator=True) for kind in ('csv', 'memory')),
+    *(Workload(_ESTIMATOR + model, '',
+               f'estimator --model={model} --data={DATA}/criteo_sample '
+               f'--steps=100 --seed={ROUND}')
+      for model in ('criteo_wide_deep', 'criteo_dlrm')),
     Workload('models', 'models.py', 'models'),
     Workload('ops', './ops.py', 'ops'),
 )
@@ -155,6 +171,15 @@ GOALS = (
     # 20 MB.
     Goal(_OTHER + 'footprint', 'idle_rss', AT_MOST, 19.07, 'MiB', None),
     Goal(_OTHER + 'footprint', 'stripped_size', AT_MOST, 19.07, 'MiB', None),
+    *(Goal(_ESTIMATOR + 'adult_' + kind, 'examples', AT_LEAST, 5, '', TF)
+      for kind in ('csv', 'memory')),
+    *(Goal(_ESTIMATOR + 'adult_' + kind, 'eval_auc', WITHIN, 0.005, '', TF)
+      for kind in ('csv', 'memory')),
+    # DeepRec's, of a core of its own machine.
+    Goal(_ESTIMATOR + 'criteo_wide_deep', 'examples_per_core', AT_LEAST, 4098,
+         'examples/s', None),
+    Goal(_ESTIMATOR + 'criteo_dlrm', 'examples_per_core', AT_LEAST, 14767,
+         'examples/s', None),
     *(Goal('models', name + '_step', AT_LEAST, 1.2, '', TF)
       for name in ('lenet', 'resnet', 'lstm', 'wide')),
     *_ingest_goals(),

@@ -11,9 +11,6 @@
 // parameter servers, and the evaluator looks at each checkpoint until the last.
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,27 +42,6 @@ using namespace estimator;       // NOLINT: as a program begins
 using namespace feature_column;  // NOLINT
 
 constexpr char kLabel[] = "income-per-year";
-// Each fifth row is for evaluation.
-constexpr int64_t kParts = 5;
-
-// The rows for training, or those for evaluation. They are read once and stay
-// in memory.
-ops::Dataset PartOf(const ops::Dataset& rows, bool for_training) {
-  std::vector<std::string> names;
-  for (const auto& component : rows.element()) names.push_back(component.name);
-  return rows.Enumerate()
-      .Filter([=](const Scope& s, const std::vector<Output>& row) {
-        const Output part = ops::FloorMod(s, row[0], kParts);
-        return for_training ? ops::NotEqual(s, part, int64_t{0})
-                            : ops::Equal(s, part, int64_t{0});
-      })
-      .Map(
-          [](const Scope&, const std::vector<Output>& row) {
-            return std::vector<Output>(row.begin() + 1, row.end());
-          },
-          {.names = names})
-      .Cache();
-}
 
 InputFn Rows(const std::string& path, int64_t batch_size,
              const RunConfig::Shard& shard, bool for_training) {
@@ -114,34 +90,19 @@ ExperimentFn Program(const std::string& path, Logger& logger) {
   };
 }
 
-// Where the data lies: --data_dir, or beside the program.
-absl::StatusOr<std::string> FindData(const std::string& program) {
-  const std::string given = absl::GetFlag(FLAGS_data_dir);
-  std::vector<std::string> candidates;
-  if (!given.empty()) {
-    candidates = {given + "/adult.csv"};
-  } else {
-    const auto folder = std::filesystem::path(program).parent_path();
-    candidates = {
-        (folder / "testdata/adult_income.csv").string(),
-        program + ".runfiles/weft/examples/testdata/adult_income.csv"};
-  }
-  for (const std::string& path : candidates) {
-    if (std::filesystem::exists(path)) return path;
-  }
-  return absl::NotFoundError(absl::StrCat(
-      "There is no ", candidates[0],
-      ". Give the directory of adult.csv with --data_dir: the UCI Adult data "
-      "(archive.ics.uci.edu/dataset/2/adult), with a first line that names the "
-      "columns, ",
-      kLabel, " the last."));
-}
-
 absl::Status Main(const std::string& program, const StopSignals& signals) {
   HParams params(
       {{"hidden_units", std::vector<int64_t>{10, 20}}, {"batch_size", 128}});
   RETURN_IF_ERROR(params.Parse(absl::GetFlag(FLAGS_hparams)));
-  ASSIGN_OR_RETURN(const std::string data, FindData(program));
+  ASSIGN_OR_RETURN(
+      const std::string data,
+      FindData(program, absl::GetFlag(FLAGS_data_dir), "adult.csv",
+               "adult_income.csv",
+               absl::StrCat(
+                   "Give the directory of adult.csv with --data_dir: the UCI "
+                   "Adult data (archive.ics.uci.edu/dataset/2/adult), with a "
+                   "first line that names the columns, ",
+                   kLabel, " the last.")));
   RunConfig base;
   base.model_dir = absl::GetFlag(FLAGS_model_dir);
   base.save_checkpoints_steps = absl::GetFlag(FLAGS_save_every);

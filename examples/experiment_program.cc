@@ -1,10 +1,12 @@
 #include "examples/experiment_program.h"
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "examples/progress.h"
@@ -12,6 +14,9 @@
 
 namespace weft::examples {
 namespace {
+
+// Each fifth row is for evaluation.
+constexpr int64_t kParts = 5;
 
 class ProgressHook : public train::SessionRunHook {
  public:
@@ -64,7 +69,58 @@ absl::StatusOr<std::string> NewDirectory(const std::string& program) {
   return absl::InternalError("No directory can be made at " + made);
 }
 
+void PrintMetrics(const estimator::EvalMetrics& metrics) {
+  const auto value = [&](const char* name) {
+    return double{metrics.at(name).scalar<float>()};
+  };
+  const auto steps =
+      static_cast<long long>(metrics.at("global_step").scalar<int64_t>());
+  if (metrics.contains("accuracy")) {
+    std::printf("accuracy %.4f, AUC %.4f after %lld steps\n", value("accuracy"),
+                value("auc"), steps);
+  } else {
+    std::printf("RMSE %.4f after %lld steps\n",
+                std::sqrt(value("average_loss")), steps);
+  }
+}
+
 }  // namespace
+
+absl::StatusOr<std::string> FindData(const std::string& program,
+                                     const std::string& data_dir,
+                                     const std::string& file,
+                                     const std::string& sample,
+                                     const std::string& remedy) {
+  std::vector<std::string> candidates = {absl::StrCat(data_dir, "/", file)};
+  if (data_dir.empty()) {
+    const auto folder = std::filesystem::path(program).parent_path();
+    candidates = {
+        (folder / "testdata" / sample).string(),
+        absl::StrCat(program, ".runfiles/weft/examples/testdata/", sample)};
+  }
+  for (const std::string& path : candidates) {
+    if (std::filesystem::exists(path)) return path;
+  }
+  return absl::NotFoundError(
+      absl::StrCat("There is no ", candidates[0], ". ", remedy));
+}
+
+ops::Dataset PartOf(const ops::Dataset& rows, bool for_training) {
+  std::vector<std::string> names;
+  for (const auto& component : rows.element()) names.push_back(component.name);
+  return rows.Enumerate()
+      .Filter([=](const Scope& s, const std::vector<Output>& row) {
+        const Output part = ops::FloorMod(s, row[0], kParts);
+        return for_training ? ops::NotEqual(s, part, int64_t{0})
+                            : ops::Equal(s, part, int64_t{0});
+      })
+      .Map(
+          [](const Scope&, const std::vector<Output>& row) {
+            return std::vector<Output>(row.begin() + 1, row.end());
+          },
+          {.names = names})
+      .Cache();
+}
 
 std::shared_ptr<train::SessionRunHook> ShowProgress(int64_t steps,
                                                     int64_t batch_size) {
@@ -83,14 +139,7 @@ absl::StatusOr<estimator::RunConfig> ConfigOf(const std::string& program,
 
 void PrintResult(const estimator::ExperimentResult& result,
                  const estimator::RunConfig& config) {
-  if (result.metrics) {
-    const auto& metrics = *result.metrics;
-    std::printf(
-        "accuracy %.4f, AUC %.4f after %lld steps\n",
-        metrics.at("accuracy").scalar<float>(),
-        metrics.at("auc").scalar<float>(),
-        static_cast<long long>(metrics.at("global_step").scalar<int64_t>()));
-  }
+  if (result.metrics) PrintMetrics(*result.metrics);
   if (!result.metrics && !config.is_chief) return;
   std::printf("the model is in %s; tensorboard --logdir=%s shows its log\n",
               config.model_dir.c_str(), config.model_dir.c_str());

@@ -1,5 +1,6 @@
-// What the programs that run an Experiment share: one line of progress, where
-// the model lies, and what is told in the end.
+// What the programs that run an Experiment share: where the data lies and which
+// rows of it are for evaluation, one line of progress, where the model lies,
+// and what is told in the end.
 #ifndef WEFT_EXAMPLES_EXPERIMENT_PROGRAM_H_
 #define WEFT_EXAMPLES_EXPERIMENT_PROGRAM_H_
 
@@ -25,6 +26,18 @@ class Warnings : public Logger {
   const std::unique_ptr<Logger> console_;
 };
 
+// The path of `file` in `data_dir`; where that is empty, of examples/testdata/
+// `sample`, which lies beside `program` (argv[0]). NOT_FOUND says `remedy`.
+absl::StatusOr<std::string> FindData(const std::string& program,
+                                     const std::string& data_dir,
+                                     const std::string& file,
+                                     const std::string& sample,
+                                     const std::string& remedy);
+
+// The rows for training, or those for evaluation, each fifth. They are read
+// once and stay in memory.
+ops::Dataset PartOf(const ops::Dataset& rows, bool for_training);
+
 // Shows on stdout how far a training by an Estimator is.
 std::shared_ptr<train::SessionRunHook> ShowProgress(int64_t steps,
                                                     int64_t batch_size);
@@ -35,8 +48,9 @@ std::shared_ptr<train::SessionRunHook> ShowProgress(int64_t steps,
 absl::StatusOr<estimator::RunConfig> ConfigOf(const std::string& program,
                                               estimator::RunConfig base);
 
-// "accuracy 0.84, AUC 0.89 after 2000 steps", where there was an evaluation,
-// and where the model and TensorBoard's log lie.
+// "accuracy 0.84, AUC 0.89 after 2000 steps", or "RMSE 0.94 after 2000 steps"
+// of a regression, where there was an evaluation, and where the model and
+// TensorBoard's log lie.
 void PrintResult(const estimator::ExperimentResult& result,
                  const estimator::RunConfig& config);
 

@@ -21,6 +21,7 @@
 #include "libs/fs/path.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/ops/sparse/sparse_ops.h"
 #include "libs/ops/state/variable.h"
 #include "libs/runtime/process.h"
 #include "libs/tensor/buffer.h"
@@ -63,6 +64,10 @@ class EstimatorExportTest : public ::testing::Test {
   static Outputs People() {
     return {{"age", Tensor::Vector<float>({25, 61})},
             {"city", Tensor::Vector<std::string>({"Ulm", "Rome"})}};
+  }
+  static train::SignatureInputs Asked() {
+    const Outputs people = People();
+    return {people.begin(), people.end()};
   }
   static InputFn Input(std::optional<int64_t> epochs) {
     return TensorInputFn(People(), Tensor::Vector<int64_t>({0, 1}),
@@ -115,7 +120,7 @@ TEST_F(EstimatorExportTest, AnswersWhatTheEstimatorPredicts) {
   const std::string moved = JoinPath(folder_, "moved");
   ASSERT_OK(files_.RenameFile(path, moved));
   ASSERT_OK_AND_ASSIGN(const auto served, Load(moved));
-  ASSERT_OK_AND_ASSIGN(const Outputs outputs, served->Run("predict", People()));
+  ASSERT_OK_AND_ASSIGN(const Outputs outputs, served->Run("predict", Asked()));
   EXPECT_THAT(outputs, SizeIs(predicted->size()));
   for (const auto& [name, value] : *predicted) {
     EXPECT_TRUE(SameBits(outputs.at(name), value)) << name;
@@ -164,8 +169,8 @@ TEST_F(EstimatorExportTest, AsTextItIsTheSame) {
   EXPECT_OK(files_.FileExists(JoinPath(path, "saved_model.pbtxt")));
   ASSERT_OK_AND_ASSIGN(const auto served, Load(path));
   ASSERT_OK_AND_ASSIGN(const auto binary, Load(Exported()));
-  EXPECT_OK(served->Run("predict", People()));
-  EXPECT_OK(binary->Run("predict", People()));
+  EXPECT_OK(served->Run("predict", Asked()));
+  EXPECT_OK(binary->Run("predict", Asked()));
 }
 
 TEST_F(EstimatorExportTest, AnyCheckpointCanBeExported) {
@@ -282,15 +287,16 @@ TEST_F(EstimatorExportTest, DamagedModelsAreRefused) {
 TEST_F(EstimatorExportTest, WrongQuestionsAreToldWhatIsWrong) {
   ASSERT_OK_AND_ASSIGN(const auto served, Load(Exported()));
   const auto with = [](const std::string& name, const Tensor& value) {
-    Outputs inputs = People();
+    train::SignatureInputs inputs = Asked();
     inputs[name] = value;
     return inputs;
   };
-  const auto says = [&](const Outputs& inputs, const char* text) {
+  const auto says = [&](const train::SignatureInputs& inputs,
+                        const char* text) {
     EXPECT_THAT(served->Run("predict", inputs).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument, text));
   };
-  EXPECT_THAT(served->Run("classify", People()).status(),
+  EXPECT_THAT(served->Run("classify", Asked()).status(),
               StatusIs(absl::StatusCode::kNotFound,
                        "no signature 'classify'; there are: predict"));
   says({{"age", Tensor::Vector<float>({1})}}, "input 'city' is missing");
@@ -300,7 +306,7 @@ TEST_F(EstimatorExportTest, WrongQuestionsAreToldWhatIsWrong) {
   says(with("age", Tensor()), "'age' is of type float");
   says(with("age", Tensor::Scalar(1.0f)), "'age' has shape [?]");
   says(with("age", Tensor::Vector<float>({1, 2, 3})), "");  // of other batch
-  EXPECT_OK(served->Run("predict", People())) << "it is as good as before";
+  EXPECT_OK(served->Run("predict", Asked())) << "it is as good as before";
 }
 
 // ---- Without an Estimator ----
@@ -364,6 +370,66 @@ TEST_F(EstimatorExportTest, SeveralGraphsShareVariablesAndNoFiles) {
         served->Run("serving_default", {{"x", Tensor::Vector<float>({2})}}));
     EXPECT_EQ(outputs.at("y").flat<float>()[0], 6);
   }
+}
+
+// y = x w, of a sparse x.
+TEST_F(EstimatorExportTest, SignaturesWithSparseInputsAreAsked) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(
+      root.WithName("w"),
+      Tensor::FromValues<float>(TensorShape({3, 1}), {1, 10, 100}));
+  const ops::SparseOutputs x = {
+      ops::Placeholder(root.WithName("i"), DT_INT64, {.shape = {-1, 2}}),
+      ops::Placeholder(root.WithName("v"), DT_FLOAT, {.shape = {-1}}),
+      ops::Placeholder(root.WithName("s"), DT_INT64, {.shape = {2}})};
+  const Output y = ops::SparseTensorDenseMatMul(root, x.indices, x.values,
+                                                x.shape, w.value());
+  train::SavedModelGraph graph;
+  graph.tags = {"serve"};
+  graph.signature_def_map["serving_default"] = {
+      {{"x", train::BuildTensorInfo(x)}},
+      {{"y", train::BuildTensorInfo(y)}},
+      std::string(train::kPredictMethodName)};
+  SessionOptions options;
+  options.process = &process_;
+  ASSERT_OK_AND_ASSIGN(const auto session, Session::Connect("", root, options));
+  ASSERT_OK(session->Run(w.initializer()));
+  ASSERT_OK_AND_ASSIGN(const auto builder,
+                       train::SavedModelBuilder::Create(files_, exports_));
+  ASSERT_OK(builder->AddMetaGraphAndVariables(*session, root, graph));
+  ASSERT_OK(builder->Save());
+  ASSERT_OK_AND_ASSIGN(const auto served, Load(exports_));
+  const auto ask = [&](const train::SignatureInput& value) {
+    return served->Run("serving_default", {{"x", value}});
+  };
+  const auto indices = [](std::initializer_list<int64_t> values) {
+    return Tensor::FromValues<int64_t>(
+        TensorShape({static_cast<int64_t>(values.size()) / 2, 2}), values);
+  };
+  const auto shape = Tensor::Vector<int64_t>({2, 3});
+  const auto two = Tensor::Vector<float>({2, 3});
+  ASSERT_OK_AND_ASSIGN(
+      const Outputs outputs,
+      ask(train::SparseTensorValue{indices({0, 2, 1, 0}), two, shape}));
+  EXPECT_TRUE(SameBits(outputs.at("y"), Tensor::FromValues<float>(
+                                            TensorShape({2, 1}), {200, 3})));
+  const auto says = [&](const train::SignatureInput& value, const char* what) {
+    EXPECT_THAT(ask(value).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, what));
+  };
+  says(two, "sparse input 'x' was given a dense value; give indices");
+  says(train::SparseTensorValue{}, "a vector of float");
+  says(train::SparseTensorValue{indices({0, 2}), two, shape}, "has 2 values");
+  says(train::SparseTensorValue{indices({0, 2, 1, 3}), two, shape},
+       "index 3 in row 1 of its indices, but dimension 1 has size 3");
+  says(train::SparseTensorValue{indices({0, 2, -1, 0}), two, shape},
+       "index -1");
+  says(train::SparseTensorValue{indices({0, 2, 1, 0}), two,
+                                Tensor::Vector<int64_t>({-2, 3})},
+       "dense_shape [-2,3]");
+  says(train::SparseTensorValue{Tensor(DT_INT64, TensorShape({2, 0})), two,
+                                Tensor(DT_INT64, TensorShape({0}))},
+       "dense_shape []");
 }
 
 // ---- Exporters ----

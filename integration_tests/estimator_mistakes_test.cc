@@ -128,8 +128,15 @@ TEST_F(EstimatorMistakesTest, AVocabularyFileThatIsGone) {
   const FeatureColumns made = column({});
   ASSERT_OK(files_.DeleteFile(path));
   EXPECT_THAT(ErrorOf(made, strings_),
-              AllOf(HasSubstr(path), HasSubstr("x_embedding/vocabulary")))
-      << "it went after the column was made";
+              AllOf(HasSubstr("Feature column 'x'"), HasSubstr(path),
+                    HasSubstr("was there when the column was made"),
+                    HasSubstr("put it back")));
+  EXPECT_THAT(ErrorOf(column(2), strings_),
+              AllOf(HasSubstr(path), HasSubstr("x_embedding/vocabulary"),
+                    HasSubstr("put it at its path on the task")))
+      << "only tasks read it";
+  ASSERT_OK(files_.WriteFileAtomically(path, "a\nb\n"));
+  EXPECT_EQ(ErrorOf(made, strings_), "") << "it is back";
 }
 
 TEST_F(EstimatorMistakesTest, TwoColumnsOfOneName) {

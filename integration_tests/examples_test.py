@@ -356,6 +356,30 @@ class ExamplesTest(unittest.TestCase):
       self.assertIn('Give the directory',
                     self.refused(1, 'criteo_wide_deep'))
 
+  def test_movielens_alone_and_on_a_cluster(self):
+    with tempfile.TemporaryDirectory() as folder:
+      flags = ('--steps=300', '--save_every=100',
+               '--hparams=batch_size=200,hash_bucket_size=1000')
+      def learns(out, rmse):
+        found = re.search(r'(?m)^RMSE (\d\.\d+) after 3\d\d steps$', out)
+        self.assertTrue(found, out)
+        self.assertLess(float(found[1]), rmse)
+      # Of the mean: 1.09.
+      learns(self.succeeds('movielens', *flags, f'--model_dir={folder}/alone'),
+             0.8)
+      _write_ratings(folder)
+      # Of the mean, and of all that is not a product of two: 2.
+      flags = (*flags, f'--data_dir={folder}', f'--model_dir={folder}/shared')
+      with Cluster(ps=2, worker=2) as cluster:
+        tasks = [cluster.start_example_by_environment('movielens', job, index,
+                                                      *flags)
+                 for job, index in (('ps', 0), ('ps', 1), ('worker', 1),
+                                    ('worker', 0), ('evaluator', 0))]
+        out = [self.ends_well(task) for task in tasks]
+      learns(out[-1], 1.5)
+      self.assertIn('There is no /nowhere/u.data. Give the directory',
+                    self.refused(1, 'movielens', '--data_dir=/nowhere'))
+
   def check_income(self, out):
     found = re.search(r'(?m)^accuracy (0\.\d+), AUC (0\.\d+) after 3\d\d steps$',
                       out)

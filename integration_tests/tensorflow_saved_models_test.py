@@ -73,6 +73,8 @@ with tf1.Graph().as_default(), tf1.Session() as session:
           vocabulary, tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64,
           tf.lookup.TextFileIndex.LINE_NUMBER), -1)
   ids = table.lookup(ks)
+  sparse = tf1.sparse_placeholder(tf.float32, [None, 2], 's')
+  product = tf.sparse.sparse_dense_matmul(sparse, w)
   session.run([tf1.global_variables_initializer(), tf1.tables_initializer()])
   info = tf1.saved_model.build_tensor_info
   builder = tf1.saved_model.Builder(folder + '/one')
@@ -80,11 +82,17 @@ with tf1.Graph().as_default(), tf1.Session() as session:
       session, ['serve'],
       {'serving_default': tf1.saved_model.build_signature_def(
           {'x': info(xs), 'k': info(ks)}, {'y': info(y), 'ids': info(ids)},
+          'tensorflow/serving/predict'),
+       'sparse': tf1.saved_model.build_signature_def(
+          {'s': info(sparse)}, {'product': info(product)},
           'tensorflow/serving/predict')},
       assets_collection=tf1.get_collection(tf1.GraphKeys.ASSET_FILEPATHS),
       main_op=tf1.tables_initializer(), strip_default_attrs=True)
   builder.save()
   one = session.run([y, ids], {xs: x, ks: keys})
+  parts = {'indices': [[0, 1], [2, 0]], 'values': [1.5, -2.0],
+           'dense_shape': [3, 2]}
+  of_sparse = session.run(product, {sparse: tf1.SparseTensorValue(**parts)})
 class Model(tf.Module):
   def __init__(self):
     super().__init__()
@@ -103,6 +111,8 @@ tf.saved_model.save(model, folder + '/two',
 two = model.ask(tf.constant(x), tf.constant(keys))
 print(json.dumps({
     'request': {'inputs': {'x': x, 'k': keys}},
+    'sparse': {'request': {'inputs': {'s': parts}, 'signature_name': 'sparse'},
+               'outputs': of_sparse.tolist()},
     'one': {'y': one[0].tolist(), 'ids': one[1].tolist()},
     'two': {key: two[key].numpy().tolist() for key in ('y', 'ids')}}))
 """
@@ -182,6 +192,10 @@ class TensorFlowSavedModelsTest(unittest.TestCase):
       self.assertEqual(ours['outputs']['ids'], theirs[version]['ids'])
       for mine, other in zip(ours['outputs']['y'], theirs[version]['y']):
         self.assertAlmostEqual(mine[0], other[0], delta=1e-6)
+    sparse = theirs['sparse']
+    self.assertEqual(
+        self.predict(f'{self.folder}/one', sparse['request'])['outputs'],
+        sparse['outputs'])
 
 
 if __name__ == '__main__':

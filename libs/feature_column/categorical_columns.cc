@@ -278,15 +278,22 @@ absl::StatusOr<int64_t> CountLines(const std::string& path) {
 
 class VocabularyFile : public Vocabulary {
  public:
+  // `is_here`: this program has read the file.
   VocabularyFile(const std::string& key, std::string path, int64_t size,
-                 const VocabularyOptions& options, const absl::Status& status)
-      : Vocabulary(key, size, options, status), path_(std::move(path)) {}
+                 const VocabularyOptions& options, const absl::Status& status,
+                 bool is_here)
+      : Vocabulary(key, size, options, status),
+        key_(key),
+        path_(std::move(path)),
+        is_here_(is_here) {}
 
   std::string Kind() const override { return "vocabulary file"; }
 
  protected:
   DataType TableKeys() const override { return DT_STRING; }
   Output Table(const Scope& scope) const override {
+    scope.UpdateStatus(CheckStillThere());
+    if (!scope.ok()) return Output();
     const Scope inner = scope.SubScope("vocabulary");
     const Output table =
         ops::HashTable(inner.WithName("hash_table"), DT_STRING, DT_INT64);
@@ -302,7 +309,23 @@ class VocabularyFile : public Vocabulary {
   }
 
  private:
+  // A file that only the tasks can read they look for themselves.
+  absl::Status CheckStillThere() const {
+    if (!is_here_) return absl::OkStatus();
+    const absl::Status exists = LocalFileSystem().FileExists(path_);
+    if (exists.ok()) return exists;
+    return ColumnError(
+        key_, absl::StrCat("vocabulary_file '", path_,
+                           "' was there when the column was made, but cannot "
+                           "be read any more (",
+                           exists.message(),
+                           "); put it back, or make the column anew with the "
+                           "path where it is now."));
+  }
+
+  const std::string key_;
   const std::string path_;
+  const bool is_here_;
 };
 
 }  // namespace
@@ -344,7 +367,8 @@ FeatureColumn CategoricalColumnWithVocabularyFile(
   VocabularyOptions typed = options;
   if (typed.dtype == DT_INVALID) typed.dtype = DT_STRING;
   absl::Status status;
-  if (!vocabulary_size) {
+  const bool is_here = !vocabulary_size;
+  if (is_here) {
     const auto lines = CountLines(vocabulary_file);
     if (lines.ok()) {
       vocabulary_size = *lines;
@@ -357,7 +381,8 @@ FeatureColumn CategoricalColumnWithVocabularyFile(
     }
   }
   return MakeColumn(std::make_shared<VocabularyFile>(
-      key, vocabulary_file, vocabulary_size.value_or(0), typed, status));
+      key, vocabulary_file, vocabulary_size.value_or(0), typed, status,
+      is_here));
 }
 
 }  // namespace weft::feature_column

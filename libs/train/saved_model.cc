@@ -3,9 +3,11 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "libs/base/keys_of.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
@@ -122,15 +124,105 @@ absl::Status CheckInput(const std::string& name, const TensorInfo& info,
       ", but a value of shape ", value.shape().ToString(), " was given"));
 }
 
+absl::Status WrongSparse(const std::string& name, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("sparse input '", name, "' ", what));
+}
+
+// Type and rank of the parts, and that they fit together.
+absl::Status CheckParts(const std::string& name, const TensorInfo& info,
+                        const SparseTensorValue& value) {
+  const auto is = [](const Tensor& part, DataType dtype, int rank) {
+    return part.IsInitialized() && part.dtype() == dtype && part.rank() == rank;
+  };
+  if (!is(value.values, info.dtype, 1)) {
+    return WrongSparse(name, absl::StrCat("takes values that are a vector of ",
+                                          DataTypeName(info.dtype)));
+  }
+  if (!is(value.indices, DT_INT64, 2) || !is(value.dense_shape, DT_INT64, 1)) {
+    return WrongSparse(name,
+                       "takes indices that are a matrix of int64, and a "
+                       "dense_shape that is a vector of int64");
+  }
+  const int64_t rank = value.dense_shape.dim(0);
+  if (value.indices.dim(0) == value.values.dim(0) &&
+      value.indices.dim(1) == rank) {
+    return absl::OkStatus();
+  }
+  return WrongSparse(
+      name, absl::StrCat("has ", value.values.dim(0), " values and ", rank,
+                         " dimensions, but indices of shape ",
+                         value.indices.shape().ToString()));
+}
+
+absl::Status CheckDenseShape(const std::string& name, const TensorInfo& info,
+                             absl::Span<const int64_t> dims) {
+  bool fits = !info.shape.has_rank() ||
+              static_cast<size_t>(info.shape.rank()) == dims.size();
+  for (size_t i = 0; fits && i < dims.size(); ++i) {
+    const int64_t known =
+        info.shape.has_rank() ? info.shape.dim(static_cast<int>(i)) : -1;
+    fits = dims[i] >= 0 && (known == -1 || known == dims[i]);
+  }
+  if (fits) return absl::OkStatus();
+  return WrongSparse(name,
+                     absl::StrCat("has shape ", info.shape.ToString(),
+                                  ", but a value of dense_shape [",
+                                  absl::StrJoin(dims, ","), "] was given"));
+}
+
+absl::Status CheckSparse(const std::string& name, const TensorInfo& info,
+                         const SparseTensorValue& value) {
+  RETURN_IF_ERROR(CheckParts(name, info, value));
+  const auto dims = value.dense_shape.flat<int64_t>();
+  RETURN_IF_ERROR(CheckDenseShape(name, info, dims));
+  const auto indices = value.indices.flat<int64_t>();
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const int64_t dim = dims[i % dims.size()];
+    if (indices[i] >= 0 && indices[i] < dim) continue;
+    return WrongSparse(
+        name, absl::StrCat("has index ", indices[i], " in row ",
+                           i / dims.size(), " of its indices, but dimension ",
+                           i % dims.size(), " has size ", dim));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status NotDense(const std::string& name) {
   return absl::UnimplementedError(absl::StrCat(
       "tensor '", name,
-      "' of the signature is sparse or made of several; only dense ones can be "
-      "given and taken here"));
+      "' of the signature is made of several; only dense ones, and as inputs "
+      "sparse ones, can be given and taken here"));
+}
+
+absl::Status AddFeeds(const std::string& name, const TensorInfo& info,
+                      const SignatureInput& value, FeedNames& feeds) {
+  const auto* const dense = std::get_if<Tensor>(&value);
+  if (info.coo_sparse) {
+    if (dense != nullptr) {
+      return WrongSparse(name,
+                         "was given a dense value; give indices, values and "
+                         "dense_shape");
+    }
+    const auto& sparse = std::get<SparseTensorValue>(value);
+    RETURN_IF_ERROR(CheckSparse(name, info, sparse));
+    feeds.emplace_back(info.coo_sparse->indices, sparse.indices);
+    feeds.emplace_back(info.coo_sparse->values, sparse.values);
+    feeds.emplace_back(info.coo_sparse->dense_shape, sparse.dense_shape);
+    return absl::OkStatus();
+  }
+  if (info.name.empty()) return NotDense(name);
+  if (dense == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input '", name, "' is dense, but a sparse value was given"));
+  }
+  RETURN_IF_ERROR(CheckInput(name, info, *dense));
+  feeds.emplace_back(info.name, *dense);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<FeedNames> FeedsOf(const SignatureDef& signature,
-                                  const std::map<std::string, Tensor>& inputs) {
+                                  const SignatureInputs& inputs) {
   for (const auto& [name, value] : inputs) {
     if (signature.inputs.contains(name)) continue;
     return absl::InvalidArgumentError(
@@ -145,9 +237,7 @@ absl::StatusOr<FeedNames> FeedsOf(const SignatureDef& signature,
           "input '", name,
           "' is missing; the inputs are: ", KeysOf(signature.inputs)));
     }
-    if (info.name.empty()) return NotDense(name);
-    RETURN_IF_ERROR(CheckInput(name, info, value->second));
-    feeds.emplace_back(info.name, value->second);
+    RETURN_IF_ERROR(AddFeeds(name, info, value->second, feeds));
   }
   return feeds;
 }
@@ -233,8 +323,8 @@ absl::StatusOr<const SignatureDef*> SavedModel::FindSignature(
 }
 
 absl::StatusOr<std::map<std::string, Tensor>> SavedModel::Run(
-    const std::string& signature_name,
-    const std::map<std::string, Tensor>& inputs, const RunOptions& options) {
+    const std::string& signature_name, const SignatureInputs& inputs,
+    const RunOptions& options) {
   ASSIGN_OR_RETURN(const SignatureDef* signature,
                    FindSignature(signature_name));
   const auto run = [&]() -> absl::StatusOr<std::vector<Tensor>> {

@@ -92,11 +92,11 @@ class SavedModel {
   const Scope& scope() const { return scope_; }
 
   // The outputs of a signature, by their names. INVALID_ARGUMENT, naming the
-  // input, for one that is missing, unknown, or of another type or shape;
-  // UNIMPLEMENTED for a signature with a tensor that is not dense.
+  // input, for one that is missing, unknown, or of another type or shape, dense
+  // for sparse or the other way round; UNIMPLEMENTED for a signature with a
+  // sparse output, or with a tensor that is made of several in another way.
   absl::StatusOr<std::map<std::string, Tensor>> Run(
-      const std::string& signature_name,
-      const std::map<std::string, Tensor>& inputs,
+      const std::string& signature_name, const SignatureInputs& inputs,
       const RunOptions& options = {});
 
  private:

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -18,6 +19,7 @@
 #include "libs/ops/sparse/sparse_ops.h"
 #include "libs/tensor/data_type.h"
 #include "libs/tensor/shape.h"
+#include "libs/tensor/tensor.h"
 
 namespace weft {
 
@@ -52,6 +54,15 @@ struct TensorInfo {
   DataType dtype = DT_INVALID;
   PartialShape shape;
 };
+
+// A sparse tensor that is given: values[i] lies at row i of `indices`.
+struct SparseTensorValue {
+  Tensor indices;      // int64 [values, rank]
+  Tensor values;       // [values]
+  Tensor dense_shape;  // int64 [rank]
+};
+using SignatureInput = std::variant<Tensor, SparseTensorValue>;
+using SignatureInputs = std::map<std::string, SignatureInput>;
 
 struct SignatureDef {
   std::map<std::string, TensorInfo> inputs;

@@ -177,7 +177,7 @@ absl::StatusOr<std::string> SerializeExample(const Json& json, size_t row) {
   return example.SerializeAsString();
 }
 
-absl::StatusOr<std::map<std::string, Tensor>> SerializedExamples(
+absl::StatusOr<train::SignatureInputs> SerializedExamples(
     const Json& examples, const SignatureDef& signature) {
   if (signature.inputs.size() != 1 ||
       signature.inputs.begin()->second.dtype != DT_STRING) {
@@ -191,9 +191,45 @@ absl::StatusOr<std::map<std::string, Tensor>> SerializedExamples(
     ASSIGN_OR_RETURN(std::string bytes, SerializeExample(examples[i], i));
     serialized.push_back(std::move(bytes));
   }
-  return std::map<std::string, Tensor>{
-      {signature.inputs.begin()->first,
-       Tensor::Vector<std::string>(serialized)}};
+  return train::SignatureInputs{{signature.inputs.begin()->first,
+                                 Tensor::Vector<std::string>(serialized)}};
+}
+
+// ---- Sparse tensors ----
+
+bool HasParts(const Json& json) {
+  return json.is_object() && json.size() == 3 && json.contains("indices") &&
+         json.contains("values") && json.contains("dense_shape");
+}
+
+absl::StatusOr<train::SparseTensorValue> SparseFromJson(const Json& json,
+                                                        DataType dtype) {
+  if (!HasParts(json)) {
+    return absl::InvalidArgumentError(
+        "is sparse; write {\"indices\": [[row, ...], ...], \"values\": [...], "
+        "\"dense_shape\": [rows, ...]}");
+  }
+  train::SparseTensorValue value;
+  ASSIGN_OR_RETURN(value.indices,
+                   TensorFromParsedJson(json["indices"], DT_INT64));
+  ASSIGN_OR_RETURN(value.values, TensorFromParsedJson(json["values"], dtype));
+  ASSIGN_OR_RETURN(value.dense_shape,
+                   TensorFromParsedJson(json["dense_shape"], DT_INT64));
+  // No rows do not say how long they would be.
+  if (json["indices"].empty()) {
+    value.indices =
+        Tensor(DT_INT64, TensorShape({0, value.dense_shape.num_elements()}));
+  }
+  return value;
+}
+
+absl::StatusOr<train::SignatureInput> InputOf(const Json& json,
+                                              const TensorInfo& info,
+                                              Form form) {
+  if (!info.coo_sparse) return TensorFromParsedJson(json, info.dtype);
+  if (form == Form::kInputs) return SparseFromJson(json, info.dtype);
+  return absl::InvalidArgumentError(
+      "is sparse, which can't be given row by row; ask with \"inputs\"");
 }
 
 // ---- Answers ----
@@ -290,8 +326,8 @@ absl::StatusOr<ServingRequest> ParseServingRequest(absl::string_view text) {
   return request;
 }
 
-absl::StatusOr<std::map<std::string, Tensor>> InputsOf(
-    const ServingRequest& request, const SignatureDef& signature) {
+absl::StatusOr<train::SignatureInputs> InputsOf(const ServingRequest& request,
+                                                const SignatureDef& signature) {
   if (request.form == Form::kExamples) {
     return SerializedExamples(request.values, signature);
   }
@@ -307,13 +343,13 @@ absl::StatusOr<std::map<std::string, Tensor>> InputsOf(
     ASSIGN_OR_RETURN(const std::string name, OnlyInput(signature, "inputs"));
     columns[name] = request.values;
   }
-  std::map<std::string, Tensor> inputs;
+  train::SignatureInputs inputs;
   for (const auto& [name, value] : columns) {
-    auto tensor = TensorFromParsedJson(value, signature.inputs.at(name).dtype);
-    if (!tensor.ok()) {
-      return Annotate(tensor.status(), absl::StrCat("input '", name, "'"));
+    auto input = InputOf(value, signature.inputs.at(name), request.form);
+    if (!input.ok()) {
+      return Annotate(input.status(), absl::StrCat("input '", name, "'"));
     }
-    inputs[name] = *std::move(tensor);
+    inputs[name] = *std::move(input);
   }
   return inputs;
 }

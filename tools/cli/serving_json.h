@@ -9,7 +9,9 @@
 //
 // with "signature_name", if it is not "serving_default". Where there is one
 // input or one output its name may be, and is, left out. Strings that are no
-// UTF-8, and outputs that are named ..._bytes, are {"b64": "..."}.
+// UTF-8, and outputs that are named ..._bytes, are {"b64": "..."}. A sparse
+// input, for which TensorFlow Serving has no form, is given by its name in
+// "inputs": {"indices": [[0, 3]], "values": [1.5], "dense_shape": [1, 9]}.
 //
 // Only for .cc files: it includes nlohmann's. Values and functions without
 // state. INVALID_ARGUMENT says what is wrong with a request, and where.
@@ -36,7 +38,7 @@ struct ServingRequest {
 absl::StatusOr<ServingRequest> ParseServingRequest(absl::string_view text);
 
 // What the signature is to be fed.
-absl::StatusOr<std::map<std::string, Tensor>> InputsOf(
+absl::StatusOr<train::SignatureInputs> InputsOf(
     const ServingRequest& request, const train::SignatureDef& signature);
 
 // The answer, as text: one line for each row or output. FAILED_PRECONDITION

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <variant>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -33,11 +34,22 @@ SignatureDef Only(DataType dtype) {
   return signature;
 }
 
-absl::StatusOr<std::map<std::string, Tensor>> Read(
-    const std::string& text, const SignatureDef& signature) {
+absl::StatusOr<train::SignatureInputs> ReadAll(const std::string& text,
+                                               const SignatureDef& signature) {
   const auto request = ParseServingRequest(text);
   if (!request.ok()) return request.status();
   return InputsOf(*request, signature);
+}
+// All are dense.
+absl::StatusOr<std::map<std::string, Tensor>> Read(
+    const std::string& text, const SignatureDef& signature) {
+  const auto inputs = ReadAll(text, signature);
+  if (!inputs.ok()) return inputs.status();
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [name, input] : *inputs) {
+    tensors[name] = std::get<Tensor>(input);
+  }
+  return tensors;
 }
 
 TEST(ServingJsonTest, RowsAndColumnsAreTheSame) {
@@ -66,6 +78,37 @@ TEST(ServingJsonTest, TheNameOfAnOnlyInputIsLeftOut) {
       const auto bytes,
       Read(R"({"instances": [{"b64": "YQ=="}]})", Only(DT_STRING)));
   EXPECT_TRUE(SameBits(bytes.at("x"), Tensor::Vector<std::string>({"a"})));
+}
+
+TEST(ServingJsonTest, SparseInputsAreGivenInThreeParts) {
+  SignatureDef signature = Only(DT_FLOAT);
+  signature.inputs["x"].name.clear();
+  signature.inputs["x"].coo_sparse = {"v:0", "i:0", "s:0"};
+  const auto read = [&](const std::string& parts) {
+    return ReadAll("{\"inputs\": {\"x\": {" + parts + "}}}", signature);
+  };
+  ASSERT_OK_AND_ASSIGN(const auto inputs, read(R"("indices": [[0, 3], [1, 0]],
+                               "values": [1.5, 2], "dense_shape": [2, 9])"));
+  const auto& x = std::get<train::SparseTensorValue>(inputs.at("x"));
+  EXPECT_TRUE(SameBits(x.indices, Tensor::FromValues<int64_t>(
+                                      TensorShape({2, 2}), {0, 3, 1, 0})));
+  EXPECT_TRUE(SameBits(x.values, Tensor::Vector<float>({1.5f, 2})));
+  EXPECT_TRUE(SameBits(x.dense_shape, Tensor::Vector<int64_t>({2, 9})));
+  ASSERT_OK_AND_ASSIGN(
+      const auto empty,
+      read(R"("indices": [], "values": [], "dense_shape": [2, 9])"));
+  EXPECT_EQ(std::get<train::SparseTensorValue>(empty.at("x")).indices.shape(),
+            TensorShape({0, 2}));
+  const auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(read(R"("indices": [], "values": [])").status(),
+              StatusIs(kInvalid, "input 'x': is sparse; write {\"indices\""));
+  EXPECT_THAT(
+      read(R"("indices": [[0.5]], "values": [1], "dense_shape": [2])").status(),
+      StatusIs(kInvalid, "input 'x'"));
+  EXPECT_THAT(ReadAll(R"({"inputs": {"x": [[1, 2]]}})", signature).status(),
+              StatusIs(kInvalid, "dense_shape"));
+  EXPECT_THAT(ReadAll(R"({"instances": [[1, 2]]})", signature).status(),
+              StatusIs(kInvalid, "ask with \"inputs\""));
 }
 
 TEST(ServingJsonTest, ExamplesAreSerialized) {

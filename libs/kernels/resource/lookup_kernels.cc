@@ -283,8 +283,13 @@ class InitializeFromFileKernel : public AsyncOpKernel {
 
   absl::StatusOr<std::vector<std::string>> ReadLines(
       FileSystem& files, const std::string& path) const {
-    ASSIGN_OR_RETURN(const std::string text, files.ReadFile(path));
-    std::vector<std::string> lines = absl::StrSplit(text, '\n');
+    const auto text = files.ReadFile(path);
+    if (!text.ok()) {
+      return Annotate(text.status(),
+                      "the table's file cannot be read; put it at its path on "
+                      "the task that fills the table");
+    }
+    std::vector<std::string> lines = absl::StrSplit(*text, '\n');
     if (lines.back().empty()) lines.pop_back();
     for (std::string& line : lines) {
       if (!line.empty() && line.back() == '\r') line.pop_back();

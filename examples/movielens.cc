@@ -1,0 +1,173 @@
+// How many stars who gives which film, by an Estimator whose model is one's
+// own: a rating is 3, what the user and the film add to it, and the product of
+// a vector of the user and one of the film (MovieLens 100K). Alone, or as all
+// tasks of a cluster:
+//
+//   movielens --data_dir=ml-100k      # u.data
+//   PROGRAM=bazel-bin/examples/movielens
+//   tools/local_cluster --ps=2 --workers=2 --evaluators=1 -- $PROGRAM
+//
+// Every fifth rating is for evaluation; in the end there is the root of the
+// mean square error (RMSE) of what was predicted for these.
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "examples/experiment_program.h"
+#include "libs/api/weft.h"
+#include "libs/base/command_line.h"
+#include "libs/base/stop_signals.h"
+
+ABSL_FLAG(std::string, data_dir, "",
+          "Directory of u.data, as in MovieLens 100K: lines of user, film, "
+          "rating and a time, separated by tabs; empty: two thousand ratings "
+          "that are made up and come with this program.");
+ABSL_FLAG(std::string, model_dir, "",
+          "Where checkpoints and TensorBoard's log go, the same for all tasks; "
+          "training goes on from what is there. Empty: a new directory.");
+ABSL_FLAG(std::string, hparams, "",
+          "Hyperparameters other than those that it has, as "
+          "dimension=20,learning_rate=0.1,l2=0.1.");
+ABSL_FLAG(int64_t, steps, 1500, "Steps of all workers together.");
+ABSL_FLAG(int64_t, save_every, 500, "Steps from one checkpoint to the next.");
+ABSL_FLAG(int64_t, seed, 1, "Of the weights and of the order of rows.");
+
+namespace weft::examples {
+namespace {
+
+using namespace estimator;       // NOLINT: as a program begins
+using namespace feature_column;  // NOLINT
+
+constexpr char kLabel[] = "rating";
+
+InputFn Ratings(const std::string& path, int64_t batch_size,
+                const RunConfig::Shard& shard, bool for_training) {
+  CsvInputOptions options;
+  options.label_name = kLabel;
+  options.field_delim = '\t';
+  options.column_names = {"user", "film", kLabel, "time"};
+  options.select_columns = {"user", "film", kLabel};
+  options.column_defaults = {{"user", Tensor::Scalar(int64_t{0})},
+                             {"film", Tensor::Scalar(int64_t{0})},
+                             {kLabel, Tensor::Scalar(0.0f)}};
+  options.rows.batch_size = batch_size;
+  options.rows.shuffle = for_training;
+  if (!for_training) options.rows.num_epochs = 1;
+  options.rows.shard = shard;
+  options.rows.transform = [=](const ops::Dataset& rows) {
+    return PartOf(rows, for_training);
+  };
+  return CsvInputFn(path, options);
+}
+
+// Of the squares of a batch's vectors, so that who has few ratings stays near
+// the mean.
+void AddPenalty(const Scope& scope, const Output& vectors, double l2) {
+  scope.AddToCollection(
+      collection::kRegularizationLosses,
+      ops::Mul(scope, ops::Sum(scope, ops::Square(scope, vectors), {0, 1}),
+               static_cast<float>(l2)));
+}
+
+// [batch, 1].
+Output Stars(const Scope& scope, const ModelInput& input,
+             const HParams& params) {
+  const auto buckets = params.Get<int64_t>("hash_bucket_size");
+  LinearOptions alone;
+  std::vector<Output> vectors;
+  for (const std::string name : {"user", "film"}) {
+    const auto ids = CategoricalColumnWithHashBucket(name, buckets, DT_INT64);
+    alone.feature_columns.push_back(ids);
+    const Output vector =
+        InputLayer(ops::VariableScope(scope, "product"), input.features,
+                   {EmbeddingColumn(ids, params.Get<int64_t>("dimension"))});
+    if (!vector) return vector;
+    if (input.mode == Mode::kTrain) {
+      AddPenalty(scope, vector, params.Get<double>("l2"));
+    }
+    vectors.push_back(vector);
+  }
+  const Output apart =
+      LinearLogits(ops::VariableScope(scope, "alone"), input.features,
+                   input.mode == Mode::kTrain, alone, 1);
+  if (!apart) return apart;
+  const Output product = ops::Sum(
+      scope, ops::Mul(scope, vectors[0], vectors[1]), {1}, {.keep_dims = true});
+  return ops::Add(scope, ops::Add(scope, apart, product), 3.0f);
+}
+
+ModelFn Factorization(const HParams& params) {
+  return [params](const Scope& scope,
+                  const ModelInput& input) -> absl::StatusOr<EstimatorSpec> {
+    const Output stars = Stars(scope, input, params);
+    RETURN_IF_ERROR(scope.status());
+    ASSIGN_OR_RETURN(const auto head, RegressionHead());
+    const auto rate = static_cast<float>(params.Get<double>("learning_rate"));
+    return head->CreateEstimatorSpec(
+        scope, input, stars,
+        [=](const Scope& s, const Output& loss) -> absl::StatusOr<Operation> {
+          return train::Adagrad(rate).Minimize(
+              s, loss, {.global_step = train::GetGlobalStep(s)});
+        });
+  };
+}
+
+ExperimentFn Program(const std::string& path, Logger& logger) {
+  return [&path, &logger](const RunConfig& config,
+                          const HParams& params) -> absl::StatusOr<Experiment> {
+    const auto batch_size = params.Get<int64_t>("batch_size");
+    const int64_t steps = absl::GetFlag(FLAGS_steps);
+    EstimatorOptions quietly;
+    quietly.logger = &logger;
+    return Experiment(
+        {.estimator = Estimator(Factorization(params), quietly, config),
+         .train_input_fn = Ratings(path, batch_size, config.InputShard(), true),
+         .eval_input_fn = Ratings(path, 1000, {}, false),
+         .train_steps = steps,
+         .eval_steps = std::nullopt,
+         .train_monitors = {ShowProgress(steps, batch_size)},
+         .continuous_eval_throttle_secs = 0});
+  };
+}
+
+absl::Status Main(const std::string& program, const StopSignals& signals) {
+  HParams params({{"dimension", 20},
+                  {"hash_bucket_size", 100000},
+                  {"learning_rate", 0.1},
+                  {"l2", 0.1},
+                  {"batch_size", 1000}});
+  RETURN_IF_ERROR(params.Parse(absl::GetFlag(FLAGS_hparams)));
+  ASSIGN_OR_RETURN(
+      const std::string data,
+      FindData(program, absl::GetFlag(FLAGS_data_dir), "u.data",
+               "made_up_ratings.data",
+               "Give the directory of MovieLens 100K's u.data with --data_dir "
+               "(grouplens.org/datasets/movielens/100k)."));
+  RunConfig base;
+  base.model_dir = absl::GetFlag(FLAGS_model_dir);
+  base.save_checkpoints_steps = absl::GetFlag(FLAGS_save_every);
+  base.tf_random_seed = absl::GetFlag(FLAGS_seed);
+  ASSIGN_OR_RETURN(const RunConfig config, ConfigOf("movielens", base));
+  Warnings logger("movielens");
+  learn_runner::RunOptions options;
+  options.task.stop_requested = [&signals] { return signals.HasCome(); };
+  ASSIGN_OR_RETURN(
+      const ExperimentResult result,
+      learn_runner::Run(Program(data, logger), config, params, options));
+  PrintResult(result, config);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace weft::examples
+
+int main(int argc, char** argv) {
+  weft::ParseFlags(argc, argv, "Learns who likes which film.");
+  const weft::StopSignals signals;
+  const absl::Status status = weft::examples::Main(argv[0], signals);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}
