@@ -31,9 +31,10 @@ ABSL_FLAG(std::string, root, ".",
           "Of a checkpoint writer: the directory below which it keeps files; "
           "zmq://HOST:PORT/ckpt/model is ckpt/model there");
 ABSL_FLAG(int, cpus, 1, "CPU devices");
-ABSL_FLAG(int, gpus, 0,
-          "GPUs of this machine that are devices of the task: the first so many "
-          "of those that CUDA_VISIBLE_DEVICES leaves");
+ABSL_FLAG(
+    int, gpus, 0,
+    "GPUs of this machine that are devices of the task: the first so many "
+    "of those that CUDA_VISIBLE_DEVICES leaves");
 ABSL_FLAG(int, host_gpus, 0, "GPU devices made of host memory, for trials");
 ABSL_FLAG(absl::Duration, drain, absl::Seconds(10),
           "How long running steps may go on after SIGTERM or SIGINT");
