@@ -8,9 +8,11 @@
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 
-# Of CPUs: fake_gpu_test.cc says why.
+# Of CPUs: fake_gpu_test.cc says why; and a label that is out of range, of which
+# a GPU makes NaN where a CPU makes an error, in TensorFlow too.
 left_out=(queues/string_input_producer records/ordered_producer
-  records/shuffled_producer sessions/extend_local sessions/log_device_placement)
+  records/shuffled_producer sessions/extend_local sessions/log_device_placement
+  ops/SparseSoftmaxCrossEntropyWithLogits)
 
 pack() {
   local folder="$1" top="$here/.."
@@ -28,6 +30,9 @@ pack() {
 conformance() {
   local scratch output
   scratch="$(mktemp -d)"
+  # A case expects its files to come after those that it writes, in order.
+  export TMPDIR="$scratch/a"
+  mkdir "$TMPDIR"
   tar -xzf "$here/cases.tar.gz" -C "$scratch"
   for case in "${left_out[@]}"; do rm -r "$scratch/conformance/$case"; done
   output="$("$here/conformance" "$scratch/conformance" --gpu)" || true

@@ -10,6 +10,7 @@ void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
   RegisterCudaLinalgKernels(registry);
   RegisterCudaNnKernels(registry);
   RegisterCudaImageKernels(registry);
+  RegisterCudaNormKernels(registry);
   RegisterCudaArrayKernels(registry);
   RegisterCudaTrainingKernels(registry);
   RegisterCudaStateKernels(registry);

@@ -21,8 +21,9 @@ void RegisterCudaArrayKernels(KernelRegistry& registry);
 void RegisterCudaTrainingKernels(KernelRegistry& registry);
 void RegisterCudaStateKernels(KernelRegistry& registry);
 void RegisterCudaRandomKernels(KernelRegistry& registry);
-// Convolutions, pools and norms of images.
+// Convolutions and pools.
 void RegisterCudaImageKernels(KernelRegistry& registry);
+void RegisterCudaNormKernels(KernelRegistry& registry);
 
 }  // namespace weft
 
