@@ -80,11 +80,14 @@ class Figures {
     const double ours =
         Seconds([&] { Check(session->Run({}, {}, {product}).status()); }, 20);
     report_.Value("sgemm", kFlops / ours / 1e12, "TFLOP/s");
+#ifdef WEFT_HAVE_CUDA
     const double alone = ProductsAlone(kSize, kInARow);
     report_.Value("sgemm_cublas", kFlops / alone / 1e12, "TFLOP/s");
     report_.Value("sgemm_share", alone / ours, "of cuBLAS alone", ">= 0.9");
+#endif
   }
 
+#ifdef WEFT_HAVE_CUDA
   double ProductsAlone(int size, int in_a_row) {
     auto gpus = NewCudaDevices("/job:check/replica:0/task:0", {.count = 1},
                                process_->scheduler(), process_->random());
@@ -121,6 +124,7 @@ class Figures {
         },
         20);
   }
+#endif
 
   // 64 MiB fed to the GPU, and fetched.
   void Copies() {

@@ -52,6 +52,9 @@ const std::map<std::string, Difference>& IntendedDifferences() {
 // Ops that TensorFlow has not, and why: the runtime alone makes them, so that
 // no graph goes out with one.
 const std::map<std::string, std::string>& OwnOps() {
+  constexpr char kMemory[] =
+      "what lies between a device's memory and the host's "
+      "(libs/executor/memory_copies.h)";
   static const auto& ops = *new std::map<std::string, std::string>{
       {"_MarkVariables",
        "what the IdentityN becomes that a saver of SaveConsistency::kStep "
@@ -59,6 +62,8 @@ const std::map<std::string, std::string>& OwnOps() {
       {"_SaveVariables",
        "what a SaveV2 becomes that reads variables of its own device "
        "(libs/passes/variable_saving.h)"},
+      {"_CopyToDevice", kMemory},
+      {"_CopyToHost", kMemory},
       {"WaitForVariable",
        "what workers wait for the chief with, who ask again and again in "
        "TensorFlow (libs/train/report_uninitialized.h)"},
