@@ -1,6 +1,7 @@
 #!/bin/bash
 # Checks Weft on a machine with a GPU: recorded cases with their nodes on the
-# GPU, and figures. Nothing but a driver is needed there.
+# GPU, and figures. Nothing but a driver is needed there; where cuBLAS is not
+# found by itself, WEFT_CUBLAS says where it lies.
 #
 #   tools/gpu_check.sh pack FOLDER            builds, and puts all that is needed
 #                                             into FOLDER
@@ -17,13 +18,23 @@ left_out=(queues/string_input_producer records/ordered_producer
   ops/SparseSoftmaxCrossEntropyWithLogits
   ops/MaxPool_across_channels ops/batch_norm_of_nothing)
 
+# Shared libraries of Debian's, but for those of the C and C++ languages.
+copy_libraries() {
+  mkdir -p "$1/lib"
+  ldd "$1/conformance" "$1/gpu" | awk '/=> \//{print $3}' | sort -u |
+    grep -vE '/(libc|libm|libpthread|libdl|librt|libresolv|libgcc_s|libstdc\+\+)\.so' |
+    xargs -I{} cp -L {} "$1/lib/"
+}
+
 pack() {
-  local folder="$1" top="$here/.."
+  local folder top="$here/.."
+  folder="$(realpath -m "$1")"
   cd "$top"
   bazel build --config=opt //tools/conformance //benchmarks:gpu
   mkdir -p "$folder"
   strip -o "$folder/conformance" bazel-bin/tools/conformance/conformance
   strip -o "$folder/gpu" bazel-bin/benchmarks/gpu
+  copy_libraries "$folder"
   cp -r benchmarks/model_graphs "$folder/"
   tar -czf "$folder/cases.tar.gz" -C integration_tests/testdata conformance
   cp tools/gpu_check.sh "$folder/"
@@ -46,8 +57,9 @@ conformance() {
 
 figures() { "$here/gpu" --json --graphs="$here/model_graphs"; }
 
+export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 case "${1:-}" in
   pack) pack "${2:?where to}" ;;
   conformance | figures) "$1" ;;
-  *) sed -n '2,8p' "$0" && exit 2 ;;
+  *) sed -n '2,9p' "$0" && exit 2 ;;
 esac
