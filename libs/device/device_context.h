@@ -21,8 +21,8 @@
 
 namespace weft {
 
-// Thread-safe; lives as long as its device. Tensors given to it are kept until
-// the device is done with them.
+// Thread-safe; lives as long as its device. Tensors given to copies between
+// host and device are kept until these are over.
 class DeviceContext {
  public:
   // Called once, on any thread, perhaps before the call that it was given to

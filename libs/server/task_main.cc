@@ -64,9 +64,10 @@ std::optional<int> MetricsPortFromFlags() {
   return port == -1 ? std::nullopt : std::optional<int>(port);
 }
 
-// A task without GPUs places nodes on those of others by the same kernels.
+// Sessions of a task without GPUs place nodes by the kernels of those that the
+// host plays (docs/gpus.md).
 std::shared_ptr<const GpuPlatform> PlatformFromFlags() {
-  if (absl::GetFlag(FLAGS_host_gpus) > 0) return nullptr;
+  if (absl::GetFlag(FLAGS_gpus) == 0) return nullptr;
   return std::make_shared<CudaPlatform>();
 }
 

@@ -23,23 +23,23 @@ std::string VersionText(int version) {
 // Why CUDA counts no GPU.
 absl::Status NoGpu(cudaError_t error) {
   if (error == cudaErrorNoDevice) {
-    return absl::UnavailableError(
+    return absl::FailedPreconditionError(
         "no GPU: the driver sees none; see nvidia-smi, and "
         "CUDA_VISIBLE_DEVICES, which may hide it");
   }
   int driver = 0;
   cudaDriverGetVersion(&driver);
   if (driver == 0) {
-    return absl::UnavailableError(
+    return absl::FailedPreconditionError(
         "no GPU: there is no NVIDIA driver (libcuda.so.1) on this machine");
   }
   if (error == cudaErrorInsufficientDriver) {
-    return absl::UnavailableError(
+    return absl::FailedPreconditionError(
         absl::StrCat("no GPU: the driver is for CUDA ", VersionText(driver),
                      ", and this program needs one for ",
                      VersionText(CUDART_VERSION), "; install a newer driver"));
   }
-  return absl::UnavailableError(absl::StrCat(
+  return absl::FailedPreconditionError(absl::StrCat(
       "no GPU: ", cudaGetErrorName(error), ": ", cudaGetErrorString(error)));
 }
 
@@ -152,8 +152,9 @@ class CudaDeviceMaker {
     attributes.incarnation = random_.NextId();
     auto state = NewState(ordinal, attributes);
     if (!state.ok()) {
-      return absl::UnavailableError(absl::StrCat(
-          attributes.name, " cannot be used: ", state.status().message()));
+      return absl::Status(state.status().code(),
+                          absl::StrCat(attributes.name, " cannot be used: ",
+                                       state.status().message()));
     }
     return absl::WrapUnique<Device>(
         new CudaDevice(std::move(attributes), *std::move(state)));

@@ -74,14 +74,14 @@ struct CudaDeviceOptions {
   bool allow_growth = true;
 };
 
-// GPUs that the process sees (CUDA_VISIBLE_DEVICES has its say). UNAVAILABLE
-// with the reason where there can be none: built without CUDA, no driver, a
-// driver that is too old, or no GPU.
+// GPUs that the process sees (CUDA_VISIBLE_DEVICES has its say).
+// FAILED_PRECONDITION with the reason where there can be none: built without
+// CUDA, no driver, a driver that is too old, or no GPU.
 absl::StatusOr<int> CudaDeviceCount();
 
 // "PREFIX/device:GPU:0" and so on. INVALID_ARGUMENT when there are fewer than
-// `options.count`, or the fraction is none; UNAVAILABLE as above, also when a
-// GPU cannot be used (another process has it for itself, say).
+// `options.count`, or the fraction is none; FAILED_PRECONDITION as above;
+// another code when a GPU cannot be used (another process has it for itself).
 // `scheduler` outlives the devices: its threads wait for the GPU, up to three
 // for each (Pool::kOwnThread).
 absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewCudaDevices(

@@ -4,7 +4,7 @@
 namespace weft {
 
 absl::StatusOr<int> CudaDeviceCount() {
-  return absl::UnavailableError(
+  return absl::FailedPreconditionError(
       "no GPU: this program was built without CUDA; build it where nvcc is "
       "found (PATH, CUDA_HOME, /usr/local/cuda), without --define=cuda=off");
 }
