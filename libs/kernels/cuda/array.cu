@@ -109,8 +109,4 @@ void LaunchOneHot(int64_t size, const OneHot& one_hot, const void* on,
   });
 }
 
-void LaunchZeros(int64_t bytes, void* out, cudaStream_t stream) {
-  cudaMemsetAsync(out, 0, static_cast<size_t>(bytes), stream);
-}
-
 }  // namespace weft::cuda

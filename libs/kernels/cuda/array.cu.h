@@ -49,8 +49,6 @@ struct OneHot {
 void LaunchOneHot(int64_t size, const OneHot& one_hot, const void* on,
                   const void* off, void* out, cudaStream_t stream);
 
-void LaunchZeros(int64_t bytes, void* out, cudaStream_t stream);
-
 }  // namespace weft::cuda
 
 #endif  // WEFT_LIBS_KERNELS_CUDA_ARRAY_CU_H_

@@ -11,6 +11,8 @@
 #include "libs/kernels/cuda/array.cu.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
+#include "libs/kernels/cuda/math.cu.h"
+#include "libs/kernels/cuda/registration.h"
 #include "libs/kernels/cuda/training.cu.h"
 #include "libs/kernels/gpu_restriction.h"
 #include "libs/kernels/resource/variable_lookup.h"
@@ -18,10 +20,6 @@
 
 namespace weft {
 namespace {
-
-int64_t SizeOf(const Tensor& tensor) {
-  return static_cast<int64_t>(DataTypeSize(tensor.dtype()));
-}
 
 int64_t Product(const TensorShape& shape, int begin, int end) {
   int64_t product = 1;
@@ -51,7 +49,7 @@ absl::Status FromPattern(const OpKernelContext& context, const Tensor& in,
                          const ElementPattern& pattern, Tensor& out) {
   if (out.num_elements() == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(const cuda::Pattern dims, PatternOf(pattern));
-  LaunchFromPattern(SizeOf(in), dims, out.num_elements(), in.data(),
+  LaunchFromPattern(ElementSize(in), dims, out.num_elements(), in.data(),
                     out.mutable_data(), StreamOf(context));
   return LaunchStatus();
 }
@@ -60,15 +58,15 @@ absl::Status ToPattern(const OpKernelContext& context, const Tensor& in,
                        const ElementPattern& pattern, Tensor& out) {
   if (in.num_elements() == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(const cuda::Pattern dims, PatternOf(pattern));
-  LaunchToPattern(SizeOf(in), dims, in.num_elements(), in.data(),
+  LaunchToPattern(ElementSize(in), dims, in.num_elements(), in.data(),
                   out.mutable_data(), StreamOf(context));
   return LaunchStatus();
 }
 
 absl::Status Zero(const OpKernelContext& context, Tensor& out) {
   if (out.num_elements() == 0) return absl::OkStatus();
-  cuda::LaunchZeros(out.num_elements() * SizeOf(out), out.mutable_data(),
-                    StreamOf(context));
+  cuda::LaunchBytes(0, out.num_elements() * ElementSize(out),
+                    out.mutable_data(), StreamOf(context));
   return LaunchStatus();
 }
 
@@ -134,7 +132,7 @@ absl::Status GatherAlong(OpKernelContext& context, const Tensor& params,
   gather.count = Product(indices.shape(), batch, indices.rank());
   gather.indices = indices.data();
   gather.is_int64 = indices.dtype() == DT_INT64;
-  LaunchGather(SizeOf(params), gather, params.data(), out->mutable_data(),
+  LaunchGather(ElementSize(params), gather, params.data(), out->mutable_data(),
                StreamOf(context));
   return LaunchStatus();
 }
@@ -671,8 +669,8 @@ class OneHotKernel : public OpKernel {
     if (shape.num_elements() == 0) return absl::OkStatus();
     const cuda::OneHot one_hot = {Product(shape, 0, axis), depth[0],
                                   Product(shape, axis + 1, shape.rank()),
-                                  indices.data(), SizeOf(indices)};
-    LaunchOneHot(SizeOf(*out), one_hot, context.input(2).data(),
+                                  indices.data(), ElementSize(indices)};
+    LaunchOneHot(ElementSize(*out), one_hot, context.input(2).data(),
                  context.input(3).data(), out->mutable_data(),
                  StreamOf(context));
     return LaunchStatus();
@@ -692,15 +690,10 @@ class Registrar {
   void Add(absl::string_view op, std::map<std::string, std::string> types,
            std::vector<std::string> host_memory, Args... args) {
     KernelDef def{std::string(op)};
-    def.device_type = "GPU";
     for (const auto& [attr, names] : types) def.types[attr] = TypesOf(names);
     if (!gpu_.Restrict(def)) return;
     def.host_memory = std::move(host_memory);
-    registry_.Register(std::move(def),
-                       [args...](const OpKernelConstruction& construction)
-                           -> absl::StatusOr<std::unique_ptr<OpKernel>> {
-                         return std::make_unique<Kernel>(construction, args...);
-                       });
+    RegisterForGpu<Kernel>(registry_, std::move(def), args...);
   }
 
  private:

@@ -123,10 +123,6 @@ unsigned BlocksOf(int64_t channels) {
   return static_cast<unsigned>(channels < 65536 ? channels : 65536);
 }
 
-__global__ void SetZeros(float* to, int64_t n) {
-  for (int64_t i = FirstItem(); i < n; i += ItemStep()) to[i] = 0;
-}
-
 }  // namespace
 
 void LaunchBatchNorm(const BatchNormArgs& args, const BatchNormTensors& tensors,
@@ -147,10 +143,6 @@ void LaunchBatchNormGrad(const BatchNormArgs& args,
   SumGradients<<<BlocksOf(args.channels), kThreads, 0, stream>>>(args, tensors);
   const int64_t n = args.outer * args.channels * args.inner;
   Differentiate<<<BlocksFor(n), kThreads, 0, stream>>>(args, tensors);
-}
-
-void LaunchZeros(float* to, int64_t n, cudaStream_t stream) {
-  if (n > 0) SetZeros<<<BlocksFor(n), kThreads, 0, stream>>>(to, n);
 }
 
 }  // namespace weft::cuda

@@ -37,9 +37,6 @@ void LaunchBatchNormGrad(const BatchNormArgs& args,
                          const BatchNormGradTensors& tensors,
                          cudaStream_t stream);
 
-// Sets n floats to 0.
-void LaunchZeros(float* to, int64_t n, cudaStream_t stream);
-
 }  // namespace weft::cuda
 
 #endif  // WEFT_LIBS_KERNELS_CUDA_BATCH_NORM_CU_H_

@@ -9,6 +9,7 @@
 #include "libs/kernels/cuda/batch_norm.cu.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
+#include "libs/kernels/cuda/math.cu.h"
 #include "libs/kernels/cuda/registration.h"
 
 namespace weft {
@@ -107,7 +108,7 @@ class BatchNormKernel : public NormKernel {
     }
     cudaStream_t const stream = StreamOf(context);
     cuda::LaunchBatchNorm(args, t, stream);
-    if (kept != nullptr) cuda::LaunchZeros(kept, 1, stream);
+    if (kept != nullptr) cuda::LaunchBytes(0, sizeof(float), kept, stream);
     return LaunchStatus();
   }
 };
@@ -145,7 +146,7 @@ class BatchNormGradKernel : public NormKernel {
     cudaStream_t const stream = StreamOf(context);
     for (int i = 3; i < 5; ++i) {
       ASSIGN_OR_RETURN(float* kept, Allocate(context, i, {}));
-      cuda::LaunchZeros(kept, 1, stream);
+      cuda::LaunchBytes(0, sizeof(float), kept, stream);
     }
     cuda::LaunchBatchNormGrad(args, t, stream);
     return LaunchStatus();

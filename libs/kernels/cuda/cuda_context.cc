@@ -14,6 +14,10 @@ cudaStream_t StreamOf(const OpKernelContext& context) {
 
 absl::Status LaunchStatus() { return CudaLaunchStatus(); }
 
+int64_t ElementSize(const Tensor& tensor) {
+  return static_cast<int64_t>(DataTypeSize(tensor.dtype()));
+}
+
 cuda::ElementType ElementTypeOf(DataType dtype) {
   using cuda::ElementType;
   switch (dtype) {

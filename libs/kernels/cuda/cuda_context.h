@@ -20,6 +20,9 @@ cudaStream_t StreamOf(const OpKernelContext& context);
 // INTERNAL with CUDA's text when one was refused.
 absl::Status LaunchStatus();
 
+// Bytes of each element.
+int64_t ElementSize(const Tensor& tensor);
+
 // kOther for types that no launch knows.
 cuda::ElementType ElementTypeOf(DataType dtype);
 

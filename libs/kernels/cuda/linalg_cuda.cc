@@ -43,8 +43,8 @@ absl::StatusOr<CudaProduct> ProductOf(const Tensor& a, const Tensor& b,
 }
 
 const char* At(const Tensor& tensor, int64_t element) {
-  const auto size = static_cast<int64_t>(DataTypeSize(tensor.dtype()));
-  return static_cast<const char*>(tensor.data()) + element * size;
+  return static_cast<const char*>(tensor.data()) +
+         element * ElementSize(tensor);
 }
 
 char* MutableAt(Tensor& tensor, int64_t element) {

@@ -1,4 +1,4 @@
-// Element-wise ops, MatMul, reductions, BiasAdd and softmax on GPUs.
+// Ops that compute each element apart, with broadcasting, on GPUs.
 #include <memory>
 #include <string>
 #include <utility>
@@ -6,13 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/device/cuda/cuda_blas.h"
 #include "libs/kernels/cuda/broadcast_dims.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/cuda/math.cu.h"
 #include "libs/kernels/cuda/registration.h"
-#include "libs/kernels/math/axes.h"
 #include "libs/kernels/math/broadcast.h"
 
 namespace weft {
@@ -20,7 +18,6 @@ namespace {
 
 using cuda::BinaryOp;
 using cuda::Comparison;
-using cuda::Reduction;
 using cuda::UnaryOp;
 
 // Launches that know which elements meet.

@@ -20,10 +20,6 @@ namespace {
 using cuda::Comparison;
 using cuda::Predicate;
 
-int64_t ElementSize(const Tensor& tensor) {
-  return static_cast<int64_t>(DataTypeSize(tensor.dtype()));
-}
-
 // Equal and NotEqual, LogicalAnd and LogicalOr.
 class EqualityKernel : public OpKernel {
  public:

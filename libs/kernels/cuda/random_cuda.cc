@@ -8,6 +8,7 @@
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/cuda/random.cu.h"
+#include "libs/kernels/cuda/registration.h"
 #include "libs/kernels/random/philox.h"
 #include "libs/kernels/resource/variable_lookup.h"
 
@@ -66,15 +67,9 @@ void RegisterCudaRandomKernels(KernelRegistry& registry) {
       {"TruncatedNormal", cuda::Distribution::kTruncatedNormal}};
   for (const auto& [op, distribution] : ops) {
     KernelDef def{std::string(op)};
-    def.device_type = "GPU";
     def.types["dtype"] = {DT_FLOAT, DT_DOUBLE};
     def.host_memory = {"shape"};
-    registry.Register(
-        std::move(def),
-        [made = distribution](const OpKernelConstruction& construction)
-            -> absl::StatusOr<std::unique_ptr<OpKernel>> {
-          return std::make_unique<RandomKernel>(construction, made);
-        });
+    RegisterForGpu<RandomKernel>(registry, std::move(def), distribution);
   }
 }
 

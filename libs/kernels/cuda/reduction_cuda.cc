@@ -96,9 +96,8 @@ class ReductionKernel : public OpKernel {
  private:
   // What the mean of nothing is: bits that are all set.
   static absl::Status MakeNan(OpKernelContext& context, Tensor& out) {
-    const auto size = static_cast<int64_t>(DataTypeSize(out.dtype()));
-    cuda::LaunchBytes(0xff, out.num_elements() * size, out.mutable_data(),
-                      StreamOf(context));
+    cuda::LaunchBytes(0xff, out.num_elements() * ElementSize(out),
+                      out.mutable_data(), StreamOf(context));
     return LaunchStatus();
   }
 

@@ -12,6 +12,7 @@
 #include "libs/device/device_context.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
+#include "libs/kernels/cuda/registration.h"
 #include "libs/kernels/cuda/training.cu.h"
 #include "libs/kernels/resource/variable_lookup.h"
 
@@ -297,20 +298,14 @@ class ScatterKernel : public OpKernel {
   VariableLookup lookup_;
 };
 
-// Registers a kernel whose constructor takes `args` as well.
 template <typename Kernel, typename... Args>
 void Register(KernelRegistry& registry, absl::string_view op,
               const char* type_attr, Types types,
               std::vector<std::string> host_memory, Args... args) {
   KernelDef def{std::string(op)};
-  def.device_type = "GPU";
   def.types[type_attr] = std::move(types);
   def.host_memory = std::move(host_memory);
-  registry.Register(std::move(def),
-                    [args...](const OpKernelConstruction& construction)
-                        -> absl::StatusOr<std::unique_ptr<OpKernel>> {
-                      return std::make_unique<Kernel>(construction, args...);
-                    });
+  RegisterForGpu<Kernel>(registry, std::move(def), args...);
 }
 
 const char* const kVariableNames[][kMostVariables] = {
@@ -329,7 +324,7 @@ const char* const kVariableNames[][kMostVariables] = {
 
 void RegisterRule(KernelRegistry& registry, const std::string& name,
                   const RuleOp& op, bool has_sparse = false) {
-  const Types floats = {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16};
+  const Types floats = CudaFloats();
   const char* const* names = kVariableNames[static_cast<int>(op.rule)];
   const std::vector<std::string> handles(names, names + op.variables);
   Register<TrainingKernel>(registry, "Apply" + name, "T", floats, {}, op);
@@ -385,7 +380,7 @@ void RegisterCudaTrainingKernels(KernelRegistry& registry) {
 }
 
 void RegisterCudaStateKernels(KernelRegistry& registry) {
-  const Types types = {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16, DT_INT64};
+  const Types types = CudaNumbers();
   const auto scatter = [&](const std::string& op, Change change) {
     Register<ScatterKernel>(registry, "Scatter" + op, "T", types, {}, change);
     Register<ScatterKernel>(registry, "ResourceScatter" + op, "dtype", types,
