@@ -14,6 +14,7 @@
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/cuda/registration.h"
 #include "libs/kernels/cuda/training.cu.h"
+#include "libs/kernels/resource/update_checks.h"
 #include "libs/kernels/resource/variable_lookup.h"
 
 namespace weft {
@@ -29,39 +30,6 @@ absl::Status CopyIfElsewhere(OpKernelContext& context, const Tensor& from,
                              const Tensor& to) {
   if (from.data() == to.data()) return absl::OkStatus();
   return context.device().context()->CopyOnDevice(from, to);
-}
-
-absl::Status CheckSameShape(const std::string& name, const TensorShape& var,
-                            const TensorShape& other) {
-  if (var == other) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("var and ", name, " do not have the same shape",
-                   var.ToString(), " ", other.ToString()));
-}
-
-// `gradient` holds a row of `var` for each of `indices`, whose values nobody
-// looks at here.
-absl::Status CheckSparse(const TensorShape& var, const TensorShape& gradient,
-                         const TensorShape& indices) {
-  if (!indices.IsVector()) {
-    return absl::InvalidArgumentError("indices must be one-dimensional");
-  }
-  if (var.rank() < 1) {
-    return absl::InvalidArgumentError("var must be at least 1 dimensional");
-  }
-  if (gradient.rank() != var.rank()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("var and grad do not have the same rank: ", var.ToString(),
-                     " ", gradient.ToString()));
-  }
-  for (int d = 1; d < var.rank(); ++d) {
-    if (var.dim(d) == gradient.dim(d)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("var and grad must match in dimension ", d));
-  }
-  if (gradient.dim(0) == indices.dim(0)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "grad must be the same size as indices in the first dimension.");
 }
 
 cuda::Rows RowsOf(const TensorShape& variable, const Tensor& indices) {
@@ -137,11 +105,7 @@ class TrainingKernel : public OpKernel {
                          cuda::Training& training) const {
     for (size_t i = 0; i < scalars_.size(); ++i) {
       const Tensor& scalar = context.input(scalars_[i]);
-      if (!scalar.shape().IsScalar()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(names_[scalars_[i]],
-                         " is not a scalar: ", scalar.shape().ToString()));
-      }
+      RETURN_IF_ERROR(CheckScalar(names_[scalars_[i]], scalar.shape()));
       training.scalars[i] = scalar.data();
     }
     training.gradient = context.input(gradient_).data();
@@ -171,8 +135,8 @@ class TrainingKernel : public OpKernel {
                          const cuda::Training& training) const {
     const TensorShape& shape = values[0].from->shape();
     const Tensor& indices = context.input(indices_);
-    RETURN_IF_ERROR(
-        CheckSparse(shape, context.input(gradient_).shape(), indices.shape()));
+    RETURN_IF_ERROR(CheckGradientOfRows(shape, context.input(gradient_).shape(),
+                                        indices.shape()));
     for (const Variable::FromTo& value : values) {
       RETURN_IF_ERROR(CopyIfElsewhere(context, *value.from, *value.to));
     }
@@ -192,110 +156,76 @@ class TrainingKernel : public OpKernel {
   std::array<VariableLookup, kMostVariables> lookups_;
 };
 
-// AssignAdd and AssignSub.
+// Changes the variable of input 0, which is of the type of input `by`.
 class ChangeKernel : public OpKernel {
  public:
-  ChangeKernel(const OpKernelConstruction& construction, Change change)
-      : OpKernel(construction), change_(change) {}
+  ChangeKernel(const OpKernelConstruction& construction, Change change, int by)
+      : OpKernel(construction), change_(change), by_(by) {}
 
-  absl::Status Compute(OpKernelContext& context) override {
+  absl::Status Compute(OpKernelContext& context) final {
     ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable,
                      lookup_.FromInput(context, 0));
-    const Tensor& by = context.input(1);
-    RETURN_IF_ERROR(CheckVariableType(*variable, by.dtype()));
+    RETURN_IF_ERROR(CheckVariableType(*variable, context.input(by_).dtype()));
     RETURN_IF_ERROR(variable->Update(
         context.cancellation(), context.allocator(),
         [&](const Tensor& from, Tensor& to) {
-          return Apply(context, from, by, to);
+          return Apply(context, from, context.input(by_), to);
         },
         context.when_locked()));
     ForwardReference(context);
     return absl::OkStatus();
   }
 
+ protected:
+  Change change() const { return change_; }
+
  private:
-  absl::Status Apply(OpKernelContext& context, const Tensor& from,
-                     const Tensor& by, Tensor& to) const {
-    if (from.shape() != by.shape()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Cannot update variable with shape ",
-                       from.shape().ToString(), " using a Tensor with shape ",
-                       by.shape().ToString(), ", shapes must be equal."));
-    }
-    if (from.num_elements() == 0) return absl::OkStatus();
-    LaunchChange(change_, ElementTypeOf(from.dtype()), from.num_elements(),
-                 from.data(), by.data(), to.mutable_data(), StreamOf(context));
-    return LaunchStatus();
-  }
+  virtual absl::Status Apply(OpKernelContext& context, const Tensor& from,
+                             const Tensor& by, Tensor& to) const = 0;
 
   const Change change_;
+  const int by_;
   VariableLookup lookup_;
 };
 
-// updates.shape = indices.shape + variable.shape[1:], or [].
-absl::Status CheckUpdateShape(const TensorShape& variable,
-                              const TensorShape& indices,
-                              const TensorShape& updates) {
-  if (variable.rank() < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("var must be at least 1 dimensional, its shape is ",
-                     variable.ToString()));
-  }
-  if (updates.IsScalar()) return absl::OkStatus();
-  bool same = updates.rank() == indices.rank() + variable.rank() - 1;
-  for (int i = 0; same && i < updates.rank(); ++i) {
-    const int64_t wanted = i < indices.rank()
-                               ? indices.dim(i)
-                               : variable.dim(i - indices.rank() + 1);
-    same = updates.dim(i) == wanted;
-  }
-  if (same) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "Must have updates.shape = indices.shape + params.shape[1:] or "
-      "updates.shape = [], got updates.shape ",
-      updates.ToString(), ", indices.shape ", indices.ToString(),
-      ", params.shape ", variable.ToString()));
-}
-
-// ScatterAdd, ScatterSub and ScatterUpdate. An index that is out of range
-// changes nothing.
-class ScatterKernel : public OpKernel {
+// AssignAdd and AssignSub.
+class AssignKernel : public ChangeKernel {
  public:
-  ScatterKernel(const OpKernelConstruction& construction, Change change)
-      : OpKernel(construction), change_(change) {}
-
-  absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable,
-                     lookup_.FromInput(context, 0));
-    RETURN_IF_ERROR(CheckVariableType(*variable, context.input(2).dtype()));
-    RETURN_IF_ERROR(variable->Update(
-        context.cancellation(), context.allocator(),
-        [&](const Tensor& from, Tensor& to) {
-          return Apply(context, from, to);
-        },
-        context.when_locked()));
-    ForwardReference(context);
-    return absl::OkStatus();
-  }
+  AssignKernel(const OpKernelConstruction& construction, Change change)
+      : ChangeKernel(construction, change, 1) {}
 
  private:
   absl::Status Apply(OpKernelContext& context, const Tensor& from,
-                     Tensor& to) const {
+                     const Tensor& by, Tensor& to) const override {
+    RETURN_IF_ERROR(CheckAddedShape(from.shape(), by.shape()));
+    if (from.num_elements() == 0) return absl::OkStatus();
+    LaunchChange(change(), ElementTypeOf(from.dtype()), from.num_elements(),
+                 from.data(), by.data(), to.mutable_data(), StreamOf(context));
+    return LaunchStatus();
+  }
+};
+
+// ScatterAdd, ScatterSub and ScatterUpdate. An index that is out of range
+// changes nothing.
+class ScatterKernel : public ChangeKernel {
+ public:
+  ScatterKernel(const OpKernelConstruction& construction, Change change)
+      : ChangeKernel(construction, change, 2) {}
+
+ private:
+  absl::Status Apply(OpKernelContext& context, const Tensor& from,
+                     const Tensor& by, Tensor& to) const override {
     const Tensor& indices = context.input(1);
-    const Tensor& updates = context.input(2);
     RETURN_IF_ERROR(
-        CheckUpdateShape(from.shape(), indices.shape(), updates.shape()));
+        CheckUpdateShape(from.shape(), indices.shape(), by.shape()));
     RETURN_IF_ERROR(CopyIfElsewhere(context, from, to));
     const cuda::Rows rows = RowsOf(from.shape(), indices);
     if (ChangesNothing(rows)) return absl::OkStatus();
-    LaunchChangeOfRows(change_, ElementTypeOf(from.dtype()), rows,
-                       updates.data(), updates.shape().IsScalar(),
-                       to.mutable_data(), StreamOf(context));
+    LaunchChangeOfRows(change(), ElementTypeOf(from.dtype()), rows, by.data(),
+                       by.shape().IsScalar(), to.mutable_data(),
+                       StreamOf(context));
     return LaunchStatus();
   }
-
-  const Change change_;
-  VariableLookup lookup_;
 };
 
 template <typename Kernel, typename... Args>
@@ -387,8 +317,8 @@ void RegisterCudaStateKernels(KernelRegistry& registry) {
                             {"resource"}, change);
   };
   const auto assign = [&](const std::string& op, Change change) {
-    Register<ChangeKernel>(registry, op, "T", types, {}, change);
-    Register<ChangeKernel>(registry, op + "VariableOp", "dtype", types,
+    Register<AssignKernel>(registry, op, "T", types, {}, change);
+    Register<AssignKernel>(registry, op + "VariableOp", "dtype", types,
                            {"resource"}, change);
   };
   assign("AssignAdd", Change::kAdd);

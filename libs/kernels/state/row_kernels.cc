@@ -12,6 +12,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/number_types.h"
+#include "libs/kernels/resource/update_checks.h"
 #include "libs/kernels/resource/variable_lookup.h"
 #include "libs/kernels/row_copies.h"
 #include "libs/kernels/state/scatter_rules.h"
@@ -20,31 +21,6 @@
 
 namespace weft {
 namespace {
-
-// updates.shape = indices.shape + variable.shape[1:], or [].
-absl::Status CheckUpdateShape(const TensorShape& variable,
-                              const TensorShape& indices,
-                              const TensorShape& updates) {
-  if (variable.rank() < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("var must be at least 1 dimensional, its shape is ",
-                     variable.ToString()));
-  }
-  if (updates.IsScalar()) return absl::OkStatus();
-  bool same = updates.rank() == indices.rank() + variable.rank() - 1;
-  for (int i = 0; same && i < updates.rank(); ++i) {
-    const int64_t wanted = i < indices.rank()
-                               ? indices.dim(i)
-                               : variable.dim(i - indices.rank() + 1);
-    same = updates.dim(i) == wanted;
-  }
-  if (same) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "Must have updates.shape = indices.shape + params.shape[1:] or "
-      "updates.shape = [], got updates.shape ",
-      updates.ToString(), ", indices.shape ", indices.ToString(),
-      ", params.shape ", variable.ToString()));
-}
 
 // The vector loop that does what the operation does, where there is one.
 template <typename T, typename Operation>

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
+#include "libs/kernels/resource/update_checks.h"
 #include "libs/kernels/resource/variable_lookup.h"
 #include "libs/kernels/state/scatter_rules.h"
 #include "libs/kernels/state/state_kernels.h"
@@ -31,18 +32,9 @@ class AssignUpdateKernel : public OpKernel {
   }
 
  private:
-  static absl::Status CheckShape(const TensorShape& variable,
-                                 const TensorShape& value) {
-    if (variable == value) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("Cannot update variable with shape ", variable.ToString(),
-                     " using a Tensor with shape ", value.ToString(),
-                     ", shapes must be equal."));
-  }
-
   static absl::Status Apply(const Tensor& current, const Tensor& value,
                             Tensor& next) {
-    RETURN_IF_ERROR(CheckShape(current.shape(), value.shape()));
+    RETURN_IF_ERROR(CheckAddedShape(current.shape(), value.shape()));
     return DispatchType(Numbers{}, current.dtype(),
                         [&]<typename T>(TypeTag<T>) {
                           const T* from = current.flat<T>().data();

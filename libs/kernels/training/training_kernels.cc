@@ -18,6 +18,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/resource/update_checks.h"
 #include "libs/kernels/resource/variable_lookup.h"
 #include "libs/kernels/row_copies.h"
 #include "libs/kernels/training/training_rules.h"
@@ -47,37 +48,10 @@ struct ApplyInputs {
   }
 };
 
-absl::Status CheckSameShape(const std::string& name, const TensorShape& var,
-                            const TensorShape& other) {
-  if (var == other) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("var and ", name, " do not have the same shape",
-                   var.ToString(), " ", other.ToString()));
-}
-
 // `gradient` holds a row of `var` for each of `indices`.
 absl::Status CheckSparse(const TensorShape& var, const Tensor& gradient,
                          const Tensor& indices) {
-  if (!indices.shape().IsVector()) {
-    return absl::InvalidArgumentError("indices must be one-dimensional");
-  }
-  if (var.rank() < 1) {
-    return absl::InvalidArgumentError("var must be at least 1 dimensional");
-  }
-  if (gradient.rank() != var.rank()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("var and grad do not have the same rank: ", var.ToString(),
-                     " ", gradient.shape().ToString()));
-  }
-  for (int d = 1; d < var.rank(); ++d) {
-    if (var.dim(d) == gradient.dim(d)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("var and grad must match in dimension ", d));
-  }
-  if (gradient.dim(0) != indices.dim(0)) {
-    return absl::InvalidArgumentError(
-        "grad must be the same size as indices in the first dimension.");
-  }
+  RETURN_IF_ERROR(CheckGradientOfRows(var, gradient.shape(), indices.shape()));
   for (int64_t i = 0; i < indices.num_elements(); ++i) {
     const int64_t index = IndexAt(indices, i);
     if (index >= 0 && index < var.dim(0)) continue;
@@ -109,7 +83,7 @@ class ApplyKernel : public OpKernel {
     Scalars scalars;
     for (const char* name : scalar_names_) {
       scalars.push_back(&context.input(inputs_.Find(name)));
-      RETURN_IF_ERROR(CheckScalar(name, *scalars.back()));
+      RETURN_IF_ERROR(CheckScalar(name, scalars.back()->shape()));
     }
     const auto all = absl::MakeSpan(pointers.data(), variables_);
     RETURN_IF_ERROR(WithLoop(scalars, is_sparse(), [&](const StepLoop& loop) {
@@ -139,12 +113,6 @@ class ApplyKernel : public OpKernel {
       absl::FunctionRef<absl::Status(const StepLoop&)> apply) const = 0;
 
   bool is_sparse() const { return inputs_.indices >= 0; }
-
-  static absl::Status CheckScalar(const char* name, const Tensor& tensor) {
-    if (tensor.shape().IsScalar()) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " is not a scalar: ", tensor.shape().ToString()));
-  }
 
   absl::Status UpdateElements(OpKernelContext& context,
                               absl::Span<Variable* const> variables,
