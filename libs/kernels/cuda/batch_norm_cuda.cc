@@ -11,6 +11,7 @@
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/cuda/math.cu.h"
 #include "libs/kernels/cuda/registration.h"
+#include "libs/kernels/nn/operand_checks.h"
 
 namespace weft {
 namespace {
@@ -53,19 +54,6 @@ class NormKernel : public OpKernel {
     return args;
   }
 
-  static absl::Status CheckVector(const Tensor& tensor,
-                                  const cuda::BatchNormArgs& args,
-                                  absl::string_view what) {
-    if (tensor.shape().IsVector() && tensor.dim(0) == args.channels) {
-      return absl::OkStatus();
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat(what,
-                     " must have the same number of elements as the channels "
-                     "of x, [",
-                     args.channels, "], got ", tensor.shape().ToString()));
-  }
-
   static absl::StatusOr<float*> Allocate(OpKernelContext& context, int i,
                                          const TensorShape& shape) {
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(i, shape));
@@ -84,11 +72,15 @@ class BatchNormKernel : public NormKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);
     ASSIGN_OR_RETURN(const cuda::BatchNormArgs args, ArgsOf(x));
-    RETURN_IF_ERROR(CheckVector(context.input(1), args, "scale"));
-    RETURN_IF_ERROR(CheckVector(context.input(2), args, "offset"));
+    RETURN_IF_ERROR(
+        CheckChannels(context.input(1).shape(), args.channels, "scale"));
+    RETURN_IF_ERROR(
+        CheckChannels(context.input(2).shape(), args.channels, "offset"));
     if (!args.is_training || args.average_factor != 1) {
-      RETURN_IF_ERROR(CheckVector(context.input(3), args, "mean"));
-      RETURN_IF_ERROR(CheckVector(context.input(4), args, "variance"));
+      RETURN_IF_ERROR(
+          CheckChannels(context.input(3).shape(), args.channels, "mean"));
+      RETURN_IF_ERROR(
+          CheckChannels(context.input(4).shape(), args.channels, "variance"));
     }
     const TensorShape channels({args.channels});
     cuda::BatchNormTensors t;
@@ -119,16 +111,11 @@ class BatchNormGradKernel : public NormKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(1);
-    if (context.input(0).shape() != x.shape()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "x and y_backprop must have same shape, but x has shape ",
-          x.shape().ToString(), " and y_backprop has shape ",
-          context.input(0).shape().ToString()));
-    }
+    RETURN_IF_ERROR(CheckBackprop(x.shape(), context.input(0).shape()));
     ASSIGN_OR_RETURN(const cuda::BatchNormArgs args, ArgsOf(x));
     for (int i = 2; i < 5; ++i) {
-      RETURN_IF_ERROR(
-          CheckVector(context.input(i), args, "scale and reserves"));
+      RETURN_IF_ERROR(CheckChannels(context.input(i).shape(), args.channels,
+                                    "scale and reserves"));
     }
     const TensorShape channels({args.channels});
     cuda::BatchNormGradTensors t;

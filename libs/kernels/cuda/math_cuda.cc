@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/cuda/broadcast_dims.h"
 #include "libs/kernels/cuda/cuda_context.h"
@@ -12,6 +11,7 @@
 #include "libs/kernels/cuda/math.cu.h"
 #include "libs/kernels/cuda/registration.h"
 #include "libs/kernels/math/broadcast.h"
+#include "libs/kernels/nn/operand_checks.h"
 
 namespace weft {
 namespace {
@@ -68,11 +68,7 @@ class ActivationGradKernel : public ArithmeticKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const TensorShape& gradient = context.input(0).shape();
     const TensorShape& other = context.input(1).shape();
-    if (gradient != other) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("g and a must be the same size: ", gradient.ToString(),
-                       " vs. ", other.ToString()));
-    }
+    RETURN_IF_ERROR(CheckGradientShapes(gradient, other));
     return ArithmeticKernel::Compute(context);
   }
 };

@@ -11,33 +11,10 @@
 #include "libs/kernels/cuda/math.cu.h"
 #include "libs/kernels/cuda/reduce.h"
 #include "libs/kernels/cuda/registration.h"
+#include "libs/kernels/nn/operand_checks.h"
 
 namespace weft {
 namespace {
-
-// A tensor seen as [outer, channels, inner].
-struct Channels {
-  int64_t outer = 1, channels = 1, inner = 1;
-};
-
-absl::StatusOr<Channels> ViewChannels(const TensorShape& shape, bool is_first) {
-  const int least = is_first ? 3 : 2;
-  if (shape.rank() < least) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Input tensor must be at least ", least, "D: ", shape.ToString()));
-  }
-  const int channel = is_first ? 1 : shape.rank() - 1;
-  Channels view;
-  for (int i = 0; i < channel; ++i) view.outer *= shape.dim(i);
-  view.channels = shape.dim(channel);
-  for (int i = channel + 1; i < shape.rank(); ++i) view.inner *= shape.dim(i);
-  return view;
-}
-
-bool AreChannelsFirst(const OpKernelConstruction& construction) {
-  return construction.GetAttr<std::string>("data_format").value_or("NHWC") ==
-         "NCHW";
-}
 
 class BiasAddKernel : public OpKernel {
  public:
@@ -47,18 +24,10 @@ class BiasAddKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);
     const Tensor& bias = context.input(1);
-    ASSIGN_OR_RETURN(const Channels view, ViewChannels(x.shape(), is_first_));
-    if (bias.rank() != 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Biases must be 1D: ", bias.shape().ToString()));
-    }
-    if (bias.dim(0) != view.channels) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Must provide as many biases as the ",
-                       is_first_ ? "channel dimension" : "last dimension",
-                       " of the input tensor: ", bias.shape().ToString(),
-                       " vs. ", x.shape().ToString()));
-    }
+    ASSIGN_OR_RETURN(const ChannelView view,
+                     ViewChannels(x.shape(), is_first_));
+    RETURN_IF_ERROR(
+        CheckBias(x.shape(), bias.shape(), view.channels, is_first_));
     ASSIGN_OR_RETURN(Tensor * out,
                      context.ForwardOrAllocate({0}, 0, x.shape()));
     if (out->num_elements() == 0) return absl::OkStatus();
@@ -79,7 +48,8 @@ class BiasAddGradKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);
-    ASSIGN_OR_RETURN(const Channels view, ViewChannels(x.shape(), is_first_));
+    ASSIGN_OR_RETURN(const ChannelView view,
+                     ViewChannels(x.shape(), is_first_));
     ASSIGN_OR_RETURN(Tensor * out,
                      context.AllocateOutput(0, TensorShape({view.channels})));
     if (view.channels == 0) return absl::OkStatus();
@@ -151,7 +121,7 @@ class CrossEntropyKernel : public OpKernel {
     const Tensor& logits = context.input(0);
     const Tensor& labels = context.input(1);
     ASSIGN_OR_RETURN(const TensorShape shape,
-                     ShapeOf(logits.shape(), labels.shape()));
+                     CrossEntropyShape(logits.shape(), labels.shape()));
     ASSIGN_OR_RETURN(Tensor * loss,
                      context.AllocateOutput(0, TensorShape({shape.dim(0)})));
     ASSIGN_OR_RETURN(Tensor * backprop, context.AllocateOutput(1, shape));
@@ -163,29 +133,6 @@ class CrossEntropyKernel : public OpKernel {
                              loss->mutable_data(), backprop->mutable_data(),
                              StreamOf(context));
     return LaunchStatus();
-  }
-
- private:
-  static absl::StatusOr<TensorShape> ShapeOf(const TensorShape& logits,
-                                             const TensorShape& labels) {
-    const std::string sizes = absl::StrCat("logits_size=", logits.ToString(),
-                                           " labels_size=", labels.ToString());
-    if (logits.rank() != 2 || labels.rank() != 2) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "logits and labels must be either 2-dimensional, or broadcasted to "
-          "be 2-dimensional: ",
-          sizes));
-    }
-    TensorShape shape = logits;
-    for (int i = 0; i < 2; ++i) {
-      if (logits.dim(i) == labels.dim(i) || labels.dim(i) == 1) continue;
-      if (logits.dim(i) != 1) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("logits and labels must be broadcastable: ", sizes));
-      }
-      shape.set_dim(i, labels.dim(i));
-    }
-    return shape;
   }
 };
 
@@ -199,7 +146,7 @@ class SparseCrossEntropyKernel : public OpKernel {
     const Tensor& logits = context.input(0);
     const Tensor& labels = context.input(1);
     const TensorShape shape = logits.shape();
-    RETURN_IF_ERROR(CheckShapes(shape, labels.shape()));
+    RETURN_IF_ERROR(CheckSparseShapes(shape, labels.shape()));
     ASSIGN_OR_RETURN(Tensor * loss,
                      context.AllocateOutput(0, TensorShape({shape.dim(0)})));
     ASSIGN_OR_RETURN(Tensor * backprop, context.AllocateOutput(1, shape));
@@ -211,29 +158,6 @@ class SparseCrossEntropyKernel : public OpKernel {
                              loss->mutable_data(), backprop->mutable_data(),
                              StreamOf(context));
     return LaunchStatus();
-  }
-
- private:
-  static absl::Status CheckShapes(const TensorShape& logits,
-                                  const TensorShape& labels) {
-    if (logits.rank() != 2) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "logits must be 2-D, but got shape ", logits.ToString()));
-    }
-    if (labels.rank() != 1) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "labels must be 1-D, but got shape ", labels.ToString()));
-    }
-    if (logits.dim(0) != labels.dim(0)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "logits and labels must have the same first dimension, got logits "
-          "shape ",
-          logits.ToString(), " and labels shape ", labels.ToString()));
-    }
-    if (logits.dim(1) > 0) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("Must have at least one class, but got logits shape ",
-                     logits.ToString()));
   }
 };
 
@@ -247,11 +171,7 @@ class LeakyReluKernel : public OpKernel {
     const Tensor& gradient = context.input(0);
     // Its own gradient has the features too.
     const Tensor& x = context.input(context.num_inputs() - 1);
-    if (gradient.shape() != x.shape()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "g and a must be the same size: ", gradient.shape().ToString(),
-          " vs. ", x.shape().ToString()));
-    }
+    RETURN_IF_ERROR(CheckGradientShapes(gradient.shape(), x.shape()));
     ASSIGN_OR_RETURN(Tensor * out,
                      context.ForwardOrAllocate({0}, 0, x.shape()));
     if (out->num_elements() == 0) return absl::OkStatus();

@@ -9,6 +9,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/isa/nn_loops.h"
 #include "libs/kernels/nn/nn_kernels.h"
+#include "libs/kernels/nn/operand_checks.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parallel_loop.h"
 
@@ -156,13 +157,6 @@ class ActivationKernel : public OpKernel {
   const ActivationLoop loop_;
 };
 
-absl::Status CheckGradientShapes(const Tensor& gradient, const Tensor& other) {
-  if (gradient.shape() == other.shape()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "g and a must be the same size: ", gradient.shape().ToString(), " vs. ",
-      other.shape().ToString()));
-}
-
 class ActivationGradKernel : public OpKernel {
  public:
   ActivationGradKernel(const OpKernelConstruction& construction,
@@ -172,7 +166,7 @@ class ActivationGradKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& gradient = context.input(0);
     const Tensor& other = context.input(1);
-    RETURN_IF_ERROR(CheckGradientShapes(gradient, other));
+    RETURN_IF_ERROR(CheckGradientShapes(gradient.shape(), other.shape()));
     const auto size = static_cast<int64_t>(DataTypeSize(gradient.dtype()));
     const char* const g = BytesOf(gradient);
     const char* const x = BytesOf(other);
@@ -245,7 +239,8 @@ class LeakyReluGradKernel : public OpKernel {
         alpha_(construction.GetAttr<float>("alpha").value_or(0.2f)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
-    RETURN_IF_ERROR(CheckGradientShapes(context.input(0), context.input(1)));
+    RETURN_IF_ERROR(CheckGradientShapes(context.input(0).shape(),
+                                        context.input(1).shape()));
     const void* const g = context.input(0).data();
     const void* const x = context.input(1).data();
     ASSIGN_OR_RETURN(Tensor * output, context.ForwardOrAllocate(

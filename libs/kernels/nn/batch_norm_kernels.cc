@@ -14,6 +14,7 @@
 #include "libs/kernels/isa/batch_norm_loops.h"
 #include "libs/kernels/nn/layout.h"
 #include "libs/kernels/nn/nn_kernels.h"
+#include "libs/kernels/nn/operand_checks.h"
 #include "libs/kernels/nn/windows.h"
 
 namespace weft {
@@ -37,15 +38,6 @@ struct BatchView {
     view.channels = x.dim(rank - 1);
     view.rest = view.channels == 0 ? 0 : x.num_elements() / view.channels;
     return view;
-  }
-
-  absl::Status CheckVector(const Tensor& tensor, absl::string_view what) const {
-    if (tensor.shape().IsVector() && tensor.dim(0) == channels) {
-      return absl::OkStatus();
-    }
-    return absl::InvalidArgumentError(absl::StrCat(
-        what, " must have the same number of elements as the channels of x, [",
-        channels, "], got ", tensor.shape().ToString()));
   }
 };
 
@@ -195,13 +187,14 @@ class BatchNormKernel : public OpKernel {
       ASSIGN_OR_RETURN(Tensor input, WidenTo<float>(context, context.input(i)));
       inputs.push_back(std::move(input));
     }
-    RETURN_IF_ERROR(view.CheckVector(inputs[1], "scale"));
-    RETURN_IF_ERROR(view.CheckVector(inputs[2], "offset"));
+    RETURN_IF_ERROR(CheckChannels(inputs[1].shape(), view.channels, "scale"));
+    RETURN_IF_ERROR(CheckChannels(inputs[2].shape(), view.channels, "offset"));
     const bool needs_running =
         !attrs_.is_training || attrs_.average_factor != 1;
     if (needs_running) {
-      RETURN_IF_ERROR(view.CheckVector(inputs[3], "mean"));
-      RETURN_IF_ERROR(view.CheckVector(inputs[4], "variance"));
+      RETURN_IF_ERROR(CheckChannels(inputs[3].shape(), view.channels, "mean"));
+      RETURN_IF_ERROR(
+          CheckChannels(inputs[4].shape(), view.channels, "variance"));
     }
     Doubles mean, variance;
     if (inputs[0].num_elements() == 0) {
@@ -310,16 +303,14 @@ class BatchNormGradKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const BatchView view,
                      BatchView::Of(context.input(1), attrs_.rank));
-    if (context.input(0).shape() != context.input(1).shape()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "x and y_backprop must have same shape, but x has shape ",
-          context.input(1).shape().ToString(), " and y_backprop has shape ",
-          context.input(0).shape().ToString()));
-    }
+    RETURN_IF_ERROR(
+        CheckBackprop(context.input(1).shape(), context.input(0).shape()));
     std::vector<Tensor> inputs;
     for (int i = 0; i < 5; ++i) {
       ASSIGN_OR_RETURN(Tensor input, WidenTo<float>(context, context.input(i)));
-      if (i > 1) RETURN_IF_ERROR(view.CheckVector(input, "scale and reserves"));
+      if (i > 1)
+        RETURN_IF_ERROR(
+            CheckChannels(input.shape(), view.channels, "scale and reserves"));
       inputs.push_back(std::move(input));
     }
     RETURN_IF_ERROR(SetZero(context, 3));

@@ -7,52 +7,27 @@
 #include "libs/base/status.h"
 #include "libs/kernels/isa/nn_loops.h"
 #include "libs/kernels/nn/nn_kernels.h"
+#include "libs/kernels/nn/operand_checks.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {
 
-// A tensor seen as [outer, channels, inner].
-struct ChannelView {
-  int64_t outer = 1;
-  int64_t channels = 1;
-  int64_t inner = 1;
-};
-
-// INVALID_ARGUMENT when the tensor has too few dimensions.
-absl::StatusOr<ChannelView> ViewChannels(const TensorShape& shape,
-                                         bool channels_first) {
-  if (shape.rank() < (channels_first ? 3 : 2)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Input tensor must be at least ", channels_first ? 3 : 2,
-                     "D: ", shape.ToString()));
-  }
-  const int channel = channels_first ? 1 : shape.rank() - 1;
-  ChannelView view;
-  for (int i = 0; i < channel; ++i) view.outer *= shape.dim(i);
-  view.channels = shape.dim(channel);
-  for (int i = channel + 1; i < shape.rank(); ++i) view.inner *= shape.dim(i);
-  return view;
-}
-
-bool ChannelsFirst(const OpKernelConstruction& construction) {
-  return construction.GetAttr<std::string>("data_format").value_or("NHWC") ==
-         "NCHW";
-}
-
 template <typename T>
 class BiasAddKernel : public OpKernel {
  public:
   explicit BiasAddKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction), channels_first_(ChannelsFirst(construction)) {}
+      : OpKernel(construction),
+        channels_first_(AreChannelsFirst(construction)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& value = context.input(0);
     const Tensor& bias = context.input(1);
     ASSIGN_OR_RETURN(ChannelView view,
                      ViewChannels(value.shape(), channels_first_));
-    RETURN_IF_ERROR(CheckBias(value.shape(), bias.shape(), view.channels));
+    RETURN_IF_ERROR(
+        CheckBias(value.shape(), bias.shape(), view.channels, channels_first_));
     const T* x = value.flat<T>().data();
     const T* b = bias.flat<T>().data();
     ASSIGN_OR_RETURN(Tensor * output,
@@ -69,19 +44,6 @@ class BiasAddKernel : public OpKernel {
   }
 
  private:
-  absl::Status CheckBias(const TensorShape& value, const TensorShape& bias,
-                         int64_t channels) const {
-    if (bias.rank() != 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Biases must be 1D: ", bias.ToString()));
-    }
-    if (bias.dim(0) == channels) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Must provide as many biases as the ",
-        channels_first_ ? "channel dimension" : "last dimension",
-        " of the input tensor: ", bias.ToString(), " vs. ", value.ToString()));
-  }
-
   static void Loop(const T* x, const T* bias, T* out, const ChannelView& view) {
     if constexpr (kHasNnLoops<T>) {
       if (view.inner == 1) {
@@ -106,7 +68,8 @@ template <typename T>
 class BiasAddGradKernel : public OpKernel {
  public:
   explicit BiasAddGradKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction), channels_first_(ChannelsFirst(construction)) {}
+      : OpKernel(construction),
+        channels_first_(AreChannelsFirst(construction)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& gradient = context.input(0);

@@ -10,6 +10,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/isa/nn_loops.h"
 #include "libs/kernels/nn/nn_kernels.h"
+#include "libs/kernels/nn/operand_checks.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/resource/variable_lookup.h"
@@ -136,26 +137,6 @@ absl::StatusOr<Tensor> BroadcastMatrix(OpKernelContext& context,
   return result;
 }
 
-absl::StatusOr<TensorShape> BroadcastShape(const TensorShape& logits,
-                                           const TensorShape& labels) {
-  const absl::Status error = absl::InvalidArgumentError(
-      absl::StrCat("logits and labels must be broadcastable: logits_size=",
-                   logits.ToString(), " labels_size=", labels.ToString()));
-  if (logits.rank() != 2 || labels.rank() != 2) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "logits and labels must be either 2-dimensional, or broadcasted to be "
-        "2-dimensional: logits_size=",
-        logits.ToString(), " labels_size=", labels.ToString()));
-  }
-  TensorShape shape = logits;
-  for (int i = 0; i < 2; ++i) {
-    if (logits.dim(i) == labels.dim(i) || labels.dim(i) == 1) continue;
-    if (logits.dim(i) != 1) return error;
-    shape.set_dim(i, labels.dim(i));
-  }
-  return shape;
-}
-
 template <typename T>
 class CrossEntropyKernel : public OpKernel {
  public:
@@ -164,7 +145,7 @@ class CrossEntropyKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(
         TensorShape shape,
-        BroadcastShape(context.input(0).shape(), context.input(1).shape()));
+        CrossEntropyShape(context.input(0).shape(), context.input(1).shape()));
     ASSIGN_OR_RETURN(Tensor logits,
                      BroadcastMatrix<T>(context, context.input(0), shape));
     ASSIGN_OR_RETURN(Tensor labels,
@@ -190,28 +171,6 @@ class CrossEntropyKernel : public OpKernel {
     return absl::OkStatus();
   }
 };
-
-absl::Status CheckSparseShapes(const TensorShape& logits,
-                               const TensorShape& labels) {
-  if (logits.rank() != 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("logits must be 2-D, but got shape ", logits.ToString()));
-  }
-  if (labels.rank() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("labels must be 1-D, but got shape ", labels.ToString()));
-  }
-  if (logits.dim(0) != labels.dim(0)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "logits and labels must have the same first dimension, got logits "
-        "shape ",
-        logits.ToString(), " and labels shape ", labels.ToString()));
-  }
-  if (logits.dim(1) > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("Must have at least one class, but got logits shape ",
-                   logits.ToString()));
-}
 
 // For an error text, which should stay readable.
 std::string ShortList(absl::Span<const int64_t> values) {

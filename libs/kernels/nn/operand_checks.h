@@ -1,0 +1,47 @@
+// What kernels for CPUs and kernels for GPUs both find out from their operands
+// before they compute. Errors are INVALID_ARGUMENT, in TensorFlow's words.
+#ifndef WEFT_LIBS_KERNELS_NN_OPERAND_CHECKS_H_
+#define WEFT_LIBS_KERNELS_NN_OPERAND_CHECKS_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/kernels/op_kernel.h"
+#include "libs/tensor/shape.h"
+
+namespace weft {
+
+// A tensor seen as [outer, channels, inner].
+struct ChannelView {
+  int64_t outer = 1;
+  int64_t channels = 1;
+  int64_t inner = 1;
+};
+
+// Of BiasAdd; too few dimensions are an error.
+absl::StatusOr<ChannelView> ViewChannels(const TensorShape& shape,
+                                         bool channels_first);
+bool AreChannelsFirst(const OpKernelConstruction& construction);
+absl::Status CheckBias(const TensorShape& value, const TensorShape& bias,
+                       int64_t channels, bool channels_first);
+
+// What FusedBatchNorm has for each channel.
+absl::Status CheckChannels(const TensorShape& vector, int64_t channels,
+                           absl::string_view what);
+absl::Status CheckBackprop(const TensorShape& x, const TensorShape& y_backprop);
+
+// The gradient of an activation and what it is of.
+absl::Status CheckGradientShapes(const TensorShape& gradient,
+                                 const TensorShape& other);
+
+// SoftmaxCrossEntropyWithLogits: what both are broadcast to.
+absl::StatusOr<TensorShape> CrossEntropyShape(const TensorShape& logits,
+                                              const TensorShape& labels);
+// SparseSoftmaxCrossEntropyWithLogits.
+absl::Status CheckSparseShapes(const TensorShape& logits,
+                               const TensorShape& labels);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_NN_OPERAND_CHECKS_H_
