@@ -52,22 +52,6 @@ class PlaceholderKernel : public OpKernel {
   std::string error_;
 };
 
-absl::StatusOr<TensorShape> ShapeFromDims(const Tensor& dims) {
-  // A scalar counts as a vector of one size, as in old graphs.
-  if (dims.rank() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "dims must represent a vector, got shape ", dims.shape().ToString()));
-  }
-  ASSIGN_OR_RETURN(Dims sizes, IntegersOf(dims));
-  for (int64_t size : sizes) {
-    if (size < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Dimension ", size, " must be >= 0"));
-    }
-  }
-  return TensorShape::Create(sizes);
-}
-
 class FillKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;

@@ -270,4 +270,32 @@ std::string CoordinatesOf(const TensorShape& shape, int64_t position) {
   return absl::StrCat("[", absl::StrJoin(coordinates, ","), "]");
 }
 
+absl::StatusOr<TensorShape> ShapeFromDims(const Tensor& dims) {
+  if (dims.rank() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dims must represent a vector, got shape ", dims.shape().ToString()));
+  }
+  ASSIGN_OR_RETURN(Dims sizes, IntegersOf(dims));
+  for (int64_t size : sizes) {
+    if (size < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Dimension ", size, " must be >= 0"));
+    }
+  }
+  return TensorShape::Create(sizes);
+}
+
+ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
+                          const Dims& steps, absl::Span<const int64_t> dims) {
+  ElementPattern pattern;
+  const Dims strides = PackedStrides(whole.dims());
+  pattern.dims.assign(dims.begin(), dims.end());
+  for (int i = 0; i < whole.rank(); ++i) {
+    pattern.offset += begin[i] * strides[i];
+    // The step of a single element leads nowhere, and may be any number.
+    pattern.strides.push_back(dims[i] > 1 ? steps[i] * strides[i] : 0);
+  }
+  return pattern;
+}
+
 }  // namespace weft

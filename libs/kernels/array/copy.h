@@ -26,6 +26,11 @@ struct ElementPattern {
 // Row-major strides of a shape.
 Dims PackedStrides(absl::Span<const int64_t> dims);
 
+// The box of `dims` elements of a tensor of shape `whole` that begins at
+// `begin` and moves by `steps` in each dimension.
+ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
+                          const Dims& steps, absl::Span<const int64_t> dims);
+
 // `out`, packed, becomes the elements of `in` that the pattern names.
 // REQUIRES: one dtype; `out` has as many elements as the pattern.
 absl::Status CopyFromPattern(const Tensor& in, const ElementPattern& pattern,
@@ -46,6 +51,10 @@ absl::Status FillWithValue(const Tensor& value, Tensor& tensor);
 // The elements of an integer tensor of any integer index type (int8 to int64),
 // widened. INVALID_ARGUMENT for other types.
 absl::StatusOr<Dims> IntegersOf(const Tensor& tensor);
+
+// The shape of such a tensor's sizes; a scalar counts as a vector of one size,
+// as in old graphs. INVALID_ARGUMENT for matrices, and for sizes below 0.
+absl::StatusOr<TensorShape> ShapeFromDims(const Tensor& dims);
 
 // "[1,0]": the coordinates of the element at a flat position; "" for scalars.
 std::string CoordinatesOf(const TensorShape& shape, int64_t position);

@@ -7,21 +7,6 @@
 namespace weft {
 namespace {
 
-// The box of `dims` elements of a tensor of shape `whole` that begins at
-// `begin` and moves by `steps` in each dimension.
-ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
-                          const Dims& steps, absl::Span<const int64_t> dims) {
-  ElementPattern pattern;
-  const Dims strides = PackedStrides(whole.dims());
-  pattern.dims.assign(dims.begin(), dims.end());
-  for (int i = 0; i < whole.rank(); ++i) {
-    pattern.offset += begin[i] * strides[i];
-    // The step of a single element leads nowhere, and may be any number.
-    pattern.strides.push_back(dims[i] > 1 ? steps[i] * strides[i] : 0);
-  }
-  return pattern;
-}
-
 class SliceKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;

@@ -70,20 +70,6 @@ absl::Status Zero(const OpKernelContext& context, Tensor& out) {
   return LaunchStatus();
 }
 
-// The box of `dims` elements of a tensor of shape `whole` that begins at
-// `begin` and moves by `steps`.
-ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
-                          const Dims& steps, absl::Span<const int64_t> dims) {
-  ElementPattern pattern;
-  const Dims strides = PackedStrides(whole.dims());
-  pattern.dims.assign(dims.begin(), dims.end());
-  for (int i = 0; i < whole.rank(); ++i) {
-    pattern.offset += begin[i] * strides[i];
-    pattern.strides.push_back(dims[i] > 1 ? steps[i] * strides[i] : 0);
-  }
-  return pattern;
-}
-
 // An axis in host memory, from the front.
 absl::StatusOr<int> ReadAxis(const Tensor& axis, int rank) {
   if (axis.rank() > 1 || axis.num_elements() != 1) {

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/device/cuda/cuda_blas.h"
 #include "libs/kernels/cuda/cuda_context.h"
@@ -13,33 +12,28 @@
 #include "libs/kernels/cuda/math.cu.h"
 #include "libs/kernels/cuda/registration.h"
 #include "libs/kernels/math/broadcast.h"
+#include "libs/kernels/math/operand_checks.h"
 
 namespace weft {
 namespace {
 
-absl::Status SizesIncompatible(const TensorShape& a, const TensorShape& b) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("Matrix size-incompatible: In[0]: ", a.ToString(),
-                   ", In[1]: ", b.ToString()));
-}
-
 // One product, from the last two dimensions of the operands.
 absl::StatusOr<CudaProduct> ProductOf(const Tensor& a, const Tensor& b,
                                       bool transpose_a, bool transpose_b) {
-  const int64_t a_rows = a.dim(a.rank() - 2), a_columns = a.dim(a.rank() - 1);
-  const int64_t b_rows = b.dim(b.rank() - 2), b_columns = b.dim(b.rank() - 1);
+  ASSIGN_OR_RETURN(
+      const ProductSizes sizes,
+      SizesOfProduct(a.shape(), b.shape(), transpose_a, transpose_b));
   CudaProduct product;
   product.dtype = a.dtype();
   product.transpose_a = transpose_a;
   product.transpose_b = transpose_b;
-  product.m = transpose_a ? a_columns : a_rows;
-  product.k = transpose_a ? a_rows : a_columns;
-  product.n = transpose_b ? b_rows : b_columns;
-  product.a_stride = a_columns;
-  product.b_stride = b_columns;
+  product.m = sizes.m;
+  product.k = sizes.k;
+  product.n = sizes.n;
+  product.a_stride = a.dim(a.rank() - 1);
+  product.b_stride = b.dim(b.rank() - 1);
   product.c_stride = product.n;
-  if (product.k == (transpose_b ? b_columns : b_rows)) return product;
-  return SizesIncompatible(a.shape(), b.shape());
+  return product;
 }
 
 const char* At(const Tensor& tensor, int64_t element) {
@@ -84,7 +78,7 @@ class MatMulKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& a = context.input(0);
     const Tensor& b = context.input(1);
-    RETURN_IF_ERROR(CheckRanks(a.shape(), b.shape()));
+    RETURN_IF_ERROR(CheckMatrices(a.shape(), b.shape()));
     ASSIGN_OR_RETURN(const CudaProduct product,
                      ProductOf(a, b, transpose_a_, transpose_b_));
     ASSIGN_OR_RETURN(const TensorShape shape,
@@ -95,17 +89,6 @@ class MatMulKernel : public OpKernel {
   }
 
  private:
-  static absl::Status CheckRanks(const TensorShape& a, const TensorShape& b) {
-    if (a.rank() != b.rank()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("In[0] and In[1] has different ndims: ", a.ToString(),
-                       " vs. ", b.ToString()));
-    }
-    if (a.rank() == 2) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "In[0] is not a matrix. Instead it has shape ", a.ToString()));
-  }
-
   const bool transpose_a_;
   const bool transpose_b_;
 };
@@ -121,7 +104,7 @@ class BatchMatMulKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);
     const Tensor& y = context.input(1);
-    RETURN_IF_ERROR(CheckRanks(x.shape(), y.shape()));
+    RETURN_IF_ERROR(CheckBatches(x.shape(), y.shape(), broadcasts_));
     ASSIGN_OR_RETURN(const CudaProduct product,
                      ProductOf(x, y, adj_x_, adj_y_));
     ASSIGN_OR_RETURN(
@@ -137,28 +120,6 @@ class BatchMatMulKernel : public OpKernel {
   }
 
  private:
-  static TensorShape BatchShape(const TensorShape& shape) {
-    return TensorShape(shape.dims().subspan(0, shape.rank() - 2));
-  }
-
-  absl::Status CheckRanks(const TensorShape& x, const TensorShape& y) const {
-    for (const TensorShape* shape : {&x, &y}) {
-      if (shape->rank() >= 2) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "In[", shape == &x ? 0 : 1, "] ndims must be >= 2: ", shape->rank()));
-    }
-    if (broadcasts_) return absl::OkStatus();
-    if (x.rank() != y.rank()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("In[0] and In[1] has different ndims: ", x.ToString(),
-                       " vs. ", y.ToString()));
-    }
-    if (BatchShape(x) == BatchShape(y)) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "In[0] and In[1] must have compatible batch dimensions: ", x.ToString(),
-        " vs. ", y.ToString()));
-  }
-
   // A launch for each row of batches, whose matrices lie evenly spaced.
   static absl::Status MultiplyRows(OpKernelContext& context,
                                    const Broadcast& batches,

@@ -6,13 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/array/copy.h"
 #include "libs/kernels/cuda/broadcast_dims.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/cuda/math.cu.h"
 #include "libs/kernels/cuda/registration.h"
-#include "libs/kernels/math/axes.h"
 #include "libs/kernels/math/broadcast.h"
+#include "libs/kernels/math/operand_checks.h"
 
 namespace weft {
 namespace {
@@ -92,22 +93,6 @@ class NotKernel : public OpKernel {
   }
 };
 
-// Bits of the mantissa that a type has.
-int Mantissa(DataType type) {
-  switch (type) {
-    case DT_DOUBLE:
-      return 52;
-    case DT_FLOAT:
-      return 23;
-    case DT_HALF:
-      return 10;
-    case DT_BFLOAT16:
-      return 7;
-    default:
-      return 64;
-  }
-}
-
 class CastKernel : public OpKernel {
  public:
   explicit CastKernel(const OpKernelConstruction& construction)
@@ -123,28 +108,15 @@ class CastKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, x.shape()));
     if (out->num_elements() == 0) return absl::OkStatus();
     cuda::LaunchCast(ElementTypeOf(x.dtype()), ElementTypeOf(out->dtype()),
-                     out->num_elements(), LostBits(x.dtype(), out->dtype()),
+                     out->num_elements(),
+                     truncates_ ? LostBits(x.dtype(), out->dtype()) : 0,
                      x.data(), out->mutable_data(), StreamOf(context));
     return LaunchStatus();
   }
 
  private:
-  int LostBits(DataType from, DataType to) const {
-    if (!truncates_ || (from != DT_DOUBLE && from != DT_FLOAT)) return 0;
-    return std::max(0, Mantissa(from) - Mantissa(to));
-  }
-
   const bool truncates_;
 };
-
-absl::Status SizesDiffer(const OpKernelContext& context, int first,
-                         const TensorShape& a, int second,
-                         const TensorShape& b) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "Inputs to operation ", context.node_name(), " of type ",
-      context.op_name(), " must have the same size and shape.  Input ", first,
-      ": ", a.ToString(), " != input ", second, ": ", b.ToString()));
-}
 
 // Of a condition whose shape, if need be, was made one that broadcasts.
 absl::Status Choose(OpKernelContext& context, const TensorShape& condition) {
@@ -208,27 +180,12 @@ class FillKernel : public OpKernel {
           absl::StrCat("value must represent a scalar, got shape ",
                        value.shape().ToString()));
     }
-    ASSIGN_OR_RETURN(const TensorShape shape, ShapeOf(context.input(0)));
+    ASSIGN_OR_RETURN(const TensorShape shape, ShapeFromDims(context.input(0)));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
     if (out->num_elements() == 0) return absl::OkStatus();
     cuda::LaunchFill(ElementSize(value), out->num_elements(), value.data(),
                      out->mutable_data(), StreamOf(context));
     return LaunchStatus();
-  }
-
- private:
-  static absl::StatusOr<TensorShape> ShapeOf(const Tensor& dims) {
-    if (dims.rank() > 1) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "dims must represent a vector, got shape ", dims.shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const auto sizes, IntegerValues(dims));
-    for (int64_t size : sizes) {
-      if (size >= 0) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("Dimension ", size, " must be >= 0"));
-    }
-    return TensorShape::Create(Dims(sizes.begin(), sizes.end()));
   }
 };
 

@@ -8,6 +8,7 @@
 #include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/math/math_scalar.h"
+#include "libs/kernels/math/operand_checks.h"
 
 namespace weft {
 namespace {
@@ -81,27 +82,6 @@ UnaryLoop FindCast(DataType from, DataType to) {
     });
   });
   return found;
-}
-
-// Bits of the mantissa that `to` has fewer than float or double; attr Truncate
-// sets them to zero first, so that nothing is rounded.
-int LostBits(DataType from, DataType to) {
-  const auto mantissa = [](DataType type) {
-    switch (type) {
-      case DT_DOUBLE:
-        return 52;
-      case DT_FLOAT:
-        return 23;
-      case DT_HALF:
-        return 10;
-      case DT_BFLOAT16:
-        return 7;
-      default:
-        return 64;
-    }
-  };
-  if (from != DT_DOUBLE && from != DT_FLOAT) return 0;
-  return std::max(0, mantissa(from) - mantissa(to));
 }
 
 template <typename Bits>

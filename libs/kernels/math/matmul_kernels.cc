@@ -7,31 +7,26 @@
 #include "libs/kernels/math/gemm_of_any_type.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/math/math_scalar.h"
+#include "libs/kernels/math/operand_checks.h"
 
 namespace weft {
 namespace {
 
-// Sizes of one product from the last two dimensions of the operands; false
-// when the inner sizes differ.
-bool ProductOf(const TensorShape& a, const TensorShape& b, bool transpose_a,
-               bool transpose_b, MatMulArgs& args) {
-  const int64_t a_rows = a.dim(a.rank() - 2), a_cols = a.dim(a.rank() - 1);
-  const int64_t b_rows = b.dim(b.rank() - 2), b_cols = b.dim(b.rank() - 1);
+// One product, from the last two dimensions of the operands.
+absl::StatusOr<MatMulArgs> ProductOf(const TensorShape& a, const TensorShape& b,
+                                     bool transpose_a, bool transpose_b) {
+  ASSIGN_OR_RETURN(const ProductSizes sizes,
+                   SizesOfProduct(a, b, transpose_a, transpose_b));
+  MatMulArgs args;
   args.transpose_a = transpose_a;
   args.transpose_b = transpose_b;
-  args.m = transpose_a ? a_cols : a_rows;
-  args.k = transpose_a ? a_rows : a_cols;
-  args.n = transpose_b ? b_rows : b_cols;
-  args.a_stride = a_cols;
-  args.b_stride = b_cols;
+  args.m = sizes.m;
+  args.k = sizes.k;
+  args.n = sizes.n;
+  args.a_stride = a.dim(a.rank() - 1);
+  args.b_stride = b.dim(b.rank() - 1);
   args.c_stride = args.n;
-  return args.k == (transpose_b ? b_cols : b_rows);
-}
-
-absl::Status SizesIncompatible(const TensorShape& a, const TensorShape& b) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("Matrix size-incompatible: In[0]: ", a.ToString(),
-                   ", In[1]: ", b.ToString()));
+  return args;
 }
 
 template <typename T>
@@ -46,20 +41,10 @@ class MatMul : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& a = context.input(0);
     const Tensor& b = context.input(1);
-    if (a.rank() != b.rank()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "In[0] and In[1] has different ndims: ", a.shape().ToString(),
-          " vs. ", b.shape().ToString()));
-    }
-    if (a.rank() != 2) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("In[0] is not a matrix. Instead it has shape ",
-                       a.shape().ToString()));
-    }
-    MatMulArgs args;
-    if (!ProductOf(a.shape(), b.shape(), transpose_a_, transpose_b_, args)) {
-      return SizesIncompatible(a.shape(), b.shape());
-    }
+    RETURN_IF_ERROR(CheckMatrices(a.shape(), b.shape()));
+    ASSIGN_OR_RETURN(
+        const MatMulArgs args,
+        ProductOf(a.shape(), b.shape(), transpose_a_, transpose_b_));
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create({args.m, args.n}));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
@@ -86,9 +71,8 @@ class BatchMatMul : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const TensorShape& x = context.input(0).shape();
     const TensorShape& y = context.input(1).shape();
-    RETURN_IF_ERROR(CheckRanks(x, y));
-    MatMulArgs args;
-    if (!ProductOf(x, y, adj_x_, adj_y_, args)) return SizesIncompatible(x, y);
+    RETURN_IF_ERROR(CheckBatches(x, y, broadcasts_));
+    ASSIGN_OR_RETURN(const MatMulArgs args, ProductOf(x, y, adj_x_, adj_y_));
     ASSIGN_OR_RETURN(Broadcast batches,
                      Broadcast::Of(BatchShape(x), BatchShape(y)));
     Dims dims(batches.shape().dims().begin(), batches.shape().dims().end());
@@ -101,28 +85,6 @@ class BatchMatMul : public OpKernel {
   }
 
  private:
-  static TensorShape BatchShape(const TensorShape& shape) {
-    return TensorShape(shape.dims().subspan(0, shape.rank() - 2));
-  }
-
-  absl::Status CheckRanks(const TensorShape& x, const TensorShape& y) const {
-    for (const TensorShape* shape : {&x, &y}) {
-      if (shape->rank() >= 2) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "In[", shape == &x ? 0 : 1, "] ndims must be >= 2: ", shape->rank()));
-    }
-    if (broadcasts_) return absl::OkStatus();
-    if (x.rank() != y.rank()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("In[0] and In[1] has different ndims: ", x.ToString(),
-                       " vs. ", y.ToString()));
-    }
-    if (BatchShape(x) == BatchShape(y)) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "In[0] and In[1] must have compatible batch dimensions: ", x.ToString(),
-        " vs. ", y.ToString()));
-  }
-
   void Multiply(OpKernelContext& context, const Broadcast& batches,
                 const MatMulArgs& args, Tensor& out) const {
     const T* x = context.input(0).flat<T>().data();

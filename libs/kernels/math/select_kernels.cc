@@ -9,20 +9,12 @@
 #include "libs/kernels/math/broadcast.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/math/math_scalar.h"
+#include "libs/kernels/math/operand_checks.h"
 #include "libs/tensor/resource_handle.h"
 #include "libs/tensor/variant.h"
 
 namespace weft {
 namespace {
-
-absl::Status SizesDiffer(const OpKernelContext& context, int first,
-                         const TensorShape& a, int second,
-                         const TensorShape& b) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "Inputs to operation ", context.node_name(), " of type ",
-      context.op_name(), " must have the same size and shape.  Input ", first,
-      ": ", a.ToString(), " != input ", second, ": ", b.ToString()));
-}
 
 // Condition of the shape of the others, or a scalar, or a vector of rows.
 class Select : public OpKernel {

@@ -11,6 +11,7 @@
 #include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/math/math_scalar.h"
+#include "libs/kernels/math/operand_checks.h"
 #include "libs/tensor/variant.h"
 
 namespace weft {
@@ -25,11 +26,7 @@ class AddN : public OpKernel {
     const TensorShape& shape = context.input(0).shape();
     for (int i = 1; i < context.num_inputs(); ++i) {
       if (context.input(i).shape() == shape) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Inputs to operation ", context.node_name(), " of type ",
-          context.op_name(),
-          " must have the same size and shape.  Input 0: ", shape.ToString(),
-          " != input ", i, ": ", context.input(i).shape().ToString()));
+      return SizesDiffer(context, 0, shape, i, context.input(i).shape());
     }
     if (context.num_inputs() == 1) {
       context.SetOutput(0, context.TakeInput(0));

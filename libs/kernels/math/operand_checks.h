@@ -1,0 +1,43 @@
+// What kernels for CPUs and kernels for GPUs both find out from their operands
+// before they compute. Errors are INVALID_ARGUMENT, in TensorFlow's words.
+#ifndef WEFT_LIBS_KERNELS_MATH_OPERAND_CHECKS_H_
+#define WEFT_LIBS_KERNELS_MATH_OPERAND_CHECKS_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "libs/kernels/op_kernel.h"
+#include "libs/tensor/shape.h"
+
+namespace weft {
+
+// MatMul takes matrices.
+absl::Status CheckMatrices(const TensorShape& a, const TensorShape& b);
+
+// BatchMatMul's dimensions but for the last two. REQUIRES: CheckBatches.
+TensorShape BatchShape(const TensorShape& shape);
+// BatchMatMulV2 broadcasts them.
+absl::Status CheckBatches(const TensorShape& x, const TensorShape& y,
+                          bool broadcasts);
+
+// The product of the last two dimensions: [m, k] by [k, n].
+struct ProductSizes {
+  int64_t m, k, n;
+};
+// REQUIRES: ranks of 2 and more.
+absl::StatusOr<ProductSizes> SizesOfProduct(const TensorShape& a,
+                                            const TensorShape& b,
+                                            bool transpose_a, bool transpose_b);
+
+// Inputs `first` and `second` of a Select or an AddN do not fit.
+absl::Status SizesDiffer(const OpKernelContext& context, int first,
+                         const TensorShape& a, int second,
+                         const TensorShape& b);
+
+// Bits of the mantissa that `to` has fewer than float or double; Cast's attr
+// Truncate sets them to zero first, so that nothing is rounded.
+int LostBits(DataType from, DataType to);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_MATH_OPERAND_CHECKS_H_
