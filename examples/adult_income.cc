@@ -10,7 +10,6 @@
 // Of a cluster the workers train, each on its own rows, with variables on the
 // parameter servers, and the evaluator looks at each checkpoint until the last.
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +18,6 @@
 #include "absl/strings/str_cat.h"
 #include "examples/experiment_program.h"
 #include "libs/api/weft.h"
-#include "libs/base/command_line.h"
-#include "libs/base/stop_signals.h"
 
 ABSL_FLAG(std::string, data_dir, "",
           "Directory of adult.csv, the UCI Adult data with its header; empty: "
@@ -47,13 +44,7 @@ InputFn Rows(const std::string& path, int64_t batch_size,
              const RunConfig::Shard& shard, bool for_training) {
   CsvInputOptions options;
   options.label_name = kLabel;
-  options.rows.batch_size = batch_size;
-  options.rows.shuffle = for_training;
-  if (!for_training) options.rows.num_epochs = 1;
-  options.rows.shard = shard;
-  options.rows.transform = [=](const ops::Dataset& rows) {
-    return PartOf(rows, for_training);
-  };
+  options.rows = PartRows(batch_size, shard, for_training);
   return CsvInputFn(path, options);
 }
 
@@ -103,29 +94,19 @@ absl::Status Main(const std::string& program, const StopSignals& signals) {
                    "Adult data (archive.ics.uci.edu/dataset/2/adult), with a "
                    "first line that names the columns, ",
                    kLabel, " the last.")));
-  RunConfig base;
-  base.model_dir = absl::GetFlag(FLAGS_model_dir);
-  base.save_checkpoints_steps = absl::GetFlag(FLAGS_save_every);
-  base.tf_random_seed = absl::GetFlag(FLAGS_seed);
-  ASSIGN_OR_RETURN(const RunConfig config, ConfigOf("adult_income", base));
   Warnings logger("adult_income");
-  learn_runner::RunOptions options;
-  options.task.stop_requested = [&signals] { return signals.HasCome(); };
-  ASSIGN_OR_RETURN(
-      const ExperimentResult result,
-      learn_runner::Run(Program(data, logger), config, params, options));
-  PrintResult(result, config);
-  return absl::OkStatus();
+  return RunExperiment({.name = "adult_income",
+                        .model_dir = absl::GetFlag(FLAGS_model_dir),
+                        .save_every = absl::GetFlag(FLAGS_save_every),
+                        .seed = absl::GetFlag(FLAGS_seed)},
+                       Program(data, logger), params, signals);
 }
 
 }  // namespace
 }  // namespace weft::examples
 
 int main(int argc, char** argv) {
-  weft::ParseFlags(argc, argv,
-                   "Learns who earns more than 50,000 dollars a year.");
-  const weft::StopSignals signals;
-  const absl::Status status = weft::examples::Main(argv[0], signals);
-  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  return status.ok() ? 0 : 1;
+  return weft::examples::ProgramMain(
+      argc, argv, "Learns who earns more than 50,000 dollars a year.",
+      weft::examples::Main);
 }

@@ -7,7 +7,6 @@
 //   PROGRAM="bazel-bin/examples/criteo_wide_deep --data_dir=DIR"
 //   tools/local_cluster --ps=2 --workers=2 --evaluators=1 -- $PROGRAM
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,8 +17,6 @@
 #include "absl/strings/str_cat.h"
 #include "examples/experiment_program.h"
 #include "libs/api/weft.h"
-#include "libs/base/command_line.h"
-#include "libs/base/stop_signals.h"
 
 ABSL_FLAG(std::string, data_dir, "",
           "Directory of train.tsv and dev.tsv: label, 13 integers, 26 "
@@ -108,7 +105,7 @@ Estimator WideAndDeep(const RunConfig& config, const HParams& params,
   return DnnLinearCombinedClassifier(options, config, labels);
 }
 
-absl::Status Main(const StopSignals& signals) {
+absl::Status Main(const std::string&, const StopSignals& signals) {
   if (absl::GetFlag(FLAGS_data_dir).empty()) {
     return absl::InvalidArgumentError(
         "Give the directory of train.tsv and dev.tsv with --data_dir: parts of "
@@ -121,11 +118,6 @@ absl::Status Main(const StopSignals& signals) {
                   {"learning_rate", 0.001},
                   {"batch_size", 512}});
   RETURN_IF_ERROR(params.Parse(absl::GetFlag(FLAGS_hparams)));
-  RunConfig base;
-  base.model_dir = absl::GetFlag(FLAGS_model_dir);
-  base.save_checkpoints_steps = absl::GetFlag(FLAGS_save_every);
-  base.tf_random_seed = absl::GetFlag(FLAGS_seed);
-  ASSIGN_OR_RETURN(const RunConfig config, ConfigOf("criteo_wide_deep", base));
   Warnings logger("criteo_wide_deep");
   const ExperimentFn experiment_fn =
       [&](const RunConfig& its,
@@ -141,21 +133,18 @@ absl::Status Main(const StopSignals& signals) {
                        .train_monitors = {ShowProgress(steps, batch_size)},
                        .continuous_eval_throttle_secs = 0});
   };
-  learn_runner::RunOptions options;
-  options.task.stop_requested = [&signals] { return signals.HasCome(); };
-  ASSIGN_OR_RETURN(const ExperimentResult result,
-                   learn_runner::Run(experiment_fn, config, params, options));
-  PrintResult(result, config);
-  return absl::OkStatus();
+  return RunExperiment({.name = "criteo_wide_deep",
+                        .model_dir = absl::GetFlag(FLAGS_model_dir),
+                        .save_every = absl::GetFlag(FLAGS_save_every),
+                        .seed = absl::GetFlag(FLAGS_seed)},
+                       experiment_fn, params, signals);
 }
 
 }  // namespace
 }  // namespace weft::examples
 
 int main(int argc, char** argv) {
-  weft::ParseFlags(argc, argv, "Learns which advertisements are clicked.");
-  const weft::StopSignals signals;
-  const absl::Status status = weft::examples::Main(signals);
-  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  return status.ok() ? 0 : 1;
+  return weft::examples::ProgramMain(argc, argv,
+                                     "Learns which advertisements are clicked.",
+                                     weft::examples::Main);
 }

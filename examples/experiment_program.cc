@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "examples/progress.h"
 #include "libs/base/clock.h"
+#include "libs/base/command_line.h"
 
 namespace weft::examples {
 namespace {
@@ -84,6 +85,45 @@ void PrintMetrics(const estimator::EvalMetrics& metrics) {
   }
 }
 
+ops::Dataset PartOf(const ops::Dataset& rows, bool for_training) {
+  std::vector<std::string> names;
+  for (const auto& component : rows.element()) names.push_back(component.name);
+  return rows.Enumerate()
+      .Filter([=](const Scope& s, const std::vector<Output>& row) {
+        const Output part = ops::FloorMod(s, row[0], kParts);
+        return for_training ? ops::NotEqual(s, part, int64_t{0})
+                            : ops::Equal(s, part, int64_t{0});
+      })
+      .Map(
+          [](const Scope&, const std::vector<Output>& row) {
+            return std::vector<Output>(row.begin() + 1, row.end());
+          },
+          {.names = names})
+      .Cache();
+}
+
+// The task of TF_CONFIG, or alone.
+absl::StatusOr<estimator::RunConfig> ConfigOf(const ProgramOptions& options) {
+  estimator::RunConfig base;
+  base.model_dir = options.model_dir;
+  base.save_checkpoints_steps = options.save_every;
+  base.tf_random_seed = options.seed;
+  ASSIGN_OR_RETURN(auto config,
+                   estimator::RunConfig::FromEnvironment(std::move(base)));
+  if (config.model_dir.empty()) {
+    ASSIGN_OR_RETURN(config.model_dir, NewDirectory(options.name));
+  }
+  return config;
+}
+
+void PrintResult(const estimator::ExperimentResult& result,
+                 const estimator::RunConfig& config) {
+  if (result.metrics) PrintMetrics(*result.metrics);
+  if (!result.metrics && !config.is_chief) return;
+  std::printf("the model is in %s; tensorboard --logdir=%s shows its log\n",
+              config.model_dir.c_str(), config.model_dir.c_str());
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> FindData(const std::string& program,
@@ -105,21 +145,18 @@ absl::StatusOr<std::string> FindData(const std::string& program,
       absl::StrCat("There is no ", candidates[0], ". ", remedy));
 }
 
-ops::Dataset PartOf(const ops::Dataset& rows, bool for_training) {
-  std::vector<std::string> names;
-  for (const auto& component : rows.element()) names.push_back(component.name);
-  return rows.Enumerate()
-      .Filter([=](const Scope& s, const std::vector<Output>& row) {
-        const Output part = ops::FloorMod(s, row[0], kParts);
-        return for_training ? ops::NotEqual(s, part, int64_t{0})
-                            : ops::Equal(s, part, int64_t{0});
-      })
-      .Map(
-          [](const Scope&, const std::vector<Output>& row) {
-            return std::vector<Output>(row.begin() + 1, row.end());
-          },
-          {.names = names})
-      .Cache();
+estimator::RowOptions PartRows(int64_t batch_size,
+                               const estimator::RunConfig::Shard& shard,
+                               bool for_training) {
+  estimator::RowOptions rows;
+  rows.batch_size = batch_size;
+  rows.shuffle = for_training;
+  if (!for_training) rows.num_epochs = 1;
+  rows.shard = shard;
+  rows.transform = [=](const ops::Dataset& all) {
+    return PartOf(all, for_training);
+  };
+  return rows;
 }
 
 std::shared_ptr<train::SessionRunHook> ShowProgress(int64_t steps,
@@ -127,22 +164,28 @@ std::shared_ptr<train::SessionRunHook> ShowProgress(int64_t steps,
   return std::make_shared<ProgressHook>(steps, batch_size);
 }
 
-absl::StatusOr<estimator::RunConfig> ConfigOf(const std::string& program,
-                                              estimator::RunConfig base) {
-  ASSIGN_OR_RETURN(auto config,
-                   estimator::RunConfig::FromEnvironment(std::move(base)));
-  if (config.model_dir.empty()) {
-    ASSIGN_OR_RETURN(config.model_dir, NewDirectory(program));
-  }
-  return config;
+absl::Status RunExperiment(const ProgramOptions& options,
+                           const estimator::ExperimentFn& experiment_fn,
+                           const estimator::HParams& params,
+                           const StopSignals& signals) {
+  ASSIGN_OR_RETURN(const estimator::RunConfig config, ConfigOf(options));
+  estimator::learn_runner::RunOptions run;
+  run.task.stop_requested = [&signals] { return signals.HasCome(); };
+  ASSIGN_OR_RETURN(
+      const estimator::ExperimentResult result,
+      estimator::learn_runner::Run(experiment_fn, config, params, run));
+  PrintResult(result, config);
+  return absl::OkStatus();
 }
 
-void PrintResult(const estimator::ExperimentResult& result,
-                 const estimator::RunConfig& config) {
-  if (result.metrics) PrintMetrics(*result.metrics);
-  if (!result.metrics && !config.is_chief) return;
-  std::printf("the model is in %s; tensorboard --logdir=%s shows its log\n",
-              config.model_dir.c_str(), config.model_dir.c_str());
+int ProgramMain(int argc, char** argv, const char* usage,
+                absl::Status (*run)(const std::string& program,
+                                    const StopSignals& signals)) {
+  ParseFlags(argc, argv, usage);
+  const StopSignals signals;
+  const absl::Status status = run(argv[0], signals);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
 }
 
 }  // namespace weft::examples

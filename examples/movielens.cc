@@ -10,7 +10,6 @@
 // Every fifth rating is for evaluation; in the end there is the root of the
 // mean square error (RMSE) of what was predicted for these.
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,8 +17,6 @@
 #include "absl/flags/flag.h"
 #include "examples/experiment_program.h"
 #include "libs/api/weft.h"
-#include "libs/base/command_line.h"
-#include "libs/base/stop_signals.h"
 
 ABSL_FLAG(std::string, data_dir, "",
           "Directory of u.data, as in MovieLens 100K: lines of user, film, "
@@ -53,13 +50,7 @@ InputFn Ratings(const std::string& path, int64_t batch_size,
   options.column_defaults = {{"user", Tensor::Scalar(int64_t{0})},
                              {"film", Tensor::Scalar(int64_t{0})},
                              {kLabel, Tensor::Scalar(0.0f)}};
-  options.rows.batch_size = batch_size;
-  options.rows.shuffle = for_training;
-  if (!for_training) options.rows.num_epochs = 1;
-  options.rows.shard = shard;
-  options.rows.transform = [=](const ops::Dataset& rows) {
-    return PartOf(rows, for_training);
-  };
+  options.rows = PartRows(batch_size, shard, for_training);
   return CsvInputFn(path, options);
 }
 
@@ -146,28 +137,18 @@ absl::Status Main(const std::string& program, const StopSignals& signals) {
                "made_up_ratings.data",
                "Give the directory of MovieLens 100K's u.data with --data_dir "
                "(grouplens.org/datasets/movielens/100k)."));
-  RunConfig base;
-  base.model_dir = absl::GetFlag(FLAGS_model_dir);
-  base.save_checkpoints_steps = absl::GetFlag(FLAGS_save_every);
-  base.tf_random_seed = absl::GetFlag(FLAGS_seed);
-  ASSIGN_OR_RETURN(const RunConfig config, ConfigOf("movielens", base));
   Warnings logger("movielens");
-  learn_runner::RunOptions options;
-  options.task.stop_requested = [&signals] { return signals.HasCome(); };
-  ASSIGN_OR_RETURN(
-      const ExperimentResult result,
-      learn_runner::Run(Program(data, logger), config, params, options));
-  PrintResult(result, config);
-  return absl::OkStatus();
+  return RunExperiment({.name = "movielens",
+                        .model_dir = absl::GetFlag(FLAGS_model_dir),
+                        .save_every = absl::GetFlag(FLAGS_save_every),
+                        .seed = absl::GetFlag(FLAGS_seed)},
+                       Program(data, logger), params, signals);
 }
 
 }  // namespace
 }  // namespace weft::examples
 
 int main(int argc, char** argv) {
-  weft::ParseFlags(argc, argv, "Learns who likes which film.");
-  const weft::StopSignals signals;
-  const absl::Status status = weft::examples::Main(argv[0], signals);
-  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  return status.ok() ? 0 : 1;
+  return weft::examples::ProgramMain(argc, argv, "Learns who likes which film.",
+                                     weft::examples::Main);
 }
