@@ -1,5 +1,5 @@
-// The devices of a task on this machine. GPUs of today are backed by host
-// memory: they have the type, and so let placement be tried without the
+// The devices of a task that work in host memory: CPUs, and GPUs that the host
+// plays, which have the type, and so let placement be tried without the
 // hardware; kernels/host_gpu_kernels.h gives them kernels.
 #ifndef WEFT_LIBS_DEVICE_LOCAL_DEVICES_H_
 #define WEFT_LIBS_DEVICE_LOCAL_DEVICES_H_

@@ -4,12 +4,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "libs/fs/local_file_system.h"
-#include "libs/fs/path.h"
-#include "libs/ops/standard_ops.h"
 #include "libs/runtime/process.h"
-#include "tools/conformance/case_runner.h"
 #include "tools/conformance/testing/recorded_cases.h"
+#include "tools/conformance/testing/replayed_case.h"
 #include "tools/conformance/weft_session_factory.h"
 
 namespace weft::conformance {
@@ -30,18 +27,8 @@ class ConformanceTest : public ::testing::TestWithParam<std::string> {
 Process* ConformanceTest::process_ = nullptr;
 
 TEST_P(ConformanceTest, Passes) {
-  LocalFileSystem fs;
   WeftSessionFactory factory(*process_, /*target=*/"");
-  const auto ops = StandardOps();
-  CaseRunner runner({.fs = &fs,
-                     .scratch_root = JoinPath(::testing::TempDir(),
-                                              TestNameOfCase(GetParam())),
-                     .factory = &factory,
-                     .scheduler = &process_->scheduler(),
-                     .ops = ops.get(),
-                     .kernels = &process_->kernels()});
-  const Outcome outcome = runner.Run(GetParam());
-  EXPECT_EQ(outcome.result, Outcome::Result::kPassed) << outcome.reason;
+  ReplayCase(GetParam(), TestNameOfCase(GetParam()), factory, *process_);
 }
 
 TEST(ConformanceCasesTest, AreAllThere) {

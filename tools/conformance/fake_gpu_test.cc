@@ -7,13 +7,10 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "libs/fs/local_file_system.h"
-#include "libs/fs/path.h"
-#include "libs/ops/standard_ops.h"
 #include "libs/runtime/process.h"
 #include "libs/runtime/testing/fake_gpu_platform.h"
-#include "tools/conformance/case_runner.h"
 #include "tools/conformance/testing/recorded_cases.h"
+#include "tools/conformance/testing/replayed_case.h"
 #include "tools/conformance/weft_session_factory.h"
 
 namespace weft::conformance {
@@ -37,26 +34,16 @@ class FakeGpuTest : public ::testing::TestWithParam<std::string> {
 Process* FakeGpuTest::process_ = nullptr;
 
 TEST_P(FakeGpuTest, Passes) {
-  LocalFileSystem fs;
   WeftSessionFactory factory = WeftSessionFactory::OnGpu(*process_);
-  const auto ops = StandardOps();
-  CaseRunner runner({.fs = &fs,
-                     .scratch_root = JoinPath(::testing::TempDir(),
-                                              TestNameOfCase(GetParam())),
-                     .factory = &factory,
-                     .scheduler = &process_->scheduler(),
-                     .ops = ops.get(),
-                     .kernels = &process_->kernels()});
-  const Outcome outcome = runner.Run(GetParam());
-  EXPECT_EQ(outcome.result, Outcome::Result::kPassed) << outcome.reason;
+  ReplayCase(GetParam(), TestNameOfCase(GetParam()), factory, *process_);
 }
 
 // What does not come out so there, as it would not in TensorFlow.
 bool IsOfCpus(const std::string& directory) {
   for (const char* name : {
-           // A reader has a kernel for CPUs only, and its queue was asked for
-           // on
-           // the GPU, which soft placement does not take back.
+           // A reader has a kernel for CPUs only; its queue was asked for on
+           // the
+           // GPU, which soft placement does not take back.
            "queues/string_input_producer",
            "records/ordered_producer",
            "records/shuffled_producer",

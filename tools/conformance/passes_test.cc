@@ -8,13 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/fs/local_file_system.h"
-#include "libs/fs/path.h"
-#include "libs/ops/standard_ops.h"
 #include "libs/protocol/graph_options.h"
 #include "libs/runtime/process.h"
-#include "tools/conformance/case_runner.h"
+#include "tools/conformance/case.h"
 #include "tools/conformance/testing/recorded_cases.h"
 #include "tools/conformance/testing/recording_factory.h"
+#include "tools/conformance/testing/replayed_case.h"
 #include "tools/conformance/weft_session_factory.h"
 
 namespace weft::conformance {
@@ -36,22 +35,12 @@ class PassesTest : public ::testing::TestWithParam<std::string> {
   void Replay(const GraphOptions& options, RunRecord& record) {
     WeftSessionFactory sessions(*process_, /*target=*/"", options);
     RecordingFactory factory(sessions, record);
-    const auto ops = StandardOps();
-    CaseRunner runner(
-        {.fs = &fs_,
-         .scratch_root = JoinPath(
-             ::testing::TempDir(),
-             absl::StrCat(TestNameOfCase(GetParam()), "_", num_replays_++)),
-         .factory = &factory,
-         .scheduler = &process_->scheduler(),
-         .ops = ops.get(),
-         .kernels = &process_->kernels()});
-    const Outcome outcome = runner.Run(GetParam());
-    EXPECT_EQ(outcome.result, Outcome::Result::kPassed) << outcome.reason;
+    ReplayCase(GetParam(),
+               absl::StrCat(TestNameOfCase(GetParam()), "_", num_replays_++),
+               factory, *process_);
   }
 
   static Process* process_;
-  LocalFileSystem fs_;
   int num_replays_ = 0;
 };
 Process* PassesTest::process_ = nullptr;

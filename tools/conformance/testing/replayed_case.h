@@ -1,0 +1,35 @@
+// ReplayCase: what the tests that replay recorded cases do with each.
+#ifndef WEFT_TOOLS_CONFORMANCE_TESTING_REPLAYED_CASE_H_
+#define WEFT_TOOLS_CONFORMANCE_TESTING_REPLAYED_CASE_H_
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "libs/fs/local_file_system.h"
+#include "libs/fs/path.h"
+#include "libs/ops/standard_ops.h"
+#include "libs/runtime/process.h"
+#include "tools/conformance/case_runner.h"
+#include "tools/conformance/session_factory.h"
+
+namespace weft::conformance {
+
+// The case in `directory`, on sessions of the factory, which are in `process`,
+// has to pass. `scratch` names a folder of its own among the temporary ones.
+inline void ReplayCase(const std::string& directory, const std::string& scratch,
+                       SessionFactory& factory, Process& process) {
+  LocalFileSystem fs;
+  const auto ops = StandardOps();
+  CaseRunner runner({.fs = &fs,
+                     .scratch_root = JoinPath(::testing::TempDir(), scratch),
+                     .factory = &factory,
+                     .scheduler = &process.scheduler(),
+                     .ops = ops.get(),
+                     .kernels = &process.kernels()});
+  const Outcome outcome = runner.Run(directory);
+  EXPECT_EQ(outcome.result, Outcome::Result::kPassed) << outcome.reason;
+}
+
+}  // namespace weft::conformance
+
+#endif  // WEFT_TOOLS_CONFORMANCE_TESTING_REPLAYED_CASE_H_
