@@ -21,13 +21,15 @@ namespace weft {
 namespace {
 
 constexpr uint64_t kSeeds = 50;
+constexpr uint64_t kSeedsOnGpus = 20;
 constexpr uint64_t kSeedsTwice = 5;
 
-TEST(SimulationTest, EverySeedEndsRightOrWithCleanErrors) {
+void RunSeeds(uint64_t seeds, bool on_gpus) {
   int succeeded = 0;
   int failed = 0;
-  const auto ran = RunEachSeed(kSeeds, [&](uint64_t seed) {
-    TrainingSimulationResult result = SimulateTraining({.seed = seed});
+  const auto ran = RunEachSeed(seeds, [&](uint64_t seed) {
+    TrainingSimulationResult result =
+        SimulateTraining({.seed = seed, .on_gpus = on_gpus});
     succeeded += result.num_succeeded;
     failed += result.num_failed;
     return result;
@@ -37,9 +39,18 @@ TEST(SimulationTest, EverySeedEndsRightOrWithCleanErrors) {
   std::printf("%llu seeds: %d steps succeeded, %d failed\n",
               static_cast<unsigned long long>(count), succeeded, failed);
   // Faults and training were both there; of one seed that says nothing.
-  if (count < kSeeds) return;
+  if (count < seeds) return;
   EXPECT_GT(succeeded, static_cast<int>(20 * count));
   EXPECT_GT(failed, static_cast<int>(count));
+}
+
+TEST(SimulationTest, EverySeedEndsRightOrWithCleanErrors) {
+  RunSeeds(kSeeds, /*on_gpus=*/false);
+}
+
+// Devices with memory of their own, whose copies come when the seed says.
+TEST(SimulationTest, EverySeedOnGpusEndsRightOrWithCleanErrors) {
+  RunSeeds(kSeedsOnGpus, /*on_gpus=*/true);
 }
 
 std::string TracesOfThisProcess() {

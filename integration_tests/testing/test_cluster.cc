@@ -11,12 +11,14 @@
 #include "libs/bus/zmq/free_port.h"
 #include "libs/cluster/cluster_spec.h"
 #include "libs/cluster/device_name.h"
+#include "libs/runtime/testing/fake_gpu_platform.h"
 
 namespace weft {
 namespace {
 
 constexpr int kFirstSimulatedPort = 1000;
 constexpr int kAttempts = 5;
+constexpr int64_t kFakeGpuBytes = 4 << 20;
 
 void OrDie(const absl::Status& status) {
   if (status.ok()) return;
@@ -108,7 +110,8 @@ std::unique_ptr<Process> TestCluster::NewProcess(const std::string& name) {
     return std::make_unique<Process>(
         ProcessOptions{.compute_threads = 2,
                        .file_system = DiskOf(name),
-                       .client_functions = FunctionsOf(name)});
+                       .client_functions = FunctionsOf(name),
+                       .gpu_platform = Gpus()});
   }
   return NewSimulatedProcess(name, *NewPart(), *NewPart());
 }
@@ -130,7 +133,13 @@ std::unique_ptr<Process> TestCluster::NewSimulatedProcess(
       },
       ProcessOptions{.transport = options_.transport,
                      .file_system = DiskOf(name),
-                     .client_functions = FunctionsOf(name)});
+                     .client_functions = FunctionsOf(name),
+                     .gpu_platform = Gpus()});
+}
+
+std::shared_ptr<const GpuPlatform> TestCluster::Gpus() const {
+  if (options_.fake_gpus == 0) return nullptr;
+  return std::make_shared<FakeGpuPlatform>(nullptr, kFakeGpuBytes);
 }
 
 // Another one for each process of a name: it draws the task's incarnation.
@@ -165,6 +174,7 @@ absl::Status TestCluster::StartTask(const std::string& job, int index) {
                   .task_index = index,
                   .metrics_port =
                       options_.metrics ? std::optional<int>(0) : std::nullopt,
+                  .gpus = HasDevices(job) ? options_.fake_gpus : 0,
                   .host_gpus = options_.host_gpus,
                   .process = member->process != nullptr ? member->process.get()
                                                         : client_.get(),

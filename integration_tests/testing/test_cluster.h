@@ -37,6 +37,9 @@ class TestCluster {
     std::map<std::string, int> jobs = {{"ps", 1}, {"worker", 1}};
     uint64_t seed = 1;  // of kSimulated
     int host_gpus = 0;
+    // Of each task, with memory of their own, which the host plays; their
+    // arenas are small (FakeDevice).
+    int fake_gpus = 0;
     absl::Duration lease = absl::Minutes(1);
     absl::Duration patience = absl::Minutes(1);
     // Infinite: what a test simulates has no other messages than its own.
@@ -110,6 +113,8 @@ class TestCluster {
   FileSystem* DiskOf(const std::string& name) const {
     return options_.file_system ? options_.file_system(name) : nullptr;
   }
+  // Null: the task's GPUs, if any, have the CPU's memory.
+  std::shared_ptr<const GpuPlatform> Gpus() const;
   ClientFunctions FunctionsOf(const std::string& name) const {
     return options_.client_functions ? options_.client_functions(name)
                                      : ClientFunctions();

@@ -53,7 +53,7 @@ Trainer::Trainer(const TrainerOptions& options)
       name_(absl::StrCat("client", options.index)),
       target_(cluster_.target("worker", options.index)),
       random_(NewSeededRandom(options.seed)),
-      program_(options.index) {}
+      program_(options.index, options.on_gpus) {}
 
 Trainer::~Trainer() = default;
 

@@ -42,6 +42,7 @@ struct TrainerOptions {
   TokenBook* tokens = nullptr;
   int index = 0;  // of the client, and of the worker it connects to
   uint64_t seed = 1;
+  bool on_gpus = false;  // TrainingProgram
   // Changes when a task starts or ends.
   std::function<int(const std::string& task)> life_of;
 };

@@ -28,9 +28,12 @@ inline std::string CountName(int client, int p) {
 }
 
 struct TrainingProgram {
-  explicit TrainingProgram(int client)
-      : worker(root.WithDevice(
-            absl::StrCat("/job:worker/task:", client, "/cpu:0"))) {
+  // On GPUs: all but the counts, which a test reads past the network, and what
+  // only CPUs do.
+  explicit TrainingProgram(int client, bool on_gpus = false)
+      : device(on_gpus ? "gpu:0" : "cpu:0"),
+        worker(root.WithDevice(
+            absl::StrCat("/job:worker/task:", client, "/", device))) {
     id = ops::Placeholder(worker.WithName("id"), DT_FLOAT);
     divisor = ops::Placeholder(Server(1).WithName("divisor"), DT_INT32);
     ratio = ops::FloorDiv(Server(1).WithName(kRatio), ops::Const(Server(1), 1),
@@ -38,8 +41,8 @@ struct TrainingProgram {
     for (int p = 0; p < kNumServers; ++p) AddServer(client, p);
     // From each server to the other: no message of the worker's waits for what
     // these connections do.
-    across = Travelled(Server(1), Server(0), echo[1]);
-    Output back = Travelled(Server(0), Server(1), echo[0]);
+    across = Travelled(Where(1), Where(0), echo[1]);
+    Output back = Travelled(Where(0), Where(1), echo[0]);
     // One count as it comes, one after values from everywhere.
     counted[0] = ops::AssignAdd(Server(0), count[0], 1.0f);
     counted[1] = ops::AssignAdd(Server(1).WithControlDependencies({back}),
@@ -59,20 +62,25 @@ struct TrainingProgram {
     return ops::Mul(to, ops::Mul(by, x, 2.0f), 0.5f);
   }
   Scope Server(int p) const { return root.WithDevice(ServerDevice(p)); }
+  // The server's device that computes.
+  Scope Where(int p) const {
+    return root.WithDevice(absl::StrCat("/job:ps/task:", p, "/", device));
+  }
 
   void AddServer(int client, int p) {
     Tensor zeros(DT_FLOAT, TensorShape({kNumWeights}));
     for (float& value : zeros.mutable_flat<float>()) value = 0;
-    const Scope server = Server(p);
+    const Scope server = Where(p);
     weights[p] =
         ops::Variable(server.WithName(absl::StrCat("weights_", p)), zeros);
-    count[p] = ops::Variable(server.WithName(CountName(client, p)), 0.0f);
+    count[p] = ops::Variable(Server(p).WithName(CountName(client, p)), 0.0f);
     echo[p] = Travelled(worker, server, id);
     Output pulled = weights[p];
     Output ones = ops::Sub(worker, ops::Add(worker, pulled, 1.0f), pulled);
     updated[p] = ops::AssignAdd(server, weights[p], ones);
   }
 
+  const std::string device;
   Scope root = Scope::Root();
   Scope worker;
   Output id, divisor;  // to be fed

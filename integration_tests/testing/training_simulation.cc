@@ -29,6 +29,7 @@ TestCluster::Options ClusterOptions(const TrainingSimulationOptions& options) {
                {"ps", kNumServers},
                {"worker", kNumTrainers}},
       .seed = options.seed,
+      .fake_gpus = options.on_gpus ? 1 : 0,
       .lease = kLease,
       .patience = absl::Seconds(15),
       .heartbeat_interval = absl::Seconds(1),
@@ -62,6 +63,7 @@ class TrainingSimulation {
                          .tokens = &tokens_,
                          .index = i,
                          .seed = seed_ * 7919 + 2 + i,
+                         .on_gpus = options.on_gpus,
                          .life_of = [this](const std::string& task) {
                            return faults_.life_of(task);
                          }}));

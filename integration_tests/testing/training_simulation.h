@@ -16,6 +16,9 @@ namespace weft {
 
 struct TrainingSimulationOptions {
   uint64_t seed = 1;
+  // Each task has one with memory of its own (FakeDevice), and most of the
+  // program runs there.
+  bool on_gpus = false;
   // Plants a bug; may be null.
   std::function<void(TestCluster::Options& cluster)> plant;
 };
