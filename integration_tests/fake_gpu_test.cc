@@ -191,6 +191,32 @@ TEST_F(FakeGpuTest, ADeviceThatFailsEndsItsStepsAndNothingElse) {
   EXPECT_EQ(sum->scalar<float>(), 3);
 }
 
+// Nothing waits for a value of the step, which launches, and ends, and hears.
+TEST_F(FakeGpuTest, AStepIsNotOverBeforeItsDeviceIs) {
+  const Output x = ops::Placeholder(gpu_, DT_FLOAT);
+  const Output y = ops::Mul(gpu_, x, x);
+  auto session = Connect(root_);
+  const Tensor two = Tensor::Scalar(2.0f);
+  ASSERT_OK(session->Run({{x, two}}, {}, {y}));
+  gpu().FailAfterNextLaunch(absl::InternalError(
+      absl::StrCat("the device ", gpu().name(), " is lost")));
+  EXPECT_THAT(session->Run({{x, two}}, {}, {y}),
+              StatusIs(absl::StatusCode::kInternal, "GPU:0 is lost"));
+}
+
+TEST_F(FakeGpuTest, WhatWasFedIsTheCallersAgain) {
+  const ops::Variable v(gpu_.WithName("v"), Tensor::Vector<float>({0, 0}),
+                        {.use_resource = true});
+  const Output x = ops::Placeholder(gpu_, DT_FLOAT);
+  const Output assign = ops::Assign(gpu_, v, x);
+  auto session = Connect(root_);
+  for (int i = 0; i < 20; ++i) {
+    const Tensor value = Tensor::Vector<float>({1, 2});
+    ASSERT_OK(session->Run({{x, value}}, {}, {assign}));
+    EXPECT_TRUE(value.RefCountIsOne()) << i;
+  }
+}
+
 TEST_F(FakeGpuTest, MemoryThatIsNotThereIsNamed) {
   process_ = NewProcess(/*arena_bytes=*/1 << 20);
   const Output big =

@@ -101,6 +101,7 @@ class FakeDevice::Impl : public Allocator,
         Unprotect();
         status = kernel();
         Protect();
+        error_ = std::exchange(next_error_, absl::OkStatus());
       }
     }
     Tell(std::move(done), status.ok() ? absl::OkStatus() : error());
@@ -110,6 +111,11 @@ class FakeDevice::Impl : public Allocator,
   void Fail(absl::Status error) {
     absl::MutexLock lock(&mutex_);
     error_ = std::move(error);
+  }
+
+  void FailAfterNextLaunch(absl::Status error) {
+    absl::MutexLock lock(&mutex_);
+    next_error_ = std::move(error);
   }
 
   // Runs what was asked for, and tells who waits.
@@ -188,6 +194,8 @@ class FakeDevice::Impl : public Allocator,
   // Held while kernels run: one stream runs one thing at a time.
   mutable absl::Mutex mutex_;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
+  // What the next launch makes of it.
+  absl::Status next_error_ ABSL_GUARDED_BY(mutex_);
   std::deque<Work> queue_ ABSL_GUARDED_BY(mutex_);
   bool is_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Mutex ranges_mutex_;  // innermost: buffers die anywhere
@@ -253,6 +261,10 @@ absl::Status FakeDevice::Launch(absl::FunctionRef<absl::Status()> kernel) {
 }
 
 void FakeDevice::Fail(absl::Status error) { impl_->Fail(std::move(error)); }
+
+void FakeDevice::FailAfterNextLaunch(absl::Status error) {
+  impl_->FailAfterNextLaunch(std::move(error));
+}
 
 int64_t FakeDevice::launches() const { return impl_->launches; }
 int64_t FakeDevice::copies_to_device() const { return impl_->copies_to_device; }

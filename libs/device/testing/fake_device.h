@@ -38,6 +38,8 @@ class FakeDevice : public Device {
 
   // From now on whatever waits for the device fails.
   void Fail(absl::Status error);
+  // The same, from the end of the next kernel on.
+  void FailAfterNextLaunch(absl::Status error);
 
   // Kernels launched and copies asked for so far, and bytes of the arena that
   // are in use.

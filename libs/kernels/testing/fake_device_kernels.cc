@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -11,23 +12,45 @@
 namespace weft {
 namespace {
 
+// Holds each value against the memory that the kernel's registration says, as a
+// real device would, which can't read the host's.
 class FakeKernel : public OpKernel {
  public:
-  FakeKernel(const OpKernelConstruction& construction,
+  FakeKernel(const OpKernelConstruction& construction, const KernelDef& def,
              std::unique_ptr<OpKernel> kernel)
-      : OpKernel(construction), kernel_(std::move(kernel)) {}
+      : OpKernel(construction), kernel_(std::move(kernel)) {
+    const Node& node = construction.node();
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      inputs_on_host_.push_back(KernelRegistry::InputOnHost(def, node, i));
+    }
+  }
 
   absl::Status Compute(OpKernelContext& context) override {
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      if (context.input_is_ref(i)) continue;
+      RETURN_IF_ERROR(CheckMemory(i, context.input(i), inputs_on_host_[i]));
+    }
     auto& device = static_cast<FakeDevice&>(context.device());
     return device.Launch([&] { return kernel_->Compute(context); });
   }
 
  private:
+  static absl::Status CheckMemory(int i, const Tensor& value, bool on_host) {
+    if (!value.IsInitialized() || value.num_bytes() == 0 ||
+        value.IsOnDevice() != on_host) {
+      return absl::OkStatus();
+    }
+    return absl::InternalError(absl::StrCat(
+        "input ", i, " lies in the memory of the ",
+        on_host ? "device, and not of the host" : "host, and not the device"));
+  }
+
   const std::unique_ptr<OpKernel> kernel_;
+  std::vector<bool> inputs_on_host_;
 };
 
-KernelFactory OnFakeDevice(const KernelDef&, const KernelFactory& factory) {
-  return [factory](const OpKernelConstruction& construction)
+KernelFactory OnFakeDevice(const KernelDef& def, const KernelFactory& factory) {
+  return [def, factory](const OpKernelConstruction& construction)
              -> absl::StatusOr<std::unique_ptr<OpKernel>> {
     ASSIGN_OR_RETURN(std::unique_ptr<OpKernel> kernel, factory(construction));
     if (kernel->AsAsync() != nullptr) {
@@ -35,7 +58,7 @@ KernelFactory OnFakeDevice(const KernelDef&, const KernelFactory& factory) {
           absl::StrCat("a fake device launches no asynchronous kernel, as of ",
                        construction.node().type()));
     }
-    return std::make_unique<FakeKernel>(construction, std::move(kernel));
+    return std::make_unique<FakeKernel>(construction, def, std::move(kernel));
   };
 }
 
