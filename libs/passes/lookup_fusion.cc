@@ -155,8 +155,8 @@ class LookupFusion {
         !IsInput(*is_kept, 0, rewrite_.Input(*ids, 0))) {
       return std::nullopt;
     }
-    return Retained{rewrite_.Input(*indices, 0), rewrite_.Input(*ids, 0),
-                    {is_kept, 0}};
+    return Retained{
+        rewrite_.Input(*indices, 0), rewrite_.Input(*ids, 0), {is_kept, 0}};
   }
 
   bool IsFirstColumn(const Node& node) const {
@@ -183,8 +183,8 @@ class LookupFusion {
                      std::vector<const Node*>& casts) const {
     if (!IsFirstColumn(column) || !MayGo(column, fill)) return false;
     for (const Use& use : consumers_[column.id()]) {
-      const bool is_cast = use.node->type() == "Cast" &&
-                           use.node->output_type(0) == DT_INT32;
+      const bool is_cast =
+          use.node->type() == "Cast" && use.node->output_type(0) == DT_INT32;
       if (!is_cast || !MayGo(*use.node, fill)) return false;
       casts.push_back(use.node);
     }
@@ -220,11 +220,11 @@ class LookupFusion {
     if (!takers) return;
     const auto type = AttrOr<DataType>(fill, "T", DT_INVALID);
     if (type != DT_INT32 && type != DT_INT64) return;
-    rewrite_.Replace(fill, {.op = "_UniqueRowIds",
-                            .inputs = {retained->indices, retained->ids,
-                                       rewrite_.Input(fill, 2),
-                                       rewrite_.Input(fill, 3)},
-                            .attrs = {{"T", type}}});
+    rewrite_.Replace(
+        fill, {.op = "_UniqueRowIds",
+               .inputs = {retained->indices, retained->ids,
+                          rewrite_.Input(fill, 2), rewrite_.Input(fill, 3)},
+               .attrs = {{"T", type}}});
     fused_.insert(&fill);
     ids_.insert(&fill);
     for (const Node* unique : takers->uniques) {
@@ -361,15 +361,14 @@ class LookupFusion {
     }
     const OutputTensor data = rewrite_.Input(*of->select, 0);
     if (!IsNumberOfRows(gradient, data)) return;
-    rewrite_.Replace(gradient,
-                     {.op = "_CombineRowsGrad",
-                      .inputs = {rewrite_.Input(*chosen, 2),
-                                 {ids, kIdx},
-                                 {ids, kRowIds},
-                                 {ids, kEmptyRows},
-                                 data},
-                      .attrs = {{"T", *gradient.attr<DataType>("T")},
-                                {"combiner", *combiner}}});
+    rewrite_.Replace(gradient, {.op = "_CombineRowsGrad",
+                                .inputs = {rewrite_.Input(*chosen, 2),
+                                           {ids, kIdx},
+                                           {ids, kRowIds},
+                                           {ids, kEmptyRows},
+                                           data},
+                                .attrs = {{"T", *gradient.attr<DataType>("T")},
+                                          {"combiner", *combiner}}});
     fused_.insert(&gradient);
   }
 

@@ -78,10 +78,9 @@ class UniqueRowIdsKernel : public OpKernel {
           absl::StrCat("default_value must be a scalar, saw: ",
                        context.input(3).shape().ToString()));
     }
-    return DispatchType(IndexTypes{}, values.dtype(),
-                        [&]<typename T>(TypeTag<T>) {
-                          return Write<T>(context, input);
-                        });
+    return DispatchType(
+        IndexTypes{}, values.dtype(),
+        [&]<typename T>(TypeTag<T>) { return Write<T>(context, input); });
   }
 
  private:
@@ -115,8 +114,7 @@ class UniqueRowIdsKernel : public OpKernel {
     int32_t* row_of = row_ids->mutable_flat<int32_t>().data();
     const auto add = [&](int64_t row, T id) {
       *row_of++ = static_cast<int32_t>(row);
-      *to++ =
-          static_cast<int32_t>(groups.FindOrAdd(static_cast<uint64_t>(id)));
+      *to++ = static_cast<int32_t>(groups.FindOrAdd(static_cast<uint64_t>(id)));
     };
     auto next = by_row.elements().begin();
     for (int64_t row = 0; row < num_rows; ++row) {
@@ -135,9 +133,8 @@ class UniqueRowIdsKernel : public OpKernel {
   template <typename T>
   static absl::Status SetDistinct(OpKernelContext& context,
                                   const std::vector<uint64_t>& ids) {
-    ASSIGN_OR_RETURN(
-        Tensor * y,
-        context.AllocateOutput(0, {static_cast<int64_t>(ids.size())}));
+    ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(
+                                     0, {static_cast<int64_t>(ids.size())}));
     T* out = y->mutable_flat<T>().data();
     for (const uint64_t id : ids) *out++ = static_cast<T>(id);
     return absl::OkStatus();
@@ -223,9 +220,9 @@ class IdsByExample {
                          " out of range [0, ", table_rows, ")"));
       }
       if (examples_[i] < last || examples_[i] >= num_examples()) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "row_ids must rise and be less than ", num_examples(), ", but ",
-            examples_[i], " comes after ", last));
+        return absl::InvalidArgumentError(
+            absl::StrCat("row_ids must rise and be less than ", num_examples(),
+                         ", but ", examples_[i], " comes after ", last));
       }
       last = examples_[i];
     }
@@ -239,9 +236,8 @@ class IdsByExample {
 
 absl::Status CheckMatrix(const Tensor& tensor, absl::string_view what) {
   if (tensor.rank() == 2) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, " must be a matrix, but is of shape ",
-                   tensor.shape().ToString()));
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, " must be a matrix, but is of shape ", tensor.shape().ToString()));
 }
 
 // Output 0, all zeros.
@@ -268,10 +264,9 @@ class CombineRowsKernel : public OpKernel {
     const Tensor& data = context.input(0);
     RETURN_IF_ERROR(CheckMatrix(data, "data"));
     ASSIGN_OR_RETURN(const auto ids, IdsByExample::Of(context, data.dim(0)));
-    return DispatchType(TypeList<float, double>{}, data.dtype(),
-                        [&]<typename T>(TypeTag<T>) {
-                          return Combine<T>(context, data, ids);
-                        });
+    return DispatchType(
+        TypeList<float, double>{}, data.dtype(),
+        [&]<typename T>(TypeTag<T>) { return Combine<T>(context, data, ids); });
   }
 
  private:
@@ -286,8 +281,8 @@ class CombineRowsKernel : public OpKernel {
       T* const to = out + example * columns;
       for (const int32_t row : rows) AddRow(in + row * columns, columns, to);
       if (combiner_ == Combiner::kSum || rows.size() == 1) return;
-      const auto divisor = static_cast<T>(
-          Divisor(combiner_, static_cast<int64_t>(rows.size())));
+      const auto divisor =
+          static_cast<T>(Divisor(combiner_, static_cast<int64_t>(rows.size())));
       for (int64_t i = 0; i < columns; ++i) to[i] /= divisor;
     });
     return absl::OkStatus();
@@ -378,9 +373,9 @@ class WhereHashedKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
     const auto texts = input.flat<std::string>();
-    const auto count = std::count_if(
-        texts.begin(), texts.end(),
-        [](const std::string& text) { return !text.empty(); });
+    const auto count =
+        std::count_if(texts.begin(), texts.end(),
+                      [](const std::string& text) { return !text.empty(); });
     ASSIGN_OR_RETURN(Tensor * index,
                      context.AllocateOutput(0, {count, input.rank()}));
     ASSIGN_OR_RETURN(Tensor * bucket, context.AllocateOutput(1, {count}));

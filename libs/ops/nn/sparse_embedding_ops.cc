@@ -252,8 +252,7 @@ Output SafeEmbeddingLookupSparse(
   if (!options.default_id) {
     rows = ZeroWhereEmpty(inner, rows, filled.is_row_empty);
   }
-  return is_matrix ? rows
-                   : WithOuterShape(inner, rows, sparse_ids.shape, last);
+  return is_matrix ? rows : WithOuterShape(inner, rows, sparse_ids.shape, last);
 }
 
 }  // namespace weft::nn
