@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
@@ -51,6 +52,16 @@ T AttrOr(const Node& node, absl::string_view name, T otherwise) {
   return value == nullptr ? otherwise : *value;
 }
 
+// There are kernels for no other device. The name is a full one.
+bool IsOnCpu(const Node& node) {
+  return absl::StrContains(node.assigned_device(), "/device:CPU:");
+}
+
+bool MayBeMatrix(const OutputTensor& output) {
+  const PartialShape& shape = output.node->output_shape(output.index);
+  return !shape.has_rank() || shape.rank() == 2;
+}
+
 // "sum" of SparseSegmentSum, and of SparseSegmentSumGrad.
 std::optional<std::string> CombinerOf(absl::string_view op) {
   if (!absl::ConsumePrefix(&op, "SparseSegment")) return std::nullopt;
@@ -72,7 +83,7 @@ class LookupFusion {
 
   void Fuse() {
     for (const Node* node : rewrite_.graph().nodes()) {
-      if (!IsFree(*node)) continue;
+      if (!IsFree(*node) || !IsOnCpu(*node)) continue;
       if (node->type() == "SparseFillEmptyRows") FuseIds(*node);
       if (node->type() == "SelectV2") FuseCombination(*node);
       if (absl::EndsWith(node->type(), "Grad")) FuseGradient(*node);
@@ -129,7 +140,7 @@ class LookupFusion {
 
   // Of ids from which those that are negative were left out.
   struct Retained {
-    OutputTensor indices, ids, keep;
+    OutputTensor indices, ids;
   };
 
   // GatherV2 of rows `at`, by the first dimension.
@@ -155,8 +166,7 @@ class LookupFusion {
         !IsInput(*is_kept, 0, rewrite_.Input(*ids, 0))) {
       return std::nullopt;
     }
-    return Retained{
-        rewrite_.Input(*indices, 0), rewrite_.Input(*ids, 0), {is_kept, 0}};
+    return Retained{rewrite_.Input(*indices, 0), rewrite_.Input(*ids, 0)};
   }
 
   bool IsFirstColumn(const Node& node) const {
@@ -270,7 +280,7 @@ class LookupFusion {
     if (sum == nullptr || !IsFree(*sum) || sum->num_outputs() != 1) return;
     const auto combiner = CombinerOf(sum->type());
     if (!combiner || sum->num_inputs() != 3 || !IsOfFloats(*sum) ||
-        !TakesIds(*sum, *ids) ||
+        !TakesIds(*sum, *ids) || !MayBeMatrix(rewrite_.Input(*sum, 0)) ||
         sum->assigned_device() != select.assigned_device()) {
       return;
     }

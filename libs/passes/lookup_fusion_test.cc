@@ -189,6 +189,20 @@ TEST_F(LookupFusionTest, WhatIsOnTwoDevicesStays) {
   EXPECT_EQ(TypeOf(Run(), "fill"), "SparseFillEmptyRows");
 }
 
+// There are kernels for CPUs only.
+TEST_F(LookupFusionTest, WhatIsOnAnotherTypeOfDeviceStays) {
+  constexpr char kGpu[] = "/job:localhost/replica:0/task:0/device:GPU:0";
+  const Node* texts = g_.Arg("texts", DT_STRING);
+  const Node* none = g_.Const("none", Tensor::Scalar(std::string()));
+  const Node* some = g_.Add("NotEqual", "some", {texts, none}, {}, {}, kGpu);
+  const Node* where = g_.Add("Where", "where", {some}, {}, {}, kGpu);
+  const Node* chosen =
+      g_.Add("GatherNd", "chosen", {texts, where}, {}, {}, kGpu);
+  g_.Fetch(g_.Add("StringToHashBucketFast", "hash", {chosen},
+                  {{"num_buckets", int64_t{10}}}, {}, kGpu));
+  EXPECT_EQ(TypeOf(Run(), "where"), "Where");
+}
+
 TEST_F(LookupFusionTest, HashedTextsAreNotCopied) {
   const Node* texts = g_.Arg("texts", DT_STRING);
   const Node* none = g_.Const("none", Tensor::Scalar(std::string()));

@@ -244,7 +244,9 @@ absl::Status CheckMatrix(const Tensor& tensor, absl::string_view what) {
 template <typename T>
 absl::StatusOr<T*> Zeros(OpKernelContext& context, int64_t rows,
                          int64_t columns) {
-  ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {rows, columns}));
+  ASSIGN_OR_RETURN(const TensorShape shape,
+                   TensorShape::Create({rows, columns}));
+  ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
   const absl::Span<T> out = output->mutable_flat<T>();
   std::fill(out.begin(), out.end(), T{0});
   return out.data();
