@@ -47,6 +47,9 @@ ABSL_FLAG(int64_t, batch, 0, "Rows of a step; 0: 128 of adult, 512 of criteo.");
 ABSL_FLAG(int64_t, epochs, 0,
           "Before the evaluation; 0: 3 of adult, 1 of criteo.");
 ABSL_FLAG(int64_t, steps, 3000, "Timed ones.");
+ABSL_FLAG(std::string, timeline, "",
+          "A directory for timelines of some of the timed steps, which are "
+          "slower then.");
 ABSL_FLAG(int64_t, seed, 1, "Of the rows' order and of the weights.");
 
 namespace weft::benchmarks {
@@ -171,11 +174,18 @@ void ReportEpochs(EstimatorTask& task, int64_t epochs, Report& report) {
   }
 }
 
+std::shared_ptr<train::SessionRunHook> Timelines() {
+  return std::make_shared<train::ProfilerHook>(train::ProfilerOptions{
+      .save_steps = 1000, .output_dir = absl::GetFlag(FLAGS_timeline)});
+}
+
 void ReportSteps(EstimatorTask& task, int64_t batch, Report& report) {
   const auto clock = std::make_shared<StepClock>();
+  std::vector<std::shared_ptr<train::SessionRunHook>> hooks = {clock};
+  if (!absl::GetFlag(FLAGS_timeline).empty()) hooks.push_back(Timelines());
   Check(task.model.Train(
       task.train_input({}),
-      {.hooks = {clock}, .steps = absl::GetFlag(FLAGS_steps) + kWarmUp}));
+      {.hooks = hooks, .steps = absl::GetFlag(FLAGS_steps) + kWarmUp}));
   const auto& ends = clock->ends();
   Timing timing;
   for (size_t i = kWarmUp; i < ends.size(); ++i) {

@@ -515,5 +515,86 @@ TEST_F(EmbeddingTest, SampledLossesOfParts) {
   }
 }
 
+// An embedding and a linear model of texts, of which an example may have none,
+// or one twice. The parameter is the combiner.
+class TrainedLookups : public EmbeddingTest,
+                       public ::testing::WithParamInterface<std::string> {
+ protected:
+  TrainedLookups() {
+    using namespace feature_column;  // NOLINT: as a program begins
+    const auto column = CategoricalColumnWithHashBucket("text", 7);
+    const Features features = {{"text", Feature(texts_)}};
+    const Output embedded = InputLayer(
+        root_, features,
+        {EmbeddingColumn(column, kDim,
+                         {.combiner = GetParam(),
+                          .initializer = ops::initializers::Constant(0.25f)})});
+    const auto linear =
+        LinearModel(root_, features, {column}, {.sparse_combiner = GetParam()});
+    const Output sums = ops::Sum(root_, ops::Mul(root_, embedded, embedded),
+                                 Tensor::Vector<int32_t>({1}));
+    const Output logits =
+        ops::Reshape(root_, linear.logits, Tensor::Vector<int32_t>({-1}));
+    const Output loss = ops::Sum(
+        root_, ops::Mul(root_, ops::Sub(root_, sums, logits), weights_),
+        Tensor::Vector<int32_t>({0}));
+    step_ = train::Ftrl(0.2f).Minimize(root_, loss);
+    for (const auto& variable : ops::TrainableVariables(root_)) {
+      values_.push_back(variable.value());
+    }
+  }
+
+  // What the variables hold after three steps. `graph`: what was run for the
+  // last one.
+  std::vector<Tensor> Train(const GraphOptions& options, std::string* graph) {
+    auto session = Session::Connect(
+        "", root_, {.graph_options = options, .process = &process_});
+    EXPECT_OK(session);
+    if (!session.ok()) return {};
+    EXPECT_OK((*session)->Run(ops::GlobalVariablesInitializer(root_)));
+    const FeedList feeds = {
+        {texts_, Tensor::FromValues<std::string>(
+                     {4, 2}, {"a", "b", "", "", "b", "b", "", "c"})},
+        {weights_, Tensor::Vector<float>({1, -2, 0.5, 3})}};
+    RunMetadata metadata;
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_OK((*session)->Run(feeds, step_, {.output_partition_graphs = true},
+                                &metadata));
+    }
+    for (const std::string& part : metadata.partition_graphs) *graph += part;
+    auto values = (*session)->Run({}, values_);
+    EXPECT_OK(values);
+    return values.ok() ? *std::move(values) : std::vector<Tensor>();
+  }
+
+  const Output texts_ =
+      ops::Placeholder(root_, DT_STRING, {.shape = PartialShape({-1, 2})});
+  const Output weights_ =
+      ops::Placeholder(root_, DT_FLOAT, {.shape = PartialShape({-1})});
+  Operation step_;
+  std::vector<Output> values_;
+};
+
+TEST_P(TrainedLookups, AreTheSameBitsInFewerNodes) {
+  ASSERT_OK(root_.status());
+  std::string few, all;
+  const std::vector<Tensor> fused = Train({}, &few);
+  const std::vector<Tensor> plain = Train(NoRewrites(), &all);
+  for (const char* op :
+       {"_WhereHashed", "_UniqueRowIds", "_CombineRows", "_CombineRowsGrad"}) {
+    EXPECT_TRUE(absl::StrContains(few, op)) << op;
+    EXPECT_FALSE(absl::StrContains(all, op)) << op;
+  }
+  ASSERT_EQ(fused.size(), 3);
+  ASSERT_EQ(plain.size(), 3);
+  for (size_t i = 0; i < fused.size(); ++i) {
+    EXPECT_EQ(fused[i].flat<float>(), plain[i].flat<float>()) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Combiners, TrainedLookups,
+                         ::testing::Values("sum", "mean", "sqrtn"),
+                         [](const auto& instance) { return instance.param; });
+
 }  // namespace
 }  // namespace weft

@@ -55,6 +55,8 @@ const std::map<std::string, std::string>& OwnOps() {
   constexpr char kMemory[] =
       "what lies between a device's memory and the host's "
       "(libs/executor/memory_copies.h)";
+  constexpr char kLookup[] =
+      "what lookups of sparse ids become (libs/passes/lookup_fusion.h)";
   static const auto& ops = *new std::map<std::string, std::string>{
       {"_MarkVariables",
        "what the IdentityN becomes that a saver of SaveConsistency::kStep "
@@ -62,6 +64,10 @@ const std::map<std::string, std::string>& OwnOps() {
       {"_SaveVariables",
        "what a SaveV2 becomes that reads variables of its own device "
        "(libs/passes/variable_saving.h)"},
+      {"_UniqueRowIds", kLookup},
+      {"_CombineRows", kLookup},
+      {"_CombineRowsGrad", kLookup},
+      {"_WhereHashed", kLookup},
       {"_CopyToDevice", kMemory},
       {"_CopyToHost", kMemory},
       {"WaitForVariable",

@@ -27,9 +27,14 @@ Scope ColumnScope(const Scope& scope, const Column& column) {
   return ops::UniqueVariableScope(scope, SafeScopeName(column.VarScopeName()));
 }
 
+bool IsKnownAsFlat(const Column& column, const PartialShape& shape) {
+  return shape.has_rank() && shape.rank() == 2 &&
+         shape.dim(1) == column.num_elements();
+}
+
 // [batch, elements]
 Output Flat(const Scope& scope, const Column& column, const Output& values) {
-  if (!values) return Output();
+  if (!values || IsKnownAsFlat(column, values.shape())) return values;
   return ops::Reshape(scope, values,
                       Tensor::Vector<int64_t>({-1, column.num_elements()}));
 }
@@ -68,6 +73,8 @@ ops::PartitionedVariable Zeros(const Scope& scope, absl::string_view name,
 // All dimensions but the first as one.
 ops::SparseOutputs AsMatrix(const Scope& scope, const ops::SparseOutputs& ids) {
   if (!ids.values) return {};
+  const PartialShape sizes = ids.shape.shape();
+  if (sizes.has_rank() && sizes.rank() == 1 && sizes.dim(0) == 2) return ids;
   const Output batch =
       ops::Slice(scope, ids.shape, Tensor::Vector<int32_t>({0}),
                  Tensor::Vector<int32_t>({1}));

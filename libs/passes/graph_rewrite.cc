@@ -186,6 +186,12 @@ void GraphRewrite::Replace(const Node& node, Replacement replacement) {
   replaced_[&node] = std::move(replacement);
 }
 
+void GraphRewrite::TakeInstead(const OutputTensor& from,
+                               const OutputTensor& to) {
+  outputs_[from] = to;
+  uses_[to.node->id()].any = true;
+}
+
 void GraphRewrite::Remove(const Node& node) { gone_[node.id()] = true; }
 
 // Makes the new graph.

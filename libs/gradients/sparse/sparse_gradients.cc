@@ -133,7 +133,8 @@ void RegisterSparseGradients(GradientRegistry& registry) {
   registry.Register("SparseSlice", SliceGrad);
   registry.Register("SparseReduceSum", ReduceSumGrad);
   for (const char* op :
-       {"DeserializeManySparse", "DeserializeSparse", "SerializeManySparse",
+       {"_CombineRows", "_CombineRowsGrad", "_UniqueRowIds", "_WhereHashed",
+        "DeserializeManySparse", "DeserializeSparse", "SerializeManySparse",
         "SerializeSparse", "SparseConcat", "SparseCross",
         "SparseFillEmptyRowsGrad", "SparseReshape", "SparseSliceGrad"}) {
     registry.RegisterNone(op);

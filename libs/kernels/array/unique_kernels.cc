@@ -12,10 +12,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/hash/hash.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/array/number_groups.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/row_copies.h"
 
@@ -179,62 +179,6 @@ bool AppendToKey(const Tensor& values, int64_t begin, int64_t n,
 
 using NumberSet = absl::flat_hash_set<uint64_t>;
 using StringTable = absl::flat_hash_map<std::string, int64_t>;
-
-// Groups that there is room for at first; a few values may be many times there.
-constexpr int64_t kMaxReserved = 1 << 16;
-
-// Keys to the groups that have them: linear probing in one array of the groups'
-// numbers, which is small enough for the first cache where a step's ids are
-// looked up. absl::Hash is salted, so that nobody can make up keys that
-// collide. Slot: uint32_t or uint64_t, for fewer groups than it has values.
-template <typename Slot>
-class NumberGroups {
- public:
-  // The most keys that will come.
-  explicit NumberGroups(int64_t most) {
-    const int64_t reserved = std::clamp<int64_t>(most, 8, kMaxReserved);
-    slots_.resize(std::bit_ceil(static_cast<uint64_t>(2 * reserved)), 0);
-    keys_.reserve(reserved);
-  }
-
-  // The key's group; one more than there were where it has none yet.
-  int64_t FindOrAdd(uint64_t key) {
-    uint64_t slot = SlotOf(key);
-    for (; slots_[slot] != 0; slot = Next(slot)) {
-      const uint64_t group = slots_[slot] - 1;
-      if (keys_[group] == key) return static_cast<int64_t>(group);
-    }
-    slots_[slot] = static_cast<Slot>(keys_.size() + 1);
-    return Add(key);
-  }
-  // A group of what equals nothing, not even itself: it is not found again.
-  int64_t Add(uint64_t key) {
-    keys_.push_back(key);
-    if (2 * keys_.size() > slots_.size()) Grow();
-    return static_cast<int64_t>(keys_.size()) - 1;
-  }
-
- private:
-  uint64_t SlotOf(uint64_t key) const {
-    return absl::Hash<uint64_t>()(key) & (slots_.size() - 1);
-  }
-  uint64_t Next(uint64_t slot) const {
-    return (slot + 1) & (slots_.size() - 1);
-  }
-  void Grow() {
-    std::vector<Slot> old(2 * slots_.size(), 0);
-    old.swap(slots_);
-    for (const Slot group_and_one : old) {
-      if (group_and_one == 0) continue;
-      uint64_t slot = SlotOf(keys_[group_and_one - 1]);
-      while (slots_[slot] != 0) slot = Next(slot);
-      slots_[slot] = group_and_one;
-    }
-  }
-
-  std::vector<Slot> slots_;     // a group and 1; 0: free
-  std::vector<uint64_t> keys_;  // by group
-};
 
 // Position: int32 or int64. `group_of` gets the group of each.
 template <typename Slot, typename Position>

@@ -2,12 +2,15 @@
 // each column, as numbers of buckets or as joined strings.
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <memory>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "libs/base/status.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
@@ -16,34 +19,60 @@
 namespace weft {
 namespace {
 
+// The features of one row of one column: elements [begin, end) of its order.
+struct CrossRun {
+  int64_t row = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  int64_t size() const { return end - begin; }
+};
+
 // The features of each row of one column: elements of `values`.
 struct CrossColumn {
-  Tensor values;
+  const Tensor* values = nullptr;
   int64_t num_rows = 0;
-  // The elements of each row that has any: there may be many that have none.
-  std::map<int64_t, std::vector<int64_t>> rows;
+  // The elements row after row; empty: as they are.
+  std::vector<int64_t> order;
+  // Of the rows that have any, in order: there may be many that have none.
+  std::vector<CrossRun> runs;
 
-  uint64_t Hash(int64_t element) const {
-    if (values.dtype() == DT_STRING) {
-      return Fingerprint(values.flat<std::string>()[element]);
-    }
-    return static_cast<uint64_t>(values.flat<int64_t>()[element]);
+  int64_t Element(int64_t place) const {
+    return order.empty() ? place : order[place];
   }
-  std::string Text(int64_t element) const {
-    if (values.dtype() == DT_STRING) {
-      return values.flat<std::string>()[element];
+  uint64_t Hash(int64_t place) const {
+    if (values->dtype() == DT_STRING) {
+      return Fingerprint(values->flat<std::string>()[Element(place)]);
     }
-    return absl::StrCat(values.flat<int64_t>()[element]);
+    return static_cast<uint64_t>(values->flat<int64_t>()[Element(place)]);
+  }
+  std::string Text(int64_t place) const {
+    if (values->dtype() == DT_STRING) {
+      return values->flat<std::string>()[Element(place)];
+    }
+    return absl::StrCat(values->flat<int64_t>()[Element(place)]);
   }
 };
 
-// A row of the output: its number, how many combinations it has, and the
-// elements of each column.
-struct CrossRow {
-  int64_t number = 0;
-  int64_t count = 1;
-  std::vector<const std::vector<int64_t>*> features;
-};
+// Rows of the elements as they come, or in `order` where they do not rise.
+void AddRuns(const SparseView& view, CrossColumn& column) {
+  const auto comes_before = [&view](int64_t a, int64_t b) {
+    return view.index(a, 0) < view.index(b, 0);
+  };
+  for (int64_t i = 1; i < view.count() && column.order.empty(); ++i) {
+    if (!comes_before(i, i - 1)) continue;
+    column.order.resize(view.count());
+    std::iota(column.order.begin(), column.order.end(), 0);
+    std::stable_sort(column.order.begin(), column.order.end(), comes_before);
+  }
+  for (int64_t place = 0; place < view.count(); ++place) {
+    const int64_t row = view.index(column.Element(place), 0);
+    if (column.runs.empty() || column.runs.back().row != row) {
+      column.runs.push_back({row, place, place});
+    }
+    column.runs.back().end = place + 1;
+  }
+}
 
 absl::StatusOr<CrossColumn> SparseColumn(const Tensor& indices,
                                          const Tensor& values,
@@ -56,11 +85,9 @@ absl::StatusOr<CrossColumn> SparseColumn(const Tensor& indices,
   }
   RETURN_IF_ERROR(view.CheckBounds());
   CrossColumn column;
-  column.values = values;
+  column.values = &values;
   column.num_rows = view.shape().dim(0);
-  for (int64_t i = 0; i < view.count(); ++i) {
-    column.rows[view.index(i, 0)].push_back(i);
-  }
+  AddRuns(view, column);
   return column;
 }
 
@@ -71,12 +98,38 @@ absl::StatusOr<CrossColumn> DenseColumn(const Tensor& values) {
                      values.shape().ToString()));
   }
   CrossColumn column;
-  column.values = values;
+  column.values = &values;
   column.num_rows = values.dim(0);
-  for (int64_t i = 0; i < values.num_elements(); ++i) {
-    column.rows[i / values.dim(1)].push_back(i);
+  if (values.num_elements() == 0) return column;
+  const int64_t width = values.dim(1);
+  column.runs.reserve(column.num_rows);
+  for (int64_t row = 0; row < column.num_rows; ++row) {
+    column.runs.push_back({row, row * width, (row + 1) * width});
   }
   return column;
+}
+
+// Calls fn(row, its run in each column) for the rows in which every column has
+// a feature, in order, until it is not OK.
+template <typename Fn>
+absl::Status ForEachCommonRow(const std::vector<CrossColumn>& columns,
+                              const Fn& fn) {
+  if (columns.empty()) return absl::OkStatus();
+  std::vector<size_t> next(columns.size(), 0);
+  std::vector<CrossRun> runs(columns.size());
+  for (const CrossRun& first : columns[0].runs) {
+    size_t found = 0;
+    for (; found < columns.size(); ++found) {
+      const std::vector<CrossRun>& all = columns[found].runs;
+      size_t& at = next[found];
+      while (at < all.size() && all[at].row < first.row) ++at;
+      if (at == all.size()) return absl::OkStatus();
+      if (all[at].row != first.row) break;
+      runs[found] = all[at];
+    }
+    if (found == columns.size()) RETURN_IF_ERROR(fn(first.row, runs));
+  }
+  return absl::OkStatus();
 }
 
 class SparseCrossKernel : public OpKernel {
@@ -109,22 +162,20 @@ class SparseCrossKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const std::vector<CrossColumn> columns,
                      ReadColumns(context));
-    ASSIGN_OR_RETURN(const std::vector<CrossRow> rows, RowsOf(columns));
     int64_t total = 0, longest = 0;
-    for (const CrossRow& row : rows) {
-      if (row.count > std::numeric_limits<int32_t>::max() - total) {
-        return TooMany();
-      }
-      total += row.count;
-      longest = std::max(longest, row.count);
-    }
+    RETURN_IF_ERROR(ForEachCommonRow(
+        columns, [&](int64_t, const std::vector<CrossRun>& runs) {
+          return AddCount(runs, total, longest);
+        }));
     ASSIGN_OR_RETURN(Tensor * indices, context.AllocateOutput(0, {total, 2}));
     ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {total}));
-    int64_t begin = 0;
-    for (const CrossRow& row : rows) {
-      Cross(columns, row, begin, *indices, *values);
-      begin += row.count;
-    }
+    int64_t* place = indices->mutable_flat<int64_t>().data();
+    int64_t at = 0;
+    RETURN_IF_ERROR(ForEachCommonRow(
+        columns, [&](int64_t row, const std::vector<CrossRun>& runs) {
+          Cross(columns, row, runs, place, at, *values);
+          return absl::OkStatus();
+        }));
     return SetVector(context, 2,
                      {columns.empty() ? 0 : columns[0].num_rows, longest});
   }
@@ -159,62 +210,58 @@ class SparseCrossKernel : public OpKernel {
         "there are too many combinations of features");
   }
 
-  // Those in which every column has a feature.
-  static absl::StatusOr<std::vector<CrossRow>> RowsOf(
-      const std::vector<CrossColumn>& columns) {
-    std::vector<CrossRow> rows;
-    if (columns.empty()) return rows;
-    for (const auto& [number, features] : columns[0].rows) {
-      CrossRow row{number};
-      for (const CrossColumn& column : columns) {
-        const auto found = column.rows.find(number);
-        if (found == column.rows.end()) break;
-        const auto size = static_cast<int64_t>(found->second.size());
-        if (row.count > std::numeric_limits<int32_t>::max() / size) {
-          return TooMany();
-        }
-        row.count *= size;
-        row.features.push_back(&found->second);
-      }
-      if (row.features.size() == columns.size()) rows.push_back(std::move(row));
+  // The number of a row's combinations.
+  static absl::Status AddCount(const std::vector<CrossRun>& runs,
+                               int64_t& total, int64_t& longest) {
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    int64_t count = 1;
+    for (const CrossRun& run : runs) {
+      if (count > kMost / run.size()) return TooMany();
+      count *= run.size();
     }
-    return rows;
+    if (count > kMost - total) return TooMany();
+    total += count;
+    longest = std::max(longest, count);
+    return absl::OkStatus();
   }
 
-  // The last column's features go fastest.
-  void Cross(const std::vector<CrossColumn>& columns, const CrossRow& row,
-             int64_t begin, Tensor& indices, Tensor& values) const {
-    std::vector<size_t> chosen(columns.size(), 0);
-    for (int64_t i = 0; i < row.count; ++i) {
-      indices.mutable_flat<int64_t>()[2 * (begin + i)] = row.number;
-      indices.mutable_flat<int64_t>()[2 * (begin + i) + 1] = i;
-      SetValue(columns, row, chosen, begin + i, values);
-      size_t c = columns.size();
-      while (c > 0 && ++chosen[c - 1] == row.features[c - 1]->size()) {
-        chosen[--c] = 0;
+  // Writes the combinations of a row from `place` and `at` on, which move
+  // behind them. The last column's features go fastest.
+  void Cross(const std::vector<CrossColumn>& columns, int64_t row,
+             const std::vector<CrossRun>& runs, int64_t*& place, int64_t& at,
+             Tensor& values) const {
+    absl::InlinedVector<int64_t, 8> chosen;
+    for (const CrossRun& run : runs) chosen.push_back(run.begin);
+    size_t c = columns.size();
+    for (int64_t number = 0; c > 0; ++number) {
+      *place++ = row;
+      *place++ = number;
+      SetValue(columns, chosen, at++, values);
+      c = columns.size();
+      while (c > 0 && ++chosen[c - 1] == runs[c - 1].end) {
+        --c;
+        chosen[c] = runs[c].begin;
       }
     }
   }
 
-  void SetValue(const std::vector<CrossColumn>& columns, const CrossRow& row,
-                const std::vector<size_t>& chosen, int64_t at,
+  void SetValue(const std::vector<CrossColumn>& columns,
+                absl::Span<const int64_t> chosen, int64_t at,
                 Tensor& values) const {
-    uint64_t hash = hash_key_;
-    std::string text;
-    for (size_t c = 0; c < columns.size(); ++c) {
-      const int64_t element = (*row.features[c])[chosen[c]];
-      if (values.dtype() == DT_INT64) {
-        hash = JoinFingerprints(hash, columns[c].Hash(element));
-      } else {
-        absl::StrAppend(&text, c == 0 ? "" : "_X_", columns[c].Text(element));
-      }
-    }
     if (values.dtype() == DT_INT64) {
+      uint64_t hash = hash_key_;
+      for (size_t c = 0; c < columns.size(); ++c) {
+        hash = JoinFingerprints(hash, columns[c].Hash(chosen[c]));
+      }
       values.mutable_flat<int64_t>()[at] =
           static_cast<int64_t>(hash % num_buckets_);
-    } else {
-      values.mutable_flat<std::string>()[at] = std::move(text);
+      return;
     }
+    std::string text;
+    for (size_t c = 0; c < columns.size(); ++c) {
+      absl::StrAppend(&text, c == 0 ? "" : "_X_", columns[c].Text(chosen[c]));
+    }
+    values.mutable_flat<std::string>()[at] = std::move(text);
   }
 
   int64_t num_sparse_ = 0;

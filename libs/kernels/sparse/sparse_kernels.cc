@@ -5,6 +5,7 @@ namespace weft {
 void RegisterSparseKernels(KernelRegistry& registry) {
   RegisterSparseCrossKernels(registry);
   RegisterSparseDenseKernels(registry);
+  RegisterSparseLookupKernels(registry);
   RegisterSparseRowKernels(registry);
   RegisterSparseSerializeKernels(registry);
   RegisterSparseShapeKernels(registry);

@@ -15,6 +15,9 @@ void RegisterSparseCrossKernels(KernelRegistry& registry);
 // What comes out dense: SparseToDense, SparseTensorDenseMatMul,
 // SparseReduceSum.
 void RegisterSparseDenseKernels(KernelRegistry& registry);
+// What lookups become (libs/passes/lookup_fusion.h): _UniqueRowIds,
+// _CombineRows and its gradient, _WhereHashed.
+void RegisterSparseLookupKernels(KernelRegistry& registry);
 // SparseFillEmptyRows and its gradient.
 void RegisterSparseRowKernels(KernelRegistry& registry);
 // Sparse tensors as strings or variants: SerializeSparse, SerializeManySparse,

@@ -220,6 +220,96 @@ TEST_F(SparseKernelsTest, CrossesEachRowsFeatures) {
          {Tensor(DT_INT64, {0, 2}), Tensor(DT_STRING, {0}), Longs({kMany, 0})});
 }
 
+TEST_F(SparseKernelsTest, CrossesRowsInWhateverOrderTheyCome) {
+  const Tensor first = Pairs({2, 0, 0, 1, 2, 1, 0, 0});
+  const Tensor second = Pairs({0, 0, 1, 0, 2, 0});
+  Expect("SparseCross",
+         {first, second, Tensor::Vector<std::string>({"a", "b", "c", "d"}),
+          Longs({7, 8, 9}), Longs({3, 2}), Longs({3, 1})},
+         {{"hashed_output", false},
+          {"num_buckets", 0},
+          {"hash_key", int64_t{1}},
+          {"out_type", DT_STRING},
+          {"internal_type", DT_STRING},
+          {"sparse_types", DataTypeVector{DT_STRING, DT_INT64}},
+          {"dense_types", DataTypeVector()},
+          {"N", 2}},
+         {Pairs({0, 0, 0, 1, 2, 0, 2, 1}),
+          Tensor::Vector<std::string>({"b_X_7", "d_X_7", "a_X_9", "c_X_9"}),
+          Longs({3, 2})});
+}
+
+// What a lookup becomes gives what its nodes give, one after the other.
+TEST_F(SparseKernelsTest, UniqueRowIds) {
+  Expect("_UniqueRowIds",
+         {Pairs({2, 1, 0, 0, 2, 0, 0, 1, 4, 0}), Longs({6, 5, -1, 6, 5}),
+          Longs({5, 2}), Tensor::Scalar(int64_t{0})},
+         {},
+         {Longs({5, 6, 0}), Tensor::Vector<int32_t>({0, 1, 2, 1, 2, 0}),
+          Tensor::Vector({false, true, false, true, false}),
+          Tensor::Vector<int32_t>({0, 0, 1, 2, 3, 4})});
+  Expect("_UniqueRowIds",
+         {Pairs({}), Longs({}), Longs({0, 2}), Tensor::Scalar(int64_t{0})}, {},
+         {Longs({}), Tensor(DT_INT32, {0}), Tensor(DT_BOOL, {0}),
+          Tensor(DT_INT32, {0})});
+  EXPECT_THAT(
+      harness_.Run("_UniqueRowIds", {Pairs({4, 0}), Longs({6}), Longs({4, 2}),
+                                     Tensor::Scalar(int64_t{0})}),
+      StatusIs(kInvalid, "out of bounds"));
+  // What is left out is not looked at.
+  EXPECT_OK(harness_.Run(
+      "_UniqueRowIds",
+      {Pairs({4, 0}), Longs({-6}), Longs({4, 2}), Tensor::Scalar(int64_t{0})}));
+  EXPECT_THAT(harness_.Run("_UniqueRowIds", {Pairs({4, 0}), Longs({6}),
+                                             Longs({int64_t{1} << 31, 2}),
+                                             Tensor::Scalar(int64_t{0})}),
+              StatusIs(kInvalid, "together more than 2^31"));
+}
+
+TEST_F(SparseKernelsTest, CombinesRows) {
+  const Tensor data = Tensor::FromValues<float>({3, 2}, {1, 2, 10, 20, 5, 7});
+  const auto idx = Tensor::Vector<int32_t>({0, 1, 2, 1, 1});
+  const auto rows = Tensor::Vector<int32_t>({0, 0, 1, 2, 2});
+  const auto empty = Tensor::Vector({false, true, false});
+  Expect("_CombineRows", {data, idx, rows, empty}, {{"combiner", "sum"}},
+         {Tensor::FromValues<float>({3, 2}, {11, 22, 0, 0, 20, 40})});
+  Expect("_CombineRows", {data, idx, rows, empty}, {{"combiner", "mean"}},
+         {Tensor::FromValues<float>({3, 2}, {5.5, 11, 0, 0, 10, 20})});
+  const Tensor grad = Tensor::FromValues<float>(
+      {3, 2}, {1, 2, std::numeric_limits<float>::quiet_NaN(), 3, 4, 6});
+  Expect("_CombineRowsGrad", {grad, idx, rows, empty, data},
+         {{"combiner", "sum"}},
+         {Tensor::FromValues<float>({3, 2}, {1, 2, 9, 14, 0, 0})});
+  Expect("_CombineRowsGrad", {grad, idx, rows, empty, data},
+         {{"combiner", "mean"}},
+         {Tensor::FromValues<float>({3, 2}, {0.5, 1, 4.5, 7, 0, 0})});
+  const AttrMap sum = {{"combiner", "sum"}};
+  EXPECT_THAT(harness_.Run("_CombineRows",
+                           {data, Tensor::Vector<int32_t>({3}),
+                            Tensor::Vector<int32_t>({0}), empty},
+                           sum),
+              StatusIs(kInvalid, "idx[0] == 3 out of range [0, 3)"));
+  EXPECT_THAT(harness_.Run("_CombineRows",
+                           {data, Tensor::Vector<int32_t>({0, 0}),
+                            Tensor::Vector<int32_t>({1, 0}), empty},
+                           sum),
+              StatusIs(kInvalid, "row_ids must rise"));
+  EXPECT_THAT(
+      harness_.Run("_CombineRowsGrad",
+                   {data, idx, rows, empty, Tensor(DT_FLOAT, {3, 1})}, sum),
+      StatusIs(kInvalid, "grad must be of shape [3,1]"));
+}
+
+TEST_F(SparseKernelsTest, WhereHashed) {
+  const auto texts =
+      Tensor::FromValues<std::string>({2, 2}, {"Hello", "", "", "TensorFlow"});
+  // TensorFlow's numbers.
+  Expect("_WhereHashed", {texts}, {{"num_buckets", 3}},
+         {Pairs({0, 0, 1, 1}), Longs({0, 2})});
+  Expect("_WhereHashed", {Tensor(DT_STRING, {3, 0})}, {{"num_buckets", 3}},
+         {Tensor(DT_INT64, {0, 2}), Longs({})});
+}
+
 TEST_F(SparseKernelsTest, PositionsThatOverflowAreNobodys) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   Expect("SparseSliceGrad",

@@ -39,14 +39,15 @@ absl::StatusOr<SparseView> SparseView::Of(const Tensor& indices,
 
 absl::Status SparseView::CheckBounds() const {
   for (int64_t i = 0; i < count_; ++i) {
-    for (int d = 0; d < rank(); ++d) {
-      if (index(i, d) >= 0 && index(i, d) < shape_.dim(d)) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "indices[", i, "] = [", absl::StrJoin(position(i), ","),
-          "] is out of bounds: need 0 <= index < ", shape_.ToString()));
-    }
+    if (!IsInBounds(i)) return OutOfBounds(i, i);
   }
   return absl::OkStatus();
+}
+
+absl::Status SparseView::OutOfBounds(int64_t i, int64_t number) const {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "indices[", number, "] = [", absl::StrJoin(position(i), ","),
+      "] is out of bounds: need 0 <= index < ", shape_.ToString()));
 }
 
 absl::Status SparseView::CheckOrder() const {

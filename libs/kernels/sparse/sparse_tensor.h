@@ -34,6 +34,14 @@ class SparseView {
     return {indices_ + i * shape_.rank(), static_cast<size_t>(shape_.rank())};
   }
 
+  bool IsInBounds(int64_t i) const {
+    for (int d = 0; d < rank(); ++d) {
+      if (index(i, d) < 0 || index(i, d) >= shape_.dim(d)) return false;
+    }
+    return true;
+  }
+  // The error of element `i`, which is not in bounds and called `number`.
+  absl::Status OutOfBounds(int64_t i, int64_t number) const;
   // INVALID_ARGUMENT, naming the first that is not, unless all indices are
   // within the shape.
   absl::Status CheckBounds() const;

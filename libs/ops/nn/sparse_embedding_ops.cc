@@ -153,6 +153,17 @@ Weighted Prune(const Scope& scope, Weighted all, const std::string& combiner) {
   return Retain(scope, all, ops::Greater(scope, all.weights, 0));
 }
 
+// Whether it is known to be of two dimensions, as a feature of one is.
+bool IsMatrix(const ops::SparseOutputs& ids) {
+  const PartialShape sizes = ids.shape.shape();
+  return sizes.has_rank() && sizes.rank() == 1 && sizes.dim(0) == 2;
+}
+
+// The place of the last dimension.
+Output Last(const Scope& scope, const ops::SparseOutputs& ids) {
+  return ops::Sub(scope.WithName("sub"), ops::Size(scope, ids.shape), 1);
+}
+
 // All dimensions but the last as one.
 ops::SparseOutputs AsMatrix(const Scope& scope, const ops::SparseOutputs& ids,
                             const Output& last) {
@@ -223,9 +234,10 @@ Output SafeEmbeddingLookupSparse(
     return Output();
   }
   const Scope inner = scope.CompositeScope("embedding_lookup");
-  const Output last =
-      ops::Sub(inner.WithName("sub"), ops::Size(inner, sparse_ids.shape), 1);
-  Weighted ids = {AsMatrix(inner, sparse_ids, last), sparse_weights.values};
+  const bool is_matrix = IsMatrix(sparse_ids);
+  const Output last = is_matrix ? Output() : Last(inner, sparse_ids);
+  Weighted ids = {is_matrix ? sparse_ids : AsMatrix(inner, sparse_ids, last),
+                  sparse_weights.values};
   if (!scope.ok()) return Output();
   ids = Prune(inner, ids, options.combiner);
   if (!scope.ok()) return Output();
@@ -240,7 +252,7 @@ Output SafeEmbeddingLookupSparse(
   if (!options.default_id) {
     rows = ZeroWhereEmpty(inner, rows, filled.is_row_empty);
   }
-  return WithOuterShape(inner, rows, sparse_ids.shape, last);
+  return is_matrix ? rows : WithOuterShape(inner, rows, sparse_ids.shape, last);
 }
 
 }  // namespace weft::nn

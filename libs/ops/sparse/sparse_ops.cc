@@ -7,6 +7,7 @@
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
 #include "libs/ops/array/array_shapes.h"
+#include "libs/ops/sparse/op_groups.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {
@@ -229,6 +230,7 @@ void RegisterSerializeOps(OpRegistry& registry) {
 }  // namespace
 
 void RegisterSparseOps(OpRegistry& registry) {
+  RegisterSparseLookupOps(registry);
   RegisterSerializeOps(registry);
   registry.Add(OpDefBuilder("SparseConcat")
                    .Input("indices: N * int64")

@@ -1,0 +1,413 @@
+// What lookups of sparse ids become when a graph is made to run
+// (libs/passes/lookup_fusion.h): _UniqueRowIds, _CombineRows and its gradient,
+// _WhereHashed. Each gives to the last bit what the nodes give that it stands
+// for.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/array/number_groups.h"
+#include "libs/kernels/isa/reduction_loops.h"
+#include "libs/kernels/number_types.h"
+#include "libs/kernels/sparse/sparse_kernels.h"
+#include "libs/kernels/sparse/sparse_tensor.h"
+#include "libs/kernels/string/string_hash.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
+
+// The elements that count, row after row: those whose id is not negative.
+class ElementsByRow {
+ public:
+  template <typename T>
+  ElementsByRow(const SparseView& input, absl::Span<const T> ids)
+      : input_(input) {
+    elements_.reserve(ids.size());
+    for (int64_t i = 0; i < input.count(); ++i) {
+      if (ids[i] >= 0) elements_.push_back(i);
+    }
+  }
+
+  // INVALID_ARGUMENT unless they are all within the shape. Before the rest.
+  absl::Status Check() const {
+    for (size_t i = 0; i < elements_.size(); ++i) {
+      if (input_.IsInBounds(elements_[i])) continue;
+      return input_.OutOfBounds(elements_[i], static_cast<int64_t>(i));
+    }
+    return absl::OkStatus();
+  }
+  // In the order in which they came within a row.
+  void Sort() {
+    const auto comes_before = [this](int64_t a, int64_t b) {
+      return row(a) < row(b);
+    };
+    if (std::is_sorted(elements_.begin(), elements_.end(), comes_before)) {
+      return;
+    }
+    std::stable_sort(elements_.begin(), elements_.end(), comes_before);
+  }
+
+  int64_t row(int64_t element) const { return input_.index(element, 0); }
+  const std::vector<int64_t>& elements() const { return elements_; }
+
+ private:
+  const SparseView& input_;
+  std::vector<int64_t> elements_;
+};
+
+class UniqueRowIdsKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& values = context.input(1);
+    ASSIGN_OR_RETURN(
+        const SparseView input,
+        SparseView::Of(context.input(0), &values, context.input(2)));
+    if (input.rank() == 0) {
+      return absl::InvalidArgumentError("Dense shape cannot be empty.");
+    }
+    if (!context.input(3).shape().IsScalar()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("default_value must be a scalar, saw: ",
+                       context.input(3).shape().ToString()));
+    }
+    return DispatchType(
+        IndexTypes{}, values.dtype(),
+        [&]<typename T>(TypeTag<T>) { return Write<T>(context, input); });
+  }
+
+ private:
+  // Memory that grows with the number of rows is the outputs' alone.
+  template <typename T>
+  static absl::Status Write(OpKernelContext& context, const SparseView& input) {
+    const auto ids = context.input(1).flat<T>();
+    ElementsByRow by_row(input, ids);
+    RETURN_IF_ERROR(by_row.Check());
+    const int64_t num_rows = input.shape().dim(0);
+    const auto count = static_cast<int64_t>(by_row.elements().size());
+    if (num_rows > kMaxInt32 - count) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "there are ", num_rows, " rows and ", count,
+          " ids, together more than 2^31; look them up in several steps"));
+    }
+    ASSIGN_OR_RETURN(Tensor * empty, context.AllocateOutput(2, {num_rows}));
+    bool* const is_empty = empty->mutable_flat<bool>().data();
+    std::fill(is_empty, is_empty + num_rows, true);
+    int64_t num_empty = num_rows;
+    for (const int64_t element : by_row.elements()) {
+      num_empty -= is_empty[by_row.row(element)] ? 1 : 0;
+      is_empty[by_row.row(element)] = false;
+    }
+    by_row.Sort();
+    const TensorShape all({count + num_empty});
+    ASSIGN_OR_RETURN(Tensor * idx, context.AllocateOutput(1, all));
+    ASSIGN_OR_RETURN(Tensor * row_ids, context.AllocateOutput(3, all));
+    NumberGroups<uint32_t> groups(all.num_elements());
+    int32_t* to = idx->mutable_flat<int32_t>().data();
+    int32_t* row_of = row_ids->mutable_flat<int32_t>().data();
+    const auto add = [&](int64_t row, T id) {
+      *row_of++ = static_cast<int32_t>(row);
+      *to++ = static_cast<int32_t>(groups.FindOrAdd(static_cast<uint64_t>(id)));
+    };
+    auto next = by_row.elements().begin();
+    for (int64_t row = 0; row < num_rows; ++row) {
+      if (is_empty[row]) {
+        add(row, context.input(3).scalar<T>());
+        continue;
+      }
+      for (; next != by_row.elements().end() && by_row.row(*next) == row;
+           ++next) {
+        add(row, ids[*next]);
+      }
+    }
+    return SetDistinct<T>(context, groups.keys());
+  }
+
+  template <typename T>
+  static absl::Status SetDistinct(OpKernelContext& context,
+                                  const std::vector<uint64_t>& ids) {
+    ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(
+                                     0, {static_cast<int64_t>(ids.size())}));
+    T* out = y->mutable_flat<T>().data();
+    for (const uint64_t id : ids) *out++ = static_cast<T>(id);
+    return absl::OkStatus();
+  }
+};
+
+enum class Combiner { kSum, kMean, kSqrtN };
+
+absl::StatusOr<Combiner> ReadCombiner(const OpKernelConstruction& node) {
+  ASSIGN_OR_RETURN(const auto text, node.GetAttr<std::string>("combiner"));
+  if (text == "sum") return Combiner::kSum;
+  return text == "mean" ? Combiner::kMean : Combiner::kSqrtN;
+}
+
+// By what the sum of `count` rows is divided.
+double Divisor(Combiner combiner, int64_t count) {
+  if (combiner == Combiner::kSum) return 1;
+  const auto number = static_cast<double>(count);
+  return combiner == Combiner::kMean ? number : std::sqrt(number);
+}
+
+// out[i] = out[i] + in[i]; few are added without a call.
+template <typename T>
+void AddRow(const T* in, int64_t length, T* out) {
+  constexpr int64_t kFew = 16;
+  if (length > kFew) {
+    static const ReductionLoops<T> loops =
+        BestReductionLoops<T>(ReductionOp::kSum);
+    loops.rows(in, /*rows=*/1, length, length, out);
+    return;
+  }
+  for (int64_t i = 0; i < length; ++i) out[i] = out[i] + in[i];
+}
+
+// Inputs 1 to 3: for each id which row of the table it is, and of which example
+// it is; and which examples have none.
+class IdsByExample {
+ public:
+  // INVALID_ARGUMENT unless they fit together, to a table of so many rows.
+  static absl::StatusOr<IdsByExample> Of(const OpKernelContext& context,
+                                         int64_t table_rows) {
+    for (const int i : {1, 2, 3}) {
+      if (context.input(i).rank() == 1) continue;
+      return absl::InvalidArgumentError(
+          "idx, row_ids and empty_rows must be vectors");
+    }
+    IdsByExample result{context.input(1).flat<int32_t>(),
+                        context.input(2).flat<int32_t>(),
+                        context.input(3).flat<bool>()};
+    RETURN_IF_ERROR(result.Check(table_rows));
+    return result;
+  }
+
+  int64_t num_examples() const { return static_cast<int64_t>(empty_.size()); }
+
+  // Calls fn(example, rows of the table) for each that is not empty.
+  template <typename Fn>
+  void ForEach(const Fn& fn) const {
+    for (size_t begin = 0; begin < examples_.size();) {
+      const int32_t example = examples_[begin];
+      size_t end = begin + 1;
+      while (end < examples_.size() && examples_[end] == example) ++end;
+      if (!empty_[example]) fn(example, rows_.subspan(begin, end - begin));
+      begin = end;
+    }
+  }
+
+ private:
+  IdsByExample(absl::Span<const int32_t> rows,
+               absl::Span<const int32_t> examples, absl::Span<const bool> empty)
+      : rows_(rows), examples_(examples), empty_(empty) {}
+
+  absl::Status Check(int64_t table_rows) const {
+    if (rows_.size() != examples_.size()) {
+      return absl::InvalidArgumentError(
+          "row_ids and idx should have same size.");
+    }
+    int64_t last = 0;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i] < 0 || rows_[i] >= table_rows) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Bad: idx[", i, "] == ", rows_[i],
+                         " out of range [0, ", table_rows, ")"));
+      }
+      if (examples_[i] < last || examples_[i] >= num_examples()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("row_ids must rise and be less than ", num_examples(),
+                         ", but ", examples_[i], " comes after ", last));
+      }
+      last = examples_[i];
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Span<const int32_t> rows_;
+  absl::Span<const int32_t> examples_;
+  absl::Span<const bool> empty_;
+};
+
+absl::Status CheckMatrix(const Tensor& tensor, absl::string_view what) {
+  if (tensor.rank() == 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, " must be a matrix, but is of shape ", tensor.shape().ToString()));
+}
+
+// Output 0, all zeros.
+template <typename T>
+absl::StatusOr<T*> Zeros(OpKernelContext& context, int64_t rows,
+                         int64_t columns) {
+  ASSIGN_OR_RETURN(const TensorShape shape,
+                   TensorShape::Create({rows, columns}));
+  ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+  const absl::Span<T> out = output->mutable_flat<T>();
+  std::fill(out.begin(), out.end(), T{0});
+  return out.data();
+}
+
+class CombineRowsKernel : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    ASSIGN_OR_RETURN(const Combiner combiner, ReadCombiner(construction));
+    return std::make_unique<CombineRowsKernel>(construction, combiner);
+  }
+  CombineRowsKernel(const OpKernelConstruction& construction, Combiner combiner)
+      : OpKernel(construction), combiner_(combiner) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& data = context.input(0);
+    RETURN_IF_ERROR(CheckMatrix(data, "data"));
+    ASSIGN_OR_RETURN(const auto ids, IdsByExample::Of(context, data.dim(0)));
+    return DispatchType(
+        TypeList<float, double>{}, data.dtype(),
+        [&]<typename T>(TypeTag<T>) { return Combine<T>(context, data, ids); });
+  }
+
+ private:
+  template <typename T>
+  absl::Status Combine(OpKernelContext& context, const Tensor& data,
+                       const IdsByExample& ids) const {
+    const int64_t columns = data.dim(1);
+    ASSIGN_OR_RETURN(T* const out,
+                     Zeros<T>(context, ids.num_examples(), columns));
+    const T* const in = data.flat<T>().data();
+    ids.ForEach([&](int64_t example, absl::Span<const int32_t> rows) {
+      T* const to = out + example * columns;
+      for (const int32_t row : rows) AddRow(in + row * columns, columns, to);
+      if (combiner_ == Combiner::kSum || rows.size() == 1) return;
+      const auto divisor =
+          static_cast<T>(Divisor(combiner_, static_cast<int64_t>(rows.size())));
+      for (int64_t i = 0; i < columns; ++i) to[i] /= divisor;
+    });
+    return absl::OkStatus();
+  }
+
+  const Combiner combiner_;
+};
+
+class CombineRowsGradKernel : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    ASSIGN_OR_RETURN(const Combiner combiner, ReadCombiner(construction));
+    return std::make_unique<CombineRowsGradKernel>(construction, combiner);
+  }
+  CombineRowsGradKernel(const OpKernelConstruction& construction,
+                        Combiner combiner)
+      : OpKernel(construction), combiner_(combiner) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& grad = context.input(0);
+    const Tensor& data = context.input(4);
+    RETURN_IF_ERROR(CheckMatrix(grad, "grad"));
+    RETURN_IF_ERROR(CheckMatrix(data, "data"));
+    ASSIGN_OR_RETURN(const auto ids, IdsByExample::Of(context, data.dim(0)));
+    if (grad.dim(0) != ids.num_examples() || grad.dim(1) != data.dim(1)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "grad must be of shape [", ids.num_examples(), ",", data.dim(1),
+          "], but is of shape ", grad.shape().ToString()));
+    }
+    return DispatchType(TypeList<float, double>{}, grad.dtype(),
+                        [&]<typename T>(TypeTag<T>) {
+                          return Scatter<T>(context, grad, data.dim(0), ids);
+                        });
+  }
+
+ private:
+  template <typename T>
+  absl::Status Scatter(OpKernelContext& context, const Tensor& grad,
+                       int64_t table_rows, const IdsByExample& ids) const {
+    const int64_t columns = grad.dim(1);
+    ASSIGN_OR_RETURN(T* const out, Zeros<T>(context, table_rows, columns));
+    const T* const in = grad.flat<T>().data();
+    ids.ForEach([&](int64_t example, absl::Span<const int32_t> rows) {
+      const T* const from = in + example * columns;
+      const auto scale = static_cast<T>(
+          1 / Divisor(combiner_, static_cast<int64_t>(rows.size())));
+      for (const int32_t row : rows) {
+        T* const to = out + row * columns;
+        if (scale == 1) {
+          AddRow(from, columns, to);
+          continue;
+        }
+        for (int64_t i = 0; i < columns; ++i) to[i] += from[i] * scale;
+      }
+    });
+    return absl::OkStatus();
+  }
+
+  const Combiner combiner_;
+};
+
+// Row-major coordinates of the element at a flat position.
+void WriteCoordinates(int64_t position, const TensorShape& shape,
+                      int64_t* coordinates) {
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    coordinates[d] = position % shape.dim(d);
+    position /= shape.dim(d);
+  }
+}
+
+class WhereHashedKernel : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    ASSIGN_OR_RETURN(const auto num_buckets,
+                     construction.GetAttr<int64_t>("num_buckets"));
+    if (num_buckets < 1) {
+      return absl::InvalidArgumentError("num_buckets must be positive");
+    }
+    return std::make_unique<WhereHashedKernel>(
+        construction, static_cast<uint64_t>(num_buckets));
+  }
+  WhereHashedKernel(const OpKernelConstruction& construction,
+                    uint64_t num_buckets)
+      : OpKernel(construction), num_buckets_(num_buckets) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    const auto texts = input.flat<std::string>();
+    const auto count =
+        std::count_if(texts.begin(), texts.end(),
+                      [](const std::string& text) { return !text.empty(); });
+    ASSIGN_OR_RETURN(Tensor * index,
+                     context.AllocateOutput(0, {count, input.rank()}));
+    ASSIGN_OR_RETURN(Tensor * bucket, context.AllocateOutput(1, {count}));
+    int64_t* at = index->mutable_flat<int64_t>().data();
+    int64_t* to = bucket->mutable_flat<int64_t>().data();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (texts[i].empty()) continue;
+      WriteCoordinates(static_cast<int64_t>(i), input.shape(), at);
+      at += input.rank();
+      *to++ = static_cast<int64_t>(Fingerprint(texts[i]) % num_buckets_);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const uint64_t num_buckets_;
+};
+
+}  // namespace
+
+void RegisterSparseLookupKernels(KernelRegistry& registry) {
+  registry.Register<UniqueRowIdsKernel>("_UniqueRowIds",
+                                        {{"T", DataTypesOf(IndexTypes{})}});
+  const std::map<std::string, std::vector<DataType>> floats = {
+      {"T", {DT_FLOAT, DT_DOUBLE}}};
+  registry.Register({.op = "_CombineRows", .types = floats},
+                    CombineRowsKernel::Make);
+  registry.Register({.op = "_CombineRowsGrad", .types = floats},
+                    CombineRowsGradKernel::Make);
+  registry.Register({.op = "_WhereHashed"}, WhereHashedKernel::Make);
+}
+
+}  // namespace weft

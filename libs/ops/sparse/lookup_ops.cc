@@ -1,0 +1,111 @@
+// What lookups of sparse ids become when a graph is made to run
+// (libs/passes/lookup_fusion.h). Clients have none of these.
+#include <string>
+
+#include "libs/base/status.h"
+#include "libs/graph/inference_context.h"
+#include "libs/ops/sparse/op_groups.h"
+#include "libs/ops/standard_ops.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kUnknown = PartialShape::kUnknown;
+
+absl::Status RowIdsShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 2).status());
+  RETURN_IF_ERROR(c.InputWithRank(1, 1).status());
+  RETURN_IF_ERROR(c.InputWithRank(2, 1).status());
+  RETURN_IF_ERROR(c.InputWithRank(3, 0).status());
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    c.set_output(i, PartialShape::Vector(kUnknown));
+  }
+  return absl::OkStatus();
+}
+
+// A row for each of `rows`.
+absl::Status RowsLike(InferenceContext& c, int64_t rows, int like) {
+  for (const int vector : {1, 2, 3}) {
+    RETURN_IF_ERROR(c.InputWithRank(vector, 1).status());
+  }
+  ASSIGN_OR_RETURN(const PartialShape matrix, c.InputWithRank(like, 2));
+  c.set_output(0, PartialShape::Matrix(
+                      rows, matrix.has_rank() ? matrix.dim(1) : kUnknown));
+  return absl::OkStatus();
+}
+
+int64_t SizeOf(const PartialShape& shape) {
+  return shape.has_rank() && shape.rank() > 0 ? shape.dim(0) : kUnknown;
+}
+
+absl::Status CombineShape(InferenceContext& c) {
+  return RowsLike(c, SizeOf(c.input(3)), 0);
+}
+
+absl::Status CombineGradShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 2).status());
+  return RowsLike(c, SizeOf(c.input(4)), 4);
+}
+
+absl::Status HashedShape(InferenceContext& c) {
+  const PartialShape& text = c.input(0);
+  c.set_output(0, PartialShape::Matrix(
+                      kUnknown, text.has_rank() ? text.rank() : kUnknown));
+  c.set_output(1, PartialShape::Vector(kUnknown));
+  return absl::OkStatus();
+}
+
+// Ids by example, and what becomes of them.
+OpDefBuilder WithIds(OpDefBuilder builder) {
+  return builder.Input("idx: int32")
+      .Input("row_ids: int32")
+      .Input("empty_rows: bool");
+}
+
+constexpr char kCombiner[] = "combiner: {'sum', 'mean', 'sqrtn'}";
+
+}  // namespace
+
+void RegisterSparseLookupOps(OpRegistry& registry) {
+  registry.Add(
+      OpDefBuilder("_UniqueRowIds")
+          .Input("indices: int64")
+          .Input("values: T")
+          .Input("dense_shape: int64")
+          .Input("default_value: T")
+          .Output("y: T")
+          .Output("idx: int32")
+          .Output("empty_rows: bool")
+          .Output("row_ids: int32")
+          .Attr("T: {int32, int64}")
+          .Doc("The different ids of a sparse tensor that are not negative, "
+               "each once; for each id, row after row, which of these it is, "
+               "and its row. A row of none has the default value.")
+          .Shape(RowIdsShape));
+  registry.Add(
+      WithIds(OpDefBuilder("_CombineRows").Input("data: T"))
+          .Output("output: T")
+          .Attr("T: {float, double}")
+          .Attr(kCombiner)
+          .Doc("For each row the sum of data[idx] by row_ids, or the mean; "
+               "zeros where it is empty.")
+          .Shape(CombineShape));
+  registry.Add(WithIds(OpDefBuilder("_CombineRowsGrad").Input("grad: T"))
+                   .Input("data: T")
+                   .Output("output: T")
+                   .Attr("T: {float, double}")
+                   .Attr(kCombiner)
+                   .Doc("The gradient of the data of _CombineRows.")
+                   .Shape(CombineGradShape));
+  registry.Add(
+      OpDefBuilder("_WhereHashed")
+          .Input("input: string")
+          .Output("index: int64")
+          .Output("bucket: int64")
+          .Attr("num_buckets: int >= 1")
+          .Doc("Where texts are not empty, and the bucket of each that is not: "
+               "that of StringToHashBucketFast.")
+          .Shape(HashedShape));
+}
+
+}  // namespace weft

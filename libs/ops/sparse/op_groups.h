@@ -1,0 +1,14 @@
+// The sparse family is registered in two groups, each in the file of its name;
+// RegisterSparseOps calls the other. Nobody else does.
+#ifndef WEFT_LIBS_OPS_SPARSE_OP_GROUPS_H_
+#define WEFT_LIBS_OPS_SPARSE_OP_GROUPS_H_
+
+#include "libs/graph/op_def.h"
+
+namespace weft {
+
+void RegisterSparseLookupOps(OpRegistry& registry);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_OPS_SPARSE_OP_GROUPS_H_

@@ -1,0 +1,427 @@
+#include "libs/passes/lookup_fusion.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace weft {
+namespace {
+
+// Outputs of what a SparseFillEmptyRows becomes.
+constexpr int kDistinct = 0;
+constexpr int kIdx = 1;
+constexpr int kEmptyRows = 2;  // where it was
+constexpr int kRowIds = 3;
+
+bool AreIntegers(const Tensor* constant, std::vector<int64_t> wanted) {
+  if (constant == nullptr || constant->rank() != 1) return false;
+  if (constant->dtype() == DT_INT32) {
+    return absl::c_equal(constant->flat<int32_t>(), wanted);
+  }
+  return constant->dtype() == DT_INT64 &&
+         absl::c_equal(constant->flat<int64_t>(), wanted);
+}
+
+bool IsZero(const Tensor* constant) {
+  if (constant == nullptr || constant->rank() != 0) return false;
+  switch (constant->dtype()) {
+    case DT_INT32:
+      return constant->scalar<int32_t>() == 0;
+    case DT_INT64:
+      return constant->scalar<int64_t>() == 0;
+    case DT_FLOAT:
+      return constant->scalar<float>() == 0;
+    case DT_DOUBLE:
+      return constant->scalar<double>() == 0;
+    default:
+      return false;
+  }
+}
+
+template <typename T>
+T AttrOr(const Node& node, absl::string_view name, T otherwise) {
+  const T* value = node.attr<T>(name);
+  return value == nullptr ? otherwise : *value;
+}
+
+// There are kernels for no other device. The name is a full one.
+bool IsOnCpu(const Node& node) {
+  return absl::StrContains(node.assigned_device(), "/device:CPU:");
+}
+
+bool MayBeMatrix(const OutputTensor& output) {
+  const PartialShape& shape = output.node->output_shape(output.index);
+  return !shape.has_rank() || shape.rank() == 2;
+}
+
+// "sum" of SparseSegmentSum, and of SparseSegmentSumGrad.
+std::optional<std::string> CombinerOf(absl::string_view op) {
+  if (!absl::ConsumePrefix(&op, "SparseSegment")) return std::nullopt;
+  absl::ConsumeSuffix(&op, "Grad");
+  if (op == "Sum") return "sum";
+  if (op == "Mean") return "mean";
+  if (op == "SqrtN") return "sqrtn";
+  return std::nullopt;
+}
+
+class LookupFusion {
+ public:
+  explicit LookupFusion(GraphRewrite& rewrite)
+      : rewrite_(rewrite),
+        consumers_(rewrite.graph().num_nodes()),
+        is_waited_for_(rewrite.graph().num_nodes(), false) {
+    for (const Node* node : rewrite.graph().nodes()) NoteUses(*node);
+  }
+
+  void Fuse() {
+    for (const Node* node : rewrite_.graph().nodes()) {
+      if (!IsFree(*node) || !IsOnCpu(*node)) continue;
+      if (node->type() == "SparseFillEmptyRows") FuseIds(*node);
+      if (node->type() == "SelectV2") FuseCombination(*node);
+      if (absl::EndsWith(node->type(), "Grad")) FuseGradient(*node);
+      if (node->type() == "StringToHashBucketFast") FuseHash(*node);
+    }
+  }
+
+ private:
+  struct Use {
+    const Node* node;
+    int output;  // which is used
+  };
+
+  void NoteUses(const Node& node) {
+    if (rewrite_.IsGone(node)) return;
+    for (int i = 0; i < rewrite_.NumInputs(node); ++i) {
+      const OutputTensor from = rewrite_.Input(node, i);
+      if (from.node == nullptr) continue;
+      consumers_[from.node->id()].push_back({&node, from.index});
+    }
+    for (const Node* control : rewrite_.ControlInputs(node)) {
+      is_waited_for_[control->id()] = true;
+    }
+  }
+
+  // Whether the node is there, is what it was, and waits for nothing.
+  bool IsFree(const Node& node) const {
+    return !rewrite_.IsGone(node) && rewrite_.IsPure(node) &&
+           !rewrite_.IsPinned(node) && !fused_.contains(&node) &&
+           rewrite_.NumInputs(node) == node.num_inputs() &&
+           (node.num_outputs() == 0 ||
+            rewrite_.ConstantValue({&node, 0}) == nullptr) &&
+           rewrite_.ControlInputs(node).empty();
+  }
+
+  // The node of op `op` whose output `index` is the input, on the same device;
+  // else null.
+  const Node* Producer(const Node& node, int input, absl::string_view op,
+                       int index = 0) const {
+    const OutputTensor from = rewrite_.Input(node, input);
+    if (from.node == nullptr || from.index != index) return nullptr;
+    if (from.node->type() != op || !IsFree(*from.node)) return nullptr;
+    return from.node->assigned_device() == node.assigned_device() ? from.node
+                                                                  : nullptr;
+  }
+  const Tensor* Constant(const Node& node, int input) const {
+    return rewrite_.FreeConstantValue(rewrite_.Input(node, input));
+  }
+  bool IsInput(const Node& node, int input, const OutputTensor& output) const {
+    return rewrite_.Input(node, input) == output;
+  }
+
+  // ---- ids ----
+
+  // Of ids from which those that are negative were left out.
+  struct Retained {
+    OutputTensor indices, ids;
+  };
+
+  // GatherV2 of rows `at`, by the first dimension.
+  const Node* GatherOfRows(const Node& node, int input) const {
+    const Node* gather = Producer(node, input, "GatherV2");
+    if (gather == nullptr || !IsZero(Constant(*gather, 2))) return nullptr;
+    return AttrOr<int64_t>(*gather, "batch_dims", 0) == 0 ? gather : nullptr;
+  }
+
+  std::optional<Retained> RetainedOf(const Node& fill) const {
+    const Node* indices = GatherOfRows(fill, 0);
+    const Node* ids = GatherOfRows(fill, 1);
+    if (indices == nullptr || ids == nullptr) return std::nullopt;
+    const Node* at = Producer(*ids, 1, "Reshape");
+    if (at == nullptr || !IsInput(*indices, 1, {at, 0}) ||
+        !AreIntegers(Constant(*at, 1), {-1})) {
+      return std::nullopt;
+    }
+    const Node* where = Producer(*at, 0, "Where");
+    if (where == nullptr) return std::nullopt;
+    const Node* is_kept = Producer(*where, 0, "GreaterEqual");
+    if (is_kept == nullptr || !IsZero(Constant(*is_kept, 1)) ||
+        !IsInput(*is_kept, 0, rewrite_.Input(*ids, 0))) {
+      return std::nullopt;
+    }
+    return Retained{rewrite_.Input(*indices, 0), rewrite_.Input(*ids, 0)};
+  }
+
+  bool IsFirstColumn(const Node& node) const {
+    return node.type() == "StridedSlice" && IsFree(node) &&
+           AreIntegers(Constant(node, 1), {0, 0}) &&
+           AreIntegers(Constant(node, 2), {0, 1}) &&
+           AreIntegers(Constant(node, 3), {1, 1}) &&
+           AttrOr<int64_t>(node, "begin_mask", 0) == 1 &&
+           AttrOr<int64_t>(node, "end_mask", 0) == 1 &&
+           AttrOr<int64_t>(node, "ellipsis_mask", 0) == 0 &&
+           AttrOr<int64_t>(node, "new_axis_mask", 0) == 0 &&
+           AttrOr<int64_t>(node, "shrink_axis_mask", 0) == 2;
+  }
+
+  // What may become another output of a node that stands before it.
+  bool MayGo(const Node& node, const Node& instead) const {
+    return IsFree(node) && !is_waited_for_[node.id()] &&
+           node.id() > instead.id() &&
+           node.assigned_device() == instead.assigned_device();
+  }
+
+  // The Casts of the first column to int32, if that is all it is there for.
+  bool AddRowNumbers(const Node& column, const Node& fill,
+                     std::vector<const Node*>& casts) const {
+    if (!IsFirstColumn(column) || !MayGo(column, fill)) return false;
+    for (const Use& use : consumers_[column.id()]) {
+      const bool is_cast =
+          use.node->type() == "Cast" && use.node->output_type(0) == DT_INT32;
+      if (!is_cast || !MayGo(*use.node, fill)) return false;
+      casts.push_back(use.node);
+    }
+    return true;
+  }
+
+  // Who takes what outputs of a SparseFillEmptyRows.
+  struct Takers {
+    std::vector<const Node*> uniques, casts, columns;
+  };
+
+  std::optional<Takers> TakersOf(const Node& fill) const {
+    Takers takers;
+    for (const Use& use : consumers_[fill.id()]) {
+      if (use.output == kEmptyRows) continue;
+      if (use.output == 0) {
+        if (!AddRowNumbers(*use.node, fill, takers.casts)) return std::nullopt;
+        takers.columns.push_back(use.node);
+        continue;
+      }
+      const bool is_unique = use.output == 1 && use.node->type() == "Unique" &&
+                             use.node->output_type(1) == DT_INT32;
+      if (!is_unique || !MayGo(*use.node, fill)) return std::nullopt;
+      takers.uniques.push_back(use.node);
+    }
+    return takers;
+  }
+
+  void FuseIds(const Node& fill) {
+    const std::optional<Retained> retained = RetainedOf(fill);
+    if (!retained) return;
+    const std::optional<Takers> takers = TakersOf(fill);
+    if (!takers) return;
+    const auto type = AttrOr<DataType>(fill, "T", DT_INVALID);
+    if (type != DT_INT32 && type != DT_INT64) return;
+    rewrite_.Replace(
+        fill, {.op = "_UniqueRowIds",
+               .inputs = {retained->indices, retained->ids,
+                          rewrite_.Input(fill, 2), rewrite_.Input(fill, 3)},
+               .attrs = {{"T", type}}});
+    fused_.insert(&fill);
+    ids_.insert(&fill);
+    for (const Node* unique : takers->uniques) {
+      rewrite_.TakeInstead({unique, 0}, {&fill, kDistinct});
+      rewrite_.TakeInstead({unique, 1}, {&fill, kIdx});
+      rewrite_.Remove(*unique);
+    }
+    for (const Node* cast : takers->casts) {
+      rewrite_.TakeInstead({cast, 0}, {&fill, kRowIds});
+      rewrite_.Remove(*cast);
+    }
+    for (const Node* column : takers->columns) rewrite_.Remove(*column);
+  }
+
+  // ---- rows ----
+
+  // The _UniqueRowIds whose rows without an id `node`, a SelectV2, asks for.
+  const Node* IdsOfCondition(const Node& node) const {
+    const Node* column = Producer(node, 0, "Reshape");
+    if (column == nullptr || !AreIntegers(Constant(*column, 1), {-1, 1})) {
+      return nullptr;
+    }
+    const OutputTensor empty = rewrite_.Input(*column, 0);
+    const bool is_ours = empty.index == kEmptyRows && ids_.contains(empty.node);
+    return is_ours ? empty.node : nullptr;
+  }
+
+  bool TakesIds(const Node& node, const Node& ids) const {
+    return IsInput(node, 1, {&ids, kIdx}) &&
+           IsInput(node, 2, {&ids, kRowIds}) &&
+           node.assigned_device() == ids.assigned_device();
+  }
+
+  static bool IsOfFloats(const Node& node) {
+    const auto type = AttrOr<DataType>(node, "T", DT_INVALID);
+    return type == DT_FLOAT || type == DT_DOUBLE;
+  }
+
+  void FuseCombination(const Node& select) {
+    const Node* ids = IdsOfCondition(select);
+    if (ids == nullptr) return;
+    const Node* sum = rewrite_.Input(select, 2).node;
+    if (sum == nullptr || !IsFree(*sum) || sum->num_outputs() != 1) return;
+    const auto combiner = CombinerOf(sum->type());
+    if (!combiner || sum->num_inputs() != 3 || !IsOfFloats(*sum) ||
+        !TakesIds(*sum, *ids) || !MayBeMatrix(rewrite_.Input(*sum, 0)) ||
+        sum->assigned_device() != select.assigned_device()) {
+      return;
+    }
+    const Node* zeros = Producer(select, 1, "ZerosLike");
+    if (zeros == nullptr || !IsInput(*zeros, 0, {sum, 0})) return;
+    rewrite_.Replace(select, {.op = "_CombineRows",
+                              .inputs = {rewrite_.Input(*sum, 0),
+                                         {ids, kIdx},
+                                         {ids, kRowIds},
+                                         {ids, kEmptyRows}},
+                              .attrs = {{"T", *sum->attr<DataType>("T")},
+                                        {"combiner", *combiner}}});
+    fused_.insert(&select);
+    combinations_[ids].push_back({sum, &select});
+    // Both are of one shape.
+    for (const Use& use : consumers_[sum->id()]) {
+      if (use.node->type() == "Shape" && use.node->id() > select.id() &&
+          IsFree(*use.node)) {
+        rewrite_.SetInput(*use.node, 0, {&select, 0});
+      }
+    }
+  }
+
+  // ---- gradients ----
+
+  struct Combination {
+    const Node* sum;
+    const Node* select;
+  };
+
+  // The combination whose shape `node`'s input is.
+  const Combination* ShapeOf(const Node& node, int input,
+                             const Node& ids) const {
+    const Node* shape = Producer(node, input, "Shape");
+    const auto found = combinations_.find(&ids);
+    if (shape == nullptr || found == combinations_.end()) return nullptr;
+    for (const Combination& combination : found->second) {
+      if (IsInput(*shape, 0, {combination.select, 0})) return &combination;
+    }
+    return nullptr;
+  }
+
+  // Sums over what was broadcast, which is nothing where both shapes are one.
+  // Null where it can't be told.
+  const Node* BeforeSum(const Node& gradient, const Node& ids,
+                        const Combination*& of) const {
+    const Node* reshaped = Producer(gradient, 0, "Reshape");
+    if (reshaped == nullptr) return nullptr;
+    of = ShapeOf(*reshaped, 1, ids);
+    const Node* sum = Producer(*reshaped, 0, "Sum");
+    if (of == nullptr || sum == nullptr) return nullptr;
+    const Node* axes = rewrite_.Input(*sum, 1).node;
+    if (axes == nullptr || axes->type() != "BroadcastGradientArgs" ||
+        !IsFree(*axes) || ShapeOf(*axes, 0, ids) != of ||
+        ShapeOf(*axes, 1, ids) != of) {
+      return nullptr;
+    }
+    return sum;
+  }
+
+  // The number of rows of what the combination sums.
+  bool IsNumberOfRows(const Node& gradient, const OutputTensor& data) const {
+    const Node* number = Producer(gradient, 3, "StridedSlice");
+    if (number == nullptr || !AreIntegers(Constant(*number, 1), {0}) ||
+        !AreIntegers(Constant(*number, 2), {1}) ||
+        !AreIntegers(Constant(*number, 3), {1}) ||
+        AttrOr<int64_t>(*number, "shrink_axis_mask", 0) != 1) {
+      return false;
+    }
+    const Node* shape = Producer(*number, 0, "Shape");
+    return shape != nullptr && IsInput(*shape, 0, data);
+  }
+
+  void FuseGradient(const Node& gradient) {
+    const auto combiner = CombinerOf(gradient.type());
+    if (!combiner || gradient.num_inputs() != 4 || !IsOfFloats(gradient)) {
+      return;
+    }
+    const Node* ids = rewrite_.Input(gradient, 1).node;
+    if (!ids_.contains(ids) || !TakesIds(gradient, *ids)) return;
+    const Combination* of = nullptr;
+    const Node* sum = BeforeSum(gradient, *ids, of);
+    if (sum == nullptr || CombinerOf(of->sum->type()) != combiner) return;
+    const Node* chosen = Producer(*sum, 0, "SelectV2");
+    if (chosen == nullptr || IdsOfCondition(*chosen) != ids ||
+        !IsZero(Constant(*chosen, 1))) {
+      return;
+    }
+    const OutputTensor data = rewrite_.Input(*of->select, 0);
+    if (!IsNumberOfRows(gradient, data)) return;
+    rewrite_.Replace(gradient, {.op = "_CombineRowsGrad",
+                                .inputs = {rewrite_.Input(*chosen, 2),
+                                           {ids, kIdx},
+                                           {ids, kRowIds},
+                                           {ids, kEmptyRows},
+                                           data},
+                                .attrs = {{"T", *gradient.attr<DataType>("T")},
+                                          {"combiner", *combiner}}});
+    fused_.insert(&gradient);
+  }
+
+  // ---- texts ----
+
+  bool AreNotEmpty(const Node& where, const OutputTensor& texts) const {
+    const Node* compared = Producer(where, 0, "NotEqual");
+    if (compared == nullptr || !IsInput(*compared, 0, texts)) return false;
+    const Tensor* empty = Constant(*compared, 1);
+    return empty != nullptr && empty->rank() == 0 &&
+           empty->dtype() == DT_STRING && empty->scalar<std::string>().empty();
+  }
+
+  void FuseHash(const Node& hash) {
+    const Node* chosen = Producer(hash, 0, "GatherNd");
+    if (chosen == nullptr) return;
+    const Node* where = Producer(*chosen, 1, "Where");
+    const OutputTensor texts = rewrite_.Input(*chosen, 0);
+    const auto* num_buckets = hash.attr<int64_t>("num_buckets");
+    if (where == nullptr || num_buckets == nullptr || !MayGo(hash, *where) ||
+        texts.node == nullptr || texts.node->id() >= where->id() ||
+        !AreNotEmpty(*where, texts)) {
+      return;
+    }
+    rewrite_.Replace(*where, {.op = "_WhereHashed",
+                              .inputs = {texts},
+                              .attrs = {{"num_buckets", *num_buckets}}});
+    fused_.insert(where);
+    rewrite_.TakeInstead({&hash, 0}, {where, 1});
+    rewrite_.Remove(hash);
+  }
+
+  GraphRewrite& rewrite_;
+  std::vector<std::vector<Use>> consumers_;  // by node id
+  std::vector<bool> is_waited_for_;          // by node id
+  absl::flat_hash_set<const Node*> fused_;   // what has been replaced
+  absl::flat_hash_set<const Node*> ids_;     // what is a _UniqueRowIds now
+  // By the _UniqueRowIds whose ids they take.
+  absl::flat_hash_map<const Node*, std::vector<Combination>> combinations_;
+};
+
+}  // namespace
+
+void FuseLookups(GraphRewrite& rewrite) { LookupFusion(rewrite).Fuse(); }
+
+}  // namespace weft
