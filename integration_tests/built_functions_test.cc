@@ -218,6 +218,83 @@ TEST_F(BuiltFunctionsTest, ALoopOfFramesInAFunction) {
   EXPECT_EQ(Get(y, {{step, Tensor::Scalar(4.0f)}}), 13.0f);
 }
 
+// Counts at each place of loops in loops and of branches, with nothing that
+// takes the counts: 3 times in the outer body, 4 in its condition, 2 in the
+// inner one of each iteration, once in a branch, and never in the other.
+ops::Function CountEverywhere(const Scope& root, const ops::Variable& n) {
+  const auto count = [&n](const Scope& s, float by) {
+    ops::AssignAdd(s, n, by);
+  };
+  const auto body = [count](const Scope& s, const Values& v) {
+    count(s, 1);
+    ops::WhileLoop(
+        s, {0},
+        [](const Scope& t, const Values& u) { return ops::Less(t, u[0], 2); },
+        [count](const Scope& t, const Values& u) {
+          count(t, 100);
+          return Values{ops::Add(t, u[0], 1)};
+        });
+    ops::Cond(
+        s, ops::Equal(s, v[0], 1),
+        [count](const Scope& t) {
+          count(t, 1000);
+          return Values{ops::Const(t, 1)};
+        },
+        [](const Scope& t) { return Values{ops::Const(t, 0)}; });
+    return Values{ops::Add(s, v[0], 1)};
+  };
+  return ops::Function(
+      root, "everywhere", {DT_BOOL}, [&](const Scope& s, const Values& v) {
+        const Values last = ops::WhileLoop(
+            s, {0},
+            [count](const Scope& t, const Values& u) {
+              count(t, 10);
+              return ops::Less(t, u[0], 3);
+            },
+            body);
+        return ops::Cond(
+            s, v[0],
+            [count](const Scope& t) {
+              count(t, 10000);
+              return Values{ops::Const(t, 1.0f)};
+            },
+            [](const Scope& t) { return Values{ops::Const(t, 2.0f)}; });
+      });
+}
+
+TEST_F(BuiltFunctionsTest, StateThatNothingTakesIsDoneInEachIteration) {
+  constexpr float kOnce = 3 * 1 + 4 * 10 + 6 * 100 + 1000;
+  const ops::Variable n(root_.WithName("n"), 0.0f);
+  const ops::Function f = CountEverywhere(root_, n);
+  const Output pred = Scalar("pred", DT_BOOL);
+  const Output y = f(root_, {pred})[0];
+  const auto read_after = [&](const Output& value) {
+    return n.Read(root_.WithControlDependencies({value}));
+  };
+  const Output after = read_after(y);
+  const Output in_branch = read_after(ops::If(
+      root_, pred, [&](const Scope& s, const Values&) { return f(s, {pred}); },
+      [&](const Scope& s, const Values&) {
+        return Values{ops::Const(s, 3.0f)};
+      })[0]);
+  const Output in_loop = read_after(ops::WhileLoop(
+      root_, {0, 0.0f},
+      [](const Scope& s, const Values& v) { return ops::Less(s, v[0], 2); },
+      [&](const Scope& s, const Values& v) {
+        return Values{ops::Add(s, v[0], 1), f(s, {pred})[0]};
+      })[1]);
+  ASSERT_OK(root_.status());
+  Connect();
+  const FeedList taken = {{pred, Tensor::Scalar(true)}};
+  const FeedList not_taken = {{pred, Tensor::Scalar(false)}};
+  EXPECT_EQ(Get(y, not_taken), 2.0f);
+  EXPECT_EQ(Get(n), kOnce);
+  EXPECT_EQ(Get(after, taken), 2 * kOnce + 10000);
+  EXPECT_EQ(Get(in_branch, not_taken), 2 * kOnce + 10000);
+  EXPECT_EQ(Get(in_branch, taken), 3 * kOnce + 20000);
+  EXPECT_EQ(Get(in_loop, not_taken), 5 * kOnce + 20000);
+}
+
 TEST(BuiltFunctionsOnTasksTest, VariablesOfTwoTasksAreRead) {
   TestCluster cluster(
       {.kind = ClusterKind::kOneProcess, .jobs = {{"ps", 2}, {"worker", 1}}});

@@ -372,7 +372,8 @@ std::map<std::string, std::string> Unchecked() {
     }
   }
   for (const std::string op :
-       {"PushBack", "PopBack", "Stack", "FromTensor", "GetItem", "SetItem"}) {
+       {"PushBack", "PopBack", "Stack", "FromTensor", "GetItem", "SetItem",
+        "Gather", "ScatterIntoExistingList", "Concat", "ConcatV2", "Split"}) {
     unchecked["TensorList" + op] =
         "one side of it is a list: see loop_gradients_test.cc";
   }

@@ -561,6 +561,26 @@ TEST_F(LoopGradientsTest, ABodyThatTakesInvariantsAlone) {
   EXPECT_EQ(total.scalar<float>(), 6);
 }
 
+// Of a Case as a function, with an index that is out of range, too.
+TEST_F(LoopGradientsTest, ACaseInALoop) {
+  for (const size_t num_branches : {1, 2, 3}) {
+    Check([&](const Scope& root, const Inputs& in) {
+      return Values{Repeat(
+          root, in, 4, [&](const Scope& s, const Output& i, const Output& v) {
+            std::vector<ops::BranchFunction> branches = {
+                [&](const Scope& t) { return Values{ops::Mul(t, v, in.w)}; },
+                [&](const Scope& t) { return Values{ops::Tanh(t, v)}; },
+                [&](const Scope& t) {
+                  return Values{ops::Add(t, ops::Mul(t, v, v), in.w)};
+                }};
+            branches.resize(num_branches);
+            const Output taken = ops::SwitchCase(s, i, branches)[0];
+            return ops::Mul(s, ops::Sigmoid(s, taken), v);
+          })[1]};
+    });
+  }
+}
+
 // ---- lists ----
 
 Output EmptyList(const Scope& s) {
@@ -595,6 +615,42 @@ TEST_F(LoopGradientsTest, ListsOutsideOfLoops) {
         return Values{Stacked(s, list), Output(popped.node(), 1),
                       ItemAt(s, again, s.ToOutput(Tensor::Scalar(1))),
                       ItemAt(s, list, s.ToOutput(Tensor::Scalar(0)))};
+      },
+      {1});
+}
+
+TEST_F(LoopGradientsTest, ListsThatAreJoinedAndSplit) {
+  Check(
+      [](const Scope& s, const Inputs& in) {
+        const Output rows = ops::Stack(s, {in.x, in.w, ops::Mul(s, in.x, 3.0)});
+        const Output list = s.AddOutput("TensorListFromTensor",
+                                        {rows, Tensor::Vector<int32_t>({-1})});
+        const Output set =
+            s.AddOutput("TensorListScatterIntoExistingList",
+                        {list, ops::Stack(s, {ops::Mul(s, in.x, in.w), in.w}),
+                         Tensor::Vector<int32_t>({2, 0})});
+        const Output gathered =
+            s.AddOutput("TensorListGather",
+                        {set, Tensor::Vector<int32_t>({2, 1, 2}),
+                         Tensor::Vector<int32_t>({3})},
+                        {{"element_dtype", DT_DOUBLE}});
+        const Output joined = s.AddOutput(
+            "TensorListConcatV2",
+            {set, Tensor::Vector<int32_t>({-1}), Tensor::Vector<int64_t>({})},
+            {{"element_dtype", DT_DOUBLE}});
+        const Output old = s.AddOutput("TensorListConcat", {list},
+                                       {{"element_dtype", DT_DOUBLE}});
+        const Output parts = s.AddOutput(
+            "TensorListSplit",
+            {ops::Mul(s, joined, old), Tensor::Vector<int32_t>({-1}),
+             Tensor::Vector<int64_t>({4, 0, 2, 3})});
+        return Values{ops::Reshape(s, gathered, Tensor::Vector<int32_t>({9})),
+                      joined,
+                      s.AddOutput("TensorListConcatV2",
+                                  {parts, Tensor::Vector<int32_t>({-1}),
+                                   Tensor::Vector<int64_t>({})},
+                                  {{"element_dtype", DT_DOUBLE}}),
+                      ItemAt(s, parts, s.ToOutput(Tensor::Scalar(3)))};
       },
       {1});
 }

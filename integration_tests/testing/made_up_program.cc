@@ -16,14 +16,6 @@ class Maker {
   explicit Maker(uint64_t seed) : choices_(seed) {}
 
   Block Make(int num_args, int num_results, int depth) {
-    const bool was_in_function = in_function_;
-    Block block = MakeHere(num_args, num_results, depth);
-    in_function_ = was_in_function;
-    return block;
-  }
-
- private:
-  Block MakeHere(int num_args, int num_results, int depth) {
     Block block;
     block.num_args = num_args;
     int num_values = num_args;
@@ -41,6 +33,7 @@ class Maker {
     return block;
   }
 
+ private:
   static int NumResults(const Statement& statement) {
     if (statement.kind == StatementKind::kLoop) return statement.num_vars;
     if (statement.blocks.empty()) return 1;
@@ -70,14 +63,6 @@ class Maker {
     made.kind = Kind(num_values, depth);
     made.number = static_cast<int64_t>(choices_.Below(100));
     made.by_function = choices_.Percent(50);
-    // Loops of frames in functions that are called in branches and loops are
-    // refused where they have state that no result depends on.
-    if (in_function_ && made.kind == StatementKind::kRows) {
-      made.kind = StatementKind::kMix;
-    }
-    made.by_function |= in_function_;
-    const bool was_in_function = in_function_;
-    in_function_ = made.by_function && made.kind != StatementKind::kRows;
     made.elsewhere = choices_.Percent(20);
     made.parallel_iterations = 1 + Below(choices_.Percent(50) ? 1 : 12);
     const int extra = Below(3);
@@ -109,7 +94,6 @@ class Maker {
         made.blocks.push_back(Make(1 + extra, 1 + Below(2), depth + 1));
         break;
     }
-    in_function_ = was_in_function;
     return made;
   }
 
@@ -122,7 +106,6 @@ class Maker {
   }
 
   Choices choices_;
-  bool in_function_ = false;
 };
 
 std::vector<int64_t> InputsOf(const Statement& statement,

@@ -72,6 +72,7 @@
 #include "libs/train/adam.h"
 #include "libs/train/basic_session_run_hooks.h"
 #include "libs/train/batch.h"
+#include "libs/train/checkpoint_input_pipeline_hook.h"
 #include "libs/train/checkpoint_saver_hook.h"
 #include "libs/train/clip_ops.h"
 #include "libs/train/coordinator.h"

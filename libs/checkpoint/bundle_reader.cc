@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/crc32c.h"
 #include "libs/base/status.h"
+#include "libs/checkpoint/variant_bytes.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -251,7 +252,12 @@ absl::StatusOr<Tensor> BundleReader::ReadBox(const Whole& whole,
                                              const TensorShape& shape,
                                              Allocator& allocator) {
   const DataType dtype = whole.entry->dtype;
-  if (dtype != DT_STRING && DataTypeSize(dtype) == 0) {
+  // Variants are stored whole only.
+  const bool has_slices =
+      !whole.entry->slices.empty() ||
+      wanted.num_elements() != whole.entry->shape.num_elements();
+  if (dtype != DT_STRING && DataTypeSize(dtype) == 0 &&
+      (dtype != DT_VARIANT || has_slices)) {
     return absl::UnimplementedError(
         absl::StrCat("Restoring data type ", DataTypeName(dtype),
                      " not yet supported (tensor_name = ", whole.name, ")"));
@@ -359,7 +365,12 @@ absl::StatusOr<const BundleReader::DataFile*> BundleReader::FileOf(
   const auto elements = static_cast<uint64_t>(entry.shape.num_elements());
   const auto size = static_cast<uint64_t>(entry.size);
   const uint64_t element_size = DataTypeSize(entry.dtype);
-  if (element_size == 0) {
+  if (entry.dtype == DT_VARIANT) {
+    if (size / kMinVariantBytes < elements) {
+      return damaged(absl::StrCat("; expected size is at least ", elements,
+                                  " x ", kMinVariantBytes));
+    }
+  } else if (element_size == 0) {
     // A length takes a byte or more.
     if (size < sizeof(uint32_t) || size - sizeof(uint32_t) < elements) {
       return damaged(absl::StrCat("; expected size is at least ", elements,
@@ -394,7 +405,8 @@ absl::Status BundleReader::CopyStored(const Stored& stored, const Box& wanted,
   const absl::Status status =
       to.dtype() == DT_STRING
           ? CopyStrings(*file, stored, wanted, allocator, to)
-          : CopyNumbers(*file, stored, wanted, to);
+      : to.dtype() == DT_VARIANT ? CopyVariants(*file, stored, allocator, to)
+                                 : CopyNumbers(*file, stored, wanted, to);
   return Annotate(status, absl::StrCat(DataFilename(prefix_, stored.entry.shard,
                                                     header_.num_shards),
                                        ", ", absl::CHexEscape(stored.key)));
@@ -429,20 +441,40 @@ absl::Status BundleReader::CopyNumbers(const DataFile& file,
   return CheckSum(stored, crc);
 }
 
+absl::StatusOr<BufferPtr> BundleReader::ReadWhole(const DataFile& file,
+                                                  const Stored& stored,
+                                                  Allocator& allocator) {
+  const auto size = static_cast<size_t>(stored.entry.size);
+  BufferPtr buffer = allocator.Allocate(size);
+  if (!buffer) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for ", size, " bytes of ",
+                     DataTypeName(stored.entry.dtype), "s"));
+  }
+  RETURN_IF_ERROR(ReadAll(*file.file, stored.entry.offset, size,
+                          static_cast<char*>(buffer->data())));
+  return buffer;
+}
+
+absl::Status BundleReader::CopyVariants(const DataFile& file,
+                                        const Stored& stored,
+                                        Allocator& allocator, Tensor& to) {
+  ASSIGN_OR_RETURN(const BufferPtr buffer, ReadWhole(file, stored, allocator));
+  ASSIGN_OR_RETURN(const uint32_t crc,
+                   DecodeVariants({static_cast<const char*>(buffer->data()),
+                                   static_cast<size_t>(stored.entry.size)},
+                                  allocator, to.mutable_flat<Variant>()));
+  return CheckSum(stored, crc);
+}
+
 absl::Status BundleReader::CopyStrings(const DataFile& file,
                                        const Stored& stored, const Box& wanted,
                                        Allocator& allocator, Tensor& to) {
-  const auto size = static_cast<size_t>(stored.entry.size);
-  const BufferPtr buffer = allocator.Allocate(size);
-  if (!buffer) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for ", size, " bytes of strings"));
-  }
-  char* const bytes = static_cast<char*>(buffer->data());
-  RETURN_IF_ERROR(ReadAll(*file.file, stored.entry.offset, size, bytes));
-  ASSIGN_OR_RETURN(
-      Strings strings,
-      ParseStrings({bytes, size}, stored.entry.shape.num_elements()));
+  ASSIGN_OR_RETURN(const BufferPtr buffer, ReadWhole(file, stored, allocator));
+  ASSIGN_OR_RETURN(Strings strings,
+                   ParseStrings({static_cast<const char*>(buffer->data()),
+                                 static_cast<size_t>(stored.entry.size)},
+                                stored.entry.shape.num_elements()));
   RETURN_IF_ERROR(CheckSum(stored, strings.crc));
   const absl::Span<std::string> values = to.mutable_flat<std::string>();
   SharedRuns runs(stored.box, wanted);

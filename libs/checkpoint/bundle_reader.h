@@ -11,6 +11,7 @@
 //                     that the stored ones do not cover
 //   UNIMPLEMENTED     a type that Weft does not hold, a foreign byte order
 //   RESOURCE_EXHAUSTED  no memory for a tensor, or for the bytes of its strings
+//                     or variants
 // or what the file system said, or the cause of a cancellation.
 //
 // Threads: used by one at a time. All calls block.
@@ -119,6 +120,12 @@ class BundleReader {
                            const Box& wanted, Tensor& to);
   absl::Status CopyStrings(const DataFile& file, const Stored& stored,
                            const Box& wanted, Allocator& allocator, Tensor& to);
+  absl::Status CopyVariants(const DataFile& file, const Stored& stored,
+                            Allocator& allocator, Tensor& to);
+  // All bytes of the entry.
+  absl::StatusOr<BufferPtr> ReadWhole(const DataFile& file,
+                                      const Stored& stored,
+                                      Allocator& allocator);
   // Reads all of it: a file that became shorter since it was opened is cut off.
   absl::Status ReadAll(const RandomAccessFile& file, uint64_t offset,
                        uint64_t size, char* to) const;

@@ -22,6 +22,7 @@
 #include "libs/fs/failing_file_system.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
+#include "libs/tensor/variant.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -331,6 +332,65 @@ TEST_F(BundleTest, WhatIsNotThereIsNamed) {
   EXPECT_THAT(Read("y"), StatusIs(absl::StatusCode::kNotFound,
                                   "Key y not found in checkpoint"));
   EXPECT_THAT(Read(""), StatusIs(absl::StatusCode::kNotFound));
+}
+
+// testdata/variants: the state of an iterator, as TensorFlow's Saver wrote it.
+TEST_F(BundleTest, VariantsAreWrittenAsTensorFlowWritesThem) {
+  constexpr char kTensorFlows[] = "libs/checkpoint/testdata/variants/range";
+  constexpr char kName[] = "IteratorV2:0_STATE";
+  LocalFileSystem local;
+  ASSERT_OK_AND_ASSIGN(const auto reader,
+                       BundleReader::Open(local, kTensorFlows));
+  ASSERT_OK_AND_ASSIGN(const Tensor state,
+                       reader->Read(kName, HeapAllocator()));
+  ASSERT_EQ(state.shape(), TensorShape({1}));
+  EXPECT_EQ(state.flat<Variant>()[0].type_name, "tensorflow::Iterator");
+  const auto writer = NewWriter();
+  ASSERT_OK(writer->Add(kName, state));
+  ASSERT_OK(writer->Finish());
+  for (const std::string& file : {IndexFilename(""), DataFilename("", 0, 1)}) {
+    EXPECT_EQ(*fs_.ReadFile(absl::StrCat(kPrefix, file)),
+              *local.ReadFile(absl::StrCat(kTensorFlows, file)));
+  }
+}
+
+TEST_F(BundleTest, VariantsAreReadWholeAndChecked) {
+  const Tensor inside = Tensor::Scalar<std::string>(std::string(300, 'x'));
+  Tensor variants(DT_VARIANT, {2});
+  variants.mutable_flat<Variant>()[1] = {
+      .type_name = "a",
+      .metadata = "b",
+      .tensors = std::make_shared<std::vector<Tensor>>(1, inside)};
+  const auto writer = NewWriter();
+  ASSERT_OK(writer->Add("v", variants));
+  EXPECT_THAT(writer->AddSlice("s", TensorShape({4}), Slice("0,2"), variants),
+              StatusIs(absl::StatusCode::kUnimplemented, "tensor_name = s"));
+  ASSERT_OK(writer->Finish());
+  ASSERT_OK_AND_ASSIGN(const Tensor read, Read("v"));
+  EXPECT_EQ(read.flat<Variant>()[0].type_name, "");
+  const Variant& second = read.flat<Variant>()[1];
+  EXPECT_EQ(second.metadata, "b");
+  EXPECT_EQ((*second.tensors)[0].scalar<std::string>(), std::string(300, 'x'));
+  EXPECT_THAT(ReadSlice("v", "0,1"),
+              StatusIs(absl::StatusCode::kUnimplemented));
+  const std::string path = DataFilename(kPrefix, 0, 1);
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, fs_.ReadFile(path));
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string damaged = bytes;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    ASSERT_OK(fs_.WriteFileAtomically(path, damaged));
+    EXPECT_THAT(Read("v"), StatusIs(absl::StatusCode::kDataLoss)) << i;
+  }
+}
+
+TEST_F(BundleTest, AnObjectOfTheProcessIsNotSaved) {
+  Tensor variant(DT_VARIANT, {});
+  variant.mutable_scalar<Variant>().object = std::make_shared<VariantObject>();
+  Tensor outer(DT_VARIANT, {});
+  outer.mutable_scalar<Variant>().tensors =
+      std::make_shared<std::vector<Tensor>>(1, variant);
+  EXPECT_THAT(NewWriter()->Add("v", outer),
+              StatusIs(absl::StatusCode::kUnimplemented, "object"));
 }
 
 TEST_F(BundleTest, WhatCanNotBeAddedIsNamed) {

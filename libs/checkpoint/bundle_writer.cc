@@ -13,6 +13,7 @@
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/table.h"
+#include "libs/checkpoint/variant_bytes.h"
 #include "libs/fs/path.h"
 
 namespace weft::checkpoint {
@@ -200,6 +201,11 @@ absl::Status BundleWriter::AddSourceSlice(absl::string_view name,
         " (tensor_name = ", name, ")"));
   }
   if (slice_shape == shape) return AddEntry(name, source);
+  if (source.dtype == DT_VARIANT) {
+    return absl::UnimplementedError(absl::StrCat(
+        "Saving slices of variants is not supported (tensor_name = ", name,
+        ")"));
+  }
 
   const auto whole = entries_.find(std::string(name));
   if (whole != entries_.end() &&
@@ -235,7 +241,8 @@ absl::Status BundleWriter::AddEntry(absl::string_view key,
     return absl::InvalidArgumentError(
         absl::StrCat("Adding duplicate key: ", key));
   }
-  if (source.dtype != DT_STRING && DataTypeSize(source.dtype) == 0) {
+  if (source.dtype != DT_STRING && source.dtype != DT_VARIANT &&
+      DataTypeSize(source.dtype) == 0) {
     return absl::UnimplementedError(
         absl::StrCat("Saving data type ", DataTypeName(source.dtype),
                      " not yet supported (tensor_name = ", key, ")"));
@@ -276,6 +283,7 @@ absl::StatusOr<uint32_t> BundleWriter::AppendPieces(
 
 absl::StatusOr<uint32_t> BundleWriter::AppendTensor(const Tensor& tensor) {
   if (tensor.dtype() == DT_STRING) return AppendStrings(tensor);
+  if (tensor.dtype() == DT_VARIANT) return AppendVariants(tensor);
   return AppendBytes(
       0, {static_cast<const char*>(tensor.data()), tensor.num_bytes()});
 }
@@ -294,6 +302,15 @@ absl::StatusOr<uint32_t> BundleWriter::AppendStrings(const Tensor& tensor) {
   ASSIGN_OR_RETURN(crc, AppendBytes(crc, BytesOf(masked)));
   for (const std::string& value : tensor.flat<std::string>()) {
     ASSIGN_OR_RETURN(crc, AppendBytes(crc, value));
+  }
+  return crc;
+}
+
+absl::StatusOr<uint32_t> BundleWriter::AppendVariants(const Tensor& tensor) {
+  uint32_t crc = 0;
+  for (const Variant& variant : tensor.flat<Variant>()) {
+    ASSIGN_OR_RETURN(const std::string bytes, EncodeVariant(variant, &crc));
+    RETURN_IF_ERROR(AppendBytes(0, bytes).status());
   }
   return crc;
 }

@@ -77,8 +77,9 @@ class BundleWriter {
   ~BundleWriter();
 
   // INVALID_ARGUMENT for a name that is empty, longer than kMaxKeySize
-  // (table.h) or used already; UNIMPLEMENTED for resources and variants. After
-  // what a file system said nothing else can be added.
+  // (table.h) or used already; UNIMPLEMENTED for resources, for variants that
+  // hold an object of the process, and for slices of variants. After that, or
+  // what a file system said, nothing else can be added.
   absl::Status Add(absl::string_view name, const Tensor& tensor);
   // `tensor` is `slice` of the tensor `name`, whose shape is `shape`.
   // INVALID_ARGUMENT if it has another shape than that, or type and shape of
@@ -112,6 +113,7 @@ class BundleWriter {
   absl::StatusOr<uint32_t> AppendTensor(const Tensor& tensor);
   absl::StatusOr<uint32_t> AppendPieces(const PiecewiseTensor& tensor);
   absl::StatusOr<uint32_t> AppendStrings(const Tensor& tensor);
+  absl::StatusOr<uint32_t> AppendVariants(const Tensor& tensor);
   // Appends `bytes`; returns the checksum of those before, of which it is
   // `crc`, and these.
   absl::StatusOr<uint32_t> AppendBytes(uint32_t crc, absl::string_view bytes);

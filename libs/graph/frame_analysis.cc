@@ -89,10 +89,10 @@ class UnconditionalNodes {
     removed_.push_back(&node);
   }
 
-  // A Merge is live with any of its inputs.
+  // A Merge is live with any of its inputs, a ControlTrigger without.
   void InputIsRemoved(const Consumer& consumer) {
     const Node& node = *consumer.node;
-    if (IsConstantEnter(node)) return;
+    if (IsConstantEnter(node) || node.type() == "ControlTrigger") return;
     if (!consumer.is_control && IsMerge(node) &&
         --live_inputs_[node.id()] > 0) {
       return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -13,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/graph/function_loops.h"
+#include "libs/graph/function_state.h"
 #include "libs/graph/node_signature.h"
 
 namespace weft {
@@ -509,11 +511,11 @@ class Instantiation {
     return absl::OkStatus();
   }
 
-  // Inside a loop it runs because of what takes it, and until the loop ends.
+  // Inside a loop it runs because of what takes it, and until the loop ends;
+  // HoldState has seen to that.
   void AddControlResult(const Added& added, FunctionBody& body) const {
-    const std::string& name = added.def->name;
-    const std::vector<std::string>& exits = loops_.ExitsAround(name);
-    if (exits.empty() || !loops_.LeadsToAnExit(name)) {
+    const std::vector<std::string>& exits = loops_.ExitsAround(added.def->name);
+    if (exits.empty()) {
       body.control_results.push_back(NodeOf(added));
       return;
     }
@@ -599,7 +601,16 @@ absl::StatusOr<FunctionBody> AddFunctionBody(const FunctionDef& function,
                                              const AttrMap& attrs,
                                              const BodyOptions& options,
                                              Graph& graph) {
-  auto body = Instantiation(function, options, graph).Add(attrs);
+  const auto add = [&]() -> absl::StatusOr<FunctionBody> {
+    const auto is_stateful = [&graph](const FunctionNode& node) {
+      const OpDef* op = graph.FindOp(node.op);
+      return op != nullptr && op->is_stateful;
+    };
+    ASSIGN_OR_RETURN(const std::optional<FunctionDef> held,
+                     HoldState(function, is_stateful));
+    return Instantiation(held ? *held : function, options, graph).Add(attrs);
+  };
+  absl::StatusOr<FunctionBody> body = add();
   if (body.ok()) return body;
   return Annotate(body.status(),
                   absl::StrCat("Function '", function.name(), "'"));

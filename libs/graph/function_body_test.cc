@@ -1,5 +1,6 @@
 #include "libs/graph/function_body.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,6 +53,17 @@ std::shared_ptr<const OpRegistry> TestOps() {
           .Output("value_index: int32")
           .Attr("T: type")
           .Attr("N: int >= 1"));
+  add(OpDefBuilder("Switch")
+          .Input("data: T")
+          .Input("pred: bool")
+          .Output("output_false: T")
+          .Output("output_true: T")
+          .Attr("T: type"));
+  add(OpDefBuilder("Exit")
+          .Input("data: T")
+          .Output("output: T")
+          .Attr("T: type"));
+  add(OpDefBuilder("ControlTrigger"));
   add(OpDefBuilder("NextIteration")
           .Input("data: T")
           .Output("output: T")
@@ -228,6 +240,60 @@ TEST_F(FunctionBodyTest, LoopsAndGroupsAreThoseOfTheCall) {
   EXPECT_EQ(Find("call/merge").input(1).node, &Find("call/next"));
   EXPECT_EQ(*Find("call/next").attr<std::vector<std::string>>("_class"),
             (std::vector<std::string>{"loc:@call/merge", "loc:@outside"}));
+}
+
+// A loop "enter", "merge", "switch", "next"; "count" is in it.
+std::string LoopThatCounts(absl::string_view more) {
+  return absl::StrCat(
+      Signature("input_arg { name: 'p' type: DT_BOOL }"),
+      Body("enter", "Enter", "input: 'p'",
+           "attr { key: 'frame_name' value { s: 'loop' } }"),
+      Body("merge", "Merge", "input: 'enter:output:0' input: 'next:output:0'",
+           "attr { key: 'N' value { i: 2 } }"),
+      Body("switch", "Switch",
+           "input: 'merge:output:0' input: 'merge:output:0'"),
+      Body("next", "NextIteration", "input: 'switch:output_true:0'"), more);
+}
+
+constexpr char kExit[] = "input: 'switch:output_false:0'";
+
+TEST_F(FunctionBodyTest, ALoopGoesOnAndEndsWhenItsStateIsDone) {
+  ASSERT_OK(Import(LoopThatCounts(
+      absl::StrCat(Body("exit", "Exit", kExit),
+                   Body("count", "Count", "input: '^switch'")))));
+  ASSERT_OK_AND_ASSIGN(const FunctionBody body, Add({.args = {X(DT_BOOL)}}));
+  const Node& trigger = Find("call/exit/state_done");
+  EXPECT_EQ(trigger.type(), "ControlTrigger");
+  const auto waits_for = [](const Node& node, const Node& other) {
+    const auto controls = node.control_inputs();
+    return std::count(controls.begin(), controls.end(), &other) == 1;
+  };
+  EXPECT_TRUE(waits_for(trigger, Find("call/count")));
+  EXPECT_TRUE(waits_for(Find("call/next"), trigger));
+  EXPECT_TRUE(waits_for(Find("call/exit"), trigger));
+  EXPECT_EQ(body.control_results, std::vector<const Node*>{&Find("call/exit")});
+}
+
+TEST_F(FunctionBodyTest, StateThatNothingCanWaitForIsRefused) {
+  ASSERT_OK(Import(LoopThatCounts(Body("count", "Count", "input: '^switch'"))));
+  EXPECT_THAT(Add({.args = {X(DT_BOOL)}}),
+              StatusIs(kInvalid,
+                       "Function 'f': node 'count' has state and runs in loop "
+                       "'loop', which has no Exit"));
+  Graph other(TestOps());
+  ASSERT_OK(ImportGraphDefText(
+      absl::StrCat("library { function { ",
+                   LoopThatCounts(
+                       absl::StrCat(Body("exit", "Exit", kExit),
+                                    Body("count", "Count", "input: '^next'"))),
+                   " } }"),
+      other));
+  ASSERT_OK_AND_ASSIGN(
+      const Node* p,
+      other.AddNode({.name = "p", .op = "X", .attrs = {{"T", DT_BOOL}}}));
+  EXPECT_THAT(AddFunctionBody(*other.functions().Find("f"), {},
+                              {.prefix = "c", .args = {{p, 0}}}, other),
+              StatusIs(kInvalid, "would wait for itself"));
 }
 
 TEST_F(FunctionBodyTest, WhatIsWrongInABodyIsToldWhenItIsCalled) {

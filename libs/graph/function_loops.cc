@@ -11,6 +11,12 @@ bool IsEnterOp(absl::string_view op) {
   return op == "Enter" || op == "RefEnter";
 }
 bool IsExitOp(absl::string_view op) { return op == "Exit" || op == "RefExit"; }
+bool IsSwitchOp(absl::string_view op) {
+  return op == "Switch" || op == "RefSwitch";
+}
+bool IsNextIterationOp(absl::string_view op) {
+  return op == "NextIteration" || op == "RefNextIteration";
+}
 
 absl::string_view FrameName(const FunctionNode& enter) {
   const auto it = enter.attrs.find("frame_name");
@@ -22,53 +28,48 @@ absl::string_view FrameName(const FunctionNode& enter) {
 }  // namespace
 
 FunctionLoops::FunctionLoops(const FunctionDef& function) {
-  const bool has_loops =
-      std::any_of(function.nodes.begin(), function.nodes.end(),
-                  [](const FunctionNode& node) { return IsEnterOp(node.op); });
-  if (!has_loops) return;
+  const auto has = [&function](bool (*is)(absl::string_view)) {
+    return std::any_of(function.nodes.begin(), function.nodes.end(),
+                       [is](const FunctionNode& node) { return is(node.op); });
+  };
+  if (!has(IsEnterOp)) {
+    has_branches_ = has(IsSwitchOp);
+    return;
+  }
   for (const FunctionNode& node : function.nodes) Add(node);
-  FindWhatLeadsToExits(function);
 }
 
-void FunctionLoops::FindWhatLeadsToExits(const FunctionDef& function) {
-  absl::flat_hash_map<absl::string_view, const FunctionNode*> nodes;
-  std::vector<absl::string_view> left;
-  for (const FunctionNode& node : function.nodes) {
-    nodes[node.name] = &node;
-    if (IsExitOp(node.op)) left.push_back(node.name);
+// Arguments are outside, and so is what closes a loop when its Merge comes.
+int FunctionLoops::FrameOfInputs(const FunctionNode& node) const {
+  int frame = 0;
+  for (const std::string& input : node.inputs) {
+    const auto from = places_.find(NodeOfInput(input));
+    if (from == places_.end()) continue;
+    const int outputs_to = from->second.outputs_to;
+    if (Depth(outputs_to) > Depth(frame)) frame = outputs_to;
   }
-  while (!left.empty()) {
-    const auto node = nodes.find(left.back());
-    left.pop_back();
-    if (node == nodes.end() || !leads_to_exits_.insert(node->first).second) {
-      continue;
-    }
-    for (const std::string& input : node->second->inputs) {
-      left.push_back(NodeOfInput(input));
-    }
-  }
+  return frame;
 }
 
 void FunctionLoops::Add(const FunctionNode& node) {
   Place place;
-  for (const std::string& input : node.inputs) {
-    // Arguments are outside, and so is what closes a loop when its Merge comes.
-    const auto from = places_.find(NodeOfInput(input));
-    if (from == places_.end()) continue;
-    if (from->second.outputs_depth <= place.depth) continue;
-    place.depth = from->second.outputs_depth;
-    place.outer = from->second.outer;
-  }
-  place.outputs_depth = place.depth;
+  const int frame = FrameOfInputs(node);
+  place.runs_in = frame;
+  place.outputs_to = frame;
   if (IsEnterOp(node.op)) {
     place.is_enter = true;
-    if (place.outputs_depth++ == 0) place.outer = FrameName(node);
-  } else if (IsExitOp(node.op) && place.depth > 0) {
-    if (--place.outputs_depth == 0) exits_[place.outer].push_back(node.name);
+    place.outputs_to = ChildFrame(frame, FrameName(node));
+  } else if (IsExitOp(node.op) && frame > 0) {
+    place.outputs_to = frames_[frame].parent;
+    frames_[frame].exits.push_back(node.name);
+  } else if (IsNextIterationOp(node.op) && frame > 0) {
+    frames_[frame].next_iterations.push_back(node.name);
   } else if (node.op == "Const" && node.inputs.empty()) {
     free_constants_.insert(node.name);
+  } else if (frame == 0 && IsSwitchOp(node.op)) {
+    has_branches_ = true;
   }
-  if (place.depth > 0) {
+  if (frame > 0) {
     for (const std::string& input : node.inputs) {
       const absl::string_view from = NodeOfInput(input);
       if (free_constants_.contains(from)) constants_of_loops_.insert(from);
@@ -77,23 +78,37 @@ void FunctionLoops::Add(const FunctionNode& node) {
   places_.emplace(node.name, place);
 }
 
-int FunctionLoops::Depth(absl::string_view node) const {
+int FunctionLoops::ChildFrame(int parent, absl::string_view name) {
+  for (size_t i = 1; i < frames_.size(); ++i) {
+    if (frames_[i].parent == parent && frames_[i].name == name) {
+      return static_cast<int>(i);
+    }
+  }
+  frames_.push_back({.name = name, .parent = parent});
+  return static_cast<int>(frames_.size() - 1);
+}
+
+int FunctionLoops::Depth(int frame) const {
+  int depth = 0;
+  for (; frame > 0; frame = frames_[frame].parent) ++depth;
+  return depth;
+}
+
+int FunctionLoops::FrameOf(absl::string_view node) const {
   const auto it = places_.find(node);
-  return it == places_.end() ? 0 : it->second.depth;
+  return it == places_.end() ? 0 : it->second.runs_in;
 }
 
 bool FunctionLoops::IsOuterEnter(absl::string_view node) const {
   const auto it = places_.find(node);
-  return it != places_.end() && it->second.is_enter && it->second.depth == 0;
+  return it != places_.end() && it->second.is_enter && it->second.runs_in == 0;
 }
 
 const std::vector<std::string>& FunctionLoops::ExitsAround(
     absl::string_view node) const {
-  static const auto& none = *new std::vector<std::string>;
-  const auto place = places_.find(node);
-  if (place == places_.end() || place->second.depth == 0) return none;
-  const auto exits = exits_.find(place->second.outer);
-  return exits == exits_.end() ? none : exits->second;
+  int outermost = FrameOf(node);
+  while (frames_[outermost].parent > 0) outermost = frames_[outermost].parent;
+  return frames_[outermost].exits;  // none outside loops
 }
 
 }  // namespace weft

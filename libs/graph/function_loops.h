@@ -18,10 +18,26 @@ namespace weft {
 
 class FunctionLoops {
  public:
+  // A loop, or what lies outside of all.
+  struct Frame {
+    absl::string_view name;
+    int parent = -1;
+    // Names of nodes.
+    std::vector<std::string> exits;
+    std::vector<std::string> next_iterations;
+  };
+
   // `function` outlives it.
   explicit FunctionLoops(const FunctionDef& function);
 
-  bool IsInside(absl::string_view node) const { return Depth(node) > 0; }
+  // 0 is outside loops; a loop comes after the one that it lies in.
+  const std::vector<Frame>& frames() const { return frames_; }
+  // The frame that it runs in; 0 for what the function does not have.
+  int FrameOf(absl::string_view node) const;
+  bool IsInside(absl::string_view node) const { return FrameOf(node) > 0; }
+  // Whether a Switch lies outside of loops, so that what comes of it may be
+  // dead.
+  bool has_branches() const { return has_branches_; }
   // Whether it is a constant without control inputs, which exists in all
   // frames, and a node inside a loop takes it.
   bool IsConstantOfLoop(absl::string_view node) const {
@@ -31,29 +47,23 @@ class FunctionLoops {
   bool IsOuterEnter(absl::string_view node) const;
   // The Exits of the outermost loop that `node` is inside.
   const std::vector<std::string>& ExitsAround(absl::string_view node) const;
-  // Whether an Exit comes of what it does.
-  bool LeadsToAnExit(absl::string_view node) const {
-    return leads_to_exits_.contains(node);
-  }
 
  private:
   struct Place {
     bool is_enter = false;
-    int depth = 0;            // how many loops it is in
-    absl::string_view outer;  // the frame name of the outermost
-    int outputs_depth = 0;    // that of what takes its outputs
+    int runs_in = 0;
+    int outputs_to = 0;  // differs at Enter and Exit
   };
-  int Depth(absl::string_view node) const;
+  int Depth(int frame) const;
+  int ChildFrame(int parent, absl::string_view name);
+  int FrameOfInputs(const FunctionNode& node) const;
   void Add(const FunctionNode& node);
-  // From each Exit back, around the loops.
-  void FindWhatLeadsToExits(const FunctionDef& function);
 
+  std::vector<Frame> frames_ = {Frame()};
   absl::flat_hash_map<absl::string_view, Place> places_;  // empty: no loops
   absl::flat_hash_set<absl::string_view> free_constants_;
   absl::flat_hash_set<absl::string_view> constants_of_loops_;
-  absl::flat_hash_set<absl::string_view> leads_to_exits_;
-  // By the outermost loop's frame name.
-  absl::flat_hash_map<absl::string_view, std::vector<std::string>> exits_;
+  bool has_branches_ = false;
 };
 
 }  // namespace weft

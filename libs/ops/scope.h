@@ -54,6 +54,9 @@ inline constexpr absl::string_view kUpdateOps = "update_ops";
 inline constexpr absl::string_view kTrainOp = "train_op";
 inline constexpr absl::string_view kGlobalStep = "global_step";
 inline constexpr absl::string_view kTableInitializers = "table_initializer";
+// Handles of iterators whose positions Savers save (ops::Iterator); a name of
+// our own, for what TensorFlow has in "saveable_objects" is not exported.
+inline constexpr absl::string_view kSaveableIterators = "saveable_iterators";
 inline constexpr absl::string_view kQueueRunners = "queue_runners";
 inline constexpr absl::string_view kSavers = "savers";
 inline constexpr absl::string_view kCondContext = "cond_context";

@@ -176,7 +176,8 @@ absl::Status Reader::StartWork(Call& call) {
     absl::MutexLock lock(&mutex_);
     work = counts_.work;
   }
-  const absl::Status status = source_->Start(call.context.files, work);
+  const absl::Status status =
+      source_->Start({call.context.files, call.context.allocator}, work);
   if (!status.ok()) {
     source_->Stop();
     if (!MayBeReachedLater(status)) work_ = Work::kNone;

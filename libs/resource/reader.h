@@ -35,6 +35,7 @@
 #include "libs/resource/queue.h"
 #include "libs/resource/resource.h"
 #include "libs/resource/turns.h"
+#include "libs/tensor/buffer.h"
 
 namespace weft {
 
@@ -56,8 +57,13 @@ class RecordSource {
                   // whoever asks may have been cancelled meanwhile
   };
 
-  // Begins with a work unit. `files` lives as long as it is read.
-  virtual absl::Status Start(FileSystem& files, const std::string& work) = 0;
+  // Where it finds files, and memory for what it holds whole.
+  struct Place {
+    FileSystem& files;
+    Allocator& allocator;
+  };
+  // Begins with a work unit. What `place` names lives as long as it is read.
+  virtual absl::Status Start(const Place& place, const std::string& work) = 0;
   // The next record. An error leaves the unit as it is: who asks again tries
   // again.
   virtual absl::StatusOr<Outcome> Read(ReaderRecord& record) = 0;
@@ -81,6 +87,7 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
     Cancellation& step;
     Scheduler& scheduler;
     FileSystem& files;
+    Allocator& allocator;
   };
 
   // `title` is for error texts: "TextLineReader 'node'". `can_save_state`: the

@@ -28,7 +28,7 @@ constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 // Units are words "abc": a record for each letter. Some fail, and "." is none.
 class Letters : public RecordSource {
  public:
-  absl::Status Start(FileSystem&, const std::string& work) override {
+  absl::Status Start(const Place&, const std::string& work) override {
     const auto fails = start_errors.find(work);
     if (fails != start_errors.end()) return fails->second;
     work_ = work;
@@ -91,7 +91,7 @@ class ReaderTest : public testing::Test {
   }
 
   Reader::Context Context(Cancellation& step) {
-    return {step, scheduler_, files_};
+    return {step, scheduler_, files_, HeapAllocator()};
   }
   // What it came to, once it did.
   std::shared_ptr<std::optional<Answer>> Begin(Cancellation& step, int count) {

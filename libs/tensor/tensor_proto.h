@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "libs/tensor/buffer.h"
 #include "libs/tensor/tensor.h"
+#include "libs/tensor/variant.h"
 
 namespace weft {
 
@@ -33,6 +34,17 @@ std::string SerializeTensorProto(const Tensor& tensor);
 // repeated values would take more than kMaxRepeatedTensorBytes.
 absl::StatusOr<Tensor> ParseTensorProto(absl::string_view bytes,
                                         Allocator& allocator);
+
+// The VariantTensorDataProto of an element of a variant tensor. UNIMPLEMENTED
+// where it, or a variant in its tensors, holds an object of the process;
+// RESOURCE_EXHAUSTED where it is larger than a message can be.
+absl::StatusOr<std::string> SerializeVariantProto(const Variant& variant);
+
+// Likewise; RESOURCE_EXHAUSTED also where its tensors, of which each may repeat
+// its values, would take more than kMaxRepeatedTensorBytes together besides
+// `bytes`.
+absl::StatusOr<Variant> ParseVariantProto(absl::string_view bytes,
+                                          Allocator& allocator);
 
 }  // namespace weft
 

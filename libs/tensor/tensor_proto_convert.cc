@@ -226,34 +226,6 @@ void HandleToProto(const ResourceHandle& handle,
   ShapeToProto(handle.shape, holds->mutable_shape());
 }
 
-absl::StatusOr<Variant> VariantFromProto(
-    const tf::VariantTensorDataProto& proto, Allocator& allocator) {
-  Variant variant;
-  variant.type_name = proto.type_name();
-  variant.metadata = proto.metadata();
-  if (proto.tensors_size() == 0) return variant;
-  auto tensors = std::make_shared<std::vector<Tensor>>();
-  for (const TensorProto& tensor : proto.tensors()) {
-    if (tensor.dtype() == tf::DT_INVALID) {  // a Tensor that holds nothing
-      tensors->emplace_back();
-      continue;
-    }
-    ASSIGN_OR_RETURN(Tensor parsed, TensorFromProto(tensor, allocator));
-    tensors->push_back(std::move(parsed));
-  }
-  variant.tensors = std::move(tensors);
-  return variant;
-}
-
-void VariantToProto(const Variant& variant, tf::VariantTensorDataProto* proto) {
-  proto->set_type_name(variant.type_name);
-  proto->set_metadata(variant.metadata);
-  if (variant.tensors == nullptr) return;
-  for (const Tensor& tensor : *variant.tensors) {
-    TensorToProto(tensor, proto->add_tensors());
-  }
-}
-
 absl::Status FillHandles(const TensorProto& proto, Tensor* tensor) {
   std::vector<ResourceHandle> handles;
   for (const auto& value : proto.resource_handle_val()) {
@@ -376,6 +348,34 @@ bool AllEqual(const Tensor& tensor) {
 }
 
 }  // namespace
+
+absl::StatusOr<Variant> VariantFromProto(
+    const tf::VariantTensorDataProto& proto, Allocator& allocator) {
+  Variant variant;
+  variant.type_name = proto.type_name();
+  variant.metadata = proto.metadata();
+  if (proto.tensors_size() == 0) return variant;
+  auto tensors = std::make_shared<std::vector<Tensor>>();
+  for (const TensorProto& tensor : proto.tensors()) {
+    if (tensor.dtype() == tf::DT_INVALID) {  // a Tensor that holds nothing
+      tensors->emplace_back();
+      continue;
+    }
+    ASSIGN_OR_RETURN(Tensor parsed, TensorFromProto(tensor, allocator));
+    tensors->push_back(std::move(parsed));
+  }
+  variant.tensors = std::move(tensors);
+  return variant;
+}
+
+void VariantToProto(const Variant& variant, tf::VariantTensorDataProto* proto) {
+  proto->set_type_name(variant.type_name);
+  proto->set_metadata(variant.metadata);
+  if (variant.tensors == nullptr) return;
+  for (const Tensor& tensor : *variant.tensors) {
+    TensorToProto(tensor, proto->add_tensors());
+  }
+}
 
 absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,
                                        Allocator& allocator) {

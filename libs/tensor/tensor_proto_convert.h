@@ -7,18 +7,25 @@
 #include "libs/tensor/buffer.h"
 #include "libs/tensor/shape.h"
 #include "libs/tensor/tensor.h"
+#include "libs/tensor/variant.h"
 
 namespace weft {
 
 namespace tf {
 class TensorProto;
 class TensorShapeProto;
+class VariantTensorDataProto;
 }  // namespace tf
 
 absl::StatusOr<Tensor> TensorFromProto(const tf::TensorProto& proto,
                                        Allocator& allocator);
 // Overwrites `proto`.
 void TensorToProto(const Tensor& tensor, tf::TensorProto* proto);
+
+absl::StatusOr<Variant> VariantFromProto(
+    const tf::VariantTensorDataProto& proto, Allocator& allocator);
+// Adds to `proto`, which is empty. An object of the process is not in there.
+void VariantToProto(const Variant& variant, tf::VariantTensorDataProto* proto);
 
 absl::StatusOr<PartialShape> ShapeFromProto(const tf::TensorShapeProto& proto);
 // Overwrites `proto`.

@@ -121,6 +121,20 @@ TEST(TensorProtoTest, EveryCutAndEveryFlipIsSurvived) {
   }
 }
 
+// Each tensor is within what one may repeat, but not all of them together.
+TEST(TensorProtoTest, TheTensorsOfAVariantAreBoundedTogether) {
+  tf::VariantTensorDataProto proto;
+  for (int i = 0; i < 3; ++i) {
+    tf::TensorProto& tensor = *proto.add_tensors();
+    tensor.set_dtype(tf::DT_INT8);
+    tensor.mutable_tensor_shape()->add_dim()->set_size(kMaxRepeatedTensorBytes /
+                                                       2);
+  }
+  EXPECT_THAT(ParseVariantProto(proto.SerializeAsString(), HeapAllocator()),
+              StatusIs(absl::StatusCode::kResourceExhausted, "more than"));
+  EXPECT_THAT(ParseVariantProto("x", HeapAllocator()), StatusIs(kInvalid));
+}
+
 TEST(TensorProtoTest, RefusesTypesItCannotHold) {
   for (const int number : {0, 11, 77, 101}) {
     EXPECT_THAT(Parse(ProtoOf(static_cast<DataType>(number), {1})),

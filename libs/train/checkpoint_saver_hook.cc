@@ -139,6 +139,7 @@ CheckpointSaverHook::Outcome CheckpointSaverHook::SaveFirst(Session& session,
 }
 
 absl::Status CheckpointSaverHook::WriteGraph(Session& session) {
+  if (!options_.write_graph) return absl::OkStatus();
   FileSystem* const files =
       session.file_system() != nullptr ? session.file_system() : &local_files_;
   RETURN_IF_ERROR(files->CreateDirectories(options_.checkpoint_dir));
@@ -321,6 +322,8 @@ absl::Status CheckpointSaverHook::SaveFiles(Session& session, int64_t step,
       absl::StrCat("Saving checkpoints for ", step, " into ", save_path_, "."));
   SaveOptions save;
   save.global_step = step;
+  save.latest_filename = options_.latest_filename;
+  save.write_meta_graph = options_.write_graph;
   if (!is_between_updates) {
     save.when_to_mark = [this](absl::FunctionRef<absl::Status()> mark) {
       return BetweenUpdates(0, mark);

@@ -80,6 +80,9 @@ struct CheckpointSaverOptions {
   HookList updating_hooks;
   const Clock* clock = nullptr;  // outlives it; null: the machine's
   Logger* logger = nullptr;      // outlives it; null: lines on stderr
+  std::string latest_filename = "checkpoint";  // as SaveOptions'
+  // Whether the graph is written beside checkpoints, and into each.
+  bool write_graph = true;
 };
 
 class CheckpointSaverHook : public SessionRunHook {

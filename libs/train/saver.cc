@@ -40,12 +40,22 @@ constexpr size_t kMaxToDelete = 20;
 // What a task takes as a max_hold.
 constexpr absl::Duration kLongestHold = absl::Minutes(4);
 
-// One tensor of a checkpoint, or one slice of it, and the variable it is of.
+// One tensor of a checkpoint, or one slice of it, and what it is of: a variable
+// or, where `iterator` is not null, an iterator.
 struct Saveable {
   std::string name;
   std::string shape_and_slice;  // empty: the whole
   Variable variable;
+  Output iterator = {};
+
+  const Node* node() const {
+    return iterator ? iterator.node() : variable.handle().node();
+  }
 };
+
+bool IsIterator(const Saveable& saveable) {
+  return static_cast<bool>(saveable.iterator);
+}
 
 // Only parts of one tensor share a name. `saveables` are sorted by that.
 absl::Status CheckNames(const std::vector<Saveable>& saveables) {
@@ -61,26 +71,57 @@ absl::Status CheckNames(const std::vector<Saveable>& saveables) {
   return absl::OkStatus();
 }
 
+// By TensorFlow's names, the tensor's and what it puts behind.
+absl::StatusOr<std::vector<Saveable>> FindIterators(const Scope& scope,
+                                                    const SaverOptions& options,
+                                                    bool takes_all) {
+  std::vector<Output> iterators;
+  for (const ops::Iterator& iterator : options.iterators) {
+    iterators.push_back(iterator.resource());
+  }
+  if (takes_all && iterators.empty()) {
+    iterators = scope.GetCollection(collection::kSaveableIterators);
+  }
+  std::vector<Saveable> saveables;
+  for (const Output& iterator : iterators) {
+    if (!iterator || iterator.dtype() != DT_RESOURCE) {
+      return absl::InvalidArgumentError("an iterator to save is null, or none");
+    }
+    saveables.push_back({.name = absl::StrCat(iterator.node()->name(), ":",
+                                              iterator.index(), "_STATE"),
+                         .shape_and_slice = "",
+                         .variable = {},
+                         .iterator = iterator});
+  }
+  return saveables;
+}
+
 // Sorted by name; the parts of one tensor as they come.
 absl::StatusOr<std::vector<Saveable>> FindSaveables(
     const Scope& scope, const SaverOptions& options) {
   const auto& slices = VariableStore::Of(scope).slices;
   auto list = options.var_list;
-  if (list.empty()) {
+  const bool takes_all = list.empty() && options.iterators.empty();
+  ASSIGN_OR_RETURN(std::vector<Saveable> saveables,
+                   FindIterators(scope, options, takes_all));
+  if (takes_all) {
     for (const char* collection : {"variables", "saveable_objects"}) {
       for (const Variable& variable : ops::GetVariables(scope, collection)) {
         list.emplace_back("", variable);
       }
     }
   }
-  if (list.empty()) return absl::InvalidArgumentError("No variables to save");
-  std::vector<Saveable> saveables;
+  if (list.empty() && saveables.empty()) {
+    return absl::InvalidArgumentError("No variables to save");
+  }
   for (const auto& [name, variable] : list) {
     if (!variable) {
       return absl::InvalidArgumentError(
           absl::StrCat("a variable to save is null: '", name, "'"));
     }
-    Saveable saveable = {name.empty() ? variable.name() : name, "", variable};
+    Saveable saveable = {.name = name.empty() ? variable.name() : name,
+                         .shape_and_slice = "",
+                         .variable = variable};
     const auto slice = slices.find(variable.handle().node());
     if (slice != slices.end()) {
       if (name.empty()) saveable.name = slice->second.full_name;
@@ -97,11 +138,10 @@ absl::StatusOr<std::vector<Saveable>> FindSaveables(
   return saveables;
 }
 
-// The CPU of the variable's task; empty where that is left open.
-absl::StatusOr<std::string> TaskCpu(const Variable& variable) {
-  ASSIGN_OR_RETURN(
-      DeviceName device,
-      DeviceName::Parse(variable.handle().node()->requested_device()));
+// The CPU of the node's task; empty where that is left open.
+absl::StatusOr<std::string> TaskCpu(const Node& node) {
+  ASSIGN_OR_RETURN(DeviceName device,
+                   DeviceName::Parse(node.requested_device()));
   if (!device.job.has_value() && !device.task.has_value()) return "";
   device = {device.job, device.replica, device.task, "CPU", 0};
   return device.ToString();
@@ -112,7 +152,7 @@ absl::StatusOr<std::map<std::string, std::vector<Saveable>>> ByTask(
     const std::vector<Saveable>& saveables) {
   std::map<std::string, std::vector<Saveable>> tasks;
   for (const Saveable& saveable : saveables) {
-    ASSIGN_OR_RETURN(const std::string device, TaskCpu(saveable.variable));
+    ASSIGN_OR_RETURN(const std::string device, TaskCpu(*saveable.node()));
     tasks[device].push_back(saveable);
   }
   return tasks;
@@ -139,6 +179,7 @@ Tensor SlicesToRead(const std::vector<Saveable>& saveables) {
   Tensor slices = Slices(saveables);
   for (size_t i = 0; i < saveables.size(); ++i) {
     std::string& text = slices.mutable_flat<std::string>()[i];
+    if (IsIterator(saveables[i])) continue;
     const PartialShape& shape = saveables[i].variable.shape();
     if (!text.empty() || !shape.IsFullyDefined() || shape.rank() == 0) continue;
     const std::vector<std::string> all(shape.rank(), "-");
@@ -156,7 +197,7 @@ std::vector<int64_t> SnapshotGroups(const Scope& scope,
   absl::flat_hash_map<const Node*, int64_t> numbers;
   std::vector<int64_t> groups;
   for (const Saveable& saveable : saveables) {
-    const Node* node = saveable.variable.handle().node();
+    const Node* node = saveable.node();
     const auto primary = primaries.find(node);
     if (primary != primaries.end()) node = primary->second;
     groups.push_back(
@@ -166,10 +207,17 @@ std::vector<int64_t> SnapshotGroups(const Scope& scope,
   return groups;
 }
 
-// The values of the variables, as they are saved.
+// The values of the variables and the states of the iterators, as they are
+// saved.
 InputList ReadAll(const Scope& scope, const std::vector<Saveable>& saveables) {
   InputList values;
   for (const Saveable& saveable : saveables) {
+    if (IsIterator(saveable)) {
+      values.push_back(
+          scope.ColocateWith(saveable.iterator)
+              .AddOutput("SerializeIterator", {saveable.iterator}));
+      continue;
+    }
     const Variable& variable = saveable.variable;
     values.push_back(variable.is_resource()
                          ? variable.Read(scope.SubScope("Read").ColocateWith(
@@ -253,6 +301,9 @@ constexpr char kShardFolderName[] = "shard_folder";
 constexpr char kMarkerName[] = "marker";
 constexpr char kMarkerContentsName[] = "marker_contents";
 constexpr char kSeesMarkerName[] = "sees_marker";
+// Parts of what restores, where there are iterators.
+constexpr char kRestoreVariablesName[] = "restore_variables";
+constexpr char kRestoreIteratorsName[] = "restore_iterators";
 
 Output SaveBuilder::AddShardedSave(
     const Output& prefix, const Output& shard_folder,
@@ -300,18 +351,30 @@ std::vector<Output> AddMarkerReads(const Scope& scope, const Output& path,
   return sees;
 }
 
+Operation AddDeserialize(const Scope& scope, const Output& iterator,
+                         const Output& state) {
+  return Operation(scope.ColocateWith(iterator).AddNode("DeserializeIterator",
+                                                        {iterator, state}));
+}
+
 // Reads on the task that holds the variables.
 std::vector<Operation> AddRestore(const Scope& scope, const Output& prefix,
                                   const std::vector<Saveable>& saveables) {
   DataTypeVector dtypes;
   for (const Saveable& saveable : saveables) {
-    dtypes.push_back(saveable.variable.dtype());
+    dtypes.push_back(IsIterator(saveable) ? DT_VARIANT
+                                          : saveable.variable.dtype());
   }
   const Node* restored = scope.AddNode(
       "RestoreV2", {prefix, Names(saveables), SlicesToRead(saveables)},
       {{"dtypes", dtypes}});
   std::vector<Operation> assigned;
   for (size_t i = 0; i < saveables.size(); ++i) {
+    if (IsIterator(saveables[i])) {
+      assigned.push_back(
+          AddDeserialize(scope, saveables[i].iterator, OutputOf(restored, i)));
+      continue;
+    }
     const Variable& variable = saveables[i].variable;
     assigned.emplace_back(
         scope.ColocateWith(variable.handle())
@@ -320,6 +383,44 @@ std::vector<Operation> AddRestore(const Scope& scope, const Output& prefix,
                      {{"validate_shape", variable.shape().has_rank()}}));
   }
   return assigned;
+}
+
+struct Restores {
+  Operation all;
+  // Parts of it; null where there are no iterators.
+  Operation variables, iterators;
+};
+
+// Iterators are read by nodes of their own, for they are also restored when the
+// variables have been.
+Restores AddRestores(
+    const Scope& scope, bool sharded, const Output& prefix,
+    const std::map<std::string, std::vector<Saveable>>& tasks) {
+  std::vector<Operation> variables, iterators;
+  for (const auto& [device, of_task] : tasks) {
+    const Scope at = scope.WithDevice(device);
+    std::vector<Saveable> saveables = of_task;
+    const auto split = std::stable_partition(
+        saveables.begin(), saveables.end(),
+        [](const Saveable& saveable) { return !IsIterator(saveable); });
+    const auto add = [&](const std::vector<Saveable>& part,
+                         std::vector<Operation>& restored) {
+      if (part.empty()) return;
+      std::vector<Operation> assigned = AddRestore(at, prefix, part);
+      if (sharded) assigned = {ops::Group(at, assigned, "restore_shard")};
+      restored.insert(restored.end(), assigned.begin(), assigned.end());
+    };
+    add({saveables.begin(), split}, variables);
+    add({split, saveables.end()}, iterators);
+  }
+  Restores restores;
+  if (!iterators.empty()) {
+    restores.variables = ops::Group(scope, variables, kRestoreVariablesName);
+    restores.iterators = ops::Group(scope, iterators, kRestoreIteratorsName);
+    variables.insert(variables.end(), iterators.begin(), iterators.end());
+  }
+  restores.all = ops::Group(scope, variables, "restore_all");
+  return restores;
 }
 
 absl::StatusOr<Output> FindString(const Graph& graph, const std::string& name) {
@@ -392,6 +493,8 @@ void Saver::FindOwnNodes(const Graph& graph, Nodes& nodes) {
     return node == nullptr ? Output() : OutputOf(node, 0);
   };
   nodes.mark = Operation(find(kMarkName));
+  nodes.restore_variables = Operation(find(kRestoreVariablesName));
+  nodes.restore_iterators = Operation(find(kRestoreIteratorsName));
   nodes.shard_folder = find_output(kShardFolderName);
   nodes.marker = find_output(kMarkerName);
   nodes.marker_contents = find_output(kMarkerContentsName);
@@ -478,17 +581,11 @@ Saver::Saver(const Scope& scope, SaverOptions options)
             ? saves.AddShardedSave(nodes_.filename, nodes_.shard_folder, tasks)
             : saves.AddSave(save, nodes_.filename, saveables);
     nodes_.mark = saves.AddMarks();
-    std::vector<Operation> restored;
-    for (const auto& [device, of_task] : tasks) {
-      const Scope at = save.WithDevice(device);
-      const auto assigned = AddRestore(at, nodes_.filename, of_task);
-      if (!options_.sharded) {
-        restored.insert(restored.end(), assigned.begin(), assigned.end());
-      } else {
-        restored.push_back(ops::Group(at, assigned, "restore_shard"));
-      }
-    }
-    nodes_.restore = ops::Group(save, restored, "restore_all");
+    const Restores restores =
+        AddRestores(save, options_.sharded, nodes_.filename, tasks);
+    nodes_.restore = restores.all;
+    nodes_.restore_variables = restores.variables;
+    nodes_.restore_iterators = restores.iterators;
     return absl::OkStatus();
   };
   save.UpdateStatus(build());
@@ -707,6 +804,20 @@ std::vector<std::string> Saver::OldOnes() const {
 absl::Status Saver::Restore(Session& session, const std::string& save_path) {
   const Tensor prefix = Tensor::Scalar<std::string>(save_path);
   return session.Run({{nodes_.filename, prefix}}, nodes_.restore);
+}
+
+absl::Status Saver::RestoreVariables(Session& session,
+                                     const std::string& save_path) {
+  if (!nodes_.restore_iterators) return Restore(session, save_path);
+  const Tensor prefix = Tensor::Scalar<std::string>(save_path);
+  return session.Run({{nodes_.filename, prefix}}, nodes_.restore_variables);
+}
+
+absl::Status Saver::RestoreIterators(Session& session,
+                                     const std::string& save_path) {
+  if (!nodes_.restore_iterators) return absl::OkStatus();
+  const Tensor prefix = Tensor::Scalar<std::string>(save_path);
+  return session.Run({{nodes_.filename, prefix}}, nodes_.restore_iterators);
 }
 
 std::vector<std::string> Saver::LastCheckpoints() const {

@@ -16,6 +16,11 @@
 // as a fetch does. Variables that do not belong together so may be some steps
 // apart, unless SaveConsistency::kStep is asked for.
 //
+// Positions of data sets' iterators are saved likewise, each as one variant, so
+// that a training goes on with the next element. They are of a moment between
+// two elements, a moment that is the variables' only where no step runs
+// meanwhile, or with SaveConsistency::kStep.
+//
 // Beside each checkpoint lies the graph that it is of, PREFIX.meta
 // (meta_graph.h), so that another program can go on with it.
 //
@@ -51,6 +56,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/fs/file_system.h"
 #include "libs/fs/local_file_system.h"
+#include "libs/ops/data/iterator.h"
 #include "libs/ops/scope.h"
 #include "libs/ops/state/variable.h"
 #include "libs/session/session.h"
@@ -79,6 +85,9 @@ struct SaverOptions {
   // variable goes by the name of the whole. Empty: the variables of the
   // collections "variables" and "saveable_objects", by their own names.
   std::vector<std::pair<std::string, ops::Variable>> var_list;
+  // Iterators whose positions are saved, each under the name of its handle with
+  // "_STATE" behind. Both lists empty: also those of Iterator::MakeSaveable.
+  std::vector<ops::Iterator> iterators;
   bool sharded = false;
   // How many checkpoints stay; 0: all do, and nobody keeps count.
   int max_to_keep = 5;
@@ -157,8 +166,13 @@ class Saver {
   absl::StatusOr<std::string> Save(Session& session,
                                    const std::string& save_path,
                                    const SaveOptions& options = {});
-  // Sets the variables to what is in the checkpoint of that prefix.
+  // Sets the variables to what is in the checkpoint of that prefix, and makes
+  // the iterators, which must have been initialized, go on from there.
   absl::Status Restore(Session& session, const std::string& save_path);
+  // One of the two, where what initializes the iterators needs the variables.
+  // A saver of TensorFlow's graph restores all by the first.
+  absl::Status RestoreVariables(Session& session, const std::string& save_path);
+  absl::Status RestoreIterators(Session& session, const std::string& save_path);
 
   // Prefixes of those that are kept and may be deleted, oldest first.
   std::vector<std::string> LastCheckpoints() const;
@@ -184,6 +198,7 @@ class Saver {
     Output filename;
     Output save;
     Operation restore;
+    Operation restore_variables, restore_iterators;  // null: no iterators
     Operation mark;  // null: it marks nothing before it saves
     // What a save is told besides; null in graphs of TensorFlow, as is `sees`.
     Output shard_folder, marker, marker_contents;

@@ -96,36 +96,45 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::Connect(
   return session;
 }
 
-absl::StatusOr<bool> SessionManager::Restore(
+absl::StatusOr<SessionManager::Restored> SessionManager::Restore(
     Session& session, const Checkpoint& checkpoint,
     const SessionOptions& config) const {
-  if (checkpoint.saver == nullptr) return false;
+  if (checkpoint.saver == nullptr) return Restored();
   if (!checkpoint.filename_with_path.empty()) {
     RETURN_IF_ERROR(RestoreFrom(session, *checkpoint.saver,
                                 checkpoint.filename_with_path, config));
-    return true;
+    return Restored{checkpoint.saver, checkpoint.filename_with_path};
   }
-  if (checkpoint.directory.empty()) return false;
+  if (checkpoint.directory.empty()) return Restored();
   LocalFileSystem local;
   FileSystem* const files = session.file_system();
   const auto state = checkpoint::ReadCheckpointState(
       files != nullptr ? *files : local, checkpoint.directory);
-  if (absl::IsNotFound(state.status())) return false;
+  if (absl::IsNotFound(state.status())) return Restored();
   RETURN_IF_ERROR(state.status());
   RETURN_IF_ERROR(RestoreFrom(session, *checkpoint.saver,
                               state->model_checkpoint_path, config));
   RETURN_IF_ERROR(checkpoint.saver->RecoverLastCheckpoints(
       session, state->all_model_checkpoint_paths,
       state->all_model_checkpoint_timestamps));
-  return true;
+  return Restored{checkpoint.saver, state->model_checkpoint_path};
 }
 
 absl::Status SessionManager::RestoreFrom(Session& session, Saver& saver,
                                          const std::string& path,
                                          const SessionOptions& config) const {
   logger_->Info(absl::StrCat("Restoring parameters from ", path));
-  const absl::Status status = saver.Restore(session, path);
+  const absl::Status status = saver.RestoreVariables(session, path);
   return status.ok() ? status : CouldNotRestore(path, status, config);
+}
+
+absl::Status SessionManager::RestoreIterators(
+    Session& session, const Restored& restored,
+    const SessionOptions& config) const {
+  if (restored.saver == nullptr) return absl::OkStatus();
+  const absl::Status status =
+      restored.saver->RestoreIterators(session, restored.path);
+  return status.ok() ? status : CouldNotRestore(restored.path, status, config);
 }
 
 absl::StatusOr<SessionManager::Readiness> SessionManager::Ask(
@@ -148,7 +157,8 @@ absl::StatusOr<SessionManager::Readiness> SessionManager::Ask(
 }
 
 absl::StatusOr<SessionManager::Readiness> SessionManager::MakeReady(
-    Session& session) const {
+    Session& session, const Restored& restored,
+    const SessionOptions& config) const {
   ASSIGN_OR_RETURN(Readiness readiness,
                    Ask(session, options_.ready_for_local_init_op));
   if (!readiness.is_ready) {
@@ -161,6 +171,7 @@ absl::StatusOr<SessionManager::Readiness> SessionManager::MakeReady(
     RETURN_IF_ERROR(session.Run(options_.local_init_op));
     logger_->Info("Done running local_init_op.");
   }
+  RETURN_IF_ERROR(RestoreIterators(session, restored, config));
   ASSIGN_OR_RETURN(readiness, Ask(session, options_.ready_op));
   if (!readiness.is_ready) {
     readiness.message = absl::StrCat("Ready_for_local_init_op: None, ready: ",
@@ -173,9 +184,9 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::PrepareSession(
     const std::string& target, const SessionOptions& config,
     const Checkpoint& checkpoint, const Initialization& initialization) {
   ASSIGN_OR_RETURN(auto session, Connect(target, config));
-  ASSIGN_OR_RETURN(const bool is_restored,
+  ASSIGN_OR_RETURN(const Restored restored,
                    Restore(*session, checkpoint, config));
-  if (!is_restored) {
+  if (restored.saver == nullptr) {
     if (initialization.init_op) {
       RETURN_IF_ERROR(
           session->Run(initialization.init_feeds, initialization.init_op));
@@ -184,7 +195,8 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::PrepareSession(
       RETURN_IF_ERROR(initialization.init_fn(*session));
     }
   }
-  ASSIGN_OR_RETURN(const Readiness readiness, MakeReady(*session));
+  ASSIGN_OR_RETURN(const Readiness readiness,
+                   MakeReady(*session, restored, config));
   if (readiness.is_ready) return session;
   return absl::FailedPreconditionError(
       absl::StrCat("Init operations did not make model ready. Init op: ",
@@ -198,10 +210,11 @@ absl::StatusOr<SessionManager::Recovered> SessionManager::RecoverSession(
     const std::string& target, const SessionOptions& config,
     const Checkpoint& checkpoint) {
   ASSIGN_OR_RETURN(auto session, Connect(target, config));
-  ASSIGN_OR_RETURN(const bool is_restored,
+  ASSIGN_OR_RETURN(const Restored restored,
                    Restore(*session, checkpoint, config));
-  ASSIGN_OR_RETURN(const Readiness readiness, MakeReady(*session));
-  if (is_restored && !readiness.is_ready) {
+  ASSIGN_OR_RETURN(const Readiness readiness,
+                   MakeReady(*session, restored, config));
+  if (restored.saver != nullptr && !readiness.is_ready) {
     logger_->Info(absl::StrCat("Restoring did not make model ready: ",
                                readiness.message));
   }
@@ -240,7 +253,7 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::TryToWait(
   const absl::Status there = AwaitVariables(*session, deadline);
   // Too late: what is missing is asked once more, for the error.
   if (!there.ok() && !absl::IsDeadlineExceeded(there)) return there;
-  ASSIGN_OR_RETURN(readiness, MakeReady(*session));
+  ASSIGN_OR_RETURN(readiness, MakeReady(*session, Restored(), config));
   if (readiness.is_ready) return session;
   return std::unique_ptr<Session>();
 }

@@ -116,15 +116,26 @@ class SessionManager {
   // there.
   absl::StatusOr<std::unique_ptr<Session>> Connect(
       const std::string& target, const SessionOptions& config) const;
-  // Whether there was a checkpoint to restore.
-  absl::StatusOr<bool> Restore(Session& session, const Checkpoint& checkpoint,
-                               const SessionOptions& config) const;
+  // What variables were restored from; the iterators are when local
+  // initialisation has made them.
+  struct Restored {
+    Saver* saver = nullptr;  // null: from nothing
+    std::string path;
+  };
+  absl::StatusOr<Restored> Restore(Session& session,
+                                   const Checkpoint& checkpoint,
+                                   const SessionOptions& config) const;
   absl::Status RestoreFrom(Session& session, Saver& saver,
                            const std::string& path,
                            const SessionOptions& config) const;
+  absl::Status RestoreIterators(Session& session, const Restored& restored,
+                                const SessionOptions& config) const;
   absl::StatusOr<Readiness> Ask(Session& session, const Output& op) const;
-  // Local initialisation, and whether the model is ready after it.
-  absl::StatusOr<Readiness> MakeReady(Session& session) const;
+  // Local initialisation, what has to come after it of `restored`, and whether
+  // the model is ready then.
+  absl::StatusOr<Readiness> MakeReady(Session& session,
+                                      const Restored& restored,
+                                      const SessionOptions& config) const;
   // A try of WaitForSession: null when the model is not ready.
   absl::StatusOr<std::unique_ptr<Session>> TryToWait(
       const std::string& target, const SessionOptions& config,

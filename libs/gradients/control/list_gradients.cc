@@ -98,6 +98,55 @@ absl::StatusOr<Gradients> SetItemGrad(const Scope& scope, const Node& node,
   return Gradients{list, Gradient(), set};
 }
 
+absl::StatusOr<Gradients> GatherGrad(const Scope& scope, const Node& node,
+                                     const Gradients& grads) {
+  const Output list = Output(node.input(0));
+  const Output zeros = scope.AddOutput(
+      "TensorListReserve",
+      {ElementShape(scope, list), scope.AddOutput("TensorListLength", {list})},
+      {{"element_dtype", grads[0].dense.dtype()}});
+  return Gradients{
+      scope.AddOutput("TensorListScatterIntoExistingList",
+                      {zeros, grads[0].dense, Output(node.input(1))}),
+      Gradient(), Gradient()};
+}
+
+absl::StatusOr<Gradients> ScatterGrad(const Scope& scope, const Node& node,
+                                      const Gradients& grads) {
+  const Output rows = Output(node.input(1));
+  const Output indices = Output(node.input(2));
+  const Output list =
+      scope.AddOutput("TensorListScatterIntoExistingList",
+                      {grads[0].dense, ops::ZerosLike(scope, rows), indices});
+  const Output scattered = scope.AddOutput(
+      "TensorListGather", {grads[0].dense, indices, RowShape(scope, rows)},
+      {{"element_dtype", rows.dtype()}});
+  return Gradients{list, scattered, Gradient()};
+}
+
+// Both versions; the lengths have none.
+absl::StatusOr<Gradients> ConcatGrad(const Scope& scope, const Node& node,
+                                     const Gradients& grads) {
+  Gradients gradients(node.num_inputs());
+  if (grads[0].IsNone()) return gradients;
+  gradients[0] = scope.AddOutput(
+      "TensorListSplit",
+      {grads[0].dense, ElementShape(scope, Output(node.input(0))),
+       Output(&node, 1)});
+  return gradients;
+}
+
+absl::StatusOr<Gradients> SplitGrad(const Scope& scope, const Node& node,
+                                    const Gradients& grads) {
+  const Output tensor = Output(node.input(0));
+  const Output shape = scope.AddOutput(
+      "ConcatV2", {Tensor::Vector<int32_t>({-1}), RowShape(scope, tensor), 0});
+  const Output joined = scope.AddOutput(
+      "TensorListConcatV2", {grads[0].dense, shape, Output(node.input(2))},
+      {{"element_dtype", tensor.dtype()}});
+  return Gradients{joined, Gradient(), Gradient()};
+}
+
 }  // namespace
 
 void RegisterListGradients(GradientRegistry& registry) {
@@ -107,6 +156,11 @@ void RegisterListGradients(GradientRegistry& registry) {
   registry.Register("TensorListFromTensor", FromTensorGrad);
   registry.Register("TensorListGetItem", GetItemGrad);
   registry.Register("TensorListSetItem", SetItemGrad);
+  registry.Register("TensorListGather", GatherGrad);
+  registry.Register("TensorListScatterIntoExistingList", ScatterGrad);
+  registry.Register("TensorListConcat", ConcatGrad);
+  registry.Register("TensorListConcatV2", ConcatGrad);
+  registry.Register("TensorListSplit", SplitGrad);
   // Of no tensor.
   for (const char* op : {"EmptyTensorList", "TensorListReserve",
                          "TensorListLength", "TensorListElementShape"}) {

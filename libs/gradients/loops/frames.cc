@@ -57,6 +57,61 @@ std::optional<Conditions> Either(const std::optional<Conditions>& a,
   return std::nullopt;
 }
 
+// What an "or" of several is of.
+std::vector<OutputTensor> TermsOfOr(const OutputTensor& output) {
+  std::vector<OutputTensor> terms;
+  std::vector<OutputTensor> open = {output};
+  while (!open.empty()) {
+    const OutputTensor one = WithoutIdentities(open.back());
+    open.pop_back();
+    if (one.node->type() == "LogicalOr") {
+      open.insert(open.end(), one.node->inputs().begin(),
+                  one.node->inputs().end());
+    } else {
+      terms.push_back(one);
+    }
+  }
+  return terms;
+}
+
+// Whether one of the preds holds always: the last is the opposite of all others
+// together, as it is of a Case (libs/graph/function_expander.h).
+bool AreExhaustive(const std::vector<OutputTensor>& preds) {
+  const Node& last = *preds.back().node;
+  if (last.type() != "LogicalNot") return false;
+  const std::vector<OutputTensor> terms = TermsOfOr(last.input(0));
+  return terms.size() + 1 == preds.size() &&
+         std::all_of(preds.begin(), preds.end() - 1,
+                     [&terms](const OutputTensor& pred) {
+                       return absl::c_linear_search(terms, pred);
+                     });
+}
+
+// One of all holds: what they have in common, where each has one condition more
+// and the preds of these are a Case's.
+std::optional<Conditions> OneOfCase(
+    const std::vector<std::optional<Conditions>>& all) {
+  Conditions common;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!all[i]) return std::nullopt;
+    if (i == 0) common = *all[i];
+    std::erase_if(common, [&](const Branch& branch) {
+      return !absl::c_linear_search(*all[i], branch);
+    });
+  }
+  std::vector<OutputTensor> preds;
+  for (const auto& conditions : all) {
+    if (conditions->size() != common.size() + 1) return std::nullopt;
+    for (const Branch& branch : *conditions) {
+      if (absl::c_linear_search(common, branch)) continue;
+      if (branch.taken != 1) return std::nullopt;
+      preds.push_back(branch.pred);
+    }
+  }
+  if (preds.size() != all.size() || !AreExhaustive(preds)) return std::nullopt;
+  return common;
+}
+
 absl::Status NoSuchLoop(const Node& node, absl::string_view what) {
   return absl::UnimplementedError(
       absl::StrCat("Gradients through a loop that has not the form of "
@@ -133,11 +188,13 @@ std::optional<Conditions> Frames::WhenItRuns(const Node& node) const {
 
 std::optional<Conditions> Frames::WhenMergeRuns(const Node& merge) const {
   if (IsLoopMerge(merge)) return Conditions();
-  std::optional<Conditions> one = ConditionsOf(merge.input(0));
-  for (int i = 1; i < merge.num_inputs(); ++i) {
-    one = Either(one, ConditionsOf(merge.input(i)));
+  std::vector<std::optional<Conditions>> all;
+  for (const OutputTensor& input : merge.inputs()) {
+    all.push_back(ConditionsOf(input));
   }
-  return one;
+  std::optional<Conditions> one = all[0];
+  for (size_t i = 1; i < all.size(); ++i) one = Either(one, all[i]);
+  return one ? one : OneOfCase(all);
 }
 
 absl::StatusOr<LoopParts> Frames::PartsOf(int frame) const {

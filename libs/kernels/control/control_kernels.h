@@ -22,6 +22,7 @@ void RegisterControlFlowKernels(KernelRegistry& registry);
 // Calls of functions that are made at run time.
 void RegisterFunctionalKernels(KernelRegistry& registry);
 // Lists of tensors, and tensors that may not be there.
+void RegisterListJoiningKernels(KernelRegistry& registry);
 void RegisterListKernels(KernelRegistry& registry);
 void RegisterLoggingKernels(KernelRegistry& registry);
 // The ends of edges between devices.

@@ -1,6 +1,4 @@
-// Kernels of lists of tensors and of optional ones. A list is a Variant with
-// its tensors, what it knows of them in the metadata; one that nobody else
-// holds is changed in place, so that pushing n tensors takes n steps.
+// Kernels of lists of tensors and of optional ones.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -9,223 +7,30 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/control/control_kernels.h"
+#include "libs/kernels/control/list_value.h"
 #include "libs/kernels/control/optional_value.h"
 #include "libs/tensor/variant.h"
 
 namespace weft {
 namespace {
 
-constexpr char kListType[] = "tensorflow::TensorList";
-// Far above any list; bounds what one number can make us allocate.
-constexpr int64_t kMaxElements = int64_t{1} << 24;
-// How deep lists and optional values may be inside one another: what walks
-// through them, and ends them, does so by recursion.
-constexpr int64_t kMaxDepth = 1000;
-
-template <typename... Parts>
-absl::Status Invalid(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
-
-// What a list knows of its tensors.
-struct ListKind {
-  DataType dtype = DT_INVALID;
-  int64_t max_elements = -1;  // none
-  int64_t depth = 1;          // 1 + the largest of what is in it
-  PartialShape shape;
-};
-
-// "dtype max depth rank-or-(-1) size size ..."
-std::string ToMetadata(const ListKind& kind) {
-  std::string text = absl::StrCat(
-      static_cast<int>(kind.dtype), " ", kind.max_elements, " ", kind.depth,
-      " ", kind.shape.has_rank() ? kind.shape.rank() : -1);
-  if (!kind.shape.has_rank()) return text;
-  for (const int64_t dim : kind.shape.dims()) absl::StrAppend(&text, " ", dim);
-  return text;
-}
-
-absl::StatusOr<ListKind> FromMetadata(const std::string& text) {
-  std::vector<int64_t> numbers;
-  for (const absl::string_view part : absl::StrSplit(text, ' ')) {
-    if (!absl::SimpleAtoi(part, &numbers.emplace_back())) numbers.clear();
-  }
-  const bool is_whole =
-      numbers.size() >= 4 && static_cast<int64_t>(numbers.size()) - 4 ==
-                                 std::max<int64_t>(numbers[3], 0);
-  if (!is_whole) return Invalid("the variant holds a damaged list");
-  ListKind kind{.dtype = static_cast<DataType>(numbers[0]),
-                .max_elements = numbers[1],
-                .depth = numbers[2]};
-  if (numbers[3] < 0) return kind;
-  ASSIGN_OR_RETURN(kind.shape,
-                   PartialShape::Create(absl::MakeSpan(numbers).subspan(4)));
-  return kind;
-}
-
-int64_t DepthOf(const Variant& variant) {
-  if (variant.type_name == kListType) {
-    const auto kind = FromMetadata(variant.metadata);
-    return kind.ok() ? kind->depth : 1;
-  }
-  int64_t depth = 1;
-  const std::vector<std::string> parts = absl::StrSplit(variant.metadata, ' ');
-  const bool is_told = variant.type_name == kOptionalType && parts.size() == 2;
-  return is_told && absl::SimpleAtoi(parts[1], &depth) ? depth : 1;
-}
-
-// Of something that `inner` is put into.
-absl::Status Nest(const Tensor& inner, int64_t& depth) {
-  if (inner.dtype() != DT_VARIANT) return absl::OkStatus();
-  for (const Variant& variant : inner.flat<Variant>()) {
-    const int64_t below = DepthOf(variant);
-    if (below >= kMaxDepth) {
-      return Invalid("lists and optional values are more than ", kMaxDepth,
-                     " deep inside one another");
-    }
-    depth = std::max(depth, below + 1);
-  }
-  return absl::OkStatus();
-}
-
-// A list on its way through a kernel.
-struct List {
-  ListKind kind;
-  std::shared_ptr<std::vector<Tensor>> tensors;
-};
-
-absl::StatusOr<const Variant*> VariantOf(const Tensor& handle,
-                                         absl::string_view type_name,
-                                         absl::string_view what) {
-  if (handle.dtype() != DT_VARIANT || handle.num_elements() != 1) {
-    return Invalid("the handle is no scalar variant, but ", handle.ToString());
-  }
-  const Variant& variant = handle.scalar<Variant>();
-  if (variant.type_name != type_name) {
-    return Invalid("the variant holds no ", what, ", but a '",
-                   variant.type_name, "'");
-  }
-  return &variant;
-}
-
-absl::StatusOr<List> ReadList(const Tensor& handle) {
-  ASSIGN_OR_RETURN(const Variant* variant,
-                   VariantOf(handle, kListType, "list"));
-  List list;
-  ASSIGN_OR_RETURN(list.kind, FromMetadata(variant->metadata));
-  list.tensors =
-      variant->tensors == nullptr
-          ? std::make_shared<std::vector<Tensor>>()
-          : std::const_pointer_cast<std::vector<Tensor>>(variant->tensors);
-  return list;
-}
-
-// The same, to be changed: a copy unless the kernel alone holds it.
-absl::StatusOr<List> TakeList(OpKernelContext& context) {
-  const Tensor handle = context.TakeInput(0);
-  ASSIGN_OR_RETURN(List list, ReadList(handle));
-  // The list and the handle hold it now.
-  const bool is_alone = handle.RefCountIsOne() && list.tensors.use_count() <= 2;
-  if (!is_alone) {
-    list.tensors = std::make_shared<std::vector<Tensor>>(*list.tensors);
-  }
-  return list;
-}
-
-absl::Status WriteList(OpKernelContext& context, List list) {
-  ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, TensorShape()));
-  output->mutable_scalar<Variant>() = {
-      kListType, ToMetadata(list.kind),
-      std::shared_ptr<const std::vector<Tensor>>(std::move(list.tensors))};
-  return absl::OkStatus();
-}
-
-// A scalar -1 is a shape of which nothing is known.
-absl::StatusOr<PartialShape> ShapeFrom(const Tensor& tensor) {
-  ASSIGN_OR_RETURN(const Dims dims, IntegersOf(tensor));
-  if (tensor.rank() == 1) return PartialShape::Create(dims);
-  if (tensor.rank() == 0 && dims[0] == -1) return PartialShape();
-  return Invalid("an element_shape is a vector, or the scalar -1, but not ",
-                 tensor.ToString());
-}
-
-absl::StatusOr<int64_t> ScalarFrom(const Tensor& tensor,
-                                   absl::string_view what) {
-  if (tensor.num_elements() != 1) {
-    return Invalid(what, " is a scalar, but has shape ",
-                   tensor.shape().ToString());
-  }
-  return tensor.scalar<int32_t>();
-}
-
-absl::Status CheckType(const List& list, DataType dtype) {
-  if (list.kind.dtype == dtype) return absl::OkStatus();
-  return Invalid("Invalid data types; op elements ", DataTypeName(dtype),
-                 " but list elements ", DataTypeName(list.kind.dtype));
-}
-
-absl::Status CheckElement(const List& list, const Tensor& tensor) {
-  RETURN_IF_ERROR(CheckType(list, tensor.dtype()));
-  if (list.kind.shape.IsCompatibleWith(tensor.shape())) return absl::OkStatus();
-  return Invalid(
-      "Tried to append a tensor with incompatible shape to a list. Op element "
-      "shape: ",
-      tensor.shape().ToString(), " list shape: ", list.kind.shape.ToString());
-}
-
-absl::StatusOr<PartialShape> ElementShape(const List& list,
-                                          const Tensor& asked) {
-  ASSIGN_OR_RETURN(const PartialShape shape, ShapeFrom(asked));
-  auto merged = list.kind.shape.MergeWith(shape);
-  if (merged.ok()) return merged;
-  return Annotate(merged.status(),
-                  "Incompatible shapes of the list and the op");
-}
-
-absl::StatusOr<Tensor> Zeros(OpKernelContext& context, const List& list,
-                             const PartialShape& shape) {
-  if (!shape.IsFullyDefined()) {
-    return Invalid(
-        "Trying to read an uninitialized tensor but element_shape "
-        "is not fully defined: ",
-        shape.ToString());
-  }
-  ASSIGN_OR_RETURN(Tensor zeros,
-                   context.AllocateTemp(list.kind.dtype, shape.ToShape()));
-  RETURN_IF_ERROR(FillWithZeros(zeros));
-  return zeros;
-}
-
-// The element, or zeros where none was set.
-absl::StatusOr<Tensor> ElementAt(OpKernelContext& context, const List& list,
-                                 size_t i, PartialShape shape) {
-  const Tensor& element = (*list.tensors)[i];
-  if (!element.IsInitialized()) {
-    // Others may know the shape.
-    for (const Tensor& other : *list.tensors) {
-      if (shape.IsFullyDefined()) break;
-      if (!other.IsInitialized()) continue;
-      ASSIGN_OR_RETURN(shape, shape.MergeWith(other.shape()));
-    }
-    return Zeros(context, list, shape);
-  }
-  // Who sends a variant may say anything of the tensors in it.
-  if (element.dtype() != list.kind.dtype) {
-    return Invalid("The list is of ", DataTypeName(list.kind.dtype),
-                   " elements, but has one of ", DataTypeName(element.dtype()));
-  }
-  if (shape.IsCompatibleWith(element.shape())) return element;
-  return Invalid("Expected element of shape ", shape.ToString(),
-                 " but the list has one of ", element.shape().ToString());
-}
+using lists::CheckElement;
+using lists::CheckType;
+using lists::ElementAt;
+using lists::ElementShape;
+using lists::Invalid;
+using lists::kMaxElements;
+using lists::List;
+using lists::Nest;
+using lists::ReadList;
+using lists::ScalarFrom;
+using lists::ShapeFrom;
+using lists::TakeList;
+using lists::VariantOf;
+using lists::WriteList;
 
 class EmptyTensorList : public OpKernel {
  public:
@@ -563,6 +368,7 @@ void RegisterWith(KernelRegistry& registry, absl::string_view op,
 }  // namespace
 
 void RegisterListKernels(KernelRegistry& registry) {
+  RegisterListJoiningKernels(registry);
   RegisterWith<EmptyTensorList, DataType>(registry, "EmptyTensorList",
                                           "element_dtype");
   RegisterWith<TensorListReserve, DataType>(registry, "TensorListReserve",

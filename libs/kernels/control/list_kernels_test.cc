@@ -128,6 +128,98 @@ TEST_F(ListKernelsTest, ReservedElementsAreZerosUntilTheyAreSet) {
               StatusIs(kInvalid, "num_elements"));
 }
 
+TEST_F(ListKernelsTest, ElementsAreGatheredAndScattered) {
+  const AttrMap attrs = {{"element_dtype", DT_FLOAT}};
+  const Tensor list = Push(Push(Empty(), a_), b_);
+  const auto gather = [&](const Tensor& from, Tensor indices,
+                          Tensor shape = Tensor::Scalar(-1)) {
+    return harness_.RunOne("TensorListGather",
+                           {from, std::move(indices), std::move(shape)}, attrs);
+  };
+  ASSERT_OK_AND_ASSIGN(const Tensor rows,
+                       gather(list, Tensor::Vector({1, 0, 1})));
+  EXPECT_TRUE(
+      SameBits(rows, Tensor::FromValues<float>({3, 2}, {3, 4, 1, 2, 3, 4})));
+  ASSERT_OK_AND_ASSIGN(const Tensor none,
+                       gather(list, Tensor::Vector<int32_t>({})));
+  EXPECT_EQ(none.shape(), TensorShape({0, 2}));
+  for (const int index : {-1, 2}) {
+    EXPECT_THAT(gather(list, Tensor::Vector({index})),
+                StatusIs(kInvalid, "list only has 2 elements"));
+  }
+  EXPECT_THAT(gather(list, Tensor::Scalar(0)), StatusIs(kInvalid, "vector"));
+  const auto scatter = [&](Tensor tensor, Tensor indices) {
+    return harness_.RunOne("TensorListScatterIntoExistingList",
+                           {list, std::move(tensor), std::move(indices)},
+                           attrs);
+  };
+  ASSERT_OK_AND_ASSIGN(const Tensor set,
+                       scatter(rows, Tensor::Vector({0, 3, 0})));
+  EXPECT_EQ(Length(set), 4);
+  ASSERT_OK_AND_ASSIGN(const Tensor all, Stack(set));
+  EXPECT_TRUE(SameBits(
+      all, Tensor::FromValues<float>({4, 2}, {3, 4, 3, 4, 0, 0, 1, 2})));
+  EXPECT_EQ(Length(list), 2);
+  EXPECT_THAT(scatter(rows, Tensor::Vector({0, 1, 2, 3})),
+              StatusIs(kInvalid, "but saw: 4 vs. 3"));
+  EXPECT_THAT(scatter(rows, Tensor::Vector({1 << 24, 0, 0})),
+              StatusIs(kInvalid, "between 0"));
+  EXPECT_THAT(scatter(rows, Tensor::Vector({0, 0, -1})),
+              StatusIs(kInvalid, "between 0"));
+  EXPECT_THAT(scatter(Tensor::Vector<float>({1}), Tensor::Vector({0})),
+              StatusIs(kInvalid, "list shape: [2]"));
+}
+
+TEST_F(ListKernelsTest, ElementsOfAnyLengthAreJoinedAndSplit) {
+  const AttrMap attrs = {{"element_dtype", DT_FLOAT}};
+  const Tensor rows =
+      Tensor::FromValues<float>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const auto split = [&](std::vector<int64_t> lengths, Tensor shape) {
+    return harness_.RunOne(
+        "TensorListSplit",
+        {rows, std::move(shape), Tensor::Vector<int64_t>(lengths)}, attrs);
+  };
+  ASSERT_OK_AND_ASSIGN(const Tensor list,
+                       split({3, 0, 1}, Tensor::Vector({-1, 2})));
+  EXPECT_EQ(Length(list), 3);
+  const auto concat = [&](const Tensor& of, Tensor shape,
+                          std::vector<int64_t> leading = {}) {
+    return harness_.Run(
+        "TensorListConcatV2",
+        {of, std::move(shape), Tensor::Vector<int64_t>(leading)}, attrs);
+  };
+  ASSERT_OK_AND_ASSIGN(const auto joined, concat(list, Tensor::Scalar(-1)));
+  EXPECT_TRUE(SameBits(joined[0], rows));
+  EXPECT_TRUE(SameBits(joined[1], Tensor::Vector<int64_t>({3, 0, 1})));
+  ASSERT_OK_AND_ASSIGN(const auto old,
+                       harness_.Run("TensorListConcat", {list}, attrs));
+  EXPECT_TRUE(SameBits(old[0], rows));
+  EXPECT_THAT(split({3}, Tensor::Scalar(-1)),
+              StatusIs(kInvalid, "Unused values"));
+  EXPECT_THAT(split({3, 2}, Tensor::Scalar(-1)),
+              StatusIs(kInvalid, "slice [3, 2 more] from tensor with"));
+  EXPECT_THAT(split({5, -1}, Tensor::Scalar(-1)), StatusIs(kInvalid));
+  EXPECT_THAT(split({4}, Tensor::Vector({3, 2})), StatusIs(kInvalid));
+  EXPECT_THAT(concat(list, Tensor::Vector({-1, 3})), StatusIs(kInvalid));
+  EXPECT_THAT(concat(Push(Empty(), a_), Tensor::Vector<int32_t>({})),
+              StatusIs(kInvalid));
+  const Tensor nothing =
+      One("EmptyTensorList", {Tensor::Scalar(-1), Tensor::Scalar(-1)}, attrs);
+  EXPECT_THAT(concat(nothing, Tensor::Scalar(-1)),
+              StatusIs(kInvalid, "empty tensor list"));
+  ASSERT_OK_AND_ASSIGN(const auto empty,
+                       concat(nothing, Tensor::Vector({-1, 2})));
+  EXPECT_EQ(empty[0].shape(), TensorShape({0, 2}));
+  // What was never set is as long as is said.
+  const Tensor reserved =
+      One("TensorListReserve", {Tensor::Scalar(-1), Tensor::Scalar(2)}, attrs);
+  EXPECT_THAT(concat(reserved, Tensor::Vector({-1, 2})), StatusIs(kInvalid));
+  ASSERT_OK_AND_ASSIGN(const auto zeros,
+                       concat(reserved, Tensor::Vector({-1, 2}), {1, 2}));
+  EXPECT_EQ(zeros[0].shape(), TensorShape({3, 2}));
+  EXPECT_TRUE(SameBits(zeros[1], Tensor::Vector<int64_t>({1, 2})));
+}
+
 TEST_F(ListKernelsTest, RowsBecomeAListAndAListRows) {
   const Tensor rows = Tensor::FromValues<float>({3, 2}, {1, 2, 3, 4, 5, 6});
   const Tensor list = One("TensorListFromTensor", {rows, Tensor::Scalar(-1)});

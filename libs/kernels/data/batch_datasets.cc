@@ -8,7 +8,6 @@
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/element_rows.h"
-#include "libs/kernels/data/parallel_map.h"
 
 namespace weft {
 namespace {
@@ -142,21 +141,6 @@ class BatchDataset : public JoiningDataset {
     if (kHasDropRemainder) {
       ASSIGN_OR_RETURN(drop, ScalarInput<bool>(context, 2, "drop_remainder"));
     }
-    RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
-    return std::make_shared<BatchDataset>(op, std::move(input), size, drop);
-  }
-
-  // ParallelBatchDataset: the same batches, of which several may be made ahead
-  // of time; that is for a prefetch to do.
-  static absl::StatusOr<DatasetPtr> MakeParallel(const DatasetOp& op,
-                                                 OpKernelContext& context) {
-    ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
-    ASSIGN_OR_RETURN(const int64_t size, ReadBatchSize(context));
-    ASSIGN_OR_RETURN(const int64_t calls,
-                     ScalarInput<int64_t>(context, 2, "num_parallel_calls"));
-    RETURN_IF_ERROR(CheckParallelCalls(calls));
-    ASSIGN_OR_RETURN(const bool drop,
-                     ScalarInput<bool>(context, 3, "drop_remainder"));
     RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
     return std::make_shared<BatchDataset>(op, std::move(input), size, drop);
   }
@@ -373,17 +357,63 @@ class WindowDataset : public UnaryDataset {
       *element = DatasetsOf(window);
       return true;
     }
-    // The buffer may hold errors, which have no tensor.
+    // In the place of an element that is an error stand its code and text.
     absl::Status Save(IteratorContext& context,
                       IteratorStateWriter writer) override {
-      return DatasetIterator::Save(context, writer);
+      writer.Write("to_skip", to_skip_);
+      writer.Write("has_ended", int64_t{has_ended_});
+      writer.Write("size", static_cast<int64_t>(buffer_.size()));
+      for (size_t i = 0; i < buffer_.size(); ++i) {
+        IteratorStateWriter place = writer.Within(absl::StrCat(i));
+        if (buffer_[i].ok()) {
+          place.Write("element", *buffer_[i]);
+          continue;
+        }
+        const absl::Status& error = buffer_[i].status();
+        place.Write("code", static_cast<int64_t>(error.code()));
+        place.Write("text", Tensor::Scalar(std::string(error.message())));
+      }
+      return UnaryIteratorOf::Save(context, writer);
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      return DatasetIterator::Restore(context, reader);
+      ASSIGN_OR_RETURN(to_skip_, reader.ReadInt("to_skip"));
+      ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
+      ASSIGN_OR_RETURN(const int64_t size, reader.ReadInt("size"));
+      buffer_.clear();
+      for (int64_t i = 0; i < size; ++i) {
+        // Ends at the first that is not there, however large the size.
+        RETURN_IF_ERROR(RestorePlace(reader.Within(absl::StrCat(i))));
+      }
+      return UnaryIteratorOf::Restore(context, reader);
     }
 
    private:
+    absl::Status RestorePlace(const IteratorStateReader& place) {
+      if (!place.Has("code")) {
+        ASSIGN_OR_RETURN(DatasetElement element, place.ReadElement("element"));
+        DataTypeVector types;
+        for (const Tensor& component : element) {
+          types.push_back(component.dtype());
+        }
+        RETURN_IF_ERROR(CheckElementTypes(dataset().input().element(), types));
+        buffer_.push_back(std::move(element));
+        return absl::OkStatus();
+      }
+      ASSIGN_OR_RETURN(const int64_t code, place.ReadInt("code"));
+      ASSIGN_OR_RETURN(const Tensor text, place.Read("text", DT_STRING));
+      if (code <= 0 || code > kMaxStatusCode || text.num_elements() != 1) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(dataset().name(),
+                         ": the saved buffer has an error of "
+                         "code ",
+                         code, " and ", text.num_elements(), " texts"));
+      }
+      buffer_.push_back(absl::Status(static_cast<absl::StatusCode>(code),
+                                     text.flat<std::string>()[0]));
+      return absl::OkStatus();
+    }
+
     // Passes over what lies between windows, and buffers up to `reach`.
     absl::Status Fill(IteratorContext& context, int64_t reach) {
       DatasetElement next;
@@ -427,6 +457,9 @@ class WindowDataset : public UnaryDataset {
       }
       return result;
     }
+
+    static constexpr int64_t kMaxStatusCode =
+        static_cast<int64_t>(absl::StatusCode::kUnauthenticated);
 
     std::deque<absl::StatusOr<DatasetElement>> buffer_;
     int64_t to_skip_ = 0;
@@ -550,7 +583,6 @@ class UnbatchDataset : public UnaryDataset {
 void RegisterBatchDatasets(KernelRegistry& registry) {
   RegisterDataset(registry, "BatchDataset", BatchDataset::Make<false>);
   RegisterDataset(registry, "BatchDatasetV2", BatchDataset::Make<true>);
-  RegisterDataset(registry, "ParallelBatchDataset", BatchDataset::MakeParallel);
   RegisterDataset(registry, "PaddedBatchDataset",
                   PaddedBatchDataset::Make<false>);
   RegisterDataset(registry, "PaddedBatchDatasetV2",

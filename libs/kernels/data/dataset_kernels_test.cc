@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
@@ -456,6 +457,121 @@ TEST_F(DatasetKernelsTest, APositionIsSavedAndGoneOnFrom) {
   }
 }
 
+// As a text of all their elements.
+std::vector<std::string> PullWindows(DatasetHarness& harness,
+                                     DatasetIterator& iterator, int most) {
+  std::vector<std::string> texts;
+  IteratorContext context = harness.Context();
+  DatasetElement element;
+  for (int i = 0; i < most; ++i) {
+    const auto has = iterator.GetNext(context, &element);
+    if (has.ok() && !*has) break;
+    texts.push_back(has.ok() ? absl::StrJoin(harness.PullAll(element[0]), " ")
+                             : std::string(has.status().message()));
+  }
+  return texts;
+}
+
+TEST_F(DatasetKernelsTest, WindowsAreSavedWithTheErrorsInThem) {
+  harness_.functions().Add(
+      "not_4", {DT_INT64}, {DT_INT64},
+      [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+        if (args[0].scalar<int64_t>() == 4) {
+          return absl::DataLossError("four");
+        }
+        return args;
+      });
+  const Tensor input = *Map(harness_.Range(9), "not_4");
+  for (const int64_t shift : {1, 2, 4}) {
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor windows,
+        harness_.Make(
+            "WindowDataset",
+            {input, Int(3), Int(shift), Int(1), Tensor::Scalar(false)},
+            {{DT_VARIANT}, {PartialShape::Scalar()}}));
+    for (int taken = 0; taken <= 9; ++taken) {
+      SCOPED_TRACE(absl::StrCat("shift ", shift, " after ", taken));
+      ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(windows));
+      PullWindows(harness_, *walk, taken);
+      ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
+      ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(windows));
+      ASSERT_OK(harness_.Restore(*restored, state));
+      EXPECT_EQ(PullWindows(harness_, *restored, 20),
+                PullWindows(harness_, *walk, 20));
+    }
+  }
+}
+
+// Windows of windows, each gone through as a data set; half of one is left.
+TEST_F(DatasetKernelsTest, AWalkThroughAWindowIsSaved) {
+  harness_.functions().Add("same", {DT_VARIANT}, {DT_VARIANT},
+                           [](std::vector<Tensor> args) { return args; });
+  const auto windows = [&](const Tensor& of, int64_t size) {
+    return *harness_.Make(
+        "WindowDataset",
+        {of, Int(size), Int(size), Int(1), Tensor::Scalar(false)},
+        {{DT_VARIANT}, {PartialShape::Scalar()}});
+  };
+  const auto flat = [&](const Tensor& of, ElementSpec element) {
+    return *harness_.Make("FlatMapDataset", {of}, std::move(element),
+                          {{"f", DatasetHarness::Function("same")},
+                           {"Targuments", DataTypeVector()}});
+  };
+  const Tensor nested = windows(windows(harness_.Range(11), 2), 3);
+  const Tensor dataset =
+      flat(flat(nested, {{DT_VARIANT}, {PartialShape::Scalar()}}),
+           DatasetHarness::Ints());
+  for (int taken = 0; taken <= 12; ++taken) {
+    ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(dataset));
+    harness_.Pull(*walk, taken);
+    ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
+    ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(dataset));
+    ASSERT_OK(harness_.Restore(*restored, state));
+    EXPECT_EQ(harness_.Pull(*restored), harness_.Pull(*walk)) << taken;
+  }
+}
+
+TEST_F(DatasetKernelsTest, GroupsAreSavedWithTheOneThatIsHandedOut) {
+  harness_.functions().Add("modulo", {DT_INT64}, {DT_INT64},
+                           [](std::vector<Tensor> args) {
+                             return std::vector<Tensor>{
+                                 Tensor::Scalar(args[0].scalar<int64_t>() % 3)};
+                           });
+  harness_.functions().Add(
+      "three", {DT_INT64}, {DT_INT64},
+      [](std::vector<Tensor>) { return std::vector<Tensor>{Int(3)}; });
+  harness_.functions().Add(
+      "window", {DT_INT64, DT_VARIANT}, {DT_VARIANT},
+      [](std::vector<Tensor> args) { return std::vector<Tensor>{args[1]}; });
+  const auto function = DatasetHarness::Function;
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor dataset,
+      harness_.Make("GroupByWindowDataset", {harness_.Range(16)},
+                    DatasetHarness::Ints(),
+                    {{"key_func", function("modulo")},
+                     {"reduce_func", function("window")},
+                     {"window_size_func", function("three")},
+                     {"Tkey_func_other_arguments", DataTypeVector()},
+                     {"Treduce_func_other_arguments", DataTypeVector()},
+                     {"Twindow_size_func_other_arguments", DataTypeVector()}}));
+  for (int taken = 0; taken <= 17; ++taken) {
+    ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(dataset));
+    harness_.Pull(*walk, taken);
+    ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
+    ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(dataset));
+    ASSERT_OK(harness_.Restore(*restored, state));
+    EXPECT_EQ(harness_.Pull(*restored), harness_.Pull(*walk)) << taken;
+  }
+}
+
+// Of data sets in elements only windows are plain values.
+TEST_F(DatasetKernelsTest, AStateWithAnotherDataSetInItIsRefused) {
+  IteratorStateWriter::Values values;
+  values["element0/0"] = harness_.Range(2);
+  EXPECT_THAT(EncodeIteratorState(values),
+              StatusIs(absl::StatusCode::kUnimplemented, "RangeDataset"));
+}
+
 TEST_F(DatasetKernelsTest, DamagedPositionsAreRefused) {
   ASSERT_OK_AND_ASSIGN(auto iterator, harness_.Walk(harness_.Range(3)));
   IteratorContext context = harness_.Context();
@@ -468,6 +584,52 @@ TEST_F(DatasetKernelsTest, DamagedPositionsAreRefused) {
   values["next"] = Int(4);
   EXPECT_THAT(iterator->Restore(context, IteratorStateReader(values)),
               StatusIs(kInvalid, "not within"));
+}
+
+TEST_F(DatasetKernelsTest, DamagedWindowsAreRefused) {
+  ASSERT_OK_AND_ASSIGN(const Tensor windows,
+                       harness_.Make("WindowDataset",
+                                     {harness_.Range(5), Int(2), Int(1), Int(1),
+                                      Tensor::Scalar(false)},
+                                     {{DT_VARIANT}, {PartialShape::Scalar()}}));
+  ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(windows));
+  PullWindows(harness_, *walk, 1);
+  IteratorContext context = harness_.Context();
+  IteratorStateWriter::Values good;
+  ASSERT_OK(walk->Save(context, IteratorStateWriter(good)));
+  const auto restored = [&](absl::string_view name, Tensor value) {
+    IteratorStateWriter::Values values = good;
+    values.insert_or_assign(std::string(name), std::move(value));
+    return walk->Restore(context, IteratorStateReader(values));
+  };
+  EXPECT_OK(restored("to_skip", Int(0)));
+  EXPECT_THAT(restored("size", Int(int64_t{1} << 60)),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(restored("0/element/0", Tensor::Scalar(1.0f)),
+              StatusIs(kInvalid));
+  EXPECT_THAT(restored("0/code", Int(99)),
+              StatusIs(absl::StatusCode::kNotFound));
+
+  const auto window = [](std::vector<int64_t> numbers,
+                         std::vector<Tensor> elements) {
+    elements.insert(elements.begin(), Tensor::Vector<int64_t>(numbers));
+    Tensor value(DT_VARIANT, TensorShape());
+    value.mutable_scalar<Variant>() = {
+        .type_name = "weft::Elements",
+        .tensors =
+            std::make_shared<const std::vector<Tensor>>(std::move(elements))};
+    Variant state{.type_name = "weft::IteratorState", .metadata = "args\n"};
+    state.tensors = std::make_shared<const std::vector<Tensor>>(1, value);
+    return DecodeIteratorState(state).status();
+  };
+  EXPECT_OK(window({1, 1, DT_INT64, 0}, {Int(1)}));
+  EXPECT_THAT(window({1, 1, DT_INT64, 0}, {Tensor::Scalar(1.0f)}),
+              StatusIs(kInvalid, "another type"));
+  EXPECT_THAT(window({2, 1, DT_INT64, 0}, {Int(1)}), StatusIs(kInvalid));
+  EXPECT_THAT(window({1, 1, DT_INT64}, {Int(1)}), StatusIs(kInvalid));
+  EXPECT_THAT(window({1, 1, DT_INT64, 300}, {Int(1)}), StatusIs(kInvalid));
+  EXPECT_THAT(window({-1, -1}, {Int(1)}), StatusIs(kInvalid));
+  EXPECT_THAT(window({}, {}), StatusIs(kInvalid));
 }
 
 }  // namespace

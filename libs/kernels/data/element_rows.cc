@@ -24,6 +24,7 @@ class ElementsDataset : public Dataset {
   int64_t Cardinality() const override {
     return static_cast<int64_t>(elements_.size());
   }
+  const std::vector<DatasetElement>& elements() const { return elements_; }
 
  private:
   class Iterator : public IteratorOf<ElementsDataset> {
@@ -37,6 +38,23 @@ class ElementsDataset : public Dataset {
       return true;
     }
     bool IsReady() const override { return true; }
+
+    absl::Status Save(IteratorContext&, IteratorStateWriter writer) override {
+      writer.Write("next", static_cast<int64_t>(next_));
+      return absl::OkStatus();
+    }
+    absl::Status Restore(IteratorContext&,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(const int64_t next, reader.ReadInt("next"));
+      const size_t size = dataset().elements_.size();
+      if (next < 0 || static_cast<size_t>(next) > size) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(dataset().name(), ": the saved position ", next,
+                         " is not in a data set of ", size, " elements"));
+      }
+      next_ = static_cast<size_t>(next);
+      return absl::OkStatus();
+    }
 
    private:
     size_t next_ = 0;
@@ -104,6 +122,11 @@ DatasetPtr NewElementsDataset(std::string name, ElementSpec spec,
                               std::vector<DatasetElement> elements) {
   return std::make_shared<ElementsDataset>(std::move(name), std::move(spec),
                                            std::move(elements));
+}
+
+const std::vector<DatasetElement>* ElementsOf(const VariantObject& object) {
+  const auto* dataset = dynamic_cast<const ElementsDataset*>(&object);
+  return dataset == nullptr ? nullptr : &dataset->elements();
 }
 
 }  // namespace weft

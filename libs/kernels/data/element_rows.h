@@ -32,6 +32,8 @@ absl::StatusOr<Tensor> JoinRows(std::vector<DatasetElement>& elements, size_t c,
 // A data set of elements that are there, in their order.
 DatasetPtr NewElementsDataset(std::string name, ElementSpec spec,
                               std::vector<DatasetElement> elements);
+// The elements of such a data set; null of any other object.
+const std::vector<DatasetElement>* ElementsOf(const VariantObject& object);
 
 }  // namespace weft
 

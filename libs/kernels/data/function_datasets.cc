@@ -527,6 +527,7 @@ class GroupByWindowDataset : public UnaryDataset {
           ASSIGN_OR_RETURN(const bool has, reduced_->GetNext(context, element));
           if (has) return true;
           reduced_.reset();
+          reduce_args_.clear();
         } else if (!input_has_ended_) {
           RETURN_IF_ERROR(Take(context));
         } else {
@@ -539,17 +540,65 @@ class GroupByWindowDataset : public UnaryDataset {
         }
       }
     }
-    // A walk through what a function made can't be begun again.
     absl::Status Save(IteratorContext& context,
                       IteratorStateWriter writer) override {
-      return DatasetIterator::Save(context, writer);
+      writer.Write("input_has_ended", int64_t{input_has_ended_});
+      std::vector<int64_t> keys;
+      for (const auto& [key, group] : groups_) {
+        IteratorStateWriter place =
+            writer.Within(absl::StrCat("group", keys.size()));
+        place.Write("window_size", group.window_size);
+        place.Write("element", group.elements);
+        keys.push_back(key);
+      }
+      writer.Write("keys", Tensor::Vector<int64_t>(keys));
+      if (reduced_ != nullptr) {
+        writer.Write("args", reduce_args_);
+        RETURN_IF_ERROR(reduced_->Save(context, writer.Within("reduced")));
+      }
+      return UnaryIteratorOf::Save(context, writer);
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      return DatasetIterator::Restore(context, reader);
+      ASSIGN_OR_RETURN(input_has_ended_, reader.ReadBool("input_has_ended"));
+      ASSIGN_OR_RETURN(const Tensor keys, reader.Read("keys", DT_INT64));
+      groups_.clear();
+      int64_t number = 0;
+      for (const int64_t key : keys.flat<int64_t>()) {
+        RETURN_IF_ERROR(RestoreGroup(
+            reader.Within(absl::StrCat("group", number++)), groups_[key]));
+      }
+      reduced_.reset();
+      if (reader.Has("args/size")) {
+        ASSIGN_OR_RETURN(DatasetElement args, reader.ReadElement("args"));
+        RETURN_IF_ERROR(BeginReduced(context, std::move(args)));
+        RETURN_IF_ERROR(reduced_->Restore(context, reader.Within("reduced")));
+      }
+      return UnaryIteratorOf::Restore(context, reader);
     }
 
    private:
+    absl::Status RestoreGroup(const IteratorStateReader& reader,
+                              Group& group) const {
+      ASSIGN_OR_RETURN(group.window_size, reader.ReadInt("window_size"));
+      ASSIGN_OR_RETURN(group.elements, reader.ReadElements("element"));
+      const ElementSpec& spec = dataset().input().element();
+      for (const DatasetElement& element : group.elements) {
+        DataTypeVector types;
+        for (const Tensor& component : element) {
+          types.push_back(component.dtype());
+        }
+        RETURN_IF_ERROR(CheckElementTypes(spec, types));
+      }
+      const auto size = static_cast<int64_t>(group.elements.size());
+      if (group.window_size >= 0 && size <= group.window_size) {
+        return absl::OkStatus();
+      }
+      return absl::InvalidArgumentError(
+          absl::StrCat(dataset().name(), ": a saved window of ",
+                       group.window_size, " has ", size, " elements"));
+    }
+
     static absl::StatusOr<int64_t> NumberFrom(const CapturedFunction& function,
                                               IteratorContext& context,
                                               std::vector<Tensor> args,
@@ -599,16 +648,21 @@ class GroupByWindowDataset : public UnaryDataset {
       const DatasetPtr window =
           NewElementsDataset(absl::StrCat(dataset().name(), ":window"),
                              dataset().input().element(), std::move(elements));
-      ASSIGN_OR_RETURN(
-          const DatasetPtr made,
-          DatasetMadeBy(dataset(), *dataset().functions_.reduce, context,
-                        {Tensor::Scalar(key), ToTensor(window)}));
+      return BeginReduced(context, {Tensor::Scalar(key), ToTensor(window)});
+    }
+
+    absl::Status BeginReduced(IteratorContext& context, DatasetElement args) {
+      ASSIGN_OR_RETURN(const DatasetPtr made,
+                       DatasetMadeBy(dataset(), *dataset().functions_.reduce,
+                                     context, args));
       ASSIGN_OR_RETURN(reduced_, made->MakeIterator(context));
+      reduce_args_ = std::move(args);
       return absl::OkStatus();
     }
 
     std::map<int64_t, Group> groups_;
-    IteratorPtr reduced_;
+    IteratorPtr reduced_;         // null: nothing is being handed out
+    DatasetElement reduce_args_;  // of what made it: the key, the window
     bool input_has_ended_ = false;
   };
 

@@ -1,7 +1,8 @@
 // The state of an iterator as a variant, which SerializeIterator gives and
 // DeserializeIterator takes: its tensors by name. The format is Weft's own:
 // type_name "weft::IteratorState", metadata the names one after the other, each
-// followed by a line end, and as many tensors.
+// followed by a line end, and as many tensors. Windows and groups, data sets of
+// elements that are there, are in it as variants "weft::Elements".
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_DATA_ITERATOR_STATE_H_
@@ -13,7 +14,8 @@
 
 namespace weft {
 
-// UNIMPLEMENTED where a value is an object of the process.
+// UNIMPLEMENTED, naming it, where a value holds another data set or object of
+// the process.
 absl::StatusOr<Variant> EncodeIteratorState(
     const IteratorStateWriter::Values& values);
 // INVALID_ARGUMENT unless it is such a state.

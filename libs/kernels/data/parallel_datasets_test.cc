@@ -87,6 +87,105 @@ TEST_F(ParallelDatasetsTest, APrefetchGoesOnWhereItWas) {
   }
 }
 
+// The same batches, errors and ends as without threads, from wherever it goes
+// on.
+TEST_F(ParallelDatasetsTest, BatchesThatAreMadeAtOnceAreThoseOfABatch) {
+  harness_.functions().Add(
+      "not_7", {DT_INT64}, {DT_INT64},
+      [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+        if (args[0].scalar<int64_t>() == 7) {
+          return absl::DataLossError("seven");
+        }
+        return args;
+      });
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor input,
+      harness_.Make("MapDataset", {Range(20)}, DatasetHarness::Ints(),
+                    {{"f", DatasetHarness::Function("not_7")},
+                     {"Targuments", DataTypeVector()},
+                     {"preserve_cardinality", true}}));
+  const ElementSpec spec = DatasetHarness::IntsOf(PartialShape());
+  for (const auto& [size, drops] :
+       {std::pair{3, true}, {3, false}, {1, false}, {100, true}, {20, true}}) {
+    const Tensor drop = Tensor::Scalar<bool>(drops);
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor plain,
+        harness_.Make("BatchDatasetV2", {input, Count(size), drop}, spec));
+    const std::vector<std::string> expected = harness_.PullAll(plain);
+    for (const int64_t calls : {-1, 1, 4}) {
+      ASSERT_OK_AND_ASSIGN(
+          const Tensor parallel,
+          harness_.Make("ParallelBatchDataset",
+                        {input, Count(size), Count(calls), drop}, spec));
+      EXPECT_EQ(harness_.PullAll(parallel), expected);
+      for (const int taken : {0, 2, 6}) {
+        SCOPED_TRACE(absl::StrCat(size, " by ", calls, " after ", taken));
+        ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(parallel));
+        std::vector<std::string> all = harness_.Pull(*walk, taken);
+        if (!all.empty() && all.back() == "end") continue;
+        ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
+        ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(parallel));
+        ASSERT_OK(harness_.Restore(*restored, state));
+        for (std::string& text : harness_.Pull(*restored)) {
+          all.push_back(std::move(text));
+        }
+        EXPECT_EQ(all, expected);
+      }
+    }
+  }
+  EXPECT_THAT(
+      harness_.Make("ParallelBatchDataset",
+                    {input, Count(0), Count(1), Tensor::Scalar<bool>(false)},
+                    spec),
+      StatusIs(absl::StatusCode::kInvalidArgument, "Batch size"));
+}
+
+// Of two examples the first has a = [7, 8], the other nothing.
+TEST_F(ParallelDatasetsTest, SparseFeaturesAreThreeVariants) {
+  const std::string example(
+      "\x0a\x0d\x0a\x0b\x0a\x01"
+      "a\x12\x06\x1a\x04\x0a\x02\x07\x08",
+      15);
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor rows,
+      Tensor::Vector<std::string>({example, ""}).Reshaped(TensorShape({1, 2})));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor examples,
+      harness_.Make(
+          "TensorSliceDataset", {rows}, {},
+          {{"Toutput_types", DataTypeVector{DT_STRING}},
+           {"output_shapes", std::vector<PartialShape>{PartialShape({2})}}}));
+  const auto parse = [&](std::vector<std::string> ragged) {
+    const bool has_ragged = !ragged.empty();
+    return harness_.Make(
+        "ParseExampleDatasetV2", {examples, Count(1)},
+        {{DT_VARIANT}, {PartialShape({3})}},
+        {{"sparse_keys", std::vector<std::string>{"a"}},
+         {"sparse_types", DataTypeVector{DT_INT64}},
+         {"dense_keys", std::vector<std::string>{}},
+         {"Tdense", DataTypeVector{}},
+         {"dense_shapes", std::vector<PartialShape>{}},
+         {"ragged_keys", std::move(ragged)},
+         {"ragged_value_types",
+          has_ragged ? DataTypeVector{DT_INT64} : DataTypeVector{}},
+         {"ragged_split_types",
+          has_ragged ? DataTypeVector{DT_INT64} : DataTypeVector{}}});
+  };
+  ASSERT_OK_AND_ASSIGN(const Tensor parsed, parse({}));
+  ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(parsed));
+  ASSERT_OK_AND_ASSIGN(const Tensor parts, harness_.Next(*walk));
+  ASSERT_EQ(parts.shape(), TensorShape({3}));
+  std::vector<std::string> texts;
+  for (const Variant& part : parts.flat<Variant>()) {
+    EXPECT_EQ(part.type_name, "tensorflow::Tensor");
+    texts.push_back(DatasetHarness::TextOf(*part.tensors));
+  }
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{"[2,2] 0 0 0 1", "[2] 7 8", "[2] 2 2"}));
+  EXPECT_THAT(parse({"r"}),
+              StatusIs(absl::StatusCode::kUnimplemented, "ragged_keys 'r'"));
+}
+
 // It ends while it fills, and leaves nothing behind: the harness's scheduler
 // would run it after the data set has gone.
 TEST_F(ParallelDatasetsTest, IteratorsThatEndBeforeTheirTime) {

@@ -1,18 +1,50 @@
-// Elements that are vectors of serialized examples, parsed several at a time.
-// Dense features alone: sparse and ragged ones would be variants, which only
-// TensorFlow's own functions take apart; a map with ParseExample has them.
+// Elements that are vectors of serialized examples, parsed several at a time. A
+// sparse feature is a vector of three variants, which DeserializeSparse takes
+// apart: indices, values and shape. Ragged ones would be variants that nothing
+// here takes apart; a map with ParseExampleV2 has them.
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "libs/base/status.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/parallel_map.h"
 #include "libs/kernels/parsing/example_records.h"
+#include "libs/tensor/variant.h"
 
 namespace weft {
 namespace {
 
-using Features = std::vector<DenseFeature>;
+// TensorFlow's name of a variant that is a tensor.
+constexpr char kTensorType[] = "tensorflow::Tensor";
+
+struct Feature {
+  // Its key is that of a sparse one, too.
+  DenseFeature dense;
+  DataType sparse_type = DT_INVALID;  // of a dense one
+  size_t number = 0;                  // among those of its kind
+
+  bool is_sparse() const { return sparse_type != DT_INVALID; }
+  DataType output_type() const {
+    return is_sparse() ? DT_VARIANT : dense.default_value.dtype();
+  }
+};
+using Features = std::vector<Feature>;
+
+Tensor VariantsOf(const SparseValues& sparse) {
+  Tensor result(DT_VARIANT, {3});
+  const auto variants = result.mutable_flat<Variant>();
+  size_t next = 0;
+  for (const Tensor* part : {&sparse.indices, &sparse.values, &sparse.shape}) {
+    variants[next++] = {
+        .type_name = kTensorType,
+        .tensors = std::make_shared<const std::vector<Tensor>>(1, *part)};
+  }
+  return result;
+}
 
 class ParseExampleDataset : public UnaryDataset {
  public:
@@ -53,9 +85,15 @@ class ParseExampleDataset : public UnaryDataset {
         ExampleRecords::Parse(context.scheduler(), context.allocator(),
                               element[0], Tensor(DT_STRING, {0})));
     DatasetElement result;
-    for (size_t i = 0; i < features_.size(); ++i) {
-      ASSIGN_OR_RETURN(Tensor dense, records.Dense(features_[i], i));
-      result.push_back(std::move(dense));
+    for (const Feature& feature : features_) {
+      if (!feature.is_sparse()) {
+        ASSIGN_OR_RETURN(result.emplace_back(),
+                         records.Dense(feature.dense, feature.number));
+        continue;
+      }
+      ASSIGN_OR_RETURN(const SparseValues sparse,
+                       records.Sparse(feature.dense.key, feature.sparse_type));
+      result.push_back(VariantsOf(sparse));
     }
     return result;
   }
@@ -65,20 +103,17 @@ class ParseExampleDataset : public UnaryDataset {
   const bool keeps_order_;
 };
 
-absl::Status CheckOnlyDense(const DatasetOp& op) {
-  for (const char* attr : {"sparse_keys", "ragged_keys"}) {
-    ASSIGN_OR_RETURN(const auto keys, op.Attr<std::vector<std::string>>(attr));
-    if (!keys.empty()) {
-      return absl::UnimplementedError(absl::StrCat(
-          op.name, " parses dense features alone, and is given ", attr, " '",
-          keys[0], "', ...; use a map with ParseExample"));
-    }
-  }
-  return absl::OkStatus();
+absl::Status CheckHasNoRagged(const DatasetOp& op) {
+  ASSIGN_OR_RETURN(const auto keys,
+                   op.Attr<std::vector<std::string>>("ragged_keys"));
+  if (keys.empty()) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      op.name, " parses dense and sparse features, and is given ragged_keys '",
+      keys[0], "', ...; use a map with ParseExampleV2"));
 }
 
-absl::StatusOr<Features> ReadFeatures(const DatasetOp& op,
-                                      const OpKernelContext& context) {
+absl::Status AddDense(const DatasetOp& op, const OpKernelContext& context,
+                      Features& features) {
   ASSIGN_OR_RETURN(const auto keys,
                    op.Attr<std::vector<std::string>>("dense_keys"));
   ASSIGN_OR_RETURN(const auto types, op.Attr<DataTypeVector>("Tdense"));
@@ -89,16 +124,42 @@ absl::StatusOr<Features> ReadFeatures(const DatasetOp& op,
         "len(dense_keys) (", keys.size(), "), len(Tdense) (", types.size(),
         ") and len(dense_shapes) (", shapes.size(), ") must be equal"));
   }
-  Features features;
   for (size_t i = 0; i < keys.size(); ++i) {
     const Tensor& value = context.input(static_cast<int>(i) + 2);
-    features.push_back({keys[i], shapes[i], value});
+    features.push_back({.dense = {keys[i], shapes[i], value}, .number = i});
   }
-  std::sort(features.begin(), features.end(),
-            [](const auto& a, const auto& b) { return a.key < b.key; });
+  return absl::OkStatus();
+}
+
+absl::Status AddSparse(const DatasetOp& op, Features& features) {
+  ASSIGN_OR_RETURN(const auto keys,
+                   op.Attr<std::vector<std::string>>("sparse_keys"));
+  ASSIGN_OR_RETURN(const auto types, op.Attr<DataTypeVector>("sparse_types"));
+  if (keys.size() != types.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "len(sparse_keys) (", keys.size(), ") and len(sparse_types) (",
+        types.size(), ") must be equal"));
+  }
+  for (size_t i = 0; i < keys.size(); ++i) {
+    features.push_back(
+        {.dense = {.key = keys[i], .shape = {}, .default_value = {}},
+         .sparse_type = types[i],
+         .number = i});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Features> ReadFeatures(const DatasetOp& op,
+                                      const OpKernelContext& context) {
+  Features features;
+  RETURN_IF_ERROR(AddDense(op, context, features));
+  RETURN_IF_ERROR(AddSparse(op, features));
+  std::stable_sort(
+      features.begin(), features.end(),
+      [](const auto& a, const auto& b) { return a.dense.key < b.dense.key; });
   DataTypeVector found;
-  for (const DenseFeature& feature : features) {
-    found.push_back(feature.default_value.dtype());
+  for (const Feature& feature : features) {
+    found.push_back(feature.output_type());
   }
   RETURN_IF_ERROR(CheckElementTypes(op.element, found));
   return features;
@@ -110,7 +171,7 @@ absl::StatusOr<DatasetPtr> MakeParseExample(const DatasetOp& op,
   ASSIGN_OR_RETURN(const int64_t calls,
                    ScalarInput<int64_t>(context, 1, "num_parallel_calls"));
   RETURN_IF_ERROR(CheckParallelCalls(calls));
-  RETURN_IF_ERROR(CheckOnlyDense(op));
+  RETURN_IF_ERROR(CheckHasNoRagged(op));
   ASSIGN_OR_RETURN(Features features, ReadFeatures(op, context));
   ASSIGN_OR_RETURN(const bool keeps_order, KeepsOrder(op));
   return std::make_shared<ParseExampleDataset>(

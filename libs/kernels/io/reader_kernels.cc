@@ -118,7 +118,7 @@ class ReaderHandleKernel : public ResourceHandleKernel<Reader> {
 
 Reader::Context ContextOf(OpKernelContext& context) {
   return {context.mutable_cancellation(), context.scheduler(),
-          context.file_system()};
+          context.file_system(), context.allocator()};
 }
 
 class ReadKernel : public AsyncOpKernel {

@@ -10,6 +10,7 @@
 #include "libs/kernels/io/record_sources.h"
 #include "libs/kernels/resource/resource_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
+#include "libs/tensor/testing/small_allocator.h"
 
 namespace weft {
 namespace {
@@ -121,24 +122,39 @@ TEST_F(ReaderKernelsTest, AHeaderMayBeLong) {
               ElementsAre("f:0=ab", "f:1=cd"));
 }
 
+TEST_F(ReaderKernelsTest, AWholeFileThatTakesTooMuchMemoryIsRefused) {
+  ASSERT_OK(files_.WriteFileAtomically("f", std::string(100, 'x')));
+  const auto source = NewWholeFileSource();
+  ReaderRecord record;
+  SmallAllocator small(99, 1000);
+  ASSERT_OK(source->Start({files_, small}, "f"));
+  EXPECT_THAT(source->Read(record),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "The contents of f"));
+  SmallAllocator enough(100, 100);
+  ASSERT_OK(source->Start({files_, enough}, "f"));
+  ASSERT_OK(source->Read(record));
+  EXPECT_EQ(record.value, std::string(100, 'x'));
+}
+
 TEST_F(ReaderKernelsTest, ARecordThatTakesTooMuchMemoryIsRefused) {
   ASSERT_OK(files_.WriteFileAtomically("f", "abcdefghij"));
   ASSERT_OK(files_.WriteFileAtomically("short", "abc"));
   const auto source = NewFixedLengthSource(
       {.record = 4, .footer = 3, .most = 5}, Compression::kNone);
   ReaderRecord record;
-  ASSERT_OK(source->Start(files_, "f"));
+  ASSERT_OK(source->Start({files_, HeapAllocator()}, "f"));
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(source->Read(record),
                 StatusIs(absl::StatusCode::kResourceExhausted,
                          "f: record 0 of 4 bytes"));
   }
-  ASSERT_OK(source->Start(files_, "short"));
+  ASSERT_OK(source->Start({files_, HeapAllocator()}, "short"));
   ASSERT_OK_AND_ASSIGN(const auto outcome, source->Read(record));
   EXPECT_EQ(outcome, RecordSource::Outcome::kEnd);
   const auto fits = NewFixedLengthSource({.record = 4, .footer = 1, .most = 5},
                                          Compression::kNone);
-  ASSERT_OK(fits->Start(files_, "f"));
+  ASSERT_OK(fits->Start({files_, HeapAllocator()}, "f"));
   for (const char* wanted : {"abcd", "efgh"}) {
     ASSERT_OK(fits->Read(record));
     EXPECT_EQ(record.value, wanted);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/bounded_file.h"
 #include "libs/summary/record_reader.h"
 
 namespace weft {
@@ -21,8 +22,8 @@ class TextLineSource : public RecordSource {
   explicit TextLineSource(int64_t skip_header_lines)
       : skip_header_lines_(skip_header_lines) {}
 
-  absl::Status Start(FileSystem& files, const std::string& work) override {
-    ASSIGN_OR_RETURN(auto file, files.NewRandomAccessFile(work));
+  absl::Status Start(const Place& place, const std::string& work) override {
+    ASSIGN_OR_RETURN(auto file, place.files.NewRandomAccessFile(work));
     path_ = work;
     stream_ = NewInputStream(std::move(file), Compression::kNone);
     lines_.emplace(*stream_);
@@ -66,8 +67,8 @@ class FixedLengthSource : public RecordSource {
         most_(layout.most),
         compression_(compression) {}
 
-  absl::Status Start(FileSystem& files, const std::string& work) override {
-    ASSIGN_OR_RETURN(auto file, files.NewRandomAccessFile(work));
+  absl::Status Start(const Place& place, const std::string& work) override {
+    ASSIGN_OR_RETURN(auto file, place.files.NewRandomAccessFile(work));
     path_ = work;
     stream_ = NewInputStream(std::move(file), compression_);
     record_number_ = 0;
@@ -143,8 +144,8 @@ class TFRecordSource : public RecordSource {
   explicit TFRecordSource(Compression compression)
       : compression_(compression) {}
 
-  absl::Status Start(FileSystem& files, const std::string& work) override {
-    ASSIGN_OR_RETURN(auto file, files.NewRandomAccessFile(work));
+  absl::Status Start(const Place& place, const std::string& work) override {
+    ASSIGN_OR_RETURN(auto file, place.files.NewRandomAccessFile(work));
     path_ = work;
     reader_.emplace(std::move(file),
                     summary::RecordReaderOptions{.compression = compression_});
@@ -169,15 +170,18 @@ class TFRecordSource : public RecordSource {
 
 class WholeFileSource : public RecordSource {
  public:
-  absl::Status Start(FileSystem& files, const std::string& work) override {
-    files_ = &files;
+  absl::Status Start(const Place& place, const std::string& work) override {
+    files_ = &place.files;
+    allocator_ = &place.allocator;
     path_ = work;
     return absl::OkStatus();
   }
 
   absl::StatusOr<Outcome> Read(ReaderRecord& record) override {
     record.key = path_;
-    ASSIGN_OR_RETURN(record.value, files_->ReadFile(path_));
+    ASSIGN_OR_RETURN(BoundedFile file,
+                     ReadBoundedFile(*files_, path_, *allocator_, nullptr));
+    record.value = std::move(file.contents);
     return Outcome::kLastRecord;
   }
 
@@ -185,12 +189,13 @@ class WholeFileSource : public RecordSource {
 
  private:
   FileSystem* files_ = nullptr;
+  Allocator* allocator_ = nullptr;
   std::string path_;
 };
 
 class IdentitySource : public RecordSource {
  public:
-  absl::Status Start(FileSystem&, const std::string& work) override {
+  absl::Status Start(const Place&, const std::string& work) override {
     work_ = work;
     return absl::OkStatus();
   }

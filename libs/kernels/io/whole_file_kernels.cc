@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/fs/admitted_read.h"
 #include "libs/fs/path.h"
+#include "libs/kernels/bounded_file.h"
 #include "libs/kernels/io/file_kernel.h"
 #include "libs/kernels/io/io_kernels.h"
 
@@ -25,31 +25,6 @@ absl::StatusOr<std::string> ScalarInput(OpKernelContext& context, int i,
       " tensor must be scalar, but had shape: ", input.shape().ToString()));
 }
 
-// RESOURCE_EXHAUSTED, before memory is taken for them, where the contents are
-// more than tensors may hold (Allocator); ends with the step.
-absl::StatusOr<std::string> ReadWholeFile(OpKernelContext& context,
-                                          absl::string_view path) {
-  // Texts lie outside of the pool that knows how much is left: a tensor that
-  // nobody writes to takes their place in it while they are read.
-  Tensor place;
-  const auto admit = [&](uint64_t bytes) -> absl::Status {
-    RETURN_IF_ERROR(context.cancellation().status());
-    place = Tensor();
-    if (bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(path, " says that it has ", bytes, " bytes"));
-    }
-    auto taken = context.AllocateTemp(
-        DT_UINT8, TensorShape({static_cast<int64_t>(bytes)}));
-    if (!taken.ok()) {
-      return Annotate(taken.status(), absl::StrCat("The contents of ", path));
-    }
-    place = *std::move(taken);
-    return absl::OkStatus();
-  };
-  return ReadAdmittedFile(context.file_system(), path, admit);
-}
-
 class ReadFileKernel : public FileKernel {
  public:
   using FileKernel::FileKernel;
@@ -58,8 +33,11 @@ class ReadFileKernel : public FileKernel {
   absl::Status Run(OpKernelContext& context) const override {
     ASSIGN_OR_RETURN(const std::string path,
                      ScalarInput(context, 0, "filename"));
-    ASSIGN_OR_RETURN(std::string contents, ReadWholeFile(context, path));
-    context.SetOutput(0, Tensor::Scalar<std::string>(std::move(contents)));
+    ASSIGN_OR_RETURN(
+        BoundedFile file,
+        ReadBoundedFile(context.file_system(), path, context.allocator(),
+                        &context.cancellation()));
+    context.SetOutput(0, Tensor::Scalar<std::string>(std::move(file.contents)));
     return absl::OkStatus();
   }
 };

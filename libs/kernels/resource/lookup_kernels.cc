@@ -9,9 +9,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/status.h"
-#include "libs/fs/file_system.h"
+#include "libs/kernels/bounded_file.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/kernels/resource/resource_kernels.h"
 #include "libs/kernels/resource/resource_lookup.h"
@@ -171,7 +173,7 @@ class LineColumn {
         "only int64 can be the line number of a vocabulary");
   }
 
-  absl::StatusOr<Tensor> Read(const std::vector<std::string>& lines,
+  absl::StatusOr<Tensor> Read(const std::vector<absl::string_view>& lines,
                               const std::string& delimiter) const {
     Tensor column(type_, {static_cast<int64_t>(lines.size())});
     for (size_t i = 0; i < lines.size(); ++i) {
@@ -182,9 +184,9 @@ class LineColumn {
             static_cast<uint64_t>(row) + static_cast<uint64_t>(offset_));
         continue;
       }
-      std::string text = lines[i];
+      absl::string_view text = lines[i];
       if (index_ >= 0) {
-        const std::vector<std::string> fields =
+        const std::vector<absl::string_view> fields =
             absl::StrSplit(lines[i], delimiter);
         if (index_ >= static_cast<int64_t>(fields.size())) {
           return absl::InvalidArgumentError(absl::StrCat(
@@ -199,12 +201,11 @@ class LineColumn {
   }
 
  private:
-  static absl::Status Set(const std::string& text, int64_t row,
-                          Tensor& column) {
+  static absl::Status Set(absl::string_view text, int64_t row, Tensor& column) {
     bool is_good = true;
     switch (column.dtype()) {
       case DT_STRING:
-        column.mutable_flat<std::string>()[row] = text;
+        column.mutable_flat<std::string>()[row] = std::string(text);
         break;
       case DT_INT64:
         is_good = absl::SimpleAtoi(text, &column.mutable_flat<int64_t>()[row]);
@@ -273,27 +274,30 @@ class InitializeFromFileKernel : public AsyncOpKernel {
     const LineColumn values(value_index_, offset_, table->value_type());
     RETURN_IF_ERROR(keys.Check());
     RETURN_IF_ERROR(values.Check());
-    ASSIGN_OR_RETURN(
-        const std::vector<std::string> lines,
-        ReadLines(context.file_system(), name.scalar<std::string>()));
+    const std::string& path = name.scalar<std::string>();
+    ASSIGN_OR_RETURN(const BoundedFile file, ReadFile(context, path));
+    ASSIGN_OR_RETURN(const std::vector<absl::string_view> lines,
+                     LinesOf(file.contents, path));
     ASSIGN_OR_RETURN(const Tensor key_column, keys.Read(lines, delimiter_));
     ASSIGN_OR_RETURN(const Tensor value_column, values.Read(lines, delimiter_));
     return table->Initialize(context.cancellation(), key_column, value_column);
   }
 
-  absl::StatusOr<std::vector<std::string>> ReadLines(
-      FileSystem& files, const std::string& path) const {
-    const auto text = files.ReadFile(path);
-    if (!text.ok()) {
-      return Annotate(text.status(),
-                      "the table's file cannot be read; put it at its path on "
-                      "the task that fills the table");
-    }
-    std::vector<std::string> lines = absl::StrSplit(*text, '\n');
+  static absl::StatusOr<BoundedFile> ReadFile(OpKernelContext& context,
+                                              const std::string& path) {
+    auto file = ReadBoundedFile(context.file_system(), path,
+                                context.allocator(), &context.cancellation());
+    if (file.ok() || absl::IsResourceExhausted(file.status())) return file;
+    return Annotate(file.status(),
+                    "the table's file cannot be read; put it at its path on "
+                    "the task that fills the table");
+  }
+
+  absl::StatusOr<std::vector<absl::string_view>> LinesOf(
+      absl::string_view text, const std::string& path) const {
+    std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
     if (lines.back().empty()) lines.pop_back();
-    for (std::string& line : lines) {
-      if (!line.empty() && line.back() == '\r') line.pop_back();
-    }
+    for (absl::string_view& line : lines) absl::ConsumeSuffix(&line, "\r");
     if (vocab_size_ < 0) return lines;
     if (static_cast<int64_t>(lines.size()) < vocab_size_) {
       return absl::InvalidArgumentError(

@@ -124,6 +124,93 @@ void RegisterReads(OpRegistry& registry) {
                    .Shape(StackShape));
 }
 
+absl::Status GatherShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const PartialShape indices, c.InputWithRank(1, 1));
+  const PartialShape element = c.input_as_shape(2);
+  if (!element.has_rank()) return absl::OkStatus();
+  std::vector<int64_t> dims = {indices.has_rank() ? indices.dim(0)
+                                                  : PartialShape::kUnknown};
+  dims.insert(dims.end(), element.dims().begin(), element.dims().end());
+  ASSIGN_OR_RETURN(PartialShape shape, PartialShape::Create(dims));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+// The first version has the elements' shape as an attr.
+absl::Status ConcatShape(InferenceContext& c) {
+  c.set_output(1, *PartialShape::Create({PartialShape::kUnknown}));
+  PartialShape element;
+  if (c.num_inputs() > 1) {
+    element = c.input_as_shape(1);
+  } else {
+    ASSIGN_OR_RETURN(element, c.GetAttr<PartialShape>("element_shape"));
+  }
+  if (!element.has_rank() || element.rank() == 0) return absl::OkStatus();
+  std::vector<int64_t> dims(element.dims().begin(), element.dims().end());
+  dims[0] = PartialShape::kUnknown;
+  ASSIGN_OR_RETURN(PartialShape shape, PartialShape::Create(dims));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+absl::Status SplitShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRankAtLeast(0, 1).status());
+  RETURN_IF_ERROR(c.InputWithRank(2, 1).status());
+  return shapes::Scalar(c);
+}
+
+absl::Status ScatterShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRankAtLeast(1, 1).status());
+  RETURN_IF_ERROR(c.InputWithRank(2, 1).status());
+  return shapes::Scalar(c);
+}
+
+void RegisterJoins(OpRegistry& registry) {
+  registry.Add(OpDefBuilder("TensorListGather")
+                   .Input("input_handle: variant")
+                   .Input("indices: int32")
+                   .Input("element_shape: int32")
+                   .Output("values: element_dtype")
+                   .Attr("element_dtype: type")
+                   .Doc("The tensors at those places of the list, as rows.")
+                   .Shape(GatherShape));
+  registry.Add(OpDefBuilder("TensorListScatterIntoExistingList")
+                   .Input("input_handle: variant")
+                   .Input("tensor: element_dtype")
+                   .Input("indices: int32")
+                   .Output("output_handle: variant")
+                   .Attr("element_dtype: type")
+                   .Doc("The list with the rows of a tensor at those places.")
+                   .Shape(ScatterShape));
+  registry.Add(OpDefBuilder("TensorListConcat")
+                   .Input("input_handle: variant")
+                   .Output("tensor: element_dtype")
+                   .Output("lengths: int64")
+                   .Attr("element_dtype: type")
+                   .Attr("element_shape: shape = { unknown_rank: true }")
+                   .Doc("The list's tensors one after the other.")
+                   .Shape(ConcatShape));
+  registry.Add(OpDefBuilder("TensorListConcatV2")
+                   .Input("input_handle: variant")
+                   .Input("element_shape: shape_type")
+                   .Input("leading_dims: int64")
+                   .Output("tensor: element_dtype")
+                   .Output("lengths: int64")
+                   .Attr("element_dtype: type")
+                   .Attr("shape_type: {int32, int64}")
+                   .Doc("The list's tensors one after the other.")
+                   .Shape(ConcatShape));
+  registry.Add(OpDefBuilder("TensorListSplit")
+                   .Input("tensor: element_dtype")
+                   .Input("element_shape: shape_type")
+                   .Input("lengths: int64")
+                   .Output("output_handle: variant")
+                   .Attr("element_dtype: type")
+                   .Attr("shape_type: {int32, int64}")
+                   .Doc("A list of parts of a tensor, of those lengths.")
+                   .Shape(SplitShape));
+}
+
 void RegisterOptionals(OpRegistry& registry) {
   registry.Add(OpDefBuilder("OptionalFromValue")
                    .Input("components: Toutput_types")
@@ -166,6 +253,7 @@ void RegisterListOps(OpRegistry& registry) {
   RegisterMakers(registry);
   RegisterChanges(registry);
   RegisterReads(registry);
+  RegisterJoins(registry);
   RegisterOptionals(registry);
 }
 

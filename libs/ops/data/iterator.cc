@@ -181,6 +181,23 @@ Output Iterator::StringHandle(const Scope& scope) const {
                                                  {resource_});
 }
 
+void Iterator::MakeSaveable(const Scope& scope) const {
+  if (!*this || !scope.ok()) return;
+  if (absl::StartsWith(resource_.node()->type(), "IteratorFromStringHandle")) {
+    scope.UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
+        "Iterator '", resource_.node()->name(),
+        "' stands for another one, and has no position of its own to save. "
+        "Make that one saveable")));
+    return;
+  }
+  const Scope outside = scope.OutsideFunctions();
+  for (const Output& known :
+       outside.GetCollection(collection::kSaveableIterators)) {
+    if (known == resource_) return;
+  }
+  outside.AddToCollection(collection::kSaveableIterators, resource_);
+}
+
 std::map<std::string, Output> Iterator::ByName(
     const std::vector<Output>& components) const {
   std::map<std::string, Output> result;

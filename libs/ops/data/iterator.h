@@ -51,6 +51,11 @@ class Iterator {
   // The text that stands for the iterator, a string scalar, to be fetched and
   // fed.
   Output StringHandle(const Scope& scope) const;
+  // Savers that are made from here on, and are not told what to save, save how
+  // far the iterator has come, as with TensorFlow's make_saveable_from_iterator
+  // in the collection SAVEABLE_OBJECTS. INVALID_ARGUMENT for one that is made
+  // FromStringHandle, which is only a name of another.
+  void MakeSaveable(const Scope& scope) const;
   // What GetNext gave, by the components' names.
   std::map<std::string, Output> ByName(
       const std::vector<Output>& components) const;

@@ -36,6 +36,16 @@ class PipelineForFuzz {
     over("RepeatDataset", {number(3)});
     over("ShuffleDataset", {number(4), number(1), number(2)});
     over("BatchDatasetV2", {number(2), Tensor::Scalar<bool>(false)});
+    // Windows, each gone through by itself.
+    harness_.functions().Add("same", {DT_VARIANT}, {DT_VARIANT},
+                             [](std::vector<Tensor> args) { return args; });
+    dataset_ = *harness_.Make("WindowDataset",
+                              {dataset_, number(3), number(2), number(1),
+                               Tensor::Scalar<bool>(false)},
+                              {{DT_VARIANT}, {PartialShape::Scalar()}});
+    over("FlatMapDataset", {},
+         {{"f", DatasetHarness::Function("same")},
+          {"Targuments", DataTypeVector()}});
     over("PrefetchDataset", {number(2)});
   }
 

@@ -1,0 +1,95 @@
+#include "libs/checkpoint/variant_bytes.h"
+
+#include <cstring>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/crc32c.h"
+#include "libs/base/status.h"
+#include "libs/tensor/tensor_proto.h"
+
+namespace weft::checkpoint {
+namespace {
+
+absl::string_view BytesOf(const uint64_t& number) {
+  return {reinterpret_cast<const char*>(&number), sizeof(number)};
+}
+absl::string_view BytesOf(const uint32_t& number) {
+  return {reinterpret_cast<const char*>(&number), sizeof(number)};
+}
+
+std::string Varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) {
+    bytes.push_back(static_cast<char>(value | 0x80));
+  }
+  bytes.push_back(static_cast<char>(value));
+  return bytes;
+}
+
+// None where the bytes end, or are no number of 64 bits.
+std::optional<uint64_t> TakeVarint(absl::string_view* bytes) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 64 && !bytes->empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>(bytes->front());
+    bytes->remove_prefix(1);
+    const uint64_t bits = byte & 0x7f;
+    if ((bits << shift) >> shift != bits) return std::nullopt;
+    value |= bits << shift;
+    if (byte < 0x80) return value;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Variant> TakeVariant(absl::string_view* bytes,
+                                    Allocator& allocator, uint32_t* crc) {
+  const std::optional<uint64_t> length = TakeVarint(bytes);
+  uint32_t masked = 0;
+  if (!length.has_value() || bytes->size() < sizeof(masked) ||
+      *length > bytes->size() - sizeof(masked)) {
+    return absl::DataLossError("it is cut off");
+  }
+  const absl::string_view message = bytes->substr(0, *length);
+  bytes->remove_prefix(*length);
+  std::memcpy(&masked, bytes->data(), sizeof(masked));
+  bytes->remove_prefix(sizeof(masked));
+  *crc = ExtendCrc32c(ExtendCrc32c(*crc, BytesOf(*length)), message);
+  if (UnmaskCrc32c(masked) != *crc) {
+    return absl::DataLossError(
+        absl::StrCat("its checksum does not match: expected ",
+                     UnmaskCrc32c(masked), " but actual is ", *crc));
+  }
+  *crc = ExtendCrc32c(*crc, BytesOf(masked));
+  absl::StatusOr<Variant> variant = ParseVariantProto(message, allocator);
+  if (!absl::IsInvalidArgument(variant.status())) return variant;
+  return absl::DataLossError(variant.status().message());
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> EncodeVariant(const Variant& variant,
+                                          uint32_t* crc) {
+  ASSIGN_OR_RETURN(const std::string message, SerializeVariantProto(variant));
+  const uint64_t length = message.size();
+  *crc = ExtendCrc32c(ExtendCrc32c(*crc, BytesOf(length)), message);
+  const uint32_t masked = MaskCrc32c(*crc);
+  *crc = ExtendCrc32c(*crc, BytesOf(masked));
+  return absl::StrCat(Varint(length), message, BytesOf(masked));
+}
+
+absl::StatusOr<uint32_t> DecodeVariants(absl::string_view bytes,
+                                        Allocator& allocator,
+                                        absl::Span<Variant> to) {
+  uint32_t crc = 0;
+  for (size_t i = 0; i < to.size(); ++i) {
+    absl::StatusOr<Variant> variant = TakeVariant(&bytes, allocator, &crc);
+    if (!variant.ok()) {
+      return Annotate(variant.status(), absl::StrCat("variant ", i));
+    }
+    to[i] = *std::move(variant);
+  }
+  if (bytes.empty()) return crc;
+  return absl::DataLossError("the variants are shorter than their entry");
+}
+
+}  // namespace weft::checkpoint

@@ -1,0 +1,227 @@
+#include "libs/graph/function_state.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/graph/function_body.h"
+#include "libs/graph/function_loops.h"
+
+namespace weft {
+namespace {
+
+bool IsMergeOp(absl::string_view op) {
+  return op == "Merge" || op == "RefMerge";
+}
+
+using Indices = absl::flat_hash_map<absl::string_view, int>;
+
+Indices IndicesOf(const std::vector<FunctionNode>& nodes) {
+  Indices indices;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    indices.emplace(nodes[i].name, static_cast<int>(i));
+  }
+  return indices;
+}
+
+// Producers first again, in the old order as far as that goes. What closes a
+// loop is an input of a Merge from a node after it; only those may stay so.
+absl::Status SortNodes(std::vector<FunctionNode>& nodes) {
+  const Indices indices = IndicesOf(nodes);
+  std::vector<int> num_missing(nodes.size(), 0);
+  std::vector<std::vector<int>> consumers(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::string& input : nodes[i].inputs) {
+      const auto from = indices.find(NodeOfInput(input));
+      if (from == indices.end()) continue;
+      const int index = static_cast<int>(i);
+      if (IsMergeOp(nodes[i].op) && from->second > index) continue;
+      ++num_missing[i];
+      consumers[from->second].push_back(index);
+    }
+  }
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (num_missing[i] == 0) ready.push(static_cast<int>(i));
+  }
+  std::vector<FunctionNode> sorted;
+  sorted.reserve(nodes.size());
+  while (!ready.empty()) {
+    const int next = ready.top();
+    ready.pop();
+    for (const int consumer : consumers[next]) {
+      if (--num_missing[consumer] == 0) ready.push(consumer);
+    }
+    sorted.push_back(nodes[next]);
+  }
+  if (sorted.size() == nodes.size()) {
+    nodes = std::move(sorted);
+    return absl::OkStatus();
+  }
+  const auto waits = std::find_if(num_missing.begin(), num_missing.end(),
+                                  [](int missing) { return missing > 0; });
+  return absl::InvalidArgumentError(absl::StrCat(
+      "node '", nodes[waits - num_missing.begin()].name,
+      "' would wait for itself: the next iteration of a loop waits for all ",
+      "nodes with state of this one, and one of them takes what a "
+      "NextIteration or Exit of the loop gives"));
+}
+
+class StateHolder {
+ public:
+  StateHolder(const FunctionDef& function,
+              absl::FunctionRef<bool(const FunctionNode& node)> is_stateful)
+      : function_(function), loops_(function), is_stateful_(is_stateful) {}
+
+  absl::StatusOr<std::optional<FunctionDef>> Hold() {
+    if (loops_.frames().size() == 1 && !loops_.has_branches()) {
+      return std::nullopt;
+    }
+    const std::vector<std::string> state = NodesWithState();
+    if (state.empty()) return std::nullopt;
+    waits_.resize(loops_.frames().size());
+    FindWhatLeadsOut();
+    for (const std::string& name : state) {
+      const int frame = loops_.FrameOf(name);
+      if (frame > 0 && !leads_out_.contains(name)) {
+        waits_[frame].push_back(name);
+      }
+    }
+    RETURN_IF_ERROR(WaitForInnerLoops());
+    if (loops_.has_branches()) WaitOutside(state);
+    return Made();
+  }
+
+ private:
+  std::vector<std::string> NodesWithState() const {
+    if (function_.has_control_results) return function_.control_results;
+    std::vector<std::string> names;
+    for (const FunctionNode& node : function_.nodes) {
+      if (is_stateful_(node)) names.push_back(node.name);
+    }
+    return names;
+  }
+
+  // From the Exits of the outermost loops back, around all loops.
+  void FindWhatLeadsOut() {
+    const Indices indices = IndicesOf(function_.nodes);
+    std::vector<absl::string_view> left;
+    for (const FunctionLoops::Frame& frame : loops_.frames()) {
+      if (frame.parent != 0) continue;
+      left.insert(left.end(), frame.exits.begin(), frame.exits.end());
+    }
+    while (!left.empty()) {
+      const auto node = indices.find(left.back());
+      left.pop_back();
+      if (node == indices.end() || !leads_out_.insert(node->first).second) {
+        continue;
+      }
+      for (const std::string& input : function_.nodes[node->second].inputs) {
+        left.push_back(NodeOfInput(input));
+      }
+    }
+  }
+
+  absl::Status WaitForInnerLoops() {
+    const std::vector<FunctionLoops::Frame>& frames = loops_.frames();
+    for (size_t i = frames.size() - 1; i > 0; --i) {
+      if (waits_[i].empty()) continue;
+      const std::vector<std::string>& exits = frames[i].exits;
+      if (exits.empty()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "node '", waits_[i][0], "' has state and runs in loop '",
+            frames[i].name, "', which has no Exit: nothing could wait for it"));
+      }
+      const bool is_awaited = std::any_of(exits.begin(), exits.end(),
+                                          [this](const std::string& exit) {
+                                            return leads_out_.contains(exit);
+                                          });
+      if (is_awaited || frames[i].parent == 0) continue;
+      std::vector<std::string>& outer = waits_[frames[i].parent];
+      outer.insert(outer.end(), exits.begin(), exits.end());
+    }
+    return absl::OkStatus();
+  }
+
+  // All that the function does, so that a branch that is not taken is no loss.
+  void WaitOutside(const std::vector<std::string>& state) {
+    absl::flat_hash_set<absl::string_view> seen;
+    for (const std::string& name : state) {
+      if (!loops_.IsInside(name)) {
+        if (seen.insert(name).second) waits_[0].push_back(name);
+        continue;
+      }
+      for (const std::string& exit : loops_.ExitsAround(name)) {
+        if (seen.insert(exit).second) waits_[0].push_back(exit);
+      }
+    }
+  }
+
+  absl::StatusOr<std::optional<FunctionDef>> Made() const {
+    if (std::all_of(waits_.begin(), waits_.end(),
+                    [](const auto& waits) { return waits.empty(); })) {
+      return std::nullopt;
+    }
+    std::optional<FunctionDef> made = function_;
+    const Indices indices = IndicesOf(function_.nodes);
+    for (size_t i = 0; i < waits_.size(); ++i) {
+      if (waits_[i].empty()) continue;
+      const FunctionLoops::Frame& frame = loops_.frames()[i];
+      FunctionNode trigger = Trigger(i, indices);
+      const std::string control = absl::StrCat("^", trigger.name);
+      for (const auto* nodes : {&frame.exits, &frame.next_iterations}) {
+        for (const std::string& name : *nodes) {
+          made->nodes[indices.at(name)].inputs.push_back(control);
+        }
+      }
+      if (i == 0) {
+        made->control_results = {trigger.name};
+        made->has_control_results = true;
+      }
+      made->nodes.push_back(std::move(trigger));
+    }
+    RETURN_IF_ERROR(SortNodes(made->nodes));
+    return made;
+  }
+
+  FunctionNode Trigger(size_t frame, const Indices& indices) const {
+    const std::vector<std::string>& exits = loops_.frames()[frame].exits;
+    FunctionNode trigger{.op = "ControlTrigger"};
+    std::string name = "state_done";
+    if (frame > 0) {
+      name = absl::StrCat(exits[0], "/", name);
+      trigger.device = function_.nodes[indices.at(exits[0])].device;
+    }
+    trigger.name = name;
+    for (int i = 1; indices.contains(trigger.name); ++i) {
+      trigger.name = absl::StrCat(name, "_", i);
+    }
+    for (const std::string& waits_for : waits_[frame]) {
+      trigger.inputs.push_back(absl::StrCat("^", waits_for));
+    }
+    return trigger;
+  }
+
+  const FunctionDef& function_;
+  const FunctionLoops loops_;
+  absl::FunctionRef<bool(const FunctionNode& node)> is_stateful_;
+  absl::flat_hash_set<absl::string_view> leads_out_;
+  std::vector<std::vector<std::string>> waits_;  // by frame: names of nodes
+};
+
+}  // namespace
+
+absl::StatusOr<std::optional<FunctionDef>> HoldState(
+    const FunctionDef& function,
+    absl::FunctionRef<bool(const FunctionNode& node)> is_stateful) {
+  return StateHolder(function, is_stateful).Hold();
+}
+
+}  // namespace weft
