@@ -10,6 +10,7 @@
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
 #include "libs/estimator/dataset_inputs.h"
+#include "libs/estimator/inputs.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
 #include "libs/summary/record_writer.h"
@@ -19,6 +20,7 @@ namespace {
 
 using feature_column::FixedLenFeature;
 using feature_column::ParseSpec;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -325,6 +327,89 @@ TEST_F(EstimatorInputsTest, ExamplesAreParsedAsColumnsWant) {
   says({.label_key = "wage"}, "*.tfrecord", "'wage' is not among the columns");
   says({.label_key = "job"}, "*.tfrecord", "make it a FixedLenFeature");
   says({}, "*.tfrecords", "No file matches");
+}
+
+// ---- tensors in memory ----
+
+// All batches of the feature "x" and their labels, side by side.
+absl::StatusOr<std::vector<std::string>> AllRows(const InputFn& input_fn,
+                                                 Process* process) {
+  const Scope root = Scope::Root();
+  ASSIGN_OR_RETURN(const InputTensors input, input_fn(root));
+  const Operation init = ops::LocalVariablesInitializer(root);
+  ASSIGN_OR_RETURN(const auto session,
+                   Session::Connect("", root, {.process = process}));
+  RETURN_IF_ERROR(session->Run(init));
+  train::Coordinator coordinator;
+  RETURN_IF_ERROR(train::StartQueueRunners(root, *session, coordinator));
+  std::vector<std::string> rows;
+  while (true) {
+    const auto batch =
+        session->Run({}, std::vector<Output>{input.features.at("x").dense(),
+                                             input.features.at("name").dense(),
+                                             input.labels});
+    if (absl::IsOutOfRange(batch.status())) break;
+    RETURN_IF_ERROR(batch.status());
+    for (int64_t i = 0; i < (*batch)[0].num_elements(); ++i) {
+      rows.push_back(absl::StrCat((*batch)[0].flat<int32_t>()[i], " ",
+                                  (*batch)[1].flat<std::string>()[i], " ",
+                                  (*batch)[2].flat<double>()[2 * i + 1]));
+    }
+  }
+  coordinator.RequestStop();
+  RETURN_IF_ERROR(coordinator.Join());
+  return rows;
+}
+
+class TensorInputTest : public EstimatorInputsTest {
+ protected:
+  static InputFn Five(RunConfig::Shard shard) {
+    TensorInputOptions options;
+    options.batch_size = 2;
+    options.shard = shard;
+    Tensor labels(DT_DOUBLE, TensorShape({5, 2}));
+    for (int i = 0; i < 10; ++i) labels.mutable_flat<double>()[i] = i;
+    return TensorInputFn(
+        {{"x", Tensor::Vector<int32_t>({0, 1, 2, 3, 4})},
+         {"name", Tensor::Vector<std::string>({"a", "b", "c", "d", "e"})}},
+        labels, options);
+  }
+};
+
+TEST_F(TensorInputTest, EachShardHasItsOwnRows) {
+  const auto rows = [&](int of, int index) {
+    const auto all = AllRows(Five({of, index}), &process_);
+    EXPECT_OK(all.status());
+    return all.value_or(std::vector<std::string>());
+  };
+  EXPECT_THAT(rows(1, 0),
+              ElementsAre("0 a 1", "1 b 3", "2 c 5", "3 d 7", "4 e 9"));
+  EXPECT_THAT(rows(2, 0), ElementsAre("0 a 1", "2 c 5", "4 e 9"));
+  EXPECT_THAT(rows(2, 1), ElementsAre("1 b 3", "3 d 7"));
+  EXPECT_THAT(rows(5, 4), ElementsAre("4 e 9"));
+}
+
+TEST_F(TensorInputTest, WhatCannotBeIsToldInASentence) {
+  const auto error = [](const InputFn& input_fn) {
+    return std::string(input_fn(Scope::Root()).status().message());
+  };
+  EXPECT_THAT(error(Five({6, 5})), HasSubstr("there are only 5"));
+  EXPECT_THAT(error(Five({2, 2})), HasSubstr("it is 2 of 2"));
+  EXPECT_THAT(error(Five({0, 0})), HasSubstr("it is 0 of 0"));
+  EXPECT_THAT(error(Five({2, -1})), HasSubstr("it is -1 of 2"));
+  const Tensor rows(DT_FLOAT, TensorShape({2, 16}));
+  TensorInputOptions small;
+  small.max_bytes = 64;
+  EXPECT_THAT(
+      error(TensorInputFn({{"x", rows}}, Tensor(), small)),
+      AllOf(HasSubstr("have 128 bytes"), HasSubstr("Write them as TFRecords")));
+  small.shard = {2, 1};
+  EXPECT_OK(TensorInputFn({{"x", rows}}, Tensor(), small)(Scope::Root()));
+  const std::string text(1000, 'x');
+  EXPECT_THAT(error(TensorInputFn({{"x", Tensor::Vector<int32_t>({1})}},
+                                  Tensor::Vector<std::string>({text}),
+                                  {.max_bytes = 1000})),
+              HasSubstr("Write them as TFRecords"));
 }
 
 }  // namespace

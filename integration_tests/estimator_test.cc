@@ -3,16 +3,25 @@
 // TensorFlow by tools/conformance.)
 #include "libs/estimator/estimator.h"
 
+#include <initializer_list>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "integration_tests/testing/fresh_folder.h"
+#include "libs/api/weft.h"
 #include "libs/base/logging.h"
+#include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
+#include "libs/checkpoint/bundle_writer.h"
+#include "libs/checkpoint/checkpoint_state.h"
 #include "libs/estimator/canned.h"
+#include "libs/estimator/head.h"
 #include "libs/estimator/inputs.h"
 #include "libs/fs/local_file_system.h"
+#include "libs/fs/memory_file_system.h"
 #include "libs/fs/path.h"
 #include "libs/runtime/process.h"
 
@@ -21,7 +30,10 @@ namespace {
 
 using feature_column::NumericColumn;
 using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 
 class EstimatorTest : public ::testing::Test {
  protected:
@@ -178,6 +190,206 @@ TEST_F(EstimatorTest, LabelsOutOfRangeFailTheStep) {
   EXPECT_THAT(model.Train(input(3)).message(), HasSubstr("n_classes - 1"));
   EXPECT_THAT(model.Train(input(-1)).message(), HasSubstr("Labels must >= 0"));
   EXPECT_OK(model.Train(input(2)));
+}
+
+// ---- embeddings that begin with a checkpoint ----
+
+// One of a table of four rows, [4, 2], in memory.
+class EmbeddingOfCheckpointTest : public ::testing::Test {
+ protected:
+  EmbeddingOfCheckpointTest() {
+    const auto random = NewSeededRandom(1);
+    auto writer =
+        checkpoint::BundleWriter::Create(disk_, "/other/m-7", *random);
+    EXPECT_OK(writer.status());
+    EXPECT_OK((*writer)->Add(
+        "table", Tensor::FromValues<float>(TensorShape({4, 2}),
+                                           {0, 1, 2, 3, 4, 5, 6, 7})));
+    EXPECT_OK((*writer)->Finish());
+    EXPECT_OK(checkpoint::WriteCheckpointState(
+        disk_, "/other", {.model_checkpoint_path = "/other/m-7"}));
+  }
+  // What ids 3, 0 and 2 are, by a table of so many rows in so many parts.
+  absl::StatusOr<Tensor> LookUp(const std::string& path,
+                                const std::string& tensor, int64_t rows,
+                                int32_t parts) {
+    const Scope root = Scope::Root();
+    const Scope scope =
+        parts == 1 ? root
+                   : ops::VariableScope(
+                         root, "model",
+                         {.partitioner = ops::FixedSizePartitioner(parts)});
+    feature_column::EmbeddingColumnOptions options;
+    options.ckpt_to_load_from = path;
+    options.tensor_name_in_ckpt = tensor;
+    options.file_system = &disk_;
+    Features features;
+    features["id"] = ops::Const(root, Tensor::Vector<int64_t>({3, 0, 2}));
+    const Output looked_up = feature_column::InputLayer(
+        scope, features,
+        {feature_column::EmbeddingColumn(
+            feature_column::CategoricalColumnWithIdentity("id", rows), 2,
+            options)});
+    RETURN_IF_ERROR(root.status());
+    EXPECT_EQ(ops::GlobalVariables(root).size(), static_cast<size_t>(parts));
+    const Operation init = ops::GlobalVariablesInitializer(root);
+    ASSIGN_OR_RETURN(const auto session,
+                     Session::Connect("", root, {.process = &process_}));
+    RETURN_IF_ERROR(session->Run(init));
+    return session->Run(looked_up);
+  }
+
+  MemoryFileSystem disk_;
+  Process process_{{.compute_threads = 1, .file_system = &disk_}};
+};
+
+TEST_F(EmbeddingOfCheckpointTest, ATableIsRestoredWholeAndInParts) {
+  for (const std::string path : {"/other/m-7", "/other"}) {
+    for (const int32_t parts : {1, 2, 3, 4}) {
+      ASSERT_OK_AND_ASSIGN(const Tensor rows, LookUp(path, "table", 4, parts));
+      EXPECT_THAT(rows.flat<float>(), ElementsAre(6, 7, 0, 1, 4, 5))
+          << path << " in " << parts;
+    }
+  }
+}
+
+TEST_F(EmbeddingOfCheckpointTest, WhatDoesNotFitIsTold) {
+  EXPECT_THAT(LookUp("/other", "table", 5, 1),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(LookUp("/other", "table", 5, 2),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(LookUp("/other", "none", 4, 1),
+              StatusIs(absl::StatusCode::kNotFound, "none"));
+  EXPECT_THAT(LookUp("/nowhere", "table", 4, 1),
+              StatusIs(absl::StatusCode::kNotFound, "/nowhere"));
+  ASSERT_OK(disk_.WriteFileAtomically("/other/checkpoint", "damaged"));
+  EXPECT_THAT(LookUp("/other", "table", 4, 1),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "an embedding's ckpt_to_load_from"));
+}
+
+// ---- a head of several labels ----
+
+// Logits are the feature "x" and a variable, so that all depends on the head.
+ModelFn ModelOf(const std::shared_ptr<const Head>& head) {
+  return [head](const Scope& scope,
+                const ModelInput& input) -> absl::StatusOr<EstimatorSpec> {
+    const ops::Variable b(scope.WithName("b"),
+                          Tensor::Vector<float>({0.125f, -0.25f, 0.5f}));
+    const Output logits = ops::Add(scope, input.features.at("x").dense(), b);
+    return head->CreateEstimatorSpec(
+        scope, input, logits,
+        [](const Scope& inner, Output loss) -> absl::StatusOr<Operation> {
+          const Operation minimize = train::GradientDescent(0.1f).Minimize(
+              inner, loss, {.global_step = train::GetGlobalStep(inner)});
+          RETURN_IF_ERROR(inner.status());
+          return minimize;
+        });
+  };
+}
+
+class MultiLabelTest : public EstimatorTest {
+ protected:
+  static InputFn Examples(const Tensor& labels, int64_t epochs) {
+    TensorInputOptions options;
+    options.batch_size = 4;
+    options.num_epochs = epochs;
+    return TensorInputFn(
+        {{"x", Tensor::FromValues<float>(
+                   TensorShape({4, 3}),
+                   {2, -1, 0.5f, -3, 0.25f, 1, 0, 4, -2, 1.5f, -0.5f, -0.75f})},
+         {"w", Tensor::Vector<float>({1, 2, 0.5f, 3})}},
+        labels, options);
+  }
+  static Tensor Labels(std::initializer_list<int64_t> values) {
+    return Tensor::FromValues<int64_t>(TensorShape({4, 3}), values);
+  }
+  Estimator Model(HeadOptions options) {
+    const auto head = MultiLabelHead(3, std::move(options));
+    EXPECT_OK(head.status());
+    EstimatorOptions estimator;
+    estimator.logger = &logger_;
+    return Estimator(ModelOf(*head), estimator, Config());
+  }
+  // Three steps, and what they come to.
+  EvalMetrics Train(Estimator& model) {
+    EXPECT_OK(model.Train(Examples(labels_, 3)));
+    auto metrics = model.Evaluate(Examples(labels_, 1));
+    EXPECT_OK(metrics.status());
+    return metrics.ok() ? *metrics : EvalMetrics();
+  }
+  static void Expect(const EvalMetrics& metrics, const std::string& key,
+                     float value) {
+    ASSERT_TRUE(metrics.contains(key)) << key;
+    EXPECT_NEAR(metrics.at(key).scalar<float>(), value, 1e-5) << key;
+  }
+  const Tensor labels_ = Labels({1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0});
+};
+
+// The numbers are those of TensorFlow 2.15's tf.estimator.MultiLabelHead over
+// the same model and examples.
+TEST_F(MultiLabelTest, ASumOfWeightedLossesIsTensorFlows) {
+  Estimator model = Model({.weight_column = "w"});
+  const EvalMetrics metrics = Train(model);
+  EXPECT_EQ(metrics.size(), 5u);
+  Expect(metrics, "auc", 0.8253968f);
+  Expect(metrics, "auc_precision_recall", 0.89123654f);
+  Expect(metrics, "average_loss", 0.44238156f);
+  Expect(metrics, "loss", 2.8754802f);
+  ASSERT_OK_AND_ASSIGN(const Tensor b, model.GetVariableValue("b"));
+  EXPECT_THAT(
+      b.flat<float>(),
+      Pointwise(FloatNear(1e-5f), {0.14723179f, -0.17101707f, 0.42623f}));
+  ASSERT_OK_AND_ASSIGN(const auto stream,
+                       model.Predict(Examples(labels_, 1), {}));
+  ASSERT_OK_AND_ASSIGN(const auto first, stream->Next());
+  ASSERT_TRUE(first.has_value());
+  EXPECT_THAT(
+      first->at("probabilities").flat<float>(),
+      Pointwise(FloatNear(1e-5f), {0.8954098f, 0.2366712f, 0.7163098f}));
+  EXPECT_THAT(first->at("classes").flat<std::string>(),
+              ElementsAre("0", "1", "2"));
+}
+
+TEST_F(MultiLabelTest, AMeanOverTheBatchIsTensorFlows) {
+  const auto mean = losses::Reduction::kSumOverBatchSize;
+  Estimator named = Model({.label_vocabulary = {"a", "b", "c"},
+                           .loss_reduction = mean,
+                           .name = "many"});
+  const EvalMetrics metrics = Train(named);
+  EXPECT_EQ(metrics.size(), 5u);
+  Expect(metrics, "auc/many", 0.9166667f);
+  Expect(metrics, "auc_precision_recall/many", 0.9411085f);
+  Expect(metrics, "average_loss/many", 0.37492728f);
+  Expect(metrics, "loss", 0.37492728f);
+  ASSERT_OK_AND_ASSIGN(const auto stream,
+                       named.Predict(Examples(labels_, 1), {}));
+  ASSERT_OK_AND_ASSIGN(const auto first, stream->Next());
+  EXPECT_THAT(first->at("classes").flat<std::string>(),
+              ElementsAre("a", "b", "c"));
+  EXPECT_OK(files_.DeleteRecursively(model_dir_));
+  Estimator weighted = Model({.weight_column = "w", .loss_reduction = mean});
+  const EvalMetrics by_weight = Train(weighted);
+  Expect(by_weight, "average_loss", 0.4468388f);
+  Expect(by_weight, "loss", 0.726113f);
+}
+
+TEST_F(MultiLabelTest, MistakesAreToldInASentence) {
+  const auto says = [&](const Tensor& labels, const char* text) {
+    Estimator model = Model({});
+    EXPECT_THAT(model.Train(Examples(labels, 1)),
+                StatusIs(absl::StatusCode::kInvalidArgument, text));
+  };
+  says(Labels({2, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0}), "n_classes - 1");
+  says(Labels({-1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0}), "Labels must >= 0");
+  says(Tensor::Vector<int64_t>({0, 1, 2, 0}), "Mismatched label shape");
+  says(Tensor::FromValues<std::string>(
+           TensorShape({4, 3}),
+           {"a", "b", "c", "a", "b", "c", "a", "b", "c", "a", "b", "c"}),
+       "not strings");
+  EXPECT_THAT(MultiLabelHead(3, {.label_vocabulary = {"a", "b"}}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "label_vocabulary must be n_classes"));
 }
 
 }  // namespace

@@ -5,7 +5,8 @@ trains (examples/saver_loop) are killed with -9 one after the other, each at a
 moment that a seeded generator draws, which is any moment of a step, of a save,
 of its commit or of a sweep. After each the newest visible checkpoint has every
 sum right and is no older than the last one that the program was told of; what
-was killed is started again, and the training goes on from that checkpoint.
+was killed is started again, and the training goes on from that checkpoint. In
+the end there are no other files than those of the checkpoints that are kept.
 
 WEFT_KILLS says how many (tools/nightly.sh: 500), WEFT_KILLS_SEED which.
 """
@@ -158,6 +159,19 @@ class KillSavesTest(unittest.TestCase):
       self.client.kill()
     self.assertEqual(self.told, last)
     self.assertEqual(self.check_newest(), last)
+    self.check_that_nothing_is_left()
+
+  def check_that_nothing_is_left(self):
+    """What no state names has been swept, whoever died while it was saved."""
+    folder = os.path.join(self.root, 'job')
+    with open(os.path.join(folder, 'checkpoint'), encoding='utf-8') as state:
+      kept = set(re.findall(r'^all_model_checkpoint_paths: ".*?(model-\d+)"$',
+                            state.read(), re.MULTILINE))
+    self.assertLessEqual(len(kept), 5)
+    files = [name for name in os.listdir(folder)
+             if name not in ('checkpoint', 'model.saving')]
+    self.assertEqual({name.split('.')[0] for name in files}, kept, files)
+    self.assertFalse([name for name in files if 'temp' in name], files)
 
 
 if __name__ == '__main__':

@@ -80,6 +80,75 @@ TEST_F(TrainAndEvaluateTest, WhoIsAskedToLeaveSavesAndDoesNotEvaluate) {
   EXPECT_LT(model.GetVariableValue("global_step")->scalar<int64_t>(), 1000);
 }
 
+// Files that are away or full end no training that goes on when a save fails.
+TEST_F(TrainAndEvaluateTest, AnEvaluationThatFailsForAWhileEndsNoTraining) {
+  for (const absl::Status& error :
+       {absl::UnavailableError("away"), absl::DeadlineExceededError("late"),
+        absl::ResourceExhaustedError("full")}) {
+    files_.DeleteRecursively(model_dir_).IgnoreError();
+    exporter_->steps.clear();
+    exporter_->errors = {error, absl::OkStatus(), error};
+    EvalSpec spec = Evaluation();
+    spec.throttle_secs = 0;
+    Estimator model = Line();
+    ASSERT_OK_AND_ASSIGN(
+        const auto result,
+        TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 6}, spec));
+    EXPECT_THAT(exporter_->steps, ElementsAre(2, 4, 6, 6));
+    EXPECT_EQ(StepOf(*result.metrics), 6);
+    EXPECT_THAT(result.exports, SizeIs(1));
+    EXPECT_THAT(logger_.lines(),
+                Contains(HasSubstr(std::string(error.message()))).Times(2));
+  }
+}
+
+TEST_F(TrainAndEvaluateTest, OtherFailuresOfAnEvaluationAreNoEndOfTheInput) {
+  EvalSpec spec = Evaluation();
+  spec.throttle_secs = 0;
+  exporter_->errors = {absl::OutOfRangeError("a file is cut off")};
+  Estimator model = Line();
+  EXPECT_THAT(
+      TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 6}, spec)
+          .status(),
+      StatusIs(absl::StatusCode::kDataLoss, "a file is cut off"));
+  exporter_->errors = {absl::InternalError("a mistake")};
+  Estimator other = Line();
+  EXPECT_THAT(
+      TrainAndEvaluate(other, {.input_fn = Points(), .max_steps = 6}, spec)
+          .status(),
+      StatusIs(absl::StatusCode::kInternal, "a mistake"));
+}
+
+TEST_F(TrainAndEvaluateTest, EventsThatCannotBeWrittenAreLost) {
+  Estimator model = Line();
+  ASSERT_OK(files_.CreateDirectories(model_dir_));
+  ASSERT_OK(files_.WriteFileAtomically(model.eval_dir(), "in the way"));
+  ASSERT_OK_AND_ASSIGN(
+      const auto result,
+      TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 2},
+                       Evaluation()));
+  EXPECT_EQ(StepOf(*result.metrics), 2);
+  EXPECT_THAT(logger_.lines(),
+              Contains(HasSubstr("Events of the evaluation are lost")));
+}
+
+// A hook that has read a file to its end, say.
+class OutOfRangeHook : public train::SessionRunHook {
+ public:
+  absl::Status AfterRun(train::SessionRunContext&,
+                        const train::SessionRunValues&) override {
+    return absl::OutOfRangeError("a file is cut off");
+  }
+};
+
+TEST_F(TrainAndEvaluateTest, AHooksEndIsNotThatOfTheInput) {
+  Estimator model = Line();
+  EXPECT_THAT(
+      model.Train(Points(), {.hooks = {std::make_shared<OutOfRangeHook>()},
+                             .max_steps = 3}),
+      StatusIs(absl::StatusCode::kInternal, "a file is cut off"));
+}
+
 TEST_F(TrainAndEvaluateTest, MistakesAreToldInASentence) {
   const auto says = [&](const EvalSpec& spec, const TrainSpec& train,
                         const char* text) {
@@ -191,6 +260,49 @@ TEST_F(EvaluatorTest, ACheckpointThatGoesMeanwhileIsLeftForTheNext) {
               Contains(HasSubstr("the newest is tried again")));
 }
 
+TEST_F(EvaluatorTest, ACheckpointThatGoesBeforeItsExportIsLeftForTheNext) {
+  keep_checkpoint_max_ = 1;
+  TrainTo(2);
+  exporter_->errors = {absl::NotFoundError("no such checkpoint")};
+  bool trained_on = false;
+  // The next one is saved, and the first one deleted, before the export's end.
+  exporter_->on_export = [&] {
+    if (!std::exchange(trained_on, true)) TrainTo(4);
+  };
+  Estimator model = Line(EvaluatorConfig(), &time_);
+  ASSERT_OK(TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 4},
+                             Evaluation()));
+  EXPECT_THAT(exporter_->steps, ElementsAre(2, 4));
+  EXPECT_THAT(logger_.lines(),
+              Contains(HasSubstr("model.ckpt-2 was not exported")));
+}
+
+TEST_F(EvaluatorTest, TheLastExportIsTriedAgainWithoutAnotherEvaluation) {
+  TrainTo(4);
+  exporter_->errors = {absl::UnavailableError("away"),
+                       absl::DeadlineExceededError("late")};
+  int evaluations = 0;
+  EvalSpec spec = Evaluation();
+  spec.input_fn = [&](const Scope& scope) {
+    ++evaluations;
+    return PointsOnce()(scope);
+  };
+  const auto result = Evaluate(spec, 4, [](const auto&) { return true; });
+  EXPECT_THAT(exporter_->steps, ElementsAre(4, 4, 4));
+  EXPECT_THAT(result.exports, SizeIs(1));
+  EXPECT_EQ(evaluations, 1);
+}
+
+TEST_F(EvaluatorTest, AMistakeOfAnExporterEndsIt) {
+  TrainTo(4);
+  exporter_->errors = {absl::InternalError("a mistake")};
+  Estimator model = Line(EvaluatorConfig(), &time_);
+  EXPECT_THAT(TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 4},
+                               Evaluation())
+                  .status(),
+              StatusIs(absl::StatusCode::kInternal, "a mistake"));
+}
+
 // ---- early stopping ----
 
 class EarlyStoppingTest : public TrainAndEvaluateTest {
@@ -240,6 +352,17 @@ TEST_F(EarlyStoppingTest, WithoutImprovement) {
             1);
   EXPECT_EQ(StepsWith(StopIfNoIncreaseHook(Line(), "loss", 301, each_step_)),
             7);
+}
+
+TEST_F(EarlyStoppingTest, WhatCannotBeReadIsAskedAgain) {
+  int asked = 0;
+  const auto stop = [&]() -> absl::StatusOr<bool> {
+    if (++asked == 1) return absl::UnavailableError("away");
+    if (asked == 2) return absl::PermissionDeniedError("not yours");
+    return true;
+  };
+  EXPECT_EQ(StepsWith(MakeEarlyStoppingHook(Line(), stop, each_step_)), 3);
+  EXPECT_THAT(logger_.lines(), Contains(HasSubstr("not yours")));
 }
 
 TEST_F(EarlyStoppingTest, IsInTheCheckpointAndEndsTheEvaluator) {

@@ -4,12 +4,14 @@
 #define WEFT_INTEGRATION_TESTS_TESTING_LINE_TRAINING_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -52,6 +54,12 @@ class RecordingExporter : public Exporter {
     is_final = is_the_final_export;
     checkpoint_path = checkpoint;
     if (on_export) on_export();
+    absl::Status error;
+    if (!errors.empty()) {
+      error = errors.front();
+      errors.pop_front();
+    }
+    if (!error.ok()) return error;
     return JoinPath(export_path, "1");
   }
 
@@ -60,6 +68,7 @@ class RecordingExporter : public Exporter {
   std::string checkpoint_path;
   bool is_final = false;
   std::function<void()> on_export;
+  std::deque<absl::Status> errors;  // of the next exports; OK after them
 
  private:
   const std::string name_ = "recording";

@@ -263,7 +263,7 @@ absl::StatusOr<Tensor> BundleReader::ReadBox(const Whole& whole,
                      " not yet supported (tensor_name = ", whole.name, ")"));
   }
   ASSIGN_OR_RETURN(const std::vector<Stored> stored, FindStored(whole, wanted));
-  // Before memory is reserved, each file is seen to hold what it should.
+  // Before memory is reserved, each file is seen to be as large as it should.
   for (const Stored& part : stored) RETURN_IF_ERROR(FileOf(part).status());
   ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(allocator, dtype, shape));
   for (const Stored& part : stored) {
@@ -354,7 +354,7 @@ absl::Status BundleReader::ReadAll(const RandomAccessFile& file,
   return absl::OkStatus();
 }
 
-absl::StatusOr<const BundleReader::DataFile*> BundleReader::FileOf(
+absl::StatusOr<BundleReader::DataFile*> BundleReader::FileOf(
     const Stored& stored) {
   const BundleEntry& entry = stored.entry;
   const auto damaged = [&](absl::string_view what) {
@@ -384,10 +384,9 @@ absl::StatusOr<const BundleReader::DataFile*> BundleReader::FileOf(
       DataFilename(prefix_, entry.shard, header_.num_shards);
   auto it = data_.find(entry.shard);
   if (it == data_.end()) {
-    DataFile opened;
-    ASSIGN_OR_RETURN(opened.size, file_system_.GetFileSize(path));
-    ASSIGN_OR_RETURN(opened.file, file_system_.NewRandomAccessFile(path));
-    it = data_.emplace(entry.shard, std::move(opened)).first;
+    DataFile found;
+    ASSIGN_OR_RETURN(found.size, file_system_.GetFileSize(path));
+    it = data_.emplace(entry.shard, std::move(found)).first;
   }
   const auto offset = static_cast<uint64_t>(entry.offset);
   if (offset > it->second.size || size > it->second.size - offset) {
@@ -399,9 +398,22 @@ absl::StatusOr<const BundleReader::DataFile*> BundleReader::FileOf(
   return &it->second;
 }
 
+absl::Status BundleReader::OpenFile(int shard, DataFile& file) {
+  if (file.file != nullptr) return absl::OkStatus();
+  if (open_.size() == kMaxOpenFiles) {
+    data_.at(open_.front()).file = nullptr;
+    open_.pop_front();
+  }
+  ASSIGN_OR_RETURN(file.file, file_system_.NewRandomAccessFile(DataFilename(
+                                  prefix_, shard, header_.num_shards)));
+  open_.push_back(shard);
+  return absl::OkStatus();
+}
+
 absl::Status BundleReader::CopyStored(const Stored& stored, const Box& wanted,
                                       Allocator& allocator, Tensor& to) {
-  ASSIGN_OR_RETURN(const DataFile* file, FileOf(stored));
+  ASSIGN_OR_RETURN(DataFile* const file, FileOf(stored));
+  RETURN_IF_ERROR(OpenFile(stored.entry.shard, *file));
   const absl::Status status =
       to.dtype() == DT_STRING
           ? CopyStrings(*file, stored, wanted, allocator, to)
@@ -409,7 +421,8 @@ absl::Status BundleReader::CopyStored(const Stored& stored, const Box& wanted,
                                  : CopyNumbers(*file, stored, wanted, to);
   return Annotate(status, absl::StrCat(DataFilename(prefix_, stored.entry.shard,
                                                     header_.num_shards),
-                                       ", ", absl::CHexEscape(stored.key)));
+                                       ", ", absl::CHexEscape(stored.key),
+                                       ", from byte ", stored.entry.offset));
 }
 
 absl::Status BundleReader::CopyNumbers(const DataFile& file,

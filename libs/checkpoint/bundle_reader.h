@@ -18,7 +18,9 @@
 #ifndef WEFT_LIBS_CHECKPOINT_BUNDLE_READER_H_
 #define WEFT_LIBS_CHECKPOINT_BUNDLE_READER_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,6 +43,10 @@ namespace weft::checkpoint {
 
 class BundleReader {
  public:
+  // Data files that a reader has open at once, besides the index: a checkpoint
+  // may have more than one client of a checkpoint writer may open.
+  static constexpr size_t kMaxOpenFiles = 8;
+
   // Reads PREFIX.index's header. `file_system` outlives the reader, and so does
   // `cancellation`, which may be null and ends a reading between two pieces.
   static absl::StatusOr<std::unique_ptr<BundleReader>> Open(
@@ -74,7 +80,7 @@ class BundleReader {
 
  private:
   struct DataFile {
-    std::unique_ptr<RandomAccessFile> file;
+    std::unique_ptr<RandomAccessFile> file;  // null: not open now
     uint64_t size = 0;
   };
   // A tensor and its slices, in the order in which they begin.
@@ -110,8 +116,11 @@ class BundleReader {
   // No two of them may lie in the same bytes: a small file reserves little.
   absl::Status CheckPlaces(absl::string_view name,
                            const std::vector<Stored>& stored) const;
-  // The file of the entry's data, which holds all of it.
-  absl::StatusOr<const DataFile*> FileOf(const Stored& stored);
+  // The file of the entry's data, which is large enough to hold all of it.
+  absl::StatusOr<DataFile*> FileOf(const Stored& stored);
+  // Opens it, and closes the one that was opened first where more than
+  // kMaxOpenFiles would be open.
+  absl::Status OpenFile(int shard, DataFile& file);
   // Checks all of the stored bytes, and copies to `to`, which is `wanted`, what
   // they share.
   absl::Status CopyStored(const Stored& stored, const Box& wanted,
@@ -136,7 +145,8 @@ class BundleReader {
   const Cancellation* const cancellation_;  // may be null
   std::unique_ptr<Table> index_;
   BundleHeader header_;
-  std::map<int, DataFile> data_;  // those opened so far, by shard
+  std::map<int, DataFile> data_;  // those needed so far, by shard
+  std::deque<int> open_;          // shards whose file is open, oldest first
   std::shared_ptr<const Whole> last_;
   int64_t slices_parsed_ = 0;
   int64_t boxes_compared_ = 0;

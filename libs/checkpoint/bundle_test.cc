@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/cancellation.h"
@@ -19,6 +20,7 @@
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/bundle_writer.h"
 #include "libs/checkpoint/merge_bundles.h"
+#include "libs/checkpoint/testing/crafted_table.h"
 #include "libs/fs/failing_file_system.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
@@ -533,6 +535,19 @@ absl::StatusOr<std::map<std::string, Tensor>> ReadEverything(FileSystem& fs) {
   return all;
 }
 
+// What a message calls the tensor that has that byte of the data, and where it
+// begins.
+std::string PlaceOf(const Contents& contents, size_t byte) {
+  for (const auto& [key, entry] : contents.parts) {
+    const auto begin = static_cast<size_t>(entry.offset);
+    if (byte < begin || byte - begin >= static_cast<size_t>(entry.size)) {
+      continue;
+    }
+    return absl::StrCat(absl::CHexEscape(key), ", from byte ", begin);
+  }
+  return "no tensor has that byte";
+}
+
 // No bit turned in either file changes a value that is read.
 TEST_F(BundleTest, EachBitIsCheckedOrDoesNotMatter) {
   const auto writer = NewWriter();
@@ -545,6 +560,8 @@ TEST_F(BundleTest, EachBitIsCheckedOrDoesNotMatter) {
   ASSERT_OK(writer->Finish());
   ASSERT_OK_AND_ASSIGN(const auto expected, ReadEverything(fs_));
   ASSERT_EQ(expected.size(), 5u);
+  ASSERT_OK_AND_ASSIGN(const auto reader, BundleReader::Open(fs_, kPrefix));
+  ASSERT_OK_AND_ASSIGN(const Contents places, ContentsOf(*reader));
   int refused = 0;
   for (const std::string& path :
        {DataFilename(kPrefix, 0, 1), IndexFilename(kPrefix)}) {
@@ -559,6 +576,13 @@ TEST_F(BundleTest, EachBitIsCheckedOrDoesNotMatter) {
       turn();
       if (!read.ok()) {
         ++refused;
+        // It says where: the file and, of data, the byte and the tensor.
+        const absl::string_view told = read.status().message();
+        ASSERT_THAT(told, HasSubstr(kPrefix)) << path << " bit " << i;
+        if (!absl::EndsWith(path, ".index")) {
+          ASSERT_THAT(told, HasSubstr(path)) << " bit " << i;
+          ASSERT_THAT(told, HasSubstr(PlaceOf(places, i / 8))) << " bit " << i;
+        }
         continue;
       }
       ASSERT_EQ(read->size(), expected.size()) << path << " bit " << i;
@@ -768,6 +792,66 @@ TEST_F(BundleTest, TenThousandPartsAreReadOneByOne) {
 }
 
 // What was found stays as it was with its holder.
+// Whose files are open, and how many.
+class CountsOpenFiles : public FailingFileSystem {
+ public:
+  using FailingFileSystem::FailingFileSystem;
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
+      absl::string_view path) override {
+    ASSIGN_OR_RETURN(auto file, FailingFileSystem::NewRandomAccessFile(path));
+    most = std::max(most, ++open);
+    return std::make_unique<File>(std::move(file), open);
+  }
+  int open = 0;
+  int most = 0;
+
+ private:
+  class File : public RandomAccessFile {
+   public:
+    File(std::unique_ptr<RandomAccessFile> file, int& open)
+        : file_(std::move(file)), open_(open) {}
+    ~File() override { --open_; }
+    absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
+                                char* buffer) const override {
+      return file_->Read(offset, size, buffer);
+    }
+
+   private:
+    const std::unique_ptr<RandomAccessFile> file_;
+    int& open_;
+  };
+};
+
+// As many as tasks have saved, which may be more than a process may open.
+TEST_F(BundleTest, FewOfManyDataFilesAreOpenAtOnce) {
+  constexpr int kFiles = 130;
+  std::vector<std::string> shards;
+  for (int i = 0; i < kFiles; ++i) {
+    shards.push_back(absl::StrCat("/job/part-", i));
+    const auto writer = NewWriter(shards.back());
+    ASSERT_OK(writer->AddSlice("x", TensorShape({kFiles, 3}),
+                               Slice(absl::StrCat(i, ",1:-")),
+                               Rows(i, i + 1, 3)));
+    ASSERT_OK(writer->Finish());
+  }
+  ASSERT_OK(MergeBundles(fs_, shards, kPrefix, *random_));
+  CountsOpenFiles files(fs_);
+  {
+    ASSERT_OK_AND_ASSIGN(const auto reader, BundleReader::Open(files, kPrefix));
+    for (int times = 0; times < 2; ++times) {
+      ASSERT_OK_AND_ASSIGN(const Tensor all,
+                           reader->Read("x", HeapAllocator()));
+      EXPECT_TRUE(SameBits(all, Rows(0, kFiles, 3)));
+    }
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor one,
+        reader->ReadSlice("x", Slice("64,2:-"), HeapAllocator()));
+    EXPECT_TRUE(SameBits(one, Rows(64, 66, 3)));
+  }
+  EXPECT_LE(files.most, 9) << "with the index";
+  EXPECT_EQ(files.open, 0);
+}
+
 TEST_F(BundleTest, EntriesOutliveThoseThatAreFoundLater) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->Add("a", Rows(0, 1, 2)));
@@ -848,6 +932,41 @@ TEST_F(MergeTest, APrefixWithoutANameIsRefused) {
     EXPECT_THAT(MergeBundles(fs_, {"/t/a"}, prefix, *random_),
                 StatusIs(kInvalid, "has to end with a name"));
   }
+}
+
+// An index whose header is another's, and that names no tensor.
+std::string IndexWith(const BundleHeader& header) {
+  return CraftTable(CraftBlock(
+      {CraftEntry(0, kHeaderKey, SerializeBundleHeader(header))}, {0}));
+}
+
+TEST_F(BundleTest, WhatThisVersionCannotReadIsRefused) {
+  const auto says = [&](const BundleHeader& header, absl::StatusCode code,
+                        const char* text) {
+    ASSERT_OK(
+        fs_.WriteFileAtomically(IndexFilename(kPrefix), IndexWith(header)));
+    const auto opened = BundleReader::Open(fs_, kPrefix);
+    EXPECT_THAT(opened.status(), StatusIs(code, text));
+    EXPECT_THAT(opened.status(), StatusIs(code, kPrefix));
+  };
+  says({.big_endian = true}, absl::StatusCode::kUnimplemented,
+       "largest byte first");
+  says({.min_consumer = 1000}, kInvalid, "min consumer version 1000");
+  says({.bad_consumers = {7, 1}}, kInvalid, "disallows consumer version 1");
+  says({.num_shards = -1}, absl::StatusCode::kDataLoss, "-1 data files");
+  ASSERT_OK(fs_.WriteFileAtomically(IndexFilename(kPrefix),
+                                    IndexWith({.bad_consumers = {7}})));
+  EXPECT_OK(BundleReader::Open(fs_, kPrefix).status());
+}
+
+TEST_F(MergeTest, OfDifferentFormatsIsRefused) {
+  ASSERT_NO_FATAL_FAILURE(WriteShard("/t/a", "0,6:-", 0, 6));
+  ASSERT_OK(fs_.WriteFileAtomically(IndexFilename("/t/b"),
+                                    IndexWith({.producer = 2})));
+  ASSERT_OK_AND_ASSIGN(const auto before, fs_.ListDirectory("/t"));
+  EXPECT_THAT(MergeBundles(fs_, {"/t/a", "/t/b"}, "/t/c", *random_),
+              StatusIs(kInvalid, "/t/b differs from those before"));
+  EXPECT_EQ(fs_.ListDirectory("/t").value(), before);
 }
 
 // Before the first file has another name.

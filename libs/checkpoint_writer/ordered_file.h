@@ -77,7 +77,8 @@ class OrderedFile : public std::enable_shared_from_this<OrderedFile> {
   absl::Status Do(const Piece& piece);
   void Ended(const Piece& piece, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The piece is given up by its caller; does nothing once it has begun.
+  // The piece is given up by its caller. Does nothing once it has begun; but if
+  // it begins meanwhile it may be written, and the file fails all the same.
   void GiveUp(const Position& position, const absl::Status& cause)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Keeps the first error, and fails what waits.

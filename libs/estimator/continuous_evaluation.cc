@@ -60,7 +60,7 @@ class ContinuousEvaluation {
       return std::nullopt;
     }
     RETURN_IF_ERROR(latest);
-    if (*latest == evaluated_) return std::nullopt;
+    if (*latest == evaluated_ && !is_owed_) return std::nullopt;
     return *std::move(latest);
   }
 
@@ -73,30 +73,45 @@ class ContinuousEvaluation {
     const auto progress = ReadProgress(environment_.files, checkpoint);
     if (!progress.ok()) return Heed(checkpoint, progress.status());
     const bool is_last = progress->IsLast(options_.max_steps);
-    if (!is_last && Now() < next_) return absl::OkStatus();
-    next_ = Now() + options_.throttle;
-    auto metrics =
-        estimator_.Evaluate(options_.input_fn, {.steps = options_.steps,
-                                                .hooks = options_.hooks,
-                                                .checkpoint_path = checkpoint,
-                                                .name = options_.name});
-    if (!metrics.ok()) return Heed(checkpoint, metrics.status());
-    evaluated_ = checkpoint;
+    if (evaluated_ != checkpoint) {
+      if (!is_last && Now() < next_) return absl::OkStatus();
+      next_ = Now() + options_.throttle;
+      auto metrics =
+          estimator_.Evaluate(options_.input_fn, {.steps = options_.steps,
+                                                  .hooks = options_.hooks,
+                                                  .checkpoint_path = checkpoint,
+                                                  .name = options_.name});
+      if (!metrics.ok()) return Heed(checkpoint, metrics.status());
+      evaluated_ = checkpoint;
+      metrics_ = *std::move(metrics);
+    }
+    return TellOf(checkpoint, is_last);
+  }
+
+  // What fails of it is tried again without another evaluation, and the last
+  // one has not been until it is done.
+  absl::Status TellOf(const std::string& checkpoint, bool is_last) {
+    is_owed_ = false;
+    if (options_.after_evaluation) {
+      const absl::Status told =
+          options_.after_evaluation(checkpoint, *metrics_, is_last);
+      is_owed_ = !told.ok();
+      if (is_owed_) return Heed(checkpoint, told, "exported");
+    }
     is_last_ = is_last;
-    metrics_ = *std::move(metrics);
-    if (!options_.after_evaluation) return absl::OkStatus();
-    return options_.after_evaluation(checkpoint, *metrics_, is_last);
+    return absl::OkStatus();
   }
 
   // Whoever trains deletes old checkpoints, also while they are read; and what
   // is elsewhere comes back.
-  absl::Status Heed(const std::string& checkpoint, const absl::Status& why) {
+  absl::Status Heed(const std::string& checkpoint, const absl::Status& why,
+                    absl::string_view what = "evaluated") {
     const absl::Status there =
         environment_.files.FileExists(absl::StrCat(checkpoint, ".index"));
     if (!absl::IsNotFound(there) && !IsElsewhereAndGone(why)) return why;
-    environment_.logger.Warning(absl::StrCat(
-        "Checkpoint ", checkpoint,
-        " was not evaluated, and the newest is tried again: ", why.message()));
+    environment_.logger.Warning(
+        absl::StrCat("Checkpoint ", checkpoint, " was not ", what,
+                     ", and the newest is tried again: ", why.message()));
     return absl::OkStatus();
   }
 
@@ -118,6 +133,7 @@ class ContinuousEvaluation {
   const Estimator::Environment environment_;
   std::optional<std::string> evaluated_;
   std::optional<EvalMetrics> metrics_;
+  bool is_owed_ = false;  // whether `evaluated_` is to be told of again
   bool is_last_ = false;
   absl::Time next_ = absl::InfinitePast();
   absl::Time next_log_ = absl::InfinitePast();

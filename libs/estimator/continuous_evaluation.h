@@ -52,21 +52,23 @@ struct ContinuousEvaluationOptions {
   // last, which does not wait.
   absl::Duration throttle;
   // Ends with the evaluation of a checkpoint of this step, or a later one, or
-  // of an early stop.
+  // of an early stop. None: it does not know when the training has ended, and
+  // goes on until it is asked to stop.
   std::optional<int64_t> max_steps;
   // False for the metrics of the last evaluation, before there are any too: it
   // ends. May be null.
   std::function<bool(const std::optional<EvalMetrics>&)> predicate_fn;
   std::function<bool()> stop_requested;  // may be null
-  // After each evaluation of a checkpoint: exports. May be null.
+  // After each evaluation of a checkpoint: exports; again, where it failed
+  // since the files were UNAVAILABLE or late. May be null.
   std::function<absl::Status(const std::string& checkpoint,
                              const EvalMetrics& metrics, bool is_last)>
       after_evaluation;
 };
 
 // Of several new checkpoints only the newest is evaluated; one that goes while
-// it is read is left for the next. Returns the last metrics; none: it was asked
-// to stop before there were any.
+// it is evaluated or exported is left for the next. Returns the last metrics;
+// none: it was asked to stop before there were any.
 absl::StatusOr<std::optional<EvalMetrics>> EvaluateContinuously(
     Estimator& estimator, const ContinuousEvaluationOptions& options);
 

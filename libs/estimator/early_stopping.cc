@@ -96,8 +96,9 @@ class StopOnPredicateHook : public train::SessionRunHook {
     const int64_t step = train::GlobalStepValue(values.results[0]);
     if (!timer_.ShouldTriggerForStep(step)) return absl::OkStatus();
     timer_.UpdateLastTriggeredStep(step);
-    ASSIGN_OR_RETURN(const bool stop, should_stop_());
-    if (!stop) return absl::OkStatus();
+    const absl::StatusOr<bool> stop = should_stop_();
+    if (!stop.ok()) return Heed(stop.status(), step);
+    if (!*stop) return absl::OkStatus();
     estimator_.environment().logger.Info(
         absl::StrCat("Requesting early stopping at global step ", step));
     RETURN_IF_ERROR(context.session().Run(stop_));
@@ -106,6 +107,15 @@ class StopOnPredicateHook : public train::SessionRunHook {
   }
 
  private:
+  // What cannot be read now may be at the next time; a mistake of the program's
+  // stays one.
+  absl::Status Heed(const absl::Status& why, int64_t step) const {
+    if (absl::IsInvalidArgument(why)) return why;
+    estimator_.environment().logger.Warning(
+        absl::StrCat("Whether to stop early is not known at global step ", step,
+                     ", and asked again later: ", why.ToString()));
+    return absl::OkStatus();
+  }
   static std::optional<absl::Duration> Secs(
       const EarlyStoppingOptions& options) {
     if (options.run_every_secs) return absl::Seconds(*options.run_every_secs);

@@ -154,9 +154,15 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   impl.logger->Info(absl::StrCat("Finished evaluation at ",
                                  absl::FormatTime(impl.scheduler.Now())));
   LogMetrics(*impl.logger, metrics);
-  ASSIGN_OR_RETURN(summary::FileWriter* const writer,
-                   impl.EvalWriter(eval_dir(options.name), built.root));
-  RETURN_IF_ERROR(WriteEvents(*writer, metrics, checkpoint));
+  const auto writer = impl.EvalWriter(eval_dir(options.name), built.root);
+  const absl::Status written = writer.ok()
+                                   ? WriteEvents(**writer, metrics, checkpoint)
+                                   : writer.status();
+  // The metrics are known, whatever becomes of the picture of them.
+  if (!written.ok()) {
+    impl.logger->Warning(absl::StrCat("Events of the evaluation are lost: ",
+                                      written.ToString()));
+  }
   return metrics;
 }
 

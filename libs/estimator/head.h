@@ -7,7 +7,10 @@
 //                                  a vocabulary
 //   multi-class      [batch, n]    integers from 0 to n - 1, or strings
 //   regression       [batch, d]    numbers, [batch, d]; [batch] where d is 1
-//   multi-label      [batch, n]    0 or 1 for each class, [batch, n]
+//   multi-label      [batch, n]    0 or 1 for each class, [batch, n]; not sets
+//                                  of ids or strings, which TensorFlow's takes
+//                                  too: an input makes one of the other, and a
+//                                  vocabulary only names classes
 //
 // Labels out of range are INVALID_ARGUMENT in the step. Loss and metrics are
 // weighted by the weight column, if there is one.
@@ -52,7 +55,8 @@ class WeightColumn {
 struct HeadOptions {
   WeightColumn weight_column;
   // The strings that labels are, in the order of their ids; empty: they are
-  // numbers. Of binary and multi-class heads.
+  // numbers. Of binary and multi-class heads; a multi-label one only names its
+  // classes by it.
   std::vector<std::string> label_vocabulary;
   // Of the losses of a batch. kNone is INVALID_ARGUMENT.
   losses::Reduction loss_reduction = losses::Reduction::kSum;

@@ -1,5 +1,6 @@
 #include "libs/estimator/run_config.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -12,6 +13,8 @@ namespace weft::estimator {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr int64_t kMaxTasks = int64_t{1} << 30;  // of a job
 
 absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(
@@ -32,16 +35,18 @@ absl::StatusOr<std::string> Text(const Json& json, const char* key) {
 absl::StatusOr<int> Index(const Json& task) {
   const auto it = task.find("index");
   if (it == task.end()) return Wrong("has no \"index\" of the task");
-  int index = -1;
-  if (it->is_number_integer() && it->get<int64_t>() < 1 << 30) {
-    index = static_cast<int>(it->get<int64_t>());
+  int64_t index = -1;
+  if (it->is_number_unsigned()) {
+    index = static_cast<int64_t>(
+        std::min(it->get<uint64_t>(), static_cast<uint64_t>(kMaxTasks)));
   }
   if (it->is_string() && !absl::SimpleAtoi(it->get<std::string>(), &index)) {
     index = -1;
   }
-  if (index >= 0) return index;
+  if (index >= 0 && index < kMaxTasks) return static_cast<int>(index);
   return Wrong(absl::StrCat("has the task index ", it->dump(),
-                            ", which must be a number of 0 or more"));
+                            ", which must be a number of 0 or more, below ",
+                            kMaxTasks));
 }
 
 int NumTasks(const RunConfig& config, absl::string_view job) {

@@ -8,6 +8,10 @@
 //   ASSIGN_OR_RETURN(auto config, RunConfig::FromEnvironment(
 //       {.model_dir = "/job/model", .save_checkpoints_steps = 1000}));
 //
+// It declares no flags: a library that did would give them to each program that
+// links it. A program declares those that it wants, and fills in the struct, as
+// examples/adult_income does.
+//
 // A value, not synchronised.
 #ifndef WEFT_LIBS_ESTIMATOR_RUN_CONFIG_H_
 #define WEFT_LIBS_ESTIMATOR_RUN_CONFIG_H_

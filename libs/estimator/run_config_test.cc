@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
@@ -131,8 +132,17 @@ TEST(RunConfigTest, WhatCannotBeIsRefused) {
               HasSubstr("has no \"type\""));
   EXPECT_THAT(ErrorOf(Text(kCluster, R"({"type": "worker"})")),
               HasSubstr("has no \"index\""));
-  EXPECT_THAT(ErrorOf(Text(kCluster, R"({"type": "worker", "index": -1})")),
-              HasSubstr("0 or more"));
+  // Some of them are a small number in their last 32 bits.
+  for (const char* index :
+       {"-1", "-4294967295", "4294967297", "18446744069414584321",
+        "18446744073709551615", "1073741824", "1e30", "0.5", "\"-1\"",
+        "\"4294967297\"", "\"99999999999999999999\"", "null"}) {
+    EXPECT_THAT(
+        ErrorOf(Text(kCluster, absl::StrCat(R"({"type": "worker", "index": )",
+                                            index, "}"))),
+        HasSubstr("0 or more"))
+        << index;
+  }
   EXPECT_THAT(ErrorOf(Text(kCluster, R"({"type": "worker", "index": 2})")),
               HasSubstr("TF_CONFIG"));
   EXPECT_THAT(ErrorOf(Text(R"("cluster": {"ps": ["a:1", "b:2"]})",

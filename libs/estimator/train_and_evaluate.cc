@@ -16,6 +16,10 @@ namespace {
 
 // TensorFlow's: the later a worker, the longer it waits.
 constexpr double kDelayOfOneWorker = 5;
+// How often the last evaluation is tried, and what passes between.
+constexpr int kLastTries = 12;
+constexpr absl::Duration kFirstWait = absl::Seconds(1);
+constexpr absl::Duration kLongestWait = absl::Seconds(8);
 
 bool IsCluster(const RunConfig& config) { return !config.master.empty(); }
 
@@ -102,18 +106,34 @@ class EvaluationListener : public train::CheckpointSaverListener {
     // The first one is of variables as they were found.
     const bool is_first = !last_step_;
     if (is_first) Took(step);
-    if (!is_first && IsDue(step)) RETURN_IF_ERROR(Evaluate());
+    if (!is_first && IsDue(step)) RETURN_IF_ERROR(Heed(Evaluate()));
     return false;
   }
   absl::Status End(Session&, int64_t step) override {
     // Who is asked to leave does not stay for an evaluation.
-    if (step == last_step_ || IsAskedToLeave()) return absl::OkStatus();
-    return Evaluate();
+    if (step == evaluated_step_ || IsAskedToLeave()) return absl::OkStatus();
+    return Heed(Evaluate());
+  }
+  // What End could not do, and what a training that had nothing left to do has
+  // not begun.
+  absl::Status EvaluateWhatIsLeft() {
+    absl::Duration wait = kFirstWait;
+    for (int tries = 1; !is_evaluated_ && !IsAskedToLeave(); ++tries) {
+      const absl::Status evaluated = Evaluate();
+      if (tries == kLastTries) return evaluated;
+      RETURN_IF_ERROR(Heed(evaluated));
+      if (is_evaluated_) break;
+      Scheduler& scheduler = environment_.scheduler;
+      WaitUntil(scheduler, scheduler.clock().Now() + wait, stop_requested_);
+      wait = std::min(2 * wait, kLongestWait);
+    }
+    return absl::OkStatus();
   }
   bool IsAskedToLeave() const { return stop_requested_ && stop_requested_(); }
 
   // Of the newest checkpoint.
   absl::Status Evaluate() {
+    is_evaluated_ = false;
     ASSIGN_OR_RETURN(const auto latest, estimator_.LatestCheckpoint());
     if (!latest) {
       return absl::NotFoundError(absl::StrCat(
@@ -134,12 +154,32 @@ class EvaluationListener : public train::CheckpointSaverListener {
     ASSIGN_OR_RETURN(result_.exports,
                      Export(estimator_, spec, *latest, *result_.metrics,
                             progress.IsLast(options_.max_steps)));
+    is_evaluated_ = true;
+    evaluated_step_ = progress.step;
     return absl::OkStatus();
   }
 
   const TrainAndEvaluateResult& result() const { return result_; }
 
  private:
+  // A training goes on where an evaluation fails as it does where a save fails.
+  // The end of a file is not that of the input, which it would be taken for.
+  absl::Status Heed(const absl::Status& evaluated) const {
+    if (absl::IsOutOfRange(evaluated)) {
+      return absl::DataLossError(
+          absl::StrCat("An evaluation failed: ", evaluated.message()));
+    }
+    if (!absl::IsUnavailable(evaluated) &&
+        !absl::IsDeadlineExceeded(evaluated) &&
+        !absl::IsResourceExhausted(evaluated)) {
+      return evaluated;
+    }
+    environment_.logger.Warning(
+        absl::StrCat("An evaluation failed; training goes on, and the newest "
+                     "checkpoint is evaluated later: ",
+                     evaluated.ToString()));
+    return absl::OkStatus();
+  }
   void Took(int64_t step) {
     last_step_ = step;
     last_time_ = environment_.scheduler.clock().Now();
@@ -158,7 +198,10 @@ class EvaluationListener : public train::CheckpointSaverListener {
   const EvaluateWhileTrainingOptions& options_;
   const std::function<bool()> stop_requested_;
   const Estimator::Environment environment_;
-  std::optional<int64_t> last_step_;
+  std::optional<int64_t> last_step_;  // that was taken up, or left out
+  std::optional<int64_t>
+      evaluated_step_;         // whose metrics and exports are there
+  bool is_evaluated_ = false;  // the one that was tried last
   absl::Time last_time_;
   TrainAndEvaluateResult result_;
 };
@@ -283,10 +326,7 @@ absl::StatusOr<TrainAndEvaluateResult> TrainWithEvaluations(
       estimator, evaluations, task.stop_requested);
   options.saving_listeners.push_back(listener);
   RETURN_IF_ERROR(TrainAsTask(estimator, input_fn, std::move(options), task));
-  // There was nothing left to train.
-  if (!listener->result().metrics && !listener->IsAskedToLeave()) {
-    RETURN_IF_ERROR(listener->Evaluate());
-  }
+  RETURN_IF_ERROR(listener->EvaluateWhatIsLeft());
   return listener->result();
 }
 

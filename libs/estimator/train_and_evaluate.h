@@ -13,6 +13,13 @@
 // | evaluator          | evaluates each new checkpoint, until that of         |
 // |                    | max_steps or of an early stop                        |
 //
+// An evaluator of a training without max_steps, which ends with its input, does
+// not learn of that end: it stays until it is asked to stop.
+//
+// What fails of an evaluation beside the training because files are away, late
+// or full is logged, and the next checkpoint is evaluated; that of the last one
+// is tried again for about a minute. Other errors end the training.
+//
 // Workers begin as soon as variables have values, the evaluator as soon as
 // there is a checkpoint; TensorFlow's delays are options.
 //

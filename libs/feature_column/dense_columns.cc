@@ -139,15 +139,30 @@ std::string SliceSpec(const ops::PartitionInfo* partition,
                                          partition->offset, shape);
 }
 
+// A folder's newest; of a folder whose state is damaged nobody knows it.
+absl::StatusOr<std::string> PrefixOf(const std::string& path,
+                                     FileSystem* given) {
+  LocalFileSystem local;
+  FileSystem& files = given != nullptr ? *given : local;
+  const auto newest = checkpoint::LatestCheckpoint(files, path);
+  if (absl::IsInvalidArgument(newest.status())) return newest.status();
+  return newest.ok() && *newest ? **newest : path;
+}
+
 ops::Initializer FromCheckpoint(const std::string& path,
-                                const std::string& tensor) {
-  return [path, tensor](const Scope& scope, const TensorShape& shape,
-                        DataType dtype, const ops::PartitionInfo* partition) {
-    LocalFileSystem files;
+                                const std::string& tensor, FileSystem* files) {
+  return [path, tensor, files](const Scope& scope, const TensorShape& shape,
+                               DataType dtype,
+                               const ops::PartitionInfo* partition) {
+    const auto prefix = PrefixOf(path, files);
+    if (!prefix.ok()) {
+      scope.UpdateStatus(
+          Annotate(prefix.status(), "an embedding's ckpt_to_load_from"));
+      return Output();
+    }
     const Output restored = scope.AddOutput(
         "RestoreV2",
-        {checkpoint::CheckpointPrefix(files, path),
-         Tensor::Vector<std::string>({tensor}),
+        {*prefix, Tensor::Vector<std::string>({tensor}),
          Tensor::Vector<std::string>({SliceSpec(partition, shape)})},
         {{"dtypes", DataTypeVector{dtype}}});
     return restored ? ops::EnsureShape(scope, restored, shape) : restored;
@@ -158,7 +173,7 @@ ops::Initializer InitializerOf(int64_t dimension,
                                const EmbeddingColumnOptions& options) {
   if (!options.ckpt_to_load_from.empty()) {
     return FromCheckpoint(options.ckpt_to_load_from,
-                          options.tensor_name_in_ckpt);
+                          options.tensor_name_in_ckpt, options.file_system);
   }
   if (options.initializer) return options.initializer;
   return ops::initializers::TruncatedNormal(

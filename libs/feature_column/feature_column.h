@@ -34,6 +34,7 @@
 
 #include "absl/status/status.h"
 #include "libs/feature_column/features.h"
+#include "libs/fs/file_system.h"
 #include "libs/ops/scope.h"
 #include "libs/ops/state/initializers.h"
 #include "libs/tensor/tensor.h"
@@ -141,13 +142,17 @@ struct EmbeddingColumnOptions {
   std::string combiner = "mean";  // or "sqrtn" or "sum"
   // Null: truncated normal, of deviation 1 / sqrt(dimension).
   ops::Initializer initializer;
-  // Begins with that tensor of that checkpoint (its prefix, or a folder whose
-  // newest it is). Both or none.
+  // Begins with that tensor of that checkpoint: its prefix, or a folder whose
+  // newest it is when the model is built. Both or none.
   std::string ckpt_to_load_from;
   std::string tensor_name_in_ckpt;
   // Rows of a larger L2 norm are scaled down to it as they are looked up.
   std::optional<float> max_norm;
   bool trainable = true;
+  // Where that folder lies; outlives the building of models. Null: the
+  // machine's, so a folder of a checkpoint writer or an object store needs it
+  // (Process::file_system); a prefix is read by the tasks, wherever it is.
+  FileSystem* file_system = nullptr;
 };
 // A vector for each id, learned; those of an example combined. Named
 // "COLUMN_embedding".

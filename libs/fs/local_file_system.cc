@@ -68,16 +68,18 @@ class LocalWritableFile : public WritableFile {
     if (descriptor_.get() < 0) return PosixError(EBADF, "write", path_);
     if (buffer_.size() + data.size() > kBufferBytes) {
       RETURN_IF_ERROR(Flush());
-      if (data.size() > kBufferBytes) return Write(data);
+      if (data.size() > kBufferBytes) return Write(&data);
     }
     buffer_.append(data.data(), data.size());
     return absl::OkStatus();
   }
 
+  // What was written of the buffer before an error is not written again.
   absl::Status Flush() override {
-    RETURN_IF_ERROR(Write(buffer_));
-    buffer_.clear();
-    return absl::OkStatus();
+    absl::string_view left = buffer_;
+    const absl::Status written = Write(&left);
+    buffer_.erase(0, buffer_.size() - left.size());
+    return written;
   }
 
   absl::Status Sync() override {
@@ -96,12 +98,13 @@ class LocalWritableFile : public WritableFile {
   }
 
  private:
-  absl::Status Write(absl::string_view data) {
-    while (!data.empty()) {
-      const ssize_t n = ::write(descriptor_.get(), data.data(), data.size());
+  // Takes off the front of `data` what it has written.
+  absl::Status Write(absl::string_view* data) {
+    while (!data->empty()) {
+      const ssize_t n = ::write(descriptor_.get(), data->data(), data->size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return PosixError(errno, "write", path_);
-      data.remove_prefix(static_cast<size_t>(n));
+      data->remove_prefix(static_cast<size_t>(n));
     }
     return absl::OkStatus();
   }

@@ -1,8 +1,11 @@
 #include "libs/fs/local_file_system.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <string>
 
 #include "libs/fs/testing/file_system_conformance.h"
 
@@ -35,6 +38,31 @@ TEST(LocalFileSystemTest, PathsWithZeroBytesAreRefused) {
   EXPECT_THAT(files.RenameFile(mine, path), refused);
   EXPECT_THAT(files.SyncDirectory(path), refused);
   EXPECT_EQ(files.ReadFile(mine).value_or(""), "kept");
+}
+
+// A disk that is full, and has room again when the file is closed.
+TEST(LocalFileSystemTest, WhatWasWrittenBeforeAnErrorIsThereOnce) {
+  const FileSystemHarness harness = NewHarness();
+  FileSystem& files = *harness.file_system;
+  const std::string path = harness.directory + "/file";
+  ASSERT_OK_AND_ASSIGN(auto file, files.NewWritableFile(path));
+  std::string bytes;
+  for (int i = 0; bytes.size() < 1000; ++i) bytes += std::to_string(i);
+  ASSERT_OK(file->Append(bytes));
+  // The system writes what is below the limit, and then sends a signal.
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 100;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status full = file->Flush();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(full.ok());
+  EXPECT_EQ(files.ReadFile(path).value_or(""), bytes.substr(0, 100));
+  EXPECT_OK(file->Close());
+  EXPECT_EQ(files.ReadFile(path).value_or(""), bytes);
 }
 
 // Whoever opens one without a writer to read it would wait for ever.

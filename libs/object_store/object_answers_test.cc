@@ -172,6 +172,19 @@ TEST_F(ObjectAnswersTest, AListThatDoesNotEndIsRefused) {
               StatusIs(kInternalError, "does not say how to go on"));
 }
 
+// Nor does one that has something else to go on with each time.
+TEST_F(ObjectAnswersTest, AListOfEmptyPagesIsNotFollowedForEver) {
+  int pages = 0;
+  http_.set_script([&](const HttpRequest&) {
+    return Xml(absl::StrCat("<ListBucketResult><IsTruncated>true</IsTruncated>",
+                            "<NextContinuationToken>", ++pages,
+                            "</NextContinuationToken></ListBucketResult>"));
+  });
+  EXPECT_THAT(files_.ListDirectory("s3://b/d"),
+              StatusIs(kInternalError, "nothing on them"));
+  EXPECT_LE(pages, 1000);
+}
+
 // The service may send a page with nothing on it before others.
 TEST_F(ObjectAnswersTest, AnEmptyPageIsNotTheEnd) {
   http_.set_script([&](const HttpRequest& request) {
@@ -270,6 +283,44 @@ TEST_F(ObjectAnswersTest, ASizeIsNotBelieved) {
   });
   ASSERT_OK_AND_ASSIGN(const std::string read, files_.ReadFile("s3://b/k"));
   EXPECT_EQ(read, "short");
+}
+
+// Nor where an object is renamed, goes on or is read, whatever is computed of
+// it.
+TEST_F(ObjectAnswersTest, ASizeThatNoObjectHasIsRefused) {
+  for (const char* size : {"18446744073709551615", "18446744073709551614",
+                           "9223372036854775808", "4611686018427387904"}) {
+    http_.set_script([&](const HttpRequest& request) -> HttpResponse {
+      if (request.method == "HEAD") {
+        const bool is_new = absl::EndsWith(request.url, "/new");
+        return {.code = is_new ? 404 : 200,
+                .headers = {{"content-length", size}, {"etag", "e"}},
+                .body = ""};
+      }
+      if (request.method == "POST") {
+        return Xml(
+            "<InitiateMultipartUploadResult><UploadId>id</UploadId>"
+            "</InitiateMultipartUploadResult>");
+      }
+      if (request.method == "GET" && absl::StrContains(request.url, "list")) {
+        return Xml("<ListBucketResult/>");
+      }
+      return {.code = 200, .headers = {}, .body = "short"};
+    });
+    EXPECT_THAT(s3_.Copy({"b", "old"}, {"b", "new"}),
+                StatusIs(kInternalError, "s3://b/old"))
+        << size;
+    EXPECT_THAT(files_.RenameFile("s3://b/old", "s3://b/new"),
+                StatusIs(kInternalError, size));
+    EXPECT_EQ(http_.Count("PUT", "partNumber"), 0) << size;
+    const auto file = files_.NewAppendableFile("s3://b/old");
+    if (file.ok()) {
+      EXPECT_OK((*file)->Append("more"));
+      EXPECT_FALSE((*file)->Close().ok()) << size;
+    }
+    EXPECT_EQ(files_.ReadFile("s3://b/old").value_or(""), "short") << size;
+    EXPECT_OK(files_.GetFileSize("s3://b/old").status());
+  }
 }
 
 TEST_F(ObjectAnswersTest, ABucketsNameIsNoHost) {

@@ -5,6 +5,12 @@
 #include "libs/base/status.h"
 
 namespace weft {
+namespace {
+
+// In a row; a service may send some before what it has found.
+constexpr int kMaxEmptyPages = 1000;
+
+}  // namespace
 
 absl::Status ForEachPage(
     const std::string& list_name,
@@ -12,9 +18,17 @@ absl::Status ForEachPage(
     absl::FunctionRef<bool(const ObjectList& page)> visit) {
   absl::flat_hash_set<std::string> begun;
   std::string from;
+  int empty_pages = 0;
   do {
     ASSIGN_OR_RETURN(const ObjectList page, list(from));
     if (!visit(page)) return absl::OkStatus();
+    const bool is_empty = page.keys.empty() && page.prefixes.empty();
+    empty_pages = is_empty ? empty_pages + 1 : 0;
+    if (empty_pages == kMaxEmptyPages) {
+      return absl::InternalError(
+          absl::StrCat("the list of ", list_name, " has ", empty_pages,
+                       " pages in a row with nothing on them, and no end"));
+    }
     from = page.next;
     if (!from.empty() && !begun.insert(from).second) {
       return absl::InternalError(

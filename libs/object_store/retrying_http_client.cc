@@ -54,7 +54,11 @@ class RetryingHttpClient::Call : public std::enable_shared_from_this<Call> {
  private:
   void End(absl::StatusOr<HttpResponse> result) {
     const absl::Time next = client_.scheduler_.clock().Now() + Delay();
-    if (!MayPass(result) || attempts_ >= client_.options_.max_attempts ||
+    // Nobody waits for what was given up.
+    const bool is_wanted =
+        request_.given_up == nullptr || !request_.given_up->load();
+    if (!is_wanted || !MayPass(result) ||
+        attempts_ >= client_.options_.max_attempts ||
         next >= request_.deadline) {
       return done_(std::move(result));
     }

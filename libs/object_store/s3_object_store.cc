@@ -252,11 +252,17 @@ absl::StatusOr<std::vector<UploadedPart>> S3ObjectStore::CopyParts(
   ASSIGN_OR_RETURN(const ObjectInfo info, Stat(from));
   // Of the same size, lest the last one is too small.
   const uint64_t most = options_.max_copied_bytes;
-  const uint64_t count = (info.size + most - 1) / most;
+  const uint64_t count = info.size / most + (info.size % most != 0 ? 1 : 0);
+  if (count > static_cast<uint64_t>(max_parts())) {
+    return absl::InternalError(absl::StrCat(
+        NameFor(options_.scheme, from), ": the service says that it has ",
+        info.size, " bytes, which no object can have: ", max_parts(),
+        " parts of ", most, " bytes are the most"));
+  }
   std::vector<UploadedPart> parts;
   for (uint64_t offset = 0; offset < info.size;) {
     const uint64_t size =
-        std::min((info.size + count - 1) / count, info.size - offset);
+        std::min((info.size - 1) / count + 1, info.size - offset);
     const int number = static_cast<int>(parts.size()) + 1;
     ASSIGN_OR_RETURN(UploadedPart part,
                      CopyPart(upload, number, from, offset, size));

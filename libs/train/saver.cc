@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -649,6 +650,11 @@ absl::Status Saver::TakeTurn(Scheduler& scheduler) {
                    ". Save again later, or raise SaverOptions::max_wait."));
 }
 
+bool Saver::TakeFreeTurn() {
+  absl::MutexLock lock(&mutex_);
+  return !std::exchange(is_saving_, true);
+}
+
 // Under the lock: a waiter takes it before it goes on.
 void Saver::GiveTurn() {
   absl::MutexLock lock(&mutex_);
@@ -713,24 +719,50 @@ absl::Status Saver::CheckThatItIsThere(FileSystem& files,
 
 absl::Status Saver::TakeOverOldOnes(FileSystem& files,
                                     const std::string& save_path,
+                                    const std::string& path,
                                     const std::string& latest_filename) {
-  ASSIGN_OR_RETURN(const auto old_ones,
+  ASSIGN_OR_RETURN(const auto recovered,
                    unfinished_.Recover(files, save_path, Now()));
+  absl::c_copy(recovered, std::back_inserter(recovered_));
+  std::vector<std::string> old_ones = WholeOnes(files, path);
+  absl::c_copy(recovered_, std::back_inserter(old_ones));
   if (old_ones.empty()) return absl::OkStatus();
   const auto state = checkpoint::ReadCheckpointState(files, Dirname(save_path),
                                                      latest_filename);
+  const bool is_unknown = absl::IsNotFound(state.status()) ||
+                          absl::IsInvalidArgument(state.status()) ||
+                          absl::IsDataLoss(state.status());
+  // What it names is known at a later try.
+  if (!state.ok() && !is_unknown) return state.status();
+  recovered_.clear();
   // Rather one too many stays than that one goes which is named.
   if (!state.ok()) return absl::OkStatus();
-  for (const std::string& path : old_ones) {
+  for (const std::string& old : old_ones) {
     const auto is_this = [&](const std::string& named) {
-      return AreSame(named, path) || LookTheSame(files, named, path);
+      return AreSame(named, old) || LookTheSame(files, named, old);
     };
-    if (!IsKept(path) && !is_this(state->model_checkpoint_path) &&
-        absl::c_none_of(state->all_model_checkpoint_paths, is_this)) {
-      to_delete_.push_back(path);
+    if (!IsKept(old) && !is_this(state->model_checkpoint_path) &&
+        absl::c_none_of(state->all_model_checkpoint_paths, is_this) &&
+        !absl::c_linear_search(to_delete_, old)) {
+      to_delete_.push_back(old);
     }
   }
   return absl::OkStatus();
+}
+
+// A save to the same prefix replaces one, and counts it. What cannot be asked
+// for now is, before the next save.
+std::vector<std::string> Saver::WholeOnes(FileSystem& files,
+                                          const std::string& path) const {
+  std::vector<std::string> whole;
+  if (options_.max_to_keep <= 0) return whole;  // all stay
+  for (const std::string& prefix : unfinished_.MaybeWhole()) {
+    if (AreSame(prefix, path) || absl::c_linear_search(whole, prefix)) continue;
+    if (files.FileExists(checkpoint::IndexFilename(prefix)).ok()) {
+      whole.push_back(prefix);
+    }
+  }
+  return whole;
 }
 
 absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
@@ -742,14 +774,20 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
     return Write(session, path, number, options);
   }
   FileSystem& files = FilesOf(session);
-  RETURN_IF_ERROR(TakeOverOldOnes(files, save_path, options.latest_filename));
+  RETURN_IF_ERROR(
+      TakeOverOldOnes(files, save_path, path, options.latest_filename));
   ASSIGN_OR_RETURN(const UnfinishedSaves::Marker marker,
-                   unfinished_.Begin(files, path, OldOnes(), number, Now()));
+                   unfinished_.Begin(files, path, OldOnes(), number,
+                                     options.write_state, Now()));
   if (!nodes_.sees_marker.empty() && SchemeAndHost(path).empty()) {
     RETURN_IF_ERROR(CheckThatTasksSee(session, marker));
   }
   RETURN_IF_ERROR(Write(session, path, number, options));
   RETURN_IF_ERROR(CheckThatItIsThere(files, path));
+  // Whether it is counted or not, it is no old one any more.
+  unfinished_.Succeeded(path);
+  std::erase_if(to_delete_,
+                [&](const std::string& old) { return AreSame(old, path); });
   const absl::Status told = CountAndTell(files, path, options);
   unfinished_.End(files, marker, path, number, Now(), to_delete_);
   return told;
@@ -829,7 +867,8 @@ std::vector<std::string> Saver::LastCheckpoints() const {
 absl::Status Saver::RecoverLastCheckpoints(
     const Session& session, const std::vector<std::string>& paths,
     const std::vector<double>& timestamps) {
-  if (options_.max_to_keep <= 0) return absl::OkStatus();
+  if (options_.max_to_keep <= 0 || !TakeFreeTurn()) return absl::OkStatus();
+  const absl::Cleanup given = [this] { GiveTurn(); };
   FileSystem& files = FilesOf(session);
   std::deque<Kept> found;
   for (size_t i = 0; i < paths.size(); ++i) {
@@ -850,8 +889,6 @@ void Saver::CountIn(const std::string& path) {
   if (options_.max_to_keep <= 0) return;
   std::erase_if(kept_,
                 [&](const Kept& kept) { return AreSame(kept.path, path); });
-  std::erase_if(to_delete_,
-                [&](const std::string& old) { return AreSame(old, path); });
   kept_.push_back({path, Now()});
   while (kept_.size() > static_cast<size_t>(options_.max_to_keep)) {
     const Kept oldest = kept_.front();

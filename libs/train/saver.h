@@ -32,8 +32,7 @@
 //
 // Threads: made as the scope's. Save and Restore, which block, from any thread,
 // while others run the session and none adds to the graph; one save runs at a
-// time. LastCheckpoints and RecoverLastCheckpoints while none runs. Errors of
-// building stick to the scope.
+// time. LastCheckpoints while none runs. Errors of building stick to the scope.
 #ifndef WEFT_LIBS_TRAIN_SAVER_H_
 #define WEFT_LIBS_TRAIN_SAVER_H_
 
@@ -178,7 +177,8 @@ class Saver {
   std::vector<std::string> LastCheckpoints() const;
   // Goes on with those of a process that is gone: those whose index is there.
   // `timestamps`: when they were saved, in seconds since 1970, as the state has
-  // it; those that it does not know are of now.
+  // it; those that it does not know are of now. Does nothing while a save of
+  // this saver runs, one of a session that is lost maybe: that counts already.
   absl::Status RecoverLastCheckpoints(
       const Session& session, const std::vector<std::string>& paths,
       const std::vector<double>& timestamps = {});
@@ -216,10 +216,16 @@ class Saver {
                      const SaveOptions& options);
   // Whether this process finds it.
   absl::Status CheckThatItIsThere(FileSystem& files, const std::string& path);
-  // Counts those to be deleted that another process was about to delete, unless
-  // the state names them.
+  // Counts those to be deleted that another process was about to delete, and
+  // those of saves that failed after their commit, unless the state names them.
+  // `path` is the one that is to be saved.
   absl::Status TakeOverOldOnes(FileSystem& files, const std::string& save_path,
+                               const std::string& path,
                                const std::string& latest_filename);
+  // The checkpoints that saves to another prefix than `path` have left, which
+  // failed.
+  std::vector<std::string> WholeOnes(FileSystem& files,
+                                     const std::string& path) const;
   // What comes after: the graph, the state, the end of old ones.
   absl::Status CountAndTell(FileSystem& files, const std::string& path,
                             const SaveOptions& options);
@@ -227,6 +233,8 @@ class Saver {
   absl::Status CheckThatTasksSee(Session& session,
                                  const UnfinishedSaves::Marker& marker);
   absl::Status TakeTurn(Scheduler& scheduler) ABSL_LOCKS_EXCLUDED(mutex_);
+  // False: another one has it.
+  bool TakeFreeTurn() ABSL_LOCKS_EXCLUDED(mutex_);
   void GiveTurn() ABSL_LOCKS_EXCLUDED(mutex_);
   FileSystem& FilesOf(const Session& session);
   absl::Time Now() const;
@@ -256,6 +264,9 @@ class Saver {
   UnfinishedSaves unfinished_;
   std::deque<Kept> kept_;
   std::vector<std::string> to_delete_;  // counted out, and may be there
+  // That another process was to delete; whether a state names them is not known
+  // yet.
+  std::vector<std::string> recovered_;
   absl::Time next_to_keep_for_good_ = absl::InfiniteFuture();
 };
 

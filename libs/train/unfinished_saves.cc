@@ -25,6 +25,9 @@ constexpr absl::string_view kShardFolder = "_temp";
 // any before. Then lines of saves, with their numbers, and of old checkpoints.
 constexpr absl::string_view kMarkerBegin = "save ";
 constexpr absl::string_view kSaving = "saving ";
+// One whose checkpoint, if there is one, is somebody's: only what is temporary
+// is swept.
+constexpr absl::string_view kSweeping = "sweeping ";
 constexpr absl::string_view kDeleting = "deleting ";
 // Failed saves that are remembered, and how long: a task that is cut off may
 // still be in an operation of a file, which ends within ten minutes.
@@ -120,7 +123,12 @@ bool IsGone(const NameSet& names, const std::string& path) {
 
 // What a marker says of others than its own save.
 struct Lines {
-  std::vector<std::pair<std::string, uint64_t>> saves;  // prefixes and numbers
+  struct Save {
+    std::string prefix;
+    uint64_t number;
+    bool is_counted;
+  };
+  std::vector<Save> saves;
   std::vector<std::string> old_ones;
 };
 
@@ -134,7 +142,8 @@ std::string Quoted(const std::string& prefix) {
 void ReadLine(absl::string_view line, const std::string& save_path,
               Lines& lines) {
   uint64_t number = 0;
-  const bool is_save = absl::ConsumePrefix(&line, kSaving);
+  const bool is_counted = absl::ConsumePrefix(&line, kSaving);
+  const bool is_save = is_counted || absl::ConsumePrefix(&line, kSweeping);
   if (is_save) {
     const size_t end = line.find(' ');
     if (end == absl::string_view::npos ||
@@ -152,7 +161,7 @@ void ReadLine(absl::string_view line, const std::string& save_path,
   }
   std::string prefix = JoinPath(Dirname(save_path), name);
   if (is_save) {
-    lines.saves.emplace_back(std::move(prefix), number);
+    lines.saves.push_back({std::move(prefix), number, is_counted});
   } else {
     lines.old_ones.push_back(std::move(prefix));
   }
@@ -182,8 +191,8 @@ std::string ShardFolderSuffix(uint64_t number) {
 }
 
 void UnfinishedSaves::Add(const std::string& prefix, uint64_t number,
-                          absl::Time now) {
-  failed_.push_back({prefix, number, now + kRemembered});
+                          bool is_counted, absl::Time now) {
+  failed_.push_back({prefix, number, is_counted, now + kRemembered});
   while (failed_.size() > kMaxFailed) failed_.pop_front();
 }
 
@@ -193,14 +202,31 @@ absl::StatusOr<std::vector<std::string>> UnfinishedSaves::Recover(
   ASSIGN_OR_RETURN(Lines left,
                    ReadMarker(files, MarkerOf(save_path), save_path));
   failed_.clear();
-  for (const auto& [prefix, number] : left.saves) Add(prefix, number, now);
+  for (const Lines::Save& save : left.saves) {
+    Add(save.prefix, save.number, save.is_counted, now);
+  }
   save_path_ = save_path;
   return std::move(left.old_ones);
 }
 
+std::vector<std::string> UnfinishedSaves::MaybeWhole() const {
+  std::vector<std::string> prefixes;
+  for (const Failed& failed : failed_) {
+    if (failed.is_counted) prefixes.push_back(failed.prefix);
+  }
+  return prefixes;
+}
+
+void UnfinishedSaves::Succeeded(const std::string& prefix) {
+  for (Failed& failed : failed_) {
+    if (failed.prefix == prefix) failed.is_counted = false;
+  }
+}
+
 absl::StatusOr<UnfinishedSaves::Marker> UnfinishedSaves::Begin(
     FileSystem& files, const std::string& prefix,
-    const std::vector<std::string>& old_ones, uint64_t number, absl::Time now) {
+    const std::vector<std::string>& old_ones, uint64_t number, bool is_counted,
+    absl::Time now) {
   const std::string folder = FolderOf(save_path_);
   RETURN_IF_ERROR(files.CreateDirectories(folder));
   if (!failed_.empty()) {
@@ -210,13 +236,13 @@ absl::StatusOr<UnfinishedSaves::Marker> UnfinishedSaves::Begin(
       Sweep(files, folder, all, failed.prefix, failed.number);
     }
   }
-  Add(prefix, number, now);
+  Add(prefix, number, is_counted, now);
   Marker marker;
   marker.path = MarkerOf(save_path_);
   marker.contents = absl::StrCat(kMarkerBegin, absl::Hex(number), "\n");
   for (const Failed& failed : failed_) {
-    absl::StrAppend(&marker.contents, kSaving, absl::Hex(failed.number), " ",
-                    Quoted(failed.prefix), "\n");
+    absl::StrAppend(&marker.contents, failed.is_counted ? kSaving : kSweeping,
+                    absl::Hex(failed.number), " ", Quoted(failed.prefix), "\n");
   }
   for (const std::string& old : old_ones) {
     if (!AreInOneFolder(old, save_path_)) continue;  // has no name here

@@ -6,7 +6,9 @@
 // It is written before a save begins and deleted when it has ended; whoever
 // saves next under that path, this process or another, deletes what these have
 // left: temporary files, their own folders of shards, data of a prefix that has
-// no index, and those old checkpoints.
+// no index, and those old checkpoints. A save that failed may have left a whole
+// checkpoint, too, where only the answer did not come: the caller asks for
+// these (MaybeWhole), and gives those that nobody counts to Begin as old ones.
 //
 // Since the program writes that file and each task can be asked for it, it also
 // tells whether they see the same disk.
@@ -44,12 +46,19 @@ class UnfinishedSaves {
   absl::StatusOr<std::vector<std::string>> Recover(FileSystem& files,
                                                    const std::string& save_path,
                                                    absl::Time now);
+  // Prefixes of saves that have failed, and were to be counted: each may be a
+  // checkpoint by now that nobody was told of.
+  std::vector<std::string> MaybeWhole() const;
   // Sweeps what earlier saves to the path have left, and says that one to
   // `prefix` is under way, which may delete `old_ones`. `number` is its own: no
-  // two saves have the same.
+  // two saves have the same. `is_counted`: whether it is to be counted once it
+  // has succeeded, so that it is nobody's if it fails.
   absl::StatusOr<Marker> Begin(FileSystem& files, const std::string& prefix,
                                const std::vector<std::string>& old_ones,
-                               uint64_t number, absl::Time now);
+                               uint64_t number, bool is_counted,
+                               absl::Time now);
+  // That the checkpoint of that prefix is there, and somebody's.
+  void Succeeded(const std::string& prefix);
   // That the save of that number is over, after `old_ones` were deleted, or
   // some of them. What it has left itself, its folder of shards maybe, is
   // swept, too. Forgets what no power failure brings back: of `old_ones` those
@@ -64,10 +73,12 @@ class UnfinishedSaves {
   struct Failed {
     std::string prefix;
     uint64_t number;
+    bool is_counted;  // as Begin, and no later save to it succeeded
     absl::Time until;
   };
 
-  void Add(const std::string& prefix, uint64_t number, absl::Time now);
+  void Add(const std::string& prefix, uint64_t number, bool is_counted,
+           absl::Time now);
 
   std::string save_path_;      // of the last save
   std::deque<Failed> failed_;  // to that path, oldest first
