@@ -20,14 +20,12 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/kernels/nn/convolution.h"
+#include "libs/kernels/nn/direct_convolution.h"
 #include "libs/kernels/op_kernel.h"
 
 namespace weft {
 
 struct DnnlLibrary;
-
-// What is to be computed.
-enum class ConvolutionPass { kForward, kInput, kFilter };
 
 // Belongs to a kernel, which does one pass; keeps what oneDNN has compiled for
 // the last shapes. Thread-safe.

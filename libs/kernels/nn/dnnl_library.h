@@ -81,7 +81,8 @@ class OneThread {
 class DnnlDescriptor {
  public:
   // Of an op's own descriptor. UNIMPLEMENTED where oneDNN has no fast way: it
-  // then says so, or would take plain loops ("ref").
+  // then says so, or would take plain loops ("ref") or lay windows out one
+  // number at a time ("gemm").
   // `hint`: of the forward op where this is a backward one, else null.
   static absl::StatusOr<DnnlDescriptor> Create(const DnnlLibrary& library,
                                                const void* op_desc,

@@ -1,0 +1,173 @@
+// Blocks of sums that stay in registers. No std:: template may be used: see
+// weft_kernels_per_instruction_set.
+#include "libs/kernels/isa/conv_isa.h"
+
+#include "libs/kernels/isa/vectors_isa.h"
+
+namespace weft::WEFT_ISA {
+namespace {
+
+using V = Vector<float>;
+constexpr int64_t kSize = kVectorSize<float>;
+// Sums of kMostRows rows, two vectors wide, fill the registers; of one vector
+// there may be twice as many.
+constexpr int kMostRows = kVectorBytes == 64 ? 12 : 6;
+// Rows of a block of dots, each with kDotSums vectors of partial sums.
+constexpr int kDotRows = 4;
+constexpr int kDotSums = 2;
+
+// kRows rows of kVectors vectors.
+template <int kRows, int kVectors>
+void Block(const OverlapArgs& args, const float* a, const float* b, float* sum,
+           int64_t sum_row) {
+  V sums[kRows][kVectors];
+#pragma GCC unroll 24
+  for (int m = 0; m < kRows; ++m) {
+#pragma GCC unroll 2
+    for (int k = 0; k < kVectors; ++k) {
+      sums[m][k] = args.adds ? Load<V>(sum + m * sum_row + k * kSize) : V{};
+    }
+  }
+  for (int64_t r = 0; r < args.runs; ++r) {
+    const float* from = a + r * args.a_run;
+    const float* by = b + r * args.b_run;
+    for (int64_t t = 0; t < args.steps; ++t) {
+      V columns[kVectors];
+#pragma GCC unroll 2
+      for (int k = 0; k < kVectors; ++k) columns[k] = Load<V>(by + k * kSize);
+#pragma GCC unroll 24
+      for (int m = 0; m < kRows; ++m) {
+        const float x = from[m * args.a_row];
+#pragma GCC unroll 2
+        for (int k = 0; k < kVectors; ++k) sums[m][k] += x * columns[k];
+      }
+      from += args.a_step;
+      by += args.b_step;
+    }
+  }
+#pragma GCC unroll 24
+  for (int m = 0; m < kRows; ++m) {
+#pragma GCC unroll 2
+    for (int k = 0; k < kVectors; ++k) {
+      Store(sums[m][k], sum + m * sum_row + k * kSize);
+    }
+  }
+}
+
+template <int kVectors, int kRows>
+void RowsOf(int rows, const OverlapArgs& args, const float* a, const float* b,
+            float* sum, int64_t sum_row) {
+  if (rows == kRows) {
+    Block<kRows, kVectors>(args, a, b, sum, sum_row);
+  } else if constexpr (kRows > 1) {
+    RowsOf<kVectors, kRows - 1>(rows, args, a, b, sum, sum_row);
+  }
+}
+
+// The same where a vector would reach over the sum's columns.
+template <int kVectors, int kRows>
+void Narrow(int rows, const OverlapArgs& args, const float* a, const float* b,
+            float* sum) {
+  float wide[kRows * kVectors * kSize];
+  memset(wide, 0, sizeof(wide));
+  const size_t bytes = static_cast<size_t>(args.columns) * sizeof(float);
+  for (int m = 0; args.adds && m < rows; ++m) {
+    memcpy(wide + m * kVectors * kSize, sum + m * args.sum_row, bytes);
+  }
+  RowsOf<kVectors, kRows>(rows, args, a, b, wide, kVectors * kSize);
+  for (int m = 0; m < rows; ++m) {
+    memcpy(sum + m * args.sum_row, wide + m * kVectors * kSize, bytes);
+  }
+}
+
+// Rows in blocks of about one size: small ones wait for their own sums.
+template <int kVectors>
+void Panel(const OverlapArgs& args, const float* a, const float* b,
+           float* sum) {
+  constexpr int kRows = kVectors == 1 ? 2 * kMostRows : kMostRows;
+  const int64_t blocks = (args.rows + kRows - 1) / kRows;
+  for (int64_t i = 0, m = 0; i < blocks; ++i) {
+    const int64_t left = blocks - i;
+    const int rows = static_cast<int>((args.rows - m + left - 1) / left);
+    float* const out = sum + m * args.sum_row;
+    if (args.columns == kVectors * kSize) {
+      RowsOf<kVectors, kRows>(rows, args, a + m * args.a_row, b, out,
+                              args.sum_row);
+    } else {
+      Narrow<kVectors, kRows>(rows, args, a + m * args.a_row, b, out);
+    }
+    m += rows;
+  }
+}
+
+void Products(const OverlapArgs& args, const float* a, const float* b,
+              float* sum) {
+  if (args.columns > kSize) {
+    Panel<2>(args, a, b, sum);
+  } else {
+    Panel<1>(args, a, b, sum);
+  }
+}
+
+// The sum of a vector's elements, by halves.
+template <int kWidth>
+float SumOf(Vector<float, kWidth> vector) {
+  if constexpr (kWidth == 2) {
+    return vector[0] + vector[1];
+  } else {
+    Vector<float, kWidth / 2> halves[2];
+    memcpy(halves, &vector, sizeof(halves));
+    return SumOf<kWidth / 2>(halves[0] + halves[1]);
+  }
+}
+
+template <int kRows>
+void DotsOf(const OverlapArgs& args, const float* a, const float* b,
+            float* sum) {
+  V sums[kRows][kDotSums] = {};
+  float rest[kRows] = {};
+  for (int64_t r = 0; r < args.runs; ++r, a += args.a_run, b += args.b_run) {
+    int64_t t = 0;
+    for (; t + kDotSums * kSize <= args.steps; t += kDotSums * kSize) {
+#pragma GCC unroll 2
+      for (int k = 0; k < kDotSums; ++k) {
+        const V by = Load<V>(b + t + k * kSize);
+#pragma GCC unroll 4
+        for (int m = 0; m < kRows; ++m) {
+          sums[m][k] += Load<V>(a + m * args.a_row + t + k * kSize) * by;
+        }
+      }
+    }
+    for (; t + kSize <= args.steps; t += kSize) {
+      const V by = Load<V>(b + t);
+#pragma GCC unroll 4
+      for (int m = 0; m < kRows; ++m) {
+        sums[m][0] += Load<V>(a + m * args.a_row + t) * by;
+      }
+    }
+    for (; t < args.steps; ++t) {
+#pragma GCC unroll 4
+      for (int m = 0; m < kRows; ++m) rest[m] += a[m * args.a_row + t] * b[t];
+    }
+  }
+  for (int m = 0; m < kRows; ++m) {
+    const float dot = SumOf<kSize>(sums[m][0] + sums[m][1]) + rest[m];
+    sum[m * args.sum_row] = args.adds ? sum[m * args.sum_row] + dot : dot;
+  }
+}
+
+void Dots(const OverlapArgs& args, const float* a, const float* b, float* sum) {
+  int64_t m = 0;
+  for (; m + kDotRows <= args.rows; m += kDotRows) {
+    DotsOf<kDotRows>(args, a + m * args.a_row, b, sum + m * args.sum_row);
+  }
+  for (; m < args.rows; ++m) {
+    DotsOf<1>(args, a + m * args.a_row, b, sum + m * args.sum_row);
+  }
+}
+
+}  // namespace
+
+ConvLoops Conv() { return {kSize, &Products, &Dots}; }
+
+}  // namespace weft::WEFT_ISA

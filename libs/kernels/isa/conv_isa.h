@@ -1,0 +1,50 @@
+// Sums of products for convolutions over matrices whose rows may overlap, so
+// that windows need not be laid out: compiled for each instruction set
+// (weft::v1, weft::v3, weft::v4).
+//
+// Threads: pure functions. All sizes and distances are in floats.
+#ifndef WEFT_LIBS_KERNELS_ISA_CONV_ISA_H_
+#define WEFT_LIBS_KERNELS_ISA_CONV_ISA_H_
+
+#include <cstdint>
+
+namespace weft {
+
+// The sums, for m < rows and n < columns, over r < runs and t < steps, in this
+// order, of
+//   a[r * a_run + t * a_step + m * a_row] * b[r * b_run + t * b_step + n]
+struct OverlapArgs {
+  int64_t rows = 0, columns = 0, runs = 0, steps = 0;
+  int64_t a_run = 0, a_step = 0, a_row = 0;
+  int64_t b_run = 0, b_step = 0;
+  int64_t sum_row = 0;
+  // Sums are added to what is there. False: they replace it.
+  bool adds = false;
+};
+
+struct ConvLoops {
+  // Floats of a vector.
+  int64_t vector;
+  // Of each row of b one vector is read, or two where there are more columns.
+  // REQUIRES: columns <= 2 * vector.
+  void (*products)(const OverlapArgs& args, const float* a, const float* b,
+                   float* sum);
+  // For one column: b[r * b_run + t], a[r * a_run + t + m * a_row]. The order
+  // of the sum is another, which depends on steps alone.
+  void (*dots)(const OverlapArgs& args, const float* a, const float* b,
+               float* sum);
+};
+
+namespace v1 {
+ConvLoops Conv();
+}
+namespace v3 {
+ConvLoops Conv();
+}
+namespace v4 {
+ConvLoops Conv();
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ISA_CONV_ISA_H_

@@ -1,0 +1,24 @@
+// The loops of convolutions for this processor.
+#ifndef WEFT_LIBS_KERNELS_ISA_CONV_LOOPS_H_
+#define WEFT_LIBS_KERNELS_ISA_CONV_LOOPS_H_
+
+#include "libs/kernels/isa/conv_isa.h"
+#include "libs/kernels/isa/instruction_set.h"
+
+namespace weft {
+
+// Those of one set, for tests that compare them. REQUIRES: the processor has
+// it.
+inline ConvLoops ConvLoopsFor(InstructionSet set) {
+  return ForInstructionSet(set, &v1::Conv, &v3::Conv, &v4::Conv)();
+}
+
+// Thread-safe.
+inline const ConvLoops& BestConvLoops() {
+  static const ConvLoops loops = ConvLoopsFor(BestInstructionSet());
+  return loops;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ISA_CONV_LOOPS_H_

@@ -1,0 +1,518 @@
+#include "libs/kernels/nn/direct_convolution.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "libs/base/status.h"
+#include "libs/kernels/isa/conv_loops.h"
+#include "libs/kernels/isa/nn_loops.h"
+
+namespace weft {
+namespace {
+
+// Numbers of the rows of an image that are copied at a time, so that they stay
+// in the second-level cache while all filters go over them.
+constexpr int64_t kNumbersOfRows = 1 << 15;
+// Numbers of a gradient's rows that are summed up at a time: they stay in the
+// first-level cache.
+constexpr int64_t kNumbersOfPanel = 1 << 12;
+// More than this is not worth it in one thread.
+constexpr int64_t kMaxNumbersOfRows = 1 << 24;
+// Multiplications and additions that are worth a part of their own.
+constexpr double kFlopsOfPart = 1e6;
+// Parts of a sum over images, as of oneDNN's.
+constexpr int64_t kMaxSums = 16;
+constexpr int64_t kMaxNumbersOfSums = 1 << 24;
+
+int64_t CeilOfRatio(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+double FlopsOf(const Convolution& c) {
+  return 2.0 * static_cast<double>(c.all_windows()) *
+         static_cast<double>(c.taps()) * static_cast<double>(c.filters);
+}
+
+int64_t PartsWorthOf(const Convolution& c) {
+  return std::max<int64_t>(
+      1, static_cast<int64_t>(std::min(FlopsOf(c) / kFlopsOfPart, 1e6)));
+}
+
+// Columns of an image with the padding that windows see, and without what they
+// don't.
+int64_t PaddedColumns(const WindowDim& columns) {
+  return (columns.out - 1) * columns.stride + columns.size;
+}
+
+// The convolution of the output's gradient with the filter turned around, which
+// gives the image's. REQUIRES: strides of 1.
+Convolution Reversed(const Convolution& c) {
+  Convolution result = c;
+  std::swap(result.channels, result.filters);
+  result.depth = result.channels;
+  for (WindowDim* dim : {&result.rows, &result.columns}) {
+    std::swap(dim->in, dim->out);
+    dim->pad = (dim->size - 1) * dim->dilation - dim->pad;
+  }
+  return result;
+}
+
+// Rows of an image as windows see them: those of one range, with padding left
+// and right, or the image itself where there is none.
+class PaddedRows {
+ public:
+  explicit PaddedRows(const Convolution& c, bool always_copies)
+      : c_(c),
+        copies_(always_copies || c.columns.pad > 0 ||
+                PaddedColumns(c.columns) > c.columns.in),
+        row_((copies_ ? PaddedColumns(c.columns) : c.columns.in) * c.channels) {
+  }
+
+  int64_t row() const { return row_; }
+  // Of `windows` rows of windows; room for vectors that reach over the end.
+  int64_t numbers(int64_t windows) const {
+    if (!copies_) return 0;
+    const int64_t rows =
+        (windows - 1) * c_.rows.stride + (c_.rows.size - 1) * c_.rows.dilation;
+    return std::min(rows + 1, c_.rows.in) * row_ + 64;
+  }
+
+  // Rows for windows [begin, end) of one image, copied to `room`.
+  void Take(const float* image, int64_t begin, int64_t end, float* room) {
+    first_ = std::max<int64_t>(0, c_.rows.At(begin, 0));
+    const int64_t last =
+        std::min(c_.rows.in, c_.rows.At(end - 1, c_.rows.size - 1) + 1);
+    image += first_ * c_.columns.in * c_.channels;
+    rows_ = image;
+    if (!copies_) return;
+    rows_ = room;
+    for (int64_t y = first_; y < last; ++y, room += row_) {
+      CopyRow(image + (y - first_) * c_.columns.in * c_.channels, room);
+    }
+  }
+
+  // Row `y` of the image. REQUIRES: it was taken.
+  const float* Row(int64_t y) const { return rows_ + (y - first_) * row_; }
+
+ private:
+  void CopyRow(const float* from, float* to) const {
+    const int64_t before = std::min(c_.columns.pad * c_.channels, row_);
+    const int64_t count = std::min(c_.columns.in * c_.channels, row_ - before);
+    std::fill_n(to, before, 0.0f);
+    std::copy_n(from, count, to + before);
+    std::fill_n(to + before + count, row_ - before - count, 0.0f);
+  }
+
+  const Convolution& c_;
+  const bool copies_;
+  const int64_t row_;  // numbers
+  int64_t first_ = 0;
+  const float* rows_ = nullptr;
+};
+
+// The taps [begin, end) of windows `y` that are on the image.
+struct Taps {
+  int64_t begin = 0, end = 0;
+
+  static Taps Of(const WindowDim& dim, int64_t window) {
+    Taps taps{0, dim.size};
+    while (taps.begin < taps.end && dim.At(window, taps.begin) < 0) {
+      ++taps.begin;
+    }
+    while (taps.begin < taps.end && dim.At(window, taps.end - 1) >= dim.in) {
+      --taps.end;
+    }
+    return taps;
+  }
+};
+
+// Columns of a matrix in panels of one or two vectors, each panel's rows one
+// after the other.
+class Panels {
+ public:
+  explicit Panels(int64_t columns)
+      : columns_(columns), vector_(BestConvLoops().vector) {}
+
+  int64_t count() const { return CeilOfRatio(columns_, 2 * vector_); }
+  int64_t first(int64_t panel) const { return panel * 2 * vector_; }
+  int64_t columns(int64_t panel) const {
+    return std::min(columns_ - first(panel), 2 * vector_);
+  }
+  int64_t width(int64_t panel) const {
+    return columns(panel) > vector_ ? 2 * vector_ : vector_;
+  }
+  // Where a panel begins, of a matrix of so many rows; and how many numbers
+  // there are, for the panel after the last.
+  int64_t offset(int64_t panel, int64_t rows) const {
+    return rows * (panel < count() ? first(panel)
+                                   : first(count() - 1) + width(count() - 1));
+  }
+
+  // Rows [begin, end) of the matrix, whose element at a row and column `at`
+  // finds.
+  template <typename At>
+  void Pack(int64_t rows, int64_t begin, int64_t end, float* to,
+            const At& at) const {
+    for (int64_t p = 0; p < count(); ++p) {
+      const int64_t w = width(p), n = columns(p);
+      float* out = to + offset(p, rows) + begin * w;
+      for (int64_t r = begin; r < end; ++r, out += w) {
+        for (int64_t k = 0; k < n; ++k) out[k] = at(r, first(p) + k);
+        std::fill(out + n, out + w, 0.0f);
+      }
+    }
+  }
+
+ private:
+  const int64_t columns_, vector_;
+};
+
+// A convolution forward, with a filter that was packed.
+class Forward {
+ public:
+  Forward(const Convolution& c)
+      : c_(c),
+        taps_of_row_(c.columns.size * c.channels),
+        panels_(c.filters),
+        flat_(c.rows.size == 1 && c.columns.size == 1 && c.rows.stride == 1 &&
+              c.columns.stride == 1 && c.rows.pad == 0 && c.columns.pad == 0 &&
+              c.rows.in == c.rows.out && c.columns.in == c.columns.out) {}
+
+  // `at(i, k, f)` is the filter's number in row i, of number k of the image's
+  // row, for filter f.
+  template <typename At>
+  absl::Status Run(OpKernelContext& context, const float* images, float* output,
+                   const At& at) const {
+    const int64_t rows = c_.rows.size * taps_of_row_;
+    const int64_t filter =
+        is_dot() ? rows : panels_.offset(panels_.count(), rows);
+    const int64_t lines =
+        flat_ ? CeilOfRatio(c_.all_windows(), kFlat) : c_.batch * c_.rows.out;
+    const int64_t parts =
+        std::min({lines, PartsWorthOf(c_),
+                  2 * int64_t{context.scheduler().num_compute_threads()}});
+    const int64_t room = PaddedRows(c_, false).numbers(RowsAtATime());
+    ASSIGN_OR_RETURN(Tensor tensor,
+                     context.AllocateTemp(DT_FLOAT, {filter + parts * room}));
+    float* const packed = tensor.mutable_flat<float>().data();
+    const auto pack = [&](int64_t r, int64_t f) {
+      return at(r / taps_of_row_, r % taps_of_row_, f);
+    };
+    if (is_dot()) {
+      for (int64_t r = 0; r < rows; ++r) packed[r] = pack(r, 0);
+    } else {
+      panels_.Pack(rows, 0, rows, packed, pack);
+    }
+    const std::function<void(int64_t, int64_t)> work = [&](int64_t begin,
+                                                           int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = lines * i / parts, last = lines * (i + 1) / parts;
+        if (flat_) {
+          Flat(first * kFlat, std::min(last * kFlat, c_.all_windows()), images,
+               packed, output);
+        } else {
+          Lines(first, last, images, packed, packed + filter + i * room,
+                output);
+        }
+      }
+    };
+    if (parts == 1) {
+      work(0, 1);
+    } else {
+      context.scheduler().ParallelFor(parts, 1, work);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Windows of 1 x 1 that a part's size is a multiple of.
+  static constexpr int64_t kFlat = 48;
+
+  bool is_dot() const { return c_.filters == 1; }
+
+  int64_t RowsAtATime() const {
+    const int64_t row = PaddedColumns(c_.columns) * c_.channels;
+    const int64_t fit = kNumbersOfRows / row - c_.rows.size * c_.rows.dilation;
+    return std::clamp<int64_t>(fit / c_.rows.stride, 1, c_.rows.out);
+  }
+
+  // Rows [begin, end) of windows, counted through all images.
+  void Lines(int64_t begin, int64_t end, const float* images,
+             const float* filter, float* room, float* output) const {
+    PaddedRows rows(c_, false);
+    const int64_t most = RowsAtATime();
+    while (begin < end) {
+      const int64_t n = begin / c_.rows.out, y = begin % c_.rows.out;
+      const int64_t count = std::min({most, end - begin, c_.rows.out - y});
+      rows.Take(images + n * c_.image_size(), y, y + count, room);
+      Block(rows, y, y + count, filter,
+            output + begin * c_.columns.out * c_.filters);
+      begin += count;
+    }
+  }
+
+  // Rows [begin, end) of windows of one image.
+  void Block(const PaddedRows& rows, int64_t begin, int64_t end,
+             const float* filter, float* output) const {
+    OverlapArgs args;
+    args.rows = c_.columns.out;
+    args.steps = taps_of_row_;
+    args.a_run = c_.rows.dilation * rows.row();
+    args.a_row = c_.columns.stride * c_.channels;
+    for (int64_t p = 0; p < panels_.count(); ++p) {
+      float* out = output;
+      for (int64_t y = begin; y < end; ++y) {
+        const Taps taps = Taps::Of(c_.rows, y);
+        args.runs = taps.end - taps.begin;
+        // Where a window sees no row, nothing is read of any.
+        const float* a =
+            args.runs == 0 ? nullptr : rows.Row(c_.rows.At(y, taps.begin));
+        Products(args, p, a, filter, taps.begin, out);
+        out += c_.columns.out * c_.filters;
+      }
+    }
+  }
+
+  // Windows [begin, end) of 1 x 1.
+  void Flat(int64_t begin, int64_t end, const float* images,
+            const float* filter, float* output) const {
+    OverlapArgs args;
+    args.runs = 1;
+    args.steps = args.a_row = c_.channels;
+    for (int64_t i = begin; i < end; i += kFlat) {
+      args.rows = std::min(kFlat, end - i);
+      for (int64_t p = 0; p < panels_.count(); ++p) {
+        Products(args, p, images + i * c_.channels, filter, 0,
+                 output + i * c_.filters);
+      }
+    }
+  }
+
+  // The filter from its row `tap` on.
+  void Products(OverlapArgs args, int64_t panel, const float* a,
+                const float* filter, int64_t tap, float* out) const {
+    const ConvLoops& loops = BestConvLoops();
+    args.sum_row = c_.filters;
+    args.a_step = 1;
+    if (is_dot()) {
+      args.b_run = taps_of_row_;
+      return loops.dots(args, a, filter + tap * taps_of_row_, out);
+    }
+    const int64_t w = panels_.width(panel);
+    args.columns = panels_.columns(panel);
+    args.b_step = w;
+    args.b_run = taps_of_row_ * w;
+    loops.products(args, a,
+                   filter + panels_.offset(panel, c_.rows.size * taps_of_row_) +
+                       tap * taps_of_row_ * w,
+                   out + panels_.first(panel));
+  }
+
+  const Convolution& c_;
+  const int64_t taps_of_row_;
+  const Panels panels_;
+  const bool flat_;  // windows of one pixel, side by side
+};
+
+// The gradient by the filter.
+class FilterGradient {
+ public:
+  FilterGradient(const Convolution& c)
+      : c_(c), taps_of_row_(c.columns.size * c.channels), panels_(c.filters) {}
+
+  absl::Status Run(OpKernelContext& context, const float* images,
+                   const float* gradients, float* output) const {
+    const int64_t numbers = c_.taps() * c_.filters;
+    const int64_t memory = std::max<int64_t>(1, kMaxNumbersOfSums / numbers);
+    const int64_t parts =
+        std::min({c_.batch, PartsWorthOf(c_), memory, kMaxSums});
+    const int64_t room = RoomOfImage() + RoomOfGradient();
+    ASSIGN_OR_RETURN(
+        Tensor tensor,
+        context.AllocateTemp(DT_FLOAT, {(parts - 1) * numbers + parts * room}));
+    float* const sums = tensor.mutable_flat<float>().data();
+    float* const rooms = sums + (parts - 1) * numbers;
+    const auto sum_of = [&](int64_t i) {
+      return i == 0 ? output : sums + (i - 1) * numbers;
+    };
+    const std::function<void(int64_t, int64_t)> work = [&](int64_t begin,
+                                                           int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        SumUp(c_.batch * i / parts, c_.batch * (i + 1) / parts, images,
+              gradients, rooms + i * room, sum_of(i));
+      }
+    };
+    if (parts == 1) {
+      work(0, 1);
+      return absl::OkStatus();
+    }
+    context.scheduler().ParallelFor(parts, 1, work);
+    const std::function<void(int64_t, int64_t)> add = [&](int64_t begin,
+                                                          int64_t end) {
+      for (int64_t i = 1; i < parts; ++i) {
+        BestNnLoops<float>().add_rows(sum_of(i) + begin, output + begin, 1,
+                                      end - begin);
+      }
+    };
+    context.scheduler().ParallelFor(
+        numbers, std::max<int64_t>(1024, 65536 / parts), add);
+    return absl::OkStatus();
+  }
+
+ private:
+  int64_t RowsAtATime() const {
+    const int64_t fit =
+        kNumbersOfPanel / (2 * BestConvLoops().vector * c_.columns.out);
+    return std::clamp<int64_t>(fit, 1, c_.rows.out);
+  }
+  int64_t RoomOfImage() const {
+    return PaddedRows(c_, is_row()).numbers(RowsAtATime());
+  }
+  int64_t RoomOfGradient() const {
+    if (is_row()) return 0;
+    return panels_.offset(panels_.count(), RowsAtATime() * c_.columns.out);
+  }
+  // With one filter, what is summed up is a row of the image's numbers.
+  bool is_row() const { return c_.filters == 1; }
+
+  // Of images [begin, end).
+  void SumUp(int64_t begin, int64_t end, const float* images,
+             const float* gradients, float* room, float* sum) const {
+    std::fill_n(sum, c_.taps() * c_.filters, 0.0f);
+    PaddedRows rows(c_, is_row());
+    const int64_t most = RowsAtATime();
+    float* const packed = room + RoomOfImage();
+    for (int64_t n = begin; n < end; ++n) {
+      for (int64_t y = 0; y < c_.rows.out; y += most) {
+        const int64_t last = std::min(y + most, c_.rows.out);
+        rows.Take(images + n * c_.image_size(), y, last, room);
+        AddRows(
+            rows, y, last,
+            gradients + n * c_.output_size() + y * c_.columns.out * c_.filters,
+            packed, sum);
+      }
+    }
+  }
+
+  // Rows [begin, end) of windows of one image.
+  void AddRows(const PaddedRows& rows, int64_t begin, int64_t end,
+               const float* gradient, float* packed, float* sum) const {
+    const int64_t count = (end - begin) * c_.columns.out;
+    if (!is_row()) {
+      panels_.Pack(count, 0, count, packed, [&](int64_t r, int64_t f) {
+        return gradient[r * c_.filters + f];
+      });
+    }
+    for (int64_t i = 0; i < c_.rows.size; ++i) {
+      // Windows whose row i is on the image.
+      int64_t first = begin, last = end;
+      while (first < last && c_.rows.At(first, i) < 0) ++first;
+      while (first < last && c_.rows.At(last - 1, i) >= c_.rows.in) --last;
+      if (first == last) continue;
+      const float* const image = rows.Row(c_.rows.At(first, i));
+      OverlapArgs args;
+      args.adds = true;
+      args.runs = last - first;
+      args.steps = c_.columns.out;
+      float* const out = sum + i * taps_of_row_ * c_.filters;
+      const int64_t skipped = (first - begin) * c_.columns.out;
+      if (is_row()) {
+        AddRow(args, rows, gradient + skipped, image, out);
+      } else {
+        AddPanels(args, rows, image, packed, count, skipped, out);
+      }
+    }
+  }
+
+  void AddPanels(OverlapArgs args, const PaddedRows& rows, const float* image,
+                 const float* packed, int64_t count, int64_t skipped,
+                 float* out) const {
+    args.rows = taps_of_row_;
+    args.a_run = c_.rows.stride * rows.row();
+    args.a_step = c_.columns.stride * c_.channels;
+    args.a_row = 1;
+    args.sum_row = c_.filters;
+    for (int64_t p = 0; p < panels_.count(); ++p) {
+      const int64_t w = panels_.width(p);
+      args.columns = panels_.columns(p);
+      args.b_step = w;
+      args.b_run = c_.columns.out * w;
+      BestConvLoops().products(args, image,
+                               packed + panels_.offset(p, count) + skipped * w,
+                               out + panels_.first(p));
+    }
+  }
+
+  void AddRow(OverlapArgs args, const PaddedRows& rows, const float* gradient,
+              const float* image, float* out) const {
+    args.rows = 1;
+    args.a_run = c_.columns.out;
+    args.a_step = 1;
+    args.b_run = c_.rows.stride * rows.row();
+    args.b_step = c_.columns.stride * c_.channels;
+    const Panels panels(taps_of_row_);
+    for (int64_t p = 0; p < panels.count(); ++p) {
+      args.columns = panels.columns(p);
+      BestConvLoops().products(args, gradient, image + panels.first(p),
+                               out + panels.first(p));
+    }
+  }
+
+  const Convolution& c_;
+  const int64_t taps_of_row_;
+  const Panels panels_;
+};
+
+// Whether rows that windows see are not much longer than the image's, and not
+// too long for a thread to copy some.
+bool RowsFit(const Convolution& c) {
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  for (const WindowDim* dim : {&c.rows, &c.columns}) {
+    for (const int64_t size :
+         {dim->in, dim->out, dim->size, dim->stride, dim->dilation}) {
+      if (size < 1 || size > kMax) return false;
+    }
+    if (dim->pad < 0 || dim->pad > kMax) return false;
+  }
+  const int64_t columns = PaddedColumns(c.columns);
+  if (columns / 4 > c.columns.in + c.columns.size) return false;
+  const int64_t rows = (c.rows.size - 1) * c.rows.dilation + 1;
+  return columns <= kMaxNumbersOfRows / c.channels / std::min(rows, c.rows.in);
+}
+
+}  // namespace
+
+bool IsDirect(const Convolution& c, ConvolutionPass pass) {
+  if (c.groups != 1 || c.columns.dilation != 1) return false;
+  if (c.batch < 1 || c.channels < 1 || c.filters < 1) return false;
+  if (!RowsFit(c)) return false;
+  if (pass != ConvolutionPass::kInput) return true;
+  return c.rows.stride == 1 && c.columns.stride == 1 && RowsFit(Reversed(c));
+}
+
+absl::Status DirectConvolution(OpKernelContext& context, const Convolution& c,
+                               ConvolutionPass pass, const float* first,
+                               const float* second, float* output) {
+  const int64_t row = c.columns.size * c.channels;
+  switch (pass) {
+    case ConvolutionPass::kForward:
+      return Forward(c).Run(context, first, output,
+                            [&](int64_t i, int64_t k, int64_t f) {
+                              return second[(i * row + k) * c.filters + f];
+                            });
+    case ConvolutionPass::kInput: {
+      const Convolution reversed = Reversed(c);
+      return Forward(reversed).Run(
+          context, second, output, [&](int64_t i, int64_t k, int64_t channel) {
+            const int64_t y = c.rows.size - 1 - i;
+            const int64_t x = c.columns.size - 1 - k / c.filters;
+            return first[(y * row + x * c.channels + channel) * c.filters +
+                         k % c.filters];
+          });
+    }
+    case ConvolutionPass::kFilter:
+      break;
+  }
+  return FilterGradient(c).Run(context, first, second, output);
+}
+
+}  // namespace weft
