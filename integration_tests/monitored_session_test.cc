@@ -444,6 +444,28 @@ TEST_F(MonitoredSessionTest, AHookDoesNotUseTheSessionThatCallsIt) {
   EXPECT_EQ(hook->num_uses, 4);
 }
 
+// A connection that is lost for a moment, twice.
+class LateEndHook : public train::SessionRunHook {
+ public:
+  absl::Status End(Session&) override {
+    return ++num_calls <= 2 ? absl::UnavailableError("lost") : absl::OkStatus();
+  }
+  int num_calls = 0;
+};
+
+TEST_F(MonitoredSessionTest, WhoeverIsAskedToLeaveTriesTheEndAgain) {
+  auto hook = std::make_shared<LateEndHook>();
+  auto options = Options({hook});
+  options.checkpoint_dir = "/job";
+  options.recovery.initial_backoff = absl::Milliseconds(1);
+  const auto session = Start(std::move(options));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run(count_));
+  session->RequestStop();
+  ASSERT_OK(session->Close());
+  EXPECT_EQ(hook->num_calls, 3);
+}
+
 TEST_F(MonitoredSessionTest, TimesThatCanNotBeAreRefused) {
   const double no_number = std::numeric_limits<double>::quiet_NaN();
   const auto refused = [&](const auto& change) {
@@ -1298,6 +1320,8 @@ TEST_F(MonitoredSessionTest, AGraphThatWasLostIsWrittenAgain) {
   Process process(InMemory(disk));
   SessionOptions config;
   config.process = &process;
+  ASSERT_OK_AND_ASSIGN(const train::MetaGraph meta_graph,
+                       train::ExportMetaGraph(root_, {}));
   train::SessionSummaryWriter writer("/logs", &logger_);
   const auto events_of_a_session = [&](bool disk_is_full) {
     train::Coordinator coordinator;
@@ -1305,7 +1329,7 @@ TEST_F(MonitoredSessionTest, AGraphThatWasLostIsWrittenAgain) {
     EXPECT_OK(session);
     EXPECT_OK(writer.Open(**session, coordinator));
     if (disk_is_full) disk.LimitSpace(0);
-    writer.AddGraphOnce(ExportGraphDef(root_.graph()), "");
+    writer.AddGraphOnce(ExportGraphDef(root_.graph()), meta_graph.Serialize());
     writer.Close();
     disk.Heal();
     return EventsIn(files_, "/logs");
@@ -1477,8 +1501,7 @@ TEST_F(MonitoredSessionTest, AnInitOpMayBeFed) {
   EXPECT_OK(session->Close());
 }
 
-// Whoever initialises by himself what no checkpoint holds. A container each: a
-// session has variables of its own else.
+// For whoever initialises by himself what no checkpoint holds.
 TEST_F(MonitoredSessionTest, ASessionIsRecoveredFromACheckpointOrNot) {
   train::Saver saver(root_);
   train::SessionManagerOptions options;

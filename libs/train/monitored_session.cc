@@ -299,8 +299,10 @@ absl::Status MonitoredSession::EndHooks() {
   return absl::OkStatus();
 }
 
-// A new session would begin at the last checkpoint, before the end.
+// A new session would begin at the last checkpoint, before the end. Who was
+// asked to leave tries for a while only.
 absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
+  const absl::Time deadline = scheduler_.Now() + kLongestTelling;
   while (true) {
     const absl::Status status = hook.End(live_->session());
     if (status.ok()) return status;
@@ -312,7 +314,11 @@ absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
     }
     logger_->Warning(absl::StrCat(
         "The end of training failed, and is tried again: ", status.ToString()));
-    RETURN_IF_ERROR(BackOff(status));
+    if (IsStopRequested() && scheduler_.Now() < deadline) {
+      Pause();
+    } else {
+      RETURN_IF_ERROR(BackOff(status));
+    }
   }
 }
 

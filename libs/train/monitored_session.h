@@ -21,7 +21,8 @@
 // run has succeeded for max_recovery.
 //
 // So with what hooks do at the end, as long as the session is there: End is
-// called again after UNAVAILABLE. (Saves try again by themselves, and end with
+// called again after UNAVAILABLE, for a minute where the program was asked to
+// leave. (Saves try again by themselves, and end with
 // another error.) Where the session is lost by then, so are the steps since the
 // last checkpoint: Close returns the error, and the program goes on from there
 // when it is started again.
