@@ -608,8 +608,9 @@ TEST_P(MonitoredProgramTest, WaitsUntilItsDeadline) {
   options.max_wait_secs = 0.01;
   const absl::Status status =
       MonitoredTrainingSession(workers.root, options).status();
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
-                               "Session was not ready after waiting 0 secs."));
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       "Session was not ready after waiting 0.01 secs."));
   EXPECT_THAT(
       std::string(status.message()),
       HasSubstr("Variables not initialized: global_step, weight, bias"));

@@ -221,6 +221,8 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::WaitForSession(
     const std::string& target, const SessionOptions& config,
     absl::Duration max_wait) {
   const absl::Time deadline = scheduler_.Now() + max_wait;
+  std::string told;  // what else comes is told at once
+  absl::Time next_line;
   while (true) {
     Readiness readiness;
     auto session = TryToWait(target, config, deadline, readiness);
@@ -236,8 +238,12 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::WaitForSession(
           absl::ToDoubleSeconds(max_wait), " secs. ", readiness.message,
           ". The chief makes it ready: is it running, with the same graph?"));
     }
-    logger_->Info(
-        absl::StrCat("Waiting for model to be ready.  ", readiness.message));
+    if (readiness.message != told || scheduler_.Now() >= next_line) {
+      logger_->Info(
+          absl::StrCat("Waiting for model to be ready.  ", readiness.message));
+      told = readiness.message;
+      next_line = scheduler_.Now() + options_.log_interval;
+    }
     scheduler_.Sleep(options_.recovery_wait);
   }
 }
