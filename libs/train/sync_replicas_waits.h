@@ -27,8 +27,9 @@ namespace weft::train {
 
 struct SyncReplicasWaitsOptions {
   // A line comes when a wait has taken so long, and again each time it has
-  // taken twice as long, but after ten minutes at the latest. Only lines depend
-  // on it.
+  // taken twice as long, but after ten minutes at the latest. No deadline
+  // depends on it. A replica asks every five seconds, or so often where that is
+  // shorter, whether training has ended.
   absl::Duration log_after;
   // How long a replica waits for a next chief that has begun when training had
   // ended.
