@@ -337,6 +337,29 @@ TEST_P(FailingSavesTest, AfterAStopALostSessionStaysLost) {
   EXPECT_FALSE(files_.FileExists("/job/model.ckpt-3.index").ok());
 }
 
+// Files that are silent, whichever of them, are waited for.
+TEST_P(FailingSavesTest, FilesThatAreSilentForAWhileKeepNoSessionLost) {
+  for (int first = 0; first < 12; ++first) {
+    SCOPED_TRACE(first);
+    files_.DeleteRecursively("/job").IgnoreError();
+    steps_.clear();
+    Model model;
+    const auto session = Start(model, false);
+    ASSERT_NE(session, nullptr);
+    Run(*session, model, 3);
+    StartAgain("ps", 1);
+    disk_.FailAllFrom(disk_.num_operations() + first,
+                      absl::DeadlineExceededError("silent"));
+    cluster_.scheduler().ScheduleAt(
+        cluster_.scheduler().clock().Now() + absl::Seconds(10),
+        [this] { disk_.Heal(); });
+    Run(*session, model, 1);
+    EXPECT_EQ(steps_.back(), 3) << "from the checkpoint of step 2";
+    disk_.Heal();
+    ASSERT_OK(session->Close());
+  }
+}
+
 // A disk that is full for events when a lost session is replaced.
 TEST_P(FailingSavesTest, EventsKeepNoSessionFromBeingReplaced) {
   Model model;
@@ -585,8 +608,9 @@ TEST_P(MonitoredProgramTest, WaitsUntilItsDeadline) {
   options.max_wait_secs = 0.01;
   const absl::Status status =
       MonitoredTrainingSession(workers.root, options).status();
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
-                               "Session was not ready after waiting 0 secs."));
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       "Session was not ready after waiting 0.01 secs."));
   EXPECT_THAT(
       std::string(status.message()),
       HasSubstr("Variables not initialized: global_step, weight, bias"));

@@ -21,6 +21,7 @@
 #include "libs/base/logging.h"
 #include "libs/base/stop_signals.h"
 #include "libs/base/test_matchers.h"
+#include "libs/fs/failing_file_system.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/runtime/process.h"
 #include "libs/summary/events_writer.h"
@@ -398,6 +399,101 @@ TEST_F(MonitoredSessionTest, WhoeverIsAskedToStopSavesAndLeaves) {
   EXPECT_TRUE(session->ShouldStop());
   ASSERT_OK(session->Close());
   EXPECT_OK(files_.FileExists("/job/model.ckpt-3.index"));
+}
+
+// Its session, another one of which would be made for it without end.
+class UsingHook : public train::SessionRunHook {
+ public:
+  absl::Status AfterCreateSession(Session&, train::Coordinator&) override {
+    return Use();
+  }
+  absl::Status End(Session&) override { return Use(); }
+  void BeforeSessionGoes() override { EXPECT_OK(Use()); }
+  MonitoredSession* session = nullptr;
+  int num_uses = 0;
+
+ private:
+  absl::Status Use() {
+    if (session == nullptr) return absl::OkStatus();  // it is being made
+    ++num_uses;
+    const absl::Status refused[] = {
+        session->Run(Operation()), session->Close(),
+        session->RunStepFn(
+            [](MonitoredSession::StepContext&) { return absl::OkStatus(); })};
+    for (const absl::Status& status : refused) {
+      EXPECT_THAT(status, StatusIs(kFailedPrecondition));
+    }
+    session->ShouldStop();
+    return absl::OkStatus();
+  }
+};
+
+TEST_F(MonitoredSessionTest, AHookDoesNotUseTheSessionThatCallsIt) {
+  auto losing = std::make_shared<LosingHook>();
+  auto hook = std::make_shared<UsingHook>();
+  const auto session = Start(Options({losing, hook}));
+  ASSERT_NE(session, nullptr);
+  hook->session = session.get();
+  losing->Lose();
+  EXPECT_FALSE(session->ShouldStop());  // the lost one goes
+  EXPECT_EQ(hook->num_uses, 1);
+  ASSERT_OK(session->Run(count_));
+  EXPECT_EQ(losing->num_sessions, 2);
+  EXPECT_EQ(hook->num_uses, 2);
+  ASSERT_OK(session->Close());
+  EXPECT_EQ(hook->num_uses, 4);
+}
+
+// A connection that is lost for a moment, twice.
+class LateEndHook : public train::SessionRunHook {
+ public:
+  absl::Status End(Session&) override {
+    return ++num_calls <= 2 ? absl::UnavailableError("lost") : absl::OkStatus();
+  }
+  int num_calls = 0;
+};
+
+TEST_F(MonitoredSessionTest, WhoeverIsAskedToLeaveTriesTheEndAgain) {
+  auto hook = std::make_shared<LateEndHook>();
+  auto options = Options({hook});
+  options.checkpoint_dir = "/job";
+  options.recovery.initial_backoff = absl::Milliseconds(1);
+  const auto session = Start(std::move(options));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run(count_));
+  session->RequestStop();
+  ASSERT_OK(session->Close());
+  EXPECT_EQ(hook->num_calls, 3);
+}
+
+TEST_F(MonitoredSessionTest, TimesThatCanNotBeAreRefused) {
+  const double no_number = std::numeric_limits<double>::quiet_NaN();
+  const auto refused = [&](const auto& change) {
+    auto options = Options();
+    options.checkpoint_dir = "/job";
+    change(options);
+    return MonitoredTrainingSession(root_, std::move(options)).status();
+  };
+  using Changed = MonitoredTrainingSessionOptions;
+  EXPECT_THAT(refused([&](Changed& o) { o.save_checkpoint_secs = no_number; }),
+              StatusIs(kInvalidArgument, "save_checkpoint_secs"));
+  EXPECT_THAT(refused([&](Changed& o) { o.save_summaries_secs = no_number; }),
+              StatusIs(kInvalidArgument, "save_summaries_secs"));
+  EXPECT_THAT(refused([&](Changed& o) { o.stop_grace_period_secs = -1; }),
+              StatusIs(kInvalidArgument, "stop_grace_period_secs"));
+  EXPECT_THAT(refused([&](Changed& o) { o.max_wait_secs = no_number; }),
+              StatusIs(kInvalidArgument, "max_wait_secs"));
+  for (const auto none : {absl::ZeroDuration(), absl::Seconds(-1)}) {
+    EXPECT_THAT(refused([&](Changed& o) { o.recovery.initial_backoff = none; }),
+                StatusIs(kInvalidArgument, "initial_backoff"));
+    EXPECT_THAT(refused([&](Changed& o) { o.recovery.max_backoff = none; }),
+                StatusIs(kInvalidArgument, "max_backoff"));
+  }
+  EXPECT_THAT(
+      refused([](Changed& o) { o.recovery.max_recovery = -absl::Seconds(1); }),
+      StatusIs(kInvalidArgument, "max_recovery"));
+  EXPECT_OK(refused([](Changed& o) { o.save_checkpoint_secs = -1; }))
+      << "never, as in TensorFlow";
 }
 
 // ---- The hooks that there are ----
@@ -786,6 +882,30 @@ TEST_F(MonitoredSessionTest, DoesNotWaitForAStepForEver) {
               StatusIs(absl::StatusCode::kDeadlineExceeded,
                        "Waiting for global step 5 before starting training. It "
                        "is 0 after 0: are others training?"));
+}
+
+TEST_F(MonitoredSessionTest, AWaitForAStepNeedsTimes) {
+  const train::GlobalStepWaiterOptions refused[] = {
+      {.poll_interval = absl::ZeroDuration()},
+      {.poll_interval = absl::Seconds(-1)},
+      {.max_wait = absl::Seconds(-1)}};
+  for (const auto& waiter : refused) {
+    EXPECT_THAT(train::GlobalStepWaiterHook(waiter).Begin(root_),
+                StatusIs(kInvalidArgument, "needs a poll_interval"));
+  }
+}
+
+// Whose looks are further apart than that.
+TEST_F(MonitoredSessionTest, AWaitForAStepEndsInTime) {
+  train::GlobalStepWaiterOptions waiter;
+  waiter.wait_until_step = 5;
+  waiter.poll_interval = absl::InfiniteDuration();
+  waiter.max_wait = absl::Milliseconds(20);
+  const auto session =
+      Start(Options({std::make_shared<train::GlobalStepWaiterHook>(waiter)}));
+  ASSERT_NE(session, nullptr);
+  EXPECT_THAT(session->Run(count_),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, "It is 0 after"));
 }
 
 // What a thread of the coordinator ends by, ends the wait.
@@ -1181,6 +1301,44 @@ TEST_F(MonitoredSessionTest, WritesSummariesTheGraphAndCheckpoints) {
                   "global_step/sec at 4", "loss at 5", "/job/model.ckpt at 5"));
 }
 
+TEST_F(MonitoredSessionTest, AFileOfEventsThatHasGrownIsFollowedByAnother) {
+  const auto num_files = [this](uint64_t max_bytes) {
+    auto options = Options({train::StopAtStep(5)});
+    options.summary_dir = absl::StrCat("/logs", max_bytes);
+    options.log_step_count_steps = 1;
+    options.max_event_file_bytes = max_bytes;
+    EXPECT_OK(Train(options));
+    return files_.ListDirectory(options.summary_dir).value_or(Lines()).size();
+  };
+  EXPECT_EQ(num_files(0), 1u);
+  EXPECT_GT(num_files(1), 1u);
+}
+
+// With the file of the session before.
+TEST_F(MonitoredSessionTest, AGraphThatWasLostIsWrittenAgain) {
+  FailingFileSystem disk(files_);
+  Process process(InMemory(disk));
+  SessionOptions config;
+  config.process = &process;
+  ASSERT_OK_AND_ASSIGN(const train::MetaGraph meta_graph,
+                       train::ExportMetaGraph(root_, {}));
+  train::SessionSummaryWriter writer("/logs", &logger_);
+  const auto events_of_a_session = [&](bool disk_is_full) {
+    train::Coordinator coordinator;
+    const auto session = Session::Connect("", root_, config);
+    EXPECT_OK(session);
+    EXPECT_OK(writer.Open(**session, coordinator));
+    if (disk_is_full) disk.LimitSpace(0);
+    writer.AddGraphOnce(ExportGraphDef(root_.graph()), meta_graph.Serialize());
+    writer.Close();
+    disk.Heal();
+    return EventsIn(files_, "/logs");
+  };
+  EXPECT_THAT(events_of_a_session(true), ElementsAre());
+  EXPECT_THAT(events_of_a_session(false), ElementsAre("graph", "meta graph"));
+  EXPECT_THAT(events_of_a_session(false), ElementsAre("graph", "meta graph"));
+}
+
 TEST_F(MonitoredSessionTest, WritesTheGraphAsTextBesideTheCheckpoints) {
   auto options = Options({train::StopAtStep(1)});
   options.checkpoint_dir = "/job";
@@ -1325,6 +1483,52 @@ TEST_F(MonitoredSessionTest, WhatIsNotInitializedIsNamed) {
       std::string(status.message()),
       testing::AllOf(HasSubstr("Init operations did not make model ready"),
                      HasSubstr("Variables not initialized: forgotten")));
+}
+
+TEST_F(MonitoredSessionTest, AnInitOpMayBeFed) {
+  const Output start = ops::Placeholder(root_.WithName("start"), DT_INT64,
+                                        {.shape = PartialShape::Scalar()});
+  train::ScaffoldOptions scaffold;
+  scaffold.init_op = Operation(ops::Assign(root_, step_, start));
+  scaffold.init_feeds = {{start, Tensor::Scalar(int64_t{41})}};
+  auto options = Options();
+  options.scaffold = std::make_shared<train::Scaffold>(scaffold);
+  const auto session = Start(std::move(options));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run(count_));
+  ASSERT_OK_AND_ASSIGN(const Tensor step, session->Run(step_));
+  EXPECT_EQ(step.scalar<int64_t>(), 42);
+  EXPECT_OK(session->Close());
+}
+
+// For whoever initialises by himself what no checkpoint holds.
+TEST_F(MonitoredSessionTest, ASessionIsRecoveredFromACheckpointOrNot) {
+  train::Saver saver(root_);
+  train::SessionManagerOptions options;
+  options.ready_op = train::ReportUninitializedVariables(root_);
+  options.logger = &logger_;
+  train::SessionManager manager(root_, options);
+  SessionOptions config;
+  config.process = &process_;
+  const train::SessionManager::Checkpoint newest{&saver, "/job", ""};
+  ASSERT_OK_AND_ASSIGN(const auto bare,
+                       manager.RecoverSession("", config, newest));
+  EXPECT_FALSE(bare.is_initialized) << "there is no checkpoint";
+  ASSERT_OK(bare.session->Run(step_.initializer()));
+  ASSERT_OK(bare.session->Run(count_));
+  ASSERT_OK(saver.Save(*bare.session, "/job/model", {.global_step = 1}));
+  ASSERT_OK_AND_ASSIGN(const auto restored,
+                       manager.RecoverSession("", config, newest));
+  EXPECT_TRUE(restored.is_initialized);
+  ASSERT_OK_AND_ASSIGN(const Tensor step, restored.session->Run(step_));
+  EXPECT_EQ(step.scalar<int64_t>(), 1);
+  ASSERT_OK_AND_ASSIGN(
+      const auto named,
+      manager.RecoverSession("", config, {&saver, "", "/job/model-1"}));
+  EXPECT_TRUE(named.is_initialized);
+  EXPECT_THAT(
+      manager.RecoverSession("", config, {&saver, "", "/job/model-2"}).status(),
+      StatusIs(absl::StatusCode::kNotFound, "/job/model-2 failed"));
 }
 
 TEST_F(MonitoredSessionTest, ReportsUninitializedVariablesByTensorFlowsNames) {

@@ -1,6 +1,7 @@
 // Synchronous replicas on clusters: the nodes that TensorFlow makes, training
 // against one big batch, backups, replicas and chiefs that are lost.
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -22,6 +23,7 @@
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
+#include "libs/checkpoint/checkpoint_state.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/graph/graph_def.h"
@@ -607,7 +609,7 @@ TEST_P(SyncReplicasTest, TheOthersEndWhenTheChiefsTrainingHas) {
     auto with = Options(chief);
     with.checkpoint_dir = "/job";
     with.hooks.insert(with.hooks.end(), hooks.begin(), hooks.end());
-    int asked = 0;
+    std::atomic<int> asked = 0;
     with.stop_requested = [&] { return asked++ > num_runs; };
     return TrainToItsEnd(chief, with);
   };
@@ -650,6 +652,21 @@ TEST_P(SyncReplicasTest,
   ASSERT_OK(others_step);
 }
 
+// Who logs nothing is told all the same.
+TEST_P(SyncReplicasTest, AReplicaThatLogsNothingEnds) {
+  Replica chief(0, {.replicas_to_aggregate = 1, .total_num_replicas = 2});
+  ASSERT_OK(TrainUntil(chief, 5, Options(chief)));
+  Replica other(1, {.replicas_to_aggregate = 1, .total_num_replicas = 2});
+  auto with = Options(other);
+  with.hooks = {other.sync.MakeSessionRunHook(
+      false, {.log_waits_after = absl::InfiniteDuration(),
+              .max_wait_for_chief = absl::Milliseconds(40),
+              .logger = &logger_})};
+  const auto step = TrainToItsEnd(other, with);
+  ASSERT_OK(step);
+  EXPECT_EQ(*step, 5);
+}
+
 // The chief takes no more steps, and nobody tells that it never will.
 TEST_P(SyncReplicasTest, AReplicaThatNoTokenComesToGivesUp) {
   Replica chief(0, {.replicas_to_aggregate = 2, .total_num_replicas = 2});
@@ -672,6 +689,87 @@ TEST_P(SyncReplicasTest, AReplicaThatNoTokenComesToGivesUp) {
                "for a token of the next step from queue 'sync_token_q"));
   EXPECT_THAT(step.status(), StatusIs(absl::StatusCode::kDeadlineExceeded,
                                       "else start the chief"));
+}
+
+TEST_P(SyncReplicasTest, AChiefThatNoGradientComesToGivesUpWhereItIsTo) {
+  Replica chief(0, {.replicas_to_aggregate = 2, .total_num_replicas = 2});
+  auto with = Options(chief);
+  with.hooks = {chief.sync.MakeSessionRunHook(
+      true, {.num_tokens = 0,
+             .log_waits_after = absl::InfiniteDuration(),
+             .max_wait_for_replicas = absl::Milliseconds(200),
+             .logger = &logger_})};
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(chief.root, with));
+  const auto run = session->Run(Feeds(chief.net, BatchOf(0, 0)), chief.train);
+  EXPECT_THAT(run,
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       "(SyncReplicasHookOptions::max_wait_for_replicas)"));
+  EXPECT_EQ(session->Close(run), run);
+}
+
+// ---- Who is asked to leave ----
+
+// One replica is gone when its run has made an update, and the other one waits
+// for it.
+TEST_P(SyncReplicasTest, AChiefThatIsAskedToLeaveWhileItWaitsSavesAndLeaves) {
+  NotifyingLogger logger("for gradients of replicas: 2 are needed");
+  std::atomic<bool> is_to_leave = false;
+  absl::StatusOr<int64_t> step = absl::UnknownError("none");
+  std::thread thread([&] {
+    Replica chief(0, Numbered(2, 0));
+    auto with = Options(chief);
+    with.checkpoint_dir = "/job";
+    with.hooks = {chief.sync.MakeSessionRunHook(
+        true, {.log_waits_after = absl::Milliseconds(20), .logger = &logger})};
+    with.stop_requested = [&] { return is_to_leave.load(); };
+    step = TrainToItsEnd(chief, with);
+  });
+  {
+    Replica doomed(1, Numbered(2, 1));
+    auto with = Options(doomed);
+    with.recovery.should_recover = false;
+    auto session = MonitoredTrainingSession(doomed.root, with);
+    EXPECT_OK(session);
+    for (int run = 0; session.ok() && run < 5; ++run) {
+      EXPECT_OK(
+          (*session)->Run(Feeds(doomed.net, BatchOf(1, run)), doomed.train));
+    }
+    cluster_.Stop("worker", 1);
+  }
+  EXPECT_TRUE(logger.Wait());
+  is_to_leave = true;
+  thread.join();
+  cluster_.Start("worker", 1);
+  ASSERT_OK(step);
+  EXPECT_GT(*step, 0);
+  ASSERT_OK_AND_ASSIGN(const auto state,
+                       checkpoint::ReadCheckpointState(files_, "/job"));
+  EXPECT_THAT(state.model_checkpoint_path,
+              testing::EndsWith(absl::StrCat("model.ckpt-", *step)));
+}
+
+TEST_P(SyncReplicasTest, SoDoesAReplicaThatIsNotTheChief) {
+  Replica chief(0, Numbered(2, 0));
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(chief.root, Options(chief)));
+  NotifyingLogger logger("for a token of the next step");
+  std::atomic<bool> is_to_leave = false;
+  absl::StatusOr<int64_t> step = absl::UnknownError("none");
+  std::thread thread([&] {
+    Replica other(1, Numbered(2, 1));
+    auto with = Options(other);
+    with.hooks = {other.sync.MakeSessionRunHook(
+        false, {.log_waits_after = absl::Milliseconds(20), .logger = &logger})};
+    with.stop_requested = [&] { return is_to_leave.load(); };
+    step = TrainToItsEnd(other, with);
+  });
+  EXPECT_TRUE(logger.Wait());
+  is_to_leave = true;
+  thread.join();
+  ASSERT_OK(step);
+  EXPECT_EQ(*step, 0);
+  ASSERT_OK(session->Close());
 }
 
 // ---- Saves ----
@@ -831,6 +929,42 @@ absl::Status StatusOf(const SyncReplicasOptions& options) {
   return replica.root.status();
 }
 
+// Of those that are asked for, after each update; with one replica.
+TEST(SyncReplicasAveragesTest, AveragesFollowTheUpdates) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), 0.0f);
+  const ops::Variable b(root.WithName("b"), 0.0f);
+  const auto step = train::GetOrCreateGlobalStep(root);
+  const Output loss =
+      ops::Add(root, ops::Mul(root, w, -1.0f), ops::Mul(root, b, -1.0f));
+  train::GradientDescent descent(1.0f);
+  train::ExponentialMovingAverage averages(0.5f);
+  train::SyncReplicasOptimizer sync(descent, {.replicas_to_aggregate = 1,
+                                              .variable_averages = &averages,
+                                              .variables_to_average = {w}});
+  const Operation train = sync.Minimize(root, loss, {.global_step = step});
+  NullLogger logger;
+  MonitoredTrainingSessionOptions options;
+  options.logger = &logger;
+  options.hooks = {
+      sync.MakeSessionRunHook(true, {.num_tokens = 0, .logger = &logger})};
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(root, options));
+  ASSERT_OK(session->Run(train));
+  ASSERT_OK(session->Run(train));
+  EXPECT_FALSE(averages.Average(b)) << "it is not asked for";
+  const ops::Variable average = averages.Average(w);
+  ASSERT_TRUE(average);
+  // The run ends by its token, the averages follow: 0.5, then 1.25 at the end.
+  float value = 0;
+  while (value < 1.25f) {
+    ASSERT_OK_AND_ASSIGN(const Tensor now, session->Run(average));
+    value = now.scalar<float>();
+  }
+  EXPECT_EQ(value, 1.25f);
+  ASSERT_OK(session->Close());
+}
+
 TEST(SyncReplicasGraphTest, RefusesWhatCannotBe) {
   EXPECT_OK(StatusOf({.replicas_to_aggregate = 3, .total_num_replicas = 2}));
   EXPECT_THAT(StatusOf({}),
@@ -878,6 +1012,15 @@ TEST(SyncReplicasGraphTest, RefusesToBeUsedOutOfOrder) {
                        "Must supply at least one variable"));
   SyncReplicasOptimizer sync(optimizer, options);
   sync.Minimize(root, net.loss, {.global_step = net.step});
+  const train::SyncReplicasHookOptions no_waits[] = {
+      {.log_waits_after = absl::ZeroDuration()},
+      {.max_wait_for_chief = absl::Seconds(-1)},
+      {.max_wait = absl::ZeroDuration()},
+      {.max_wait_for_replicas = absl::ZeroDuration()}};
+  for (const auto& waits : no_waits) {
+    EXPECT_THAT(sync.MakeSessionRunHook(true, waits)->Begin(root),
+                StatusIs(absl::StatusCode::kInvalidArgument, "must"));
+  }
   EXPECT_EQ(sync.GetChiefQueueRunner(root).enqueue_ops.size(), 1u);
   ASSERT_OK(root.status());
   sync.GetInitTokensOp(root, 0);

@@ -1,11 +1,11 @@
 // FileWriter: what a program shows TensorBoard, tf.summary.FileWriter.
 //
-//   ASSIGN_OR_RETURN(auto writer,
-//                    summary::FileWriter::Create(files, scheduler,
-//                    "/tmp/logs"));
+//   ASSIGN_OR_RETURN(
+//       auto writer, summary::FileWriter::Create(files, scheduler, "/logs"));
 //   RETURN_IF_ERROR(writer->AddGraph(ExportGraphDef(scope.graph())));
-//   RETURN_IF_ERROR(writer->AddSummary(merged, step));  // a fetched
-//   MergeSummary RETURN_IF_ERROR(writer->Close());
+//   // `merged` is what a MergeSummary was fetched as.
+//   RETURN_IF_ERROR(writer->AddSummary(merged, step));
+//   RETURN_IF_ERROR(writer->Close());
 //
 // Adding only puts an event into memory; a thread of the scheduler (its
 // blocking pool) writes, so that no step waits for a slow disk. Errors of files

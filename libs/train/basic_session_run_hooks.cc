@@ -109,11 +109,10 @@ absl::StatusOr<SessionRunArgs> StopAtStepHook::BeforeRun(SessionRunContext&) {
 absl::Status StopAtStepHook::AfterRun(SessionRunContext& context,
                                       const SessionRunValues& values) {
   const int64_t seen = GlobalStepValue(values.results[0]);
-  if (seen<*last_step_&& * last_step_ - seen> 1) {
-    return absl::OkStatus();
-  }
+  const int64_t last = *last_step_;
+  if (seen < last && seen + 1 < last) return absl::OkStatus();
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(context.session()));
-  if (step >= *last_step_) context.RequestStop();
+  if (step >= last) context.RequestStop();
   return absl::OkStatus();
 }
 
@@ -317,6 +316,14 @@ GlobalStepWaiterHook::GlobalStepWaiterHook(GlobalStepWaiterOptions options)
     : options_(options), logger_(options.logger) {}
 
 absl::Status GlobalStepWaiterHook::Begin(const Scope& scope) {
+  if (options_.poll_interval <= absl::ZeroDuration() ||
+      options_.max_wait < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "GlobalStepWaiterHook needs a poll_interval that is longer than none, "
+        "and a max_wait that is not negative, but they are ",
+        absl::FormatDuration(options_.poll_interval), " and ",
+        absl::FormatDuration(options_.max_wait)));
+  }
   return global_step_.Find(scope, "GlobalStepWaiterHook");
 }
 
@@ -356,7 +363,8 @@ absl::Status GlobalStepWaiterHook::Wait(const SessionRunContext& context) {
       logger_->Info(absl::StrCat(waiting, " Current step is ", step, "."));
       last_logged = step;
     }
-    if (PauseUnlessStopped(context)) {
+    const absl::Duration left = deadline - clock.Now();
+    if (PauseUnlessStopped(context, std::min(options_.poll_interval, left))) {
       return absl::CancelledError(
           absl::StrCat(waiting, " Training was asked to stop."));
     }
@@ -365,9 +373,8 @@ absl::Status GlobalStepWaiterHook::Wait(const SessionRunContext& context) {
 
 // A coordinator wakes who waits for it. A signal handler can't, so that the
 // program is to leave is looked at.
-bool GlobalStepWaiterHook::PauseUnlessStopped(
-    const SessionRunContext& context) {
-  absl::Duration left = options_.poll_interval;
+bool GlobalStepWaiterHook::PauseUnlessStopped(const SessionRunContext& context,
+                                              absl::Duration left) {
   do {
     if (context.IsAskedToLeave()) return true;
     const absl::Duration pause = std::min(left, kLookForLeave);

@@ -187,8 +187,9 @@ class GlobalStepWaiterHook : public SessionRunHook {
 
  private:
   absl::Status Wait(const SessionRunContext& context);
-  // For the interval; whether training is to end.
-  bool PauseUnlessStopped(const SessionRunContext& context);
+  // For so long; whether training is to end.
+  bool PauseUnlessStopped(const SessionRunContext& context,
+                          absl::Duration left);
 
   const GlobalStepWaiterOptions options_;
   const DefaultLogger logger_;

@@ -71,7 +71,7 @@ struct CheckpointSaverHook::Running {
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverOptions options)
     : options_(std::move(options)),
       save_path_(PathIn(options_.checkpoint_dir, options_.checkpoint_basename)),
-      clock_(options_.clock != nullptr ? *options_.clock : system_clock_),
+      clock_(options_.clock != nullptr ? *options_.clock : own_clock_),
       timer_(options_.save_secs, options_.save_steps, &clock_),
       logger_(options_.logger) {}
 

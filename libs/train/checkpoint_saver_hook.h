@@ -17,8 +17,10 @@
 //
 // A save that fails is logged and made again, after waits of 1 s to 1 min,
 // while training goes on; the error ends training when none has succeeded for
-// max_failing. That of the first session ends it at once, and the last one is
-// tried 20 times within about two minutes. No error of a save counts as a lost
+// max_failing. That of the first session ends it at once, but for UNAVAILABLE
+// and ABORTED, which count as a lost session: what holds the files may not have
+// begun yet, and the next session is initialised anew. The last one is tried 20
+// times within about two minutes. No error of another save counts as a lost
 // session, only those of the runs around it do; but for a last one that is
 // ABORTED six times, for no run comes after it that would tell.
 #ifndef WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
@@ -36,6 +38,7 @@
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
+#include "libs/base/monotone_clock.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/train/basic_session_run_hooks.h"
 #include "libs/train/defaults.h"
@@ -126,7 +129,7 @@ class CheckpointSaverHook : public SessionRunHook {
 
   const CheckpointSaverOptions options_;
   const std::string save_path_;
-  SystemClock system_clock_;
+  MonotoneClock own_clock_;
   const Clock& clock_;
   SecondOrStepTimer timer_;
   const DefaultLogger logger_;

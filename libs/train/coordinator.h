@@ -28,7 +28,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/clock.h"
+#include "libs/base/monotone_clock.h"
 #include "libs/base/scheduler.h"
 
 namespace weft::train {
@@ -98,7 +98,7 @@ class Coordinator {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   const CoordinatorOptions options_;
-  SystemClock clock_;
+  MonotoneClock clock_;
   mutable absl::Mutex mutex_;
   bool should_stop_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status why_ ABSL_GUARDED_BY(mutex_);

@@ -7,6 +7,7 @@
 
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
+#include "libs/base/monotone_clock.h"
 #include "libs/base/scheduler.h"
 
 namespace weft::train {
@@ -46,7 +47,7 @@ class DefaultScheduler {
   }
 
  private:
-  SystemClock clock_;
+  MonotoneClock clock_;
   const std::unique_ptr<Scheduler> own_;
   Scheduler& scheduler_;
 };

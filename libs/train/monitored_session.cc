@@ -33,6 +33,20 @@ absl::Status LostAtTheEnd(const absl::Status& loss) {
                    loss.message()));
 }
 
+absl::Status CheckOptions(const RecoveryOptions& options) {
+  if (options.initial_backoff > absl::ZeroDuration() &&
+      options.max_backoff > absl::ZeroDuration() &&
+      options.max_recovery >= absl::ZeroDuration()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "RecoveryOptions need waits between attempts that are longer than none, "
+      "and a max_recovery that is not negative, but initial_backoff is ",
+      absl::FormatDuration(options.initial_backoff), ", max_backoff ",
+      absl::FormatDuration(options.max_backoff), " and max_recovery ",
+      absl::FormatDuration(options.max_recovery)));
+}
+
 }  // namespace
 
 MonitoredSession::MonitoredSession(const Scope& scope,
@@ -77,6 +91,7 @@ void MonitoredSession::LetGo(std::unique_ptr<HookedSession> session) {
 }
 
 absl::Status MonitoredSession::Begin(const Scope& scope) {
+  RETURN_IF_ERROR(CheckOptions(options_.recovery));
   for (const auto& hook : options_.hooks) {
     RETURN_IF_ERROR(hook->Begin(scope.ReenterScope("")));
     RETURN_IF_ERROR(scope.status());
@@ -135,11 +150,10 @@ absl::Status MonitoredSession::WithSession(
     return absl::FailedPreconditionError("Attempted to use a closed session.");
   }
   RETURN_IF_ERROR(CheckThatGraphIsFinal());
+  const auto in_use = UseIt();
   while (true) {
     RETURN_IF_ERROR(EnsureSession());
-    is_in_use_ = true;
     absl::Status status = use(*live_);
-    is_in_use_ = false;
     if (status.ok()) {
       first_loss_.reset();
       backoff_ = options_.recovery.initial_backoff;
@@ -155,8 +169,9 @@ absl::Status MonitoredSession::WithSession(
 absl::Status MonitoredSession::CheckThatNobodyUsesIt() const {
   if (!is_in_use_) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "A run or a step function of this MonitoredSession is under way. Within "
-      "it use what it is given: its context's session() and RunWithHooks.");
+      "A run or a step function of this MonitoredSession is under way, or its "
+      "hooks are called. Within them use what they are given: their session, "
+      "and of a step function its context's session() and RunWithHooks.");
 }
 
 absl::Status MonitoredSession::CheckThatGraphIsFinal() const {
@@ -205,9 +220,11 @@ bool MonitoredSession::IsStopRequested() const {
 }
 
 bool MonitoredSession::ShouldStop() {
-  // A step function goes on with the session that it has.
+  // A step function goes on with the session that it has. A hook may be called
+  // while there is none.
   if (is_in_use_) {
-    return input_has_ended_ || IsStopRequested() || live_->ShouldStop();
+    return input_has_ended_ || IsStopRequested() ||
+           (live_ != nullptr && live_->ShouldStop());
   }
   if (is_closed_ || input_has_ended_ || IsStopRequested()) return true;
   if (live_ == nullptr) return !last_run_.ok();
@@ -215,6 +232,7 @@ bool MonitoredSession::ShouldStop() {
   if (!options_.recovery.should_recover || !IsSessionLost(error)) {
     return live_->ShouldStop();
   }
+  const auto in_use = UseIt();
   DropSession(error);
   Pause();  // a thread may fail so in each session
   return false;
@@ -281,8 +299,10 @@ absl::Status MonitoredSession::EndHooks() {
   return absl::OkStatus();
 }
 
-// A new session would begin at the last checkpoint, before the end.
+// A new session would begin at the last checkpoint, before the end. Who was
+// asked to leave tries for a while only.
 absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
+  const absl::Time deadline = scheduler_.Now() + kLongestTelling;
   while (true) {
     const absl::Status status = hook.End(live_->session());
     if (status.ok()) return status;
@@ -294,7 +314,11 @@ absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
     }
     logger_->Warning(absl::StrCat(
         "The end of training failed, and is tried again: ", status.ToString()));
-    RETURN_IF_ERROR(BackOff(status));
+    if (IsStopRequested() && scheduler_.Now() < deadline) {
+      Pause();
+    } else {
+      RETURN_IF_ERROR(BackOff(status));
+    }
   }
 }
 
@@ -346,6 +370,7 @@ absl::Status MonitoredSession::Close(absl::Status status) {
     return absl::FailedPreconditionError("Session is already closed.");
   }
   RETURN_IF_ERROR(CheckThatNobodyUsesIt());
+  const auto in_use = UseIt();
   if (absl::IsOutOfRange(status)) status = absl::OkStatus();
   if (status.ok()) status = SessionToEnd();
   const bool has_ended = status.ok() && HasTrainingEnded();

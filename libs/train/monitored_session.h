@@ -21,7 +21,8 @@
 // run has succeeded for max_recovery.
 //
 // So with what hooks do at the end, as long as the session is there: End is
-// called again after UNAVAILABLE. (Saves try again by themselves, and end with
+// called again after UNAVAILABLE, for a minute where the program was asked to
+// leave. (Saves try again by themselves, and end with
 // another error.) Where the session is lost by then, so are the steps since the
 // last checkpoint: Close returns the error, and the program goes on from there
 // when it is started again.
@@ -39,6 +40,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -57,6 +59,7 @@ struct RecoveryOptions {
   // False: UNAVAILABLE and ABORTED come out of Run as other errors do.
   bool should_recover = true;
   // Waits between attempts grow from the first to the last, with jitter.
+  // REQUIRES: both more than none.
   absl::Duration initial_backoff = absl::Milliseconds(50);
   absl::Duration max_backoff = absl::Seconds(1);
   // For so long it tries without any success; then the error comes out. The
@@ -73,7 +76,8 @@ struct MonitoredSessionOptions {
   absl::Duration stop_grace_period = absl::Minutes(2);
   RecoveryOptions recovery;
   // True: training is to end as if a hook had asked for it; looked at between
-  // runs, and while it waits for a session. May be null.
+  // runs, while it waits for a session and, on a thread of the coordinator,
+  // while a run of synchronous replicas waits for others. May be null.
   std::function<bool()> stop_requested;
   // To wait with, and for threads of coordinators, which then are as many as
   // its blocking pool has. Outlives the session. Null: of their own.
@@ -137,7 +141,7 @@ class MonitoredSession {
   // Several runs that belong together: where one is lost, all are made again.
   // While the function runs, what it may use is its context: Run, RunStepFn and
   // Close of the MonitoredSession are FAILED_PRECONDITION, and ShouldStop only
-  // looks.
+  // looks. So it is for hooks at any time.
   absl::Status RunStepFn(
       absl::FunctionRef<absl::Status(StepContext& context)> step_fn);
 
@@ -165,9 +169,15 @@ class MonitoredSession {
   void Pause();
   // The same; `why` where there is none.
   absl::Status BackOff(const absl::Status& why);
-  // FAILED_PRECONDITION within a step function or a hook: the session that it
-  // uses would go under its feet where it is lost.
+  // FAILED_PRECONDITION within a step function, a hook, or what makes a
+  // session: the session that it uses would go under its feet where it is lost,
+  // or another one be made for it without end.
   absl::Status CheckThatNobodyUsesIt() const;
+  // Of what is called from outside, as long as the result lives.
+  auto UseIt() {
+    is_in_use_ = true;
+    return absl::MakeCleanup([this] { is_in_use_ = false; });
+  }
   // FAILED_PRECONDITION where nodes were added since Begin: each run would ship
   // them, and a save beside the runs reads the graph.
   absl::Status CheckThatGraphIsFinal() const;
@@ -194,7 +204,7 @@ class MonitoredSession {
   // What threads still use that have not ended when they were to.
   std::vector<std::unique_ptr<HookedSession>> left_behind_;
   bool is_closed_ = false;
-  bool is_in_use_ = false;  // within WithSession
+  bool is_in_use_ = false;  // see UseIt
   bool input_has_ended_ = false;
   absl::Status last_run_;
   absl::Status loss_;  // of the last session that was lost

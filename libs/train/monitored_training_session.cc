@@ -1,8 +1,11 @@
 #include "libs/train/monitored_training_session.h"
 
+#include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "libs/base/status.h"
 #include "libs/train/basic_session_run_hooks.h"
 #include "libs/train/checkpoint_saver_hook.h"
 #include "libs/train/session_summary_writer.h"
@@ -44,8 +47,9 @@ class DefaultHooks {
                                          ? options.checkpoint_dir
                                          : options.summary_dir;
     if (summary_dir.empty()) return;
-    writer_ =
-        std::make_shared<SessionSummaryWriter>(summary_dir, options.logger);
+    writer_ = std::make_shared<SessionSummaryWriter>(
+        summary_dir, options.logger, /*filename_suffix=*/"",
+        options.max_event_file_bytes);
   }
 
   void AddTo(HookList& hooks) const {
@@ -133,10 +137,28 @@ SessionCreatorOptions CreatorOptions(
   return creator;
 }
 
+absl::Status CheckTime(absl::string_view name, double secs, double least) {
+  if (secs >= least) return absl::OkStatus();  // no number isn't
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is a number of seconds, and can't be ", secs));
+}
+
+absl::Status CheckTimes(const Options& options) {
+  constexpr double kAny = -std::numeric_limits<double>::infinity();
+  RETURN_IF_ERROR(CheckTime("save_checkpoint_secs",
+                            options.save_checkpoint_secs.value_or(0), kAny));
+  RETURN_IF_ERROR(CheckTime("save_summaries_secs",
+                            options.save_summaries_secs.value_or(0), kAny));
+  RETURN_IF_ERROR(
+      CheckTime("stop_grace_period_secs", options.stop_grace_period_secs, 0));
+  return CheckTime("max_wait_secs", options.max_wait_secs, 0);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredTrainingSession(
     const Scope& scope, MonitoredTrainingSessionOptions options) {
+  RETURN_IF_ERROR(CheckTimes(options));
   const std::shared_ptr<Scaffold> scaffold = options.scaffold != nullptr
                                                  ? options.scaffold
                                                  : std::make_shared<Scaffold>();

@@ -16,6 +16,7 @@
 #include "libs/train/monitored_session.h"
 #include "libs/train/scaffold.h"
 #include "libs/train/session_run_hook.h"
+#include "libs/train/session_summary_writer.h"
 
 namespace weft::train {
 
@@ -45,6 +46,9 @@ struct MonitoredTrainingSessionOptions {
   double max_wait_secs = 7200;
 
   // What TensorFlow has not:
+  // A file of events that has grown to this is followed by another one. 0:
+  // never.
+  uint64_t max_event_file_bytes = kMaxEventFileBytes;
   bool save_asynchronously = false;  // see checkpoint_saver_hook.h
   RecoveryOptions recovery;
   // True: training is to end, as if a hook had asked for it. So a program saves
@@ -60,6 +64,8 @@ struct MonitoredTrainingSessionOptions {
 };
 
 // For the scope's graph, which is complete but for what hooks add in Begin.
+// INVALID_ARGUMENT for times that are no numbers, and for negative ones but for
+// save_*, which never come then, as in TensorFlow.
 absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredTrainingSession(
     const Scope& scope, MonitoredTrainingSessionOptions options);
 

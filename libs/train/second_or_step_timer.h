@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
+#include "libs/base/monotone_clock.h"
 
 namespace weft::train {
 
@@ -41,13 +42,13 @@ class SecondOrStepTimer {
 
  private:
   absl::Time Now() const {
-    return clock_ != nullptr ? clock_->Now() : system_clock_.Now();
+    return clock_ != nullptr ? clock_->Now() : own_clock_.Now();
   }
 
   const std::optional<absl::Duration> every_secs_;
   const std::optional<int64_t> every_steps_;
   const Clock* const clock_;
-  SystemClock system_clock_;
+  MonotoneClock own_clock_;
   std::optional<int64_t> last_step_;
   absl::Time last_time_;
 };

@@ -41,18 +41,25 @@ absl::Status NoSession(const std::string& target, const absl::Status& status) {
       "them.)"));
 }
 
+// Of anything that a restore asks for files. Where the program has set no
+// deadline, files or a task are silent for now, and it is to be tried again.
+absl::Status LostIfSilent(const std::string& path, const absl::Status& status,
+                          const SessionOptions& config) {
+  if (!absl::IsDeadlineExceeded(status) ||
+      config.operation_timeout != absl::InfiniteDuration()) {
+    return status;
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "Restoring from checkpoint ", path, " took too long. Is what holds it ",
+      "running? ", status.message()));
+}
+
 // TensorFlow's advice, in our words.
 absl::Status CouldNotRestore(const std::string& path,
-                             const absl::Status& status,
+                             const absl::Status& failure,
                              const SessionOptions& config) {
+  const absl::Status status = LostIfSilent(path, failure, config);
   if (IsSessionLost(status)) return status;
-  // The program has set none: files, or a task, are silent for now.
-  if (absl::IsDeadlineExceeded(status) &&
-      config.operation_timeout == absl::InfiniteDuration()) {
-    return absl::UnavailableError(absl::StrCat(
-        "Restoring from checkpoint ", path, " took too long. Is what holds it ",
-        "running? ", status.message()));
-  }
   const bool may_be_of_another = absl::IsNotFound(status) ||
                                  absl::IsInvalidArgument(status) ||
                                  absl::IsFailedPrecondition(status);
@@ -111,12 +118,14 @@ absl::StatusOr<SessionManager::Restored> SessionManager::Restore(
   const auto state = checkpoint::ReadCheckpointState(
       files != nullptr ? *files : local, checkpoint.directory);
   if (absl::IsNotFound(state.status())) return Restored();
-  RETURN_IF_ERROR(state.status());
+  RETURN_IF_ERROR(LostIfSilent(checkpoint.directory, state.status(), config));
   RETURN_IF_ERROR(RestoreFrom(session, *checkpoint.saver,
                               state->model_checkpoint_path, config));
-  RETURN_IF_ERROR(checkpoint.saver->RecoverLastCheckpoints(
-      session, state->all_model_checkpoint_paths,
-      state->all_model_checkpoint_timestamps));
+  RETURN_IF_ERROR(LostIfSilent(checkpoint.directory,
+                               checkpoint.saver->RecoverLastCheckpoints(
+                                   session, state->all_model_checkpoint_paths,
+                                   state->all_model_checkpoint_timestamps),
+                               config));
   return Restored{checkpoint.saver, state->model_checkpoint_path};
 }
 
@@ -225,6 +234,8 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::WaitForSession(
     const std::string& target, const SessionOptions& config,
     absl::Duration max_wait) {
   const absl::Time deadline = scheduler_.Now() + max_wait;
+  std::string told;  // what else comes is told at once
+  absl::Time next_line;
   while (true) {
     Readiness readiness;
     auto session = TryToWait(target, config, deadline, readiness);
@@ -237,11 +248,15 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::WaitForSession(
     if (scheduler_.Now() >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat(
           "Session was not ready after waiting ",
-          absl::ToInt64Seconds(max_wait), " secs. ", readiness.message,
+          absl::ToDoubleSeconds(max_wait), " secs. ", readiness.message,
           ". The chief makes it ready: is it running, with the same graph?"));
     }
-    logger_->Info(
-        absl::StrCat("Waiting for model to be ready.  ", readiness.message));
+    if (readiness.message != told || scheduler_.Now() >= next_line) {
+      logger_->Info(
+          absl::StrCat("Waiting for model to be ready.  ", readiness.message));
+      told = readiness.message;
+      next_line = scheduler_.Now() + options_.log_interval;
+    }
     scheduler_.Sleep(options_.recovery_wait);
   }
 }
@@ -267,8 +282,7 @@ absl::Status SessionManager::AwaitVariables(Session& session,
   const std::unique_ptr<Event> done = scheduler.NewEvent();
   absl::Status result;
   RunOptions options;
-  options.timeout =
-      std::max(absl::ZeroDuration(), deadline - scheduler.clock().Now());
+  options.timeout = std::max(absl::ZeroDuration(), deadline - scheduler_.Now());
   wait->RunAsync(
       {},
       [&](const absl::StatusOr<std::vector<Tensor>>& values) {

@@ -81,6 +81,11 @@ class SessionRunContext {
   bool IsAskedToLeave() const {
     return is_asked_to_leave_ && is_asked_to_leave_();
   }
+  // The same for a thread of the hook's own, which may ask until
+  // BeforeSessionGoes of this session has returned. May be null.
+  const std::function<bool()>& is_asked_to_leave() const {
+    return is_asked_to_leave_;
+  }
 
  private:
   const SessionRunArgs& original_args_;

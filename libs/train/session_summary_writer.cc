@@ -25,6 +25,8 @@ struct SessionSummaryWriter::OpenWriter {
   Coordinator& coordinator;
   std::unique_ptr<summary::FileWriter> writer;
   InFlight calls;  // that use it
+  // Of the SessionSummaryWriter's mutex: its graph waits to be written.
+  bool has_graph = false;
 };
 
 // Holds what is open; null where nothing is.
@@ -40,15 +42,18 @@ class SessionSummaryWriter::Call {
 
   explicit operator bool() const { return open_ != nullptr; }
   summary::FileWriter* operator->() const { return open_->writer.get(); }
+  OpenWriter& open() const { return *open_; }
 
  private:
   const std::shared_ptr<OpenWriter> open_;
 };
 
 SessionSummaryWriter::SessionSummaryWriter(std::string logdir, Logger* logger,
-                                           std::string filename_suffix)
+                                           std::string filename_suffix,
+                                           uint64_t max_file_bytes)
     : logdir_(std::move(logdir)),
       filename_suffix_(std::move(filename_suffix)),
+      max_file_bytes_(max_file_bytes),
       logger_(logger) {}
 
 absl::Status SessionSummaryWriter::Open(const Session& session,
@@ -59,6 +64,7 @@ absl::Status SessionSummaryWriter::Open(const Session& session,
     if (open_ != nullptr) return absl::OkStatus();
     options.begin_at_once = !has_been_open_;
     options.filename_suffix = filename_suffix_;
+    options.max_file_bytes = max_file_bytes_;
   }
   FileSystem* const files = session.file_system();
   ASSIGN_OR_RETURN(auto writer, summary::FileWriter::Create(
@@ -66,7 +72,7 @@ absl::Status SessionSummaryWriter::Open(const Session& session,
                                     session.scheduler(), logdir_, options));
   absl::MutexLock lock(&mutex_);
   open_.reset(new OpenWriter{session.scheduler(), coordinator,
-                             std::move(writer), InFlight()});
+                             std::move(writer), InFlight(), false});
   has_been_open_ = true;
   return absl::OkStatus();
 }
@@ -81,6 +87,7 @@ void SessionSummaryWriter::Close() {
   if (closed == nullptr) return;
   const absl::Status status = closed->writer->Close(kMaxWait);
   LogUnlessOk(status);
+  SettleGraph(*closed, status);
   if (!absl::IsDeadlineExceeded(status)) {
     closed->End();
     return;
@@ -134,15 +141,35 @@ void SessionSummaryWriter::AddGraphOnce(absl::string_view graph_def,
   if (!open) return;
   {
     absl::MutexLock lock(&mutex_);
-    if (std::exchange(has_graph_, true)) return;
+    if (has_graph_ || std::exchange(open.open().has_graph, true)) return;
   }
-  LogUnlessOk(open->AddGraph(graph_def));
-  LogUnlessOk(open->AddMetaGraph(meta_graph));
+  absl::Status added = open->AddGraph(graph_def);
+  if (added.ok()) added = open->AddMetaGraph(meta_graph);
+  if (absl::IsResourceExhausted(
+          added)) {  // the first of the two leaves no room
+    added = open->Flush(kMaxWait);
+    if (added.ok()) added = open->AddMetaGraph(meta_graph);
+  }
+  if (added.ok()) return;
+  LogUnlessOk(added);
+  absl::MutexLock lock(&mutex_);
+  open.open().has_graph = false;
 }
 
 void SessionSummaryWriter::Flush() {
   const Call open = BeginCall();
-  if (open) LogUnlessOk(open->Flush(kMaxWait));
+  if (!open) return;
+  const absl::Status status = open->Flush(kMaxWait);
+  LogUnlessOk(status);
+  SettleGraph(open.open(), status);
+}
+
+void SessionSummaryWriter::SettleGraph(OpenWriter& open,
+                                       const absl::Status& flushed) {
+  absl::MutexLock lock(&mutex_);
+  has_graph_ = has_graph_ || (open.has_graph && flushed.ok());
+  // Of what was lost nobody tells what it was.
+  open.has_graph = open.has_graph && flushed.ok();
 }
 
 }  // namespace weft::train

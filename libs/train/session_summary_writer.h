@@ -32,12 +32,18 @@
 
 namespace weft::train {
 
+// A file of events is followed by another one when it has grown to this: an
+// object store copies all of it at each flush.
+inline constexpr uint64_t kMaxEventFileBytes = uint64_t{256} << 20;
+
 class SessionSummaryWriter {
  public:
   // `logger` outlives it; null: lines on stderr. `filename_suffix`: for a
-  // second one that writes into the directory (FileWriterOptions).
+  // second one that writes into the directory; it and `max_file_bytes` as in
+  // FileWriterOptions.
   explicit SessionSummaryWriter(std::string logdir, Logger* logger = nullptr,
-                                std::string filename_suffix = "");
+                                std::string filename_suffix = "",
+                                uint64_t max_file_bytes = kMaxEventFileBytes);
 
   // With the session's files and scheduler, which stay as long as threads of
   // the coordinator run; nothing when it is open. The error of files, unless it
@@ -59,7 +65,8 @@ class SessionSummaryWriter {
   void AddRunMetadata(absl::string_view run_metadata, absl::string_view tag,
                       int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
   // The bytes of a GraphDef and of its MetaGraphDef; once, however many
-  // sessions there are.
+  // sessions there are, unless it was lost with the file of an earlier one.
+  // Where the two fill what may wait in memory, waits as Flush does.
   void AddGraphOnce(absl::string_view graph_def, absl::string_view meta_graph)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Flush() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -70,15 +77,19 @@ class SessionSummaryWriter {
   class Call;
   Call BeginCall() ABSL_LOCKS_EXCLUDED(mutex_);
   void LogUnlessOk(const absl::Status& status);
+  // What the file of `open` has come to: whether the graph is in it for good.
+  void SettleGraph(OpenWriter& open, const absl::Status& flushed)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string logdir_;
   const std::string filename_suffix_;
+  const uint64_t max_file_bytes_;
   const DefaultLogger logger_;
   LocalFileSystem local_files_;
   absl::Mutex mutex_;
   std::shared_ptr<OpenWriter> open_ ABSL_GUARDED_BY(mutex_);
   bool has_been_open_ ABSL_GUARDED_BY(mutex_) = false;
-  bool has_graph_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_graph_ ABSL_GUARDED_BY(mutex_) = false;  // in a file, for good
 };
 
 }  // namespace weft::train

@@ -31,6 +31,25 @@ absl::Status CheckReady(const std::string& init_op,
       absl::StrJoin(missing->flat<std::string>(), ", ")));
 }
 
+absl::Status CheckPositive(absl::string_view name, absl::Duration value) {
+  if (value > absl::ZeroDuration()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " must be positive, but is ", absl::FormatDuration(value)));
+}
+
+absl::Status CheckOptions(const SyncReplicasHookOptions& options) {
+  RETURN_IF_ERROR(CheckPositive("log_waits_after", options.log_waits_after));
+  RETURN_IF_ERROR(CheckPositive("max_wait", options.max_wait));
+  RETURN_IF_ERROR(
+      CheckPositive("max_wait_for_replicas", options.max_wait_for_replicas));
+  if (options.max_wait_for_chief >= absl::ZeroDuration()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("max_wait_for_chief must not be negative, but is ",
+                   absl::FormatDuration(options.max_wait_for_chief)));
+}
+
 }  // namespace
 
 // Updates run one after the other without a thread that waits for them: the end
@@ -51,14 +70,7 @@ class SyncReplicasHook::Updates {
 
   void WaitForGradients() {
     waits_.Advance(/*is_waiting=*/true);
-    steps_.wait->RunAsync(
-        {}, [this](const absl::StatusOr<std::vector<Tensor>>& run) {
-          if (run.ok()) return BeginUpdate();
-          // Others are late, and the chief's own runs know how late they may
-          // be. Nothing was changed.
-          if (absl::IsDeadlineExceeded(run.status())) return WaitForGradients();
-          End(run.status());
-        });
+    RunWait();
   }
 
   // See SessionRunHook::SaveBetweenUpdates.
@@ -85,12 +97,26 @@ class SyncReplicasHook::Updates {
     }
     // Of one that is held nothing runs, and nothing will.
     if (!is_held) ended_->Wait();
+    Steps ended;  // which takes calls, so goes without the lock
     absl::MutexLock lock(&mutex_);  // End has let go of it
-    steps_ = Steps();
+    std::swap(ended, steps_);
   }
 
  private:
+  // One wait may be several steps.
+  void RunWait() {
+    steps_.wait->RunAsync(
+        {}, [this](const absl::StatusOr<std::vector<Tensor>>& run) {
+          if (run.ok()) return BeginUpdate();
+          // Others are late, and SyncReplicasWaits knows how late they may be.
+          // Nothing was changed.
+          if (absl::IsDeadlineExceeded(run.status())) return RunWait();
+          End(run.status());
+        });
+  }
+
   void BeginUpdate() {
+    waits_.Advance(/*is_waiting=*/false);
     {
       absl::MutexLock lock(&mutex_);
       // On a closed session it fails, which is what is waited for then.
@@ -186,7 +212,7 @@ SyncReplicasHook::SyncReplicasHook(
       logger_(options.logger),
       waits_(*nodes_, is_chief,
              {options.log_waits_after, options.max_wait_for_chief,
-              options.max_wait},
+              options.max_wait, options.max_wait_for_replicas},
              *logger_) {}
 
 SyncReplicasHook::~SyncReplicasHook() = default;
@@ -197,16 +223,7 @@ absl::Status SyncReplicasHook::Begin(const Scope& scope) {
         "SyncReplicasOptimizer.ApplyGradients should be called before using "
         "the hook.");
   }
-  if (options_.log_waits_after <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("log_waits_after must be positive, but is ",
-                     absl::FormatDuration(options_.log_waits_after)));
-  }
-  if (options_.max_wait <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_wait must be positive, but is ",
-                     absl::FormatDuration(options_.max_wait)));
-  }
+  RETURN_IF_ERROR(CheckOptions(options_));
   local_init_op_ =
       is_chief_ ? nodes_->chief_init_op : nodes_->local_step_init_op;
   const SyncReplicasNodes::Ends ends = nodes_->MakeEnds(scope);
@@ -269,13 +286,16 @@ SyncReplicasHook::StartUpdates(Session& session, Coordinator& coordinator) {
   return updates;
 }
 
-absl::StatusOr<SessionRunArgs> SyncReplicasHook::BeforeRun(SessionRunContext&) {
+absl::StatusOr<SessionRunArgs> SyncReplicasHook::BeforeRun(
+    SessionRunContext& context) {
+  waits_.BeginRun(context);
   if (!is_chief_) waits_.Advance(/*is_waiting=*/true);
   return SessionRunArgs();
 }
 
 absl::Status SyncReplicasHook::AfterRun(SessionRunContext& context,
                                         const SessionRunValues&) {
+  waits_.EndRun();
   if (is_chief_) return absl::OkStatus();
   waits_.Advance(/*is_waiting=*/false);
   if (waits_.has_ended()) context.RequestStop();
@@ -290,6 +310,7 @@ absl::Status SyncReplicasHook::TrainingHasEnded(Session& session) {
 }
 
 void SyncReplicasHook::BeforeSessionGoes() {
+  waits_.EndSession();
   std::shared_ptr<Updates> updates;
   {
     absl::MutexLock lock(&mutex_);

@@ -16,8 +16,13 @@
 // Other replicas wait for the next chief. Whoever waits long logs for what.
 //
 // When the chief's training has ended (TrainingHasEnded), replicas that wait
-// for a token end within two log_waits_after: their run succeeds, and is the
-// last one. A chief that is lost, or was asked to leave, is waited for.
+// for a token end within about ten seconds: their run succeeds, and is the last
+// one. A chief that is lost, or was asked to leave, is waited for.
+//
+// A program that is asked to leave (MonitoredSessionOptions::stop_requested)
+// while its run waits for others, the chief's too, gets a token within about
+// half a second: the run succeeds, and the chief saves. Where replicas share a
+// queue another one may take that token, and this one gets another.
 //
 // Threads: as a hook's; one of the coordinator's watches what is waited for.
 #ifndef WEFT_LIBS_TRAIN_SYNC_REPLICAS_HOOK_H_
@@ -51,9 +56,9 @@ struct SyncReplicasHookOptions {
   // replicas_to_aggregate). With fewer, one may go on waiting.
   int num_tokens = -1;
   // What is waited for that takes longer is logged, and again each time the
-  // wait has doubled: by the chief of which variables gradients of replicas are
-  // missing, by another replica that no token comes, and why. REQUIRES: more
-  // than none.
+  // wait has doubled, after ten minutes at the latest: by the chief of which
+  // variables gradients of replicas are missing, by another replica that no
+  // token comes, and why. Infinite: never. REQUIRES: more than none.
   absl::Duration log_waits_after = absl::Seconds(5);
   // A replica that begins when a chief's training has ended waits so long for
   // another chief to begin; then it ends, too.
@@ -62,6 +67,10 @@ struct SyncReplicasHookOptions {
   // token fails with DEADLINE_EXCEEDED, and training here ends: the chief is
   // gone, and could not say so. As long as a worker waits for a session.
   absl::Duration max_wait = absl::Hours(2);
+  // The same of the chief, whose update waits for so long for gradients, also
+  // for those of its own runs. What was trained since the last checkpoint is
+  // lost. Infinite: it waits for lost replicas until it is asked to leave.
+  absl::Duration max_wait_for_replicas = absl::InfiniteDuration();
   Logger* logger = nullptr;  // outlives the hook; null: lines on stderr
 };
 

@@ -5,10 +5,27 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/ops/resource/accumulator_ops.h"
 
 namespace weft::train {
+namespace {
+
+// Of what is asked beside the runs.
+constexpr absl::Duration kTimeout = absl::Seconds(5);
+// A replica asks so often whether training has ended, unless it is to know it
+// sooner.
+constexpr absl::Duration kLookEvery = absl::Seconds(5);
+// So often it is looked whether the program is to leave: a run that waits ends
+// at the second look.
+constexpr absl::Duration kWakeEvery = absl::Milliseconds(250);
+// Options may ask for less than a thread should wait.
+constexpr absl::Duration kShortest = absl::Milliseconds(1);
+constexpr absl::Duration kLongestSilence = absl::Minutes(10);
+
+}  // namespace
 
 absl::Status SyncReplicasWaits::AddNodes(const Scope& scope,
                                          const SyncReplicasNodes::Ends& ends) {
@@ -42,6 +59,7 @@ absl::Status SyncReplicasWaits::BeginSession(Session& session) {
   }
   absl::MutexLock lock(&mutex_);
   is_waiting_ = false;
+  is_in_run_ = false;
   ends_before_ = counts.ends;
   has_ended_ = false;
   return absl::OkStatus();
@@ -74,58 +92,158 @@ void SyncReplicasWaits::Advance(bool is_waiting) {
   ++advances_;
 }
 
+void SyncReplicasWaits::BeginRun(const SessionRunContext& context) {
+  {
+    absl::MutexLock lock(&mutex_);
+    is_in_run_ = true;
+    ++runs_;
+  }
+  absl::MutexLock lock(&leave_mutex_);
+  is_asked_to_leave_ = context.is_asked_to_leave();
+}
+
+void SyncReplicasWaits::EndRun() {
+  absl::MutexLock lock(&mutex_);
+  is_in_run_ = false;
+}
+
+void SyncReplicasWaits::EndSession() {
+  absl::MutexLock lock(&leave_mutex_);
+  is_asked_to_leave_ = nullptr;
+}
+
 int64_t SyncReplicasWaits::Waiting() const {
   absl::MutexLock lock(&mutex_);
   return is_waiting_ ? advances_ : -1;
 }
 
+int64_t SyncReplicasWaits::RunUnderWay() const {
+  absl::MutexLock lock(&mutex_);
+  return is_in_run_ ? runs_ : -1;
+}
+
+bool SyncReplicasWaits::IsAskedToLeave() {
+  absl::MutexLock lock(&leave_mutex_);
+  return is_asked_to_leave_ && is_asked_to_leave_();
+}
+
+absl::Duration SyncReplicasWaits::LookEvery() const {
+  absl::Duration every = std::min({kLookEvery, options_.log_after, Bound()});
+  if (options_.max_wait_for_chief > absl::ZeroDuration()) {
+    every = std::min(every, options_.max_wait_for_chief);
+  }
+  return std::max(kShortest, every);
+}
+
+absl::Duration SyncReplicasWaits::WakeEvery() const {
+  return std::min(kWakeEvery, LookEvery());
+}
+
 void SyncReplicasWaits::Watch(Session& session, Coordinator& coordinator) {
-  absl::Duration waited, log_at;
-  int64_t seen = -1;
-  while (!coordinator.WaitForStop(options_.log_after)) {
+  const Clock& clock = session.scheduler().clock();
+  Wait wait;
+  Leaving leaving;
+  while (!coordinator.WaitForStop(WakeEvery())) {
+    LetLeave(session, leaving);
     const int64_t waiting = Waiting();
-    if (waiting < 0 || waiting != seen) {
-      waited = absl::ZeroDuration();
-      log_at = options_.log_after;
-    } else {
-      waited += options_.log_after;
-      const bool is_to_log = waited >= log_at;
-      if (is_to_log) log_at *= 2;
-      if (is_to_log || !is_chief_) Look(session, waited, is_to_log);
-      if (!is_chief_ && waited >= options_.max_wait && !has_ended()) {
-        return GiveUp(session, coordinator, waited);
-      }
+    if (waiting < 0 || waiting != wait.number) {
+      wait = NewWait(waiting, clock.Now());
+    } else if (!GoOn(session, wait)) {
+      return GiveUp(session, coordinator, clock.Now() - wait.began);
     }
-    seen = waiting;
   }
 }
 
-// That of a session that is closed is not the first error any more.
-void SyncReplicasWaits::GiveUp(Session& session, Coordinator& coordinator,
-                               absl::Duration waited) const {
-  coordinator.RequestStop(absl::DeadlineExceededError(absl::StrCat(
+SyncReplicasWaits::Wait SyncReplicasWaits::NewWait(int64_t number,
+                                                   absl::Time now) const {
+  return {.number = number,
+          .began = now,
+          .next_look = now + LookEvery(),
+          .next_line = now + options_.log_after};
+}
+
+// The chief's own steps tell whether it waits: it looks for its lines only.
+bool SyncReplicasWaits::GoOn(Session& session, Wait& wait) {
+  const Clock& clock = session.scheduler().clock();
+  const absl::Time now = clock.Now();
+  const bool is_to_log = now >= wait.next_line;
+  if (is_to_log || (!is_chief_ && now >= wait.next_look)) {
+    Look(session, now - wait.began, is_to_log);
+    wait.next_look = clock.Now() + LookEvery();
+  }
+  if (is_to_log) {
+    const absl::Duration gap = std::max(
+        options_.log_after, std::min(now - wait.began, kLongestSilence));
+    wait.next_line = now + gap;
+  }
+  return now - wait.began < Bound() || has_ended();
+}
+
+void SyncReplicasWaits::LetLeave(Session& session, Leaving& leaving) {
+  const int64_t run = RunUnderWay();
+  if (run < 0 || !IsAskedToLeave()) {
+    leaving = Leaving();
+  } else if (run != leaving.run) {
+    leaving = {.run = run};
+  } else if (HasNoToken(session)) {
+    if (!std::exchange(leaving.is_told, true)) {
+      logger_.Info(
+          "The program is asked to leave while its run waits for others: the "
+          "run gets a token of SyncReplicasOptimizer, with which it ends.");
+    }
+    GiveOwnToken(session);
+  }
+}
+
+// Where there is one, no run waits for it: one that failed is not under way.
+bool SyncReplicasWaits::HasNoToken(Session& session) const {
+  const auto size = session.Run({}, asked_[nodes_.accumulators.size()],
+                                {.timeout = kTimeout});
+  return size.ok() && size->scalar<int32_t>() == 0;
+}
+
+// Another replica may take it: it is given again as long as the run waits.
+void SyncReplicasWaits::GiveOwnToken(Session& session) const {
+  session.Run({}, own_token_op_, {.timeout = kTimeout}).IgnoreError();
+}
+
+std::string SyncReplicasWaits::WhyItGivesUp(absl::Duration waited) const {
+  if (is_chief_) {
+    return absl::StrCat(
+        "The chief of SyncReplicasOptimizer has waited ",
+        absl::FormatDuration(waited),
+        " for the gradients of an update, and gives up "
+        "(SyncReplicasHookOptions::max_wait_for_replicas). Do enough replicas "
+        "run? Start them, then this program, which goes on from the last "
+        "checkpoint.");
+  }
+  return absl::StrCat(
       "This replica of SyncReplicasOptimizer has waited ",
       absl::FormatDuration(waited),
       " for a token of the next step from queue '",
       nodes_.own_tokens().handle().node()->name(),
       "', and gives up (SyncReplicasHookOptions::max_wait). Does the chief "
       "run, and do enough replicas? If its training has ended, this replica "
-      "has nothing left to do; else start the chief, then this program.")));
+      "has nothing left to do; else start the chief, then this program.");
+}
+
+// That of a session that is closed is not the first error any more.
+void SyncReplicasWaits::GiveUp(Session& session, Coordinator& coordinator,
+                               absl::Duration waited) const {
+  coordinator.RequestStop(absl::DeadlineExceededError(WhyItGivesUp(waited)));
   session.Close().IgnoreError();
 }
 
 void SyncReplicasWaits::Look(Session& session, absl::Duration waited,
                              bool is_to_log) {
-  const auto answers =
-      session.Run({}, asked_, {}, {.timeout = absl::Seconds(5)});
+  const auto answers = session.Run({}, asked_, {}, {.timeout = kTimeout});
   if (!answers.ok()) return;  // what waits will say why
   const Counts counts = CountsOf(*answers);
   if (IsToEnd(counts, waited)) {
     logger_.Info(
         "The chief has ended training, and so does this replica of "
         "SyncReplicasOptimizer.");
-    // Another replica may take it, which then has no need of its own.
-    session.Run({}, own_token_op_, {.timeout = absl::Seconds(5)}).IgnoreError();
+    GiveOwnToken(session);
   } else if (is_to_log) {
     Log(counts, waited);
   }

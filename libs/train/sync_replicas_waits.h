@@ -1,11 +1,13 @@
 // SyncReplicasWaits: looks after what synchronous replicas wait for: an update
 // of the chief for gradients, another replica for its token. What takes long is
 // told to the log, and a replica whose chief has ended training gets a token,
-// with which it ends. Part of SyncReplicasHook.
+// with which it ends. So does a replica, the chief too, whose program is asked
+// to leave while its run waits. Part of SyncReplicasHook.
 #ifndef WEFT_LIBS_TRAIN_SYNC_REPLICAS_WAITS_H_
 #define WEFT_LIBS_TRAIN_SYNC_REPLICAS_WAITS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,20 +20,24 @@
 #include "libs/session/session.h"
 #include "libs/tensor/tensor.h"
 #include "libs/train/coordinator.h"
+#include "libs/train/session_run_hook.h"
 #include "libs/train/sync_replicas_nodes.h"
 
 namespace weft::train {
 
 struct SyncReplicasWaitsOptions {
   // A line comes when a wait has taken so long, and again each time it has
-  // taken twice as long. So often a replica also asks whether training has
-  // ended.
+  // taken twice as long, but after ten minutes at the latest. No deadline
+  // depends on it. A replica asks every five seconds, or so often where that is
+  // shorter, whether training has ended.
   absl::Duration log_after;
   // How long a replica waits for a next chief that has begun when training had
   // ended.
   absl::Duration max_wait_for_chief;
   // How long another replica than the chief's waits for one token.
   absl::Duration max_wait;
+  // How long the chief waits for the gradients of one update.
+  absl::Duration max_wait_for_replicas;
 };
 
 class SyncReplicasWaits {
@@ -52,6 +58,12 @@ class SyncReplicasWaits {
 
   // Any thread: what was waited for has come. `is_waiting`: for the next one.
   void Advance(bool is_waiting) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Around a run of this replica. The second is left out for one that fails.
+  void BeginRun(const SessionRunContext& context)
+      ABSL_LOCKS_EXCLUDED(mutex_, leave_mutex_);
+  void EndRun() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Nobody is asked any more whether the program is to leave.
+  void EndSession() ABSL_LOCKS_EXCLUDED(leave_mutex_);
   // Whether the chief's training has ended, so that this replica's is to.
   bool has_ended() const ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -60,11 +72,42 @@ class SyncReplicasWaits {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // One wait, as Watch sees it.
+  struct Wait {
+    int64_t number = -1;
+    absl::Time began, next_look, next_line;
+  };
+
+  struct Leaving {
+    int64_t run = -1;  // in which the program was asked to
+    bool is_told = false;
+  };
+
   // How often Advance was called; -1 where nothing is waited for.
   int64_t Waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // The number of the run that is under way; -1: none.
+  int64_t RunUnderWay() const ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Duration Bound() const {
+    return is_chief_ ? options_.max_wait_for_replicas : options_.max_wait;
+  }
+  // Between two looks at the cluster, and at whether the program is to leave.
+  absl::Duration LookEvery() const;
+  absl::Duration WakeEvery() const;
+  Wait NewWait(int64_t number, absl::Time now) const;
+  // False: it has taken too long.
+  bool GoOn(Session& session, Wait& wait);
+  // Gives this replica's run its token where the program is to leave, and the
+  // run has been under way at the last call, too: one that is not held up ends
+  // by itself.
+  void LetLeave(Session& session, Leaving& leaving)
+      ABSL_LOCKS_EXCLUDED(mutex_, leave_mutex_);
+  bool IsAskedToLeave() ABSL_LOCKS_EXCLUDED(leave_mutex_);
+  bool HasNoToken(Session& session) const;
+  void GiveOwnToken(Session& session) const;
   // Ends the run that waits, and training, with an error.
   void GiveUp(Session& session, Coordinator& coordinator,
               absl::Duration waited) const;
+  std::string WhyItGivesUp(absl::Duration waited) const;
   // At what is waited for since then.
   void Look(Session& session, absl::Duration waited, bool is_to_log)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -92,6 +135,11 @@ class SyncReplicasWaits {
   int64_t advances_ ABSL_GUARDED_BY(mutex_) = 0;
   int ends_before_ ABSL_GUARDED_BY(mutex_) = 0;  // when this session began
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_in_run_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t runs_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Held while it is asked, so that nobody asks after EndSession.
+  absl::Mutex leave_mutex_;
+  std::function<bool()> is_asked_to_leave_ ABSL_GUARDED_BY(leave_mutex_);
 };
 
 }  // namespace weft::train

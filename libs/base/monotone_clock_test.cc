@@ -1,0 +1,33 @@
+#include "libs/base/monotone_clock.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+TEST(MonotoneClockTest, BeginsWithTheMachinesTimeAndNeverGoesBack) {
+  const SystemClock machine;
+  const absl::Time before = machine.Now();
+  const MonotoneClock clock;
+  absl::Time last = clock.Now();
+  // Unless the machine's is set just then, by years.
+  EXPECT_LT(before - absl::Hours(24 * 365), last);
+  EXPECT_GT(before + absl::Hours(24 * 365), last);
+  for (int i = 0; i < 1000; ++i) {
+    const absl::Time now = clock.Now();
+    ASSERT_LE(last, now);
+    last = now;
+  }
+}
+
+// Durations of a clock that stands still are none.
+TEST(MonotoneClockTest, GoesOn) {
+  const MonotoneClock clock;
+  const absl::Time began = clock.Now();
+  while (clock.Now() == began) {
+  }
+  EXPECT_GT(clock.Now(), began);
+}
+
+}  // namespace
+}  // namespace weft
