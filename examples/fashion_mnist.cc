@@ -3,6 +3,8 @@
 //
 //   fashion_mnist
 //   tools/local_cluster --ps=2 --workers=2 -- bazel-bin/examples/fashion_mnist
+//   fashion_mnist --device=gpu      # what computes runs on the task's first
+//   GPU
 //
 // The last line it prints is "test accuracy 0.8712"; of a cluster's tasks, only
 // the chief's.
@@ -23,6 +25,7 @@
 #include "libs/base/command_line.h"
 #include "libs/base/stop_signals.h"
 #include "libs/fs/local_file_system.h"
+#include "libs/runtime/cuda_platform.h"
 
 ABSL_FLAG(std::string, data_dir, "/usr/share/datasets/fashion-mnist",
           "Directory of the dataset-fashion-mnist package's files.");
@@ -31,6 +34,9 @@ ABSL_FLAG(int, batch_size, 64, "Images in a step.");
 ABSL_FLAG(int, hidden, 128, "Units of the hidden layer.");
 ABSL_FLAG(float, learning_rate, 0.05f, "Of gradient descent.");
 ABSL_FLAG(uint64_t, seed, 1, "Of the weights and of the order of images.");
+ABSL_FLAG(std::string, device, "cpu",
+          "Where a trainer computes: cpu, or gpu for the first that "
+          "CUDA_VISIBLE_DEVICES shows. Parameter servers stay on their CPUs.");
 ABSL_FLAG(std::string, checkpoints, "",
           "As a task of a cluster: the directory to save to; empty: "
           "fashion_mnist at the cluster's checkpoint writer, if it has one.");
@@ -67,6 +73,21 @@ absl::Status CheckFlags(const ImageSet& training) {
   return absl::OkStatus();
 }
 
+bool IsOnGpu() { return absl::GetFlag(FLAGS_device) == "gpu"; }
+
+absl::Status CheckDevice() {
+  const std::string device = absl::GetFlag(FLAGS_device);
+  if (device == "cpu" || device == "gpu") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--device is \"", device, "\"; there are cpu and gpu."));
+}
+
+ProcessOptions ProcessOptionsOfFlags() {
+  ProcessOptions options;
+  if (IsOnGpu()) options.gpu_platform = std::make_shared<CudaPlatform>();
+  return options;
+}
+
 ModelOptions ModelOptionsOfFlags() {
   return {.hidden_units = absl::GetFlag(FLAGS_hidden),
           .learning_rate = absl::GetFlag(FLAGS_learning_rate),
@@ -101,9 +122,14 @@ absl::Status Train(Session& session, const Model& model,
 }
 
 absl::StatusOr<float> TrainAlone(const Data& data) {
-  Scope root = Scope::Root();
+  const Scope root = Scope::Root().WithDevice(IsOnGpu() ? "/gpu:0" : "/cpu:0");
   const Model model = BuildModel(root, ModelOptionsOfFlags());
-  ASSIGN_OR_RETURN(auto session, Session::Connect("", root));
+  Process process(ProcessOptionsOfFlags());
+  SessionOptions options = {.process = &process};
+  if (IsOnGpu()) options.device_count["GPU"] = 1;
+  // What has no kernel for GPUs runs on the processor.
+  options.allow_soft_placement = IsOnGpu();
+  ASSIGN_OR_RETURN(auto session, Session::Connect("", root, options));
   RETURN_IF_ERROR(session->Run(ops::GlobalVariablesInitializer(root)));
   RETURN_IF_ERROR(Train(*session, model, data.training));
   return Accuracy(*session, model, data.test);
@@ -122,6 +148,7 @@ absl::Status TrainOnCluster(Process& process, const Server& server,
       .batch_size = batch_size,
       .steps = absl::GetFlag(FLAGS_epochs) * steps_per_epoch,
       .seed = absl::GetFlag(FLAGS_seed),
+      .on_gpu = IsOnGpu(),
       .checkpoints = absl::GetFlag(FLAGS_checkpoints).empty()
                          ? DefaultCheckpoints(task.cluster)
                          : absl::GetFlag(FLAGS_checkpoints),
@@ -139,12 +166,14 @@ absl::Status RunTask(const TfConfig& task) {
   // Who trains saves before it leaves.
   std::optional<StopSignals> signals;
   if (task.IsTrainer()) signals.emplace();
-  Process process;
+  Process process(task.IsTrainer() ? ProcessOptionsOfFlags()
+                                   : ProcessOptions());
   ASSIGN_OR_RETURN(
       auto server,
       Server::Create(task.cluster, {.job_name = task.job_name,
                                     .task_index = task.task_index,
                                     .insecure = absl::GetFlag(FLAGS_insecure),
+                                    .gpus = task.IsTrainer() && IsOnGpu(),
                                     .process = &process}));
   if (!task.IsTrainer()) return server->Join();
   RETURN_IF_ERROR(TrainOnCluster(process, *server, task, *signals));
@@ -152,6 +181,7 @@ absl::Status RunTask(const TfConfig& task) {
 }
 
 absl::Status Main() {
+  RETURN_IF_ERROR(CheckDevice());
   ASSIGN_OR_RETURN(const auto task, TfConfig::FromEnvironment());
   if (task) return RunTask(*task);
   ASSIGN_OR_RETURN(const Data data, ReadData());

@@ -27,7 +27,9 @@ Replica BuildReplica(const ReplicaOptions& options) {
   replica.device =
       absl::StrCat("/job:", task.job_name, "/task:", task.task_index);
   const Scope scope = replica.root.WithDeviceFunction(ReplicaDeviceSetter(
-      {.worker_device = replica.device, .cluster = task.cluster}));
+      {.worker_device =
+           absl::StrCat(replica.device, options.on_gpu ? "/gpu:0" : "/cpu:0"),
+       .cluster = task.cluster}));
   ModelOptions model = options.model;
   model.global_step = train::GetOrCreateGlobalStep(scope);
   replica.global_step = model.global_step;
@@ -154,7 +156,8 @@ absl::StatusOr<float> TrainAsReplica(Process& process, const Server& server,
            .hooks = {stop},
            .chief_only_hooks = {accuracy},
            .save_checkpoint_steps = options.save_every,
-           .config = {.device_filters = {"/job:ps", replica.device},
+           .config = {.allow_soft_placement = options.on_gpu,
+                      .device_filters = {"/job:ps", replica.device},
                       .process = &process},
            .stop_requested = options.stop_requested}));
   RETURN_IF_ERROR(TrainSteps(process, *session, replica, options,

@@ -22,6 +22,8 @@ struct ReplicaOptions {
   // multiple.
   int64_t steps = 1;
   uint64_t seed = 1;  // of the order of images
+  // It computes on the first GPU of its server.
+  bool on_gpu = false;
   // A directory: the chief saves there every save_every common steps, and goes
   // on from what is there. Empty: it does not.
   std::string checkpoints;

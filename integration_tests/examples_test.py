@@ -498,6 +498,7 @@ class ExamplesTest(unittest.TestCase):
                   self.refused(1, 'movielens_embedding', '--data_dir=/nowhere'))
     self.assertIn('dataset-fashion-mnist',
                   self.refused(1, 'fashion_mnist', '--data_dir=/nowhere'))
+    self.assertIn('--device', self.refused(1, 'fashion_mnist', '--device=tpu'))
 
   def test_help_is_no_error_and_says_what_a_target_is(self):
     for name in ('simple_client', 'two_tasks', 'containers',
