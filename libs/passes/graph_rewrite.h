@@ -77,9 +77,9 @@ class GraphRewrite {
     AttrMap attrs;
   };
   void Replace(const Node& node, Replacement replacement);
-  // Consumers of `from` take `to` instead, an output of a node that was replaced
-  // and stands before them. REQUIRES: the value is the same; no pass runs after
-  // this one.
+  // Consumers of `from` take `to` instead, an output of a node that was
+  // replaced and stands before them. REQUIRES: the value is the same; no pass
+  // runs after this one.
   void TakeInstead(const OutputTensor& from, const OutputTensor& to);
   // The node will not be there. REQUIRES: nobody takes or waits for it now.
   void Remove(const Node& node);
