@@ -128,9 +128,9 @@ TEST_F(ReaderKernelsTest, AWholeFileThatTakesTooMuchMemoryIsRefused) {
   ReaderRecord record;
   SmallAllocator small(99, 1000);
   ASSERT_OK(source->Start({files_, small}, "f"));
-  EXPECT_THAT(source->Read(record),
-              StatusIs(absl::StatusCode::kResourceExhausted,
-                       "The contents of f"));
+  EXPECT_THAT(
+      source->Read(record),
+      StatusIs(absl::StatusCode::kResourceExhausted, "The contents of f"));
   SmallAllocator enough(100, 100);
   ASSERT_OK(source->Start({files_, enough}, "f"));
   ASSERT_OK(source->Read(record));
