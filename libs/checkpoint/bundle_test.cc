@@ -15,6 +15,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/test_matchers.h"
 #include "libs/checkpoint/bundle_reader.h"
@@ -28,6 +29,8 @@
 
 namespace weft::checkpoint {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr char kTestdata[] =
     "integration_tests/testdata/conformance/checkpoints/";
