@@ -5,6 +5,8 @@
 
 #include <Eigen/Core>
 
+#include "libs/kernels/isa/vectors_isa.h"
+
 namespace weft::WEFT_ISA {
 namespace {
 
@@ -26,6 +28,96 @@ template <typename T>
 void ReluGrad(const T* gradient, const T* x, T* out, int64_t n) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] = gradient[i] * T(x[i] > T(0));
+}
+
+template <typename T>
+void Relu6(const T* x, T* out, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const T positive = x[i] < T(0) ? T(0) : x[i];
+    out[i] = positive > T(6) ? T(6) : positive;
+  }
+}
+
+template <typename T>
+void Relu6Grad(const T* gradient, const T* x, T* out, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const T above = x[i] > T(0) ? T(1) : T(0);
+    out[i] = gradient[i] * (x[i] < T(6) ? above : T(0));
+  }
+}
+
+// As many elements as the widest vector has: Eigen computes other last bits of
+// a vector than of one number, so all is computed in whole vectors.
+template <typename T>
+inline constexpr int kBlock = 64 / static_cast<int>(sizeof(T));
+
+template <typename T>
+void EluOfBlock(const T* x, T* out) {
+  using Block = Eigen::Array<T, kBlock<T>, 1>;
+  const Block block = Eigen::Map<const Block>(x);
+  const Block below = block.expm1();
+  for (int i = 0; i < kBlock<T>; ++i) {
+    out[i] = block[i] < T(0) ? below[i] : block[i];
+  }
+}
+
+// The last block is filled up.
+template <typename T>
+void Elu(const T* x, T* out, int64_t n) {
+  int64_t i = 0;
+  for (; i + kBlock<T> <= n; i += kBlock<T>) EluOfBlock(x + i, out + i);
+  if (i == n) return;
+  T rest[kBlock<T>] = {};
+  for (int64_t k = i; k < n; ++k) rest[k - i] = x[k];
+  EluOfBlock(rest, rest);
+  for (int64_t k = i; k < n; ++k) out[k] = rest[k - i];
+}
+
+template <typename T>
+void EluGrad(const T* gradient, const T* value, T* out, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const T below = gradient[i] * (value[i] + T(1));
+    out[i] = value[i] < T(0) ? below : gradient[i];
+  }
+}
+
+template <typename T>
+void LeakyRelu(const T* x, T alpha, T* out, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] > T(0) ? x[i] : x[i] * alpha;
+}
+
+template <typename T>
+void LeakyReluGrad(const T* gradient, const T* x, T alpha, T* out, int64_t n) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = x[i] > T(0) ? gradient[i] : gradient[i] * alpha;
+  }
+}
+
+template <typename T>
+void AddTaps(const T* x, int64_t x_step, const T* y, int64_t y_step,
+             int64_t taps, T* out, int64_t channels) {
+  using V = Vector<T>;
+  constexpr int64_t kSize = kVectorSize<T>;
+  int64_t c = 0;
+  for (; c + kSize <= channels; c += kSize) {
+    V sum = Load<V>(out + c);
+    for (int64_t t = 0; t < taps; ++t) {
+      sum += Load<V>(x + t * x_step + c) * Load<V>(y + t * y_step + c);
+    }
+    Store(sum, out + c);
+  }
+  for (; c < channels; ++c) {
+    T sum = out[c];
+    for (int64_t t = 0; t < taps; ++t) {
+      sum += x[t * x_step + c] * y[t * y_step + c];
+    }
+    out[c] = sum;
+  }
 }
 
 template <typename T>
@@ -117,9 +209,11 @@ void SparseCrossEntropy(const T* logits, const int64_t* labels, T* loss,
 
 template <typename T>
 void Fill(NnLoops<T>* loops) {
-  *loops = {&Relu<T>,         &ReluGrad<T>,          &AddBias<T>,
-            &AddRows<T>,      &Softmax<T>,           &LogSoftmax<T>,
-            &CrossEntropy<T>, &SparseCrossEntropy<T>};
+  *loops = {&Relu<T>,       &ReluGrad<T>,      &Relu6<T>,
+            &Relu6Grad<T>,  &Elu<T>,           &EluGrad<T>,
+            &LeakyRelu<T>,  &LeakyReluGrad<T>, &AddTaps<T>,
+            &AddBias<T>,    &AddRows<T>,       &Softmax<T>,
+            &LogSoftmax<T>, &CrossEntropy<T>,  &SparseCrossEntropy<T>};
 }
 
 }  // namespace

@@ -16,6 +16,20 @@ struct NnLoops {
   void (*relu)(const T* x, T* out, int64_t n);
   // gradient where x > 0, else 0.
   void (*relu_grad)(const T* gradient, const T* x, T* out, int64_t n);
+  // Between 0 and 6; the gradient where x is strictly between, else 0.
+  void (*relu6)(const T* x, T* out, int64_t n);
+  void (*relu6_grad)(const T* gradient, const T* x, T* out, int64_t n);
+  // exp(x) - 1 where x < 0, else x; the gradient by the function's value.
+  void (*elu)(const T* x, T* out, int64_t n);
+  void (*elu_grad)(const T* gradient, const T* value, T* out, int64_t n);
+  // x where x > 0, else x * alpha.
+  void (*leaky_relu)(const T* x, T alpha, T* out, int64_t n);
+  void (*leaky_relu_grad)(const T* gradient, const T* x, T alpha, T* out,
+                          int64_t n);
+  // out[c] += the sum over t < taps of x[t * x_step + c] * y[t * y_step + c].
+  // `out` is neither.
+  void (*add_taps)(const T* x, int64_t x_step, const T* y, int64_t y_step,
+                   int64_t taps, T* out, int64_t channels);
   // out[r][c] = x[r][c] + bias[c]
   void (*add_bias)(const T* x, const T* bias, T* out, int64_t rows,
                    int64_t channels);

@@ -129,7 +129,7 @@ void Split(Scheduler& scheduler, const MatMulArgs& args, const T* a, const T* b,
     return;
   }
   const int64_t total = by_rows ? args.m : args.n;
-  const auto range = [&](int64_t begin, int64_t end) {
+  const auto part = [&](int64_t begin, int64_t end) {
     begin *= kGranule;
     end = std::min(end * kGranule, total);
     if (by_rows) {
@@ -138,8 +138,15 @@ void Split(Scheduler& scheduler, const MatMulArgs& args, const T* a, const T* b,
       Columns(args, a, b, c, begin, end, functions);
     }
   };
-  scheduler.ParallelFor(granules, (granules + parts - 1) / parts,
-                        std::ref(range));
+  // The parts are the same when no other thread has time: how the products
+  // block a sum depends on their sizes.
+  const int64_t step = (granules + parts - 1) / parts;
+  const auto range = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      part(i * step, std::min((i + 1) * step, granules));
+    }
+  };
+  scheduler.ParallelFor((granules + step - 1) / step, 1, std::ref(range));
 }
 
 template <typename T>

@@ -10,6 +10,7 @@
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/math/math_scalar.h"
 #include "libs/kernels/math/operand_checks.h"
+#include "libs/kernels/parallel_loop.h"
 #include "libs/tensor/resource_handle.h"
 #include "libs/tensor/variant.h"
 
@@ -48,8 +49,14 @@ class Select : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * out,
                      context.ForwardOrAllocate({1, 2}, 0, t.shape()));
     return DispatchElement(out->dtype(), [&]<typename E>(TypeTag<E>) {
-      ChooseRows(condition, row, Elements<E>(t), Elements<E>(e),
-                 MutableElements<E>(*out));
+      const E* const yes = Elements<E>(t);
+      const E* const no = Elements<E>(e);
+      E* const to = MutableElements<E>(*out);
+      const auto size = static_cast<int64_t>(condition.size());
+      ParallelLoop(context, size, row, [&](int64_t begin, int64_t end) {
+        ChooseRows(condition.subspan(begin, end - begin), row,
+                   yes + begin * row, no + begin * row, to + begin * row);
+      });
       return absl::OkStatus();
     });
   }
@@ -58,11 +65,25 @@ class Select : public OpKernel {
   template <typename E>
   static void ChooseRows(absl::Span<const bool> condition, int64_t row,
                          const E* yes, const E* no, E* to) {
+    if constexpr (std::is_trivially_copyable_v<E>) {
+      if (row == 1) return ChooseEach(condition, yes, no, to);
+    }
     for (size_t i = 0; i < condition.size(); ++i) {
       const E* from = (condition[i] ? yes : no) + i * row;
       for (int64_t j = 0; j < row; ++j, ++to, ++from) {
         if (to != from) *to = *from;
       }
+    }
+  }
+
+  // Both are read, so that nothing depends on what a branch is expected to do.
+  template <typename E>
+  static void ChooseEach(absl::Span<const bool> condition, const E* yes,
+                         const E* no, E* to) {
+    for (size_t i = 0; i < condition.size(); ++i) {
+      const E t = yes[i];
+      const E e = no[i];
+      to[i] = condition[i] ? t : e;
     }
   }
 };
@@ -85,12 +106,14 @@ class SelectV2 : public OpKernel {
       const E* yes = Elements<E>(t);
       const E* no = Elements<E>(e);
       E* to = MutableElements<E>(*out);
-      broadcast.ForEachRow(0, broadcast.rows(),
-                           [&](int64_t row, const Broadcast::Offsets& offsets) {
-                             ChooseRow(broadcast, choose + offsets[0],
-                                       yes + offsets[1], no + offsets[2],
-                                       to + row * broadcast.row_size());
-                           });
+      const auto row = [&](int64_t r, const Broadcast::Offsets& offsets) {
+        ChooseRow(broadcast, choose + offsets[0], yes + offsets[1],
+                  no + offsets[2], to + r * broadcast.row_size());
+      };
+      ParallelLoop(context, broadcast.rows(), broadcast.row_size(),
+                   [&](int64_t begin, int64_t end) {
+                     broadcast.ForEachRow(begin, end, row);
+                   });
       return absl::OkStatus();
     });
   }

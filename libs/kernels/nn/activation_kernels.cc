@@ -106,6 +106,12 @@ void Activate(const void* features, void* activations, int64_t n) {
   T* const out = static_cast<T*>(activations);
   if constexpr (kHasNnLoops<T> && std::is_same_v<Function, ReluFunction>) {
     BestNnLoops<T>().relu(x, out, n);
+  } else if constexpr (kHasNnLoops<T> &&
+                       std::is_same_v<Function, Relu6Function>) {
+    BestNnLoops<T>().relu6(x, out, n);
+  } else if constexpr (kHasNnLoops<T> &&
+                       std::is_same_v<Function, EluFunction>) {
+    BestNnLoops<T>().elu(x, out, n);
   } else {
     for (int64_t i = 0; i < n; ++i) {
       out[i] = static_cast<T>(Function::Apply(static_cast<Wide<T>>(x[i])));
@@ -121,6 +127,12 @@ void ActivateGrad(const void* gradients, const void* features, void* backprops,
   T* const out = static_cast<T*>(backprops);
   if constexpr (kHasNnLoops<T> && std::is_same_v<Function, ReluFunction>) {
     BestNnLoops<T>().relu_grad(g, x, out, n);
+  } else if constexpr (kHasNnLoops<T> &&
+                       std::is_same_v<Function, Relu6Function>) {
+    BestNnLoops<T>().relu6_grad(g, x, out, n);
+  } else if constexpr (kHasNnLoops<T> &&
+                       std::is_same_v<Function, EluFunction>) {
+    BestNnLoops<T>().elu_grad(g, x, out, n);
   } else {
     for (int64_t i = 0; i < n; ++i) {
       out[i] = static_cast<T>(Function::Grad(static_cast<Wide<T>>(g[i]),
@@ -191,6 +203,9 @@ void LeakyRelu(const void* features, float alpha, void* activations,
                int64_t n) {
   const T* const x = static_cast<const T*>(features);
   T* const out = static_cast<T*>(activations);
+  if constexpr (kHasNnLoops<T>) {
+    return BestNnLoops<T>().leaky_relu(x, T(alpha), out, n);
+  }
   for (int64_t i = 0; i < n; ++i) {
     const Wide<T> value = x[i];
     out[i] = static_cast<T>(value > 0 ? value : value * Wide<T>(alpha));
@@ -203,6 +218,9 @@ void LeakyReluGrad(const void* gradients, const void* features, float alpha,
   const T* const g = static_cast<const T*>(gradients);
   const T* const x = static_cast<const T*>(features);
   T* const out = static_cast<T*>(backprops);
+  if constexpr (kHasNnLoops<T>) {
+    return BestNnLoops<T>().leaky_relu_grad(g, x, T(alpha), out, n);
+  }
   for (int64_t i = 0; i < n; ++i) {
     const Wide<T> gradient = g[i];
     out[i] = static_cast<T>(

@@ -24,20 +24,6 @@
 namespace weft {
 namespace {
 
-// The taps [begin, end) of a window that are inside the image.
-struct TapRange {
-  int64_t begin, end;
-
-  static TapRange Of(const WindowDim& dim, int64_t window) {
-    const int64_t first = dim.At(window, 0);
-    const auto taps_before = [&](int64_t at) {
-      if (at <= first) return int64_t{0};
-      return std::min(dim.size, (at - first - 1) / dim.dilation + 1);
-    };
-    return {taps_before(0), taps_before(dim.in)};
-  }
-};
-
 // Calls `visit(offset in the matrix's row, offset in the images, count)` for
 // all numbers of a window that are inside its image, in order. Taps that lie
 // next to each other in both come as one.

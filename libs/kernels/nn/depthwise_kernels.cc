@@ -5,9 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/isa/nn_loops.h"
 #include "libs/kernels/nn/layout.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/windows.h"
+#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {
@@ -41,44 +43,132 @@ struct Depthwise {
     return result;
   }
 
-  // Calls `visit(image, filter, output)` with where each product of a number
-  // of the image and one of the filter is, and what it is a part of.
-  template <typename Visit>
-  void ForEachProduct(const Visit& visit) const {
-    if (output_shape().num_elements() == 0) return;
-    for (int64_t n = 0; n < batch; ++n) {
-      for (int64_t y = 0; y < rows.out; ++y) {
-        for (int64_t x = 0; x < columns.out; ++x) {
-          ForEachOfWindow(n, y, x, visit);
+  // Where numbers of all channels begin.
+  int64_t image(int64_t n, int64_t row, int64_t column) const {
+    return ((n * rows.in + row) * columns.in + column) * channels;
+  }
+  int64_t filter(int64_t i, int64_t j) const {
+    return (i * columns.size + j) * channels * multiplier;
+  }
+  int64_t output(int64_t n, int64_t y, int64_t x) const {
+    return ((n * rows.out + y) * columns.out + x) * channels * multiplier;
+  }
+};
+
+// The windows [begin, end) of one dimension whose tap is on the image.
+TapRange WindowsOf(const WindowDim& dim, int64_t tap) {
+  TapRange range{0, dim.out};
+  while (range.begin < range.end && dim.At(range.begin, tap) < 0) {
+    ++range.begin;
+  }
+  while (range.begin < range.end && dim.At(range.end - 1, tap) >= dim.in) {
+    --range.end;
+  }
+  return range;
+}
+
+// What each pass adds up, in parts that are independent of each other: rows of
+// the output, taps of the filter, images. Each number is summed up in one
+// order, whoever does it.
+template <typename W>
+class DepthwiseSums {
+ public:
+  DepthwiseSums(const Depthwise& d, const W* first, const W* second, W* sum)
+      : d_(d), first_(first), second_(second), sum_(sum) {}
+
+  // Row `line` of the output, counted through all images.
+  void AddLine(int64_t line) const {
+    const int64_t n = line / d_.rows.out, y = line % d_.rows.out;
+    const TapRange is = TapRange::Of(d_.rows, y);
+    for (int64_t x = 0; x < d_.columns.out; ++x) {
+      const TapRange js = TapRange::Of(d_.columns, x);
+      if (js.begin >= js.end) continue;
+      const int64_t column = d_.columns.At(x, js.begin);
+      for (int64_t i = is.begin; i < is.end; ++i) {
+        Forward(first_ + d_.image(n, d_.rows.At(y, i), column),
+                second_ + d_.filter(i, js.begin), js.end - js.begin,
+                sum_ + d_.output(n, y, x));
+      }
+    }
+  }
+
+  // All channels of one tap.
+  void AddTap(int64_t tap) const {
+    const int64_t i = tap / d_.columns.size, j = tap % d_.columns.size;
+    const TapRange ys = WindowsOf(d_.rows, i), xs = WindowsOf(d_.columns, j);
+    if (xs.begin >= xs.end) return;
+    const int64_t column = d_.columns.At(xs.begin, j);
+    for (int64_t n = 0; n < d_.batch; ++n) {
+      for (int64_t y = ys.begin; y < ys.end; ++y) {
+        FilterOf(first_ + d_.image(n, d_.rows.At(y, i), column),
+                 second_ + d_.output(n, y, xs.begin), xs.end - xs.begin,
+                 sum_ + d_.filter(i, j));
+      }
+    }
+  }
+
+  void AddImage(int64_t n) const {
+    for (int64_t y = 0; y < d_.rows.out; ++y) {
+      const TapRange is = TapRange::Of(d_.rows, y);
+      for (int64_t x = 0; x < d_.columns.out; ++x) {
+        const TapRange js = TapRange::Of(d_.columns, x);
+        for (int64_t i = is.begin; i < is.end; ++i) {
+          for (int64_t j = js.begin; j < js.end; ++j) {
+            InputOf(first_ + d_.filter(i, j), second_ + d_.output(n, y, x),
+                    sum_ + d_.image(n, d_.rows.At(y, i), d_.columns.At(x, j)));
+          }
         }
       }
     }
   }
 
  private:
-  template <typename Visit>
-  void ForEachOfWindow(int64_t n, int64_t y, int64_t x,
-                       const Visit& visit) const {
-    const int64_t output =
-        ((n * rows.out + y) * columns.out + x) * channels * multiplier;
-    for (int64_t i = 0; i < rows.size; ++i) {
-      const int64_t row = rows.At(y, i);
-      if (!rows.IsInside(row)) continue;
-      for (int64_t j = 0; j < columns.size; ++j) {
-        const int64_t column = columns.At(x, j);
-        if (!columns.IsInside(column)) continue;
-        const int64_t image =
-            ((n * rows.in + row) * columns.in + column) * channels;
-        const int64_t filter = (i * columns.size + j) * channels * multiplier;
-        for (int64_t c = 0; c < channels; ++c) {
-          for (int64_t m = 0; m < multiplier; ++m) {
-            const int64_t at = c * multiplier + m;
-            visit(image + c, filter + at, output + at);
-          }
-        }
+  void Forward(const W* image, const W* filter, int64_t taps, W* out) const {
+    const int64_t step = d_.columns.dilation * d_.channels;
+    const int64_t many = d_.channels * d_.multiplier;
+    if (d_.multiplier == 1) {
+      return BestNnLoops<W>().add_taps(image, step, filter, many, taps, out,
+                                       many);
+    }
+    for (; taps > 0; --taps, image += step, filter += many) {
+      for (int64_t at = 0; at < many; ++at) {
+        out[at] += image[at / d_.multiplier] * filter[at];
       }
     }
   }
+
+  void FilterOf(const W* image, const W* gradient, int64_t windows,
+                W* filter) const {
+    const int64_t step = d_.columns.stride * d_.channels;
+    const int64_t many = d_.channels * d_.multiplier;
+    if (d_.multiplier == 1) {
+      return BestNnLoops<W>().add_taps(image, step, gradient, many, windows,
+                                       filter, many);
+    }
+    for (; windows > 0; --windows, image += step, gradient += many) {
+      for (int64_t at = 0; at < many; ++at) {
+        filter[at] += image[at / d_.multiplier] * gradient[at];
+      }
+    }
+  }
+
+  void InputOf(const W* filter, const W* gradient, W* image) const {
+    if (d_.multiplier == 1) {
+      return BestNnLoops<W>().add_taps(filter, 0, gradient, 0, 1, image,
+                                       d_.channels);
+    }
+    for (int64_t c = 0; c < d_.channels; ++c) {
+      for (int64_t m = 0; m < d_.multiplier; ++m) {
+        const int64_t at = c * d_.multiplier + m;
+        image[c] += filter[at] * gradient[at];
+      }
+    }
+  }
+
+  const Depthwise& d_;
+  const W* const first_;
+  const W* const second_;
+  W* const sum_;
 };
 
 template <typename W>
@@ -138,26 +228,37 @@ class DepthwiseKernel : public OpKernel {
                      context.AllocateTemp(DataTypeOf<W>::value, shape));
     W* const sum = output.mutable_flat<W>().data();
     std::fill(sum, sum + output.num_elements(), W(0));
-    const W* const p = a.flat<W>().data();
-    const W* const q = b.flat<W>().data();
-    switch (which_) {
-      case Which::kForward:
-        d.ForEachProduct([&](int64_t image, int64_t filter, int64_t out) {
-          sum[out] += p[image] * q[filter];
-        });
-        break;
-      case Which::kFilter:
-        d.ForEachProduct([&](int64_t image, int64_t filter, int64_t out) {
-          sum[filter] += p[image] * q[out];
-        });
-        break;
-      case Which::kInput:
-        d.ForEachProduct([&](int64_t image, int64_t filter, int64_t out) {
-          sum[image] += p[filter] * q[out];
-        });
-        break;
+    if (d.output_shape().num_elements() > 0) {
+      Add(context, d,
+          DepthwiseSums<W>(d, a.flat<W>().data(), b.flat<W>().data(), sum));
     }
     return NarrowTo<W>(context, 0, std::move(output));
+  }
+
+  void Add(OpKernelContext& context, const Depthwise& d,
+           const DepthwiseSums<W>& sums) const {
+    const int64_t taps = d.rows.size * d.columns.size;
+    const int64_t row = d.columns.out * d.channels * d.multiplier;
+    switch (which_) {
+      case Which::kForward:
+        return ForEach(context, d.batch * d.rows.out, row * taps,
+                       [&](int64_t line) { sums.AddLine(line); });
+      case Which::kFilter:
+        return ForEach(context, taps, d.batch * d.rows.out * row,
+                       [&](int64_t tap) { sums.AddTap(tap); });
+      case Which::kInput:
+        return ForEach(context, d.batch, d.rows.out * row * taps,
+                       [&](int64_t n) { sums.AddImage(n); });
+    }
+  }
+
+  // `work(i)` for i < count, where each is so many products.
+  template <typename Work>
+  static void ForEach(OpKernelContext& context, int64_t count, int64_t products,
+                      const Work& work) {
+    ParallelLoop(context, count, products, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) work(i);
+    });
   }
 
   const WindowAttrs attrs_;

@@ -109,22 +109,6 @@ class PaddedRows {
   const float* rows_ = nullptr;
 };
 
-// The taps [begin, end) of windows `y` that are on the image.
-struct Taps {
-  int64_t begin = 0, end = 0;
-
-  static Taps Of(const WindowDim& dim, int64_t window) {
-    Taps taps{0, dim.size};
-    while (taps.begin < taps.end && dim.At(window, taps.begin) < 0) {
-      ++taps.begin;
-    }
-    while (taps.begin < taps.end && dim.At(window, taps.end - 1) >= dim.in) {
-      --taps.end;
-    }
-    return taps;
-  }
-};
-
 // Columns of a matrix in panels of one or two vectors, each panel's rows one
 // after the other.
 class Panels {
@@ -261,7 +245,7 @@ class Forward {
     for (int64_t p = 0; p < panels_.count(); ++p) {
       float* out = output;
       for (int64_t y = begin; y < end; ++y) {
-        const Taps taps = Taps::Of(c_.rows, y);
+        const TapRange taps = TapRange::Of(c_.rows, y);
         args.runs = taps.end - taps.begin;
         // Where a window sees no row, nothing is read of any.
         const float* a =

@@ -34,6 +34,20 @@ struct WindowDim {
   friend bool operator==(const WindowDim&, const WindowDim&) = default;
 };
 
+// The taps [begin, end) of a window that are inside the image.
+struct TapRange {
+  int64_t begin, end;
+
+  static TapRange Of(const WindowDim& dim, int64_t window) {
+    const int64_t first = dim.At(window, 0);
+    const auto taps_before = [&](int64_t at) {
+      if (at <= first) return int64_t{0};
+      return std::min(dim.size, (at - first - 1) / dim.dilation + 1);
+    };
+    return {taps_before(0), taps_before(dim.in)};
+  }
+};
+
 // What the attrs of a node say of its windows, in the order of "NHWC" whatever
 // its layout.
 class WindowAttrs {
