@@ -35,7 +35,8 @@ struct StepCost {
   // Of the control lane's messages in all, without attachments. Values of up to
   // 1 KiB are in their bodies.
   int64_t control_bytes = 0;
-  // Attachments on the control lane, and the bulk lane's chunks of 1 MiB.
+  // Attachments on the control lane (below 64 KiB, and those of a medium size
+  // that go along), and the bulk lane's chunks of 1 MiB.
   int64_t small_bytes = 0;
   int chunks = 0;
   int64_t chunk_bytes = 0;
@@ -362,11 +363,10 @@ TEST_F(MlpOnTwoPsTest, AStepReadsEachVariableAndSendsEachGradientOnce) {
                 {"worker:0 to ps:1", {1, 1}},
             }));
   EXPECT_LE(cost.control_bytes, 5000);
-  // w1 and its gradient; the biases and the global step are smaller.
-  EXPECT_EQ(cost.small_bytes, 2 * kW1);
-  // w0 and its gradient.
-  EXPECT_EQ(cost.chunks, 2);
-  EXPECT_EQ(cost.chunk_bytes, 2 * kW0);
+  // Both weights and their gradients, none of which is large; the biases and
+  // the global step are in bodies.
+  EXPECT_EQ(cost.small_bytes, 2 * (kW0 + kW1));
+  EXPECT_EQ(cost.chunks, 0);
   ExpectCopied(2 * (kW0 + kW1), cost);
   EXPECT_EQ(cost.buffers, 22);
 }
@@ -431,8 +431,9 @@ TEST_F(LookUpOnTwoPsTest, AnUpdateSendsItsRowsOnce) {
   EXPECT_LE(cost.control_bytes + cost.small_bytes, 2 * 4 * kRow + 4000);
 }
 
-// Of a table of wide rows, whose copies are counted.
-TEST_F(LookUpOnTwoPsTest, ManyRowsAreAStreamEachWayAndPs) {
+// Of a table of wide rows, whose copies are counted: a megabyte a step needs no
+// lane but the one that the messages take.
+TEST_F(LookUpOnTwoPsTest, ManyRowsGoAlongEachWayAndPs) {
   constexpr int kIds = 1000, kDistinct = 600, kWide = 256;
   constexpr int64_t kWideRow = 4 * kWide;
   const auto table = ops::GetPartitionedVariable(
@@ -455,15 +456,15 @@ TEST_F(LookUpOnTwoPsTest, ManyRowsAreAStreamEachWayAndPs) {
   EXPECT_EQ(
       cost.messages,
       (Messages{{"RunPartition", 2}, {"RunPartitionReply", 2}, {"Pushes", 2}}));
-  EXPECT_EQ(cost.chunks, 2);
-  EXPECT_EQ(cost.chunk_bytes, kDistinct * kWideRow);
+  EXPECT_EQ(cost.chunks, 0);
+  EXPECT_EQ(cost.small_bytes, kDistinct * (8 + kWideRow));
   // Ids land; rows are gathered, land, are put in order, and each as often as
   // its id occurs.
   ExpectCopied(kDistinct * 8 + (3 * kDistinct + kIds) * kWideRow, cost);
   cost = CostOf({}, {update}, {{ids, values}});
   EXPECT_EQ(cost.pushes, kSparseUpdate);
-  EXPECT_EQ(cost.chunks, 4);
-  EXPECT_EQ(cost.chunk_bytes, 2 * kDistinct * kWideRow);
+  EXPECT_EQ(cost.chunks, 0);
+  EXPECT_EQ(cost.small_bytes, kDistinct * (8 + 2 * kWideRow));
 }
 
 // A rate that is an output of the graph: where it does not change, a ps has it.

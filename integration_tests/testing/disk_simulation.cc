@@ -44,6 +44,7 @@ TestCluster::Options DiskSimulation::ClusterOptions() {
   };
   if (options_.has_small_chunks) {
     cluster.transport.inline_bytes = 400;
+    cluster.transport.medium_bytes = 0;
     cluster.transport.chunk_bytes = 300;
     cluster.transport.credit_bytes = 600;
   }

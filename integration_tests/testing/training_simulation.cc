@@ -44,6 +44,7 @@ TestCluster::Options ClusterOptions(const TrainingSimulationOptions& options) {
   if (options.seed % 2 == 0) {
     // The weights travel in chunks, and each waits for the one before.
     cluster.transport.inline_bytes = kNumWeights * sizeof(float);
+    cluster.transport.medium_bytes = 0;
     cluster.transport.chunk_bytes = cluster.transport.inline_bytes / 4;
     cluster.transport.credit_bytes = cluster.transport.chunk_bytes;
   }

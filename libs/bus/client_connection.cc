@@ -115,6 +115,8 @@ absl::Status ClientConnection::MakeConnection(ConnectionId control,
   options.max_held_bytes = context_.options.max_held_bytes_per_peer;
   options.max_unsent_bytes = context_.options.max_unsent_bytes_per_peer;
   options.inline_bytes = context_.options.inline_bytes;
+  options.medium_bytes = context_.options.medium_bytes;
+  options.medium_window = context_.options.medium_window;
   options.chunk_bytes = context_.options.chunk_bytes;
   options.need_bulk = [this] { DialBulk(); };
   Scheduler::TimerId timer = 0;

@@ -23,6 +23,20 @@ absl::Status TooLarge(uint64_t size, uint64_t limit) {
                    "attachments"));
 }
 
+// What keeps an attachment that goes along, and counts it for as long.
+struct OnItsWay {
+  OnItsWay(std::shared_ptr<const void> attachment, uint64_t size,
+           std::shared_ptr<std::atomic<uint64_t>> sum)
+      : owner(std::move(attachment)), bytes(size), total(std::move(sum)) {}
+  ~OnItsWay() { total->fetch_sub(bytes, std::memory_order_relaxed); }
+  OnItsWay(const OnItsWay&) = delete;
+  OnItsWay& operator=(const OnItsWay&) = delete;
+
+  const std::shared_ptr<const void> owner;
+  const uint64_t bytes;
+  const std::shared_ptr<std::atomic<uint64_t>> total;
+};
+
 }  // namespace
 
 Connection::Connection(ConnectionOptions options)
@@ -49,7 +63,20 @@ void Connection::CountReceived(uint64_t size) const {
   if (options_.traffic) options_.traffic->received.Add(size);
 }
 
-Envelope Connection::Address(const Outgoing& outgoing) {
+bool Connection::GoesAlong(Blob& attachment) {
+  const uint64_t size = attachment.size();
+  // Without an owner it would be copied, and gone at once.
+  if (size > options_.medium_bytes || attachment.owner() == nullptr) {
+    return false;
+  }
+  const uint64_t before = medium_->fetch_add(size, std::memory_order_relaxed);
+  auto keep = std::make_shared<OnItsWay>(attachment.owner(), size, medium_);
+  if (before + size > options_.medium_window) return false;
+  attachment = Blob(std::move(keep), attachment.data(), size);
+  return true;
+}
+
+Envelope Connection::Address(Outgoing& outgoing) {
   Envelope envelope;
   envelope.kind = outgoing.kind;
   envelope.method = outgoing.message.method;
@@ -60,11 +87,12 @@ Envelope Connection::Address(const Outgoing& outgoing) {
   uint64_t room = options_.max_sent_bytes / 2;
   size_t num_frames = 0, num_own = 0;
   uint64_t shared = 0, shared_bytes = 0;  // the stream that several share
-  for (const Blob& attachment : outgoing.message.attachments) {
+  for (Blob& attachment : outgoing.message.attachments) {
     const uint64_t size = attachment.size();
     const bool small = size < options_.inline_bytes;
+    const bool fits = size <= room && num_frames < kMaxInlineFrames;
     AttachmentInfo info = {size, 0};
-    if (size == 0 || (small && size <= room && num_frames < kMaxInlineFrames)) {
+    if (size == 0 || (fits && (small || GoesAlong(attachment)))) {
       room -= size;
       ++num_frames;
     } else if (!small && num_own < kMaxOwnStreams) {

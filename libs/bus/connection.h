@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
@@ -37,6 +38,8 @@ struct ConnectionOptions {
   uint64_t max_held_bytes = 0;
   uint64_t max_unsent_bytes = 0;
   size_t inline_bytes = 0;
+  uint64_t medium_bytes = 0;
+  uint64_t medium_window = 0;
   size_t chunk_bytes = 0;
   // Called when there is something for the bulk lane and it is not attached;
   // perhaps more than once.
@@ -85,7 +88,10 @@ class Connection {
 
  private:
   // Which attachments go where.
-  Envelope Address(const Outgoing& outgoing);
+  Envelope Address(Outgoing& outgoing);
+  // Whether it goes with its message although it is not small; the wire lets go
+  // of it once it is sent.
+  bool GoesAlong(Blob& attachment);
   uint64_t NextStream() {
     return next_stream_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -100,6 +106,9 @@ class Connection {
   ConnectionOptions options_;
   OutgoingStreams outgoing_;
   IncomingStreams incoming_;
+  // Of a medium size and on their way; what they hold outlives the connection.
+  const std::shared_ptr<std::atomic<uint64_t>> medium_ =
+      std::make_shared<std::atomic<uint64_t>>(0);
   std::atomic<uint64_t> next_stream_{1};
   std::atomic<bool> closed_{false};
   absl::Mutex mutex_;

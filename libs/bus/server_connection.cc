@@ -37,6 +37,8 @@ ConnectionOptions OptionsOf(const ServerContext& context,
   options.max_held_bytes = context.options.max_held_bytes_per_peer;
   options.max_unsent_bytes = context.options.max_unsent_bytes_per_peer;
   options.inline_bytes = context.options.inline_bytes;
+  options.medium_bytes = context.options.medium_bytes;
+  options.medium_window = context.options.medium_window;
   options.chunk_bytes = context.options.chunk_bytes;
   return options;
 }

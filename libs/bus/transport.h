@@ -13,8 +13,10 @@
 //   HELLO anew; each HELLO is a new connection to the other end.
 // - Bulk. Attachments of at least `inline_bytes` travel in chunks of 1 MiB on a
 //   lane of their own, in turn with others, within the credit that the receiver
-//   gave. Their memory is reserved before they land, and within quotas; when
-//   there is none, the message arrives with an error instead of attachments.
+//   gave; some of a medium size (`medium_bytes`) go with their message all the
+//   same. The memory of those that stream is reserved before they land, and
+//   within quotas; when there is none, the message arrives with an error
+//   instead of attachments.
 // - Life. An end whose reading thread or pools are stuck is found by Heartbeat,
 //   if the other one asks for it, and the connection is lost.
 // - Quotas. What one peer may make us hold is bounded, in both directions; what
@@ -128,6 +130,12 @@ class Channel {
 struct TransportOptions {
   // Smaller attachments travel with their message.
   size_t inline_bytes = 64 << 10;
+  // Larger ones, up to this, travel with their message as well while no more
+  // than `medium_window` of them are on their way, by one connection and in one
+  // direction: no thread of the other lane has to be woken for them, at either
+  // end, and small messages wait for no more than the window. 0: none.
+  uint64_t medium_bytes = 512 << 10;
+  uint64_t medium_window = 1 << 20;
   size_t chunk_bytes = 1 << 20;
   // Bulk that may be under way on one connection and direction.
   uint64_t credit_bytes = 16 << 20;

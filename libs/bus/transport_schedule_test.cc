@@ -43,6 +43,9 @@ class Conversation {
     options.chunk_bytes = 30'000;
     options.credit_bytes = 60'000;
     options.inline_bytes = 1'000;
+    options.medium_bytes = Chance(2) == 0 ? 0 : 50'000;
+    // One at a time.
+    options.medium_window = 50'000;
     // While they talk.
     options.min_redial = absl::Milliseconds(5);
     options.max_redial = absl::Milliseconds(50);

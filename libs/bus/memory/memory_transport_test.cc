@@ -159,6 +159,8 @@ int ConverseWithCut(uint64_t seed, int cut_at, Fate fate) {
   TransportOptions options;
   options.credit_bytes = 100'000;
   options.chunk_bytes = 30'000;
+  options.medium_bytes = 100'000;
+  options.medium_window = 100'000;
   Pair pair(seed, options);
   int num_messages = 0;
   pair.network.set_hook([&](const MessageInfo&) {
@@ -200,6 +202,45 @@ TEST(CutTest, WhereverAConnectionIsCutEveryCallEndsAndNothingIsLeft) {
         ConverseWithCut(seed, i, fate);
       }
     }
+  }
+}
+
+// Small messages wait for no more than the window, and a peer that does not
+// read is sent no more than that.
+TEST(MediumTest, AttachmentsGoAlongAsFarAsTheWindowReaches) {
+  TransportOptions options;
+  options.medium_bytes = 100'000;
+  options.medium_window = 250'000;
+  Pair pair(1, options);
+  std::vector<size_t> along, streamed;
+  pair.network.set_hook([&](const MessageInfo& message) {
+    const size_t size = message.frames->back().size();
+    if (size > 50'000) {
+      (message.lane == Lane::kBulk ? streamed : along).push_back(size);
+    }
+    return Verdict{};
+  });
+  pair.Start();
+  ASSERT_TRUE(pair.events.WaitForConnects(1));
+  const auto send = [&](size_t size) {
+    EXPECT_OK(pair.channel->Send(NewMessage(kNote, "", {Pattern(size, 1)})));
+  };
+  for (int i = 0; i < 5; ++i) send(100'000);
+  ASSERT_TRUE(
+      pair.handler.WaitUntil([&] { return pair.handler.notes.size() == 5; }));
+  EXPECT_EQ(along, std::vector<size_t>(2, 100'000));
+  EXPECT_EQ(streamed, std::vector<size_t>(3, 100'000));
+  // What has gone makes room, and what is larger never goes along.
+  pair.handler.notes.clear();
+  send(100'001);
+  send(100'000);
+  ASSERT_TRUE(
+      pair.handler.WaitUntil([&] { return pair.handler.notes.size() == 2; }));
+  EXPECT_EQ(along.size(), 3);
+  EXPECT_EQ(streamed.back(), 100'001);
+  for (const auto& note : pair.handler.notes) {
+    const Blob& bytes = note.message.attachments[0];
+    EXPECT_TRUE(bytes.view() == Pattern(bytes.size(), 1));
   }
 }
 
@@ -306,7 +347,7 @@ TEST(CutTest, ACallMadeWhileOthersAreFlushedFailsWithTheConnection) {
   network.Partition("client", "server");
   channel = client->Dial(endpoint->address(), {"", "", 3, 0}, "", nullptr);
   for (Message& message :
-       std::vector{NewMessage(kNote, "first", {Pattern(200'000, 1)}),
+       std::vector{NewMessage(kNote, "first", {Pattern(600'000, 1)}),
                    NewMessage(kEcho, "second")}) {
     channel->Call(std::move(message), {.wait_for_connection = true},
                   waited.callback());

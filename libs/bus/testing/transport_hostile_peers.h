@@ -67,6 +67,7 @@ class WirePeer {
 TEST_P(TransportConformanceTest, APeerThatDoesNotReadIsOwedALimitedAmount) {
   TransportOptions options;
   options.credit_bytes = 100'000;
+  options.medium_bytes = 0;
   options.max_unsent_bytes_per_peer = 1 << 20;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
   Wire& wire = harness_->NewWire("raw");
