@@ -347,7 +347,7 @@ TEST(CutTest, ACallMadeWhileOthersAreFlushedFailsWithTheConnection) {
   network.Partition("client", "server");
   channel = client->Dial(endpoint->address(), {"", "", 3, 0}, "", nullptr);
   for (Message& message :
-       std::vector{NewMessage(kNote, "first", {Pattern(200'000, 1)}),
+       std::vector{NewMessage(kNote, "first", {Pattern(600'000, 1)}),
                    NewMessage(kEcho, "second")}) {
     channel->Call(std::move(message), {.wait_for_connection = true},
                   waited.callback());
