@@ -82,9 +82,9 @@ TEST_F(TrainAndEvaluateTest, WhoIsAskedToLeaveSavesAndDoesNotEvaluate) {
 
 // Files that are away or full end no training that goes on when a save fails.
 TEST_F(TrainAndEvaluateTest, AnEvaluationThatFailsForAWhileEndsNoTraining) {
-  for (const absl::Status& error :
-       {absl::UnavailableError("away"), absl::DeadlineExceededError("late"),
-        absl::ResourceExhaustedError("full")}) {
+  for (const absl::Status& error : {absl::UnavailableError("files are gone"),
+                                    absl::DeadlineExceededError("no answer"),
+                                    absl::ResourceExhaustedError("no space")}) {
     files_.DeleteRecursively(model_dir_).IgnoreError();
     exporter_->steps.clear();
     exporter_->errors = {error, absl::OkStatus(), error};

@@ -349,12 +349,14 @@ class MultiLabel : public ClassHead {
   std::map<std::string, Metric> Metrics(const Scope& scope,
                                         const EvalInput& input) const override {
     const Output& probabilities = input.predictions.at("probabilities");
+    // tf.estimator.MultiLabelHead interpolates here, other heads do not.
+    metrics::AucOptions pr = WeightedAuc(input.weights, metrics::Curve::kPr);
+    pr.summation_method = metrics::SummationMethod::kCarefulInterpolation;
     return {{Key("auc"),
              metrics::Auc(scope, input.labels, probabilities,
                           WeightedAuc(input.weights, metrics::Curve::kRoc))},
             {Key("auc_precision_recall"),
-             metrics::Auc(scope, input.labels, probabilities,
-                          WeightedAuc(input.weights, metrics::Curve::kPr))}};
+             metrics::Auc(scope, input.labels, probabilities, pr)}};
   }
 };
 
