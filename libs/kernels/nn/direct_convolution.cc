@@ -18,7 +18,7 @@ constexpr int64_t kNumbersOfRows = 1 << 15;
 // first-level cache.
 constexpr int64_t kNumbersOfPanel = 1 << 12;
 // More than this is not worth it in one thread.
-constexpr int64_t kMaxNumbersOfRows = 1 << 24;
+constexpr int64_t kMaxNumbersOfRows = 1 << 22;
 // Multiplications and additions that are worth a part of their own.
 constexpr double kFlopsOfPart = 1e6;
 // Parts of a sum over images, as of oneDNN's.

@@ -26,18 +26,18 @@ class MadeUpShapesTest : public testing::Test {
   int64_t Draw(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(random_->Next() % (high - low + 1));
   }
-  int64_t OneOf(const List& values) {
+  int64_t OneOf(const List &values) {
     return values[Draw(0, static_cast<int64_t>(values.size()) - 1)];
   }
   // Numbers of one digit and some sixteenths, so that products are exact.
-  Tensor Numbers(const TensorShape& shape) {
+  Tensor Numbers(const TensorShape &shape) {
     Tensor x(DT_FLOAT, shape);
-    for (float& value : x.mutable_flat<float>()) {
+    for (float &value : x.mutable_flat<float>()) {
       value = static_cast<float>(Draw(-32, 32)) / 16;
     }
     return x;
   }
-  static Tensor ToDouble(const Tensor& x) {
+  static Tensor ToDouble(const Tensor &x) {
     Tensor wide(DT_DOUBLE, x.shape());
     std::copy_n(x.flat<float>().data(), x.num_elements(),
                 wide.mutable_flat<double>().data());
@@ -45,10 +45,10 @@ class MadeUpShapesTest : public testing::Test {
   }
 
   // Runs the op in float and in double.
-  void ExpectAsInDouble(const char* op, const std::vector<Tensor>& inputs,
-                        const AttrMap& attrs, const std::string& what) {
+  void ExpectAsInDouble(const char *op, const std::vector<Tensor> &inputs,
+                        const AttrMap &attrs, const std::string &what) {
     std::vector<KernelInput> floats, doubles;
-    for (const Tensor& input : inputs) {
+    for (const Tensor &input : inputs) {
       floats.emplace_back(input);
       doubles.emplace_back(input.dtype() == DT_FLOAT ? ToDouble(input) : input);
     }
@@ -67,7 +67,7 @@ class MadeUpShapesTest : public testing::Test {
   KernelTestHarness harness_;
 };
 
-Tensor SizesOf(const TensorShape& shape) {
+Tensor SizesOf(const TensorShape &shape) {
   Tensor sizes(DT_INT32, {shape.rank()});
   for (int i = 0; i < shape.rank(); ++i) {
     sizes.mutable_flat<int32_t>()[i] = static_cast<int32_t>(shape.dim(i));
@@ -120,6 +120,83 @@ TEST_F(MadeUpShapesTest, LargeConvolutionsAreCutWithoutASeam) {
   }
 }
 
+// The same filter for a convolution: each output sees one channel.
+Tensor Dense(const Tensor &filter) {
+  const int64_t channels = filter.dim(2), many = filter.dim(3);
+  Tensor dense(DT_DOUBLE,
+               {filter.dim(0), filter.dim(1), channels, channels * many});
+  const auto to = dense.mutable_flat<double>();
+  std::fill(to.begin(), to.end(), 0.0);
+  for (int64_t at = 0; at < filter.num_elements(); ++at) {
+    const int64_t c = at / many % channels;
+    to[at / many * channels * many + c * many + at % many] =
+        filter.flat<float>()[at];
+  }
+  return dense;
+}
+
+void ExpectNear(const Tensor &got, const Tensor &wanted,
+                const std::string &what) {
+  ASSERT_EQ(got.shape(), wanted.shape()) << what;
+  for (int64_t i = 0; i < got.num_elements(); ++i) {
+    const double value = wanted.flat<double>()[i];
+    ASSERT_NEAR(got.flat<float>()[i], value, 1e-5 * (1 + std::abs(value)))
+        << what << " at " << i;
+  }
+}
+
+TEST_F(MadeUpShapesTest, DepthwiseConvolutionsAreThoseOfFiltersOfOneChannel) {
+  for (int i = 0; i < 40; ++i) {
+    const TensorShape image = {Draw(1, 3), Draw(1, 12), Draw(1, 12),
+                               OneOf({1, 3, 7, 8, 17, 33})};
+    const TensorShape filter = {Draw(1, 4), Draw(1, 4), image.dim(3),
+                                OneOf({1, 1, 2, 3})};
+    const int64_t stride = Draw(1, 3);
+    const AttrMap attrs = {{"strides", List{1, stride, stride, 1}},
+                           {"dilations", List{1, Draw(1, 2), Draw(1, 2), 1}},
+                           {"padding", "SAME"}};
+    const std::string what = absl::StrCat(" of ", image.ToString(), " by ",
+                                          filter.ToString(), " case ", i);
+    const Tensor x = Numbers(image), w = Numbers(filter);
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor y,
+        harness_.RunOne("DepthwiseConv2dNative", {x, w}, attrs));
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor wanted,
+        harness_.RunOne("Conv2D", {ToDouble(x), Dense(w)}, attrs));
+    ExpectNear(y, wanted, what);
+    const Tensor gradient = Numbers(y.shape());
+    ASSERT_OK_AND_ASSIGN(const Tensor of_input,
+                         harness_.RunOne("DepthwiseConv2dNativeBackpropInput",
+                                         {SizesOf(image), w, gradient}, attrs));
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor wanted_of_input,
+        harness_.RunOne("Conv2DBackpropInput",
+                        {SizesOf(image), Dense(w), ToDouble(gradient)}, attrs));
+    ExpectNear(of_input, wanted_of_input, what);
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor of_filter,
+        harness_.RunOne("DepthwiseConv2dNativeBackpropFilter",
+                        {x, SizesOf(filter), gradient}, attrs));
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor dense,
+        harness_.RunOne(
+            "Conv2DBackpropFilter",
+            {ToDouble(x), SizesOf(Dense(w).shape()), ToDouble(gradient)},
+            attrs));
+    const int64_t many = filter.dim(3);
+    for (int64_t at = 0; at < of_filter.num_elements(); ++at) {
+      const int64_t c = at / many % filter.dim(2);
+      const double value =
+          dense.flat<double>()[at / many * filter.dim(2) * many + c * many +
+                               at % many];
+      ASSERT_NEAR(of_filter.flat<float>()[at], value,
+                  1e-5 * (1 + std::abs(value)))
+          << what << " at " << at;
+    }
+  }
+}
+
 TEST_F(MadeUpShapesTest, TheSameConvolutionHasTheSameBits) {
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
   const TensorShape filter = {3, 3, 16, 16};
@@ -147,7 +224,7 @@ TEST_F(MadeUpShapesTest, AKernelTakesAnyNumberOfShapes) {
   for (int round = 0; round < 2; ++round) {
     for (int64_t batch = 1; batch <= 20; ++batch) {
       Tensor x(DT_FLOAT, {batch, 2, 2, 8});
-      for (float& value : x.mutable_flat<float>()) value = 1;
+      for (float &value : x.mutable_flat<float>()) value = 1;
       ASSERT_OK_AND_ASSIGN(const auto y, kernel->Run({x, w}));
       ASSERT_EQ(y[0].num_elements(), batch * 32);
       for (const float value : y[0].flat<float>()) ASSERT_EQ(value, 8);
@@ -174,9 +251,9 @@ TEST_F(MadeUpShapesTest, GradientsOfMaximaGoToTheFirstOfTheLargest) {
       small.mutable_flat<int32_t>()[at] =
           static_cast<int32_t>(x.flat<float>()[at] * 16);
     }
-    for (int32_t& value : to.mutable_flat<int32_t>()) value = 3;
+    for (int32_t &value : to.mutable_flat<int32_t>()) value = 3;
     Tensor threes(DT_FLOAT, y->shape());
-    for (float& value : threes.mutable_flat<float>()) value = 3;
+    for (float &value : threes.mutable_flat<float>()) value = 3;
     ASSERT_OK_AND_ASSIGN(
         const Tensor floats,
         harness_.RunOne("MaxPoolGrad", {x, *y, threes}, attrs));
@@ -206,7 +283,7 @@ TEST_F(MadeUpShapesTest, AWindowThatBeginsWithNaNKeepsItsGradient) {
 struct Moments {
   std::vector<double> mean, variance;
 
-  explicit Moments(const Tensor& x) : mean(x.dim(3)), variance(x.dim(3)) {
+  explicit Moments(const Tensor &x) : mean(x.dim(3)), variance(x.dim(3)) {
     const auto values = x.flat<float>();
     const int64_t channels = x.dim(3), rows = x.num_elements() / channels;
     for (int64_t i = 0; i < x.num_elements(); ++i) {
