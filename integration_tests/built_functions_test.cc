@@ -273,10 +273,8 @@ TEST_F(BuiltFunctionsTest, StateThatNothingTakesIsDoneInEachIteration) {
   };
   const Output after = read_after(y);
   const Output in_branch = read_after(ops::If(
-      root_, pred, [&](const Scope& s, const Values&) { return f(s, {pred}); },
-      [&](const Scope& s, const Values&) {
-        return Values{ops::Const(s, 3.0f)};
-      })[0]);
+      root_, pred, [&](const Scope& s) { return f(s, {pred}); },
+      [&](const Scope& s) { return Values{ops::Const(s, 3.0f)}; })[0]);
   const Output in_loop = read_after(ops::WhileLoop(
       root_, {0, 0.0f},
       [](const Scope& s, const Values& v) { return ops::Less(s, v[0], 2); },
