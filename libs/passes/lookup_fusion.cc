@@ -57,9 +57,9 @@ bool IsOnCpu(const Node& node) {
   return absl::StrContains(node.assigned_device(), "/device:CPU:");
 }
 
-bool MayBeMatrix(const OutputTensor& output) {
+bool IsMatrix(const OutputTensor& output) {
   const PartialShape& shape = output.node->output_shape(output.index);
-  return !shape.has_rank() || shape.rank() == 2;
+  return shape.has_rank() && shape.rank() == 2;
 }
 
 // "sum" of SparseSegmentSum, and of SparseSegmentSumGrad.
@@ -166,7 +166,11 @@ class LookupFusion {
         !IsInput(*is_kept, 0, rewrite_.Input(*ids, 0))) {
       return std::nullopt;
     }
-    return Retained{rewrite_.Input(*indices, 0), rewrite_.Input(*ids, 0)};
+    const Retained retained = {rewrite_.Input(*indices, 0),
+                               rewrite_.Input(*ids, 0)};
+    const bool may_be_taken = rewrite_.MayBeTaken(retained.indices) &&
+                              rewrite_.MayBeTaken(retained.ids);
+    return may_be_taken ? std::optional(retained) : std::nullopt;
   }
 
   bool IsFirstColumn(const Node& node) const {
@@ -183,8 +187,8 @@ class LookupFusion {
 
   // What may become another output of a node that stands before it.
   bool MayGo(const Node& node, const Node& instead) const {
-    return IsFree(node) && !is_waited_for_[node.id()] &&
-           node.id() > instead.id() &&
+    return IsFree(node) && !rewrite_.IsEnd(node) &&
+           !is_waited_for_[node.id()] && node.id() > instead.id() &&
            node.assigned_device() == instead.assigned_device();
   }
 
@@ -280,7 +284,7 @@ class LookupFusion {
     if (sum == nullptr || !IsFree(*sum) || sum->num_outputs() != 1) return;
     const auto combiner = CombinerOf(sum->type());
     if (!combiner || sum->num_inputs() != 3 || !IsOfFloats(*sum) ||
-        !TakesIds(*sum, *ids) || !MayBeMatrix(rewrite_.Input(*sum, 0)) ||
+        !TakesIds(*sum, *ids) || !IsMatrix(rewrite_.Input(*sum, 0)) ||
         sum->assigned_device() != select.assigned_device()) {
       return;
     }
@@ -366,7 +370,8 @@ class LookupFusion {
     if (sum == nullptr || CombinerOf(of->sum->type()) != combiner) return;
     const Node* chosen = Producer(*sum, 0, "SelectV2");
     if (chosen == nullptr || IdsOfCondition(*chosen) != ids ||
-        !IsZero(Constant(*chosen, 1))) {
+        !IsZero(Constant(*chosen, 1)) ||
+        !IsMatrix(rewrite_.Input(*chosen, 2))) {
       return;
     }
     const OutputTensor data = rewrite_.Input(*of->select, 0);

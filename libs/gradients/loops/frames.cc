@@ -57,20 +57,23 @@ std::optional<Conditions> Either(const std::optional<Conditions>& a,
   return std::nullopt;
 }
 
-// What an "or" of several is of.
-std::vector<OutputTensor> TermsOfOr(const OutputTensor& output) {
+// What an "or" of several is of; `preds` are not taken apart. Nothing where
+// there are more terms than preds.
+std::vector<OutputTensor> TermsOfOr(const OutputTensor& output,
+                                    const std::vector<OutputTensor>& preds) {
   std::vector<OutputTensor> terms;
   std::vector<OutputTensor> open = {output};
-  while (!open.empty()) {
+  while (!open.empty() && terms.size() + open.size() <= preds.size()) {
     const OutputTensor one = WithoutIdentities(open.back());
     open.pop_back();
-    if (one.node->type() == "LogicalOr") {
+    if (one.node->type() == "LogicalOr" && !absl::c_linear_search(preds, one)) {
       open.insert(open.end(), one.node->inputs().begin(),
                   one.node->inputs().end());
     } else {
       terms.push_back(one);
     }
   }
+  if (!open.empty()) terms.clear();
   return terms;
 }
 
@@ -79,7 +82,7 @@ std::vector<OutputTensor> TermsOfOr(const OutputTensor& output) {
 bool AreExhaustive(const std::vector<OutputTensor>& preds) {
   const Node& last = *preds.back().node;
   if (last.type() != "LogicalNot") return false;
-  const std::vector<OutputTensor> terms = TermsOfOr(last.input(0));
+  const std::vector<OutputTensor> terms = TermsOfOr(last.input(0), preds);
   return terms.size() + 1 == preds.size() &&
          std::all_of(preds.begin(), preds.end() - 1,
                      [&terms](const OutputTensor& pred) {

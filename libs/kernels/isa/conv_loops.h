@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// Those of one set, for tests that compare them. REQUIRES: the processor has
+// Those of one set. REQUIRES: the processor has
 // it.
 inline ConvLoops ConvLoopsFor(InstructionSet set) {
   return ForInstructionSet(set, &v1::Conv, &v3::Conv, &v4::Conv)();

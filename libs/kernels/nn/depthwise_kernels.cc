@@ -131,9 +131,7 @@ class DepthwiseSums {
                                        many);
     }
     for (; taps > 0; --taps, image += step, filter += many) {
-      for (int64_t at = 0; at < many; ++at) {
-        out[at] += image[at / d_.multiplier] * filter[at];
-      }
+      AddProducts(image, filter, out);
     }
   }
 
@@ -146,8 +144,15 @@ class DepthwiseSums {
                                        filter, many);
     }
     for (; windows > 0; --windows, image += step, gradient += many) {
-      for (int64_t at = 0; at < many; ++at) {
-        filter[at] += image[at / d_.multiplier] * gradient[at];
+      AddProducts(image, gradient, filter);
+    }
+  }
+
+  // Each channel of one place by its `multiplier` numbers.
+  void AddProducts(const W* image, const W* numbers, W* sums) const {
+    for (int64_t c = 0; c < d_.channels; ++c) {
+      for (int64_t m = 0; m < d_.multiplier; ++m) {
+        *sums++ += image[c] * *numbers++;
       }
     }
   }

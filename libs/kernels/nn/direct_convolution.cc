@@ -57,7 +57,7 @@ Convolution Reversed(const Convolution& c) {
 }
 
 // Rows of an image as windows see them: those of one range, with padding left
-// and right, or the image itself where there is none.
+// and right; the image itself where there is none and nobody asks for a copy.
 class PaddedRows {
  public:
   explicit PaddedRows(const Convolution& c, bool always_copies)
@@ -81,6 +81,9 @@ class PaddedRows {
     first_ = std::max<int64_t>(0, c_.rows.At(begin, 0));
     const int64_t last =
         std::min(c_.rows.in, c_.rows.At(end - 1, c_.rows.size - 1) + 1);
+    rows_ = image;
+    // Windows that lie beyond the image see none of it.
+    if (last <= first_) return;
     image += first_ * c_.columns.in * c_.channels;
     rows_ = image;
     if (!copies_) return;
@@ -247,9 +250,9 @@ class Forward {
       for (int64_t y = begin; y < end; ++y) {
         const TapRange taps = TapRange::Of(c_.rows, y);
         args.runs = taps.end - taps.begin;
-        // Where a window sees no row, nothing is read of any.
+        // Where a window sees no row, nothing is read of what is named.
         const float* a =
-            args.runs == 0 ? nullptr : rows.Row(c_.rows.At(y, taps.begin));
+            args.runs == 0 ? filter : rows.Row(c_.rows.At(y, taps.begin));
         Products(args, p, a, filter, taps.begin, out);
         out += c_.columns.out * c_.filters;
       }

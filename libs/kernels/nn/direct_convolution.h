@@ -4,8 +4,11 @@
 // last, and the next window's begins a stride further on: a row of the image is
 // a matrix of windows whose rows overlap, which the loops of isa/conv_isa.h
 // multiply as it is. Only padding has to be put around the rows, some at a
-// time. Each number is summed up in one order, however many threads there are;
-// the gradient by the filter is a sum of parts that the shape alone decides.
+// time: columns of it are multiplied as the zeros that they are, rows are not,
+// so that an infinite weight or gradient gives NaN beside the columns alone (in
+// TensorFlow at all sides of an image, or at none). Each number is summed up in
+// one order, however many threads there are; the gradient by the filter is a
+// sum of parts that the shape alone decides.
 //
 // Threads: pure functions; work is split over the Scheduler's threads.
 #ifndef WEFT_LIBS_KERNELS_NN_DIRECT_CONVOLUTION_H_

@@ -26,18 +26,18 @@ class MadeUpShapesTest : public testing::Test {
   int64_t Draw(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(random_->Next() % (high - low + 1));
   }
-  int64_t OneOf(const List &values) {
+  int64_t OneOf(const List& values) {
     return values[Draw(0, static_cast<int64_t>(values.size()) - 1)];
   }
   // Numbers of one digit and some sixteenths, so that products are exact.
-  Tensor Numbers(const TensorShape &shape) {
+  Tensor Numbers(const TensorShape& shape) {
     Tensor x(DT_FLOAT, shape);
-    for (float &value : x.mutable_flat<float>()) {
+    for (float& value : x.mutable_flat<float>()) {
       value = static_cast<float>(Draw(-32, 32)) / 16;
     }
     return x;
   }
-  static Tensor ToDouble(const Tensor &x) {
+  static Tensor ToDouble(const Tensor& x) {
     Tensor wide(DT_DOUBLE, x.shape());
     std::copy_n(x.flat<float>().data(), x.num_elements(),
                 wide.mutable_flat<double>().data());
@@ -45,10 +45,10 @@ class MadeUpShapesTest : public testing::Test {
   }
 
   // Runs the op in float and in double.
-  void ExpectAsInDouble(const char *op, const std::vector<Tensor> &inputs,
-                        const AttrMap &attrs, const std::string &what) {
+  void ExpectAsInDouble(const char* op, const std::vector<Tensor>& inputs,
+                        const AttrMap& attrs, const std::string& what) {
     std::vector<KernelInput> floats, doubles;
-    for (const Tensor &input : inputs) {
+    for (const Tensor& input : inputs) {
       floats.emplace_back(input);
       doubles.emplace_back(input.dtype() == DT_FLOAT ? ToDouble(input) : input);
     }
@@ -67,7 +67,7 @@ class MadeUpShapesTest : public testing::Test {
   KernelTestHarness harness_;
 };
 
-Tensor SizesOf(const TensorShape &shape) {
+Tensor SizesOf(const TensorShape& shape) {
   Tensor sizes(DT_INT32, {shape.rank()});
   for (int i = 0; i < shape.rank(); ++i) {
     sizes.mutable_flat<int32_t>()[i] = static_cast<int32_t>(shape.dim(i));
@@ -121,7 +121,7 @@ TEST_F(MadeUpShapesTest, LargeConvolutionsAreCutWithoutASeam) {
 }
 
 // The same filter for a convolution: each output sees one channel.
-Tensor Dense(const Tensor &filter) {
+Tensor Dense(const Tensor& filter) {
   const int64_t channels = filter.dim(2), many = filter.dim(3);
   Tensor dense(DT_DOUBLE,
                {filter.dim(0), filter.dim(1), channels, channels * many});
@@ -135,8 +135,8 @@ Tensor Dense(const Tensor &filter) {
   return dense;
 }
 
-void ExpectNear(const Tensor &got, const Tensor &wanted,
-                const std::string &what) {
+void ExpectNear(const Tensor& got, const Tensor& wanted,
+                const std::string& what) {
   ASSERT_EQ(got.shape(), wanted.shape()) << what;
   for (int64_t i = 0; i < got.num_elements(); ++i) {
     const double value = wanted.flat<double>()[i];
@@ -224,7 +224,7 @@ TEST_F(MadeUpShapesTest, AKernelTakesAnyNumberOfShapes) {
   for (int round = 0; round < 2; ++round) {
     for (int64_t batch = 1; batch <= 20; ++batch) {
       Tensor x(DT_FLOAT, {batch, 2, 2, 8});
-      for (float &value : x.mutable_flat<float>()) value = 1;
+      for (float& value : x.mutable_flat<float>()) value = 1;
       ASSERT_OK_AND_ASSIGN(const auto y, kernel->Run({x, w}));
       ASSERT_EQ(y[0].num_elements(), batch * 32);
       for (const float value : y[0].flat<float>()) ASSERT_EQ(value, 8);
@@ -251,9 +251,9 @@ TEST_F(MadeUpShapesTest, GradientsOfMaximaGoToTheFirstOfTheLargest) {
       small.mutable_flat<int32_t>()[at] =
           static_cast<int32_t>(x.flat<float>()[at] * 16);
     }
-    for (int32_t &value : to.mutable_flat<int32_t>()) value = 3;
+    for (int32_t& value : to.mutable_flat<int32_t>()) value = 3;
     Tensor threes(DT_FLOAT, y->shape());
-    for (float &value : threes.mutable_flat<float>()) value = 3;
+    for (float& value : threes.mutable_flat<float>()) value = 3;
     ASSERT_OK_AND_ASSIGN(
         const Tensor floats,
         harness_.RunOne("MaxPoolGrad", {x, *y, threes}, attrs));
@@ -283,7 +283,7 @@ TEST_F(MadeUpShapesTest, AWindowThatBeginsWithNaNKeepsItsGradient) {
 struct Moments {
   std::vector<double> mean, variance;
 
-  explicit Moments(const Tensor &x) : mean(x.dim(3)), variance(x.dim(3)) {
+  explicit Moments(const Tensor& x) : mean(x.dim(3)), variance(x.dim(3)) {
     const auto values = x.flat<float>();
     const int64_t channels = x.dim(3), rows = x.num_elements() / channels;
     for (int64_t i = 0; i < x.num_elements(); ++i) {

@@ -95,7 +95,7 @@ class UniqueRowIdsKernel : public OpKernel {
     if (num_rows > kMaxInt32 - count) {
       return absl::InvalidArgumentError(absl::StrCat(
           "there are ", num_rows, " rows and ", count,
-          " ids, together more than 2^31; look them up in several steps"));
+          " ids, together 2^31 or more; look them up in several steps"));
     }
     ASSIGN_OR_RETURN(Tensor * empty, context.AllocateOutput(2, {num_rows}));
     bool* const is_empty = empty->mutable_flat<bool>().data();
