@@ -68,7 +68,8 @@ struct TrainOptions {
   std::optional<int64_t> steps;
   std::optional<int64_t> max_steps;
   std::vector<std::shared_ptr<train::CheckpointSaverListener>> saving_listeners;
-  // True: training is to end, as if a hook had asked for it. May be null.
+  // True: training is to end, as if a hook had asked for it. Asked on any
+  // thread, on several at a time; returns at once. May be null.
   std::function<bool()> stop_requested;
   // Whose threads its sessions use; null: as the config's session_config says.
   Process* process = nullptr;

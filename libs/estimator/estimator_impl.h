@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "libs/base/clock.h"
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/estimator/estimator.h"
 #include "libs/fs/local_file_system.h"
@@ -52,6 +53,8 @@ class Estimator::Impl {
   const absl::Status status;
   LocalFileSystem local_files;
   const train::DefaultLogger logger;
+  // Times of events and versions of exports are compared by others.
+  const SystemClock clock;
   const train::DefaultScheduler scheduler;
 
  private:

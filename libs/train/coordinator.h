@@ -79,6 +79,8 @@ class Coordinator {
   // threads still run.
   absl::Status Join(const JoinOptions& options = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // What its waits go by. Lives as long as the coordinator.
+  const Clock& clock() const { return scheduler_.clock(); }
   // Names of those that run, separated by commas; empty: all have ended.
   std::string RunningThreads() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets the stop and its error, so that others can be started.

@@ -72,15 +72,8 @@ absl::Status HookedSession::TellHooks(SessionRunContext& context,
   size_t begin = asked.num_fetches[0];
   for (size_t i = 0; i < hooks_.size(); ++i) {
     const size_t count = asked.num_fetches[i + 1];
-    const absl::Status told = hooks_[i]->AfterRun(
-        context, {results.subspan(begin, count), asked.all.options, metadata});
-    // Only a step says that the input has ended; a hook may have read a file
-    // that is cut off.
-    if (absl::IsOutOfRange(told)) {
-      return absl::InternalError(
-          absl::StrCat("A hook failed after a step: ", told.ToString()));
-    }
-    RETURN_IF_ERROR(told);
+    RETURN_IF_ERROR(hooks_[i]->AfterRun(
+        context, {results.subspan(begin, count), asked.all.options, metadata}));
     begin += count;
   }
   return absl::OkStatus();

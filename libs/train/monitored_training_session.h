@@ -51,8 +51,9 @@ struct MonitoredTrainingSessionOptions {
   uint64_t max_event_file_bytes = kMaxEventFileBytes;
   bool save_asynchronously = false;  // see checkpoint_saver_hook.h
   RecoveryOptions recovery;
-  // True: training is to end, as if a hook had asked for it. So a program saves
-  // and leaves when it gets SIGTERM:
+  // True: training is to end, as if a hook had asked for it. Asked on any
+  // thread, on several at a time; returns at once. So a program saves and
+  // leaves when it gets SIGTERM:
   //   StopSignals signals;  // first of all in main
   //   ... .stop_requested = [&] { return signals.HasCome(); }
   std::function<bool()> stop_requested;

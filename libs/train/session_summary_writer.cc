@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/in_flight.h"
 #include "libs/base/status.h"
@@ -143,13 +144,15 @@ void SessionSummaryWriter::AddGraphOnce(absl::string_view graph_def,
     absl::MutexLock lock(&mutex_);
     if (has_graph_ || std::exchange(open.open().has_graph, true)) return;
   }
-  absl::Status added = open->AddGraph(graph_def);
-  if (added.ok()) added = open->AddMetaGraph(meta_graph);
-  if (absl::IsResourceExhausted(
-          added)) {  // the first of the two leaves no room
+  // What waits already may leave no room.
+  const auto add = [&open](absl::FunctionRef<absl::Status()> event) {
+    absl::Status added = event();
+    if (!absl::IsResourceExhausted(added)) return added;
     added = open->Flush(kMaxWait);
-    if (added.ok()) added = open->AddMetaGraph(meta_graph);
-  }
+    return added.ok() ? event() : added;
+  };
+  absl::Status added = add([&] { return open->AddGraph(graph_def); });
+  if (added.ok()) added = add([&] { return open->AddMetaGraph(meta_graph); });
   if (added.ok()) return;
   LogUnlessOk(added);
   absl::MutexLock lock(&mutex_);

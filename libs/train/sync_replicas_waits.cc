@@ -140,7 +140,7 @@ absl::Duration SyncReplicasWaits::WakeEvery() const {
 }
 
 void SyncReplicasWaits::Watch(Session& session, Coordinator& coordinator) {
-  const Clock& clock = session.scheduler().clock();
+  const Clock& clock = coordinator.clock();
   Wait wait;
   Leaving leaving;
   while (!coordinator.WaitForStop(WakeEvery())) {
@@ -148,7 +148,7 @@ void SyncReplicasWaits::Watch(Session& session, Coordinator& coordinator) {
     const int64_t waiting = Waiting();
     if (waiting < 0 || waiting != wait.number) {
       wait = NewWait(waiting, clock.Now());
-    } else if (!GoOn(session, wait)) {
+    } else if (!GoOn(session, clock, wait)) {
       return GiveUp(session, coordinator, clock.Now() - wait.began);
     }
   }
@@ -163,8 +163,7 @@ SyncReplicasWaits::Wait SyncReplicasWaits::NewWait(int64_t number,
 }
 
 // The chief's own steps tell whether it waits: it looks for its lines only.
-bool SyncReplicasWaits::GoOn(Session& session, Wait& wait) {
-  const Clock& clock = session.scheduler().clock();
+bool SyncReplicasWaits::GoOn(Session& session, const Clock& clock, Wait& wait) {
   const absl::Time now = clock.Now();
   const bool is_to_log = now >= wait.next_line;
   if (is_to_log || (!is_chief_ && now >= wait.next_look)) {

@@ -95,7 +95,7 @@ class SyncReplicasWaits {
   absl::Duration WakeEvery() const;
   Wait NewWait(int64_t number, absl::Time now) const;
   // False: it has taken too long.
-  bool GoOn(Session& session, Wait& wait);
+  bool GoOn(Session& session, const Clock& clock, Wait& wait);
   // Gives this replica's run its token where the program is to leave, and the
   // run has been under way at the last call, too: one that is not held up ends
   // by itself.
