@@ -36,6 +36,7 @@ class KillSavesTest(unittest.TestCase):
     self.servers = {}
     self.client = None
     self.told = 0  # the step of the last checkpoint that the program reported
+    self.known = set()  # checkpoints that a program has told of
     for job, count in _SERVERS.items():
       for task in range(count):
         self.start(job, task)
@@ -65,9 +66,11 @@ class KillSavesTest(unittest.TestCase):
     restored = re.match(r'restored .*/model-(\d+)$', line.strip())
     if restored:
       self.assertGreaterEqual(int(restored[1]), self.told, line)
+      self.known.add(f'model-{restored[1]}')
     saved = re.search(r'saved .*/model-(\d+)$', line.strip())
     if saved:
       self.told = int(saved[1])
+      self.known.add(f'model-{saved[1]}')
     return bool(saved)
 
   def train_until_saved(self):
@@ -162,7 +165,8 @@ class KillSavesTest(unittest.TestCase):
     self.check_that_nothing_is_left()
 
   def check_that_nothing_is_left(self):
-    """What no state names has been swept, whoever died while it was saved."""
+    """What nobody was told of has been swept, whoever died meanwhile. (Those of
+    a program that was killed, which the next one does not recover, stay.)"""
     folder = os.path.join(self.root, 'job')
     with open(os.path.join(folder, 'checkpoint'), encoding='utf-8') as state:
       kept = set(re.findall(r'^all_model_checkpoint_paths: ".*?(model-\d+)"$',
@@ -170,7 +174,9 @@ class KillSavesTest(unittest.TestCase):
     self.assertLessEqual(len(kept), 5)
     files = [name for name in os.listdir(folder)
              if name not in ('checkpoint', 'model.saving')]
-    self.assertEqual({name.split('.')[0] for name in files}, kept, files)
+    there = {name.split('.')[0] for name in files}
+    self.assertLessEqual(kept, there)
+    self.assertLessEqual(there, kept | self.known)
     self.assertFalse([name for name in files if 'temp' in name], files)
 
 

@@ -78,7 +78,7 @@ std::string SampleCapture() {
   step.feed_indices = indices;
   worker.Run(step, [](const absl::Status&) {});
   worker.Deliver({protocol::Push{
-      {11, 7}, 31, 2, 0, 0, false, Tensor(DT_FLOAT, TensorShape({1 << 15}))}});
+      {11, 7}, 31, 2, 0, 0, false, Tensor(DT_FLOAT, TensorShape({1 << 18}))}});
   scheduler.RunUntilIdle();
   return file;
 }
@@ -97,7 +97,7 @@ TEST(PrintCaptureTest, MessagesAreReadable) {
   EXPECT_THAT(text, HasSubstr("text: \"session 7 is unknown\""));
   EXPECT_THAT(text, HasSubstr("body_type: Pushes"));
   EXPECT_THAT(text, HasSubstr("ChunkHeader {stream: "));
-  EXPECT_THAT(text, HasSubstr("chunk of 131072 bytes"));
+  EXPECT_THAT(text, HasSubstr("chunk of 1048576 bytes"));
 }
 
 TEST(PrintCaptureTest, DamageIsSurvived) {
