@@ -328,7 +328,8 @@ TEST(ReaderThreadsTest, EachRecordIsReadOnceWhateverIsCancelled) {
       Cancellation step;
       absl::Status status;
       const auto over = scheduler->NewEvent();
-      reader->ReadUpTo({step, *scheduler, files}, queue, 1 + (random >> 20) % 4,
+      reader->ReadUpTo({step, *scheduler, files, HeapAllocator()}, queue,
+                       1 + (random >> 20) % 4,
                        [&](absl::StatusOr<Reader::Records> records) {
                          status = records.status();
                          if (records.ok()) {
