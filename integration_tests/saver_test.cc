@@ -832,13 +832,18 @@ class AnswerIsLost : public FailingFileSystem {
   }
   absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
       absl::string_view path) override {
-    if (hides_state && path == "/job/checkpoint") {
-      return absl::UnavailableError("the state is away");
-    }
+    if (path == "/job/checkpoint") RETURN_IF_ERROR(state_error);
     return FailingFileSystem::NewRandomAccessFile(path);
   }
+  absl::Status DeleteFile(absl::string_view path) override {
+    if (keeps_marker && absl::EndsWith(path, ".saving")) {
+      return absl::UnavailableError("whoever saves is killed here");
+    }
+    return FailingFileSystem::DeleteFile(path);
+  }
   bool loses = false;
-  bool hides_state = false;
+  bool keeps_marker = false;
+  absl::Status state_error;  // of who reads it
 };
 
 class SaverLostAnswerTest : public testing::Test {
@@ -903,10 +908,10 @@ TEST_F(SaverLostAnswerTest, TheNextProcessDeletesItToo) {
   Saver& next = NewSaver();
   ASSERT_OK(next.RecoverLastCheckpoints(*session_, {"/job/m-1"}));
   // Which checkpoints the state names is not known for a while.
-  files_.hides_state = true;
+  files_.state_error = absl::UnavailableError("the state is away");
   EXPECT_THAT(Save(next, 3), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_TRUE(IsAnythingLeftOf2());
-  files_.hides_state = false;
+  files_.state_error = absl::OkStatus();
   ASSERT_OK(Save(next, 3));
   EXPECT_FALSE(IsAnythingLeftOf2());
   EXPECT_OK(disk_.FileExists("/job/m-1.index"));
@@ -933,6 +938,100 @@ TEST_F(SaverLostAnswerTest, WhereAllStayItDoesToo) {
   ASSERT_OK(Save(saver, 3));
   ASSERT_OK(Save(NewSaverThatKeepsAll(), 4));
   EXPECT_TRUE(IsAnythingLeftOf2());
+}
+
+// The next program restores it, say, and saves without counting what was there.
+TEST_F(SaverLostAnswerTest, OneThatTheStateNamesStays) {
+  for (const bool is_killed : {false, true}) {
+    Saver& saver = NewSaver();
+    if (is_killed) {
+      files_.keeps_marker = true;
+    } else {
+      LoseTheAnswerOf2(saver);
+    }
+    ASSERT_OK(Save(saver, 3));
+    files_.keeps_marker = false;
+    ASSERT_OK(disk_.FileExists("/job/m.saving"));
+    Saver& next = NewSaver();
+    for (const int64_t step : {4, 5, 6}) ASSERT_OK(Save(next, step));
+    EXPECT_OK(disk_.FileExists("/job/m-3.index")) << is_killed;
+    EXPECT_FALSE(IsAnythingLeftOf2());
+    ASSERT_OK(disk_.DeleteRecursively("/job"));
+  }
+}
+
+// One that keeps all has made it its own.
+TEST_F(SaverLostAnswerTest, OneThatWasTakenOverByWhoKeepsAllStays) {
+  files_.keeps_marker = true;
+  ASSERT_OK(Save(NewSaver(), 1));
+  ASSERT_OK(Save(NewSaverThatKeepsAll(), 2));
+  files_.keeps_marker = false;
+  Saver& next = NewSaver();
+  for (const int64_t step : {3, 4}) ASSERT_OK(Save(next, step));
+  EXPECT_OK(disk_.FileExists("/job/m-1.index"));
+}
+
+TEST_F(SaverLostAnswerTest, OneThatAnotherFileNamesStays) {
+  files_.keeps_marker = true;
+  ASSERT_OK(Save(NewSaver(), 1));
+  files_.keeps_marker = false;
+  Saver& best = NewSaver();
+  const auto save = [&](int64_t step) {
+    return best
+        .Save(*session_, "/job/m",
+              {.global_step = step, .latest_filename = "best"})
+        .status();
+  };
+  for (const int64_t step : {2, 3}) ASSERT_OK(save(step));
+  EXPECT_OK(disk_.FileExists("/job/m-1.index"));
+  // One that neither file names goes.
+  files_.loses = true;
+  EXPECT_FALSE(save(4).ok());
+  files_.loses = false;
+  ASSERT_OK(Save(NewSaver(), 5));
+  EXPECT_FALSE(disk_.FileExists("/job/m-4.index").ok());
+  EXPECT_OK(disk_.FileExists("/job/m-3.index"));
+}
+
+// Where nobody may read the state, saves go on: what was left stays, too.
+TEST_F(SaverLostAnswerTest, AStateThatCannotBeReadStopsNoSave) {
+  for (const absl::Status& error : {absl::PermissionDeniedError("not yours"),
+                                    absl::FailedPreconditionError("a folder"),
+                                    absl::DataLossError("damaged")}) {
+    Saver& saver = NewSaver();
+    LoseTheAnswerOf2(saver);
+    files_.state_error = error;
+    ASSERT_OK(Save(saver, 3)) << error;
+    files_.state_error = absl::OkStatus();
+    ASSERT_OK(Save(saver, 4));
+    EXPECT_TRUE(IsAnythingLeftOf2());
+    ASSERT_OK_AND_ASSIGN(const auto latest,
+                         checkpoint::LatestCheckpoint(disk_, "/job"));
+    EXPECT_EQ(latest, "/job/m-4");
+    ASSERT_OK(disk_.DeleteRecursively("/job"));
+  }
+}
+
+// What another process was to delete is not judged by another folder's state,
+// and not forgotten.
+TEST_F(SaverLostAnswerTest, OldOnesOfAnotherFolderWaitForItsState) {
+  Saver& first = NewSaver();
+  ASSERT_OK(Save(first, 1, /*write_state=*/false));
+  ASSERT_OK(Save(first, 2));
+  ASSERT_OK(disk_.WriteFileAtomically("/job/m.saving",
+                                      "save 9\ndeleting m-1\ndeleting m-2\n"));
+  Saver& next = NewSaver();
+  files_.state_error = absl::UnavailableError("the state is away");
+  EXPECT_THAT(Save(next, 3), StatusIs(absl::StatusCode::kUnavailable));
+  for (const int64_t step : {1, 2}) {
+    ASSERT_OK(next.Save(*session_, "/other/m", {.global_step = step}));
+    EXPECT_OK(disk_.FileExists("/job/m-1.index"));
+    EXPECT_OK(disk_.FileExists("/job/m-2.index"));
+  }
+  files_.state_error = absl::OkStatus();
+  ASSERT_OK(Save(next, 3));
+  EXPECT_FALSE(disk_.FileExists("/job/m-1.index").ok());
+  EXPECT_OK(disk_.FileExists("/job/m-2.index"));
 }
 
 // A disk that calls somebody as the graph of a checkpoint is written.

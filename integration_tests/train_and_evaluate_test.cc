@@ -102,6 +102,27 @@ TEST_F(TrainAndEvaluateTest, AnEvaluationThatFailsForAWhileEndsNoTraining) {
   }
 }
 
+// The last evaluation's exports are tried again, from the one that failed on.
+TEST_F(TrainAndEvaluateTest, AnExportThatFailsIsTriedAgainAlone) {
+  const auto other = std::make_shared<RecordingExporter>("other");
+  other->errors = {absl::UnavailableError("away")};
+  int evaluations = 0;
+  EvalSpec spec = Evaluation();
+  spec.exporters.push_back(other);
+  spec.input_fn = [&](const Scope& scope) {
+    ++evaluations;
+    return PointsOnce()(scope);
+  };
+  Estimator model = Line();
+  ASSERT_OK_AND_ASSIGN(
+      const auto result,
+      TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 4}, spec));
+  EXPECT_THAT(exporter_->steps, ElementsAre(4));
+  EXPECT_THAT(other->steps, ElementsAre(4, 4));
+  EXPECT_THAT(result.exports, SizeIs(2));
+  EXPECT_EQ(evaluations, 1);
+}
+
 TEST_F(TrainAndEvaluateTest, OtherFailuresOfAnEvaluationAreNoEndOfTheInput) {
   EvalSpec spec = Evaluation();
   spec.throttle_secs = 0;
@@ -291,6 +312,38 @@ TEST_F(EvaluatorTest, TheLastExportIsTriedAgainWithoutAnotherEvaluation) {
   EXPECT_THAT(exporter_->steps, ElementsAre(4, 4, 4));
   EXPECT_THAT(result.exports, SizeIs(1));
   EXPECT_EQ(evaluations, 1);
+}
+
+// Less and less often, and without those that have made theirs.
+TEST_F(EvaluatorTest, AnExportThatFailsForLongHarmsNobody) {
+  TrainTo(4);
+  const auto other = std::make_shared<RecordingExporter>("other");
+  std::vector<absl::Time> tries;
+  other->errors.assign(12, absl::UnavailableError("away"));
+  other->on_export = [&] { tries.push_back(time_.clock().Now()); };
+  EvalSpec spec = Evaluation();
+  spec.exporters.push_back(other);
+  const auto result = Evaluate(spec, 4, [](const auto&) { return true; });
+  EXPECT_THAT(exporter_->steps, ElementsAre(4));
+  EXPECT_THAT(result.exports, SizeIs(2));
+  ASSERT_THAT(tries, SizeIs(13));
+  EXPECT_LT(tries[1] - tries[0], absl::Seconds(3));
+  EXPECT_GE(tries[12] - tries[11], absl::Minutes(5));
+  EXPECT_LT(tries[12] - tries[11], absl::Minutes(6));
+}
+
+TEST_F(EvaluatorTest, ALastCheckpointThatIsGoneEndsIt) {
+  TrainTo(4);
+  exporter_->errors = {absl::UnavailableError("away")};
+  exporter_->on_export = [&] {
+    ASSERT_OK(files_.DeleteFile(JoinPath(model_dir_, "model.ckpt-4.index")));
+  };
+  Estimator model = Line(EvaluatorConfig(), &time_);
+  EXPECT_THAT(TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 4},
+                               Evaluation())
+                  .status(),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "model.ckpt-4, the last one of the training, is gone"));
 }
 
 TEST_F(EvaluatorTest, AMistakeOfAnExporterEndsIt) {

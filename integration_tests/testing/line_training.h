@@ -45,6 +45,9 @@ inline int64_t StepOf(const EvalMetrics& metrics) {
 // Keeps what it is told.
 class RecordingExporter : public Exporter {
  public:
+  explicit RecordingExporter(std::string name = "recording")
+      : name_(std::move(name)) {}
+
   const std::string& name() const override { return name_; }
   absl::StatusOr<std::optional<std::string>> Export(
       Estimator&, const std::string& export_path, const std::string& checkpoint,
@@ -71,7 +74,7 @@ class RecordingExporter : public Exporter {
   std::deque<absl::Status> errors;  // of the next exports; OK after them
 
  private:
-  const std::string name_ = "recording";
+  const std::string name_;
 };
 
 class TrainAndEvaluateTest : public ::testing::Test {

@@ -399,7 +399,11 @@ absl::StatusOr<BundleReader::DataFile*> BundleReader::FileOf(
 }
 
 absl::Status BundleReader::OpenFile(int shard, DataFile& file) {
-  if (file.file != nullptr) return absl::OkStatus();
+  if (file.file != nullptr) {
+    std::erase(open_, shard);
+    open_.push_back(shard);
+    return absl::OkStatus();
+  }
   if (open_.size() == kMaxOpenFiles) {
     data_.at(open_.front()).file = nullptr;
     open_.pop_front();

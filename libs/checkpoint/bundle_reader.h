@@ -44,7 +44,8 @@ namespace weft::checkpoint {
 class BundleReader {
  public:
   // Data files that a reader has open at once, besides the index: a checkpoint
-  // may have more than one client of a checkpoint writer may open.
+  // may have more than one client of a checkpoint writer may open. A tensor
+  // whose slices lie in more files than these has each opened again for it.
   static constexpr size_t kMaxOpenFiles = 8;
 
   // Reads PREFIX.index's header. `file_system` outlives the reader, and so does
@@ -118,7 +119,7 @@ class BundleReader {
                            const std::vector<Stored>& stored) const;
   // The file of the entry's data, which is large enough to hold all of it.
   absl::StatusOr<DataFile*> FileOf(const Stored& stored);
-  // Opens it, and closes the one that was opened first where more than
+  // Opens it, and closes the one that was used longest ago where more than
   // kMaxOpenFiles would be open.
   absl::Status OpenFile(int shard, DataFile& file);
   // Checks all of the stored bytes, and copies to `to`, which is `wanted`, what
@@ -146,7 +147,7 @@ class BundleReader {
   std::unique_ptr<Table> index_;
   BundleHeader header_;
   std::map<int, DataFile> data_;  // those needed so far, by shard
-  std::deque<int> open_;          // shards whose file is open, oldest first
+  std::deque<int> open_;  // shards whose file is open, the last used last
   std::shared_ptr<const Whole> last_;
   int64_t slices_parsed_ = 0;
   int64_t boxes_compared_ = 0;

@@ -794,7 +794,6 @@ TEST_F(BundleTest, TenThousandPartsAreReadOneByOne) {
   EXPECT_LE(reader->boxes_compared(), 4 * kParts);
 }
 
-// What was found stays as it was with its holder.
 // Whose files are open, and how many.
 class CountsOpenFiles : public FailingFileSystem {
  public:
@@ -855,6 +854,7 @@ TEST_F(BundleTest, FewOfManyDataFilesAreOpenAtOnce) {
   EXPECT_EQ(files.open, 0);
 }
 
+// What was found stays as it was with its holder.
 TEST_F(BundleTest, EntriesOutliveThoseThatAreFoundLater) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->Add("a", Rows(0, 1, 2)));

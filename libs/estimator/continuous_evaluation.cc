@@ -17,6 +17,9 @@ namespace {
 // How often it looks for a new checkpoint, and says that there is none.
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
 constexpr absl::Duration kLogInterval = absl::Minutes(10);
+// Between two tries of one checkpoint, at most: a model may be large, and what
+// fails may stay so over night.
+constexpr absl::Duration kLongestWait = absl::Minutes(5);
 
 class ContinuousEvaluation {
  public:
@@ -33,7 +36,7 @@ class ContinuousEvaluation {
       ASSIGN_OR_RETURN(const auto latest, NewCheckpoint());
       if (latest) {
         RETURN_IF_ERROR(Consider(*latest));
-      } else {
+      } else if (!failed_) {
         SayThatThereIsNone();
       }
       if (!is_last_ && !Wait(Now() + kLookInterval)) break;
@@ -50,7 +53,8 @@ class ContinuousEvaluation {
     return !options_.predicate_fn || options_.predicate_fn(metrics_);
   }
 
-  // None: there is none, or it has been evaluated.
+  // None: there is none, or it has been evaluated, or is not to be tried again
+  // yet.
   absl::StatusOr<std::optional<std::string>> NewCheckpoint() {
     auto latest = estimator_.LatestCheckpoint();
     if (!latest.ok() && IsElsewhereAndGone(latest.status())) {
@@ -60,8 +64,24 @@ class ContinuousEvaluation {
       return std::nullopt;
     }
     RETURN_IF_ERROR(latest);
+    if (!*latest) {
+      RETURN_IF_ERROR(CheckThatOneWillCome());
+      failed_.reset();
+      return std::nullopt;
+    }
     if (*latest == evaluated_ && !is_owed_) return std::nullopt;
+    if (*latest == failed_ && Now() < next_try_) return std::nullopt;
     return *std::move(latest);
+  }
+
+  // Where there is none, although there was the last one of the training.
+  absl::Status CheckThatOneWillCome() const {
+    if (!owed_last_) return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat(
+        "Checkpoint ", *owed_last_,
+        ", the last one of the training, is gone before it was evaluated and "
+        "exported, and no other will come. Train again, or put it back and "
+        "start the evaluator anew."));
   }
 
   static bool IsElsewhereAndGone(const absl::Status& status) {
@@ -73,6 +93,8 @@ class ContinuousEvaluation {
     const auto progress = ReadProgress(environment_.files, checkpoint);
     if (!progress.ok()) return Heed(checkpoint, progress.status());
     const bool is_last = progress->IsLast(options_.max_steps);
+    owed_last_.reset();
+    if (is_last) owed_last_ = checkpoint;
     if (evaluated_ != checkpoint) {
       if (!is_last && Now() < next_) return absl::OkStatus();
       next_ = Now() + options_.throttle;
@@ -84,6 +106,7 @@ class ContinuousEvaluation {
       if (!metrics.ok()) return Heed(checkpoint, metrics.status());
       evaluated_ = checkpoint;
       metrics_ = *std::move(metrics);
+      failed_.reset();
     }
     return TellOf(checkpoint, is_last);
   }
@@ -98,6 +121,7 @@ class ContinuousEvaluation {
       is_owed_ = !told.ok();
       if (is_owed_) return Heed(checkpoint, told, "exported");
     }
+    failed_.reset();
     is_last_ = is_last;
     return absl::OkStatus();
   }
@@ -109,9 +133,14 @@ class ContinuousEvaluation {
     const absl::Status there =
         environment_.files.FileExists(absl::StrCat(checkpoint, ".index"));
     if (!absl::IsNotFound(there) && !IsElsewhereAndGone(why)) return why;
+    wait_ = failed_ == checkpoint ? std::min(2 * wait_, kLongestWait)
+                                  : kLookInterval;
+    failed_ = checkpoint;
+    next_try_ = Now() + wait_;
     environment_.logger.Warning(
         absl::StrCat("Checkpoint ", checkpoint, " was not ", what,
-                     ", and the newest is tried again: ", why.message()));
+                     ", and the newest is tried again, this one in ",
+                     absl::FormatDuration(wait_), ": ", why.message()));
     return absl::OkStatus();
   }
 
@@ -135,6 +164,11 @@ class ContinuousEvaluation {
   std::optional<EvalMetrics> metrics_;
   bool is_owed_ = false;  // whether `evaluated_` is to be told of again
   bool is_last_ = false;
+  std::optional<std::string> owed_last_;  // the training's last, while not done
+  // That failed, is the newest still, and is tried again.
+  std::optional<std::string> failed_;
+  absl::Duration wait_;
+  absl::Time next_try_;
   absl::Time next_ = absl::InfinitePast();
   absl::Time next_log_ = absl::InfinitePast();
 };

@@ -60,15 +60,17 @@ struct ContinuousEvaluationOptions {
   std::function<bool(const std::optional<EvalMetrics>&)> predicate_fn;
   std::function<bool()> stop_requested;  // may be null
   // After each evaluation of a checkpoint: exports; again, where it failed
-  // since the files were UNAVAILABLE or late. May be null.
+  // since the files were UNAVAILABLE or late, after a second and then less and
+  // less often, down to once in five minutes. May be null.
   std::function<absl::Status(const std::string& checkpoint,
                              const EvalMetrics& metrics, bool is_last)>
       after_evaluation;
 };
 
 // Of several new checkpoints only the newest is evaluated; one that goes while
-// it is evaluated or exported is left for the next. Returns the last metrics;
-// none: it was asked to stop before there were any.
+// it is evaluated or exported is left for the next; NOT_FOUND where that was
+// the last one of the training. Returns the last metrics; none: it was asked to
+// stop before there were any.
 absl::StatusOr<std::optional<EvalMetrics>> EvaluateContinuously(
     Estimator& estimator, const ContinuousEvaluationOptions& options);
 

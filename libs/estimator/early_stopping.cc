@@ -107,15 +107,19 @@ class StopOnPredicateHook : public train::SessionRunHook {
   }
 
  private:
-  // What cannot be read now may be at the next time; a mistake of the program's
-  // stays one.
+  // What cannot be read now may be at the next time; everything else stays as
+  // it is.
   absl::Status Heed(const absl::Status& why, int64_t step) const {
-    if (absl::IsInvalidArgument(why)) return why;
+    if (!absl::IsUnavailable(why) && !absl::IsDeadlineExceeded(why) &&
+        !absl::IsResourceExhausted(why)) {
+      return why;
+    }
     estimator_.environment().logger.Warning(
         absl::StrCat("Whether to stop early is not known at global step ", step,
                      ", and asked again later: ", why.ToString()));
     return absl::OkStatus();
   }
+
   static std::optional<absl::Duration> Secs(
       const EarlyStoppingOptions& options) {
     if (options.run_every_secs) return absl::Seconds(*options.run_every_secs);

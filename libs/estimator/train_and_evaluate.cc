@@ -1,6 +1,7 @@
 #include "libs/estimator/train_and_evaluate.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
 #include <utility>
 
@@ -75,21 +76,45 @@ absl::Status CheckEvalSpec(const EvalSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::string>> Export(Estimator& estimator,
-                                                const EvalSpec& spec,
-                                                const std::string& checkpoint,
+// Exports checkpoints. Where one exporter fails, and all are asked again for
+// that checkpoint, those before it are done: each would make another copy.
+class Exports {
+ public:
+  // Both outlive it.
+  Exports(Estimator& estimator, const EvalSpec& spec)
+      : estimator_(estimator), spec_(spec) {}
+
+  absl::StatusOr<std::vector<std::string>> Make(const std::string& checkpoint,
                                                 const EvalMetrics& metrics,
                                                 bool is_final) {
-  std::vector<std::string> exports;
-  for (const auto& exporter : spec.exporters) {
-    const std::string path =
-        JoinPath(JoinPath(estimator.model_dir(), "export"), exporter->name());
-    ASSIGN_OR_RETURN(auto made, exporter->Export(estimator, path, checkpoint,
-                                                 metrics, is_final));
-    if (made) exports.push_back(*std::move(made));
+    if (checkpoint != checkpoint_) Forget();
+    checkpoint_ = checkpoint;
+    for (; num_done_ < spec_.exporters.size(); ++num_done_) {
+      Exporter& exporter = *spec_.exporters[num_done_];
+      const std::string path =
+          JoinPath(JoinPath(estimator_.model_dir(), "export"), exporter.name());
+      ASSIGN_OR_RETURN(auto made, exporter.Export(estimator_, path, checkpoint,
+                                                  metrics, is_final));
+      if (made) made_.push_back(*std::move(made));
+    }
+    std::vector<std::string> all = std::move(made_);
+    Forget();
+    return all;
   }
-  return exports;
-}
+  // What is called as the last one is another one.
+  void Forget() {
+    checkpoint_.clear();
+    num_done_ = 0;
+    made_.clear();
+  }
+
+ private:
+  Estimator& estimator_;
+  const EvalSpec& spec_;
+  std::string checkpoint_;  // that was not exported by all; empty: none
+  size_t num_done_ = 0;     // exporters, and what these made of it
+  std::vector<std::string> made_;
+};
 
 // Evaluates checkpoints as they are saved, on the thread that trains.
 class EvaluationListener : public train::CheckpointSaverListener {
@@ -100,9 +125,13 @@ class EvaluationListener : public train::CheckpointSaverListener {
       : estimator_(estimator),
         options_(options),
         stop_requested_(std::move(stop_requested)),
-        environment_(estimator.environment()) {}
+        environment_(estimator.environment()),
+        exports_(estimator, options.eval) {}
 
   absl::StatusOr<bool> AfterSave(Session&, int64_t step) override {
+    // After a lost session it may have the name of an earlier one.
+    measured_.clear();
+    exports_.Forget();
     // The first one is of variables as they were found.
     const bool is_first = !last_step_;
     if (is_first) Took(step);
@@ -145,15 +174,18 @@ class EvaluationListener : public train::CheckpointSaverListener {
     ASSIGN_OR_RETURN(const CheckpointProgress progress,
                      ReadProgress(environment_.files, *latest));
     Took(progress.step);
-    ASSIGN_OR_RETURN(
-        result_.metrics,
-        estimator_.Evaluate(spec.input_fn, {.steps = spec.steps,
-                                            .hooks = spec.hooks,
-                                            .checkpoint_path = *latest,
-                                            .name = spec.name}));
+    if (measured_ != *latest) {
+      ASSIGN_OR_RETURN(
+          result_.metrics,
+          estimator_.Evaluate(spec.input_fn, {.steps = spec.steps,
+                                              .hooks = spec.hooks,
+                                              .checkpoint_path = *latest,
+                                              .name = spec.name}));
+      measured_ = *latest;
+    }
     ASSIGN_OR_RETURN(result_.exports,
-                     Export(estimator_, spec, *latest, *result_.metrics,
-                            progress.IsLast(options_.max_steps)));
+                     exports_.Make(*latest, *result_.metrics,
+                                   progress.IsLast(options_.max_steps)));
     is_evaluated_ = true;
     evaluated_step_ = progress.step;
     return absl::OkStatus();
@@ -203,6 +235,8 @@ class EvaluationListener : public train::CheckpointSaverListener {
       evaluated_step_;         // whose metrics and exports are there
   bool is_evaluated_ = false;  // the one that was tried last
   absl::Time last_time_;
+  std::string measured_;  // the checkpoint whose metrics the result has
+  Exports exports_;
   TrainAndEvaluateResult result_;
 };
 
@@ -274,11 +308,12 @@ absl::StatusOr<TrainAndEvaluateResult> EvaluateAsTask(
   options.predicate_fn = std::move(predicate_fn);
   options.stop_requested = task.stop_requested;
   TrainAndEvaluateResult result;
+  Exports exports(estimator, eval_spec);
   options.after_evaluation = [&](const std::string& checkpoint,
                                  const EvalMetrics& metrics,
                                  bool is_last) -> absl::Status {
-    ASSIGN_OR_RETURN(result.exports, Export(estimator, eval_spec, checkpoint,
-                                            metrics, is_last));
+    ASSIGN_OR_RETURN(result.exports,
+                     exports.Make(checkpoint, metrics, is_last));
     return absl::OkStatus();
   };
   ASSIGN_OR_RETURN(result.metrics, EvaluateContinuously(estimator, options));

@@ -61,7 +61,8 @@ struct EvalSpec {
   std::optional<int64_t> steps = 100;  // batches; none: all of the input
   std::string name;                    // events go to "eval", or "eval_NAME"
   train::HookList hooks;
-  // Asked in order after each evaluation. Each has a name of its own.
+  // Asked in order after each evaluation. Each has a name of its own. Where
+  // files are away or late it is tried again, from the one that failed on.
   std::vector<std::shared_ptr<Exporter>> exporters;
   // Of an evaluator; TensorFlow's is 120.
   double start_delay_secs = 0;
@@ -106,7 +107,7 @@ absl::Status RunStdServer(const RunConfig& config,
                           const TaskOptions& task = {});
 
 // What an evaluator does, until the checkpoint of max_steps or of an early stop
-// is evaluated; see continuous_evaluation.h.
+// is evaluated; see continuous_evaluation.h. NOT_FOUND: that is gone before.
 absl::StatusOr<TrainAndEvaluateResult> EvaluateAsTask(
     Estimator& estimator, const EvalSpec& eval_spec,
     std::optional<int64_t> max_steps, const TaskOptions& task = {},

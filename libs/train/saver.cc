@@ -462,6 +462,49 @@ bool LookTheSame(FileSystem& files, const std::string& a,
   return index_a.ok() && index_b.ok() && *index_a == *index_b;
 }
 
+using States = std::map<std::string,  // by filename
+                        absl::StatusOr<checkpoint::CheckpointState>>;
+
+absl::Status AddState(FileSystem& files, absl::string_view folder,
+                      const std::string& filename, States& states) {
+  if (states.contains(filename)) return absl::OkStatus();
+  auto state = checkpoint::ReadCheckpointState(files, folder, filename);
+  const absl::Status& status = state.status();
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+      absl::IsResourceExhausted(status) || absl::IsCancelled(status)) {
+    return status;
+  }
+  states.emplace(filename, std::move(state));
+  return absl::OkStatus();
+}
+
+// That of `latest_filename`, and those that would name the old ones. An error
+// where it is known at a later try; what cannot be read is in there as such.
+absl::StatusOr<States> ReadStates(
+    FileSystem& files, absl::string_view folder,
+    const std::string& latest_filename,
+    const std::vector<UnfinishedSaves::OldOne>& old_ones) {
+  States states;
+  RETURN_IF_ERROR(AddState(files, folder, latest_filename, states));
+  for (const UnfinishedSaves::OldOne& old : old_ones) {
+    RETURN_IF_ERROR(AddState(files, folder, old.latest_filename, states));
+  }
+  return states;
+}
+
+// Whether one of them names it, or may do so: nobody can read it.
+bool MayName(FileSystem& files, const States& states, const std::string& path) {
+  const auto is_it = [&](const std::string& named) {
+    return AreSame(named, path) || LookTheSame(files, named, path);
+  };
+  return absl::c_any_of(states, [&](const auto& of_file) {
+    const auto& state = of_file.second;
+    if (!state.ok()) return !absl::IsNotFound(state.status());
+    return is_it(state->model_checkpoint_path) ||
+           absl::c_any_of(state->all_model_checkpoint_paths, is_it);
+  });
+}
+
 // Its index first: without that nobody takes the rest for a checkpoint. What
 // can't be deleted is found again.
 void DeleteCheckpoint(FileSystem& files, const std::string& path) {
@@ -721,30 +764,30 @@ absl::Status Saver::TakeOverOldOnes(FileSystem& files,
                                     const std::string& save_path,
                                     const std::string& path,
                                     const std::string& latest_filename) {
-  ASSIGN_OR_RETURN(const auto recovered,
+  // Those of another path than before are still in the marker there.
+  ASSIGN_OR_RETURN(auto recovered,
                    unfinished_.Recover(files, save_path, Now()));
-  absl::c_copy(recovered, std::back_inserter(recovered_));
-  std::vector<std::string> old_ones = WholeOnes(files, path);
+  if (recovered) recovered_ = *std::move(recovered);
+  if (options_.max_to_keep <= 0) {  // all stay, for whoever goes on, too
+    for (const auto& old : unfinished_.MaybeWhole()) {
+      unfinished_.Succeeded(old.prefix);
+    }
+  }
+  std::vector<UnfinishedSaves::OldOne> old_ones = WholeOnes(files, path);
   absl::c_copy(recovered_, std::back_inserter(old_ones));
   if (old_ones.empty()) return absl::OkStatus();
-  const auto state = checkpoint::ReadCheckpointState(files, Dirname(save_path),
-                                                     latest_filename);
-  const bool is_unknown = absl::IsNotFound(state.status()) ||
-                          absl::IsInvalidArgument(state.status()) ||
-                          absl::IsDataLoss(state.status());
-  // What it names is known at a later try.
-  if (!state.ok() && !is_unknown) return state.status();
+  ASSIGN_OR_RETURN(const States states, ReadStates(files, Dirname(save_path),
+                                                   latest_filename, old_ones));
   recovered_.clear();
-  // Rather one too many stays than that one goes which is named.
-  if (!state.ok()) return absl::OkStatus();
-  for (const std::string& old : old_ones) {
-    const auto is_this = [&](const std::string& named) {
-      return AreSame(named, old) || LookTheSame(files, named, old);
-    };
-    if (!IsKept(old) && !is_this(state->model_checkpoint_path) &&
-        absl::c_none_of(state->all_model_checkpoint_paths, is_this) &&
-        !absl::c_linear_search(to_delete_, old)) {
-      to_delete_.push_back(old);
+  for (const UnfinishedSaves::OldOne& old : old_ones) {
+    if (IsKept(old.prefix) || MayName(files, states, old.prefix)) {
+      unfinished_.Succeeded(old.prefix);
+      continue;
+    }
+    // Rather one too many stays than that one goes which would be named.
+    if (!states.at(old.latest_filename).ok()) continue;
+    if (!absl::c_linear_search(to_delete_, old.prefix)) {
+      to_delete_.push_back(old.prefix);
     }
   }
   return absl::OkStatus();
@@ -752,14 +795,18 @@ absl::Status Saver::TakeOverOldOnes(FileSystem& files,
 
 // A save to the same prefix replaces one, and counts it. What cannot be asked
 // for now is, before the next save.
-std::vector<std::string> Saver::WholeOnes(FileSystem& files,
-                                          const std::string& path) const {
-  std::vector<std::string> whole;
-  if (options_.max_to_keep <= 0) return whole;  // all stay
-  for (const std::string& prefix : unfinished_.MaybeWhole()) {
-    if (AreSame(prefix, path) || absl::c_linear_search(whole, prefix)) continue;
-    if (files.FileExists(checkpoint::IndexFilename(prefix)).ok()) {
-      whole.push_back(prefix);
+std::vector<UnfinishedSaves::OldOne> Saver::WholeOnes(
+    FileSystem& files, const std::string& path) const {
+  std::vector<UnfinishedSaves::OldOne> whole;
+  absl::flat_hash_set<std::string> asked;
+  for (UnfinishedSaves::OldOne& old : unfinished_.MaybeWhole()) {
+    if (AreSame(old.prefix, path)) continue;
+    if (!asked.insert(absl::StrCat(old.latest_filename, "/", old.prefix))
+             .second) {
+      continue;
+    }
+    if (files.FileExists(checkpoint::IndexFilename(old.prefix)).ok()) {
+      whole.push_back(std::move(old));
     }
   }
   return whole;
@@ -776,9 +823,13 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
   FileSystem& files = FilesOf(session);
   RETURN_IF_ERROR(
       TakeOverOldOnes(files, save_path, path, options.latest_filename));
+  const UnfinishedSaves::Save save = {
+      .prefix = path,
+      .number = number,
+      .latest_filename = options.latest_filename,
+      .is_counted = options.write_state};
   ASSIGN_OR_RETURN(const UnfinishedSaves::Marker marker,
-                   unfinished_.Begin(files, path, OldOnes(), number,
-                                     options.write_state, Now()));
+                   unfinished_.Begin(files, save, OldOnes(), Now()));
   if (!nodes_.sees_marker.empty() && SchemeAndHost(path).empty()) {
     RETURN_IF_ERROR(CheckThatTasksSee(session, marker));
   }
@@ -789,7 +840,7 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
   std::erase_if(to_delete_,
                 [&](const std::string& old) { return AreSame(old, path); });
   const absl::Status told = CountAndTell(files, path, options);
-  unfinished_.End(files, marker, path, number, Now(), to_delete_);
+  unfinished_.End(files, marker, save, Now(), to_delete_);
   return told;
 }
 

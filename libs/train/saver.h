@@ -120,7 +120,8 @@ struct SaveOptions {
   // Appended to the path, "-100".
   std::optional<int64_t> global_step;
   // Of the file that says which checkpoints there are. Programs that save into
-  // one folder at the same time each need one of their own.
+  // one folder at the same time each need one of their own, and a save_path of
+  // their own.
   std::string latest_filename = "checkpoint";
   // Without it the checkpoint is not counted either: none is deleted for it,
   // and nobody deletes it.
@@ -217,15 +218,15 @@ class Saver {
   // Whether this process finds it.
   absl::Status CheckThatItIsThere(FileSystem& files, const std::string& path);
   // Counts those to be deleted that another process was about to delete, and
-  // those of saves that failed after their commit, unless the state names them.
-  // `path` is the one that is to be saved.
+  // those of saves that failed after their commit, unless a state names them:
+  // then they are somebody's for good. `path` is the one that is to be saved.
   absl::Status TakeOverOldOnes(FileSystem& files, const std::string& save_path,
                                const std::string& path,
                                const std::string& latest_filename);
   // The checkpoints that saves to another prefix than `path` have left, which
   // failed.
-  std::vector<std::string> WholeOnes(FileSystem& files,
-                                     const std::string& path) const;
+  std::vector<UnfinishedSaves::OldOne> WholeOnes(FileSystem& files,
+                                                 const std::string& path) const;
   // What comes after: the graph, the state, the end of old ones.
   absl::Status CountAndTell(FileSystem& files, const std::string& path,
                             const SaveOptions& options);
@@ -264,9 +265,9 @@ class Saver {
   UnfinishedSaves unfinished_;
   std::deque<Kept> kept_;
   std::vector<std::string> to_delete_;  // counted out, and may be there
-  // That another process was to delete; whether a state names them is not known
-  // yet.
-  std::vector<std::string> recovered_;
+  // That another process was to delete under the path of the last save; whether
+  // a state names them is not known yet.
+  std::vector<UnfinishedSaves::OldOne> recovered_;
   absl::Time next_to_keep_for_good_ = absl::InfiniteFuture();
 };
 

@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
+#include "libs/checkpoint/checkpoint_state.h"
 #include "libs/fs/path.h"
 #include "libs/train/meta_graph.h"
 
@@ -22,7 +23,8 @@ namespace {
 
 constexpr absl::string_view kShardFolder = "_temp";
 // Of a marker's first line; a number follows, which makes it another one than
-// any before. Then lines of saves, with their numbers, and of old checkpoints.
+// any before. Then lines of saves, with their numbers, and of old checkpoints;
+// each ends with a name and, behind a tab, that of the file that would name it.
 constexpr absl::string_view kMarkerBegin = "save ";
 constexpr absl::string_view kSaving = "saving ";
 // One whose checkpoint, if there is one, is somebody's: only what is temporary
@@ -123,18 +125,29 @@ bool IsGone(const NameSet& names, const std::string& path) {
 
 // What a marker says of others than its own save.
 struct Lines {
-  struct Save {
-    std::string prefix;
-    uint64_t number;
-    bool is_counted;
-  };
-  std::vector<Save> saves;
-  std::vector<std::string> old_ones;
+  std::vector<UnfinishedSaves::Save> saves;
+  std::vector<UnfinishedSaves::OldOne> old_ones;
 };
 
-// A prefix without its folder, quoted as in C: a name may hold any byte.
-std::string Quoted(const std::string& prefix) {
-  return absl::CHexEscape(Basename(prefix));
+// The end of a line: without folders, quoted as in C. A name may hold any byte,
+// but quoted it holds no tab.
+std::string Quoted(const std::string& prefix,
+                   const std::string& latest_filename) {
+  return absl::StrCat(absl::CHexEscape(Basename(prefix)), "\t",
+                      absl::CHexEscape(latest_filename), "\n");
+}
+
+// Takes a line's file of the state off its end, the usual one where it has
+// none; false where there can be no such file.
+bool TakeLatestFilename(absl::string_view& line, std::string& name) {
+  const size_t tab = line.find('\t');
+  if (tab == absl::string_view::npos) {
+    name = std::string(checkpoint::kStateFilename);
+    return true;
+  }
+  const bool is_quoted = absl::CUnescape(line.substr(tab + 1), &name);
+  line = line.substr(0, tab);
+  return is_quoted && !absl::StrContains(name, '/');
 }
 
 // A line of a marker that names something which is called as saves to that path
@@ -154,16 +167,18 @@ void ReadLine(absl::string_view line, const std::string& save_path,
   } else if (!absl::ConsumePrefix(&line, kDeleting)) {
     return;
   }
-  std::string name;
-  if (!absl::CUnescape(line, &name) || absl::StrContains(name, '/') ||
+  std::string name, latest;
+  if (!TakeLatestFilename(line, latest) || !absl::CUnescape(line, &name) ||
+      absl::StrContains(name, '/') ||
       !absl::StartsWith(name, Basename(save_path)) || name.empty()) {
     return;
   }
   std::string prefix = JoinPath(Dirname(save_path), name);
   if (is_save) {
-    lines.saves.push_back({std::move(prefix), number, is_counted});
+    lines.saves.push_back(
+        {std::move(prefix), number, std::move(latest), is_counted});
   } else {
-    lines.old_ones.push_back(std::move(prefix));
+    lines.old_ones.push_back({std::move(prefix), std::move(latest)});
   }
 }
 
@@ -190,92 +205,102 @@ std::string ShardFolderSuffix(uint64_t number) {
   return absl::StrCat(kShardFolder, "_", absl::Hex(number, absl::kZeroPad16));
 }
 
-void UnfinishedSaves::Add(const std::string& prefix, uint64_t number,
-                          bool is_counted, absl::Time now) {
-  failed_.push_back({prefix, number, is_counted, now + kRemembered});
+void UnfinishedSaves::Add(const Save& save, absl::Time now) {
+  failed_.push_back({save, now + kRemembered});
   while (failed_.size() > kMaxFailed) failed_.pop_front();
 }
 
-absl::StatusOr<std::vector<std::string>> UnfinishedSaves::Recover(
-    FileSystem& files, const std::string& save_path, absl::Time now) {
-  if (save_path_ == save_path) return std::vector<std::string>();
+absl::StatusOr<std::optional<std::vector<UnfinishedSaves::OldOne>>>
+UnfinishedSaves::Recover(FileSystem& files, const std::string& save_path,
+                         absl::Time now) {
+  if (save_path_ == save_path) return std::nullopt;
   ASSIGN_OR_RETURN(Lines left,
                    ReadMarker(files, MarkerOf(save_path), save_path));
   failed_.clear();
-  for (const Lines::Save& save : left.saves) {
-    Add(save.prefix, save.number, save.is_counted, now);
-  }
+  for (const Save& save : left.saves) Add(save, now);
   save_path_ = save_path;
   return std::move(left.old_ones);
 }
 
-std::vector<std::string> UnfinishedSaves::MaybeWhole() const {
-  std::vector<std::string> prefixes;
-  for (const Failed& failed : failed_) {
-    if (failed.is_counted) prefixes.push_back(failed.prefix);
+std::vector<UnfinishedSaves::OldOne> UnfinishedSaves::MaybeWhole() const {
+  std::vector<OldOne> maybe;
+  for (const auto& [save, until] : failed_) {
+    if (save.is_counted) maybe.push_back({save.prefix, save.latest_filename});
   }
-  return prefixes;
+  return maybe;
 }
 
 void UnfinishedSaves::Succeeded(const std::string& prefix) {
   for (Failed& failed : failed_) {
-    if (failed.prefix == prefix) failed.is_counted = false;
+    if (failed.save.prefix == prefix) failed.save.is_counted = false;
   }
 }
 
+std::string UnfinishedSaves::Contents(
+    const Save& last, const std::vector<std::string>& old_ones) const {
+  std::string contents =
+      absl::StrCat(kMarkerBegin, absl::Hex(last.number), "\n");
+  for (const auto& [save, until] : failed_) {
+    absl::StrAppend(&contents, save.is_counted ? kSaving : kSweeping,
+                    absl::Hex(save.number), " ",
+                    Quoted(save.prefix, save.latest_filename));
+  }
+  for (const std::string& old : old_ones) {
+    if (!AreInOneFolder(old, save_path_)) continue;  // has no name here
+    absl::StrAppend(&contents, kDeleting, Quoted(old, last.latest_filename));
+  }
+  return contents;
+}
+
 absl::StatusOr<UnfinishedSaves::Marker> UnfinishedSaves::Begin(
-    FileSystem& files, const std::string& prefix,
-    const std::vector<std::string>& old_ones, uint64_t number, bool is_counted,
-    absl::Time now) {
+    FileSystem& files, const Save& save,
+    const std::vector<std::string>& old_ones, absl::Time now) {
   const std::string folder = FolderOf(save_path_);
   RETURN_IF_ERROR(files.CreateDirectories(folder));
   if (!failed_.empty()) {
     ASSIGN_OR_RETURN(const auto names, files.ListDirectory(folder));
     const NameSet all(names.begin(), names.end());
     for (const Failed& failed : failed_) {
-      Sweep(files, folder, all, failed.prefix, failed.number);
+      Sweep(files, folder, all, failed.save.prefix, failed.save.number);
     }
   }
-  Add(prefix, number, is_counted, now);
-  Marker marker;
-  marker.path = MarkerOf(save_path_);
-  marker.contents = absl::StrCat(kMarkerBegin, absl::Hex(number), "\n");
-  for (const Failed& failed : failed_) {
-    absl::StrAppend(&marker.contents, failed.is_counted ? kSaving : kSweeping,
-                    absl::Hex(failed.number), " ", Quoted(failed.prefix), "\n");
-  }
-  for (const std::string& old : old_ones) {
-    if (!AreInOneFolder(old, save_path_)) continue;  // has no name here
-    absl::StrAppend(&marker.contents, kDeleting, Quoted(old), "\n");
-  }
+  Add(save, now);
+  Marker marker = {.path = MarkerOf(save_path_),
+                   .contents = Contents(save, old_ones)};
   RETURN_IF_ERROR(files.WriteFileAtomically(marker.path, marker.contents));
   return marker;
 }
 
 void UnfinishedSaves::End(FileSystem& files, const Marker& marker,
-                          const std::string& prefix, uint64_t number,
-                          absl::Time now, std::vector<std::string>& old_ones) {
-  const std::string folder = FolderOf(prefix);
+                          const Save& save, absl::Time now,
+                          std::vector<std::string>& old_ones) {
+  const std::string folder = FolderOf(save.prefix);
   auto names = DurableNames(files, folder);
-  if (names.ok() && !FindLeftovers(*names, prefix, number).empty()) {
-    Sweep(files, folder, *names, prefix, number);
+  if (names.ok() && !FindLeftovers(*names, save.prefix, save.number).empty()) {
+    Sweep(files, folder, *names, save.prefix, save.number);
     names = DurableNames(files, folder);
   }
   if (names.ok()) {
-    std::erase_if(failed_, [&](const Failed& save) {
-      return (save.number == number || save.until <= now) &&
-             FindLeftovers(*names, save.prefix, save.number).empty();
+    std::erase_if(failed_, [&](const Failed& failed) {
+      const Save& it = failed.save;
+      return (it.number == save.number || failed.until <= now) &&
+             FindLeftovers(*names, it.prefix, it.number).empty();
     });
   }
   std::erase_if(old_ones, [&](const std::string& old) {
-    if (AreInOneFolder(old, prefix)) return names.ok() && IsGone(*names, old);
+    if (AreInOneFolder(old, save.prefix)) {
+      return names.ok() && IsGone(*names, old);
+    }
     const auto others = DurableNames(files, FolderOf(old));
     return others.ok() ? IsGone(*others, old)
                        : absl::IsNotFound(others.status());
   });
-  if (failed_.empty() && old_ones.empty()) {
-    (void)files.DeleteFile(marker.path);
-  }
+  // Where that fails the state tells which of them are somebody's.
+  const absl::Status ended =
+      failed_.empty() && old_ones.empty()
+          ? files.DeleteFile(marker.path)
+          : files.WriteFileAtomically(marker.path, Contents(save, old_ones));
+  ended.IgnoreError();
 }
 
 }  // namespace weft::train

@@ -9,6 +9,8 @@
 // no index, and those old checkpoints. A save that failed may have left a whole
 // checkpoint, too, where only the answer did not come: the caller asks for
 // these (MaybeWhole), and gives those that nobody counts to Begin as old ones.
+// Beside each name stands that of the file that says which checkpoints there
+// are, since savers with files of their own may share a path.
 //
 // Since the program writes that file and each task can be asked for it, it also
 // tells whether they see the same disk.
@@ -19,6 +21,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,46 +42,57 @@ class UnfinishedSaves {
     std::string path;
     std::string contents;
   };
+  struct Save {
+    std::string prefix;
+    uint64_t number = 0;  // its own: no two saves have the same
+    // Of the file, beside the prefix, that names it once it has succeeded.
+    std::string latest_filename;
+    // Whether it does, so that the checkpoint is nobody's if the save fails.
+    bool is_counted = false;
+  };
+  // A checkpoint that may be nobody's: unless that file names it, too.
+  struct OldOne {
+    std::string prefix;
+    std::string latest_filename;
+  };
 
   // What another process has left of saves to `save_path` is known from here
   // on, to be swept by Begin; old checkpoints that it was about to delete are
-  // given back, for the caller to delete. Only once for a path.
-  absl::StatusOr<std::vector<std::string>> Recover(FileSystem& files,
-                                                   const std::string& save_path,
-                                                   absl::Time now);
-  // Prefixes of saves that have failed, and were to be counted: each may be a
-  // checkpoint by now that nobody was told of.
-  std::vector<std::string> MaybeWhole() const;
-  // Sweeps what earlier saves to the path have left, and says that one to
-  // `prefix` is under way, which may delete `old_ones`. `number` is its own: no
-  // two saves have the same. `is_counted`: whether it is to be counted once it
-  // has succeeded, so that it is nobody's if it fails.
-  absl::StatusOr<Marker> Begin(FileSystem& files, const std::string& prefix,
+  // given back, for the caller to delete. None: the last save was to that path,
+  // so that nothing is new.
+  absl::StatusOr<std::optional<std::vector<OldOne>>> Recover(
+      FileSystem& files, const std::string& save_path, absl::Time now);
+  // Of saves that have failed, and were to be counted: each may be a checkpoint
+  // by now that nobody was told of.
+  std::vector<OldOne> MaybeWhole() const;
+  // Sweeps what earlier saves to the path have left, and says that `save` is
+  // under way, which may delete `old_ones`.
+  absl::StatusOr<Marker> Begin(FileSystem& files, const Save& save,
                                const std::vector<std::string>& old_ones,
-                               uint64_t number, bool is_counted,
                                absl::Time now);
   // That the checkpoint of that prefix is there, and somebody's.
   void Succeeded(const std::string& prefix);
-  // That the save of that number is over, after `old_ones` were deleted, or
-  // some of them. What it has left itself, its folder of shards maybe, is
-  // swept, too. Forgets what no power failure brings back: of `old_ones` those
-  // that are left stay, and are to be given to the next Begin. The marker goes
-  // when nothing is left of any.
-  void End(FileSystem& files, const Marker& marker, const std::string& prefix,
-           uint64_t number, absl::Time now, std::vector<std::string>& old_ones);
+  // That the save is over, after `old_ones` were deleted, or some of them. What
+  // it has left itself, its folder of shards maybe, is swept, too. Forgets what
+  // no power failure brings back: of `old_ones` those that are left stay, and
+  // are to be given to the next Begin. The marker goes when nothing is left of
+  // any; else it says what is, and no longer that this one is under way: who
+  // reads it later would take the checkpoint for one that nobody was told of.
+  void End(FileSystem& files, const Marker& marker, const Save& save,
+           absl::Time now, std::vector<std::string>& old_ones);
 
  private:
   // A save that has failed, or not ended. A task may go on with one for a
   // while, so each save sweeps it until then, and until nothing is left of it.
   struct Failed {
-    std::string prefix;
-    uint64_t number;
-    bool is_counted;  // as Begin, and no later save to it succeeded
+    Save save;  // not counted any more once it is somebody's
     absl::Time until;
   };
 
-  void Add(const std::string& prefix, uint64_t number, bool is_counted,
-           absl::Time now);
+  void Add(const Save& save, absl::Time now);
+  // Of the marker, while `last` is under way or has just ended.
+  std::string Contents(const Save& last,
+                       const std::vector<std::string>& old_ones) const;
 
   std::string save_path_;      // of the last save
   std::deque<Failed> failed_;  // to that path, oldest first
