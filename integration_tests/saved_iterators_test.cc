@@ -217,6 +217,37 @@ TEST_F(SavedIteratorsTest, AHookSavesInputByItself) {
       all, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 }
 
+// Names that only their ending tells apart are of two workers.
+TEST_F(SavedIteratorsTest, HooksOfTwoNamesKeepTwoStates) {
+  const Scope root = Scope::Root();
+  std::vector<std::shared_ptr<train::SessionRunHook>> hooks;
+  std::vector<ops::Iterator> iterators;
+  const ops::Variable step = train::GetOrCreateGlobalStep(root);
+  for (const std::string name : {"input.0", "input.1"}) {
+    iterators.push_back(Pipeline(root).MakeInitializableIterator());
+    hooks.push_back(std::make_shared<train::CheckpointInputPipelineHook>(
+        train::CheckpointInputPipelineOptions{.checkpoint_dir = "/job",
+                                              .save_steps = 2,
+                                              .iterators = {iterators.back()},
+                                              .checkpoint_basename = name}));
+  }
+  const Output train =
+      Model::Trained(root, step, iterators[0].GetNext(root)[0]);
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       train::MonitoredTrainingSession(
+                           root, {.checkpoint_dir = "/job",
+                                  .hooks = hooks,
+                                  .config = {.process = &process_}}));
+  ASSERT_OK(session->Run(train));
+  ASSERT_OK(session->Close());
+  for (const std::string name : {"input.0", "input.1"}) {
+    ASSERT_OK_AND_ASSIGN(
+        const std::string state,
+        files_.ReadFile(absl::StrCat("/job/checkpoint_", name)));
+    EXPECT_THAT(state, testing::HasSubstr(name + "-1"));
+  }
+}
+
 // A worker's iterator and a variable of a ps: each task writes its own.
 TEST(SavedIteratorsOnTasksTest, EachTaskSavesItsOwn) {
   TestCluster cluster(

@@ -15,6 +15,7 @@
 #include "libs/checkpoint/table.h"
 #include "libs/checkpoint/variant_bytes.h"
 #include "libs/fs/path.h"
+#include "libs/tensor/tensor_proto.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -308,9 +309,12 @@ absl::StatusOr<uint32_t> BundleWriter::AppendStrings(const Tensor& tensor) {
 
 absl::StatusOr<uint32_t> BundleWriter::AppendVariants(const Tensor& tensor) {
   uint32_t crc = 0;
+  int64_t left = kMaxRepeatedTensorBytes;
   for (const Variant& variant : tensor.flat<Variant>()) {
-    ASSIGN_OR_RETURN(const std::string bytes, EncodeVariant(variant, &crc));
-    RETURN_IF_ERROR(AppendBytes(0, bytes).status());
+    ASSIGN_OR_RETURN(const auto pieces, EncodeVariant(variant, &crc, left));
+    for (const std::string& piece : pieces) {
+      RETURN_IF_ERROR(AppendBytes(0, piece).status());
+    }
   }
   return crc;
 }

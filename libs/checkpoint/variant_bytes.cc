@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/crc32c.h"
@@ -42,7 +43,8 @@ std::optional<uint64_t> TakeVarint(absl::string_view* bytes) {
 }
 
 absl::StatusOr<Variant> TakeVariant(absl::string_view* bytes,
-                                    Allocator& allocator, uint32_t* crc) {
+                                    Allocator& allocator, uint32_t* crc,
+                                    int64_t& left) {
   const std::optional<uint64_t> length = TakeVarint(bytes);
   uint32_t masked = 0;
   if (!length.has_value() || bytes->size() < sizeof(masked) ||
@@ -60,29 +62,33 @@ absl::StatusOr<Variant> TakeVariant(absl::string_view* bytes,
                      UnmaskCrc32c(masked), " but actual is ", *crc));
   }
   *crc = ExtendCrc32c(*crc, BytesOf(masked));
-  absl::StatusOr<Variant> variant = ParseVariantProto(message, allocator);
+  absl::StatusOr<Variant> variant = ParseVariantProto(message, allocator, left);
   if (!absl::IsInvalidArgument(variant.status())) return variant;
   return absl::DataLossError(variant.status().message());
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> EncodeVariant(const Variant& variant,
-                                          uint32_t* crc) {
-  ASSIGN_OR_RETURN(const std::string message, SerializeVariantProto(variant));
+absl::StatusOr<std::array<std::string, 3>> EncodeVariant(const Variant& variant,
+                                                         uint32_t* crc,
+                                                         int64_t& left) {
+  ASSIGN_OR_RETURN(std::string message, SerializeVariantProto(variant, left));
   const uint64_t length = message.size();
   *crc = ExtendCrc32c(ExtendCrc32c(*crc, BytesOf(length)), message);
   const uint32_t masked = MaskCrc32c(*crc);
   *crc = ExtendCrc32c(*crc, BytesOf(masked));
-  return absl::StrCat(Varint(length), message, BytesOf(masked));
+  return std::array<std::string, 3>{Varint(length), std::move(message),
+                                    std::string(BytesOf(masked))};
 }
 
 absl::StatusOr<uint32_t> DecodeVariants(absl::string_view bytes,
                                         Allocator& allocator,
                                         absl::Span<Variant> to) {
   uint32_t crc = 0;
+  int64_t left = kMaxRepeatedTensorBytes;
   for (size_t i = 0; i < to.size(); ++i) {
-    absl::StatusOr<Variant> variant = TakeVariant(&bytes, allocator, &crc);
+    absl::StatusOr<Variant> variant =
+        TakeVariant(&bytes, allocator, &crc, left);
     if (!variant.ok()) {
       return Annotate(variant.status(), absl::StrCat("variant ", i));
     }

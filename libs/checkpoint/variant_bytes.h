@@ -7,6 +7,7 @@
 #ifndef WEFT_LIBS_CHECKPOINT_VARIANT_BYTES_H_
 #define WEFT_LIBS_CHECKPOINT_VARIANT_BYTES_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -21,13 +22,17 @@ namespace weft::checkpoint {
 // What a variant takes at least.
 inline constexpr uint64_t kMinVariantBytes = 1 + sizeof(uint32_t);
 
-// One variant. `*crc` is the checksum of those before, and then of this, too.
-// Errors as SerializeVariantProto's.
-absl::StatusOr<std::string> EncodeVariant(const Variant& variant,
-                                          uint32_t* crc);
+// One variant, which may be large, as three pieces: its length, its message,
+// the checksum. `*crc` is the checksum of those before, and then of this, too;
+// `left` and errors are SerializeVariantProto's.
+absl::StatusOr<std::array<std::string, 3>> EncodeVariant(const Variant& variant,
+                                                         uint32_t* crc,
+                                                         int64_t& left);
 
 // Fills `to`; the checksum of all. DATA_LOSS unless `bytes` are as many
-// variants.
+// variants;
+// RESOURCE_EXHAUSTED where what repeats in all of them together would take more
+// than kMaxRepeatedTensorBytes.
 absl::StatusOr<uint32_t> DecodeVariants(absl::string_view bytes,
                                         Allocator& allocator,
                                         absl::Span<Variant> to);

@@ -1,47 +1,104 @@
 #include "libs/tensor/tensor_proto.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
 #include "libs/tensor/tensor_proto_convert.h"
 #include "schemas/tf/tensor.pb.h"
 
 namespace weft {
 namespace {
 
-bool HoldsObject(const Variant& variant) {
-  if (variant.object != nullptr) return true;
-  if (variant.tensors == nullptr) return false;
-  return std::any_of(variant.tensors->begin(), variant.tensors->end(),
-                     [](const Tensor& tensor) {
-                       if (tensor.dtype() != DT_VARIANT) return false;
-                       const auto elements = tensor.flat<Variant>();
-                       return std::any_of(elements.begin(), elements.end(),
-                                          HoldsObject);
-                     });
+// Protobuf reads 100 messages in one another, of which a variant in a variant
+// takes two.
+constexpr int kMaxDepth = 40;
+
+// What a tensor takes in a message at least, and in memory where its elements
+// have a fixed size: those that repeat take no less when they are read.
+int64_t LeastBytes(const Tensor& tensor) {
+  if (!tensor.IsInitialized()) return 0;
+  if (tensor.dtype() != DT_STRING) {
+    return DataTypeSize(tensor.dtype()) == 0
+               ? 0
+               : static_cast<int64_t>(tensor.num_bytes());
+  }
+  int64_t bytes = 0;
+  for (const std::string& value : tensor.flat<std::string>()) {
+    bytes += static_cast<int64_t>(value.size()) + 2;
+  }
+  return bytes;
 }
 
-// Whether the tensors of a variant, and those in them, are within `left` bytes,
-// which it takes them off. Shapes that are none are refused later.
-bool TakeBytes(const tf::VariantTensorDataProto& variant, int64_t& left) {
+// Looks at a variant before anything of it is copied.
+class WriteCheck {
+ public:
+  explicit WriteCheck(const Variant& variant) : outer_(variant) {}
+
+  absl::Status Check() { return Check(outer_); }
+
+ private:
+  absl::Status Check(const Variant& variant) {
+    if (variant.object != nullptr) {
+      return absl::UnimplementedError(
+          absl::StrCat("a variant '", outer_.type_name,
+                       "' holds an object of the process, a data set perhaps, "
+                       "which can't be written as bytes"));
+    }
+    if (variant.tensors == nullptr) return absl::OkStatus();
+    if (depth_ == kMaxDepth) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a variant '", outer_.type_name,
+                       "' can't be written: it has variants in variants more "
+                       "than ",
+                       kMaxDepth, " deep"));
+    }
+    ++depth_;
+    for (const Tensor& tensor : *variant.tensors) {
+      RETURN_IF_ERROR(CheckTensor(tensor));
+    }
+    --depth_;
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckTensor(const Tensor& tensor) {
+    const int64_t bytes = LeastBytes(tensor);
+    if (bytes > left_) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "a variant '", outer_.type_name,
+          "' holds more than 2 GiB; a message has no more. Make it smaller: a "
+          "smaller buffer, where it is the state of an iterator"));
+    }
+    left_ -= bytes;
+    if (tensor.dtype() != DT_VARIANT) return absl::OkStatus();
+    for (const Variant& inner : tensor.flat<Variant>()) {
+      RETURN_IF_ERROR(Check(inner));
+    }
+    return absl::OkStatus();
+  }
+
+  const Variant& outer_;
+  int depth_ = 0;
+  int64_t left_ = std::numeric_limits<int>::max();
+};
+
+// Whether what repeats in the tensors of a variant, and in those in them, is
+// within `left` bytes, which it takes them off.
+bool TakeRepeated(const tf::VariantTensorDataProto& variant, int64_t& left) {
   for (const tf::TensorProto& tensor : variant.tensors()) {
-    const auto type = static_cast<DataType>(tensor.dtype());
-    const auto shape = ShapeFromProto(tensor.tensor_shape());
-    const int64_t count = shape.ok() && shape->IsFullyDefined()
-                              ? shape->ToShape().num_elements()
-                              : 0;
-    const auto size = static_cast<int64_t>(
-        type == DT_STRING    ? sizeof(std::string)
-        : type == DT_VARIANT ? sizeof(Variant)
-                             : std::max<size_t>(DataTypeSize(type), 1));
-    if (count > left / size) return false;
-    left -= count * size;
+    if (!TakeRepeatedBytes(tensor, left)) return false;
     for (const auto& inner : tensor.variant_val()) {
-      if (!TakeBytes(inner, left)) return false;
+      if (!TakeRepeated(inner, left)) return false;
     }
   }
   return true;
+}
+
+absl::Status TooManyRepeated(const tf::VariantTensorDataProto& proto) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the tensors of a variant '", proto.type_name(),
+      "', whose values repeat, would take more than ", kMaxRepeatedTensorBytes,
+      " bytes, with those of the variants before it"));
 }
 
 }  // namespace
@@ -64,15 +121,13 @@ absl::StatusOr<Tensor> ParseTensorProto(absl::string_view bytes,
   return TensorFromProto(proto, allocator);
 }
 
-absl::StatusOr<std::string> SerializeVariantProto(const Variant& variant) {
-  if (HoldsObject(variant)) {
-    return absl::UnimplementedError(
-        absl::StrCat("a variant '", variant.type_name,
-                     "' holds an object of the process, a data set perhaps, "
-                     "which can't be written as bytes"));
-  }
+absl::StatusOr<std::string> SerializeVariantProto(const Variant& variant,
+                                                  int64_t& left) {
+  RETURN_IF_ERROR(WriteCheck(variant).Check());
   tf::VariantTensorDataProto proto;
   VariantToProto(variant, &proto);
+  // What could not be read again is not written.
+  if (!TakeRepeated(proto, left)) return TooManyRepeated(proto);
   const size_t size = proto.ByteSizeLong();
   if (size <= std::numeric_limits<int>::max()) return proto.SerializeAsString();
   return absl::ResourceExhaustedError(
@@ -81,18 +136,15 @@ absl::StatusOr<std::string> SerializeVariantProto(const Variant& variant) {
 }
 
 absl::StatusOr<Variant> ParseVariantProto(absl::string_view bytes,
-                                          Allocator& allocator) {
+                                          Allocator& allocator, int64_t& left) {
   tf::VariantTensorDataProto proto;
   if (bytes.size() > std::numeric_limits<int>::max() ||
       !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return absl::InvalidArgumentError(
         "the bytes are no VariantTensorDataProto");
   }
-  int64_t left = kMaxRepeatedTensorBytes + static_cast<int64_t>(bytes.size());
-  if (TakeBytes(proto, left)) return VariantFromProto(proto, allocator);
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "the tensors of a variant '", proto.type_name(), "' in ", bytes.size(),
-      " bytes would take more than ", kMaxRepeatedTensorBytes));
+  if (!TakeRepeated(proto, left)) return TooManyRepeated(proto);
+  return VariantFromProto(proto, allocator);
 }
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 #ifndef WEFT_LIBS_TENSOR_TENSOR_PROTO_H_
 #define WEFT_LIBS_TENSOR_TENSOR_PROTO_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -35,16 +36,21 @@ std::string SerializeTensorProto(const Tensor& tensor);
 absl::StatusOr<Tensor> ParseTensorProto(absl::string_view bytes,
                                         Allocator& allocator);
 
-// The VariantTensorDataProto of an element of a variant tensor. UNIMPLEMENTED
-// where it, or a variant in its tensors, holds an object of the process;
-// RESOURCE_EXHAUSTED where it is larger than a message can be.
-absl::StatusOr<std::string> SerializeVariantProto(const Variant& variant);
+// The VariantTensorDataProto of an element of a variant tensor. `left` is what
+// tensors whose values repeat may still take when all of the tensor's variants
+// are read, kMaxRepeatedTensorBytes at first; it takes off what this one's
+// take. UNIMPLEMENTED where it, or a variant in its tensors, holds an object of
+// the process; INVALID_ARGUMENT where variants lie more than 40 deep in one
+// another; RESOURCE_EXHAUSTED where its tensors, or their message, are larger
+// than a message can be (nothing is copied before that is known of the
+// tensors), or ParseVariantProto would refuse it.
+absl::StatusOr<std::string> SerializeVariantProto(const Variant& variant,
+                                                  int64_t& left);
 
-// Likewise; RESOURCE_EXHAUSTED also where its tensors, of which each may repeat
-// its values, would take more than kMaxRepeatedTensorBytes together besides
-// `bytes`.
+// Likewise; RESOURCE_EXHAUSTED also where its tensors' repeated values would
+// take more than `left`, which is for all variants of one tensor together.
 absl::StatusOr<Variant> ParseVariantProto(absl::string_view bytes,
-                                          Allocator& allocator);
+                                          Allocator& allocator, int64_t& left);
 
 }  // namespace weft
 

@@ -166,21 +166,27 @@ size_t BytesOfLastValue(const TensorProto& proto) {
   }
 }
 
+bool TakeRepeatedBytes(const TensorProto& proto, const TensorShape& shape,
+                       int64_t& left) {
+  if (CountValues(proto) >= shape.num_elements()) return true;
+  const size_t size = DataTypeSize(static_cast<DataType>(proto.dtype()));
+  const auto element = static_cast<int64_t>(std::max<size_t>(size, 1) +
+                                            (size == 0 ? sizeof(Variant) : 0) +
+                                            BytesOfLastValue(proto));
+  if (shape.num_elements() > left / element) return false;
+  left -= shape.num_elements() * element;
+  return true;
+}
+
 // A few bytes must not be able to ask for all memory there is.
 absl::Status CheckRepeatedSize(const TensorProto& proto,
                                const TensorShape& shape) {
-  if (CountValues(proto) >= shape.num_elements()) return absl::OkStatus();
-  const auto dtype = static_cast<DataType>(proto.dtype());
-  const size_t element = std::max<size_t>(DataTypeSize(dtype), 1) +
-                         (DataTypeSize(dtype) == 0 ? sizeof(Variant) : 0) +
-                         BytesOfLastValue(proto);
-  const auto limit = static_cast<size_t>(kMaxRepeatedTensorBytes);
-  if (static_cast<size_t>(shape.num_elements()) <= limit / element) {
-    return absl::OkStatus();
-  }
+  int64_t left = kMaxRepeatedTensorBytes;
+  if (TakeRepeatedBytes(proto, shape, left)) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       "OOM when allocating tensor with shape", shape.ToString(), " and type ",
-      DataTypeName(dtype), " from a proto whose last value repeats: more than ",
+      DataTypeName(static_cast<DataType>(proto.dtype())),
+      " from a proto whose last value repeats: more than ",
       kMaxRepeatedTensorBytes, " bytes; use Fill instead"));
 }
 
@@ -375,6 +381,15 @@ void VariantToProto(const Variant& variant, tf::VariantTensorDataProto* proto) {
   for (const Tensor& tensor : *variant.tensors) {
     TensorToProto(tensor, proto->add_tensors());
   }
+}
+
+bool TakeRepeatedBytes(const TensorProto& proto, int64_t& left) {
+  // One that holds nothing has no shape, and content repeats nothing.
+  if (proto.dtype() == tf::DT_INVALID || !proto.tensor_content().empty()) {
+    return true;
+  }
+  const absl::StatusOr<TensorShape> shape = KnownShape(proto);
+  return !shape.ok() || TakeRepeatedBytes(proto, *shape, left);
 }
 
 absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,

@@ -3,6 +3,8 @@
 #ifndef WEFT_LIBS_TENSOR_TENSOR_PROTO_CONVERT_H_
 #define WEFT_LIBS_TENSOR_TENSOR_PROTO_CONVERT_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "libs/tensor/buffer.h"
 #include "libs/tensor/shape.h"
@@ -26,6 +28,11 @@ absl::StatusOr<Variant> VariantFromProto(
     const tf::VariantTensorDataProto& proto, Allocator& allocator);
 // Adds to `proto`, which is empty. An object of the process is not in there.
 void VariantToProto(const Variant& variant, tf::VariantTensorDataProto* proto);
+
+// Whether the tensor is within `left` bytes, which it takes it off, if the last
+// of its values repeats; true of any other. A shape that is none is refused
+// later.
+bool TakeRepeatedBytes(const tf::TensorProto& proto, int64_t& left);
 
 absl::StatusOr<PartialShape> ShapeFromProto(const tf::TensorShapeProto& proto);
 // Overwrites `proto`.

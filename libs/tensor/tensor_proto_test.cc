@@ -1,7 +1,10 @@
 #include "libs/tensor/tensor_proto.h"
 
 #include <limits>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
@@ -130,9 +133,77 @@ TEST(TensorProtoTest, TheTensorsOfAVariantAreBoundedTogether) {
     tensor.mutable_tensor_shape()->add_dim()->set_size(kMaxRepeatedTensorBytes /
                                                        2);
   }
-  EXPECT_THAT(ParseVariantProto(proto.SerializeAsString(), HeapAllocator()),
-              StatusIs(absl::StatusCode::kResourceExhausted, "more than"));
-  EXPECT_THAT(ParseVariantProto("x", HeapAllocator()), StatusIs(kInvalid));
+  int64_t left = kMaxRepeatedTensorBytes;
+  EXPECT_THAT(
+      ParseVariantProto(proto.SerializeAsString(), HeapAllocator(), left),
+      StatusIs(kExhausted, "more than"));
+  EXPECT_THAT(ParseVariantProto("x", HeapAllocator(), left),
+              StatusIs(kInvalid));
+}
+
+// What a long string takes counts as often as it repeats.
+TEST(TensorProtoTest, TheStringsOfAVariantAreBoundedTogether) {
+  tf::VariantTensorDataProto proto;
+  for (int i = 0; i < 2; ++i) {
+    tf::TensorProto& tensor = *proto.add_tensors();
+    tensor = ProtoOf(DT_STRING, {200'000});
+    tensor.add_string_val(std::string(10'000, 'x'));
+  }
+  int64_t left = kMaxRepeatedTensorBytes;
+  EXPECT_THAT(
+      ParseVariantProto(proto.SerializeAsString(), HeapAllocator(), left),
+      StatusIs(kExhausted, "more than"));
+}
+
+Variant VariantOf(std::vector<Tensor> tensors) {
+  return {.type_name = "v",
+          .tensors =
+              std::make_shared<const std::vector<Tensor>>(std::move(tensors))};
+}
+
+// Several of one tensor have one bound, which is that of writing, too.
+TEST(TensorProtoTest, WhatIsWrittenOfVariantsCanBeRead) {
+  const Tensor zeros(DT_INT8, {600});
+  const Variant variant =
+      VariantOf({zeros, zeros, Tensor::Vector<std::string>({"a", "b", "b"})});
+  int64_t left = 1300;
+  ASSERT_OK_AND_ASSIGN(const std::string bytes,
+                       SerializeVariantProto(variant, left));
+  EXPECT_EQ(left, 100);
+  EXPECT_THAT(SerializeVariantProto(variant, left),
+              StatusIs(kExhausted, "before it"));
+  left = 1300;
+  ASSERT_OK_AND_ASSIGN(const Variant read,
+                       ParseVariantProto(bytes, HeapAllocator(), left));
+  EXPECT_TRUE(SameBits((*read.tensors)[1], zeros));
+  EXPECT_EQ(left, 100);
+  EXPECT_THAT(ParseVariantProto(bytes, HeapAllocator(), left),
+              StatusIs(kExhausted, "before it"));
+}
+
+// Though its message would be small; the tensors share one buffer here.
+TEST(TensorProtoTest, AVariantOfTooLargeTensorsIsNotWritten) {
+  const Tensor large(DT_INT8, {64 << 20});
+  int64_t left = kMaxRepeatedTensorBytes;
+  EXPECT_THAT(
+      SerializeVariantProto(VariantOf(std::vector<Tensor>(33, large)), left),
+      StatusIs(kExhausted, "more than 2 GiB"));
+  EXPECT_EQ(left, kMaxRepeatedTensorBytes);
+}
+
+TEST(TensorProtoTest, VariantsAreNotWrittenDeeperThanTheyAreRead) {
+  Variant variant = VariantOf({Tensor::Scalar(1)});
+  int64_t left = kMaxRepeatedTensorBytes;
+  for (int depth = 2; depth <= 41; ++depth) {
+    ASSERT_OK_AND_ASSIGN(const std::string bytes,
+                         SerializeVariantProto(variant, left));
+    ASSERT_OK(ParseVariantProto(bytes, HeapAllocator(), left)) << depth;
+    Tensor inner(DT_VARIANT, {});
+    inner.mutable_scalar<Variant>() = std::move(variant);
+    variant = VariantOf({inner});
+  }
+  EXPECT_THAT(SerializeVariantProto(variant, left),
+              StatusIs(kInvalid, "more than 40 deep"));
 }
 
 TEST(TensorProtoTest, RefusesTypesItCannotHold) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/fs/local_file_system.h"
@@ -12,8 +13,9 @@
 namespace weft::train {
 namespace {
 
+// Any other ending tells workers apart: "input.0", "input.1".
 std::string StateName(const std::string& basename) {
-  return absl::StrCat("checkpoint_", basename.substr(0, basename.rfind('.')));
+  return absl::StrCat("checkpoint_", absl::StripSuffix(basename, ".ckpt"));
 }
 
 // That of the step, else the newest.

@@ -9,7 +9,7 @@
 // ends, between two runs of this session. Restored is the checkpoint of the
 // global step at which the session begins, which is that of the variables;
 // where there is none of it, the newest. Beside the checkpoints lies a state of
-// its own, "checkpoint_BASENAME" without its ending.
+// its own, "checkpoint_BASENAME" without ".ckpt" at its end.
 //
 // In what order hooks are called makes no difference: it restores before the
 // first run, when all that initializes iterators has been run. An error of a
@@ -43,7 +43,8 @@ struct CheckpointInputPipelineOptions {
   // Initialized when a session begins, as those are that are initialized with
   // tables. Empty: INVALID_ARGUMENT.
   std::vector<ops::Iterator> iterators;
-  // Another one for each worker: "input_worker_1.ckpt".
+  // Another one for each worker: "input_worker_1.ckpt". No two differ by
+  // ".ckpt" alone.
   std::string checkpoint_basename = "input.ckpt";
   const Clock* clock = nullptr;  // outlives it; null: the machine's
   Logger* logger = nullptr;      // outlives it; null: lines on stderr

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/kernels/data/element_rows.h"
 #include "libs/kernels/data/testing/dataset_harness.h"
 
 namespace weft {
@@ -561,6 +562,26 @@ TEST_F(DatasetKernelsTest, GroupsAreSavedWithTheOneThatIsHandedOut) {
     ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(dataset));
     ASSERT_OK(harness_.Restore(*restored, state));
     EXPECT_EQ(harness_.Pull(*restored), harness_.Pull(*walk)) << taken;
+  }
+}
+
+TEST_F(DatasetKernelsTest, WindowsOfEachTypeAreSaved) {
+  for (int number = 1; number <= DT_UINT64; ++number) {
+    const auto type = static_cast<DataType>(number);
+    if (!IsSupportedType(type)) continue;
+    const Tensor element(type, {2});
+    IteratorStateWriter::Values values;
+    values["window"] = ToTensor(NewElementsDataset(
+        "Window", {{type}, {PartialShape({2})}}, {{element}, {element}}));
+    ASSERT_OK_AND_ASSIGN(const Variant state, EncodeIteratorState(values));
+    auto read = DecodeIteratorState(state);
+    ASSERT_OK(read) << DataTypeName(type);
+    const auto* elements =
+        ElementsOf(*(*read)["window"].scalar<Variant>().object);
+    ASSERT_NE(elements, nullptr);
+    ASSERT_EQ(elements->size(), 2);
+    EXPECT_EQ((*elements)[1][0].dtype(), type);
+    EXPECT_EQ((*elements)[1][0].shape(), TensorShape({2}));
   }
 }
 

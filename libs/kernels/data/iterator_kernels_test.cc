@@ -261,6 +261,45 @@ TEST_F(IteratorKernelsTest, APipelineEndsWithItsHolderAndWhenBegunAnew) {
   third->Wait();
 }
 
+// What can't be restored leaves the iterator where it was, and at work.
+TEST_F(IteratorKernelsTest, ARestoreThatFailsLosesNothing) {
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor ahead,
+      harness_.Make("PrefetchDataset",
+                    {harness_.Range(9), Tensor::Scalar(int64_t{2})},
+                    DatasetHarness::Ints()));
+  const Tensor handle = NewIterator("shared");
+  ASSERT_OK(Initialize(handle, ahead));
+  ASSERT_OK_AND_ASSIGN(
+      const auto iterator,
+      kernels().resources().Lookup<IteratorResource>("", "shared"));
+  const auto restore = [&](IteratorStateReader::Values values) {
+    const auto ended = kernels().scheduler().NewEvent();
+    absl::Status result;
+    iterator->Restore(
+        harness_.Context(),
+        std::make_shared<const IteratorStateReader::Values>(std::move(values)),
+        [&](const absl::Status& status) {
+          result = status;
+          ended->Set();
+        });
+    ended->Wait();
+    return result;
+  };
+  EXPECT_EQ(*Next(handle), 0);
+  EXPECT_THAT(restore({}), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_EQ(*Next(handle), 1);
+  // Half of a state, and an element that another pipeline was left with.
+  IteratorStateReader::Values half;
+  half["iterator/has_ended"] = Tensor::Scalar(int64_t{1});
+  EXPECT_THAT(restore(half), StatusIs(absl::StatusCode::kNotFound));
+  half["left/size"] = Tensor::Scalar(int64_t{1});
+  half["left/0"] = Tensor::Scalar(1.0f);
+  EXPECT_THAT(restore(half), StatusIs(kInvalid, "Data type mismatch"));
+  for (int64_t i = 2; i < 9; ++i) EXPECT_EQ(*Next(handle), i);
+  EXPECT_THAT(Next(handle), StatusIs(absl::StatusCode::kOutOfRange));
+}
+
 TEST_F(IteratorKernelsTest, WholeDataSets) {
   const auto reduce = [&](const Tensor& dataset) {
     return kernels().RunOne("ReduceDataset",

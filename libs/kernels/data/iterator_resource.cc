@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/scheduler.h"
@@ -29,13 +30,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
   // Makes the data set, if need be, and its iterator. By whoever has the turn.
   absl::Status Begin(IteratorContext& context) {
     if (iterator_ != nullptr) return absl::OkStatus();
-    if (dataset_ == nullptr) {
-      ASSIGN_OR_RETURN(DatasetPtr made, factory_(context));
-      RETURN_IF_ERROR(CheckElementTypes(element_, made->output_types()));
-      RETURN_IF_ERROR(CheckElementShapes(element_, made->output_shapes()));
-      dataset_ = std::move(made);
-    }
-    ASSIGN_OR_RETURN(iterator_, dataset_->MakeIterator(context));
+    ASSIGN_OR_RETURN(iterator_, NewIterator(context));
     return absl::OkStatus();
   }
 
@@ -72,15 +67,19 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
 
   absl::Status Restore(IteratorContext& context,
                        const IteratorStateReader& reader) {
-    // Into one that was just made, as iterators expect.
-    iterator_.reset();
-    left_.reset();
-    num_taken_.store(0, std::memory_order_relaxed);
-    RETURN_IF_ERROR(Begin(context));
+    // Into one that was just made, as iterators expect. Where that fails, the
+    // walk goes on where it was.
+    std::optional<DatasetElement> left;
     if (reader.Has("left/size")) {
-      ASSIGN_OR_RETURN(left_, reader.ReadElement("left"));
+      ASSIGN_OR_RETURN(left, reader.ReadElement("left"));
+      RETURN_IF_ERROR(CheckElement(*left));
     }
-    return iterator_->Restore(context, reader.Within("iterator"));
+    ASSIGN_OR_RETURN(auto restored, NewIterator(context));
+    RETURN_IF_ERROR(restored->Restore(context, reader.Within("iterator")));
+    iterator_ = std::move(restored);
+    left_ = std::move(left);
+    num_taken_.store(0, std::memory_order_relaxed);
+    return absl::OkStatus();
   }
 
  private:
@@ -93,6 +92,29 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
     Work work;
     Done done;
   };
+
+  // Makes the data set, too, if need be.
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
+      IteratorContext& context) {
+    if (dataset_ == nullptr) {
+      ASSIGN_OR_RETURN(DatasetPtr made, factory_(context));
+      RETURN_IF_ERROR(CheckElementTypes(element_, made->output_types()));
+      RETURN_IF_ERROR(CheckElementShapes(element_, made->output_shapes()));
+      dataset_ = std::move(made);
+    }
+    return dataset_->MakeIterator(context);
+  }
+
+  absl::Status CheckElement(const DatasetElement& element) const {
+    DataTypeVector types;
+    std::vector<PartialShape> shapes;
+    for (const Tensor& tensor : element) {
+      types.push_back(tensor.dtype());
+      shapes.push_back(tensor.shape());
+    }
+    RETURN_IF_ERROR(CheckElementTypes(element_, types));
+    return CheckElementShapes(element_, shapes);
+  }
 
   // The call that this thread asks a turn for.
   static thread_local const Call* asking;

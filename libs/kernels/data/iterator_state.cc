@@ -116,8 +116,12 @@ absl::StatusOr<DatasetPtr> DecodeElements(const std::string& name,
   }
   ElementSpec spec;
   for (int64_t c = 0; c < components; ++c) {
-    ASSIGN_OR_RETURN(const int64_t type, description.Next(1, DT_VARIANT));
+    // The numbers of types are no more than that of uint64.
+    ASSIGN_OR_RETURN(const int64_t type, description.Next(1, DT_UINT64));
     spec.types.push_back(static_cast<DataType>(type));
+    if (!IsSupportedType(spec.types.back())) {
+      return NoElements(absl::StrCat("there is no type ", type));
+    }
     ASSIGN_OR_RETURN(spec.shapes.emplace_back(), description.NextShape());
   }
   std::vector<DatasetElement> elements(count);

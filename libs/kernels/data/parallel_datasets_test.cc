@@ -287,6 +287,30 @@ TEST_F(ParallelDatasetsTest, AWaitEndsWithItsStep) {
   EXPECT_EQ(next.scalar<int64_t>(), 7);
 }
 
+// A function may wait for what no step does while one saves.
+TEST_F(ParallelDatasetsTest, ASaveEndsWithItsStep) {
+  const auto entered = harness_.scheduler().NewEvent();
+  const auto go_on = harness_.scheduler().NewEvent();
+  const auto map = Map(Range(6), 2, [&](int64_t n) {
+    if (n == 1) {
+      entered->Set();
+      go_on->Wait();
+    }
+    return n;
+  });
+  ASSERT_OK_AND_ASSIGN(const Tensor first, harness_.Next(*map));
+  EXPECT_EQ(first.scalar<int64_t>(), 0);
+  entered->Wait();
+  Cancellation step;
+  step.Cancel(absl::CancelledError("the step is over"));
+  IteratorContext context = harness_.Context().With(step);
+  IteratorStateWriter::Values values;
+  EXPECT_THAT(map->Save(context, IteratorStateWriter(values)),
+              StatusIs(absl::StatusCode::kCancelled, "the step is over"));
+  go_on->Set();
+  EXPECT_EQ(harness_.Rest<int64_t>(*map), (Numbers{1, 2, 3, 4, 5}));
+}
+
 TEST_F(ParallelDatasetsTest, ACacheIsFilledByAWholeWalk) {
   for (const char* file : {"", "cache"}) {
     const Tensor cached = Cache(Range(5), file);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "libs/kernels/data/background_work.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
@@ -337,10 +338,18 @@ class ParallelInterleaveIterator
     source.Add(std::move(result));
   }
 
-  void Pause(IteratorContext& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // Until nothing goes on, or the step is cancelled.
+  absl::Status Pause(IteratorContext& context)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
-    changed_.WaitFor(mutex_, context.scheduler(),
-                     [this] { return !is_taking_ && readers_ == 0; });
+    return changed_.WaitFor(mutex_, context.scheduler(), context.cancellation(),
+                            [this] { return !is_taking_ && readers_ == 0; });
+  }
+  // On every way out of what has paused.
+  void Resume() {
+    mutex_.AssertHeld();
+    is_paused_ = false;
+    for (auto& source : sources_) Enqueue(*source);
   }
   absl::Status SaveSource(IteratorContext& context, const Source& source,
                           IteratorStateWriter writer) const;
@@ -426,7 +435,8 @@ absl::Status CheckWaiting(const std::vector<std::unique_ptr<Source>>& sources,
 absl::Status ParallelInterleaveIterator::Save(IteratorContext& context,
                                               IteratorStateWriter writer) {
   absl::MutexLock lock(&mutex_);
-  Pause(context);
+  const absl::Cleanup resumed = [this] { Resume(); };
+  RETURN_IF_ERROR(Pause(context));
   writer.Write("has_ended", int64_t{input_has_ended_});
   writer.Write("position", position_);
   writer.Write("in_block", in_block_);
@@ -438,15 +448,14 @@ absl::Status ParallelInterleaveIterator::Save(IteratorContext& context,
   }
   writer.Write("waiting", Tensor::Vector<int64_t>(std::vector<int64_t>(
                               waiting_.begin(), waiting_.end())));
-  is_paused_ = false;
-  for (auto& source : sources_) Enqueue(*source);
   return status;
 }
 
 absl::Status ParallelInterleaveIterator::Restore(
     IteratorContext& context, const IteratorStateReader& reader) {
   absl::MutexLock lock(&mutex_);
-  Pause(context);
+  const absl::Cleanup resumed = [this] { Resume(); };
+  RETURN_IF_ERROR(Pause(context));
   ASSIGN_OR_RETURN(const bool ended, reader.ReadBool("has_ended"));
   ASSIGN_OR_RETURN(const int64_t position, reader.ReadInt("position"));
   ASSIGN_OR_RETURN(const int64_t in_block, reader.ReadInt("in_block"));
@@ -474,8 +483,6 @@ absl::Status ParallelInterleaveIterator::Restore(
   in_block_ = in_block;
   input_has_ended_ = ended;
   if (input_has_ended_) EndInput();
-  is_paused_ = false;
-  for (auto& source : sources_) Enqueue(*source);
   return absl::OkStatus();
 }
 

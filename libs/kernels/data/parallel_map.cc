@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/data/background_work.h"
@@ -55,7 +56,8 @@ class ParallelMapIterator : public DatasetIterator {
   absl::Status Save(IteratorContext& context,
                     IteratorStateWriter writer) override {
     absl::MutexLock lock(&mutex_);
-    Pause(context);
+    const absl::Cleanup resumed = [this] { Resume(); };
+    RETURN_IF_ERROR(Pause(context));
     std::deque<ElementResult> results;
     bool ends = input_has_ended_;
     for (const CallPtr& call : calls_) {
@@ -65,15 +67,14 @@ class ParallelMapIterator : public DatasetIterator {
     }
     writer.Write("has_ended", int64_t{ends});
     WriteResults(writer, "results", results);
-    const absl::Status status = input_->Save(context, writer.Within("input"));
-    is_paused_ = false;
-    return status;
+    return input_->Save(context, writer.Within("input"));
   }
 
   absl::Status Restore(IteratorContext& context,
                        const IteratorStateReader& reader) override {
     absl::MutexLock lock(&mutex_);
-    Pause(context);
+    const absl::Cleanup resumed = [this] { Resume(); };
+    RETURN_IF_ERROR(Pause(context));
     ASSIGN_OR_RETURN(const bool ended, reader.ReadBool("has_ended"));
     std::deque<ElementResult> results;
     RETURN_IF_ERROR(ReadResults(reader, "results", owner_->element(), results));
@@ -84,7 +85,6 @@ class ParallelMapIterator : public DatasetIterator {
       calls_.push_back(
           std::make_shared<Call>(Call{std::move(result), true, false}));
     }
-    is_paused_ = false;
     return absl::OkStatus();
   }
 
@@ -123,14 +123,22 @@ class ParallelMapIterator : public DatasetIterator {
     background_.Start(Pool::kOwnThread, [this] { Feed(); });
   }
 
-  // Until nothing goes on.
-  void Pause(IteratorContext& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // Until nothing goes on, or the step is cancelled: a function may wait for
+  // what no step does while one saves.
+  absl::Status Pause(IteratorContext& context)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
-    changed_.WaitFor(mutex_, context.scheduler(), [this] {
-      return !is_feeding_ &&
-             std::all_of(calls_.begin(), calls_.end(),
-                         [](const CallPtr& call) { return call->is_done; });
-    });
+    return changed_.WaitFor(
+        mutex_, context.scheduler(), context.cancellation(), [this] {
+          return !is_feeding_ &&
+                 std::all_of(calls_.begin(), calls_.end(),
+                             [](const CallPtr& call) { return call->is_done; });
+        });
+  }
+  // On every way out of what has paused.
+  void Resume() {
+    mutex_.AssertHeld();
+    is_paused_ = false;
   }
 
   void Feed() {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "libs/kernels/data/background_work.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
@@ -64,18 +65,18 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
   absl::Status Save(IteratorContext& context,
                     IteratorStateWriter writer) override {
     absl::MutexLock lock(&mutex_);
-    Pause(context);
+    const absl::Cleanup resumed = [this] { Resume(); };
+    RETURN_IF_ERROR(Pause(context));
     writer.Write("has_ended", int64_t{has_ended_});
     WriteResults(writer, "buffer", buffer_);
-    const absl::Status status = input_->Save(context, writer.Within("input"));
-    is_paused_ = false;
-    return status;
+    return input_->Save(context, writer.Within("input"));
   }
 
   absl::Status Restore(IteratorContext& context,
                        const IteratorStateReader& reader) override {
     absl::MutexLock lock(&mutex_);
-    Pause(context);
+    const absl::Cleanup resumed = [this] { Resume(); };
+    RETURN_IF_ERROR(Pause(context));
     ASSIGN_OR_RETURN(const bool ended, reader.ReadBool("has_ended"));
     std::deque<ElementResult> buffer;
     RETURN_IF_ERROR(ReadResults(reader, "buffer", dataset().element(), buffer));
@@ -84,7 +85,6 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
     buffer_ = std::move(buffer);
     bytes_ = 0;
     for (const ElementResult& result : buffer_) bytes_ += result.TotalBytes();
-    is_paused_ = false;
     return absl::OkStatus();
   }
 
@@ -104,10 +104,17 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
     background_.Start(Pool::kOwnThread, [this] { Fill(); });
   }
 
-  void Pause(IteratorContext& context) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // Until nothing goes on, or the step is cancelled.
+  absl::Status Pause(IteratorContext& context)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
-    filled_.WaitFor(mutex_, context.scheduler(),
-                    [this] { return !is_filling_; });
+    return filled_.WaitFor(mutex_, context.scheduler(), context.cancellation(),
+                           [this] { return !is_filling_; });
+  }
+  // On every way out of what has paused.
+  void Resume() {
+    mutex_.AssertHeld();
+    is_paused_ = false;
   }
 
   void Fill() {
