@@ -101,7 +101,7 @@ class Exports {
     Forget();
     return all;
   }
-  // What is called as the last one is another one.
+  // The next checkpoint is another one, though it may have that name.
   void Forget() {
     checkpoint_.clear();
     num_done_ = 0;
