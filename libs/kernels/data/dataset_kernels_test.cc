@@ -579,7 +579,7 @@ TEST_F(DatasetKernelsTest, WindowsOfEachTypeAreSaved) {
     const auto* elements =
         ElementsOf(*(*read)["window"].scalar<Variant>().object);
     ASSERT_NE(elements, nullptr);
-    ASSERT_EQ(elements->size(), 2);
+    ASSERT_EQ(elements->size(), 2u);
     EXPECT_EQ((*elements)[1][0].dtype(), type);
     EXPECT_EQ((*elements)[1][0].shape(), TensorShape({2}));
   }
