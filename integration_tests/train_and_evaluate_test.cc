@@ -153,23 +153,6 @@ TEST_F(TrainAndEvaluateTest, EventsThatCannotBeWrittenAreLost) {
               Contains(HasSubstr("Events of the evaluation are lost")));
 }
 
-// A hook that has read a file to its end, say.
-class OutOfRangeHook : public train::SessionRunHook {
- public:
-  absl::Status AfterRun(train::SessionRunContext&,
-                        const train::SessionRunValues&) override {
-    return absl::OutOfRangeError("a file is cut off");
-  }
-};
-
-TEST_F(TrainAndEvaluateTest, AHooksEndIsNotThatOfTheInput) {
-  Estimator model = Line();
-  EXPECT_THAT(
-      model.Train(Points(), {.hooks = {std::make_shared<OutOfRangeHook>()},
-                             .max_steps = 3}),
-      StatusIs(absl::StatusCode::kInternal, "a file is cut off"));
-}
-
 TEST_F(TrainAndEvaluateTest, MistakesAreToldInASentence) {
   const auto says = [&](const EvalSpec& spec, const TrainSpec& train,
                         const char* text) {
