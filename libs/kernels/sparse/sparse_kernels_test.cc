@@ -263,7 +263,7 @@ TEST_F(SparseKernelsTest, UniqueRowIds) {
   EXPECT_THAT(harness_.Run("_UniqueRowIds", {Pairs({4, 0}), Longs({6}),
                                              Longs({int64_t{1} << 31, 2}),
                                              Tensor::Scalar(int64_t{0})}),
-              StatusIs(kInvalid, "together more than 2^31"));
+              StatusIs(kInvalid, "together 2^31 or more"));
 }
 
 TEST_F(SparseKernelsTest, CombinesRows) {
