@@ -944,6 +944,7 @@ std::string IndexWith(const BundleHeader& header) {
 }
 
 TEST_F(BundleTest, WhatThisVersionCannotReadIsRefused) {
+  ASSERT_OK(fs_.CreateDirectories("/job"));
   const auto says = [&](const BundleHeader& header, absl::StatusCode code,
                         const char* text) {
     ASSERT_OK(

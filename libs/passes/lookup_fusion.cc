@@ -57,9 +57,9 @@ bool IsOnCpu(const Node& node) {
   return absl::StrContains(node.assigned_device(), "/device:CPU:");
 }
 
-bool IsMatrix(const OutputTensor& output) {
+bool MayBeMatrix(const OutputTensor& output) {
   const PartialShape& shape = output.node->output_shape(output.index);
-  return shape.has_rank() && shape.rank() == 2;
+  return !shape.has_rank() || shape.rank() == 2;
 }
 
 // "sum" of SparseSegmentSum, and of SparseSegmentSumGrad.
@@ -284,7 +284,7 @@ class LookupFusion {
     if (sum == nullptr || !IsFree(*sum) || sum->num_outputs() != 1) return;
     const auto combiner = CombinerOf(sum->type());
     if (!combiner || sum->num_inputs() != 3 || !IsOfFloats(*sum) ||
-        !TakesIds(*sum, *ids) || !IsMatrix(rewrite_.Input(*sum, 0)) ||
+        !TakesIds(*sum, *ids) || !MayBeMatrix(rewrite_.Input(*sum, 0)) ||
         sum->assigned_device() != select.assigned_device()) {
       return;
     }
@@ -371,7 +371,7 @@ class LookupFusion {
     const Node* chosen = Producer(*sum, 0, "SelectV2");
     if (chosen == nullptr || IdsOfCondition(*chosen) != ids ||
         !IsZero(Constant(*chosen, 1)) ||
-        !IsMatrix(rewrite_.Input(*chosen, 2))) {
+        !MayBeMatrix(rewrite_.Input(*chosen, 2))) {
       return;
     }
     const OutputTensor data = rewrite_.Input(*of->select, 0);
