@@ -1,8 +1,6 @@
 #include "libs/graph/function_proto.h"
 
-#include <functional>
 #include <map>
-#include <queue>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,6 +16,7 @@
 #include "libs/graph/function_body.h"
 #include "libs/graph/graph_proto.h"
 #include "libs/graph/inference_context.h"
+#include "libs/graph/producers_first.h"
 #include "schemas/tf/function.pb.h"
 
 namespace weft {
@@ -138,8 +137,7 @@ class FunctionReader {
   // that is not there is found when the function is called.
   absl::StatusOr<std::vector<int>> Order() const {
     const int num_nodes = proto_.node_def_size();
-    std::vector<int> waiting(num_nodes);
-    std::vector<std::vector<int>> consumers(num_nodes);
+    ProducersFirst nodes(num_nodes);
     for (int i = 0; i < num_nodes; ++i) {
       for (const std::string& input : proto_.node_def(i).input()) {
         const auto from = index_of_.find(NodeOfInput(input));
@@ -148,29 +146,11 @@ class FunctionReader {
              IsBackEdge(proto_.node_def(i), proto_.node_def(from->second)))) {
           continue;
         }
-        ++waiting[i];
-        consumers[from->second].push_back(i);
+        nodes.AddEdge(from->second, i);
       }
     }
-    return Sorted(std::move(waiting), consumers);
-  }
-
-  static absl::StatusOr<std::vector<int>> Sorted(
-      std::vector<int> waiting,
-      const std::vector<std::vector<int>>& consumers) {
-    std::vector<int> order;
-    std::priority_queue<int, std::vector<int>, std::greater<>> ready;
-    for (size_t i = 0; i < waiting.size(); ++i) {
-      if (waiting[i] == 0) ready.push(static_cast<int>(i));
-    }
-    while (!ready.empty()) {
-      order.push_back(ready.top());
-      ready.pop();
-      for (const int consumer : consumers[order.back()]) {
-        if (--waiting[consumer] == 0) ready.push(consumer);
-      }
-    }
-    if (order.size() == waiting.size()) return order;
+    std::vector<int> order = nodes.Order();
+    if (static_cast<int>(order.size()) == num_nodes) return order;
     return Refuse("its nodes have a cycle that is not a loop");
   }
 

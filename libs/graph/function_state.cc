@@ -1,8 +1,6 @@
 #include "libs/graph/function_state.h"
 
 #include <algorithm>
-#include <functional>
-#include <queue>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "libs/base/status.h"
 #include "libs/graph/function_body.h"
 #include "libs/graph/function_loops.h"
+#include "libs/graph/producers_first.h"
 
 namespace weft {
 namespace {
@@ -35,40 +34,28 @@ Indices IndicesOf(const std::vector<FunctionNode>& nodes) {
 // loop is an input of a Merge from a node after it; only those may stay so.
 absl::Status SortNodes(std::vector<FunctionNode>& nodes) {
   const Indices indices = IndicesOf(nodes);
-  std::vector<int> num_missing(nodes.size(), 0);
-  std::vector<std::vector<int>> consumers(nodes.size());
+  ProducersFirst order(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i) {
     for (const std::string& input : nodes[i].inputs) {
       const auto from = indices.find(NodeOfInput(input));
       if (from == indices.end()) continue;
       const int index = static_cast<int>(i);
       if (IsMergeOp(nodes[i].op) && from->second > index) continue;
-      ++num_missing[i];
-      consumers[from->second].push_back(index);
+      order.AddEdge(from->second, index);
     }
-  }
-  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (num_missing[i] == 0) ready.push(static_cast<int>(i));
   }
   std::vector<FunctionNode> sorted;
   sorted.reserve(nodes.size());
-  while (!ready.empty()) {
-    const int next = ready.top();
-    ready.pop();
-    for (const int consumer : consumers[next]) {
-      if (--num_missing[consumer] == 0) ready.push(consumer);
-    }
-    sorted.push_back(nodes[next]);
-  }
+  for (const int next : order.Order()) sorted.push_back(nodes[next]);
   if (sorted.size() == nodes.size()) {
     nodes = std::move(sorted);
     return absl::OkStatus();
   }
-  const auto waits = std::find_if(num_missing.begin(), num_missing.end(),
-                                  [](int missing) { return missing > 0; });
+  const auto waits =
+      std::find_if(order.waiting().begin(), order.waiting().end(),
+                   [](int missing) { return missing > 0; });
   return absl::InvalidArgumentError(absl::StrCat(
-      "node '", nodes[waits - num_missing.begin()].name,
+      "node '", nodes[waits - order.waiting().begin()].name,
       "' would wait for itself: the next iteration of a loop waits for all ",
       "nodes with state of this one, and one of them takes what a "
       "NextIteration or Exit of the loop gives"));

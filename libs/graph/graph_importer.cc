@@ -1,9 +1,7 @@
 #include "libs/graph/graph_importer.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <queue>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -16,6 +14,7 @@
 #include "libs/graph/function_proto.h"
 #include "libs/graph/graph_proto.h"
 #include "libs/graph/node_adder.h"
+#include "libs/graph/producers_first.h"
 #include "libs/tensor/data_type.h"
 #include "libs/tensor/tensor_proto.h"
 #include "schemas/tf/graph.pb.h"
@@ -352,29 +351,16 @@ absl::StatusOr<GraphImporter::Input> GraphImporter::Resolve(
 // so that a graph that is in order stays in its order.
 absl::Status GraphImporter::Order() {
   const int num_nodes = def_.node_size();
-  std::vector<int> waiting(num_nodes);
-  std::vector<std::vector<int>> consumers(num_nodes);
+  ProducersFirst nodes(num_nodes);
   for (int i = 0; i < num_nodes; ++i) {
     for (const Input& input : inputs_[i]) {
       if (input.index < 0 || input.is_back_edge) continue;
-      ++waiting[i];
-      consumers[input.index].push_back(i);
+      nodes.AddEdge(input.index, i);
     }
   }
-  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
-  for (int i = 0; i < num_nodes; ++i) {
-    if (waiting[i] == 0) ready.push(i);
-  }
-  while (!ready.empty()) {
-    const int node = ready.top();
-    ready.pop();
-    order_.push_back(node);
-    for (const int consumer : consumers[node]) {
-      if (--waiting[consumer] == 0) ready.push(consumer);
-    }
-  }
-  if (static_cast<int>(order_.size()) < num_nodes) return CycleError(waiting);
-  return absl::OkStatus();
+  order_ = nodes.Order();
+  if (static_cast<int>(order_.size()) == num_nodes) return absl::OkStatus();
+  return CycleError(nodes.waiting());
 }
 
 // Follows inputs among the nodes that still wait until one comes again.
