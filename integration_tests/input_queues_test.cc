@@ -2,7 +2,6 @@
 // filled by QueueRunners. The builders' nodes are TensorFlow's, as the
 // conformance cases have them; what runs is run with real files.
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -19,6 +18,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
+#include "libs/fs/testing/counted_files.h"
 #include "libs/graph/graph_def.h"
 #include "libs/summary/record_writer.h"
 #include "schemas/tf/graph.pb.h"
@@ -425,42 +425,10 @@ TEST_F(InputQueuesTest, ASessionThatClosesEndsAReaderThatWaits) {
   EXPECT_THAT(coordinator_.Join(), StatusIs(absl::StatusCode::kCancelled));
 }
 
-// Counts the files that are open for reading.
-class CountedFiles : public MemoryFileSystem {
- public:
-  absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
-      absl::string_view path) override {
-    ASSIGN_OR_RETURN(auto file, MemoryFileSystem::NewRandomAccessFile(path));
-    return std::make_unique<Counted>(std::move(file), *this);
-  }
-  int num_open() const { return num_open_; }
-  int num_opened() const { return num_opened_; }
-
- private:
-  class Counted : public RandomAccessFile {
-   public:
-    Counted(std::unique_ptr<RandomAccessFile> file, CountedFiles& counts)
-        : file_(std::move(file)), counts_(counts) {
-      ++counts_.num_open_;
-      ++counts_.num_opened_;
-    }
-    ~Counted() override { --counts_.num_open_; }
-    absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
-                                char* buffer) const override {
-      return file_->Read(offset, size, buffer);
-    }
-
-   private:
-    const std::unique_ptr<RandomAccessFile> file_;
-    CountedFiles& counts_;
-  };
-
-  std::atomic<int> num_open_{0}, num_opened_{0};
-};
-
 // Whether the file is read to its end or not, and whoever waits meanwhile.
 TEST_F(InputQueuesTest, NoFileStaysOpenOnceItsSessionIsGone) {
-  CountedFiles files;
+  MemoryFileSystem disk;
+  CountedFiles files(disk);
   ASSERT_OK(files.WriteFileAtomically("a", "1\n2\n"));
   Process process({.file_system = &files});
   for (const int lines : {0, 1, 2, 3}) {
@@ -500,7 +468,8 @@ TEST_F(InputQueuesTest, NoFileStaysOpenOnceItsSessionIsGone) {
 }
 
 TEST_F(InputQueuesTest, AFileIsClosedAtItsEndAndByAReset) {
-  CountedFiles files;
+  MemoryFileSystem disk;
+  CountedFiles files(disk);
   ASSERT_OK(files.WriteFileAtomically("a", "1\n2\n"));
   Process process({.file_system = &files});
   const ops::Queue queue = ops::Queue::Fifo(
