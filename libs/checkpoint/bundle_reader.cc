@@ -14,6 +14,7 @@
 #include "libs/base/crc32c.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/variant_bytes.h"
+#include "libs/checkpoint/varint.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -67,19 +68,6 @@ class PieceCopier {
   char* const to_;
 };
 
-// Takes a varint off the front of `bytes`.
-std::optional<uint64_t> TakeLength(absl::string_view* bytes) {
-  uint64_t value = 0;
-  for (int shift = 0; shift < 64 && !bytes->empty(); shift += 7) {
-    const auto byte = static_cast<uint8_t>((*bytes)[0]);
-    bytes->remove_prefix(1);
-    if (shift == 63 && byte > 1) return std::nullopt;
-    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-    if (byte < 0x80) return value;
-  }
-  return std::nullopt;
-}
-
 // The bytes of an entry of strings; BundleWriter::AppendStrings says what they
 // are.
 struct Strings {
@@ -93,7 +81,7 @@ absl::StatusOr<Strings> ParseStrings(absl::string_view bytes, int64_t count) {
   strings.lengths = bytes;
   absl::uint128 characters = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const std::optional<uint64_t> length = TakeLength(&bytes);
+    const std::optional<uint64_t> length = TakeVarint(&bytes);
     if (!length.has_value()) return absl::DataLossError("bad string length");
     characters += *length;
     const bool small = *length <= UINT32_MAX;
@@ -498,7 +486,7 @@ absl::Status BundleReader::CopyStrings(const DataFile& file,
   int64_t position = 0;
   while (const std::optional<Run> run = runs.Next()) {
     for (; position < run->from + run->length; ++position) {
-      const uint64_t length = *TakeLength(&strings.lengths);
+      const uint64_t length = *TakeVarint(&strings.lengths);
       if (position >= run->from) {
         values[run->to + position - run->from] =
             std::string(strings.characters.substr(0, length));

@@ -25,6 +25,7 @@
 #include "libs/fs/failing_file_system.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
+#include "libs/fs/testing/counted_files.h"
 #include "libs/tensor/variant.h"
 
 namespace weft::checkpoint {
@@ -794,36 +795,6 @@ TEST_F(BundleTest, TenThousandPartsAreReadOneByOne) {
   EXPECT_LE(reader->boxes_compared(), 4 * kParts);
 }
 
-// Whose files are open, and how many.
-class CountsOpenFiles : public FailingFileSystem {
- public:
-  using FailingFileSystem::FailingFileSystem;
-  absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
-      absl::string_view path) override {
-    ASSIGN_OR_RETURN(auto file, FailingFileSystem::NewRandomAccessFile(path));
-    most = std::max(most, ++open);
-    return std::make_unique<File>(std::move(file), open);
-  }
-  int open = 0;
-  int most = 0;
-
- private:
-  class File : public RandomAccessFile {
-   public:
-    File(std::unique_ptr<RandomAccessFile> file, int& open)
-        : file_(std::move(file)), open_(open) {}
-    ~File() override { --open_; }
-    absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
-                                char* buffer) const override {
-      return file_->Read(offset, size, buffer);
-    }
-
-   private:
-    const std::unique_ptr<RandomAccessFile> file_;
-    int& open_;
-  };
-};
-
 // As many as tasks have saved, which may be more than a process may open.
 TEST_F(BundleTest, FewOfManyDataFilesAreOpenAtOnce) {
   constexpr int kFiles = 130;
@@ -837,7 +808,7 @@ TEST_F(BundleTest, FewOfManyDataFilesAreOpenAtOnce) {
     ASSERT_OK(writer->Finish());
   }
   ASSERT_OK(MergeBundles(fs_, shards, kPrefix, *random_));
-  CountsOpenFiles files(fs_);
+  CountedFiles files(fs_);
   {
     ASSERT_OK_AND_ASSIGN(const auto reader, BundleReader::Open(files, kPrefix));
     for (int times = 0; times < 2; ++times) {
@@ -850,8 +821,8 @@ TEST_F(BundleTest, FewOfManyDataFilesAreOpenAtOnce) {
         reader->ReadSlice("x", Slice("64,2:-"), HeapAllocator()));
     EXPECT_TRUE(SameBits(one, Rows(64, 66, 3)));
   }
-  EXPECT_LE(files.most, 9) << "with the index";
-  EXPECT_EQ(files.open, 0);
+  EXPECT_LE(files.most_open(), 9) << "with the index";
+  EXPECT_EQ(files.num_open(), 0);
 }
 
 // What was found stays as it was with its holder.

@@ -14,6 +14,7 @@
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/table.h"
 #include "libs/checkpoint/variant_bytes.h"
+#include "libs/checkpoint/varint.h"
 #include "libs/fs/path.h"
 #include "libs/tensor/tensor_proto.h"
 
@@ -27,13 +28,6 @@ constexpr size_t kWrittenAtOnce = size_t{1} << 20;
 // TensorFlow's, and so are those of leftovers that it makes.
 std::string TemporaryName(const std::string& path, uint64_t number) {
   return absl::StrCat(path, ".tempstate", number);
-}
-
-void AppendVarint(uint64_t value, std::string* bytes) {
-  for (; value >= 0x80; value >>= 7) {
-    bytes->push_back(static_cast<char>(value | 0x80));
-  }
-  bytes->push_back(static_cast<char>(value));
 }
 
 // Of a disk that is stuck, or a service that is gone.

@@ -13,6 +13,7 @@
 #include "leveldb/table_builder.h"
 #include "libs/base/crc32c.h"
 #include "libs/base/status.h"
+#include "libs/checkpoint/varint.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -34,21 +35,6 @@ T Load(const char* bytes) {
   T value;
   std::memcpy(&value, bytes, sizeof(value));
   return value;
-}
-
-// Takes a varint off the front of `bytes`: nothing if it is cut off, or longer
-// than `bits` allow.
-std::optional<uint64_t> TakeVarint(absl::string_view* bytes, int bits) {
-  uint64_t value = 0;
-  for (int shift = 0; shift < bits && !bytes->empty(); shift += 7) {
-    const auto byte = static_cast<uint8_t>((*bytes)[0]);
-    bytes->remove_prefix(1);
-    const uint64_t part = byte & 0x7f;
-    if (shift + 7 > bits && part >> (bits - shift) != 0) return std::nullopt;
-    value |= part << shift;
-    if (byte < 0x80) return value;
-  }
-  return std::nullopt;
 }
 
 leveldb::Slice ToSlice(absl::string_view bytes) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/crc32c.h"
 #include "libs/base/status.h"
+#include "libs/checkpoint/varint.h"
 #include "libs/tensor/tensor_proto.h"
 
 namespace weft::checkpoint {
@@ -17,29 +18,6 @@ absl::string_view BytesOf(const uint64_t& number) {
 }
 absl::string_view BytesOf(const uint32_t& number) {
   return {reinterpret_cast<const char*>(&number), sizeof(number)};
-}
-
-std::string Varint(uint64_t value) {
-  std::string bytes;
-  for (; value >= 0x80; value >>= 7) {
-    bytes.push_back(static_cast<char>(value | 0x80));
-  }
-  bytes.push_back(static_cast<char>(value));
-  return bytes;
-}
-
-// None where the bytes end, or are no number of 64 bits.
-std::optional<uint64_t> TakeVarint(absl::string_view* bytes) {
-  uint64_t value = 0;
-  for (int shift = 0; shift < 64 && !bytes->empty(); shift += 7) {
-    const auto byte = static_cast<uint8_t>(bytes->front());
-    bytes->remove_prefix(1);
-    const uint64_t bits = byte & 0x7f;
-    if ((bits << shift) >> shift != bits) return std::nullopt;
-    value |= bits << shift;
-    if (byte < 0x80) return value;
-  }
-  return std::nullopt;
 }
 
 absl::StatusOr<Variant> TakeVariant(absl::string_view* bytes,
@@ -77,7 +55,9 @@ absl::StatusOr<std::array<std::string, 3>> EncodeVariant(const Variant& variant,
   *crc = ExtendCrc32c(ExtendCrc32c(*crc, BytesOf(length)), message);
   const uint32_t masked = MaskCrc32c(*crc);
   *crc = ExtendCrc32c(*crc, BytesOf(masked));
-  return std::array<std::string, 3>{Varint(length), std::move(message),
+  std::string varint;
+  AppendVarint(length, &varint);
+  return std::array<std::string, 3>{std::move(varint), std::move(message),
                                     std::string(BytesOf(masked))};
 }
 

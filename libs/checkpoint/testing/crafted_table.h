@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "libs/base/crc32c.h"
+#include "libs/checkpoint/varint.h"
 
 namespace weft::checkpoint {
 
@@ -18,20 +19,13 @@ inline void AppendFixed32(uint32_t value, std::string* bytes) {
   }
 }
 
-inline void AppendVarint64(uint64_t value, std::string* bytes) {
-  for (; value >= 0x80; value >>= 7) {
-    bytes->push_back(static_cast<char>(value | 0x80));
-  }
-  bytes->push_back(static_cast<char>(value));
-}
-
 // An entry whose key is the first `shared` bytes of the last one and `ending`.
 inline std::string CraftEntry(uint32_t shared, absl::string_view ending,
                               absl::string_view value) {
   std::string entry;
-  AppendVarint64(shared, &entry);
-  AppendVarint64(ending.size(), &entry);
-  AppendVarint64(value.size(), &entry);
+  AppendVarint(shared, &entry);
+  AppendVarint(ending.size(), &entry);
+  AppendVarint(value.size(), &entry);
   entry.append(ending.data(), ending.size());
   entry.append(value.data(), value.size());
   return entry;
@@ -58,14 +52,14 @@ inline void AppendBlock(absl::string_view block, char type, std::string* file) {
 inline std::string FinishTable(std::string file, uint64_t offset,
                                uint64_t size) {
   std::string handle;
-  AppendVarint64(offset, &handle);
-  AppendVarint64(size, &handle);
+  AppendVarint(offset, &handle);
+  AppendVarint(size, &handle);
   const uint64_t index_offset = file.size();
   const std::string index = CraftBlock({CraftEntry(0, "zz", handle)}, {0});
   AppendBlock(index, 0, &file);
   std::string footer(2, '\0');  // the handle of the filters
-  AppendVarint64(index_offset, &footer);
-  AppendVarint64(index.size(), &footer);
+  AppendVarint(index_offset, &footer);
+  AppendVarint(index.size(), &footer);
   footer.resize(40, '\0');
   AppendFixed32(0x8b80fb57u, &footer);
   AppendFixed32(0xdb477524u, &footer);
