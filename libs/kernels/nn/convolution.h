@@ -10,6 +10,9 @@
 
 namespace weft {
 
+// What is to be computed of one.
+enum class ConvolutionPass { kForward, kInput, kFilter };
+
 // A checked convolution. Where the filter is less deep than the image, the
 // channels are in groups, each with filters of its own.
 struct Convolution {

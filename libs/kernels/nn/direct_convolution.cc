@@ -6,7 +6,7 @@
 
 #include "libs/base/status.h"
 #include "libs/kernels/isa/conv_loops.h"
-#include "libs/kernels/isa/nn_loops.h"
+#include "libs/kernels/nn/convolution_parts.h"
 
 namespace weft {
 namespace {
@@ -19,24 +19,6 @@ constexpr int64_t kNumbersOfRows = 1 << 15;
 constexpr int64_t kNumbersOfPanel = 1 << 12;
 // More than this is not worth it in one thread.
 constexpr int64_t kMaxNumbersOfRows = 1 << 22;
-// Multiplications and additions that are worth a part of their own.
-constexpr double kFlopsOfPart = 1e6;
-// Parts of a sum over images, as of oneDNN's.
-constexpr int64_t kMaxSums = 16;
-constexpr int64_t kMaxNumbersOfSums = 1 << 24;
-
-int64_t CeilOfRatio(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-double FlopsOf(const Convolution& c) {
-  return 2.0 * static_cast<double>(c.all_windows()) *
-         static_cast<double>(c.taps()) * static_cast<double>(c.filters);
-}
-
-int64_t PartsWorthOf(const Convolution& c) {
-  return std::max<int64_t>(
-      1, static_cast<int64_t>(std::min(FlopsOf(c) / kFlopsOfPart, 1e6)));
-}
-
 // Columns of an image with the padding that windows see, and without what they
 // don't.
 int64_t PaddedColumns(const WindowDim& columns) {
@@ -309,9 +291,7 @@ class FilterGradient {
   absl::Status Run(OpKernelContext& context, const float* images,
                    const float* gradients, float* output) const {
     const int64_t numbers = c_.taps() * c_.filters;
-    const int64_t memory = std::max<int64_t>(1, kMaxNumbersOfSums / numbers);
-    const int64_t parts =
-        std::min({c_.batch, PartsWorthOf(c_), memory, kMaxSums});
+    const int64_t parts = std::min(c_.batch, SumsWorthOf(c_));
     const int64_t room = RoomOfImage() + RoomOfGradient();
     ASSIGN_OR_RETURN(
         Tensor tensor,
@@ -333,15 +313,7 @@ class FilterGradient {
       return absl::OkStatus();
     }
     context.scheduler().ParallelFor(parts, 1, work);
-    const std::function<void(int64_t, int64_t)> add = [&](int64_t begin,
-                                                          int64_t end) {
-      for (int64_t i = 1; i < parts; ++i) {
-        BestNnLoops<float>().add_rows(sum_of(i) + begin, output + begin, 1,
-                                      end - begin);
-      }
-    };
-    context.scheduler().ParallelFor(
-        numbers, std::max<int64_t>(1024, 65536 / parts), add);
+    AddUp(context.scheduler(), sums, parts - 1, numbers, output);
     return absl::OkStatus();
   }
 

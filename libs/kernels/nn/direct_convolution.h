@@ -20,9 +20,6 @@
 
 namespace weft {
 
-// What is to be computed of a convolution.
-enum class ConvolutionPass { kForward, kInput, kFilter };
-
 // Whether it can be done so. No size may be 0.
 bool IsDirect(const Convolution& sizes, ConvolutionPass pass);
 

@@ -1,13 +1,12 @@
 #include "libs/kernels/nn/dnnl_convolution.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <optional>
 
 #include "absl/types/span.h"
 #include "libs/base/status.h"
-#include "libs/kernels/isa/nn_loops.h"
+#include "libs/kernels/nn/convolution_parts.h"
 #include "libs/kernels/nn/dnnl_library.h"
 
 namespace weft {
@@ -18,22 +17,9 @@ using SharedPrimitive = std::shared_ptr<const DnnlPrimitive>;
 // Shapes that one node meets in turn: batches of training and a shorter last
 // one, or buckets of lengths.
 constexpr size_t kMaxPlans = 8;
-// Multiplications and additions that are worth a part of their own.
-constexpr double kFlopsOfPart = 1e6;
-// Parts of a sum over images; more would cost more to add than they help.
-constexpr int64_t kMaxSums = 16;
-// Numbers of all of those sums.
-constexpr int64_t kMaxNumbersOfSums = 1 << 24;
 // Below so many channels oneDNN makes the gradient by the image as if there
 // were as many.
 constexpr int64_t kMinChannelsOfInput = 8;
-
-int64_t CeilOfRatio(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-double FlopsOf(const Convolution& c) {
-  return 2.0 * static_cast<double>(c.all_windows()) *
-         static_cast<double>(c.taps()) * static_cast<double>(c.filters);
-}
 
 // oneDNN counts in 64 bits, but its loops over a dimension in 32.
 bool FitsInt(const Convolution& c) {
@@ -102,16 +88,10 @@ std::vector<Piece> CutRows(const Convolution& c, int64_t bands) {
 
 std::vector<Piece> Cut(const Convolution& c, ConvolutionPass pass,
                        int threads) {
-  const int64_t worth = std::max<int64_t>(
-      1, static_cast<int64_t>(std::min(FlopsOf(c) / kFlopsOfPart, 1e6)));
-  if (pass == ConvolutionPass::kFilter) {
-    const int64_t memory = std::max<int64_t>(
-        1, kMaxNumbersOfSums / std::max<int64_t>(1, c.taps() * c.filters));
-    return CutImages(c, std::min({worth, memory, kMaxSums}));
-  }
+  if (pass == ConvolutionPass::kFilter) return CutImages(c, SumsWorthOf(c));
   // Two for each thread: one that comes late does not hold up the rest.
   const int64_t parts =
-      threads == 1 ? 1 : std::min<int64_t>(2 * threads, worth);
+      threads == 1 ? 1 : std::min<int64_t>(2 * threads, PartsWorthOf(c));
   if (pass == ConvolutionPass::kForward && parts > c.batch) {
     const int64_t bands =
         std::min(CeilOfRatio(parts, c.batch), CeilOfRatio(c.rows.out, 4));
@@ -383,23 +363,9 @@ class DnnlConvolution::Plan {
            {OutputOf(pass_), gradients + piece.output_offset}},
           scratchpads + i * scratchpad_);
     }));
-    AddUp(context, sums, count);
+    AddUp(context.scheduler(), sums + filter_, count - 1, filter_, sums);
     return reorder_->Run({{DNNL_ARG_FROM, sums}, {DNNL_ARG_TO, output}},
                          scratchpads);
-  }
-
-  // Into the first.
-  void AddUp(OpKernelContext& context, float* sums, int64_t count) const {
-    if (count == 1) return;
-    const int64_t minimum = std::max<int64_t>(1024, 65536 / count);
-    const std::function<void(int64_t, int64_t)> add = [&](int64_t begin,
-                                                          int64_t end) {
-      for (int64_t i = 1; i < count; ++i) {
-        BestNnLoops<float>().add_rows(sums + i * filter_ + begin, sums + begin,
-                                      1, end - begin);
-      }
-    };
-    context.scheduler().ParallelFor(filter_, minimum, add);
   }
 
   template <typename Work>

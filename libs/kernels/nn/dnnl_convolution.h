@@ -20,7 +20,6 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/kernels/nn/convolution.h"
-#include "libs/kernels/nn/direct_convolution.h"
 #include "libs/kernels/op_kernel.h"
 
 namespace weft {

@@ -1,0 +1,50 @@
+#include "libs/kernels/nn/convolution_parts.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "libs/kernels/isa/nn_loops.h"
+
+namespace weft {
+namespace {
+
+// Multiplications and additions that are worth a part of their own.
+constexpr double kFlopsOfPart = 1e6;
+// Parts of a sum over images; more would cost more to add than they help.
+constexpr int64_t kMaxSums = 16;
+// Numbers of all of those sums.
+constexpr int64_t kMaxNumbersOfSums = 1 << 24;
+
+double FlopsOf(const Convolution& c) {
+  return 2.0 * static_cast<double>(c.all_windows()) *
+         static_cast<double>(c.taps()) * static_cast<double>(c.filters);
+}
+
+}  // namespace
+
+int64_t PartsWorthOf(const Convolution& c) {
+  return std::max<int64_t>(
+      1, static_cast<int64_t>(std::min(FlopsOf(c) / kFlopsOfPart, 1e6)));
+}
+
+int64_t SumsWorthOf(const Convolution& c) {
+  const int64_t memory = std::max<int64_t>(
+      1, kMaxNumbersOfSums / std::max<int64_t>(1, c.taps() * c.filters));
+  return std::min({PartsWorthOf(c), memory, kMaxSums});
+}
+
+void AddUp(Scheduler& scheduler, const float* rows, int64_t count,
+           int64_t numbers, float* sum) {
+  if (count == 0) return;
+  const std::function<void(int64_t, int64_t)> add = [&](int64_t begin,
+                                                        int64_t end) {
+    for (int64_t i = 0; i < count; ++i) {
+      BestNnLoops<float>().add_rows(rows + i * numbers + begin, sum + begin, 1,
+                                    end - begin);
+    }
+  };
+  scheduler.ParallelFor(numbers, std::max<int64_t>(1024, 65536 / (count + 1)),
+                        add);
+}
+
+}  // namespace weft
