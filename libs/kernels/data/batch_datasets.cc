@@ -7,6 +7,7 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_result.h"
 #include "libs/kernels/data/element_rows.h"
 
 namespace weft {
@@ -16,13 +17,6 @@ using IteratorPtr = std::unique_ptr<DatasetIterator>;
 
 // A batch holds its elements at least; bounds what a size alone reserves.
 constexpr int64_t kMaxReserved = 4096;
-
-absl::StatusOr<int64_t> ReadBatchSize(const OpKernelContext& context) {
-  ASSIGN_OR_RETURN(const auto size,
-                   ScalarInput<int64_t>(context, 1, "batch_size"));
-  if (size > 0) return size;
-  return absl::InvalidArgumentError("Batch size must be greater than zero.");
-}
 
 // What plain and padded batches have in common: they join elements.
 class JoiningDataset : public UnaryDataset {
@@ -38,10 +32,7 @@ class JoiningDataset : public UnaryDataset {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
   int64_t Cardinality() const final {
-    const int64_t size = input().Cardinality();
-    if (size < 0) return size;
-    const int64_t rest = size % batch_size_;
-    return size / batch_size_ + (rest > 0 && !drop_remainder_ ? 1 : 0);
+    return CardinalityOfBatches(input(), batch_size_, drop_remainder_);
   }
 
  private:
@@ -346,74 +337,35 @@ class WindowDataset : public UnaryDataset {
       std::vector<DatasetElement> window;
       absl::Status status;
       for (int64_t i = 0; i < std::min(reach, there); i += sizes.stride) {
-        if (!buffer_[i].ok()) {
-          status = buffer_[i].status();
+        if (!buffer_[i].status.ok()) {
+          status = buffer_[i].status;
           break;
         }
-        window.push_back(*buffer_[i]);
+        window.push_back(buffer_[i].element);
       }
       MoveOn();
       RETURN_IF_ERROR(status);
       *element = DatasetsOf(window);
       return true;
     }
-    // In the place of an element that is an error stand its code and text.
     absl::Status Save(IteratorContext& context,
                       IteratorStateWriter writer) override {
       writer.Write("to_skip", to_skip_);
       writer.Write("has_ended", int64_t{has_ended_});
-      writer.Write("size", static_cast<int64_t>(buffer_.size()));
-      for (size_t i = 0; i < buffer_.size(); ++i) {
-        IteratorStateWriter place = writer.Within(absl::StrCat(i));
-        if (buffer_[i].ok()) {
-          place.Write("element", *buffer_[i]);
-          continue;
-        }
-        const absl::Status& error = buffer_[i].status();
-        place.Write("code", static_cast<int64_t>(error.code()));
-        place.Write("text", Tensor::Scalar(std::string(error.message())));
-      }
+      WriteResults(writer, "buffer", buffer_);
       return UnaryIteratorOf::Save(context, writer);
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(to_skip_, reader.ReadInt("to_skip"));
       ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
-      ASSIGN_OR_RETURN(const int64_t size, reader.ReadInt("size"));
       buffer_.clear();
-      for (int64_t i = 0; i < size; ++i) {
-        // Ends at the first that is not there, however large the size.
-        RETURN_IF_ERROR(RestorePlace(reader.Within(absl::StrCat(i))));
-      }
+      RETURN_IF_ERROR(
+          ReadResults(reader, "buffer", dataset().input().element(), buffer_));
       return UnaryIteratorOf::Restore(context, reader);
     }
 
    private:
-    absl::Status RestorePlace(const IteratorStateReader& place) {
-      if (!place.Has("code")) {
-        ASSIGN_OR_RETURN(DatasetElement element, place.ReadElement("element"));
-        DataTypeVector types;
-        for (const Tensor& component : element) {
-          types.push_back(component.dtype());
-        }
-        RETURN_IF_ERROR(CheckElementTypes(dataset().input().element(), types));
-        buffer_.push_back(std::move(element));
-        return absl::OkStatus();
-      }
-      ASSIGN_OR_RETURN(const int64_t code, place.ReadInt("code"));
-      ASSIGN_OR_RETURN(const Tensor text, place.Read("text", DT_STRING));
-      if (code <= 0 || code > kMaxStatusCode || text.num_elements() != 1) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(dataset().name(),
-                         ": the saved buffer has an error of "
-                         "code ",
-                         code, " and ", text.num_elements(), " texts"));
-      }
-      buffer_.push_back(absl::Status(static_cast<absl::StatusCode>(code),
-                                     text.flat<std::string>()[0]));
-      return absl::OkStatus();
-    }
-
     // Passes over what lies between windows, and buffers up to `reach`.
     absl::Status Fill(IteratorContext& context, int64_t reach) {
       DatasetElement next;
@@ -427,9 +379,9 @@ class WindowDataset : public UnaryDataset {
         } else if (to_skip_ > 0) {
           --to_skip_;
         } else if (has.ok()) {
-          buffer_.push_back(std::move(next));
+          buffer_.push_back({.status = {}, .element = std::move(next)});
         } else {
-          buffer_.push_back(has.status());
+          buffer_.push_back({.status = has.status(), .element = {}});
         }
       }
       return absl::OkStatus();
@@ -458,10 +410,7 @@ class WindowDataset : public UnaryDataset {
       return result;
     }
 
-    static constexpr int64_t kMaxStatusCode =
-        static_cast<int64_t>(absl::StatusCode::kUnauthenticated);
-
-    std::deque<absl::StatusOr<DatasetElement>> buffer_;
+    std::deque<ElementResult> buffer_;
     int64_t to_skip_ = 0;
     bool has_ended_ = false;
   };

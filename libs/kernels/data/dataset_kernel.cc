@@ -78,6 +78,21 @@ absl::StatusOr<DatasetPtr> InputDataset(const OpKernelContext& context, int i) {
   return DatasetFrom(context.input(i));
 }
 
+absl::StatusOr<int64_t> ReadBatchSize(const OpKernelContext& context) {
+  ASSIGN_OR_RETURN(const auto size,
+                   ScalarInput<int64_t>(context, 1, "batch_size"));
+  if (size > 0) return size;
+  return absl::InvalidArgumentError("Batch size must be greater than zero.");
+}
+
+int64_t CardinalityOfBatches(const Dataset& input, int64_t batch_size,
+                             bool drops_remainder) {
+  const int64_t size = input.Cardinality();
+  if (size < 0) return size;
+  const int64_t rest = size % batch_size;
+  return size / batch_size + (rest > 0 && !drops_remainder ? 1 : 0);
+}
+
 IteratorContext IteratorContextOf(const OpKernelContext& context,
                                   FunctionRuntime* functions) {
   return IteratorContext(context.step(), functions == nullptr

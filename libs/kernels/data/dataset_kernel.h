@@ -146,6 +146,12 @@ absl::StatusOr<T> ScalarInput(const OpKernelContext& context, int i,
                    tensor.shape().ToString()));
 }
 
+// Input 1 of data sets of batches: above 0.
+absl::StatusOr<int64_t> ReadBatchSize(const OpKernelContext& context);
+// Dataset::Cardinality of batches of that input.
+int64_t CardinalityOfBatches(const Dataset& input, int64_t batch_size,
+                             bool drops_remainder);
+
 template <typename T>
 absl::StatusOr<std::vector<T>> VectorInput(const OpKernelContext& context,
                                            int i, absl::string_view name) {

@@ -624,11 +624,11 @@ TEST_F(DatasetKernelsTest, DamagedWindowsAreRefused) {
     return walk->Restore(context, IteratorStateReader(values));
   };
   EXPECT_OK(restored("to_skip", Int(0)));
-  EXPECT_THAT(restored("size", Int(int64_t{1} << 60)),
+  EXPECT_THAT(restored("buffer/size", Int(int64_t{1} << 60)),
               StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(restored("0/element/0", Tensor::Scalar(1.0f)),
+  EXPECT_THAT(restored("buffer/0/element/0", Tensor::Scalar(1.0f)),
               StatusIs(kInvalid));
-  EXPECT_THAT(restored("0/code", Int(99)),
+  EXPECT_THAT(restored("buffer/0/code", Int(99)),
               StatusIs(absl::StatusCode::kNotFound));
 
   const auto window = [](std::vector<int64_t> numbers,

@@ -79,12 +79,7 @@ class ParallelBatchDataset : public UnaryDataset {
                                          OpKernelContext& context) {
     ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
     Options options{};
-    ASSIGN_OR_RETURN(options.batch_size,
-                     ScalarInput<int64_t>(context, 1, "batch_size"));
-    if (options.batch_size <= 0) {
-      return absl::InvalidArgumentError(
-          "Batch size must be greater than zero.");
-    }
+    ASSIGN_OR_RETURN(options.batch_size, ReadBatchSize(context));
     ASSIGN_OR_RETURN(options.parallel_calls,
                      ScalarInput<int64_t>(context, 2, "num_parallel_calls"));
     RETURN_IF_ERROR(CheckParallelCalls(options.parallel_calls));
@@ -114,11 +109,8 @@ class ParallelBatchDataset : public UnaryDataset {
   }
 
   int64_t Cardinality() const override {
-    const int64_t count = input().Cardinality();
-    if (count < 0) return count;
-    const bool has_rest = count % options_.batch_size > 0;
-    return count / options_.batch_size +
-           (has_rest && !options_.drops_remainder ? 1 : 0);
+    return CardinalityOfBatches(input(), options_.batch_size,
+                                options_.drops_remainder);
   }
 
  private:

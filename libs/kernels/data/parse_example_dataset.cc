@@ -13,13 +13,10 @@
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/parallel_map.h"
 #include "libs/kernels/parsing/example_records.h"
-#include "libs/tensor/variant.h"
+#include "libs/kernels/sparse/sparse_tensor.h"
 
 namespace weft {
 namespace {
-
-// TensorFlow's name of a variant that is a tensor.
-constexpr char kTensorType[] = "tensorflow::Tensor";
 
 struct Feature {
   // Its key is that of a sparse one, too.
@@ -36,12 +33,9 @@ using Features = std::vector<Feature>;
 
 Tensor VariantsOf(const SparseValues& sparse) {
   Tensor result(DT_VARIANT, {3});
-  const auto variants = result.mutable_flat<Variant>();
   size_t next = 0;
   for (const Tensor* part : {&sparse.indices, &sparse.values, &sparse.shape}) {
-    variants[next++] = {
-        .type_name = kTensorType,
-        .tensors = std::make_shared<const std::vector<Tensor>>(1, *part)};
+    result.mutable_flat<Variant>()[next++] = TensorVariant(*part);
   }
   return result;
 }

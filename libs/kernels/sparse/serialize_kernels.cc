@@ -21,8 +21,6 @@
 namespace weft {
 namespace {
 
-// TensorFlow's name of a variant that is a tensor.
-constexpr char kTensorType[] = "tensorflow::Tensor";
 // Indices, values and shape.
 constexpr int kParts = 3;
 
@@ -58,8 +56,7 @@ absl::Status CheckInputs(const OpKernelContext& context) {
 // Element `at` of `serialized` becomes `part`.
 absl::Status SetPart(const Tensor& part, int64_t at, Tensor& serialized) {
   if (serialized.dtype() == DT_VARIANT) {
-    serialized.mutable_flat<Variant>()[at] = {
-        kTensorType, "", std::make_shared<const std::vector<Tensor>>(1, part)};
+    serialized.mutable_flat<Variant>()[at] = TensorVariant(part);
     return absl::OkStatus();
   }
   std::string& text = serialized.mutable_flat<std::string>()[at];
@@ -152,7 +149,7 @@ absl::StatusOr<Tensor> GetPart(OpKernelContext& context, int64_t i, int part) {
   const int64_t at = i * kParts + part;
   if (serialized.dtype() == DT_VARIANT) {
     const Variant& variant = serialized.flat<Variant>()[at];
-    if (variant.type_name != kTensorType || variant.tensors == nullptr ||
+    if (variant.type_name != kTensorVariant || variant.tensors == nullptr ||
         variant.tensors->size() != 1) {
       return Invalid("Could not get a tensor from serialized_sparse[", i, ", ",
                      part, "]");

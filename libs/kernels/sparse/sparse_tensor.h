@@ -4,14 +4,25 @@
 #define WEFT_LIBS_KERNELS_SPARSE_SPARSE_TENSOR_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/tensor/tensor.h"
+#include "libs/tensor/variant.h"
 
 namespace weft {
+
+// TensorFlow's name of a variant that is a tensor: of a sparse one that became
+// variants there are three, its indices, values and shape.
+inline constexpr char kTensorVariant[] = "tensorflow::Tensor";
+
+inline Variant TensorVariant(const Tensor& tensor) {
+  return {kTensorVariant, "",
+          std::make_shared<const std::vector<Tensor>>(1, tensor)};
+}
 
 // A view; the tensors outlive it.
 class SparseView {
