@@ -260,13 +260,19 @@ absl::StatusOr<Dims> IntegersOf(const Tensor& tensor) {
   return result;
 }
 
+void WriteCoordinates(const TensorShape& shape, int64_t position,
+                      int64_t* coordinates) {
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    const int64_t size = std::max<int64_t>(shape.dim(i), 1);
+    coordinates[i] = position % size;
+    position /= size;
+  }
+}
+
 std::string CoordinatesOf(const TensorShape& shape, int64_t position) {
   if (shape.rank() == 0) return "";
   Dims coordinates(shape.rank());
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    coordinates[i] = position % std::max<int64_t>(shape.dim(i), 1);
-    position /= std::max<int64_t>(shape.dim(i), 1);
-  }
+  WriteCoordinates(shape, position, coordinates.data());
   return absl::StrCat("[", absl::StrJoin(coordinates, ","), "]");
 }
 

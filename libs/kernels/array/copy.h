@@ -56,6 +56,9 @@ absl::StatusOr<Dims> IntegersOf(const Tensor& tensor);
 // as in old graphs. INVALID_ARGUMENT for matrices, and for sizes below 0.
 absl::StatusOr<TensorShape> ShapeFromDims(const Tensor& dims);
 
+// The coordinates of the element at a flat position, one for each dimension.
+void WriteCoordinates(const TensorShape& shape, int64_t position,
+                      int64_t* coordinates);
 // "[1,0]": the coordinates of the element at a flat position; "" for scalars.
 std::string CoordinatesOf(const TensorShape& shape, int64_t position);
 

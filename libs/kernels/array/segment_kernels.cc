@@ -2,15 +2,14 @@
 // UnsortedSegment*, and SparseSegment* (rows chosen by index) with their
 // gradients.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
+#include "libs/kernels/array/chosen_rows.h"
 #include "libs/kernels/array/copy.h"
-#include "libs/kernels/isa/reduction_loops.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parallel_loop.h"
 
@@ -43,9 +42,7 @@ void CombineRows(const T* in, int64_t length, T* out, const Fn& fn) {
 template <typename T>
 void AddRow(const T* in, int64_t length, T* out) {
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    static const ReductionLoops<T> loops =
-        BestReductionLoops<T>(ReductionOp::kSum);
-    loops.rows(in, /*rows=*/1, length, length, out);
+    AddRowOfFloats(in, length, out);
   } else {
     CombineRows(in, length, out, [](T a, T b) { return AddElements(a, b); });
   }
@@ -300,21 +297,6 @@ class UnsortedSegmentKernel : public OpKernel {
 
   const Reduction reduction_;
 };
-
-// By what the sum of `count` rows is divided.
-enum class SparseReduction { kSum, kMean, kSqrtN };
-
-double Divisor(SparseReduction reduction, int64_t count) {
-  switch (reduction) {
-    case SparseReduction::kMean:
-      return static_cast<double>(count);
-    case SparseReduction::kSqrtN:
-      return std::sqrt(static_cast<double>(count));
-    case SparseReduction::kSum:
-      break;
-  }
-  return 1;
-}
 
 absl::Status CheckSparseShapes(const Tensor& data, const Tensor& indices,
                                const Tensor& ids) {

@@ -42,11 +42,8 @@ class WhereKernel : public OpKernel {
                      context.AllocateOutput(
                          0, {static_cast<int64_t>(positions.size()), rank}));
     int64_t* out = output->mutable_flat<int64_t>().data();
-    for (int64_t position : positions) {
-      for (int d = rank - 1; d >= 0; --d) {
-        out[d] = position % input.dim(d);
-        position /= input.dim(d);
-      }
+    for (const int64_t position : positions) {
+      WriteCoordinates(input.shape(), position, out);
       out += rank;
     }
     return absl::OkStatus();

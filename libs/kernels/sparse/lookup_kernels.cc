@@ -3,7 +3,6 @@
 // _WhereHashed. Each gives to the last bit what the nodes give that it stands
 // for.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -11,8 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/array/chosen_rows.h"
+#include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/number_groups.h"
-#include "libs/kernels/isa/reduction_loops.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
@@ -141,32 +141,10 @@ class UniqueRowIdsKernel : public OpKernel {
   }
 };
 
-enum class Combiner { kSum, kMean, kSqrtN };
-
-absl::StatusOr<Combiner> ReadCombiner(const OpKernelConstruction& node) {
+absl::StatusOr<SparseReduction> ReadCombiner(const OpKernelConstruction& node) {
   ASSIGN_OR_RETURN(const auto text, node.GetAttr<std::string>("combiner"));
-  if (text == "sum") return Combiner::kSum;
-  return text == "mean" ? Combiner::kMean : Combiner::kSqrtN;
-}
-
-// By what the sum of `count` rows is divided.
-double Divisor(Combiner combiner, int64_t count) {
-  if (combiner == Combiner::kSum) return 1;
-  const auto number = static_cast<double>(count);
-  return combiner == Combiner::kMean ? number : std::sqrt(number);
-}
-
-// out[i] = out[i] + in[i]; few are added without a call.
-template <typename T>
-void AddRow(const T* in, int64_t length, T* out) {
-  constexpr int64_t kFew = 16;
-  if (length > kFew) {
-    static const ReductionLoops<T> loops =
-        BestReductionLoops<T>(ReductionOp::kSum);
-    loops.rows(in, /*rows=*/1, length, length, out);
-    return;
-  }
-  for (int64_t i = 0; i < length; ++i) out[i] = out[i] + in[i];
+  if (text == "sum") return SparseReduction::kSum;
+  return text == "mean" ? SparseReduction::kMean : SparseReduction::kSqrtN;
 }
 
 // Inputs 1 to 3: for each id which row of the table it is, and of which example
@@ -256,10 +234,12 @@ class CombineRowsKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
       const OpKernelConstruction& construction) {
-    ASSIGN_OR_RETURN(const Combiner combiner, ReadCombiner(construction));
+    ASSIGN_OR_RETURN(const SparseReduction combiner,
+                     ReadCombiner(construction));
     return std::make_unique<CombineRowsKernel>(construction, combiner);
   }
-  CombineRowsKernel(const OpKernelConstruction& construction, Combiner combiner)
+  CombineRowsKernel(const OpKernelConstruction& construction,
+                    SparseReduction combiner)
       : OpKernel(construction), combiner_(combiner) {}
 
   absl::Status Compute(OpKernelContext& context) override {
@@ -281,8 +261,9 @@ class CombineRowsKernel : public OpKernel {
     const T* const in = data.flat<T>().data();
     ids.ForEach([&](int64_t example, absl::Span<const int32_t> rows) {
       T* const to = out + example * columns;
-      for (const int32_t row : rows) AddRow(in + row * columns, columns, to);
-      if (combiner_ == Combiner::kSum || rows.size() == 1) return;
+      for (const int32_t row : rows)
+        AddRowOfFloats(in + row * columns, columns, to);
+      if (combiner_ == SparseReduction::kSum || rows.size() == 1) return;
       const auto divisor =
           static_cast<T>(Divisor(combiner_, static_cast<int64_t>(rows.size())));
       for (int64_t i = 0; i < columns; ++i) to[i] /= divisor;
@@ -290,18 +271,19 @@ class CombineRowsKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  const Combiner combiner_;
+  const SparseReduction combiner_;
 };
 
 class CombineRowsGradKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
       const OpKernelConstruction& construction) {
-    ASSIGN_OR_RETURN(const Combiner combiner, ReadCombiner(construction));
+    ASSIGN_OR_RETURN(const SparseReduction combiner,
+                     ReadCombiner(construction));
     return std::make_unique<CombineRowsGradKernel>(construction, combiner);
   }
   CombineRowsGradKernel(const OpKernelConstruction& construction,
-                        Combiner combiner)
+                        SparseReduction combiner)
       : OpKernel(construction), combiner_(combiner) {}
 
   absl::Status Compute(OpKernelContext& context) override {
@@ -335,7 +317,7 @@ class CombineRowsGradKernel : public OpKernel {
       for (const int32_t row : rows) {
         T* const to = out + row * columns;
         if (scale == 1) {
-          AddRow(from, columns, to);
+          AddRowOfFloats(from, columns, to);
           continue;
         }
         for (int64_t i = 0; i < columns; ++i) to[i] += from[i] * scale;
@@ -344,17 +326,8 @@ class CombineRowsGradKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  const Combiner combiner_;
+  const SparseReduction combiner_;
 };
-
-// Row-major coordinates of the element at a flat position.
-void WriteCoordinates(int64_t position, const TensorShape& shape,
-                      int64_t* coordinates) {
-  for (int d = shape.rank() - 1; d >= 0; --d) {
-    coordinates[d] = position % shape.dim(d);
-    position /= shape.dim(d);
-  }
-}
 
 class WhereHashedKernel : public OpKernel {
  public:
@@ -385,7 +358,7 @@ class WhereHashedKernel : public OpKernel {
     int64_t* to = bucket->mutable_flat<int64_t>().data();
     for (size_t i = 0; i < texts.size(); ++i) {
       if (texts[i].empty()) continue;
-      WriteCoordinates(static_cast<int64_t>(i), input.shape(), at);
+      WriteCoordinates(input.shape(), static_cast<int64_t>(i), at);
       at += input.rank();
       *to++ = static_cast<int64_t>(Fingerprint(texts[i]) % num_buckets_);
     }
