@@ -189,6 +189,11 @@ absl::StatusOr<CheckpointProgress> ReadProgress(FileSystem& files,
   return progress;
 }
 
+bool MayPass(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsResourceExhausted(status);
+}
+
 bool WaitUntil(Scheduler& scheduler, absl::Time until,
                const std::function<bool()>& stop_requested) {
   while (true) {

@@ -42,6 +42,10 @@ absl::StatusOr<CheckpointProgress> ReadProgress(FileSystem& files,
 bool WaitUntil(Scheduler& scheduler, absl::Time until,
                const std::function<bool()>& stop_requested);
 
+// Whether what files said may be otherwise in a while: they are away, late or
+// full.
+bool MayPass(const absl::Status& status);
+
 struct ContinuousEvaluationOptions {
   InputFn input_fn;
   std::optional<int64_t> steps;  // of each evaluation; none: all of the input

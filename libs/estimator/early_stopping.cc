@@ -110,10 +110,7 @@ class StopOnPredicateHook : public train::SessionRunHook {
   // What cannot be read now may be at the next time; everything else stays as
   // it is.
   absl::Status Heed(const absl::Status& why, int64_t step) const {
-    if (!absl::IsUnavailable(why) && !absl::IsDeadlineExceeded(why) &&
-        !absl::IsResourceExhausted(why)) {
-      return why;
-    }
+    if (!MayPass(why)) return why;
     estimator_.environment().logger.Warning(
         absl::StrCat("Whether to stop early is not known at global step ", step,
                      ", and asked again later: ", why.ToString()));

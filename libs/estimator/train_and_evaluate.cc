@@ -201,11 +201,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
       return absl::DataLossError(
           absl::StrCat("An evaluation failed: ", evaluated.message()));
     }
-    if (!absl::IsUnavailable(evaluated) &&
-        !absl::IsDeadlineExceeded(evaluated) &&
-        !absl::IsResourceExhausted(evaluated)) {
-      return evaluated;
-    }
+    if (!MayPass(evaluated)) return evaluated;
     environment_.logger.Warning(
         absl::StrCat("An evaluation failed; training goes on, and the newest "
                      "checkpoint is evaluated later: ",
