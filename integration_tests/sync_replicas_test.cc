@@ -243,6 +243,19 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
     return session.Run({},
                        {replica.net.w, replica.net.table, replica.net.step});
   }
+  // Some runs of one replica, whose task then ends under it.
+  void TrainAndDie(int index, const SyncReplicasOptions& sync, int num_runs) {
+    Replica doomed(index, sync);
+    auto with = Options(doomed);
+    with.recovery.should_recover = false;
+    auto session = MonitoredTrainingSession(doomed.root, with);
+    EXPECT_OK(session);
+    for (int run = 0; session.ok() && run < num_runs; ++run) {
+      EXPECT_OK((*session)->Run(Feeds(doomed.net, BatchOf(index, run)),
+                                doomed.train));
+    }
+    cluster_.Stop("worker", index);
+  }
   // All replicas, each on a thread; what the chief's session sees at the end.
   // Those without numbers wait for each other after each run, or one of them
   // might give two gradients to an update and another one none.
@@ -411,24 +424,13 @@ TEST_P(SyncReplicasTest, AKilledBackupCostsNoStep) {
                                        .total_num_replicas = 3};
   std::vector<std::thread> threads;
   std::vector<absl::StatusOr<int64_t>> steps(2, absl::UnknownError("none"));
-  Replica doomed(2, options);
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&, i] {
       Replica replica(i, options);
       steps[i] = TrainUntil(replica, 40, Options(replica));
     });
   }
-  auto doomed_options = Options(doomed);
-  doomed_options.recovery.should_recover = false;
-  {
-    auto session = MonitoredTrainingSession(doomed.root, doomed_options);
-    EXPECT_OK(session);
-    if (session.ok()) {
-      EXPECT_OK(
-          (*session)->Run(Feeds(doomed.net, BatchOf(2, 0)), doomed.train));
-    }
-    cluster_.Stop("worker", 2);
-  }
+  TrainAndDie(2, options, 1);
   for (std::thread& thread : threads) thread.join();
   for (const auto& step : steps) {
     ASSERT_OK(step);
@@ -460,18 +462,7 @@ TEST_P(SyncReplicasTest, WithoutBackupsTheRestWaitsAndSaysSo) {
   };
   threads.emplace_back(train, 0, &chief);
   threads.emplace_back(train, 1, &other);
-  {
-    Replica doomed(2, Numbered(3, 2));
-    auto with = Options(doomed);
-    with.recovery.should_recover = false;
-    auto session = MonitoredTrainingSession(doomed.root, with);
-    EXPECT_OK(session);
-    for (int run = 0; session.ok() && run < 5; ++run) {
-      EXPECT_OK(
-          (*session)->Run(Feeds(doomed.net, BatchOf(2, run)), doomed.train));
-    }
-    cluster_.Stop("worker", 2);
-  }
+  TrainAndDie(2, Numbered(3, 2), 5);
   EXPECT_TRUE(chief.Wait());
   EXPECT_TRUE(other.Wait());
   cluster_.Start("worker", 2);
@@ -725,18 +716,7 @@ TEST_P(SyncReplicasTest, AChiefThatIsAskedToLeaveWhileItWaitsSavesAndLeaves) {
     with.stop_requested = [&] { return is_to_leave.load(); };
     step = TrainToItsEnd(chief, with);
   });
-  {
-    Replica doomed(1, Numbered(2, 1));
-    auto with = Options(doomed);
-    with.recovery.should_recover = false;
-    auto session = MonitoredTrainingSession(doomed.root, with);
-    EXPECT_OK(session);
-    for (int run = 0; session.ok() && run < 5; ++run) {
-      EXPECT_OK(
-          (*session)->Run(Feeds(doomed.net, BatchOf(1, run)), doomed.train));
-    }
-    cluster_.Stop("worker", 1);
-  }
+  TrainAndDie(1, Numbered(2, 1), 5);
   EXPECT_TRUE(logger.Wait());
   is_to_leave = true;
   thread.join();
