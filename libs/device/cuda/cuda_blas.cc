@@ -130,6 +130,7 @@ absl::Status CudaBlas::Multiply(const CudaProduct& p, const void* a,
   const absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(Prepare());
   const bool is_double = p.dtype == DT_DOUBLE;
+  const int c_type = p.is_wide && !is_double ? TypeOf(DT_FLOAT) : type;
   const float one[] = {1, p.add ? 1.0f : 0.0f};
   const double wide_one[] = {1, p.add ? 1.0 : 0.0};
   const void* const alpha = is_double ? static_cast<const void*>(wide_one)
@@ -143,7 +144,7 @@ absl::Status CudaBlas::Multiply(const CudaProduct& p, const void* a,
       library_->handle, p.transpose_b ? kTranspose : kNoTranspose,
       p.transpose_a ? kTranspose : kNoTranspose, size(p.n), size(p.m),
       size(p.k), alpha, b, type, size(p.b_stride), p.b_batch, a, type,
-      size(p.a_stride), p.a_batch, beta, c, type, size(p.c_stride), p.c_batch,
+      size(p.a_stride), p.a_batch, beta, c, c_type, size(p.c_stride), p.c_batch,
       size(p.batches), is_double ? kComputeDouble : kComputeFloat,
       kAnyAlgorithm);
   if (error == kSuccess) return absl::OkStatus();

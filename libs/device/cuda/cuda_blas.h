@@ -23,7 +23,8 @@ struct CudaProduct {
   bool transpose_b = false;   // b then lies as n rows of k
   int64_t m = 0, n = 0, k = 0;
   int64_t a_stride = 0, b_stride = 0, c_stride = 0;
-  bool add = false;  // to what c holds
+  bool add = false;      // to what c holds
+  bool is_wide = false;  // c is of floats where a and b are of 16-bit ones
   // So many products, whose matrices lie as many elements apart; 0 for a or b
   // that is the same for all.
   int64_t batches = 1;

@@ -9,7 +9,8 @@ void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
   RegisterCudaReductionKernels(registry);
   RegisterCudaLinalgKernels(registry);
   RegisterCudaNnKernels(registry);
-  RegisterCudaImageKernels(registry);
+  RegisterCudaConvolutionKernels(registry);
+  RegisterCudaPoolKernels(registry);
   RegisterCudaNormKernels(registry);
   RegisterCudaArrayKernels(registry);
   RegisterCudaTrainingKernels(registry);

@@ -21,8 +21,9 @@ void RegisterCudaArrayKernels(KernelRegistry& registry);
 void RegisterCudaTrainingKernels(KernelRegistry& registry);
 void RegisterCudaStateKernels(KernelRegistry& registry);
 void RegisterCudaRandomKernels(KernelRegistry& registry);
-// Convolutions and pools.
-void RegisterCudaImageKernels(KernelRegistry& registry);
+// Convolutions, depthwise ones too, and pools.
+void RegisterCudaConvolutionKernels(KernelRegistry& registry);
+void RegisterCudaPoolKernels(KernelRegistry& registry);
 void RegisterCudaNormKernels(KernelRegistry& registry);
 
 }  // namespace weft

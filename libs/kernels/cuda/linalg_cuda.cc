@@ -10,6 +10,7 @@
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/cuda/math.cu.h"
+#include "libs/kernels/cuda/product.h"
 #include "libs/kernels/cuda/registration.h"
 #include "libs/kernels/math/broadcast.h"
 #include "libs/kernels/math/operand_checks.h"
@@ -45,26 +46,32 @@ char* MutableAt(Tensor& tensor, int64_t element) {
   return const_cast<char*>(At(tensor, element));
 }
 
+cuda::MatMulArgs ArgsOf(const CudaProduct& product) {
+  cuda::MatMulArgs args;
+  args.transpose_a = product.transpose_a;
+  args.transpose_b = product.transpose_b;
+  args.m = product.m;
+  args.n = product.n;
+  args.k = product.k;
+  args.a_stride = product.a_stride;
+  args.b_stride = product.b_stride;
+  args.c_stride = product.c_stride;
+  args.add = product.add;
+  args.is_wide = product.is_wide;
+  args.batches = product.batches;
+  args.a_batch = product.a_batch;
+  args.b_batch = product.b_batch;
+  args.c_batch = product.c_batch;
+  return args;
+}
+
 // `product`, of matrices that begin at elements `x`, `y` and `z`. REQUIRES: the
 // result isn't empty.
-absl::Status Multiply(OpKernelContext& context, const CudaProduct& product,
-                      int64_t x, int64_t y, int64_t z, Tensor& out) {
-  const Tensor& a = context.input(0);
-  const Tensor& b = context.input(1);
-  const cudaStream_t stream = StreamOf(context);
-  if (product.k > 0) {
-    const absl::Status launched = CudaDeviceOf(context).blas().Multiply(
-        product, At(a, x), At(b, y), MutableAt(out, z));
-    if (!absl::IsUnavailable(launched)) return launched;
-  }
-  for (int64_t i = 0; i < product.batches; ++i) {
-    cuda::LaunchMatMul(ElementTypeOf(a.dtype()), product.transpose_a,
-                       product.transpose_b, product.m, product.n, product.k,
-                       At(a, x + i * product.a_batch),
-                       At(b, y + i * product.b_batch),
-                       MutableAt(out, z + i * product.c_batch), stream);
-  }
-  return LaunchStatus();
+absl::Status Multiply(const OpKernelContext& context,
+                      const CudaProduct& product, int64_t x, int64_t y,
+                      int64_t z, Tensor& out) {
+  return MultiplyMatrices(context, product, At(context.input(0), x),
+                          At(context.input(1), y), MutableAt(out, z));
 }
 
 class MatMulKernel : public OpKernel {
@@ -147,6 +154,20 @@ class BatchMatMulKernel : public OpKernel {
 };
 
 }  // namespace
+
+absl::Status MultiplyMatrices(const OpKernelContext& context,
+                              const CudaProduct& product, const void* a,
+                              const void* b, void* c) {
+  const cudaStream_t stream = StreamOf(context);
+  if (product.k > 0) {
+    const absl::Status launched =
+        CudaDeviceOf(context).blas().Multiply(product, a, b, c);
+    if (!absl::IsUnavailable(launched)) return launched;
+  }
+  cuda::LaunchMatMul(ElementTypeOf(product.dtype), ArgsOf(product), a, b, c,
+                     stream);
+  return LaunchStatus();
+}
 
 void RegisterCudaLinalgKernels(KernelRegistry& registry) {
   RegisterForGpu<MatMulKernel>(registry, DefOf("MatMul", CudaFloats()));

@@ -61,11 +61,20 @@ void LaunchFill(int64_t element_size, int64_t n, const void* value, void* out,
 void LaunchBytes(int byte, int64_t bytes, void* out, cudaStream_t stream);
 void LaunchOnes(ElementType type, int64_t n, void* out, cudaStream_t stream);
 
-// Row-major matrices without gaps; what MatMul does where cuBLAS is not. `c`
-// lies elsewhere than a and b; k may be 0.
-void LaunchMatMul(ElementType type, bool transpose_a, bool transpose_b,
-                  int64_t m, int64_t n, int64_t k, const void* a, const void* b,
-                  void* c, cudaStream_t stream);
+// Products of row-major matrices where cuBLAS is not; as CudaProduct
+// (libs/device/cuda/cuda_blas.h).
+struct MatMulArgs {
+  bool transpose_a = false, transpose_b = false;
+  int64_t m = 0, n = 0, k = 0;
+  int64_t a_stride = 0, b_stride = 0, c_stride = 0;
+  bool add = false;
+  bool is_wide = false;
+  int64_t batches = 1;
+  int64_t a_batch = 0, b_batch = 0, c_batch = 0;
+};
+// `c` lies elsewhere than a and b; k may be 0.
+void LaunchMatMul(ElementType type, const MatMulArgs& args, const void* a,
+                  const void* b, void* c, cudaStream_t stream);
 
 // out[o, c, i] = x[o, c, i] + bias[c].
 void LaunchBiasAdd(ElementType type, int64_t n, int64_t channels, int64_t inner,

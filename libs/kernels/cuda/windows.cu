@@ -1,4 +1,5 @@
 #include "libs/kernels/cuda/elements.cu.h"
+#include "libs/kernels/cuda/window_places.h"
 #include "libs/kernels/cuda/windows.cu.h"
 
 namespace weft::cuda {
@@ -47,20 +48,6 @@ Images OutputOf(const WindowArgs& args) {
 }
 int64_t SizeOf(const WindowArgs& args, const Images& images) {
   return args.batch * images.rows * images.columns * images.channels;
-}
-
-// The window whose tap `tap` is at `at`; -1: none.
-__device__ int64_t WindowWith(const Window& dim, int64_t at, int64_t tap) {
-  const int64_t first = at + dim.pad - tap * dim.dilation;
-  if (first < 0 || first % dim.stride != 0) return -1;
-  const int64_t window = first / dim.stride;
-  return window < dim.out ? window : -1;
-}
-__device__ int64_t At(const Window& dim, int64_t window, int64_t tap) {
-  return window * dim.stride - dim.pad + tap * dim.dilation;
-}
-__device__ bool IsInside(const Window& dim, int64_t at) {
-  return at >= 0 && at < dim.in;
 }
 
 // The part of a pool's window that is inside the image: [begin, end).

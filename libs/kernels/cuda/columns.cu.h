@@ -1,0 +1,31 @@
+// Launches that lay the windows of convolutions out for products of matrices,
+// and back (window_places.h says how). All take pointers to a GPU's memory, and
+// REQUIRE at least one element. Images have their channels last here.
+#ifndef WEFT_LIBS_KERNELS_CUDA_COLUMNS_CU_H_
+#define WEFT_LIBS_KERNELS_CUDA_COLUMNS_CU_H_
+
+#include <cstdint>
+
+#include "libs/device/cuda/cuda_types.h"
+#include "libs/kernels/cuda/windows.cu.h"
+
+namespace weft::cuda {
+
+// The columns of args.batch images, of elements of so many bytes; 0 where a
+// window reaches outside of its image.
+void LaunchToColumns(int64_t element_size, const WindowArgs& args,
+                     const void* images, void* columns, cudaStream_t stream);
+
+// Images of args.type whose numbers are the sums of what columns hold of them.
+// Columns of 16-bit floats are floats.
+void LaunchFromColumns(const WindowArgs& args, const void* columns,
+                       void* images, cudaStream_t stream);
+
+// [batch, rows, columns] becomes [batch, columns, rows].
+void LaunchTransposition(int64_t element_size, int64_t batch, int64_t rows,
+                         int64_t columns, const void* in, void* out,
+                         cudaStream_t stream);
+
+}  // namespace weft::cuda
+
+#endif  // WEFT_LIBS_KERNELS_CUDA_COLUMNS_CU_H_
