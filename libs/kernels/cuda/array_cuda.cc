@@ -13,7 +13,7 @@
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/cuda/math.cu.h"
 #include "libs/kernels/cuda/registration.h"
-#include "libs/kernels/cuda/training.cu.h"
+#include "libs/kernels/cuda/row_changes.h"
 #include "libs/kernels/gpu_restriction.h"
 #include "libs/kernels/resource/variable_lookup.h"
 #include "libs/ops/array/strided_slice.h"
@@ -202,10 +202,8 @@ class SegmentSumKernel : public OpKernel {
     rows.count = ids.num_elements();
     rows.rows = dims[0];
     rows.row = out->num_elements() / dims[0];
-    LaunchChangeOfRows(cuda::Change::kAdd, ElementTypeOf(data.dtype()), rows,
-                       data.data(), /*is_scalar=*/false, out->mutable_data(),
-                       StreamOf(context));
-    return LaunchStatus();
+    return SumRows(context, cuda::Change::kAdd, rows, data,
+                   /*is_scalar=*/false, *out);
   }
 };
 

@@ -13,6 +13,7 @@
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/cuda/registration.h"
+#include "libs/kernels/cuda/row_changes.h"
 #include "libs/kernels/cuda/training.cu.h"
 #include "libs/kernels/resource/update_checks.h"
 #include "libs/kernels/resource/variable_lookup.h"
@@ -46,6 +47,21 @@ bool ChangesNothing(const cuda::Rows& rows) {
   return rows.count == 0 || rows.rows == 0 || rows.row == 0;
 }
 
+// What is demanded of a rule's scalars, which lie in host memory then: in an
+// order that the check knows.
+using ScalarCheck = absl::Status (*)(const double* values, bool flag);
+
+absl::Status CheckNothing(const double*, bool) { return absl::OkStatus(); }
+absl::Status CheckFtrl(const double* s, bool multiply_linear_by_lr) {
+  return CheckFtrlScalars(s[0], s[1], s[2], 0, s[3], multiply_linear_by_lr);
+}
+absl::Status CheckFtrlV2(const double* s, bool multiply_linear_by_lr) {
+  return CheckFtrlScalars(s[0], s[1], s[2], s[3], s[4], multiply_linear_by_lr);
+}
+absl::Status CheckRate(const double* s, bool) {
+  return CheckPositiveRate(s[0]);
+}
+
 // How an op's inputs are a rule's.
 struct RuleOp {
   TrainingRule rule;
@@ -53,12 +69,29 @@ struct RuleOp {
   std::vector<std::string> scalars;
   std::string flag;  // the attribute that is Training::flag; may be none
   bool default_flag = false;
+  ScalarCheck check = nullptr;  // null: the scalars lie in the GPU's memory
 };
+
+// A scalar in host memory.
+double ValueOf(const Tensor& scalar) {
+  switch (scalar.dtype()) {
+    case DT_INT64:
+      return static_cast<double>(scalar.scalar<int64_t>());
+    case DT_HALF:
+      return static_cast<double>(static_cast<float>(scalar.scalar<half>()));
+    case DT_BFLOAT16:
+      return static_cast<double>(static_cast<float>(scalar.scalar<bfloat16>()));
+    case DT_FLOAT:
+      return static_cast<double>(scalar.scalar<float>());
+    default:
+      return scalar.scalar<double>();
+  }
+}
 
 class TrainingKernel : public OpKernel {
  public:
   TrainingKernel(const OpKernelConstruction& construction, const RuleOp& op)
-      : OpKernel(construction), variables_(op.variables) {
+      : OpKernel(construction), variables_(op.variables), check_(op.check) {
     for (const ArgDef& input : construction.node().op().inputs) {
       const int i = static_cast<int>(names_.size());
       names_.push_back(input.name);
@@ -106,7 +139,14 @@ class TrainingKernel : public OpKernel {
     for (size_t i = 0; i < scalars_.size(); ++i) {
       const Tensor& scalar = context.input(scalars_[i]);
       RETURN_IF_ERROR(CheckScalar(names_[scalars_[i]], scalar.shape()));
-      training.scalars[i] = scalar.data();
+      if (check_ == nullptr) {
+        training.scalars[i] = scalar.data();
+      } else {
+        training.values[i] = ValueOf(scalar);
+      }
+    }
+    if (check_ != nullptr) {
+      RETURN_IF_ERROR(check_(training.values, training.flag));
     }
     training.gradient = context.input(gradient_).data();
     return absl::OkStatus();
@@ -142,11 +182,15 @@ class TrainingKernel : public OpKernel {
     }
     const cuda::Rows rows = RowsOf(shape, indices);
     if (ChangesNothing(rows)) return absl::OkStatus();
-    LaunchTrainingOfRows(training, rows, StreamOf(context));
+    Tensor scratch;
+    ASSIGN_OR_RETURN(const cuda::RowOrder order,
+                     OrderRows(context, rows, scratch));
+    LaunchTrainingOfRows(training, order, StreamOf(context));
     return LaunchStatus();
   }
 
   const int variables_;
+  const ScalarCheck check_;
   std::vector<std::string> names_;
   std::vector<int> scalars_;  // which inputs they are
   int gradient_ = -1;
@@ -159,8 +203,8 @@ class TrainingKernel : public OpKernel {
 // Changes the variable of input 0, which is of the type of input `by`.
 class ChangeKernel : public OpKernel {
  public:
-  ChangeKernel(const OpKernelConstruction& construction, Change change, int by)
-      : OpKernel(construction), change_(change), by_(by) {}
+  ChangeKernel(const OpKernelConstruction& construction, int by)
+      : OpKernel(construction), by_(by) {}
 
   absl::Status Compute(OpKernelContext& context) final {
     ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable,
@@ -176,14 +220,10 @@ class ChangeKernel : public OpKernel {
     return absl::OkStatus();
   }
 
- protected:
-  Change change() const { return change_; }
-
  private:
   virtual absl::Status Apply(OpKernelContext& context, const Tensor& from,
                              const Tensor& by, Tensor& to) const = 0;
 
-  const Change change_;
   const int by_;
   VariableLookup lookup_;
 };
@@ -192,25 +232,29 @@ class ChangeKernel : public OpKernel {
 class AssignKernel : public ChangeKernel {
  public:
   AssignKernel(const OpKernelConstruction& construction, Change change)
-      : ChangeKernel(construction, change, 1) {}
+      : ChangeKernel(construction, 1), change_(change) {}
 
  private:
   absl::Status Apply(OpKernelContext& context, const Tensor& from,
                      const Tensor& by, Tensor& to) const override {
     RETURN_IF_ERROR(CheckAddedShape(from.shape(), by.shape()));
     if (from.num_elements() == 0) return absl::OkStatus();
-    LaunchChange(change(), ElementTypeOf(from.dtype()), from.num_elements(),
+    LaunchChange(change_, ElementTypeOf(from.dtype()), from.num_elements(),
                  from.data(), by.data(), to.mutable_data(), StreamOf(context));
     return LaunchStatus();
   }
+
+  const Change change_;
 };
 
 // ScatterAdd, ScatterSub and ScatterUpdate. An index that is out of range
 // changes nothing.
 class ScatterKernel : public ChangeKernel {
  public:
-  ScatterKernel(const OpKernelConstruction& construction, Change change)
-      : ChangeKernel(construction, change, 2) {}
+  enum class Kind { kAdd, kSub, kUpdate };
+
+  ScatterKernel(const OpKernelConstruction& construction, Kind kind)
+      : ChangeKernel(construction, 2), kind_(kind) {}
 
  private:
   absl::Status Apply(OpKernelContext& context, const Tensor& from,
@@ -221,11 +265,15 @@ class ScatterKernel : public ChangeKernel {
     RETURN_IF_ERROR(CopyIfElsewhere(context, from, to));
     const cuda::Rows rows = RowsOf(from.shape(), indices);
     if (ChangesNothing(rows)) return absl::OkStatus();
-    LaunchChangeOfRows(change(), ElementTypeOf(from.dtype()), rows, by.data(),
-                       by.shape().IsScalar(), to.mutable_data(),
-                       StreamOf(context));
-    return LaunchStatus();
+    const bool is_scalar = by.shape().IsScalar();
+    if (kind_ == Kind::kUpdate) {
+      return ReplaceRows(context, rows, by, is_scalar, to);
+    }
+    const Change change = kind_ == Kind::kAdd ? Change::kAdd : Change::kSub;
+    return SumRows(context, change, rows, by, is_scalar, to);
   }
+
+  const Kind kind_;
 };
 
 template <typename Kernel, typename... Args>
@@ -250,20 +298,35 @@ const char* const kVariableNames[][kMostVariables] = {
     {"var", "mg", "ms", "mom"},
     {"var", "accum", "linear"},
     {"var", "accum", "linear"},
+    {"var", "gradient_accumulator", "gradient_squared_accumulator"},
+    {"var"},
+    {"var", "accum"},
 };
 
-void RegisterRule(KernelRegistry& registry, const std::string& name,
-                  const RuleOp& op, bool has_sparse = false) {
+// The op's kernels on references and on resources.
+void RegisterRuleOp(KernelRegistry& registry, const std::string& prefix,
+                    const std::string& name, const RuleOp& op) {
   const Types floats = CudaFloats();
   const char* const* names = kVariableNames[static_cast<int>(op.rule)];
-  const std::vector<std::string> handles(names, names + op.variables);
-  Register<TrainingKernel>(registry, "Apply" + name, "T", floats, {}, op);
-  Register<TrainingKernel>(registry, "ResourceApply" + name, "T", floats,
-                           handles, op);
-  if (!has_sparse) return;
-  Register<TrainingKernel>(registry, "SparseApply" + name, "T", floats, {}, op);
-  Register<TrainingKernel>(registry, "ResourceSparseApply" + name, "T", floats,
-                           handles, op);
+  std::vector<std::string> on_host;
+  if (op.check != nullptr) on_host = op.scalars;
+  Register<TrainingKernel>(registry, prefix + name, "T", floats, on_host, op);
+  on_host.insert(on_host.end(), names, names + op.variables);
+  Register<TrainingKernel>(registry, "Resource" + prefix + name, "T", floats,
+                           on_host, op);
+}
+
+void RegisterRule(KernelRegistry& registry, const std::string& name,
+                  const RuleOp& op) {
+  RegisterRuleOp(registry, "Apply", name, op);
+}
+
+// With sparse ops, which may check their scalars.
+void RegisterBoth(KernelRegistry& registry, const std::string& name, RuleOp op,
+                  ScalarCheck sparse_check = nullptr) {
+  RegisterRule(registry, name, op);
+  if (sparse_check != nullptr) op.check = sparse_check;
+  RegisterRuleOp(registry, "SparseApply", name, op);
 }
 
 }  // namespace
@@ -272,13 +335,12 @@ void RegisterCudaTrainingKernels(KernelRegistry& registry) {
   using Rule = TrainingRule;
   RegisterRule(registry, "GradientDescent",
                {Rule::kGradientDescent, 1, {"alpha"}, ""});
-  RegisterRule(registry, "Momentum",
-               {Rule::kMomentum, 2, {"lr", "momentum"}, "use_nesterov"}, true);
-  RegisterRule(registry, "Adagrad",
-               {Rule::kAdagrad, 2, {"lr"}, "update_slots", true}, true);
-  RegisterRule(registry, "AdagradV2",
-               {Rule::kAdagradV2, 2, {"lr", "epsilon"}, "update_slots", true},
-               true);
+  RegisterBoth(registry, "Momentum",
+               {Rule::kMomentum, 2, {"lr", "momentum"}, "use_nesterov"});
+  RegisterBoth(registry, "Adagrad",
+               {Rule::kAdagrad, 2, {"lr"}, "update_slots", true});
+  RegisterBoth(registry, "AdagradV2",
+               {Rule::kAdagradV2, 2, {"lr", "epsilon"}, "update_slots", true});
   RegisterRule(
       registry, "Adam",
       {Rule::kAdam,
@@ -290,31 +352,45 @@ void RegisterCudaTrainingKernels(KernelRegistry& registry) {
                 3,
                 {"beta1_power", "lr", "beta1", "beta2", "epsilon"},
                 ""});
-  RegisterRule(registry, "Adadelta",
+  RegisterBoth(registry, "Adadelta",
                {Rule::kAdadelta, 3, {"lr", "rho", "epsilon"}, ""});
-  RegisterRule(registry, "RMSProp",
+  RegisterBoth(registry, "RMSProp",
                {Rule::kRMSProp, 3, {"lr", "rho", "momentum", "epsilon"}, ""});
-  RegisterRule(
+  RegisterBoth(
       registry, "CenteredRMSProp",
       {Rule::kCenteredRMSProp, 4, {"lr", "rho", "momentum", "epsilon"}, ""});
-  RegisterRule(registry, "Ftrl",
-               {Rule::kFtrl,
-                3,
-                {"lr", "l1", "l2", "lr_power"},
-                "multiply_linear_by_lr"});
-  RegisterRule(registry, "FtrlV2",
+  RegisterBoth(
+      registry, "Ftrl",
+      {Rule::kFtrl, 3, {"lr", "l1", "l2", "lr_power"}, "multiply_linear_by_lr"},
+      CheckFtrl);
+  RegisterBoth(registry, "FtrlV2",
                {Rule::kFtrlV2,
                 3,
                 {"lr", "l1", "l2", "l2_shrinkage", "lr_power"},
-                "multiply_linear_by_lr"});
+                "multiply_linear_by_lr"},
+               CheckFtrlV2);
+  // Its step's number is no float: it is read on the host.
+  RegisterBoth(registry, "AdagradDA",
+               {Rule::kAdagradDA,
+                3,
+                {"lr", "l1", "l2", "global_step"},
+                "",
+                false,
+                CheckNothing});
+  RegisterBoth(registry, "ProximalGradientDescent",
+               {Rule::kProximalGradientDescent, 1, {"alpha", "l1", "l2"}, ""});
+  RegisterBoth(
+      registry, "ProximalAdagrad",
+      {Rule::kProximalAdagrad, 2, {"lr", "l1", "l2"}, "", false, CheckRate});
 }
 
 void RegisterCudaStateKernels(KernelRegistry& registry) {
   const Types types = CudaNumbers();
-  const auto scatter = [&](const std::string& op, Change change) {
-    Register<ScatterKernel>(registry, "Scatter" + op, "T", types, {}, change);
+  using Scatter = ScatterKernel::Kind;
+  const auto scatter = [&](const std::string& op, Scatter kind) {
+    Register<ScatterKernel>(registry, "Scatter" + op, "T", types, {}, kind);
     Register<ScatterKernel>(registry, "ResourceScatter" + op, "dtype", types,
-                            {"resource"}, change);
+                            {"resource"}, kind);
   };
   const auto assign = [&](const std::string& op, Change change) {
     Register<AssignKernel>(registry, op, "T", types, {}, change);
@@ -323,9 +399,9 @@ void RegisterCudaStateKernels(KernelRegistry& registry) {
   };
   assign("AssignAdd", Change::kAdd);
   assign("AssignSub", Change::kSub);
-  scatter("Add", Change::kAdd);
-  scatter("Sub", Change::kSub);
-  scatter("Update", Change::kReplace);
+  scatter("Add", Scatter::kAdd);
+  scatter("Sub", Scatter::kSub);
+  scatter("Update", Scatter::kUpdate);
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "libs/kernels/resource/update_checks.h"
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
 
 namespace weft {
 
@@ -73,6 +74,36 @@ absl::Status CheckAddedShape(const TensorShape& variable,
       absl::StrCat("Cannot update variable with shape ", variable.ToString(),
                    " using a Tensor with shape ", value.ToString(),
                    ", shapes must be equal."));
+}
+
+namespace {
+
+absl::Status CheckNotNegative(const char* what, double value) {
+  if (value >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, " regularization strength is not a non-negative scalar"));
+}
+
+}  // namespace
+
+absl::Status CheckFtrlScalars(double lr, double l1, double l2,
+                              double l2_shrinkage, double lr_power,
+                              bool multiply_linear_by_lr) {
+  if (!(lr > 0 || (multiply_linear_by_lr && lr == 0))) {
+    return absl::InvalidArgumentError(
+        "lr is not a positive scalar (or zero if multiply_linear_by_lr is "
+        "set)");
+  }
+  RETURN_IF_ERROR(CheckNotNegative("l1", l1));
+  RETURN_IF_ERROR(CheckNotNegative("l2", l2));
+  RETURN_IF_ERROR(CheckNotNegative("l2 shrinkage", l2_shrinkage));
+  if (lr_power <= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("lr_power is not a non-positive scalar");
+}
+
+absl::Status CheckPositiveRate(double lr) {
+  if (lr > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("lr is not a positive scalar");
 }
 
 }  // namespace weft

@@ -31,6 +31,15 @@ absl::Status CheckUpdateShape(const TensorShape& variable,
 absl::Status CheckAddedShape(const TensorShape& variable,
                              const TensorShape& value);
 
+// Of the scalars of Ftrl's sparse ops, l2_shrinkage 0 where the op has none.
+// NaN is none that they take.
+absl::Status CheckFtrlScalars(double lr, double l1, double l2,
+                              double l2_shrinkage, double lr_power,
+                              bool multiply_linear_by_lr);
+
+// Of ProximalAdagrad.
+absl::Status CheckPositiveRate(double lr);
+
 }  // namespace weft
 
 #endif  // WEFT_LIBS_KERNELS_RESOURCE_UPDATE_CHECKS_H_

@@ -21,11 +21,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "libs/base/status.h"
 #include "libs/kernels/isa/training_loops.h"
 #include "libs/kernels/isa/training_steps.h"
 #include "libs/kernels/op_kernel.h"
+#include "libs/kernels/resource/update_checks.h"
 
 namespace weft {
 
@@ -220,19 +219,10 @@ class FtrlBase {
     }
   }
 
-  // NaN fails each of these.
   absl::Status CheckSparse() const {
     const Scalars& s = scalars_;
-    if (!(s.lr > 0 || (multiply_linear_by_lr_ && s.lr == 0))) {
-      return absl::InvalidArgumentError(
-          "lr is not a positive scalar (or zero if multiply_linear_by_lr is "
-          "set)");
-    }
-    RETURN_IF_ERROR(CheckNotNegative("l1", s.l1));
-    RETURN_IF_ERROR(CheckNotNegative("l2", s.l2));
-    RETURN_IF_ERROR(CheckNotNegative("l2 shrinkage", s.l2_shrinkage));
-    if (s.lr_power <= 0) return absl::OkStatus();
-    return absl::InvalidArgumentError("lr_power is not a non-positive scalar");
+    return CheckFtrlScalars(s.lr, s.l1, s.l2, s.l2_shrinkage, s.lr_power,
+                            multiply_linear_by_lr_);
   }
 
  protected:
@@ -248,11 +238,6 @@ class FtrlBase {
   Scalars scalars_;
 
  private:
-  static absl::Status CheckNotNegative(const char* what, T value) {
-    if (value >= 0) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        what, " regularization strength is not a non-negative scalar"));
-  }
   const bool multiply_linear_by_lr_;
   const bool is_sparse_;
 };
@@ -305,10 +290,7 @@ class ProximalAdagradRule
   static constexpr std::array<const char*, 3> kScalars = {"lr", "l1", "l2"};
 
   explicit ProximalAdagradRule(const OpKernelConstruction&) {}
-  absl::Status Check() const {
-    if (this->step_.lr > 0) return absl::OkStatus();
-    return absl::InvalidArgumentError("lr is not a positive scalar");
-  }
+  absl::Status Check() const { return CheckPositiveRate(this->step_.lr); }
   void Set(const std::array<T, 3>& scalars) {
     this->step_ = {.lr = scalars[0], .l1 = scalars[1], .l2 = scalars[2]};
   }
