@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "libs/kernels/cuda/array.cu.h"
 #include "libs/kernels/cuda/elements.cu.h"
 
@@ -68,6 +70,11 @@ __global__ void SetOneHot(OneHot one_hot, int64_t n, const T* on, const T* off,
   }
 }
 
+template <typename T>
+__global__ void SetValue(int64_t n, T value, T* out) {
+  for (int64_t i = FirstItem(); i < n; i += ItemStep()) out[i] = value;
+}
+
 }  // namespace
 
 void LaunchFromPattern(int64_t size, const Pattern& pattern, int64_t n,
@@ -106,6 +113,16 @@ void LaunchOneHot(int64_t size, const OneHot& one_hot, const void* on,
     SetOneHot<T><<<BlocksFor(n), kThreads, 0, stream>>>(
         one_hot, n, static_cast<const T*>(on), static_cast<const T*>(off),
         static_cast<T*>(out));
+  });
+}
+
+void LaunchValue(int64_t size, int64_t n, const void* value, void* out,
+                 cudaStream_t stream) {
+  ForSize(size, [&]<typename T>(Tag<T>) {
+    T copy;
+    std::memcpy(&copy, value, sizeof(T));
+    SetValue<<<BlocksFor(n), kThreads, 0, stream>>>(n, copy,
+                                                    static_cast<T*>(out));
   });
 }
 

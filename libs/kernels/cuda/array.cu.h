@@ -49,6 +49,10 @@ struct OneHot {
 void LaunchOneHot(int64_t size, const OneHot& one_hot, const void* on,
                   const void* off, void* out, cudaStream_t stream);
 
+// out[i] = *value, which lies in host memory.
+void LaunchValue(int64_t size, int64_t n, const void* value, void* out,
+                 cudaStream_t stream);
+
 }  // namespace weft::cuda
 
 #endif  // WEFT_LIBS_KERNELS_CUDA_ARRAY_CU_H_

@@ -1,4 +1,4 @@
-// Kernels that move elements on GPUs: gathers, slices, transposes, joins.
+// Kernels that move elements on GPUs: gathers, transposes, joins and splits.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -11,64 +11,12 @@
 #include "libs/kernels/cuda/array.cu.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
-#include "libs/kernels/cuda/math.cu.h"
-#include "libs/kernels/cuda/registration.h"
+#include "libs/kernels/cuda/patterns.h"
 #include "libs/kernels/cuda/row_changes.h"
-#include "libs/kernels/gpu_restriction.h"
 #include "libs/kernels/resource/variable_lookup.h"
-#include "libs/ops/array/strided_slice.h"
 
 namespace weft {
 namespace {
-
-int64_t Product(const TensorShape& shape, int begin, int end) {
-  int64_t product = 1;
-  for (int i = begin; i < end; ++i) product *= shape.dim(i);
-  return product;
-}
-
-// Dimensions of one element are left out.
-absl::StatusOr<cuda::Pattern> PatternOf(const ElementPattern& from) {
-  cuda::Pattern pattern;
-  pattern.offset = from.offset;
-  for (int i = static_cast<int>(from.dims.size()) - 1; i >= 0; --i) {
-    if (from.dims[i] == 1) continue;
-    if (pattern.rank == cuda::kMostPatternDims) {
-      return absl::UnimplementedError(
-          absl::StrCat("elements are moved along more than ",
-                       cuda::kMostPatternDims, " dimensions, GPUs' most"));
-    }
-    pattern.sizes[pattern.rank] = from.dims[i];
-    pattern.strides[pattern.rank] = from.strides[i];
-    ++pattern.rank;
-  }
-  return pattern;
-}
-
-absl::Status FromPattern(const OpKernelContext& context, const Tensor& in,
-                         const ElementPattern& pattern, Tensor& out) {
-  if (out.num_elements() == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const cuda::Pattern dims, PatternOf(pattern));
-  LaunchFromPattern(ElementSize(in), dims, out.num_elements(), in.data(),
-                    out.mutable_data(), StreamOf(context));
-  return LaunchStatus();
-}
-
-absl::Status ToPattern(const OpKernelContext& context, const Tensor& in,
-                       const ElementPattern& pattern, Tensor& out) {
-  if (in.num_elements() == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const cuda::Pattern dims, PatternOf(pattern));
-  LaunchToPattern(ElementSize(in), dims, in.num_elements(), in.data(),
-                  out.mutable_data(), StreamOf(context));
-  return LaunchStatus();
-}
-
-absl::Status Zero(const OpKernelContext& context, Tensor& out) {
-  if (out.num_elements() == 0) return absl::OkStatus();
-  cuda::LaunchBytes(0, out.num_elements() * ElementSize(out),
-                    out.mutable_data(), StreamOf(context));
-  return LaunchStatus();
-}
 
 // An axis in host memory, from the front.
 absl::StatusOr<int> ReadAxis(const Tensor& axis, int rank) {
@@ -192,7 +140,7 @@ class SegmentSumKernel : public OpKernel {
                 data.shape().dims().end());
     ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(Zero(context, *out));
+    RETURN_IF_ERROR(SetToZero(context, *out));
     if (data.num_elements() == 0 || out->num_elements() == 0) {
       return absl::OkStatus();
     }
@@ -400,6 +348,51 @@ class SplitKernel : public OpKernel {
   }
 };
 
+// `sizes` with the one that is -1 filled in.
+absl::StatusOr<Dims> CompleteSizes(Dims sizes, int64_t whole) {
+  int64_t sum = 0;
+  int rest = -1;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == -1 && rest < 0) {
+      rest = static_cast<int>(i);
+    } else if (sizes[i] < 0 || __builtin_add_overflow(sum, sizes[i], &sum)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Split size at index ", i,
+          " must be >= 0, or once -1, and the sum fit. Got: ", sizes[i]));
+    }
+  }
+  if (rest >= 0 ? sum > whole : sum != whole) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Determined shape must either match input shape along split_dim "
+        "exactly if fully specified, or be less than the size of the input "
+        "along split_dim if not fully specified.  Got: ",
+        sum));
+  }
+  if (rest >= 0) sizes[rest] = whole - sum;
+  return sizes;
+}
+
+class SplitVKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& value = context.input(0);
+    const Tensor& splits = context.input(1);
+    if (splits.rank() != 1 || splits.num_elements() != context.num_outputs()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "size of the split_tensor must be 1-D and have the same elements as "
+          "outputs got ",
+          splits.shape().ToString(), ", but expected ", context.num_outputs()));
+    }
+    ASSIGN_OR_RETURN(const int axis, ReadAxis(context.input(2), value.rank()));
+    ASSIGN_OR_RETURN(Dims sizes, IntegersOf(splits));
+    ASSIGN_OR_RETURN(sizes, CompleteSizes(std::move(sizes), value.dim(axis)));
+    return Cut(context, value, axis, sizes,
+               PieceShapes(value.shape(), axis, sizes));
+  }
+};
+
 class UnpackKernel : public OpKernel {
  public:
   explicit UnpackKernel(const OpKernelConstruction& construction)
@@ -425,266 +418,6 @@ class UnpackKernel : public OpKernel {
   const int64_t axis_;
 };
 
-class SliceKernel : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-
-  absl::Status Compute(OpKernelContext& context) override {
-    const Tensor& input = context.input(0);
-    const int rank = input.rank();
-    if (context.input(1).num_elements() != rank ||
-        context.input(2).num_elements() != rank) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Expected begin and size arguments to be 1-D tensors of size ", rank,
-          ", but got shapes ", context.input(1).shape().ToString(), " and ",
-          context.input(2).shape().ToString(), " instead."));
-    }
-    ASSIGN_OR_RETURN(const Dims begin, IntegersOf(context.input(1)));
-    ASSIGN_OR_RETURN(Dims size, IntegersOf(context.input(2)));
-    for (int i = 0; i < rank; ++i) {
-      RETURN_IF_ERROR(CheckRange(i, input.dim(i), begin[i], size[i]));
-    }
-    const TensorShape shape(size);
-    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
-    return FromPattern(
-        context, input,
-        BoxPattern(input.shape(), begin, Dims(rank, 1), shape.dims()), *out);
-  }
-
- private:
-  // Replaces a size of -1 by what is left.
-  static absl::Status CheckRange(int i, int64_t whole, int64_t begin,
-                                 int64_t& size) {
-    if (begin < 0 || begin > whole) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Expected begin[", i, "] in [0, ", whole, "], but got ", begin));
-    }
-    if (size == -1) size = whole - begin;
-    if (size >= 0 && size <= whole - begin) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Expected size[", i, "] in [0, ", whole - begin, "], but got ", size));
-  }
-};
-
-// StridedSlice and its gradient.
-class StridedSliceKernel : public OpKernel {
- public:
-  StridedSliceKernel(const OpKernelConstruction& construction, bool is_gradient)
-      : OpKernel(construction), is_gradient_(is_gradient) {
-    const auto mask = [&](const char* name) {
-      return construction.GetAttr<int64_t>(name).value_or(0);
-    };
-    masks_.begin = mask("begin_mask");
-    masks_.end = mask("end_mask");
-    masks_.ellipsis = mask("ellipsis_mask");
-    masks_.new_axis = mask("new_axis_mask");
-    masks_.shrink_axis = mask("shrink_axis_mask");
-  }
-
-  absl::Status Compute(OpKernelContext& context) override {
-    if (is_gradient_) return Gradient(context);
-    const Tensor& input = context.input(0);
-    ASSIGN_OR_RETURN(const StridedSlicePlan plan,
-                     ReadPlan(context, input.shape()));
-    ASSIGN_OR_RETURN(const TensorShape shape,
-                     TensorShape::Create(plan.final_shape.dims()));
-    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
-    return FromPattern(context, input, PatternOfPlan(input.shape(), plan),
-                       *out);
-  }
-
- private:
-  static ElementPattern PatternOfPlan(const TensorShape& whole,
-                                      const StridedSlicePlan& plan) {
-    return BoxPattern(whole, plan.begin, plan.strides,
-                      plan.processing_shape.dims());
-  }
-
-  absl::Status Gradient(OpKernelContext& context) const {
-    if (context.input(0).rank() != 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("shape must be 1-D, got shape.shape = ",
-                       context.input(0).shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const Dims dims, IntegersOf(context.input(0)));
-    ASSIGN_OR_RETURN(const TensorShape whole, TensorShape::Create(dims));
-    ASSIGN_OR_RETURN(const StridedSlicePlan plan, ReadPlan(context, whole));
-    const Tensor& dy = context.input(4);
-    if (!plan.final_shape.IsCompatibleWith(dy.shape())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("shape of dy was ", dy.shape().ToString(),
-                       " instead of ", plan.final_shape.ToString()));
-    }
-    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, whole));
-    RETURN_IF_ERROR(Zero(context, *out));
-    return ToPattern(context, dy, PatternOfPlan(whole, plan), *out);
-  }
-
-  absl::StatusOr<StridedSlicePlan> ReadPlan(const OpKernelContext& context,
-                                            const TensorShape& input) const {
-    const TensorShape& begin = context.input(1).shape();
-    if (begin.rank() != 1 || begin != context.input(2).shape() ||
-        begin != context.input(3).shape()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Expected begin, end, and strides to be 1D equal size tensors, but "
-          "got shapes ",
-          begin.ToString(), ", ", context.input(2).shape().ToString(), ", and ",
-          context.input(3).shape().ToString(), " instead."));
-    }
-    StridedSliceSpec spec;
-    spec.masks = masks_;
-    ASSIGN_OR_RETURN(spec.begin, IntegersOf(context.input(1)));
-    ASSIGN_OR_RETURN(spec.end, IntegersOf(context.input(2)));
-    ASSIGN_OR_RETURN(spec.strides, IntegersOf(context.input(3)));
-    return PlanStridedSlice(spec, input);
-  }
-
-  const bool is_gradient_;
-  StridedSliceMasks masks_;
-};
-
-class PadKernel : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-
-  absl::Status Compute(OpKernelContext& context) override {
-    const Tensor& input = context.input(0);
-    const Tensor& paddings = context.input(1);
-    if (paddings.rank() != 2 || paddings.dim(1) != 2 ||
-        paddings.dim(0) != input.rank()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "paddings must be a matrix with 2 columns, and a row for each "
-          "dimension of inputs: ",
-          paddings.shape().ToString(), " ", input.shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const Dims values, IntegersOf(paddings));
-    Dims before, dims;
-    for (int i = 0; i < input.rank(); ++i) {
-      const int64_t low = values[2 * i], high = values[2 * i + 1];
-      if (low < 0 || high < 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("Paddings must be non-negative: ", low, " ", high));
-      }
-      int64_t size;
-      if (__builtin_add_overflow(input.dim(i), low, &size) ||
-          __builtin_add_overflow(size, high, &size)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("Padding dimension ", i, " overflows its size"));
-      }
-      before.push_back(low);
-      dims.push_back(size);
-    }
-    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
-    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(Zero(context, *out));
-    return ToPattern(
-        context, input,
-        BoxPattern(shape, before, Dims(input.rank(), 1), input.shape().dims()),
-        *out);
-  }
-};
-
-class TileKernel : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-
-  absl::Status Compute(OpKernelContext& context) override {
-    const Tensor& input = context.input(0);
-    if (context.input(1).rank() != 1 ||
-        context.input(1).num_elements() != input.rank()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Expected multiples argument to be a vector of length ", input.rank(),
-          " but got shape ", context.input(1).shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const Dims multiples, IntegersOf(context.input(1)));
-    const Dims strides = PackedStrides(input.shape().dims());
-    ElementPattern pattern;
-    Dims dims;
-    for (int i = 0; i < input.rank(); ++i) {
-      if (multiples[i] < 0) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "Expected multiples[", i, "] >= 0, but got ", multiples[i]));
-      }
-      int64_t size;
-      if (__builtin_mul_overflow(input.dim(i), multiples[i], &size)) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "Tile: size ", i, " of the result has too many elements"));
-      }
-      dims.push_back(size);
-      pattern.dims.insert(pattern.dims.end(), {multiples[i], input.dim(i)});
-      pattern.strides.insert(pattern.strides.end(), {0, strides[i]});
-    }
-    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
-    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
-    return FromPattern(context, input, pattern, *out);
-  }
-};
-
-class OneHotKernel : public OpKernel {
- public:
-  explicit OneHotKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction),
-        axis_(construction.GetAttr<int64_t>("axis").value_or(-1)) {}
-
-  absl::Status Compute(OpKernelContext& context) override {
-    const Tensor& indices = context.input(0);
-    const int rank = indices.rank();
-    for (int i = 1; i < 4; ++i) {
-      if (context.input(i).rank() == 0) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "depth, on_value and off_value must be scalars, but got: ",
-          context.input(i).shape().ToString()));
-    }
-    if (axis_ < -1 || axis_ > rank) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Expected axis to be -1 or between [0, ", rank + 1,
-                       ").  But received: ", axis_));
-    }
-    ASSIGN_OR_RETURN(const Dims depth, IntegersOf(context.input(1)));
-    if (depth[0] < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("depth must be non-negative, got: ", depth[0]));
-    }
-    const int axis = static_cast<int>(axis_ == -1 ? rank : axis_);
-    Dims dims(indices.shape().dims().begin(), indices.shape().dims().end());
-    dims.insert(dims.begin() + axis, depth[0]);
-    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
-    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
-    if (shape.num_elements() == 0) return absl::OkStatus();
-    const cuda::OneHot one_hot = {Product(shape, 0, axis), depth[0],
-                                  Product(shape, axis + 1, shape.rank()),
-                                  indices.data(), ElementSize(indices)};
-    LaunchOneHot(ElementSize(*out), one_hot, context.input(2).data(),
-                 context.input(3).data(), out->mutable_data(),
-                 StreamOf(context));
-    return LaunchStatus();
-  }
-
- private:
-  const int64_t axis_;
-};
-
-// Registers kernels for the types that TensorFlow runs them with on GPUs.
-class Registrar {
- public:
-  explicit Registrar(KernelRegistry& registry) : registry_(registry) {}
-
-  // A constructor that takes `args` as well.
-  template <typename Kernel, typename... Args>
-  void Add(absl::string_view op, std::map<std::string, std::string> types,
-           std::vector<std::string> host_memory, Args... args) {
-    KernelDef def{std::string(op)};
-    for (const auto& [attr, names] : types) def.types[attr] = TypesOf(names);
-    if (!gpu_.Restrict(def)) return;
-    def.host_memory = std::move(host_memory);
-    RegisterForGpu<Kernel>(registry_, std::move(def), args...);
-  }
-
- private:
-  KernelRegistry& registry_;
-  const GpuRestriction gpu_;
-};
-
 }  // namespace
 
 void RegisterCudaArrayKernels(KernelRegistry& registry) {
@@ -694,7 +427,7 @@ void RegisterCudaArrayKernels(KernelRegistry& registry) {
       "bool complex64 complex128";
   const std::string all = most + " int32";
   const std::string indices = "int32 int64";
-  Registrar add(registry);
+  CudaRegistrar add(registry);
   add.Add<GatherKernel>("Gather", {{"Tparams", all}, {"Tindices", indices}},
                         {});
   add.Add<GatherKernel>("GatherV2", {{"Tparams", all}, {"Tindices", indices}},
@@ -710,21 +443,14 @@ void RegisterCudaArrayKernels(KernelRegistry& registry) {
   add.Add<ConcatKernel>("ConcatV2", {{"T", most}}, {"axis"}, false);
   add.Add<PackKernel>("Pack", {{"T", most}}, {});
   add.Add<SplitKernel>("Split", {{"T", all}}, {"split_dim"});
+  add.Add<SplitVKernel>("SplitV", {{"T", most}}, {"size_splits", "split_dim"});
   add.Add<UnpackKernel>(
       "Unpack",
       {{"T",
         "half bfloat16 float double int8 int16 uint8 uint16 uint32 uint64 "
         "bool complex64 complex128"}},
       {});
-  add.Add<SliceKernel>("Slice", {{"T", most}}, {"begin", "size"});
-  add.Add<StridedSliceKernel>("StridedSlice", {{"T", most}},
-                              {"begin", "end", "strides"}, false);
-  add.Add<StridedSliceKernel>("StridedSliceGrad", {{"T", most}},
-                              {"begin", "end", "shape", "strides"}, true);
-  add.Add<PadKernel>("Pad", {{"T", most}}, {"paddings"});
-  add.Add<TileKernel>("Tile", {{"T", all}}, {"multiples"});
-  add.Add<OneHotKernel>("OneHot", {{"T", all}, {"TI", "uint8 int32 int64"}},
-                        {"depth"});
+  RegisterCudaSliceKernels(add, most, all);
 }
 
 }  // namespace weft

@@ -1,0 +1,56 @@
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/cuda/array.cu.h"
+#include "libs/kernels/cuda/cuda_context.h"
+#include "libs/kernels/cuda/math.cu.h"
+#include "libs/kernels/cuda/patterns.h"
+
+namespace weft {
+namespace {
+
+// Dimensions of one element are left out.
+absl::StatusOr<cuda::Pattern> PatternOf(const ElementPattern& from) {
+  cuda::Pattern pattern;
+  pattern.offset = from.offset;
+  for (int i = static_cast<int>(from.dims.size()) - 1; i >= 0; --i) {
+    if (from.dims[i] == 1) continue;
+    if (pattern.rank == cuda::kMostPatternDims) {
+      return absl::UnimplementedError(
+          absl::StrCat("elements are moved along more than ",
+                       cuda::kMostPatternDims, " dimensions, GPUs' most"));
+    }
+    pattern.sizes[pattern.rank] = from.dims[i];
+    pattern.strides[pattern.rank] = from.strides[i];
+    ++pattern.rank;
+  }
+  return pattern;
+}
+
+}  // namespace
+
+absl::Status FromPattern(const OpKernelContext& context, const Tensor& in,
+                         const ElementPattern& pattern, Tensor& out) {
+  if (out.num_elements() == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const cuda::Pattern dims, PatternOf(pattern));
+  LaunchFromPattern(ElementSize(in), dims, out.num_elements(), in.data(),
+                    out.mutable_data(), StreamOf(context));
+  return LaunchStatus();
+}
+
+absl::Status ToPattern(const OpKernelContext& context, const Tensor& in,
+                       const ElementPattern& pattern, Tensor& out) {
+  if (in.num_elements() == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const cuda::Pattern dims, PatternOf(pattern));
+  LaunchToPattern(ElementSize(in), dims, in.num_elements(), in.data(),
+                  out.mutable_data(), StreamOf(context));
+  return LaunchStatus();
+}
+
+absl::Status SetToZero(const OpKernelContext& context, Tensor& out) {
+  if (out.num_elements() == 0) return absl::OkStatus();
+  cuda::LaunchBytes(0, out.num_elements() * ElementSize(out),
+                    out.mutable_data(), StreamOf(context));
+  return LaunchStatus();
+}
+
+}  // namespace weft
