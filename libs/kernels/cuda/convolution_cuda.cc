@@ -1,5 +1,5 @@
-// Conv2D and its gradients on GPUs, in both layouts: as products of matrices,
-// or directly where that is faster (ConvolutionPlan).
+// Conv2D, DepthwiseConv2dNative and their gradients on GPUs, in both layouts:
+// as products of matrices, or directly where that is faster (ConvolutionPlan).
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -314,11 +314,13 @@ class Conv2DFilterGradientKernel : public WindowKernel {
 }  // namespace
 
 void RegisterCudaConvolutionKernels(KernelRegistry& registry) {
-  RegisterWindowKernel<Conv2DKernel, false>(registry, "Conv2D", {});
-  RegisterWindowKernel<Conv2DInputGradientKernel, false>(
-      registry, "Conv2DBackpropInput", {"input_sizes"});
-  RegisterWindowKernel<Conv2DFilterGradientKernel, false>(
-      registry, "Conv2DBackpropFilter", {"filter_sizes"});
+  for (const std::string op : {"Conv2D", "DepthwiseConv2dNative"}) {
+    RegisterWindowKernel<Conv2DKernel, false>(registry, op, {});
+    RegisterWindowKernel<Conv2DInputGradientKernel, false>(
+        registry, op + "BackpropInput", {"input_sizes"});
+    RegisterWindowKernel<Conv2DFilterGradientKernel, false>(
+        registry, op + "BackpropFilter", {"filter_sizes"});
+  }
 }
 
 }  // namespace weft

@@ -15,12 +15,12 @@ bool IsPoint(const cuda::Window& dim) {
 
 // Laying a number out costs some 8 bytes of memory, which takes a GPU as long
 // as 2 or 3 of the sums that a thread makes directly: with so few filters it
-// does not pay. With groups, a product is as narrow as one of them, of tiles
-// for 64 and more.
+// does not pay. With groups, a product is as narrow, or as short, as one of
+// them, of tiles for 64 and more.
 bool HasFewFilters(const cuda::WindowArgs& args) {
   constexpr int64_t kFew = 4, kFewOfGroup = 8;
   if (args.channels == args.depth) return args.filters <= kFew;
-  return args.filters_of_group < kFewOfGroup;
+  return args.filters_of_group < kFewOfGroup || args.depth < kFewOfGroup;
 }
 
 // One launch takes less time than the two or three of a product where each

@@ -12,6 +12,7 @@ void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
   RegisterCudaConvolutionKernels(registry);
   RegisterCudaPoolKernels(registry);
   RegisterCudaNormKernels(registry);
+  RegisterCudaLineKernels(registry);
   RegisterCudaArrayKernels(registry);
   RegisterCudaTrainingKernels(registry);
   RegisterCudaStateKernels(registry);

@@ -25,6 +25,7 @@ void RegisterCudaRandomKernels(KernelRegistry& registry);
 void RegisterCudaConvolutionKernels(KernelRegistry& registry);
 void RegisterCudaPoolKernels(KernelRegistry& registry);
 void RegisterCudaNormKernels(KernelRegistry& registry);
+void RegisterCudaLineKernels(KernelRegistry& registry);
 
 }  // namespace weft
 

@@ -3,8 +3,10 @@
 #include "libs/kernels/cuda/math_scalar.h"
 
 #include <limits>
+#include <vector>
 
 #include "gtest/gtest.h"
+#include "libs/kernels/cuda/line_scalar.h"
 
 namespace weft::cuda {
 namespace {
@@ -71,6 +73,50 @@ TEST(CudaScalarTest, ActivationsFarOut) {
   EXPECT_EQ(Apply(UnaryOp::kSigmoid, -kInf), 0);
   EXPECT_TRUE(std::isnan(Apply(UnaryOp::kRelu, kNan)));
   EXPECT_EQ(Apply(UnaryOp::kRelu6, kInf), 6);
+}
+
+TEST(CudaLineTest, LrnsSlopeIsThatOfItsValues) {
+  LrnArgs lrn;
+  lrn.channels = 7;
+  lrn.radius = 2;
+  lrn.bias = 1.5f;
+  lrn.alpha = 0.3f;
+  lrn.beta = 0.75f;
+  std::vector<float> x = {1, -2, 0.5f, 3, 0, -1, 2};
+  const std::vector<float> gradient = {0.5f, 1, -1, 2, 0.25f, 0, 1};
+  const auto in = [&](int64_t c) { return x[c]; };
+  // The values times the gradient, added up.
+  const auto value = [&] {
+    double sum = 0;
+    for (int64_t c = 0; c < lrn.channels; ++c) {
+      sum += static_cast<double>(lrn.Value(in, c)) * gradient[c];
+    }
+    return sum;
+  };
+  for (int64_t k = 0; k < lrn.channels; ++k) {
+    const float slope = lrn.Slope(
+        in, [&](int64_t c) { return lrn.Value(in, c); },
+        [&](int64_t c) { return gradient[c]; }, k);
+    constexpr float kStep = 1.0f / 64;
+    const float at = x[k];
+    x[k] = at + kStep;
+    const double above = value();
+    x[k] = at - kStep;
+    const double below = value();
+    x[k] = at;
+    EXPECT_NEAR(slope, (above - below) / (2 * kStep), 1e-3) << k;
+  }
+}
+
+TEST(CudaLineTest, TheLargestComesFirstAndNanLast) {
+  EXPECT_TRUE(Precedes(2.0f, 5, 1.0f, 0));
+  EXPECT_FALSE(Precedes(1.0f, 0, 2.0f, 5));
+  EXPECT_TRUE(Precedes(1.0f, 0, 1.0f, 1));
+  EXPECT_TRUE(Precedes(0.0f, 0, -0.0f, 1));
+  EXPECT_TRUE(Precedes(-kInf, 1, kNan, 0));
+  EXPECT_FALSE(Precedes(kNan, 0, -kInf, 1));
+  EXPECT_TRUE(Precedes(kNan, 0, kNan, 1));
+  EXPECT_FALSE(Precedes(kNan, 0, kNan, 0));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/cuda/cuda_context.h"
@@ -35,7 +36,9 @@ class WindowKernel : public OpKernel {
                bool channels_first)
       : OpKernel(construction),
         attrs_(std::move(attrs)),
-        channels_first_(channels_first) {}
+        channels_first_(channels_first),
+        is_depthwise_(
+            absl::StartsWith(construction.node().type(), "Depthwise")) {}
 
  protected:
   const WindowAttrs& attrs() const { return attrs_; }
@@ -50,9 +53,25 @@ class WindowKernel : public OpKernel {
     return {x.dim(0), x.dim(3), x.dim(1), x.dim(2)};
   }
 
+  // A depthwise one has a group for each channel, and a filter that lies as
+  // that of such a convolution does.
   absl::StatusOr<Convolution> ConvolutionOf(const TensorShape& image,
                                             const TensorShape& filter) const {
-    return Convolution::Of(attrs_, ChannelsLast(image), filter);
+    if (!is_depthwise_) {
+      return Convolution::Of(attrs_, ChannelsLast(image), filter);
+    }
+    RETURN_IF_ERROR(CheckImageAndFilter(image, filter));
+    const int64_t channels = ChannelsLast(image).dim(3);
+    if (channels != filter.dim(2)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input and filter must have the same depth: ", channels,
+                       " vs ", filter.dim(2)));
+    }
+    ASSIGN_OR_RETURN(const TensorShape filters,
+                     TensorShape::Create({channels, filter.dim(3)}));
+    return Convolution::Of(
+        attrs_, ChannelsLast(image),
+        {filter.dim(0), filter.dim(1), 1, filters.num_elements()});
   }
 
   cuda::WindowArgs ArgsOf(DataType type, const Convolution& c) const {
@@ -117,6 +136,7 @@ class WindowKernel : public OpKernel {
  private:
   const WindowAttrs attrs_;
   const bool channels_first_;
+  const bool is_depthwise_;
 };
 
 template <typename Kernel, bool kIsPool>

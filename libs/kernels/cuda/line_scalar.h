@@ -1,0 +1,65 @@
+// What GPUs make of the numbers of one line: LRN and the order of TopK; one
+// definition for them and for tests on the processor.
+#ifndef WEFT_LIBS_KERNELS_CUDA_LINE_SCALAR_H_
+#define WEFT_LIBS_KERNELS_CUDA_LINE_SCALAR_H_
+
+#include <cmath>
+#include <cstdint>
+
+#include "libs/kernels/cuda/host_device.h"
+
+namespace weft::cuda {
+
+// The normalisation across so many neighbouring channels on each side.
+struct LrnArgs {
+  int64_t pixels = 0, channels = 0, radius = 0;
+  float bias = 1, alpha = 1, beta = 0.5f;
+
+  WEFT_HOST_DEVICE int64_t Begin(int64_t c) const {
+    return c > radius ? c - radius : 0;
+  }
+  WEFT_HOST_DEVICE int64_t End(int64_t c) const {
+    return channels - c > radius ? c + radius + 1 : channels;
+  }
+
+  // `get(c)` is the number of channel c of the pixel, as float.
+  template <typename Get>
+  WEFT_HOST_DEVICE float Norm(Get get, int64_t c) const {
+    float sum = 0;
+    for (int64_t k = Begin(c); k < End(c); ++k) sum += get(k) * get(k);
+    return bias + alpha * sum;
+  }
+  template <typename Get>
+  WEFT_HOST_DEVICE float Value(Get get, int64_t c) const {
+    return get(c) * powf(Norm(get, c), -beta);
+  }
+  // The gradient at channel k, of those of all channels that it is a neighbour
+  // of.
+  template <typename In, typename Result, typename Gradient>
+  WEFT_HOST_DEVICE float Slope(In in, Result result, Gradient gradient,
+                               int64_t k) const {
+    float sum = 0;
+    for (int64_t c = Begin(k); c < End(k); ++c) {
+      const float norm = Norm(in, c);
+      float slope = -2 * alpha * beta * in(k)*result(c) / norm;
+      if (k == c) slope += powf(norm, -beta);
+      sum += slope * gradient(c);
+    }
+    return sum;
+  }
+};
+
+// Whether `a`, at place i, comes before `b`, at place j, where the largest is
+// first: NaNs are last, and of equal ones the first is.
+template <typename T>
+WEFT_HOST_DEVICE inline bool Precedes(T a, int64_t i, T b, int64_t j) {
+  if (a > b) return true;
+  if (a < b) return false;
+  const bool a_is_number = a == a, b_is_number = b == b;
+  if (a_is_number != b_is_number) return a_is_number;
+  return i < j;
+}
+
+}  // namespace weft::cuda
+
+#endif  // WEFT_LIBS_KERNELS_CUDA_LINE_SCALAR_H_
