@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "libs/kernels/tensorflow_gpu_kernels.h"
 
@@ -26,6 +27,11 @@ GpuRestriction::GpuRestriction() {
   // It lies where the variable does; TensorFlow has no such ops.
   by_op_["WaitForVariable"];
   by_op_["WaitForRefVariable"];
+  // What loops keep for their gradients stays where it was made, as there.
+  for (const char* op : {"Stack", "StackClose", "StackPop", "StackPush"}) {
+    by_op_[op];
+    by_op_[absl::StrCat(op, "V2")];
+  }
 }
 
 bool GpuRestriction::Restrict(KernelDef& def) const {
