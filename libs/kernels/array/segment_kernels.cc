@@ -10,6 +10,7 @@
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/chosen_rows.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/array/segment_ids.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parallel_loop.h"
 
@@ -75,28 +76,6 @@ void ReduceRow(Reduction reduction, const T* in, int64_t length, T* out) {
   AddRow(in, length, out);
 }
 
-// [rows] + shape[begin:]
-absl::StatusOr<TensorShape> RowsOf(int64_t rows, const TensorShape& shape,
-                                   int begin) {
-  Dims dims{rows};
-  dims.insert(dims.end(), shape.dims().begin() + begin, shape.dims().end());
-  return TensorShape::Create(dims);
-}
-
-// Ids that never fall, none negative.
-absl::StatusOr<Dims> ReadSortedIds(const Tensor& ids) {
-  ASSIGN_OR_RETURN(Dims values, IntegersOf(ids));
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] < 0) {
-      return absl::InvalidArgumentError("segment ids must be >= 0");
-    }
-    if (i > 0 && values[i] < values[i - 1]) {
-      return absl::InvalidArgumentError("segment ids are not increasing");
-    }
-  }
-  return values;
-}
-
 // What a sum of `T` is divided by: in all of its values' range.
 template <typename T>
 using IntegerDivisorOf =
@@ -123,23 +102,6 @@ void DivideRow(DivisorOf<T> divisor, int64_t length, T* row) {
   for (int64_t i = 0; i < length; ++i) {
     row[i] = static_cast<T>(static_cast<DivisorOf<T>>(row[i]) / divisor);
   }
-}
-
-// The sorted ids of input `i`, and how many segments they make.
-struct SortedSegments {
-  Dims ids;
-  int64_t count = 0;
-};
-
-absl::StatusOr<SortedSegments> ReadSortedSegments(const Tensor& tensor) {
-  SortedSegments segments;
-  ASSIGN_OR_RETURN(segments.ids, ReadSortedIds(tensor));
-  if (segments.ids.empty()) return segments;
-  if (segments.ids.back() == std::numeric_limits<int64_t>::max()) {
-    return absl::InvalidArgumentError("segment ids are too large");
-  }
-  segments.count = segments.ids.back() + 1;
-  return segments;
 }
 
 // Rows of sorted segments; `row` elements each.
@@ -178,7 +140,7 @@ class SegmentKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(SortedSegments segments, ReadSortedSegments(ids));
     ASSIGN_OR_RETURN(TensorShape shape,
-                     RowsOf(segments.count, data.shape(), 1));
+                     ShapeOfRows(segments.count, data.shape(), 1));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
     const int64_t row = data.num_elements() / data.dim(0);
@@ -212,7 +174,7 @@ class UnsortedSegmentKernel : public OpKernel {
     ASSIGN_OR_RETURN(int64_t segments, ReadCount(context.input(2)));
     ASSIGN_OR_RETURN(Dims ids, ReadIds(segment_ids, segments));
     ASSIGN_OR_RETURN(TensorShape shape,
-                     RowsOf(segments, data.shape(), segment_ids.rank()));
+                     ShapeOfRows(segments, data.shape(), segment_ids.rank()));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     const int64_t row = output->num_elements() / std::max<int64_t>(segments, 1);
     if (row == 0) return absl::OkStatus();
@@ -298,24 +260,6 @@ class UnsortedSegmentKernel : public OpKernel {
   const Reduction reduction_;
 };
 
-absl::Status CheckSparseShapes(const Tensor& data, const Tensor& indices,
-                               const Tensor& ids) {
-  if (data.rank() < 1) {
-    return absl::InvalidArgumentError("input must be at least rank 1");
-  }
-  if (indices.rank() != 1) {
-    return absl::InvalidArgumentError("indices should be a vector.");
-  }
-  if (ids.rank() != 1) {
-    return absl::InvalidArgumentError("segment_ids should be a vector.");
-  }
-  if (indices.num_elements() != ids.num_elements()) {
-    return absl::InvalidArgumentError(
-        "segment_ids and indices should have same size.");
-  }
-  return absl::OkStatus();
-}
-
 class SparseSegmentKernel : public OpKernel {
  public:
   SparseSegmentKernel(const OpKernelConstruction& construction,
@@ -328,9 +272,10 @@ class SparseSegmentKernel : public OpKernel {
         CheckSparseShapes(data, context.input(1), context.input(2)));
     ASSIGN_OR_RETURN(SortedSegments segments,
                      ReadSortedSegments(context.input(2)));
-    ASSIGN_OR_RETURN(Dims indices, ReadIndices(context.input(1), data.dim(0)));
+    ASSIGN_OR_RETURN(Dims indices,
+                     ReadChosenRows(context.input(1), data.dim(0)));
     ASSIGN_OR_RETURN(TensorShape shape,
-                     RowsOf(segments.count, data.shape(), 1));
+                     ShapeOfRows(segments.count, data.shape(), 1));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     RETURN_IF_ERROR(FillWithZeros(*output));
     if (shape.num_elements() == 0) return absl::OkStatus();
@@ -342,18 +287,6 @@ class SparseSegmentKernel : public OpKernel {
   }
 
  private:
-  static absl::StatusOr<Dims> ReadIndices(const Tensor& tensor, int64_t rows) {
-    ASSIGN_OR_RETURN(Dims indices, IntegersOf(tensor));
-    for (size_t i = 0; i < indices.size(); ++i) {
-      if (indices[i] < 0 || indices[i] >= rows) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("Bad: indices[", i, "] == ", indices[i],
-                         " out of range [0, ", rows, ")"));
-      }
-    }
-    return indices;
-  }
-
   template <typename T>
   void SumChosenRows(const Tensor& data, const Dims& indices, const Dims& ids,
                      Tensor& output) const {
@@ -396,12 +329,12 @@ class SparseSegmentGradKernel : public OpKernel {
     int64_t rows = context.input(3).scalar<int32_t>();
     ASSIGN_OR_RETURN(Dims indices, IntegersOf(context.input(1)));
     ASSIGN_OR_RETURN(Dims ids, IntegersOf(context.input(2)));
-    RETURN_IF_ERROR(CheckRange(indices, rows, "Index"));
-    RETURN_IF_ERROR(CheckRange(ids, grad.dim(0), "Segment id"));
+    RETURN_IF_ERROR(CheckInRange(indices, rows, "Index"));
+    RETURN_IF_ERROR(CheckInRange(ids, grad.dim(0), "Segment id"));
     if (context.num_outputs() > 1) {
       ASSIGN_OR_RETURN(rows, KeepUsedRows(context, indices));
     }
-    ASSIGN_OR_RETURN(TensorShape shape, RowsOf(rows, grad.shape(), 1));
+    ASSIGN_OR_RETURN(TensorShape shape, ShapeOfRows(rows, grad.shape(), 1));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     RETURN_IF_ERROR(FillWithZeros(*output));
     if (shape.num_elements() == 0) return absl::OkStatus();
@@ -413,25 +346,12 @@ class SparseSegmentGradKernel : public OpKernel {
   }
 
  private:
-  static absl::Status CheckRange(const Dims& values, int64_t size,
-                                 absl::string_view what) {
-    for (int64_t value : values) {
-      if (value < 0 || value >= size) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(what, " ", value, " out of range [0, ", size, ")"));
-      }
-    }
-    return absl::OkStatus();
-  }
-
   // The second version's output has only the rows that are used, and another
   // says which these are. `indices` become those of the rows that are left,
   // whose number is returned.
   static absl::StatusOr<int64_t> KeepUsedRows(OpKernelContext& context,
                                               Dims& indices) {
-    Dims used = indices;
-    std::sort(used.begin(), used.end());
-    used.erase(std::unique(used.begin(), used.end()), used.end());
+    const Dims used = NumberUsedRows(indices);
     const int64_t count = static_cast<int64_t>(used.size());
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(1, {count}));
     RETURN_IF_ERROR(DispatchType(IndexTypes{}, output->dtype(),
@@ -442,9 +362,6 @@ class SparseSegmentGradKernel : public OpKernel {
                                    }
                                    return absl::OkStatus();
                                  }));
-    for (int64_t& index : indices) {
-      index = std::lower_bound(used.begin(), used.end(), index) - used.begin();
-    }
     return count;
   }
 

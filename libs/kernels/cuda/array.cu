@@ -71,6 +71,23 @@ __global__ void SetOneHot(OneHot one_hot, int64_t n, const T* on, const T* off,
 }
 
 template <typename T>
+__global__ void SumRows(ChosenRows rows, const T* in, T* out) {
+  using W = Wide<T>;
+  const int64_t n = rows.targets_count * rows.row;
+  for (int64_t i = FirstItem(); i < n; i += ItemStep()) {
+    const int64_t target = i / rows.row, column = i % rows.row;
+    W sum = 0;
+    for (int64_t j = rows.begins[target]; j < rows.begins[target + 1]; ++j) {
+      const W value = ToWide(in[rows.chosen[j] * rows.row + column]);
+      sum += rows.scales == nullptr ? value
+                                    : value * static_cast<W>(rows.scales[j]);
+    }
+    if (rows.divisors != nullptr) sum /= static_cast<W>(rows.divisors[target]);
+    out[rows.targets[target] * rows.row + column] = FromWide<T>(sum);
+  }
+}
+
+template <typename T>
 __global__ void SetValue(int64_t n, T value, T* out) {
   for (int64_t i = FirstItem(); i < n; i += ItemStep()) out[i] = value;
 }
@@ -113,6 +130,15 @@ void LaunchOneHot(int64_t size, const OneHot& one_hot, const void* on,
     SetOneHot<T><<<BlocksFor(n), kThreads, 0, stream>>>(
         one_hot, n, static_cast<const T*>(on), static_cast<const T*>(off),
         static_cast<T*>(out));
+  });
+}
+
+void LaunchSumsOfRows(ElementType type, const ChosenRows& rows, const void* in,
+                      void* out, cudaStream_t stream) {
+  const int64_t n = rows.targets_count * rows.row;
+  ForFloats(type, [&]<typename T>(Tag<T>) {
+    SumRows<<<BlocksFor(n), kThreads, 0, stream>>>(
+        rows, static_cast<const T*>(in), static_cast<T*>(out));
   });
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "libs/device/cuda/cuda_types.h"
+#include "libs/kernels/cuda/element_type.h"
 
 namespace weft::cuda {
 
@@ -48,6 +49,22 @@ struct OneHot {
 };
 void LaunchOneHot(int64_t size, const OneHot& one_hot, const void* on,
                   const void* off, void* out, cudaStream_t stream);
+
+// Sums of rows: row targets[i] of the result is that of the rows
+// chosen[begins[i]
+// .. begins[i + 1]), each times its scale where there are scales, divided by
+// divisors[i] where there are divisors; added up in this order. All lie in the
+// GPU's memory. Floats; the rows of the result that are no targets stay.
+struct ChosenRows {
+  int64_t targets_count = 0, row = 0;
+  const int64_t* chosen = nullptr;
+  const int64_t* begins = nullptr;
+  const int64_t* targets = nullptr;
+  const double* scales = nullptr;
+  const double* divisors = nullptr;
+};
+void LaunchSumsOfRows(ElementType type, const ChosenRows& rows, const void* in,
+                      void* out, cudaStream_t stream);
 
 // out[i] = *value, which lies in host memory.
 void LaunchValue(int64_t size, int64_t n, const void* value, void* out,

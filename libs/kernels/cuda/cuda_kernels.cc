@@ -14,6 +14,7 @@ void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
   RegisterCudaNormKernels(registry);
   RegisterCudaLineKernels(registry);
   RegisterCudaArrayKernels(registry);
+  RegisterCudaSegmentKernels(registry);
   RegisterCudaTrainingKernels(registry);
   RegisterCudaStateKernels(registry);
   RegisterCudaRandomKernels(registry);

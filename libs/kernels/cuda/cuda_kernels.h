@@ -18,6 +18,7 @@ void RegisterCudaReductionKernels(KernelRegistry& registry);
 void RegisterCudaLinalgKernels(KernelRegistry& registry);
 void RegisterCudaNnKernels(KernelRegistry& registry);
 void RegisterCudaArrayKernels(KernelRegistry& registry);
+void RegisterCudaSegmentKernels(KernelRegistry& registry);
 void RegisterCudaTrainingKernels(KernelRegistry& registry);
 void RegisterCudaStateKernels(KernelRegistry& registry);
 void RegisterCudaRandomKernels(KernelRegistry& registry);

@@ -1,0 +1,224 @@
+// SparseSegmentSum, SparseSegmentMean, SparseSegmentSqrtN and their gradients
+// on GPUs. Ids and indices lie in host memory, since the shape of the result
+// follows from them: so they are checked as on a CPU, and what is made of them
+// is copied to the GPU.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libs/base/status.h"
+#include "libs/device/device_context.h"
+#include "libs/kernels/array/chosen_rows.h"
+#include "libs/kernels/array/copy.h"
+#include "libs/kernels/array/segment_ids.h"
+#include "libs/kernels/cuda/array.cu.h"
+#include "libs/kernels/cuda/cuda_context.h"
+#include "libs/kernels/cuda/cuda_kernels.h"
+#include "libs/kernels/cuda/patterns.h"
+
+namespace weft {
+namespace {
+
+// cuda::ChosenRows, in host memory.
+struct SumsOfRows {
+  Dims chosen, begins, targets;
+  std::vector<double> scales, divisors;  // may be empty
+
+  // Begins a sum.
+  void AddTarget(int64_t target) {
+    targets.push_back(target);
+    begins.push_back(static_cast<int64_t>(chosen.size()));
+  }
+};
+
+// One copy for all parts: each number of them has 8 bytes.
+absl::StatusOr<Tensor> Upload(OpKernelContext& context,
+                              const SumsOfRows& sums) {
+  const auto count = static_cast<int64_t>(
+      sums.chosen.size() + sums.begins.size() + sums.targets.size() +
+      sums.scales.size() + sums.divisors.size());
+  ASSIGN_OR_RETURN(Tensor host, Tensor::Allocate(context.host_allocator(),
+                                                 DT_INT64, {count}));
+  char* at = static_cast<char*>(host.mutable_data());
+  const auto append = [&](const void* numbers, size_t size) {
+    if (size > 0) std::memcpy(at, numbers, 8 * size);
+    at += 8 * size;
+  };
+  append(sums.chosen.data(), sums.chosen.size());
+  append(sums.begins.data(), sums.begins.size());
+  append(sums.targets.data(), sums.targets.size());
+  append(sums.scales.data(), sums.scales.size());
+  append(sums.divisors.data(), sums.divisors.size());
+  ASSIGN_OR_RETURN(Tensor device,
+                   context.AllocateTemp(DT_INT64, TensorShape({count})));
+  RETURN_IF_ERROR(context.device().context()->CopyToDevice(host, device));
+  return device;
+}
+
+// The sums of rows of `in` in `out`; the other rows become 0.
+absl::Status Sum(OpKernelContext& context, SumsOfRows sums, const Tensor& in,
+                 Tensor& out) {
+  RETURN_IF_ERROR(SetToZero(context, out));
+  if (out.num_elements() == 0 || sums.targets.empty()) return absl::OkStatus();
+  sums.begins.push_back(static_cast<int64_t>(sums.chosen.size()));
+  ASSIGN_OR_RETURN(const Tensor numbers, Upload(context, sums));
+  cuda::ChosenRows rows;
+  rows.targets_count = static_cast<int64_t>(sums.targets.size());
+  rows.row = out.num_elements() / out.dim(0);
+  rows.chosen = static_cast<const int64_t*>(numbers.data());
+  rows.begins = rows.chosen + sums.chosen.size();
+  rows.targets = rows.begins + sums.begins.size();
+  const auto* const doubles =
+      reinterpret_cast<const double*>(rows.targets + sums.targets.size());
+  if (!sums.scales.empty()) rows.scales = doubles;
+  if (!sums.divisors.empty()) rows.divisors = doubles + sums.scales.size();
+  LaunchSumsOfRows(ElementTypeOf(in.dtype()), rows, in.data(),
+                   out.mutable_data(), StreamOf(context));
+  return LaunchStatus();
+}
+
+class SparseSegmentKernel : public OpKernel {
+ public:
+  SparseSegmentKernel(const OpKernelConstruction& construction,
+                      SparseReduction reduction)
+      : OpKernel(construction), reduction_(reduction) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& data = context.input(0);
+    RETURN_IF_ERROR(
+        CheckSparseShapes(data, context.input(1), context.input(2)));
+    ASSIGN_OR_RETURN(const SortedSegments segments,
+                     ReadSortedSegments(context.input(2)));
+    SumsOfRows sums;
+    ASSIGN_OR_RETURN(Dims indices,
+                     ReadChosenRows(context.input(1), data.dim(0)));
+    ASSIGN_OR_RETURN(const TensorShape shape,
+                     ShapeOfRows(segments.count, data.shape(), 1));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    AddSegments(segments.ids, indices, sums);
+    return Sum(context, std::move(sums), data, *out);
+  }
+
+ private:
+  void AddSegments(const Dims& ids, const Dims& indices,
+                   SumsOfRows& sums) const {
+    for (size_t begin = 0, end = 0; begin < ids.size(); begin = end) {
+      sums.AddTarget(ids[begin]);
+      while (end < ids.size() && ids[end] == ids[begin]) {
+        sums.chosen.push_back(indices[end++]);
+      }
+      if (reduction_ == SparseReduction::kSum) continue;
+      sums.divisors.push_back(
+          Divisor(reduction_, static_cast<int64_t>(end - begin)));
+    }
+  }
+
+  const SparseReduction reduction_;
+};
+
+// Row ids[i] of the gradient, divided as in the forward kernel, is added to
+// row indices[i] of the output.
+class SparseSegmentGradKernel : public OpKernel {
+ public:
+  SparseSegmentGradKernel(const OpKernelConstruction& construction,
+                          SparseReduction reduction)
+      : OpKernel(construction), reduction_(reduction) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& grad = context.input(0);
+    RETURN_IF_ERROR(
+        CheckSparseShapes(grad, context.input(1), context.input(2)));
+    if (context.input(3).rank() > 0) {
+      return absl::InvalidArgumentError("output_dim0 should be a scalar.");
+    }
+    int64_t rows = context.input(3).scalar<int32_t>();
+    ASSIGN_OR_RETURN(Dims indices, IntegersOf(context.input(1)));
+    ASSIGN_OR_RETURN(const Dims ids, IntegersOf(context.input(2)));
+    RETURN_IF_ERROR(CheckInRange(indices, rows, "Index"));
+    RETURN_IF_ERROR(CheckInRange(ids, grad.dim(0), "Segment id"));
+    if (context.num_outputs() > 1) {
+      ASSIGN_OR_RETURN(rows, KeepUsedRows(context, indices));
+    }
+    ASSIGN_OR_RETURN(const TensorShape shape,
+                     ShapeOfRows(rows, grad.shape(), 1));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    return Sum(context, SumsOf(indices, ids, grad.dim(0)), grad, *out);
+  }
+
+ private:
+  // The second version's output has only the rows that are used, and another,
+  // in host memory, says which these are. `indices` become those of the rows
+  // that are left, whose number is returned.
+  static absl::StatusOr<int64_t> KeepUsedRows(OpKernelContext& context,
+                                              Dims& indices) {
+    const Dims used = NumberUsedRows(indices);
+    const auto count = static_cast<int64_t>(used.size());
+    ASSIGN_OR_RETURN(Tensor * out,
+                     context.AllocateOutput(1, TensorShape({count})));
+    if (out->dtype() == DT_INT64) {
+      std::copy(used.begin(), used.end(), out->mutable_flat<int64_t>().begin());
+    } else {
+      std::transform(used.begin(), used.end(),
+                     out->mutable_flat<int32_t>().begin(),
+                     [](int64_t row) { return static_cast<int32_t>(row); });
+    }
+    return count;
+  }
+
+  SumsOfRows SumsOf(const Dims& indices, const Dims& ids,
+                    int64_t segments) const {
+    Dims counts(segments, 0);
+    for (const int64_t id : ids) ++counts[id];
+    Dims order(indices.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return indices[a] < indices[b];
+    });
+    SumsOfRows sums;
+    for (const int64_t i : order) {
+      const bool is_new =
+          sums.targets.empty() || sums.targets.back() != indices[i];
+      if (is_new) sums.AddTarget(indices[i]);
+      sums.chosen.push_back(ids[i]);
+      if (reduction_ == SparseReduction::kSum) continue;
+      sums.scales.push_back(1 / Divisor(reduction_, counts[ids[i]]));
+    }
+    return sums;
+  }
+
+  const SparseReduction reduction_;
+};
+
+template <typename Kernel>
+void Register(KernelRegistry& registry, const std::string& op,
+              SparseReduction reduction, std::vector<std::string> host_memory) {
+  KernelDef def = DefOf(op, CudaFloats());
+  def.host_memory = std::move(host_memory);
+  RegisterForGpu<Kernel>(registry, std::move(def), reduction);
+}
+
+}  // namespace
+
+void RegisterCudaSegmentKernels(KernelRegistry& registry) {
+  const std::pair<std::string, SparseReduction> ops[] = {
+      {"SparseSegmentSum", SparseReduction::kSum},
+      {"SparseSegmentMean", SparseReduction::kMean},
+      {"SparseSegmentSqrtN", SparseReduction::kSqrtN}};
+  for (const auto& [op, reduction] : ops) {
+    Register<SparseSegmentKernel>(registry, op, reduction,
+                                  {"indices", "segment_ids"});
+    Register<SparseSegmentGradKernel>(
+        registry, op + "Grad", reduction,
+        {"indices", "segment_ids", "output_dim0"});
+    if (reduction == SparseReduction::kSqrtN) continue;
+    Register<SparseSegmentGradKernel>(
+        registry, op + "GradV2", reduction,
+        {"indices", "segment_ids", "dense_output_dim0",
+         "sorted_unique_indices"});
+  }
+}
+
+}  // namespace weft
