@@ -8,27 +8,12 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/array/segment_ids.h"
 #include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/row_copies.h"
 
 namespace weft {
 namespace {
-
-bool StartsWith(const TensorShape& shape, const TensorShape& prefix) {
-  if (shape.rank() < prefix.rank()) return false;
-  for (int i = 0; i < prefix.rank(); ++i) {
-    if (shape.dim(i) != prefix.dim(i)) return false;
-  }
-  return true;
-}
-
-// [rows] + shape[begin:]
-absl::StatusOr<TensorShape> RowsOf(int64_t rows, const TensorShape& shape,
-                                   int begin) {
-  Dims dims{rows};
-  dims.insert(dims.end(), shape.dims().begin() + begin, shape.dims().end());
-  return TensorShape::Create(dims);
-}
 
 class DynamicPartitionKernel : public OpKernel {
  public:
@@ -40,7 +25,7 @@ class DynamicPartitionKernel : public OpKernel {
     std::vector<Tensor*> outputs;
     for (int i = 0; i < context.num_outputs(); ++i) {
       ASSIGN_OR_RETURN(TensorShape shape,
-                       RowsOf(counts[i], data.shape(), partitions.rank()));
+                       ShapeOfRows(counts[i], data.shape(), partitions.rank()));
       ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(i, shape));
       outputs.push_back(output);
     }
@@ -116,10 +101,10 @@ class DynamicStitchKernel : public OpKernel {
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     const int count = context.num_inputs() / 2;
-    ASSIGN_OR_RETURN(int64_t rows, CountRows(context, count));
-    ASSIGN_OR_RETURN(
-        TensorShape shape,
-        RowsOf(rows, context.input(count).shape(), context.input(0).rank()));
+    ASSIGN_OR_RETURN(int64_t rows, CountStitchedRows(context, count));
+    ASSIGN_OR_RETURN(TensorShape shape,
+                     ShapeOfRows(rows, context.input(count).shape(),
+                                 context.input(0).rank()));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     const Coverage coverage = CoverageOf(context, count, rows);
     if (coverage == Coverage::kSome) RETURN_IF_ERROR(FillWithZeros(*output));
@@ -189,45 +174,6 @@ class DynamicStitchKernel : public OpKernel {
     }
     if (missing > 0) return Coverage::kSome;
     return given == rows ? Coverage::kEachOnce : Coverage::kEach;
-  }
-
-  static absl::StatusOr<int64_t> CountRows(OpKernelContext& context,
-                                           int count) {
-    int64_t rows = 0;
-    for (int i = 0; i < count; ++i) {
-      RETURN_IF_ERROR(CheckPair(context, count, i));
-      for (int32_t index : context.input(i).flat<int32_t>()) {
-        if (index < 0) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("indices[", i, "] is out of range: ", index));
-        }
-        rows = std::max(rows, int64_t{index} + 1);
-      }
-    }
-    return rows;
-  }
-
-  static absl::Status CheckPair(OpKernelContext& context, int count, int i) {
-    const TensorShape& indices = context.input(i).shape();
-    const TensorShape& data = context.input(count + i).shape();
-    if (!StartsWith(data, indices)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("data[", i, "].shape = ", data.ToString(),
-                       " does not start with indices[", i,
-                       "].shape = ", indices.ToString()));
-    }
-    const TensorShape& first_data = context.input(count).shape();
-    const int first_rank = context.input(0).rank();
-    if (data.dims().subspan(indices.rank()) !=
-        first_data.dims().subspan(first_rank)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Need data[0].shape[", first_rank, ":] = data[", i, "].shape[",
-          indices.rank(), ":], got data[0].shape = ", first_data.ToString(),
-          ", data[", i, "].shape = ", data.ToString(),
-          ", indices[0].shape = ", context.input(0).shape().ToString(),
-          ", indices[", i, "].shape = ", indices.ToString()));
-    }
-    return absl::OkStatus();
   }
 };
 

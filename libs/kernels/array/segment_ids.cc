@@ -23,6 +23,29 @@ absl::StatusOr<Dims> ReadSortedIds(const Tensor& ids) {
   return values;
 }
 
+// Of indices i and the data for them.
+absl::Status CheckPair(const OpKernelContext& context, int count, int i) {
+  const TensorShape& indices = context.input(i).shape();
+  const TensorShape& data = context.input(count + i).shape();
+  if (!StartsWith(data, indices)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data[", i, "].shape = ", data.ToString(),
+        " does not start with indices[", i, "].shape = ", indices.ToString()));
+  }
+  const TensorShape& first_data = context.input(count).shape();
+  const int first_rank = context.input(0).rank();
+  if (data.dims().subspan(indices.rank()) !=
+      first_data.dims().subspan(first_rank)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Need data[0].shape[", first_rank, ":] = data[", i, "].shape[",
+        indices.rank(), ":], got data[0].shape = ", first_data.ToString(),
+        ", data[", i, "].shape = ", data.ToString(),
+        ", indices[0].shape = ", context.input(0).shape().ToString(),
+        ", indices[", i, "].shape = ", indices.ToString()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<TensorShape> ShapeOfRows(int64_t rows, const TensorShape& shape,
@@ -90,6 +113,27 @@ Dims NumberUsedRows(Dims& indices) {
     index = std::lower_bound(used.begin(), used.end(), index) - used.begin();
   }
   return used;
+}
+
+bool StartsWith(const TensorShape& shape, const TensorShape& prefix) {
+  return shape.rank() >= prefix.rank() &&
+         shape.dims().subspan(0, prefix.rank()) == prefix.dims();
+}
+
+absl::StatusOr<int64_t> CountStitchedRows(const OpKernelContext& context,
+                                          int count) {
+  int64_t rows = 0;
+  for (int i = 0; i < count; ++i) {
+    RETURN_IF_ERROR(CheckPair(context, count, i));
+    for (const int32_t index : context.input(i).flat<int32_t>()) {
+      if (index < 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("indices[", i, "] is out of range: ", index));
+      }
+      rows = std::max(rows, int64_t{index} + 1);
+    }
+  }
+  return rows;
 }
 
 }  // namespace weft

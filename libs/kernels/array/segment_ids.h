@@ -37,6 +37,14 @@ absl::Status CheckInRange(const Dims& values, int64_t size,
 // the numbers.
 Dims NumberUsedRows(Dims& indices);
 
+// Whether a shape's first dimensions are all of `prefix`.
+bool StartsWith(const TensorShape& shape, const TensorShape& prefix);
+
+// The rows of what DynamicStitch makes of inputs [0, count), the indices, and
+// the `count` that follow, the data; checks all of them.
+absl::StatusOr<int64_t> CountStitchedRows(const OpKernelContext& context,
+                                          int count);
+
 }  // namespace weft
 
 #endif  // WEFT_LIBS_KERNELS_ARRAY_SEGMENT_IDS_H_

@@ -88,6 +88,16 @@ __global__ void SumRows(ChosenRows rows, const T* in, T* out) {
 }
 
 template <typename T>
+__global__ void RowsFrom(int64_t n, int64_t row, const int64_t* rows, T* out) {
+  for (int64_t i = FirstItem(); i < n; i += ItemStep()) {
+    const int64_t* const pair = rows + 2 * (i / row);
+    const auto* const source =
+        reinterpret_cast<const T*>(static_cast<uintptr_t>(pair[1]));
+    out[pair[0] * row + i % row] = source[i % row];
+  }
+}
+
+template <typename T>
 __global__ void SetValue(int64_t n, T value, T* out) {
   for (int64_t i = FirstItem(); i < n; i += ItemStep()) out[i] = value;
 }
@@ -139,6 +149,18 @@ void LaunchSumsOfRows(ElementType type, const ChosenRows& rows, const void* in,
   ForFloats(type, [&]<typename T>(Tag<T>) {
     SumRows<<<BlocksFor(n), kThreads, 0, stream>>>(
         rows, static_cast<const T*>(in), static_cast<T*>(out));
+  });
+}
+
+void LaunchRowsFrom(int64_t count, int64_t row_bytes, const int64_t* rows,
+                    void* out, cudaStream_t stream) {
+  // Rows lie one behind the other: what divides one begins where it may.
+  int64_t piece = 16;
+  while (row_bytes % piece != 0) piece /= 2;
+  const int64_t row = row_bytes / piece, n = count * row;
+  ForSize(piece, [&]<typename T>(Tag<T>) {
+    RowsFrom<<<BlocksFor(n), kThreads, 0, stream>>>(n, row, rows,
+                                                    static_cast<T*>(out));
   });
 }
 

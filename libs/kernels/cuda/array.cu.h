@@ -66,6 +66,11 @@ struct ChosenRows {
 void LaunchSumsOfRows(ElementType type, const ChosenRows& rows, const void* in,
                       void* out, cudaStream_t stream);
 
+// Row rows[2 i] of the result, of so many bytes, becomes what lies at
+// rows[2 i + 1], an address in the GPU's memory; i < count.
+void LaunchRowsFrom(int64_t count, int64_t row_bytes, const int64_t* rows,
+                    void* out, cudaStream_t stream);
+
 // out[i] = *value, which lies in host memory.
 void LaunchValue(int64_t size, int64_t n, const void* value, void* out,
                  cudaStream_t stream);

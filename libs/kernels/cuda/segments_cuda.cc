@@ -3,12 +3,13 @@
 // follows from them: so they are checked as on a CPU, and what is made of them
 // is copied to the GPU.
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/casts.h"
+#include "absl/types/span.h"
 #include "libs/base/status.h"
 #include "libs/device/device_context.h"
 #include "libs/kernels/array/chosen_rows.h"
@@ -34,28 +35,31 @@ struct SumsOfRows {
   }
 };
 
-// One copy for all parts: each number of them has 8 bytes.
+// 8-byte numbers of the host in memory of the GPU's.
 absl::StatusOr<Tensor> Upload(OpKernelContext& context,
-                              const SumsOfRows& sums) {
-  const auto count = static_cast<int64_t>(
-      sums.chosen.size() + sums.begins.size() + sums.targets.size() +
-      sums.scales.size() + sums.divisors.size());
+                              absl::Span<const int64_t> numbers) {
+  const auto count = static_cast<int64_t>(numbers.size());
   ASSIGN_OR_RETURN(Tensor host, Tensor::Allocate(context.host_allocator(),
                                                  DT_INT64, {count}));
-  char* at = static_cast<char*>(host.mutable_data());
-  const auto append = [&](const void* numbers, size_t size) {
-    if (size > 0) std::memcpy(at, numbers, 8 * size);
-    at += 8 * size;
-  };
-  append(sums.chosen.data(), sums.chosen.size());
-  append(sums.begins.data(), sums.begins.size());
-  append(sums.targets.data(), sums.targets.size());
-  append(sums.scales.data(), sums.scales.size());
-  append(sums.divisors.data(), sums.divisors.size());
+  std::copy(numbers.begin(), numbers.end(),
+            host.mutable_flat<int64_t>().begin());
   ASSIGN_OR_RETURN(Tensor device,
                    context.AllocateTemp(DT_INT64, TensorShape({count})));
   RETURN_IF_ERROR(context.device().context()->CopyToDevice(host, device));
   return device;
+}
+
+// One copy for all parts.
+std::vector<int64_t> Packed(const SumsOfRows& sums) {
+  std::vector<int64_t> all(sums.chosen.begin(), sums.chosen.end());
+  all.insert(all.end(), sums.begins.begin(), sums.begins.end());
+  all.insert(all.end(), sums.targets.begin(), sums.targets.end());
+  for (const auto* doubles : {&sums.scales, &sums.divisors}) {
+    for (const double number : *doubles) {
+      all.push_back(absl::bit_cast<int64_t>(number));
+    }
+  }
+  return all;
 }
 
 // The sums of rows of `in` in `out`; the other rows become 0.
@@ -64,7 +68,7 @@ absl::Status Sum(OpKernelContext& context, SumsOfRows sums, const Tensor& in,
   RETURN_IF_ERROR(SetToZero(context, out));
   if (out.num_elements() == 0 || sums.targets.empty()) return absl::OkStatus();
   sums.begins.push_back(static_cast<int64_t>(sums.chosen.size()));
-  ASSIGN_OR_RETURN(const Tensor numbers, Upload(context, sums));
+  ASSIGN_OR_RETURN(const Tensor numbers, Upload(context, Packed(sums)));
   cuda::ChosenRows rows;
   rows.targets_count = static_cast<int64_t>(sums.targets.size());
   rows.row = out.num_elements() / out.dim(0);
@@ -192,6 +196,61 @@ class SparseSegmentGradKernel : public OpKernel {
   const SparseReduction reduction_;
 };
 
+// DynamicStitch and ParallelDynamicStitch, whose indices lie in host memory.
+// Later rows win; rows that nobody sets are zero.
+class StitchKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const int count = context.num_inputs() / 2;
+    ASSIGN_OR_RETURN(const int64_t rows, CountStitchedRows(context, count));
+    ASSIGN_OR_RETURN(const TensorShape shape,
+                     ShapeOfRows(rows, context.input(count).shape(),
+                                 context.input(0).rank()));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    const int64_t bytes = shape.num_elements() / rows * ElementSize(*out);
+    const std::vector<Row> last = LastRows(context, count, bytes);
+    const auto set = static_cast<int64_t>(last.size());
+    if (set < rows) RETURN_IF_ERROR(SetToZero(context, *out));
+    if (set == 0) return absl::OkStatus();
+    std::vector<int64_t> pairs;
+    for (const Row& row : last) pairs.insert(pairs.end(), {row.to, row.from});
+    ASSIGN_OR_RETURN(const Tensor numbers, Upload(context, pairs));
+    cuda::LaunchRowsFrom(set, bytes,
+                         static_cast<const int64_t*>(numbers.data()),
+                         out->mutable_data(), StreamOf(context));
+    return LaunchStatus();
+  }
+
+ private:
+  struct Row {
+    int64_t to, from;  // its number, and where its numbers lie
+  };
+
+  // Of each row that is set, the last one given.
+  static std::vector<Row> LastRows(const OpKernelContext& context, int count,
+                                   int64_t bytes) {
+    std::vector<Row> rows;
+    for (int i = count - 1; i >= 0; --i) {
+      const auto data =
+          reinterpret_cast<intptr_t>(context.input(count + i).data());
+      const absl::Span<const int32_t> places = context.input(i).flat<int32_t>();
+      for (int64_t j = static_cast<int64_t>(places.size()) - 1; j >= 0; --j) {
+        rows.push_back({places[j], data + j * bytes});
+      }
+    }
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return a.to < b.to; });
+    rows.erase(
+        std::unique(rows.begin(), rows.end(),
+                    [](const Row& a, const Row& b) { return a.to == b.to; }),
+        rows.end());
+    return rows;
+  }
+};
+
 template <typename Kernel>
 void Register(KernelRegistry& registry, const std::string& op,
               SparseReduction reduction, std::vector<std::string> host_memory) {
@@ -203,6 +262,11 @@ void Register(KernelRegistry& registry, const std::string& op,
 }  // namespace
 
 void RegisterCudaSegmentKernels(KernelRegistry& registry) {
+  for (const char* op : {"DynamicStitch", "ParallelDynamicStitch"}) {
+    KernelDef def = DefOf(op, CudaNumbers());
+    def.host_memory = {"indices"};
+    RegisterForGpu<StitchKernel>(registry, std::move(def));
+  }
   const std::pair<std::string, SparseReduction> ops[] = {
       {"SparseSegmentSum", SparseReduction::kSum},
       {"SparseSegmentMean", SparseReduction::kMean},
