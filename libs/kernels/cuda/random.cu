@@ -86,6 +86,20 @@ struct Numbers<double> {
   }
 };
 
+// A uniform number has as many random bits as its type's mantissa.
+template <typename T>
+__device__ Wide<T> UniformOf(const uint32_t* x) {
+  if constexpr (std::is_same_v<T, __half>) {
+    const auto bits = static_cast<unsigned short>(15u << 10 | (*x & 0x3ffu));
+    return __half2float(__ushort_as_half(bits)) - 1.0f;
+  } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    const auto bits = static_cast<unsigned short>(127u << 7 | (*x & 0x7fu));
+    return __bfloat162float(__ushort_as_bfloat16(bits)) - 1.0f;
+  } else {
+    return Numbers<T>::Uniform(x);
+  }
+}
+
 // A group of values that are drawn again until all are below 2.
 template <typename T>
 __device__ void MakeTruncated(Stream stream, T* out) {
@@ -107,8 +121,8 @@ __device__ void MakeTruncated(Stream stream, T* out) {
 
 template <typename T>
 __device__ void MakeGroup(Distribution distribution, const RandomStart& start,
-                          int64_t group, T* out) {
-  using N = Numbers<T>;
+                          int64_t group, Wide<T>* out) {
+  using N = Numbers<Wide<T>>;
   const auto at = static_cast<uint64_t>(group);
   if (distribution == Distribution::kTruncatedNormal) {
     const uint64_t skipped = at * N::kGroup * kReservedPerValue / 4;
@@ -118,7 +132,7 @@ __device__ void MakeGroup(Distribution distribution, const RandomStart& start,
   Stream(start, at).Next(numbers);
   if (distribution == Distribution::kUniform) {
     for (int i = 0; i < N::kGroup; ++i) {
-      out[i] = N::Uniform(numbers + i * (4 / N::kGroup));
+      out[i] = UniformOf<T>(numbers + i * (4 / N::kGroup));
     }
   } else {
     for (int i = 0; i < N::kGroup; i += 2) {
@@ -130,30 +144,27 @@ __device__ void MakeGroup(Distribution distribution, const RandomStart& start,
 template <typename T>
 __global__ void FillRandom(Distribution distribution, RandomStart start,
                            int64_t n, T* out) {
-  constexpr int kGroup = Numbers<T>::kGroup;
+  constexpr int kGroup = Numbers<Wide<T>>::kGroup;
   const int64_t groups = (n + kGroup - 1) / kGroup;
   for (int64_t group = FirstItem(); group < groups; group += ItemStep()) {
-    T values[kGroup];
-    MakeGroup(distribution, start, group, values);
+    Wide<T> values[kGroup];
+    MakeGroup<T>(distribution, start, group, values);
     const int64_t first = group * kGroup;
     for (int i = 0; i < kGroup && first + i < n; ++i) {
-      out[first + i] = values[i];
+      out[first + i] = FromWide<T>(values[i]);
     }
   }
 }
 
 }  // namespace
 
-void LaunchRandom(Distribution distribution, bool is_double,
+void LaunchRandom(Distribution distribution, ElementType type,
                   const RandomStart& start, int64_t n, void* out,
                   cudaStream_t stream) {
-  if (is_double) {
-    FillRandom<<<BlocksFor(n), kThreads, 0, stream>>>(
-        distribution, start, n, static_cast<double*>(out));
-  } else {
+  ForFloats(type, [&]<typename T>(Tag<T>) {
     FillRandom<<<BlocksFor(n), kThreads, 0, stream>>>(distribution, start, n,
-                                                      static_cast<float*>(out));
-  }
+                                                      static_cast<T*>(out));
+  });
 }
 
 }  // namespace weft::cuda

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "libs/device/cuda/cuda_types.h"
+#include "libs/kernels/cuda/element_type.h"
 
 namespace weft::cuda {
 
@@ -19,8 +20,8 @@ struct RandomStart {
   uint32_t counter[4];
 };
 
-// n > 0 floats, or doubles.
-void LaunchRandom(Distribution distribution, bool is_double,
+// n > 0 floats of any size.
+void LaunchRandom(Distribution distribution, ElementType type,
                   const RandomStart& start, int64_t n, void* out,
                   cudaStream_t stream);
 

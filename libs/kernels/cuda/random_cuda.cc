@@ -48,7 +48,7 @@ class RandomKernel : public OpKernel {
     const cuda::RandomStart start = {
         {philox.key()[0], philox.key()[1]},
         {counter[0], counter[1], counter[2], counter[3]}};
-    LaunchRandom(distribution_, out->dtype() == DT_DOUBLE, start,
+    LaunchRandom(distribution_, ElementTypeOf(out->dtype()), start,
                  shape.num_elements(), out->mutable_data(), StreamOf(context));
     return LaunchStatus();
   }
@@ -67,7 +67,7 @@ void RegisterCudaRandomKernels(KernelRegistry& registry) {
       {"TruncatedNormal", cuda::Distribution::kTruncatedNormal}};
   for (const auto& [op, distribution] : ops) {
     KernelDef def{std::string(op)};
-    def.types["dtype"] = {DT_FLOAT, DT_DOUBLE};
+    def.types["dtype"] = CudaFloats();
     def.host_memory = {"shape"};
     RegisterForGpu<RandomKernel>(registry, std::move(def), distribution);
   }
