@@ -1,26 +1,12 @@
 #include "libs/resource/tensor_array.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 
 namespace weft {
-namespace {
-
-absl::StatusOr<Tensor> Zeros(Allocator& allocator, DataType dtype,
-                             const TensorShape& shape) {
-  ASSIGN_OR_RETURN(Tensor zeros, Tensor::Allocate(allocator, dtype, shape));
-  // Others are made by their constructors.
-  if (DataTypeSize(dtype) != 0 && zeros.num_bytes() > 0) {
-    std::memset(zeros.mutable_data(), 0, zeros.num_bytes());
-  }
-  return zeros;
-}
-
-}  // namespace
 
 TensorArray::TensorArray(std::string name, TensorArrayOptions options)
     : name_(std::move(name)), options_(std::move(options)) {}
@@ -128,7 +114,7 @@ absl::StatusOr<TensorShape> TensorArray::ZerosShape(int64_t index) const {
       "all-zeros tensor will be returned instead of incurring this error."));
 }
 
-absl::StatusOr<Tensor> TensorArray::Read(int64_t index, Allocator& allocator) {
+absl::StatusOr<Tensor> TensorArray::Read(int64_t index, ZerosFn zeros) {
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckOpen());
   if (index < 0 || index >= options_.size) {
@@ -138,7 +124,7 @@ absl::StatusOr<Tensor> TensorArray::Read(int64_t index, Allocator& allocator) {
   auto found = elements_.find(index);
   if (found == elements_.end()) {
     ASSIGN_OR_RETURN(const TensorShape shape, ZerosShape(index));
-    return Zeros(allocator, options_.dtype, shape);
+    return zeros(options_.dtype, shape);
   }
   Element& element = found->second;
   if (element.cleared) {
@@ -148,8 +134,7 @@ absl::StatusOr<Tensor> TensorArray::Read(int64_t index, Allocator& allocator) {
         "setting clear_after_read = false?)."));
   }
   if (!element.value.IsInitialized()) {
-    ASSIGN_OR_RETURN(element.value,
-                     Zeros(allocator, options_.dtype, element.shape));
+    ASSIGN_OR_RETURN(element.value, zeros(options_.dtype, element.shape));
   }
   element.read = true;
   if (!options_.clear_after_read) return element.value;

@@ -55,8 +55,11 @@ class TensorArray : public Resource {
   PartialShape element_shape() const;
 
   absl::Status Write(int64_t index, Tensor value, AddFn add);
-  // An element that was never written is zeros where its shape is known.
-  absl::StatusOr<Tensor> Read(int64_t index, Allocator& allocator);
+  // An element that was never written is what `zeros` makes, where its shape is
+  // known.
+  using ZerosFn =
+      absl::FunctionRef<absl::StatusOr<Tensor>(DataType, const TensorShape&)>;
+  absl::StatusOr<Tensor> Read(int64_t index, ZerosFn zeros);
   // Forgets all elements and refuses further use.
   void Close();
 

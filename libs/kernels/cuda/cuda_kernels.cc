@@ -15,6 +15,7 @@ void RegisterCudaKernels([[maybe_unused]] KernelRegistry& registry) {
   RegisterCudaLineKernels(registry);
   RegisterCudaArrayKernels(registry);
   RegisterCudaSegmentKernels(registry);
+  RegisterCudaTensorArrayKernels(registry);
   RegisterCudaTrainingKernels(registry);
   RegisterCudaStateKernels(registry);
   RegisterCudaRandomKernels(registry);

@@ -19,6 +19,7 @@ void RegisterCudaLinalgKernels(KernelRegistry& registry);
 void RegisterCudaNnKernels(KernelRegistry& registry);
 void RegisterCudaArrayKernels(KernelRegistry& registry);
 void RegisterCudaSegmentKernels(KernelRegistry& registry);
+void RegisterCudaTensorArrayKernels(KernelRegistry& registry);
 void RegisterCudaTrainingKernels(KernelRegistry& registry);
 void RegisterCudaStateKernels(KernelRegistry& registry);
 void RegisterCudaRandomKernels(KernelRegistry& registry);

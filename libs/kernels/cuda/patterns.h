@@ -30,6 +30,11 @@ absl::Status FromPattern(const OpKernelContext& context, const Tensor& in,
 absl::Status ToPattern(const OpKernelContext& context, const Tensor& in,
                        const ElementPattern& pattern, Tensor& out);
 
+// Copies `count` elements of one type. REQUIRES: they lie in the tensors.
+absl::Status CopyElementsOnGpu(const OpKernelContext& context, const Tensor& in,
+                               int64_t in_begin, int64_t count, Tensor& out,
+                               int64_t out_begin);
+
 // All bits zero.
 absl::Status SetToZero(const OpKernelContext& context, Tensor& out);
 

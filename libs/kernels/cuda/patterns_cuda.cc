@@ -46,6 +46,21 @@ absl::Status ToPattern(const OpKernelContext& context, const Tensor& in,
   return LaunchStatus();
 }
 
+absl::Status CopyElementsOnGpu(const OpKernelContext& context, const Tensor& in,
+                               int64_t in_begin, int64_t count, Tensor& out,
+                               int64_t out_begin) {
+  if (count == 0) return absl::OkStatus();
+  cuda::Pattern row;
+  row.rank = 1;
+  row.sizes[0] = count;
+  row.strides[0] = 1;
+  row.offset = in_begin;
+  char* const to = static_cast<char*>(out.mutable_data());
+  LaunchFromPattern(ElementSize(in), row, count, in.data(),
+                    to + out_begin * ElementSize(out), StreamOf(context));
+  return LaunchStatus();
+}
+
 absl::Status SetToZero(const OpKernelContext& context, Tensor& out) {
   if (out.num_elements() == 0) return absl::OkStatus();
   cuda::LaunchBytes(0, out.num_elements() * ElementSize(out),

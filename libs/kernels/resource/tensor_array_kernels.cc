@@ -1,6 +1,8 @@
 // Kernels of TensorArrays: arrays of tensors that live as long as a step. The
 // three versions of their ops differ in their handles, and the first has two
 // ops on all elements, Pack and Unpack.
+#include "libs/kernels/resource/tensor_array_kernels.h"
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -20,13 +22,68 @@
 namespace weft {
 namespace {
 
-absl::Status WriteElement(TensorArray& array, int64_t index, Tensor value) {
-  return array.Write(index, std::move(value),
-                     [](Tensor& sum, const Tensor& added) -> absl::Status {
-                       RETURN_IF_ERROR(MakeWritable(sum));
-                       return AddRange(sum, 0, added, 0, added.num_elements());
-                     });
-}
+class HostValues : public ArrayValues {
+ public:
+  absl::StatusOr<Tensor> Zeros(OpKernelContext& context, DataType dtype,
+                               const TensorShape& shape) const override {
+    ASSIGN_OR_RETURN(Tensor zeros,
+                     Tensor::Allocate(context.allocator(), dtype, shape));
+    RETURN_IF_ERROR(FillWithZeros(zeros));
+    return zeros;
+  }
+  absl::Status Copy(OpKernelContext&, const Tensor& in, int64_t in_begin,
+                    int64_t count, Tensor& out,
+                    int64_t out_begin) const override {
+    CopyElements(in, in_begin, count, out, out_begin);
+    return absl::OkStatus();
+  }
+  absl::Status Add(OpKernelContext&, Tensor& sum,
+                   const Tensor& added) const override {
+    RETURN_IF_ERROR(MakeWritable(sum));
+    return AddRange(sum, 0, added, 0, added.num_elements());
+  }
+};
+
+using SharedValues = std::shared_ptr<const ArrayValues>;
+
+// A kernel that looks at values.
+class ValueKernel : public OpKernel {
+ public:
+  ValueKernel(const OpKernelConstruction& construction, SharedValues values)
+      : OpKernel(construction), values_(std::move(values)) {}
+
+ protected:
+  const ArrayValues& values() const { return *values_; }
+
+  absl::Status WriteElement(OpKernelContext& context, TensorArray& array,
+                            int64_t index, Tensor value) const {
+    return array.Write(index, std::move(value),
+                       [&](Tensor& sum, const Tensor& added) {
+                         return values_->Add(context, sum, added);
+                       });
+  }
+  absl::StatusOr<Tensor> ReadElement(OpKernelContext& context,
+                                     TensorArray& array, int64_t index) const {
+    return array.Read(index, [&](DataType dtype, const TensorShape& shape) {
+      return values_->Zeros(context, dtype, shape);
+    });
+  }
+  // Rows [begin, end) of a tensor, in memory of their own.
+  absl::StatusOr<Tensor> CopyRows(OpKernelContext& context,
+                                  const Tensor& tensor, int64_t begin,
+                                  int64_t end, const TensorShape& shape) const {
+    ASSIGN_OR_RETURN(Tensor rows, Tensor::Allocate(context.allocator(),
+                                                   tensor.dtype(), shape));
+    const int64_t row =
+        tensor.dim(0) == 0 ? 0 : tensor.num_elements() / tensor.dim(0);
+    RETURN_IF_ERROR(values_->Copy(context, tensor, begin * row,
+                                  (end - begin) * row, rows, 0));
+    return rows;
+  }
+
+ private:
+  const SharedValues values_;
+};
 
 // `what` is for the error's text.
 absl::StatusOr<int64_t> IntegerOf(absl::string_view what,
@@ -44,11 +101,12 @@ absl::Status CheckType(const TensorArray& array, DataType wanted) {
                    " but op has dtype ", DataTypeName(wanted), "."));
 }
 
-class TensorArrayKernel : public OpKernel {
+class TensorArrayKernel : public ValueKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
-      const OpKernelConstruction& construction) {
-    auto kernel = std::make_unique<TensorArrayKernel>(construction);
+      const OpKernelConstruction& construction, SharedValues values) {
+    auto kernel =
+        std::make_unique<TensorArrayKernel>(construction, std::move(values));
     TensorArrayOptions& options = kernel->options_;
     ASSIGN_OR_RETURN(options.dtype, construction.GetAttr<DataType>("dtype"));
     ASSIGN_OR_RETURN(options.element_shape,
@@ -62,7 +120,7 @@ class TensorArrayKernel : public OpKernel {
         construction.GetAttr<bool>("identical_element_shapes").value_or(false);
     return kernel;
   }
-  using OpKernel::OpKernel;
+  using ValueKernel::ValueKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const int64_t size, IntegerOf("size", context.input(0)));
@@ -80,7 +138,9 @@ class TensorArrayKernel : public OpKernel {
           return std::make_shared<TensorArray>(name, std::move(options));
         }));
     RETURN_IF_ERROR(SetStepHandle(context, name, TensorArray::kTypeName));
-    if (context.num_outputs() > 1) context.SetOutput(1, Tensor::Scalar(0.0f));
+    if (context.num_outputs() == 1) return absl::OkStatus();
+    ASSIGN_OR_RETURN(Tensor flow, values().Zeros(context, DT_FLOAT, {}));
+    context.SetOutput(1, std::move(flow));
     return absl::OkStatus();
   }
 
@@ -111,26 +171,26 @@ class TensorArrayGradKernel : public OpKernel {
   const std::string source_;
 };
 
-class WriteKernel : public OpKernel {
+class WriteKernel : public ValueKernel {
  public:
-  using OpKernel::OpKernel;
+  using ValueKernel::ValueKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     ASSIGN_OR_RETURN(const int64_t index, IntegerOf("index", context.input(1)));
-    RETURN_IF_ERROR(WriteElement(*array, index, context.TakeInput(2)));
+    RETURN_IF_ERROR(WriteElement(context, *array, index, context.TakeInput(2)));
     context.SetOutput(0, context.input(3));
     return absl::OkStatus();
   }
 };
 
-class ReadKernel : public OpKernel {
+class ReadKernel : public ValueKernel {
  public:
-  using OpKernel::OpKernel;
+  using ValueKernel::ValueKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     RETURN_IF_ERROR(CheckType(*array, context.output_type(0)));
     ASSIGN_OR_RETURN(const int64_t index, IntegerOf("index", context.input(1)));
-    ASSIGN_OR_RETURN(Tensor value, array->Read(index, context.allocator()));
+    ASSIGN_OR_RETURN(Tensor value, ReadElement(context, *array, index));
     context.SetOutput(0, std::move(value));
     return absl::OkStatus();
   }
@@ -143,16 +203,17 @@ absl::StatusOr<TensorShape> WithFirst(int64_t size, const TensorShape& shape) {
 }
 
 // The elements named, or all of them (Pack), as the rows of one tensor.
-class GatherKernel : public OpKernel {
+class GatherKernel : public ValueKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
-      const OpKernelConstruction& construction) {
-    auto kernel = std::make_unique<GatherKernel>(construction);
+      const OpKernelConstruction& construction, SharedValues values) {
+    auto kernel =
+        std::make_unique<GatherKernel>(construction, std::move(values));
     ASSIGN_OR_RETURN(kernel->element_shape_,
                      construction.GetAttr<PartialShape>("element_shape"));
     return kernel;
   }
-  using OpKernel::OpKernel;
+  using ValueKernel::ValueKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
@@ -165,8 +226,8 @@ class GatherKernel : public OpKernel {
   }
 
  private:
-  static absl::StatusOr<std::vector<Tensor>> ReadSome(
-      const OpKernelContext& context, TensorArray& array) {
+  absl::StatusOr<std::vector<Tensor>> ReadSome(OpKernelContext& context,
+                                               TensorArray& array) const {
     const Tensor& indices = context.input(1);
     if (!indices.shape().IsVector()) {
       return absl::InvalidArgumentError(
@@ -175,18 +236,18 @@ class GatherKernel : public OpKernel {
     }
     std::vector<Tensor> values;
     for (int32_t index : indices.flat<int32_t>()) {
-      ASSIGN_OR_RETURN(Tensor value, array.Read(index, context.allocator()));
+      ASSIGN_OR_RETURN(Tensor value, ReadElement(context, array, index));
       values.push_back(std::move(value));
     }
     return values;
   }
 
-  static absl::StatusOr<std::vector<Tensor>> ReadAll(
-      const OpKernelContext& context, TensorArray& array) {
+  absl::StatusOr<std::vector<Tensor>> ReadAll(OpKernelContext& context,
+                                              TensorArray& array) const {
     ASSIGN_OR_RETURN(const int64_t size, array.Size());
     std::vector<Tensor> values;
     for (int64_t i = 0; i < size; ++i) {
-      ASSIGN_OR_RETURN(Tensor value, array.Read(i, context.allocator()));
+      ASSIGN_OR_RETURN(Tensor value, ReadElement(context, array, i));
       values.push_back(std::move(value));
     }
     return values;
@@ -219,15 +280,16 @@ class GatherKernel : public OpKernel {
     return values[0].shape();
   }
 
-  static absl::Status Stack(OpKernelContext& context,
-                            const std::vector<Tensor>& values,
-                            const TensorShape& row) {
+  absl::Status Stack(OpKernelContext& context,
+                     const std::vector<Tensor>& elements,
+                     const TensorShape& row) const {
     ASSIGN_OR_RETURN(const TensorShape shape,
-                     WithFirst(static_cast<int64_t>(values.size()), row));
+                     WithFirst(static_cast<int64_t>(elements.size()), row));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    for (size_t i = 0; i < values.size(); ++i) {
-      CopyElements(values[i], 0, row.num_elements(), *output,
-                   static_cast<int64_t>(i) * row.num_elements());
+    for (size_t i = 0; i < elements.size(); ++i) {
+      RETURN_IF_ERROR(
+          values().Copy(context, elements[i], 0, row.num_elements(), *output,
+                        static_cast<int64_t>(i) * row.num_elements()));
     }
     return absl::OkStatus();
   }
@@ -235,22 +297,10 @@ class GatherKernel : public OpKernel {
   PartialShape element_shape_;
 };
 
-// Rows [begin, end) of a tensor, in memory of their own.
-absl::StatusOr<Tensor> CopyRows(const Tensor& tensor, int64_t begin,
-                                int64_t end, const TensorShape& shape,
-                                Allocator& allocator) {
-  ASSIGN_OR_RETURN(Tensor rows,
-                   Tensor::Allocate(allocator, tensor.dtype(), shape));
-  const int64_t row =
-      tensor.dim(0) == 0 ? 0 : tensor.num_elements() / tensor.dim(0);
-  CopyElements(tensor, begin * row, (end - begin) * row, rows, 0);
-  return rows;
-}
-
 // The rows of a tensor become elements.
-class ScatterKernel : public OpKernel {
+class ScatterKernel : public ValueKernel {
  public:
-  using OpKernel::OpKernel;
+  using ValueKernel::ValueKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     const Tensor& indices = context.input(1);
@@ -265,9 +315,9 @@ class ScatterKernel : public OpKernel {
     const auto at = indices.flat<int32_t>();
     for (size_t i = 0; i < at.size(); ++i) {
       const int64_t begin = static_cast<int64_t>(i);
-      ASSIGN_OR_RETURN(Tensor element, CopyRows(value, begin, begin + 1, row,
-                                                context.allocator()));
-      RETURN_IF_ERROR(WriteElement(*array, at[i], std::move(element)));
+      ASSIGN_OR_RETURN(Tensor element,
+                       CopyRows(context, value, begin, begin + 1, row));
+      RETURN_IF_ERROR(WriteElement(context, *array, at[i], std::move(element)));
     }
     context.SetOutput(0, context.input(3));
     return absl::OkStatus();
@@ -275,9 +325,9 @@ class ScatterKernel : public OpKernel {
 };
 
 // As many rows as elements.
-class UnpackKernel : public OpKernel {
+class UnpackKernel : public ValueKernel {
  public:
-  using OpKernel::OpKernel;
+  using ValueKernel::ValueKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     const Tensor& value = context.input(1);
@@ -294,9 +344,8 @@ class UnpackKernel : public OpKernel {
     }
     const TensorShape row(value.shape().dims().subspan(1));
     for (int64_t i = 0; i < size; ++i) {
-      ASSIGN_OR_RETURN(Tensor element,
-                       CopyRows(value, i, i + 1, row, context.allocator()));
-      RETURN_IF_ERROR(WriteElement(*array, i, std::move(element)));
+      ASSIGN_OR_RETURN(Tensor element, CopyRows(context, value, i, i + 1, row));
+      RETURN_IF_ERROR(WriteElement(context, *array, i, std::move(element)));
     }
     context.SetOutput(0, context.input(2));
     return absl::OkStatus();
@@ -304,16 +353,17 @@ class UnpackKernel : public OpKernel {
 };
 
 // All elements, one after the other along the first dimension.
-class ConcatKernel : public OpKernel {
+class ConcatKernel : public ValueKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
-      const OpKernelConstruction& construction) {
-    auto kernel = std::make_unique<ConcatKernel>(construction);
+      const OpKernelConstruction& construction, SharedValues values) {
+    auto kernel =
+        std::make_unique<ConcatKernel>(construction, std::move(values));
     ASSIGN_OR_RETURN(kernel->row_shape_, construction.GetAttr<PartialShape>(
                                              "element_shape_except0"));
     return kernel;
   }
-  using OpKernel::OpKernel;
+  using ValueKernel::ValueKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
@@ -323,7 +373,7 @@ class ConcatKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * lengths, context.AllocateOutput(1, {size}));
     std::vector<Tensor> values;
     for (int64_t i = 0; i < size; ++i) {
-      ASSIGN_OR_RETURN(Tensor value, array->Read(i, context.allocator()));
+      ASSIGN_OR_RETURN(Tensor value, ReadElement(context, *array, i));
       RETURN_IF_ERROR(CheckElement(values.empty() ? value : values[0], value));
       lengths->mutable_flat<int64_t>()[i] = value.dim(0);
       values.push_back(std::move(value));
@@ -365,19 +415,20 @@ class ConcatKernel : public OpKernel {
   }
 
   absl::Status Join(OpKernelContext& context,
-                    const std::vector<Tensor>& values) const {
+                    const std::vector<Tensor>& elements) const {
     int64_t rows = 0;
-    for (const Tensor& value : values) {
+    for (const Tensor& value : elements) {
       if (__builtin_add_overflow(rows, value.dim(0), &rows)) {
         return absl::InvalidArgumentError("the rows of a TensorArray overflow");
       }
     }
-    ASSIGN_OR_RETURN(const TensorShape row, RowShape(values));
+    ASSIGN_OR_RETURN(const TensorShape row, RowShape(elements));
     ASSIGN_OR_RETURN(const TensorShape shape, WithFirst(rows, row));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     int64_t at = 0;
-    for (const Tensor& value : values) {
-      CopyElements(value, 0, value.num_elements(), *output, at);
+    for (const Tensor& value : elements) {
+      RETURN_IF_ERROR(
+          values().Copy(context, value, 0, value.num_elements(), *output, at));
       at += value.num_elements();
     }
     return absl::OkStatus();
@@ -387,9 +438,9 @@ class ConcatKernel : public OpKernel {
 };
 
 // The reverse of Concat.
-class SplitKernel : public OpKernel {
+class SplitKernel : public ValueKernel {
  public:
-  using OpKernel::OpKernel;
+  using ValueKernel::ValueKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     const Tensor& value = context.input(1);
@@ -402,9 +453,10 @@ class SplitKernel : public OpKernel {
     for (int64_t length : lengths) {
       TensorShape shape = value.shape();
       shape.set_dim(0, length);
-      ASSIGN_OR_RETURN(Tensor element, CopyRows(value, begin, begin + length,
-                                                shape, context.allocator()));
-      RETURN_IF_ERROR(WriteElement(*array, index++, std::move(element)));
+      ASSIGN_OR_RETURN(Tensor element,
+                       CopyRows(context, value, begin, begin + length, shape));
+      RETURN_IF_ERROR(
+          WriteElement(context, *array, index++, std::move(element)));
       begin += length;
     }
     context.SetOutput(0, context.input(3));
@@ -472,44 +524,80 @@ class CloseKernel : public OpKernel {
   }
 };
 
-// Of one op for the three kinds of handle.
-using OpNames = std::initializer_list<const char*>;
+// What looks at no values.
+template <typename Kernel>
+absl::StatusOr<std::unique_ptr<OpKernel>> Create(
+    const OpKernelConstruction& construction) {
+  return std::make_unique<Kernel>(construction);
+}
 
 template <typename Kernel>
-void RegisterAll(KernelRegistry& registry, OpNames ops) {
-  for (const char* op : ops) registry.Register<Kernel>(op);
+KernelFactory FactoryOf(const SharedValues& values) {
+  return [values](const OpKernelConstruction& construction)
+             -> absl::StatusOr<std::unique_ptr<OpKernel>> {
+    if constexpr (requires { Kernel::Make(construction, values); }) {
+      return Kernel::Make(construction, values);
+    } else {
+      return std::make_unique<Kernel>(construction, values);
+    }
+  };
+}
+
+// The ops but for their version; `attr` is the type of the values that a kernel
+// looks at, and `host` what lies in host memory.
+struct ArrayOp {
+  const char* name;
+  const char* attr;
+  std::vector<std::string> host;
+  KernelFactory factory;
+};
+
+std::vector<ArrayOp> OpsOf(const SharedValues& values) {
+  return {
+      {"", "dtype", {"handle", "size"}, FactoryOf<TensorArrayKernel>(values)},
+      {"Gather",
+       "dtype",
+       {"handle", "indices"},
+       FactoryOf<GatherKernel>(values)},
+      {"Grad", "", {"handle", "grad_handle"}, Create<TensorArrayGradKernel>},
+      {"Write", "T", {"handle", "index"}, FactoryOf<WriteKernel>(values)},
+      {"Read", "dtype", {"handle", "index"}, FactoryOf<ReadKernel>(values)},
+      {"Scatter", "T", {"handle", "indices"}, FactoryOf<ScatterKernel>(values)},
+      {"Concat",
+       "dtype",
+       {"handle", "lengths"},
+       FactoryOf<ConcatKernel>(values)},
+      {"Split", "T", {"handle", "lengths"}, FactoryOf<SplitKernel>(values)},
+      {"Size", "", {"handle", "size"}, Create<SizeKernel>},
+      {"Close", "", {"handle"}, Create<CloseKernel>},
+  };
 }
 
 }  // namespace
 
 void RegisterTensorArrayKernels(KernelRegistry& registry) {
-  for (const char* op : {"TensorArray", "TensorArrayV2", "TensorArrayV3"}) {
-    registry.Register({.op = op}, TensorArrayKernel::Make);
+  const auto values = std::make_shared<HostValues>();
+  for (const ArrayOp& op : OpsOf(values)) {
+    for (const char* version : {"", "V2", "V3"}) {
+      registry.Register({.op = absl::StrCat("TensorArray", op.name, version)},
+                        op.factory);
+    }
   }
-  for (const char* op : {"TensorArrayGather", "TensorArrayGatherV2",
-                         "TensorArrayGatherV3", "TensorArrayPack"}) {
-    registry.Register({.op = op}, GatherKernel::Make);
+  registry.Register({.op = "TensorArrayPack"}, FactoryOf<GatherKernel>(values));
+  registry.Register({.op = "TensorArrayUnpack"},
+                    FactoryOf<UnpackKernel>(values));
+}
+
+void RegisterTensorArrayV3Kernels(KernelRegistry& registry,
+                                  const std::string& device_type,
+                                  const std::vector<DataType>& types,
+                                  SharedValues values) {
+  for (const ArrayOp& op : OpsOf(values)) {
+    KernelDef def{absl::StrCat("TensorArray", op.name, "V3"), device_type};
+    if (*op.attr != '\0') def.types[op.attr] = types;
+    def.host_memory = op.host;
+    registry.Register(std::move(def), op.factory);
   }
-  RegisterAll<TensorArrayGradKernel>(
-      registry, {"TensorArrayGrad", "TensorArrayGradV2", "TensorArrayGradV3"});
-  RegisterAll<WriteKernel>(registry, {"TensorArrayWrite", "TensorArrayWriteV2",
-                                      "TensorArrayWriteV3"});
-  RegisterAll<ReadKernel>(
-      registry, {"TensorArrayRead", "TensorArrayReadV2", "TensorArrayReadV3"});
-  RegisterAll<ScatterKernel>(
-      registry,
-      {"TensorArrayScatter", "TensorArrayScatterV2", "TensorArrayScatterV3"});
-  for (const char* op :
-       {"TensorArrayConcat", "TensorArrayConcatV2", "TensorArrayConcatV3"}) {
-    registry.Register({.op = op}, ConcatKernel::Make);
-  }
-  RegisterAll<SplitKernel>(registry, {"TensorArraySplit", "TensorArraySplitV2",
-                                      "TensorArraySplitV3"});
-  RegisterAll<SizeKernel>(
-      registry, {"TensorArraySize", "TensorArraySizeV2", "TensorArraySizeV3"});
-  RegisterAll<CloseKernel>(registry, {"TensorArrayClose", "TensorArrayCloseV2",
-                                      "TensorArrayCloseV3"});
-  registry.Register<UnpackKernel>("TensorArrayUnpack");
 }
 
 }  // namespace weft

@@ -1,0 +1,44 @@
+// What is said of kernels of TensorArrays once, for CPUs and for GPUs.
+#ifndef WEFT_LIBS_KERNELS_RESOURCE_TENSOR_ARRAY_KERNELS_H_
+#define WEFT_LIBS_KERNELS_RESOURCE_TENSOR_ARRAY_KERNELS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "libs/kernels/kernel_registry.h"
+#include "libs/kernels/op_kernel.h"
+
+namespace weft {
+
+// What is done with elements' values, in the memory in which they lie.
+//
+// Thread-safe: immutable.
+class ArrayValues {
+ public:
+  virtual ~ArrayValues() = default;
+
+  virtual absl::StatusOr<Tensor> Zeros(OpKernelContext& context, DataType dtype,
+                                       const TensorShape& shape) const = 0;
+  // Copies `count` elements of one type, that lie in the two tensors.
+  virtual absl::Status Copy(OpKernelContext& context, const Tensor& in,
+                            int64_t in_begin, int64_t count, Tensor& out,
+                            int64_t out_begin) const = 0;
+  // sum = sum + added, of one type and shape; others may hold what `sum` was.
+  virtual absl::Status Add(OpKernelContext& context, Tensor& sum,
+                           const Tensor& added) const = 0;
+};
+
+// Kernels for devices with memory of their own, of the third version of the ops
+// (TensorArrayV3, ...): for arrays of `types`. Handles, indices and sizes lie
+// in host memory.
+void RegisterTensorArrayV3Kernels(KernelRegistry& registry,
+                                  const std::string& device_type,
+                                  const std::vector<DataType>& types,
+                                  std::shared_ptr<const ArrayValues> values);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_RESOURCE_TENSOR_ARRAY_KERNELS_H_
