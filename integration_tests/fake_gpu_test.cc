@@ -143,6 +143,50 @@ TEST_F(FakeGpuTest, BranchesAndLoopsRunThere) {
   EXPECT_EQ(power->scalar<float>(), 1024);
 }
 
+// What comes to the host in a turn is its condition.
+TEST_F(FakeGpuTest, WhatALoopKeepsForItsGradientStaysThere) {
+  const Output n = ops::Placeholder(gpu_, DT_INT32);
+  const Output x = ops::Placeholder(gpu_, DT_FLOAT);
+  auto loop = ops::WhileLoop(
+      gpu_, {n, x},
+      [](const Scope& s, const std::vector<Output>& in) {
+        return ops::Greater(s, in[0], 0);
+      },
+      [](const Scope& s, const std::vector<Output>& in) {
+        return std::vector<Output>{ops::Sub(s, in[0], 1),
+                                   ops::Square(s, in[1])};
+      });
+  const auto gradients = AddGradients(gpu_, {loop[1]}, {x});
+  ASSERT_OK(gradients);
+  auto session = Connect(root_);
+  const auto run = [&](int turns) {
+    const int64_t before = gpu().copies_to_host() + gpu().copies_to_device();
+    auto gradient = session->Run(
+        {{n, Tensor::Scalar<int32_t>(turns)}, {x, Tensor::Scalar(1.5f)}},
+        (*gradients)[0]);
+    EXPECT_OK(gradient);
+    if (gradient.ok())
+      EXPECT_EQ(gradient->scalar<float>(), turns == 1 ? 3 : 13.5f);
+    return gpu().copies_to_host() + gpu().copies_to_device() - before;
+  };
+  run(1);  // and what is copied once
+  EXPECT_EQ(run(2), run(1));
+}
+
+TEST_F(FakeGpuTest, AStackHandsNothingToAnotherDevice) {
+  const Output stack = root_.AddOutput("Stack", {}, {{"elem_type", DT_FLOAT}});
+  const Output pushed =
+      gpu_.AddOutput("StackPush", {stack, ops::Const(gpu_, 1.0f)});
+  const Output popped =
+      root_.WithDevice("/gpu:1").WithControlDependencies({pushed}).AddOutput(
+          "StackPop", {stack}, {{"elem_type", DT_FLOAT}});
+  auto session = Session::Connect("", root_, WithGpus(2));
+  ASSERT_OK(session);
+  EXPECT_THAT((*session)->Run(popped).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "was pushed to on another device"));
+}
+
 TEST_F(FakeGpuTest, VariablesAreSavedAndRestored) {
   for (const bool use_resource : {false, true}) {
     const Scope root = Scope::Root();

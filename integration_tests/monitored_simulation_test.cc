@@ -18,8 +18,8 @@
 namespace weft {
 namespace {
 
-constexpr uint64_t kSeeds = 40;
-constexpr uint64_t kSynchronousSeeds = 30;
+constexpr uint64_t kSeeds = 12;
+constexpr uint64_t kSynchronousSeeds = 8;
 
 // What all seeds came to.
 struct Sum {

@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-constexpr uint64_t kSeeds = 50;
+constexpr uint64_t kSeeds = 16;
 
 TEST(SaveSimulationTest, EverySeedKeepsItsCheckpoints) {
   int saved = 0;

@@ -20,8 +20,8 @@
 namespace weft {
 namespace {
 
-constexpr uint64_t kSeeds = 50;
-constexpr uint64_t kSeedsOnGpus = 20;
+constexpr uint64_t kSeeds = 20;
+constexpr uint64_t kSeedsOnGpus = 8;
 constexpr uint64_t kSeedsTwice = 5;
 
 void RunSeeds(uint64_t seeds, bool on_gpus) {

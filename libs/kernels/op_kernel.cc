@@ -17,6 +17,12 @@ Tensor WithType(const Tensor& tensor, DataType type) {
 
 }  // namespace
 
+const Device* OpKernelContext::MemoryOfOutput(int i) const {
+  const bool on_host = node_.is_on_host || (!node_.outputs_on_host.empty() &&
+                                            node_.outputs_on_host[i]);
+  return on_host || step_.host_allocator == nullptr ? nullptr : step_.device;
+}
+
 absl::StatusOr<Tensor*> OpKernelContext::AllocateOutput(
     int i, const TensorShape& shape) {
   const bool on_host =

@@ -191,6 +191,8 @@ class OpKernelContext {
     return step_.host_allocator ? *step_.host_allocator : *step_.allocator;
   }
   Device& device() const { return *step_.device; }
+  // Whose memory output i lies in; null: the host's.
+  const Device* MemoryOfOutput(int i) const;
   Scheduler& scheduler() const { return *step_.scheduler; }
   ResourceManager& resources() const { return *step_.resources; }
   ResourceManager& step_resources() const { return *step_.step_resources; }

@@ -31,7 +31,8 @@ class Stack : public Resource {
     return absl::StrCat("a stack of ", values_.size(), " tensors");
   }
 
-  absl::Status Push(Tensor value) {
+  // `device`: whose memory the value lies in; null: the host's.
+  absl::Status Push(Tensor value, const Device* device) {
     if (value.dtype() != dtype_) {
       return absl::InvalidArgumentError(
           absl::StrCat("Must have type ", DataTypeName(dtype_), " but got ",
@@ -43,18 +44,25 @@ class Stack : public Resource {
       return absl::InvalidArgumentError(absl::StrCat(
           "Stack[", name_, "] overflowed its max_size (", max_size_, ")"));
     }
-    values_.push_back(std::move(value));
+    values_.push_back({std::move(value), device});
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Tensor> Pop() {
+  // FAILED_PRECONDITION for a value that lies elsewhere: nobody copied it.
+  absl::StatusOr<Tensor> Pop(const Device* device) {
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(CheckOpen());
     if (values_.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("Stack[", name_, "] is empty when calling Pop()."));
     }
-    Tensor value = std::move(values_.back());
+    if (values_.back().device != device) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("Stack[", name_,
+                       "] was pushed to on another device; place its "
+                       "pushes and pops on one, as colocate_with does"));
+    }
+    Tensor value = std::move(values_.back().tensor);
     values_.pop_back();
     return value;
   }
@@ -66,6 +74,11 @@ class Stack : public Resource {
   }
 
  private:
+  struct Value {
+    Tensor tensor;
+    const Device* device;
+  };
+
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!closed_) return absl::OkStatus();
     return absl::InvalidArgumentError(
@@ -77,7 +90,7 @@ class Stack : public Resource {
   const int64_t max_size_;  // negative: no bound
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<Tensor> values_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Value> values_ ABSL_GUARDED_BY(mutex_);
 };
 
 class StackKernel : public OpKernel {
@@ -114,13 +127,13 @@ class StackKernel : public OpKernel {
   std::atomic<int64_t> count_{0};
 };
 
-// Weft has no memory to swap to, so attr swap_memory changes nothing.
+// Weft swaps nothing to host memory, so attr swap_memory changes nothing.
 class StackPushKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto stack, FindStepResource<Stack>(context, 0));
-    RETURN_IF_ERROR(stack->Push(context.input(1)));
+    RETURN_IF_ERROR(stack->Push(context.input(1), context.MemoryOfOutput(0)));
     context.SetOutput(0, context.TakeInput(1));
     return absl::OkStatus();
   }
@@ -131,7 +144,7 @@ class StackPopKernel : public OpKernel {
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto stack, FindStepResource<Stack>(context, 0));
-    ASSIGN_OR_RETURN(Tensor value, stack->Pop());
+    ASSIGN_OR_RETURN(Tensor value, stack->Pop(context.MemoryOfOutput(0)));
     if (value.dtype() != context.output_type(0)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the stack holds ", DataTypeName(value.dtype()),
