@@ -120,8 +120,8 @@ const CudaProperties& CudaDevice::properties() const {
   return state_->properties;
 }
 
-CudaMemory CudaDevice::memory() const {
-  CudaMemory memory;
+DeviceMemory CudaDevice::memory() const {
+  DeviceMemory memory;
   if (const auto now = AskCudaMemory(state_->properties.ordinal); now.ok()) {
     memory.total = now->total;
     memory.free = now->free;

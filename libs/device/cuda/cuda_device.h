@@ -29,16 +29,6 @@ struct CudaProperties {
   int64_t memory = 0;  // bytes
 };
 
-// In bytes, of now. Another process may use memory of the same GPU.
-struct CudaMemory {
-  int64_t total = 0;
-  int64_t free = 0;      // of the GPU, for anybody
-  int64_t in_use = 0;    // by buffers of this device
-  int64_t reserved = 0;  // taken from the GPU for them
-  int64_t peak_in_use = 0;
-  int64_t limit = 0;  // of what this device may reserve
-};
-
 // Thread-safe. Buffers may outlive it, which keep their memory; nothing else
 // that it gave out does. The destructor returns when all that was launched has
 // ended, and each `done` has been called.
@@ -47,6 +37,7 @@ class CudaDevice : public Device {
   ~CudaDevice() override;
 
   DeviceContext* context() const override;
+  DeviceMemory memory() const override;
 
   // The compute stream, for launches by the calling thread: it makes this the
   // thread's device, so ask for it right before them.
@@ -55,7 +46,6 @@ class CudaDevice : public Device {
   CudaBlas& blas() const;
 
   const CudaProperties& properties() const;
-  CudaMemory memory() const;
 
  private:
   friend class CudaDeviceMaker;
