@@ -167,12 +167,14 @@ class CudaDeviceMaker {
     ASSIGN_OR_RETURN(const CudaFreeMemory memory, AskCudaMemory(ordinal));
     attributes.memory_limit = CudaMemoryLimit(memory, options_.memory_fraction);
     attributes.physical_description = Describe(properties);
+    const std::shared_ptr<LaunchClock> clock = NewLaunchClock();
     auto state = std::make_unique<CudaDevice::State>(
-        std::move(properties), NewCudaPool(ordinal, attributes.memory_limit),
+        std::move(properties),
+        NewCudaPool(ordinal, attributes.memory_limit, clock),
         NewPinnedPool(ordinal));
     RETURN_IF_ERROR(Reserve(*state->memory, attributes.memory_limit));
     ASSIGN_OR_RETURN(state->streams,
-                     CudaStreams::Create(ordinal, attributes.name,
+                     CudaStreams::Create(ordinal, attributes.name, clock,
                                          *state->pinned, scheduler_));
     state->blas = std::make_unique<CudaBlas>(state->streams->compute());
     return state;
