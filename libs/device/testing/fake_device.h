@@ -31,6 +31,8 @@ class FakeDevice : public Device {
   ~FakeDevice() override;
 
   DeviceContext* context() const override;
+  // Of the arena: what is in use, and its size as the limit.
+  DeviceMemory memory() const override;
 
   // Runs all that was asked for before, and then `kernel`, which may touch the
   // device's memory; or returns the error of a device that has failed.
