@@ -1,5 +1,6 @@
 #include "benchmarks/bare_gpu.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "benchmarks/report.h"
@@ -40,7 +41,7 @@ void BareGpu::Products(int size, int count) {
                                    matrix_.data(), matrix_.data(),
                                    product_.mutable_data()));
   }
-  WaitForAll();
+  Check(WaitForAll());
 }
 
 void BareGpu::Launches(int count) {
@@ -59,7 +60,7 @@ void BareGpu::Launches(int count) {
                        kElements, few_.data(), few_.data(),
                        result_.mutable_data(), stream);
   }
-  WaitForAll();
+  Check(WaitForAll());
 }
 
 BareCopies& BareGpu::CopiesOf(size_t bytes) {
@@ -75,13 +76,27 @@ void BareGpu::CopyToDevice(size_t bytes) { Check(CopiesOf(bytes).ToDevice()); }
 
 void BareGpu::CopyToHost(size_t bytes) { Check(CopiesOf(bytes).ToHost()); }
 
-void BareGpu::WaitForAll() {
+void BareGpu::Fault() {
+  cuda::Dims dims;
+  dims.rank = 1;
+  dims.sizes[0] = dims.strides[0][0] = dims.strides[1][0] = 1;
+  void* const nowhere = reinterpret_cast<void*>(uintptr_t{1} << 20);
+  cuda::LaunchBinary(cuda::BinaryOp::kMul, cuda::ElementType::kFloat, dims, 1,
+                     nowhere, nowhere, nowhere, device().stream());
+  if (WaitForAll().ok()) {
+    Check(absl::InternalError("a kernel wrote where nothing is"));
+  }
+}
+
+absl::Status BareGpu::WaitForAll() {
   auto done = process_.scheduler().NewEvent();
+  absl::Status outcome;
   device().context()->WhenDone([&](absl::Status status) {
-    Check(status);
+    outcome = std::move(status);
     done->Set();
   });
   done->Wait();
+  return outcome;
 }
 
 #else  // There is no GPU to measure, and nobody gets here.
@@ -91,6 +106,7 @@ void BareGpu::Products(int, int) {}
 void BareGpu::Launches(int) {}
 void BareGpu::CopyToDevice(size_t) {}
 void BareGpu::CopyToHost(size_t) {}
+void BareGpu::Fault() {}
 
 #endif
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "libs/device/cuda/bare_copies.h"
 #include "libs/device/cuda/cuda_device.h"
 #include "libs/runtime/process.h"
@@ -29,12 +30,14 @@ class BareGpu {
   // Of so many bytes, which the first copy decides.
   void CopyToDevice(size_t bytes);
   void CopyToHost(size_t bytes);
+  // A kernel that writes where nothing is: the GPU is lost for the process.
+  void Fault();
 
  private:
   CudaDevice& device() { return static_cast<CudaDevice&>(*devices_.front()); }
   Tensor NewTensor(const TensorShape& shape);
   BareCopies& CopiesOf(size_t bytes);
-  void WaitForAll();
+  absl::Status WaitForAll();
 
   Process& process_;
   std::vector<std::unique_ptr<Device>> devices_;

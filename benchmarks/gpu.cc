@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "benchmarks/bare_gpu.h"
+#include "benchmarks/gpu_errors.h"
 #include "benchmarks/gpu_workers.h"
 #include "benchmarks/report.h"
 #include "libs/api/weft.h"
@@ -26,6 +27,10 @@
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(std::string, graphs, "", "Folder of models, NAME.pb; empty: none.");
 ABSL_FLAG(std::string, only, "lenet,resnet,lstm,wide", "Names of models.");
+
+ABSL_FLAG(bool, errors, false,
+          "Instead: whether errors of memory and of a lost GPU say what they "
+          "should.");
 
 namespace weft::benchmarks {
 namespace {
@@ -206,8 +211,18 @@ class Figures {
   BareGpu bare_;
 };
 
+int CheckErrors() {
+  Process process({.gpu_platform = std::make_shared<CudaPlatform>()});
+  Report report("gpu_errors");
+  const int wrong = CountWrongGpuErrors(process);
+  report.Value("wrong_errors", wrong, "errors", "0");
+  report.Finish(absl::GetFlag(FLAGS_json));
+  return wrong == 0 ? 0 : 1;
+}
+
 int Main() {
   Check(CudaDeviceCount().status());
+  if (absl::GetFlag(FLAGS_errors)) return CheckErrors();
   Report report("gpu");
   Figures(report).Run();
   report.Finish(absl::GetFlag(FLAGS_json));
