@@ -76,6 +76,13 @@ find_sanitizer() {
   done
 }
 
+# What the pattern finds last in the text; 0 where it finds nothing.
+number() {
+  local found
+  found="$(sed -nE "s/$1/\\1/p" <<<"$2" | tail -n 1)"
+  echo "${found:-0}"
+}
+
 # Group after group of cases under memcheck, for less than three minutes; what
 # there is no time for is named.
 sanitizer() {
@@ -99,9 +106,9 @@ sanitizer() {
       continue
     fi
     grep -E '^(FAIL|=========)' <<<"$output" | head -n 40 || true
-    passed=$((passed + $(sed -nE 's/^([0-9]+) passed, .*/\1/p' <<<"$output")))
-    failed=$((failed + $(sed -nE 's/^[0-9]+ passed, ([0-9]+) failed.*/\1/p' <<<"$output")))
-    errors=$((errors + $(sed -nE 's/.*ERROR SUMMARY: ([0-9]+) error.*/\1/p' <<<"$output" | tail -n 1)))
+    passed=$((passed + $(number '^([0-9]+) passed, .*' "$output")))
+    failed=$((failed + $(number '^[0-9]+ passed, ([0-9]+) failed.*' "$output")))
+    errors=$((errors + $(number '.*ERROR SUMMARY: ([0-9]+) error.*' "$output")))
   done
   rm -r "$scratch"
   echo "{\"workload\": \"gpu_sanitizer\", \"passed\": $passed, \"failed\": $failed, \"errors\": $errors, \"unchecked\": \"${unchecked# }\"}"
