@@ -19,6 +19,7 @@
 #include "libs/api/weft.h"
 #include "libs/base/command_line.h"
 #include "libs/device/cuda/cuda_device.h"
+#include "libs/device/device_memory.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/graph/graph_def.h"
 #include "libs/runtime/cuda_platform.h"
@@ -200,7 +201,7 @@ class Figures {
     report_.Latency(name + "_step", timing);
     report_.Value(name + "_loss", loss, "nats");
     // Before the session goes, and its device with it.
-    const DeviceMemory memory = platform_->newest()->memory();
+    const DeviceMemory memory = MemoryOf(*platform_->newest());
     report_.Value(name + "_peak_memory",
                   static_cast<double>(memory.peak_in_use) / (1 << 20), "MiB");
   }

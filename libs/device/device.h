@@ -19,17 +19,6 @@ struct DeviceAttributes {
   std::string physical_description;
 };
 
-// Bytes of a device's memory, of now. Another process may use memory of the
-// same hardware.
-struct DeviceMemory {
-  int64_t total = 0;     // of the hardware; 0: this device can't tell
-  int64_t free = 0;      // of that, for anybody
-  int64_t in_use = 0;    // by buffers of this device
-  int64_t reserved = 0;  // taken from the hardware for them
-  int64_t peak_in_use = 0;
-  int64_t limit = 0;  // of `reserved`
-};
-
 // Thread-safe; lives as long as its task.
 class Device {
  public:
@@ -44,8 +33,6 @@ class Device {
   Allocator& allocator() const { return allocator_; }
   // Null where kernels work in host memory and have ended when they return.
   virtual DeviceContext* context() const { return nullptr; }
-  // All 0 where the device has no memory of its own.
-  virtual DeviceMemory memory() const { return {}; }
 
  private:
   const DeviceAttributes attributes_;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/device/device_memory.h"
 
 namespace weft {
 namespace {
@@ -39,7 +40,7 @@ std::string DescribeVariables(const ResourceManager& resources) {
 
 std::string DescribeMemory(const Device& device,
                            const ResourceManager* resources) {
-  const DeviceMemory memory = device.memory();
+  const DeviceMemory memory = MemoryOf(device);
   if (memory.limit == 0) return "";
   std::string text = absl::StrCat("; buffers hold ", memory.in_use, " of its ",
                                   memory.limit, " bytes");

@@ -220,4 +220,12 @@ absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewCudaDevices(
   return devices;
 }
 
+std::unique_ptr<Allocator> NewCudaHostMemory(size_t bytes) {
+  RegionPoolOptions options = PinnedMemoryOptions(/*ordinal=*/0);
+  options.limit = bytes;
+  auto pool = std::make_unique<RegionPool>(std::move(options));
+  if (!pool->Reserve(bytes)) return nullptr;
+  return pool;
+}
+
 }  // namespace weft

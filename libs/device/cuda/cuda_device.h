@@ -3,6 +3,7 @@
 #ifndef WEFT_LIBS_DEVICE_CUDA_CUDA_DEVICE_H_
 #define WEFT_LIBS_DEVICE_CUDA_CUDA_DEVICE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/device/cuda/cuda_types.h"
 #include "libs/device/device.h"
+#include "libs/device/device_memory.h"
 
 namespace weft {
 
@@ -32,7 +34,7 @@ struct CudaProperties {
 // Thread-safe. Buffers may outlive it, which keep their memory; nothing else
 // that it gave out does. The destructor returns when all that was launched has
 // ended, and each `done` has been called.
-class CudaDevice : public Device {
+class CudaDevice : public Device, public HasDeviceMemory {
  public:
   ~CudaDevice() override;
 
@@ -77,6 +79,11 @@ absl::StatusOr<int> CudaDeviceCount();
 absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewCudaDevices(
     absl::string_view task_prefix, const CudaDeviceOptions& options,
     Scheduler& scheduler, Random& random);
+
+// So many bytes of host memory, taken at once, that every GPU copies from and
+// to while it does other things; null where they are not to be had. Gives
+// nothing beyond; buffers may outlive it.
+std::unique_ptr<Allocator> NewCudaHostMemory(size_t bytes);
 
 }  // namespace weft
 

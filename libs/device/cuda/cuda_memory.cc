@@ -81,7 +81,7 @@ std::unique_ptr<RegionPool> NewCudaPool(
   return std::make_unique<RegionPool>(std::move(options));
 }
 
-std::unique_ptr<Allocator> NewPinnedPool(int ordinal) {
+RegionPoolOptions PinnedMemoryOptions(int ordinal) {
   RegionPoolOptions options;
   options.kind = MemoryKind::kPinnedHost;
   options.limit = kMostPinned;
@@ -95,7 +95,11 @@ std::unique_ptr<Allocator> NewPinnedPool(int ordinal) {
     return OrNull(error, memory);
   };
   options.give_back = [](void* region) { Ignore(cudaFreeHost(region)); };
-  return std::make_unique<PinnedAllocator>(std::move(options));
+  return options;
+}
+
+std::unique_ptr<Allocator> NewPinnedPool(int ordinal) {
+  return std::make_unique<PinnedAllocator>(PinnedMemoryOptions(ordinal));
 }
 
 }  // namespace weft

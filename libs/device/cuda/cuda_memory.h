@@ -26,6 +26,9 @@ int64_t CudaMemoryLimit(const CudaFreeMemory& memory, double fraction);
 std::unique_ptr<RegionPool> NewCudaPool(
     int ordinal, int64_t limit, std::shared_ptr<const LaunchClock> clock);
 
+// Of a pool of pinned memory, by the context of the GPU.
+RegionPoolOptions PinnedMemoryOptions(int ordinal);
+
 // Memory of the host that any GPU copies from and to, with what is left of the
 // heap where the system gives no more.
 std::unique_ptr<Allocator> NewPinnedPool(int ordinal);

@@ -19,11 +19,12 @@
 #include "absl/status/status.h"
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
+#include "libs/device/device_memory.h"
 
 namespace weft {
 
 // Thread-safe. The scheduler outlives it.
-class FakeDevice : public Device {
+class FakeDevice : public Device, public HasDeviceMemory {
  public:
   // "PREFIX/device:GPU:INDEX", with an arena of so many bytes.
   FakeDevice(const std::string& task_prefix, int index, int64_t arena_bytes,
