@@ -30,8 +30,8 @@ ABSL_FLAG(std::string, graphs, "", "Folder of models, NAME.pb; empty: none.");
 ABSL_FLAG(std::string, only, "lenet,resnet,lstm,wide", "Names of models.");
 
 ABSL_FLAG(bool, errors, false,
-          "Instead: whether errors of memory and of a lost GPU say what they "
-          "should.");
+          "Instead: whether steps that feed and compute at once are right, and "
+          "errors of memory and of a lost GPU say what they should.");
 
 namespace weft::benchmarks {
 namespace {
@@ -215,10 +215,12 @@ class Figures {
 int CheckErrors() {
   Process process({.gpu_platform = std::make_shared<CudaPlatform>()});
   Report report("gpu_errors");
-  const int wrong = CountWrongGpuErrors(process);
-  report.Value("wrong_errors", wrong, "errors", "0");
+  const int values = CountWrongValues(process);
+  const int errors = CountWrongGpuErrors(process);
+  report.Value("wrong_values", values, "steps", "0");
+  report.Value("wrong_errors", errors, "errors", "0");
   report.Finish(absl::GetFlag(FLAGS_json));
-  return wrong == 0 ? 0 : 1;
+  return values + errors == 0 ? 0 : 1;
 }
 
 int Main() {

@@ -1,5 +1,7 @@
 #include "benchmarks/gpu_errors.h"
 
+#include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -69,7 +71,58 @@ class GpuErrors {
   int wrong_ = 0;
 };
 
+// The mean of a matrix that is v everywhere, after products that leave it so.
+struct ManyProducts {
+  static constexpr int kSize = 1024;
+  static constexpr int kInARow = 8;
+
+  explicit ManyProducts(const Scope& gpu)
+      : x(ops::Placeholder(gpu, DT_FLOAT)), mean(x) {
+    const Output part =
+        ops::Fill(gpu, {kSize, kSize}, ops::Const(gpu, 1.0f / kSize));
+    for (int i = 0; i < kInARow; ++i) mean = ops::MatMul(gpu, mean, part);
+    mean = ops::Mean(gpu, mean, {0, 1});
+  }
+
+  Output x, mean;
+};
+
+Tensor Everywhere(float value) {
+  Tensor tensor(DT_FLOAT,
+                TensorShape({ManyProducts::kSize, ManyProducts::kSize}));
+  for (float& element : tensor.mutable_flat<float>()) element = value;
+  return tensor;
+}
+
 }  // namespace
+
+int CountWrongValues(Process& process) {
+  constexpr int kThreads = 4;
+  constexpr double kSeconds = 5;
+  const Scope root = Scope::Root();
+  const ManyProducts products(root.WithDevice("/gpu:0"));
+  SessionOptions options;
+  options.process = &process;
+  options.device_count["GPU"] = 1;
+  auto session = Session::Connect("", root, options);
+  Check(session.status());
+  std::vector<Tensor> fed;
+  for (int i = 0; i < kThreads; ++i) {
+    fed.push_back(Everywhere(static_cast<float>(1 << i)));
+  }
+  std::atomic<int> wrong{0};
+  RateOfThreads(
+      process.scheduler(), kThreads,
+      [&](int i) {
+        const auto mean =
+            (*session)->Run({{products.x, fed[i]}}, products.mean);
+        Check(mean.status());
+        const float expected = static_cast<float>(1 << i);
+        if (std::abs(mean->scalar<float>() / expected - 1) > 1e-3f) ++wrong;
+      },
+      kSeconds);
+  return wrong;
+}
 
 int CountWrongGpuErrors(Process& process) {
   return GpuErrors(process).CountWrong();
