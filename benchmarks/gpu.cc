@@ -69,11 +69,11 @@ class Figures {
     Products();
     Copies();
     Launches();
-    Workers();
     for (absl::string_view model :
          absl::StrSplit(absl::GetFlag(FLAGS_only), ',', absl::SkipEmpty())) {
       if (!absl::GetFlag(FLAGS_graphs).empty()) Model(std::string(model));
     }
+    Workers();
   }
 
  private:
