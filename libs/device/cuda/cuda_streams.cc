@@ -44,6 +44,13 @@ BufferPtr StagingFor(const Tensor& tensor, Allocator& pinned) {
   return IsPinned(staging) ? staging : BufferPtr();
 }
 
+// From the GPU.
+absl::Status CopyTo(void* host, const Tensor& from, cudaStream_t stream) {
+  return CudaStatus(cudaMemcpyAsync(host, from.data(), from.num_bytes(),
+                                    cudaMemcpyDeviceToHost, stream),
+                    "a copy from the GPU");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaStreams>> CudaStreams::Create(
@@ -204,8 +211,11 @@ void CudaStreams::CopyToHost(const Tensor& from, const Tensor& to, Done done) {
   BufferPtr staging =
       IsPinned(to.buffer()) ? BufferPtr() : StagingFor(to, pinned_);
   void* const target = staging ? staging->data() : const_cast<void*>(to.data());
+  const bool is_few = from.num_bytes() <= kFewBytes;
   uint64_t number = 0;
-  const absl::Status launched = Named(LaunchCopyToHost(from, target, number));
+  const absl::Status launched =
+      Named(is_few ? CopyTo(target, from, compute_)
+                   : LaunchCopyToHost(from, target, number));
   Done finish = [this, launched, device = Tensor(from), host = Tensor(to),
                  staging = std::move(staging),
                  done = std::move(done)](absl::Status copied) mutable {
@@ -220,7 +230,8 @@ void CudaStreams::CopyToHost(const Tensor& from, const Tensor& to, Done done) {
     staging = BufferPtr();
     done(std::move(copied));
   };
-  status = Follow(to_host_, number, on_host_, finish);
+  status = is_few ? FollowCompute(finish)
+                  : Follow(to_host_, number, on_host_, finish);
   if (!status.ok()) finish(Named(status));
 }
 
@@ -229,9 +240,7 @@ absl::Status CudaStreams::LaunchCopyToHost(const Tensor& from, void* to,
   ASSIGN_OR_RETURN(const Mark before, MarkCompute());
   number = before.number;
   RETURN_IF_ERROR(before.event->HoldBack(to_host_));
-  return CudaStatus(cudaMemcpyAsync(to, from.data(), from.num_bytes(),
-                                    cudaMemcpyDeviceToHost, to_host_),
-                    "a copy from the GPU");
+  return CopyTo(to, from, to_host_);
 }
 
 absl::Status CudaStreams::CopyOnDevice(const Tensor& from, const Tensor& to) {

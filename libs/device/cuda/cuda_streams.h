@@ -3,10 +3,11 @@
 // and each other. Events say who waits for whom:
 //
 //   to the device: after what was launched before its memory was given back by
-//     who had it last (LaunchMarks); what is launched later comes after it. Few
-//     bytes go with the kernels, which costs less than events;
+//     who had it last (LaunchMarks); what is launched later comes after it;
 //   to the host: after what was launched before it; nothing waits for it but
 //     `done`, and the memory that it reads is kept until then.
+//
+// Few bytes go with the kernels, either way, which costs less than events.
 #ifndef WEFT_LIBS_DEVICE_CUDA_CUDA_STREAMS_H_
 #define WEFT_LIBS_DEVICE_CUDA_CUDA_STREAMS_H_
 
