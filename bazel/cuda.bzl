@@ -48,6 +48,9 @@ def _cuda_objects_impl(ctx):
                 "--expt-relaxed-constexpr",
                 "--extended-lambda",
                 "-Wno-deprecated-gpu-targets",
+                # A host function that is called on the device is a warning.
+                "-Werror",
+                "all-warnings",
                 "-Xcompiler",
                 "-fPIC",
                 "-I.",

@@ -1,7 +1,9 @@
-// gpu: what Weft does on a GPU of this machine: products of matrices beside
-// cuBLAS alone, copies, small kernels in a row, training steps of whole models
-// (models.cc says what they are). tools/gpu_check.sh carries it to a machine
-// that has one.
+// gpu: what Weft does on a GPU of this machine, beside what the GPU does alone
+// in the same run: products of matrices, copies, small kernels in a row; and
+// training steps of whole models (models.cc says what they are) with the most
+// of its memory that they used, and of workers that share it.
+// tools/gpu_check.sh carries it to a machine that has one.
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,11 +12,14 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "benchmarks/bare_gpu.h"
+#include "benchmarks/gpu_errors.h"
+#include "benchmarks/gpu_workers.h"
 #include "benchmarks/report.h"
 #include "libs/api/weft.h"
 #include "libs/base/command_line.h"
-#include "libs/device/cuda/cuda_blas.h"
 #include "libs/device/cuda/cuda_device.h"
+#include "libs/device/device_memory.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/graph/graph_def.h"
 #include "libs/runtime/cuda_platform.h"
@@ -24,19 +29,41 @@ ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(std::string, graphs, "", "Folder of models, NAME.pb; empty: none.");
 ABSL_FLAG(std::string, only, "lenet,resnet,lstm,wide", "Names of models.");
 
+ABSL_FLAG(bool, errors, false,
+          "Instead: whether steps that feed and compute at once are right, and "
+          "errors of memory and of a lost GPU say what they should.");
+
 namespace weft::benchmarks {
 namespace {
 
-std::unique_ptr<Process> NewGpuProcess() {
-  ProcessOptions options;
-  options.gpu_platform = std::make_shared<CudaPlatform>();
-  return std::make_unique<Process>(options);
-}
+// Knows the device that it made last: that of the newest session.
+class WatchedPlatform : public CudaPlatform {
+ public:
+  absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewDevices(
+      absl::string_view task, int count, Scheduler& scheduler,
+      Random& random) const override {
+    auto devices = CudaPlatform::NewDevices(task, count, scheduler, random);
+    if (devices.ok() && !devices->empty()) {
+      newest_ = devices->front().get();
+    }
+    return devices;
+  }
+
+  // REQUIRES: it still lives.
+  const Device* newest() const { return newest_; }
+
+ private:
+  mutable std::atomic<const Device*> newest_{nullptr};
+};
 
 class Figures {
  public:
   explicit Figures(Report& report)
-      : report_(report), process_(NewGpuProcess()) {}
+      : report_(report),
+        platform_(std::make_shared<WatchedPlatform>()),
+        process_(std::make_unique<Process>(
+            ProcessOptions{.gpu_platform = platform_})),
+        bare_(*process_) {}
 
   void Run() {
     Products();
@@ -46,6 +73,7 @@ class Figures {
          absl::StrSplit(absl::GetFlag(FLAGS_only), ',', absl::SkipEmpty())) {
       if (!absl::GetFlag(FLAGS_graphs).empty()) Model(std::string(model));
     }
+    Workers();
   }
 
  private:
@@ -80,53 +108,13 @@ class Figures {
     const double ours =
         Seconds([&] { Check(session->Run({}, {}, {product}).status()); }, 20);
     report_.Value("sgemm", kFlops / ours / 1e12, "TFLOP/s");
-#ifdef WEFT_HAVE_CUDA
-    const double alone = ProductsAlone(kSize, kInARow);
+    const double alone = Seconds([&] { bare_.Products(kSize, kInARow); }, 20);
     report_.Value("sgemm_cublas", kFlops / alone / 1e12, "TFLOP/s");
     report_.Value("sgemm_share", alone / ours, "of cuBLAS alone", ">= 0.9");
-#endif
   }
 
-#ifdef WEFT_HAVE_CUDA
-  double ProductsAlone(int size, int in_a_row) {
-    auto gpus = NewCudaDevices("/job:check/replica:0/task:0", {.count = 1},
-                               process_->scheduler(), process_->random());
-    Check(gpus.status());
-    auto& device = static_cast<CudaDevice&>(*gpus->front());
-    const TensorShape shape({size, size});
-    std::vector<Tensor> matrices;
-    for (int i = 0; i < 2; ++i) {
-      auto matrix = Tensor::Allocate(device.allocator(), DT_FLOAT, shape);
-      Check(matrix.status());
-      matrices.push_back(*std::move(matrix));
-    }
-    const Tensor zeros(DT_FLOAT, shape);
-    Check(device.context()->CopyToDevice(zeros, matrices[0]));
-    return Seconds(
-        [&] {
-          for (int i = 0; i < in_a_row; ++i) {
-            device.stream();
-            Check(device.blas().Multiply({.m = size,
-                                          .n = size,
-                                          .k = size,
-                                          .a_stride = size,
-                                          .b_stride = size,
-                                          .c_stride = size},
-                                         matrices[0].data(), matrices[0].data(),
-                                         matrices[1].mutable_data()));
-          }
-          auto done = process_->scheduler().NewEvent();
-          device.context()->WhenDone([&](absl::Status status) {
-            Check(status);
-            done->Set();
-          });
-          done->Wait();
-        },
-        20);
-  }
-#endif
-
-  // 64 MiB fed to the GPU, and fetched.
+  // 64 MiB fed to the GPU from memory of the heap, and fetched; the same copied
+  // from pinned memory and to it, which is all that the bus can do.
   void Copies() {
     constexpr int64_t kElements = int64_t{16} << 20;
     const Scope root = Scope::Root();
@@ -138,19 +126,29 @@ class Figures {
     const Operation take = ops::Assign(gpu, v, x);
     auto session = Connect(root);
     Check(session->Run(v.initializer()));
-    const Tensor fed(DT_FLOAT, TensorShape({kElements}));
-    const double bytes = 4.0 * kElements;
+    Tensor fed(DT_FLOAT, TensorShape({kElements}));
+    // Pages that nobody wrote are all the same one.
+    for (float& value : fed.mutable_flat<float>()) value = 2.0f;
+    constexpr size_t kBytes = 4 * kElements;
+    const auto speed = [](double seconds) { return kBytes / seconds / 1e9; };
     const double to = Seconds(
         [&] {
           Check(session->Run({{x, fed}}, {}, {take}).status());
         },
         20);
     const double from = Seconds([&] { Check(session->Run(v).status()); }, 20);
-    report_.Value("feed_64_MiB", bytes / to / 1e9, "GB/s");
-    report_.Value("fetch_64_MiB", bytes / from / 1e9, "GB/s");
+    const double bare_to = Seconds([&] { bare_.CopyToDevice(kBytes); }, 20);
+    const double bare_from = Seconds([&] { bare_.CopyToHost(kBytes); }, 20);
+    report_.Value("feed_64_MiB", speed(to), "GB/s");
+    report_.Value("feed_pinned", speed(bare_to), "GB/s");
+    report_.Value("feed_share", bare_to / to, "of a pinned copy", ">= 0.8");
+    report_.Value("fetch_64_MiB", speed(from), "GB/s");
+    report_.Value("fetch_pinned", speed(bare_from), "GB/s");
+    report_.Value("fetch_share", bare_from / from, "of a pinned copy",
+                  ">= 0.8");
   }
 
-  // Small kernels, each after the one before.
+  // Small kernels, each after the one before, as nodes and alone.
   void Launches() {
     constexpr int kNodes = 1000;
     const Scope root = Scope::Root();
@@ -163,7 +161,20 @@ class Figures {
     Check(session->Run(x.initializer()));
     const double step =
         Seconds([&] { Check(session->Run({}, {}, {chain}).status()); }, 30);
+    const double alone = Seconds([&] { bare_.Launches(kNodes); }, 30);
     report_.Value("node_of_a_chain", step / kNodes * 1e6, "us");
+    report_.Value("bare_launch", alone / kNodes * 1e6, "us");
+    report_.Value("node_share", step / alone, "bare launches", "<= 2");
+  }
+
+  // Replicas that train beside one ps, and share the GPU.
+  void Workers() {
+    constexpr double kSeconds = 2;
+    const double one = GpuWorkersRate(*process_, 1, kSeconds);
+    const double two = GpuWorkersRate(*process_, 2, kSeconds);
+    report_.Value("one_worker", one, "steps/s");
+    report_.Value("two_workers", two, "steps/s");
+    report_.Value("two_workers_gain", two / one, "of one worker", "> 1");
   }
 
   // A training step of a model of benchmarks/model_graphs, on the GPU.
@@ -189,14 +200,32 @@ class Figures {
         60, 5, 20);
     report_.Latency(name + "_step", timing);
     report_.Value(name + "_loss", loss, "nats");
+    // Before the session goes, and its device with it.
+    const DeviceMemory memory = MemoryOf(*platform_->newest());
+    report_.Value(name + "_peak_memory",
+                  static_cast<double>(memory.peak_in_use) / (1 << 20), "MiB");
   }
 
   Report& report_;
+  const std::shared_ptr<const WatchedPlatform> platform_;
   const std::unique_ptr<Process> process_;
+  BareGpu bare_;
 };
+
+int CheckErrors() {
+  Process process({.gpu_platform = std::make_shared<CudaPlatform>()});
+  Report report("gpu_errors");
+  const int values = CountWrongValues(process);
+  const int errors = CountWrongGpuErrors(process);
+  report.Value("wrong_values", values, "steps", "0");
+  report.Value("wrong_errors", errors, "errors", "0");
+  report.Finish(absl::GetFlag(FLAGS_json));
+  return values + errors == 0 ? 0 : 1;
+}
 
 int Main() {
   Check(CudaDeviceCount().status());
+  if (absl::GetFlag(FLAGS_errors)) return CheckErrors();
   Report report("gpu");
   Figures(report).Run();
   report.Finish(absl::GetFlag(FLAGS_json));

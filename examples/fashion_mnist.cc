@@ -3,8 +3,8 @@
 //
 //   fashion_mnist
 //   tools/local_cluster --ps=2 --workers=2 -- bazel-bin/examples/fashion_mnist
-//   fashion_mnist --device=gpu      # what computes runs on the task's first
-//   GPU
+//   fashion_mnist --device=gpu    # what computes runs on the first GPU
+//   fashion_mnist --device=auto   # the same where there is one
 //
 // The last line it prints is "test accuracy 0.8712"; of a cluster's tasks, only
 // the chief's.
@@ -24,6 +24,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/command_line.h"
 #include "libs/base/stop_signals.h"
+#include "libs/device/cuda/cuda_device.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/runtime/cuda_platform.h"
 
@@ -35,8 +36,9 @@ ABSL_FLAG(int, hidden, 128, "Units of the hidden layer.");
 ABSL_FLAG(float, learning_rate, 0.05f, "Of gradient descent.");
 ABSL_FLAG(uint64_t, seed, 1, "Of the weights and of the order of images.");
 ABSL_FLAG(std::string, device, "cpu",
-          "Where a trainer computes: cpu, or gpu for the first that "
-          "CUDA_VISIBLE_DEVICES shows. Parameter servers stay on their CPUs.");
+          "Where a trainer computes: cpu, gpu for the first that "
+          "CUDA_VISIBLE_DEVICES shows, or auto for that where there is one. "
+          "Parameter servers stay on their CPUs.");
 ABSL_FLAG(std::string, checkpoints, "",
           "As a task of a cluster: the directory to save to; empty: "
           "fashion_mnist at the cluster's checkpoint writer, if it has one.");
@@ -75,11 +77,17 @@ absl::Status CheckFlags(const ImageSet& training) {
 
 bool IsOnGpu() { return absl::GetFlag(FLAGS_device) == "gpu"; }
 
-absl::Status CheckDevice() {
+// From here on the flag is "cpu" or "gpu".
+absl::Status ChooseDevice() {
   const std::string device = absl::GetFlag(FLAGS_device);
-  if (device == "cpu" || device == "gpu") return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--device is \"", device, "\"; there are cpu and gpu."));
+  if (device == "auto") {
+    absl::SetFlag(&FLAGS_device, CudaDeviceCount().ok() ? "gpu" : "cpu");
+  } else if (device != "cpu" && device != "gpu") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--device is \"", device, "\"; there are cpu, gpu and auto."));
+  }
+  if (IsOnGpu()) std::printf("computes on a GPU\n");
+  return absl::OkStatus();
 }
 
 ProcessOptions ProcessOptionsOfFlags() {
@@ -181,8 +189,8 @@ absl::Status RunTask(const TfConfig& task) {
 }
 
 absl::Status Main() {
-  RETURN_IF_ERROR(CheckDevice());
   ASSIGN_OR_RETURN(const auto task, TfConfig::FromEnvironment());
+  if (!task || task->IsTrainer()) RETURN_IF_ERROR(ChooseDevice());
   if (task) return RunTask(*task);
   ASSIGN_OR_RETURN(const Data data, ReadData());
   RETURN_IF_ERROR(CheckFlags(data.training));

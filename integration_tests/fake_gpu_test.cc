@@ -238,14 +238,16 @@ TEST_F(FakeGpuTest, ADeviceThatFailsEndsItsStepsAndNothingElse) {
 // Nothing waits for a value of the step, which launches, and ends, and hears.
 TEST_F(FakeGpuTest, AStepIsNotOverBeforeItsDeviceIs) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
-  const Output y = ops::Mul(gpu_, x, x);
+  const Output y = ops::Mul(gpu_.WithName("y"), x, x);
   auto session = Connect(root_);
   const Tensor two = Tensor::Scalar(2.0f);
   ASSERT_OK(session->Run({{x, two}}, {}, {y}));
   gpu().FailAfterNextLaunch(absl::InternalError(
       absl::StrCat("the device ", gpu().name(), " is lost")));
-  EXPECT_THAT(session->Run({{x, two}}, {}, {y}),
-              StatusIs(absl::StatusCode::kInternal, "GPU:0 is lost"));
+  const auto late = session->Run({{x, two}}, {}, {y});
+  EXPECT_THAT(late, StatusIs(absl::StatusCode::kInternal, "GPU:0 is lost"));
+  EXPECT_THAT(late.status().message(),
+              HasSubstr("the last nodes of the step that ran there: y (Mul)"));
 }
 
 TEST_F(FakeGpuTest, WhatWasFedIsTheCallersAgain) {
@@ -263,15 +265,21 @@ TEST_F(FakeGpuTest, WhatWasFedIsTheCallersAgain) {
 
 TEST_F(FakeGpuTest, MemoryThatIsNotThereIsNamed) {
   process_ = NewProcess(/*arena_bytes=*/1 << 20);
+  const ops::Variable held(gpu_.WithName("held"),
+                           Tensor(DT_FLOAT, TensorShape({1000})));
   const Output big =
       ops::Fill(gpu_.WithName("big"), {1024, 1024}, ops::Const(gpu_, 1.0f));
   const Output sum = ops::Sum(gpu_, big, {0, 1});
   auto session = Connect(root_);
+  ASSERT_OK(session->Run(held.initializer()));
   auto result = session->Run(sum);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(result.status().message(), HasSubstr("[1024,1024]"));
   EXPECT_THAT(result.status().message(), HasSubstr("GPU:0"));
   EXPECT_THAT(result.status().message(), HasSubstr("big"));
+  EXPECT_THAT(result.status().message(), HasSubstr("of its 1048576 bytes"));
+  EXPECT_THAT(result.status().message(),
+              HasSubstr("1 variable 4000 (held 4000)"));
 }
 
 TEST_F(FakeGpuTest, MoreGpusThanThereAreAreRefused) {

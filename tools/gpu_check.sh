@@ -1,11 +1,14 @@
 #!/bin/bash
 # Checks Weft on a machine with a GPU: recorded cases with their nodes on the
-# GPU, and figures. Nothing but a driver is needed there; where cuBLAS is not
-# found by itself, WEFT_CUBLAS says where it lies.
+# GPU, figures, what is said when memory or the GPU itself is lost, and cases
+# under compute-sanitizer where it is found. Nothing but a driver is needed
+# there; where cuBLAS is not found by itself, WEFT_CUBLAS says where it lies.
 #
-#   tools/gpu_check.sh pack FOLDER            builds, and puts all that is needed
-#                                             into FOLDER
-#   FOLDER/gpu_check.sh conformance|figures   runs a part; JSON on the last line
+#   tools/gpu_check.sh pack FOLDER    builds, and puts all that is needed into
+#                                     FOLDER
+#   FOLDER/gpu_check.sh conformance|figures|errors|sanitizer [GROUP...]
+#                                     runs a part; JSON on the last line. Groups
+#                                     of cases are for the sanitizer
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 
@@ -41,14 +44,19 @@ pack() {
   du -sh "$folder"
 }
 
-conformance() {
-  local scratch output
+# Cases of GPUs, in the folder $scratch.
+unpack_cases() {
   scratch="$(mktemp -d)"
   # A case expects its files to come after those that it writes, in order.
   export TMPDIR="$scratch/a"
   mkdir "$TMPDIR"
   tar -xzf "$here/cases.tar.gz" -C "$scratch"
   for case in "${left_out[@]}"; do rm -r "$scratch/conformance/$case"; done
+}
+
+conformance() {
+  local scratch output
+  unpack_cases
   output="$("$here/conformance" "$scratch/conformance" --gpu)" || true
   rm -r "$scratch"
   echo "$output"
@@ -57,9 +65,58 @@ conformance() {
 
 figures() { "$here/gpu" --json --graphs="$here/model_graphs"; }
 
+errors() { "$here/gpu" --json --errors; }
+
+find_sanitizer() {
+  local place
+  for place in "$(command -v compute-sanitizer)" "${CUDA_HOME:-}/bin/compute-sanitizer" \
+    /usr/local/cuda*/bin/compute-sanitizer \
+    /usr/local/cuda*/compute-sanitizer/compute-sanitizer; do
+    [[ -x "$place" ]] && echo "$place" && return
+  done
+}
+
+# What the pattern finds last in the text; 0 where it finds nothing.
+number() {
+  local found
+  found="$(sed -nE "s/$1/\\1/p" <<<"$2" | tail -n 1)"
+  echo "${found:-0}"
+}
+
+# Group after group of cases under memcheck, for less than three minutes; what
+# there is no time for is named.
+sanitizer() {
+  local tool scratch group output passed=0 failed=0 errors=0 unchecked=""
+  tool="$(find_sanitizer)" || true
+  if [[ -z "$tool" ]]; then
+    echo '{"workload": "gpu_sanitizer", "skipped": "there is no compute-sanitizer"}'
+    return
+  fi
+  unpack_cases
+  [[ $# -gt 0 ]] || set -- training state optimizers control_flow functions ops
+  SECONDS=0
+  for group in "$@"; do
+    output=""
+    if ((SECONDS < 170)); then
+      output="$(timeout $((170 - SECONDS)) "$tool" --tool memcheck \
+        "$here/conformance" "$scratch/conformance/$group" --gpu 2>&1)" || true
+    fi
+    if ! grep -q '^[0-9]* passed' <<<"$output"; then
+      unchecked="$unchecked $group"
+      continue
+    fi
+    grep -E '^(FAIL|=========)' <<<"$output" | head -n 40 || true
+    passed=$((passed + $(number '^([0-9]+) passed, .*' "$output")))
+    failed=$((failed + $(number '^[0-9]+ passed, ([0-9]+) failed.*' "$output")))
+    errors=$((errors + $(number '.*ERROR SUMMARY: ([0-9]+) error.*' "$output")))
+  done
+  rm -r "$scratch"
+  echo "{\"workload\": \"gpu_sanitizer\", \"passed\": $passed, \"failed\": $failed, \"errors\": $errors, \"unchecked\": \"${unchecked# }\"}"
+}
+
 export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 case "${1:-}" in
   pack) pack "${2:?where to}" ;;
-  conformance | figures) "$1" ;;
-  *) sed -n '2,9p' "$0" && exit 2 ;;
+  conformance | figures | errors | sanitizer) "$@" ;;
+  *) sed -n '2,13p' "$0" && exit 2 ;;
 esac

@@ -36,7 +36,8 @@ heading "simple_client: a variable, incremented once"
 
 heading "fashion_mnist: trains a classifier (784-128-10) on 60,000 pictures"
 echo "a coordinator, 2 parameter servers, a checkpoint writer and 2 workers,"
-echo "each a process of its own; Ctrl-C stops them all"
+echo "each a process of its own; the workers use a GPU where there is one;"
+echo "Ctrl-C stops them all"
 echo "ready to train after $((SECONDS - started)) s"
 checkpoints="${WEFT_QUICKSTART_DIR:-$HOME/.cache/weft-quickstart}"
 if [[ -n "$fresh" ]]; then rm -rf "$checkpoints/fashion_mnist"; fi
@@ -51,7 +52,7 @@ setpriv --pdeathsig TERM tools/local_cluster \
   --services_dir="$programs/services" --log_dir="$logs" \
   --coordinator --ps=2 --checkpoint_writers=1 --workers=2 \
   --checkpoint_root="$checkpoints" \
-  -- "$programs/examples/fashion_mnist"
+  -- "$programs/examples/fashion_mnist" --device=auto
 echo
 grep '^test accuracy' "$logs/worker_0.log" | tail -n 1
 

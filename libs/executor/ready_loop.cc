@@ -233,6 +233,7 @@ void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
   }
   if (status.ok()) status = CheckOutputs(item, outputs_.data());
   if (status.ok()) {
+    state_.NoteLaunch(item);
     return Complete<kTraced>(ready, item, ready.is_dead && !item.revives);
   }
   ClearOutputs(item, outputs_.data());

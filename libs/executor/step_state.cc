@@ -74,6 +74,8 @@ void StepState::Begin(std::shared_ptr<const PlanImpl> keep_plan,
                                         context.scheduler->clock());
   }
   done_ = std::move(step_done);
+  has_launches_ = context.device->context() != nullptr;
+  launched_.Clear();
   root.ResetCounters();
   incomplete_.store(false, std::memory_order_relaxed);
   tokens_.store(1, std::memory_order_relaxed);
@@ -85,19 +87,29 @@ void StepState::Begin(std::shared_ptr<const PlanImpl> keep_plan,
 void StepState::Fail(const NodeItem& item, const absl::Status& status) {
   NoteDropped();
   if (context.cancellation->IsCancelled()) return;
-  // Who has no memory matters as much as what it is for.
-  const std::string where = absl::IsResourceExhausted(status)
-                                ? absl::StrCat(" on ", context.device->name())
-                                : "";
   const absl::Status error =
       Append(status, absl::StrCat("[[node ", item.view.name, " (", item.view.op,
-                                  ")", where, "]]"));
+                                  ")", WhereAndWhy(status)));
   {
     absl::MutexLock lock(&mutex_);
     if (!error_.ok()) return;
     error_ = error;
   }
   context.cancellation->Cancel(MarkDerived(error));
+}
+
+// Who has no memory matters as much as what it is for; and what a device with
+// memory of its own says may be of a node that ran before.
+std::string StepState::WhereAndWhy(const absl::Status& status) const {
+  const std::string on_device = absl::StrCat(" on ", context.device->name());
+  if (absl::IsResourceExhausted(status)) {
+    return absl::StrCat(on_device, "]]",
+                        DescribeMemory(*context.device, context.resources));
+  }
+  if (absl::IsInternal(status) && has_launches_) {
+    return absl::StrCat(on_device, "]]", Describe(launched_.Get()));
+  }
+  return "]]";
 }
 
 absl::Status StepState::Result() const {
@@ -128,12 +140,18 @@ void StepState::Finish() {
   std::shared_ptr<const PlanImpl> keep = std::move(keep_plan_);
   absl::AnyInvocable<void(absl::Status)> done = std::move(done_);
   DeviceContext* const device = context.device->context();
+  const LastNodes::List launched = launched_.Get();
+  const uint64_t step_id = context.step_id;
   keep->GiveBack(std::unique_ptr<StepState>(this));
   if (device == nullptr) return done(std::move(result));
   // What it launched may still run, and fail.
-  device->WhenDone([keep, result = std::move(result),
+  device->WhenDone([keep, launched, step_id, result = std::move(result),
                     done = std::move(done)](absl::Status status) mutable {
-    done(result.ok() ? std::move(status) : std::move(result));
+    if (result.ok() && !status.ok()) {
+      result = Append(status, absl::StrCat("[[at the end of step ", step_id,
+                                           "]]", Describe(launched)));
+    }
+    done(std::move(result));
   });
 }
 

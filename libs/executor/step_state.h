@@ -20,6 +20,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/executor/device_errors.h"
 #include "libs/executor/loop_frames.h"
 #include "libs/executor/node_trace.h"
 #include "libs/executor/plan.h"
@@ -95,6 +96,10 @@ class StepState {
   // A node failed. Its error is the step's unless it follows from the step's
   // cancellation; then everything that waits is released.
   void Fail(const NodeItem& item, const absl::Status& status);
+  // A kernel has launched what a device with memory of its own runs later.
+  void NoteLaunch(const NodeItem& item) {
+    if (has_launches_ && !item.view.is_on_host) launched_.Add(item);
+  }
   // Something was not run because the step was stopped.
   void NoteDropped() { incomplete_.store(true, std::memory_order_relaxed); }
 
@@ -122,7 +127,11 @@ class StepState {
  private:
   void Finish();
   absl::Status Result() const;
+  // What the error of a node says besides its name.
+  std::string WhereAndWhy(const absl::Status& status) const;
 
+  bool has_launches_ = false;
+  LastNodes launched_;
   std::shared_ptr<const PlanImpl> keep_plan_;
   absl::AnyInvocable<void(absl::Status)> done_;
   std::atomic<int> tokens_{0};

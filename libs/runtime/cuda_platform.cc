@@ -22,4 +22,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Device>>> CudaPlatform::NewDevices(
       scheduler, random);
 }
 
+std::unique_ptr<Allocator> CudaPlatform::NewPinnedMemory(size_t bytes) const {
+  return NewCudaHostMemory(bytes);
+}
+
 }  // namespace weft

@@ -29,6 +29,7 @@ class CudaPlatform : public GpuPlatform {
   absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewDevices(
       absl::string_view task, int count, Scheduler& scheduler,
       Random& random) const override;
+  std::unique_ptr<Allocator> NewPinnedMemory(size_t bytes) const override;
 
  private:
   const CudaPlatformOptions options_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/kernels/standard_kernels.h"
 #include "libs/ops/standard_ops.h"
+#include "libs/runtime/landing_allocator.h"
 
 namespace weft {
 namespace {
@@ -109,6 +111,33 @@ TEST_F(CudaPlatformTest, NoDevicesAreNoError) {
       "/job:localhost/replica:0/task:0", 0, *scheduler, *random);
   ASSERT_TRUE(devices.ok()) << devices.status();
   EXPECT_TRUE(devices->empty());
+}
+
+// Pinned memory of so many buffers.
+class FewBuffers : public Allocator {
+ public:
+  explicit FewBuffers(int count) : left_(count) {}
+  BufferPtr Allocate(size_t bytes) override {
+    return left_-- > 0 ? HeapAllocator().Allocate(bytes) : BufferPtr();
+  }
+  int left() const { return left_; }
+
+ private:
+  int left_;
+};
+
+TEST(LandingAllocatorTest, LandsInPinnedMemoryWhileThereIsSome) {
+  LandingAllocator landing(HeapAllocator());
+  EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned));
+  auto few = std::make_unique<FewBuffers>(1);
+  const FewBuffers& pinned = *few;
+  landing.UsePinned(std::move(few));
+  EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned - 1));
+  EXPECT_EQ(pinned.left(), 1);
+  EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned));
+  EXPECT_EQ(pinned.left(), 0);
+  EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned));
+  EXPECT_LT(pinned.left(), 0);  // it was asked, and had none
 }
 
 TEST_F(CudaPlatformTest, MoreThanAnyMachineHasAreRefusedWithAReason) {

@@ -2,6 +2,7 @@
 #ifndef WEFT_LIBS_RUNTIME_GPU_PLATFORM_H_
 #define WEFT_LIBS_RUNTIME_GPU_PLATFORM_H_
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
 #include "libs/kernels/kernel_registry.h"
+#include "libs/tensor/buffer.h"
 
 namespace weft {
 
@@ -28,6 +30,14 @@ class GpuPlatform {
   virtual absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewDevices(
       absl::string_view task, int count, Scheduler& scheduler,
       Random& random) const = 0;
+
+  // So many bytes of host memory that its devices copy from and to while they
+  // do other things, taken from the system at once and never more; null where
+  // there is no such memory. For a process that has devices. Buffers may
+  // outlive the allocator.
+  virtual std::unique_ptr<Allocator> NewPinnedMemory(size_t /*bytes*/) const {
+    return nullptr;
+  }
 };
 
 }  // namespace weft

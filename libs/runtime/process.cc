@@ -29,6 +29,9 @@ std::unique_ptr<bus::Wire> NewWire(Scheduler& scheduler,
        .heartbeat_timeout = peer_timeout / 4 * 3});
 }
 
+// Of what other processes send; what finds no room lands elsewhere.
+constexpr size_t kPinnedLanding = size_t{256} << 20;
+
 // Requests to object stores that make no way are given up sooner.
 constexpr absl::Duration kLongestUseOfFiles = absl::Minutes(2);
 
@@ -94,7 +97,19 @@ absl::StatusOr<std::vector<std::unique_ptr<Device>>> Process::NewGpus(
     return NewLocalDevices(task, {.cpus = 0, .host_gpus = count}, buffers_,
                            *random_);
   }
-  return options_.gpu_platform->NewDevices(task, count, *scheduler_, *random_);
+  auto devices =
+      options_.gpu_platform->NewDevices(task, count, *scheduler_, *random_);
+  if (!devices.ok()) return devices;
+  absl::MutexLock lock(&mutex_);
+  has_gpus_ = true;
+  PrepareLanding();
+  return devices;
+}
+
+void Process::PrepareLanding() {
+  if (!has_gpus_ || transport_ == nullptr) return;
+  if (std::exchange(lands_pinned_, true)) return;
+  landing_.UsePinned(options_.gpu_platform->NewPinnedMemory(kPinnedLanding));
 }
 
 BufferPool::Options Process::PoolOptions() {
@@ -142,6 +157,7 @@ bus::Transport& Process::transport() {
                                     .logger = options_.logger,
                                     .traffic = &traffic_},
                                    options_.transport);
+    PrepareLanding();
   }
   return *transport_;
 }

@@ -23,6 +23,7 @@
 #include "libs/object_store/object_stores.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/runtime/gpu_platform.h"
+#include "libs/runtime/landing_allocator.h"
 #include "libs/runtime/local_tasks.h"
 #include "libs/runtime/process_usage.h"
 #include "libs/runtime/zmq_file_system.h"
@@ -104,6 +105,8 @@ class Process {
   ObjectStoresOptions StoresOptions();
   BufferPool::Options PoolOptions();
   ZmqFileSystemOptions FilesOptions();
+  // Where there are GPUs and a transport.
+  void PrepareLanding() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ProcessOptions options_;
   // Destroyed last to first: threads end before what they use.
@@ -116,9 +119,12 @@ class Process {
   const std::unique_ptr<Scheduler> own_scheduler_;
   Scheduler* const scheduler_;
   const WireFactory new_wire_;
-  protocol::AllocatorLandingMemory landing_memory_{buffers_};
+  LandingAllocator landing_{buffers_};
+  protocol::AllocatorLandingMemory landing_memory_{landing_};
   bus::Traffic traffic_;
   absl::Mutex mutex_;
+  bool has_gpus_ ABSL_GUARDED_BY(mutex_) = false;
+  bool lands_pinned_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<bus::Wire> wire_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<bus::Transport> transport_ ABSL_GUARDED_BY(mutex_);
   ObjectStores object_stores_;

@@ -7,7 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/graph/inference_context.h"
-#include "libs/kernels/host_gpu_kernels.h"
+#include "libs/kernels/cuda/cuda_kernels.h"
+#include "libs/kernels/device_memory_kernels.h"
 #include "libs/kernels/standard_kernels.h"
 #include "libs/ops/standard_ops.h"
 
@@ -146,7 +147,8 @@ std::vector<OpRow> OpTable(const OpRegistry& ops, const KernelRegistry& kernels,
 std::vector<OpRow> StandardOpTable() {
   KernelRegistry kernels;
   RegisterStandardKernels(kernels);
-  RegisterHostGpuKernels(kernels);
+  RegisterCudaKernels(kernels);
+  RegisterDeviceMemoryKernels(kernels);
   return OpTable(*StandardOps(), kernels, StandardGradients());
 }
 

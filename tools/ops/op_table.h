@@ -52,8 +52,8 @@ struct OpRow {
   bool is_stateful = false;
   ShapeStatus shape = ShapeStatus::kInferred;
   KernelColumn cpu;
-  // Of GPUs that are backed by host memory (libs/kernels/host_gpu_kernels.h):
-  // the ops and types that TensorFlow runs on a GPU. Missing is no mistake.
+  // Of NVIDIA's GPUs (libs/kernels/cuda). In a program that was built without
+  // CUDA: what needs no code of the GPU's. Missing is no mistake.
   KernelColumn gpu;
   GradientStatus gradient = GradientStatus::kMissing;
 };

@@ -160,10 +160,31 @@ TEST_F(OpTableTest, KernelsAreRegisteredForNoTypeThatTheirOpsDoNotAllow) {
   }
 }
 
-// A GPU of host memory runs the CPU's kernels.
-TEST_F(OpTableTest, HostGpusTakeNothingThatTheCpuDoesNot) {
+// Of which there are some also where no CUDA toolkit was found.
+TEST_F(OpTableTest, GpusTakeNothingThatTheCpuDoesNot) {
   int on_gpus = 0;
   for (const OpRow& row : rows_) {
+    if (row.gpu.status != KernelStatus::kYes) continue;
+    ++on_gpus;
+    EXPECT_EQ(row.cpu.status, KernelStatus::kYes) << row.name;
+    for (const auto& [attr, types] : row.gpu.types) {
+      const auto cpu = row.cpu.types.find(attr);
+      if (cpu == row.cpu.types.end()) continue;
+      EXPECT_EQ(Beyond(types, cpu->second), std::vector<DataType>())
+          << row.name << " " << attr;
+    }
+  }
+  EXPECT_GT(on_gpus, 50);
+}
+
+// A GPU of host memory runs the CPU's kernels.
+TEST_F(OpTableTest, HostGpusTakeNothingThatTheCpuDoesNot) {
+  KernelRegistry kernels;
+  RegisterStandardKernels(kernels);
+  RegisterHostGpuKernels(kernels);
+  int on_gpus = 0;
+  for (const OpRow& row :
+       OpTable(*StandardOps(), kernels, StandardGradients())) {
     if (row.gpu.status != KernelStatus::kYes) continue;
     ++on_gpus;
     EXPECT_EQ(row.cpu.status, KernelStatus::kYes) << row.name;

@@ -87,8 +87,8 @@ std::string CountsText(const std::vector<OpRow>& rows) {
                  [&](const OpRow& row) { return row.gradient == status; });
   };
   return absl::StrCat(
-      CountText(static_cast<int64_t>(rows.size()), "op"), ". On GPUs (of host ",
-      "memory): ", gpu, ". Without a CPU kernel: ", no_cpu,
+      CountText(static_cast<int64_t>(rows.size()), "op"), ". On GPUs: ", gpu,
+      ". Without a CPU kernel: ", no_cpu,
       ". With a gradient: ", gradients(GradientStatus::kYes),
       "; with none by nature: ", gradients(GradientStatus::kNone),
       "; missing: ", gradients(GradientStatus::kMissing), ".\n");

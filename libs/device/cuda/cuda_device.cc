@@ -120,8 +120,8 @@ const CudaProperties& CudaDevice::properties() const {
   return state_->properties;
 }
 
-CudaMemory CudaDevice::memory() const {
-  CudaMemory memory;
+DeviceMemory CudaDevice::memory() const {
+  DeviceMemory memory;
   if (const auto now = AskCudaMemory(state_->properties.ordinal); now.ok()) {
     memory.total = now->total;
     memory.free = now->free;
@@ -167,12 +167,14 @@ class CudaDeviceMaker {
     ASSIGN_OR_RETURN(const CudaFreeMemory memory, AskCudaMemory(ordinal));
     attributes.memory_limit = CudaMemoryLimit(memory, options_.memory_fraction);
     attributes.physical_description = Describe(properties);
+    const std::shared_ptr<LaunchClock> clock = NewLaunchClock();
     auto state = std::make_unique<CudaDevice::State>(
-        std::move(properties), NewCudaPool(ordinal, attributes.memory_limit),
+        std::move(properties),
+        NewCudaPool(ordinal, attributes.memory_limit, clock),
         NewPinnedPool(ordinal));
     RETURN_IF_ERROR(Reserve(*state->memory, attributes.memory_limit));
     ASSIGN_OR_RETURN(state->streams,
-                     CudaStreams::Create(ordinal, attributes.name,
+                     CudaStreams::Create(ordinal, attributes.name, clock,
                                          *state->pinned, scheduler_));
     state->blas = std::make_unique<CudaBlas>(state->streams->compute());
     return state;
@@ -216,6 +218,14 @@ absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewCudaDevices(
     devices.push_back(std::move(device));
   }
   return devices;
+}
+
+std::unique_ptr<Allocator> NewCudaHostMemory(size_t bytes) {
+  RegionPoolOptions options = PinnedMemoryOptions(/*ordinal=*/0);
+  options.limit = bytes;
+  auto pool = std::make_unique<RegionPool>(std::move(options));
+  if (!pool->Reserve(bytes)) return nullptr;
+  return pool;
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 #ifndef WEFT_LIBS_DEVICE_CUDA_CUDA_DEVICE_H_
 #define WEFT_LIBS_DEVICE_CUDA_CUDA_DEVICE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/device/cuda/cuda_types.h"
 #include "libs/device/device.h"
+#include "libs/device/device_memory.h"
 
 namespace weft {
 
@@ -29,24 +31,15 @@ struct CudaProperties {
   int64_t memory = 0;  // bytes
 };
 
-// In bytes, of now. Another process may use memory of the same GPU.
-struct CudaMemory {
-  int64_t total = 0;
-  int64_t free = 0;      // of the GPU, for anybody
-  int64_t in_use = 0;    // by buffers of this device
-  int64_t reserved = 0;  // taken from the GPU for them
-  int64_t peak_in_use = 0;
-  int64_t limit = 0;  // of what this device may reserve
-};
-
 // Thread-safe. Buffers may outlive it, which keep their memory; nothing else
 // that it gave out does. The destructor returns when all that was launched has
 // ended, and each `done` has been called.
-class CudaDevice : public Device {
+class CudaDevice : public Device, public HasDeviceMemory {
  public:
   ~CudaDevice() override;
 
   DeviceContext* context() const override;
+  DeviceMemory memory() const override;
 
   // The compute stream, for launches by the calling thread: it makes this the
   // thread's device, so ask for it right before them.
@@ -55,7 +48,6 @@ class CudaDevice : public Device {
   CudaBlas& blas() const;
 
   const CudaProperties& properties() const;
-  CudaMemory memory() const;
 
  private:
   friend class CudaDeviceMaker;
@@ -87,6 +79,11 @@ absl::StatusOr<int> CudaDeviceCount();
 absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewCudaDevices(
     absl::string_view task_prefix, const CudaDeviceOptions& options,
     Scheduler& scheduler, Random& random);
+
+// So many bytes of host memory, taken at once, that every GPU copies from and
+// to while it does other things; null where they are not to be had. Gives
+// nothing beyond; buffers may outlive it.
+std::unique_ptr<Allocator> NewCudaHostMemory(size_t bytes);
 
 }  // namespace weft
 

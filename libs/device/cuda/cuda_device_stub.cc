@@ -15,4 +15,6 @@ absl::StatusOr<std::vector<std::unique_ptr<Device>>> NewCudaDevices(
   return CudaDeviceCount().status();
 }
 
+std::unique_ptr<Allocator> NewCudaHostMemory(size_t) { return nullptr; }
+
 }  // namespace weft

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "libs/base/status.h"
 #include "libs/device/cuda/cuda_status.h"
@@ -60,8 +61,10 @@ int64_t CudaMemoryLimit(const CudaFreeMemory& memory, double fraction) {
   return std::max<int64_t>(0, memory.free - reserve);
 }
 
-std::unique_ptr<RegionPool> NewCudaPool(int ordinal, int64_t limit) {
+std::unique_ptr<RegionPool> NewCudaPool(
+    int ordinal, int64_t limit, std::shared_ptr<const LaunchClock> clock) {
   RegionPoolOptions options;
+  options.clock = std::move(clock);
   options.kind = MemoryKind::kDevice;
   options.limit = static_cast<size_t>(limit);
   options.take = [ordinal](size_t bytes) {
@@ -78,7 +81,7 @@ std::unique_ptr<RegionPool> NewCudaPool(int ordinal, int64_t limit) {
   return std::make_unique<RegionPool>(std::move(options));
 }
 
-std::unique_ptr<Allocator> NewPinnedPool(int ordinal) {
+RegionPoolOptions PinnedMemoryOptions(int ordinal) {
   RegionPoolOptions options;
   options.kind = MemoryKind::kPinnedHost;
   options.limit = kMostPinned;
@@ -92,7 +95,11 @@ std::unique_ptr<Allocator> NewPinnedPool(int ordinal) {
     return OrNull(error, memory);
   };
   options.give_back = [](void* region) { Ignore(cudaFreeHost(region)); };
-  return std::make_unique<PinnedAllocator>(std::move(options));
+  return options;
+}
+
+std::unique_ptr<Allocator> NewPinnedPool(int ordinal) {
+  return std::make_unique<PinnedAllocator>(PinnedMemoryOptions(ordinal));
 }
 
 }  // namespace weft

@@ -22,8 +22,12 @@ absl::StatusOr<CudaFreeMemory> AskCudaMemory(int ordinal);
 // a reserve that CUDA itself and libraries need.
 int64_t CudaMemoryLimit(const CudaFreeMemory& memory, double fraction);
 
-// Memory of a GPU, `limit` bytes at most.
-std::unique_ptr<RegionPool> NewCudaPool(int ordinal, int64_t limit);
+// Memory of a GPU, `limit` bytes at most, marked by `clock`.
+std::unique_ptr<RegionPool> NewCudaPool(
+    int ordinal, int64_t limit, std::shared_ptr<const LaunchClock> clock);
+
+// Of a pool of pinned memory, by the context of the GPU.
+RegionPoolOptions PinnedMemoryOptions(int ordinal);
 
 // Memory of the host that any GPU copies from and to, with what is left of the
 // heap where the system gives no more.

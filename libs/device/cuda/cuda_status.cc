@@ -23,7 +23,19 @@ absl::Status CudaStatus(int code, absl::string_view what) {
 }
 
 absl::Status CudaLaunchStatus() {
-  return CudaStatus(cudaGetLastError(), "launch");
+  const cudaError_t error = cudaGetLastError();
+  if (error == cudaSuccess) return absl::OkStatus();
+  return CudaStatus(error, CudaDeviceIsLost()
+                               ? "this kernel, or one that was launched before"
+                               : "launch");
+}
+
+// Nothing runs on that stream, so the answer is of the device.
+bool CudaDeviceIsLost() {
+  const cudaError_t error = cudaStreamQuery(cudaStreamLegacy);
+  if (error == cudaSuccess) return false;
+  cudaGetLastError();
+  return error != cudaErrorNotReady;
 }
 
 }  // namespace weft

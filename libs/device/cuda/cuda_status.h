@@ -12,8 +12,13 @@ namespace weft {
 absl::Status CudaStatus(int code, absl::string_view what);
 
 // Of the launch that the calling thread just made. Takes the error off the
-// thread, unless it is one that the device never gets over.
+// thread, unless it is one that the device never gets over: then the text says
+// that it may be of an earlier launch.
 absl::Status CudaLaunchStatus();
+
+// Whether the calling thread's device does nothing more: a kernel of it has
+// failed, and each call gives that one's error.
+bool CudaDeviceIsLost();
 
 }  // namespace weft
 

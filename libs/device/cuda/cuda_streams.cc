@@ -7,9 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/device/cuda/cuda_status.h"
+#include "libs/device/cuda/staged_copy.h"
 
 namespace weft {
 namespace {
+
+// What is copied by the stream of kernels itself.
+constexpr size_t kFewBytes = size_t{64} << 10;
+// Copies of few bytes whose memory is kept until the next step ends; after so
+// many an event is recorded for them alone.
+constexpr size_t kMostKept = 256;
 
 absl::Status NewStream(cudaStream_t& stream) {
   return CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
@@ -25,36 +32,46 @@ absl::Status CheckCopy(const Tensor& from, const Tensor& to) {
       DataTypeName(to.dtype()), to.shape().ToString()));
 }
 
-// Where the GPU copies from or to, for `tensor` in the host's memory: there if
-// it is pinned, else `staging`, which is null when there is none. A copy
-// without either makes the thread wait for the stream.
+bool IsPinned(const BufferPtr& buffer) {
+  return buffer && buffer->memory_kind() == MemoryKind::kPinnedHost;
+}
+
+// Pinned memory for the elements of `tensor`, which lies elsewhere in the
+// host's memory; null where there is none. A copy without makes the thread wait
+// for the stream.
 BufferPtr StagingFor(const Tensor& tensor, Allocator& pinned) {
-  const BufferPtr& own = tensor.buffer();
-  if (own && own->memory_kind() == MemoryKind::kPinnedHost) return BufferPtr();
   BufferPtr staging = pinned.Allocate(tensor.num_bytes());
-  if (staging && staging->memory_kind() != MemoryKind::kPinnedHost) {
-    return BufferPtr();
-  }
-  return staging;
+  return IsPinned(staging) ? staging : BufferPtr();
+}
+
+// From the GPU.
+absl::Status CopyTo(void* host, const Tensor& from, cudaStream_t stream) {
+  return CudaStatus(cudaMemcpyAsync(host, from.data(), from.num_bytes(),
+                                    cudaMemcpyDeviceToHost, stream),
+                    "a copy from the GPU");
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaStreams>> CudaStreams::Create(
-    int ordinal, absl::string_view device_name, Allocator& pinned,
+    int ordinal, absl::string_view device_name,
+    std::shared_ptr<LaunchClock> clock, Allocator& pinned,
     Scheduler& scheduler) {
-  auto streams = absl::WrapUnique(
-      new CudaStreams(ordinal, device_name, pinned, scheduler));
+  auto streams = absl::WrapUnique(new CudaStreams(
+      ordinal, device_name, std::move(clock), pinned, scheduler));
   RETURN_IF_ERROR(streams->Named(streams->Start()));
   return streams;
 }
 
 CudaStreams::CudaStreams(int ordinal, absl::string_view device_name,
-                         Allocator& pinned, Scheduler& scheduler)
+                         std::shared_ptr<LaunchClock> clock, Allocator& pinned,
+                         Scheduler& scheduler)
     : ordinal_(ordinal),
       device_name_(device_name),
       pinned_(pinned),
+      scheduler_(scheduler),
       events_(std::make_shared<CudaEvents>()),
+      marks_(std::move(clock)),
       computed_(scheduler),
       on_device_(scheduler),
       on_host_(scheduler) {}
@@ -94,28 +111,96 @@ absl::Status CudaStreams::CopyToDevice(const Tensor& from, const Tensor& to) {
   RETURN_IF_ERROR(CheckCopy(from, to));
   if (from.num_bytes() == 0) return absl::OkStatus();
   Enter();
-  const BufferPtr staging = StagingFor(from, pinned_);
-  if (staging) std::memcpy(staging->data(), from.data(), from.num_bytes());
-  const void* const source = staging ? staging->data() : from.data();
-  const absl::Status launched = LaunchCopyToDevice(source, to);
-  // Also after an error: the copy may be on its way.
-  Done keep = [from = staging ? Tensor() : from, to, staging](absl::Status) {};
-  const absl::Status followed = Follow(to_device_, on_device_, keep);
-  return Named(launched.ok() ? followed : launched);
+  return Named(from.num_bytes() <= kFewBytes ? CopyFew(from, to)
+                                             : CopyMuch(from, to));
 }
 
-absl::Status CudaStreams::LaunchCopyToDevice(const void* from,
-                                             const Tensor& to) {
-  {
-    ASSIGN_OR_RETURN(const auto before, events_->Record(compute_));
-    RETURN_IF_ERROR(before.HoldBack(to_device_));
+absl::Status CudaStreams::CopyFew(const Tensor& from, const Tensor& to) {
+  const bool is_pinned = IsPinned(from.buffer());
+  BufferPtr source = is_pinned ? from.buffer() : StagingFor(from, pinned_);
+  if (!source) return CopyMuch(from, to);
+  const void* data = from.data();
+  if (!is_pinned) {
+    std::memcpy(source->data(), data, from.num_bytes());
+    data = source->data();
   }
-  RETURN_IF_ERROR(CudaStatus(
-      cudaMemcpyAsync(const_cast<void*>(to.data()), from, to.num_bytes(),
-                      cudaMemcpyHostToDevice, to_device_),
-      "a copy to the GPU"));
-  ASSIGN_OR_RETURN(const auto copied, events_->Record(to_device_));
-  return copied.HoldBack(compute_);
+  const cudaError_t error =
+      cudaMemcpyAsync(const_cast<void*>(to.data()), data, to.num_bytes(),
+                      cudaMemcpyHostToDevice, compute_);
+  Keep(std::move(source));
+  return CudaStatus(error, "a copy to the GPU");
+}
+
+absl::Status CudaStreams::CopyMuch(const Tensor& from, const Tensor& to) {
+  ASSIGN_OR_RETURN(const uint64_t number, HoldBackForReuse(to));
+  void* const target = const_cast<void*>(to.data());
+  absl::Status launched;
+  Tensor source;
+  std::vector<BufferPtr> chunks;
+  if (IsPinned(from.buffer())) {
+    source = from;
+    launched = CudaStatus(cudaMemcpyAsync(target, from.data(), to.num_bytes(),
+                                          cudaMemcpyHostToDevice, to_device_),
+                          "a copy to the GPU");
+  } else {
+    StagedCopy copy({.ordinal = ordinal_,
+                     .stream = to_device_,
+                     .pinned = &pinned_,
+                     .events = events_.get(),
+                     .scheduler = &scheduler_,
+                     .is_flowing = number == 0});
+    launched = copy.Launch(target, from.data(), from.num_bytes());
+    chunks = copy.TakeChunks();
+    if (copy.reads_source()) source = from;
+  }
+  // Also after an error: the copy may be on its way.
+  const absl::Status ordered = OrderBeforeKernels(
+      number, [source, to, chunks = std::move(chunks)](absl::Status) {});
+  return launched.ok() ? ordered : launched;
+}
+
+absl::StatusOr<uint64_t> CudaStreams::HoldBackForReuse(const Tensor& to) {
+  const auto last_use = RegionPool::LastUse(*to.buffer().get(), marks_.clock());
+  LaunchMarks<CudaEvents::Recorded>::Wait wait{.is_needed = true};
+  if (last_use) wait = marks_.WaitFor(*last_use);
+  if (!wait.is_needed) return 0;
+  Mark mark{wait.number, wait.event};
+  if (mark.event == nullptr) {
+    ASSIGN_OR_RETURN(mark, MarkCompute());
+  }
+  RETURN_IF_ERROR(mark.event->HoldBack(to_device_));
+  return mark.number;
+}
+
+absl::Status CudaStreams::OrderBeforeKernels(uint64_t number, Done keep) {
+  auto copied = events_->Record(to_device_);
+  if (!copied.ok()) return WaitHere(to_device_, copied.status());
+  absl::Status held = copied->HoldBack(compute_);
+  if (!held.ok()) held = WaitHere(to_device_, held);
+  on_device_.Add(
+      [this, number, event = *std::move(copied)] {
+        const absl::Status status = Outcome(event.Wait());
+        marks_.Ended(number);
+        return status;
+      },
+      std::move(keep));
+  return held;
+}
+
+void CudaStreams::Keep(BufferPtr buffer) {
+  {
+    const absl::MutexLock lock(&mutex_);
+    kept_.push_back(std::move(buffer));
+    if (kept_.size() < kMostKept) return;
+  }
+  Done nothing = [](absl::Status) {};
+  // An error is seen again by who waits for the stream.
+  (void)FollowCompute(nothing);
+}
+
+CudaStreams::Kept CudaStreams::TakeKept() {
+  const absl::MutexLock lock(&mutex_);
+  return std::exchange(kept_, {});
 }
 
 void CudaStreams::CopyToHost(const Tensor& from, const Tensor& to, Done done) {
@@ -123,15 +208,21 @@ void CudaStreams::CopyToHost(const Tensor& from, const Tensor& to, Done done) {
   if (status.ok()) status = CheckCopy(from, to);
   if (!status.ok() || from.num_bytes() == 0) return done(status);
   Enter();
-  BufferPtr staging = StagingFor(to, pinned_);
+  BufferPtr staging =
+      IsPinned(to.buffer()) ? BufferPtr() : StagingFor(to, pinned_);
   void* const target = staging ? staging->data() : const_cast<void*>(to.data());
-  const absl::Status launched = LaunchCopyToHost(from, target);
+  const bool is_few = from.num_bytes() <= kFewBytes;
+  uint64_t number = 0;
+  const absl::Status launched =
+      Named(is_few ? CopyTo(target, from, compute_)
+                   : LaunchCopyToHost(from, target, number));
   Done finish = [this, launched, device = Tensor(from), host = Tensor(to),
                  staging = std::move(staging),
                  done = std::move(done)](absl::Status copied) mutable {
-    if (!launched.ok()) copied = Named(launched);
+    if (!launched.ok()) copied = launched;
     if (copied.ok() && staging) {
-      std::memcpy(host.mutable_data(), staging->data(), host.num_bytes());
+      CopyInParallel(scheduler_, host.mutable_data(), staging->data(),
+                     host.num_bytes());
     }
     // Whoever waited may want the memory to himself.
     device = Tensor();
@@ -139,16 +230,17 @@ void CudaStreams::CopyToHost(const Tensor& from, const Tensor& to, Done done) {
     staging = BufferPtr();
     done(std::move(copied));
   };
-  status = Follow(to_host_, on_host_, finish);
+  status = is_few ? FollowCompute(finish)
+                  : Follow(to_host_, number, on_host_, finish);
   if (!status.ok()) finish(Named(status));
 }
 
-absl::Status CudaStreams::LaunchCopyToHost(const Tensor& from, void* to) {
-  ASSIGN_OR_RETURN(const auto before, events_->Record(compute_));
-  RETURN_IF_ERROR(before.HoldBack(to_host_));
-  return CudaStatus(cudaMemcpyAsync(to, from.data(), from.num_bytes(),
-                                    cudaMemcpyDeviceToHost, to_host_),
-                    "a copy from the GPU");
+absl::Status CudaStreams::LaunchCopyToHost(const Tensor& from, void* to,
+                                           uint64_t& number) {
+  ASSIGN_OR_RETURN(const Mark before, MarkCompute());
+  number = before.number;
+  RETURN_IF_ERROR(before.event->HoldBack(to_host_));
+  return CopyTo(to, from, to_host_);
 }
 
 absl::Status CudaStreams::CopyOnDevice(const Tensor& from, const Tensor& to) {
@@ -166,36 +258,67 @@ void CudaStreams::WhenDone(Done done) {
   absl::Status status = failure();
   if (!status.ok()) return done(status);
   Enter();
-  status = Follow(compute_, computed_, done);
+  status = FollowCompute(done);
   if (!status.ok()) done(Named(status));
 }
 
-// Where the event can't be had, the thread itself waits: what `done` keeps must
-// not go earlier.
-absl::Status CudaStreams::Follow(cudaStream_t stream, CompletionQueue& queue,
-                                 Done& done) {
-  auto recorded = events_->Record(stream);
-  if (!recorded.ok()) {
-    cudaStreamSynchronize(stream);
-    cudaGetLastError();
-    return recorded.status();
-  }
-  queue.Add(
-      [this, event = *std::move(recorded)] { return Outcome(event.Wait()); },
+absl::StatusOr<CudaStreams::Mark> CudaStreams::MarkCompute() {
+  Mark mark;
+  mark.number = marks_.Begin();
+  ASSIGN_OR_RETURN(auto event, events_->Record(compute_));
+  mark.event = std::make_shared<const CudaEvents::Recorded>(std::move(event));
+  marks_.Recorded(mark.number, mark.event);
+  return mark;
+}
+
+absl::Status CudaStreams::FollowCompute(Done& done) {
+  Kept kept = TakeKept();  // before the mark, which then covers them
+  const auto mark = MarkCompute();
+  if (!mark.ok()) return WaitHere(compute_, mark.status());
+  computed_.Add(
+      [this, mark = *mark, kept = std::move(kept)] {
+        const absl::Status status = Outcome(mark.event->Wait());
+        marks_.Ended(mark.number);
+        return status;
+      },
       std::move(done));
   return absl::OkStatus();
 }
 
-absl::Status CudaStreams::Named(const absl::Status& status) const {
-  return Annotate(status, device_name_);
+absl::Status CudaStreams::Follow(cudaStream_t stream, uint64_t number,
+                                 CompletionQueue& queue, Done& done) {
+  auto recorded = events_->Record(stream);
+  if (!recorded.ok()) return WaitHere(stream, recorded.status());
+  queue.Add(
+      [this, number, event = *std::move(recorded)] {
+        const absl::Status status = Outcome(event.Wait());
+        marks_.Ended(number);
+        return status;
+      },
+      std::move(done));
+  return absl::OkStatus();
+}
+
+absl::Status CudaStreams::WaitHere(cudaStream_t stream,
+                                   const absl::Status& why) {
+  cudaStreamSynchronize(stream);
+  cudaGetLastError();
+  return why;
+}
+
+absl::Status CudaStreams::Named(const absl::Status& status) {
+  if (status.ok()) return status;
+  return CudaDeviceIsLost() ? Outcome(status) : Annotate(status, device_name_);
 }
 
 absl::Status CudaStreams::Outcome(const absl::Status& status) {
   if (status.ok()) return status;
   const absl::MutexLock lock(&mutex_);
   if (failure_.ok()) {
-    failure_ = Append(Named(status),
-                      "; the device is lost until the task is started again");
+    failure_ = Append(Annotate(status, device_name_),
+                      "; the device is lost until the task is started again. "
+                      "With CUDA_LAUNCH_BLOCKING=1 in its environment the "
+                      "error would be that of the node whose kernel failed");
   }
   return failure_;
 }

@@ -2,17 +2,21 @@
 // copies to the host, and from it, on one each, so that they run beside kernels
 // and each other. Events say who waits for whom:
 //
-//   to the device: after what was launched before it, for the memory may have
-//     been somebody else's; what is launched later comes after it;
+//   to the device: after what was launched before its memory was given back by
+//     who had it last (LaunchMarks); what is launched later comes after it;
 //   to the host: after what was launched before it; nothing waits for it but
 //     `done`, and the memory that it reads is kept until then.
+//
+// Few bytes go with the kernels, either way, which costs less than events.
 #ifndef WEFT_LIBS_DEVICE_CUDA_CUDA_STREAMS_H_
 #define WEFT_LIBS_DEVICE_CUDA_CUDA_STREAMS_H_
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -20,6 +24,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/device/cuda/completion_queue.h"
 #include "libs/device/cuda/cuda_events.h"
+#include "libs/device/cuda/launch_marks.h"
 #include "libs/device/cuda/region_pool.h"
 #include "libs/device/device_context.h"
 
@@ -28,9 +33,11 @@ namespace weft {
 // Thread-safe.
 class CudaStreams : public DeviceContext {
  public:
-  // `pinned` and `scheduler` outlive it.
+  // `clock`: that of the pool of the GPU's memory. `pinned` and `scheduler`
+  // outlive it.
   static absl::StatusOr<std::unique_ptr<CudaStreams>> Create(
-      int ordinal, absl::string_view device_name, Allocator& pinned,
+      int ordinal, absl::string_view device_name,
+      std::shared_ptr<LaunchClock> clock, Allocator& pinned,
       Scheduler& scheduler);
   // Drains.
   ~CudaStreams() override;
@@ -50,16 +57,44 @@ class CudaStreams : public DeviceContext {
   void WhenDone(Done done) override;
 
  private:
-  CudaStreams(int ordinal, absl::string_view device_name, Allocator& pinned,
+  // An event on the compute stream, and its number.
+  struct Mark {
+    uint64_t number = 0;
+    std::shared_ptr<const CudaEvents::Recorded> event;
+  };
+  // What small copies read until their mark has ended.
+  using Kept = std::vector<BufferPtr>;
+
+  CudaStreams(int ordinal, absl::string_view device_name,
+              std::shared_ptr<LaunchClock> clock, Allocator& pinned,
               Scheduler& scheduler);
 
   absl::Status Start();
-  // What is on `stream` by now, to be waited for by `queue`, then `done`.
-  absl::Status Follow(cudaStream_t stream, CompletionQueue& queue, Done& done);
-  absl::Status LaunchCopyToHost(const Tensor& from, void* to);
-  absl::Status LaunchCopyToDevice(const void* from, const Tensor& to);
+  absl::StatusOr<Mark> MarkCompute();
+  // Calls `done` when all is over that is on the compute stream by now.
+  absl::Status FollowCompute(Done& done);
+  // The same of another stream, which waited for the mark `number`.
+  absl::Status Follow(cudaStream_t stream, uint64_t number,
+                      CompletionQueue& queue, Done& done);
+  // Where there is no event to be had the thread itself waits for the stream:
+  // what is kept for it must not go earlier. Returns `why`.
+  absl::Status WaitHere(cudaStream_t stream, const absl::Status& why);
+
+  absl::Status CopyFew(const Tensor& from, const Tensor& to);
+  absl::Status CopyMuch(const Tensor& from, const Tensor& to);
+  // Keeps what the compute stream reads.
+  void Keep(BufferPtr buffer);
+  Kept TakeKept();
+
+  // Has the stream to the device wait for what used `to` before. The mark that
+  // was waited for; 0 where there was nothing to wait for.
+  absl::StatusOr<uint64_t> HoldBackForReuse(const Tensor& to);
+  // Has kernels wait for what is on the stream to the device by now, and calls
+  // `keep` then. `number` as in Follow.
+  absl::Status OrderBeforeKernels(uint64_t number, Done keep);
+  absl::Status LaunchCopyToHost(const Tensor& from, void* to, uint64_t& number);
   // With the device's name; of what was tried.
-  absl::Status Named(const absl::Status& status) const;
+  absl::Status Named(const absl::Status& status);
   // The same, of what the GPU did: after an error it is lost.
   absl::Status Outcome(const absl::Status& status);
   absl::Status failure() const;
@@ -67,13 +102,16 @@ class CudaStreams : public DeviceContext {
   const int ordinal_;
   const std::string device_name_;
   Allocator& pinned_;
+  Scheduler& scheduler_;
   cudaStream_t compute_ = nullptr;
   cudaStream_t to_device_ = nullptr;
   cudaStream_t to_host_ = nullptr;
   const std::shared_ptr<CudaEvents> events_;
+  LaunchMarks<CudaEvents::Recorded> marks_;
 
   mutable absl::Mutex mutex_;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  Kept kept_ ABSL_GUARDED_BY(mutex_);
 
   // Of each stream, in its order.
   CompletionQueue computed_;

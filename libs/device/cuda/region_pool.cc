@@ -30,19 +30,23 @@ class RegionPool::Impl {
   }
 
   MemoryKind kind() const { return options_.kind; }
+  const LaunchClock* clock() const { return options_.clock.get(); }
 
-  // Null when there is no room.
-  char* Take(size_t bytes) {
-    if (bytes > kMostBytes) return nullptr;
+  struct Taken {
+    char* at = nullptr;  // null: there is no room
+    uint64_t last_use = 0;
+  };
+  Taken Take(size_t bytes) {
+    if (bytes > kMostBytes) return {};
     const size_t size = RoundUp(bytes);
     const absl::MutexLock lock(&mutex_);
     char* at = Cut(size);
     if (at == nullptr && Grow(size)) at = Cut(size);
-    if (at != nullptr) {
-      stats_.in_use += static_cast<int64_t>(blocks_.at(at).size);
-      stats_.peak_in_use = std::max(stats_.peak_in_use, stats_.in_use);
-    }
-    return at;
+    if (at == nullptr) return {};
+    const Block& block = blocks_.at(at);
+    stats_.in_use += static_cast<int64_t>(block.size);
+    stats_.peak_in_use = std::max(stats_.peak_in_use, stats_.in_use);
+    return {at, block.last_use};
   }
 
   void GiveBack(char* at) {
@@ -50,6 +54,7 @@ class RegionPool::Impl {
     auto block = blocks_.find(at);
     stats_.in_use -= static_cast<int64_t>(block->second.size);
     block->second.is_free = true;
+    if (clock() != nullptr) block->second.last_use = clock()->load();
     const auto next = std::next(block);
     if (CanJoin(next)) block = Join(block, next);
     if (block != blocks_.begin() && CanJoin(block) &&
@@ -77,6 +82,7 @@ class RegionPool::Impl {
     size_t size = 0;
     bool is_free = false;
     bool begins_region = false;
+    uint64_t last_use = 0;  // of who had it before
   };
   using Blocks = std::map<char*, Block>;
 
@@ -92,6 +98,8 @@ class RegionPool::Impl {
     free_.erase({left->second.size, left->first});
     free_.erase({right->second.size, right->first});
     left->second.size += right->second.size;
+    left->second.last_use =
+        std::max(left->second.last_use, right->second.last_use);
     blocks_.erase(right);
     return left;
   }
@@ -105,7 +113,8 @@ class RegionPool::Impl {
     block.is_free = false;
     if (block.size > size) {
       char* const rest = at + size;
-      blocks_[rest] = {block.size - size, /*is_free=*/true};
+      blocks_[rest] = {block.size - size, /*is_free=*/true,
+                       /*begins_region=*/false, block.last_use};
       free_.insert({block.size - size, rest});
       block.size = size;
     }
@@ -133,7 +142,8 @@ class RegionPool::Impl {
     char* const at = static_cast<char*>(options_.take(size));
     if (at == nullptr) return false;
     regions_[at] = size;
-    blocks_[at] = {size, /*is_free=*/true, /*begins_region=*/true};
+    blocks_[at] = {size, /*is_free=*/true, /*begins_region=*/true,
+                   /*last_use=*/0};
     free_.insert({size, at});
     stats_.reserved += static_cast<int64_t>(size);
     return true;
@@ -168,8 +178,13 @@ class RegionPool::Impl {
 
 class RegionPool::PoolBuffer : public Buffer {
  public:
-  PoolBuffer(std::shared_ptr<Impl> impl, char* at, size_t size)
-      : Buffer(at, size, impl->kind()), impl_(std::move(impl)) {}
+  PoolBuffer(std::shared_ptr<Impl> impl, const Impl::Taken& taken, size_t size)
+      : Buffer(taken.at, size, impl->kind()),
+        last_use_(taken.last_use),
+        impl_(std::move(impl)) {}
+
+  const LaunchClock* clock() const { return impl_->clock(); }
+  uint64_t last_use() const { return last_use_; }
 
  private:
   void Destroy() override {
@@ -177,6 +192,7 @@ class RegionPool::PoolBuffer : public Buffer {
     delete this;
   }
 
+  const uint64_t last_use_;
   const std::shared_ptr<Impl> impl_;
 };
 
@@ -186,13 +202,20 @@ RegionPool::RegionPool(RegionPoolOptions options)
 RegionPool::~RegionPool() = default;
 
 BufferPtr RegionPool::Allocate(size_t bytes) {
-  char* const at = impl_->Take(bytes);
-  if (at == nullptr) return BufferPtr();
-  return BufferPtr::Adopt(new PoolBuffer(impl_, at, bytes));
+  const Impl::Taken taken = impl_->Take(bytes);
+  if (taken.at == nullptr) return BufferPtr();
+  return BufferPtr::Adopt(new PoolBuffer(impl_, taken, bytes));
 }
 
 bool RegionPool::Reserve(size_t bytes) { return impl_->Reserve(bytes); }
 
 RegionPoolStats RegionPool::stats() const { return impl_->stats(); }
+
+std::optional<uint64_t> RegionPool::LastUse(const Buffer& buffer,
+                                            const LaunchClock& clock) {
+  const auto* own = dynamic_cast<const PoolBuffer*>(&buffer);
+  if (own == nullptr || own->clock() != &clock) return std::nullopt;
+  return own->last_use();
+}
 
 }  // namespace weft

@@ -4,7 +4,8 @@
 //
 // What was given back is handed out again at once: a GPU's kernels run in the
 // order of their launches, so what the new owner launches comes later than what
-// the old one did (libs/device/device_context.h).
+// the old one did (libs/device/device_context.h). Who does not go by that order
+// asks LastUse.
 #ifndef WEFT_LIBS_DEVICE_CUDA_REGION_POOL_H_
 #define WEFT_LIBS_DEVICE_CUDA_REGION_POOL_H_
 
@@ -12,7 +13,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
+#include "libs/device/cuda/launch_marks.h"
 #include "libs/tensor/buffer.h"
 
 namespace weft {
@@ -35,6 +38,8 @@ struct RegionPoolOptions {
   // more for a larger buffer, less where no more is to be had.
   size_t first_region = size_t{64} << 20;
   size_t most_region = size_t{1} << 30;
+  // What memory that is given back is marked by; null: it is not.
+  std::shared_ptr<const LaunchClock> clock;
 };
 
 // Thread-safe. Buffers keep the regions: the pool may be destroyed before them.
@@ -51,6 +56,11 @@ class RegionPool : public Allocator {
   // Takes one region of `bytes` in advance; false when there is none.
   bool Reserve(size_t bytes);
   RegionPoolStats stats() const;
+
+  // What `clock` showed when the last of those gave back who had memory of the
+  // buffer before; 0: nobody had. None where no pool with that clock made it.
+  static std::optional<uint64_t> LastUse(const Buffer& buffer,
+                                         const LaunchClock& clock);
 
  private:
   class Impl;

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -20,6 +21,7 @@ class RegionPoolTest : public testing::Test {
     options.limit = limit;
     options.first_region = kRegion;
     options.most_region = kRegion;
+    options.clock = clock_;
     options.take = [this](size_t bytes) {
       ++taken_;
       return std::malloc(bytes);
@@ -31,6 +33,11 @@ class RegionPoolTest : public testing::Test {
     return std::make_unique<RegionPool>(std::move(options));
   }
 
+  std::optional<uint64_t> LastUseOf(const BufferPtr& buffer) const {
+    return RegionPool::LastUse(*buffer.get(), *clock_);
+  }
+
+  const std::shared_ptr<LaunchClock> clock_ = NewLaunchClock();
   int taken_ = 0;
   int given_back_ = 0;
 };
@@ -80,6 +87,90 @@ TEST_F(RegionPoolTest, WhatWasReservedIsHandedOut) {
   EXPECT_TRUE(buffer);
   EXPECT_EQ(taken_, 1);
   EXPECT_EQ(pool->stats().in_use, 3 * kRegion);
+}
+
+TEST_F(RegionPoolTest, ABufferKnowsWhenItsMemoryWasLastUsed) {
+  const auto pool = NewPool(kRegion);
+  BufferPtr left = pool->Allocate(256);
+  BufferPtr right = pool->Allocate(256);
+  EXPECT_EQ(LastUseOf(left), 0u);
+  *clock_ = 5;
+  left = BufferPtr();
+  *clock_ = 3;  // whichever of the two came last
+  right = BufferPtr();
+  EXPECT_EQ(LastUseOf(pool->Allocate(256)), 5u);  // joined, and cut again
+  const BufferPtr both = pool->Allocate(kRegion);
+  EXPECT_EQ(LastUseOf(both), 5u);
+}
+
+TEST_F(RegionPoolTest, BuffersOfOthersHaveNoLastUse) {
+  const auto pool = NewPool(kRegion);
+  const LaunchClock other{1};
+  EXPECT_FALSE(
+      RegionPool::LastUse(*pool->Allocate(1).get(), other).has_value());
+  EXPECT_FALSE(LastUseOf(HeapAllocator().Allocate(1)).has_value());
+}
+
+// A stream whose events end when the test says so.
+class LaunchMarksTest : public testing::Test {
+ protected:
+  struct FakeEvent {
+    uint64_t number = 0;
+  };
+
+  uint64_t Record() {
+    const uint64_t number = marks_.Begin();
+    marks_.Recorded(number, std::make_shared<FakeEvent>(FakeEvent{number}));
+    return number;
+  }
+  // The event to wait for; 0: a new one; -1: nothing.
+  int64_t WaitFor(uint64_t mark) const {
+    const auto wait = marks_.WaitFor(mark);
+    if (!wait.is_needed) return -1;
+    return wait.event ? static_cast<int64_t>(wait.event->number) : 0;
+  }
+
+  LaunchMarks<FakeEvent> marks_{NewLaunchClock()};
+};
+
+TEST_F(LaunchMarksTest, MemoryThatNobodyUsedIsNotWaitedFor) {
+  EXPECT_EQ(WaitFor(0), -1);
+  Record();
+  EXPECT_EQ(WaitFor(0), -1);
+}
+
+TEST_F(LaunchMarksTest, TheFirstLaterEventIsWaitedFor) {
+  const uint64_t before = Record();
+  const uint64_t mark = marks_.clock();
+  EXPECT_EQ(WaitFor(mark), 0);  // nothing was recorded since
+  const uint64_t after = Record();
+  Record();
+  EXPECT_EQ(WaitFor(mark), static_cast<int64_t>(after));
+  marks_.Ended(before);
+  EXPECT_EQ(WaitFor(mark), static_cast<int64_t>(after));
+  marks_.Ended(after);
+  EXPECT_EQ(WaitFor(mark), -1);
+}
+
+TEST_F(LaunchMarksTest, WhatEndsLaterStandsForWhatWasBefore) {
+  const uint64_t mark = marks_.clock();
+  const uint64_t first = Record();
+  const uint64_t second = Record();
+  marks_.Ended(second);
+  EXPECT_EQ(WaitFor(mark), -1);
+  marks_.Ended(first);  // which takes nothing back
+  EXPECT_EQ(WaitFor(mark), -1);
+  EXPECT_EQ(WaitFor(marks_.clock()), 0);
+}
+
+// Between a number and its event others launch, and give memory back.
+TEST_F(LaunchMarksTest, AnEventThatIsUnderWayCoversNothingOfNow) {
+  const uint64_t number = marks_.Begin();
+  const uint64_t mark = marks_.clock();
+  marks_.Recorded(number, std::make_shared<FakeEvent>(FakeEvent{number}));
+  EXPECT_EQ(WaitFor(mark), 0);
+  marks_.Ended(number);
+  EXPECT_EQ(WaitFor(mark), 0);
 }
 
 }  // namespace

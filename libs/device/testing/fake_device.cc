@@ -130,6 +130,7 @@ class FakeDevice::Impl : public Allocator,
   }
 
   int64_t bytes_in_use() const { return bytes_in_use_.load(); }
+  int64_t arena_bytes() const { return arena_bytes_; }
 
   std::atomic<int64_t> launches{0};
   std::atomic<int64_t> copies_to_device{0};
@@ -255,6 +256,10 @@ FakeDevice::FakeDevice(const std::string& task_prefix, int index,
 FakeDevice::~FakeDevice() { impl_->Flush(); }
 
 DeviceContext* FakeDevice::context() const { return impl_.get(); }
+
+DeviceMemory FakeDevice::memory() const {
+  return {.in_use = impl_->bytes_in_use(), .limit = impl_->arena_bytes()};
+}
 
 absl::Status FakeDevice::Launch(absl::FunctionRef<absl::Status()> kernel) {
   return impl_->Launch(kernel);

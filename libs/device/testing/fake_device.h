@@ -19,11 +19,12 @@
 #include "absl/status/status.h"
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
+#include "libs/device/device_memory.h"
 
 namespace weft {
 
 // Thread-safe. The scheduler outlives it.
-class FakeDevice : public Device {
+class FakeDevice : public Device, public HasDeviceMemory {
  public:
   // "PREFIX/device:GPU:INDEX", with an arena of so many bytes.
   FakeDevice(const std::string& task_prefix, int index, int64_t arena_bytes,
@@ -31,6 +32,8 @@ class FakeDevice : public Device {
   ~FakeDevice() override;
 
   DeviceContext* context() const override;
+  // Of the arena: what is in use, and its size as the limit.
+  DeviceMemory memory() const override;
 
   // Runs all that was asked for before, and then `kernel`, which may touch the
   // device's memory; or returns the error of a device that has failed.

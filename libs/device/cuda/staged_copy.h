@@ -1,0 +1,71 @@
+// StagedCopy: a copy to a GPU of memory that is not pinned. Threads of the
+// scheduler copy chunks of it into pinned memory while the bus moves those
+// before. Internal to this folder.
+#ifndef WEFT_LIBS_DEVICE_CUDA_STAGED_COPY_H_
+#define WEFT_LIBS_DEVICE_CUDA_STAGED_COPY_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "libs/base/scheduler.h"
+#include "libs/device/cuda/cuda_events.h"
+#include "libs/tensor/buffer.h"
+
+namespace weft {
+
+// memcpy, by idle threads of the compute pool too.
+void CopyInParallel(Scheduler& scheduler, void* to, const void* from,
+                    size_t bytes);
+
+class StagedCopy {
+ public:
+  struct Options {
+    int ordinal = 0;  // of the GPU
+    cudaStream_t stream = nullptr;
+    Allocator* pinned = nullptr;
+    CudaEvents* events = nullptr;
+    Scheduler* scheduler = nullptr;
+    // Whether the stream moves at once. Else threads that waited for a chunk
+    // would wait for the GPU's other work, so all is staged instead.
+    bool is_flowing = true;
+  };
+  explicit StagedCopy(const Options& options) : options_(options) {}
+
+  // Launches all of the copy; called once. After an error, too, some of it may
+  // be on its way.
+  absl::Status Launch(void* to, const void* from, size_t bytes);
+
+  // Memory that the stream reads until it has come to its end of now.
+  std::vector<BufferPtr> TakeChunks();
+  // Whether some of it is read from `from` itself.
+  bool reads_source() const;
+
+ private:
+  struct Moving {
+    CudaEvents::Recorded event;
+    BufferPtr chunk;
+  };
+
+  void CopyChunk(char* to, const char* from, size_t bytes);
+  absl::Status LaunchChunk(char* to, const char* from, size_t bytes);
+  // Pinned, of chunk_bytes_; null where there is none.
+  absl::StatusOr<BufferPtr> TakeChunk();
+
+  const Options options_;
+  size_t chunk_bytes_ = 0;
+  mutable absl::Mutex mutex_;
+  std::deque<Moving> moving_ ABSL_GUARDED_BY(mutex_);  // oldest first
+  int chunks_ ABSL_GUARDED_BY(mutex_) = 0;             // that were allocated
+  bool reads_source_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);  // the first error
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_DEVICE_CUDA_STAGED_COPY_H_

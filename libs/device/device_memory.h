@@ -1,0 +1,36 @@
+// DeviceMemory: how the memory of a device is used, of those that can tell.
+#ifndef WEFT_LIBS_DEVICE_DEVICE_MEMORY_H_
+#define WEFT_LIBS_DEVICE_DEVICE_MEMORY_H_
+
+#include <cstdint>
+
+#include "libs/device/device.h"
+
+namespace weft {
+
+// In bytes, of now. Another process may use memory of the same hardware.
+struct DeviceMemory {
+  int64_t total = 0;     // of the hardware; 0: not known
+  int64_t free = 0;      // of that, for anybody
+  int64_t in_use = 0;    // by buffers of this device
+  int64_t reserved = 0;  // taken from the hardware for them
+  int64_t peak_in_use = 0;
+  int64_t limit = 0;  // of `reserved`; 0: the device can't tell
+};
+
+// What a Device is besides that can tell. Thread-safe.
+class HasDeviceMemory {
+ public:
+  virtual ~HasDeviceMemory() = default;
+  virtual DeviceMemory memory() const = 0;
+};
+
+// All 0 of a device that can't tell, such as a CPU.
+inline DeviceMemory MemoryOf(const Device& device) {
+  const auto* own = dynamic_cast<const HasDeviceMemory*>(&device);
+  return own == nullptr ? DeviceMemory{} : own->memory();
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_DEVICE_DEVICE_MEMORY_H_

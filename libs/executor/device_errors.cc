@@ -1,0 +1,80 @@
+#include "libs/executor/device_errors.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/device/device_memory.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kNamed = 3;  // of the variables
+
+// "3 variables 1200 (w 800, b 400)", or nothing.
+std::string DescribeVariables(const ResourceManager& resources) {
+  std::vector<ResourceManager::Entry> variables = resources.List();
+  std::erase_if(variables, [](const ResourceManager::Entry& entry) {
+    return entry.type_name != "Var" || entry.info.num_bytes == 0;
+  });
+  if (variables.empty()) return "";
+  std::sort(variables.begin(), variables.end(),
+            [](const auto& a, const auto& b) {
+              return a.info.num_bytes > b.info.num_bytes;
+            });
+  int64_t bytes = 0;
+  std::string named;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    bytes += variables[i].info.num_bytes;
+    if (i >= kNamed) continue;
+    absl::StrAppend(&named, i == 0 ? "" : ", ", variables[i].name, " ",
+                    variables[i].info.num_bytes);
+  }
+  if (variables.size() > kNamed) absl::StrAppend(&named, ", ...");
+  return absl::StrCat(": ", variables.size(),
+                      variables.size() == 1 ? " variable " : " variables ",
+                      bytes, " (", named, "), values of steps the rest");
+}
+
+}  // namespace
+
+std::string DescribeMemory(const Device& device,
+                           const ResourceManager* resources) {
+  const DeviceMemory memory = MemoryOf(device);
+  if (memory.limit == 0) return "";
+  std::string text = absl::StrCat("; buffers hold ", memory.in_use, " of its ",
+                                  memory.limit, " bytes");
+  if (resources != nullptr) {
+    absl::StrAppend(&text, DescribeVariables(*resources));
+  }
+  if (memory.total > 0) {
+    absl::StrAppend(&text, "; ", memory.free, " of the hardware's ",
+                    memory.total, " bytes are free");
+  }
+  return text;
+}
+
+LastNodes::List LastNodes::Get() const {
+  List list{};
+  const uint32_t count = count_.load(std::memory_order_relaxed);
+  const uint32_t listed = std::min<uint32_t>(count, kNodes);
+  for (uint32_t i = 0; i < listed; ++i) {
+    list[i] =
+        nodes_[(count - listed + i) % kNodes].load(std::memory_order_relaxed);
+  }
+  return list;
+}
+
+std::string Describe(const LastNodes::List& nodes) {
+  std::string text;
+  for (const NodeItem* node : nodes) {
+    if (node == nullptr) continue;
+    absl::StrAppend(
+        &text,
+        text.empty() ? "; the last nodes of the step that ran there: " : ", ",
+        node->view.name, " (", node->view.op, ")");
+  }
+  return text;
+}
+
+}  // namespace weft
