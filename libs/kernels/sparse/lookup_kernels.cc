@@ -1,7 +1,7 @@
 // What lookups of sparse ids become when a graph is made to run
 // (libs/passes/lookup_fusion.h): _UniqueRowIds, _CombineRows and its gradient,
-// _WhereHashed. Each gives to the last bit what the nodes give that it stands
-// for.
+// _WhereHashed, _CountIds. Each gives to the last bit what the nodes give that
+// it stands for.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -369,6 +369,53 @@ class WhereHashedKernel : public OpKernel {
   const uint64_t num_buckets_;
 };
 
+class CountIdsKernel : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    ASSIGN_OR_RETURN(const auto depth, construction.GetAttr<int64_t>("depth"));
+    return std::make_unique<CountIdsKernel>(construction, depth);
+  }
+  CountIdsKernel(const OpKernelConstruction& construction, int64_t depth)
+      : OpKernel(construction), depth_(depth) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& values = context.input(1);
+    ASSIGN_OR_RETURN(
+        const SparseView input,
+        SparseView::Of(context.input(0), &values, context.input(2)));
+    if (input.rank() == 0) {
+      return absl::InvalidArgumentError("Dense shape cannot be empty.");
+    }
+    RETURN_IF_ERROR(input.CheckOrder());
+    const auto sizes = input.shape().dims();
+    Dims dims(sizes.begin(), sizes.end());
+    dims.back() = depth_;
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(Tensor * counts, context.AllocateOutput(0, shape));
+    const auto out = counts->mutable_flat<float>();
+    std::fill(out.begin(), out.end(), 0.0f);
+    DispatchType(IndexTypes{}, values.dtype(), [&]<typename T>(TypeTag<T>) {
+      Count(input, values.flat<T>(), out.data());
+      return absl::OkStatus();
+    }).IgnoreError();  // the op has no other types
+    return absl::OkStatus();
+  }
+
+ private:
+  template <typename T>
+  void Count(const SparseView& input, absl::Span<const T> ids,
+             float* out) const {
+    const int64_t width = input.shape().dim(input.rank() - 1);
+    for (int64_t i = 0; i < input.count(); ++i) {
+      if (ids[i] < 0 || ids[i] >= depth_) continue;
+      out[input.FlatPosition(i) / width * depth_ + ids[i]] += 1;
+    }
+  }
+
+  const int64_t depth_;
+};
+
 }  // namespace
 
 void RegisterSparseLookupKernels(KernelRegistry& registry) {
@@ -381,6 +428,7 @@ void RegisterSparseLookupKernels(KernelRegistry& registry) {
   registry.Register({.op = "_CombineRowsGrad", .types = floats},
                     CombineRowsGradKernel::Make);
   registry.Register({.op = "_WhereHashed"}, WhereHashedKernel::Make);
+  registry.Register({.op = "_CountIds"}, CountIdsKernel::Make);
 }
 
 }  // namespace weft
