@@ -61,8 +61,9 @@ class DecodeCsvKernel : public OpKernel {
   // Several rows at a time; the error is that of the first row that has one.
   absl::Status ParseRows(OpKernelContext& context,
                          const std::vector<Tensor*>& outputs) const {
-    // What pays to wake another thread, about ten microseconds.
-    const int64_t least = 1 + 400 / static_cast<int64_t>(outputs.size() + 1);
+    // What pays to wake another thread, about a hundred microseconds: rows are
+    // decoded beside steps, which want the threads as well.
+    const int64_t least = 1 + 4000 / static_cast<int64_t>(outputs.size() + 1);
     const int64_t rows = context.input(0).num_elements();
     if (rows <= least) return ParseRange(context, 0, rows, outputs);
     absl::Mutex mutex;

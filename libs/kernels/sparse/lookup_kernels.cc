@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/chosen_rows.h"
@@ -55,11 +56,11 @@ class ElementsByRow {
   }
 
   int64_t row(int64_t element) const { return input_.index(element, 0); }
-  const std::vector<int64_t>& elements() const { return elements_; }
+  absl::Span<const int64_t> elements() const { return elements_; }
 
  private:
   const SparseView& input_;
-  std::vector<int64_t> elements_;
+  absl::InlinedVector<int64_t, kInlinedGroups> elements_;
 };
 
 class UniqueRowIdsKernel : public OpKernel {
@@ -132,7 +133,7 @@ class UniqueRowIdsKernel : public OpKernel {
 
   template <typename T>
   static absl::Status SetDistinct(OpKernelContext& context,
-                                  const std::vector<uint64_t>& ids) {
+                                  absl::Span<const uint64_t> ids) {
     ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(
                                      0, {static_cast<int64_t>(ids.size())}));
     T* out = y->mutable_flat<T>().data();
