@@ -104,7 +104,7 @@ TEST_F(ParsingKernelsTest, PlainRecordsAreReadAsOthersAre) {
       {{"field_delim", "\""}, {"use_quote_delim", false}},
       {{"select_cols", std::vector<int64_t>{0, 2}}}};
   for (const AttrMap& format : formats) {
-    for (int number = 0; number < 4 * 4 * 4 * 4 * 4; ++number) {
+    for (int number = 0; number < 4 * 4 * 4 * 4; ++number) {
       std::string record;
       for (int rest = number; rest > 0; rest /= 4) record += "a,\"\n"[rest % 4];
       const auto read = [&](const std::string& text) {

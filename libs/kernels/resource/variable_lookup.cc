@@ -42,10 +42,9 @@ std::shared_ptr<Variable> VariableLookup::Remembered(
     const ResourceManager& resources, const Tensor& handle) {
   absl::MutexLock lock(&mutex_);
   // Rows of a vector of handles share a buffer.
-  const bool is_same = handle.SharesBufferWith(handle_) &&
-                       handle.data() == handle_.data() &&
-                       manager_ == &resources &&
-                       generation_ == resources.generation();
+  const bool is_same =
+      handle.SharesBufferWith(handle_) && handle.data() == handle_.data() &&
+      manager_ == &resources && generation_ == resources.generation();
   return is_same ? variable_.lock() : nullptr;
 }
 
