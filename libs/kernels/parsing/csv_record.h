@@ -41,7 +41,7 @@ absl::Status SplitCsvRecord(absl::string_view record, const CsvFormat& format,
 
 // Appends the fields wanted of a record without quotes and line ends, as most
 // are; false where it has some, and what was appended is of no use: it is one
-// for SplitCsvRecord. Several times as fast as that.
+// for SplitCsvRecord, which takes longer.
 bool AppendPlainCsvFields(absl::string_view record, const CsvFormat& format,
                           std::vector<absl::string_view>& fields);
 
