@@ -515,8 +515,8 @@ TEST_F(EmbeddingTest, SampledLossesOfParts) {
   }
 }
 
-// An embedding and a linear model of texts, of which an example may have none,
-// or one twice. The parameter is the combiner.
+// An embedding, an indicator and a linear model of texts, of which an example
+// may have none, or one twice. The parameter is the combiner.
 class TrainedLookups : public EmbeddingTest,
                        public ::testing::WithParamInterface<std::string> {
  protected:
@@ -528,7 +528,8 @@ class TrainedLookups : public EmbeddingTest,
         root_, features,
         {EmbeddingColumn(column, kDim,
                          {.combiner = GetParam(),
-                          .initializer = ops::initializers::Constant(0.25f)})});
+                          .initializer = ops::initializers::Constant(0.25f)}),
+         IndicatorColumn(column)});
     const auto linear =
         LinearModel(root_, features, {column}, {.sparse_combiner = GetParam()});
     const Output sums = ops::Sum(root_, ops::Mul(root_, embedded, embedded),
@@ -580,8 +581,8 @@ TEST_P(TrainedLookups, AreTheSameBitsInFewerNodes) {
   std::string few, all;
   const std::vector<Tensor> fused = Train({}, &few);
   const std::vector<Tensor> plain = Train(NoRewrites(), &all);
-  for (const char* op :
-       {"_WhereHashed", "_UniqueRowIds", "_CombineRows", "_CombineRowsGrad"}) {
+  for (const char* op : {"_WhereHashed", "_UniqueRowIds", "_CombineRows",
+                         "_CombineRowsGrad", "_CountIds"}) {
     EXPECT_TRUE(absl::StrContains(few, op)) << op;
     EXPECT_FALSE(absl::StrContains(all, op)) << op;
   }

@@ -68,6 +68,7 @@ const std::map<std::string, std::string>& OwnOps() {
       {"_CombineRows", kLookup},
       {"_CombineRowsGrad", kLookup},
       {"_WhereHashed", kLookup},
+      {"_CountIds", kLookup},
       {"_CopyToDevice", kMemory},
       {"_CopyToHost", kMemory},
       {"WaitForVariable",

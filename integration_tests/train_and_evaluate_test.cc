@@ -315,6 +315,35 @@ TEST_F(EvaluatorTest, AnExportThatFailsForLongHarmsNobody) {
   EXPECT_LT(tries[12] - tries[11], absl::Minutes(6));
 }
 
+TEST_F(EvaluatorTest, WhatIsFullIsBorneForAnHour) {
+  TrainTo(4);
+  exporter_->errors.assign(4, absl::ResourceExhaustedError("no space"));
+  const auto result =
+      Evaluate(Evaluation(), 4, [](const auto&) { return true; });
+  EXPECT_THAT(exporter_->steps, SizeIs(5));
+  EXPECT_THAT(result.exports, SizeIs(1));
+
+  exporter_->errors.assign(1000, absl::ResourceExhaustedError("no space"));
+  const absl::Time begin = time_.clock().Now();
+  Estimator model = Line(EvaluatorConfig(), &time_);
+  EXPECT_THAT(TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 4},
+                               Evaluation())
+                  .status(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "No evaluation has succeeded for 1h"));
+  EXPECT_GE(time_.clock().Now() - begin, absl::Hours(1));
+  EXPECT_LT(time_.clock().Now() - begin, absl::Hours(2));
+}
+
+// An early stop would wait for them for ever.
+TEST_F(TrainAndEvaluateTest, EventsThatCanNeverBeWrittenAreAnError) {
+  Estimator model = Line();
+  ASSERT_OK(model.Train(Points(), {.steps = 2}));
+  ASSERT_OK(files_.WriteFileAtomically(model.eval_dir(), "no folder"));
+  EXPECT_THAT(model.Evaluate(PointsOnce()).status().message(),
+              HasSubstr("events of an evaluation could not be written"));
+}
+
 TEST_F(EvaluatorTest, ALastCheckpointThatIsGoneEndsIt) {
   TrainTo(4);
   exporter_->errors = {absl::UnavailableError("away")};

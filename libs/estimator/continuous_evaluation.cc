@@ -20,6 +20,9 @@ constexpr absl::Duration kLogInterval = absl::Minutes(10);
 // Between two tries of one checkpoint, at most: a model may be large, and what
 // fails may stay so over night.
 constexpr absl::Duration kLongestWait = absl::Minutes(5);
+// What is full may be so for that long, and at least for so many evaluations.
+constexpr absl::Duration kLongestFull = absl::Hours(1);
+constexpr int kMostFull = 3;
 
 class ContinuousEvaluation {
  public:
@@ -122,6 +125,7 @@ class ContinuousEvaluation {
       if (is_owed_) return Heed(checkpoint, told, "exported");
     }
     failed_.reset();
+    patience_.Succeeded();
     is_last_ = is_last;
     return absl::OkStatus();
   }
@@ -132,7 +136,9 @@ class ContinuousEvaluation {
                     absl::string_view what = "evaluated") {
     const absl::Status there =
         environment_.files.FileExists(absl::StrCat(checkpoint, ".index"));
-    if (!absl::IsNotFound(there) && !IsElsewhereAndGone(why)) return why;
+    if (!absl::IsNotFound(there)) {
+      RETURN_IF_ERROR(patience_.Bear(why, Now()));
+    }
     wait_ = failed_ == checkpoint ? std::min(2 * wait_, kLongestWait)
                                   : kLookInterval;
     failed_ = checkpoint;
@@ -167,6 +173,7 @@ class ContinuousEvaluation {
   std::optional<std::string> owed_last_;  // the training's last, while not done
   // That failed, is the newest still, and is tried again.
   std::optional<std::string> failed_;
+  EvaluationPatience patience_;
   absl::Duration wait_;
   absl::Time next_try_;
   absl::Time next_ = absl::InfinitePast();
@@ -192,6 +199,22 @@ absl::StatusOr<CheckpointProgress> ReadProgress(FileSystem& files,
 bool MayPass(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsResourceExhausted(status);
+}
+
+absl::Status EvaluationPatience::Bear(const absl::Status& why, absl::Time now) {
+  if (!MayPass(why)) return why;
+  if (!absl::IsResourceExhausted(why)) return absl::OkStatus();
+  if (!full_since_) {
+    full_since_ = now;
+    times_full_ = 0;
+  }
+  const bool is_long = now - *full_since_ >= kLongestFull;
+  if (++times_full_ < kMostFull || !is_long) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "No evaluation has succeeded for ", absl::FormatDuration(kLongestFull),
+      " and ", times_full_,
+      " tries, so it is given up. Make room, or evaluate less at a time: ",
+      why.message()));
 }
 
 bool WaitUntil(Scheduler& scheduler, absl::Time until,

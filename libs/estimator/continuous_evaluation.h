@@ -46,6 +46,21 @@ bool WaitUntil(Scheduler& scheduler, absl::Time until,
 // full.
 bool MayPass(const absl::Status& status);
 
+// How long failures of evaluations are borne, one after the other: while files
+// are away or late without end, but not so while something is full, for what
+// does not fit may never do so.
+class EvaluationPatience {
+ public:
+  // After a failure at `now`: OK where evaluations go on; else `why`, in the
+  // end with how long it was borne.
+  absl::Status Bear(const absl::Status& why, absl::Time now);
+  void Succeeded() { full_since_.reset(); }
+
+ private:
+  std::optional<absl::Time> full_since_;
+  int times_full_ = 0;
+};
+
 struct ContinuousEvaluationOptions {
   InputFn input_fn;
   std::optional<int64_t> steps;  // of each evaluation; none: all of the input

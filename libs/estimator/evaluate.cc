@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "libs/base/status.h"
+#include "libs/estimator/continuous_evaluation.h"
 #include "libs/estimator/estimator.h"
 #include "libs/estimator/estimator_impl.h"
 #include "libs/ops/group.h"
@@ -158,11 +159,14 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   const absl::Status written = writer.ok()
                                    ? WriteEvents(**writer, metrics, checkpoint)
                                    : writer.status();
-  // The metrics are known, whatever becomes of the picture of them.
-  if (!written.ok()) {
-    impl.logger->Warning(absl::StrCat("Events of the evaluation are lost: ",
-                                      written.ToString()));
+  if (written.ok()) return metrics;
+  // The metrics are known, and others come. Where there will never be any, an
+  // early stop would wait for them without a word.
+  if (!MayPass(written)) {
+    return Annotate(written, "events of an evaluation could not be written");
   }
+  impl.logger->Warning(
+      absl::StrCat("Events of the evaluation are lost: ", written.ToString()));
   return metrics;
 }
 

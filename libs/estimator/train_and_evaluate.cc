@@ -187,6 +187,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
                      exports_.Make(*latest, *result_.metrics,
                                    progress.IsLast(options_.max_steps)));
     is_evaluated_ = true;
+    patience_.Succeeded();
     evaluated_step_ = progress.step;
     return absl::OkStatus();
   }
@@ -196,12 +197,14 @@ class EvaluationListener : public train::CheckpointSaverListener {
  private:
   // A training goes on where an evaluation fails as it does where a save fails.
   // The end of a file is not that of the input, which it would be taken for.
-  absl::Status Heed(const absl::Status& evaluated) const {
+  absl::Status Heed(const absl::Status& evaluated) {
     if (absl::IsOutOfRange(evaluated)) {
       return absl::DataLossError(
           absl::StrCat("An evaluation failed: ", evaluated.message()));
     }
-    if (!MayPass(evaluated)) return evaluated;
+    if (evaluated.ok()) return evaluated;
+    RETURN_IF_ERROR(
+        patience_.Bear(evaluated, environment_.scheduler.clock().Now()));
     environment_.logger.Warning(
         absl::StrCat("An evaluation failed; training goes on, and the newest "
                      "checkpoint is evaluated later: ",
@@ -230,6 +233,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
   std::optional<int64_t>
       evaluated_step_;         // whose metrics and exports are there
   bool is_evaluated_ = false;  // the one that was tried last
+  EvaluationPatience patience_;
   absl::Time last_time_;
   std::string measured_;  // the checkpoint whose metrics the result has
   Exports exports_;

@@ -46,6 +46,19 @@ bool IsZero(const Tensor* constant) {
   }
 }
 
+bool IsFloat(const Tensor* constant, float value) {
+  return constant != nullptr && constant->rank() == 0 &&
+         constant->dtype() == DT_FLOAT && constant->scalar<float>() == value;
+}
+
+// Of a scalar.
+std::optional<int64_t> IntegerOf(const Tensor* constant) {
+  if (constant == nullptr || constant->rank() != 0) return std::nullopt;
+  if (constant->dtype() == DT_INT32) return constant->scalar<int32_t>();
+  if (constant->dtype() == DT_INT64) return constant->scalar<int64_t>();
+  return std::nullopt;
+}
+
 template <typename T>
 T AttrOr(const Node& node, absl::string_view name, T otherwise) {
   const T* value = node.attr<T>(name);
@@ -88,6 +101,7 @@ class LookupFusion {
       if (node->type() == "SelectV2") FuseCombination(*node);
       if (absl::EndsWith(node->type(), "Grad")) FuseGradient(*node);
       if (node->type() == "StringToHashBucketFast") FuseHash(*node);
+      if (node->type() == "Sum") FuseCount(*node);
     }
   }
 
@@ -414,6 +428,58 @@ class LookupFusion {
     fused_.insert(where);
     rewrite_.TakeInstead({&hash, 0}, {where, 1});
     rewrite_.Remove(hash);
+  }
+
+  // ---- counts ----
+
+  // Whether `user` alone takes what `node` gives, and nobody else asks for it.
+  bool IsOnlyFor(const Node& user, const Node& node) const {
+    const std::vector<Use>& uses = consumers_[node.id()];
+    return uses.size() == 1 && uses[0].node == &user && !rewrite_.IsEnd(node);
+  }
+
+  // Ones where ids are, and nothing elsewhere.
+  bool IsOneHot(const Node& node) const {
+    const auto depth = IntegerOf(Constant(node, 1));
+    return depth && *depth >= 0 && IsFloat(Constant(node, 2), 1) &&
+           IsFloat(Constant(node, 3), 0) &&
+           AttrOr<int64_t>(node, "axis", -1) == -1;
+  }
+
+  // Whose ids are counted where they are not negative: there are none
+  // elsewhere.
+  bool IsOfIds(const Node& to_dense) const {
+    const auto type = AttrOr<DataType>(to_dense, "T", DT_INVALID);
+    return (type == DT_INT32 || type == DT_INT64) &&
+           IntegerOf(Constant(to_dense, 3)) == -1 &&
+           AttrOr<DataType>(to_dense, "Tindices", DT_INVALID) == DT_INT64 &&
+           AttrOr<bool>(to_dense, "validate_indices", true);
+  }
+
+  // It is SparseToDense that can fail, so its node stays.
+  void FuseCount(const Node& sum) {
+    const Node* ones = Producer(sum, 0, "OneHot");
+    if (ones == nullptr || !AreIntegers(Constant(sum, 1), {-2}) ||
+        AttrOr<bool>(sum, "keep_dims", false) || !IsOneHot(*ones)) {
+      return;
+    }
+    const Node* to_dense = Producer(*ones, 0, "SparseToDense");
+    if (to_dense == nullptr || !IsOfIds(*to_dense) || !IsOnlyFor(sum, *ones) ||
+        !IsOnlyFor(*ones, *to_dense) || !MayGo(sum, *to_dense) ||
+        !MayGo(*ones, *to_dense)) {
+      return;
+    }
+    rewrite_.Replace(
+        *to_dense,
+        {.op = "_CountIds",
+         .inputs = {rewrite_.Input(*to_dense, 0), rewrite_.Input(*to_dense, 2),
+                    rewrite_.Input(*to_dense, 1)},
+         .attrs = {{"depth", *IntegerOf(Constant(*ones, 1))},
+                   {"T", *to_dense->attr<DataType>("T")}}});
+    fused_.insert(to_dense);
+    rewrite_.TakeInstead({&sum, 0}, {to_dense, 0});
+    rewrite_.Remove(sum);
+    rewrite_.Remove(*ones);
   }
 
   GraphRewrite& rewrite_;

@@ -10,6 +10,8 @@
 //   the gradients of these two            -> _CombineRowsGrad
 //   Where of texts that are not empty, GatherNd and StringToHashBucketFast
 //                                         -> _WhereHashed
+//   SparseToDense of ids, OneHot of ones, and Sum along an example
+//                                         -> _CountIds
 //
 // What the nodes give is the same to the last bit.
 #ifndef WEFT_LIBS_PASSES_LOOKUP_FUSION_H_

@@ -203,6 +203,65 @@ TEST_F(LookupFusionTest, WhatIsOnAnotherTypeOfDeviceStays) {
   EXPECT_EQ(TypeOf(Run(), "where"), "Where");
 }
 
+// An indicator, as its column writes it.
+class CountFusionTest : public LookupFusionTest {
+ protected:
+  void Add(float on = 1, int32_t axis = -2, int64_t fill = -1) {
+    const auto longs = [](int64_t value) { return Tensor::Scalar(value); };
+    dense_ = g_.Add("SparseToDense", "dense",
+                    {g_.Arg("indices", DT_INT64), g_.Arg("shape", DT_INT64),
+                     g_.Arg("ids", DT_INT64), g_.Const("fill", longs(fill))});
+    const Node* ones =
+        g_.Add("OneHot", "ones",
+               {dense_, g_.Const("depth", Tensor::Scalar<int32_t>(5)),
+                g_.Const("on", Tensor::Scalar(on)),
+                g_.Const("off", Tensor::Scalar(0.0f))});
+    sum_ = g_.Add("Sum", "sum", {ones, g_.Const("axis", Ints({axis}))});
+    g_.Fetch(g_.Add("Neg", "use", {sum_}));
+  }
+
+  const Node* dense_ = nullptr;
+};
+
+TEST_F(CountFusionTest, IdsAreCounted) {
+  Add();
+  const Rewritten result = Run();
+  EXPECT_EQ(TypeOf(result, "dense"), "_CountIds");
+  EXPECT_EQ(*result.Find("dense")->attr<int64_t>("depth"), 5);
+  EXPECT_EQ(result.Input("dense", 0), "indices:0");
+  EXPECT_EQ(result.Input("dense", 1), "ids:0");
+  EXPECT_EQ(result.Input("dense", 2), "shape:0");
+  EXPECT_EQ(result.Input("use", 0), "dense:0");
+  EXPECT_EQ(result.graph().num_nodes(), 3 + 1 + 1 + 1);
+}
+
+TEST_F(CountFusionTest, OtherSumsStay) {
+  Add(0.5f);
+  EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
+}
+
+TEST_F(CountFusionTest, SumsAlongAnotherDimensionStay) {
+  Add(1, -1);
+  EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
+}
+
+TEST_F(CountFusionTest, WhatIsFilledUpWithAnIdStays) {
+  Add(1, -2, 0);
+  EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
+}
+
+TEST_F(CountFusionTest, WhatOthersTakeStays) {
+  Add();
+  g_.Fetch(dense_);
+  EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
+}
+
+TEST_F(CountFusionTest, WhatIsWaitedForStays) {
+  Add();
+  g_.Effect("after", {sum_});
+  EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
+}
+
 TEST_F(LookupFusionTest, HashedTextsAreNotCopied) {
   const Node* texts = g_.Arg("texts", DT_STRING);
   const Node* none = g_.Const("none", Tensor::Scalar(std::string()));

@@ -34,6 +34,10 @@ class SpinLock {
       while (locked_.load(std::memory_order_relaxed)) __builtin_ia32_pause();
     }
   }
+  bool try_lock() {
+    return !locked_.load(std::memory_order_relaxed) &&
+           !locked_.exchange(true, std::memory_order_acquire);
+  }
   void unlock() { locked_.store(false, std::memory_order_release); }
 
  private:
@@ -325,14 +329,26 @@ void BufferPool::Impl::Count(Shard& home, size_t bytes) {
   if (after >> kPeakStep > before >> kPeakStep) UpdatePeak();
 }
 
-// A block that other threads gave back: consumers of what this one makes.
+// A block that other threads gave back: consumers of what this one makes. Where
+// one is at work it is not waited for unless nobody else has a block: it may
+// hold its lock while it does not run.
 FreeBlock* BufferPool::Impl::TakeElsewhere(int home, int size_class) {
   if (home == kCentral) return nullptr;
-  for (int i = 1; i < kShards; ++i) {
-    Shard& shard = shards_[(home + i) % kShards];
-    if (shard.bytes_kept.load(std::memory_order_relaxed) == 0) continue;
-    std::lock_guard<SpinLock> lock(shard.lock);
-    if (FreeBlock* block = shard.Pop(size_class)) return block;
+  bool is_any_busy = false;
+  for (const bool waits : {false, true}) {
+    if (waits && !is_any_busy) break;
+    for (int i = 1; i < kShards; ++i) {
+      Shard& shard = shards_[(home + i) % kShards];
+      if (shard.bytes_kept.load(std::memory_order_relaxed) == 0) continue;
+      if (waits) {
+        shard.lock.lock();
+      } else if (!shard.lock.try_lock()) {
+        is_any_busy = true;
+        continue;
+      }
+      std::lock_guard<SpinLock> lock(shard.lock, std::adopt_lock);
+      if (FreeBlock* block = shard.Pop(size_class)) return block;
+    }
   }
   return nullptr;
 }

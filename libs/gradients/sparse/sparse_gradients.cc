@@ -133,9 +133,9 @@ void RegisterSparseGradients(GradientRegistry& registry) {
   registry.Register("SparseSlice", SliceGrad);
   registry.Register("SparseReduceSum", ReduceSumGrad);
   for (const char* op :
-       {"_CombineRows", "_CombineRowsGrad", "_UniqueRowIds", "_WhereHashed",
-        "DeserializeManySparse", "DeserializeSparse", "SerializeManySparse",
-        "SerializeSparse", "SparseConcat", "SparseCross",
+       {"_CombineRows", "_CombineRowsGrad", "_CountIds", "_UniqueRowIds",
+        "_WhereHashed", "DeserializeManySparse", "DeserializeSparse",
+        "SerializeManySparse", "SerializeSparse", "SparseConcat", "SparseCross",
         "SparseFillEmptyRowsGrad", "SparseReshape", "SparseSliceGrad"}) {
     registry.RegisterNone(op);
   }

@@ -8,14 +8,18 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/hash/hash.h"
+#include "absl/types/span.h"
 
 namespace weft {
 
 // Groups that there is room for at first; a few values may be many times there.
 inline constexpr int64_t kMaxReserved = 1 << 16;
+// Those of a batch of so many ids need no memory of the system's: a step of a
+// model with many features has dozens of them.
+inline constexpr size_t kInlinedGroups = 128;
 
 // Keys to the groups that have them: linear probing in one array of the groups'
 // numbers, which is small enough for the first cache where a step's ids are
@@ -49,9 +53,11 @@ class NumberGroups {
   }
 
   // By group.
-  const std::vector<uint64_t>& keys() const { return keys_; }
+  absl::Span<const uint64_t> keys() const { return keys_; }
 
  private:
+  using Slots = absl::InlinedVector<Slot, 2 * kInlinedGroups>;
+
   uint64_t SlotOf(uint64_t key) const {
     return absl::Hash<uint64_t>()(key) & (slots_.size() - 1);
   }
@@ -59,7 +65,7 @@ class NumberGroups {
     return (slot + 1) & (slots_.size() - 1);
   }
   void Grow() {
-    std::vector<Slot> old(2 * slots_.size(), 0);
+    Slots old(2 * slots_.size(), 0);
     old.swap(slots_);
     for (const Slot group_and_one : old) {
       if (group_and_one == 0) continue;
@@ -69,8 +75,8 @@ class NumberGroups {
     }
   }
 
-  std::vector<Slot> slots_;     // a group and 1; 0: free
-  std::vector<uint64_t> keys_;  // by group
+  Slots slots_;  // a group and 1; 0: free
+  absl::InlinedVector<uint64_t, kInlinedGroups> keys_;  // by group
 };
 
 }  // namespace weft

@@ -18,6 +18,19 @@ using IteratorPtr = std::unique_ptr<DatasetIterator>;
 // A batch holds its elements at least; bounds what a size alone reserves.
 constexpr int64_t kMaxReserved = 4096;
 
+// The vector of the first `count` texts, which are taken out of `texts` unless
+// that is all of them.
+absl::StatusOr<Tensor> FirstTexts(Tensor texts, int64_t count,
+                                  Allocator& allocator) {
+  if (count == texts.num_elements()) return texts;
+  ASSIGN_OR_RETURN(Tensor first,
+                   Tensor::Allocate(allocator, DT_STRING, {count}));
+  const auto from = texts.mutable_flat<std::string>().first(count);
+  std::move(from.begin(), from.end(),
+            first.mutable_flat<std::string>().begin());
+  return first;
+}
+
 // What plain and padded batches have in common: they join elements.
 class JoiningDataset : public UnaryDataset {
  public:
@@ -43,6 +56,10 @@ class JoiningDataset : public UnaryDataset {
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
       const int64_t size = dataset().batch_size_;
+      if (kept_.empty() && size <= kMaxReserved && dataset().JoinsTexts() &&
+          input().GivesTexts()) {
+        return GetTextBatch(context, *element);
+      }
       std::vector<DatasetElement> elements = std::move(kept_);
       elements.reserve(std::min(size, kMaxReserved));
       while (!has_ended_ && static_cast<int64_t>(elements.size()) < size) {
@@ -60,10 +77,7 @@ class JoiningDataset : public UnaryDataset {
           has_ended_ = true;
         }
       }
-      const bool is_short = static_cast<int64_t>(elements.size()) < size;
-      if (elements.empty() || (is_short && dataset().drop_remainder_)) {
-        return false;
-      }
+      if (IsLeftOut(static_cast<int64_t>(elements.size()))) return false;
       return Join(context, std::move(elements), *element);
     }
     absl::Status Save(IteratorContext& context,
@@ -80,6 +94,46 @@ class JoiningDataset : public UnaryDataset {
     }
 
    private:
+    bool IsLeftOut(int64_t count) const {
+      return count == 0 ||
+             (count < dataset().batch_size_ && dataset().drop_remainder_);
+    }
+
+    // What GetNext does, of texts, which need be no elements first.
+    absl::StatusOr<bool> GetTextBatch(IteratorContext& context,
+                                      DatasetElement& batch) {
+      if (has_ended_) return false;
+      const int64_t size = dataset().batch_size_;
+      ASSIGN_OR_RETURN(Tensor texts, Tensor::Allocate(context.allocator(),
+                                                      DT_STRING, {size}));
+      size_t done = 0;
+      const absl::Status status =
+          input().GetTexts(context, texts.mutable_flat<std::string>(), &done);
+      const auto count = static_cast<int64_t>(done);
+      if (!status.ok()) {
+        if (context.cancellation().IsCancelled()) {
+          RETURN_IF_ERROR(Keep(context, texts, count));
+        }
+        return status;
+      }
+      has_ended_ = count < size;
+      if (IsLeftOut(count)) return false;
+      ASSIGN_OR_RETURN(Tensor rows, FirstTexts(std::move(texts), count,
+                                               context.allocator()));
+      batch.assign(1, std::move(rows));
+      return true;
+    }
+
+    // The first of them, for who comes after a step that was cancelled.
+    absl::Status Keep(IteratorContext& context, const Tensor& texts,
+                      int64_t count) {
+      for (int64_t i = 0; i < count; ++i) {
+        ASSIGN_OR_RETURN(Tensor text, RowOf(texts, i, context.allocator()));
+        kept_.push_back({std::move(text)});
+      }
+      return absl::OkStatus();
+    }
+
     absl::StatusOr<bool> Join(IteratorContext& context,
                               std::vector<DatasetElement> elements,
                               DatasetElement& batch) const {
@@ -107,6 +161,8 @@ class JoiningDataset : public UnaryDataset {
     std::vector<DatasetElement> kept_;
   };
 
+  // Whether texts are joined as they come.
+  virtual bool JoinsTexts() const { return false; }
   // Component `c` of `elements`, of which there is one at least, as one tensor;
   // may move it out of them.
   virtual absl::StatusOr<Tensor> JoinComponent(
@@ -137,6 +193,7 @@ class BatchDataset : public JoiningDataset {
   }
 
  private:
+  bool JoinsTexts() const override { return true; }
   absl::StatusOr<Tensor> JoinComponent(
       IteratorContext& context, size_t c,
       std::vector<DatasetElement>& elements) const override {

@@ -230,22 +230,30 @@ class RepeatDataset : public UnaryDataset {
 
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
-      const int64_t count = dataset().count_;
-      while (count < 0 || done_ < count) {
+      while (!HasEnded()) {
         RETURN_IF_ERROR(context.cancellation().status());
         const absl::StatusOr<bool> has = input().GetNext(context, element);
         is_empty_ &= has.ok() && !*has;
         if (!has.ok() || *has) return has;
-        // Without end, and without elements.
-        if (count < 0 && is_empty_) return false;
-        ++done_;
-        is_empty_ = true;
-        if (count >= 0 && done_ >= count) return false;
-        ASSIGN_OR_RETURN(IteratorPtr next,
-                         dataset().input().MakeIterator(context));
-        set_input(std::move(next));
+        ASSIGN_OR_RETURN(const bool goes_on, BeginAgain(context));
+        if (!goes_on) return false;
       }
       return false;
+    }
+    bool GivesTexts() const override { return input().GivesTexts(); }
+    absl::Status GetTexts(IteratorContext& context,
+                          absl::Span<std::string> texts,
+                          size_t* done) override {
+      while (!HasEnded()) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        const size_t had = *done;
+        const absl::Status status = input().GetTexts(context, texts, done);
+        is_empty_ &= status.ok() && *done == had;
+        if (!status.ok() || *done == texts.size()) return status;
+        ASSIGN_OR_RETURN(const bool goes_on, BeginAgain(context));
+        if (!goes_on) break;
+      }
+      return absl::OkStatus();
     }
     absl::Status Save(IteratorContext& context,
                       IteratorStateWriter writer) override {
@@ -261,6 +269,22 @@ class RepeatDataset : public UnaryDataset {
     }
 
    private:
+    bool HasEnded() const {
+      return dataset().count_ >= 0 && done_ >= dataset().count_;
+    }
+    // After the end of a walk; false if that was the last one.
+    absl::StatusOr<bool> BeginAgain(IteratorContext& context) {
+      // Without end, and without elements.
+      if (dataset().count_ < 0 && is_empty_) return false;
+      ++done_;
+      is_empty_ = true;
+      if (HasEnded()) return false;
+      ASSIGN_OR_RETURN(IteratorPtr next,
+                       dataset().input().MakeIterator(context));
+      set_input(std::move(next));
+      return true;
+    }
+
     int64_t done_ = 0;      // whole walks through the input
     bool is_empty_ = true;  // no element in this one yet
   };
@@ -341,16 +365,17 @@ class SkipDataset : public UnaryDataset {
 
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
-      const int64_t count = dataset().count_;
-      if (count < 0) return false;
-      while (skipped_ < count) {
-        RETURN_IF_ERROR(context.cancellation().status());
-        const int64_t step = std::min<int64_t>(count - skipped_, 1024);
-        ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(context, step));
-        skipped_ += skipped;
-        if (skipped < step) skipped_ = count;
-      }
+      if (dataset().count_ < 0) return false;
+      RETURN_IF_ERROR(PassOver(context));
       return input().GetNext(context, element);
+    }
+    bool GivesTexts() const override { return input().GivesTexts(); }
+    absl::Status GetTexts(IteratorContext& context,
+                          absl::Span<std::string> texts,
+                          size_t* done) override {
+      if (dataset().count_ < 0) return absl::OkStatus();
+      RETURN_IF_ERROR(PassOver(context));
+      return input().GetTexts(context, texts, done);
     }
     bool IsReady() const override {
       return skipped_ == dataset().count_ && input().IsReady();
@@ -367,6 +392,18 @@ class SkipDataset : public UnaryDataset {
     }
 
    private:
+    absl::Status PassOver(IteratorContext& context) {
+      const int64_t count = dataset().count_;
+      while (skipped_ < count) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        const int64_t step = std::min<int64_t>(count - skipped_, 1024);
+        ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(context, step));
+        skipped_ += skipped;
+        if (skipped < step) skipped_ = count;
+      }
+      return absl::OkStatus();
+    }
+
     int64_t skipped_ = 0;
   };
 

@@ -131,6 +131,12 @@ absl::StatusOr<std::vector<DatasetElement>> IteratorStateReader::ReadElements(
   return elements;
 }
 
+absl::Status DatasetIterator::GetTexts(IteratorContext&,
+                                       absl::Span<std::string>, size_t*) {
+  return absl::UnimplementedError(
+      "elements of this data set are not given as texts");
+}
+
 absl::StatusOr<int64_t> DatasetIterator::Skip(IteratorContext& context,
                                               int64_t count) {
   DatasetElement element;

@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "libs/base/cancellation.h"
 #include "libs/kernels/function_runtime.h"
 #include "libs/kernels/op_kernel.h"
@@ -135,6 +136,15 @@ class DatasetIterator {
   // Whether GetNext would end at once, without waiting nor much work. Cheap.
   // It stays so until GetNext.
   virtual bool IsReady() const { return false; }
+
+  // Whether elements are single texts, scalars, which GetTexts gives as well.
+  virtual bool GivesTexts() const { return false; }
+  // The next elements as `texts` from *done on, which counts them: until there
+  // is no room, or at the end. Costs less than as many calls of GetNext, and
+  // means the same; after an error those that were counted are good.
+  // UNIMPLEMENTED unless GivesTexts.
+  virtual absl::Status GetTexts(IteratorContext& context,
+                                absl::Span<std::string> texts, size_t* done);
 
   // Passes over up to `count` elements; how many there were. An error is an
   // element's, as in GetNext, with which it ends.

@@ -19,6 +19,7 @@ Tensor Text(std::string text) {
   return Tensor::Scalar<std::string>(std::move(text));
 }
 Tensor Number(int64_t value) { return Tensor::Scalar<int64_t>(value); }
+ElementSpec OneText() { return {{DT_STRING}, {PartialShape::Scalar()}}; }
 Tensor Paths(const Texts& paths) { return Tensor::Vector<std::string>(paths); }
 
 std::string Deflated(const std::string& bytes) {
@@ -54,6 +55,11 @@ class FileDatasetsTest : public testing::Test {
   absl::StatusOr<Tensor> Records(const Texts& paths) {
     return harness_.Make("TFRecordDataset", {Paths(paths), Text(""), Number(0)},
                          {});
+  }
+  absl::StatusOr<Tensor> Batch(const Tensor& input, int64_t size, bool drop) {
+    return harness_.Make("BatchDatasetV2",
+                         {input, Number(size), Tensor::Scalar<bool>(drop)},
+                         {{DT_STRING}, {PartialShape::Vector(-1)}});
   }
   absl::StatusOr<Tensor> Fixed(const Texts& paths, int64_t header,
                                int64_t record, int64_t footer,
@@ -129,6 +135,111 @@ TEST_F(FileDatasetsTest, LinesOfSeveralFiles) {
   EXPECT_EQ(All(Lines({"z", "z"}, "ZLIB")),
             (Texts{"one", "two", "one", "two"}));
   EXPECT_EQ(All(Lines({})), Texts{});
+}
+
+// Batches take lines from their files without making elements of them. What
+// comes through Take, which knows elements alone, is the same.
+TEST_F(FileDatasetsTest, BatchesOfLinesAreBatchesOfElements) {
+  Write("a", "one\n\nthree of more than fifteen bytes\r\nfour");
+  Write("b", "");
+  Write("c", "five\n");
+  ASSERT_OK_AND_ASSIGN(const Tensor lines, Lines({"a", "b", "c"}));
+  ASSERT_OK_AND_ASSIGN(const Tensor none, Lines({"b"}));
+  const auto counted = [&](const char* op, const Tensor& input, int64_t count) {
+    return *harness_.Make(op, {input, Number(count)}, OneText());
+  };
+  const Tensor inputs[] = {lines,
+                           none,
+                           counted("RepeatDataset", lines, 3),
+                           counted("RepeatDataset", lines, 0),
+                           counted("RepeatDataset", none, -1),
+                           counted("SkipDataset", lines, 2),
+                           counted("SkipDataset", lines, -1),
+                           *Lines({"a", "missing", "c"})};
+  for (const Tensor& input : inputs) {
+    const Tensor elements = counted("TakeDataset", input, -1);
+    for (const int64_t size : {1, 2, 5, 7, 15, 16, 5000}) {
+      for (const bool drop : {false, true}) {
+        ASSERT_OK_AND_ASSIGN(const Tensor batches, Batch(input, size, drop));
+        EXPECT_EQ(harness_.PullAll(batches, 30),
+                  harness_.PullAll(Batch(elements, size, drop), 30));
+      }
+    }
+  }
+  EXPECT_EQ(harness_.PullAll(Batch(inputs[2], 7, false))[1],
+            "[7] three of more than fifteen bytes four five one  three of more "
+            "than fifteen bytes four");
+}
+
+TEST_F(FileDatasetsTest, ABatchOfLinesGoesOnWhereItWasSaved) {
+  Write("a", "1\n2\n3\n4\n5\n");
+  ASSERT_OK_AND_ASSIGN(const Tensor lines, Lines({"a"}));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor repeated,
+      harness_.Make("RepeatDataset", {lines, Number(2)}, OneText()));
+  ASSERT_OK_AND_ASSIGN(const Tensor batches, Batch(repeated, 3, false));
+  for (int taken = 0; taken <= 4; ++taken) {
+    auto walk = harness_.Walk(batches);
+    harness_.Pull(**walk, taken);
+    ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(**walk));
+    auto restored = harness_.Walk(batches);
+    ASSERT_OK(harness_.Restore(**restored, state));
+    EXPECT_EQ(harness_.Pull(**restored), harness_.Pull(**walk)) << taken;
+  }
+}
+
+// Ten texts. The step is cancelled while the third is read.
+class CancelledWhileItReads : public Dataset {
+ public:
+  explicit CancelledWhileItReads(Cancellation& step)
+      : Dataset("Ten", OneText()), step_(step) {}
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+      IteratorContext&) const override {
+    return std::make_unique<Iterator>(*this);
+  }
+
+ private:
+  class Iterator : public IteratorOf<CancelledWhileItReads> {
+   public:
+    using IteratorOf::IteratorOf;
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      std::string text;
+      size_t done = 0;
+      RETURN_IF_ERROR(GetTexts(context, absl::MakeSpan(&text, 1), &done));
+      if (done == 1) element->assign(1, Text(std::move(text)));
+      return done == 1;
+    }
+    bool GivesTexts() const override { return true; }
+    absl::Status GetTexts(IteratorContext& context,
+                          absl::Span<std::string> texts,
+                          size_t* done) override {
+      for (; *done < texts.size() && next_ < 10; ++next_, ++*done) {
+        if (next_ == 2) dataset().step_.Cancel(absl::CancelledError("enough"));
+        RETURN_IF_ERROR(context.cancellation().status());
+        texts[*done] = absl::StrCat(next_);
+      }
+      return absl::OkStatus();
+    }
+
+   private:
+    int next_ = 0;
+  };
+
+  Cancellation& step_;
+};
+
+TEST_F(FileDatasetsTest, LinesOfAStepThatIsCancelledAreTheNextStepsOnes) {
+  Cancellation step;
+  const Tensor ten = ToTensor(std::make_shared<CancelledWhileItReads>(step));
+  ASSERT_OK_AND_ASSIGN(const Tensor batches, Batch(ten, 4, false));
+  ASSERT_OK_AND_ASSIGN(auto walk, harness_.Walk(batches));
+  IteratorContext context = harness_.Context().With(step);
+  DatasetElement element;
+  EXPECT_THAT(walk->GetNext(context, &element).status(),
+              StatusIs(absl::StatusCode::kCancelled, "enough"));
+  EXPECT_EQ(harness_.Pull(*walk),
+            (Texts{"[4] 0 1 2 3", "[4] 4 5 6 7", "[2] 8 9", "end"}));
 }
 
 TEST_F(FileDatasetsTest, AFileThatIsNotThereIsNamedAgainAndAgain) {

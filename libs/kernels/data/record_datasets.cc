@@ -11,16 +11,6 @@
 namespace weft {
 namespace {
 
-// A record as an element.
-absl::StatusOr<std::string*> NewRecord(Allocator& allocator,
-                                       DatasetElement* element) {
-  ASSIGN_OR_RETURN(Tensor record,
-                   Tensor::Allocate(allocator, DT_STRING, TensorShape()));
-  element->resize(1);
-  (*element)[0] = std::move(record);
-  return &(*element)[0].mutable_scalar<std::string>();
-}
-
 // True unless `status` is the end of the file.
 absl::StatusOr<bool> HasRecord(const absl::Status& status) {
   if (absl::IsOutOfRange(status)) return false;
@@ -28,15 +18,13 @@ absl::StatusOr<bool> HasRecord(const absl::Status& status) {
   return true;
 }
 
-class LineFile : public RecordFile {
+class LineFile : public TextFile {
  public:
   LineFile(std::unique_ptr<InputStream> stream, uint64_t position)
       : stream_(std::move(stream)), lines_(*stream_), begin_(position) {}
 
-  absl::StatusOr<bool> Read(Allocator& allocator,
-                            DatasetElement* element) override {
-    ASSIGN_OR_RETURN(std::string* const line, NewRecord(allocator, element));
-    return HasRecord(lines_.ReadLine(*line));
+  absl::StatusOr<bool> ReadText(std::string& line) override {
+    return HasRecord(lines_.ReadLine(line));
   }
   uint64_t position() const override { return begin_ + lines_.offset(); }
   bool IsGivenUpAfterError() const override { return false; }
@@ -47,7 +35,7 @@ class LineFile : public RecordFile {
   const uint64_t begin_;
 };
 
-class TFRecordFile : public RecordFile {
+class TFRecordFile : public TextFile {
  public:
   TFRecordFile(std::unique_ptr<RandomAccessFile> file, Compression compression)
       : reader_(std::move(file), {.compression = compression}) {}
@@ -55,10 +43,8 @@ class TFRecordFile : public RecordFile {
   // OUT_OF_RANGE where the file is shorter.
   absl::Status GoTo(uint64_t position) { return reader_.GoTo(position); }
 
-  absl::StatusOr<bool> Read(Allocator& allocator,
-                            DatasetElement* element) override {
-    ASSIGN_OR_RETURN(std::string* const record, NewRecord(allocator, element));
-    return HasRecord(reader_.ReadRecord(*record));
+  absl::StatusOr<bool> ReadText(std::string& record) override {
+    return HasRecord(reader_.ReadRecord(record));
   }
   uint64_t position() const override { return reader_.offset(); }
   bool IsGivenUpAfterError() const override { return true; }
@@ -90,7 +76,7 @@ absl::Status AppendUpTo(InputStream& stream, uint64_t count, std::string& to) {
 
 // Records between a header and a footer, of which no more is known than that
 // the file ends with it.
-class FixedLengthFile : public RecordFile {
+class FixedLengthFile : public TextFile {
  public:
   FixedLengthFile(std::string path, std::unique_ptr<InputStream> stream,
                   const FixedLayout& layout, uint64_t position)
@@ -111,19 +97,17 @@ class FixedLengthFile : public RecordFile {
         layout.record, " bytes)."));
   }
 
-  absl::StatusOr<bool> Read(Allocator& allocator,
-                            DatasetElement* element) override {
+  absl::StatusOr<bool> ReadText(std::string& record) override {
     const uint64_t wanted = layout_.record + layout_.footer;
     if (ahead_.size() < wanted) {
       RETURN_IF_ERROR(AppendUpTo(*stream_, wanted - ahead_.size(), ahead_));
     }
     if (ahead_.size() < wanted) return End();
-    ASSIGN_OR_RETURN(std::string* const record, NewRecord(allocator, element));
     const auto size = static_cast<size_t>(layout_.record);
     if (layout_.footer == 0) {
-      record->swap(ahead_);
+      record = std::exchange(ahead_, {});
     } else {
-      record->assign(ahead_, 0, size);
+      record.assign(ahead_, 0, size);
       ahead_.erase(0, size);
     }
     position_ += layout_.record;
@@ -158,6 +142,7 @@ class TextLineDataset : public FilesDataset {
         compression_(compression) {}
 
  private:
+  bool HoldsTexts() const override { return true; }
   absl::StatusOr<std::unique_ptr<RecordFile>> Open(
       FileSystem& files, size_t index, uint64_t position) const override {
     ASSIGN_OR_RETURN(auto stream,
@@ -177,6 +162,7 @@ class TFRecordDataset : public FilesDataset {
         compression_(compression) {}
 
  private:
+  bool HoldsTexts() const override { return true; }
   absl::StatusOr<std::unique_ptr<RecordFile>> Open(
       FileSystem& files, size_t index, uint64_t position) const override {
     ASSIGN_OR_RETURN(auto opened, files.NewRandomAccessFile(file(index)));
@@ -206,6 +192,7 @@ class FixedLengthDataset : public FilesDataset {
         compression_(compression) {}
 
  private:
+  bool HoldsTexts() const override { return true; }
   absl::StatusOr<std::unique_ptr<RecordFile>> Open(
       FileSystem& files, size_t index, uint64_t position) const override {
     const std::string& path = file(index);

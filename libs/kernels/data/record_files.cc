@@ -8,28 +8,40 @@
 
 namespace weft {
 
+absl::StatusOr<bool> RecordFile::ReadText(std::string&) {
+  return absl::UnimplementedError("records of this file are no texts");
+}
+
+absl::StatusOr<bool> TextFile::Read(Allocator& allocator,
+                                    DatasetElement* element) {
+  ASSIGN_OR_RETURN(Tensor record,
+                   Tensor::Allocate(allocator, DT_STRING, TensorShape()));
+  element->resize(1);
+  (*element)[0] = std::move(record);
+  return ReadText((*element)[0].mutable_scalar<std::string>());
+}
+
 class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
  public:
   using IteratorOf::IteratorOf;
 
   absl::StatusOr<bool> GetNext(IteratorContext& context,
                                DatasetElement* element) override {
-    while (index_ < names().size()) {
-      RETURN_IF_ERROR(context.cancellation().status());
-      if (file_ == nullptr) {
-        RETURN_IF_ERROR(Named(Open(context, 0)));
-      }
-      const absl::StatusOr<bool> has =
-          file_->Read(context.allocator(), element);
-      if (has.ok() && *has) return true;
-      const absl::Status status = Annotate(has.status(), name());
-      if (has.ok() || file_->IsGivenUpAfterError()) {
-        file_.reset();
-        ++index_;
-      }
-      RETURN_IF_ERROR(status);
+    return Next(context, [&](RecordFile& file) {
+      return file.Read(context.allocator(), element);
+    });
+  }
+
+  bool GivesTexts() const override { return dataset().HoldsTexts(); }
+  absl::Status GetTexts(IteratorContext& context, absl::Span<std::string> texts,
+                        size_t* done) override {
+    for (; *done < texts.size(); ++*done) {
+      ASSIGN_OR_RETURN(const bool has, Next(context, [&](RecordFile& file) {
+                         return file.ReadText(texts[*done]);
+                       }));
+      if (!has) break;
     }
-    return false;
+    return absl::OkStatus();
   }
 
   absl::Status Save(IteratorContext&, IteratorStateWriter writer) override {
@@ -59,6 +71,26 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
   }
 
  private:
+  // What `read` reads of the first file that has a record; false at the end.
+  template <typename Read>
+  absl::StatusOr<bool> Next(IteratorContext& context, const Read& read) {
+    while (index_ < names().size()) {
+      RETURN_IF_ERROR(context.cancellation().status());
+      if (file_ == nullptr) {
+        RETURN_IF_ERROR(Named(Open(context, 0)));
+      }
+      const absl::StatusOr<bool> has = read(*file_);
+      if (has.ok() && *has) return true;
+      const absl::Status status = Annotate(has.status(), name());
+      if (has.ok() || file_->IsGivenUpAfterError()) {
+        file_.reset();
+        ++index_;
+      }
+      RETURN_IF_ERROR(status);
+    }
+    return false;
+  }
+
   const std::vector<std::string>& names() const { return dataset().files_; }
   const std::string& name() const { return names()[index_]; }
 

@@ -29,11 +29,21 @@ class RecordFile {
   // file.
   virtual absl::StatusOr<bool> Read(Allocator& allocator,
                                     DatasetElement* element) = 0;
+  // The next record as it is, where FilesDataset::HoldsTexts.
+  virtual absl::StatusOr<bool> ReadText(std::string& text);
   // Where the next record begins, in what the file is decompressed to.
   virtual uint64_t position() const = 0;
   // Whether the rest of the file is of no use after an error, so that the next
   // record is that of the next file; else an error stays.
   virtual bool IsGivenUpAfterError() const = 0;
+};
+
+// One whose records are texts as they are.
+class TextFile : public RecordFile {
+ public:
+  absl::StatusOr<bool> Read(Allocator& allocator,
+                            DatasetElement* element) final;
+  absl::StatusOr<bool> ReadText(std::string& text) override = 0;
 };
 
 // Records of all files, one file after the other. A file that can't be opened
@@ -54,6 +64,8 @@ class FilesDataset : public Dataset {
  private:
   class Iterator;
 
+  // Whether its files are TextFiles.
+  virtual bool HoldsTexts() const { return false; }
   // File number `index`, from `position` on, which position() of an earlier
   // opening has given, or 0. This outlives it.
   virtual absl::StatusOr<std::unique_ptr<RecordFile>> Open(

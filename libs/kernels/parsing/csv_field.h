@@ -14,12 +14,26 @@ namespace weft {
 // What a column may hold.
 using CsvFieldTypes = TypeList<float, double, int32_t, int64_t, std::string>;
 
+// The number that a few digits are, as most numbers in such files; a float
+// holds each of them. False where the field is anything else.
+template <typename T>
+bool ParseFewDigits(absl::string_view field, T& value) {
+  if (field.empty() || field.size() > 7) return false;
+  int32_t number = 0;
+  for (const char c : field) {
+    if (c < '0' || c > '9') return false;
+    number = 10 * number + (c - '0');
+  }
+  value = static_cast<T>(number);
+  return true;
+}
+
 // False where the field is no such value.
 inline bool ParseCsvField(absl::string_view field, float& value) {
-  return absl::SimpleAtof(field, &value);
+  return ParseFewDigits(field, value) || absl::SimpleAtof(field, &value);
 }
 inline bool ParseCsvField(absl::string_view field, double& value) {
-  return absl::SimpleAtod(field, &value);
+  return ParseFewDigits(field, value) || absl::SimpleAtod(field, &value);
 }
 template <typename T>
 bool ParseCsvField(absl::string_view field, T& value) {

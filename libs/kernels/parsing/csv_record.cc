@@ -1,5 +1,7 @@
 #include "libs/kernels/parsing/csv_record.h"
 
+#include <algorithm>
+
 #include "libs/base/status.h"
 
 namespace weft {
@@ -110,7 +112,42 @@ class CsvSplitter {
   absl::string_view field_;
 };
 
+bool IsLineEndOrQuote(char c) { return c == '\n' || c == '\r' || c == '"'; }
+
 }  // namespace
+
+bool AppendPlainCsvFields(absl::string_view record, const CsvFormat& format,
+                          std::vector<absl::string_view>& fields) {
+  if (record.empty()) return true;
+  if (IsLineEndOrQuote(format.delimiter)) return false;
+  const auto last_special =
+      std::max(static_cast<unsigned char>('"'),
+               static_cast<unsigned char>(format.delimiter));
+  const std::vector<int64_t>& columns = format.columns;
+  const char* begin = record.data();
+  const char* const end = begin + record.size();
+  size_t found = 0;
+  int64_t column = 0;
+  for (const char* at = begin;; ++at) {
+    // One comparison for most characters of numbers and names.
+    while (at != end && static_cast<unsigned char>(*at) > last_special) ++at;
+    if (at != end && *at != format.delimiter) {
+      const bool is_text =
+          !IsLineEndOrQuote(*at) || (*at == '"' && !format.has_quotes);
+      if (is_text) continue;
+      return false;
+    }
+    if (columns.empty()) {
+      fields.emplace_back(begin, static_cast<size_t>(at - begin));
+    } else if (columns[found] == column) {
+      fields.emplace_back(begin, static_cast<size_t>(at - begin));
+      if (++found == columns.size()) return true;
+    }
+    if (at == end) return true;
+    ++column;
+    begin = at + 1;
+  }
+}
 
 absl::Status SplitCsvRecord(absl::string_view record, const CsvFormat& format,
                             CsvFields& fields) {

@@ -38,6 +38,23 @@ std::shared_ptr<Variable> VariableLookup::Remembered(
   return is_same ? variable_.lock() : nullptr;
 }
 
+std::shared_ptr<Variable> VariableLookup::Remembered(
+    const ResourceManager& resources, const Tensor& handle) {
+  absl::MutexLock lock(&mutex_);
+  // Rows of a vector of handles share a buffer.
+  const bool is_same =
+      handle.SharesBufferWith(handle_) && handle.data() == handle_.data() &&
+      manager_ == &resources && generation_ == resources.generation();
+  return is_same ? variable_.lock() : nullptr;
+}
+
+void VariableLookup::RememberHandle(const Tensor& handle) {
+  absl::MutexLock lock(&mutex_);
+  const ResourceHandle& names = handle.scalar<ResourceHandle>();
+  // Another step may have remembered another one meanwhile.
+  if (names.name == name_ && names.container == container_) handle_ = handle;
+}
+
 void VariableLookup::Remember(const ResourceManager& resources,
                               uint64_t generation, absl::string_view container,
                               absl::string_view name,
@@ -48,6 +65,7 @@ void VariableLookup::Remember(const ResourceManager& resources,
   container_ = std::string(container);
   name_ = std::string(name);
   variable_ = variable;
+  handle_ = Tensor();
 }
 
 absl::StatusOr<std::shared_ptr<Variable>> VariableLookup::Find(
@@ -82,8 +100,14 @@ absl::StatusOr<std::shared_ptr<Variable>> VariableLookup::FindOrCreate(
 absl::StatusOr<std::shared_ptr<Variable>> VariableLookup::FromInput(
     const OpKernelContext& context, int i) {
   if (context.input_is_ref(i)) return context.input_variable(i);
+  if (auto found = Remembered(context.resources(), context.input(i))) {
+    return found;
+  }
   ASSIGN_OR_RETURN(const ResourceHandle* handle, VariableHandle(context, i));
-  return Find(context.resources(), handle->container, handle->name);
+  ASSIGN_OR_RETURN(auto variable,
+                   Find(context.resources(), handle->container, handle->name));
+  RememberHandle(context.input(i));
+  return variable;
 }
 
 absl::StatusOr<const ResourceHandle*> VariableHandle(

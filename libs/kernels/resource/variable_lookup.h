@@ -14,6 +14,7 @@
 #include "libs/resource/resource_manager.h"
 #include "libs/resource/variable.h"
 #include "libs/tensor/resource_handle.h"
+#include "libs/tensor/tensor.h"
 
 namespace weft {
 
@@ -51,6 +52,10 @@ class VariableLookup {
   std::shared_ptr<Variable> Remembered(const ResourceManager& resources,
                                        absl::string_view container,
                                        absl::string_view name);
+  // The one behind a handle that is the very tensor it was behind last.
+  std::shared_ptr<Variable> Remembered(const ResourceManager& resources,
+                                       const Tensor& handle);
+  void RememberHandle(const Tensor& handle);
   void Remember(const ResourceManager& resources, uint64_t generation,
                 absl::string_view container, absl::string_view name,
                 const std::shared_ptr<Variable>& variable);
@@ -60,6 +65,8 @@ class VariableLookup {
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string container_ ABSL_GUARDED_BY(mutex_);
   std::string name_ ABSL_GUARDED_BY(mutex_);
+  // Whose names these are; kept, so that no other handle takes its place.
+  Tensor handle_ ABSL_GUARDED_BY(mutex_);
   // Weak, so that a reset gives the memory back at once.
   std::weak_ptr<Variable> variable_ ABSL_GUARDED_BY(mutex_);
 };

@@ -28,15 +28,26 @@ struct CrossRun {
   int64_t size() const { return end - begin; }
 };
 
+using CrossRuns = absl::InlinedVector<CrossRun, 8>;
+
 // The features of each row of one column: elements of `values`.
 struct CrossColumn {
   const Tensor* values = nullptr;
   int64_t num_rows = 0;
   // The elements row after row; empty: as they are.
   std::vector<int64_t> order;
-  // Of the rows that have any, in order: there may be many that have none.
+  // Of a dense column: features of each row; else 0.
+  int64_t width = 0;
+  // Of another, those of the rows that have any, in order: there may be many
+  // that have none.
   std::vector<CrossRun> runs;
 
+  int64_t num_runs() const {
+    return width > 0 ? num_rows : static_cast<int64_t>(runs.size());
+  }
+  CrossRun Run(int64_t i) const {
+    return width > 0 ? CrossRun{i, i * width, (i + 1) * width} : runs[i];
+  }
   int64_t Element(int64_t place) const {
     return order.empty() ? place : order[place];
   }
@@ -100,12 +111,7 @@ absl::StatusOr<CrossColumn> DenseColumn(const Tensor& values) {
   CrossColumn column;
   column.values = &values;
   column.num_rows = values.dim(0);
-  if (values.num_elements() == 0) return column;
-  const int64_t width = values.dim(1);
-  column.runs.reserve(column.num_rows);
-  for (int64_t row = 0; row < column.num_rows; ++row) {
-    column.runs.push_back({row, row * width, (row + 1) * width});
-  }
+  column.width = values.dim(1);
   return column;
 }
 
@@ -115,19 +121,20 @@ template <typename Fn>
 absl::Status ForEachCommonRow(const std::vector<CrossColumn>& columns,
                               const Fn& fn) {
   if (columns.empty()) return absl::OkStatus();
-  std::vector<size_t> next(columns.size(), 0);
-  std::vector<CrossRun> runs(columns.size());
-  for (const CrossRun& first : columns[0].runs) {
+  absl::InlinedVector<int64_t, 8> next(columns.size(), 0);
+  CrossRuns runs(columns.size());
+  for (int64_t i = 0; i < columns[0].num_runs(); ++i) {
+    const int64_t row = columns[0].Run(i).row;
     size_t found = 0;
     for (; found < columns.size(); ++found) {
-      const std::vector<CrossRun>& all = columns[found].runs;
-      size_t& at = next[found];
-      while (at < all.size() && all[at].row < first.row) ++at;
-      if (at == all.size()) return absl::OkStatus();
-      if (all[at].row != first.row) break;
-      runs[found] = all[at];
+      const CrossColumn& column = columns[found];
+      int64_t& at = next[found];
+      while (at < column.num_runs() && column.Run(at).row < row) ++at;
+      if (at == column.num_runs()) return absl::OkStatus();
+      runs[found] = column.Run(at);
+      if (runs[found].row != row) break;
     }
-    if (found == columns.size()) RETURN_IF_ERROR(fn(first.row, runs));
+    if (found == columns.size()) RETURN_IF_ERROR(fn(row, runs));
   }
   return absl::OkStatus();
 }
@@ -163,16 +170,16 @@ class SparseCrossKernel : public OpKernel {
     ASSIGN_OR_RETURN(const std::vector<CrossColumn> columns,
                      ReadColumns(context));
     int64_t total = 0, longest = 0;
-    RETURN_IF_ERROR(ForEachCommonRow(
-        columns, [&](int64_t, const std::vector<CrossRun>& runs) {
+    RETURN_IF_ERROR(
+        ForEachCommonRow(columns, [&](int64_t, const CrossRuns& runs) {
           return AddCount(runs, total, longest);
         }));
     ASSIGN_OR_RETURN(Tensor * indices, context.AllocateOutput(0, {total, 2}));
     ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {total}));
     int64_t* place = indices->mutable_flat<int64_t>().data();
     int64_t at = 0;
-    RETURN_IF_ERROR(ForEachCommonRow(
-        columns, [&](int64_t row, const std::vector<CrossRun>& runs) {
+    RETURN_IF_ERROR(
+        ForEachCommonRow(columns, [&](int64_t row, const CrossRuns& runs) {
           Cross(columns, row, runs, place, at, *values);
           return absl::OkStatus();
         }));
@@ -211,8 +218,8 @@ class SparseCrossKernel : public OpKernel {
   }
 
   // The number of a row's combinations.
-  static absl::Status AddCount(const std::vector<CrossRun>& runs,
-                               int64_t& total, int64_t& longest) {
+  static absl::Status AddCount(const CrossRuns& runs, int64_t& total,
+                               int64_t& longest) {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
     int64_t count = 1;
     for (const CrossRun& run : runs) {
@@ -228,7 +235,7 @@ class SparseCrossKernel : public OpKernel {
   // Writes the combinations of a row from `place` and `at` on, which move
   // behind them. The last column's features go fastest.
   void Cross(const std::vector<CrossColumn>& columns, int64_t row,
-             const std::vector<CrossRun>& runs, int64_t*& place, int64_t& at,
+             const CrossRuns& runs, int64_t*& place, int64_t& at,
              Tensor& values) const {
     absl::InlinedVector<int64_t, 8> chosen;
     for (const CrossRun& run : runs) chosen.push_back(run.begin);

@@ -1,13 +1,14 @@
 // What lookups of sparse ids become when a graph is made to run
 // (libs/passes/lookup_fusion.h): _UniqueRowIds, _CombineRows and its gradient,
-// _WhereHashed. Each gives to the last bit what the nodes give that it stands
-// for.
+// _WhereHashed, _CountIds. Each gives to the last bit what the nodes give that
+// it stands for.
 #include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/chosen_rows.h"
@@ -55,11 +56,11 @@ class ElementsByRow {
   }
 
   int64_t row(int64_t element) const { return input_.index(element, 0); }
-  const std::vector<int64_t>& elements() const { return elements_; }
+  absl::Span<const int64_t> elements() const { return elements_; }
 
  private:
   const SparseView& input_;
-  std::vector<int64_t> elements_;
+  absl::InlinedVector<int64_t, kInlinedGroups> elements_;
 };
 
 class UniqueRowIdsKernel : public OpKernel {
@@ -132,7 +133,7 @@ class UniqueRowIdsKernel : public OpKernel {
 
   template <typename T>
   static absl::Status SetDistinct(OpKernelContext& context,
-                                  const std::vector<uint64_t>& ids) {
+                                  absl::Span<const uint64_t> ids) {
     ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(
                                      0, {static_cast<int64_t>(ids.size())}));
     T* out = y->mutable_flat<T>().data();
@@ -369,6 +370,53 @@ class WhereHashedKernel : public OpKernel {
   const uint64_t num_buckets_;
 };
 
+class CountIdsKernel : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    ASSIGN_OR_RETURN(const auto depth, construction.GetAttr<int64_t>("depth"));
+    return std::make_unique<CountIdsKernel>(construction, depth);
+  }
+  CountIdsKernel(const OpKernelConstruction& construction, int64_t depth)
+      : OpKernel(construction), depth_(depth) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& values = context.input(1);
+    ASSIGN_OR_RETURN(
+        const SparseView input,
+        SparseView::Of(context.input(0), &values, context.input(2)));
+    if (input.rank() == 0) {
+      return absl::InvalidArgumentError("Dense shape cannot be empty.");
+    }
+    RETURN_IF_ERROR(input.CheckOrder());
+    const auto sizes = input.shape().dims();
+    Dims dims(sizes.begin(), sizes.end());
+    dims.back() = depth_;
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(Tensor * counts, context.AllocateOutput(0, shape));
+    const auto out = counts->mutable_flat<float>();
+    std::fill(out.begin(), out.end(), 0.0f);
+    DispatchType(IndexTypes{}, values.dtype(), [&]<typename T>(TypeTag<T>) {
+      Count(input, values.flat<T>(), out.data());
+      return absl::OkStatus();
+    }).IgnoreError();  // the op has no other types
+    return absl::OkStatus();
+  }
+
+ private:
+  template <typename T>
+  void Count(const SparseView& input, absl::Span<const T> ids,
+             float* out) const {
+    const int64_t width = input.shape().dim(input.rank() - 1);
+    for (int64_t i = 0; i < input.count(); ++i) {
+      if (ids[i] < 0 || ids[i] >= depth_) continue;
+      out[input.FlatPosition(i) / width * depth_ + ids[i]] += 1;
+    }
+  }
+
+  const int64_t depth_;
+};
+
 }  // namespace
 
 void RegisterSparseLookupKernels(KernelRegistry& registry) {
@@ -381,6 +429,7 @@ void RegisterSparseLookupKernels(KernelRegistry& registry) {
   registry.Register({.op = "_CombineRowsGrad", .types = floats},
                     CombineRowsGradKernel::Make);
   registry.Register({.op = "_WhereHashed"}, WhereHashedKernel::Make);
+  registry.Register({.op = "_CountIds"}, CountIdsKernel::Make);
 }
 
 }  // namespace weft

@@ -16,7 +16,7 @@ void RegisterSparseCrossKernels(KernelRegistry& registry);
 // SparseReduceSum.
 void RegisterSparseDenseKernels(KernelRegistry& registry);
 // What lookups become (libs/passes/lookup_fusion.h): _UniqueRowIds,
-// _CombineRows and its gradient, _WhereHashed.
+// _CombineRows and its gradient, _WhereHashed, _CountIds.
 void RegisterSparseLookupKernels(KernelRegistry& registry);
 // SparseFillEmptyRows and its gradient.
 void RegisterSparseRowKernels(KernelRegistry& registry);

@@ -310,6 +310,32 @@ TEST_F(SparseKernelsTest, WhereHashed) {
          {Tensor(DT_INT64, {0, 2}), Longs({})});
 }
 
+TEST_F(SparseKernelsTest, CountIds) {
+  const AttrMap three = {{"depth", int64_t{3}}};
+  const Tensor ids = Longs({2, 1, 2, -1, 3, 2});
+  Expect("_CountIds",
+         {Pairs({0, 0, 0, 2, 0, 3, 2, 0, 2, 1, 3, 0}), ids, Longs({4, 4})},
+         three,
+         {Tensor::FromValues<float>({4, 3},
+                                    {0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1})});
+  Expect("_CountIds", {Pairs({}), Longs({}), Longs({2, 0})}, three,
+         {Tensor::FromValues<float>({2, 3}, {0, 0, 0, 0, 0, 0})});
+  Expect("_CountIds", {Pairs({0, 0}), Longs({1}), Longs({2, 1})},
+         {{"depth", int64_t{0}}}, {Tensor(DT_FLOAT, {2, 0})});
+  EXPECT_THAT(harness_.Run("_CountIds",
+                           {Pairs({4, 0}), Longs({1}), Longs({4, 2})}, three),
+              StatusIs(kInvalid, "out of bounds"));
+  EXPECT_THAT(
+      harness_.Run("_CountIds",
+                   {Pairs({1, 0, 0, 0}), Longs({1, 1}), Longs({4, 2})}, three),
+      StatusIs(kInvalid, "out of order"));
+  constexpr int64_t kMany = int64_t{1} << 62;
+  EXPECT_FALSE(
+      harness_
+          .Run("_CountIds", {Pairs({}), Longs({}), Longs({kMany, 1})}, three)
+          .ok());
+}
+
 TEST_F(SparseKernelsTest, PositionsThatOverflowAreNobodys) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   Expect("SparseSliceGrad",

@@ -61,10 +61,12 @@ class ReadVariableKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(const ResourceHandle* handle, VariableHandle(context, 0));
-    auto variable =
-        lookup_.Find(context.resources(), handle->container, handle->name);
-    if (!variable.ok()) return CouldNotFindVariable(*handle, variable.status());
+    auto variable = lookup_.FromInput(context, 0);
+    if (!variable.ok()) {
+      ASSIGN_OR_RETURN(const ResourceHandle* handle,
+                       VariableHandle(context, 0));
+      return CouldNotFindVariable(*handle, variable.status());
+    }
     RETURN_IF_ERROR(CheckVariableType(**variable, context.output_type(0)));
     ASSIGN_OR_RETURN(Tensor value, (*variable)->Read(context.when_locked()));
     context.SetOutput(0, std::move(value));

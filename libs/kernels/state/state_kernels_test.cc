@@ -240,6 +240,37 @@ TEST_F(StateKernelsTest, DestroyedVariablesAreGone) {
   EXPECT_THAT(read->Run({handle}), StatusIs(kFailedPrecondition));
 }
 
+// A node remembers the handle that it saw last.
+TEST_F(StateKernelsTest, EachHandleIsOfItsOwnVariable) {
+  ASSERT_OK(harness_.Run("AssignVariableOp",
+                         {Handle(DT_FLOAT, "a"), Floats({1}, {1})}));
+  ASSERT_OK(harness_.Run("AssignVariableOp",
+                         {Handle(DT_FLOAT, "b"), Floats({1}, {2})}));
+  ASSERT_OK_AND_ASSIGN(auto read, harness_.Make("ReadVariableOp", {DT_RESOURCE},
+                                                {{"dtype", DT_FLOAT}}));
+  const auto value = [&](const Tensor& handle) {
+    const auto values = read->Run({handle});
+    return values.ok() ? (*values)[0].flat<float>()[0] : -1;
+  };
+  // Both lie in one buffer.
+  Tensor both(DT_RESOURCE, {2});
+  both.mutable_flat<ResourceHandle>()[0] =
+      Handle(DT_FLOAT, "a").scalar<ResourceHandle>();
+  both.mutable_flat<ResourceHandle>()[1] =
+      Handle(DT_FLOAT, "b").scalar<ResourceHandle>();
+  const Tensor a = *both.SliceRows(0, 1, HeapAllocator());
+  const Tensor b = *both.SliceRows(1, 2, HeapAllocator());
+  ASSERT_TRUE(a.SharesBufferWith(b));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(value(a), 1);
+    EXPECT_EQ(value(a), 1);
+    EXPECT_EQ(value(b), 2);
+    EXPECT_EQ(value(Handle(DT_FLOAT, "a")), 1);
+  }
+  ASSERT_OK(harness_.Run("DestroyResourceOp", {a}));
+  EXPECT_EQ(value(a), -1);
+}
+
 TEST_F(StateKernelsTest, HandlesOfOtherThingsAreRefused) {
   ResourceHandle table;
   table.name = "t";

@@ -55,6 +55,24 @@ absl::Status HashedShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+// The last dimension is of ids then.
+absl::Status CountsShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 2).status());
+  RETURN_IF_ERROR(c.InputWithRank(1, 1).status());
+  RETURN_IF_ERROR(c.InputWithRank(2, 1).status());
+  ASSIGN_OR_RETURN(const auto depth, c.GetAttr<int64_t>("depth"));
+  const int64_t rank = SizeOf(c.input(2));
+  if (rank < 1 || rank > kMaxRank) {
+    c.set_output(0, PartialShape::UnknownRank());
+    return absl::OkStatus();
+  }
+  Dims dims(static_cast<size_t>(rank), kUnknown);
+  dims.back() = depth;
+  ASSIGN_OR_RETURN(PartialShape counts, PartialShape::Create(dims));
+  c.set_output(0, std::move(counts));
+  return absl::OkStatus();
+}
+
 // Ids by example, and what becomes of them.
 OpDefBuilder WithIds(OpDefBuilder builder) {
   return builder.Input("idx: int32")
@@ -106,6 +124,17 @@ void RegisterSparseLookupOps(OpRegistry& registry) {
           .Doc("Where texts are not empty, and the bucket of each that is not: "
                "that of StringToHashBucketFast.")
           .Shape(HashedShape));
+  registry.Add(
+      OpDefBuilder("_CountIds")
+          .Input("indices: int64")
+          .Input("values: T")
+          .Input("dense_shape: int64")
+          .Output("counts: float")
+          .Attr("depth: int >= 0")
+          .Attr("T: {int32, int64}")
+          .Doc("How often each of the ids 0 to depth - 1 is along the last "
+               "dimension of a sparse tensor, which has to be in order.")
+          .Shape(CountsShape));
 }
 
 }  // namespace weft
