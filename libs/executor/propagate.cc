@@ -18,6 +18,19 @@ void Put(Slot& slot, Slot& value, bool move) {
   }
 }
 
+// The counter's new value. A thread that alone works on a step needs no locked
+// instruction: whoever worked on it before gave a token back, and whoever comes
+// is given one first.
+int64_t Count(Iteration& iteration, int32_t index, int64_t change) {
+  std::atomic<int64_t>& counter = iteration.counters[index];
+  if (!iteration.state.IsLastToken()) {
+    return counter.fetch_add(change, std::memory_order_acq_rel) + change;
+  }
+  const int64_t value = counter.load(std::memory_order_relaxed) + change;
+  counter.store(value, std::memory_order_relaxed);
+  return value;
+}
+
 // A plan in which nothing is ever dead.
 void PropagateLive(Iteration& iteration, const Edge* edge, const Edge* end,
                    Slot* outputs, ReadyList& ready) {
@@ -25,8 +38,7 @@ void PropagateLive(Iteration& iteration, const Edge* edge, const Edge* end,
     if (!edge->is_control()) {
       Put(iteration.slots[edge->slot], outputs[edge->output], edge->is_last);
     }
-    if (edge->counter < 0 || iteration.counters[edge->counter].fetch_sub(
-                                 1, std::memory_order_acq_rel) == 1) {
+    if (edge->counter < 0 || Count(iteration, edge->counter, -1) == 0) {
       ready.push_back({&iteration, edge->node, false});
     }
   }
@@ -94,9 +106,7 @@ void ActivateMaybeDead(Iteration& to, const NodeItem& source, const Edge& edge,
   bool node_is_dead = is_dead;
   if (edge.counter >= 0) {
     const int64_t change = is_dead ? kOneDead - 1 : -1;
-    const int64_t counter =
-        to.counters[edge.counter].fetch_add(change, std::memory_order_acq_rel) +
-        change;
+    const int64_t counter = Count(to, edge.counter, change);
     if (EdgesToCome(counter) != 0) return;
     node_is_dead = DeadEdges(counter) != 0;
   }
