@@ -1,5 +1,6 @@
 #include "libs/kernels/op_kernel.h"
 
+#include <memory>
 #include <utility>
 
 #include "libs/base/status.h"
@@ -14,7 +15,6 @@ bool HasElementsLike(DataType a, DataType b) {
 
 // The same memory, seen as elements of another type of the same size.
 Tensor WithType(const Tensor& tensor, DataType type) {
-  if (tensor.dtype() == type) return tensor;
   const size_t offset = static_cast<const char*>(tensor.data()) -
                         static_cast<const char*>(tensor.buffer()->data());
   return Tensor::FromBuffer(type, tensor.shape(), tensor.buffer(), offset);
@@ -43,8 +43,15 @@ absl::StatusOr<Tensor*> OpKernelContext::ForwardOrAllocate(
     }
     // The input still reads the same memory: the kernel reads it element by
     // element before it writes.
-    outputs_[i].tensor = WithType(input, type);
-    return &outputs_[i].tensor;
+    Tensor& output = outputs_[i].tensor;
+    if (input.dtype() == type) {
+      // Made in its place: quicker than a copy that is then moved there.
+      std::destroy_at(&output);
+      std::construct_at(&output, input);
+    } else {
+      output = WithType(input, type);
+    }
+    return &output;
   }
   return AllocateOutput(i, shape);
 }
