@@ -218,11 +218,11 @@ bool VectorProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
   return true;
 }
 
-// Where there are few rows, or few of all, `b` is read as it lies: to pack it
-// takes longer than what is gained.
+// Where there are few rows, or rows of `b` lie so close that many fit into the
+// cache, `b` is read as it lies: to pack it takes longer than what is gained.
 bool IsForDirectProduct(const MatMulArgs& args) {
-  return !args.transpose_b &&
-         (args.m <= 24 || args.n <= 64 || (args.m <= 64 && args.n <= 256));
+  return !args.transpose_b && (args.m <= 24 || args.b_stride <= 64 ||
+                               (args.m <= 64 && args.b_stride <= 256));
 }
 
 // Only of floats.
