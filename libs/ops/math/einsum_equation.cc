@@ -21,7 +21,13 @@ absl::StatusOr<std::string> ReadSubscript(absl::string_view text) {
         absl::StrCat("Expected at most one ellipsis (...), but found ", periods,
                      " periods (.) in the input subscript: ", text));
   }
-  return absl::StrReplaceAll(text, {{"...", "."}});
+  std::string subscript = absl::StrReplaceAll(text, {{"...", "."}});
+  if (subscript.size() > kMaxRank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A subscript of an einsum has more than ", kMaxRank,
+                     " dimensions: ", text.substr(0, kMaxRank), "..."));
+  }
+  return subscript;
 }
 
 absl::Status CheckOutputLabels(const EinsumEquation& parsed,

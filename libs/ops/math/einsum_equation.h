@@ -27,7 +27,8 @@ struct EinsumEquation {
 };
 
 // INVALID_ARGUMENT with TensorFlow's texts: not one "->", more than two
-// operands, periods that are no ellipsis, a result's label that no operand has.
+// operands, periods that are no ellipsis, a result's label that no operand has;
+// and where there are more labels than a tensor may have dimensions.
 absl::StatusOr<EinsumEquation> ParseEinsum(absl::string_view equation);
 
 // How many dimensions of a tensor of rank `rank` the ellipsis of `subscript`
