@@ -146,7 +146,7 @@ std::vector<Case> MathCases() {
       EinsumCase("ij->", {{2, 3}}),
       EinsumCase("aab...c->c...", {{2, 2, 3, 2, 3}}),
       EinsumCase("ijk->kk", {{2, 2, 3}}),
-      {"Roll", {{2, 3}, Ints({2}, {1, -2}), Ints({2}, {0, 1})}},
+      {"Roll", {{2, 3}, Ints({1, -2}), Ints({0, 1})}},
       {"Qr", {{3, 3}}},
       {"Qr", {{4, 2}}},
       {"Qr", {{2, 2, 4}}},
