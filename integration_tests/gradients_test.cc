@@ -115,6 +115,10 @@ std::vector<Case> BinaryCases() {
   return cases;
 }
 
+Case EinsumCase(const char* equation, std::vector<Arg> args) {
+  return {"Einsum", std::move(args), {{"equation", std::string(equation)}}};
+}
+
 std::vector<Case> MathCases() {
   std::vector<Case> cases = {
       {"AddN", {{2}, {2}, {2}}},
@@ -132,6 +136,17 @@ std::vector<Case> MathCases() {
       {"BatchMatMul", {{2, 3, 2}, {2, 3, 2}}, {{"adj_x", true}}},
       {"BatchMatMul", {{2, 2, 3}, {2, 2, 3}}, {{"adj_y", true}}},
       {"BatchMatMulV2", {{2, 2, 3}, {3, 2}}},
+      EinsumCase("ij,jk->ik", {{2, 3}, {3, 4}}),
+      EinsumCase("abc,cd->dab", {{2, 2, 3}, {3, 2}}),
+      EinsumCase("...ij,...jk->...ik", {{2, 1, 2, 3}, {3, 3, 2}}),
+      EinsumCase("i...j,j->...i", {{2, 2, 3}, {3}}),
+      EinsumCase("ija,bkj->ik", {{2, 3, 2}, {2, 2, 3}}),
+      EinsumCase("iij,jk->ikk", {{2, 2, 3}, {3, 2}}),
+      EinsumCase("...i,...i->", {{3}, {3}}),
+      EinsumCase("ij->", {{2, 3}}),
+      EinsumCase("aab...c->c...", {{2, 2, 3, 2, 3}}),
+      EinsumCase("ijk->kk", {{2, 2, 3}}),
+      {"Roll", {{2, 3}, Ints({1, -2}), Ints({0, 1})}},
       {"Qr", {{3, 3}}},
       {"Qr", {{4, 2}}},
       {"Qr", {{2, 2, 4}}},

@@ -1,5 +1,6 @@
 #include "libs/executor/propagate.h"
 
+#include <memory>
 #include <utility>
 
 namespace weft {
@@ -10,12 +11,44 @@ constexpr int64_t kOneDead = int64_t{1} << 32;
 int64_t EdgesToCome(int64_t counter) { return counter & (kOneDead - 1); }
 int64_t DeadEdges(int64_t counter) { return counter >> 32; }
 
+// Tensors are made anew in their place: to assign one that was just made takes
+// longer, because it is read in larger parts than it was written in.
+template <typename... From>
+void MakeAnew(Tensor& tensor, From&&... from) {
+  std::destroy_at(&tensor);
+  std::construct_at(&tensor, std::forward<From>(from)...);
+}
+
+void Clear(Slot& slot) {
+  if (slot.tensor.IsInitialized()) MakeAnew(slot.tensor);
+  if (slot.variable) slot.variable.reset();
+  slot.is_dead = false;
+}
+
 void Put(Slot& slot, Slot& value, bool move) {
-  if (move) {
-    slot = std::move(value);
-  } else {
-    slot = value;
+  if (value.variable != nullptr || slot.variable != nullptr) {
+    slot.variable = value.variable;
+    if (move) value.variable.reset();
   }
+  if (move) {
+    MakeAnew(slot.tensor, std::move(value.tensor));
+  } else {
+    MakeAnew(slot.tensor, value.tensor);
+  }
+  slot.is_dead = value.is_dead;
+}
+
+// The counter's new value. A thread that alone works on a step needs no locked
+// instruction: whoever worked on it before gave a token back, and whoever comes
+// is given one first.
+int64_t Count(Iteration& iteration, int32_t index, int64_t change) {
+  std::atomic<int64_t>& counter = iteration.counters[index];
+  if (!iteration.state.IsLastToken()) {
+    return counter.fetch_add(change, std::memory_order_acq_rel) + change;
+  }
+  const int64_t value = counter.load(std::memory_order_relaxed) + change;
+  counter.store(value, std::memory_order_relaxed);
+  return value;
 }
 
 // A plan in which nothing is ever dead.
@@ -25,9 +58,8 @@ void PropagateLive(Iteration& iteration, const Edge* edge, const Edge* end,
     if (!edge->is_control()) {
       Put(iteration.slots[edge->slot], outputs[edge->output], edge->is_last);
     }
-    if (edge->counter < 0 || iteration.counters[edge->counter].fetch_sub(
-                                 1, std::memory_order_acq_rel) == 1) {
-      ready.push_back({&iteration, edge->node, false});
+    if (edge->counter < 0 || Count(iteration, edge->counter, -1) == 0) {
+      ready.emplace_back(&iteration, edge->node, false);
     }
   }
 }
@@ -69,7 +101,7 @@ void ActivateMerge(Iteration& to, const NodeItem& source, const Edge& edge,
     counter &= ~int64_t{1};
   }
   atomic.store(counter, std::memory_order_relaxed);
-  if (runs) ready.push_back({&to, edge.node, merge_is_dead});
+  if (runs) ready.emplace_back(&to, edge.node, merge_is_dead);
 }
 
 }  // namespace
@@ -94,13 +126,11 @@ void ActivateMaybeDead(Iteration& to, const NodeItem& source, const Edge& edge,
   bool node_is_dead = is_dead;
   if (edge.counter >= 0) {
     const int64_t change = is_dead ? kOneDead - 1 : -1;
-    const int64_t counter =
-        to.counters[edge.counter].fetch_add(change, std::memory_order_acq_rel) +
-        change;
+    const int64_t counter = Count(to, edge.counter, change);
     if (EdgesToCome(counter) != 0) return;
     node_is_dead = DeadEdges(counter) != 0;
   }
-  ready.push_back({&to, edge.node, node_is_dead});
+  ready.emplace_back(&to, edge.node, node_is_dead);
 }
 
 void Propagate(const Ready& ran, bool is_dead, Slot* outputs,
@@ -124,13 +154,13 @@ void Propagate(const Ready& ran, bool is_dead, Slot* outputs,
 }
 
 void ClearOutputs(const NodeItem& item, Slot* outputs) {
-  for (int i = 0; i < item.num_outputs; ++i) outputs[i].Clear();
+  for (int i = 0; i < item.num_outputs; ++i) Clear(outputs[i]);
 }
 
 void ClearInputs(const NodeItem& item, Iteration& iteration) {
   Slot* inputs = iteration.slots.get() + item.first_input;
   if (item.num_consts == 0) {
-    for (int i = 0; i < item.num_inputs; ++i) inputs[i].Clear();
+    for (int i = 0; i < item.num_inputs; ++i) Clear(inputs[i]);
     return;
   }
   const ConstInput* next =
@@ -138,7 +168,7 @@ void ClearInputs(const NodeItem& item, Iteration& iteration) {
   const ConstInput* end = next + item.num_consts;
   for (int i = 0; i < item.num_inputs; ++i) {
     if (next == end || next->slot != item.first_input + i) {
-      inputs[i].Clear();
+      Clear(inputs[i]);
       continue;
     }
     // A kernel may have taken the value out.

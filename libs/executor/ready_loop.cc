@@ -109,7 +109,8 @@ void ContinueOnPool(StepState& state, const ReadyList& nodes) {
 void ReadyLoop::Add(const ReadyList& nodes) {
   // Nothing else to do: run it here whatever it costs.
   if (nodes.size() == 1 && ready_.empty() && !has_kept_) {
-    ready_.push_back(nodes[0]);
+    kept_ = nodes[0];
+    has_kept_ = true;
     return;
   }
   for (const Ready& node : nodes) {

@@ -30,8 +30,22 @@ namespace weft {
 struct Iteration;
 class StepState;
 
-// A node that may run now.
+// A node that may run now. Copied member by member: as one block it would be
+// read before the processor has put together what was just written in parts,
+// and that would take as long as a small kernel.
 struct Ready {
+  Ready() = default;
+  Ready(Iteration* in, int32_t index, bool dead)
+      : iteration(in), node(index), is_dead(dead) {}
+  Ready(const Ready& other)
+      : iteration(other.iteration), node(other.node), is_dead(other.is_dead) {}
+  Ready& operator=(const Ready& other) {
+    iteration = other.iteration;
+    node = other.node;
+    is_dead = other.is_dead;
+    return *this;
+  }
+
   Iteration* iteration = nullptr;
   int32_t node = 0;
   bool is_dead = false;

@@ -42,7 +42,7 @@ constexpr Family kFamilies[] = {
     {"linear algebra",
      "factorisations and solvers for whole matrices are the work of a numerics "
      "library; no training needs one",
-     "Cholesky* Lu Svd *Matrix* SelfAdjointEig* Einsum BatchMatMulV3"},
+     "Cholesky* Lu Svd *Matrix* SelfAdjointEig* BatchMatMulV3"},
     {"Fourier transforms", "no kernels of signals are here",
      "FFT* IFFT* RFFT* IRFFT*"},
     {"complex numbers",

@@ -80,6 +80,15 @@ absl::StatusOr<Gradients> ReverseGrad(const Scope& scope, const Node& node,
                    {}};
 }
 
+absl::StatusOr<Gradients> RollGrad(const Scope& scope, const Node& node,
+                                   const Gradients& grad_outputs) {
+  const Output back = ops::Neg(scope, Output(node.input(1)));
+  return Gradients{
+      ops::Roll(scope, grad_outputs[0].dense, back, Output(node.input(2))),
+      {},
+      {}};
+}
+
 absl::StatusOr<Gradients> ReverseSequenceGrad(const Scope& scope,
                                               const Node& node,
                                               const Gradients& grad_outputs) {
@@ -158,6 +167,7 @@ void RegisterArrayGradients(GradientRegistry& registry) {
   registry.Register("Transpose", TransposeGrad);
   registry.Register("Reverse", ReverseGrad);
   registry.Register("ReverseV2", ReverseGrad);
+  registry.Register("Roll", RollGrad);
   registry.Register("ReverseSequence", ReverseSequenceGrad);
   for (const char* op :
        {"Const", "Placeholder", "PlaceholderV2", "StopGradient", "Shape",

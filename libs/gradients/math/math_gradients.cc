@@ -85,6 +85,7 @@ void RegisterMathGradients(GradientRegistry& registry) {
   RegisterUnaryGradients(registry);
   RegisterReductionGradients(registry);
   RegisterMatMulGradients(registry);
+  RegisterEinsumGradients(registry);
   for (const char* op : kWithoutGradient) registry.RegisterNone(op);
 }
 

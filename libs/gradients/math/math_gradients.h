@@ -15,6 +15,7 @@ void RegisterBinaryGradients(GradientRegistry& registry);
 void RegisterUnaryGradients(GradientRegistry& registry);
 void RegisterReductionGradients(GradientRegistry& registry);
 void RegisterMatMulGradients(GradientRegistry& registry);
+void RegisterEinsumGradients(GradientRegistry& registry);
 
 // y = f(x): gets what gradients are made of.
 struct UnaryArgs {

@@ -74,6 +74,32 @@ TEST_F(ArrayOrderTest, Reverses) {
             "axis 0 specified more than once.");
 }
 
+TEST_F(ArrayOrderTest, Rolls) {
+  const Tensor x = Counting({2, 3});
+  EXPECT_EQ(Run("Roll", {x, Ints({1}), Ints({1})}), "[2,3] 2 0 1 5 3 4");
+  EXPECT_EQ(Run("Roll", {x, Ints({-5, 3}), Ints({-1, 0})}),
+            "[2,3] 5 3 4 2 0 1");
+  // Shifts of one axis add up.
+  EXPECT_EQ(Run("Roll", {x, Ints({2, 2}), Ints({1, 1})}), "[2,3] 2 0 1 5 3 4");
+  EXPECT_EQ(Run("Roll", {x, Ints({-2147483647 - 1}), Ints({1})}),
+            "[2,3] 2 0 1 5 3 4");
+  EXPECT_EQ(Run("Roll", {Counting({2, 1, 2, 2}), Ints({1, 1}), Ints({0, 2})}),
+            "[2,1,2,2] 6 7 4 5 2 3 0 1");
+  EXPECT_EQ(Run("Roll", {Empty({0, 2}), Ints({1}), Ints({0})}), "[0,2]");
+}
+
+TEST_F(ArrayOrderTest, RollRefusesWhatIsNoAxis) {
+  const Tensor x = Counting({2, 3});
+  EXPECT_EQ(Run("Roll", {x, Ints({1}), Ints({2})}), "axis 2 is out of range");
+  EXPECT_EQ(Run("Roll", {x, Ints({1}), Ints({-3})}), "axis -3 is out of range");
+  EXPECT_EQ(Run("Roll", {x, Ints({1, 2}), Ints({0})}),
+            "shift and axis must have the same size");
+  EXPECT_EQ(Run("Roll", {x, Counting({1, 1}), Ints({0})}),
+            "shift must be a scalar or a 1-D vector. Found: [1,1]");
+  EXPECT_EQ(Run("Roll", {Tensor::Scalar(1), Ints({1}), Ints({0})}),
+            "input must be 1-D or higher");
+}
+
 TEST_F(ArrayOrderTest, ReversesSequences) {
   const Tensor x = Counting({2, 3});
   const AttrMap attrs = {{"seq_dim", 1}, {"batch_dim", 0}};

@@ -1,4 +1,7 @@
-// Kernels that reverse: Reverse, ReverseV2, ReverseSequence.
+// Kernels that turn dimensions round: Reverse, ReverseV2, ReverseSequence,
+// Roll.
+#include <algorithm>
+
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
@@ -174,12 +177,90 @@ class ReverseSequenceKernel : public OpKernel {
   int64_t batch_dim_ = 0;
 };
 
+class RollKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    RETURN_IF_ERROR(CheckShapes(context));
+    const Tensor& input = context.input(0);
+    ASSIGN_OR_RETURN(const Dims shifts, ShiftsOf(context));
+    const auto turned = std::find_if(shifts.rbegin(), shifts.rend(),
+                                     [](int64_t shift) { return shift != 0; });
+    if (input.num_elements() == 0 || turned == shifts.rend()) {
+      context.SetOutput(0, context.TakeInput(0));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, input.shape()));
+    CopyRows(input, shifts, static_cast<int>(shifts.rend() - turned) - 1,
+             *output);
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status CheckShapes(const OpKernelContext& context) {
+    if (context.input(0).rank() < 1) {
+      return absl::InvalidArgumentError("input must be 1-D or higher");
+    }
+    for (const int i : {1, 2}) {
+      const TensorShape& shape = context.input(i).shape();
+      if (shape.rank() <= 1) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          i == 1 ? "shift" : "axis",
+          " must be a scalar or a 1-D vector. Found: ", shape.ToString()));
+    }
+    if (!(context.input(1).shape() == context.input(2).shape())) {
+      return absl::InvalidArgumentError(
+          "shift and axis must have the same size");
+    }
+    return absl::OkStatus();
+  }
+
+  // By how many places each dimension moves forward, below its size.
+  static absl::StatusOr<Dims> ShiftsOf(const OpKernelContext& context) {
+    const TensorShape& shape = context.input(0).shape();
+    ASSIGN_OR_RETURN(const Dims shifts, IntegersOf(context.input(1)));
+    ASSIGN_OR_RETURN(const Dims axes, IntegersOf(context.input(2)));
+    Dims sums(shape.rank(), 0);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t axis = axes[i] < 0 ? axes[i] + shape.rank() : axes[i];
+      if (axis < 0 || axis >= shape.rank()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("axis ", axes[i], " is out of range"));
+      }
+      const int64_t size =
+          std::max<int64_t>(1, shape.dim(static_cast<int>(axis)));
+      sums[axis] = (sums[axis] + shifts[i] % size + size) % size;
+    }
+    return sums;
+  }
+
+  // `last` is the last dimension that moves: what lies within one step of it is
+  // copied as a whole, in two pieces.
+  static void CopyRows(const Tensor& input, const Dims& shifts, int last,
+                       Tensor& output) {
+    const Dims strides = PackedStrides(input.shape().dims());
+    const int64_t row = input.shape().dim(last) * strides[last];
+    const int64_t shift = shifts[last] * strides[last];
+    for (int64_t from = 0; from < input.num_elements(); from += row) {
+      int64_t to = 0;
+      for (int i = 0; i < last; ++i) {
+        const int64_t size = input.shape().dim(i);
+        const int64_t place = from / strides[i] % size;
+        to += (place + shifts[i]) % size * strides[i];
+      }
+      CopyElements(input, from, row - shift, output, to + shift);
+      CopyElements(input, from + row - shift, shift, output, to);
+    }
+  }
+};
+
 }  // namespace
 
 void RegisterArrayReverseKernels(KernelRegistry& registry) {
   registry.Register<ReverseKernel>("Reverse");
   registry.Register<ReverseV2Kernel>("ReverseV2");
   registry.Register<ReverseSequenceKernel>("ReverseSequence");
+  registry.Register<RollKernel>("Roll");
 }
 
 }  // namespace weft

@@ -215,6 +215,17 @@ struct Log {
     return ExactLog(x);
   }
 };
+// log(u) for u = 1 + x, set right by how far u is from it. Where u has nothing
+// left of x, or has no end, x is the result.
+struct Log1p : NeverRare {
+  template <typename Expression>
+  static Expression Apply(const Expression& x) {
+    using T = typename Expression::Scalar;
+    const Expression u = x + T(1);
+    const Expression result = x * (u.log() / (u - T(1)));
+    return (u == T(1) || u == T(__builtin_inf())).select(x, result);
+  }
+};
 // Eigen's own loses four digits of small results.
 struct Sigmoid : Exp {
   template <typename Expression>
@@ -314,6 +325,7 @@ template <typename T>
 UnaryLoop FindFloatUnary(const char* op) {
   if (strcmp(op, "Exp") == 0) return &UnaryLoopOf<T, Exp>;
   if (strcmp(op, "Log") == 0) return &UnaryLoopOf<T, Log>;
+  if (strcmp(op, "Log1p") == 0) return &UnaryLoopOf<T, Log1p>;
   if (strcmp(op, "Tanh") == 0) return &UnaryLoopOf<T, Tanh>;
   if (strcmp(op, "Sigmoid") == 0) return &UnaryLoopOf<T, Sigmoid>;
   if (strcmp(op, "Sqrt") == 0) return &ExactLoopOf<T, Sqrt>;

@@ -11,6 +11,7 @@
 
 #include <Eigen/Core>
 
+#include "libs/kernels/isa/conv_isa.h"
 #include "libs/kernels/isa/vectors_isa.h"
 
 namespace weft::WEFT_ISA {
@@ -217,6 +218,44 @@ bool VectorProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
   return true;
 }
 
+// Where there are few rows, or rows of `b` lie so close that many fit into the
+// cache, `b` is read as it lies: to pack it takes longer than what is gained.
+bool IsForDirectProduct(const MatMulArgs& args) {
+  return !args.transpose_b && (args.m <= 24 || args.b_stride <= 64 ||
+                               (args.m <= 64 && args.b_stride <= 256));
+}
+
+// Only of floats.
+template <typename T>
+bool DirectProduct(const MatMulArgs&, const T*, const T*, T*) {
+  return false;
+}
+bool DirectProduct(const MatMulArgs& args, const float* a, const float* b,
+                   float* c) {
+  // As many rows of `b` as stay in the nearest cache, a few columns wide.
+  constexpr int64_t kRows = 256;
+  if (!IsForDirectProduct(args)) return false;
+  const ConvLoops loops = Conv();
+  const int64_t width = 2 * loops.vector;
+  OverlapArgs part;
+  part.rows = args.m;
+  part.runs = 1;
+  part.a_step = args.transpose_a ? args.a_stride : 1;
+  part.a_row = args.transpose_a ? 1 : args.a_stride;
+  part.b_step = args.b_stride;
+  part.sum_row = args.c_stride;
+  for (int64_t k = 0; k < args.k; k += kRows) {
+    part.steps = args.k - k < kRows ? args.k - k : kRows;
+    part.adds = k > 0;
+    for (int64_t j = 0; j < args.n; j += width) {
+      part.columns = args.n - j < width ? args.n - j : width;
+      loops.products(part, a + k * part.a_step, b + k * args.b_stride + j,
+                     c + j);
+    }
+  }
+  return true;
+}
+
 template <typename T>
 void Product(const MatMulArgs& args, const T* a, const T* b, T* c) {
   using Eigen::ColMajor;
@@ -224,6 +263,7 @@ void Product(const MatMulArgs& args, const T* a, const T* b, T* c) {
   // Where Eigen draws the line, too.
   if (args.m + args.n + args.k < 20) return SmallProduct(args, a, b, c);
   if (VectorProduct(args, a, b, c)) return;
+  if (DirectProduct(args, a, b, c)) return;
   if (args.transpose_a && args.transpose_b) {
     BlockedProduct<T, ColMajor, ColMajor>(args, a, b, c);
   } else if (args.transpose_a) {

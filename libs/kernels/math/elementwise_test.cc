@@ -341,6 +341,32 @@ TEST_F(MathElementwiseTest, TruncatingCastDoesNotRound) {
   EXPECT_EQ(static_cast<float>(cut.flat<bfloat16>()[0]), 1.0f);
 }
 
+// Vectors of elements, and what is left over.
+TEST_F(MathElementwiseTest, SelectChoosesAmongAnyNumberOfElements) {
+  for (const DataType type : {DT_FLOAT, DT_DOUBLE, DT_INT16}) {
+    for (const int64_t n : {1, 2, 3, 4, 5, 17}) {
+      Tensor condition(DT_BOOL, TensorShape({n}));
+      Tensor yes(DT_INT32, TensorShape({n})), no(DT_INT32, TensorShape({n}));
+      Tensor want(DT_INT32, TensorShape({n}));
+      for (int32_t i = 0; i < n; ++i) {
+        condition.mutable_flat<bool>()[i] = i % 3 != 1;
+        yes.mutable_flat<int32_t>()[i] = i + 1;
+        no.mutable_flat<int32_t>()[i] = -i;
+        want.mutable_flat<int32_t>()[i] = i % 3 != 1 ? i + 1 : -i;
+      }
+      const auto cast = [&](const Tensor& x, DataType to) {
+        return *harness_.RunOne("Cast", {x}, {{"DstT", to}});
+      };
+      for (const char* op : {"Select", "SelectV2"}) {
+        ASSERT_OK_AND_ASSIGN(
+            Tensor got,
+            harness_.RunOne(op, {condition, cast(yes, type), cast(no, type)}));
+        EXPECT_TRUE(SameBits(cast(got, DT_INT32), want)) << op << " of " << n;
+      }
+    }
+  }
+}
+
 TEST_F(MathElementwiseTest, SelectChoosesElementsOrRows) {
   const Tensor yes =
       Tensor::FromValues<int32_t>(TensorShape({2, 2}), {1, 2, 3, 4});

@@ -3,8 +3,12 @@
 #include "libs/kernels/math/gemm.h"
 
 #include <cmath>
+#include <map>
 #include <optional>
+#include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
@@ -84,9 +88,10 @@ class GemmTest : public testing::Test {
 
 TEST_F(GemmTest, EveryImplementationAgreesWithTheReference) {
   const int64_t sizes[][3] = {
-      {1, 1, 1},   {3, 5, 7},      {64, 128, 10}, {17, 33, 65}, {1, 300, 4},
-      {70, 2, 90}, {130, 90, 120}, {1, 7, 1},     {1, 333, 1},  {1, 5, 2051},
-      {1, 90, 75}, {75, 90, 1},    {2051, 6, 1},  {40, 1, 1},   {1, 1, 40}};
+      {1, 1, 1},    {3, 5, 7},      {64, 128, 10}, {17, 33, 65}, {1, 300, 4},
+      {70, 2, 90},  {130, 90, 120}, {1, 7, 1},     {1, 333, 1},  {1, 5, 2051},
+      {1, 90, 75},  {75, 90, 1},    {2051, 6, 1},  {40, 1, 1},   {1, 1, 40},
+      {5, 600, 33}, {40, 300, 64},  {90, 70, 3}};
   for (const MatMulFunctions& functions : AllFunctions()) {
     for (const auto& [m, k, n] : sizes) {
       for (int transposed = 0; transposed < 4; ++transposed) {
@@ -99,17 +104,16 @@ TEST_F(GemmTest, EveryImplementationAgreesWithTheReference) {
   }
 }
 
-// A row or a column of a larger matrix, each operand and the result.
-TEST_F(GemmTest, VectorsMayLieApart) {
+// A row, a column or more of a larger matrix, each operand and the result.
+TEST_F(GemmTest, RowsMayLieApart) {
   constexpr int64_t kStride = 50;
   const std::vector<float> a = Numbers<float>(kStride * kStride, 1);
   const std::vector<float> b = Numbers<float>(kStride * kStride, 2);
   for (const MatMulFunctions& functions : AllFunctions()) {
-    for (int kind = 0; kind < 8; ++kind) {
-      const bool is_row = (kind & 1) != 0, transpose_a = (kind & 2) != 0,
-                 transpose_b = (kind & 4) != 0;
-      const MatMulArgs args = {.m = is_row ? 1 : 21,
-                               .n = is_row ? 21 : 1,
+    for (int kind = 0; kind < 12; ++kind) {
+      const bool transpose_a = (kind & 1) != 0, transpose_b = (kind & 2) != 0;
+      const MatMulArgs args = {.m = kind / 4 == 0 ? 1 : 21,
+                               .n = kind / 4 == 1 ? 1 : 21,
                                .k = 43,
                                .transpose_a = transpose_a,
                                .transpose_b = transpose_b,
@@ -218,6 +222,189 @@ TEST_F(GemmTest, ManyRowsOfNothingTakeNoTime) {
         harness_.RunOne("BatchMatMulV2", {Tensor(dtype, {kMany, 0, 3}),
                                           Tensor(dtype, {1, 3, 2})}));
     EXPECT_EQ(batches.shape(), TensorShape({kMany, 0, 2}));
+  }
+}
+
+// Einsum against sums over all values of all labels, one by one. Labels are
+// letters: 'a' has size 2, 'b' 3 and so on.
+class EinsumTest : public testing::Test {
+ protected:
+  static int64_t SizeOf(char label) { return label - 'a' + 2; }
+
+  static int64_t PlaceOf(absl::string_view labels,
+                         const std::map<char, int64_t>& values) {
+    int64_t place = 0;
+    for (const char label : labels) {
+      place = place * SizeOf(label) + values.at(label);
+    }
+    return place;
+  }
+
+  static Tensor Operand(absl::string_view labels, int64_t seed) {
+    Dims dims;
+    for (const char label : labels) dims.push_back(SizeOf(label));
+    Tensor x(DT_FLOAT, TensorShape(dims));
+    const auto numbers = Numbers<float>(x.num_elements(), seed);
+    std::copy(numbers.begin(), numbers.end(), x.mutable_flat<float>().begin());
+    return x;
+  }
+
+  static std::vector<float> Sums(const std::vector<std::string>& inputs,
+                                 absl::string_view output,
+                                 const std::vector<Tensor>& operands) {
+    std::vector<float> sums(Operand(output, 0).num_elements());
+    std::map<char, int64_t> values;
+    for (const std::string& input : inputs) {
+      for (const char label : input) values[label] = 0;
+    }
+    while (true) {
+      float product = 1;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        product *= operands[i].flat<float>()[PlaceOf(inputs[i], values)];
+      }
+      sums[PlaceOf(output, values)] += product;
+      auto label = values.begin();
+      while (label != values.end() && ++label->second == SizeOf(label->first)) {
+        (label++)->second = 0;
+      }
+      if (label == values.end()) return sums;
+    }
+  }
+
+  void Check(const std::vector<std::string>& inputs,
+             const std::string& output) {
+    const std::string equation =
+        absl::StrCat(absl::StrJoin(inputs, ","), "->", output);
+    std::vector<Tensor> operands;
+    for (const std::string& input : inputs) {
+      operands.push_back(Operand(input, 1 + operands.size()));
+    }
+    ASSERT_OK_AND_ASSIGN(
+        Tensor got,
+        harness_.RunOne("Einsum", {operands.begin(), operands.end()},
+                        {{"equation", equation}}));
+    EXPECT_EQ(got.shape(), Operand(output, 0).shape()) << equation;
+    const std::vector<float> want = Sums(inputs, output, operands);
+    for (size_t i = 0; i < want.size(); ++i) {
+      ASSERT_NEAR(got.flat<float>()[i], want[i], 1e-3) << equation;
+    }
+  }
+
+  absl::Status Refusal(const std::string& equation,
+                       const std::vector<Tensor>& operands) {
+    return harness_
+        .Run("Einsum", {operands.begin(), operands.end()},
+             {{"equation", equation}})
+        .status();
+  }
+
+  KernelTestHarness harness_{RegisterMathKernels};
+};
+
+TEST_F(EinsumTest, SumsProducts) {
+  Check({"ab", "bc"}, "ac");
+  Check({"ab", "bc"}, "ca");
+  Check({"ba", "cb"}, "ac");
+  Check({"abde", "acde"}, "adbc");  // attention: products in place
+  Check({"adbc", "acde"}, "abde");
+  Check({"bad", "dac"}, "bac");
+  Check({"ae", "dae"}, "d");
+  Check({"", "ab"}, "ba");
+}
+
+// Any equation of up to four labels in three places: diagonals, sums alone,
+// outer products, all orders.
+TEST_F(EinsumTest, AgreesOnMadeUpEquations) {
+  uint32_t state = 7;
+  const auto draw = [&](uint32_t below) {
+    state = state * 1664525 + 1013904223;
+    return (state >> 16) % below;
+  };
+  const auto letters = [&](absl::string_view from) {
+    std::string drawn;
+    const auto length = from.empty() ? 0 : draw(4);
+    for (uint32_t i = 0; i < length; ++i) {
+      drawn += from[draw(static_cast<uint32_t>(from.size()))];
+    }
+    return drawn;
+  };
+  for (int i = 0; i < 400; ++i) {
+    std::vector<std::string> inputs = {letters("abcd")};
+    if (i % 4 != 0) inputs.push_back(letters("abcd"));
+    Check(inputs, letters(absl::StrJoin(inputs, "")));
+  }
+}
+
+TEST_F(EinsumTest, EllipsesBroadcast) {
+  const auto shape = [&](const std::string& equation,
+                         std::initializer_list<TensorShape> shapes) {
+    std::vector<Tensor> operands;
+    for (const TensorShape& one : shapes) {
+      operands.emplace_back(DT_FLOAT, one);
+      std::fill_n(operands.back().mutable_flat<float>().begin(),
+                  one.num_elements(), 1.0f);
+    }
+    absl::StatusOr<Tensor> result = harness_.RunOne(
+        "Einsum", {operands.begin(), operands.end()}, {{"equation", equation}});
+    if (!result.ok()) return std::string(result.status().message());
+    const auto values = result->flat<float>();
+    return absl::StrCat(result->shape().ToString(), " of ",
+                        values.empty() ? 0 : values.back());
+  };
+  EXPECT_EQ(shape("...ab,bc->...ac", {{5, 2, 3}, {3, 4}}), "[5,2,4] of 3");
+  EXPECT_EQ(shape("...a,...a->...", {{2, 1, 3}, {4, 3}}), "[2,4] of 3");
+  EXPECT_EQ(shape("a...,...b->ab...", {{2, 3}, {1, 5}}), "[2,5,3] of 1");
+  EXPECT_EQ(shape("...ab->ab", {{2, 3}}), "[2,3] of 1");
+  EXPECT_EQ(shape("ab->...ba", {{2, 3}}), "[3,2] of 1");
+  EXPECT_EQ(shape("...ab,bc->...ac", {{0, 2, 3}, {3, 4}}), "[0,2,4] of 0");
+  EXPECT_EQ(shape("...ab,bc->...ac", {{5, 2, 0}, {0, 4}}), "[5,2,4] of 0");
+  EXPECT_EQ(shape("ab->", {{2, 0}}), "[] of 0");
+  EXPECT_EQ(shape("...a,...a->...", {{2, 3}, {4, 3}}),
+            "Invalid broadcasting dimensions: 2 vs. 4 at axis 0 of the input "
+            "shaped [4,3]");
+  EXPECT_EQ(shape("...ab->ab", {{5, 2, 3}}),
+            "Output contains 1 broadcasting dimension(s) but no ellipsis (...) "
+            "was found in the output subscripts.");
+}
+
+TEST_F(EinsumTest, RefusesWhatDoesNotFit) {
+  const Tensor x(DT_FLOAT, TensorShape({2, 3}));
+  const auto is = [](const char* text) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, text);
+  };
+  EXPECT_THAT(Refusal("ab,bc->ac", {x, x}),
+              is("Expected dimension 3 at axis 0 of the input shaped [2,3] "
+                 "but got dimension 2"));
+  EXPECT_THAT(Refusal("aa->a", {x}),
+              is("Expected dimension 2 at axis 1 of the input shaped [2,3] "
+                 "but got dimension 3"));
+  EXPECT_THAT(Refusal("abc->a", {x}),
+              is("Expected input 0 to have rank 3 but got: 2"));
+  EXPECT_THAT(Refusal("a...bc->a", {x}),
+              is("Expected input 0 to have rank at least 3 but got: 2"));
+  EXPECT_THAT(Refusal("ab,ab->ab", {x}), is("Expected 2 inputs for equation"));
+  EXPECT_THAT(Refusal("ab", {x}), is("Expecting exactly one '->'"));
+  EXPECT_THAT(Refusal("ab,bc,cd->ad", {x, x, x}), is("but got: 3"));
+  EXPECT_THAT(Refusal("ab->ac", {x}), is("has label 'c' which is not present"));
+  EXPECT_THAT(Refusal(".ab->ab", {x}), is("found 1 periods"));
+  EXPECT_THAT(Refusal("a.b..->ab", {x}), is("found 3 periods"));
+  EXPECT_THAT(Refusal(absl::StrCat("ab->", std::string(300, 'a')), {x}),
+              is("more than 254 dimensions"));
+}
+
+TEST_F(EinsumTest, OfEveryType) {
+  for (DataType type : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16, DT_INT32,
+                        DT_INT64, DT_COMPLEX64, DT_COMPLEX128}) {
+    const auto cast = [&](Tensor x, DataType to) {
+      return *harness_.RunOne("Cast", {x}, {{"DstT", to}});
+    };
+    const Tensor a = cast(
+        Tensor::FromValues<float>(TensorShape({2, 2}), {1, 2, 3, 4}), type);
+    ASSERT_OK_AND_ASSIGN(
+        Tensor c, harness_.RunOne("Einsum", {a, a},
+                                  {{"equation", std::string("ij,kj->i")}}));
+    EXPECT_THAT(cast(c, DT_FLOAT).flat<float>(), ElementsAre(16, 36))
+        << DataTypeName(type);
   }
 }
 

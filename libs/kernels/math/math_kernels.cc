@@ -8,6 +8,7 @@ void RegisterMathKernels(KernelRegistry& registry) {
   RegisterCastKernels(registry);
   RegisterComparisonKernels(registry);
   RegisterDivisionKernels(registry);
+  RegisterEinsumKernels(registry);
   RegisterMatMulKernels(registry);
   RegisterPowerKernels(registry);
   RegisterReductionKernels(registry);

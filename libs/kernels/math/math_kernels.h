@@ -15,6 +15,7 @@ void RegisterArithmeticKernels(KernelRegistry& registry);
 void RegisterCastKernels(KernelRegistry& registry);
 void RegisterComparisonKernels(KernelRegistry& registry);
 void RegisterDivisionKernels(KernelRegistry& registry);
+void RegisterEinsumKernels(KernelRegistry& registry);
 void RegisterMatMulKernels(KernelRegistry& registry);
 void RegisterPowerKernels(KernelRegistry& registry);
 void RegisterReductionKernels(KernelRegistry& registry);

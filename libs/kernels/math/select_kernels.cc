@@ -1,5 +1,7 @@
 // Select, SelectV2 and ClipByValue.
 #include <array>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -16,6 +18,41 @@
 
 namespace weft {
 namespace {
+
+// As many elements of four bytes of [0, n) as fill vectors of 16 bytes, which
+// every processor has; returns how many.
+template <typename E>
+int64_t ChooseFours(const bool* condition, const E* yes, const E* no, E* to,
+                    int64_t n) {
+  typedef int32_t Vector __attribute__((vector_size(16)));
+  typedef int8_t Conditions __attribute__((vector_size(4)));
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    Conditions conditions;
+    Vector t, e;
+    std::memcpy(&conditions, condition + i, sizeof(conditions));
+    std::memcpy(&t, yes + i, sizeof(t));
+    std::memcpy(&e, no + i, sizeof(e));
+    const Vector mask = __builtin_convertvector(conditions != 0, Vector);
+    const Vector chosen = (t & mask) | (e & ~mask);
+    std::memcpy(to + i, &chosen, sizeof(chosen));
+  }
+  return i;
+}
+
+// Both are read, so that nothing depends on what a branch is expected to do.
+// `to` may be `yes` or `no`.
+template <typename E>
+void ChooseEach(const bool* condition, const E* yes, const E* no, E* to,
+                int64_t n) {
+  int64_t i = 0;
+  if constexpr (sizeof(E) == 4) i = ChooseFours(condition, yes, no, to, n);
+  for (; i < n; ++i) {
+    const E t = yes[i];
+    const E e = no[i];
+    to[i] = condition[i] ? t : e;
+  }
+}
 
 // Condition of the shape of the others, or a scalar, or a vector of rows.
 class Select : public OpKernel {
@@ -66,24 +103,16 @@ class Select : public OpKernel {
   static void ChooseRows(absl::Span<const bool> condition, int64_t row,
                          const E* yes, const E* no, E* to) {
     if constexpr (std::is_trivially_copyable_v<E>) {
-      if (row == 1) return ChooseEach(condition, yes, no, to);
+      if (row == 1) {
+        return ChooseEach(condition.data(), yes, no, to,
+                          static_cast<int64_t>(condition.size()));
+      }
     }
     for (size_t i = 0; i < condition.size(); ++i) {
       const E* from = (condition[i] ? yes : no) + i * row;
       for (int64_t j = 0; j < row; ++j, ++to, ++from) {
         if (to != from) *to = *from;
       }
-    }
-  }
-
-  // Both are read, so that nothing depends on what a branch is expected to do.
-  template <typename E>
-  static void ChooseEach(absl::Span<const bool> condition, const E* yes,
-                         const E* no, E* to) {
-    for (size_t i = 0; i < condition.size(); ++i) {
-      const E t = yes[i];
-      const E e = no[i];
-      to[i] = condition[i] ? t : e;
     }
   }
 };
@@ -127,6 +156,11 @@ class SelectV2 : public OpKernel {
     const int64_t choose_step = broadcast.step(0);
     const int64_t yes_step = broadcast.step(1);
     const int64_t no_step = broadcast.step(2);
+    if constexpr (std::is_trivially_copyable_v<E>) {
+      if (choose_step == 1 && yes_step == 1 && no_step == 1) {
+        return ChooseEach(choose, yes, no, to, n);
+      }
+    }
     for (int64_t i = 0; i < n; ++i) {
       if constexpr (std::is_trivially_copyable_v<E>) {
         const E t = yes[i * yes_step];

@@ -256,6 +256,11 @@ Output Reverse(const Scope& scope, const Input& tensor, const Input& axis) {
   return scope.AddOutput("ReverseV2", {tensor, axis});
 }
 
+Output Roll(const Scope& scope, const Input& input, const Input& shift,
+            const Input& axis) {
+  return scope.AddOutput("Roll", {input, shift, axis});
+}
+
 Output ReverseSequence(const Scope& scope, const Input& input,
                        const Input& seq_lengths, int64_t seq_dim,
                        const ReverseSequenceAttrs& attrs) {

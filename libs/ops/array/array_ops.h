@@ -169,6 +169,11 @@ Output InvertPermutation(const Scope& scope, const Input& x);
 // ReverseV2.
 Output Reverse(const Scope& scope, const Input& tensor, const Input& axis);
 
+// Elements move by `shift` places along `axis`, each a scalar or a vector; what
+// is pushed out comes in at the other end.
+Output Roll(const Scope& scope, const Input& input, const Input& shift,
+            const Input& axis);
+
 struct ReverseSequenceAttrs {
   int64_t batch_dim = 0;
 };

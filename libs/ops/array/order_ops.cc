@@ -64,6 +64,17 @@ absl::Status ReverseV2Shape(InferenceContext& c) {
   return shapes::Unchanged(c);
 }
 
+absl::Status RollShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(PartialShape input, c.InputWithRankAtLeast(0, 1));
+  ASSIGN_OR_RETURN(const PartialShape both, c.input(1).MergeWith(c.input(2)));
+  if (both.has_rank() && both.rank() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Shape must be at most rank 1 but is rank ", both.rank()));
+  }
+  c.set_output(0, std::move(input));
+  return absl::OkStatus();
+}
+
 absl::Status ReverseSequenceShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(int64_t seq_dim, c.GetAttr<int64_t>("seq_dim"));
   ASSIGN_OR_RETURN(int64_t batch_dim, c.GetAttr<int64_t>("batch_dim"));
@@ -120,6 +131,17 @@ void RegisterArrayOrderOps(OpRegistry& registry) {
                          "complex64, complex128, string}")
                    .Doc("Reverses the dimensions that are listed.")
                    .Shape(ReverseV2Shape));
+  registry.Add(OpDefBuilder("Roll")
+                   .Input("input: T")
+                   .Input("shift: Tshift")
+                   .Input("axis: Taxis")
+                   .Output("output: T")
+                   .Attr("T: type")
+                   .Attr("Tshift: {int32, int64}")
+                   .Attr("Taxis: {int32, int64}")
+                   .Doc("Moves elements along axes; those pushed out come in "
+                        "at the other end.")
+                   .Shape(RollShape));
   registry.Add(OpDefBuilder("ReverseSequence")
                    .Input("input: T")
                    .Input("seq_lengths: Tlen")

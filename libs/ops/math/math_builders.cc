@@ -198,6 +198,12 @@ Output BatchMatMulV2(const Scope& scope, const Input& x, const Input& y,
                          {{"adj_x", attrs.adj_x}, {"adj_y", attrs.adj_y}});
 }
 
+Output Einsum(const Scope& scope, const InputList& inputs,
+              absl::string_view equation) {
+  return scope.AddOutput("Einsum", inputs,
+                         {{"equation", std::string(equation)}});
+}
+
 std::pair<Output, Output> BroadcastGradientArgs(const Scope& scope,
                                                 const Input& s0,
                                                 const Input& s1) {

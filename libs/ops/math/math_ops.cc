@@ -365,6 +365,14 @@ void RegisterMatrixOps(OpRegistry& registry) {
                      "uint8, uint16, uint32, uint64, complex64, complex128}",
                      "The same; the other dimensions broadcast.")
                    .Shape(math_shapes::BatchMatMulV2));
+  registry.Add(OpDefBuilder("Einsum")
+                   .Input("inputs: N * T")
+                   .Output("output: T")
+                   .Attr("equation: string")
+                   .Attr("N: int >= 1")
+                   .Attr("T: type")
+                   .Doc("Sums of products, as the equation says.")
+                   .Shape(math_shapes::Einsum));
   registry.Add(OpDefBuilder("Cross")
                    .Input("a: T")
                    .Input("b: T")

@@ -173,6 +173,11 @@ Output BatchMatMul(const Scope& scope, const Input& x, const Input& y,
                    const BatchMatMulAttrs& attrs = {});
 Output BatchMatMulV2(const Scope& scope, const Input& x, const Input& y,
                      const BatchMatMulAttrs& attrs = {});
+// "ij,jk->ik": the labels of the dimensions of each operand, one or two, and of
+// the result; "..." stands for dimensions that broadcast. Whatever the result
+// has not is summed over; a label twice in one of them is a diagonal.
+Output Einsum(const Scope& scope, const InputList& inputs,
+              absl::string_view equation);
 Output Cross(const Scope& scope, const Input& a, const Input& b);
 
 // ---- Sequences and shapes ----

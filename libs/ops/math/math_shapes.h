@@ -24,6 +24,8 @@ absl::Status MatMul(InferenceContext& c);
 absl::Status BatchMatMul(InferenceContext& c);
 // Batch dimensions of the inputs broadcast.
 absl::Status BatchMatMulV2(InferenceContext& c);
+// Attr `equation` says which dimensions are multiplied and summed over.
+absl::Status Einsum(InferenceContext& c);
 absl::Status Select(InferenceContext& c);
 absl::Status SelectV2(InferenceContext& c);
 absl::Status Range(InferenceContext& c);
