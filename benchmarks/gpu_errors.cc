@@ -43,7 +43,7 @@ class GpuErrors {
     bare_.Fault();
     // The first is told by a launch, the next are told that all is over.
     Expect(session_->Run(product_), absl::StatusCode::kInternal,
-           {"launched before", "GPU:0"});
+           {"launched before", "GPU:0", "the device is lost"});
     Expect(session_->Run(product_), absl::StatusCode::kInternal,
            {"GPU:0", "the device is lost", "CUDA_LAUNCH_BLOCKING"});
     Expect(session_->Run(on_cpu_).status(), absl::StatusCode::kOk, {});

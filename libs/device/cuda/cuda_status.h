@@ -19,6 +19,8 @@ absl::Status CudaLaunchStatus();
 // Whether the calling thread's device does nothing more: a kernel of it has
 // failed, and each call gives that one's error.
 bool CudaDeviceIsLost();
+// The error of a device that is lost, with what its user can do.
+absl::Status WithLoss(const absl::Status& status);
 
 }  // namespace weft
 
