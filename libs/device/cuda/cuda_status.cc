@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
 
 namespace weft {
 
@@ -25,9 +26,16 @@ absl::Status CudaStatus(int code, absl::string_view what) {
 absl::Status CudaLaunchStatus() {
   const cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) return absl::OkStatus();
-  return CudaStatus(error, CudaDeviceIsLost()
-                               ? "this kernel, or one that was launched before"
-                               : "launch");
+  if (!CudaDeviceIsLost()) return CudaStatus(error, "launch");
+  return CudaLost(
+      CudaStatus(error, "this kernel, or one that was launched before"));
+}
+
+absl::Status CudaLost(const absl::Status& status) {
+  return Append(status,
+                "; the device is lost until the task is started again. With "
+                "CUDA_LAUNCH_BLOCKING=1 in its environment the error would be "
+                "that of the node whose kernel failed");
 }
 
 // Nothing runs on that stream, so the answer is of the device.

@@ -315,10 +315,7 @@ absl::Status CudaStreams::Outcome(const absl::Status& status) {
   if (status.ok()) return status;
   const absl::MutexLock lock(&mutex_);
   if (failure_.ok()) {
-    failure_ = Append(Annotate(status, device_name_),
-                      "; the device is lost until the task is started again. "
-                      "With CUDA_LAUNCH_BLOCKING=1 in its environment the "
-                      "error would be that of the node whose kernel failed");
+    failure_ = CudaLost(Annotate(status, device_name_));
   }
   return failure_;
 }
