@@ -142,6 +142,7 @@ void Coordinator::Impl::TakeReport(const std::string& task,
   if (register_.Report(task, report)) {
     tasks_.Find(task)->resources = report.resources;
   }
+  tasks_.Find(task)->memory = report.memory;
   TaskReported(task, callbacks);
 }
 

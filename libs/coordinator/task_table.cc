@@ -163,7 +163,8 @@ std::vector<protocol::TaskStatus> TaskTable::Statuses(
     const auto count = num_sessions.find(name);
     result.push_back({name, ToTaskState(member.state), member.incarnation,
                       task.target, task.devices, task.resources,
-                      count == num_sessions.end() ? 0 : count->second});
+                      count == num_sessions.end() ? 0 : count->second,
+                      task.memory});
   }
   return result;
 }

@@ -33,6 +33,7 @@ class TaskTable {
     uint64_t op_fingerprint = 0;
     std::vector<DeviceAttributes> devices;
     std::vector<protocol::PlacedResource> resources;  // as last reported
+    std::vector<protocol::DeviceUse> memory;          // likewise
   };
 
   // `coordinator` is the task that keeps the table.

@@ -10,8 +10,7 @@ namespace weft {
 
 // In bytes, of now. Another process may use memory of the same hardware.
 struct DeviceMemory {
-  int64_t total = 0;     // of the hardware; 0: not known
-  int64_t free = 0;      // of that, for anybody
+  int64_t total = 0;     // of the hardware
   int64_t in_use = 0;    // by buffers of this device
   int64_t reserved = 0;  // taken from the hardware for them
   int64_t peak_in_use = 0;
@@ -22,13 +21,21 @@ struct DeviceMemory {
 class HasDeviceMemory {
  public:
   virtual ~HasDeviceMemory() = default;
+  // Without a call of the hardware.
   virtual DeviceMemory memory() const = 0;
+  // Bytes of the hardware that nobody uses; 0: not known. May wait for others
+  // who take memory.
+  virtual int64_t AskFreeMemory() const { return 0; }
 };
 
 // All 0 of a device that can't tell, such as a CPU.
 inline DeviceMemory MemoryOf(const Device& device) {
   const auto* own = dynamic_cast<const HasDeviceMemory*>(&device);
   return own == nullptr ? DeviceMemory{} : own->memory();
+}
+inline int64_t FreeMemoryOf(const Device& device) {
+  const auto* own = dynamic_cast<const HasDeviceMemory*>(&device);
+  return own == nullptr ? 0 : own->AskFreeMemory();
 }
 
 }  // namespace weft

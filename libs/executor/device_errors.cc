@@ -47,9 +47,9 @@ std::string DescribeMemory(const Device& device,
   if (resources != nullptr) {
     absl::StrAppend(&text, DescribeVariables(*resources));
   }
-  if (memory.total > 0) {
-    absl::StrAppend(&text, "; ", memory.free, " of the hardware's ",
-                    memory.total, " bytes are free");
+  if (const int64_t free = FreeMemoryOf(device); free > 0) {
+    absl::StrAppend(&text, "; ", free, " of the hardware's ", memory.total,
+                    " bytes are free");
   }
   return text;
 }

@@ -33,6 +33,13 @@ struct PlacedResource {
   std::string description;
 };
 
+// How the memory of a device is used, in bytes.
+struct DeviceUse {
+  std::string device;  // full name
+  int64_t total = 0;   // of the hardware
+  int64_t in_use = 0;  // of those, by this task's buffers
+};
+
 // What the sessions of one master declare to share.
 struct DeclaredResources {
   uint64_t session = 0;
@@ -45,6 +52,8 @@ struct TaskReport {
   std::vector<PlacedResource> resources;
   // Of the sessions whose master it is.
   std::vector<DeclaredResources> sessions;
+  // Of the devices that can tell: those with memory of their own.
+  std::vector<DeviceUse> memory;
 };
 
 struct JoinRequest {
@@ -120,6 +129,7 @@ struct TaskStatus {
   std::vector<DeviceAttributes> devices;
   std::vector<PlacedResource> resources;  // as last reported
   int num_sessions = 0;                   // with declarations, of its master
+  std::vector<DeviceUse> memory;          // as last reported
 };
 
 struct ClusterStatus {

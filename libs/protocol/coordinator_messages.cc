@@ -36,9 +36,10 @@ absl::StatusOr<Offset<schemas::Bytes>> WriteReport(const TaskReport& report,
         inner.builder(), session.session, declared));
   }
   const auto session_vector = inner.builder().CreateVector(sessions);
+  ASSIGN_OR_RETURN(const auto memory, WriteDeviceUses(report.memory, inner));
   ASSIGN_OR_RETURN(const auto strings, inner.WriteStrings());
-  const auto body = schemas::CreateTaskReport(inner.builder(), strings,
-                                              resources, session_vector);
+  const auto body = schemas::CreateTaskReport(
+      inner.builder(), strings, resources, session_vector, memory);
   return inner.Finish(body, builder, attachments);
 }
 
@@ -51,6 +52,7 @@ absl::StatusOr<TaskReport> ReadReport(const schemas::Bytes* bytes,
   const auto& body = inner.body<schemas::TaskReport>();
   ASSIGN_OR_RETURN(report.resources,
                    ReadPlacedResources(body.resources(), inner));
+  ASSIGN_OR_RETURN(report.memory, ReadDeviceUses(body.memory(), inner));
   if (body.sessions() == nullptr) return report;
   for (const schemas::DeclaredResources* session : *body.sessions()) {
     RETURN_IF_ERROR(inner.reader().SpendCopied(kLeastDeclarationBytes));
@@ -109,9 +111,10 @@ absl::StatusOr<Offset<schemas::TaskStatus>> WriteTask(const TaskStatus& task,
   const auto devices = WriteDeviceList(task.devices, builder);
   ASSIGN_OR_RETURN(const auto resources,
                    WritePlacedResources(task.resources, inner));
-  return schemas::CreateTaskStatus(builder, name, ToWire(task.state),
-                                   task.incarnation, target, devices, resources,
-                                   static_cast<uint32_t>(task.num_sessions));
+  ASSIGN_OR_RETURN(const auto memory, WriteDeviceUses(task.memory, inner));
+  return schemas::CreateTaskStatus(
+      builder, name, ToWire(task.state), task.incarnation, target, devices,
+      resources, static_cast<uint32_t>(task.num_sessions), memory);
 }
 
 absl::StatusOr<TaskStatus> ReadTask(const schemas::TaskStatus& task,
@@ -126,6 +129,7 @@ absl::StatusOr<TaskStatus> ReadTask(const schemas::TaskStatus& task,
   ASSIGN_OR_RETURN(result.devices, ReadDeviceList(task.devices(), reader));
   ASSIGN_OR_RETURN(result.resources,
                    ReadPlacedResources(task.resources(), inner));
+  ASSIGN_OR_RETURN(result.memory, ReadDeviceUses(task.memory(), inner));
   if (task.num_sessions() > std::numeric_limits<int>::max()) {
     return DamagedMessage(
         absl::StrCat("a task has ", task.num_sessions(), " sessions"));

@@ -32,6 +32,7 @@ TaskReport SampleReport() {
   report.resources = {Variable("w", 31360), Variable("b", 40)};
   report.sessions = {{7, {Variable("w", 0)}}, {8, {}}};
   report.sessions[0].resources[0].description = "";
+  report.memory = {{kCpu, int64_t{1} << 40, 5}};
   return report;
 }
 
@@ -46,8 +47,19 @@ void ExpectSame(const std::vector<PlacedResource>& a,
   }
 }
 
+void ExpectSame(const std::vector<DeviceUse>& a,
+                const std::vector<DeviceUse>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].device, b[i].device);
+    EXPECT_EQ(a[i].total, b[i].total);
+    EXPECT_EQ(a[i].in_use, b[i].in_use);
+  }
+}
+
 void ExpectSame(const TaskReport& a, const TaskReport& b) {
   ExpectSame(a.resources, b.resources);
+  ExpectSame(a.memory, b.memory);
   ASSERT_EQ(a.sessions.size(), b.sessions.size());
   for (size_t i = 0; i < a.sessions.size(); ++i) {
     EXPECT_EQ(a.sessions[i].session, b.sessions[i].session);
@@ -179,6 +191,7 @@ ClusterStatus SampleStatus() {
   alive.devices = {{kCpu, "CPU", 1 << 28, 77, "a CPU"}};
   alive.resources = {Variable("w", 31360)};
   alive.num_sessions = 3;
+  alive.memory = {{kCpu, 100, 7}};
   status.tasks.push_back(alive);
   for (const TaskState state :
        {TaskState::kExpected, TaskState::kLost, TaskState::kLeft}) {
@@ -197,6 +210,12 @@ absl::StatusOr<ClusterStatus> RoundTrip(const ClusterStatus& status) {
   return ReadClusterStatus(*std::move(message));
 }
 
+TEST(CoordinatorMessagesTest, LessThanNoMemoryIsDamage) {
+  ClusterStatus status = SampleStatus();
+  status.tasks[0].memory[0].in_use = -1;
+  EXPECT_THAT(RoundTrip(status), StatusIs(kInvalid, "damaged"));
+}
+
 TEST(CoordinatorMessagesTest, ClusterStatus) {
   const ClusterStatus status = SampleStatus();
   ASSERT_OK_AND_ASSIGN(const auto read, RoundTrip(status));
@@ -211,6 +230,7 @@ TEST(CoordinatorMessagesTest, ClusterStatus) {
     EXPECT_EQ(read.tasks[i].devices.size(), status.tasks[i].devices.size());
     ExpectSame(read.tasks[i].resources, status.tasks[i].resources);
     EXPECT_EQ(read.tasks[i].num_sessions, status.tasks[i].num_sessions);
+    ExpectSame(read.tasks[i].memory, status.tasks[i].memory);
   }
 }
 

@@ -13,6 +13,9 @@ using flatbuffers::Offset;
 constexpr size_t kResourceOverhead = 128 + kMaxRank * sizeof(int64_t);
 // Its place, its own, and its name's place and length.
 constexpr size_t kLeastResourceBytes = 4 * sizeof(uint32_t);
+// Of the use of a device, at most, and its place and its own at least.
+constexpr size_t kDeviceUseBytes = 64;
+constexpr size_t kLeastDeviceUseBytes = 2 * sizeof(uint32_t);
 
 absl::StatusOr<DataType> ReadType(int32_t number) {
   const auto type = static_cast<DataType>(number);
@@ -107,6 +110,37 @@ absl::StatusOr<std::vector<PlacedResource>> ReadPlacedResources(
   for (const schemas::PlacedResource* resource : *resources) {
     ASSIGN_OR_RETURN(PlacedResource read,
                      ReadPlacedResource(*resource, reader));
+    result.push_back(std::move(read));
+  }
+  return result;
+}
+
+absl::StatusOr<Offset<WireDeviceUses>> WriteDeviceUses(
+    const std::vector<DeviceUse>& uses, InnerWriter& writer) {
+  std::vector<Offset<schemas::DeviceUse>> written;
+  written.reserve(uses.size());
+  for (const DeviceUse& use : uses) {
+    RETURN_IF_ERROR(writer.CheckRoom(kDeviceUseBytes));
+    written.push_back(schemas::CreateDeviceUse(
+        writer.builder(), writer.Number(use.device), use.total, use.in_use));
+  }
+  return writer.builder().CreateVector(written);
+}
+
+absl::StatusOr<std::vector<DeviceUse>> ReadDeviceUses(
+    const WireDeviceUses* uses, InnerReader& reader) {
+  std::vector<DeviceUse> result;
+  if (uses == nullptr) return result;
+  for (const schemas::DeviceUse* use : *uses) {
+    RETURN_IF_ERROR(reader.reader().SpendCopied(kLeastDeviceUseBytes));
+    DeviceUse read;
+    ASSIGN_OR_RETURN(read.device, reader.Text(use->device()));
+    read.total = use->total();
+    read.in_use = use->in_use();
+    if (read.total < 0 || read.in_use < 0) {
+      return DamagedMessage(absl::StrCat(read.device, " has ", read.total,
+                                         " bytes, and uses ", read.in_use));
+    }
     result.push_back(std::move(read));
   }
   return result;

@@ -1,5 +1,6 @@
 // Named resources in messages about placement: NamedResource and PlacedResource
-// to and from their tables (schemas/coordinator.fbs). Only for .cc files of
+// to and from their tables (schemas/coordinator.fbs); and how the memory of
+// devices is used. Only for .cc files of
 // this room: it includes FlatBuffers.
 //
 // Threads: functions without state. Errors are as in inner_message_inl.h.
@@ -28,6 +29,15 @@ absl::StatusOr<flatbuffers::Offset<WirePlacedResources>> WritePlacedResources(
 // None for null.
 absl::StatusOr<std::vector<PlacedResource>> ReadPlacedResources(
     const WirePlacedResources* resources, InnerReader& reader);
+
+using WireDeviceUses =
+    flatbuffers::Vector<flatbuffers::Offset<schemas::DeviceUse>>;
+
+absl::StatusOr<flatbuffers::Offset<WireDeviceUses>> WriteDeviceUses(
+    const std::vector<DeviceUse>& uses, InnerWriter& writer);
+// None for null.
+absl::StatusOr<std::vector<DeviceUse>> ReadDeviceUses(
+    const WireDeviceUses* uses, InnerReader& reader);
 
 }  // namespace weft::protocol
 

@@ -13,6 +13,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/join.h"
 #include "libs/base/status.h"
+#include "libs/device/device_memory.h"
 #include "libs/resource/queue.h"
 #include "libs/resource/variable.h"
 #include "libs/runtime/running_step.h"
@@ -85,6 +86,16 @@ std::vector<protocol::PlacedResource> TaskRuntime::SharedResources() const {
            .num_bytes = entry.info.num_bytes,
            .description = std::move(entry.description)});
     }
+  }
+  return result;
+}
+
+std::vector<protocol::DeviceUse> TaskRuntime::MemoryInUse() const {
+  std::vector<protocol::DeviceUse> result;
+  for (const auto& device : devices_) {
+    const DeviceMemory memory = MemoryOf(*device);
+    if (memory.limit == 0) continue;
+    result.push_back({device->name(), memory.total, memory.in_use});
   }
   return result;
 }

@@ -148,6 +148,8 @@ class TaskRuntime : public protocol::Worker,
   std::vector<DeviceAttributes> Devices() const;
   // What sessions share on the devices, with its containers' names.
   std::vector<protocol::PlacedResource> SharedResources() const;
+  // Of the devices that can tell. Waits for none of them.
+  std::vector<protocol::DeviceUse> MemoryInUse() const;
 
   // What the task holds now, and how many nodes of its steps wait, by op: for
   // a tensor of another device, for room in a queue, and so on. They look at

@@ -542,7 +542,8 @@ class Server::Impl : private PeerObserver,
   protocol::TaskReport Report() override {
     if (!has_devices_) return {};
     return {.resources = local_task_->runtime()->SharedResources(),
-            .sessions = local_task_->master()->Declared()};
+            .sessions = local_task_->master()->Declared(),
+            .memory = local_task_->runtime()->MemoryInUse()};
   }
   void OnClusterKnown(const std::string& uuid) override {
     cluster_uuid_->Set(uuid);

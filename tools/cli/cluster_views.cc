@@ -17,6 +17,7 @@ namespace weft::tools {
 namespace {
 
 using protocol::ClusterStatus;
+using protocol::DeviceUse;
 using protocol::PlacedResource;
 using protocol::TaskState;
 using protocol::TaskStatus;
@@ -87,6 +88,14 @@ std::vector<const PlacedResource*> Resources(const ClusterStatus& cluster) {
   return result;
 }
 
+// Null for one that can't tell.
+const DeviceUse* UseOf(const DeviceAttributes& device, const TaskStatus& task) {
+  for (const DeviceUse& use : task.memory) {
+    if (use.device == device.name) return &use;
+  }
+  return nullptr;
+}
+
 Json ShapeJson(const PartialShape& shape) {
   if (!shape.has_rank()) return nullptr;
   Json sizes = Json::array();
@@ -147,20 +156,30 @@ std::string StatusView(const ClusterStatus& cluster, Format format) {
 }
 
 std::string DevicesView(const ClusterStatus& cluster, Format format) {
-  Table table({{"DEVICE"}, {"TYPE"}, {"MEMORY", true}, {"DESCRIPTION"}});
+  Table table({{"DEVICE"},
+               {"TYPE"},
+               {"MEMORY", true},
+               {"IN USE", true},
+               {"TOTAL", true},
+               {"DESCRIPTION"}});
   Json json = Json::array();
   for (const TaskStatus& task : cluster.tasks) {
     if (!IsAlive(task)) continue;
     for (const DeviceAttributes& device : task.devices) {
+      const DeviceUse* const use = UseOf(device, task);
       // 0 is not known.
       table.AddRow(
           {device.name, device.device_type,
            device.memory_limit > 0 ? BytesText(device.memory_limit) : "",
+           use != nullptr ? BytesText(use->in_use) : "",
+           use != nullptr ? BytesText(use->total) : "",
            device.physical_description});
       json.push_back({{"device", device.name},
                       {"type", device.device_type},
                       {"task", task.task},
                       {"memory_limit", device.memory_limit},
+                      {"memory_in_use", use ? Json(use->in_use) : Json()},
+                      {"memory_total", use ? Json(use->total) : Json()},
                       {"incarnation", device.incarnation},
                       {"description", device.physical_description}});
     }

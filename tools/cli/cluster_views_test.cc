@@ -43,6 +43,8 @@ ClusterStatus SampleCluster() {
                                 Resource("ps", "queue", "Queue", 100),
                                 Resource("model_1", "b", "Var", 40)};
   cluster.tasks[0].num_sessions = 2;
+  cluster.tasks[0].memory = {
+      {"/job:ps/replica:0/task:0/device:GPU:0", int64_t{80} << 30, 3 << 20}};
   cluster.tasks[1].task = "/job:worker/replica:0/task:0";
   cluster.tasks[2].task = "/job:worker/replica:0/task:1";
   cluster.tasks[2].state = TaskState::kLost;
@@ -84,15 +86,20 @@ TEST(ClusterViewsTest, StatusJson) {
 
 TEST(ClusterViewsTest, Devices) {
   EXPECT_EQ(DevicesView(SampleCluster(), Format::kTable),
-            "DEVICE                                 TYPE     MEMORY  "
-            "DESCRIPTION\n"
-            "/job:ps/replica:0/task:0/device:CPU:0  CPU   256.0 MiB  a CPU\n"
-            "/job:ps/replica:0/task:0/device:GPU:0  GPU\n");
+            "DEVICE                                 TYPE     MEMORY   "
+            "IN USE     TOTAL  DESCRIPTION\n"
+            "/job:ps/replica:0/task:0/device:CPU:0  CPU   256.0 MiB"
+            "                     a CPU\n"
+            "/job:ps/replica:0/task:0/device:GPU:0  GPU              "
+            "3.0 MiB  80.0 GiB\n");
   const Json json = Json::parse(DevicesView(SampleCluster(), Format::kJson));
   ASSERT_EQ(json.size(), 2u);
   EXPECT_EQ(json[0]["device"], kPsCpu);
   EXPECT_EQ(json[0]["task"], kPs);
   EXPECT_EQ(json[0]["memory_limit"], 1 << 28);
+  EXPECT_TRUE(json[0]["memory_in_use"].is_null());
+  EXPECT_EQ(json[1]["memory_in_use"], 3 << 20);
+  EXPECT_EQ(json[1]["memory_total"], int64_t{80} << 30);
 }
 
 TEST(ClusterViewsTest, Variables) {

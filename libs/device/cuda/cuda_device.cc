@@ -122,16 +122,18 @@ const CudaProperties& CudaDevice::properties() const {
 
 DeviceMemory CudaDevice::memory() const {
   DeviceMemory memory;
-  if (const auto now = AskCudaMemory(state_->properties.ordinal); now.ok()) {
-    memory.total = now->total;
-    memory.free = now->free;
-  }
+  memory.total = state_->properties.memory;
   const RegionPoolStats stats = state_->memory->stats();
   memory.in_use = stats.in_use;
   memory.reserved = stats.reserved;
   memory.peak_in_use = stats.peak_in_use;
   memory.limit = stats.limit;
   return memory;
+}
+
+int64_t CudaDevice::AskFreeMemory() const {
+  const auto now = AskCudaMemory(state_->properties.ordinal);
+  return now.ok() ? now->free : 0;
 }
 
 // Makes the devices of a task, one by one.

@@ -40,6 +40,7 @@ class CudaDevice : public Device, public HasDeviceMemory {
 
   DeviceContext* context() const override;
   DeviceMemory memory() const override;
+  int64_t AskFreeMemory() const override;
 
   // The compute stream, for launches by the calling thread: it makes this the
   // thread's device, so ask for it right before them.

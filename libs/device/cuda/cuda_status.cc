@@ -27,8 +27,15 @@ absl::Status CudaLaunchStatus() {
   const cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) return absl::OkStatus();
   if (!CudaDeviceIsLost()) return CudaStatus(error, "launch");
-  return WithLoss(
+  return CudaLost(
       CudaStatus(error, "this kernel, or one that was launched before"));
+}
+
+absl::Status CudaLost(const absl::Status& status) {
+  return Append(status,
+                "; the device is lost until the task is started again. With "
+                "CUDA_LAUNCH_BLOCKING=1 in its environment the error would be "
+                "that of the node whose kernel failed");
 }
 
 // Nothing runs on that stream, so the answer is of the device.
@@ -37,13 +44,6 @@ bool CudaDeviceIsLost() {
   if (error == cudaSuccess) return false;
   cudaGetLastError();
   return error != cudaErrorNotReady;
-}
-
-absl::Status WithLoss(const absl::Status& status) {
-  return Append(status,
-                "; the device is lost until the task is started again. With "
-                "CUDA_LAUNCH_BLOCKING=1 in its environment the error would be "
-                "that of the node whose kernel failed");
 }
 
 }  // namespace weft

@@ -13,14 +13,16 @@ absl::Status CudaStatus(int code, absl::string_view what);
 
 // Of the launch that the calling thread just made. Takes the error off the
 // thread, unless it is one that the device never gets over: then the text says
-// that it may be of an earlier launch.
+// that it may be of an earlier launch, and what CudaLost says.
 absl::Status CudaLaunchStatus();
+
+// `status`, an error after which the device does nothing more, with what that
+// means and what helps to find its cause.
+absl::Status CudaLost(const absl::Status& status);
 
 // Whether the calling thread's device does nothing more: a kernel of it has
 // failed, and each call gives that one's error.
 bool CudaDeviceIsLost();
-// The error of a device that is lost, with what its user can do.
-absl::Status WithLoss(const absl::Status& status);
 
 }  // namespace weft
 

@@ -315,7 +315,7 @@ absl::Status CudaStreams::Outcome(const absl::Status& status) {
   if (status.ok()) return status;
   const absl::MutexLock lock(&mutex_);
   if (failure_.ok()) {
-    failure_ = WithLoss(Annotate(status, device_name_));
+    failure_ = CudaLost(Annotate(status, device_name_));
   }
   return failure_;
 }

@@ -258,7 +258,9 @@ FakeDevice::~FakeDevice() { impl_->Flush(); }
 DeviceContext* FakeDevice::context() const { return impl_.get(); }
 
 DeviceMemory FakeDevice::memory() const {
-  return {.in_use = impl_->bytes_in_use(), .limit = impl_->arena_bytes()};
+  return {.total = impl_->arena_bytes(),
+          .in_use = impl_->bytes_in_use(),
+          .limit = impl_->arena_bytes()};
 }
 
 absl::Status FakeDevice::Launch(absl::FunctionRef<absl::Status()> kernel) {
