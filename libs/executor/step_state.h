@@ -37,9 +37,10 @@ struct Ready {
   Ready() = default;
   Ready(Iteration* in, int32_t index, bool dead)
       : iteration(in), node(index), is_dead(dead) {}
-  Ready(const Ready& other)
+  // Without exceptions, so that a closure that holds one needs no memory.
+  Ready(const Ready& other) noexcept
       : iteration(other.iteration), node(other.node), is_dead(other.is_dead) {}
-  Ready& operator=(const Ready& other) {
+  Ready& operator=(const Ready& other) noexcept {
     iteration = other.iteration;
     node = other.node;
     is_dead = other.is_dead;
