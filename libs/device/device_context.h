@@ -3,10 +3,11 @@
 //
 // Order: kernels are launched on one stream, the compute stream, and run in the
 // order of their launches. A copy to the device is seen by every kernel that is
-// launched after it was asked for; a copy to the host sees what every kernel
-// that was launched before it left. So memory of the device may be given back,
-// and handed out again, while kernels that use it are still to run: what is
-// launched later comes later.
+// launched after it was asked for, and may come before those that were launched
+// earlier, but for what used the same memory; a copy to the host sees what every
+// kernel that was launched before it left. So memory of the device may be given
+// back, and handed out again, while kernels that use it are still to run: what
+// is launched later comes later.
 //
 // Errors: a launch that is refused says so at once. What fails later fails all
 // that waits for the streams from then on (CopyToHost, WhenDone), since nobody
@@ -36,8 +37,9 @@ class DeviceContext {
   virtual Allocator& pinned_allocator() = 0;
 
   // Copies the elements of `from`, in host memory, to `to`, in the device's.
-  // REQUIRES: equal types and numbers of elements, plain bytes; nobody writes
-  // `from` until the copy is done, for which the context keeps a reference.
+  // REQUIRES: equal types and numbers of elements, plain bytes; `to` is new:
+  // nothing was launched that uses it; nobody writes `from` until the copy is
+  // done, for which the context keeps a reference.
   virtual absl::Status CopyToDevice(const Tensor& from, const Tensor& to) = 0;
 
   // The other way. `done` is called when the elements lie in `to`.
