@@ -4,10 +4,10 @@
 // Order: kernels are launched on one stream, the compute stream, and run in the
 // order of their launches. A copy to the device is seen by every kernel that is
 // launched after it was asked for, and may come before those that were launched
-// earlier, but for what used the same memory; a copy to the host sees what every
-// kernel that was launched before it left. So memory of the device may be given
-// back, and handed out again, while kernels that use it are still to run: what
-// is launched later comes later.
+// earlier, but for what used the same memory; a copy to the host sees what
+// every kernel that was launched before it left. So memory of the device may be
+// given back, and handed out again, while kernels that use it are still to run:
+// what is launched later comes later.
 //
 // Errors: a launch that is refused says so at once. What fails later fails all
 // that waits for the streams from then on (CopyToHost, WhenDone), since nobody
