@@ -203,7 +203,10 @@ bool MayPass(const absl::Status& status) {
 
 absl::Status EvaluationPatience::Bear(const absl::Status& why, absl::Time now) {
   if (!MayPass(why)) return why;
-  if (!absl::IsResourceExhausted(why)) return absl::OkStatus();
+  if (!absl::IsResourceExhausted(why)) {
+    full_since_.reset();
+    return absl::OkStatus();
+  }
   if (!full_since_) {
     full_since_ = now;
     times_full_ = 0;

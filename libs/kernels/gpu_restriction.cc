@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "libs/kernels/tensorflow_gpu_kernels.h"
 
@@ -26,6 +27,24 @@ GpuRestriction::GpuRestriction() {
   // It lies where the variable does; TensorFlow has no such ops.
   by_op_["WaitForVariable"];
   by_op_["WaitForRefVariable"];
+  // What loops keep for their gradients, and make of their elements, stays
+  // where it was made, as there.
+  for (const char* op : {"Stack", "StackClose", "StackPop", "StackPush"}) {
+    by_op_[op];
+    by_op_[absl::StrCat(op, "V2")];
+  }
+  for (const char* op : {"", "Gather", "Grad", "Write", "Read", "Scatter",
+                         "Concat", "Split", "Size", "Close"}) {
+    by_op_[absl::StrCat("TensorArray", op, "V3")];
+  }
+  const std::vector<DataType> numbers =
+      TypesOf("half bfloat16 float double int64");
+  for (const char* op : {"", "Gather", "Read", "Concat"}) {
+    by_op_[absl::StrCat("TensorArray", op, "V3")]["dtype"] = numbers;
+  }
+  for (const char* op : {"Write", "Scatter", "Split"}) {
+    by_op_[absl::StrCat("TensorArray", op, "V3")]["T"] = numbers;
+  }
 }
 
 bool GpuRestriction::Restrict(KernelDef& def) const {

@@ -6,29 +6,11 @@ namespace {
 
 constexpr TensorFlowGpuKernels kKernels[] = {
     {"", "",
-     "AnonymousIterator AnonymousIteratorV2 AnonymousIteratorV3 Assert "
-     "AssignVariableOp Bitcast Case ControlTrigger DeleteIterator "
-     "DestroyResourceOp DisableCopyOnRead EmptyTensorList EnsureShape Enter "
-     "Exit FIFOQueueV2 Identity IdentityN If IteratorFromStringHandleV2 "
-     "IteratorGetNext IteratorGetNextAsOptional IteratorGetNextSync "
-     "IteratorToStringHandle IteratorV2 LogicalAnd LogicalNot LogicalOr "
-     "LoopCond MakeIterator MapClear MapIncompleteSize MapPeek MapSize "
-     "MapStage MapUnstage MapUnstageNoKey Merge NextIteration NoOp "
-     "OptionalFromValue OptionalGetValue OptionalHasValue OptionalNone "
-     "OptionsDataset OrderedMapClear OrderedMapIncompleteSize OrderedMapPeek "
-     "OrderedMapSize OrderedMapStage OrderedMapUnstage "
-     "OrderedMapUnstageNoKey PartitionedCall Placeholder PlaceholderV2 "
-     "PlaceholderWithDefault PrefetchDataset QueueCloseV2 QueueDequeueV2 "
-     "QueueEnqueueV2 QueueIsClosedV2 QueueSizeV2 ReadVariableOp RefIdentity "
-     "RefNextIteration SparseReshape Stack StackClose StackCloseV2 StackV2 "
-     "Stage StageClear StagePeek StageSize StatefulPartitionedCall "
-     "StatelessCase StatelessIf StatelessWhile StopGradient Switch "
-     "SymbolicGradient TensorArrayClose TensorArrayCloseV2 "
-     "TensorArrayCloseV3 TensorArrayGrad TensorArrayGradV2 TensorArrayGradV3 "
-     "TensorArraySize TensorArraySizeV2 TensorArraySizeV3 "
-     "TensorListElementShape TensorListLength TensorListPushBack "
-     "TensorListReserve Unstage VarIsInitializedOp While _Arg _Recv _Retval "
-     "_Send"},
+     "AssignVariableOp ControlTrigger DestroyResourceOp DisableCopyOnRead "
+     "EnsureShape Enter Exit Identity IdentityN LogicalAnd LogicalNot "
+     "LogicalOr LoopCond Merge NextIteration NoOp Placeholder PlaceholderV2 "
+     "PlaceholderWithDefault ReadVariableOp RefIdentity RefNextIteration "
+     "StopGradient Switch VarIsInitializedOp _Arg _Recv _Retval _Send"},
     {"DstT",
      "half bfloat16 float double int8 int16 int32 int64 uint8 uint16 "
      "uint32 uint64 bool complex64 complex128",
@@ -37,44 +19,31 @@ constexpr TensorFlowGpuKernels kKernels[] = {
      "half bfloat16 float double int8 int16 int32 int64 uint8 uint16 "
      "uint32 uint64 bool complex64 complex128",
      "Cast"},
-    {"T", "float", "FusedBatchNorm FusedBatchNormGrad LRN LRNGrad"},
     {"T", "float double", "ApproximateEqual LinSpace Polygamma"},
-    {"T", "float double complex64 complex128", "MatrixTriangularSolve"},
     {"T", "float double int32 int64", "Bucketize"},
     {"T", "float double int32 int64 complex64 complex128",
      "TensorScatterUpdate"},
     {"T", "float double int8 int32 int64 uint8 bool complex64 complex128",
      "Where"},
     {"T", "float int32", "Bincount"},
-    {"T", "half bfloat16 float",
-     "FusedBatchNormGradV2 FusedBatchNormGradV3 FusedBatchNormV2 "
-     "FusedBatchNormV3 SparseSoftmaxCrossEntropyWithLogits"},
+    {"T", "half bfloat16 float", "SparseSoftmaxCrossEntropyWithLogits"},
     {"T", "half bfloat16 float double",
-     "Acos Asin Atan Atan2 Atanh AvgPool AvgPoolGrad BatchMatrixBandPart "
-     "BatchMatrixDiag BatchMatrixDiagPart BatchMatrixSetDiag BiasAddGrad "
-     "Ceil Conv2DBackpropFilter DepthwiseConv2dNative "
-     "DepthwiseConv2dNativeBackpropFilter DepthwiseConv2dNativeBackpropInput "
-     "Elu EluGrad Erf Expm1 Floor InvGrad IsFinite IsInf IsNan L2Loss "
-     "LeakyRelu LeakyReluGrad Log Log1p LogSoftmax MaxPool MaxPoolGrad "
-     "MaxPoolGradGrad MirrorPad MirrorPadGrad ReciprocalGrad Relu6 Relu6Grad "
-     "ReluGrad Rsqrt RsqrtGrad ScatterAdd ScatterDiv ScatterMax ScatterMin "
-     "ScatterMul ScatterSub ScatterUpdate SegmentMax SegmentMean SegmentMin "
-     "SegmentProd SegmentSum Selu SeluGrad Sigmoid SigmoidGrad Softmax "
-     "SoftmaxCrossEntropyWithLogits SoftplusGrad SoftsignGrad "
-     "SparseSegmentMean SparseSegmentMeanGrad SparseSegmentMeanGradV2 "
-     "SparseSegmentSqrtN SparseSegmentSqrtNGrad SparseSegmentSum "
-     "SparseSegmentSumGrad SparseSegmentSumGradV2 Sqrt SqrtGrad Tanh "
-     "TanhGrad"},
+     "Acos Asin Atan Atan2 Atanh BiasAddGrad Ceil Elu EluGrad Erf Expm1 "
+     "Floor InvGrad IsFinite IsInf IsNan L2Loss LeakyRelu LeakyReluGrad Log "
+     "Log1p LogSoftmax MirrorPad MirrorPadGrad ReciprocalGrad Relu6 "
+     "Relu6Grad ReluGrad Rsqrt RsqrtGrad ScatterAdd ScatterDiv ScatterMax "
+     "ScatterMin ScatterMul ScatterSub ScatterUpdate SegmentMax SegmentMean "
+     "SegmentMin SegmentProd SegmentSum Selu SeluGrad Sigmoid SigmoidGrad "
+     "Softmax SoftmaxCrossEntropyWithLogits SoftplusGrad SoftsignGrad "
+     "SparseSegmentMean SparseSegmentMeanGrad SparseSegmentSqrtN "
+     "SparseSegmentSqrtNGrad SparseSegmentSum SparseSegmentSumGrad Sqrt "
+     "SqrtGrad Tanh TanhGrad"},
     {"T", "half bfloat16 float double bool", "ArgMax ArgMin ReverseSequence"},
     {"T", "half bfloat16 float double bool complex64 complex128",
-     "MatrixBandPart MatrixDiag MatrixDiagPart MatrixDiagPartV2 "
-     "MatrixDiagPartV3 MatrixDiagV2 MatrixDiagV3 MatrixSetDiag "
-     "MatrixSetDiagV2 MatrixSetDiagV3"},
+     "MatrixBandPart MatrixDiag MatrixDiagPart"},
     {"T", "half bfloat16 float double complex64 complex128",
      "BatchMatMul BatchMatMulV2 Cos Cosh DivNoNan Exp MatMul Mean RealDiv "
-     "Sin Sinh Split Tan TensorArraySplit TensorArraySplitV2 "
-     "TensorArraySplitV3 TensorArrayWrite TensorArrayWriteV2 "
-     "TensorArrayWriteV3 Xdivy"},
+     "Sin Sinh Split Tan Xdivy"},
     {"T",
      "half bfloat16 float double int16 int32 int64 bool complex64 "
      "complex128",
@@ -84,8 +53,7 @@ constexpr TensorFlowGpuKernels kKernels[] = {
      "complex64 complex128",
      "Pack"},
     {"T", "half bfloat16 float double int32",
-     "BiasAdd Conv2D Conv2DBackpropInput Min UnsortedSegmentMax "
-     "UnsortedSegmentMin UnsortedSegmentProd"},
+     "BiasAdd Min UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd"},
     {"T", "half bfloat16 float double int32 complex64 complex128",
      "SplitV UnsortedSegmentSum"},
     {"T", "half bfloat16 float double int32 int64",
@@ -103,8 +71,7 @@ constexpr TensorFlowGpuKernels kKernels[] = {
      "complex128",
      "Unpack"},
     {"T", "half bfloat16 float double int64 complex64 complex128",
-     "Inv Reciprocal TensorArrayScatter TensorArrayScatterV2 "
-     "TensorArrayScatterV3 TensorArrayUnpack"},
+     "Inv Reciprocal"},
     {"T", "half bfloat16 float double int64 uint32 bool complex64 complex128",
      "DestroyTemporaryVariable"},
     {"T", "half bfloat16 float double int8 int16 int32 int64", "Abs"},
@@ -126,17 +93,16 @@ constexpr TensorFlowGpuKernels kKernels[] = {
      "half bfloat16 float double int8 int16 int32 int64 uint8 uint16 "
      "uint32 uint64",
      "Cross FloorDiv Greater GreaterEqual Less LessEqual Maximum Minimum "
-     "SparseFillEmptyRowsGrad Square TopK TopKV2"},
+     "Square TopKV2"},
     {"T",
      "half bfloat16 float double int8 int16 int32 int64 uint8 uint16 "
      "uint32 uint64 bool",
-     "SparseReorder SparseToDense UniqueWithCounts"},
+     "UniqueWithCounts"},
     {"T",
      "half bfloat16 float double int8 int16 int32 int64 uint8 uint16 "
      "uint32 uint64 bool complex64 complex128",
      "Concat ConcatV2 Equal ExpandDims NotEqual OnesLike Reshape SelectV2 "
-     "ShapeN Snapshot SparseConcat SparseFillEmptyRows SparseSlice Squeeze "
-     "StackPush StackPushV2 StridedSlice StridedSliceGrad Transpose"},
+     "ShapeN Snapshot Squeeze StridedSlice StridedSliceGrad Transpose"},
     {"T",
      "half bfloat16 float double int8 int16 int32 int64 uint8 uint16 "
      "uint32 uint64 bool complex64 complex128 string",
@@ -162,7 +128,7 @@ constexpr TensorFlowGpuKernels kKernels[] = {
      "uint32 uint64 complex64 complex128",
      "AddV2 Div Mul ResourceScatterNdAdd ResourceScatterNdSub "
      "ResourceScatterNdUpdate ScatterNd ScatterNdAdd ScatterNdSub "
-     "ScatterNdUpdate SparseSliceGrad Sub"},
+     "ScatterNdUpdate Sub"},
     {"T", "half bfloat16 float double int8 int16 int64", "Pow"},
     {"T",
      "half bfloat16 float double int8 int16 int64 uint8 uint16 uint32 "
@@ -185,23 +151,19 @@ constexpr TensorFlowGpuKernels kKernels[] = {
      "complex128",
      "Pad PadV2 Reverse ReverseV2"},
     {"T", "half float double",
-     "ApplyAdaMax ApplyFtrl ApplyFtrlV2 ApplyProximalAdagrad CheckNumerics "
-     "Digamma Lgamma Multinomial ResourceApplyAdaMax ResourceApplyFtrl "
-     "ResourceApplyFtrlV2 ResourceApplyProximalAdagrad "
+     "ApplyFtrl ApplyProximalAdagrad CheckNumerics Digamma Lgamma "
+     "Multinomial ResourceApplyFtrl ResourceApplyProximalAdagrad "
      "ResourceSparseApplyAdagrad ResourceSparseApplyAdagradV2 "
-     "ResourceSparseApplyFtrl ResourceSparseApplyFtrlV2 "
-     "ResourceSparseApplyProximalAdagrad Rint Softplus Softsign "
-     "SparseApplyAdagrad SparseApplyAdagradV2 SparseApplyFtrl "
-     "SparseApplyFtrlV2 SparseApplyProximalAdagrad"},
-    {"T", "half float double complex128", "Qr"},
+     "ResourceSparseApplyFtrl ResourceSparseApplyProximalAdagrad Rint "
+     "Softplus Softsign SparseApplyAdagrad SparseApplyAdagradV2 "
+     "SparseApplyFtrl SparseApplyProximalAdagrad"},
     {"T", "half float double complex64 complex128",
      "ApplyAdadelta ApplyAdagrad ApplyAdagradV2 ApplyAdam "
      "ApplyCenteredRMSProp ApplyGradientDescent ApplyMomentum ApplyRMSProp "
      "ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradV2 "
      "ResourceApplyAdam ResourceApplyCenteredRMSProp "
      "ResourceApplyGradientDescent ResourceApplyMomentum "
-     "ResourceApplyRMSProp ResourceSparseApplyAdadelta SparseApplyAdadelta "
-     "SparseTensorDenseMatMul"},
+     "ResourceApplyRMSProp ResourceSparseApplyAdadelta SparseApplyAdadelta"},
     {"T", "half float double int32 int64 complex64 complex128",
      "Diag DiagPart"},
     {"T",
@@ -221,13 +183,8 @@ constexpr TensorFlowGpuKernels kKernels[] = {
     {"Tidx", "int32", "ArgMax ArgMin"},
     {"Tidx", "int32 int64",
      "All Any Cumprod Cumsum LinSpace Max Mean Min Prod ReverseV2 "
-     "SparseSegmentMean SparseSegmentMeanGrad SparseSegmentMeanGradV2 "
-     "SparseSegmentSqrtN SparseSegmentSqrtNGrad SparseSegmentSum "
-     "SparseSegmentSumGrad SparseSegmentSumGradV2 Sum"},
-    {"Tin",
-     "half bfloat16 float double int8 int16 int64 uint8 uint16 uint32 "
-     "uint64 bool complex64 complex128",
-     "EagerPyFunc"},
+     "SparseSegmentMean SparseSegmentMeanGrad SparseSegmentSqrtN "
+     "SparseSegmentSqrtNGrad SparseSegmentSum SparseSegmentSumGrad Sum"},
     {"Tindices", "int32 int64",
      "Gather GatherNd GatherV2 ResourceGather ResourceScatterAdd "
      "ResourceScatterDiv ResourceScatterMax ResourceScatterMin "
@@ -235,23 +192,17 @@ constexpr TensorFlowGpuKernels kKernels[] = {
      "ResourceScatterNdUpdate ResourceScatterSub ResourceScatterUpdate "
      "ResourceSparseApplyAdadelta ResourceSparseApplyAdagrad "
      "ResourceSparseApplyAdagradV2 ResourceSparseApplyFtrl "
-     "ResourceSparseApplyFtrlV2 ResourceSparseApplyProximalAdagrad "
-     "ScatterAdd ScatterDiv ScatterMax ScatterMin ScatterMul ScatterNd "
-     "ScatterNdAdd ScatterNdSub ScatterNdUpdate ScatterSub ScatterUpdate "
-     "SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum "
-     "SparseApplyAdadelta SparseApplyAdagrad SparseApplyAdagradV2 "
-     "SparseApplyFtrl SparseApplyFtrlV2 SparseApplyProximalAdagrad "
-     "SparseTensorDenseMatMul SparseToDense TensorScatterUpdate "
-     "UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd "
-     "UnsortedSegmentSum"},
+     "ResourceSparseApplyProximalAdagrad ScatterAdd ScatterDiv ScatterMax "
+     "ScatterMin ScatterMul ScatterNd ScatterNdAdd ScatterNdSub "
+     "ScatterNdUpdate ScatterSub ScatterUpdate SegmentMax SegmentMean "
+     "SegmentMin SegmentProd SegmentSum SparseApplyAdadelta "
+     "SparseApplyAdagrad SparseApplyAdagradV2 SparseApplyFtrl "
+     "SparseApplyProximalAdagrad TensorScatterUpdate UnsortedSegmentMax "
+     "UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum"},
     {"Tlabels", "int32 int64", "SparseSoftmaxCrossEntropyWithLogits"},
     {"Tlen", "int32 int64", "ReverseSequence"},
     {"Tlen", "int8 int32 int64", "SplitV"},
     {"Tmultiples", "int32 int64", "Tile"},
-    {"Tout",
-     "half bfloat16 float double int8 int16 int64 uint8 uint16 uint32 "
-     "uint64 bool complex64 complex128",
-     "EagerPyFunc"},
     {"Tout", "int32 int64", "RandomUniformInt"},
     {"Tpaddings", "int32 int64", "MirrorPad MirrorPadGrad Pad PadV2"},
     {"Tparams",
@@ -260,24 +211,11 @@ constexpr TensorFlowGpuKernels kKernels[] = {
     {"Tparams", "half bfloat16 float double int32 int64 complex64 complex128",
      "GatherNd"},
     {"Tsegmentids", "int32 int64",
-     "SparseSegmentMean SparseSegmentMeanGrad SparseSegmentMeanGradV2 "
-     "SparseSegmentSqrtN SparseSegmentSqrtNGrad SparseSegmentSum "
-     "SparseSegmentSumGrad SparseSegmentSumGradV2"},
-    {"Tserialized", "variant", "DeserializeSparse"},
+     "SparseSegmentMean SparseSegmentMeanGrad SparseSegmentSqrtN "
+     "SparseSegmentSqrtNGrad SparseSegmentSum SparseSegmentSumGrad"},
     {"Tshape", "int32 int64", "Reshape"},
-    {"U", "float",
-     "FusedBatchNormGradV2 FusedBatchNormGradV3 FusedBatchNormV2 "
-     "FusedBatchNormV3"},
     {"dtype", "half bfloat16 float double",
      "RandomStandardNormal RandomUniform TruncatedNormal"},
-    {"dtype", "half bfloat16 float double complex64 complex128",
-     "TensorArrayPack"},
-    {"dtype", "half bfloat16 float double int32 complex64 complex128",
-     "TensorArrayConcat TensorArrayConcatV2 TensorArrayConcatV3 "
-     "TensorArrayGather TensorArrayGatherV2 TensorArrayGatherV3"},
-    {"dtype", "half bfloat16 float double int64 complex64 complex128",
-     "TensorArray TensorArrayRead TensorArrayReadV2 TensorArrayReadV3 "
-     "TensorArrayV2 TensorArrayV3"},
     {"dtype",
      "half bfloat16 float double int64 uint32 bool complex64 complex128",
      "IsVariableInitialized TemporaryVariable Variable VariableV2"},
@@ -302,20 +240,7 @@ constexpr TensorFlowGpuKernels kKernels[] = {
      "half bfloat16 float double int8 int16 int64 uint8 uint16 uint32 "
      "uint64 bool variant",
      "ResourceScatterUpdate"},
-    {"elem_type",
-     "half bfloat16 float double int8 int16 int32 int64 uint8 uint16 "
-     "uint32 uint64 bool complex64 complex128",
-     "StackPop StackPopV2"},
-    {"element_dtype",
-     "half bfloat16 float double int32 int64 bool complex64 complex128",
-     "TensorListConcat TensorListConcatV2 TensorListFromTensor "
-     "TensorListGather TensorListGetItem TensorListScatterIntoExistingList "
-     "TensorListSetItem TensorListSplit TensorListStack"},
-    {"element_dtype",
-     "half bfloat16 float double int32 int64 bool complex64 complex128 "
-     "variant",
-     "TensorListPopBack"},
-    {"index_type", "int32", "TopK TopKV2"},
+    {"index_type", "int32", "TopKV2"},
     {"index_type", "int32 int64", "Fill"},
     {"out_idx", "int32 int64", "Unique UniqueWithCounts"},
     {"out_type", "int32 int64", "Shape ShapeN Size VariableShape"},

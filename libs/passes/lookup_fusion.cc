@@ -70,6 +70,11 @@ bool IsOnCpu(const Node& node) {
   return absl::StrContains(node.assigned_device(), "/device:CPU:");
 }
 
+bool HasRank(const OutputTensor& output, int rank) {
+  const PartialShape& shape = output.node->output_shape(output.index);
+  return shape.has_rank() && shape.rank() == rank;
+}
+
 bool MayBeMatrix(const OutputTensor& output) {
   const PartialShape& shape = output.node->output_shape(output.index);
   return !shape.has_rank() || shape.rank() == 2;
@@ -453,7 +458,10 @@ class LookupFusion {
     return (type == DT_INT32 || type == DT_INT64) &&
            IntegerOf(Constant(to_dense, 3)) == -1 &&
            AttrOr<DataType>(to_dense, "Tindices", DT_INVALID) == DT_INT64 &&
-           AttrOr<bool>(to_dense, "validate_indices", true);
+           AttrOr<bool>(to_dense, "validate_indices", true) &&
+           // It also takes vectors of indices, and one value for all.
+           HasRank(rewrite_.Input(to_dense, 0), 2) &&
+           HasRank(rewrite_.Input(to_dense, 2), 1);
   }
 
   // It is SparseToDense that can fail, so its node stays.

@@ -1,6 +1,7 @@
 #include "libs/passes/lookup_fusion.h"
 
 #include <string>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "libs/passes/testing/small_graph.h"
@@ -206,11 +207,17 @@ TEST_F(LookupFusionTest, WhatIsOnAnotherTypeOfDeviceStays) {
 // An indicator, as its column writes it.
 class CountFusionTest : public LookupFusionTest {
  protected:
-  void Add(float on = 1, int32_t axis = -2, int64_t fill = -1) {
+  void Add(float on = 1, int32_t axis = -2, int64_t fill = -1,
+           PartialShape indices_shape = {-1, 2}) {
     const auto longs = [](int64_t value) { return Tensor::Scalar(value); };
+    const Node* indices =
+        g_.Add("EnsureShape", "indices", {g_.Arg("some", DT_INT64)},
+               {{"shape", std::move(indices_shape)}});
+    const Node* ids = g_.Add("EnsureShape", "ids", {g_.Arg("any", DT_INT64)},
+                             {{"shape", PartialShape({-1})}});
     dense_ = g_.Add("SparseToDense", "dense",
-                    {g_.Arg("indices", DT_INT64), g_.Arg("shape", DT_INT64),
-                     g_.Arg("ids", DT_INT64), g_.Const("fill", longs(fill))});
+                    {indices, g_.Arg("shape", DT_INT64), ids,
+                     g_.Const("fill", longs(fill))});
     const Node* ones =
         g_.Add("OneHot", "ones",
                {dense_, g_.Const("depth", Tensor::Scalar<int32_t>(5)),
@@ -232,7 +239,12 @@ TEST_F(CountFusionTest, IdsAreCounted) {
   EXPECT_EQ(result.Input("dense", 1), "ids:0");
   EXPECT_EQ(result.Input("dense", 2), "shape:0");
   EXPECT_EQ(result.Input("use", 0), "dense:0");
-  EXPECT_EQ(result.graph().num_nodes(), 3 + 1 + 1 + 1);
+  EXPECT_EQ(result.graph().num_nodes(), 3 + 2 + 1 + 1 + 1);
+}
+
+TEST_F(CountFusionTest, WhatMayBeNoMatrixOfIndicesStays) {
+  Add(1, -2, -1, PartialShape::UnknownRank());
+  EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
 }
 
 TEST_F(CountFusionTest, OtherSumsStay) {

@@ -238,8 +238,8 @@ void CudaStreams::CopyToHost(const Tensor& from, const Tensor& to, Done done) {
 absl::Status CudaStreams::LaunchCopyToHost(const Tensor& from, void* to,
                                            uint64_t& number) {
   ASSIGN_OR_RETURN(const Mark before, MarkCompute());
-  number = before.number;
   RETURN_IF_ERROR(before.event->HoldBack(to_host_));
+  number = before.number;
   return CopyTo(to, from, to_host_);
 }
 

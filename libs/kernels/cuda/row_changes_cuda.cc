@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/device/cuda/cuda_status.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/row_changes.h"
 
@@ -27,6 +28,7 @@ absl::StatusOr<cuda::RowOrder> OrderRows(OpKernelContext& context,
   const cuda::RowOrder order =
       LaunchRowOrder(rows, scratch.mutable_data(), stream);
   RETURN_IF_ERROR(LaunchStatus());
+  RETURN_IF_ERROR(CudaStatus(order.error, "ordering rows"));
   return order;
 }
 

@@ -61,8 +61,9 @@ RowOrder LaunchRowOrder(const Rows& rows, void* scratch, cudaStream_t stream) {
   // The places are in order already, and the sort keeps equal rows' order.
   const int bits = order.place_bits + BitsOfRows(rows);
   size_t bytes = BytesToSort(rows, bits);
-  cub::DeviceRadixSort::SortKeys(memory + 2 * size, bytes, unordered, keys,
-                                 rows.count, order.place_bits, bits, stream);
+  order.error = cub::DeviceRadixSort::SortKeys(memory + 2 * size, bytes,
+                                               unordered, keys, rows.count,
+                                               order.place_bits, bits, stream);
   order.keys = keys;
   return order;
 }

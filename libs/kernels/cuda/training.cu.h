@@ -72,6 +72,7 @@ struct RowOrder {
   const uint64_t* keys = nullptr;
   int place_bits = 0;
   int64_t count = 0, rows = 0, row = 0;
+  int error = 0;  // the cudaError_t of the sort, which leaves none to be asked
 };
 
 // 0: a key has too few bits for so many rows and indices.

@@ -220,9 +220,13 @@ bool VectorProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
 
 // Where there are few rows, or rows of `b` lie so close that many fit into the
 // cache, `b` is read as it lies: to pack it takes longer than what is gained.
+// Each element is one running sum then, so longer ones are left to Eigen, which
+// adds up parts.
 bool IsForDirectProduct(const MatMulArgs& args) {
-  return !args.transpose_b && (args.m <= 24 || args.b_stride <= 64 ||
-                               (args.m <= 64 && args.b_stride <= 256));
+  constexpr int64_t kMostSteps = 512;
+  return !args.transpose_b && args.k <= kMostSteps &&
+         (args.m <= 24 || args.b_stride <= 64 ||
+          (args.m <= 64 && args.b_stride <= 256));
 }
 
 // Only of floats.
@@ -230,6 +234,38 @@ template <typename T>
 bool DirectProduct(const MatMulArgs&, const T*, const T*, T*) {
   return false;
 }
+
+// Some columns of a product, `part`, by whole vectors of `b`, which has
+// `part.steps` rows. Those that would reach over the end of the last row are
+// read from a copy with room behind it.
+void ColumnsOfProduct(const ConvLoops& loops, OverlapArgs part, const float* a,
+                      const float* b, float* c) {
+  constexpr int64_t kMostWidth = 32;  // two vectors of 64 bytes
+  const int64_t width = 2 * loops.vector;
+  const int64_t all = part.steps;
+  int64_t apart = 0;
+  if (part.columns % loops.vector != 0) {
+    apart = (width + part.b_step - 1) / part.b_step;
+    if (apart > all) apart = all;
+  }
+  if (all > apart) {
+    part.steps = all - apart;
+    loops.products(part, a, b, c);
+    part.adds = true;
+  }
+  if (apart == 0) return;
+  float copy[kMostWidth * kMostWidth] = {};
+  const float* const from = b + (all - apart) * part.b_step;
+  for (int64_t row = 0; row < apart; ++row) {
+    for (int64_t n = 0; n < part.columns; ++n) {
+      copy[row * width + n] = from[row * part.b_step + n];
+    }
+  }
+  part.steps = apart;
+  part.b_step = width;
+  loops.products(part, a + (all - apart) * part.a_step, copy, c);
+}
+
 bool DirectProduct(const MatMulArgs& args, const float* a, const float* b,
                    float* c) {
   // As many rows of `b` as stay in the nearest cache, a few columns wide.
@@ -249,8 +285,8 @@ bool DirectProduct(const MatMulArgs& args, const float* a, const float* b,
     part.adds = k > 0;
     for (int64_t j = 0; j < args.n; j += width) {
       part.columns = args.n - j < width ? args.n - j : width;
-      loops.products(part, a + k * part.a_step, b + k * args.b_stride + j,
-                     c + j);
+      ColumnsOfProduct(loops, part, a + k * part.a_step,
+                       b + k * args.b_stride + j, c + j);
     }
   }
   return true;

@@ -303,6 +303,40 @@ TEST_F(MathElementwiseTest, FunctionsAgreeWithTheCLibrary) {
   }
 }
 
+// Where log(1 + x) would be 0, or have the wrong sign; of each length that is
+// no whole number of vectors, too.
+TEST_F(MathElementwiseTest, Log1pIsRightNearZeroAndAtItsEnds) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::vector<double> values = {1e-8,  -1e-8, -0.0, 0.0,     -1.0,  -2.0,
+                                      inf,   -inf,  1e-3, -0.9375, 1e-30, 0.25,
+                                      -0.25, 3e38,  1e5,  -1e-20};
+  for (int64_t n = 1; n <= 17; ++n) {
+    Tensor x(DT_DOUBLE, TensorShape({n}));
+    Tensor narrow(DT_FLOAT, TensorShape({n}));
+    for (int64_t i = 0; i < n; ++i) {
+      x.mutable_flat<double>()[i] = values[(i + n) % values.size()];
+      narrow.mutable_flat<float>()[i] =
+          static_cast<float>(values[(i + n) % values.size()]);
+    }
+    ASSERT_OK_AND_ASSIGN(Tensor wide_y, harness_.RunOne("Log1p", {x}));
+    ASSERT_OK_AND_ASSIGN(Tensor y, harness_.RunOne("Log1p", {narrow}));
+    const auto expect = [](double got, double of, double tolerance) {
+      const double want = std::log1p(of);
+      if (std::isfinite(want)) {
+        EXPECT_NEAR(got, want, tolerance * std::fabs(want)) << of;
+        EXPECT_EQ(std::signbit(got), std::signbit(want)) << of;
+      } else {
+        EXPECT_EQ(std::isnan(got), std::isnan(want)) << of;
+        EXPECT_EQ(std::isinf(got), std::isinf(want)) << of;
+      }
+    };
+    for (int64_t i = 0; i < n; ++i) {
+      expect(wide_y.flat<double>()[i], x.flat<double>()[i], 1e-15);
+      expect(y.flat<float>()[i], narrow.flat<float>()[i], 4e-7);
+    }
+  }
+}
+
 // Every type that is registered for addition adds.
 TEST_F(MathElementwiseTest, EveryTypeAddsAndMultiplies) {
   const DataType types[] = {DT_FLOAT,     DT_DOUBLE,    DT_HALF,  DT_BFLOAT16,

@@ -91,7 +91,8 @@ TEST_F(GemmTest, EveryImplementationAgreesWithTheReference) {
       {1, 1, 1},    {3, 5, 7},      {64, 128, 10}, {17, 33, 65}, {1, 300, 4},
       {70, 2, 90},  {130, 90, 120}, {1, 7, 1},     {1, 333, 1},  {1, 5, 2051},
       {1, 90, 75},  {75, 90, 1},    {2051, 6, 1},  {40, 1, 1},   {1, 1, 40},
-      {5, 600, 33}, {40, 300, 64},  {90, 70, 3}};
+      {5, 600, 33}, {40, 300, 64},  {90, 70, 3},   {3, 513, 3},  {2, 511, 35},
+      {30, 9, 2}};
   for (const MatMulFunctions& functions : AllFunctions()) {
     for (const auto& [m, k, n] : sizes) {
       for (int transposed = 0; transposed < 4; ++transposed) {

@@ -43,8 +43,9 @@ std::shared_ptr<Variable> VariableLookup::Remembered(
   absl::MutexLock lock(&mutex_);
   // Rows of a vector of handles share a buffer.
   const bool is_same =
-      handle.SharesBufferWith(handle_) && handle.data() == handle_.data() &&
-      manager_ == &resources && generation_ == resources.generation();
+      handle.num_elements() == 1 && handle.SharesBufferWith(handle_) &&
+      handle.data() == handle_.data() && manager_ == &resources &&
+      generation_ == resources.generation();
   return is_same ? variable_.lock() : nullptr;
 }
 
