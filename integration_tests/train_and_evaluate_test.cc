@@ -140,19 +140,6 @@ TEST_F(TrainAndEvaluateTest, OtherFailuresOfAnEvaluationAreNoEndOfTheInput) {
       StatusIs(absl::StatusCode::kInternal, "a mistake"));
 }
 
-TEST_F(TrainAndEvaluateTest, EventsThatCannotBeWrittenAreLost) {
-  Estimator model = Line();
-  ASSERT_OK(files_.CreateDirectories(model_dir_));
-  ASSERT_OK(files_.WriteFileAtomically(model.eval_dir(), "in the way"));
-  ASSERT_OK_AND_ASSIGN(
-      const auto result,
-      TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 2},
-                       Evaluation()));
-  EXPECT_EQ(StepOf(*result.metrics), 2);
-  EXPECT_THAT(logger_.lines(),
-              Contains(HasSubstr("Events of the evaluation are lost")));
-}
-
 TEST_F(TrainAndEvaluateTest, MistakesAreToldInASentence) {
   const auto says = [&](const EvalSpec& spec, const TrainSpec& train,
                         const char* text) {

@@ -5,7 +5,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "libs/base/status.h"
-#include "libs/estimator/continuous_evaluation.h"
 #include "libs/estimator/estimator.h"
 #include "libs/estimator/estimator_impl.h"
 #include "libs/ops/group.h"

@@ -459,9 +459,8 @@ class LookupFusion {
            IntegerOf(Constant(to_dense, 3)) == -1 &&
            AttrOr<DataType>(to_dense, "Tindices", DT_INVALID) == DT_INT64 &&
            AttrOr<bool>(to_dense, "validate_indices", true) &&
-           // It also takes vectors of indices, and one value for all.
-           HasRank(rewrite_.Input(to_dense, 0), 2) &&
-           HasRank(rewrite_.Input(to_dense, 2), 1);
+           // It also takes a vector of indices, which _CountIds does not.
+           HasRank(rewrite_.Input(to_dense, 0), 2);
   }
 
   // It is SparseToDense that can fail, so its node stays.

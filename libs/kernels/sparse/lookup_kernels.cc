@@ -381,7 +381,7 @@ class CountIdsKernel : public OpKernel {
       : OpKernel(construction), depth_(depth) {}
 
   absl::Status Compute(OpKernelContext& context) override {
-    const Tensor& values = context.input(1);
+    ASSIGN_OR_RETURN(const Tensor values, Ids(context));
     ASSIGN_OR_RETURN(
         const SparseView input,
         SparseView::Of(context.input(0), &values, context.input(2)));
@@ -404,6 +404,22 @@ class CountIdsKernel : public OpKernel {
   }
 
  private:
+  // One id may be that of all indices.
+  static absl::StatusOr<Tensor> Ids(OpKernelContext& context) {
+    const Tensor& ids = context.input(1);
+    const TensorShape& indices = context.input(0).shape();
+    if (!ids.shape().IsScalar() || indices.rank() != 2) return ids;
+    ASSIGN_OR_RETURN(const TensorShape shape,
+                     TensorShape::Create({indices.dim(0)}));
+    ASSIGN_OR_RETURN(Tensor all, context.AllocateTemp(ids.dtype(), shape));
+    DispatchType(IndexTypes{}, ids.dtype(), [&]<typename T>(TypeTag<T>) {
+      const auto to = all.mutable_flat<T>();
+      std::fill(to.begin(), to.end(), ids.scalar<T>());
+      return absl::OkStatus();
+    }).IgnoreError();  // the op has no other types
+    return all;
+  }
+
   template <typename T>
   void Count(const SparseView& input, absl::Span<const T> ids,
              float* out) const {

@@ -58,7 +58,10 @@ absl::Status HashedShape(InferenceContext& c) {
 // The last dimension is of ids then.
 absl::Status CountsShape(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(0, 2).status());
-  RETURN_IF_ERROR(c.InputWithRank(1, 1).status());
+  // One id may be that of all indices.
+  if (!c.input(1).has_rank() || c.input(1).rank() != 0) {
+    RETURN_IF_ERROR(c.InputWithRank(1, 1).status());
+  }
   RETURN_IF_ERROR(c.InputWithRank(2, 1).status());
   ASSIGN_OR_RETURN(const auto depth, c.GetAttr<int64_t>("depth"));
   const int64_t rank = SizeOf(c.input(2));
