@@ -16,6 +16,15 @@
 namespace weft::benchmarks {
 namespace {
 
+std::unique_ptr<Session> ConnectToGpu(Process& process, const Scope& scope) {
+  SessionOptions options;
+  options.process = &process;
+  options.device_count["GPU"] = 1;
+  auto session = Session::Connect("", scope, options);
+  Check(session.status());
+  return *std::move(session);
+}
+
 class GpuErrors {
  public:
   explicit GpuErrors(Process& process) : bare_(process) {
@@ -27,12 +36,7 @@ class GpuErrors {
     too_much_ = ops::Group(root_, {ops::Sum(gpu, big, {0, 1})});
     product_ = ops::Group(root_, {ops::Mul(gpu.WithName("product"), x, x)});
     on_cpu_ = ops::Add(root_.WithDevice("/cpu:0"), 1.0f, 2.0f);
-    SessionOptions options;
-    options.process = &process;
-    options.device_count["GPU"] = 1;
-    auto session = Session::Connect("", root_, options);
-    Check(session.status());
-    session_ = *std::move(session);
+    session_ = ConnectToGpu(process, root_);
     Check(session_->Run(x.initializer()));
   }
 
@@ -101,11 +105,7 @@ int CountWrongValues(Process& process) {
   constexpr double kSeconds = 5;
   const Scope root = Scope::Root();
   const ManyProducts products(root.WithDevice("/gpu:0"));
-  SessionOptions options;
-  options.process = &process;
-  options.device_count["GPU"] = 1;
-  auto session = Session::Connect("", root, options);
-  Check(session.status());
+  const auto session = ConnectToGpu(process, root);
   std::vector<Tensor> fed;
   for (int i = 0; i < kThreads; ++i) {
     fed.push_back(Everywhere(static_cast<float>(1 << i)));
@@ -114,8 +114,7 @@ int CountWrongValues(Process& process) {
   RateOfThreads(
       process.scheduler(), kThreads,
       [&](int i) {
-        const auto mean =
-            (*session)->Run({{products.x, fed[i]}}, products.mean);
+        const auto mean = session->Run({{products.x, fed[i]}}, products.mean);
         Check(mean.status());
         const float expected = static_cast<float>(1 << i);
         if (std::abs(mean->scalar<float>() / expected - 1) > 1e-3f) ++wrong;

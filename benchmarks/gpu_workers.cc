@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "benchmarks/loopback_cluster.h"
 #include "benchmarks/mlp.h"
 #include "benchmarks/report.h"
 #include "libs/api/weft.h"
@@ -16,17 +17,6 @@ namespace {
 constexpr int kRows = 64;  // of a batch
 constexpr int kHidden = 128;
 constexpr int kWarmupSteps = 20;
-
-// A ps and its workers. Port 0: they are all in one process.
-ClusterSpec SpecOf(int workers) {
-  std::string text = R"({"ps": ["localhost:0"], "worker": [)";
-  for (int i = 0; i < workers; ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : ", ", "\"localhost:0\"");
-  }
-  auto spec = ClusterSpec::Parse(text + "]}");
-  Check(spec.status());
-  return *std::move(spec);
-}
 
 std::unique_ptr<Server> NewServer(const ClusterSpec& spec, Process& process,
                                   const std::string& job, int index) {
@@ -77,7 +67,7 @@ class GpuWorker {
 }  // namespace
 
 double GpuWorkersRate(Process& process, int workers, double seconds) {
-  const ClusterSpec spec = SpecOf(workers);
+  const ClusterSpec spec = LoopbackCluster({{"ps", 1}, {"worker", workers}});
   const auto ps = NewServer(spec, process, "ps", 0);
   std::vector<std::unique_ptr<GpuWorker>> replicas;
   for (int i = 0; i < workers; ++i) {

@@ -14,7 +14,7 @@
 
 namespace weft {
 
-// "; its buffers hold ... of ... bytes: ..." of a device that can tell, with
+// "; buffers hold ... of its ... bytes: ..." of a device that can tell, with
 // the largest of the variables in `resources`, which may be null; else nothing.
 // Waits for locks of resources.
 std::string DescribeMemory(const Device& device,
@@ -40,7 +40,7 @@ class LastNodes {
   std::array<std::atomic<const NodeItem*>, kNodes> nodes_{};
 };
 
-// "; the last nodes of the step that ran on it: a (MatMul), b (Mul)", or
+// "; the last nodes of the step that ran there: a (MatMul), b (Mul)", or
 // nothing.
 std::string Describe(const LastNodes::List& nodes);
 

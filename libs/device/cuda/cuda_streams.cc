@@ -32,18 +32,6 @@ absl::Status CheckCopy(const Tensor& from, const Tensor& to) {
       DataTypeName(to.dtype()), to.shape().ToString()));
 }
 
-bool IsPinned(const BufferPtr& buffer) {
-  return buffer && buffer->memory_kind() == MemoryKind::kPinnedHost;
-}
-
-// Pinned memory for the elements of `tensor`, which lies elsewhere in the
-// host's memory; null where there is none. A copy without makes the thread wait
-// for the stream.
-BufferPtr StagingFor(const Tensor& tensor, Allocator& pinned) {
-  BufferPtr staging = pinned.Allocate(tensor.num_bytes());
-  return IsPinned(staging) ? staging : BufferPtr();
-}
-
 // From the GPU.
 absl::Status CopyTo(void* host, const Tensor& from, cudaStream_t stream) {
   return CudaStatus(cudaMemcpyAsync(host, from.data(), from.num_bytes(),
@@ -117,7 +105,8 @@ absl::Status CudaStreams::CopyToDevice(const Tensor& from, const Tensor& to) {
 
 absl::Status CudaStreams::CopyFew(const Tensor& from, const Tensor& to) {
   const bool is_pinned = IsPinned(from.buffer());
-  BufferPtr source = is_pinned ? from.buffer() : StagingFor(from, pinned_);
+  BufferPtr source =
+      is_pinned ? from.buffer() : AllocatePinned(pinned_, from.num_bytes());
   if (!source) return CopyMuch(from, to);
   const void* data = from.data();
   if (!is_pinned) {
@@ -179,9 +168,7 @@ absl::Status CudaStreams::OrderBeforeKernels(uint64_t number, Done keep) {
   if (!held.ok()) held = WaitHere(to_device_, held);
   on_device_.Add(
       [this, number, event = *std::move(copied)] {
-        const absl::Status status = Outcome(event.Wait());
-        marks_.Ended(number);
-        return status;
+        return WaitFor(event, number);
       },
       std::move(keep));
   return held;
@@ -208,8 +195,10 @@ void CudaStreams::CopyToHost(const Tensor& from, const Tensor& to, Done done) {
   if (status.ok()) status = CheckCopy(from, to);
   if (!status.ok() || from.num_bytes() == 0) return done(status);
   Enter();
-  BufferPtr staging =
-      IsPinned(to.buffer()) ? BufferPtr() : StagingFor(to, pinned_);
+  // Where there is none the copy makes the thread wait for the stream.
+  BufferPtr staging = IsPinned(to.buffer())
+                          ? BufferPtr()
+                          : AllocatePinned(pinned_, to.num_bytes());
   void* const target = staging ? staging->data() : const_cast<void*>(to.data());
   const bool is_few = from.num_bytes() <= kFewBytes;
   uint64_t number = 0;
@@ -277,9 +266,7 @@ absl::Status CudaStreams::FollowCompute(Done& done) {
   if (!mark.ok()) return WaitHere(compute_, mark.status());
   computed_.Add(
       [this, mark = *mark, kept = std::move(kept)] {
-        const absl::Status status = Outcome(mark.event->Wait());
-        marks_.Ended(mark.number);
-        return status;
+        return WaitFor(*mark.event, mark.number);
       },
       std::move(done));
   return absl::OkStatus();
@@ -289,14 +276,17 @@ absl::Status CudaStreams::Follow(cudaStream_t stream, uint64_t number,
                                  CompletionQueue& queue, Done& done) {
   auto recorded = events_->Record(stream);
   if (!recorded.ok()) return WaitHere(stream, recorded.status());
-  queue.Add(
-      [this, number, event = *std::move(recorded)] {
-        const absl::Status status = Outcome(event.Wait());
-        marks_.Ended(number);
-        return status;
-      },
-      std::move(done));
+  queue.Add([this, number,
+             event = *std::move(recorded)] { return WaitFor(event, number); },
+            std::move(done));
   return absl::OkStatus();
+}
+
+absl::Status CudaStreams::WaitFor(const CudaEvents::Recorded& event,
+                                  uint64_t number) {
+  const absl::Status status = Outcome(event.Wait());
+  marks_.Ended(number);
+  return status;
 }
 
 absl::Status CudaStreams::WaitHere(cudaStream_t stream,

@@ -76,6 +76,8 @@ class CudaStreams : public DeviceContext {
   // The same of another stream, which waited for the mark `number`.
   absl::Status Follow(cudaStream_t stream, uint64_t number,
                       CompletionQueue& queue, Done& done);
+  // Blocks the thread until the event has come, and with it the mark.
+  absl::Status WaitFor(const CudaEvents::Recorded& event, uint64_t number);
   // Where there is no event to be had the thread itself waits for the stream:
   // what is kept for it must not go earlier. Returns `why`.
   absl::Status WaitHere(cudaStream_t stream, const absl::Status& why);

@@ -30,6 +30,15 @@ void CopyInParallel(Scheduler& scheduler, void* to, const void* from,
                         });
 }
 
+bool IsPinned(const BufferPtr& buffer) {
+  return buffer && buffer->memory_kind() == MemoryKind::kPinnedHost;
+}
+
+BufferPtr AllocatePinned(Allocator& pinned, size_t bytes) {
+  BufferPtr buffer = pinned.Allocate(bytes);
+  return IsPinned(buffer) ? buffer : BufferPtr();
+}
+
 absl::Status StagedCopy::Launch(void* to, const void* from, size_t bytes) {
   chunk_bytes_ = std::min(bytes, kChunkBytes);
   const auto chunks =
@@ -94,10 +103,7 @@ absl::StatusOr<BufferPtr> StagedCopy::TakeChunk() {
     RETURN_IF_ERROR(oldest->event.Wait());
     return std::move(oldest->chunk);
   }
-  BufferPtr chunk = options_.pinned->Allocate(chunk_bytes_);
-  const bool is_pinned =
-      chunk && chunk->memory_kind() == MemoryKind::kPinnedHost;
-  return is_pinned ? std::move(chunk) : BufferPtr();
+  return AllocatePinned(*options_.pinned, chunk_bytes_);
 }
 
 std::vector<BufferPtr> StagedCopy::TakeChunks() {

@@ -23,6 +23,10 @@ namespace weft {
 void CopyInParallel(Scheduler& scheduler, void* to, const void* from,
                     size_t bytes);
 
+bool IsPinned(const BufferPtr& buffer);
+// Of an allocator that otherwise gives memory of the heap; null then.
+BufferPtr AllocatePinned(Allocator& pinned, size_t bytes);
+
 class StagedCopy {
  public:
   struct Options {
