@@ -1,6 +1,5 @@
 #include "libs/executor/propagate.h"
 
-#include <memory>
 #include <utility>
 
 namespace weft {
@@ -10,20 +9,6 @@ constexpr int64_t kOneDead = int64_t{1} << 32;
 
 int64_t EdgesToCome(int64_t counter) { return counter & (kOneDead - 1); }
 int64_t DeadEdges(int64_t counter) { return counter >> 32; }
-
-// Tensors are made anew in their place: to assign one that was just made takes
-// longer, because it is read in larger parts than it was written in.
-template <typename... From>
-void MakeAnew(Tensor& tensor, From&&... from) {
-  std::destroy_at(&tensor);
-  std::construct_at(&tensor, std::forward<From>(from)...);
-}
-
-void Clear(Slot& slot) {
-  if (slot.tensor.IsInitialized()) MakeAnew(slot.tensor);
-  if (slot.variable) slot.variable.reset();
-  slot.is_dead = false;
-}
 
 void Put(Slot& slot, Slot& value, bool move) {
   if (value.variable != nullptr || slot.variable != nullptr) {
@@ -154,13 +139,13 @@ void Propagate(const Ready& ran, bool is_dead, Slot* outputs,
 }
 
 void ClearOutputs(const NodeItem& item, Slot* outputs) {
-  for (int i = 0; i < item.num_outputs; ++i) Clear(outputs[i]);
+  for (int i = 0; i < item.num_outputs; ++i) outputs[i].Clear();
 }
 
 void ClearInputs(const NodeItem& item, Iteration& iteration) {
   Slot* inputs = iteration.slots.get() + item.first_input;
   if (item.num_consts == 0) {
-    for (int i = 0; i < item.num_inputs; ++i) Clear(inputs[i]);
+    for (int i = 0; i < item.num_inputs; ++i) inputs[i].Clear();
     return;
   }
   const ConstInput* next =
@@ -168,7 +153,7 @@ void ClearInputs(const NodeItem& item, Iteration& iteration) {
   const ConstInput* end = next + item.num_consts;
   for (int i = 0; i < item.num_inputs; ++i) {
     if (next == end || next->slot != item.first_input + i) {
-      Clear(inputs[i]);
+      inputs[i].Clear();
       continue;
     }
     // A kernel may have taken the value out.

@@ -11,6 +11,14 @@
 
 namespace weft {
 
+// A tensor made anew in its place: to assign one that was just made takes
+// longer, because it is read in larger parts than it was written in.
+template <typename... From>
+void MakeAnew(Tensor& tensor, From&&... from) {
+  std::destroy_at(&tensor);
+  std::construct_at(&tensor, std::forward<From>(from)...);
+}
+
 // A value; not synchronised.
 struct Slot {
   Tensor tensor;                       // when `variable` is null
@@ -19,7 +27,7 @@ struct Slot {
 
   bool is_ref() const { return variable != nullptr; }
   void Clear() {
-    if (tensor.IsInitialized()) tensor = Tensor();
+    if (tensor.IsInitialized()) MakeAnew(tensor);
     if (variable) variable.reset();
     is_dead = false;
   }
