@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/number_types.h"
 
 namespace weft {
 namespace {
@@ -46,26 +49,7 @@ absl::Status CheckPair(const OpKernelContext& context, int count, int i) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<TensorShape> ShapeOfRows(int64_t rows, const TensorShape& shape,
-                                        int begin) {
-  Dims dims{rows};
-  dims.insert(dims.end(), shape.dims().begin() + begin, shape.dims().end());
-  return TensorShape::Create(dims);
-}
-
-absl::StatusOr<SortedSegments> ReadSortedSegments(const Tensor& ids) {
-  SortedSegments segments;
-  ASSIGN_OR_RETURN(segments.ids, ReadSortedIds(ids));
-  if (segments.ids.empty()) return segments;
-  if (segments.ids.back() == std::numeric_limits<int64_t>::max()) {
-    return absl::InvalidArgumentError("segment ids are too large");
-  }
-  segments.count = segments.ids.back() + 1;
-  return segments;
-}
-
+// Of both.
 absl::Status CheckSparseShapes(const Tensor& data, const Tensor& indices,
                                const Tensor& ids) {
   if (data.rank() < 1) {
@@ -84,6 +68,7 @@ absl::Status CheckSparseShapes(const Tensor& data, const Tensor& indices,
   return absl::OkStatus();
 }
 
+// The indices, each of a row of `rows`.
 absl::StatusOr<Dims> ReadChosenRows(const Tensor& indices, int64_t rows) {
   ASSIGN_OR_RETURN(Dims values, IntegersOf(indices));
   for (size_t i = 0; i < values.size(); ++i) {
@@ -105,6 +90,8 @@ absl::Status CheckInRange(const Dims& values, int64_t size,
   return absl::OkStatus();
 }
 
+// The different ones among the indices, in order, of which the indices become
+// the numbers.
 Dims NumberUsedRows(Dims& indices) {
   Dims used = indices;
   std::sort(used.begin(), used.end());
@@ -113,6 +100,79 @@ Dims NumberUsedRows(Dims& indices) {
     index = std::lower_bound(used.begin(), used.end(), index) - used.begin();
   }
   return used;
+}
+
+// Tells which rows are used, and makes `indices` numbers of those, whose count
+// is returned.
+absl::StatusOr<int64_t> KeepUsedRows(OpKernelContext& context, Dims& indices) {
+  const Dims used = NumberUsedRows(indices);
+  const auto count = static_cast<int64_t>(used.size());
+  ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(1, {count}));
+  RETURN_IF_ERROR(
+      DispatchType(IndexTypes{}, output->dtype(), [&]<typename T>(TypeTag<T>) {
+        auto out = output->mutable_flat<T>();
+        for (size_t i = 0; i < used.size(); ++i) {
+          out[i] = static_cast<T>(used[i]);
+        }
+        return absl::OkStatus();
+      }));
+  return count;
+}
+
+}  // namespace
+
+absl::StatusOr<TensorShape> ShapeOfRows(int64_t rows, const TensorShape& shape,
+                                        int begin) {
+  Dims dims{rows};
+  dims.insert(dims.end(), shape.dims().begin() + begin, shape.dims().end());
+  return TensorShape::Create(dims);
+}
+
+absl::StatusOr<SortedSegments> ReadSortedSegments(const Tensor& ids) {
+  SortedSegments segments;
+  ASSIGN_OR_RETURN(segments.ids, ReadSortedIds(ids));
+  if (segments.ids.empty()) return segments;
+  if (segments.ids.back() == std::numeric_limits<int64_t>::max()) {
+    return absl::InvalidArgumentError("segment ids are too large");
+  }
+  segments.count = segments.ids.back() + 1;
+  return segments;
+}
+
+absl::StatusOr<SparseSegments> PrepareSparseSegments(OpKernelContext& context) {
+  const Tensor& data = context.input(0);
+  RETURN_IF_ERROR(CheckSparseShapes(data, context.input(1), context.input(2)));
+  SparseSegments result;
+  ASSIGN_OR_RETURN(SortedSegments segments,
+                   ReadSortedSegments(context.input(2)));
+  result.ids = std::move(segments.ids);
+  ASSIGN_OR_RETURN(result.indices,
+                   ReadChosenRows(context.input(1), data.dim(0)));
+  ASSIGN_OR_RETURN(const TensorShape shape,
+                   ShapeOfRows(segments.count, data.shape(), 1));
+  ASSIGN_OR_RETURN(result.output, context.AllocateOutput(0, shape));
+  return result;
+}
+
+absl::StatusOr<SparseSegments> PrepareSparseSegmentGradient(
+    OpKernelContext& context) {
+  const Tensor& grad = context.input(0);
+  RETURN_IF_ERROR(CheckSparseShapes(grad, context.input(1), context.input(2)));
+  if (context.input(3).rank() > 0) {
+    return absl::InvalidArgumentError("output_dim0 should be a scalar.");
+  }
+  int64_t rows = context.input(3).scalar<int32_t>();
+  SparseSegments result;
+  ASSIGN_OR_RETURN(result.indices, IntegersOf(context.input(1)));
+  ASSIGN_OR_RETURN(result.ids, IntegersOf(context.input(2)));
+  RETURN_IF_ERROR(CheckInRange(result.indices, rows, "Index"));
+  RETURN_IF_ERROR(CheckInRange(result.ids, grad.dim(0), "Segment id"));
+  if (context.num_outputs() > 1) {
+    ASSIGN_OR_RETURN(rows, KeepUsedRows(context, result.indices));
+  }
+  ASSIGN_OR_RETURN(const TensorShape shape, ShapeOfRows(rows, grad.shape(), 1));
+  ASSIGN_OR_RETURN(result.output, context.AllocateOutput(0, shape));
+  return result;
 }
 
 bool StartsWith(const TensorShape& shape, const TensorShape& prefix) {

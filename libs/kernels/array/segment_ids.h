@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/tensor/tensor.h"
 
@@ -25,17 +24,20 @@ struct SortedSegments {
 };
 absl::StatusOr<SortedSegments> ReadSortedSegments(const Tensor& ids);
 
-// Of SparseSegmentSum and its like, and of their gradients.
-absl::Status CheckSparseShapes(const Tensor& data, const Tensor& indices,
-                               const Tensor& ids);
-// The indices, each of a row of `rows`.
-absl::StatusOr<Dims> ReadChosenRows(const Tensor& indices, int64_t rows);
-absl::Status CheckInRange(const Dims& values, int64_t size,
-                          absl::string_view what);
+// The inputs of SparseSegmentSum and its like, checked: row indices[i] goes
+// into segment ids[i]. The output has no values yet.
+struct SparseSegments {
+  Dims indices, ids;
+  Tensor* output = nullptr;
+};
+absl::StatusOr<SparseSegments> PrepareSparseSegments(OpKernelContext& context);
 
-// The different ones among the indices, in order, of which the indices become
-// the numbers.
-Dims NumberUsedRows(Dims& indices);
+// The same of their gradients: row ids[i] of the gradient goes into row
+// indices[i] of the output. That of the second versions has only the rows that
+// are used, whose numbers `indices` are then, and their other output says which
+// these are.
+absl::StatusOr<SparseSegments> PrepareSparseSegmentGradient(
+    OpKernelContext& context);
 
 // Whether a shape's first dimensions are all of `prefix`.
 bool StartsWith(const TensorShape& shape, const TensorShape& prefix);

@@ -268,20 +268,14 @@ class SparseSegmentKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& data = context.input(0);
-    RETURN_IF_ERROR(
-        CheckSparseShapes(data, context.input(1), context.input(2)));
-    ASSIGN_OR_RETURN(SortedSegments segments,
-                     ReadSortedSegments(context.input(2)));
-    ASSIGN_OR_RETURN(Dims indices,
-                     ReadChosenRows(context.input(1), data.dim(0)));
-    ASSIGN_OR_RETURN(TensorShape shape,
-                     ShapeOfRows(segments.count, data.shape(), 1));
-    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(FillWithZeros(*output));
-    if (shape.num_elements() == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const SparseSegments segments,
+                     PrepareSparseSegments(context));
+    Tensor& output = *segments.output;
+    RETURN_IF_ERROR(FillWithZeros(output));
+    if (output.num_elements() == 0) return absl::OkStatus();
     return DispatchType(
         RealNumbers{}, data.dtype(), [&]<typename T>(TypeTag<T>) {
-          SumChosenRows<T>(data, indices, segments.ids, *output);
+          SumChosenRows<T>(data, segments.indices, segments.ids, output);
           return absl::OkStatus();
         });
   }
@@ -321,50 +315,19 @@ class SparseSegmentGradKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& grad = context.input(0);
-    RETURN_IF_ERROR(
-        CheckSparseShapes(grad, context.input(1), context.input(2)));
-    if (context.input(3).rank() > 0) {
-      return absl::InvalidArgumentError("output_dim0 should be a scalar.");
-    }
-    int64_t rows = context.input(3).scalar<int32_t>();
-    ASSIGN_OR_RETURN(Dims indices, IntegersOf(context.input(1)));
-    ASSIGN_OR_RETURN(Dims ids, IntegersOf(context.input(2)));
-    RETURN_IF_ERROR(CheckInRange(indices, rows, "Index"));
-    RETURN_IF_ERROR(CheckInRange(ids, grad.dim(0), "Segment id"));
-    if (context.num_outputs() > 1) {
-      ASSIGN_OR_RETURN(rows, KeepUsedRows(context, indices));
-    }
-    ASSIGN_OR_RETURN(TensorShape shape, ShapeOfRows(rows, grad.shape(), 1));
-    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(FillWithZeros(*output));
-    if (shape.num_elements() == 0) return absl::OkStatus();
-    return DispatchType(FloatingTypes{}, grad.dtype(),
-                        [&]<typename T>(TypeTag<T>) {
-                          AddRows<T>(grad, indices, ids, *output);
-                          return absl::OkStatus();
-                        });
+    ASSIGN_OR_RETURN(const SparseSegments segments,
+                     PrepareSparseSegmentGradient(context));
+    Tensor& output = *segments.output;
+    RETURN_IF_ERROR(FillWithZeros(output));
+    if (output.num_elements() == 0) return absl::OkStatus();
+    return DispatchType(
+        FloatingTypes{}, grad.dtype(), [&]<typename T>(TypeTag<T>) {
+          AddRows<T>(grad, segments.indices, segments.ids, output);
+          return absl::OkStatus();
+        });
   }
 
  private:
-  // The second version's output has only the rows that are used, and another
-  // says which these are. `indices` become those of the rows that are left,
-  // whose number is returned.
-  static absl::StatusOr<int64_t> KeepUsedRows(OpKernelContext& context,
-                                              Dims& indices) {
-    const Dims used = NumberUsedRows(indices);
-    const int64_t count = static_cast<int64_t>(used.size());
-    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(1, {count}));
-    RETURN_IF_ERROR(DispatchType(IndexTypes{}, output->dtype(),
-                                 [&]<typename T>(TypeTag<T>) {
-                                   auto out = output->mutable_flat<T>();
-                                   for (size_t i = 0; i < used.size(); ++i) {
-                                     out[i] = static_cast<T>(used[i]);
-                                   }
-                                   return absl::OkStatus();
-                                 }));
-    return count;
-  }
-
   template <typename T>
   void AddRows(const Tensor& grad, const Dims& indices, const Dims& ids,
                Tensor& output) const {

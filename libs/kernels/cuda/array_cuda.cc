@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/array/split_pieces.h"
 #include "libs/kernels/cuda/array.cu.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
@@ -321,75 +322,25 @@ absl::Status Cut(OpKernelContext& context, const Tensor& value, int axis,
   return absl::OkStatus();
 }
 
-std::vector<TensorShape> PieceShapes(const TensorShape& whole, int axis,
-                                     const Dims& sizes) {
-  std::vector<TensorShape> shapes(sizes.size(), whole);
-  for (size_t i = 0; i < sizes.size(); ++i) shapes[i].set_dim(axis, sizes[i]);
-  return shapes;
-}
-
 class SplitKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
-    const Tensor& value = context.input(1);
-    ASSIGN_OR_RETURN(const int axis, ReadAxis(context.input(0), value.rank()));
-    const int count = context.num_outputs();
-    if (value.dim(axis) % count != 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Number of ways to split should evenly divide the split dimension, "
-          "but got split_dim ",
-          axis, " (size = ", value.dim(axis), ") and num_split ", count));
-    }
-    const Dims sizes(count, value.dim(axis) / count);
-    return Cut(context, value, axis, sizes,
-               PieceShapes(value.shape(), axis, sizes));
+    ASSIGN_OR_RETURN(const Pieces pieces, PiecesOfSplit(context));
+    return Cut(context, context.input(1), pieces.axis, pieces.sizes,
+               pieces.shapes);
   }
 };
-
-// `sizes` with the one that is -1 filled in.
-absl::StatusOr<Dims> CompleteSizes(Dims sizes, int64_t whole) {
-  int64_t sum = 0;
-  int rest = -1;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == -1 && rest < 0) {
-      rest = static_cast<int>(i);
-    } else if (sizes[i] < 0 || __builtin_add_overflow(sum, sizes[i], &sum)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Split size at index ", i,
-          " must be >= 0, or once -1, and the sum fit. Got: ", sizes[i]));
-    }
-  }
-  if (rest >= 0 ? sum > whole : sum != whole) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Determined shape must either match input shape along split_dim "
-        "exactly if fully specified, or be less than the size of the input "
-        "along split_dim if not fully specified.  Got: ",
-        sum));
-  }
-  if (rest >= 0) sizes[rest] = whole - sum;
-  return sizes;
-}
 
 class SplitVKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
-    const Tensor& value = context.input(0);
-    const Tensor& splits = context.input(1);
-    if (splits.rank() != 1 || splits.num_elements() != context.num_outputs()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "size of the split_tensor must be 1-D and have the same elements as "
-          "outputs got ",
-          splits.shape().ToString(), ", but expected ", context.num_outputs()));
-    }
-    ASSIGN_OR_RETURN(const int axis, ReadAxis(context.input(2), value.rank()));
-    ASSIGN_OR_RETURN(Dims sizes, IntegersOf(splits));
-    ASSIGN_OR_RETURN(sizes, CompleteSizes(std::move(sizes), value.dim(axis)));
-    return Cut(context, value, axis, sizes,
-               PieceShapes(value.shape(), axis, sizes));
+    ASSIGN_OR_RETURN(const Pieces pieces, PiecesOfSplitV(context));
+    return Cut(context, context.input(0), pieces.axis, pieces.sizes,
+               pieces.shapes);
   }
 };
 

@@ -13,7 +13,6 @@
 #include "libs/base/status.h"
 #include "libs/device/device_context.h"
 #include "libs/kernels/array/chosen_rows.h"
-#include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/segment_ids.h"
 #include "libs/kernels/cuda/array.cu.h"
 #include "libs/kernels/cuda/cuda_context.h"
@@ -91,19 +90,11 @@ class SparseSegmentKernel : public OpKernel {
       : OpKernel(construction), reduction_(reduction) {}
 
   absl::Status Compute(OpKernelContext& context) override {
-    const Tensor& data = context.input(0);
-    RETURN_IF_ERROR(
-        CheckSparseShapes(data, context.input(1), context.input(2)));
-    ASSIGN_OR_RETURN(const SortedSegments segments,
-                     ReadSortedSegments(context.input(2)));
+    ASSIGN_OR_RETURN(const SparseSegments segments,
+                     PrepareSparseSegments(context));
     SumsOfRows sums;
-    ASSIGN_OR_RETURN(Dims indices,
-                     ReadChosenRows(context.input(1), data.dim(0)));
-    ASSIGN_OR_RETURN(const TensorShape shape,
-                     ShapeOfRows(segments.count, data.shape(), 1));
-    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
-    AddSegments(segments.ids, indices, sums);
-    return Sum(context, std::move(sums), data, *out);
+    AddSegments(segments.ids, segments.indices, sums);
+    return Sum(context, std::move(sums), context.input(0), *segments.output);
   }
 
  private:
@@ -133,45 +124,13 @@ class SparseSegmentGradKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& grad = context.input(0);
-    RETURN_IF_ERROR(
-        CheckSparseShapes(grad, context.input(1), context.input(2)));
-    if (context.input(3).rank() > 0) {
-      return absl::InvalidArgumentError("output_dim0 should be a scalar.");
-    }
-    int64_t rows = context.input(3).scalar<int32_t>();
-    ASSIGN_OR_RETURN(Dims indices, IntegersOf(context.input(1)));
-    ASSIGN_OR_RETURN(const Dims ids, IntegersOf(context.input(2)));
-    RETURN_IF_ERROR(CheckInRange(indices, rows, "Index"));
-    RETURN_IF_ERROR(CheckInRange(ids, grad.dim(0), "Segment id"));
-    if (context.num_outputs() > 1) {
-      ASSIGN_OR_RETURN(rows, KeepUsedRows(context, indices));
-    }
-    ASSIGN_OR_RETURN(const TensorShape shape,
-                     ShapeOfRows(rows, grad.shape(), 1));
-    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
-    return Sum(context, SumsOf(indices, ids, grad.dim(0)), grad, *out);
+    ASSIGN_OR_RETURN(const SparseSegments segments,
+                     PrepareSparseSegmentGradient(context));
+    return Sum(context, SumsOf(segments.indices, segments.ids, grad.dim(0)),
+               grad, *segments.output);
   }
 
  private:
-  // The second version's output has only the rows that are used, and another,
-  // in host memory, says which these are. `indices` become those of the rows
-  // that are left, whose number is returned.
-  static absl::StatusOr<int64_t> KeepUsedRows(OpKernelContext& context,
-                                              Dims& indices) {
-    const Dims used = NumberUsedRows(indices);
-    const auto count = static_cast<int64_t>(used.size());
-    ASSIGN_OR_RETURN(Tensor * out,
-                     context.AllocateOutput(1, TensorShape({count})));
-    if (out->dtype() == DT_INT64) {
-      std::copy(used.begin(), used.end(), out->mutable_flat<int64_t>().begin());
-    } else {
-      std::transform(used.begin(), used.end(),
-                     out->mutable_flat<int32_t>().begin(),
-                     [](int64_t row) { return static_cast<int32_t>(row); });
-    }
-    return count;
-  }
-
   SumsOfRows SumsOf(const Dims& indices, const Dims& ids,
                     int64_t segments) const {
     Dims counts(segments, 0);
