@@ -3,15 +3,13 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/kernels/array/copy.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/cuda/lines.cu.h"
 #include "libs/kernels/cuda/registration.h"
 #include "libs/kernels/math/axes.h"
-#include "libs/kernels/nn/windows.h"
+#include "libs/kernels/nn/operand_checks.h"
 
 namespace weft {
 namespace {
@@ -28,25 +26,15 @@ class ScanKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);
-    ASSIGN_OR_RETURN(int64_t axis,
-                     IntegerScalar(context.input(1), "ScanOp: axis"));
-    const int rank = x.rank();
-    if (axis < -rank || axis >= rank) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("ScanOp: Expected scan axis in the range [", -rank, ", ",
-                       rank, "), but got ", axis));
-    }
-    if (axis < 0) axis += rank;
+    ASSIGN_OR_RETURN(const int axis, ScanAxis(context.input(1), x.rank()));
     ASSIGN_OR_RETURN(Tensor * out,
                      context.ForwardOrAllocate({0}, 0, x.shape()));
     if (x.num_elements() == 0) return absl::OkStatus();
     cuda::ScanArgs args = args_;
     args.type = ElementTypeOf(x.dtype());
-    args.size = x.dim(static_cast<int>(axis));
+    args.size = x.dim(axis);
     args.inner = 1;
-    for (int i = static_cast<int>(axis) + 1; i < rank; ++i) {
-      args.inner *= x.dim(i);
-    }
+    for (int i = axis + 1; i < x.rank(); ++i) args.inner *= x.dim(i);
     args.outer = x.num_elements() / args.size / args.inner;
     LaunchScan(args, x.data(), out->mutable_data(), StreamOf(context));
     return LaunchStatus();
@@ -65,43 +53,20 @@ class TopKKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
-    int64_t k = k_;
-    if (context.num_inputs() == 2) {
-      ASSIGN_OR_RETURN(k, ReadK(context.input(1)));
-    }
-    if (input.rank() < 1) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input must be >= 1-D, got shape ", input.shape().ToString()));
-    }
-    TensorShape shape = input.shape();
-    const int64_t columns = shape.dim(shape.rank() - 1);
-    if (columns < k) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input must have at least k columns. Had ", columns, ", needed ", k));
-    }
-    shape.set_dim(shape.rank() - 1, k);
+    ASSIGN_OR_RETURN(const TensorShape shape, TopKShape(context, k_));
     ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(0, shape));
     ASSIGN_OR_RETURN(Tensor * indices, context.AllocateOutput(1, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
+    const int64_t columns = input.dim(input.rank() - 1);
     LaunchTopK(ElementTypeOf(input.dtype()), indices->dtype() == DT_INT64,
-               input.num_elements() / columns, columns, k, input.data(),
+               input.num_elements() / columns, columns,
+               shape.dim(shape.rank() - 1), input.data(),
                values->mutable_data(), indices->mutable_data(),
                StreamOf(context));
     return LaunchStatus();
   }
 
  private:
-  static absl::StatusOr<int64_t> ReadK(const Tensor& tensor) {
-    if (!tensor.shape().IsScalar()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "k must be scalar, got shape ", tensor.shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(const Dims values, IntegersOf(tensor));
-    if (values[0] >= 0) return values[0];
-    return absl::InvalidArgumentError(
-        absl::StrCat("Need k >= 0, got ", values[0]));
-  }
-
   const int64_t k_;
 };
 
@@ -111,31 +76,21 @@ class LrnKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
       const OpKernelConstruction& construction) {
+    ASSIGN_OR_RETURN(const LrnAttrs attrs, LrnAttrs::Read(construction));
     cuda::LrnArgs args;
-    ASSIGN_OR_RETURN(args.radius,
-                     construction.GetAttr<int64_t>("depth_radius"));
-    ASSIGN_OR_RETURN(args.bias, construction.GetAttr<float>("bias"));
-    ASSIGN_OR_RETURN(args.alpha, construction.GetAttr<float>("alpha"));
-    ASSIGN_OR_RETURN(args.beta, construction.GetAttr<float>("beta"));
-    if (args.radius < 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "depth_radius = ", args.radius, " must not be negative"));
-    }
+    args.radius = attrs.radius;
+    args.bias = attrs.bias;
+    args.alpha = attrs.alpha;
+    args.beta = attrs.beta;
     return std::make_unique<LrnKernel>(construction, args);
   }
   LrnKernel(const OpKernelConstruction& construction, const cuda::LrnArgs& args)
       : OpKernel(construction), args_(args) {}
 
   absl::Status Compute(OpKernelContext& context) override {
+    RETURN_IF_ERROR(CheckLrnInputs(context));
     const Tensor& first = context.input(0);
     const bool is_gradient = context.num_inputs() == 3;
-    for (int i = 0; i < context.num_inputs(); ++i) {
-      RETURN_IF_ERROR(
-          CheckImages(context.input(i), is_gradient ? "inputs" : "in"));
-      if (context.input(i).shape() == first.shape()) continue;
-      return absl::InvalidArgumentError(
-          "input_grads, input_image, and out_image should have the same shape");
-    }
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, first.shape()));
     if (first.num_elements() == 0) return absl::OkStatus();
     cuda::LrnArgs args = args_;

@@ -62,11 +62,7 @@ class WindowKernel : public OpKernel {
     }
     RETURN_IF_ERROR(CheckImageAndFilter(image, filter));
     const int64_t channels = ChannelsLast(image).dim(3);
-    if (channels != filter.dim(2)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input and filter must have the same depth: ", channels,
-                       " vs ", filter.dim(2)));
-    }
+    RETURN_IF_ERROR(CheckDepthOfFilter(channels, filter));
     ASSIGN_OR_RETURN(const TensorShape filters,
                      TensorShape::Create({channels, filter.dim(3)}));
     return Convolution::Of(

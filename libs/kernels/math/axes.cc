@@ -42,6 +42,16 @@ absl::StatusOr<int64_t> IntegerScalar(const Tensor& tensor,
   return (*values)[0];
 }
 
+absl::StatusOr<int> ScanAxis(const Tensor& axis, int rank) {
+  ASSIGN_OR_RETURN(const int64_t value, IntegerScalar(axis, "ScanOp: axis"));
+  if (value < -rank || value >= rank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("ScanOp: Expected scan axis in the range [", -rank, ", ",
+                     rank, "), but got ", value));
+  }
+  return static_cast<int>(value < 0 ? value + rank : value);
+}
+
 absl::StatusOr<ReductionPlan> ReductionPlan::Make(const TensorShape& input,
                                                   const Tensor& axes,
                                                   bool keep_dims) {

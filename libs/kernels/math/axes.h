@@ -18,6 +18,9 @@ absl::StatusOr<absl::InlinedVector<int64_t, 8>> IntegerValues(
 absl::StatusOr<int64_t> IntegerScalar(const Tensor& tensor,
                                       absl::string_view what);
 
+// Along which dimension Cumsum and its like go, from 0.
+absl::StatusOr<int> ScanAxis(const Tensor& axis, int rank);
+
 // A reduction of a tensor along some axes, as a kernel sees it: dimensions of
 // size 1 are gone, and neighbours that share their fate are joined. Kept and
 // reduced dimensions then take turns; the innermost is one or the other.

@@ -24,19 +24,11 @@ class Scan : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);
-    ASSIGN_OR_RETURN(int64_t axis,
-                     IntegerScalar(context.input(1), "ScanOp: axis"));
-    const int rank = x.rank();
-    if (axis < -rank || axis >= rank) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("ScanOp: Expected scan axis in the range [", -rank, ", ",
-                       rank, "), but got ", axis));
-    }
-    if (axis < 0) axis += rank;
+    ASSIGN_OR_RETURN(const int axis, ScanAxis(context.input(1), x.rank()));
     ASSIGN_OR_RETURN(Tensor * out,
                      context.ForwardOrAllocate({0}, 0, x.shape()));
     if (x.num_elements() == 0) return absl::OkStatus();
-    ScanAll(x, static_cast<int>(axis), *out);
+    ScanAll(x, axis, *out);
     return absl::OkStatus();
   }
 

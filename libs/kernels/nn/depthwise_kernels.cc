@@ -26,11 +26,7 @@ struct Depthwise {
                                       const TensorShape& image,
                                       const TensorShape& filter) {
     RETURN_IF_ERROR(CheckImageAndFilter(image, filter));
-    if (image.dim(3) != filter.dim(2)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input and filter must have the same depth: ", image.dim(3), " vs ",
-          filter.dim(2)));
-    }
+    RETURN_IF_ERROR(CheckDepthOfFilter(image.dim(3), filter));
     Depthwise result;
     result.batch = image.dim(0);
     result.channels = image.dim(3);

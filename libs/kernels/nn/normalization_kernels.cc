@@ -12,29 +12,16 @@
 #include "libs/base/status.h"
 #include "libs/kernels/nn/layout.h"
 #include "libs/kernels/nn/nn_kernels.h"
+#include "libs/kernels/nn/operand_checks.h"
 #include "libs/kernels/nn/windows.h"
 
 namespace weft {
 namespace {
 
-struct LrnAttrs {
-  int64_t radius = 5;
-  float bias = 1, alpha = 1, beta = 0.5f;
+// The neighbours of a channel.
+struct LrnLoops : LrnAttrs {
+  explicit LrnLoops(const LrnAttrs& attrs) : LrnAttrs(attrs) {}
 
-  static absl::StatusOr<LrnAttrs> Read(
-      const OpKernelConstruction& construction) {
-    LrnAttrs attrs;
-    ASSIGN_OR_RETURN(attrs.radius,
-                     construction.GetAttr<int64_t>("depth_radius"));
-    ASSIGN_OR_RETURN(attrs.bias, construction.GetAttr<float>("bias"));
-    ASSIGN_OR_RETURN(attrs.alpha, construction.GetAttr<float>("alpha"));
-    ASSIGN_OR_RETURN(attrs.beta, construction.GetAttr<float>("beta"));
-    if (attrs.radius >= 0) return attrs;
-    return absl::InvalidArgumentError(
-        absl::StrCat("depth_radius = ", attrs.radius, " must not be negative"));
-  }
-
-  // The neighbours of channel `c`.
   int64_t Begin(int64_t c) const { return c > radius ? c - radius : 0; }
   int64_t End(int64_t c, int64_t channels) const {
     return channels - c > radius ? c + radius + 1 : channels;
@@ -61,7 +48,7 @@ class LrnKernel : public OpKernel {
       : OpKernel(construction), attrs_(attrs) {}
 
   absl::Status Compute(OpKernelContext& context) override {
-    RETURN_IF_ERROR(CheckImages(context.input(0), "in"));
+    RETURN_IF_ERROR(CheckLrnInputs(context));
     ASSIGN_OR_RETURN(const Tensor input,
                      WidenTo<float>(context, context.input(0)));
     ASSIGN_OR_RETURN(Tensor output,
@@ -79,7 +66,7 @@ class LrnKernel : public OpKernel {
   }
 
  private:
-  const LrnAttrs attrs_;
+  const LrnLoops attrs_;
 };
 
 class LrnGradKernel : public OpKernel {
@@ -88,12 +75,7 @@ class LrnGradKernel : public OpKernel {
       : OpKernel(construction), attrs_(attrs) {}
 
   absl::Status Compute(OpKernelContext& context) override {
-    for (int i = 0; i < 3; ++i) {
-      RETURN_IF_ERROR(CheckImages(context.input(i), "inputs"));
-      if (context.input(i).shape() == context.input(0).shape()) continue;
-      return absl::InvalidArgumentError(
-          "input_grads, input_image, and out_image should have the same shape");
-    }
+    RETURN_IF_ERROR(CheckLrnInputs(context));
     ASSIGN_OR_RETURN(const Tensor grads,
                      WidenTo<float>(context, context.input(0)));
     ASSIGN_OR_RETURN(const Tensor input,
@@ -127,7 +109,7 @@ class LrnGradKernel : public OpKernel {
     }
   }
 
-  const LrnAttrs attrs_;
+  const LrnLoops attrs_;
 };
 
 void Register(KernelRegistry& registry, const char* op,

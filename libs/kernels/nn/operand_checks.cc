@@ -3,8 +3,32 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/nn/windows.h"
+#include "libs/kernels/number_types.h"
 
 namespace weft {
+
+namespace {
+
+absl::StatusOr<int64_t> ReadK(const Tensor& tensor) {
+  if (!tensor.shape().IsScalar()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "k must be scalar, got shape ", tensor.shape().ToString()));
+  }
+  int64_t k = 0;
+  RETURN_IF_ERROR(DispatchType(SmallIndexTypes{}, tensor.dtype(),
+                               [&]<typename K>(TypeTag<K>) {
+                                 k = tensor.scalar<K>();
+                                 return absl::OkStatus();
+                               }));
+  if (k < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("Need k >= 0, got ", k));
+  }
+  return k;
+}
+
+}  // namespace
 
 absl::StatusOr<ChannelView> ViewChannels(const TensorShape& shape,
                                          bool channels_first) {
@@ -103,6 +127,50 @@ absl::Status CheckSparseShapes(const TensorShape& logits,
   return absl::InvalidArgumentError(
       absl::StrCat("Must have at least one class, but got logits shape ",
                    logits.ToString()));
+}
+
+absl::StatusOr<TensorShape> TopKShape(const OpKernelContext& context,
+                                      int64_t attr) {
+  const Tensor& input = context.input(0);
+  int64_t k = attr;
+  if (context.num_inputs() == 2) {
+    ASSIGN_OR_RETURN(k, ReadK(context.input(1)));
+  }
+  if (input.rank() < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input must be >= 1-D, got shape ", input.shape().ToString()));
+  }
+  TensorShape shape = input.shape();
+  const int64_t columns = shape.dim(shape.rank() - 1);
+  if (columns < k) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input must have at least k columns. Had ", columns, ", needed ", k));
+  }
+  shape.set_dim(shape.rank() - 1, k);
+  return shape;
+}
+
+absl::StatusOr<LrnAttrs> LrnAttrs::Read(
+    const OpKernelConstruction& construction) {
+  LrnAttrs attrs;
+  ASSIGN_OR_RETURN(attrs.radius, construction.GetAttr<int64_t>("depth_radius"));
+  ASSIGN_OR_RETURN(attrs.bias, construction.GetAttr<float>("bias"));
+  ASSIGN_OR_RETURN(attrs.alpha, construction.GetAttr<float>("alpha"));
+  ASSIGN_OR_RETURN(attrs.beta, construction.GetAttr<float>("beta"));
+  if (attrs.radius >= 0) return attrs;
+  return absl::InvalidArgumentError(
+      absl::StrCat("depth_radius = ", attrs.radius, " must not be negative"));
+}
+
+absl::Status CheckLrnInputs(const OpKernelContext& context) {
+  const int count = context.num_inputs();
+  for (int i = 0; i < count; ++i) {
+    RETURN_IF_ERROR(CheckImages(context.input(i), count > 1 ? "inputs" : "in"));
+    if (context.input(i).shape() == context.input(0).shape()) continue;
+    return absl::InvalidArgumentError(
+        "input_grads, input_image, and out_image should have the same shape");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace weft

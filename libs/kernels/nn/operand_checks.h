@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "libs/kernels/number_types.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/tensor/shape.h"
 
@@ -41,6 +42,23 @@ absl::StatusOr<TensorShape> CrossEntropyShape(const TensorShape& logits,
 // SparseSoftmaxCrossEntropyWithLogits.
 absl::Status CheckSparseShapes(const TensorShape& logits,
                                const TensorShape& labels);
+
+// Of the numbers of TopKV2 that are no values.
+using SmallIndexTypes = TypeList<int16_t, int32_t, int64_t>;
+// TopK, whose k is `attr`, and TopKV2, whose k is an input: the shape of the
+// results, of which the last dimension is k.
+absl::StatusOr<TensorShape> TopKShape(const OpKernelContext& context,
+                                      int64_t attr);
+
+// LRN and LRNGrad.
+struct LrnAttrs {
+  int64_t radius = 5;
+  float bias = 1, alpha = 1, beta = 0.5f;
+
+  static absl::StatusOr<LrnAttrs> Read(
+      const OpKernelConstruction& construction);
+};
+absl::Status CheckLrnInputs(const OpKernelContext& context);
 
 }  // namespace weft
 

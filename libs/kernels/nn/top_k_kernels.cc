@@ -6,14 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/nn/nn_kernels.h"
+#include "libs/kernels/nn/operand_checks.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/resource/variable_lookup.h"
 
 namespace weft {
 namespace {
-
-using SmallIndexTypes = TypeList<int16_t, int32_t, int64_t>;
 
 // InTopK's k is an attribute, InTopKV2's an input.
 class InTopKKernel : public OpKernel {
@@ -87,24 +86,12 @@ class TopKKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
-    int64_t k = k_;
-    if (context.num_inputs() == 2) {
-      ASSIGN_OR_RETURN(k, ReadK(context.input(1)));
-    }
-    if (input.rank() < 1) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input must be >= 1-D, got shape ", input.shape().ToString()));
-    }
-    TensorShape shape = input.shape();
-    const int64_t columns = shape.dim(shape.rank() - 1);
-    if (columns < k) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input must have at least k columns. Had ", columns, ", needed ", k));
-    }
-    shape.set_dim(shape.rank() - 1, k);
+    ASSIGN_OR_RETURN(const TensorShape shape, TopKShape(context, k_));
     ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(0, shape));
     ASSIGN_OR_RETURN(Tensor * indices, context.AllocateOutput(1, shape));
     if (values->num_elements() == 0) return absl::OkStatus();
+    const int64_t columns = input.dim(input.rank() - 1);
+    const int64_t k = shape.dim(shape.rank() - 1);
     return DispatchType(
         SmallIndexTypes{}, indices->dtype(), [&]<typename I>(TypeTag<I>) {
           ParallelLoop(context, input.num_elements() / columns, columns * 4,
@@ -119,23 +106,6 @@ class TopKKernel : public OpKernel {
   }
 
  private:
-  static absl::StatusOr<int64_t> ReadK(const Tensor& tensor) {
-    if (!tensor.shape().IsScalar()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "k must be scalar, got shape ", tensor.shape().ToString()));
-    }
-    int64_t k = 0;
-    RETURN_IF_ERROR(DispatchType(SmallIndexTypes{}, tensor.dtype(),
-                                 [&]<typename K>(TypeTag<K>) {
-                                   k = tensor.scalar<K>();
-                                   return absl::OkStatus();
-                                 }));
-    if (k < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("Need k >= 0, got ", k));
-    }
-    return k;
-  }
-
   // Always sorted, which is one of the orders that sorted=false allows. The
   // smaller index comes first among equals.
   template <typename I>

@@ -151,6 +151,13 @@ absl::Status CheckImageAndFilter(const TensorShape& image,
                    image.ToString(), " and ", filter.ToString()));
 }
 
+absl::Status CheckDepthOfFilter(int64_t channels, const TensorShape& filter) {
+  if (channels == filter.dim(2)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("input and filter must have the same depth: ", channels,
+                   " vs ", filter.dim(2)));
+}
+
 absl::StatusOr<TensorShape> ShapeOfInput(const OpKernelContext& context,
                                          int i) {
   const Tensor& input = context.input(i);

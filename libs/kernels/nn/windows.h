@@ -86,6 +86,9 @@ absl::Status CheckImages(const Tensor& tensor, absl::string_view what);
 // INVALID_ARGUMENT unless both have 4 dimensions.
 absl::Status CheckImageAndFilter(const TensorShape& image,
                                  const TensorShape& filter);
+// Of a depthwise convolution: INVALID_ARGUMENT unless the filter is for images
+// with so many channels. REQUIRES: it has 4 dimensions.
+absl::Status CheckDepthOfFilter(int64_t channels, const TensorShape& filter);
 
 // A shape that an input gives as int32; 4 sizes.
 absl::StatusOr<TensorShape> ShapeOfInput(const OpKernelContext& context, int i);
