@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "integration_tests/testing/line_training.h"
@@ -17,7 +18,9 @@
 #include "libs/base/test_matchers.h"
 #include "libs/estimator/continuous_evaluation.h"
 #include "libs/fs/local_file_system.h"
+#include "libs/fs/memory_file_system.h"
 #include "libs/fs/path.h"
+#include "libs/runtime/process.h"
 #include "libs/summary/event.h"
 #include "libs/summary/file_writer.h"
 
@@ -138,6 +141,34 @@ TEST_F(TrainAndEvaluateTest, OtherFailuresOfAnEvaluationAreNoEndOfTheInput) {
       TrainAndEvaluate(other, {.input_fn = Points(), .max_steps = 6}, spec)
           .status(),
       StatusIs(absl::StatusCode::kInternal, "a mistake"));
+}
+
+// Files of evaluations are away.
+class WithoutEvaluations : public MemoryFileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
+      absl::string_view path) override {
+    if (absl::StrContains(path, "/eval/")) {
+      return absl::UnavailableError("the folder is away");
+    }
+    return MemoryFileSystem::NewWritableFile(path);
+  }
+};
+
+TEST_F(TrainAndEvaluateTest, EventsThatCannotBeWrittenNowAreLost) {
+  WithoutEvaluations files;
+  Process process({.file_system = &files});
+  RunConfig config = Config();
+  config.model_dir = "/model";
+  config.session_config.process = &process;
+  Estimator model = Line(config);
+  ASSERT_OK_AND_ASSIGN(
+      const auto result,
+      TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 2},
+                       Evaluation()));
+  EXPECT_EQ(StepOf(*result.metrics), 2);
+  EXPECT_THAT(logger_.lines(),
+              Contains(HasSubstr("Events of the evaluation are lost")));
 }
 
 TEST_F(TrainAndEvaluateTest, MistakesAreToldInASentence) {
