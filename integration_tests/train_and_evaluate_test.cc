@@ -161,7 +161,7 @@ TEST_F(TrainAndEvaluateTest, EventsThatCannotBeWrittenNowAreLost) {
   RunConfig config = Config();
   config.model_dir = "/model";
   config.session_config.process = &process;
-  Estimator model = Line(config);
+  Estimator model = Line(config, nullptr, &files);
   ASSERT_OK_AND_ASSIGN(
       const auto result,
       TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 2},
@@ -444,7 +444,10 @@ TEST_F(EarlyStoppingTest, WhatCannotBeReadIsAskedAgain) {
     if (asked == 2) return absl::DeadlineExceededError("late");
     return true;
   };
-  EXPECT_EQ(StepsWith(MakeEarlyStoppingHook(Line(), stop, each_step_)), 3);
+  // A step may read the global step before it counts itself, and is then not
+  // asked of.
+  EXPECT_GE(StepsWith(MakeEarlyStoppingHook(Line(), stop, each_step_)), 3);
+  EXPECT_EQ(asked, 3);
   EXPECT_THAT(logger_.lines(), Contains(HasSubstr("late")));
 }
 

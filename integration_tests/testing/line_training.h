@@ -88,11 +88,13 @@ class TrainAndEvaluateTest : public ::testing::Test {
     config.session_config.process = &process_;
     return config;
   }
-  Estimator Line(const RunConfig& config, Scheduler* scheduler = nullptr) {
+  Estimator Line(const RunConfig& config, Scheduler* scheduler = nullptr,
+                 FileSystem* files = nullptr) {
     LinearOptions options;
     options.feature_columns = {feature_column::NumericColumn("x")};
     options.estimator.logger = &logger_;
     options.estimator.scheduler = scheduler;
+    options.estimator.file_system = files;
     return LinearRegressor(options, config);
   }
   Estimator Line() { return Line(Config()); }
