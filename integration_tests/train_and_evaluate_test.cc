@@ -143,20 +143,25 @@ TEST_F(TrainAndEvaluateTest, OtherFailuresOfAnEvaluationAreNoEndOfTheInput) {
       StatusIs(absl::StatusCode::kInternal, "a mistake"));
 }
 
-// Files of evaluations are away.
+// Files of evaluations cannot be written.
 class WithoutEvaluations : public MemoryFileSystem {
  public:
+  explicit WithoutEvaluations(absl::Status why) : why_(std::move(why)) {}
+
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
       absl::string_view path) override {
     if (absl::StrContains(path, "/eval/")) {
-      return absl::UnavailableError("the folder is away");
+      return why_;
     }
     return MemoryFileSystem::NewWritableFile(path);
   }
+
+ private:
+  const absl::Status why_;
 };
 
 TEST_F(TrainAndEvaluateTest, EventsThatCannotBeWrittenNowAreLost) {
-  WithoutEvaluations files;
+  WithoutEvaluations files(absl::UnavailableError("the folder is away"));
   Process process({.file_system = &files});
   RunConfig config = Config();
   config.model_dir = "/model";
@@ -169,6 +174,28 @@ TEST_F(TrainAndEvaluateTest, EventsThatCannotBeWrittenNowAreLost) {
   EXPECT_EQ(StepOf(*result.metrics), 2);
   EXPECT_THAT(logger_.lines(),
               Contains(HasSubstr("Events of the evaluation are lost")));
+}
+
+// Their metrics and exports are there each time.
+TEST_F(TrainAndEvaluateTest, EventsForWhichThereIsNoRoomAreBorneForAnHour) {
+  WithoutEvaluations files(absl::ResourceExhaustedError("no space"));
+  Process process({.file_system = &files});
+  RunConfig config = Config();
+  config.model_dir = "/model";
+  config.session_config.process = &process;
+  ManualClock clock;
+  SimulatedScheduler time(clock);
+  exporter_->on_export = [&] { clock.Advance(absl::Minutes(30)); };
+  EvalSpec spec = Evaluation();
+  spec.throttle_secs = 0;
+  Estimator model = Line(config, &time, &files);
+  EXPECT_THAT(
+      TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 20}, spec)
+          .status(),
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               "No evaluation has succeeded, with its events and exports, for "
+               "1h and 3 tries"));
+  EXPECT_THAT(exporter_->steps, ElementsAre(2, 4, 6));
 }
 
 TEST_F(TrainAndEvaluateTest, MistakesAreToldInASentence) {
@@ -348,7 +375,8 @@ TEST_F(EvaluatorTest, WhatIsFullIsBorneForAnHour) {
                                Evaluation())
                   .status(),
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       "No evaluation has succeeded for 1h"));
+                       "No evaluation has succeeded, with its events and "
+                       "exports, for 1h"));
   EXPECT_GE(time_.clock().Now() - begin, absl::Hours(1));
   EXPECT_LT(time_.clock().Now() - begin, absl::Hours(2));
 }

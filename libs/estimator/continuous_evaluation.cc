@@ -105,7 +105,8 @@ class ContinuousEvaluation {
           estimator_.Evaluate(options_.input_fn, {.steps = options_.steps,
                                                   .hooks = options_.hooks,
                                                   .checkpoint_path = checkpoint,
-                                                  .name = options_.name});
+                                                  .name = options_.name,
+                                                  .lost_events = &lost_});
       if (!metrics.ok()) return Heed(checkpoint, metrics.status());
       evaluated_ = checkpoint;
       metrics_ = *std::move(metrics);
@@ -125,9 +126,8 @@ class ContinuousEvaluation {
       if (is_owed_) return Heed(checkpoint, told, "exported");
     }
     failed_.reset();
-    patience_.Succeeded();
     is_last_ = is_last;
-    return absl::OkStatus();
+    return patience_.Succeeded(lost_, Now());
   }
 
   // Whoever trains deletes old checkpoints, also while they are read; and what
@@ -168,6 +168,7 @@ class ContinuousEvaluation {
   const Estimator::Environment environment_;
   std::optional<std::string> evaluated_;
   std::optional<EvalMetrics> metrics_;
+  absl::Status lost_;     // why that one's events were not written
   bool is_owed_ = false;  // whether `evaluated_` is to be told of again
   bool is_last_ = false;
   std::optional<std::string> owed_last_;  // the training's last, while not done
@@ -214,10 +215,17 @@ absl::Status EvaluationPatience::Bear(const absl::Status& why, absl::Time now) {
   const bool is_long = now - *full_since_ >= kLongestFull;
   if (++times_full_ < kMostFull || !is_long) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      "No evaluation has succeeded for ", absl::FormatDuration(kLongestFull),
-      " and ", times_full_,
+      "No evaluation has succeeded, with its events and exports, for ",
+      absl::FormatDuration(kLongestFull), " and ", times_full_,
       " tries, so it is given up. Make room, or evaluate less at a time: ",
       why.message()));
+}
+
+absl::Status EvaluationPatience::Succeeded(const absl::Status& lost_events,
+                                           absl::Time now) {
+  if (absl::IsResourceExhausted(lost_events)) return Bear(lost_events, now);
+  full_since_.reset();
+  return absl::OkStatus();
 }
 
 bool WaitUntil(Scheduler& scheduler, absl::Time until,

@@ -54,7 +54,9 @@ class EvaluationPatience {
   // After a failure at `now`: OK where evaluations go on; else `why`, in the
   // end with how long it was borne.
   absl::Status Bear(const absl::Status& why, absl::Time now);
-  void Succeeded() { full_since_.reset(); }
+  // After one that succeeded, but perhaps for its events: what is too full for
+  // them is borne as above; other events that are lost are nothing to bear.
+  absl::Status Succeeded(const absl::Status& lost_events, absl::Time now);
 
  private:
   std::optional<absl::Time> full_since_;

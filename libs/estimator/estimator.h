@@ -80,6 +80,9 @@ struct EvaluateOptions {
   train::HookList hooks;
   std::string checkpoint_path;  // empty: the newest
   std::string name;             // events go to "eval", or "eval_NAME"
+  // Where it says why events of an evaluation that has metrics could not be
+  // written, though they may be another time; OK where they were. May be null.
+  absl::Status* lost_events = nullptr;
 };
 // By name, with "loss", the mean of all batches', and "global_step".
 using EvalMetrics = std::map<std::string, Tensor>;

@@ -165,6 +165,7 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   const absl::Status written = writer.ok()
                                    ? WriteEvents(**writer, metrics, checkpoint)
                                    : writer.status();
+  if (options.lost_events != nullptr) *options.lost_events = written;
   if (written.ok()) return metrics;
   // The metrics are known, and others come. Where there will never be any, an
   // early stop would wait for them without a word.

@@ -180,14 +180,14 @@ class EvaluationListener : public train::CheckpointSaverListener {
           estimator_.Evaluate(spec.input_fn, {.steps = spec.steps,
                                               .hooks = spec.hooks,
                                               .checkpoint_path = *latest,
-                                              .name = spec.name}));
+                                              .name = spec.name,
+                                              .lost_events = &lost_}));
       measured_ = *latest;
     }
     ASSIGN_OR_RETURN(result_.exports,
                      exports_.Make(*latest, *result_.metrics,
                                    progress.IsLast(options_.max_steps)));
     is_evaluated_ = true;
-    patience_.Succeeded();
     evaluated_step_ = progress.step;
     return absl::OkStatus();
   }
@@ -202,9 +202,9 @@ class EvaluationListener : public train::CheckpointSaverListener {
       return absl::DataLossError(
           absl::StrCat("An evaluation failed: ", evaluated.message()));
     }
-    if (evaluated.ok()) return evaluated;
-    RETURN_IF_ERROR(
-        patience_.Bear(evaluated, environment_.scheduler.clock().Now()));
+    const absl::Time now = environment_.scheduler.clock().Now();
+    if (evaluated.ok()) return patience_.Succeeded(lost_, now);
+    RETURN_IF_ERROR(patience_.Bear(evaluated, now));
     environment_.logger.Warning(
         absl::StrCat("An evaluation failed; training goes on, and the newest "
                      "checkpoint is evaluated later: ",
@@ -236,6 +236,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
   EvaluationPatience patience_;
   absl::Time last_time_;
   std::string measured_;  // the checkpoint whose metrics the result has
+  absl::Status lost_;     // why that one's events were not written
   Exports exports_;
   TrainAndEvaluateResult result_;
 };

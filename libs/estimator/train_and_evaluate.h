@@ -19,7 +19,8 @@
 // What fails of an evaluation beside the training because files are away, late
 // or full is logged, and the next checkpoint is evaluated; that of the last one
 // is tried again for about a minute. What has been full for an hour and three
-// evaluations, or is another error, ends the training.
+// evaluations, if only for their events, or is another error, ends the
+// training.
 //
 // Workers begin as soon as variables have values, the evaluator as soon as
 // there is a checkpoint; TensorFlow's delays are options.
