@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 #include "libs/kernels/number_types.h"
+#include "libs/kernels/text_numbers.h"
 
 namespace weft {
 
@@ -30,14 +30,14 @@ bool ParseFewDigits(absl::string_view field, T& value) {
 
 // False where the field is no such value.
 inline bool ParseCsvField(absl::string_view field, float& value) {
-  return ParseFewDigits(field, value) || absl::SimpleAtof(field, &value);
+  return ParseFewDigits(field, value) || ParseNumber(field, value);
 }
 inline bool ParseCsvField(absl::string_view field, double& value) {
-  return ParseFewDigits(field, value) || absl::SimpleAtod(field, &value);
+  return ParseFewDigits(field, value) || ParseNumber(field, value);
 }
 template <typename T>
 bool ParseCsvField(absl::string_view field, T& value) {
-  return absl::SimpleAtoi(field, &value);
+  return ParseNumber(field, value);
 }
 inline bool ParseCsvField(absl::string_view field, std::string& value) {
   value.assign(field.data(), field.size());

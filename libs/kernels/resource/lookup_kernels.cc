@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -17,6 +16,7 @@
 #include "libs/kernels/kernel_registry.h"
 #include "libs/kernels/resource/resource_kernels.h"
 #include "libs/kernels/resource/resource_lookup.h"
+#include "libs/kernels/text_numbers.h"
 #include "libs/resource/lookup_table.h"
 
 namespace weft {
@@ -208,16 +208,16 @@ class LineColumn {
         column.mutable_flat<std::string>()[row] = std::string(text);
         break;
       case DT_INT64:
-        is_good = absl::SimpleAtoi(text, &column.mutable_flat<int64_t>()[row]);
+        is_good = ParseNumber(text, column.mutable_flat<int64_t>()[row]);
         break;
       case DT_INT32:
-        is_good = absl::SimpleAtoi(text, &column.mutable_flat<int32_t>()[row]);
+        is_good = ParseNumber(text, column.mutable_flat<int32_t>()[row]);
         break;
       case DT_FLOAT:
-        is_good = absl::SimpleAtof(text, &column.mutable_flat<float>()[row]);
+        is_good = ParseNumber(text, column.mutable_flat<float>()[row]);
         break;
       case DT_DOUBLE:
-        is_good = absl::SimpleAtod(text, &column.mutable_flat<double>()[row]);
+        is_good = ParseNumber(text, column.mutable_flat<double>()[row]);
         break;
       default:
         is_good = false;

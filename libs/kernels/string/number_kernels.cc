@@ -6,11 +6,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/string/string_kernels.h"
+#include "libs/kernels/text_numbers.h"
 
 namespace weft {
 namespace {
@@ -157,17 +157,6 @@ class AsStringKernel : public OpKernel {
   std::string format_;
 };
 
-bool Parse(const std::string& text, float& value) {
-  return absl::SimpleAtof(text, &value);
-}
-bool Parse(const std::string& text, double& value) {
-  return absl::SimpleAtod(text, &value);
-}
-template <typename T>
-bool Parse(const std::string& text, T& value) {
-  return absl::SimpleAtoi(text, &value);
-}
-
 using ParsedTypes =
     TypeList<float, double, int32_t, int64_t, uint32_t, uint64_t>;
 
@@ -183,7 +172,7 @@ class StringToNumberKernel : public OpKernel {
         [&]<typename T>(TypeTag<T>) -> absl::Status {
           auto out = output->mutable_flat<T>();
           for (size_t i = 0; i < in.size(); ++i) {
-            if (Parse(in[i], out[i])) continue;
+            if (ParseNumber(in[i], out[i])) continue;
             return absl::InvalidArgumentError(absl::StrCat(
                 "StringToNumberOp could not correctly convert string: ",
                 in[i]));

@@ -1,6 +1,7 @@
 #include "libs/kernels/string/string_kernels.h"
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,6 +80,15 @@ TEST_F(StringKernelsTest, NumbersAsText) {
 TEST_F(StringKernelsTest, TextAsNumbers) {
   ExpectOne("StringToNumber", {Texts({"1.5", "-2e3", " 7 "})}, {},
             Tensor::Vector<float>({1.5f, -2000, 7}));
+  ExpectOne("StringToNumber",
+            {Texts({"0x10", " -0X1.8p3 ", "0x1000001", "0x1p999", "0x0"})}, {},
+            Tensor::Vector<float>({16, -12, 16777216,
+                                   std::numeric_limits<float>::infinity(), 0}));
+  for (const char* text : {"", ".", "0x", "0x-1", "0xnan", "0x1g", "0x1 2"}) {
+    EXPECT_THAT(harness_.Run("StringToNumber", {Texts({text})}),
+                StatusIs(kInvalid))
+        << text;
+  }
   EXPECT_THAT(
       harness_.Run("StringToNumber", {Texts({"1", "1.5"})},
                    {{"out_type", DT_INT32}}),
