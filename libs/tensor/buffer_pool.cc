@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 
+#include "absl/container/inlined_vector.h"
 #include "libs/tensor/buffer.h"
 #include "libs/tensor/size_class.h"
 
@@ -334,21 +335,20 @@ void BufferPool::Impl::Count(Shard& home, size_t bytes) {
 // hold its lock while it does not run.
 FreeBlock* BufferPool::Impl::TakeElsewhere(int home, int size_class) {
   if (home == kCentral) return nullptr;
-  bool is_any_busy = false;
-  for (const bool waits : {false, true}) {
-    if (waits && !is_any_busy) break;
-    for (int i = 1; i < kShards; ++i) {
-      Shard& shard = shards_[(home + i) % kShards];
-      if (shard.bytes_kept.load(std::memory_order_relaxed) == 0) continue;
-      if (waits) {
-        shard.lock.lock();
-      } else if (!shard.lock.try_lock()) {
-        is_any_busy = true;
-        continue;
-      }
-      std::lock_guard<SpinLock> lock(shard.lock, std::adopt_lock);
-      if (FreeBlock* block = shard.Pop(size_class)) return block;
+  absl::InlinedVector<Shard*, kShards> busy;
+  for (int i = 1; i < kShards; ++i) {
+    Shard& shard = shards_[(home + i) % kShards];
+    if (shard.bytes_kept.load(std::memory_order_relaxed) == 0) continue;
+    if (!shard.lock.try_lock()) {
+      busy.push_back(&shard);
+      continue;
     }
+    std::lock_guard<SpinLock> lock(shard.lock, std::adopt_lock);
+    if (FreeBlock* block = shard.Pop(size_class)) return block;
+  }
+  for (Shard* shard : busy) {
+    std::lock_guard<SpinLock> lock(shard->lock);
+    if (FreeBlock* block = shard->Pop(size_class)) return block;
   }
   return nullptr;
 }
