@@ -21,6 +21,14 @@ absl::Status CheckQueue(const Queue& queue) {
       "Expected queue with single string component");
 }
 
+// So many records at most, and bytes, are read before they are asked for.
+constexpr size_t kMostAhead = 64;
+constexpr size_t kMostBytesAhead = 64 << 10;
+
+size_t BytesOf(const ReaderRecord& record) {
+  return record.key.size() + record.value.size();
+}
+
 bool MayBeReachedLater(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
@@ -57,6 +65,10 @@ struct Reader::Call {
   ReadDone done;
   Records records;
 };
+
+bool Reader::IsRecord(const Ahead& ahead) {
+  return ahead.outcome.ok() && *ahead.outcome == RecordSource::Outcome::kRecord;
+}
 
 Reader::Reader(std::string title, std::unique_ptr<RecordSource> source,
                bool can_save_state)
@@ -97,6 +109,10 @@ void Reader::ReadUpTo(const Context& context, std::shared_ptr<Queue> queue,
                                           static_cast<size_t>(count),
                                           std::move(done),
                                           {}});
+  if (call->context.step.status().ok() && turns_.TryTake()) {
+    if (HasAtOnce(call->count)) return ReadOn(call);
+    return Continue(call);
+  }
   turns_.Take(context.step,
               [self = shared_from_this(), call](const absl::Status& cause) {
                 if (!cause.ok()) return call->done(cause);
@@ -140,7 +156,15 @@ void Reader::ReadOn(const std::shared_ptr<Call>& call) {
   const absl::StatusOr<bool> has_all = ReadSome(*call);
   if (!has_all.ok()) return Finish(call, has_all.status());
   if (!*has_all) return Continue(call);
+  ReadAhead(*call);
   Finish(call, call->context.step.status());
+}
+
+bool Reader::HasAtOnce(size_t count) const {
+  size_t records = unread_.size() + ahead_.size();
+  const bool ends_otherwise = !ahead_.empty() && !IsRecord(ahead_.back());
+  if (ends_otherwise) --records;
+  return records >= count;
 }
 
 absl::StatusOr<bool> Reader::ReadSome(Call& call) {
@@ -150,7 +174,7 @@ absl::StatusOr<bool> Reader::ReadSome(Call& call) {
     if (work_ == Work::kNone) return !call.records.empty();
     RETURN_IF_ERROR(call.context.step.status());
     ReaderRecord record;
-    ASSIGN_OR_RETURN(const auto outcome, source_->Read(record));
+    ASSIGN_OR_RETURN(const auto outcome, ReadNext(record));
     if (outcome == RecordSource::Outcome::kNotYet) continue;
     if (outcome != RecordSource::Outcome::kEnd) {
       call.records.push_back(std::move(record));
@@ -160,6 +184,30 @@ absl::StatusOr<bool> Reader::ReadSome(Call& call) {
     if (outcome != RecordSource::Outcome::kRecord) FinishWork();
   }
   return true;
+}
+
+absl::StatusOr<RecordSource::Outcome> Reader::ReadNext(ReaderRecord& record) {
+  if (ahead_.empty()) return source_->Read(record);
+  Ahead next = std::move(ahead_.front());
+  ahead_.pop_front();
+  record = std::move(next.record);
+  return next.outcome;
+}
+
+void Reader::ReadAhead(const Call& call) {
+  const bool is_wanted = work_ == Work::kStarted && ahead_.empty() &&
+                         call.count > 0 && call.count < kMostAhead;
+  size_t bytes = 0;
+  for (const ReaderRecord& record : call.records) bytes += BytesOf(record);
+  while (is_wanted && ahead_.size() < kMostAhead && bytes < kMostBytesAhead) {
+    if (!call.context.step.status().ok()) return;
+    ReaderRecord record;
+    auto outcome = source_->Read(record);
+    if (outcome.ok() && *outcome == RecordSource::Outcome::kNotYet) return;
+    bytes += BytesOf(record);
+    ahead_.push_back({std::move(outcome), std::move(record)});
+    if (!IsRecord(ahead_.back())) return;
+  }
 }
 
 void Reader::TakeUnread(Call& call) {
@@ -190,6 +238,7 @@ absl::Status Reader::StartWork(Call& call) {
 }
 
 void Reader::FinishWork() {
+  ahead_.clear();
   source_->Stop();
   work_ = Work::kNone;
   absl::MutexLock lock(&mutex_);
@@ -246,6 +295,7 @@ void Reader::Reset(const Context& context, Done done) {
 }
 
 void Reader::ResetNow() {
+  ahead_.clear();
   source_->Stop();
   work_ = Work::kNone;
   unread_.clear();

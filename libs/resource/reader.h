@@ -4,7 +4,9 @@
 //
 // One call at a time goes on, in the order in which they came; the others wait
 // without a thread, as does a call that waits for a name. Files are read on
-// Pool::kBlocking.
+// Pool::kBlocking, where a call for few records reads some more of the unit: so
+// most calls have theirs at once, without another thread. Nobody sees that: a
+// record counts, a unit ends and an error comes when it is asked for.
 //
 // A call of a step that is cancelled has read nothing: a name that it had taken
 // is the next to be read, and so are records that nobody got. A unit that can't
@@ -128,6 +130,13 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
     kStarted,  // and it is being read
   };
 
+  // What the source said to a Read before anybody had asked.
+  struct Ahead {
+    absl::StatusOr<RecordSource::Outcome> outcome;
+    ReaderRecord record;
+  };
+  static bool IsRecord(const Ahead& ahead);
+
   struct Counts {
     int64_t work_started = 0;
     int64_t work_finished = 0;
@@ -141,6 +150,8 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
 
   // For whoever has the turn, in the order in which a call passes through them.
   void Continue(const std::shared_ptr<Call>& call);
+  // Whether so many records are there that nothing needs to be asked for.
+  bool HasAtOnce(size_t count) const;
   void GotElement(const std::shared_ptr<Call>& call,
                   absl::StatusOr<std::vector<QueueElement>> elements);
   void ReadOn(const std::shared_ptr<Call>& call);
@@ -151,6 +162,8 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
                    const absl::Status& status);
   // Whether the call has what it wants, or else needs another unit.
   absl::StatusOr<bool> ReadSome(Call& call);
+  absl::StatusOr<RecordSource::Outcome> ReadNext(ReaderRecord& record);
+  void ReadAhead(const Call& call);
   absl::Status StartWork(Call& call);
   void FinishWork();
   void TakeUnread(Call& call);
@@ -166,6 +179,8 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
   const std::unique_ptr<RecordSource> source_;
   Work work_ = Work::kNone;
   std::deque<ReaderRecord> unread_;  // which a cancelled step has left
+  // Records of the unit at hand, and behind them what is none.
+  std::deque<Ahead> ahead_;
 
   mutable absl::Mutex mutex_;
   Counts counts_ ABSL_GUARDED_BY(mutex_);

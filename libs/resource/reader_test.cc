@@ -221,8 +221,31 @@ TEST_F(ReaderTest, ACancelledCallPassesNothingMoreOver) {
   int reads = 0;
   letters_->before_read = [&] { ++reads; };
   EXPECT_THAT(*Read(), ElementsAre("a"));
-  EXPECT_EQ(reads, 2) << "of one more to be passed over, and the record";
+  EXPECT_EQ(reads, 3) << "of one more to be passed over, the record, the end";
   EXPECT_EQ(reader_->num_records_produced(), 1);
+}
+
+TEST_F(ReaderTest, RecordsReadAheadCountWhenTheyAreAskedFor) {
+  Add({"abc", "d!e", "f"});
+  EXPECT_THAT(*Read(), ElementsAre("a"));
+  EXPECT_EQ(reader_->num_records_produced(), 1);
+  const auto at_once = Begin(step_, 2);
+  ASSERT_TRUE(at_once->has_value()) << "no other thread is needed";
+  EXPECT_THAT(***at_once, ElementsAre("b", "c"));
+  EXPECT_EQ(reader_->num_records_produced(), 3);
+  EXPECT_EQ(reader_->num_work_units_completed(), 0);
+  EXPECT_TRUE(letters_->is_open);
+  EXPECT_THAT(*Read(), ElementsAre("d"));
+  EXPECT_EQ(reader_->num_work_units_completed(), 1);
+  EXPECT_THAT(Read(), StatusIs(kDataLoss, "damaged"));
+  EXPECT_OK(Reset());
+  EXPECT_THAT(*Read(), ElementsAre("f"));
+  Cancellation step;
+  step.Cancel(absl::CancelledError("gone"));
+  Add({"gh"});
+  EXPECT_THAT(*Read(), ElementsAre("g"));
+  EXPECT_THAT(Read(step, 1), StatusIs(kCancelled, "gone"));
+  EXPECT_THAT(*Read(), ElementsAre("h"));
 }
 
 TEST_F(ReaderTest, ADamagedUnitStaysUntilAReset) {

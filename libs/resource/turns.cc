@@ -35,6 +35,11 @@ void Turns::Take(Cancellation& step, Begin begin) {
   waiter->begin(absl::OkStatus());
 }
 
+bool Turns::TryTake() {
+  absl::MutexLock lock(&state_->mutex);
+  return !std::exchange(state_->is_taken, true);
+}
+
 void Turns::Cancel(State& state, const std::shared_ptr<Waiter>& waiter,
                    const absl::Status& cause) {
   {

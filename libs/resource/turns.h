@@ -30,6 +30,8 @@ class Turns {
   // then it is not. `step` lives until then. It must not do much: the turn
   // before has ended on the same thread.
   void Take(Cancellation& step, Begin begin);
+  // Takes the turn where nobody has it; else false.
+  bool TryTake();
   // By whoever has the turn.
   void End();
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "absl/strings/string_view.h"
 #include "libs/kernels/number_types.h"
@@ -14,8 +15,8 @@ namespace weft {
 // What a column may hold.
 using CsvFieldTypes = TypeList<float, double, int32_t, int64_t, std::string>;
 
-// The number that a few digits are, as most numbers in such files; a float
-// holds each of them. False where the field is anything else.
+// The number that a few digits are, as most whole numbers in such files. False
+// where the field is anything else.
 template <typename T>
 bool ParseFewDigits(absl::string_view field, T& value) {
   if (field.empty() || field.size() > 7) return false;
@@ -29,14 +30,11 @@ bool ParseFewDigits(absl::string_view field, T& value) {
 }
 
 // False where the field is no such value.
-inline bool ParseCsvField(absl::string_view field, float& value) {
-  return ParseFewDigits(field, value) || ParseNumber(field, value);
-}
-inline bool ParseCsvField(absl::string_view field, double& value) {
-  return ParseFewDigits(field, value) || ParseNumber(field, value);
-}
 template <typename T>
 bool ParseCsvField(absl::string_view field, T& value) {
+  if constexpr (std::is_integral_v<T>) {
+    if (ParseFewDigits(field, value)) return true;
+  }
   return ParseNumber(field, value);
 }
 inline bool ParseCsvField(absl::string_view field, std::string& value) {

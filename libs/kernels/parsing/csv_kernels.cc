@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parsing/csv_field.h"
@@ -90,12 +91,15 @@ class DecodeCsvKernel : public OpKernel {
   absl::Status ParseRange(const OpKernelContext& context, int64_t begin,
                           int64_t end,
                           const std::vector<Tensor*>& outputs) const {
-    std::vector<absl::string_view> fields;
-    fields.reserve(kBlockRows * outputs.size());
+    std::vector<absl::string_view> fields(
+        static_cast<size_t>(std::min(end - begin, kBlockRows)) *
+        outputs.size());
     for (; begin < end; begin += kBlockRows) {
       const int64_t block_end = std::min(end, begin + kBlockRows);
-      fields.clear();
-      if (ParseColumns(context, begin, block_end, outputs, fields)) continue;
+      if (ParseColumns(context, begin, block_end, outputs,
+                       absl::MakeSpan(fields))) {
+        continue;
+      }
       RETURN_IF_ERROR(ParseRowByRow(context, begin, block_end, outputs));
     }
     return absl::OkStatus();
@@ -104,19 +108,21 @@ class DecodeCsvKernel : public OpKernel {
   // False where something is wrong or not plain; what was written is of no use.
   bool ParseColumns(const OpKernelContext& context, int64_t begin, int64_t end,
                     const std::vector<Tensor*>& outputs,
-                    std::vector<absl::string_view>& fields) const {
+                    absl::Span<absl::string_view> fields) const {
     const auto records = context.input(0).flat<std::string>();
-    for (int64_t row = begin; row < end; ++row) {
-      const size_t had = fields.size();
-      if (!AppendPlainCsvFields(records[row], format_, fields) ||
-          fields.size() - had != outputs.size()) {
+    const size_t columns = outputs.size();
+    fields = fields.first(static_cast<size_t>(end - begin) * columns);
+    for (size_t row = 0; row < static_cast<size_t>(end - begin); ++row) {
+      if (!SplitPlainCsvRecord(records[static_cast<size_t>(begin) + row],
+                               format_,
+                               fields.subspan(row * columns, columns))) {
         return false;
       }
     }
-    for (size_t i = 0; i < outputs.size(); ++i) {
+    for (size_t i = 0; i < columns; ++i) {
       const Tensor& otherwise = context.input(static_cast<int>(i) + 1);
       const bool is_set =
-          SetColumn(otherwise, fields, i, outputs.size(), begin, *outputs[i]);
+          SetColumn(otherwise, fields, i, columns, begin, *outputs[i]);
       if (!is_set) return false;
     }
     return true;
@@ -125,13 +131,14 @@ class DecodeCsvKernel : public OpKernel {
   // Elements of `output` from `row` on: each field of `fields` that is of that
   // column, one of `columns`.
   bool SetColumn(const Tensor& otherwise,
-                 const std::vector<absl::string_view>& fields, size_t column,
+                 absl::Span<const absl::string_view> fields, size_t column,
                  size_t columns, int64_t row, Tensor& output) const {
+    const absl::string_view na_value = na_value_;
     const auto set = [&]<typename T>(TypeTag<T>) -> absl::Status {
       T* to = output.mutable_flat<T>().data() + row;
       for (size_t i = column; i < fields.size(); i += columns, ++to) {
         const absl::string_view field = fields[i];
-        const bool is_missing = field.empty() || field == na_value_;
+        const bool is_missing = field.empty() || field == na_value;
         if (is_missing ? otherwise.num_elements() == 0
                        : !ParseCsvField(field, *to)) {
           return absl::InvalidArgumentError("");

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace weft {
 
@@ -39,11 +40,11 @@ struct CsvFields {
 absl::Status SplitCsvRecord(absl::string_view record, const CsvFormat& format,
                             CsvFields& fields);
 
-// Appends the fields wanted of a record without quotes and line ends, as most
-// are; false where it has some, and what was appended is of no use: it is one
-// for SplitCsvRecord, which takes longer.
-bool AppendPlainCsvFields(absl::string_view record, const CsvFormat& format,
-                          std::vector<absl::string_view>& fields);
+// The fields wanted of a record without quotes and line ends, as most are.
+// False where it has some, or not as many fields as `fields` has room for: it
+// is one for SplitCsvRecord, which takes longer.
+bool SplitPlainCsvRecord(absl::string_view record, const CsvFormat& format,
+                         absl::Span<absl::string_view> fields);
 
 }  // namespace weft
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/testing/expect_outputs.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
@@ -119,6 +120,41 @@ TEST_F(ParsingKernelsTest, PlainRecordsAreReadAsOthersAre) {
       }
     }
   }
+}
+
+// Longer ones too, whose fields end anywhere in a word of eight characters.
+TEST_F(ParsingKernelsTest, PlainRecordsOfAnyLengthAreReadAsOthersAre) {
+  const std::string delimiters("\t \xff\0,\r", 6);
+  const auto random = NewSeededRandom(7);
+  int num_read = 0;
+  for (int number = 0; number < 600; ++number) {
+    const std::string delimiter(1, delimiters[number % delimiters.size()]);
+    AttrMap format = {{"field_delim", delimiter}, {"na_value", "aa"}};
+    format["use_quote_delim"] = number % 7 != 0;
+    if (number % 5 == 0) format["select_cols"] = std::vector<int64_t>{0, 2, 3};
+    const int strange = random->Next() % 4 == 0 ? 3 : 0;
+    std::string record;
+    for (uint64_t left = random->Next() % 30; left > 0; --left) {
+      const size_t letter = random->Next() % (20 + strange);
+      if (letter < 3) {
+        record += delimiter;
+      } else {
+        record += "\"\n\r, \taaaaaaaaaaaaaa"[22 - letter];
+      }
+    }
+    const Tensor none = Texts({"none"});
+    const auto read = [&](const std::string& text) {
+      return harness_.Run("DecodeCSV", {Texts({text}), none, none, none},
+                          format);
+    };
+    const auto plain = read(record), other = read("\n" + record);
+    ASSERT_EQ(plain.status(), other.status()) << record;
+    num_read += plain.ok();
+    for (size_t i = 0; plain.ok() && i < plain->size(); ++i) {
+      ASSERT_TRUE(SameBits((*plain)[i], (*other)[i])) << record;
+    }
+  }
+  EXPECT_GT(num_read, 60);
 }
 
 TEST_F(ParsingKernelsTest, RowsThatAreNotPlainAreAmongOthers) {

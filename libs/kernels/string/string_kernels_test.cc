@@ -1,11 +1,14 @@
 #include "libs/kernels/string/string_kernels.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/string/string_hash.h"
 #include "libs/kernels/testing/expect_outputs.h"
@@ -97,6 +100,49 @@ TEST_F(StringKernelsTest, TextAsNumbers) {
   EXPECT_THAT(harness_.Run("StringToNumber", {Texts({"99999999999"})},
                            {{"out_type", DT_INT32}}),
               StatusIs(kInvalid));
+}
+
+// The C library rounds rightly.
+TEST_F(StringKernelsTest, NumbersAreTheNearest) {
+  std::vector<std::string> texts = {"16777217",
+                                    "16777219",
+                                    "9007199254740993",
+                                    "0.1",
+                                    "-0",
+                                    "+.5",
+                                    "5.",
+                                    "00000000000000.1",
+                                    "1234567890.1234567",
+                                    "33554433.",
+                                    "0.00000000000001"};
+  const auto random = NewSeededRandom(7);
+  while (texts.size() < 20000) {
+    std::string text = random->Next() % 2 == 0 ? "-" : "";
+    for (uint64_t left = 1 + random->Next() % 10; left > 0; --left) {
+      text += static_cast<char>('0' + random->Next() % 10);
+    }
+    text += '.';
+    for (uint64_t left = random->Next() % 11; left > 0; --left) {
+      text += static_cast<char>('0' + random->Next() % 10);
+    }
+    texts.push_back(text);
+  }
+  // Halfway between two floats, and a little off it.
+  for (int64_t odd = 16777217; odd < 16777317; odd += 2) {
+    texts.push_back(absl::StrCat(odd, ".0"));
+    texts.push_back(absl::StrCat(odd, ".000000001"));
+    texts.push_back(absl::StrCat(odd - 1, ".999999999"));
+  }
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  for (const std::string& text : texts) {
+    floats.push_back(std::strtof(text.c_str(), nullptr));
+    doubles.push_back(std::strtod(text.c_str(), nullptr));
+  }
+  const Tensor in = Tensor::Vector<std::string>(texts);
+  ExpectOne("StringToNumber", {in}, {}, Tensor::Vector<float>(floats));
+  ExpectOne("StringToNumber", {in}, {{"out_type", DT_DOUBLE}},
+            Tensor::Vector<double>(doubles));
 }
 
 TEST_F(StringKernelsTest, BytesAsNumbers) {
