@@ -19,8 +19,10 @@ namespace weft {
 namespace {
 
 using ops::Dataset;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::ElementsAreArray;
+using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 using Values = std::vector<Output>;
 using Int64s = std::vector<int64_t>;
@@ -115,6 +117,33 @@ TEST_F(DatasetsTest, PartsAndRepetitions) {
   EXPECT_THAT(Numbers(Range(2).Concatenate(Range(3))),
               ElementsAre(0, 1, 0, 1, 2));
   EXPECT_THAT(Numbers(Range(0)), ElementsAre());
+}
+
+// They are decoded into one tensor there.
+TEST_F(DatasetsTest, FunctionsMayPackColumnsOfCsv) {
+  const std::string path = Write("rows.csv", "1,2,3\n4,,6\n7,8,9\n");
+  const Dataset lines =
+      ops::TextLineDataset(root_, Tensor::Vector<std::string>({path}));
+  const auto decode = [](const Scope& s, const Values& v) {
+    const auto columns = ops::DecodeCSV(
+        s.WithName("csv"), v[0], {Input(0.5f), Input(0.5f), Input(0.5f)});
+    return Values{
+        ops::Stack(s, InputList(columns.begin(), columns.end()), {.axis = -1})};
+  };
+  const std::vector<float> rows = {1, 2, 3, 4, 0.5f, 6, 7, 8, 9};
+  EXPECT_EQ(All<float>(lines.Map(decode)), rows);
+  EXPECT_EQ(All<float>(lines.Batch(2).Map(decode)), rows);
+  const Output next =
+      ops::TextLineDataset(
+          root_, Tensor::Vector<std::string>({Write("bad.csv", "1,2,x\n")}))
+          .Map(decode)
+          .MakeOneShotIterator()
+          .GetNext(root_)[0];
+  EXPECT_THAT(session_->Run(next),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("Field 2 in record 0 is not a valid "
+                                       "float: x"),
+                             HasSubstr("csv"))));
 }
 
 TEST_F(DatasetsTest, FunctionsOfElements) {

@@ -69,6 +69,9 @@ const std::map<std::string, std::string>& OwnOps() {
       {"_CombineRowsGrad", kLookup},
       {"_WhereHashed", kLookup},
       {"_CountIds", kLookup},
+      {"_DecodeCSVAndPack",
+       "what a Pack of all columns of a DecodeCSV becomes "
+       "(libs/passes/csv_fusion.h)"},
       {"_CopyToDevice", kMemory},
       {"_CopyToHost", kMemory},
       {"WaitForVariable",

@@ -165,8 +165,9 @@ class LocalFunctions::Runnable : public RunnableFunction {
     result->name_ = function.name;
     ASSIGN_OR_RETURN(result->types_, TypesOfCall(*def, AttrsOf(function)));
     Graph graph(library.registry(), library.shared_functions());
-    ASSIGN_OR_RETURN(const std::unique_ptr<Graph> body,
+    ASSIGN_OR_RETURN(std::unique_ptr<Graph> body,
                      MakeBody(function, result->types_, graph));
+    if (options.rewrite != nullptr) body = options.rewrite(std::move(body));
     RETURN_IF_ERROR(CheckDevices(*body, *options.device));
     ASSIGN_OR_RETURN(
         result->plan_,

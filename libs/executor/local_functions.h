@@ -31,6 +31,8 @@ class LocalFunctions : public FunctionRuntime {
     const KernelRegistry* kernels = nullptr;  // never null
     Device* device = nullptr;                 // never null
     Random* random = nullptr;                 // never null
+    // What a body becomes before it is compiled; null: nothing else.
+    std::unique_ptr<Graph> (*rewrite)(std::unique_ptr<Graph>) = nullptr;
     // Keeps the device, and what kernels of the session find on it, for those
     // who call functions when the session is gone; may be null.
     std::shared_ptr<const void> keeps;

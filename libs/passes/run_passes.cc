@@ -3,9 +3,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "libs/graph/frame_analysis.h"
 #include "libs/passes/arithmetic_simplification.h"
 #include "libs/passes/common_subexpressions.h"
+#include "libs/passes/csv_fusion.h"
 #include "libs/passes/graph_rewrite.h"
 #include "libs/passes/identity_removal.h"
 #include "libs/passes/lookup_fusion.h"
@@ -76,9 +78,23 @@ std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
   if (options.merge_common_subexpressions) MergeCommonSubexpressions(rewrite);
   if (options.save_from_snapshots)
     SaveFromSnapshots(rewrite, options.mark_scope);
-  if (options.simplify_arithmetic) FuseLookups(rewrite);
+  if (options.simplify_arithmetic) {
+    FuseCsv(rewrite);
+    FuseLookups(rewrite);
+  }
   absl::StatusOr<std::unique_ptr<Graph>> rewritten = rewrite.Build();
   return rewritten.ok() ? *std::move(rewritten) : std::move(pruned);
+}
+
+std::unique_ptr<Graph> RewriteFunctionBody(std::unique_ptr<Graph> body) {
+  const auto nodes = body->nodes();
+  const bool has_csv = absl::c_any_of(
+      nodes, [](const Node* node) { return node->type() == "DecodeCSV"; });
+  if (!has_csv) return body;
+  GraphRewrite rewrite(*body);
+  FuseCsv(rewrite, /*unplaced_too=*/true);
+  absl::StatusOr<std::unique_ptr<Graph>> rewritten = rewrite.Build();
+  return rewritten.ok() ? *std::move(rewritten) : std::move(body);
 }
 
 }  // namespace weft

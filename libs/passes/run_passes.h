@@ -41,6 +41,11 @@ std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
                                  const PassOptions& options,
                                  const NodeEvaluator& evaluate);
 
+// What pays in the body of a function that is called at run time, of nodes that
+// are not placed: it runs on a CPU, once for each element of a data set. The
+// same values and errors.
+std::unique_ptr<Graph> RewriteFunctionBody(std::unique_ptr<Graph> body);
+
 }  // namespace weft
 
 #endif  // WEFT_LIBS_PASSES_RUN_PASSES_H_

@@ -14,6 +14,7 @@
 #include "libs/base/join.h"
 #include "libs/base/status.h"
 #include "libs/device/device_memory.h"
+#include "libs/passes/run_passes.h"
 #include "libs/resource/queue.h"
 #include "libs/resource/variable.h"
 #include "libs/runtime/running_step.h"
@@ -161,6 +162,8 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
             .kernels = options_.kernels,
             .device = devices_[i].get(),
             .random = options_.random,
+            .rewrite = devices_[i]->device_type() == "CPU" ? RewriteFunctionBody
+                                                           : nullptr,
             .keeps = std::make_shared<Kept>(devices_[i], resources[i])}));
   }
   absl::MutexLock lock(&mutex_);

@@ -4,8 +4,8 @@
 namespace weft {
 
 void RegisterParsingGradients(GradientRegistry& registry) {
-  for (const char* op :
-       {"DecodeCSV", "ParseExample", "ParseExampleV2", "ParseSingleExample"}) {
+  for (const char* op : {"DecodeCSV", "_DecodeCSVAndPack", "ParseExample",
+                         "ParseExampleV2", "ParseSingleExample"}) {
     registry.RegisterNone(op);
   }
 }

@@ -1,11 +1,12 @@
 // DecodeCSV: each field of a record becomes an element of the tensor of its
-// column.
+// column. _DecodeCSVAndPack: the columns lie in one tensor.
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
@@ -38,6 +39,20 @@ absl::Status CheckDefaults(const OpKernelContext& context) {
   return absl::OkStatus();
 }
 
+// Where the elements of a column lie.
+struct Column {
+  Tensor* output;
+  int64_t first;
+  int64_t stride;  // from a row to the next
+
+  DataType dtype() const { return output->dtype(); }
+  template <typename T>
+  T* At(int64_t row) const {
+    return output->mutable_flat<T>().data() + first + row * stride;
+  }
+};
+using Columns = absl::InlinedVector<Column, 8>;
+
 class DecodeCsvKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -46,37 +61,63 @@ class DecodeCsvKernel : public OpKernel {
     ASSIGN_OR_RETURN(kernel->na_value_,
                      construction.GetAttr<std::string>("na_value"));
     ASSIGN_OR_RETURN(kernel->format_, ReadFormat(construction));
+    kernel->packs_ = construction.node().type() == "_DecodeCSVAndPack";
+    if (kernel->packs_) {
+      ASSIGN_OR_RETURN(const int64_t axis,
+                       construction.GetAttr<int64_t>("axis"));
+      kernel->packs_rows_ = axis != 0;
+    }
     return kernel;
   }
   using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
     RETURN_IF_ERROR(CheckDefaults(context));
-    const size_t columns = static_cast<size_t>(context.num_outputs());
-    std::vector<Tensor*> outputs(columns);
-    for (size_t i = 0; i < columns; ++i) {
-      ASSIGN_OR_RETURN(outputs[i],
-                       context.AllocateOutput(static_cast<int>(i),
-                                              context.input(0).shape()));
-    }
-    return ParseRows(context, outputs);
+    Columns columns;
+    RETURN_IF_ERROR(packs_ ? AddPacked(context, columns)
+                           : AddEach(context, columns));
+    return ParseRows(context, columns);
   }
 
  private:
+  static absl::Status AddEach(OpKernelContext& context, Columns& columns) {
+    for (int i = 0; i < context.num_outputs(); ++i) {
+      ASSIGN_OR_RETURN(Tensor * output,
+                       context.AllocateOutput(i, context.input(0).shape()));
+      columns.push_back({output, 0, 1});
+    }
+    return absl::OkStatus();
+  }
+  // All in one tensor, row by row or column by column.
+  absl::Status AddPacked(OpKernelContext& context, Columns& columns) const {
+    const int64_t count = context.num_inputs() - 1;
+    const TensorShape& rows = context.input(0).shape();
+    Dims dims(rows.dims().begin(), rows.dims().end());
+    dims.insert(packs_rows_ ? dims.end() : dims.begin(), count);
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    const int64_t first = packs_rows_ ? 1 : rows.num_elements();
+    const int64_t stride = packs_rows_ ? count : 1;
+    for (int64_t i = 0; i < count; ++i) {
+      columns.push_back({output, i * first, stride});
+    }
+    return absl::OkStatus();
+  }
+
   // Several rows at a time; the error is that of the first row that has one.
   absl::Status ParseRows(OpKernelContext& context,
-                         const std::vector<Tensor*>& outputs) const {
+                         const Columns& columns) const {
     // What pays to wake another thread, about a hundred microseconds: rows are
     // decoded beside steps, which want the threads as well.
-    const int64_t least = 1 + 4000 / static_cast<int64_t>(outputs.size() + 1);
+    const int64_t least = 1 + 4000 / static_cast<int64_t>(columns.size() + 1);
     const int64_t rows = context.input(0).num_elements();
-    if (rows <= least) return ParseRange(context, 0, rows, outputs);
+    if (rows <= least) return ParseRange(context, 0, rows, columns);
     absl::Mutex mutex;
     int64_t first = rows;
     absl::Status error;
     context.scheduler().ParallelFor(
         rows, least, [&](int64_t begin, int64_t end) {
-          absl::Status status = ParseRange(context, begin, end, outputs);
+          absl::Status status = ParseRange(context, begin, end, columns);
           if (status.ok()) return;
           absl::MutexLock lock(&mutex);
           if (begin >= first) return;
@@ -89,54 +130,52 @@ class DecodeCsvKernel : public OpKernel {
   // Column by column, several rows at a time; where some are not plain or not
   // as they should be, row by row.
   absl::Status ParseRange(const OpKernelContext& context, int64_t begin,
-                          int64_t end,
-                          const std::vector<Tensor*>& outputs) const {
+                          int64_t end, const Columns& columns) const {
     std::vector<absl::string_view> fields(
         static_cast<size_t>(std::min(end - begin, kBlockRows)) *
-        outputs.size());
+        columns.size());
     for (; begin < end; begin += kBlockRows) {
       const int64_t block_end = std::min(end, begin + kBlockRows);
-      if (ParseColumns(context, begin, block_end, outputs,
+      if (ParseColumns(context, begin, block_end, columns,
                        absl::MakeSpan(fields))) {
         continue;
       }
-      RETURN_IF_ERROR(ParseRowByRow(context, begin, block_end, outputs));
+      RETURN_IF_ERROR(ParseRowByRow(context, begin, block_end, columns));
     }
     return absl::OkStatus();
   }
 
   // False where something is wrong or not plain; what was written is of no use.
   bool ParseColumns(const OpKernelContext& context, int64_t begin, int64_t end,
-                    const std::vector<Tensor*>& outputs,
+                    const Columns& columns,
                     absl::Span<absl::string_view> fields) const {
     const auto records = context.input(0).flat<std::string>();
-    const size_t columns = outputs.size();
-    fields = fields.first(static_cast<size_t>(end - begin) * columns);
+    const size_t count = columns.size();
+    fields = fields.first(static_cast<size_t>(end - begin) * count);
     for (size_t row = 0; row < static_cast<size_t>(end - begin); ++row) {
       if (!SplitPlainCsvRecord(records[static_cast<size_t>(begin) + row],
-                               format_,
-                               fields.subspan(row * columns, columns))) {
+                               format_, fields.subspan(row * count, count))) {
         return false;
       }
     }
-    for (size_t i = 0; i < columns; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       const Tensor& otherwise = context.input(static_cast<int>(i) + 1);
-      const bool is_set =
-          SetColumn(otherwise, fields, i, columns, begin, *outputs[i]);
-      if (!is_set) return false;
+      if (!SetColumn(otherwise, fields, i, count, begin, columns[i])) {
+        return false;
+      }
     }
     return true;
   }
 
-  // Elements of `output` from `row` on: each field of `fields` that is of that
-  // column, one of `columns`.
+  // Elements of a column from `row` on: the fields `index`, and each that is as
+  // many fields further as a row has.
   bool SetColumn(const Tensor& otherwise,
-                 absl::Span<const absl::string_view> fields, size_t column,
-                 size_t columns, int64_t row, Tensor& output) const {
+                 absl::Span<const absl::string_view> fields, size_t index,
+                 size_t num_columns, int64_t row, const Column& column) const {
     const absl::string_view na_value = na_value_;
     const auto set = [&]<typename T>(TypeTag<T>) -> absl::Status {
-      T* to = output.mutable_flat<T>().data() + row;
-      for (size_t i = column; i < fields.size(); i += columns, ++to) {
+      T* to = column.At<T>(row);
+      for (size_t i = index; i < fields.size(); i += num_columns) {
         const absl::string_view field = fields[i];
         const bool is_missing = field.empty() || field == na_value;
         if (is_missing ? otherwise.num_elements() == 0
@@ -144,28 +183,28 @@ class DecodeCsvKernel : public OpKernel {
           return absl::InvalidArgumentError("");
         }
         if (is_missing) *to = otherwise.flat<T>()[0];
+        to += column.stride;
       }
       return absl::OkStatus();
     };
-    return DispatchType(CsvFieldTypes{}, output.dtype(), set).ok();
+    return DispatchType(CsvFieldTypes{}, column.dtype(), set).ok();
   }
 
   // With the error of the first row that has one.
   absl::Status ParseRowByRow(const OpKernelContext& context, int64_t begin,
-                             int64_t end,
-                             const std::vector<Tensor*>& outputs) const {
+                             int64_t end, const Columns& columns) const {
     const auto records = context.input(0).flat<std::string>();
     CsvFields fields;
     for (int64_t row = begin; row < end; ++row) {
       RETURN_IF_ERROR(SplitCsvRecord(records[row], format_, fields));
-      if (fields.values.size() != outputs.size()) {
+      if (fields.values.size() != columns.size()) {
         return absl::InvalidArgumentError(
-            absl::StrCat("Expect ", outputs.size(), " fields but have ",
+            absl::StrCat("Expect ", columns.size(), " fields but have ",
                          fields.values.size(), " in record ", row));
       }
-      for (size_t i = 0; i < outputs.size(); ++i) {
+      for (size_t i = 0; i < columns.size(); ++i) {
         RETURN_IF_ERROR(SetField(context.input(static_cast<int>(i) + 1),
-                                 fields.values[i], row, i, *outputs[i]));
+                                 fields.values[i], row, i, columns[i]));
       }
     }
     return absl::OkStatus();
@@ -209,22 +248,22 @@ class DecodeCsvKernel : public OpKernel {
   }
 
   absl::Status SetField(const Tensor& otherwise, absl::string_view field,
-                        int64_t row, size_t column, Tensor& output) const {
+                        int64_t row, size_t index, const Column& column) const {
     return DispatchType(
-        CsvFieldTypes{}, output.dtype(),
+        CsvFieldTypes{}, column.dtype(),
         [&]<typename T>(TypeTag<T>) -> absl::Status {
-          T& element = output.mutable_flat<T>()[row];
+          T& element = *column.At<T>(row);
           if (field.empty() || field == na_value_) {
             if (otherwise.num_elements() == 0) {
               return absl::InvalidArgumentError(absl::StrCat(
-                  "Field ", column, " is required but missing in record ", row,
+                  "Field ", index, " is required but missing in record ", row,
                   "!"));
             }
             element = otherwise.flat<T>()[0];
           } else if (!ParseCsvField(field, element)) {
             return absl::InvalidArgumentError(absl::StrCat(
-                "Field ", column, " in record ", row, " is not a valid ",
-                DataTypeName(output.dtype()), ": ", field));
+                "Field ", index, " in record ", row, " is not a valid ",
+                DataTypeName(column.dtype()), ": ", field));
           }
           return absl::OkStatus();
         });
@@ -232,14 +271,18 @@ class DecodeCsvKernel : public OpKernel {
 
   std::string na_value_;
   CsvFormat format_;
+  bool packs_ = false;
+  bool packs_rows_ = false;  // else columns
 };
 
 }  // namespace
 
 void RegisterCsvKernels(KernelRegistry& registry) {
-  KernelDef def;
-  def.op = "DecodeCSV";
-  registry.Register(std::move(def), DecodeCsvKernel::Make);
+  for (const char* op : {"DecodeCSV", "_DecodeCSVAndPack"}) {
+    KernelDef def;
+    def.op = op;
+    registry.Register(std::move(def), DecodeCsvKernel::Make);
+  }
 }
 
 }  // namespace weft

@@ -157,6 +157,26 @@ TEST_F(ParsingKernelsTest, PlainRecordsOfAnyLengthAreReadAsOthersAre) {
   EXPECT_GT(num_read, 60);
 }
 
+TEST_F(ParsingKernelsTest, ColumnsMayLieInOneTensor) {
+  const Tensor lines = Tensor::FromValues<std::string>(
+      {2, 2}, {"1,2,3", "4,,6", "\"7\",8,9", "10,11,12"});
+  const Tensor none = Tensor::Scalar(0.5f);
+  ExpectOutputs("_DecodeCSVAndPack", {lines, none, none, none},
+                {{"axis", -1}, {"T", DT_FLOAT}},
+                {Tensor::FromValues<float>(
+                    {2, 2, 3}, {1, 2, 3, 4, 0.5f, 6, 7, 8, 9, 10, 11, 12})});
+  ExpectOutputs("_DecodeCSVAndPack", {lines, none, none, none},
+                {{"axis", 0}, {"T", DT_FLOAT}},
+                {Tensor::FromValues<float>(
+                    {3, 2, 2}, {1, 4, 7, 10, 2, 0.5f, 8, 11, 3, 6, 9, 12})});
+  ExpectOutputs("_DecodeCSVAndPack", {Texts({}), kNoText, kNoText},
+                {{"axis", -1}, {"T", DT_STRING}}, {Tensor(DT_STRING, {0, 2})});
+  EXPECT_THAT(
+      harness_.Run("_DecodeCSVAndPack", {Tensor::Scalar("1,x"), none, none},
+                   {{"axis", 0}}),
+      StatusIs(kInvalid, "Field 1 in record 0 is not a valid float: x"));
+}
+
 TEST_F(ParsingKernelsTest, RowsThatAreNotPlainAreAmongOthers) {
   std::vector<std::string> records(70, "7,a");
   records[40] = "\"8\",\"b\"";

@@ -174,6 +174,20 @@ absl::Status ParseSingleExampleShape(InferenceContext& c) {
   return outputs.SetDense(dense);
 }
 
+absl::Status DecodeCsvAndPackShape(InferenceContext& c) {
+  RETURN_IF_ERROR(DecodeCsvShape(c));
+  const PartialShape rows = c.input(0);
+  if (!rows.has_rank()) {
+    c.set_output(0, PartialShape());
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const int64_t axis, c.GetAttr<int64_t>("axis"));
+  Dims dims(rows.dims().begin(), rows.dims().end());
+  dims.insert(axis == 0 ? dims.begin() : dims.end(), c.num_inputs() - 1);
+  c.set_output(0, PartialShape(dims));
+  return absl::OkStatus();
+}
+
 void AddParseExample(OpRegistry& registry) {
   registry.Add(OpDefBuilder("ParseExample")
                    .Input("serialized: string")
@@ -246,6 +260,21 @@ void RegisterParsingOps(OpRegistry& registry) {
           .Attr("select_cols: list(int) = []")
           .Doc("The fields of comma-separated values, one tensor a column.")
           .Shape(DecodeCsvShape));
+  registry.Add(
+      OpDefBuilder("_DecodeCSVAndPack")
+          .Input("records: string")
+          .Input("record_defaults: OUT_TYPE")
+          .Output("packed: T")
+          .Attr("OUT_TYPE: list({float, double, int32, int64, string}) >= 1")
+          .Attr("field_delim: string = ','")
+          .Attr("use_quote_delim: bool = true")
+          .Attr("na_value: string = ''")
+          .Attr("select_cols: list(int) = []")
+          .Attr("T: {float, double, int32, int64, string}")
+          .Attr("axis: int")
+          .Doc("The columns of DecodeCSV in one tensor, where Pack puts them: "
+               "at axis 0, or at the last.")
+          .Shape(DecodeCsvAndPackShape));
   AddParseExample(registry);
 }
 

@@ -1,0 +1,92 @@
+#include "libs/passes/csv_fusion.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/passes/run_passes.h"
+#include "libs/passes/testing/small_graph.h"
+
+namespace weft {
+namespace {
+
+class CsvFusionTest : public ::testing::Test {
+ protected:
+  void AddColumns(int count, const std::string& device = "") {
+    std::vector<OutputTensor> inputs = {{g_.Arg("lines", DT_STRING), 0}};
+    const Node* none = g_.Const("none", Tensor::Scalar(1.5f));
+    for (int i = 0; i < count; ++i) inputs.push_back({none, 0});
+    csv_ = g_.Add({.name = "csv",
+                   .op = "DecodeCSV",
+                   .inputs = inputs,
+                   .attrs = {{"OUT_TYPE", DataTypeVector(count, DT_FLOAT)},
+                             {"field_delim", ";"}},
+                   .device = device});
+  }
+  const Node* Pack(const std::string& name, const std::vector<int>& columns,
+                   int64_t axis) {
+    std::vector<OutputTensor> inputs;
+    for (const int column : columns) inputs.push_back({csv_, column});
+    return g_.Add({.name = name,
+                   .op = "Pack",
+                   .inputs = inputs,
+                   .attrs = {{"axis", axis}}});
+  }
+  std::string TypeOfCsv() {
+    GraphRewrite rewrite(g_.graph());
+    FuseCsv(rewrite);
+    return Rewritten(rewrite).Find("csv")->type();
+  }
+
+  SmallGraph g_;
+  const Node* csv_ = nullptr;
+};
+
+TEST_F(CsvFusionTest, ColumnsThatArePackedAreOne) {
+  AddColumns(3);
+  g_.Fetch(Pack("packed", {0, 1, 2}, -1));
+  GraphRewrite rewrite(g_.graph());
+  FuseCsv(rewrite);
+  const Rewritten result(rewrite);
+  const Node* csv = result.Find("csv");
+  ASSERT_EQ(csv->type(), "_DecodeCSVAndPack");
+  EXPECT_EQ(csv->num_outputs(), 1);
+  EXPECT_EQ(csv->num_inputs(), 4);
+  EXPECT_EQ(*csv->attr<int64_t>("axis"), -1);
+  EXPECT_EQ(*csv->attr<std::string>("field_delim"), ";");
+  EXPECT_EQ(result.Find("packed"), nullptr);
+}
+
+TEST_F(CsvFusionTest, OthersStay) {
+  const struct {
+    std::vector<int> columns;
+    int64_t axis;
+    const char* what;
+  } cases[] = {{{0, 1}, -1, "not all"},
+               {{1, 0, 2}, -1, "in another order"},
+               {{0, 1, 1}, -1, "one twice"},
+               {{0, 1, 2}, 1, "perhaps between dimensions"}};
+  for (const auto& c : cases) {
+    g_ = SmallGraph();
+    AddColumns(3);
+    g_.Fetch(Pack("packed", c.columns, c.axis));
+    EXPECT_EQ(TypeOfCsv(), "DecodeCSV") << c.what;
+  }
+  g_ = SmallGraph();
+  AddColumns(3);
+  g_.Fetch(Pack("packed", {0, 1, 2}, 0));
+  g_.Fetch(csv_, 1);
+  EXPECT_EQ(TypeOfCsv(), "DecodeCSV") << "one column is wanted alone, too";
+  g_ = SmallGraph();
+  AddColumns(3);
+  g_.Fetch(Pack("one", {0, 1, 2}, 0));
+  g_.Fetch(Pack("two", {0, 1, 2}, -1));
+  EXPECT_EQ(TypeOfCsv(), "DecodeCSV") << "packed twice";
+  g_ = SmallGraph();
+  AddColumns(3, kOtherCpu);
+  g_.Fetch(Pack("packed", {0, 1, 2}, 0));
+  EXPECT_EQ(TypeOfCsv(), "DecodeCSV") << "packed elsewhere";
+}
+
+}  // namespace
+}  // namespace weft
