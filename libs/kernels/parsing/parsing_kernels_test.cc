@@ -173,7 +173,7 @@ TEST_F(ParsingKernelsTest, ColumnsMayLieInOneTensor) {
                 {{"axis", -1}, {"T", DT_STRING}}, {Tensor(DT_STRING, {0, 2})});
   EXPECT_THAT(
       harness_.Run("_DecodeCSVAndPack", {Tensor::Scalar("1,x"), none, none},
-                   {{"axis", 0}}),
+                   {{"axis", 0}, {"T", DT_FLOAT}}),
       StatusIs(kInvalid, "Field 1 in record 0 is not a valid float: x"));
 }
 
