@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/device/device_memory.h"
+#include "libs/resource/variable.h"
 
 namespace weft {
 namespace {
@@ -13,9 +14,10 @@ constexpr size_t kNamed = 3;  // of the variables
 
 // "3 variables 1200 (w 800, b 400)", or nothing.
 std::string DescribeVariables(const ResourceManager& resources) {
-  std::vector<ResourceManager::Entry> variables = resources.List();
+  std::vector<ResourceManager::Entry> variables =
+      resources.ListType(Variable::kTypeName);
   std::erase_if(variables, [](const ResourceManager::Entry& entry) {
-    return entry.type_name != "Var" || entry.info.num_bytes == 0;
+    return entry.info.num_bytes == 0;
   });
   if (variables.empty()) return "";
   std::sort(variables.begin(), variables.end(),

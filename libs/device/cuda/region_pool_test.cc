@@ -158,8 +158,11 @@ TEST_F(LaunchMarksTest, WhatEndsLaterStandsForWhatWasBefore) {
   const uint64_t second = Record();
   marks_.Ended(second);
   EXPECT_EQ(WaitFor(mark), -1);
+  EXPECT_TRUE(marks_.HasEnded(first));
   marks_.Ended(first);  // which takes nothing back
   EXPECT_EQ(WaitFor(mark), -1);
+  EXPECT_TRUE(marks_.HasEnded(second));
+  EXPECT_FALSE(marks_.HasEnded(Record()));
   EXPECT_EQ(WaitFor(marks_.clock()), 0);
 }
 

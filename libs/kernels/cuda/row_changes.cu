@@ -81,7 +81,9 @@ int64_t ChunksOf(const RowOrder& order) {
 int64_t RowSumScratch(ElementType type, const RowOrder& order) {
   const bool is_wide =
       type == ElementType::kDouble || type == ElementType::kInt64;
-  return ChunksOf(order) * order.row * (is_wide ? 8 : 4);
+  const int64_t chunks = ChunksOf(order);
+  // The sums of one chunk are no partial ones.
+  return chunks == 1 ? 0 : chunks * order.row * (is_wide ? 8 : 4);
 }
 
 void LaunchRowSum(Change change, ElementType type, const RowOrder& order,

@@ -26,7 +26,7 @@ absl::StatusOr<cuda::RowOrder> OrderRows(OpKernelContext& context,
   }
   ASSIGN_OR_RETURN(scratch, Scratch(context, bytes));
   const cuda::RowOrder order =
-      LaunchRowOrder(rows, scratch.mutable_data(), stream);
+      LaunchRowOrder(rows, scratch.mutable_data(), bytes, stream);
   RETURN_IF_ERROR(LaunchStatus());
   RETURN_IF_ERROR(CudaStatus(order.error, "ordering rows"));
   return order;
