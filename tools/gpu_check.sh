@@ -86,7 +86,8 @@ number() {
   echo "${found:-0}"
 }
 
-# Those of ops in parts, of each of which something is known when it ends.
+# Those of ops whose names are ops, in parts, of each of which something is
+# known when it ends.
 split_ops() {
   local part folder
   for part in A-C D-M N-R S-Z; do
@@ -108,7 +109,7 @@ sanitizer() {
   fi
   unpack_cases
   split_ops
-  [[ $# -gt 0 ]] || set -- optimizers ops_S-Z ops_A-C ops_D-M ops_N-R state
+  [[ $# -gt 0 ]] || set -- ops optimizers ops_S-Z ops_A-C ops_D-M ops_N-R state
   SECONDS=0
   for group in "$@"; do
     output=""

@@ -175,6 +175,34 @@ absl::StatusOr<SparseSegments> PrepareSparseSegmentGradient(
   return result;
 }
 
+absl::StatusOr<Partitions> PreparePartitions(OpKernelContext& context) {
+  const TensorShape& data = context.input(0).shape();
+  const TensorShape& shape = context.input(1).shape();
+  if (!StartsWith(data, shape)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data.shape must start with partitions.shape, got data.shape = ",
+        data.ToString(), ", partitions.shape = ", shape.ToString()));
+  }
+  Partitions result;
+  result.counts.assign(context.num_outputs(), 0);
+  const absl::Span<const int32_t> values = context.input(1).flat<int32_t>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < 0 || values[i] >= context.num_outputs()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "partitions", CoordinatesOf(shape, static_cast<int64_t>(i)), " = ",
+          values[i], " is not in [0, ", context.num_outputs(), ")"));
+    }
+    ++result.counts[values[i]];
+  }
+  for (int i = 0; i < context.num_outputs(); ++i) {
+    ASSIGN_OR_RETURN(const TensorShape rows,
+                     ShapeOfRows(result.counts[i], data, shape.rank()));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(i, rows));
+    result.outputs.push_back(output);
+  }
+  return result;
+}
+
 bool StartsWith(const TensorShape& shape, const TensorShape& prefix) {
   return shape.rank() >= prefix.rank() &&
          shape.dims().subspan(0, prefix.rank()) == prefix.dims();

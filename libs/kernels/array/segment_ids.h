@@ -6,6 +6,7 @@
 #define WEFT_LIBS_KERNELS_ARRAY_SEGMENT_IDS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "libs/kernels/op_kernel.h"
@@ -38,6 +39,14 @@ absl::StatusOr<SparseSegments> PrepareSparseSegments(OpKernelContext& context);
 // these are.
 absl::StatusOr<SparseSegments> PrepareSparseSegmentGradient(
     OpKernelContext& context);
+
+// The outputs of DynamicPartition, which have no values yet, and how many rows
+// each gets of partitions that are checked.
+struct Partitions {
+  std::vector<int64_t> counts;
+  std::vector<Tensor*> outputs;
+};
+absl::StatusOr<Partitions> PreparePartitions(OpKernelContext& context);
 
 // Whether a shape's first dimensions are all of `prefix`.
 bool StartsWith(const TensorShape& shape, const TensorShape& prefix);

@@ -401,6 +401,7 @@ void RegisterCudaArrayKernels(KernelRegistry& registry) {
         "half bfloat16 float double int8 int16 uint8 uint16 uint32 uint64 "
         "bool complex64 complex128"}},
       {});
+  RegisterCudaNdKernels(add, most, all);
   RegisterCudaSliceKernels(add, most, all);
 }
 

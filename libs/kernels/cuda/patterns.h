@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/cuda/registration.h"
 #include "libs/kernels/gpu_restriction.h"
@@ -38,6 +39,11 @@ absl::Status CopyElementsOnGpu(const OpKernelContext& context, const Tensor& in,
 // All bits zero.
 absl::Status SetToZero(const OpKernelContext& context, Tensor& out);
 
+// Numbers of the host in memory of the GPU's, which may be dropped when what
+// uses it is launched.
+absl::StatusOr<Tensor> Upload(OpKernelContext& context,
+                              absl::Span<const int64_t> numbers);
+
 // Registers kernels for the types that TensorFlow runs them with on GPUs.
 class CudaRegistrar {
  public:
@@ -58,6 +64,10 @@ class CudaRegistrar {
   KernelRegistry& registry_;
   const GpuRestriction gpu_;
 };
+
+// What tuples of indices, and partitions, name; these lie in host memory.
+void RegisterCudaNdKernels(CudaRegistrar& add, const std::string& most,
+                           const std::string& all);
 
 // Slices, pads and what else is a pattern of one tensor.
 void RegisterCudaSliceKernels(CudaRegistrar& add, const std::string& most,

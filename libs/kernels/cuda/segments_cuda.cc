@@ -11,7 +11,6 @@
 #include "absl/base/casts.h"
 #include "absl/types/span.h"
 #include "libs/base/status.h"
-#include "libs/device/device_context.h"
 #include "libs/kernels/array/chosen_rows.h"
 #include "libs/kernels/array/segment_ids.h"
 #include "libs/kernels/cuda/array.cu.h"
@@ -33,20 +32,6 @@ struct SumsOfRows {
     begins.push_back(static_cast<int64_t>(chosen.size()));
   }
 };
-
-// 8-byte numbers of the host in memory of the GPU's.
-absl::StatusOr<Tensor> Upload(OpKernelContext& context,
-                              absl::Span<const int64_t> numbers) {
-  const auto count = static_cast<int64_t>(numbers.size());
-  ASSIGN_OR_RETURN(Tensor host, Tensor::Allocate(context.host_allocator(),
-                                                 DT_INT64, {count}));
-  std::copy(numbers.begin(), numbers.end(),
-            host.mutable_flat<int64_t>().begin());
-  ASSIGN_OR_RETURN(Tensor device,
-                   context.AllocateTemp(DT_INT64, TensorShape({count})));
-  RETURN_IF_ERROR(context.device().context()->CopyToDevice(host, device));
-  return device;
-}
 
 // One copy for all parts.
 std::vector<int64_t> Packed(const SumsOfRows& sums) {
