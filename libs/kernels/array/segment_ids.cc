@@ -139,6 +139,25 @@ absl::StatusOr<SortedSegments> ReadSortedSegments(const Tensor& ids) {
   return segments;
 }
 
+absl::StatusOr<Segments> PrepareSegments(OpKernelContext& context) {
+  const TensorShape& data = context.input(0).shape();
+  const Tensor& ids = context.input(1);
+  if (ids.rank() != 1) {
+    return absl::InvalidArgumentError("segment_ids should be a vector.");
+  }
+  if (data.rank() < 1 || data.dim(0) != ids.num_elements()) {
+    return absl::InvalidArgumentError(
+        "segment_ids should be the same size as dimension 0 of input.");
+  }
+  ASSIGN_OR_RETURN(SortedSegments segments, ReadSortedSegments(ids));
+  Segments result;
+  result.ids = std::move(segments.ids);
+  ASSIGN_OR_RETURN(const TensorShape shape,
+                   ShapeOfRows(segments.count, data, 1));
+  ASSIGN_OR_RETURN(result.output, context.AllocateOutput(0, shape));
+  return result;
+}
+
 absl::StatusOr<SparseSegments> PrepareSparseSegments(OpKernelContext& context) {
   const Tensor& data = context.input(0);
   RETURN_IF_ERROR(CheckSparseShapes(data, context.input(1), context.input(2)));

@@ -25,6 +25,14 @@ struct SortedSegments {
 };
 absl::StatusOr<SortedSegments> ReadSortedSegments(const Tensor& ids);
 
+// The inputs of SegmentSum and its like, checked: row i goes into segment
+// ids[i]. The output has no values yet.
+struct Segments {
+  Dims ids;
+  Tensor* output = nullptr;
+};
+absl::StatusOr<Segments> PrepareSegments(OpKernelContext& context);
+
 // The inputs of SparseSegmentSum and its like, checked: row indices[i] goes
 // into segment ids[i]. The output has no values yet.
 struct SparseSegments {

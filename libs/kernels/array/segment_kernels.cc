@@ -130,19 +130,9 @@ class SegmentKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& data = context.input(0);
-    const Tensor& ids = context.input(1);
-    if (ids.rank() != 1) {
-      return absl::InvalidArgumentError("segment_ids should be a vector.");
-    }
-    if (data.rank() < 1 || data.dim(0) != ids.num_elements()) {
-      return absl::InvalidArgumentError(
-          "segment_ids should be the same size as dimension 0 of input.");
-    }
-    ASSIGN_OR_RETURN(SortedSegments segments, ReadSortedSegments(ids));
-    ASSIGN_OR_RETURN(TensorShape shape,
-                     ShapeOfRows(segments.count, data.shape(), 1));
-    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    if (shape.num_elements() == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const Segments segments, PrepareSegments(context));
+    Tensor* const output = segments.output;
+    if (output->num_elements() == 0) return absl::OkStatus();
     const int64_t row = data.num_elements() / data.dim(0);
     return DispatchType(Numbers{}, data.dtype(), [&]<typename T>(TypeTag<T>) {
       // Segments that no id names are 0, of products 1.

@@ -204,6 +204,33 @@ __global__ void TakeTopK(int64_t rows, int64_t columns, int64_t k, const T* x,
   }
 }
 
+// A block for each row.
+template <typename I>
+__global__ void FindInTopK(InTopKArgs args, const float* predictions,
+                           const I* targets, bool* out) {
+  __shared__ int64_t part[kThreads];
+  for (int64_t row = blockIdx.x; row < args.rows; row += gridDim.x) {
+    const float* const line = predictions + row * args.classes;
+    const auto target = static_cast<int64_t>(targets[row]);
+    const bool is_class = target >= 0 && target < args.classes;
+    const float least = is_class ? line[target] : 0;
+    int64_t larger = 0;
+    bool is_open = !is_class || !isfinite(least);
+    for (int64_t i = threadIdx.x; i < args.classes; i += kThreads) {
+      is_open = is_open || !isfinite(line[i]);
+      larger += line[i] > least ? 1 : 0;
+    }
+    part[threadIdx.x] = larger;
+    is_open = __syncthreads_or(is_open ? 1 : 0) != 0;
+    for (int half = kThreads / 2; half > 0; half /= 2) {
+      if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+      __syncthreads();
+    }
+    if (threadIdx.x == 0) out[row] = !is_open && part[0] < args.k;
+    __syncthreads();  // `part` is the next row's
+  }
+}
+
 // The numbers of a pixel, as floats.
 template <typename T>
 struct Pixel {
@@ -380,6 +407,20 @@ void LaunchTakeTopK(const TopKArgs& args, const void* x, const int64_t* places,
                                                 static_cast<int32_t*>(indices));
     }
   });
+}
+
+void LaunchInTopK(const InTopKArgs& args, const void* predictions,
+                  const void* targets, void* out, cudaStream_t stream) {
+  const unsigned blocks = BlocksFor(args.rows, 1);
+  const auto* const from = static_cast<const float*>(predictions);
+  auto* const to = static_cast<bool*>(out);
+  if (args.has_long_targets) {
+    FindInTopK<<<blocks, kThreads, 0, stream>>>(
+        args, from, static_cast<const int64_t*>(targets), to);
+  } else {
+    FindInTopK<<<blocks, kThreads, 0, stream>>>(
+        args, from, static_cast<const int32_t*>(targets), to);
+  }
 }
 
 void LaunchLrn(ElementType type, const LrnArgs& args, const void* x, void* out,

@@ -53,6 +53,15 @@ void LaunchRowKeys(const TopKArgs& args, const int64_t* places, uint64_t* keys,
 void LaunchTakeTopK(const TopKArgs& args, const void* x, const int64_t* places,
                     void* values, void* indices, cudaStream_t stream);
 
+// Whether fewer than k of a row's predictions are larger than that of its
+// target, all being finite. Targets are int32, or int64.
+struct InTopKArgs {
+  int64_t rows = 0, classes = 0, k = 0;
+  bool has_long_targets = false;
+};
+void LaunchInTopK(const InTopKArgs& args, const void* predictions,
+                  const void* targets, void* out, cudaStream_t stream);
+
 // Floats, but for doubles. Results lie elsewhere than what they are made of.
 void LaunchLrn(ElementType type, const LrnArgs& args, const void* x, void* out,
                cudaStream_t stream);

@@ -1,4 +1,4 @@
-// Cumsum, Cumprod, TopK, TopKV2, LRN and LRNGrad on GPUs.
+// Cumsum, Cumprod, TopK, InTopK, LRN and LRNGrad on GPUs.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -123,6 +123,32 @@ class TopKKernel : public OpKernel {
   const int64_t k_;
 };
 
+// InTopK's k is an attribute, InTopKV2's an input in host memory.
+class InTopKKernel : public OpKernel {
+ public:
+  explicit InTopKKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        k_(construction.GetAttr<int64_t>("k").value_or(0)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& predictions = context.input(0);
+    const Tensor& targets = context.input(1);
+    cuda::InTopKArgs args;
+    ASSIGN_OR_RETURN(args.k, InTopKOf(context, k_));
+    args.rows = predictions.dim(0);
+    args.classes = predictions.dim(1);
+    args.has_long_targets = targets.dtype() == DT_INT64;
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, targets.shape()));
+    if (args.rows == 0) return absl::OkStatus();
+    LaunchInTopK(args, predictions.data(), targets.data(), out->mutable_data(),
+                 StreamOf(context));
+    return LaunchStatus();
+  }
+
+ private:
+  const int64_t k_;
+};
+
 // LRN and its gradient, whose inputs are the gradient, LRN's input and its
 // result.
 class LrnKernel : public OpKernel {
@@ -178,6 +204,11 @@ void RegisterCudaLineKernels(KernelRegistry& registry) {
   top_k.types["index_type"] = {DT_INT32, DT_INT64};
   top_k.host_memory = {"k"};
   RegisterForGpu<TopKKernel>(registry, std::move(top_k));
+  RegisterForGpu<InTopKKernel>(registry,
+                               DefOf("InTopK", {DT_INT32, DT_INT64}));
+  KernelDef in_top_k = DefOf("InTopKV2", {DT_INT32, DT_INT64});
+  in_top_k.host_memory = {"k"};
+  RegisterForGpu<InTopKKernel>(registry, std::move(in_top_k));
   for (const char* op : {"LRN", "LRNGrad"}) {
     KernelDef def = DefOf(op, {DT_FLOAT, DT_HALF, DT_BFLOAT16});
     def.device_type = "GPU";

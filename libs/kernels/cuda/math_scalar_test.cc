@@ -75,6 +75,15 @@ TEST(CudaScalarTest, ActivationsFarOut) {
   EXPECT_EQ(Apply(UnaryOp::kRelu6, kInf), 6);
 }
 
+TEST(CudaScalarTest, BoundsThatAreNanAreNone) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(Clipped(3.0f, -1.0f, 2.0f), 2);
+  EXPECT_EQ(Clipped(-kInf, -1.0f, 2.0f), -1);
+  EXPECT_EQ(Clipped(3.0f, 5.0f, 2.0f), 5);  // the lower bound wins
+  EXPECT_EQ(Clipped(3.0f, nan, nan), 3);
+  EXPECT_TRUE(std::isnan(Clipped(nan, -1.0f, 2.0f)));
+}
+
 TEST(CudaLineTest, LrnsSlopeIsThatOfItsValues) {
   LrnArgs lrn;
   lrn.channels = 7;

@@ -1,7 +1,7 @@
-// GatherNd, ScatterNd, TensorScatterUpdate and DynamicPartition on GPUs. Their
-// indices lie in host memory, where Where and Unique make them and where those
-// of int32 are made too: so they are checked as on a CPU, and what they name is
-// copied to the GPU.
+// GatherNd, ScatterNd, TensorScatterUpdate, DynamicPartition and ReverseSequence
+// on GPUs. Their indices and lengths lie in host memory, where Where and Unique
+// make them and where those of int32 are made too: so they are checked as on a
+// CPU, and what they name is copied to the GPU.
 #include <string>
 #include <vector>
 
@@ -10,6 +10,7 @@
 #include "libs/device/device_context.h"
 #include "libs/kernels/array/nd_indices.h"
 #include "libs/kernels/array/segment_ids.h"
+#include "libs/kernels/array/sequence_lengths.h"
 #include "libs/kernels/cuda/array.cu.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/patterns.h"
@@ -173,6 +174,36 @@ class PartitionKernel : public OpKernel {
   }
 };
 
+class ReverseSequenceKernel : public OpKernel {
+ public:
+  explicit ReverseSequenceKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), dims_(SequenceDims::Read(construction)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    ASSIGN_OR_RETURN(const Dims lengths, SequenceLengths(context, dims_));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, input.shape()));
+    if (out->num_elements() == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const Tensor uploaded, Upload(context, lengths));
+    const int sequence = static_cast<int>(dims_.sequence);
+    const int step = static_cast<int>(dims_.step);
+    const TensorShape& shape = input.shape();
+    cuda::Sequences sequences;
+    sequences.n = shape.num_elements();
+    sequences.sequences = shape.dim(sequence);
+    sequences.sequence_stride = Product(shape, sequence + 1, shape.rank());
+    sequences.steps = shape.dim(step);
+    sequences.step_stride = Product(shape, step + 1, shape.rank());
+    sequences.lengths = static_cast<const int64_t*>(uploaded.data());
+    LaunchReverseSequences(ElementSize(input), sequences, input.data(),
+                           out->mutable_data(), StreamOf(context));
+    return LaunchStatus();
+  }
+
+ private:
+  const SequenceDims dims_;
+};
+
 }  // namespace
 
 void RegisterCudaNdKernels(CudaRegistrar& add, const std::string& most,
@@ -188,6 +219,9 @@ void RegisterCudaNdKernels(CudaRegistrar& add, const std::string& most,
                            {{"T", most}, {"Tindices", indices}}, {"indices"},
                            true);
   add.Add<PartitionKernel>("DynamicPartition", {{"T", all}}, {"partitions"});
+  add.Add<ReverseSequenceKernel>("ReverseSequence",
+                                 {{"T", all}, {"Tlen", indices}},
+                                 {"seq_lengths"});
 }
 
 }  // namespace weft

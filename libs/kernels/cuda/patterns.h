@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
+#include "absl/status/status.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/cuda/registration.h"
 #include "libs/kernels/gpu_restriction.h"
@@ -38,11 +37,6 @@ absl::Status CopyElementsOnGpu(const OpKernelContext& context, const Tensor& in,
 
 // All bits zero.
 absl::Status SetToZero(const OpKernelContext& context, Tensor& out);
-
-// Numbers of the host in memory of the GPU's, which may be dropped when what
-// uses it is launched.
-absl::StatusOr<Tensor> Upload(OpKernelContext& context,
-                              absl::Span<const int64_t> numbers);
 
 // Registers kernels for the types that TensorFlow runs them with on GPUs.
 class CudaRegistrar {

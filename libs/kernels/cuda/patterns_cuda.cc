@@ -1,8 +1,5 @@
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/device/device_context.h"
 #include "libs/kernels/cuda/array.cu.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/math.cu.h"
@@ -62,19 +59,6 @@ absl::Status CopyElementsOnGpu(const OpKernelContext& context, const Tensor& in,
   LaunchFromPattern(ElementSize(in), row, count, in.data(),
                     to + out_begin * ElementSize(out), StreamOf(context));
   return LaunchStatus();
-}
-
-absl::StatusOr<Tensor> Upload(OpKernelContext& context,
-                              absl::Span<const int64_t> numbers) {
-  const auto count = static_cast<int64_t>(numbers.size());
-  ASSIGN_OR_RETURN(Tensor host, Tensor::Allocate(context.host_allocator(),
-                                                 DT_INT64, {count}));
-  std::copy(numbers.begin(), numbers.end(),
-            host.mutable_flat<int64_t>().begin());
-  ASSIGN_OR_RETURN(Tensor device,
-                   context.AllocateTemp(DT_INT64, TensorShape({count})));
-  RETURN_IF_ERROR(context.device().context()->CopyToDevice(host, device));
-  return device;
 }
 
 absl::Status SetToZero(const OpKernelContext& context, Tensor& out) {
