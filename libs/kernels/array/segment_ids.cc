@@ -194,6 +194,32 @@ absl::StatusOr<SparseSegments> PrepareSparseSegmentGradient(
   return result;
 }
 
+absl::StatusOr<UnsortedSegments> FindUnsortedSegments(
+    const OpKernelContext& context) {
+  const TensorShape& data = context.input(0).shape();
+  const TensorShape& ids = context.input(1).shape();
+  if (!StartsWith(data, ids)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data.shape = ", data.ToString(),
+        " does not start with segment_ids.shape = ", ids.ToString()));
+  }
+  const Tensor& count = context.input(2);
+  if (count.rank() > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_segments should be a scalar, not shape ",
+                     count.shape().ToString()));
+  }
+  ASSIGN_OR_RETURN(const Dims values, IntegersOf(count));
+  if (values[0] < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Input num_segments == ", values[0], " must not be negative."));
+  }
+  UnsortedSegments segments;
+  segments.count = values[0];
+  ASSIGN_OR_RETURN(segments.shape, ShapeOfRows(values[0], data, ids.rank()));
+  return segments;
+}
+
 absl::StatusOr<Partitions> PreparePartitions(OpKernelContext& context) {
   const TensorShape& data = context.input(0).shape();
   const TensorShape& shape = context.input(1).shape();

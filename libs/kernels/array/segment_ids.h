@@ -48,6 +48,15 @@ absl::StatusOr<SparseSegments> PrepareSparseSegments(OpKernelContext& context);
 absl::StatusOr<SparseSegments> PrepareSparseSegmentGradient(
     OpKernelContext& context);
 
+// Of UnsortedSegmentSum and its like, whose inputs 0 and 1 fit, and whose input
+// 2, in host memory, says how many segments there are.
+struct UnsortedSegments {
+  int64_t count = 0;
+  TensorShape shape;  // of the output
+};
+absl::StatusOr<UnsortedSegments> FindUnsortedSegments(
+    const OpKernelContext& context);
+
 // The outputs of DynamicPartition, which have no values yet, and how many rows
 // each gets of partitions that are checked.
 struct Partitions {

@@ -45,6 +45,15 @@ absl::Status SumRows(OpKernelContext& context, cuda::Change change,
   return LaunchStatus();
 }
 
+absl::Status ReduceRows(OpKernelContext& context, cuda::RowReduction op,
+                        const cuda::Rows& rows, const Tensor& by, Tensor& to) {
+  Tensor keys;
+  ASSIGN_OR_RETURN(const cuda::RowOrder order, OrderRows(context, rows, keys));
+  LaunchRowReduction(op, ElementTypeOf(to.dtype()), order, by.data(),
+                     to.mutable_data(), StreamOf(context));
+  return LaunchStatus();
+}
+
 absl::Status ReplaceRows(OpKernelContext& context, const cuda::Rows& rows,
                          const Tensor& by, bool is_scalar, Tensor& to) {
   Tensor keys;

@@ -93,6 +93,13 @@ void LaunchRowSum(Change change, ElementType type, const RowOrder& order,
                   const void* by, bool is_scalar, void* scratch, void* to,
                   cudaStream_t stream);
 
+// Of each row and those of `by` that are meant for it, in order; where one of
+// two is NaN their extreme is the later. Floats.
+enum class RowReduction { kProd, kMax, kMin };
+void LaunchRowReduction(RowReduction op, ElementType type,
+                        const RowOrder& order, const void* by, void* to,
+                        cudaStream_t stream);
+
 // Each row becomes the last row of `by` that is meant for it, of elements of
 // 1, 2, 4, 8 or 16 bytes.
 void LaunchRowReplacement(int64_t element_size, const RowOrder& order,
