@@ -189,22 +189,4 @@ std::vector<ResourceManager::Entry> ResourceManager::List() const {
   return entries;
 }
 
-std::vector<ResourceManager::Entry> ResourceManager::ListType(
-    absl::string_view type_name) const {
-  std::vector<Entry> entries;
-  std::vector<std::shared_ptr<Resource>> found;
-  {
-    absl::ReaderMutexLock lock(&mutex_);
-    for (const auto& [container, resources] : containers_) {
-      for (const auto& [key, resource] : resources) {
-        if (key.first != type_name) continue;
-        entries.push_back({container, key.second, key.first, "", {}});
-        found.push_back(resource);
-      }
-    }
-  }
-  for (size_t i = 0; i < found.size(); ++i) entries[i].info = found[i]->info();
-  return entries;
-}
-
 }  // namespace weft

@@ -94,8 +94,6 @@ class ResourceManager {
   // Sorted; for tools and tests. Waits for the locks of resources, but holds
   // none that others wait for meanwhile.
   std::vector<Entry> List() const;
-  // The same of one type alone, undescribed: asks no resource but those.
-  std::vector<Entry> ListType(absl::string_view type_name) const;
   // All of them, private ones too, in no order.
   void AppendAll(std::vector<std::shared_ptr<Resource>>& resources) const;
 

@@ -181,21 +181,6 @@ TEST(ResourceManagerTest, ResourcesAreDescribedWithoutTheLock) {
   EXPECT_EQ(entries[0].description, "asked");
 }
 
-TEST(ResourceManagerTest, ListsOneTypeAlone) {
-  ResourceManager manager("ps");
-  ASSERT_OK(manager.LookupOrCreate<Thing>(step, "", "x", MakeThing));
-  ASSERT_OK(manager.LookupOrCreate<Thing>(step, "box", "y", MakeThing));
-  ASSERT_OK(manager.LookupOrCreate<Asker>(
-      step, "", "asker", [&]() -> absl::StatusOr<std::shared_ptr<Asker>> {
-        return std::make_shared<Asker>(manager);
-      }));
-  const auto things = manager.ListType(Thing::kTypeName);
-  ASSERT_EQ(things.size(), 2u);
-  EXPECT_EQ(things[0].container, "box");
-  EXPECT_EQ(things[0].name, "y");
-  EXPECT_EQ(things[1].name, "x");
-}
-
 TEST(ResourceManagerTest, TellsWhoWaitsForAResource) {
   ResourceManager manager("worker");
   Cancellation waits, cancelled;
