@@ -339,16 +339,18 @@ void LaunchScan(const ScanArgs& args, const void* x, void* scratch, void* out,
 }
 
 // A block looks through its row, in rounds, for each of the k; so many blocks
-// run at a time. All of its rounds, of about half a microsecond each, may then
-// take as long as a sort of some millions of numbers, which has all of the GPU.
+// run at a time. A sort, which has all of the GPU, takes as long as some hundred
+// rounds, and for each 4096 numbers one more.
 bool IsForSort(const TopKArgs& args) {
   constexpr int64_t kBlocks = 1024;
-  constexpr double kMostRounds = 4096;
+  constexpr double kOfASort = 200;
   const int64_t rounds = (args.columns + kThreads - 1) / kThreads;
   const int64_t waves = (args.rows + kBlocks - 1) / kBlocks;
+  const double numbers =
+      static_cast<double>(args.rows) * static_cast<double>(args.columns);
   return static_cast<double>(rounds) * static_cast<double>(args.k) *
              static_cast<double>(waves) >
-         kMostRounds;
+         kOfASort + numbers / 4096;
 }
 
 void LaunchTopK(const TopKArgs& args, const void* x, void* values,
