@@ -16,8 +16,7 @@ std::vector<DataType> TypesOf(absl::string_view names) {
   return types;
 }
 
-GpuRestriction::GpuRestriction(
-    absl::Span<const TensorFlowGpuKernels> kernels) {
+GpuRestriction::GpuRestriction(absl::Span<const TensorFlowGpuKernels> kernels) {
   for (const TensorFlowGpuKernels& some : kernels) {
     const std::string attr = some.attr;
     for (absl::string_view op : absl::StrSplit(some.ops, ' ')) {

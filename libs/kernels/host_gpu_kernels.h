@@ -1,6 +1,6 @@
 // Kernels of GPUs that are backed by host memory: those of the CPU, for the ops
-// and types that TensorFlow, or Weft, runs on a GPU, so that placement comes out
-// as it would with the hardware.
+// and types that TensorFlow, or Weft, runs on a GPU, so that placement comes
+// out as it would with the hardware.
 #ifndef WEFT_LIBS_KERNELS_HOST_GPU_KERNELS_H_
 #define WEFT_LIBS_KERNELS_HOST_GPU_KERNELS_H_
 

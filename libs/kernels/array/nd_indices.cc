@@ -132,8 +132,7 @@ absl::StatusOr<TensorShape> ShapeOfSlices(const TensorShape& params,
 }
 
 absl::StatusOr<NdSlices> SlicesToGather(const TensorShape& params,
-                                        const Tensor& indices,
-                                        bool ignores_bad,
+                                        const Tensor& indices, bool ignores_bad,
                                         const std::string& node) {
   return FindSlices(params, indices, ignores_bad, [&] {
     return absl::StrCat("param shape ", params.ToString(),
@@ -146,9 +145,8 @@ absl::StatusOr<NdSlices> SlicesToScatter(const TensorShape& target,
                                          const TensorShape& updates,
                                          bool ignores_bad) {
   RETURN_IF_ERROR(CheckScattered(target, indices.shape(), updates));
-  return FindSlices(target, indices, ignores_bad, [&] {
-    return absl::StrCat("shape ", target.ToString());
-  });
+  return FindSlices(target, indices, ignores_bad,
+                    [&] { return absl::StrCat("shape ", target.ToString()); });
 }
 
 }  // namespace weft

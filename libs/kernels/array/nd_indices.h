@@ -28,8 +28,7 @@ absl::StatusOr<TensorShape> ShapeOfSlices(const TensorShape& params,
                                           const TensorShape& indices);
 // Which these are; `node` is for error texts. REQUIRES: ShapeOfSlices is OK.
 absl::StatusOr<NdSlices> SlicesToGather(const TensorShape& params,
-                                        const Tensor& indices,
-                                        bool ignores_bad,
+                                        const Tensor& indices, bool ignores_bad,
                                         const std::string& node);
 
 // Where in a tensor of shape `target` updates of that shape go.

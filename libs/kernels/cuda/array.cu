@@ -90,8 +90,7 @@ __global__ void SumRows(ChosenRows rows, const T* in, T* out) {
 template <typename T>
 __global__ void ReverseSequences(Sequences s, const T* in, T* out) {
   for (int64_t i = FirstItem(); i < s.n; i += ItemStep()) {
-    const int64_t length =
-        s.lengths[i / s.sequence_stride % s.sequences];
+    const int64_t length = s.lengths[i / s.sequence_stride % s.sequences];
     const int64_t step = i / s.step_stride % s.steps;
     const int64_t from = step < length ? length - 1 - step : step;
     out[i] = in[i + (from - step) * s.step_stride];

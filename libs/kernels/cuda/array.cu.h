@@ -66,8 +66,8 @@ struct ChosenRows {
 void LaunchSumsOfRows(ElementType type, const ChosenRows& rows, const void* in,
                       void* out, cudaStream_t stream);
 
-// [sequences] and [steps] are two dimensions, with these strides, of n elements:
-// the first lengths[i] <= steps of sequence i are reversed.
+// [sequences] and [steps] are two dimensions, with these strides, of n
+// elements: the first lengths[i] <= steps of sequence i are reversed.
 struct Sequences {
   int64_t n = 0;
   int64_t sequences = 1, sequence_stride = 1;

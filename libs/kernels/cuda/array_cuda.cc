@@ -144,11 +144,10 @@ class SegmentKernel : public OpKernel {
       return SumRows(context, cuda::Change::kAdd, rows, data,
                      /*is_scalar=*/false, *out);
     }
-    const cuda::RowReduction op = kind_ == Kind::kProd
-                                      ? cuda::RowReduction::kProd
-                                  : kind_ == Kind::kMax
-                                      ? cuda::RowReduction::kMax
-                                      : cuda::RowReduction::kMin;
+    const cuda::RowReduction op =
+        kind_ == Kind::kProd  ? cuda::RowReduction::kProd
+        : kind_ == Kind::kMax ? cuda::RowReduction::kMax
+                              : cuda::RowReduction::kMin;
     return ReduceRows(context, op, rows, data, *out);
   }
 

@@ -339,8 +339,8 @@ void LaunchScan(const ScanArgs& args, const void* x, void* scratch, void* out,
 }
 
 // A block looks through its row, in rounds, for each of the k; so many blocks
-// run at a time. A sort, which has all of the GPU, takes as long as some hundred
-// rounds, and for each 4096 numbers one more.
+// run at a time. A sort, which has all of the GPU, takes as long as some
+// hundred rounds, and for each 4096 numbers one more.
 bool IsForSort(const TopKArgs& args) {
   constexpr int64_t kBlocks = 1024;
   constexpr double kOfASort = 200;

@@ -97,8 +97,7 @@ class TopKKernel : public OpKernel {
     for (int64_t row = 0; row < all; row += most) {
       args.rows = std::min(most, all - row);
       RETURN_IF_ERROR(SortRows(context, args, x, sorter));
-      LaunchTakeTopK(args, x, sorter.values(), value, index,
-                     StreamOf(context));
+      LaunchTakeTopK(args, x, sorter.values(), value, index, StreamOf(context));
       x += args.rows * args.columns * ElementSize(input);
       value += args.rows * args.k * ElementSize(values);
       index += args.rows * args.k * ElementSize(indices);
@@ -204,8 +203,7 @@ void RegisterCudaLineKernels(KernelRegistry& registry) {
   top_k.types["index_type"] = {DT_INT32, DT_INT64};
   top_k.host_memory = {"k"};
   RegisterForGpu<TopKKernel>(registry, std::move(top_k));
-  RegisterForGpu<InTopKKernel>(registry,
-                               DefOf("InTopK", {DT_INT32, DT_INT64}));
+  RegisterForGpu<InTopKKernel>(registry, DefOf("InTopK", {DT_INT32, DT_INT64}));
   KernelDef in_top_k = DefOf("InTopKV2", {DT_INT32, DT_INT64});
   in_top_k.host_memory = {"k"};
   RegisterForGpu<InTopKKernel>(registry, std::move(in_top_k));

@@ -1,7 +1,7 @@
-// GatherNd, ScatterNd, TensorScatterUpdate, DynamicPartition and ReverseSequence
-// on GPUs. Their indices and lengths lie in host memory, where Where and Unique
-// make them and where those of int32 are made too: so they are checked as on a
-// CPU, and what they name is copied to the GPU.
+// GatherNd, ScatterNd, TensorScatterUpdate, DynamicPartition and
+// ReverseSequence on GPUs. Their indices and lengths lie in host memory, where
+// Where and Unique make them and where those of int32 are made too: so they are
+// checked as on a CPU, and what they name is copied to the GPU.
 #include <string>
 #include <vector>
 
@@ -148,8 +148,8 @@ class PartitionKernel : public OpKernel {
     for (size_t i = 0; i < found.counts.size(); ++i) {
       const int64_t count = found.counts[i];
       if (count == 0) continue;
-      RETURN_IF_ERROR(GatherRowsOf(context, data, inner, next, count,
-                                   *found.outputs[i]));
+      RETURN_IF_ERROR(
+          GatherRowsOf(context, data, inner, next, count, *found.outputs[i]));
       next += count;
     }
     return absl::OkStatus();
@@ -219,9 +219,8 @@ void RegisterCudaNdKernels(CudaRegistrar& add, const std::string& most,
                            {{"T", most}, {"Tindices", indices}}, {"indices"},
                            true);
   add.Add<PartitionKernel>("DynamicPartition", {{"T", all}}, {"partitions"});
-  add.Add<ReverseSequenceKernel>("ReverseSequence",
-                                 {{"T", all}, {"Tlen", indices}},
-                                 {"seq_lengths"});
+  add.Add<ReverseSequenceKernel>(
+      "ReverseSequence", {{"T", all}, {"Tlen", indices}}, {"seq_lengths"});
 }
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 // SegmentSum, SegmentMean, SparseSegmentSum, -Mean, -SqrtN and the gradients of
-// these on GPUs. Ids and indices lie in host memory, since the shape of the result
-// follows from them: so they are checked as on a CPU, and what is made of them
-// is copied to the GPU.
+// these on GPUs. Ids and indices lie in host memory, since the shape of the
+// result follows from them: so they are checked as on a CPU, and what is made
+// of them is copied to the GPU.
 #include <algorithm>
 #include <numeric>
 #include <string>

@@ -1,6 +1,6 @@
-#include "libs/kernels/cuda/sort.cu.h"
-
 #include <cub/device/device_radix_sort.cuh>
+
+#include "libs/kernels/cuda/sort.cu.h"
 
 namespace weft::cuda {
 namespace {

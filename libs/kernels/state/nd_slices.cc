@@ -57,8 +57,7 @@ absl::StatusOr<Slices> FindSlices(const TensorShape& variable,
 
 // The number of each slice named.
 absl::StatusOr<Dims> NumbersOf(const TensorShape& variable,
-                                                 const Tensor& indices,
-                                                 const Slices& slices) {
+                               const Tensor& indices, const Slices& slices) {
   // Many empty indices of nothing: there is nothing to check or to change.
   if (slices.depth == 0 && slices.size == 0) return Dims();
   Dims numbers(slices.batch.num_elements());
