@@ -164,7 +164,8 @@ TEST(CudaKernelsTest, AreThoseThatAreWrittenDown) {
   for (const KernelDef* def : registry.List()) defs[def->op].push_back(def);
   std::map<std::string, GpuRestriction::Constraints> own, written;
   for (const auto& [op, of_op] : defs) own[op] = InAll(of_op);
-  for (auto [op, constraints] : GpuRestriction::OfCuda().by_op()) {
+  const GpuRestriction cuda = GpuRestriction::OfCuda();
+  for (auto [op, constraints] : cuda.by_op()) {
     for (auto& [attr, types] : constraints) {
       std::sort(types.begin(), types.end());
     }
