@@ -167,8 +167,15 @@ class Registrar {
   }
 
   void AddOnDevice(KernelDef def, const KernelFactory& cpu_factory) {
-    if (!Contains(kForwardingOps, def.op)) return;
-    Register(std::move(def), cpu_factory);
+    if (Contains(kForwardingOps, def.op)) {
+      return Register(std::move(def), cpu_factory);
+    }
+    // Numbers that count are few, and wanted on the host mostly: those without
+    // a kernel of the device's have one there, so that no node of TensorFlow's
+    // on a GPU is refused for them.
+    if (def.types.contains("T") && RestrictTypes("T", {DT_INT32}, def)) {
+      AddOnHost(std::move(def), cpu_factory);
+    }
   }
 
   // But for the types of kernels that were there before.
