@@ -1,10 +1,15 @@
 #include "libs/executor/device_errors.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/device/device_memory.h"
+#include "libs/resource/variable.h"
 
 namespace weft {
 namespace {
@@ -13,22 +18,25 @@ constexpr size_t kNamed = 3;  // of the variables
 
 // "3 variables 1200 (w 800, b 400)", or nothing.
 std::string DescribeVariables(const ResourceManager& resources) {
-  std::vector<ResourceManager::Entry> variables = resources.List();
-  std::erase_if(variables, [](const ResourceManager::Entry& entry) {
-    return entry.type_name != "Var" || entry.info.num_bytes == 0;
-  });
+  std::vector<std::shared_ptr<Resource>> all;
+  resources.AppendAll(all);
+  std::vector<std::pair<int64_t, std::string>> variables;
+  for (const std::shared_ptr<Resource>& resource : all) {
+    // Others may be locked for long, and have nothing on the device.
+    if (resource->type_name() != Variable::kTypeName) continue;
+    const int64_t bytes = resource->info().num_bytes;
+    if (bytes == 0) continue;
+    variables.push_back({bytes, static_cast<Variable&>(*resource).name()});
+  }
   if (variables.empty()) return "";
-  std::sort(variables.begin(), variables.end(),
-            [](const auto& a, const auto& b) {
-              return a.info.num_bytes > b.info.num_bytes;
-            });
+  std::sort(variables.begin(), variables.end(), std::greater<>());
   int64_t bytes = 0;
   std::string named;
   for (size_t i = 0; i < variables.size(); ++i) {
-    bytes += variables[i].info.num_bytes;
+    bytes += variables[i].first;
     if (i >= kNamed) continue;
-    absl::StrAppend(&named, i == 0 ? "" : ", ", variables[i].name, " ",
-                    variables[i].info.num_bytes);
+    absl::StrAppend(&named, i == 0 ? "" : ", ", variables[i].second, " ",
+                    variables[i].first);
   }
   if (variables.size() > kNamed) absl::StrAppend(&named, ", ...");
   return absl::StrCat(": ", variables.size(),

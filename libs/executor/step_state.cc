@@ -87,6 +87,11 @@ void StepState::Begin(std::shared_ptr<const PlanImpl> keep_plan,
 void StepState::Fail(const NodeItem& item, const absl::Status& status) {
   NoteDropped();
   if (context.cancellation->IsCancelled()) return;
+  {
+    // The first error is told; what the others would say costs time.
+    absl::MutexLock lock(&mutex_);
+    if (!error_.ok()) return;
+  }
   const absl::Status error =
       Append(status, absl::StrCat("[[node ", item.view.name, " (", item.view.op,
                                   ")", WhereAndWhy(status)));

@@ -69,6 +69,9 @@ constexpr absl::string_view kForwardingOps[] = {
 constexpr absl::string_view kHostOps[] = {"Const", "_Arg", "_Recv", "_Retval",
                                           "_Send"};
 
+// How much they give follows from values: on the device they would wait for it.
+constexpr absl::string_view kWaitingOps[] = {"UniqueWithCounts", "Where"};
+
 bool Contains(absl::Span<const absl::string_view> ops, const std::string& op) {
   return std::find(ops.begin(), ops.end(), op) != ops.end();
 }
@@ -95,12 +98,34 @@ class Registrar {
   }
 
   void Run() {
+    if (make_) Play();
     for (const KernelRegistry::Registration* cpu : registry_.Registrations()) {
       if (cpu->def.device_type == "CPU") Add(*cpu);
     }
   }
 
  private:
+  // In place of CUDA's kernels.
+  void Play() {
+    const GpuRestriction cuda = GpuRestriction::OfCuda();
+    for (const KernelRegistry::Registration* cpu : registry_.Registrations()) {
+      KernelDef def = cpu->def;
+      if (def.device_type != "CPU" || !cuda.Restrict(def)) continue;
+      def.device_type = "GPU";
+      if (const auto found = memory_.find(def.op); found != memory_.end()) {
+        SetHostMemory(*found->second, def);
+      }
+      KernelFactory factory = make_(def, cpu->factory);
+      if (!factory) continue;
+      present_[def.op].push_back(def);
+      registry_.Register(std::move(def), std::move(factory));
+    }
+  }
+
+  static void SetHostMemory(const TensorFlowGpuMemory& memory, KernelDef& def) {
+    def.host_memory = absl::StrSplit(memory.host_args, ' ', absl::SkipEmpty());
+  }
+
   void Add(const KernelRegistry::Registration& cpu) {
     KernelDef def = cpu.def;
     def.device_type = "GPU";
@@ -109,6 +134,7 @@ class Registrar {
     if (!def.host_memory.empty()) return Register(def, cpu.factory);
     if (Contains(kHostOps, def.op)) return AddOnHost(def, cpu.factory);
     if (!gpu_.Restrict(def)) return;
+    if (Contains(kWaitingOps, def.op)) return AddOnHost(def, cpu.factory);
     const auto found = memory_.find(def.op);
     if (found == memory_.end()) return AddOnDevice(def, cpu.factory);
     const TensorFlowGpuMemory& memory = *found->second;
@@ -123,7 +149,7 @@ class Registrar {
       }
       if (!RestrictTypes(memory.attr, AllBut(host_types), def)) return;
     }
-    def.host_memory = absl::StrSplit(memory.host_args, ' ', absl::SkipEmpty());
+    SetHostMemory(memory, def);
     AddOnDevice(std::move(def), cpu.factory);
   }
 
@@ -144,8 +170,12 @@ class Registrar {
     if (Contains(kForwardingOps, def.op)) {
       return Register(std::move(def), cpu_factory);
     }
-    KernelFactory factory = make_ ? make_(def, cpu_factory) : nullptr;
-    if (factory) Register(std::move(def), std::move(factory));
+    // Numbers that count are few, and wanted on the host mostly: those without
+    // a kernel of the device's have one there, so that no node of TensorFlow's
+    // on a GPU is refused for them.
+    if (def.types.contains("T") && RestrictTypes("T", {DT_INT32}, def)) {
+      AddOnHost(std::move(def), cpu_factory);
+    }
   }
 
   // But for the types of kernels that were there before.

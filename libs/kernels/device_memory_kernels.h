@@ -16,8 +16,9 @@ using DeviceKernelMaker = std::function<KernelFactory(
     const KernelDef& def, const KernelFactory& cpu_factory)>;
 
 // Registers them for "GPU", from what `registry` has for "CPU" by now, where it
-// has none for "GPU" of the op and those types. `make` is asked for all others
-// that TensorFlow has for GPUs; null: these are left out.
+// has none for "GPU" of the op and those types. Before that `make` is asked for
+// what CUDA's GPUs have a kernel of their own of (cuda_kernel_types.h), so that
+// a GPU that is played takes what they take; null: nothing plays one.
 void RegisterDeviceMemoryKernels(KernelRegistry& registry,
                                  const DeviceKernelMaker& make = nullptr);
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "libs/kernels/tensorflow_gpu_kernels.h"
+#include "libs/kernels/cuda_kernel_types.h"
 
 namespace weft {
 
@@ -16,14 +16,43 @@ std::vector<DataType> TypesOf(absl::string_view names) {
   return types;
 }
 
-GpuRestriction::GpuRestriction() {
-  for (const TensorFlowGpuKernels& kernels : AllTensorFlowGpuKernels()) {
-    const std::string attr = kernels.attr;
-    for (absl::string_view op : absl::StrSplit(kernels.ops, ' ')) {
+GpuRestriction::GpuRestriction(absl::Span<const TensorFlowGpuKernels> kernels) {
+  for (const TensorFlowGpuKernels& some : kernels) {
+    const std::string attr = some.attr;
+    for (absl::string_view op : absl::StrSplit(some.ops, ' ')) {
       Constraints& constraints = by_op_[op];
-      if (!attr.empty()) constraints[attr] = TypesOf(kernels.types);
+      if (!attr.empty()) constraints[attr] = TypesOf(some.types);
     }
   }
+}
+
+GpuRestriction GpuRestriction::OfCuda() {
+  return GpuRestriction(AllCudaKernels());
+}
+
+GpuRestriction GpuRestriction::OfAnyGpu() {
+  GpuRestriction any;
+  any.Join(OfCuda());
+  return any;
+}
+
+void GpuRestriction::Join(const GpuRestriction& other) {
+  for (const auto& [op, more] : other.by_op_) {
+    const auto [own, is_new] = by_op_.emplace(op, more);
+    if (is_new) continue;
+    for (auto& [attr, types] : own->second) {
+      const auto found = more.find(attr);
+      if (found == more.end()) continue;
+      for (const DataType type : found->second) {
+        if (std::find(types.begin(), types.end(), type) == types.end()) {
+          types.push_back(type);
+        }
+      }
+    }
+  }
+}
+
+GpuRestriction::GpuRestriction() : GpuRestriction(AllTensorFlowGpuKernels()) {
   // It lies where the variable does; TensorFlow has no such ops.
   by_op_["WaitForVariable"];
   by_op_["WaitForRefVariable"];

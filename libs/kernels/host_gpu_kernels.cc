@@ -7,7 +7,7 @@
 namespace weft {
 
 void RegisterHostGpuKernels(KernelRegistry& registry) {
-  const GpuRestriction gpu;
+  const GpuRestriction gpu = GpuRestriction::OfAnyGpu();
   for (const KernelRegistry::Registration* cpu : registry.Registrations()) {
     if (cpu->def.device_type != "CPU") continue;
     KernelDef def = cpu->def;

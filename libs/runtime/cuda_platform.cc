@@ -18,7 +18,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Device>>> CudaPlatform::NewDevices(
       task,
       {.count = count,
        .memory_fraction = options_.per_process_gpu_memory_fraction,
-       .allow_growth = options_.allow_growth},
+       .allow_growth = options_.allow_growth,
+       .exact_memory = options_.exact_memory},
       scheduler, random);
 }
 

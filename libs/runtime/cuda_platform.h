@@ -18,6 +18,8 @@ struct CudaPlatformOptions {
   double per_process_gpu_memory_fraction = 0;
   // Takes memory piece by piece as it is needed, and not all at the start.
   bool allow_growth = true;
+  // CudaDeviceOptions::exact_memory, which TensorFlow's options have not.
+  bool exact_memory = false;
 };
 
 class CudaPlatform : public GpuPlatform {

@@ -10,11 +10,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
+#include "libs/kernels/cuda/cuda_kernels.h"
+#include "libs/kernels/gpu_restriction.h"
 #include "libs/kernels/standard_kernels.h"
+#include "libs/kernels/testing/fake_device_kernels.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/runtime/landing_allocator.h"
 
@@ -101,6 +105,103 @@ TEST_F(CudaPlatformTest, EachOpHasAKernelForCpusOfThoseTypes) {
       }
     }
   }
+}
+
+// What the kernels of an op have in common: attr -> types of any of them.
+GpuRestriction::Constraints InAll(const std::vector<const KernelDef*>& defs) {
+  GpuRestriction::Constraints result = defs[0]->types;
+  for (const KernelDef* def : defs) {
+    std::erase_if(result, [&](const auto& entry) {
+      return !def->types.contains(entry.first);
+    });
+    for (auto& [attr, types] : result) {
+      const Types& more = def->types.at(attr);
+      types.insert(types.end(), more.begin(), more.end());
+    }
+  }
+  for (auto& [attr, types] : result) {
+    std::sort(types.begin(), types.end());
+    types.erase(std::unique(types.begin(), types.end()), types.end());
+  }
+  return result;
+}
+
+// As it stands in cuda_kernel_types.cc.
+std::string TableOf(
+    const std::map<std::string, GpuRestriction::Constraints>& kernels) {
+  std::map<std::pair<std::string, std::string>, std::string> lines;
+  for (const auto& [op, constraints] : kernels) {
+    if (constraints.empty()) absl::StrAppend(&lines[{}], " ", op);
+    for (const auto& [attr, types] : constraints) {
+      const std::string names =
+          absl::StrJoin(types, " ", [](std::string* out, DataType type) {
+            absl::StrAppend(out, DataTypeName(type));
+          });
+      absl::StrAppend(&lines[{attr, names}], " ", op);
+    }
+  }
+  std::string text;
+  for (const auto& [types, ops] : lines) {
+    absl::StrAppend(&text, "    {\"", types.first, "\", \"", types.second,
+                    "\", \"", ops.substr(1), "\"},\n");
+  }
+  return text;
+}
+
+// Whether there is code for CUDA's GPUs.
+bool WasBuilt() {
+  KernelRegistry registry;
+  RegisterCudaKernels(registry);
+  return !registry.List().empty();
+}
+
+// GPUs that the host plays go by what is written down.
+TEST(CudaKernelsTest, AreThoseThatAreWrittenDown) {
+  if (!WasBuilt()) return;
+  KernelRegistry registry;
+  RegisterCudaKernels(registry);
+  std::map<std::string, std::vector<const KernelDef*>> defs;
+  for (const KernelDef* def : registry.List()) defs[def->op].push_back(def);
+  std::map<std::string, GpuRestriction::Constraints> own, written;
+  for (const auto& [op, of_op] : defs) own[op] = InAll(of_op);
+  const GpuRestriction cuda = GpuRestriction::OfCuda();
+  for (auto [op, constraints] : cuda.by_op()) {
+    for (auto& [attr, types] : constraints) {
+      std::sort(types.begin(), types.end());
+    }
+    written[op] = std::move(constraints);
+  }
+  EXPECT_EQ(own, written) << "libs/kernels/cuda_kernel_types.cc lists others; "
+                             "these are\n"
+                          << TableOf(own);
+}
+
+// So a plan that was made without CUDA's GPUs fits them.
+TEST_F(CudaPlatformTest, PlayedGpusTakeWhatTheseTake) {
+  if (!WasBuilt()) return;
+  KernelRegistry played;
+  RegisterStandardKernels(played);
+  RegisterFakeDeviceKernels(played);
+  std::map<std::string, GpuRestriction::Constraints> own, other;
+  for (const auto& [op, by_device] : by_op_) {
+    const auto found = by_device.find("GPU");
+    if (found != by_device.end()) own[op] = InAll(found->second);
+  }
+  std::map<std::string, std::vector<const KernelDef*>> defs;
+  for (const KernelDef* def : played.List()) {
+    if (def->device_type == "GPU") defs[def->op].push_back(def);
+  }
+  for (const auto& [op, of_op] : defs) other[op] = InAll(of_op);
+  for (const auto& [op, constraints] : own) {
+    EXPECT_TRUE(other.contains(op)) << op;
+    for (const auto& [attr, types] : constraints) {
+      const auto found = other[op].find(attr);
+      if (found == other[op].end()) continue;
+      EXPECT_EQ(found->second, types) << op << " " << attr;
+    }
+    other.erase(op);
+  }
+  for (const auto& [op, constraints] : other) ADD_FAILURE() << op;
 }
 
 TEST_F(CudaPlatformTest, NoDevicesAreNoError) {

@@ -1,11 +1,13 @@
 // conformance: replays conformance cases and counts how they end.
 //
-//   bazel run //tools/conformance -- DIR [--target TARGET] [--gpu]
+//   bazel run //tools/conformance -- DIR [--target TARGET]
+//                                        [--gpu [--exact-memory]]
 //
 // DIR is a case, a group of cases, or all of them. Exits with 1 if a case
 // failed or there was none, with 2 for a wrong call. With --gpu each node that
 // names no device runs on this machine's first GPU, if it has a kernel there,
-// and the ops that have are counted.
+// and the ops that have are counted. With --exact-memory each buffer there is a
+// piece of memory for itself, as compute-sanitizer needs.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -29,15 +31,18 @@ namespace weft::conformance {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: bazel run //tools/conformance -- DIR [--target TARGET] [--gpu]\n"
+    "usage: bazel run //tools/conformance -- DIR [--target TARGET] "
+    "[--gpu [--exact-memory]]\n"
     "  DIR     a case, a group of cases, or a directory of groups\n"
     "  TARGET  where to run, such as zmq://host:2222; else in this process\n"
-    "  --gpu   in this process, on its first GPU\n";
+    "  --gpu   in this process, on its first GPU; with --exact-memory each\n"
+    "          buffer there is memory for itself\n";
 
 struct Arguments {
   std::string directory;
   std::string target;
   bool on_gpu = false;
+  bool has_exact_memory = false;
 };
 
 bool ParseArguments(const std::vector<std::string>& arguments,
@@ -48,6 +53,8 @@ bool ParseArguments(const std::vector<std::string>& arguments,
       result->target = std::string(argument);
     } else if (argument == "--gpu") {
       result->on_gpu = true;
+    } else if (argument == "--exact-memory") {
+      result->has_exact_memory = true;
     } else if (argument == "--target" && i + 1 < arguments.size()) {
       result->target = arguments[++i];
     } else if (absl::StartsWith(argument, "-") || !result->directory.empty()) {
@@ -57,7 +64,8 @@ bool ParseArguments(const std::vector<std::string>& arguments,
     }
   }
   return !result->directory.empty() &&
-         !(result->on_gpu && !result->target.empty());
+         !(result->on_gpu && !result->target.empty()) &&
+         !(result->has_exact_memory && !result->on_gpu);
 }
 
 // `bazel run` changes the directory and says where the user stood.
@@ -108,7 +116,10 @@ void ReportOps(const KernelRegistry& kernels) {
 Counts RunAll(const std::vector<std::string>& directories, FileSystem& fs,
               const std::string& scratch_root, const Arguments& arguments) {
   ProcessOptions options;
-  if (arguments.on_gpu) options.gpu_platform = std::make_shared<CudaPlatform>();
+  if (arguments.on_gpu) {
+    options.gpu_platform = std::make_shared<CudaPlatform>(
+        CudaPlatformOptions{.exact_memory = arguments.has_exact_memory});
+  }
   Process process(options);
   auto factory = arguments.on_gpu
                      ? WeftSessionFactory::OnGpu(process)

@@ -115,9 +115,13 @@ absl::Status CudaBlas::Prepare() {
     library_ = std::move(library);
     return absl::OkStatus();
   }
+  // For memory that is short now it is tried again.
+  if (is_open) {
+    return absl::UnavailableError(
+        absl::StrCat("cuBLAS does not start: error ", error));
+  }
   unavailable_ = absl::UnavailableError(
-      is_open ? absl::StrCat("cuBLAS does not start: error ", error)
-              : absl::StrCat("there is no cuBLAS (", names[0], ")"));
+      absl::StrCat("there is no cuBLAS (", names[0], ")"));
   return unavailable_;
 }
 

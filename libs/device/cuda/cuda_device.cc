@@ -172,7 +172,8 @@ class CudaDeviceMaker {
     const std::shared_ptr<LaunchClock> clock = NewLaunchClock();
     auto state = std::make_unique<CudaDevice::State>(
         std::move(properties),
-        NewCudaPool(ordinal, attributes.memory_limit, clock),
+        NewCudaPool(ordinal, attributes.memory_limit, options_.exact_memory,
+                    clock),
         NewPinnedPool(ordinal));
     RETURN_IF_ERROR(Reserve(*state->memory, attributes.memory_limit));
     ASSIGN_OR_RETURN(state->streams,

@@ -65,6 +65,9 @@ struct CudaDeviceOptions {
   double memory_fraction = 0;
   // Takes memory piece by piece as it is needed, and not all at the start.
   bool allow_growth = true;
+  // Takes and gives back memory for each buffer alone, which is slow, so that
+  // compute-sanitizer sees what goes beyond one. Needs allow_growth.
+  bool exact_memory = false;
 };
 
 // GPUs that the process sees (CUDA_VISIBLE_DEVICES has its say).

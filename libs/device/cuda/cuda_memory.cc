@@ -62,8 +62,10 @@ int64_t CudaMemoryLimit(const CudaFreeMemory& memory, double fraction) {
 }
 
 std::unique_ptr<RegionPool> NewCudaPool(
-    int ordinal, int64_t limit, std::shared_ptr<const LaunchClock> clock) {
+    int ordinal, int64_t limit, bool is_exact,
+    std::shared_ptr<const LaunchClock> clock) {
   RegionPoolOptions options;
+  options.is_exact = is_exact;
   options.clock = std::move(clock);
   options.kind = MemoryKind::kDevice;
   options.limit = static_cast<size_t>(limit);

@@ -22,9 +22,11 @@ absl::StatusOr<CudaFreeMemory> AskCudaMemory(int ordinal);
 // a reserve that CUDA itself and libraries need.
 int64_t CudaMemoryLimit(const CudaFreeMemory& memory, double fraction);
 
-// Memory of a GPU, `limit` bytes at most, marked by `clock`.
+// Memory of a GPU, `limit` bytes at most, marked by `clock`; `is_exact` as in
+// RegionPoolOptions.
 std::unique_ptr<RegionPool> NewCudaPool(
-    int ordinal, int64_t limit, std::shared_ptr<const LaunchClock> clock);
+    int ordinal, int64_t limit, bool is_exact,
+    std::shared_ptr<const LaunchClock> clock);
 
 // Of a pool of pinned memory, by the context of the GPU.
 RegionPoolOptions PinnedMemoryOptions(int ordinal);

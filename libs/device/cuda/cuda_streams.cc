@@ -1,5 +1,6 @@
 #include "libs/device/cuda/cuda_streams.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -104,7 +105,9 @@ absl::Status CudaStreams::CopyToDevice(const Tensor& from, const Tensor& to) {
 }
 
 absl::Status CudaStreams::CopyFew(const Tensor& from, const Tensor& to) {
-  const bool is_pinned = IsPinned(from.buffer());
+  // A few bytes of much memory must not keep all of it.
+  const bool is_pinned =
+      IsPinned(from.buffer()) && from.buffer()->size() <= kFewBytes;
   BufferPtr source =
       is_pinned ? from.buffer() : AllocatePinned(pinned_, from.num_bytes());
   if (!source) return CopyMuch(from, to);
@@ -137,7 +140,7 @@ absl::Status CudaStreams::CopyMuch(const Tensor& from, const Tensor& to) {
                      .pinned = &pinned_,
                      .events = events_.get(),
                      .scheduler = &scheduler_,
-                     .is_flowing = number == 0});
+                     .is_flowing = IsFlowing()});
     launched = copy.Launch(target, from.data(), from.num_bytes());
     chunks = copy.TakeChunks();
     if (copy.reads_source()) source = from;
@@ -157,8 +160,17 @@ absl::StatusOr<uint64_t> CudaStreams::HoldBackForReuse(const Tensor& to) {
   if (mark.event == nullptr) {
     ASSIGN_OR_RETURN(mark, MarkCompute());
   }
+  {
+    const absl::MutexLock lock(&mutex_);
+    held_back_for_ = std::max(held_back_for_, mark.number);
+  }
   RETURN_IF_ERROR(mark.event->HoldBack(to_device_));
   return mark.number;
+}
+
+bool CudaStreams::IsFlowing() const {
+  const absl::MutexLock lock(&mutex_);
+  return marks_.HasEnded(held_back_for_);
 }
 
 absl::Status CudaStreams::OrderBeforeKernels(uint64_t number, Done keep) {
@@ -228,7 +240,7 @@ absl::Status CudaStreams::LaunchCopyToHost(const Tensor& from, void* to,
                                            uint64_t& number) {
   ASSIGN_OR_RETURN(const Mark before, MarkCompute());
   RETURN_IF_ERROR(before.event->HoldBack(to_host_));
-  number = before.number;
+  number = before.number;  // not before: the stream waits for it only now
   return CopyTo(to, from, to_host_);
 }
 
@@ -298,6 +310,7 @@ absl::Status CudaStreams::WaitHere(cudaStream_t stream,
 
 absl::Status CudaStreams::Named(const absl::Status& status) {
   if (status.ok()) return status;
+  Enter();  // what was called may have made another GPU the thread's
   return CudaDeviceIsLost() ? Outcome(status) : Annotate(status, device_name_);
 }
 

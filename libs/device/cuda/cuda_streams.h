@@ -91,6 +91,8 @@ class CudaStreams : public DeviceContext {
   // Has the stream to the device wait for what used `to` before. The mark that
   // was waited for; 0 where there was nothing to wait for.
   absl::StatusOr<uint64_t> HoldBackForReuse(const Tensor& to);
+  // Whether what the stream to the device waits for, for any copy, is over.
+  bool IsFlowing() const;
   // Has kernels wait for what is on the stream to the device by now, and calls
   // `keep` then. `number` as in Follow.
   absl::Status OrderBeforeKernels(uint64_t number, Done keep);
@@ -114,6 +116,8 @@ class CudaStreams : public DeviceContext {
   mutable absl::Mutex mutex_;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   Kept kept_ ABSL_GUARDED_BY(mutex_);
+  // The last mark that the stream to the device waits for, or did.
+  uint64_t held_back_for_ ABSL_GUARDED_BY(mutex_) = 0;
 
   // Of each stream, in its order.
   CompletionQueue computed_;

@@ -50,6 +50,11 @@ class LaunchMarks {
     pending_.erase(pending_.begin(), pending_.upper_bound(number));
   }
 
+  bool HasEnded(uint64_t number) const {
+    const absl::MutexLock lock(&mutex_);
+    return number <= ended_;
+  }
+
   struct Wait {
     bool is_needed = false;
     uint64_t number = 0;

@@ -23,7 +23,8 @@ size_t RoundUp(size_t bytes) {
 class RegionPool::Impl {
  public:
   explicit Impl(RegionPoolOptions options)
-      : options_(std::move(options)), next_region_(options_.first_region) {}
+      : options_(std::move(options)),
+        next_region_(options_.is_exact ? 0 : options_.first_region) {}
   ~Impl() {
     const absl::MutexLock lock(&mutex_);
     for (const auto& [at, size] : regions_) options_.give_back(at);
@@ -38,7 +39,8 @@ class RegionPool::Impl {
   };
   Taken Take(size_t bytes) {
     if (bytes > kMostBytes) return {};
-    const size_t size = RoundUp(bytes);
+    const size_t size =
+        options_.is_exact ? std::max<size_t>(1, bytes) : RoundUp(bytes);
     const absl::MutexLock lock(&mutex_);
     char* at = Cut(size);
     if (at == nullptr && Grow(size)) at = Cut(size);
@@ -62,6 +64,7 @@ class RegionPool::Impl {
       block = Join(std::prev(block), block);
     }
     free_.insert({block->second.size, block->first});
+    if (options_.is_exact) ReleaseIdleRegions();
   }
 
   bool Reserve(size_t bytes) {

@@ -38,6 +38,9 @@ struct RegionPoolOptions {
   // more for a larger buffer, less where no more is to be had.
   size_t first_region = size_t{64} << 20;
   size_t most_region = size_t{1} << 30;
+  // Each buffer has a region for itself, of just its bytes, which is given back
+  // with it: for tools that watch who goes beyond.
+  bool is_exact = false;
   // What memory that is given back is marked by; null: it is not.
   std::shared_ptr<const LaunchClock> clock;
 };

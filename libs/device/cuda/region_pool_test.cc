@@ -16,14 +16,16 @@ constexpr size_t kRegion = 1024;
 // Counts regions out of the heap.
 class RegionPoolTest : public testing::Test {
  protected:
-  std::unique_ptr<RegionPool> NewPool(size_t limit) {
+  std::unique_ptr<RegionPool> NewPool(size_t limit, bool is_exact = false) {
     RegionPoolOptions options;
     options.limit = limit;
+    options.is_exact = is_exact;
     options.first_region = kRegion;
     options.most_region = kRegion;
     options.clock = clock_;
     options.take = [this](size_t bytes) {
       ++taken_;
+      last_taken_ = bytes;
       return std::malloc(bytes);
     };
     options.give_back = [this](void* region) {
@@ -40,6 +42,7 @@ class RegionPoolTest : public testing::Test {
   const std::shared_ptr<LaunchClock> clock_ = NewLaunchClock();
   int taken_ = 0;
   int given_back_ = 0;
+  size_t last_taken_ = 0;
 };
 
 TEST_F(RegionPoolTest, NeighboursThatWereGivenBackMakeOneBuffer) {
@@ -87,6 +90,22 @@ TEST_F(RegionPoolTest, WhatWasReservedIsHandedOut) {
   EXPECT_TRUE(buffer);
   EXPECT_EQ(taken_, 1);
   EXPECT_EQ(pool->stats().in_use, 3 * kRegion);
+}
+
+TEST_F(RegionPoolTest, ExactMemoryIsThatOfOneBuffer) {
+  const auto pool = NewPool(kRegion, /*is_exact=*/true);
+  BufferPtr first = pool->Allocate(3);
+  EXPECT_EQ(last_taken_, 3u);
+  BufferPtr second = pool->Allocate(5);
+  EXPECT_EQ(last_taken_, 5u);
+  EXPECT_EQ(pool->stats().in_use, 8);
+  first = BufferPtr();
+  EXPECT_EQ(given_back_, 1);
+  EXPECT_TRUE(pool->Allocate(0));
+  EXPECT_EQ(taken_, 3);
+  EXPECT_FALSE(pool->Allocate(kRegion));
+  second = BufferPtr();
+  EXPECT_EQ(pool->stats().reserved, 0);
 }
 
 TEST_F(RegionPoolTest, ABufferKnowsWhenItsMemoryWasLastUsed) {
@@ -158,8 +177,11 @@ TEST_F(LaunchMarksTest, WhatEndsLaterStandsForWhatWasBefore) {
   const uint64_t second = Record();
   marks_.Ended(second);
   EXPECT_EQ(WaitFor(mark), -1);
+  EXPECT_TRUE(marks_.HasEnded(first));
   marks_.Ended(first);  // which takes nothing back
   EXPECT_EQ(WaitFor(mark), -1);
+  EXPECT_TRUE(marks_.HasEnded(second));
+  EXPECT_FALSE(marks_.HasEnded(Record()));
   EXPECT_EQ(WaitFor(marks_.clock()), 0);
 }
 

@@ -2,11 +2,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/elements.h"
+#include "libs/kernels/array/nd_indices.h"
 #include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/row_copies.h"
 
@@ -215,88 +216,33 @@ class GatherKernel : public OpKernel {
 class GatherNdKernel : public OpKernel {
  public:
   explicit GatherNdKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction), name_(construction.node().name()) {
-    const std::string* policy =
-        construction.node().attr<std::string>("bad_indices_policy");
-    ignores_bad_ = policy != nullptr && *policy == "IGNORE";
-  }
+      : OpKernel(construction),
+        name_(construction.node().name()),
+        ignores_bad_(IgnoresBadIndices(construction)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& params = context.input(0);
     const Tensor& indices = context.input(1);
-    RETURN_IF_ERROR(CheckShapes(params.shape(), indices.shape()));
-    const int depth = static_cast<int>(indices.dim(indices.rank() - 1));
-    ASSIGN_OR_RETURN(TensorShape result,
-                     ResultShape(params.shape(), indices.shape(), depth));
+    ASSIGN_OR_RETURN(const TensorShape result,
+                     ShapeOfSlices(params.shape(), indices.shape()));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, result));
-    const int64_t count = Product(indices.shape(), 0, indices.rank() - 1);
-    const int64_t inner = Product(params.shape(), depth, params.rank());
+    ASSIGN_OR_RETURN(
+        const NdSlices found,
+        SlicesToGather(params.shape(), indices, ignores_bad_, name_));
     if (ignores_bad_) RETURN_IF_ERROR(FillWithZeros(*output));
-    ASSIGN_OR_RETURN(Dims positions, IntegersOf(indices));
-    // Many empty indices of nothing: there is nothing to check or to copy.
-    if (depth == 0 && inner == 0) return absl::OkStatus();
-    for (int64_t i = 0; i < count; ++i) {
-      const auto index =
-          absl::Span<const int64_t>(positions).subspan(i * depth, depth);
-      const int64_t row = FlatPosition(params.shape(), index);
-      if (row >= 0) {
-        CopyElements(params, row * inner, inner, *output, i * inner);
-      } else if (!ignores_bad_) {
-        return BadIndex(indices.shape(), i, index, params.shape());
+    int64_t to = 0;
+    for (const int64_t slice : found.slices) {
+      if (slice >= 0) {
+        CopyElements(params, slice * found.inner, found.inner, *output, to);
       }
+      to += found.inner;
     }
     return absl::OkStatus();
   }
 
  private:
-  static absl::Status CheckShapes(const TensorShape& params,
-                                  const TensorShape& indices) {
-    if (params.rank() < 1) {
-      return absl::InvalidArgumentError("params must be at least a vector");
-    }
-    if (indices.rank() < 1) {
-      return absl::InvalidArgumentError("indices must be at least a vector");
-    }
-    if (indices.dim(indices.rank() - 1) > params.rank()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "index innermost dimension length must be <= params rank; saw: ",
-          indices.dim(indices.rank() - 1), " vs. ", params.rank()));
-    }
-    return absl::OkStatus();
-  }
-
-  static absl::StatusOr<TensorShape> ResultShape(const TensorShape& params,
-                                                 const TensorShape& indices,
-                                                 int depth) {
-    Dims dims(indices.dims().begin(), indices.dims().end() - 1);
-    dims.insert(dims.end(), params.dims().begin() + depth, params.dims().end());
-    return TensorShape::Create(dims);
-  }
-
-  // -1 when the index lies outside.
-  static int64_t FlatPosition(const TensorShape& params,
-                              absl::Span<const int64_t> index) {
-    int64_t position = 0;
-    for (size_t d = 0; d < index.size(); ++d) {
-      const int64_t size = params.dim(static_cast<int>(d));
-      if (index[d] < 0 || index[d] >= size) return -1;
-      position = position * size + index[d];
-    }
-    return position;
-  }
-
-  absl::Status BadIndex(TensorShape indices, int64_t i,
-                        absl::Span<const int64_t> index,
-                        const TensorShape& params) const {
-    indices.RemoveDim(indices.rank() - 1);
-    return absl::InvalidArgumentError(absl::StrCat(
-        "indices", CoordinatesOf(indices, i), " = [",
-        absl::StrJoin(index, ", "), "] does not index into param shape ",
-        params.ToString(), ", node name: ", name_));
-  }
-
   const std::string name_;
-  bool ignores_bad_ = false;
+  const bool ignores_bad_;
 };
 
 }  // namespace

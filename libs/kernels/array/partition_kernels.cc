@@ -21,14 +21,8 @@ class DynamicPartitionKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& data = context.input(0);
     const Tensor& partitions = context.input(1);
-    ASSIGN_OR_RETURN(std::vector<int64_t> counts, Count(context));
-    std::vector<Tensor*> outputs;
-    for (int i = 0; i < context.num_outputs(); ++i) {
-      ASSIGN_OR_RETURN(TensorShape shape,
-                       ShapeOfRows(counts[i], data.shape(), partitions.rank()));
-      ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(i, shape));
-      outputs.push_back(output);
-    }
+    ASSIGN_OR_RETURN(const Partitions found, PreparePartitions(context));
+    const std::vector<Tensor*>& outputs = found.outputs;
     if (data.num_elements() == 0) return absl::OkStatus();
     const int64_t row = data.num_elements() / partitions.num_elements();
     const size_t row_bytes = DataTypeSize(data.dtype()) * row;
@@ -68,30 +62,6 @@ class DynamicPartitionKernel : public OpKernel {
                    next[partition]++ * row);
       from += row;
     }
-  }
-
-  // How many rows each output gets; checks everything.
-  static absl::StatusOr<std::vector<int64_t>> Count(OpKernelContext& context) {
-    const Tensor& data = context.input(0);
-    const Tensor& partitions = context.input(1);
-    if (!StartsWith(data.shape(), partitions.shape())) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "data.shape must start with partitions.shape, got data.shape = ",
-          data.shape().ToString(),
-          ", partitions.shape = ", partitions.shape().ToString()));
-    }
-    std::vector<int64_t> counts(context.num_outputs(), 0);
-    const absl::Span<const int32_t> values = partitions.flat<int32_t>();
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (values[i] < 0 || values[i] >= context.num_outputs()) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "partitions",
-            CoordinatesOf(partitions.shape(), static_cast<int64_t>(i)), " = ",
-            values[i], " is not in [0, ", context.num_outputs(), ")"));
-      }
-      ++counts[values[i]];
-    }
-    return counts;
   }
 };
 

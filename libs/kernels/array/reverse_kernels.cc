@@ -5,6 +5,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/array/sequence_lengths.h"
 
 namespace weft {
 namespace {
@@ -88,21 +89,11 @@ class ReverseV2Kernel : public OpKernel {
 class ReverseSequenceKernel : public OpKernel {
  public:
   explicit ReverseSequenceKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction) {
-    const int64_t* seq = construction.node().attr<int64_t>("seq_dim");
-    const int64_t* batch = construction.node().attr<int64_t>("batch_dim");
-    if (seq != nullptr) seq_dim_ = *seq;
-    if (batch != nullptr) batch_dim_ = *batch;
-  }
+      : OpKernel(construction), dims_(SequenceDims::Read(construction)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
-    RETURN_IF_ERROR(CheckDims(input.shape(), context.input(1).shape()));
-    ASSIGN_OR_RETURN(Dims lengths, IntegersOf(context.input(1)));
-    for (size_t i = 0; i < lengths.size(); ++i) {
-      RETURN_IF_ERROR(
-          CheckLength(input.shape(), static_cast<int64_t>(i), lengths[i]));
-    }
+    ASSIGN_OR_RETURN(const Dims lengths, SequenceLengths(context, dims_));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, input.shape()));
     CopyElements(input, 0, input.num_elements(), *output, 0);
     for (size_t i = 0; i < lengths.size(); ++i) {
@@ -113,49 +104,12 @@ class ReverseSequenceKernel : public OpKernel {
   }
 
  private:
-  absl::Status CheckDims(const TensorShape& input,
-                         const TensorShape& lengths) const {
-    if (batch_dim_ == seq_dim_) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("batch_dim == seq_dim == ", seq_dim_));
-    }
-    if (lengths.rank() != 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("seq_lens must be 1-dim, not ", lengths.rank()));
-    }
-    if (seq_dim_ < 0 || seq_dim_ >= input.rank() || batch_dim_ < 0 ||
-        batch_dim_ >= input.rank()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "seq_dim and batch_dim must be in [0, input rank), but are ",
-          seq_dim_, " and ", batch_dim_, " for rank ", input.rank()));
-    }
-    const int64_t batch = input.dim(static_cast<int>(batch_dim_));
-    if (lengths.dim(0) != batch) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Length of seq_lens != input.dims(", batch_dim_, "), (",
-                       lengths.dim(0), " vs. ", batch, ")"));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status CheckLength(const TensorShape& input, int64_t i,
-                           int64_t length) const {
-    if (length < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("seq_lens(", i, ") < 0"));
-    }
-    if (length > input.dim(static_cast<int>(seq_dim_))) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("seq_lens(", i, ") > input.dims(", seq_dim_, ")"));
-    }
-    return absl::OkStatus();
-  }
-
   // Reverses the first `length` steps of sequence `batch`.
   absl::Status ReverseOne(OpKernelContext& context, int64_t batch,
                           int64_t length, Tensor& output) const {
     if (length < 2 || output.num_elements() == 0) return absl::OkStatus();
-    const int seq = static_cast<int>(seq_dim_);
-    const int fixed = static_cast<int>(batch_dim_);
+    const int seq = static_cast<int>(dims_.step);
+    const int fixed = static_cast<int>(dims_.sequence);
     const Dims strides = PackedStrides(output.shape().dims());
     ElementPattern to;
     to.dims.assign(output.shape().dims().begin(), output.shape().dims().end());
@@ -173,8 +127,7 @@ class ReverseSequenceKernel : public OpKernel {
     return CopyToPattern(reversed, to, output);
   }
 
-  int64_t seq_dim_ = 0;
-  int64_t batch_dim_ = 0;
+  const SequenceDims dims_;
 };
 
 class RollKernel : public OpKernel {

@@ -139,6 +139,25 @@ absl::StatusOr<SortedSegments> ReadSortedSegments(const Tensor& ids) {
   return segments;
 }
 
+absl::StatusOr<Segments> PrepareSegments(OpKernelContext& context) {
+  const TensorShape& data = context.input(0).shape();
+  const Tensor& ids = context.input(1);
+  if (ids.rank() != 1) {
+    return absl::InvalidArgumentError("segment_ids should be a vector.");
+  }
+  if (data.rank() < 1 || data.dim(0) != ids.num_elements()) {
+    return absl::InvalidArgumentError(
+        "segment_ids should be the same size as dimension 0 of input.");
+  }
+  ASSIGN_OR_RETURN(SortedSegments segments, ReadSortedSegments(ids));
+  Segments result;
+  result.ids = std::move(segments.ids);
+  ASSIGN_OR_RETURN(const TensorShape shape,
+                   ShapeOfRows(segments.count, data, 1));
+  ASSIGN_OR_RETURN(result.output, context.AllocateOutput(0, shape));
+  return result;
+}
+
 absl::StatusOr<SparseSegments> PrepareSparseSegments(OpKernelContext& context) {
   const Tensor& data = context.input(0);
   RETURN_IF_ERROR(CheckSparseShapes(data, context.input(1), context.input(2)));
@@ -172,6 +191,60 @@ absl::StatusOr<SparseSegments> PrepareSparseSegmentGradient(
   }
   ASSIGN_OR_RETURN(const TensorShape shape, ShapeOfRows(rows, grad.shape(), 1));
   ASSIGN_OR_RETURN(result.output, context.AllocateOutput(0, shape));
+  return result;
+}
+
+absl::StatusOr<UnsortedSegments> FindUnsortedSegments(
+    const OpKernelContext& context) {
+  const TensorShape& data = context.input(0).shape();
+  const TensorShape& ids = context.input(1).shape();
+  if (!StartsWith(data, ids)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data.shape = ", data.ToString(),
+        " does not start with segment_ids.shape = ", ids.ToString()));
+  }
+  const Tensor& count = context.input(2);
+  if (count.rank() > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_segments should be a scalar, not shape ",
+                     count.shape().ToString()));
+  }
+  ASSIGN_OR_RETURN(const Dims values, IntegersOf(count));
+  if (values[0] < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Input num_segments == ", values[0], " must not be negative."));
+  }
+  UnsortedSegments segments;
+  segments.count = values[0];
+  ASSIGN_OR_RETURN(segments.shape, ShapeOfRows(values[0], data, ids.rank()));
+  return segments;
+}
+
+absl::StatusOr<Partitions> PreparePartitions(OpKernelContext& context) {
+  const TensorShape& data = context.input(0).shape();
+  const TensorShape& shape = context.input(1).shape();
+  if (!StartsWith(data, shape)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data.shape must start with partitions.shape, got data.shape = ",
+        data.ToString(), ", partitions.shape = ", shape.ToString()));
+  }
+  Partitions result;
+  result.counts.assign(context.num_outputs(), 0);
+  const absl::Span<const int32_t> values = context.input(1).flat<int32_t>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < 0 || values[i] >= context.num_outputs()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "partitions", CoordinatesOf(shape, static_cast<int64_t>(i)), " = ",
+          values[i], " is not in [0, ", context.num_outputs(), ")"));
+    }
+    ++result.counts[values[i]];
+  }
+  for (int i = 0; i < context.num_outputs(); ++i) {
+    ASSIGN_OR_RETURN(const TensorShape rows,
+                     ShapeOfRows(result.counts[i], data, shape.rank()));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(i, rows));
+    result.outputs.push_back(output);
+  }
   return result;
 }
 

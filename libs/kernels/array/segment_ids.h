@@ -6,6 +6,7 @@
 #define WEFT_LIBS_KERNELS_ARRAY_SEGMENT_IDS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "libs/kernels/op_kernel.h"
@@ -24,6 +25,14 @@ struct SortedSegments {
 };
 absl::StatusOr<SortedSegments> ReadSortedSegments(const Tensor& ids);
 
+// The inputs of SegmentSum and its like, checked: row i goes into segment
+// ids[i]. The output has no values yet.
+struct Segments {
+  Dims ids;
+  Tensor* output = nullptr;
+};
+absl::StatusOr<Segments> PrepareSegments(OpKernelContext& context);
+
 // The inputs of SparseSegmentSum and its like, checked: row indices[i] goes
 // into segment ids[i]. The output has no values yet.
 struct SparseSegments {
@@ -38,6 +47,23 @@ absl::StatusOr<SparseSegments> PrepareSparseSegments(OpKernelContext& context);
 // these are.
 absl::StatusOr<SparseSegments> PrepareSparseSegmentGradient(
     OpKernelContext& context);
+
+// Of UnsortedSegmentSum and its like, whose inputs 0 and 1 fit, and whose input
+// 2, in host memory, says how many segments there are.
+struct UnsortedSegments {
+  int64_t count = 0;
+  TensorShape shape;  // of the output
+};
+absl::StatusOr<UnsortedSegments> FindUnsortedSegments(
+    const OpKernelContext& context);
+
+// The outputs of DynamicPartition, which have no values yet, and how many rows
+// each gets of partitions that are checked.
+struct Partitions {
+  std::vector<int64_t> counts;
+  std::vector<Tensor*> outputs;
+};
+absl::StatusOr<Partitions> PreparePartitions(OpKernelContext& context);
 
 // Whether a shape's first dimensions are all of `prefix`.
 bool StartsWith(const TensorShape& shape, const TensorShape& prefix);

@@ -130,19 +130,9 @@ class SegmentKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& data = context.input(0);
-    const Tensor& ids = context.input(1);
-    if (ids.rank() != 1) {
-      return absl::InvalidArgumentError("segment_ids should be a vector.");
-    }
-    if (data.rank() < 1 || data.dim(0) != ids.num_elements()) {
-      return absl::InvalidArgumentError(
-          "segment_ids should be the same size as dimension 0 of input.");
-    }
-    ASSIGN_OR_RETURN(SortedSegments segments, ReadSortedSegments(ids));
-    ASSIGN_OR_RETURN(TensorShape shape,
-                     ShapeOfRows(segments.count, data.shape(), 1));
-    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    if (shape.num_elements() == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const Segments segments, PrepareSegments(context));
+    Tensor* const output = segments.output;
+    if (output->num_elements() == 0) return absl::OkStatus();
     const int64_t row = data.num_elements() / data.dim(0);
     return DispatchType(Numbers{}, data.dtype(), [&]<typename T>(TypeTag<T>) {
       // Segments that no id names are 0, of products 1.
@@ -170,12 +160,11 @@ class UnsortedSegmentKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& data = context.input(0);
     const Tensor& segment_ids = context.input(1);
-    RETURN_IF_ERROR(CheckPrefix(data.shape(), segment_ids.shape()));
-    ASSIGN_OR_RETURN(int64_t segments, ReadCount(context.input(2)));
-    ASSIGN_OR_RETURN(Dims ids, ReadIds(segment_ids, segments));
-    ASSIGN_OR_RETURN(TensorShape shape,
-                     ShapeOfRows(segments, data.shape(), segment_ids.rank()));
-    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    ASSIGN_OR_RETURN(const UnsortedSegments found,
+                     FindUnsortedSegments(context));
+    const int64_t segments = found.count;
+    ASSIGN_OR_RETURN(const Dims ids, ReadIds(segment_ids, segments));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, found.shape));
     const int64_t row = output->num_elements() / std::max<int64_t>(segments, 1);
     if (row == 0) return absl::OkStatus();
     return DispatchType(Numbers{}, data.dtype(), [&]<typename T>(TypeTag<T>) {
@@ -217,31 +206,6 @@ class UnsortedSegmentKernel : public OpKernel {
     for (int64_t id = 0; id < segments; ++id) {
       if (!has_rows[id]) std::fill_n(out + id * row, n, nothing);
     }
-  }
-
-  static absl::Status CheckPrefix(const TensorShape& data,
-                                  const TensorShape& ids) {
-    if (ids.rank() <= data.rank() &&
-        data.dims().subspan(0, ids.rank()) == ids.dims()) {
-      return absl::OkStatus();
-    }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "data.shape = ", data.ToString(),
-        " does not start with segment_ids.shape = ", ids.ToString()));
-  }
-
-  static absl::StatusOr<int64_t> ReadCount(const Tensor& count) {
-    if (count.rank() > 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("num_segments should be a scalar, not shape ",
-                       count.shape().ToString()));
-    }
-    ASSIGN_OR_RETURN(Dims values, IntegersOf(count));
-    if (values[0] < 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Input num_segments == ", values[0], " must not be negative."));
-    }
-    return values[0];
   }
 
   static absl::StatusOr<Dims> ReadIds(const Tensor& tensor, int64_t segments) {

@@ -88,6 +88,16 @@ __global__ void SumRows(ChosenRows rows, const T* in, T* out) {
 }
 
 template <typename T>
+__global__ void ReverseSequences(Sequences s, const T* in, T* out) {
+  for (int64_t i = FirstItem(); i < s.n; i += ItemStep()) {
+    const int64_t length = s.lengths[i / s.sequence_stride % s.sequences];
+    const int64_t step = i / s.step_stride % s.steps;
+    const int64_t from = step < length ? length - 1 - step : step;
+    out[i] = in[i + (from - step) * s.step_stride];
+  }
+}
+
+template <typename T>
 __global__ void RowsFrom(int64_t n, int64_t row, const int64_t* rows, T* out) {
   for (int64_t i = FirstItem(); i < n; i += ItemStep()) {
     const int64_t* const pair = rows + 2 * (i / row);
@@ -149,6 +159,14 @@ void LaunchSumsOfRows(ElementType type, const ChosenRows& rows, const void* in,
   ForFloats(type, [&]<typename T>(Tag<T>) {
     SumRows<<<BlocksFor(n), kThreads, 0, stream>>>(
         rows, static_cast<const T*>(in), static_cast<T*>(out));
+  });
+}
+
+void LaunchReverseSequences(int64_t size, const Sequences& sequences,
+                            const void* in, void* out, cudaStream_t stream) {
+  ForSize(size, [&]<typename T>(Tag<T>) {
+    ReverseSequences<T><<<BlocksFor(sequences.n), kThreads, 0, stream>>>(
+        sequences, static_cast<const T*>(in), static_cast<T*>(out));
   });
 }
 

@@ -66,6 +66,18 @@ struct ChosenRows {
 void LaunchSumsOfRows(ElementType type, const ChosenRows& rows, const void* in,
                       void* out, cudaStream_t stream);
 
+// [sequences] and [steps] are two dimensions, with these strides, of n
+// elements: the first lengths[i] <= steps of sequence i are reversed.
+struct Sequences {
+  int64_t n = 0;
+  int64_t sequences = 1, sequence_stride = 1;
+  int64_t steps = 1, step_stride = 1;
+  const int64_t* lengths = nullptr;  // in the GPU's memory
+};
+// `out` lies elsewhere than `in`.
+void LaunchReverseSequences(int64_t size, const Sequences& sequences,
+                            const void* in, void* out, cudaStream_t stream);
+
 // Row rows[2 i] of the result, of so many bytes, becomes what lies at
 // rows[2 i + 1], an address in the GPU's memory; i < count.
 void LaunchRowsFrom(int64_t count, int64_t row_bytes, const int64_t* rows,

@@ -8,12 +8,14 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/array/segment_ids.h"
 #include "libs/kernels/array/split_pieces.h"
 #include "libs/kernels/cuda/array.cu.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/cuda/patterns.h"
 #include "libs/kernels/cuda/row_changes.h"
+#include "libs/kernels/number_types.h"
 #include "libs/kernels/resource/variable_lookup.h"
 
 namespace weft {
@@ -113,35 +115,22 @@ class GatherKernel : public OpKernel {
   VariableLookup lookup_;
 };
 
-// Rows of ids that are no segment's are dropped.
-class SegmentSumKernel : public OpKernel {
+// UnsortedSegmentSum and its like. Rows of ids that are no segment's are
+// dropped.
+class SegmentKernel : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  enum class Kind { kSum, kProd, kMax, kMin };
+
+  SegmentKernel(const OpKernelConstruction& construction, Kind kind)
+      : OpKernel(construction), kind_(kind) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& data = context.input(0);
     const Tensor& ids = context.input(1);
-    bool fits = ids.rank() <= data.rank();
-    for (int i = 0; fits && i < ids.rank(); ++i) {
-      fits = ids.dim(i) == data.dim(i);
-    }
-    if (!fits) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "data.shape = ", data.shape().ToString(),
-          " does not start with segment_ids.shape = ", ids.shape().ToString()));
-    }
-    if (context.input(2).num_elements() != 1) {
-      return absl::InvalidArgumentError("num_segments should be a scalar");
-    }
-    ASSIGN_OR_RETURN(Dims dims, IntegersOf(context.input(2)));
-    if (dims[0] < 0) {
-      return absl::InvalidArgumentError("num_segments should be >= 0");
-    }
-    dims.insert(dims.end(), data.shape().dims().begin() + ids.rank(),
-                data.shape().dims().end());
-    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
-    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(SetToZero(context, *out));
+    ASSIGN_OR_RETURN(const UnsortedSegments found,
+                     FindUnsortedSegments(context));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, found.shape));
+    RETURN_IF_ERROR(SetToNothing(context, *out));
     if (data.num_elements() == 0 || out->num_elements() == 0) {
       return absl::OkStatus();
     }
@@ -149,11 +138,36 @@ class SegmentSumKernel : public OpKernel {
     rows.indices = ids.data();
     rows.is_int64 = ids.dtype() == DT_INT64;
     rows.count = ids.num_elements();
-    rows.rows = dims[0];
-    rows.row = out->num_elements() / dims[0];
-    return SumRows(context, cuda::Change::kAdd, rows, data,
-                   /*is_scalar=*/false, *out);
+    rows.rows = found.count;
+    rows.row = out->num_elements() / found.count;
+    if (kind_ == Kind::kSum) {
+      return SumRows(context, cuda::Change::kAdd, rows, data,
+                     /*is_scalar=*/false, *out);
+    }
+    const cuda::RowReduction op =
+        kind_ == Kind::kProd  ? cuda::RowReduction::kProd
+        : kind_ == Kind::kMax ? cuda::RowReduction::kMax
+                              : cuda::RowReduction::kMin;
+    return ReduceRows(context, op, rows, data, *out);
   }
+
+ private:
+  // What a segment of no rows holds.
+  absl::Status SetToNothing(const OpKernelContext& context, Tensor& out) const {
+    if (kind_ == Kind::kSum) return SetToZero(context, out);
+    if (out.num_elements() == 0) return absl::OkStatus();
+    return DispatchType(
+        FloatingTypes{}, out.dtype(), [&]<typename T>(TypeTag<T>) {
+          T nothing = static_cast<T>(Wide<T>(1));
+          if (kind_ == Kind::kMax) nothing = LowestOf<T>();
+          if (kind_ == Kind::kMin) nothing = HighestOf<T>();
+          cuda::LaunchValue(sizeof(T), out.num_elements(), &nothing,
+                            out.mutable_data(), StreamOf(context));
+          return LaunchStatus();
+        });
+  }
+
+  const Kind kind_;
 };
 
 class TransposeKernel : public OpKernel {
@@ -385,10 +399,16 @@ void RegisterCudaArrayKernels(KernelRegistry& registry) {
                         {"axis"});
   add.Add<GatherKernel>("ResourceGather",
                         {{"dtype", all}, {"Tindices", indices}}, {"resource"});
-  add.Add<SegmentSumKernel>(
-      "UnsortedSegmentSum",
-      {{"T", "half bfloat16 float double int64"}, {"Tindices", indices}},
-      {"num_segments"});
+  const auto segment = [&](const char* op, SegmentKernel::Kind kind,
+                           const std::string& types) {
+    add.Add<SegmentKernel>(op, {{"T", types}, {"Tindices", indices}},
+                           {"num_segments"}, kind);
+  };
+  const std::string floats = "half bfloat16 float double";
+  segment("UnsortedSegmentSum", SegmentKernel::Kind::kSum, floats + " int64");
+  segment("UnsortedSegmentProd", SegmentKernel::Kind::kProd, floats);
+  segment("UnsortedSegmentMax", SegmentKernel::Kind::kMax, floats);
+  segment("UnsortedSegmentMin", SegmentKernel::Kind::kMin, floats);
   add.Add<TransposeKernel>("Transpose", {{"T", all}}, {"perm"});
   add.Add<ConcatKernel>("Concat", {{"T", most}}, {"concat_dim"}, true);
   add.Add<ConcatKernel>("ConcatV2", {{"T", most}}, {"axis"}, false);
@@ -401,6 +421,7 @@ void RegisterCudaArrayKernels(KernelRegistry& registry) {
         "half bfloat16 float double int8 int16 uint8 uint16 uint32 uint64 "
         "bool complex64 complex128"}},
       {});
+  RegisterCudaNdKernels(add, most, all);
   RegisterCudaSliceKernels(add, most, all);
 }
 

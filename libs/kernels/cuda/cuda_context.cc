@@ -1,6 +1,10 @@
 #include "libs/kernels/cuda/cuda_context.h"
 
+#include <algorithm>
+
+#include "libs/base/status.h"
 #include "libs/device/cuda/cuda_status.h"
+#include "libs/device/device_context.h"
 
 namespace weft {
 
@@ -13,6 +17,19 @@ cudaStream_t StreamOf(const OpKernelContext& context) {
 }
 
 absl::Status LaunchStatus() { return CudaLaunchStatus(); }
+
+absl::StatusOr<Tensor> Upload(OpKernelContext& context,
+                              absl::Span<const int64_t> numbers) {
+  const auto count = static_cast<int64_t>(numbers.size());
+  ASSIGN_OR_RETURN(Tensor host, Tensor::Allocate(context.host_allocator(),
+                                                 DT_INT64, {count}));
+  std::copy(numbers.begin(), numbers.end(),
+            host.mutable_flat<int64_t>().begin());
+  ASSIGN_OR_RETURN(Tensor device,
+                   context.AllocateTemp(DT_INT64, TensorShape({count})));
+  RETURN_IF_ERROR(context.device().context()->CopyToDevice(host, device));
+  return device;
+}
 
 int64_t ElementSize(const Tensor& tensor) {
   return static_cast<int64_t>(DataTypeSize(tensor.dtype()));

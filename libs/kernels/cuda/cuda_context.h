@@ -2,7 +2,8 @@
 #ifndef WEFT_LIBS_KERNELS_CUDA_CUDA_CONTEXT_H_
 #define WEFT_LIBS_KERNELS_CUDA_CUDA_CONTEXT_H_
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "libs/device/cuda/cuda_device.h"
 #include "libs/kernels/cuda/element_type.h"
 #include "libs/kernels/op_kernel.h"
@@ -22,6 +23,11 @@ absl::Status LaunchStatus();
 
 // Bytes of each element.
 int64_t ElementSize(const Tensor& tensor);
+
+// Numbers of the host in memory of the GPU's, which may be dropped when what
+// uses it is launched.
+absl::StatusOr<Tensor> Upload(OpKernelContext& context,
+                              absl::Span<const int64_t> numbers);
 
 // kOther for types that no launch knows.
 cuda::ElementType ElementTypeOf(DataType dtype);

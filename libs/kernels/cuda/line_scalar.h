@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "libs/kernels/cuda/host_device.h"
 
@@ -58,6 +59,29 @@ WEFT_HOST_DEVICE inline bool Precedes(T a, int64_t i, T b, int64_t j) {
   const bool a_is_number = a == a, b_is_number = b == b;
   if (a_is_number != b_is_number) return a_is_number;
   return i < j;
+}
+
+// Keys whose order, the smallest first, is that of Precedes but for places:
+// equal numbers have equal keys.
+WEFT_HOST_DEVICE inline uint64_t PrecedenceKey(int64_t x) {
+  return ~(static_cast<uint64_t>(x) ^ uint64_t{1} << 63);
+}
+WEFT_HOST_DEVICE inline uint64_t PrecedenceKey(double x) {
+  if (x != x) return ~uint64_t{0};
+  if (x == 0) x = 0;  // of either sign
+  uint64_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  constexpr uint64_t kSign = uint64_t{1} << 63;
+  return (bits & kSign) != 0 ? bits : ~(bits ^ kSign);
+}
+// Has 32 bits.
+WEFT_HOST_DEVICE inline uint64_t PrecedenceKey(float x) {
+  if (x != x) return ~uint32_t{0};
+  if (x == 0) x = 0;
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  constexpr uint32_t kSign = uint32_t{1} << 31;
+  return (bits & kSign) != 0 ? bits : ~(bits ^ kSign);
 }
 
 }  // namespace weft::cuda

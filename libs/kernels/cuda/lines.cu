@@ -37,19 +37,32 @@ __global__ void ScanManyLines(ScanArgs args, const T* x, T* out) {
   }
 }
 
-// A block for each line: as many numbers at a time as it has threads, each of
-// which combines its own with those before by doubling distances.
+// How a line is cut, whose chunks blocks scan one beside the other.
+struct Chunks {
+  int64_t size = 0;   // numbers of one
+  int64_t count = 0;  // of a line
+};
+
+// A block for each chunk of each line: as many numbers at a time as it has
+// threads, each of which combines its own with those before by doubling
+// distances. `starts`: what comes before each chunk; null: nothing does.
 template <typename T>
-__global__ void ScanLongLines(ScanArgs args, const T* x, T* out) {
+__global__ void ScanChunks(ScanArgs args, Chunks chunks, const Wide<T>* starts,
+                           const T* x, T* out) {
   using W = Wide<T>;
   __shared__ W part[kThreads];
   const auto nothing = static_cast<W>(args.multiplies ? 1 : 0);
-  const int64_t lines = args.outer * args.inner;
-  for (int64_t line = blockIdx.x; line < lines; line += gridDim.x) {
-    W before = nothing;  // of the numbers that are done
-    for (int64_t first = 0; first < args.size; first += kThreads) {
+  const int64_t n = args.outer * args.inner * chunks.count;
+  for (int64_t chunk = blockIdx.x; chunk < n; chunk += gridDim.x) {
+    const int64_t line = chunk / chunks.count;
+    const int64_t begin = chunk % chunks.count * chunks.size;
+    const int64_t end =
+        args.size - begin < chunks.size ? args.size : begin + chunks.size;
+    // Of the numbers that are done.
+    W before = starts == nullptr ? nothing : starts[chunk];
+    for (int64_t first = begin; first < end; first += kThreads) {
       const int64_t i = first + threadIdx.x;
-      const bool is_inside = i < args.size;
+      const bool is_inside = i < end;
       const int64_t at = is_inside ? PlaceInLine(args, line, i) : 0;
       part[threadIdx.x] = is_inside ? ToWide(x[at]) : nothing;
       __syncthreads();
@@ -74,6 +87,37 @@ __global__ void ScanLongLines(ScanArgs args, const T* x, T* out) {
       before = Combined(args.multiplies, before, part[kThreads - 1]);
       __syncthreads();  // `part` is the next numbers'
     }
+  }
+}
+
+// A block for each chunk of each line: all its numbers in one.
+template <typename T>
+__global__ void CombineChunks(ScanArgs args, Chunks chunks, const T* x,
+                              Wide<T>* totals) {
+  using W = Wide<T>;
+  __shared__ W part[kThreads];
+  const int64_t n = args.outer * args.inner * chunks.count;
+  for (int64_t chunk = blockIdx.x; chunk < n; chunk += gridDim.x) {
+    const int64_t line = chunk / chunks.count;
+    const int64_t begin = chunk % chunks.count * chunks.size;
+    const int64_t end =
+        args.size - begin < chunks.size ? args.size : begin + chunks.size;
+    auto total = static_cast<W>(args.multiplies ? 1 : 0);
+    for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
+      total = Combined(args.multiplies, total,
+                       ToWide(x[PlaceInLine(args, line, i)]));
+    }
+    part[threadIdx.x] = total;
+    __syncthreads();
+    for (int half = kThreads / 2; half > 0; half /= 2) {
+      if (threadIdx.x < half) {
+        part[threadIdx.x] = Combined(args.multiplies, part[threadIdx.x],
+                                     part[threadIdx.x + half]);
+      }
+      __syncthreads();
+    }
+    if (threadIdx.x == 0) totals[chunk] = part[0];
+    __syncthreads();  // `part` is the next chunk's
   }
 }
 
@@ -126,6 +170,67 @@ __global__ void FindTopK(int64_t rows, int64_t columns, int64_t k, const T* x,
   }
 }
 
+// Of the types whose keys leave room for a row.
+template <typename T>
+constexpr bool kHasRowInKey = sizeof(Wide<T>) == 4;
+
+template <typename T>
+__global__ void MakeTopKKeys(int64_t n, int64_t columns, const T* x,
+                             uint64_t* keys, int64_t* places) {
+  for (int64_t i = FirstItem(); i < n; i += ItemStep()) {
+    uint64_t key = PrecedenceKey(ToWide(x[i]));
+    if (kHasRowInKey<T>) key |= static_cast<uint64_t>(i / columns) << 32;
+    keys[i] = key;
+    places[i] = i;
+  }
+}
+
+__global__ void MakeRowKeys(int64_t n, int64_t columns, const int64_t* places,
+                            uint64_t* keys) {
+  for (int64_t i = FirstItem(); i < n; i += ItemStep()) {
+    keys[i] = static_cast<uint64_t>(places[i] / columns);
+  }
+}
+
+template <typename T, typename I>
+__global__ void TakeTopK(int64_t rows, int64_t columns, int64_t k, const T* x,
+                         const int64_t* places, T* values, I* indices) {
+  const int64_t n = rows * k;
+  for (int64_t i = FirstItem(); i < n; i += ItemStep()) {
+    const int64_t first = i / k * columns;  // of the row
+    const int64_t place = places[first + i % k];
+    values[i] = x[place];
+    indices[i] = static_cast<I>(place - first);
+  }
+}
+
+// A block for each row.
+template <typename I>
+__global__ void FindInTopK(InTopKArgs args, const float* predictions,
+                           const I* targets, bool* out) {
+  __shared__ int64_t part[kThreads];
+  for (int64_t row = blockIdx.x; row < args.rows; row += gridDim.x) {
+    const float* const line = predictions + row * args.classes;
+    const auto target = static_cast<int64_t>(targets[row]);
+    const bool is_class = target >= 0 && target < args.classes;
+    const float least = is_class ? line[target] : 0;
+    int64_t larger = 0;
+    bool is_open = !is_class || !isfinite(least);
+    for (int64_t i = threadIdx.x; i < args.classes; i += kThreads) {
+      is_open = is_open || !isfinite(line[i]);
+      larger += line[i] > least ? 1 : 0;
+    }
+    part[threadIdx.x] = larger;
+    is_open = __syncthreads_or(is_open ? 1 : 0) != 0;
+    for (int half = kThreads / 2; half > 0; half /= 2) {
+      if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+      __syncthreads();
+    }
+    if (threadIdx.x == 0) out[row] = !is_open && part[0] < args.k;
+    __syncthreads();  // `part` is the next row's
+  }
+}
+
 // The numbers of a pixel, as floats.
 template <typename T>
 struct Pixel {
@@ -169,39 +274,155 @@ void ForSmallFloats(ElementType type, F f) {
   }
 }
 
+constexpr int64_t kLineChunk = 2048;
+
+// One for each line where there are lines enough, or they are short.
+Chunks ChunksOf(const ScanArgs& args) {
+  const bool are_cut =
+      args.outer * args.inner < 512 && args.size > 2 * kLineChunk;
+  if (!are_cut) return {args.size, 1};
+  return {kLineChunk, (args.size + kLineChunk - 1) / kLineChunk};
+}
+
+// The chunks' totals, then what comes before each, then the chunks.
+template <typename T>
+void ScanLongLines(const ScanArgs& args, const T* x, void* scratch, T* out,
+                   cudaStream_t stream) {
+  const Chunks chunks = ChunksOf(args);
+  const int64_t lines = args.outer * args.inner;
+  const unsigned blocks = BlocksFor(lines * chunks.count, 1);
+  Wide<T>* starts = nullptr;
+  if (chunks.count > 1) {
+    starts = static_cast<Wide<T>*>(scratch);
+    CombineChunks<<<blocks, kThreads, 0, stream>>>(args, chunks, x, starts);
+    ScanArgs totals;
+    totals.multiplies = args.multiplies;
+    totals.exclusive = true;
+    totals.outer = lines;
+    totals.size = chunks.count;
+    totals.inner = 1;
+    const Wide<T>* const none = nullptr;
+    ScanChunks<Wide<T>><<<BlocksFor(lines, 1), kThreads, 0, stream>>>(
+        totals, Chunks{chunks.count, 1}, none, starts, starts);
+  }
+  ScanChunks<T><<<blocks, kThreads, 0, stream>>>(args, chunks, starts, x, out);
+}
+
+// A thread reads its line number by number: few threads take long.
+bool IsLong(const ScanArgs& args) {
+  return args.size > 64 && args.outer * args.inner < 4096;
+}
+
 }  // namespace
 
-void LaunchScan(const ScanArgs& args, const void* x, void* out,
+int64_t ScanScratch(const ScanArgs& args) {
+  const Chunks chunks = ChunksOf(args);
+  const bool is_wide =
+      args.type == ElementType::kDouble || args.type == ElementType::kInt64;
+  return chunks.count == 1
+             ? 0
+             : args.outer * args.inner * chunks.count * (is_wide ? 8 : 4);
+}
+
+void LaunchScan(const ScanArgs& args, const void* x, void* scratch, void* out,
                 cudaStream_t stream) {
   const int64_t lines = args.outer * args.inner;
-  // A thread reads its line number by number: few threads take long.
-  const bool is_long = args.size > 64 && lines < 4096;
   ForNumbers(args.type, [&]<typename T>(Tag<T>) {
     const auto* const from = static_cast<const T*>(x);
     auto* const to = static_cast<T*>(out);
-    if (is_long) {
-      ScanLongLines<<<BlocksFor(lines, 1), kThreads, 0, stream>>>(args, from,
-                                                                  to);
+    if (IsLong(args)) {
+      ScanLongLines(args, from, scratch, to, stream);
     } else {
       ScanManyLines<<<BlocksFor(lines), kThreads, 0, stream>>>(args, from, to);
     }
   });
 }
 
-void LaunchTopK(ElementType type, bool has_long_indices, int64_t rows,
-                int64_t columns, int64_t k, const void* x, void* values,
+// A block looks through its row, in rounds, for each of the k; so many blocks
+// run at a time. A sort, which has all of the GPU, takes as long as some
+// hundred rounds, and for each 4096 numbers one more.
+bool IsForSort(const TopKArgs& args) {
+  constexpr int64_t kBlocks = 1024;
+  constexpr double kOfASort = 200;
+  const int64_t rounds = (args.columns + kThreads - 1) / kThreads;
+  const int64_t waves = (args.rows + kBlocks - 1) / kBlocks;
+  const double numbers =
+      static_cast<double>(args.rows) * static_cast<double>(args.columns);
+  return static_cast<double>(rounds) * static_cast<double>(args.k) *
+             static_cast<double>(waves) >
+         kOfASort + numbers / 4096;
+}
+
+void LaunchTopK(const TopKArgs& args, const void* x, void* values,
                 void* indices, cudaStream_t stream) {
-  ForNumbers(type, [&]<typename T>(Tag<T>) {
+  const unsigned blocks = BlocksFor(args.rows, 1);
+  ForNumbers(args.type, [&]<typename T>(Tag<T>) {
     const auto* const from = static_cast<const T*>(x);
     auto* const to = static_cast<T*>(values);
-    if (has_long_indices) {
-      FindTopK<<<BlocksFor(rows, 1), kThreads, 0, stream>>>(
-          rows, columns, k, from, to, static_cast<int64_t*>(indices));
+    if (args.has_long_indices) {
+      FindTopK<<<blocks, kThreads, 0, stream>>>(args.rows, args.columns, args.k,
+                                                from, to,
+                                                static_cast<int64_t*>(indices));
     } else {
-      FindTopK<<<BlocksFor(rows, 1), kThreads, 0, stream>>>(
-          rows, columns, k, from, to, static_cast<int32_t*>(indices));
+      FindTopK<<<blocks, kThreads, 0, stream>>>(args.rows, args.columns, args.k,
+                                                from, to,
+                                                static_cast<int32_t*>(indices));
     }
   });
+}
+
+bool HasRowInKey(ElementType type) {
+  bool has = false;
+  ForNumbers(type, [&]<typename T>(Tag<T>) { has = kHasRowInKey<T>; });
+  return has;
+}
+
+void LaunchTopKKeys(const TopKArgs& args, const void* x, uint64_t* keys,
+                    int64_t* places, cudaStream_t stream) {
+  const int64_t n = args.rows * args.columns;
+  ForNumbers(args.type, [&]<typename T>(Tag<T>) {
+    MakeTopKKeys<<<BlocksFor(n), kThreads, 0, stream>>>(
+        n, args.columns, static_cast<const T*>(x), keys, places);
+  });
+}
+
+void LaunchRowKeys(const TopKArgs& args, const int64_t* places, uint64_t* keys,
+                   cudaStream_t stream) {
+  const int64_t n = args.rows * args.columns;
+  MakeRowKeys<<<BlocksFor(n), kThreads, 0, stream>>>(n, args.columns, places,
+                                                     keys);
+}
+
+void LaunchTakeTopK(const TopKArgs& args, const void* x, const int64_t* places,
+                    void* values, void* indices, cudaStream_t stream) {
+  const unsigned blocks = BlocksFor(args.rows * args.k);
+  ForNumbers(args.type, [&]<typename T>(Tag<T>) {
+    const auto* const from = static_cast<const T*>(x);
+    auto* const to = static_cast<T*>(values);
+    if (args.has_long_indices) {
+      TakeTopK<<<blocks, kThreads, 0, stream>>>(args.rows, args.columns, args.k,
+                                                from, places, to,
+                                                static_cast<int64_t*>(indices));
+    } else {
+      TakeTopK<<<blocks, kThreads, 0, stream>>>(args.rows, args.columns, args.k,
+                                                from, places, to,
+                                                static_cast<int32_t*>(indices));
+    }
+  });
+}
+
+void LaunchInTopK(const InTopKArgs& args, const void* predictions,
+                  const void* targets, void* out, cudaStream_t stream) {
+  const unsigned blocks = BlocksFor(args.rows, 1);
+  const auto* const from = static_cast<const float*>(predictions);
+  auto* const to = static_cast<bool*>(out);
+  if (args.has_long_targets) {
+    FindInTopK<<<blocks, kThreads, 0, stream>>>(
+        args, from, static_cast<const int64_t*>(targets), to);
+  } else {
+    FindInTopK<<<blocks, kThreads, 0, stream>>>(
+        args, from, static_cast<const int32_t*>(targets), to);
+  }
 }
 
 void LaunchLrn(ElementType type, const LrnArgs& args, const void* x, void* out,

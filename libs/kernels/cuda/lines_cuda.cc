@@ -1,4 +1,5 @@
-// Cumsum, Cumprod, TopK, TopKV2, LRN and LRNGrad on GPUs.
+// Cumsum, Cumprod, TopK, InTopK, LRN and LRNGrad on GPUs.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -7,7 +8,9 @@
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/cuda_kernels.h"
 #include "libs/kernels/cuda/lines.cu.h"
+#include "libs/kernels/cuda/pair_sorter.h"
 #include "libs/kernels/cuda/registration.h"
+#include "libs/kernels/cuda/sort.cu.h"
 #include "libs/kernels/math/axes.h"
 #include "libs/kernels/nn/operand_checks.h"
 
@@ -36,7 +39,14 @@ class ScanKernel : public OpKernel {
     args.inner = 1;
     for (int i = axis + 1; i < x.rank(); ++i) args.inner *= x.dim(i);
     args.outer = x.num_elements() / args.size / args.inner;
-    LaunchScan(args, x.data(), out->mutable_data(), StreamOf(context));
+    Tensor scratch;
+    if (const int64_t bytes = ScanScratch(args); bytes > 0) {
+      ASSIGN_OR_RETURN(scratch,
+                       context.AllocateTemp(DT_UINT8, TensorShape({bytes})));
+    }
+    LaunchScan(args, x.data(),
+               scratch.IsInitialized() ? scratch.mutable_data() : nullptr,
+               out->mutable_data(), StreamOf(context));
     return LaunchStatus();
   }
 
@@ -57,12 +67,80 @@ class TopKKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(0, shape));
     ASSIGN_OR_RETURN(Tensor * indices, context.AllocateOutput(1, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
-    const int64_t columns = input.dim(input.rank() - 1);
-    LaunchTopK(ElementTypeOf(input.dtype()), indices->dtype() == DT_INT64,
-               input.num_elements() / columns, columns,
-               shape.dim(shape.rank() - 1), input.data(),
-               values->mutable_data(), indices->mutable_data(),
-               StreamOf(context));
+    cuda::TopKArgs args;
+    args.type = ElementTypeOf(input.dtype());
+    args.has_long_indices = indices->dtype() == DT_INT64;
+    args.columns = input.dim(input.rank() - 1);
+    args.rows = input.num_elements() / args.columns;
+    args.k = shape.dim(shape.rank() - 1);
+    if (IsForSort(args)) return Sort(context, args, input, *values, *indices);
+    LaunchTopK(args, input.data(), values->mutable_data(),
+               indices->mutable_data(), StreamOf(context));
+    return LaunchStatus();
+  }
+
+ private:
+  // As many rows at a time as memory is taken for so many numbers.
+  static constexpr int64_t kMostSorted = int64_t{1} << 24;
+
+  static absl::Status Sort(OpKernelContext& context, cuda::TopKArgs args,
+                           const Tensor& input, Tensor& values,
+                           Tensor& indices) {
+    const int64_t all = args.rows;
+    const int64_t most = std::min(
+        all, std::max<int64_t>(1, kMostSorted / args.columns));  // rows
+    ASSIGN_OR_RETURN(PairSorter sorter,
+                     PairSorter::Create(context, most * args.columns));
+    const auto* x = static_cast<const char*>(input.data());
+    auto* value = static_cast<char*>(values.mutable_data());
+    auto* index = static_cast<char*>(indices.mutable_data());
+    for (int64_t row = 0; row < all; row += most) {
+      args.rows = std::min(most, all - row);
+      RETURN_IF_ERROR(SortRows(context, args, x, sorter));
+      LaunchTakeTopK(args, x, sorter.values(), value, index, StreamOf(context));
+      x += args.rows * args.columns * ElementSize(input);
+      value += args.rows * args.k * ElementSize(values);
+      index += args.rows * args.k * ElementSize(indices);
+    }
+    return LaunchStatus();
+  }
+
+  // The places of the numbers at `x` become the sorter's values.
+  static absl::Status SortRows(OpKernelContext& context,
+                               const cuda::TopKArgs& args, const void* x,
+                               PairSorter& sorter) {
+    const int64_t n = args.rows * args.columns;
+    const int row_bits = cuda::BitsFor(args.rows);
+    LaunchTopKKeys(args, x, sorter.keys(), sorter.values(), StreamOf(context));
+    if (HasRowInKey(args.type)) return sorter.Sort(n, 0, 32 + row_bits);
+    RETURN_IF_ERROR(sorter.Sort(n, 0, 64));
+    if (args.rows == 1) return absl::OkStatus();
+    LaunchRowKeys(args, sorter.values(), sorter.keys(), StreamOf(context));
+    return sorter.Sort(n, 0, row_bits);
+  }
+
+  const int64_t k_;
+};
+
+// InTopK's k is an attribute, InTopKV2's an input in host memory.
+class InTopKKernel : public OpKernel {
+ public:
+  explicit InTopKKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        k_(construction.GetAttr<int64_t>("k").value_or(0)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& predictions = context.input(0);
+    const Tensor& targets = context.input(1);
+    cuda::InTopKArgs args;
+    ASSIGN_OR_RETURN(args.k, InTopKOf(context, k_));
+    args.rows = predictions.dim(0);
+    args.classes = predictions.dim(1);
+    args.has_long_targets = targets.dtype() == DT_INT64;
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, targets.shape()));
+    if (args.rows == 0) return absl::OkStatus();
+    LaunchInTopK(args, predictions.data(), targets.data(), out->mutable_data(),
+                 StreamOf(context));
     return LaunchStatus();
   }
 
@@ -125,6 +203,10 @@ void RegisterCudaLineKernels(KernelRegistry& registry) {
   top_k.types["index_type"] = {DT_INT32, DT_INT64};
   top_k.host_memory = {"k"};
   RegisterForGpu<TopKKernel>(registry, std::move(top_k));
+  RegisterForGpu<InTopKKernel>(registry, DefOf("InTopK", {DT_INT32, DT_INT64}));
+  KernelDef in_top_k = DefOf("InTopKV2", {DT_INT32, DT_INT64});
+  in_top_k.host_memory = {"k"};
+  RegisterForGpu<InTopKKernel>(registry, std::move(in_top_k));
   for (const char* op : {"LRN", "LRNGrad"}) {
     KernelDef def = DefOf(op, {DT_FLOAT, DT_HALF, DT_BFLOAT16});
     def.device_type = "GPU";

@@ -54,6 +54,17 @@ void LaunchCast(ElementType from, ElementType to, int64_t n, int lost_bits,
 void LaunchSelect(int64_t element_size, const Dims& dims, int64_t n,
                   const bool* condition, const void* yes, const void* no,
                   void* out, cudaStream_t stream);
+// out[i] is x[i] between low[i * low_step] and high[i * high_step]. Floats and
+// int64.
+struct ClipArgs {
+  ElementType type = ElementType::kFloat;
+  int64_t n = 0;
+  const void* low = nullptr;
+  const void* high = nullptr;
+  int64_t low_step = 0, high_step = 0;
+};
+void LaunchClip(const ClipArgs& args, const void* x, void* out,
+                cudaStream_t stream);
 // out[i] = *value.
 void LaunchFill(int64_t element_size, int64_t n, const void* value, void* out,
                 cudaStream_t stream);

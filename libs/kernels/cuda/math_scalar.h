@@ -351,6 +351,13 @@ WEFT_HOST_DEVICE inline To CastTo(From x) {
   }
 }
 
+// A bound that is NaN is none, and a value that is NaN stays so.
+template <typename T>
+WEFT_HOST_DEVICE T Clipped(T x, T low, T high) {
+  const T most = high < x ? high : x;
+  return most < low ? low : most;
+}
+
 }  // namespace weft::cuda
 
 #endif  // WEFT_LIBS_KERNELS_CUDA_MATH_SCALAR_H_

@@ -75,6 +75,15 @@ TEST(CudaScalarTest, ActivationsFarOut) {
   EXPECT_EQ(Apply(UnaryOp::kRelu6, kInf), 6);
 }
 
+TEST(CudaScalarTest, BoundsThatAreNanAreNone) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(Clipped(3.0f, -1.0f, 2.0f), 2);
+  EXPECT_EQ(Clipped(-kInf, -1.0f, 2.0f), -1);
+  EXPECT_EQ(Clipped(3.0f, 5.0f, 2.0f), 5);  // the lower bound wins
+  EXPECT_EQ(Clipped(3.0f, nan, nan), 3);
+  EXPECT_TRUE(std::isnan(Clipped(nan, -1.0f, 2.0f)));
+}
+
 TEST(CudaLineTest, LrnsSlopeIsThatOfItsValues) {
   LrnArgs lrn;
   lrn.channels = 7;
@@ -117,6 +126,31 @@ TEST(CudaLineTest, TheLargestComesFirstAndNanLast) {
   EXPECT_FALSE(Precedes(kNan, 0, -kInf, 1));
   EXPECT_TRUE(Precedes(kNan, 0, kNan, 1));
   EXPECT_FALSE(Precedes(kNan, 0, kNan, 0));
+}
+
+// Whether keys say what Precedes does of each two numbers, but for places.
+template <typename T>
+void ExpectKeysAsPrecedes(const std::vector<T>& numbers) {
+  for (const T a : numbers) {
+    for (const T b : numbers) {
+      // In either order of places: not so for equal ones.
+      const bool is_before = Precedes(a, 0, b, 1) && Precedes(a, 1, b, 0);
+      EXPECT_EQ(PrecedenceKey(a) < PrecedenceKey(b), is_before)
+          << a << " and " << b;
+    }
+  }
+}
+
+TEST(CudaLineTest, KeysHaveTheOrderOfTheirNumbers) {
+  const float tiny = 1e-45f, inf = kInf, nan = kNan;
+  ExpectKeysAsPrecedes<float>({0.0f, -0.0f, tiny, -tiny, 1, -1, 1.5f, 3e38f,
+                               -3e38f, inf, -inf, nan, -nan});
+  ExpectKeysAsPrecedes<double>(
+      {0.0, -0.0, 5e-324, -5e-324, 1, -1, 1.5, 1e308, -1e308, inf, -inf, nan});
+  ExpectKeysAsPrecedes<int64_t>({0, 1, -1, 255, -256,
+                                 std::numeric_limits<int64_t>::max(),
+                                 std::numeric_limits<int64_t>::min()});
+  EXPECT_EQ(PrecedenceKey(nan) >> 32, 0u);  // leaves room for a row
 }
 
 }  // namespace

@@ -78,6 +78,16 @@ __global__ void Select(Dims dims, int64_t n, const bool* condition,
 }
 
 template <typename T>
+__global__ void Clip(ClipArgs args, const T* x, T* out) {
+  const auto* const low = static_cast<const T*>(args.low);
+  const auto* const high = static_cast<const T*>(args.high);
+  for (int64_t i = FirstItem(); i < args.n; i += ItemStep()) {
+    out[i] = FromWide<T>(Clipped(ToWide(x[i]), ToWide(low[i * args.low_step]),
+                                 ToWide(high[i * args.high_step])));
+  }
+}
+
+template <typename T>
 __global__ void Fill(int64_t n, const T* value, T* out) {
   const T element = *value;
   for (int64_t i = FirstItem(); i < n; i += ItemStep()) out[i] = element;
@@ -108,6 +118,14 @@ void LaunchSelect(int64_t element_size, const Dims& dims, int64_t n,
     Select<T><<<BlocksFor(n), kThreads, 0, stream>>>(
         dims, n, condition, static_cast<const T*>(yes),
         static_cast<const T*>(no), static_cast<T*>(out));
+  });
+}
+
+void LaunchClip(const ClipArgs& args, const void* x, void* out,
+                cudaStream_t stream) {
+  ForNumbers(args.type, [&]<typename T>(Tag<T>) {
+    Clip<<<BlocksFor(args.n), kThreads, 0, stream>>>(
+        args, static_cast<const T*>(x), static_cast<T*>(out));
   });
 }
 

@@ -168,6 +168,29 @@ class SelectKernel : public OpKernel {
   }
 };
 
+class ClipKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& x = context.input(0);
+    RETURN_IF_ERROR(CheckClipBounds(context));
+    const void* const values = x.data();
+    cuda::ClipArgs args;
+    args.type = ElementTypeOf(x.dtype());
+    args.n = x.num_elements();
+    args.low = context.input(1).data();
+    args.high = context.input(2).data();
+    args.low_step = context.input(1).rank() == 0 ? 0 : 1;
+    args.high_step = context.input(2).rank() == 0 ? 0 : 1;
+    ASSIGN_OR_RETURN(Tensor * out,
+                     context.ForwardOrAllocate({0}, 0, x.shape()));
+    if (args.n == 0) return absl::OkStatus();
+    cuda::LaunchClip(args, values, out->mutable_data(), StreamOf(context));
+    return LaunchStatus();
+  }
+};
+
 class FillKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -289,6 +312,7 @@ void RegisterCudaMoveKernels(KernelRegistry& registry) {
   RegisterForGpu<LikeKernel>(registry, DefOf("ZerosLike", all), false);
   RegisterForGpu<LikeKernel>(registry, DefOf("OnesLike", all), true);
   RegisterForGpu<AddNKernel>(registry, DefOf("AddN", CudaNumbers()));
+  RegisterForGpu<ClipKernel>(registry, DefOf("ClipByValue", CudaNumbers()));
 }
 
 }  // namespace weft

@@ -59,6 +59,10 @@ class CudaRegistrar {
   const GpuRestriction gpu_;
 };
 
+// What tuples of indices, and partitions, name; these lie in host memory.
+void RegisterCudaNdKernels(CudaRegistrar& add, const std::string& most,
+                           const std::string& all);
+
 // Slices, pads and what else is a pattern of one tensor.
 void RegisterCudaSliceKernels(CudaRegistrar& add, const std::string& most,
                               const std::string& all);

@@ -71,6 +71,37 @@ __global__ void ReplaceRows(RowOrder order, const T* by, bool is_scalar,
   }
 }
 
+template <typename W>
+__device__ __forceinline__ W Reduced(RowReduction op, W a, W b) {
+  switch (op) {
+    case RowReduction::kMax:
+      return a > b ? a : b;
+    case RowReduction::kMin:
+      return a < b ? a : b;
+    default:
+      return a * b;
+  }
+}
+
+// A thread for each number of a row whose changes begin at a place.
+template <typename T>
+__global__ void ReduceRows(RowReduction op, RowOrder order, const T* by,
+                           T* to) {
+  const int64_t n = order.count * order.row;
+  for (int64_t i = FirstItem(); i < n; i += ItemStep()) {
+    const int64_t first = i / order.row, column = i % order.row;
+    const int64_t row = RowOf(order, first);
+    if (row >= order.rows || !IsFirstOfRow(order, first)) continue;
+    T* const place = to + row * order.row + column;
+    Wide<T> result = ToWide(*place);
+    for (int64_t j = first; j < order.count && RowOf(order, j) == row; ++j) {
+      const int64_t at = PlaceOf(order, j) * order.row + column;
+      result = Reduced(op, result, ToWide(by[at]));
+    }
+    *place = FromWide<T>(result);
+  }
+}
+
 int64_t ChunksOf(const RowOrder& order) {
   const int64_t chunk = ChunkOfChanges(order.count);
   return (order.count + chunk - 1) / chunk;
@@ -81,7 +112,9 @@ int64_t ChunksOf(const RowOrder& order) {
 int64_t RowSumScratch(ElementType type, const RowOrder& order) {
   const bool is_wide =
       type == ElementType::kDouble || type == ElementType::kInt64;
-  return ChunksOf(order) * order.row * (is_wide ? 8 : 4);
+  const int64_t chunks = ChunksOf(order);
+  // The sums of one chunk are no partial ones.
+  return chunks == 1 ? 0 : chunks * order.row * (is_wide ? 8 : 4);
 }
 
 void LaunchRowSum(Change change, ElementType type, const RowOrder& order,
@@ -97,6 +130,16 @@ void LaunchRowSum(Change change, ElementType type, const RowOrder& order,
     if (order.count <= chunk_size) return;
     AddPartialSums<T><<<BlocksFor(n), kThreads, 0, stream>>>(
         order, chunk_size, n, partial, static_cast<T*>(to));
+  });
+}
+
+void LaunchRowReduction(RowReduction op, ElementType type,
+                        const RowOrder& order, const void* by, void* to,
+                        cudaStream_t stream) {
+  const int64_t n = order.count * order.row;
+  ForFloats(type, [&]<typename T>(Tag<T>) {
+    ReduceRows<<<BlocksFor(n), kThreads, 0, stream>>>(
+        op, order, static_cast<const T*>(by), static_cast<T*>(to));
   });
 }
 

@@ -23,6 +23,10 @@ absl::Status SumRows(OpKernelContext& context, cuda::Change change,
                      const cuda::Rows& rows, const Tensor& by, bool is_scalar,
                      Tensor& to);
 
+// Takes in the rows of `by`, one after the other. Floats.
+absl::Status ReduceRows(OpKernelContext& context, cuda::RowReduction op,
+                        const cuda::Rows& rows, const Tensor& by, Tensor& to);
+
 // The last row of `by` for a row replaces it.
 absl::Status ReplaceRows(OpKernelContext& context, const cuda::Rows& rows,
                          const Tensor& by, bool is_scalar, Tensor& to);

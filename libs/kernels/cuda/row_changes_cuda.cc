@@ -26,7 +26,7 @@ absl::StatusOr<cuda::RowOrder> OrderRows(OpKernelContext& context,
   }
   ASSIGN_OR_RETURN(scratch, Scratch(context, bytes));
   const cuda::RowOrder order =
-      LaunchRowOrder(rows, scratch.mutable_data(), stream);
+      LaunchRowOrder(rows, scratch.mutable_data(), bytes, stream);
   RETURN_IF_ERROR(LaunchStatus());
   RETURN_IF_ERROR(CudaStatus(order.error, "ordering rows"));
   return order;
@@ -42,6 +42,15 @@ absl::Status SumRows(OpKernelContext& context, cuda::Change change,
                    Scratch(context, RowSumScratch(type, order)));
   LaunchRowSum(change, type, order, by.data(), is_scalar,
                scratch.mutable_data(), to.mutable_data(), StreamOf(context));
+  return LaunchStatus();
+}
+
+absl::Status ReduceRows(OpKernelContext& context, cuda::RowReduction op,
+                        const cuda::Rows& rows, const Tensor& by, Tensor& to) {
+  Tensor keys;
+  ASSIGN_OR_RETURN(const cuda::RowOrder order, OrderRows(context, rows, keys));
+  LaunchRowReduction(op, ElementTypeOf(to.dtype()), order, by.data(),
+                     to.mutable_data(), StreamOf(context));
   return LaunchStatus();
 }
 

@@ -40,7 +40,8 @@ int64_t RowOrderScratch(const Rows& rows) {
          static_cast<int64_t>(BytesToSort(rows, bits));
 }
 
-RowOrder LaunchRowOrder(const Rows& rows, void* scratch, cudaStream_t stream) {
+RowOrder LaunchRowOrder(const Rows& rows, void* scratch, int64_t bytes,
+                        cudaStream_t stream) {
   RowOrder order;
   order.place_bits = BitsFor(rows.count);
   order.count = rows.count;
@@ -60,8 +61,9 @@ RowOrder LaunchRowOrder(const Rows& rows, void* scratch, cudaStream_t stream) {
   }
   // The places are in order already, and the sort keeps equal rows' order.
   const int bits = order.place_bits + BitsOfRows(rows);
-  size_t bytes = BytesToSort(rows, bits);
-  order.error = cub::DeviceRadixSort::SortKeys(memory + 2 * size, bytes,
+  // An error where that is too little.
+  auto left = static_cast<size_t>(bytes - 2 * size);
+  order.error = cub::DeviceRadixSort::SortKeys(memory + 2 * size, left,
                                                unordered, keys, rows.count,
                                                order.place_bits, bits, stream);
   order.keys = keys;

@@ -11,16 +11,10 @@
 #include <cstdint>
 
 #include "libs/kernels/cuda/host_device.h"
+#include "libs/kernels/cuda/sort.cu.h"
 #include "libs/kernels/cuda/training.cu.h"
 
 namespace weft::cuda {
-
-// Bits that numbers below `count` need.
-inline int BitsFor(int64_t count) {
-  int bits = 0;
-  while (bits < 63 && (int64_t{1} << bits) < count) ++bits;
-  return bits;
-}
 
 // The larger, the more is added in a row; the smaller, the more partial sums
 // are: about as many of both.

@@ -1,7 +1,7 @@
-// SparseSegmentSum, SparseSegmentMean, SparseSegmentSqrtN and their gradients
-// on GPUs. Ids and indices lie in host memory, since the shape of the result
-// follows from them: so they are checked as on a CPU, and what is made of them
-// is copied to the GPU.
+// SegmentSum, SegmentMean, SparseSegmentSum, -Mean, -SqrtN and the gradients of
+// these on GPUs. Ids and indices lie in host memory, since the shape of the
+// result follows from them: so they are checked as on a CPU, and what is made
+// of them is copied to the GPU.
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -11,7 +11,6 @@
 #include "absl/base/casts.h"
 #include "absl/types/span.h"
 #include "libs/base/status.h"
-#include "libs/device/device_context.h"
 #include "libs/kernels/array/chosen_rows.h"
 #include "libs/kernels/array/segment_ids.h"
 #include "libs/kernels/cuda/array.cu.h"
@@ -33,20 +32,6 @@ struct SumsOfRows {
     begins.push_back(static_cast<int64_t>(chosen.size()));
   }
 };
-
-// 8-byte numbers of the host in memory of the GPU's.
-absl::StatusOr<Tensor> Upload(OpKernelContext& context,
-                              absl::Span<const int64_t> numbers) {
-  const auto count = static_cast<int64_t>(numbers.size());
-  ASSIGN_OR_RETURN(Tensor host, Tensor::Allocate(context.host_allocator(),
-                                                 DT_INT64, {count}));
-  std::copy(numbers.begin(), numbers.end(),
-            host.mutable_flat<int64_t>().begin());
-  ASSIGN_OR_RETURN(Tensor device,
-                   context.AllocateTemp(DT_INT64, TensorShape({count})));
-  RETURN_IF_ERROR(context.device().context()->CopyToDevice(host, device));
-  return device;
-}
 
 // One copy for all parts.
 std::vector<int64_t> Packed(const SumsOfRows& sums) {
@@ -83,6 +68,41 @@ absl::Status Sum(OpKernelContext& context, SumsOfRows sums, const Tensor& in,
   return LaunchStatus();
 }
 
+// Adds the sums of the rows that stand beside each id: equal ones are one
+// behind the other.
+void AddSegments(SparseReduction reduction, const Dims& ids,
+                 const Dims& indices, SumsOfRows& sums) {
+  for (size_t begin = 0, end = 0; begin < ids.size(); begin = end) {
+    sums.AddTarget(ids[begin]);
+    while (end < ids.size() && ids[end] == ids[begin]) {
+      sums.chosen.push_back(indices[end++]);
+    }
+    if (reduction == SparseReduction::kSum) continue;
+    sums.divisors.push_back(
+        Divisor(reduction, static_cast<int64_t>(end - begin)));
+  }
+}
+
+// SegmentSum and SegmentMean.
+class SegmentKernel : public OpKernel {
+ public:
+  SegmentKernel(const OpKernelConstruction& construction,
+                SparseReduction reduction)
+      : OpKernel(construction), reduction_(reduction) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(const Segments segments, PrepareSegments(context));
+    Dims rows(segments.ids.size());
+    std::iota(rows.begin(), rows.end(), 0);
+    SumsOfRows sums;
+    AddSegments(reduction_, segments.ids, rows, sums);
+    return Sum(context, std::move(sums), context.input(0), *segments.output);
+  }
+
+ private:
+  const SparseReduction reduction_;
+};
+
 class SparseSegmentKernel : public OpKernel {
  public:
   SparseSegmentKernel(const OpKernelConstruction& construction,
@@ -93,24 +113,11 @@ class SparseSegmentKernel : public OpKernel {
     ASSIGN_OR_RETURN(const SparseSegments segments,
                      PrepareSparseSegments(context));
     SumsOfRows sums;
-    AddSegments(segments.ids, segments.indices, sums);
+    AddSegments(reduction_, segments.ids, segments.indices, sums);
     return Sum(context, std::move(sums), context.input(0), *segments.output);
   }
 
  private:
-  void AddSegments(const Dims& ids, const Dims& indices,
-                   SumsOfRows& sums) const {
-    for (size_t begin = 0, end = 0; begin < ids.size(); begin = end) {
-      sums.AddTarget(ids[begin]);
-      while (end < ids.size() && ids[end] == ids[begin]) {
-        sums.chosen.push_back(indices[end++]);
-      }
-      if (reduction_ == SparseReduction::kSum) continue;
-      sums.divisors.push_back(
-          Divisor(reduction_, static_cast<int64_t>(end - begin)));
-    }
-  }
-
   const SparseReduction reduction_;
 };
 
@@ -226,6 +233,10 @@ void RegisterCudaSegmentKernels(KernelRegistry& registry) {
     def.host_memory = {"indices"};
     RegisterForGpu<StitchKernel>(registry, std::move(def));
   }
+  Register<SegmentKernel>(registry, "SegmentSum", SparseReduction::kSum,
+                          {"segment_ids"});
+  Register<SegmentKernel>(registry, "SegmentMean", SparseReduction::kMean,
+                          {"segment_ids"});
   const std::pair<std::string, SparseReduction> ops[] = {
       {"SparseSegmentSum", SparseReduction::kSum},
       {"SparseSegmentMean", SparseReduction::kMean},

@@ -77,8 +77,9 @@ struct RowOrder {
 
 // 0: a key has too few bits for so many rows and indices.
 int64_t RowOrderScratch(const Rows& rows);
-// Fills scratch memory of that size, in which the keys lie then.
-RowOrder LaunchRowOrder(const Rows& rows, void* scratch, cudaStream_t stream);
+// Fills scratch memory of those bytes, in which the keys lie then.
+RowOrder LaunchRowOrder(const Rows& rows, void* scratch, int64_t bytes,
+                        cudaStream_t stream);
 
 // Of rules that have sparse ops; in `to` alone.
 void LaunchTrainingOfRows(const Training& training, const RowOrder& order,
@@ -86,10 +87,18 @@ void LaunchTrainingOfRows(const Training& training, const RowOrder& order,
 
 // Changes each row by the rows of `by` that stand where its indices do, or by
 // the scalar `by`. Floats, whose sums are made in float at least, and int64.
+// Few changes need no scratch memory.
 int64_t RowSumScratch(ElementType type, const RowOrder& order);
 void LaunchRowSum(Change change, ElementType type, const RowOrder& order,
                   const void* by, bool is_scalar, void* scratch, void* to,
                   cudaStream_t stream);
+
+// Of each row and those of `by` that are meant for it, in order; where one of
+// two is NaN their extreme is the later. Floats.
+enum class RowReduction { kProd, kMax, kMin };
+void LaunchRowReduction(RowReduction op, ElementType type,
+                        const RowOrder& order, const void* by, void* to,
+                        cudaStream_t stream);
 
 // Each row becomes the last row of `by` that is meant for it, of elements of
 // 1, 2, 4, 8 or 16 bytes.

@@ -17,6 +17,7 @@
 #include "libs/kernels/cuda/training.cu.h"
 #include "libs/kernels/resource/update_checks.h"
 #include "libs/kernels/resource/variable_lookup.h"
+#include "libs/kernels/state/nd_slices.h"
 
 namespace weft {
 namespace {
@@ -247,11 +248,24 @@ class AssignKernel : public ChangeKernel {
   const Change change_;
 };
 
+enum class RowChange { kAdd, kSub, kUpdate };
+
+// By the rows of `by`, or by the scalar that it is.
+absl::Status ChangeRows(OpKernelContext& context, RowChange kind,
+                        const cuda::Rows& rows, const Tensor& by, Tensor& to) {
+  const bool is_scalar = by.shape().IsScalar();
+  if (kind == RowChange::kUpdate) {
+    return ReplaceRows(context, rows, by, is_scalar, to);
+  }
+  const Change change = kind == RowChange::kAdd ? Change::kAdd : Change::kSub;
+  return SumRows(context, change, rows, by, is_scalar, to);
+}
+
 // ScatterAdd, ScatterSub and ScatterUpdate. An index that is out of range
 // changes nothing.
 class ScatterKernel : public ChangeKernel {
  public:
-  enum class Kind { kAdd, kSub, kUpdate };
+  using Kind = RowChange;
 
   ScatterKernel(const OpKernelConstruction& construction, Kind kind)
       : ChangeKernel(construction, 2), kind_(kind) {}
@@ -265,12 +279,37 @@ class ScatterKernel : public ChangeKernel {
     RETURN_IF_ERROR(CopyIfElsewhere(context, from, to));
     const cuda::Rows rows = RowsOf(from.shape(), indices);
     if (ChangesNothing(rows)) return absl::OkStatus();
-    const bool is_scalar = by.shape().IsScalar();
-    if (kind_ == Kind::kUpdate) {
-      return ReplaceRows(context, rows, by, is_scalar, to);
-    }
-    const Change change = kind_ == Kind::kAdd ? Change::kAdd : Change::kSub;
-    return SumRows(context, change, rows, by, is_scalar, to);
+    return ChangeRows(context, kind_, rows, by, to);
+  }
+
+  const Kind kind_;
+};
+
+// ScatterNdAdd, ScatterNdSub and ScatterNdUpdate, whose indices lie in host
+// memory.
+class ScatterNdKernel : public ChangeKernel {
+ public:
+  using Kind = RowChange;
+
+  ScatterNdKernel(const OpKernelConstruction& construction, Kind kind)
+      : ChangeKernel(construction, 2), kind_(kind) {}
+
+ private:
+  absl::Status Apply(OpKernelContext& context, const Tensor& from,
+                     const Tensor& by, Tensor& to) const override {
+    ASSIGN_OR_RETURN(
+        const VariableSlices found,
+        FindVariableSlices(from.shape(), context.input(1), by.shape()));
+    RETURN_IF_ERROR(CopyIfElsewhere(context, from, to));
+    if (by.num_elements() == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const Tensor slices, Upload(context, found.slices));
+    cuda::Rows rows;
+    rows.indices = slices.data();
+    rows.is_int64 = true;
+    rows.count = slices.num_elements();
+    rows.rows = from.num_elements() / found.size;
+    rows.row = found.size;
+    return ChangeRows(context, kind_, rows, by, to);
   }
 
   const Kind kind_;
@@ -386,11 +425,14 @@ void RegisterCudaTrainingKernels(KernelRegistry& registry) {
 
 void RegisterCudaStateKernels(KernelRegistry& registry) {
   const Types types = CudaNumbers();
-  using Scatter = ScatterKernel::Kind;
-  const auto scatter = [&](const std::string& op, Scatter kind) {
+  const auto scatter = [&](const std::string& op, RowChange kind) {
     Register<ScatterKernel>(registry, "Scatter" + op, "T", types, {}, kind);
     Register<ScatterKernel>(registry, "ResourceScatter" + op, "dtype", types,
                             {"resource"}, kind);
+    Register<ScatterNdKernel>(registry, "ScatterNd" + op, "T", types,
+                              {"indices"}, kind);
+    Register<ScatterNdKernel>(registry, "ResourceScatterNd" + op, "T", types,
+                              {"ref", "indices"}, kind);
   };
   const auto assign = [&](const std::string& op, Change change) {
     Register<AssignKernel>(registry, op, "T", types, {}, change);
@@ -399,9 +441,9 @@ void RegisterCudaStateKernels(KernelRegistry& registry) {
   };
   assign("AssignAdd", Change::kAdd);
   assign("AssignSub", Change::kSub);
-  scatter("Add", Scatter::kAdd);
-  scatter("Sub", Scatter::kSub);
-  scatter("Update", Scatter::kUpdate);
+  scatter("Add", RowChange::kAdd);
+  scatter("Sub", RowChange::kSub);
+  scatter("Update", RowChange::kUpdate);
 }
 
 }  // namespace weft

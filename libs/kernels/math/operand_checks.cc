@@ -81,6 +81,21 @@ absl::Status SizesDiffer(const OpKernelContext& context, int first,
       ": ", a.ToString(), " != input ", second, ": ", b.ToString()));
 }
 
+absl::Status CheckClipBounds(const OpKernelContext& context) {
+  const TensorShape& x = context.input(0).shape();
+  for (int i = 1; i <= 2; ++i) {
+    const TensorShape& bound = context.input(i).shape();
+    if (bound == x || bound.rank() == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "clip_value_min and clip_value_max must be either of the same "
+        "shape as input, or a scalar. input shape: ",
+        x.ToString(),
+        " clip_value_min shape: ", context.input(1).shape().ToString(),
+        " clip_value_max shape: ", context.input(2).shape().ToString()));
+  }
+  return absl::OkStatus();
+}
+
 int LostBits(DataType from, DataType to) {
   if (from != DT_DOUBLE && from != DT_FLOAT) return 0;
   return std::max(0, MantissaBits(from) - MantissaBits(to));

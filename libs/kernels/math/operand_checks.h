@@ -34,6 +34,9 @@ absl::Status SizesDiffer(const OpKernelContext& context, int first,
                          const TensorShape& a, int second,
                          const TensorShape& b);
 
+// ClipByValue's bounds are scalars or of the shape of input 0.
+absl::Status CheckClipBounds(const OpKernelContext& context);
+
 // Bits of the mantissa that `to` has fewer than float or double; Cast's attr
 // Truncate sets them to zero first, so that nothing is rounded.
 int LostBits(DataType from, DataType to);

@@ -208,18 +208,10 @@ class ClipByValue : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);
+    RETURN_IF_ERROR(CheckClipBounds(context));
     std::array<int64_t, 2> steps{};
     for (int i = 1; i <= 2; ++i) {
-      const Tensor& bound = context.input(i);
-      if (bound.shape() != x.shape() && bound.rank() != 0) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "clip_value_min and clip_value_max must be either of the same "
-            "shape as input, or a scalar. input shape: ",
-            x.shape().ToString(),
-            " clip_value_min shape: ", context.input(1).shape().ToString(),
-            " clip_value_max shape: ", context.input(2).shape().ToString()));
-      }
-      steps[i - 1] = bound.rank() == 0 ? 0 : 1;
+      steps[i - 1] = context.input(i).rank() == 0 ? 0 : 1;
     }
     const void* const values = x.data();
     ASSIGN_OR_RETURN(Tensor * out,

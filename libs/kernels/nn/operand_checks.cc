@@ -150,6 +150,30 @@ absl::StatusOr<TensorShape> TopKShape(const OpKernelContext& context,
   return shape;
 }
 
+absl::StatusOr<int64_t> InTopKOf(const OpKernelContext& context, int64_t attr) {
+  const TensorShape& predictions = context.input(0).shape();
+  const TensorShape& targets = context.input(1).shape();
+  if (predictions.rank() != 2) {
+    return absl::InvalidArgumentError("predictions must be 2-dimensional");
+  }
+  if (targets.rank() != 1) {
+    return absl::InvalidArgumentError("targets must be 1-dimensional");
+  }
+  if (predictions.dim(0) != targets.dim(0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("First dimension of predictions ", predictions.dim(0),
+                     " must match length of targets ", targets.dim(0)));
+  }
+  if (context.num_inputs() < 3) return attr;
+  const Tensor& k = context.input(2);
+  if (k.rank() != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("k must be 0-D, got shape ", k.shape().ToString()));
+  }
+  return k.dtype() == DT_INT64 ? k.scalar<int64_t>()
+                               : int64_t{k.scalar<int32_t>()};
+}
+
 absl::StatusOr<LrnAttrs> LrnAttrs::Read(
     const OpKernelConstruction& construction) {
   LrnAttrs attrs;

@@ -50,6 +50,10 @@ using SmallIndexTypes = TypeList<int16_t, int32_t, int64_t>;
 absl::StatusOr<TensorShape> TopKShape(const OpKernelContext& context,
                                       int64_t attr);
 
+// InTopK, whose k is `attr`, and InTopKV2, whose k is an input in host memory:
+// k, of operands that fit.
+absl::StatusOr<int64_t> InTopKOf(const OpKernelContext& context, int64_t attr);
+
 // LRN and LRNGrad.
 struct LrnAttrs {
   int64_t radius = 5;

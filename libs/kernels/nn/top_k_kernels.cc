@@ -3,7 +3,6 @@
 #include <cmath>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
@@ -24,15 +23,7 @@ class InTopKKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& predictions = context.input(0);
     const Tensor& targets = context.input(1);
-    RETURN_IF_ERROR(CheckShapes(predictions.shape(), targets.shape()));
-    int64_t k = k_;
-    if (context.num_inputs() == 3) {
-      if (!context.input(2).shape().IsScalar()) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "k must be 0-D, got shape ", context.input(2).shape().ToString()));
-      }
-      k = IndexAt(context.input(2), 0);
-    }
+    ASSIGN_OR_RETURN(const int64_t k, InTopKOf(context, k_));
     ASSIGN_OR_RETURN(Tensor * output,
                      context.AllocateOutput(0, targets.shape()));
     const int64_t classes = predictions.dim(1);
@@ -45,20 +36,6 @@ class InTopKKernel : public OpKernel {
   }
 
  private:
-  static absl::Status CheckShapes(const TensorShape& predictions,
-                                  const TensorShape& targets) {
-    if (predictions.rank() != 2) {
-      return absl::InvalidArgumentError("predictions must be 2-dimensional");
-    }
-    if (targets.rank() != 1) {
-      return absl::InvalidArgumentError("targets must be 1-dimensional");
-    }
-    if (predictions.dim(0) == targets.dim(0)) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("First dimension of predictions ", predictions.dim(0),
-                     " must match length of targets ", targets.dim(0)));
-  }
-
   // Ties count as in. False where a number that is not finite leaves it open.
   static bool IsInTopK(const float* row, int64_t classes, int64_t target,
                        int64_t k) {

@@ -1,90 +1,16 @@
 // ScatterNdUpdate, ScatterNdAdd and ScatterNdSub on variables: each row of
 // `indices` names a slice of the variable by its first dimensions.
 #include <memory>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/resource/variable_lookup.h"
+#include "libs/kernels/state/nd_slices.h"
 #include "libs/kernels/state/scatter_rules.h"
 #include "libs/kernels/state/state_kernels.h"
 
 namespace weft {
 namespace {
-
-// How indices [..., depth] divide a variable into slices.
-struct Slices {
-  TensorShape batch;  // of the indices without their last dimension
-  int depth = 0;      // dimensions of the variable that an index names
-  int64_t size = 1;   // elements of one slice
-};
-
-absl::Status WrongUpdates(const TensorShape& variable,
-                          const TensorShape& indices,
-                          const TensorShape& updates, const Slices& slices) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "Must have updates.shape = indices.shape[:batch_dim] + "
-      "params_shape[slice_dim:], got updates.shape: ",
-      updates.ToString(), ", indices.shape: ", indices.ToString(),
-      ", params_shape: ", variable.ToString(), ", slice_dim: ", slices.depth,
-      ", and batch_dim: ", slices.batch.rank()));
-}
-
-absl::StatusOr<Slices> FindSlices(const TensorShape& variable,
-                                  const TensorShape& indices,
-                                  const TensorShape& updates) {
-  if (indices.rank() < 1) {
-    return absl::InvalidArgumentError(
-        "Indices shape must have rank at least one");
-  }
-  Slices slices;
-  slices.batch = indices;
-  slices.batch.RemoveDim(indices.rank() - 1);
-  const int64_t depth = indices.dim(indices.rank() - 1);
-  if (depth > variable.rank()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("The inner ", depth, " dimensions of indices.shape ",
-                     indices.ToString(), " index a variable of shape ",
-                     variable.ToString()));
-  }
-  slices.depth = static_cast<int>(depth);
-  TensorShape wanted = slices.batch;
-  for (int d = slices.depth; d < variable.rank(); ++d) {
-    slices.size *= variable.dim(d);
-    wanted.AddDim(variable.dim(d));
-  }
-  if (wanted == updates) return slices;
-  return WrongUpdates(variable, indices, updates, slices);
-}
-
-// The first element of each slice named.
-absl::StatusOr<std::vector<int64_t>> FindOffsets(const TensorShape& variable,
-                                                 const Tensor& indices,
-                                                 const Slices& slices) {
-  // Many empty indices of nothing: there is nothing to check or to change.
-  if (slices.depth == 0 && slices.size == 0) return std::vector<int64_t>();
-  std::vector<int64_t> offsets(slices.batch.num_elements());
-  for (size_t i = 0; i < offsets.size(); ++i) {
-    std::vector<int64_t> index(slices.depth);
-    bool inside = true;
-    int64_t offset = 0;
-    for (int d = 0; d < slices.depth; ++d) {
-      index[d] = IndexAt(indices, static_cast<int64_t>(i) * slices.depth + d);
-      inside = inside && index[d] >= 0 && index[d] < variable.dim(d);
-      if (inside) offset = offset * variable.dim(d) + index[d];
-    }
-    if (!inside) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "indices", ElementPosition(slices.batch, static_cast<int64_t>(i)),
-          " = [", absl::StrJoin(index, ", "), "] does not index into shape ",
-          variable.ToString()));
-    }
-    offsets[i] = offset * slices.size;
-  }
-  return offsets;
-}
 
 template <typename Operation, typename Types>
 class ScatterNdKernel : public OpKernel {
@@ -133,16 +59,16 @@ class ScatterNdKernel : public OpKernel {
 
   static absl::Status Apply(Tensor& value, const Tensor& indices,
                             const Tensor& updates) {
-    ASSIGN_OR_RETURN(Slices slices, FindSlices(value.shape(), indices.shape(),
-                                               updates.shape()));
-    ASSIGN_OR_RETURN(std::vector<int64_t> offsets,
-                     FindOffsets(value.shape(), indices, slices));
+    ASSIGN_OR_RETURN(
+        const VariableSlices found,
+        FindVariableSlices(value.shape(), indices, updates.shape()));
     return DispatchType(Types{}, value.dtype(), [&]<typename T>(TypeTag<T>) {
       const T* from = updates.flat<T>().data();
       T* to = value.mutable_flat<T>().data();
-      for (const int64_t offset : offsets) {
-        for (int64_t i = 0; i < slices.size; ++i, ++from) {
-          to[offset + i] = Operation::Apply(to[offset + i], *from);
+      for (const int64_t slice : found.slices) {
+        T* const row = to + slice * found.size;
+        for (int64_t i = 0; i < found.size; ++i, ++from) {
+          row[i] = Operation::Apply(row[i], *from);
         }
       }
       return absl::OkStatus();
