@@ -33,6 +33,8 @@ enum class NodeKind : uint8_t {
   kKernel,   // runs a kernel on the spot
   kAsync,    // runs a kernel that ends later
   kForward,  // hands its first input on: Identity and its like
+  kSwitch,   // hands its first input on to one of two outputs
+  kMerge,    // hands on the one input that came; nobody asks which it was
   kArg,
   kRetval,
 };
@@ -52,6 +54,7 @@ struct Edge {
   int32_t output = -1;   // of the producer; -1 on a control edge
   bool is_last = false;  // of this output's edges
   bool to_merge = false;
+  bool to_exit = false;  // the only edge of an Exit
 
   bool is_control() const { return slot < 0; }
 };
@@ -83,8 +86,6 @@ struct NodeItem {
   bool moves_input = false;  // _Send of what is not encoded, however large
   bool runs_when_dead = false;
   bool revives = false;  // ControlTrigger: never dead
-  // Outputs that nobody consumes are dropped after the run.
-  bool has_unused_outputs = false;
   // What a run took lately, in nanoseconds; for kernels that are not cheap.
   // Shared by all steps.
   std::atomic<uint32_t>* cost = nullptr;

@@ -10,25 +10,16 @@ constexpr int64_t kOneDead = int64_t{1} << 32;
 int64_t EdgesToCome(int64_t counter) { return counter & (kOneDead - 1); }
 int64_t DeadEdges(int64_t counter) { return counter >> 32; }
 
-void Put(Slot& slot, Slot& value, bool move) {
-  if (value.variable != nullptr || slot.variable != nullptr) {
-    slot.variable = value.variable;
-    if (move) value.variable.reset();
-  }
-  if (move) {
-    MakeAnew(slot.tensor, std::move(value.tensor));
-  } else {
-    MakeAnew(slot.tensor, value.tensor);
-  }
-  slot.is_dead = value.is_dead;
+// Whether nobody else counts there now: in a loop, all that goes along edges
+// goes under the lock of LoopFrames.
+bool IsAlone(const Iteration& iteration) {
+  return iteration.frame != nullptr || iteration.state.WorksAlone();
 }
 
-// The counter's new value. A thread that alone works on a step needs no locked
-// instruction: whoever worked on it before gave a token back, and whoever comes
-// is given one first.
+// The counter's new value.
 int64_t Count(Iteration& iteration, int32_t index, int64_t change) {
   std::atomic<int64_t>& counter = iteration.counters[index];
-  if (!iteration.state.IsLastToken()) {
+  if (!IsAlone(iteration)) {
     return counter.fetch_add(change, std::memory_order_acq_rel) + change;
   }
   const int64_t value = counter.load(std::memory_order_relaxed) + change;
@@ -38,7 +29,7 @@ int64_t Count(Iteration& iteration, int32_t index, int64_t change) {
 
 // A plan in which nothing is ever dead.
 void PropagateLive(Iteration& iteration, const Edge* edge, const Edge* end,
-                   Slot* outputs, ReadyList& ready) {
+                   absl::Span<Slot> outputs, ReadyList& ready) {
   for (; edge != end; ++edge) {
     if (!edge->is_control()) {
       Put(iteration.slots[edge->slot], outputs[edge->output], edge->is_last);
@@ -51,7 +42,7 @@ void PropagateLive(Iteration& iteration, const Edge* edge, const Edge* end,
 
 void PropagateMaybeDead(Iteration& iteration, const NodeItem& item,
                         const Edge* edge, const Edge* end, bool is_dead,
-                        Slot* outputs, ReadyList& ready) {
+                        absl::Span<Slot> outputs, ReadyList& ready) {
   for (; edge != end; ++edge) {
     Slot* output =
         edge->is_control() || is_dead ? nullptr : &outputs[edge->output];
@@ -65,7 +56,7 @@ void PropagateMaybeDead(Iteration& iteration, const NodeItem& item,
 // The rules are TensorFlow's; so is a dead Enter killing the Merge at once.
 void ActivateMerge(Iteration& to, const NodeItem& source, const Edge& edge,
                    Slot* output, bool is_dead, bool move, ReadyList& ready) {
-  absl::MutexLock lock(&to.state.merge_mutex);
+  absl::MutexLockMaybe lock(IsAlone(to) ? nullptr : &to.state.merge_mutex);
   std::atomic<int64_t>& atomic = to.counters[edge.counter];
   int64_t counter = atomic.load(std::memory_order_relaxed);
   const int num_inputs = to.state.plan.nodes[edge.node].num_inputs;
@@ -90,6 +81,19 @@ void ActivateMerge(Iteration& to, const NodeItem& source, const Edge& edge,
 }
 
 }  // namespace
+
+void Put(Slot& slot, Slot& value, bool move) {
+  if (value.variable != nullptr || slot.variable != nullptr) {
+    slot.variable = value.variable;
+    if (move) value.variable.reset();
+  }
+  if (move) {
+    MakeAnew(slot.tensor, std::move(value.tensor));
+  } else {
+    MakeAnew(slot.tensor, value.tensor);
+  }
+  slot.is_dead = value.is_dead;
+}
 
 void ActivateMaybeDead(Iteration& to, const NodeItem& source, const Edge& edge,
                        Slot* output, bool source_is_dead, bool may_move,
@@ -118,7 +122,7 @@ void ActivateMaybeDead(Iteration& to, const NodeItem& source, const Edge& edge,
   ready.emplace_back(&to, edge.node, node_is_dead);
 }
 
-void Propagate(const Ready& ran, bool is_dead, Slot* outputs,
+void Propagate(const Ready& ran, bool is_dead, absl::Span<Slot> outputs,
                ReadyList& ready) {
   Iteration& iteration = *ran.iteration;
   const PlanImpl& plan = iteration.state.plan;
@@ -135,11 +139,11 @@ void Propagate(const Ready& ran, bool is_dead, Slot* outputs,
   } else {
     PropagateLive(iteration, edge, end, outputs, ready);
   }
-  if (!is_dead) ClearOutputs(item, outputs);
+  if (!is_dead) ClearOutputs(outputs);
 }
 
-void ClearOutputs(const NodeItem& item, Slot* outputs) {
-  for (int i = 0; i < item.num_outputs; ++i) outputs[i].Clear();
+void ClearOutputs(absl::Span<Slot> outputs) {
+  for (Slot& output : outputs) output.Clear();
 }
 
 void ClearInputs(const NodeItem& item, Iteration& iteration) {

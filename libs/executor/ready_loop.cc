@@ -37,6 +37,30 @@ void NoteCost(const NodeItem& item, absl::Duration took) {
   item.cost->store(static_cast<uint32_t>(cost), std::memory_order_relaxed);
 }
 
+// What the kernel of Switch does, where the inputs lie: the slot of the value
+// and that of the predicate become the two outputs. False, and nothing is done,
+// when the kernel has an error to say.
+bool SwitchInPlace(Slot* slots) {
+  const Tensor& predicate = slots[1].tensor;
+  if (!predicate.shape().IsScalar()) return false;
+  const bool is_taken = predicate.scalar<bool>();
+  slots[1].Clear();
+  if (is_taken) {
+    Put(slots[1], slots[0], /*move=*/true);
+    slots[0].Clear();
+  }
+  slots[is_taken ? 0 : 1].is_dead = true;
+  return true;
+}
+
+// The input of a Merge that has a value; null: none has.
+Slot* FindCome(Slot* inputs, int num_inputs) {
+  for (Slot* input = inputs; input != inputs + num_inputs; ++input) {
+    if (input->is_ref() || input->tensor.IsInitialized()) return input;
+  }
+  return nullptr;
+}
+
 // An asynchronous kernel has ended, on whatever thread, perhaps inside
 // ComputeAsync. Takes over its token.
 void EndAsync(AsyncEntry& entry, const absl::Status& status) {
@@ -54,8 +78,10 @@ void EndAsync(AsyncEntry& entry, const absl::Status& status) {
       state.trace->NodeRan(item, entry.begin, 0, entry.outputs.get(), is_dead);
     }
     ClearInputs(item, *ran.iteration);
-    if (is_dead) ClearOutputs(item, entry.outputs.get());
-    Propagate(ran, is_dead, entry.outputs.get(), ready);
+    const absl::Span<Slot> outputs =
+        absl::MakeSpan(entry.outputs.get(), item.num_outputs);
+    if (is_dead) ClearOutputs(outputs);
+    Propagate(ran, is_dead, outputs, ready);
   } else {
     state.Fail(item, result);
   }
@@ -80,7 +106,7 @@ ReadyLoop::ReadyLoop(StepState& state, RunWhere where)
     : state_(state),
       where_(where),
       outer_(std::exchange(current_loop, this)),
-      outputs_(state.plan.max_outputs) {}
+      outputs_(state.TakeOutputs()) {}
 
 ReadyLoop::~ReadyLoop() {
   if (current_loop == this) current_loop = outer_;
@@ -190,11 +216,19 @@ void ReadyLoop::RunNode(const Ready& ready) {
       return RunAsync<kTraced>(ready, item);
     case NodeKind::kForward:
       if (item.num_consts == 0) {
-        outputs_[0] = std::move(inputs[0]);
-      } else {
-        outputs_[0] = inputs[0];
+        return CompleteInPlace<kTraced>(ready, item, absl::MakeSpan(inputs, 1));
       }
+      outputs_[0] = inputs[0];
       break;
+    case NodeKind::kSwitch:
+      if (!SwitchInPlace(inputs)) return RunKernel<kTraced>(ready, item);
+      return CompleteInPlace<kTraced>(ready, item, absl::MakeSpan(inputs, 2));
+    case NodeKind::kMerge: {
+      // Whoever asks for a trace is told of both outputs.
+      Slot* came = kTraced ? nullptr : FindCome(inputs, item.num_inputs);
+      if (came == nullptr) return RunKernel<kTraced>(ready, item);
+      return CompleteInPlace<kTraced>(ready, item, absl::MakeSpan(came, 1));
+    }
     case NodeKind::kArg:
       outputs_[0].tensor = state_.args[item.index];
       break;
@@ -221,8 +255,8 @@ void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
   }
   OpKernelContext context(state_.context, item.view,
                           absl::MakeSpan(InputsOf(ready), item.num_inputs),
-                          absl::MakeSpan(outputs_.data(), item.num_outputs),
-                          ready.iteration->position(), WhenLockedHere());
+                          OutputsOf(item), ready.iteration->position(),
+                          WhenLockedHere());
   absl::Status status;
   if (item.cost == nullptr) {
     status = item.kernel->Compute(context);
@@ -232,12 +266,12 @@ void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
     status = item.kernel->Compute(context);
     NoteCost(item, clock.Now() - begin);
   }
-  if (status.ok()) status = CheckOutputs(item, outputs_.data());
+  if (status.ok()) status = CheckOutputs(item, outputs_.get());
   if (status.ok()) {
     state_.NoteLaunch(item);
     return Complete<kTraced>(ready, item, ready.is_dead && !item.revives);
   }
-  ClearOutputs(item, outputs_.data());
+  ClearOutputs(OutputsOf(item));
   End(ready, item, status);
 }
 
@@ -276,13 +310,27 @@ void ReadyLoop::Complete(const Ready& ready, const NodeItem& item,
   if constexpr (kTraced) {
     // As in TensorFlow, what was not run is not told; a dead value is sent.
     if (!is_dead || item.runs_when_dead) {
-      state_.trace->NodeRan(item, begin_, sent_bytes_, outputs_.data(),
-                            is_dead);
+      state_.trace->NodeRan(item, begin_, sent_bytes_, outputs_.get(), is_dead);
     }
   }
   ClearInputs(item, *ready.iteration);
+  HandOn(ready, is_dead, OutputsOf(item));
+}
+
+template <bool kTraced>
+void ReadyLoop::CompleteInPlace(const Ready& ready, const NodeItem& item,
+                                absl::Span<Slot> outputs) {
+  if constexpr (kTraced) {
+    state_.trace->NodeRan(item, begin_, sent_bytes_, outputs.data(),
+                          /*is_dead=*/false);
+  }
+  HandOn(ready, /*is_dead=*/false, outputs);
+}
+
+void ReadyLoop::HandOn(const Ready& ready, bool is_dead,
+                       absl::Span<Slot> outputs) {
   fresh_.clear();
-  Propagate(ready, is_dead, outputs_.data(), fresh_);
+  Propagate(ready, is_dead, outputs, fresh_);
   Add(fresh_);
 }
 
@@ -302,6 +350,7 @@ void ReadyLoop::Run() {
     }
   }
   current_loop = outer_;
+  state_.GiveBack(std::move(outputs_));
   if (state_.outbox != nullptr && !(for_pool.empty() && state_.IsLastToken())) {
     state_.outbox->Flush();
   }

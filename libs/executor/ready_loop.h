@@ -47,8 +47,17 @@ class ReadyLoop {
   WhenLocked WhenLockedHere() const;
   template <bool kTraced>
   void RunAsync(const Ready& ready, const NodeItem& item);
+  // The run is over; its outputs lie in `outputs_`.
   template <bool kTraced>
   void Complete(const Ready& ready, const NodeItem& item, bool is_dead);
+  // The run is over; slots of its inputs are its outputs.
+  template <bool kTraced>
+  void CompleteInPlace(const Ready& ready, const NodeItem& item,
+                       absl::Span<Slot> outputs);
+  void HandOn(const Ready& ready, bool is_dead, absl::Span<Slot> outputs);
+  absl::Span<Slot> OutputsOf(const NodeItem& item) {
+    return absl::MakeSpan(outputs_.get(), item.num_outputs);
+  }
   void Drop();
 
   StepState& state_;
@@ -60,7 +69,7 @@ class ReadyLoop {
   bool has_kept_ = false;
   int nodes_until_clock_ = 0;
   absl::Time give_up_at_ = absl::InfinitePast();  // unknown yet
-  absl::InlinedVector<Slot, 4> outputs_;
+  std::unique_ptr<Slot[]> outputs_;               // empty between runs of nodes
   // Of the node that runs, in a step that is traced.
   absl::Time begin_;
   size_t sent_bytes_ = 0;

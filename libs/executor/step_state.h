@@ -96,6 +96,7 @@ struct Iteration {
 class StepState {
  public:
   explicit StepState(const PlanImpl& plan);
+  ~StepState();
   StepState(const StepState&) = delete;
   StepState& operator=(const StepState&) = delete;
 
@@ -123,11 +124,23 @@ class StepState {
   bool IsLastToken() const {
     return tokens_.load(std::memory_order_acquire) == 1;
   }
+  // Whether no other thread works on the step, nor an asynchronous kernel. The
+  // caller holds a token and only who holds one may add another, so this stays
+  // true until the caller does; whoever worked on the step before gave a token
+  // back after it, and whoever comes is given one first. So meanwhile the
+  // caller needs neither locks nor locked instructions for what only those
+  // touch.
+  bool WorksAlone() const { return IsLastToken(); }
   void AddToken() { tokens_.fetch_add(1, std::memory_order_relaxed); }
   // The caller must not touch the state afterwards.
   void ReleaseToken() {
     if (tokens_.fetch_sub(1, std::memory_order_acq_rel) == 1) Finish();
   }
+
+  // Room for the outputs of any one node, empty, for one thread. Give it back,
+  // as empty, before the token that it was taken with.
+  std::unique_ptr<Slot[]> TakeOutputs();
+  void GiveBack(std::unique_ptr<Slot[]> outputs);
 
   const PlanImpl& plan;
   StepContext context;
@@ -137,7 +150,8 @@ class StepState {
   std::unique_ptr<NodeTrace> trace;  // null unless the step is traced
   Iteration root;
   LoopFrames loops;
-  absl::Mutex merge_mutex;  // counters of Merge nodes
+  // Counters of Merge nodes outside loops, while several threads are at work.
+  absl::Mutex merge_mutex;
 
  private:
   void Finish();
@@ -151,6 +165,7 @@ class StepState {
   absl::AnyInvocable<void(absl::Status)> done_;
   std::atomic<int> tokens_{0};
   std::atomic<bool> incomplete_{false};
+  std::atomic<Slot*> spare_outputs_{nullptr};  // owned
   mutable absl::Mutex mutex_;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);  // the first of a node
 };
