@@ -56,14 +56,16 @@ void LoopFrames::Clear() {
 }
 
 void LoopFrames::Propagate(const Ready& ran, const NodeItem& item, bool is_dead,
-                           absl::Span<Slot> outputs,
-                           ReadyList& ready) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  absl::MutexLockMaybe lock(state_.WorksAlone() ? nullptr : &mutex_);
+                           const Outputs& outputs, ReadyList& ready) {
+  if (state_.WorksAlone()) {
+    return PropagateLocked(ran, item, is_dead, outputs, ready);
+  }
+  absl::MutexLock lock(&mutex_);
   PropagateLocked(ran, item, is_dead, outputs, ready);
 }
 
 void LoopFrames::PropagateLocked(const Ready& ran, const NodeItem& item,
-                                 bool is_dead, absl::Span<Slot> outputs,
+                                 bool is_dead, const Outputs& outputs,
                                  ReadyList& ready) {
   Iteration& from = *ran.iteration;
   switch (item.loop_role) {
@@ -86,22 +88,21 @@ void LoopFrames::PropagateLocked(const Ready& ran, const NodeItem& item,
       break;
   }
   // They may lie in the iteration, which is about to end.
-  if (!is_dead) ClearOutputs(outputs);
+  if (!is_dead && item.direct_slot < 0) ClearOutputs(outputs);
   if (from.frame == nullptr) return;
-  --from.outstanding;
-  EndFinished(*from.frame, ready);
+  // Nothing else of what a node does brings an end nearer.
+  if (--from.outstanding == 0) EndFinished(*from.frame, ready);
 }
 
 void LoopFrames::Activate(Iteration& to, const NodeItem& source, bool is_dead,
-                          absl::Span<Slot> outputs, bool may_move,
+                          const Outputs& outputs, bool may_move,
                           ReadyList& ready) {
   const size_t before = ready.size();
   for (int e = source.first_edge; e < source.end_edge; ++e) {
     const Edge& edge = state_.plan.edges[e];
-    Slot* output =
-        edge.is_control() || is_dead ? nullptr : &outputs[edge.output];
+    Slot* output = OutputFor(edge, is_dead, outputs);
     // Each iteration but the last has dead ones: they need not be run.
-    if (edge.to_exit && (is_dead || output->is_dead)) {
+    if (edge.to_exit && (output == nullptr || output->is_dead)) {
       HoldBack(to, state_.plan.nodes[edge.node]);
       continue;
     }
@@ -114,17 +115,17 @@ void LoopFrames::Activate(Iteration& to, const NodeItem& source, bool is_dead,
 
 void LoopFrames::ActivateWaiting(Iteration& to, WaitingValue& waiting,
                                  ReadyList& ready) {
-  Activate(to, *waiting.source, waiting.value.is_dead,
-           absl::MakeSpan(&waiting.value, 1), /*may_move=*/false, ready);
+  Activate(to, *waiting.source, waiting.value.is_dead, {&waiting.value, 1},
+           /*may_move=*/false, ready);
 }
 
 void LoopFrames::Enter(Iteration& from, const NodeItem& item, bool is_dead,
-                       absl::Span<Slot> outputs, ReadyList& ready) {
+                       const Outputs& outputs, ReadyList& ready) {
   LoopFrame& frame = FindOrCreate(from, item.child);
   if (item.loop_role == LoopRole::kConstantEnter) {
     WaitingValue& invariant = frame.invariants.emplace_back();
     invariant.source = &item;
-    if (!is_dead) invariant.value = std::move(outputs[0]);
+    if (!is_dead) invariant.value = std::move(outputs.slots[0]);
     invariant.value.is_dead = is_dead;
     for (auto& iteration : frame.iterations) {
       ActivateWaiting(*iteration, invariant, ready);
@@ -139,7 +140,7 @@ void LoopFrames::Enter(Iteration& from, const NodeItem& item, bool is_dead,
 }
 
 void LoopFrames::Exit(Iteration& from, const NodeItem& item,
-                      absl::Span<Slot> outputs, ReadyList& ready) {
+                      const Outputs& outputs, ReadyList& ready) {
   Activate(*from.frame->parent, item, false, outputs, /*may_move=*/true, ready);
 }
 
@@ -149,7 +150,7 @@ void LoopFrames::HoldBack(Iteration& from, const NodeItem& dead_exit) {
 }
 
 void LoopFrames::Next(Iteration& from, const NodeItem& item,
-                      absl::Span<Slot> outputs, ReadyList& ready) {
+                      const Outputs& outputs, ReadyList& ready) {
   LoopFrame& frame = *from.frame;
   Iteration* to = nullptr;
   if (from.number < frame.newest) {
@@ -159,7 +160,7 @@ void LoopFrames::Next(Iteration& from, const NodeItem& item,
              frame.parallel_iterations) {
     to = &StartNext(frame, ready);
   } else {
-    frame.waiting.push_back({&item, std::move(outputs[0])});
+    frame.waiting.push_back({&item, std::move(outputs.slots[0])});
     return;
   }
   Activate(*to, item, false, outputs, /*may_move=*/true, ready);

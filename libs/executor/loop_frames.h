@@ -31,6 +31,7 @@
 namespace weft {
 
 struct Iteration;
+struct Outputs;
 struct Ready;
 class StepState;
 using ReadyList = absl::InlinedVector<Ready, 32>;
@@ -63,7 +64,8 @@ class LoopFrames {
   // Hands on the outputs of a node that ran in a loop, or enters or leaves
   // one, and ends what is over because of that.
   void Propagate(const Ready& ran, const NodeItem& item, bool is_dead,
-                 absl::Span<Slot> outputs, ReadyList& ready);
+                 const Outputs& outputs,
+                 ReadyList& ready) ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
   // Drops all frames and iterations of a step that was given up.
   void Clear();
@@ -75,20 +77,20 @@ class LoopFrames {
  private:
   // The rest is under the lock, or of the only thread.
   void PropagateLocked(const Ready& ran, const NodeItem& item, bool is_dead,
-                       absl::Span<Slot> outputs, ReadyList& ready)
+                       const Outputs& outputs, ReadyList& ready)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Activate(Iteration& to, const NodeItem& source, bool is_dead,
-                absl::Span<Slot> outputs, bool may_move, ReadyList& ready)
+                const Outputs& outputs, bool may_move, ReadyList& ready)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ActivateWaiting(Iteration& to, WaitingValue& waiting, ReadyList& ready)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Enter(Iteration& from, const NodeItem& item, bool is_dead,
-             absl::Span<Slot> outputs, ReadyList& ready)
+             const Outputs& outputs, ReadyList& ready)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Exit(Iteration& from, const NodeItem& item, absl::Span<Slot> outputs,
+  void Exit(Iteration& from, const NodeItem& item, const Outputs& outputs,
             ReadyList& ready) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void HoldBack(Iteration& from, const NodeItem& dead_exit);
-  void Next(Iteration& from, const NodeItem& item, absl::Span<Slot> outputs,
+  void Next(Iteration& from, const NodeItem& item, const Outputs& outputs,
             ReadyList& ready) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   LoopFrame& FindOrCreate(Iteration& parent, int info_index)

@@ -3,7 +3,8 @@
 // Every input of every node has a slot of its own, side by side for one node,
 // so a kernel sees its inputs as one span. An edge says into which slot an
 // output goes; the last edge of an output moves it, so the memory of a value
-// that has one consumer belongs to that consumer alone.
+// that has one consumer belongs to that consumer alone. A node's only output is
+// made where its last edge goes, if that is known before it runs.
 //
 // Constants without control inputs do not run: their values lie in the slots
 // of their consumers from the start.
@@ -77,6 +78,9 @@ struct NodeItem {
   int32_t index = -1;  // of an _Arg or _Retval
   int32_t frame = 0;   // where it runs
   int32_t child = -1;  // of an Enter: the frame it feeds
+  // The slot of a consumer, in the same iteration, in which a run makes the
+  // only output: that of the edge that would move it there. -1: elsewhere.
+  int32_t direct_slot = -1;
   NodeKind kind = NodeKind::kKernel;
   LoopRole loop_role = LoopRole::kNone;
   bool is_cheap = false;

@@ -422,6 +422,7 @@ class PlanBuilder {
           e + 1 == edges.size() || edges[e + 1].output != edges[e].output;
     }
     item.kind = KindAmong(item, edges);
+    item.direct_slot = DirectSlot(item, edges);
     item.first_edge = static_cast<int>(plan_->edges.size());
     plan_->edges.insert(plan_->edges.end(), edges.begin(), edges.end());
     item.end_edge = static_cast<int>(plan_->edges.size());
@@ -439,6 +440,21 @@ class PlanBuilder {
         std::any_of(edges.begin(), edges.end(),
                     [](const Edge& edge) { return edge.output == 1; });
     return item.is_merge && !says_which ? NodeKind::kMerge : item.kind;
+  }
+
+  // Not a Merge's: it takes the first value that comes. Nor an Exit's, which
+  // may not run. What forwards has its output in a slot already, and what goes
+  // to another iteration finds out to which when it has run.
+  static int32_t DirectSlot(const NodeItem& item,
+                            const std::vector<Edge>& edges) {
+    const bool makes_it =
+        item.kind == NodeKind::kKernel || item.kind == NodeKind::kArg;
+    if (!makes_it || item.num_outputs != 1) return -1;
+    if (item.loop_role != LoopRole::kNone) return -1;
+    for (const Edge& edge : edges) {
+      if (edge.is_last) return edge.to_merge || edge.to_exit ? -1 : edge.slot;
+    }
+    return -1;
   }
 
   const Graph& graph_;

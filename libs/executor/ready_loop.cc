@@ -37,20 +37,12 @@ void NoteCost(const NodeItem& item, absl::Duration took) {
   item.cost->store(static_cast<uint32_t>(cost), std::memory_order_relaxed);
 }
 
-// What the kernel of Switch does, where the inputs lie: the slot of the value
-// and that of the predicate become the two outputs. False, and nothing is done,
-// when the kernel has an error to say.
-bool SwitchInPlace(Slot* slots) {
-  const Tensor& predicate = slots[1].tensor;
-  if (!predicate.shape().IsScalar()) return false;
-  const bool is_taken = predicate.scalar<bool>();
-  slots[1].Clear();
-  if (is_taken) {
-    Put(slots[1], slots[0], /*move=*/true);
-    slots[0].Clear();
-  }
-  slots[is_taken ? 0 : 1].is_dead = true;
-  return true;
+// Which output of a Switch its value goes to; -1: the kernel has an error to
+// say.
+int OutputTaken(const Slot* inputs) {
+  const Tensor& predicate = inputs[1].tensor;
+  if (!predicate.shape().IsScalar()) return -1;
+  return predicate.scalar<bool>() ? 1 : 0;
 }
 
 // The input of a Merge that has a value; null: none has.
@@ -78,8 +70,7 @@ void EndAsync(AsyncEntry& entry, const absl::Status& status) {
       state.trace->NodeRan(item, entry.begin, 0, entry.outputs.get(), is_dead);
     }
     ClearInputs(item, *ran.iteration);
-    const absl::Span<Slot> outputs =
-        absl::MakeSpan(entry.outputs.get(), item.num_outputs);
+    const Outputs outputs = {entry.outputs.get(), item.num_outputs};
     if (is_dead) ClearOutputs(outputs);
     Propagate(ran, is_dead, outputs, ready);
   } else {
@@ -103,10 +94,7 @@ void EndAsync(AsyncEntry& entry, const absl::Status& status) {
 }  // namespace
 
 ReadyLoop::ReadyLoop(StepState& state, RunWhere where)
-    : state_(state),
-      where_(where),
-      outer_(std::exchange(current_loop, this)),
-      outputs_(state.TakeOutputs()) {}
+    : state_(state), where_(where), outer_(std::exchange(current_loop, this)) {}
 
 ReadyLoop::~ReadyLoop() {
   if (current_loop == this) current_loop = outer_;
@@ -179,30 +167,28 @@ bool ReadyLoop::MayRunOnReader(const Ready& ready) {
   return now < give_up_at_;
 }
 
-bool ReadyLoop::Next(Ready& ready) {
-  if (!ready_.empty()) {
-    ready = ready_.back();
-    ready_.pop_back();
-    return true;
-  }
-  ready = kept_;
-  return std::exchange(has_kept_, false);
-}
-
 void ReadyLoop::Drop() {
   state_.NoteDropped();
   ready_.clear();
   has_kept_ = false;
 }
 
+Outputs ReadyLoop::PlaceOutputs(const Ready& ready, const NodeItem& item) {
+  if (item.direct_slot >= 0) {
+    return {ready.iteration->slots.get() + item.direct_slot, 1};
+  }
+  if (item.num_outputs == 0) return {};
+  if (outputs_ == nullptr) outputs_ = state_.TakeOutputs();
+  return {outputs_.get(), item.num_outputs};
+}
+
 template <bool kTraced>
 void ReadyLoop::RunNode(const Ready& ready) {
-  const NodeItem& item = ItemOf(ready);
-  Slot* inputs = InputsOf(ready);
+  const NodeItem& item = state_.plan.nodes[ready.node];
+  Slot* inputs = ready.iteration->slots.get() + item.first_input;
   if constexpr (kTraced) begin_ = state_.trace->Now();
-  const bool is_dead = ready.is_dead && !item.revives;
-  if (is_dead && !item.runs_when_dead) {
-    return Complete<kTraced>(ready, item, true);
+  if (ready.is_dead && !item.revives && !item.runs_when_dead) {
+    return Complete<kTraced>(ready, item, true, {});
   }
   if (item.num_refs > 0) {
     absl::Status status = ReadRefs(state_.plan, item, inputs, WhenLockedHere());
@@ -215,36 +201,57 @@ void ReadyLoop::RunNode(const Ready& ready) {
     case NodeKind::kAsync:
       return RunAsync<kTraced>(ready, item);
     case NodeKind::kForward:
-      if (item.num_consts == 0) {
-        return CompleteInPlace<kTraced>(ready, item, absl::MakeSpan(inputs, 1));
-      }
-      outputs_[0] = inputs[0];
-      break;
-    case NodeKind::kSwitch:
-      if (!SwitchInPlace(inputs)) return RunKernel<kTraced>(ready, item);
-      return CompleteInPlace<kTraced>(ready, item, absl::MakeSpan(inputs, 2));
+      if (item.num_consts > 0) return RunOnConst<kTraced>(ready, item);
+      return CompleteInPlace<kTraced>(ready, item, {inputs, 1});
+    case NodeKind::kSwitch: {
+      // Whoever asks for a trace is told of all outputs; here, of a Merge's
+      // too.
+      const int taken = kTraced ? -1 : OutputTaken(inputs);
+      if (taken < 0) return RunKernel<kTraced>(ready, item);
+      return CompleteInPlace<kTraced>(ready, item, {inputs, 2, taken});
+    }
     case NodeKind::kMerge: {
-      // Whoever asks for a trace is told of both outputs.
       Slot* came = kTraced ? nullptr : FindCome(inputs, item.num_inputs);
       if (came == nullptr) return RunKernel<kTraced>(ready, item);
-      return CompleteInPlace<kTraced>(ready, item, absl::MakeSpan(came, 1));
+      return CompleteInPlace<kTraced>(ready, item, {came, 1});
     }
-    case NodeKind::kArg:
-      outputs_[0].tensor = state_.args[item.index];
-      break;
+    case NodeKind::kArg: {
+      const Outputs outputs = PlaceOutputs(ready, item);
+      outputs.slots[0].tensor = state_.args[item.index];
+      return Complete<kTraced>(ready, item, false, outputs);
+    }
     case NodeKind::kRetval:
-      if (item.num_consts == 0) {
-        state_.retvals[item.index] = std::move(inputs[0].tensor);
-      } else {
-        state_.retvals[item.index] = inputs[0].tensor;
-      }
-      break;
+      if (item.num_consts > 0) return RunOnConst<kTraced>(ready, item);
+      state_.retvals[item.index] = std::move(inputs[0].tensor);
+      return Complete<kTraced>(ready, item, false, {});
   }
-  Complete<kTraced>(ready, item, false);
+}
+
+// What forwards or gives out a constant copies it.
+template <bool kTraced>
+void ReadyLoop::RunOnConst(const Ready& ready, const NodeItem& item) {
+  const Slot& input = InputsOf(ready)[0];
+  if (item.kind == NodeKind::kRetval) {
+    state_.retvals[item.index] = input.tensor;
+    return Complete<kTraced>(ready, item, false, {});
+  }
+  const Outputs outputs = PlaceOutputs(ready, item);
+  outputs.slots[0] = input;
+  Complete<kTraced>(ready, item, false, outputs);
 }
 
 bool ReadyLoop::MayTakeLong(const Ready& ready, const NodeItem& item) const {
   return !item.is_cheap || InputBytes(item, InputsOf(ready)) > kHandOverBytes;
+}
+
+absl::Status ReadyLoop::Compute(const NodeItem& item,
+                                OpKernelContext& context) {
+  if (item.cost == nullptr) return item.kernel->Compute(context);
+  const Clock& clock = state_.context.scheduler->clock();
+  const absl::Time begin = clock.Now();
+  absl::Status status = item.kernel->Compute(context);
+  NoteCost(item, clock.Now() - begin);
+  return status;
 }
 
 template <bool kTraced>
@@ -253,26 +260,21 @@ void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
       (MayTakeLong(ready, item) || state_.outbox->IsUrgent())) {
     state_.outbox->Flush();
   }
+  const Outputs outputs = PlaceOutputs(ready, item);
   OpKernelContext context(state_.context, item.view,
                           absl::MakeSpan(InputsOf(ready), item.num_inputs),
-                          OutputsOf(item), ready.iteration->position(),
-                          WhenLockedHere());
-  absl::Status status;
-  if (item.cost == nullptr) {
-    status = item.kernel->Compute(context);
-  } else {
-    const Clock& clock = state_.context.scheduler->clock();
-    const absl::Time begin = clock.Now();
-    status = item.kernel->Compute(context);
-    NoteCost(item, clock.Now() - begin);
-  }
-  if (status.ok()) status = CheckOutputs(item, outputs_.get());
-  if (status.ok()) {
+                          absl::MakeSpan(outputs.slots, outputs.size),
+                          ready.iteration->position(), WhenLockedHere());
+  const absl::Status status = Compute(item, context);
+  if (status.ok() && AreAsPromised(item, outputs.slots)) {
     state_.NoteLaunch(item);
-    return Complete<kTraced>(ready, item, ready.is_dead && !item.revives);
+    return Complete<kTraced>(ready, item, ready.is_dead && !item.revives,
+                             outputs);
   }
-  ClearOutputs(OutputsOf(item));
-  End(ready, item, status);
+  const absl::Status error =
+      status.ok() ? CheckOutputs(item, outputs.slots) : status;
+  ClearOutputs(outputs);
+  End(ready, item, error);
 }
 
 void ReadyLoop::End(const Ready& ready, const NodeItem& item,
@@ -305,33 +307,33 @@ void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {
 }
 
 template <bool kTraced>
-void ReadyLoop::Complete(const Ready& ready, const NodeItem& item,
-                         bool is_dead) {
+void ReadyLoop::Complete(const Ready& ready, const NodeItem& item, bool is_dead,
+                         const Outputs& outputs) {
   if constexpr (kTraced) {
     // As in TensorFlow, what was not run is not told; a dead value is sent.
     if (!is_dead || item.runs_when_dead) {
-      state_.trace->NodeRan(item, begin_, sent_bytes_, outputs_.get(), is_dead);
+      state_.trace->NodeRan(item, begin_, sent_bytes_, outputs.slots, is_dead);
     }
   }
   ClearInputs(item, *ready.iteration);
-  HandOn(ready, is_dead, OutputsOf(item));
+  HandOn(ready, is_dead, outputs);
 }
 
 template <bool kTraced>
 void ReadyLoop::CompleteInPlace(const Ready& ready, const NodeItem& item,
-                                absl::Span<Slot> outputs) {
+                                const Outputs& outputs) {
   if constexpr (kTraced) {
-    state_.trace->NodeRan(item, begin_, sent_bytes_, outputs.data(),
+    state_.trace->NodeRan(item, begin_, sent_bytes_, outputs.slots,
                           /*is_dead=*/false);
   }
   HandOn(ready, /*is_dead=*/false, outputs);
 }
 
 void ReadyLoop::HandOn(const Ready& ready, bool is_dead,
-                       absl::Span<Slot> outputs) {
+                       const Outputs& outputs) {
   fresh_.clear();
   Propagate(ready, is_dead, outputs, fresh_);
-  Add(fresh_);
+  if (!fresh_.empty()) Add(fresh_);
 }
 
 void ReadyLoop::Run() {
@@ -350,7 +352,7 @@ void ReadyLoop::Run() {
     }
   }
   current_loop = outer_;
-  state_.GiveBack(std::move(outputs_));
+  if (outputs_ != nullptr) state_.GiveBack(std::move(outputs_));
   if (state_.outbox != nullptr && !(for_pool.empty() && state_.IsLastToken())) {
     state_.outbox->Flush();
   }

@@ -54,6 +54,15 @@ struct Ready {
 
 using ReadyList = absl::InlinedVector<Ready, 32>;
 
+// What the run of a node has made: slots[i] is output i; or, where `live` names
+// one, slots[0] is that one and all others are dead. They may be slots of the
+// node's inputs. `size` of them are to be emptied once they are handed on.
+struct Outputs {
+  Slot* slots = nullptr;
+  int size = 0;
+  int live = -1;
+};
+
 // What an asynchronous kernel holds on to until it ends.
 struct AsyncEntry {
   Ready ready;
