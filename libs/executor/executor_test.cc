@@ -673,12 +673,13 @@ TEST(ExecutorTest, OnlyTheTakenBranchRuns) {
 // Merges of which somebody asks which input came and of which nobody does.
 TEST(ExecutorTest, BranchesMeetWhateverTheyAreMadeOf) {
   PlanHarness h;
+  OutputTensor x = h.Arg(0);
   OutputTensor which = h.Arg(1, DT_BOOL);
   OutputTensor nine = h.Const("nine", Float(9));
   OutputTensor yes = h.Const("yes", Tensor::Scalar(true));
-  const Node* value = h.Add("value", "Switch", {h.Arg(0), which});
+  const Node* value = h.Add("value", "Switch", {x, which});
   const Node* constant = h.Add("constant", "Switch", {nine, which});
-  const Node* always = h.Add("always", "Switch", {h.Arg(0), yes});
+  const Node* always = h.Add("always", "Switch", {x, yes});
   const Node* inc =
       h.Add("inc", "TestAdd", {{value, 1}, h.Const("one", Float(1))});
   h.Retval(0, {h.Add("quiet", "Merge", {{value, 0}, {inc, 0}}), 0});
