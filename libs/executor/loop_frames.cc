@@ -57,16 +57,7 @@ void LoopFrames::Clear() {
 
 void LoopFrames::Propagate(const Ready& ran, const NodeItem& item, bool is_dead,
                            const Outputs& outputs, ReadyList& ready) {
-  if (state_.WorksAlone()) {
-    return PropagateLocked(ran, item, is_dead, outputs, ready);
-  }
-  absl::MutexLock lock(&mutex_);
-  PropagateLocked(ran, item, is_dead, outputs, ready);
-}
-
-void LoopFrames::PropagateLocked(const Ready& ran, const NodeItem& item,
-                                 bool is_dead, const Outputs& outputs,
-                                 ReadyList& ready) {
+  absl::MutexLockMaybe lock(state_.WorksAlone() ? nullptr : &mutex_);
   Iteration& from = *ran.iteration;
   switch (item.loop_role) {
     case LoopRole::kNone:

@@ -76,9 +76,6 @@ class LoopFrames {
 
  private:
   // The rest is under the lock, or of the only thread.
-  void PropagateLocked(const Ready& ran, const NodeItem& item, bool is_dead,
-                       const Outputs& outputs, ReadyList& ready)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Activate(Iteration& to, const NodeItem& source, bool is_dead,
                 const Outputs& outputs, bool may_move, ReadyList& ready)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -122,17 +122,12 @@ void ContinueOnPool(StepState& state, const ReadyList& nodes) {
 
 void ReadyLoop::Add(const ReadyList& nodes) {
   // Nothing else to do: run it here whatever it costs.
-  if (nodes.size() == 1 && ready_.empty() && !has_kept_) {
-    kept_ = nodes[0];
-    has_kept_ = true;
-    return;
-  }
+  if (nodes.size() == 1 && !HasMore()) return Keep(nodes[0]);
   for (const Ready& node : nodes) {
     if (where_ == RunWhere::kReader || !IsWorthHandingOver(node)) {
       ready_.push_back(node);
     } else if (!has_kept_) {
-      kept_ = node;
-      has_kept_ = true;
+      Keep(node);
     } else {
       state_.AddToken();
       ContinueOnPool(state_, {node});
@@ -244,9 +239,8 @@ bool ReadyLoop::MayTakeLong(const Ready& ready, const NodeItem& item) const {
   return !item.is_cheap || InputBytes(item, InputsOf(ready)) > kHandOverBytes;
 }
 
-absl::Status ReadyLoop::Compute(const NodeItem& item,
-                                OpKernelContext& context) {
-  if (item.cost == nullptr) return item.kernel->Compute(context);
+absl::Status ReadyLoop::ComputeTimed(const NodeItem& item,
+                                     OpKernelContext& context) {
   const Clock& clock = state_.context.scheduler->clock();
   const absl::Time begin = clock.Now();
   absl::Status status = item.kernel->Compute(context);
@@ -265,7 +259,9 @@ void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
                           absl::MakeSpan(InputsOf(ready), item.num_inputs),
                           absl::MakeSpan(outputs.slots, outputs.size),
                           ready.iteration->position(), WhenLockedHere());
-  const absl::Status status = Compute(item, context);
+  const absl::Status status = item.cost == nullptr
+                                  ? item.kernel->Compute(context)
+                                  : ComputeTimed(item, context);
   if (status.ok() && AreAsPromised(item, outputs.slots)) {
     state_.NoteLaunch(item);
     return Complete<kTraced>(ready, item, ready.is_dead && !item.revives,
@@ -333,7 +329,11 @@ void ReadyLoop::HandOn(const Ready& ready, bool is_dead,
                        const Outputs& outputs) {
   fresh_.clear();
   Propagate(ready, is_dead, outputs, fresh_);
-  if (!fresh_.empty()) Add(fresh_);
+  if (fresh_.size() == 1 && !HasMore()) {
+    Keep(fresh_[0]);
+  } else if (!fresh_.empty()) {
+    Add(fresh_);
+  }
 }
 
 void ReadyLoop::Run() {

@@ -34,6 +34,12 @@ class ReadyLoop {
   bool MayRunOnReader(const Ready& ready);
   bool IsWorthHandingOver(const Ready& ready) const;
   bool MayTakeLong(const Ready& ready, const NodeItem& item) const;
+  bool HasMore() const { return has_kept_ || !ready_.empty(); }
+  // REQUIRES: none is kept.
+  void Keep(const Ready& node) {
+    kept_ = node;
+    has_kept_ = true;
+  }
   // The node that runs next; false when none is left.
   bool Next(Ready& ready) {
     if (!ready_.empty()) {
@@ -50,7 +56,7 @@ class ReadyLoop {
   void RunNode(const Ready& ready);
   template <bool kTraced>
   void RunKernel(const Ready& ready, const NodeItem& item);
-  absl::Status Compute(const NodeItem& item, OpKernelContext& context);
+  absl::Status ComputeTimed(const NodeItem& item, OpKernelContext& context);
   template <bool kTraced>
   void RunOnConst(const Ready& ready, const NodeItem& item);
   // A node that has not ended well; one that gave up goes to the pool.
