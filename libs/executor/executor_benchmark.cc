@@ -100,6 +100,28 @@ void BM_AddChainBehindSwitch(benchmark::State& state) {
 }
 BENCHMARK(BM_AddChainBehindSwitch)->Arg(1000);
 
+// while (x < 1000) x = x + 1
+void BM_While(benchmark::State& state) {
+  PlanHarness h;
+  const AttrMap attrs = {{"frame_name", "w"}, {"parallel_iterations", 10}};
+  const Node* enter = h.Add("enter", "Enter", {h.Arg(0)}, attrs);
+  const Node* merge =
+      h.Add("merge", "Merge", {{enter, 0}, {}}, {{"T", DT_FLOAT}, {"N", 2}});
+  OutputTensor limit = h.Const("limit", Tensor::Scalar(1000.0f));
+  const Node* less = h.Add("less", "TestLess", {{merge, 0}, limit});
+  const Node* cond = h.Add("cond", "LoopCond", {{less, 0}});
+  const Node* choose = h.Add("switch", "Switch", {{merge, 0}, {cond, 0}});
+  h.Retval(0, {h.Add("exit", "Exit", {{choose, 0}}), 0});
+  OutputTensor one = h.Const("one", Tensor::Scalar(1.0f));
+  const Node* add = h.Add("add", "TestAdd", {{choose, 1}, one});
+  const Node* next = h.Add("next", "NextIteration", {{add, 0}});
+  if (!h.graph.SetBackEdge(merge, 1, {next, 0}).ok()) std::abort();
+  Steps steps(h);
+  for (auto _ : state) steps.Run();
+  Report(state, "goal: at most 500 ns an iteration", 1000);
+}
+BENCHMARK(BM_While);
+
 }  // namespace
 }  // namespace weft
 

@@ -669,6 +669,63 @@ TEST(ExecutorTest, OnlyTheTakenBranchRuns) {
   }
 }
 
+// Switches with and without constants, one whose other branch nobody takes, and
+// Merges of which somebody asks which input came and of which nobody does.
+TEST(ExecutorTest, BranchesMeetWhateverTheyAreMadeOf) {
+  PlanHarness h;
+  OutputTensor x = h.Arg(0);
+  OutputTensor which = h.Arg(1, DT_BOOL);
+  OutputTensor nine = h.Const("nine", Float(9));
+  OutputTensor yes = h.Const("yes", Tensor::Scalar(true));
+  const Node* value = h.Add("value", "Switch", {x, which});
+  const Node* constant = h.Add("constant", "Switch", {nine, which});
+  const Node* always = h.Add("always", "Switch", {x, yes});
+  const Node* inc =
+      h.Add("inc", "TestAdd", {{value, 1}, h.Const("one", Float(1))});
+  h.Retval(0, {h.Add("quiet", "Merge", {{value, 0}, {inc, 0}}), 0});
+  const Node* tells = h.Add("tells", "Merge", {{inc, 0}, {constant, 0}});
+  h.Retval(1, {tells, 0});
+  h.Retval(2, {tells, 1});
+  h.Retval(3, {always, 1});
+  for (int step = 0; step < 2; ++step) {
+    for (RunWhere where : kEverywhere) {
+      for (const bool taken : {false, true}) {
+        ASSERT_OK_AND_ASSIGN(auto results,
+                             h.Run({Float(5), Tensor::Scalar(taken)}, where));
+        EXPECT_EQ(results[0].scalar<float>(), taken ? 6 : 5);
+        EXPECT_EQ(results[1].scalar<float>(), taken ? 6 : 9);
+        EXPECT_EQ(results[2].scalar<int32_t>(), taken ? 0 : 1);
+        EXPECT_EQ(results[3].scalar<float>(), 5);
+      }
+    }
+  }
+}
+
+TEST(ExecutorTest, APredicateIsAScalar) {
+  PlanHarness h;
+  const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
+  h.Retval(0, {h.Add("merge", "Merge", {{choose, 0}, {choose, 1}}), 0});
+  EXPECT_THAT(h.Run({Float(1), Tensor::Vector<bool>({true})}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "must be a scalar, but it has shape [1]"));
+  ASSERT_OK_AND_ASSIGN(float result,
+                       h.RunFloat({Float(1), Tensor::Scalar(true)}));
+  EXPECT_EQ(result, 1);
+}
+
+// A value is made in the slot of its last consumer, and must be gone from there
+// when the step has failed.
+TEST(ExecutorTest, WhatAFailedStepMadeIsNotHeld) {
+  PlanHarness h;
+  OutputTensor one = h.Const("one", Float(1));
+  OutputTensor sum = {h.Add("sum", "TestAdd", {h.Arg(0), one}), 0};
+  const Node* fail = h.Add("fail", "TestFail", {}, {}, {sum.node});
+  h.Retval(0, {h.Add("both", "TestAdd", {sum, {fail, 0}}), 0});
+  EXPECT_THAT(h.Run({Float(1)}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "test failure"));
+  EXPECT_EQ(h.pool.stats().bytes_in_use, 0);
+}
+
 TEST(ExecutorTest, FetchOfADeadValueIsRefused) {
   PlanHarness h;
   const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});

@@ -31,32 +31,33 @@ LoopFrames::LoopFrames(StepState& state)
 LoopFrames::~LoopFrames() = default;
 
 void LoopFrames::DescribeWaits(std::vector<std::string>& waits) const {
-  absl::MutexLock lock(&mutex_);
-  for (const std::unique_ptr<LoopFrame>& frame : frames_) {
-    for (const std::unique_ptr<Iteration>& iteration : frame->iterations) {
-      iteration->DescribeWaits(waits);
-    }
+  absl::MutexLock lock(&waits_mutex_);
+  for (const Iteration* iteration : with_waits_) {
+    iteration->DescribeWaits(waits);
   }
 }
 
 void LoopFrames::CountWaits(std::map<std::string, int64_t>& waits) const {
-  absl::MutexLock lock(&mutex_);
-  for (const std::unique_ptr<LoopFrame>& frame : frames_) {
-    for (const std::unique_ptr<Iteration>& iteration : frame->iterations) {
-      iteration->CountWaits(waits);
-    }
+  absl::MutexLock lock(&waits_mutex_);
+  for (const Iteration* iteration : with_waits_) {
+    iteration->CountWaits(waits);
   }
 }
 
 void LoopFrames::Clear() {
+  {
+    absl::MutexLock lock(&waits_mutex_);
+    with_waits_.clear();
+  }
   absl::MutexLock lock(&mutex_);
   state_.root.children.clear();  // frames that the step did not finish
   frames_.clear();
+  for (auto& spare : spare_) spare.clear();
 }
 
 void LoopFrames::Propagate(const Ready& ran, const NodeItem& item, bool is_dead,
-                           Slot* outputs, ReadyList& ready) {
-  absl::MutexLock lock(&mutex_);
+                           const Outputs& outputs, ReadyList& ready) {
+  absl::MutexLockMaybe lock(state_.WorksAlone() ? nullptr : &mutex_);
   Iteration& from = *ran.iteration;
   switch (item.loop_role) {
     case LoopRole::kNone:
@@ -67,26 +68,35 @@ void LoopFrames::Propagate(const Ready& ran, const NodeItem& item, bool is_dead,
       Enter(from, item, is_dead, outputs, ready);
       break;
     case LoopRole::kExit:
-      Exit(from, item, is_dead, outputs, ready);
+      if (is_dead) {
+        HoldBack(from, item);
+      } else {
+        Exit(from, item, outputs, ready);
+      }
       break;
     case LoopRole::kNextIteration:
       if (!is_dead) Next(from, item, outputs, ready);
       break;
   }
   // They may lie in the iteration, which is about to end.
-  if (!is_dead) ClearOutputs(item, outputs);
+  if (!is_dead && item.direct_slot < 0) ClearOutputs(outputs);
   if (from.frame == nullptr) return;
-  --from.outstanding;
-  EndFinished(*from.frame, ready);
+  // Nothing else of what a node does brings an end nearer.
+  if (--from.outstanding == 0) EndFinished(*from.frame, ready);
 }
 
 void LoopFrames::Activate(Iteration& to, const NodeItem& source, bool is_dead,
-                          Slot* outputs, bool may_move, ReadyList& ready) {
+                          const Outputs& outputs, bool may_move,
+                          ReadyList& ready) {
   const size_t before = ready.size();
   for (int e = source.first_edge; e < source.end_edge; ++e) {
     const Edge& edge = state_.plan.edges[e];
-    Slot* output =
-        edge.is_control() || is_dead ? nullptr : &outputs[edge.output];
+    Slot* output = OutputFor(edge, is_dead, outputs);
+    // Each iteration but the last has dead ones: they need not be run.
+    if (edge.to_exit && (output == nullptr || output->is_dead)) {
+      HoldBack(to, state_.plan.nodes[edge.node]);
+      continue;
+    }
     ActivateMaybeDead(to, source, edge, output, is_dead, may_move, ready);
   }
   if (to.frame != nullptr) {
@@ -96,17 +106,17 @@ void LoopFrames::Activate(Iteration& to, const NodeItem& source, bool is_dead,
 
 void LoopFrames::ActivateWaiting(Iteration& to, WaitingValue& waiting,
                                  ReadyList& ready) {
-  Activate(to, *waiting.source, waiting.value.is_dead, &waiting.value,
+  Activate(to, *waiting.source, waiting.value.is_dead, {&waiting.value, 1},
            /*may_move=*/false, ready);
 }
 
 void LoopFrames::Enter(Iteration& from, const NodeItem& item, bool is_dead,
-                       Slot* outputs, ReadyList& ready) {
+                       const Outputs& outputs, ReadyList& ready) {
   LoopFrame& frame = FindOrCreate(from, item.child);
   if (item.loop_role == LoopRole::kConstantEnter) {
     WaitingValue& invariant = frame.invariants.emplace_back();
     invariant.source = &item;
-    if (!is_dead) invariant.value = std::move(outputs[0]);
+    if (!is_dead) invariant.value = std::move(outputs.slots[0]);
     invariant.value.is_dead = is_dead;
     for (auto& iteration : frame.iterations) {
       ActivateWaiting(*iteration, invariant, ready);
@@ -120,18 +130,18 @@ void LoopFrames::Enter(Iteration& from, const NodeItem& item, bool is_dead,
   EndFinished(frame, ready);
 }
 
-void LoopFrames::Exit(Iteration& from, const NodeItem& item, bool is_dead,
-                      Slot* outputs, ReadyList& ready) {
-  LoopFrame& frame = *from.frame;
-  if (!is_dead) {
-    Activate(*frame.parent, item, false, outputs, /*may_move=*/true, ready);
-  } else if (from.number == frame.newest) {
-    frame.dead_exits.push_back(&item);
-  }
+void LoopFrames::Exit(Iteration& from, const NodeItem& item,
+                      const Outputs& outputs, ReadyList& ready) {
+  Activate(*from.frame->parent, item, false, outputs, /*may_move=*/true, ready);
 }
 
-void LoopFrames::Next(Iteration& from, const NodeItem& item, Slot* outputs,
-                      ReadyList& ready) {
+void LoopFrames::HoldBack(Iteration& from, const NodeItem& dead_exit) {
+  LoopFrame& frame = *from.frame;
+  if (from.number == frame.newest) frame.dead_exits.push_back(&dead_exit);
+}
+
+void LoopFrames::Next(Iteration& from, const NodeItem& item,
+                      const Outputs& outputs, ReadyList& ready) {
   LoopFrame& frame = *from.frame;
   Iteration* to = nullptr;
   if (from.number < frame.newest) {
@@ -141,7 +151,7 @@ void LoopFrames::Next(Iteration& from, const NodeItem& item, Slot* outputs,
              frame.parallel_iterations) {
     to = &StartNext(frame, ready);
   } else {
-    frame.waiting.push_back({&item, std::move(outputs[0])});
+    frame.waiting.push_back({&item, std::move(outputs.slots[0])});
     return;
   }
   Activate(*to, item, false, outputs, /*may_move=*/true, ready);
@@ -164,12 +174,19 @@ LoopFrame& LoopFrames::FindOrCreate(Iteration& parent, int info_index) {
   return frame;
 }
 
+std::unique_ptr<Iteration> LoopFrames::NewIteration(int info_index) {
+  const FrameInfo& info = state_.plan.frames[info_index];
+  auto iteration = std::make_unique<Iteration>(state_, info);
+  if (!info.async_outputs.empty()) {
+    absl::MutexLock lock(&waits_mutex_);
+    with_waits_.push_back(iteration.get());
+  }
+  return iteration;
+}
+
 Iteration& LoopFrames::AddIteration(LoopFrame& frame) {
   auto& spare = spare_[frame.info_index];
-  if (spare.empty()) {
-    spare.push_back(std::make_unique<Iteration>(
-        state_, state_.plan.frames[frame.info_index]));
-  }
+  if (spare.empty()) spare.push_back(NewIteration(frame.info_index));
   frame.iterations.push_back(std::move(spare.back()));
   spare.pop_back();
   Iteration& iteration = *frame.iterations.back();
@@ -208,7 +225,7 @@ void LoopFrames::EndFinished(LoopFrame& frame, ReadyList& ready) {
 void LoopFrames::EndFrame(LoopFrame& frame, ReadyList& ready) {
   Iteration& parent = *frame.parent;
   for (const NodeItem* item : frame.dead_exits) {
-    Activate(parent, *item, /*is_dead=*/true, nullptr, false, ready);
+    Activate(parent, *item, /*is_dead=*/true, {}, false, ready);
   }
   auto child =
       std::find(parent.children.begin(), parent.children.end(), &frame);

@@ -12,7 +12,8 @@
 //  - An iteration is over when none of its nodes is ready or running, frames
 //    it entered are over and the iteration before it is over.
 //
-// Threads: one lock for all frames of a step, taken after each node of a loop.
+// Threads: one lock for all frames of a step, taken after each node of a loop;
+// but not by a thread that works on the step alone (StepState::WorksAlone).
 #ifndef WEFT_LIBS_EXECUTOR_LOOP_FRAMES_H_
 #define WEFT_LIBS_EXECUTOR_LOOP_FRAMES_H_
 
@@ -30,6 +31,7 @@
 namespace weft {
 
 struct Iteration;
+struct Outputs;
 struct Ready;
 class StepState;
 using ReadyList = absl::InlinedVector<Ready, 32>;
@@ -62,30 +64,35 @@ class LoopFrames {
   // Hands on the outputs of a node that ran in a loop, or enters or leaves
   // one, and ends what is over because of that.
   void Propagate(const Ready& ran, const NodeItem& item, bool is_dead,
-                 Slot* outputs, ReadyList& ready);
+                 const Outputs& outputs,
+                 ReadyList& ready) ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
-  // Drops all frames of a step that was given up.
+  // Drops all frames and iterations of a step that was given up.
   void Clear();
 
-  // As Iteration's, of all iterations that run.
+  // As Iteration's, of all iterations. Any thread.
   void DescribeWaits(std::vector<std::string>& waits) const;
   void CountWaits(std::map<std::string, int64_t>& waits) const;
 
  private:
+  // The rest is under the lock, or of the only thread.
   void Activate(Iteration& to, const NodeItem& source, bool is_dead,
-                Slot* outputs, bool may_move, ReadyList& ready)
+                const Outputs& outputs, bool may_move, ReadyList& ready)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ActivateWaiting(Iteration& to, WaitingValue& waiting, ReadyList& ready)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Enter(Iteration& from, const NodeItem& item, bool is_dead, Slot* outputs,
-             ReadyList& ready) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Exit(Iteration& from, const NodeItem& item, bool is_dead, Slot* outputs,
+  void Enter(Iteration& from, const NodeItem& item, bool is_dead,
+             const Outputs& outputs, ReadyList& ready)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Exit(Iteration& from, const NodeItem& item, const Outputs& outputs,
             ReadyList& ready) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Next(Iteration& from, const NodeItem& item, Slot* outputs,
+  static void HoldBack(Iteration& from, const NodeItem& dead_exit);
+  void Next(Iteration& from, const NodeItem& item, const Outputs& outputs,
             ReadyList& ready) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   LoopFrame& FindOrCreate(Iteration& parent, int info_index)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::unique_ptr<Iteration> NewIteration(int info_index);
   Iteration& AddIteration(LoopFrame& frame)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Starts the next iteration with all that waits for it.
@@ -97,11 +104,15 @@ class LoopFrames {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   StepState& state_;
-  mutable absl::Mutex mutex_;
+  absl::Mutex mutex_;
   std::vector<std::unique_ptr<LoopFrame>> frames_ ABSL_GUARDED_BY(mutex_);
   // By frame info: iterations that ended well, to be used again.
   std::vector<std::vector<std::unique_ptr<Iteration>>> spare_
       ABSL_GUARDED_BY(mutex_);
+  // Those with asynchronous kernels, running or spare. The lock is innermost,
+  // and taken where iterations are made and dropped.
+  mutable absl::Mutex waits_mutex_;
+  std::vector<const Iteration*> with_waits_ ABSL_GUARDED_BY(waits_mutex_);
 };
 
 }  // namespace weft

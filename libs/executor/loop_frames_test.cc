@@ -1,5 +1,6 @@
 // Loops, seen from outside: what a plan with them computes.
 #include <functional>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -198,6 +199,107 @@ TEST(LoopFramesTest, AsynchronousKernelsInLoops) {
   for (RunWhere where : kEverywhere) {
     ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(20)}, where));
     EXPECT_EQ(result, 20);
+  }
+}
+
+// Runs a loop that waits in each iteration, and asks what it waits for before
+// the gate opens, or the step is cancelled, and from another thread meanwhile.
+void AskWhatALoopWaitsFor(bool is_cancelled) {
+  PlanHarness h;
+  const Loop loop = While(
+      h, "w", h.Const("zero", Float(0)), h.Arg(0), 3,
+      [&](OutputTensor v, OutputTensor) -> OutputTensor {
+        OutputTensor waited = {h.Add("async", "TestAsync", {v}), 0};
+        return {h.Add("inc", "TestAdd", {waited, h.Const("one", Float(1))}), 0};
+      });
+  h.Retval(0, loop.exit);
+  ASSERT_OK(h.Compile());
+  Cancellation cancellation;
+  LocalRendezvous rendezvous;
+  std::vector<Tensor> args = {Float(500)};
+  std::vector<Tensor> retvals(1);
+  auto over = h.scheduler().NewEvent();
+  StepContext context = h.MakeContext(cancellation, rendezvous);
+  context.step_id = 12;
+  Start(h.plan, {context, args, absl::MakeSpan(retvals)}, RunWhere::kCaller,
+        [&](const absl::Status& status) {
+          EXPECT_EQ(status.ok(), !is_cancelled);
+          over->Set();
+        });
+  std::vector<std::string> waits;
+  std::map<std::string, int64_t> counts;
+  EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
+  EXPECT_EQ(waits, std::vector<std::string>{"node async (TestAsync)"});
+  h.plan->CountWaits(counts);
+  EXPECT_EQ(counts, (std::map<std::string, int64_t>{{"TestAsync", 1}}));
+  std::thread asks([&h] {
+    std::vector<std::string> some;
+    std::map<std::string, int64_t> all;
+    for (int i = 0; i < 100; ++i) {
+      h.plan->DescribeWaits(12, some);
+      h.plan->CountWaits(all);
+    }
+  });
+  if (is_cancelled) {
+    cancellation.Cancel(absl::CancelledError("enough"));
+  } else {
+    h.gate.Open();
+  }
+  over->Wait();
+  asks.join();
+  counts.clear();
+  h.plan->CountWaits(counts);
+  EXPECT_TRUE(counts.empty());
+}
+
+TEST(LoopFramesTest, SaysWhatALoopWaitsFor) {
+  AskWhatALoopWaitsFor(/*is_cancelled=*/false);
+  AskWhatALoopWaitsFor(/*is_cancelled=*/true);
+}
+
+// Exits that are dead in all iterations but the last, of variables that come
+// to the next iteration at different times.
+TEST(LoopFramesTest, EachVariableLeavesWithItsLastValue) {
+  for (int parallel : {1, 2, 10}) {
+    PlanHarness h;
+    std::vector<OutputTensor> exits;
+    const AttrMap attrs = {{"frame_name", "w"},
+                           {"parallel_iterations", parallel}};
+    std::vector<const Node*> merges;
+    for (int i = 0; i < 3; ++i) {
+      const Node* enter =
+          h.Add(absl::StrCat("enter", i), "Enter", {h.Arg(i)}, attrs);
+      merges.push_back(h.Add(absl::StrCat("merge", i), "Merge",
+                             {{enter, 0}, {}}, {{"T", DT_FLOAT}, {"N", 2}}));
+    }
+    const Node* less = h.Add("less", "TestLess",
+                             {{merges[0], 0}, h.Const("limit", Float(20))});
+    const Node* cond = h.Add("cond", "LoopCond", {{less, 0}});
+    for (int i = 0; i < 3; ++i) {
+      const Node* choose = h.Add(absl::StrCat("switch", i), "Switch",
+                                 {{merges[i], 0}, {cond, 0}});
+      exits.push_back(
+          {h.Add(absl::StrCat("exit", i), "Exit", {{choose, 0}}), 0});
+      OutputTensor v = {choose, 1};
+      for (int k = 0; k < i; ++k) {
+        v = {h.Add(absl::StrCat("work", i, "_", k), "TestWork", {v}), 0};
+      }
+      v = {h.Add(absl::StrCat("inc", i), "TestAdd",
+                 {v, h.Const(absl::StrCat("one", i), Float(1))}),
+           0};
+      const Node* next = h.Add(absl::StrCat("next", i), "NextIteration", {v});
+      ASSERT_OK(h.graph.SetBackEdge(merges[i], 1, {next, 0}));
+      h.Retval(i, exits[i]);
+    }
+    for (RunWhere where : kEverywhere) {
+      for (float begin : {0.0f, 19.0f, 20.0f}) {
+        ASSERT_OK_AND_ASSIGN(auto results,
+                             h.Run({Float(begin), Float(5), Float(7)}, where));
+        EXPECT_EQ(results[0].scalar<float>(), 20);
+        EXPECT_EQ(results[1].scalar<float>(), 25 - begin);
+        EXPECT_EQ(results[2].scalar<float>(), 27 - begin);
+      }
+    }
   }
 }
 

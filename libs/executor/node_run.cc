@@ -42,6 +42,7 @@ absl::Status ReadRefs(const PlanImpl& plan, const NodeItem& item, Slot* inputs,
 }
 
 absl::Status CheckOutputs(const NodeItem& item, const Slot* outputs) {
+  if (AreAsPromised(item, outputs)) return absl::OkStatus();
   for (int i = 0; i < item.num_outputs; ++i) {
     const DataType type = item.view.output_types[i];
     const Slot& output = outputs[i];

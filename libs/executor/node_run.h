@@ -13,7 +13,18 @@ namespace weft {
 absl::Status ReadRefs(const PlanImpl& plan, const NodeItem& item, Slot* inputs,
                       WhenLocked when);
 
-// INTERNAL unless the kernel has set each output to what the op promises.
+// Whether the kernel has set each output to what the op promises.
+inline bool AreAsPromised(const NodeItem& item, const Slot* outputs) {
+  for (int i = 0; i < item.num_outputs; ++i) {
+    const DataType type = item.view.output_types[i];
+    const Slot& output = outputs[i];
+    if (output.tensor.dtype() == type || output.is_dead) continue;
+    if (!IsRefType(type) || !output.is_ref()) return false;
+  }
+  return true;
+}
+
+// INTERNAL unless it has.
 absl::Status CheckOutputs(const NodeItem& item, const Slot* outputs);
 
 size_t InputBytes(const NodeItem& item, const Slot* inputs);

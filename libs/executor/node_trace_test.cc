@@ -104,6 +104,9 @@ TEST(NodeTraceTest, ADeadBranchIsNotTold) {
   const RunsByName runs = Trace(h, {Float(3), Tensor::Scalar(true)});
   EXPECT_TRUE(runs.contains("taken"));
   EXPECT_FALSE(runs.contains("left"));
+  // Both outputs, though nobody asks for one.
+  ASSERT_EQ(runs.at("merge").output.size(), 2u);
+  EXPECT_EQ(runs.at("merge").output[1].num_bytes, 4);
   // The dead output of the Switch is none.
   EXPECT_EQ(runs.at("choose").output[0].num_bytes, 0);
   EXPECT_EQ(runs.at("choose").output[1].num_bytes, 4);

@@ -3,7 +3,8 @@
 // Every input of every node has a slot of its own, side by side for one node,
 // so a kernel sees its inputs as one span. An edge says into which slot an
 // output goes; the last edge of an output moves it, so the memory of a value
-// that has one consumer belongs to that consumer alone.
+// that has one consumer belongs to that consumer alone. A node's only output is
+// made where its last edge goes, if that is known before it runs.
 //
 // Constants without control inputs do not run: their values lie in the slots
 // of their consumers from the start.
@@ -33,6 +34,8 @@ enum class NodeKind : uint8_t {
   kKernel,   // runs a kernel on the spot
   kAsync,    // runs a kernel that ends later
   kForward,  // hands its first input on: Identity and its like
+  kSwitch,   // hands its first input on to one of two outputs
+  kMerge,    // hands on the one input that came; nobody asks which it was
   kArg,
   kRetval,
 };
@@ -52,6 +55,7 @@ struct Edge {
   int32_t output = -1;   // of the producer; -1 on a control edge
   bool is_last = false;  // of this output's edges
   bool to_merge = false;
+  bool to_exit = false;  // the only edge of an Exit
 
   bool is_control() const { return slot < 0; }
 };
@@ -74,6 +78,9 @@ struct NodeItem {
   int32_t index = -1;  // of an _Arg or _Retval
   int32_t frame = 0;   // where it runs
   int32_t child = -1;  // of an Enter: the frame it feeds
+  // The slot of a consumer, in the same iteration, in which a run makes the
+  // only output: that of the edge that would move it there. -1: elsewhere.
+  int32_t direct_slot = -1;
   NodeKind kind = NodeKind::kKernel;
   LoopRole loop_role = LoopRole::kNone;
   bool is_cheap = false;
@@ -83,8 +90,6 @@ struct NodeItem {
   bool moves_input = false;  // _Send of what is not encoded, however large
   bool runs_when_dead = false;
   bool revives = false;  // ControlTrigger: never dead
-  // Outputs that nobody consumes are dropped after the run.
-  bool has_unused_outputs = false;
   // What a run took lately, in nanoseconds; for kernels that are not cheap.
   // Shared by all steps.
   std::atomic<uint32_t>* cost = nullptr;

@@ -397,9 +397,11 @@ class PlanBuilder {
       if (is_const_[input.node->id()]) continue;
       edge.slot = item.first_input + i;
       edge.output = input.index;
+      edge.to_exit = item.loop_role == LoopRole::kExit && edge.counter < 0;
       out_edges_[from].push_back(edge);
     }
     edge.slot = edge.output = -1;
+    edge.to_exit = false;
     for (const Node* input : WaitsFor(node)) {
       out_edges_[item_of_[input->id()]].push_back(edge);
     }
@@ -414,17 +416,45 @@ class PlanBuilder {
                        return static_cast<uint32_t>(a.output) <
                               static_cast<uint32_t>(b.output);
                      });
-    int outputs_used = 0;
     for (size_t e = 0; e < edges.size(); ++e) {
       if (edges[e].is_control()) continue;
       edges[e].is_last =
           e + 1 == edges.size() || edges[e + 1].output != edges[e].output;
-      outputs_used += edges[e].is_last ? 1 : 0;
     }
-    item.has_unused_outputs = outputs_used < item.num_outputs;
+    item.kind = KindAmong(item, edges);
+    item.direct_slot = DirectSlot(item, edges);
     item.first_edge = static_cast<int>(plan_->edges.size());
     plan_->edges.insert(plan_->edges.end(), edges.begin(), edges.end());
     item.end_edge = static_cast<int>(plan_->edges.size());
+  }
+
+  // Switches and Merges that need no kernel to do what they do. A constant
+  // stays in its slot, so what has one cannot be done there.
+  static NodeKind KindAmong(const NodeItem& item,
+                            const std::vector<Edge>& edges) {
+    if (item.kind != NodeKind::kKernel || item.num_consts > 0) return item.kind;
+    if (item.view.op == "Switch" || item.view.op == "RefSwitch") {
+      return NodeKind::kSwitch;
+    }
+    const bool says_which =
+        std::any_of(edges.begin(), edges.end(),
+                    [](const Edge& edge) { return edge.output == 1; });
+    return item.is_merge && !says_which ? NodeKind::kMerge : item.kind;
+  }
+
+  // Not a Merge's: it takes the first value that comes. Nor an Exit's, which
+  // may not run. What forwards has its output in a slot already, and what goes
+  // to another iteration finds out to which when it has run.
+  static int32_t DirectSlot(const NodeItem& item,
+                            const std::vector<Edge>& edges) {
+    const bool makes_it =
+        item.kind == NodeKind::kKernel || item.kind == NodeKind::kArg;
+    if (!makes_it || item.num_outputs != 1) return -1;
+    if (item.loop_role != LoopRole::kNone) return -1;
+    for (const Edge& edge : edges) {
+      if (edge.is_last) return edge.to_merge || edge.to_exit ? -1 : edge.slot;
+    }
+    return -1;
   }
 
   const Graph& graph_;

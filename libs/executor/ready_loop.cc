@@ -37,6 +37,22 @@ void NoteCost(const NodeItem& item, absl::Duration took) {
   item.cost->store(static_cast<uint32_t>(cost), std::memory_order_relaxed);
 }
 
+// Which output of a Switch its value goes to; -1: the kernel has an error to
+// say.
+int OutputTaken(const Slot* inputs) {
+  const Tensor& predicate = inputs[1].tensor;
+  if (!predicate.shape().IsScalar()) return -1;
+  return predicate.scalar<bool>() ? 1 : 0;
+}
+
+// The input of a Merge that has a value; null: none has.
+Slot* FindCome(Slot* inputs, int num_inputs) {
+  for (Slot* input = inputs; input != inputs + num_inputs; ++input) {
+    if (input->is_ref() || input->tensor.IsInitialized()) return input;
+  }
+  return nullptr;
+}
+
 // An asynchronous kernel has ended, on whatever thread, perhaps inside
 // ComputeAsync. Takes over its token.
 void EndAsync(AsyncEntry& entry, const absl::Status& status) {
@@ -54,8 +70,9 @@ void EndAsync(AsyncEntry& entry, const absl::Status& status) {
       state.trace->NodeRan(item, entry.begin, 0, entry.outputs.get(), is_dead);
     }
     ClearInputs(item, *ran.iteration);
-    if (is_dead) ClearOutputs(item, entry.outputs.get());
-    Propagate(ran, is_dead, entry.outputs.get(), ready);
+    const Outputs outputs = {entry.outputs.get(), item.num_outputs};
+    if (is_dead) ClearOutputs(outputs);
+    Propagate(ran, is_dead, outputs, ready);
   } else {
     state.Fail(item, result);
   }
@@ -77,10 +94,7 @@ void EndAsync(AsyncEntry& entry, const absl::Status& status) {
 }  // namespace
 
 ReadyLoop::ReadyLoop(StepState& state, RunWhere where)
-    : state_(state),
-      where_(where),
-      outer_(std::exchange(current_loop, this)),
-      outputs_(state.plan.max_outputs) {}
+    : state_(state), where_(where), outer_(std::exchange(current_loop, this)) {}
 
 ReadyLoop::~ReadyLoop() {
   if (current_loop == this) current_loop = outer_;
@@ -108,17 +122,12 @@ void ContinueOnPool(StepState& state, const ReadyList& nodes) {
 
 void ReadyLoop::Add(const ReadyList& nodes) {
   // Nothing else to do: run it here whatever it costs.
-  if (nodes.size() == 1 && ready_.empty() && !has_kept_) {
-    kept_ = nodes[0];
-    has_kept_ = true;
-    return;
-  }
+  if (nodes.size() == 1 && !HasMore()) return Keep(nodes[0]);
   for (const Ready& node : nodes) {
     if (where_ == RunWhere::kReader || !IsWorthHandingOver(node)) {
       ready_.push_back(node);
     } else if (!has_kept_) {
-      kept_ = node;
-      has_kept_ = true;
+      Keep(node);
     } else {
       state_.AddToken();
       ContinueOnPool(state_, {node});
@@ -153,30 +162,28 @@ bool ReadyLoop::MayRunOnReader(const Ready& ready) {
   return now < give_up_at_;
 }
 
-bool ReadyLoop::Next(Ready& ready) {
-  if (!ready_.empty()) {
-    ready = ready_.back();
-    ready_.pop_back();
-    return true;
-  }
-  ready = kept_;
-  return std::exchange(has_kept_, false);
-}
-
 void ReadyLoop::Drop() {
   state_.NoteDropped();
   ready_.clear();
   has_kept_ = false;
 }
 
+Outputs ReadyLoop::PlaceOutputs(const Ready& ready, const NodeItem& item) {
+  if (item.direct_slot >= 0) {
+    return {ready.iteration->slots.get() + item.direct_slot, 1};
+  }
+  if (item.num_outputs == 0) return {};
+  if (outputs_ == nullptr) outputs_ = state_.TakeOutputs();
+  return {outputs_.get(), item.num_outputs};
+}
+
 template <bool kTraced>
 void ReadyLoop::RunNode(const Ready& ready) {
-  const NodeItem& item = ItemOf(ready);
-  Slot* inputs = InputsOf(ready);
+  const NodeItem& item = state_.plan.nodes[ready.node];
+  Slot* inputs = ready.iteration->slots.get() + item.first_input;
   if constexpr (kTraced) begin_ = state_.trace->Now();
-  const bool is_dead = ready.is_dead && !item.revives;
-  if (is_dead && !item.runs_when_dead) {
-    return Complete<kTraced>(ready, item, true);
+  if (ready.is_dead && !item.revives && !item.runs_when_dead) {
+    return Complete<kTraced>(ready, item, true, {});
   }
   if (item.num_refs > 0) {
     absl::Status status = ReadRefs(state_.plan, item, inputs, WhenLockedHere());
@@ -189,28 +196,56 @@ void ReadyLoop::RunNode(const Ready& ready) {
     case NodeKind::kAsync:
       return RunAsync<kTraced>(ready, item);
     case NodeKind::kForward:
-      if (item.num_consts == 0) {
-        outputs_[0] = std::move(inputs[0]);
-      } else {
-        outputs_[0] = inputs[0];
-      }
-      break;
-    case NodeKind::kArg:
-      outputs_[0].tensor = state_.args[item.index];
-      break;
+      if (item.num_consts > 0) return RunOnConst<kTraced>(ready, item);
+      return CompleteInPlace<kTraced>(ready, item, {inputs, 1});
+    case NodeKind::kSwitch: {
+      // Whoever asks for a trace is told of all outputs; here, of a Merge's
+      // too.
+      const int taken = kTraced ? -1 : OutputTaken(inputs);
+      if (taken < 0) return RunKernel<kTraced>(ready, item);
+      return CompleteInPlace<kTraced>(ready, item, {inputs, 2, taken});
+    }
+    case NodeKind::kMerge: {
+      Slot* came = kTraced ? nullptr : FindCome(inputs, item.num_inputs);
+      if (came == nullptr) return RunKernel<kTraced>(ready, item);
+      return CompleteInPlace<kTraced>(ready, item, {came, 1});
+    }
+    case NodeKind::kArg: {
+      const Outputs outputs = PlaceOutputs(ready, item);
+      outputs.slots[0].tensor = state_.args[item.index];
+      return Complete<kTraced>(ready, item, false, outputs);
+    }
     case NodeKind::kRetval:
-      if (item.num_consts == 0) {
-        state_.retvals[item.index] = std::move(inputs[0].tensor);
-      } else {
-        state_.retvals[item.index] = inputs[0].tensor;
-      }
-      break;
+      if (item.num_consts > 0) return RunOnConst<kTraced>(ready, item);
+      state_.retvals[item.index] = std::move(inputs[0].tensor);
+      return Complete<kTraced>(ready, item, false, {});
   }
-  Complete<kTraced>(ready, item, false);
+}
+
+// What forwards or gives out a constant copies it.
+template <bool kTraced>
+void ReadyLoop::RunOnConst(const Ready& ready, const NodeItem& item) {
+  const Slot& input = InputsOf(ready)[0];
+  if (item.kind == NodeKind::kRetval) {
+    state_.retvals[item.index] = input.tensor;
+    return Complete<kTraced>(ready, item, false, {});
+  }
+  const Outputs outputs = PlaceOutputs(ready, item);
+  outputs.slots[0] = input;
+  Complete<kTraced>(ready, item, false, outputs);
 }
 
 bool ReadyLoop::MayTakeLong(const Ready& ready, const NodeItem& item) const {
   return !item.is_cheap || InputBytes(item, InputsOf(ready)) > kHandOverBytes;
+}
+
+absl::Status ReadyLoop::ComputeTimed(const NodeItem& item,
+                                     OpKernelContext& context) {
+  const Clock& clock = state_.context.scheduler->clock();
+  const absl::Time begin = clock.Now();
+  absl::Status status = item.kernel->Compute(context);
+  NoteCost(item, clock.Now() - begin);
+  return status;
 }
 
 template <bool kTraced>
@@ -219,26 +254,23 @@ void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
       (MayTakeLong(ready, item) || state_.outbox->IsUrgent())) {
     state_.outbox->Flush();
   }
+  const Outputs outputs = PlaceOutputs(ready, item);
   OpKernelContext context(state_.context, item.view,
                           absl::MakeSpan(InputsOf(ready), item.num_inputs),
-                          absl::MakeSpan(outputs_.data(), item.num_outputs),
+                          absl::MakeSpan(outputs.slots, outputs.size),
                           ready.iteration->position(), WhenLockedHere());
-  absl::Status status;
-  if (item.cost == nullptr) {
-    status = item.kernel->Compute(context);
-  } else {
-    const Clock& clock = state_.context.scheduler->clock();
-    const absl::Time begin = clock.Now();
-    status = item.kernel->Compute(context);
-    NoteCost(item, clock.Now() - begin);
-  }
-  if (status.ok()) status = CheckOutputs(item, outputs_.data());
-  if (status.ok()) {
+  const absl::Status status = item.cost == nullptr
+                                  ? item.kernel->Compute(context)
+                                  : ComputeTimed(item, context);
+  if (status.ok() && AreAsPromised(item, outputs.slots)) {
     state_.NoteLaunch(item);
-    return Complete<kTraced>(ready, item, ready.is_dead && !item.revives);
+    return Complete<kTraced>(ready, item, ready.is_dead && !item.revives,
+                             outputs);
   }
-  ClearOutputs(item, outputs_.data());
-  End(ready, item, status);
+  const absl::Status error =
+      status.ok() ? CheckOutputs(item, outputs.slots) : status;
+  ClearOutputs(outputs);
+  End(ready, item, error);
 }
 
 void ReadyLoop::End(const Ready& ready, const NodeItem& item,
@@ -271,19 +303,37 @@ void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {
 }
 
 template <bool kTraced>
-void ReadyLoop::Complete(const Ready& ready, const NodeItem& item,
-                         bool is_dead) {
+void ReadyLoop::Complete(const Ready& ready, const NodeItem& item, bool is_dead,
+                         const Outputs& outputs) {
   if constexpr (kTraced) {
     // As in TensorFlow, what was not run is not told; a dead value is sent.
     if (!is_dead || item.runs_when_dead) {
-      state_.trace->NodeRan(item, begin_, sent_bytes_, outputs_.data(),
-                            is_dead);
+      state_.trace->NodeRan(item, begin_, sent_bytes_, outputs.slots, is_dead);
     }
   }
   ClearInputs(item, *ready.iteration);
+  HandOn(ready, is_dead, outputs);
+}
+
+template <bool kTraced>
+void ReadyLoop::CompleteInPlace(const Ready& ready, const NodeItem& item,
+                                const Outputs& outputs) {
+  if constexpr (kTraced) {
+    state_.trace->NodeRan(item, begin_, sent_bytes_, outputs.slots,
+                          /*is_dead=*/false);
+  }
+  HandOn(ready, /*is_dead=*/false, outputs);
+}
+
+void ReadyLoop::HandOn(const Ready& ready, bool is_dead,
+                       const Outputs& outputs) {
   fresh_.clear();
-  Propagate(ready, is_dead, outputs_.data(), fresh_);
-  Add(fresh_);
+  Propagate(ready, is_dead, outputs, fresh_);
+  if (fresh_.size() == 1 && !HasMore()) {
+    Keep(fresh_[0]);
+  } else if (!fresh_.empty()) {
+    Add(fresh_);
+  }
 }
 
 void ReadyLoop::Run() {
@@ -302,6 +352,7 @@ void ReadyLoop::Run() {
     }
   }
   current_loop = outer_;
+  if (outputs_ != nullptr) state_.GiveBack(std::move(outputs_));
   if (state_.outbox != nullptr && !(for_pool.empty() && state_.IsLastToken())) {
     state_.outbox->Flush();
   }

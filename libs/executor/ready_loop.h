@@ -3,7 +3,8 @@
 #ifndef WEFT_LIBS_EXECUTOR_READY_LOOP_H_
 #define WEFT_LIBS_EXECUTOR_READY_LOOP_H_
 
-#include <vector>
+#include <memory>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "libs/executor/step_state.h"
@@ -33,22 +34,48 @@ class ReadyLoop {
   bool MayRunOnReader(const Ready& ready);
   bool IsWorthHandingOver(const Ready& ready) const;
   bool MayTakeLong(const Ready& ready, const NodeItem& item) const;
+  bool HasMore() const { return has_kept_ || !ready_.empty(); }
+  // REQUIRES: none is kept.
+  void Keep(const Ready& node) {
+    kept_ = node;
+    has_kept_ = true;
+  }
   // The node that runs next; false when none is left.
-  bool Next(Ready& ready);
+  bool Next(Ready& ready) {
+    if (!ready_.empty()) {
+      ready = ready_.back();
+      ready_.pop_back();
+      return true;
+    }
+    ready = kept_;
+    return std::exchange(has_kept_, false);
+  }
   // What a run of a node takes down is decided when this is compiled, so that a
   // step that is not traced asks once a node.
   template <bool kTraced>
   void RunNode(const Ready& ready);
   template <bool kTraced>
   void RunKernel(const Ready& ready, const NodeItem& item);
+  absl::Status ComputeTimed(const NodeItem& item, OpKernelContext& context);
+  template <bool kTraced>
+  void RunOnConst(const Ready& ready, const NodeItem& item);
   // A node that has not ended well; one that gave up goes to the pool.
   void End(const Ready& ready, const NodeItem& item,
            const absl::Status& status);
   WhenLocked WhenLockedHere() const;
   template <bool kTraced>
   void RunAsync(const Ready& ready, const NodeItem& item);
+  // The run is over.
   template <bool kTraced>
-  void Complete(const Ready& ready, const NodeItem& item, bool is_dead);
+  void Complete(const Ready& ready, const NodeItem& item, bool is_dead,
+                const Outputs& outputs);
+  // The run is over; slots of its inputs are its outputs.
+  template <bool kTraced>
+  void CompleteInPlace(const Ready& ready, const NodeItem& item,
+                       const Outputs& outputs);
+  void HandOn(const Ready& ready, bool is_dead, const Outputs& outputs);
+  // Where the node's run makes its outputs; empty slots.
+  Outputs PlaceOutputs(const Ready& ready, const NodeItem& item);
   void Drop();
 
   StepState& state_;
@@ -60,7 +87,8 @@ class ReadyLoop {
   bool has_kept_ = false;
   int nodes_until_clock_ = 0;
   absl::Time give_up_at_ = absl::InfinitePast();  // unknown yet
-  absl::InlinedVector<Slot, 4> outputs_;
+  // Null until a node needs it; the slots are empty between runs of nodes.
+  std::unique_ptr<Slot[]> outputs_;
   // Of the node that runs, in a step that is traced.
   absl::Time begin_;
   size_t sent_bytes_ = 0;

@@ -61,6 +61,26 @@ LoopPosition Iteration::position() const {
 StepState::StepState(const PlanImpl& plan_of_state)
     : plan(plan_of_state), root(*this, plan.frames[0]), loops(*this) {}
 
+StepState::~StepState() {
+  delete[] spare_outputs_.load(std::memory_order_relaxed);
+}
+
+std::unique_ptr<Slot[]> StepState::TakeOutputs() {
+  Slot* spare = spare_outputs_.exchange(nullptr, std::memory_order_acquire);
+  if (spare == nullptr) spare = new Slot[plan.max_outputs];
+  return std::unique_ptr<Slot[]>(spare);
+}
+
+// One is kept: most steps are one thread's work.
+void StepState::GiveBack(std::unique_ptr<Slot[]> outputs) {
+  Slot* none = nullptr;
+  if (spare_outputs_.compare_exchange_strong(none, outputs.get(),
+                                             std::memory_order_release,
+                                             std::memory_order_relaxed)) {
+    outputs.release();
+  }
+}
+
 void StepState::Begin(std::shared_ptr<const PlanImpl> keep_plan,
                       const StepArgs& step_args,
                       absl::AnyInvocable<void(absl::Status)> step_done) {

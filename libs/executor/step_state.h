@@ -54,6 +54,15 @@ struct Ready {
 
 using ReadyList = absl::InlinedVector<Ready, 32>;
 
+// What the run of a node has made: slots[i] is output i; or, where `live` names
+// one, slots[0] is that one and all others are dead. They may be slots of the
+// node's inputs. `size` of them are to be emptied once they are handed on.
+struct Outputs {
+  Slot* slots = nullptr;
+  int size = 0;
+  int live = -1;
+};
+
 // What an asynchronous kernel holds on to until it ends.
 struct AsyncEntry {
   Ready ready;
@@ -96,6 +105,7 @@ struct Iteration {
 class StepState {
  public:
   explicit StepState(const PlanImpl& plan);
+  ~StepState();
   StepState(const StepState&) = delete;
   StepState& operator=(const StepState&) = delete;
 
@@ -123,11 +133,23 @@ class StepState {
   bool IsLastToken() const {
     return tokens_.load(std::memory_order_acquire) == 1;
   }
+  // Whether no other thread works on the step, nor an asynchronous kernel. The
+  // caller holds a token and only who holds one may add another, so this stays
+  // true until the caller does; whoever worked on the step before gave a token
+  // back after it, and whoever comes is given one first. So meanwhile the
+  // caller needs neither locks nor locked instructions for what only those
+  // touch.
+  bool WorksAlone() const { return IsLastToken(); }
   void AddToken() { tokens_.fetch_add(1, std::memory_order_relaxed); }
   // The caller must not touch the state afterwards.
   void ReleaseToken() {
     if (tokens_.fetch_sub(1, std::memory_order_acq_rel) == 1) Finish();
   }
+
+  // Room for the outputs of any one node, empty, for one thread. Give it back,
+  // as empty, before the token that it was taken with.
+  std::unique_ptr<Slot[]> TakeOutputs();
+  void GiveBack(std::unique_ptr<Slot[]> outputs);
 
   const PlanImpl& plan;
   StepContext context;
@@ -137,7 +159,8 @@ class StepState {
   std::unique_ptr<NodeTrace> trace;  // null unless the step is traced
   Iteration root;
   LoopFrames loops;
-  absl::Mutex merge_mutex;  // counters of Merge nodes
+  // Counters of Merge nodes outside loops, while several threads are at work.
+  absl::Mutex merge_mutex;
 
  private:
   void Finish();
@@ -151,6 +174,7 @@ class StepState {
   absl::AnyInvocable<void(absl::Status)> done_;
   std::atomic<int> tokens_{0};
   std::atomic<bool> incomplete_{false};
+  std::atomic<Slot*> spare_outputs_{nullptr};  // owned
   mutable absl::Mutex mutex_;
   absl::Status error_ ABSL_GUARDED_BY(mutex_);  // the first of a node
 };

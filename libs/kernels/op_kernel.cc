@@ -13,6 +13,12 @@ bool HasElementsLike(DataType a, DataType b) {
   return a == b || (DataTypeSize(a) != 0 && DataTypeSize(a) == DataTypeSize(b));
 }
 
+// Without a call for scalars, as most values of small nodes are.
+bool IsShape(const TensorShape& a, const TensorShape& b) {
+  if (&a == &b) return true;
+  return a.rank() == b.rank() && (a.rank() == 0 || a == b);
+}
+
 // The same memory, seen as elements of another type of the same size.
 Tensor WithType(const Tensor& tensor, DataType type) {
   const size_t offset = static_cast<const char*>(tensor.data()) -
@@ -32,9 +38,10 @@ absl::StatusOr<Tensor*> OpKernelContext::AllocateOutput(
     int i, const TensorShape& shape) {
   const bool on_host =
       !node_.outputs_on_host.empty() && node_.outputs_on_host[i];
-  ASSIGN_OR_RETURN(outputs_[i].tensor,
-                   Tensor::Allocate(on_host ? host_allocator() : allocator(),
-                                    node_.output_types[i], shape));
+  absl::StatusOr<Tensor> made = Tensor::Allocate(
+      on_host ? host_allocator() : allocator(), node_.output_types[i], shape);
+  if (!made.ok()) return std::move(made).status();
+  MakeAnew(outputs_[i].tensor, *std::move(made));
   return &outputs_[i].tensor;
 }
 
@@ -44,7 +51,7 @@ absl::StatusOr<Tensor*> OpKernelContext::ForwardOrAllocate(
   for (int candidate : candidates) {
     const Tensor& input = inputs_[candidate].tensor;
     if (!input.RefCountIsOne() || !HasElementsLike(input.dtype(), type) ||
-        (&input.shape() != &shape && input.shape() != shape)) {
+        !IsShape(input.shape(), shape)) {
       continue;
     }
     // The input still reads the same memory: the kernel reads it element by

@@ -218,12 +218,14 @@ absl::StatusOr<Tensor> Tensor::Allocate(Allocator& allocator, DataType dtype,
                      " and type ", DataTypeName(dtype), ": ", bytes,
                      " bytes are more than there is memory for"));
   }
-  Tensor result;
+  // Made where it is returned: most tensors are small, and made often.
+  absl::StatusOr<Tensor> made(absl::in_place);
+  Tensor& result = *made;
   result.dtype_ = dtype;
-  result.shape_ = shape;
+  if (!shape.IsScalar()) result.shape_ = shape;
   result.buffer_ = ConstructElements(dtype, std::move(memory), count);
   result.data_ = count == 0 ? nullptr : result.buffer_->data();
-  return result;
+  return made;
 }
 
 Tensor::Tensor(DataType dtype, const TensorShape& shape) {

@@ -83,8 +83,11 @@ class BinaryKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);
     const Tensor& y = context.input(1);
+    // Scalars first: they are quickest told.
+    if (y.rank() == 0) {
+      return ComputeRow(context, x.shape(), 1, x.rank() == 0 ? 1 : 0);
+    }
     if (x.shape() == y.shape()) return ComputeRow(context, x.shape(), 1, 1);
-    if (y.rank() == 0) return ComputeRow(context, x.shape(), 1, 0);
     if (x.rank() == 0) return ComputeRow(context, y.shape(), 0, 1);
     return ComputeBroadcast(context);
   }
