@@ -150,7 +150,8 @@ absl::StatusOr<bool> Reader::ReadSome(Call& call) {
     if (work_ == Work::kNone) return !call.records.empty();
     RETURN_IF_ERROR(call.context.step.status());
     ReaderRecord record;
-    ASSIGN_OR_RETURN(const auto outcome, source_->Read(record));
+    ASSIGN_OR_RETURN(const auto outcome,
+                     source_->Read(record, call.context.step));
     if (outcome == RecordSource::Outcome::kNotYet) continue;
     if (outcome != RecordSource::Outcome::kEnd) {
       call.records.push_back(std::move(record));

@@ -65,8 +65,9 @@ class RecordSource {
   // Begins with a work unit. What `place` names lives as long as it is read.
   virtual absl::Status Start(const Place& place, const std::string& work) = 0;
   // The next record. An error leaves the unit as it is: who asks again tries
-  // again.
-  virtual absl::StatusOr<Outcome> Read(ReaderRecord& record) = 0;
+  // again. What takes long for one record ends with `step`.
+  virtual absl::StatusOr<Outcome> Read(ReaderRecord& record,
+                                       const Cancellation& step) = 0;
   // Lets go of the unit, if there is one.
   virtual void Stop() = 0;
 };

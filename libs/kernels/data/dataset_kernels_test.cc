@@ -503,6 +503,16 @@ TEST_F(DatasetKernelsTest, WindowsAreSavedWithTheErrorsInThem) {
   }
 }
 
+TEST_F(DatasetKernelsTest, AWindowOfNothingIsSaved) {
+  const Tensor empty = ToTensor(NewElementsDataset(
+      "empty", {{DT_FLOAT, DT_INT64}, {PartialShape(), PartialShape({-1})}},
+      {}));
+  ASSERT_OK_AND_ASSIGN(const Variant state,
+                       EncodeIteratorState({{"window", empty}}));
+  ASSERT_OK_AND_ASSIGN(const auto values, DecodeIteratorState(state));
+  EXPECT_EQ(values.at("window").dtype(), DT_VARIANT);
+}
+
 // Windows of windows, each gone through as a data set; half of one is left.
 TEST_F(DatasetKernelsTest, AWalkThroughAWindowIsSaved) {
   harness_.functions().Add("same", {DT_VARIANT}, {DT_VARIANT},
