@@ -4,8 +4,9 @@
 namespace weft {
 
 void RegisterParsingGradients(GradientRegistry& registry) {
-  for (const char* op :
-       {"DecodeCSV", "ParseExample", "ParseExampleV2", "ParseSingleExample"}) {
+  for (const char* op : {"DecodeCSV", "ParseExample", "ParseExampleV2",
+                         "ParseSequenceExample", "ParseSequenceExampleV2",
+                         "ParseSingleExample", "ParseSingleSequenceExample"}) {
     registry.RegisterNone(op);
   }
 }
