@@ -1,6 +1,7 @@
 #include "libs/kernels/parsing/example_records.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -19,38 +20,38 @@ struct ExampleRecords::Parsed {
   std::vector<tf::Example*> examples;
 };
 
-// One feature of all examples: its lists, null where an example lacks it.
+// One feature of all examples, null where an example lacks it.
 template <typename T>
 class ExampleRecords::Column {
  public:
-  explicit Column(size_t count) : lists_(count, nullptr) {}
+  explicit Column(size_t count) : features_(count, nullptr) {}
 
-  void Set(int64_t n, const FeatureValues<T>* list) { lists_[n] = list; }
-  bool Has(int64_t n) const { return lists_[n] != nullptr; }
-  int64_t Size(int64_t n) const { return Has(n) ? lists_[n]->size() : 0; }
+  void Set(int64_t n, const tf::Feature& feature) { features_[n] = &feature; }
+  bool Has(int64_t n) const { return features_[n] != nullptr; }
+  int64_t Size(int64_t n) const { return Has(n) ? SizeOf(*features_[n]) : 0; }
   int64_t Total() const {
     int64_t total = 0;
-    for (size_t n = 0; n < lists_.size(); ++n) total += Size(n);
+    for (size_t n = 0; n < features_.size(); ++n) total += Size(n);
     return total;
   }
   int64_t Longest() const {
     int64_t longest = 0;
-    for (size_t n = 0; n < lists_.size(); ++n) {
+    for (size_t n = 0; n < features_.size(); ++n) {
       longest = std::max(longest, Size(n));
     }
     return longest;
   }
   // REQUIRES: room for Size(n).
   T* CopyTo(int64_t n, T* out) const {
-    return Has(n) ? std::copy(lists_[n]->begin(), lists_[n]->end(), out) : out;
+    return Has(n) ? CopyValues(*features_[n], out) : out;
   }
   T* CopyAllTo(T* out) const {
-    for (size_t n = 0; n < lists_.size(); ++n) out = CopyTo(n, out);
+    for (size_t n = 0; n < features_.size(); ++n) out = CopyTo(n, out);
     return out;
   }
 
  private:
-  std::vector<const FeatureValues<T>*> lists_;
+  std::vector<const tf::Feature*> features_;
 };
 
 ExampleRecords::ExampleRecords(Allocator& allocator, const Tensor& serialized,
@@ -83,8 +84,16 @@ absl::StatusOr<ExampleRecords> ExampleRecords::Parse(Scheduler& scheduler,
 
 absl::Status ExampleRecords::ParseAll(
     Scheduler& scheduler, absl::Span<const std::string> serialized) {
-  const int64_t bad =
-      ParseMessages(scheduler, serialized, parsed_->arena, parsed_->examples);
+  std::vector<tf::Example*>& examples = parsed_->examples;
+  examples.resize(serialized.size());
+  const int64_t bad = FindBadRecord(scheduler, count_, [&](int64_t n) {
+    const std::string& bytes = serialized[n];
+    examples[n] =
+        google::protobuf::Arena::CreateMessage<tf::Example>(&parsed_->arena);
+    return bytes.size() <= std::numeric_limits<int>::max() &&
+           examples[n]->ParseFromArray(bytes.data(),
+                                       static_cast<int>(bytes.size()));
+  });
   if (bad < 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(NameOf(bad), CouldNotParse(serialized[bad])));
@@ -136,7 +145,7 @@ absl::StatusOr<ExampleRecords::Column<T>> ExampleRecords::Find(
           Where(n, key), "Data types don't match. ",
           absl::Substitute(mismatch, DataTypeName(kType), DataTypeName(type))));
     }
-    column.Set(n, &ValuesOf<T>(found->second));
+    column.Set(n, found->second);
   }
   return column;
 }

@@ -1,6 +1,7 @@
 #include "libs/kernels/parsing/sequence_records.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -20,9 +21,7 @@ int64_t RowSize(const tf::Feature* row) {
 
 template <typename T>
 T* CopyRow(const tf::Feature* row, T* out) {
-  if (row == nullptr) return out;
-  const auto& values = ValuesOf<T>(*row);
-  return std::copy(values.begin(), values.end(), out);
+  return row == nullptr ? out : CopyValues(*row, out);
 }
 
 }  // namespace
@@ -88,8 +87,17 @@ absl::StatusOr<SequenceRecords> SequenceRecords::Parse(Scheduler& scheduler,
   }
   SequenceRecords records(allocator, serialized, names);
   const auto texts = serialized.flat<std::string>();
-  const int64_t bad = ParseMessages(scheduler, texts, records.parsed_->arena,
-                                    records.parsed_->sequences);
+  Parsed& parsed = *records.parsed_;
+  parsed.sequences.resize(texts.size());
+  const int64_t bad = FindBadRecord(scheduler, records.count_, [&](int64_t n) {
+    const std::string& bytes = texts[n];
+    parsed.sequences[n] =
+        google::protobuf::Arena::CreateMessage<tf::SequenceExample>(
+            &parsed.arena);
+    return bytes.size() <= std::numeric_limits<int>::max() &&
+           parsed.sequences[n]->ParseFromArray(bytes.data(),
+                                               static_cast<int>(bytes.size()));
+  });
   if (bad < 0) return records;
   return absl::InvalidArgumentError(
       absl::StrCat(records.NameOf(bad), CouldNotParse(texts[bad])));
