@@ -357,6 +357,62 @@ TEST_F(ParallelDatasetsTest, ACacheGoesOnWhereItWas) {
   }
 }
 
+// An element that a cancelled step has lost comes again in the next walk.
+TEST_F(ParallelDatasetsTest, ACacheIsNotFilledWithoutWhatWasLost) {
+  for (const char* file : {"", "cache"}) {
+    Cancellation step;
+    bool loses = true;
+    harness_.functions().Add(
+        "lose", {DT_INT64}, {DT_INT64},
+        [&](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+          if (!loses || args[0].scalar<int64_t>() != 2) return args;
+          loses = false;
+          step.Cancel(absl::CancelledError("the step is over"));
+          return step.status();
+        });
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor input,
+        harness_.Make("MapDataset", {Range(4)}, DatasetHarness::Ints(),
+                      {{"f", DatasetHarness::Function("lose")},
+                       {"Targuments", DataTypeVector()},
+                       {"preserve_cardinality", true}}));
+    const Tensor cached = Cache(input, file);
+    ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(cached));
+    EXPECT_EQ(harness_.Rest<int64_t>(*walk, 2), UpTo(2));
+    IteratorContext context = harness_.Context().With(step);
+    DatasetElement element;
+    EXPECT_THAT(walk->GetNext(context, &element),
+                StatusIs(absl::StatusCode::kCancelled));
+    EXPECT_EQ(harness_.Rest<int64_t>(*walk), Numbers{3});
+    EXPECT_EQ(harness_.Rest<int64_t>(*walk), Numbers{});
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_OK_AND_ASSIGN(const auto again, harness_.Walk(cached));
+      EXPECT_EQ(harness_.Rest<int64_t>(*again), UpTo(4)) << file << i;
+    }
+  }
+}
+
+TEST_F(ParallelDatasetsTest, AnElementThatAFileDoesNotTakeLeavesNoCache) {
+  ASSERT_OK_AND_ASSIGN(const Tensor windows,
+                       harness_.Make("WindowDataset",
+                                     {Range(3), Count(2), Count(2), Count(1),
+                                      Tensor::Scalar<bool>(false)},
+                                     {{DT_VARIANT}, {PartialShape::Scalar()}}));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor cached,
+      harness_.Make("CacheDataset",
+                    {windows, Tensor::Scalar<std::string>("windows")},
+                    {{DT_VARIANT}, {PartialShape::Scalar()}}));
+  ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(cached));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(harness_.Next(*walk),
+                StatusIs(absl::StatusCode::kUnimplemented, "can't be cached"));
+  }
+  EXPECT_THAT(harness_.Next(*walk), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(harness_.files().FileExists("windows.weft_cache"),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
 TEST_F(ParallelDatasetsTest, ACacheThatIsDamagedIsNamed) {
   ASSERT_OK(harness_.files().WriteFileAtomically("cache.weft_cache",
                                                  std::string(40, 'x')));
