@@ -102,6 +102,32 @@ TEST_F(ClientFunctionsTest, IsCalledInLoopsAndFunctions) {
   EXPECT_EQ(value.scalar<float>(), 64);
 }
 
+// What from_generator is for in Python; its end is the data set's.
+TEST_F(ClientFunctionsTest, GivesTheElementsOfADataSet) {
+  int64_t calls = 0;
+  functions_["next"] = [&](const ClientFunctionCall&) -> Results {
+    const bool is_there = ++calls <= 3;
+    return std::vector{Tensor::Scalar(calls), Tensor::Scalar<bool>(is_there)};
+  };
+  const ops::Iterator iterator =
+      ops::Dataset::Range(root_, 100)
+          .Map([](const Scope& s, const std::vector<Output>&) {
+            return ops::PyFunc(s, "next", {}, {DT_INT64, DT_BOOL});
+          })
+          .TakeWhile([](const Scope& s, const std::vector<Output>& v) {
+            return ops::EnsureShape(s, v[1], PartialShape::Scalar());
+          })
+          .MakeInitializableIterator();
+  const Output next = iterator.GetNext(root_)[0];
+  Connect();
+  ASSERT_OK(session_->Run(iterator.initializer()));
+  for (int64_t expected = 1; expected <= 3; ++expected) {
+    ASSERT_OK_AND_ASSIGN(const Tensor value, session_->Run(next));
+    EXPECT_EQ(value.scalar<int64_t>(), expected);
+  }
+  EXPECT_THAT(session_->Run(next), StatusIs(StatusCode::kOutOfRange));
+}
+
 TEST_F(ClientFunctionsTest, AnotherNumberOfResultsIsRefused) {
   EXPECT_THAT(Call([](const ClientFunctionCall&) -> Results {
                 return std::vector<Tensor>();

@@ -192,6 +192,71 @@ TEST_F(DatasetsTest, DataSetsOfElements) {
       ElementsAre(1, 5, 4));
 }
 
+TEST_F(DatasetsTest, GroupsStatesAndChoices) {
+  const auto parity = [](const Scope& s, const Values& v) {
+    return ops::FloorMod(s, v[0], int64_t{2});
+  };
+  const auto sums = [](const Scope& s, const Output& key,
+                       const Dataset& group) {
+    return group.Batch(10).Map([&](const Scope& t, const Values& v) {
+      return Values{
+          ops::Add(t, ops::Sum(t, v[0], {0}), ops::Mul(t, key, int64_t{100}))};
+    });
+  };
+  // 0 + 2, 1 + 3, 4 + 6, and what is left, by key.
+  EXPECT_THAT(Numbers(Range(7).GroupByWindow(parity, sums, int64_t{2})),
+              ElementsAre(2, 104, 10, 105));
+  EXPECT_THAT(
+      Numbers(Range(5).Scan({int64_t{10}},
+                            [](const Scope& s, const Values& v) {
+                              const Output sum = ops::Add(s, v[0], v[1]);
+                              return Values{sum, ops::Mul(s, sum, int64_t{2})};
+                            })),
+      ElementsAre(20, 22, 26, 32, 40));
+  EXPECT_THAT(Numbers(Range(7)
+                          .Map([&](const Scope& s, const Values& v) {
+                            return Values{parity(s, v)};
+                          })
+                          .Unique()),
+              ElementsAre(0, 1));
+  EXPECT_THAT(Numbers(Dataset::ChooseFromDatasets(
+                  {Range(2), Dataset::Range(root_, 10, 20)},
+                  Dataset::FromTensorSlices(
+                      root_, {Tensor::Vector<int64_t>({1, 0, 0, 0, 1})}))),
+              ElementsAre(10, 0, 1, 11));
+}
+
+// Elements n are n long: those below 3 by twos, those below 5 alone, the rest
+// by threes.
+TEST_F(DatasetsTest, BucketsOfElementsOfAboutOneLength) {
+  const auto numbers = [](const Scope& s, const Values& v) {
+    return Values{ops::Fill(s, ops::Reshape(s, v[0], {1}), v[0])};
+  };
+  const ops::Iterator iterator = Range(7)
+                                     .Map(numbers)
+                                     .BucketBySequenceLength(
+                                         [](const Scope& s, const Values& v) {
+                                           return ops::Size(s, v[0]);
+                                         },
+                                         {3, 5}, {2, 1, 3})
+                                     .MakeInitializableIterator();
+  const Output next = iterator.GetNext(root_)[0];
+  ASSERT_OK(root_.status());
+  Connect();
+  ASSERT_OK(session_->Run(iterator.initializer()));
+  std::vector<std::string> shapes;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_OK_AND_ASSIGN(const Tensor batch, session_->Run(next));
+    shapes.push_back(batch.shape().ToString());
+  }
+  EXPECT_THAT(shapes, ElementsAre("[2,1]", "[1,3]", "[1,4]", "[1,2]", "[2,6]"));
+  EXPECT_THAT(session_->Run(next), StatusIs(kOutOfRange));
+  Range(3).BucketBySequenceLength(
+      [](const Scope&, const Values& v) { return v[0]; }, {3}, {2});
+  EXPECT_THAT(root_.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       "len(bucket_batch_sizes)"));
+}
+
 TEST_F(DatasetsTest, BatchesOfElements) {
   const ops::Iterator iterator = Range(5).Batch(2).MakeInitializableIterator();
   const Output next = iterator.GetNext(root_)[0];

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
+#include "libs/base/logging.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 
@@ -108,7 +109,10 @@ class SavedWithVariablesTest : public SavedIteratorsTest,
 TEST_P(SavedWithVariablesTest, ASessionGoesOnWithTheNextElement) {
   for (const int taken : {0, 5, 12}) {
     Model before;
-    train::Saver saver(before.root, {.sharded = GetParam()});
+    train::SaverOptions options = {.sharded = GetParam()};
+    options.max_hold = absl::Seconds(30);
+    if (taken == 5) options.consistency = train::SaveConsistency::kStep;
+    train::Saver saver(before.root, options);
     const auto session = Connect(before);
     ASSERT_NE(session, nullptr);
     ASSERT_OK(Initialize(*session, before));
@@ -161,6 +165,40 @@ TEST_F(SavedIteratorsTest, ANameOfAnIteratorIsNotSaveable) {
       .MakeSaveable(root);
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                       "stands for another one"));
+  const Scope other = Scope::Root();
+  const train::Saver saver(other,
+                           {.iterators = {ops::Iterator::FromStringHandle(
+                                other, ops::Placeholder(other, DT_STRING),
+                                {{DT_INT64, PartialShape()}})}});
+  EXPECT_THAT(other.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       "stands for another one"));
+}
+
+// Whoever makes it ready later would begin at the first element without a word.
+TEST_F(SavedIteratorsTest, IteratorsThatAreNotRestoredAreTold) {
+  Model model;
+  const ops::Variable late(model.root.WithName("late"),
+                           Tensor::Scalar<float>(0));
+  train::Saver saver(model.root, {.var_list = {{"", model.step}},
+                                  .iterators = {model.iterator}});
+  RecordingLogger logger;
+  train::SessionManager manager(
+      model.root, {.ready_for_local_init_op =
+                       train::ReportUninitializedVariables(model.root),
+                   .logger = &logger});
+  {
+    const auto session = Connect(model);
+    ASSERT_NE(session, nullptr);
+    ASSERT_OK(Initialize(*session, model));
+    ASSERT_OK(saver.Save(*session, kPrefix));
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const auto recovered,
+      manager.RecoverSession("", {.process = &process_},
+                             {.saver = &saver, .filename_with_path = kPrefix}));
+  EXPECT_FALSE(recovered.is_initialized);
+  EXPECT_THAT(logger.lines(),
+              testing::Contains(testing::HasSubstr("are not restored")));
 }
 
 // The program ends and is started again, twice; each element comes once.

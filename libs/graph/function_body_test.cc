@@ -59,6 +59,7 @@ std::shared_ptr<const OpRegistry> TestOps() {
           .Output("output_false: T")
           .Output("output_true: T")
           .Attr("T: type"));
+  add(OpDefBuilder("LoopCond").Input("input: bool").Output("output: bool"));
   add(OpDefBuilder("Exit")
           .Input("data: T")
           .Output("output: T")
@@ -103,6 +104,12 @@ class FunctionBodyTest : public ::testing::Test {
     const Node* node = graph_.FindNode(name);
     EXPECT_NE(node, nullptr) << name;
     return *node;
+  }
+
+  // By control edge, once.
+  bool WaitsFor(absl::string_view name, absl::string_view other) {
+    const auto controls = Find(name).control_inputs();
+    return std::count(controls.begin(), controls.end(), &Find(other)) == 1;
   }
 
   Graph graph_{TestOps()};
@@ -242,17 +249,34 @@ TEST_F(FunctionBodyTest, LoopsAndGroupsAreThoseOfTheCall) {
             (std::vector<std::string>{"loc:@call/merge", "loc:@outside"}));
 }
 
-// A loop "enter", "merge", "switch", "next"; "count" is in it.
-std::string LoopThatCounts(absl::string_view more) {
+// A loop "enter", "merge", "cond", "switch", each followed by `mark`; it begins
+// with `from`, and the caller has its "next".
+std::string Loop(absl::string_view from, absl::string_view mark = "") {
+  const auto name = [&](absl::string_view text) {
+    return absl::StrCat(text, mark);
+  };
+  const auto input = [&](absl::string_view node) {
+    return absl::StrCat("input: '", node, mark, ":output:0' ");
+  };
   return absl::StrCat(
-      Signature("input_arg { name: 'p' type: DT_BOOL }"),
-      Body("enter", "Enter", "input: 'p'",
-           "attr { key: 'frame_name' value { s: 'loop' } }"),
-      Body("merge", "Merge", "input: 'enter:output:0' input: 'next:output:0'",
+      Body(name("enter"), "Enter", absl::StrCat("input: '", from, "'"),
+           absl::StrCat("attr { key: 'frame_name' value { s: '", name("loop"),
+                        "' } }")),
+      Body(name("merge"), "Merge", input("enter") + input("next"),
            "attr { key: 'N' value { i: 2 } }"),
-      Body("switch", "Switch",
-           "input: 'merge:output:0' input: 'merge:output:0'"),
-      Body("next", "NextIteration", "input: 'switch:output_true:0'"), more);
+      Body(name("cond"), "LoopCond", input("merge")),
+      Body(name("switch"), "Switch", input("merge") + input("cond")));
+}
+
+// "count" is in it.
+std::string LoopThatCounts(absl::string_view more,
+                           absl::string_view next = "switch:output_true:0",
+                           absl::string_view signature = "") {
+  return absl::StrCat(
+      Signature(
+          absl::StrCat("input_arg { name: 'p' type: DT_BOOL } ", signature)),
+      Loop("p"),
+      Body("next", "NextIteration", absl::StrCat("input: '", next, "'")), more);
 }
 
 constexpr char kExit[] = "input: 'switch:output_false:0'";
@@ -262,16 +286,72 @@ TEST_F(FunctionBodyTest, ALoopGoesOnAndEndsWhenItsStateIsDone) {
       absl::StrCat(Body("exit", "Exit", kExit),
                    Body("count", "Count", "input: '^switch'")))));
   ASSERT_OK_AND_ASSIGN(const FunctionBody body, Add({.args = {X(DT_BOOL)}}));
-  const Node& trigger = Find("call/exit/state_done");
-  EXPECT_EQ(trigger.type(), "ControlTrigger");
-  const auto waits_for = [](const Node& node, const Node& other) {
-    const auto controls = node.control_inputs();
-    return std::count(controls.begin(), controls.end(), &other) == 1;
-  };
-  EXPECT_TRUE(waits_for(trigger, Find("call/count")));
-  EXPECT_TRUE(waits_for(Find("call/next"), trigger));
-  EXPECT_TRUE(waits_for(Find("call/exit"), trigger));
+  EXPECT_EQ(Find("call/exit/state_done").type(), "ControlTrigger");
+  EXPECT_TRUE(WaitsFor("call/exit/state_done", "call/count"));
+  EXPECT_TRUE(WaitsFor("call/next", "call/exit/state_done"));
+  EXPECT_TRUE(WaitsFor("call/exit", "call/exit/state_done"));
   EXPECT_EQ(body.control_results, std::vector<const Node*>{&Find("call/exit")});
+}
+
+// The branch that waits for "count" may not be taken.
+TEST_F(FunctionBodyTest, ALoopWithBranchesWaitsForAllItsState) {
+  ASSERT_OK(Import(LoopThatCounts(
+      absl::StrCat(
+          Body("exit", "Exit", kExit),
+          Body("count", "Count", "input: '^switch'"),
+          Body("branch", "Switch",
+               "input: 'switch:output_true:0' input: 'switch:output_true:0'"),
+          Body("side", "Identity",
+               "input: 'branch:output_false:0' input: '^count'"),
+          Body("joined", "Merge",
+               "input: 'side:output:0' input: 'branch:output_true:0'",
+               "attr { key: 'N' value { i: 2 } }")),
+      "joined:output:0")));
+  ASSERT_OK(Add({.args = {X(DT_BOOL)}}).status());
+  EXPECT_TRUE(WaitsFor("call/exit/state_done", "call/count"));
+  EXPECT_TRUE(WaitsFor("call/next", "call/exit/state_done"));
+}
+
+TEST_F(FunctionBodyTest, ALoopIsNotHeldForWhatItWaitsForAnyway) {
+  ASSERT_OK(Import(LoopThatCounts(
+      absl::StrCat(Body("exit", "Exit", kExit),
+                   Body("count", "Count", "input: '^switch'"),
+                   Body("late", "Identity",
+                        "input: 'switch:output_true:0' input: '^count'")),
+      "late:output:0")));
+  ASSERT_OK(Add({.args = {X(DT_BOOL)}}).status());
+  EXPECT_EQ(graph_.FindNode("call/exit/state_done"), nullptr);
+}
+
+// An Exit that nobody takes, and what begins the next iteration of its loop.
+TEST_F(FunctionBodyTest, EndsOfInnerLoopsMayBeControlResults) {
+  for (const char* result : {"exit_in", "next_in"}) {
+    Graph graph(TestOps());
+    ASSERT_OK(ImportGraphDefText(
+        absl::StrCat(
+            "library { function { ",
+            LoopThatCounts(
+                absl::StrCat(Body("exit", "Exit", kExit),
+                             Loop("switch:output_true:0", "_in"),
+                             Body("next_in", "NextIteration",
+                                  "input: 'switch_in:output_true:0'"),
+                             Body("exit_in", "Exit",
+                                  "input: 'switch_in:output_false:0'")),
+                "switch:output_true:0", "control_output: 'done'"),
+            "control_ret { key: 'done' value: '", result, "' } } }"),
+        graph));
+    ASSERT_OK_AND_ASSIGN(
+        const Node* p,
+        graph.AddNode({.name = "p", .op = "X", .attrs = {{"T", DT_BOOL}}}));
+    ASSERT_OK(AddFunctionBody(*graph.functions().Find("f"), {},
+                              {.prefix = "c", .args = {{p, 0}}}, graph)
+                  .status())
+        << result;
+    const Node* trigger = graph.FindNode("c/exit/state_done");
+    ASSERT_NE(trigger, nullptr) << result;
+    ASSERT_EQ(trigger->control_inputs().size(), 1u);
+    EXPECT_EQ(trigger->control_inputs()[0]->name(), "c/exit_in");
+  }
 }
 
 TEST_F(FunctionBodyTest, StateThatNothingCanWaitForIsRefused) {

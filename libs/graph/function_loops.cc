@@ -46,9 +46,15 @@ int FunctionLoops::FrameOfInputs(const FunctionNode& node) const {
     const auto from = places_.find(NodeOfInput(input));
     if (from == places_.end()) continue;
     const int outputs_to = from->second.outputs_to;
-    if (Depth(outputs_to) > Depth(frame)) frame = outputs_to;
+    if (frames_[outputs_to].depth > frames_[frame].depth) frame = outputs_to;
   }
   return frame;
+}
+
+// Its second input is what a LoopCond gives.
+bool FunctionLoops::IsOfLoop(const FunctionNode& switch_node) const {
+  return switch_node.inputs.size() > 1 &&
+         loop_conds_.contains(NodeOfInput(switch_node.inputs[1]));
 }
 
 void FunctionLoops::Add(const FunctionNode& node) {
@@ -66,8 +72,10 @@ void FunctionLoops::Add(const FunctionNode& node) {
     frames_[frame].next_iterations.push_back(node.name);
   } else if (node.op == "Const" && node.inputs.empty()) {
     free_constants_.insert(node.name);
-  } else if (frame == 0 && IsSwitchOp(node.op)) {
-    has_branches_ = true;
+  } else if (node.op == "LoopCond") {
+    loop_conds_.insert(node.name);
+  } else if (IsSwitchOp(node.op) && !IsOfLoop(node)) {
+    (frame == 0 ? has_branches_ : has_branches_in_loops_) = true;
   }
   if (frame > 0) {
     for (const std::string& input : node.inputs) {
@@ -79,19 +87,18 @@ void FunctionLoops::Add(const FunctionNode& node) {
 }
 
 int FunctionLoops::ChildFrame(int parent, absl::string_view name) {
-  for (size_t i = 1; i < frames_.size(); ++i) {
-    if (frames_[i].parent == parent && frames_[i].name == name) {
-      return static_cast<int>(i);
-    }
+  const int next = static_cast<int>(frames_.size());
+  const auto [child, is_new] = children_.try_emplace({parent, name}, next);
+  if (is_new) {
+    const Frame& outer = frames_[parent];
+    frames_.push_back({.name = name,
+                       .parent = parent,
+                       .depth = outer.depth + 1,
+                       .outermost = parent == 0 ? next : outer.outermost,
+                       .exits = {},
+                       .next_iterations = {}});
   }
-  frames_.push_back({.name = name, .parent = parent});
-  return static_cast<int>(frames_.size() - 1);
-}
-
-int FunctionLoops::Depth(int frame) const {
-  int depth = 0;
-  for (; frame > 0; frame = frames_[frame].parent) ++depth;
-  return depth;
+  return child->second;
 }
 
 int FunctionLoops::FrameOf(absl::string_view node) const {
@@ -106,8 +113,7 @@ bool FunctionLoops::IsOuterEnter(absl::string_view node) const {
 
 const std::vector<std::string>& FunctionLoops::ExitsAround(
     absl::string_view node) const {
-  int outermost = FrameOf(node);
-  while (frames_[outermost].parent > 0) outermost = frames_[outermost].parent;
+  const int outermost = frames_[FrameOf(node)].outermost;
   return frames_[outermost].exits;  // none outside loops
 }
 

@@ -7,6 +7,7 @@
 #define WEFT_LIBS_GRAPH_FUNCTION_LOOPS_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -22,6 +23,8 @@ class FunctionLoops {
   struct Frame {
     absl::string_view name;
     int parent = -1;
+    int depth = 0;      // of what lies outside
+    int outermost = 0;  // the loop around it that lies in no other
     // Names of nodes.
     std::vector<std::string> exits;
     std::vector<std::string> next_iterations;
@@ -38,6 +41,8 @@ class FunctionLoops {
   // Whether a Switch lies outside of loops, so that what comes of it may be
   // dead.
   bool has_branches() const { return has_branches_; }
+  // The same of a Switch inside a loop that is not one of the loop itself.
+  bool has_branches_in_loops() const { return has_branches_in_loops_; }
   // Whether it is a constant without control inputs, which exists in all
   // frames, and a node inside a loop takes it.
   bool IsConstantOfLoop(absl::string_view node) const {
@@ -54,16 +59,19 @@ class FunctionLoops {
     int runs_in = 0;
     int outputs_to = 0;  // differs at Enter and Exit
   };
-  int Depth(int frame) const;
   int ChildFrame(int parent, absl::string_view name);
   int FrameOfInputs(const FunctionNode& node) const;
+  bool IsOfLoop(const FunctionNode& switch_node) const;
   void Add(const FunctionNode& node);
 
   std::vector<Frame> frames_ = {Frame()};
+  absl::flat_hash_map<std::pair<int, absl::string_view>, int> children_;
   absl::flat_hash_map<absl::string_view, Place> places_;  // empty: no loops
+  absl::flat_hash_set<absl::string_view> loop_conds_;
   absl::flat_hash_set<absl::string_view> free_constants_;
   absl::flat_hash_set<absl::string_view> constants_of_loops_;
   bool has_branches_ = false;
+  bool has_branches_in_loops_ = false;
 };
 
 }  // namespace weft

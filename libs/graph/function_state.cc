@@ -19,6 +19,11 @@ namespace {
 bool IsMergeOp(absl::string_view op) {
   return op == "Merge" || op == "RefMerge";
 }
+// An iteration ends with it, or the loop does.
+bool IsEndOp(absl::string_view op) {
+  return op == "NextIteration" || op == "RefNextIteration" || op == "Exit" ||
+         op == "RefExit";
+}
 
 using Indices = absl::flat_hash_map<absl::string_view, int>;
 
@@ -32,7 +37,7 @@ Indices IndicesOf(const std::vector<FunctionNode>& nodes) {
 
 // Producers first again, in the old order as far as that goes. What closes a
 // loop is an input of a Merge from a node after it; only those may stay so.
-absl::Status SortNodes(std::vector<FunctionNode>& nodes) {
+absl::Status SortNodes(bool has_loops, std::vector<FunctionNode>& nodes) {
   const Indices indices = IndicesOf(nodes);
   ProducersFirst order(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -56,16 +61,22 @@ absl::Status SortNodes(std::vector<FunctionNode>& nodes) {
                    [](int missing) { return missing > 0; });
   return absl::InvalidArgumentError(absl::StrCat(
       "node '", nodes[waits - order.waiting().begin()].name,
-      "' would wait for itself: the next iteration of a loop waits for all ",
-      "nodes with state of this one, and one of them takes what a "
-      "NextIteration or Exit of the loop gives"));
+      "' would wait for itself: ",
+      has_loops
+          ? "the next iteration of a loop waits for all nodes with state of "
+            "this one, and one of them takes what a NextIteration or Exit of "
+            "the loop gives"
+          : "the function has two nodes of a name, or a circle of nodes"));
 }
 
 class StateHolder {
  public:
   StateHolder(const FunctionDef& function,
               absl::FunctionRef<bool(const FunctionNode& node)> is_stateful)
-      : function_(function), loops_(function), is_stateful_(is_stateful) {}
+      : function_(function),
+        indices_(IndicesOf(function.nodes)),
+        loops_(function),
+        is_stateful_(is_stateful) {}
 
   absl::StatusOr<std::optional<FunctionDef>> Hold() {
     if (loops_.frames().size() == 1 && !loops_.has_branches()) {
@@ -74,13 +85,10 @@ class StateHolder {
     const std::vector<std::string> state = NodesWithState();
     if (state.empty()) return std::nullopt;
     waits_.resize(loops_.frames().size());
-    FindWhatLeadsOut();
-    for (const std::string& name : state) {
-      const int frame = loops_.FrameOf(name);
-      if (frame > 0 && !leads_out_.contains(name)) {
-        waits_[frame].push_back(name);
-      }
-    }
+    has_awaited_exits_.resize(loops_.frames().size());
+    // Through a branch that is not taken nobody waits: then all is held.
+    if (!loops_.has_branches_in_loops()) FindWhatLeadsOut();
+    for (const std::string& name : state) HoldInLoop(name);
     RETURN_IF_ERROR(WaitForInnerLoops());
     if (loops_.has_branches()) WaitOutside(state);
     return Made();
@@ -98,22 +106,43 @@ class StateHolder {
 
   // From the Exits of the outermost loops back, around all loops.
   void FindWhatLeadsOut() {
-    const Indices indices = IndicesOf(function_.nodes);
     std::vector<absl::string_view> left;
     for (const FunctionLoops::Frame& frame : loops_.frames()) {
       if (frame.parent != 0) continue;
       left.insert(left.end(), frame.exits.begin(), frame.exits.end());
     }
     while (!left.empty()) {
-      const auto node = indices.find(left.back());
+      const auto node = indices_.find(left.back());
       left.pop_back();
-      if (node == indices.end() || !leads_out_.insert(node->first).second) {
+      if (node == indices_.end() || !leads_out_.insert(node->first).second) {
         continue;
       }
       for (const std::string& input : function_.nodes[node->second].inputs) {
         left.push_back(NodeOfInput(input));
       }
     }
+  }
+
+  // An end of the loop's iterations can't be what they wait for: the loop
+  // around it does.
+  void HoldInLoop(const std::string& name) {
+    const int frame = loops_.FrameOf(name);
+    if (frame == 0 || leads_out_.contains(name)) return;
+    if (IsEndOp(function_.nodes[indices_.at(name)].op) &&
+        !loops_.frames()[frame].exits.empty()) {
+      AwaitExits(frame);
+    } else {
+      waits_[frame].push_back(name);
+    }
+  }
+
+  // By the loop around `frame`, if there is one.
+  void AwaitExits(int frame) {
+    const FunctionLoops::Frame& inner = loops_.frames()[frame];
+    if (inner.parent == 0 || has_awaited_exits_[frame]) return;
+    has_awaited_exits_[frame] = true;
+    std::vector<std::string>& outer = waits_[inner.parent];
+    outer.insert(outer.end(), inner.exits.begin(), inner.exits.end());
   }
 
   absl::Status WaitForInnerLoops() {
@@ -130,9 +159,7 @@ class StateHolder {
                                           [this](const std::string& exit) {
                                             return leads_out_.contains(exit);
                                           });
-      if (is_awaited || frames[i].parent == 0) continue;
-      std::vector<std::string>& outer = waits_[frames[i].parent];
-      outer.insert(outer.end(), exits.begin(), exits.end());
+      if (!is_awaited) AwaitExits(static_cast<int>(i));
     }
     return absl::OkStatus();
   }
@@ -157,15 +184,14 @@ class StateHolder {
       return std::nullopt;
     }
     std::optional<FunctionDef> made = function_;
-    const Indices indices = IndicesOf(function_.nodes);
     for (size_t i = 0; i < waits_.size(); ++i) {
       if (waits_[i].empty()) continue;
       const FunctionLoops::Frame& frame = loops_.frames()[i];
-      FunctionNode trigger = Trigger(i, indices);
+      FunctionNode trigger = Trigger(i);
       const std::string control = absl::StrCat("^", trigger.name);
       for (const auto* nodes : {&frame.exits, &frame.next_iterations}) {
         for (const std::string& name : *nodes) {
-          made->nodes[indices.at(name)].inputs.push_back(control);
+          made->nodes[indices_.at(name)].inputs.push_back(control);
         }
       }
       if (i == 0) {
@@ -174,20 +200,20 @@ class StateHolder {
       }
       made->nodes.push_back(std::move(trigger));
     }
-    RETURN_IF_ERROR(SortNodes(made->nodes));
+    RETURN_IF_ERROR(SortNodes(loops_.frames().size() > 1, made->nodes));
     return made;
   }
 
-  FunctionNode Trigger(size_t frame, const Indices& indices) const {
+  FunctionNode Trigger(size_t frame) const {
     const std::vector<std::string>& exits = loops_.frames()[frame].exits;
     FunctionNode trigger{.op = "ControlTrigger"};
     std::string name = "state_done";
     if (frame > 0) {
       name = absl::StrCat(exits[0], "/", name);
-      trigger.device = function_.nodes[indices.at(exits[0])].device;
+      trigger.device = function_.nodes[indices_.at(exits[0])].device;
     }
     trigger.name = name;
-    for (int i = 1; indices.contains(trigger.name); ++i) {
+    for (int i = 1; indices_.contains(trigger.name); ++i) {
       trigger.name = absl::StrCat(name, "_", i);
     }
     for (const std::string& waits_for : waits_[frame]) {
@@ -197,10 +223,12 @@ class StateHolder {
   }
 
   const FunctionDef& function_;
+  const Indices indices_;
   const FunctionLoops loops_;
   absl::FunctionRef<bool(const FunctionNode& node)> is_stateful_;
   absl::flat_hash_set<absl::string_view> leads_out_;
   std::vector<std::vector<std::string>> waits_;  // by frame: names of nodes
+  std::vector<bool> has_awaited_exits_;  // by frame: in the one around it
 };
 
 }  // namespace

@@ -46,10 +46,15 @@ std::string TextAttr(const Node& node, absl::string_view name) {
 // Of a save, or of what marks the variables for one.
 class SaveReplacement {
  public:
-  // The tensors are the node's inputs from `first` on.
+  // The tensors are the node's inputs from `first` on. `takes_mark`: it writes
+  // what was marked, and looks at none of them.
   SaveReplacement(const GraphRewrite& rewrite, const std::vector<int>& uses,
-                  const Node& save, int first)
-      : rewrite_(rewrite), uses_(uses), save_(save), first_(first) {
+                  const Node& save, int first, bool takes_mark)
+      : rewrite_(rewrite),
+        uses_(uses),
+        save_(save),
+        first_(first),
+        takes_mark_(takes_mark) {
     for (int i = first; i < save.num_inputs(); ++i) {
       Add(rewrite.Input(save, i));
     }
@@ -94,6 +99,11 @@ class SaveReplacement {
       reads_.push_back(&read);
       absl::c_copy(rewrite_.ControlInputs(read), std::back_inserter(controls_));
       Add(handles_, rewrite_.Input(read, 0));
+    } else if (takes_mark_ && IsStateForUs(from)) {
+      // The pipeline would stop for a state that nobody writes.
+      reads_.push_back(from.node);
+      absl::c_copy(rewrite_.ControlInputs(*from.node),
+                   std::back_inserter(controls_));
     } else {
       Add(values_, from);
     }
@@ -110,6 +120,11 @@ class SaveReplacement {
     const OutputTensor handle = rewrite_.Input(read, 0);
     return handle.node != nullptr && !IsControlFlow(*handle.node) &&
            handle.node->assigned_device() == save_.assigned_device();
+  }
+
+  bool IsStateForUs(const OutputTensor& from) const {
+    return from.node->type() == "SerializeIterator" &&
+           uses_[from.node->id()] == 1;
   }
 
   AttrMap Attrs() const {
@@ -149,12 +164,13 @@ class SaveReplacement {
   const std::vector<int>& uses_;
   const Node& save_;
   const int first_;
+  const bool takes_mark_;
   Sources values_;
   Sources references_;
   Sources handles_;
   DataTypeVector handle_dtypes_;
-  std::vector<Source> sources_;  // by position among what is saved
-  std::vector<const Node*> reads_;
+  std::vector<Source> sources_;     // by position among what is saved
+  std::vector<const Node*> reads_;  // which are not needed any more
   std::vector<const Node*> controls_;
 };
 
@@ -195,7 +211,8 @@ void SaveFromSnapshots(GraphRewrite& rewrite, const std::string& scope) {
   for (const Node* node : rewrite.graph().nodes()) {
     if (IsSave(node)) {
       const std::string mark = MarkName(scope, TextAttr(*node, "_saves_mark"));
-      SaveReplacement replacement(rewrite, uses, *node, kFirstSavedTensor);
+      SaveReplacement replacement(rewrite, uses, *node, kFirstSavedTensor,
+                                  /*takes_mark=*/!mark.empty());
       if (!replacement.HasVariables() && mark.empty()) continue;
       std::move(replacement)
           .Note(rewrite, "_SaveVariables",
@@ -203,7 +220,7 @@ void SaveFromSnapshots(GraphRewrite& rewrite, const std::string& scope) {
                  {"max_bytes_per_second",
                   NumberAttr(*node, "_max_bytes_per_second")}});
     } else if (IsMark(node) && !IsTaken(rewrite, *node)) {
-      SaveReplacement(rewrite, uses, *node, 0)
+      SaveReplacement(rewrite, uses, *node, 0, /*takes_mark=*/false)
           .Note(
               rewrite, "_MarkVariables",
               {{"mark", MarkName(scope, TextAttr(*node, "_marks"))},

@@ -162,6 +162,29 @@ TEST(VariableSavingTest, ASaveOfAMarkTakesIt) {
   EXPECT_EQ(*result.Find("save")->attr<std::string>("mark"), "_77_save/0");
 }
 
+// It is in the mark; what somebody else takes as well is made for him.
+TEST(VariableSavingTest, AStateThatIsMarkedIsNotMadeAgain) {
+  for (const bool is_taken : {false, true}) {
+    SmallGraph g;
+    const Node* before = g.Effect("before");
+    const Node* state = g.Add("SerializeIterator", "state",
+                              {g.Arg("iterator", DT_RESOURCE)}, {}, {before});
+    if (is_taken) g.Fetch(state);
+    AddSaveOf(g, {state, AddReference(g, "v")},
+              {{"_saves_mark", std::string("save/0")}});
+    GraphRewrite rewrite(g.graph());
+    SaveFromSnapshots(rewrite, "77");
+    const Rewritten result(rewrite);
+    EXPECT_EQ(result.Find("save")->type(), "_SaveVariables");
+    EXPECT_EQ(result.Has("state"), is_taken);
+    EXPECT_EQ(result.Input("save", 3), is_taken ? "state:0" : "v:0");
+    if (!is_taken) {
+      EXPECT_THAT(ListOf(result, "order"), ElementsAre(0));
+      EXPECT_THAT(result.Controls("save"), ElementsAre("before"));
+    }
+  }
+}
+
 TEST(VariableSavingTest, AGraphThatSavesNothingIsLeftAlone) {
   SmallGraph g;
   const Node* h = AddHandle(g, "h");

@@ -174,7 +174,7 @@ absl::StatusOr<bool> Reader::ReadSome(Call& call) {
     if (work_ == Work::kNone) return !call.records.empty();
     RETURN_IF_ERROR(call.context.step.status());
     ReaderRecord record;
-    ASSIGN_OR_RETURN(const auto outcome, ReadNext(record));
+    ASSIGN_OR_RETURN(const auto outcome, ReadNext(record, call.context.step));
     if (outcome == RecordSource::Outcome::kNotYet) continue;
     if (outcome != RecordSource::Outcome::kEnd) {
       call.records.push_back(std::move(record));
@@ -186,8 +186,9 @@ absl::StatusOr<bool> Reader::ReadSome(Call& call) {
   return true;
 }
 
-absl::StatusOr<RecordSource::Outcome> Reader::ReadNext(ReaderRecord& record) {
-  if (ahead_.empty()) return source_->Read(record);
+absl::StatusOr<RecordSource::Outcome> Reader::ReadNext(
+    ReaderRecord& record, const Cancellation& step) {
+  if (ahead_.empty()) return source_->Read(record, step);
   Ahead next = std::move(ahead_.front());
   ahead_.pop_front();
   record = std::move(next.record);
@@ -202,8 +203,10 @@ void Reader::ReadAhead(const Call& call) {
   while (is_wanted && ahead_.size() < kMostAhead && bytes < kMostBytesAhead) {
     if (!call.context.step.status().ok()) return;
     ReaderRecord record;
-    auto outcome = source_->Read(record);
+    auto outcome = source_->Read(record, call.context.step);
     if (outcome.ok() && *outcome == RecordSource::Outcome::kNotYet) return;
+    // Perhaps the step's end, which is no news of the unit.
+    if (!outcome.ok() && !call.context.step.status().ok()) return;
     bytes += BytesOf(record);
     ahead_.push_back({std::move(outcome), std::move(record)});
     if (!IsRecord(ahead_.back())) return;

@@ -67,8 +67,9 @@ class RecordSource {
   // Begins with a work unit. What `place` names lives as long as it is read.
   virtual absl::Status Start(const Place& place, const std::string& work) = 0;
   // The next record. An error leaves the unit as it is: who asks again tries
-  // again.
-  virtual absl::StatusOr<Outcome> Read(ReaderRecord& record) = 0;
+  // again. What takes long for one record ends with `step`.
+  virtual absl::StatusOr<Outcome> Read(ReaderRecord& record,
+                                       const Cancellation& step) = 0;
   // Lets go of the unit, if there is one.
   virtual void Stop() = 0;
 };
@@ -162,7 +163,8 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
                    const absl::Status& status);
   // Whether the call has what it wants, or else needs another unit.
   absl::StatusOr<bool> ReadSome(Call& call);
-  absl::StatusOr<RecordSource::Outcome> ReadNext(ReaderRecord& record);
+  absl::StatusOr<RecordSource::Outcome> ReadNext(ReaderRecord& record,
+                                                 const Cancellation& step);
   void ReadAhead(const Call& call);
   absl::Status StartWork(Call& call);
   void FinishWork();

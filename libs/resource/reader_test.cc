@@ -36,7 +36,8 @@ class Letters : public RecordSource {
     is_open = true;
     return absl::OkStatus();
   }
-  absl::StatusOr<Outcome> Read(ReaderRecord& record) override {
+  absl::StatusOr<Outcome> Read(ReaderRecord& record,
+                               const Cancellation&) override {
     EXPECT_TRUE(is_open);
     if (before_read) before_read();
     if (next_ == work_.size()) return Outcome::kEnd;

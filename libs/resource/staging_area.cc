@@ -15,9 +15,12 @@ constexpr Attempts::Lane kTakes = 1;
 
 uint64_t StagedBytes(const StagedTuple& tuple) {
   uint64_t bytes = 0;
-  for (const Tensor& tensor : tuple) bytes += tensor.num_bytes();
+  for (const Tensor& tensor : tuple) bytes += tensor.TotalBytes();
   return bytes;
 }
+
+// Texts that others hold as well may have grown since they were counted.
+void TakeOff(uint64_t bytes, uint64_t& from) { from -= std::min(bytes, from); }
 
 absl::Status CheckFits(uint64_t bytes, const StagingLimits& limits) {
   if (limits.memory_limit <= 0 ||
@@ -114,7 +117,7 @@ void StagingArea::Take(Cancellation& step, const DataTypeVector& types,
         RETURN_IF_ERROR(CheckStagedTuple(tuples_.front(), types));
         *taken = std::move(tuples_.front());
         tuples_.pop_front();
-        num_bytes_ -= StagedBytes(*taken);
+        TakeOff(StagedBytes(*taken), num_bytes_);
         return absl::OkStatus();
       },
       GiveStaged(taken, std::move(done)));
@@ -220,7 +223,7 @@ absl::Status StagingMap::CheckKeyFits(int64_t key, uint64_t bytes) const {
   const auto begun = incomplete_.find(key);
   if (begun == incomplete_.end()) return absl::OkStatus();
   for (const auto& value : begun->second) {
-    if (value.has_value()) bytes += value->num_bytes();
+    if (value.has_value()) bytes += value->TotalBytes();
   }
   return CheckFits(bytes, limits_);
 }
@@ -258,7 +261,7 @@ absl::Status StagingMap::PutNow(int64_t key, const Indices& indices,
   const auto [entry, is_new] = complete_.try_emplace(key, std::move(present));
   if (is_new) return absl::OkStatus();
   // The key keeps what it has.
-  for (const auto& value : present) num_bytes_ -= value->num_bytes();
+  for (const auto& value : present) TakeOff(value->TotalBytes(), num_bytes_);
   return absl::OkStatus();
 }
 
@@ -323,7 +326,7 @@ StagingMap::Item StagingMap::GetNow(Entries::iterator entry,
     if (take) value.reset();
   }
   if (!take) return item;
-  num_bytes_ -= StagedBytes(item.values);
+  TakeOff(StagedBytes(item.values), num_bytes_);
   const bool is_empty =
       std::none_of(entry->second.begin(), entry->second.end(),
                    [](const auto& value) { return value.has_value(); });

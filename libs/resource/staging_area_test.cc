@@ -143,6 +143,24 @@ TEST_F(StagingAreaTest, BytesAreBounded) {
   EXPECT_OK(**Put({1, 2, 3}));
 }
 
+// What texts hold counts, too.
+TEST_F(StagingAreaTest, BytesOfTextsAreBounded) {
+  Make({.memory_limit = 1000});
+  const auto put = [&](size_t size) {
+    auto answer = NewPending<absl::Status>();
+    area_->Put(step_, {Tensor::Scalar(std::string(size, 'x'))},
+               [answer](const absl::Status& status) { *answer = status; });
+    return answer;
+  };
+  EXPECT_THAT(**put(2000), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_OK(**put(500));
+  const auto waits = put(600);
+  EXPECT_FALSE(waits->has_value());
+  area_->Take(step_, {DT_STRING}, [](const auto&) {});
+  ASSERT_TRUE(waits->has_value());
+  EXPECT_OK(**waits);
+}
+
 TEST_F(StagingAreaTest, WhatDoesNotFitTheOneWhoTakesStays) {
   Put({1, 2});
   EXPECT_THAT(**Take(1), StatusIs(kInvalid, "Mismatch stage/unstage: 2 vs. 1"));

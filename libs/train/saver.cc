@@ -88,6 +88,12 @@ absl::StatusOr<std::vector<Saveable>> FindIterators(const Scope& scope,
     if (!iterator || iterator.dtype() != DT_RESOURCE) {
       return absl::InvalidArgumentError("an iterator to save is null, or none");
     }
+    if (absl::StartsWith(iterator.node()->type(), "IteratorFromStringHandle")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "iterator '", iterator.node()->name(),
+          "' stands for another one, and has no position of its own to save; "
+          "name that one"));
+    }
     saveables.push_back({.name = absl::StrCat(iterator.node()->name(), ":",
                                               iterator.index(), "_STATE"),
                          .shape_and_slice = "",

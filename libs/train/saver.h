@@ -173,6 +173,10 @@ class Saver {
   // A saver of TensorFlow's graph restores all by the first.
   absl::Status RestoreVariables(Session& session, const std::string& save_path);
   absl::Status RestoreIterators(Session& session, const std::string& save_path);
+  // Whether the second one does anything.
+  bool HasIterators() const {
+    return static_cast<bool>(nodes_.restore_iterators);
+  }
 
   // Prefixes of those that are kept and may be deleted, oldest first.
   std::vector<std::string> LastCheckpoints() const;

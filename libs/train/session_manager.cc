@@ -173,6 +173,13 @@ absl::StatusOr<SessionManager::Readiness> SessionManager::MakeReady(
   if (!readiness.is_ready) {
     readiness.message = absl::StrCat(
         "Ready_for_local_init_op: ", readiness.message, ", ready: None");
+    if (restored.saver != nullptr && restored.saver->HasIterators()) {
+      logger_->Warning(absl::StrCat(
+          "Iterators of ", restored.path,
+          " are not restored, for the model is not ready for local_init_op, "
+          "which initializes them. Whoever initializes them begins at the "
+          "first element"));
+    }
     return readiness;
   }
   if (options_.local_init_op) {

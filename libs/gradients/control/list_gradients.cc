@@ -98,6 +98,8 @@ absl::StatusOr<Gradients> SetItemGrad(const Scope& scope, const Node& node,
   return Gradients{list, Gradient(), set};
 }
 
+// As in TensorFlow, of an index that comes twice only the last row counts: its
+// gradient is that row and no sum.
 absl::StatusOr<Gradients> GatherGrad(const Scope& scope, const Node& node,
                                      const Gradients& grads) {
   const Output list = Output(node.input(0));
@@ -111,6 +113,8 @@ absl::StatusOr<Gradients> GatherGrad(const Scope& scope, const Node& node,
       Gradient(), Gradient()};
 }
 
+// As in TensorFlow, each row of an index that comes twice gets the gradient,
+// also those that are not in the list.
 absl::StatusOr<Gradients> ScatterGrad(const Scope& scope, const Node& node,
                                       const Gradients& grads) {
   const Output rows = Output(node.input(1));

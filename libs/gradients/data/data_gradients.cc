@@ -42,7 +42,12 @@ void RegisterDataGradients(GradientRegistry& registry) {
                          "OptionsDataset",
                          "ModelDataset",
                          "OptimizeDataset",
-                         "OptimizeDatasetV2"}) {
+                         "OptimizeDatasetV2",
+                         "DirectedInterleaveDataset",
+                         "FinalizeDataset",
+                         "MaxIntraOpParallelismDataset",
+                         "NonSerializableDataset",
+                         "PrivateThreadPoolDataset"}) {
     registry.RegisterNone(op);
   }
   for (const char* op :
@@ -52,6 +57,20 @@ void RegisterDataGradients(GradientRegistry& registry) {
         "PrefetchDataset", "CacheDataset", "CacheDatasetV2",
         "MapAndBatchDataset", "ParallelBatchDataset", "ParseExampleDataset",
         "ParseExampleDatasetV2"}) {
+    registry.RegisterNone(op);
+  }
+  for (const char* op :
+       {"ExperimentalCSVDataset", "ExperimentalDatasetCardinality",
+        "ExperimentalDirectedInterleaveDataset",
+        "ExperimentalGroupByWindowDataset", "ExperimentalIgnoreErrorsDataset",
+        "ExperimentalMapAndBatchDataset",
+        "ExperimentalMaxIntraOpParallelismDataset",
+        "ExperimentalNonSerializableDataset",
+        "ExperimentalParallelInterleaveDataset",
+        "ExperimentalParseExampleDataset",
+        "ExperimentalPrivateThreadPoolDataset", "ExperimentalRandomDataset",
+        "ExperimentalScanDataset", "ExperimentalTakeWhileDataset",
+        "ExperimentalUnbatchDataset", "ExperimentalUniqueDataset"}) {
     registry.RegisterNone(op);
   }
   for (const char* op : {"Iterator",

@@ -11,6 +11,7 @@ namespace {
 constexpr const char* kWithoutGradient[] = {"ApproximateEqual",
                                             "Bincount",
                                             "Bucketize",
+                                            "DenseBincount",
                                             "Equal",
                                             "NotEqual",
                                             "Less",

@@ -4,8 +4,10 @@
 namespace weft {
 
 void RegisterParsingGradients(GradientRegistry& registry) {
-  for (const char* op : {"DecodeCSV", "_DecodeCSVAndPack", "ParseExample",
-                         "ParseExampleV2", "ParseSingleExample"}) {
+  for (const char* op :
+       {"DecodeCSV", "_DecodeCSVAndPack", "ParseExample", "ParseExampleV2",
+        "ParseSequenceExample", "ParseSequenceExampleV2", "ParseSingleExample",
+        "ParseSingleSequenceExample"}) {
     registry.RegisterNone(op);
   }
 }

@@ -135,6 +135,7 @@ void RegisterSparseGradients(GradientRegistry& registry) {
   for (const char* op :
        {"_CombineRows", "_CombineRowsGrad", "_CountIds", "_UniqueRowIds",
         "_WhereHashed", "DeserializeManySparse", "DeserializeSparse",
+        "RaggedRange", "RaggedTensorFromVariant", "RaggedTensorToVariant",
         "SerializeManySparse", "SerializeSparse", "SparseConcat", "SparseCross",
         "SparseFillEmptyRowsGrad", "SparseReshape", "SparseSliceGrad"}) {
     registry.RegisterNone(op);

@@ -256,6 +256,7 @@ class TensorListSplit : public OpKernel {
     List list;
     ASSIGN_OR_RETURN(list.kind.shape, lists::ShapeFrom(context.input(1)));
     list.kind.dtype = tensor.dtype();
+    RETURN_IF_ERROR(CheckRows(list.kind.shape, tensor.shape()));
     RETURN_IF_ERROR(lists::Nest(tensor, list.kind.depth));
     list.tensors = std::make_shared<std::vector<Tensor>>();
     int64_t begin = 0;
@@ -266,7 +267,6 @@ class TensorListSplit : public OpKernel {
       }
       ASSIGN_OR_RETURN(Tensor element, tensor.SliceRows(begin, begin + length,
                                                         context.allocator()));
-      RETURN_IF_ERROR(lists::CheckElement(list, element));
       list.tensors->push_back(std::move(element));
       begin += length;
     }
@@ -275,6 +275,25 @@ class TensorListSplit : public OpKernel {
                      tensor.dim(0), " Values used: ", begin);
     }
     return lists::WriteList(context, std::move(list));
+  }
+
+ private:
+  // As in TensorFlow elements may be of any lengths, whatever `element` says of
+  // the first size; who takes one out compares all of it.
+  static absl::Status CheckRows(PartialShape element,
+                                const TensorShape& tensor) {
+    if (!element.has_rank()) return absl::OkStatus();
+    if (element.rank() == 0) {
+      return Invalid(
+          "TensorListSplit requires element_shape to be at least of rank 1, "
+          "but saw: ",
+          element.ToString());
+    }
+    element.set_dim(0, PartialShape::kUnknown);
+    if (element.IsCompatibleWith(tensor)) return absl::OkStatus();
+    return Invalid("tensor shape ", tensor.ToString(),
+                   " is not compatible with element_shape ",
+                   element.ToString());
   }
 };
 

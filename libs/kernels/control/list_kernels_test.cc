@@ -199,7 +199,16 @@ TEST_F(ListKernelsTest, ElementsOfAnyLengthAreJoinedAndSplit) {
   EXPECT_THAT(split({3, 2}, Tensor::Scalar(-1)),
               StatusIs(kInvalid, "slice [3, 2 more] from tensor with"));
   EXPECT_THAT(split({5, -1}, Tensor::Scalar(-1)), StatusIs(kInvalid));
-  EXPECT_THAT(split({4}, Tensor::Vector({3, 2})), StatusIs(kInvalid));
+  EXPECT_THAT(split({4}, Tensor::Vector({4, 3})),
+              StatusIs(kInvalid, "compatible with element_shape [?,3]"));
+  EXPECT_THAT(split({4}, Tensor::Vector<int32_t>({})),
+              StatusIs(kInvalid, "at least of rank 1, but saw: []"));
+  // Of the first size it may say anything; who takes an element out looks.
+  ASSERT_OK_AND_ASSIGN(const Tensor other,
+                       split({1, 3}, Tensor::Vector({3, 2})));
+  EXPECT_EQ(Length(other), 2);
+  ASSERT_OK_AND_ASSIGN(const auto rejoined, concat(other, Tensor::Scalar(-1)));
+  EXPECT_TRUE(SameBits(rejoined[0], rows));
   EXPECT_THAT(concat(list, Tensor::Vector({-1, 3})), StatusIs(kInvalid));
   EXPECT_THAT(concat(Push(Empty(), a_), Tensor::Vector<int32_t>({})),
               StatusIs(kInvalid));

@@ -595,6 +595,7 @@ void RegisterBatchDatasets(KernelRegistry& registry) {
                   PaddedBatchDataset::Make<true>);
   RegisterDataset(registry, "WindowDataset", WindowDataset::Make);
   RegisterDataset(registry, "UnbatchDataset", UnbatchDataset::Make);
+  RegisterDataset(registry, "ExperimentalUnbatchDataset", UnbatchDataset::Make);
 }
 
 }  // namespace weft

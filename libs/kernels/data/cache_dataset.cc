@@ -1,8 +1,9 @@
 // Elements kept at the first walk through all of them, in memory or in a file:
 // FILENAME.weft_cache (libs/kernels/data/element_file.h). A walk that ends
-// before the last element leaves nothing. Of several first walks at a time each
-// keeps all; in memory that of the first to end stays, in a file the last
-// one's.
+// before the last element leaves nothing, and so does one that lost an element
+// because a step was cancelled or the file took no more: kept without it, it
+// would be missing in all walks. Of several first walks at a time each keeps
+// all; in memory that of the first to end stays, in a file the last one's.
 #include <algorithm>
 #include <utility>
 
@@ -17,6 +18,12 @@ namespace weft {
 namespace {
 
 using IteratorPtr = std::unique_ptr<DatasetIterator>;
+
+// Those of older checkpoints do not say.
+absl::StatusOr<bool> ReadIsWhole(const IteratorStateReader& reader) {
+  if (!reader.Has("is_whole")) return true;
+  return reader.ReadBool("is_whole");
+}
 
 // ---- In memory ----
 
@@ -52,24 +59,30 @@ class MemoryCacheDataset::Iterator
       *element = (*cached_)[next_++];
       return true;
     }
-    ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
-    if (has) {
+    if (has_ended_) return false;
+    const absl::StatusOr<bool> has = input().GetNext(context, element);
+    if (!has.ok()) is_whole_ &= !context.cancellation().IsCancelled();
+    RETURN_IF_ERROR(has.status());
+    if (*has) {
       kept_.push_back(*element);
       return true;
     }
+    has_ended_ = true;
+    if (!is_whole_) return false;
     next_ = kept_.size();
     cached_ = dataset().cache_->Fill(std::exchange(kept_, {}));
     next_ = std::max(next_, cached_->size());
     return false;
   }
   bool IsReady() const override {
-    return cached_ != nullptr || input().IsReady();
+    return cached_ != nullptr || has_ended_ || input().IsReady();
   }
 
   // With the elements, for whoever goes on may be in another process.
   absl::Status Save(IteratorContext& context,
                     IteratorStateWriter writer) override {
     writer.Write("is_cached", int64_t{cached_ != nullptr});
+    writer.Write("is_whole", int64_t{is_whole_});
     writer.Write("next", static_cast<int64_t>(next_));
     writer.Write("elements", cached_ == nullptr ? kept_ : *cached_);
     if (cached_ != nullptr) return absl::OkStatus();
@@ -79,6 +92,7 @@ class MemoryCacheDataset::Iterator
                        const IteratorStateReader& reader) override {
     ASSIGN_OR_RETURN(const bool is_cached, reader.ReadBool("is_cached"));
     ASSIGN_OR_RETURN(const int64_t next, reader.ReadInt("next"));
+    ASSIGN_OR_RETURN(const bool is_whole, ReadIsWhole(reader));
     ASSIGN_OR_RETURN(auto elements, reader.ReadElements("elements"));
     for (const DatasetElement& element : elements) {
       RETURN_IF_ERROR(CheckElement(element));
@@ -91,6 +105,8 @@ class MemoryCacheDataset::Iterator
     if (!is_cached) {
       RETURN_IF_ERROR(UnaryIteratorOf::Restore(context, reader));
       cached_ = nullptr;
+      has_ended_ = false;
+      is_whole_ = is_whole;
       kept_ = std::move(elements);
       return absl::OkStatus();
     }
@@ -108,7 +124,10 @@ class MemoryCacheDataset::Iterator
 
   MemoryCache::Elements cached_;  // null on a first walk
   size_t next_ = 0;
-  std::vector<DatasetElement> kept_;  // on a first walk
+  // On a first walk.
+  std::vector<DatasetElement> kept_;
+  bool is_whole_ = true;
+  bool has_ended_ = false;
 };
 
 // ---- In a file ----
@@ -147,13 +166,18 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
     if (reader_ != nullptr) {
       return reader_->Read(context.allocator(), dataset().element(), element);
     }
-    ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
-    if (has) {
-      RETURN_IF_ERROR(writer_->Write(*element));
+    const absl::StatusOr<bool> has = input().GetNext(context, element);
+    if (!has.ok()) is_whole_ &= !context.cancellation().IsCancelled();
+    RETURN_IF_ERROR(has.status());
+    if (*has) {
+      const absl::Status written = writer_->Write(*element);
+      is_whole_ &= written.ok();
+      RETURN_IF_ERROR(written);
       return true;
     }
     has_ended_ = true;
-    const absl::Status status = writer_->Finish();
+    const absl::Status status =
+        is_whole_ ? writer_->Finish() : absl::OkStatus();
     writer_.reset();
     RETURN_IF_ERROR(status);
     return false;
@@ -162,6 +186,7 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
   absl::Status Save(IteratorContext& context,
                     IteratorStateWriter writer) override {
     writer.Write("has_ended", int64_t{has_ended_});
+    writer.Write("is_whole", int64_t{is_whole_});
     if (reader_ != nullptr) {
       writer.Write("offset", static_cast<int64_t>(reader_->offset()));
       return absl::OkStatus();
@@ -176,6 +201,7 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
   absl::Status Restore(IteratorContext& context,
                        const IteratorStateReader& reader) override {
     ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
+    ASSIGN_OR_RETURN(is_whole_, ReadIsWhole(reader));
     writer_.reset();
     reader_.reset();
     if (reader.Has("offset")) {
@@ -228,6 +254,7 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
   std::unique_ptr<ElementFileReader> reader_;
   std::unique_ptr<ElementFileWriter> writer_;
   bool has_ended_ = false;
+  bool is_whole_ = true;
 };
 
 absl::StatusOr<DatasetPtr> MakeCacheWith(const DatasetOp& op,

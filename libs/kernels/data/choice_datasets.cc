@@ -620,9 +620,16 @@ void RegisterChoiceDatasets(KernelRegistry& registry) {
   RegisterDataset(registry, "TakeDataset", MakeCounted<TakeDataset>);
   RegisterDataset(registry, "SkipDataset", MakeCounted<SkipDataset>);
   RegisterDataset(registry, "ShardDataset", ShardDataset::Make);
-  RegisterDataset(registry, "UniqueDataset", UniqueDataset::Make);
-  for (const char* op : {"OptionsDataset", "ModelDataset", "OptimizeDataset",
-                         "OptimizeDatasetV2", "RewriteDataset"}) {
+  for (const char* op : {"UniqueDataset", "ExperimentalUniqueDataset"}) {
+    RegisterDataset(registry, op, UniqueDataset::Make);
+  }
+  for (const char* op :
+       {"ExperimentalMaxIntraOpParallelismDataset",
+        "ExperimentalNonSerializableDataset",
+        "ExperimentalPrivateThreadPoolDataset", "FinalizeDataset",
+        "MaxIntraOpParallelismDataset", "ModelDataset",
+        "NonSerializableDataset", "OptimizeDataset", "OptimizeDatasetV2",
+        "OptionsDataset", "PrivateThreadPoolDataset", "RewriteDataset"}) {
     RegisterDataset(registry, op, MakePassing);
   }
 }

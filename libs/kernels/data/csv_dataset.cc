@@ -124,6 +124,7 @@ absl::StatusOr<DatasetPtr> MakeCsv(const DatasetOp& op,
 
 void RegisterCsvDataset(KernelRegistry& registry) {
   RegisterDataset(registry, "CSVDataset", MakeCsv);
+  RegisterDataset(registry, "ExperimentalCSVDataset", MakeCsv);
   RegisterDataset(registry, "CSVDatasetV2", MakeCsv);
 }
 

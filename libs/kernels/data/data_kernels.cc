@@ -10,6 +10,7 @@ void RegisterDataKernels(KernelRegistry& registry) {
   RegisterShuffleDatasets(registry);
   RegisterRecordDatasets(registry);
   RegisterCsvDataset(registry);
+  RegisterDirectedInterleaveDataset(registry);
   RegisterParallelBatchDataset(registry);
   RegisterParallelMapDatasets(registry);
   RegisterParallelInterleaveDataset(registry);

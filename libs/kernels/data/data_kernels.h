@@ -17,6 +17,7 @@ void RegisterBatchDatasets(KernelRegistry& registry);
 void RegisterShuffleDatasets(KernelRegistry& registry);
 void RegisterRecordDatasets(KernelRegistry& registry);
 void RegisterCsvDataset(KernelRegistry& registry);
+void RegisterDirectedInterleaveDataset(KernelRegistry& registry);
 void RegisterParallelBatchDataset(KernelRegistry& registry);
 void RegisterParallelMapDatasets(KernelRegistry& registry);
 void RegisterParallelInterleaveDataset(KernelRegistry& registry);

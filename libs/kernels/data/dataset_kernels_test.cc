@@ -503,6 +503,58 @@ TEST_F(DatasetKernelsTest, WindowsAreSavedWithTheErrorsInThem) {
   }
 }
 
+TEST_F(DatasetKernelsTest, ElementsAreTakenFromTheDatasetThatIsNamed) {
+  ASSERT_OK_AND_ASSIGN(const Tensor short_one, Range(0, 2, 1));
+  ASSERT_OK_AND_ASSIGN(const Tensor long_one, Range(10, 14, 1));
+  const auto choose = [&](std::vector<int64_t> choices, AttrMap attrs,
+                          const char* op = "DirectedInterleaveDataset") {
+    const Tensor rows = Tensor::Vector<int64_t>(choices);
+    const auto selector = harness_.Make(
+        "TensorSliceDataset", {rows}, {},
+        {{"Toutput_types", DataTypeVector{DT_INT64}},
+         {"output_shapes", std::vector<PartialShape>{PartialShape({})}}});
+    EXPECT_OK(selector);
+    attrs["N"] = int64_t{2};
+    return harness_.Make(op, {*selector, short_one, long_one}, Harness::Ints(),
+                         std::move(attrs));
+  };
+  const std::vector<int64_t> choices = {1, 0, 0, 0, 1, 0, 1};
+  const std::vector<std::string> all = {"10", "0", "1", "11", "12", "end"};
+  for (const char* op :
+       {"DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDataset"}) {
+    ASSERT_OK_AND_ASSIGN(const Tensor chosen, choose(choices, {}, op));
+    EXPECT_EQ(harness_.PullAll(chosen), all);
+    for (int taken = 0; taken < 6; ++taken) {
+      ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(chosen));
+      std::vector<std::string> texts = harness_.Pull(*walk, taken);
+      ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
+      ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(chosen));
+      ASSERT_OK(harness_.Restore(*restored, state));
+      for (std::string& text : harness_.Pull(*restored)) {
+        texts.push_back(std::move(text));
+      }
+      EXPECT_EQ(texts, all) << taken;
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const Tensor stops,
+                       choose(choices, {{"stop_on_empty_dataset", true}}));
+  EXPECT_THAT(harness_.PullAll(stops), ElementsAre("10", "0", "1", "end"));
+  ASSERT_OK_AND_ASSIGN(const Tensor bad, choose({2}, {}));
+  ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(bad));
+  EXPECT_THAT(harness_.Next(*walk),
+              StatusIs(kInvalid, "Selector index out of range: 2 >= 2"));
+}
+
+TEST_F(DatasetKernelsTest, AWindowOfNothingIsSaved) {
+  const Tensor empty = ToTensor(NewElementsDataset(
+      "empty", {{DT_FLOAT, DT_INT64}, {PartialShape(), PartialShape({-1})}},
+      {}));
+  ASSERT_OK_AND_ASSIGN(const Variant state,
+                       EncodeIteratorState({{"window", empty}}));
+  ASSERT_OK_AND_ASSIGN(const auto values, DecodeIteratorState(state));
+  EXPECT_EQ(values.at("window").dtype(), DT_VARIANT);
+}
+
 // Windows of windows, each gone through as a data set; half of one is left.
 TEST_F(DatasetKernelsTest, AWalkThroughAWindowIsSaved) {
   harness_.functions().Add("same", {DT_VARIANT}, {DT_VARIANT},

@@ -708,13 +708,20 @@ class IgnoreErrorsDataset : public UnaryDataset {
 void RegisterFunctionDatasets(KernelRegistry& registry) {
   RegisterDataset(registry, "MapDataset", MapDataset::Make);
   RegisterDataset(registry, "FilterDataset", MakeOfPredicate<FilterDataset>);
+  RegisterDataset(registry, "ExperimentalTakeWhileDataset",
+                  MakeOfPredicate<TakeWhileDataset>);
   RegisterDataset(registry, "TakeWhileDataset",
                   MakeOfPredicate<TakeWhileDataset>);
   RegisterDataset(registry, "FlatMapDataset", InterleaveDataset::MakeFlatMap);
   RegisterDataset(registry, "InterleaveDataset", InterleaveDataset::Make);
   RegisterDataset(registry, "ScanDataset", ScanDataset::Make);
+  RegisterDataset(registry, "ExperimentalScanDataset", ScanDataset::Make);
   RegisterDataset(registry, "GroupByWindowDataset", GroupByWindowDataset::Make);
+  RegisterDataset(registry, "ExperimentalGroupByWindowDataset",
+                  GroupByWindowDataset::Make);
   RegisterDataset(registry, "IgnoreErrorsDataset", IgnoreErrorsDataset::Make);
+  RegisterDataset(registry, "ExperimentalIgnoreErrorsDataset",
+                  IgnoreErrorsDataset::Make);
 }
 
 }  // namespace weft

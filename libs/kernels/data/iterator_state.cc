@@ -86,6 +86,7 @@ class Description {
     left_.remove_prefix(1);
     return number;
   }
+  int64_t num_left() const { return static_cast<int64_t>(left_.size()); }
   absl::StatusOr<PartialShape> NextShape() {
     ASSIGN_OR_RETURN(const int64_t rank, Next(-1, kMaxRank));
     if (rank < 0) return PartialShape::UnknownRank();
@@ -109,7 +110,9 @@ absl::StatusOr<DatasetPtr> DecodeElements(const std::string& name,
   Description description(tensors[0].flat<int64_t>());
   const auto num_tensors = static_cast<int64_t>(tensors.size());
   ASSIGN_OR_RETURN(const int64_t count, description.Next(0, num_tensors));
-  ASSIGN_OR_RETURN(const int64_t components, description.Next(1, num_tensors));
+  // Each takes two numbers at least.
+  ASSIGN_OR_RETURN(const int64_t components,
+                   description.Next(1, description.num_left() / 2));
   if (num_tensors - 1 != count * components) {
     return NoElements(absl::StrCat(num_tensors - 1, " tensors are not ", count,
                                    " elements of ", components));

@@ -141,7 +141,7 @@ TEST_F(ParallelDatasetsTest, BatchesThatAreMadeAtOnceAreThoseOfABatch) {
 }
 
 // Of two examples the first has a = [7, 8], the other nothing.
-TEST_F(ParallelDatasetsTest, SparseFeaturesAreThreeVariants) {
+TEST_F(ParallelDatasetsTest, SparseAndRaggedFeaturesAreVariants) {
   const std::string example(
       "\x0a\x0d\x0a\x0b\x0a\x01"
       "a\x12\x06\x1a\x04\x0a\x02\x07\x08",
@@ -155,23 +155,22 @@ TEST_F(ParallelDatasetsTest, SparseFeaturesAreThreeVariants) {
           "TensorSliceDataset", {rows}, {},
           {{"Toutput_types", DataTypeVector{DT_STRING}},
            {"output_shapes", std::vector<PartialShape>{PartialShape({2})}}}));
-  const auto parse = [&](std::vector<std::string> ragged) {
-    const bool has_ragged = !ragged.empty();
+  const auto parse = [&](std::vector<std::string> sparse,
+                         std::vector<std::string> ragged,
+                         DataTypeVector split_types) {
     return harness_.Make(
         "ParseExampleDatasetV2", {examples, Count(1)},
-        {{DT_VARIANT}, {PartialShape({3})}},
-        {{"sparse_keys", std::vector<std::string>{"a"}},
-         {"sparse_types", DataTypeVector{DT_INT64}},
+        {{DT_VARIANT}, {PartialShape::UnknownRank()}},
+        {{"sparse_types", DataTypeVector(sparse.size(), DT_INT64)},
+         {"sparse_keys", std::move(sparse)},
          {"dense_keys", std::vector<std::string>{}},
          {"Tdense", DataTypeVector{}},
          {"dense_shapes", std::vector<PartialShape>{}},
+         {"ragged_value_types", DataTypeVector(ragged.size(), DT_INT64)},
          {"ragged_keys", std::move(ragged)},
-         {"ragged_value_types",
-          has_ragged ? DataTypeVector{DT_INT64} : DataTypeVector{}},
-         {"ragged_split_types",
-          has_ragged ? DataTypeVector{DT_INT64} : DataTypeVector{}}});
+         {"ragged_split_types", std::move(split_types)}});
   };
-  ASSERT_OK_AND_ASSIGN(const Tensor parsed, parse({}));
+  ASSERT_OK_AND_ASSIGN(const Tensor parsed, parse({"a"}, {}, {}));
   ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(parsed));
   ASSERT_OK_AND_ASSIGN(const Tensor parts, harness_.Next(*walk));
   ASSERT_EQ(parts.shape(), TensorShape({3}));
@@ -182,8 +181,15 @@ TEST_F(ParallelDatasetsTest, SparseFeaturesAreThreeVariants) {
   }
   EXPECT_EQ(texts,
             (std::vector<std::string>{"[2,2] 0 0 0 1", "[2] 7 8", "[2] 2 2"}));
-  EXPECT_THAT(parse({"r"}),
-              StatusIs(absl::StatusCode::kUnimplemented, "ragged_keys 'r'"));
+  ASSERT_OK_AND_ASSIGN(const Tensor rows_parsed, parse({}, {"a"}, {DT_INT32}));
+  ASSERT_OK_AND_ASSIGN(const auto rows_walk, harness_.Walk(rows_parsed));
+  ASSERT_OK_AND_ASSIGN(const Tensor ragged, harness_.Next(*rows_walk));
+  ASSERT_EQ(ragged.shape(), TensorShape());
+  const Variant& variant = ragged.scalar<Variant>();
+  EXPECT_EQ(variant.type_name, "RaggedTensorVariant");
+  EXPECT_EQ(DatasetHarness::TextOf(*variant.tensors), "[3] 0 2 2; [2] 7 8");
+  EXPECT_THAT(parse({}, {"a"}, {}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                             "ragged_split_types"));
 }
 
 // It ends while it fills, and leaves nothing behind: the harness's scheduler
@@ -349,6 +355,62 @@ TEST_F(ParallelDatasetsTest, ACacheGoesOnWhereItWas) {
       }
     }
   }
+}
+
+// An element that a cancelled step has lost comes again in the next walk.
+TEST_F(ParallelDatasetsTest, ACacheIsNotFilledWithoutWhatWasLost) {
+  for (const char* file : {"", "cache"}) {
+    Cancellation step;
+    bool loses = true;
+    harness_.functions().Add(
+        "lose", {DT_INT64}, {DT_INT64},
+        [&](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+          if (!loses || args[0].scalar<int64_t>() != 2) return args;
+          loses = false;
+          step.Cancel(absl::CancelledError("the step is over"));
+          return step.status();
+        });
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor input,
+        harness_.Make("MapDataset", {Range(4)}, DatasetHarness::Ints(),
+                      {{"f", DatasetHarness::Function("lose")},
+                       {"Targuments", DataTypeVector()},
+                       {"preserve_cardinality", true}}));
+    const Tensor cached = Cache(input, file);
+    ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(cached));
+    EXPECT_EQ(harness_.Rest<int64_t>(*walk, 2), UpTo(2));
+    IteratorContext context = harness_.Context().With(step);
+    DatasetElement element;
+    EXPECT_THAT(walk->GetNext(context, &element),
+                StatusIs(absl::StatusCode::kCancelled));
+    EXPECT_EQ(harness_.Rest<int64_t>(*walk), Numbers{3});
+    EXPECT_EQ(harness_.Rest<int64_t>(*walk), Numbers{});
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_OK_AND_ASSIGN(const auto again, harness_.Walk(cached));
+      EXPECT_EQ(harness_.Rest<int64_t>(*again), UpTo(4)) << file << i;
+    }
+  }
+}
+
+TEST_F(ParallelDatasetsTest, AnElementThatAFileDoesNotTakeLeavesNoCache) {
+  ASSERT_OK_AND_ASSIGN(const Tensor windows,
+                       harness_.Make("WindowDataset",
+                                     {Range(3), Count(2), Count(2), Count(1),
+                                      Tensor::Scalar<bool>(false)},
+                                     {{DT_VARIANT}, {PartialShape::Scalar()}}));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor cached,
+      harness_.Make("CacheDataset",
+                    {windows, Tensor::Scalar<std::string>("windows")},
+                    {{DT_VARIANT}, {PartialShape::Scalar()}}));
+  ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(cached));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(harness_.Next(*walk),
+                StatusIs(absl::StatusCode::kUnimplemented, "can't be cached"));
+  }
+  EXPECT_THAT(harness_.Next(*walk), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(harness_.files().FileExists("windows.weft_cache"),
+              StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(ParallelDatasetsTest, ACacheThatIsDamagedIsNamed) {

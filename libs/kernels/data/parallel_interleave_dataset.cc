@@ -593,6 +593,8 @@ absl::StatusOr<DatasetPtr> MakeOldInterleave(const DatasetOp& op,
 
 void RegisterParallelInterleaveDataset(KernelRegistry& registry) {
   RegisterDataset(registry, "ParallelInterleaveDataset", MakeOldInterleave);
+  RegisterDataset(registry, "ExperimentalParallelInterleaveDataset",
+                  MakeOldInterleave);
   RegisterDataset(registry, "ParallelInterleaveDatasetV2", MakeInterleave);
   RegisterDataset(registry, "ParallelInterleaveDatasetV3", MakeInterleave);
   RegisterDataset(registry, "ParallelInterleaveDatasetV4", MakeInterleaveV4);

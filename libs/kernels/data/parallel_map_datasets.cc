@@ -216,6 +216,7 @@ void RegisterParallelMapDatasets(KernelRegistry& registry) {
   RegisterDataset(registry, "ParallelMapDataset", MakeParallelMap<int32_t>);
   RegisterDataset(registry, "ParallelMapDatasetV2", MakeParallelMap<int64_t>);
   RegisterDataset(registry, "MapAndBatchDataset", MakeMapAndBatch);
+  RegisterDataset(registry, "ExperimentalMapAndBatchDataset", MakeMapAndBatch);
 }
 
 }  // namespace weft

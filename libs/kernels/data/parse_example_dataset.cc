@@ -1,7 +1,7 @@
 // Elements that are vectors of serialized examples, parsed several at a time. A
 // sparse feature is a vector of three variants, which DeserializeSparse takes
-// apart: indices, values and shape. Ragged ones would be variants that nothing
-// here takes apart; a map with ParseExampleV2 has them.
+// apart: indices, values and shape. A ragged one is a variant scalar, which
+// RaggedTensorFromVariant takes apart.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -19,14 +19,18 @@ namespace weft {
 namespace {
 
 struct Feature {
-  // Its key is that of a sparse one, too.
-  DenseFeature dense;
-  DataType sparse_type = DT_INVALID;  // of a dense one
-  size_t number = 0;                  // among those of its kind
+  enum class Kind { kDense, kSparse, kRagged };
 
-  bool is_sparse() const { return sparse_type != DT_INVALID; }
+  // Its key is that of the others, too.
+  DenseFeature dense;
+  Kind kind = Kind::kDense;
+  // Of the others.
+  DataType value_type = DT_INVALID;
+  DataType split_type = DT_INVALID;  // of a ragged one
+  size_t number = 0;                 // among those of its kind
+
   DataType output_type() const {
-    return is_sparse() ? DT_VARIANT : dense.default_value.dtype();
+    return kind == Kind::kDense ? dense.default_value.dtype() : DT_VARIANT;
   }
 };
 using Features = std::vector<Feature>;
@@ -80,15 +84,28 @@ class ParseExampleDataset : public UnaryDataset {
                               element[0], Tensor(DT_STRING, {0})));
     DatasetElement result;
     for (const Feature& feature : features_) {
-      if (!feature.is_sparse()) {
-        ASSIGN_OR_RETURN(result.emplace_back(),
-                         records.Dense(feature.dense, feature.number));
-        continue;
-      }
-      ASSIGN_OR_RETURN(const SparseValues sparse,
-                       records.Sparse(feature.dense.key, feature.sparse_type));
-      result.push_back(VariantsOf(sparse));
+      ASSIGN_OR_RETURN(result.emplace_back(), ParseFeature(records, feature));
     }
+    return result;
+  }
+
+  static absl::StatusOr<Tensor> ParseFeature(const ExampleRecords& records,
+                                             const Feature& feature) {
+    const std::string& key = feature.dense.key;
+    if (feature.kind == Feature::Kind::kDense) {
+      return records.Dense(feature.dense, feature.number);
+    }
+    if (feature.kind == Feature::Kind::kSparse) {
+      ASSIGN_OR_RETURN(const SparseValues sparse,
+                       records.Sparse(key, feature.value_type));
+      return VariantsOf(sparse);
+    }
+    ASSIGN_OR_RETURN(
+        RaggedValues ragged,
+        records.Ragged(key, feature.value_type, feature.split_type));
+    Tensor result(DT_VARIANT, {});
+    result.mutable_flat<Variant>()[0] =
+        RaggedVariant({std::move(ragged.row_splits), std::move(ragged.values)});
     return result;
   }
 
@@ -96,15 +113,6 @@ class ParseExampleDataset : public UnaryDataset {
   const int64_t parallel_calls_;
   const bool keeps_order_;
 };
-
-absl::Status CheckHasNoRagged(const DatasetOp& op) {
-  ASSIGN_OR_RETURN(const auto keys,
-                   op.Attr<std::vector<std::string>>("ragged_keys"));
-  if (keys.empty()) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(
-      op.name, " parses dense and sparse features, and is given ragged_keys '",
-      keys[0], "', ...; use a map with ParseExampleV2"));
-}
 
 absl::Status AddDense(const DatasetOp& op, const OpKernelContext& context,
                       Features& features) {
@@ -137,7 +145,33 @@ absl::Status AddSparse(const DatasetOp& op, Features& features) {
   for (size_t i = 0; i < keys.size(); ++i) {
     features.push_back(
         {.dense = {.key = keys[i], .shape = {}, .default_value = {}},
-         .sparse_type = types[i],
+         .kind = Feature::Kind::kSparse,
+         .value_type = types[i],
+         .number = i});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddRagged(const DatasetOp& op, Features& features) {
+  if (!op.attrs.contains("ragged_keys")) return absl::OkStatus();  // older ops
+  ASSIGN_OR_RETURN(const auto keys,
+                   op.Attr<std::vector<std::string>>("ragged_keys"));
+  ASSIGN_OR_RETURN(const auto types,
+                   op.Attr<DataTypeVector>("ragged_value_types"));
+  ASSIGN_OR_RETURN(const auto splits,
+                   op.Attr<DataTypeVector>("ragged_split_types"));
+  if (keys.size() != types.size() || keys.size() != splits.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "len(ragged_keys) (", keys.size(), "), len(ragged_value_types) (",
+        types.size(), ") and len(ragged_split_types) (", splits.size(),
+        ") must be equal"));
+  }
+  for (size_t i = 0; i < keys.size(); ++i) {
+    features.push_back(
+        {.dense = {.key = keys[i], .shape = {}, .default_value = {}},
+         .kind = Feature::Kind::kRagged,
+         .value_type = types[i],
+         .split_type = splits[i],
          .number = i});
   }
   return absl::OkStatus();
@@ -148,6 +182,7 @@ absl::StatusOr<Features> ReadFeatures(const DatasetOp& op,
   Features features;
   RETURN_IF_ERROR(AddDense(op, context, features));
   RETURN_IF_ERROR(AddSparse(op, features));
+  RETURN_IF_ERROR(AddRagged(op, features));
   std::stable_sort(
       features.begin(), features.end(),
       [](const auto& a, const auto& b) { return a.dense.key < b.dense.key; });
@@ -165,7 +200,6 @@ absl::StatusOr<DatasetPtr> MakeParseExample(const DatasetOp& op,
   ASSIGN_OR_RETURN(const int64_t calls,
                    ScalarInput<int64_t>(context, 1, "num_parallel_calls"));
   RETURN_IF_ERROR(CheckParallelCalls(calls));
-  RETURN_IF_ERROR(CheckHasNoRagged(op));
   ASSIGN_OR_RETURN(Features features, ReadFeatures(op, context));
   ASSIGN_OR_RETURN(const bool keeps_order, KeepsOrder(op));
   return std::make_shared<ParseExampleDataset>(
@@ -176,6 +210,8 @@ absl::StatusOr<DatasetPtr> MakeParseExample(const DatasetOp& op,
 
 void RegisterParseExampleDataset(KernelRegistry& registry) {
   RegisterDataset(registry, "ParseExampleDataset", MakeParseExample);
+  RegisterDataset(registry, "ExperimentalParseExampleDataset",
+                  MakeParseExample);
   RegisterDataset(registry, "ParseExampleDatasetV2", MakeParseExample);
 }
 

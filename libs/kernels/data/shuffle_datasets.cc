@@ -387,6 +387,8 @@ void RegisterShuffleDatasets(KernelRegistry& registry) {
   RegisterDataset(registry, "ShuffleAndRepeatDataset", MakeShuffle<2, 4, -1>);
   RegisterDataset(registry, "ShuffleAndRepeatDatasetV2", MakeShuffle<2, 4, 5>);
   RegisterDataset(registry, "RandomDataset", RandomDataset::Make<false>);
+  RegisterDataset(registry, "ExperimentalRandomDataset",
+                  RandomDataset::Make<false>);
   RegisterDataset(registry, "RandomDatasetV2", RandomDataset::Make<true>);
 }
 

@@ -135,7 +135,10 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeWalking(
 }  // namespace
 
 void RegisterWholeDatasetKernels(KernelRegistry& registry) {
-  registry.Register<DatasetCardinalityKernel>("DatasetCardinality");
+  for (const char* op :
+       {"DatasetCardinality", "ExperimentalDatasetCardinality"}) {
+    registry.Register<DatasetCardinalityKernel>(op);
+  }
   registry.Register({.op = "DatasetToSingleElement"},
                     MakeWalking<SingleElementKernel>);
   registry.Register({.op = "ReduceDataset"}, MakeWalking<ReduceKernel>);

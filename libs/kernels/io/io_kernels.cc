@@ -364,8 +364,13 @@ class SaveVariablesKernel : public SaveKernel {
 
  private:
   absl::Status Run(OpKernelContext& context) const override {
-    ASSIGN_OR_RETURN(const Request request,
-                     ReadRequest(context, context.num_inputs() - kFirstTensor));
+    // The mark has them all; not all are inputs.
+    ASSIGN_OR_RETURN(
+        const Request request,
+        ReadRequest(context,
+                    mark_.empty()
+                        ? context.num_inputs() - kFirstTensor
+                        : static_cast<int>(context.input(1).num_elements())));
     RETURN_IF_ERROR(context.cancellation().status());
     ASSIGN_OR_RETURN(std::vector<Saved> all,
                      mark_.empty()

@@ -125,16 +125,20 @@ TEST_F(ReaderKernelsTest, AHeaderMayBeLong) {
 TEST_F(ReaderKernelsTest, AWholeFileThatTakesTooMuchMemoryIsRefused) {
   ASSERT_OK(files_.WriteFileAtomically("f", std::string(100, 'x')));
   const auto source = NewWholeFileSource();
+  Cancellation step;
   ReaderRecord record;
   SmallAllocator small(99, 1000);
   ASSERT_OK(source->Start({files_, small}, "f"));
   EXPECT_THAT(
-      source->Read(record),
+      source->Read(record, step),
       StatusIs(absl::StatusCode::kResourceExhausted, "The contents of f"));
   SmallAllocator enough(100, 100);
   ASSERT_OK(source->Start({files_, enough}, "f"));
-  ASSERT_OK(source->Read(record));
+  ASSERT_OK(source->Read(record, step));
   EXPECT_EQ(record.value, std::string(100, 'x'));
+  step.Cancel(absl::CancelledError("enough"));
+  EXPECT_THAT(source->Read(record, step),
+              StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
 TEST_F(ReaderKernelsTest, ARecordThatTakesTooMuchMemoryIsRefused) {
@@ -142,21 +146,22 @@ TEST_F(ReaderKernelsTest, ARecordThatTakesTooMuchMemoryIsRefused) {
   ASSERT_OK(files_.WriteFileAtomically("short", "abc"));
   const auto source = NewFixedLengthSource(
       {.record = 4, .footer = 3, .most = 5}, Compression::kNone);
+  const Cancellation step;
   ReaderRecord record;
   ASSERT_OK(source->Start({files_, HeapAllocator()}, "f"));
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(source->Read(record),
+    EXPECT_THAT(source->Read(record, step),
                 StatusIs(absl::StatusCode::kResourceExhausted,
                          "f: record 0 of 4 bytes"));
   }
   ASSERT_OK(source->Start({files_, HeapAllocator()}, "short"));
-  ASSERT_OK_AND_ASSIGN(const auto outcome, source->Read(record));
+  ASSERT_OK_AND_ASSIGN(const auto outcome, source->Read(record, step));
   EXPECT_EQ(outcome, RecordSource::Outcome::kEnd);
   const auto fits = NewFixedLengthSource({.record = 4, .footer = 1, .most = 5},
                                          Compression::kNone);
   ASSERT_OK(fits->Start({files_, HeapAllocator()}, "f"));
   for (const char* wanted : {"abcd", "efgh"}) {
-    ASSERT_OK(fits->Read(record));
+    ASSERT_OK(fits->Read(record, step));
     EXPECT_EQ(record.value, wanted);
   }
 }

@@ -31,7 +31,8 @@ class TextLineSource : public RecordSource {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Outcome> Read(ReaderRecord& record) override {
+  absl::StatusOr<Outcome> Read(ReaderRecord& record,
+                               const Cancellation&) override {
     while (true) {
       const absl::Status status = lines_->ReadLine(record.value);
       if (absl::IsOutOfRange(status)) return Outcome::kEnd;
@@ -79,7 +80,8 @@ class FixedLengthSource : public RecordSource {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Outcome> Read(ReaderRecord& record) override {
+  absl::StatusOr<Outcome> Read(ReaderRecord& record,
+                               const Cancellation&) override {
     const absl::Status status = ReadAhead();
     if (absl::IsOutOfRange(status)) return Outcome::kEnd;
     RETURN_IF_ERROR(status);
@@ -152,7 +154,8 @@ class TFRecordSource : public RecordSource {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Outcome> Read(ReaderRecord& record) override {
+  absl::StatusOr<Outcome> Read(ReaderRecord& record,
+                               const Cancellation&) override {
     record.key = absl::StrCat(path_, ":", reader_->offset());
     const absl::Status status = reader_->ReadRecord(record.value);
     if (absl::IsOutOfRange(status)) return Outcome::kEnd;
@@ -177,10 +180,11 @@ class WholeFileSource : public RecordSource {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Outcome> Read(ReaderRecord& record) override {
+  absl::StatusOr<Outcome> Read(ReaderRecord& record,
+                               const Cancellation& step) override {
     record.key = path_;
     ASSIGN_OR_RETURN(BoundedFile file,
-                     ReadBoundedFile(*files_, path_, *allocator_, nullptr));
+                     ReadBoundedFile(*files_, path_, *allocator_, &step));
     record.value = std::move(file.contents);
     return Outcome::kLastRecord;
   }
@@ -200,7 +204,8 @@ class IdentitySource : public RecordSource {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Outcome> Read(ReaderRecord& record) override {
+  absl::StatusOr<Outcome> Read(ReaderRecord& record,
+                               const Cancellation&) override {
     record.key = work_;
     record.value = work_;
     return Outcome::kLastRecord;

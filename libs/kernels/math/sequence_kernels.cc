@@ -1,4 +1,4 @@
-// AddN, Range, LinSpace, Bincount, Bucketize, Cross.
+// AddN, Range, LinSpace, Bincount, DenseBincount, Bucketize, Cross.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -245,6 +245,38 @@ class LinSpace : public OpKernel {
   }
 };
 
+// Adds each value's weight, or 1 where there are none, to its bin; `is_binary`:
+// a bin is 1 where there is a value.
+template <typename T, typename Index>
+absl::Status CountInBins(absl::Span<const Index> values,
+                         absl::Span<const T> weights, bool is_binary,
+                         absl::Span<T> bins) {
+  std::fill(bins.begin(), bins.end(), T(0));
+  const auto size = static_cast<int64_t>(bins.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < 0) {
+      return absl::InvalidArgumentError("Input arr must be non-negative!");
+    }
+    if (values[i] >= size) continue;
+    T& bin = bins[values[i]];
+    bin = is_binary
+              ? T(1)
+              : math::AddOp::Apply(bin, weights.empty() ? T(1) : weights[i]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBincount(int64_t size, int64_t weights, int64_t values) {
+  if (size < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("size (", size, ") must be non-negative"));
+  }
+  if (weights == 0 || weights == values) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("weights and arr must have the same size, but have ",
+                   weights, " and ", values));
+}
+
 template <typename T>
 class Bincount : public OpKernel {
  public:
@@ -254,31 +286,67 @@ class Bincount : public OpKernel {
     const absl::Span<const int32_t> values = context.input(0).flat<int32_t>();
     RETURN_IF_ERROR(CheckScalar(context.input(1), "size"));
     const int32_t size = context.input(1).scalar<int32_t>();
-    const absl::Span<const T> weights = context.input(2).flat<T>();
-    if (size < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("size (", size, ") must be non-negative"));
-    }
-    if (!weights.empty() && weights.size() != values.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("weights and arr must have the same size, but have ",
-                       weights.size(), " and ", values.size()));
-    }
+    const Tensor& weights = context.input(2);
+    RETURN_IF_ERROR(CheckBincount(size, weights.num_elements(),
+                                  context.input(0).num_elements()));
     ASSIGN_OR_RETURN(Tensor * out,
                      context.AllocateOutput(0, TensorShape({size})));
-    const absl::Span<T> bins = out->mutable_flat<T>();
-    std::fill(bins.begin(), bins.end(), T(0));
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (values[i] < 0) {
-        return absl::InvalidArgumentError("Input arr must be non-negative!");
-      }
-      if (values[i] >= size) continue;
-      bins[values[i]] = math::AddOp::Apply(bins[values[i]],
-                                           weights.empty() ? T(1) : weights[i]);
+    return CountInBins(values, weights.flat<T>(), /*is_binary=*/false,
+                       out->mutable_flat<T>());
+  }
+};
+
+// Of a vector, or of each row of a matrix.
+template <typename T, typename Index>
+class DenseBincount : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<DenseBincount>(construction);
+    ASSIGN_OR_RETURN(kernel->is_binary_,
+                     construction.GetAttr<bool>("binary_output"));
+    return kernel;
+  }
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    if (input.rank() > 2) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Shape must be at most rank 2 but is rank ", input.rank()));
+    }
+    RETURN_IF_ERROR(CheckScalar(context.input(1), "size"));
+    const int64_t size = context.input(1).scalar<Index>();
+    const Tensor& weights = context.input(2);
+    RETURN_IF_ERROR(
+        CheckBincount(size, weights.num_elements(), input.num_elements()));
+    Dims dims = {size};
+    if (input.rank() == 2) dims.insert(dims.begin(), input.dim(0));
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    const int64_t rows = input.rank() == 2 ? input.dim(0) : 1;
+    const int64_t columns = rows == 0 ? 0 : input.num_elements() / rows;
+    for (int64_t row = 0; row < rows; ++row) {
+      absl::Span<const T> of_row = weights.flat<T>();
+      if (!of_row.empty()) of_row = of_row.subspan(row * columns, columns);
+      RETURN_IF_ERROR(CountInBins(
+          input.flat<Index>().subspan(row * columns, columns), of_row,
+          is_binary_, out->mutable_flat<T>().subspan(row * size, size)));
     }
     return absl::OkStatus();
   }
+
+ private:
+  bool is_binary_ = false;
 };
+
+template <typename T, typename Index>
+void RegisterDenseBincount(KernelRegistry& registry) {
+  registry.Register({.op = "DenseBincount",
+                     .types = {{"T", {DataTypeOf<T>::value}},
+                               {"Tidx", {DataTypeOf<Index>::value}}}},
+                    DenseBincount<T, Index>::Make);
+}
 
 template <typename T>
 class Bucketize : public OpKernel {
@@ -420,6 +488,8 @@ void RegisterSequenceKernels(KernelRegistry& registry) {
       [&]<typename T>() { Register<LinSpace<T>, T>(registry, "LinSpace"); });
   math::Types<int32_t, int64_t, float, double>::ForEach([&]<typename T>() {
     Register<Bincount<T>, T>(registry, "Bincount");
+    RegisterDenseBincount<T, int32_t>(registry);
+    RegisterDenseBincount<T, int64_t>(registry);
     RegisterBucketize<T>(registry);
   });
   RegisterAddVariants(registry, loops);

@@ -2,99 +2,56 @@
 
 #include <algorithm>
 #include <limits>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "google/protobuf/arena.h"
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
+#include "libs/kernels/parsing/feature_values.h"
 #include "schemas/tf/example.pb.h"
 
 namespace weft {
-namespace {
-
-using FeatureTypes = TypeList<float, int64_t, std::string>;
-
-DataType TypeOf(const tf::Feature& feature) {
-  switch (feature.kind_case()) {
-    case tf::Feature::kFloatList:
-      return DT_FLOAT;
-    case tf::Feature::kInt64List:
-      return DT_INT64;
-    case tf::Feature::kBytesList:
-      return DT_STRING;
-    case tf::Feature::KIND_NOT_SET:
-      break;
-  }
-  return DT_INVALID;
-}
-
-template <typename T>
-using List = std::conditional_t<std::is_same_v<T, std::string>,
-                                google::protobuf::RepeatedPtrField<std::string>,
-                                google::protobuf::RepeatedField<T>>;
-
-template <typename T>
-const List<T>& ListOf(const tf::Feature& feature) {
-  if constexpr (std::is_same_v<T, float>) {
-    return feature.float_list().value();
-  } else if constexpr (std::is_same_v<T, int64_t>) {
-    return feature.int64_list().value();
-  } else {
-    return feature.bytes_list().value();
-  }
-}
-
-// The bytes of a record may be anything, and many.
-std::string Shown(absl::string_view bytes) {
-  constexpr size_t kMost = 200;
-  return absl::StrCat(absl::CHexEscape(bytes.substr(0, kMost)),
-                      bytes.size() > kMost ? "..." : "");
-}
-
-}  // namespace
 
 struct ExampleRecords::Parsed {
   google::protobuf::Arena arena;
   std::vector<tf::Example*> examples;
 };
 
-// One feature of all examples: its lists, null where an example lacks it.
+// One feature of all examples, null where an example lacks it.
 template <typename T>
 class ExampleRecords::Column {
  public:
-  explicit Column(size_t count) : lists_(count, nullptr) {}
+  explicit Column(size_t count) : features_(count, nullptr) {}
 
-  void Set(int64_t n, const List<T>* list) { lists_[n] = list; }
-  bool Has(int64_t n) const { return lists_[n] != nullptr; }
-  int64_t Size(int64_t n) const { return Has(n) ? lists_[n]->size() : 0; }
+  void Set(int64_t n, const tf::Feature& feature) { features_[n] = &feature; }
+  bool Has(int64_t n) const { return features_[n] != nullptr; }
+  int64_t Size(int64_t n) const { return Has(n) ? SizeOf(*features_[n]) : 0; }
   int64_t Total() const {
     int64_t total = 0;
-    for (size_t n = 0; n < lists_.size(); ++n) total += Size(n);
+    for (size_t n = 0; n < features_.size(); ++n) total += Size(n);
     return total;
   }
   int64_t Longest() const {
     int64_t longest = 0;
-    for (size_t n = 0; n < lists_.size(); ++n) {
+    for (size_t n = 0; n < features_.size(); ++n) {
       longest = std::max(longest, Size(n));
     }
     return longest;
   }
   // REQUIRES: room for Size(n).
   T* CopyTo(int64_t n, T* out) const {
-    return Has(n) ? std::copy(lists_[n]->begin(), lists_[n]->end(), out) : out;
+    return Has(n) ? CopyValues(*features_[n], out) : out;
   }
   T* CopyAllTo(T* out) const {
-    for (size_t n = 0; n < lists_.size(); ++n) out = CopyTo(n, out);
+    for (size_t n = 0; n < features_.size(); ++n) out = CopyTo(n, out);
     return out;
   }
 
  private:
-  std::vector<const List<T>*> lists_;
+  std::vector<const tf::Feature*> features_;
 };
 
 ExampleRecords::ExampleRecords(Allocator& allocator, const Tensor& serialized,
@@ -129,30 +86,17 @@ absl::Status ExampleRecords::ParseAll(
     Scheduler& scheduler, absl::Span<const std::string> serialized) {
   std::vector<tf::Example*>& examples = parsed_->examples;
   examples.resize(serialized.size());
-  std::vector<char> is_valid(serialized.size(), false);
-  const auto parse = [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) {
-      const std::string& bytes = serialized[n];
-      examples[n] =
-          google::protobuf::Arena::CreateMessage<tf::Example>(&parsed_->arena);
-      is_valid[n] = bytes.size() <= std::numeric_limits<int>::max() &&
-                    examples[n]->ParseFromArray(bytes.data(),
-                                                static_cast<int>(bytes.size()));
-    }
-  };
-  constexpr int64_t kRecordsPerThread = 8;  // what pays to wake another one
-  if (count_ <= kRecordsPerThread) {
-    parse(0, count_);
-  } else {
-    scheduler.ParallelFor(count_, kRecordsPerThread, parse);
-  }
-  for (size_t n = 0; n < serialized.size(); ++n) {
-    if (is_valid[n]) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        NameOf(static_cast<int64_t>(n)),
-        "Could not parse example input, value: '", Shown(serialized[n]), "'"));
-  }
-  return absl::OkStatus();
+  const int64_t bad = FindBadRecord(scheduler, count_, [&](int64_t n) {
+    const std::string& bytes = serialized[n];
+    examples[n] =
+        google::protobuf::Arena::CreateMessage<tf::Example>(&parsed_->arena);
+    return bytes.size() <= std::numeric_limits<int>::max() &&
+           examples[n]->ParseFromArray(bytes.data(),
+                                       static_cast<int>(bytes.size()));
+  });
+  if (bad < 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(NameOf(bad), CouldNotParse(serialized[bad])));
 }
 
 std::string ExampleRecords::NameOf(int64_t n) const {
@@ -201,7 +145,7 @@ absl::StatusOr<ExampleRecords::Column<T>> ExampleRecords::Find(
           Where(n, key), "Data types don't match. ",
           absl::Substitute(mismatch, DataTypeName(kType), DataTypeName(type))));
     }
-    column.Set(n, &ListOf<T>(found->second));
+    column.Set(n, found->second);
   }
   return column;
 }
@@ -348,30 +292,33 @@ absl::StatusOr<SparseValues> ExampleRecords::Sparse(const std::string& key,
   return result;
 }
 
+template <typename T>
+absl::StatusOr<RaggedValues> ExampleRecords::RaggedOf(
+    const std::string& key, DataType split_type) const {
+  ASSIGN_OR_RETURN(const Column<T> column, Find<T>(key, kSparseMismatch));
+  RaggedValues result;
+  ASSIGN_OR_RETURN(result.values,
+                   Tensor::Allocate(*allocator_, DataTypeOf<T>::value,
+                                    TensorShape({column.Total()})));
+  column.CopyAllTo(result.values.template mutable_flat<T>().data());
+  if (is_single_) {
+    result.row_splits = Tensor(split_type, {0});
+    return result;
+  }
+  std::vector<int64_t> sizes;
+  for (int64_t n = 0; n < count_; ++n) sizes.push_back(column.Size(n));
+  ASSIGN_OR_RETURN(result.row_splits,
+                   RowSplits(*allocator_, split_type, sizes, key));
+  return result;
+}
+
 absl::StatusOr<RaggedValues> ExampleRecords::Ragged(const std::string& key,
                                                     DataType dtype,
                                                     DataType split_type) const {
-  ASSIGN_OR_RETURN(SparseValues sparse, Sparse(key, dtype));
   RaggedValues result;
-  const int64_t total = sparse.values.num_elements();
-  const int64_t splits = is_single_ ? 0 : count_ + 1;
-  ASSIGN_OR_RETURN(result.row_splits, Tensor::Allocate(*allocator_, split_type,
-                                                       TensorShape({splits})));
-  result.values = std::move(sparse.values);
-  if (is_single_) return result;
   RETURN_IF_ERROR(DispatchType(
-      IndexTypes{}, split_type, [&]<typename T>(TypeTag<T>) -> absl::Status {
-        if (total > std::numeric_limits<T>::max()) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("Key: ", key, ".  ", total,
-                           " values are too many for row splits of type ",
-                           DataTypeName(split_type)));
-        }
-        auto out = result.row_splits.template mutable_flat<T>();
-        std::fill(out.begin(), out.end(), T(0));
-        const auto indices = sparse.indices.template flat<int64_t>();
-        for (int64_t i = 0; i < total; ++i) ++out[indices[2 * i] + 1];
-        for (int64_t n = 0; n < count_; ++n) out[n + 1] += out[n];
+      FeatureTypes{}, dtype, [&]<typename T>(TypeTag<T>) -> absl::Status {
+        ASSIGN_OR_RETURN(result, RaggedOf<T>(key, split_type));
         return absl::OkStatus();
       }));
   return result;

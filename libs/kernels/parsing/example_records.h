@@ -73,6 +73,9 @@ class ExampleRecords {
   absl::StatusOr<Tensor> VariableDense(const DenseFeature& feature) const;
   template <typename T>
   absl::StatusOr<SparseValues> SparseOf(const std::string& key) const;
+  template <typename T>
+  absl::StatusOr<RaggedValues> RaggedOf(const std::string& key,
+                                        DataType split_type) const;
 
   // The shape of what every example has one of.
   absl::StatusOr<TensorShape> WithBatch(absl::Span<const int64_t> dims) const;

@@ -5,6 +5,7 @@ namespace weft {
 void RegisterParsingKernels(KernelRegistry& registry) {
   RegisterCsvKernels(registry);
   RegisterExampleKernels(registry);
+  RegisterSequenceExampleKernels(registry);
 }
 
 }  // namespace weft

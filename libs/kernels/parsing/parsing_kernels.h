@@ -14,6 +14,8 @@ void RegisterParsingKernels(KernelRegistry& registry);
 void RegisterCsvKernels(KernelRegistry& registry);
 // Examples: ParseExample and its like.
 void RegisterExampleKernels(KernelRegistry& registry);
+// Sequences: ParseSequenceExample and its like.
+void RegisterSequenceExampleKernels(KernelRegistry& registry);
 
 }  // namespace weft
 

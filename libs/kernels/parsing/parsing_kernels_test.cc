@@ -380,6 +380,258 @@ TEST_F(ParsingKernelsTest, DenseFeaturesThatDoNotFitAreRefused) {
   }
 }
 
+// ---- Sequences ----
+
+void AddList(tf::SequenceExample& sequence, const std::string& key,
+             const std::vector<std::vector<float>>& steps) {
+  auto& list = (*sequence.mutable_feature_lists()->mutable_feature_list())[key];
+  for (const std::vector<float>& step : steps) {
+    list.add_feature()->mutable_float_list()->mutable_value()->Add(step.begin(),
+                                                                   step.end());
+  }
+}
+
+// Context n: one float; lists x: `steps`, and names, a text for each.
+std::string Sequence(float n, const std::vector<std::vector<float>>& steps) {
+  tf::SequenceExample sequence;
+  auto& context = *sequence.mutable_context()->mutable_feature();
+  context["n"].mutable_float_list()->add_value(n);
+  AddList(sequence, "x", steps);
+  auto& names =
+      (*sequence.mutable_feature_lists()->mutable_feature_list())["names"];
+  for (size_t i = 0; i < steps.size(); ++i) {
+    names.add_feature()->mutable_bytes_list()->add_value(absl::StrCat(i));
+  }
+  return sequence.SerializeAsString();
+}
+
+// Context n dense and sparse, lists x dense (of 2) and sparse and ragged.
+struct SequenceCase {
+  std::vector<std::string> lists_dense, lists_sparse, lists_ragged;
+  std::vector<std::string> context_dense, context_sparse, context_ragged;
+  bool may_be_missing = false;
+
+  std::vector<KernelInput> Inputs(Tensor serialized, Tensor names) const {
+    std::vector<KernelInput> inputs = {std::move(serialized), std::move(names)};
+    for (const auto* keys : {&context_sparse, &context_dense, &context_ragged,
+                             &lists_sparse, &lists_dense, &lists_ragged}) {
+      inputs.emplace_back(Tensor::Vector<std::string>(*keys));
+    }
+    Tensor missing(DT_BOOL, {static_cast<int64_t>(lists_dense.size())});
+    for (bool& value : missing.mutable_flat<bool>()) value = may_be_missing;
+    inputs.emplace_back(missing);
+    for (size_t i = 0; i < context_dense.size(); ++i) {
+      inputs.emplace_back(Tensor(DT_FLOAT, {0}));
+    }
+    return inputs;
+  }
+  AttrMap Attrs() const {
+    const auto types = [](const std::vector<std::string>& keys, DataType type) {
+      return DataTypeVector(keys.size(), type);
+    };
+    const auto shapes = [](const std::vector<std::string>& keys,
+                           const PartialShape& shape) {
+      return std::vector<PartialShape>(keys.size(), shape);
+    };
+    return {{"Ncontext_sparse", static_cast<int64_t>(context_sparse.size())},
+            {"Tcontext_dense", types(context_dense, DT_FLOAT)},
+            {"context_sparse_types", types(context_sparse, DT_FLOAT)},
+            {"context_ragged_value_types", types(context_ragged, DT_FLOAT)},
+            {"context_ragged_split_types", types(context_ragged, DT_INT32)},
+            {"context_dense_shapes", shapes(context_dense, {1})},
+            {"Nfeature_list_sparse", static_cast<int64_t>(lists_sparse.size())},
+            {"Nfeature_list_dense", static_cast<int64_t>(lists_dense.size())},
+            {"feature_list_dense_types", types(lists_dense, DT_FLOAT)},
+            {"feature_list_sparse_types", types(lists_sparse, DT_FLOAT)},
+            {"feature_list_ragged_value_types", types(lists_ragged, DT_FLOAT)},
+            {"feature_list_ragged_split_types", types(lists_ragged, DT_INT64)},
+            {"feature_list_dense_shapes", shapes(lists_dense, {2})}};
+  }
+};
+
+TEST_F(ParsingKernelsTest, SequencesAreFilledUpToTheLongest) {
+  SequenceCase c;
+  c.context_dense = {"n"};
+  c.lists_dense = {"x", "none"};
+  c.may_be_missing = true;
+  ExpectOutputs(
+      "ParseSequenceExampleV2",
+      c.Inputs(Texts({Sequence(1, {{1, 2}}), Sequence(2, {}),
+                      Sequence(3, {{3, 4}, {5, 6}})}),
+               kNoText),
+      c.Attrs(),
+      {Tensor::FromValues<float>({3, 1}, {1, 2, 3}),
+       Tensor::FromValues<float>({3, 2, 2},
+                                 {1, 2, 0, 0, 0, 0, 0, 0, 3, 4, 5, 6}),
+       Tensor(DT_FLOAT, {3, 0, 2}), Tensor::Vector<int64_t>({1, 0, 2}),
+       Tensor::Vector<int64_t>({0, 0, 0})});
+  // One alone has no first dimension.
+  c.lists_dense = {"x"};
+  ExpectOutputs(
+      "ParseSequenceExampleV2",
+      c.Inputs(Tensor::Scalar(Sequence(3, {{3, 4}, {5, 6}})), kNoText),
+      c.Attrs(),
+      {Tensor::Vector<float>({3}),
+       Tensor::FromValues<float>({2, 2}, {3, 4, 5, 6}),
+       Tensor::Scalar<int64_t>(2)});
+}
+
+TEST_F(ParsingKernelsTest, StepsOfManySizes) {
+  SequenceCase c;
+  c.context_ragged = {"n"};
+  c.lists_sparse = {"x"};
+  c.lists_ragged = {"x"};
+  const std::string two = Sequence(7, {{1}, {}, {2, 3}});
+  ExpectOutputs(
+      "ParseSequenceExampleV2",
+      c.Inputs(Texts({two, "", Sequence(8, {{4}})}), kNoText), c.Attrs(),
+      {Tensor::Vector<float>({7, 8}), Tensor::Vector<int32_t>({0, 1, 1, 2}),
+       Tensor::FromValues<int64_t>({4, 3},
+                                   {0, 0, 0, 0, 2, 0, 0, 2, 1, 2, 0, 0}),
+       Tensor::Vector<float>({1, 2, 3, 4}), Tensor::Vector<int64_t>({3, 3, 2}),
+       Tensor::Vector<float>({1, 2, 3, 4}),
+       Tensor::Vector<int64_t>({0, 3, 3, 4}),
+       Tensor::Vector<int64_t>({0, 1, 1, 3, 4})});
+  ExpectOutputs(
+      "ParseSequenceExampleV2", c.Inputs(Tensor::Scalar(two), kNoText),
+      c.Attrs(),
+      {Tensor::Vector<float>({7}), Tensor::Scalar<int32_t>(0),
+       Tensor::FromValues<int64_t>({3, 2}, {0, 0, 2, 0, 2, 1}),
+       Tensor::Vector<float>({1, 2, 3}), Tensor::Vector<int64_t>({3, 2}),
+       Tensor::Vector<float>({1, 2, 3}), Tensor::Scalar<int64_t>(0),
+       Tensor::Vector<int64_t>({0, 1, 1, 3})});
+}
+
+// What graphs of TensorFlow 1 have: keys are attrs, or an input each.
+TEST_F(ParsingKernelsTest, OlderOpsParseSequencesAsWell) {
+  using Strings = std::vector<std::string>;
+  const std::string sequence = Sequence(3, {{3, 4}, {5, 6}});
+  const Tensor otherwise = Tensor::Vector<float>({9});
+  const Tensor steps = Tensor::FromValues<float>({2, 2}, {3, 4, 5, 6});
+  AttrMap attrs = {
+      {"Ncontext_dense", 2},
+      {"Tcontext_dense", DataTypeVector{DT_FLOAT, DT_FLOAT}},
+      {"Nfeature_list_sparse", 1},
+      {"Nfeature_list_dense", 1},
+      {"context_dense_shapes", std::vector<PartialShape>(2, {1})},
+      {"feature_list_dense_types", DataTypeVector{DT_FLOAT}},
+      {"feature_list_sparse_types", DataTypeVector{DT_STRING}},
+      {"feature_list_dense_shapes", std::vector<PartialShape>{{2}}}};
+  ExpectOutputs(
+      "ParseSingleSequenceExample",
+      {Tensor::Scalar(sequence), kNoText, Tensor::Scalar("n"),
+       Tensor::Scalar("m"), Tensor::Scalar("names"), Tensor::Scalar("x"),
+       otherwise, otherwise, Tensor::Scalar("a name")},
+      attrs,
+      {Tensor::Vector<float>({3}), otherwise,
+       Tensor::FromValues<int64_t>({2, 2}, {0, 0, 1, 0}), Texts({"0", "1"}),
+       Tensor::Vector<int64_t>({2, 1}), steps});
+  attrs["context_sparse_keys"] = Strings();
+  attrs["context_dense_keys"] = Strings{"n", "m"};
+  attrs["feature_list_sparse_keys"] = Strings{"names"};
+  attrs["feature_list_dense_keys"] = Strings{"x"};
+  attrs["feature_list_dense_missing_assumed_empty"] = Strings{"x"};
+  ASSERT_OK_AND_ASSIGN(const Tensor batch_of_steps,
+                       steps.Reshaped(TensorShape({1, 2, 2})));
+  ExpectOutputs("ParseSequenceExample",
+                {Texts({sequence}), kNoText, otherwise, otherwise}, attrs,
+                {Tensor::FromValues<float>({1, 1}, {3}),
+                 Tensor::FromValues<float>({1, 1}, {9}),
+                 Tensor::FromValues<int64_t>({2, 3}, {0, 0, 0, 0, 1, 0}),
+                 Texts({"0", "1"}), Tensor::Vector<int64_t>({1, 2, 1}),
+                 batch_of_steps, Tensor::Vector<int64_t>({2})});
+}
+
+TEST_F(ParsingKernelsTest, BadSequencesAreNamed) {
+  SequenceCase c;
+  c.context_dense = {"n"};
+  c.lists_dense = {"x"};
+  const auto parse = [&](std::string second) {
+    return harness_
+        .Run("ParseSequenceExampleV2",
+             c.Inputs(Texts({Sequence(1, {{1, 2}}), std::move(second)}),
+                      Texts({"one", "two"})),
+             c.Attrs())
+        .status();
+  };
+  EXPECT_THAT(parse(""), StatusIs(kInvalid,
+                                  "Name: two, Context feature: n (data type: "
+                                  "float) is required but could not be found"));
+  EXPECT_THAT(parse(Sequence(1, {{1, 2}, {3}})),
+              StatusIs(kInvalid,
+                       "Name: two, Key: x, Index: 1.  Number of float values "
+                       "!= expected.  Values size: 1 but output shape: [2]"));
+  EXPECT_THAT(parse("\x0a\x7f\x01"),
+              StatusIs(kInvalid, "Name: two, Could not parse example input"));
+  c.lists_dense = {"y"};
+  EXPECT_THAT(parse(Sequence(1, {})),
+              StatusIs(kInvalid,
+                       "Name: one, Feature list 'y' is required but could not "
+                       "be found.  Did you mean"));
+  c.lists_dense = {"names"};
+  EXPECT_THAT(parse(Sequence(1, {})),
+              StatusIs(kInvalid,
+                       "Name: one, Feature list: names, Index: 0.  Data types "
+                       "don't match. Expected type: float"));
+  c.lists_dense = {};
+  tf::SequenceExample text;
+  (*text.mutable_context()->mutable_feature())["n"]
+      .mutable_bytes_list()
+      ->add_value("no number");
+  EXPECT_THAT(
+      parse(text.SerializeAsString()),
+      StatusIs(kInvalid, "Context feature: n.  Data types don't match"));
+  EXPECT_THAT(
+      harness_.Run("ParseSequenceExampleV2",
+                   c.Inputs(Texts({"", ""}), Texts({"one"})), c.Attrs()),
+      StatusIs(kInvalid, "correct number of elements"));
+}
+
+// Steps that have no elements, and a shape that does not fit.
+TEST_F(ParsingKernelsTest, StepsOfNothingAndOfTooMuch) {
+  SequenceCase c;
+  c.lists_dense = {"x"};
+  AttrMap attrs = c.Attrs();
+  attrs["feature_list_dense_shapes"] = std::vector<PartialShape>{{0}};
+  ExpectOutputs(
+      "ParseSequenceExampleV2",
+      c.Inputs(Texts({Sequence(1, {{}, {}}), Sequence(1, {})}), kNoText), attrs,
+      {Tensor(DT_FLOAT, {2, 2, 0}), Tensor::Vector<int64_t>({2, 0})});
+  constexpr int64_t kLarge = int64_t{1} << 40;
+  attrs["feature_list_dense_shapes"] =
+      std::vector<PartialShape>{{kLarge, kLarge}};
+  EXPECT_THAT(
+      harness_.Run("ParseSequenceExampleV2",
+                   c.Inputs(Texts({Sequence(1, {{1}})}), kNoText), attrs),
+      StatusIs(kInvalid));
+}
+
+TEST_F(ParsingKernelsTest, ShapesOfParsedSequences) {
+  SequenceCase c;
+  c.context_dense = {"n"};
+  c.context_sparse = {"n"};
+  c.lists_dense = {"x"};
+  c.lists_ragged = {"x"};
+  const auto infer = [&](PartialShape batch, AttrMap attrs) {
+    std::vector<ShapeInput> inputs = {{DT_STRING, std::move(batch)},
+                                      {DT_STRING, {0}}};
+    for (int i = 0; i < 6; ++i) inputs.push_back({DT_STRING, {-1}});
+    inputs.push_back({DT_BOOL, {1}});
+    inputs.push_back({DT_FLOAT, {0}});
+    return harness_.InferShapes("ParseSequenceExampleV2", std::move(inputs),
+                                std::move(attrs));
+  };
+  ASSERT_OK_AND_ASSIGN(const auto shapes, infer({3}, c.Attrs()));
+  const std::vector<PartialShape> expected = {
+      {-1, 2}, {-1}, {2}, {3, 1}, {3, -1, 2}, {3}, {-1}, {4}, {-1}};
+  EXPECT_EQ(shapes, expected);
+  AttrMap attrs = c.Attrs();
+  attrs["Nfeature_list_dense"] = 2;
+  EXPECT_THAT(infer({3}, attrs),
+              StatusIs(kInvalid, "must match Nfeature_list_dense (2)"));
+  EXPECT_THAT(infer({3, 3}, c.Attrs()), StatusIs(kInvalid, "at most rank 1"));
+}
+
 TEST_F(ParsingKernelsTest, ShapesOfParsedExamples) {
   ASSERT_OK_AND_ASSIGN(
       const auto shapes,

@@ -3,6 +3,7 @@
 namespace weft {
 
 void RegisterSparseKernels(KernelRegistry& registry) {
+  RegisterRaggedKernels(registry);
   RegisterSparseCrossKernels(registry);
   RegisterSparseDenseKernels(registry);
   RegisterSparseLookupKernels(registry);

@@ -10,6 +10,8 @@ namespace weft {
 // All of them.
 void RegisterSparseKernels(KernelRegistry& registry);
 
+// Ragged tensors: RaggedTensorToVariant, RaggedTensorFromVariant, RaggedRange.
+void RegisterRaggedKernels(KernelRegistry& registry);
 // Combinations of features: SparseCross.
 void RegisterSparseCrossKernels(KernelRegistry& registry);
 // What comes out dense: SparseToDense, SparseTensorDenseMatMul,

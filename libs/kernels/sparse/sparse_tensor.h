@@ -1,10 +1,11 @@
 // Sparse tensors as kernels see them: indices [n, rank], values [n], dense
-// shape [rank].
+// shape [rank]; and what variants of sparse and ragged ones are.
 #ifndef WEFT_LIBS_KERNELS_SPARSE_SPARSE_TENSOR_H_
 #define WEFT_LIBS_KERNELS_SPARSE_SPARSE_TENSOR_H_
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -22,6 +23,15 @@ inline constexpr char kTensorVariant[] = "tensorflow::Tensor";
 inline Variant TensorVariant(const Tensor& tensor) {
   return {kTensorVariant, "",
           std::make_shared<const std::vector<Tensor>>(1, tensor)};
+}
+
+// The same of a ragged tensor, or of a row of one: its row splits from the
+// outermost to the innermost, then its values.
+inline constexpr char kRaggedVariant[] = "RaggedTensorVariant";
+
+inline Variant RaggedVariant(std::vector<Tensor> tensors) {
+  return {kRaggedVariant, "",
+          std::make_shared<const std::vector<Tensor>>(std::move(tensors))};
 }
 
 // A view; the tensors outlive it.

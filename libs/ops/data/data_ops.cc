@@ -55,6 +55,7 @@ ShapeFn DatasetShapeOf(int first, int count) {
 void RegisterDataOps(OpRegistry& registry) {
   RegisterSourceDatasetOps(registry);
   RegisterTransformationDatasetOps(registry);
+  RegisterOlderDatasetOps(registry);
   RegisterParallelDatasetOps(registry);
   RegisterIteratorOps(registry);
 }

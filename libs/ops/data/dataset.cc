@@ -329,6 +329,34 @@ Dataset Dataset::Concatenate(const Dataset& other) const {
                            {variant_, other.variant_}, std::move(element));
 }
 
+Dataset Dataset::ChooseFromDatasets(const std::vector<Dataset>& datasets,
+                                    const Dataset& choices,
+                                    bool stop_on_empty_dataset) {
+  if (datasets.empty() || !choices) return Dataset();
+  ElementSpec element = datasets[0].element_;
+  InputList inputs = {choices.variant_};
+  for (const Dataset& dataset : datasets) {
+    if (!dataset) return DatasetMaker::Null(std::move(element));
+    inputs.emplace_back(dataset.variant_);
+    if (!HaveSameTypes(element, dataset.element_)) {
+      choices.scope_->UpdateStatus(absl::InvalidArgumentError(
+          absl::StrCat("Two datasets to choose from have different types: '",
+                       datasets[0].variant_.name(), "' and '",
+                       dataset.variant_.name(), "'")));
+      return DatasetMaker::Null(std::move(element));
+    }
+    for (size_t i = 0; i < element.size(); ++i) {
+      element[i].shape =
+          CommonShape(element[i].shape, dataset.element_[i].shape);
+    }
+  }
+  return DatasetMaker::Add(*choices.scope_, "DirectedInterleaveDataset", inputs,
+                           std::move(element),
+                           {{"stop_on_empty_dataset", stop_on_empty_dataset}});
+}
+
+Dataset Dataset::Unique() const { return Unary("UniqueDataset", {}); }
+
 Output Dataset::Cardinality() const {
   if (!*this) return Output();
   return scope_->AddOutput("DatasetCardinality", {variant_});

@@ -112,6 +112,13 @@ class Dataset {
       const Scope& scope, const std::vector<Output>& components)>;
   using Predicate = std::function<Output(
       const Scope& scope, const std::vector<Output>& components)>;
+  // Elements of one key, an int64 scalar, and what becomes of them.
+  using GroupFunction = std::function<Dataset(
+      const Scope& scope, const Output& key, const Dataset& group)>;
+  using KeyFunction = std::function<Output(
+      const Scope& scope, const std::vector<Output>& components)>;
+  using WindowSizeFunction =
+      std::function<Output(const Scope& scope, const Output& key)>;
 
   Dataset() = default;  // null
 
@@ -129,6 +136,11 @@ class Dataset {
                        const Input& stop, const Input& step = 1);
   // An element of each, side by side, as long as all have one. Null for none.
   static Dataset Zip(const std::vector<Dataset>& datasets);
+  // Each element of the data set whose number `choices` gives, an int64 scalar;
+  // those that have ended are passed over, or are the end.
+  static Dataset ChooseFromDatasets(const std::vector<Dataset>& datasets,
+                                    const Dataset& choices,
+                                    bool stop_on_empty_dataset = false);
   // Paths that match a pattern, or one of several, in random order unless
   // `shuffle` is false. A step that begins it is INVALID_ARGUMENT where none
   // does.
@@ -169,6 +181,27 @@ class Dataset {
   // Elements of the first walk, in memory or in files that begin so.
   Dataset Cache(const Input& filename = "") const;
   Dataset Concatenate(const Dataset& other) const;
+  // What `fn` makes of each `window_size` elements that have one key, an int64
+  // scalar, and of those that are left: TensorFlow's group_by_window.
+  Dataset GroupByWindow(const KeyFunction& key, const GroupFunction& fn,
+                        const Input& window_size) const;
+  // With windows of a size for each key, an int64 scalar.
+  Dataset GroupByWindow(const KeyFunction& key, const GroupFunction& fn,
+                        const WindowSizeFunction& window_size) const;
+  // Padded batches of elements of about one length, an int32 or int64 scalar:
+  // bucket_by_sequence_length. Bucket i has those below boundary i, the last
+  // one the others; each has batches of a size of its own, so there is one more
+  // of these. INVALID_ARGUMENT otherwise.
+  Dataset BucketBySequenceLength(const KeyFunction& length,
+                                 const std::vector<int64_t>& boundaries,
+                                 const std::vector<int64_t>& batch_sizes,
+                                 const PaddedBatchOptions& options = {}) const;
+  // What `fn` makes of a state and an element, one after the other: it is given
+  // the state's tensors, then the components, and gives the next state, then
+  // the components of what comes out.
+  Dataset Scan(const InputList& initial_state, const ElementFunction& fn) const;
+  // Each element once. One int32, int64 or string.
+  Dataset Unique() const;
   // Elements whose components are data sets of `size` of those here.
   Dataset Window(const Input& size, const WindowOptions& options = {}) const;
   // A component "index" before the others.

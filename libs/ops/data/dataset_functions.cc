@@ -1,10 +1,13 @@
 // What a Dataset does by functions of the graph's library.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/ops/array/array_ops.h"
 #include "libs/ops/data/dataset.h"
 #include "libs/ops/data/dataset_maker.h"
+#include "libs/ops/math/math_ops.h"
 
 namespace weft::ops {
 namespace {
@@ -31,13 +34,14 @@ class ElementCall {
                              std::move(attrs));
   }
 
-  void AddCaptured(InputList& inputs, AttrMap& attrs) const {
+  void AddCaptured(InputList& inputs, AttrMap& attrs,
+                   const std::string& attr = "Targuments") const {
     DataTypeVector types;
     for (const Output& captured : function_.captured_inputs()) {
       inputs.emplace_back(captured);
       types.push_back(RemoveRefType(captured.dtype()));
     }
-    attrs["Targuments"] = std::move(types);
+    attrs[attr] = std::move(types);
   }
 
   const Scope& scope() const { return scope_; }
@@ -92,6 +96,33 @@ struct DatasetCall {
   ElementSpec element;  // first: the call sets it
   const ElementCall call;
 };
+
+absl::Status CheckResult(const Function& function, DataType dtype,
+                         absl::string_view what) {
+  const auto& results = function.results();
+  if (results.size() == 1 && results[0].dtype == dtype &&
+      results[0].shape.IsCompatibleWith(TensorShape())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("Function '", function.name(), "': ", what, " must give an ",
+                   DataTypeName(dtype), " scalar"));
+}
+
+absl::Status CheckBuckets(const std::vector<int64_t>& boundaries,
+                          const std::vector<int64_t>& batch_sizes) {
+  if (batch_sizes.size() != boundaries.size() + 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "BucketBySequenceLength: len(bucket_batch_sizes) must equal "
+        "len(bucket_boundaries) + 1, but there are ",
+        batch_sizes.size(), " and ", boundaries.size()));
+  }
+  if (std::is_sorted(boundaries.begin(), boundaries.end())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "BucketBySequenceLength: bucket_boundaries must be in order");
+}
 
 }  // namespace
 
@@ -152,6 +183,129 @@ Dataset Dataset::Filter(const Predicate& predicate) const {
 Dataset Dataset::TakeWhile(const Predicate& predicate) const {
   if (!*this) return Null();
   return AddPredicate(*this, "take_while", "TakeWhileDataset", predicate);
+}
+
+Dataset Dataset::GroupByWindow(const KeyFunction& key, const GroupFunction& fn,
+                               const Input& window_size) const {
+  if (!*this) return Null();
+  const Output size = scope_->ToOutput(window_size, "window_size");
+  if (!size) return Null();
+  return GroupByWindow(key, fn,
+                       [&](const Scope&, const Output&) { return size; });
+}
+
+Dataset Dataset::GroupByWindow(const KeyFunction& key, const GroupFunction& fn,
+                               const WindowSizeFunction& window_size) const {
+  if (!*this) return Null();
+  ElementSpec element;
+  const FunctionArg number(DT_INT64, PartialShape::Scalar());
+  const ElementCall key_call(
+      *scope_, "key_func", ArgsOf(element_),
+      [&](const Scope& s, const std::vector<Output>& v) {
+        return std::vector<Output>{ops::Cast(s, key(s, v), DT_INT64)};
+      });
+  const ElementCall reduce_call(
+      *scope_, "reduce_func",
+      {number, FunctionArg(DT_VARIANT, PartialShape::Scalar())},
+      [&](const Scope& s, const std::vector<Output>& v) {
+        const Dataset made = fn(s, v[0], FromVariant(s, v[1], element_));
+        element = made.element();
+        return std::vector<Output>{made.variant()};
+      });
+  const ElementCall size_call(
+      *scope_, "window_size_func", {number},
+      [&](const Scope& s, const std::vector<Output>& v) {
+        return std::vector<Output>{
+            ops::Cast(s, window_size(s, v[0]), DT_INT64)};
+      });
+  if (!key_call || !reduce_call || !size_call) return Null();
+  scope_->UpdateStatus(
+      CheckResult(key_call.function(), DT_INT64, "the key of a group"));
+  scope_->UpdateStatus(
+      CheckResult(size_call.function(), DT_INT64, "the size of a window"));
+  if (!scope_->ok()) return Null();
+  InputList inputs = {variant_};
+  AttrMap attrs;
+  std::vector<Operation> controls;
+  const auto add = [&](const ElementCall& call, const std::string& name) {
+    call.AddCaptured(inputs, attrs,
+                     absl::StrCat("T", name, "_other_arguments"));
+    attrs[name] = call.function().attr();
+    for (const Operation& after : call.function().captured_controls()) {
+      controls.push_back(after);
+    }
+  };
+  add(key_call, "key_func");
+  add(reduce_call, "reduce_func");
+  add(size_call, "window_size_func");
+  return DatasetMaker::Add(scope_->WithControlDependencies(controls),
+                           "GroupByWindowDataset", inputs, std::move(element),
+                           std::move(attrs));
+}
+
+Dataset Dataset::BucketBySequenceLength(
+    const KeyFunction& length, const std::vector<int64_t>& boundaries,
+    const std::vector<int64_t>& batch_sizes,
+    const PaddedBatchOptions& options) const {
+  if (!*this) return Null();
+  scope_->UpdateStatus(CheckBuckets(boundaries, batch_sizes));
+  if (!scope_->ok()) return Null();
+  const auto size_of = [&](const Scope& s, const Output& bucket) {
+    return ops::Gather(s, Tensor::Vector<int64_t>(batch_sizes), bucket);
+  };
+  return GroupByWindow(
+      [&](const Scope& s, const std::vector<Output>& v) {
+        const Output value = ops::Cast(s, length(s, v), DT_INT64);
+        return ops::Sum(
+            s,
+            ops::Cast(
+                s,
+                ops::LessEqual(s, Tensor::Vector<int64_t>(boundaries), value),
+                DT_INT64),
+            {0});
+      },
+      [&](const Scope& s, const Output& key, const Dataset& group) {
+        return group.PaddedBatch(size_of(s, key), options);
+      },
+      WindowSizeFunction(size_of));
+}
+
+Dataset Dataset::Scan(const InputList& initial_state,
+                      const ElementFunction& fn) const {
+  if (!*this) return Null();
+  std::vector<FunctionArg> args;
+  InputList inputs = {variant_};
+  DataTypeVector types;
+  for (const Input& input : initial_state) {
+    const Output value = scope_->ToOutput(input, "initial_state");
+    if (!value) return Null();
+    // A state may grow.
+    args.emplace_back(RemoveRefType(value.dtype()), PartialShape());
+    types.push_back(args.back().dtype);
+    inputs.emplace_back(value);
+  }
+  for (const FunctionArg& arg : ArgsOf(element_)) args.push_back(arg);
+  const ElementCall call(*scope_, "scan", args, fn);
+  if (!call) return Null();
+  const auto& results = call.function().results();
+  const size_t count = types.size();
+  bool fits = count > 0 && results.size() > count;
+  for (size_t i = 0; fits && i < count; ++i) {
+    fits = results[i].dtype == types[i];
+  }
+  if (!fits) {
+    scope_->UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
+        "Function '", call.function().name(),
+        "': Scan must give a state of the types that it begins with, then at "
+        "least one component")));
+    return Null();
+  }
+  AttrMap attrs = {{"Tstate", types}, {"f", call.function().attr()}};
+  call.AddCaptured(inputs, attrs);
+  return DatasetMaker::Add(
+      call.scope(), "ScanDataset", inputs,
+      SpecOf({results.begin() + static_cast<ptrdiff_t>(count), results.end()}),
+      std::move(attrs));
 }
 
 std::vector<Output> Dataset::Reduce(const InputList& initial_state,

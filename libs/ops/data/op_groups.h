@@ -19,6 +19,7 @@ absl::Status DatasetShape(InferenceContext& c);
 ShapeFn DatasetShapeOf(int first, int count);
 
 void RegisterIteratorOps(OpRegistry& registry);
+void RegisterOlderDatasetOps(OpRegistry& registry);
 void RegisterParallelDatasetOps(OpRegistry& registry);
 void RegisterSourceDatasetOps(OpRegistry& registry);
 void RegisterTransformationDatasetOps(OpRegistry& registry);

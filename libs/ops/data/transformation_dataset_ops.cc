@@ -60,6 +60,18 @@ void AddChoices(OpRegistry& registry) {
                    .Shape(DatasetShape));
 }
 
+void AddDirected(OpRegistry& registry) {
+  registry.Add(Dataset("DirectedInterleaveDataset",
+                       "Each element of the data set that another one names.")
+                   .Input("selector_input_dataset: variant")
+                   .Input("data_input_datasets: N * variant")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Attr("N: int >= 1")
+                   .Attr("stop_on_empty_dataset: bool = false")
+                   .Shape(DatasetShape));
+}
+
 void AddFunctions(OpRegistry& registry) {
   registry.Add(Dataset("MapDataset", "What f makes of each element.")
                    .Input("input_dataset: variant")
@@ -286,6 +298,32 @@ void AddPassing(OpRegistry& registry) {
           .Attr("output_shapes: list(shape) >= 1")
           .Attr("log_warning: bool = false")
           .Shape(DatasetShape));
+  registry.Add(Dataset("MaxIntraOpParallelismDataset",
+                       "The elements; threads are the device's.")
+                   .Input("input_dataset: variant")
+                   .Input("max_intra_op_parallelism: int64")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Shape(DatasetShapeOf(1, 1)));
+  registry.Add(Dataset("PrivateThreadPoolDataset",
+                       "The elements; threads are the device's.")
+                   .Input("input_dataset: variant")
+                   .Input("num_threads: int64")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Shape(DatasetShapeOf(1, 1)));
+  registry.Add(Dataset("NonSerializableDataset", "The elements.")
+                   .Input("input_dataset: variant")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Shape(DatasetShape));
+  registry.Add(
+      Dataset("FinalizeDataset", "The elements; nothing is left to decide.")
+          .Input("input_dataset: variant")
+          .Attr("has_captured_ref: bool = false")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Shape(DatasetShape));
   registry.Add(
       Dataset("RewriteDataset", "The elements; rewrites are for optimizers.")
           .Input("input_dataset: variant")
@@ -332,6 +370,7 @@ void AddPassing(OpRegistry& registry) {
 
 void RegisterTransformationDatasetOps(OpRegistry& registry) {
   AddChoices(registry);
+  AddDirected(registry);
   AddFunctions(registry);
   AddBatches(registry);
   AddShuffles(registry);

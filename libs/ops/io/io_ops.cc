@@ -33,6 +33,12 @@ absl::Status SaveV2Shape(InferenceContext& c) {
   return CheckCount(names, c.num_inputs() - 3);
 }
 
+// What was marked is more than the inputs.
+absl::Status SaveVariablesShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const std::string mark, c.GetAttr<std::string>("mark"));
+  return mark.empty() ? SaveV2Shape(c) : CheckNames(c).status();
+}
+
 // What is saved whole may have any shape; of a slice the text says it.
 absl::Status RestoreV2Shape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const int64_t names, CheckNames(c));
@@ -133,7 +139,7 @@ void RegisterIoOps(OpRegistry& registry) {
           .Doc("SaveV2 of values and variables; of variables it holds no lock "
                "and no value while it writes; what a _MarkVariables marked, if "
                "that is named. Made by the runtime alone.")
-          .Shape(SaveV2Shape));
+          .Shape(SaveVariablesShape));
   registry.Add(
       OpDefBuilder("_MarkVariables")
           .Input("tensors: dtypes")

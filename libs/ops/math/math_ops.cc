@@ -423,6 +423,16 @@ void RegisterSequenceOps(OpRegistry& registry) {
                    .Attr("T: {int32, int64, float, double}")
                    .Doc("How often each number below size occurs.")
                    .Shape(math_shapes::Bincount));
+  registry.Add(OpDefBuilder("DenseBincount")
+                   .Input("input: Tidx")
+                   .Input("size: Tidx")
+                   .Input("weights: T")
+                   .Output("output: T")
+                   .Attr("Tidx: {int32, int64}")
+                   .Attr("T: {int32, int64, float, double}")
+                   .Attr("binary_output: bool = false")
+                   .Doc("How often each number below size occurs, of each row.")
+                   .Shape(math_shapes::DenseBincount));
   registry.Add(OpDefBuilder("Bucketize")
                    .Input("input: T")
                    .Output("output: int32")

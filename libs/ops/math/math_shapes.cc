@@ -304,6 +304,23 @@ absl::Status Bincount(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+absl::Status DenseBincount(InferenceContext& c) {
+  RETURN_IF_ERROR(Bincount(c));
+  const PartialShape& input = c.input(0);
+  if (!input.has_rank()) {
+    c.set_output(0, PartialShape::UnknownRank());
+    return absl::OkStatus();
+  }
+  if (input.rank() > 2) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Shape must be at most rank 2 but is rank ", input.rank()));
+  }
+  if (input.rank() < 2) return absl::OkStatus();
+  c.set_output(0,
+               PartialShape::Matrix(input.dim(0), c.output_shapes()[0].dim(0)));
+  return absl::OkStatus();
+}
+
 absl::Status Cross(InferenceContext& c) {
   RETURN_IF_ERROR(AllSame(c));
   const PartialShape& shape = c.output_shapes()[0];

@@ -35,6 +35,7 @@ absl::Status BroadcastGradientArgs(InferenceContext& c);
 // Inputs 1 and 2 are scalars or have the shape of input 0.
 absl::Status ClipByValue(InferenceContext& c);
 absl::Status Bincount(InferenceContext& c);
+absl::Status DenseBincount(InferenceContext& c);
 absl::Status Cross(InferenceContext& c);
 
 }  // namespace weft::math_shapes

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "libs/ops/parsing/parsing_ops.h"
@@ -40,6 +41,17 @@ DataTypeVector AppendTyped(const Scope& scope, InputList& inputs,
 }
 
 int64_t Count(size_t size) { return static_cast<int64_t>(size); }
+
+// A bool for each key.
+Tensor AreAmong(const std::vector<std::string>& keys,
+                const std::vector<std::string>& some) {
+  Tensor are(DT_BOOL, {Count(keys.size())});
+  bool* out = are.mutable_flat<bool>().data();
+  for (const std::string& key : keys) {
+    *out++ = std::find(some.begin(), some.end(), key) != some.end();
+  }
+  return are;
+}
 
 ParseExampleOutputs ReadOutputs(const Node* node, size_t sparse, size_t dense) {
   OutputReader reader(node);
@@ -123,6 +135,58 @@ ParseExampleV2Outputs ParseExampleV2(
   outputs.dense_values = reader.Take(dense_defaults.size());
   outputs.ragged_values = reader.Take(attrs.ragged_value_types.size());
   outputs.ragged_row_splits = reader.Take(attrs.ragged_split_types.size());
+  return outputs;
+}
+
+ParseSequenceExampleOutputs ParseSequenceExampleV2(
+    const Scope& scope, const Input& serialized, const Input& debug_name,
+    const SequenceFeatures& context, const InputList& context_dense_defaults,
+    const SequenceFeatures& feature_lists,
+    const std::vector<std::string>& missing_assumed_empty) {
+  InputList inputs = {serialized, debug_name};
+  for (const SequenceFeatures* part : {&context, &feature_lists}) {
+    for (const auto* keys :
+         {&part->sparse_keys, &part->dense_keys, &part->ragged_keys}) {
+      inputs.emplace_back(Tensor::Vector<std::string>(*keys));
+    }
+  }
+  inputs.emplace_back(
+      AreAmong(feature_lists.dense_keys, missing_assumed_empty));
+  DataTypeVector types = AppendTyped(scope, inputs, context_dense_defaults);
+  const size_t context_ragged = context.ragged_value_types.size();
+  const size_t sparse = feature_lists.sparse_types.size();
+  const size_t dense = feature_lists.dense_types.size();
+  const size_t ragged = feature_lists.ragged_value_types.size();
+  OutputReader reader(scope.AddNode(
+      "ParseSequenceExampleV2", inputs,
+      {{"Ncontext_sparse", Count(context.sparse_types.size())},
+       {"Tcontext_dense", std::move(types)},
+       {"context_sparse_types", context.sparse_types},
+       {"context_ragged_value_types", context.ragged_value_types},
+       {"context_ragged_split_types", context.ragged_split_types},
+       {"context_dense_shapes", context.dense_shapes},
+       {"Nfeature_list_sparse", Count(sparse)},
+       {"Nfeature_list_dense", Count(dense)},
+       {"feature_list_dense_types", feature_lists.dense_types},
+       {"feature_list_sparse_types", feature_lists.sparse_types},
+       {"feature_list_ragged_value_types", feature_lists.ragged_value_types},
+       {"feature_list_ragged_split_types", feature_lists.ragged_split_types},
+       {"feature_list_dense_shapes", feature_lists.dense_shapes}}));
+  ParseSequenceExampleOutputs outputs;
+  outputs.context_sparse_indices = reader.Take(context.sparse_types.size());
+  outputs.context_sparse_values = reader.Take(context.sparse_types.size());
+  outputs.context_sparse_shapes = reader.Take(context.sparse_types.size());
+  outputs.context_dense_values = reader.Take(context_dense_defaults.size());
+  outputs.context_ragged_values = reader.Take(context_ragged);
+  outputs.context_ragged_row_splits = reader.Take(context_ragged);
+  outputs.feature_list_sparse_indices = reader.Take(sparse);
+  outputs.feature_list_sparse_values = reader.Take(sparse);
+  outputs.feature_list_sparse_shapes = reader.Take(sparse);
+  outputs.feature_list_dense_values = reader.Take(dense);
+  outputs.feature_list_dense_lengths = reader.Take(dense);
+  outputs.feature_list_ragged_values = reader.Take(ragged);
+  outputs.feature_list_ragged_outer_splits = reader.Take(ragged);
+  outputs.feature_list_ragged_inner_splits = reader.Take(ragged);
   return outputs;
 }
 

@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
+#include "libs/ops/parsing/example_shapes.h"
+#include "libs/ops/parsing/op_groups.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {
@@ -29,72 +31,6 @@ absl::Status DecodeCsvShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// Sets the outputs of the Parse ops from the first on: sparse features (all
-// indices, all values, all shapes), dense ones, ragged ones (all values, all
-// row splits). `batch` is the shape of the input: a vector, or a scalar for one
-// example alone.
-class ExampleShapes {
- public:
-  ExampleShapes(InferenceContext& c, PartialShape batch)
-      : c_(c), batch_(std::move(batch)) {}
-
-  void SetSparse(int64_t count) {
-    const int64_t rank =
-        batch_.has_rank() ? batch_.rank() + 1 : PartialShape::kUnknown;
-    const PartialShape values = PartialShape::Vector(PartialShape::kUnknown);
-    SetAll(count, PartialShape::Matrix(PartialShape::kUnknown, rank));
-    SetAll(count, values);
-    SetAll(count, PartialShape::Vector(rank));
-  }
-
-  // INVALID_ARGUMENT unless attr dense_shapes is `count` shapes that are known
-  // but for their first sizes.
-  absl::Status SetDense(size_t count) {
-    ASSIGN_OR_RETURN(const auto dense_shapes,
-                     c_.GetAttr<std::vector<PartialShape>>("dense_shapes"));
-    if (dense_shapes.size() != count) {
-      return absl::InvalidArgumentError("len(dense_keys) != len(dense_shapes)");
-    }
-    for (size_t i = 0; i < count; ++i) {
-      const PartialShape& dense = dense_shapes[i];
-      bool is_known = dense.has_rank();
-      for (int d = 1; is_known && d < dense.rank(); ++d) {
-        is_known = dense.dim(d) != PartialShape::kUnknown;
-      }
-      if (!is_known) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "dense_shapes[", i, "] has unknown rank or unknown inner ",
-            "dimensions: ", dense.ToString()));
-      }
-      c_.set_output(next_++, WithBatch(dense));
-    }
-    return absl::OkStatus();
-  }
-
-  void SetRagged(int64_t count) {
-    SetAll(count, PartialShape::Vector(PartialShape::kUnknown));
-    const bool is_batch = batch_.has_rank() && batch_.rank() == 1 &&
-                          batch_.dim(0) != PartialShape::kUnknown;
-    SetAll(count, PartialShape::Vector(is_batch ? batch_.dim(0) + 1
-                                                : PartialShape::kUnknown));
-  }
-
- private:
-  void SetAll(int64_t count, const PartialShape& shape) {
-    for (int64_t i = 0; i < count; ++i) c_.set_output(next_++, shape);
-  }
-  PartialShape WithBatch(const PartialShape& dense) const {
-    if (!batch_.has_rank()) return PartialShape::UnknownRank();
-    PartialShape shape = batch_;
-    for (const int64_t size : dense.dims()) shape.AddDim(size);
-    return shape;
-  }
-
-  InferenceContext& c_;
-  const PartialShape batch_;
-  int next_ = 0;
-};
-
 absl::StatusOr<size_t> Length(const InferenceContext& c,
                               absl::string_view types) {
   ASSIGN_OR_RETURN(const auto list, c.GetAttr<DataTypeVector>(types));
@@ -116,8 +52,17 @@ absl::StatusOr<PartialShape> BatchOf(const InferenceContext& c) {
   return batch.has_rank() ? batch : PartialShape::OfRank(1);
 }
 
+constexpr char kShapes[] = "dense_shapes";
+
+absl::Status SetExampleShapes(InferenceContext& c, const PartialShape& batch,
+                              int64_t sparse, size_t dense) {
+  ExampleShapes outputs(c, batch);
+  outputs.SetSparse(sparse, 1);
+  return outputs.SetDense(kShapes, static_cast<int64_t>(dense), batch);
+}
+
 absl::Status ParseExampleShape(InferenceContext& c) {
-  ASSIGN_OR_RETURN(PartialShape batch, BatchOf(c));
+  ASSIGN_OR_RETURN(const PartialShape batch, BatchOf(c));
   RETURN_IF_ERROR(c.InputWithRank(1, 1).status());
   ASSIGN_OR_RETURN(const int64_t sparse, SparseCount(c, "Nsparse"));
   ASSIGN_OR_RETURN(const size_t dense, Length(c, "Tdense"));
@@ -125,9 +70,7 @@ absl::Status ParseExampleShape(InferenceContext& c) {
   if (dense_keys != static_cast<int64_t>(dense)) {
     return absl::InvalidArgumentError("len(dense_keys) != len(dense_types)");
   }
-  ExampleShapes outputs(c, std::move(batch));
-  outputs.SetSparse(sparse);
-  return outputs.SetDense(dense);
+  return SetExampleShapes(c, batch, sparse, dense);
 }
 
 absl::Status ParseExampleV2Shape(InferenceContext& c) {
@@ -146,9 +89,16 @@ absl::Status ParseExampleV2Shape(InferenceContext& c) {
         "len(ragged_keys) != len(ragged_split_types)");
   }
   ExampleShapes outputs(c, batch);
-  outputs.SetSparse(sparse);
-  RETURN_IF_ERROR(outputs.SetDense(dense));
-  outputs.SetRagged(static_cast<int64_t>(ragged));
+  outputs.SetSparse(sparse, 1);
+  RETURN_IF_ERROR(
+      outputs.SetDense(kShapes, static_cast<int64_t>(dense), batch));
+  const auto count = static_cast<int64_t>(ragged);
+  outputs.SetVectors(count);
+  if (batch.has_rank() && batch.rank() == 1) {
+    outputs.SetSplits(count);
+  } else {
+    outputs.SetVectors(count);  // none, of one example alone
+  }
   return absl::OkStatus();
 }
 
@@ -169,9 +119,7 @@ absl::Status ParseSingleExampleShape(InferenceContext& c) {
   if (dense_keys.size() != dense) {
     return absl::InvalidArgumentError("len(dense_keys) != len(dense_types)");
   }
-  ExampleShapes outputs(c, PartialShape::Scalar());
-  outputs.SetSparse(sparse);
-  return outputs.SetDense(dense);
+  return SetExampleShapes(c, PartialShape::Scalar(), sparse, dense);
 }
 
 absl::Status DecodeCsvAndPackShape(InferenceContext& c) {
@@ -276,6 +224,7 @@ void RegisterParsingOps(OpRegistry& registry) {
                "at axis 0, or at the last.")
           .Shape(DecodeCsvAndPackShape));
   AddParseExample(registry);
+  RegisterSequenceParsingOps(registry);
 }
 
 }  // namespace weft

@@ -79,6 +79,44 @@ ParseExampleV2Outputs ParseExampleV2(
     const Input& sparse_keys, const Input& dense_keys, const Input& ragged_keys,
     const InputList& dense_defaults, const ParseExampleV2Attrs& attrs);
 
+// The features of the context of sequences, or of their lists of steps. Of the
+// keys of a kind each has a type, and a dense one a shape, that of one step.
+struct SequenceFeatures {
+  std::vector<std::string> sparse_keys, dense_keys, ragged_keys;
+  DataTypeVector sparse_types;
+  DataTypeVector dense_types;  // of lists; the context's are its defaults'
+  DataTypeVector ragged_value_types, ragged_split_types;
+  std::vector<PartialShape> dense_shapes;
+};
+
+// Of lists the dense values are filled up to the longest of the batch, and
+// lengths say how many steps there were; ragged ones have splits of steps
+// (inner) besides those of sequences (outer).
+struct ParseSequenceExampleOutputs {
+  OutputList context_sparse_indices;
+  OutputList context_sparse_values;
+  OutputList context_sparse_shapes;
+  OutputList context_dense_values;
+  OutputList context_ragged_values;
+  OutputList context_ragged_row_splits;
+  OutputList feature_list_sparse_indices;
+  OutputList feature_list_sparse_values;
+  OutputList feature_list_sparse_shapes;
+  OutputList feature_list_dense_values;
+  OutputList feature_list_dense_lengths;
+  OutputList feature_list_ragged_values;
+  OutputList feature_list_ragged_outer_splits;
+  OutputList feature_list_ragged_inner_splits;
+};
+
+// `serialized` are tf.SequenceExamples: a vector, or a scalar for one alone.
+// `missing_assumed_empty`: dense keys of lists that a sequence may lack.
+ParseSequenceExampleOutputs ParseSequenceExampleV2(
+    const Scope& scope, const Input& serialized, const Input& debug_name,
+    const SequenceFeatures& context, const InputList& context_dense_defaults,
+    const SequenceFeatures& feature_lists,
+    const std::vector<std::string>& missing_assumed_empty = {});
+
 }  // namespace weft::ops
 
 #endif  // WEFT_LIBS_OPS_PARSING_PARSING_OPS_H_

@@ -1,5 +1,5 @@
-// The sparse family is registered in two groups, each in the file of its name;
-// RegisterSparseOps calls the other. Nobody else does.
+// The sparse family is registered group by group, each in the file of its name;
+// RegisterSparseOps calls them all. Nobody else does.
 #ifndef WEFT_LIBS_OPS_SPARSE_OP_GROUPS_H_
 #define WEFT_LIBS_OPS_SPARSE_OP_GROUPS_H_
 
@@ -7,6 +7,7 @@
 
 namespace weft {
 
+void RegisterRaggedOps(OpRegistry& registry);
 void RegisterSparseLookupOps(OpRegistry& registry);
 
 }  // namespace weft

@@ -230,6 +230,7 @@ void RegisterSerializeOps(OpRegistry& registry) {
 }  // namespace
 
 void RegisterSparseOps(OpRegistry& registry) {
+  RegisterRaggedOps(registry);
   RegisterSparseLookupOps(registry);
   RegisterSerializeOps(registry);
   registry.Add(OpDefBuilder("SparseConcat")

@@ -53,9 +53,39 @@ inline void FuzzCsv(absl::string_view bytes) {
   }
 }
 
+// As one of two sequences, and alone; with features of each kind.
+inline void FuzzParseSequences(absl::string_view bytes) {
+  const auto names = [](std::initializer_list<std::string> keys) {
+    return Tensor::Vector<std::string>(keys);
+  };
+  const std::string text(bytes);
+  for (const Tensor& serialized : {names({"", text}), Tensor::Scalar(text)}) {
+    RequireOutputsForFuzz(
+        ParsingHarnessForFuzz().Run(
+            "ParseSequenceExampleV2",
+            {serialized, names({}), names({"i"}), names({"f"}), names({"r"}),
+             names({"s"}), names({"f"}), names({"r"}),
+             Tensor::Vector<bool>({true}), Tensor::Vector<float>({1, 2})},
+            {{"Ncontext_sparse", int64_t{1}},
+             {"context_sparse_types", DataTypeVector{DT_INT64}},
+             {"context_ragged_value_types", DataTypeVector{DT_FLOAT}},
+             {"context_ragged_split_types", DataTypeVector{DT_INT32}},
+             {"context_dense_shapes", std::vector<PartialShape>{{2}}},
+             {"Nfeature_list_sparse", int64_t{1}},
+             {"Nfeature_list_dense", int64_t{1}},
+             {"feature_list_dense_types", DataTypeVector{DT_FLOAT}},
+             {"feature_list_sparse_types", DataTypeVector{DT_STRING}},
+             {"feature_list_ragged_value_types", DataTypeVector{DT_FLOAT}},
+             {"feature_list_ragged_split_types", DataTypeVector{DT_INT64}},
+             {"feature_list_dense_shapes", std::vector<PartialShape>{{2}}}}),
+        14);
+  }
+}
+
 // As one of two examples, the first of which is empty; with features of each
 // kind.
 inline void FuzzParseExample(absl::string_view bytes) {
+  FuzzParseSequences(bytes);
   const Tensor none = Tensor::Vector<std::string>({});
   const auto names = [](std::initializer_list<std::string> keys) {
     return Tensor::Vector<std::string>(keys);

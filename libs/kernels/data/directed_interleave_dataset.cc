@@ -1,0 +1,189 @@
+// Each element of the data set that another data set names:
+// choose_from_datasets and sample_from_datasets.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/data/data_kernels.h"
+#include "libs/kernels/data/dataset_kernel.h"
+
+namespace weft {
+namespace {
+
+class DirectedInterleaveDataset : public Dataset {
+ public:
+  using IteratorPtr = std::unique_ptr<DatasetIterator>;
+
+  DirectedInterleaveDataset(const DatasetOp& op, DatasetPtr selector,
+                            std::vector<DatasetPtr> inputs, bool stops_on_empty)
+      : Dataset(op.name, op.element),
+        selector_(std::move(selector)),
+        inputs_(std::move(inputs)),
+        stops_on_empty_(stops_on_empty) {}
+
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context) {
+    ASSIGN_OR_RETURN(DatasetPtr selector, InputDataset(context, 0));
+    if (selector->output_types() != DataTypeVector{DT_INT64}) {
+      return absl::InvalidArgumentError(
+          "The selector dataset must have a single scalar int64 element");
+    }
+    std::vector<DatasetPtr> inputs;
+    for (int i = 1; i < context.num_inputs(); ++i) {
+      ASSIGN_OR_RETURN(inputs.emplace_back(), InputDataset(context, i));
+      RETURN_IF_ERROR(
+          CheckElementTypes(op.element, inputs.back()->output_types()));
+    }
+    bool stops_on_empty = false;  // older ops do not say
+    if (op.attrs.contains("stop_on_empty_dataset")) {
+      ASSIGN_OR_RETURN(stops_on_empty, op.Attr<bool>("stop_on_empty_dataset"));
+    }
+    return std::make_shared<DirectedInterleaveDataset>(
+        op, std::move(selector), std::move(inputs), stops_on_empty);
+  }
+
+  absl::StatusOr<IteratorPtr> MakeIterator(
+      IteratorContext& context) const override {
+    ASSIGN_OR_RETURN(IteratorPtr selector, selector_->MakeIterator(context));
+    std::vector<IteratorPtr> inputs;
+    for (const DatasetPtr& input : inputs_) {
+      ASSIGN_OR_RETURN(inputs.emplace_back(), input->MakeIterator(context));
+    }
+    return std::make_unique<Iterator>(*this, std::move(selector),
+                                      std::move(inputs));
+  }
+  int64_t Cardinality() const override { return kUnknownCardinality; }
+
+ private:
+  class Iterator : public IteratorOf<DirectedInterleaveDataset> {
+   public:
+    Iterator(const DirectedInterleaveDataset& dataset, IteratorPtr selector,
+             std::vector<IteratorPtr> inputs)
+        : IteratorOf(dataset),
+          selector_(std::move(selector)),
+          inputs_(std::move(inputs)),
+          has_ended_(inputs_.size(), 0),
+          num_left_(inputs_.size()) {}
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      while (num_left_ > 0) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        if (!chosen_.has_value()) {
+          ASSIGN_OR_RETURN(const bool has, Choose(context));
+          if (!has) {
+            num_left_ = 0;
+            break;
+          }
+        }
+        const int64_t chosen = *chosen_;
+        const absl::StatusOr<bool> has =
+            inputs_[chosen]->GetNext(context, element);
+        if (!has.ok()) {
+          // A step that was cancelled leaves the choice to the next one.
+          if (!context.cancellation().IsCancelled()) chosen_.reset();
+          return has.status();
+        }
+        chosen_.reset();
+        if (*has) return true;
+        End(chosen);
+      }
+      return false;
+    }
+
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("chosen", chosen_.value_or(-1));
+      writer.Write("all_ended", int64_t{num_left_ == 0});
+      writer.Write("has_ended", Tensor::Vector<int64_t>(has_ended_));
+      RETURN_IF_ERROR(selector_->Save(context, writer.Within("selector")));
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        RETURN_IF_ERROR(
+            inputs_[i]->Save(context, writer.Within(absl::StrCat("input", i))));
+      }
+      return absl::OkStatus();
+    }
+
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(const int64_t chosen, reader.ReadInt("chosen"));
+      ASSIGN_OR_RETURN(const bool all_ended, reader.ReadBool("all_ended"));
+      ASSIGN_OR_RETURN(const Tensor ended, reader.Read("has_ended", DT_INT64));
+      if (ended.num_elements() != static_cast<int64_t>(inputs_.size()) ||
+          chosen >= static_cast<int64_t>(inputs_.size())) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the state of an iterator is not one of ",
+                         inputs_.size(), " data sets to choose from"));
+      }
+      RETURN_IF_ERROR(selector_->Restore(context, reader.Within("selector")));
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        RETURN_IF_ERROR(inputs_[i]->Restore(
+            context, reader.Within(absl::StrCat("input", i))));
+      }
+      chosen_ = chosen < 0 ? std::nullopt : std::optional<int64_t>(chosen);
+      num_left_ = all_ended ? 0 : inputs_.size();
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        has_ended_[i] = ended.flat<int64_t>()[i] != 0;
+        if (has_ended_[i] != 0 && num_left_ > 0) --num_left_;
+      }
+      return absl::OkStatus();
+    }
+
+   private:
+    // Sets chosen_ to one that has not ended, or gives false at the selector's
+    // end.
+    absl::StatusOr<bool> Choose(IteratorContext& context) {
+      while (true) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        DatasetElement selected;
+        ASSIGN_OR_RETURN(const bool has,
+                         selector_->GetNext(context, &selected));
+        if (!has) return false;
+        if (selected.size() != 1 || selected[0].num_elements() != 1 ||
+            selected[0].dtype() != DT_INT64) {
+          return absl::InvalidArgumentError(
+              "The selector dataset must have a single scalar int64 element");
+        }
+        const int64_t i = selected[0].flat<int64_t>()[0];
+        const auto count = static_cast<int64_t>(inputs_.size());
+        if (i < 0 || i >= count) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("Selector index out of range: ", i, " >= ", count));
+        }
+        if (has_ended_[i] != 0) continue;
+        chosen_ = i;
+        return true;
+      }
+    }
+
+    void End(int64_t i) {
+      has_ended_[i] = 1;
+      num_left_ = dataset().stops_on_empty_ ? 0 : num_left_ - 1;
+    }
+
+    const IteratorPtr selector_;
+    const std::vector<IteratorPtr> inputs_;
+    std::optional<int64_t> chosen_;
+    std::vector<int64_t> has_ended_;  // by input: 0 or 1
+    size_t num_left_;
+  };
+
+  const DatasetPtr selector_;
+  const std::vector<DatasetPtr> inputs_;
+  const bool stops_on_empty_;
+};
+
+}  // namespace
+
+void RegisterDirectedInterleaveDataset(KernelRegistry& registry) {
+  for (const char* op :
+       {"DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDataset"}) {
+    RegisterDataset(registry, op, DirectedInterleaveDataset::Make);
+  }
+}
+
+}  // namespace weft

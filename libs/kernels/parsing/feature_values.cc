@@ -1,0 +1,103 @@
+#include "libs/kernels/parsing/feature_values.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "schemas/tf/feature.pb.h"
+
+namespace weft {
+
+DataType TypeOf(const tf::Feature& feature) {
+  switch (feature.kind_case()) {
+    case tf::Feature::kFloatList:
+      return DT_FLOAT;
+    case tf::Feature::kInt64List:
+      return DT_INT64;
+    case tf::Feature::kBytesList:
+      return DT_STRING;
+    case tf::Feature::KIND_NOT_SET:
+      break;
+  }
+  return DT_INVALID;
+}
+
+int64_t SizeOf(const tf::Feature& feature) {
+  // Of the lists that it has not, protobuf gives empty ones.
+  return int64_t{feature.float_list().value_size()} +
+         feature.int64_list().value_size() + feature.bytes_list().value_size();
+}
+
+template <typename T>
+T* CopyValues(const tf::Feature& feature, T* out) {
+  const auto copy = [&out](const auto& values) {
+    return std::copy(values.begin(), values.end(), out);
+  };
+  if constexpr (std::is_same_v<T, float>) {
+    return copy(feature.float_list().value());
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    return copy(feature.int64_list().value());
+  } else {
+    return copy(feature.bytes_list().value());
+  }
+}
+template float* CopyValues(const tf::Feature& feature, float* out);
+template int64_t* CopyValues(const tf::Feature& feature, int64_t* out);
+template std::string* CopyValues(const tf::Feature& feature, std::string* out);
+
+int64_t FindBadRecord(Scheduler& scheduler, int64_t count,
+                      absl::FunctionRef<bool(int64_t n)> parse) {
+  std::vector<char> is_valid(static_cast<size_t>(count), false);
+  const auto parse_some = [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) is_valid[n] = parse(n);
+  };
+  constexpr int64_t kRecordsPerThread = 8;  // what pays to wake another one
+  if (count <= kRecordsPerThread) {
+    parse_some(0, count);
+  } else {
+    scheduler.ParallelFor(count, kRecordsPerThread, parse_some);
+  }
+  const auto bad = std::find(is_valid.begin(), is_valid.end(), 0);
+  return bad == is_valid.end() ? -1 : bad - is_valid.begin();
+}
+
+std::string CouldNotParse(absl::string_view bytes) {
+  constexpr size_t kMost = 200;
+  return absl::StrCat("Could not parse example input, value: '",
+                      absl::CHexEscape(bytes.substr(0, kMost)),
+                      bytes.size() > kMost ? "..." : "", "'");
+}
+
+absl::StatusOr<Tensor> RowSplits(Allocator& allocator, DataType split_type,
+                                 absl::Span<const int64_t> sizes,
+                                 absl::string_view key) {
+  int64_t total = 0;
+  for (const int64_t size : sizes) total += size;
+  const auto count = static_cast<int64_t>(sizes.size());
+  ASSIGN_OR_RETURN(Tensor splits, Tensor::Allocate(allocator, split_type,
+                                                   TensorShape({count + 1})));
+  RETURN_IF_ERROR(DispatchType(
+      IndexTypes{}, split_type, [&]<typename T>(TypeTag<T>) -> absl::Status {
+        if (total > std::numeric_limits<T>::max()) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("Key: ", key, ".  ", total,
+                           " values are too many for row splits of type ",
+                           DataTypeName(split_type)));
+        }
+        T* out = splits.template mutable_flat<T>().data();
+        T sum = 0;
+        *out++ = sum;
+        for (const int64_t size : sizes) {
+          sum += static_cast<T>(size);
+          *out++ = sum;
+        }
+        return absl::OkStatus();
+      }));
+  return splits;
+}
+
+}  // namespace weft
