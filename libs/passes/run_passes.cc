@@ -9,6 +9,7 @@
 #include "libs/passes/graph_rewrite.h"
 #include "libs/passes/identity_removal.h"
 #include "libs/passes/lookup_fusion.h"
+#include "libs/passes/parted_lookup_fusion.h"
 #include "libs/passes/variable_saving.h"
 
 namespace weft {
@@ -76,7 +77,10 @@ std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
   if (options.merge_common_subexpressions) MergeCommonSubexpressions(rewrite);
   if (options.save_from_snapshots)
     SaveFromSnapshots(rewrite, options.mark_scope);
-  if (options.simplify_arithmetic) FuseLookups(rewrite);
+  if (options.simplify_arithmetic) {
+    FuseLookups(rewrite);
+    FusePartedLookups(rewrite);
+  }
   absl::StatusOr<std::unique_ptr<Graph>> rewritten = rewrite.Build();
   return rewritten.ok() ? *std::move(rewritten) : std::move(pruned);
 }

@@ -175,6 +175,21 @@ absl::StatusOr<SparseSegments> PrepareSparseSegmentGradient(
   return result;
 }
 
+absl::Status CheckSegmentPrefix(const TensorShape& data,
+                                const TensorShape& ids) {
+  if (StartsWith(data, ids)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "data.shape = ", data.ToString(),
+      " does not start with segment_ids.shape = ", ids.ToString()));
+}
+
+absl::Status SegmentOutOfRange(const TensorShape& ids, int64_t position,
+                               int64_t id, int64_t segments) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("segment_ids", CoordinatesOf(ids, position), " = ", id,
+                   " is out of range [0, ", segments, ")"));
+}
+
 bool StartsWith(const TensorShape& shape, const TensorShape& prefix) {
   return shape.rank() >= prefix.rank() &&
          shape.dims().subspan(0, prefix.rank()) == prefix.dims();

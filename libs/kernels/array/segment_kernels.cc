@@ -170,7 +170,7 @@ class UnsortedSegmentKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& data = context.input(0);
     const Tensor& segment_ids = context.input(1);
-    RETURN_IF_ERROR(CheckPrefix(data.shape(), segment_ids.shape()));
+    RETURN_IF_ERROR(CheckSegmentPrefix(data.shape(), segment_ids.shape()));
     ASSIGN_OR_RETURN(int64_t segments, ReadCount(context.input(2)));
     ASSIGN_OR_RETURN(Dims ids, ReadIds(segment_ids, segments));
     ASSIGN_OR_RETURN(TensorShape shape,
@@ -219,17 +219,6 @@ class UnsortedSegmentKernel : public OpKernel {
     }
   }
 
-  static absl::Status CheckPrefix(const TensorShape& data,
-                                  const TensorShape& ids) {
-    if (ids.rank() <= data.rank() &&
-        data.dims().subspan(0, ids.rank()) == ids.dims()) {
-      return absl::OkStatus();
-    }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "data.shape = ", data.ToString(),
-        " does not start with segment_ids.shape = ", ids.ToString()));
-  }
-
   static absl::StatusOr<int64_t> ReadCount(const Tensor& count) {
     if (count.rank() > 0) {
       return absl::InvalidArgumentError(
@@ -248,10 +237,8 @@ class UnsortedSegmentKernel : public OpKernel {
     ASSIGN_OR_RETURN(Dims ids, IntegersOf(tensor));
     for (size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] >= segments) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "segment_ids",
-            CoordinatesOf(tensor.shape(), static_cast<int64_t>(i)), " = ",
-            ids[i], " is out of range [0, ", segments, ")"));
+        return SegmentOutOfRange(tensor.shape(), static_cast<int64_t>(i),
+                                 ids[i], segments);
       }
     }
     return ids;
