@@ -106,9 +106,8 @@ class PartedLookupFusion : private NodeFusion {
 
   // A sum for each id of the lookup.
   bool IsSumOf(const Node& sum, const Lookup& lookup) const {
-    const auto type = AttrOr<DataType>(sum, "T", DT_INVALID);
-    if (type != DT_FLOAT && type != DT_DOUBLE) return false;
-    return sum.assigned_device() == lookup.stitch->assigned_device() &&
+    return IsFloatingType(AttrOr<DataType>(sum, "T", DT_INVALID)) &&
+           sum.assigned_device() == lookup.stitch->assigned_device() &&
            sum.id() > lookup.places->id() &&
            IsIdx(rewrite_.Input(sum, 1), *lookup.unique) &&
            NumberOfRows(sum, 2, {lookup.stitch, 0}) != nullptr;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -240,7 +241,7 @@ class SumToPartsKernel : public OpKernel {
       rows += context.input(i).num_elements();
     }
     RETURN_IF_ERROR(CheckIds(ids, rows));
-    return DispatchType(TypeList<float, double>{}, data.dtype(),
+    return DispatchType(FloatingTypes{}, data.dtype(),
                         [&]<typename T>(TypeTag<T>) {
                           return Sum(context, data.flat<T>().data(), ids, rows);
                         });
@@ -297,26 +298,37 @@ class SumToPartsKernel : public OpKernel {
                  });
   }
 
+  // out[i] = out[i] + in[i]
+  template <typename T>
+  static void AddRow(const T* in, int64_t n, T* out) {
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      AddRowOfFloats(in, n, out);
+    } else {
+      for (int64_t i = 0; i < n; ++i) out[i] = AddElements(out[i], in[i]);
+    }
+  }
+
   // `n` columns from the `first` on. A sum begins with 0 when its first row
   // comes, so that its memory is at hand for that row; those of no rows at the
   // end.
   template <typename T>
   static void AddRows(const T* in, absl::Span<const int32_t> ids, int64_t row,
                       int64_t first, int64_t n, const std::vector<T*>& sums) {
+    const auto zero = static_cast<T>(Wide<T>(0));
     std::vector<bool> has_rows(sums.size(), false);
     in += first;
     for (const int32_t id : ids) {
       // Rows of negative ids belong to no segment.
       if (id >= 0) {
         T* const sum = sums[id] + first;
-        if (!has_rows[id]) std::fill_n(sum, n, T{0});
+        if (!has_rows[id]) std::fill_n(sum, n, zero);
         has_rows[id] = true;
-        AddRowOfFloats(in, n, sum);
+        AddRow(in, n, sum);
       }
       in += row;
     }
     for (size_t id = 0; id < sums.size(); ++id) {
-      if (!has_rows[id]) std::fill_n(sums[id] + first, n, T{0});
+      if (!has_rows[id]) std::fill_n(sums[id] + first, n, zero);
     }
   }
 };
@@ -330,7 +342,7 @@ void RegisterArrayPartedRowKernels(KernelRegistry& registry) {
   plain.push_back(DT_BOOL);
   registry.Register<GatherStitchedKernel>("_GatherStitched", {{"T", plain}});
   registry.Register<SumToPartsKernel>("_SumToParts",
-                                      {{"T", {DT_FLOAT, DT_DOUBLE}}});
+                                      {{"T", DataTypesOf(FloatingTypes{})}});
 }
 
 }  // namespace weft

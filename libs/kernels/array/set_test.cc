@@ -51,8 +51,8 @@ TEST_F(ArraySetTest, LaterRowsWinAndMissingRowsAreZero) {
 TEST_F(ArraySetTest, IdsAreMadeUniqueAndDivided) {
   EXPECT_EQ(Run("_UniquePartition", {Ints({7, 4, 7, -1, 0, 4, -3})},
                 {{"num_partitions", 2}}),
-            "[5] 7 4 -1 0 -3 | [7] 0 1 0 2 3 1 4 | [3] 3 -1 -2 | [2] 2 0 | "
-            "[3] 0 2 4 | [2] 1 3");
+            "[5] 7 4 -1 0 -3 | [7] 0 1 0 2 3 1 4 | [2] 2 0 | [3] 3 -1 -2 | "
+            "[2] 1 3 | [3] 0 2 4");
   EXPECT_EQ(
       Run("_UniquePartition", {Tensor(DT_INT64, {0})}, {{"num_partitions", 1}}),
       "[0] | [0] | [0] | [0]");

@@ -157,7 +157,7 @@ void AddOpsOfPartedLookups(OpRegistry& registry) {
                    .Input("places: N * int32")
                    .Output("output: N * T")
                    .Attr("N: int >= 1")
-                   .Attr("T: {float, double}")
+                   .Attr("T: {float, double, half, bfloat16}")
                    .Doc("The rows of what UnsortedSegmentSum makes, those at "
                         "places[i] in output i. Each segment has one place.")
                    .Shape(SumToPartsShape));
