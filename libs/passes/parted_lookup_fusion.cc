@@ -14,9 +14,9 @@ namespace weft {
 namespace {
 
 // Outputs of Unique, and of what it becomes.
-constexpr int kDistinct = 0;
-constexpr int kIdx = 1;
-constexpr int kRows = 2;  // of the first part
+constexpr int kValues = 0;
+constexpr int kNumbers = 1;
+constexpr int kFirstRows = 2;  // of the first part
 
 class PartedLookupFusion : private NodeFusion {
  public:
@@ -69,7 +69,7 @@ class PartedLookupFusion : private NodeFusion {
     if (size == nullptr) return nullptr;
     const Node* unique = Producer(*size, 0, "Unique");
     const bool has_numbers =
-        unique != nullptr && unique->output_type(kIdx) == DT_INT32;
+        unique != nullptr && unique->output_type(kNumbers) == DT_INT32;
     return has_numbers ? unique : nullptr;
   }
 
@@ -79,7 +79,7 @@ class PartedLookupFusion : private NodeFusion {
            IsFree(*values.node)) {
       values = rewrite_.Input(*values.node, 0);
     }
-    return values == OutputTensor{&unique, kIdx};
+    return values == OutputTensor{&unique, kNumbers};
   }
 
   // GatherV2 of whole rows.
@@ -199,7 +199,7 @@ class PartedLookupFusion : private NodeFusion {
   bool Divides(const Node* node, absl::string_view op,
                const Lookup& lookup) const {
     return node != nullptr && node->type() == op && IsFree(*node) &&
-           IsInput(*node, 0, {lookup.unique, kDistinct}) &&
+           IsInput(*node, 0, {lookup.unique, kValues}) &&
            IntegerOf(Constant(*node, 1)) == lookup.parts;
   }
 
@@ -240,9 +240,9 @@ class PartedLookupFusion : private NodeFusion {
                  .inputs = {rewrite_.Input(unique, 0)},
                  .attrs = {{"T", type}, {"num_partitions", lookup.parts}}});
     for (int i = 0; i < lookup.parts; ++i) {
-      rewrite_.TakeInstead({rows, i}, {&unique, kRows + i});
+      rewrite_.TakeInstead({rows, i}, {&unique, kFirstRows + i});
       rewrite_.TakeInstead({lookup.places, i},
-                           {&unique, kRows + lookup.parts + i});
+                           {&unique, kFirstRows + lookup.parts + i});
     }
     rewrite_.Remove(*rows);
     rewrite_.Remove(*lookup.places);
