@@ -458,9 +458,8 @@ TEST_F(LookUpOnTwoPsTest, ManyRowsGoAlongEachWayAndPs) {
       (Messages{{"RunPartition", 2}, {"RunPartitionReply", 2}, {"Pushes", 2}}));
   EXPECT_EQ(cost.chunks, 0);
   EXPECT_EQ(cost.small_bytes, kDistinct * (8 + kWideRow));
-  // Ids land; rows are gathered, land, are put in order, and each as often as
-  // its id occurs.
-  ExpectCopied(kDistinct * 8 + (3 * kDistinct + kIds) * kWideRow, cost);
+  // Ids land; rows are gathered, land, and are put where their ids occur.
+  ExpectCopied(kDistinct * 8 + (2 * kDistinct + kIds) * kWideRow, cost);
   cost = CostOf({}, {update}, {{ids, values}});
   EXPECT_EQ(cost.pushes, kSparseUpdate);
   EXPECT_EQ(cost.chunks, 0);

@@ -57,6 +57,9 @@ const std::map<std::string, std::string>& OwnOps() {
       "(libs/executor/memory_copies.h)";
   constexpr char kLookup[] =
       "what lookups of sparse ids become (libs/passes/lookup_fusion.h)";
+  constexpr char kPartedLookup[] =
+      "what lookups in tables of several parts become "
+      "(libs/passes/parted_lookup_fusion.h)";
   static const auto& ops = *new std::map<std::string, std::string>{
       {"_MarkVariables",
        "what the IdentityN becomes that a saver of SaveConsistency::kStep "
@@ -72,6 +75,9 @@ const std::map<std::string, std::string>& OwnOps() {
       {"_DecodeCSVAndPack",
        "what a Pack of all columns of a DecodeCSV becomes "
        "(libs/passes/csv_fusion.h)"},
+      {"_UniquePartition", kPartedLookup},
+      {"_GatherStitched", kPartedLookup},
+      {"_SumToParts", kPartedLookup},
       {"_CopyToDevice", kMemory},
       {"_CopyToHost", kMemory},
       {"WaitForVariable",

@@ -30,6 +30,8 @@ class GraphRewrite {
   bool IsPure(const Node& node) const { return pure_[node.id()]; }
   // Its consumers take another's outputs: it will not be there.
   bool IsGone(const Node& node) const { return gone_[node.id()]; }
+  // It becomes a node of another op.
+  bool IsReplaced(const Node& node) const { return replaced_.contains(&node); }
   bool IsEnd(const Node& node) const { return !uses_[node.id()].any; }
   // Something depends on just this node being there: control flow, whose
   // meaning lies in its edges, or an error text that would name it.

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "libs/passes/node_fusion.h"
 
 namespace weft {
 namespace {
@@ -21,53 +21,9 @@ constexpr int kIdx = 1;
 constexpr int kEmptyRows = 2;  // where it was
 constexpr int kRowIds = 3;
 
-bool AreIntegers(const Tensor* constant, std::vector<int64_t> wanted) {
-  if (constant == nullptr || constant->rank() != 1) return false;
-  if (constant->dtype() == DT_INT32) {
-    return absl::c_equal(constant->flat<int32_t>(), wanted);
-  }
-  return constant->dtype() == DT_INT64 &&
-         absl::c_equal(constant->flat<int64_t>(), wanted);
-}
-
-bool IsZero(const Tensor* constant) {
-  if (constant == nullptr || constant->rank() != 0) return false;
-  switch (constant->dtype()) {
-    case DT_INT32:
-      return constant->scalar<int32_t>() == 0;
-    case DT_INT64:
-      return constant->scalar<int64_t>() == 0;
-    case DT_FLOAT:
-      return constant->scalar<float>() == 0;
-    case DT_DOUBLE:
-      return constant->scalar<double>() == 0;
-    default:
-      return false;
-  }
-}
-
 bool IsFloat(const Tensor* constant, float value) {
   return constant != nullptr && constant->rank() == 0 &&
          constant->dtype() == DT_FLOAT && constant->scalar<float>() == value;
-}
-
-// Of a scalar.
-std::optional<int64_t> IntegerOf(const Tensor* constant) {
-  if (constant == nullptr || constant->rank() != 0) return std::nullopt;
-  if (constant->dtype() == DT_INT32) return constant->scalar<int32_t>();
-  if (constant->dtype() == DT_INT64) return constant->scalar<int64_t>();
-  return std::nullopt;
-}
-
-template <typename T>
-T AttrOr(const Node& node, absl::string_view name, T otherwise) {
-  const T* value = node.attr<T>(name);
-  return value == nullptr ? otherwise : *value;
-}
-
-// There are kernels for no other device. The name is a full one.
-bool IsOnCpu(const Node& node) {
-  return absl::StrContains(node.assigned_device(), "/device:CPU:");
 }
 
 bool HasRank(const OutputTensor& output, int rank) {
@@ -90,17 +46,13 @@ std::optional<std::string> CombinerOf(absl::string_view op) {
   return std::nullopt;
 }
 
-class LookupFusion {
+class LookupFusion : private NodeFusion {
  public:
-  explicit LookupFusion(GraphRewrite& rewrite)
-      : rewrite_(rewrite),
-        consumers_(rewrite.graph().num_nodes()),
-        is_waited_for_(rewrite.graph().num_nodes(), false) {
-    for (const Node* node : rewrite.graph().nodes()) NoteUses(*node);
-  }
+  using NodeFusion::NodeFusion;
 
   void Fuse() {
     for (const Node* node : rewrite_.graph().nodes()) {
+      // There are kernels for no other device.
       if (!IsFree(*node) || !IsOnCpu(*node)) continue;
       if (node->type() == "SparseFillEmptyRows") FuseIds(*node);
       if (node->type() == "SelectV2") FuseCombination(*node);
@@ -111,50 +63,6 @@ class LookupFusion {
   }
 
  private:
-  struct Use {
-    const Node* node;
-    int output;  // which is used
-  };
-
-  void NoteUses(const Node& node) {
-    if (rewrite_.IsGone(node)) return;
-    for (int i = 0; i < rewrite_.NumInputs(node); ++i) {
-      const OutputTensor from = rewrite_.Input(node, i);
-      if (from.node == nullptr) continue;
-      consumers_[from.node->id()].push_back({&node, from.index});
-    }
-    for (const Node* control : rewrite_.ControlInputs(node)) {
-      is_waited_for_[control->id()] = true;
-    }
-  }
-
-  // Whether the node is there, is what it was, and waits for nothing.
-  bool IsFree(const Node& node) const {
-    return !rewrite_.IsGone(node) && rewrite_.IsPure(node) &&
-           !rewrite_.IsPinned(node) && !fused_.contains(&node) &&
-           rewrite_.NumInputs(node) == node.num_inputs() &&
-           (node.num_outputs() == 0 ||
-            rewrite_.ConstantValue({&node, 0}) == nullptr) &&
-           rewrite_.ControlInputs(node).empty();
-  }
-
-  // The node of op `op` whose output `index` is the input, on the same device;
-  // else null.
-  const Node* Producer(const Node& node, int input, absl::string_view op,
-                       int index = 0) const {
-    const OutputTensor from = rewrite_.Input(node, input);
-    if (from.node == nullptr || from.index != index) return nullptr;
-    if (from.node->type() != op || !IsFree(*from.node)) return nullptr;
-    return from.node->assigned_device() == node.assigned_device() ? from.node
-                                                                  : nullptr;
-  }
-  const Tensor* Constant(const Node& node, int input) const {
-    return rewrite_.FreeConstantValue(rewrite_.Input(node, input));
-  }
-  bool IsInput(const Node& node, int input, const OutputTensor& output) const {
-    return rewrite_.Input(node, input) == output;
-  }
-
   // ---- ids ----
 
   // Of ids from which those that are negative were left out.
@@ -204,18 +112,11 @@ class LookupFusion {
            AttrOr<int64_t>(node, "shrink_axis_mask", 0) == 2;
   }
 
-  // What may become another output of a node that stands before it.
-  bool MayGo(const Node& node, const Node& instead) const {
-    return IsFree(node) && !rewrite_.IsEnd(node) &&
-           !is_waited_for_[node.id()] && node.id() > instead.id() &&
-           node.assigned_device() == instead.assigned_device();
-  }
-
   // The Casts of the first column to int32, if that is all it is there for.
   bool AddRowNumbers(const Node& column, const Node& fill,
                      std::vector<const Node*>& casts) const {
     if (!IsFirstColumn(column) || !MayGo(column, fill)) return false;
-    for (const Use& use : consumers_[column.id()]) {
+    for (const Use& use : UsesOf(column)) {
       const bool is_cast =
           use.node->type() == "Cast" && use.node->output_type(0) == DT_INT32;
       if (!is_cast || !MayGo(*use.node, fill)) return false;
@@ -231,7 +132,7 @@ class LookupFusion {
 
   std::optional<Takers> TakersOf(const Node& fill) const {
     Takers takers;
-    for (const Use& use : consumers_[fill.id()]) {
+    for (const Use& use : UsesOf(fill)) {
       if (use.output == kEmptyRows) continue;
       if (use.output == 0) {
         if (!AddRowNumbers(*use.node, fill, takers.casts)) return std::nullopt;
@@ -258,7 +159,6 @@ class LookupFusion {
                .inputs = {retained->indices, retained->ids,
                           rewrite_.Input(fill, 2), rewrite_.Input(fill, 3)},
                .attrs = {{"T", type}}});
-    fused_.insert(&fill);
     ids_.insert(&fill);
     for (const Node* unique : takers->uniques) {
       rewrite_.TakeInstead({unique, 0}, {&fill, kDistinct});
@@ -316,10 +216,9 @@ class LookupFusion {
                                          {ids, kEmptyRows}},
                               .attrs = {{"T", *sum->attr<DataType>("T")},
                                         {"combiner", *combiner}}});
-    fused_.insert(&select);
     combinations_[ids].push_back({sum, &select});
     // Both are of one shape.
-    for (const Use& use : consumers_[sum->id()]) {
+    for (const Use& use : UsesOf(*sum)) {
       if (use.node->type() == "Shape" && use.node->id() > select.id() &&
           IsFree(*use.node)) {
         rewrite_.SetInput(*use.node, 0, {&select, 0});
@@ -364,19 +263,6 @@ class LookupFusion {
     return sum;
   }
 
-  // The number of rows of what the combination sums.
-  bool IsNumberOfRows(const Node& gradient, const OutputTensor& data) const {
-    const Node* number = Producer(gradient, 3, "StridedSlice");
-    if (number == nullptr || !AreIntegers(Constant(*number, 1), {0}) ||
-        !AreIntegers(Constant(*number, 2), {1}) ||
-        !AreIntegers(Constant(*number, 3), {1}) ||
-        AttrOr<int64_t>(*number, "shrink_axis_mask", 0) != 1) {
-      return false;
-    }
-    const Node* shape = Producer(*number, 0, "Shape");
-    return shape != nullptr && IsInput(*shape, 0, data);
-  }
-
   void FuseGradient(const Node& gradient) {
     const auto combiner = CombinerOf(gradient.type());
     if (!combiner || gradient.num_inputs() != 4 || !IsOfFloats(gradient)) {
@@ -394,7 +280,7 @@ class LookupFusion {
       return;
     }
     const OutputTensor data = rewrite_.Input(*of->select, 0);
-    if (!IsNumberOfRows(gradient, data)) return;
+    if (NumberOfRows(gradient, 3, data) == nullptr) return;
     rewrite_.Replace(gradient, {.op = "_CombineRowsGrad",
                                 .inputs = {rewrite_.Input(*chosen, 2),
                                            {ids, kIdx},
@@ -403,7 +289,6 @@ class LookupFusion {
                                            data},
                                 .attrs = {{"T", *gradient.attr<DataType>("T")},
                                           {"combiner", *combiner}}});
-    fused_.insert(&gradient);
   }
 
   // ---- texts ----
@@ -430,7 +315,6 @@ class LookupFusion {
     rewrite_.Replace(*where, {.op = "_WhereHashed",
                               .inputs = {texts},
                               .attrs = {{"num_buckets", *num_buckets}}});
-    fused_.insert(where);
     rewrite_.TakeInstead({&hash, 0}, {where, 1});
     rewrite_.Remove(hash);
   }
@@ -439,7 +323,7 @@ class LookupFusion {
 
   // Whether `user` alone takes what `node` gives, and nobody else asks for it.
   bool IsOnlyFor(const Node& user, const Node& node) const {
-    const std::vector<Use>& uses = consumers_[node.id()];
+    const absl::Span<const Use> uses = UsesOf(node);
     return uses.size() == 1 && uses[0].node == &user && !rewrite_.IsEnd(node);
   }
 
@@ -483,17 +367,12 @@ class LookupFusion {
                     rewrite_.Input(*to_dense, 1)},
          .attrs = {{"depth", *IntegerOf(Constant(*ones, 1))},
                    {"T", *to_dense->attr<DataType>("T")}}});
-    fused_.insert(to_dense);
     rewrite_.TakeInstead({&sum, 0}, {to_dense, 0});
     rewrite_.Remove(sum);
     rewrite_.Remove(*ones);
   }
 
-  GraphRewrite& rewrite_;
-  std::vector<std::vector<Use>> consumers_;  // by node id
-  std::vector<bool> is_waited_for_;          // by node id
-  absl::flat_hash_set<const Node*> fused_;   // what has been replaced
-  absl::flat_hash_set<const Node*> ids_;     // what is a _UniqueRowIds now
+  absl::flat_hash_set<const Node*> ids_;  // what is a _UniqueRowIds now
   // By the _UniqueRowIds whose ids they take.
   absl::flat_hash_map<const Node*, std::vector<Combination>> combinations_;
 };

@@ -11,6 +11,7 @@
 #include "libs/passes/graph_rewrite.h"
 #include "libs/passes/identity_removal.h"
 #include "libs/passes/lookup_fusion.h"
+#include "libs/passes/parted_lookup_fusion.h"
 #include "libs/passes/variable_saving.h"
 
 namespace weft {
@@ -81,6 +82,7 @@ std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
   if (options.simplify_arithmetic) {
     FuseCsv(rewrite);
     FuseLookups(rewrite);
+    FusePartedLookups(rewrite);
   }
   absl::StatusOr<std::unique_ptr<Graph>> rewritten = rewrite.Build();
   return rewritten.ok() ? *std::move(rewritten) : std::move(pruned);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "libs/base/status.h"
+#include "libs/bus/received_memory.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/protocol/object_codec.h"
 #include "libs/tensor/resource_handle.h"
@@ -60,11 +61,40 @@ void MendBools(Tensor& tensor) {
   for (int64_t i = 0; i < count; ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
 }
 
+// Memory that a message came in, aligned as it happened to be.
+class ReceivedBuffer : public Buffer {
+ public:
+  explicit ReceivedBuffer(bus::Blob bytes)
+      : Buffer(const_cast<char*>(bytes.data()), bytes.size()),
+        bytes_(std::move(bytes)) {}
+
+ private:
+  void Destroy() override { delete this; }
+
+  const bus::Blob bytes_;
+};
+
+// Smaller values are copied sooner than a buffer is made for them, and leave
+// the memory of messages to the messages.
+constexpr size_t kLeastInPlace = size_t{64} << 10;
+
+bool IsUsedInPlace(const bus::Blob& bytes) {
+  return bus::IsWhollyReceived(bytes) && bytes.size() >= kLeastInPlace &&
+         reinterpret_cast<uintptr_t>(bytes.data()) % alignof(int64_t) == 0;
+}
+
+// The memory that the bytes are in, where it can be a tensor's; else null.
+BufferPtr BufferOf(const bus::Blob& bytes) {
+  if (BufferPtr landed = LandedBuffer(bytes)) return landed;
+  if (!IsUsedInPlace(bytes)) return BufferPtr();
+  return BufferPtr::Adopt(new ReceivedBuffer(bytes));
+}
+
 absl::StatusOr<Tensor> ReadElements(DataType dtype, const TensorShape& shape,
                                     const bus::Blob& bytes,
                                     Allocator& allocator) {
   Tensor result;
-  if (BufferPtr landed = LandedBuffer(bytes)) {
+  if (BufferPtr landed = BufferOf(bytes)) {
     result = Tensor::FromBuffer(dtype, shape, std::move(landed));
   } else {
     ASSIGN_OR_RETURN(result, Tensor::Allocate(allocator, dtype, shape));
@@ -135,7 +165,9 @@ bool BringsMuch(const bus::Message& message) {
 bool IsSlowToOpen(const bus::Message& message) {
   uint64_t copied = message.body.size();
   for (const bus::Blob& attachment : message.attachments) {
-    if (!LandedBuffer(attachment)) copied += attachment.size();
+    if (!IsUsedInPlace(attachment) && !LandedBuffer(attachment)) {
+      copied += attachment.size();
+    }
   }
   return copied > kBytesReadSoon;
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/bus/received_memory.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/protocol/method.h"
 #include "libs/protocol/testing/counting_allocator.h"
@@ -111,6 +112,62 @@ TEST(TensorCodecTest, WhatLandedBecomesTheTensorsOwnMemory) {
   EXPECT_EQ(allocator.allocations, 1);  // the landing's
   EXPECT_TRUE(SameBits(read[0], tensor));
   EXPECT_TRUE(read[0].RefCountIsOne());  // so kernels may write to it
+}
+
+// Received once, by nobody else.
+bus::Blob Receive(const bus::Blob& blob, size_t offset) {
+  auto memory = std::make_shared<std::vector<int64_t>>(blob.size() / 8 + 2);
+  char* const data = reinterpret_cast<char*>(memory->data()) + offset;
+  std::memcpy(data, blob.data(), blob.size());
+  return bus::ReceivedBlob(std::move(memory), data, blob.size());
+}
+
+TEST(TensorCodecTest, LargeValuesStayInTheMemoryTheyCameIn) {
+  for (const DataType dtype : {DT_FLOAT, DT_INT64, DT_BOOL, DT_COMPLEX128}) {
+    CountingAllocator allocator;
+    const Tensor tensor = SampleTensor(dtype, TensorShape({1 << 16}));
+    ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor}));
+    message.attachments[0] = Receive(message.attachments[0], 0);
+    const char* came_at = message.attachments[0].data();
+    EXPECT_FALSE(IsSlowToOpen(message));
+    ASSERT_OK_AND_ASSIGN(std::vector<Tensor> read,
+                         Unpack(std::move(message), allocator));
+    EXPECT_EQ(read[0].data(), came_at);
+    EXPECT_EQ(allocator.allocations, 0);
+    EXPECT_TRUE(SameBits(read[0], tensor));
+    EXPECT_TRUE(read[0].RefCountIsOne());
+  }
+}
+
+TEST(TensorCodecTest, SmallOrMisalignedValuesAreCopiedFromThere) {
+  for (const auto& [size, offset] : {std::pair{1000, 0}, {1 << 16, 4}}) {
+    CountingAllocator allocator;
+    const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({size}));
+    ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor}));
+    message.attachments[0] = Receive(message.attachments[0], offset);
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> read,
+                         Unpack(std::move(message), allocator));
+    EXPECT_EQ(allocator.allocations, 1);
+    EXPECT_TRUE(SameBits(read[0], tensor));
+  }
+}
+
+// What others hold as well is theirs.
+TEST(TensorCodecTest, PartsOfWhatCameAreCopied) {
+  CountingAllocator allocator;
+  const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({1 << 16}));
+  ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor, tensor}));
+  const size_t size = message.attachments[0].size();
+  const bus::Blob both = Receive(
+      bus::Blob::FromString(absl::StrCat(message.attachments[0].view(),
+                                         message.attachments[1].view())),
+      0);
+  message.attachments = {both.Part(0, size), both.Part(size, size)};
+  EXPECT_TRUE(IsSlowToOpen(message));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> read,
+                       Unpack(std::move(message), allocator));
+  EXPECT_EQ(allocator.allocations, 2);
+  for (const Tensor& one : read) EXPECT_TRUE(SameBits(one, tensor));
 }
 
 // It would keep all of what landed with it, for as long as somebody keeps it.

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/random.h"
+#include "libs/bus/received_memory.h"
 
 namespace weft::bus {
 namespace {
@@ -77,7 +78,7 @@ Blob ViewOf(Part& part) {
   zmq_msg_move(owner->get(), part.get());
   const char* data = owner->data();
   const size_t size = owner->size();
-  return Blob(std::move(owner), data, size);
+  return ReceivedBlob(std::move(owner), data, size);
 }
 
 using Owner = std::shared_ptr<const void>;

@@ -169,11 +169,28 @@ void RegisterArrayGradients(GradientRegistry& registry) {
   registry.Register("ReverseV2", ReverseGrad);
   registry.Register("Roll", RollGrad);
   registry.Register("ReverseSequence", ReverseSequenceGrad);
-  for (const char* op :
-       {"Const", "Placeholder", "PlaceholderV2", "StopGradient", "Shape",
-        "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "OneHot",
-        "ConcatOffset", "InvertPermutation", "Where", "Unique", "UniqueV2",
-        "UniqueWithCounts", "ListDiff", "Bitcast"}) {
+  for (const char* op : {"Const",
+                         "Placeholder",
+                         "PlaceholderV2",
+                         "StopGradient",
+                         "Shape",
+                         "ShapeN",
+                         "Size",
+                         "Rank",
+                         "ZerosLike",
+                         "OnesLike",
+                         "OneHot",
+                         "ConcatOffset",
+                         "InvertPermutation",
+                         "Where",
+                         "Unique",
+                         "UniqueV2",
+                         "UniqueWithCounts",
+                         "ListDiff",
+                         "Bitcast",
+                         "_GatherStitched",
+                         "_SumToParts",
+                         "_UniquePartition"}) {
     registry.RegisterNone(op);
   }
   RegisterArrayJoinGradients(registry);

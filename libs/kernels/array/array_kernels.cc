@@ -22,6 +22,7 @@ void RegisterArrayKernels(KernelRegistry& registry) {
   RegisterArrayDiagonalKernels(registry);
   RegisterArrayDiagonalBandKernels(registry);
   RegisterArraySegmentKernels(registry);
+  RegisterArrayPartedRowKernels(registry);
 }
 
 }  // namespace weft

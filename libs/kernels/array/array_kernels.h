@@ -29,6 +29,7 @@ void RegisterArrayWhereKernels(KernelRegistry& registry);
 void RegisterArrayDiagonalKernels(KernelRegistry& registry);
 void RegisterArrayDiagonalBandKernels(KernelRegistry& registry);
 void RegisterArraySegmentKernels(KernelRegistry& registry);
+void RegisterArrayPartedRowKernels(KernelRegistry& registry);
 
 }  // namespace weft
 

@@ -194,15 +194,26 @@ absl::StatusOr<SparseSegments> PrepareSparseSegmentGradient(
   return result;
 }
 
+absl::Status CheckSegmentPrefix(const TensorShape& data,
+                                const TensorShape& ids) {
+  if (StartsWith(data, ids)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "data.shape = ", data.ToString(),
+      " does not start with segment_ids.shape = ", ids.ToString()));
+}
+
+absl::Status SegmentOutOfRange(const TensorShape& ids, int64_t position,
+                               int64_t id, int64_t segments) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("segment_ids", CoordinatesOf(ids, position), " = ", id,
+                   " is out of range [0, ", segments, ")"));
+}
+
 absl::StatusOr<UnsortedSegments> FindUnsortedSegments(
     const OpKernelContext& context) {
   const TensorShape& data = context.input(0).shape();
   const TensorShape& ids = context.input(1).shape();
-  if (!StartsWith(data, ids)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "data.shape = ", data.ToString(),
-        " does not start with segment_ids.shape = ", ids.ToString()));
-  }
+  RETURN_IF_ERROR(CheckSegmentPrefix(data, ids));
   const Tensor& count = context.input(2);
   if (count.rank() > 0) {
     return absl::InvalidArgumentError(

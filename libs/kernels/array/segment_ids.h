@@ -65,6 +65,13 @@ struct Partitions {
 };
 absl::StatusOr<Partitions> PreparePartitions(OpKernelContext& context);
 
+// Of the inputs of UnsortedSegmentSum and its like: that the data have a row
+// for each id, and what is said of an id that is none of `segments`.
+absl::Status CheckSegmentPrefix(const TensorShape& data,
+                                const TensorShape& ids);
+absl::Status SegmentOutOfRange(const TensorShape& ids, int64_t position,
+                               int64_t id, int64_t segments);
+
 // Whether a shape's first dimensions are all of `prefix`.
 bool StartsWith(const TensorShape& shape, const TensorShape& prefix);
 

@@ -212,10 +212,8 @@ class UnsortedSegmentKernel : public OpKernel {
     ASSIGN_OR_RETURN(Dims ids, IntegersOf(tensor));
     for (size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] >= segments) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "segment_ids",
-            CoordinatesOf(tensor.shape(), static_cast<int64_t>(i)), " = ",
-            ids[i], " is out of range [0, ", segments, ")"));
+        return SegmentOutOfRange(tensor.shape(), static_cast<int64_t>(i),
+                                 ids[i], segments);
       }
     }
     return ids;

@@ -48,6 +48,79 @@ TEST_F(ArraySetTest, LaterRowsWinAndMissingRowsAreZero) {
                         "indices[0].shape = [2]"));
 }
 
+TEST_F(ArraySetTest, IdsAreMadeUniqueAndDivided) {
+  EXPECT_EQ(Run("_UniquePartition", {Ints({7, 4, 7, -1, 0, 4, -3})},
+                {{"num_partitions", 2}}),
+            "[5] 7 4 -1 0 -3 | [7] 0 1 0 2 3 1 4 | [2] 2 0 | [3] 3 -1 -2 | "
+            "[2] 1 3 | [3] 0 2 4");
+  EXPECT_EQ(
+      Run("_UniquePartition", {Tensor(DT_INT64, {0})}, {{"num_partitions", 1}}),
+      "[0] | [0] | [0] | [0]");
+  const auto large = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(
+      Run("_UniquePartition", {Tensor::Vector<int64_t>({large, -large - 1})},
+          {{"num_partitions", 3}}),
+      absl::StrCat("[2] ", large, " ", -large - 1, " | [2] 0 1 | [0] | [",
+                   "2] ", large / 3, " ", -large / 3 - 1, " | [0] | ",
+                   "[0] | [2] 0 1 | [0]"));
+  EXPECT_EQ(
+      Run("_UniquePartition", {Counting({1, 2})}, {{"num_partitions", 1}}),
+      "unique expects a 1D vector.");
+}
+
+// As ParallelDynamicStitch and GatherV2 do, also what they say.
+TEST_F(ArraySetTest, StitchedRowsAreGathered) {
+  const Tensor few = Counting({1, 3}), more = Counting({2, 3});
+  EXPECT_EQ(
+      Run("_GatherStitched",
+          {Ints({1}), Ints({2, 0}), few, more, Ints({0, 1, 0, 2})}, {{"N", 2}}),
+      "[4,3] 3 4 5 0 1 2 3 4 5 0 1 2");
+  EXPECT_EQ(
+      Run("_GatherStitched",
+          {Ints({0}), Tensor(DT_INT32, {1, 0}), Ints({0, 0})}, {{"N", 1}}),
+      "[2,0]");
+  EXPECT_EQ(Run("_GatherStitched", {Ints({0}), few, Ints({0, 1})}, {{"N", 1}}),
+            "indices[1] = 1 is not in [0, 1)");
+  EXPECT_THAT(
+      Run("_GatherStitched", {Ints({0, 1}), few, Ints({0})}, {{"N", 1}}),
+      HasSubstr("data[0].shape = [1,3] does not start with "
+                "indices[0].shape = [2]"));
+  EXPECT_THAT(
+      Run("_GatherStitched",
+          {Ints({0}), Ints({1}), few, Counting({1, 2}), Ints({0})}, {{"N", 2}}),
+      HasSubstr("Need data[0].shape[1:] = data[1].shape[1:]"));
+  EXPECT_THAT(
+      Run("_GatherStitched", {Ints({0, 0}), more, Ints({0})}, {{"N", 1}}),
+      HasSubstr("there are 2 places for 1 rows"));
+  EXPECT_THAT(Run("_GatherStitched",
+                  {Ints({2, 2, 0}), Counting({3, 1}), Ints({0})}, {{"N", 1}}),
+              HasSubstr("names row 2 of 3"));
+}
+
+TEST_F(ArraySetTest, SumsAreDividedAmongParts) {
+  const Tensor data = Floats({4, 1}, {1, 2, 4, 8});
+  EXPECT_EQ(
+      Run("_SumToParts", {data, Ints({1, 0, 1, -1}), Ints({2, 1}), Ints({0})},
+          {{"N", 2}}),
+      "[2,1] 0 5 | [1,1] 2");
+  // Ids may be a matrix.
+  EXPECT_EQ(
+      Run("_SumToParts",
+          {data, Tensor::FromValues<int32_t>({4, 1}, {0, 0, 0, 0}), Ints({0})},
+          {{"N", 1}}),
+      "[1] 15");
+  EXPECT_EQ(Run("_SumToParts", {Empty({0, 3}), Ints({}), Ints({})}, {{"N", 1}}),
+            "[0,3]");
+  EXPECT_EQ(
+      Run("_SumToParts", {data, Ints({0, 0, 0, 1}), Ints({0})}, {{"N", 1}}),
+      "segment_ids[3] = 1 is out of range [0, 1)");
+  EXPECT_EQ(Run("_SumToParts", {data, Ints({0}), Ints({0})}, {{"N", 1}}),
+            "data.shape = [4,1] does not start with segment_ids.shape = [1]");
+  EXPECT_THAT(
+      Run("_SumToParts", {data, Ints({0, 0, 0, 0}), Ints({1, 1})}, {{"N", 1}}),
+      HasSubstr("names row 1 of 2"));
+}
+
 TEST_F(ArraySetTest, OneHotLeavesOutWhatIsOutside) {
   EXPECT_EQ(Run("OneHot", {Ints({1, -1, 3}), Int(3), Int(9), Int(0)}),
             "[3,3] 0 9 0 0 0 0 0 0 0");

@@ -63,6 +63,35 @@ absl::Status DynamicStitchShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+absl::Status UniquePartitionShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const PartialShape ids, c.InputWithRank(0, 1));
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    c.set_output(i, PartialShape::Vector(PartialShape::kUnknown));
+  }
+  c.set_output(1, ids);
+  return absl::OkStatus();
+}
+
+absl::Status GatherStitchedShape(InferenceContext& c) {
+  const int count = c.num_inputs() / 2;
+  PartialShape rest;
+  for (int i = 0; i < count; ++i) {
+    ASSIGN_OR_RETURN(PartialShape one, Rest(c.input(count + i), c.input(i)));
+    ASSIGN_OR_RETURN(rest, rest.MergeWith(one));
+  }
+  c.set_output(0, Concatenate(c.input(2 * count), rest));
+  return absl::OkStatus();
+}
+
+absl::Status SumToPartsShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const PartialShape rest, Rest(c.input(0), c.input(1)));
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    ASSIGN_OR_RETURN(const PartialShape part, c.InputWithRank(2 + i, 1));
+    c.set_output(i, Concatenate(part, rest));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WhereShape(InferenceContext& c) {
   const PartialShape& input = c.input(0);
   c.set_output(0,
@@ -94,6 +123,44 @@ absl::Status ListDiffShape(InferenceContext& c) {
   c.set_output(0, PartialShape::Vector(PartialShape::kUnknown));
   c.set_output(1, PartialShape::Vector(PartialShape::kUnknown));
   return absl::OkStatus();
+}
+
+// What lookups in a table of several parts become when a graph is made to run
+// (libs/passes/parted_lookup_fusion.h). Clients have none of these.
+void AddOpsOfPartedLookups(OpRegistry& registry) {
+  registry.Add(
+      OpDefBuilder("_UniquePartition")
+          .Input("x: T")
+          .Output("y: T")
+          .Output("idx: int32")
+          .Output("rows: num_partitions * T")
+          .Output("places: num_partitions * int32")
+          .Attr("num_partitions: int >= 1")
+          .Attr("T: {int32, int64}")
+          .Doc("Unique, whose values are divided: y[places[i]] are those "
+               "that are i modulo num_partitions, and rows[i] are they, "
+               "divided by it and rounded down.")
+          .Shape(UniquePartitionShape));
+  registry.Add(OpDefBuilder("_GatherStitched")
+                   .Input("places: N * int32")
+                   .Input("data: N * T")
+                   .Input("indices: int32")
+                   .Output("output: T")
+                   .Attr("N: int >= 1")
+                   .Attr("T: type")
+                   .Doc("The rows of what ParallelDynamicStitch makes, by "
+                        "index. Each row has one place.")
+                   .Shape(GatherStitchedShape));
+  registry.Add(OpDefBuilder("_SumToParts")
+                   .Input("data: T")
+                   .Input("segment_ids: int32")
+                   .Input("places: N * int32")
+                   .Output("output: N * T")
+                   .Attr("N: int >= 1")
+                   .Attr("T: {float, double, half, bfloat16}")
+                   .Doc("The rows of what UnsortedSegmentSum makes, those at "
+                        "places[i] in output i. Each segment has one place.")
+                   .Shape(SumToPartsShape));
 }
 
 }  // namespace
@@ -169,6 +236,7 @@ void RegisterArraySetOps(OpRegistry& registry) {
                    .Attr("out_idx: {int32, int64} = DT_INT32")
                    .Doc("The values of one vector that are not in another.")
                    .Shape(ListDiffShape));
+  AddOpsOfPartedLookups(registry);
 }
 
 }  // namespace weft

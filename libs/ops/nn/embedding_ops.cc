@@ -166,9 +166,12 @@ Output EmbeddingLookup(const Scope& scope, const EmbeddingParams& params,
       HasRank(all, 1) ? all : ops::Reshape(inner, all, ops::Ints({-1}));
   const auto unique = ops::Unique(inner, flat);
   if (!scope.ok()) return Output();
+  // Before the rows, so that the last two nodes can be one
+  // (libs/passes/parted_lookup_fusion.h).
+  const Output at = InShapeOf(inner, unique.idx, all);
   const Output rows = LookUpDistinct(
       inner, params, unique.y, options.partition_strategy, options.max_norm);
-  return ops::GatherV2(inner, rows, InShapeOf(inner, unique.idx, all), 0);
+  return ops::GatherV2(inner, rows, at, 0);
 }
 
 }  // namespace weft::nn

@@ -1,0 +1,218 @@
+// Lookups in tables of several parts, as graphs are run and as they are
+// written: the same bits and the same errors.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "integration_tests/testing/graph_test.h"
+
+namespace weft {
+namespace {
+
+constexpr int kRowsOfTable = 101;
+
+struct LookupCase {
+  std::string strategy;
+  int parts;
+  DataType type;  // of the table
+  DataType ids;
+  int64_t width;
+  bool is_matrix = false;  // of ids
+};
+
+std::string NameOf(const LookupCase& c) {
+  return absl::StrCat(c.strategy, "_", c.parts, "_parts_", c.width,
+                      c.is_matrix ? "_of_a_matrix" : "");
+}
+
+class PartedLookups : public GraphTest,
+                      public ::testing::WithParamInterface<LookupCase> {
+ protected:
+  // Numbers of either sign, among them -0, whose sums depend on their order.
+  static Tensor Part(const TensorShape& shape, int seed) {
+    Tensor floats(DT_FLOAT, shape);
+    int64_t i = 0;
+    for (float& x : floats.mutable_flat<float>()) {
+      const auto k = static_cast<float>((i++ * 7919 + seed * 31) % 1000 - 500);
+      x = k == 0 ? -0.0f : k / 3;
+    }
+    return floats;
+  }
+
+  std::vector<Output> Table(const LookupCase& c) {
+    std::vector<Output> parts;
+    for (int i = 0; i < c.parts; ++i) {
+      const int64_t rows =
+          kRowsOfTable / c.parts + (i < kRowsOfTable % c.parts ? 1 : 0);
+      Output part = ops::Placeholder(root_, DT_FLOAT, {.shape = {-1, c.width}});
+      feeds_.emplace_back(part, Part(TensorShape({rows, c.width}), i));
+      parts.push_back(c.type == DT_FLOAT ? part
+                                         : ops::Cast(root_, part, c.type));
+    }
+    return parts;
+  }
+
+  static Tensor Ids(const LookupCase& c, const std::vector<int64_t>& values) {
+    const auto n = static_cast<int64_t>(values.size());
+    const TensorShape shape =
+        c.is_matrix ? TensorShape({n / 2, 2}) : TensorShape({n});
+    Tensor ids(c.ids, shape);
+    const int64_t count = ids.num_elements();
+    for (int64_t i = 0; i < count; ++i) {
+      if (c.ids == DT_INT32) {
+        ids.mutable_flat<int32_t>()[i] = static_cast<int32_t>(values[i]);
+      } else {
+        ids.mutable_flat<int64_t>()[i] = values[i];
+      }
+    }
+    return ids;
+  }
+
+  void Build(const LookupCase& c) {
+    const std::vector<Output> table = Table(c);
+    ids_ = ops::Placeholder(
+        root_, c.ids,
+        {.shape = c.is_matrix ? PartialShape({-1, 2}) : PartialShape({-1})});
+    const Output rows = nn::EmbeddingLookup(root_, table, ids_, {c.strategy});
+    fetches_ = {rows};
+    if (!IsFloatingType(c.type)) return;
+    const Output loss = ops::Mul(root_, ops::Square(root_, rows), rows);
+    auto grads = AddGradients(root_, {loss}, table);
+    ASSERT_OK(grads);
+    for (const Gradient& grad : *grads) {
+      ASSERT_TRUE(grad.IsSparse());
+      fetches_.push_back(grad.values);
+      fetches_.push_back(grad.indices);
+    }
+  }
+
+  // What is fetched, or the error. `graph`: what was run.
+  absl::StatusOr<std::vector<Tensor>> Look(const GraphOptions& options,
+                                           const Tensor& ids,
+                                           std::string* graph) {
+    auto session = Session::Connect(
+        "", root_, {.graph_options = options, .process = &process_});
+    EXPECT_OK(session);
+    if (!session.ok()) return session.status();
+    FeedList feeds = feeds_;
+    feeds.emplace_back(ids_, ids);
+    RunMetadata metadata;
+    ASSIGN_OR_RETURN(
+        std::vector<Tensor> values,
+        (*session)->Run(feeds, fetches_, {}, {.output_partition_graphs = true},
+                        &metadata));
+    graph->clear();
+    for (const std::string& part : metadata.partition_graphs) *graph += part;
+    return values;
+  }
+
+  FeedList feeds_;
+  Output ids_;
+  std::vector<Output> fetches_;
+};
+
+TEST_P(PartedLookups, AreTheSameBitsInFewerNodes) {
+  const LookupCase& c = GetParam();
+  ASSERT_NO_FATAL_FAILURE(Build(c));
+  ASSERT_OK(root_.status());
+  std::vector<int64_t> many(3001);  // enough for two threads
+  for (size_t i = 0; i < many.size(); ++i) {
+    many[i] = static_cast<int64_t>(i * i * 31 % kRowsOfTable);
+  }
+  std::string few, all;
+  for (const std::vector<int64_t>& ids : {std::vector<int64_t>{},
+                                          {7, 7, 7, 7},
+                                          {100, 0, 3, 100, 99, 1, 0},
+                                          many}) {
+    SCOPED_TRACE(ids.size());
+    const auto fused = Look({}, Ids(c, ids), &few);
+    const auto plain = Look(NoRewrites(), Ids(c, ids), &all);
+    ASSERT_OK(fused);
+    ASSERT_OK(plain);
+    for (size_t i = 0; i < plain->size(); ++i) {
+      EXPECT_TRUE(SameBits((*fused)[i], (*plain)[i]))
+          << i << ": " << (*fused)[i].ToString() << " for "
+          << (*plain)[i].ToString();
+    }
+  }
+  const auto is_run = [&](const char* op) {
+    return absl::StrContains(few, op);
+  };
+  EXPECT_EQ(is_run("_UniquePartition"), c.parts > 1 && c.strategy == "mod");
+  // The gradient by ids that are no vector asks for the shape of what is
+  // stitched.
+  const bool has_gradient = IsFloatingType(c.type);
+  EXPECT_EQ(is_run("_GatherStitched"),
+            c.parts > 1 && !(has_gradient && c.is_matrix));
+  EXPECT_EQ(is_run("_SumToParts"), c.parts > 1 && has_gradient);
+  for (const char* op :
+       {"_UniquePartition", "_GatherStitched", "_SumToParts"}) {
+    EXPECT_FALSE(absl::StrContains(all, op)) << op;
+  }
+}
+
+// Of ids that the table does not have, by the node that finds out.
+TEST_P(PartedLookups, SayTheSameOfOtherIds) {
+  const LookupCase& c = GetParam();
+  ASSERT_NO_FATAL_FAILURE(Build(c));
+  fetches_.resize(1);
+  std::string graph;
+  for (const int64_t id : {int64_t{kRowsOfTable}, int64_t{-1}, int64_t{-77}}) {
+    const Tensor ids = Ids(c, {5, 5, 0, id});
+    const absl::Status fused = Look({}, ids, &graph).status();
+    const absl::Status plain = Look(NoRewrites(), ids, &graph).status();
+    EXPECT_EQ(fused.code(), absl::StatusCode::kInvalidArgument) << fused;
+    // Two nodes divide ids by "div", and either may be the first to say so.
+    if (c.strategy == "mod") {
+      EXPECT_EQ(fused, plain);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tables, PartedLookups,
+    ::testing::Values(LookupCase{"mod", 1, DT_FLOAT, DT_INT32, 3},
+                      LookupCase{"mod", 2, DT_FLOAT, DT_INT64, 64},
+                      LookupCase{"mod", 3, DT_DOUBLE, DT_INT32, 17},
+                      LookupCase{"mod", 4, DT_HALF, DT_INT64, 5},
+                      LookupCase{"mod", 5, DT_FLOAT, DT_INT32, 1},
+                      LookupCase{"mod", 3, DT_FLOAT, DT_INT64, 33, true},
+                      LookupCase{"mod", 2, DT_INT32, DT_INT64, 3, true},
+                      LookupCase{"div", 2, DT_BFLOAT16, DT_INT32, 21},
+                      LookupCase{"div", 5, DT_FLOAT, DT_INT64, 19},
+                      LookupCase{"div", 3, DT_FLOAT, DT_INT32, 2, true}),
+    [](const auto& instance) {
+      return absl::StrCat(NameOf(instance.param), "_", instance.index);
+    });
+
+// Rows of another width than the first part's, which the graph cannot know.
+TEST_F(GraphTest, PartsOfOtherRowsAreRefusedByTheSameNode) {
+  const auto one = ops::Placeholder(root_, DT_FLOAT);
+  const auto other = ops::Placeholder(root_, DT_FLOAT);
+  const auto ids = ops::Placeholder(root_, DT_INT32, {.shape = {-1}});
+  const Output rows =
+      nn::EmbeddingLookup(root_, std::vector<Output>{one, other}, ids);
+  ASSERT_OK(root_.status());
+  std::vector<std::string> texts;
+  for (const GraphOptions& options : {GraphOptions(), NoRewrites()}) {
+    auto session = Session::Connect(
+        "", root_, {.graph_options = options, .process = &process_});
+    ASSERT_OK(session);
+    const auto result =
+        (*session)->Run({{one, Tensor(DT_FLOAT, {2, 3})},
+                         {other, Tensor(DT_FLOAT, {2, 4})},
+                         {ids, Tensor::Vector<int32_t>({0, 1})}},
+                        rows);
+    texts.emplace_back(result.status().message());
+  }
+  EXPECT_THAT(texts[1], ::testing::HasSubstr("Need data[0].shape[1:]"));
+  EXPECT_EQ(absl::StrReplaceAll(texts[0],
+                                {{"_GatherStitched", "ParallelDynamicStitch"}}),
+            texts[1]);
+}
+
+}  // namespace
+}  // namespace weft
