@@ -127,7 +127,8 @@ class ContinuousEvaluation {
     }
     failed_.reset();
     is_last_ = is_last;
-    return patience_.Succeeded(lost_, Now());
+    const absl::Status borne = patience_.Succeeded(lost_, Now());
+    return is_last ? absl::OkStatus() : borne;
   }
 
   // Whoever trains deletes old checkpoints, also while they are read; and what

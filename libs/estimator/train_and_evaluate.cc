@@ -135,7 +135,10 @@ class EvaluationListener : public train::CheckpointSaverListener {
     // The first one is of variables as they were found.
     const bool is_first = !last_step_;
     if (is_first) Took(step);
-    if (!is_first && IsDue(step)) RETURN_IF_ERROR(Heed(Evaluate()));
+    if (is_first || !IsDue(step)) return false;
+    const absl::Status evaluated = Evaluate();
+    RETURN_IF_ERROR(Heed(evaluated));
+    if (evaluated.ok()) RETURN_IF_ERROR(patience_.Succeeded(lost_, Now()));
     return false;
   }
   absl::Status End(Session&, int64_t step) override {
@@ -202,18 +205,18 @@ class EvaluationListener : public train::CheckpointSaverListener {
       return absl::DataLossError(
           absl::StrCat("An evaluation failed: ", evaluated.message()));
     }
-    const absl::Time now = environment_.scheduler.clock().Now();
-    if (evaluated.ok()) return patience_.Succeeded(lost_, now);
-    RETURN_IF_ERROR(patience_.Bear(evaluated, now));
+    if (evaluated.ok()) return evaluated;
+    RETURN_IF_ERROR(patience_.Bear(evaluated, Now()));
     environment_.logger.Warning(
         absl::StrCat("An evaluation failed; training goes on, and the newest "
                      "checkpoint is evaluated later: ",
                      evaluated.ToString()));
     return absl::OkStatus();
   }
+  absl::Time Now() const { return environment_.scheduler.clock().Now(); }
   void Took(int64_t step) {
     last_step_ = step;
-    last_time_ = environment_.scheduler.clock().Now();
+    last_time_ = Now();
   }
   bool IsDue(int64_t step) const {
     if (step == *last_step_) return false;
@@ -221,8 +224,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
       return *options_.min_eval_frequency > 0 &&
              step - *last_step_ >= *options_.min_eval_frequency;
     }
-    return environment_.scheduler.clock().Now() - last_time_ >=
-           absl::Seconds(options_.eval.throttle_secs);
+    return Now() - last_time_ >= absl::Seconds(options_.eval.throttle_secs);
   }
 
   Estimator& estimator_;

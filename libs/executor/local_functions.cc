@@ -167,8 +167,8 @@ class LocalFunctions::Runnable : public RunnableFunction {
     Graph graph(library.registry(), library.shared_functions());
     ASSIGN_OR_RETURN(std::unique_ptr<Graph> body,
                      MakeBody(function, result->types_, graph));
-    if (options.rewrite != nullptr) body = options.rewrite(std::move(body));
     RETURN_IF_ERROR(CheckDevices(*body, *options.device));
+    if (options.rewrite != nullptr) body = options.rewrite(std::move(body));
     ASSIGN_OR_RETURN(
         result->plan_,
         Plan::Compile(*body, {.kernels = options.kernels,

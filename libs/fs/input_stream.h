@@ -78,6 +78,12 @@ class LineReader {
   // the file: who asks again gets the line that failed.
   absl::Status ReadLine(std::string& line);
 
+  // Whether the next line is there, so that ReadLine reads nothing.
+  bool HasLine() const {
+    return begun_.empty() && !is_too_long_ &&
+           buffer_.find('\n', next_) != std::string::npos;
+  }
+
   // How much of the stream the lines so far were, with their ends.
   uint64_t offset() const {
     return filled_ - (buffer_.size() - next_) - begun_.size();

@@ -70,15 +70,11 @@ class CsvFusion {
     return csv;
   }
 
-  // 0 or -1, the last; none: between dimensions, or perhaps.
-  static std::optional<int64_t> AxisOf(const Node& pack, const Node& csv) {
+  // 0, or -1, the last; none: between dimensions, or perhaps.
+  static std::optional<int64_t> AxisOf(const Node& pack) {
     const int64_t* attr = pack.attr<int64_t>("axis");
     const int64_t axis = attr == nullptr ? 0 : *attr;
     if (axis == 0 || axis == -1) return axis;
-    const PartialShape& rows = csv.output_shape(0);
-    if (!rows.has_rank()) return std::nullopt;
-    if (axis == rows.rank()) return -1;
-    if (axis == -1 - rows.rank()) return 0;
     return std::nullopt;
   }
 
@@ -86,7 +82,7 @@ class CsvFusion {
     if (!IsFree(pack) || !IsOnCpu(pack) || is_waited_for_[pack.id()]) return;
     const Node* csv = ColumnsOf(pack);
     if (csv == nullptr) return;
-    const auto axis = AxisOf(pack, *csv);
+    const auto axis = AxisOf(pack);
     if (!axis) return;
     AttrMap attrs;
     for (const char* name : {"OUT_TYPE", "field_delim", "use_quote_delim",

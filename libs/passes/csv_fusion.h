@@ -2,7 +2,8 @@
 // order, become one tensor at once: _DecodeCSVAndPack, whose elements are the
 // same. Rows that are decoded one by one would be dozens of scalars else.
 //
-// An error of a record names the DecodeCSV as before.
+// An error of a record names the node of the DecodeCSV as before, though it is
+// of another op.
 #ifndef WEFT_LIBS_PASSES_CSV_FUSION_H_
 #define WEFT_LIBS_PASSES_CSV_FUSION_H_
 
@@ -12,7 +13,7 @@ namespace weft {
 
 // Of nodes that are placed on a CPU, and of those that are not placed, which
 // are bodies of functions, where `unplaced_too`. REQUIRES: no pass runs after
-// it but FuseLookups, for nodes get other outputs.
+// it, for nodes get other outputs.
 void FuseCsv(GraphRewrite& rewrite, bool unplaced_too = false);
 
 }  // namespace weft

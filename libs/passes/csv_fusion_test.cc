@@ -1,6 +1,8 @@
 #include "libs/passes/csv_fusion.h"
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -55,6 +57,23 @@ TEST_F(CsvFusionTest, ColumnsThatArePackedAreOne) {
   EXPECT_EQ(*csv->attr<int64_t>("axis"), -1);
   EXPECT_EQ(*csv->attr<std::string>("field_delim"), ";");
   EXPECT_EQ(result.Find("packed"), nullptr);
+}
+
+TEST_F(CsvFusionTest, SoAreThoseOfFunctions) {
+  AddColumns(2);
+  g_.Fetch(Pack("packed", {0, 1}, 0));
+  std::unique_ptr<Graph> body = g_.Take();
+  for (const Node* node : body->nodes()) body->set_assigned_device(node, "");
+  const Rewritten result(RewriteFunctionBody(std::move(body)));
+  EXPECT_EQ(result.Find("csv")->type(), "_DecodeCSVAndPack");
+  EXPECT_EQ(result.Fetched(), "csv:0");
+}
+
+TEST_F(CsvFusionTest, WhatIsWaitedForStays) {
+  AddColumns(2);
+  g_.Fetch(Pack("packed", {0, 1}, 0));
+  g_.Effect("late", {csv_});
+  EXPECT_EQ(TypeOfCsv(), "DecodeCSV");
 }
 
 TEST_F(CsvFusionTest, OthersStay) {

@@ -80,9 +80,9 @@ std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
   if (options.save_from_snapshots)
     SaveFromSnapshots(rewrite, options.mark_scope);
   if (options.simplify_arithmetic) {
-    FuseCsv(rewrite);
     FuseLookups(rewrite);
     FusePartedLookups(rewrite);
+    FuseCsv(rewrite);
   }
   absl::StatusOr<std::unique_ptr<Graph>> rewritten = rewrite.Build();
   return rewritten.ok() ? *std::move(rewritten) : std::move(pruned);

@@ -43,7 +43,7 @@ std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
 
 // What pays in the body of a function that is called at run time, of nodes that
 // are not placed: it runs on a CPU, once for each element of a data set. The
-// same values and errors.
+// same values, and errors of nodes of the same names.
 std::unique_ptr<Graph> RewriteFunctionBody(std::unique_ptr<Graph> body);
 
 }  // namespace weft

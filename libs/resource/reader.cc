@@ -21,13 +21,9 @@ absl::Status CheckQueue(const Queue& queue) {
       "Expected queue with single string component");
 }
 
-// So many records at most, and bytes, are read before they are asked for.
+// So many records at most, and bytes, are taken before they are asked for.
 constexpr size_t kMostAhead = 64;
 constexpr size_t kMostBytesAhead = 64 << 10;
-
-size_t BytesOf(const ReaderRecord& record) {
-  return record.key.size() + record.value.size();
-}
 
 bool MayBeReachedLater(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
@@ -65,10 +61,6 @@ struct Reader::Call {
   ReadDone done;
   Records records;
 };
-
-bool Reader::IsRecord(const Ahead& ahead) {
-  return ahead.outcome.ok() && *ahead.outcome == RecordSource::Outcome::kRecord;
-}
 
 Reader::Reader(std::string title, std::unique_ptr<RecordSource> source,
                bool can_save_state)
@@ -110,8 +102,11 @@ void Reader::ReadUpTo(const Context& context, std::shared_ptr<Queue> queue,
                                           std::move(done),
                                           {}});
   if (call->context.step.status().ok() && turns_.TryTake()) {
-    if (HasAtOnce(call->count)) return ReadOn(call);
-    return Continue(call);
+    if (!HasAtOnce(call->count)) return Continue(call);
+    // Asks nothing of the source, which might block.
+    const absl::StatusOr<bool> has_all = ReadSome(*call);
+    return Finish(
+        call, has_all.ok() ? call->context.step.status() : has_all.status());
   }
   turns_.Take(context.step,
               [self = shared_from_this(), call](const absl::Status& cause) {
@@ -161,10 +156,8 @@ void Reader::ReadOn(const std::shared_ptr<Call>& call) {
 }
 
 bool Reader::HasAtOnce(size_t count) const {
-  size_t records = unread_.size() + ahead_.size();
-  const bool ends_otherwise = !ahead_.empty() && !IsRecord(ahead_.back());
-  if (ends_otherwise) --records;
-  return records >= count;
+  if (work_ == Work::kTaken) return false;  // it would be started
+  return unread_.size() + ahead_.size() >= count;
 }
 
 absl::StatusOr<bool> Reader::ReadSome(Call& call) {
@@ -189,27 +182,22 @@ absl::StatusOr<bool> Reader::ReadSome(Call& call) {
 absl::StatusOr<RecordSource::Outcome> Reader::ReadNext(
     ReaderRecord& record, const Cancellation& step) {
   if (ahead_.empty()) return source_->Read(record, step);
-  Ahead next = std::move(ahead_.front());
+  record = std::move(ahead_.front());
   ahead_.pop_front();
-  record = std::move(next.record);
-  return next.outcome;
+  return RecordSource::Outcome::kRecord;
 }
 
 void Reader::ReadAhead(const Call& call) {
   const bool is_wanted = work_ == Work::kStarted && ahead_.empty() &&
                          call.count > 0 && call.count < kMostAhead;
   size_t bytes = 0;
-  for (const ReaderRecord& record : call.records) bytes += BytesOf(record);
-  while (is_wanted && ahead_.size() < kMostAhead && bytes < kMostBytesAhead) {
-    if (!call.context.step.status().ok()) return;
+  while (is_wanted && ahead_.size() < kMostAhead && bytes < kMostBytesAhead &&
+         source_->HasNext()) {
     ReaderRecord record;
-    auto outcome = source_->Read(record, call.context.step);
-    if (outcome.ok() && *outcome == RecordSource::Outcome::kNotYet) return;
-    // Perhaps the step's end, which is no news of the unit.
-    if (!outcome.ok() && !call.context.step.status().ok()) return;
-    bytes += BytesOf(record);
-    ahead_.push_back({std::move(outcome), std::move(record)});
-    if (!IsRecord(ahead_.back())) return;
+    const auto outcome = source_->Read(record, call.context.step);
+    if (!outcome.ok() || *outcome != RecordSource::Outcome::kRecord) return;
+    bytes += record.key.size() + record.value.size();
+    ahead_.push_back(std::move(record));
   }
 }
 

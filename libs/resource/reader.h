@@ -4,9 +4,9 @@
 //
 // One call at a time goes on, in the order in which they came; the others wait
 // without a thread, as does a call that waits for a name. Files are read on
-// Pool::kBlocking, where a call for few records reads some more of the unit: so
-// most calls have theirs at once, without another thread. Nobody sees that: a
-// record counts, a unit ends and an error comes when it is asked for.
+// Pool::kBlocking, where a call for few records takes some more of the unit
+// that are there: so most calls have theirs at once, without another thread.
+// Each counts when it is asked for.
 //
 // A call of a step that is cancelled has read nothing: a name that it had taken
 // is the next to be read, and so are records that nobody got. A unit that can't
@@ -70,6 +70,8 @@ class RecordSource {
   // again. What takes long for one record ends with `step`.
   virtual absl::StatusOr<Outcome> Read(ReaderRecord& record,
                                        const Cancellation& step) = 0;
+  // Whether the next Read gives a record, and without reading a file.
+  virtual bool HasNext() const { return false; }
   // Lets go of the unit, if there is one.
   virtual void Stop() = 0;
 };
@@ -131,13 +133,6 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
     kStarted,  // and it is being read
   };
 
-  // What the source said to a Read before anybody had asked.
-  struct Ahead {
-    absl::StatusOr<RecordSource::Outcome> outcome;
-    ReaderRecord record;
-  };
-  static bool IsRecord(const Ahead& ahead);
-
   struct Counts {
     int64_t work_started = 0;
     int64_t work_finished = 0;
@@ -181,8 +176,8 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
   const std::unique_ptr<RecordSource> source_;
   Work work_ = Work::kNone;
   std::deque<ReaderRecord> unread_;  // which a cancelled step has left
-  // Records of the unit at hand, and behind them what is none.
-  std::deque<Ahead> ahead_;
+  // Of the unit at hand, taken before anybody asked; behind those.
+  std::deque<ReaderRecord> ahead_;
 
   mutable absl::Mutex mutex_;
   Counts counts_ ABSL_GUARDED_BY(mutex_);

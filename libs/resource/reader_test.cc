@@ -50,6 +50,9 @@ class Letters : public RecordSource {
     record.key = absl::StrCat(work_, ":", next_++);
     return Outcome::kRecord;
   }
+  bool HasNext() const override {
+    return next_ < work_.size() && work_[next_] != '!' && work_[next_] != '.';
+  }
   void Stop() override { is_open = false; }
 
   std::map<std::string, absl::Status> start_errors;
@@ -222,7 +225,7 @@ TEST_F(ReaderTest, ACancelledCallPassesNothingMoreOver) {
   int reads = 0;
   letters_->before_read = [&] { ++reads; };
   EXPECT_THAT(*Read(), ElementsAre("a"));
-  EXPECT_EQ(reads, 3) << "of one more to be passed over, the record, the end";
+  EXPECT_EQ(reads, 2) << "of one more to be passed over, and the record";
   EXPECT_EQ(reader_->num_records_produced(), 1);
 }
 
@@ -247,6 +250,24 @@ TEST_F(ReaderTest, RecordsReadAheadCountWhenTheyAreAskedFor) {
   EXPECT_THAT(*Read(), ElementsAre("g"));
   EXPECT_THAT(Read(step, 1), StatusIs(kCancelled, "gone"));
   EXPECT_THAT(*Read(), ElementsAre("h"));
+}
+
+// Files block: a call that is served at once touches none.
+TEST_F(ReaderTest, TheCallersThreadNeverReads) {
+  Add({std::string(200, 'a'), "b"});
+  int num_read = 0, at_once = 0, calls = 0;
+  letters_->before_read = [&] { ++num_read; };
+  while (calls < 201) {
+    const int before = num_read;
+    const auto answer = Begin(step_, 1);
+    EXPECT_EQ(num_read, before) << calls;
+    at_once += answer->has_value();
+    scheduler_.RunUntilIdle();
+    ASSERT_TRUE(answer->has_value());
+    ++calls;
+  }
+  EXPECT_GT(at_once, 190);
+  EXPECT_EQ(reader_->num_records_produced(), 201);
 }
 
 TEST_F(ReaderTest, ADamagedUnitStaysUntilAReset) {

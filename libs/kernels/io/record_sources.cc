@@ -44,6 +44,10 @@ class TextLineSource : public RecordSource {
     return Outcome::kRecord;
   }
 
+  bool HasNext() const override {
+    return line_number_ >= skip_header_lines_ && lines_->HasLine();
+  }
+
   void Stop() override {
     lines_.reset();
     stream_.reset();
