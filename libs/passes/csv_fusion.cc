@@ -1,24 +1,19 @@
 #include "libs/passes/csv_fusion.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
+#include "libs/passes/node_fusion.h"
 
 namespace weft {
 namespace {
 
-class CsvFusion {
+class CsvFusion : public NodeFusion {
  public:
   CsvFusion(GraphRewrite& rewrite, bool unplaced_too)
-      : rewrite_(rewrite),
-        unplaced_too_(unplaced_too),
-        num_uses_(rewrite.graph().num_nodes(), 0),
-        is_waited_for_(rewrite.graph().num_nodes(), false) {
-    for (const Node* node : rewrite.graph().nodes()) CountUses(*node);
-  }
+      : NodeFusion(rewrite), unplaced_too_(unplaced_too) {}
 
   void Fuse() {
     for (const Node* node : rewrite_.graph().nodes()) {
@@ -27,63 +22,33 @@ class CsvFusion {
   }
 
  private:
-  void CountUses(const Node& node) {
-    if (rewrite_.IsGone(node)) return;
-    for (int i = 0; i < rewrite_.NumInputs(node); ++i) {
-      const OutputTensor from = rewrite_.Input(node, i);
-      if (from.node != nullptr) ++num_uses_[from.node->id()];
-    }
-    for (const Node* control : rewrite_.ControlInputs(node)) {
-      is_waited_for_[control->id()] = true;
-    }
+  // There are kernels for no other device.
+  bool IsHere(const Node& node) const {
+    return node.assigned_device().empty() ? unplaced_too_ : IsOnCpu(node);
   }
 
-  // Whether the node is there, is what it was, and waits for nothing.
-  bool IsFree(const Node& node) const {
-    return !rewrite_.IsGone(node) && rewrite_.IsPure(node) &&
-           !rewrite_.IsPinned(node) && !rewrite_.IsEnd(node) &&
-           rewrite_.NumInputs(node) == node.num_inputs() &&
-           rewrite_.ConstantValue({&node, 0}) == nullptr &&
-           rewrite_.ControlInputs(node).empty();
-  }
-  // There are kernels for no other device. The name is a full one.
-  bool IsOnCpu(const Node& node) const {
-    const auto& device = node.assigned_device();
-    return device.empty() ? unplaced_too_
-                          : absl::StrContains(device, "/device:CPU:");
-  }
-
-  // The DecodeCSV whose outputs are the inputs, each once and in order; else
-  // null.
+  // The DecodeCSV whose outputs are the inputs, each once and in order, and
+  // which nobody else uses; else null.
   const Node* ColumnsOf(const Node& pack) const {
-    const Node* csv = rewrite_.Input(pack, 0).node;
-    if (csv == nullptr || csv->type() != "DecodeCSV" || !IsFree(*csv) ||
-        csv->num_outputs() != pack.num_inputs() ||
-        csv->assigned_device() != pack.assigned_device() ||
-        num_uses_[csv->id()] != pack.num_inputs() ||
-        is_waited_for_[csv->id()]) {
+    const Node* csv = Producer(pack, 0, "DecodeCSV");
+    if (csv == nullptr || csv->num_outputs() != pack.num_inputs() ||
+        UsesOf(*csv).size() != static_cast<size_t>(pack.num_inputs()) ||
+        IsEndOrAwaited(*csv) || !MayGo(pack, *csv)) {
       return nullptr;
     }
     for (int i = 0; i < pack.num_inputs(); ++i) {
-      if (!(rewrite_.Input(pack, i) == OutputTensor{csv, i})) return nullptr;
+      if (!IsInput(pack, i, {csv, i})) return nullptr;
     }
     return csv;
   }
 
-  // 0, or -1, the last; none: between dimensions, or perhaps.
-  static std::optional<int64_t> AxisOf(const Node& pack) {
-    const int64_t* attr = pack.attr<int64_t>("axis");
-    const int64_t axis = attr == nullptr ? 0 : *attr;
-    if (axis == 0 || axis == -1) return axis;
-    return std::nullopt;
-  }
-
   void FuseColumns(const Node& pack) {
-    if (!IsFree(pack) || !IsOnCpu(pack) || is_waited_for_[pack.id()]) return;
+    if (!IsHere(pack)) return;
     const Node* csv = ColumnsOf(pack);
     if (csv == nullptr) return;
-    const auto axis = AxisOf(pack);
-    if (!axis) return;
+    // Any other may lie between dimensions.
+    const int64_t axis = AttrOr<int64_t>(pack, "axis", 0);
+    if (axis != 0 && axis != -1) return;
     AttrMap attrs;
     for (const char* name : {"OUT_TYPE", "field_delim", "use_quote_delim",
                              "na_value", "select_cols"}) {
@@ -91,7 +56,7 @@ class CsvFusion {
       if (attr != csv->attrs().end()) attrs[name] = attr->second;
     }
     attrs["T"] = csv->output_type(0);
-    attrs["axis"] = *axis;
+    attrs["axis"] = axis;
     std::vector<OutputTensor> inputs;
     for (int i = 0; i < csv->num_inputs(); ++i) {
       inputs.push_back(rewrite_.Input(*csv, i));
@@ -103,10 +68,7 @@ class CsvFusion {
     rewrite_.Remove(pack);
   }
 
-  GraphRewrite& rewrite_;
   const bool unplaced_too_;
-  std::vector<int> num_uses_;        // by node id: of all outputs
-  std::vector<bool> is_waited_for_;  // by node id
 };
 
 }  // namespace
