@@ -39,8 +39,8 @@ absl::StatusOr<SparseSegments> PrepareSparseSegments(OpKernelContext& context);
 absl::StatusOr<SparseSegments> PrepareSparseSegmentGradient(
     OpKernelContext& context);
 
-// Of the inputs of UnsortedSegmentSum and its like: that the data have a row for
-// each id, and what is said of an id that is none of `segments`.
+// Of the inputs of UnsortedSegmentSum and its like: that the data have a row
+// for each id, and what is said of an id that is none of `segments`.
 absl::Status CheckSegmentPrefix(const TensorShape& data,
                                 const TensorShape& ids);
 absl::Status SegmentOutOfRange(const TensorShape& ids, int64_t position,
