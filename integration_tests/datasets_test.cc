@@ -196,8 +196,7 @@ TEST_F(DatasetsTest, GroupsStatesAndChoices) {
   const auto parity = [](const Scope& s, const Values& v) {
     return ops::FloorMod(s, v[0], int64_t{2});
   };
-  const auto sums = [](const Scope& s, const Output& key,
-                       const Dataset& group) {
+  const auto sums = [](const Scope&, const Output& key, const Dataset& group) {
     return group.Batch(10).Map([&](const Scope& t, const Values& v) {
       return Values{
           ops::Add(t, ops::Sum(t, v[0], {0}), ops::Mul(t, key, int64_t{100}))};
