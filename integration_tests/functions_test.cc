@@ -382,6 +382,30 @@ TEST_F(FunctionsTest, ALoopOfFramesCountsInTheBranchThatIsTaken) {
   EXPECT_THAT(Run(feeds, "after:0"), Gives(6.0f));
 }
 
+// What a loop carries along is there in its last iteration too, in which the
+// call is not made.
+TEST_F(FunctionsTest, ACallMayHeedNothingThatItsLoopChanges) {
+  using Values = std::vector<Output>;
+  const Output x = ops::Placeholder(root_.WithName("x"), DT_FLOAT);
+  const ops::Function second(root_, "second", {DT_FLOAT, DT_FLOAT},
+                             [](const Scope& s, const Values& v) {
+                               return Values{ops::Mul(s, v[1], 2.0f), v[1]};
+                             });
+  const Values last = ops::WhileLoop(
+      root_, {0.0f, 1.0f, 1.0f},
+      [](const Scope& s, const Values& v) { return ops::Less(s, v[0], 3.0f); },
+      [&](const Scope& s, const Values& v) {
+        const Values called = second(s, {v[0], x});
+        return Values{ops::Add(s, v[0], 1.0f), called[0], called[1]};
+      });
+  ASSERT_OK(root_.status());
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> values,
+                       session().Run({{x, Float(7)}}, last));
+  EXPECT_EQ(values[0].scalar<float>(), 3);
+  EXPECT_EQ(values[1].scalar<float>(), 14);
+  EXPECT_EQ(values[2].scalar<float>(), 7);
+}
+
 // fib(x) = x > 1 ? fib(x - 1) + fib(x - 2) : x
 std::string Fibonacci() {
   return SelfCalling("fib", 1,

@@ -153,9 +153,7 @@ void FunctionExpander::EndImport() {
   constant_bytes_ = 0;
   num_bytes_ = 0;
   const int num_nodes = graph_.num_nodes();
-  if (static_cast<int>(is_in_control_flow_.size()) > num_nodes) {
-    is_in_control_flow_.resize(num_nodes);
-  }
+  if (static_cast<int>(flow_.size()) > num_nodes) flow_.resize(num_nodes);
   absl::erase_if(redirects_, [num_nodes](const auto& entry) {
     return entry.second.from_id >= num_nodes;
   });
@@ -259,7 +257,8 @@ absl::StatusOr<FunctionExpander::Site> FunctionExpander::EnterSite(
 }
 
 // In a branch or a loop the arguments that come from there tell when the call
-// runs, and the others are made to wait for it.
+// runs, and the others are made to wait for it: those that a loop only carries
+// along as well, for they are there in its last iteration too.
 absl::Status FunctionExpander::GateSite(Site& site,
                                         std::vector<const Node*> waits) {
   const auto hold = [&](size_t i, std::vector<const Node*> controls) {
@@ -272,15 +271,17 @@ absl::Status FunctionExpander::GateSite(Site& site,
   };
   std::vector<const Node*> gates = waits;
   std::vector<size_t> others;
-  for (const Node* control : waits) {
-    site.is_in_control_flow |= IsInControlFlow(control);
+  Flow flow = Flow::kNone;
+  for (const Node* control : waits) flow = std::max(flow, FlowOf(control));
+  for (const OutputTensor& arg : site.args) {
+    flow = std::max(flow, FlowOf(arg.node));
   }
+  site.is_in_control_flow = flow != Flow::kNone;
   for (size_t i = 0; i < site.args.size(); ++i) {
-    if (!IsInControlFlow(site.args[i].node)) {
+    if (flow == Flow::kNone || FlowOf(site.args[i].node) < flow) {
       others.push_back(i);
       continue;
     }
-    site.is_in_control_flow = true;
     ASSIGN_OR_RETURN(const Node* value, hold(i, waits));
     gates.push_back(value);
   }
@@ -912,30 +913,27 @@ std::string FunctionExpander::UniqueName(const std::string& name) const {
   }
 }
 
-void FunctionExpander::UpdateControlFlow() {
-  const auto is_in = [this](const Node* node) {
-    return node != nullptr && is_in_control_flow_[node->id()];
-  };
-  for (int id = static_cast<int>(is_in_control_flow_.size());
-       id < graph_.num_nodes(); ++id) {
-    const Node& node = *graph_.node(id);
-    is_in_control_flow_.push_back(IsControlFlowOp(node));
-    if (is_in_control_flow_[id]) continue;
-    bool found = false;
-    for (const OutputTensor& input : node.inputs()) found |= is_in(input.node);
-    for (const Node* control : node.control_inputs()) found |= is_in(control);
-    is_in_control_flow_[id] = found;
+FunctionExpander::Flow FunctionExpander::FlowOf(const Node* node) {
+  for (int id = static_cast<int>(flow_.size()); id < graph_.num_nodes(); ++id) {
+    const Node& added = *graph_.node(id);
+    if (IsControlFlowOp(added)) {
+      flow_.push_back(IsConstantEnter(added) ? Flow::kInvariant : Flow::kIn);
+      continue;
+    }
+    Flow most = Flow::kNone;
+    const auto follow = [&](const Node* from) {
+      if (from != nullptr) most = std::max(most, flow_[from->id()]);
+    };
+    for (const OutputTensor& input : added.inputs()) follow(input.node);
+    for (const Node* control : added.control_inputs()) follow(control);
+    flow_.push_back(most);
   }
-}
-
-bool FunctionExpander::IsInControlFlow(const Node* node) {
-  UpdateControlFlow();
-  return is_in_control_flow_[node->id()];
+  return flow_[node->id()];
 }
 
 void FunctionExpander::SetInControlFlow(const Node* node, bool is_in) {
-  UpdateControlFlow();
-  is_in_control_flow_[node->id()] = is_in;
+  FlowOf(node);
+  flow_[node->id()] = is_in ? Flow::kIn : Flow::kNone;
 }
 
 }  // namespace weft

@@ -198,8 +198,10 @@ class FunctionExpander : public NodeAdder {
                                              const OutputTensor& value);
 
   std::string UniqueName(const std::string& name) const;
-  void UpdateControlFlow();
-  bool IsInControlFlow(const Node* node);
+  // Whether a node runs by a branch or in a loop, so far as nodes before it
+  // tell; and if so whether only by what a loop carries along unchanged.
+  enum class Flow : uint8_t { kNone, kInvariant, kIn };
+  Flow FlowOf(const Node* node);
   void SetInControlFlow(const Node* node, bool is_in);
   static OutputTensor Value(const Node* node) { return {node, 0}; }
 
@@ -212,8 +214,8 @@ class FunctionExpander : public NodeAdder {
     int from_id;
   };
   absl::flat_hash_map<OutputTensor, Redirect> redirects_;
-  // By node id: whether it may be dead, or run in a frame.
-  std::vector<bool> is_in_control_flow_;
+  // By node id, of the first nodes.
+  std::vector<Flow> flow_;
   std::vector<Frame> frames_;
   // By function, of those that were asked for.
   absl::flat_hash_map<std::string, bool> has_effects_;
