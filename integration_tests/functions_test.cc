@@ -397,7 +397,9 @@ TEST_F(FunctionsTest, ACallMayHeedNothingThatItsLoopChanges) {
       [&](const Scope& s, const Values& v) {
         const Values called = second(s, {v[0], x});
         return Values{ops::Add(s, v[0], 1.0f), called[0], called[1]};
-      });
+      },
+      {.shape_invariants = {PartialShape::Scalar(), PartialShape(),
+                            PartialShape()}});
   ASSERT_OK(root_.status());
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> values,
                        session().Run({{x, Float(7)}}, last));
