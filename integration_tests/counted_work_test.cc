@@ -197,7 +197,7 @@ TEST_F(CountedClusterWorkTest, APullAndAPushOfAMegabyte) {
   ASSERT_OK(session_->Run(on_ps.initializer()));
   ASSERT_OK(session_->Run(on_worker.initializer()));
   EXPECT_LE(AllocationsOf({pull}, {}), 88);
-  EXPECT_LE(AllocationsOf({}, {push}), 92);
+  EXPECT_LE(AllocationsOf({}, {push}), 86);
 }
 
 }  // namespace

@@ -23,6 +23,15 @@ class Blob {
         data_(static_cast<const char*>(data)),
         size_(size) {}
 
+  // All of the memory in which another process's bytes came, which nobody else
+  // has: who holds the only Blob of it may write it, and keep it for long.
+  static Blob Received(std::shared_ptr<const void> owner, const void* data,
+                       size_t size) {
+    Blob blob(std::move(owner), data, size);
+    blob.is_wholly_received_ = true;
+    return blob;
+  }
+
   static Blob FromString(std::string bytes) {
     auto owner = std::make_shared<const std::string>(std::move(bytes));
     const char* data = owner->data();
@@ -34,6 +43,8 @@ class Blob {
   size_t size() const { return size_; }
   absl::string_view view() const { return {data_, size_}; }
   const std::shared_ptr<const void>& owner() const { return owner_; }
+  // Whether it is what Received made, and no part of it.
+  bool is_wholly_received() const { return is_wholly_received_; }
 
   // Bytes [begin, begin + size), with the same owner. REQUIRES: inside.
   Blob Part(size_t begin, size_t size) const {
@@ -44,6 +55,7 @@ class Blob {
   std::shared_ptr<const void> owner_;
   const char* data_ = nullptr;
   size_t size_ = 0;
+  bool is_wholly_received_ = false;
 };
 
 }  // namespace weft::bus

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "libs/base/status.h"
-#include "libs/bus/received_memory.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/protocol/object_codec.h"
 #include "libs/tensor/resource_handle.h"
@@ -79,7 +78,7 @@ class ReceivedBuffer : public Buffer {
 constexpr size_t kLeastInPlace = size_t{64} << 10;
 
 bool IsUsedInPlace(const bus::Blob& bytes) {
-  return bus::IsWhollyReceived(bytes) && bytes.size() >= kLeastInPlace &&
+  return bytes.is_wholly_received() && bytes.size() >= kLeastInPlace &&
          reinterpret_cast<uintptr_t>(bytes.data()) % alignof(int64_t) == 0;
 }
 

@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
-#include "libs/bus/received_memory.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/protocol/method.h"
 #include "libs/protocol/testing/counting_allocator.h"
@@ -119,7 +118,7 @@ bus::Blob Receive(const bus::Blob& blob, size_t offset) {
   auto memory = std::make_shared<std::vector<int64_t>>(blob.size() / 8 + 2);
   char* const data = reinterpret_cast<char*>(memory->data()) + offset;
   std::memcpy(data, blob.data(), blob.size());
-  return bus::ReceivedBlob(std::move(memory), data, blob.size());
+  return bus::Blob::Received(std::move(memory), data, blob.size());
 }
 
 TEST(TensorCodecTest, LargeValuesStayInTheMemoryTheyCameIn) {

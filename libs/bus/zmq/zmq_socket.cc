@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/random.h"
-#include "libs/bus/received_memory.h"
 
 namespace weft::bus {
 namespace {
@@ -78,7 +77,7 @@ Blob ViewOf(Part& part) {
   zmq_msg_move(owner->get(), part.get());
   const char* data = owner->data();
   const size_t size = owner->size();
-  return ReceivedBlob(std::move(owner), data, size);
+  return Blob::Received(std::move(owner), data, size);
 }
 
 using Owner = std::shared_ptr<const void>;
