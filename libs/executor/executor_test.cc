@@ -161,25 +161,12 @@ TEST(ExecutorTest, AsynchronousKernelsHoldNoThread) {
   }
   h.Retval(0, sum);
   ASSERT_OK(h.Compile());
-  Cancellation cancellation;
-  LocalRendezvous rendezvous;
-  std::vector<Tensor> args = {Float(1)};
-  std::vector<Tensor> retvals(1);
-  absl::Status result = absl::UnknownError("not over");
-  auto over = h.scheduler().NewEvent();
-  Start(
-      h.plan,
-      {h.MakeContext(cancellation, rendezvous), args, absl::MakeSpan(retvals)},
-      RunWhere::kCaller, [&](absl::Status status) {
-        result = std::move(status);
-        over->Set();
-      });
-  EXPECT_FALSE(over->IsSet());
+  BegunStep step(h, {Float(1)}, 1);
+  EXPECT_FALSE(step.IsOver());
   EXPECT_EQ(h.gate.num_waiting(), kKernels);
   h.gate.Open();
-  over->Wait();
-  EXPECT_OK(result);
-  EXPECT_EQ(retvals[0].scalar<float>(), kKernels + 1);
+  EXPECT_OK(step.Wait());
+  EXPECT_EQ(step.retvals[0].scalar<float>(), kKernels + 1);
 }
 
 TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
@@ -199,18 +186,7 @@ TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
          {"send_device", "b"},
          {"recv_device", "b"}});
   ASSERT_OK(h.Compile());
-  Cancellation cancellation;
-  LocalRendezvous rendezvous;
-  std::vector<Tensor> args = {Float(1)};
-  std::vector<Tensor> retvals(1);
-  auto over = h.scheduler().NewEvent();
-  StepContext context = h.MakeContext(cancellation, rendezvous);
-  context.step_id = 12;
-  Start(h.plan, {context, args, absl::MakeSpan(retvals)}, RunWhere::kCaller,
-        [&](const absl::Status& status) {
-          EXPECT_OK(status);
-          over->Set();
-        });
+  BegunStep step(h, {Float(1)}, 12);
   std::vector<std::string> waits;
   EXPECT_FALSE(h.plan->DescribeWaits(11, waits));
   EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
@@ -218,13 +194,13 @@ TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
               ::testing::UnorderedElementsAre("node keep (TestAsync)",
                                               "tensor x:0 from /job:ps/task:0",
                                               "the client to feed a:0"));
-  EXPECT_OK(rendezvous.Send({7, 0, 0}, Float(2), false));
-  EXPECT_OK(rendezvous.Send({8, 0, 0}, Float(2), false));
+  EXPECT_OK(step.rendezvous.Send({7, 0, 0}, Float(2), false));
+  EXPECT_OK(step.rendezvous.Send({8, 0, 0}, Float(2), false));
   waits.clear();
   EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
   EXPECT_THAT(waits, ::testing::ElementsAre("node keep (TestAsync)"));
   h.gate.Open();
-  over->Wait();
+  EXPECT_OK(step.Wait());
   waits.clear();
   EXPECT_FALSE(h.plan->DescribeWaits(12, waits));
   EXPECT_TRUE(waits.empty());

@@ -214,18 +214,7 @@ void AskWhatALoopWaitsFor(bool is_cancelled) {
       });
   h.Retval(0, loop.exit);
   ASSERT_OK(h.Compile());
-  Cancellation cancellation;
-  LocalRendezvous rendezvous;
-  std::vector<Tensor> args = {Float(500)};
-  std::vector<Tensor> retvals(1);
-  auto over = h.scheduler().NewEvent();
-  StepContext context = h.MakeContext(cancellation, rendezvous);
-  context.step_id = 12;
-  Start(h.plan, {context, args, absl::MakeSpan(retvals)}, RunWhere::kCaller,
-        [&](const absl::Status& status) {
-          EXPECT_EQ(status.ok(), !is_cancelled);
-          over->Set();
-        });
+  BegunStep step(h, {Float(500)}, 12);
   std::vector<std::string> waits;
   std::map<std::string, int64_t> counts;
   EXPECT_TRUE(h.plan->DescribeWaits(12, waits));
@@ -241,11 +230,11 @@ void AskWhatALoopWaitsFor(bool is_cancelled) {
     }
   });
   if (is_cancelled) {
-    cancellation.Cancel(absl::CancelledError("enough"));
+    step.cancellation.Cancel(absl::CancelledError("enough"));
   } else {
     h.gate.Open();
   }
-  over->Wait();
+  EXPECT_EQ(step.Wait().ok(), !is_cancelled);
   asks.join();
   counts.clear();
   h.plan->CountWaits(counts);

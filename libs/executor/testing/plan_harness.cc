@@ -279,4 +279,23 @@ absl::StatusOr<float> PlanHarness::RunFloat(std::vector<Tensor> args,
   return results.at(0).scalar<float>();
 }
 
+BegunStep::BegunStep(PlanHarness& harness, std::vector<Tensor> arguments,
+                     uint64_t id)
+    : retvals(harness.plan->num_retvals()),
+      args_(std::move(arguments)),
+      over_(harness.scheduler().NewEvent()) {
+  StepContext context = harness.MakeContext(cancellation, rendezvous);
+  context.step_id = id;
+  Start(harness.plan, {context, args_, absl::MakeSpan(retvals)},
+        RunWhere::kCaller, [this](absl::Status status) {
+          result_ = std::move(status);
+          over_->Set();
+        });
+}
+
+absl::Status BegunStep::Wait() {
+  over_->Wait();
+  return result_;
+}
+
 }  // namespace weft

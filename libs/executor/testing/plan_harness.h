@@ -15,6 +15,7 @@
 #define WEFT_LIBS_EXECUTOR_TESTING_PLAN_HARNESS_H_
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -99,6 +100,28 @@ class PlanHarness {
   StatefulKernels stateful_kernels_;
   Device device_;
   ResourceManager step_resources_{"step"};
+};
+
+// A step that was started on this thread, and may wait for what a test does.
+class BegunStep {
+ public:
+  // REQUIRES: the plan is compiled; the step is over before this goes.
+  BegunStep(PlanHarness& harness, std::vector<Tensor> arguments, uint64_t id);
+  BegunStep(const BegunStep&) = delete;
+  BegunStep& operator=(const BegunStep&) = delete;
+
+  bool IsOver() const { return over_->IsSet(); }
+  // Waits for its end; what it came to.
+  absl::Status Wait();
+
+  Cancellation cancellation;
+  LocalRendezvous rendezvous;
+  std::vector<Tensor> retvals;
+
+ private:
+  const std::vector<Tensor> args_;
+  const std::unique_ptr<Event> over_;
+  absl::Status result_;
 };
 
 }  // namespace weft
