@@ -160,38 +160,42 @@ class WithoutEvaluations : public MemoryFileSystem {
   const absl::Status why_;
 };
 
-TEST_F(TrainAndEvaluateTest, EventsThatCannotBeWrittenNowAreLost) {
-  WithoutEvaluations files(absl::UnavailableError("the folder is away"));
-  Process process({.file_system = &files});
-  RunConfig config = Config();
-  config.model_dir = "/model";
-  config.session_config.process = &process;
-  Estimator model = Line(config, nullptr, &files);
+class LostEventsTest : public TrainAndEvaluateTest {
+ protected:
+  // Where events of evaluations cannot be written.
+  absl::StatusOr<TrainAndEvaluateResult> Train(const absl::Status& why,
+                                               int64_t max_steps,
+                                               const EvalSpec& spec,
+                                               Scheduler* scheduler = nullptr) {
+    WithoutEvaluations files(why);
+    Process process({.file_system = &files});
+    RunConfig config = Config();
+    config.model_dir = "/model";
+    config.session_config.process = &process;
+    Estimator model = Line(config, scheduler, &files);
+    return TrainAndEvaluate(
+        model, {.input_fn = Points(), .max_steps = max_steps}, spec);
+  }
+};
+
+TEST_F(LostEventsTest, ThatCannotBeWrittenNowAreLost) {
   ASSERT_OK_AND_ASSIGN(
       const auto result,
-      TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 2},
-                       Evaluation()));
+      Train(absl::UnavailableError("the folder is away"), 2, Evaluation()));
   EXPECT_EQ(StepOf(*result.metrics), 2);
   EXPECT_THAT(logger_.lines(),
               Contains(HasSubstr("Events of the evaluation are lost")));
 }
 
 // Their metrics and exports are there each time.
-TEST_F(TrainAndEvaluateTest, EventsForWhichThereIsNoRoomAreBorneForAnHour) {
-  WithoutEvaluations files(absl::ResourceExhaustedError("no space"));
-  Process process({.file_system = &files});
-  RunConfig config = Config();
-  config.model_dir = "/model";
-  config.session_config.process = &process;
+TEST_F(LostEventsTest, ForWhichThereIsNoRoomAreBorneForAnHour) {
   ManualClock clock;
   SimulatedScheduler time(clock);
   exporter_->on_export = [&] { clock.Advance(absl::Minutes(30)); };
   EvalSpec spec = Evaluation();
   spec.throttle_secs = 0;
-  Estimator model = Line(config, &time, &files);
   EXPECT_THAT(
-      TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 20}, spec)
-          .status(),
+      Train(absl::ResourceExhaustedError("no space"), 20, spec, &time).status(),
       StatusIs(absl::StatusCode::kResourceExhausted,
                "No evaluation has succeeded, with its events and exports, for "
                "1h and 3 tries"));
