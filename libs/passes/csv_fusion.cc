@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "libs/passes/node_fusion.h"
+#include "libs/passes/proven_shapes.h"
 
 namespace weft {
 namespace {
@@ -42,13 +44,27 @@ class CsvFusion : public NodeFusion {
     return csv;
   }
 
+  // 0 for the first dimension, -1 for the last; none where it may lie between
+  // others. The columns have the shape of the records.
+  std::optional<int64_t> AxisOf(const Node& pack, const Node& csv) const {
+    const int64_t axis = AttrOr<int64_t>(pack, "axis", 0);
+    if (axis == 0 || axis == -1) return axis;
+    // What is certain of a function's arguments is not known here.
+    if (unplaced_too_) return std::nullopt;
+    const std::optional<int> rank =
+        ProvenShapes(rewrite_).RankOf(rewrite_.Input(csv, 0));
+    if (!rank) return std::nullopt;
+    if (axis == *rank) return -1;
+    if (axis == -*rank - 1) return 0;
+    return std::nullopt;
+  }
+
   void FuseColumns(const Node& pack) {
     if (!IsHere(pack)) return;
     const Node* csv = ColumnsOf(pack);
     if (csv == nullptr) return;
-    // Any other may lie between dimensions.
-    const int64_t axis = AttrOr<int64_t>(pack, "axis", 0);
-    if (axis != 0 && axis != -1) return;
+    const std::optional<int64_t> axis = AxisOf(pack, *csv);
+    if (!axis) return;
     AttrMap attrs;
     for (const char* name : {"OUT_TYPE", "field_delim", "use_quote_delim",
                              "na_value", "select_cols"}) {
@@ -56,7 +72,7 @@ class CsvFusion : public NodeFusion {
       if (attr != csv->attrs().end()) attrs[name] = attr->second;
     }
     attrs["T"] = csv->output_type(0);
-    attrs["axis"] = axis;
+    attrs["axis"] = *axis;
     std::vector<OutputTensor> inputs;
     for (int i = 0; i < csv->num_inputs(); ++i) {
       inputs.push_back(rewrite_.Input(*csv, i));

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/passes/run_passes.h"
 #include "libs/passes/testing/small_graph.h"
@@ -15,7 +16,11 @@ namespace {
 class CsvFusionTest : public ::testing::Test {
  protected:
   void AddColumns(int count, const std::string& device = "") {
-    std::vector<OutputTensor> inputs = {{g_.Arg("lines", DT_STRING), 0}};
+    AddColumnsOf({g_.Arg("lines", DT_STRING), 0}, count, device);
+  }
+  void AddColumnsOf(const OutputTensor& lines, int count,
+                    const std::string& device = "") {
+    std::vector<OutputTensor> inputs = {lines};
     const Node* none = g_.Const("none", Tensor::Scalar(1.5f));
     for (int i = 0; i < count; ++i) inputs.push_back({none, 0});
     csv_ = g_.Add({.name = "csv",
@@ -57,6 +62,51 @@ TEST_F(CsvFusionTest, ColumnsThatArePackedAreOne) {
   EXPECT_EQ(*csv->attr<int64_t>("axis"), -1);
   EXPECT_EQ(*csv->attr<std::string>("field_delim"), ";");
   EXPECT_EQ(result.Find("packed"), nullptr);
+}
+
+// Of records whose rank is certain any axis is known to be the last or the
+// first, or to lie between.
+TEST_F(CsvFusionTest, TheAxisIsThatOfTheRecords) {
+  const struct {
+    std::vector<int64_t> sizes;
+    int64_t axis;
+    int fused;  // 1: not
+  } cases[] = {{{-1}, 1, -1},   {{-1}, -2, 0},    {{2, -1}, 2, -1},
+               {{2, -1}, 1, 1}, {{2, -1}, -3, 0}, {{2, -1}, -2, 1}};
+  for (const auto& c : cases) {
+    g_ = SmallGraph();
+    const Node* sizes = g_.Const("sizes", Tensor::Vector<int64_t>(c.sizes));
+    const Node* lines =
+        g_.Add("Reshape", "rows", {g_.Arg("lines", DT_STRING), sizes});
+    AddColumnsOf({lines, 0}, 3);
+    g_.Fetch(Pack("packed", {0, 1, 2}, c.axis));
+    GraphRewrite rewrite(g_.graph());
+    FuseCsv(rewrite);
+    const Rewritten result(rewrite);
+    const Node* csv = result.Find("csv");
+    const std::string text =
+        absl::StrCat(c.sizes.size(), " dimensions, axis ", c.axis);
+    if (c.fused == 1) {
+      EXPECT_EQ(csv->type(), "DecodeCSV") << text;
+    } else {
+      ASSERT_EQ(csv->type(), "_DecodeCSVAndPack") << text;
+      EXPECT_EQ(*csv->attr<int64_t>("axis"), c.fused) << text;
+    }
+  }
+}
+
+TEST_F(CsvFusionTest, BlocksOfAReaderAreVectors) {
+  const Node* reader = g_.Add({.name = "reader", .op = "TextLineReaderV2"});
+  const Node* names =
+      g_.Add({.name = "names",
+              .op = "FIFOQueueV2",
+              .attrs = {{"component_types", DataTypeVector{DT_STRING}}}});
+  const Node* count = g_.Const("count", Tensor::Scalar<int64_t>(9));
+  const Node* block =
+      g_.Add("ReaderReadUpToV2", "block", {reader, names, count});
+  AddColumnsOf({block, 1}, 3);
+  g_.Fetch(Pack("packed", {0, 1, 2}, 1));
+  EXPECT_EQ(TypeOfCsv(), "_DecodeCSVAndPack");
 }
 
 TEST_F(CsvFusionTest, SoAreThoseOfFunctions) {

@@ -6,8 +6,10 @@
 namespace weft {
 namespace {
 
-// Ops whose result has this rank or is none.
+// Ops whose results have this rank or are none.
 int FixedRank(absl::string_view op) {
+  if (op == "ReaderRead" || op == "ReaderReadV2") return 0;
+  if (op == "ReaderReadUpTo" || op == "ReaderReadUpToV2") return 1;
   if (op == "MatMul") return 2;
   if (op == "Conv2D" || op == "MaxPool" || op == "AvgPool") return 4;
   return -1;

@@ -21,9 +21,8 @@ absl::Status CheckQueue(const Queue& queue) {
       "Expected queue with single string component");
 }
 
-// So many records at most, and bytes, are taken before they are asked for.
-constexpr size_t kMostAhead = 64;
-constexpr size_t kMostBytesAhead = 64 << 10;
+// A call may ask for more records than there will ever be.
+constexpr size_t kReservedRecords = 1024;
 
 bool MayBeReachedLater(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
@@ -102,9 +101,8 @@ void Reader::ReadUpTo(const Context& context, std::shared_ptr<Queue> queue,
                                           std::move(done),
                                           {}});
   if (call->context.step.status().ok() && turns_.TryTake()) {
-    if (!HasAtOnce(call->count)) return Continue(call);
-    // Asks nothing of the source, which might block.
-    const absl::StatusOr<bool> has_all = ReadSome(*call);
+    const absl::StatusOr<bool> has_all = TakeAtOnce(*call);
+    if (has_all.ok() && !*has_all) return Continue(call);
     return Finish(
         call, has_all.ok() ? call->context.step.status() : has_all.status());
   }
@@ -116,8 +114,8 @@ void Reader::ReadUpTo(const Context& context, std::shared_ptr<Queue> queue,
 }
 
 void Reader::Continue(const std::shared_ptr<Call>& call) {
-  const bool has_work =
-      work_ != Work::kNone || !unread_.empty() || call->count == 0;
+  const bool has_work = work_ != Work::kNone || !unread_.empty() ||
+                        !call->records.empty() || call->count == 0;
   if (has_work) {
     call->context.scheduler.Schedule(
         Pool::kBlocking,
@@ -151,13 +149,17 @@ void Reader::ReadOn(const std::shared_ptr<Call>& call) {
   const absl::StatusOr<bool> has_all = ReadSome(*call);
   if (!has_all.ok()) return Finish(call, has_all.status());
   if (!*has_all) return Continue(call);
-  ReadAhead(*call);
   Finish(call, call->context.step.status());
 }
 
-bool Reader::HasAtOnce(size_t count) const {
+absl::StatusOr<bool> Reader::TakeAtOnce(Call& call) {
   if (work_ == Work::kTaken) return false;  // it would be started
-  return unread_.size() + ahead_.size() >= count;
+  TakeUnread(call);
+  while (call.records.size() < call.count && work_ == Work::kStarted &&
+         source_->HasNext()) {
+    RETURN_IF_ERROR(ReadNext(call));
+  }
+  return call.records.size() == call.count;
 }
 
 absl::StatusOr<bool> Reader::ReadSome(Call& call) {
@@ -165,43 +167,28 @@ absl::StatusOr<bool> Reader::ReadSome(Call& call) {
   if (work_ == Work::kTaken) RETURN_IF_ERROR(StartWork(call));
   while (call.records.size() < call.count) {
     if (work_ == Work::kNone) return !call.records.empty();
-    RETURN_IF_ERROR(call.context.step.status());
-    ReaderRecord record;
-    ASSIGN_OR_RETURN(const auto outcome, ReadNext(record, call.context.step));
-    if (outcome == RecordSource::Outcome::kNotYet) continue;
-    if (outcome != RecordSource::Outcome::kEnd) {
-      call.records.push_back(std::move(record));
-      absl::MutexLock lock(&mutex_);
-      ++counts_.records_produced;
-    }
-    if (outcome != RecordSource::Outcome::kRecord) FinishWork();
+    RETURN_IF_ERROR(ReadNext(call));
   }
   return true;
 }
 
-absl::StatusOr<RecordSource::Outcome> Reader::ReadNext(
-    ReaderRecord& record, const Cancellation& step) {
-  if (ahead_.empty()) return source_->Read(record, step);
-  record = std::move(ahead_.front());
-  ahead_.pop_front();
-  return RecordSource::Outcome::kRecord;
-}
-
-void Reader::ReadAhead(const Call& call) {
-  const bool is_wanted = work_ == Work::kStarted && ahead_.empty() &&
-                         call.count > 0 && call.count < kMostAhead;
-  size_t bytes = 0;
-  while (is_wanted && ahead_.size() < kMostAhead && bytes < kMostBytesAhead &&
-         source_->HasNext()) {
-    ReaderRecord record;
-    const auto outcome = source_->Read(record, call.context.step);
-    if (!outcome.ok() || *outcome != RecordSource::Outcome::kRecord) return;
-    bytes += record.key.size() + record.value.size();
-    ahead_.push_back(std::move(record));
+absl::Status Reader::ReadNext(Call& call) {
+  RETURN_IF_ERROR(call.context.step.status());
+  ReaderRecord record;
+  ASSIGN_OR_RETURN(const auto outcome,
+                   source_->Read(record, call.context.step));
+  if (outcome == RecordSource::Outcome::kNotYet) return absl::OkStatus();
+  if (outcome != RecordSource::Outcome::kEnd) {
+    call.records.push_back(std::move(record));
+    absl::MutexLock lock(&mutex_);
+    ++counts_.records_produced;
   }
+  if (outcome != RecordSource::Outcome::kRecord) FinishWork();
+  return absl::OkStatus();
 }
 
 void Reader::TakeUnread(Call& call) {
+  call.records.reserve(std::min(call.count, kReservedRecords));
   while (call.records.size() < call.count && !unread_.empty()) {
     call.records.push_back(std::move(unread_.front()));
     unread_.pop_front();
@@ -229,7 +216,6 @@ absl::Status Reader::StartWork(Call& call) {
 }
 
 void Reader::FinishWork() {
-  ahead_.clear();
   source_->Stop();
   work_ = Work::kNone;
   absl::MutexLock lock(&mutex_);
@@ -286,7 +272,6 @@ void Reader::Reset(const Context& context, Done done) {
 }
 
 void Reader::ResetNow() {
-  ahead_.clear();
   source_->Stop();
   work_ = Work::kNone;
   unread_.clear();

@@ -4,9 +4,8 @@
 //
 // One call at a time goes on, in the order in which they came; the others wait
 // without a thread, as does a call that waits for a name. Files are read on
-// Pool::kBlocking, where a call for few records takes some more of the unit
-// that are there: so most calls have theirs at once, without another thread.
-// Each counts when it is asked for.
+// Pool::kBlocking; records that are there without reading one, as the next
+// lines of a block that was read, the caller's thread takes at once.
 //
 // A call of a step that is cancelled has read nothing: a name that it had taken
 // is the next to be read, and so are records that nobody got. A unit that can't
@@ -70,7 +69,9 @@ class RecordSource {
   // again. What takes long for one record ends with `step`.
   virtual absl::StatusOr<Outcome> Read(ReaderRecord& record,
                                        const Cancellation& step) = 0;
-  // Whether the next Read gives a record, and without reading a file.
+  // Whether the next Read gives a record, and without reading a file. For no
+  // more records in a row than take some milliseconds: the thread is one of
+  // those that compute.
   virtual bool HasNext() const { return false; }
   // Lets go of the unit, if there is one.
   virtual void Stop() = 0;
@@ -146,8 +147,8 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
 
   // For whoever has the turn, in the order in which a call passes through them.
   void Continue(const std::shared_ptr<Call>& call);
-  // Whether so many records are there that nothing needs to be asked for.
-  bool HasAtOnce(size_t count) const;
+  // Takes what is there; whether that is all it wants.
+  absl::StatusOr<bool> TakeAtOnce(Call& call);
   void GotElement(const std::shared_ptr<Call>& call,
                   absl::StatusOr<std::vector<QueueElement>> elements);
   void ReadOn(const std::shared_ptr<Call>& call);
@@ -158,9 +159,8 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
                    const absl::Status& status);
   // Whether the call has what it wants, or else needs another unit.
   absl::StatusOr<bool> ReadSome(Call& call);
-  absl::StatusOr<RecordSource::Outcome> ReadNext(ReaderRecord& record,
-                                                 const Cancellation& step);
-  void ReadAhead(const Call& call);
+  // The next record, if the unit has one. REQUIRES: a unit that is read.
+  absl::Status ReadNext(Call& call);
   absl::Status StartWork(Call& call);
   void FinishWork();
   void TakeUnread(Call& call);
@@ -176,8 +176,6 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
   const std::unique_ptr<RecordSource> source_;
   Work work_ = Work::kNone;
   std::deque<ReaderRecord> unread_;  // which a cancelled step has left
-  // Of the unit at hand, taken before anybody asked; behind those.
-  std::deque<ReaderRecord> ahead_;
 
   mutable absl::Mutex mutex_;
   Counts counts_ ABSL_GUARDED_BY(mutex_);

@@ -26,6 +26,9 @@ constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 
 // Units are words "abc": a record for each letter. Some fail, and "." is none.
+// So many letters are there at a time once one of them was read.
+constexpr size_t kBlock = 50;
+
 class Letters : public RecordSource {
  public:
   absl::Status Start(const Place&, const std::string& work) override {
@@ -40,6 +43,7 @@ class Letters : public RecordSource {
                                const Cancellation&) override {
     EXPECT_TRUE(is_open);
     if (before_read) before_read();
+    if (!HasNext()) ++num_file_reads;
     if (next_ == work_.size()) return Outcome::kEnd;
     if (work_[next_] == '!') return read_error;
     if (work_[next_] == '.') {
@@ -51,7 +55,8 @@ class Letters : public RecordSource {
     return Outcome::kRecord;
   }
   bool HasNext() const override {
-    return next_ < work_.size() && work_[next_] != '!' && work_[next_] != '.';
+    return next_ % kBlock > 0 && next_ < work_.size() && work_[next_] != '!' &&
+           work_[next_] != '.';
   }
   void Stop() override { is_open = false; }
 
@@ -59,6 +64,7 @@ class Letters : public RecordSource {
   absl::Status read_error = absl::DataLossError("damaged");
   std::function<void()> before_read;
   bool is_open = false;
+  int num_file_reads = 0;
 
  private:
   std::string work_;
@@ -229,7 +235,7 @@ TEST_F(ReaderTest, ACancelledCallPassesNothingMoreOver) {
   EXPECT_EQ(reader_->num_records_produced(), 1);
 }
 
-TEST_F(ReaderTest, RecordsReadAheadCountWhenTheyAreAskedFor) {
+TEST_F(ReaderTest, RecordsThatAreThereAreTakenAtOnce) {
   Add({"abc", "d!e", "f"});
   EXPECT_THAT(*Read(), ElementsAre("a"));
   EXPECT_EQ(reader_->num_records_produced(), 1);
@@ -253,21 +259,39 @@ TEST_F(ReaderTest, RecordsReadAheadCountWhenTheyAreAskedFor) {
 }
 
 // Files block: a call that is served at once touches none.
-TEST_F(ReaderTest, TheCallersThreadNeverReads) {
-  Add({std::string(200, 'a'), "b"});
-  int num_read = 0, at_once = 0, calls = 0;
-  letters_->before_read = [&] { ++num_read; };
-  while (calls < 201) {
-    const int before = num_read;
-    const auto answer = Begin(step_, 1);
-    EXPECT_EQ(num_read, before) << calls;
-    at_once += answer->has_value();
-    scheduler_.RunUntilIdle();
-    ASSERT_TRUE(answer->has_value());
-    ++calls;
+TEST_F(ReaderTest, TheCallersThreadReadsNoFile) {
+  const std::string unit(4 * kBlock, 'a');
+  for (const int count : {1, 7}) {
+    Add({unit});
+    size_t at_once = 0, num_records = 0, calls = 0;
+    for (; num_records < unit.size(); ++calls) {
+      const int before = letters_->num_file_reads;
+      const auto answer = Begin(step_, count);
+      EXPECT_EQ(letters_->num_file_reads, before) << calls;
+      at_once += answer->has_value();
+      scheduler_.RunUntilIdle();
+      ASSERT_TRUE(answer->has_value());
+      ASSERT_OK(**answer);
+      num_records += (***answer).size();
+    }
+    EXPECT_EQ(num_records, unit.size());
+    EXPECT_GE(at_once, calls - 5);
   }
-  EXPECT_GT(at_once, 190);
-  EXPECT_EQ(reader_->num_records_produced(), 201);
+  EXPECT_EQ(reader_->num_records_produced(), 8 * static_cast<int>(kBlock));
+}
+
+TEST_F(ReaderTest, WhatWasThereIsTheNextWhenTheRestIsCancelled) {
+  Add({std::string(kBlock, 'a') + "bc"});
+  EXPECT_THAT(Read(kBlock - 1), IsOk());
+  Cancellation step;
+  const auto answer = Begin(step, 3);
+  EXPECT_FALSE(answer->has_value()) << "'b' is in the file";
+  step.Cancel(absl::CancelledError("gone"));
+  scheduler_.RunUntilIdle();
+  ASSERT_TRUE(answer->has_value());
+  EXPECT_THAT(**answer, StatusIs(kCancelled, "gone"));
+  EXPECT_THAT(*Read(9), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(reader_->num_records_produced(), static_cast<int>(kBlock) + 2);
 }
 
 TEST_F(ReaderTest, ADamagedUnitStaysUntilAReset) {

@@ -1,6 +1,7 @@
 #include "libs/kernels/parsing/csv_record.h"
 
-#include <algorithm>
+#include <emmintrin.h>
+
 #include <bit>
 #include <cstddef>
 #include <cstring>
@@ -117,30 +118,29 @@ class CsvSplitter {
 
 bool IsLineEndOrQuote(char c) { return c == '\n' || c == '\r' || c == '"'; }
 
-// Eight characters at a time, the first in the lowest byte.
-static_assert(std::endian::native == std::endian::little);
-constexpr size_t kWord = 8;
-constexpr uint64_t kOnes = 0x0101010101010101;
-constexpr uint64_t kLowBits = 0x7f * kOnes;
-constexpr uint64_t kHighBits = 0x80 * kOnes;
+// Sixteen characters at a time. Each mask has a bit for each of them, the first
+// in the lowest.
+constexpr size_t kStep = 16;
 
-// `count` characters, and zeros behind them.
-uint64_t Load(const char* from, size_t count) {
-  uint64_t word = 0;
-  std::memcpy(&word, from, std::min(count, kWord));
-  return word;
-}
+class Characters {
+ public:
+  // REQUIRES: there are so many.
+  explicit Characters(const char* from)
+      : all_(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))) {}
 
-uint64_t EachByte(char c) { return kOnes * static_cast<unsigned char>(c); }
+  unsigned MaskOf(char c) const { return ToMask(Are(c)); }
+  bool Has(char a, char b, char c) const {
+    return ToMask(_mm_or_si128(Are(a), _mm_or_si128(Are(b), Are(c)))) != 0;
+  }
 
-// The high bit of each byte that is 0, and no other bit.
-uint64_t ZeroBytes(uint64_t word) {
-  return ~(((word & kLowBits) + kLowBits) | word | kLowBits);
-}
-// Whether there is one: quicker.
-bool HasZeroByte(uint64_t word) {
-  return ((word - kOnes) & ~word & kHighBits) != 0;
-}
+ private:
+  __m128i Are(char c) const { return _mm_cmpeq_epi8(all_, _mm_set1_epi8(c)); }
+  static unsigned ToMask(__m128i which) {
+    return static_cast<unsigned>(_mm_movemask_epi8(which));
+  }
+
+  const __m128i all_;
+};
 
 // Takes fields down as they end.
 class WantedFields {
@@ -178,22 +178,20 @@ bool SplitPlainCsvRecord(absl::string_view record, const CsvFormat& format,
                          absl::Span<absl::string_view> fields) {
   if (record.empty()) return fields.empty();
   if (IsLineEndOrQuote(format.delimiter)) return false;
-  const uint64_t delimiters = EachByte(format.delimiter);
-  const uint64_t quotes = EachByte(format.has_quotes ? '"' : '\n');
+  const char quote = format.has_quotes ? '"' : '\n';
   WantedFields wanted(format.columns, fields);
   const char* begin = record.data();
   const char* const end = begin + record.size();
-  for (const char* at = begin; at < end; at += kWord) {
+  for (const char* at = begin; at < end; at += kStep) {
     const size_t left = static_cast<size_t>(end - at);
-    const uint64_t word = Load(at, left);
-    if (HasZeroByte(word ^ quotes) || HasZeroByte(word ^ EachByte('\n')) ||
-        HasZeroByte(word ^ EachByte('\r'))) {
-      return false;
-    }
-    uint64_t found = ZeroBytes(word ^ delimiters);
-    if (left < kWord) found &= (uint64_t{1} << (8 * left)) - 1;
+    char padded[kStep] = {};
+    if (left < kStep) std::memcpy(padded, at, left);
+    const Characters characters(left < kStep ? padded : at);
+    if (characters.Has(quote, '\n', '\r')) return false;
+    unsigned found = characters.MaskOf(format.delimiter);
+    if (left < kStep) found &= (1u << left) - 1;
     for (; found != 0; found &= found - 1) {
-      const char* const delimiter = at + std::countr_zero(found) / 8;
+      const char* const delimiter = at + std::countr_zero(found);
       if (!wanted.Add(begin, delimiter)) return wanted.IsFull();
       begin = delimiter + 1;
     }

@@ -93,7 +93,8 @@ class BarrierInsertManyKernel : public OpKernel {
           "Tensors with no elements are not supported: received shape ",
           values.shape().ToString()));
     }
-    ASSIGN_OR_RETURN(auto rows, CutIntoElements({values}, context.allocator()));
+    ASSIGN_OR_RETURN(
+        auto rows, CutIntoElements({values}, Rows::kOwn, context.allocator()));
     std::vector<Tensor> components;
     components.reserve(rows.size());
     for (QueueElement& row : rows) components.push_back(std::move(row[0]));

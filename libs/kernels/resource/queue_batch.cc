@@ -49,6 +49,35 @@ absl::StatusOr<TensorShape> ElementShape(
   return shape;
 }
 
+// The rule of Tensor::SliceRows: what shares memory is at least half of it.
+bool IsMostOf(size_t bytes, const BufferPtr& buffer) {
+  return bytes >= buffer->size() - bytes;
+}
+
+size_t OffsetOf(const Tensor& tensor) {
+  return static_cast<size_t>(static_cast<const char*>(tensor.data()) -
+                             static_cast<const char*>(tensor.buffer()->data()));
+}
+
+// Whether component `i` of the elements lies in memory as it does in a batch.
+bool AreNeighbours(absl::Span<const QueueElement> elements, size_t i,
+                   const TensorShape& row) {
+  if (elements.empty() || row.num_elements() == 0) return false;
+  const Tensor& first = elements[0][i];
+  const size_t bytes = first.num_bytes();
+  if (!IsMostOf(bytes * elements.size(), first.buffer())) return false;
+  const char* next = static_cast<const char*>(first.data());
+  for (const QueueElement& element : elements) {
+    const Tensor& tensor = element[i];
+    if (tensor.data() != next || tensor.shape() != row ||
+        !tensor.SharesBufferWith(first)) {
+      return false;
+    }
+    next += bytes;
+  }
+  return true;
+}
+
 absl::Status CopyInto(const Tensor& element, int64_t row,
                       const TensorShape& row_shape, Tensor& batch) {
   const int64_t begin = row * row_shape.num_elements();
@@ -71,6 +100,11 @@ absl::StatusOr<Tensor> JoinComponent(const QueueOptions& queue,
                    ElementShape(queue, elements, i, pad));
   ASSIGN_OR_RETURN(const TensorShape shape,
                    WithFirst(static_cast<int64_t>(elements.size()), row));
+  if (AreNeighbours(elements, i, row)) {
+    const Tensor& first = elements[0][i];
+    return Tensor::FromBuffer(queue.types[i], shape, first.buffer(),
+                              OffsetOf(first));
+  }
   ASSIGN_OR_RETURN(Tensor batch,
                    Tensor::Allocate(allocator, queue.types[i], shape));
   if (pad) RETURN_IF_ERROR(FillWithZeros(batch));
@@ -81,10 +115,26 @@ absl::StatusOr<Tensor> JoinComponent(const QueueOptions& queue,
   return batch;
 }
 
+// Row `row` of a component, without its first dimension.
+absl::StatusOr<Tensor> CutRow(const Tensor& component, int64_t row,
+                              const TensorShape& shape, Rows rows,
+                              Allocator& allocator) {
+  if (rows == Rows::kOfBatch && component.data() != nullptr) {
+    const size_t bytes =
+        component.num_bytes() / static_cast<size_t>(component.dim(0));
+    return Tensor::FromBuffer(
+        component.dtype(), shape, component.buffer(),
+        OffsetOf(component) + bytes * static_cast<size_t>(row));
+  }
+  ASSIGN_OR_RETURN(const Tensor slice,
+                   component.SliceRows(row, row + 1, allocator));
+  return slice.Reshaped(shape);
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<QueueElement>> CutIntoElements(
-    absl::Span<const Tensor> components, Allocator& allocator) {
+    absl::Span<const Tensor> components, Rows rows, Allocator& allocator) {
   const int64_t count = components.empty() ? 0 : components[0].dim(0);
   const bool is_empty = std::all_of(
       components.begin(), components.end(),
@@ -99,14 +149,25 @@ absl::StatusOr<std::vector<QueueElement>> CutIntoElements(
   for (const Tensor& component : components) {
     const TensorShape shape = WithoutFirst(component.shape());
     for (size_t j = 0; j < elements.size(); ++j) {
-      const int64_t row = static_cast<int64_t>(j);
-      ASSIGN_OR_RETURN(const Tensor rows,
-                       component.SliceRows(row, row + 1, allocator));
-      ASSIGN_OR_RETURN(Tensor element, rows.Reshaped(shape));
+      ASSIGN_OR_RETURN(
+          Tensor element,
+          CutRow(component, static_cast<int64_t>(j), shape, rows, allocator));
       elements[j].push_back(std::move(element));
     }
   }
   return elements;
+}
+
+absl::StatusOr<QueueElement> WithoutBatch(QueueElement element,
+                                          Allocator& allocator) {
+  for (Tensor& tensor : element) {
+    if (tensor.data() == nullptr ||
+        IsMostOf(tensor.num_bytes(), tensor.buffer())) {
+      continue;
+    }
+    ASSIGN_OR_RETURN(tensor, tensor.DeepCopy(allocator));
+  }
+  return element;
 }
 
 absl::StatusOr<std::vector<Tensor>> JoinElements(

@@ -14,14 +14,28 @@
 
 namespace weft {
 
+// Whose memory the rows of a batch lie in.
+enum class Rows {
+  kOwn,
+  // The batch's, which one row keeps alive: where all leave about as soon, as
+  // those of a queue that is first in, first out.
+  kOfBatch,
+};
+
 // The rows of a batch as elements.
 // REQUIRES: Queue::Check has accepted it as a batch.
 absl::StatusOr<std::vector<QueueElement>> CutIntoElements(
-    absl::Span<const Tensor> components, Allocator& allocator);
+    absl::Span<const Tensor> components, Rows rows, Allocator& allocator);
+
+// An element for somebody who may keep it: not in the memory of a batch, of
+// which it is a small part.
+absl::StatusOr<QueueElement> WithoutBatch(QueueElement element,
+                                          Allocator& allocator);
 
 // The elements as a batch, one tensor for each component. With `pad`, sizes
 // that the queue does not fix become the largest of the batch, and what is
-// missing zero; else all elements must have one shape.
+// missing zero; else all elements must have one shape. Neighbours of one batch,
+// and most of it, are not copied.
 absl::StatusOr<std::vector<Tensor>> JoinElements(
     const QueueOptions& queue, absl::Span<const QueueElement> elements,
     bool pad, Allocator& allocator);

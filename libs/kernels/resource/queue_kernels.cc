@@ -143,6 +143,13 @@ class EnqueueKernel : public AsyncOpKernel {
   }
 };
 
+// Of other kinds, elements of a batch may leave long after each other.
+Rows RowsIn(const Queue& queue) {
+  const std::string& kind = queue.options().kind;
+  return kind == "FIFOQueue" || kind == "PaddingFIFOQueue" ? Rows::kOfBatch
+                                                           : Rows::kOwn;
+}
+
 class EnqueueManyKernel : public AsyncOpKernel {
  public:
   using AsyncOpKernel::AsyncOpKernel;
@@ -151,7 +158,8 @@ class EnqueueManyKernel : public AsyncOpKernel {
     if (Failed(queue, done)) return;
     const std::vector<Tensor> components = TakeComponents(context);
     if (Failed((*queue)->Check(components, /*is_batch=*/true), done)) return;
-    auto elements = CutIntoElements(components, context.allocator());
+    auto elements =
+        CutIntoElements(components, RowsIn(**queue), context.allocator());
     if (Failed(elements, done)) return;
     if (elements->empty()) return done(absl::OkStatus());
     (*queue)->Enqueue(context.mutable_cancellation(), *std::move(elements),
@@ -197,7 +205,10 @@ class DequeueKernel : public AsyncOpKernel {
         context.mutable_cancellation(), /*count=*/1, /*or_fewer=*/false,
         [&context, done = std::move(done)](auto elements) mutable {
           if (Failed(elements, done)) return;
-          SetOutputs(context, std::move((*elements)[0]));
+          auto element =
+              WithoutBatch(std::move((*elements)[0]), context.allocator());
+          if (Failed(element, done)) return;
+          SetOutputs(context, *std::move(element));
           done(absl::OkStatus());
         });
   }

@@ -78,6 +78,76 @@ TEST_F(QueueKernelsTest, BatchesComeBackAsTheyWent) {
   EXPECT_EQ(none[1].shape(), TensorShape({0}));
 }
 
+TEST_F(QueueKernelsTest, BatchesAreCutAnywhere) {
+  const DataTypeVector types = {DT_FLOAT, DT_STRING};
+  const std::vector<PartialShape> shapes = {{2}, PartialShape::Scalar()};
+  for (const char* kind : {"FIFOQueueV2", "PaddingFIFOQueueV2"}) {
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor queue,
+        MakeQueue(kind, {{"component_types", types}, {"shapes", shapes}}));
+    std::vector<float> numbers;
+    std::vector<std::string> names;
+    for (const int size : {3, 1, 0, 4, 2}) {
+      Tensor rows(DT_FLOAT, {size, 2}), texts(DT_STRING, {size});
+      for (int i = 0; i < size; ++i) {
+        const auto number = static_cast<float>(names.size());
+        names.push_back("a text that lies outside: " +
+                        std::to_string(names.size()));
+        texts.mutable_flat<std::string>()[i] = names.back();
+        for (int j = 0; j < 2; ++j) {
+          numbers.push_back(rows.mutable_flat<float>()[2 * i + j] =
+                                number + 0.5f * static_cast<float>(j));
+        }
+      }
+      ASSERT_OK(harness_.Run("QueueEnqueueManyV2", {queue, rows, texts}));
+    }
+    size_t next = 0;
+    for (const int size : {2, 2, 5, 1}) {
+      ASSERT_OK_AND_ASSIGN(auto got,
+                           Take("QueueDequeueManyV2", queue, size, types));
+      const auto count = static_cast<size_t>(size);
+      EXPECT_TRUE(SameBits(
+          got[0],
+          Tensor::FromValues<float>(
+              {size, 2}, absl::MakeSpan(numbers).subspan(2 * next, 2 * count))))
+          << got[0].ToString();
+      EXPECT_TRUE(
+          SameBits(got[1], Tensor::Vector<std::string>(
+                               absl::MakeSpan(names).subspan(next, count))))
+          << got[1].ToString();
+      next += count;
+    }
+  }
+}
+
+// A batch passes through without a copy; a row that somebody may keep keeps no
+// batch.
+TEST_F(QueueKernelsTest, RowsLieInTheirBatchOnlyAsLongAsItIsWhole) {
+  const DataTypeVector floats = {DT_FLOAT};
+  const AttrMap row = {{"component_types", floats},
+                       {"shapes", std::vector<PartialShape>{{4}}}};
+  const Tensor batch(DT_FLOAT, {10, 4});
+  ASSERT_OK_AND_ASSIGN(const Tensor queue, MakeQueue("FIFOQueueV2", row));
+  ASSERT_OK(EnqueueMany(queue, batch));
+  ASSERT_OK_AND_ASSIGN(auto one, harness_.Run("QueueDequeueV2", {queue},
+                                              {{"component_types", floats}}));
+  EXPECT_FALSE(one[0].SharesBufferWith(batch));
+  ASSERT_OK_AND_ASSIGN(auto most, Take("QueueDequeueManyV2", queue, 7, floats));
+  EXPECT_TRUE(most[0].SharesBufferWith(batch));
+  ASSERT_OK_AND_ASSIGN(auto rest, Take("QueueDequeueManyV2", queue, 2, floats));
+  EXPECT_FALSE(rest[0].SharesBufferWith(batch));
+
+  ASSERT_OK_AND_ASSIGN(const Tensor shuffle,
+                       MakeQueue("RandomShuffleQueueV2", row));
+  ASSERT_OK(EnqueueMany(shuffle, batch));
+  ASSERT_OK_AND_ASSIGN(auto all,
+                       Take("QueueDequeueManyV2", shuffle, 10, floats));
+  EXPECT_FALSE(all[0].SharesBufferWith(batch));
+  // The test's, those of `most`, and none that waits.
+  one.clear(), rest.clear(), most.clear();
+  EXPECT_TRUE(batch.RefCountIsOne());
+}
+
 TEST_F(QueueKernelsTest, PaddedBatchesAreFilledWithZeros) {
   ASSERT_OK_AND_ASSIGN(
       const Tensor queue,

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/string/string_hash.h"
 #include "libs/kernels/testing/expect_outputs.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
+#include "libs/kernels/text_numbers.h"
 
 namespace weft {
 namespace {
@@ -143,6 +145,32 @@ TEST_F(StringKernelsTest, NumbersAreTheNearest) {
   ExpectOne("StringToNumber", {in}, {}, Tensor::Vector<float>(floats));
   ExpectOne("StringToNumber", {in}, {{"out_type", DT_DOUBLE}},
             Tensor::Vector<double>(doubles));
+}
+
+// Of each length and with each character at each place.
+TEST_F(StringKernelsTest, AForeignCharacterMakesTextNoNumber) {
+  const std::string digits = "12345678901234567890";
+  for (size_t size = 1; size < digits.size(); ++size) {
+    for (size_t place = 0; place < size; ++place) {
+      std::string text = digits.substr(0, size);
+      if (size > 4) text[size / 2] = '.';
+      for (int c = 0; c < 256; ++c) {
+        text[place] = static_cast<char>(c);
+        const bool is_other =
+            absl::string_view("0123456789.+-eEdDxX \t\n\v\f\r")
+                .find(text[place]) == std::string::npos;
+        float value = 0;
+        if (!is_other) continue;
+        EXPECT_FALSE(ParseNumber(text, value)) << text;
+      }
+    }
+  }
+  for (const char* text :
+       {"1234.56.7", "12.345.67890123", ".......1", "123456-8", "--1234567",
+        "+-1234567.1", "12345678-", "........"}) {
+    float value = 0;
+    EXPECT_FALSE(ParseNumber(text, value)) << text;
+  }
 }
 
 TEST_F(StringKernelsTest, BytesAsNumbers) {
