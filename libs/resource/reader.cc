@@ -24,6 +24,9 @@ absl::Status CheckQueue(const Queue& queue) {
 // A call may ask for more records than there will ever be.
 constexpr size_t kReservedRecords = 1024;
 
+// Those that the caller's thread takes itself: short lines are many.
+constexpr size_t kMostAtOnce = 4096;
+
 bool MayBeReachedLater(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
@@ -155,7 +158,8 @@ void Reader::ReadOn(const std::shared_ptr<Call>& call) {
 absl::StatusOr<bool> Reader::TakeAtOnce(Call& call) {
   if (work_ == Work::kTaken) return false;  // it would be started
   TakeUnread(call);
-  while (call.records.size() < call.count && work_ == Work::kStarted &&
+  const size_t most = std::min(call.count, kMostAtOnce);
+  while (call.records.size() < most && work_ == Work::kStarted &&
          source_->HasNext()) {
     RETURN_IF_ERROR(ReadNext(call));
   }

@@ -45,7 +45,7 @@ struct ReaderRecord {
 };
 
 // What one kind of reader does with a work unit. Used by one thread at a time;
-// calls block, as files do.
+// calls block, as files do, but for a Read of which HasNext was true.
 class RecordSource {
  public:
   virtual ~RecordSource() = default;
@@ -69,9 +69,8 @@ class RecordSource {
   // again. What takes long for one record ends with `step`.
   virtual absl::StatusOr<Outcome> Read(ReaderRecord& record,
                                        const Cancellation& step) = 0;
-  // Whether the next Read gives a record, and without reading a file. For no
-  // more records in a row than take some milliseconds: the thread is one of
-  // those that compute.
+  // Whether the next Read gives a record, and without reading a file: that one
+  // may be called on a thread that computes.
   virtual bool HasNext() const { return false; }
   // Lets go of the unit, if there is one.
   virtual void Stop() = 0;

@@ -25,10 +25,10 @@ constexpr auto kCancelled = absl::StatusCode::kCancelled;
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 
-// Units are words "abc": a record for each letter. Some fail, and "." is none.
 // So many letters are there at a time once one of them was read.
 constexpr size_t kBlock = 50;
 
+// Units are words "abc": a record for each letter. Some fail, and "." is none.
 class Letters : public RecordSource {
  public:
   absl::Status Start(const Place&, const std::string& work) override {

@@ -122,7 +122,7 @@ TEST_F(ParsingKernelsTest, PlainRecordsAreReadAsOthersAre) {
   }
 }
 
-// Longer ones too, whose fields end anywhere in a word of eight characters.
+// Longer ones too, whose fields end anywhere in sixteen characters.
 TEST_F(ParsingKernelsTest, PlainRecordsOfAnyLengthAreReadAsOthersAre) {
   const std::string delimiters("\t \xff\0,\r", 6);
   const auto random = NewSeededRandom(7);
@@ -134,12 +134,14 @@ TEST_F(ParsingKernelsTest, PlainRecordsOfAnyLengthAreReadAsOthersAre) {
     if (number % 5 == 0) format["select_cols"] = std::vector<int64_t>{0, 2, 3};
     const int strange = random->Next() % 4 == 0 ? 3 : 0;
     std::string record;
-    for (uint64_t left = random->Next() % 30; left > 0; --left) {
-      const size_t letter = random->Next() % (20 + strange);
+    for (uint64_t left = random->Next() % 70; left > 0; --left) {
+      const size_t letter = random->Next() % 50;
       if (letter < 3) {
         record += delimiter;
-      } else {
+      } else if (letter < size_t{20} + strange) {
         record += "\"\n\r, \taaaaaaaaaaaaaa"[22 - letter];
+      } else {
+        record += 'a';
       }
     }
     const Tensor none = Texts({"none"});

@@ -49,9 +49,12 @@ absl::StatusOr<TensorShape> ElementShape(
   return shape;
 }
 
-// The rule of Tensor::SliceRows: what shares memory is at least half of it.
-bool IsMostOf(size_t bytes, const BufferPtr& buffer) {
-  return bytes >= buffer->size() - bytes;
+// The rule of Tensor::SliceRows: what shares memory is at least half of it. Of
+// texts the size tells nothing, so they are all of it.
+bool IsMost(size_t bytes, const Tensor& part) {
+  const size_t all = part.buffer()->size();
+  if (DataTypeSize(part.dtype()) == 0) return bytes == all;
+  return bytes >= all - bytes;
 }
 
 size_t OffsetOf(const Tensor& tensor) {
@@ -65,7 +68,7 @@ bool AreNeighbours(absl::Span<const QueueElement> elements, size_t i,
   if (elements.empty() || row.num_elements() == 0) return false;
   const Tensor& first = elements[0][i];
   const size_t bytes = first.num_bytes();
-  if (!IsMostOf(bytes * elements.size(), first.buffer())) return false;
+  if (!IsMost(bytes * elements.size(), first)) return false;
   const char* next = static_cast<const char*>(first.data());
   for (const QueueElement& element : elements) {
     const Tensor& tensor = element[i];
@@ -158,16 +161,22 @@ absl::StatusOr<std::vector<QueueElement>> CutIntoElements(
   return elements;
 }
 
-absl::StatusOr<QueueElement> WithoutBatch(QueueElement element,
-                                          Allocator& allocator) {
+QueueElement WithoutBatch(QueueElement element, Allocator& allocator) {
   for (Tensor& tensor : element) {
-    if (tensor.data() == nullptr ||
-        IsMostOf(tensor.num_bytes(), tensor.buffer())) {
+    if (tensor.data() == nullptr || IsMost(tensor.num_bytes(), tensor)) {
       continue;
     }
-    ASSIGN_OR_RETURN(tensor, tensor.DeepCopy(allocator));
+    auto copy = tensor.DeepCopy(allocator);
+    if (copy.ok()) tensor = *std::move(copy);
   }
   return element;
+}
+
+bool IsInOneBatch(absl::Span<const QueueElement> elements) {
+  for (size_t i = 0; i < elements[0].size(); ++i) {
+    if (!AreNeighbours(elements, i, elements[0][i].shape())) return false;
+  }
+  return true;
 }
 
 absl::StatusOr<std::vector<Tensor>> JoinElements(

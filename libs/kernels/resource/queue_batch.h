@@ -18,7 +18,8 @@ namespace weft {
 enum class Rows {
   kOwn,
   // The batch's, which one row keeps alive: where all leave about as soon, as
-  // those of a queue that is first in, first out.
+  // those of a queue that is first in, first out. Such a queue holds up to a
+  // batch more than its elements.
   kOfBatch,
 };
 
@@ -28,14 +29,17 @@ absl::StatusOr<std::vector<QueueElement>> CutIntoElements(
     absl::Span<const Tensor> components, Rows rows, Allocator& allocator);
 
 // An element for somebody who may keep it: not in the memory of a batch, of
-// which it is a small part.
-absl::StatusOr<QueueElement> WithoutBatch(QueueElement element,
-                                          Allocator& allocator);
+// which it is a small part, as long as there is memory for a copy.
+QueueElement WithoutBatch(QueueElement element, Allocator& allocator);
+
+// Whether JoinElements copies nothing.
+bool IsInOneBatch(absl::Span<const QueueElement> elements);
 
 // The elements as a batch, one tensor for each component. With `pad`, sizes
 // that the queue does not fix become the largest of the batch, and what is
 // missing zero; else all elements must have one shape. Neighbours of one batch,
-// and most of it, are not copied.
+// and most of it (all of it where elements have no fixed size, as texts), are
+// not copied.
 absl::StatusOr<std::vector<Tensor>> JoinElements(
     const QueueOptions& queue, absl::Span<const QueueElement> elements,
     bool pad, Allocator& allocator);

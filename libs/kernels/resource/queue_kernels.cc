@@ -156,11 +156,13 @@ class EnqueueManyKernel : public AsyncOpKernel {
   void ComputeAsync(OpKernelContext& context, Done done) override {
     auto queue = FindResource<Queue>(context, 0);
     if (Failed(queue, done)) return;
-    const std::vector<Tensor> components = TakeComponents(context);
+    std::vector<Tensor> components = TakeComponents(context);
     if (Failed((*queue)->Check(components, /*is_batch=*/true), done)) return;
     auto elements =
         CutIntoElements(components, RowsIn(**queue), context.allocator());
     if (Failed(elements, done)) return;
+    // A dequeue that this ends may find itself the only owner.
+    components.clear();
     if (elements->empty()) return done(absl::OkStatus());
     (*queue)->Enqueue(context.mutable_cancellation(), *std::move(elements),
                       std::move(done));
@@ -194,6 +196,11 @@ void SetOutputs(OpKernelContext& context, std::vector<Tensor> components) {
   }
 }
 
+// A hand-over to another thread costs about as much as copying this. Whose
+// thread it is that ends a dequeue, its kernel can't know: it may be that of an
+// enqueue that has messages to read. So it copies little on it.
+constexpr size_t kCopiedAtOnce = 64 << 10;
+
 class DequeueKernel : public AsyncOpKernel {
  public:
   using AsyncOpKernel::AsyncOpKernel;
@@ -205,20 +212,26 @@ class DequeueKernel : public AsyncOpKernel {
         context.mutable_cancellation(), /*count=*/1, /*or_fewer=*/false,
         [&context, done = std::move(done)](auto elements) mutable {
           if (Failed(elements, done)) return;
-          auto element =
-              WithoutBatch(std::move((*elements)[0]), context.allocator());
-          if (Failed(element, done)) return;
-          SetOutputs(context, *std::move(element));
-          done(absl::OkStatus());
+          if (BytesOf(*elements) <= kCopiedAtOnce || IsInOneBatch(*elements)) {
+            return End(context, std::move((*elements)[0]), done);
+          }
+          context.scheduler().Schedule(
+              Pool::kCompute, [&context, element = std::move((*elements)[0]),
+                               done = std::move(done)]() mutable {
+                End(context, std::move(element), done);
+              });
         });
+  }
+
+ private:
+  static void End(OpKernelContext& context, QueueElement element, Done& done) {
+    SetOutputs(context, WithoutBatch(std::move(element), context.allocator()));
+    done(absl::OkStatus());
   }
 };
 
 // DequeueMany, and DequeueUpTo with `or_fewer`.
 class DequeueManyKernel : public AsyncOpKernel {
-  // A hand-over to another thread costs about as much as copying this.
-  static constexpr size_t kJoinedAtOnce = 64 << 10;
-
  public:
   DequeueManyKernel(const OpKernelConstruction& construction, bool or_fewer)
       : AsyncOpKernel(construction), or_fewer_(or_fewer) {}
@@ -262,21 +275,20 @@ class DequeueManyKernel : public AsyncOpKernel {
     return n.scalar<int32_t>();
   }
 
-  // Whose thread this is, it can't know: it may be that of an enqueue that has
-  // messages to read. So it copies little on it.
   static void JoinAndEnd(OpKernelContext& context, std::shared_ptr<Queue> queue,
                          std::vector<QueueElement> elements, Done done) {
-    if (BytesOf(elements) <= kJoinedAtOnce) {
-      return done(Join(context, *queue, elements));
-    }
-    context.scheduler().Schedule(
-        Pool::kCompute,
-        [&context, queue = std::move(queue), elements = std::move(elements),
-         done = std::move(done)]() mutable {
-          const absl::Status status = Join(context, *queue, elements);
-          elements.clear();
-          done(status);
-        });
+    const bool is_little =
+        BytesOf(elements) <= kCopiedAtOnce || IsInOneBatch(elements);
+    auto end = [&context, queue = std::move(queue),
+                elements = std::move(elements),
+                done = std::move(done)]() mutable {
+      const absl::Status status = Join(context, *queue, elements);
+      // What follows may find itself the only owner.
+      elements.clear();
+      done(status);
+    };
+    if (is_little) return end();
+    context.scheduler().Schedule(Pool::kCompute, std::move(end));
   }
 
   static absl::Status Join(OpKernelContext& context, const Queue& queue,

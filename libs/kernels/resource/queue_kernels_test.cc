@@ -148,6 +148,49 @@ TEST_F(QueueKernelsTest, RowsLieInTheirBatchOnlyAsLongAsItIsWhole) {
   EXPECT_TRUE(batch.RefCountIsOne());
 }
 
+// The size of a text is not known, so a part of a batch keeps none but its own.
+TEST_F(QueueKernelsTest, SomeTextsOfABatchKeepNoOthers) {
+  const DataTypeVector texts = {DT_STRING};
+  const Tensor batch = Tensor::Vector<std::string>({"a", "b", "c", "d"});
+  ASSERT_OK_AND_ASSIGN(const Tensor queue,
+                       MakeQueue("FIFOQueueV2", Scalars(DT_STRING)));
+  ASSERT_OK(EnqueueMany(queue, batch));
+  ASSERT_OK_AND_ASSIGN(auto three, Take("QueueDequeueManyV2", queue, 3, texts));
+  EXPECT_FALSE(three[0].SharesBufferWith(batch));
+  ASSERT_OK_AND_ASSIGN(auto one, harness_.Run("QueueDequeueV2", {queue},
+                                              {{"component_types", texts}}));
+  EXPECT_FALSE(one[0].SharesBufferWith(batch));
+  EXPECT_EQ(one[0].scalar<std::string>(), "d");
+  ASSERT_OK(EnqueueMany(queue, batch));
+  ASSERT_OK_AND_ASSIGN(auto all, Take("QueueDequeueManyV2", queue, 4, texts));
+  EXPECT_TRUE(all[0].SharesBufferWith(batch));
+}
+
+// Rows that take long to copy are copied on another thread.
+TEST_F(QueueKernelsTest, LargeRowsLeaveTheirBatch) {
+  constexpr int64_t kSize = 20'000;
+  const DataTypeVector floats = {DT_FLOAT};
+  Tensor batch(DT_FLOAT, {3, kSize});
+  for (int64_t i = 0; i < 3 * kSize; ++i) {
+    batch.mutable_flat<float>()[i] = static_cast<float>(i);
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor queue,
+      MakeQueue("FIFOQueueV2",
+                {{"component_types", floats},
+                 {"shapes", std::vector<PartialShape>{{kSize}}}}));
+  ASSERT_OK(EnqueueMany(queue, batch));
+  for (int64_t row = 0; row < 3; ++row) {
+    ASSERT_OK_AND_ASSIGN(auto one, harness_.Run("QueueDequeueV2", {queue},
+                                                {{"component_types", floats}}));
+    ASSERT_EQ(one[0].shape(), TensorShape({kSize}));
+    EXPECT_FALSE(one[0].SharesBufferWith(batch));
+    EXPECT_EQ(one[0].flat<float>()[0], static_cast<float>(row * kSize));
+    EXPECT_EQ(one[0].flat<float>()[kSize - 1],
+              static_cast<float>((row + 1) * kSize - 1));
+  }
+}
+
 TEST_F(QueueKernelsTest, PaddedBatchesAreFilledWithZeros) {
   ASSERT_OK_AND_ASSIGN(
       const Tensor queue,
