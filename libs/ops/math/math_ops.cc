@@ -462,6 +462,24 @@ void RegisterBroadcastOps(OpRegistry& registry) {
                    .Shape(math_shapes::BroadcastGradientArgs));
 }
 
+// What a graph that is made to run has (libs/passes/scaling_fusion.h). Clients
+// have none.
+void RegisterScalingOps(OpRegistry& registry) {
+  registry.Add(OpDefBuilder("_MulInTurn")
+                   .Input("x: T")
+                   .Input("factors: N * T")
+                   .Input("shape: Tidx")
+                   .Output("z: T")
+                   .Attr("N: int >= 1")
+                   .Attr("T: {half, bfloat16, float, double}")
+                   .Attr("Tidx: {int32, int64} = DT_INT32")
+                   .Attr("shape_first: bool = false")
+                   .Doc("x times each factor, which has one element, in turn; "
+                        "the last one is as if it were repeated to a shape, "
+                        "which stands first in errors where it did.")
+                   .Shape(math_shapes::MulInTurn));
+}
+
 }  // namespace
 
 void RegisterMathOps(OpRegistry& registry) {
@@ -474,6 +492,7 @@ void RegisterMathOps(OpRegistry& registry) {
   RegisterMatrixOps(registry);
   RegisterSequenceOps(registry);
   RegisterBroadcastOps(registry);
+  RegisterScalingOps(registry);
 }
 
 }  // namespace weft
