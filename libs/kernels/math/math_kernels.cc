@@ -12,7 +12,6 @@ void RegisterMathKernels(KernelRegistry& registry) {
   RegisterMatMulKernels(registry);
   RegisterPowerKernels(registry);
   RegisterReductionKernels(registry);
-  RegisterScalingKernels(registry);
   RegisterScanKernels(registry);
   RegisterSelectKernels(registry);
   RegisterSequenceKernels(registry);

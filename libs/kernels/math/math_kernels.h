@@ -19,7 +19,6 @@ void RegisterEinsumKernels(KernelRegistry& registry);
 void RegisterMatMulKernels(KernelRegistry& registry);
 void RegisterPowerKernels(KernelRegistry& registry);
 void RegisterReductionKernels(KernelRegistry& registry);
-void RegisterScalingKernels(KernelRegistry& registry);
 void RegisterScanKernels(KernelRegistry& registry);
 void RegisterSelectKernels(KernelRegistry& registry);
 void RegisterSequenceKernels(KernelRegistry& registry);

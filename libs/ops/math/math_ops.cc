@@ -1,6 +1,9 @@
 // What each math op is: signature, shape function and, where shapes are
 // computed with it, its value on constants. Signatures are TensorFlow's.
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
 #include "libs/ops/math/math_shapes.h"
 #include "libs/ops/math/math_values.h"
 #include "libs/ops/standard_ops.h"
@@ -462,6 +465,14 @@ void RegisterBroadcastOps(OpRegistry& registry) {
                    .Shape(math_shapes::BroadcastGradientArgs));
 }
 
+// Input 0 meets a tensor whose shape is the value of the last input.
+absl::Status MulInTurnShape(InferenceContext& c) {
+  const PartialShape shape = c.input_as_shape(c.num_inputs() - 1);
+  ASSIGN_OR_RETURN(PartialShape z, shapes::Broadcast(c.input(0), shape));
+  c.set_output(0, std::move(z));
+  return absl::OkStatus();
+}
+
 // What a graph that is made to run has (libs/passes/scaling_fusion.h). Clients
 // have none.
 void RegisterScalingOps(OpRegistry& registry) {
@@ -477,7 +488,7 @@ void RegisterScalingOps(OpRegistry& registry) {
                    .Doc("x times each factor, which has one element, in turn; "
                         "the last one is as if it were repeated to a shape, "
                         "which stands first in errors where it did.")
-                   .Shape(math_shapes::MulInTurn));
+                   .Shape(MulInTurnShape));
 }
 
 }  // namespace

@@ -281,13 +281,6 @@ absl::Status BroadcastGradientArgs(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-absl::Status MulInTurn(InferenceContext& c) {
-  const PartialShape shape = c.input_as_shape(c.num_inputs() - 1);
-  ASSIGN_OR_RETURN(PartialShape z, shapes::Broadcast(c.input(0), shape));
-  c.set_output(0, std::move(z));
-  return absl::OkStatus();
-}
-
 absl::Status ClipByValue(InferenceContext& c) {
   PartialShape shape = c.input(0);
   for (int i = 1; i < 3; ++i) {

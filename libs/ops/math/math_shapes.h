@@ -32,8 +32,6 @@ absl::Status Range(InferenceContext& c);
 absl::Status LinSpace(InferenceContext& c);
 absl::Status BroadcastArgs(InferenceContext& c);
 absl::Status BroadcastGradientArgs(InferenceContext& c);
-// Input 0 meets a tensor whose shape is the value of the last input.
-absl::Status MulInTurn(InferenceContext& c);
 // Inputs 1 and 2 are scalars or have the shape of input 0.
 absl::Status ClipByValue(InferenceContext& c);
 absl::Status Bincount(InferenceContext& c);
