@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/math/broadcast.h"
@@ -163,7 +164,7 @@ class MulInTurnKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);
-    ASSIGN_OR_RETURN(const std::vector<const void*> factors, Factors(context));
+    ASSIGN_OR_RETURN(const Factors factors, FactorsOf(context));
     ASSIGN_OR_RETURN(const TensorShape shape,
                      ShapeFromDims(context.input(context.num_inputs() - 1)));
     if (x.shape() == shape) {
@@ -175,9 +176,11 @@ class MulInTurnKernel : public OpKernel {
   }
 
  private:
-  static absl::StatusOr<std::vector<const void*>> Factors(
-      const OpKernelContext& context) {
-    std::vector<const void*> factors;
+  // Where each lies.
+  using Factors = absl::InlinedVector<const void*, 4>;
+
+  static absl::StatusOr<Factors> FactorsOf(const OpKernelContext& context) {
+    Factors factors;
     for (int i = 1; i + 1 < context.num_inputs(); ++i) {
       const Tensor& factor = context.input(i);
       if (factor.num_elements() != 1) {
@@ -191,12 +194,12 @@ class MulInTurnKernel : public OpKernel {
   }
 
   // By blocks that stay in the processor's first cache from factor to factor.
-  void Scale(OpKernelContext& context, const Tensor& x,
-             absl::Span<const void* const> factors, Tensor& out) const {
+  void Scale(OpKernelContext& context, const Tensor& x, const Factors& factors,
+             Tensor& out) const {
     constexpr int64_t kBlock = 2048;
     const char* const from = static_cast<const char*>(x.data());
     char* const to = static_cast<char*>(out.mutable_data());
-    ParallelLoop(context, x.num_elements(), 1, [&](int64_t begin, int64_t end) {
+    const auto range = [&](int64_t begin, int64_t end) {
       for (; begin < end; begin += kBlock) {
         const int64_t n = std::min(kBlock, end - begin);
         const void* in = from + begin * size_;
@@ -205,13 +208,14 @@ class MulInTurnKernel : public OpKernel {
           in = to + begin * size_;
         }
       }
-    });
+    };
+    ParallelLoop(context, x.num_elements(), 1, std::ref(range));
   }
 
   // Of a tensor that has another shape than the last factor is repeated to, and
   // meets that by broadcasting.
   absl::Status ScaleAndSpread(OpKernelContext& context, const Tensor& x,
-                              absl::Span<const void* const> factors,
+                              const Factors& factors,
                               const TensorShape& shape) const {
     ASSIGN_OR_RETURN(const Broadcast broadcast,
                      shape_first_ ? Broadcast::Of(shape, x.shape())
