@@ -78,6 +78,9 @@ const std::map<std::string, std::string>& OwnOps() {
       {"_UniquePartition", kPartedLookup},
       {"_GatherStitched", kPartedLookup},
       {"_SumToParts", kPartedLookup},
+      {"_MulInTurn",
+       "what a Mul by a BroadcastTo of one number becomes "
+       "(libs/passes/scaling_fusion.h)"},
       {"_CopyToDevice", kMemory},
       {"_CopyToHost", kMemory},
       {"WaitForVariable",

@@ -1,5 +1,5 @@
-// Lookups in tables of several parts, as graphs are run and as they are
-// written: the same bits and the same errors.
+// Lookups in tables of several parts and gradients of squares, as graphs are
+// run and as they are written: the same bits and the same errors.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -218,6 +218,38 @@ TEST_F(GraphTest, PartsOfOtherRowsAreRefusedByTheSameNode) {
   EXPECT_EQ(absl::StrReplaceAll(texts[0],
                                 {{"_GatherStitched", "ParallelDynamicStitch"}}),
             texts[1]);
+}
+
+// The gradient of a mean of squares, of as many numbers as no constant has: one
+// node reads and writes them once (libs/passes/scaling_fusion.h).
+TEST_F(GraphTest, AGradientOfSquaresIsScaledByOneNode) {
+  const auto x = ops::Placeholder(root_, DT_FLOAT, {.shape = {700, 64}});
+  const Output loss = ops::Mean(root_, ops::Square(root_, x), {0, 1});
+  const auto gradients = AddGradients(root_, {loss}, {x});
+  ASSERT_OK(gradients);
+  Tensor value(DT_FLOAT, TensorShape({700, 64}));
+  for (int64_t i = 0; i < value.num_elements(); ++i) {
+    const auto k = static_cast<float>(i * 7919 % 1000 - 500);
+    value.mutable_flat<float>()[i] = k == 0 ? -0.0f : k / 3;
+  }
+  std::vector<Tensor> results;
+  for (const GraphOptions& options : {GraphOptions(), NoRewrites()}) {
+    auto session = Session::Connect(
+        "", root_, {.graph_options = options, .process = &process_});
+    ASSERT_OK(session);
+    RunMetadata metadata;
+    const auto result =
+        (*session)->Run({{x, value}}, {(*gradients)[0].dense}, {},
+                        {.output_partition_graphs = true}, &metadata);
+    ASSERT_OK(result);
+    results.push_back((*result)[0]);
+    ASSERT_EQ(metadata.partition_graphs.size(), 1u);
+    const std::string& graph = metadata.partition_graphs[0];
+    const bool is_first = results.size() == 1;
+    EXPECT_EQ(absl::StrContains(graph, "_MulInTurn"), is_first);
+    EXPECT_EQ(absl::StrContains(graph, "BroadcastTo"), !is_first);
+  }
+  EXPECT_TRUE(SameBits(results[0], results[1]));
 }
 
 }  // namespace

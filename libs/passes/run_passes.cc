@@ -12,6 +12,7 @@
 #include "libs/passes/identity_removal.h"
 #include "libs/passes/lookup_fusion.h"
 #include "libs/passes/parted_lookup_fusion.h"
+#include "libs/passes/scaling_fusion.h"
 #include "libs/passes/variable_saving.h"
 
 namespace weft {
@@ -83,6 +84,7 @@ std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
     FuseLookups(rewrite);
     FusePartedLookups(rewrite);
     FuseCsv(rewrite);
+    FuseScaling(rewrite);
   }
   absl::StatusOr<std::unique_ptr<Graph>> rewritten = rewrite.Build();
   return rewritten.ok() ? *std::move(rewritten) : std::move(pruned);

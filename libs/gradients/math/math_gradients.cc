@@ -8,7 +8,8 @@ namespace weft {
 namespace {
 
 // Their results are no numbers, or do not change with their inputs.
-constexpr const char* kWithoutGradient[] = {"ApproximateEqual",
+constexpr const char* kWithoutGradient[] = {"_MulInTurn",
+                                            "ApproximateEqual",
                                             "Bincount",
                                             "Bucketize",
                                             "DenseBincount",

@@ -283,18 +283,18 @@ class SumToPartsKernel : public OpKernel {
   }
 
   // Threads divide the columns, so that the order of sums is always the same,
-  // by cache lines.
+  // by pairs of cache lines, which the processor fetches together.
   template <typename T>
   static void SumColumns(OpKernelContext& context, const T* data,
                          absl::Span<const int32_t> ids, int64_t row,
                          const std::vector<T*>& sums) {
-    constexpr int64_t kLine = 64 / sizeof(T);
-    ParallelLoop(context, (row + kLine - 1) / kLine,
-                 kLine * static_cast<int64_t>(ids.size()),
+    constexpr int64_t kPair = 128 / sizeof(T);
+    ParallelLoop(context, (row + kPair - 1) / kPair,
+                 kPair * static_cast<int64_t>(ids.size()),
                  [&](int64_t begin, int64_t end) {
-                   const int64_t first = begin * kLine;
+                   const int64_t first = begin * kPair;
                    AddRows(data, ids, row, first,
-                           std::min(end * kLine, row) - first, sums);
+                           std::min(end * kPair, row) - first, sums);
                  });
   }
 

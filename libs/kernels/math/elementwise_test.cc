@@ -419,5 +419,86 @@ TEST_F(MathElementwiseTest, SelectChoosesElementsOrRows) {
                        "must have the same size and shape"));
 }
 
+// x * 2, times a half of x's shape or another one.
+class MulInTurnTest : public MathElementwiseTest {
+ protected:
+  absl::StatusOr<Tensor> Run(const Tensor& x, const Tensor& last,
+                             std::initializer_list<int32_t> shape,
+                             bool shape_first = false) {
+    return harness_.RunOne("_MulInTurn",
+                           {x, Tensor::Scalar(2.0f), last, Ints(shape)},
+                           {{"N", 2}, {"shape_first", shape_first}});
+  }
+  // The same by the nodes that it stands for.
+  absl::StatusOr<Tensor> ByMul(const Tensor& x, const Tensor& last) {
+    ASSIGN_OR_RETURN(Tensor twice,
+                     harness_.RunOne("Mul", {x, Tensor::Scalar(2.0f)}));
+    return harness_.RunOne("Mul", {twice, last});
+  }
+};
+
+TEST_F(MulInTurnTest, GivesTheBitsOfTheProductsItStandsFor) {
+  const Tensor third =
+      Tensor::FromValues<float>(TensorShape({1, 1}), {1 / 3.0f});
+  // More than a block, and than one thread's; with what doubles to infinity,
+  // and vanishes.
+  for (const int64_t rows : {0, 1, 7, 900, 60001}) {
+    Tensor x(DT_FLOAT, TensorShape({rows, 3}));
+    for (int64_t i = 0; i < x.num_elements(); ++i) {
+      const float all[] = {-0.0f, 3e38f, 1e-45f, kNan, -kInfinity};
+      x.mutable_flat<float>()[i] =
+          i % 8 < 5 ? all[i % 8] : .7f * static_cast<float>(i);
+    }
+    ASSERT_OK_AND_ASSIGN(Tensor want, ByMul(x, third));
+    ASSERT_OK_AND_ASSIGN(Tensor got,
+                         Run(x, third, {static_cast<int32_t>(rows), 3}));
+    EXPECT_TRUE(SameBits(got, want)) << rows;
+  }
+}
+
+TEST_F(MulInTurnTest, OtherShapesBroadcastAsInMul) {
+  const Tensor half = Tensor::Scalar(.5f);
+  const Tensor row = Tensor::FromValues<float>(TensorShape({1, 2}), {1, 3});
+  ASSERT_OK_AND_ASSIGN(Tensor rows, Run(row, half, {3, 2}));
+  EXPECT_EQ(rows.shape(), TensorShape({3, 2}));
+  EXPECT_THAT(ValuesOf<float>(rows), ElementsAre(1, 3, 1, 3, 1, 3));
+  const Tensor column = Tensor::FromValues<float>(TensorShape({2, 1}), {1, 3});
+  ASSERT_OK_AND_ASSIGN(Tensor columns, Run(column, half, {3}));
+  EXPECT_THAT(ValuesOf<float>(columns), ElementsAre(1, 1, 1, 3, 3, 3));
+  // The shape may be the smaller one.
+  ASSERT_OK_AND_ASSIGN(Tensor same, Run(row, half, {2}));
+  EXPECT_EQ(same.shape(), TensorShape({1, 2}));
+  EXPECT_THAT(ValuesOf<float>(same), ElementsAre(1, 3));
+  ASSERT_OK_AND_ASSIGN(Tensor none, Run(row, half, {0, 2}));
+  EXPECT_EQ(none.shape(), TensorShape({0, 2}));
+}
+
+TEST_F(MulInTurnTest, SaysOfShapesWhatMulSays) {
+  const Tensor half = Tensor::Scalar(.5f);
+  const Tensor x = Floats({1, 2, 3});
+  EXPECT_THAT(Run(x, half, {2}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                          "Incompatible shapes: [3] vs. [2]"));
+  EXPECT_THAT(Run(x, half, {2}, /*shape_first=*/true),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Incompatible shapes: [2] vs. [3]"));
+  EXPECT_THAT(Run(x, Floats({1, 2}), {3}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "one"));
+}
+
+TEST_F(MulInTurnTest, RoundsSmallFloatsAfterEachProduct) {
+  const auto small = [](float value) {
+    return Tensor::Vector<bfloat16>({static_cast<bfloat16>(value)});
+  };
+  const Tensor factor = Tensor::Scalar(static_cast<bfloat16>(1.1f));
+  ASSERT_OK_AND_ASSIGN(Tensor once,
+                       harness_.RunOne("Mul", {small(3.3f), factor}));
+  ASSERT_OK_AND_ASSIGN(Tensor want, harness_.RunOne("Mul", {once, factor}));
+  ASSERT_OK_AND_ASSIGN(
+      Tensor got,
+      harness_.RunOne("_MulInTurn", {small(3.3f), factor, factor, Ints({1})},
+                      {{"N", 2}}));
+  EXPECT_TRUE(SameBits(got, want));
+}
+
 }  // namespace
 }  // namespace weft

@@ -1,6 +1,9 @@
 // What each math op is: signature, shape function and, where shapes are
 // computed with it, its value on constants. Signatures are TensorFlow's.
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
 #include "libs/ops/math/math_shapes.h"
 #include "libs/ops/math/math_values.h"
 #include "libs/ops/standard_ops.h"
@@ -462,6 +465,32 @@ void RegisterBroadcastOps(OpRegistry& registry) {
                    .Shape(math_shapes::BroadcastGradientArgs));
 }
 
+// Input 0 meets a tensor whose shape is the value of the last input.
+absl::Status MulInTurnShape(InferenceContext& c) {
+  const PartialShape shape = c.input_as_shape(c.num_inputs() - 1);
+  ASSIGN_OR_RETURN(PartialShape z, shapes::Broadcast(c.input(0), shape));
+  c.set_output(0, std::move(z));
+  return absl::OkStatus();
+}
+
+// What a graph that is made to run has (libs/passes/scaling_fusion.h). Clients
+// have none.
+void RegisterScalingOps(OpRegistry& registry) {
+  registry.Add(OpDefBuilder("_MulInTurn")
+                   .Input("x: T")
+                   .Input("factors: N * T")
+                   .Input("shape: Tidx")
+                   .Output("z: T")
+                   .Attr("N: int >= 1")
+                   .Attr("T: {half, bfloat16, float, double}")
+                   .Attr("Tidx: {int32, int64} = DT_INT32")
+                   .Attr("shape_first: bool = false")
+                   .Doc("x times each factor, which has one element, in turn; "
+                        "the last one is as if it were repeated to a shape, "
+                        "which stands first in errors where it did.")
+                   .Shape(MulInTurnShape));
+}
+
 }  // namespace
 
 void RegisterMathOps(OpRegistry& registry) {
@@ -474,6 +503,7 @@ void RegisterMathOps(OpRegistry& registry) {
   RegisterMatrixOps(registry);
   RegisterSequenceOps(registry);
   RegisterBroadcastOps(registry);
+  RegisterScalingOps(registry);
 }
 
 }  // namespace weft

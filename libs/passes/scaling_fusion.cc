@@ -1,0 +1,113 @@
+#include "libs/passes/scaling_fusion.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "libs/passes/node_fusion.h"
+
+namespace weft {
+namespace {
+
+// Which of two NaNs a product is depends on their order; with one that is a
+// number it does not.
+template <typename T>
+bool IsNumber(const Tensor& constant) {
+  const auto value = static_cast<double>(constant.flat<T>()[0]);
+  return value == value;
+}
+
+// Whether it is one number of a type that there are kernels for.
+bool IsOneNumber(const Tensor* constant) {
+  if (constant == nullptr || constant->num_elements() != 1) return false;
+  switch (constant->dtype()) {
+    case DT_FLOAT:
+      return IsNumber<float>(*constant);
+    case DT_DOUBLE:
+      return IsNumber<double>(*constant);
+    case DT_HALF:
+      return IsNumber<half>(*constant);
+    case DT_BFLOAT16:
+      return IsNumber<bfloat16>(*constant);
+    default:
+      return false;
+  }
+}
+
+// Whether what has `rank` dimensions of size 1 can be repeated to these sizes.
+bool IsShapeFor(int rank, const Tensor* sizes) {
+  if (sizes == nullptr || sizes->rank() != 1 || sizes->num_elements() < rank) {
+    return false;
+  }
+  Dims dims;
+  if (sizes->dtype() == DT_INT32) {
+    for (const int32_t size : sizes->flat<int32_t>()) dims.push_back(size);
+  } else {
+    for (const int64_t size : sizes->flat<int64_t>()) dims.push_back(size);
+  }
+  return TensorShape::Create(dims).ok();
+}
+
+class ScalingFusion : private NodeFusion {
+ public:
+  using NodeFusion::NodeFusion;
+
+  void Fuse() {
+    for (const Node* node : rewrite_.graph().nodes()) {
+      // There are kernels for no other device.
+      if (node->type() != "Mul" || !IsFree(*node) || !IsOnCpu(*node)) continue;
+      if (!FuseWith(*node, 0)) FuseWith(*node, 1);
+    }
+  }
+
+ private:
+  // Where input `i` is a number that was repeated.
+  bool FuseWith(const Node& mul, int i) {
+    const Node* repeated = Producer(mul, i, "BroadcastTo");
+    if (repeated == nullptr) return false;
+    const Tensor* number = Constant(*repeated, 0);
+    if (!IsOneNumber(number) ||
+        !IsShapeFor(number->rank(), Constant(*repeated, 1))) {
+      return false;
+    }
+    const OutputTensor x = rewrite_.Input(mul, 1 - i);
+    std::vector<OutputTensor> inputs = ProductBefore(mul, x);
+    if (inputs.empty()) inputs = {x};
+    inputs.push_back(rewrite_.Input(*repeated, 0));
+    inputs.push_back(rewrite_.Input(*repeated, 1));
+    const AttrMap attrs = {{"N", static_cast<int64_t>(inputs.size()) - 2},
+                           {"T", number->dtype()},
+                           {"Tidx", Constant(*repeated, 1)->dtype()},
+                           {"shape_first", i == 0}};
+    rewrite_.Replace(
+        mul, {.op = "_MulInTurn", .inputs = std::move(inputs), .attrs = attrs});
+    return true;
+  }
+
+  // Where `x` is a product with a number that is made for `mul` alone: of what,
+  // and with which; else nothing.
+  std::vector<OutputTensor> ProductBefore(const Node& mul,
+                                          const OutputTensor& x) const {
+    const Node& before = *x.node;
+    if (before.type() != "Mul" || !IsFree(before) || IsEndOrAwaited(before) ||
+        UsesOf(before).size() != 1 || before.id() >= mul.id() ||
+        before.assigned_device() != mul.assigned_device()) {
+      return {};
+    }
+    for (int i = 0; i < 2; ++i) {
+      const Tensor* number = Constant(before, i);
+      if (!IsOneNumber(number) || number->rank() != 0) continue;
+      const OutputTensor of = rewrite_.Input(before, 1 - i);
+      const bool may_be_taken =
+          rewrite_.MayBeTaken(of) && !IsRefType(of.node->output_type(of.index));
+      if (may_be_taken) return {of, rewrite_.Input(before, i)};
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+void FuseScaling(GraphRewrite& rewrite) { ScalingFusion(rewrite).Fuse(); }
+
+}  // namespace weft
