@@ -178,9 +178,9 @@ void ExpectInItsBucket(double value) {
   size_t bucket = 0;
   while (one.bucket[bucket] == 0) ++bucket;
   EXPECT_GT(one.bucket_limit[bucket], value);
-  if (bucket > 0) EXPECT_LE(one.bucket_limit[bucket - 1], value);
-  // The bucket is no wider than TensorFlow's.
   const double low = bucket > 0 ? one.bucket_limit[bucket - 1] : -kLargest;
+  EXPECT_LE(low, value);
+  // The bucket is no wider than TensorFlow's.
   const double nearest =
       std::min(std::abs(low), std::abs(one.bucket_limit[bucket]));
   if (nearest > 0 && nearest < 1e19) {
