@@ -36,6 +36,9 @@ struct PlanOptions {
   StatefulKernels* stateful_kernels = nullptr;  // never null
   // What kernels call functions with; outlives the plan. Null: none does.
   FunctionRuntime* functions = nullptr;
+  // That of the resources of all steps. Null: not known, so kernels whose
+  // output depends on it run.
+  const std::string* default_container = nullptr;
 };
 
 class Plan {

@@ -57,6 +57,32 @@ TEST(NodeTraceTest, TellsWhatRanOnWhichThreadAndWhatItMade) {
   }
 }
 
+// One that waits for another node runs.
+TEST(NodeTraceTest, HandlesOfVariablesAreNoRuns) {
+  PlanHarness h;
+  const AttrMap declared = {{"dtype", DT_FLOAT},
+                            {"shape", PartialShape(TensorShape())},
+                            {"shared_name", std::string("v")}};
+  const AttrMap of_floats = {{"dtype", DT_FLOAT}};
+  const Node* handle = h.Add("handle", "VarHandleOp", {}, declared);
+  const Node* assign =
+      h.Add("assign", "AssignVariableOp", {{handle, 0}, h.Arg(0)}, of_floats);
+  const Node* late = h.Add("late", "VarHandleOp", {}, declared, {assign});
+  h.Retval(0, {h.Add("read", "ReadVariableOp", {{late, 0}}, of_floats), 0});
+  h.Retval(1, {handle, 0});
+  for (const float value : {3.0f, 4.0f}) {
+    const RunsByName runs = Trace(h, {Float(value)});
+    EXPECT_FALSE(runs.contains("handle"));
+    EXPECT_TRUE(runs.contains("late"));
+    EXPECT_TRUE(runs.contains("assign"));
+    ASSERT_OK_AND_ASSIGN(const auto results, h.Run({Float(-value)}));
+    EXPECT_EQ(results[0].scalar<float>(), -value);
+    const auto& fetched = results[1].scalar<ResourceHandle>();
+    EXPECT_EQ(fetched.name, "v");
+    EXPECT_EQ(fetched.container, h.resources.default_container());
+  }
+}
+
 TEST(NodeTraceTest, OneStepIsTracedAndTheNextIsNot) {
   PlanHarness h;
   h.Retval(0, {h.Add("work", "TestWork", {h.Arg(0)}), 0});

@@ -8,6 +8,7 @@
 #include "libs/executor/memory_copies.h"
 #include "libs/executor/plan.h"
 #include "libs/graph/frame_analysis.h"
+#include "libs/kernels/constant_output.h"
 
 namespace weft {
 namespace {
@@ -24,8 +25,17 @@ bool IsForwarding(const Node& node) {
                    absl::string_view(node.type())) != std::end(kForwardingOps);
 }
 
-// Constants that lie in their consumers' slots. A Merge must see when its
-// inputs come, so what feeds one runs.
+// A Merge must see when its inputs come, so what feeds one runs.
+void ExceptForMerges(const Graph& graph, std::vector<bool>& is_const) {
+  for (const Node* node : graph.nodes()) {
+    if (!IsMerge(*node)) continue;
+    for (const OutputTensor& input : node->inputs()) {
+      if (input.node != nullptr) is_const[input.node->id()] = false;
+    }
+  }
+}
+
+// Constants that lie in their consumers' slots.
 std::vector<bool> FindConstants(const Graph& graph) {
   std::vector<bool> is_const(graph.num_nodes(), false);
   for (const Node* node : graph.nodes()) {
@@ -33,13 +43,19 @@ std::vector<bool> FindConstants(const Graph& graph) {
                            node->control_inputs().empty() &&
                            node->attr<Tensor>("value") != nullptr;
   }
-  for (const Node* node : graph.nodes()) {
-    if (!IsMerge(*node)) continue;
-    for (const OutputTensor& input : node->inputs()) {
-      if (input.node != nullptr) is_const[input.node->id()] = false;
-    }
-  }
+  ExceptForMerges(graph, is_const);
   return is_const;
+}
+
+// Nodes whose kernels may be a ConstantOutput.
+std::vector<bool> FindHandles(const Graph& graph) {
+  std::vector<bool> is_handle(graph.num_nodes(), false);
+  for (const Node* node : graph.nodes()) {
+    is_handle[node->id()] =
+        node->type() == "VarHandleOp" && node->control_inputs().empty();
+  }
+  ExceptForMerges(graph, is_handle);
+  return is_handle;
 }
 
 LoopRole RoleOf(const Node& node) {
@@ -128,6 +144,7 @@ class PlanBuilder {
   absl::StatusOr<std::shared_ptr<const Plan>> Build() {
     RETURN_IF_ERROR(CheckInputs(graph_));
     ASSIGN_OR_RETURN(frames_, AnalyzeFrames(graph_, is_const_));
+    RETURN_IF_ERROR(AddHandles());
     for (const FrameAnalysis::Frame& frame : frames_.frames) AddFrame(frame);
     Reserve();
     for (const Node* node : graph_.nodes()) {
@@ -150,6 +167,34 @@ class PlanBuilder {
     }
     return Append(
         status, absl::StrCat("[[node ", node.name(), " (", node.type(), ")]]"));
+  }
+
+  // Handles of variables are constants, once the default container is known.
+  // Where memory is the device's own, how they come there is left to the steps.
+  absl::Status AddHandles() {
+    if (options_.default_container == nullptr ||
+        options_.device->context() != nullptr) {
+      return absl::OkStatus();
+    }
+    const std::vector<bool> is_handle = FindHandles(graph_);
+    for (const Node* node : graph_.nodes()) {
+      if (!is_handle[node->id()]) continue;
+      RETURN_IF_ERROR(Annotated(*node, AddHandle(*node)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddHandle(const Node& node) {
+    ASSIGN_OR_RETURN(
+        const KernelRegistry::Registration* registration,
+        options_.kernels->Find(node, options_.device->device_type()));
+    ASSIGN_OR_RETURN(const std::shared_ptr<OpKernel> kernel,
+                     MakeKernel(node, registration->factory));
+    auto* constant = dynamic_cast<ConstantOutput*>(kernel.get());
+    if (constant == nullptr) return absl::OkStatus();
+    handles_[node.id()] = constant->OutputIn(*options_.default_container);
+    is_const_[node.id()] = true;
+    return absl::OkStatus();
   }
 
   void AddFrame(const FrameAnalysis::Frame& frame) {
@@ -249,6 +294,8 @@ class PlanBuilder {
   // A constant where the node takes it: copied to the device once for all.
   absl::StatusOr<Tensor> ConstantFor(const Node& node, int i,
                                      const Node& constant) {
+    const auto handle = handles_.find(constant.id());
+    if (handle != handles_.end()) return handle->second;
     const Tensor& value = *constant.attr<Tensor>("value");
     DeviceContext* context = options_.device->context();
     if (context == nullptr) return value;
@@ -459,13 +506,14 @@ class PlanBuilder {
 
   const Graph& graph_;
   const PlanOptions& options_;
-  const std::vector<bool> is_const_;
+  std::vector<bool> is_const_;
   const LateReads late_reads_;
   FrameAnalysis frames_;
   std::shared_ptr<PlanImpl> plan_;
   std::vector<int> item_of_;  // by node id; -1 for constants
   std::vector<std::vector<Edge>> out_edges_;
   absl::flat_hash_map<int, Tensor> device_constants_;  // by node id
+  absl::flat_hash_map<int, Tensor> handles_;           // by node id
 };
 
 absl::StatusOr<std::shared_ptr<const Plan>> Plan::Compile(

@@ -383,16 +383,18 @@ absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(
   }
   LocalFunctions& functions = *session.functions[i];
   RETURN_IF_ERROR(functions.Add(*partition.graph));
-  ASSIGN_OR_RETURN(auto plan,
-                   Plan::Compile(*partition.graph,
-                                 {.kernels = options_.kernels,
-                                  .device = devices_[i].get(),
-                                  .random = options_.random,
-                                  .stateful_kernels = &session.stateful_kernels,
-                                  .functions = &functions}));
   ResourceManager* resources = session.own_resources.empty()
                                    ? shared_resources_[i].get()
                                    : session.own_resources[i].get();
+  ASSIGN_OR_RETURN(
+      auto plan,
+      Plan::Compile(*partition.graph,
+                    {.kernels = options_.kernels,
+                     .device = devices_[i].get(),
+                     .random = options_.random,
+                     .stateful_kernels = &session.stateful_kernels,
+                     .functions = &functions,
+                     .default_container = &resources->default_container()}));
   return Registration::DevicePlan{std::move(plan), devices_[i].get(),
                                   resources};
 }

@@ -1,5 +1,6 @@
 #include "libs/summary/event.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -169,6 +170,35 @@ TEST(HistogramTest, TheLargestNumbersHaveABucket) {
   double count = 0;
   for (const double bucket : value.bucket) count += bucket;
   EXPECT_EQ(count, 3);
+}
+
+// Where a value of one lies: between which limits.
+void ExpectInItsBucket(double value) {
+  const HistogramValue one = HistogramOf({value});
+  size_t bucket = 0;
+  while (one.bucket[bucket] == 0) ++bucket;
+  EXPECT_GT(one.bucket_limit[bucket], value);
+  const double low = bucket > 0 ? one.bucket_limit[bucket - 1] : -kLargest;
+  EXPECT_LE(low, value);
+  // The bucket is no wider than TensorFlow's.
+  const double nearest =
+      std::min(std::abs(low), std::abs(one.bucket_limit[bucket]));
+  if (nearest > 0 && nearest < 1e19) {
+    EXPECT_LE(one.bucket_limit[bucket] - low, 0.1000001 * nearest) << value;
+  }
+}
+
+TEST(HistogramTest, EachLimitIsTheLeastOfTheNextBucket) {
+  int i = 0;
+  for (double limit = 1.0e-12; limit < 1.0e20; limit *= 1.1) {
+    if (++i % 7 != 0) continue;
+    for (const double sign : {1.0, -1.0}) {
+      ExpectInItsBucket(sign * limit);
+      ExpectInItsBucket(sign * std::nextafter(limit, 0));
+      ExpectInItsBucket(sign * std::nextafter(limit, kLargest));
+      ExpectInItsBucket(sign * limit * 1.04);
+    }
+  }
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "libs/summary/histogram.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 namespace weft::summary {
@@ -26,24 +28,62 @@ std::vector<double> MakeLimits() {
   return limits;
 }
 
-const std::vector<double>& Limits() {
-  static const auto& limits = *new std::vector<double>(MakeLimits());
-  return limits;
+// A value's sign, exponent and first bits of its mantissa: all values that
+// agree in them lie so close that few limits are between them.
+constexpr int kTopBits = 16;
+constexpr int kOtherBits = 64 - kTopBits;
+
+size_t TopOf(double value) {
+  return std::bit_cast<uint64_t>(value) >> kOtherBits;
+}
+
+// The least of the numbers that agree in the top bits; 0 where there is none.
+double LeastOf(size_t top) {
+  const bool is_negative = (top >> (kTopBits - 1)) != 0;
+  const uint64_t rest =
+      is_negative ? (uint64_t{1} << kOtherBits) - 1 : uint64_t{0};
+  const auto least =
+      std::bit_cast<double>(static_cast<uint64_t>(top) << kOtherBits | rest);
+  return least == least ? least : 0;
 }
 
 }  // namespace
 
-Histogram::Histogram() : limits_(Limits()), counts_(limits_.size()) {
+struct HistogramBuckets {
+  std::vector<double> limits = MakeLimits();
+  // By top bits: the bucket of the least such value.
+  std::vector<uint16_t> first = std::vector<uint16_t>(size_t{1} << kTopBits);
+
+  HistogramBuckets() {
+    for (size_t top = 0; top < first.size(); ++top) {
+      const auto above =
+          std::upper_bound(limits.begin(), limits.end(), LeastOf(top));
+      first[top] = static_cast<uint16_t>(above - limits.begin());
+    }
+  }
+
+  size_t Of(double value) const {
+    // The largest double is below no limit.
+    const size_t last = limits.size() - 1;
+    size_t bucket = first[TopOf(value)];
+    while (bucket < last && limits[bucket] <= value) ++bucket;
+    return std::min(bucket, last);
+  }
+
+  static const HistogramBuckets& All() {
+    static const auto& all = *new HistogramBuckets();
+    return all;
+  }
+};
+
+Histogram::Histogram()
+    : buckets_(HistogramBuckets::All()), counts_(buckets_.limits.size()) {
   totals_.min = kLargest;
   totals_.max = -kLargest;
 }
 
 void Histogram::Add(double value) {
-  const auto limit = std::upper_bound(limits_.begin(), limits_.end(), value);
-  // The largest double is below no limit.
-  const size_t bucket = std::min<size_t>(
-      static_cast<size_t>(limit - limits_.begin()), limits_.size() - 1);
-  counts_[bucket] += 1;
+  counts_[buckets_.Of(value)] += 1;
   totals_.min = std::min(totals_.min, value);
   totals_.max = std::max(totals_.max, value);
   totals_.num += 1;
@@ -56,7 +96,7 @@ HistogramValue Histogram::ToValue() const {
   for (size_t i = 0; i < counts_.size(); ++i) {
     const double count = counts_[i];
     while (count == 0 && i + 1 < counts_.size() && counts_[i + 1] == 0) ++i;
-    value.bucket_limit.push_back(limits_[i]);
+    value.bucket_limit.push_back(buckets_.limits[i]);
     value.bucket.push_back(count);
   }
   return value;

@@ -15,6 +15,8 @@
 
 namespace weft::summary {
 
+struct HistogramBuckets;  // for all of them
+
 class Histogram {
  public:
   Histogram();
@@ -26,7 +28,7 @@ class Histogram {
   HistogramValue ToValue() const;
 
  private:
-  const std::vector<double>& limits_;
+  const HistogramBuckets& buckets_;
   std::vector<double> counts_;  // one for each limit
   HistogramValue totals_;       // without buckets
 };

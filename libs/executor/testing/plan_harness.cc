@@ -225,10 +225,12 @@ const Node* PlanHarness::Retval(int index, OutputTensor value) {
 
 absl::Status PlanHarness::Compile() {
   ASSIGN_OR_RETURN(
-      plan, Plan::Compile(graph, {.kernels = &kernels_,
-                                  .device = &device_,
-                                  .random = random_.get(),
-                                  .stateful_kernels = &stateful_kernels_}));
+      plan, Plan::Compile(
+                graph, {.kernels = &kernels_,
+                        .device = &device_,
+                        .random = random_.get(),
+                        .stateful_kernels = &stateful_kernels_,
+                        .default_container = &resources.default_container()}));
   return absl::OkStatus();
 }
 

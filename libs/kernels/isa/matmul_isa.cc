@@ -218,15 +218,12 @@ bool VectorProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
   return true;
 }
 
-// Where there are few rows, or rows of `b` lie so close that many fit into the
-// cache, `b` is read as it lies: to pack it takes longer than what is gained.
-// Each element is one running sum then, so longer ones are left to Eigen, which
-// adds up parts.
+// Each element is one running sum, so longer ones are left to Eigen, which adds
+// up parts; and so are wide products, for which it takes less to pack `a`, too.
 bool IsForDirectProduct(const MatMulArgs& args) {
   constexpr int64_t kMostSteps = 512;
-  return !args.transpose_b && args.k <= kMostSteps &&
-         (args.m <= 24 || args.b_stride <= 64 ||
-          (args.m <= 64 && args.b_stride <= 256));
+  constexpr int64_t kMostColumns = 256;
+  return args.k <= kMostSteps && args.n <= kMostColumns;
 }
 
 // Only of floats.
@@ -235,17 +232,87 @@ bool DirectProduct(const MatMulArgs&, const T*, const T*, T*) {
   return false;
 }
 
+// As many rows of `b` as stay in the nearest cache, a few columns wide.
+constexpr int64_t kPanelRows = 256;
+constexpr int64_t kPanelWidth = 2 * kVectorSize<float>;
+
+// Four by four elements, rows and columns exchanged.
+void Transpose(const float* from, int64_t stride, float* to) {
+  using V = Vector<float, 4>;
+  using Order = Vector<int, 4>;
+  const V a = Load<V>(from), b = Load<V>(from + stride),
+          c = Load<V>(from + 2 * stride), d = Load<V>(from + 3 * stride);
+  constexpr Order kLow = {0, 4, 1, 5}, kHigh = {2, 6, 3, 7};
+  constexpr Order kFirst = {0, 1, 4, 5}, kSecond = {2, 3, 6, 7};
+  const V ab = __builtin_shuffle(a, b, kLow),
+          cd = __builtin_shuffle(c, d, kLow);
+  const V ab2 = __builtin_shuffle(a, b, kHigh),
+          cd2 = __builtin_shuffle(c, d, kHigh);
+  Store(__builtin_shuffle(ab, cd, kFirst), to);
+  Store(__builtin_shuffle(ab, cd, kSecond), to + kPanelWidth);
+  Store(__builtin_shuffle(ab2, cd2, kFirst), to + 2 * kPanelWidth);
+  Store(__builtin_shuffle(ab2, cd2, kSecond), to + 3 * kPanelWidth);
+}
+
+// Columns of a matrix whose columns are `stride` apart.
+void PackColumns(const float* b, int64_t stride, int64_t rows, int64_t columns,
+                 float* panel) {
+  int64_t j = 0;
+  for (; j + 4 <= columns; j += 4) {
+    const float* const from = b + j * stride;
+    int64_t i = 0;
+    for (; i + 4 <= rows; i += 4) {
+      Transpose(from + i, stride, panel + i * kPanelWidth + j);
+    }
+    for (; i < rows; ++i) {
+      for (int64_t k = 0; k < 4; ++k) {
+        panel[i * kPanelWidth + j + k] = from[k * stride + i];
+      }
+    }
+  }
+  for (; j < columns; ++j) {
+    for (int64_t i = 0; i < rows; ++i) {
+      panel[i * kPanelWidth + j] = b[j * stride + i];
+    }
+  }
+}
+
+// Of a matrix whose rows are `stride` apart.
+void PackRows(const float* b, int64_t stride, int64_t rows, int64_t columns,
+              float* panel) {
+  const size_t bytes = static_cast<size_t>(columns) * sizeof(float);
+  for (int64_t i = 0; i < rows; ++i, b += stride, panel += kPanelWidth) {
+    if (columns == kPanelWidth) {
+      Store(Load<Vector<float>>(b), panel);
+      Store(Load<Vector<float>>(b + kPanelWidth / 2), panel + kPanelWidth / 2);
+    } else {
+      memcpy(panel, b, bytes);
+    }
+  }
+}
+
+// What the columns behind the last multiply is thrown away.
+void Pack(const MatMulArgs& args, const float* b, int64_t rows, int64_t columns,
+          float* panel) {
+  if (columns < kPanelWidth) {
+    memset(panel, 0, static_cast<size_t>(rows * kPanelWidth) * sizeof(float));
+  }
+  if (args.transpose_b) {
+    PackColumns(b, args.b_stride, rows, columns, panel);
+  } else {
+    PackRows(b, args.b_stride, rows, columns, panel);
+  }
+}
+
 // Some columns of a product, `part`, by whole vectors of `b`, which has
 // `part.steps` rows. Those that would reach over the end of the last row are
 // read from a copy with room behind it.
 void ColumnsOfProduct(const ConvLoops& loops, OverlapArgs part, const float* a,
                       const float* b, float* c) {
-  constexpr int64_t kMostWidth = 32;  // two vectors of 64 bytes
-  const int64_t width = 2 * loops.vector;
   const int64_t all = part.steps;
   int64_t apart = 0;
   if (part.columns % loops.vector != 0) {
-    apart = (width + part.b_step - 1) / part.b_step;
+    apart = (kPanelWidth + part.b_step - 1) / part.b_step;
     if (apart > all) apart = all;
   }
   if (all > apart) {
@@ -254,39 +321,56 @@ void ColumnsOfProduct(const ConvLoops& loops, OverlapArgs part, const float* a,
     part.adds = true;
   }
   if (apart == 0) return;
-  float copy[kMostWidth * kMostWidth] = {};
-  const float* const from = b + (all - apart) * part.b_step;
-  for (int64_t row = 0; row < apart; ++row) {
-    for (int64_t n = 0; n < part.columns; ++n) {
-      copy[row * width + n] = from[row * part.b_step + n];
+  float copy[kPanelWidth * kPanelWidth] = {};
+  PackRows(b + (all - apart) * part.b_step, part.b_step, apart, part.columns,
+           copy);
+  part.steps = apart;
+  part.b_step = kPanelWidth;
+  loops.products(part, a + (all - apart) * part.a_step, copy, c);
+}
+
+// For some rows of the result, as `part` says. `b` is read a few columns at a
+// time: as they lie, if there are so few rows that to copy them takes longer
+// than what is gained.
+void RowsOfProduct(const MatMulArgs& args, OverlapArgs part, const float* a,
+                   const float* b, float* c) {
+  constexpr int64_t kFewRows = 24;
+  const ConvLoops loops = Conv();
+  alignas(64) float panel[kPanelRows * kPanelWidth];
+  const bool packs = args.transpose_b || part.rows > kFewRows;
+  for (int64_t j = 0; j < args.n; j += kPanelWidth) {
+    part.columns = args.n - j < kPanelWidth ? args.n - j : kPanelWidth;
+    if (packs) {
+      Pack(args, b + j * (args.transpose_b ? args.b_stride : 1), part.steps,
+           part.columns, panel);
+      part.b_step = kPanelWidth;
+      loops.products(part, a, panel, c + j);
+    } else {
+      part.b_step = args.b_stride;
+      ColumnsOfProduct(loops, part, a, b + j, c + j);
     }
   }
-  part.steps = apart;
-  part.b_step = width;
-  loops.products(part, a + (all - apart) * part.a_step, copy, c);
 }
 
 bool DirectProduct(const MatMulArgs& args, const float* a, const float* b,
                    float* c) {
-  // As many rows of `b` as stay in the nearest cache, a few columns wide.
+  // As much of `a`, which is read once for each few columns, as stays in the
+  // cache.
   constexpr int64_t kRows = 256;
   if (!IsForDirectProduct(args)) return false;
-  const ConvLoops loops = Conv();
-  const int64_t width = 2 * loops.vector;
   OverlapArgs part;
-  part.rows = args.m;
   part.runs = 1;
   part.a_step = args.transpose_a ? args.a_stride : 1;
   part.a_row = args.transpose_a ? 1 : args.a_stride;
-  part.b_step = args.b_stride;
   part.sum_row = args.c_stride;
-  for (int64_t k = 0; k < args.k; k += kRows) {
-    part.steps = args.k - k < kRows ? args.k - k : kRows;
-    part.adds = k > 0;
-    for (int64_t j = 0; j < args.n; j += width) {
-      part.columns = args.n - j < width ? args.n - j : width;
-      ColumnsOfProduct(loops, part, a + k * part.a_step,
-                       b + k * args.b_stride + j, c + j);
+  for (int64_t i = 0; i < args.m; i += kRows) {
+    part.rows = args.m - i < kRows ? args.m - i : kRows;
+    for (int64_t k = 0; k < args.k; k += kPanelRows) {
+      part.steps = args.k - k < kPanelRows ? args.k - k : kPanelRows;
+      part.adds = k > 0;
+      RowsOfProduct(args, part, a + i * part.a_row + k * part.a_step,
+                    b + k * (args.transpose_b ? 1 : args.b_stride),
+                    c + i * args.c_stride);
     }
   }
   return true;

@@ -111,9 +111,11 @@ TEST_F(GemmTest, RowsMayLieApart) {
   const std::vector<float> a = Numbers<float>(kStride * kStride, 1);
   const std::vector<float> b = Numbers<float>(kStride * kStride, 2);
   for (const MatMulFunctions& functions : AllFunctions()) {
-    for (int kind = 0; kind < 12; ++kind) {
+    for (int kind = 0; kind < 16; ++kind) {
       const bool transpose_a = (kind & 1) != 0, transpose_b = (kind & 2) != 0;
-      const MatMulArgs args = {.m = kind / 4 == 0 ? 1 : 21,
+      const MatMulArgs args = {.m = kind / 4 == 0   ? 1
+                                    : kind / 4 == 3 ? 31
+                                                    : 21,
                                .n = kind / 4 == 1 ? 1 : 21,
                                .k = 43,
                                .transpose_a = transpose_a,

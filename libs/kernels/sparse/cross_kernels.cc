@@ -42,6 +42,13 @@ struct CrossColumn {
   // that have none.
   std::vector<CrossRun> runs;
 
+  // Whether each row has one, and they lie in order.
+  bool IsOneInEachRow() const {
+    if (width > 0) return width == 1;
+    // They are in order of their rows, which are below num_rows.
+    return order.empty() && static_cast<int64_t>(runs.size()) == num_rows &&
+           values->num_elements() == num_rows;
+  }
   int64_t num_runs() const {
     return width > 0 ? num_rows : static_cast<int64_t>(runs.size());
   }
@@ -169,6 +176,9 @@ class SparseCrossKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const std::vector<CrossColumn> columns,
                      ReadColumns(context));
+    if (MayCrossInOrder(context, columns)) {
+      return CrossInOrder(context, columns);
+    }
     int64_t total = 0, longest = 0;
     RETURN_IF_ERROR(
         ForEachCommonRow(columns, [&](int64_t, const CrossRuns& runs) {
@@ -210,6 +220,38 @@ class SparseCrossKernel : public OpKernel {
                        column.num_rows));
     }
     return columns;
+  }
+
+  // One combination a row, as of a batch of features that all examples have
+  // once; of numbers.
+  static bool MayCrossInOrder(const OpKernelContext& context,
+                              const std::vector<CrossColumn>& columns) {
+    return !columns.empty() && context.output_type(1) == DT_INT64 &&
+           columns[0].num_rows > 0 &&
+           columns[0].num_rows <= std::numeric_limits<int32_t>::max() &&
+           std::all_of(columns.begin(), columns.end(),
+                       [](const CrossColumn& column) {
+                         return column.IsOneInEachRow();
+                       });
+  }
+
+  absl::Status CrossInOrder(OpKernelContext& context,
+                            const std::vector<CrossColumn>& columns) const {
+    const int64_t rows = columns[0].num_rows;
+    ASSIGN_OR_RETURN(Tensor * indices, context.AllocateOutput(0, {rows, 2}));
+    ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {rows}));
+    const absl::Span<int64_t> to = values->mutable_flat<int64_t>();
+    int64_t* place = indices->mutable_flat<int64_t>().data();
+    for (int64_t row = 0; row < rows; ++row) {
+      *place++ = row;
+      *place++ = 0;
+      uint64_t hash = hash_key_;
+      for (const CrossColumn& column : columns) {
+        hash = JoinFingerprints(hash, column.Hash(row));
+      }
+      to[row] = static_cast<int64_t>(hash % num_buckets_);
+    }
+    return SetVector(context, 2, {rows, 1});
   }
 
   static absl::Status TooMany() {

@@ -4,6 +4,7 @@
 // it stands for.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,6 +90,7 @@ class UniqueRowIdsKernel : public OpKernel {
   template <typename T>
   static absl::Status Write(OpKernelContext& context, const SparseView& input) {
     const auto ids = context.input(1).flat<T>();
+    if (IsOneInEachRow(input, ids)) return WriteInOrder(context, ids);
     ElementsByRow by_row(input, ids);
     RETURN_IF_ERROR(by_row.Check());
     const int64_t num_rows = input.shape().dim(0);
@@ -127,6 +129,44 @@ class UniqueRowIdsKernel : public OpKernel {
            ++next) {
         add(row, ids[*next]);
       }
+    }
+    return SetDistinct<T>(context, groups.keys());
+  }
+
+  // As a batch of features is that all examples have once.
+  template <typename T>
+  static bool IsOneInEachRow(const SparseView& input, absl::Span<const T> ids) {
+    const int64_t count = input.count();
+    if (input.rank() != 2 || input.shape().dim(0) != count ||
+        count > kMaxInt32 / 2) {
+      return false;
+    }
+    const auto columns = static_cast<uint64_t>(input.shape().dim(1));
+    const int64_t* place = input.position(0).data();
+    bool is_one = true;
+    for (int64_t i = 0; i < count; ++i, place += 2) {
+      is_one &= place[0] == i && static_cast<uint64_t>(place[1]) < columns &&
+                ids[i] >= 0;
+    }
+    return is_one;
+  }
+
+  // What the rest comes to then.
+  template <typename T>
+  static absl::Status WriteInOrder(OpKernelContext& context,
+                                   absl::Span<const T> ids) {
+    const TensorShape all({static_cast<int64_t>(ids.size())});
+    ASSIGN_OR_RETURN(Tensor * empty, context.AllocateOutput(2, all));
+    ASSIGN_OR_RETURN(Tensor * idx, context.AllocateOutput(1, all));
+    ASSIGN_OR_RETURN(Tensor * row_ids, context.AllocateOutput(3, all));
+    const auto is_empty = empty->mutable_flat<bool>();
+    std::fill(is_empty.begin(), is_empty.end(), false);
+    const auto row_of = row_ids->mutable_flat<int32_t>();
+    std::iota(row_of.begin(), row_of.end(), 0);
+    NumberGroups<uint32_t> groups(all.num_elements());
+    int32_t* to = idx->mutable_flat<int32_t>().data();
+    for (const T id : ids) {
+      *to++ = static_cast<int32_t>(groups.FindOrAdd(static_cast<uint64_t>(id)));
     }
     return SetDistinct<T>(context, groups.keys());
   }
@@ -231,6 +271,16 @@ absl::StatusOr<T*> Zeros(OpKernelContext& context, int64_t rows,
   return out.data();
 }
 
+// Weights of a linear model have one column, and a call takes longer.
+template <typename T>
+void AddRow(const T* from, int64_t columns, T* to) {
+  if (columns == 1) {
+    *to += *from;
+  } else {
+    AddRowOfFloats(from, columns, to);
+  }
+}
+
 class CombineRowsKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -262,8 +312,7 @@ class CombineRowsKernel : public OpKernel {
     const T* const in = data.flat<T>().data();
     ids.ForEach([&](int64_t example, absl::Span<const int32_t> rows) {
       T* const to = out + example * columns;
-      for (const int32_t row : rows)
-        AddRowOfFloats(in + row * columns, columns, to);
+      for (const int32_t row : rows) AddRow(in + row * columns, columns, to);
       if (combiner_ == SparseReduction::kSum || rows.size() == 1) return;
       const auto divisor =
           static_cast<T>(Divisor(combiner_, static_cast<int64_t>(rows.size())));
@@ -313,12 +362,13 @@ class CombineRowsGradKernel : public OpKernel {
     const T* const in = grad.flat<T>().data();
     ids.ForEach([&](int64_t example, absl::Span<const int32_t> rows) {
       const T* const from = in + example * columns;
-      const auto scale = static_cast<T>(
-          1 / Divisor(combiner_, static_cast<int64_t>(rows.size())));
+      const auto count = static_cast<int64_t>(rows.size());
+      const auto scale =
+          count == 1 ? T{1} : static_cast<T>(1 / Divisor(combiner_, count));
       for (const int32_t row : rows) {
         T* const to = out + row * columns;
         if (scale == 1) {
-          AddRowOfFloats(from, columns, to);
+          AddRow(from, columns, to);
           continue;
         }
         for (int64_t i = 0; i < columns; ++i) to[i] += from[i] * scale;

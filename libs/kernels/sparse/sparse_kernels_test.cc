@@ -198,6 +198,15 @@ TEST_F(SparseKernelsTest, CrossesEachRowsFeatures) {
   // TensorFlow's numbers.
   Expect("SparseCross", {indices, names, shape, dense}, attrs,
          {indices, Longs({92, 5, 60}), Longs({2, 2})});
+  // One of each row.
+  const Tensor one = Pairs({0, 0, 1, 0});
+  Expect("SparseCross",
+         {one, Tensor::Vector<std::string>({"a", "b"}), Longs({2, 9}), dense},
+         attrs, {one, Longs({92, 5}), Longs({2, 1})});
+  Expect("SparseCross",
+         {Pairs({1, 0, 1, 1}), Tensor::Vector<std::string>({"b", "c"}), shape,
+          dense},
+         attrs, {Pairs({1, 0, 1, 1}), Longs({5, 60}), Longs({2, 2})});
   attrs["hashed_output"] = false;
   attrs["out_type"] = DT_STRING;
   attrs["internal_type"] = DT_STRING;
@@ -248,6 +257,20 @@ TEST_F(SparseKernelsTest, UniqueRowIds) {
          {Longs({5, 6, 0}), Tensor::Vector<int32_t>({0, 1, 2, 1, 2, 0}),
           Tensor::Vector({false, true, false, true, false}),
           Tensor::Vector<int32_t>({0, 0, 1, 2, 3, 4})});
+  // One in each row, but for one that is negative.
+  for (const int64_t last : {7, -7}) {
+    Expect("_UniqueRowIds",
+           {Pairs({0, 0, 1, 3, 2, 1}), Longs({7, 5, last}), Longs({3, 4}),
+            Tensor::Scalar(int64_t{7})},
+           {},
+           {Longs({7, 5}), Tensor::Vector<int32_t>({0, 1, 0}),
+            Tensor::Vector({false, false, last < 0}),
+            Tensor::Vector<int32_t>({0, 1, 2})});
+  }
+  EXPECT_THAT(harness_.Run("_UniqueRowIds",
+                           {Pairs({0, 0, 1, 4}), Longs({7, 5}), Longs({2, 4}),
+                            Tensor::Scalar(int64_t{7})}),
+              StatusIs(kInvalid, "out of bounds"));
   Expect("_UniqueRowIds",
          {Pairs({}), Longs({}), Longs({0, 2}), Tensor::Scalar(int64_t{0})}, {},
          {Longs({}), Tensor(DT_INT32, {0}), Tensor(DT_BOOL, {0}),

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/status.h"
+#include "libs/kernels/constant_output.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/resource/resource_lookup.h"
 #include "libs/kernels/resource/variable_lookup.h"
@@ -20,7 +21,7 @@
 namespace weft {
 namespace {
 
-class VarHandleKernel : public OpKernel {
+class VarHandleKernel : public OpKernel, public ConstantOutput {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Create(
       const OpKernelConstruction& construction) {
@@ -38,17 +39,21 @@ class VarHandleKernel : public OpKernel {
   using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
-    // The default container is known when it first runs; the handle is then
-    // the same for good.
+    context.SetOutput(0, OutputIn(context.resources().default_container()));
+    return absl::OkStatus();
+  }
+
+  // The default container is known when this is first asked for; the handle is
+  // then the same for good.
+  Tensor OutputIn(absl::string_view default_container) override {
     absl::MutexLock lock(&mutex_);
     if (!output_.IsInitialized()) {
       if (handle_.container.empty()) {
-        handle_.container = context.resources().default_container();
+        handle_.container = std::string(default_container);
       }
       output_ = Tensor::Scalar(handle_);
     }
-    context.SetOutput(0, output_);
-    return absl::OkStatus();
+    return output_;
   }
 
  private:

@@ -81,9 +81,9 @@ class ApplyKernel : public OpKernel {
       pointers[i] = variables[i].get();
     }
     Scalars scalars;
-    for (const char* name : scalar_names_) {
-      scalars.push_back(&context.input(inputs_.Find(name)));
-      RETURN_IF_ERROR(CheckScalar(name, scalars.back()->shape()));
+    for (size_t i = 0; i < scalar_names_.size(); ++i) {
+      scalars.push_back(&context.input(scalars_at_[i]));
+      RETURN_IF_ERROR(CheckScalar(scalar_names_[i], scalars.back()->shape()));
     }
     const auto all = absl::MakeSpan(pointers.data(), variables_);
     RETURN_IF_ERROR(WithLoop(scalars, is_sparse(), [&](const StepLoop& loop) {
@@ -103,7 +103,11 @@ class ApplyKernel : public OpKernel {
         inputs_(construction.node().op()),
         type_(type),
         variables_(variables),
-        scalar_names_(scalar_names) {}
+        scalar_names_(scalar_names) {
+    for (const char* name : scalar_names_) {
+      scalars_at_.push_back(inputs_.Find(name));
+    }
+  }
 
  private:
   // Calls `apply` with the rule's loop for these scalars; the loop takes
@@ -262,6 +266,7 @@ class ApplyKernel : public OpKernel {
   const DataType type_;
   const int variables_;
   const absl::Span<const char* const> scalar_names_;
+  absl::InlinedVector<int, 6> scalars_at_;  // which inputs they are
   std::array<VariableLookup, kMaxVariables> lookups_;
 };
 
