@@ -465,7 +465,8 @@ TEST_F(LookUpOnTwoPsTest, ManyRowsGoAlongEachWayAndPs) {
   EXPECT_EQ(cost.chunks, 0);
   EXPECT_EQ(cost.small_bytes, kDistinct * (8 + 2 * kWideRow));
   // For the gradient of the squares there is no number repeated a megabyte
-  // long: it is written where the rows lie that were stitched.
+  // long, which would be the twentieth: it is written where the rows lie that
+  // were stitched.
   EXPECT_EQ(cost.buffers, 19);
 }
 

@@ -12,8 +12,8 @@
 namespace weft {
 
 // Of nodes that are placed on a CPU, and of those that are not placed, which
-// are bodies of functions, where `unplaced_too`. REQUIRES: no pass runs after
-// it, for nodes get other outputs.
+// are bodies of functions, where `unplaced_too`. REQUIRES: only fusions run
+// after it, for nodes get other outputs.
 void FuseCsv(GraphRewrite& rewrite, bool unplaced_too = false);
 
 }  // namespace weft

@@ -80,8 +80,8 @@ class GraphRewrite {
   };
   void Replace(const Node& node, Replacement replacement);
   // Consumers of `from` take `to` instead, an output of a node that was
-  // replaced and stands before them. REQUIRES: the value is the same; no pass
-  // runs after this one.
+  // replaced and stands before them. REQUIRES: the value is the same; only
+  // fusions run after this pass.
   void TakeInstead(const OutputTensor& from, const OutputTensor& to);
   // The node will not be there. REQUIRES: nobody takes or waits for it now.
   void Remove(const Node& node);

@@ -21,7 +21,7 @@
 
 namespace weft {
 
-// REQUIRES: no pass runs after it, for nodes get other outputs.
+// REQUIRES: only fusions run after it, for nodes get other outputs.
 void FuseLookups(GraphRewrite& rewrite);
 
 }  // namespace weft

@@ -70,6 +70,8 @@ class ScalingFusion : private NodeFusion {
         !IsShapeFor(number->rank(), Constant(*repeated, 1))) {
       return false;
     }
+    // A number is multiplied before it is repeated, by whoever comes first.
+    if (IsOneNumber(Constant(mul, 1 - i))) return false;
     const OutputTensor x = rewrite_.Input(mul, 1 - i);
     std::vector<OutputTensor> inputs = ProductBefore(mul, x);
     if (inputs.empty()) inputs = {x};

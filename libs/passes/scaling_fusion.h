@@ -6,7 +6,7 @@
 //
 // So ends the gradient of each loss that is a sum or mean of squares. The
 // shapes need not be known to agree: the kernel looks. What the nodes give is
-// the same to the last bit, and so are errors.
+// the same to the last bit, and so are errors, but for the op's name in them.
 #ifndef WEFT_LIBS_PASSES_SCALING_FUSION_H_
 #define WEFT_LIBS_PASSES_SCALING_FUSION_H_
 

@@ -89,6 +89,14 @@ TEST_F(ScalingFusionTest, WhichOfTwoNansItIsStays) {
       "Mul");
 }
 
+// The repeated tensor is multiplied by another one later, and read then.
+TEST_F(ScalingFusionTest, ANumberIsNotRepeatedByIt) {
+  const Node* repeated = Repeated();
+  const Node* two = g_.Const("two", Tensor::Scalar(2.0f));
+  g_.Fetch(g_.Add("Mul", "y", {repeated, two}));
+  EXPECT_EQ(Run().Find("y")->type(), "Mul");
+}
+
 TEST_F(ScalingFusionTest, ShapesOfAStepAreLeftAlone) {
   const Node* number = g_.Const("number", Tensor::Scalar(2.0f));
   const Node* shape = g_.Add("Shape", "shape", {x_});

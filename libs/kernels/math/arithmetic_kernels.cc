@@ -2,7 +2,6 @@
 // ops that are arithmetic on two operands, and _MulInTurn.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -164,7 +163,7 @@ class MulInTurnKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);
-    ASSIGN_OR_RETURN(const Factors factors, FactorsOf(context));
+    ASSIGN_OR_RETURN(Factors factors, FactorsOf(context));
     ASSIGN_OR_RETURN(const TensorShape shape,
                      ShapeFromDims(context.input(context.num_inputs() - 1)));
     if (x.shape() == shape) {
@@ -172,7 +171,7 @@ class MulInTurnKernel : public OpKernel {
       Scale(context, x, factors, *out);
       return absl::OkStatus();
     }
-    return ScaleAndSpread(context, x, factors, shape);
+    return ScaleAndSpread(context, x, std::move(factors), shape);
   }
 
  private:
@@ -215,29 +214,33 @@ class MulInTurnKernel : public OpKernel {
   // Of a tensor that has another shape than the last factor is repeated to, and
   // meets that by broadcasting.
   absl::Status ScaleAndSpread(OpKernelContext& context, const Tensor& x,
-                              const Factors& factors,
-                              const TensorShape& shape) const {
+                              Factors factors, const TensorShape& shape) const {
     ASSIGN_OR_RETURN(const Broadcast broadcast,
                      shape_first_ ? Broadcast::Of(shape, x.shape())
                                   : Broadcast::Of(x.shape(), shape));
-    ASSIGN_OR_RETURN(Tensor scaled, context.AllocateTemp(x.dtype(), x.shape()));
-    Scale(context, x, factors, scaled);
+    const void* const last = factors.back();
+    factors.pop_back();
+    Tensor scaled = x;
+    if (!factors.empty()) {
+      ASSIGN_OR_RETURN(scaled, context.AllocateTemp(x.dtype(), x.shape()));
+      Scale(context, x, factors, scaled);
+    }
     ASSIGN_OR_RETURN(Tensor * out,
                      context.AllocateOutput(0, broadcast.shape()));
-    if (out->num_elements() == 0) return absl::OkStatus();
     const char* const from = static_cast<const char*>(scaled.data());
-    char* to = static_cast<char*>(out->mutable_data());
+    char* const to = static_cast<char*>(out->mutable_data());
     const int operand = shape_first_ ? 1 : 0;
-    const int64_t step = broadcast.step(operand) * size_;
-    broadcast.ForEachRow(
-        0, broadcast.rows(), [&](int64_t, const Broadcast::Offsets& offsets) {
-          const char* element = from + offsets[operand] * size_;
-          for (int64_t i = 0; i < broadcast.row_size(); ++i) {
-            std::memcpy(to, element, size_);
-            to += size_;
-            element += step;
-          }
-        });
+    const int64_t size = broadcast.row_size();
+    const auto rows = [&](int64_t begin, int64_t end) {
+      broadcast.ForEachRow(
+          begin, end, [&](int64_t row, const Broadcast::Offsets& offsets) {
+            loop_(from + offsets[operand] * size_, broadcast.step(operand),
+                  last, 0, to + row * size * size_, size);
+          });
+    };
+    if (out->num_elements() > 0) {
+      ParallelLoop(context, broadcast.rows(), size, std::ref(rows));
+    }
     return absl::OkStatus();
   }
 
@@ -251,13 +254,12 @@ void RegisterMulInTurn(KernelRegistry& registry) {
   const DataType type = DataTypeOf<T>::value;
   const BinaryLoop loop =
       BestBinaryLoop("Mul", type, &math::BinaryLoopOf<T, T, math::MulOp>);
-  registry.Register(
-      {.op = "_MulInTurn", .types = {{"T", {type}}}, .is_cheap = true},
-      [loop](const OpKernelConstruction& construction)
-          -> absl::StatusOr<std::unique_ptr<OpKernel>> {
-        return std::make_unique<MulInTurnKernel>(
-            construction, loop, static_cast<int64_t>(sizeof(T)));
-      });
+  registry.Register({.op = "_MulInTurn", .types = {{"T", {type}}}},
+                    [loop](const OpKernelConstruction& construction)
+                        -> absl::StatusOr<std::unique_ptr<OpKernel>> {
+                      return std::make_unique<MulInTurnKernel>(
+                          construction, loop, static_cast<int64_t>(sizeof(T)));
+                    });
 }
 
 }  // namespace
