@@ -7,6 +7,7 @@
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/executor/testing/plan_harness.h"
+#include "libs/tensor/resource_handle.h"
 #include "libs/trace/device_trace.h"
 
 namespace weft {
