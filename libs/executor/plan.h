@@ -6,8 +6,8 @@
 // that has one consumer belongs to that consumer alone. A node's only output is
 // made where its last edge goes, if that is known before it runs.
 //
-// Constants without control inputs do not run, nor do handles of variables:
-// their values lie in the slots of their consumers from the start.
+// Constants without control inputs do not run, nor do handles of variables on
+// CPUs: their values lie in the slots of their consumers from the start.
 //
 // Nodes belong to frames: frame 0 is the partition outside loops, every other
 // one is the body of a loop. Slots, counters and asynchronous entries are

@@ -218,12 +218,19 @@ bool VectorProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
   return true;
 }
 
+// Where there are so few rows, to copy `b` takes longer than what is gained.
+constexpr int64_t kFewRows = 24;
+
 // Each element is one running sum, so longer ones are left to Eigen, which adds
-// up parts; and so are wide products, for which it takes less to pack `a`, too.
+// up parts; and so are wide products of many rows, for which it takes less to
+// pack `a`, too. Parts of one product are computed alike.
 bool IsForDirectProduct(const MatMulArgs& args) {
   constexpr int64_t kMostSteps = 512;
   constexpr int64_t kMostColumns = 256;
-  return args.k <= kMostSteps && args.n <= kMostColumns;
+  const int64_t rows = args.is_part ? args.all_rows : args.m;
+  const int64_t columns = args.is_part ? args.all_columns : args.n;
+  return args.k <= kMostSteps &&
+         (columns <= kMostColumns || (rows <= kFewRows && !args.transpose_b));
 }
 
 // Only of floats.
@@ -239,19 +246,16 @@ constexpr int64_t kPanelWidth = 2 * kVectorSize<float>;
 // Four by four elements, rows and columns exchanged.
 void Transpose(const float* from, int64_t stride, float* to) {
   using V = Vector<float, 4>;
-  using Order = Vector<int, 4>;
   const V a = Load<V>(from), b = Load<V>(from + stride),
           c = Load<V>(from + 2 * stride), d = Load<V>(from + 3 * stride);
-  constexpr Order kLow = {0, 4, 1, 5}, kHigh = {2, 6, 3, 7};
-  constexpr Order kFirst = {0, 1, 4, 5}, kSecond = {2, 3, 6, 7};
-  const V ab = __builtin_shuffle(a, b, kLow),
-          cd = __builtin_shuffle(c, d, kLow);
-  const V ab2 = __builtin_shuffle(a, b, kHigh),
-          cd2 = __builtin_shuffle(c, d, kHigh);
-  Store(__builtin_shuffle(ab, cd, kFirst), to);
-  Store(__builtin_shuffle(ab, cd, kSecond), to + kPanelWidth);
-  Store(__builtin_shuffle(ab2, cd2, kFirst), to + 2 * kPanelWidth);
-  Store(__builtin_shuffle(ab2, cd2, kSecond), to + 3 * kPanelWidth);
+  const V ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+          cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const V ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+          cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  Store(__builtin_shufflevector(ab, cd, 0, 1, 4, 5), to);
+  Store(__builtin_shufflevector(ab, cd, 2, 3, 6, 7), to + kPanelWidth);
+  Store(__builtin_shufflevector(ab2, cd2, 0, 1, 4, 5), to + 2 * kPanelWidth);
+  Store(__builtin_shufflevector(ab2, cd2, 2, 3, 6, 7), to + 3 * kPanelWidth);
 }
 
 // Columns of a matrix whose columns are `stride` apart.
@@ -334,7 +338,6 @@ void ColumnsOfProduct(const ConvLoops& loops, OverlapArgs part, const float* a,
 // than what is gained.
 void RowsOfProduct(const MatMulArgs& args, OverlapArgs part, const float* a,
                    const float* b, float* c) {
-  constexpr int64_t kFewRows = 24;
   const ConvLoops loops = Conv();
   alignas(64) float panel[kPanelRows * kPanelWidth];
   const bool packs = args.transpose_b || part.rows > kFewRows;

@@ -15,6 +15,10 @@ struct MatMulArgs {
   int64_t m, n, k;
   bool transpose_a, transpose_b;
   int64_t a_stride, b_stride, c_stride;
+  // Of a part of a product: the size of the whole, on which it depends how sums
+  // are blocked, so that it does not depend on the number of threads.
+  bool is_part = false;
+  int64_t all_rows = 0, all_columns = 0;
 };
 
 struct MatMulFunctions {

@@ -94,11 +94,19 @@ auto FunctionFor(const MatMulFunctions& functions) {
   }
 }
 
+MatMulArgs PartOf(const MatMulArgs& whole) {
+  MatMulArgs part = whole;
+  part.is_part = true;
+  part.all_rows = whole.m;
+  part.all_columns = whole.n;
+  return part;
+}
+
 // Rows [begin, end) of the result.
 template <typename T>
 void Rows(const MatMulArgs& whole, const T* a, const T* b, T* c, int64_t begin,
           int64_t end, const MatMulFunctions& functions) {
-  MatMulArgs part = whole;
+  MatMulArgs part = PartOf(whole);
   part.m = end - begin;
   FunctionFor<T>(functions)(
       part, a + begin * (whole.transpose_a ? 1 : whole.a_stride), b,
@@ -109,7 +117,7 @@ void Rows(const MatMulArgs& whole, const T* a, const T* b, T* c, int64_t begin,
 template <typename T>
 void Columns(const MatMulArgs& whole, const T* a, const T* b, T* c,
              int64_t begin, int64_t end, const MatMulFunctions& functions) {
-  MatMulArgs part = whole;
+  MatMulArgs part = PartOf(whole);
   part.n = end - begin;
   FunctionFor<T>(functions)(
       part, a, b + begin * (whole.transpose_b ? whole.b_stride : 1), c + begin);

@@ -92,7 +92,7 @@ TEST_F(GemmTest, EveryImplementationAgreesWithTheReference) {
       {70, 2, 90},  {130, 90, 120}, {1, 7, 1},     {1, 333, 1},  {1, 5, 2051},
       {1, 90, 75},  {75, 90, 1},    {2051, 6, 1},  {40, 1, 1},   {1, 1, 40},
       {5, 600, 33}, {40, 300, 64},  {90, 70, 3},   {3, 513, 3},  {2, 511, 35},
-      {30, 9, 2}};
+      {30, 9, 2},   {300, 270, 37}, {8, 40, 300}};
   for (const MatMulFunctions& functions : AllFunctions()) {
     for (const auto& [m, k, n] : sizes) {
       for (int transposed = 0; transposed < 4; ++transposed) {
