@@ -46,13 +46,13 @@ class CsvFusion : public NodeFusion {
 
   // 0 for the first dimension, -1 for the last; none where it may lie between
   // others. The columns have the shape of the records.
-  std::optional<int64_t> AxisOf(const Node& pack, const Node& csv) const {
+  std::optional<int64_t> AxisOf(const Node& pack, const Node& csv) {
     const int64_t axis = AttrOr<int64_t>(pack, "axis", 0);
     if (axis == 0 || axis == -1) return axis;
     // What is certain of a function's arguments is not known here.
     if (unplaced_too_) return std::nullopt;
-    const std::optional<int> rank =
-        ProvenShapes(rewrite_).RankOf(rewrite_.Input(csv, 0));
+    if (!shapes_) shapes_.emplace(rewrite_);
+    const std::optional<int> rank = shapes_->RankOf(rewrite_.Input(csv, 0));
     if (!rank) return std::nullopt;
     if (axis == *rank) return -1;
     if (axis == -*rank - 1) return 0;
@@ -85,6 +85,7 @@ class CsvFusion : public NodeFusion {
   }
 
   const bool unplaced_too_;
+  std::optional<ProvenShapes> shapes_;  // once somebody asks
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // FuseCsv: the columns of a DecodeCSV that a Pack joins, all of them and in
 // order, become one tensor at once: _DecodeCSVAndPack, whose elements are the
-// same. Rows that are decoded one by one would be dozens of scalars else.
+// same. Rows that are decoded one by one would be dozens of scalars else. The
+// Pack's axis is the first or the last one; where it is neither 0 nor -1, the
+// rank of the records has to be certain, as that of a reader's blocks is.
 //
 // An error of a record names the node of the DecodeCSV as before, though it is
 // of another op.

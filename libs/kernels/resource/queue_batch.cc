@@ -151,10 +151,12 @@ absl::StatusOr<std::vector<QueueElement>> CutIntoElements(
   std::vector<QueueElement> elements(static_cast<size_t>(count));
   for (const Tensor& component : components) {
     const TensorShape shape = WithoutFirst(component.shape());
+    // A variable whose value somebody holds can't change its rows in place.
+    const Rows where = component.RefCountIsOne() ? rows : Rows::kOwn;
     for (size_t j = 0; j < elements.size(); ++j) {
       ASSIGN_OR_RETURN(
           Tensor element,
-          CutRow(component, static_cast<int64_t>(j), shape, rows, allocator));
+          CutRow(component, static_cast<int64_t>(j), shape, where, allocator));
       elements[j].push_back(std::move(element));
     }
   }

@@ -17,9 +17,9 @@ namespace weft {
 // Whose memory the rows of a batch lie in.
 enum class Rows {
   kOwn,
-  // The batch's, which one row keeps alive: where all leave about as soon, as
-  // those of a queue that is first in, first out. Such a queue holds up to a
-  // batch more than its elements.
+  // The batch's, if nobody else holds it. One row keeps all of it alive: where
+  // they leave about as soon, as those of a queue that is first in, first out.
+  // Such a queue holds up to a batch more than its elements.
   kOfBatch,
 };
 
