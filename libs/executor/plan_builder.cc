@@ -25,37 +25,34 @@ bool IsForwarding(const Node& node) {
                    absl::string_view(node.type())) != std::end(kForwardingOps);
 }
 
-// A Merge must see when its inputs come, so what feeds one runs.
-void ExceptForMerges(const Graph& graph, std::vector<bool>& is_const) {
+// By id, the nodes that wait for nothing and for which `is_one` holds. A Merge
+// must see when its inputs come, so none that feeds one.
+template <typename IsOne>
+std::vector<bool> FindSources(const Graph& graph, const IsOne& is_one) {
+  std::vector<bool> found(graph.num_nodes(), false);
+  for (const Node* node : graph.nodes()) {
+    found[node->id()] = node->control_inputs().empty() && is_one(*node);
+  }
   for (const Node* node : graph.nodes()) {
     if (!IsMerge(*node)) continue;
     for (const OutputTensor& input : node->inputs()) {
-      if (input.node != nullptr) is_const[input.node->id()] = false;
+      if (input.node != nullptr) found[input.node->id()] = false;
     }
   }
+  return found;
 }
 
 // Constants that lie in their consumers' slots.
 std::vector<bool> FindConstants(const Graph& graph) {
-  std::vector<bool> is_const(graph.num_nodes(), false);
-  for (const Node* node : graph.nodes()) {
-    is_const[node->id()] = node->type() == "Const" &&
-                           node->control_inputs().empty() &&
-                           node->attr<Tensor>("value") != nullptr;
-  }
-  ExceptForMerges(graph, is_const);
-  return is_const;
+  return FindSources(graph, [](const Node& node) {
+    return node.type() == "Const" && node.attr<Tensor>("value") != nullptr;
+  });
 }
 
 // Nodes whose kernels may be a ConstantOutput.
 std::vector<bool> FindHandles(const Graph& graph) {
-  std::vector<bool> is_handle(graph.num_nodes(), false);
-  for (const Node* node : graph.nodes()) {
-    is_handle[node->id()] =
-        node->type() == "VarHandleOp" && node->control_inputs().empty();
-  }
-  ExceptForMerges(graph, is_handle);
-  return is_handle;
+  return FindSources(
+      graph, [](const Node& node) { return node.type() == "VarHandleOp"; });
 }
 
 LoopRole RoleOf(const Node& node) {

@@ -83,19 +83,6 @@ bool UndoesItself(absl::string_view op) {
   return op == "Conj" || op == "Invert" || op == "LogicalNot" || op == "Neg";
 }
 
-std::optional<Axes> Integers(const Tensor* constant) {
-  if (constant == nullptr || constant->rank() != 1) return std::nullopt;
-  Axes result;
-  if (constant->dtype() == DT_INT32) {
-    for (int32_t value : constant->flat<int32_t>()) result.push_back(value);
-  } else if (constant->dtype() == DT_INT64) {
-    for (int64_t value : constant->flat<int64_t>()) result.push_back(value);
-  } else {
-    return std::nullopt;
-  }
-  return result;
-}
-
 Axes InOrder(size_t rank) {
   Axes axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
@@ -205,13 +192,13 @@ class Simplifier {
   }
 
   OutputTensor Transposed(const Node& node) const {
-    const std::optional<Axes> axes = Integers(Constant(node, 1));
+    const std::optional<Axes> axes = IntegersIn(Constant(node, 1));
     if (!axes) return {};
     const OutputTensor input = rewrite_.Input(node, 0);
     if (LeavesAll(*axes, input)) return input;
     const Node* inner = Inner(node);
     if (inner == nullptr) return {};
-    const std::optional<Axes> inner_axes = Integers(Constant(*inner, 1));
+    const std::optional<Axes> inner_axes = IntegersIn(Constant(*inner, 1));
     if (!inner_axes) return {};
     // An order that another one turns into 0, 1, 2, ... is a permutation.
     const std::optional<Axes> both = Compose(*inner_axes, *axes);
@@ -226,7 +213,7 @@ class Simplifier {
   }
 
   OutputTensor Reshaped(const Node& node) const {
-    const std::optional<Axes> sizes = Integers(Constant(node, 1));
+    const std::optional<Axes> sizes = IntegersIn(Constant(node, 1));
     if (!sizes) return {};
     const OutputTensor input = rewrite_.Input(node, 0);
     const std::optional<TensorShape> shape = shapes_.ShapeOf(input);
@@ -251,13 +238,13 @@ class Simplifier {
   // With both 0 and -1 an empty tensor's own sizes matter.
   bool NeedsOnlyNumberOfElements(const Node& reshape) const {
     const std::optional<Axes> sizes =
-        Integers(rewrite_.ConstantValue(rewrite_.Input(reshape, 1)));
+        IntegersIn(rewrite_.ConstantValue(rewrite_.Input(reshape, 1)));
     return sizes && !(absl::c_linear_search(*sizes, 0) &&
                       absl::c_linear_search(*sizes, -1));
   }
 
   bool CannotFail(const Node& reshape, const OutputTensor& source) const {
-    const std::optional<Axes> sizes = Integers(Constant(reshape, 1));
+    const std::optional<Axes> sizes = IntegersIn(Constant(reshape, 1));
     if (!sizes) return false;
     if (*sizes == Axes{-1}) return true;
     const std::optional<TensorShape> shape = shapes_.ShapeOf(source);

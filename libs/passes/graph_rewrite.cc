@@ -332,4 +332,17 @@ absl::StatusOr<std::unique_ptr<Graph>> GraphRewrite::Build() const {
   return Builder(*this).Build();
 }
 
+std::optional<std::vector<int64_t>> IntegersIn(const Tensor* constant) {
+  if (constant == nullptr || constant->rank() != 1) return std::nullopt;
+  std::vector<int64_t> result;
+  if (constant->dtype() == DT_INT32) {
+    for (int32_t value : constant->flat<int32_t>()) result.push_back(value);
+  } else if (constant->dtype() == DT_INT64) {
+    for (int64_t value : constant->flat<int64_t>()) result.push_back(value);
+  } else {
+    return std::nullopt;
+  }
+  return result;
+}
+
 }  // namespace weft

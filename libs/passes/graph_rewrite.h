@@ -6,6 +6,7 @@
 #ifndef WEFT_LIBS_PASSES_GRAPH_REWRITE_H_
 #define WEFT_LIBS_PASSES_GRAPH_REWRITE_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -120,6 +121,10 @@ class GraphRewrite {
   absl::flat_hash_map<const Node*, Replacement> replaced_;
   absl::flat_hash_map<std::pair<const Node*, int>, OutputTensor> inputs_;
 };
+
+// The elements of a constant vector of int32 or int64; none of anything else,
+// and where `constant` is null.
+std::optional<std::vector<int64_t>> IntegersIn(const Tensor* constant);
 
 }  // namespace weft
 

@@ -1,5 +1,6 @@
 #include "libs/passes/scaling_fusion.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -35,17 +36,10 @@ bool IsOneNumber(const Tensor* constant) {
 }
 
 // Whether what has `rank` dimensions of size 1 can be repeated to these sizes.
-bool IsShapeFor(int rank, const Tensor* sizes) {
-  if (sizes == nullptr || sizes->rank() != 1 || sizes->num_elements() < rank) {
-    return false;
-  }
-  Dims dims;
-  if (sizes->dtype() == DT_INT32) {
-    for (const int32_t size : sizes->flat<int32_t>()) dims.push_back(size);
-  } else {
-    for (const int64_t size : sizes->flat<int64_t>()) dims.push_back(size);
-  }
-  return TensorShape::Create(dims).ok();
+bool IsShapeFor(int rank, const Tensor* constant) {
+  const auto sizes = IntegersIn(constant);
+  return sizes && sizes->size() >= static_cast<size_t>(rank) &&
+         TensorShape::Create(*sizes).ok();
 }
 
 class ScalingFusion : private NodeFusion {

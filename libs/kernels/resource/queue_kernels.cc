@@ -196,10 +196,13 @@ void SetOutputs(OpKernelContext& context, std::vector<Tensor> components) {
   }
 }
 
-// A hand-over to another thread costs about as much as copying this. Whose
-// thread it is that ends a dequeue, its kernel can't know: it may be that of an
-// enqueue that has messages to read. So it copies little on it.
-constexpr size_t kCopiedAtOnce = 64 << 10;
+// Whose thread it is that ends a dequeue, its kernel can't know: it may be that
+// of an enqueue that has messages to read. So it copies there no more than what
+// a hand-over to another thread costs.
+bool MayBeCopiedHere(absl::Span<const QueueElement> elements) {
+  constexpr size_t kCopiedAtOnce = 64 << 10;
+  return BytesOf(elements) <= kCopiedAtOnce || IsInOneBatch(elements);
+}
 
 class DequeueKernel : public AsyncOpKernel {
  public:
@@ -212,7 +215,7 @@ class DequeueKernel : public AsyncOpKernel {
         context.mutable_cancellation(), /*count=*/1, /*or_fewer=*/false,
         [&context, done = std::move(done)](auto elements) mutable {
           if (Failed(elements, done)) return;
-          if (BytesOf(*elements) <= kCopiedAtOnce || IsInOneBatch(*elements)) {
+          if (MayBeCopiedHere(*elements)) {
             return End(context, std::move((*elements)[0]), done);
           }
           context.scheduler().Schedule(
@@ -277,8 +280,7 @@ class DequeueManyKernel : public AsyncOpKernel {
 
   static void JoinAndEnd(OpKernelContext& context, std::shared_ptr<Queue> queue,
                          std::vector<QueueElement> elements, Done done) {
-    const bool is_little =
-        BytesOf(elements) <= kCopiedAtOnce || IsInOneBatch(elements);
+    const bool is_little = MayBeCopiedHere(elements);
     auto end = [&context, queue = std::move(queue),
                 elements = std::move(elements),
                 done = std::move(done)]() mutable {
