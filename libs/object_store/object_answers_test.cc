@@ -524,6 +524,33 @@ TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
   }
 }
 
+// A machine's clock is set right after the program began: the service compares
+// with its own, by which the scheduler's has gone wrong.
+TEST(CredentialsTest, RequestsAreSignedByTheClockOfTheWall) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  ManualClock wall_clock;
+  wall_clock.Advance(absl::Hours(30 * 24));
+  MemoryFileSystem home;
+  ScriptedHttp http;
+  AwsCredentials credentials({.environment = [](const char*) { return "key"; },
+                              .files = &home,
+                              .http = &http,
+                              .scheduler = &scheduler,
+                              .wall_clock = &wall_clock});
+  S3ObjectStore store({.http = &http,
+                       .scheduler = &scheduler,
+                       .wall_clock = &wall_clock,
+                       .credentials = &credentials,
+                       .endpoint = "http://s3"});
+  EXPECT_FALSE(store.Stat({"bucket", "key"}).ok());
+  ASSERT_EQ(http.requests().size(), 1);
+  EXPECT_THAT(http.requests()[0].headers,
+              testing::Contains(
+                  testing::Pair(testing::_, testing::StartsWith("19700201T"))));
+  EXPECT_EQ(http.requests()[0].deadline, clock.Now() + absl::Minutes(10));
+}
+
 TEST(CredentialsTest, GooglesFileIsLookedForAgain) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);

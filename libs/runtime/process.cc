@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "libs/base/monotone_clock.h"
 #include "libs/bus/zmq/zmq_wire.h"
 #include "libs/device/local_devices.h"
 #include "libs/kernels/standard_kernels.h"
@@ -57,7 +58,8 @@ ProcessOptions WithPeerTimeout(ProcessOptions options) {
 
 Process::Process(const ProcessOptions& options)
     : options_(WithPeerTimeout(options)),
-      clock_(std::make_unique<SystemClock>()),
+      clock_(std::make_unique<MonotoneClock>()),
+      wall_clock_(std::make_unique<SystemClock>()),
       random_(NewSystemRandom()),
       kernels_(NewKernels(options)),
       own_scheduler_(NewThreadScheduler(
@@ -129,6 +131,7 @@ ObjectStoresOptions Process::StoresOptions() {
   options.scheduler = scheduler_;
   options.random = random_.get();
   options.others = &local_file_system_;
+  options.wall_clock = wall_clock_.get();
   options.use_instance_metadata = options_.use_instance_metadata;
   return options;
 }

@@ -65,7 +65,9 @@ class Process {
  public:
   using WireFactory = std::function<std::unique_ptr<bus::Wire>(Scheduler&)>;
 
-  // The real thing: system clock and entropy, threads, sockets.
+  // The real thing: the system's time and entropy, threads, sockets. Its clock
+  // is a MonotoneClock, so that no wait becomes another when the machine's
+  // clock is set.
   explicit Process(const ProcessOptions& options = {});
   // Of the caller's making; for tests under a simulated scheduler, which may be
   // shared by several processes. `scheduler` outlives the process; so does what
@@ -111,6 +113,8 @@ class Process {
   const ProcessOptions options_;
   // Destroyed last to first: threads end before what they use.
   const std::unique_ptr<Clock> clock_;
+  // What object stores sign by; null: as the scheduler's.
+  const std::unique_ptr<Clock> wall_clock_;
   const std::unique_ptr<Random> random_;
   LocalFileSystem local_file_system_;
   BufferPool buffers_{PoolOptions()};
