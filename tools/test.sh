@@ -7,7 +7,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec 3>&1
-python="$(tools/setup.sh --tests | tee /dev/fd/3 | tail -n 1)"
+# Shows each line. (tee would open a file of output anew, and overwrite it.)
+python="$(tools/setup.sh --tests | while IFS= read -r line; do
+  printf '%s\n' "$line" >&3
+  printf '%s\n' "$line"
+done | tail -n 1)"
 python="${python##* is }"
 
 targets=(//...)
