@@ -29,7 +29,10 @@ bool HasHandles(const Node& node) {
 bool MayMove(const Node& node) {
   static constexpr absl::string_view kStay[] = {"Placeholder", "PlaceholderV2",
                                                 "PlaceholderWithDefault",
-                                                "LoopCond", "ControlTrigger"};
+                                                "LoopCond", "ControlTrigger",
+                                                // It gives its own name, which
+                                                // is another one in a function.
+                                                "TensorSummary"};
   return !node.op().is_stateful && !HasHandles(node) && !IsEnter(node) &&
          !IsExit(node) && !IsNextIteration(node) && !IsMerge(node) &&
          !IsSwitch(node) &&
