@@ -225,6 +225,23 @@ TEST(GraphOutlineTest, NodesWithoutOutputsRunWhereTheyAreWanted) {
       "control_ret");
 }
 
+TEST(GraphOutlineTest, WhatIsRefusedStaysSo) {
+  ExpectSameByWayOfFunctions(
+      R"pb(
+        node { name: "four" op: "Square" input: "two" }
+        node {
+          name: "sixteen"
+          op: "Square"
+          input: "four"
+          attr {
+            key: "_class"
+            value { list { s: "loc:@nowhere" } }
+          }
+        }
+      )pb",
+      "name: \"outlined\"");
+}
+
 TEST(GraphOutlineTest, ConstantsStayOutsideOfLoops) {
   ExpectSameByWayOfFunctions(
       R"pb(

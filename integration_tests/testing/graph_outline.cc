@@ -7,6 +7,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "integration_tests/testing/choices.h"
 #include "libs/base/status.h"
 #include "libs/graph/frame_analysis.h"
@@ -38,6 +40,18 @@ bool MayMove(const Node& node) {
          !IsSwitch(node) &&
          std::find(std::begin(kStay), std::end(kStay),
                    absl::string_view(node.type())) == std::end(kStay);
+}
+
+// Whether it is to be placed with a node that is nowhere. Its graph is refused,
+// and the function that it moves into forgets of such all that lie outside.
+bool IsPlacedWithUnknown(const Node& node, const Graph& graph) {
+  const auto* classes = node.attr<std::vector<std::string>>("_class");
+  if (classes == nullptr) return false;
+  return std::any_of(classes->begin(), classes->end(),
+                     [&graph](absl::string_view name) {
+                       return absl::ConsumePrefix(&name, "loc:@") &&
+                              graph.FindNode(name) == nullptr;
+                     });
 }
 
 // A node without outputs is there for what it does, and a call does that for
@@ -123,7 +137,7 @@ class Outline {
   // A call runs as a whole: in the frame of its arguments, and where none of
   // them is dead.
   bool Fits(const Node& node) const {
-    if (!MayMove(node)) return false;
+    if (!MayMove(node) || IsPlacedWithUnknown(node, old_)) return false;
     if (end_ > begin_ && (MovesAlone(node) || MovesAlone(*old_.node(begin_)))) {
       return false;
     }
