@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/match.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "integration_tests/testing/choices.h"
 #include "libs/base/status.h"
 #include "libs/graph/frame_analysis.h"
@@ -29,7 +31,10 @@ bool HasHandles(const Node& node) {
 bool MayMove(const Node& node) {
   static constexpr absl::string_view kStay[] = {"Placeholder", "PlaceholderV2",
                                                 "PlaceholderWithDefault",
-                                                "LoopCond", "ControlTrigger"};
+                                                "LoopCond", "ControlTrigger",
+                                                // It gives its own name, which
+                                                // is another one in a function.
+                                                "TensorSummary"};
   return !node.op().is_stateful && !HasHandles(node) && !IsEnter(node) &&
          !IsExit(node) && !IsNextIteration(node) && !IsMerge(node) &&
          !IsSwitch(node) &&
@@ -37,10 +42,72 @@ bool MayMove(const Node& node) {
                    absl::string_view(node.type())) == std::end(kStay);
 }
 
+// Whether it is to be placed with a node that is nowhere. Its graph is refused,
+// and the function that it moves into forgets of such all that lie outside.
+bool IsPlacedWithUnknown(const Node& node, const Graph& graph) {
+  const auto* classes = node.attr<std::vector<std::string>>("_class");
+  if (classes == nullptr) return false;
+  return std::any_of(classes->begin(), classes->end(),
+                     [&graph](absl::string_view name) {
+                       return absl::ConsumePrefix(&name, "loc:@") &&
+                              graph.FindNode(name) == nullptr;
+                     });
+}
+
+// A node without outputs is there for what it does, and a call does that for
+// whoever wants anything of the call, or, where the function does not say so,
+// for nobody, as in TensorFlow. NoOps do nothing.
+bool MovesAlone(const Node& node) {
+  return node.num_outputs() == 0 && node.type() != "NoOp";
+}
+
+// What a node comes after of branches and loops: the ways that predicates went,
+// and what enters, merges and leaves. Nodes of the same conditions are in the
+// same frame, and dead together.
+class Conditions {
+ public:
+  explicit Conditions(const Graph& graph) : of_(graph.num_nodes()) {
+    for (const Node* node : graph.nodes()) {
+      for (const OutputTensor& input : node->inputs()) Follow(input, node);
+      for (const Node* control : node->control_inputs()) {
+        Follow({control, 0}, node);
+      }
+    }
+  }
+
+  bool AreSame(const Node& a, const Node& b) const {
+    return of_[a.id()] == of_[b.id()];
+  }
+  bool HasNone(const Node& node) const { return of_[node.id()].empty(); }
+
+ private:
+  // A predicate and the way that it went, or a node and nothing.
+  using Condition = std::pair<OutputTensor, int>;
+
+  void Follow(const OutputTensor& from, const Node* node) {
+    // One that goes around; graphs with such are left as they are.
+    if (from.node == nullptr || from.node->id() >= node->id()) return;
+    auto& conditions = of_[node->id()];
+    const auto& before = of_[from.node->id()];
+    conditions.insert(before.begin(), before.end());
+    if (IsSwitch(*from.node)) {
+      conditions.emplace(from.node->input(1), from.index);
+    } else if (IsEnter(*from.node) || IsMerge(*from.node) ||
+               IsExit(*from.node)) {
+      conditions.emplace(OutputTensor{from.node, 0}, -1);
+    }
+  }
+
+  std::vector<absl::flat_hash_set<Condition>> of_;  // by node id
+};
+
 class Outline {
  public:
   Outline(const Graph& graph, uint64_t seed)
-      : old_(graph), choices_(seed), new_(graph.registry()) {}
+      : old_(graph),
+        conditions_(graph),
+        choices_(seed),
+        new_(graph.registry()) {}
 
   absl::StatusOr<std::string> Make() {
     RETURN_IF_ERROR(new_.AddFunctions(old_.functions().functions(),
@@ -67,11 +134,34 @@ class Outline {
     return false;
   }
 
+  // A call runs as a whole: in the frame of its arguments, and where none of
+  // them is dead.
   bool Fits(const Node& node) const {
-    return MayMove(node) &&
-           std::all_of(node.control_inputs().begin(),
+    if (!MayMove(node) || IsPlacedWithUnknown(node, old_)) return false;
+    if (end_ > begin_ && (MovesAlone(node) || MovesAlone(*old_.node(begin_)))) {
+      return false;
+    }
+    for (int id = begin_; id < end_; ++id) {
+      const Node& other = *old_.node(id);
+      if (!conditions_.AreSame(node, other) && !IsFreeConstant(node) &&
+          !IsFreeConstant(other)) {
+        return false;
+      }
+    }
+    return std::all_of(node.control_inputs().begin(),
                        node.control_inputs().end(),
                        [this](const Node* from) { return IsInside(from); });
+  }
+
+  // A constant is there on all branches and in all frames; what comes out of a
+  // call is where the call is ("Retval[0] has already been set", says
+  // TensorFlow of one in a loop). So the constant stays; the body has another.
+  bool StaysToo(const Node& node) const {
+    if (!IsFreeConstant(node)) return false;
+    for (int id = begin_; id < end_; ++id) {
+      if (!conditions_.HasNone(*old_.node(id))) return true;
+    }
+    return false;
   }
 
   bool IsInside(const Node* node) const {
@@ -131,8 +221,10 @@ class Outline {
         spec.control_inputs.push_back(body.FindNode(control->name()));
       }
       ASSIGN_OR_RETURN(const Node* copy, body.AddNode(std::move(spec)));
+      if (MovesAlone(node)) ends.control_results = {copy};
       for (int i = 0; i < node.num_outputs(); ++i) {
         inside[{&node, i}] = {copy, i};
+        if (StaysToo(node)) continue;
         ends.results.push_back({copy, i});
         types_.push_back(node.output_type(i));
       }
@@ -193,12 +285,23 @@ class Outline {
     int next = 0;
     for (int id = begin_; id < end_; ++id) {
       const Node& node = *old_.node(id);
+      if (StaysToo(node)) {
+        RETURN_IF_ERROR(Copy(id));
+        continue;
+      }
       NodeSpec same{.name = node.name()};
       for (int i = 0; i < node.num_outputs(); ++i) {
         same.inputs.push_back({call, next++});
       }
       same.op = same.inputs.empty() ? "NoOp" : "IdentityN";
-      if (same.inputs.empty()) same.control_inputs = {call};
+      if (MovesAlone(node)) {
+        same.control_inputs = {call};
+      } else if (same.inputs.empty()) {
+        // Who waits for the call waits for all that it does.
+        for (const Node* control : node.control_inputs()) {
+          same.control_inputs.push_back(new_.FindNode(control->name()));
+        }
+      }
       ASSIGN_OR_RETURN(const Node* copy, new_.AddNode(std::move(same)));
       for (int i = 0; i < node.num_outputs(); ++i) {
         moved_[{&node, i}] = {copy, i};
@@ -208,6 +311,7 @@ class Outline {
   }
 
   const Graph& old_;
+  const Conditions conditions_;
   Choices choices_;
   Graph new_;
   int begin_ = 0;  // of the nodes that move, by id

@@ -17,6 +17,12 @@ namespace weft {
 // body of a PartitionedCall, of both branches of an If or of all of a Case, or
 // of an op of its own name; nodes of their names hand their outputs on. Empty
 // where there are none such.
+//
+// What a call can't do as the nodes did it stays outside of it: a node without
+// outputs becomes a function by itself, which has it as a control output, as
+// the call would run it whatever else is wanted, or not at all; nodes move
+// together that are in one frame and on one branch, with constants, of which
+// others outside of loops and branches go on to take the one there.
 std::string OutlineGraph(absl::string_view graph, uint64_t seed);
 
 }  // namespace weft

@@ -21,8 +21,12 @@ bool IsShape(const TensorShape& a, const TensorShape& b) {
 
 // The same memory, seen as elements of another type of the same size.
 Tensor WithType(const Tensor& tensor, DataType type) {
-  const size_t offset = static_cast<const char*>(tensor.data()) -
-                        static_cast<const char*>(tensor.buffer()->data());
+  // One without elements has memory, and yet no data in it.
+  const size_t offset =
+      tensor.data() == nullptr
+          ? 0
+          : static_cast<const char*>(tensor.data()) -
+                static_cast<const char*>(tensor.buffer()->data());
   return Tensor::FromBuffer(type, tensor.shape(), tensor.buffer(), offset);
 }
 

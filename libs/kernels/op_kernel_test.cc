@@ -66,6 +66,17 @@ TEST_F(OpKernelContextTest, ForwardsToAnotherTypeOfTheSameSize) {
   EXPECT_EQ(output->data(), inputs_[0].tensor.data());
 }
 
+TEST_F(OpKernelContextTest, WithoutElementsItForwardsToAnotherTypeTheSame) {
+  inputs_[0].tensor = Tensor(DT_FLOAT, {2, 0});
+  OpKernelContext::NodeView node{"n", "Op", int_};
+  OpKernelContext context = Context(node);
+  ASSERT_OK_AND_ASSIGN(Tensor * output,
+                       context.ForwardOrAllocate({0}, 0, {2, 0}));
+  EXPECT_EQ(output->dtype(), DT_INT32);
+  EXPECT_EQ(output->shape(), TensorShape({2, 0}));
+  EXPECT_EQ(output->data(), nullptr);
+}
+
 TEST_F(OpKernelContextTest, StringsForwardOnlyToStrings) {
   inputs_[0].tensor = Tensor::Vector<std::string>({"a", "b"});
   inputs_[1].tensor = Tensor(DT_RESOURCE, {2});
