@@ -9,6 +9,10 @@ namespace {
 
 // Their results are no numbers, or do not change with their inputs.
 constexpr const char* kWithoutGradient[] = {"_MulInTurn",
+                                            "_FusedConv2D",
+                                            "_FusedDepthwiseConv2dNative",
+                                            "_FusedElementwise",
+                                            "_FusedMatMul",
                                             "ApproximateEqual",
                                             "Bincount",
                                             "Bucketize",
