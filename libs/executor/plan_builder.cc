@@ -161,9 +161,8 @@ class PlanBuilder {
   static absl::Status Annotated(const Node& node, absl::Status status) {
     if (status.ok()) return status;
     const std::string failed = TakeFailedNode(status, node.name(), node.type());
-    if (absl::StrContains(status.message(), absl::string_view(node.name()))) {
-      return status;
-    }
+    const std::string name = failed.substr(0, failed.find(' '));
+    if (absl::StrContains(status.message(), name)) return status;
     return Append(status, absl::StrCat("[[node ", failed, "]]"));
   }
 

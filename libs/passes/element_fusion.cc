@@ -22,9 +22,11 @@ namespace {
 
 using Members = std::vector<const Node*>;  // in order of id; the last gives
 
-// Beyond these a node gains little, and holds much memory.
+// Beyond these a node gains little.
 constexpr size_t kMaxMembers = 16;
-constexpr size_t kMaxArgs = 24;
+// What a node takes waits for the last of it: a sum of many tensors, each of
+// which could go when it has been added, would hold all of them.
+constexpr size_t kMaxArgs = 6;
 
 constexpr absl::string_view kProducts[] = {"Conv2D", "DepthwiseConv2dNative",
                                            "MatMul"};
@@ -89,15 +91,20 @@ bool IsScalar(const PartialShape& shape) {
   return shape.has_rank() && shape.rank() == 0;
 }
 
+// A 1 is mostly there to be repeated (keep_dims), so an unknown number beside
+// it is taken for another.
+bool AreLikelyEqual(int64_t a, int64_t b) {
+  if (a == PartialShape::kUnknown) std::swap(a, b);
+  return a == b || (b == PartialShape::kUnknown && a != 1);
+}
+
 // As far as is known while nothing runs. Where nothing is known of one of them,
 // they may well differ.
 bool AreLikelyEqual(const PartialShape& a, const PartialShape& b) {
   if (!a.has_rank() || !b.has_rank()) return a.has_rank() == b.has_rank();
   if (a.rank() != b.rank()) return false;
   for (int i = 0; i < a.rank(); ++i) {
-    const bool known = a.dim(i) != PartialShape::kUnknown &&
-                       b.dim(i) != PartialShape::kUnknown;
-    if (known && a.dim(i) != b.dim(i)) return false;
+    if (!AreLikelyEqual(a.dim(i), b.dim(i))) return false;
   }
   return true;
 }
@@ -106,9 +113,7 @@ bool AreLikelyEqual(const PartialShape& a, const PartialShape& b) {
 bool IsLikelyRowOf(const PartialShape& row, const PartialShape& whole) {
   if (!row.has_rank() || row.rank() != 1) return false;
   if (!whole.has_rank() || whole.rank() < 2) return false;
-  const int64_t columns = whole.dim(whole.rank() - 1);
-  return row.dim(0) == columns || row.dim(0) == PartialShape::kUnknown ||
-         columns == PartialShape::kUnknown;
+  return AreLikelyEqual(row.dim(0), whole.dim(whole.rank() - 1));
 }
 
 // Whether the kernels of fused nodes take such operands as they lie.
@@ -228,14 +233,20 @@ class ElementFusion : private NodeFusion {
       const Node& node = *rewrite_.graph().node(id);
       if (!MayJoin(node, last, members)) continue;
       members.insert(id);
-      AddProducers(node, candidates);
+      if (ArgsOf(NodesOf(members)).size() <= kMaxArgs) {
+        AddProducers(node, candidates);
+      } else {
+        members.erase(id);
+      }
     }
+    const Members nodes = NodesOf(members);
+    if (nodes.size() > 1 && ReadsStay(nodes)) Replace(nodes);
+  }
+
+  Members NodesOf(const std::set<int>& ids) const {
     Members nodes;
-    for (const int id : members) nodes.push_back(rewrite_.graph().node(id));
-    if (nodes.size() > 1 && ArgsOf(nodes).size() <= kMaxArgs &&
-        ReadsStay(nodes)) {
-      Replace(nodes);
-    }
+    for (const int id : ids) nodes.push_back(rewrite_.graph().node(id));
+    return nodes;
   }
 
   void AddProducers(const Node& node, std::set<int>& candidates) const {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/passes/testing/small_graph.h"
 
@@ -168,6 +169,30 @@ TEST_F(ElementFusionTest, ShapesThatAreKnownToBroadcastStay) {
   const Node* sum = g_.Add("AddV2", "sum", {matrix, row});
   g_.Fetch(g_.Add("Neg", "neg", {sum}));
   EXPECT_EQ(Run().Find("neg")->type(), "Neg");
+}
+
+// As the greatest of each row, kept as a column.
+TEST_F(ElementFusionTest, AColumnBesideAnUnknownNumberOfColumnsStays) {
+  const Node* x =
+      g_.Add("Placeholder", "m", {},
+             {{"dtype", DT_FLOAT}, {"shape", PartialShape({-1, -1})}});
+  const Node* axis = g_.Const("axis", Tensor::Scalar<int32_t>(1));
+  const Node* most = g_.Add("Max", "most", {x, axis}, {{"keep_dims", true}});
+  const Node* sub = g_.Add("Sub", "sub", {x, most});
+  g_.Fetch(g_.Add("Exp", "exp", {sub}));
+  EXPECT_EQ(Run().Find("exp")->type(), "Exp");
+}
+
+TEST_F(ElementFusionTest, ASumOfManyDoesNotHoldAll) {
+  const Node* sum = g_.Arg("first");
+  for (int i = 0; i < 12; ++i) {
+    sum = g_.Add("AddV2", absl::StrCat("sum_", i),
+                 {sum, g_.Arg(absl::StrCat("x_", i))});
+  }
+  g_.Fetch(sum);
+  const Rewritten result = Run();
+  EXPECT_EQ(result.Find("sum_11")->type(), "_FusedElementwise");
+  EXPECT_LE(result.Find("sum_11")->num_inputs(), 6);
 }
 
 TEST_F(ElementFusionTest, ScalarsMeetEverything) {

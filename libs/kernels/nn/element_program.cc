@@ -1,7 +1,6 @@
 #include "libs/kernels/nn/element_program.h"
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -39,7 +38,8 @@ enum class Extent { kWhole, kRow, kScalar };
 
 Extent ExtentOf(const TensorShape& shape, const TensorShape& whole) {
   if (shape.rank() == 0) return Extent::kScalar;
-  return IsRowOf(shape, whole) ? Extent::kRow : Extent::kWhole;
+  if (!IsRowOf(shape, whole)) return Extent::kWhole;
+  return shape.dim(0) == 1 ? Extent::kScalar : Extent::kRow;
 }
 
 struct Value {
@@ -76,7 +76,6 @@ class ElementProgram::Blocks {
   int64_t granule() const {
     return has_rows_ && columns_ <= block() ? columns_ : 1;
   }
-  int failed_step() const { return failed_.load(std::memory_order_relaxed); }
 
   void Run(int64_t begin, int64_t end) {
     // Few values wait at a time, so that the stack mostly has room for them.
@@ -131,31 +130,30 @@ class ElementProgram::Blocks {
       const Value x = operand(step.x);
       if (step.loops.unary != nullptr) {
         step.loops.unary(x.data, out, count);
-      } else if (!Combine(step.loops, x, operand(step.y), begin, count, out)) {
-        failed_.store(k, std::memory_order_relaxed);
+      } else {
+        Combine(step.loops, x, operand(step.y), begin, count, out);
       }
     }
   }
 
   // Which operand counts as the scalar, and that rows meet one by one, is the
   // kernels' choice too.
-  bool Combine(const ElementLoops& loops, Value x, Value y, int64_t begin,
+  void Combine(const ElementLoops& loops, Value x, Value y, int64_t begin,
                int64_t n, char* out) const {
-    if (loops.pair != nullptr) {
-      loops.pair(x.data, y.data, out, n);
-      return true;
-    }
-    if (x.extent == Extent::kRow || y.extent == Extent::kRow) {
+    if (loops.pair != nullptr) return loops.pair(x.data, y.data, out, n);
+    const bool has_row = x.extent == Extent::kRow || y.extent == Extent::kRow;
+    if (has_row || loops.rows != nullptr) {
       return CombineRows(loops, x, y, begin, n, out);
     }
     const bool x_is_scalar = x.extent == Extent::kScalar;
     if (y.extent == Extent::kScalar) {
-      return loops.binary(x.data, 1, y.data, x_is_scalar ? 1 : 0, out, n);
+      loops.binary(x.data, 1, y.data, x_is_scalar ? 1 : 0, out, n);
+    } else {
+      loops.binary(x.data, x_is_scalar ? 0 : 1, y.data, 1, out, n);
     }
-    return loops.binary(x.data, x_is_scalar ? 0 : 1, y.data, 1, out, n);
   }
 
-  bool CombineRows(const ElementLoops& loops, Value x, Value y, int64_t begin,
+  void CombineRows(const ElementLoops& loops, Value x, Value y, int64_t begin,
                    int64_t n, char* out) const {
     const bool is_part = columns_ > block();  // of one row
     const int64_t offset = is_part ? begin % columns_ * size_ : 0;
@@ -165,16 +163,13 @@ class ElementProgram::Blocks {
     if (x_is_row) x.data += offset;
     if (y_is_row) y.data += offset;
     if (loops.rows != nullptr) {
-      loops.rows(x.data, y.data, out, n / columns, columns);
-      return true;
+      return loops.rows(x.data, y.data, out, n / columns, columns);
     }
-    bool ok = true;
     for (; n > 0; n -= columns, out += columns * size_) {
-      ok &= loops.binary(x.data, 1, y.data, 1, out, columns);
+      loops.binary(x.data, 1, y.data, 1, out, columns);
       if (!x_is_row) x.data += columns * size_;
       if (!y_is_row) y.data += columns * size_;
     }
-    return ok;
   }
 
   const ElementProgram& program_;
@@ -183,7 +178,6 @@ class ElementProgram::Blocks {
   const int64_t columns_;
   bool has_rows_ = false;
   Values values_;
-  std::atomic<int> failed_{-1};
 };
 
 absl::StatusOr<ElementProgram> ElementProgram::Of(
@@ -254,11 +248,11 @@ std::optional<TensorShape> ElementProgram::ShapeOf(
   return result;
 }
 
-int ElementProgram::Run(OpKernelContext& context,
-                        absl::Span<const Tensor* const> args,
-                        Tensor& out) const {
+void ElementProgram::Run(OpKernelContext& context,
+                         absl::Span<const Tensor* const> args,
+                         Tensor& out) const {
   const int64_t n = out.num_elements();
-  if (n == 0) return -1;
+  if (n == 0) return;
   Blocks blocks(*this, args, out);
   const int64_t granule = blocks.granule();
   const auto range = [&](int64_t begin, int64_t end) {
@@ -267,7 +261,6 @@ int ElementProgram::Run(OpKernelContext& context,
   // A step on what is in the cache takes about half of what it takes alone.
   const int64_t cost = static_cast<int64_t>(steps_.size() + 1) / 2;
   ParallelLoop(context, n / granule, granule * cost, std::ref(range));
-  return blocks.failed_step();
 }
 
 }  // namespace weft

@@ -16,7 +16,8 @@
 
 namespace weft {
 
-// One function. Values are numbered: first the program's arguments, then what
+// One function, of floating-point numbers, so that it has a result for each.
+// Values are numbered: first the program's arguments, then what
 // the steps give.
 struct ElementStep {
   ElementLoops loops;
@@ -40,9 +41,8 @@ class ElementProgram {
       absl::Span<const Tensor* const> args) const;
 
   // `out` has that shape, and may be the memory of an argument that has it.
-  // Which step has no result for some of its operands; -1: none.
-  int Run(OpKernelContext& context, absl::Span<const Tensor* const> args,
-          Tensor& out) const;
+  void Run(OpKernelContext& context, absl::Span<const Tensor* const> args,
+           Tensor& out) const;
 
   const std::vector<ElementStep>& steps() const { return steps_; }
   int num_args() const { return num_args_; }

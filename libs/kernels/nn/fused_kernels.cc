@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/element_loops.h"
@@ -72,9 +73,11 @@ class FusedKernel : public OpKernel {
     args.push_back(&product);
     const std::optional<TensorShape> shape = program_.ShapeOf(args);
     if (!shape || *shape != product.shape()) {
-      return ComputeOneByOne(context, args);
+      std::vector<Tensor> values = TakeInputs(context, first);
+      values.push_back(std::move(product));
+      return ComputeOneByOne(context, std::move(values));
     }
-    RETURN_IF_ERROR(RunProgram(context, args, product));
+    program_.Run(context, args, product);
     context.SetOutput(0, std::move(product));
     return absl::OkStatus();
   }
@@ -82,9 +85,18 @@ class FusedKernel : public OpKernel {
  private:
   absl::Status ComputeElements(OpKernelContext& context, const Args& args) {
     const std::optional<TensorShape> shape = program_.ShapeOf(args);
-    if (!shape) return ComputeOneByOne(context, args);
+    if (!shape) return ComputeOneByOne(context, TakeInputs(context, 0));
     ASSIGN_OR_RETURN(Tensor * out, OutputOf(context, *shape));
-    return RunProgram(context, args, *out);
+    program_.Run(context, args, *out);
+    return absl::OkStatus();
+  }
+
+  static std::vector<Tensor> TakeInputs(OpKernelContext& context, int first) {
+    std::vector<Tensor> inputs;
+    for (int i = first; i < context.num_inputs(); ++i) {
+      inputs.push_back(context.TakeInput(i));
+    }
+    return inputs;
   }
 
   // In the memory of an input of that shape that nobody else holds.
@@ -99,19 +111,9 @@ class FusedKernel : public OpKernel {
     return context.AllocateOutput(0, shape);
   }
 
-  absl::Status RunProgram(OpKernelContext& context, const Args& args,
-                          Tensor& out) const {
-    const int failed = program_.Run(context, args, out);
-    if (failed < 0) return absl::OkStatus();
-    const Member& member = members_.functions[failed];
-    return OfMember(absl::InvalidArgumentError("Integer division by zero"),
-                    member.name, member.op);
-  }
-
+  // A value goes when nothing takes it any more, as it would between nodes.
   absl::Status ComputeOneByOne(OpKernelContext& context,
-                               const Args& args) const {
-    std::vector<Tensor> values;
-    for (const Tensor* arg : args) values.push_back(*arg);
+                               std::vector<Tensor> values) const {
     for (size_t k = 0; k < program_.steps().size(); ++k) {
       const ElementStep& step = program_.steps()[k];
       Slot operands[2];
@@ -152,21 +154,49 @@ class MemberMaker {
               const OpKernelConstruction& construction)
       : registry_(registry), construction_(construction) {}
 
-  // Of `num_inputs` inputs of the node's type. Attrs are the node's.
-  absl::StatusOr<Member> Make(const std::string& name, const std::string& op,
-                              int num_inputs) const {
-    Graph graph(StandardOps());
-    const OpDef* const def = graph.FindOp(op);
-    if (def == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("there is no op '", op, "' to be fused"));
-    }
+  // The product, whose attrs are the node's.
+  absl::StatusOr<Member> MakeHead(const std::string& name,
+                                  const std::string& op) const {
     NodeSpec spec{.name = name, .op = op};
-    for (const AttrDef& attr : def->attrs) {
+    const std::shared_ptr<const OpRegistry> ops = StandardOps();
+    for (const AttrDef& attr : ops->Find(op)->attrs) {
       const auto value = construction_.node().attrs().find(attr.name);
       if (value != construction_.node().attrs().end()) {
         spec.attrs.insert(*value);
       }
+    }
+    return OfMember(Make(std::move(spec), 2), name, op);
+  }
+
+  // A function of elements. What else the node says is of the product alone.
+  absl::StatusOr<Member> MakeFunction(const std::string& name,
+                                      const std::string& op, DataType type,
+                                      int num_inputs) const {
+    // An op of ours might be made of itself.
+    if (absl::StartsWith(op, "_")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("op '", op, "' can't be fused"));
+    }
+    return OfMember(
+        Make({.name = name, .op = op, .attrs = {{"T", type}}}, num_inputs),
+        name, op);
+  }
+
+ private:
+  static absl::StatusOr<Member> OfMember(absl::StatusOr<Member> made,
+                                         const std::string& name,
+                                         const std::string& op) {
+    if (made.ok()) return made;
+    return weft::OfMember(made.status(), name, op);
+  }
+
+  // Of `num_inputs` inputs of the node's type.
+  absl::StatusOr<Member> Make(NodeSpec spec, int num_inputs) const {
+    Graph graph(StandardOps());
+    const std::string name = spec.name, op = spec.op;
+    if (graph.FindOp(op) == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no op '", op, "' to be fused"));
     }
     for (int i = 0; i < num_inputs; ++i) {
       ASSIGN_OR_RETURN(const Node* input, AddInput(graph, name, i));
@@ -184,7 +214,6 @@ class MemberMaker {
     return Member{name, op, types, std::move(kernel)};
   }
 
- private:
   absl::StatusOr<const Node*> AddInput(Graph& graph, const std::string& name,
                                        int64_t i) const {
     ASSIGN_OR_RETURN(const DataType type, construction_.GetAttr<DataType>("T"));
@@ -209,6 +238,11 @@ struct FusedAttrs {
     ASSIGN_OR_RETURN(attrs.type, construction.GetAttr<DataType>("T"));
     using Texts = std::vector<std::string>;
     ASSIGN_OR_RETURN(attrs.ops, construction.GetAttr<Texts>("fused_ops"));
+    if (attrs.ops.size() > ElementProgram::kMaxSteps) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(attrs.ops.size(), " functions are more than the ",
+                       ElementProgram::kMaxSteps, " that can be fused"));
+    }
     ASSIGN_OR_RETURN(attrs.names, construction.GetAttr<Texts>("fused_names"));
     ASSIGN_OR_RETURN(attrs.operands, construction.GetAttr<std::vector<int64_t>>(
                                          "fused_operands"));
@@ -229,12 +263,16 @@ absl::StatusOr<ElementStep> StepOf(const Member& member, DataType type,
   if (kernel == nullptr || !kernel->loops().any() ||
       member.types != DataTypeVector{type} ||
       kernel->loops().num_operands() != (y < 0 ? 1 : 2)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "op '", member.op, "' can't be fused: it is no function of elements"));
+    return OfMember(absl::InvalidArgumentError(absl::StrCat(
+                        "op '", member.op,
+                        "' can't be fused: it is no function of elements")),
+                    member.name, member.op);
   }
-  constexpr int64_t kMost = 1 << 20;
-  return ElementStep{kernel->loops(), static_cast<int>(std::min(x, kMost)),
-                     static_cast<int>(std::min(y, kMost))};
+  // Numbers beyond these are refused as those of no value.
+  const auto number = [](int64_t value) {
+    return static_cast<int>(std::clamp<int64_t>(value, -1, 1 << 20));
+  };
+  return ElementStep{kernel->loops(), number(x), number(y)};
 }
 
 absl::StatusOr<std::unique_ptr<OpKernel>> MakeFused(
@@ -246,16 +284,15 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeFused(
   const MemberMaker maker(registry, construction);
   Members members;
   if (has_head) {
-    absl::StatusOr<Member> made = maker.Make(attrs.names[0], head, 2);
-    if (!made.ok()) return OfMember(made.status(), attrs.names[0], head);
-    members.head = *std::move(made);
+    ASSIGN_OR_RETURN(members.head, maker.MakeHead(attrs.names[0], head));
   }
   std::vector<ElementStep> steps;
   for (size_t k = 0; k < attrs.ops.size(); ++k) {
     const int64_t x = attrs.operands[2 * k], y = attrs.operands[2 * k + 1];
-    ASSIGN_OR_RETURN(Member member,
-                     maker.Make(attrs.names[k + (has_head ? 1 : 0)],
-                                attrs.ops[k], y < 0 ? 1 : 2));
+    ASSIGN_OR_RETURN(
+        Member member,
+        maker.MakeFunction(attrs.names[k + (has_head ? 1 : 0)], attrs.ops[k],
+                           attrs.type, y < 0 ? 1 : 2));
     ASSIGN_OR_RETURN(const ElementStep step, StepOf(member, attrs.type, x, y));
     steps.push_back(step);
     members.functions.push_back(std::move(member));

@@ -244,12 +244,79 @@ TEST_F(FusedKernelsTest, ErrorsAreThoseOfTheMemberThatFails) {
   EXPECT_EQ(status, harness_.RunOne("MatMul", {a, a}).status());
 }
 
+// The functions of elements know nothing of channels that come first.
+TEST_F(FusedKernelsTest, AttrsOfTheProductAreItsOwn) {
+  const Tensor image = Values(DT_FLOAT, {1, 4, 6, 8});
+  const Tensor filter = Values(DT_FLOAT, {3, 3, 4, 5});
+  const Tensor bias = Values(DT_FLOAT, {8});
+  AttrMap attrs = {{"strides", Numbers{1, 1, 1, 1}},
+                   {"data_format", std::string("NCHW")},
+                   {"padding", std::string("SAME")}};
+  const Functions functions = {{"BiasAdd", 1, 0}};
+  ASSERT_OK_AND_ASSIGN(const Tensor conv,
+                       harness_.RunOne("Conv2D", {image, filter}, attrs));
+  ASSERT_OK_AND_ASSIGN(const Tensor wanted, OneByOne({bias, conv}, functions));
+  attrs.merge(AttrsOf({"conv"}, functions));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor got,
+      harness_.RunOne("_FusedConv2D", {image, filter, bias}, attrs));
+  EXPECT_TRUE(SameBits(got, wanted));
+}
+
+// All that the pass joins (libs/passes/element_fusion.cc), of each type.
+TEST_F(FusedKernelsTest, EachFunctionOfThePassCanBeFused) {
+  for (const DataType type : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
+    const Tensor x = Values(type, {37});
+    for (const char* op :
+         {"Abs",        "Ceil",     "Cos",     "Elu",    "Exp",
+          "Floor",      "Inv",      "Log",     "Log1p",  "Neg",
+          "Reciprocal", "Relu",     "Relu6",   "Rint",   "Round",
+          "Rsqrt",      "Selu",     "Sigmoid", "Sign",   "Sin",
+          "Softplus",   "Softsign", "Sqrt",    "Square", "Tanh"}) {
+      ExpectSame({x}, {{op, 0}});
+      EXPECT_OK(Fused({x}, {{op, 0}})) << op;
+    }
+    for (const char* op : {"Add",
+                           "AddV2",
+                           "Div",
+                           "Maximum",
+                           "Minimum",
+                           "Mul",
+                           "RealDiv",
+                           "SquaredDifference",
+                           "Sub",
+                           "EluGrad",
+                           "Relu6Grad",
+                           "ReluGrad",
+                           "SeluGrad",
+                           "SoftplusGrad",
+                           "SoftsignGrad",
+                           "InvGrad",
+                           "ReciprocalGrad",
+                           "RsqrtGrad",
+                           "SigmoidGrad",
+                           "SqrtGrad",
+                           "TanhGrad"}) {
+      ExpectSame({x, x}, {{op, 0, 1}});
+      EXPECT_OK(Fused({x, x}, {{op, 0, 1}})) << op;
+    }
+  }
+}
+
+// A row of one element is repeated like a scalar, also where a bias is added.
+TEST_F(FusedKernelsTest, RowsOfOneElement) {
+  const Tensor x = Values(DT_FLOAT, {1500, 1});
+  const Tensor row = Values(DT_FLOAT, {1});
+  ExpectSame({x, row}, {{"BiasAdd", 0, 1}, {"Mul", 2, 1}, {"Sub", 1, 3}});
+}
+
 TEST_F(FusedKernelsTest, WhatIsNoFunctionOfElementsIsRefused) {
   const Tensor x = Values(DT_FLOAT, {2, 3});
   for (const Functions& functions :
        {Functions{{"Softmax", 0}}, Functions{{"NoSuchOp", 0}},
         Functions{{"Neg", 1}}, Functions{{"Neg", -7}}, Functions{{"Add", 0}},
-        Functions{{"Neg", 0, 0}}, Functions{{"IsNan", 0}}, Functions{}}) {
+        Functions{{"Neg", 0, 0}}, Functions{{"IsNan", 0}},
+        Functions{{"_FusedElementwise", 0}}, Functions{}}) {
     EXPECT_THAT(Fused({x}, functions),
                 StatusIs(absl::StatusCode::kInvalidArgument));
   }
