@@ -17,6 +17,8 @@
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 5000, "Steps to time.");
+ABSL_FLAG(bool, remapping, true,
+          "Whether element-wise nodes are joined (rewrite_options.remapping).");
 ABSL_FLAG(double, seconds, 10.0, "Bound of the measurement.");
 ABSL_FLAG(int, batch, 64, "Rows of a batch.");
 ABSL_FLAG(std::vector<std::string>, hidden, {"128"},
@@ -32,6 +34,7 @@ void Main() {
   report.Param("batch", batch);
   report.Param("hidden", absl::StrJoin(hidden, ","));
   report.Param("steps", absl::GetFlag(FLAGS_steps));
+  report.Param("remapping", absl::GetFlag(FLAGS_remapping));
 
   Scope root = Scope::Root();
   Output rows =
@@ -40,7 +43,11 @@ void Main() {
   const Mlp mlp = BuildMlp(root, rows, labels, HiddenUnits(hidden));
   Operation step =
       train::GradientDescent(kMlpLearningRate).Minimize(root, mlp.loss);
-  auto session = Session::Connect("", root);
+  SessionOptions options;
+  if (!absl::GetFlag(FLAGS_remapping)) {
+    options.graph_options.rewrite_options.remapping = RewriterConfig::kOff;
+  }
+  auto session = Session::Connect("", root, options);
   Check(session.status());
   Check((*session)->Run(ops::GlobalVariablesInitializer(root)));
   auto callable = (*session)->MakeCallable({rows, labels}, {mlp.loss}, {step});

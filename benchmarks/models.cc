@@ -24,6 +24,8 @@ ABSL_FLAG(std::string, graphs, "",
           "Folder of other graphs, NAME.pb, than those built with it.");
 ABSL_FLAG(std::string, only, "lenet,resnet,lstm,wide", "Names of models.");
 ABSL_FLAG(int, steps, 60, "Steps to time of each model.");
+ABSL_FLAG(bool, remapping, true,
+          "Whether element-wise nodes are joined (rewrite_options.remapping).");
 ABSL_FLAG(double, seconds, 60.0, "Bound of each measurement.");
 
 namespace weft::benchmarks {
@@ -45,7 +47,11 @@ void MeasureModel(const std::string& name, Report& report) {
   Check(bytes.status());
   const Scope root = Scope::Root();
   Check(ImportGraphDef(*bytes, root.graph()));
-  auto session = Session::Connect("", root);
+  SessionOptions options;
+  if (!absl::GetFlag(FLAGS_remapping)) {
+    options.graph_options.rewrite_options.remapping = RewriterConfig::kOff;
+  }
+  auto session = Session::Connect("", root, options);
   Check(session.status());
   Check((*session)->RunNamed({}, {}, {"init_all"}).status());
   float loss = 0;
@@ -63,6 +69,7 @@ void MeasureModel(const std::string& name, Report& report) {
 void Main() {
   Report report("models");
   report.Param("steps", absl::GetFlag(FLAGS_steps));
+  report.Param("remapping", absl::GetFlag(FLAGS_remapping));
   report.Param("only", absl::GetFlag(FLAGS_only));
   for (const std::string& name : std::vector<std::string>(
            absl::StrSplit(absl::GetFlag(FLAGS_only), ','))) {

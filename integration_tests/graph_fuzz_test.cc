@@ -79,6 +79,7 @@ TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameRewritten) {
   ASSERT_FALSE(kept.empty());
   const GraphSeeds seeds(kGraphSeeds);
   int equal_values = 0;
+  int fused_steps = 0;
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     std::string graph = Beginning(kept, seed);
     // Two of them together have more to rewrite.
@@ -87,9 +88,12 @@ TEST(GraphFuzzTest, MadeUpGraphsGiveTheSameRewritten) {
     KeepGraph(graph);
     const PassComparison comparison = ComparePasses(graph);
     equal_values += comparison.equal_values;
+    fused_steps += comparison.fused_steps;
     EXPECT_EQ(comparison.difference, "") << "seed " << seed << "\n" << graph;
   }
   RecordProperty("equal_values", equal_values);
+  RecordProperty("fused_steps", fused_steps);
+  EXPECT_GT(fused_steps, static_cast<int>(seeds.end - seeds.begin) / 10);
   // Most graphs begin as one that gives values.
   EXPECT_GE(equal_values, static_cast<int>(seeds.end - seeds.begin) / 4);
 }

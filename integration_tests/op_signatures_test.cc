@@ -49,7 +49,8 @@ const std::map<std::string, Difference>& IntendedDifferences() {
   return differences;
 }
 
-// Ops that TensorFlow has not, and why: the runtime alone makes them, so that
+// Ops that TensorFlow has not, or whose names it has for what only its own
+// passes make, and why: the runtime alone makes them, so that
 // no graph goes out with one.
 const std::map<std::string, std::string>& OwnOps() {
   constexpr char kMemory[] =
@@ -60,6 +61,12 @@ const std::map<std::string, std::string>& OwnOps() {
   constexpr char kPartedLookup[] =
       "what lookups in tables of several parts become "
       "(libs/passes/parted_lookup_fusion.h)";
+  constexpr char kElements[] =
+      "what element-wise nodes become (libs/passes/element_fusion.h)";
+  constexpr char kProduct[] =
+      "what a product and functions of its elements become, as in TensorFlow, "
+      "whose node does not say of which nodes it was made "
+      "(libs/passes/element_fusion.h)";
   static const auto& ops = *new std::map<std::string, std::string>{
       {"_MarkVariables",
        "what the IdentityN becomes that a saver of SaveConsistency::kStep "
@@ -81,6 +88,10 @@ const std::map<std::string, std::string>& OwnOps() {
       {"_MulInTurn",
        "what a Mul by a BroadcastTo of one number becomes "
        "(libs/passes/scaling_fusion.h)"},
+      {"_FusedElementwise", kElements},
+      {"_FusedMatMul", kProduct},
+      {"_FusedConv2D", kProduct},
+      {"_FusedDepthwiseConv2dNative", kProduct},
       {"_CopyToDevice", kMemory},
       {"_CopyToHost", kMemory},
       {"WaitForVariable",

@@ -55,6 +55,7 @@ class Mutation {
     if (def_.library().function_size() > 0 && choices_.Percent(40)) {
       return ChangeFunction();
     }
+    if (kind < 15) return AddChain();
     if (def_.node_size() == 0 || kind < 35) return AddNode();
     if (kind < 55) return ChangeTensor();
     if (kind < 75) return ChangeAttr();
@@ -106,6 +107,12 @@ class Mutation {
   void AddNode() {
     if (def_.node_size() >= kMaxMutatedNodes) return RemoveNode();
     maker_.Add(*choices_.Of(ops_->List()));
+  }
+
+  void AddChain() {
+    // It adds a dozen nodes.
+    if (def_.node_size() + 12 >= kMaxMutatedNodes) return RemoveNode();
+    maker_.AddChain();
   }
 
   void ChangeTensor() {

@@ -187,11 +187,6 @@ std::vector<DataType> NodeMaker::TypesOf(const ArgDef& arg, const OpDef& op,
 }
 
 std::string NodeMaker::NewLeaf(DataType dtype) {
-  const bool is_fed = choices_.Percent(40);
-  tf::NodeDef node;
-  node.set_op(is_fed ? "Placeholder" : "Const");
-  node.set_name(NewName(node.op()));
-  (*node.mutable_attr())["dtype"].set_type(static_cast<tf::DataType>(dtype));
   std::vector<int64_t> sizes = favourite_sizes_;
   if (choices_.Percent(60)) sizes = RandomSizes(choices_);
   // Axes, sizes and counts.
@@ -199,6 +194,16 @@ std::string NodeMaker::NewLeaf(DataType dtype) {
   if (is_index && choices_.Percent(70)) {
     sizes.assign(choices_.Below(2), static_cast<int64_t>(choices_.Below(5)));
   }
+  return NewLeaf(dtype, sizes);
+}
+
+std::string NodeMaker::NewLeaf(DataType dtype,
+                               const std::vector<int64_t>& sizes) {
+  const bool is_fed = choices_.Percent(40);
+  tf::NodeDef node;
+  node.set_op(is_fed ? "Placeholder" : "Const");
+  node.set_name(NewName(node.op()));
+  (*node.mutable_attr())["dtype"].set_type(static_cast<tf::DataType>(dtype));
   RandomTensor(choices_, dtype, sizes,
                (*node.mutable_attr())[is_fed ? kFedValueAttr : "value"]
                    .mutable_tensor());
@@ -247,6 +252,85 @@ std::string NodeMaker::Input(DataType dtype) {
   }
   if (!fitting.empty()) return choices_.Of(fitting)->name;
   return NewLeaf(RemoveRefType(dtype));
+}
+
+std::string NodeMaker::NewNode(const std::string& op, DataType dtype,
+                               const std::vector<std::string>& inputs) {
+  tf::NodeDef node;
+  node.set_op(op);
+  node.set_name(NewName(op));
+  for (const std::string& input : inputs) node.add_input(input);
+  (*node.mutable_attr())["T"].set_type(static_cast<tf::DataType>(dtype));
+  if (op == "Conv2D") {
+    auto& attrs = *node.mutable_attr();
+    attrs["padding"].set_s("SAME");
+    for (int i = 0; i < 4; ++i) attrs["strides"].mutable_list()->add_i(1);
+  }
+  *def_.add_node() = node;
+  AddOutput({node.name(), dtype});
+  return node.name();
+}
+
+std::string NodeMaker::NewProduct(DataType dtype, std::vector<int64_t>& sizes) {
+  const auto size = [&] { return static_cast<int64_t>(1 + choices_.Below(4)); };
+  const int64_t depth = size(), columns = size();
+  if (choices_.Percent(25)) {
+    sizes = {size(), size(), size(), columns};
+    const std::string image =
+        NewLeaf(dtype, {sizes[0], sizes[1], sizes[2], depth});
+    const std::string filter = NewLeaf(dtype, {2, 2, depth, columns});
+    return NewNode("Conv2D", dtype, {image, filter});
+  }
+  sizes = {size(), columns};
+  const std::string a = NewLeaf(dtype, {sizes[0], depth});
+  return NewNode("MatMul", dtype, {a, NewLeaf(dtype, {depth, columns})});
+}
+
+std::string NodeMaker::NewFunction(DataType dtype,
+                                   const std::vector<int64_t>& sizes,
+                                   const std::string& x,
+                                   const std::string& before) {
+  constexpr const char* kUnary[] = {"Relu", "Tanh",   "Sigmoid", "Exp", "Neg",
+                                    "Elu",  "Square", "Relu6",   "Abs", "Sqrt"};
+  constexpr const char* kBinary[] = {"AddV2",   "Mul",      "Sub",
+                                     "RealDiv", "ReluGrad", "TanhGrad",
+                                     "Maximum", "EluGrad",  "SigmoidGrad"};
+  if (choices_.Percent(40)) return NewNode(choices_.Of(kUnary), dtype, {x});
+  std::string y = before;
+  const size_t kind = choices_.Below(100);
+  if (kind < 40) y = NewLeaf(dtype, sizes);
+  if (kind >= 40 && kind < 52) y = NewLeaf(dtype, {});
+  if (kind >= 52 && kind < 60) y = NewLeaf(dtype, {sizes.back()});
+  // It may well not fit.
+  if (kind >= 60 && kind < 70) y = Input(dtype);
+  const bool is_first = choices_.Percent(60);
+  return NewNode(choices_.Of(kBinary), dtype,
+                 is_first ? std::vector<std::string>{x, y}
+                          : std::vector<std::string>{y, x});
+}
+
+void NodeMaker::AddChain() {
+  constexpr DataType kTypes[] = {DT_FLOAT, DT_FLOAT, DT_DOUBLE, DT_HALF};
+  const DataType dtype = choices_.Of(kTypes);
+  std::vector<int64_t> sizes = {static_cast<int64_t>(1 + choices_.Below(4)),
+                                static_cast<int64_t>(1 + choices_.Below(5))};
+  std::string x;
+  if (choices_.Percent(50)) {
+    x = NewProduct(dtype, sizes);
+  } else {
+    x = choices_.Percent(70) ? NewLeaf(dtype, sizes) : Input(dtype);
+  }
+  if (choices_.Percent(60)) {
+    const bool fits = choices_.Percent(90);
+    x = NewNode("BiasAdd", dtype,
+                {x, NewLeaf(dtype, {sizes.back() + (fits ? 0 : 1)})});
+  }
+  std::string before = x;
+  for (size_t i = 0, end = choices_.Below(5); i < end; ++i) {
+    const std::string next = NewFunction(dtype, sizes, x, before);
+    before = x;
+    x = next;
+  }
 }
 
 std::string NodeMaker::InputFor(const OpDef& consumer, DataType dtype,

@@ -44,6 +44,10 @@ class NodeMaker {
   // Adds a node and whatever it needs. Its name.
   std::string Add(const OpDef& op) { return Add(op, 0); }
 
+  // Adds a product, a convolution or any value of floats, and functions of its
+  // elements, one of another: most of them fit each other.
+  void AddChain();
+
   // A value that the attr's definition allows, most of the time; not set where
   // the default will do. `dtype`: of a tensor.
   void RandomAttr(const AttrDef& attr, DataType dtype, tf::AttrValue* value);
@@ -59,6 +63,13 @@ class NodeMaker {
   std::string NewName(const std::string& op);
   std::string InputFor(const OpDef& consumer, DataType dtype, int depth);
   std::string NewLeaf(DataType dtype);
+  std::string NewLeaf(DataType dtype, const std::vector<int64_t>& sizes);
+  std::string NewProduct(DataType dtype, std::vector<int64_t>& sizes);
+  std::string NewFunction(DataType dtype, const std::vector<int64_t>& sizes,
+                          const std::string& x, const std::string& before);
+  // Of inputs and an output of one type.
+  std::string NewNode(const std::string& op, DataType dtype,
+                      const std::vector<std::string>& inputs);
   std::string NewVariable(DataType dtype);
   std::string NewHandle(const std::string& consumer, DataType dtype, int depth);
   void AddInputs(const OpDef& op, const Attrs& attrs, int depth,

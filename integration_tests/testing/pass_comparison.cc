@@ -66,7 +66,9 @@ class Comparison {
 
   PassComparison Run() const {
     PassComparison result;
-    const std::vector<Outcome> with = RunSide(changed_);
+    GraphSession session(changed_.graph, changed_.options);
+    session.CountFused();
+    const std::vector<Outcome> with = session.RunAll(specs_);
     const std::vector<Outcome> without = RunSide(plain_);
     for (size_t i = 0; i < std::min(with.size(), without.size()); ++i) {
       if (IsInconclusive(with[i]) || IsInconclusive(without[i])) break;
@@ -79,6 +81,7 @@ class Comparison {
       }
       if (with[i].status.ok() && !with[i].fetches.empty()) {
         ++result.equal_values;
+        if (with[i].fused_nodes > 0) ++result.fused_steps;
       }
     }
     return result;

@@ -18,6 +18,8 @@ namespace weft {
 struct PassComparison {
   // Steps that gave values both ways.
   int equal_values = 0;
+  // Of those with passes, how many ran nodes that stand for several.
+  int fused_steps = 0;
   // What was run, and what came of it both ways; empty: the same.
   std::string difference;
 };

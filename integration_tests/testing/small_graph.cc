@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "integration_tests/testing/node_maker.h"
@@ -69,6 +70,15 @@ bool IsSmall(const tf::GraphDef& def) {
     }
   }
   return num_nodes <= kMaxNodes && elements <= kMaxConstantElements;
+}
+
+int FusedNodes(const std::string& graph) {
+  tf::GraphDef def;
+  RequireForFuzz(def.ParseFromString(graph));
+  return static_cast<int>(std::count_if(
+      def.node().begin(), def.node().end(), [](const tf::NodeDef& node) {
+        return absl::StartsWith(node.op(), "_Fused");
+      }));
 }
 
 }  // namespace
@@ -142,15 +152,22 @@ GraphSession::Outcome GraphSession::Run(const protocol::CallableSpec& spec) {
   if (!callable.ok()) return {callable.status(), {}};
   Outcome outcome;
   outcome.fetches.resize(spec.fetches.size());
+  RunMetadata metadata;
   SyncCall call(task_.scheduler());
-  task_.master().RunCallable(session_, *callable,
-                             {.feeds = graph_.fed_values(),
-                              .fetches = absl::MakeSpan(outcome.fetches),
-                              .timeout = kTimeout,
-                              .thread = protocol::CallingThread::kWaits},
-                             call.Done());
+  task_.master().RunCallable(
+      session_, *callable,
+      {.feeds = graph_.fed_values(),
+       .fetches = absl::MakeSpan(outcome.fetches),
+       .timeout = kTimeout,
+       .thread = protocol::CallingThread::kWaits,
+       .wanted = {.output_partition_graphs = counts_fused_},
+       .metadata = counts_fused_ ? &metadata : nullptr},
+      call.Done());
   outcome.status = call.Wait();
   for (const Tensor& fetch : outcome.fetches) (void)fetch.ToString();
+  for (const std::string& graph : metadata.partition_graphs) {
+    outcome.fused_nodes += FusedNodes(graph);
+  }
   return outcome;
 }
 

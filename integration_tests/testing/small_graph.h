@@ -57,11 +57,15 @@ class GraphSession {
   struct Outcome {
     absl::Status status;
     std::vector<Tensor> fetches;  // where the status is OK
+    // Of what was run, those that stand for several (_FusedMatMul).
+    int fused_nodes = 0;
   };
 
   // The graph outlives the session.
   explicit GraphSession(const SmallGraph& graph,
                         const GraphOptions& options = {});
+  // From now on fused nodes are counted.
+  void CountFused() { counts_fused_ = true; }
   ~GraphSession();
   GraphSession(const GraphSession&) = delete;
   GraphSession& operator=(const GraphSession&) = delete;
@@ -78,6 +82,7 @@ class GraphSession {
 
   const SmallGraph& graph_;
   BoundedTask task_;
+  bool counts_fused_ = false;
   uint64_t session_ = 0;
   absl::Status ready_;
 };

@@ -9,6 +9,7 @@
 #include "libs/executor/plan.h"
 #include "libs/graph/frame_analysis.h"
 #include "libs/kernels/constant_output.h"
+#include "libs/kernels/member_errors.h"
 
 namespace weft {
 namespace {
@@ -157,13 +158,12 @@ class PlanBuilder {
   }
 
  private:
-  static absl::Status Annotated(const Node& node, const absl::Status& status) {
-    if (status.ok() ||
-        absl::StrContains(status.message(), absl::string_view(node.name()))) {
-      return status;
-    }
-    return Append(
-        status, absl::StrCat("[[node ", node.name(), " (", node.type(), ")]]"));
+  static absl::Status Annotated(const Node& node, absl::Status status) {
+    if (status.ok()) return status;
+    const std::string failed = TakeFailedNode(status, node.name(), node.type());
+    const std::string name = failed.substr(0, failed.find(' '));
+    if (absl::StrContains(status.message(), name)) return status;
+    return Append(status, absl::StrCat("[[node ", failed, "]]"));
   }
 
   // Handles of variables are constants, once the default container is known.

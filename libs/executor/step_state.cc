@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/member_errors.h"
 
 namespace weft {
 
@@ -112,9 +113,10 @@ void StepState::Fail(const NodeItem& item, const absl::Status& status) {
     absl::MutexLock lock(&mutex_);
     if (!error_.ok()) return;
   }
+  absl::Status cause = status;
+  const std::string node = TakeFailedNode(cause, item.view.name, item.view.op);
   const absl::Status error =
-      Append(status, absl::StrCat("[[node ", item.view.name, " (", item.view.op,
-                                  ")", WhereAndWhy(status)));
+      Append(cause, absl::StrCat("[[node ", node, WhereAndWhy(cause)));
   {
     absl::MutexLock lock(&mutex_);
     if (!error_.ok()) return;

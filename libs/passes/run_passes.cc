@@ -8,6 +8,7 @@
 #include "libs/passes/arithmetic_simplification.h"
 #include "libs/passes/common_subexpressions.h"
 #include "libs/passes/csv_fusion.h"
+#include "libs/passes/element_fusion.h"
 #include "libs/passes/graph_rewrite.h"
 #include "libs/passes/identity_removal.h"
 #include "libs/passes/lookup_fusion.h"
@@ -27,7 +28,7 @@ bool IsWanted(RewriterConfig::Toggle toggle, const GraphOptions& options) {
 bool AnyIsWanted(const PassOptions& options) {
   return options.remove_identities || options.fold_constants ||
          options.simplify_arithmetic || options.merge_common_subexpressions ||
-         options.save_from_snapshots;
+         options.fuse_elements || options.save_from_snapshots;
 }
 
 // Loops whose parts do not fit together must stay so, to be refused.
@@ -59,6 +60,7 @@ PassOptions PassOptionsFor(const GraphOptions& options) {
       IsWanted(rewriter.arithmetic_optimization, options);
   result.remove_identities =
       IsWanted(rewriter.dependency_optimization, options);
+  result.fuse_elements = IsWanted(rewriter.remapping, options);
   if (optimizer.max_folded_constant_in_bytes > 0) {
     result.max_folded_constant_bytes = optimizer.max_folded_constant_in_bytes;
   }
@@ -86,6 +88,7 @@ std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
     FuseCsv(rewrite);
     FuseScaling(rewrite);
   }
+  if (options.fuse_elements) FuseElements(rewrite);
   absl::StatusOr<std::unique_ptr<Graph>> rewritten = rewrite.Build();
   return rewritten.ok() ? *std::move(rewritten) : std::move(pruned);
 }

@@ -18,6 +18,7 @@ struct PassOptions {
   bool fold_constants = true;
   bool simplify_arithmetic = true;
   bool merge_common_subexpressions = true;
+  bool fuse_elements = true;
   // No optimization: always on.
   bool save_from_snapshots = true;
   // What sets the session's marks apart from those of others.
@@ -28,7 +29,7 @@ struct PassOptions {
 };
 
 // Folding and merging are on by opt_level, or by the `do_` switch of their own,
-// unless rewrite_options turns them off. The other two are on unless
+// unless rewrite_options turns them off. The other three are on unless
 // rewrite_options turns them or all of its kind off, and at level 0 only where
 // it asks for them.
 PassOptions PassOptionsFor(const GraphOptions& options);

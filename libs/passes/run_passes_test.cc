@@ -11,7 +11,8 @@ namespace {
 constexpr PassOptions kNone{.remove_identities = false,
                             .fold_constants = false,
                             .simplify_arithmetic = false,
-                            .merge_common_subexpressions = false};
+                            .merge_common_subexpressions = false,
+                            .fuse_elements = false};
 
 class RunPassesTest : public ::testing::Test {
  protected:
@@ -47,9 +48,11 @@ class RunPassesTest : public ::testing::Test {
 TEST_F(RunPassesTest, AllTogether) {
   AddExample();
   const Rewritten result = Run();
-  EXPECT_EQ(result.Input("difference", 0), "y:0");
-  EXPECT_EQ(result.Input("difference", 1), "y:0");
-  EXPECT_EQ(result.graph().num_nodes(), 5);  // x, three, y, difference, fetch
+  // What is left of both sides is one product, and part of the difference.
+  EXPECT_EQ(result.Find("difference")->type(), "_FusedElementwise");
+  EXPECT_EQ(result.Input("difference", 0), "three:0");
+  EXPECT_EQ(result.Input("difference", 1), "x:0");
+  EXPECT_EQ(result.graph().num_nodes(), 4);  // x, three, difference, fetch
   EXPECT_NE(result.Value("three"), nullptr);
 }
 
@@ -195,6 +198,10 @@ TEST(PassOptionsTest, EachHasASwitchOfItsOwn) {
   options = {};
   options.rewrite_options.dependency_optimization = RewriterConfig::kOff;
   EXPECT_FALSE(PassOptionsFor(options).remove_identities);
+  EXPECT_TRUE(PassOptionsFor(options).fuse_elements);
+  options = {};
+  options.rewrite_options.remapping = RewriterConfig::kOff;
+  EXPECT_FALSE(PassOptionsFor(options).fuse_elements);
 }
 
 TEST(PassOptionsTest, WithoutTheMetaOptimizerTheTwoOfTheRuntimeStay) {
@@ -206,6 +213,7 @@ TEST(PassOptionsTest, WithoutTheMetaOptimizerTheTwoOfTheRuntimeStay) {
   EXPECT_TRUE(passes.merge_common_subexpressions);
   EXPECT_FALSE(passes.simplify_arithmetic);
   EXPECT_FALSE(passes.remove_identities);
+  EXPECT_FALSE(passes.fuse_elements);
 }
 
 TEST(PassOptionsTest, TheSizeOfAFoldedConstant) {

@@ -54,6 +54,7 @@ void WriteRewriter(const RewriterConfig& options, tf::RewriterConfig* proto) {
       WriteToggle(options.arithmetic_optimization));
   proto->set_dependency_optimization(
       WriteToggle(options.dependency_optimization));
+  proto->set_remapping(WriteToggle(options.remapping));
   proto->set_disable_meta_optimizer(options.disable_meta_optimizer);
 }
 
@@ -72,6 +73,7 @@ RewriterConfig ReadRewriter(const tf::RewriterConfig& proto) {
           ReadToggle(proto.common_subgraph_elimination()),
       .arithmetic_optimization = ReadToggle(proto.arithmetic_optimization()),
       .dependency_optimization = ReadToggle(proto.dependency_optimization()),
+      .remapping = ReadToggle(proto.remapping()),
       .disable_meta_optimizer = proto.disable_meta_optimizer()};
 }
 

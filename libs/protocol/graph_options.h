@@ -36,7 +36,10 @@ struct RewriterConfig {
   Toggle arithmetic_optimization = kDefault;
   // Identities and NoOps are removed.
   Toggle dependency_optimization = kDefault;
-  // The last two are off, whatever they say.
+  // Products and convolutions with what is done to each of their elements, and
+  // chains of that, become one node.
+  Toggle remapping = kDefault;
+  // The last three are off, whatever they say.
   bool disable_meta_optimizer = false;
 
   friend bool operator==(const RewriterConfig&,

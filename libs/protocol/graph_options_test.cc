@@ -17,6 +17,7 @@ TEST(GraphOptionsTest, EverySwitchSurvivesTheTrip) {
                              .common_subgraph_elimination = RewriterConfig::kOn,
                              .arithmetic_optimization = RewriterConfig::kOff,
                              .dependency_optimization = RewriterConfig::kOn,
+                             .remapping = RewriterConfig::kOff,
                              .disable_meta_optimizer = true};
   ASSERT_OK_AND_ASSIGN(const GraphOptions read,
                        GraphOptionsFromConfig(GraphOptionsToConfig(options)));

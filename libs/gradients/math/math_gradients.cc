@@ -7,8 +7,14 @@
 namespace weft {
 namespace {
 
-// Their results are no numbers, or do not change with their inputs.
+// Their results are no numbers, or do not change with their inputs; or, where
+// they begin with _, only passes make them, of graphs that have their
+// gradients.
 constexpr const char* kWithoutGradient[] = {"_MulInTurn",
+                                            "_FusedConv2D",
+                                            "_FusedDepthwiseConv2dNative",
+                                            "_FusedElementwise",
+                                            "_FusedMatMul",
                                             "ApproximateEqual",
                                             "Bincount",
                                             "Bucketize",

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "libs/base/status.h"
+#include "libs/kernels/element_loops.h"
 #include "libs/kernels/isa/instruction_set.h"
 #include "libs/kernels/math/broadcast.h"
 
@@ -71,14 +72,16 @@ struct BinaryRun {
   }
 };
 
-class BinaryKernel : public OpKernel {
+class BinaryKernel : public ElementKernel {
  public:
   BinaryKernel(const OpKernelConstruction& construction,
                const BinaryKernelSpec& spec)
-      : OpKernel(construction),
+      : ElementKernel(construction),
         spec_(spec),
         in_size_(ElementSize(spec.in)),
         out_size_(ElementSize(spec.out)) {}
+
+  ElementLoops loops() const override { return {.binary = spec_.loop}; }
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);
@@ -160,11 +163,13 @@ class LenientEqualityKernel : public BinaryKernel {
   const bool unequal_;
 };
 
-class UnaryKernel : public OpKernel {
+class UnaryKernel : public ElementKernel {
  public:
   UnaryKernel(const OpKernelConstruction& construction,
               const UnaryKernelSpec& spec)
-      : OpKernel(construction), loop_(spec.loop), cost_(spec.cost) {}
+      : ElementKernel(construction), loop_(spec.loop), cost_(spec.cost) {}
+
+  ElementLoops loops() const override { return {.unary = loop_}; }
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& x = context.input(0);

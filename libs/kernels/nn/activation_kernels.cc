@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/element_loops.h"
 #include "libs/kernels/isa/nn_loops.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
@@ -96,9 +97,8 @@ struct SoftsignFunction {
 
 // Elements are bytes to the kernels, so that there is one for all functions and
 // types; these loops know what they are.
-using ActivationLoop = void (*)(const void* x, void* out, int64_t n);
-using ActivationGradLoop = void (*)(const void* gradient, const void* x,
-                                    void* out, int64_t n);
+using ActivationLoop = UnaryLoop;
+using ActivationGradLoop = PairLoop;  // of the gradient and x
 
 template <typename T, typename Function>
 void Activate(const void* features, void* activations, int64_t n) {
@@ -145,11 +145,13 @@ const char* BytesOf(const Tensor& tensor) {
   return static_cast<const char*>(tensor.data());
 }
 
-class ActivationKernel : public OpKernel {
+class ActivationKernel : public ElementKernel {
  public:
   ActivationKernel(const OpKernelConstruction& construction,
                    ActivationLoop loop)
-      : OpKernel(construction), loop_(loop) {}
+      : ElementKernel(construction), loop_(loop) {}
+
+  ElementLoops loops() const override { return {.unary = loop_}; }
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& features = context.input(0);
@@ -169,11 +171,13 @@ class ActivationKernel : public OpKernel {
   const ActivationLoop loop_;
 };
 
-class ActivationGradKernel : public OpKernel {
+class ActivationGradKernel : public ElementKernel {
  public:
   ActivationGradKernel(const OpKernelConstruction& construction,
                        ActivationGradLoop loop)
-      : OpKernel(construction), loop_(loop) {}
+      : ElementKernel(construction), loop_(loop) {}
+
+  ElementLoops loops() const override { return {.pair = loop_}; }
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& gradient = context.input(0);

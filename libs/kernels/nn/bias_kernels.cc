@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/element_loops.h"
 #include "libs/kernels/isa/nn_loops.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
@@ -15,11 +16,16 @@ namespace weft {
 namespace {
 
 template <typename T>
-class BiasAddKernel : public OpKernel {
+class BiasAddKernel : public ElementKernel {
  public:
   explicit BiasAddKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction),
+      : ElementKernel(construction),
         channels_first_(AreChannelsFirst(construction)) {}
+
+  ElementLoops loops() const override {
+    if (channels_first_) return {};
+    return {.rows = &AddToRows};
+  }
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& value = context.input(0);
@@ -44,6 +50,12 @@ class BiasAddKernel : public OpKernel {
   }
 
  private:
+  static void AddToRows(const void* x, const void* bias, void* out,
+                        int64_t rows, int64_t columns) {
+    Loop(static_cast<const T*>(x), static_cast<const T*>(bias),
+         static_cast<T*>(out), {.outer = rows, .channels = columns});
+  }
+
   static void Loop(const T* x, const T* bias, T* out, const ChannelView& view) {
     if constexpr (kHasNnLoops<T>) {
       if (view.inner == 1) {

@@ -7,6 +7,7 @@ void RegisterNnKernels(KernelRegistry& registry) {
   RegisterBiasKernels(registry);
   RegisterConvolutionKernels(registry);
   RegisterDepthwiseKernels(registry);
+  RegisterFusedKernels(registry);
   RegisterBatchNormKernels(registry);
   RegisterNormalizationKernels(registry);
   RegisterPoolKernels(registry);

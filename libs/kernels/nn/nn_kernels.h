@@ -14,6 +14,9 @@ void RegisterActivationKernels(KernelRegistry& registry);
 void RegisterBiasKernels(KernelRegistry& registry);
 void RegisterConvolutionKernels(KernelRegistry& registry);
 void RegisterDepthwiseKernels(KernelRegistry& registry);
+// They make kernels of other nodes as they run: the registry outlives them, and
+// stays where it is.
+void RegisterFusedKernels(KernelRegistry& registry);
 // LRN and batch normalisation.
 void RegisterBatchNormKernels(KernelRegistry& registry);
 void RegisterNormalizationKernels(KernelRegistry& registry);

@@ -491,6 +491,39 @@ void RegisterScalingOps(OpRegistry& registry) {
                    .Shape(MulInTurnShape));
 }
 
+// What follows is made by passes, too (libs/passes/element_fusion.h). Nobody
+// asks for its shapes: they were known of the nodes in whose place it stands.
+void RegisterFusedOps(OpRegistry& registry) {
+  registry.Add(OpDefBuilder("_FusedMatMul")
+                   .Input("a: T")
+                   .Input("b: T")
+                   .Input("args: num_args * T")
+                   .Output("product: T")
+                   .Attr("transpose_a: bool = false")
+                   .Attr("transpose_b: bool = false")
+                   .Attr("T: {half, bfloat16, float, double}")
+                   .Attr("num_args: int >= 0")
+                   .Attr("fused_ops: list(string) = []")
+                   .Attr("fused_names: list(string) = []")
+                   .Attr("fused_operands: list(int) = []")
+                   .Doc("A product of matrices, and element-wise functions of "
+                        "it.")
+                   .Shape(shapes::Unknown));
+  registry.Add(OpDefBuilder("_FusedElementwise")
+                   .Input("args: num_args * T")
+                   .Output("z: T")
+                   .Attr("T: {half, bfloat16, float, double}")
+                   .Attr("num_args: int >= 1")
+                   .Attr("fused_ops: list(string) = []")
+                   .Attr("fused_names: list(string) = []")
+                   .Attr("fused_operands: list(int) = []")
+                   .Doc("Element-wise functions, one after the other. Of each "
+                        "there are two operands, the second -1 where it takes "
+                        "one: an argument's number, or, from num_args on, that "
+                        "of another one's result.")
+                   .Shape(shapes::Unknown));
+}
+
 }  // namespace
 
 void RegisterMathOps(OpRegistry& registry) {
@@ -504,6 +537,7 @@ void RegisterMathOps(OpRegistry& registry) {
   RegisterSequenceOps(registry);
   RegisterBroadcastOps(registry);
   RegisterScalingOps(registry);
+  RegisterFusedOps(registry);
 }
 
 }  // namespace weft

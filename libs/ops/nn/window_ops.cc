@@ -192,7 +192,31 @@ absl::Status BatchNormGradShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+// What passes make of a convolution and element-wise functions of it
+// (libs/passes/element_fusion.h); attrs are _FusedElementwise's.
+void AddFusedConvolution(OpRegistry& registry, absl::string_view name) {
+  registry.Add(OpDefBuilder(name)
+                   .Input("input: T")
+                   .Input("filter: T")
+                   .Input("args: num_args * T")
+                   .Output("output: T")
+                   .Attr("T: {half, bfloat16, float, double}")
+                   .Attr("num_args: int >= 0")
+                   .Attr("strides: list(int)")
+                   .Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
+                   .Attr("explicit_paddings: list(int) = []")
+                   .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
+                   .Attr("dilations: list(int) = [1, 1, 1, 1]")
+                   .Attr("fused_ops: list(string) = []")
+                   .Attr("fused_names: list(string) = []")
+                   .Attr("fused_operands: list(int) = []")
+                   .Doc("A convolution, and element-wise functions of it.")
+                   .Shape(shapes::Unknown));
+}
+
 void AddConvolutions(OpRegistry& registry) {
+  AddFusedConvolution(registry, "_FusedConv2D");
+  AddFusedConvolution(registry, "_FusedDepthwiseConv2dNative");
   registry.Add(OpDefBuilder("Conv2D")
                    .Input("input: T")
                    .Input("filter: T")

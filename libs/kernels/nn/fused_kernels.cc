@@ -1,0 +1,331 @@
+// What one node does in the place of several (libs/passes/element_fusion.h): a
+// product or a convolution, and element-wise functions of it; or such functions
+// alone. Each of the nodes has its own kernel here: where shapes meet by
+// broadcasting, or not at all, they run one after the other, as the nodes
+// would.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/element_loops.h"
+#include "libs/kernels/member_errors.h"
+#include "libs/kernels/nn/element_program.h"
+#include "libs/kernels/nn/nn_kernels.h"
+#include "libs/kernels/number_types.h"
+#include "libs/ops/standard_ops.h"
+
+namespace weft {
+namespace {
+
+// One of the nodes.
+struct Member {
+  std::string name;
+  std::string op;
+  DataTypeVector types;  // of its output
+  std::unique_ptr<OpKernel> kernel;
+
+  absl::StatusOr<Tensor> Run(OpKernelContext& context,
+                             absl::Span<Slot> inputs) const {
+    const OpKernelContext::NodeView view = {name, op, types};
+    Slot output;
+    OpKernelContext inner(context.step(), view, inputs,
+                          absl::MakeSpan(&output, 1), context.loop_position());
+    const absl::Status status = kernel->Compute(inner);
+    if (!status.ok()) return OfMember(status, name, op);
+    return std::move(output.tensor);
+  }
+};
+
+struct Members {
+  std::optional<Member> head;  // a product of the first two inputs
+  std::vector<Member> functions;
+};
+
+using Args = absl::InlinedVector<const Tensor*, 8>;
+
+class FusedKernel : public OpKernel {
+ public:
+  FusedKernel(const OpKernelConstruction& construction, Members members,
+              ElementProgram program)
+      : OpKernel(construction),
+        members_(std::move(members)),
+        program_(std::move(program)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    Args args;
+    const int first = members_.head ? 2 : 0;
+    for (int i = first; i < context.num_inputs(); ++i) {
+      args.push_back(&context.input(i));
+    }
+    if (!members_.head) return ComputeElements(context, args);
+    Slot operands[2];
+    for (int i = 0; i < 2; ++i) operands[i].tensor = context.input(i);
+    ASSIGN_OR_RETURN(Tensor product,
+                     members_.head->Run(context, absl::MakeSpan(operands, 2)));
+    args.push_back(&product);
+    const std::optional<TensorShape> shape = program_.ShapeOf(args);
+    if (!shape || *shape != product.shape()) {
+      std::vector<Tensor> values = TakeInputs(context, first);
+      values.push_back(std::move(product));
+      return ComputeOneByOne(context, std::move(values));
+    }
+    program_.Run(context, args, product);
+    context.SetOutput(0, std::move(product));
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status ComputeElements(OpKernelContext& context, const Args& args) {
+    const std::optional<TensorShape> shape = program_.ShapeOf(args);
+    if (!shape) return ComputeOneByOne(context, TakeInputs(context, 0));
+    ASSIGN_OR_RETURN(Tensor * out, OutputOf(context, *shape));
+    program_.Run(context, args, *out);
+    return absl::OkStatus();
+  }
+
+  static std::vector<Tensor> TakeInputs(OpKernelContext& context, int first) {
+    std::vector<Tensor> inputs;
+    for (int i = first; i < context.num_inputs(); ++i) {
+      inputs.push_back(context.TakeInput(i));
+    }
+    return inputs;
+  }
+
+  // In the memory of an input of that shape that nobody else holds.
+  static absl::StatusOr<Tensor*> OutputOf(OpKernelContext& context,
+                                          const TensorShape& shape) {
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      const Tensor& input = context.input(i);
+      if (input.RefCountIsOne() && input.shape() == shape) {
+        return context.ForwardOrAllocate({i}, 0, shape);
+      }
+    }
+    return context.AllocateOutput(0, shape);
+  }
+
+  // A value goes when nothing takes it any more, as it would between nodes.
+  absl::Status ComputeOneByOne(OpKernelContext& context,
+                               std::vector<Tensor> values) const {
+    for (size_t k = 0; k < program_.steps().size(); ++k) {
+      const ElementStep& step = program_.steps()[k];
+      Slot operands[2];
+      operands[0].tensor = values[step.x];
+      if (step.y >= 0) operands[1].tensor = values[step.y];
+      // A result that is not taken again may be written into.
+      for (const int value : {step.x, step.y}) {
+        if (IsOver(value, k)) values[value] = Tensor();
+      }
+      ASSIGN_OR_RETURN(
+          Tensor result,
+          members_.functions[k].Run(
+              context, absl::MakeSpan(operands, step.y < 0 ? 1 : 2)));
+      values.push_back(std::move(result));
+    }
+    context.SetOutput(0, std::move(values.back()));
+    return absl::OkStatus();
+  }
+
+  // Whether nothing after step `k` takes a value, which may be none.
+  bool IsOver(int value, size_t k) const {
+    if (value < 0) return false;
+    for (size_t later = k + 1; later < program_.steps().size(); ++later) {
+      const ElementStep& step = program_.steps()[later];
+      if (step.x == value || step.y == value) return false;
+    }
+    return true;
+  }
+
+  const Members members_;
+  const ElementProgram program_;
+};
+
+// Makes the kernels of the nodes that one stands for.
+class MemberMaker {
+ public:
+  MemberMaker(const KernelRegistry& registry,
+              const OpKernelConstruction& construction)
+      : registry_(registry), construction_(construction) {}
+
+  // The product, whose attrs are the node's.
+  absl::StatusOr<Member> MakeHead(const std::string& name,
+                                  const std::string& op) const {
+    NodeSpec spec{.name = name, .op = op};
+    const std::shared_ptr<const OpRegistry> ops = StandardOps();
+    for (const AttrDef& attr : ops->Find(op)->attrs) {
+      const auto value = construction_.node().attrs().find(attr.name);
+      if (value != construction_.node().attrs().end()) {
+        spec.attrs.insert(*value);
+      }
+    }
+    return OfMember(Make(std::move(spec), 2), name, op);
+  }
+
+  // A function of elements. What else the node says is of the product alone.
+  absl::StatusOr<Member> MakeFunction(const std::string& name,
+                                      const std::string& op, DataType type,
+                                      int num_inputs) const {
+    // An op of ours might be made of itself.
+    if (absl::StartsWith(op, "_")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("op '", op, "' can't be fused"));
+    }
+    return OfMember(
+        Make({.name = name, .op = op, .attrs = {{"T", type}}}, num_inputs),
+        name, op);
+  }
+
+ private:
+  static absl::StatusOr<Member> OfMember(absl::StatusOr<Member> made,
+                                         const std::string& name,
+                                         const std::string& op) {
+    if (made.ok()) return made;
+    return weft::OfMember(made.status(), name, op);
+  }
+
+  // Of `num_inputs` inputs of the node's type.
+  absl::StatusOr<Member> Make(NodeSpec spec, int num_inputs) const {
+    Graph graph(StandardOps());
+    const std::string name = spec.name, op = spec.op;
+    if (graph.FindOp(op) == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no op '", op, "' to be fused"));
+    }
+    for (int i = 0; i < num_inputs; ++i) {
+      ASSIGN_OR_RETURN(const Node* input, AddInput(graph, name, i));
+      spec.inputs.push_back({input, 0});
+    }
+    ASSIGN_OR_RETURN(const Node* node, graph.AddNode(std::move(spec)));
+    ASSIGN_OR_RETURN(const KernelRegistry::Registration* found,
+                     registry_.Find(*node, "CPU"));
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<OpKernel> kernel,
+        found->factory(OpKernelConstruction(*node, construction_.device(),
+                                            construction_.random())));
+    const DataTypeVector types(node->output_types().begin(),
+                               node->output_types().end());
+    return Member{name, op, types, std::move(kernel)};
+  }
+
+  absl::StatusOr<const Node*> AddInput(Graph& graph, const std::string& name,
+                                       int64_t i) const {
+    ASSIGN_OR_RETURN(const DataType type, construction_.GetAttr<DataType>("T"));
+    return graph.AddNode({.name = absl::StrCat(name, "/input_", i),
+                          .op = "_Arg",
+                          .attrs = {{"T", type}, {"index", i}}});
+  }
+
+  const KernelRegistry& registry_;
+  const OpKernelConstruction& construction_;
+};
+
+// What the attrs of a node say.
+struct FusedAttrs {
+  DataType type = DT_INVALID;
+  std::vector<std::string> ops, names;
+  std::vector<int64_t> operands;
+
+  static absl::StatusOr<FusedAttrs> Read(
+      const OpKernelConstruction& construction, bool has_head) {
+    FusedAttrs attrs;
+    ASSIGN_OR_RETURN(attrs.type, construction.GetAttr<DataType>("T"));
+    using Texts = std::vector<std::string>;
+    ASSIGN_OR_RETURN(attrs.ops, construction.GetAttr<Texts>("fused_ops"));
+    if (attrs.ops.size() > ElementProgram::kMaxSteps) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(attrs.ops.size(), " functions are more than the ",
+                       ElementProgram::kMaxSteps, " that can be fused"));
+    }
+    ASSIGN_OR_RETURN(attrs.names, construction.GetAttr<Texts>("fused_names"));
+    ASSIGN_OR_RETURN(attrs.operands, construction.GetAttr<std::vector<int64_t>>(
+                                         "fused_operands"));
+    if (attrs.names.size() == attrs.ops.size() + (has_head ? 1 : 0) &&
+        attrs.operands.size() == 2 * attrs.ops.size()) {
+      return attrs;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        attrs.ops.size(), " functions don't go with ", attrs.names.size(),
+        " names and ", attrs.operands.size(), " numbers of operands"));
+  }
+};
+
+absl::StatusOr<ElementStep> StepOf(const Member& member, DataType type,
+                                   int64_t x, int64_t y) {
+  const auto* const kernel =
+      dynamic_cast<const ElementKernel*>(member.kernel.get());
+  if (kernel == nullptr || !kernel->loops().any() ||
+      member.types != DataTypeVector{type} ||
+      kernel->loops().num_operands() != (y < 0 ? 1 : 2)) {
+    return OfMember(absl::InvalidArgumentError(absl::StrCat(
+                        "op '", member.op,
+                        "' can't be fused: it is no function of elements")),
+                    member.name, member.op);
+  }
+  // Numbers beyond these are refused as those of no value.
+  const auto number = [](int64_t value) {
+    return static_cast<int>(std::clamp<int64_t>(value, -1, 1 << 20));
+  };
+  return ElementStep{kernel->loops(), number(x), number(y)};
+}
+
+absl::StatusOr<std::unique_ptr<OpKernel>> MakeFused(
+    const KernelRegistry& registry, const std::string& head,
+    const OpKernelConstruction& construction) {
+  const bool has_head = !head.empty();
+  ASSIGN_OR_RETURN(const FusedAttrs attrs,
+                   FusedAttrs::Read(construction, has_head));
+  const MemberMaker maker(registry, construction);
+  Members members;
+  if (has_head) {
+    ASSIGN_OR_RETURN(members.head, maker.MakeHead(attrs.names[0], head));
+  }
+  std::vector<ElementStep> steps;
+  for (size_t k = 0; k < attrs.ops.size(); ++k) {
+    const int64_t x = attrs.operands[2 * k], y = attrs.operands[2 * k + 1];
+    ASSIGN_OR_RETURN(
+        Member member,
+        maker.MakeFunction(attrs.names[k + (has_head ? 1 : 0)], attrs.ops[k],
+                           attrs.type, y < 0 ? 1 : 2));
+    ASSIGN_OR_RETURN(const ElementStep step, StepOf(member, attrs.type, x, y));
+    steps.push_back(step);
+    members.functions.push_back(std::move(member));
+  }
+  // The product comes after the other arguments.
+  const int num_args = construction.node().num_inputs() - (has_head ? 1 : 0);
+  ASSIGN_OR_RETURN(ElementProgram program,
+                   ElementProgram::Of(
+                       num_args, static_cast<int64_t>(DataTypeSize(attrs.type)),
+                       std::move(steps)));
+  return std::make_unique<FusedKernel>(construction, std::move(members),
+                                       std::move(program));
+}
+
+}  // namespace
+
+void RegisterFusedKernels(KernelRegistry& registry) {
+  const auto add = [&registry](const std::string& op, const std::string& head,
+                               DataType type, bool is_cheap) {
+    registry.Register(
+        {.op = op, .types = {{"T", {type}}}, .is_cheap = is_cheap},
+        [&registry, head](const OpKernelConstruction& construction) {
+          return MakeFused(registry, head, construction);
+        });
+  };
+  for (const DataType type : DataTypesOf(FloatingTypes{})) {
+    for (const char* head : {"MatMul", "Conv2D", "DepthwiseConv2dNative"}) {
+      add(absl::StrCat("_Fused", head), head, type, /*is_cheap=*/false);
+    }
+    // The others' loops of exponentials and the like have no vectors.
+    const bool is_cheap = type == DT_FLOAT || type == DT_DOUBLE;
+    add("_FusedElementwise", "", type, is_cheap);
+  }
+}
+
+}  // namespace weft
