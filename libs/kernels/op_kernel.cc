@@ -21,8 +21,12 @@ bool IsShape(const TensorShape& a, const TensorShape& b) {
 
 // The same memory, seen as elements of another type of the same size.
 Tensor WithType(const Tensor& tensor, DataType type) {
-  const size_t offset = static_cast<const char*>(tensor.data()) -
-                        static_cast<const char*>(tensor.buffer()->data());
+  // Without elements there is no place in the buffer either.
+  const size_t offset =
+      tensor.num_elements() == 0
+          ? 0
+          : static_cast<const char*>(tensor.data()) -
+                static_cast<const char*>(tensor.buffer()->data());
   return Tensor::FromBuffer(type, tensor.shape(), tensor.buffer(), offset);
 }
 
