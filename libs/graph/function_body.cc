@@ -473,6 +473,11 @@ class Instantiation {
       }
       body.results.insert(body.results.end(), tensors.begin(), tensors.end());
     }
+    if (options_.result != nullptr) {
+      for (OutputTensor& result : body.results) {
+        result = options_.result(result);
+      }
+    }
     RETURN_IF_ERROR(CheckResults(types, body.results));
     RETURN_IF_ERROR(AddControlResults(body));
     return body;

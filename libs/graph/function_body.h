@@ -55,6 +55,8 @@ struct BodyOptions {
   // outputs. Null: Graph::AddNode.
   std::function<absl::StatusOr<const Node*>(NodeSpec spec, LoopPlace place)>
       add_node;
+  // What stands for a result that such a node gives. Null: itself.
+  std::function<OutputTensor(const OutputTensor&)> result;
 };
 
 struct FunctionBody {

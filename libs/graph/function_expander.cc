@@ -442,6 +442,10 @@ absl::StatusOr<FunctionBody> FunctionExpander::Call(
     }
     return AddInner(std::move(spec));
   };
+  options.result = [this](const OutputTensor& result) {
+    const auto it = redirects_.find(result);
+    return it == redirects_.end() ? result : it->second.to;
+  };
   frames_.push_back({def->name(), name});
   absl::StatusOr<FunctionBody> body =
       AddFunctionBody(*def, attrs, options, graph_);
@@ -449,10 +453,6 @@ absl::StatusOr<FunctionBody> FunctionExpander::Call(
   if (!body.ok()) return body;
   RETURN_IF_ERROR(CountBytes(
       static_cast<int64_t>(body->results.size() * sizeof(OutputTensor))));
-  for (OutputTensor& result : body->results) {
-    const auto it = redirects_.find(result);
-    if (it != redirects_.end()) result = it->second.to;
-  }
   return body;
 }
 

@@ -21,9 +21,9 @@ bool IsShape(const TensorShape& a, const TensorShape& b) {
 
 // The same memory, seen as elements of another type of the same size.
 Tensor WithType(const Tensor& tensor, DataType type) {
-  // One without elements has memory, and yet no data in it.
+  // Without elements there is no place in the buffer either.
   const size_t offset =
-      tensor.data() == nullptr
+      tensor.num_elements() == 0
           ? 0
           : static_cast<const char*>(tensor.data()) -
                 static_cast<const char*>(tensor.buffer()->data());

@@ -47,6 +47,13 @@ void RegisterDataGradients(GradientRegistry& registry) {
                          "FinalizeDataset",
                          "MaxIntraOpParallelismDataset",
                          "NonSerializableDataset",
+                         "AssertCardinalityDataset",
+                         "RebatchDatasetV2",
+                         "DenseToSparseBatchDataset",
+                         "ExperimentalDenseToSparseBatchDataset",
+                         "GroupByReducerDataset",
+                         "ExperimentalGroupByReducerDataset",
+                         "LegacyParallelInterleaveDatasetV2",
                          "PrivateThreadPoolDataset"}) {
     registry.RegisterNone(op);
   }

@@ -3,9 +3,10 @@
 namespace weft {
 
 void RegisterRandomGradients(GradientRegistry& registry) {
-  for (const char* op : {"RandomUniform", "RandomStandardNormal",
-                         "TruncatedNormal", "RandomUniformInt", "RandomShuffle",
-                         "Multinomial", "LogUniformCandidateSampler"}) {
+  for (const char* op :
+       {"RandomUniform", "RandomStandardNormal", "TruncatedNormal",
+        "RandomUniformInt", "RandomShuffle", "Multinomial",
+        "StatelessMultinomial", "LogUniformCandidateSampler"}) {
     registry.RegisterNone(op);
   }
 }

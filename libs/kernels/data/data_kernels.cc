@@ -17,6 +17,10 @@ void RegisterDataKernels(KernelRegistry& registry) {
   RegisterParseExampleDataset(registry);
   RegisterPrefetchDataset(registry);
   RegisterCacheDataset(registry);
+  RegisterCardinalityDataset(registry);
+  RegisterGroupByReducerDataset(registry);
+  RegisterRebatchDataset(registry);
+  RegisterSparseBatchDataset(registry);
   RegisterIteratorKernels(registry);
   RegisterWholeDatasetKernels(registry);
 }

@@ -24,6 +24,10 @@ void RegisterParallelInterleaveDataset(KernelRegistry& registry);
 void RegisterParseExampleDataset(KernelRegistry& registry);
 void RegisterPrefetchDataset(KernelRegistry& registry);
 void RegisterCacheDataset(KernelRegistry& registry);
+void RegisterCardinalityDataset(KernelRegistry& registry);
+void RegisterGroupByReducerDataset(KernelRegistry& registry);
+void RegisterRebatchDataset(KernelRegistry& registry);
+void RegisterSparseBatchDataset(KernelRegistry& registry);
 void RegisterIteratorKernels(KernelRegistry& registry);
 void RegisterWholeDatasetKernels(KernelRegistry& registry);
 

@@ -7,6 +7,7 @@
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/element_rows.h"
+#include "libs/kernels/data/parallel_map.h"
 
 namespace weft {
 namespace {
@@ -235,13 +236,15 @@ class InterleaveDataset : public CallingDataset {
   static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
                                          OpKernelContext& context) {
     const int last = context.num_inputs() - 1;
-    ASSIGN_OR_RETURN(const auto cycle,
+    ASSIGN_OR_RETURN(auto cycle,
                      ScalarInput<int64_t>(context, last - 1, "cycle_length"));
+    if (cycle == kAutotune) cycle = context.scheduler().num_compute_threads();
     ASSIGN_OR_RETURN(const auto block,
                      ScalarInput<int64_t>(context, last, "block_length"));
     if (cycle <= 0 || cycle > kMaxCycle) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "`cycle_length` must be between 1 and ", kMaxCycle, ", not ", cycle));
+      return absl::InvalidArgumentError(
+          absl::StrCat("`cycle_length` must be ", kAutotune,
+                       " or between 1 and ", kMaxCycle, ", not ", cycle));
     }
     if (block <= 0) {
       return absl::InvalidArgumentError(

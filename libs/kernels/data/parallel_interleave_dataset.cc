@@ -113,6 +113,8 @@ class ParallelInterleaveIterator
         StartThreads();
         return taken_.MoveTo(element);
       }
+      // The turn may have come to a place that is not there yet.
+      StartThreads();
       const int64_t seen = changes_;
       RETURN_IF_ERROR(changed_.WaitFor(mutex_, context.scheduler(),
                                        context.cancellation(),
@@ -226,8 +228,14 @@ class ParallelInterleaveIterator
     return num_sources() < cycle_length_ &&
            num_sources() - position_ < parallel_calls_;
   }
+  // Whether the next element is for a place whose data set has ended: in order,
+  // the turn comes to those that have had none before it comes back.
+  bool FillsWaiting() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return !waiting_.empty() &&
+           (!options().keeps_order || num_sources() == cycle_length_);
+  }
   bool WantsInput() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return !input_has_ended_ && (!waiting_.empty() || MayGrow());
+    return !input_has_ended_ && (FillsWaiting() || MayGrow());
   }
 
   void StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -277,12 +285,14 @@ class ParallelInterleaveIterator
   }
   void FillPlace(DatasetElement element, absl::Status status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (waiting_.empty()) {
-      waiting_.push_back(num_sources());
+    auto place = static_cast<size_t>(num_sources());
+    if (FillsWaiting()) {
+      place = static_cast<size_t>(waiting_.front());
+      waiting_.pop_front();
+    } else {
       sources_.push_back(std::make_unique<Source>());
     }
-    Source& source = *sources_[waiting_.front()];
-    waiting_.pop_front();
+    Source& source = *sources_[place];
     if (!status.ok()) {
       source.Add({std::move(status), {}});
       source.state = Source::State::kDone;
@@ -574,17 +584,24 @@ absl::StatusOr<DatasetPtr> MakeInterleaveV4(const DatasetOp& op,
                                                      std::move(options));
 }
 
-// The old one, whose threads are as many as the cycle is long.
+// The old ones, whose threads are as many as the cycle is long. Whether they
+// keep the order is an input of the older, an attr of the newer.
+template <bool kIsInput>
 absl::StatusOr<DatasetPtr> MakeOldInterleave(const DatasetOp& op,
                                              OpKernelContext& context) {
   ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
-  const int first = context.num_inputs() - 5;
+  const int first = context.num_inputs() - (kIsInput ? 5 : 4);
+  const int buffer = first + (kIsInput ? 3 : 2);
   ASSIGN_OR_RETURN(InterleaveOptions options,
-                   ReadBufferedOptions(op, context, *input, first, first + 3));
+                   ReadBufferedOptions(op, context, *input, first, buffer));
   options.parallel_calls = options.cycle_length;
-  ASSIGN_OR_RETURN(const bool sloppy,
-                   ScalarInput<bool>(context, first + 2, "sloppy"));
-  options.keeps_order = !sloppy;
+  if (kIsInput) {
+    ASSIGN_OR_RETURN(const bool sloppy,
+                     ScalarInput<bool>(context, first + 2, "sloppy"));
+    options.keeps_order = !sloppy;
+  } else {
+    ASSIGN_OR_RETURN(options.keeps_order, KeepsOrder(op));
+  }
   return std::make_shared<ParallelInterleaveDataset>(op, std::move(input),
                                                      std::move(options));
 }
@@ -592,9 +609,12 @@ absl::StatusOr<DatasetPtr> MakeOldInterleave(const DatasetOp& op,
 }  // namespace
 
 void RegisterParallelInterleaveDataset(KernelRegistry& registry) {
-  RegisterDataset(registry, "ParallelInterleaveDataset", MakeOldInterleave);
-  RegisterDataset(registry, "ExperimentalParallelInterleaveDataset",
-                  MakeOldInterleave);
+  for (const char* op :
+       {"ParallelInterleaveDataset", "ExperimentalParallelInterleaveDataset"}) {
+    RegisterDataset(registry, op, MakeOldInterleave<true>);
+  }
+  RegisterDataset(registry, "LegacyParallelInterleaveDatasetV2",
+                  MakeOldInterleave<false>);
   RegisterDataset(registry, "ParallelInterleaveDatasetV2", MakeInterleave);
   RegisterDataset(registry, "ParallelInterleaveDatasetV3", MakeInterleave);
   RegisterDataset(registry, "ParallelInterleaveDatasetV4", MakeInterleaveV4);

@@ -1,5 +1,6 @@
-// RandomShuffle and Multinomial: choices among what is there. Streams are those
-// of TensorFlow (core/kernels/random_shuffle_op.cc, multinomial_op.cc).
+// RandomShuffle, Multinomial and StatelessMultinomial: choices among what is
+// there. Streams are those of TensorFlow (core/kernels/random_shuffle_op.cc,
+// multinomial_op.cc, stateless_random_ops.cc).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/array/copy.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/random/distributions.h"
 #include "libs/kernels/random/philox.h"
@@ -77,11 +79,11 @@ class RandomShuffleKernel : public OpKernel {
   PhiloxStream stream_;
 };
 
+// What both have in common; where the numbers come from differs.
 template <typename T>
-class MultinomialKernel : public OpKernel {
+class MultinomialBase : public OpKernel {
  public:
-  explicit MultinomialKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction), stream_(construction) {}
+  using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& logits = context.input(0);
@@ -92,11 +94,7 @@ class MultinomialKernel : public OpKernel {
                      TensorShape::Create({logits.dim(0), samples}));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
-    // Two numbers for each choice, reserved as TensorFlow does.
-    const uint64_t reserved = (samples + 3) / 4 * 4 * 2;
-    ASSIGN_OR_RETURN(const Philox philox,
-                     stream_.Reserve(context.cancellation(),
-                                     logits.dim(0) * reserved * 256));
+    ASSIGN_OR_RETURN(const Philox philox, Numbers(context, samples));
     PhiloxNumbers numbers(philox);
     return DispatchType(IndexTypes{}, output->dtype(),
                         [&]<typename I>(TypeTag<I>) {
@@ -106,6 +104,10 @@ class MultinomialKernel : public OpKernel {
   }
 
  private:
+  // For so many choices in each row, of which there is one at least.
+  virtual absl::StatusOr<Philox> Numbers(OpKernelContext& context,
+                                         int64_t samples) = 0;
+
   static absl::Status CheckInputs(const Tensor& logits, const Tensor& count) {
     if (!logits.shape().IsMatrix()) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -156,14 +158,51 @@ class MultinomialKernel : public OpKernel {
       }
     }
   }
+};
+
+template <typename T>
+class MultinomialKernel : public MultinomialBase<T> {
+ public:
+  explicit MultinomialKernel(const OpKernelConstruction& construction)
+      : MultinomialBase<T>(construction), stream_(construction) {}
+
+ private:
+  // Two numbers for each choice, reserved as TensorFlow does.
+  absl::StatusOr<Philox> Numbers(OpKernelContext& context,
+                                 int64_t samples) override {
+    const uint64_t reserved = (samples + 3) / 4 * 4 * 2;
+    return stream_.Reserve(context.cancellation(),
+                           context.input(0).dim(0) * reserved * 256);
+  }
 
   PhiloxStream stream_;
+};
+
+template <typename T>
+class StatelessMultinomialKernel : public MultinomialBase<T> {
+ public:
+  using MultinomialBase<T>::MultinomialBase;
+
+ private:
+  absl::StatusOr<Philox> Numbers(OpKernelContext& context, int64_t) override {
+    const Tensor& seed = context.input(2);
+    if (seed.rank() != 1 || seed.num_elements() != 2) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "seed must have shape [2], not ", seed.shape().ToString()));
+    }
+    ASSIGN_OR_RETURN(const Dims seeds, IntegersOf(seed));
+    return Philox::OfStatelessSeed(static_cast<uint64_t>(seeds[0]),
+                                   static_cast<uint64_t>(seeds[1]));
+  }
 };
 
 template <typename... Ts>
 void RegisterMultinomial(KernelRegistry& registry, TypeList<Ts...>) {
   (registry.Register<MultinomialKernel<Ts>>("Multinomial",
                                             {{"T", {DataTypeOf<Ts>::value}}}),
+   ...);
+  (registry.Register<StatelessMultinomialKernel<Ts>>(
+       "StatelessMultinomial", {{"T", {DataTypeOf<Ts>::value}}}),
    ...);
 }
 

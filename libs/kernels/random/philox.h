@@ -26,6 +26,17 @@ class Philox {
         counter_{0, 0, static_cast<uint32_t>(seed2),
                  static_cast<uint32_t>(seed2 >> 32)} {}
 
+  // That of ops without state, which scramble their seeds first
+  // (core/kernels/stateless_random_ops.cc).
+  static Philox OfStatelessSeed(uint64_t seed, uint64_t seed2) {
+    Philox scrambler(0x02461e293ec8f720u, seed2);
+    scrambler.counter_[0] = static_cast<uint32_t>(seed);
+    scrambler.counter_[1] = static_cast<uint32_t>(seed >> 32);
+    const Sample mixed = scrambler.Next();
+    return Philox(mixed[0] | static_cast<uint64_t>(mixed[1]) << 32,
+                  mixed[2] | static_cast<uint64_t>(mixed[3]) << 32);
+  }
+
   // Passes over `samples` calls of Next.
   void Skip(uint64_t samples) {
     const uint64_t low = Low() + samples;

@@ -12,7 +12,7 @@ void RegisterRandomKernels(KernelRegistry& registry);
 
 // Tensors filled with numbers of a distribution.
 void RegisterRandomFillKernels(KernelRegistry& registry);
-// RandomShuffle and Multinomial.
+// RandomShuffle, Multinomial and StatelessMultinomial.
 void RegisterRandomChoiceKernels(KernelRegistry& registry);
 // Samples of classes for losses that do not look at all of them.
 void RegisterRandomCandidateKernels(KernelRegistry& registry);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -390,6 +391,31 @@ TEST(RandomKernelsTest, ChoicesAreTensorFlows) {
                        Tensor::Scalar(6)},
                       {{1, 1, 1, 1, 2, 1, 0, 0, 0, 0, 0, 0},
                        {1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0}});
+}
+
+TEST(RandomKernelsTest, ChoicesOfASeedThatIsGivenAreTensorFlows) {
+  KernelTestHarness harness(RegisterRandomKernels);
+  const Tensor logits = Tensor::FromValues<float>({2, 3}, {0, 1, -1, 5, 0, 0});
+  const auto choose = [&](const Tensor& seed, DataType type) {
+    return harness.RunOne("StatelessMultinomial",
+                          {logits, Tensor::Scalar(6), seed},
+                          {{"output_dtype", type}});
+  };
+  const Tensor seed = Tensor::Vector({int64_t{1}, int64_t{2}});
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK_AND_ASSIGN(const Tensor chosen, choose(seed, DT_INT64));
+    EXPECT_THAT(chosen.flat<int64_t>(),
+                testing::ElementsAre(1, 2, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0));
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor others,
+      choose(Tensor::Vector({-7, std::numeric_limits<int32_t>::max()}),
+             DT_INT32));
+  EXPECT_THAT(others.flat<int32_t>(),
+              testing::ElementsAre(1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(
+      choose(Tensor::Vector({1}), DT_INT64),
+      StatusIs(absl::StatusCode::kInvalidArgument, "seed must have shape [2]"));
 }
 
 TEST(RandomKernelsTest, ShuffleKeepsRowsTogether) {

@@ -131,6 +131,23 @@ void AddInterleaves(OpRegistry& registry) {
           .Attr("output_shapes: list(shape) >= 1")
           .Attr("metadata: string = ''")
           .Shape(DatasetShapeOf(-5, 5)));
+  registry.Add(
+      Dataset(
+          "LegacyParallelInterleaveDatasetV2",
+          "The elements of the data sets that f makes, in turns, read ahead.")
+          .Input("input_dataset: variant")
+          .Input("other_arguments: Targuments")
+          .Input("cycle_length: int64")
+          .Input("block_length: int64")
+          .Input("buffer_output_elements: int64")
+          .Input("prefetch_input_elements: int64")
+          .Attr("f: func")
+          .Attr("deterministic: string = 'default'")
+          .Attr("Targuments: list(type) >= 0")
+          .Attr("output_types: list(type) >= 1")
+          .Attr("output_shapes: list(shape) >= 1")
+          .Attr("metadata: string = ''")
+          .Shape(DatasetShapeOf(-4, 4)));
 }
 
 void AddBuffers(OpRegistry& registry) {

@@ -60,6 +60,16 @@ void AddChoices(OpRegistry& registry) {
                    .Shape(DatasetShape));
 }
 
+void AddChecks(OpRegistry& registry) {
+  registry.Add(Dataset("AssertCardinalityDataset",
+                       "The elements; an error where they are not so many.")
+                   .Input("input_dataset: variant")
+                   .Input("cardinality: int64")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Shape(DatasetShapeOf(1, 1)));
+}
+
 void AddDirected(OpRegistry& registry) {
   registry.Add(Dataset("DirectedInterleaveDataset",
                        "Each element of the data set that another one names.")
@@ -165,6 +175,32 @@ void AddFunctions(OpRegistry& registry) {
           .Shape(DatasetShape));
 }
 
+void AddReducers(OpRegistry& registry) {
+  for (const char* op :
+       {"GroupByReducerDataset", "ExperimentalGroupByReducerDataset"}) {
+    registry.Add(
+        Dataset(op, "What the elements of each key come to, by key.")
+            .Input("input_dataset: variant")
+            .Input("key_func_other_arguments: Tkey_func_other_arguments")
+            .Input("init_func_other_arguments: Tinit_func_other_arguments")
+            .Input("reduce_func_other_arguments: Treduce_func_other_arguments")
+            .Input(
+                "finalize_func_other_arguments: Tfinalize_func_other_arguments")
+            .Attr("key_func: func")
+            .Attr("init_func: func")
+            .Attr("reduce_func: func")
+            .Attr("finalize_func: func")
+            .Attr("Tkey_func_other_arguments: list(type) >= 0")
+            .Attr("Tinit_func_other_arguments: list(type) >= 0")
+            .Attr("Treduce_func_other_arguments: list(type) >= 0")
+            .Attr("Tfinalize_func_other_arguments: list(type) >= 0")
+            .Attr("output_types: list(type) >= 1")
+            .Attr("output_shapes: list(shape) >= 1")
+            .Stateful()
+            .Shape(DatasetShape));
+  }
+}
+
 void AddBatches(OpRegistry& registry) {
   registry.Add(Dataset("BatchDataset",
                        "So many elements at a time as one; fewer at the end.")
@@ -207,6 +243,24 @@ void AddBatches(OpRegistry& registry) {
                    .Attr("N: int >= 1")
                    .Attr("metadata: string = ''")
                    .Shape(DatasetShapeOf(1, 1)));
+  registry.Add(Dataset("RebatchDatasetV2",
+                       "The rows of batches in batches of other sizes.")
+                   .Input("input_dataset: variant")
+                   .Input("batch_sizes: int64")
+                   .Input("drop_remainder: bool")
+                   .Attr("output_types: list(type) >= 1")
+                   .Attr("output_shapes: list(shape) >= 1")
+                   .Shape(DatasetShapeOf(2, 1)));
+  for (const char* op :
+       {"DenseToSparseBatchDataset", "ExperimentalDenseToSparseBatchDataset"}) {
+    registry.Add(Dataset(op, "So many elements as one sparse tensor.")
+                     .Input("input_dataset: variant")
+                     .Input("batch_size: int64")
+                     .Input("row_shape: int64")
+                     .Attr("output_types: list(type) >= 1")
+                     .Attr("output_shapes: list(shape) >= 1")
+                     .Shape(DatasetShapeOf(1, 1)));
+  }
   registry.Add(Dataset("WindowDataset", "Windows of elements, each a data set.")
                    .Input("input_dataset: variant")
                    .Input("size: int64")
@@ -370,8 +424,10 @@ void AddPassing(OpRegistry& registry) {
 
 void RegisterTransformationDatasetOps(OpRegistry& registry) {
   AddChoices(registry);
+  AddChecks(registry);
   AddDirected(registry);
   AddFunctions(registry);
+  AddReducers(registry);
   AddBatches(registry);
   AddShuffles(registry);
   AddPassing(registry);

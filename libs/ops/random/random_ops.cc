@@ -33,6 +33,15 @@ absl::Status MultinomialShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+absl::Status StatelessMultinomialShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const PartialShape seed, c.InputWithRank(2, 1));
+  if (seed.has_rank() && seed.dim(0) >= 0 && seed.dim(0) != 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("seed must have shape [2], not ", seed.ToString()));
+  }
+  return MultinomialShape(c);
+}
+
 absl::Status CandidateShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(PartialShape classes, c.InputWithRank(0, 2));
   ASSIGN_OR_RETURN(const int64_t num_true, c.GetAttr<int64_t>("num_true"));
@@ -88,6 +97,17 @@ void RegisterRandomOps(OpRegistry& registry) {
                    .Attr("output_dtype: {int32, int64} = DT_INT64")
                    .Doc("Classes drawn from the distribution of each row.")
                    .Shape(MultinomialShape));
+  registry.Add(OpDefBuilder("StatelessMultinomial")
+                   .Input("logits: T")
+                   .Input("num_samples: int32")
+                   .Input("seed: Tseed")
+                   .Output("output: output_dtype")
+                   .Attr("T: realnumbertype")
+                   .Attr("Tseed: {int32, int64} = DT_INT64")
+                   .Attr("output_dtype: {int32, int64} = DT_INT64")
+                   .Doc("Classes drawn from the distribution of each row, the "
+                        "same ones for the same seed.")
+                   .Shape(StatelessMultinomialShape));
   registry.Add(Seeded("LogUniformCandidateSampler")
                    .Input("true_classes: int64")
                    .Output("sampled_candidates: int64")

@@ -1,0 +1,174 @@
+// One element for each key: what the elements of the input that have it come
+// to.
+#include <map>
+#include <utility>
+
+#include "libs/kernels/data/data_kernels.h"
+#include "libs/kernels/data/dataset_kernel.h"
+
+namespace weft {
+namespace {
+
+class GroupByReducerDataset : public UnaryDataset {
+ public:
+  struct Functions {
+    CapturedFunctionPtr key, init, reduce, finalize;
+  };
+  GroupByReducerDataset(const DatasetOp& op, DatasetPtr input,
+                        Functions functions)
+      : UnaryDataset(op, std::move(input)), functions_(std::move(functions)) {}
+
+  static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
+                                         OpKernelContext& context);
+
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+      IteratorContext& context) const override {
+    return MakeUnaryIterator<Iterator>(*this, context);
+  }
+
+ private:
+  class Iterator : public UnaryIteratorOf<GroupByReducerDataset> {
+   public:
+    using UnaryIteratorOf::UnaryIteratorOf;
+
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      element->clear();
+      while (!input_has_ended_) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        RETURN_IF_ERROR(Take(context));
+      }
+      if (states_.empty()) return false;
+      // In the order of the keys; an error is that key's.
+      DatasetElement state = std::move(states_.begin()->second);
+      states_.erase(states_.begin());
+      ASSIGN_OR_RETURN(*element, dataset().functions_.finalize->Call(
+                                     context, std::move(state)));
+      return true;
+    }
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("input_has_ended", int64_t{input_has_ended_});
+      std::vector<int64_t> keys;
+      std::vector<DatasetElement> states;
+      for (const auto& [key, state] : states_) {
+        keys.push_back(key);
+        states.push_back(state);
+      }
+      writer.Write("keys", Tensor::Vector<int64_t>(keys));
+      writer.Write("states", states);
+      return UnaryIteratorOf::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(input_has_ended_, reader.ReadBool("input_has_ended"));
+      ASSIGN_OR_RETURN(const Tensor keys, reader.Read("keys", DT_INT64));
+      ASSIGN_OR_RETURN(std::vector<DatasetElement> states,
+                       reader.ReadElements("states"));
+      if (keys.num_elements() != static_cast<int64_t>(states.size())) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            dataset().name(), ": ", states.size(), " saved states are of ",
+            keys.num_elements(), " keys"));
+      }
+      states_.clear();
+      for (size_t i = 0; i < states.size(); ++i) {
+        states_[keys.flat<int64_t>()[i]] = std::move(states[i]);
+      }
+      return UnaryIteratorOf::Restore(context, reader);
+    }
+
+   private:
+    // One element of the input into the state of its key.
+    absl::Status Take(IteratorContext& context) {
+      DatasetElement element;
+      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, &element));
+      if (!has) {
+        input_has_ended_ = true;
+        return absl::OkStatus();
+      }
+      const Functions& functions = dataset().functions_;
+      ASSIGN_OR_RETURN(const std::vector<Tensor> keys,
+                       functions.key->Call(context, element));
+      if (keys.size() != 1 || keys[0].dtype() != DT_INT64 ||
+          keys[0].num_elements() != 1) {
+        return absl::InvalidArgumentError(
+            "`key_func` must return a scalar int64.");
+      }
+      const int64_t key = keys[0].flat<int64_t>()[0];
+      auto at = states_.find(key);
+      if (at == states_.end()) {
+        ASSIGN_OR_RETURN(
+            DatasetElement first,
+            functions.init->Call(context, {Tensor::Scalar<int64_t>(key)}));
+        at = states_.emplace(key, std::move(first)).first;
+      }
+      std::vector<Tensor> args = at->second;
+      args.insert(args.end(), element.begin(), element.end());
+      ASSIGN_OR_RETURN(at->second,
+                       functions.reduce->Call(context, std::move(args)));
+      return absl::OkStatus();
+    }
+
+    std::map<int64_t, DatasetElement> states_;
+    bool input_has_ended_ = false;
+  };
+
+  const Functions functions_;
+};
+
+// The captured functions one after the other, each with its own inputs.
+class FunctionReader {
+ public:
+  FunctionReader(const DatasetOp& op, const OpKernelContext& context)
+      : op_(op), context_(context) {}
+
+  absl::StatusOr<CapturedFunctionPtr> Next(absl::string_view name,
+                                           const DataTypeVector& args) {
+    const std::string captured = absl::StrCat("T", name, "_other_arguments");
+    ASSIGN_OR_RETURN(CapturedFunctionPtr function,
+                     op_.Capture(context_, name, captured, first_input_, args));
+    ASSIGN_OR_RETURN(const auto types, op_.Attr<DataTypeVector>(captured));
+    first_input_ += static_cast<int>(types.size());
+    return function;
+  }
+
+ private:
+  const DatasetOp& op_;
+  const OpKernelContext& context_;
+  int first_input_ = 1;
+};
+
+absl::StatusOr<DatasetPtr> GroupByReducerDataset::Make(
+    const DatasetOp& op, OpKernelContext& context) {
+  ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
+  FunctionReader reader(op, context);
+  Functions functions;
+  ASSIGN_OR_RETURN(functions.key,
+                   reader.Next("key_func", input->output_types()));
+  ASSIGN_OR_RETURN(functions.init, reader.Next("init_func", {DT_INT64}));
+  DataTypeVector args = functions.init->result_types();
+  const DataTypeVector state = args;
+  args.insert(args.end(), input->output_types().begin(),
+              input->output_types().end());
+  ASSIGN_OR_RETURN(functions.reduce, reader.Next("reduce_func", args));
+  ASSIGN_OR_RETURN(functions.finalize, reader.Next("finalize_func", state));
+  if (functions.reduce->result_types() != state) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        op.name, ": reduce_func must return a state as init_func does"));
+  }
+  RETURN_IF_ERROR(
+      CheckElementTypes(op.element, functions.finalize->result_types()));
+  return std::make_shared<GroupByReducerDataset>(op, std::move(input),
+                                                 std::move(functions));
+}
+
+}  // namespace
+
+void RegisterGroupByReducerDataset(KernelRegistry& registry) {
+  for (const char* op :
+       {"GroupByReducerDataset", "ExperimentalGroupByReducerDataset"}) {
+    RegisterDataset(registry, op, GroupByReducerDataset::Make);
+  }
+}
+
+}  // namespace weft
