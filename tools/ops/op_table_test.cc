@@ -22,9 +22,14 @@ const std::map<std::string, std::string>& NotInferred() {
   constexpr char kElements[] = "the elements may have any shape";
   constexpr char kFunction[] = "only the function's body tells";
   constexpr char kProgram[] = "only the program's function tells";
+  constexpr char kFused[] = "it is made when nobody asks for shapes any more";
   static const auto& ops = *new std::map<std::string, std::string>{
       {"_Arg", kFromOutside},
       {"_Recv", kFromOutside},
+      {"_FusedConv2D", kFused},
+      {"_FusedDepthwiseConv2dNative", kFused},
+      {"_FusedElementwise", kFused},
+      {"_FusedMatMul", kFused},
       {"PyFunc", kProgram},
       {"PyFuncStateless", kProgram},
       {"EagerPyFunc", kProgram},
