@@ -17,7 +17,7 @@
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 5000, "Steps to time.");
-ABSL_FLAG(bool, remapping, true,
+ABSL_FLAG(bool, remapping, false,
           "Whether element-wise nodes are joined (rewrite_options.remapping).");
 ABSL_FLAG(double, seconds, 10.0, "Bound of the measurement.");
 ABSL_FLAG(int, batch, 64, "Rows of a batch.");
@@ -44,8 +44,8 @@ void Main() {
   Operation step =
       train::GradientDescent(kMlpLearningRate).Minimize(root, mlp.loss);
   SessionOptions options;
-  if (!absl::GetFlag(FLAGS_remapping)) {
-    options.graph_options.rewrite_options.remapping = RewriterConfig::kOff;
+  if (absl::GetFlag(FLAGS_remapping)) {
+    options.graph_options.rewrite_options.remapping = RewriterConfig::kOn;
   }
   auto session = Session::Connect("", root, options);
   Check(session.status());

@@ -24,7 +24,7 @@ ABSL_FLAG(std::string, graphs, "",
           "Folder of other graphs, NAME.pb, than those built with it.");
 ABSL_FLAG(std::string, only, "lenet,resnet,lstm,wide", "Names of models.");
 ABSL_FLAG(int, steps, 60, "Steps to time of each model.");
-ABSL_FLAG(bool, remapping, true,
+ABSL_FLAG(bool, remapping, false,
           "Whether element-wise nodes are joined (rewrite_options.remapping).");
 ABSL_FLAG(double, seconds, 60.0, "Bound of each measurement.");
 
@@ -48,8 +48,8 @@ void MeasureModel(const std::string& name, Report& report) {
   const Scope root = Scope::Root();
   Check(ImportGraphDef(*bytes, root.graph()));
   SessionOptions options;
-  if (!absl::GetFlag(FLAGS_remapping)) {
-    options.graph_options.rewrite_options.remapping = RewriterConfig::kOff;
+  if (absl::GetFlag(FLAGS_remapping)) {
+    options.graph_options.rewrite_options.remapping = RewriterConfig::kOn;
   }
   auto session = Session::Connect("", root, options);
   Check(session.status());

@@ -29,6 +29,11 @@ class ElementFusion : public GraphTest {
     std::vector<Tensor> values;
     std::string graph;  // that ran, in bytes
   };
+  static GraphOptions Remapping() {
+    GraphOptions options;
+    options.rewrite_options.remapping = RewriterConfig::kOn;
+    return options;
+  }
   Ran Run(const FeedList& feeds, const std::vector<Output>& fetches,
           const GraphOptions& options) {
     auto session = Session::Connect(
@@ -48,10 +53,8 @@ class ElementFusion : public GraphTest {
   // With the op of that name where graphs are rewritten, and the same values.
   void ExpectSame(const FeedList& feeds, const std::vector<Output>& fetches,
                   const std::string& fused) {
-    GraphOptions off;
-    off.rewrite_options.remapping = RewriterConfig::kOff;
-    const Ran with = Run(feeds, fetches, {}),
-              without = Run(feeds, fetches, off);
+    const Ran with = Run(feeds, fetches, Remapping()),
+              without = Run(feeds, fetches, {});
     ASSERT_OK(with.status);
     ASSERT_OK(without.status);
     EXPECT_TRUE(absl::StrContains(with.graph, fused));
@@ -103,7 +106,7 @@ TEST_F(ElementFusion, ErrorsNameTheNodeThatFails) {
         FeedList{{x, image}, {w, Numbers({3, 4}, 1)}, {b, Numbers({3}, 1)}},
         FeedList{
             {x, image}, {w, Numbers({3, 4}, 1)}, {b, Numbers({1, 4}, 1)}}}) {
-    const absl::Status with = Run(feeds, {y}, {}).status;
+    const absl::Status with = Run(feeds, {y}, Remapping()).status;
     const absl::Status without = Run(feeds, {y}, NoRewrites()).status;
     EXPECT_FALSE(without.ok());
     EXPECT_EQ(with, without);

@@ -140,12 +140,19 @@ std::unique_ptr<SmallGraph> Parse(absl::string_view graph) {
   return SmallGraph::Of(def);
 }
 
+// With fused elements, too, which must be asked for.
+GraphOptions AllRewrites() {
+  GraphOptions options;
+  options.rewrite_options.remapping = RewriterConfig::kOn;
+  return options;
+}
+
 }  // namespace
 
 PassComparison ComparePasses(absl::string_view graph) {
   const std::unique_ptr<SmallGraph> small = Parse(graph);
   if (small == nullptr) return {};
-  return Comparison({"with passes", *small, {}},
+  return Comparison({"with passes", *small, AllRewrites()},
                     {"without passes", *small, NoRewrites()})
       .Run();
 }
@@ -155,7 +162,8 @@ PassComparison CompareGraphs(absl::string_view changed,
   const std::unique_ptr<SmallGraph> a = Parse(changed);
   const std::unique_ptr<SmallGraph> b = Parse(plain);
   if (a == nullptr || b == nullptr) return {};
-  return Comparison({"changed", *a, {}}, {"plain", *b, NoRewrites()}).Run();
+  return Comparison({"changed", *a, AllRewrites()}, {"plain", *b, NoRewrites()})
+      .Run();
 }
 
 }  // namespace weft

@@ -60,7 +60,9 @@ PassOptions PassOptionsFor(const GraphOptions& options) {
       IsWanted(rewriter.arithmetic_optimization, options);
   result.remove_identities =
       IsWanted(rewriter.dependency_optimization, options);
-  result.fuse_elements = IsWanted(rewriter.remapping, options);
+  // Not by default, until whole models have shown what it is worth.
+  result.fuse_elements = rewriter.remapping == RewriterConfig::kOn &&
+                         IsWanted(rewriter.remapping, options);
   if (optimizer.max_folded_constant_in_bytes > 0) {
     result.max_folded_constant_bytes = optimizer.max_folded_constant_in_bytes;
   }

@@ -29,9 +29,9 @@ struct PassOptions {
 };
 
 // Folding and merging are on by opt_level, or by the `do_` switch of their own,
-// unless rewrite_options turns them off. The other three are on unless
+// unless rewrite_options turns them off. The first and the third are on unless
 // rewrite_options turns them or all of its kind off, and at level 0 only where
-// it asks for them.
+// it asks for them; elements are fused only where it asks for that.
 PassOptions PassOptionsFor(const GraphOptions& options);
 
 // Runs what is wanted on a pruned, placed graph. Fetches, effects, random

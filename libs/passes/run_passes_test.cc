@@ -161,8 +161,10 @@ TEST_F(RunPassesTest, ALoopThatDoesNotFitStaysSo) {
   EXPECT_EQ(Run().Find("two")->type(), "Add");
 }
 
-TEST(PassOptionsTest, AllIsOnByDefault) {
-  EXPECT_EQ(PassOptionsFor({}), PassOptions());
+TEST(PassOptionsTest, AllButFusedElementsIsOnByDefault) {
+  PassOptions all;
+  all.fuse_elements = false;
+  EXPECT_EQ(PassOptionsFor({}), all);
 }
 
 TEST(PassOptionsTest, NoRewritesIsNone) {
@@ -198,15 +200,16 @@ TEST(PassOptionsTest, EachHasASwitchOfItsOwn) {
   options = {};
   options.rewrite_options.dependency_optimization = RewriterConfig::kOff;
   EXPECT_FALSE(PassOptionsFor(options).remove_identities);
-  EXPECT_TRUE(PassOptionsFor(options).fuse_elements);
-  options = {};
-  options.rewrite_options.remapping = RewriterConfig::kOff;
   EXPECT_FALSE(PassOptionsFor(options).fuse_elements);
+  options = {};
+  options.rewrite_options.remapping = RewriterConfig::kOn;
+  EXPECT_TRUE(PassOptionsFor(options).fuse_elements);
 }
 
 TEST(PassOptionsTest, WithoutTheMetaOptimizerTheTwoOfTheRuntimeStay) {
   GraphOptions options;
   options.rewrite_options.disable_meta_optimizer = true;
+  options.rewrite_options.remapping = RewriterConfig::kOn;
   options.rewrite_options.arithmetic_optimization = RewriterConfig::kOn;
   const PassOptions passes = PassOptionsFor(options);
   EXPECT_TRUE(passes.fold_constants);
