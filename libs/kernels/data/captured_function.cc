@@ -131,6 +131,20 @@ void CapturedFunction::CallAsync(const IteratorContext& context,
                  });
 }
 
+absl::StatusOr<int64_t> CallForNumber(const CapturedFunction& function,
+                                      absl::string_view name,
+                                      const IteratorContext& context,
+                                      std::vector<Tensor> args) {
+  ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                   function.Call(context, std::move(args)));
+  if (results.size() == 1 && results[0].dtype() == DT_INT64 &&
+      results[0].num_elements() == 1) {
+    return results[0].flat<int64_t>()[0];
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("`", name, "` must return a scalar int64."));
+}
+
 absl::StatusOr<bool> CallPredicate(const CapturedFunction& predicate,
                                    const IteratorContext& context,
                                    std::vector<Tensor> args) {

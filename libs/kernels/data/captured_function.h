@@ -5,11 +5,13 @@
 #ifndef WEFT_LIBS_KERNELS_DATA_CAPTURED_FUNCTION_H_
 #define WEFT_LIBS_KERNELS_DATA_CAPTURED_FUNCTION_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "libs/graph/attr_value.h"
 #include "libs/kernels/data/dataset.h"
 #include "libs/kernels/function_runtime.h"
@@ -58,6 +60,12 @@ class CapturedFunction {
 };
 
 using CapturedFunctionPtr = std::shared_ptr<const CapturedFunction>;
+
+// The only result as an int64 scalar; of the function that is called `name`.
+absl::StatusOr<int64_t> CallForNumber(const CapturedFunction& function,
+                                      absl::string_view name,
+                                      const IteratorContext& context,
+                                      std::vector<Tensor> args);
 
 // The only result as a bool scalar; for predicates.
 absl::StatusOr<bool> CallPredicate(const CapturedFunction& predicate,

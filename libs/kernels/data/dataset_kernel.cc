@@ -39,6 +39,17 @@ absl::StatusOr<CapturedFunctionPtr> DatasetOp::Capture(
                                   std::move(values));
 }
 
+absl::StatusOr<CapturedFunctionPtr> FunctionsInTurn::Next(
+    absl::string_view name, const DataTypeVector& arg_types) {
+  const std::string captured = absl::StrCat("T", name, "_other_arguments");
+  ASSIGN_OR_RETURN(
+      CapturedFunctionPtr function,
+      op_.Capture(context_, name, captured, first_input_, arg_types));
+  ASSIGN_OR_RETURN(const auto types, op_.Attr<DataTypeVector>(captured));
+  first_input_ += static_cast<int>(types.size());
+  return function;
+}
+
 absl::StatusOr<DatasetOp> ReadDatasetOp(
     const OpKernelConstruction& construction) {
   const Node& node = construction.node();

@@ -56,6 +56,25 @@ struct DatasetOp {
       const DataTypeVector& arg_types) const;
 };
 
+// The functions of an op that has several, one after the other: what each of
+// them captures are the next inputs behind the data set.
+class FunctionsInTurn {
+ public:
+  // Both outlive this.
+  FunctionsInTurn(const DatasetOp& op, const OpKernelContext& context)
+      : op_(op), context_(context) {}
+
+  // The next one, of attr `name`; its captured types are those of attr
+  // "T" + name + "_other_arguments".
+  absl::StatusOr<CapturedFunctionPtr> Next(absl::string_view name,
+                                           const DataTypeVector& arg_types);
+
+ private:
+  const DatasetOp& op_;
+  const OpKernelContext& context_;
+  int first_input_ = 1;
+};
+
 // One made of the elements of another.
 class UnaryDataset : public Dataset {
  public:

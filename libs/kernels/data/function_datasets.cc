@@ -481,15 +481,11 @@ class GroupByWindowDataset : public UnaryDataset {
                                          OpKernelContext& context) {
     ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
     Functions functions;
-    int first = 1;
+    FunctionsInTurn in_turn(op, context);
     const auto capture =
         [&](absl::string_view name, CapturedFunctionPtr& function,
             const DataTypeVector& args, DataType result) -> absl::Status {
-      const std::string captured = absl::StrCat("T", name, "_other_arguments");
-      ASSIGN_OR_RETURN(function,
-                       op.Capture(context, name, captured, first, args));
-      ASSIGN_OR_RETURN(const auto types, op.Attr<DataTypeVector>(captured));
-      first += static_cast<int>(types.size());
+      ASSIGN_OR_RETURN(function, in_turn.Next(name, args));
       if (function->result_types() == DataTypeVector{result}) {
         return absl::OkStatus();
       }
@@ -602,20 +598,6 @@ class GroupByWindowDataset : public UnaryDataset {
                        group.window_size, " has ", size, " elements"));
     }
 
-    static absl::StatusOr<int64_t> NumberFrom(const CapturedFunction& function,
-                                              IteratorContext& context,
-                                              std::vector<Tensor> args,
-                                              absl::string_view name) {
-      ASSIGN_OR_RETURN(const std::vector<Tensor> results,
-                       function.Call(context, std::move(args)));
-      if (results.size() == 1 && results[0].dtype() == DT_INT64 &&
-          results[0].num_elements() == 1) {
-        return results[0].flat<int64_t>()[0];
-      }
-      return absl::InvalidArgumentError(
-          absl::StrCat("`", name, "` must return a scalar int64."));
-    }
-
     // One element of the input into its group.
     absl::Status Take(IteratorContext& context) {
       DatasetElement element;
@@ -624,14 +606,15 @@ class GroupByWindowDataset : public UnaryDataset {
         input_has_ended_ = true;
         return absl::OkStatus();
       }
-      ASSIGN_OR_RETURN(
-          const int64_t key,
-          NumberFrom(*dataset().functions_.key, context, element, "key_func"));
+      ASSIGN_OR_RETURN(const int64_t key,
+                       CallForNumber(*dataset().functions_.key, "key_func",
+                                     context, element));
       Group& group = groups_[key];
       if (group.window_size == 0) {
-        ASSIGN_OR_RETURN(const int64_t size,
-                         NumberFrom(*dataset().functions_.window_size, context,
-                                    {Tensor::Scalar(key)}, "window_size_func"));
+        ASSIGN_OR_RETURN(
+            const int64_t size,
+            CallForNumber(*dataset().functions_.window_size, "window_size_func",
+                          context, {Tensor::Scalar(key)}));
         if (size <= 0) {
           return absl::InvalidArgumentError(absl::StrCat(
               "Window size must be greater than zero, but got ", size, "."));

@@ -87,14 +87,9 @@ class GroupByReducerDataset : public UnaryDataset {
         return absl::OkStatus();
       }
       const Functions& functions = dataset().functions_;
-      ASSIGN_OR_RETURN(const std::vector<Tensor> keys,
-                       functions.key->Call(context, element));
-      if (keys.size() != 1 || keys[0].dtype() != DT_INT64 ||
-          keys[0].num_elements() != 1) {
-        return absl::InvalidArgumentError(
-            "`key_func` must return a scalar int64.");
-      }
-      const int64_t key = keys[0].flat<int64_t>()[0];
+      ASSIGN_OR_RETURN(
+          const int64_t key,
+          CallForNumber(*functions.key, "key_func", context, element));
       auto at = states_.find(key);
       if (at == states_.end()) {
         ASSIGN_OR_RETURN(
@@ -116,42 +111,20 @@ class GroupByReducerDataset : public UnaryDataset {
   const Functions functions_;
 };
 
-// The captured functions one after the other, each with its own inputs.
-class FunctionReader {
- public:
-  FunctionReader(const DatasetOp& op, const OpKernelContext& context)
-      : op_(op), context_(context) {}
-
-  absl::StatusOr<CapturedFunctionPtr> Next(absl::string_view name,
-                                           const DataTypeVector& args) {
-    const std::string captured = absl::StrCat("T", name, "_other_arguments");
-    ASSIGN_OR_RETURN(CapturedFunctionPtr function,
-                     op_.Capture(context_, name, captured, first_input_, args));
-    ASSIGN_OR_RETURN(const auto types, op_.Attr<DataTypeVector>(captured));
-    first_input_ += static_cast<int>(types.size());
-    return function;
-  }
-
- private:
-  const DatasetOp& op_;
-  const OpKernelContext& context_;
-  int first_input_ = 1;
-};
-
 absl::StatusOr<DatasetPtr> GroupByReducerDataset::Make(
     const DatasetOp& op, OpKernelContext& context) {
   ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
-  FunctionReader reader(op, context);
+  FunctionsInTurn in_turn(op, context);
   Functions functions;
   ASSIGN_OR_RETURN(functions.key,
-                   reader.Next("key_func", input->output_types()));
-  ASSIGN_OR_RETURN(functions.init, reader.Next("init_func", {DT_INT64}));
+                   in_turn.Next("key_func", input->output_types()));
+  ASSIGN_OR_RETURN(functions.init, in_turn.Next("init_func", {DT_INT64}));
   DataTypeVector args = functions.init->result_types();
   const DataTypeVector state = args;
   args.insert(args.end(), input->output_types().begin(),
               input->output_types().end());
-  ASSIGN_OR_RETURN(functions.reduce, reader.Next("reduce_func", args));
-  ASSIGN_OR_RETURN(functions.finalize, reader.Next("finalize_func", state));
+  ASSIGN_OR_RETURN(functions.reduce, in_turn.Next("reduce_func", args));
+  ASSIGN_OR_RETURN(functions.finalize, in_turn.Next("finalize_func", state));
   if (functions.reduce->result_types() != state) {
     return absl::InvalidArgumentError(absl::StrCat(
         op.name, ": reduce_func must return a state as init_func does"));

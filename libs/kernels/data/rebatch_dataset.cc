@@ -6,7 +6,6 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
-#include "libs/kernels/data/element_rows.h"
 
 namespace weft {
 namespace {
