@@ -140,13 +140,6 @@ std::unique_ptr<SmallGraph> Parse(absl::string_view graph) {
   return SmallGraph::Of(def);
 }
 
-// With fused elements, too, which must be asked for.
-GraphOptions AllRewrites() {
-  GraphOptions options;
-  options.rewrite_options.remapping = RewriterConfig::kOn;
-  return options;
-}
-
 }  // namespace
 
 PassComparison ComparePasses(absl::string_view graph) {

@@ -86,6 +86,12 @@ GraphOptions NoRewrites() {
   return options;
 }
 
+GraphOptions AllRewrites() {
+  GraphOptions options;
+  options.rewrite_options.remapping = RewriterConfig::kOn;
+  return options;
+}
+
 std::string GraphOptionsToConfig(const GraphOptions& options) {
   if (options == GraphOptions()) return "";
   tf::ConfigProto config;

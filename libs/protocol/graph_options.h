@@ -37,7 +37,7 @@ struct RewriterConfig {
   // Identities and NoOps are removed.
   Toggle dependency_optimization = kDefault;
   // Products and convolutions with what is done to each of their elements, and
-  // chains of that, become one node.
+  // chains of that, become one node. kDefault leaves them.
   Toggle remapping = kDefault;
   // The last three are off, whatever they say.
   bool disable_meta_optimizer = false;
@@ -55,6 +55,8 @@ struct GraphOptions {
 
 // Every rewrite off: graphs run as they were built.
 GraphOptions NoRewrites();
+// Every rewrite on, also those that must be asked for.
+GraphOptions AllRewrites();
 
 // As a serialised weft.tf.ConfigProto; empty for the defaults.
 std::string GraphOptionsToConfig(const GraphOptions& options);

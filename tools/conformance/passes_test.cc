@@ -26,13 +26,6 @@ std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
 // Of a case whose values differ from one replay to the next.
 constexpr int kMostReplays = 10;
 
-// With fused elements, too, which must be asked for.
-GraphOptions AllRewrites() {
-  GraphOptions options;
-  options.rewrite_options.remapping = RewriterConfig::kOn;
-  return options;
-}
-
 class PassesTest : public ::testing::TestWithParam<std::string> {
  protected:
   // One process for all: starting its threads costs more than a case.
