@@ -13,15 +13,8 @@ namespace {
 
 class ElementFusion : public GraphTest {
  protected:
-  // Of either sign, among them -0.
   static Tensor Numbers(const TensorShape& shape, int seed) {
-    Tensor floats(DT_FLOAT, shape);
-    int64_t i = 0;
-    for (float& x : floats.mutable_flat<float>()) {
-      const auto k = static_cast<float>((i++ * 7919 + seed * 31) % 1000 - 500);
-      x = k == 0 ? -0.0f : k / 300;
-    }
-    return floats;
+    return NumbersOfEitherSign(shape, seed, 300);
   }
 
   struct Ran {
@@ -29,11 +22,6 @@ class ElementFusion : public GraphTest {
     std::vector<Tensor> values;
     std::string graph;  // that ran, in bytes
   };
-  static GraphOptions Remapping() {
-    GraphOptions options;
-    options.rewrite_options.remapping = RewriterConfig::kOn;
-    return options;
-  }
   Ran Run(const FeedList& feeds, const std::vector<Output>& fetches,
           const GraphOptions& options) {
     auto session = Session::Connect(
@@ -53,7 +41,7 @@ class ElementFusion : public GraphTest {
   // With the op of that name where graphs are rewritten, and the same values.
   void ExpectSame(const FeedList& feeds, const std::vector<Output>& fetches,
                   const std::string& fused) {
-    const Ran with = Run(feeds, fetches, Remapping()),
+    const Ran with = Run(feeds, fetches, AllRewrites()),
               without = Run(feeds, fetches, {});
     ASSERT_OK(with.status);
     ASSERT_OK(without.status);
@@ -106,7 +94,7 @@ TEST_F(ElementFusion, ErrorsNameTheNodeThatFails) {
         FeedList{{x, image}, {w, Numbers({3, 4}, 1)}, {b, Numbers({3}, 1)}},
         FeedList{
             {x, image}, {w, Numbers({3, 4}, 1)}, {b, Numbers({1, 4}, 1)}}}) {
-    const absl::Status with = Run(feeds, {y}, Remapping()).status;
+    const absl::Status with = Run(feeds, {y}, AllRewrites()).status;
     const absl::Status without = Run(feeds, {y}, NoRewrites()).status;
     EXPECT_FALSE(without.ok());
     EXPECT_EQ(with, without);

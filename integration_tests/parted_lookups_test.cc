@@ -32,15 +32,9 @@ std::string NameOf(const LookupCase& c) {
 class PartedLookups : public GraphTest,
                       public ::testing::WithParamInterface<LookupCase> {
  protected:
-  // Numbers of either sign, among them -0, whose sums depend on their order.
+  // Numbers whose sums depend on their order.
   static Tensor Part(const TensorShape& shape, int seed) {
-    Tensor floats(DT_FLOAT, shape);
-    int64_t i = 0;
-    for (float& x : floats.mutable_flat<float>()) {
-      const auto k = static_cast<float>((i++ * 7919 + seed * 31) % 1000 - 500);
-      x = k == 0 ? -0.0f : k / 3;
-    }
-    return floats;
+    return NumbersOfEitherSign(shape, seed, 3);
   }
 
   std::vector<Output> Table(const LookupCase& c) {

@@ -31,6 +31,17 @@ class GraphTest : public ::testing::Test {
                                         static_cast<int64_t>(rows[0].size())}),
                            absl::Span<const float>(all)));
   }
+  // Floats of either sign, among them -0: multiples of 1 / divisor.
+  static Tensor NumbersOfEitherSign(const TensorShape& shape, int seed,
+                                    float divisor) {
+    Tensor floats(DT_FLOAT, shape);
+    int64_t i = 0;
+    for (float& x : floats.mutable_flat<float>()) {
+      const auto k = static_cast<float>((i++ * 7919 + seed * 31) % 1000 - 500);
+      x = k == 0 ? -0.0f : k / divisor;
+    }
+    return floats;
+  }
   Output Vector(const std::vector<float>& values) {
     return ops::Const(root_, Tensor::Vector(absl::Span<const float>(values)));
   }
