@@ -36,7 +36,7 @@ struct DatasetOp {
   // From output_types (or Toutput_types) and output_shapes; empty where the op
   // has none.
   ElementSpec element;
-  FunctionRuntime* functions = nullptr;  // as OpKernelConstruction's
+  FunctionRuntime* functions = nullptr;  // LastingFunctions
   Random* random = nullptr;              // outlives the session
 
   template <typename T>
@@ -184,6 +184,9 @@ absl::StatusOr<std::vector<T>> VectorInput(const OpKernelContext& context,
                    " scalar or vector, but is ", DataTypeName(tensor.dtype()),
                    " ", tensor.shape().ToString()));
 }
+
+// What a kernel hands on to what outlives its step; null where it has none.
+FunctionRuntime* LastingFunctions(const OpKernelConstruction& construction);
 
 // What a kernel makes iterators with: outlives the step.
 IteratorContext IteratorContextOf(const OpKernelContext& context,
