@@ -104,6 +104,12 @@ int64_t CardinalityOfBatches(const Dataset& input, int64_t batch_size,
   return size / batch_size + (rest > 0 && !drops_remainder ? 1 : 0);
 }
 
+int64_t CardinalityIfInfinite(const Dataset& input) {
+  return input.Cardinality() == Dataset::kInfiniteCardinality
+             ? Dataset::kInfiniteCardinality
+             : Dataset::kUnknownCardinality;
+}
+
 FunctionRuntime* LastingFunctions(const OpKernelConstruction& construction) {
   FunctionRuntime* functions = construction.functions();
   auto* of_session = dynamic_cast<SessionFunctions*>(functions);

@@ -171,6 +171,10 @@ absl::StatusOr<int64_t> ReadBatchSize(const OpKernelContext& context);
 int64_t CardinalityOfBatches(const Dataset& input, int64_t batch_size,
                              bool drops_remainder);
 
+// Dataset::Cardinality of what is infinite where its input is, and may have any
+// number of elements elsewhere.
+int64_t CardinalityIfInfinite(const Dataset& input);
+
 template <typename T>
 absl::StatusOr<std::vector<T>> VectorInput(const OpKernelContext& context,
                                            int i, absl::string_view name) {
