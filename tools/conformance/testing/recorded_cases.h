@@ -23,7 +23,7 @@ using CaseCounts = std::map<std::string, int>;
 inline CaseCounts ExpectedCases() {
   return {{"checkpoints", 7}, {"control_flow", 12},   {"data", 29},
           {"events", 2},      {"feature_columns", 4}, {"functions", 17},
-          {"gradients", 110}, {"ops", 282},           {"optimizers", 29},
+          {"gradients", 110}, {"ops", 283},           {"optimizers", 29},
           {"programs", 13},   {"queues", 5},          {"records", 11},
           {"sessions", 15},   {"state", 12},          {"training", 16}};
 }
