@@ -171,6 +171,33 @@ TEST_P(MonitoredRecoveryTest, WithoutADirectoryBeginsAnew) {
   EXPECT_EQ(steps_.size(), 12u + 30u);
 }
 
+// The queue lies with a server that lives, and a run finds that another one has
+// gone: the queue is for the next session, too.
+TEST_P(MonitoredRecoveryTest, ALossThatARunFindsLeavesSharedQueuesOpen) {
+  Model model;
+  const Scope at = model.root.WithDevice("/job:ps/task:0");
+  const auto queue = ops::Queue::Fifo(at.WithName("queue"), {DT_FLOAT},
+                                      {.shapes = {PartialShape::Scalar()},
+                                       .capacity = 2,
+                                       .shared_name = "shared"});
+  train::AddQueueRunner(
+      model.root, {.queue = queue,
+                   .enqueue_ops = {queue.Enqueue(at, {ops::Const(at, 1.0f)})}});
+  const Output taken = queue.Dequeue(at)[0];
+  const Output is_closed = queue.IsClosed(at);
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(model.root, Options(0, logger_)));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK(session->Run(taken).status());
+    StartAgain("ps", 1);
+    ASSERT_OK(session->Run(model.train));
+    ASSERT_OK_AND_ASSIGN(const Tensor closed, session->Run(is_closed));
+    EXPECT_FALSE(closed.scalar<bool>());
+  }
+  EXPECT_OK(session->Close());
+}
+
 // In simulated time, for the cluster is patient with what is missing.
 class MonitoredBoundTest : public MonitoredRecoveryTest {};
 
