@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -73,13 +74,15 @@ struct Model {
 
 class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
  protected:
-  MonitoredRecoveryTest() : cluster_(ClusterOptions()) {}
+  // `patience` is with tasks that are missing.
+  explicit MonitoredRecoveryTest(absl::Duration patience = absl::Seconds(2))
+      : cluster_(ClusterOptions(patience)) {}
 
-  TestCluster::Options ClusterOptions() {
+  TestCluster::Options ClusterOptions(absl::Duration patience) {
     TestCluster::Options options;
     options.kind = GetParam();
     options.jobs = {{"ps", 2}, {"worker", 2}};
-    options.patience = absl::Seconds(2);
+    options.patience = patience;
     options.file_system = [this](const std::string&) { return &disk_; };
     return options;
   }
@@ -171,6 +174,33 @@ TEST_P(MonitoredRecoveryTest, WithoutADirectoryBeginsAnew) {
   EXPECT_EQ(steps_.size(), 12u + 30u);
 }
 
+// The queue lies with a server that lives, and a run finds that another one has
+// gone: the queue is for the next session, too.
+TEST_P(MonitoredRecoveryTest, ALossThatARunFindsLeavesSharedQueuesOpen) {
+  Model model;
+  const Scope at = model.root.WithDevice("/job:ps/task:0");
+  const auto queue = ops::Queue::Fifo(at.WithName("queue"), {DT_FLOAT},
+                                      {.shapes = {PartialShape::Scalar()},
+                                       .capacity = 2,
+                                       .shared_name = "shared"});
+  train::AddQueueRunner(
+      model.root, {.queue = queue,
+                   .enqueue_ops = {queue.Enqueue(at, {ops::Const(at, 1.0f)})}});
+  const Output taken = queue.Dequeue(at)[0];
+  const Output is_closed = queue.IsClosed(at);
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(model.root, Options(0, logger_)));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK(session->Run(taken).status());
+    StartAgain("ps", 1);
+    ASSERT_OK(session->Run(model.train));
+    ASSERT_OK_AND_ASSIGN(const Tensor closed, session->Run(is_closed));
+    EXPECT_FALSE(closed.scalar<bool>());
+  }
+  EXPECT_OK(session->Close());
+}
+
 // In simulated time, for the cluster is patient with what is missing.
 class MonitoredBoundTest : public MonitoredRecoveryTest {};
 
@@ -196,11 +226,97 @@ TEST_P(MonitoredBoundTest, RecoveryHasABound) {
   cluster_.Start("ps", 1);
 }
 
+// The cluster is as patient as it is by default, and a server stays away.
+class PatientClusterTest : public MonitoredRecoveryTest {
+ protected:
+  PatientClusterTest() : MonitoredRecoveryTest(absl::Minutes(10)) {}
+
+  absl::Time Now() { return cluster_.scheduler().clock().Now(); }
+  // Asks in a minute.
+  void AskToStopLater() {
+    cluster_.scheduler().ScheduleAt(Now() + absl::Minutes(1),
+                                    [this] { is_asked_to_stop_ = true; });
+  }
+  MonitoredTrainingSessionOptions StoppableOptions(int worker) {
+    auto options = Options(worker, logger_);
+    options.stop_requested = [this] { return is_asked_to_stop_; };
+    return options;
+  }
+
+  bool is_asked_to_stop_ = false;
+  const absl::Time begin_ = Now();
+};
+
+INSTANTIATE_TEST_SUITE_P(Clusters, PatientClusterTest,
+                         testing::Values(ClusterKind::kSimulated),
+                         [](const testing::TestParamInfo<ClusterKind>& kind) {
+                           return ClusterKindName(kind.param);
+                         });
+
+TEST_P(PatientClusterTest, AStopEndsTheWaitForAServer) {
+  cluster_.Stop("ps", 1);
+  for (const int worker : {0, 1}) {
+    is_asked_to_stop_ = false;
+    const absl::Time begin = Now();
+    AskToStopLater();
+    Model model;
+    EXPECT_THAT(MonitoredTrainingSession(model.root, StoppableOptions(worker)),
+                StatusIs(absl::StatusCode::kCancelled, "asked to stop"));
+    EXPECT_LE(Now() - begin, absl::Minutes(2)) << worker;
+  }
+  cluster_.Start("ps", 1);
+}
+
+TEST_P(PatientClusterTest, AStopEndsARecovery) {
+  Model model;
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(model.root, StoppableOptions(0)));
+  ASSERT_OK(session->Run(model.train));
+  cluster_.Stop("ps", 1);
+  const absl::Time begin = Now();
+  AskToStopLater();
+  const absl::Status status = session->Run(model.train);
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(session->Close(status), status);
+  EXPECT_LE(Now() - begin, absl::Minutes(2)) << status;
+  cluster_.Start("ps", 1);
+}
+
+TEST_P(PatientClusterTest, AWorkerWaitsUntilItsDeadlineOnly) {
+  cluster_.Stop("ps", 1);
+  Model model;
+  auto options = Options(1, logger_);
+  options.max_wait_secs = 60;
+  EXPECT_THAT(MonitoredTrainingSession(model.root, options),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       "Session was not ready after waiting 60 secs."));
+  EXPECT_LE(Now() - begin_, absl::Minutes(2));
+  cluster_.Start("ps", 1);
+}
+
+// A server that stays away for a while and comes back is waited for.
+TEST_P(PatientClusterTest, AServerThatComesBackInTimeIsWaitedFor) {
+  cluster_.Stop("ps", 1);
+  cluster_.scheduler().ScheduleAt(Now() + absl::Minutes(5),
+                                  [this] { cluster_.Start("ps", 1); });
+  Model model;
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(model.root, StoppableOptions(0)));
+  EXPECT_OK(session->Run(model.train));
+  EXPECT_OK(session->Close());
+}
+
 // Saves that fail: training goes on in the session that it has.
 class FailingSavesTest : public MonitoredBoundTest {
  protected:
-  std::unique_ptr<MonitoredSession> Start(const Model& model, bool beside) {
+  std::unique_ptr<MonitoredSession> Start(
+      const Model& model, bool beside,
+      std::optional<absl::Duration> operation_timeout = std::nullopt) {
     auto options = Options(0, logger_);
+    if (operation_timeout)
+      options.config.operation_timeout = *operation_timeout;
     options.checkpoint_dir = "/job";
     options.save_checkpoint_steps = 2;
     options.save_summaries_steps = 0;
@@ -344,12 +460,11 @@ TEST_P(FailingSavesTest, FilesThatAreSilentForAWhileKeepNoSessionLost) {
     files_.DeleteRecursively("/job").IgnoreError();
     steps_.clear();
     Model model;
-    const auto session = Start(model, false);
+    const auto session = Start(model, false, absl::InfiniteDuration());
     ASSERT_NE(session, nullptr);
     Run(*session, model, 3);
     StartAgain("ps", 1);
-    disk_.FailAllFrom(disk_.num_operations() + first,
-                      absl::DeadlineExceededError("silent"));
+    disk_.FailAllFrom(first, absl::DeadlineExceededError("silent"));
     cluster_.scheduler().ScheduleAt(
         cluster_.scheduler().clock().Now() + absl::Seconds(10),
         [this] { disk_.Heal(); });

@@ -1362,6 +1362,23 @@ TEST_F(MonitoredSessionTest, SummariesMayGoElsewhere) {
               ElementsAre("start at 1", "loss at 1", "loss at 2"));
 }
 
+// As TensorFlow's CheckpointSaverHook, whose writer is of its own directory.
+TEST_F(MonitoredSessionTest, WhatWasSavedIsToldBesideTheCheckpoints) {
+  ops::ScalarSummary(root_, "loss", ops::Const(root_, 3.0f));
+  auto options = Options({train::StopAtStep(1)});
+  options.summary_dir = "/logs";
+  options.checkpoint_dir = "/job";
+  options.save_summaries_steps = 1;
+  ASSERT_OK(Train(std::move(options)));
+  EXPECT_THAT(EventsIn(files_, "/logs"),
+              ElementsAre("start at 1", "loss at 1"));
+  EXPECT_THAT(EventsIn(files_, "/job"),
+
+              testing::UnorderedElementsAre("graph", "meta graph",
+                                            "/job/model.ckpt at 0",
+                                            "/job/model.ckpt at 1"));
+}
+
 // ---- Threads that do not stop ----
 
 // Its thread ends when it is let, not when it is asked to.

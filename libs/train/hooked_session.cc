@@ -147,7 +147,6 @@ absl::Status HookedSession::Close(absl::Duration stop_grace_period,
 }
 
 void HookedSession::Abandon(absl::Duration stop_grace_period, Logger& logger) {
-  coordinator_->RequestStop();
   session_->Close().IgnoreError();  // it is lost
   JoinThreads(stop_grace_period, logger).IgnoreError();
   TellThatItGoes();

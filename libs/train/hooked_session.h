@@ -49,8 +49,10 @@ class HookedSession {
   // Threads end, then the session does; the first error of a thread. Those that
   // have not ended after the grace period are named in the log, and left alone.
   absl::Status Close(absl::Duration stop_grace_period, Logger& logger);
-  // The same for a session that was lost: it ends first, for threads may wait
-  // for runs that will never end. Their errors are its.
+  // The same for a session that was lost: it ends before threads hear of the
+  // stop, for they may wait for runs that will never end, and what they do upon
+  // a stop, such as to close a queue that outlives the session, is not to be
+  // done. Their errors are its.
   void Abandon(absl::Duration stop_grace_period, Logger& logger);
   // Whether threads of the coordinator run.
   bool has_threads() const { return !coordinator_->RunningThreads().empty(); }

@@ -47,9 +47,7 @@ class DefaultHooks {
                                          ? options.checkpoint_dir
                                          : options.summary_dir;
     if (summary_dir.empty()) return;
-    writer_ = std::make_shared<SessionSummaryWriter>(
-        summary_dir, options.logger, /*filename_suffix=*/"",
-        options.max_event_file_bytes);
+    writer_ = NewWriter(summary_dir);
   }
 
   void AddTo(HookList& hooks) const {
@@ -60,6 +58,21 @@ class DefaultHooks {
   }
 
  private:
+  std::shared_ptr<SessionSummaryWriter> NewWriter(
+      const std::string& directory) const {
+    return std::make_shared<SessionSummaryWriter>(
+        directory, options_.logger, /*filename_suffix=*/"",
+        options_.max_event_file_bytes);
+  }
+
+  // The graph and what was saved are told where the checkpoints lie, as in
+  // TensorFlow, wherever summaries go.
+  std::shared_ptr<SessionSummaryWriter> WriterOfCheckpoints() const {
+    const bool is_elsewhere = !options_.summary_dir.empty() &&
+                              options_.summary_dir != options_.checkpoint_dir;
+    return is_elsewhere ? NewWriter(options_.checkpoint_dir) : writer_;
+  }
+
   void AddStepCounter(HookList& hooks) const {
     if (options_.log_step_count_steps <= 0) return;
     hooks.push_back(std::make_shared<StepCounterHook>(
@@ -101,7 +114,7 @@ class DefaultHooks {
     saver.updating_hooks = options_.chief_only_hooks;
     saver.updating_hooks.insert(saver.updating_hooks.end(),
                                 options_.hooks.begin(), options_.hooks.end());
-    saver.writer = writer_;
+    saver.writer = WriterOfCheckpoints();
     saver.clock = clock_;
     saver.logger = options_.logger;
     hooks.push_back(std::make_shared<CheckpointSaverHook>(std::move(saver)));

@@ -1,5 +1,6 @@
 #include "libs/train/session_creator.h"
 
+#include <functional>
 #include <utility>
 
 #include "libs/base/status.h"
@@ -15,15 +16,20 @@ std::shared_ptr<Scaffold> GivenOrNew(const SessionCreatorOptions& options) {
                                      : std::make_shared<Scaffold>();
 }
 
+// Waits end when the user of the creator asks for it, or who uses its sessions.
 SessionManagerOptions ManagerOptions(const SessionCreatorOptions& options,
-                                     const Scaffold& scaffold) {
+                                     const Scaffold& scaffold,
+                                     std::function<bool()> stop_requested) {
   SessionManagerOptions manager;
   manager.local_init_op = scaffold.local_init_op();
   manager.ready_op = scaffold.ready_op();
   manager.ready_for_local_init_op = scaffold.ready_for_local_init_op();
   manager.session_factory = options.session_factory;
   manager.log_interval = options.log_interval;
-  manager.stop_requested = options.stop_requested;
+  manager.stop_requested = [given = options.stop_requested,
+                            used = std::move(stop_requested)] {
+    return used() || (given && given());
+  };
   manager.scheduler = options.scheduler;
   manager.logger = options.logger;
   return manager;
@@ -36,7 +42,8 @@ ChiefSessionCreator::ChiefSessionCreator(SessionCreatorOptions options)
 
 absl::Status ChiefSessionCreator::FinalizeGraph(const Scope& scope) {
   RETURN_IF_ERROR(scaffold_->Finalize(scope));
-  manager_.emplace(scope, ManagerOptions(options_, *scaffold_));
+  manager_.emplace(scope, ManagerOptions(options_, *scaffold_,
+                                         [this] { return IsStopRequested(); }));
   return absl::OkStatus();
 }
 
@@ -57,11 +64,8 @@ WorkerSessionCreator::WorkerSessionCreator(SessionCreatorOptions options)
 // The wait is an op of ours, so it is in no graph that a chief exports.
 absl::Status WorkerSessionCreator::FinalizeGraph(const Scope& scope) {
   RETURN_IF_ERROR(scaffold_->Finalize(scope));
-  SessionManagerOptions manager = ManagerOptions(options_, *scaffold_);
-  manager.stop_requested = [this] {
-    return IsStopRequested() ||
-           (options_.stop_requested && options_.stop_requested());
-  };
+  SessionManagerOptions manager = ManagerOptions(
+      options_, *scaffold_, [this] { return IsStopRequested(); });
   if (scaffold_->waits_for_variables()) {
     manager.global_step = GetGlobalStep(scope);
     manager.wait_op =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -29,9 +30,13 @@ std::string NotInitialized(const Tensor& names) {
                       absl::StrJoin(names.flat<std::string>(), ", "));
 }
 
+std::string NameOfTarget(const std::string& target) {
+  return target.empty() ? "this process" : target;
+}
+
 // Names who was asked, unless the error does, and what to look at.
 absl::Status NoSession(const std::string& target, const absl::Status& status) {
-  const std::string named = target.empty() ? "this process" : target;
+  const std::string named = NameOfTarget(target);
   const bool is_named = absl::StrContains(status.message(), named);
   if (is_named && absl::IsUnavailable(status)) return status;
   if (is_named) return absl::UnavailableError(status.message());
@@ -74,6 +79,77 @@ absl::Status CouldNotRestore(const std::string& path,
                    status.message()));
 }
 
+absl::Status AskedToStop(absl::string_view what, absl::string_view missing) {
+  return absl::CancelledError(
+      absl::StrCat("asked to stop while it waited until ", what, missing));
+}
+
+// Who waits for a session to be made, and how long.
+struct Patience {
+  const SessionManagerOptions& options;
+  const DefaultScheduler& scheduler;
+  const std::string& target;
+  absl::Time deadline = absl::InfiniteFuture();
+
+  // Why it is to be given up; OK: it is not. `what` is waited for.
+  absl::Status End(absl::string_view what) const {
+    if (options.stop_requested && options.stop_requested()) {
+      return AskedToStop(
+          what, absl::StrCat(" in the session of ", NameOfTarget(target),
+                             " (weft status shows which tasks are missing)"));
+    }
+    if (scheduler.Now() < deadline) return absl::OkStatus();
+    return NoSession(target, absl::DeadlineExceededError(absl::StrCat(
+                                 "it waited in vain until ", what)));
+  }
+};
+
+// What `call`, of `session`, returns. It may wait for tasks that are missing,
+// as long as the cluster is patient, so another thread runs it and this one
+// looks whether anybody still wants it; closing the session ends it.
+template <typename Call>
+std::invoke_result_t<Call> UnlessGivenUp(Session& session,
+                                         const Patience& patience,
+                                         absl::string_view what, Call call) {
+  Scheduler& scheduler = session.scheduler();
+  const std::unique_ptr<Event> done = scheduler.NewEvent();
+  std::optional<std::invoke_result_t<Call>> result;
+  scheduler.Schedule(Pool::kBlocking, [&] {
+    result.emplace(call());
+    done->Set();
+  });
+  while (!done->WaitUntil(scheduler.clock().Now() +
+                          patience.options.recovery_wait)) {
+    const absl::Status why = patience.End(what);
+    if (why.ok()) continue;
+    session.Close().IgnoreError();
+    done->Wait();
+    return why;
+  }
+  return *std::move(result);
+}
+
+// SessionManager's Connect, for whoever is patient for so long.
+absl::StatusOr<std::unique_ptr<Session>> ConnectTo(const Scope& scope,
+                                                   const SessionOptions& config,
+                                                   const Patience& patience) {
+  const std::string& target = patience.target;
+  auto made = patience.options.session_factory(target, scope, config);
+  if (absl::IsUnavailable(made.status())) {
+    return NoSession(target, made.status());
+  }
+  ASSIGN_OR_RETURN(auto session, std::move(made));
+  const absl::Status status =
+      UnlessGivenUp(*session, patience, "all tasks had answered",
+                    [&] { return session->Extend(); });
+  // Late: tasks are missing for longer than the cluster is patient.
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+    return NoSession(target, status);
+  }
+  RETURN_IF_ERROR(status);
+  return session;
+}
+
 }  // namespace
 
 bool IsSessionLost(const absl::Status& status) {
@@ -89,18 +165,7 @@ SessionManager::SessionManager(const Scope& scope,
 
 absl::StatusOr<std::unique_ptr<Session>> SessionManager::Connect(
     const std::string& target, const SessionOptions& config) const {
-  auto made = options_.session_factory(target, scope_, config);
-  if (absl::IsUnavailable(made.status())) {
-    return NoSession(target, made.status());
-  }
-  ASSIGN_OR_RETURN(auto session, std::move(made));
-  const absl::Status status = session->Extend();
-  // Late: tasks are missing for longer than the cluster is patient.
-  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
-    return NoSession(target, status);
-  }
-  RETURN_IF_ERROR(status);
-  return session;
+  return ConnectTo(scope_, config, {options_, scheduler_, target});
 }
 
 absl::StatusOr<SessionManager::Restored> SessionManager::Restore(
@@ -200,19 +265,27 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::PrepareSession(
     const std::string& target, const SessionOptions& config,
     const Checkpoint& checkpoint, const Initialization& initialization) {
   ASSIGN_OR_RETURN(auto session, Connect(target, config));
-  ASSIGN_OR_RETURN(const Restored restored,
-                   Restore(*session, checkpoint, config));
+  const Patience patience{options_, scheduler_, target};
+  ASSIGN_OR_RETURN(
+      const Restored restored,
+      UnlessGivenUp(*session, patience, "variables were restored",
+                    [&] { return Restore(*session, checkpoint, config); }));
   if (restored.saver == nullptr) {
     if (initialization.init_op) {
       RETURN_IF_ERROR(
-          session->Run(initialization.init_feeds, initialization.init_op));
+          UnlessGivenUp(*session, patience, "variables were initialized", [&] {
+            return session->Run(initialization.init_feeds,
+                                initialization.init_op);
+          }));
     }
     if (initialization.init_fn) {
       RETURN_IF_ERROR(initialization.init_fn(*session));
     }
   }
-  ASSIGN_OR_RETURN(const Readiness readiness,
-                   MakeReady(*session, restored, config));
+  ASSIGN_OR_RETURN(
+      const Readiness readiness,
+      UnlessGivenUp(*session, patience, "the model was ready",
+                    [&] { return MakeReady(*session, restored, config); }));
   if (readiness.is_ready) return session;
   return absl::FailedPreconditionError(
       absl::StrCat("Init operations did not make model ready. Init op: ",
@@ -226,10 +299,15 @@ absl::StatusOr<SessionManager::Recovered> SessionManager::RecoverSession(
     const std::string& target, const SessionOptions& config,
     const Checkpoint& checkpoint) {
   ASSIGN_OR_RETURN(auto session, Connect(target, config));
-  ASSIGN_OR_RETURN(const Restored restored,
-                   Restore(*session, checkpoint, config));
-  ASSIGN_OR_RETURN(const Readiness readiness,
-                   MakeReady(*session, restored, config));
+  const Patience patience{options_, scheduler_, target};
+  ASSIGN_OR_RETURN(
+      const Restored restored,
+      UnlessGivenUp(*session, patience, "variables were restored",
+                    [&] { return Restore(*session, checkpoint, config); }));
+  ASSIGN_OR_RETURN(
+      const Readiness readiness,
+      UnlessGivenUp(*session, patience, "the model was ready",
+                    [&] { return MakeReady(*session, restored, config); }));
   if (restored.saver != nullptr && !readiness.is_ready) {
     logger_->Info(absl::StrCat("Restoring did not make model ready: ",
                                readiness.message));
@@ -251,7 +329,9 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::WaitForSession(
       if (!IsSessionLost(session.status())) return session.status();
       readiness.message = std::string(session.status().message());
     }
-    if (IsStopRequested()) return absl::CancelledError("asked to stop");
+    if (IsStopRequested()) {
+      return AskedToStop("the model was ready: ", readiness.message);
+    }
     if (scheduler_.Now() >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat(
           "Session was not ready after waiting ",
@@ -271,11 +351,15 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::WaitForSession(
 absl::StatusOr<std::unique_ptr<Session>> SessionManager::TryToWait(
     const std::string& target, const SessionOptions& config,
     absl::Time deadline, Readiness& readiness) const {
-  ASSIGN_OR_RETURN(auto session, Connect(target, config));
+  const Patience patience{options_, scheduler_, target, deadline};
+  ASSIGN_OR_RETURN(auto session, ConnectTo(scope_, config, patience));
   const absl::Status there = AwaitVariables(*session, deadline);
   // Too late: what is missing is asked once more, for the error.
   if (!there.ok() && !absl::IsDeadlineExceeded(there)) return there;
-  ASSIGN_OR_RETURN(readiness, MakeReady(*session, Restored(), config));
+  ASSIGN_OR_RETURN(
+      readiness, UnlessGivenUp(*session, patience, "the model was ready", [&] {
+        return MakeReady(*session, Restored(), config);
+      }));
   if (readiness.is_ready) return session;
   return std::unique_ptr<Session>();
 }
@@ -284,7 +368,13 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::TryToWait(
 absl::Status SessionManager::AwaitVariables(Session& session,
                                             absl::Time deadline) const {
   if (!options_.wait_op) return absl::OkStatus();
-  ASSIGN_OR_RETURN(auto wait, session.MakeCallable({}, {}, {options_.wait_op}));
+  const std::string cluster = "the cluster";
+  ASSIGN_OR_RETURN(
+      auto wait,
+      UnlessGivenUp(session, {options_, scheduler_, cluster, deadline},
+                    "all tasks had answered", [&] {
+                      return session.MakeCallable({}, {}, {options_.wait_op});
+                    }));
   Scheduler& scheduler = session.scheduler();
   const std::unique_ptr<Event> done = scheduler.NewEvent();
   absl::Status result;
@@ -305,8 +395,11 @@ absl::Status SessionManager::AwaitVariables(Session& session,
   absl::Time next_line = scheduler.clock().Now();
   std::optional<Look> before;
   while (!done->WaitUntil(scheduler.clock().Now() + options_.recovery_wait)) {
-    if (IsStopRequested())
-      return give_up(absl::CancelledError("asked to stop"));
+    if (IsStopRequested()) {
+      return give_up(AskedToStop(
+          "the chief had initialized the variables",
+          before.has_value() ? ". " + NotInitialized(before->missing) : ""));
+    }
     const auto now = LookAt(session);
     if (!now.has_value()) continue;
     absl::Status foreign = CheckThatChiefHasThem(before, *now);
