@@ -263,7 +263,7 @@ class RepeatDataset : public UnaryDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(done_, reader.ReadInt("done"));
+      ASSIGN_OR_RETURN(done_, reader.ReadCount("done"));
       ASSIGN_OR_RETURN(is_empty_, reader.ReadBool("is_empty"));
       return UnaryIteratorOf::Restore(context, reader);
     }
@@ -332,7 +332,9 @@ class TakeDataset : public UnaryDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(taken_, reader.ReadInt("taken"));
+      ASSIGN_OR_RETURN(
+          taken_, reader.ReadCount(
+                      "taken", std::max<int64_t>(dataset().count_, 0)));
       return UnaryIteratorOf::Restore(context, reader);
     }
 
@@ -387,7 +389,9 @@ class SkipDataset : public UnaryDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(skipped_, reader.ReadInt("skipped"));
+      ASSIGN_OR_RETURN(
+          skipped_, reader.ReadCount(
+                        "skipped", std::max<int64_t>(dataset().count_, 0)));
       return UnaryIteratorOf::Restore(context, reader);
     }
 
@@ -495,7 +499,7 @@ class ShardDataset : public UnaryDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(at_, reader.ReadInt("at"));
+      ASSIGN_OR_RETURN(at_, reader.ReadCount("at"));
       return UnaryIteratorOf::Restore(context, reader);
     }
 

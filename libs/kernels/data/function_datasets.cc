@@ -331,14 +331,17 @@ class InterleaveDataset : public CallingDataset {
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(const int64_t at, reader.ReadInt("at"));
       at_ = static_cast<size_t>(at) % cycle_.size();
-      ASSIGN_OR_RETURN(taken_, reader.ReadInt("taken"));
+      ASSIGN_OR_RETURN(
+          taken_, reader.ReadCount("taken", dataset().block_length_ - 1));
       ASSIGN_OR_RETURN(input_has_ended_, reader.ReadBool("input_has_ended"));
       num_open_ = 0;
       for (size_t i = 0; i < cycle_.size(); ++i) {
         cycle_[i] = Place();
         const IteratorStateReader place = reader.Within(absl::StrCat(i));
         if (!place.Has("args/size")) continue;
-        ASSIGN_OR_RETURN(cycle_[i].args, place.ReadElement("args"));
+        ASSIGN_OR_RETURN(
+            cycle_[i].args,
+            place.ReadElement("args", dataset().input().output_types()));
         RETURN_IF_ERROR(Open(context, cycle_[i]));
         RETURN_IF_ERROR(
             cycle_[i].iterator->Restore(context, place.Within("in")));
@@ -449,13 +452,9 @@ class ScanDataset : public CallingDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(DatasetElement state, reader.ReadElement("state"));
-      if (state.size() != state_.size()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(dataset().name(), ": the saved state has ",
-                         state.size(), " tensors, not ", state_.size()));
-      }
-      state_ = std::move(state);
+      DataTypeVector types;
+      for (const Tensor& tensor : state_) types.push_back(tensor.dtype());
+      ASSIGN_OR_RETURN(state_, reader.ReadElement("state", types));
       return UnaryIteratorOf::Restore(context, reader);
     }
 
@@ -569,7 +568,8 @@ class GroupByWindowDataset : public UnaryDataset {
       }
       reduced_.reset();
       if (reader.Has("args/size")) {
-        ASSIGN_OR_RETURN(DatasetElement args, reader.ReadElement("args"));
+        ASSIGN_OR_RETURN(DatasetElement args,
+                         reader.ReadElement("args", {DT_INT64, DT_VARIANT}));
         RETURN_IF_ERROR(BeginReduced(context, std::move(args)));
         RETURN_IF_ERROR(reduced_->Restore(context, reader.Within("reduced")));
       }
@@ -580,15 +580,9 @@ class GroupByWindowDataset : public UnaryDataset {
     absl::Status RestoreGroup(const IteratorStateReader& reader,
                               Group& group) const {
       ASSIGN_OR_RETURN(group.window_size, reader.ReadInt("window_size"));
-      ASSIGN_OR_RETURN(group.elements, reader.ReadElements("element"));
-      const ElementSpec& spec = dataset().input().element();
-      for (const DatasetElement& element : group.elements) {
-        DataTypeVector types;
-        for (const Tensor& component : element) {
-          types.push_back(component.dtype());
-        }
-        RETURN_IF_ERROR(CheckElementTypes(spec, types));
-      }
+      ASSIGN_OR_RETURN(
+          group.elements,
+          reader.ReadElements("element", dataset().input().output_types()));
       const auto size = static_cast<int64_t>(group.elements.size());
       if (group.window_size >= 0 && size <= group.window_size) {
         return absl::OkStatus();

@@ -27,6 +27,10 @@ class GroupByReducerDataset : public UnaryDataset {
   }
 
  private:
+  const DataTypeVector& StateTypes() const {
+    return functions_.init->result_types();
+  }
+
   class Iterator : public UnaryIteratorOf<GroupByReducerDataset> {
    public:
     using UnaryIteratorOf::UnaryIteratorOf;
@@ -64,7 +68,7 @@ class GroupByReducerDataset : public UnaryDataset {
       ASSIGN_OR_RETURN(input_has_ended_, reader.ReadBool("input_has_ended"));
       ASSIGN_OR_RETURN(const Tensor keys, reader.Read("keys", DT_INT64));
       ASSIGN_OR_RETURN(std::vector<DatasetElement> states,
-                       reader.ReadElements("states"));
+                       reader.ReadElements("states", dataset().StateTypes()));
       if (keys.num_elements() != static_cast<int64_t>(states.size())) {
         return absl::InvalidArgumentError(absl::StrCat(
             dataset().name(), ": ", states.size(), " saved states are of ",

@@ -133,7 +133,9 @@ class RebatchDataset : public UnaryDataset {
       RETURN_IF_ERROR(RestoreParts(reader));
       rows_ = next_;
       if (reader.Has("batch/size")) {
-        ASSIGN_OR_RETURN(batch_, reader.ReadElement("batch"));
+        ASSIGN_OR_RETURN(
+            batch_,
+            reader.ReadElement("batch", dataset().input().output_types()));
         ASSIGN_OR_RETURN(rows_, CommonRows(batch_));
       }
       const auto turns = static_cast<int64_t>(dataset().sizes_.size());
@@ -166,7 +168,9 @@ class RebatchDataset : public UnaryDataset {
     }
     absl::Status RestoreParts(const IteratorStateReader& reader) {
       Forget();
-      ASSIGN_OR_RETURN(parts_, reader.ReadElements("parts"));
+      ASSIGN_OR_RETURN(parts_,
+                       reader.ReadElements(
+                           "parts", dataset().input().output_types()));
       for (const DatasetElement& part : parts_) {
         ASSIGN_OR_RETURN(const int64_t rows, CommonRows(part));
         taken_ += rows;
