@@ -401,8 +401,13 @@ class SkipDataset : public UnaryDataset {
       while (skipped_ < count) {
         RETURN_IF_ERROR(context.cancellation().status());
         const int64_t step = std::min<int64_t>(count - skipped_, 1024);
-        ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(context, step));
-        skipped_ += skipped;
+        int64_t skipped = 0;
+        const absl::Status status = input().Skip(context, step, &skipped);
+        // After an element's error TensorFlow passes over as many again.
+        if (status.ok() || context.cancellation().IsCancelled()) {
+          skipped_ += skipped;
+        }
+        RETURN_IF_ERROR(status);
         if (skipped < step) skipped_ = count;
       }
       return absl::OkStatus();
@@ -474,36 +479,57 @@ class ShardDataset : public UnaryDataset {
 
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
-      const int64_t shards = dataset().shards_, index = dataset().index_;
-      while (at_ % shards != index) {
-        RETURN_IF_ERROR(context.cancellation().status());
-        const int64_t step =
-            std::min<int64_t>((index - at_ % shards + shards) % shards, 1024);
-        ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(context, step));
-        at_ += skipped;
-        if (skipped < step) return End();
+      if (first_.empty()) {
+        ASSIGN_OR_RETURN(const bool has, Take(context, element));
+        if (!has) return End();
+      } else {
+        *element = std::exchange(first_, {});
       }
-      // Counted first: an element that is an error is one, too.
-      ++at_;
-      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
-      if (!has) return End();
-      if (dataset().require_non_empty_ && at_ <= shards) {
-        RETURN_IF_ERROR(CheckAllHaveOne(context));
-      }
-      return true;
+      if (!dataset().require_non_empty_ || at_ > dataset().shards_) return true;
+      const absl::Status status = CheckAllHaveOne(context);
+      if (status.ok()) return true;
+      // A step that was cancelled leaves it to the next one.
+      if (context.cancellation().IsCancelled()) first_ = std::move(*element);
+      return status;
     }
     absl::Status Save(IteratorContext& context,
                       IteratorStateWriter writer) override {
       writer.Write("at", at_);
+      if (!first_.empty()) writer.Write("first", first_);
       return UnaryIteratorOf::Save(context, writer);
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(at_, reader.ReadCount("at"));
+      first_.clear();
+      if (reader.Has("first/size")) {
+        ASSIGN_OR_RETURN(
+            first_, reader.ReadElement("first", dataset().output_types()));
+      }
       return UnaryIteratorOf::Restore(context, reader);
     }
 
    private:
+    // The shard's next one; false at the end of the input.
+    absl::StatusOr<bool> Take(IteratorContext& context,
+                              DatasetElement* element) {
+      const int64_t shards = dataset().shards_, index = dataset().index_;
+      while (at_ % shards != index) {
+        RETURN_IF_ERROR(context.cancellation().status());
+        const int64_t step =
+            std::min<int64_t>((index - at_ % shards + shards) % shards, 1024);
+        int64_t skipped = 0;
+        const absl::Status status = input().Skip(context, step, &skipped);
+        if (status.ok() || context.cancellation().IsCancelled()) at_ += skipped;
+        RETURN_IF_ERROR(status);
+        if (skipped < step) return false;
+      }
+      const absl::StatusOr<bool> has = input().GetNext(context, element);
+      // An element that is an error is one, too; what a step that was cancelled
+      // did not get is not: else all that follow would be another shard's.
+      if (has.ok() || !context.cancellation().IsCancelled()) ++at_;
+      return has;
+    }
     absl::StatusOr<bool> End() const {
       if (!dataset().require_non_empty_ || at_ > dataset().shards_) {
         return false;
@@ -513,8 +539,10 @@ class ShardDataset : public UnaryDataset {
     // The shards behind this one, with its first element.
     absl::Status CheckAllHaveOne(IteratorContext& context) {
       const int64_t behind = dataset().shards_ - at_;
-      ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(context, behind));
-      at_ += skipped;
+      int64_t skipped = 0;
+      const absl::Status status = input().Skip(context, behind, &skipped);
+      if (status.ok() || context.cancellation().IsCancelled()) at_ += skipped;
+      RETURN_IF_ERROR(status);
       return skipped == behind ? absl::OkStatus() : NotEnough();
     }
     absl::Status NotEnough() const {
@@ -526,6 +554,9 @@ class ShardDataset : public UnaryDataset {
     }
 
     int64_t at_ = 0;  // elements of the input that were passed
+    // The shard's first, where a step was cancelled before the others were seen
+    // to have one.
+    DatasetElement first_;
   };
 
   const int64_t shards_, index_;

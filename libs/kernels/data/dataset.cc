@@ -157,15 +157,16 @@ absl::Status DatasetIterator::GetTexts(IteratorContext&,
       "elements of this data set are not given as texts");
 }
 
-absl::StatusOr<int64_t> DatasetIterator::Skip(IteratorContext& context,
-                                              int64_t count) {
+absl::Status DatasetIterator::Skip(IteratorContext& context, int64_t count,
+                                   int64_t* done) {
   DatasetElement element;
-  for (int64_t skipped = 0; skipped < count; ++skipped) {
+  for (int64_t i = 0; i < count; ++i) {
     RETURN_IF_ERROR(context.cancellation().status());
     ASSIGN_OR_RETURN(const bool has_element, GetNext(context, &element));
-    if (!has_element) return skipped;
+    if (!has_element) break;
+    ++*done;
   }
-  return count;
+  return absl::OkStatus();
 }
 
 absl::Status DatasetIterator::Save(IteratorContext&, IteratorStateWriter) {

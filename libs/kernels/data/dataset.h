@@ -154,9 +154,10 @@ class DatasetIterator {
   virtual absl::Status GetTexts(IteratorContext& context,
                                 absl::Span<std::string> texts, size_t* done);
 
-  // Passes over up to `count` elements; how many there were. An error is an
-  // element's, as in GetNext, with which it ends.
-  virtual absl::StatusOr<int64_t> Skip(IteratorContext& context, int64_t count);
+  // Passes over up to `count` elements; *done counts them, before an error as
+  // well. That is an element's, as in GetNext, and ends it.
+  virtual absl::Status Skip(IteratorContext& context, int64_t count,
+                            int64_t* done);
 
   // Its position, so that an iterator of an equal data set, just made, goes on
   // from there. UNIMPLEMENTED where it can't.
