@@ -7,6 +7,7 @@
 
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_result.h"
 
 namespace weft {
 namespace {
@@ -50,27 +51,24 @@ class ZipDataset : public Dataset {
     Iterator(const ZipDataset& dataset, std::vector<IteratorPtr> inputs)
         : IteratorOf(dataset), inputs_(std::move(inputs)) {}
 
-    // All move on, so that they stay side by side after an error of one.
+    // All move on, so that they stay side by side after an error of one. After
+    // a step that was cancelled the next one goes on with the input that has
+    // not given yet.
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
       element->clear();
-      if (has_ended_) return false;
-      absl::Status status;
-      for (const IteratorPtr& input : inputs_) {
-        const absl::StatusOr<bool> has = input->GetNext(context, &part_);
-        if (!has.ok()) {
-          if (status.ok()) status = has.status();
-          continue;
-        }
-        if (!*has) {
-          has_ended_ = true;
-          break;
-        }
-        element->insert(element->end(), std::make_move_iterator(part_.begin()),
-                        std::make_move_iterator(part_.end()));
+      while (!has_ended_ && num_given_ < inputs_.size()) {
+        const absl::StatusOr<bool> has =
+            inputs_[num_given_]->GetNext(context, &part_);
+        if (!has.ok()) RETURN_IF_ERROR(context.cancellation().status());
+        ++num_given_;
+        has_ended_ = has.ok() && !*has;
+        Add(has.status());
       }
-      if (!status.ok()) return status;
-      return !has_ended_;
+      num_given_ = 0;
+      ElementResult all = std::exchange(given_, {});
+      if (has_ended_ && all.status.ok()) return false;
+      return all.MoveTo(element);
     }
     bool IsReady() const override {
       return std::all_of(
@@ -80,6 +78,8 @@ class ZipDataset : public Dataset {
     absl::Status Save(IteratorContext& context,
                       IteratorStateWriter writer) override {
       writer.Write("has_ended", int64_t{has_ended_});
+      writer.Write("num_given", static_cast<int64_t>(num_given_));
+      if (num_given_ > 0) WriteResult(writer, "given", given_);
       for (size_t i = 0; i < inputs_.size(); ++i) {
         RETURN_IF_ERROR(
             inputs_[i]->Save(context, writer.Within(absl::StrCat(i))));
@@ -89,6 +89,7 @@ class ZipDataset : public Dataset {
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
+      RETURN_IF_ERROR(RestoreGiven(reader));
       for (size_t i = 0; i < inputs_.size(); ++i) {
         RETURN_IF_ERROR(
             inputs_[i]->Restore(context, reader.Within(absl::StrCat(i))));
@@ -97,9 +98,37 @@ class ZipDataset : public Dataset {
     }
 
    private:
+    // What the next input gave, in part_ or as an error.
+    void Add(const absl::Status& status) {
+      if (given_.status.ok()) given_.status = status;
+      if (!status.ok() || has_ended_) return;
+      given_.element.insert(given_.element.end(),
+                            std::make_move_iterator(part_.begin()),
+                            std::make_move_iterator(part_.end()));
+    }
+    absl::Status RestoreGiven(const IteratorStateReader& reader) {
+      given_ = {};
+      ASSIGN_OR_RETURN(const int64_t num_given,
+                       reader.ReadCount(
+                           "num_given", static_cast<int64_t>(inputs_.size())));
+      num_given_ = static_cast<size_t>(num_given);
+      if (num_given_ == 0) return absl::OkStatus();
+      ASSIGN_OR_RETURN(given_, ReadResult(reader, "given"));
+      DataTypeVector types;
+      for (size_t i = 0; i < num_given_; ++i) {
+        const DataTypeVector& more = dataset().inputs_[i]->output_types();
+        types.insert(types.end(), more.begin(), more.end());
+      }
+      return CheckResult({std::move(types), {}}, given_);
+    }
+
     const std::vector<IteratorPtr> inputs_;
     DatasetElement part_;
     bool has_ended_ = false;
+    // Of the element at hand: how many inputs have given, and what; an error of
+    // one is that of all.
+    size_t num_given_ = 0;
+    ElementResult given_;
   };
 
   const std::vector<DatasetPtr> inputs_;
