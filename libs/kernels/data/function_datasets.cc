@@ -73,6 +73,15 @@ absl::StatusOr<DatasetPtr> DatasetMadeBy(const Dataset& owner,
   return made;
 }
 
+// What GetNext gives where a function failed by OUT_OF_RANGE: as in TensorFlow
+// that ends the elements, unless there must be as many as the input has.
+absl::StatusOr<bool> EndByFunction(bool preserves_cardinality,
+                                   const absl::Status& status) {
+  if (!preserves_cardinality) return false;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Function invocation produced OutOfRangeError: ", status.message()));
+}
+
 // ---- Map ----
 
 class MapDataset : public CallingDataset {
@@ -115,18 +124,12 @@ class MapDataset : public CallingDataset {
       if (!has) return false;
       absl::StatusOr<std::vector<Tensor>> results =
           dataset().function().Call(context, std::move(args));
-      if (absl::IsOutOfRange(results.status())) return End(results.status());
+      if (absl::IsOutOfRange(results.status())) {
+        return EndByFunction(dataset().preserve_cardinality_, results.status());
+      }
       if (!results.ok()) return results.status();
       *element = *std::move(results);
       return true;
-    }
-
-   private:
-    // As in TensorFlow, a function may end the elements by OUT_OF_RANGE.
-    absl::StatusOr<bool> End(const absl::Status& status) const {
-      if (!dataset().preserve_cardinality_) return false;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Function invocation produced OutOfRangeError: ", status.message()));
     }
   };
 
@@ -388,9 +391,11 @@ class InterleaveDataset : public CallingDataset {
 class ScanDataset : public CallingDataset {
  public:
   ScanDataset(const DatasetOp& op, DatasetPtr input,
-              CapturedFunctionPtr function, DatasetElement initial_state)
+              CapturedFunctionPtr function, DatasetElement initial_state,
+              bool preserve_cardinality)
       : CallingDataset(op, std::move(input), std::move(function)),
-        initial_state_(std::move(initial_state)) {}
+        initial_state_(std::move(initial_state)),
+        preserve_cardinality_(preserve_cardinality) {}
 
   static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
                                          OpKernelContext& context) {
@@ -413,8 +418,11 @@ class ScanDataset : public CallingDataset {
           op.name, ": the function must return the new state and an element, ",
           results.size(), " results of their types"));
     }
+    ASSIGN_OR_RETURN(const bool preserve,
+                     op.Attr<bool>("preserve_cardinality"));
     return std::make_shared<ScanDataset>(op, std::move(input),
-                                         std::move(function), std::move(state));
+                                         std::move(function), std::move(state),
+                                         preserve);
   }
 
   absl::StatusOr<IteratorPtr> MakeIterator(
@@ -436,13 +444,17 @@ class ScanDataset : public CallingDataset {
       if (!has) return false;
       std::vector<Tensor> args = state_;
       args.insert(args.end(), element->begin(), element->end());
-      ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                       dataset().function().Call(context, std::move(args)));
-      const auto end_of_state = results.begin() + state_.size();
+      absl::StatusOr<std::vector<Tensor>> results =
+          dataset().function().Call(context, std::move(args));
+      if (absl::IsOutOfRange(results.status())) {
+        return EndByFunction(dataset().preserve_cardinality_, results.status());
+      }
+      RETURN_IF_ERROR(results.status());
+      const auto end_of_state = results->begin() + state_.size();
       element->assign(std::make_move_iterator(end_of_state),
-                      std::make_move_iterator(results.end()));
-      results.erase(end_of_state, results.end());
-      state_ = std::move(results);
+                      std::make_move_iterator(results->end()));
+      results->erase(end_of_state, results->end());
+      state_ = *std::move(results);
       return true;
     }
     absl::Status Save(IteratorContext& context,
@@ -463,6 +475,7 @@ class ScanDataset : public CallingDataset {
   };
 
   const DatasetElement initial_state_;
+  const bool preserve_cardinality_;
 };
 
 // ---- GroupByWindow ----
