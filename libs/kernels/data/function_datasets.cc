@@ -278,7 +278,7 @@ class InterleaveDataset : public CallingDataset {
   }
 
   // One place of the cycle: an element of the input, and a walk through what
-  // the function made of it.
+  // the function made of it, unless it has not been called yet.
   struct Place {
     DatasetElement args;
     IteratorPtr iterator;
@@ -306,6 +306,8 @@ class InterleaveDataset : public CallingDataset {
           place = Place();
           --num_open_;
           MoveOn();
+        } else if (!place.args.empty()) {
+          RETURN_IF_ERROR(Open(context, place));
         } else if (!input_has_ended_) {
           RETURN_IF_ERROR(Fill(context, place));
         } else if (num_open_ == 0) {
@@ -322,9 +324,11 @@ class InterleaveDataset : public CallingDataset {
       writer.Write("taken", taken_);
       writer.Write("input_has_ended", int64_t{input_has_ended_});
       for (size_t i = 0; i < cycle_.size(); ++i) {
-        if (cycle_[i].iterator == nullptr) continue;
+        if (cycle_[i].args.empty()) continue;
         IteratorStateWriter place = writer.Within(absl::StrCat(i));
         place.Write("args", cycle_[i].args);
+        place.Write("is_open", int64_t{cycle_[i].iterator != nullptr});
+        if (cycle_[i].iterator == nullptr) continue;
         RETURN_IF_ERROR(cycle_[i].iterator->Save(context, place.Within("in")));
       }
       return UnaryIteratorOf::Save(context, writer);
@@ -345,6 +349,8 @@ class InterleaveDataset : public CallingDataset {
         ASSIGN_OR_RETURN(
             cycle_[i].args,
             place.ReadElement("args", dataset().input().output_types()));
+        ASSIGN_OR_RETURN(const bool is_open, place.ReadBool("is_open"));
+        if (!is_open) continue;
         RETURN_IF_ERROR(Open(context, cycle_[i]));
         RETURN_IF_ERROR(
             cycle_[i].iterator->Restore(context, place.Within("in")));
@@ -354,21 +360,31 @@ class InterleaveDataset : public CallingDataset {
 
    private:
     absl::Status Fill(IteratorContext& context, Place& place) {
-      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, &place.args));
-      if (!has) {
-        input_has_ended_ = true;
-        return absl::OkStatus();
-      }
-      return Open(context, place);
+      DatasetElement args;
+      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, &args));
+      if (has) place.args = std::move(args);
+      input_has_ended_ = !has;
+      return absl::OkStatus();
     }
 
+    // An error is that of the place's element, which is gone; a step that was
+    // cancelled leaves it to the next one.
     absl::Status Open(IteratorContext& context, Place& place) {
-      ASSIGN_OR_RETURN(
-          const DatasetPtr made,
-          DatasetMadeBy(dataset(), dataset().function(), context, place.args));
-      ASSIGN_OR_RETURN(place.iterator, made->MakeIterator(context));
+      absl::StatusOr<IteratorPtr> opened = Opened(context, place.args);
+      if (!opened.ok()) {
+        if (!context.cancellation().IsCancelled()) place = Place();
+        return opened.status();
+      }
+      place.iterator = *std::move(opened);
       ++num_open_;
       return absl::OkStatus();
+    }
+    absl::StatusOr<IteratorPtr> Opened(IteratorContext& context,
+                                       const DatasetElement& args) const {
+      ASSIGN_OR_RETURN(
+          const DatasetPtr made,
+          DatasetMadeBy(dataset(), dataset().function(), context, args));
+      return made->MakeIterator(context);
     }
 
     void MoveOn() {
@@ -539,6 +555,8 @@ class GroupByWindowDataset : public UnaryDataset {
           if (has) return true;
           reduced_.reset();
           reduce_args_.clear();
+        } else if (!reduce_args_.empty()) {
+          RETURN_IF_ERROR(BeginReduced(context));
         } else if (!input_has_ended_) {
           RETURN_IF_ERROR(Take(context));
         } else {
@@ -547,7 +565,7 @@ class GroupByWindowDataset : public UnaryDataset {
             groups_.erase(groups_.begin());
           }
           if (groups_.empty()) return false;
-          RETURN_IF_ERROR(Reduce(context, groups_.begin()->first));
+          TakeOut(groups_.begin()->first);
         }
       }
     }
@@ -563,8 +581,9 @@ class GroupByWindowDataset : public UnaryDataset {
         keys.push_back(key);
       }
       writer.Write("keys", Tensor::Vector<int64_t>(keys));
+      if (!reduce_args_.empty()) writer.Write("args", reduce_args_);
+      writer.Write("is_reduced", int64_t{reduced_ != nullptr});
       if (reduced_ != nullptr) {
-        writer.Write("args", reduce_args_);
         RETURN_IF_ERROR(reduced_->Save(context, writer.Within("reduced")));
       }
       return UnaryIteratorOf::Save(context, writer);
@@ -580,10 +599,14 @@ class GroupByWindowDataset : public UnaryDataset {
             reader.Within(absl::StrCat("group", number++)), groups_[key]));
       }
       reduced_.reset();
-      if (reader.Has("args/size")) {
-        ASSIGN_OR_RETURN(DatasetElement args,
+      reduce_args_.clear();
+      ASSIGN_OR_RETURN(const bool is_reduced, reader.ReadBool("is_reduced"));
+      if (is_reduced || reader.Has("args/size")) {
+        ASSIGN_OR_RETURN(reduce_args_,
                          reader.ReadElement("args", {DT_INT64, DT_VARIANT}));
-        RETURN_IF_ERROR(BeginReduced(context, std::move(args)));
+      }
+      if (is_reduced) {
+        RETURN_IF_ERROR(BeginReduced(context));
         RETURN_IF_ERROR(reduced_->Restore(context, reader.Within("reduced")));
       }
       return UnaryIteratorOf::Restore(context, reader);
@@ -629,33 +652,43 @@ class GroupByWindowDataset : public UnaryDataset {
         group.window_size = size;
       }
       group.elements.push_back(std::move(element));
-      if (static_cast<int64_t>(group.elements.size()) < group.window_size) {
-        return absl::OkStatus();
+      if (static_cast<int64_t>(group.elements.size()) >= group.window_size) {
+        TakeOut(key);
       }
-      return Reduce(context, key);
+      return absl::OkStatus();
     }
 
-    absl::Status Reduce(IteratorContext& context, int64_t key) {
+    // The group's elements become the window that is handed out next.
+    void TakeOut(int64_t key) {
       std::vector<DatasetElement> elements =
           std::exchange(groups_[key].elements, {});
       const DatasetPtr window =
           NewElementsDataset(absl::StrCat(dataset().name(), ":window"),
                              dataset().input().element(), std::move(elements));
-      return BeginReduced(context, {Tensor::Scalar(key), ToTensor(window)});
+      reduce_args_ = {Tensor::Scalar(key), ToTensor(window)};
     }
 
-    absl::Status BeginReduced(IteratorContext& context, DatasetElement args) {
+    // An error is that of the window, which is gone; a step that was cancelled
+    // leaves it to the next one.
+    absl::Status BeginReduced(IteratorContext& context) {
+      absl::StatusOr<IteratorPtr> reduced = Reduced(context);
+      if (!reduced.ok()) {
+        if (!context.cancellation().IsCancelled()) reduce_args_.clear();
+        return reduced.status();
+      }
+      reduced_ = *std::move(reduced);
+      return absl::OkStatus();
+    }
+    absl::StatusOr<IteratorPtr> Reduced(IteratorContext& context) const {
       ASSIGN_OR_RETURN(const DatasetPtr made,
                        DatasetMadeBy(dataset(), *dataset().functions_.reduce,
-                                     context, args));
-      ASSIGN_OR_RETURN(reduced_, made->MakeIterator(context));
-      reduce_args_ = std::move(args);
-      return absl::OkStatus();
+                                     context, reduce_args_));
+      return made->MakeIterator(context);
     }
 
     std::map<int64_t, Group> groups_;
-    IteratorPtr reduced_;         // null: nothing is being handed out
-    DatasetElement reduce_args_;  // of what made it: the key, the window
+    DatasetElement reduce_args_;  // the key, the window; or none
+    IteratorPtr reduced_;         // null: they have not been reduced yet
     bool input_has_ended_ = false;
   };
 

@@ -43,11 +43,14 @@ class GroupByReducerDataset : public UnaryDataset {
         RETURN_IF_ERROR(Take(context));
       }
       if (states_.empty()) return false;
-      // In the order of the keys; an error is that key's.
-      DatasetElement state = std::move(states_.begin()->second);
-      states_.erase(states_.begin());
-      ASSIGN_OR_RETURN(*element, dataset().functions_.finalize->Call(
-                                     context, std::move(state)));
+      // In the order of the keys; an error is that key's, but a step that was
+      // cancelled leaves it to the next one.
+      auto results = dataset().functions_.finalize->Call(
+          context, states_.begin()->second);
+      if (results.ok() || !context.cancellation().IsCancelled()) {
+        states_.erase(states_.begin());
+      }
+      ASSIGN_OR_RETURN(*element, std::move(results));
       return true;
     }
     absl::Status Save(IteratorContext& context,
