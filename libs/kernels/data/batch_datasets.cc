@@ -415,8 +415,8 @@ class WindowDataset : public UnaryDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(to_skip_, reader.ReadCount(
-                                     "to_skip", dataset().sizes_.shift));
+      ASSIGN_OR_RETURN(to_skip_,
+                       reader.ReadCount("to_skip", dataset().sizes_.shift));
       ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
       buffer_.clear();
       RETURN_IF_ERROR(

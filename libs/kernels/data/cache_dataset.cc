@@ -93,8 +93,8 @@ class MemoryCacheDataset::Iterator
     ASSIGN_OR_RETURN(const bool is_cached, reader.ReadBool("is_cached"));
     ASSIGN_OR_RETURN(const int64_t next, reader.ReadInt("next"));
     ASSIGN_OR_RETURN(const bool is_whole, ReadIsWhole(reader));
-    ASSIGN_OR_RETURN(auto elements, reader.ReadElements(
-                                        "elements", dataset().output_types()));
+    ASSIGN_OR_RETURN(auto elements,
+                     reader.ReadElements("elements", dataset().output_types()));
     const auto size = static_cast<int64_t>(elements.size());
     if (next < 0 || next > size) {
       return absl::InvalidArgumentError(absl::StrCat(

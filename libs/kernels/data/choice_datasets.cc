@@ -108,9 +108,9 @@ class ZipDataset : public Dataset {
     }
     absl::Status RestoreGiven(const IteratorStateReader& reader) {
       given_ = {};
-      ASSIGN_OR_RETURN(const int64_t num_given,
-                       reader.ReadCount(
-                           "num_given", static_cast<int64_t>(inputs_.size())));
+      ASSIGN_OR_RETURN(
+          const int64_t num_given,
+          reader.ReadCount("num_given", static_cast<int64_t>(inputs_.size())));
       num_given_ = static_cast<size_t>(num_given);
       if (num_given_ == 0) return absl::OkStatus();
       ASSIGN_OR_RETURN(given_, ReadResult(reader, "given"));
@@ -362,8 +362,8 @@ class TakeDataset : public UnaryDataset {
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(
-          taken_, reader.ReadCount(
-                      "taken", std::max<int64_t>(dataset().count_, 0)));
+          taken_,
+          reader.ReadCount("taken", std::max<int64_t>(dataset().count_, 0)));
       return UnaryIteratorOf::Restore(context, reader);
     }
 
@@ -419,8 +419,8 @@ class SkipDataset : public UnaryDataset {
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(
-          skipped_, reader.ReadCount(
-                        "skipped", std::max<int64_t>(dataset().count_, 0)));
+          skipped_,
+          reader.ReadCount("skipped", std::max<int64_t>(dataset().count_, 0)));
       return UnaryIteratorOf::Restore(context, reader);
     }
 
@@ -532,8 +532,8 @@ class ShardDataset : public UnaryDataset {
       ASSIGN_OR_RETURN(at_, reader.ReadCount("at"));
       first_.clear();
       if (reader.Has("first/size")) {
-        ASSIGN_OR_RETURN(
-            first_, reader.ReadElement("first", dataset().output_types()));
+        ASSIGN_OR_RETURN(first_,
+                         reader.ReadElement("first", dataset().output_types()));
       }
       return UnaryIteratorOf::Restore(context, reader);
     }

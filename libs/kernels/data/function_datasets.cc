@@ -338,8 +338,8 @@ class InterleaveDataset : public CallingDataset {
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(const int64_t at, reader.ReadInt("at"));
       at_ = static_cast<size_t>(at) % cycle_.size();
-      ASSIGN_OR_RETURN(
-          taken_, reader.ReadCount("taken", dataset().block_length_ - 1));
+      ASSIGN_OR_RETURN(taken_,
+                       reader.ReadCount("taken", dataset().block_length_ - 1));
       ASSIGN_OR_RETURN(input_has_ended_, reader.ReadBool("input_has_ended"));
       num_open_ = 0;
       for (size_t i = 0; i < cycle_.size(); ++i) {
@@ -436,9 +436,8 @@ class ScanDataset : public CallingDataset {
     }
     ASSIGN_OR_RETURN(const bool preserve,
                      op.Attr<bool>("preserve_cardinality"));
-    return std::make_shared<ScanDataset>(op, std::move(input),
-                                         std::move(function), std::move(state),
-                                         preserve);
+    return std::make_shared<ScanDataset>(
+        op, std::move(input), std::move(function), std::move(state), preserve);
   }
 
   absl::StatusOr<IteratorPtr> MakeIterator(

@@ -45,8 +45,8 @@ class GroupByReducerDataset : public UnaryDataset {
       if (states_.empty()) return false;
       // In the order of the keys; an error is that key's, but a step that was
       // cancelled leaves it to the next one.
-      auto results = dataset().functions_.finalize->Call(
-          context, states_.begin()->second);
+      auto results =
+          dataset().functions_.finalize->Call(context, states_.begin()->second);
       if (results.ok() || !context.cancellation().IsCancelled()) {
         states_.erase(states_.begin());
       }

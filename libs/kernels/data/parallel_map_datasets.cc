@@ -145,8 +145,8 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
 
   absl::Status Restore(IteratorContext& context,
                        const IteratorStateReader& reader) override {
-    ASSIGN_OR_RETURN(
-        auto kept, reader.ReadElements("kept", dataset().output_types()));
+    ASSIGN_OR_RETURN(auto kept,
+                     reader.ReadElements("kept", dataset().output_types()));
     elements_ = std::move(kept);
     taken_ = static_cast<int64_t>(elements_.size());
     error_ = absl::OkStatus();

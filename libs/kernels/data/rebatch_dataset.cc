@@ -129,9 +129,9 @@ class RebatchDataset : public UnaryDataset {
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(
-          turn_, reader.ReadCount("turn", static_cast<int64_t>(
-                                              dataset().sizes_.size()) -
-                                              1));
+          turn_,
+          reader.ReadCount("turn",
+                           static_cast<int64_t>(dataset().sizes_.size()) - 1));
       ASSIGN_OR_RETURN(next_, reader.ReadInt("next"));
       RETURN_IF_ERROR(RestoreParts(reader));
       rows_ = next_;
@@ -170,9 +170,8 @@ class RebatchDataset : public UnaryDataset {
     }
     absl::Status RestoreParts(const IteratorStateReader& reader) {
       Forget();
-      ASSIGN_OR_RETURN(parts_,
-                       reader.ReadElements(
-                           "parts", dataset().input().output_types()));
+      ASSIGN_OR_RETURN(parts_, reader.ReadElements(
+                                   "parts", dataset().input().output_types()));
       for (const DatasetElement& part : parts_) {
         ASSIGN_OR_RETURN(const int64_t rows, CommonRows(part));
         const int64_t left = dataset().sizes_[turn_] - taken_;
