@@ -1,7 +1,10 @@
 #include "libs/executor/local_functions.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
@@ -149,6 +152,23 @@ absl::StatusOr<std::unique_ptr<Graph>> MakeBody(const NameAttrList& function,
   return CopyNeeded(graph, roots);
 }
 
+// What a node calls at run time may have state that the node's op has not.
+bool CallsFunction(const Node& node) {
+  return std::any_of(
+      node.attrs().begin(), node.attrs().end(), [](const auto& attr) {
+        return attr.second.template Get<NameAttrList>() != nullptr;
+      });
+}
+
+// Whether its kernels may keep something from one call to the next.
+bool HasState(const Graph& body) {
+  return std::any_of(
+      body.nodes().begin(), body.nodes().end(), [](const Node* node) {
+        const bool is_internal = node->type()[0] == '_';
+        return (node->op().is_stateful && !is_internal) || CallsFunction(*node);
+      });
+}
+
 }  // namespace
 
 class LocalFunctions::Runnable : public RunnableFunction {
@@ -169,6 +189,7 @@ class LocalFunctions::Runnable : public RunnableFunction {
                      MakeBody(function, result->types_, graph));
     RETURN_IF_ERROR(CheckDevices(*body, *options.device));
     if (options.rewrite != nullptr) body = options.rewrite(std::move(body));
+    result->keeps_state_ = HasState(*body);
     ASSIGN_OR_RETURN(
         result->plan_,
         Plan::Compile(*body, {.kernels = options.kernels,
@@ -180,6 +201,7 @@ class LocalFunctions::Runnable : public RunnableFunction {
   }
 
   StatefulKernels& stateful_kernels() const { return stateful_kernels_; }
+  bool keeps_state() const { return keeps_state_; }
   const DataTypeVector& arg_types() const override { return types_.args; }
   const DataTypeVector& result_types() const override { return types_.results; }
 
@@ -280,12 +302,95 @@ class LocalFunctions::Runnable : public RunnableFunction {
 
   std::string name_;
   FunctionTypes types_;
+  bool keeps_state_ = false;
   mutable StatefulKernels stateful_kernels_;  // thread-safe
   std::shared_ptr<const Plan> plan_;
 };
 
+// What one runtime has compiled. Thread-safe.
+class LocalFunctions::Compiled {
+ public:
+  // Compiled for calls through `runtime`, where it has not been.
+  absl::StatusOr<const RunnableFunction*> FindOrCompile(
+      const NameAttrList& function, const LocalFunctions& session,
+      FunctionRuntime* runtime) ABSL_LOCKS_EXCLUDED(mutex_) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (const auto* found = Find(function)) return found;
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<const Runnable> runnable,
+                     Runnable::Compile(function, *session.Library(),
+                                       session.options_, runtime));
+    absl::MutexLock lock(&mutex_);
+    if (const auto* found = Find(function)) return found;
+    return functions_[function.name]
+        .emplace_back(Entry{AttrsOf(function), std::move(runnable)})
+        .runnable.get();
+  }
+
+  // Of all kernels. They live as long as this.
+  void EndSession() ABSL_LOCKS_EXCLUDED(mutex_) {
+    std::vector<StatefulKernels*> ending;
+    {
+      absl::MutexLock lock(&mutex_);
+      for (const auto& [name, entries] : functions_) {
+        for (const Entry& entry : entries) {
+          ending.push_back(&entry.runnable->stateful_kernels());
+        }
+      }
+    }
+    for (StatefulKernels* kernels : ending) kernels->EndSession();
+  }
+
+ private:
+  struct Entry {
+    AttrMap attrs;
+    std::unique_ptr<const Runnable> runnable;
+  };
+
+  const RunnableFunction* Find(const NameAttrList& function) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto it = functions_.find(function.name);
+    if (it == functions_.end()) return nullptr;
+    for (const Entry& entry : it->second) {
+      if (entry.attrs == AttrsOf(function)) return entry.runnable.get();
+    }
+    return nullptr;
+  }
+
+  absl::Mutex mutex_;
+  std::map<std::string, std::vector<Entry>, std::less<>> functions_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+// What Anew gives.
+class LocalFunctions::CopyOf : public SessionFunctions {
+ public:
+  explicit CopyOf(std::shared_ptr<LocalFunctions> session)
+      : session_(std::move(session)) {}
+  ~CopyOf() override { compiled_.EndSession(); }
+
+  absl::StatusOr<const RunnableFunction*> Find(
+      const NameAttrList& function) override {
+    ASSIGN_OR_RETURN(const RunnableFunction* shared, session_->Find(function));
+    if (!KeepsState(*shared)) return shared;
+    return compiled_.FindOrCompile(function, *session_, this);
+  }
+  bool KeepsState(const RunnableFunction& function) const override {
+    return session_->KeepsState(function);
+  }
+  std::shared_ptr<FunctionRuntime> Anew() override { return session_->Anew(); }
+  SessionFunctions& Lasting() override { return *session_; }
+
+ private:
+  const std::shared_ptr<LocalFunctions> session_;
+  Compiled compiled_;
+};
+
 LocalFunctions::LocalFunctions(const Options& options)
-    : options_(options), library_(std::make_shared<FunctionLibrary>()) {}
+    : options_(options),
+      compiled_(std::make_unique<Compiled>()),
+      library_(std::make_shared<FunctionLibrary>()) {}
 
 LocalFunctions::~LocalFunctions() = default;
 
@@ -303,43 +408,26 @@ absl::Status LocalFunctions::Add(const Graph& graph) {
 void LocalFunctions::EndSession() {
   // What ends may be all that keeps this.
   const std::shared_ptr<FunctionRuntime> self = shared_from_this();
-  std::vector<StatefulKernels*> ending;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (const auto& [name, entries] : compiled_) {
-      for (const Entry& entry : entries) {
-        ending.push_back(&entry.runnable->stateful_kernels());
-      }
-    }
-  }
-  for (StatefulKernels* kernels : ending) kernels->EndSession();
+  compiled_->EndSession();
 }
 
-const RunnableFunction* LocalFunctions::FindCompiled(
-    const NameAttrList& function) const {
-  const auto it = compiled_.find(function.name);
-  if (it == compiled_.end()) return nullptr;
-  for (const Entry& entry : it->second) {
-    if (entry.attrs == AttrsOf(function)) return entry.runnable.get();
-  }
-  return nullptr;
+std::unique_ptr<const Graph> LocalFunctions::Library() const {
+  absl::MutexLock lock(&mutex_);
+  return std::make_unique<Graph>(ops_, library_);
 }
 
 absl::StatusOr<const RunnableFunction*> LocalFunctions::Find(
     const NameAttrList& function) {
-  std::unique_ptr<const Graph> library;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (const auto* found = FindCompiled(function)) return found;
-    library = std::make_unique<Graph>(ops_, library_);
-  }
-  ASSIGN_OR_RETURN(std::unique_ptr<const Runnable> runnable,
-                   Runnable::Compile(function, *library, options_, this));
-  absl::MutexLock lock(&mutex_);
-  if (const auto* found = FindCompiled(function)) return found;
-  return compiled_[function.name]
-      .emplace_back(Entry{AttrsOf(function), std::move(runnable)})
-      .runnable.get();
+  return compiled_->FindOrCompile(function, *this, this);
+}
+
+bool LocalFunctions::KeepsState(const RunnableFunction& function) const {
+  return static_cast<const Runnable&>(function).keeps_state();
+}
+
+std::shared_ptr<FunctionRuntime> LocalFunctions::Anew() {
+  return std::make_shared<CopyOf>(
+      std::static_pointer_cast<LocalFunctions>(shared_from_this()));
 }
 
 }  // namespace weft

@@ -4,16 +4,13 @@
 // A body is expanded (libs/graph/function_expander.h), so that only a function
 // that comes again inside itself is called from there at run time; what its
 // results do not need is left out. Its stateful kernels are its own, one for
-// each function and attrs.
+// each function and attrs, or for each of these and each Anew.
 //
 // Threads: thread-safe. No lock is held while a function is compiled or runs.
 #ifndef WEFT_LIBS_EXECUTOR_LOCAL_FUNCTIONS_H_
 #define WEFT_LIBS_EXECUTOR_LOCAL_FUNCTIONS_H_
 
-#include <map>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -21,11 +18,11 @@
 #include "libs/executor/executor.h"
 #include "libs/graph/function_library.h"
 #include "libs/graph/graph.h"
-#include "libs/kernels/function_runtime.h"
+#include "libs/kernels/session_functions.h"
 
 namespace weft {
 
-class LocalFunctions : public FunctionRuntime {
+class LocalFunctions : public SessionFunctions {
  public:
   struct Options {
     const KernelRegistry* kernels = nullptr;  // never null
@@ -51,23 +48,23 @@ class LocalFunctions : public FunctionRuntime {
 
   absl::StatusOr<const RunnableFunction*> Find(
       const NameAttrList& function) override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool KeepsState(const RunnableFunction& function) const override;
+  std::shared_ptr<FunctionRuntime> Anew() override;
+  SessionFunctions& Lasting() override { return *this; }
 
  private:
   class Runnable;
-  struct Entry {
-    AttrMap attrs;
-    std::unique_ptr<const Runnable> runnable;
-  };
+  class Compiled;
+  class CopyOf;
 
-  const RunnableFunction* FindCompiled(const NameAttrList& function) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The functions as they are now.
+  std::unique_ptr<const Graph> Library() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;
-  absl::Mutex mutex_;
+  const std::unique_ptr<Compiled> compiled_;
+  mutable absl::Mutex mutex_;
   std::shared_ptr<const OpRegistry> ops_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const FunctionLibrary> library_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, std::vector<Entry>, std::less<>> compiled_
-      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

@@ -377,6 +377,14 @@ class WindowDataset : public UnaryDataset {
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
+  int64_t Cardinality() const override {
+    const int64_t elements = input().Cardinality();
+    if (elements < 0) return elements;
+    const int64_t reach = (sizes_.size - 1) * sizes_.stride + 1;
+    // Where the last window may begin.
+    const int64_t end = drop_remainder_ ? elements - reach + 1 : elements;
+    return end <= 0 ? 0 : (end - 1) / sizes_.shift + 1;
+  }
 
  private:
   class Iterator : public UnaryIteratorOf<WindowDataset> {
@@ -496,22 +504,26 @@ class UnbatchDataset : public UnaryDataset {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
   int64_t Cardinality() const override {
-    const int64_t size = input().Cardinality();
-    const PartialShape* first =
-        input().output_shapes().empty() ? nullptr : &input().output_shapes()[0];
-    if (size <= 0 || first == nullptr || !first->has_rank() ||
-        first->rank() == 0 || first->dim(0) < 0) {
-      return size == kInfiniteCardinality || size == 0 ? size
-                                                       : kUnknownCardinality;
-    }
+    const int64_t batches = input().Cardinality();
+    if (batches < 0) return batches;
+    const int64_t rows = RowsOfBatch();
     int64_t all = 0;
-    if (__builtin_mul_overflow(size, first->dim(0), &all)) {
-      return kUnknownCardinality;
-    }
-    return all;
+    return rows <= 0 || __builtin_mul_overflow(batches, rows, &all)
+               ? kUnknownCardinality
+               : all;
   }
 
  private:
+  // As far as the shape of a component tells; negative where none does.
+  int64_t RowsOfBatch() const {
+    for (const PartialShape& shape : input().output_shapes()) {
+      if (shape.has_rank() && shape.rank() > 0 && shape.dim(0) >= 0) {
+        return shape.dim(0);
+      }
+    }
+    return -1;
+  }
+
   class Iterator : public UnaryIteratorOf<UnbatchDataset> {
    public:
     using UnaryIteratorOf::UnaryIteratorOf;

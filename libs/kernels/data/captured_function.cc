@@ -7,6 +7,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/status.h"
+#include "libs/kernels/data/walk_functions.h"
 #include "libs/rendezvous/rendezvous.h"
 #include "libs/resource/resource_manager.h"
 
@@ -64,6 +65,14 @@ class WaitedCall {
   std::unique_ptr<Event> event_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Null where the function keeps no state, or what gives it has it only once.
+SessionFunctions* GiverAnew(FunctionRuntime& runtime,
+                            const RunnableFunction& function) {
+  auto* functions = dynamic_cast<SessionFunctions*>(&runtime);
+  if (functions == nullptr || !functions->KeepsState(function)) return nullptr;
+  return functions;
+}
+
 }  // namespace
 
 // What lives as long as one call.
@@ -80,11 +89,14 @@ struct CapturedFunction::Running {
 
 CapturedFunction::CapturedFunction(std::string dataset,
                                    std::shared_ptr<FunctionRuntime> runtime,
+                                   NameAttrList name,
                                    const RunnableFunction* function,
                                    std::vector<Tensor> captured)
     : dataset_(std::move(dataset)),
       runtime_(std::move(runtime)),
+      name_(std::move(name)),
       function_(function),
+      given_anew_by_(GiverAnew(*runtime_, *function)),
       captured_(std::move(captured)) {}
 
 absl::StatusOr<std::shared_ptr<const CapturedFunction>>
@@ -102,7 +114,7 @@ CapturedFunction::Create(std::string dataset, FunctionRuntime* runtime,
                             arg_types, captured));
   return std::shared_ptr<const CapturedFunction>(
       new CapturedFunction(std::move(dataset), runtime->shared_from_this(),
-                           found, std::move(captured)));
+                           function, found, std::move(captured)));
 }
 
 absl::StatusOr<std::vector<Tensor>> CapturedFunction::Call(
@@ -113,22 +125,31 @@ absl::StatusOr<std::vector<Tensor>> CapturedFunction::Call(
   return call->Wait(context.scheduler());
 }
 
+absl::StatusOr<const RunnableFunction*> CapturedFunction::FunctionFor(
+    const IteratorContext& context) const {
+  WalkFunctions* walk = context.walk_functions();
+  if (given_anew_by_ == nullptr || walk == nullptr) return function_;
+  return walk->Find(function_, name_, *given_anew_by_);
+}
+
 void CapturedFunction::CallAsync(const IteratorContext& context,
                                  std::vector<Tensor> args, Done done) const {
+  const absl::StatusOr<const RunnableFunction*> function = FunctionFor(context);
+  if (!function.ok()) return done(function.status());
   args.insert(args.end(), captured_.begin(), captured_.end());
   auto running = std::make_unique<Running>(context.step());
   running->done = std::move(done);
   const StepContext& step = running->step;
-  function_->Run(step, std::move(args),
-                 [this, running = std::move(running)](auto results) mutable {
-                   Done end = std::move(running->done);
-                   running.reset();
-                   if (results.ok()) return end(std::move(results));
-                   end(Annotate(results.status(),
-                                absl::StrCat("Error in user-defined function "
-                                             "passed to ",
-                                             dataset_, " transformation")));
-                 });
+  (*function)->Run(step, std::move(args),
+                   [this, running = std::move(running)](auto results) mutable {
+                     Done end = std::move(running->done);
+                     running.reset();
+                     if (results.ok()) return end(std::move(results));
+                     end(Annotate(results.status(),
+                                  absl::StrCat("Error in user-defined function "
+                                               "passed to ",
+                                               dataset_, " transformation")));
+                   });
 }
 
 absl::StatusOr<int64_t> CallForNumber(const CapturedFunction& function,

@@ -15,6 +15,7 @@
 #include "libs/graph/attr_value.h"
 #include "libs/kernels/data/dataset.h"
 #include "libs/kernels/function_runtime.h"
+#include "libs/kernels/session_functions.h"
 
 namespace weft {
 
@@ -48,14 +49,21 @@ class CapturedFunction {
   struct Running;
 
   CapturedFunction(std::string dataset,
-                   std::shared_ptr<FunctionRuntime> runtime,
+                   std::shared_ptr<FunctionRuntime> runtime, NameAttrList name,
                    const RunnableFunction* function,
                    std::vector<Tensor> captured);
+
+  // That of the walk, where the function keeps state.
+  absl::StatusOr<const RunnableFunction*> FunctionFor(
+      const IteratorContext& context) const;
 
   const std::string dataset_;
   // Keeps the function.
   const std::shared_ptr<FunctionRuntime> runtime_;
+  const NameAttrList name_;
   const RunnableFunction* const function_;
+  // What gives it anew; null where all walks can share it.
+  SessionFunctions* const given_anew_by_;
   const std::vector<Tensor> captured_;
 };
 

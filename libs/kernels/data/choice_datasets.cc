@@ -244,9 +244,7 @@ class RepeatDataset : public UnaryDataset {
   int64_t Cardinality() const override {
     const int64_t size = input().Cardinality();
     if (count_ == 0 || size == 0) return 0;
-    if (count_ < 0 || size == kInfinite) {
-      return size == kUnknown ? kUnknown : kInfinite;
-    }
+    if (count_ < 0 || size == kInfinite) return kInfinite;
     if (size == kUnknown) return kUnknown;
     int64_t all = 0;
     return __builtin_mul_overflow(size, count_, &all) ? kUnknown : all;
@@ -334,7 +332,7 @@ class TakeDataset : public UnaryDataset {
   }
   int64_t Cardinality() const override {
     const int64_t size = input().Cardinality();
-    if (size == kUnknown || count_ < 0) return count_ == 0 ? 0 : size;
+    if (size == kUnknown || count_ < 0) return size;
     return size == kInfinite ? count_ : std::min(size, count_);
   }
 
@@ -384,9 +382,9 @@ class SkipDataset : public UnaryDataset {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
   int64_t Cardinality() const override {
-    if (count_ < 0) return 0;
     const int64_t size = input().Cardinality();
-    return size < 0 ? size : std::max<int64_t>(size - count_, 0);
+    if (size < 0) return size;
+    return count_ < 0 ? 0 : std::max<int64_t>(size - count_, 0);
   }
 
  private:

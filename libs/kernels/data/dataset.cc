@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
+#include "libs/kernels/data/walk_functions.h"
 
 namespace weft {
 namespace {
@@ -35,6 +36,12 @@ IteratorContext::IteratorContext(const StepContext& step,
 IteratorContext IteratorContext::With(Cancellation& cancellation) const {
   IteratorContext result = *this;
   result.step_.cancellation = &cancellation;
+  return result;
+}
+
+IteratorContext IteratorContext::ForWalk() const {
+  IteratorContext result = *this;
+  result.walk_functions_ = std::make_shared<WalkFunctions>();
   return result;
 }
 

@@ -36,6 +36,8 @@
 
 namespace weft {
 
+class WalkFunctions;  // walk_functions.h
+
 using DatasetElement = std::vector<Tensor>;
 
 // What a call of an iterator runs with. A value. It outlives the call's step:
@@ -51,6 +53,8 @@ class IteratorContext {
 
   // The same for calls that `cancellation`, which outlives them, ends.
   IteratorContext With(Cancellation& cancellation) const;
+  // The same for another walk: functions that keep state begin anew with it.
+  IteratorContext ForWalk() const;
 
   Scheduler& scheduler() const { return *step_.scheduler; }
   Cancellation& cancellation() const { return *step_.cancellation; }
@@ -60,10 +64,13 @@ class IteratorContext {
   Device& device() const { return *step_.device; }
   // What functions are called with, but for what lives as long as a call.
   const StepContext& step() const { return step_; }
+  // Null outside ForWalk: functions go on where other calls have left them.
+  WalkFunctions* walk_functions() const { return walk_functions_.get(); }
 
  private:
   StepContext step_;
   std::shared_ptr<FunctionRuntime> functions_;
+  std::shared_ptr<WalkFunctions> walk_functions_;
 };
 
 // Where an iterator writes its position: tensors by name. Each writes under the

@@ -62,7 +62,7 @@ absl::StatusOr<DatasetOp> ReadDatasetOp(
   }
   const auto* shapes = node.attr<std::vector<PartialShape>>("output_shapes");
   if (shapes != nullptr) op.element.shapes = *shapes;
-  op.functions = construction.functions();
+  op.functions = LastingFunctions(construction);
   op.random = &construction.random();
   return op;
 }
@@ -102,6 +102,18 @@ int64_t CardinalityOfBatches(const Dataset& input, int64_t batch_size,
   if (size < 0) return size;
   const int64_t rest = size % batch_size;
   return size / batch_size + (rest > 0 && !drops_remainder ? 1 : 0);
+}
+
+int64_t CardinalityIfInfinite(const Dataset& input) {
+  return input.Cardinality() == Dataset::kInfiniteCardinality
+             ? Dataset::kInfiniteCardinality
+             : Dataset::kUnknownCardinality;
+}
+
+FunctionRuntime* LastingFunctions(const OpKernelConstruction& construction) {
+  FunctionRuntime* functions = construction.functions();
+  auto* of_session = dynamic_cast<SessionFunctions*>(functions);
+  return of_session == nullptr ? functions : &of_session->Lasting();
 }
 
 IteratorContext IteratorContextOf(const OpKernelContext& context,

@@ -36,7 +36,7 @@ struct DatasetOp {
   // From output_types (or Toutput_types) and output_shapes; empty where the op
   // has none.
   ElementSpec element;
-  FunctionRuntime* functions = nullptr;  // as OpKernelConstruction's
+  FunctionRuntime* functions = nullptr;  // LastingFunctions
   Random* random = nullptr;              // outlives the session
 
   template <typename T>
@@ -171,6 +171,10 @@ absl::StatusOr<int64_t> ReadBatchSize(const OpKernelContext& context);
 int64_t CardinalityOfBatches(const Dataset& input, int64_t batch_size,
                              bool drops_remainder);
 
+// Dataset::Cardinality of what is infinite where its input is, and may have any
+// number of elements elsewhere.
+int64_t CardinalityIfInfinite(const Dataset& input);
+
 template <typename T>
 absl::StatusOr<std::vector<T>> VectorInput(const OpKernelContext& context,
                                            int i, absl::string_view name) {
@@ -184,6 +188,9 @@ absl::StatusOr<std::vector<T>> VectorInput(const OpKernelContext& context,
                    " scalar or vector, but is ", DataTypeName(tensor.dtype()),
                    " ", tensor.shape().ToString()));
 }
+
+// What a kernel hands on to what outlives its step; null where it has none.
+FunctionRuntime* LastingFunctions(const OpKernelConstruction& construction);
 
 // What a kernel makes iterators with: outlives the step.
 IteratorContext IteratorContextOf(const OpKernelContext& context,

@@ -1,5 +1,6 @@
 // Each element of the data set that another data set names:
 // choose_from_datasets and sample_from_datasets.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,7 +57,13 @@ class DirectedInterleaveDataset : public Dataset {
     return std::make_unique<Iterator>(*this, std::move(selector),
                                       std::move(inputs));
   }
-  int64_t Cardinality() const override { return kUnknownCardinality; }
+  int64_t Cardinality() const override {
+    const bool may_be_infinite =
+        std::any_of(inputs_.begin(), inputs_.end(), [](const auto& input) {
+          return input->Cardinality() == kInfiniteCardinality;
+        });
+    return may_be_infinite ? kInfiniteCardinality : kUnknownCardinality;
+  }
 
  private:
   class Iterator : public IteratorOf<DirectedInterleaveDataset> {

@@ -534,6 +534,9 @@ class GroupByWindowDataset : public UnaryDataset {
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
+  int64_t Cardinality() const override {
+    return CardinalityIfInfinite(input());
+  }
 
  private:
   struct Group {

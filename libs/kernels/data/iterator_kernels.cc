@@ -50,7 +50,7 @@ class IteratorHandleKernel : public ResourceHandleKernel<IteratorResource> {
                        construction.GetAttr<NameAttrList>("dataset_factory"));
       kernel->new_factory_ = NewFactory(
           absl::StrCat("OneShotIterator:", construction.node().name()),
-          construction.functions(), std::move(function));
+          LastingFunctions(construction), std::move(function));
     }
     return kernel;
   }
@@ -150,7 +150,8 @@ class AnonymousSeedGeneratorKernel : public OpKernel {
 class IteratorKernel : public AsyncOpKernel {
  public:
   explicit IteratorKernel(const OpKernelConstruction& construction)
-      : AsyncOpKernel(construction), functions_(construction.functions()) {}
+      : AsyncOpKernel(construction),
+        functions_(LastingFunctions(construction)) {}
 
  protected:
   IteratorContext ContextFor(const OpKernelContext& context) const {

@@ -18,6 +18,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
        DatasetPtr dataset, Factory factory)
       : context_(context.With(never_cancelled_)),
         element_(element),
+        walk_(context_.ForWalk()),
         dataset_(std::move(dataset)),
         factory_(std::move(factory)) {}
 
@@ -75,9 +76,11 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
       ASSIGN_OR_RETURN(left, reader.ReadElement("left"));
       RETURN_IF_ERROR(CheckElement(*left));
     }
-    ASSIGN_OR_RETURN(auto restored, NewIterator(context));
-    RETURN_IF_ERROR(restored->Restore(context, reader.Within("iterator")));
+    IteratorContext anew = context.ForWalk();
+    ASSIGN_OR_RETURN(auto restored, NewIterator(anew));
+    RETURN_IF_ERROR(restored->Restore(anew, reader.Within("iterator")));
     iterator_ = std::move(restored);
+    walk_ = anew.With(never_cancelled_);
     left_ = std::move(left);
     num_taken_.store(0, std::memory_order_relaxed);
     return absl::OkStatus();
@@ -130,7 +133,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
   static thread_local const Call* asking;
 
   void Run(Call& call) {
-    IteratorContext context = context_.With(call.step);
+    IteratorContext context = walk_.With(call.step);
     absl::Status status = call.step.status();
     if (status.ok()) status = call.work(*this, context);
     turns_.End();
@@ -147,6 +150,7 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
   const ElementSpec element_;
   Turns turns_;
   // Whoever has the turn alone:
+  IteratorContext walk_;  // what iterator_ was made with
   DatasetPtr dataset_;
   Factory factory_;
   std::unique_ptr<DatasetIterator> iterator_;

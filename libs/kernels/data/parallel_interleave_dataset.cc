@@ -29,6 +29,8 @@ struct InterleaveOptions {
   int64_t buffer_elements = 1;  // of each data set
   int64_t parallel_calls = 1;   // or kAutotune
   bool keeps_order = true;
+  // Whether it says that it is infinite where its input is.
+  bool may_be_infinite = true;
 };
 
 class ParallelInterleaveDataset : public Dataset {
@@ -41,6 +43,11 @@ class ParallelInterleaveDataset : public Dataset {
 
   absl::StatusOr<IteratorPtr> MakeIterator(
       IteratorContext& context) const override;
+
+  int64_t Cardinality() const override {
+    return options_.may_be_infinite ? CardinalityIfInfinite(*input_)
+                                    : kUnknownCardinality;
+  }
 
   const InterleaveOptions& options() const { return options_; }
   const DataTypeVector& input_types() const { return input_->output_types(); }
@@ -597,6 +604,7 @@ absl::StatusOr<DatasetPtr> MakeOldInterleave(const DatasetOp& op,
   ASSIGN_OR_RETURN(InterleaveOptions options,
                    ReadBufferedOptions(op, context, *input, first, buffer));
   options.parallel_calls = options.cycle_length;
+  options.may_be_infinite = false;
   if (kIsInput) {
     ASSIGN_OR_RETURN(const bool sloppy,
                      ScalarInput<bool>(context, first + 2, "sloppy"));

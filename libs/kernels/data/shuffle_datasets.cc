@@ -65,10 +65,9 @@ class ShuffleDataset : public UnaryDataset {
   }
   int64_t Cardinality() const override {
     const int64_t size = input().Cardinality();
-    if (count_ == 1 || size == 0) return size;
+    if (count_ < 0) return kInfiniteCardinality;
     if (count_ == 0) return 0;
-    if (size == kUnknownCardinality) return size;
-    if (count_ < 0 || size < 0) return kInfiniteCardinality;
+    if (count_ == 1 || size <= 0) return size;
     int64_t all = 0;
     return __builtin_mul_overflow(size, count_, &all) ? kUnknownCardinality
                                                       : all;

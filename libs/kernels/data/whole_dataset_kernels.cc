@@ -48,7 +48,7 @@ class WalkingKernel : public AsyncOpKernel {
     RETURN_IF_ERROR(context.cancellation().status());
     ASSIGN_OR_RETURN(const DatasetPtr dataset, InputDataset(context, 0));
     IteratorContext iterator_context =
-        IteratorContextOf(context, op_.functions);
+        IteratorContextOf(context, op_.functions).ForWalk();
     ASSIGN_OR_RETURN(const std::unique_ptr<DatasetIterator> iterator,
                      dataset->MakeIterator(iterator_context));
     return Walk(context, iterator_context, *iterator);

@@ -1,5 +1,9 @@
 // ArgMax and ArgMin: the first place of the extreme along one axis. A NaN is
-// no place, unless there is nothing else.
+// none; it is place 0 where nothing beats -inf (inf for ArgMin), for TensorFlow
+// begins with that place and that value.
+#include <limits>
+#include <type_traits>
+
 #include "libs/base/status.h"
 #include "libs/kernels/math/axes.h"
 #include "libs/kernels/math/math_kernels.h"
@@ -9,12 +13,14 @@ namespace weft {
 namespace {
 
 struct IsLarger {
+  static constexpr float kWorst = -std::numeric_limits<float>::infinity();
   template <typename T>
   static bool Beats(T x, T best) {
     return x > best;
   }
 };
 struct IsSmaller {
+  static constexpr float kWorst = std::numeric_limits<float>::infinity();
   template <typename T>
   static bool Beats(T x, T best) {
     return x < best;
@@ -52,6 +58,18 @@ absl::StatusOr<Layout> LayoutOf(const Tensor& input, const Tensor& dimension) {
   return layout;
 }
 
+// Whether `value` is better than `best`. What a NaN at place 0 is beaten by is
+// what an infinity there would be.
+template <typename Order, typename T>
+bool IsBetter(T value, T best) {
+  if constexpr (!math::kIsInteger<T> && !std::is_same_v<T, bool>) {
+    if (best != best) {
+      return Order::Beats(static_cast<double>(value), double{Order::kWorst});
+    }
+  }
+  return Order::Beats(value, best);
+}
+
 template <typename T, typename Index, typename Order>
 void Find(const Layout& layout, const T* x, Index* out) {
   for (int64_t o = 0; o < layout.outer; ++o) {
@@ -59,15 +77,12 @@ void Find(const Layout& layout, const T* x, Index* out) {
       const T* column = x + o * layout.size * layout.inner + i;
       int64_t best = 0;
       for (int64_t s = 1; s < layout.size; ++s) {
-        const T value = column[s * layout.inner];
-        const T best_value = column[best * layout.inner];
-        if (Order::Beats(value, best_value) || best_value != best_value) {
+        if (IsBetter<Order>(column[s * layout.inner],
+                            column[best * layout.inner])) {
           best = s;
         }
       }
-      const T chosen = column[best * layout.inner];
-      out[o * layout.inner + i] =
-          static_cast<Index>(chosen != chosen ? 0 : best);
+      out[o * layout.inner + i] = static_cast<Index>(best);
     }
   }
 }

@@ -129,11 +129,19 @@ struct RealDivOp {
     return math::WithReal(x, y, [](auto a, auto b) { return a / b; });
   }
 };
+// The quotient is a T before it is rounded to an integer.
 struct RealFloorDivOp {
   template <typename T>
   static T Apply(T x, T y) {
-    return math::WithReal(x, y,
-                          [](auto a, auto b) { return std::floor(a / b); });
+    const math::Real<T> quotient = RealDivOp::Apply(x, y);
+    return static_cast<T>(std::floor(quotient));
+  }
+};
+struct RealTruncateDivOp {
+  template <typename T>
+  static T Apply(T x, T y) {
+    const math::Real<T> quotient = RealDivOp::Apply(x, y);
+    return static_cast<T>(std::trunc(quotient));
   }
 };
 struct RealTruncateModOp {
@@ -219,6 +227,8 @@ void RegisterFloats(KernelRegistry& registry) {
     const DataType type = DataTypeOf<T>::value;
     const BinaryLoop remainder = &BinaryLoopOf<T, T, RealTruncateModOp>;
     Register(registry, "FloorDiv", type, &BinaryLoopOf<T, T, RealFloorDivOp>);
+    Register(registry, "TruncateDiv", type,
+             &BinaryLoopOf<T, T, RealTruncateDivOp>);
     Register(registry, "FloorMod", type, &BinaryLoopOf<T, T, RealFloorModOp>,
              LoopCost::kHeavy);
     Register(registry, "Mod", type, remainder, LoopCost::kHeavy);

@@ -9,6 +9,7 @@ void RegisterMathKernels(KernelRegistry& registry) {
   RegisterComparisonKernels(registry);
   RegisterDivisionKernels(registry);
   RegisterEinsumKernels(registry);
+  RegisterHalfSumKernel(registry);
   RegisterMatMulKernels(registry);
   RegisterPowerKernels(registry);
   RegisterReductionKernels(registry);

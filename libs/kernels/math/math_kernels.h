@@ -16,6 +16,7 @@ void RegisterCastKernels(KernelRegistry& registry);
 void RegisterComparisonKernels(KernelRegistry& registry);
 void RegisterDivisionKernels(KernelRegistry& registry);
 void RegisterEinsumKernels(KernelRegistry& registry);
+void RegisterHalfSumKernel(KernelRegistry& registry);
 void RegisterMatMulKernels(KernelRegistry& registry);
 void RegisterPowerKernels(KernelRegistry& registry);
 void RegisterReductionKernels(KernelRegistry& registry);

@@ -218,7 +218,18 @@ TEST(ReductionLoopsTest, NanWinsWithEachInstructionSet) {
   ExpectNanWinsWithEachInstructionSet<double>();
 }
 
-TEST_F(MathReductionTest, HalfIsSummedAsFloat) {
+TEST_F(MathReductionTest, SumsOfHalfAreRoundedAtEachAddition) {
+  Tensor x(DT_HALF, TensorShape({3, 1}));
+  x.mutable_flat<half>()[0] = half(2048);
+  x.mutable_flat<half>()[1] = x.mutable_flat<half>()[2] = half(1);
+  for (const char* op : {"Sum", "Cumsum"}) {
+    ASSERT_OK_AND_ASSIGN(Tensor sum,
+                         harness_.RunOne(op, {x, Tensor::Scalar(0)}));
+    EXPECT_EQ(static_cast<float>(sum.flat<half>().back()), 2048) << op;
+  }
+}
+
+TEST_F(MathReductionTest, SumsOfHalfAddUpInEightLanes) {
   Tensor x(DT_HALF, TensorShape({4096}));
   for (half& value : x.mutable_flat<half>()) value = half(0.25f);
   ASSERT_OK_AND_ASSIGN(Tensor sum,

@@ -45,14 +45,15 @@ class Scan : public OpKernel {
     }
   }
 
-  // `out` may be `x`: each element is read before its place is written.
+  // `out` may be `x`: each element is read before its place is written. What
+  // comes to the next element is a T, rounded, as in TensorFlow.
   void ScanColumn(const T* x, int64_t size, int64_t stride, T* out) const {
     using R = math::Real<T>;
-    R sum = R(Rule::kIdentity);
+    T sum = static_cast<T>(R(Rule::kIdentity));
     for (int64_t i = 0; i < size; ++i) {
       const int64_t at = (reverse_ ? size - 1 - i : i) * stride;
-      const R next = Rule::Op::Apply(sum, static_cast<R>(x[at]));
-      out[at] = static_cast<T>(exclusive_ ? sum : next);
+      const T next = Rule::Op::Apply(sum, x[at]);
+      out[at] = exclusive_ ? sum : next;
       sum = next;
     }
   }

@@ -1,6 +1,7 @@
 // Softmax, its logarithm and the cross entropies. float and double have loops
-// of their own; half and bfloat16 go through float, a row at a time.
+// of their own; half and bfloat16 go through float, step by step.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/kernels/isa/nn_loops.h"
+#include "libs/kernels/narrow_sum.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
 #include "libs/kernels/number_types.h"
@@ -25,24 +27,69 @@ template <typename T>
 constexpr bool kHasLoops =
     std::is_same_v<T, float> || std::is_same_v<T, double>;
 
+// A row of half or bfloat16: what each step gives is a T again, as in
+// TensorFlow. Kept from one row to the next.
 template <typename T>
-void Narrow(const std::vector<float>& from, T* to) {
-  for (size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
-}
+class NarrowRow {
+ public:
+  explicit NarrowRow(int64_t classes) : shifted_(classes), exps_(classes) {}
 
+  // `first` is the number of the row's first element.
+  void Read(const T* x, int64_t first) {
+    const float max = *std::max_element(x, x + classes());
+    for (int64_t i = 0; i < classes(); ++i) {
+      shifted_[i] = static_cast<T>(x[i] - max);
+      exps_[i] = static_cast<T>(std::exp(static_cast<float>(shifted_[i])));
+    }
+    sum_ = NarrowSum<T>::Of(exps_.data(), classes(), first);
+    log_of_sum_ = static_cast<T>(std::log(static_cast<float>(sum_)));
+  }
+
+  void WriteSoftmax(T* out) const {
+    const T share = static_cast<T>(1 / sum_);
+    for (int64_t i = 0; i < classes(); ++i) {
+      out[i] = static_cast<T>(exps_[i] * share);
+    }
+  }
+  void WriteLogSoftmax(T* out) const {
+    for (int64_t i = 0; i < classes(); ++i) {
+      out[i] = static_cast<T>(shifted_[i] - log_of_sum_);
+    }
+  }
+  // What class `i` costs where it is the right one.
+  T LossOf(int64_t i) const {
+    return static_cast<T>(log_of_sum_ - shifted_[i]);
+  }
+  // Less what is wanted of class `i`: the gradient of a cross entropy.
+  T SoftmaxLess(int64_t i, float wanted) const {
+    return static_cast<T>(static_cast<T>(exps_[i] / sum_) - wanted);
+  }
+
+ private:
+  int64_t classes() const { return static_cast<int64_t>(exps_.size()); }
+
+  std::vector<T> shifted_, exps_;
+  T sum_, log_of_sum_;
+};
+
+// Rows from number `begin` on, before number `end`.
 template <typename T>
-void SoftmaxRows(const T* x, T* out, int64_t rows, int64_t classes,
-                 bool is_log) {
-  const auto& loops = BestNnLoops<Wide<T>>();
-  const auto loop = is_log ? loops.log_softmax : loops.softmax;
+void SoftmaxRows(const T* x, T* out, int64_t begin, int64_t end,
+                 int64_t classes, bool is_log) {
+  const int64_t first = begin * classes;
   if constexpr (kHasLoops<T>) {
-    loop(x, out, rows, classes);
+    const auto& loops = BestNnLoops<T>();
+    const auto loop = is_log ? loops.log_softmax : loops.softmax;
+    loop(x + first, out + first, end - begin, classes);
   } else {
-    std::vector<float> row(classes);
-    for (int64_t r = 0; r < rows; ++r) {
-      std::copy_n(x + r * classes, classes, row.begin());
-      loop(row.data(), row.data(), 1, classes);
-      Narrow(row, out + r * classes);
+    NarrowRow<T> row(classes);
+    for (int64_t at = first; at < end * classes; at += classes) {
+      row.Read(x + at, at);
+      if (is_log) {
+        row.WriteLogSoftmax(out + at);
+      } else {
+        row.WriteSoftmax(out + at);
+      }
     }
   }
 }
@@ -68,8 +115,7 @@ class SoftmaxKernel : public OpKernel {
     T* out = output->mutable_flat<T>().data();
     ParallelLoop(context, output->num_elements() / classes,
                  classes * kCostOfExp, [&](int64_t begin, int64_t end) {
-                   SoftmaxRows(x + begin * classes, out + begin * classes,
-                               end - begin, classes, is_log_);
+                   SoftmaxRows(x, out, begin, end, classes, is_log_);
                  });
     return absl::OkStatus();
   }
@@ -78,41 +124,48 @@ class SoftmaxKernel : public OpKernel {
   const bool is_log_;
 };
 
+// Rows from number `begin` on, before number `end`.
 template <typename T>
 void CrossEntropyRows(const T* logits, const T* labels, T* loss, T* backprop,
-                      int64_t rows, int64_t classes) {
-  const auto& loops = BestNnLoops<Wide<T>>();
+                      int64_t begin, int64_t end, int64_t classes) {
   if constexpr (kHasLoops<T>) {
-    loops.cross_entropy(logits, labels, loss, backprop, rows, classes);
+    const int64_t first = begin * classes;
+    BestNnLoops<T>().cross_entropy(logits + first, labels + first, loss + begin,
+                                   backprop + first, end - begin, classes);
   } else {
-    std::vector<float> row(classes), label(classes);
-    for (int64_t r = 0; r < rows; ++r) {
-      std::copy_n(logits + r * classes, classes, row.begin());
-      std::copy_n(labels + r * classes, classes, label.begin());
-      float row_loss = 0;
-      loops.cross_entropy(row.data(), label.data(), &row_loss, row.data(), 1,
-                          classes);
-      loss[r] = static_cast<T>(row_loss);
-      Narrow(row, backprop + r * classes);
+    NarrowRow<T> row(classes);
+    std::vector<T> terms(classes);
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t first = r * classes;
+      row.Read(logits + first, first);
+      for (int64_t i = 0; i < classes; ++i) {
+        const float label = labels[first + i];
+        terms[i] = static_cast<T>(label * row.LossOf(i));
+        backprop[first + i] = row.SoftmaxLess(i, label);
+      }
+      loss[r] = NarrowSum<T>::Of(terms.data(), classes, first);
     }
   }
 }
 
 template <typename T>
 void SparseCrossEntropyRows(const T* logits, const int64_t* labels, T* loss,
-                            T* backprop, int64_t rows, int64_t classes) {
-  const auto& loops = BestNnLoops<Wide<T>>();
+                            T* backprop, int64_t begin, int64_t end,
+                            int64_t classes) {
   if constexpr (kHasLoops<T>) {
-    loops.sparse_cross_entropy(logits, labels, loss, backprop, rows, classes);
+    const int64_t first = begin * classes;
+    BestNnLoops<T>().sparse_cross_entropy(logits + first, labels + begin,
+                                          loss + begin, backprop + first,
+                                          end - begin, classes);
   } else {
-    std::vector<float> row(classes);
-    for (int64_t r = 0; r < rows; ++r) {
-      std::copy_n(logits + r * classes, classes, row.begin());
-      float row_loss = 0;
-      loops.sparse_cross_entropy(row.data(), labels + r, &row_loss, row.data(),
-                                 1, classes);
-      loss[r] = static_cast<T>(row_loss);
-      Narrow(row, backprop + r * classes);
+    NarrowRow<T> row(classes);
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t first = r * classes;
+      row.Read(logits + first, first);
+      loss[r] = row.LossOf(labels[r]);
+      for (int64_t i = 0; i < classes; ++i) {
+        backprop[first + i] = row.SoftmaxLess(i, i == labels[r] ? 1.0f : 0.0f);
+      }
     }
   }
 }
@@ -164,9 +217,7 @@ class CrossEntropyKernel : public OpKernel {
     }
     ParallelLoop(context, shape.dim(0), classes * kCostOfExp,
                  [&](int64_t begin, int64_t end) {
-                   CrossEntropyRows(x + begin * classes, y + begin * classes,
-                                    l + begin, b + begin * classes, end - begin,
-                                    classes);
+                   CrossEntropyRows(x, y, l, b, begin, end, classes);
                  });
     return absl::OkStatus();
   }
@@ -218,9 +269,7 @@ class SparseCrossEntropyKernel : public OpKernel {
     T* b = backprop->mutable_flat<T>().data();
     ParallelLoop(context, shape.dim(0), classes * kCostOfExp,
                  [&](int64_t begin, int64_t end) {
-                   SparseCrossEntropyRows(x + begin * classes, label + begin,
-                                          l + begin, b + begin * classes,
-                                          end - begin, classes);
+                   SparseCrossEntropyRows(x, label, l, b, begin, end, classes);
                  });
     return absl::OkStatus();
   }

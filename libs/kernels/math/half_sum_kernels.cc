@@ -1,0 +1,143 @@
+// Sum of half, each addition rounded to half in TensorFlow's order, so that the
+// result is its result to the bit; in float it would be closer to the truth.
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "libs/base/status.h"
+#include "libs/kernels/math/axes.h"
+#include "libs/kernels/math/math_kernels.h"
+#include "libs/kernels/narrow_sum.h"
+#include "libs/kernels/parallel_loop.h"
+
+namespace weft {
+namespace {
+
+using HalfSum = NarrowSum<half>;
+
+// One reduction on its way. The shape decides how TensorFlow adds up.
+class HalfReduction {
+ public:
+  HalfReduction(const ReductionPlan& plan, const half* in, half* out)
+      : plan_(plan), in_(in), out_(out), count_(plan.reduced_count()) {}
+
+  void Run(OpKernelContext& context, int64_t results) const {
+    ParallelLoop(context, results, count_, [&](int64_t begin, int64_t end) {
+      if (HasColumns()) return SumColumns(begin, end, results);
+      for (int64_t i = begin; i < end; ++i) out_[i] = SumOf(i);
+    });
+  }
+
+ private:
+  bool HasColumns() const {
+    return !plan_.inner_is_reduced() && plan_.outer_kept().size() <= 1 &&
+           plan_.outer_reduced().size() == 1;
+  }
+
+  // Result `i` of what has no columns.
+  half SumOf(int64_t i) const {
+    const bool has_one_dim = plan_.outer_reduced().empty();
+    if (has_one_dim) return HalfSum::Of(in_ + i * count_, count_, i * count_);
+    const bool has_two_dims = plan_.inner_is_reduced() &&
+                              plan_.outer_kept().size() == 1 &&
+                              plan_.outer_reduced().size() == 1;
+    if (has_two_dims) return SumAcross(in_ + i * plan_.inner_size());
+    // TensorFlow puts the elements side by side first.
+    const std::vector<half> row = Gather(i);
+    return HalfSum::Of(row.data(), count_, i * count_);
+  }
+
+  // Over the outer dimension first, one element after the other.
+  half SumAcross(const half* x) const {
+    const ReductionPlan::Dim outer = plan_.outer_reduced().front();
+    half sum(0.0f);
+    for (int64_t j = 0; j < plan_.inner_size(); ++j) {
+      sum = HalfSum::Continue(sum, x + j, outer.size, outer.stride);
+    }
+    return sum;
+  }
+
+  // What is added up to result `i`, in row-major order.
+  std::vector<half> Gather(int64_t i) const {
+    const int64_t inner = plan_.inner_size();
+    const bool is_run = plan_.inner_is_reduced();
+    const int64_t column = is_run ? 0 : i % inner;
+    const DimWalker kept(plan_.outer_kept(), is_run ? i : i / inner);
+    const half* from = in_ + kept.offset() + column;
+    const int64_t run = is_run ? inner : 1;
+    std::vector<half> row(count_);
+    DimWalker walker(plan_.outer_reduced());
+    for (int64_t at = 0; at < count_; at += run, walker.Next()) {
+      std::copy_n(from + walker.offset(), run, row.begin() + at);
+    }
+    return row;
+  }
+
+  // Eight neighbours of a row are summed side by side where they are in one
+  // vector of the output, others one by one.
+  void SumColumns(int64_t begin, int64_t end, int64_t results) const {
+    const int64_t inner = plan_.inner_size();
+    const ReductionPlan::Dim rows = plan_.outer_reduced().front();
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i / HalfSum::kLanes * HalfSum::kLanes;
+      const int64_t last = first + HalfSum::kLanes - 1;
+      const bool in_vector = last < results && first / inner == last / inner;
+      const half* x = in_ + i / inner * rows.size * inner + i % inner;
+      out_[i] = in_vector
+                    ? HalfSum::OfLane(x, rows.size, rows.stride)
+                    : HalfSum::Continue(half(0.0f), x, rows.size, rows.stride);
+    }
+  }
+
+  const ReductionPlan& plan_;
+  const half* const in_;
+  half* const out_;
+  const int64_t count_;
+};
+
+class HalfSumKernel : public OpKernel {
+ public:
+  HalfSumKernel(const OpKernelConstruction& construction, bool keep_dims)
+      : OpKernel(construction), keep_dims_(keep_dims) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    ASSIGN_OR_RETURN(
+        const ReductionPlan plan,
+        ReductionPlan::Make(input.shape(), context.input(1), keep_dims_));
+    if (plan.is_copy()) {
+      ASSIGN_OR_RETURN(Tensor same, input.Reshaped(plan.output_shape()));
+      context.SetOutput(0, std::move(same));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(Tensor * out,
+                     context.AllocateOutput(0, plan.output_shape()));
+    const absl::Span<half> sums = out->mutable_flat<half>();
+    if (input.num_elements() == 0) {
+      std::fill(sums.begin(), sums.end(), half(0.0f));
+      return absl::OkStatus();
+    }
+    HalfReduction(plan, input.flat<half>().data(), sums.data())
+        .Run(context, out->num_elements());
+    return absl::OkStatus();
+  }
+
+ private:
+  const bool keep_dims_;
+};
+
+}  // namespace
+
+void RegisterHalfSumKernel(KernelRegistry& registry) {
+  registry.Register(
+      {.op = "Sum", .types = {{"T", {DT_HALF}}}, .is_cheap = true},
+      [](const OpKernelConstruction& construction)
+          -> absl::StatusOr<std::unique_ptr<OpKernel>> {
+        ASSIGN_OR_RETURN(const bool keep_dims,
+                         construction.GetAttr<bool>("keep_dims"));
+        return std::make_unique<HalfSumKernel>(construction, keep_dims);
+      });
+}
+
+}  // namespace weft
