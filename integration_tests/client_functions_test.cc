@@ -128,6 +128,42 @@ TEST_F(ClientFunctionsTest, GivesTheElementsOfADataSet) {
   EXPECT_THAT(session_->Run(next), StatusIs(StatusCode::kOutOfRange));
 }
 
+// From what made an element to what uses it in a step, through a pipeline that
+// keeps some ready: it lies where it lay.
+TEST_F(ClientFunctionsTest, AnElementComesIntoAStepWithoutACopy) {
+  // By one thread, and by another. Kept, so that each has a place of its own.
+  std::vector<Tensor> made;
+  std::vector<const void*> used;
+  functions_["make"] = [&](const ClientFunctionCall&) -> Results {
+    const Tensor page(DT_FLOAT, {1024});
+    made.push_back(page);
+    return std::vector{page};
+  };
+  functions_["use"] = [&](const ClientFunctionCall& call) -> Results {
+    used.push_back(call.inputs[0].data());
+    return std::vector<Tensor>();
+  };
+  const ops::Iterator iterator =
+      ops::Dataset::Range(root_, 5)
+          .Map([](const Scope& s, const std::vector<Output>&) {
+            return ops::PyFunc(s, "make", {}, {DT_FLOAT});
+          })
+          .Shuffle(3)
+          .Take(5)
+          .Prefetch(5)
+          .MakeInitializableIterator();
+  ops::PyFunc(root_.WithName("use"), "use", {iterator.GetNext(root_)[0]}, {});
+  const Operation use(root_.graph().FindNode("use"));
+  Connect();
+  ASSERT_OK(session_->Run(iterator.initializer()));
+  for (int i = 0; i < 5; ++i) ASSERT_OK(session_->Run(use));
+  EXPECT_THAT(session_->Run(use), StatusIs(StatusCode::kOutOfRange));
+  std::vector<const void*> places;
+  for (const Tensor& page : made) places.push_back(page.data());
+  EXPECT_EQ(places.size(), 5);
+  EXPECT_THAT(used, testing::UnorderedElementsAreArray(places));
+}
+
 TEST_F(ClientFunctionsTest, AnotherNumberOfResultsIsRefused) {
   EXPECT_THAT(Call([](const ClientFunctionCall&) -> Results {
                 return std::vector<Tensor>();

@@ -1,8 +1,9 @@
-// What is left of a pipeline that has stopped before its end: no file is open
-// and no thread there any more, however it was stopped; and its first cause is
-// told.
+// What is left of a pipeline that has stopped before its end: no file is open,
+// no thread there and no element in memory any more, however it was stopped;
+// and its first cause is told.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
 #include "libs/base/clock.h"
 #include "libs/base/scheduler.h"
@@ -18,6 +20,7 @@
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/runtime/process_usage.h"
+#include "libs/tensor/buffer.h"
 
 namespace weft {
 namespace {
@@ -26,11 +29,47 @@ using ops::Dataset;
 using Values = std::vector<Output>;
 
 constexpr absl::Duration kLong = absl::Seconds(30);
+constexpr char kWorker[] = "/job:worker/replica:0/task:0";
 
 int64_t NumThreads() {
   LocalFileSystem machine;
   return ReadProcessUsage(machine).threads;
 }
+
+// Memory that is counted while somebody holds it.
+class CountedMemory : public Allocator {
+ public:
+  BufferPtr Allocate(size_t bytes) override {
+    ++num_blocks_;
+    return BufferPtr::Adopt(new Block(*this, bytes));
+  }
+  int64_t bytes_in_use() const { return bytes_in_use_; }
+  int64_t num_blocks() const { return num_blocks_; }  // that were given
+
+ private:
+  class Block : public Buffer {
+   public:
+    Block(CountedMemory& memory, size_t bytes)
+        : Block(memory, HeapAllocator().Allocate(bytes)) {}
+
+   private:
+    Block(CountedMemory& memory, BufferPtr block)
+        : Buffer(block->data(), block->size()),
+          memory_(memory),
+          block_(std::move(block)) {
+      memory_.bytes_in_use_ += static_cast<int64_t>(size());
+    }
+    void Destroy() override {
+      memory_.bytes_in_use_ -= static_cast<int64_t>(size());
+      delete this;
+    }
+
+    CountedMemory& memory_;
+    const BufferPtr block_;
+  };
+
+  std::atomic<int64_t> num_blocks_{0}, bytes_in_use_{0};
+};
 
 class StoppedPipelinesTest : public testing::Test {
  protected:
@@ -40,7 +79,19 @@ class StoppedPipelinesTest : public testing::Test {
     threads_before_ = NumThreads();
     ProcessOptions options;
     options.file_system = &files_;
+    options.client_functions = Functions();
     process_ = std::make_unique<Process>(options);
+  }
+
+  // "page" gives 4 KiB of elements_.
+  ClientFunctions Functions() {
+    return {{"page",
+             [this](const ClientFunctionCall&)
+                 -> absl::StatusOr<std::vector<Tensor>> {
+               ASSIGN_OR_RETURN(Tensor page,
+                                Tensor::Allocate(elements_, DT_FLOAT, {1024}));
+               return std::vector<Tensor>{std::move(page)};
+             }}};
   }
 
   void Write(const std::string& name, const std::string& contents) {
@@ -52,8 +103,8 @@ class StoppedPipelinesTest : public testing::Test {
     return root_.ToOutput(Tensor::Vector<std::string>(names));
   }
 
-  // Lines of several files at once, each looked at by several threads, and some
-  // kept ready.
+  // Lines of several files at once, each given a page by several threads, and
+  // some kept ready.
   Dataset Lines(const Dataset& paths) {
     return paths
         .Interleave(
@@ -61,8 +112,11 @@ class StoppedPipelinesTest : public testing::Test {
               return ops::TextLineDataset(s, v[0]);
             },
             {.cycle_length = 2, .num_parallel_calls = 2})
-        .Map([](const Scope&, const Values& v) { return v; },
-             {.num_parallel_calls = 2})
+        .Map(
+            [](const Scope& s, const Values& v) {
+              return Values{v[0], ops::PyFunc(s, "page", {}, {DT_FLOAT})[0]};
+            },
+            {.num_parallel_calls = 2})
         .Prefetch(2);
   }
 
@@ -91,6 +145,7 @@ class StoppedPipelinesTest : public testing::Test {
         << files_.num_in_use() << " files are still open";
     process_.reset();
     EXPECT_EQ(NumThreads(), threads_before_);
+    EXPECT_EQ(elements_.bytes_in_use(), 0);
   }
 
   SystemClock clock_;
@@ -98,6 +153,7 @@ class StoppedPipelinesTest : public testing::Test {
       NewThreadScheduler(clock_, {.compute_threads = 1});
   MemoryFileSystem memory_;
   ClosableFileSystem files_{memory_, *scheduler_};
+  CountedMemory elements_;
   int64_t threads_before_ = 0;
   std::unique_ptr<Process> process_;
   const Scope root_ = Scope::Root();
@@ -109,6 +165,7 @@ TEST_F(StoppedPipelinesTest, AClosedSessionLeavesNothing) {
       Begin(Lines(Dataset::FromTensorSlices(root_, {Paths({"a", "b", "c"})})));
   EXPECT_OK(session_->Run(next));
   EXPECT_GT(files_.num_in_use(), 0);
+  EXPECT_GT(elements_.num_blocks(), 0);
   EXPECT_OK(session_->Close());
   ExpectNothingLeft();
 }
@@ -175,6 +232,7 @@ TEST_F(StoppedPipelinesTest, APipelineMayEndWithItsProcess) {
   for (int round = 0; round < 5; ++round) {
     ProcessOptions options;
     options.file_system = &memory_;
+    options.client_functions = Functions();
     process_ = std::make_unique<Process>(options);
     const Output next = Begin(Lines(
         Dataset::FromTensorSlices(root_, {Paths({"a", "b", "c"})}).Repeat()));
@@ -182,7 +240,61 @@ TEST_F(StoppedPipelinesTest, APipelineMayEndWithItsProcess) {
     session_.reset();
     process_.reset();
     EXPECT_EQ(NumThreads(), threads_before_);
+    EXPECT_EQ(elements_.bytes_in_use(), 0);
   }
+}
+
+// The step waits for an element behind the first one.
+TEST_F(StoppedPipelinesTest, ATaskThatEndsLeavesNothingAndIsNamed) {
+  process_.reset();
+  TestCluster::Options options;
+  options.kind = ClusterKind::kSockets;
+  options.file_system = [this](const std::string& name) -> FileSystem* {
+    return name == kWorker ? &files_ : nullptr;
+  };
+  options.client_functions = [this](const std::string& name) {
+    return name == kWorker ? Functions() : ClientFunctions();
+  };
+  auto cluster = std::make_unique<TestCluster>(options);
+  const Scope worker = root_.WithDevice(kWorker);
+  const ops::Queue queue = ops::Queue::Fifo(
+      worker, {DT_STRING}, {.shapes = {PartialShape::Scalar()}});
+  const Dataset lines =
+      Lines(Dataset::FromTensorSlices(
+                worker, {worker.ToOutput(Tensor::Vector<std::string>(
+                            {"/data/a", "/data/b"}))}))
+          .Map([&](const Scope& s, const Values&) { return queue.Dequeue(s); });
+  const ops::Iterator iterator = lines.MakeInitializableIterator();
+  const Output next = iterator.GetNext(root_)[0];
+  const Operation fill = queue.Enqueue(worker, {"the first"});
+  ASSERT_OK(root_.status());
+  ASSERT_OK_AND_ASSIGN(session_,
+                       Session::Connect(cluster->target("ps", 0), root_,
+                                        cluster->session_options()));
+  ASSERT_OK(session_->Run(iterator.initializer()));
+  ASSERT_OK(session_->Run(fill));
+  ASSERT_OK(session_->Run(next));
+  EXPECT_GT(files_.num_in_use(), 0);
+  EXPECT_GT(elements_.num_blocks(), 0);
+
+  ASSERT_OK_AND_ASSIGN(auto step, session_->MakeCallable({}, {next}));
+  const auto ended = session_->scheduler().NewEvent();
+  absl::Status status;
+  step->RunAsync({}, [&](absl::StatusOr<std::vector<Tensor>> result) {
+    status = result.status();
+    ended->Set();
+  });
+  cluster->Stop("worker", 0);
+  ended->Wait();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, kWorker));
+  // Of the worker's process, while the others go on.
+  EXPECT_TRUE(files_.Close(clock_.Now() + kLong));
+  EXPECT_EQ(elements_.bytes_in_use(), 0);
+  EXPECT_EQ(WhatIsLeft(*cluster, "ps", 0), "");
+  step.reset();
+  session_.reset();
+  cluster.reset();
+  EXPECT_EQ(NumThreads(), threads_before_);
 }
 
 }  // namespace

@@ -89,7 +89,8 @@ class JoiningDataset : public UnaryDataset {
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
-      ASSIGN_OR_RETURN(kept_, reader.ReadElements("kept"));
+      ASSIGN_OR_RETURN(
+          kept_, reader.ReadElements("kept", dataset().input().output_types()));
       return UnaryIteratorOf::Restore(context, reader);
     }
 
@@ -422,7 +423,8 @@ class WindowDataset : public UnaryDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(to_skip_, reader.ReadInt("to_skip"));
+      ASSIGN_OR_RETURN(to_skip_,
+                       reader.ReadCount("to_skip", dataset().sizes_.shift));
       ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
       buffer_.clear();
       RETURN_IF_ERROR(
@@ -558,7 +560,9 @@ class UnbatchDataset : public UnaryDataset {
       ASSIGN_OR_RETURN(rows_, reader.ReadInt("rows"));
       batch_.clear();
       if (reader.Has("batch/size")) {
-        ASSIGN_OR_RETURN(batch_, reader.ReadElement("batch"));
+        ASSIGN_OR_RETURN(
+            batch_,
+            reader.ReadElement("batch", dataset().input().output_types()));
       }
       int64_t rows = rows_;
       if (!batch_.empty()) {

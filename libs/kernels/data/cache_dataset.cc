@@ -93,10 +93,8 @@ class MemoryCacheDataset::Iterator
     ASSIGN_OR_RETURN(const bool is_cached, reader.ReadBool("is_cached"));
     ASSIGN_OR_RETURN(const int64_t next, reader.ReadInt("next"));
     ASSIGN_OR_RETURN(const bool is_whole, ReadIsWhole(reader));
-    ASSIGN_OR_RETURN(auto elements, reader.ReadElements("elements"));
-    for (const DatasetElement& element : elements) {
-      RETURN_IF_ERROR(CheckElement(element));
-    }
+    ASSIGN_OR_RETURN(auto elements,
+                     reader.ReadElements("elements", dataset().output_types()));
     const auto size = static_cast<int64_t>(elements.size());
     if (next < 0 || next > size) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -116,12 +114,6 @@ class MemoryCacheDataset::Iterator
   }
 
  private:
-  absl::Status CheckElement(const DatasetElement& element) const {
-    DataTypeVector types;
-    for (const Tensor& tensor : element) types.push_back(tensor.dtype());
-    return CheckElementTypes(dataset().element(), types);
-  }
-
   MemoryCache::Elements cached_;  // null on a first walk
   size_t next_ = 0;
   // On a first walk.

@@ -58,7 +58,7 @@ class AssertCardinalityDataset : public UnaryDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(count_, reader.ReadInt("count"));
+      ASSIGN_OR_RETURN(count_, reader.ReadCount("count"));
       return UnaryIteratorOf::Restore(context, reader);
     }
 

@@ -7,6 +7,7 @@
 
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_result.h"
 
 namespace weft {
 namespace {
@@ -50,27 +51,24 @@ class ZipDataset : public Dataset {
     Iterator(const ZipDataset& dataset, std::vector<IteratorPtr> inputs)
         : IteratorOf(dataset), inputs_(std::move(inputs)) {}
 
-    // All move on, so that they stay side by side after an error of one.
+    // All move on, so that they stay side by side after an error of one. After
+    // a step that was cancelled the next one goes on with the input that has
+    // not given yet.
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
       element->clear();
-      if (has_ended_) return false;
-      absl::Status status;
-      for (const IteratorPtr& input : inputs_) {
-        const absl::StatusOr<bool> has = input->GetNext(context, &part_);
-        if (!has.ok()) {
-          if (status.ok()) status = has.status();
-          continue;
-        }
-        if (!*has) {
-          has_ended_ = true;
-          break;
-        }
-        element->insert(element->end(), std::make_move_iterator(part_.begin()),
-                        std::make_move_iterator(part_.end()));
+      while (!has_ended_ && num_given_ < inputs_.size()) {
+        const absl::StatusOr<bool> has =
+            inputs_[num_given_]->GetNext(context, &part_);
+        if (!has.ok()) RETURN_IF_ERROR(context.cancellation().status());
+        ++num_given_;
+        has_ended_ = has.ok() && !*has;
+        Add(has.status());
       }
-      if (!status.ok()) return status;
-      return !has_ended_;
+      num_given_ = 0;
+      ElementResult all = std::exchange(given_, {});
+      if (has_ended_ && all.status.ok()) return false;
+      return all.MoveTo(element);
     }
     bool IsReady() const override {
       return std::all_of(
@@ -80,6 +78,8 @@ class ZipDataset : public Dataset {
     absl::Status Save(IteratorContext& context,
                       IteratorStateWriter writer) override {
       writer.Write("has_ended", int64_t{has_ended_});
+      writer.Write("num_given", static_cast<int64_t>(num_given_));
+      if (num_given_ > 0) WriteResult(writer, "given", given_);
       for (size_t i = 0; i < inputs_.size(); ++i) {
         RETURN_IF_ERROR(
             inputs_[i]->Save(context, writer.Within(absl::StrCat(i))));
@@ -89,6 +89,7 @@ class ZipDataset : public Dataset {
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(has_ended_, reader.ReadBool("has_ended"));
+      RETURN_IF_ERROR(RestoreGiven(reader));
       for (size_t i = 0; i < inputs_.size(); ++i) {
         RETURN_IF_ERROR(
             inputs_[i]->Restore(context, reader.Within(absl::StrCat(i))));
@@ -97,9 +98,37 @@ class ZipDataset : public Dataset {
     }
 
    private:
+    // What the next input gave, in part_ or as an error.
+    void Add(const absl::Status& status) {
+      if (given_.status.ok()) given_.status = status;
+      if (!status.ok() || has_ended_) return;
+      given_.element.insert(given_.element.end(),
+                            std::make_move_iterator(part_.begin()),
+                            std::make_move_iterator(part_.end()));
+    }
+    absl::Status RestoreGiven(const IteratorStateReader& reader) {
+      given_ = {};
+      ASSIGN_OR_RETURN(
+          const int64_t num_given,
+          reader.ReadCount("num_given", static_cast<int64_t>(inputs_.size())));
+      num_given_ = static_cast<size_t>(num_given);
+      if (num_given_ == 0) return absl::OkStatus();
+      ASSIGN_OR_RETURN(given_, ReadResult(reader, "given"));
+      DataTypeVector types;
+      for (size_t i = 0; i < num_given_; ++i) {
+        const DataTypeVector& more = dataset().inputs_[i]->output_types();
+        types.insert(types.end(), more.begin(), more.end());
+      }
+      return CheckResult({std::move(types), {}}, given_);
+    }
+
     const std::vector<IteratorPtr> inputs_;
     DatasetElement part_;
     bool has_ended_ = false;
+    // Of the element at hand: how many inputs have given, and what; an error of
+    // one is that of all.
+    size_t num_given_ = 0;
+    ElementResult given_;
   };
 
   const std::vector<DatasetPtr> inputs_;
@@ -261,7 +290,7 @@ class RepeatDataset : public UnaryDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(done_, reader.ReadInt("done"));
+      ASSIGN_OR_RETURN(done_, reader.ReadCount("done"));
       ASSIGN_OR_RETURN(is_empty_, reader.ReadBool("is_empty"));
       return UnaryIteratorOf::Restore(context, reader);
     }
@@ -330,7 +359,9 @@ class TakeDataset : public UnaryDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(taken_, reader.ReadInt("taken"));
+      ASSIGN_OR_RETURN(
+          taken_,
+          reader.ReadCount("taken", std::max<int64_t>(dataset().count_, 0)));
       return UnaryIteratorOf::Restore(context, reader);
     }
 
@@ -385,7 +416,9 @@ class SkipDataset : public UnaryDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(skipped_, reader.ReadInt("skipped"));
+      ASSIGN_OR_RETURN(
+          skipped_,
+          reader.ReadCount("skipped", std::max<int64_t>(dataset().count_, 0)));
       return UnaryIteratorOf::Restore(context, reader);
     }
 
@@ -395,8 +428,13 @@ class SkipDataset : public UnaryDataset {
       while (skipped_ < count) {
         RETURN_IF_ERROR(context.cancellation().status());
         const int64_t step = std::min<int64_t>(count - skipped_, 1024);
-        ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(context, step));
-        skipped_ += skipped;
+        int64_t skipped = 0;
+        const absl::Status status = input().Skip(context, step, &skipped);
+        // After an element's error TensorFlow passes over as many again.
+        if (status.ok() || context.cancellation().IsCancelled()) {
+          skipped_ += skipped;
+        }
+        RETURN_IF_ERROR(status);
         if (skipped < step) skipped_ = count;
       }
       return absl::OkStatus();
@@ -468,36 +506,57 @@ class ShardDataset : public UnaryDataset {
 
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
+      if (first_.empty()) {
+        ASSIGN_OR_RETURN(const bool has, Take(context, element));
+        if (!has) return End();
+      } else {
+        *element = std::exchange(first_, {});
+      }
+      if (!dataset().require_non_empty_ || at_ > dataset().shards_) return true;
+      const absl::Status status = CheckAllHaveOne(context);
+      if (status.ok()) return true;
+      // A step that was cancelled leaves it to the next one.
+      if (context.cancellation().IsCancelled()) first_ = std::move(*element);
+      return status;
+    }
+    absl::Status Save(IteratorContext& context,
+                      IteratorStateWriter writer) override {
+      writer.Write("at", at_);
+      if (!first_.empty()) writer.Write("first", first_);
+      return UnaryIteratorOf::Save(context, writer);
+    }
+    absl::Status Restore(IteratorContext& context,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(at_, reader.ReadCount("at"));
+      first_.clear();
+      if (reader.Has("first/size")) {
+        ASSIGN_OR_RETURN(first_,
+                         reader.ReadElement("first", dataset().output_types()));
+      }
+      return UnaryIteratorOf::Restore(context, reader);
+    }
+
+   private:
+    // The shard's next one; false at the end of the input.
+    absl::StatusOr<bool> Take(IteratorContext& context,
+                              DatasetElement* element) {
       const int64_t shards = dataset().shards_, index = dataset().index_;
       while (at_ % shards != index) {
         RETURN_IF_ERROR(context.cancellation().status());
         const int64_t step =
             std::min<int64_t>((index - at_ % shards + shards) % shards, 1024);
-        ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(context, step));
-        at_ += skipped;
-        if (skipped < step) return End();
+        int64_t skipped = 0;
+        const absl::Status status = input().Skip(context, step, &skipped);
+        if (status.ok() || context.cancellation().IsCancelled()) at_ += skipped;
+        RETURN_IF_ERROR(status);
+        if (skipped < step) return false;
       }
-      // Counted first: an element that is an error is one, too.
-      ++at_;
-      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
-      if (!has) return End();
-      if (dataset().require_non_empty_ && at_ <= shards) {
-        RETURN_IF_ERROR(CheckAllHaveOne(context));
-      }
-      return true;
+      const absl::StatusOr<bool> has = input().GetNext(context, element);
+      // An element that is an error is one, too; what a step that was cancelled
+      // did not get is not: else all that follow would be another shard's.
+      if (has.ok() || !context.cancellation().IsCancelled()) ++at_;
+      return has;
     }
-    absl::Status Save(IteratorContext& context,
-                      IteratorStateWriter writer) override {
-      writer.Write("at", at_);
-      return UnaryIteratorOf::Save(context, writer);
-    }
-    absl::Status Restore(IteratorContext& context,
-                         const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(at_, reader.ReadInt("at"));
-      return UnaryIteratorOf::Restore(context, reader);
-    }
-
-   private:
     absl::StatusOr<bool> End() const {
       if (!dataset().require_non_empty_ || at_ > dataset().shards_) {
         return false;
@@ -507,8 +566,10 @@ class ShardDataset : public UnaryDataset {
     // The shards behind this one, with its first element.
     absl::Status CheckAllHaveOne(IteratorContext& context) {
       const int64_t behind = dataset().shards_ - at_;
-      ASSIGN_OR_RETURN(const int64_t skipped, input().Skip(context, behind));
-      at_ += skipped;
+      int64_t skipped = 0;
+      const absl::Status status = input().Skip(context, behind, &skipped);
+      if (status.ok() || context.cancellation().IsCancelled()) at_ += skipped;
+      RETURN_IF_ERROR(status);
       return skipped == behind ? absl::OkStatus() : NotEnough();
     }
     absl::Status NotEnough() const {
@@ -520,6 +581,9 @@ class ShardDataset : public UnaryDataset {
     }
 
     int64_t at_ = 0;  // elements of the input that were passed
+    // The shard's first, where a step was cancelled before the others were seen
+    // to have one.
+    DatasetElement first_;
   };
 
   const int64_t shards_, index_;

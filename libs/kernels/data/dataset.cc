@@ -99,6 +99,14 @@ absl::StatusOr<int64_t> IteratorStateReader::ReadInt(
                               value.shape().ToString(), ", not a scalar"));
 }
 
+absl::StatusOr<int64_t> IteratorStateReader::ReadCount(absl::string_view name,
+                                                       int64_t most) const {
+  ASSIGN_OR_RETURN(const int64_t value, ReadInt(name));
+  if (value >= 0 && value <= most) return value;
+  return Damaged(absl::StrCat("has ", value, " as '", prefix_, name,
+                              "', which is not between 0 and ", most));
+}
+
 absl::StatusOr<bool> IteratorStateReader::ReadBool(
     absl::string_view name) const {
   ASSIGN_OR_RETURN(const int64_t value, ReadInt(name));
@@ -122,8 +130,20 @@ absl::StatusOr<DatasetElement> IteratorStateReader::ReadElement(
   return element;
 }
 
+absl::StatusOr<DatasetElement> IteratorStateReader::ReadElement(
+    absl::string_view name, const DataTypeVector& types) const {
+  ASSIGN_OR_RETURN(DatasetElement element, ReadElement(name));
+  DataTypeVector found;
+  for (const Tensor& component : element) found.push_back(component.dtype());
+  RETURN_IF_ERROR(
+      Annotate(CheckElementTypes({types, {}}, found),
+               absl::StrCat("the saved state of an iterator has an element '",
+                            prefix_, name, "'")));
+  return element;
+}
+
 absl::StatusOr<std::vector<DatasetElement>> IteratorStateReader::ReadElements(
-    absl::string_view name) const {
+    absl::string_view name, const DataTypeVector& types) const {
   ASSIGN_OR_RETURN(const int64_t size, ReadInt(name));
   if (size < 0) {
     return Damaged(
@@ -133,7 +153,7 @@ absl::StatusOr<std::vector<DatasetElement>> IteratorStateReader::ReadElements(
   for (int64_t i = 0; i < size; ++i) {
     // Ends at the first that is not there, however large the size.
     ASSIGN_OR_RETURN(elements.emplace_back(),
-                     ReadElement(absl::StrCat(name, i)));
+                     ReadElement(absl::StrCat(name, i), types));
   }
   return elements;
 }
@@ -144,15 +164,16 @@ absl::Status DatasetIterator::GetTexts(IteratorContext&,
       "elements of this data set are not given as texts");
 }
 
-absl::StatusOr<int64_t> DatasetIterator::Skip(IteratorContext& context,
-                                              int64_t count) {
+absl::Status DatasetIterator::Skip(IteratorContext& context, int64_t count,
+                                   int64_t* done) {
   DatasetElement element;
-  for (int64_t skipped = 0; skipped < count; ++skipped) {
+  for (int64_t i = 0; i < count; ++i) {
     RETURN_IF_ERROR(context.cancellation().status());
     ASSIGN_OR_RETURN(const bool has_element, GetNext(context, &element));
-    if (!has_element) return skipped;
+    if (!has_element) break;
+    ++*done;
   }
-  return count;
+  return absl::OkStatus();
 }
 
 absl::Status DatasetIterator::Save(IteratorContext&, IteratorStateWriter) {

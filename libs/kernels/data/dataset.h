@@ -101,6 +101,7 @@ class IteratorStateWriter {
 class IteratorStateReader {
  public:
   using Values = IteratorStateWriter::Values;
+  static constexpr int64_t kMostCounted = int64_t{1} << 62;
 
   explicit IteratorStateReader(const Values& values, std::string prefix = "")
       : values_(&values), prefix_(std::move(prefix)) {}
@@ -109,11 +110,18 @@ class IteratorStateReader {
   // NOT_FOUND, naming it, or INVALID_ARGUMENT where it is of another type.
   absl::StatusOr<Tensor> Read(absl::string_view name, DataType type) const;
   absl::StatusOr<int64_t> ReadInt(absl::string_view name) const;
+  // From 0 to `most`, by default so many that one more can be counted; else
+  // INVALID_ARGUMENT.
+  absl::StatusOr<int64_t> ReadCount(absl::string_view name,
+                                    int64_t most = kMostCounted) const;
   // Of a number that says yes unless it is 0.
   absl::StatusOr<bool> ReadBool(absl::string_view name) const;
   absl::StatusOr<DatasetElement> ReadElement(absl::string_view name) const;
+  // Of components of these types, or INVALID_ARGUMENT: others reckon with that.
+  absl::StatusOr<DatasetElement> ReadElement(absl::string_view name,
+                                             const DataTypeVector& types) const;
   absl::StatusOr<std::vector<DatasetElement>> ReadElements(
-      absl::string_view name) const;
+      absl::string_view name, const DataTypeVector& types) const;
   IteratorStateReader Within(absl::string_view name) const {
     return IteratorStateReader(*values_, absl::StrCat(prefix_, name, "/"));
   }
@@ -153,9 +161,10 @@ class DatasetIterator {
   virtual absl::Status GetTexts(IteratorContext& context,
                                 absl::Span<std::string> texts, size_t* done);
 
-  // Passes over up to `count` elements; how many there were. An error is an
-  // element's, as in GetNext, with which it ends.
-  virtual absl::StatusOr<int64_t> Skip(IteratorContext& context, int64_t count);
+  // Passes over up to `count` elements; *done counts them, before an error as
+  // well. That is an element's, as in GetNext, and ends it.
+  virtual absl::Status Skip(IteratorContext& context, int64_t count,
+                            int64_t* done);
 
   // Its position, so that an iterator of an equal data set, just made, goes on
   // from there. UNIMPLEMENTED where it can't.

@@ -73,6 +73,15 @@ absl::StatusOr<DatasetPtr> DatasetMadeBy(const Dataset& owner,
   return made;
 }
 
+// What GetNext gives where a function failed by OUT_OF_RANGE: as in TensorFlow
+// that ends the elements, unless there must be as many as the input has.
+absl::StatusOr<bool> EndByFunction(bool preserves_cardinality,
+                                   const absl::Status& status) {
+  if (!preserves_cardinality) return false;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Function invocation produced OutOfRangeError: ", status.message()));
+}
+
 // ---- Map ----
 
 class MapDataset : public CallingDataset {
@@ -115,18 +124,12 @@ class MapDataset : public CallingDataset {
       if (!has) return false;
       absl::StatusOr<std::vector<Tensor>> results =
           dataset().function().Call(context, std::move(args));
-      if (absl::IsOutOfRange(results.status())) return End(results.status());
+      if (absl::IsOutOfRange(results.status())) {
+        return EndByFunction(dataset().preserve_cardinality_, results.status());
+      }
       if (!results.ok()) return results.status();
       *element = *std::move(results);
       return true;
-    }
-
-   private:
-    // As in TensorFlow, a function may end the elements by OUT_OF_RANGE.
-    absl::StatusOr<bool> End(const absl::Status& status) const {
-      if (!dataset().preserve_cardinality_) return false;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Function invocation produced OutOfRangeError: ", status.message()));
     }
   };
 
@@ -275,7 +278,7 @@ class InterleaveDataset : public CallingDataset {
   }
 
   // One place of the cycle: an element of the input, and a walk through what
-  // the function made of it.
+  // the function made of it, unless it has not been called yet.
   struct Place {
     DatasetElement args;
     IteratorPtr iterator;
@@ -303,6 +306,8 @@ class InterleaveDataset : public CallingDataset {
           place = Place();
           --num_open_;
           MoveOn();
+        } else if (!place.args.empty()) {
+          RETURN_IF_ERROR(Open(context, place));
         } else if (!input_has_ended_) {
           RETURN_IF_ERROR(Fill(context, place));
         } else if (num_open_ == 0) {
@@ -319,9 +324,11 @@ class InterleaveDataset : public CallingDataset {
       writer.Write("taken", taken_);
       writer.Write("input_has_ended", int64_t{input_has_ended_});
       for (size_t i = 0; i < cycle_.size(); ++i) {
-        if (cycle_[i].iterator == nullptr) continue;
+        if (cycle_[i].args.empty()) continue;
         IteratorStateWriter place = writer.Within(absl::StrCat(i));
         place.Write("args", cycle_[i].args);
+        place.Write("is_open", int64_t{cycle_[i].iterator != nullptr});
+        if (cycle_[i].iterator == nullptr) continue;
         RETURN_IF_ERROR(cycle_[i].iterator->Save(context, place.Within("in")));
       }
       return UnaryIteratorOf::Save(context, writer);
@@ -331,14 +338,19 @@ class InterleaveDataset : public CallingDataset {
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(const int64_t at, reader.ReadInt("at"));
       at_ = static_cast<size_t>(at) % cycle_.size();
-      ASSIGN_OR_RETURN(taken_, reader.ReadInt("taken"));
+      ASSIGN_OR_RETURN(taken_,
+                       reader.ReadCount("taken", dataset().block_length_ - 1));
       ASSIGN_OR_RETURN(input_has_ended_, reader.ReadBool("input_has_ended"));
       num_open_ = 0;
       for (size_t i = 0; i < cycle_.size(); ++i) {
         cycle_[i] = Place();
         const IteratorStateReader place = reader.Within(absl::StrCat(i));
         if (!place.Has("args/size")) continue;
-        ASSIGN_OR_RETURN(cycle_[i].args, place.ReadElement("args"));
+        ASSIGN_OR_RETURN(
+            cycle_[i].args,
+            place.ReadElement("args", dataset().input().output_types()));
+        ASSIGN_OR_RETURN(const bool is_open, place.ReadBool("is_open"));
+        if (!is_open) continue;
         RETURN_IF_ERROR(Open(context, cycle_[i]));
         RETURN_IF_ERROR(
             cycle_[i].iterator->Restore(context, place.Within("in")));
@@ -348,21 +360,31 @@ class InterleaveDataset : public CallingDataset {
 
    private:
     absl::Status Fill(IteratorContext& context, Place& place) {
-      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, &place.args));
-      if (!has) {
-        input_has_ended_ = true;
-        return absl::OkStatus();
-      }
-      return Open(context, place);
+      DatasetElement args;
+      ASSIGN_OR_RETURN(const bool has, input().GetNext(context, &args));
+      if (has) place.args = std::move(args);
+      input_has_ended_ = !has;
+      return absl::OkStatus();
     }
 
+    // An error is that of the place's element, which is gone; a step that was
+    // cancelled leaves it to the next one.
     absl::Status Open(IteratorContext& context, Place& place) {
-      ASSIGN_OR_RETURN(
-          const DatasetPtr made,
-          DatasetMadeBy(dataset(), dataset().function(), context, place.args));
-      ASSIGN_OR_RETURN(place.iterator, made->MakeIterator(context));
+      absl::StatusOr<IteratorPtr> opened = Opened(context, place.args);
+      if (!opened.ok()) {
+        if (!context.cancellation().IsCancelled()) place = Place();
+        return opened.status();
+      }
+      place.iterator = *std::move(opened);
       ++num_open_;
       return absl::OkStatus();
+    }
+    absl::StatusOr<IteratorPtr> Opened(IteratorContext& context,
+                                       const DatasetElement& args) const {
+      ASSIGN_OR_RETURN(
+          const DatasetPtr made,
+          DatasetMadeBy(dataset(), dataset().function(), context, args));
+      return made->MakeIterator(context);
     }
 
     void MoveOn() {
@@ -385,9 +407,11 @@ class InterleaveDataset : public CallingDataset {
 class ScanDataset : public CallingDataset {
  public:
   ScanDataset(const DatasetOp& op, DatasetPtr input,
-              CapturedFunctionPtr function, DatasetElement initial_state)
+              CapturedFunctionPtr function, DatasetElement initial_state,
+              bool preserve_cardinality)
       : CallingDataset(op, std::move(input), std::move(function)),
-        initial_state_(std::move(initial_state)) {}
+        initial_state_(std::move(initial_state)),
+        preserve_cardinality_(preserve_cardinality) {}
 
   static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
                                          OpKernelContext& context) {
@@ -410,8 +434,10 @@ class ScanDataset : public CallingDataset {
           op.name, ": the function must return the new state and an element, ",
           results.size(), " results of their types"));
     }
-    return std::make_shared<ScanDataset>(op, std::move(input),
-                                         std::move(function), std::move(state));
+    ASSIGN_OR_RETURN(const bool preserve,
+                     op.Attr<bool>("preserve_cardinality"));
+    return std::make_shared<ScanDataset>(
+        op, std::move(input), std::move(function), std::move(state), preserve);
   }
 
   absl::StatusOr<IteratorPtr> MakeIterator(
@@ -433,13 +459,17 @@ class ScanDataset : public CallingDataset {
       if (!has) return false;
       std::vector<Tensor> args = state_;
       args.insert(args.end(), element->begin(), element->end());
-      ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                       dataset().function().Call(context, std::move(args)));
-      const auto end_of_state = results.begin() + state_.size();
+      absl::StatusOr<std::vector<Tensor>> results =
+          dataset().function().Call(context, std::move(args));
+      if (absl::IsOutOfRange(results.status())) {
+        return EndByFunction(dataset().preserve_cardinality_, results.status());
+      }
+      RETURN_IF_ERROR(results.status());
+      const auto end_of_state = results->begin() + state_.size();
       element->assign(std::make_move_iterator(end_of_state),
-                      std::make_move_iterator(results.end()));
-      results.erase(end_of_state, results.end());
-      state_ = std::move(results);
+                      std::make_move_iterator(results->end()));
+      results->erase(end_of_state, results->end());
+      state_ = *std::move(results);
       return true;
     }
     absl::Status Save(IteratorContext& context,
@@ -449,13 +479,9 @@ class ScanDataset : public CallingDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(DatasetElement state, reader.ReadElement("state"));
-      if (state.size() != state_.size()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(dataset().name(), ": the saved state has ",
-                         state.size(), " tensors, not ", state_.size()));
-      }
-      state_ = std::move(state);
+      DataTypeVector types;
+      for (const Tensor& tensor : state_) types.push_back(tensor.dtype());
+      ASSIGN_OR_RETURN(state_, reader.ReadElement("state", types));
       return UnaryIteratorOf::Restore(context, reader);
     }
 
@@ -464,6 +490,7 @@ class ScanDataset : public CallingDataset {
   };
 
   const DatasetElement initial_state_;
+  const bool preserve_cardinality_;
 };
 
 // ---- GroupByWindow ----
@@ -530,6 +557,8 @@ class GroupByWindowDataset : public UnaryDataset {
           if (has) return true;
           reduced_.reset();
           reduce_args_.clear();
+        } else if (!reduce_args_.empty()) {
+          RETURN_IF_ERROR(BeginReduced(context));
         } else if (!input_has_ended_) {
           RETURN_IF_ERROR(Take(context));
         } else {
@@ -538,7 +567,7 @@ class GroupByWindowDataset : public UnaryDataset {
             groups_.erase(groups_.begin());
           }
           if (groups_.empty()) return false;
-          RETURN_IF_ERROR(Reduce(context, groups_.begin()->first));
+          TakeOut(groups_.begin()->first);
         }
       }
     }
@@ -554,8 +583,9 @@ class GroupByWindowDataset : public UnaryDataset {
         keys.push_back(key);
       }
       writer.Write("keys", Tensor::Vector<int64_t>(keys));
+      if (!reduce_args_.empty()) writer.Write("args", reduce_args_);
+      writer.Write("is_reduced", int64_t{reduced_ != nullptr});
       if (reduced_ != nullptr) {
-        writer.Write("args", reduce_args_);
         RETURN_IF_ERROR(reduced_->Save(context, writer.Within("reduced")));
       }
       return UnaryIteratorOf::Save(context, writer);
@@ -571,9 +601,14 @@ class GroupByWindowDataset : public UnaryDataset {
             reader.Within(absl::StrCat("group", number++)), groups_[key]));
       }
       reduced_.reset();
-      if (reader.Has("args/size")) {
-        ASSIGN_OR_RETURN(DatasetElement args, reader.ReadElement("args"));
-        RETURN_IF_ERROR(BeginReduced(context, std::move(args)));
+      reduce_args_.clear();
+      ASSIGN_OR_RETURN(const bool is_reduced, reader.ReadBool("is_reduced"));
+      if (is_reduced || reader.Has("args/size")) {
+        ASSIGN_OR_RETURN(reduce_args_,
+                         reader.ReadElement("args", {DT_INT64, DT_VARIANT}));
+      }
+      if (is_reduced) {
+        RETURN_IF_ERROR(BeginReduced(context));
         RETURN_IF_ERROR(reduced_->Restore(context, reader.Within("reduced")));
       }
       return UnaryIteratorOf::Restore(context, reader);
@@ -583,15 +618,9 @@ class GroupByWindowDataset : public UnaryDataset {
     absl::Status RestoreGroup(const IteratorStateReader& reader,
                               Group& group) const {
       ASSIGN_OR_RETURN(group.window_size, reader.ReadInt("window_size"));
-      ASSIGN_OR_RETURN(group.elements, reader.ReadElements("element"));
-      const ElementSpec& spec = dataset().input().element();
-      for (const DatasetElement& element : group.elements) {
-        DataTypeVector types;
-        for (const Tensor& component : element) {
-          types.push_back(component.dtype());
-        }
-        RETURN_IF_ERROR(CheckElementTypes(spec, types));
-      }
+      ASSIGN_OR_RETURN(
+          group.elements,
+          reader.ReadElements("element", dataset().input().output_types()));
       const auto size = static_cast<int64_t>(group.elements.size());
       if (group.window_size >= 0 && size <= group.window_size) {
         return absl::OkStatus();
@@ -625,33 +654,43 @@ class GroupByWindowDataset : public UnaryDataset {
         group.window_size = size;
       }
       group.elements.push_back(std::move(element));
-      if (static_cast<int64_t>(group.elements.size()) < group.window_size) {
-        return absl::OkStatus();
+      if (static_cast<int64_t>(group.elements.size()) >= group.window_size) {
+        TakeOut(key);
       }
-      return Reduce(context, key);
+      return absl::OkStatus();
     }
 
-    absl::Status Reduce(IteratorContext& context, int64_t key) {
+    // The group's elements become the window that is handed out next.
+    void TakeOut(int64_t key) {
       std::vector<DatasetElement> elements =
           std::exchange(groups_[key].elements, {});
       const DatasetPtr window =
           NewElementsDataset(absl::StrCat(dataset().name(), ":window"),
                              dataset().input().element(), std::move(elements));
-      return BeginReduced(context, {Tensor::Scalar(key), ToTensor(window)});
+      reduce_args_ = {Tensor::Scalar(key), ToTensor(window)};
     }
 
-    absl::Status BeginReduced(IteratorContext& context, DatasetElement args) {
+    // An error is that of the window, which is gone; a step that was cancelled
+    // leaves it to the next one.
+    absl::Status BeginReduced(IteratorContext& context) {
+      absl::StatusOr<IteratorPtr> reduced = Reduced(context);
+      if (!reduced.ok()) {
+        if (!context.cancellation().IsCancelled()) reduce_args_.clear();
+        return reduced.status();
+      }
+      reduced_ = *std::move(reduced);
+      return absl::OkStatus();
+    }
+    absl::StatusOr<IteratorPtr> Reduced(IteratorContext& context) const {
       ASSIGN_OR_RETURN(const DatasetPtr made,
                        DatasetMadeBy(dataset(), *dataset().functions_.reduce,
-                                     context, args));
-      ASSIGN_OR_RETURN(reduced_, made->MakeIterator(context));
-      reduce_args_ = std::move(args);
-      return absl::OkStatus();
+                                     context, reduce_args_));
+      return made->MakeIterator(context);
     }
 
     std::map<int64_t, Group> groups_;
-    IteratorPtr reduced_;         // null: nothing is being handed out
-    DatasetElement reduce_args_;  // of what made it: the key, the window
+    DatasetElement reduce_args_;  // the key, the window; or none
+    IteratorPtr reduced_;         // null: they have not been reduced yet
     bool input_has_ended_ = false;
   };
 

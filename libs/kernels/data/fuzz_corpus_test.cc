@@ -10,14 +10,14 @@ namespace {
 TEST(DataFuzzCorpusTest, IteratorState) {
   EXPECT_GE(ReplayFuzzCorpus("libs/kernels/data/testdata/fuzz/iterator_state",
                              FuzzIteratorState),
-            4);
+            5);
 }
 
 // Each tensor of each state, changed in each way.
 TEST(DataFuzzCorpusTest, EachTensorOfAState) {
-  for (char state = 0; state < 3; ++state) {
-    for (char tensor = 0; tensor < 40; ++tensor) {
-      for (char change = 0; change < 4; ++change) {
+  for (char state = 0; state < 6; ++state) {
+    for (char tensor = 0; tensor < 100; ++tensor) {
+      for (char change = 0; change < 6; ++change) {
         FuzzIteratorState(std::string({state, tensor, change, -1}));
         FuzzIteratorState(std::string({state, tensor, change, 1}));
       }

@@ -27,6 +27,10 @@ class GroupByReducerDataset : public UnaryDataset {
   }
 
  private:
+  const DataTypeVector& StateTypes() const {
+    return functions_.init->result_types();
+  }
+
   class Iterator : public UnaryIteratorOf<GroupByReducerDataset> {
    public:
     using UnaryIteratorOf::UnaryIteratorOf;
@@ -39,11 +43,14 @@ class GroupByReducerDataset : public UnaryDataset {
         RETURN_IF_ERROR(Take(context));
       }
       if (states_.empty()) return false;
-      // In the order of the keys; an error is that key's.
-      DatasetElement state = std::move(states_.begin()->second);
-      states_.erase(states_.begin());
-      ASSIGN_OR_RETURN(*element, dataset().functions_.finalize->Call(
-                                     context, std::move(state)));
+      // In the order of the keys; an error is that key's, but a step that was
+      // cancelled leaves it to the next one.
+      auto results =
+          dataset().functions_.finalize->Call(context, states_.begin()->second);
+      if (results.ok() || !context.cancellation().IsCancelled()) {
+        states_.erase(states_.begin());
+      }
+      ASSIGN_OR_RETURN(*element, std::move(results));
       return true;
     }
     absl::Status Save(IteratorContext& context,
@@ -64,7 +71,7 @@ class GroupByReducerDataset : public UnaryDataset {
       ASSIGN_OR_RETURN(input_has_ended_, reader.ReadBool("input_has_ended"));
       ASSIGN_OR_RETURN(const Tensor keys, reader.Read("keys", DT_INT64));
       ASSIGN_OR_RETURN(std::vector<DatasetElement> states,
-                       reader.ReadElements("states"));
+                       reader.ReadElements("states", dataset().StateTypes()));
       if (keys.num_elements() != static_cast<int64_t>(states.size())) {
         return absl::InvalidArgumentError(absl::StrCat(
             dataset().name(), ": ", states.size(), " saved states are of ",

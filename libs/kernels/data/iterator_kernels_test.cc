@@ -66,6 +66,31 @@ TEST_F(IteratorKernelsTest, ElementsThenTheEnd) {
   EXPECT_EQ(*Next(iterator), 0);
 }
 
+// As in TensorFlow 2.21: a loop would take it for the end of the data.
+TEST_F(IteratorKernelsTest, AnElementsOutOfRangeIsNotTheEnd) {
+  harness_.functions().Add(
+      "positive", {DT_INT64}, {DT_BOOL},
+      [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+        const int64_t x = args[0].scalar<int64_t>();
+        if (x == 1) return absl::OutOfRangeError("a queue is closed");
+        return std::vector<Tensor>{Tensor::Scalar<bool>(true)};
+      });
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor filtered,
+      harness_.Make("FilterDataset", {harness_.Range(3)},
+                    DatasetHarness::Ints(),
+                    {{"predicate", DatasetHarness::Function("positive")},
+                     {"Targuments", DataTypeVector()}}));
+  const Tensor iterator = NewIterator();
+  ASSERT_OK(Initialize(iterator, filtered));
+  EXPECT_EQ(*Next(iterator), 0);
+  EXPECT_THAT(Next(iterator),
+              StatusIs(absl::StatusCode::kInternal, "a queue is closed"));
+  EXPECT_EQ(*Next(iterator), 2);
+  EXPECT_THAT(Next(iterator),
+              StatusIs(absl::StatusCode::kOutOfRange, "End of sequence"));
+}
+
 TEST_F(IteratorKernelsTest, DataSetsOfOtherTypesAndShapesAreRefused) {
   const Tensor iterator = NewIterator();
   ASSERT_OK_AND_ASSIGN(

@@ -48,8 +48,9 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
       *element = *std::exchange(left_, std::nullopt);
     } else {
       RETURN_IF_ERROR(Begin(context));
-      ASSIGN_OR_RETURN(const bool has, iterator_->GetNext(context, element));
-      if (!has) return false;
+      const auto has = iterator_->GetNext(context, element);
+      if (absl::IsOutOfRange(has.status())) return NotTheEnd(has.status());
+      if (!has.ok() || !*has) return has;
     }
     if (context.cancellation().IsCancelled()) {
       // The step will not give it to anybody; the next one does.
@@ -106,6 +107,15 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
       dataset_ = std::move(made);
     }
     return dataset_->MakeIterator(context);
+  }
+
+  // An error as in TensorFlow: a loop would take it for the end of the data.
+  absl::Status NotTheEnd(const absl::Status& status) const {
+    return absl::InternalError(absl::StrCat(
+        "Iterator \"", dataset_->name(),
+        "\" returned `OutOfRange`, which says nothing of the end of the data. "
+        "Original message: ",
+        status.message()));
   }
 
   absl::Status CheckElement(const DatasetElement& element) const {

@@ -50,6 +50,7 @@ class ParallelInterleaveDataset : public Dataset {
   }
 
   const InterleaveOptions& options() const { return options_; }
+  const DataTypeVector& input_types() const { return input_->output_types(); }
 
   // Of the data set that the function makes of `element`.
   absl::StatusOr<IteratorPtr> OpenSource(IteratorContext& context,
@@ -416,13 +417,14 @@ ParallelInterleaveIterator::RestoreSource(
         "the saved state of an interleave has a source in state ", state));
   }
   source->state = static_cast<Source::State>(state);
-  if (reader.Has("input/size")) {
-    ASSIGN_OR_RETURN(source->input, reader.ReadElement("input"));
+  ASSIGN_OR_RETURN(const bool is_open, reader.ReadBool("is_open"));
+  if (is_open || reader.Has("input/size")) {
+    ASSIGN_OR_RETURN(source->input,
+                     reader.ReadElement("input", dataset().input_types()));
   }
   std::deque<ElementResult> results;
   RETURN_IF_ERROR(ReadResults(reader, "results", dataset().element(), results));
   for (ElementResult& result : results) source->Add(std::move(result));
-  ASSIGN_OR_RETURN(const bool is_open, reader.ReadBool("is_open"));
   if (!is_open) return source;
   ASSIGN_OR_RETURN(source->iterator,
                    dataset().OpenSource(context, source->input));

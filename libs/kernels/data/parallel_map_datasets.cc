@@ -145,10 +145,8 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
 
   absl::Status Restore(IteratorContext& context,
                        const IteratorStateReader& reader) override {
-    ASSIGN_OR_RETURN(auto kept, reader.ReadElements("kept"));
-    for (const DatasetElement& element : kept) {
-      RETURN_IF_ERROR(CheckResult(dataset().element(), {{}, element}));
-    }
+    ASSIGN_OR_RETURN(auto kept,
+                     reader.ReadElements("kept", dataset().output_types()));
     elements_ = std::move(kept);
     taken_ = static_cast<int64_t>(elements_.size());
     error_ = absl::OkStatus();

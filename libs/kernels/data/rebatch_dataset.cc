@@ -128,19 +128,23 @@ class RebatchDataset : public UnaryDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(turn_, reader.ReadInt("turn"));
+      ASSIGN_OR_RETURN(
+          turn_,
+          reader.ReadCount("turn",
+                           static_cast<int64_t>(dataset().sizes_.size()) - 1));
       ASSIGN_OR_RETURN(next_, reader.ReadInt("next"));
       RETURN_IF_ERROR(RestoreParts(reader));
       rows_ = next_;
       if (reader.Has("batch/size")) {
-        ASSIGN_OR_RETURN(batch_, reader.ReadElement("batch"));
+        ASSIGN_OR_RETURN(
+            batch_,
+            reader.ReadElement("batch", dataset().input().output_types()));
         ASSIGN_OR_RETURN(rows_, CommonRows(batch_));
       }
-      const auto turns = static_cast<int64_t>(dataset().sizes_.size());
-      if (turn_ < 0 || turn_ >= turns || next_ < 0 || next_ > rows_) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            dataset().name(), ": the saved position ", next_, " of turn ",
-            turn_, " is in no batch of ", rows_, " rows"));
+      if (next_ < 0 || next_ > rows_) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(dataset().name(), ": the saved position ", next_,
+                         " is in no batch of ", rows_, " rows"));
       }
       return UnaryIteratorOf::Restore(context, reader);
     }
@@ -152,7 +156,7 @@ class RebatchDataset : public UnaryDataset {
         RETURN_IF_ERROR(context.cancellation().status());
         ASSIGN_OR_RETURN(const bool has, Fill(context));
         if (!has) break;
-        const int64_t end = std::min(rows_, next_ + size - taken_);
+        const int64_t end = next_ + std::min(rows_ - next_, size - taken_);
         ASSIGN_OR_RETURN(DatasetElement part, Rows(context, end));
         parts_.push_back(std::move(part));
         taken_ += end - next_;
@@ -166,9 +170,16 @@ class RebatchDataset : public UnaryDataset {
     }
     absl::Status RestoreParts(const IteratorStateReader& reader) {
       Forget();
-      ASSIGN_OR_RETURN(parts_, reader.ReadElements("parts"));
+      ASSIGN_OR_RETURN(parts_, reader.ReadElements(
+                                   "parts", dataset().input().output_types()));
       for (const DatasetElement& part : parts_) {
         ASSIGN_OR_RETURN(const int64_t rows, CommonRows(part));
+        const int64_t left = dataset().sizes_[turn_] - taken_;
+        if (rows > left) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              dataset().name(), ": a saved part has ", rows,
+              " rows, more than the ", left, " that its batch lacks"));
+        }
         taken_ += rows;
       }
       return absl::OkStatus();

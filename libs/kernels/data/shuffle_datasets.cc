@@ -35,7 +35,7 @@ class RandomNumbers {
     SeedPair seeds;
     ASSIGN_OR_RETURN(seeds.seed, reader.ReadInt("seed"));
     ASSIGN_OR_RETURN(seeds.seed2, reader.ReadInt("seed2"));
-    ASSIGN_OR_RETURN(const int64_t used, reader.ReadInt("used"));
+    ASSIGN_OR_RETURN(const int64_t used, reader.ReadCount("used"));
     return RandomNumbers(seeds, used);
   }
 
@@ -74,13 +74,6 @@ class ShuffleDataset : public UnaryDataset {
   }
 
  private:
-  // Elements of one walk through the input that are in the buffer: from `begin`
-  // to `end`, modulo its size.
-  struct Slice {
-    int64_t begin = 0, end = 0;
-    bool is_whole = false;  // the walk is over
-  };
-
   class Iterator : public IteratorOf<ShuffleDataset> {
    public:
     explicit Iterator(const ShuffleDataset& dataset)
@@ -89,17 +82,15 @@ class ShuffleDataset : public UnaryDataset {
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
       RETURN_IF_ERROR(Fill(context));
-      if (num_elements_ == 0) return false;
+      if (buffer_.empty()) return false;
       DropEmptySlices();
-      Slice& slice = slices_.front();
-      const int64_t offset =
-          numbers_.Next() % static_cast<uint64_t>(slice.end - slice.begin);
-      DatasetElement& chosen = At(slice.begin + offset);
-      *element = std::move(chosen);
-      chosen = std::move(At(slice.begin));
-      At(slice.begin).clear();
-      ++slice.begin;
-      --num_elements_;
+      int64_t& slice = slices_.front();
+      const uint64_t offset = numbers_.Next() % static_cast<uint64_t>(slice);
+      // As in TensorFlow the first one comes to lie where it was.
+      std::swap(buffer_[offset], buffer_.front());
+      *element = std::move(buffer_.front());
+      buffer_.pop_front();
+      --slice;
       return true;
     }
 
@@ -113,17 +104,15 @@ class ShuffleDataset : public UnaryDataset {
     // began after it.
     static constexpr size_t kMaxEpochs = 3;
 
-    // A buffer without bound is as long as what came in.
-    DatasetElement& At(int64_t position) {
+    bool IsFull() const {
       const int64_t size = dataset().buffer_size_;
-      return buffer_[size < 0 ? position : position % size];
+      return size >= 0 && static_cast<int64_t>(buffer_.size()) >= size;
     }
-
     bool MayTakeMore() const {
-      const int64_t count = dataset().count_, size = dataset().buffer_size_;
+      const int64_t count = dataset().count_;
       if (input_ == nullptr && count >= 0 && epoch_ >= count) return false;
-      if (slices_.size() > kMaxEpochs && num_elements_ > 0) return false;
-      return size < 0 || num_elements_ < size;
+      if (slices_.size() > kMaxEpochs && !buffer_.empty()) return false;
+      return !IsFull();
     }
 
     absl::Status Fill(IteratorContext& context) {
@@ -146,28 +135,20 @@ class ShuffleDataset : public UnaryDataset {
 
     absl::Status BeginEpoch(IteratorContext& context) {
       ASSIGN_OR_RETURN(input_, dataset().input().MakeIterator(context));
-      const int64_t end = slices_.empty() ? last_end_ : slices_.back().end;
-      if (!slices_.empty()) slices_.back().is_whole = true;
-      slices_.push_back({end, end});
+      slices_.push_back(0);
       ++epoch_;
       return absl::OkStatus();
     }
 
     void Put(DatasetElement element) {
       has_any_ = true;
-      const int64_t position = slices_.back().end++;
-      last_end_ = slices_.back().end;
-      ++num_elements_;
-      const int64_t size = dataset().buffer_size_;
-      const size_t index = size < 0 ? position : position % size;
-      // Grows with what comes, however large its bound.
-      if (index >= buffer_.size()) buffer_.resize(index + 1);
-      buffer_[index] = std::move(element);
+      ++slices_.back();
+      buffer_.push_back(std::move(element));
     }
 
     // Each walk has seeds of its own.
     void DropEmptySlices() {
-      while (!slices_.empty() && slices_.front().begin == slices_.front().end) {
+      while (slices_.front() == 0) {
         slices_.pop_front();
         numbers_ = RandomNumbers(dataset().seeds_->Next());
       }
@@ -177,10 +158,10 @@ class ShuffleDataset : public UnaryDataset {
     IteratorPtr input_;
     int64_t epoch_ = 0;  // walks that began
     bool has_any_ = false;
-    std::deque<Slice> slices_;
-    int64_t last_end_ = 0;
-    std::vector<DatasetElement> buffer_;
-    int64_t num_elements_ = 0;
+    // Of each walk through the input how many elements are in the buffer, where
+    // they lie one walk behind the other.
+    std::deque<int64_t> slices_;
+    std::deque<DatasetElement> buffer_;
   };
 
   const int64_t buffer_size_;  // negative: without bound
@@ -194,40 +175,35 @@ absl::Status ShuffleDataset::Iterator::Save(IteratorContext& context,
   numbers_.Save(writer);
   writer.Write("epoch", epoch_);
   writer.Write("has_any", int64_t{has_any_});
-  std::vector<int64_t> slices;
-  int64_t element = 0;
-  for (const Slice& slice : slices_) {
-    slices.insert(slices.end(), {slice.end - slice.begin, slice.is_whole});
-    for (int64_t i = slice.begin; i < slice.end; ++i) {
-      writer.Write(absl::StrCat("element", element++), At(i));
-    }
+  int64_t i = 0;
+  for (const DatasetElement& element : buffer_) {
+    writer.Write(absl::StrCat("element", i++), element);
   }
-  writer.Write("slices", Tensor::Vector<int64_t>(slices));
+  writer.Write("slices", Tensor::Vector<int64_t>(std::vector<int64_t>(
+                             slices_.begin(), slices_.end())));
   writer.Write("has_input", int64_t{input_ != nullptr});
   if (input_ == nullptr) return absl::OkStatus();
   return input_->Save(context, writer.Within("input"));
 }
 
-// The elements come to lie at other places of the buffer, in the same order.
 absl::Status ShuffleDataset::Iterator::Restore(
     IteratorContext& context, const IteratorStateReader& reader) {
-  ASSIGN_OR_RETURN(const int64_t seeds, reader.ReadInt("seeds"));
+  ASSIGN_OR_RETURN(const int64_t seeds, reader.ReadCount("seeds"));
   dataset().seeds_->set_position(seeds);
   ASSIGN_OR_RETURN(numbers_, RandomNumbers::Restore(reader));
-  ASSIGN_OR_RETURN(epoch_, reader.ReadInt("epoch"));
+  ASSIGN_OR_RETURN(epoch_, reader.ReadCount("epoch"));
   ASSIGN_OR_RETURN(const bool has_any, reader.ReadBool("has_any"));
   ASSIGN_OR_RETURN(const Tensor slices, reader.Read("slices", DT_INT64));
   slices_.clear();
   buffer_.clear();
-  num_elements_ = last_end_ = 0;
-  const auto numbers = slices.flat<int64_t>();
-  for (size_t s = 0; s + 1 < numbers.size(); s += 2) {
-    slices_.push_back({last_end_, last_end_, numbers[s + 1] != 0});
-    for (int64_t i = 0; i < numbers[s]; ++i) {
-      ASSIGN_OR_RETURN(DatasetElement element, reader.ReadElement(absl::StrCat(
-                                                   "element", num_elements_)));
-      if (!MayTakeMore() && dataset().buffer_size_ >= 0 &&
-          num_elements_ >= dataset().buffer_size_) {
+  for (const int64_t count : slices.flat<int64_t>()) {
+    slices_.push_back(0);
+    for (int64_t i = 0; i < count; ++i) {
+      ASSIGN_OR_RETURN(
+          DatasetElement element,
+          reader.ReadElement(absl::StrCat("element", buffer_.size()),
+                             dataset().output_types()));
+      if (IsFull()) {
         return absl::InvalidArgumentError(
             absl::StrCat(dataset().name(), ": the saved buffer has more than ",
                          dataset().buffer_size_, " elements"));
@@ -239,6 +215,10 @@ absl::Status ShuffleDataset::Iterator::Restore(
   ASSIGN_OR_RETURN(const bool has_input, reader.ReadBool("has_input"));
   input_.reset();
   if (!has_input) return absl::OkStatus();
+  if (slices_.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        dataset().name(), ": the saved walk has no place in the buffer"));
+  }
   ASSIGN_OR_RETURN(input_, dataset().input().MakeIterator(context));
   return input_->Restore(context, reader.Within("input"));
 }
@@ -364,7 +344,7 @@ class RandomDataset : public Dataset {
     }
     absl::Status Restore(IteratorContext&,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(const int64_t seeds, reader.ReadInt("seeds"));
+      ASSIGN_OR_RETURN(const int64_t seeds, reader.ReadCount("seeds"));
       dataset().seeds_->set_position(seeds);
       ASSIGN_OR_RETURN(numbers_, RandomNumbers::Restore(reader));
       return absl::OkStatus();

@@ -78,13 +78,8 @@ class SparseBatchDataset : public UnaryDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      ASSIGN_OR_RETURN(kept_, reader.ReadElements("kept"));
-      for (const DatasetElement& row : kept_) {
-        if (row.size() == 1) continue;
-        return absl::InvalidArgumentError(
-            absl::StrCat(dataset().name(), ": a saved element has ", row.size(),
-                         " components instead of one"));
-      }
+      ASSIGN_OR_RETURN(
+          kept_, reader.ReadElements("kept", dataset().input().output_types()));
       return UnaryIteratorOf::Restore(context, reader);
     }
 

@@ -37,11 +37,12 @@ class IndexedDataset : public Dataset {
       return true;
     }
     bool IsReady() const override { return dataset().IsCheap(); }
-    absl::StatusOr<int64_t> Skip(IteratorContext&, int64_t count) override {
+    absl::Status Skip(IteratorContext&, int64_t count, int64_t* done) override {
       const int64_t skipped =
           std::clamp<int64_t>(count, 0, dataset().size_ - next_);
       next_ += skipped;
-      return skipped;
+      *done += skipped;
+      return absl::OkStatus();
     }
     absl::Status Save(IteratorContext&, IteratorStateWriter writer) override {
       writer.Write("next", next_);

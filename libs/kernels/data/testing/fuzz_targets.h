@@ -17,36 +17,15 @@ namespace weft {
 // than a state to be refused.
 class PipelineForFuzz {
  public:
-  PipelineForFuzz() {
-    RequireForFuzz(
-        harness_.files().WriteFileAtomically("lines", "a\nb\n\nc\nd\n").ok());
-    const auto number = [](int64_t n) { return Tensor::Scalar<int64_t>(n); };
-    dataset_ = *harness_.Make("TextLineDataset",
-                              {Tensor::Vector<std::string>({"lines", "lines"}),
-                               Tensor::Scalar<std::string>(""), number(0)},
-                              {});
-    const auto over = [&](const char* op, std::vector<Tensor> inputs,
-                          AttrMap attrs = {}) {
-      inputs.insert(inputs.begin(), dataset_);
-      dataset_ =
-          *harness_.Make(op, std::move(inputs), {{DT_STRING}, {PartialShape()}},
-                         std::move(attrs));
-    };
-    over("CacheDataset", {Tensor::Scalar<std::string>("")});
-    over("RepeatDataset", {number(3)});
-    over("ShuffleDataset", {number(4), number(1), number(2)});
-    over("BatchDatasetV2", {number(2), Tensor::Scalar<bool>(false)});
-    // Windows, each gone through by itself.
-    harness_.functions().Add("same", {DT_VARIANT}, {DT_VARIANT},
-                             [](std::vector<Tensor> args) { return args; });
-    dataset_ = *harness_.Make("WindowDataset",
-                              {dataset_, number(3), number(2), number(1),
-                               Tensor::Scalar<bool>(false)},
-                              {{DT_VARIANT}, {PartialShape::Scalar()}});
-    over("FlatMapDataset", {},
-         {{"f", DatasetHarness::Function("same")},
-          {"Targuments", DataTypeVector()}});
-    over("PrefetchDataset", {number(2)});
+  // Lines in a cache, shuffled, in windows, and fetched ahead.
+  static PipelineForFuzz& OfLines() {
+    static auto& pipeline = *new PipelineForFuzz(&PipelineForFuzz::MakeLines);
+    return pipeline;
+  }
+  // Numbers that are put together and taken apart, by functions as well.
+  static PipelineForFuzz& OfNumbers() {
+    static auto& pipeline = *new PipelineForFuzz(&PipelineForFuzz::MakeNumbers);
+    return pipeline;
   }
 
   // Restores and walks on, whatever the state; what comes is an element or an
@@ -71,29 +50,124 @@ class PipelineForFuzz {
   }
 
  private:
+  explicit PipelineForFuzz(void (PipelineForFuzz::*make)()) { (this->*make)(); }
+
+  void MakeLines() {
+    RequireForFuzz(
+        harness_.files().WriteFileAtomically("lines", "a\nb\n\nc\nd\n").ok());
+    dataset_ = *harness_.Make("TextLineDataset",
+                              {Tensor::Vector<std::string>({"lines", "lines"}),
+                               Tensor::Scalar<std::string>(""), Number(0)},
+                              {});
+    const DataTypeVector texts = {DT_STRING};
+    Over("CacheDataset", texts, {Tensor::Scalar<std::string>("")});
+    Over("RepeatDataset", texts, {Number(3)});
+    Over("ShuffleDataset", texts, {Number(4), Number(1), Number(2)});
+    Over("BatchDatasetV2", texts, {Number(2), Tensor::Scalar<bool>(false)});
+    // Windows, each gone through by itself.
+    Over("WindowDataset", {DT_VARIANT},
+         {Number(3), Number(2), Number(1), Tensor::Scalar<bool>(false)});
+    Over("FlatMapDataset", texts, {},
+         {{"f", First(1)}, {"Targuments", DataTypeVector()}});
+    Over("PrefetchDataset", texts, {Number(2)});
+  }
+
+  void MakeNumbers() {
+    dataset_ = harness_.Range(12);
+    const DataTypeVector one = {DT_INT64}, two = {DT_INT64, DT_INT64};
+    Over("ScanDataset", one, {Number(3)},
+         {{"f", Function("swap", two, two,
+                         [](std::vector<Tensor> args) {
+                           std::swap(args[0], args[1]);
+                           return args;
+                         })},
+          {"Tstate", one},
+          {"Targuments", DataTypeVector()}});
+    Over("BatchDatasetV2", one, {Number(2), Tensor::Scalar<bool>(false)});
+    Over("RebatchDatasetV2", one,
+         {Tensor::Vector<int64_t>({3, 1}), Tensor::Scalar<bool>(false)});
+    Over("UnbatchDataset", one, {});
+    Over("ZipDataset", two, {harness_.Range(9)});
+    Over("GroupByWindowDataset", two, {},
+         {{"key_func", Function("parity", two, one,
+                                [](std::vector<Tensor> args) {
+                                  const int64_t n = args[1].scalar<int64_t>();
+                                  return std::vector<Tensor>{Number(n % 2)};
+                                })},
+          {"reduce_func",
+           Function("window", {DT_INT64, DT_VARIANT}, {DT_VARIANT},
+                    [](std::vector<Tensor> args) {
+                      return std::vector<Tensor>{args[1]};
+                    })},
+          {"window_size_func", Function("three", one, one,
+                                        [](std::vector<Tensor>) {
+                                          return std::vector<Tensor>{Number(3)};
+                                        })},
+          {"Tkey_func_other_arguments", DataTypeVector()},
+          {"Treduce_func_other_arguments", DataTypeVector()},
+          {"Twindow_size_func_other_arguments", DataTypeVector()}});
+    Over("WindowDataset", {DT_VARIANT, DT_VARIANT},
+         {Number(2), Number(1), Number(1), Tensor::Scalar<bool>(false)});
+    Over("InterleaveDataset", one, {Number(2), Number(2)},
+         {{"f", First(2)}, {"Targuments", DataTypeVector()}});
+    Over("PaddedBatchDatasetV2", {},
+         {Number(2), Tensor(DT_INT64, {0}), Number(7),
+          Tensor::Scalar<bool>(false)},
+         {{"Toutput_types", one},
+          {"output_shapes", std::vector<PartialShape>(1)},
+          {"N", 1}});
+  }
+
+  static Tensor Number(int64_t n) { return Tensor::Scalar<int64_t>(n); }
+  AttrValue Function(const std::string& name, DataTypeVector args,
+                     DataTypeVector results, TestFunctions::Body body) {
+    harness_.functions().Add(name, std::move(args), std::move(results),
+                             std::move(body));
+    return DatasetHarness::Function(name);
+  }
+  // The first of so many data sets.
+  AttrValue First(size_t count) {
+    return Function(
+        "first", DataTypeVector(count, DT_VARIANT), {DT_VARIANT},
+        [](std::vector<Tensor> args) { return std::vector<Tensor>{args[0]}; });
+  }
+  // The next one, of the one before.
+  void Over(const char* op, const DataTypeVector& types,
+            std::vector<Tensor> inputs, AttrMap attrs = {}) {
+    inputs.insert(inputs.begin(), dataset_);
+    dataset_ = *harness_.Make(op, std::move(inputs),
+                              {types, std::vector<PartialShape>(types.size())},
+                              std::move(attrs));
+  }
+
   DatasetHarness harness_;
   Tensor dataset_;
 };
 
-inline PipelineForFuzz& FuzzedPipeline() {
-  static auto& pipeline = *new PipelineForFuzz();
-  return pipeline;
-}
-
 // Changes a good state: each three bytes say which tensor, and what becomes of
 // it: another value, another type, or none.
 inline void FuzzIteratorState(absl::string_view bytes) {
-  static const auto& states = *new std::vector<Variant>{
-      FuzzedPipeline().StateAfter(0), FuzzedPipeline().StateAfter(3),
-      FuzzedPipeline().StateAfter(100)};
+  struct StateForFuzz {
+    StateForFuzz(PipelineForFuzz& of, size_t elements)
+        : pipeline(&of), state(of.StateAfter(elements)) {}
+    PipelineForFuzz* pipeline;
+    Variant state;
+  };
+  auto& lines = PipelineForFuzz::OfLines();
+  auto& numbers = PipelineForFuzz::OfNumbers();
+  static const auto& states = *new std::vector<StateForFuzz>{
+      {lines, 0},   {lines, 3},   {lines, 100},
+      {numbers, 0}, {numbers, 3}, {numbers, 100}};
   if (bytes.empty()) return;
-  Variant state = states[static_cast<uint8_t>(bytes[0]) % states.size()];
+  const StateForFuzz& chosen =
+      states[static_cast<uint8_t>(bytes[0]) % states.size()];
+  Variant state = chosen.state;
   bytes.remove_prefix(1);
   std::vector<Tensor> tensors = *state.tensors;
   for (; bytes.size() >= 3; bytes.remove_prefix(3)) {
     Tensor& tensor = tensors[static_cast<uint8_t>(bytes[0]) % tensors.size()];
     const auto value = static_cast<int8_t>(bytes[2]);
-    switch (static_cast<uint8_t>(bytes[1]) % 5) {
+    switch (static_cast<uint8_t>(bytes[1]) % 7) {
       case 0:
         tensor = Tensor::Scalar<int64_t>(value);
         break;
@@ -106,12 +180,18 @@ inline void FuzzIteratorState(absl::string_view bytes) {
       case 3:
         tensor = Tensor::Vector<int64_t>({value, -value});
         break;
+      case 4:
+        tensor = Tensor(DT_INT64, {0});
+        break;
+      case 5:
+        tensor = Tensor::Scalar<float>(value);
+        break;
       default:
         state.metadata.resize(state.metadata.size() / 2);
     }
   }
   state.tensors = std::make_shared<const std::vector<Tensor>>(tensors);
-  FuzzedPipeline().Restore(state);
+  chosen.pipeline->Restore(state);
 }
 
 }  // namespace weft

@@ -1,0 +1,442 @@
+// Walks that a step's end cuts off anywhere, and states of walks that somebody
+// has changed.
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/data/testing/dataset_harness.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+
+Tensor Int(int64_t value) { return Tensor::Scalar(value); }
+
+// Cancels a step at a place that is counted, once.
+class Interruption {
+ public:
+  void Arm(Cancellation& step, int after) {
+    step_ = &step;
+    left_ = after;
+  }
+  void Disarm() { step_ = nullptr; }
+  // The places call this.
+  absl::Status Pass() {
+    if (step_ == nullptr || left_-- > 0) return absl::OkStatus();
+    Cancellation& step = *std::exchange(step_, nullptr);
+    step.Cancel(absl::CancelledError("enough"));
+    return step.status();
+  }
+
+ private:
+  Cancellation* step_ = nullptr;
+  int left_ = 0;
+};
+
+// The numbers 0 to `size` - 1, before each of which a step may end.
+class InterruptedRange : public Dataset {
+ public:
+  InterruptedRange(int64_t size, Interruption& interruption)
+      : Dataset("Range", DatasetHarness::Ints()),
+        size_(size),
+        interruption_(interruption) {}
+
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+      IteratorContext&) const override {
+    return std::make_unique<Iterator>(*this);
+  }
+
+ private:
+  class Iterator : public IteratorOf<InterruptedRange> {
+   public:
+    using IteratorOf::IteratorOf;
+    absl::StatusOr<bool> GetNext(IteratorContext& context,
+                                 DatasetElement* element) override {
+      RETURN_IF_ERROR(context.cancellation().status());
+      RETURN_IF_ERROR(dataset().interruption_.Pass());
+      if (next_ == dataset().size_) return false;
+      element->assign(1, Int(next_++));
+      return true;
+    }
+    absl::Status Save(IteratorContext&, IteratorStateWriter writer) override {
+      writer.Write("next", next_);
+      return absl::OkStatus();
+    }
+    absl::Status Restore(IteratorContext&,
+                         const IteratorStateReader& reader) override {
+      ASSIGN_OR_RETURN(next_, reader.ReadCount("next", dataset().size_));
+      return absl::OkStatus();
+    }
+
+   private:
+    int64_t next_ = 0;
+  };
+
+  const int64_t size_;
+  Interruption& interruption_;
+};
+
+class InterruptedWalksTest : public ::testing::Test {
+ protected:
+  using Body = std::function<Tensor(std::vector<Tensor>)>;
+
+  InterruptedWalksTest() {
+    Add("modulo", {DT_INT64}, DT_INT64, [](std::vector<Tensor> args) {
+      return Int(args[0].scalar<int64_t>() % 2);
+    });
+    Add("three", {DT_INT64}, DT_INT64,
+        [](std::vector<Tensor>) { return Int(3); });
+    AddInterrupted("window", {DT_INT64, DT_VARIANT}, DT_VARIANT,
+                   [](std::vector<Tensor> args) { return args[1]; });
+    AddInterrupted("range", {DT_INT64}, DT_VARIANT,
+                   [this](std::vector<Tensor> args) {
+                     return Range(args[0].scalar<int64_t>());
+                   });
+    Add("zero", {DT_INT64}, DT_INT64,
+        [](std::vector<Tensor>) { return Int(0); });
+    Add("sum", {DT_INT64, DT_INT64}, DT_INT64, [](std::vector<Tensor> args) {
+      return Int(args[0].scalar<int64_t>() + args[1].scalar<int64_t>());
+    });
+    AddInterrupted("finalize", {DT_INT64}, DT_INT64,
+                   [](std::vector<Tensor> args) { return args[0]; });
+    harness_.functions().Add(
+        "sums", {DT_INT64, DT_INT64}, {DT_INT64, DT_INT64},
+        [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+          const int64_t sum =
+              args[0].scalar<int64_t>() + args[1].scalar<int64_t>();
+          return std::vector<Tensor>{Int(sum), Int(sum)};
+        });
+  }
+
+  void Add(const std::string& name, DataTypeVector args, DataType result,
+           Body body) {
+    harness_.functions().Add(
+        name, std::move(args), {result},
+        [body](
+            std::vector<Tensor> values) -> absl::StatusOr<std::vector<Tensor>> {
+          return std::vector<Tensor>{body(std::move(values))};
+        });
+  }
+  void AddInterrupted(const std::string& name, DataTypeVector args,
+                      DataType result, Body body) {
+    harness_.functions().Add(
+        name, std::move(args), {result},
+        [this, body](
+            std::vector<Tensor> values) -> absl::StatusOr<std::vector<Tensor>> {
+          RETURN_IF_ERROR(interruption_.Pass());
+          return std::vector<Tensor>{body(std::move(values))};
+        });
+  }
+
+  Tensor Range(int64_t size) {
+    return ToTensor(std::make_shared<InterruptedRange>(size, interruption_));
+  }
+  Tensor Make(const char* op, std::vector<Tensor> inputs, AttrMap attrs = {},
+              ElementSpec spec = DatasetHarness::IntsOf(PartialShape())) {
+    auto made =
+        harness_.Make(op, std::move(inputs), std::move(spec), std::move(attrs));
+    EXPECT_OK(made) << op;
+    return *std::move(made);
+  }
+  static AttrMap Function(const char* name) {
+    return {{"f", DatasetHarness::Function(name)},
+            {"Targuments", DataTypeVector()}};
+  }
+  Tensor Zip(Tensor a, Tensor b) {
+    return Make("ZipDataset", {std::move(a), std::move(b)}, {},
+                {{DT_INT64, DT_INT64}, std::vector<PartialShape>(2)});
+  }
+  Tensor Batch(Tensor input, int64_t size) {
+    return Make("BatchDatasetV2",
+                {std::move(input), Int(size), Tensor::Scalar(false)});
+  }
+  Tensor Shard(int64_t index, bool require_non_empty) {
+    return Make("ShardDataset", {Range(8), Int(3), Int(index)},
+                {{"require_non_empty", require_non_empty}});
+  }
+  Tensor Shuffle(Tensor input, int64_t buffer) {
+    return Make("ShuffleDataset",
+                {std::move(input), Int(buffer), Int(5), Int(7)},
+                {{"reshuffle_each_iteration", false}});
+  }
+  Tensor Groups(Tensor input) {
+    return Make("GroupByWindowDataset", {std::move(input)},
+                {{"key_func", DatasetHarness::Function("modulo")},
+                 {"reduce_func", DatasetHarness::Function("window")},
+                 {"window_size_func", DatasetHarness::Function("three")},
+                 {"Tkey_func_other_arguments", DataTypeVector()},
+                 {"Treduce_func_other_arguments", DataTypeVector()},
+                 {"Twindow_size_func_other_arguments", DataTypeVector()}});
+  }
+  Tensor Reduced(Tensor input) {
+    return Make("GroupByReducerDataset", {std::move(input)},
+                {{"key_func", DatasetHarness::Function("modulo")},
+                 {"init_func", DatasetHarness::Function("zero")},
+                 {"reduce_func", DatasetHarness::Function("sum")},
+                 {"finalize_func", DatasetHarness::Function("finalize")},
+                 {"Tkey_func_other_arguments", DataTypeVector()},
+                 {"Tinit_func_other_arguments", DataTypeVector()},
+                 {"Treduce_func_other_arguments", DataTypeVector()},
+                 {"Tfinalize_func_other_arguments", DataTypeVector()}});
+  }
+
+  // Of each data set that keeps something between calls one, and more.
+  std::vector<std::pair<std::string, Tensor>> DataSets() {
+    return {
+        {"zip", Zip(Range(5), Range(4))},
+        {"zips of zips",
+         Make("ZipDataset", {Range(3), Zip(Range(3), Range(3))}, {},
+              {DataTypeVector(3, DT_INT64), std::vector<PartialShape>(3)})},
+        {"skip", Make("SkipDataset", {Range(6), Int(4)})},
+        {"take", Make("TakeDataset", {Range(6), Int(4)})},
+        {"repeat", Make("RepeatDataset", {Range(2), Int(3)})},
+        {"shard 0", Shard(0, false)},
+        {"shard 2", Shard(2, false)},
+        {"shard 0 of those with elements", Shard(0, true)},
+        {"shard 1 of those with elements", Shard(1, true)},
+        {"batch", Batch(Range(5), 3)},
+        {"padded batch",
+         Make("PaddedBatchDatasetV2",
+              {Batch(Range(5), 2), Int(2), Tensor::Vector<int64_t>({-1}),
+               Int(9), Tensor::Scalar(false)},
+              {{"Toutput_types", DataTypeVector{DT_INT64}},
+               {"output_shapes", std::vector<PartialShape>{PartialShape()}},
+               {"N", 1}},
+              {})},
+        {"unbatch", Make("UnbatchDataset", {Batch(Range(5), 2)})},
+        {"rebatch", Make("RebatchDatasetV2",
+                         {Batch(Range(7), 3), Tensor::Vector<int64_t>({2, 1}),
+                          Tensor::Scalar(false)})},
+        {"shuffle", Shuffle(Range(7), 3)},
+        {"flat_map", Make("FlatMapDataset", {Range(4)}, Function("range"))},
+        {"interleave", Make("InterleaveDataset", {Range(5), Int(2), Int(2)},
+                            Function("range"))},
+        {"groups", Groups(Range(8))},
+        {"groups' sums", Reduced(Range(5))},
+    };
+  }
+
+  // Elements up to the end of the step, or of the data.
+  std::vector<std::string> PullUntilCancelled(DatasetIterator& walk,
+                                              Cancellation& step) {
+    std::vector<std::string> texts;
+    IteratorContext context = harness_.Context().With(step);
+    DatasetElement element;
+    while (true) {
+      const auto has = walk.GetNext(context, &element);
+      if (!has.ok()) {
+        EXPECT_THAT(has, StatusIs(absl::StatusCode::kCancelled, "enough"));
+        return texts;
+      }
+      if (!*has) break;
+      texts.push_back(DatasetHarness::TextOf(element));
+    }
+    texts.push_back("end");
+    return texts;
+  }
+
+  Interruption interruption_;
+  DatasetHarness harness_;
+};
+
+TEST_F(InterruptedWalksTest, NothingIsLostAndAllStaysInStep) {
+  for (const auto& [name, dataset] : DataSets()) {
+    const std::vector<std::string> all = harness_.PullAll(dataset);
+    bool was_interrupted = true;
+    for (int after = 0; was_interrupted; ++after) {
+      for (const bool is_saved : {false, true}) {
+        SCOPED_TRACE(absl::StrCat(name, ", interrupted after ", after,
+                                  is_saved ? ", saved" : ""));
+        Cancellation step;
+        ASSERT_OK_AND_ASSIGN(auto walk, harness_.Walk(dataset));
+        interruption_.Arm(step, after);
+        std::vector<std::string> got = PullUntilCancelled(*walk, step);
+        interruption_.Disarm();
+        was_interrupted = step.IsCancelled();
+        if (!was_interrupted) break;
+        if (is_saved) {
+          ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
+          ASSERT_OK_AND_ASSIGN(walk, harness_.Walk(dataset));
+          ASSERT_OK(harness_.Restore(*walk, state));
+        }
+        for (std::string& rest : harness_.Pull(*walk)) {
+          got.push_back(std::move(rest));
+        }
+        EXPECT_EQ(got, all);
+      }
+    }
+  }
+}
+
+// Whether `name` is a component of an element among `values`.
+bool IsComponent(const IteratorStateWriter::Values& values,
+                 const std::string& name) {
+  const size_t slash = name.rfind('/');
+  int64_t number = 0;
+  return slash != std::string::npos &&
+         absl::SimpleAtoi(name.substr(slash + 1), &number) &&
+         values.contains(name.substr(0, slash) + "/size");
+}
+
+// What an element may not be comes to no kernel and no other data set.
+TEST_F(InterruptedWalksTest, ElementsOfOtherTypesAreRefused) {
+  int refused = 0;
+  for (const auto& [name, dataset] : DataSets()) {
+    for (int after = 0; after < 8; ++after) {
+      Cancellation step;
+      ASSERT_OK_AND_ASSIGN(auto walk, harness_.Walk(dataset));
+      interruption_.Arm(step, after);
+      PullUntilCancelled(*walk, step);
+      interruption_.Disarm();
+      IteratorStateWriter::Values good;
+      IteratorContext context = harness_.Context();
+      ASSERT_OK(walk->Save(context, IteratorStateWriter(good)));
+      const auto restored = [&](const IteratorStateWriter::Values& values) {
+        auto other = *harness_.Walk(dataset);
+        return other->Restore(context, IteratorStateReader(values));
+      };
+      for (const auto& [key, value] : good) {
+        if (!IsComponent(good, key)) continue;
+        SCOPED_TRACE(absl::StrCat(name, " after ", after, ": ", key));
+        auto values = good;
+        values[key] = Tensor::Scalar(1.0f);
+        EXPECT_THAT(restored(values), StatusIs(kInvalid));
+        // One component more than there are.
+        const std::string element = key.substr(0, key.rfind('/'));
+        const int64_t size = good[element + "/size"].scalar<int64_t>();
+        values = good;
+        values[element + "/size"] = Int(size + 1);
+        values[absl::StrCat(element, "/", size)] = value;
+        EXPECT_THAT(restored(values), StatusIs(kInvalid));
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 50);
+}
+
+// Any number anywhere: refused, or what comes is an element, an error or the
+// end.
+TEST_F(InterruptedWalksTest, NumbersThatCannotBeDoNoHarm) {
+  for (const auto& [name, dataset] : DataSets()) {
+    for (int after : {0, 2, 4, 7}) {
+      Cancellation step;
+      ASSERT_OK_AND_ASSIGN(auto walk, harness_.Walk(dataset));
+      interruption_.Arm(step, after);
+      PullUntilCancelled(*walk, step);
+      interruption_.Disarm();
+      IteratorStateWriter::Values good;
+      IteratorContext context = harness_.Context();
+      ASSERT_OK(walk->Save(context, IteratorStateWriter(good)));
+      for (const auto& [key, value] : good) {
+        for (const int64_t number :
+             {int64_t{-1}, int64_t{1}, std::numeric_limits<int64_t>::min(),
+              std::numeric_limits<int64_t>::max()}) {
+          auto values = good;
+          values[key] = Int(number);
+          ASSERT_OK_AND_ASSIGN(auto other, harness_.Walk(dataset));
+          if (!other->Restore(context, IteratorStateReader(values)).ok()) {
+            continue;
+          }
+          EXPECT_LE(harness_.Pull(*other, 50).size(), 50) << name << key;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(InterruptedWalksTest, AShuffleWhoseWalkHasNoPlaceIsRefused) {
+  const Tensor dataset = Shuffle(Range(7), 3);
+  ASSERT_OK_AND_ASSIGN(auto walk, harness_.Walk(dataset));
+  EXPECT_THAT(harness_.Pull(*walk, 1), ElementsAre(testing::_));
+  IteratorStateWriter::Values values;
+  IteratorContext context = harness_.Context();
+  ASSERT_OK(walk->Save(context, IteratorStateWriter(values)));
+  values["slices"] = Tensor(DT_INT64, {0});
+  ASSERT_OK_AND_ASSIGN(auto other, harness_.Walk(dataset));
+  EXPECT_THAT(other->Restore(context, IteratorStateReader(values)),
+              StatusIs(kInvalid, "no place"));
+}
+
+// TensorFlow's numbers.
+TEST_F(InterruptedWalksTest, AShuffleWithoutBoundKeepsNoMoreThanItsElements) {
+  const Tensor dataset =
+      Make("ShuffleAndRepeatDataset",
+           {harness_.Range(4), Int(Dataset::kUnknownCardinality), Int(3),
+            Int(5), Int(-1)},
+           {{"reshuffle_each_iteration", true}});
+  ASSERT_OK_AND_ASSIGN(auto walk, harness_.Walk(dataset));
+  EXPECT_THAT(
+      harness_.Rest<int64_t>(*walk, 20),
+      ElementsAre(0, 2, 3, 1, 1, 2, 3, 0, 2, 3, 0, 1, 2, 0, 3, 1, 2, 1, 3, 0));
+  harness_.Rest<int64_t>(*walk, 10000);
+  IteratorStateWriter::Values values;
+  IteratorContext context = harness_.Context();
+  ASSERT_OK(walk->Save(context, IteratorStateWriter(values)));
+  EXPECT_LT(values.size(), 60);
+}
+
+TEST_F(InterruptedWalksTest, ABatchOfAnySizeFollowsASmallOne) {
+  const Tensor dataset =
+      Make("RebatchDatasetV2",
+           {Batch(Range(5), 3),
+            Tensor::Vector<int64_t>({1, std::numeric_limits<int64_t>::max()}),
+            Tensor::Scalar(false)});
+  EXPECT_THAT(harness_.PullAll(dataset),
+              ElementsAre("[1] 0", "[4] 1 2 3 4", "end"));
+}
+
+// As in TensorFlow 2.21.
+TEST_F(InterruptedWalksTest, OutOfRangeInAScanEndsItUnlessItKeepsTheNumber) {
+  harness_.functions().Add(
+      "ends", {DT_INT64, DT_INT64}, {DT_INT64, DT_INT64},
+      [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+        if (args[1].scalar<int64_t>() == 2) {
+          return absl::OutOfRangeError("a queue is closed");
+        }
+        return args;
+      });
+  const auto scan = [&](bool preserve) {
+    return harness_.PullAll(Make("ScanDataset", {Range(4), Int(0)},
+                                 {{"f", DatasetHarness::Function("ends")},
+                                  {"Tstate", DataTypeVector{DT_INT64}},
+                                  {"Targuments", DataTypeVector()},
+                                  {"preserve_cardinality", preserve}}));
+  };
+  EXPECT_THAT(scan(false), ElementsAre("0", "1", "end"));
+  EXPECT_THAT(scan(true),
+              ElementsAre("0", "1",
+                          testing::HasSubstr(
+                              "Function invocation produced OutOfRangeError: "),
+                          "3", "end"));
+}
+
+TEST_F(InterruptedWalksTest, AScansStateIsOfItsTypes) {
+  const Tensor dataset = Make("ScanDataset", {Range(4), Int(0)},
+                              {{"f", DatasetHarness::Function("sums")},
+                               {"Tstate", DataTypeVector{DT_INT64}},
+                               {"Targuments", DataTypeVector()}});
+  ASSERT_OK_AND_ASSIGN(auto walk, harness_.Walk(dataset));
+  EXPECT_THAT(harness_.Pull(*walk, 2), ElementsAre("0", "1"));
+  IteratorStateWriter::Values values;
+  IteratorContext context = harness_.Context();
+  ASSERT_OK(walk->Save(context, IteratorStateWriter(values)));
+  ASSERT_OK_AND_ASSIGN(auto other, harness_.Walk(dataset));
+  ASSERT_OK(other->Restore(context, IteratorStateReader(values)));
+  EXPECT_THAT(harness_.Pull(*other), ElementsAre("3", "6", "end"));
+  values["state/0"] = Tensor::Scalar("three");
+  EXPECT_THAT(other->Restore(context, IteratorStateReader(values)),
+              StatusIs(kInvalid, "state"));
+}
+
+}  // namespace
+}  // namespace weft
