@@ -137,6 +137,8 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
     absl::Status status = call.step.status();
     if (status.ok()) status = call.work(*this, context);
     turns_.End();
+    // What it keeps is let go before the caller hears of the end.
+    call.work = nullptr;
     Done done = std::move(call.done);
     done(std::move(status));
   }
