@@ -2,12 +2,12 @@
 // result is its result to the bit; in float it would be closer to the truth.
 #include <algorithm>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "libs/base/status.h"
 #include "libs/kernels/math/axes.h"
 #include "libs/kernels/math/math_kernels.h"
+#include "libs/kernels/math/planned_reduction.h"
 #include "libs/kernels/narrow_sum.h"
 #include "libs/kernels/parallel_loop.h"
 
@@ -96,35 +96,21 @@ class HalfReduction {
   const int64_t count_;
 };
 
-class HalfSumKernel : public OpKernel {
+class HalfSumKernel : public PlannedReduction {
  public:
-  HalfSumKernel(const OpKernelConstruction& construction, bool keep_dims)
-      : OpKernel(construction), keep_dims_(keep_dims) {}
-
-  absl::Status Compute(OpKernelContext& context) override {
-    const Tensor& input = context.input(0);
-    ASSIGN_OR_RETURN(
-        const ReductionPlan plan,
-        ReductionPlan::Make(input.shape(), context.input(1), keep_dims_));
-    if (plan.is_copy()) {
-      ASSIGN_OR_RETURN(Tensor same, input.Reshaped(plan.output_shape()));
-      context.SetOutput(0, std::move(same));
-      return absl::OkStatus();
-    }
-    ASSIGN_OR_RETURN(Tensor * out,
-                     context.AllocateOutput(0, plan.output_shape()));
-    const absl::Span<half> sums = out->mutable_flat<half>();
-    if (input.num_elements() == 0) {
-      std::fill(sums.begin(), sums.end(), half(0.0f));
-      return absl::OkStatus();
-    }
-    HalfReduction(plan, input.flat<half>().data(), sums.data())
-        .Run(context, out->num_elements());
-    return absl::OkStatus();
-  }
+  using PlannedReduction::PlannedReduction;
 
  private:
-  const bool keep_dims_;
+  void Reduce(OpKernelContext& context, const ReductionPlan& plan,
+              const Tensor& input, Tensor& out) override {
+    const absl::Span<half> sums = out.mutable_flat<half>();
+    if (input.num_elements() == 0) {
+      std::fill(sums.begin(), sums.end(), half(0.0f));
+      return;
+    }
+    HalfReduction(plan, input.flat<half>().data(), sums.data())
+        .Run(context, out.num_elements());
+  }
 };
 
 }  // namespace

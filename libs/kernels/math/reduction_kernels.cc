@@ -18,6 +18,7 @@
 #include "libs/kernels/math/axes.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/math/math_scalar.h"
+#include "libs/kernels/math/planned_reduction.h"
 
 namespace weft {
 namespace {
@@ -471,35 +472,23 @@ struct Reduction {
   }
 };
 
-class ReductionKernel : public OpKernel {
+class ReductionKernel : public PlannedReduction {
  public:
   ReductionKernel(const OpKernelConstruction& construction, bool keep_dims,
                   const Reducer& reducer)
-      : OpKernel(construction), keep_dims_(keep_dims), reducer_(reducer) {}
+      : PlannedReduction(construction, keep_dims), reducer_(reducer) {}
 
-  absl::Status Compute(OpKernelContext& context) override {
-    const Tensor& input = context.input(0);
-    ASSIGN_OR_RETURN(
-        ReductionPlan plan,
-        ReductionPlan::Make(input.shape(), context.input(1), keep_dims_));
-    if (plan.is_copy()) {
-      ASSIGN_OR_RETURN(Tensor same, input.Reshaped(plan.output_shape()));
-      context.SetOutput(0, std::move(same));
-      return absl::OkStatus();
-    }
-    ASSIGN_OR_RETURN(Tensor * out,
-                     context.AllocateOutput(0, plan.output_shape()));
-    char* const result = static_cast<char*>(out->mutable_data());
+ private:
+  void Reduce(OpKernelContext& context, const ReductionPlan& plan,
+              const Tensor& input, Tensor& out) override {
+    char* const result = static_cast<char*>(out.mutable_data());
     if (input.num_elements() == 0) {
-      WriteNothing(plan, result, out->num_elements());
+      WriteNothing(plan, result, out.num_elements());
     } else {
       Reduction{reducer_, plan, static_cast<const char*>(input.data()), result}
           .Run(context.scheduler());
     }
-    return absl::OkStatus();
   }
-
- private:
   // What no element at all is reduced to, `n` times.
   void WriteNothing(const ReductionPlan& plan, char* out, int64_t n) const {
     SumBytes sum;
@@ -510,7 +499,6 @@ class ReductionKernel : public OpKernel {
     }
   }
 
-  const bool keep_dims_;
   const Reducer reducer_;
 };
 
