@@ -17,6 +17,20 @@ using IteratorPtr = std::unique_ptr<DatasetIterator>;
 constexpr int64_t kInfinite = Dataset::kInfiniteCardinality;
 constexpr int64_t kUnknown = Dataset::kUnknownCardinality;
 
+// Passes over `count` elements of `input`, and adds those that there were to
+// `passed`: also where a step was cancelled, so that the next one goes on from
+// there. After an element's error TensorFlow passes over as many again. False:
+// there were fewer.
+absl::StatusOr<bool> SkipCounted(DatasetIterator& input,
+                                 IteratorContext& context, int64_t count,
+                                 int64_t& passed) {
+  int64_t done = 0;
+  const absl::Status status = input.Skip(context, count, &done);
+  if (status.ok() || context.cancellation().IsCancelled()) passed += done;
+  RETURN_IF_ERROR(status);
+  return done == count;
+}
+
 // ---- Zip ----
 
 class ZipDataset : public Dataset {
@@ -428,14 +442,9 @@ class SkipDataset : public UnaryDataset {
       while (skipped_ < count) {
         RETURN_IF_ERROR(context.cancellation().status());
         const int64_t step = std::min<int64_t>(count - skipped_, 1024);
-        int64_t skipped = 0;
-        const absl::Status status = input().Skip(context, step, &skipped);
-        // After an element's error TensorFlow passes over as many again.
-        if (status.ok() || context.cancellation().IsCancelled()) {
-          skipped_ += skipped;
-        }
-        RETURN_IF_ERROR(status);
-        if (skipped < step) skipped_ = count;
+        ASSIGN_OR_RETURN(const bool has_all,
+                         SkipCounted(input(), context, step, skipped_));
+        if (!has_all) skipped_ = count;
       }
       return absl::OkStatus();
     }
@@ -545,11 +554,9 @@ class ShardDataset : public UnaryDataset {
         RETURN_IF_ERROR(context.cancellation().status());
         const int64_t step =
             std::min<int64_t>((index - at_ % shards + shards) % shards, 1024);
-        int64_t skipped = 0;
-        const absl::Status status = input().Skip(context, step, &skipped);
-        if (status.ok() || context.cancellation().IsCancelled()) at_ += skipped;
-        RETURN_IF_ERROR(status);
-        if (skipped < step) return false;
+        ASSIGN_OR_RETURN(const bool has_all,
+                         SkipCounted(input(), context, step, at_));
+        if (!has_all) return false;
       }
       const absl::StatusOr<bool> has = input().GetNext(context, element);
       // An element that is an error is one, too; what a step that was cancelled
@@ -566,11 +573,9 @@ class ShardDataset : public UnaryDataset {
     // The shards behind this one, with its first element.
     absl::Status CheckAllHaveOne(IteratorContext& context) {
       const int64_t behind = dataset().shards_ - at_;
-      int64_t skipped = 0;
-      const absl::Status status = input().Skip(context, behind, &skipped);
-      if (status.ok() || context.cancellation().IsCancelled()) at_ += skipped;
-      RETURN_IF_ERROR(status);
-      return skipped == behind ? absl::OkStatus() : NotEnough();
+      ASSIGN_OR_RETURN(const bool all_have,
+                       SkipCounted(input(), context, behind, at_));
+      return all_have ? absl::OkStatus() : NotEnough();
     }
     absl::Status NotEnough() const {
       return absl::InvalidArgumentError(absl::StrCat(

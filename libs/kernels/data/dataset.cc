@@ -133,10 +133,8 @@ absl::StatusOr<DatasetElement> IteratorStateReader::ReadElement(
 absl::StatusOr<DatasetElement> IteratorStateReader::ReadElement(
     absl::string_view name, const DataTypeVector& types) const {
   ASSIGN_OR_RETURN(DatasetElement element, ReadElement(name));
-  DataTypeVector found;
-  for (const Tensor& component : element) found.push_back(component.dtype());
   RETURN_IF_ERROR(
-      Annotate(CheckElementTypes({types, {}}, found),
+      Annotate(CheckElementTypes({types, {}}, TypesOfElement(element)),
                absl::StrCat("the saved state of an iterator has an element '",
                             prefix_, name, "'")));
   return element;
@@ -185,6 +183,12 @@ absl::Status DatasetIterator::Restore(IteratorContext&,
                                       const IteratorStateReader&) {
   return absl::UnimplementedError(
       "an iterator of this data set has a position that can't be restored");
+}
+
+DataTypeVector TypesOfElement(const DatasetElement& element) {
+  DataTypeVector types;
+  for (const Tensor& component : element) types.push_back(component.dtype());
+  return types;
 }
 
 absl::Status CheckElementTypes(const ElementSpec& expected,

@@ -180,6 +180,8 @@ struct ElementSpec {
   std::vector<PartialShape> shapes;
 };
 
+DataTypeVector TypesOfElement(const DatasetElement& element);
+
 // INVALID_ARGUMENT, in TensorFlow's words, unless `element` is of these types.
 absl::Status CheckElementTypes(const ElementSpec& expected,
                                const DataTypeVector& types);

@@ -42,9 +42,7 @@ absl::StatusOr<ElementResult> ReadResult(const IteratorStateReader& reader,
 absl::Status CheckResult(const ElementSpec& expected,
                          const ElementResult& result) {
   if (!result.status.ok()) return absl::OkStatus();
-  DataTypeVector types;
-  for (const Tensor& tensor : result.element) types.push_back(tensor.dtype());
-  return Annotate(CheckElementTypes(expected, types),
+  return Annotate(CheckElementTypes(expected, TypesOfElement(result.element)),
                   "the saved state of an iterator");
 }
 

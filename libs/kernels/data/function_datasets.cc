@@ -479,9 +479,8 @@ class ScanDataset : public CallingDataset {
     }
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
-      DataTypeVector types;
-      for (const Tensor& tensor : state_) types.push_back(tensor.dtype());
-      ASSIGN_OR_RETURN(state_, reader.ReadElement("state", types));
+      ASSIGN_OR_RETURN(state_,
+                       reader.ReadElement("state", TypesOfElement(state_)));
       return UnaryIteratorOf::Restore(context, reader);
     }
 

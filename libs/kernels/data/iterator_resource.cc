@@ -119,13 +119,9 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
   }
 
   absl::Status CheckElement(const DatasetElement& element) const {
-    DataTypeVector types;
+    RETURN_IF_ERROR(CheckElementTypes(element_, TypesOfElement(element)));
     std::vector<PartialShape> shapes;
-    for (const Tensor& tensor : element) {
-      types.push_back(tensor.dtype());
-      shapes.push_back(tensor.shape());
-    }
-    RETURN_IF_ERROR(CheckElementTypes(element_, types));
+    for (const Tensor& tensor : element) shapes.push_back(tensor.shape());
     return CheckElementShapes(element_, shapes);
   }
 

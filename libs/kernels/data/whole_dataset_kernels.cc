@@ -71,9 +71,7 @@ class SingleElementKernel : public WalkingKernel {
     if (has_more) {
       return absl::InvalidArgumentError("Dataset had more than one element.");
     }
-    DataTypeVector types;
-    for (const Tensor& tensor : element) types.push_back(tensor.dtype());
-    RETURN_IF_ERROR(CheckElementTypes(op().element, types));
+    RETURN_IF_ERROR(CheckElementTypes(op().element, TypesOfElement(element)));
     for (size_t i = 0; i < element.size(); ++i) {
       context.SetOutput(static_cast<int>(i), std::move(element[i]));
     }
