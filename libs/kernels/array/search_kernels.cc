@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -238,26 +239,32 @@ class HistogramKernel : public OpKernel {
   }
 
  private:
+  // Integers are far apart as doubles: their difference may not be one of them.
+  template <typename T>
+  static double Distance(T from, T to) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<double>(to) - static_cast<double>(from);
+    } else {
+      return static_cast<double>(to - from);
+    }
+  }
+
   template <typename T>
   static absl::Status Count(OpKernelContext& context, const Tensor& values,
                             T low, T high, int64_t bins) {
-    std::vector<int64_t> counts(static_cast<size_t>(bins), 0);
-    const double step =
-        static_cast<double>(high - low) / static_cast<double>(bins);
-    for (const T value : values.flat<T>()) {
-      // What lies outside counts at the ends, and so does what is no number.
-      const double distance =
-          value > low ? static_cast<double>(value - low) : 0;
-      const double bin =
-          std::min(distance / step, static_cast<double>(bins - 1));
-      ++counts[static_cast<size_t>(bin)];
-    }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {bins}));
+    RETURN_IF_ERROR(FillWithZeros(*output));
+    const double step = Distance(low, high) / static_cast<double>(bins);
     return DispatchType(
         IndexTypes{}, output->dtype(), [&]<typename I>(TypeTag<I>) {
-          std::transform(counts.begin(), counts.end(),
-                         output->mutable_flat<I>().begin(),
-                         [](int64_t x) { return static_cast<I>(x); });
+          auto counts = output->mutable_flat<I>();
+          for (const T value : values.flat<T>()) {
+            // What lies outside counts at the ends, and so does NaN.
+            const double distance = value > low ? Distance(low, value) : 0;
+            const double bin =
+                std::min(distance / step, static_cast<double>(bins - 1));
+            ++counts[static_cast<size_t>(bin)];
+          }
           return absl::OkStatus();
         });
   }

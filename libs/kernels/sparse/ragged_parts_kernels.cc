@@ -345,10 +345,12 @@ class RaggedTensorToTensorKernel : public OpKernel {
   }
 
   // The row splits of each ragged dimension, from the outermost on.
-  absl::StatusOr<std::vector<Dims>> ReadLevels(
-      const OpKernelContext& context) const {
+  absl::StatusOr<std::vector<Dims>> ReadLevels(OpKernelContext& context) const {
     std::vector<Dims> levels;
     ASSIGN_OR_RETURN(int64_t rows, CountRows(context.input(3)));
+    // A size that is said and not shown may be any: there must be memory for
+    // the splits of so many rows.
+    RETURN_IF_ERROR(context.AllocateTemp(DT_INT64, {rows}).status());
     for (size_t i = 0; i < types_.size(); ++i) {
       const Tensor& tensor = context.input(3 + static_cast<int>(i));
       if (types_[i] == Partition::kFirstDimSize) {
