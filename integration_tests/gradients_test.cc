@@ -73,13 +73,12 @@ Tensor ValuesOf(const Arg& arg, size_t seed) {
 std::vector<Case> UnaryCases() {
   std::vector<Case> cases;
   for (const char* op :
-       {"Neg",       "Abs",      "Sign",     "Square",   "Exp",
-        "Expm1",     "Sin",      "Cos",      "Tan",      "Asin",
-        "Acos",      "Atan",     "Sinh",     "Cosh",     "Atanh",
-        "Erf",       "L2Loss",   "Tanh",     "Sigmoid",  "Relu",
-        "Relu6",     "Elu",      "Selu",     "Softplus", "Softsign",
-        "LeakyRelu", "Identity", "Snapshot", "Softmax",  "LogSoftmax",
-        "Asinh"}) {
+       {"Neg",      "Abs",        "Sign",   "Square",    "Exp",      "Expm1",
+        "Sin",      "Cos",        "Tan",    "Asin",      "Acos",     "Atan",
+        "Sinh",     "Cosh",       "Atanh",  "Erf",       "L2Loss",   "Tanh",
+        "Sigmoid",  "Relu",       "Relu6",  "Elu",       "Selu",     "Softplus",
+        "Softsign", "Erfc",       "Erfinv", "LeakyRelu", "Identity", "Snapshot",
+        "Softmax",  "LogSoftmax", "Asinh"}) {
     cases.push_back({op, {{2, 3}}});
   }
   for (const char* op : {"Log", "Log1p", "Lgamma", "Digamma", "Sqrt", "Rsqrt",
@@ -87,6 +86,7 @@ std::vector<Case> UnaryCases() {
     cases.push_back({op, {In({2, 3}, 0.6, 2.9)}});
   }
   cases.push_back({"Acosh", {In({2, 3}, 1.2, 2.9)}});
+  cases.push_back({"Ndtri", {In({2, 3}, 0.1, 0.9)}});
   cases.push_back({"Cast", {{2, 3}}, {{"DstT", DT_DOUBLE}}});
   return cases;
 }
@@ -100,11 +100,13 @@ std::vector<Case> BinaryCases() {
     cases.push_back({op, {{2, 1}, {1, 3}}});
     cases.push_back({op, {{}, {2, 3}}});
   }
-  for (const char* op : {"Div", "RealDiv", "DivNoNan", "FloorMod", "Mod",
-                         "TruncateMod", "Pow", "Atan2", "Xdivy"}) {
+  for (const char* op :
+       {"Div", "RealDiv", "DivNoNan", "FloorMod", "Mod", "TruncateMod", "Pow",
+        "Atan2", "Xdivy", "Xlogy", "Xlog1py", "MulNoNan"}) {
     cases.push_back({op, {In({2, 3}, 0.6, 2.9), In({2, 3}, 0.6, 2.9)}});
     cases.push_back({op, {In({2, 3}, 0.6, 2.9), In({3}, 0.6, 2.9)}});
   }
+  cases.push_back({"NextAfter", {{2, 3}, Doubles({}, {9})}});
   cases.push_back({"Polygamma", {Doubles({3}, {1, 2, 3}), In({3}, 1.1, 2.9)}});
   for (const char* op :
        {"TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad",
@@ -254,9 +256,27 @@ std::vector<Case> PartCases() {
       {"GatherV2", {{2, 4}, Ints({1, 3, 1}), Int(1)}},
       {"GatherNd", {{3, 2}, Tensor::FromValues({2, 2}, {0, 1, 2, 0})}},
       {"ScatterNd", {Tensor::FromValues({2, 1}, {0, 2}), {2, 2}, Ints({3, 2})}},
+      {"SpaceToBatchND",
+       {{1, 4, 2}, Ints({2}), Tensor::FromValues({1, 2}, {1, 1})}},
+      {"BatchToSpaceND",
+       {{4, 2, 2}, Ints({2}), Tensor::FromValues({1, 2}, {1, 0})}},
+      {"SpaceToBatch",
+       {{1, 2, 3, 1}, Tensor::FromValues({2, 2}, {0, 0, 1, 0})},
+       {{"block_size", int64_t{2}}}},
+      {"BatchToSpace",
+       {{4, 1, 2, 1}, Tensor::FromValues({2, 2}, {0, 0, 1, 0})},
+       {{"block_size", int64_t{2}}}},
+      {"SpaceToDepth", {{1, 2, 4, 1}}, {{"block_size", int64_t{2}}}},
+      {"DepthToSpace", {{1, 1, 2, 4}}, {{"block_size", int64_t{2}}}},
+      {"NthElement", {{2, 3}, Int(1)}},
       {"TensorScatterUpdate",
        {{3, 2}, Tensor::FromValues({1, 1}, {1}), {1, 2}}},
   };
+  for (const char* op :
+       {"TensorScatterAdd", "TensorScatterSub", "TensorScatterMin",
+        "TensorScatterMax", "ScatterNdNonAliasingAdd"}) {
+    cases.push_back({op, {{3, 2}, Tensor::FromValues({2, 1}, {1, 0}), {2, 2}}});
+  }
   for (const char* op : {"SegmentSum", "SegmentMean", "SegmentMin",
                          "SegmentMax", "SegmentProd"}) {
     cases.push_back({op, {{3, 2}, segments}});
@@ -269,6 +289,8 @@ std::vector<Case> PartCases() {
   for (const char* op :
        {"SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"}) {
     cases.push_back({op, {{4, 2}, Ints({1, 3, 1}), segments}});
+    cases.push_back({absl::StrCat(op, "WithNumSegments"),
+                     {{4, 2}, Ints({1, 3, 1}), segments, Int(4)}});
   }
   return cases;
 }
@@ -295,6 +317,32 @@ std::vector<Case> SparseCases() {
       {"SparseSlice",
        {indices, {2}, shape, Longs({2}, {1, 0}), Longs({2}, {1, 3})}},
       {"SparseReduceSum", {indices, {2}, shape, Ints({1})}},
+      {"SparseAdd",
+       {indices,
+        {2},
+        shape,
+        Longs({3, 2}, {0, 0, 0, 1, 1, 2}),
+        {3},
+        shape,
+        Doubles({}, {0})}},
+      {"SparseTensorDenseAdd", {indices, {2}, shape, {2, 3}}},
+      {"SparseDenseCwiseMul", {indices, {2}, shape, {2, 3}}},
+      {"SparseDenseCwiseMul", {indices, {2}, shape, {3}}},
+      {"SparseDenseCwiseDiv", {indices, {2}, shape, In({2, 1}, 0.6, 2.9)}},
+      {"RaggedTensorToSparse",
+       {Longs({3}, {0, 2, 3}), {3, 2}},
+       {{"RAGGED_RANK", int64_t{1}}}},
+      {"RaggedGather",
+       {Longs({4}, {0, 2, 2, 3}), {3}, Longs({3}, {2, 0, 0})},
+       {{"PARAMS_RAGGED_RANK", int64_t{1}},
+        {"OUTPUT_RAGGED_RANK", int64_t{1}}}},
+      {"RaggedTensorToTensor",
+       {Longs({2}, {-1, -1}), {3}, {}, Longs({3}, {0, 2, 3})},
+       {{"num_row_partition_tensors", int64_t{1}},
+        {"row_partition_types", std::vector<std::string>{"ROW_SPLITS"}}}},
+      {"RaggedFillEmptyRows",
+       {Longs({2}, {0, 2}), {2}, Tensor::Scalar<int64_t>(4), {}}},
+      {"SparseSoftmax", {Longs({3, 2}, {0, 0, 0, 2, 1, 1}), {3}, shape}},
       {"SparseReduceSum",
        {indices, {2}, shape, Ints({-2})},
        {{"keep_dims", true}}},
@@ -352,6 +400,11 @@ std::vector<Case> AllCases() {
 // Gradients that differences can't show here, and why.
 std::map<std::string, std::string> Unchecked() {
   std::map<std::string, std::string> unchecked = {
+      {"SparseDenseCwiseAdd", "its gradient is an error"},
+      {"RaggedTensorToVariant", "its result is no number"},
+      {"RaggedTensorFromVariant", "its input is no number"},
+      {"SparseSparseMaximum", "its gradient is an error"},
+      {"SparseSparseMinimum", "its gradient is an error"},
       {"PreventGradient", "its gradient is an error"},
       {"Switch", "half of its outputs are dead: see OfConditions"},
       {"Merge", "half of its inputs are dead: see OfConditions"},
@@ -379,6 +432,11 @@ std::map<std::string, std::string> Unchecked() {
       {"TensorArrayUnpack",
        "its input is an array: see OfOldTensorArraysAsAWhole"},
   };
+  for (const char* op :
+       {"Angle", "Complex", "ComplexAbs", "Conj", "Imag", "Real"}) {
+    unchecked[op] =
+        "of complex numbers: conformance compares gradients/complex";
+  }
   for (const std::string version : {"", "V2", "V3"}) {
     for (const std::string op :
          {"Read", "Gather", "Concat", "Write", "Scatter", "Split"}) {
@@ -388,7 +446,8 @@ std::map<std::string, std::string> Unchecked() {
   }
   for (const std::string op :
        {"PushBack", "PopBack", "Stack", "FromTensor", "GetItem", "SetItem",
-        "Gather", "ScatterIntoExistingList", "Concat", "ConcatV2", "Split"}) {
+        "Gather", "ScatterIntoExistingList", "Concat", "ConcatV2", "Split",
+        "Resize", "Scatter", "ScatterV2"}) {
     unchecked["TensorList" + op] =
         "one side of it is a list: see loop_gradients_test.cc";
   }

@@ -57,15 +57,17 @@ TYPES = {**FLOATS, **INTEGERS}
 
 UNARY = '''
     Abs Acos Asin Atan Atanh Acosh Asinh Ceil Cos Cosh Digamma Elu Erf Erfc
-    Exp Expm1 Floor Inv IsFinite IsInf IsNan LeakyRelu Lgamma Log Log1p Neg
-    OnesLike Reciprocal Relu Relu6 Rint Round Rsqrt Selu Sigmoid Sign Sin Sinh
-    Softplus Softsign Sqrt Square Tan Tanh ZerosLike'''.split()
+    Erfinv Exp Expm1 Floor Inv Invert IsFinite IsInf IsNan LeakyRelu Lgamma Log
+    Log1p Ndtri Neg OnesLike PopulationCount Reciprocal Relu Relu6 Rint Round
+    Rsqrt Selu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Square Tan Tanh
+    ZerosLike'''.split()
 BINARY = '''
-    Add AddV2 Atan2 Div DivNoNan EluGrad Equal FloorDiv FloorMod Greater
-    GreaterEqual InvGrad LeakyReluGrad Less LessEqual Maximum Minimum Mod Mul
-    NotEqual Pow RealDiv ReciprocalGrad Relu6Grad ReluGrad RsqrtGrad SeluGrad
-    SigmoidGrad SoftplusGrad SoftsignGrad SqrtGrad SquaredDifference Sub
-    TanhGrad TruncateDiv TruncateMod Xdivy Xlogy ApproximateEqual
+    Add AddV2 Atan2 BitwiseAnd BitwiseOr BitwiseXor Div DivNoNan EluGrad Equal
+    FloorDiv FloorMod Greater GreaterEqual InvGrad LeakyReluGrad LeftShift Less
+    LessEqual Maximum Minimum Mod Mul MulNoNan NextAfter NotEqual Pow RealDiv
+    ReciprocalGrad Relu6Grad ReluGrad RightShift RsqrtGrad SeluGrad SigmoidGrad
+    SoftplusGrad SoftsignGrad SqrtGrad SquaredDifference Sub TanhGrad
+    TruncateDiv TruncateMod Xdivy Xlog1py Xlogy ApproximateEqual
     Polygamma'''.split()
 DIVISIONS = {'Div', 'FloorDiv', 'FloorMod', 'Mod', 'TruncateDiv',
              'TruncateMod'}
@@ -114,8 +116,9 @@ class Op:
     with graph.as_default():
       self._feeds = [tf.compat.v1.placeholder(dtype) for _ in range(count)]
       definition = op_def_registry.get(op)
+      inferred = {a.type_attr for a in definition.input_arg}
       arguments = {a.name: None for a in definition.attr
-                   if a.HasField('default_value')}
+                   if a.HasField('default_value') and a.name not in inferred}
       names = [a.name for a in definition.input_arg]
       arguments.update(zip(names, self._feeds))
       result = op_def_library.apply_op(op, **arguments)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -10,103 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/status.h"
+#include "libs/resource/table_elements.h"
 
 namespace weft {
 namespace {
 
-// A number, as far as a table knows it: the bits of a float, double or bool;
-// integers of any size as int64, which keeps their order. So a few maps serve
-// all types.
-using Number = int64_t;
-
-// The elements of a tensor, as strings or Numbers.
-template <typename T>
-class Elements;
-
-template <>
-class Elements<std::string> {
- public:
-  explicit Elements(const Tensor& tensor)
-      : values_(tensor.flat<std::string>()) {}
-  size_t size() const { return values_.size(); }
-  const std::string& operator[](size_t i) const { return values_[i]; }
-
- private:
-  const absl::Span<const std::string> values_;
-};
-
-template <>
-class Elements<Number> {
- public:
-  explicit Elements(const Tensor& tensor)
-      : bytes_(DataTypeSize(tensor.dtype())),
-        count_(static_cast<size_t>(tensor.num_elements())),
-        data_(static_cast<const char*>(tensor.data())) {}
-  size_t size() const { return count_; }
-  Number operator[](size_t i) const {
-    switch (bytes_) {
-      case 1:
-        return Load<int8_t>(i);
-      case 4:
-        return Load<int32_t>(i);
-      default:
-        return Load<int64_t>(i);
-    }
-  }
-
- private:
-  template <typename T>
-  Number Load(size_t i) const {
-    T value;
-    std::memcpy(&value, data_ + i * sizeof(T), sizeof(T));
-    return value;
-  }
-
-  const size_t bytes_, count_;
-  const char* const data_;
-};
-
-// The same, to write them.
-template <typename T>
-class MutableElements;
-
-template <>
-class MutableElements<std::string> {
- public:
-  explicit MutableElements(Tensor& tensor)
-      : values_(tensor.mutable_flat<std::string>()) {}
-  void Set(size_t i, const std::string& value) { values_[i] = value; }
-
- private:
-  const absl::Span<std::string> values_;
-};
-
-template <>
-class MutableElements<Number> {
- public:
-  explicit MutableElements(Tensor& tensor)
-      : bytes_(DataTypeSize(tensor.dtype())),
-        data_(static_cast<char*>(tensor.mutable_data())) {}
-  void Set(size_t i, Number value) {
-    switch (bytes_) {
-      case 1:
-        return Store(i, static_cast<int8_t>(value));
-      case 4:
-        return Store(i, static_cast<int32_t>(value));
-      default:
-        return Store(i, value);
-    }
-  }
-
- private:
-  template <typename T>
-  void Store(size_t i, T value) {
-    std::memcpy(data_ + i * sizeof(T), &value, sizeof(T));
-  }
-
-  const size_t bytes_;
-  char* const data_;
-};
+using tables::Elements;
+using tables::MutableElements;
+using tables::Number;
 
 float AsFloat(Number value) {
   return std::bit_cast<float>(static_cast<int32_t>(value));
@@ -160,9 +70,11 @@ class HashTable : public LookupTable {
     if (!is_mutable_ && !is_initialized_) {
       return absl::FailedPreconditionError("Table not initialized.");
     }
+    const bool has_one = fallback.num_elements() == 1;
     for (size_t i = 0; i < in.size(); ++i) {
       const auto found = map_.find(in[i]);
-      out.Set(i, found == map_.end() ? fallbacks[0] : found->second);
+      out.Set(i,
+              found == map_.end() ? fallbacks[has_one ? 0 : i] : found->second);
     }
     return absl::OkStatus();
   }
@@ -213,7 +125,7 @@ class HashTable : public LookupTable {
     return absl::OkStatus();
   }
 
-  std::pair<Tensor, Tensor> Export() const override {
+  absl::StatusOr<std::pair<Tensor, Tensor>> Export() const override {
     absl::ReaderMutexLock lock(&mutex_);
     std::vector<const Entry*> entries;
     entries.reserve(map_.size());
@@ -272,7 +184,145 @@ class HashTable : public LookupTable {
   Map map_ ABSL_GUARDED_BY(mutex_);
 };
 
+// A table that changes, from keys to rows of values.
+template <typename K, typename V>
+class RowTable : public LookupTable {
+ public:
+  RowTable(DataType key_type, DataType value_type, const TensorShape& row)
+      : key_type_(key_type),
+        value_type_(value_type),
+        row_shape_(row),
+        row_size_(static_cast<size_t>(row.num_elements())) {}
+
+  std::string DebugString() const override {
+    return absl::StrCat("a table from ", DataTypeName(key_type_), " to rows ",
+                        row_shape_.ToString(), " of ",
+                        DataTypeName(value_type_), ", with ", size(),
+                        " entries");
+  }
+  DataType key_type() const override { return key_type_; }
+  DataType value_type() const override { return value_type_; }
+  TensorShape value_shape() const override { return row_shape_; }
+  bool is_mutable() const override { return true; }
+  int64_t size() const override {
+    absl::ReaderMutexLock lock(&mutex_);
+    return static_cast<int64_t>(map_.size());
+  }
+
+  absl::Status Find(const Tensor& keys, const Tensor& fallback,
+                    Tensor& values) const override {
+    const Elements<K> in(keys);
+    const Elements<V> fallbacks(fallback);
+    MutableElements<V> out(values);
+    const bool has_one = fallbacks.size() == row_size_;
+    absl::ReaderMutexLock lock(&mutex_);
+    for (size_t i = 0; i < in.size(); ++i) {
+      const auto found = map_.find(in[i]);
+      for (size_t j = 0; j < row_size_; ++j) {
+        out.Set(i * row_size_ + j,
+                found == map_.end() ? fallbacks[has_one ? j : i * row_size_ + j]
+                                    : found->second[j]);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Initialize(const Cancellation&, const Tensor&,
+                          const Tensor&) override {
+    return absl::UnimplementedError("it is a table that changes");
+  }
+
+  absl::Status Insert(const Cancellation& step, const Tensor& keys,
+                      const Tensor& values) override {
+    absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(step.status());
+    AddAll(keys, values);
+    return absl::OkStatus();
+  }
+
+  absl::Status Remove(const Cancellation& step, const Tensor& keys) override {
+    absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(step.status());
+    const Elements<K> k(keys);
+    for (size_t i = 0; i < k.size(); ++i) map_.erase(k[i]);
+    return absl::OkStatus();
+  }
+
+  absl::Status Import(const Cancellation& step, const Tensor& keys,
+                      const Tensor& values) override {
+    absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(step.status());
+    map_.clear();
+    AddAll(keys, values);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::pair<Tensor, Tensor>> Export() const override {
+    absl::ReaderMutexLock lock(&mutex_);
+    std::vector<const Entry*> entries;
+    entries.reserve(map_.size());
+    for (const Entry& entry : map_) entries.push_back(&entry);
+    std::sort(
+        entries.begin(), entries.end(),
+        [](const Entry* a, const Entry* b) { return a->first < b->first; });
+    const auto count = static_cast<int64_t>(entries.size());
+    std::pair<Tensor, Tensor> result = {
+        Tensor(key_type_, {count}),
+        Tensor(value_type_, {count, row_shape_.dim(0)})};
+    MutableElements<K> keys(result.first);
+    MutableElements<V> values(result.second);
+    for (size_t i = 0; i < entries.size(); ++i) {
+      keys.Set(i, entries[i]->first);
+      for (size_t j = 0; j < row_size_; ++j) {
+        values.Set(i * row_size_ + j, entries[i]->second[j]);
+      }
+    }
+    return result;
+  }
+
+ private:
+  using Map = absl::flat_hash_map<K, std::vector<V>>;
+  using Entry = typename Map::value_type;
+
+  void AddAll(const Tensor& keys, const Tensor& values)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const Elements<K> k(keys);
+    const Elements<V> v(values);
+    for (size_t i = 0; i < k.size(); ++i) {
+      std::vector<V>& row = map_[k[i]];
+      row.resize(row_size_);
+      for (size_t j = 0; j < row_size_; ++j) row[j] = v[i * row_size_ + j];
+    }
+  }
+
+  const DataType key_type_, value_type_;
+  const TensorShape row_shape_;
+  const size_t row_size_;
+  mutable absl::Mutex mutex_;
+  Map map_ ABSL_GUARDED_BY(mutex_);
+};
+
 using TablePtr = std::shared_ptr<LookupTable>;
+
+absl::Status CheckTableTypes(DataType key_type, DataType value_type) {
+  if (absl::c_linear_search(TableKeyTypes(), key_type) &&
+      absl::c_linear_search(TableValueTypes(), value_type)) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(absl::StrCat("there is no table from ",
+                                               DataTypeName(key_type), " to ",
+                                               DataTypeName(value_type)));
+}
+
+template <typename K>
+TablePtr NewRows(DataType key_type, DataType value_type,
+                 const TensorShape& row) {
+  if (value_type == DT_STRING) {
+    return std::make_shared<RowTable<K, std::string>>(key_type, value_type,
+                                                      row);
+  }
+  return std::make_shared<RowTable<K, Number>>(key_type, value_type, row);
+}
 
 template <typename K>
 TablePtr NewTable(DataType key_type, DataType value_type, bool is_mutable) {
@@ -296,15 +346,25 @@ std::vector<DataType> TableValueTypes() {
 
 absl::StatusOr<TablePtr> NewLookupTable(DataType key_type, DataType value_type,
                                         bool is_mutable) {
-  if (!absl::c_linear_search(TableKeyTypes(), key_type) ||
-      !absl::c_linear_search(TableValueTypes(), value_type)) {
-    return absl::UnimplementedError(absl::StrCat("there is no table from ",
-                                                 DataTypeName(key_type), " to ",
-                                                 DataTypeName(value_type)));
-  }
+  RETURN_IF_ERROR(CheckTableTypes(key_type, value_type));
   return key_type == DT_STRING
              ? NewTable<std::string>(key_type, value_type, is_mutable)
              : NewTable<Number>(key_type, value_type, is_mutable);
+}
+
+absl::StatusOr<TablePtr> NewTableOfTensors(DataType key_type,
+                                           DataType value_type,
+                                           const PartialShape& row) {
+  RETURN_IF_ERROR(CheckTableTypes(key_type, value_type));
+  if (!row.has_rank() || row.rank() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Default value must be a vector, got shape ",
+                     row.has_rank() ? row.ToString() : "[]"));
+  }
+  ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(row.dims()));
+  return key_type == DT_STRING
+             ? NewRows<std::string>(key_type, value_type, shape)
+             : NewRows<Number>(key_type, value_type, shape);
 }
 
 }  // namespace weft

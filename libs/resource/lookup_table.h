@@ -30,12 +30,18 @@ class LookupTable : public Resource {
 
   virtual DataType key_type() const = 0;
   virtual DataType value_type() const = 0;
+  // Of one key and of one value: scalars, unless a table says otherwise.
+  virtual TensorShape key_shape() const { return TensorShape(); }
+  virtual TensorShape value_shape() const { return TensorShape(); }
   virtual bool is_mutable() const = 0;
+  // Whether it is a table of libs/resource/dense_table.h.
+  virtual bool is_dense() const { return false; }
   virtual int64_t size() const = 0;
 
   // For all: REQUIRES tensors of the table's types, as many values as keys.
 
-  // The value of each key, into `values`, or `fallback`'s only one.
+  // The value of each key, into `values`, or that of `fallback`, which is one
+  // value or one for each key.
   // FAILED_PRECONDITION where a table that is filled once was not.
   virtual absl::Status Find(const Tensor& keys, const Tensor& fallback,
                             Tensor& values) const = 0;
@@ -52,14 +58,19 @@ class LookupTable : public Resource {
   virtual absl::Status Import(const Cancellation& step, const Tensor& keys,
                               const Tensor& values) = 0;
 
-  // All keys, sorted, and their values, as vectors.
-  virtual std::pair<Tensor, Tensor> Export() const = 0;
+  // All keys, sorted, and their values, as vectors; what Import takes. A dense
+  // table shows all of its buckets, as TensorFlow's does.
+  virtual absl::StatusOr<std::pair<Tensor, Tensor>> Export() const = 0;
 };
 
 // UNIMPLEMENTED for types that no table has.
 absl::StatusOr<std::shared_ptr<LookupTable>> NewLookupTable(DataType key_type,
                                                             DataType value_type,
                                                             bool is_mutable);
+
+// A table that changes, from keys to vectors. INVALID_ARGUMENT for other rows.
+absl::StatusOr<std::shared_ptr<LookupTable>> NewTableOfTensors(
+    DataType key_type, DataType value_type, const PartialShape& row);
 
 // The types that keys and values may have.
 std::vector<DataType> TableKeyTypes();

@@ -37,46 +37,37 @@ constexpr Family kFamilies[] = {
      "SampleDistortedBoundingBox* HistogramFixedWidth"},
     {"convolutions and pooling beyond 2-D",
      "only what the layers of TensorFlow 1's models use has kernels",
-     "Conv3D* AvgPool3D* MaxPool3D* MaxPool*V2 MaxPool*Argmax Dilation2D* "
-     "BatchToSpace* SpaceToBatch* DepthToSpace SpaceToDepth"},
+     "Conv3D* AvgPool3D* MaxPool3D* MaxPool*V2 MaxPool*Argmax Dilation2D*"},
     {"linear algebra",
      "factorisations and solvers for whole matrices are the work of a numerics "
      "library; no training needs one",
      "Cholesky* Lu Svd *Matrix* SelfAdjointEig* BatchMatMulV3"},
     {"Fourier transforms", "no kernels of signals are here",
      "FFT* IFFT* RFFT* IRFFT*"},
-    {"complex numbers",
-     "complex64 and complex128 are stored and moved, not computed with",
-     "Complex ComplexAbs Real Imag Conj Angle"},
     {"special functions",
      "only functions that activations, losses and distributions of TensorFlow "
      "1's layers use have kernels",
-     "Acosh Asinh Betainc Erfc Erfinv Igamma* Ndtri NextAfter Xlogy Xlog1py "
-     "Zeta MulNoNan EuclideanNorm CumulativeLogsumexp"},
-    {"bits and histograms", "no program of the census uses one",
-     "Bitwise* Invert LeftShift RightShift PopulationCount *Bincount "
-     "LowerBound "
-     "UpperBound NthElement Roll UnravelIndex"},
+     "Betainc Igamma* Zeta EuclideanNorm CumulativeLogsumexp"},
+    {"counts of sparse tensors", "no program of the census uses one",
+     "*Bincount"},
     {"sampled losses", "candidate samplers wait for a program that uses one",
      "*CandidateSampler ComputeAccidentalHits"},
     {"sequences of labels", "CTC waits for a program that uses it", "CTC*"},
     {"quantisation", "training here is in floating point",
      "FakeQuant* Quantize*"},
     {"random distributions",
-     "random numbers are those of initialisers and dropout, by TensorFlow 1's "
-     "ops with state",
+     "random numbers are uniform, normal and truncated normal ones, with state "
+     "and without",
      "Stateless* ParameterizedTruncatedNormal RandomGamma* RandomPoisson*"},
-    {"sparse tensors",
-     "only what feature columns and embeddings use has kernels", "Sparse*"},
     {"tensors in place",
      "assignments to parts are those of variables that are trained",
-     "Resource* ScatterNd* TensorScatter* StridedSliceAssign"},
-    {"tables", "tables here are filled once, or are vocabularies",
-     "*HashTable*"},
+     "Resource* StridedSliceAssign"},
+    {"tables", "tables here have names, of the graph or of its nodes",
+     "Anonymous*HashTable*"},
     {"texts and encodings",
      "texts here are split, joined, hashed and looked up; more is a client "
      "function's",
-     "Unicode* String* UnsortedSegmentJoin SerializeTensor ParseTensor "
+     "Unicode* StringNGrams UnsortedSegmentJoin SerializeTensor ParseTensor "
      "Decode*"},
 };
 

@@ -197,6 +197,7 @@ void RegisterArrayGradients(GradientRegistry& registry) {
   RegisterArraySliceGradients(registry);
   RegisterArrayDiagonalGradients(registry);
   RegisterArraySegmentGradients(registry);
+  RegisterArraySpaceGradients(registry);
 }
 
 }  // namespace weft

@@ -31,6 +31,7 @@ void RegisterArrayJoinGradients(GradientRegistry& registry);
 void RegisterArraySliceGradients(GradientRegistry& registry);
 void RegisterArrayDiagonalGradients(GradientRegistry& registry);
 void RegisterArraySegmentGradients(GradientRegistry& registry);
+void RegisterArraySpaceGradients(GradientRegistry& registry);
 
 }  // namespace weft
 

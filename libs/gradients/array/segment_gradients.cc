@@ -155,11 +155,10 @@ GradientFn SparseSegmentGrad(SparseGradBuilder builder) {
     const Output rows =
         ops::StridedSlice(scope, SizesOf(scope, Output(node.input(0))), {0},
                           {1}, {1}, {.shrink_axis_mask = 1});
-    return Gradients{
-        builder(scope, grad_outputs[0].dense, Output(node.input(1)),
-                Output(node.input(2)), rows),
-        {},
-        {}};
+    Gradients gradients(node.num_inputs());
+    gradients[0] = builder(scope, grad_outputs[0].dense, Output(node.input(1)),
+                           Output(node.input(2)), rows);
+    return gradients;
   };
 }
 
@@ -181,10 +180,17 @@ void RegisterArraySegmentGradients(GradientRegistry& registry) {
                     SparseSegmentGrad(ops::SparseSegmentMeanGrad));
   registry.Register("SparseSegmentSqrtN",
                     SparseSegmentGrad(ops::SparseSegmentSqrtNGrad));
+  registry.Register("SparseSegmentSumWithNumSegments",
+                    SparseSegmentGrad(ops::SparseSegmentSumGrad));
+  registry.Register("SparseSegmentMeanWithNumSegments",
+                    SparseSegmentGrad(ops::SparseSegmentMeanGrad));
+  registry.Register("SparseSegmentSqrtNWithNumSegments",
+                    SparseSegmentGrad(ops::SparseSegmentSqrtNGrad));
   // As in TensorFlow, gradients of gradients stop here.
-  for (const char* op : {"SparseSegmentSumGrad", "SparseSegmentMeanGrad",
-                         "SparseSegmentSqrtNGrad", "SparseSegmentSumGradV2",
-                         "SparseSegmentMeanGradV2"}) {
+  for (const char* op :
+       {"SparseSegmentSumGrad", "SparseSegmentMeanGrad",
+        "SparseSegmentSqrtNGrad", "SparseSegmentSumGradV2",
+        "SparseSegmentMeanGradV2", "SparseSegmentSqrtNGradV2"}) {
     registry.RegisterNone(op);
   }
 }

@@ -201,6 +201,41 @@ absl::StatusOr<Gradients> TensorScatterUpdateGrad(
                    ops::GatherNd(scope, grad, indices)};
 }
 
+absl::StatusOr<Gradients> TensorScatterAddGrad(const Scope& scope,
+                                               const Node& node,
+                                               const Gradients& grad_outputs) {
+  const Output& grad = grad_outputs[0].dense;
+  return Gradients{grad, {}, ops::GatherNd(scope, grad, Output(node.input(1)))};
+}
+
+absl::StatusOr<Gradients> TensorScatterSubGrad(const Scope& scope,
+                                               const Node& node,
+                                               const Gradients& grad_outputs) {
+  const Output& grad = grad_outputs[0].dense;
+  const Output rows = ops::GatherNd(scope, grad, Output(node.input(1)));
+  return Gradients{grad, {}, ops::Neg(scope, rows)};
+}
+
+// The gradient goes to what is the extremum, in equal parts.
+absl::StatusOr<Gradients> TensorScatterExtremumGrad(
+    const Scope& scope, const Node& node, const Gradients& grad_outputs) {
+  const Output& grad = grad_outputs[0].dense;
+  const Output x(node.input(0)), indices(node.input(1)), y(node.input(2));
+  const Output result(&node, 0);
+  const auto is_extremum = [&](const Output& a, const Output& b) {
+    return ops::Cast(scope, ops::Equal(scope, a, b), grad.dtype());
+  };
+  const Output of_x = is_extremum(x, result);
+  const Output of_y = is_extremum(y, ops::GatherNd(scope, result, indices));
+  const Output parts = ops::Add(
+      scope, of_x,
+      ops::ScatterNd(scope, indices, of_y, SizesLike(scope, x, indices)));
+  const Output share = ops::RealDiv(scope, grad, parts);
+  return Gradients{ops::RealDiv(scope, ops::Mul(scope, grad, of_x), parts),
+                   {},
+                   ops::Mul(scope, ops::GatherNd(scope, share, indices), of_y)};
+}
+
 }  // namespace
 
 void RegisterArraySliceGradients(GradientRegistry& registry) {
@@ -212,6 +247,11 @@ void RegisterArraySliceGradients(GradientRegistry& registry) {
   registry.Register("GatherNd", GatherNdGrad);
   registry.Register("ScatterNd", ScatterNdGrad);
   registry.Register("TensorScatterUpdate", TensorScatterUpdateGrad);
+  registry.Register("TensorScatterAdd", TensorScatterAddGrad);
+  registry.Register("ScatterNdNonAliasingAdd", TensorScatterAddGrad);
+  registry.Register("TensorScatterSub", TensorScatterSubGrad);
+  registry.Register("TensorScatterMin", TensorScatterExtremumGrad);
+  registry.Register("TensorScatterMax", TensorScatterExtremumGrad);
 }
 
 }  // namespace weft

@@ -91,8 +91,9 @@ void RegisterControlGradients(GradientRegistry& registry) {
   registry.Register("Print", PrintGrad, /*takes_sparse=*/true);
   // No values, no numbers, or the ends of a partition.
   for (const char* op :
-       {"NoOp", "Assert", "ControlTrigger", "LoopCond", "ToBool", "_Arg",
-        "_Retval", "_Send", "_Recv", "_CopyToDevice", "_CopyToHost"}) {
+       {"NoOp", "Assert", "PrintV2", "StringFormat", "ControlTrigger",
+        "LoopCond", "ToBool", "_Arg", "_Retval", "_Send", "_Recv",
+        "_CopyToDevice", "_CopyToHost"}) {
     registry.RegisterNone(op);
   }
   // TensorFlow differentiates no function of the program either, but for what

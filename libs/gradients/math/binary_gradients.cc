@@ -44,15 +44,44 @@ Pair TruncateMod(const BinaryArgs& a) {
   return {a.grad, ops::Mul(a.scope, a.grad, quotient)};
 }
 
+// 1 where x is not 0, for functions that are 0 there.
+Output IsNotZero(const BinaryArgs& a) {
+  return ops::Cast(a.scope, ops::NotEqual(a.scope, a.x, ZeroLike(a.scope, a.x)),
+                   RemoveRefType(a.x.dtype()));
+}
 Pair Xdivy(const BinaryArgs& a) {
-  const Output not_zero =
-      ops::Cast(a.scope, ops::NotEqual(a.scope, a.x, ZeroLike(a.scope, a.x)),
-                RemoveRefType(a.x.dtype()));
-  const Output x_slope = ops::Xdivy(a.scope, not_zero, a.y);
+  const Output x_slope = ops::Xdivy(a.scope, IsNotZero(a), a.y);
   const Output y_slope =
       ops::Xdivy(a.scope, ops::Neg(a.scope, a.x), ops::Square(a.scope, a.y));
   return {ops::Mul(a.scope, x_slope, a.grad),
           ops::Mul(a.scope, y_slope, a.grad)};
+}
+
+Pair Xlogy(const BinaryArgs& a) {
+  const Output x_slope = a.scope.AddOutput("Xlogy", {IsNotZero(a), a.y});
+  const Output y_slope = ops::Xdivy(a.scope, a.x, a.y);
+  return {ops::Mul(a.scope, x_slope, a.grad),
+          ops::Mul(a.scope, y_slope, a.grad)};
+}
+Pair Xlog1py(const BinaryArgs& a) {
+  const Output x_slope = a.scope.AddOutput("Xlog1py", {IsNotZero(a), a.y});
+  const Output y_slope = ops::Xdivy(a.scope, a.x, ops::Add(a.scope, a.y, 1));
+  return {ops::Mul(a.scope, x_slope, a.grad),
+          ops::Mul(a.scope, y_slope, a.grad)};
+}
+Pair MulNoNan(const BinaryArgs& a) {
+  return {a.scope.AddOutput("MulNoNan", {a.grad, a.y}),
+          a.scope.AddOutput("MulNoNan", {a.x, a.grad})};
+}
+Pair NextAfter(const BinaryArgs& a) {
+  return {a.grad, ops::ZerosLike(a.scope, a.grad)};
+}
+
+// The parts of a complex number.
+Pair Complex(const BinaryArgs& a) {
+  const AttrMap part = {{"Tout", RemoveRefType(a.x.dtype())}};
+  return {a.scope.AddOutput("Real", {a.grad}, part),
+          a.scope.AddOutput("Imag", {a.grad}, part)};
 }
 
 Pair Choose(const BinaryArgs& a, const Output& is_x) {
@@ -215,6 +244,11 @@ void RegisterBinaryGradients(GradientRegistry& registry) {
       {"Mod", TruncateMod},
       {"TruncateMod", TruncateMod},
       {"Xdivy", Xdivy},
+      {"Xlogy", Xlogy},
+      {"Xlog1py", Xlog1py},
+      {"MulNoNan", MulNoNan},
+      {"NextAfter", NextAfter},
+      {"Complex", Complex},
       {"Maximum", Maximum},
       {"Minimum", Minimum},
       {"Pow", Pow},

@@ -16,6 +16,13 @@ constexpr const char* kWithoutGradient[] = {"_MulInTurn",
                                             "_FusedElementwise",
                                             "_FusedMatMul",
                                             "ApproximateEqual",
+                                            "BitwiseAnd",
+                                            "BitwiseOr",
+                                            "BitwiseXor",
+                                            "Invert",
+                                            "LeftShift",
+                                            "RightShift",
+                                            "PopulationCount",
                                             "Bincount",
                                             "Bucketize",
                                             "DenseBincount",
@@ -76,11 +83,8 @@ void RegisterBinaryGradient(GradientRegistry& registry, absl::string_view op,
 }
 
 Output Conjugate(const Scope& scope, const Output& x) {
-  if (x && IsComplexType(x.dtype())) {
-    scope.UpdateStatus(absl::UnimplementedError(
-        "gradients of complex numbers are not supported here yet"));
-  }
-  return x;
+  if (!x || !IsComplexType(RemoveRefType(x.dtype()))) return x;
+  return scope.AddOutput("Conj", {x});
 }
 
 Output ZeroLike(const Scope& scope, const Output& like) {

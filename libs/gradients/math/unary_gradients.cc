@@ -48,6 +48,14 @@ Output Atan(const UnaryArgs& a) {
 }
 Output Sinh(const UnaryArgs& a) { return Times(a, ops::Cosh(a.scope, a.x)); }
 Output Cosh(const UnaryArgs& a) { return Times(a, ops::Sinh(a.scope, a.x)); }
+Output Asinh(const UnaryArgs& a) {
+  return ops::RealDiv(a.scope, a.grad,
+                      ops::Cosh(a.scope, Conjugate(a.scope, a.y)));
+}
+Output Acosh(const UnaryArgs& a) {
+  return ops::RealDiv(a.scope, a.grad,
+                      ops::Sinh(a.scope, Conjugate(a.scope, a.y)));
+}
 Output Atanh(const UnaryArgs& a) {
   return Times(a, Inverse(a, OneMinusSquare(a)));
 }
@@ -55,6 +63,16 @@ Output Erf(const UnaryArgs& a) {
   const Output bell =
       ops::Exp(a.scope, ops::Neg(a.scope, ops::Square(a.scope, a.x)));
   return Times(a, ops::Mul(a.scope, bell, 2.0 / std::sqrt(std::acos(-1.0))));
+}
+Output Erfc(const UnaryArgs& a) { return ops::Neg(a.scope, Erf(a)); }
+Output Erfinv(const UnaryArgs& a) {
+  const Output bell = ops::Exp(a.scope, ops::Square(a.scope, a.y));
+  return Times(a, ops::Mul(a.scope, bell, std::sqrt(std::acos(-1.0)) / 2));
+}
+Output Ndtri(const UnaryArgs& a) {
+  const Output half = ops::Mul(a.scope, ops::Square(a.scope, a.y), 0.5);
+  return Times(a, ops::Mul(a.scope, ops::Exp(a.scope, half),
+                           std::sqrt(2 * std::acos(-1.0))));
 }
 Output Lgamma(const UnaryArgs& a) {
   return Times(a, ops::Digamma(a.scope, a.x));
@@ -64,6 +82,33 @@ Output Digamma(const UnaryArgs& a) {
   return Times(a, a.scope.AddOutput("Polygamma", {order, a.x}));
 }
 Output L2Loss(const UnaryArgs& a) { return Times(a, a.x); }
+
+// A complex number of two parts that are real.
+Output Join(const Scope& scope, const Output& real, const Output& imag) {
+  const DataType type =
+      real.dtype() == DT_DOUBLE ? DT_COMPLEX128 : DT_COMPLEX64;
+  return scope.AddOutput("Complex", {real, imag}, {{"Tout", type}});
+}
+Output Real(const UnaryArgs& a) {
+  return Join(a.scope, a.grad, ZeroLike(a.scope, a.grad));
+}
+Output Imag(const UnaryArgs& a) {
+  return Join(a.scope, ZeroLike(a.scope, a.grad), a.grad);
+}
+Output Conj(const UnaryArgs& a) { return Conjugate(a.scope, a.grad); }
+Output ComplexAbs(const UnaryArgs& a) {
+  const Output zero = ZeroLike(a.scope, a.grad);
+  const Output scaled = ops::Mul(a.scope, Join(a.scope, a.grad, zero), a.x);
+  return ops::DivNoNan(a.scope, scaled, Join(a.scope, a.y, zero));
+}
+Output Angle(const UnaryArgs& a) {
+  const AttrMap part = {{"Tout", a.grad.dtype()}};
+  const Output real = a.scope.AddOutput("Real", {a.x}, part);
+  const Output imag = a.scope.AddOutput("Imag", {a.x}, part);
+  const Output grad = Join(a.scope, a.grad, ZeroLike(a.scope, a.grad));
+  return ops::Mul(a.scope, ops::Neg(a.scope, grad),
+                  Inverse(a, Join(a.scope, imag, real)));
+}
 
 // By the op that takes the result and the gradient.
 UnaryGradient ByGradientOp(absl::string_view op) {
@@ -101,7 +146,11 @@ void RegisterUnaryGradients(GradientRegistry& registry) {
       {"Cos", Cos},       {"Tan", Tan},       {"Asin", Asin},
       {"Acos", Acos},     {"Atan", Atan},     {"Sinh", Sinh},
       {"Cosh", Cosh},     {"Atanh", Atanh},   {"Erf", Erf},
-      {"Lgamma", Lgamma}, {"L2Loss", L2Loss}, {"Digamma", Digamma}};
+      {"Lgamma", Lgamma}, {"L2Loss", L2Loss}, {"Digamma", Digamma},
+      {"Asinh", Asinh},   {"Acosh", Acosh},   {"Erfc", Erfc},
+      {"Erfinv", Erfinv}, {"Ndtri", Ndtri},   {"Real", Real},
+      {"Imag", Imag},     {"Conj", Conj},     {"ComplexAbs", ComplexAbs},
+      {"Angle", Angle}};
   for (const auto& [op, gradient] : gradients) {
     RegisterUnaryGradient(registry, op, gradient);
   }

@@ -9,6 +9,16 @@ void RegisterRandomGradients(GradientRegistry& registry) {
         "StatelessMultinomial", "LogUniformCandidateSampler"}) {
     registry.RegisterNone(op);
   }
+  for (const char* op :
+       {"StatelessRandomGetAlg", "StatelessRandomGetKeyCounter",
+        "StatelessRandomGetKeyCounterAlg", "StatelessRandomNormal",
+        "StatelessRandomNormalV2", "StatelessRandomUniform",
+        "StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2",
+        "StatelessRandomUniformInt", "StatelessRandomUniformIntV2",
+        "StatelessRandomUniformV2", "StatelessTruncatedNormal",
+        "StatelessTruncatedNormalV2"}) {
+    registry.RegisterNone(op);
+  }
 }
 
 }  // namespace weft

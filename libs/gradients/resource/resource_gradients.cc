@@ -18,13 +18,29 @@ void RegisterResourceGradients(GradientRegistry& registry) {
         "SparseAccumulatorTakeGradient"}) {
     registry.RegisterNone(op);
   }
-  for (const char* op :
-       {"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2",
-        "InitializeTable", "InitializeTableV2", "InitializeTableFromTextFile",
-        "InitializeTableFromTextFileV2", "LookupTableFind", "LookupTableFindV2",
-        "LookupTableImport", "LookupTableImportV2", "LookupTableInsert",
-        "LookupTableInsertV2", "LookupTableExport", "LookupTableExportV2",
-        "LookupTableSize", "LookupTableSizeV2", "LookupTableRemoveV2"}) {
+  for (const char* op : {"HashTable",
+                         "HashTableV2",
+                         "MutableHashTable",
+                         "MutableHashTableV2",
+                         "MutableHashTableOfTensors",
+                         "MutableHashTableOfTensorsV2",
+                         "MutableDenseHashTable",
+                         "MutableDenseHashTableV2",
+                         "InitializeTable",
+                         "InitializeTableV2",
+                         "InitializeTableFromTextFile",
+                         "InitializeTableFromTextFileV2",
+                         "LookupTableFind",
+                         "LookupTableFindV2",
+                         "LookupTableImport",
+                         "LookupTableImportV2",
+                         "LookupTableInsert",
+                         "LookupTableInsertV2",
+                         "LookupTableExport",
+                         "LookupTableExportV2",
+                         "LookupTableSize",
+                         "LookupTableSizeV2",
+                         "LookupTableRemoveV2"}) {
     registry.RegisterNone(op);
   }
   for (const char* op :

@@ -1,6 +1,9 @@
 // Gradients with respect to the values of sparse tensors; their indices and
 // shapes have none. The formulas are TensorFlow's
 // (tensorflow/python/ops/sparse_grad.py, sparse_ops.py).
+#include "libs/gradients/sparse/sparse_gradients.h"
+
+#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/gradients/gradient_registry.h"
 #include "libs/gradients/math/math_gradients.h"
@@ -123,20 +126,129 @@ absl::StatusOr<Gradients> ReduceSumGrad(const Scope& scope, const Node& node,
                    Gradient()};
 }
 
+// Indices, values and shape of both, and the threshold.
+absl::StatusOr<Gradients> AddGrad(const Scope& scope, const Node& node,
+                                  const Gradients& grads) {
+  Gradients result(7);
+  if (grads[1].IsNone()) return result;
+  const Node* grad =
+      scope.AddNode("SparseAddGrad", {grads[1].dense, Output(node.input(0)),
+                                      Output(node.input(3)), Output(&node, 0)});
+  if (grad == nullptr) return result;
+  result[1] = Output(grad, 0);
+  result[4] = Output(grad, 1);
+  return result;
+}
+
+absl::StatusOr<Gradients> TensorDenseAddGrad(const Scope& scope,
+                                             const Node& node,
+                                             const Gradients& grads) {
+  const Output grad = grads[0].dense;
+  return Gradients{Gradient(),
+                   ops::GatherNd(scope, grad, Output(node.input(0))),
+                   Gradient(), grad};
+}
+
+// A dense operand, which may be broadcast, as large in rank as the sparse one,
+// and what it has at each index of that.
+struct DenseOperand {
+  Output dense, own_shape, padded_shape, rows, values;
+};
+DenseOperand ReadDense(const Scope& scope, const Node& node) {
+  DenseOperand result;
+  result.dense = Output(node.input(3));
+  const Output whole(node.input(2));
+  result.own_shape = ops::Shape(scope, result.dense, {.out_type = DT_INT64});
+  const Output missing = ops::Sub(scope, ops::Size(scope, whole),
+                                  ops::Size(scope, result.own_shape));
+  const Output ones = ops::Fill(scope, ops::ExpandDims(scope, missing, 0),
+                                Tensor::Scalar<int64_t>(1));
+  result.padded_shape = ops::Concat(scope, {ones, result.own_shape}, 0);
+  result.rows = ops::FloorDiv(scope, Output(node.input(0)),
+                              ops::FloorDiv(scope, whole, result.padded_shape));
+  result.values = ops::GatherNd(
+      scope, ops::Reshape(scope, result.dense, result.padded_shape),
+      result.rows);
+  return result;
+}
+
+// The sums of what comes to each element of the dense operand.
+Output SumToDense(const Scope& scope, const DenseOperand& operand,
+                  const Output& grads) {
+  const Output zeros = ops::Reshape(scope, ops::ZerosLike(scope, operand.dense),
+                                    operand.padded_shape);
+  const Output sums =
+      scope.AddOutput("SparseTensorDenseAdd",
+                      {operand.rows, grads, operand.padded_shape, zeros});
+  return ops::Reshape(scope, sums, operand.own_shape);
+}
+
+absl::StatusOr<Gradients> CwiseMulGrad(const Scope& scope, const Node& node,
+                                       const Gradients& grads) {
+  const DenseOperand operand = ReadDense(scope, node);
+  const Output& grad = grads[0].dense;
+  const Output slope = ops::Mul(scope, grad, Output(node.input(1)));
+  return Gradients{Gradient(), ops::Mul(scope, grad, operand.values),
+                   Gradient(), SumToDense(scope, operand, slope)};
+}
+absl::StatusOr<Gradients> CwiseDivGrad(const Scope& scope, const Node& node,
+                                       const Gradients& grads) {
+  const DenseOperand operand = ReadDense(scope, node);
+  const Output& grad = grads[0].dense;
+  const Output quotient =
+      ops::Div(scope, ops::Neg(scope, Output(node.input(1))),
+               ops::Square(scope, operand.values));
+  const Output slope = ops::Mul(scope, grad, quotient);
+  return Gradients{Gradient(), ops::Div(scope, grad, operand.values),
+                   Gradient(), SumToDense(scope, operand, slope)};
+}
+
+// As of a dense softmax, with sums over the elements that are there.
+absl::StatusOr<Gradients> SoftmaxGrad(const Scope& scope, const Node& node,
+                                      const Gradients& grads) {
+  const Output indices(node.input(0)), shape(node.input(2));
+  const Output y(&node, 0);
+  const Output product = ops::Mul(scope, y, grads[0].dense);
+  const Output sums = scope.AddOutput(
+      "SparseReduceSum", {indices, product, shape, Tensor::Vector({-1})},
+      {{"keep_dims", true}});
+  const Output negated = ops::Neg(scope, sums);
+  const Output shifted = scope.AddOutput(
+      "SparseDenseCwiseAdd", {indices, grads[0].dense, shape, negated});
+  return Gradients{Gradient(), ops::Mul(scope, shifted, y), Gradient()};
+}
+
+// TensorFlow has none either, and says so.
+absl::StatusOr<Gradients> NoSuchGradient(const Scope&, const Node& node,
+                                         const Gradients&) {
+  return absl::UnimplementedError(
+      absl::StrCat("Gradient for ", node.type(), " is not implemented."));
+}
+
 }  // namespace
 
 void RegisterSparseGradients(GradientRegistry& registry) {
+  RegisterRaggedGradients(registry);
   registry.Register("SparseTensorDenseMatMul", MatMulGrad);
   registry.Register("SparseToDense", ToDenseGrad);
   registry.Register("SparseReorder", ReorderGrad);
   registry.Register("SparseFillEmptyRows", FillEmptyRowsGrad);
   registry.Register("SparseSlice", SliceGrad);
   registry.Register("SparseReduceSum", ReduceSumGrad);
+  registry.Register("SparseAdd", AddGrad);
+  registry.Register("SparseTensorDenseAdd", TensorDenseAddGrad);
+  registry.Register("SparseDenseCwiseAdd", NoSuchGradient);
+  registry.Register("SparseDenseCwiseMul", CwiseMulGrad);
+  registry.Register("SparseDenseCwiseDiv", CwiseDivGrad);
+  registry.Register("SparseSoftmax", SoftmaxGrad);
+  registry.Register("SparseSparseMaximum", NoSuchGradient);
+  registry.Register("SparseSparseMinimum", NoSuchGradient);
   for (const char* op :
-       {"_CombineRows", "_CombineRowsGrad", "_CountIds", "_UniqueRowIds",
-        "_WhereHashed", "DeserializeManySparse", "DeserializeSparse",
-        "RaggedRange", "RaggedTensorFromVariant", "RaggedTensorToVariant",
-        "SerializeManySparse", "SerializeSparse", "SparseConcat", "SparseCross",
+       {"SparseAddGrad", "SparseReduceMax", "SparseReduceMaxSparse",
+        "SparseReduceSumSparse", "SparseSplit", "_CombineRows",
+        "_CombineRowsGrad", "_CountIds", "_UniqueRowIds", "_WhereHashed",
+        "DeserializeManySparse", "DeserializeSparse", "SerializeManySparse",
+        "SerializeSparse", "SparseConcat", "SparseCross",
         "SparseFillEmptyRowsGrad", "SparseReshape", "SparseSliceGrad"}) {
     registry.RegisterNone(op);
   }

@@ -21,7 +21,9 @@ void RegisterArrayKernels(KernelRegistry& registry) {
   RegisterArrayWhereKernels(registry);
   RegisterArrayDiagonalKernels(registry);
   RegisterArrayDiagonalBandKernels(registry);
+  RegisterArraySearchKernels(registry);
   RegisterArraySegmentKernels(registry);
+  RegisterArraySpaceKernels(registry);
   RegisterArrayPartedRowKernels(registry);
 }
 

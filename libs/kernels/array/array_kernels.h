@@ -28,7 +28,9 @@ void RegisterArrayUniqueKernels(KernelRegistry& registry);
 void RegisterArrayWhereKernels(KernelRegistry& registry);
 void RegisterArrayDiagonalKernels(KernelRegistry& registry);
 void RegisterArrayDiagonalBandKernels(KernelRegistry& registry);
+void RegisterArraySearchKernels(KernelRegistry& registry);
 void RegisterArraySegmentKernels(KernelRegistry& registry);
+void RegisterArraySpaceKernels(KernelRegistry& registry);
 void RegisterArrayPartedRowKernels(KernelRegistry& registry);
 
 }  // namespace weft

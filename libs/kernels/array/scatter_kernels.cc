@@ -1,5 +1,5 @@
 // Kernels that write slices by tuples of indices: ScatterNd,
-// TensorScatterUpdate.
+// TensorScatterUpdate, and TensorScatterAdd and its like.
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
@@ -18,14 +18,42 @@ T Sum(T a, T b) {
   return AddElements(a, b);
 }
 
-template <typename T>
-void AddRows(const NdSlices& plan, const Tensor& updates, Tensor& output) {
+// What each update makes of an element.
+struct ScatterAddOp {
+  template <typename T>
+  static T Apply(const T& x, const T& update) {
+    return Sum(x, update);
+  }
+};
+struct ScatterSubOp {
+  template <typename T>
+  static T Apply(const T& x, const T& update) {
+    return SubtractElements(x, update);
+  }
+};
+struct ScatterMinOp {
+  template <typename T>
+  static T Apply(const T& x, const T& update) {
+    return update < x ? update : x;
+  }
+};
+struct ScatterMaxOp {
+  template <typename T>
+  static T Apply(const T& x, const T& update) {
+    return update > x ? update : x;
+  }
+};
+
+template <typename Op, typename T>
+void ApplyRows(const NdSlices& plan, const Tensor& updates, Tensor& output) {
   const T* in = updates.flat<T>().data();
   T* out = output.mutable_flat<T>().data();
   for (const int64_t slice : plan.slices) {
     if (slice >= 0) {
       T* row = out + slice * plan.inner;
-      for (int64_t i = 0; i < plan.inner; ++i) row[i] = Sum(row[i], in[i]);
+      for (int64_t i = 0; i < plan.inner; ++i) {
+        row[i] = Op::Apply(row[i], in[i]);
+      }
     }
     in += plan.inner;
   }
@@ -57,7 +85,7 @@ class ScatterNdKernel : public OpKernel {
     RETURN_IF_ERROR(FillWithZeros(*output));
     return DispatchType(ScatterTypes{}, updates.dtype(),
                         [&]<typename T>(TypeTag<T>) {
-                          AddRows<T>(plan, updates, *output);
+                          ApplyRows<ScatterAddOp, T>(plan, updates, *output);
                           return absl::OkStatus();
                         });
   }
@@ -66,9 +94,10 @@ class ScatterNdKernel : public OpKernel {
   const bool ignores_bad_;
 };
 
-class TensorScatterUpdateKernel : public OpKernel {
+// Writes into a copy of input 0, or into it where nobody else holds it.
+class TensorScatterKernel : public OpKernel {
  public:
-  explicit TensorScatterUpdateKernel(const OpKernelConstruction& construction)
+  explicit TensorScatterKernel(const OpKernelConstruction& construction)
       : OpKernel(construction), ignores_bad_(IgnoresBadIndices(construction)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
@@ -82,19 +111,60 @@ class TensorScatterUpdateKernel : public OpKernel {
     if (!output->SharesBufferWith(tensor)) {
       CopyElements(tensor, 0, tensor.num_elements(), *output, 0);
     }
+    return Write(plan, updates, *output);
+  }
+
+ private:
+  virtual absl::Status Write(const NdSlices& plan, const Tensor& updates,
+                             Tensor& output) const = 0;
+
+  const bool ignores_bad_;
+};
+
+class TensorScatterUpdateKernel : public TensorScatterKernel {
+ public:
+  using TensorScatterKernel::TensorScatterKernel;
+
+ private:
+  absl::Status Write(const NdSlices& plan, const Tensor& updates,
+                     Tensor& output) const override {
     int64_t from = 0;
     for (const int64_t slice : plan.slices) {
       if (slice >= 0) {
-        CopyElements(updates, from, plan.inner, *output, slice * plan.inner);
+        CopyElements(updates, from, plan.inner, output, slice * plan.inner);
       }
       from += plan.inner;
     }
     return absl::OkStatus();
   }
+};
+
+template <typename Op, typename Types>
+class TensorScatterApplyKernel : public TensorScatterKernel {
+ public:
+  using TensorScatterKernel::TensorScatterKernel;
 
  private:
-  const bool ignores_bad_;
+  absl::Status Write(const NdSlices& plan, const Tensor& updates,
+                     Tensor& output) const override {
+    return DispatchType(Types{}, updates.dtype(), [&]<typename T>(TypeTag<T>) {
+      ApplyRows<Op, T>(plan, updates, output);
+      return absl::OkStatus();
+    });
+  }
 };
+
+template <typename Op, typename Types>
+void RegisterTensorScatter(KernelRegistry& registry, const char* op) {
+  registry.Register<TensorScatterApplyKernel<Op, Types>>(
+      op, {{"T", DataTypesOf(Types{})}});
+}
+
+// What ScatterNdNonAliasingAdd takes.
+using NumbersAndBools =
+    TypeList<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t,
+             uint8_t, uint16_t, uint32_t, uint64_t, std::complex<float>,
+             std::complex<double>, bool>;
 
 }  // namespace
 
@@ -102,6 +172,15 @@ void RegisterArrayScatterKernels(KernelRegistry& registry) {
   registry.Register<ScatterNdKernel>("ScatterNd",
                                      {{"T", DataTypesOf(ScatterTypes{})}});
   registry.Register<TensorScatterUpdateKernel>("TensorScatterUpdate");
+  RegisterTensorScatter<ScatterAddOp, ScatterTypes>(registry,
+                                                    "TensorScatterAdd");
+  RegisterTensorScatter<ScatterSubOp, Numbers>(registry, "TensorScatterSub");
+  RegisterTensorScatter<ScatterMinOp, RealNumbers>(registry,
+                                                   "TensorScatterMin");
+  RegisterTensorScatter<ScatterMaxOp, RealNumbers>(registry,
+                                                   "TensorScatterMax");
+  RegisterTensorScatter<ScatterAddOp, NumbersAndBools>(
+      registry, "ScatterNdNonAliasingAdd");
 }
 
 }  // namespace weft

@@ -119,6 +119,23 @@ absl::StatusOr<int64_t> KeepUsedRows(OpKernelContext& context, Dims& indices) {
   return count;
 }
 
+// The number of segments, of which ids use `used` at least.
+absl::StatusOr<int64_t> ReadSegmentCount(const Tensor& tensor, int64_t used) {
+  if (tensor.num_elements() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_segments should be a scalar, not shape ",
+                     tensor.shape().ToString()));
+  }
+  ASSIGN_OR_RETURN(const Dims values, IntegersOf(tensor));
+  if (values[0] < 0) {
+    return absl::InvalidArgumentError("segment ids must be >= 0");
+  }
+  if (values[0] < used) {
+    return absl::InvalidArgumentError("segment ids must be < num_segments");
+  }
+  return values[0];
+}
+
 }  // namespace
 
 absl::StatusOr<TensorShape> ShapeOfRows(int64_t rows, const TensorShape& shape,
@@ -164,6 +181,10 @@ absl::StatusOr<SparseSegments> PrepareSparseSegments(OpKernelContext& context) {
   SparseSegments result;
   ASSIGN_OR_RETURN(SortedSegments segments,
                    ReadSortedSegments(context.input(2)));
+  if (context.num_inputs() > 3) {
+    ASSIGN_OR_RETURN(segments.count,
+                     ReadSegmentCount(context.input(3), segments.count));
+  }
   result.ids = std::move(segments.ids);
   ASSIGN_OR_RETURN(result.indices,
                    ReadChosenRows(context.input(1), data.dim(0)));

@@ -39,6 +39,7 @@ struct SparseSegments {
   Dims indices, ids;
   Tensor* output = nullptr;
 };
+// With a fourth input that many segments, and the ids must be below.
 absl::StatusOr<SparseSegments> PrepareSparseSegments(OpKernelContext& context);
 
 // The same of their gradients: row ids[i] of the gradient goes into row

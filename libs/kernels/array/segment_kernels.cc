@@ -332,6 +332,12 @@ void RegisterSparse(KernelRegistry& registry) {
                             SparseReduction::kMean, floats);
   RegisterReduction<Kernel>(registry, "SparseSegmentSqrtN",
                             SparseReduction::kSqrtN, floats);
+  RegisterReduction<Kernel>(registry, "SparseSegmentSumWithNumSegments",
+                            SparseReduction::kSum, RealNumbers{});
+  RegisterReduction<Kernel>(registry, "SparseSegmentMeanWithNumSegments",
+                            SparseReduction::kMean, floats);
+  RegisterReduction<Kernel>(registry, "SparseSegmentSqrtNWithNumSegments",
+                            SparseReduction::kSqrtN, floats);
   RegisterReduction<Grad>(registry, "SparseSegmentSumGrad",
                           SparseReduction::kSum, floats);
   RegisterReduction<Grad>(registry, "SparseSegmentMeanGrad",
@@ -341,6 +347,8 @@ void RegisterSparse(KernelRegistry& registry) {
   RegisterReduction<Grad>(registry, "SparseSegmentMeanGradV2",
                           SparseReduction::kMean, floats);
   RegisterReduction<Grad>(registry, "SparseSegmentSqrtNGrad",
+                          SparseReduction::kSqrtN, floats);
+  RegisterReduction<Grad>(registry, "SparseSegmentSqrtNGradV2",
                           SparseReduction::kSqrtN, floats);
 }
 

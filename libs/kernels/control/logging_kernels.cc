@@ -1,9 +1,15 @@
-// Kernels that speak to people: Assert and Print.
+// Kernels that speak to people: Assert, Print, PrintV2, and StringFormat, which
+// makes texts for them.
 #include <atomic>
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "libs/base/status.h"
 #include "libs/kernels/control/control_kernels.h"
 #include "libs/kernels/control/tensor_summary.h"
@@ -72,11 +78,95 @@ class PrintKernel : public OpKernel {
   std::atomic<int64_t> count_{0};
 };
 
+// A text to a stream of the process; log(...) goes where errors go.
+class PrintTextKernel : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<PrintTextKernel>(construction);
+    ASSIGN_OR_RETURN(kernel->end_, construction.GetAttr<std::string>("end"));
+    ASSIGN_OR_RETURN(const std::string stream,
+                     construction.GetAttr<std::string>("output_stream"));
+    if (absl::StartsWith(stream, "file://")) {
+      return absl::UnimplementedError(
+          "texts are printed to stdout, stderr or a log, not to files; write "
+          "them with WriteFile");
+    }
+    if (stream != "stdout" && stream != "stderr" && stream != "log(info)" &&
+        stream != "log(warning)" && stream != "log(error)") {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Unknown output stream: ", stream,
+          ", Valid streams are: log(error), log(info), log(warning), stderr, "
+          "stdout"));
+    }
+    kernel->to_stdout_ = stream == "stdout";
+    return kernel;
+  }
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    if (input.num_elements() != 1 || input.rank() > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Input is expected to be scalar, but got ",
+                       input.shape().ToString()));
+    }
+    // In one piece, so that texts of several threads do not mix.
+    const std::string text = input.scalar<std::string>() + end_;
+    std::FILE* const stream = to_stdout_ ? stdout : stderr;
+    std::fwrite(text.data(), 1, text.size(), stream);
+    std::fflush(stream);
+    return absl::OkStatus();
+  }
+
+ private:
+  bool to_stdout_ = false;
+  std::string end_;
+};
+
+// A template with tensors in the places that it keeps for them.
+class StringFormatKernel : public OpKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<StringFormatKernel>(construction);
+    ASSIGN_OR_RETURN(const std::string text,
+                     construction.GetAttr<std::string>("template"));
+    ASSIGN_OR_RETURN(const std::string placeholder,
+                     construction.GetAttr<std::string>("placeholder"));
+    kernel->parts_ = absl::StrSplit(text, placeholder);
+    const size_t places = kernel->parts_.size() - 1;
+    const auto inputs = static_cast<size_t>(construction.node().num_inputs());
+    if (places == inputs) return kernel;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "num placeholders in template and num inputs must match: ", places,
+        " vs. ", inputs));
+  }
+  explicit StringFormatKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), summarize_(SummarizeOf(construction)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    std::string text = parts_[0];
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      absl::StrAppend(&text, SummarizeEnds(context.input(i), summarize_),
+                      parts_[i + 1]);
+    }
+    context.SetOutput(0, Tensor::Scalar(std::move(text)));
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t summarize_;
+  std::vector<std::string> parts_;  // one more than there are inputs
+};
+
 }  // namespace
 
 void RegisterLoggingKernels(KernelRegistry& registry) {
   registry.Register<AssertKernel>("Assert");
   registry.Register<PrintKernel>("Print");
+  registry.Register({.op = "PrintV2"}, PrintTextKernel::Make);
+  registry.Register({.op = "StringFormat"}, StringFormatKernel::Make);
 }
 
 }  // namespace weft

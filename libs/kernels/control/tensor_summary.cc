@@ -1,6 +1,9 @@
 #include "libs/kernels/control/tensor_summary.h"
 
+#include <algorithm>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -17,7 +20,7 @@ using SummarizedTypes =
 template <typename T>
 std::string Text(const T& value) {
   if constexpr (std::is_same_v<T, std::string>) {
-    return absl::CEscape(value);
+    return absl::Utf8SafeCEscape(value);
   } else if constexpr (std::is_same_v<T, bool>) {
     return value ? "1" : "0";
   } else if constexpr (std::is_same_v<T, std::complex<float>> ||
@@ -79,7 +82,75 @@ class Summary {
   std::string text_;
 };
 
+// Writes the ends of each dimension of one tensor.
+template <typename T>
+class EndsSummary {
+ public:
+  EndsSummary(const Tensor& tensor, int64_t at_ends)
+      : shape_(tensor.shape()), values_(tensor.flat<T>()), at_ends_(at_ends) {}
+
+  std::string Write() {
+    WriteDim(0, 0);
+    return std::move(text_);
+  }
+
+ private:
+  // Of the part that begins at element `begin`. A tensor without elements may
+  // have any number of rows, of which the ends are enough.
+  void WriteDim(int d, int64_t begin) {
+    if (d == shape_.rank()) return WriteElement(begin);
+    int64_t part = 1;
+    for (int i = d + 1; i < shape_.rank(); ++i) part *= shape_.dim(i);
+    const int64_t size = shape_.dim(d);
+    text_ += "[";
+    for (int64_t i = 0; i < std::min(at_ends_, size); ++i) {
+      if (i > 0) WriteSpace(d);
+      WriteDim(d + 1, begin + part * i);
+    }
+    if (size > at_ends_ && size - at_ends_ > at_ends_) {
+      WriteSpace(d);
+      text_ += "...";
+    }
+    for (int64_t i = std::max(at_ends_, size - at_ends_); i < size; ++i) {
+      WriteSpace(d);
+      WriteDim(d + 1, begin + part * i);
+    }
+    text_ += "]";
+  }
+
+  void WriteElement(int64_t i) {
+    const bool in_quotes = std::is_same_v<T, std::string>;
+    absl::StrAppend(&text_, in_quotes ? "\"" : "", Text(values_[i]),
+                    in_quotes ? "\"" : "");
+  }
+
+  // A blank, or as many line ends as there are dimensions inside.
+  void WriteSpace(int d) {
+    const int inner = shape_.rank() - d - 1;
+    text_ +=
+        inner == 0 ? " " : std::string(inner, '\n') + std::string(d + 1, ' ');
+  }
+
+  const TensorShape& shape_;
+  const absl::Span<const T> values_;
+  const int64_t at_ends_;
+  std::string text_;
+};
+
 }  // namespace
+
+std::string SummarizeEnds(const Tensor& tensor, int64_t at_ends) {
+  const int64_t all = tensor.num_elements();
+  const int64_t limit = at_ends < 0 ? all : std::min(at_ends, all);
+  std::string text;
+  const absl::Status status = DispatchType(
+      SummarizedTypes{}, tensor.dtype(), [&]<typename T>(TypeTag<T>) {
+        text = EndsSummary<T>(tensor, limit).Write();
+        return absl::OkStatus();
+      });
+  if (status.ok()) return text;
+  return absl::StrCat("?", DataTypeName(tensor.dtype()));
+}
 
 std::string SummarizeValues(const Tensor& tensor, int64_t max_values) {
   const int64_t limit = max_values < 0 ? tensor.num_elements() : max_values;

@@ -184,11 +184,12 @@ class UnaryKernel : public ElementKernel {
   const LoopCost cost_;
 };
 
-KernelDef Definition(const std::string& op, const std::string& type_attr,
-                     DataType type, LoopCost cost) {
-  KernelDef def{op};
-  if (!type_attr.empty()) def.types[type_attr] = {type};
-  def.is_cheap = cost == LoopCost::kLight;
+template <typename Spec>
+KernelDef Definition(const Spec& spec) {
+  KernelDef def{spec.op};
+  if (!spec.type_attr.empty()) def.types[spec.type_attr] = {spec.in};
+  if (!spec.out_attr.empty()) def.types[spec.out_attr] = {spec.out};
+  def.is_cheap = spec.cost == LoopCost::kLight;
   return def;
 }
 
@@ -210,7 +211,7 @@ std::optional<LoopType> LoopTypeOf(DataType type) {
 }  // namespace
 
 void RegisterBinaryKernel(KernelRegistry& registry, BinaryKernelSpec spec) {
-  KernelDef def = Definition(spec.op, spec.type_attr, spec.in, spec.cost);
+  KernelDef def = Definition(spec);
   registry.Register(
       std::move(def),
       [spec](const OpKernelConstruction& construction)
@@ -225,7 +226,7 @@ void RegisterBinaryKernel(KernelRegistry& registry, BinaryKernelSpec spec) {
 }
 
 void RegisterUnaryKernel(KernelRegistry& registry, UnaryKernelSpec spec) {
-  KernelDef def = Definition(spec.op, spec.type_attr, spec.in, spec.cost);
+  KernelDef def = Definition(spec);
   registry.Register(std::move(def),
                     [spec](const OpKernelConstruction& construction)
                         -> absl::StatusOr<std::unique_ptr<OpKernel>> {

@@ -24,6 +24,7 @@ struct BinaryKernelSpec {
   LoopCost cost = LoopCost::kLight;
   // What it means that the loop returned false.
   absl::string_view domain_error = "Integer division by zero";
+  std::string out_attr;  // what must be `out`, where an op has such an attr
 };
 
 struct UnaryKernelSpec {
@@ -33,6 +34,7 @@ struct UnaryKernelSpec {
   DataType out = DT_INVALID;
   UnaryLoop loop = nullptr;
   LoopCost cost = LoopCost::kLight;
+  std::string out_attr;
 };
 
 // z = f(x, y) with broadcasting. Attr `incompatible_shape_error`, where the op

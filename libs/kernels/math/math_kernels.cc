@@ -5,8 +5,10 @@ namespace weft {
 void RegisterMathKernels(KernelRegistry& registry) {
   RegisterArgReductionKernels(registry);
   RegisterArithmeticKernels(registry);
+  RegisterBitwiseKernels(registry);
   RegisterCastKernels(registry);
   RegisterComparisonKernels(registry);
+  RegisterComplexKernels(registry);
   RegisterDivisionKernels(registry);
   RegisterEinsumKernels(registry);
   RegisterHalfSumKernel(registry);
@@ -18,6 +20,7 @@ void RegisterMathKernels(KernelRegistry& registry) {
   RegisterSequenceKernels(registry);
   RegisterShapeArithmeticKernels(registry);
   RegisterUnaryKernels(registry);
+  RegisterZeroProductKernels(registry);
 }
 
 }  // namespace weft

@@ -12,8 +12,10 @@ void RegisterMathKernels(KernelRegistry& registry);
 
 void RegisterArgReductionKernels(KernelRegistry& registry);
 void RegisterArithmeticKernels(KernelRegistry& registry);
+void RegisterBitwiseKernels(KernelRegistry& registry);
 void RegisterCastKernels(KernelRegistry& registry);
 void RegisterComparisonKernels(KernelRegistry& registry);
+void RegisterComplexKernels(KernelRegistry& registry);
 void RegisterDivisionKernels(KernelRegistry& registry);
 void RegisterEinsumKernels(KernelRegistry& registry);
 void RegisterHalfSumKernel(KernelRegistry& registry);
@@ -25,6 +27,7 @@ void RegisterSelectKernels(KernelRegistry& registry);
 void RegisterSequenceKernels(KernelRegistry& registry);
 void RegisterShapeArithmeticKernels(KernelRegistry& registry);
 void RegisterUnaryKernels(KernelRegistry& registry);
+void RegisterZeroProductKernels(KernelRegistry& registry);
 
 }  // namespace weft
 

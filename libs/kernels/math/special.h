@@ -12,6 +12,12 @@ double Digamma(double x);
 // NaN elsewhere, and infinite at the poles.
 double Polygamma(double order, double x);
 
+// Where the normal distribution's integral is p; infinite at 0 and 1, NaN
+// outside.
+double NormalQuantile(double p);
+// Where the error function is y; likewise at -1 and 1.
+double ErfInverse(double y);
+
 }  // namespace weft::math
 
 #endif  // WEFT_LIBS_KERNELS_MATH_SPECIAL_H_

@@ -38,9 +38,14 @@ WEFT_UNARY_OP(Atan, std::atan(x));
 WEFT_UNARY_OP(Sinh, std::sinh(x));
 WEFT_UNARY_OP(Cosh, std::cosh(x));
 WEFT_UNARY_OP(Tanh, std::tanh(x));
+WEFT_UNARY_OP(Asinh, std::asinh(x));
+WEFT_UNARY_OP(Acosh, std::acosh(x));
 WEFT_UNARY_OP(Atanh, std::atanh(x));
 WEFT_UNARY_OP(Sigmoid, T(1) / (T(1) + std::exp(-x)));
 WEFT_UNARY_OP(Erf, std::erf(x));
+WEFT_UNARY_OP(Erfc, std::erfc(x));
+WEFT_UNARY_OP(Erfinv, static_cast<T>(math::ErfInverse(x)));
+WEFT_UNARY_OP(Ndtri, static_cast<T>(math::NormalQuantile(x)));
 WEFT_UNARY_OP(Lgamma, static_cast<T>(math::LogGamma(x)));
 WEFT_UNARY_OP(Digamma, static_cast<T>(math::Digamma(x)));
 WEFT_UNARY_OP(Floor, std::floor(x));
@@ -161,6 +166,8 @@ void RegisterField(KernelRegistry& registry) {
   Register<T, SinhOp>(registry, "Sinh", kHeavy);
   Register<T, CoshOp>(registry, "Cosh", kHeavy);
   Register<T, TanhOp>(registry, "Tanh", kHeavy);
+  Register<T, AsinhOp>(registry, "Asinh", kHeavy);
+  Register<T, AcoshOp>(registry, "Acosh", kHeavy);
   Register<T, AtanhOp>(registry, "Atanh", kHeavy);
   Register<T, SigmoidOp>(registry, "Sigmoid", kHeavy);
 }
@@ -175,6 +182,11 @@ void RegisterFloat(KernelRegistry& registry) {
   Register<T, RintOp>(registry, "Rint", kLight);
   Register<T, RintOp>(registry, "Round", kLight);
   Register<T, ErfOp>(registry, "Erf", kHeavy);
+  Register<T, ErfcOp>(registry, "Erfc", kHeavy);
+  if constexpr (kIsReal<T>) {
+    Register<T, ErfinvOp>(registry, "Erfinv", kHeavy);
+    Register<T, NdtriOp>(registry, "Ndtri", kHeavy);
+  }
   Register<T, LgammaOp>(registry, "Lgamma", kHeavy);
   Register<T, DigammaOp>(registry, "Digamma", kHeavy);
   Register<T, IsNanOp, bool>(registry, "IsNan", kLight);

@@ -26,6 +26,10 @@ class Philox {
         counter_{0, 0, static_cast<uint32_t>(seed2),
                  static_cast<uint32_t>(seed2 >> 32)} {}
 
+  // From what an op says of it: the lowest numbers first.
+  Philox(const std::array<uint32_t, 2>& key, const Sample& counter)
+      : key_(key), counter_(counter) {}
+
   // That of ops without state, which scramble their seeds first
   // (core/kernels/stateless_random_ops.cc).
   static Philox OfStatelessSeed(uint64_t seed, uint64_t seed2) {

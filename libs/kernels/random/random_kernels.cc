@@ -4,6 +4,7 @@ namespace weft {
 
 void RegisterRandomKernels(KernelRegistry& registry) {
   RegisterRandomFillKernels(registry);
+  RegisterStatelessRandomKernels(registry);
   RegisterRandomChoiceKernels(registry);
   RegisterRandomCandidateKernels(registry);
 }

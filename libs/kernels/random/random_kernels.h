@@ -12,6 +12,8 @@ void RegisterRandomKernels(KernelRegistry& registry);
 
 // Tensors filled with numbers of a distribution.
 void RegisterRandomFillKernels(KernelRegistry& registry);
+// Numbers that a seed alone fixes.
+void RegisterStatelessRandomKernels(KernelRegistry& registry);
 // RandomShuffle, Multinomial and StatelessMultinomial.
 void RegisterRandomChoiceKernels(KernelRegistry& registry);
 // Samples of classes for losses that do not look at all of them.

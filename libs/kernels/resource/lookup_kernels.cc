@@ -1,6 +1,7 @@
 // Lookup tables: hash tables on a device.
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,11 +17,31 @@
 #include "libs/kernels/kernel_registry.h"
 #include "libs/kernels/resource/resource_kernels.h"
 #include "libs/kernels/resource/resource_lookup.h"
+#include "libs/kernels/session_kernel.h"
+#include "libs/kernels/string/string_hash.h"
 #include "libs/kernels/text_numbers.h"
+#include "libs/resource/dense_table.h"
 #include "libs/resource/lookup_table.h"
 
 namespace weft {
 namespace {
+
+// What is said of a name that has a table of other types, or of another kind.
+absl::Status CheckSharedTypes(const LookupTable& table, DataType key_type,
+                              DataType value_type, const std::string& name) {
+  if (table.key_type() == key_type && table.value_type() == value_type) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Conflicting key/value dtypes ", DataTypeName(key_type), "->",
+      DataTypeName(value_type), " with ", DataTypeName(table.key_type()), "-",
+      DataTypeName(table.value_type()), " for table ", name));
+}
+absl::Status OtherKind(const std::string& name, const LookupTable& table) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Trying to access resource ", name,
+      " as another kind of table than it is: ", table.DebugString()));
+}
 
 class TableHandleKernel : public ResourceHandleKernel<LookupTable> {
  public:
@@ -32,34 +53,130 @@ class TableHandleKernel : public ResourceHandleKernel<LookupTable> {
                      construction.GetAttr<DataType>("key_dtype"));
     ASSIGN_OR_RETURN(kernel->value_type_,
                      construction.GetAttr<DataType>("value_dtype"));
-    kernel->is_mutable_ =
-        absl::StartsWith(construction.node().type(), "Mutable");
+    const absl::string_view op = construction.node().type();
+    kernel->is_mutable_ = absl::StartsWith(op, "Mutable");
+    if (absl::StrContains(op, "OfTensors")) {
+      ASSIGN_OR_RETURN(kernel->row_,
+                       construction.GetAttr<PartialShape>("value_shape"));
+    }
     // So that Create, later, can't fail.
-    RETURN_IF_ERROR(NewLookupTable(kernel->key_type_, kernel->value_type_,
-                                   kernel->is_mutable_));
+    RETURN_IF_ERROR(kernel->New());
     return kernel;
   }
   explicit TableHandleKernel(const OpKernelConstruction& construction)
       : ResourceHandleKernel<LookupTable>(construction) {}
 
  private:
+  absl::StatusOr<std::shared_ptr<LookupTable>> New() const {
+    return row_ ? NewTableOfTensors(key_type_, value_type_, *row_)
+                : NewLookupTable(key_type_, value_type_, is_mutable_);
+  }
   std::shared_ptr<LookupTable> Create(const std::string&) override {
-    return *NewLookupTable(key_type_, value_type_, is_mutable_);
+    return *New();
   }
 
   absl::Status CheckShared(const LookupTable& table) const override {
-    if (table.key_type() == key_type_ && table.value_type() == value_type_ &&
-        table.is_mutable() == is_mutable_) {
-      return absl::OkStatus();
-    }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Conflicting key/value dtypes ", DataTypeName(key_type_), "->",
-        DataTypeName(value_type_), " with ", DataTypeName(table.key_type()),
-        "-", DataTypeName(table.value_type()), " for table ", shared_name()));
+    RETURN_IF_ERROR(
+        CheckSharedTypes(table, key_type_, value_type_, shared_name()));
+    const bool is_same =
+        table.is_mutable() == is_mutable_ && !table.is_dense() &&
+        (row_ ? row_->IsCompatibleWith(PartialShape(table.value_shape()))
+              : table.value_shape().IsScalar());
+    return is_same ? absl::OkStatus() : OtherKind(shared_name(), table);
   }
 
   DataType key_type_ = DT_INVALID, value_type_ = DT_INVALID;
   bool is_mutable_ = false;
+  std::optional<PartialShape> row_;  // of a table of tensors
+};
+
+// Makes dense tables of the options that the kernel around it has read.
+class DenseTableMaker : public ResourceHandleKernel<LookupTable> {
+ public:
+  explicit DenseTableMaker(const OpKernelConstruction& construction)
+      : ResourceHandleKernel<LookupTable>(construction) {}
+
+  using ResourceHandleKernel<LookupTable>::ReadName;
+
+  // Makes the table that is handed out next, if one is. So that Create, later,
+  // can't fail.
+  absl::Status Prepare(DenseTableOptions options) {
+    options_ = std::move(options);
+    ASSIGN_OR_RETURN(prepared_, NewDenseTable(options_));
+    return absl::OkStatus();
+  }
+  void Forget() { prepared_ = nullptr; }
+
+ private:
+  // Of options that have made a table before.
+  std::shared_ptr<LookupTable> Create(const std::string&) override {
+    return prepared_ != nullptr ? prepared_ : *NewDenseTable(options_);
+  }
+
+  absl::Status CheckShared(const LookupTable& table) const override {
+    RETURN_IF_ERROR(CheckSharedTypes(table, options_.empty_key.dtype(),
+                                     options_.value_type, shared_name()));
+    const bool is_same = table.is_dense() &&
+                         table.key_shape() == options_.empty_key.shape() &&
+                         table.value_shape() == options_.value_shape;
+    return is_same ? absl::OkStatus() : OtherKind(shared_name(), table);
+  }
+
+  DenseTableOptions options_;
+  std::shared_ptr<LookupTable> prepared_;
+};
+
+// MutableDenseHashTable: its inputs are part of what the table is, so it can
+// only be made, and refused, while a step runs.
+class DenseTableHandleKernel : public OpKernel, public SessionKernel {
+ public:
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    auto kernel = std::make_unique<DenseTableHandleKernel>(construction);
+    DenseTableOptions& options = kernel->options_;
+    RETURN_IF_ERROR(kernel->maker_.ReadName(construction));
+    ASSIGN_OR_RETURN(options.value_type,
+                     construction.GetAttr<DataType>("value_dtype"));
+    ASSIGN_OR_RETURN(options.num_buckets,
+                     construction.GetAttr<int64_t>("initial_num_buckets"));
+    ASSIGN_OR_RETURN(options.max_load_factor,
+                     construction.GetAttr<float>("max_load_factor"));
+    ASSIGN_OR_RETURN(const PartialShape value,
+                     construction.GetAttr<PartialShape>("value_shape"));
+    if (value.has_rank()) {
+      ASSIGN_OR_RETURN(options.value_shape, TensorShape::Create(value.dims()));
+    }
+    options.hash = &LegacyHash;
+    return kernel;
+  }
+  explicit DenseTableHandleKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), maker_(construction) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    absl::MutexLock lock(&mutex_);
+    const uint64_t generation = context.resources().generation();
+    if (generation != generation_) {
+      DenseTableOptions options = options_;
+      options.empty_key = context.input(0);
+      options.deleted_key = context.input(1);
+      RETURN_IF_ERROR(maker_.Prepare(std::move(options)));
+    }
+    const absl::Status status = maker_.Compute(context);
+    maker_.Forget();
+    if (status.ok()) generation_ = generation;
+    return status;
+  }
+
+  void EndSession() override {
+    absl::MutexLock lock(&mutex_);
+    maker_.EndSession();
+  }
+
+ private:
+  DenseTableOptions options_;  // less what the inputs say
+  absl::Mutex mutex_;
+  DenseTableMaker maker_ ABSL_GUARDED_BY(mutex_);
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 absl::Status CheckKeyType(const LookupTable& table, DataType type) {
@@ -76,15 +193,51 @@ absl::Status CheckValueType(const LookupTable& table, DataType type) {
                    " but got ", DataTypeName(type)));
 }
 
+// The shape of as many values as there are keys. INVALID_ARGUMENT where the
+// last dimensions of the keys are not those of one.
+absl::StatusOr<TensorShape> ShapeOfValues(const LookupTable& table,
+                                          const TensorShape& keys) {
+  const TensorShape key = table.key_shape();
+  const int outer = keys.rank() - key.rank();
+  if (outer < 0 || keys.dims().subspan(outer) != key.dims()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Input key shape ", keys.ToString(),
+                     " must end with the table's key shape ", key.ToString()));
+  }
+  const TensorShape value = table.value_shape();
+  Dims dims(keys.dims().begin(), keys.dims().begin() + outer);
+  dims.insert(dims.end(), value.dims().begin(), value.dims().end());
+  return TensorShape::Create(dims);
+}
+
 // As many values as keys, both of the table's types.
 absl::Status CheckEntries(const LookupTable& table, const Tensor& keys,
                           const Tensor& values) {
   RETURN_IF_ERROR(CheckKeyType(table, keys.dtype()));
   RETURN_IF_ERROR(CheckValueType(table, values.dtype()));
-  if (keys.shape() == values.shape()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const TensorShape wanted,
+                   ShapeOfValues(table, keys.shape()));
+  if (values.shape() == wanted) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("Expected shape ", keys.shape().ToString(),
-                   " for value, got ", values.shape().ToString()));
+      absl::StrCat("Expected shape ", wanted.ToString(), " for value, got ",
+                   values.shape().ToString()));
+}
+
+// The same of what is to replace a table's contents: a dense one takes the
+// matrices of all buckets that it exports, and no other keys and values.
+absl::Status CheckImport(const LookupTable& table, const Tensor& keys,
+                         const Tensor& values) {
+  if (!table.is_dense()) return CheckEntries(table, keys, values);
+  RETURN_IF_ERROR(CheckKeyType(table, keys.dtype()));
+  RETURN_IF_ERROR(CheckValueType(table, values.dtype()));
+  Dims wanted(keys.shape().dims().begin(), keys.shape().dims().end());
+  if (!wanted.empty()) wanted.pop_back();
+  wanted.push_back(table.value_shape().num_elements());
+  ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(wanted));
+  if (values.shape() == shape) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Expected shape ", shape.ToString(), " for value, got ",
+                   values.shape().ToString()));
 }
 
 class FindKernel : public OpKernel {
@@ -96,25 +249,30 @@ class FindKernel : public OpKernel {
     const Tensor& fallback = context.input(2);
     RETURN_IF_ERROR(CheckKeyType(*table, keys.dtype()));
     RETURN_IF_ERROR(CheckValueType(*table, fallback.dtype()));
-    if (fallback.num_elements() != 1) {
+    ASSIGN_OR_RETURN(const TensorShape shape,
+                     ShapeOfValues(*table, keys.shape()));
+    if (fallback.shape() != table->value_shape() && fallback.shape() != shape) {
       return absl::InvalidArgumentError(
-          absl::StrCat("Expected shape [] or [1] for default value, got ",
+          absl::StrCat("Expected shape ", table->value_shape().ToString(),
+                       " or ", shape.ToString(), " for default value, got ",
                        fallback.shape().ToString()));
     }
-    ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(0, keys.shape()));
+    ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(0, shape));
     return table->Find(keys, fallback, *values);
   }
 };
 
-// Insert, Import and Initialize differ in the method.
+// Insert, Import and Initialize differ in the method, and in what they check.
 template <absl::Status (LookupTable::*kMethod)(const Cancellation&,
-                                               const Tensor&, const Tensor&)>
+                                               const Tensor&, const Tensor&),
+          absl::Status (*kCheck)(const LookupTable&, const Tensor&,
+                                 const Tensor&) = &CheckEntries>
 class FillKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
-    RETURN_IF_ERROR(CheckEntries(*table, context.input(1), context.input(2)));
+    RETURN_IF_ERROR(kCheck(*table, context.input(1), context.input(2)));
     return ((*table).*kMethod)(context.cancellation(), context.input(1),
                                context.input(2));
   }
@@ -126,6 +284,7 @@ class RemoveKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
     RETURN_IF_ERROR(CheckKeyType(*table, context.input(1).dtype()));
+    RETURN_IF_ERROR(ShapeOfValues(*table, context.input(1).shape()).status());
     return table->Remove(context.cancellation(), context.input(1));
   }
 };
@@ -147,9 +306,9 @@ class ExportKernel : public OpKernel {
     ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
     RETURN_IF_ERROR(CheckKeyType(*table, context.output_type(0)));
     RETURN_IF_ERROR(CheckValueType(*table, context.output_type(1)));
-    auto [keys, values] = table->Export();
-    context.SetOutput(0, std::move(keys));
-    context.SetOutput(1, std::move(values));
+    ASSIGN_OR_RETURN(auto entries, table->Export());
+    context.SetOutput(0, std::move(entries.first));
+    context.SetOutput(1, std::move(entries.second));
     return absl::OkStatus();
   }
 };
@@ -323,13 +482,20 @@ void RegisterBoth(KernelRegistry& registry, const char* on_reference,
 }  // namespace
 
 void RegisterLookupKernels(KernelRegistry& registry) {
-  for (const char* op :
-       {"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"}) {
+  const auto table = [](const char* op) {
     KernelDef def;
     def.op = op;
     def.types = {{"key_dtype", TableKeyTypes()},
                  {"value_dtype", TableValueTypes()}};
-    registry.Register(std::move(def), TableHandleKernel::Make);
+    return def;
+  };
+  for (const char* op :
+       {"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2",
+        "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"}) {
+    registry.Register(table(op), TableHandleKernel::Make);
+  }
+  for (const char* op : {"MutableDenseHashTable", "MutableDenseHashTableV2"}) {
+    registry.Register(table(op), DenseTableHandleKernel::Make);
   }
   RegisterBoth<FillKernel<&LookupTable::Initialize>>(
       registry, "InitializeTable", "InitializeTableV2");
@@ -340,8 +506,8 @@ void RegisterLookupKernels(KernelRegistry& registry) {
   RegisterBoth<FindKernel>(registry, "LookupTableFind", "LookupTableFindV2");
   RegisterBoth<FillKernel<&LookupTable::Insert>>(registry, "LookupTableInsert",
                                                  "LookupTableInsertV2");
-  RegisterBoth<FillKernel<&LookupTable::Import>>(registry, "LookupTableImport",
-                                                 "LookupTableImportV2");
+  RegisterBoth<FillKernel<&LookupTable::Import, &CheckImport>>(
+      registry, "LookupTableImport", "LookupTableImportV2");
   RegisterBoth<SizeKernel>(registry, "LookupTableSize", "LookupTableSizeV2");
   RegisterBoth<ExportKernel>(registry, "LookupTableExport",
                              "LookupTableExportV2");

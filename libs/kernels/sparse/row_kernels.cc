@@ -117,8 +117,11 @@ class FillEmptyRowsGradKernel : public OpKernel {
 
 void RegisterSparseRowKernels(KernelRegistry& registry) {
   registry.Register<FillEmptyRowsKernel>("SparseFillEmptyRows");
-  registry.Register<FillEmptyRowsGradKernel>("SparseFillEmptyRowsGrad",
-                                             {{"T", DataTypesOf(Numbers{})}});
+  for (const char* op :
+       {"SparseFillEmptyRowsGrad", "RaggedFillEmptyRowsGrad"}) {
+    registry.Register<FillEmptyRowsGradKernel>(op,
+                                               {{"T", DataTypesOf(Numbers{})}});
+  }
 }
 
 }  // namespace weft

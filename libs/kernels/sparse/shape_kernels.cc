@@ -324,9 +324,84 @@ class SparseConcatKernel : public OpKernel {
   const int64_t dim_;
 };
 
+// The parts along one dimension; the first ones are larger by one where they
+// can't all be as large.
+class SparseSplitKernel : public OpKernel {
+ public:
+  explicit SparseSplitKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        parts_(construction.GetAttr<int64_t>("num_split").value_or(1)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(
+        const SparseView input,
+        SparseView::Of(context.input(1), &context.input(2), context.input(3)));
+    ASSIGN_OR_RETURN(const int dim, ReadDim(context.input(0), input));
+    RETURN_IF_ERROR(input.CheckBounds());
+    const int64_t size = input.shape().dim(dim);
+    if (parts_ > size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Number of splits (", parts_,
+                       ") must not be larger than the size of dimension ", dim,
+                       " (", size, ")"));
+    }
+    int64_t begin = 0;
+    for (int64_t part = 0; part < parts_; ++part) {
+      const int64_t end = begin + size / parts_ + (part < size % parts_);
+      RETURN_IF_ERROR(
+          SetPart(context, input, dim, static_cast<int>(part), begin, end));
+      begin = end;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::StatusOr<int> ReadDim(const Tensor& tensor,
+                                     const SparseView& input) {
+    if (tensor.num_elements() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Input split_dim should be a scalar but received shape ",
+                       tensor.shape().ToString()));
+    }
+    const int64_t dim = tensor.scalar<int64_t>();
+    if (dim >= 0 && dim < input.rank()) return static_cast<int>(dim);
+    return absl::InvalidArgumentError(
+        absl::StrCat("Input split_dim should be between 0 and rank (",
+                     input.rank(), "), got ", dim));
+  }
+
+  absl::Status SetPart(OpKernelContext& context, const SparseView& input,
+                       int dim, int part, int64_t begin, int64_t end) const {
+    std::vector<int64_t> rows;
+    for (int64_t i = 0; i < input.count(); ++i) {
+      const int64_t at = input.index(i, dim);
+      if (at >= begin && at < end) rows.push_back(i);
+    }
+    const auto parts = static_cast<int>(parts_);
+    ASSIGN_OR_RETURN(
+        Tensor * indices,
+        context.AllocateOutput(
+            part, {static_cast<int64_t>(rows.size()), input.rank()}));
+    int64_t* out = indices->mutable_flat<int64_t>().data();
+    for (const int64_t row : rows) {
+      const auto position = input.position(row);
+      int64_t* const here = out;
+      out = std::copy(position.begin(), position.end(), out);
+      here[dim] -= begin;
+    }
+    RETURN_IF_ERROR(SetChosen(context, parts + part, context.input(2), rows));
+    Dims shape(input.shape().dims().begin(), input.shape().dims().end());
+    shape[dim] = end - begin;
+    return SetVector(context, 2 * parts + part, shape);
+  }
+
+  const int64_t parts_;
+};
+
 }  // namespace
 
 void RegisterSparseShapeKernels(KernelRegistry& registry) {
+  registry.Register<SparseSplitKernel>("SparseSplit");
   registry.Register<SparseReshapeKernel>("SparseReshape");
   registry.Register<SparseReorderKernel>("SparseReorder");
   registry.Register<SparseSliceKernel>("SparseSlice");

@@ -4,6 +4,8 @@ namespace weft {
 
 void RegisterSparseKernels(KernelRegistry& registry) {
   RegisterRaggedKernels(registry);
+  RegisterRaggedPartsKernels(registry);
+  RegisterSparseArithmeticKernels(registry);
   RegisterSparseCrossKernels(registry);
   RegisterSparseDenseKernels(registry);
   RegisterSparseLookupKernels(registry);

@@ -12,10 +12,15 @@ void RegisterSparseKernels(KernelRegistry& registry);
 
 // Ragged tensors: RaggedTensorToVariant, RaggedTensorFromVariant, RaggedRange.
 void RegisterRaggedKernels(KernelRegistry& registry);
+// Ragged tensors to others: RaggedGather, RaggedTensorToSparse,
+// RaggedTensorToTensor, RaggedFillEmptyRows.
+void RegisterRaggedPartsKernels(KernelRegistry& registry);
+// Of two sparse tensors, or one and a dense one: SparseAdd and its like.
+void RegisterSparseArithmeticKernels(KernelRegistry& registry);
 // Combinations of features: SparseCross.
 void RegisterSparseCrossKernels(KernelRegistry& registry);
 // What comes out dense: SparseToDense, SparseTensorDenseMatMul,
-// SparseReduceSum.
+// SparseReduceSum and its like.
 void RegisterSparseDenseKernels(KernelRegistry& registry);
 // What lookups become (libs/passes/lookup_fusion.h): _UniqueRowIds,
 // _CombineRows and its gradient, _WhereHashed, _CountIds.
@@ -25,7 +30,8 @@ void RegisterSparseRowKernels(KernelRegistry& registry);
 // Sparse tensors as strings or variants: SerializeSparse, SerializeManySparse,
 // DeserializeSparse, DeserializeManySparse.
 void RegisterSparseSerializeKernels(KernelRegistry& registry);
-// What stays sparse: SparseReshape, SparseReorder, SparseSlice, SparseConcat.
+// What stays sparse: SparseReshape, SparseReorder, SparseSlice, SparseConcat,
+// SparseSplit.
 void RegisterSparseShapeKernels(KernelRegistry& registry);
 
 }  // namespace weft

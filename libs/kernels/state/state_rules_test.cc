@@ -84,6 +84,8 @@ const std::map<std::string, std::string>& Excused() {
       {"CheckNumerics", kReads},
       {"Assert", kReads},
       {"Print", "prints what it saw"},
+      {"PrintV2", "prints what it saw"},
+      {"StatelessRandomGetAlg", "tells what there is"},
       {"TemporaryVariable", kStep},
       {"DestroyTemporaryVariable", kStep},
       {"StatefulPartitionedCall", kCalls},
@@ -412,6 +414,11 @@ Call FillTable(State& state, const OpDef& op) {
   return {{Table(state, op, is_mutable), FirstRow(), One()}, {}};
 }
 
+Call MakeDenseTable(State&, const OpDef&) {
+  return {{Tensor::Scalar(int64_t{-1}), Tensor::Scalar(int64_t{-2})},
+          {{"value_dtype", DT_FLOAT}, {"initial_num_buckets", int64_t{8}}}};
+}
+
 Call RemoveFromTable(State& state, const OpDef& op) {
   KernelInput table = Table(state, op, /*is_mutable=*/true);
   EXPECT_OK(
@@ -499,6 +506,8 @@ std::vector<std::pair<std::string, Prepare>> Cases() {
   const AttrMap floats = {{"component_types", DataTypeVector{DT_FLOAT}}};
   const AttrMap declared = {{"dtype", DT_FLOAT}, {"shape", PartialShape({2})}};
   const AttrMap table = {{"key_dtype", DT_INT64}, {"value_dtype", DT_FLOAT}};
+  AttrMap table_of_rows = table;
+  table_of_rows["value_shape"] = PartialShape{2};
   AttrMap priority = QueueAttrs();
   priority["component_types"] = DataTypeVector{};
   priority["shapes"] = std::vector<PartialShape>{};
@@ -549,7 +558,9 @@ std::vector<std::pair<std::string, Prepare>> Cases() {
       {"Map", OnStagingArea},
       {"OrderedMap", OnStagingArea},
       {"HashTable", Maker(table)},
+      {"MutableHashTableOfTensors", Maker(table_of_rows)},
       {"MutableHashTable", Maker(table)},
+      {"MutableDenseHashTable", MakeDenseTable},
       {"InitializeTableFromTextFile", FillTableFromFile},
       {"InitializeTable", FillTable},
       {"LookupTableImport", FillTable},

@@ -397,6 +397,14 @@ void RegisterTrainingKernels(KernelRegistry& registry) {
   RegisterRule<FtrlV2Rule>(
       registry, {"ApplyFtrlV2", "ResourceApplyFtrlV2", "SparseApplyFtrlV2",
                  "ResourceSparseApplyFtrlV2"});
+  RegisterRule<KerasMomentumRule>(
+      registry, {nullptr, "ResourceApplyKerasMomentum", nullptr,
+                 "ResourceSparseApplyKerasMomentum"});
+  RegisterRule<AmsgradRule>(registry,
+                            {nullptr, "ResourceApplyAdamWithAmsgrad"});
+  RegisterRule<AddSignRule>(registry, {"ApplyAddSign", "ResourceApplyAddSign"});
+  RegisterRule<PowerSignRule>(registry,
+                              {"ApplyPowerSign", "ResourceApplyPowerSign"});
   RegisterRule<ProximalGradientDescentRule>(
       registry,
       {"ApplyProximalGradientDescent", "ResourceApplyProximalGradientDescent",

@@ -313,6 +313,118 @@ class AdagradDARule
   }
 };
 
+// Momentum as Keras has it: the rate is part of what is accumulated.
+template <typename T>
+class KerasMomentumRule {
+ public:
+  static constexpr int kVariables = 2;
+  static constexpr std::array<const char*, 2> kScalars = {"lr", "momentum"};
+
+  explicit KerasMomentumRule(const OpKernelConstruction& construction)
+      : use_nesterov_(
+            construction.GetAttr<bool>("use_nesterov").value_or(false)) {}
+  void Set(const std::array<T, 2>& scalars) { scalars_ = scalars; }
+
+  void Loop(T* const* v, const T* g, int64_t n) const {
+    const auto [lr, momentum] = scalars_;
+    for (int64_t i = 0; i < n; ++i) {
+      v[1][i] = v[1][i] * momentum - g[i] * lr;
+      v[0][i] += use_nesterov_ ? v[1][i] * momentum - g[i] * lr : v[1][i];
+    }
+  }
+
+ private:
+  const bool use_nesterov_;
+  std::array<T, 2> scalars_ = {};
+};
+
+// Adam that divides by the largest of the second moments so far.
+template <typename T>
+class AmsgradRule {
+ public:
+  static constexpr int kVariables = 4;
+  static constexpr std::array<const char*, 6> kScalars = {
+      "beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"};
+
+  explicit AmsgradRule(const OpKernelConstruction&) {}
+  void Set(const std::array<T, 6>& scalars) {
+    alpha_ = scalars[2] * std::sqrt(T(1) - scalars[1]) / (T(1) - scalars[0]);
+    beta1_ = scalars[3];
+    beta2_ = scalars[4];
+    epsilon_ = scalars[5];
+  }
+
+  void Loop(T* const* v, const T* g, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) {
+      v[1][i] += (g[i] - v[1][i]) * (T(1) - beta1_);
+      v[2][i] += (g[i] * g[i] - v[2][i]) * (T(1) - beta2_);
+      if (v[2][i] > v[3][i]) v[3][i] = v[2][i];
+      v[0][i] -= v[1][i] * alpha_ / (std::sqrt(v[3][i]) + epsilon_);
+    }
+  }
+
+ private:
+  T alpha_ = 0, beta1_ = 0, beta2_ = 0, epsilon_ = 0;
+};
+
+// What AddSign and PowerSign have in common: whether the gradient agrees with
+// the mean of those before it.
+template <typename T>
+class SignRule {
+ public:
+  static constexpr int kVariables = 2;
+
+  explicit SignRule(const OpKernelConstruction&) {}
+
+ protected:
+  // Takes the gradient into the mean; 1, 0 or -1 times `sign_decay`.
+  static T Agreement(T& mean, T g, T beta, T sign_decay) {
+    mean = mean * beta + g * (T(1) - beta);
+    const auto sign = [](T x) { return T((x > T(0)) - (x < T(0))); };
+    return sign_decay * sign(g) * sign(mean);
+  }
+};
+
+template <typename T>
+class AddSignRule : public SignRule<T> {
+ public:
+  static constexpr std::array<const char*, 4> kScalars = {"lr", "alpha",
+                                                          "sign_decay", "beta"};
+  using SignRule<T>::SignRule;
+  void Set(const std::array<T, 4>& scalars) { scalars_ = scalars; }
+
+  void Loop(T* const* v, const T* g, int64_t n) const {
+    const auto [lr, alpha, sign_decay, beta] = scalars_;
+    for (int64_t i = 0; i < n; ++i) {
+      const T agreement = this->Agreement(v[1][i], g[i], beta, sign_decay);
+      v[0][i] -= lr * (alpha + agreement) * g[i];
+    }
+  }
+
+ private:
+  std::array<T, 4> scalars_ = {};
+};
+
+template <typename T>
+class PowerSignRule : public SignRule<T> {
+ public:
+  static constexpr std::array<const char*, 4> kScalars = {"lr", "logbase",
+                                                          "sign_decay", "beta"};
+  using SignRule<T>::SignRule;
+  void Set(const std::array<T, 4>& scalars) { scalars_ = scalars; }
+
+  void Loop(T* const* v, const T* g, int64_t n) const {
+    const auto [lr, logbase, sign_decay, beta] = scalars_;
+    for (int64_t i = 0; i < n; ++i) {
+      const T agreement = this->Agreement(v[1][i], g[i], beta, sign_decay);
+      v[0][i] -= lr * std::exp(logbase * agreement) * g[i];
+    }
+  }
+
+ private:
+  std::array<T, 4> scalars_ = {};
+};
+
 }  // namespace weft
 
 #endif  // WEFT_LIBS_KERNELS_TRAINING_TRAINING_RULES_H_

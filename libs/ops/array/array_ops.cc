@@ -282,6 +282,8 @@ void RegisterArrayOps(OpRegistry& registry) {
   RegisterArrayDiagonalOps(registry);
   RegisterArraySetOps(registry);
   RegisterArraySegmentOps(registry);
+  RegisterArraySpaceOps(registry);
+  RegisterArraySearchOps(registry);
 }
 
 }  // namespace weft

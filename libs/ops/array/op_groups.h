@@ -14,6 +14,8 @@ void RegisterArrayOrderOps(OpRegistry& registry);
 void RegisterArrayDiagonalOps(OpRegistry& registry);
 void RegisterArraySetOps(OpRegistry& registry);
 void RegisterArraySegmentOps(OpRegistry& registry);
+void RegisterArraySpaceOps(OpRegistry& registry);
+void RegisterArraySearchOps(OpRegistry& registry);
 
 }  // namespace weft
 

@@ -51,6 +51,17 @@ absl::Status SparseSegmentShape(InferenceContext& c) {
   return RowsOfFirstInput(c, PartialShape::kUnknown);
 }
 
+absl::Status NumberedSegmentsShape(InferenceContext& c) {
+  RETURN_IF_ERROR(CheckChosenRows(c));
+  RETURN_IF_ERROR(c.InputWithRank(3, 0).status());
+  const std::optional<int64_t> segments = c.input_scalar(3);
+  if (segments && *segments < 0) {
+    return absl::InvalidArgumentError(
+        "Cannot specify a negative value for num_segments");
+  }
+  return RowsOfFirstInput(c, segments.value_or(PartialShape::kUnknown));
+}
+
 absl::Status SparseSegmentGradShape(InferenceContext& c) {
   RETURN_IF_ERROR(CheckChosenRows(c));
   RETURN_IF_ERROR(c.InputWithRank(3, 0).status());
@@ -135,6 +146,25 @@ void AddSparse(OpRegistry& registry, const char* name, const char* types,
                    .Shape(SparseSegmentShape));
 }
 
+void AddSparseOfCount(OpRegistry& registry, const char* name, const char* types,
+                      const char* what) {
+  registry.Add(OpDefBuilder(name)
+                   .Input("data: T")
+                   .Input("indices: Tidx")
+                   .Input("segment_ids: Tsegmentids")
+                   .Input("num_segments: Tnumsegments")
+                   .Output("output: T")
+                   .Attr(types)
+                   .Attr("Tidx: {int32, int64} = DT_INT32")
+                   .Attr("Tnumsegments: {int32, int64} = DT_INT32")
+                   .Attr("Tsegmentids: {int32, int64} = DT_INT32")
+                   .Attr("sparse_gradient: bool = false")
+                   .Doc(absl::StrCat(what,
+                                     " of chosen rows by segment, of "
+                                     "which there may be empty ones."))
+                   .Shape(NumberedSegmentsShape));
+}
+
 void AddSparseGradient(OpRegistry& registry, const char* name) {
   registry.Add(OpDefBuilder(name)
                    .Input("grad: T")
@@ -185,12 +215,19 @@ void RegisterArraySegmentOps(OpRegistry& registry) {
   AddSparse(registry, "SparseSegmentMean", kFloatingTypes, "Means");
   AddSparse(registry, "SparseSegmentSqrtN", kFloatingTypes,
             "Sums, divided by the root of their number,");
+  AddSparseOfCount(registry, "SparseSegmentSumWithNumSegments", kRealNumbers,
+                   "Sums");
+  AddSparseOfCount(registry, "SparseSegmentMeanWithNumSegments", kFloatingTypes,
+                   "Means");
+  AddSparseOfCount(registry, "SparseSegmentSqrtNWithNumSegments",
+                   kFloatingTypes,
+                   "Sums, divided by the root of their number,");
   for (const char* name : {"SparseSegmentSumGrad", "SparseSegmentMeanGrad",
                            "SparseSegmentSqrtNGrad"}) {
     AddSparseGradient(registry, name);
   }
-  for (const char* name :
-       {"SparseSegmentSumGradV2", "SparseSegmentMeanGradV2"}) {
+  for (const char* name : {"SparseSegmentSumGradV2", "SparseSegmentMeanGradV2",
+                           "SparseSegmentSqrtNGradV2"}) {
     AddSparseGradientV2(registry, name);
   }
 }

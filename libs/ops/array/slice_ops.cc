@@ -236,6 +236,20 @@ absl::Status ScatterNdShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+void AddTensorScatter(OpRegistry& registry, const char* name, const char* how) {
+  registry.Add(
+      OpDefBuilder(name)
+          .Input("tensor: T")
+          .Input("indices: Tindices")
+          .Input("updates: T")
+          .Output("output: T")
+          .Attr("T: type")
+          .Attr("Tindices: {int32, int64}")
+          .Attr("bad_indices_policy: string = ''")
+          .Doc(absl::StrCat("A tensor ", how, " some elements or slices."))
+          .Shape(shapes::Unchanged));
+}
+
 }  // namespace
 
 void RegisterArraySliceOps(OpRegistry& registry) {
@@ -331,6 +345,26 @@ void RegisterArraySliceOps(OpRegistry& registry) {
                    .Attr("Tindices: {int16, int32, int64, uint16}")
                    .Attr("bad_indices_policy: string = ''")
                    .Doc("A tensor with some elements or slices replaced.")
+                   .Shape(shapes::Unchanged));
+  AddTensorScatter(registry, "TensorScatterAdd", "with updates added to");
+  AddTensorScatter(registry, "TensorScatterSub",
+                   "with updates subtracted from");
+  AddTensorScatter(registry, "TensorScatterMin",
+                   "with the lesser of an update and what was there in");
+  AddTensorScatter(registry, "TensorScatterMax",
+                   "with the greater of an update and what was there in");
+  registry.Add(OpDefBuilder("ScatterNdNonAliasingAdd")
+                   .Input("input: T")
+                   .Input("indices: Tindices")
+                   .Input("updates: T")
+                   .Output("output: T")
+                   .Attr("T: {float, double, int32, uint8, int16, int8, "
+                         "complex64, int64, bfloat16, uint16, complex128, "
+                         "half, uint32, uint64, bool}")
+                   .Attr("Tindices: {int32, int64}")
+                   .Attr("bad_indices_policy: string = ''")
+                   .Doc("A tensor with updates added to some elements or "
+                        "slices; in place where nobody else holds it.")
                    .Shape(shapes::Unchanged));
 }
 

@@ -6,6 +6,7 @@
 #include "libs/base/status.h"
 #include "libs/ops/math/math_shapes.h"
 #include "libs/ops/math/math_values.h"
+#include "libs/ops/math/op_groups.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {
@@ -161,6 +162,19 @@ void RegisterBinaryOps(OpRegistry& registry) {
   registry.Add(
       Binary("DivNoNan", kFloatOrComplex, "x / y, and 0 where y is 0."));
   registry.Add(Binary("Xdivy", kFloatOrComplex, "x / y, and 0 where x is 0."));
+  registry.Add(
+      Binary("MulNoNan", kFloatOrComplex, "x * y, and 0 where y is 0."));
+  registry.Add(
+      Binary("Xlogy", kFloatOrComplex, "x * log(y), and 0 where x is 0."));
+  registry.Add(Binary("Xlog1py", kFloatOrComplex,
+                      "x * log(1 + y), and 0 where x is 0."));
+  registry.Add(OpDefBuilder("NextAfter")
+                   .Input("x1: T")
+                   .Input("x2: T")
+                   .Output("output: T")
+                   .Attr("T: {double, float} = DT_FLOAT")
+                   .Doc("The number next to x1 in the direction of x2.")
+                   .Shape(shapes::BroadcastBinary));
   registry.Add(Binary("Maximum", kRealNumber, "The larger of both.")
                    .Value(math_values::Maximum));
   registry.Add(Binary("Minimum", kRealNumber, "The smaller of both.")
@@ -199,11 +213,12 @@ void RegisterUnaryOps(OpRegistry& registry) {
   registry.Add(Unary("Square", kArithmetic, "x * x."));
   for (const char* name :
        {"Exp", "Expm1", "Log", "Log1p", "Sqrt", "Rsqrt", "Sin", "Cos", "Tan",
-        "Asin", "Acos", "Atan", "Sinh", "Cosh", "Atanh", "Tanh", "Sigmoid"}) {
+        "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh",
+        "Tanh", "Sigmoid"}) {
     registry.Add(Unary(name, kFloatOrComplex, "The function of that name."));
   }
-  for (const char* name :
-       {"Floor", "Ceil", "Rint", "Erf", "Lgamma", "Digamma"}) {
+  for (const char* name : {"Floor", "Ceil", "Rint", "Erf", "Erfc", "Erfinv",
+                           "Ndtri", "Lgamma", "Digamma"}) {
     registry.Add(Unary(name, kFloating, "The function of that name."));
   }
   for (const char* name : {"TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad",
@@ -528,6 +543,8 @@ void RegisterFusedOps(OpRegistry& registry) {
 
 void RegisterMathOps(OpRegistry& registry) {
   RegisterBinaryOps(registry);
+  RegisterBitwiseOps(registry);
+  RegisterComplexOps(registry);
   RegisterUnaryOps(registry);
   RegisterLogicalOps(registry);
   RegisterSelectOps(registry);

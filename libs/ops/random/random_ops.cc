@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
+#include "libs/ops/random/op_groups.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {
@@ -64,6 +65,7 @@ OpDefBuilder Seeded(absl::string_view name) {
 }  // namespace
 
 void RegisterRandomOps(OpRegistry& registry) {
+  RegisterStatelessRandomOps(registry);
   for (const char* op :
        {"RandomUniform", "RandomStandardNormal", "TruncatedNormal"}) {
     registry.Add(Seeded(op)

@@ -1,5 +1,8 @@
 // Ops on lookup tables, with handles of both kinds: resources (HashTableV2,
 // ...) and references to two strings (HashTable, ... of old graphs).
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
 #include "libs/ops/resource/handle_family.h"
@@ -8,14 +11,40 @@
 namespace weft {
 namespace {
 
+// Whether the table at input 0 is known to have scalars for keys and values.
+bool IsOfScalars(InferenceContext& c) {
+  const Node* maker = c.input_source(0).node;
+  if (maker == nullptr) return false;
+  const absl::string_view op = maker->type();
+  return absl::StrContains(op, "HashTable") &&
+         !absl::StrContains(op, "OfTensors") && !absl::StrContains(op, "Dense");
+}
+
 absl::Status FindShape(InferenceContext& c) {
-  c.set_output(0, c.input(1));
+  if (IsOfScalars(c)) c.set_output(0, c.input(1));
   return absl::OkStatus();
 }
 
+// A dense table has matrices of both, a table of tensors one of values.
 absl::Status ExportShape(InferenceContext& c) {
+  if (!IsOfScalars(c)) return absl::OkStatus();
   c.set_output(0, PartialShape::Vector(PartialShape::kUnknown));
   c.set_output(1, PartialShape::Vector(PartialShape::kUnknown));
+  return absl::OkStatus();
+}
+
+// Marks are scalars or vectors of one shape.
+absl::Status DenseTableShape(InferenceContext& c) {
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    if (c.input(i).has_rank() && c.input(i).rank() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Shape must be at most rank 1 but is rank ",
+                       c.input(i).rank(), " for input ", i));
+    }
+  }
+  const bool is_resource = c.output_type(0) == DT_RESOURCE;
+  c.set_output(0,
+               is_resource ? PartialShape::Scalar() : PartialShape::Vector(2));
   return absl::OkStatus();
 }
 
@@ -45,6 +74,20 @@ void AddTables(const HandleFamily& family) {
                  .Doc("A table that is filled once."));
   family.Add(Table(family, {"MutableHashTable", "MutableHashTableV2"})
                  .Doc("A table that changes."));
+  family.Add(Table(family,
+                   {"MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"})
+                 .Attr("value_shape: shape = {  }")
+                 .Doc("A table that changes, with vectors for values."));
+  family.Add(
+      Table(family, {"MutableDenseHashTable", "MutableDenseHashTableV2"})
+          .Input("empty_key: key_dtype")
+          .Input("deleted_key: key_dtype")
+          .Attr("value_shape: shape = {  }")
+          .Attr("initial_num_buckets: int = 131072")
+          .Attr("max_load_factor: float = 0.8")
+          .Doc("A table that changes, in two arrays; two keys mark what is "
+               "empty and what was removed.")
+          .Shape(DenseTableShape));
 }
 
 // Sets entries to keys and values.

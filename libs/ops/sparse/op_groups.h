@@ -8,6 +8,7 @@
 namespace weft {
 
 void RegisterRaggedOps(OpRegistry& registry);
+void RegisterSparseArithmeticOps(OpRegistry& registry);
 void RegisterSparseLookupOps(OpRegistry& registry);
 
 }  // namespace weft

@@ -1,5 +1,7 @@
 // Ragged tensors: values, and row splits of one dimension or more.
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -79,9 +81,174 @@ absl::Status RangeShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+// All row splits are vectors; those of the result too.
+absl::Status RaggedGatherShape(InferenceContext& c) {
+  const int splits = c.num_inputs() - 2;
+  for (int i = 0; i < splits; ++i) {
+    RETURN_IF_ERROR(c.InputWithRank(i, 1).status());
+  }
+  ASSIGN_OR_RETURN(PartialShape values, c.InputWithRankAtLeast(splits, 1));
+  for (int i = 0; i + 1 < c.num_outputs(); ++i) {
+    c.set_output(i, PartialShape::Vector(PartialShape::kUnknown));
+  }
+  if (!values.has_rank()) return absl::OkStatus();
+  Dims dims(values.dims().begin(), values.dims().end());
+  dims[0] = PartialShape::kUnknown;
+  c.set_output(c.num_outputs() - 1, PartialShape(std::move(dims)));
+  return absl::OkStatus();
+}
+
+absl::Status ToSparseShape(InferenceContext& c) {
+  const int splits = c.num_inputs() - 1;
+  for (int i = 0; i < splits; ++i) {
+    RETURN_IF_ERROR(c.InputWithRank(i, 1).status());
+  }
+  ASSIGN_OR_RETURN(const PartialShape values,
+                   c.InputWithRankAtLeast(splits, 1));
+  const int64_t rank =
+      values.has_rank() ? values.rank() + splits : PartialShape::kUnknown;
+  c.set_output(0, PartialShape::Matrix(PartialShape::kUnknown, rank));
+  c.set_output(1, PartialShape::Vector(PartialShape::kUnknown));
+  c.set_output(2, PartialShape::Vector(rank));
+  return absl::OkStatus();
+}
+
+// The sizes that are asked for, where they are known, with those of a row of
+// values.
+absl::Status ToTensorShape(InferenceContext& c) {
+  const PartialShape& values = c.input(1);
+  ASSIGN_OR_RETURN(const auto types,
+                   c.GetAttr<std::vector<std::string>>("row_partition_types"));
+  if (types.size() > 1 && types[0] == "FIRST_DIM_SIZE" &&
+      types[1] != "VALUE_ROWIDS") {
+    return absl::InvalidArgumentError(
+        "FIRST_DIM_SIZE must be followed by VALUE_ROWIDS");
+  }
+  const auto ragged = static_cast<int>(types.size()) -
+                      (!types.empty() && types[0] == "FIRST_DIM_SIZE");
+  if (!values.has_rank() || values.rank() < 1) return absl::OkStatus();
+  Dims dims(static_cast<size_t>(ragged) + 1, PartialShape::kUnknown);
+  dims.insert(dims.end(), values.dims().begin() + 1, values.dims().end());
+  const PartialShape& shape = c.input(0);
+  const PartialShape wanted = shape.has_rank() && shape.rank() == 1
+                                  ? c.input_as_shape(0)
+                                  : PartialShape::UnknownRank();
+  if (wanted.has_rank()) {
+    if (wanted.rank() != static_cast<int>(dims.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("rt_input.shape and shape=", wanted.ToString(),
+                       " are incompatible: rt_input.rank = ", dims.size(),
+                       " but shape.rank = ", wanted.rank()));
+    }
+    for (int d = 0; d < wanted.rank(); ++d) {
+      if (wanted.dim(d) >= 0) dims[d] = wanted.dim(d);
+    }
+  }
+  c.set_output(0, PartialShape(std::move(dims)));
+  return absl::OkStatus();
+}
+
+absl::Status RaggedFillEmptyRowsShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const PartialShape rowids, c.InputWithRank(0, 1));
+  RETURN_IF_ERROR(c.InputWithRank(1, 1).status());
+  RETURN_IF_ERROR(c.InputWithRank(2, 0).status());
+  RETURN_IF_ERROR(c.InputWithRank(3, 0).status());
+  const int64_t rows = c.input_scalar(2).value_or(PartialShape::kUnknown);
+  c.set_output(0, PartialShape::Vector(PartialShape::kUnknown));
+  c.set_output(1, PartialShape::Vector(PartialShape::kUnknown));
+  c.set_output(2, PartialShape::Vector(rows < 0 ? -1 : rows));
+  c.set_output(3, rowids);
+  return absl::OkStatus();
+}
+
+absl::Status RaggedFillEmptyRowsGradShape(InferenceContext& c) {
+  ASSIGN_OR_RETURN(const PartialShape reverse, c.InputWithRank(0, 1));
+  RETURN_IF_ERROR(c.InputWithRank(1, 1).status());
+  c.set_output(0, reverse);
+  c.set_output(1, PartialShape::Scalar());
+  return absl::OkStatus();
+}
+
+absl::Status ToVariantGradShape(InferenceContext& c) {
+  c.set_output(0, c.input_as_shape(2));
+  return absl::OkStatus();
+}
+
+void RegisterRaggedParts(OpRegistry& registry) {
+  registry.Add(OpDefBuilder("RaggedGather")
+                   .Input("params_nested_splits: PARAMS_RAGGED_RANK * Tsplits")
+                   .Input("params_dense_values: Tvalues")
+                   .Input("indices: Tindices")
+                   .Output("output_nested_splits: OUTPUT_RAGGED_RANK * Tsplits")
+                   .Output("output_dense_values: Tvalues")
+                   .Attr("Tvalues: type")
+                   .Attr("Tindices: {int32, int64}")
+                   .Attr("Tsplits: {int32, int64} = DT_INT64")
+                   .Attr("PARAMS_RAGGED_RANK: int >= 1")
+                   .Attr("OUTPUT_RAGGED_RANK: int >= 0")
+                   .Doc("Rows of a ragged tensor, by index.")
+                   .Shape(RaggedGatherShape));
+  registry.Add(OpDefBuilder("RaggedTensorToSparse")
+                   .Input("rt_nested_splits: RAGGED_RANK * Tsplits")
+                   .Input("rt_dense_values: T")
+                   .Output("sparse_indices: int64")
+                   .Output("sparse_values: T")
+                   .Output("sparse_dense_shape: int64")
+                   .Attr("RAGGED_RANK: int >= 1")
+                   .Attr("T: type")
+                   .Attr("Tsplits: {int32, int64} = DT_INT64")
+                   .Doc("A ragged tensor as a sparse one.")
+                   .Shape(ToSparseShape));
+  registry.Add(
+      OpDefBuilder("RaggedTensorToTensor")
+          .Input("shape: Tshape")
+          .Input("values: T")
+          .Input("default_value: T")
+          .Input("row_partition_tensors: num_row_partition_tensors * Tindex")
+          .Output("result: T")
+          .Attr("T: type")
+          .Attr("Tindex: {int64, int32}")
+          .Attr("Tshape: {int64, int32}")
+          .Attr("num_row_partition_tensors: int >= 1")
+          .Attr("row_partition_types: list(string)")
+          .Doc("A ragged tensor as a dense one, filled up and cut to a shape.")
+          .Shape(ToTensorShape));
+  registry.Add(OpDefBuilder("RaggedFillEmptyRows")
+                   .Input("value_rowids: int64")
+                   .Input("values: T")
+                   .Input("nrows: int64")
+                   .Input("default_value: T")
+                   .Output("output_value_rowids: int64")
+                   .Output("output_values: T")
+                   .Output("empty_row_indicator: bool")
+                   .Output("reverse_index_map: int64")
+                   .Attr("T: type")
+                   .Doc("Gives each row without a value one.")
+                   .Shape(RaggedFillEmptyRowsShape));
+  registry.Add(OpDefBuilder("RaggedFillEmptyRowsGrad")
+                   .Input("reverse_index_map: int64")
+                   .Input("grad_values: T")
+                   .Output("d_values: T")
+                   .Output("d_default_value: T")
+                   .Attr("T: type")
+                   .Doc("The gradient of RaggedFillEmptyRows.")
+                   .Shape(RaggedFillEmptyRowsGradShape));
+  registry.Add(OpDefBuilder("RaggedTensorToVariantGradient")
+                   .Input("encoded_ragged_grad: variant")
+                   .Input("row_splits: Tsplits")
+                   .Input("dense_values_shape: int32")
+                   .Output("dense_values_grad: Tvalues")
+                   .Attr("Tvalues: type")
+                   .Attr("Tsplits: {int32, int64} = DT_INT64")
+                   .Doc("The gradient of RaggedTensorToVariant.")
+                   .Shape(ToVariantGradShape));
+}
+
 }  // namespace
 
 void RegisterRaggedOps(OpRegistry& registry) {
+  RegisterRaggedParts(registry);
+
   registry.Add(OpDefBuilder("RaggedTensorToVariant")
                    .Input("rt_nested_splits: RAGGED_RANK * Tsplits")
                    .Input("rt_dense_values: Tvalues")

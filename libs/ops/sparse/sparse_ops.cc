@@ -146,6 +146,64 @@ absl::Status ReduceShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+absl::Status ReduceSparseShape(InferenceContext& c) {
+  RETURN_IF_ERROR(CheckSparse(c));
+  SetSparse(c, PartialShape::kUnknown);
+  return absl::OkStatus();
+}
+
+OpDefBuilder SparseReduction(absl::string_view name, absl::string_view types,
+                             absl::string_view doc) {
+  return OpDefBuilder(name)
+      .Input("input_indices: int64")
+      .Input("input_values: T")
+      .Input("input_shape: int64")
+      .Input("reduction_axes: int32")
+      .Attr("keep_dims: bool = false")
+      .Attr(types)
+      .Doc(doc);
+}
+
+void RegisterReductions(OpRegistry& registry) {
+  const auto dense = [&](absl::string_view name, absl::string_view types,
+                         absl::string_view doc) {
+    registry.Add(SparseReduction(name, types, doc)
+                     .Output("output: T")
+                     .Shape(ReduceShape));
+  };
+  const auto sparse = [&](absl::string_view name, absl::string_view types,
+                          absl::string_view doc) {
+    registry.Add(SparseReduction(name, types, doc)
+                     .Output("output_indices: int64")
+                     .Output("output_values: T")
+                     .Output("output_shape: int64")
+                     .Shape(ReduceSparseShape));
+  };
+  dense("SparseReduceSum", "T: numbertype",
+        "The sum of a sparse tensor along some axes.");
+  dense("SparseReduceMax", "T: realnumbertype",
+        "The largest of what is there in a sparse tensor, along some axes.");
+  sparse("SparseReduceSumSparse", "T: numbertype",
+         "SparseReduceSum as a sparse tensor.");
+  sparse("SparseReduceMaxSparse", "T: realnumbertype",
+         "SparseReduceMax as a sparse tensor.");
+}
+
+absl::Status SparseSplitShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 0).status());
+  RETURN_IF_ERROR(c.InputWithRank(1, 2).status());
+  RETURN_IF_ERROR(c.InputWithRank(2, 1).status());
+  ASSIGN_OR_RETURN(const PartialShape shape, c.InputWithRank(3, 1));
+  const int parts = c.num_outputs() / 3;
+  const int64_t rank = RowsOf(shape);
+  for (int i = 0; i < parts; ++i) {
+    c.set_output(i, PartialShape::Matrix(PartialShape::kUnknown, rank));
+    c.set_output(parts + i, PartialShape::Vector(PartialShape::kUnknown));
+    c.set_output(2 * parts + i, PartialShape::Vector(rank));
+  }
+  return absl::OkStatus();
+}
+
 // The three parts agree with each other only as far as the kernel says.
 absl::Status CheckRanks(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRank(0, 2).status());
@@ -231,6 +289,8 @@ void RegisterSerializeOps(OpRegistry& registry) {
 
 void RegisterSparseOps(OpRegistry& registry) {
   RegisterRaggedOps(registry);
+  RegisterReductions(registry);
+  RegisterSparseArithmeticOps(registry);
   RegisterSparseLookupOps(registry);
   RegisterSerializeOps(registry);
   registry.Add(OpDefBuilder("SparseConcat")
@@ -245,6 +305,18 @@ void RegisterSparseOps(OpRegistry& registry) {
                    .Attr("T: type")
                    .Doc("Joins sparse tensors along one dimension.")
                    .Shape(SparseConcatShape));
+  registry.Add(OpDefBuilder("SparseSplit")
+                   .Input("split_dim: int64")
+                   .Input("indices: int64")
+                   .Input("values: T")
+                   .Input("shape: int64")
+                   .Output("output_indices: num_split * int64")
+                   .Output("output_values: num_split * T")
+                   .Output("output_shape: num_split * int64")
+                   .Attr("num_split: int >= 1")
+                   .Attr("T: type")
+                   .Doc("Parts of a sparse tensor along one dimension.")
+                   .Shape(SparseSplitShape));
   registry.Add(OpDefBuilder("SparseCross")
                    .Input("indices: N * int64")
                    .Input("values: sparse_types")
@@ -283,18 +355,6 @@ void RegisterSparseOps(OpRegistry& registry) {
                    .Attr("T: type")
                    .Doc("The gradient of SparseFillEmptyRows.")
                    .Shape(FillEmptyRowsGradShape));
-  registry.Add(
-      OpDefBuilder("SparseReduceSum")
-          .Input("input_indices: int64")
-          .Input("input_values: T")
-          .Input("input_shape: int64")
-          .Input("reduction_axes: int32")
-          .Output("output: T")
-          .Attr("keep_dims: bool = false")
-          .Attr("T: {float, double, int32, uint8, int16, int8, complex64, "
-                "int64, bfloat16, uint16, complex128, half, uint32, uint64}")
-          .Doc("The sum of a sparse tensor along some axes.")
-          .Shape(ReduceShape));
   registry.Add(OpDefBuilder("SparseReorder")
                    .Input("input_indices: int64")
                    .Input("input_values: T")

@@ -94,6 +94,21 @@ std::vector<Rule> Rules() {
         "SparseApplyProximalAdagrad", "ResourceSparseApplyProximalAdagrad"},
        {"accum"},
        {"lr", "l1", "l2", "grad"}},
+      {{nullptr, "ResourceApplyKerasMomentum", nullptr,
+        "ResourceSparseApplyKerasMomentum"},
+       {"accum"},
+       {"lr", "grad", "momentum"},
+       "use_nesterov: bool = false"},
+      {{nullptr, "ResourceApplyAdamWithAmsgrad"},
+       {"m", "v", "vhat"},
+       {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon",
+        "grad"}},
+      {{"ApplyAddSign", "ResourceApplyAddSign"},
+       {"m"},
+       {"lr", "alpha", "sign_decay", "beta", "grad"}},
+      {{"ApplyPowerSign", "ResourceApplyPowerSign"},
+       {"m"},
+       {"lr", "logbase", "sign_decay", "beta", "grad"}},
   };
 }
 

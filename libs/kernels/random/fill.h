@@ -1,0 +1,150 @@
+// Tensors filled from a place in a stream of random bits: what the ops whose
+// streams go on and those without state have in common. Each group of values
+// has its own place in the stream (TensorFlow's core/kernels/random_op_cpu.h),
+// so that the number of threads changes nothing.
+#ifndef WEFT_LIBS_KERNELS_RANDOM_FILL_H_
+#define WEFT_LIBS_KERNELS_RANDOM_FILL_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "libs/kernels/isa/random_loops.h"
+#include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/random/distributions.h"
+#include "libs/kernels/random/philox.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+// What an op reserves of its stream for each value; a distribution that draws
+// again hardly ever needs so much.
+inline constexpr int64_t kReservedPerValue = 256;
+// Making one value costs about as much as this many additions.
+inline constexpr int64_t kCostOfValue = 8;
+
+// A vector of sizes as a shape.
+absl::StatusOr<TensorShape> ShapeFromTensor(const Tensor& tensor);
+// INVALID_ARGUMENT unless it is one number; `name` is for the text.
+absl::Status CheckScalarBound(const Tensor& tensor, absl::string_view name);
+// The same unless low < high.
+template <typename T>
+absl::Status CheckBounds(T low, T high) {
+  if (low < high) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Need minval < maxval, got ", low, " >= ", high));
+}
+
+// Values [begin, end) of the stream's groups of kGroup values, where
+// `make(group, values)` makes one group; the last may be cut short.
+template <int kGroup, typename T, typename Make>
+void FillGroups(int64_t begin, int64_t end, absl::Span<T> out,
+                const Make& make) {
+  const auto size = static_cast<int64_t>(out.size());
+  for (int64_t group = begin; group < end; ++group) {
+    const int64_t at = group * kGroup;
+    if (at + kGroup <= size) {
+      make(group, out.data() + at);
+    } else {
+      T values[kGroup];
+      make(group, values);
+      std::copy_n(values, size - at, out.begin() + at);
+    }
+  }
+}
+
+// The same for groups of which each has one sample: `make(sample, values)`.
+template <int kGroup, typename T, typename Make>
+void FillFromSamples(const Philox& start, int64_t begin, int64_t end,
+                     absl::Span<T> out, const Make& make) {
+  constexpr int64_t kBlock = 256;
+  Philox::Sample samples[kBlock];
+  Philox philox = start;
+  philox.Skip(static_cast<uint64_t>(begin));
+  for (int64_t first = begin; first < end; first += kBlock) {
+    const int64_t count = std::min(kBlock, end - first);
+    BestPhiloxFill()(philox.key().data(), philox.counter().data(),
+                     samples[0].data(), count);
+    philox.Skip(static_cast<uint64_t>(count));
+    FillGroups<kGroup>(first, first + count, out,
+                       [&](int64_t group, T* values) {
+                         make(samples[group - first], values);
+                       });
+  }
+}
+
+template <typename Distribution, typename T>
+void FillRange(const Philox& start, int64_t begin, int64_t end,
+               absl::Span<T> out) {
+  constexpr int kGroup = Distribution::kGroup;
+  if constexpr (Distribution::kVariable) {
+    // Each group begins where its reserved part of the stream does.
+    FillGroups<kGroup>(begin, end, out, [&](int64_t group, T* values) {
+      Philox philox = start;
+      philox.Skip(static_cast<uint64_t>(group) * kGroup * kReservedPerValue /
+                  4);
+      PhiloxNumbers numbers(philox);
+      Distribution::Make(numbers, values);
+    });
+  } else {
+    FillFromSamples<kGroup>(start, begin, end, out,
+                            [](const Philox::Sample& sample, T* values) {
+                              Distribution::Make(sample, values);
+                            });
+  }
+}
+
+// All of `out`, on several threads where that pays.
+template <typename Distribution, typename T>
+void FillWith(OpKernelContext& context, const Philox& start,
+              absl::Span<T> out) {
+  constexpr int kGroup = Distribution::kGroup;
+  const auto values = static_cast<int64_t>(out.size());
+  ParallelLoop(context, (values + kGroup - 1) / kGroup, kGroup * kCostOfValue,
+               [&](int64_t begin, int64_t end) {
+                 FillRange<Distribution, T>(start, begin, end, out);
+               });
+}
+
+// The same with integers that `make` makes of random bits of their size.
+template <typename T, typename Make>
+void FillWithBits(OpKernelContext& context, const Philox& start,
+                  absl::Span<T> out, const Make& make) {
+  constexpr int kGroup = kValuesPerSample<T>;
+  using Unsigned = std::make_unsigned_t<T>;
+  const auto make_group = [&](const Philox::Sample& x, T* values) {
+    for (size_t i = 0; i < kGroup; ++i) {
+      Unsigned bits = x[i];
+      if constexpr (kGroup == 2) {
+        bits = x[2 * i] | static_cast<Unsigned>(x[2 * i + 1]) << 32;
+      }
+      values[i] = static_cast<T>(make(bits));
+    }
+  };
+  const auto values = static_cast<int64_t>(out.size());
+  ParallelLoop(context, (values + kGroup - 1) / kGroup, kGroup * kCostOfValue,
+               [&](int64_t begin, int64_t end) {
+                 FillFromSamples<kGroup>(start, begin, end, out, make_group);
+               });
+}
+
+// Uniform over [low, high). REQUIRES: low < high.
+template <typename T>
+void FillWithIntegers(OpKernelContext& context, const Philox& start, T low,
+                      T high, absl::Span<T> out) {
+  using Unsigned = std::make_unsigned_t<T>;
+  // Unsigned, so that a range over all numbers does not overflow.
+  const Unsigned range =
+      static_cast<Unsigned>(high) - static_cast<Unsigned>(low);
+  FillWithBits(context, start, out, [&](Unsigned bits) {
+    return static_cast<Unsigned>(low) + bits % range;
+  });
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_RANDOM_FILL_H_
