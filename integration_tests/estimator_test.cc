@@ -268,6 +268,78 @@ TEST_F(EmbeddingOfCheckpointTest, WhatDoesNotFitIsTold) {
                        "an embedding's ckpt_to_load_from"));
 }
 
+// ---- predictions of whole batches ----
+
+TEST_F(EstimatorTest, PredictionsOfWholeBatchesNeedNoCommonLength) {
+  const ModelFn model_fn =
+      [](const Scope& scope,
+         const ModelInput& input) -> absl::StatusOr<EstimatorSpec> {
+    EstimatorSpec spec;
+    const Output x = input.features.at("x").dense();
+    spec.predictions = {
+        {"sum", ops::Sum(scope, x, Tensor::Vector<int32_t>({0}))}, {"x", x}};
+    RETURN_IF_ERROR(scope.status());
+    return spec;
+  };
+  EstimatorOptions options;
+  options.logger = &logger_;
+  Estimator model(model_fn, options, Config());
+  PredictOptions whole;
+  whole.yield_single_examples = false;
+  ASSERT_OK_AND_ASSIGN(auto stream, model.Predict(Points(1), whole));
+  ASSERT_OK_AND_ASSIGN(const auto batch, stream->Next());
+  ASSERT_TRUE(batch.has_value());
+  EXPECT_EQ(batch->at("sum").scalar<float>(), 3);
+  EXPECT_THAT(batch->at("x").flat<float>(), ElementsAre(1, 2));
+  ASSERT_OK_AND_ASSIGN(stream, model.Predict(Points(1)));
+  EXPECT_THAT(stream->Next().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Batch length of predictions should be same"));
+}
+
+// ---- labels whose shape only the step knows ----
+
+// Three examples, and labels of which the graph knows `known` of their shape.
+InputFn WithLabels(const Tensor& labels, const PartialShape& known) {
+  return [=](const Scope& scope) -> absl::StatusOr<InputTensors> {
+    const Output x =
+        ops::PlaceholderWithDefault(scope, Tensor::Vector<float>({1, 2, 3}),
+                                    PartialShape({PartialShape::kUnknown}));
+    InputTensors input;
+    input.features["x"] = x;
+    input.labels = ops::PlaceholderWithDefault(scope, labels, known);
+    RETURN_IF_ERROR(scope.status());
+    return input;
+  };
+}
+
+Tensor Zeros(TensorShape shape) {
+  Tensor zeros(DT_FLOAT, shape);
+  for (float& value : zeros.mutable_flat<float>()) value = 0;
+  return zeros;
+}
+
+TEST_F(EstimatorTest, LabelsAreNotBroadcast) {
+  const int64_t any = PartialShape::kUnknown;
+  const auto train = [&](const TensorShape& shape, const PartialShape& known) {
+    return Line().Train(WithLabels(Zeros(shape), known), {.steps = 1});
+  };
+  const auto fails = [&](const TensorShape& shape, const PartialShape& known) {
+    EXPECT_THAT(train(shape, known),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         "Mismatched label shape: the head needs labels of "
+                         "[batch, 1]"))
+        << shape.ToString();
+  };
+  fails(TensorShape({3, 3}), PartialShape({any, any}));
+  fails(TensorShape({1, 1}), PartialShape({any, any}));
+  fails(TensorShape({1}), PartialShape({any}));
+  fails(TensorShape({3, 3}), PartialShape());
+  EXPECT_OK(train(TensorShape({3, 1}), PartialShape({any, any})));
+  EXPECT_OK(train(TensorShape({3}), PartialShape({any})));
+  EXPECT_OK(train(TensorShape({3, 1}), PartialShape()));
+}
+
 // ---- a head of several labels ----
 
 // Logits are the feature "x" and a variable, so that all depends on the head.
@@ -325,6 +397,22 @@ class MultiLabelTest : public EstimatorTest {
   }
   const Tensor labels_ = Labels({1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0});
 };
+
+TEST_F(MultiLabelTest, LabelsOfOneColumnAreNotBroadcastOverTheClasses) {
+  const int64_t any = PartialShape::kUnknown;
+  const auto input = [=](const Scope& scope) -> absl::StatusOr<InputTensors> {
+    InputTensors tensors;
+    tensors.features["x"] = Output(ops::PlaceholderWithDefault(
+        scope, Zeros(TensorShape({4, 3})), PartialShape({any, 3})));
+    tensors.labels = ops::PlaceholderWithDefault(
+        scope, Zeros(TensorShape({4, 1})), PartialShape({any, any}));
+    RETURN_IF_ERROR(scope.status());
+    return tensors;
+  };
+  EXPECT_THAT(Model({}).Train(input, {.steps = 1}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "the head needs labels of [batch, 3]"));
+}
 
 // The numbers are those of TensorFlow 2.15's tf.estimator.MultiLabelHead over
 // the same model and examples.

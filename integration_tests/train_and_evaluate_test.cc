@@ -202,6 +202,18 @@ TEST_F(LostEventsTest, ForWhichThereIsNoRoomAreBorneForAnHour) {
   EXPECT_THAT(exporter_->steps, ElementsAre(2, 4, 6));
 }
 
+TEST_F(TrainAndEvaluateTest, WithoutSavesThereIsNothingToEvaluate) {
+  RunConfig config = Config();
+  config.save_checkpoints_steps = 0;
+  Estimator model = Line(config);
+  const TrainSpec train = {.input_fn = Points(), .max_steps = 4};
+  EXPECT_THAT(TrainAndEvaluate(model, train, Evaluation()).status(),
+              StatusIs(kInvalid,
+                       "set one of the "
+                       "RunConfig.save_checkpoints_steps"));
+  EXPECT_OK(model.Train(Points(), {.steps = 1})) << "nobody is to be told";
+}
+
 TEST_F(TrainAndEvaluateTest, MistakesAreToldInASentence) {
   const auto says = [&](const EvalSpec& spec, const TrainSpec& train,
                         const char* text) {
@@ -581,6 +593,19 @@ TEST_F(ExperimentTest, TrainsInIterations) {
   ASSERT_OK_AND_ASSIGN(const auto result, Run("continuous_train_and_eval", 20));
   EXPECT_EQ(StepOf(*result.metrics), 20);
   EXPECT_TRUE(Exists("eval_one_pass"));
+}
+
+TEST_F(ExperimentTest, AnIterationHasAtLeastOneStep) {
+  ASSERT_OK(Line().Train(Points(), {.steps = 2}));
+  for (const int64_t steps : {0, -1}) {
+    Experiment experiment({.estimator = Line(),
+                           .train_input_fn = Points(),
+                           .eval_input_fn = PointsOnce(),
+                           .train_steps = 6,
+                           .train_steps_per_iteration = steps});
+    EXPECT_THAT(experiment.ContinuousTrainAndEval({}).status(),
+                StatusIs(kInvalid, "train_steps_per_iteration"));
+  }
 }
 
 TEST_F(ExperimentTest, MistakesAreToldInASentence) {

@@ -196,6 +196,11 @@ absl::StatusOr<ExperimentResult> Experiment::ContinuousTrainAndEval(
   const int64_t all = options_.train_steps.value_or(0);
   const int64_t iteration = options_.train_steps_per_iteration.value_or(
       all > 0 ? std::max<int64_t>(all / 10, 1) : kDefaultIteration);
+  if (iteration < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "train_steps_per_iteration must be at least 1, given: ", iteration,
+        "; leave it out for a tenth of train_steps."));
+  }
   ExperimentResult result;
   while (!(task.stop_requested && task.stop_requested())) {
     ASSIGN_OR_RETURN(const int64_t before, StepSoFar());

@@ -6,6 +6,7 @@
 #include "libs/base/status.h"
 #include "libs/feature_column/input_layer.h"
 #include "libs/ops/array/array_ops.h"
+#include "libs/ops/control/logging_ops.h"
 #include "libs/ops/group.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/summary/summary_ops.h"
@@ -48,6 +49,32 @@ absl::StatusOr<Output> AsMatrix(const Scope& scope, const Output& labels,
                    "label_dimension) and the shape of your labels."));
 }
 
+// The matrix `labels`, once the step knows that it is [rows of logits,
+// dimension]: the loss would broadcast others, and be of no use.
+Output AssertShape(const Scope& scope, const Output& labels,
+                   const Output& logits, int64_t dimension) {
+  const Scope inner = scope.SubScope("labels");
+  const Output rows = ops::StridedSlice(
+      inner, ops::Shape(inner, logits), Tensor::Vector<int32_t>({0}),
+      Tensor::Vector<int32_t>({1}), Tensor::Vector<int32_t>({1}));
+  const Tensor columns =
+      Tensor::Vector<int32_t>({static_cast<int32_t>(dimension)});
+  const Output wanted = ops::Concat(inner, {rows, columns}, 0);
+  const Output shape = ops::Shape(inner, labels);
+  const Operation equal = ops::Assert(
+      inner.WithName("assert_equal"),
+      ops::All(inner, ops::Equal(inner, shape, wanted),
+               Tensor::Vector<int32_t>({0})),
+      {absl::StrCat("Mismatched label shape: the head needs labels of [batch, ",
+                    dimension,
+                    "]. Check your n_classes argument to the estimator (or "
+                    "label_dimension) and the shape of your labels. Shape of "
+                    "the labels, and the one needed:"),
+       shape, wanted});
+  if (!scope.ok()) return Output();
+  return ops::Identity(inner.WithControlDependencies({equal}), labels);
+}
+
 // Values of the weight column, [batch, 1]; null where there is none.
 absl::StatusOr<Output> WeightsOf(const Scope& scope, const WeightColumn& column,
                                  const Features& features) {
@@ -84,7 +111,8 @@ absl::StatusOr<Head::Loss> Head::MakeLoss(const Scope& scope,
   Loss loss;
   ASSIGN_OR_RETURN(const Output labels,
                    AsMatrix(scope, input.labels, label_dimension()));
-  loss.labels = ProcessLabels(scope, labels);
+  loss.labels = ProcessLabels(
+      scope, AssertShape(scope, labels, logits, label_dimension()));
   RETURN_IF_ERROR(scope.status());
   loss.unreduced = UnreducedLoss(scope, loss.labels, logits);
   RETURN_IF_ERROR(scope.status());

@@ -76,7 +76,7 @@ class Stream : public PredictionStream {
                                                      : values.status());
     }
     batch_ = *std::move(values);
-    RETURN_IF_ERROR(CheckBatch());
+    if (single_) RETURN_IF_ERROR(CheckBatch());
     rows_ = single_ ? batch_[0].dim(0) : 1;
     next_ = 0;
     return absl::OkStatus();

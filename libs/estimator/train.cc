@@ -68,6 +68,29 @@ bool HasSaver(const train::HookList& hooks) {
   return false;
 }
 
+bool HasSaver(const EstimatorSpec& spec, const TrainOptions& options) {
+  return HasSaver(options.hooks) || HasSaver(spec.training_hooks) ||
+         HasSaver(spec.training_chief_hooks);
+}
+
+bool SavesByItself(const RunConfig& config) {
+  if (config.save_checkpoints_steps) return *config.save_checkpoints_steps != 0;
+  return config.save_checkpoints_secs.value_or(kDefaultSaveSecs) != 0;
+}
+
+// Listeners that nobody would tell of a save would be lost without a word.
+absl::Status CheckListeners(const RunConfig& config, const EstimatorSpec& spec,
+                            const TrainOptions& options) {
+  if (options.saving_listeners.empty() || SavesByItself(config) ||
+      HasSaver(spec, options)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "There should be a CheckpointSaverHook to use saving_listeners, "
+      "evaluations while training among them. Please set one of the "
+      "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.");
+}
+
 // The hooks of one training, in TensorFlow's order.
 class HooksOf {
  public:
@@ -127,19 +150,13 @@ class HooksOf {
 
   void AddCheckpointSaver(
       const std::shared_ptr<train::SessionSummaryWriter>& writer) {
-    if (HasSaver(options_.hooks) ||
-        HasSaver(built_.spec.training_chief_hooks)) {
-      return;
-    }
+    if (HasSaver(built_.spec, options_) || !SavesByItself(config_)) return;
     train::CheckpointSaverOptions saver;
     if (config_.save_checkpoints_steps) {
-      if (*config_.save_checkpoints_steps == 0) return;
       saver.save_steps = config_.save_checkpoints_steps;
     } else {
-      const double secs =
-          config_.save_checkpoints_secs.value_or(kDefaultSaveSecs);
-      if (secs == 0) return;
-      saver.save_secs = absl::Seconds(secs);
+      saver.save_secs = absl::Seconds(
+          config_.save_checkpoints_secs.value_or(kDefaultSaveSecs));
     }
     saver.checkpoint_dir = model_dir_;
     saver.scaffold = scaffold_;
@@ -227,6 +244,7 @@ absl::Status Estimator::Train(const InputFn& input_fn,
   ASSIGN_OR_RETURN(
       const BuiltModel built,
       BuildModel(impl.model_fn, impl.config, Mode::kTrain, input_fn));
+  RETURN_IF_ERROR(CheckListeners(impl.config, built.spec, options));
   built.root.AddToCollection(collection::kLosses, built.spec.loss);
   AddLossSummary(built.root, built.spec.loss);
   const auto scaffold =
