@@ -128,6 +128,26 @@ absl::StatusOr<Gradients> ScatterGrad(const Scope& scope, const Node& node,
   return Gradients{list, scattered, Gradient()};
 }
 
+absl::StatusOr<Gradients> ResizeGrad(const Scope& scope, const Node& node,
+                                     const Gradients& grads) {
+  const Output size =
+      scope.AddOutput("TensorListLength", {Output(node.input(0))});
+  return Gradients{scope.AddOutput("TensorListResize", {grads[0].dense, size}),
+                   Gradient()};
+}
+
+// Of rows that became a list.
+absl::StatusOr<Gradients> NewScatterGrad(const Scope& scope, const Node& node,
+                                         const Gradients& grads) {
+  const Output rows = Output(node.input(0));
+  Gradients result(node.num_inputs());
+  result[0] = scope.AddOutput(
+      "TensorListGather",
+      {grads[0].dense, Output(node.input(1)), RowShape(scope, rows)},
+      {{"element_dtype", rows.dtype()}});
+  return result;
+}
+
 // Both versions; the lengths have none.
 absl::StatusOr<Gradients> ConcatGrad(const Scope& scope, const Node& node,
                                      const Gradients& grads) {
@@ -162,12 +182,16 @@ void RegisterListGradients(GradientRegistry& registry) {
   registry.Register("TensorListSetItem", SetItemGrad);
   registry.Register("TensorListGather", GatherGrad);
   registry.Register("TensorListScatterIntoExistingList", ScatterGrad);
+  registry.Register("TensorListResize", ResizeGrad);
+  registry.Register("TensorListScatter", NewScatterGrad);
+  registry.Register("TensorListScatterV2", NewScatterGrad);
   registry.Register("TensorListConcat", ConcatGrad);
   registry.Register("TensorListConcatV2", ConcatGrad);
   registry.Register("TensorListSplit", SplitGrad);
   // Of no tensor.
   for (const char* op : {"EmptyTensorList", "TensorListReserve",
-                         "TensorListLength", "TensorListElementShape"}) {
+                         "TensorListLength", "TensorListElementShape",
+                         "TensorListConcatLists", "TensorListPushBackBatch"}) {
     registry.RegisterNone(op);
   }
 }

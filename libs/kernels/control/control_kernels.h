@@ -23,6 +23,7 @@ void RegisterControlFlowKernels(KernelRegistry& registry);
 void RegisterFunctionalKernels(KernelRegistry& registry);
 // Lists of tensors, and tensors that may not be there.
 void RegisterListJoiningKernels(KernelRegistry& registry);
+void RegisterListSizeKernels(KernelRegistry& registry);
 void RegisterListKernels(KernelRegistry& registry);
 void RegisterLoggingKernels(KernelRegistry& registry);
 // The ends of edges between devices.

@@ -369,6 +369,7 @@ void RegisterWith(KernelRegistry& registry, absl::string_view op,
 
 void RegisterListKernels(KernelRegistry& registry) {
   RegisterListJoiningKernels(registry);
+  RegisterListSizeKernels(registry);
   RegisterWith<EmptyTensorList, DataType>(registry, "EmptyTensorList",
                                           "element_dtype");
   RegisterWith<TensorListReserve, DataType>(registry, "TensorListReserve",

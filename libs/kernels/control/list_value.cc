@@ -122,11 +122,14 @@ absl::StatusOr<List> TakeList(OpKernelContext& context) {
   return list;
 }
 
+Variant VariantFrom(List list) {
+  return {kListType, ToMetadata(list.kind),
+          std::shared_ptr<const std::vector<Tensor>>(std::move(list.tensors))};
+}
+
 absl::Status WriteList(OpKernelContext& context, List list) {
   ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, TensorShape()));
-  output->mutable_scalar<Variant>() = {
-      kListType, ToMetadata(list.kind),
-      std::shared_ptr<const std::vector<Tensor>>(std::move(list.tensors))};
+  output->mutable_scalar<Variant>() = VariantFrom(std::move(list));
   return absl::OkStatus();
 }
 

@@ -56,6 +56,8 @@ absl::Status Nest(const Tensor& inner, int64_t& depth);
 absl::StatusOr<List> ReadList(const Tensor& handle);
 // Input 0, to be changed: a copy unless the kernel alone holds it.
 absl::StatusOr<List> TakeList(OpKernelContext& context);
+// The list as an element of a tensor.
+Variant VariantFrom(List list);
 // As output 0.
 absl::Status WriteList(OpKernelContext& context, List list);
 

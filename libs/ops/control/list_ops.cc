@@ -1,6 +1,7 @@
 // Lists of tensors, and tensors that may not be there: what loops and branches
 // that are functions hand from a pass forward to the one back. The values are
 // variants.
+#include <string>
 #include <vector>
 
 #include "libs/base/status.h"
@@ -165,7 +166,51 @@ absl::Status ScatterShape(InferenceContext& c) {
   return shapes::Scalar(c);
 }
 
+absl::Status PushBackBatchShape(InferenceContext& c) {
+  c.set_output(0, c.input(0));
+  return absl::OkStatus();
+}
+
+void RegisterSizes(OpRegistry& registry) {
+  registry.Add(OpDefBuilder("TensorListResize")
+                   .Input("input_handle: variant")
+                   .Input("size: int32")
+                   .Output("output_handle: variant")
+                   .Doc("The list with so many tensors.")
+                   .Shape(shapes::Scalar));
+  for (const char* name : {"TensorListScatter", "TensorListScatterV2"}) {
+    OpDefBuilder builder(name);
+    builder.Input("tensor: element_dtype")
+        .Input("indices: int32")
+        .Input("element_shape: shape_type");
+    if (name != std::string("TensorListScatter")) {
+      builder.Input("num_elements: int32");
+    }
+    builder.Output("output_handle: variant")
+        .Attr("element_dtype: type")
+        .Attr("shape_type: {int32, int64}")
+        .Doc("A list with the rows of a tensor at those places.")
+        .Shape(FromTensorShape);
+    registry.Add(builder);
+  }
+  registry.Add(OpDefBuilder("TensorListConcatLists")
+                   .Input("input_a: variant")
+                   .Input("input_b: variant")
+                   .Output("output: variant")
+                   .Attr("element_dtype: type")
+                   .Doc("The tensors of one list, then those of another.")
+                   .Shape(PushBackBatchShape));
+  registry.Add(OpDefBuilder("TensorListPushBackBatch")
+                   .Input("input_handles: variant")
+                   .Input("tensor: element_dtype")
+                   .Output("output_handles: variant")
+                   .Attr("element_dtype: type")
+                   .Doc("Lists with a row each more at their ends.")
+                   .Shape(PushBackBatchShape));
+}
+
 void RegisterJoins(OpRegistry& registry) {
+  RegisterSizes(registry);
   registry.Add(OpDefBuilder("TensorListGather")
                    .Input("input_handle: variant")
                    .Input("indices: int32")
