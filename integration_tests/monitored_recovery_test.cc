@@ -531,6 +531,28 @@ TEST_P(FailingSavesTest, TimelinesThatHangKeepNoTrainingFromGoingOn) {
   EXPECT_OK(session->Close());
 }
 
+// On the first day of a week, not at its end; once a minute, not with each.
+TEST_P(FailingSavesTest, LostEventsAreToldWhileTrainingGoesOn) {
+  Model model;
+  ASSERT_OK_AND_ASSIGN(
+      auto session, Session::Connect(cluster_.target("worker", 0), model.root,
+                                     cluster_.session_options()));
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  train::Coordinator coordinator({.scheduler = &scheduler});
+  train::SessionSummaryWriter writer("/job", &logger_);
+  ASSERT_OK(writer.Open(*session, coordinator));
+  disk_.LimitSpace(0);
+  for (int step = 1; step <= 100; ++step) {
+    writer.AddScalar("loss", 1.0f, step);
+    scheduler.AdvanceBy(absl::Seconds(2));
+  }
+  EXPECT_GE(NumLines("Events for /job were lost"), 2);
+  EXPECT_LE(NumLines("Events for /job were lost"), 4);
+  disk_.Heal();
+  writer.Close();
+  session = nullptr;
+}
+
 // A program's own thread adds events while the session is closed.
 TEST_P(FailingSavesTest, EventsEndBeforeTheSession) {
   Model model;

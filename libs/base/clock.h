@@ -1,5 +1,8 @@
 // Clock: where time comes from. Nothing else in Weft asks for the time, so a
 // test that moves a ManualClock by hand moves all of it.
+//
+// A job that lives for a week sees its machine's clock set. So there are two
+// times: one to wait and to measure with, and the time of day.
 #ifndef WEFT_LIBS_BASE_CLOCK_H_
 #define WEFT_LIBS_BASE_CLOCK_H_
 
@@ -12,8 +15,12 @@ namespace weft {
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Wall-clock time, for deadlines and for what people read.
+  // For deadlines and for what is measured: it may differ from the time of day
+  // where the machine's clock was set meanwhile.
   virtual absl::Time Now() const = 0;
+  // The time of day as the machine has it, for what people and other programs
+  // compare with theirs: names and times of events, signatures of requests.
+  virtual absl::Time WallTime() const { return Now(); }
 };
 
 // The machine's clock.

@@ -1,7 +1,7 @@
 // MonotoneClock: the machine's time when it was made, and from then on a clock
 // that nobody sets: for those who wait or measure for hours, while the
-// machine's own (SystemClock) may be set back or forward. Not for what others
-// compare with their clocks, as the signature of a request.
+// machine's own (SystemClock) may be set back or forward. Its WallTime is the
+// machine's.
 #ifndef WEFT_LIBS_BASE_MONOTONE_CLOCK_H_
 #define WEFT_LIBS_BASE_MONOTONE_CLOCK_H_
 
@@ -19,6 +19,7 @@ class MonotoneClock : public Clock {
   absl::Time Now() const override {
     return made_ + absl::FromChrono(std::chrono::steady_clock::now() - since_);
   }
+  absl::Time WallTime() const override { return absl::Now(); }
 
  private:
   const absl::Time made_ = absl::Now();

@@ -58,7 +58,7 @@ Estimator::Impl::Impl(ModelFn model, EstimatorOptions given, RunConfig run)
       model_dir(ModelDirOf(options, config)),
       status(CheckArguments(model_fn, options, config)),
       logger(options.logger),
-      scheduler(options.scheduler, &clock) {
+      scheduler(options.scheduler) {
   if (!status.ok() || !options.model_dir.empty() || !config.model_dir.empty()) {
     return;
   }

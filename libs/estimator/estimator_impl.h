@@ -53,8 +53,6 @@ class Estimator::Impl {
   const absl::Status status;
   LocalFileSystem local_files;
   const train::DefaultLogger logger;
-  // Times of events and versions of exports are compared by others.
-  const SystemClock clock;
   const train::DefaultScheduler scheduler;
 
  private:

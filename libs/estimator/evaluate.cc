@@ -145,7 +145,7 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   creator.config.isolate_session_state = true;
   creator.checkpoint_filename_with_path = checkpoint;
   impl.logger->Info(absl::StrCat("Starting evaluation at ",
-                                 absl::FormatTime(impl.scheduler.Now())));
+                                 absl::FormatTime(impl.scheduler->clock().WallTime())));
   ASSIGN_OR_RETURN(
       auto session,
       train::MonitoredSession::Create(
@@ -159,7 +159,7 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
     metrics[evaluation.names[i]] = last->final_ops_values()[i];
   }
   impl.logger->Info(absl::StrCat("Finished evaluation at ",
-                                 absl::FormatTime(impl.scheduler.Now())));
+                                 absl::FormatTime(impl.scheduler->clock().WallTime())));
   LogMetrics(*impl.logger, metrics);
   const auto writer = impl.EvalWriter(eval_dir(options.name), built.root);
   const absl::Status written = writer.ok()

@@ -61,16 +61,23 @@ std::shared_ptr<train::Scaffold> ScaffoldOf(const BuiltModel& built,
   return std::make_shared<train::Scaffold>(std::move(options));
 }
 
-bool HasSaver(const train::HookList& hooks) {
+train::CheckpointSaverHook* FirstSaver(const train::HookList& hooks) {
   for (const auto& hook : hooks) {
-    if (dynamic_cast<train::CheckpointSaverHook*>(hook.get())) return true;
+    auto* const saver = dynamic_cast<train::CheckpointSaverHook*>(hook.get());
+    if (saver != nullptr) return saver;
   }
-  return false;
+  return nullptr;
 }
 
-bool HasSaver(const EstimatorSpec& spec, const TrainOptions& options) {
-  return HasSaver(options.hooks) || HasSaver(spec.training_hooks) ||
-         HasSaver(spec.training_chief_hooks);
+// That the program has brought itself, as TensorFlow looks for it; or null.
+train::CheckpointSaverHook* OwnSaver(const EstimatorSpec& spec,
+                                     const TrainOptions& options) {
+  for (const train::HookList* hooks :
+       {&options.hooks, &spec.training_hooks, &spec.training_chief_hooks}) {
+    train::CheckpointSaverHook* const saver = FirstSaver(*hooks);
+    if (saver != nullptr) return saver;
+  }
+  return nullptr;
 }
 
 bool SavesByItself(const RunConfig& config) {
@@ -79,10 +86,16 @@ bool SavesByItself(const RunConfig& config) {
 }
 
 // Listeners that nobody would tell of a save would be lost without a word.
-absl::Status CheckListeners(const RunConfig& config, const EstimatorSpec& spec,
-                            const TrainOptions& options) {
-  if (options.saving_listeners.empty() || SavesByItself(config) ||
-      HasSaver(spec, options)) {
+absl::Status GiveListeners(const RunConfig& config, const EstimatorSpec& spec,
+                           const TrainOptions& options) {
+  train::CheckpointSaverHook* const saver = OwnSaver(spec, options);
+  if (saver != nullptr) {
+    for (const auto& listener : options.saving_listeners) {
+      saver->AddListener(listener);
+    }
+    return absl::OkStatus();
+  }
+  if (options.saving_listeners.empty() || SavesByItself(config)) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -150,7 +163,8 @@ class HooksOf {
 
   void AddCheckpointSaver(
       const std::shared_ptr<train::SessionSummaryWriter>& writer) {
-    if (HasSaver(built_.spec, options_) || !SavesByItself(config_)) return;
+    if (OwnSaver(built_.spec, options_) != nullptr) return;
+    if (!SavesByItself(config_)) return;
     train::CheckpointSaverOptions saver;
     if (config_.save_checkpoints_steps) {
       saver.save_steps = config_.save_checkpoints_steps;
@@ -244,7 +258,7 @@ absl::Status Estimator::Train(const InputFn& input_fn,
   ASSIGN_OR_RETURN(
       const BuiltModel built,
       BuildModel(impl.model_fn, impl.config, Mode::kTrain, input_fn));
-  RETURN_IF_ERROR(CheckListeners(impl.config, built.spec, options));
+  RETURN_IF_ERROR(GiveListeners(impl.config, built.spec, options));
   built.root.AddToCollection(collection::kLosses, built.spec.loss);
   AddLossSummary(built.root, built.spec.loss);
   const auto scaffold =

@@ -38,7 +38,7 @@ void NodeTrace::NodeRan(const NodeItem& item, absl::Time begin,
   NodeExecStats stats;
   stats.node_name = std::string(item.view.name);
   stats.start_nanos = start;
-  // The clock may have been set back meanwhile.
+  // A scheduler may have a clock that can be set back.
   stats.end_rel_nanos =
       std::max<int64_t>(absl::ToInt64Nanoseconds(Now() - begin), 0);
   size_t received_bytes = 0;

@@ -86,7 +86,7 @@ AwsCredentials::AwsCredentials(AwsCredentialsOptions options)
     : options_(std::move(options)) {}
 
 absl::StatusOr<AwsKeys> AwsCredentials::Get() {
-  const absl::Time now = wall_clock().Now();
+  const absl::Time now = options_.scheduler->clock().WallTime();
   {
     absl::MutexLock lock(&mutex_);
     if (found_ && now < look_again_) return keys_;

@@ -20,7 +20,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/clock.h"
 #include "libs/base/scheduler.h"
 #include "libs/fs/file_system.h"
 #include "libs/object_store/environment.h"
@@ -47,8 +46,6 @@ struct AwsCredentialsOptions {
   FileSystem* files = nullptr;  // of this machine; outlives, as the others do
   HttpClient* http = nullptr;   // for the metadata service
   Scheduler* scheduler = nullptr;
-  // As ObjectStoresOptions::wall_clock; null: the scheduler's.
-  const Clock* wall_clock = nullptr;
   bool use_instance_metadata = false;
 };
 
@@ -70,11 +67,6 @@ class AwsCredentials {
   absl::StatusOr<std::string> AskMetadata(const std::string& method,
                                           const std::string& path,
                                           const std::string& token);
-
-  const Clock& wall_clock() const {
-    return options_.wall_clock != nullptr ? *options_.wall_clock
-                                          : options_.scheduler->clock();
-  }
 
   const AwsCredentialsOptions options_;
   absl::Mutex mutex_;

@@ -17,7 +17,6 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/clock.h"
 #include "libs/base/scheduler.h"
 #include "libs/fs/file_system.h"
 #include "libs/object_store/environment.h"
@@ -30,8 +29,6 @@ struct GoogleCredentialsOptions {
   FileSystem* files = nullptr;  // of this machine; outlives, as the others do
   HttpClient* http = nullptr;
   Scheduler* scheduler = nullptr;
-  // As ObjectStoresOptions::wall_clock; null: the scheduler's.
-  const Clock* wall_clock = nullptr;
   bool use_instance_metadata = false;
 };
 
@@ -55,11 +52,6 @@ class GoogleCredentials {
   absl::StatusOr<Granted> FromFile(const std::string& path,
                                    const std::string& text) const;
   absl::StatusOr<Granted> Ask(HttpRequest request) const;
-
-  const Clock& wall_clock() const {
-    return options_.wall_clock != nullptr ? *options_.wall_clock
-                                          : options_.scheduler->clock();
-  }
 
   const GoogleCredentialsOptions options_;
   absl::Mutex mutex_;

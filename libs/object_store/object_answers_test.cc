@@ -524,23 +524,25 @@ TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
   }
 }
 
+// As MonotoneClock, once the machine's clock was set.
+class ClockOfBefore : public ManualClock {
+ public:
+  absl::Time WallTime() const override { return Now() + absl::Hours(30 * 24); }
+};
+
 // A machine's clock is set right after the program began: the service compares
-// with its own, by which the scheduler's has gone wrong.
+// with its own, by which the time to wait by has gone wrong.
 TEST(CredentialsTest, RequestsAreSignedByTheClockOfTheWall) {
-  ManualClock clock;
+  ClockOfBefore clock;
   SimulatedScheduler scheduler(clock);
-  ManualClock wall_clock;
-  wall_clock.Advance(absl::Hours(30 * 24));
   MemoryFileSystem home;
   ScriptedHttp http;
   AwsCredentials credentials({.environment = [](const char*) { return "key"; },
                               .files = &home,
                               .http = &http,
-                              .scheduler = &scheduler,
-                              .wall_clock = &wall_clock});
+                              .scheduler = &scheduler});
   S3ObjectStore store({.http = &http,
                        .scheduler = &scheduler,
-                       .wall_clock = &wall_clock,
                        .credentials = &credentials,
                        .endpoint = "http://s3"});
   EXPECT_FALSE(store.Stat({"bucket", "key"}).ok());

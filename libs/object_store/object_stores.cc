@@ -88,7 +88,6 @@ class ObjectStores::S3 : public RoutedFileSystem {
                       .files = options.others,
                       .http = &http,
                       .scheduler = options.scheduler,
-                      .wall_clock = options.wall_clock,
                       .use_instance_metadata = options.use_instance_metadata}),
         store_(WithParts(std::move(store), options, http)),
         files_(store_, *options.scheduler) {}
@@ -98,7 +97,6 @@ class ObjectStores::S3 : public RoutedFileSystem {
                       HttpClient& http) {
     store.http = &http;
     store.scheduler = options.scheduler;
-    store.wall_clock = options.wall_clock;
     store.credentials = &credentials_;
     store.operation_timeout = options.operation_timeout;
     return store;
@@ -120,7 +118,6 @@ class ObjectStores::Gcs : public RoutedFileSystem {
                       .files = options.others,
                       .http = &http,
                       .scheduler = options.scheduler,
-                      .wall_clock = options.wall_clock,
                       .use_instance_metadata = options.use_instance_metadata}),
         store_({.http = &http,
                 .scheduler = options.scheduler,

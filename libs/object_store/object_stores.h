@@ -22,7 +22,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/clock.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
 #include "libs/fs/file_system.h"
@@ -38,9 +37,6 @@ struct ObjectStoresOptions {
   Scheduler* scheduler = nullptr;  // outlives the file system, as do these
   Random* random = nullptr;
   FileSystem* others = nullptr;  // also the place of files with credentials
-  // The time that services compare with theirs: of signatures and of the ends
-  // of keys. Null: the scheduler's.
-  const Clock* wall_clock = nullptr;
   Environment environment = SystemEnvironment();
   // Whether a machine of a cloud is asked whose it is, where nothing else says
   // who asks.

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "libs/base/clock.h"
 #include "libs/base/scheduler.h"
 #include "libs/object_store/aws_credentials.h"
 #include "libs/object_store/http_client.h"
@@ -27,8 +26,6 @@ namespace weft {
 struct S3Options {
   HttpClient* http = nullptr;  // which retries; outlives, as the others do
   Scheduler* scheduler = nullptr;
-  // As ObjectStoresOptions::wall_clock; null: the scheduler's.
-  const Clock* wall_clock = nullptr;
   AwsCredentials* credentials = nullptr;
   std::string region = "us-east-1";
   // "http://localhost:9000"; empty: AWS's of the region.
@@ -92,11 +89,6 @@ class S3ObjectStore : public ObjectStore {
   // Whether the object is what these parts make, sent once before.
   bool IsCompleted(const ObjectUpload& upload,
                    const std::vector<UploadedPart>& parts);
-
-  const Clock& wall_clock() const {
-    return options_.wall_clock != nullptr ? *options_.wall_clock
-                                          : options_.scheduler->clock();
-  }
 
   const S3Options options_;
 };

@@ -59,7 +59,6 @@ ProcessOptions WithPeerTimeout(ProcessOptions options) {
 Process::Process(const ProcessOptions& options)
     : options_(WithPeerTimeout(options)),
       clock_(std::make_unique<MonotoneClock>()),
-      wall_clock_(std::make_unique<SystemClock>()),
       random_(NewSystemRandom()),
       kernels_(NewKernels(options)),
       own_scheduler_(NewThreadScheduler(
@@ -131,7 +130,6 @@ ObjectStoresOptions Process::StoresOptions() {
   options.scheduler = scheduler_;
   options.random = random_.get();
   options.others = &local_file_system_;
-  options.wall_clock = wall_clock_.get();
   options.use_instance_metadata = options_.use_instance_metadata;
   return options;
 }

@@ -113,8 +113,6 @@ class Process {
   const ProcessOptions options_;
   // Destroyed last to first: threads end before what they use.
   const std::unique_ptr<Clock> clock_;
-  // What object stores sign by; null: as the scheduler's.
-  const std::unique_ptr<Clock> wall_clock_;
   const std::unique_ptr<Random> random_;
   LocalFileSystem local_file_system_;
   BufferPool buffers_{PoolOptions()};

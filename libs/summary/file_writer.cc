@@ -103,7 +103,8 @@ FileWriter::~FileWriter() {
 // ---- Adding ----
 
 double FileWriter::Now() const {
-  return absl::ToDoubleSeconds(scheduler_.clock().Now() - absl::UnixEpoch());
+  return absl::ToDoubleSeconds(scheduler_.clock().WallTime() -
+                               absl::UnixEpoch());
 }
 
 absl::Status FileWriter::AddSummary(absl::string_view summary, int64_t step) {
@@ -327,7 +328,7 @@ absl::Status FileWriter::WriteEvent(absl::string_view event) {
 
 absl::Status FileWriter::OpenFile() {
   RETURN_IF_ERROR(file_system_.CreateDirectories(name_.logdir));
-  const absl::Time now = scheduler_.clock().Now();
+  const absl::Time now = scheduler_.clock().WallTime();
   EventsFileName name = name_;
   name.seconds = std::max(absl::ToUnixSeconds(now), next_seconds_);
   ASSIGN_OR_RETURN(file_,

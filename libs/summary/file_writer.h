@@ -69,9 +69,9 @@ struct FileWriterOptions {
 class FileWriter {
  public:
   // Makes the directory, with all above it, and begins a file, unless the
-  // options say that this may wait. `file_system`
-  // and `scheduler`, which tells the time too, outlive the writer. `logdir` as
-  // the file system takes it; UNAVAILABLE, PERMISSION_DENIED, ... as files say.
+  // options say that this may wait. `file_system` and `scheduler` outlive the
+  // writer; events and files have its clock's WallTime. `logdir` as the file
+  // system takes it; UNAVAILABLE, PERMISSION_DENIED, ... as files say.
   static absl::StatusOr<std::unique_ptr<FileWriter>> Create(
       FileSystem& file_system, Scheduler& scheduler, absl::string_view logdir,
       FileWriterOptions options = {});
@@ -121,6 +121,10 @@ class FileWriter {
   // Events can be added again. The first one begins a new file.
   void Reopen() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // What Flush would tell of files, without waiting: OK while nothing is known
+  // to be lost. It is told once, here or by Flush or Close.
+  absl::Status TakeError() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // The directory, as given; tf.summary.FileWriter.get_logdir.
   const std::string& logdir() const { return name_.logdir; }
 
@@ -149,7 +153,6 @@ class FileWriter {
   void FlushIsDue() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Finish(bool close, absl::Duration timeout)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status TakeError() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Sees to it that a thread does what there is to do.
   void StartWriting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -106,6 +106,32 @@ TEST_F(FileWriterTest, AFileBeginsWithItsVersionAtOnce) {
   EXPECT_EQ(event.step, 0);
 }
 
+// TensorBoard shows them beside those of other programs, and looks for new
+// files by their names.
+TEST(FileWriterTimeTest, FilesAndEventsHaveTheTimeOfDay) {
+  class ClockOfBefore : public ManualClock {
+   public:
+    absl::Time WallTime() const override { return Now() + absl::Hours(1); }
+  } clock;
+  SimulatedScheduler scheduler(clock);
+  MemoryFileSystem files;
+  ASSERT_OK_AND_ASSIGN(auto writer,
+                       FileWriter::Create(files, scheduler, kDirectory,
+                                          {.hostname = "host"}));
+  ASSERT_OK(writer->AddSummary(Scalar("a", 1), 1));
+  ASSERT_OK(writer->Flush());
+  EXPECT_THAT(files.ListDirectory(kDirectory),
+              IsOkAndHolds(ElementsAre("events.out.tfevents.0000090000.host")));
+  ASSERT_OK_AND_ASSIGN(
+      auto reader,
+      EventsReader::Open(
+          files, JoinPath(kDirectory, "events.out.tfevents.0000090000.host")));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK_AND_ASSIGN(const Event event, reader->Next());
+    EXPECT_EQ(event.wall_time, 90000);
+  }
+}
+
 TEST_F(FileWriterTest, TheMachineHasAName) {
   ASSERT_OK_AND_ASSIGN(auto writer,
                        FileWriter::Create(files_, scheduler_, kDirectory));
@@ -314,6 +340,20 @@ TEST_F(FileWriterTest, ErrorsAreToldOnceAndTheNextFileTakesOver) {
   EXPECT_EQ(events[0].step, 5);
   // How the tag is shown may have been in what was lost.
   EXPECT_TRUE(events[0].As<Summary>()->value[0].metadata.has_value());
+}
+
+TEST_F(FileWriterTest, ErrorsCanBeTakenWithoutWaiting) {
+  FailingFileSystem failing(files_);
+  ASSERT_OK_AND_ASSIGN(auto writer, New(failing));
+  ASSERT_OK(writer->AddSummary(Text("a"), 1));
+  EXPECT_OK(writer->TakeError());
+  failing.FailAllFrom(0, absl::UnavailableError("the disk is away"));
+  scheduler_.AdvanceBy(absl::Seconds(120));
+  EXPECT_THAT(writer->TakeError(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       "the disk is away (1 events may be lost)"));
+  EXPECT_OK(writer->TakeError());
+  EXPECT_OK(writer->Flush());
 }
 
 // Whichever operation fails: an event is read, or somebody was told.

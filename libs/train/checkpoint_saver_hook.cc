@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -70,10 +71,17 @@ struct CheckpointSaverHook::Running {
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverOptions options)
     : options_(std::move(options)),
+      listeners_(options_.listeners),
       save_path_(PathIn(options_.checkpoint_dir, options_.checkpoint_basename)),
       clock_(options_.clock != nullptr ? *options_.clock : own_clock_),
       timer_(options_.save_secs, options_.save_steps, &clock_),
       logger_(options_.logger) {}
+
+void CheckpointSaverHook::AddListener(
+    std::shared_ptr<CheckpointSaverListener> listener) {
+  if (absl::c_linear_search(listeners_, listener)) return;
+  listeners_.push_back(std::move(listener));
+}
 
 absl::Status CheckpointSaverHook::Begin(const Scope& scope) {
   if (options_.checkpoint_dir.empty()) {
@@ -87,7 +95,7 @@ absl::Status CheckpointSaverHook::Begin(const Scope& scope) {
   RETURN_IF_ERROR(timer_.Check());
   scope_ = scope;
   RETURN_IF_ERROR(global_step_.Find(scope, "CheckpointSaverHook"));
-  for (const auto& listener : options_.listeners) {
+  for (const auto& listener : listeners_) {
     RETURN_IF_ERROR(listener->Begin());
   }
   return absl::OkStatus();
@@ -238,7 +246,7 @@ absl::Status CheckpointSaverHook::WaitForSave() {
 absl::Status CheckpointSaverHook::End(Session& session) {
   RETURN_IF_ERROR(WaitForSave());
   ASSIGN_OR_RETURN(const int64_t last_step, SaveLast(session));
-  for (const auto& listener : options_.listeners) {
+  for (const auto& listener : listeners_) {
     RETURN_IF_ERROR(listener->End(session, last_step));
   }
   return absl::OkStatus();
@@ -291,7 +299,7 @@ CheckpointSaverHook::Outcome CheckpointSaverHook::Save(Session& session,
 CheckpointSaverHook::Outcome CheckpointSaverHook::SaveAndTell(
     Session& session, int64_t step, bool is_between_updates) {
   Outcome outcome;
-  for (const auto& listener : options_.listeners) {
+  for (const auto& listener : listeners_) {
     outcome.listeners = listener->BeforeSave(session, step);
     if (!outcome.listeners.ok()) return outcome;
   }
@@ -341,7 +349,7 @@ absl::Status CheckpointSaverHook::SaveFiles(Session& session, int64_t step,
 }
 
 absl::Status CheckpointSaverHook::TellSaved(Session& session, int64_t step) {
-  for (const auto& listener : options_.listeners) {
+  for (const auto& listener : listeners_) {
     ASSIGN_OR_RETURN(const bool stop, listener->AfterSave(session, step));
     if (!stop) continue;
     logger_->Info(

@@ -92,6 +92,9 @@ class CheckpointSaverHook : public SessionRunHook {
  public:
   explicit CheckpointSaverHook(CheckpointSaverOptions options);
 
+  // To those of the options, unless it is there already. Before Begin.
+  void AddListener(std::shared_ptr<CheckpointSaverListener> listener);
+
   absl::Status Begin(const Scope& scope) override;
   absl::Status AfterCreateSession(Session& session,
                                   Coordinator& coordinator) override;
@@ -127,7 +130,8 @@ class CheckpointSaverHook : public SessionRunHook {
   // Unless it is saved already; the step.
   absl::StatusOr<int64_t> SaveLast(Session& session);
 
-  const CheckpointSaverOptions options_;
+  const CheckpointSaverOptions options_;  // but for their listeners
+  std::vector<std::shared_ptr<CheckpointSaverListener>> listeners_;
   const std::string save_path_;
   MonotoneClock own_clock_;
   const Clock& clock_;

@@ -31,11 +31,10 @@ class DefaultLogger {
 // To wait with. Threads: as the scheduler's.
 class DefaultScheduler {
  public:
-  // `given` outlives it; null: one of its own, of time that nobody sets, or by
-  // `clock`, which outlives it, for whoever writes times that others compare.
-  explicit DefaultScheduler(Scheduler* given, const Clock* clock = nullptr)
+  // `given` outlives it; null: one of its own, of time that nobody sets.
+  explicit DefaultScheduler(Scheduler* given)
       : own_(given == nullptr
-                 ? NewThreadScheduler(clock != nullptr ? *clock : clock_,
+                 ? NewThreadScheduler(clock_,
                                       {.compute_threads = 1, .name = "train"})
                  : nullptr),
         scheduler_(given == nullptr ? *own_ : *given) {}

@@ -38,7 +38,8 @@ struct MonitoredTrainingSessionOptions {
   std::optional<int64_t> save_summaries_steps;
   SessionOptions config;
   double stop_grace_period_secs = 120;
-  // Where event files go; empty: to checkpoint_dir.
+  // Where event files go; empty: to checkpoint_dir. The graph and an event for
+  // each checkpoint lie beside the checkpoints all the same.
   std::string summary_dir;
   // How often the chief that has a directory logs global_step/sec; 0: never.
   int64_t log_step_count_steps = 100;

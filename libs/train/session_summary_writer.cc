@@ -12,6 +12,9 @@ namespace {
 
 // A directory that does not answer is not waited for longer.
 constexpr absl::Duration kMaxWait = absl::Seconds(30);
+// Between lines of the log that say that events were lost: where a disk is full
+// they would be as many as events.
+constexpr absl::Duration kBetweenWarnings = absl::Minutes(1);
 
 }  // namespace
 
@@ -26,8 +29,10 @@ struct SessionSummaryWriter::OpenWriter {
   Coordinator& coordinator;
   std::unique_ptr<summary::FileWriter> writer;
   InFlight calls;  // that use it
-  // Of the SessionSummaryWriter's mutex: its graph waits to be written.
+  // Of the SessionSummaryWriter's mutex: its graph waits to be written, and no
+  // line of the log says before this that events were lost.
   bool has_graph = false;
+  absl::Time next_warning = absl::InfinitePast();
 };
 
 // Holds what is open; null where nothing is.
@@ -73,7 +78,7 @@ absl::Status SessionSummaryWriter::Open(const Session& session,
                                     session.scheduler(), logdir_, options));
   absl::MutexLock lock(&mutex_);
   open_.reset(new OpenWriter{session.scheduler(), coordinator,
-                             std::move(writer), InFlight(), false});
+                             std::move(writer), InFlight()});
   has_been_open_ = true;
   return absl::OkStatus();
 }
@@ -112,6 +117,24 @@ void SessionSummaryWriter::LogUnlessOk(const absl::Status& status) {
       absl::StrCat("Events for ", logdir_, " were lost: ", status.ToString()));
 }
 
+void SessionSummaryWriter::LogOfAdded(OpenWriter& open, absl::Status added) {
+  const absl::Time now = open.scheduler.clock().Now();
+  {
+    absl::MutexLock lock(&mutex_);
+    if (now < open.next_warning) return;
+  }
+  if (added.ok()) {
+    added = open.writer->TakeError();
+    if (added.ok()) return;
+    SettleGraph(open, added);
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    open.next_warning = now + kBetweenWarnings;
+  }
+  LogUnlessOk(added);
+}
+
 void SessionSummaryWriter::AddScalar(const std::string& tag, float value,
                                      int64_t step) {
   summary::Summary summary;
@@ -121,19 +144,20 @@ void SessionSummaryWriter::AddScalar(const std::string& tag, float value,
 
 void SessionSummaryWriter::AddSummary(absl::string_view summary, int64_t step) {
   const Call open = BeginCall();
-  if (open) LogUnlessOk(open->AddSummary(summary, step));
+  if (open) LogOfAdded(open.open(), open->AddSummary(summary, step));
 }
 
 void SessionSummaryWriter::AddSessionLog(const summary::SessionLog& log,
                                          int64_t step) {
   const Call open = BeginCall();
-  if (open) LogUnlessOk(open->AddSessionLog(log, step));
+  if (open) LogOfAdded(open.open(), open->AddSessionLog(log, step));
 }
 
 void SessionSummaryWriter::AddRunMetadata(absl::string_view run_metadata,
                                           absl::string_view tag, int64_t step) {
   const Call open = BeginCall();
-  if (open) LogUnlessOk(open->AddRunMetadata(run_metadata, tag, step));
+  if (!open) return;
+  LogOfAdded(open.open(), open->AddRunMetadata(run_metadata, tag, step));
 }
 
 void SessionSummaryWriter::AddGraphOnce(absl::string_view graph_def,

@@ -3,8 +3,8 @@
 // lasts. The next session begins another file, which TensorBoard shows with the
 // first.
 //
-// Events that cannot be written are lost, and a line of the log says so:
-// training goes on without them. Only the first session is refused where its
+// Events that cannot be written are lost, and a line of the log says so, once a
+// minute at most: training goes on without them. Only the first session is refused where its
 // file cannot be made; later ones try again with each event. Files that do not
 // answer keep a thread of the session's coordinator, and with it the session,
 // until they do; nobody waits for that.
@@ -77,6 +77,9 @@ class SessionSummaryWriter {
   class Call;
   Call BeginCall() ABSL_LOCKS_EXCLUDED(mutex_);
   void LogUnlessOk(const absl::Status& status);
+  // Tells what became of an event, or of those before it.
+  void LogOfAdded(OpenWriter& open, absl::Status added)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // What the file of `open` has come to: whether the graph is in it for good.
   void SettleGraph(OpenWriter& open, const absl::Status& flushed)
       ABSL_LOCKS_EXCLUDED(mutex_);

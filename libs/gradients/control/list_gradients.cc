@@ -85,13 +85,23 @@ absl::StatusOr<Gradients> GetItemGrad(const Scope& scope, const Node& node,
       Gradient(), Gradient()};
 }
 
+// The gradient of a list that was made longer or shorter, as long as it was.
+Output AsLongAs(const Scope& scope, const Output& grad, const Output& list) {
+  return scope.AddOutput("TensorListResize",
+                         {grad, scope.AddOutput("TensorListLength", {list})});
+}
+
 absl::StatusOr<Gradients> SetItemGrad(const Scope& scope, const Node& node,
                                       const Gradients& grads) {
   const Output index = Output(node.input(1));
   const Output item = Output(node.input(2));
-  const Output list =
+  Output list =
       scope.AddOutput("TensorListSetItem",
                       {grads[0].dense, index, ops::ZerosLike(scope, item)});
+  const auto* resizes = node.attr<bool>("resize_if_index_out_of_bounds");
+  if (resizes != nullptr && *resizes) {
+    list = AsLongAs(scope, list, Output(node.input(0)));
+  }
   const Output set = scope.AddOutput(
       "TensorListGetItem", {grads[0].dense, index, ShapeOf(scope, item)},
       {{"element_dtype", item.dtype()}});
@@ -130,9 +140,7 @@ absl::StatusOr<Gradients> ScatterGrad(const Scope& scope, const Node& node,
 
 absl::StatusOr<Gradients> ResizeGrad(const Scope& scope, const Node& node,
                                      const Gradients& grads) {
-  const Output size =
-      scope.AddOutput("TensorListLength", {Output(node.input(0))});
-  return Gradients{scope.AddOutput("TensorListResize", {grads[0].dense, size}),
+  return Gradients{AsLongAs(scope, grads[0].dense, Output(node.input(0))),
                    Gradient()};
 }
 
