@@ -427,7 +427,10 @@ TEST_P(SyncReplicasTest, AKilledBackupCostsNoStep) {
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&, i] {
       Replica replica(i, options);
-      steps[i] = TrainUntil(replica, 40, Options(replica));
+      auto with = Options(replica);
+      // A session that is lost, or a run that fails, would end it.
+      with.recovery.should_recover = false;
+      steps[i] = TrainUntil(replica, 40, with);
     });
   }
   TrainAndDie(2, options, 1);

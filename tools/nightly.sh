@@ -5,6 +5,9 @@
 #
 #   tools/nightly.sh [seconds a fuzzer]    (600)
 #
+# With WEFT_MOVIELENS_DIR, where u.data of MovieLens 100K lies, an example trains
+# on real ratings, too.
+#
 # A failure leaves its input in the checkout. Put it into the fuzzer's corpus,
 # testdata/fuzz in its room, which tools/test.sh replays, and mend what it found.
 set -euo pipefail
@@ -78,7 +81,7 @@ bazel test --test_output=errors --test_env=WEFT_DNNL=off \
 # A table of 10,000,000 rows on three ps (examples/movielens_embedding.cc).
 printf '\n== an embedding of 10,000,000 rows\n'
 bazel test --config=opt --test_timeout=3600 --test_output=errors \
-  --test_env=WEFT_EMBEDDING_ROWS=10000000 \
+  --test_env=WEFT_EMBEDDING_ROWS=10000000 --test_env=WEFT_MOVIELENS_DIR \
   //integration_tests:examples_test || failed=1
 
 # Sessions that nobody closes (integration_tests/quotas_test.cc).

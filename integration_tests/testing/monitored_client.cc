@@ -25,6 +25,10 @@ constexpr absl::Duration kMaxWaitForChief = absl::Minutes(5);
 // Of a replica that begins when training has ended; shorter than a call may
 // take.
 constexpr absl::Duration kMaxWaitForNextChief = absl::Seconds(10);
+// Where there is an input.
+constexpr int kQueueCapacity = 3;
+constexpr int64_t kStepsOfTheChief = 3;  // before the other one begins
+constexpr absl::Duration kBetweenLooks = absl::Milliseconds(300);
 
 bool HasText(const absl::Status& status, absl::string_view text) {
   return absl::StrContains(status.message(), text);
@@ -79,6 +83,23 @@ train::SyncReplicasOptions ReplicasOf(MonitoredTraining training, int client) {
 
 }  // namespace
 
+namespace {
+
+// An element of a queue that a QueueRunner fills with `value`.
+Output FromQueue(const Scope& worker, const std::string& container,
+                 const Output& value) {
+  const Scope scope = worker.WithContainer(container).WithName("input");
+  const auto queue =
+      ops::Queue::Fifo(scope, {DT_FLOAT},
+                       {.shapes = {PartialShape({kNumElements})},
+                        .capacity = kQueueCapacity});
+  train::AddQueueRunner(
+      worker, {.queue = queue, .enqueue_ops = {queue.Enqueue(worker, {value})}});
+  return queue.Dequeue(worker)[0];
+}
+
+}  // namespace
+
 absl::Status CheckWeights(MonitoredTraining training, const Tensor& weights,
                           int64_t step) {
   const auto values = weights.flat<float>();
@@ -96,15 +117,19 @@ absl::Status CheckWeights(MonitoredTraining training, const Tensor& weights,
 }
 
 MonitoredProgram::MonitoredProgram(MonitoredTraining training, int client,
+                                   const std::string& input_container,
                                    train::SaverOptions options) {
   const auto server = [&](int p) {
     return root.WithDevice(absl::StrCat("/job:ps/task:", p));
   };
   global_step = train::GetOrCreateGlobalStep(server(0));
   std::vector<train::GradientAndVariable> gradients;
-  const Output minus_ones = ops::Const(root, Filled(-1));
+  Output minus_ones = ops::Const(root, Filled(-1));
   const Scope worker =
       root.WithDevice(absl::StrCat("/job:worker/task:", client));
+  if (!input_container.empty()) {
+    minus_ones = FromQueue(worker, input_container, minus_ones);
+  }
   for (int p = 0; p < kNumMonitoredServers; ++p) {
     weights[p] =
         ops::Variable(server(p).WithName(absl::StrCat("w_", p)), Filled(0));
@@ -161,7 +186,12 @@ class MonitoredClient::Hook : public train::SessionRunHook {
   explicit Hook(MonitoredClient& client) : client_(client) {}
 
   absl::Status AfterCreateSession(Session& session,
-                                  train::Coordinator&) override {
+                                  train::Coordinator& coordinator) override {
+    if (client_.options_.has_input) {
+      coordinator.Start("look", [this, &session, &coordinator] {
+        return LookOn(session, coordinator);
+      });
+    }
     ++client_.num_sessions_;
     client_.seen_step_ = -1;
     const int64_t told = client_.book().last_told;
@@ -203,6 +233,14 @@ class MonitoredClient::Hook : public train::SessionRunHook {
   }
 
  private:
+  absl::Status LookOn(Session& session, train::Coordinator& coordinator) {
+    int64_t seen = 0;
+    while (!coordinator.WaitForStop(kBetweenLooks)) {
+      ASSIGN_OR_RETURN(const int64_t step, Read(session));
+      seen = std::max(seen, step);
+    }
+    return absl::OkStatus();
+  }
   absl::StatusOr<int64_t> Read(Session& session) {
     ASSIGN_OR_RETURN(const Tensor step,
                      session.Run(client_.program_->global_step));
@@ -300,7 +338,7 @@ void MonitoredClient::RunProgram() {
     saver.consistency = train::SaveConsistency::kStep;
   }
   program_ = std::make_unique<MonitoredProgram>(
-      options_.training, options_.index, std::move(saver));
+      options_.training, options_.index, InputContainer(), std::move(saver));
   const auto session =
       train::MonitoredTrainingSession(program_->root, SessionOptions());
   if (!session.ok()) return ProgramFailed(session.status());
@@ -308,10 +346,18 @@ void MonitoredClient::RunProgram() {
   const absl::Status status =
       (*session)->Close(is_dying_ ? absl::CancelledError("killed") : trained);
   if (!status.ok()) return ProgramFailed(status);
+  CheckFinalOps();
   if (IsOver()) TrainingEnded();
   if (seen_step_ >= book().steps.last_step() || IsToLeave()) return;
   Violate(absl::StrCat("training has ended at step ", seen_step_,
                        ", for no reason"));
+}
+
+// A program that leaves closes its queue, which stays as long as its worker:
+// the next one has another.
+std::string MonitoredClient::InputContainer() const {
+  if (!options_.has_input) return "";
+  return absl::StrCat("input_", options_.index, "_", num_programs_);
 }
 
 train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
@@ -332,6 +378,17 @@ train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
     options.chief_only_hooks = {hook, CheckpointSaver(sync_replicas)};
   } else {
     options.hooks.insert(options.hooks.begin(), hook);
+  }
+  final_ops_ = nullptr;
+  if (options_.has_input && is_chief()) {
+    train::SessionRunArgs last = {.fetches = {program_->global_step.value()}};
+    final_ops_ = std::make_shared<train::FinalOpsHook>(std::move(last),
+                                                       logger_.get());
+    options.hooks.push_back(final_ops_);
+  } else if (options_.has_input) {
+    options.hooks.push_back(std::make_shared<train::GlobalStepWaiterHook>(
+        train::GlobalStepWaiterOptions{.wait_until_step = kStepsOfTheChief,
+                                       .logger = logger_.get()}));
   }
   options.save_checkpoint_steps = 0;  // by the hook that it brings
   options.save_summaries_steps = 10;
@@ -380,6 +437,13 @@ absl::Status MonitoredClient::Train(train::MonitoredSession& session) {
     Pause();
   }
   return absl::OkStatus();
+}
+
+void MonitoredClient::CheckFinalOps() {
+  if (final_ops_ == nullptr || is_dying_) return;
+  const std::vector<Tensor>& values = final_ops_->final_ops_values();
+  if (values.size() == 1 && values[0].scalar<int64_t>() >= seen_step_) return;
+  Violate(absl::StrCat("FinalOpsHook tells no step from ", seen_step_, " on"));
 }
 
 void MonitoredClient::TrainingEnded() {

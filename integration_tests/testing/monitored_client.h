@@ -9,6 +9,12 @@
 // - a training that ends before the last step, or more steps after it than
 //   were under way; a last checkpoint of another step.
 //
+// With an input, what a step adds comes out of a queue of the client's worker
+// that a QueueRunner fills, a thread of the Coordinator looks at the global step
+// as long as a session lasts, the second client begins when the first has taken
+// some steps (GlobalStepWaiterHook), and the first tells the last step by a
+// FinalOpsHook.
+//
 // Asynchronous training may count a step twice: one that failed may have done
 // its part. Synchronous training may not, and no checkpoint has half an update
 // (CheckWeights).
@@ -52,7 +58,9 @@ inline bool IsSynchronous(MonitoredTraining training) {
 // training is synchronous, half of the elements count steps, and the others
 // are their squares: a gradient of one of these says of which step it is.
 struct MonitoredProgram {
+  // `input_container`: of the queue; empty: there is none.
   MonitoredProgram(MonitoredTraining training, int client,
+                   const std::string& input_container,
                    train::SaverOptions options);
 
   Scope root = Scope::Root();
@@ -123,6 +131,7 @@ struct MonitoredClientOptions {
   int index = 0;  // of the client, and of its worker; 0 is the chief
   uint64_t seed = 1;
   bool save_asynchronously = false;
+  bool has_input = false;  // of asynchronous training
   // Of all calls to the cluster; infinite, as most programs have it, or so long
   // that what it ends ends a program.
   absl::Duration operation_timeout = absl::InfiniteDuration();
@@ -176,7 +185,9 @@ class MonitoredClient : public DisturbedClient {
   std::shared_ptr<train::SessionRunHook> SyncReplicas();
   std::shared_ptr<train::SessionRunHook> CheckpointSaver(
       const std::shared_ptr<train::SessionRunHook>& sync_replicas);
+  std::string InputContainer() const;
   absl::Status Train(train::MonitoredSession& session);
+  void CheckFinalOps();
   // It need not be started again.
   bool IsOver() const;
   void TrainingEnded();
@@ -201,6 +212,7 @@ class MonitoredClient : public DisturbedClient {
   const std::unique_ptr<Logger> logger_;
   std::unique_ptr<Process> process_;
   std::unique_ptr<MonitoredProgram> program_;
+  std::shared_ptr<train::FinalOpsHook> final_ops_;  // of a chief with input
   int64_t seen_step_ = -1;  // by this program
   bool is_dying_ = false;
   bool is_terminated_ = false;

@@ -88,6 +88,8 @@ class MonitoredSimulation : public DiskSimulation {
             .index = index,
             .seed = seed_ * 7919 + 2 + static_cast<uint64_t>(index),
             .save_asynchronously = seed_ % 2 == 1,
+            .has_input = training_ == MonitoredTraining::kAsynchronous &&
+                         (seed_ % 8 == 1 || seed_ % 8 == 4),
             .operation_timeout =
                 seed_ % 4 < 2 ? absl::InfiniteDuration() : kOperationTimeout,
             .log = [this, name](const std::string& line) {
