@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "examples/progress.h"
-#include "libs/base/clock.h"
 #include "libs/base/command_line.h"
+#include "libs/base/monotone_clock.h"
 
 namespace weft::examples {
 namespace {
@@ -51,7 +51,7 @@ class ProgressHook : public train::SessionRunHook {
   }
 
  private:
-  SystemClock clock_;
+  MonotoneClock clock_;
   Progress progress_;
   Output loss_;
   ops::Variable global_step_;

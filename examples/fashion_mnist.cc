@@ -21,8 +21,8 @@
 #include "examples/fashion_mnist_replica.h"
 #include "examples/progress.h"
 #include "libs/api/weft.h"
-#include "libs/base/clock.h"
 #include "libs/base/command_line.h"
+#include "libs/base/monotone_clock.h"
 #include "libs/base/stop_signals.h"
 #include "libs/device/cuda/cuda_device.h"
 #include "libs/fs/local_file_system.h"
@@ -112,7 +112,7 @@ absl::Status Train(Session& session, const Model& model,
                                         {model.loss}, {model.train}));
   const int64_t num_steps =
       int64_t{absl::GetFlag(FLAGS_epochs)} * batches.batches_per_epoch();
-  const SystemClock clock;
+  const MonotoneClock clock;
   Progress progress(clock, stdout, num_steps, batch_size);
   for (int64_t i = 1; i <= num_steps; ++i) {
     const ImageSet batch = batches.Next();

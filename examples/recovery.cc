@@ -25,8 +25,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "libs/api/weft.h"
-#include "libs/base/clock.h"
 #include "libs/base/command_line.h"
+#include "libs/base/monotone_clock.h"
 #include "libs/bus/zmq/free_port.h"
 
 ABSL_FLAG(std::string, dir, "", "Where the checkpoints go");
@@ -154,7 +154,7 @@ absl::Status TrainThroughALoss() {
            .checkpoint_dir = absl::GetFlag(FLAGS_dir),
            .hooks = {train::StopAtStep(absl::GetFlag(FLAGS_steps))},
            .save_checkpoint_steps = absl::GetFlag(FLAGS_save_every)}));
-  const SystemClock clock;
+  const MonotoneClock clock;
   std::optional<absl::Time> started_again;
   for (bool is_on = false; !session->ShouldStop();) {
     ASSIGN_OR_RETURN(const Tensor value, session->Run(model.step));

@@ -220,7 +220,7 @@ TEST_P(MonitoredBoundTest, RecoveryHasABound) {
   cluster_.Stop("ps", 1);
   const absl::Status status = session->Run(model.train);
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
-                               "No run has succeeded for 300ms"));
+                               "No session has lasted for 300ms"));
   EXPECT_TRUE(session->ShouldStop());
   EXPECT_EQ(session->Close(status), status);
   cluster_.Start("ps", 1);
@@ -390,6 +390,94 @@ TEST_P(FailingSavesTest, EndTrainingAfterAnHour) {
                                "No checkpoint could be saved for 1h"));
   EXPECT_GE(minutes, 60);
   EXPECT_EQ(session->Close(status), status);
+}
+
+// What could not be saved while there was no session is no fault of the files.
+TEST_P(FailingSavesTest, TimeWithoutASessionDoesNotCount) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  const auto fail = [this] {
+    disk_.FailAllFrom(0, absl::ResourceExhaustedError("full"));
+  };
+  fail();
+  Run(*session, model, 3);
+  EXPECT_EQ(NumLines("could not be saved"), 1);
+  disk_.Heal();
+  cluster_.Stop("ps", 1);
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  scheduler.ScheduleAt(scheduler.clock().Now() + absl::Minutes(70),
+                       [this] { cluster_.Start("ps", 1); });
+  Run(*session, model, 1);
+  EXPECT_EQ(steps_.back(), 1) << "from the first checkpoint";
+  fail();
+  scheduler.AdvanceBy(absl::Minutes(1));
+  Run(*session, model, 3);
+  EXPECT_EQ(NumLines("could not be saved"), 2);
+  disk_.Heal();
+  EXPECT_OK(session->Close());
+}
+
+// A thread fails so in each session, after runs that succeed.
+TEST_P(FailingSavesTest, SessionsThatAreLostAgainAndAgainHaveABound) {
+  class SourceHook : public train::SessionRunHook {
+   public:
+    absl::Status AfterCreateSession(Session&,
+                                    train::Coordinator& coordinator) override {
+      coordinator.Start("source", [&coordinator] {
+        coordinator.WaitForStop(absl::Seconds(3));
+        return absl::UnavailableError("the source is away");
+      });
+      return absl::OkStatus();
+    }
+  };
+  Model model;
+  auto options = Options(0, logger_);
+  options.hooks = {std::make_shared<SourceHook>()};
+  options.recovery.max_recovery = absl::Minutes(10);
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(model.root, options));
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  const absl::Time begin = scheduler.clock().Now();
+  const absl::Time last = begin + absl::Hours(1);
+  absl::Status status;
+  while (status.ok() && !session->ShouldStop() &&
+         scheduler.clock().Now() < last) {
+    status = session->Run(model.train);
+    scheduler.AdvanceBy(absl::Seconds(1));
+  }
+  EXPECT_THAT(session->Close(status),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       "No session has lasted for 10m, so it is given up: the "
+                       "source is away"));
+  EXPECT_GE(scheduler.clock().Now() - begin, absl::Minutes(10));
+  EXPECT_LE(scheduler.clock().Now() - begin, absl::Minutes(12));
+}
+
+// Longer than max_wait, but others are training.
+TEST_P(FailingSavesTest, AStepThatAdvancesIsWaitedFor) {
+  Model model;
+  const auto chief = Start(model, false);
+  ASSERT_NE(chief, nullptr);
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  scheduler.Schedule(Pool::kBlocking, [&] {
+    for (int i = 0; i < 5; ++i) {
+      scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() +
+                                      absl::Seconds(6));
+      EXPECT_OK(chief->Run(model.train));
+    }
+  });
+  Model other;
+  auto options = Options(1, logger_);
+  options.hooks = {std::make_shared<train::GlobalStepWaiterHook>(
+      train::GlobalStepWaiterOptions{.wait_until_step = 5,
+                                     .max_wait = absl::Seconds(10),
+                                     .logger = &logger_})};
+  ASSERT_OK_AND_ASSIGN(const auto worker,
+                       MonitoredTrainingSession(other.root, options));
+  EXPECT_OK(worker->Run(other.train));
+  EXPECT_OK(worker->Close());
+  EXPECT_OK(chief->Close());
 }
 
 TEST_P(FailingSavesTest, TheLastOneIsTriedAgain) {

@@ -852,6 +852,32 @@ class CountingHook : public train::SessionRunHook {
   const int64_t times_;
 };
 
+// As that of synchronous replicas, whose updates are made beside the runs.
+class UpdatingHook : public train::SessionRunHook {
+ public:
+  absl::Status SaveBetweenUpdates(
+      absl::FunctionRef<absl::Status()> save) override {
+    ++num_saves;
+    return save();
+  }
+  int num_saves = 0;
+};
+
+TEST_F(MonitoredSessionTest, ASaverOfTheProgramsOwnHoldsUpdatesOff) {
+  const auto updates = std::make_shared<UpdatingHook>();
+  auto options = Options({updates, train::StopAtStep(1)});
+  options.scaffold = std::make_shared<train::Scaffold>();
+  train::CheckpointSaverOptions saver;
+  saver.checkpoint_dir = "/job";
+  saver.save_steps = 100;
+  saver.scaffold = options.scaffold;
+  saver.logger = &logger_;
+  options.chief_only_hooks = {
+      std::make_shared<train::CheckpointSaverHook>(std::move(saver))};
+  ASSERT_OK(Train(std::move(options)));
+  EXPECT_EQ(updates->num_saves, 2) << "the first and the last";
+}
+
 TEST_F(MonitoredSessionTest, WaitsForTheGlobalStepBeforeTheFirstRun) {
   train::GlobalStepWaiterOptions waiter;
   waiter.wait_until_step = 5;
@@ -881,7 +907,7 @@ TEST_F(MonitoredSessionTest, DoesNotWaitForAStepForEver) {
   EXPECT_THAT(late->Run(count_),
               StatusIs(absl::StatusCode::kDeadlineExceeded,
                        "Waiting for global step 5 before starting training. It "
-                       "is 0 after 0: are others training?"));
+                       "has been 0 for 0: are others training?"));
 }
 
 TEST_F(MonitoredSessionTest, AWaitForAStepNeedsTimes) {
@@ -904,8 +930,9 @@ TEST_F(MonitoredSessionTest, AWaitForAStepEndsInTime) {
   const auto session =
       Start(Options({std::make_shared<train::GlobalStepWaiterHook>(waiter)}));
   ASSERT_NE(session, nullptr);
-  EXPECT_THAT(session->Run(count_),
-              StatusIs(absl::StatusCode::kDeadlineExceeded, "It is 0 after"));
+  EXPECT_THAT(
+      session->Run(count_),
+      StatusIs(absl::StatusCode::kDeadlineExceeded, "It has been 0 for"));
 }
 
 // What a thread of the coordinator ends by, ends the wait.

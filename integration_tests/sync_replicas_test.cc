@@ -538,6 +538,35 @@ TEST_P(SyncReplicasTest, GoesOnWithAnotherChief) {
   EXPECT_GE(*step, 40);
 }
 
+// On an error of its own, say.
+TEST_P(SyncReplicasTest, AProgramThatReturnsEarlyEndsNobodyElses) {
+  Replica chief(0, Numbered(2, 0));
+  absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
+  std::thread thread([&] {
+    Replica other(1, Numbered(2, 1));
+    others_step = TrainUntil(other, 40, Options(other));
+  });
+  auto first = Options(chief);
+  first.checkpoint_dir = "/job";
+  {
+    auto session = MonitoredTrainingSession(chief.root, first);
+    EXPECT_OK(session);
+    for (int run = 0; session.ok() && run < 12; ++run) {
+      EXPECT_OK(
+          (*session)->Run(Feeds(chief.net, BatchOf(0, run)), chief.train));
+    }
+  }
+  EXPECT_OK(files_.FileExists("/job/checkpoint"));
+  Replica next(0, Numbered(2, 0));
+  auto second = Options(next);
+  second.checkpoint_dir = "/job";
+  const auto step = TrainUntil(next, 40, second);
+  thread.join();
+  ASSERT_OK(step);
+  ASSERT_OK(others_step);
+  EXPECT_GE(*others_step, 40);
+}
+
 // Which is lost when both have made ten runs.
 TEST_P(SyncReplicasTest, GoesOnAfterTheLossOfAParameterServer) {
   std::vector<std::thread> threads;

@@ -89,12 +89,13 @@ namespace {
 Output FromQueue(const Scope& worker, const std::string& container,
                  const Output& value) {
   const Scope scope = worker.WithContainer(container).WithName("input");
-  const auto queue =
-      ops::Queue::Fifo(scope, {DT_FLOAT},
-                       {.shapes = {PartialShape({kNumElements})},
-                        .capacity = kQueueCapacity});
+  const auto queue = ops::Queue::Fifo(scope, {DT_FLOAT},
+                                      {.shapes = {PartialShape({kNumElements})},
+                                       .shared_name = "input",
+                                       .capacity = kQueueCapacity});
   train::AddQueueRunner(
-      worker, {.queue = queue, .enqueue_ops = {queue.Enqueue(worker, {value})}});
+      worker,
+      {.queue = queue, .enqueue_ops = {queue.Enqueue(worker, {value})}});
   return queue.Dequeue(worker)[0];
 }
 
@@ -382,8 +383,8 @@ train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
   final_ops_ = nullptr;
   if (options_.has_input && is_chief()) {
     train::SessionRunArgs last = {.fetches = {program_->global_step.value()}};
-    final_ops_ = std::make_shared<train::FinalOpsHook>(std::move(last),
-                                                       logger_.get());
+    final_ops_ =
+        std::make_shared<train::FinalOpsHook>(std::move(last), logger_.get());
     options.hooks.push_back(final_ops_);
   } else if (options_.has_input) {
     options.hooks.push_back(std::make_shared<train::GlobalStepWaiterHook>(

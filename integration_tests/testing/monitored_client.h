@@ -10,10 +10,10 @@
 //   were under way; a last checkpoint of another step.
 //
 // With an input, what a step adds comes out of a queue of the client's worker
-// that a QueueRunner fills, a thread of the Coordinator looks at the global step
-// as long as a session lasts, the second client begins when the first has taken
-// some steps (GlobalStepWaiterHook), and the first tells the last step by a
-// FinalOpsHook.
+// that a QueueRunner fills, a thread of the Coordinator looks at the global
+// step as long as a session lasts, the second client begins when the first has
+// taken some steps (GlobalStepWaiterHook), and the first tells the last step by
+// a FinalOpsHook.
 //
 // Asynchronous training may count a step twice: one that failed may have done
 // its part. Synchronous training may not, and no checkpoint has half an update
@@ -213,7 +213,7 @@ class MonitoredClient : public DisturbedClient {
   std::unique_ptr<Process> process_;
   std::unique_ptr<MonitoredProgram> program_;
   std::shared_ptr<train::FinalOpsHook> final_ops_;  // of a chief with input
-  int64_t seen_step_ = -1;  // by this program
+  int64_t seen_step_ = -1;                          // by this program
   bool is_dying_ = false;
   bool is_terminated_ = false;
   bool is_last_ = false;  // the program has told others that it is the end

@@ -27,8 +27,8 @@ struct MonitoredSimulationResult {
   int num_looks = 0;  // at a checkpoint on the disk
 };
 
-// Odd seeds save beside the runs; every other two have bounds for all calls; two
-// of eight have an input.
+// Odd seeds save beside the runs; every other two have bounds for all calls;
+// two of eight have an input.
 MonitoredSimulationResult SimulateMonitoredTraining(uint64_t seed);
 // The same of synchronous replicas: both, numbered or not, or one with a
 // backup, as the seed says.

@@ -90,7 +90,7 @@ void CapturingWire::WakeLeader() { wire_.WakeLeader(); }
 
 void CapturingWire::WriteDown(ConnectionId connection, Lane lane, bool received,
                               const Frames& frames) {
-  sink_(EncodeCapture(clock_.Now(), connection, lane, received, frames,
+  sink_(EncodeCapture(clock_.WallTime(), connection, lane, received, frames,
                       options_.max_frame_bytes));
 }
 

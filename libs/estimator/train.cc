@@ -134,6 +134,9 @@ class HooksOf {
         built_.spec.loss, true, environment_.logger));
     AddLossLog();
     AddHooks(built_.spec.training_hooks, hooks_);
+    if (auto* const saver = FirstSaver(hooks_)) {
+      saver->SetUpdatingHooks(hooks_);
+    }
     return std::move(hooks_);
   }
 
@@ -175,9 +178,6 @@ class HooksOf {
     saver.checkpoint_dir = model_dir_;
     saver.scaffold = scaffold_;
     saver.listeners = options_.saving_listeners;
-    AddHooks(built_.spec.training_chief_hooks, saver.updating_hooks);
-    AddHooks(built_.spec.training_hooks, saver.updating_hooks);
-    AddHooks(options_.hooks, saver.updating_hooks);
     saver.writer = writer;
     saver.clock = clock_;
     saver.logger = environment_.logger;

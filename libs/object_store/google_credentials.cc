@@ -167,7 +167,8 @@ absl::StatusOr<GoogleCredentials::Granted> GoogleCredentials::FromFile(
   }
   std::string token_uri = Member(account, "token_uri");
   if (token_uri.empty()) token_uri = kTokenUri;
-  auto body = GrantRequest(account, token_uri, options_.scheduler->clock().WallTime());
+  auto body =
+      GrantRequest(account, token_uri, options_.scheduler->clock().WallTime());
   if (!body.ok()) return Annotate(body.status(), path);
   HttpRequest request;
   request.method = "POST";

@@ -165,7 +165,8 @@ absl::StatusOr<HttpRequest> S3ObjectStore::ToRequest(
     request.headers.emplace_back("Content-Type", "application/octet-stream");
   }
   if (keys.access_key_id.empty()) return request;
-  SignRequest(keys, options_.region, options_.scheduler->clock().WallTime(), &request);
+  SignRequest(keys, options_.region, options_.scheduler->clock().WallTime(),
+              &request);
   return request;
 }
 

@@ -115,9 +115,9 @@ TEST(FileWriterTimeTest, FilesAndEventsHaveTheTimeOfDay) {
   } clock;
   SimulatedScheduler scheduler(clock);
   MemoryFileSystem files;
-  ASSERT_OK_AND_ASSIGN(auto writer,
-                       FileWriter::Create(files, scheduler, kDirectory,
-                                          {.hostname = "host"}));
+  ASSERT_OK_AND_ASSIGN(
+      auto writer,
+      FileWriter::Create(files, scheduler, kDirectory, {.hostname = "host"}));
   ASSERT_OK(writer->AddSummary(Scalar("a", 1), 1));
   ASSERT_OK(writer->Flush());
   EXPECT_THAT(files.ListDirectory(kDirectory),

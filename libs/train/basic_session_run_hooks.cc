@@ -349,14 +349,19 @@ absl::Status GlobalStepWaiterHook::Wait(const SessionRunContext& context) {
                    " before starting training.");
   logger_->Info(waiting);
   const Clock& clock = session.scheduler().clock();
-  const absl::Time deadline = clock.Now() + options_.max_wait;
+  absl::Time deadline = clock.Now() + options_.max_wait;
   int64_t last_logged = 0;
+  std::optional<int64_t> last_seen;
   while (true) {
     ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
     if (step >= options_.wait_until_step) return absl::OkStatus();
+    if (last_seen.has_value() && step > *last_seen) {
+      deadline = clock.Now() + options_.max_wait;  // others are training
+    }
+    last_seen = step;
     if (clock.Now() >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat(
-          waiting, " It is ", step, " after ",
+          waiting, " It has been ", step, " for ",
           absl::FormatDuration(options_.max_wait), ": are others training?"));
     }
     if (step - last_logged > kStepsALine) {

@@ -169,7 +169,8 @@ class FeedFnHook : public SessionRunHook {
 struct GlobalStepWaiterOptions {
   int64_t wait_until_step = 0;
   absl::Duration poll_interval = absl::Milliseconds(500);
-  // DEADLINE_EXCEEDED afterwards; TensorFlow waits for ever.
+  // Where the step stands still for so long: DEADLINE_EXCEEDED. TensorFlow
+  // waits for ever.
   absl::Duration max_wait = absl::Hours(2);
   Logger* logger = nullptr;  // outlives it; null: lines on stderr
 };

@@ -1,6 +1,7 @@
 #include "libs/train/checkpoint_saver_hook.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -72,6 +73,7 @@ struct CheckpointSaverHook::Running {
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverOptions options)
     : options_(std::move(options)),
       listeners_(options_.listeners),
+      updating_hooks_(options_.updating_hooks),
       save_path_(PathIn(options_.checkpoint_dir, options_.checkpoint_basename)),
       clock_(options_.clock != nullptr ? *options_.clock : own_clock_),
       timer_(options_.save_secs, options_.save_steps, &clock_),
@@ -81,6 +83,12 @@ void CheckpointSaverHook::AddListener(
     std::shared_ptr<CheckpointSaverListener> listener) {
   if (absl::c_linear_search(listeners_, listener)) return;
   listeners_.push_back(std::move(listener));
+}
+
+void CheckpointSaverHook::SetUpdatingHooks(const HookList& hooks) {
+  if (!updating_hooks_.empty()) return;
+  absl::c_copy_if(hooks, std::back_inserter(updating_hooks_),
+                  [this](const auto& hook) { return hook.get() != this; });
 }
 
 absl::Status CheckpointSaverHook::Begin(const Scope& scope) {
@@ -112,6 +120,8 @@ absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
   running_ = nullptr;  // that of a session before has ended with it
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
   const bool is_saved = saved_step_.load() == step;
+  // While there was no session nothing could be saved.
+  if (failing_.has_value()) failing_->since = clock_.Now();
   timer_.UpdateLastTriggeredStep(step);
   if (has_begun_) {
     if (!has_graph.ok()) {
@@ -293,7 +303,7 @@ absl::StatusOr<Saver*> CheckpointSaverHook::FindSaver() const {
 CheckpointSaverHook::Outcome CheckpointSaverHook::Save(Session& session,
                                                        int64_t step) {
   return SaveAndTell(session, step,
-                     /*is_between_updates=*/!options_.updating_hooks.empty());
+                     /*is_between_updates=*/!updating_hooks_.empty());
 }
 
 CheckpointSaverHook::Outcome CheckpointSaverHook::SaveAndTell(
@@ -318,8 +328,8 @@ CheckpointSaverHook::Outcome CheckpointSaverHook::SaveAndTell(
 
 absl::Status CheckpointSaverHook::BetweenUpdates(
     size_t next, absl::FunctionRef<absl::Status()> save) {
-  if (next == options_.updating_hooks.size()) return save();
-  return options_.updating_hooks[next]->SaveBetweenUpdates(
+  if (next == updating_hooks_.size()) return save();
+  return updating_hooks_[next]->SaveBetweenUpdates(
       [&] { return BetweenUpdates(next + 1, save); });
 }
 

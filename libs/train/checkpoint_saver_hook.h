@@ -78,8 +78,8 @@ struct CheckpointSaverOptions {
   std::shared_ptr<SessionSummaryWriter> writer;
   absl::Duration max_failing = absl::Hours(1);  // see above
   // Hooks that may make updates beside the runs (see SaveBetweenUpdates): those
-  // of SyncReplicasOptimizers. MonitoredTrainingSession gives its own saver all
-  // that it has.
+  // of SyncReplicasOptimizers. MonitoredTrainingSession and Estimators give
+  // savers all hooks that there are.
   HookList updating_hooks;
   const Clock* clock = nullptr;  // outlives it; null: the machine's
   Logger* logger = nullptr;      // outlives it; null: lines on stderr
@@ -94,6 +94,9 @@ class CheckpointSaverHook : public SessionRunHook {
 
   // To those of the options, unless it is there already. Before Begin.
   void AddListener(std::shared_ptr<CheckpointSaverListener> listener);
+  // Takes `hooks`, but for itself, as its updating_hooks where the options name
+  // none. Before Begin.
+  void SetUpdatingHooks(const HookList& hooks);
 
   absl::Status Begin(const Scope& scope) override;
   absl::Status AfterCreateSession(Session& session,
@@ -130,8 +133,10 @@ class CheckpointSaverHook : public SessionRunHook {
   // Unless it is saved already; the step.
   absl::StatusOr<int64_t> SaveLast(Session& session);
 
-  const CheckpointSaverOptions options_;  // but for their listeners
+  // But for their listeners and updating hooks.
+  const CheckpointSaverOptions options_;
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners_;
+  HookList updating_hooks_;
   const std::string save_path_;
   MonotoneClock own_clock_;
   const Clock& clock_;

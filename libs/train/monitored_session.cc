@@ -17,6 +17,9 @@ namespace {
 // for good.
 constexpr absl::Duration kLongestTelling = absl::Minutes(1);
 
+// A session that lives so long has not been lost by what it does itself.
+constexpr absl::Duration kLasting = absl::Minutes(1);
+
 // A number between a half and one.
 double Jitter(Random& random) {
   constexpr int kBits = 53;
@@ -74,6 +77,8 @@ absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredSession::Create(
 }
 
 MonitoredSession::~MonitoredSession() {
+  // The program may return for a reason of its own.
+  if (!is_closed_) RequestStop();
   const absl::Status status = is_closed_ ? last_run_ : Close(last_run_);
   if (!status.ok() && status != last_run_) {
     logger_->Error(absl::StrCat(
@@ -129,6 +134,7 @@ absl::Status MonitoredSession::EnsureSession() {
     auto made = NewSession();
     if (made.ok()) {
       live_ = *std::move(made);
+      live_since_ = scheduler_.Now();
       return absl::OkStatus();
     }
     if (!options_.recovery.should_recover || !IsSessionLost(made.status())) {
@@ -154,10 +160,7 @@ absl::Status MonitoredSession::WithSession(
   while (true) {
     RETURN_IF_ERROR(EnsureSession());
     absl::Status status = use(*live_);
-    if (status.ok()) {
-      first_loss_.reset();
-      backoff_ = options_.recovery.initial_backoff;
-    }
+    if (status.ok()) RunHasSucceeded();
     if (!options_.recovery.should_recover || !IsSessionLost(status)) {
       return status;
     }
@@ -194,13 +197,21 @@ void MonitoredSession::DropSession(const absl::Status& why) {
   LetGo(std::exchange(live_, nullptr));
 }
 
+// One run may succeed in each session, and the next lose it, for ever.
+void MonitoredSession::RunHasSucceeded() {
+  if (!first_loss_.has_value()) return;
+  if (scheduler_.Now() - live_since_ < kLasting) return;
+  first_loss_.reset();
+  backoff_ = options_.recovery.initial_backoff;
+}
+
 absl::Status MonitoredSession::BackOff(const absl::Status& why) {
   const absl::Time now = scheduler_.Now();
   if (!first_loss_.has_value()) first_loss_ = now;
   if (now - *first_loss_ >= options_.recovery.max_recovery) {
     return absl::Status(
         why.code(),
-        absl::StrCat("No run has succeeded for ",
+        absl::StrCat("No session has lasted for ",
                      absl::FormatDuration(options_.recovery.max_recovery),
                      ", so it is given up: ", why.message()));
   }
@@ -227,15 +238,15 @@ bool MonitoredSession::ShouldStop() {
            (live_ != nullptr && live_->ShouldStop());
   }
   if (is_closed_ || input_has_ended_ || IsStopRequested()) return true;
-  if (live_ == nullptr) return !last_run_.ok();
+  if (live_ == nullptr) return !last_run_.ok() || !given_up_.ok();
   const absl::Status error = live_->coordinator().requested_error();
   if (!options_.recovery.should_recover || !IsSessionLost(error)) {
     return live_->ShouldStop();
   }
   const auto in_use = UseIt();
   DropSession(error);
-  Pause();  // a thread may fail so in each session
-  return false;
+  given_up_ = BackOff(error);  // a thread may fail so in each session
+  return !given_up_.ok();
 }
 
 absl::StatusOr<std::vector<Tensor>> MonitoredSession::Run(
@@ -372,6 +383,7 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   RETURN_IF_ERROR(CheckThatNobodyUsesIt());
   const auto in_use = UseIt();
   if (absl::IsOutOfRange(status)) status = absl::OkStatus();
+  if (status.ok()) status = given_up_;
   if (status.ok()) status = SessionToEnd();
   const bool has_ended = status.ok() && HasTrainingEnded();
   if (status.ok()) status = EndHooks();

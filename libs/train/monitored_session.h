@@ -17,8 +17,9 @@
 // whose variables are those of the last checkpoint (or as new, without one;
 // other workers wait for the chief, and find them as they are). The caller does
 // not see it, and a run that was counted already may be made twice, as with
-// TensorFlow. Between attempts it waits, up to max_backoff; it gives up when no
-// run has succeeded for max_recovery.
+// TensorFlow. Between attempts it waits, up to max_backoff; it gives up when
+// for max_recovery no run has succeeded in a session that has lasted for a
+// minute.
 //
 // So with what hooks do at the end, as long as the session is there: End is
 // called again after UNAVAILABLE, for a minute where the program was asked to
@@ -62,9 +63,9 @@ struct RecoveryOptions {
   // REQUIRES: both more than none.
   absl::Duration initial_backoff = absl::Milliseconds(50);
   absl::Duration max_backoff = absl::Seconds(1);
-  // For so long it tries without any success; then the error comes out. The
-  // last attempt may take longer, by what the cluster waits for missing tasks
-  // (ServerOptions::patience).
+  // For so long it tries without a session that lasts; then the error comes
+  // out. The last attempt may take longer, by what the cluster waits for
+  // missing tasks (ServerOptions::patience).
   absl::Duration max_recovery = absl::Hours(2);
 };
 
@@ -94,8 +95,9 @@ class MonitoredSession {
   static absl::StatusOr<std::unique_ptr<MonitoredSession>> Create(
       const Scope& scope, std::unique_ptr<SessionCreator> creator,
       MonitoredSessionOptions options);
-  // Closes, if that was not done, with what the last run came to; errors are
-  // logged.
+  // Closes, if that was not done, with what the last run came to, as if the
+  // program had been asked to leave: others are not told that training has
+  // ended, unless it has. Errors are logged.
   ~MonitoredSession();
 
   // Whether a hook or RequestStop has asked to stop, a thread of the
@@ -169,6 +171,7 @@ class MonitoredSession {
   void Pause();
   // The same; `why` where there is none.
   absl::Status BackOff(const absl::Status& why);
+  void RunHasSucceeded();
   // FAILED_PRECONDITION within a step function, a hook, or what makes a
   // session: the session that it uses would go under its feet where it is lost,
   // or another one be made for it without end.
@@ -207,11 +210,13 @@ class MonitoredSession {
   bool is_in_use_ = false;  // see UseIt
   bool input_has_ended_ = false;
   absl::Status last_run_;
-  absl::Status loss_;  // of the last session that was lost
-  int num_nodes_ = 0;  // of the final graph
-  // Of attempts since the last run that succeeded.
+  absl::Status loss_;      // of the last session that was lost
+  absl::Status given_up_;  // by ShouldStop
+  int num_nodes_ = 0;      // of the final graph
+  // Since the last run that succeeded in a session that lasted.
   std::optional<absl::Time> first_loss_;
   absl::Duration backoff_;
+  absl::Time live_since_;
 };
 
 // A monitored session that does not recover; TensorFlow's

@@ -111,9 +111,6 @@ class DefaultHooks {
     saver.save_steps = every.steps;
     saver.scaffold = scaffold_;
     saver.save_asynchronously = options_.save_asynchronously;
-    saver.updating_hooks = options_.chief_only_hooks;
-    saver.updating_hooks.insert(saver.updating_hooks.end(),
-                                options_.hooks.begin(), options_.hooks.end());
     saver.writer = WriterOfCheckpoints();
     saver.clock = clock_;
     saver.logger = options_.logger;
@@ -125,6 +122,14 @@ class DefaultHooks {
   const Clock* const clock_;
   std::shared_ptr<SessionSummaryWriter> writer_;  // null: there is no directory
 };
+
+// Savers hold off what any of the hooks does beside the runs.
+void TellSaversOfAll(const HookList& hooks) {
+  for (const auto& hook : hooks) {
+    auto* const saver = dynamic_cast<CheckpointSaverHook*>(hook.get());
+    if (saver != nullptr) saver->SetUpdatingHooks(hooks);
+  }
+}
 
 // The chief's own hooks, then the default ones, then those of all.
 HookList ChiefHooks(const Options& options,
@@ -178,6 +183,7 @@ absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredTrainingSession(
   MonitoredSessionOptions session;
   session.hooks =
       options.is_chief ? ChiefHooks(options, scaffold) : options.hooks;
+  TellSaversOfAll(session.hooks);
   session.stop_grace_period = absl::Seconds(options.stop_grace_period_secs);
   session.recovery = options.recovery;
   session.stop_requested = options.stop_requested;

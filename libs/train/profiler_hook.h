@@ -38,6 +38,8 @@ struct ProfilerOptions {
   // Made where it is not there.
   std::string output_dir;
   // What writes the RunMetadata; null: a writer of its own, into output_dir.
+  // TensorBoard reads the newer of two files of one directory only, so
+  // summaries belong elsewhere then, or into this writer.
   std::shared_ptr<SessionSummaryWriter> writer;
   const Clock* clock = nullptr;  // outlives it; null: the machine's
   Logger* logger = nullptr;      // outlives it; null: lines on stderr

@@ -38,7 +38,8 @@ struct QueueRunner {
 };
 
 // Starts its threads with the coordinator, and one that cancels what waits when
-// that is asked to stop. Other errors than the ones above ask it to stop. After
+// that is asked to stop: as in TensorFlow the queue is closed then, for whoever
+// shares it, too. Other errors than the ones above ask it to stop. After
 // UNAVAILABLE and ABORTED, a lost session, nothing is cancelled, for a queue
 // that outlives the session would stay closed: closing the session ends what
 // waits. `session` lives until threads have ended. Any thread.

@@ -403,7 +403,9 @@ absl::Status SessionManager::AwaitVariables(Session& session,
     const auto now = LookAt(session);
     if (!now.has_value()) continue;
     absl::Status foreign = CheckThatChiefHasThem(before, *now);
-    if (foreign.ok() && now->is_part) foreign = AskServersAgain(session);
+    if (foreign.ok() && now->is_part) {
+      foreign = AskServersAgain(session, deadline);
+    }
     if (!foreign.ok()) return give_up(foreign);
     before = now;
     if (scheduler.clock().Now() < next_line) continue;
@@ -415,10 +417,16 @@ absl::Status SessionManager::AwaitVariables(Session& session,
 
 // The chief may have become ready since. An error of another kind the wait that
 // runs tells better.
-absl::Status SessionManager::AskServersAgain(Session& session) const {
-  const auto again = session.MakeCallable({}, {}, {options_.wait_op});
-  return absl::IsFailedPrecondition(again.status()) ? again.status()
-                                                    : absl::OkStatus();
+absl::Status SessionManager::AskServersAgain(Session& session,
+                                             absl::Time deadline) const {
+  const std::string cluster = "the cluster";
+  const auto again = UnlessGivenUp(
+      session, {options_, scheduler_, cluster, deadline},
+      "all tasks had answered",
+      [&] { return session.MakeCallable({}, {}, {options_.wait_op}); });
+  const bool is_told = absl::IsFailedPrecondition(again.status()) ||
+                       IsStopRequested() || scheduler_.Now() >= deadline;
+  return is_told ? again.status() : absl::OkStatus();
 }
 
 std::optional<SessionManager::Look> SessionManager::LookAt(

@@ -142,7 +142,7 @@ class SessionManager {
       absl::Time deadline, Readiness& readiness) const;
   absl::Status AwaitVariables(Session& session, absl::Time deadline) const;
   // FAILED_PRECONDITION where a wait would be refused now: see above.
-  absl::Status AskServersAgain(Session& session) const;
+  absl::Status AskServersAgain(Session& session, absl::Time deadline) const;
   // What those who wait see when they look.
   struct Look {
     Tensor missing;               // names

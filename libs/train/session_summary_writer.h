@@ -4,10 +4,10 @@
 // first.
 //
 // Events that cannot be written are lost, and a line of the log says so, once a
-// minute at most: training goes on without them. Only the first session is refused where its
-// file cannot be made; later ones try again with each event. Files that do not
-// answer keep a thread of the session's coordinator, and with it the session,
-// until they do; nobody waits for that.
+// minute at most: training goes on without them. Only the first session is
+// refused where its file cannot be made; later ones try again with each event.
+// Files that do not answer keep a thread of the session's coordinator, and with
+// it the session, until they do; nobody waits for that.
 //
 // Threads: all methods from any thread, Open and Close one at a time; these two
 // and Flush block, for 30 s at most where files do not answer (Open: as long as

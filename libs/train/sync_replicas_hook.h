@@ -65,12 +65,14 @@ struct SyncReplicasHookOptions {
   absl::Duration max_wait_for_chief = absl::Minutes(10);
   // A run of another replica than the chief's that waits for so long for its
   // token fails with DEADLINE_EXCEEDED, and training here ends: the chief is
-  // gone, and could not say so. As long as a worker waits for a session.
+  // gone and could not say so, or too few replicas are there. As long as a
+  // worker waits for a session.
   absl::Duration max_wait = absl::Hours(2);
   // The same of the chief, whose update waits for so long for gradients, also
-  // for those of its own runs. What was trained since the last checkpoint is
-  // lost. Infinite: it waits for lost replicas until it is asked to leave.
-  absl::Duration max_wait_for_replicas = absl::InfiniteDuration();
+  // for those of its own runs: longer than others wait, who have ended by then.
+  // What was trained since the last checkpoint is lost. Infinite: it waits for
+  // lost replicas until it is asked to leave.
+  absl::Duration max_wait_for_replicas = absl::Hours(3);
   Logger* logger = nullptr;  // outlives the hook; null: lines on stderr
 };
 
