@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import unittest
 import unittest.mock
+import urllib.request
 
 from integration_tests.testing import object_store
 from integration_tests.testing import programs
@@ -143,6 +144,26 @@ class ExamplesTest(unittest.TestCase):
       self.assertRegex(name, r'^events\.out\.tfevents\.\d{10}\.')
       refusal = self.refused(1, 'summaries', os.path.join(logdir, name))
       self.assertIn(name, refusal)
+
+  def test_summaries_go_to_an_object_store(self):
+    with object_store.server('s3') as url, unittest.mock.patch.dict(
+        os.environ, object_store.environment(url)):
+      self.succeeds('summaries', 's3://bucket/logs')
+      def get(path):
+        with urllib.request.urlopen(f'{url}/bucket{path}') as answer:
+          return answer.read()
+      (name,) = re.findall(r'<Key>([^<]*)</Key>', get('?list-type=2').decode())
+      self.assertRegex(name, r'^logs/events\.out\.tfevents\.\d{10}\.')
+      content = get('/' + name)
+    # A record: its size, a sum of that, its bytes, a sum of these.
+    num_records = at = 0
+    while at < len(content):
+      at += 8 + 4 + struct.unpack_from('<Q', content, at)[0] + 4
+      num_records += 1
+    self.assertEqual(at, len(content))
+    # Of the version, the graph, and 20 steps.
+    self.assertEqual(num_records, 22)
+    self.assertIn(b'weights/spread', content)
 
   def test_simple_client_finds_its_variable_from_another_machine(self):
     with Cluster(ps=1, worker=1) as cluster:
