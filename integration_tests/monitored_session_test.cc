@@ -853,7 +853,7 @@ class CountingHook : public train::SessionRunHook {
 };
 
 // As that of synchronous replicas, whose updates are made beside the runs.
-class UpdatingHook : public train::SessionRunHook {
+class HoldingHook : public train::SessionRunHook {
  public:
   absl::Status SaveBetweenUpdates(
       absl::FunctionRef<absl::Status()> save) override {
@@ -864,7 +864,7 @@ class UpdatingHook : public train::SessionRunHook {
 };
 
 TEST_F(MonitoredSessionTest, ASaverOfTheProgramsOwnHoldsUpdatesOff) {
-  const auto updates = std::make_shared<UpdatingHook>();
+  const auto updates = std::make_shared<HoldingHook>();
   auto options = Options({updates, train::StopAtStep(1)});
   options.scaffold = std::make_shared<train::Scaffold>();
   train::CheckpointSaverOptions saver;
