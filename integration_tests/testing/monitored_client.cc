@@ -91,8 +91,8 @@ Output FromQueue(const Scope& worker, const std::string& container,
   const Scope scope = worker.WithContainer(container).WithName("input");
   const auto queue = ops::Queue::Fifo(scope, {DT_FLOAT},
                                       {.shapes = {PartialShape({kNumElements})},
-                                       .shared_name = "input",
-                                       .capacity = kQueueCapacity});
+                                       .capacity = kQueueCapacity,
+                                       .shared_name = "input"});
   train::AddQueueRunner(
       worker,
       {.queue = queue, .enqueue_ops = {queue.Enqueue(worker, {value})}});
