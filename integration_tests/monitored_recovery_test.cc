@@ -395,8 +395,13 @@ TEST_P(FailingSavesTest, EndTrainingAfterAnHour) {
 // What could not be saved while there was no session is no fault of the files.
 TEST_P(FailingSavesTest, TimeWithoutASessionDoesNotCount) {
   Model model;
-  const auto session = Start(model, false);
-  ASSERT_NE(session, nullptr);
+  auto options = Options(0, logger_);
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 2;
+  options.recovery.initial_backoff = absl::Minutes(3);
+  options.recovery.max_backoff = absl::Minutes(3);
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(model.root, options));
   const auto fail = [this] {
     disk_.FailAllFrom(0, absl::ResourceExhaustedError("full"));
   };
@@ -435,6 +440,8 @@ TEST_P(FailingSavesTest, SessionsThatAreLostAgainAndAgainHaveABound) {
   auto options = Options(0, logger_);
   options.hooks = {std::make_shared<SourceHook>()};
   options.recovery.max_recovery = absl::Minutes(10);
+  options.recovery.initial_backoff = absl::Seconds(40);
+  options.recovery.max_backoff = absl::Seconds(40);
   ASSERT_OK_AND_ASSIGN(const auto session,
                        MonitoredTrainingSession(model.root, options));
   SimulatedScheduler& scheduler = cluster_.scheduler();
