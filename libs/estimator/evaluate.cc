@@ -144,8 +144,9 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   // What it restores is nobody else's: a training may be under way.
   creator.config.isolate_session_state = true;
   creator.checkpoint_filename_with_path = checkpoint;
-  impl.logger->Info(absl::StrCat("Starting evaluation at ",
-                                 absl::FormatTime(impl.scheduler->clock().WallTime())));
+  impl.logger->Info(
+      absl::StrCat("Starting evaluation at ",
+                   absl::FormatTime(impl.scheduler->clock().WallTime())));
   ASSIGN_OR_RETURN(
       auto session,
       train::MonitoredSession::Create(
@@ -158,8 +159,9 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   for (size_t i = 0; i < evaluation.names.size(); ++i) {
     metrics[evaluation.names[i]] = last->final_ops_values()[i];
   }
-  impl.logger->Info(absl::StrCat("Finished evaluation at ",
-                                 absl::FormatTime(impl.scheduler->clock().WallTime())));
+  impl.logger->Info(
+      absl::StrCat("Finished evaluation at ",
+                   absl::FormatTime(impl.scheduler->clock().WallTime())));
   LogMetrics(*impl.logger, metrics);
   const auto writer = impl.EvalWriter(eval_dir(options.name), built.root);
   const absl::Status written = writer.ok()

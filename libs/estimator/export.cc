@@ -255,8 +255,8 @@ absl::StatusOr<std::string> Estimator::ExportSavedModel(
   ASSIGN_OR_RETURN(
       std::string path,
       WriteAndRename(of_session != nullptr ? *of_session : impl.files(),
-                     *session, model, export_dir_base, impl.scheduler->clock().WallTime(),
-                     options));
+                     *session, model, export_dir_base,
+                     impl.scheduler->clock().WallTime(), options));
   impl.logger->Info(absl::StrCat("SavedModel written to: ", path));
   return path;
 }
