@@ -104,6 +104,16 @@ absl::Status GiveListeners(const RunConfig& config, const EstimatorSpec& spec,
       "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.");
 }
 
+// The chief does; but a job "master" evaluates between steps, and where it has
+// workers the first of these does, so that summaries come when they should.
+bool WritesSummaries(const RunConfig& config) {
+  const ClusterSpec& cluster = config.cluster_spec;
+  if (cluster.num_tasks("master") == 0 || cluster.num_tasks("worker") == 0) {
+    return config.is_chief;
+  }
+  return config.task_type == "worker" && config.task_id == 0;
+}
+
 // The hooks of one training, in TensorFlow's order.
 class HooksOf {
  public:
@@ -134,15 +144,27 @@ class HooksOf {
         built_.spec.loss, true, environment_.logger));
     AddLossLog();
     AddHooks(built_.spec.training_hooks, hooks_);
+    if (!config_.is_chief && WritesSummaries(config_)) {
+      AddSummaryHooks(NewWriter());
+    }
     return std::move(hooks_);
   }
 
  private:
+  std::shared_ptr<train::SessionSummaryWriter> NewWriter() const {
+    return std::make_shared<train::SessionSummaryWriter>(model_dir_,
+                                                         environment_.logger);
+  }
+
   void AddChiefHooks() {
-    const auto writer = std::make_shared<train::SessionSummaryWriter>(
-        model_dir_, environment_.logger);
+    const auto writer = NewWriter();
     AddCheckpointSaver(writer);
     AddHooks(built_.spec.training_chief_hooks, hooks_);
+    if (WritesSummaries(config_)) AddSummaryHooks(writer);
+  }
+
+  void AddSummaryHooks(
+      const std::shared_ptr<train::SessionSummaryWriter>& writer) {
     if (config_.log_step_count_steps > 0) {
       hooks_.push_back(
           std::make_shared<train::StepCounterHook>(train::StepCounterOptions{
