@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@ namespace weft::estimator {
 namespace {
 
 constexpr int64_t kDefaultIteration = 1000;  // steps
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 // The later a worker, the later its step, as TensorFlow has it; but no later
 // than the last one, after which nobody counts on.
@@ -208,14 +210,14 @@ absl::StatusOr<ExperimentResult> Experiment::ContinuousTrainAndEval(
   while (!(task.stop_requested && task.stop_requested())) {
     ASSIGN_OR_RETURN(const int64_t before, StepSoFar());
     TrainOptions options = TrainingOptions();
-    options.max_steps = before + iteration;
+    options.max_steps = before + std::min(iteration, kMost - before);
     if (all > 0) options.max_steps = std::min(*options.max_steps, all);
     RETURN_IF_ERROR(TrainAsTask(options_.estimator, options_.train_input_fn,
                                 std::move(options), task));
     ASSIGN_OR_RETURN(result, EvaluateOnce("one_pass", options_.eval_steps));
     ASSIGN_OR_RETURN(const int64_t after, StepSoFar());
     // All is trained, or the input has ended.
-    if ((all > 0 && after >= all) || after < before + iteration) break;
+    if ((all > 0 && after >= all) || after - before < iteration) break;
   }
   return result;
 }

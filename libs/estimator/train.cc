@@ -85,14 +85,20 @@ bool SavesByItself(const RunConfig& config) {
   return config.save_checkpoints_secs.value_or(kDefaultSaveSecs) != 0;
 }
 
+// Each once.
+void AddListeners(const TrainOptions& options,
+                  train::CheckpointSaverHook& saver) {
+  for (const auto& listener : options.saving_listeners) {
+    if (listener != nullptr) saver.AddListener(listener);
+  }
+}
+
 // Listeners that nobody would tell of a save would be lost without a word.
 absl::Status GiveListeners(const RunConfig& config, const EstimatorSpec& spec,
                            const TrainOptions& options) {
   train::CheckpointSaverHook* const saver = OwnSaver(spec, options);
   if (saver != nullptr) {
-    for (const auto& listener : options.saving_listeners) {
-      saver->AddListener(listener);
-    }
+    AddListeners(options, *saver);
     return absl::OkStatus();
   }
   if (options.saving_listeners.empty() || SavesByItself(config)) {
@@ -196,15 +202,16 @@ class HooksOf {
     }
     saver.checkpoint_dir = model_dir_;
     saver.scaffold = scaffold_;
-    saver.listeners = options_.saving_listeners;
     AddHooks(built_.spec.training_chief_hooks, saver.updating_hooks);
     AddHooks(built_.spec.training_hooks, saver.updating_hooks);
     AddHooks(options_.hooks, saver.updating_hooks);
     saver.writer = writer;
     saver.clock = clock_;
     saver.logger = environment_.logger;
-    hooks_.push_back(
-        std::make_shared<train::CheckpointSaverHook>(std::move(saver)));
+    const auto hook =
+        std::make_shared<train::CheckpointSaverHook>(std::move(saver));
+    AddListeners(options_, *hook);
+    hooks_.push_back(hook);
   }
 
   void AddLossLog() {
