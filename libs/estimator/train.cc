@@ -151,15 +151,17 @@ class HooksOf {
     AddLossLog();
     AddHooks(built_.spec.training_hooks, hooks_);
     if (!config_.is_chief && WritesSummaries(config_)) {
-      AddSummaryHooks(NewWriter());
+      // Beside the master's file, which may be of this second and machine.
+      AddSummaryHooks(NewWriter(".worker"));
     }
     return std::move(hooks_);
   }
 
  private:
-  std::shared_ptr<train::SessionSummaryWriter> NewWriter() const {
-    return std::make_shared<train::SessionSummaryWriter>(model_dir_,
-                                                         environment_.logger);
+  std::shared_ptr<train::SessionSummaryWriter> NewWriter(
+      const std::string& suffix = "") const {
+    return std::make_shared<train::SessionSummaryWriter>(
+        model_dir_, environment_.logger, suffix);
   }
 
   void AddChiefHooks() {
