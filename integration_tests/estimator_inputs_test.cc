@@ -317,6 +317,14 @@ TEST_F(EstimatorInputsTest, ExamplesAreParsedAsColumnsWant) {
   EXPECT_THAT(batch[0].flat<std::string>(), ElementsAre("cook", "smith"));
   EXPECT_THAT(batch[1].flat<int64_t>(), ElementsAre(30, 40));
 
+  // Labels of a VarLenFeature are sets.
+  auto sets = Run(ExamplesInputFn(
+      Path("*.tfrecord"), spec, {.label_key = "job", .rows = InOrder(2)}));
+  ASSERT_OK(sets.status());
+  EXPECT_FALSE(sets.input().labels);
+  ASSERT_TRUE(sets.input().sparse_labels.values);
+  EXPECT_EQ(sets.input().sparse_labels.values.dtype(), DT_STRING);
+
   const auto says = [&](const ExamplesInputOptions& options,
                         const std::string& pattern, const char* text) {
     EXPECT_THAT(std::string(Run(ExamplesInputFn(Path(pattern), spec, options))
@@ -325,7 +333,6 @@ TEST_F(EstimatorInputsTest, ExamplesAreParsedAsColumnsWant) {
                 HasSubstr(text));
   };
   says({.label_key = "wage"}, "*.tfrecord", "'wage' is not among the columns");
-  says({.label_key = "job"}, "*.tfrecord", "make it a FixedLenFeature");
   says({}, "*.tfrecords", "No file matches");
 }
 

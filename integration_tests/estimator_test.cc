@@ -3,7 +3,7 @@
 // TensorFlow by tools/conformance.)
 #include "libs/estimator/estimator.h"
 
-#include <initializer_list>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,9 +31,7 @@ namespace {
 using feature_column::NumericColumn;
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::FloatNear;
 using ::testing::HasSubstr;
-using ::testing::Pointwise;
 
 class EstimatorTest : public ::testing::Test {
  protected:
@@ -340,144 +338,47 @@ TEST_F(EstimatorTest, LabelsAreNotBroadcast) {
   EXPECT_OK(train(TensorShape({3, 1}), PartialShape()));
 }
 
-// ---- a head of several labels ----
+// ---- features of unsigned integers ----
 
-// Logits are the feature "x" and a variable, so that all depends on the head.
-ModelFn ModelOf(const std::shared_ptr<const Head>& head) {
-  return [head](const Scope& scope,
-                const ModelInput& input) -> absl::StatusOr<EstimatorSpec> {
-    const ops::Variable b(scope.WithName("b"),
-                          Tensor::Vector<float>({0.125f, -0.25f, 0.5f}));
-    const Output logits = ops::Add(scope, input.features.at("x").dense(), b);
-    return head->CreateEstimatorSpec(
-        scope, input, logits,
-        [](const Scope& inner, Output loss) -> absl::StatusOr<Operation> {
-          const Operation minimize = train::GradientDescent(0.1f).Minimize(
-              inner, loss, {.global_step = train::GetGlobalStep(inner)});
-          RETURN_IF_ERROR(inner.status());
-          return minimize;
-        });
+// Rows of ids 0 to 2, which are (0, 2) and (none, 1).
+template <typename T>
+absl::StatusOr<Tensor> CountUnsigned(Process& process, bool is_sparse) {
+  const Scope root = Scope::Root();
+  const T largest = std::numeric_limits<T>::max();
+  Features features;
+  if (is_sparse) {
+    features["id"] = ops::SparseOutputs{
+        ops::Const(root, Tensor::FromValues<int64_t>(TensorShape({3, 2}),
+                                                     {0, 0, 0, 1, 1, 0})),
+        ops::Const(root, Tensor::Vector<T>({T{0}, T{2}, T{1}})),
+        ops::Const(root, Tensor::Vector<int64_t>({2, 2}))};
+  } else {
+    features["id"] =
+        ops::Const(root, Tensor::FromValues<T>(TensorShape({2, 2}),
+                                               {T{0}, T{2}, largest, T{1}}));
+  }
+  const Output counts = feature_column::InputLayer(
+      root, features,
+      {feature_column::IndicatorColumn(
+          feature_column::CategoricalColumnWithIdentity("id", 3))});
+  RETURN_IF_ERROR(root.status());
+  ASSIGN_OR_RETURN(const auto session,
+                   Session::Connect("", root, {.process = &process}));
+  return session->Run(counts);
+}
+
+// TensorFlow takes -1 as it casts it, the largest, for no value.
+TEST_F(EstimatorTest, UnsignedIntegersAreIds) {
+  const auto counts = [](const absl::StatusOr<Tensor>& rows) {
+    ASSERT_OK(rows.status());
+    EXPECT_THAT(rows->flat<float>(), ElementsAre(1, 0, 1, 0, 1, 0));
   };
-}
-
-class MultiLabelTest : public EstimatorTest {
- protected:
-  static InputFn Examples(const Tensor& labels, int64_t epochs) {
-    TensorInputOptions options;
-    options.batch_size = 4;
-    options.num_epochs = epochs;
-    return TensorInputFn(
-        {{"x", Tensor::FromValues<float>(
-                   TensorShape({4, 3}),
-                   {2, -1, 0.5f, -3, 0.25f, 1, 0, 4, -2, 1.5f, -0.5f, -0.75f})},
-         {"w", Tensor::Vector<float>({1, 2, 0.5f, 3})}},
-        labels, options);
+  for (const bool is_sparse : {false, true}) {
+    counts(CountUnsigned<uint8_t>(process_, is_sparse));
+    counts(CountUnsigned<uint16_t>(process_, is_sparse));
+    counts(CountUnsigned<uint32_t>(process_, is_sparse));
+    counts(CountUnsigned<uint64_t>(process_, is_sparse));
   }
-  static Tensor Labels(std::initializer_list<int64_t> values) {
-    return Tensor::FromValues<int64_t>(TensorShape({4, 3}), values);
-  }
-  Estimator Model(HeadOptions options) {
-    const auto head = MultiLabelHead(3, std::move(options));
-    EXPECT_OK(head.status());
-    EstimatorOptions estimator;
-    estimator.logger = &logger_;
-    return Estimator(ModelOf(*head), estimator, Config());
-  }
-  // Three steps, and what they come to.
-  EvalMetrics Train(Estimator& model) {
-    EXPECT_OK(model.Train(Examples(labels_, 3)));
-    auto metrics = model.Evaluate(Examples(labels_, 1));
-    EXPECT_OK(metrics.status());
-    return metrics.ok() ? *metrics : EvalMetrics();
-  }
-  static void Expect(const EvalMetrics& metrics, const std::string& key,
-                     float value) {
-    ASSERT_TRUE(metrics.contains(key)) << key;
-    EXPECT_NEAR(metrics.at(key).scalar<float>(), value, 1e-5) << key;
-  }
-  const Tensor labels_ = Labels({1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0});
-};
-
-TEST_F(MultiLabelTest, LabelsOfOneColumnAreNotBroadcastOverTheClasses) {
-  const int64_t any = PartialShape::kUnknown;
-  const auto input = [=](const Scope& scope) -> absl::StatusOr<InputTensors> {
-    InputTensors tensors;
-    tensors.features["x"] = Output(ops::PlaceholderWithDefault(
-        scope, Zeros(TensorShape({4, 3})), PartialShape({any, 3})));
-    tensors.labels = ops::PlaceholderWithDefault(
-        scope, Zeros(TensorShape({4, 1})), PartialShape({any, any}));
-    RETURN_IF_ERROR(scope.status());
-    return tensors;
-  };
-  EXPECT_THAT(Model({}).Train(input, {.steps = 1}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       "the head needs labels of [batch, 3]"));
-}
-
-// The numbers are those of TensorFlow 2.15's tf.estimator.MultiLabelHead over
-// the same model and examples.
-TEST_F(MultiLabelTest, ASumOfWeightedLossesIsTensorFlows) {
-  Estimator model = Model({.weight_column = "w"});
-  const EvalMetrics metrics = Train(model);
-  EXPECT_EQ(metrics.size(), 5u);
-  Expect(metrics, "auc", 0.8253968f);
-  Expect(metrics, "auc_precision_recall", 0.89123654f);
-  Expect(metrics, "average_loss", 0.44238156f);
-  Expect(metrics, "loss", 2.8754802f);
-  ASSERT_OK_AND_ASSIGN(const Tensor b, model.GetVariableValue("b"));
-  EXPECT_THAT(
-      b.flat<float>(),
-      Pointwise(FloatNear(1e-5f), {0.14723179f, -0.17101707f, 0.42623f}));
-  ASSERT_OK_AND_ASSIGN(const auto stream,
-                       model.Predict(Examples(labels_, 1), {}));
-  ASSERT_OK_AND_ASSIGN(const auto first, stream->Next());
-  ASSERT_TRUE(first.has_value());
-  EXPECT_THAT(
-      first->at("probabilities").flat<float>(),
-      Pointwise(FloatNear(1e-5f), {0.8954098f, 0.2366712f, 0.7163098f}));
-  EXPECT_THAT(first->at("classes").flat<std::string>(),
-              ElementsAre("0", "1", "2"));
-}
-
-TEST_F(MultiLabelTest, AMeanOverTheBatchIsTensorFlows) {
-  const auto mean = losses::Reduction::kSumOverBatchSize;
-  Estimator named = Model({.label_vocabulary = {"a", "b", "c"},
-                           .loss_reduction = mean,
-                           .name = "many"});
-  const EvalMetrics metrics = Train(named);
-  EXPECT_EQ(metrics.size(), 5u);
-  Expect(metrics, "auc/many", 0.9166667f);
-  Expect(metrics, "auc_precision_recall/many", 0.9411085f);
-  Expect(metrics, "average_loss/many", 0.37492728f);
-  Expect(metrics, "loss", 0.37492728f);
-  ASSERT_OK_AND_ASSIGN(const auto stream,
-                       named.Predict(Examples(labels_, 1), {}));
-  ASSERT_OK_AND_ASSIGN(const auto first, stream->Next());
-  EXPECT_THAT(first->at("classes").flat<std::string>(),
-              ElementsAre("a", "b", "c"));
-  EXPECT_OK(files_.DeleteRecursively(model_dir_));
-  Estimator weighted = Model({.weight_column = "w", .loss_reduction = mean});
-  const EvalMetrics by_weight = Train(weighted);
-  Expect(by_weight, "average_loss", 0.4468388f);
-  Expect(by_weight, "loss", 0.726113f);
-}
-
-TEST_F(MultiLabelTest, MistakesAreToldInASentence) {
-  const auto says = [&](const Tensor& labels, const char* text) {
-    Estimator model = Model({});
-    EXPECT_THAT(model.Train(Examples(labels, 1)),
-                StatusIs(absl::StatusCode::kInvalidArgument, text));
-  };
-  says(Labels({2, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0}), "n_classes - 1");
-  says(Labels({-1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0}), "Labels must >= 0");
-  says(Tensor::Vector<int64_t>({0, 1, 2, 0}), "Mismatched label shape");
-  says(Tensor::FromValues<std::string>(
-           TensorShape({4, 3}),
-           {"a", "b", "c", "a", "b", "c", "a", "b", "c", "a", "b", "c"}),
-       "not strings");
-  EXPECT_THAT(MultiLabelHead(3, {.label_vocabulary = {"a", "b"}}).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       "label_vocabulary must be n_classes"));
 }
 
 }  // namespace

@@ -235,11 +235,158 @@ TEST_F(TrainAndEvaluateTest, MistakesAreToldInASentence) {
   Estimator model = Line(second);
   EXPECT_THAT(TrainAndEvaluate(model, train, Evaluation()).status(),
               StatusIs(kInvalid, "only be one `evaluator` task"));
-  RunConfig without = Config();
-  without.save_checkpoints_steps = 0;
-  Estimator unsaved = Line(without);
-  EXPECT_THAT(TrainAndEvaluate(unsaved, train, Evaluation()).status(),
-              StatusIs(absl::StatusCode::kNotFound, "save_checkpoints_steps"));
+}
+
+// Without a cluster there is nobody to serve, wherever sessions are.
+TEST_F(TrainAndEvaluateTest, ASessionElsewhereNeedsNoServer) {
+  RunConfig config = Config();
+  config.master = "zmq://elsewhere:1";
+  std::vector<std::string> targets;
+  LinearOptions options;
+  options.feature_columns = {feature_column::NumericColumn("x")};
+  options.estimator.logger = &logger_;
+  options.estimator.session_factory = [&](const std::string& target,
+                                          const Scope& scope,
+                                          const SessionOptions& session) {
+    targets.push_back(target);
+    EXPECT_THAT(session.device_filters, IsEmpty());
+    return Session::Connect("", scope, session);
+  };
+  Estimator model = LinearRegressor(options, config);
+  TaskOptions task;
+  task.server_factory = nullptr;
+  EvalSpec spec = Evaluation();
+  spec.exporters.clear();
+  ASSERT_OK_AND_ASSIGN(
+      const auto result,
+      TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 2}, spec,
+                       task));
+  EXPECT_EQ(StepOf(*result.metrics), 2);
+  EXPECT_THAT(targets, ElementsAre(config.master, "")) << "trains, evaluates";
+}
+
+// ---- savers that the program brings ----
+
+// Keeps when it is told what.
+class RecordingListener : public train::CheckpointSaverListener {
+ public:
+  absl::Status Begin() override {
+    ++begun;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<bool> AfterSave(Session&, int64_t step) override {
+    steps.push_back(step);
+    return false;
+  }
+  absl::Status End(Session&, int64_t) override {
+    ++ended;
+    return absl::OkStatus();
+  }
+  int begun = 0, ended = 0;
+  std::vector<int64_t> steps;
+};
+
+// The Estimator saves nothing by itself.
+class OwnSaverTest : public TrainAndEvaluateTest {
+ protected:
+  enum class Where { kTraining, kTrainingHooks, kTrainingChiefHooks };
+
+  RunConfig WithoutSaves() {
+    RunConfig config = Config();
+    config.save_checkpoints_steps = 0;
+    return config;
+  }
+  train::HookList Hooks(Where where) {
+    return where == Where::kTraining ? train::HookList{hook_}
+                                     : train::HookList();
+  }
+  // y = w x, with a saver of every second step.
+  Estimator Model(Where where,
+                  std::shared_ptr<train::CheckpointSaverListener> known) {
+    const auto scaffold = std::make_shared<train::Scaffold>();
+    train::CheckpointSaverOptions saver;
+    saver.checkpoint_dir = model_dir_;
+    saver.save_steps = 2;
+    saver.scaffold = scaffold;
+    if (known != nullptr) saver.listeners = {std::move(known)};
+    saver.logger = &logger_;
+    hook_ = std::make_shared<train::CheckpointSaverHook>(std::move(saver));
+    EstimatorOptions options;
+    options.logger = &logger_;
+    return Estimator(
+        [=, hook = hook_](const Scope& scope, const ModelInput& input)
+            -> absl::StatusOr<EstimatorSpec> {
+          const ops::Variable w(scope.WithName("w"), 0.5f);
+          const Output x = input.features.at("x").dense();
+          EstimatorSpec spec;
+          spec.loss = ops::Mean(
+              scope,
+              ops::Square(scope,
+                          ops::Sub(scope, ops::Mul(scope, x, w), input.labels)),
+              {0});
+          spec.train_op = train::GradientDescent(0.01f).Minimize(
+              scope, spec.loss, {.global_step = train::GetGlobalStep(scope)});
+          if (input.mode != Mode::kTrain) return spec;
+          spec.scaffold = scaffold;
+          if (where == Where::kTrainingHooks) spec.training_hooks = {hook};
+          if (where == Where::kTrainingChiefHooks) {
+            spec.training_chief_hooks = {hook};
+          }
+          return spec;
+        },
+        options, WithoutSaves());
+  }
+
+ private:
+  std::shared_ptr<train::CheckpointSaverHook> hook_;
+};
+
+TEST_F(OwnSaverTest, TellsEachListenerOnce) {
+  for (const Where where :
+       {Where::kTraining, Where::kTrainingHooks, Where::kTrainingChiefHooks}) {
+    files_.DeleteRecursively(model_dir_).IgnoreError();
+    const auto listener = std::make_shared<RecordingListener>();
+    const auto known = std::make_shared<RecordingListener>();
+    Estimator model = Model(where, known);
+    ASSERT_OK(model.Train(Points(),
+                          {.hooks = Hooks(where),
+                           .max_steps = 5,
+                           .saving_listeners = {listener, known, listener}}));
+    for (const auto& told : {listener, known}) {
+      EXPECT_THAT(told->steps, ElementsAre(0, 2, 4, 5))
+          << static_cast<int>(where);
+      EXPECT_EQ(told->begun, 1);
+      EXPECT_EQ(told->ended, 1);
+    }
+  }
+}
+
+TEST_F(TrainAndEvaluateTest, AListenerIsToldOnce) {
+  const auto listener = std::make_shared<RecordingListener>();
+  ASSERT_OK(Line().Train(
+      Points(),
+      {.max_steps = 4, .saving_listeners = {listener, nullptr, listener}}));
+  EXPECT_THAT(listener->steps, ElementsAre(0, 2, 4));
+  EXPECT_EQ(listener->begun, 1);
+}
+
+TEST_F(OwnSaverTest, EvaluatesWhileItTrains) {
+  for (const Where where :
+       {Where::kTraining, Where::kTrainingHooks, Where::kTrainingChiefHooks}) {
+    files_.DeleteRecursively(model_dir_).IgnoreError();
+    exporter_->steps.clear();
+    Estimator model = Model(where, nullptr);
+    EvalSpec spec = Evaluation();
+    spec.throttle_secs = 0;
+    ASSERT_OK_AND_ASSIGN(
+        const auto result,
+        TrainAndEvaluate(
+            model,
+            {.input_fn = Points(), .max_steps = 5, .hooks = Hooks(where)},
+            spec));
+    EXPECT_EQ(StepOf(*result.metrics), 5);
+    EXPECT_THAT(exporter_->steps, ElementsAre(2, 4, 5));
+  }
 }
 
 // ---- an evaluator ----
@@ -628,6 +775,9 @@ TEST_F(ExperimentTest, MistakesAreToldInASentence) {
   RunConfig strange = Config();
   strange.task_type = "helper";
   strange.master = "zmq://localhost:1";
+  strange.cluster_spec =
+      ClusterSpec::Parse(R"({"helper": ["localhost:1", "localhost:2"]})")
+          .value();
   says(learn_runner::Run(Lines(1), strange).status(),
        "No default schedule for task type: helper");
   EXPECT_THAT(Run("evaluate").status(),

@@ -111,9 +111,11 @@ absl::StatusOr<BuiltModel> BuildModel(const ModelFn& model_fn,
   built.global_step = train::GetOrCreateGlobalStep(model);
   ASSIGN_OR_RETURN(built.input, input_fn(InputScope(root, config, mode)));
   RETURN_IF_ERROR(Annotate(root.status(), "input_fn"));
-  ModelInput input{built.input.features,
-                   mode == Mode::kPredict ? Output() : built.input.labels, mode,
-                   config};
+  ModelInput input{built.input.features, Output(), mode, config};
+  if (mode != Mode::kPredict) {
+    input.labels = built.input.labels;
+    input.sparse_labels = built.input.sparse_labels;
+  }
   ASSIGN_OR_RETURN(built.spec, model_fn(model, input));
   RETURN_IF_ERROR(root.status());
   RETURN_IF_ERROR(CheckSpec(built.spec, mode));

@@ -44,6 +44,12 @@ HeadOrError HeadFor(const RegressorOptions& labels) {
   return RegressionHead(labels.label_dimension, std::move(options));
 }
 
+HeadOrError HeadFor(const HeadOrError& head) {
+  if (!head.ok() || *head != nullptr) return head;
+  return absl::InvalidArgumentError(
+      "head must be given: one of BinaryClassHead and its like.");
+}
+
 // A model that goes by `head`, or fails with its error.
 template <typename Model>
 Estimator MakeEstimator(HeadOrError head, const EstimatorOptions& options,
@@ -374,6 +380,26 @@ Estimator BaselineRegressor(const BaselineOptions& options,
                             const RunConfig& config,
                             const RegressorOptions& labels) {
   return Baseline(options, config, labels);
+}
+
+Estimator LinearEstimator(absl::StatusOr<std::shared_ptr<const Head>> head,
+                          const LinearOptions& options,
+                          const RunConfig& config) {
+  return Linear(options, config, head);
+}
+Estimator DnnEstimator(absl::StatusOr<std::shared_ptr<const Head>> head,
+                       const DnnOptions& options, const RunConfig& config) {
+  return Dnn(options, config, head);
+}
+Estimator DnnLinearCombinedEstimator(
+    absl::StatusOr<std::shared_ptr<const Head>> head,
+    const DnnLinearCombinedOptions& options, const RunConfig& config) {
+  return Combined(options, config, head);
+}
+Estimator BaselineEstimator(absl::StatusOr<std::shared_ptr<const Head>> head,
+                            const BaselineOptions& options,
+                            const RunConfig& config) {
+  return Baseline(options, config, head);
 }
 
 }  // namespace weft::estimator

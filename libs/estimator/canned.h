@@ -17,10 +17,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "libs/estimator/estimator.h"
 #include "libs/estimator/head.h"
 #include "libs/estimator/optimizers.h"
@@ -112,6 +114,24 @@ Estimator BaselineClassifier(const BaselineOptions& options,
 Estimator BaselineRegressor(const BaselineOptions& options,
                             const RunConfig& config = {},
                             const RegressorOptions& labels = {});
+
+// ---- The same with a head of one's own ----
+//
+//   Estimator model = DnnEstimator(
+//       MultiLabelHead(3, {.thresholds = {0.5f}}),
+//       {.hidden_units = {10}, .feature_columns = columns}, config);
+
+Estimator LinearEstimator(absl::StatusOr<std::shared_ptr<const Head>> head,
+                          const LinearOptions& options,
+                          const RunConfig& config = {});
+Estimator DnnEstimator(absl::StatusOr<std::shared_ptr<const Head>> head,
+                       const DnnOptions& options, const RunConfig& config = {});
+Estimator DnnLinearCombinedEstimator(
+    absl::StatusOr<std::shared_ptr<const Head>> head,
+    const DnnLinearCombinedOptions& options, const RunConfig& config = {});
+Estimator BaselineEstimator(absl::StatusOr<std::shared_ptr<const Head>> head,
+                            const BaselineOptions& options,
+                            const RunConfig& config = {});
 
 // ---- Their parts, for models of one's own ----
 

@@ -310,18 +310,8 @@ absl::StatusOr<ops::Dataset> CsvBatches(const Scope& scope,
 // ---- Examples ----
 
 absl::Status CheckLabel(const ParseSpec& features, const std::string& label) {
-  if (label.empty()) return absl::OkStatus();
-  const auto found = features.find(label);
-  if (found == features.end()) {
-    return NoLabel(label, KeysOf(features));
-  }
-  if (std::holds_alternative<feature_column::FixedLenFeature>(found->second)) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("The label '", label,
-                   "' is a VarLenFeature, but labels are dense; make it a "
-                   "FixedLenFeature."));
+  if (label.empty() || features.contains(label)) return absl::OkStatus();
+  return NoLabel(label, KeysOf(features));
 }
 
 absl::StatusOr<InputTensors> ExamplesInput(
@@ -344,7 +334,11 @@ absl::StatusOr<InputTensors> ExamplesInput(
   RETURN_IF_ERROR(scope.status());
   if (options.label_key.empty()) return input;
   const auto label = input.features.find(options.label_key);
-  input.labels = label->second.dense();
+  if (label->second.is_sparse()) {
+    input.sparse_labels = label->second.sparse();
+  } else {
+    input.labels = label->second.dense();
+  }
   input.features.erase(label);
   return input;
 }

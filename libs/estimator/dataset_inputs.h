@@ -78,7 +78,9 @@ struct CsvInputOptions {
 InputFn CsvInputFn(std::string file_pattern, CsvInputOptions options = {});
 
 struct ExamplesInputOptions {
-  std::string label_key;         // of the features; empty: there are no labels
+  // Of the features; empty: there are no labels. Those of a VarLenFeature are
+  // InputTensors::sparse_labels.
+  std::string label_key;
   std::string compression_type;  // "", "GZIP" or "ZLIB"
   RowOptions rows;
 };

@@ -32,6 +32,8 @@ enum class Mode { kTrain, kEval, kPredict };
 struct InputTensors {
   Features features;
   Output labels;  // null where there are none; of predictions not looked at
+  // In their place, of a multi-label head: the classes that an example has.
+  ops::SparseOutputs sparse_labels;
   // Run in each new session, after variables have values: of iterators.
   std::vector<Operation> initializers;
 };
@@ -44,6 +46,7 @@ struct ModelInput {
   Output labels;  // null of predictions
   Mode mode = Mode::kTrain;
   const RunConfig& config;
+  ops::SparseOutputs sparse_labels = {};  // in place of `labels`; or null
 };
 
 struct EstimatorSpec {

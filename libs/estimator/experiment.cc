@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,10 +16,13 @@ namespace weft::estimator {
 namespace {
 
 constexpr int64_t kDefaultIteration = 1000;  // steps
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-// The later a worker, the later its step, as TensorFlow has it.
-int64_t FirstStepOf(int task_id) {
-  return static_cast<int64_t>(8000 * std::log(task_id + 1.0));
+// The later a worker, the later its step, as TensorFlow has it; but no later
+// than the last one, after which nobody counts on.
+int64_t FirstStepOf(int task_id, std::optional<int64_t> last_step) {
+  const auto step = static_cast<int64_t>(8000 * std::log(task_id + 1.0));
+  return std::min(step, last_step.value_or(step));
 }
 
 ExperimentResult Nothing() { return {}; }
@@ -58,7 +62,7 @@ absl::StatusOr<std::string> DefaultSchedule(const RunConfig& config) {
   const std::string& type = config.task_type;
   if (type == "ps") return "run_std_server";
   if (type == "evaluator") return "continuous_eval";
-  if (config.master.empty() || type == "master") return "train_and_evaluate";
+  if (!config.IsInCluster() || type == "master") return "train_and_evaluate";
   if (type == "chief" || type == "worker") return "train";
   return absl::InvalidArgumentError(
       absl::StrCat("No default schedule for task type: ", type,
@@ -106,7 +110,8 @@ absl::StatusOr<ExperimentResult> Experiment::Train(const TaskOptions& task) {
   if (options_.delay_workers_by_global_step && !config.is_chief) {
     options.hooks.push_back(std::make_shared<train::GlobalStepWaiterHook>(
         train::GlobalStepWaiterOptions{
-            .wait_until_step = FirstStepOf(config.InputShard().index)}));
+            .wait_until_step =
+                FirstStepOf(config.task_id, options_.train_steps)}));
   }
   RETURN_IF_ERROR(TrainAsTask(options_.estimator, options_.train_input_fn,
                               std::move(options), task));
@@ -188,7 +193,7 @@ absl::StatusOr<int64_t> Experiment::StepSoFar() const {
 
 absl::StatusOr<ExperimentResult> Experiment::ContinuousTrainAndEval(
     const TaskOptions& task) {
-  if (!options_.estimator.config().master.empty()) {
+  if (options_.estimator.config().IsInCluster()) {
     return absl::InvalidArgumentError(
         "continuous_train_and_eval is for a program alone; on a cluster let "
         "workers train, and an evaluator evaluate.");
@@ -205,14 +210,14 @@ absl::StatusOr<ExperimentResult> Experiment::ContinuousTrainAndEval(
   while (!(task.stop_requested && task.stop_requested())) {
     ASSIGN_OR_RETURN(const int64_t before, StepSoFar());
     TrainOptions options = TrainingOptions();
-    options.max_steps = before + iteration;
+    options.max_steps = before + std::min(iteration, kMost - before);
     if (all > 0) options.max_steps = std::min(*options.max_steps, all);
     RETURN_IF_ERROR(TrainAsTask(options_.estimator, options_.train_input_fn,
                                 std::move(options), task));
     ASSIGN_OR_RETURN(result, EvaluateOnce("one_pass", options_.eval_steps));
     ASSIGN_OR_RETURN(const int64_t after, StepSoFar());
     // All is trained, or the input has ended.
-    if ((all > 0 && after >= all) || after < before + iteration) break;
+    if ((all > 0 && after >= all) || after - before < iteration) break;
   }
   return result;
 }

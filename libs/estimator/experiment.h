@@ -46,7 +46,8 @@ struct ExperimentOptions {
   // Of TrainAndEvaluate: steps between evaluations of new checkpoints, at
   // least; 0: it evaluates in the end only.
   int64_t min_eval_frequency = 1;
-  // Worker i waits for global step int(8000 * ln(i + 1)).
+  // Worker i waits for global step int(8000 * ln(i + 1)), or for train_steps
+  // where that is less.
   bool delay_workers_by_global_step = false;
   std::vector<std::shared_ptr<Exporter>> exporters;
   // Of ContinuousTrainAndEval; none: a tenth of train_steps, or 1000.

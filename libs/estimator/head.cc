@@ -24,7 +24,75 @@ absl::Status CheckLogits(const Output& logits, int64_t dimension) {
                    "] for this head, but is ", logits.shape().ToString(), "."));
 }
 
-// [batch, dimension]
+// The number of examples, as a vector.
+Output RowsOf(const Scope& scope, const Output& logits) {
+  return ops::StridedSlice(
+      scope, ops::Shape(scope, logits), Tensor::Vector<int32_t>({0}),
+      Tensor::Vector<int32_t>({1}), Tensor::Vector<int32_t>({1}));
+}
+
+// The sizes of the first three dimensions, -1 of one that is not there.
+Output FirstSizes(const Scope& scope, const Output& shape) {
+  const Tensor nothing = Tensor::Vector<int32_t>({-1, -1, -1});
+  return ops::Slice(scope, ops::Concat(scope, {shape, nothing}, 0),
+                    Tensor::Vector<int32_t>({0}), Tensor::Vector<int32_t>({3}));
+}
+
+// `values`, once the step knows that they are a matrix of as many rows as
+// `like` and so many columns; `text` says what is wrong else. What has another
+// shape would be broadcast, and the result be of no use.
+Output AssertMatrix(const Scope& scope, const Output& values,
+                    const Output& like, int64_t columns,
+                    const std::string& text) {
+  const Tensor size = Tensor::Vector<int32_t>({static_cast<int32_t>(columns)});
+  const Output wanted = ops::Concat(scope, {RowsOf(scope, like), size}, 0);
+  const Output shape = ops::Shape(scope, values);
+  const bool has_rank = values.shape().has_rank();
+  const Output equal = has_rank ? ops::Equal(scope, shape, wanted)
+                                : ops::Equal(scope, FirstSizes(scope, shape),
+                                             FirstSizes(scope, wanted));
+  const Operation assert_equal = ops::Assert(
+      scope.WithName("assert_equal"),
+      ops::All(scope, equal, Tensor::Vector<int32_t>({0})),
+      {absl::StrCat(text, " Its shape, and the one needed:"), shape, wanted});
+  if (!scope.ok()) return Output();
+  const Scope checked = scope.WithControlDependencies({assert_equal});
+  if (has_rank && values.shape().dim(1) == columns) {
+    return ops::Identity(checked, values);
+  }
+  // The same, of a shape that the graph knows.
+  return ops::Reshape(checked, values, Tensor::Vector<int64_t>({-1, columns}));
+}
+
+// Logits of which the graph does not know that they are a matrix of so many
+// columns are looked at in the step.
+Output CheckedLogits(const Scope& scope, const Output& logits,
+                     int64_t dimension) {
+  const PartialShape& shape = logits.shape();
+  if (shape.has_rank() && shape.dim(1) == dimension) return logits;
+  return AssertMatrix(scope.SubScope("logits"), logits, logits, dimension,
+                      absl::StrCat("logits shape must be [batch, ", dimension,
+                                   "] for this head."));
+}
+
+std::string LabelsWanted(int64_t dimension) {
+  return absl::StrCat(
+      "Mismatched label shape: the head needs labels of [batch, ", dimension,
+      "]. Check your n_classes argument to the estimator (or "
+      "label_dimension) and the shape of your labels.");
+}
+
+// The shape of `values` with a 1 after it where it is the batch alone.
+Output WithColumn(const Scope& scope, const Output& values) {
+  const Output is_vector = ops::Cast(
+      scope, ops::Equal(scope, ops::Rank(scope, values), 1), DT_INT32);
+  const Output ones = ops::Fill(scope, ops::ExpandDims(scope, is_vector, 0), 1);
+  return ops::Reshape(scope, values,
+                      ops::Concat(scope, {ops::Shape(scope, values), ones}, 0));
+}
+
+// A matrix as far as the graph knows; one label an example may lack the last
+// dimension.
 absl::StatusOr<Output> AsMatrix(const Scope& scope, const Output& labels,
                                 int64_t dimension) {
   if (!labels) {
@@ -33,56 +101,18 @@ absl::StatusOr<Output> AsMatrix(const Scope& scope, const Output& labels,
         "must return labels for training and evaluation.");
   }
   const PartialShape& shape = labels.shape();
-  if (shape.has_rank() && shape.rank() == 2 &&
-      PartialShape({PartialShape::kUnknown, dimension})
+  if (!shape.has_rank()) {
+    return dimension == 1 ? WithColumn(scope, labels) : labels;
+  }
+  if (shape.rank() == 1 && dimension == 1) {
+    return ops::ExpandDims(scope, labels, -1);
+  }
+  if (PartialShape({PartialShape::kUnknown, dimension})
           .IsCompatibleWith(shape)) {
     return labels;
   }
-  if (!shape.has_rank() || (shape.rank() == 1 && dimension == 1)) {
-    return ops::Reshape(scope, labels,
-                        Tensor::Vector<int64_t>({-1, dimension}));
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("Mismatched label shape: labels are ", shape.ToString(),
-                   ", but the head needs [batch, ", dimension,
-                   "]. Check your n_classes argument to the estimator (or "
-                   "label_dimension) and the shape of your labels."));
-}
-
-// The matrix `labels`, once the step knows that it is [rows of logits,
-// dimension]: the loss would broadcast others, and be of no use.
-Output AssertShape(const Scope& scope, const Output& labels,
-                   const Output& logits, int64_t dimension) {
-  const Scope inner = scope.SubScope("labels");
-  const Output rows = ops::StridedSlice(
-      inner, ops::Shape(inner, logits), Tensor::Vector<int32_t>({0}),
-      Tensor::Vector<int32_t>({1}), Tensor::Vector<int32_t>({1}));
-  const Tensor columns =
-      Tensor::Vector<int32_t>({static_cast<int32_t>(dimension)});
-  const Output wanted = ops::Concat(inner, {rows, columns}, 0);
-  const Output shape = ops::Shape(inner, labels);
-  const Operation equal = ops::Assert(
-      inner.WithName("assert_equal"),
-      ops::All(inner, ops::Equal(inner, shape, wanted),
-               Tensor::Vector<int32_t>({0})),
-      {absl::StrCat("Mismatched label shape: the head needs labels of [batch, ",
-                    dimension,
-                    "]. Check your n_classes argument to the estimator (or "
-                    "label_dimension) and the shape of your labels. Shape of "
-                    "the labels, and the one needed:"),
-       shape, wanted});
-  if (!scope.ok()) return Output();
-  return ops::Identity(inner.WithControlDependencies({equal}), labels);
-}
-
-// Values of the weight column, [batch, 1]; null where there is none.
-absl::StatusOr<Output> WeightsOf(const Scope& scope, const WeightColumn& column,
-                                 const Features& features) {
-  if (column.is_none()) return Output();
-  const Output weights = feature_column::InputLayer(
-      scope.SubScope("weights"), features, {column.column()});
-  RETURN_IF_ERROR(scope.status());
-  return weights;
+  return absl::InvalidArgumentError(absl::StrCat(
+      LabelsWanted(dimension), " They are ", shape.ToString(), "."));
 }
 
 }  // namespace
@@ -100,6 +130,75 @@ ExportOutputs Head::WithPredict(
           {"predict", PredictOutput{predictions}}};
 }
 
+absl::StatusOr<Output> Head::FromSparse(const Scope&,
+                                        const ops::SparseOutputs&) const {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Sparse labels are not supported by this head. Labels must be a Tensor "
+      "of shape [batch, ",
+      label_dimension(), "]: each example must have ", label_dimension(),
+      " of them. Check which feature is the label, or make it dense in the "
+      "input function (SparseToDense)."));
+}
+
+absl::StatusOr<Output> Head::MakeLabels(const Scope& scope,
+                                        const ModelInput& input,
+                                        const Output& logits) const {
+  const Scope inner = scope.SubScope("labels");
+  Output labels = input.labels;
+  if (!labels && input.sparse_labels.values) {
+    ASSIGN_OR_RETURN(labels, FromSparse(inner, input.sparse_labels));
+  }
+  ASSIGN_OR_RETURN(labels, AsMatrix(inner, labels, label_dimension()));
+  labels = ProcessLabels(scope,
+                         AssertMatrix(inner, labels, logits, label_dimension(),
+                                      LabelsWanted(label_dimension())));
+  RETURN_IF_ERROR(scope.status());
+  return labels;
+}
+
+absl::StatusOr<Output> Head::MakeUnreduced(const Scope& scope,
+                                           const Output& labels,
+                                           const Output& logits) const {
+  if (!options_.loss_fn) {
+    const Output loss = UnreducedLoss(scope, labels, logits);
+    RETURN_IF_ERROR(scope.status());
+    return loss;
+  }
+  const Output loss = options_.loss_fn(scope, labels, logits);
+  RETURN_IF_ERROR(scope.status());
+  const int64_t columns = loss_dimension();
+  const std::string text =
+      absl::StrCat("loss_fn must give losses of shape [batch, ", columns, "].");
+  if (!loss || !PartialShape({PartialShape::kUnknown, columns})
+                    .IsCompatibleWith(loss.shape())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        text, " It gave ", loss ? loss.shape().ToString() : "none", "."));
+  }
+  return AssertMatrix(scope.SubScope("loss_fn"), loss, logits, columns, text);
+}
+
+// Null where there is no weight column.
+absl::StatusOr<Output> Head::MakeWeights(const Scope& scope,
+                                         const ModelInput& input,
+                                         const Output& logits) const {
+  if (options_.weight_column.is_none()) return Output();
+  const Scope inner = scope.SubScope("weights");
+  const Output weights = feature_column::InputLayer(
+      inner, input.features, {options_.weight_column.column()});
+  RETURN_IF_ERROR(scope.status());
+  const int64_t columns = weights.shape().dim(1);
+  const std::string text = absl::StrCat(
+      "weights shape must be [batch], [batch, 1]",
+      loss_dimension() > 1 ? absl::StrCat(" or [batch, ", loss_dimension(), "]")
+                           : "",
+      " for this head: each example has a weight.");
+  if (columns != 1 && columns != loss_dimension()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        text, " The weight column gives ", weights.shape().ToString(), "."));
+  }
+  return AssertMatrix(inner, weights, logits, columns, text);
+}
+
 absl::StatusOr<Head::Loss> Head::MakeLoss(const Scope& scope,
                                           const ModelInput& input,
                                           const Output& logits) const {
@@ -109,15 +208,9 @@ absl::StatusOr<Head::Loss> Head::MakeLoss(const Scope& scope,
         "kSumOverBatchSize.");
   }
   Loss loss;
-  ASSIGN_OR_RETURN(const Output labels,
-                   AsMatrix(scope, input.labels, label_dimension()));
-  loss.labels = ProcessLabels(
-      scope, AssertShape(scope, labels, logits, label_dimension()));
-  RETURN_IF_ERROR(scope.status());
-  loss.unreduced = UnreducedLoss(scope, loss.labels, logits);
-  RETURN_IF_ERROR(scope.status());
-  ASSIGN_OR_RETURN(loss.weights,
-                   WeightsOf(scope, options_.weight_column, input.features));
+  ASSIGN_OR_RETURN(loss.labels, MakeLabels(scope, input, logits));
+  ASSIGN_OR_RETURN(loss.unreduced, MakeUnreduced(scope, loss.labels, logits));
+  ASSIGN_OR_RETURN(loss.weights, MakeWeights(scope, input, logits));
   losses::LossOptions weighted;
   if (loss.weights) weighted.weights = loss.weights;
   weighted.reduction = options_.loss_reduction;
@@ -166,12 +259,15 @@ absl::Status Head::AddMetrics(const Scope& scope, const Loss& loss,
 }
 
 absl::StatusOr<EstimatorSpec> Head::CreateEstimatorSpec(
-    const Scope& scope, const ModelInput& input, const Output& logits,
+    const Scope& scope, const ModelInput& input, const Output& given,
     const TrainOpFn& train_op_fn) const {
   RETURN_IF_ERROR(scope.status());
-  RETURN_IF_ERROR(CheckLogits(logits, logits_dimension()));
+  RETURN_IF_ERROR(status_);
+  RETURN_IF_ERROR(CheckLogits(given, logits_dimension()));
   const Scope inner =
       scope.SubScope(options_.name.empty() ? "head" : options_.name);
+  const Output logits = CheckedLogits(inner, given, logits_dimension());
+  RETURN_IF_ERROR(scope.status());
   EstimatorSpec spec;
   spec.predictions = Predictions(inner.SubScope("predictions"), logits);
   RETURN_IF_ERROR(scope.status());

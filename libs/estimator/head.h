@@ -7,15 +7,18 @@
 //                                  a vocabulary
 //   multi-class      [batch, n]    integers from 0 to n - 1, or strings
 //   regression       [batch, d]    numbers, [batch, d]; [batch] where d is 1
-//   multi-label      [batch, n]    0 or 1 for each class, [batch, n]; not sets
-//                                  of ids or strings, which TensorFlow's takes
-//                                  too: an input makes one of the other, and a
-//                                  vocabulary only names classes
+//   multi-label      [batch, n]    0 or 1 for each class, [batch, n]; or sets
+//                                  of ids, or of strings of a vocabulary,
+//                                  sparse [batch, any]
+//                                  (ModelInput::sparse_labels)
 //
-// Labels out of range are INVALID_ARGUMENT in the step. Loss and metrics are
-// weighted by the weight column, if there is one.
+// Labels out of range are INVALID_ARGUMENT in the step, as are labels, logits
+// and weights that have not the batch's shape. Loss and metrics are weighted by
+// the weight column, if there is one: [batch, 1], of regression also [batch,
+// d].
 //
-// Immutable. Threads: building as the scope's; its errors stick there.
+// What is wrong with its options a head says when it is made, or when it is
+// used. Immutable. Threads: building as the scope's; its errors stick there.
 #ifndef WEFT_LIBS_ESTIMATOR_HEAD_H_
 #define WEFT_LIBS_ESTIMATOR_HEAD_H_
 
@@ -25,8 +28,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "libs/estimator/estimator_spec.h"
 #include "libs/feature_column/feature_column.h"
@@ -52,14 +58,36 @@ class WeightColumn {
   feature_column::FeatureColumn column_;
 };
 
+// One loss for each example, [batch, 1], of regression [batch, d]; labels are
+// numbers as the table above has them, ids of multi-class heads.
+using LossFn = std::function<Output(const Scope& scope, const Output& labels,
+                                    const Output& logits)>;
+// What is predicted, of the logits; of their shape.
+using InverseLinkFn =
+    std::function<Output(const Scope& scope, const Output& logits)>;
+
 struct HeadOptions {
   WeightColumn weight_column;
   // The strings that labels are, in the order of their ids; empty: they are
-  // numbers. Of binary and multi-class heads; a multi-label one only names its
-  // classes by it.
+  // numbers. Dense labels of multi-label heads are numbers all the same. Not of
+  // regression.
   std::vector<std::string> label_vocabulary;
   // Of the losses of a batch. kNone is INVALID_ARGUMENT.
   losses::Reduction loss_reduction = losses::Reduction::kSum;
+  LossFn loss_fn;  // null: that of the kind of problem
+  // Of binary and multi-label heads, each in (0, 1): accuracy, precision and
+  // recall where a probability above it is positive ("recall/
+  // positive_threshold_0.25"). As in TensorFlow, a binary head's accuracy takes
+  // the threshold itself for positive, too.
+  std::vector<float> thresholds;
+  // Of multi-label heads: classes, by id or by string of the vocabulary, whose
+  // mean probability and areas under curves are told ("auc/class0",
+  // "auc/NAME").
+  std::vector<std::variant<int64_t, std::string>>
+      classes_for_class_based_metrics;
+  // Of regression; null: logits are predictions. For a Poisson regression it is
+  // Exp, with a loss_fn to match.
+  InverseLinkFn inverse_link_fn;
   // Of the nodes; also after the names of losses and metrics ("loss/NAME").
   std::string name;
 };
@@ -78,7 +106,9 @@ class Head {
   virtual int64_t logits_dimension() const = 0;
 
  protected:
-  explicit Head(HeadOptions options) : options_(std::move(options)) {}
+  // What is wrong with the options, `status`, fails each use.
+  explicit Head(HeadOptions options, absl::Status status = absl::OkStatus())
+      : options_(std::move(options)), status_(std::move(status)) {}
 
   // ---- what a kind of problem says; all [batch, something] ----
 
@@ -87,8 +117,12 @@ class Head {
   // The signatures that these predictions make.
   virtual ExportOutputs Exports(
       const std::map<std::string, Output>& predictions) const = 0;
-  // How many labels an example has.
+  // How many labels an example has, and how many losses.
   virtual int64_t label_dimension() const = 0;
+  virtual int64_t loss_dimension() const { return 1; }
+  // [batch, label_dimension] of sparse labels, which most heads refuse.
+  virtual absl::StatusOr<Output> FromSparse(
+      const Scope& scope, const ops::SparseOutputs& labels) const;
   // Labels as the loss takes them, checked. `labels` is [batch, dimension].
   virtual Output ProcessLabels(const Scope& scope,
                                const Output& labels) const = 0;
@@ -96,7 +130,7 @@ class Head {
                                const Output& logits) const = 0;
   struct EvalInput {
     Output labels;   // processed
-    Output weights;  // [batch, 1]; null: all count once
+    Output weights;  // [batch, 1 or loss_dimension]; null: all count once
     const std::map<std::string, Output>& predictions;
   };
   // All but average_loss.
@@ -117,11 +151,20 @@ class Head {
   struct Loss {
     Output labels, weights, unreduced, training, regularization, total;
   };
+  absl::StatusOr<Output> MakeLabels(const Scope& scope, const ModelInput& input,
+                                    const Output& logits) const;
+  absl::StatusOr<Output> MakeUnreduced(const Scope& scope, const Output& labels,
+                                       const Output& logits) const;
+  absl::StatusOr<Output> MakeWeights(const Scope& scope,
+                                     const ModelInput& input,
+                                     const Output& logits) const;
   absl::StatusOr<Loss> MakeLoss(const Scope& scope, const ModelInput& input,
                                 const Output& logits) const;
   void AddSummaries(const Scope& scope, const Loss& loss) const;
   absl::Status AddMetrics(const Scope& scope, const Loss& loss,
                           EstimatorSpec& spec) const;
+
+  const absl::Status status_;
 };
 
 std::shared_ptr<const Head> BinaryClassHead(HeadOptions options = {});

@@ -1,181 +1,23 @@
-// The heads of each kind of problem.
-#include <set>
+// The heads of classes that exclude each other, and of regression.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/estimator/head.h"
+#include "libs/estimator/class_head.h"
 #include "libs/ops/array/array_ops.h"
-#include "libs/ops/control/logging_ops.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/nn/nn_losses.h"
 #include "libs/ops/nn/nn_ops.h"
-#include "libs/ops/resource/lookup_ops.h"
-#include "libs/ops/string/string_ops.h"
 
 namespace weft::estimator {
 namespace {
 
 using metrics::Metric;
 
-metrics::MetricOptions Weighted(const Output& weights) {
-  metrics::MetricOptions options;
-  if (weights) options.weights = weights;
-  return options;
-}
-
-metrics::AucOptions WeightedAuc(const Output& weights, metrics::Curve curve) {
-  metrics::AucOptions options;
-  if (weights) options.weights = weights;
-  options.curve = curve;
-  return options;
-}
-
-// Ids of strings; -1 of those that the vocabulary has not.
-Output LookUp(const Scope& scope, const std::vector<std::string>& vocabulary,
-              const Output& labels) {
-  const Scope inner =
-      scope.WithoutControlDependencies().SubScope("class_id_lookup");
-  const Output table =
-      ops::HashTable(inner.WithName("hash_table"), DT_STRING, DT_INT64);
-  if (!table) return Output();
-  const auto size = static_cast<int64_t>(vocabulary.size());
-  Tensor ids(DT_INT64, TensorShape({size}));
-  for (int64_t i = 0; i < size; ++i) ids.mutable_flat<int64_t>()[i] = i;
-  const Tensor keys =
-      Tensor::Vector<std::string>(absl::MakeConstSpan(vocabulary));
-  scope.AddToCollection(collection::kTableInitializers,
-                        ops::InitializeTable(inner, table, keys, ids));
-  return ops::LookupTableFind(scope, table, labels,
-                              Tensor::Scalar(int64_t{-1}));
-}
-
-Output AllOf(const Scope& scope, const Output& conditions) {
-  return ops::All(scope, conditions, Tensor::Vector<int32_t>({0, 1}));
-}
-
-// [batch, n] labels, once it is known that all are in [0, n_classes - 1].
-Output AssertRange(const Scope& scope, const Output& labels,
-                   int64_t n_classes) {
-  if (!labels) return Output();
-  const Scope inner = scope.SubScope("assert_range");
-  const Output not_above =
-      AllOf(inner, ops::LessEqual(inner, labels, n_classes - 1));
-  const Output not_below = AllOf(inner, ops::GreaterEqual(inner, labels, 0));
-  const Operation above = ops::Assert(
-      inner, not_above,
-      {absl::StrCat("Labels must <= n_classes - 1 (", n_classes - 1,
-                    "); give the model as many n_classes as labels say, or "
-                    "count these from 0. Labels:"),
-       labels});
-  const Operation below = ops::Assert(
-      inner, not_below,
-      {"Labels must >= 0; count them from 0, and add to label_vocabulary the "
-       "strings that it has not, which are -1 here. Labels:",
-       labels});
-  if (!scope.ok()) return Output();
-  return ops::Identity(inner.WithControlDependencies({above, below}), labels);
-}
-
-absl::Status CheckLabelType(const Output& labels, bool has_vocabulary) {
-  if (has_vocabulary == (labels.dtype() == DT_STRING)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      has_vocabulary
-          ? absl::StrCat("Labels dtype should be string since there is a "
-                         "label_vocabulary. Instead got ",
-                         DataTypeName(labels.dtype()),
-                         "; leave the vocabulary out, or give strings.")
-          : "Labels are strings, of which the model needs a label_vocabulary.");
-}
-
-absl::Status CheckVocabulary(const std::vector<std::string>& vocabulary,
-                             int64_t n_classes) {
-  if (vocabulary.empty()) return absl::OkStatus();
-  if (static_cast<int64_t>(vocabulary.size()) != n_classes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Length of label_vocabulary must be n_classes, ",
-                     n_classes, ", but is ", vocabulary.size(), "."));
-  }
-  const std::set<std::string> distinct(vocabulary.begin(), vocabulary.end());
-  if (distinct.size() == vocabulary.size()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "label_vocabulary has a string twice; leave one out.");
-}
-
-// What predicts classes.
-class ClassHead : public Head {
- public:
-  ClassHead(int64_t n_classes, HeadOptions options)
-      : Head(std::move(options)), n_classes_(n_classes) {}
-
- protected:
-  bool has_vocabulary() const { return !options_.label_vocabulary.empty(); }
-
-  // The strings of ids, which are int64.
-  Output Classes(const Scope& scope, const Output& ids) const {
-    if (!has_vocabulary()) return ops::AsString(scope, ids);
-    return ops::GatherV2(scope,
-                         Tensor::Vector<std::string>(
-                             absl::MakeConstSpan(options_.label_vocabulary)),
-                         ids, 0);
-  }
-
-  // [batch, n_classes]: a row of all for each example.
-  Output ForEach(const Scope& scope, const Output& logits, Tensor row) const {
-    const Output batch = ops::StridedSlice(
-        scope, ops::Shape(scope, logits), Tensor::Vector<int32_t>({0}),
-        Tensor::Vector<int32_t>({1}), Tensor::Vector<int32_t>({1}));
-    const Output times =
-        ops::Concat(scope, {batch, Tensor::Vector<int32_t>({1})}, 0);
-    return ops::Tile(scope, *row.Reshaped(TensorShape({1, n_classes_})), times);
-  }
-  Tensor AllIds() const {
-    Tensor ids(DT_INT32, TensorShape({n_classes_}));
-    for (int64_t i = 0; i < n_classes_; ++i) {
-      ids.mutable_flat<int32_t>()[i] = static_cast<int32_t>(i);
-    }
-    return ids;
-  }
-  Tensor AllClasses() const {
-    Tensor classes(DT_STRING, TensorShape({n_classes_}));
-    for (int64_t i = 0; i < n_classes_; ++i) {
-      classes.mutable_flat<std::string>()[i] =
-          has_vocabulary() ? options_.label_vocabulary[i] : absl::StrCat(i);
-    }
-    return classes;
-  }
-  // Those that follow from the logits of all classes.
-  void AddClasses(const Scope& scope, const Output& logits,
-                  std::map<std::string, Output>& predictions) const {
-    predictions["probabilities"] = ops::Softmax(scope, logits);
-    const Output ids =
-        ops::ExpandDims(scope, ops::ArgMax(scope, logits, -1), -1);
-    predictions["class_ids"] = ids;
-    predictions["classes"] = Classes(scope, ids);
-    predictions["all_class_ids"] = ForEach(scope, logits, AllIds());
-    predictions["all_classes"] = ForEach(scope, logits, AllClasses());
-  }
-  static ExportOutputs ExportClasses(
-      const std::map<std::string, Output>& predictions) {
-    return WithPredict("classification",
-                       ClassificationOutput{predictions.at("probabilities"),
-                                            predictions.at("all_classes")},
-                       predictions);
-  }
-  // Ids of the labels, or numbers as they are.
-  Output LabelIds(const Scope& scope, const Output& labels) const {
-    scope.UpdateStatus(CheckLabelType(labels, has_vocabulary()));
-    if (!scope.ok()) return Output();
-    return has_vocabulary() ? LookUp(scope, options_.label_vocabulary, labels)
-                            : labels;
-  }
-
-  const int64_t n_classes_;
-};
-
 class BinaryHead : public ClassHead {
  public:
-  explicit BinaryHead(HeadOptions options) : ClassHead(2, std::move(options)) {}
+  explicit BinaryHead(HeadOptions options)
+      : ClassHead(2, options, Check(options)) {}
   int64_t logits_dimension() const override { return 1; }
 
  protected:
@@ -201,7 +43,6 @@ class BinaryHead : public ClassHead {
 
   Output ProcessLabels(const Scope& scope,
                        const Output& labels) const override {
-    scope.UpdateStatus(CheckVocabulary(options_.label_vocabulary, n_classes_));
     const Output ids = LabelIds(scope, labels);
     if (!ids) return Output();
     const Output floats =
@@ -218,7 +59,7 @@ class BinaryHead : public ClassHead {
                                         const EvalInput& input) const override {
     const Output& logistic = input.predictions.at("logistic");
     const Output& ids = input.predictions.at("class_ids");
-    const auto weighted = Weighted(input.weights);
+    const auto weighted = WeightedMetric(input.weights);
     std::map<std::string, Metric> all;
     all[Key("accuracy")] = metrics::Accuracy(
         scope, input.labels, ops::Cast(scope, ids, DT_FLOAT), weighted);
@@ -238,10 +79,20 @@ class BinaryHead : public ClassHead {
     all[Key("auc_precision_recall")] =
         metrics::Auc(scope, input.labels, logistic,
                      WeightedAuc(input.weights, metrics::Curve::kPr));
+    AddThresholds(scope, input, logistic, /*is_accurate_from=*/true, all);
     return all;
   }
 
  private:
+  static absl::Status Check(const HeadOptions& options) {
+    RETURN_IF_ERROR(CheckVocabulary(options.label_vocabulary, 2));
+    RETURN_IF_ERROR(CheckThresholds(options.thresholds));
+    RETURN_IF_ERROR(
+        RefuseOption(!options.classes_for_class_based_metrics.empty(),
+                     "classes_for_class_based_metrics", "binary"));
+    return RefuseOption(options.inverse_link_fn != nullptr, "inverse_link_fn",
+                        "binary");
+  }
   // Of who always says what most labels are.
   static Output Baseline(const Scope& scope, const Output& mean) {
     if (!mean) return Output();
@@ -297,66 +148,7 @@ class MultiClass : public ClassHead {
     return {
         {Key("accuracy"), metrics::Accuracy(scope, input.labels,
                                             input.predictions.at("class_ids"),
-                                            Weighted(input.weights))}};
-  }
-};
-
-class MultiLabel : public ClassHead {
- public:
-  using ClassHead::ClassHead;
-  int64_t logits_dimension() const override { return n_classes_; }
-
- protected:
-  int64_t label_dimension() const override { return n_classes_; }
-
-  std::map<std::string, Output> Predictions(
-      const Scope& scope, const Output& logits) const override {
-    return {{"logits", logits},
-            {"probabilities",
-             ops::Sigmoid(scope.WithName("probabilities"), logits)},
-            {"classes", ForEach(scope, logits, AllClasses())}};
-  }
-
-  ExportOutputs Exports(
-      const std::map<std::string, Output>& predictions) const override {
-    return WithPredict("classification",
-                       ClassificationOutput{predictions.at("probabilities"),
-                                            predictions.at("classes")},
-                       predictions);
-  }
-
-  Output ProcessLabels(const Scope& scope,
-                       const Output& labels) const override {
-    if (labels.dtype() == DT_STRING) {
-      scope.UpdateStatus(absl::InvalidArgumentError(
-          "Labels of a multi-label head are 0 or 1 for each class, not "
-          "strings."));
-      return Output();
-    }
-    return AssertRange(scope, ops::Cast(scope, labels, DT_FLOAT), 2);
-  }
-
-  // One for each example: the mean over the classes.
-  Output UnreducedLoss(const Scope& scope, const Output& labels,
-                       const Output& logits) const override {
-    const Output loss =
-        nn::SigmoidCrossEntropyWithLogits(scope, labels, logits);
-    if (!loss) return loss;
-    return ops::Mean(scope, loss, Tensor::Vector<int32_t>({-1}),
-                     {.keep_dims = true});
-  }
-
-  std::map<std::string, Metric> Metrics(const Scope& scope,
-                                        const EvalInput& input) const override {
-    const Output& probabilities = input.predictions.at("probabilities");
-    // tf.estimator.MultiLabelHead interpolates here, other heads do not.
-    metrics::AucOptions pr = WeightedAuc(input.weights, metrics::Curve::kPr);
-    pr.summation_method = metrics::SummationMethod::kCarefulInterpolation;
-    return {{Key("auc"),
-             metrics::Auc(scope, input.labels, probabilities,
-                          WeightedAuc(input.weights, metrics::Curve::kRoc))},
-            {Key("auc_precision_recall"),
-             metrics::Auc(scope, input.labels, probabilities, pr)}};
+                                            WeightedMetric(input.weights))}};
   }
 };
 
@@ -368,10 +160,12 @@ class Regression : public Head {
 
  protected:
   int64_t label_dimension() const override { return label_dimension_; }
+  int64_t loss_dimension() const override { return label_dimension_; }
 
   std::map<std::string, Output> Predictions(
-      const Scope&, const Output& logits) const override {
-    return {{"predictions", logits}};
+      const Scope& scope, const Output& logits) const override {
+    if (!options_.inverse_link_fn) return {{"predictions", logits}};
+    return {{"predictions", Linked(scope, logits)}, {"logits", logits}};
   }
 
   ExportOutputs Exports(
@@ -399,7 +193,7 @@ class Regression : public Head {
 
   std::map<std::string, Metric> Metrics(const Scope& scope,
                                         const EvalInput& input) const override {
-    const auto weighted = Weighted(input.weights);
+    const auto weighted = WeightedMetric(input.weights);
     return {{Key("prediction/mean"),
              metrics::Mean(scope.WithName("prediction_mean"),
                            input.predictions.at("predictions"), weighted)},
@@ -408,15 +202,27 @@ class Regression : public Head {
   }
 
  private:
+  Output Linked(const Scope& scope, const Output& logits) const {
+    const Output predictions = options_.inverse_link_fn(scope, logits);
+    if (predictions && predictions.shape().IsCompatibleWith(logits.shape())) {
+      return predictions;
+    }
+    scope.UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
+        "inverse_link_fn must give predictions of the logits' shape, ",
+        logits.shape().ToString(), ", but gave ",
+        predictions ? predictions.shape().ToString() : "none", ".")));
+    return Output();
+  }
+
   const int64_t label_dimension_;
 };
 
-absl::Status CheckClasses(int64_t n_classes, int64_t least) {
-  if (n_classes >= least && n_classes < (int64_t{1} << 31)) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "n_classes must be at least ", least, ", but is ", n_classes, "."));
+// What only heads of two classes, or of several, make something of.
+absl::Status RefuseMetrics(const HeadOptions& options, absl::string_view kind) {
+  RETURN_IF_ERROR(
+      RefuseOption(!options.thresholds.empty(), "thresholds", kind));
+  return RefuseOption(!options.classes_for_class_based_metrics.empty(),
+                      "classes_for_class_based_metrics", kind);
 }
 
 }  // namespace
@@ -429,14 +235,10 @@ absl::StatusOr<std::shared_ptr<const Head>> MultiClassHead(
     int64_t n_classes, HeadOptions options) {
   RETURN_IF_ERROR(CheckClasses(n_classes, 3));
   RETURN_IF_ERROR(CheckVocabulary(options.label_vocabulary, n_classes));
+  RETURN_IF_ERROR(RefuseMetrics(options, "multi-class"));
+  RETURN_IF_ERROR(RefuseOption(options.inverse_link_fn != nullptr,
+                               "inverse_link_fn", "multi-class"));
   return std::make_shared<MultiClass>(n_classes, std::move(options));
-}
-
-absl::StatusOr<std::shared_ptr<const Head>> MultiLabelHead(
-    int64_t n_classes, HeadOptions options) {
-  RETURN_IF_ERROR(CheckClasses(n_classes, 2));
-  RETURN_IF_ERROR(CheckVocabulary(options.label_vocabulary, n_classes));
-  return std::make_shared<MultiLabel>(n_classes, std::move(options));
 }
 
 absl::StatusOr<std::shared_ptr<const Head>> RegressionHead(
@@ -445,6 +247,9 @@ absl::StatusOr<std::shared_ptr<const Head>> RegressionHead(
     return absl::InvalidArgumentError(absl::StrCat(
         "Invalid label_dimension ", label_dimension, "; it is at least 1."));
   }
+  RETURN_IF_ERROR(RefuseMetrics(options, "regression"));
+  RETURN_IF_ERROR(RefuseOption(!options.label_vocabulary.empty(),
+                               "label_vocabulary", "regression"));
   return std::make_shared<Regression>(label_dimension, std::move(options));
 }
 

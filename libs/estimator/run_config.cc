@@ -192,7 +192,7 @@ RunConfig::Shard RunConfig::InputShard() const {
 // A worker needs the parameter servers and itself.
 SessionOptions RunConfig::TrainingSession() const {
   SessionOptions options = session_config;
-  if (!options.device_filters.empty() || master.empty()) return options;
+  if (!options.device_filters.empty() || !IsInCluster()) return options;
   if (task_type == "ps") {
     options.device_filters = {"/job:ps", "/job:worker", "/job:chief",
                               "/job:master"};

@@ -67,6 +67,10 @@ struct RunConfig {
   // The same by the environment variable; `base` where it is not set.
   static absl::StatusOr<RunConfig> FromEnvironment(RunConfig base);
 
+  // Whether this is one of several tasks, which train beside servers of their
+  // own. A program alone is none, though its sessions may be on a server
+  // elsewhere (`master`).
+  bool IsInCluster() const { return !cluster_spec.empty() && !master.empty(); }
   // "/job:TYPE/task:ID"
   std::string TaskDevice() const;
   // Which part of the training data is this task's, so that all have their own:

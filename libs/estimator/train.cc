@@ -85,14 +85,20 @@ bool SavesByItself(const RunConfig& config) {
   return config.save_checkpoints_secs.value_or(kDefaultSaveSecs) != 0;
 }
 
+// Each once.
+void AddListeners(const TrainOptions& options,
+                  train::CheckpointSaverHook& saver) {
+  for (const auto& listener : options.saving_listeners) {
+    if (listener != nullptr) saver.AddListener(listener);
+  }
+}
+
 // Listeners that nobody would tell of a save would be lost without a word.
 absl::Status GiveListeners(const RunConfig& config, const EstimatorSpec& spec,
                            const TrainOptions& options) {
   train::CheckpointSaverHook* const saver = OwnSaver(spec, options);
   if (saver != nullptr) {
-    for (const auto& listener : options.saving_listeners) {
-      saver->AddListener(listener);
-    }
+    AddListeners(options, *saver);
     return absl::OkStatus();
   }
   if (options.saving_listeners.empty() || SavesByItself(config)) {
@@ -102,6 +108,16 @@ absl::Status GiveListeners(const RunConfig& config, const EstimatorSpec& spec,
       "There should be a CheckpointSaverHook to use saving_listeners, "
       "evaluations while training among them. Please set one of the "
       "RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.");
+}
+
+// The chief does; but a job "master" evaluates between steps, and where it has
+// workers the first of these does, so that summaries come when they should.
+bool WritesSummaries(const RunConfig& config) {
+  const ClusterSpec& cluster = config.cluster_spec;
+  if (cluster.num_tasks("master") == 0 || cluster.num_tasks("worker") == 0) {
+    return config.is_chief;
+  }
+  return config.task_type == "worker" && config.task_id == 0;
 }
 
 // The hooks of one training, in TensorFlow's order.
@@ -134,6 +150,10 @@ class HooksOf {
         built_.spec.loss, true, environment_.logger));
     AddLossLog();
     AddHooks(built_.spec.training_hooks, hooks_);
+    if (!config_.is_chief && WritesSummaries(config_)) {
+      // Beside the master's file, which may be of this second and machine.
+      AddSummaryHooks(NewWriter(".worker"));
+    }
     if (auto* const saver = FirstSaver(hooks_)) {
       saver->SetUpdatingHooks(hooks_);
     }
@@ -141,11 +161,21 @@ class HooksOf {
   }
 
  private:
+  std::shared_ptr<train::SessionSummaryWriter> NewWriter(
+      const std::string& suffix = "") const {
+    return std::make_shared<train::SessionSummaryWriter>(
+        model_dir_, environment_.logger, suffix);
+  }
+
   void AddChiefHooks() {
-    const auto writer = std::make_shared<train::SessionSummaryWriter>(
-        model_dir_, environment_.logger);
+    const auto writer = NewWriter();
     AddCheckpointSaver(writer);
     AddHooks(built_.spec.training_chief_hooks, hooks_);
+    if (WritesSummaries(config_)) AddSummaryHooks(writer);
+  }
+
+  void AddSummaryHooks(
+      const std::shared_ptr<train::SessionSummaryWriter>& writer) {
     if (config_.log_step_count_steps > 0) {
       hooks_.push_back(
           std::make_shared<train::StepCounterHook>(train::StepCounterOptions{
@@ -177,12 +207,13 @@ class HooksOf {
     }
     saver.checkpoint_dir = model_dir_;
     saver.scaffold = scaffold_;
-    saver.listeners = options_.saving_listeners;
     saver.writer = writer;
     saver.clock = clock_;
     saver.logger = environment_.logger;
-    hooks_.push_back(
-        std::make_shared<train::CheckpointSaverHook>(std::move(saver)));
+    const auto hook =
+        std::make_shared<train::CheckpointSaverHook>(std::move(saver));
+    AddListeners(options_, *hook);
+    hooks_.push_back(hook);
   }
 
   void AddLossLog() {

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
@@ -21,8 +22,6 @@ constexpr double kDelayOfOneWorker = 5;
 constexpr int kLastTries = 12;
 constexpr absl::Duration kFirstWait = absl::Seconds(1);
 constexpr absl::Duration kLongestWait = absl::Seconds(8);
-
-bool IsCluster(const RunConfig& config) { return !config.master.empty(); }
 
 bool HasChiefJob(const RunConfig& config) {
   return config.task_type == "chief" || config.task_type == "master";
@@ -116,7 +115,9 @@ class Exports {
   std::vector<std::string> made_;
 };
 
-// Evaluates checkpoints as they are saved, on the thread that trains.
+// Evaluates checkpoints as they are saved, on the thread that saves. A saver
+// that the program has brought keeps it for longer than what it refers to is
+// there, so that it is told to retire.
 class EvaluationListener : public train::CheckpointSaverListener {
  public:
   EvaluationListener(Estimator& estimator,
@@ -129,6 +130,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
         exports_(estimator, options.eval) {}
 
   absl::StatusOr<bool> AfterSave(Session&, int64_t step) override {
+    if (is_retired_) return false;
     // After a lost session it may have the name of an earlier one.
     measured_.clear();
     exports_.Forget();
@@ -143,9 +145,13 @@ class EvaluationListener : public train::CheckpointSaverListener {
   }
   absl::Status End(Session&, int64_t step) override {
     // Who is asked to leave does not stay for an evaluation.
-    if (step == evaluated_step_ || IsAskedToLeave()) return absl::OkStatus();
+    if (is_retired_ || step == evaluated_step_ || IsAskedToLeave()) {
+      return absl::OkStatus();
+    }
     return Heed(Evaluate());
   }
+  // The training is over; of later ones it wants to hear nothing.
+  void Retire() { is_retired_ = true; }
   // What End could not do, and what a training that had nothing left to do has
   // not begun.
   absl::Status EvaluateWhatIsLeft() {
@@ -229,6 +235,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
 
   Estimator& estimator_;
   const EvaluateWhileTrainingOptions& options_;
+  bool is_retired_ = false;
   const std::function<bool()> stop_requested_;
   const Estimator::Environment environment_;
   std::optional<int64_t> last_step_;  // that was taken up, or left out
@@ -328,7 +335,7 @@ absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
   RETURN_IF_ERROR(estimator.status());
   const RunConfig& config = estimator.config();
   if (!options.stop_requested) options.stop_requested = task.stop_requested;
-  if (!IsCluster(config)) return estimator.Train(input_fn, options);
+  if (!config.IsInCluster()) return estimator.Train(input_fn, options);
   RETURN_IF_ERROR(CheckTrainer(config));
   const Estimator::Environment environment = estimator.environment();
   ASSIGN_OR_RETURN(const auto server, StartServer(config, task, ""));
@@ -345,7 +352,7 @@ absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
 
 absl::Status RunStdServer(const RunConfig& config, const TaskOptions& task) {
   RETURN_IF_ERROR(config.Check());
-  if (!IsCluster(config)) {
+  if (!config.IsInCluster()) {
     return absl::InvalidArgumentError(
         "A server needs a cluster; set TF_CONFIG with its \"cluster\" and the "
         "\"task\" that this program is.");
@@ -363,6 +370,7 @@ absl::StatusOr<TrainAndEvaluateResult> TrainWithEvaluations(
   const auto listener = std::make_shared<EvaluationListener>(
       estimator, evaluations, task.stop_requested);
   options.saving_listeners.push_back(listener);
+  const absl::Cleanup retire = [&] { listener->Retire(); };
   RETURN_IF_ERROR(TrainAsTask(estimator, input_fn, std::move(options), task));
   RETURN_IF_ERROR(listener->EvaluateWhatIsLeft());
   return listener->result();

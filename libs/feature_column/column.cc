@@ -64,6 +64,13 @@ Output IsValue(const Scope& scope, const Output& values) {
     case DT_HALF:
     case DT_BFLOAT16:
       return ops::NotEqual(scope, values, 0);
+    case DT_UINT8:
+    case DT_UINT16:
+    case DT_UINT32:
+    case DT_UINT64:
+      // -1 as TensorFlow casts it: the largest.
+      return ops::NotEqual(scope, values,
+                           ops::Cast(scope, NoValue(DT_INT32), values.dtype()));
     default:
       return ops::NotEqual(scope, values, -1);
   }

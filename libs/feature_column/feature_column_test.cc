@@ -159,6 +159,9 @@ TEST_F(FeatureColumnTest, WhatAColumnIsMadeOfIsChecked) {
                               2)[0],
        "as many ids");
   says(NumericColumn("age", {.shape = {0}}), "greater than 0");
+  says(NumericColumn("age", {.dtype = DT_STRING}), "convertible to float");
+  says(NumericColumn("age", {.default_value = Tensor::Scalar(int64_t{1})}),
+       "default_value is int64");
 }
 
 TEST_F(FeatureColumnTest, TwoColumnsOfOneNameAreRefused) {
@@ -177,8 +180,12 @@ TEST_F(FeatureColumnTest, SpecsOfExamplesSayWhatColumnsNeed) {
            IndicatorColumn(CrossedColumn({"a", "job"}, 4)),
            NumericColumn("numbers",
                          {.shape = {2}, .default_value = Tensor::Scalar(7.f)}),
+           NumericColumn("counts",
+                         {.shape = {1, 3},
+                          .default_value = Tensor::Scalar(int64_t{-5}),
+                          .dtype = DT_INT64}),
            CategoricalColumnWithIdentity("item", 3)}));
-  EXPECT_EQ(spec.size(), 6u);
+  EXPECT_EQ(spec.size(), 7u);
   EXPECT_TRUE(spec.at("age") == ParseFeature(FixedLenFeature{{1}, DT_FLOAT}));
   EXPECT_TRUE(spec.at("job") == ParseFeature(VarLenFeature{DT_STRING}));
   EXPECT_TRUE(spec.at("a") == ParseFeature(VarLenFeature{DT_STRING}));
@@ -186,6 +193,9 @@ TEST_F(FeatureColumnTest, SpecsOfExamplesSayWhatColumnsNeed) {
   EXPECT_TRUE(spec.at("item") == ParseFeature(VarLenFeature{DT_INT64}));
   const auto& numbers = std::get<FixedLenFeature>(spec.at("numbers"));
   EXPECT_THAT(numbers.default_value->flat<float>(), ElementsAre(7, 7));
+  const auto& counts = std::get<FixedLenFeature>(spec.at("counts"));
+  EXPECT_EQ(counts.default_value->shape(), TensorShape({1, 3}));
+  EXPECT_THAT(counts.default_value->flat<int64_t>(), ElementsAre(-5, -5, -5));
   const Features parsed = ParseExample(
       root, ops::Placeholder(root, DT_STRING, {.shape = {-1}}), spec);
   EXPECT_OK(root.status());

@@ -1,6 +1,7 @@
 // NumericColumn and BucketizedColumn.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "libs/feature_column/column.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
+#include "libs/tensor/buffer.h"
 
 namespace weft::feature_column {
 namespace {
@@ -26,15 +28,18 @@ absl::StatusOr<Tensor> FillDefault(const std::string& key, const Tensor& value,
   if (value.shape() == shape) return value;
   if (value.num_elements() == shape.num_elements())
     return value.Reshaped(shape);
-  if (value.num_elements() != 1 || value.dtype() != DT_FLOAT) {
+  if (value.num_elements() != 1) {
     return ColumnError(
         key, absl::StrCat("default_value is of shape ",
                           value.shape().ToString(), ", but the column of ",
                           shape.ToString(), "; give one value of that shape."));
   }
-  Tensor filled(DT_FLOAT, shape);
-  for (float& element : filled.mutable_flat<float>()) {
-    element = value.scalar<float>();
+  ASSIGN_OR_RETURN(Tensor filled,
+                   Tensor::Allocate(HeapAllocator(), value.dtype(), shape));
+  const size_t size = DataTypeSize(value.dtype());
+  char* to = static_cast<char*>(filled.mutable_data());
+  for (int64_t i = 0; i < shape.num_elements(); ++i, to += size) {
+    std::memcpy(to, value.data(), size);
   }
   return filled;
 }
@@ -50,6 +55,11 @@ absl::Status CheckNumeric(const std::string& key,
                             absl::StrJoin(options.shape, ", "), "]."));
     }
     elements *= size;
+  }
+  if (!IsIntegerType(options.dtype) && !IsFloatingType(options.dtype)) {
+    return ColumnError(key, absl::StrCat("dtype must be convertible to float, "
+                                         "but is ",
+                                         DataTypeName(options.dtype), "."));
   }
   if (!options.default_value) return absl::OkStatus();
   if (options.default_value->dtype() != options.dtype) {

@@ -85,10 +85,13 @@ void CheckpointSaverHook::AddListener(
   listeners_.push_back(std::move(listener));
 }
 
+// Savers make no updates, and two that held each other would never go.
 void CheckpointSaverHook::SetUpdatingHooks(const HookList& hooks) {
   if (!updating_hooks_.empty()) return;
-  absl::c_copy_if(hooks, std::back_inserter(updating_hooks_),
-                  [this](const auto& hook) { return hook.get() != this; });
+  absl::c_copy_if(
+      hooks, std::back_inserter(updating_hooks_), [](const auto& hook) {
+        return dynamic_cast<CheckpointSaverHook*>(hook.get()) == nullptr;
+      });
 }
 
 absl::Status CheckpointSaverHook::Begin(const Scope& scope) {

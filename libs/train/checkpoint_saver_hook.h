@@ -94,7 +94,7 @@ class CheckpointSaverHook : public SessionRunHook {
 
   // To those of the options, unless it is there already. Before Begin.
   void AddListener(std::shared_ptr<CheckpointSaverListener> listener);
-  // Takes `hooks`, but for itself, as its updating_hooks where the options name
+  // Takes `hooks`, but for savers, as its updating_hooks where the options name
   // none. Before Begin.
   void SetUpdatingHooks(const HookList& hooks);
 
