@@ -1,4 +1,5 @@
 // Strings from numbers, and numbers from strings.
+#include <algorithm>
 #include <complex>
 #include <cstdarg>
 #include <cstdio>
@@ -6,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
@@ -52,6 +54,10 @@ class AsStringKernel : public OpKernel {
     ASSIGN_OR_RETURN(const std::string flags, ReadFlags(construction));
     ASSIGN_OR_RETURN(const int64_t precision,
                      construction.GetAttr<int64_t>("precision"));
+    ASSIGN_OR_RETURN(const int64_t width,
+                     construction.GetAttr<int64_t>("width"));
+    kernel->width_ = static_cast<size_t>(std::max<int64_t>(width, 0));
+    kernel->at_left_ = absl::StartsWith(flags, "-");
     const bool fraction = IsFloatingType(type) || IsComplexType(type);
     if (precision >= 0 && !fraction) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -60,7 +66,8 @@ class AsStringKernel : public OpKernel {
     ASSIGN_OR_RETURN(const char letter,
                      ReadNotation(construction, fraction, type));
     std::string& format = kernel->format_;
-    format = absl::StrCat("%", flags);
+    // Truth values are never padded.
+    format = absl::StrCat("%", type == DT_BOOL ? "" : flags);
     if (precision >= 0) absl::StrAppend(&format, ".", precision);
     if (!fraction && type != DT_BOOL && type != DT_STRING) format += "l";
     format += letter;
@@ -138,7 +145,7 @@ class AsStringKernel : public OpKernel {
   std::string Print(const T& value) const {
     const char* const format = format_.c_str();
     if constexpr (std::is_same_v<T, std::string>) {
-      return Format(format, value.c_str());
+      return Padded(value);
     } else if constexpr (std::is_same_v<T, bool>) {
       return Format(format, value ? "true" : "false");
     } else if constexpr (std::is_same_v<T, std::complex<float>> ||
@@ -154,7 +161,15 @@ class AsStringKernel : public OpKernel {
     }
   }
 
+  // By hand: printf would take a byte of 0 for the end.
+  std::string Padded(const std::string& text) const {
+    const std::string blanks(width_ - std::min(width_, text.size()), ' ');
+    return at_left_ ? text + blanks : blanks + text;
+  }
+
   std::string format_;
+  size_t width_ = 0;  // of a string, which is then at the left or the right
+  bool at_left_ = false;
 };
 
 using ParsedTypes =
