@@ -175,7 +175,8 @@ std::string SummarizeEnds(const Tensor& tensor, int64_t at_ends) {
         return absl::OkStatus();
       });
   if (status.ok()) return text;
-  return absl::StrCat("[", SummarizeUnknown(limit, all), "]");
+  text = SummarizeUnknown(limit, all);
+  return tensor.shape().IsScalar() ? text : absl::StrCat("[", text, "]");
 }
 
 std::string SummarizeValues(const Tensor& tensor, int64_t max_values) {

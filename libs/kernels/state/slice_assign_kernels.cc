@@ -12,6 +12,36 @@
 namespace weft {
 namespace {
 
+// `value` in the shape of a slice, NumPy's way; the value itself where it has
+// that shape. Sizes of 1 in front do not count.
+absl::StatusOr<Tensor> BroadcastValue(const OpKernelContext& context,
+                                      const Tensor& value,
+                                      const TensorShape& slice) {
+  if (value.shape() == slice) return value;
+  Dims dims(value.shape().dims().begin(), value.shape().dims().end());
+  while (static_cast<int>(dims.size()) > slice.rank() && dims[0] == 1) {
+    dims.erase(dims.begin());
+  }
+  const int missing = slice.rank() - static_cast<int>(dims.size());
+  bool fits = missing >= 0;
+  ElementPattern pattern;
+  pattern.dims.assign(slice.dims().begin(), slice.dims().end());
+  pattern.strides.assign(slice.rank(), 0);
+  const Dims strides = PackedStrides(dims);
+  for (int d = 0; fits && d < static_cast<int>(dims.size()); ++d) {
+    if (dims[d] != 1) pattern.strides[missing + d] = strides[d];
+    fits = dims[d] == 1 || dims[d] == slice.dim(missing + d);
+  }
+  if (!fits) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Cannot broadcast input shape ", value.shape().ToString(),
+                     " into final shape ", slice.ToString()));
+  }
+  ASSIGN_OR_RETURN(Tensor whole, context.AllocateTemp(value.dtype(), slice));
+  RETURN_IF_ERROR(CopyFromPattern(value, pattern, whole));
+  return whole;
+}
+
 class StridedSliceAssignKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -42,14 +72,13 @@ class StridedSliceAssignKernel : public OpKernel {
     const TensorShape whole = from.shape();
     ASSIGN_OR_RETURN(const StridedSlicePlan plan,
                      ReadPlan(context, masks_, whole));
-    const Tensor& value = context.input(4);
     // Nothing is written to nothing, whatever the shape.
     const bool is_empty = plan.processing_shape.num_elements() == 0;
-    if (!is_empty && !plan.final_shape.IsCompatibleWith(value.shape())) {
-      return absl::UnimplementedError(absl::StrCat(
-          "sliced l-value shape ", plan.final_shape.ToString(),
-          " does not match r-value shape ", value.shape().ToString(),
-          ". Automatic broadcasting not yet implemented."));
+    Tensor value;
+    if (!is_empty) {
+      ASSIGN_OR_RETURN(const TensorShape slice,
+                       TensorShape::Create(plan.final_shape.dims()));
+      ASSIGN_OR_RETURN(value, BroadcastValue(context, context.input(4), slice));
     }
     if (&from != &to) {
       ASSIGN_OR_RETURN(to, from.DeepCopy(context.allocator()));

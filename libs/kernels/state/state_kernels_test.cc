@@ -635,15 +635,21 @@ TEST_F(StateKernelsTest, SlicesAreAssigned) {
       "StridedSliceAssign",
       {variable, ints({1}), ints({0}), ints({-1}), Floats({1, 2}, {8, 9})}));
   EXPECT_TRUE(SameBits(*variable->Read(), Floats({2, 2}, {1, 2, 8, 9})));
-  EXPECT_THAT(
-      harness_.Run("StridedSliceAssign", {variable, ints({0}), ints({2}),
-                                          ints({1}), Floats({1, 2}, {0, 0})}),
-      StatusIs(absl::StatusCode::kUnimplemented, "l-value shape"));
+  EXPECT_THAT(harness_.Run("StridedSliceAssign",
+                           {variable, ints({0}), ints({2}), ints({1}),
+                            Floats({3, 2}, {0, 0, 0, 0, 0, 0})}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Cannot broadcast input shape [3,2] into final shape "
+                       "[2,2]"));
   EXPECT_THAT(
       harness_.Run("StridedSliceAssign", {variable, ints({0}), ints({2}),
                                           ints({0}), Floats({1, 2}, {0, 0})}),
       StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_TRUE(SameBits(*variable->Read(), Floats({2, 2}, {1, 2, 8, 9})));
+  EXPECT_OK(harness_.Run(
+      "StridedSliceAssign",
+      {variable, ints({0}), ints({2}), ints({1}), Floats({1, 2, 1}, {5, 6})}));
+  EXPECT_TRUE(SameBits(*variable->Read(), Floats({2, 2}, {5, 5, 6, 6})));
 }
 
 }  // namespace
