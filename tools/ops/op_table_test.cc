@@ -19,6 +19,7 @@ namespace {
 // Ops whose shape function says nothing, each with the reason.
 const std::map<std::string, std::string>& NotInferred() {
   constexpr char kFromOutside[] = "it comes from outside of the partition";
+  constexpr char kBytes[] = "only the bytes tell";
   constexpr char kElements[] = "the elements may have any shape";
   constexpr char kFunction[] = "only the function's body tells";
   constexpr char kProgram[] = "only the program's function tells";
@@ -33,6 +34,7 @@ const std::map<std::string, std::string>& NotInferred() {
       {"PyFunc", kProgram},
       {"PyFuncStateless", kProgram},
       {"EagerPyFunc", kProgram},
+      {"ParseTensor", kBytes},
       {"PartitionedCall", kFunction},
       {"StatefulPartitionedCall", kFunction},
       {"SymbolicGradient", kFunction},

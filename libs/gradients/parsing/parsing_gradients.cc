@@ -7,7 +7,7 @@ void RegisterParsingGradients(GradientRegistry& registry) {
   for (const char* op :
        {"DecodeCSV", "_DecodeCSVAndPack", "ParseExample", "ParseExampleV2",
         "ParseSequenceExample", "ParseSequenceExampleV2", "ParseSingleExample",
-        "ParseSingleSequenceExample"}) {
+        "ParseSingleSequenceExample", "ParseTensor", "SerializeTensor"}) {
     registry.RegisterNone(op);
   }
 }

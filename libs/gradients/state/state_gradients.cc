@@ -71,6 +71,7 @@ constexpr const char* kWithoutGradient[] = {
     "ScatterNdUpdate",
     "ScatterNdAdd",
     "ScatterNdSub",
+    "StridedSliceAssign",
     "TemporaryVariable",
     "DestroyTemporaryVariable",
     "VarHandleOp",
@@ -94,6 +95,7 @@ constexpr const char* kWithoutGradient[] = {
     "ResourceScatterNdUpdate",
     "ResourceScatterNdAdd",
     "ResourceScatterNdSub",
+    "ResourceStridedSliceAssign",
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ void RegisterStringGradients(GradientRegistry& registry) {
                          "StaticRegexReplace",
                          "StringJoin",
                          "StringLength",
+                         "StringNGrams",
                          "StringLower",
                          "StringUpper",
                          "StringStrip",
@@ -24,7 +25,8 @@ void RegisterStringGradients(GradientRegistry& registry) {
                          "StringToHashBucketFast",
                          "StringToHashBucketStrong",
                          "StringToNumber",
-                         "Substr"}) {
+                         "Substr",
+                         "UnsortedSegmentJoin"}) {
     registry.RegisterNone(op);
   }
 }

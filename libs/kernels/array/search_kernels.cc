@@ -252,21 +252,29 @@ class HistogramKernel : public OpKernel {
   template <typename T>
   static absl::Status Count(OpKernelContext& context, const Tensor& values,
                             T low, T high, int64_t bins) {
+    const auto all = values.flat<T>();
+    if (std::any_of(all.begin(), all.end(), [](T x) { return x != x; })) {
+      return absl::InvalidArgumentError(
+          "Histogram values must not contain NaN");
+    }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {bins}));
     RETURN_IF_ERROR(FillWithZeros(*output));
-    const double step = Distance(low, high) / static_cast<double>(bins);
-    return DispatchType(
-        IndexTypes{}, output->dtype(), [&]<typename I>(TypeTag<I>) {
-          auto counts = output->mutable_flat<I>();
-          for (const T value : values.flat<T>()) {
-            // What lies outside counts at the ends, and so does NaN.
-            const double distance = value > low ? Distance(low, value) : 0;
-            const double bin =
-                std::min(distance / step, static_cast<double>(bins - 1));
-            ++counts[static_cast<size_t>(bin)];
-          }
-          return absl::OkStatus();
-        });
+    const double step = (static_cast<double>(high) - static_cast<double>(low)) /
+                        static_cast<double>(bins);
+    // What lies outside counts at the ends; so does what an infinite range or
+    // one without width leaves no place for.
+    const auto bin_of = [&](T value) {
+      if (!(value > low)) return int64_t{0};
+      const double bin = Distance(low, value) / step;
+      return bin < static_cast<double>(bins - 1) ? static_cast<int64_t>(bin)
+                                                 : bins - 1;
+    };
+    return DispatchType(IndexTypes{}, output->dtype(),
+                        [&]<typename I>(TypeTag<I>) {
+                          auto counts = output->mutable_flat<I>();
+                          for (const T value : all) ++counts[bin_of(value)];
+                          return absl::OkStatus();
+                        });
   }
 };
 

@@ -2,7 +2,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
-#include "libs/ops/array/strided_slice.h"
+#include "libs/kernels/array/slice_plan.h"
 
 namespace weft {
 namespace {
@@ -82,38 +82,6 @@ class SliceKernel : public OpKernel {
     return whole.rank() > 0;
   }
 };
-
-absl::StatusOr<StridedSliceMasks> ReadMasks(const OpKernelConstruction& c) {
-  StridedSliceMasks masks;
-  ASSIGN_OR_RETURN(masks.begin, c.GetAttr<int64_t>("begin_mask"));
-  ASSIGN_OR_RETURN(masks.end, c.GetAttr<int64_t>("end_mask"));
-  ASSIGN_OR_RETURN(masks.ellipsis, c.GetAttr<int64_t>("ellipsis_mask"));
-  ASSIGN_OR_RETURN(masks.new_axis, c.GetAttr<int64_t>("new_axis_mask"));
-  ASSIGN_OR_RETURN(masks.shrink_axis, c.GetAttr<int64_t>("shrink_axis_mask"));
-  return masks;
-}
-
-// begin, end and strides are inputs 1, 2 and 3.
-absl::StatusOr<StridedSlicePlan> ReadPlan(OpKernelContext& context,
-                                          const StridedSliceMasks& masks,
-                                          const TensorShape& input) {
-  const TensorShape& begin = context.input(1).shape();
-  const TensorShape& end = context.input(2).shape();
-  const TensorShape& strides = context.input(3).shape();
-  if (begin.rank() != 1 || begin != end || begin != strides) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Expected begin, end, and strides to be 1D equal size tensors, but got "
-        "shapes ",
-        begin.ToString(), ", ", end.ToString(), ", and ", strides.ToString(),
-        " instead."));
-  }
-  StridedSliceSpec spec;
-  spec.masks = masks;
-  ASSIGN_OR_RETURN(spec.begin, IntegersOf(context.input(1)));
-  ASSIGN_OR_RETURN(spec.end, IntegersOf(context.input(2)));
-  ASSIGN_OR_RETURN(spec.strides, IntegersOf(context.input(3)));
-  return PlanStridedSlice(spec, input);
-}
 
 template <typename Kernel>
 absl::StatusOr<std::unique_ptr<OpKernel>> CreateWithMasks(

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <string>
 
 #include "libs/base/test_matchers.h"
@@ -21,6 +22,49 @@ TEST(SummarizeValuesTest, IsTensorFlows) {
   // However many rows there are of nothing.
   EXPECT_LT(SummarizeValues(Tensor(DT_FLOAT, {int64_t{1} << 40, 0}), 3).size(),
             2000u);
+}
+
+TEST(SummarizeValuesTest, NumbersHaveTheDigitsThatTellThemApart) {
+  EXPECT_EQ(
+      SummarizeValues(
+          Tensor::Vector<float>({0.1f, 1e20f, 123456792, 1e6f, -0.0f}), 9),
+      "0.1 1e+20 123456792 1e+06 -0");
+  EXPECT_EQ(
+      SummarizeValues(Tensor::Vector<float>({1 / 3.0f, NAN, -INFINITY}), 9),
+      "0.333333343 nan -inf");
+  EXPECT_EQ(SummarizeValues(Tensor::Vector<double>({0.1, 1 / 3.0}), 9),
+            "0.1 0.33333333333333331");
+  EXPECT_EQ(SummarizeValues(Tensor::Vector<half>({half(0.1f)}), 9),
+            "0.0999755859");
+}
+
+TEST(SummarizeValuesTest, ValuesWithoutTextAreQuestionMarks) {
+  EXPECT_EQ(SummarizeValues(Tensor(DT_COMPLEX64, {2, 2}), 3), "? ? ?...");
+  EXPECT_EQ(SummarizeEnds(Tensor(DT_COMPLEX64, {2}), 3), "[? ?]");
+}
+
+TEST(SummarizeEndsTest, ShowsTheEndsOfEachDimension) {
+  const auto matrix =
+      Tensor::FromValues({2, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 0});
+  EXPECT_EQ(SummarizeEnds(matrix, 1), "[[1 ... 5]\n [6 ... 0]]");
+  EXPECT_EQ(SummarizeEnds(matrix, -1), "[[1 2 3 4 5]\n [6 7 8 9 0]]");
+  EXPECT_EQ(SummarizeEnds(Tensor::Vector({1, 2, 3, 4}), 2), "[1 2 3 4]");
+  EXPECT_EQ(SummarizeEnds(Tensor::Scalar("a\"b"), 2), "\"a\\\"b\"");
+  EXPECT_EQ(SummarizeEnds(Tensor(DT_FLOAT, {int64_t{1} << 40, 0}), 3),
+            "[\n ...]");
+}
+
+TEST(LoggingKernelsTest, StringFormatFillsItsPlaces) {
+  KernelTestHarness harness(RegisterLoggingKernels);
+  ASSERT_OK_AND_ASSIGN(
+      auto outputs,
+      harness.Run("StringFormat",
+                  {Tensor::Scalar(1), Tensor::Vector<std::string>({"x"})},
+                  {{"template", "a{}b{}"}, {"placeholder", "{}"}}));
+  EXPECT_EQ(outputs[0].scalar<std::string>(), "a1b[\"x\"]");
+  EXPECT_THAT(
+      harness.Run("StringFormat", {Tensor::Scalar(1)}, {{"template", "none"}}),
+      StatusIs(absl::StatusCode::kInvalidArgument, "0 vs. 1"));
 }
 
 TEST(LoggingKernelsTest, AssertFailsWithItsData) {

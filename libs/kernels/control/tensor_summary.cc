@@ -1,21 +1,38 @@
 #include "libs/kernels/control/tensor_summary.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "libs/kernels/number_types.h"
+#include "libs/kernels/text_numbers.h"
 
 namespace weft {
 namespace {
 
 using SummarizedTypes =
     TypeList<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t,
-             uint8_t, uint16_t, uint32_t, uint64_t, std::complex<float>,
-             std::complex<double>, bool, std::string>;
+             uint8_t, uint16_t, uint32_t, uint64_t, bool, std::string>;
+
+// Six digits of a float, or fifteen of a double, where they say it all; else as
+// many as no other number has.
+template <typename T>
+std::string NumberText(T value) {
+  if (std::isnan(value)) return "nan";
+  constexpr int kDigits = std::numeric_limits<T>::digits10;
+  std::string text = absl::StrFormat("%.*g", kDigits, value);
+  T again = 0;
+  if (std::isinf(value) || (ParseNumber(text, again) && again == value)) {
+    return text;
+  }
+  return absl::StrFormat("%.*g", std::numeric_limits<T>::max_digits10, value);
+}
 
 template <typename T>
 std::string Text(const T& value) {
@@ -23,13 +40,12 @@ std::string Text(const T& value) {
     return absl::Utf8SafeCEscape(value);
   } else if constexpr (std::is_same_v<T, bool>) {
     return value ? "1" : "0";
-  } else if constexpr (std::is_same_v<T, std::complex<float>> ||
-                       std::is_same_v<T, std::complex<double>>) {
-    return absl::StrCat("(", value.real(), ",", value.imag(), ")");
   } else if constexpr (sizeof(T) == 1) {
     return absl::StrCat(static_cast<int>(value));
+  } else if constexpr (std::is_integral_v<T>) {
+    return absl::StrCat(value);
   } else {
-    return absl::StrCat(static_cast<Wide<T>>(value));
+    return NumberText(static_cast<Wide<T>>(value));
   }
 }
 
@@ -137,6 +153,16 @@ class EndsSummary {
   std::string text_;
 };
 
+// Of a type whose values have no text, as complex ones have none in TensorFlow.
+std::string SummarizeUnknown(int64_t limit, int64_t all) {
+  std::string text;
+  for (int64_t i = 0; i < std::min(limit, all); ++i) {
+    text += i == 0 ? "?" : " ?";
+  }
+  if (limit < all) text += "...";
+  return text;
+}
+
 }  // namespace
 
 std::string SummarizeEnds(const Tensor& tensor, int64_t at_ends) {
@@ -149,7 +175,8 @@ std::string SummarizeEnds(const Tensor& tensor, int64_t at_ends) {
         return absl::OkStatus();
       });
   if (status.ok()) return text;
-  return absl::StrCat("?", DataTypeName(tensor.dtype()));
+  text = SummarizeUnknown(limit, all);
+  return tensor.shape().IsScalar() ? text : absl::StrCat("[", text, "]");
 }
 
 std::string SummarizeValues(const Tensor& tensor, int64_t max_values) {
@@ -161,7 +188,7 @@ std::string SummarizeValues(const Tensor& tensor, int64_t max_values) {
         return absl::OkStatus();
       });
   if (status.ok()) return text;
-  return absl::StrCat("?", DataTypeName(tensor.dtype()));
+  return SummarizeUnknown(limit, tensor.num_elements());
 }
 
 }  // namespace weft

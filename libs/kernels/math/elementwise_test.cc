@@ -3,6 +3,7 @@
 #include "libs/kernels/math/elementwise.h"
 
 #include <cmath>
+#include <complex>
 #include <limits>
 
 #include "libs/base/test_matchers.h"
@@ -498,6 +499,71 @@ TEST_F(MulInTurnTest, RoundsSmallFloatsAfterEachProduct) {
       harness_.RunOne("_MulInTurn", {small(3.3f), factor, factor, Ints({1})},
                       {{"N", 2}}));
   EXPECT_TRUE(SameBits(got, want));
+}
+
+// Shifts by less than nothing and by more bits than there are, which C++ leaves
+// undefined.
+TEST_F(MathElementwiseTest, ShiftsStayWithinTheirBits) {
+  const int32_t least = std::numeric_limits<int32_t>::min();
+  const Tensor by = Ints({-1, least, 31, 32, 40});
+  EXPECT_THAT(RunInts("LeftShift", Ints({5, 5, 5, 5, 5}), by),
+              ElementsAre(5, 5, least, least, least));
+  EXPECT_THAT(RunInts("RightShift", Ints({-5, -5, -5, 5, least}), by),
+              ElementsAre(-5, -5, -1, 0, -1));
+  const auto byte = [](std::initializer_list<uint8_t> values) {
+    return Tensor::Vector<uint8_t>(values);
+  };
+  ASSERT_OK_AND_ASSIGN(
+      Tensor shifted,
+      harness_.RunOne("RightShift", {byte({255, 255}), byte({7, 200})}));
+  EXPECT_THAT(ValuesOf<uint8_t>(shifted), ElementsAre(1, 1));
+}
+
+TEST_F(MathElementwiseTest, CountsTheBitsOfNegativeNumbers) {
+  ASSERT_OK_AND_ASSIGN(
+      Tensor counts,
+      harness_.RunOne("PopulationCount",
+                      {Ints({0, -1, std::numeric_limits<int32_t>::min()})}));
+  EXPECT_THAT(ValuesOf<uint8_t>(counts), ElementsAre(0, 32, 1));
+}
+
+// Each in memory of its own: the parts are smaller than the numbers.
+TEST_F(MathElementwiseTest, ComplexNumbersAndTheirParts) {
+  ASSERT_OK_AND_ASSIGN(
+      Tensor joined,
+      harness_.RunOne("Complex", {Floats({3, -1}), Tensor::Scalar(4.0f)}));
+  EXPECT_THAT(
+      ValuesOf<std::complex<float>>(joined),
+      ElementsAre(std::complex<float>(3, 4), std::complex<float>(-1, 4)));
+  EXPECT_THAT(RunFloats("Real", {joined}), ElementsAre(3, -1));
+  EXPECT_THAT(RunFloats("Imag", {joined}), ElementsAre(4, 4));
+  EXPECT_EQ(RunFloats("ComplexAbs", {joined})[0], 5);
+  ASSERT_OK_AND_ASSIGN(Tensor conjugate, harness_.RunOne("Conj", {joined}));
+  EXPECT_THAT(RunFloats("Imag", {conjugate}), ElementsAre(-4, -4));
+}
+
+TEST_F(MathElementwiseTest, NothingTimesNotANumberIsNothing) {
+  EXPECT_THAT(
+      RunFloats("MulNoNan", {Floats({kNan, kInfinity}), Floats({0, 0})}),
+      ElementsAre(0, 0));
+  EXPECT_THAT(RunFloats("Xlogy", {Floats({0, 0}), Floats({0, kNan})}),
+              ElementsAre(0, 0));
+  EXPECT_THAT(RunFloats("Xlog1py", {Floats({0, 0}), Floats({-1, kNan})}),
+              ElementsAre(0, 0));
+}
+
+TEST_F(MathElementwiseTest, QuantilesHaveTheirEnds) {
+  const auto all = RunFloats("Ndtri", {Floats({0, 0.5f, 1, -1, kNan})});
+  EXPECT_EQ(all[0], -kInfinity);
+  EXPECT_EQ(all[1], 0);
+  EXPECT_EQ(all[2], kInfinity);
+  EXPECT_TRUE(std::isnan(all[3]) && std::isnan(all[4]));
+  const auto inverse = RunFloats("Erfinv", {Floats({-1, 0, 1, 2, 0.5f})});
+  EXPECT_EQ(inverse[0], -kInfinity);
+  EXPECT_EQ(inverse[1], 0);
+  EXPECT_EQ(inverse[2], kInfinity);
+  EXPECT_TRUE(std::isnan(inverse[3]));
+  EXPECT_NEAR(inverse[4], 0.47693628, 1e-6);
 }
 
 }  // namespace

@@ -60,15 +60,6 @@ double NormalQuantile(double p) {
   return p < 0.5 ? -UpperQuantile(p) : UpperQuantile(1 - p);
 }
 
-double ErfInverse(double y) {
-  if (!(y >= -1 && y <= 1)) return kNan;
-  if (y == 0) return y;
-  // The tail itself, which near the ends has more digits than the sum.
-  if (std::fabs(y) == 1) return std::copysign(kInfinity, y);
-  const double x = UpperQuantile((1 - std::fabs(y)) / 2) / std::sqrt(2.0);
-  return std::copysign(x, y);
-}
-
 double LogGamma(double x) {
   int sign = 0;
   return lgamma_r(x, &sign);

@@ -15,8 +15,13 @@ double Polygamma(double order, double x);
 // Where the normal distribution's integral is p; infinite at 0 and 1, NaN
 // outside.
 double NormalQuantile(double p);
-// Where the error function is y; likewise at -1 and 1.
-double ErfInverse(double y);
+// Where the error function is y; likewise at -1 and 1. As TensorFlow has it, by
+// the share below y that T can hold: near the ends T has few numbers for that.
+template <typename T>
+T ErfInverse(T y) {
+  const T below = (y + T(1)) / T(2);
+  return static_cast<T>(NormalQuantile(below) * 0.70710678118654752440);
+}
 
 }  // namespace weft::math
 

@@ -44,7 +44,7 @@ WEFT_UNARY_OP(Atanh, std::atanh(x));
 WEFT_UNARY_OP(Sigmoid, T(1) / (T(1) + std::exp(-x)));
 WEFT_UNARY_OP(Erf, std::erf(x));
 WEFT_UNARY_OP(Erfc, std::erfc(x));
-WEFT_UNARY_OP(Erfinv, static_cast<T>(math::ErfInverse(x)));
+WEFT_UNARY_OP(Erfinv, math::ErfInverse(x));
 WEFT_UNARY_OP(Ndtri, static_cast<T>(math::NormalQuantile(x)));
 WEFT_UNARY_OP(Lgamma, static_cast<T>(math::LogGamma(x)));
 WEFT_UNARY_OP(Digamma, static_cast<T>(math::Digamma(x)));

@@ -6,6 +6,7 @@ void RegisterParsingKernels(KernelRegistry& registry) {
   RegisterCsvKernels(registry);
   RegisterExampleKernels(registry);
   RegisterSequenceExampleKernels(registry);
+  RegisterTensorParsingKernels(registry);
 }
 
 }  // namespace weft

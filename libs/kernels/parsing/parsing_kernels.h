@@ -16,6 +16,8 @@ void RegisterCsvKernels(KernelRegistry& registry);
 void RegisterExampleKernels(KernelRegistry& registry);
 // Sequences: ParseSequenceExample and its like.
 void RegisterSequenceExampleKernels(KernelRegistry& registry);
+// Tensors as bytes: ParseTensor, SerializeTensor.
+void RegisterTensorParsingKernels(KernelRegistry& registry);
 
 }  // namespace weft
 

@@ -547,5 +547,81 @@ TEST(PhiloxFillTest, InstructionSetsGiveTheSamplesOfPhilox) {
   }
 }
 
+// ---- Without state ----
+
+class StatelessRandomTest : public testing::Test {
+ protected:
+  absl::StatusOr<Tensor> Make(const char* op, const Tensor& shape,
+                              const Tensor& seed, DataType dtype = DT_FLOAT) {
+    return harness_.RunOne(op, {shape, seed}, {{"dtype", dtype}});
+  }
+
+  KernelTestHarness harness_{RegisterRandomKernels};
+  const Tensor seed_ = Tensor::Vector<int64_t>({12345, -7});
+};
+
+// However many there are, and on however many threads.
+TEST_F(StatelessRandomTest, NumbersAreThoseOfTheirPlaces) {
+  for (const char* op : {"StatelessRandomUniform", "StatelessRandomNormal",
+                         "StatelessTruncatedNormal"}) {
+    ASSERT_OK_AND_ASSIGN(const Tensor many,
+                         Make(op, Tensor::Vector<int32_t>({100003}), seed_));
+    for (const int32_t size : {1, 3, 5, 1027}) {
+      ASSERT_OK_AND_ASSIGN(const Tensor some,
+                           Make(op, Tensor::Vector<int32_t>({size}), seed_));
+      EXPECT_TRUE(std::equal(some.flat<float>().begin(),
+                             some.flat<float>().end(),
+                             many.flat<float>().begin()))
+          << op << " " << size;
+    }
+  }
+}
+
+// The key and the counter are what the first versions make of their seeds.
+TEST_F(StatelessRandomTest, ASeedIsAKeyAndACounter) {
+  ASSERT_OK_AND_ASSIGN(const auto parts,
+                       harness_.Run("StatelessRandomGetKeyCounter", {seed_}));
+  const Tensor shape = Tensor::Vector<int32_t>({7});
+  ASSERT_OK_AND_ASSIGN(const Tensor by_seed,
+                       Make("StatelessRandomUniform", shape, seed_));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor by_key,
+      harness_.RunOne("StatelessRandomUniformV2",
+                      {shape, parts[0], parts[1], Tensor::Scalar(1)}));
+  EXPECT_TRUE(SameBits(by_seed, by_key));
+}
+
+TEST_F(StatelessRandomTest, BadInputsAreErrors) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const char* const op = "StatelessRandomUniform";
+  const Tensor shape = Tensor::Vector<int32_t>({7});
+  const int64_t huge = int64_t{1} << 40;
+  EXPECT_THAT(Make(op, Tensor::Vector<int32_t>({-1}), seed_),
+              StatusIs(kInvalid));
+  EXPECT_THAT(Make(op, Tensor::Vector<int64_t>({huge, huge, huge}), seed_),
+              StatusIs(kInvalid));
+  EXPECT_THAT(Make(op, Tensor::Vector<int64_t>({huge << 10}), seed_),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(Make(op, Tensor::Scalar(7), seed_), StatusIs(kInvalid));
+  EXPECT_THAT(Make(op, shape, Tensor::Vector<int64_t>({1})),
+              StatusIs(kInvalid, "seed must have shape [2]"));
+  EXPECT_THAT(Make("StatelessRandomUniformFullInt", shape,
+                   Tensor::Vector<uint64_t>({1, 2}), DT_INT32),
+              StatusIs(kInvalid, "Invalid seed type: uint64"));
+  const Tensor key = Tensor::Vector<uint64_t>({1});
+  // TensorFlow takes this one, and reads what lies behind it.
+  EXPECT_THAT(harness_.Run("StatelessRandomUniformV2",
+                           {shape, key, key, Tensor::Scalar(1)}),
+              StatusIs(kInvalid, "length at least 2"));
+  const Tensor counter = Tensor::Vector<uint64_t>({1, 2});
+  EXPECT_THAT(harness_.Run("StatelessRandomUniformV2",
+                           {shape, key, counter, Tensor::Scalar(2)}),
+              StatusIs(kInvalid, "Unsupported algorithm id: 2"));
+  EXPECT_THAT(harness_.Run("StatelessRandomUniformIntV2",
+                           {shape, key, counter, Tensor::Scalar(1),
+                            Tensor::Scalar(3), Tensor::Scalar(3)}),
+              StatusIs(kInvalid, "minval < maxval"));
+}
+
 }  // namespace
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/random/fill.h"
 #include "libs/kernels/random/random_kernels.h"
+#include "libs/kernels/resource/variable_lookup.h"
 
 namespace weft {
 namespace {
@@ -20,21 +21,19 @@ constexpr int32_t kAutoSelect = 3;
 
 constexpr int64_t kCounterSize = 2;
 
+// StatelessRandomUniformFullInt may be given seeds of more types than there are
+// kernels for, in TensorFlow too.
 absl::StatusOr<Philox> FromSeed(const Tensor& seed) {
+  if (seed.dtype() != DT_INT32 && seed.dtype() != DT_INT64) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Invalid seed type: ", DataTypeName(seed.dtype())));
+  }
   if (seed.rank() != 1 || seed.num_elements() != 2) {
     return absl::InvalidArgumentError(absl::StrCat(
         "seed must have shape [2], not ", seed.shape().ToString()));
   }
-  uint64_t seeds[2];
-  RETURN_IF_ERROR(DispatchType(TypeList<int32_t, int64_t, uint32_t, uint64_t>{},
-                               seed.dtype(), [&]<typename T>(TypeTag<T>) {
-                                 for (int i = 0; i < 2; ++i) {
-                                   seeds[i] =
-                                       static_cast<uint64_t>(seed.flat<T>()[i]);
-                                 }
-                                 return absl::OkStatus();
-                               }));
-  return Philox::OfStatelessSeed(seeds[0], seeds[1]);
+  return Philox::OfStatelessSeed(static_cast<uint64_t>(IndexAt(seed, 0)),
+                                 static_cast<uint64_t>(IndexAt(seed, 1)));
 }
 
 absl::Status CheckAlgorithm(const Tensor& algorithm) {

@@ -8,6 +8,7 @@ void RegisterStateKernels(KernelRegistry& registry) {
   RegisterStateUpdateKernels(registry);
   RegisterStateRowKernels(registry);
   RegisterStateScatterNdKernels(registry);
+  RegisterStateSliceAssignKernels(registry);
   RegisterStateWaitKernels(registry);
   RegisterTemporaryVariableKernels(registry);
 }

@@ -18,6 +18,8 @@ void RegisterStateUpdateKernels(KernelRegistry& registry);
 void RegisterStateRowKernels(KernelRegistry& registry);
 // ScatterNd, in both families.
 void RegisterStateScatterNdKernels(KernelRegistry& registry);
+// Parts that are slices, in both families.
+void RegisterStateSliceAssignKernels(KernelRegistry& registry);
 // What waits for values, in both families.
 void RegisterStateWaitKernels(KernelRegistry& registry);
 // Variables that live as long as a step.

@@ -617,5 +617,40 @@ TEST_F(StateKernelsTest, ShapesFollowHandles) {
               StatusIs(kInvalid, "Expected float got int32"));
 }
 
+TEST_F(StateKernelsTest, SlicesAreAssigned) {
+  const auto ints = [](std::initializer_list<int64_t> values) {
+    return Tensor::Vector<int64_t>(values);
+  };
+  const Tensor before = Floats({2, 2}, {1, 2, 3, 4});
+  const Tensor handle = Handle(before);
+  const Tensor held = Read(handle, DT_FLOAT);
+  EXPECT_OK(harness_.Run("ResourceStridedSliceAssign",
+                         {handle, ints({0, 1}), ints({2, 2}), ints({1, 1}),
+                          Floats({2, 1}, {8, 9})}));
+  EXPECT_TRUE(SameBits(Read(handle, DT_FLOAT), Floats({2, 2}, {1, 8, 3, 9})));
+  // Whoever has read the value before keeps it.
+  EXPECT_TRUE(SameBits(held, before));
+  const auto variable = Reference(before);
+  EXPECT_OK(harness_.Run(
+      "StridedSliceAssign",
+      {variable, ints({1}), ints({0}), ints({-1}), Floats({1, 2}, {8, 9})}));
+  EXPECT_TRUE(SameBits(*variable->Read(), Floats({2, 2}, {1, 2, 8, 9})));
+  EXPECT_THAT(harness_.Run("StridedSliceAssign",
+                           {variable, ints({0}), ints({2}), ints({1}),
+                            Floats({3, 2}, {0, 0, 0, 0, 0, 0})}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Cannot broadcast input shape [3,2] into final shape "
+                       "[2,2]"));
+  EXPECT_THAT(
+      harness_.Run("StridedSliceAssign", {variable, ints({0}), ints({2}),
+                                          ints({0}), Floats({1, 2}, {0, 0})}),
+      StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_TRUE(SameBits(*variable->Read(), Floats({2, 2}, {1, 2, 8, 9})));
+  EXPECT_OK(harness_.Run(
+      "StridedSliceAssign",
+      {variable, ints({0}), ints({2}), ints({1}), Floats({1, 2, 1}, {5, 6})}));
+  EXPECT_TRUE(SameBits(*variable->Read(), Floats({2, 2}, {5, 5, 6, 6})));
+}
+
 }  // namespace
 }  // namespace weft

@@ -280,6 +280,11 @@ Call ChangeVariables(State& state, const OpDef& op) {
       call.inputs.push_back(has_rows ? One() : Two());
     } else if (arg.name == "global_step") {
       call.inputs.push_back(Tensor::Scalar(int64_t{1}));
+    } else if (arg.name == "begin") {
+      call.inputs.push_back(FirstRow());
+    } else if (arg.name == "end" || arg.name == "strides") {
+      const int64_t number = arg.name == "end" ? 2 : 1;
+      call.inputs.push_back(Tensor::Vector<int64_t>({number}));
     } else {
       const bool is_power = arg.name == "lr_power";  // Ftrl's is not positive
       call.inputs.push_back(Tensor::Scalar(is_power ? -0.5f : 0.5f));
@@ -588,6 +593,8 @@ std::vector<std::pair<std::string, Prepare>> Cases() {
       {"SparseApply", ChangeVariables},
       {"ResourceApply", ChangeVariables},
       {"ResourceSparseApply", ChangeVariables},
+      {"StridedSliceAssign", ChangeVariables},
+      {"ResourceStridedSliceAssign", ChangeVariables},
   };
 }
 

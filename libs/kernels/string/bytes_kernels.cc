@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/kernels/string/string_kernels.h"
 
@@ -96,6 +99,27 @@ class EncodeBase64Kernel : public OpKernel {
   const bool pad_;
 };
 
+// The bytes of web-safe base64 as TensorFlow reads it: Abseil passes over
+// blanks and takes any padding, TensorFlow none and only what fills up four
+// characters.
+absl::Status DecodeBase64(absl::string_view text, std::string& bytes) {
+  if (text.size() % 4 == 0 && absl::ConsumeSuffix(&text, "=")) {
+    absl::ConsumeSuffix(&text, "=");
+  }
+  const bool is_clean = std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' ||
+           c == '_';
+  });
+  if (!is_clean) {
+    return absl::InvalidArgumentError("Invalid character found in base64.");
+  }
+  if (text.size() % 4 == 1 || !absl::WebSafeBase64Unescape(text, &bytes)) {
+    return absl::InvalidArgumentError(
+        "Base64 string length cannot be 1 modulo 4.");
+  }
+  return absl::OkStatus();
+}
+
 class DecodeBase64Kernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -105,9 +129,7 @@ class DecodeBase64Kernel : public OpKernel {
                      context.AllocateOutput(0, context.input(0).shape()));
     auto out = output->mutable_flat<std::string>();
     for (size_t i = 0; i < in.size(); ++i) {
-      if (!absl::WebSafeBase64Unescape(in[i], &out[i])) {
-        return absl::InvalidArgumentError("Invalid character found in base64.");
-      }
+      RETURN_IF_ERROR(DecodeBase64(in[i], out[i]));
     }
     return absl::OkStatus();
   }

@@ -1,5 +1,5 @@
 // Strings put together: StringJoin element by element, ReduceJoin along
-// dimensions.
+// dimensions, UnsortedSegmentJoin by segments.
 #include <string>
 #include <vector>
 
@@ -98,13 +98,13 @@ class ReduceJoinKernel : public OpKernel {
     for (int64_t value : values) {
       const int64_t axis = value < 0 ? value + rank : value;
       if (axis < 0 || axis >= rank) {
-        return absl::InvalidArgumentError(
+        return absl::OutOfRangeError(
             absl::StrCat("Invalid reduction dimension ", value,
                          " for input with ", rank, " dimension(s)"));
       }
       if (seen[axis]) {
         return absl::InvalidArgumentError(
-            absl::StrCat("Duplicate reduction dimension ", axis));
+            absl::StrCat("Duplicate reduction dimension ", value));
       }
       seen[axis] = true;
       axes.push_back(static_cast<int>(axis));
@@ -136,11 +136,93 @@ class ReduceJoinKernel : public OpKernel {
   const std::string separator_;
 };
 
+// The strings of each segment, in their order; none where a segment has none.
+class UnsortedSegmentJoinKernel : public OpKernel {
+ public:
+  explicit UnsortedSegmentJoinKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), separator_(SeparatorOf(construction)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const Tensor& input = context.input(0);
+    const Tensor& ids = context.input(1);
+    RETURN_IF_ERROR(CheckShapes(input.shape(), ids.shape()));
+    ASSIGN_OR_RETURN(const int64_t segments, ReadCount(context.input(2)));
+    ASSIGN_OR_RETURN(const Dims id_values, IntegersOf(ids));
+    RETURN_IF_ERROR(CheckIds(id_values, segments));
+    Dims dims = {segments};
+    for (int d = ids.rank(); d < input.rank(); ++d) {
+      dims.push_back(input.dim(d));
+    }
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    Join(input, id_values, *output);
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::Status CheckShapes(const TensorShape& input,
+                                  const TensorShape& ids) {
+    if (ids.rank() == 0) {
+      return absl::InvalidArgumentError("Segment_id cannot have rank 0");
+    }
+    if (ids.rank() > input.rank()) {
+      return absl::OutOfRangeError(absl::StrCat("Invalid segment_id rank ",
+                                                ids.rank(), " for input with ",
+                                                input.rank(), " dimension(s)"));
+    }
+    for (int d = 0; d < ids.rank(); ++d) {
+      if (ids.dim(d) == input.dim(d)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Segment dimension is ", ids.dim(d), " while input dimension is ",
+          input.dim(d), " in rank ", d));
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::StatusOr<int64_t> ReadCount(const Tensor& tensor) {
+    ASSIGN_OR_RETURN(const Dims values, IntegersOf(tensor));
+    if (values.size() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("num_segments should be a scalar, not shape ",
+                       tensor.shape().ToString()));
+    }
+    if (values[0] >= 0) return values[0];
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Number of segments must be non-negative but got ", values[0]));
+  }
+
+  static absl::Status CheckIds(const Dims& ids, int64_t segments) {
+    for (const int64_t id : ids) {
+      if (id >= 0 && id < segments) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "segment_ids are not allowed to exceed num_segments or to have "
+          "negative values, but there is ",
+          id));
+    }
+    return absl::OkStatus();
+  }
+
+  // As in TensorFlow, a separator follows only what is not empty.
+  void Join(const Tensor& input, const Dims& ids, Tensor& output) const {
+    const auto in = input.flat<std::string>();
+    auto out = output.mutable_flat<std::string>();
+    const size_t row = ids.empty() ? 0 : in.size() / ids.size();
+    for (size_t i = 0; i < row * ids.size(); ++i) {
+      std::string& joined = out[ids[i / row] * row + i % row];
+      if (!joined.empty()) joined += separator_;
+      joined += in[i];
+    }
+  }
+
+  const std::string separator_;
+};
+
 }  // namespace
 
 void RegisterStringJoinKernels(KernelRegistry& registry) {
   registry.Register<StringJoinKernel>("StringJoin");
   registry.Register<ReduceJoinKernel>("ReduceJoin");
+  registry.Register<UnsortedSegmentJoinKernel>("UnsortedSegmentJoin");
 }
 
 }  // namespace weft

@@ -1,4 +1,5 @@
 // Strings from numbers, and numbers from strings.
+#include <algorithm>
 #include <complex>
 #include <cstdarg>
 #include <cstdio>
@@ -6,7 +7,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/string/string_kernels.h"
@@ -52,6 +55,16 @@ class AsStringKernel : public OpKernel {
     ASSIGN_OR_RETURN(const std::string flags, ReadFlags(construction));
     ASSIGN_OR_RETURN(const int64_t precision,
                      construction.GetAttr<int64_t>("precision"));
+    if (type == DT_STRING) {
+      ASSIGN_OR_RETURN(const int64_t width,
+                       construction.GetAttr<int64_t>("width"));
+      kernel->width_ = static_cast<size_t>(std::max<int64_t>(width, 0));
+      kernel->at_left_ = absl::StartsWith(flags, "-");
+      if (precision >= 0 && width > 0) {
+        kernel->most_ = static_cast<size_t>(precision);
+      }
+      return kernel;
+    }
     const bool fraction = IsFloatingType(type) || IsComplexType(type);
     if (precision >= 0 && !fraction) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -60,9 +73,10 @@ class AsStringKernel : public OpKernel {
     ASSIGN_OR_RETURN(const char letter,
                      ReadNotation(construction, fraction, type));
     std::string& format = kernel->format_;
-    format = absl::StrCat("%", flags);
+    // Truth values are never padded.
+    format = absl::StrCat("%", type == DT_BOOL ? "" : flags);
     if (precision >= 0) absl::StrAppend(&format, ".", precision);
-    if (!fraction && type != DT_BOOL && type != DT_STRING) format += "l";
+    if (!fraction && type != DT_BOOL) format += "l";
     format += letter;
     if (IsComplexType(type))
       format = absl::StrCat("(", format, ",", format, ")");
@@ -128,7 +142,7 @@ class AsStringKernel : public OpKernel {
                        "datatype ",
                        DataTypeName(type)));
     }
-    if (type == DT_BOOL || type == DT_STRING) return 's';
+    if (type == DT_BOOL) return 's';
     const bool is_unsigned = type == DT_UINT8 || type == DT_UINT16 ||
                              type == DT_UINT32 || type == DT_UINT64;
     return is_unsigned ? 'u' : 'd';
@@ -138,7 +152,7 @@ class AsStringKernel : public OpKernel {
   std::string Print(const T& value) const {
     const char* const format = format_.c_str();
     if constexpr (std::is_same_v<T, std::string>) {
-      return Format(format, value.c_str());
+      return Padded(value);
     } else if constexpr (std::is_same_v<T, bool>) {
       return Format(format, value ? "true" : "false");
     } else if constexpr (std::is_same_v<T, std::complex<float>> ||
@@ -154,7 +168,18 @@ class AsStringKernel : public OpKernel {
     }
   }
 
+  // By hand: printf would take a byte of 0 for the end.
+  std::string Padded(absl::string_view text) const {
+    text = text.substr(0, most_);
+    const std::string blanks(width_ - std::min(width_, text.size()), ' ');
+    return at_left_ ? absl::StrCat(text, blanks) : absl::StrCat(blanks, text);
+  }
+
   std::string format_;
+  // Of strings: what of them is told, in how much space, and where in it.
+  size_t most_ = absl::string_view::npos;
+  size_t width_ = 0;
+  bool at_left_ = false;
 };
 
 using ParsedTypes =

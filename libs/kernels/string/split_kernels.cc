@@ -89,11 +89,12 @@ Parts SplitAtSpaces(absl::string_view text, int64_t max_splits) {
 
 Parts SplitAt(absl::string_view text, absl::string_view separator,
               int64_t max_splits) {
+  if (max_splits == 0) return {text};
   if (separator.empty()) return SplitAtSpaces(text, max_splits);
   Parts parts;
   size_t end = text.find(separator);
   while (end != absl::string_view::npos &&
-         (max_splits <= 0 || static_cast<int64_t>(parts.size()) < max_splits)) {
+         (max_splits < 0 || static_cast<int64_t>(parts.size()) < max_splits)) {
     parts.push_back(text.substr(0, end));
     text.remove_prefix(end + separator.size());
     end = text.find(separator);

@@ -6,6 +6,7 @@ void RegisterStringKernels(KernelRegistry& registry) {
   RegisterStringBytesKernels(registry);
   RegisterStringBucketKernels(registry);
   RegisterStringJoinKernels(registry);
+  RegisterStringNGramKernels(registry);
   RegisterStringNumberKernels(registry);
   RegisterStringRegexKernels(registry);
   RegisterStringSplitKernels(registry);

@@ -14,10 +14,12 @@ void RegisterStringKernels(KernelRegistry& registry);
 void RegisterStringBytesKernels(KernelRegistry& registry);
 // Hash buckets.
 void RegisterStringBucketKernels(KernelRegistry& registry);
-// Strings out of strings: StringJoin, ReduceJoin.
+// Strings out of strings: StringJoin, ReduceJoin, UnsortedSegmentJoin.
 void RegisterStringJoinKernels(KernelRegistry& registry);
 // Strings from and to numbers: AsString, StringToNumber.
 void RegisterStringNumberKernels(KernelRegistry& registry);
+// Neighbours in rows: StringNGrams.
+void RegisterStringNGramKernels(KernelRegistry& registry);
 // Regular expressions.
 void RegisterStringRegexKernels(KernelRegistry& registry);
 void RegisterStringSplitKernels(KernelRegistry& registry);

@@ -203,8 +203,11 @@ TEST_F(StringKernelsTest, Base64ComesBack) {
   ExpectOne("EncodeBase64", {bytes}, {{"pad", true}},
             Texts({"aGVsbG8=", "__4=", ""}));
   ExpectOne("DecodeBase64", {Texts({"aGVsbG8", "__4=", ""})}, {}, bytes);
-  EXPECT_THAT(harness_.Run("DecodeBase64", {Texts({"a+b"})}),
-              StatusIs(kInvalid));
+  for (const char* text : {"a+b", "YW I", "YQ=", "YQ\n", "Y", "====", "Y==="}) {
+    EXPECT_THAT(harness_.Run("DecodeBase64", {Texts({text})}),
+                StatusIs(kInvalid, "base64"))
+        << text;
+  }
 }
 
 TEST_F(StringKernelsTest, Joins) {
@@ -223,8 +226,9 @@ TEST_F(StringKernelsTest, Joins) {
   ExpectOne("ReduceJoin", {matrix, Tensor::Vector<int>({})}, {}, matrix);
   EXPECT_THAT(harness_.Run("ReduceJoin", {matrix, Tensor::Vector({0, -2})}),
               StatusIs(kInvalid, "Duplicate"));
-  EXPECT_THAT(harness_.Run("ReduceJoin", {matrix, Tensor::Scalar(2)}),
-              StatusIs(kInvalid, "Invalid reduction dimension 2"));
+  EXPECT_THAT(
+      harness_.Run("ReduceJoin", {matrix, Tensor::Scalar(2)}),
+      StatusIs(absl::StatusCode::kOutOfRange, "Invalid reduction dimension 2"));
 }
 
 TEST_F(StringKernelsTest, PartsOfText) {
@@ -247,6 +251,10 @@ TEST_F(StringKernelsTest, PartsOfText) {
       harness_.Run("Substr", {Tensor::Scalar("hi"), Tensor::Scalar(5),
                               Tensor::Scalar(1)}),
       StatusIs(kInvalid, "pos 5 out of range for string b'hi' at index 0"));
+  // As much is broadcast as TensorFlow broadcasts.
+  const Tensor deep = Tensor::FromValues({1, 1, 1}, {1});
+  EXPECT_THAT(harness_.Run("Substr", {texts, deep, deep}),
+              StatusIs(absl::StatusCode::kUnimplemented, "3 dimensions"));
 }
 
 TEST_F(StringKernelsTest, CaseAndBlanks) {
@@ -254,9 +262,24 @@ TEST_F(StringKernelsTest, CaseAndBlanks) {
   ExpectOne("StringUpper", {Texts({"AbC"})}, {}, Texts({"ABC"}));
   ExpectOne("StringStrip", {Texts({" a b ", "\tc\n"})}, {},
             Texts({"a b", "c"}));
-  EXPECT_THAT(harness_.Run("StringLower", {Texts({"\xc3\x89"})},
-                           {{"encoding", "utf-8"}}),
-              StatusIs(absl::StatusCode::kUnimplemented));
+  EXPECT_THAT(
+      harness_.Run("StringLower", {Texts({"a"})}, {{"encoding", "latin-1"}}),
+      StatusIs(kInvalid, "latin-1"));
+}
+
+TEST_F(StringKernelsTest, CaseOfAllLetters) {
+  const AttrMap utf8 = {{"encoding", "utf-8"}};
+  ExpectOne("StringLower",
+            {Texts({"\u00C4\u1E9E", "\u0391\u03A3 \u03A3\u0391\u03A3.",
+                    "\u0130", "A\xffZ", "\xed\xa0\x80", "\U00010400"})},
+            utf8,
+            Texts({"\u00E4\u00DF", "\u03B1\u03C2 \u03C3\u03B1\u03C2.",
+                   "i\u0307", "a\uFFFDz", "\uFFFD\uFFFD\uFFFD", "\U00010428"}));
+  ExpectOne(
+      "StringUpper",
+      {Texts({"\u00E4\u00DF", "\uFB03", "\u1FA7", "\u1F50", "\u10D0"})}, utf8,
+      Texts({"\u00C4SS", "FFI", "\u1F6F\u0399", "\u03A5\u0313", "\u1C90"}));
+  ExpectOne("StringUpper", {Texts({"\u00E4b"})}, {}, Texts({"\u00E4B"}));
 }
 
 struct SplitCase {
@@ -289,6 +312,8 @@ TEST_F(StringKernelsTest, Splits) {
       {"StringSplitV2", {" a b", "c"}, "", {}, {"a", "b", "c"}, 2},
       {"StringSplitV2", {"a<>b<>c"}, "<>", {{"maxsplit", 1}}, {"a", "b<>c"}, 2},
       {"StringSplitV2", {"<>"}, "<>", {}, {"", ""}, 2},
+      {"StringSplitV2", {" a b", ""}, "", {{"maxsplit", 0}}, {" a b", ""}, 1},
+      {"StringSplitV2", {" a  b c "}, "", {{"maxsplit", 1}}, {"a", "b c "}, 2},
   };
   for (const SplitCase& one : cases) {
     ASSERT_OK_AND_ASSIGN(auto outputs,
@@ -354,6 +379,71 @@ TEST_F(StringKernelsTest, APatternMayChangeFromStepToStep) {
                          kernel->Run({Texts({"a"}), Tensor::Scalar(pattern)}));
     EXPECT_EQ(got[0].flat<bool>()[0], *pattern == 'a');
   }
+}
+
+TEST_F(StringKernelsTest, SegmentsAreJoined) {
+  const Tensor rows =
+      Tensor::FromValues<std::string>({3, 2}, {"a", "b", "", "d", "e", "f"});
+  ExpectOne(
+      "UnsortedSegmentJoin",
+      {rows, Tensor::Vector({1, 0, 1}), Tensor::Scalar(3)},
+      {{"separator", "-"}},
+      Tensor::FromValues<std::string>({3, 2}, {"", "d", "a-e", "b-f", "", ""}));
+  const auto run = [&](const Tensor& ids, int64_t count) {
+    return harness_.Run("UnsortedSegmentJoin",
+                        {rows, ids, Tensor::Scalar(count)});
+  };
+  EXPECT_THAT(run(Tensor::Vector({1, 0, 3}), 3), StatusIs(kInvalid));
+  EXPECT_THAT(run(Tensor::Vector({1, 0, -1}), 3), StatusIs(kInvalid));
+  EXPECT_THAT(run(Tensor::Vector({1, 0}), 3), StatusIs(kInvalid));
+  EXPECT_THAT(run(Tensor::Scalar(1), 3), StatusIs(kInvalid, "rank 0"));
+  EXPECT_THAT(run(Tensor::Vector({0, 0, 0}), -1), StatusIs(kInvalid));
+  EXPECT_THAT(run(Tensor::Vector({0, 0, 0}), int64_t{1} << 62),
+              StatusIs(kInvalid));
+  EXPECT_THAT(run(Tensor::Vector({0, 0, 0}), int64_t{1} << 50),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+AttrMap NGramsOf(std::vector<int64_t> widths, int64_t pad_width) {
+  return {{"separator", "|"},       {"ngram_widths", std::move(widths)},
+          {"left_pad", "L"},        {"right_pad", "R"},
+          {"pad_width", pad_width}, {"preserve_short_sequences", false}};
+}
+
+TEST_F(StringKernelsTest, NeighboursAreJoined) {
+  const Tensor texts = Texts({"a", "b", "c"});
+  const auto splits = [](std::initializer_list<int64_t> values) {
+    return Tensor::Vector<int64_t>(values);
+  };
+  ExpectOutputs("StringNGrams", {texts, splits({0, 1, 3})},
+                NGramsOf({2, 1}, -1),
+                {Texts({"L|a", "a|R", "a", "L|b", "b|c", "c|R", "b", "c"}),
+                 splits({0, 3, 8})});
+  AttrMap attrs = NGramsOf({4}, 0);
+  attrs["preserve_short_sequences"] = true;
+  ExpectOutputs("StringNGrams", {texts, splits({0, 0, 3})}, attrs,
+                {Texts({"a|b|c"}), splits({0, 0, 1})});
+  for (const Tensor& bad :
+       {splits({1, 3}), splits({0, 4}), splits({0, 2, 1, 3}), splits({0, 2}),
+        splits({0, -1, 3})}) {
+    EXPECT_THAT(harness_.Run("StringNGrams", {texts, bad}, NGramsOf({1}, 0)),
+                StatusIs(kInvalid, "plit value"));
+  }
+  EXPECT_THAT(harness_.Run("StringNGrams", {texts, splits({0, 3})},
+                           NGramsOf({int64_t{1} << 40}, -1)),
+              StatusIs(kInvalid, "ngram_widths"));
+}
+
+TEST_F(StringKernelsTest, StringsArePaddedWithAllTheirBytes) {
+  using std::string_literals::operator""s;
+  ExpectOne("AsString", {Texts({"a\0b"s})}, {{"width", 5}}, Texts({"  a\0b"s}));
+  ExpectOne("AsString", {Texts({"a\0b"s})}, {{"width", 4}, {"fill", "-"}},
+            Texts({"a\0b "s}));
+  ExpectOne("AsString", {Texts({"abc"})}, {{"width", 4}, {"precision", 2}},
+            Texts({"  ab"}));
+  ExpectOne("AsString", {Texts({"abc"})}, {{"precision", 2}}, Texts({"abc"}));
+  ExpectOne("AsString", {Tensor::Vector<bool>({true})}, {{"width", 9}},
+            Texts({"true"}));
 }
 
 }  // namespace

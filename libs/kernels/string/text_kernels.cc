@@ -2,6 +2,7 @@
 // are bytes, or with unit UTF8_CHAR what begins with a byte that does not
 // continue another.
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -11,6 +12,7 @@
 #include "libs/kernels/math/broadcast.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/string/string_kernels.h"
+#include "libs/kernels/string/unicode_case.h"
 
 namespace weft {
 namespace {
@@ -71,38 +73,38 @@ class StringStripKernel : public OpKernel {
   }
 };
 
-// StringLower and StringUpper.
+// StringLower and StringUpper: of letters of ASCII, or with encoding utf-8 of
+// all.
 template <bool upper>
 class StringCaseKernel : public OpKernel {
  public:
-  explicit StringCaseKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction),
-        encoding_(construction.GetAttr<std::string>("encoding").value_or("")) {}
+  static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
+      const OpKernelConstruction& construction) {
+    ASSIGN_OR_RETURN(const std::string encoding,
+                     construction.GetAttr<std::string>("encoding"));
+    auto kernel = std::make_unique<StringCaseKernel>(construction);
+    if (encoding.empty()) return kernel;
+    if (encoding != "utf-8") {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "only utf-8 or '' (no encoding) is supported, received ", encoding));
+    }
+    ASSIGN_OR_RETURN(kernel->unicode_, UnicodeCase::Make());
+    return kernel;
+  }
+  using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
-    RETURN_IF_ERROR(CheckEncoding(context.input(0)));
-    return ForEach(context, [](const std::string& text) {
-      return upper ? absl::AsciiStrToUpper(text) : absl::AsciiStrToLower(text);
+    return ForEach(context, [this](const std::string& text) {
+      if (unicode_ == nullptr) {
+        return upper ? absl::AsciiStrToUpper(text)
+                     : absl::AsciiStrToLower(text);
+      }
+      return upper ? unicode_->Upper(text) : unicode_->Lower(text);
     });
   }
 
  private:
-  // Letters outside ASCII would need Unicode's tables.
-  absl::Status CheckEncoding(const Tensor& input) const {
-    if (encoding_.empty()) return absl::OkStatus();
-    if (encoding_ != "utf-8") {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "only utf-8 or '' (no encoding) is supported, received ", encoding_));
-    }
-    for (const std::string& text : input.flat<std::string>()) {
-      if (std::all_of(text.begin(), text.end(), absl::ascii_isascii)) continue;
-      return absl::UnimplementedError(
-          "letters outside ASCII are not supported; use encoding ''");
-    }
-    return absl::OkStatus();
-  }
-
-  const std::string encoding_;
+  std::unique_ptr<const UnicodeCase> unicode_;  // null without an encoding
 };
 
 // Bytes [begin, begin + length) of what is seen as `in_characters` says, or
@@ -139,12 +141,27 @@ class SubstrKernel : public OpKernel {
                        context.input(1).shape().ToString(), " vs. ",
                        context.input(2).shape().ToString()));
     }
+    RETURN_IF_ERROR(
+        CheckRanks(context.input(0).shape(), context.input(1).shape()));
     return DispatchType(
         IndexTypes{}, context.input(1).dtype(),
         [&]<typename T>(TypeTag<T>) { return CutAll<T>(context); });
   }
 
  private:
+  // TensorFlow broadcasts no more dimensions than this, nor does who relies on
+  // its error want more.
+  static absl::Status CheckRanks(const TensorShape& texts,
+                                 const TensorShape& parts) {
+    constexpr int kMaxRank = 2;
+    const int rank = std::max(texts.rank(), parts.rank());
+    if (rank <= kMaxRank || parts.IsScalar() || texts == parts) {
+      return absl::OkStatus();
+    }
+    return absl::UnimplementedError(absl::StrCat(
+        "Substr broadcast not implemented for ", rank, " dimensions"));
+  }
+
   template <typename T>
   absl::Status CutAll(OpKernelContext& context) const {
     const auto texts = context.input(0).flat<std::string>();
@@ -184,8 +201,8 @@ class SubstrKernel : public OpKernel {
 void RegisterStringTextKernels(KernelRegistry& registry) {
   registry.Register<StringLengthKernel>("StringLength");
   registry.Register<StringStripKernel>("StringStrip");
-  registry.Register<StringCaseKernel<false>>("StringLower");
-  registry.Register<StringCaseKernel<true>>("StringUpper");
+  registry.Register({.op = "StringLower"}, StringCaseKernel<false>::Make);
+  registry.Register({.op = "StringUpper"}, StringCaseKernel<true>::Make);
   registry.Register<SubstrKernel>("Substr");
 }
 

@@ -223,6 +223,18 @@ void RegisterParsingOps(OpRegistry& registry) {
           .Doc("The columns of DecodeCSV in one tensor, where Pack puts them: "
                "at axis 0, or at the last.")
           .Shape(DecodeCsvAndPackShape));
+  registry.Add(OpDefBuilder("ParseTensor")
+                   .Input("serialized: string")
+                   .Output("output: out_type")
+                   .Attr("out_type: type")
+                   .Doc("The tensor that SerializeTensor wrote.")
+                   .Shape(shapes::Unknown));
+  registry.Add(OpDefBuilder("SerializeTensor")
+                   .Input("tensor: T")
+                   .Output("serialized: string")
+                   .Attr("T: type")
+                   .Doc("A tensor as the bytes of a TensorProto.")
+                   .Shape(shapes::Scalar));
   AddParseExample(registry);
   RegisterSequenceParsingOps(registry);
 }

@@ -324,6 +324,33 @@ void AddScatterNds(OpRegistry& registry) {
   }
 }
 
+// What both of them share.
+OpDefBuilder SliceAssign(const char* name, const char* variable) {
+  OpDefBuilder builder(name);
+  builder.Input(variable)
+      .Input("begin: Index")
+      .Input("end: Index")
+      .Input("strides: Index")
+      .Input("value: T")
+      .Attr("T: type")
+      .Attr("Index: {int32, int64}");
+  for (const char* mask : {"begin_mask", "end_mask", "ellipsis_mask",
+                           "new_axis_mask", "shrink_axis_mask"}) {
+    builder.Attr(absl::StrCat(mask, ": int = 0"));
+  }
+  builder.Doc("Replaces a slice of a variable.");
+  return builder;
+}
+
+void AddSliceAssigns(OpRegistry& registry) {
+  registry.Add(SliceAssign("StridedSliceAssign", "ref: Ref(T)")
+                   .Output("output_ref: Ref(T)")
+                   .Shape(shapes::Unchanged));
+  registry.Add(SliceAssign("ResourceStridedSliceAssign", "ref: resource")
+                   .Stateful()
+                   .Shape(shapes::NoOutputs));
+}
+
 void AddTemporaryVariables(OpRegistry& registry) {
   registry.Add(OpDefBuilder("TemporaryVariable")
                    .Output("ref: Ref(dtype)")
@@ -350,6 +377,7 @@ void RegisterStateOps(OpRegistry& registry) {
   AddResourceVariables(registry);
   AddResourceRows(registry);
   AddScatterNds(registry);
+  AddSliceAssigns(registry);
   AddTemporaryVariables(registry);
 }
 

@@ -1,4 +1,8 @@
 // Ops on strings.
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
 #include "libs/ops/math/math_shapes.h"
@@ -51,6 +55,35 @@ absl::Status SubstrShape(InferenceContext& c) {
                    MergeInputShapes(c.input(1), 1, c.input(2), 2));
   ASSIGN_OR_RETURN(PartialShape shape, shapes::Broadcast(c.input(0), part));
   c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+// Rows for the segments, however many there are.
+absl::Status SegmentJoinShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(2, 0).status());
+  const std::optional<int64_t> segments = c.input_scalar(2);
+  const PartialShape& ids = c.input(1);
+  if (!ids.has_rank() || !c.input(0).has_rank()) return absl::OkStatus();
+  if (ids.rank() > c.input(0).rank()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "segment_ids of shape ", ids.ToString(),
+        " have more dimensions than inputs of shape ", c.input(0).ToString()));
+  }
+  c.set_output(
+      0, ConcatenateShapes(PartialShape::Vector(segments && *segments >= 0
+                                                    ? *segments
+                                                    : PartialShape::kUnknown),
+                           c.input(0), ids.rank()));
+  return absl::OkStatus();
+}
+
+absl::Status NGramsShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 1).status());
+  ASSIGN_OR_RETURN(const PartialShape splits, c.InputWithRank(1, 1));
+  c.set_output(0, PartialShape::Vector(PartialShape::kUnknown));
+  c.set_output(1, splits.has_rank()
+                      ? splits
+                      : PartialShape::Vector(PartialShape::kUnknown));
   return absl::OkStatus();
 }
 
@@ -153,6 +186,21 @@ void RegisterStringOps(OpRegistry& registry) {
                    .Attr("unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'")
                    .Doc("The number of bytes or characters of each string.")
                    .Shape(shapes::Unchanged));
+  registry.Add(
+      OpDefBuilder("StringNGrams")
+          .Input("data: string")
+          .Input("data_splits: Tsplits")
+          .Output("ngrams: string")
+          .Output("ngrams_splits: Tsplits")
+          .Attr("separator: string")
+          .Attr("ngram_widths: list(int) >= 0")
+          .Attr("left_pad: string")
+          .Attr("right_pad: string")
+          .Attr("pad_width: int")
+          .Attr("preserve_short_sequences: bool")
+          .Attr("Tsplits: {int32, int64} = DT_INT64")
+          .Doc("The strings that stand side by side in each row, joined.")
+          .Shape(NGramsShape));
   registry.Add(OpDefBuilder("StringLower")
                    .Input("input: string")
                    .Output("output: string")
@@ -223,6 +271,16 @@ void RegisterStringOps(OpRegistry& registry) {
                    .Attr("unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'")
                    .Doc("A part of each string; positions broadcast with it.")
                    .Shape(SubstrShape));
+  registry.Add(OpDefBuilder("UnsortedSegmentJoin")
+                   .Input("inputs: string")
+                   .Input("segment_ids: Tindices")
+                   .Input("num_segments: Tnumsegments")
+                   .Output("output: string")
+                   .Attr("separator: string = ''")
+                   .Attr("Tindices: {int32, int64}")
+                   .Attr("Tnumsegments: {int32, int64} = DT_INT32")
+                   .Doc("The strings of each segment, joined.")
+                   .Shape(SegmentJoinShape));
 }
 
 }  // namespace weft

@@ -1,0 +1,15 @@
+
+.
+x_0Placeholder*
+dtype0*
+shape:
+
+call_0Erfinvx_0*
+T0
+.
+x_1Placeholder*
+dtype0*
+shape:
+
+call_1Erfinvx_1*
+T0"ª

@@ -1,0 +1,19 @@
+
+2
+input_0Placeholder*
+dtype0*
+shape:
+,
+call_0Imaginput_0*
+
+Tout0*
+T0
+2
+input_1Placeholder*
+dtype0*
+shape:
+,
+call_1Imaginput_1*
+
+Tout0*
+T0"ª

@@ -1,0 +1,89 @@
+
+.
+x_0Placeholder*
+dtype0*
+shape:
+.
+y_0Placeholder*
+dtype0*
+shape:
+&
+call_0	LeftShiftx_0y_0*
+T0
+.
+x_1Placeholder*
+dtype0*
+shape:
+.
+y_1Placeholder*
+dtype0*
+shape:
+&
+call_1	LeftShiftx_1y_1*
+T0
+.
+x_2Placeholder*
+dtype0*
+shape:
+.
+y_2Placeholder*
+dtype0*
+shape:
+&
+call_2	LeftShiftx_2y_2*
+T0
+.
+x_3Placeholder*
+dtype0*
+shape:
+.
+y_3Placeholder*
+dtype0*
+shape:
+&
+call_3	LeftShiftx_3y_3*
+T0
+.
+x_4Placeholder*
+dtype0*
+shape:
+.
+y_4Placeholder*
+dtype0*
+shape:
+&
+call_4	LeftShiftx_4y_4*
+T0
+.
+x_5Placeholder*
+dtype0*
+shape:
+.
+y_5Placeholder*
+dtype0*
+shape:
+&
+call_5	LeftShiftx_5y_5*
+T0
+.
+x_6Placeholder*
+dtype0	*
+shape:
+.
+y_6Placeholder*
+dtype0	*
+shape:
+&
+call_6	LeftShiftx_6y_6*
+T0	
+.
+x_7Placeholder*
+dtype0*
+shape:
+.
+y_7Placeholder*
+dtype0*
+shape:
+&
+call_7	LeftShiftx_7y_7*
+T0"ª

@@ -1,0 +1,3 @@
+
+
+call_0StatelessRandomGetAlg"ª

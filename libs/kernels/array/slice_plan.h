@@ -1,0 +1,25 @@
+// What a strided slice means that a node's attributes and inputs tell: for
+// kernels that read slices, and for those that write them.
+#ifndef WEFT_LIBS_KERNELS_ARRAY_SLICE_PLAN_H_
+#define WEFT_LIBS_KERNELS_ARRAY_SLICE_PLAN_H_
+
+#include "absl/status/statusor.h"
+#include "libs/kernels/op_kernel.h"
+#include "libs/ops/array/strided_slice.h"
+#include "libs/tensor/shape.h"
+
+namespace weft {
+
+// The attributes begin_mask and its like.
+absl::StatusOr<StridedSliceMasks> ReadMasks(
+    const OpKernelConstruction& construction);
+
+// Of a slice of something of shape `whole`; begin, end and strides are inputs
+// 1, 2 and 3. INVALID_ARGUMENT where they do not fit.
+absl::StatusOr<StridedSlicePlan> ReadPlan(OpKernelContext& context,
+                                          const StridedSliceMasks& masks,
+                                          const TensorShape& whole);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ARRAY_SLICE_PLAN_H_

@@ -1,0 +1,42 @@
+// Upper and lower case of all letters there are, by the C library's tables of
+// Unicode: those of its locale C.UTF-8, which every Debian has.
+#ifndef WEFT_LIBS_KERNELS_STRING_UNICODE_CASE_H_
+#define WEFT_LIBS_KERNELS_STRING_UNICODE_CASE_H_
+
+#include <locale.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+// A text as UTF-8 with other letters, as Unicode's own rules have them, those
+// of no language: "ß" becomes "SS", and a sigma that ends a word is another
+// letter than one within it. What is no UTF-8 becomes U+FFFD. Thread-safe.
+class UnicodeCase {
+ public:
+  // UNIMPLEMENTED where the system lacks the locale.
+  static absl::StatusOr<std::unique_ptr<UnicodeCase>> Make();
+  UnicodeCase(const UnicodeCase&) = delete;
+  UnicodeCase& operator=(const UnicodeCase&) = delete;
+  ~UnicodeCase() { freelocale(locale_); }
+
+  std::string Lower(absl::string_view text) const;
+  std::string Upper(absl::string_view text) const;
+
+ private:
+  explicit UnicodeCase(locale_t locale) : locale_(locale) {}
+
+  bool HasCase(char32_t letter) const;
+  // Whether letter `i` ends a word.
+  bool EndsWord(const std::u32string& text, size_t i) const;
+
+  const locale_t locale_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_STRING_UNICODE_CASE_H_
