@@ -1,12 +1,19 @@
 // Trainings by Estimators as all tasks of a cluster: that they end, all of
 // them, with what one process would have learned.
+#include <algorithm>
 #include <atomic>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "integration_tests/testing/line_training.h"
@@ -14,7 +21,9 @@
 #include "libs/base/clock.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/zmq/free_port.h"
+#include "libs/checkpoint/bundle_reader.h"
 #include "libs/fs/path.h"
+#include "libs/train/saved_model.h"
 
 namespace weft::estimator {
 namespace {
@@ -24,7 +33,6 @@ using feature_column::CategoricalColumnWithHashBucket;
 using feature_column::EmbeddingColumn;
 using feature_column::NumericColumn;
 using ::testing::Contains;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -131,6 +139,99 @@ TEST_F(EstimatorClusterTest, AMasterEvaluatesAsWell) {
   EXPECT_EQ(exporter_->steps.back(), Trained());
 }
 
+// Whoever trains with it waits until another has made a step.
+class Turn {
+ public:
+  std::shared_ptr<train::SessionRunHook> AfterIt() {
+    return std::make_shared<Wait>(done_);
+  }
+  std::shared_ptr<train::SessionRunHook> MakesIt() {
+    return std::make_shared<Step>(done_);
+  }
+
+ private:
+  class Wait : public train::SessionRunHook {
+   public:
+    explicit Wait(absl::Notification& done) : done_(done) {}
+    absl::StatusOr<train::SessionRunArgs> BeforeRun(
+        train::SessionRunContext&) override {
+      // Not for ever, so that a failing test ends.
+      if (done_.WaitForNotificationWithTimeout(absl::Minutes(2))) {
+        return train::SessionRunArgs();
+      }
+      return absl::InternalError("The other task has made no step.");
+    }
+
+   private:
+    absl::Notification& done_;
+  };
+  class Step : public train::SessionRunHook {
+   public:
+    explicit Step(absl::Notification& done) : done_(done) {}
+    absl::Status AfterRun(train::SessionRunContext&,
+                          const train::SessionRunValues&) override {
+      if (!done_.HasBeenNotified()) done_.Notify();
+      return absl::OkStatus();
+    }
+
+   private:
+    absl::Notification& done_;
+  };
+  absl::Notification done_;
+};
+
+// It evaluates between its steps.
+TEST_F(EstimatorClusterTest, BesideAMasterTheFirstWorkerWritesSummaries) {
+  Turn turn;
+  RunAll({{"master", 1}, {"ps", 1}, {"worker", 1}}, false,
+         [&](RunConfig config) -> absl::Status {
+           const bool is_master = config.task_type == "master";
+           config.log_step_count_steps = 1;
+           config.save_summary_steps = 1;
+           Estimator model = Line(config);
+           TrainSpec train = {.input_fn = Points(), .max_steps = 20};
+           train.hooks = {is_master ? turn.AfterIt() : turn.MakesIt()};
+           return TrainAndEvaluate(model, train, Evaluation(), Soon()).status();
+         });
+  int files_of_losses = 0, files_of_saves = 0;
+  const auto names = files_.ListDirectory(model_dir_).value();
+  for (const std::string& name : names) {
+    if (!absl::StrContains(name, "tfevents")) continue;
+    const std::string text =
+        files_.ReadFile(JoinPath(model_dir_, name)).value();
+    // Tags are in it as they are; so is where checkpoints go.
+    const bool has_saves = absl::StrContains(text, "model.ckpt");
+    const bool has_losses = absl::StrContains(text, "average_loss\x15");
+    files_of_saves += has_saves;
+    files_of_losses += has_losses;
+    EXPECT_FALSE(has_saves && has_losses) << name;
+  }
+  EXPECT_EQ(files_of_losses, 1);
+  EXPECT_EQ(files_of_saves, 1);
+}
+
+TEST_F(EstimatorClusterTest, WorkersAreDelayedByTheirIndexAndNotForEver) {
+  Turn turn;
+  RunAll({{"chief", 1}, {"ps", 1}, {"worker", 2}}, false,
+         [&](const RunConfig& config) -> absl::Status {
+           if (config.task_type == "ps") return RunStdServer(config, Soon());
+           ExperimentOptions options = {.estimator = Line(config),
+                                        .train_input_fn = Points(),
+                                        .eval_input_fn = PointsOnce(),
+                                        .train_steps = 20};
+           options.delay_workers_by_global_step = true;
+           // Worker 0 waits for nobody; worker 1 would for step 5545, but for
+           // the end.
+           if (config.task_type == "chief") {
+             options.train_monitors = {turn.AfterIt()};
+           } else if (config.task_id == 0) {
+             options.train_monitors = {turn.MakesIt()};
+           }
+           return Experiment(std::move(options)).Train(Soon()).status();
+         });
+  EXPECT_GE(Trained(), 20);
+}
+
 TEST_F(EstimatorClusterTest, AnExperimentRunsOnAllTasks) {
   RunAll({{"ps", 1}, {"worker", 2}}, true,
          [&](const RunConfig& config) -> absl::Status {
@@ -184,7 +285,7 @@ InputFn People(const RunConfig& config) {
                    {Tensor::Vector<float>({20, 30, 40, 50, 60, 70}),
                     Tensor::Vector<std::string>(
                         {"tailor", "cook", "cook", "smith", "tailor", ""}),
-                    Tensor::Vector<int64_t>({0, 1, 1, 0, 0, 1})},
+                    Tensor::Vector<int64_t>({0, 1, 1, 0, 1, 1})},
                    {"age", "job", "label"})
             .Shard(int64_t{shard.num_shards}, int64_t{shard.index})
             .Repeat()
@@ -193,61 +294,190 @@ InputFn People(const RunConfig& config) {
       "label");
 }
 
-TEST_F(EstimatorClusterTest, EveryCannedModelTrainsOnTwoServersAndTwoWorkers) {
+// What a cluster has trained, as a program alone finds it.
+class CannedClusterTest : public EstimatorClusterTest {
+ protected:
+  using Make = std::function<Estimator(const RunConfig& config)>;
+
+  RunConfig Rarely(RunConfig config) const {
+    config.save_checkpoints_steps = 1000;
+    config.keep_checkpoint_max = 0;
+    return config;
+  }
+  void TrainOnTwoServersAndTwoWorkers(const Make& make) {
+    files_.DeleteRecursively(model_dir_).IgnoreError();
+    RunAll({{"ps", 2}, {"worker", 2}}, false,
+           [&](const RunConfig& config) -> absl::Status {
+             if (config.task_type == "ps") return RunStdServer(config, Soon());
+             Estimator model = make(Rarely(config));
+             return TrainAsTask(model, People(config), {.max_steps = 60},
+                                Soon());
+           });
+  }
+
+  // The first one, whose step others may have counted on.
+  std::string FirstCheckpoint() {
+    std::optional<int64_t> first;
+    const auto names = files_.ListDirectory(model_dir_).value();
+    for (const std::string& name : names) {
+      absl::string_view number = name;
+      int64_t step = 0;
+      if (absl::ConsumePrefix(&number, "model.ckpt-") &&
+          absl::ConsumeSuffix(&number, ".index") &&
+          absl::SimpleAtoi(number, &step)) {
+        first = std::min(first.value_or(step), step);
+      }
+    }
+    return JoinPath(model_dir_, absl::StrCat("model.ckpt-", first.value_or(0)));
+  }
+  float LossOf(Estimator& model, const std::string& checkpoint) {
+    const auto metrics = model.Evaluate(
+        People(Config()), {.steps = 3, .checkpoint_path = checkpoint});
+    EXPECT_OK(metrics.status());
+    return metrics.ok() ? metrics->at("average_loss").scalar<float>() : 0;
+  }
+  void ExpectThatItLearned(Estimator& model, const std::string& latest) {
+    EXPECT_LT(LossOf(model, latest), LossOf(model, FirstCheckpoint()));
+  }
+
+  // `variables` in the order in which the model makes them; what else the
+  // checkpoint has are their slots.
+  void ExpectTurns(const std::string& checkpoint,
+                   const std::vector<std::string>& variables) {
+    ASSERT_OK_AND_ASSIGN(const auto reader,
+                         checkpoint::BundleReader::Open(files_, checkpoint));
+    std::vector<std::string> found;
+    // Of whole tensors, and of slices, whose keys begin with their tensor's.
+    EXPECT_OK(reader->ForEach(
+        [&](absl::string_view key, const checkpoint::BundleEntry& entry) {
+          if (!entry.slices.empty()) return absl::OkStatus();
+          for (size_t i = variables.size(); i-- > 0;) {
+            if (!absl::StrContains(key, variables[i])) continue;
+            EXPECT_EQ(entry.shard, static_cast<int>(i % 2)) << key;
+            found.push_back(variables[i]);
+            return absl::OkStatus();
+          }
+          ADD_FAILURE() << "whose is " << key;
+          return absl::OkStatus();
+        }));
+    for (const std::string& variable : variables) {
+      EXPECT_THAT(found, Contains(variable));
+    }
+  }
+
+  void ExpectThatItsExportPredictsTheSame(Estimator& model) {
+    PredictOptions whole;
+    whole.yield_single_examples = false;
+    ASSERT_OK_AND_ASSIGN(auto stream, model.Predict(People(Config()), whole));
+    ASSERT_OK_AND_ASSIGN(const auto predicted, stream->Next());
+    ASSERT_OK_AND_ASSIGN(const std::string path,
+                         model.ExportSavedModel(
+                             JoinPath(model_dir_, "exports"),
+                             BuildRawServingInputReceiverFn(
+                                 {{"age", {DT_FLOAT, PartialShape({-1})}},
+                                  {"job", {DT_STRING, PartialShape({-1})}}})));
+    train::SavedModelOptions options;
+    options.tags = {"serve"};
+    options.session.process = &process_;
+    ASSERT_OK_AND_ASSIGN(const auto served,
+                         train::SavedModel::Load(path, options));
+    ASSERT_OK_AND_ASSIGN(
+        const auto outputs,
+        served->Run(
+            "predict",
+            {{"age", Tensor::Vector<float>({20, 30})},
+             {"job", Tensor::Vector<std::string>({"tailor", "cook"})}}));
+    EXPECT_THAT(outputs, SizeIs(predicted->size()));
+    for (const auto& [name, value] : *predicted) {
+      EXPECT_TRUE(SameBits(outputs.at(name), value)) << name;
+    }
+  }
+
+  void ExpectAllOf(const Make& make, std::vector<std::string> variables) {
+    variables.insert(variables.begin(), "global_step");
+    TrainOnTwoServersAndTwoWorkers(make);
+    Estimator model = make(Config());
+    EXPECT_GE(Trained(), 60);
+    ASSERT_OK_AND_ASSIGN(const auto latest, model.LatestCheckpoint());
+    ASSERT_TRUE(latest.has_value());
+    ExpectThatItLearned(model, *latest);
+    ExpectTurns(*latest, variables);
+    ExpectThatItsExportPredictsTheSame(model);
+  }
+};
+
+TEST_F(CannedClusterTest, EveryModelLearnsOnTwoServersAndTwoWorkers) {
+  const auto age = NumericColumn(
+      "age", {.normalizer_fn = [](const Scope& scope, const Output& years) {
+        return ops::Div(scope, ops::Sub(scope, years, 45.0f), 20.0f);
+      }});
   const auto job = CategoricalColumnWithHashBucket("job", 10);
   const FeatureColumns wide = {BucketizedColumn(NumericColumn("age"), {25, 45}),
                                job};
-  const FeatureColumns deep = {NumericColumn("age"), EmbeddingColumn(job, 2)};
-  using Make = std::function<Estimator(const RunConfig& config)>;
+  const FeatureColumns deep = {age, EmbeddingColumn(job, 2)};
   EstimatorOptions quiet;
   quiet.logger = &logger_;
   const LinearOptions linear = {.feature_columns = wide, .estimator = quiet};
   const DnnOptions dnn = {
       .hidden_units = {4, 3}, .feature_columns = deep, .estimator = quiet};
-  const DnnLinearCombinedOptions combined = {.linear_feature_columns = wide,
-                                             .dnn_feature_columns = deep,
-                                             .dnn_hidden_units = {4},
-                                             .estimator = quiet};
+  const DnnLinearCombinedOptions both = {.linear_feature_columns = wide,
+                                         .dnn_feature_columns = deep,
+                                         .dnn_hidden_units = {4},
+                                         .estimator = quiet};
   const BaselineOptions baseline = {.estimator = quiet};
-  const std::map<std::string, Make> models = {
-      {"LinearClassifier",
-       [&](const RunConfig& c) { return LinearClassifier(linear, c); }},
-      {"LinearRegressor",
-       [&](const RunConfig& c) { return LinearRegressor(linear, c); }},
-      {"DnnClassifier",
-       [&](const RunConfig& c) { return DnnClassifier(dnn, c); }},
-      {"DnnClassifier of 3",
-       [&](const RunConfig& c) {
-         return DnnClassifier(dnn, c, {.n_classes = 3});
-       }},
-      {"DnnRegressor",
-       [&](const RunConfig& c) { return DnnRegressor(dnn, c); }},
-      {"DnnLinearCombinedClassifier",
-       [&](const RunConfig& c) {
-         return DnnLinearCombinedClassifier(combined, c);
-       }},
-      {"DnnLinearCombinedRegressor",
-       [&](const RunConfig& c) {
-         return DnnLinearCombinedRegressor(combined, c);
-       }},
-      {"BaselineClassifier",
-       [&](const RunConfig& c) { return BaselineClassifier(baseline, c); }},
-      {"BaselineRegressor",
-       [&](const RunConfig& c) { return BaselineRegressor(baseline, c); }}};
-  for (const auto& [name, make] : models) {
-    files_.DeleteRecursively(model_dir_).IgnoreError();
-    RunAll({{"ps", 2}, {"worker", 2}}, false,
-           [&](const RunConfig& config) -> absl::Status {
-             if (config.task_type == "ps") return RunStdServer(config, Soon());
-             Estimator model = make(config);
-             return TrainAsTask(model, People(config), {.max_steps = 10},
-                                Soon());
-           });
-    EXPECT_GE(Trained(), 10) << name;
-    EXPECT_THAT(files_.ListDirectory(model_dir_).value(),
-                Contains(HasSubstr("data-00001-of-00002")))
-        << name << " is saved by both servers";
-  }
+  const std::string kLinear = "linear/linear_model/";
+  const std::vector<std::string> of_linear = {
+      kLinear + "age_bucketized/weights", kLinear + "job/weights",
+      kLinear + "bias_weights"};
+  const std::string kTable =
+      "dnn/input_from_feature_columns/input_layer/job_embedding/"
+      "embedding_weights";
+  const std::vector<std::string> of_dnn = {kTable,
+                                           "dnn/hiddenlayer_0/kernel",
+                                           "dnn/hiddenlayer_0/bias",
+                                           "dnn/hiddenlayer_1/kernel",
+                                           "dnn/hiddenlayer_1/bias",
+                                           "dnn/logits/kernel",
+                                           "dnn/logits/bias"};
+  const std::vector<std::string> of_both = {kTable,
+                                            "dnn/hiddenlayer_0/kernel",
+                                            "dnn/hiddenlayer_0/bias",
+                                            "dnn/logits/kernel",
+                                            "dnn/logits/bias",
+                                            of_linear[0],
+                                            of_linear[1],
+                                            of_linear[2]};
+  const auto expect = [&](const char* name, const Make& make,
+                          const std::vector<std::string>& variables) {
+    SCOPED_TRACE(name);
+    ExpectAllOf(make, variables);
+  };
+  using C = const RunConfig&;
+  expect(
+      "LinearClassifier", [&](C c) { return LinearClassifier(linear, c); },
+      of_linear);
+  expect(
+      "LinearRegressor", [&](C c) { return LinearRegressor(linear, c); },
+      of_linear);
+  expect(
+      "DnnClassifier", [&](C c) { return DnnClassifier(dnn, c); }, of_dnn);
+  expect(
+      "DnnClassifier of 3",
+      [&](C c) { return DnnClassifier(dnn, c, {.n_classes = 3}); }, of_dnn);
+  expect(
+      "DnnRegressor", [&](C c) { return DnnRegressor(dnn, c); }, of_dnn);
+  expect(
+      "DnnLinearCombinedClassifier",
+      [&](C c) { return DnnLinearCombinedClassifier(both, c); }, of_both);
+  expect(
+      "DnnLinearCombinedRegressor",
+      [&](C c) { return DnnLinearCombinedRegressor(both, c); }, of_both);
+  expect("BaselineClassifier",
+         [&](C c) { return BaselineClassifier(baseline, c); },
+         {"baseline/bias"});
+  expect("BaselineRegressor",
+         [&](C c) { return BaselineRegressor(baseline, c); },
+         {"baseline/bias"});
 }
 
 // ---- synchronous training ----

@@ -444,7 +444,7 @@ TEST_F(MultiLabelTest, SetsThatCannotBeAreRefused) {
   says({}, Sets<std::string>({"a", "c", "c", "b", "a", "b"}),
        "needs a label_vocabulary");
   says({}, Sets<float>({0, 2, 2, 1, 0, 1}), "Instead got float");
-  says({}, Sets<int64_t>({0, 2, 2, 1, 0, 1}, 5), "labels of [batch, 3]");
+  says({}, Sets<int64_t>({0, 2, 2, 1, 0, 1}, 5), "must have the same shape");
   EXPECT_THAT(HeadTest::Model(MultiClassHead(3))
                   .Train(Sets<int64_t>({0, 2, 2, 1, 0, 1}), {.steps = 1}),
               StatusIs(kInvalid, "Sparse labels are not supported"));

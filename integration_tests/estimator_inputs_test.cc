@@ -318,8 +318,8 @@ TEST_F(EstimatorInputsTest, ExamplesAreParsedAsColumnsWant) {
   EXPECT_THAT(batch[1].flat<int64_t>(), ElementsAre(30, 40));
 
   // Labels of a VarLenFeature are sets.
-  auto sets = Run(ExamplesInputFn(
-      Path("*.tfrecord"), spec, {.label_key = "job", .rows = InOrder(2)}));
+  auto sets = Run(ExamplesInputFn(Path("*.tfrecord"), spec,
+                                  {.label_key = "job", .rows = InOrder(2)}));
   ASSERT_OK(sets.status());
   EXPECT_FALSE(sets.input().labels);
   ASSERT_TRUE(sets.input().sparse_labels.values);
