@@ -31,6 +31,7 @@
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/runtime/process.h"
+#include "libs/train/saved_model_builder.h"
 
 namespace weft {
 namespace {
@@ -452,6 +453,39 @@ TEST_F(SaverTest, OneSaveRunsAtATime) {
   }
 }
 
+// A save of another session may take its time.
+TEST_F(SaverTest, ASaveThatWaitsEndsWithItsSession) {
+  GatedFileSystem gated;
+  Process process(InMemory(gated));
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  options.file_system = &gated;
+  options.max_wait = absl::Seconds(20);
+  Saver saver(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  ASSERT_OK_AND_ASSIGN(const auto saves,
+                       Session::Connect("", root, {.process = &process}));
+  ASSERT_OK(saves->Run(init));
+  ASSERT_OK_AND_ASSIGN(const auto ends,
+                       Session::Connect("", root, {.process = &process}));
+  ASSERT_OK(ends->Run(init));
+  gated.Shut(process.scheduler(), "m-1");
+  std::thread first(
+      [&] { EXPECT_OK(saver.Save(*saves, "/job/m", {.global_step = 1})); });
+  while (gated.num_waiting() == 0) std::this_thread::yield();
+  absl::Status second;
+  std::thread other([&] {
+    second = saver.Save(*ends, "/job/m", {.global_step = 2}).status();
+  });
+  ASSERT_OK(ends->Close());
+  other.join();
+  EXPECT_THAT(second, StatusIs(absl::StatusCode::kFailedPrecondition,
+                               "Session has been closed"));
+  gated.Open();
+  first.join();
+}
+
 TEST_F(SaverTest, NodesHaveTensorFlowsNames) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1),
@@ -643,6 +677,46 @@ TEST_F(SaverTest, OneEachSoOftenIsKeptForGood) {
               stays)
         << i;
   }
+}
+
+// The machine's clock may be set; what is between two saves is not.
+class SetClock : public ManualClock {
+ public:
+  absl::Time WallTime() const override { return Now() + ahead; }
+  absl::Duration ahead = absl::ZeroDuration();
+};
+
+TEST_F(SaverTest, TheStateHasTheTimeOfDay) {
+  SetClock clock;
+  clock.ahead = absl::Hours(3);
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  options.clock = &clock;
+  options.max_to_keep = 2;
+  options.keep_checkpoint_every = absl::Hours(1);
+  Saver saver(root, options);
+  Saver next(root, options);
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 1}));
+  const auto timestamps = [this] {
+    return checkpoint::ReadCheckpointState(files_, "/job")
+        .value()
+        .all_model_checkpoint_timestamps;
+  };
+  const double saved = absl::ToUnixSeconds(clock.WallTime());
+  EXPECT_EQ(timestamps(), std::vector<double>{saved});
+  // Whoever goes on with it leaves its time as it is.
+  clock.Advance(absl::Minutes(30));
+  ASSERT_OK(next.RecoverLastCheckpoints(*session, {"/job/m-1"}, timestamps()));
+  ASSERT_OK(next.Save(*session, "/job/m", {.global_step = 2}));
+  EXPECT_EQ(timestamps(), (std::vector<double>{saved, saved + 1800}));
+  // An hour has not passed because it is three hours later.
+  ASSERT_OK(next.Save(*session, "/job/m", {.global_step = 3}));
+  ASSERT_OK(next.Save(*session, "/job/m", {.global_step = 4}));
+  EXPECT_FALSE(files_.FileExists("/job/m-1.index").ok());
+  EXPECT_FALSE(files_.FileExists("/job/m-2.index").ok());
 }
 
 TEST_F(SaverTest, AnotherProcessGoesOnKeepingCount) {
@@ -938,6 +1012,21 @@ TEST_F(SaverLostAnswerTest, WhereAllStayItDoesToo) {
   ASSERT_OK(Save(saver, 3));
   ASSERT_OK(Save(NewSaverThatKeepsAll(), 4));
   EXPECT_TRUE(IsAnythingLeftOf2());
+}
+
+// No state is there then, so none names it.
+TEST_F(SaverLostAnswerTest, OneOfAFirstSaveIsDeleted) {
+  for (const bool is_killed : {false, true}) {
+    Saver& saver = NewSaver();
+    files_.loses = true;
+    EXPECT_FALSE(Save(saver, 2).ok());
+    files_.loses = false;
+    ASSERT_TRUE(IsAnythingLeftOf2());
+    ASSERT_OK(Save(is_killed ? NewSaver() : saver, 3));
+    EXPECT_FALSE(IsAnythingLeftOf2()) << is_killed;
+    EXPECT_OK(disk_.FileExists("/job/m-3.index"));
+    ASSERT_OK(disk_.DeleteRecursively("/job"));
+  }
 }
 
 // The next program restores it, say, and saves without counting what was there.
@@ -1324,6 +1413,42 @@ TEST_F(SaverTest, WhatTheProgramDoesNotFindIsNotNamed) {
   EXPECT_FALSE(elsewhere.FileExists("/job/checkpoint").ok());
   EXPECT_FALSE(elsewhere.FileExists("/job/m.meta").ok());
   EXPECT_OK(files_.FileExists("/job/m.index"));
+}
+
+// Its saver writes neither state nor graph, and asks nobody.
+TEST(SavedModelBuilderTest, VariablesOnAnotherDiskAreMissed) {
+  std::map<std::string, std::unique_ptr<MemoryFileSystem>> disks;
+  const auto disk_of = [&](const std::string& name) {
+    auto& disk = disks[absl::StrContains(name, "ps") ? "ps" : "program"];
+    if (disk == nullptr) disk = std::make_unique<MemoryFileSystem>();
+    return disk.get();
+  };
+  TestCluster::Options options;
+  options.kind = ClusterKind::kSimulated;
+  options.jobs = {{"ps", 1}, {"worker", 1}};
+  options.file_system = disk_of;
+  TestCluster cluster(options);
+  const Scope root = Scope::Root();
+  const ops::Variable a(root.WithDevice("/job:ps/task:0").WithName("a"),
+                        Floats({2}, 1));
+  Saver saver(root, {.sharded = true});
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       Session::Connect(cluster.target("worker", 0), root,
+                                        cluster.session_options()));
+  ASSERT_OK(session->Run(init));
+  const auto add = [&](FileSystem& files) -> absl::Status {
+    ASSIGN_OR_RETURN(const auto builder,
+                     train::SavedModelBuilder::Create(files, "/export"));
+    return builder->AddMetaGraphAndVariables(
+        *session, root, {.tags = {"serve"}, .saver = &saver});
+  };
+  EXPECT_THAT(add(*disk_of("program")),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "does not find /export/variables/variables.index"));
+  EXPECT_OK(disks["ps"]->FileExists("/export/variables/variables.index"));
+  ASSERT_OK(disks["ps"]->DeleteRecursively("/export"));
+  EXPECT_OK(add(*disk_of("ps")));
 }
 
 // Nobody could join, or restore, what lies on several disks.

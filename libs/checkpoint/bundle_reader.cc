@@ -235,10 +235,22 @@ absl::StatusOr<Tensor> BundleReader::ReadSlice(absl::string_view name,
   return ReadBox(*whole, BoxOf(slice, all), *shape, allocator);
 }
 
-absl::StatusOr<Tensor> BundleReader::ReadBox(const Whole& whole,
-                                             const Box& wanted,
-                                             const TensorShape& shape,
-                                             Allocator& allocator) {
+absl::Status BundleReader::Verify(absl::string_view name,
+                                  Allocator& allocator) {
+  ASSIGN_OR_RETURN(const auto whole, FindWhole(name));
+  const TensorShape& shape = whole->entry->shape;
+  const Box all = BoxOf(TensorSlice(shape.rank()), shape);
+  RETURN_IF_ERROR(CheckType(*whole, all));
+  ASSIGN_OR_RETURN(const std::vector<Stored> stored, FindStored(*whole, all));
+  for (const Stored& part : stored) RETURN_IF_ERROR(FileOf(part).status());
+  for (const Stored& part : stored) {
+    RETURN_IF_ERROR(VerifyStored(part, allocator));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BundleReader::CheckType(const Whole& whole,
+                                     const Box& wanted) const {
   const DataType dtype = whole.entry->dtype;
   // Variants are stored whole only.
   const bool has_slices =
@@ -250,6 +262,15 @@ absl::StatusOr<Tensor> BundleReader::ReadBox(const Whole& whole,
         absl::StrCat("Restoring data type ", DataTypeName(dtype),
                      " not yet supported (tensor_name = ", whole.name, ")"));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> BundleReader::ReadBox(const Whole& whole,
+                                             const Box& wanted,
+                                             const TensorShape& shape,
+                                             Allocator& allocator) {
+  RETURN_IF_ERROR(CheckType(whole, wanted));
+  const DataType dtype = whole.entry->dtype;
   ASSIGN_OR_RETURN(const std::vector<Stored> stored, FindStored(whole, wanted));
   // Before memory is reserved, each file is seen to be as large as it should.
   for (const Stored& part : stored) RETURN_IF_ERROR(FileOf(part).status());
@@ -411,10 +432,29 @@ absl::Status BundleReader::CopyStored(const Stored& stored, const Box& wanted,
           ? CopyStrings(*file, stored, wanted, allocator, to)
       : to.dtype() == DT_VARIANT ? CopyVariants(*file, stored, allocator, to)
                                  : CopyNumbers(*file, stored, wanted, to);
+  return WithPlace(status, stored);
+}
+
+absl::Status BundleReader::WithPlace(const absl::Status& status,
+                                     const Stored& stored) const {
   return Annotate(status, absl::StrCat(DataFilename(prefix_, stored.entry.shard,
                                                     header_.num_shards),
                                        ", ", absl::CHexEscape(stored.key),
                                        ", from byte ", stored.entry.offset));
+}
+
+absl::Status BundleReader::VerifyStored(const Stored& stored,
+                                        Allocator& allocator) {
+  const BundleEntry& entry = stored.entry;
+  if (entry.dtype == DT_STRING || entry.dtype == DT_VARIANT) {
+    ASSIGN_OR_RETURN(Tensor tensor,
+                     Tensor::Allocate(allocator, entry.dtype, entry.shape));
+    return CopyStored(stored, stored.box, allocator, tensor);
+  }
+  ASSIGN_OR_RETURN(DataFile* const file, FileOf(stored));
+  RETURN_IF_ERROR(OpenFile(entry.shard, *file));
+  const auto pass = [](uint64_t, absl::string_view) {};
+  return WithPlace(ReadPieces(*file, stored, pass), stored);
 }
 
 absl::Status BundleReader::CopyNumbers(const DataFile& file,
@@ -434,14 +474,25 @@ absl::Status BundleReader::CopyNumbers(const DataFile& file,
     return CheckSum(stored, crc);
   }
   PieceCopier copier(stored.box, wanted, DataTypeSize(to.dtype()), bytes);
-  std::string piece(std::min(kReadAtOnce, size), '\0');
+  return ReadPieces(file, stored, [&](uint64_t begin, absl::string_view piece) {
+    copier.Add(begin, piece);
+  });
+}
+
+absl::Status BundleReader::ReadPieces(
+    const DataFile& file, const Stored& stored,
+    absl::FunctionRef<void(uint64_t begin, absl::string_view piece)> take)
+    const {
+  const auto offset = static_cast<uint64_t>(stored.entry.offset);
+  const auto size = static_cast<uint64_t>(stored.entry.size);
+  std::string buffer(std::min(kReadAtOnce, size), '\0');
   uint32_t crc = 0;
   for (uint64_t begin = 0; begin < size; begin += kReadAtOnce) {
     const uint64_t length = std::min(kReadAtOnce, size - begin);
-    RETURN_IF_ERROR(ReadAll(*file.file, offset + begin, length, piece.data()));
-    const absl::string_view read(piece.data(), length);
-    crc = ExtendCrc32c(crc, read);
-    copier.Add(begin, read);
+    RETURN_IF_ERROR(ReadAll(*file.file, offset + begin, length, buffer.data()));
+    const absl::string_view piece(buffer.data(), length);
+    crc = ExtendCrc32c(crc, piece);
+    take(begin, piece);
   }
   return CheckSum(stored, crc);
 }

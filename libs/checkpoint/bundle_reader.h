@@ -78,6 +78,9 @@ class BundleReader {
   absl::StatusOr<Tensor> ReadSlice(absl::string_view name,
                                    const TensorSlice& slice,
                                    Allocator& allocator);
+  // Whether Read would succeed, with memory for it: all is looked at, numbers
+  // in pieces that are not kept.
+  absl::Status Verify(absl::string_view name, Allocator& allocator);
 
  private:
   struct DataFile {
@@ -110,6 +113,8 @@ class BundleReader {
   absl::StatusOr<Tensor> ReadBox(const Whole& whole, const Box& wanted,
                                  const TensorShape& shape,
                                  Allocator& allocator);
+  // UNIMPLEMENTED for a type that is not held, or not in slices.
+  absl::Status CheckType(const Whole& whole, const Box& wanted) const;
   // The slices of the tensor that share something with `wanted`, which they
   // cover, each element once.
   absl::StatusOr<std::vector<Stored>> FindStored(const Whole& whole,
@@ -128,6 +133,17 @@ class BundleReader {
                           Allocator& allocator, Tensor& to);
   absl::Status CopyNumbers(const DataFile& file, const Stored& stored,
                            const Box& wanted, Tensor& to);
+  // Says of an error where it was met.
+  absl::Status WithPlace(const absl::Status& status,
+                         const Stored& stored) const;
+  // Checks all of the stored bytes.
+  absl::Status VerifyStored(const Stored& stored, Allocator& allocator);
+  // Gives `take` the bytes of an entry in pieces, in order; then checks their
+  // checksum.
+  absl::Status ReadPieces(
+      const DataFile& file, const Stored& stored,
+      absl::FunctionRef<void(uint64_t begin, absl::string_view piece)> take)
+      const;
   absl::Status CopyStrings(const DataFile& file, const Stored& stored,
                            const Box& wanted, Allocator& allocator, Tensor& to);
   absl::Status CopyVariants(const DataFile& file, const Stored& stored,

@@ -23,6 +23,10 @@ long Milliseconds(absl::Duration duration) {
   return static_cast<long>(absl::ToInt64Milliseconds(duration));
 }
 
+absl::Status NoMemory() {
+  return absl::ResourceExhaustedError("libcurl has no memory for it");
+}
+
 // curl_global_init counts its calls, and may be called by several threads.
 class GlobalCurl {
  public:
@@ -81,14 +85,16 @@ class CurlHttpClient::Transfer {
     return request_.given_up != nullptr && request_.given_up->load();
   }
 
-  // False: the deadline has passed.
-  bool Prepare(const CurlOptions& options) {
+  // An error: it can't begin.
+  absl::Status Prepare(const CurlOptions& options) {
     const absl::Duration left =
         request_.deadline - options.scheduler->clock().Now();
-    if (left < absl::Milliseconds(1)) return false;
+    if (left < absl::Milliseconds(1)) {
+      return absl::DeadlineExceededError("its time was over");
+    }
+    if (easy_ == nullptr) return NoMemory();
     SetTransfer(options, left);
-    SetRequest();
-    return true;
+    return SetRequest();
   }
 
   void End(CURLcode code, absl::Time now) {
@@ -137,8 +143,11 @@ class CurlHttpClient::Transfer {
     curl_easy_setopt(easy_, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
   }
 
-  void SetRequest() {
-    curl_easy_setopt(easy_, CURLOPT_URL, request_.url.c_str());
+  absl::Status SetRequest() {
+    if (curl_easy_setopt(easy_, CURLOPT_URL, request_.url.c_str()) ==
+        CURLE_OUT_OF_MEMORY) {
+      return NoMemory();
+    }
     // "a/../b" and "a//b" are names of objects like others.
     curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L);
     if (request_.method == "HEAD") {
@@ -150,12 +159,15 @@ class CurlHttpClient::Transfer {
     }
     curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, request_.method.c_str());
     for (const auto& [name, value] : request_.headers) {
-      headers_ =
+      curl_slist* const longer =
           curl_slist_append(headers_, absl::StrCat(name, ": ", value).c_str());
+      if (longer == nullptr) return NoMemory();  // the list is as it was
+      headers_ = longer;
     }
     curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
     // A body is sent at once, not after the server has said "100 Continue".
     curl_easy_setopt(easy_, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
+    return absl::OkStatus();
   }
 
   static size_t OnHeader(char* data, size_t size, size_t count, void* self) {
@@ -217,6 +229,7 @@ CurlHttpClient::~CurlHttpClient() {
 void CurlHttpClient::Start(HttpRequest request, Done done) {
   auto transfer =
       std::make_unique<Transfer>(std::move(request), std::move(done));
+  if (multi_->get() == nullptr) return transfer->End(NoMemory());
   bool begins = false;
   {
     absl::MutexLock lock(&mutex_);
@@ -239,12 +252,16 @@ bool CurlHttpClient::BeginWaiting() {
     ending = ending_;
   }
   for (auto& transfer : begun) {
-    if (!transfer->Prepare(options_)) {
-      transfer->End(absl::DeadlineExceededError("its time was over"));
+    absl::Status begins = transfer->Prepare(options_);
+    CURL* const easy = transfer->easy();
+    // Nobody would ever tell the end of one that was not added.
+    if (begins.ok() && curl_multi_add_handle(multi_->get(), easy) != CURLM_OK) {
+      begins = NoMemory();
+    }
+    if (!begins.ok()) {
+      transfer->End(begins);
       continue;
     }
-    CURL* const easy = transfer->easy();
-    curl_multi_add_handle(multi_->get(), easy);
     under_way_.emplace(easy, std::move(transfer));
   }
   return !ending;

@@ -3,11 +3,14 @@
 #include "libs/object_store/object_answers.h"
 
 #include <arpa/inet.h>
+#include <curl/curl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -323,6 +326,21 @@ TEST_F(ObjectAnswersTest, ASizeThatNoObjectHasIsRefused) {
   }
 }
 
+// S3 answers HEAD so: without a body, and with where the bucket is.
+TEST_F(ObjectAnswersTest, ABucketOfAnotherRegionIsSaidToBeThere) {
+  std::string region = "eu-west-1";
+  http_.set_script([&](const HttpRequest&) {
+    return HttpResponse{
+        .code = 400, .headers = {{"x-amz-bucket-region", region}}, .body = ""};
+  });
+  EXPECT_THAT(files_.GetFileSize("s3://bucket/f").status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "the bucket lies in eu-west-1: set AWS_REGION"));
+  region = "us-east-1";  // ours: something else is wrong
+  EXPECT_THAT(files_.GetFileSize("s3://bucket/f").status(),
+              StatusIs(kInternalError, "answers 400"));
+}
+
 TEST_F(ObjectAnswersTest, ABucketsNameIsNoHost) {
   for (const char* path : {"s3://localhost:8443#/k", "s3://[::1]#/k",
                            "s3://b?x=/k", "s3://a@b/k"}) {
@@ -409,6 +427,43 @@ TEST(CurlHttpClientTest, NeedsNoThreadThatMayBlock) {
   release->Set();
   answered->Wait();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// libcurl's memory. What it asks for on a thread that has none fails.
+class CurlMemory {
+ public:
+  CurlMemory() {
+    curl_global_init_mem(CURL_GLOBAL_DEFAULT, std::malloc, std::free,
+                         std::realloc, strdup, &CurlMemory::Calloc);
+  }
+  ~CurlMemory() { curl_global_cleanup(); }
+  static thread_local bool is_out;
+
+ private:
+  static void* Calloc(size_t count, size_t size) {
+    return is_out ? nullptr : std::calloc(count, size);
+  }
+};
+thread_local bool CurlMemory::is_out = false;
+
+TEST(CurlHttpClientTest, WithoutMemoryARequestEndsAtOnce) {
+  const CurlMemory memory;
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
+  const auto ended = scheduler->NewEvent();
+  absl::Status status;
+  CurlHttpClient http({.scheduler = scheduler.get()});
+  HttpRequest request;
+  request.url = "http://127.0.0.1:1/";
+  CurlMemory::is_out = true;
+  http.Start(std::move(request), [&](const auto& answer) {
+    status = answer.status();
+    ended->Set();
+  });
+  CurlMemory::is_out = false;
+  ASSERT_TRUE(ended->WaitUntil(clock.Now() + absl::Seconds(30)));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               "http://127.0.0.1:1/: libcurl has no memory"));
 }
 
 // A server that takes connections and says nothing.

@@ -47,15 +47,25 @@ std::string Remedy(const HttpResponse& response, absl::string_view code,
   return "";
 }
 
-// The error that a response is.
-absl::Status ErrorOf(const HttpResponse& response) {
+// Whether the bucket lies in `region`, and not in `our_region`. An answer to
+// HEAD has no body: 400 and the other region are all that it says.
+bool IsElsewhere(const HttpResponse& response, absl::string_view code,
+                 absl::string_view region, absl::string_view our_region) {
+  if (response.code == 301 || response.code == 307) return true;
+  if (code == "AuthorizationHeaderMalformed") return true;
+  return response.code == 400 && code.empty() && !region.empty() &&
+         region != our_region;
+}
+
+// The error that a response is to a request for `our_region`.
+absl::Status ErrorOf(const HttpResponse& response,
+                     absl::string_view our_region) {
   const pugi::xml_document document = ParseXml(response.body);
   const pugi::xml_node error = document.child("Error");
   const std::string code = error.child_value("Code");
   std::string region(response.header("x-amz-bucket-region"));
   if (region.empty()) region = error.child_value("Region");
-  const bool is_elsewhere = response.code == 301 || response.code == 307 ||
-                            code == "AuthorizationHeaderMalformed";
+  const bool is_elsewhere = IsElsewhere(response, code, region, our_region);
   if (!is_elsewhere) region.clear();
   const absl::StatusCode status = is_elsewhere
                                       ? absl::StatusCode::kFailedPrecondition
@@ -70,10 +80,11 @@ absl::Status ErrorOf(const HttpResponse& response) {
 
 // Some operations begin their answer before they know how they end: they have
 // succeeded when it says so, in an element of that name.
-absl::Status CheckSucceeded(const HttpResponse& response, const char* element) {
+absl::Status CheckSucceeded(const HttpResponse& response, const char* element,
+                            absl::string_view our_region) {
   const pugi::xml_document document = ParseXml(response.body);
   if (!document.child(element).empty()) return absl::OkStatus();
-  if (!document.child("Error").empty()) return ErrorOf(response);
+  if (!document.child("Error").empty()) return ErrorOf(response, our_region);
   return absl::InternalError(
       absl::StrCat("the service answers ", response.code, " and no ", element,
                    "; the answer was cut off, or it is not S3"));
@@ -174,18 +185,18 @@ void S3ObjectStore::Start(Operation operation, HttpClient::Done done) const {
   std::string name = NameFor(options_.scheme, operation.name);
   auto request = ToRequest(operation);
   if (!request.ok()) return done(Annotate(request.status(), name));
-  options_.http->Start(*std::move(request),
-                       [name = std::move(name), done = std::move(done),
-                        has_range = operation.headers.contains("Range")](
-                           absl::StatusOr<HttpResponse> response) mutable {
-                         if (response.ok() && !response->ok() &&
-                             !(has_range && IsPastEnd(*response))) {
-                           response = ErrorOf(*response);
-                         }
-                         if (!response.ok())
-                           response = Annotate(response.status(), name);
-                         done(std::move(response));
-                       });
+  options_.http->Start(
+      *std::move(request),
+      [name = std::move(name), done = std::move(done), region = options_.region,
+       has_range = operation.headers.contains("Range")](
+          absl::StatusOr<HttpResponse> response) mutable {
+        if (response.ok() && !response->ok() &&
+            !(has_range && IsPastEnd(*response))) {
+          response = ErrorOf(*response, region);
+        }
+        if (!response.ok()) response = Annotate(response.status(), name);
+        done(std::move(response));
+      });
 }
 
 absl::StatusOr<HttpResponse> S3ObjectStore::Run(Operation operation) const {
@@ -243,7 +254,7 @@ absl::Status S3ObjectStore::Copy(const ObjectName& from, const ObjectName& to) {
   operation.body = std::make_shared<const std::string>();
   operation.may_be_silent = true;
   ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
-  return Annotate(CheckSucceeded(response, "CopyObjectResult"),
+  return Annotate(CheckSucceeded(response, "CopyObjectResult", options_.region),
                   NameFor(options_.scheme, to));
 }
 
@@ -367,8 +378,9 @@ absl::StatusOr<UploadedPart> S3ObjectStore::CopyPart(const ObjectUpload& upload,
   operation.body = std::make_shared<const std::string>();
   operation.may_be_silent = true;
   ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
-  RETURN_IF_ERROR(Annotate(CheckSucceeded(response, "CopyPartResult"),
-                           NameFor(options_.scheme, upload.name)));
+  RETURN_IF_ERROR(
+      Annotate(CheckSucceeded(response, "CopyPartResult", options_.region),
+               NameFor(options_.scheme, upload.name)));
   const pugi::xml_document document = ParseXml(response.body);
   return UploadedPart{
       .number = number,
@@ -398,7 +410,8 @@ absl::Status S3ObjectStore::CompleteUpload(
   operation.may_be_silent = true;
   const auto response = Run(std::move(operation));
   if (response.ok()) {
-    return Annotate(CheckSucceeded(*response, "CompleteMultipartUploadResult"),
+    return Annotate(CheckSucceeded(*response, "CompleteMultipartUploadResult",
+                                   options_.region),
                     NameFor(options_.scheme, upload.name));
   }
   // An attempt whose answer was lost may have done it: the upload is gone then.

@@ -47,7 +47,20 @@ constexpr absl::string_view kAskingOps[] = {"IsVariableInitialized",
 constexpr absl::string_view kWaitingOps[] = {"WaitForRefVariable",
                                              "WaitForVariable"};
 
-constexpr absl::string_view kWritingWords[] = {"Apply", "Assign", "Scatter"};
+constexpr absl::string_view kWritingWords[] = {"Apply", "Assign", "CountUpTo",
+                                               "Scatter"};
+
+// What they do with a handle is in the bodies of functions, which are no part
+// of the graph: they may write.
+constexpr absl::string_view kCallingOps[] = {"Case",
+                                             "If",
+                                             "MapDefun",
+                                             "PartitionedCall",
+                                             "StatefulPartitionedCall",
+                                             "StatelessCase",
+                                             "StatelessIf",
+                                             "StatelessWhile",
+                                             "While"};
 
 // Where handles come in from other devices and from clients.
 constexpr absl::string_view kEntryOps[] = {
@@ -68,6 +81,7 @@ bool TakesHandle(const Node& node, int i) {
 // Accumulators are no variables, whatever is applied to them.
 bool WritesByName(const Node& node) {
   if (absl::StrContains(node.type(), "Accumulator")) return false;
+  if (IsOneOf(kCallingOps, node)) return true;
   return absl::c_any_of(kWritingWords, [&](absl::string_view word) {
     return absl::StrContains(node.type(), word);
   });

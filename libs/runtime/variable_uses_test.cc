@@ -101,6 +101,68 @@ TEST_F(VariableUsesTest, WhatComesFromElsewhereMayBeAny) {
   EXPECT_TRUE(Find().MayWrite({{&resources_, "ps", "v"}}));
 }
 
+TEST_F(VariableUsesTest, WhoCountsUpWrites) {
+  const Node* fed = Add("Placeholder", "fed", {}, {{"dtype", DT_RESOURCE}});
+  EXPECT_FALSE(Find().writes_unknown);
+  Add("ResourceCountUpTo", "count", {fed},
+      {{"limit", int64_t{3}}, {"T", DT_INT64}});
+  EXPECT_TRUE(Find().writes_unknown);
+}
+
+struct CallingOp {
+  const char* op;
+  bool has_condition;
+  AttrMap attrs;
+};
+
+class CallingOpTest : public VariableUsesTest,
+                      public testing::WithParamInterface<CallingOp> {};
+
+// What the body of a function does, which is called while a step runs, is not
+// seen.
+TEST_P(CallingOpTest, WhoGivesItAHandleMayWrite) {
+  const CallingOp& call = GetParam();
+  std::vector<const Node*> inputs;
+  if (call.has_condition) {
+    inputs.push_back(
+        Add("Const", "condition", {},
+            {{"dtype", DT_INT32}, {"value", Tensor::Scalar<int32_t>(0)}}));
+  }
+  inputs.push_back(Add("Placeholder", "fed", {}, {{"dtype", DT_RESOURCE}}));
+  EXPECT_FALSE(Find().writes_unknown);
+  Add(call.op, "call", inputs, call.attrs);
+  EXPECT_TRUE(Find().writes_unknown);
+}
+
+const NameAttrList kFunction = {.name = "f"};
+const DataTypeVector kHandle = {DT_RESOURCE};
+
+INSTANTIATE_TEST_SUITE_P(
+    Ops, CallingOpTest,
+    testing::Values(
+        CallingOp{"PartitionedCall",
+                  false,
+                  {{"Tin", kHandle}, {"Tout", kHandle}, {"f", kFunction}}},
+        CallingOp{"StatefulPartitionedCall",
+                  false,
+                  {{"Tin", kHandle}, {"Tout", kHandle}, {"f", kFunction}}},
+        CallingOp{"If",
+                  true,
+                  {{"Tcond", DT_INT32},
+                   {"Tin", kHandle},
+                   {"Tout", kHandle},
+                   {"then_branch", kFunction},
+                   {"else_branch", kFunction}}},
+        CallingOp{"Case",
+                  true,
+                  {{"Tin", kHandle},
+                   {"Tout", kHandle},
+                   {"branches", std::vector<NameAttrList>{kFunction}}}},
+        CallingOp{"While",
+                  false,
+                  {{"T", kHandle}, {"cond", kFunction}, {"body", kFunction}}}),
+    [](const auto& test) { return std::string(test.param.op); });
+
 // Queues and accumulators are not saved.
 TEST_F(VariableUsesTest, OtherResourcesAreNoVariables) {
   const Node* queue = Add("FIFOQueueV2", "q", {},

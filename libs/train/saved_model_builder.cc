@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/text_format.h"
 #include "libs/base/status.h"
+#include "libs/checkpoint/bundle_entry.h"
 #include "libs/fs/path.h"
 #include "libs/graph/producer_defaults.h"
 #include "libs/ops/state/variable.h"
@@ -83,6 +84,19 @@ absl::StatusOr<std::unique_ptr<Saver>> OwnSaver(const Scope& scope,
   return saver;
 }
 
+// A saver that writes neither state nor graph asks nobody where the files are.
+absl::Status CheckThatTheyAreThere(FileSystem& files,
+                                   const std::string& prefix) {
+  const std::string index = checkpoint::IndexFilename(prefix);
+  const absl::Status found = files.FileExists(index);
+  if (!absl::IsNotFound(found)) return found;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "The variables were written, but this program does not find ", index,
+      ": the task that wrote it has another disk, checkpoint writer or object "
+      "store by that name. Export to where this program and all tasks find the "
+      "same files."));
+}
+
 absl::StatusOr<bool> AreEqual(FileSystem& files, const std::string& a,
                               const std::string& b) {
   ASSIGN_OR_RETURN(const uint64_t size_a, files.GetFileSize(a));
@@ -145,9 +159,12 @@ absl::Status SavedModelBuilder::AddMetaGraphAndVariables(
     SaveOptions only_variables;
     only_variables.write_state = false;
     only_variables.write_meta_graph = false;
-    RETURN_IF_ERROR(saver->Save(
-        session, JoinPath(variables, saved_model::kVariablesFilename),
-        only_variables));
+    ASSIGN_OR_RETURN(
+        const std::string prefix,
+        saver->Save(session,
+                    JoinPath(variables, saved_model::kVariablesFilename),
+                    only_variables));
+    RETURN_IF_ERROR(CheckThatTheyAreThere(files_, prefix));
   }
   RETURN_IF_ERROR(AddGraph(scope, graph, saver));
   has_variables_ = true;

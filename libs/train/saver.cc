@@ -36,6 +36,9 @@ using ops::Variable;
 
 // Of the node that marks all that a save with SaveConsistency::kStep saves.
 constexpr char kMarkName[] = "mark_all";
+// A save that waits for another one sees so often whether its session is still
+// there.
+constexpr absl::Duration kWaitAtOnce = absl::Seconds(1);
 // Checkpoints that could not be deleted, and are tried again.
 constexpr size_t kMaxToDelete = 20;
 // What a task takes as a max_hold.
@@ -447,6 +450,13 @@ absl::Status CheckCounts(const SaverDef& def) {
       hours));
 }
 
+// What the time of day is ahead of the time that intervals are measured by.
+// Rounded: two clocks can't be read at one moment.
+absl::Duration WallIsAhead(const Clock& clock) {
+  const absl::Duration ahead = clock.WallTime() - clock.Now();
+  return absl::Floor(ahead + absl::Microseconds(500), absl::Milliseconds(1));
+}
+
 // A time of a state, which may hold any number.
 absl::Time TimeOf(double seconds_since_1970, absl::Time now) {
   if (!(seconds_since_1970 >= 0)) return now;  // NaN, too
@@ -672,14 +682,23 @@ absl::StatusOr<std::string> Saver::Save(Session& session,
         absl::StrCat("'latest_filename' collides with 'save_path': '",
                      options.latest_filename, "' and '", save_path, "'"));
   }
-  RETURN_IF_ERROR(TakeTurn(session.scheduler()));
+  const Clock& clock = session.scheduler().clock();
+  const absl::Time deadline = clock.Now() + options_.max_wait;
+  absl::Status turn = TakeTurn(session.scheduler());
+  while (!turn.ok() && clock.Now() < deadline) {
+    RETURN_IF_ERROR(session.Extend());  // an error: nobody waits any more
+    turn = TakeTurn(session.scheduler());
+  }
+  RETURN_IF_ERROR(turn);
   const absl::Cleanup given = [this] { GiveTurn(); };
   RETURN_IF_ERROR(SaveAlone(session, save_path, path, options));
   return path;
 }
 
+// Waits so long that whoever waits looks around between two tries.
 absl::Status Saver::TakeTurn(Scheduler& scheduler) {
-  const absl::Time deadline = scheduler.clock().Now() + options_.max_wait;
+  const absl::Time deadline =
+      scheduler.clock().Now() + std::min(options_.max_wait, kWaitAtOnce);
   for (bool is_late = false;;) {
     const std::unique_ptr<Event> turn = scheduler.NewEvent();
     {
@@ -790,8 +809,10 @@ absl::Status Saver::TakeOverOldOnes(FileSystem& files,
       unfinished_.Succeeded(old.prefix);
       continue;
     }
-    // Rather one too many stays than that one goes which would be named.
-    if (!states.at(old.latest_filename).ok()) continue;
+    // Rather one too many stays than that one goes which would be named. A
+    // state that is not there names none: the first save failed, say.
+    const absl::Status state = states.at(old.latest_filename).status();
+    if (!state.ok() && !absl::IsNotFound(state)) continue;
     if (!absl::c_linear_search(to_delete_, old.prefix)) {
       to_delete_.push_back(old.prefix);
     }
@@ -927,15 +948,19 @@ absl::Status Saver::RecoverLastCheckpoints(
   if (options_.max_to_keep <= 0 || !TakeFreeTurn()) return absl::OkStatus();
   const absl::Cleanup given = [this] { GiveTurn(); };
   FileSystem& files = FilesOf(session);
+  const Clock& clock =
+      options_.clock != nullptr ? *options_.clock : system_clock_;
+  const absl::Duration ahead = WallIsAhead(clock);
   std::deque<Kept> found;
   for (size_t i = 0; i < paths.size(); ++i) {
     const absl::Status there =
         files.FileExists(checkpoint::IndexFilename(paths[i]));
     if (absl::IsNotFound(there)) continue;
     RETURN_IF_ERROR(there);
+    const absl::Time now = clock.Now();
     found.push_back({paths[i], i < timestamps.size()
-                                   ? TimeOf(timestamps[i], Now())
-                                   : Now()});
+                                   ? TimeOf(timestamps[i], now + ahead) - ahead
+                                   : now});
   }
   kept_ = std::move(found);
   return absl::OkStatus();
@@ -966,12 +991,14 @@ absl::Status Saver::WriteGraph(FileSystem& files, const std::string& path) {
 
 absl::Status Saver::WriteState(FileSystem& files, const std::string& path,
                                const std::string& latest_filename) {
+  const absl::Duration ahead =
+      WallIsAhead(options_.clock != nullptr ? *options_.clock : system_clock_);
   checkpoint::CheckpointState state;
   state.model_checkpoint_path = path;
   for (const Kept& kept : kept_) {
     state.all_model_checkpoint_paths.push_back(kept.path);
     state.all_model_checkpoint_timestamps.push_back(
-        absl::ToUnixMicros(kept.time) / 1e6);
+        absl::ToUnixMicros(kept.time + ahead) / 1e6);
   }
   return checkpoint::WriteCheckpointState(
       files, Dirname(path), std::move(state), options_.save_relative_paths,

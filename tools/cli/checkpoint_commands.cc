@@ -21,6 +21,7 @@
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/fs/path.h"
+#include "libs/tensor/variant.h"
 #include "tools/cli/json_text.h"
 #include "tools/cli/table.h"
 #include "tools/cli/tensor_json.h"
@@ -270,9 +271,11 @@ Tensor FirstElements(const Tensor& tensor, int64_t count) {
   if (tensor.num_elements() <= count) return tensor;
   Tensor first(tensor.dtype(), TensorShape({count}));
   if (tensor.dtype() == DT_STRING) {
-    const auto texts = tensor.flat<std::string>();
-    std::copy_n(texts.begin(), count,
+    std::copy_n(tensor.flat<std::string>().begin(), count,
                 first.mutable_flat<std::string>().begin());
+  } else if (tensor.dtype() == DT_VARIANT) {
+    std::copy_n(tensor.flat<Variant>().begin(), count,
+                first.mutable_flat<Variant>().begin());
   } else {
     std::memcpy(first.mutable_data(), tensor.data(), first.num_bytes());
   }
@@ -312,18 +315,6 @@ absl::StatusOr<std::string> Show(FileSystem& files,
 
 // ---- verify
 
-// Reads all of a tensor's bytes once, with their checksums.
-absl::Status ReadAll(const Checkpoint& checkpoint, const std::string& name,
-                     const Stored& stored) {
-  std::vector<TensorSlice> slices = stored.slices;
-  if (slices.empty()) slices.emplace_back(stored.shape.rank());
-  for (const TensorSlice& slice : slices) {
-    RETURN_IF_ERROR(
-        checkpoint.reader->ReadSlice(name, slice, HeapAllocator()).status());
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<std::string> Verify(FileSystem& files,
                                    const Invocation& invocation) {
   ASSIGN_OR_RETURN(const Checkpoint checkpoint,
@@ -332,7 +323,8 @@ absl::StatusOr<std::string> Verify(FileSystem& files,
   int64_t bytes = 0;
   for (const auto& [name, stored] : checkpoint.tensors) {
     bytes = AddBytes(bytes, stored.bytes);
-    const absl::Status status = ReadAll(checkpoint, name, stored);
+    const absl::Status status =
+        checkpoint.reader->Verify(name, HeapAllocator());
     if (status.ok()) continue;
     bad.push_back(
         absl::StrCat(Printable(name), ": ", Printable(status.message())));

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -18,6 +19,7 @@
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/tensor/tensor.h"
+#include "libs/tensor/variant.h"
 #include "nlohmann/json.hpp"
 
 namespace weft::tools {
@@ -156,6 +158,69 @@ TEST_F(CheckpointCommandsTest, VerifyNamesEachTensorThatIsDamaged) {
   const auto result = Run({"verify", "/m"});
   EXPECT_THAT(result, StatusIs(absl::StatusCode::kDataLoss, "1 of 3 tensors"));
   EXPECT_THAT(result, StatusIs(absl::StatusCode::kDataLoss, "\nb: "));
+}
+
+// Each of their slices can be read, and the tensors can't.
+TEST_F(CheckpointCommandsTest, VerifyFindsSlicesThatMakeNoWholeTensor) {
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       BundleWriter::Create(files_, "/m", *random_));
+  const std::vector<std::pair<const char*, const char*>> slices = {
+      {"lacks", "0,2:-"}, {"twice", "0,2:-"}, {"twice", "1,2:-"}};
+  for (const auto& [name, slice] : slices) {
+    ASSERT_OK(writer->AddSlice(name, {3, 2}, TensorSlice::Parse(slice).value(),
+                               Count({2, 2})));
+  }
+  ASSERT_OK(writer->Add("whole", Count({3})));
+  ASSERT_OK(writer->Finish());
+  const auto result = Run({"verify", "/m"});
+  for (const char* text :
+       {"2 of 3 tensors", "lacks: Does not have sufficient slices",
+        "hold 4 of 6 elements", "twice: /m.index: Overlapping slices"}) {
+    EXPECT_THAT(result, StatusIs(absl::StatusCode::kDataLoss, text));
+  }
+}
+
+TEST_F(CheckpointCommandsTest, VerifyReadsWhatIsLargeInPieces) {
+  Tensor large(DT_FLOAT, TensorShape({3 << 20}));
+  large.mutable_flat<float>()[(3 << 20) - 1] = 1;
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       BundleWriter::Create(files_, "/m", *random_));
+  ASSERT_OK(writer->Add("large", large));
+  ASSERT_OK(writer->Finish());
+  EXPECT_THAT(Text({"verify", "/m"}), HasSubstr("all checksums right"));
+  const std::string data = checkpoint::DataFilename("/m", 0, 1);
+  ASSERT_OK_AND_ASSIGN(std::string bytes, files_.ReadFile(data));
+  bytes.back() ^= 1;
+  ASSERT_OK(files_.WriteFileAtomically(data, bytes));
+  EXPECT_THAT(Run({"verify", "/m"}),
+              StatusIs(absl::StatusCode::kDataLoss, "large: "));
+}
+
+// As a save with an iterator has it, and two of them in one tensor.
+TEST_F(CheckpointCommandsTest, StatesOfIteratorsAreShownAndCompared) {
+  const auto save = [this](const std::string& prefix, int64_t position) {
+    Tensor states(DT_VARIANT, TensorShape({2}));
+    for (Variant& state : states.mutable_flat<Variant>()) {
+      state = {.type_name = "tensorflow::data::IteratorStateVariant",
+               .metadata = std::string(100, 'm'),
+               .tensors = std::make_shared<std::vector<Tensor>>(
+                   1, Tensor::Scalar<int64_t>(position))};
+    }
+    ASSERT_OK_AND_ASSIGN(const auto writer,
+                         BundleWriter::Create(files_, prefix, *random_));
+    ASSERT_OK(writer->Add("Iterator:0_STATE", states));
+    ASSERT_OK(writer->Finish());
+  };
+  save("/a", 3);
+  save("/same", 3);
+  save("/later", 4);
+  EXPECT_THAT(Text({"show", "/a", "Iterator:0_STATE", "--limit=1"}),
+              HasSubstr("and 1 more"));
+  EXPECT_THAT(Text({"verify", "/a"}), HasSubstr("all checksums right"));
+  EXPECT_THAT(Text({"diff", "/a", "/same"}), HasSubstr("no difference"));
+  EXPECT_THAT(Run({"diff", "/a", "/later"}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "Iterator:0_STATE: 1 of 2 elements"));
 }
 
 TEST_F(CheckpointCommandsTest, DiffTellsWhatDiffersAndHowMuch) {

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <complex>
-#include <cstring>
 #include <string>
 
 namespace weft::tools {
@@ -149,9 +148,7 @@ TensorDifference DifferenceOf(const Tensor& a, const Tensor& b, double atol,
   if (a.dtype() == DT_COMPLEX128) {
     return CompareEqual<std::complex<double>>(a, b);
   }
-  if (std::memcmp(a.data(), b.data(), a.num_bytes()) != 0) {
-    AddDifference(0, 0, all);
-  }
+  if (!SameBits(a, b)) AddDifference(0, 0, all);
   return all;
 }
 
