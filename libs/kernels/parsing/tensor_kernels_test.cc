@@ -29,7 +29,7 @@ TEST_F(TensorKernelsTest, TensorsComeBack) {
                 {Tensor::Scalar(std::string(
                     "\x08\x01\x12\x08\x12\x02\x08\x01\x12\x02\x08\x02\x22\x08"
                     "\x00\x00\x80\x3f\x00\x00\x80\x3f",
-                    24))});
+                    22))});
 }
 
 TEST_F(TensorKernelsTest, WhatIsNoTensorIsAnError) {

@@ -14,7 +14,7 @@ namespace {
 
 // `value` in the shape of a slice, NumPy's way; the value itself where it has
 // that shape. Sizes of 1 in front do not count.
-absl::StatusOr<Tensor> BroadcastValue(const OpKernelContext& context,
+absl::StatusOr<Tensor> BroadcastValue(OpKernelContext& context,
                                       const Tensor& value,
                                       const TensorShape& slice) {
   if (value.shape() == slice) return value;
