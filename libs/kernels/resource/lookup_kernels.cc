@@ -210,6 +210,11 @@ absl::StatusOr<TensorShape> ShapeOfValues(const LookupTable& table,
         absl::StrCat("Input key shape ", keys.ToString(),
                      " must end with the table's key shape ", key.ToString()));
   }
+  if (key.rank() > 0 && outer != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Expected keys of shape ", key.ToString(),
+                     " as the rows of a matrix, got ", keys.ToString()));
+  }
   const TensorShape value = table.value_shape();
   Dims dims(keys.dims().begin(), keys.dims().begin() + outer);
   dims.insert(dims.end(), value.dims().begin(), value.dims().end());

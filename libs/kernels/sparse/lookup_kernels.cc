@@ -441,14 +441,9 @@ class CountIdsKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Tensor values, Ids(context));
     ASSIGN_OR_RETURN(
         const SparseView input,
-        SparseView::OfAnySizes(context.input(0), &values, context.input(2)));
+        SparseView::Of(context.input(0), &values, context.input(2)));
     if (input.rank() == 0) {
       return absl::InvalidArgumentError("Dense shape cannot be empty.");
-    }
-    if (input.sizes()[0] < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Expected shape dimensions to be non-negative, got ",
-                       input.sizes()[0]));
     }
     RETURN_IF_ERROR(input.CheckOrder());
     const auto sizes = input.shape().dims();
