@@ -25,7 +25,7 @@ inline CaseCounts ExpectedCases() {
           {"events", 2},      {"feature_columns", 4}, {"functions", 17},
           {"gradients", 112}, {"ops", 325},           {"optimizers", 29},
           {"programs", 13},   {"queues", 5},          {"records", 11},
-          {"sessions", 15},   {"state", 15},          {"training", 16}};
+          {"sessions", 15},   {"state", 16},          {"training", 16}};
 }
 
 inline constexpr char kRecordedCases[] =
