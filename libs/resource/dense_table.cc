@@ -79,7 +79,7 @@ class DenseTable : public LookupTable {
     absl::ReaderMutexLock lock(&mutex_);
     for (int64_t i = 0; i < count; ++i) {
       RETURN_IF_ERROR(CheckKey(keys, i));
-      ASSIGN_OR_RETURN(const int64_t bucket, BucketOf(keys, i));
+      const int64_t bucket = BucketOf(keys, i);
       if (bucket >= 0) {
         CopyRow(values_, bucket, value_size_, values, i);
       } else {
@@ -102,7 +102,13 @@ class DenseTable : public LookupTable {
     RETURN_IF_ERROR(MakeRoomFor(count));
     for (int64_t i = 0; i < count; ++i) {
       RETURN_IF_ERROR(CheckKey(keys, i));
-      RETURN_IF_ERROR(Set(keys, values, i));
+      // A key may lie behind a bucket that was emptied since.
+      const int64_t bucket = BucketOf(keys, i);
+      if (bucket >= 0) {
+        CopyRow(values, i, value_size_, values_, bucket);
+      } else {
+        RETURN_IF_ERROR(Set(keys, values, i));
+      }
     }
     return absl::OkStatus();
   }
@@ -113,10 +119,11 @@ class DenseTable : public LookupTable {
     RETURN_IF_ERROR(step.status());
     for (int64_t i = 0; i < count; ++i) {
       RETURN_IF_ERROR(CheckKey(keys, i));
-      ASSIGN_OR_RETURN(const int64_t bucket, BucketOf(keys, i));
+      const int64_t bucket = BucketOf(keys, i);
       if (bucket < 0) continue;
       CopyRow(options_.deleted_key, 0, key_size_, keys_, bucket);
       --num_entries_;
+      ++num_deleted_;
     }
     return absl::OkStatus();
   }
@@ -141,8 +148,9 @@ class DenseTable : public LookupTable {
     keys_ = new_keys;
     values_ = new_values;
     num_buckets_ = buckets;
-    num_entries_ = 0;
+    num_entries_ = num_deleted_ = 0;
     for (int64_t i = 0; i < buckets; ++i) {
+      if (IsEqual(keys_, i, options_.deleted_key, 0)) ++num_deleted_;
       if (!IsMark(keys_, i)) ++num_entries_;
     }
     return absl::OkStatus();
@@ -216,45 +224,48 @@ class DenseTable : public LookupTable {
   }
 
   // Calls `visit` with each bucket where a key may be, in order, until it
-  // returns true.
+  // returns true. Returns whether it did.
   template <typename Visit>
-  absl::Status Probe(const Tensor& keys, int64_t i, const Visit& visit) const
+  bool Probe(const Tensor& keys, int64_t i, const Visit& visit) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     const auto mask = static_cast<uint64_t>(num_buckets_ - 1);
     uint64_t bucket = HashKey(keys, i) & mask;
     for (uint64_t probes = 0; probes <= mask;) {
-      if (visit(static_cast<int64_t>(bucket))) return absl::OkStatus();
+      if (visit(static_cast<int64_t>(bucket))) return true;
       ++probes;
       bucket = (bucket + probes) & mask;
     }
-    return absl::InternalError(
-        "Internal error in MutableDenseHashTable: it has no free bucket");
+    return false;
   }
 
   // Where a key is; -1: nowhere.
-  absl::StatusOr<int64_t> BucketOf(const Tensor& keys, int64_t i) const
+  int64_t BucketOf(const Tensor& keys, int64_t i) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     int64_t found = -1;
-    RETURN_IF_ERROR(
-        Probe(keys, i, [&](int64_t bucket) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-          if (IsEqual(keys_, bucket, keys, i)) found = bucket;
-          return found >= 0 || IsEqual(keys_, bucket, options_.empty_key, 0);
-        }));
+    Probe(keys, i, [&](int64_t bucket) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      if (IsEqual(keys_, bucket, keys, i)) found = bucket;
+      return found >= 0 || IsEqual(keys_, bucket, options_.empty_key, 0);
+    });
     return found;
   }
 
+  // Puts a key that is not there into the first free bucket.
   absl::Status Set(const Tensor& keys, const Tensor& values, int64_t i)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return Probe(keys, i, [&](int64_t bucket) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-      const bool is_there = IsEqual(keys_, bucket, keys, i);
-      if (!is_there && !IsMark(keys_, bucket)) return false;
-      if (!is_there) {
-        CopyRow(keys, i, key_size_, keys_, bucket);
-        ++num_entries_;
-      }
-      CopyRow(values, i, value_size_, values_, bucket);
-      return true;
-    });
+    const bool is_set =
+        Probe(keys, i, [&](int64_t bucket) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+          if (!IsMark(keys_, bucket)) return false;
+          if (IsEqual(keys_, bucket, options_.deleted_key, 0)) --num_deleted_;
+          CopyRow(keys, i, key_size_, keys_, bucket);
+          CopyRow(values, i, value_size_, values_, bucket);
+          return true;
+        });
+    if (!is_set) {
+      return absl::InternalError(
+          "Internal error in MutableDenseHashTable: it has no free bucket");
+    }
+    ++num_entries_;
+    return absl::OkStatus();
   }
 
   absl::Status AllocateBuckets(int64_t buckets)
@@ -274,10 +285,13 @@ class DenseTable : public LookupTable {
     keys_ = std::move(keys);
     values_ = std::move(values);
     num_buckets_ = buckets;
-    num_entries_ = 0;
+    num_entries_ = num_deleted_ = 0;
     return absl::OkStatus();
   }
 
+  // Whatever becomes of it an empty bucket stays, at which each search ends:
+  // where removed keys would take the last ones they are cleared away. (There
+  // TensorFlow's table fails.)
   absl::Status MakeRoomFor(int64_t more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto needed = static_cast<float>(num_entries_ + more);
     int64_t buckets = num_buckets_;
@@ -289,7 +303,12 @@ class DenseTable : public LookupTable {
       }
       buckets *= 2;
     }
-    return buckets == num_buckets_ ? absl::OkStatus() : MoveTo(buckets);
+    const bool is_crowded = num_entries_ + num_deleted_ + more >= num_buckets_;
+    const bool has_removed = num_deleted_ > 0;
+    if (buckets == num_buckets_ && !(is_crowded && has_removed)) {
+      return absl::OkStatus();
+    }
+    return MoveTo(buckets);
   }
 
   absl::Status MoveTo(int64_t buckets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -309,6 +328,8 @@ class DenseTable : public LookupTable {
   Tensor values_ ABSL_GUARDED_BY(mutex_);
   int64_t num_buckets_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t num_entries_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Buckets of keys that were removed, which no other key has taken since.
+  int64_t num_deleted_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 absl::Status CheckMarks(const Tensor& empty, const Tensor& deleted) {
@@ -348,13 +369,24 @@ absl::StatusOr<std::shared_ptr<LookupTable>> NewDenseTable(
                      " to ", DataTypeName(options.value_type)));
   }
   RETURN_IF_ERROR(CheckMarks(options.empty_key, options.deleted_key));
+  // Not so of NaN either.
+  if (!(options.max_load_factor > 0 && options.max_load_factor < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_load_factor must be between 0 and 1, got: ",
+                     options.max_load_factor));
+  }
   if (options.value_shape.rank() > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("Empty value must be a scalar or a vector, got shape ",
                      options.value_shape.ToString()));
   }
-  return key_type == DT_STRING ? New<std::string>(options)
-                               : New<tables::Number>(options);
+  // Of its own: whoever gave the keys may write to their memory.
+  DenseTableOptions own = options;
+  ASSIGN_OR_RETURN(own.empty_key, options.empty_key.DeepCopy(HeapAllocator()));
+  ASSIGN_OR_RETURN(own.deleted_key,
+                   options.deleted_key.DeepCopy(HeapAllocator()));
+  return key_type == DT_STRING ? New<std::string>(own)
+                               : New<tables::Number>(own);
 }
 
 }  // namespace weft

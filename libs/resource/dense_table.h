@@ -1,6 +1,9 @@
 // A table with open addressing over two arrays, one of keys and one of values:
 // TensorFlow's MutableDenseHashTable (core/kernels/lookup_table_op.cc), bucket
-// for bucket, since its checkpoints hold the arrays as they are.
+// for bucket, since its checkpoints hold the arrays as they are. It differs in
+// what is wrong there: a key that lies behind a removed one is not set a second
+// time, and removed keys are cleared away before they take every bucket, from
+// where on TensorFlow's table fails.
 //
 // Two keys can never be in it: one marks what is empty, one what was removed.
 #ifndef WEFT_LIBS_RESOURCE_DENSE_TABLE_H_

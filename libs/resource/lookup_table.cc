@@ -266,9 +266,12 @@ class RowTable : public LookupTable {
         entries.begin(), entries.end(),
         [](const Entry* a, const Entry* b) { return a->first < b->first; });
     const auto count = static_cast<int64_t>(entries.size());
-    std::pair<Tensor, Tensor> result = {
-        Tensor(key_type_, {count}),
-        Tensor(value_type_, {count, row_shape_.dim(0)})};
+    std::pair<Tensor, Tensor> result;
+    ASSIGN_OR_RETURN(result.first,
+                     Tensor::Allocate(HeapAllocator(), key_type_, {count}));
+    ASSIGN_OR_RETURN(result.second,
+                     Tensor::Allocate(HeapAllocator(), value_type_,
+                                      {count, row_shape_.dim(0)}));
     MutableElements<K> keys(result.first);
     MutableElements<V> values(result.second);
     for (size_t i = 0; i < entries.size(); ++i) {

@@ -1,5 +1,8 @@
 // Kernels that write slices by tuples of indices: ScatterNd,
 // TensorScatterUpdate, and TensorScatterAdd and its like.
+#include <memory>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
@@ -103,9 +106,10 @@ class TensorScatterKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& tensor = context.input(0);
     const Tensor& updates = context.input(2);
+    ASSIGN_OR_RETURN(const Tensor indices, ReadIndices(context.input(1)));
     ASSIGN_OR_RETURN(const NdSlices plan,
-                     SlicesToScatter(tensor.shape(), context.input(1),
-                                     updates.shape(), ignores_bad_));
+                     SlicesToScatter(tensor.shape(), indices, updates.shape(),
+                                     ignores_bad_));
     ASSIGN_OR_RETURN(Tensor * output,
                      context.ForwardOrAllocate({0}, 0, tensor.shape()));
     if (!output->SharesBufferWith(tensor)) {
@@ -115,6 +119,10 @@ class TensorScatterKernel : public OpKernel {
   }
 
  private:
+  // The indices as a matrix of tuples, or one of more dimensions.
+  virtual absl::StatusOr<Tensor> ReadIndices(const Tensor& indices) const {
+    return indices;
+  }
   virtual absl::Status Write(const NdSlices& plan, const Tensor& updates,
                              Tensor& output) const = 0;
 
@@ -139,12 +147,35 @@ class TensorScatterUpdateKernel : public TensorScatterKernel {
   }
 };
 
+// What TensorFlow's kernels refuse, though its documentation allows it: a
+// vector, which would be one tuple, and empty tuples, which would name all.
+absl::Status CheckTuples(const TensorShape& indices) {
+  if (indices.rank() == 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Dimensions [0,1) of indices[shape=", indices.ToString(),
+        "] must match dimensions [0,1) of updates: indices have to be a matrix "
+        "of tuples, or have more dimensions"));
+  }
+  if (indices.rank() > 1 && indices.dim(indices.rank() - 1) == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Only indices.shape[-1] values of at least 1 are "
+                     "supported, but indices have the shape ",
+                     indices.ToString()));
+  }
+  return absl::OkStatus();
+}
+
 template <typename Op, typename Types>
 class TensorScatterApplyKernel : public TensorScatterKernel {
  public:
   using TensorScatterKernel::TensorScatterKernel;
 
  private:
+  absl::StatusOr<Tensor> ReadIndices(const Tensor& indices) const override {
+    RETURN_IF_ERROR(CheckTuples(indices.shape()));
+    return indices;
+  }
+
   absl::Status Write(const NdSlices& plan, const Tensor& updates,
                      Tensor& output) const override {
     return DispatchType(Types{}, updates.dtype(), [&]<typename T>(TypeTag<T>) {
@@ -154,10 +185,42 @@ class TensorScatterApplyKernel : public TensorScatterKernel {
   }
 };
 
+template <typename Types>
+class NonAliasingAddKernel
+    : public TensorScatterApplyKernel<ScatterAddOp, Types> {
+ public:
+  using TensorScatterApplyKernel<ScatterAddOp, Types>::TensorScatterApplyKernel;
+
+ private:
+  // A vector is of one index of the first dimension. Of more TensorFlow adds
+  // the first update and forgets the others, or reads what is not there.
+  absl::StatusOr<Tensor> ReadIndices(const Tensor& indices) const override {
+    if (indices.shape().IsVector() && indices.dim(0) == 1) {
+      return indices.Reshaped({1, 1});
+    }
+    RETURN_IF_ERROR(CheckTuples(indices.shape()));
+    return indices;
+  }
+};
+
+// A policy that nobody knows is an error of the node.
+template <typename Kernel>
+absl::StatusOr<std::unique_ptr<OpKernel>> MakeWithPolicy(
+    const OpKernelConstruction& construction) {
+  const std::string* policy =
+      construction.node().attr<std::string>("bad_indices_policy");
+  if (policy != nullptr && !policy->empty() && *policy != "DEFAULT" &&
+      *policy != "ERROR" && *policy != "IGNORE") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Unknown bad indices handling attribute: ", *policy));
+  }
+  return std::make_unique<Kernel>(construction);
+}
+
 template <typename Op, typename Types>
 void RegisterTensorScatter(KernelRegistry& registry, const char* op) {
-  registry.Register<TensorScatterApplyKernel<Op, Types>>(
-      op, {{"T", DataTypesOf(Types{})}});
+  registry.Register({.op = op, .types = {{"T", DataTypesOf(Types{})}}},
+                    MakeWithPolicy<TensorScatterApplyKernel<Op, Types>>);
 }
 
 // What ScatterNdNonAliasingAdd takes.
@@ -172,15 +235,15 @@ void RegisterArrayScatterKernels(KernelRegistry& registry) {
   registry.Register<ScatterNdKernel>("ScatterNd",
                                      {{"T", DataTypesOf(ScatterTypes{})}});
   registry.Register<TensorScatterUpdateKernel>("TensorScatterUpdate");
-  RegisterTensorScatter<ScatterAddOp, ScatterTypes>(registry,
-                                                    "TensorScatterAdd");
+  RegisterTensorScatter<ScatterAddOp, Numbers>(registry, "TensorScatterAdd");
   RegisterTensorScatter<ScatterSubOp, Numbers>(registry, "TensorScatterSub");
   RegisterTensorScatter<ScatterMinOp, RealNumbers>(registry,
                                                    "TensorScatterMin");
   RegisterTensorScatter<ScatterMaxOp, RealNumbers>(registry,
                                                    "TensorScatterMax");
-  RegisterTensorScatter<ScatterAddOp, NumbersAndBools>(
-      registry, "ScatterNdNonAliasingAdd");
+  registry.Register({.op = "ScatterNdNonAliasingAdd",
+                     .types = {{"T", DataTypesOf(NumbersAndBools{})}}},
+                    MakeWithPolicy<NonAliasingAddKernel<NumbersAndBools>>);
 }
 
 }  // namespace weft

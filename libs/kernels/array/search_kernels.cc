@@ -65,6 +65,8 @@ class BoundKernel : public OpKernel {
     const T* const all = sorted.flat<T>().data();
     const T* value = values.flat<T>().data();
     I* out = output.mutable_flat<I>().data();
+    // There may be ever so many rows of no values.
+    if (values.num_elements() == 0) return;
     const int64_t size = sorted.dim(1);
     for (int64_t row = 0; row < values.dim(0); ++row) {
       const T* const begin = all + row * size;
@@ -77,6 +79,17 @@ class BoundKernel : public OpKernel {
     }
   }
 };
+
+// NaN counts as the greatest: nth_element needs a strict order, and without one
+// goes beyond its range.
+template <typename T>
+bool IsLess(T a, T b) {
+  const auto x = static_cast<Wide<T>>(a), y = static_cast<Wide<T>>(b);
+  if constexpr (!std::is_integral_v<T>) {
+    if (std::isnan(x) || std::isnan(y)) return !std::isnan(x);
+  }
+  return x < y;
+}
 
 class NthElementKernel : public OpKernel {
  public:
@@ -118,13 +131,15 @@ class NthElementKernel : public OpKernel {
  private:
   template <typename T>
   static void Choose(const Tensor& input, int64_t n, Tensor& output) {
+    // Rows that are not there may be ever so long.
+    if (output.num_elements() == 0) return;
     const int64_t size = input.dim(input.rank() - 1);
     const T* in = input.flat<T>().data();
     std::vector<T> row(static_cast<size_t>(size));
     for (T& value : output.mutable_flat<T>()) {
       std::copy_n(in, size, row.begin());
       in += size;
-      std::nth_element(row.begin(), row.begin() + n, row.end());
+      std::nth_element(row.begin(), row.begin() + n, row.end(), IsLess<T>);
       value = row[n];
     }
   }
@@ -141,18 +156,10 @@ class UnravelIndexKernel : public OpKernel {
     RETURN_IF_ERROR(CheckShapes(indices, sizes));
     ASSIGN_OR_RETURN(const Dims dims, IntegersOf(sizes));
     ASSIGN_OR_RETURN(const Dims flat, IntegersOf(indices));
-    int64_t total = 1;
-    for (const int64_t size : dims) {
-      if (size == 0) {
-        return absl::InvalidArgumentError(
-            "Input dims cannot contain a dim of zero, but dims contains zero");
-      }
-      if (__builtin_mul_overflow(total, size, &total)) {
-        return absl::InvalidArgumentError("the dims are too large");
-      }
-    }
+    ASSIGN_OR_RETURN(const int64_t total, CountPlaces(dims, sizes.dtype()));
+    // As in TensorFlow a negative index has negative coordinates.
     for (const int64_t index : flat) {
-      if (index >= 0 && index < total) continue;
+      if (index < total) continue;
       return absl::InvalidArgumentError("index is out of bound as with dims");
     }
     const auto rank = static_cast<int64_t>(dims.size());
@@ -182,11 +189,31 @@ class UnravelIndexKernel : public OpKernel {
       return absl::InvalidArgumentError(
           absl::StrCat("received empty tensor indices: ", indices.ToString()));
     }
-    if (dims.num_elements() == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("received empty tensor dims: ", dims.ToString()));
-    }
     return absl::OkStatus();
+  }
+
+  // Their number is one of type `type`.
+  static absl::StatusOr<int64_t> CountPlaces(const Dims& dims, DataType type) {
+    int64_t total = 1;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d] == 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Input dims cannot contain a dim of zero, but dims "
+                         "contains zero at index ",
+                         d));
+      }
+      if (dims[d] < 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Input dims cannot be negative. Got dim = ", dims[d],
+                         " at index ", d));
+      }
+      if (__builtin_mul_overflow(total, dims[d], &total) ||
+          (type == DT_INT32 && total > std::numeric_limits<int32_t>::max())) {
+        return absl::InvalidArgumentError(
+            "Input dims product is causing integer overflow");
+      }
+    }
+    return total;
   }
 
   template <typename T>
@@ -239,14 +266,10 @@ class HistogramKernel : public OpKernel {
   }
 
  private:
-  // Integers are far apart as doubles: their difference may not be one of them.
+  // As doubles: the difference of two numbers may be none of their type.
   template <typename T>
   static double Distance(T from, T to) {
-    if constexpr (std::is_integral_v<T>) {
-      return static_cast<double>(to) - static_cast<double>(from);
-    } else {
-      return static_cast<double>(to - from);
-    }
+    return static_cast<double>(to) - static_cast<double>(from);
   }
 
   template <typename T>

@@ -121,7 +121,7 @@ absl::StatusOr<int64_t> KeepUsedRows(OpKernelContext& context, Dims& indices) {
 
 // The number of segments, of which ids use `used` at least.
 absl::StatusOr<int64_t> ReadSegmentCount(const Tensor& tensor, int64_t used) {
-  if (tensor.num_elements() != 1) {
+  if (!tensor.shape().IsScalar()) {
     return absl::InvalidArgumentError(
         absl::StrCat("num_segments should be a scalar, not shape ",
                      tensor.shape().ToString()));
@@ -202,6 +202,10 @@ absl::StatusOr<SparseSegments> PrepareSparseSegmentGradient(
     return absl::InvalidArgumentError("output_dim0 should be a scalar.");
   }
   int64_t rows = context.input(3).scalar<int32_t>();
+  if (rows < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Expected a non-negative size, got ", rows));
+  }
   SparseSegments result;
   ASSIGN_OR_RETURN(result.indices, IntegersOf(context.input(1)));
   ASSIGN_OR_RETURN(result.ids, IntegersOf(context.input(2)));

@@ -222,6 +222,48 @@ class UnsortedSegmentKernel : public OpKernel {
   const Reduction reduction_;
 };
 
+// A row of sums. Those of 16-bit floats are of floats, as in TensorFlow: the
+// sum of many would come to a halt.
+template <typename T>
+class SegmentSum {
+ public:
+  explicit SegmentSum(int64_t row) : row_(row) {
+    if constexpr (kIsNarrow) wide_.resize(static_cast<size_t>(row));
+  }
+
+  // REQUIRES: `out` is 0.
+  void Begin(T* out) {
+    out_ = out;
+    if constexpr (kIsNarrow) std::fill(wide_.begin(), wide_.end(), Wide<T>(0));
+  }
+  void Add(const T* in) {
+    if constexpr (kIsNarrow) {
+      for (int64_t i = 0; i < row_; ++i) {
+        wide_[i] += static_cast<Wide<T>>(in[i]);
+      }
+    } else {
+      AddRow(in, row_, out_);
+    }
+  }
+  void End(double divisor) {
+    if constexpr (kIsNarrow) {
+      const auto by = static_cast<Wide<T>>(divisor);
+      for (int64_t i = 0; i < row_; ++i) {
+        out_[i] = static_cast<T>(wide_[i] / by);
+      }
+    } else if (divisor != 1) {
+      DivideRow(static_cast<DivisorOf<T>>(divisor), row_, out_);
+    }
+  }
+
+ private:
+  static constexpr bool kIsNarrow = !std::is_same_v<T, Wide<T>>;
+
+  const int64_t row_;
+  T* out_ = nullptr;
+  std::vector<Wide<T>> wide_;
+};
+
 class SparseSegmentKernel : public OpKernel {
  public:
   SparseSegmentKernel(const OpKernelConstruction& construction,
@@ -246,20 +288,18 @@ class SparseSegmentKernel : public OpKernel {
   template <typename T>
   void SumChosenRows(const Tensor& data, const Dims& indices, const Dims& ids,
                      Tensor& output) const {
-    const int64_t row = data.num_elements() / data.dim(0);
+    // There may be segments, all empty, of no rows.
+    const int64_t row = output.num_elements() / output.dim(0);
     const T* in = data.flat<T>().data();
     T* out = output.mutable_flat<T>().data();
+    SegmentSum<T> sum(row);
     for (size_t begin = 0; begin < ids.size();) {
-      T* segment = out + ids[begin] * row;
+      sum.Begin(out + ids[begin] * row);
       size_t end = begin;
       for (; end < ids.size() && ids[end] == ids[begin]; ++end) {
-        ReduceRow(Reduction::kSum, in + indices[end] * row, row, segment);
+        sum.Add(in + indices[end] * row);
       }
-      if (reduction_ != SparseReduction::kSum) {
-        const double divisor =
-            Divisor(reduction_, static_cast<int64_t>(end - begin));
-        DivideRow(static_cast<DivisorOf<T>>(divisor), row, segment);
-      }
+      sum.End(Divisor(reduction_, static_cast<int64_t>(end - begin)));
       begin = end;
     }
   }
@@ -282,30 +322,49 @@ class SparseSegmentGradKernel : public OpKernel {
     Tensor& output = *segments.output;
     RETURN_IF_ERROR(FillWithZeros(output));
     if (output.num_elements() == 0) return absl::OkStatus();
-    return DispatchType(
-        FloatingTypes{}, grad.dtype(), [&]<typename T>(TypeTag<T>) {
-          AddRows<T>(grad, segments.indices, segments.ids, output);
-          return absl::OkStatus();
-        });
+    return DispatchType(FloatingTypes{}, grad.dtype(),
+                        [&]<typename T>(TypeTag<T>) {
+                          return AddInWide<T>(context, grad, segments, output);
+                        });
   }
 
  private:
+  // The sums of 16-bit floats are of floats, as in TensorFlow.
   template <typename T>
-  void AddRows(const Tensor& grad, const Dims& indices, const Dims& ids,
-               Tensor& output) const {
+  absl::Status AddInWide(OpKernelContext& context, const Tensor& grad,
+                         const SparseSegments& segments, Tensor& output) const {
+    if constexpr (std::is_same_v<T, Wide<T>>) {
+      AddRows<T>(grad, segments, output);
+    } else {
+      ASSIGN_OR_RETURN(
+          Tensor sums,
+          context.AllocateTemp(DataTypeOf<Wide<T>>::value, output.shape()));
+      RETURN_IF_ERROR(FillWithZeros(sums));
+      AddRows<T>(grad, segments, sums);
+      const auto from = sums.flat<Wide<T>>();
+      std::transform(from.begin(), from.end(), output.mutable_flat<T>().begin(),
+                     [](Wide<T> x) { return static_cast<T>(x); });
+    }
+    return absl::OkStatus();
+  }
+
+  template <typename T>
+  void AddRows(const Tensor& grad, const SparseSegments& segments,
+               Tensor& sums) const {
+    const Dims& ids = segments.ids;
     std::vector<int64_t> counts(grad.dim(0), 0);
     for (int64_t id : ids) ++counts[id];
-    const int64_t row = output.num_elements() / output.dim(0);
+    const int64_t row = sums.num_elements() / sums.dim(0);
     const T* in = grad.flat<T>().data();
-    T* out = output.mutable_flat<T>().data();
+    Wide<T>* out = sums.mutable_flat<Wide<T>>().data();
     for (size_t i = 0; i < ids.size(); ++i) {
       const auto scale =
           static_cast<Wide<T>>(1 / Divisor(reduction_, counts[ids[i]]));
-      CombineRows(in + ids[i] * row, row, out + indices[i] * row,
-                  [scale](T a, T b) {
-                    return static_cast<T>(static_cast<Wide<T>>(a) +
-                                          static_cast<Wide<T>>(b) * scale);
-                  });
+      const T* from = in + ids[i] * row;
+      Wide<T>* to = out + segments.indices[i] * row;
+      for (int64_t j = 0; j < row; ++j) {
+        to[j] += static_cast<Wide<T>>(from[j]) * scale;
+      }
     }
   }
 

@@ -110,6 +110,11 @@ class TensorListScatter : public OpKernel {
   }
 };
 
+absl::Status CheckLength(size_t length) {
+  if (static_cast<int64_t>(length) <= kMaxElements) return absl::OkStatus();
+  return Invalid("A list has at most ", kMaxElements, " elements");
+}
+
 // The elements of a list, then those of another.
 absl::StatusOr<Variant> Joined(const Tensor& a, const Tensor& b) {
   ASSIGN_OR_RETURN(const List first, ReadList(a));
@@ -120,12 +125,10 @@ absl::StatusOr<Variant> Joined(const Tensor& a, const Tensor& b) {
   ASSIGN_OR_RETURN(joined.kind.shape,
                    first.kind.shape.MergeWith(second.kind.shape));
   joined.kind.depth = std::max(first.kind.depth, second.kind.depth);
+  RETURN_IF_ERROR(CheckLength(first.tensors->size() + second.tensors->size()));
   joined.tensors = std::make_shared<std::vector<Tensor>>(*first.tensors);
   joined.tensors->insert(joined.tensors->end(), second.tensors->begin(),
                          second.tensors->end());
-  if (static_cast<int64_t>(joined.tensors->size()) > kMaxElements) {
-    return Invalid("A list has at most ", kMaxElements, " elements");
-  }
   return VariantFrom(std::move(joined));
 }
 
@@ -184,6 +187,7 @@ class TensorListPushBackBatch : public OpKernel {
       ASSIGN_OR_RETURN(List list,
                        ReadList(Tensor::Scalar(handles.flat<Variant>()[i])));
       RETURN_IF_ERROR(CheckElement(list, row));
+      RETURN_IF_ERROR(CheckLength(list.tensors->size() + 1));
       RETURN_IF_ERROR(Nest(row, list.kind.depth));
       list.tensors = std::make_shared<std::vector<Tensor>>(*list.tensors);
       list.tensors->push_back(std::move(row));

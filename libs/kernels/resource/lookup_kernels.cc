@@ -108,9 +108,15 @@ class DenseTableMaker : public ResourceHandleKernel<LookupTable> {
   void Forget() { prepared_ = nullptr; }
 
  private:
-  // Of options that have made a table before.
+  // None is prepared where resources were reset meanwhile. The options have
+  // made a table before; where there is no memory for it now it begins small.
   std::shared_ptr<LookupTable> Create(const std::string&) override {
-    return prepared_ != nullptr ? prepared_ : *NewDenseTable(options_);
+    if (prepared_ != nullptr) return prepared_;
+    auto table = NewDenseTable(options_);
+    if (table.ok()) return *std::move(table);
+    DenseTableOptions small = options_;
+    small.num_buckets = 4;
+    return *NewDenseTable(small);
   }
 
   absl::Status CheckShared(const LookupTable& table) const override {
@@ -203,6 +209,11 @@ absl::StatusOr<TensorShape> ShapeOfValues(const LookupTable& table,
     return absl::InvalidArgumentError(
         absl::StrCat("Input key shape ", keys.ToString(),
                      " must end with the table's key shape ", key.ToString()));
+  }
+  if (key.rank() > 0 && outer != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Expected keys of shape ", key.ToString(),
+                     " as the rows of a matrix, got ", keys.ToString()));
   }
   const TensorShape value = table.value_shape();
   Dims dims(keys.dims().begin(), keys.dims().begin() + outer);

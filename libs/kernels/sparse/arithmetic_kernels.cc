@@ -1,14 +1,20 @@
-// Arithmetic on two sparse tensors (SparseAdd, SparseSparseMaximum, ...), on a
-// sparse and a dense one (SparseTensorDenseAdd, SparseDenseCwiseMul, ...), and
-// SparseSoftmax. Elements of sparse operands come in the order of their
-// indices.
+// Arithmetic on two sparse tensors: SparseAdd and its gradient,
+// SparseSparseMaximum, SparseSparseMinimum. Their elements should be in the
+// order of the indices; where they are not, the result is TensorFlow's, a merge
+// of the two as they are.
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/number_types.h"
@@ -59,7 +65,8 @@ struct SparsePair {
   SparseView a, b;
 };
 
-// Inputs 0 to 2 and 3 to 5, of one shape.
+// Inputs 0 to 2 and 3 to 5, of one shape. Nothing is read or written where the
+// indices point to.
 absl::StatusOr<SparsePair> ReadPair(const OpKernelContext& context) {
   const auto columns = [&](int i) {
     const Tensor& indices = context.input(i);
@@ -70,19 +77,21 @@ absl::StatusOr<SparsePair> ReadPair(const OpKernelContext& context) {
         absl::StrCat("Input indices must have the same dimension, got ",
                      columns(0), " and ", columns(3)));
   }
-  ASSIGN_OR_RETURN(
-      const SparseView a,
-      SparseView::Of(context.input(0), &context.input(1), context.input(2)));
-  ASSIGN_OR_RETURN(
-      const SparseView b,
-      SparseView::Of(context.input(3), &context.input(4), context.input(5)));
-  if (a.shape() != b.shape()) {
+  ASSIGN_OR_RETURN(const SparseView a,
+                   SparseView::OfAnySizes(context.input(0), &context.input(1),
+                                          context.input(2)));
+  ASSIGN_OR_RETURN(const SparseView b,
+                   SparseView::OfAnySizes(context.input(3), &context.input(4),
+                                          context.input(5)));
+  if (a.rank() == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("Operands' shapes do not match: got ",
-                     a.shape().ToString(), " and ", b.shape().ToString()));
+        "Tensors must not be empty: sparse scalars cannot be added");
   }
-  RETURN_IF_ERROR(a.CheckBounds());
-  RETURN_IF_ERROR(b.CheckBounds());
+  if (a.sizes() != b.sizes()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Operands' shapes do not match: got [", absl::StrJoin(a.sizes(), ","),
+        "] and [", absl::StrJoin(b.sizes(), ","), "]"));
+  }
   return SparsePair{a, b};
 }
 
@@ -102,6 +111,7 @@ absl::Status SetUnionIndices(OpKernelContext& context, const SparsePair& pair,
   return absl::OkStatus();
 }
 
+// Small integers have magnitudes that are no numbers of their type.
 template <typename T>
 auto MagnitudeOf(T x) {
   if constexpr (std::is_same_v<T, std::complex<float>> ||
@@ -109,39 +119,76 @@ auto MagnitudeOf(T x) {
     return std::abs(x);
   } else if constexpr (std::is_unsigned_v<T>) {
     return x;
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) < sizeof(int)) {
+    return std::abs(int{x});
   } else {
     const auto wide = static_cast<Wide<T>>(x);
     return wide < 0 ? SubtractElements(decltype(wide)(0), wide) : wide;
   }
 }
 
+// What a sum has to reach to be kept. It has a type of its own.
+class Threshold {
+ public:
+  static absl::StatusOr<Threshold> Read(const Tensor& tensor) {
+    if (!tensor.shape().IsScalar()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("The magnitude threshold must be a scalar: got shape ",
+                       tensor.shape().ToString()));
+    }
+    Threshold result;
+    RETURN_IF_ERROR(DispatchType(
+        RealNumbers{}, tensor.dtype(), [&]<typename R>(TypeTag<R>) {
+          const R value = tensor.scalar<R>();
+          result.real_ = static_cast<double>(value);
+          if constexpr (std::is_integral_v<R>) {
+            result.is_integer_ = true;
+            const bool fits =
+                std::cmp_less_equal(value, std::numeric_limits<int64_t>::max());
+            result.integer_ = fits ? static_cast<int64_t>(value)
+                                   : std::numeric_limits<int64_t>::max();
+          }
+          return absl::OkStatus();
+        }));
+    return result;
+  }
+
+  // NaN reaches nothing, and nothing reaches NaN.
+  template <typename T>
+  bool IsReachedBy(T sum) const {
+    const auto magnitude = MagnitudeOf(sum);
+    if constexpr (std::is_integral_v<T>) {
+      if (is_integer_) return std::cmp_less_equal(integer_, magnitude);
+    }
+    return real_ <= static_cast<double>(magnitude);
+  }
+
+ private:
+  double real_ = 0;
+  bool is_integer_ = false;
+  int64_t integer_ = 0;  // the same, where doubles are too far apart
+};
+
 class SparseAddKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const SparsePair pair, ReadPair(context));
-    const Tensor& threshold = context.input(6);
-    if (!threshold.shape().IsScalar()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("The magnitude threshold must be a scalar: got shape ",
-                       threshold.shape().ToString()));
-    }
-    RETURN_IF_ERROR(DispatchType(
-        Numbers{}, context.input(1).dtype(), [&]<typename T>(TypeTag<T>) {
-          return DispatchType(
-              RealNumbers{}, threshold.dtype(), [&]<typename R>(TypeTag<R>) {
-                return Add<T>(context, pair,
-                              static_cast<double>(threshold.scalar<R>()));
-              });
-        }));
+    ASSIGN_OR_RETURN(const Threshold threshold,
+                     Threshold::Read(context.input(6)));
+    RETURN_IF_ERROR(DispatchType(Numbers{}, context.input(1).dtype(),
+                                 [&]<typename T>(TypeTag<T>) {
+                                   return Add<T>(context, pair, threshold);
+                                 }));
     context.SetOutput(2, context.input(2));
     return absl::OkStatus();
   }
 
  private:
+  // What only one of the two has is kept, however small.
   template <typename T>
   static absl::Status Add(OpKernelContext& context, const SparsePair& pair,
-                          double threshold) {
+                          const Threshold& threshold) {
     const auto a = context.input(1).flat<T>(), b = context.input(4).flat<T>();
     std::vector<UnionElement> kept;
     std::vector<T> sums;
@@ -149,8 +196,8 @@ class SparseAddKernel : public OpKernel {
       T sum = element.a >= 0 ? a[element.a] : b[element.b];
       if (element.a >= 0 && element.b >= 0) {
         sum = AddElements(sum, b[element.b]);
+        if (!threshold.IsReachedBy(sum)) continue;
       }
-      if (!(threshold <= static_cast<double>(MagnitudeOf(sum)))) continue;
       kept.push_back(element);
       sums.push_back(sum);
     }
@@ -220,7 +267,7 @@ class SparseAddGradKernel : public OpKernel {
         ++j;
       }
       if (j < sum.dim(0) && row(sum, j) == wanted) {
-        CopyElements(grad, j, 1, *output, i);
+        CopyElements(grad, j++, 1, *output, i);
       }
     }
     return absl::OkStatus();
@@ -234,6 +281,8 @@ class SparseExtremumKernel : public OpKernel {
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const SparsePair pair, ReadPair(context));
+    RETURN_IF_ERROR(pair.a.CheckBounds());
+    RETURN_IF_ERROR(pair.b.CheckBounds());
     const std::vector<UnionElement> elements = UnionOf(pair.a, pair.b);
     RETURN_IF_ERROR(SetUnionIndices(context, pair, elements));
     ASSIGN_OR_RETURN(
@@ -247,179 +296,22 @@ class SparseExtremumKernel : public OpKernel {
           for (size_t i = 0; i < elements.size(); ++i) {
             const T x = elements[i].a >= 0 ? a[elements[i].a] : T(0);
             const T y = elements[i].b >= 0 ? b[elements[i].b] : T(0);
-            const bool takes_y = kMaximum ? y > x : y < x;
-            out[i] = takes_y ? y : x;
-          }
-          return absl::OkStatus();
-        });
-  }
-};
-
-class SparseTensorDenseAddKernel : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-  absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(const Tensor indices, AsLongs(context.input(0)));
-    ASSIGN_OR_RETURN(const Tensor shape, AsLongs(context.input(2)));
-    ASSIGN_OR_RETURN(const SparseView a,
-                     SparseView::Of(indices, &context.input(1), shape));
-    const Tensor& b = context.input(3);
-    if (a.shape() != b.shape()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Dimensions of a and b must be equal, but are ",
-                       a.shape().ToString(), " and ", b.shape().ToString()));
-    }
-    RETURN_IF_ERROR(a.CheckBounds());
-    ASSIGN_OR_RETURN(Tensor * output,
-                     context.ForwardOrAllocate({3}, 0, b.shape()));
-    if (!output->SharesBufferWith(b)) {
-      CopyElements(b, 0, b.num_elements(), *output, 0);
-    }
-    return DispatchType(Numbers{}, output->dtype(),
-                        [&]<typename T>(TypeTag<T>) {
-                          const auto values = context.input(1).flat<T>();
-                          auto out = output->mutable_flat<T>();
-                          for (int64_t i = 0; i < a.count(); ++i) {
-                            T& sum = out[a.FlatPosition(i)];
-                            sum = AddElements(sum, values[i]);
-                          }
-                          return absl::OkStatus();
-                        });
-  }
-
- private:
-  static absl::StatusOr<Tensor> AsLongs(const Tensor& tensor) {
-    if (tensor.dtype() == DT_INT64) return tensor;
-    ASSIGN_OR_RETURN(const Dims values, IntegersOf(tensor));
-    return Tensor::FromValues(tensor.shape(),
-                              absl::Span<const int64_t>(values));
-  }
-};
-
-enum class CwiseOp { kAdd, kMul, kDiv };
-
-// What the op makes of an element and what the dense operand has there, only at
-// the elements that are there.
-template <CwiseOp kOp>
-class SparseDenseCwiseKernel : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-  absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(
-        const SparseView sparse,
-        SparseView::Of(context.input(0), &context.input(1), context.input(2)));
-    const Tensor& dense = context.input(3);
-    RETURN_IF_ERROR(CheckBroadcast(sparse.shape(), dense.shape()));
-    RETURN_IF_ERROR(sparse.CheckBounds());
-    ASSIGN_OR_RETURN(Tensor * output,
-                     context.AllocateOutput(0, {sparse.count()}));
-    return DispatchType(Numbers{}, dense.dtype(), [&]<typename T>(TypeTag<T>) {
-      return Combine<T>(sparse, context.input(1), dense, *output);
-    });
-  }
-
- private:
-  // The dense operand may have fewer dimensions, and ones.
-  static absl::Status CheckBroadcast(const TensorShape& sparse,
-                                     const TensorShape& dense) {
-    const int missing = sparse.rank() - dense.rank();
-    bool fits = missing >= 0;
-    for (int d = 0; fits && d < dense.rank(); ++d) {
-      fits = dense.dim(d) == 1 || dense.dim(d) == sparse.dim(missing + d);
-    }
-    if (fits) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "SparseDenseBinaryOpShared broadcasts dense to sparse only; got "
-        "incompatible shapes: ",
-        sparse.ToString(), " vs. ", dense.ToString()));
-  }
-
-  template <typename T>
-  static absl::Status Combine(const SparseView& sparse, const Tensor& values,
-                              const Tensor& dense, Tensor& output) {
-    const auto x = values.flat<T>(), y = dense.flat<T>();
-    auto out = output.mutable_flat<T>();
-    const int missing = sparse.rank() - dense.rank();
-    for (int64_t i = 0; i < sparse.count(); ++i) {
-      int64_t at = 0;
-      for (int d = 0; d < dense.rank(); ++d) {
-        const int64_t index =
-            dense.dim(d) == 1 ? 0 : sparse.index(i, missing + d);
-        at = at * dense.dim(d) + index;
-      }
-      if constexpr (kOp == CwiseOp::kAdd) {
-        out[i] = AddElements(x[i], y[at]);
-      } else if constexpr (kOp == CwiseOp::kMul) {
-        out[i] = MultiplyElements(x[i], y[at]);
-      } else {
-        if constexpr (std::is_integral_v<T>) {
-          if (y[at] == 0) {
-            return absl::InvalidArgumentError("Integer division by zero");
-          }
-          // The one quotient that is no number of its type.
-          if (std::is_signed_v<T> && y[at] == static_cast<T>(-1)) {
-            out[i] = SubtractElements(T(0), x[i]);
-            continue;
-          }
-        }
-        out[i] = static_cast<T>(static_cast<Wide<T>>(x[i]) /
-                                static_cast<Wide<T>>(y[at]));
-      }
-    }
-    return absl::OkStatus();
-  }
-};
-
-// Of each row of the last dimension, over the elements that are there.
-class SparseSoftmaxKernel : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-  absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(
-        const SparseView input,
-        SparseView::Of(context.input(0), &context.input(1), context.input(2)));
-    if (input.rank() < 2) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Input should have rank >= 2, but got: ", input.rank()));
-    }
-    RETURN_IF_ERROR(input.CheckOrder());
-    ASSIGN_OR_RETURN(Tensor * output,
-                     context.AllocateOutput(0, {input.count()}));
-    return DispatchType(
-        TypeList<float, double, half>{}, output->dtype(),
-        [&]<typename T>(TypeTag<T>) {
-          const T* in = context.input(1).flat<T>().data();
-          T* out = output->mutable_flat<T>().data();
-          for (int64_t begin = 0; begin < input.count();) {
-            int64_t end = begin + 1;
-            while (end < input.count() && IsSameRow(input, begin, end)) ++end;
-            Normalize(in + begin, end - begin, out + begin);
-            begin = end;
+            out[i] = Choose(x, y);
           }
           return absl::OkStatus();
         });
   }
 
  private:
-  static bool IsSameRow(const SparseView& input, int64_t i, int64_t j) {
-    const size_t outer = input.rank() - 1;
-    return input.position(i).first(outer) == input.position(j).first(outer);
-  }
-
+  // NaN where either is.
   template <typename T>
-  static void Normalize(const T* in, int64_t count, T* out) {
-    using W = Wide<T>;
-    W largest = static_cast<W>(in[0]);
-    for (int64_t i = 1; i < count; ++i) {
-      largest = std::max(largest, static_cast<W>(in[i]));
+  static T Choose(T x, T y) {
+    const auto a = static_cast<Wide<T>>(x), b = static_cast<Wide<T>>(y);
+    if constexpr (!std::is_integral_v<T>) {
+      if (std::isnan(a)) return x;
+      if (std::isnan(b)) return y;
     }
-    W sum = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      sum += std::exp(static_cast<W>(in[i]) - largest);
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      out[i] = static_cast<T>(std::exp(static_cast<W>(in[i]) - largest) / sum);
-    }
+    return (kMaximum ? b > a : b < a) ? y : x;
   }
 };
 
@@ -430,20 +322,10 @@ void RegisterSparseArithmeticKernels(KernelRegistry& registry) {
   const auto reals = DataTypesOf(RealNumbers{});
   registry.Register<SparseAddKernel>("SparseAdd", {{"T", numbers}});
   registry.Register<SparseAddGradKernel>("SparseAddGrad", {{"T", numbers}});
-  registry.Register<SparseTensorDenseAddKernel>("SparseTensorDenseAdd",
-                                                {{"T", numbers}});
-  registry.Register<SparseDenseCwiseKernel<CwiseOp::kAdd>>(
-      "SparseDenseCwiseAdd", {{"T", numbers}});
-  registry.Register<SparseDenseCwiseKernel<CwiseOp::kMul>>(
-      "SparseDenseCwiseMul", {{"T", numbers}});
-  registry.Register<SparseDenseCwiseKernel<CwiseOp::kDiv>>(
-      "SparseDenseCwiseDiv", {{"T", numbers}});
   registry.Register<SparseExtremumKernel<true>>("SparseSparseMaximum",
                                                 {{"T", reals}});
   registry.Register<SparseExtremumKernel<false>>("SparseSparseMinimum",
                                                  {{"T", reals}});
-  registry.Register<SparseSoftmaxKernel>(
-      "SparseSoftmax", {{"T", {DT_FLOAT, DT_DOUBLE, DT_HALF}}});
 }
 
 }  // namespace weft

@@ -1,11 +1,7 @@
-// Dense tensors from sparse ones: SparseToDense, SparseTensorDenseMatMul,
-// SparseReduceSum, SparseReduceMax and what these are as sparse tensors.
+// Dense tensors from sparse ones: SparseToDense, SparseTensorDenseMatMul.
 #include <algorithm>
 #include <complex>
-#include <map>
-#include <string>
 #include <type_traits>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -159,137 +155,12 @@ class SparseMatMulKernel : public OpKernel {
   const bool adjoint_a_, adjoint_b_;
 };
 
-// SparseReduceSum and SparseReduceMax; kSparse: only the elements that some
-// element of the input is part of, as a sparse tensor.
-template <bool kMaximum, bool kSparse>
-class SparseReductionKernel : public OpKernel {
- public:
-  explicit SparseReductionKernel(const OpKernelConstruction& construction)
-      : OpKernel(construction),
-        keep_dims_(construction.GetAttr<bool>("keep_dims").value_or(false)) {}
-
-  absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(
-        const SparseView input,
-        SparseView::Of(context.input(0), &context.input(1), context.input(2)));
-    RETURN_IF_ERROR(input.CheckBounds());
-    ASSIGN_OR_RETURN(const std::vector<bool> is_reduced,
-                     ReadAxes(context.input(3), input.rank()));
-    TensorShape shape;
-    for (int d = 0; d < input.rank(); ++d) {
-      if (!is_reduced[d]) shape.AddDim(input.shape().dim(d));
-      if (is_reduced[d] && keep_dims_) shape.AddDim(1);
-    }
-    using Types = std::conditional_t<kMaximum, RealNumbers, Numbers>;
-    return DispatchType(Types{}, context.input(1).dtype(),
-                        [&]<typename T>(TypeTag<T>) {
-                          const std::map<int64_t, T> results =
-                              Reduce<T>(input, context.input(1), is_reduced);
-                          return kSparse ? SetSparse(context, shape, results)
-                                         : SetDense(context, shape, results);
-                        });
-  }
-
- private:
-  // By where they are in the dense result.
-  template <typename T>
-  static std::map<int64_t, T> Reduce(const SparseView& input,
-                                     const Tensor& values,
-                                     const std::vector<bool>& is_reduced) {
-    std::map<int64_t, T> results;
-    for (int64_t i = 0; i < input.count(); ++i) {
-      const T value = values.flat<T>()[i];
-      const auto [at, is_first] =
-          results.emplace(KeptPosition(input, i, is_reduced), value);
-      if (!is_first) at->second = Combine(at->second, value);
-    }
-    return results;
-  }
-
-  template <typename T>
-  static T Combine(T a, T b) {
-    if constexpr (kMaximum) {
-      return b > a ? b : a;
-    } else {
-      return AddElements(a, b);
-    }
-  }
-
-  template <typename T>
-  static absl::Status SetDense(OpKernelContext& context,
-                               const TensorShape& shape,
-                               const std::map<int64_t, T>& results) {
-    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(FillWithZeros(*output));
-    for (const auto& [at, value] : results) {
-      output->mutable_flat<T>()[at] = value;
-    }
-    return absl::OkStatus();
-  }
-
-  template <typename T>
-  static absl::Status SetSparse(OpKernelContext& context,
-                                const TensorShape& shape,
-                                const std::map<int64_t, T>& results) {
-    const auto count = static_cast<int64_t>(results.size());
-    ASSIGN_OR_RETURN(Tensor * indices,
-                     context.AllocateOutput(0, {count, shape.rank()}));
-    ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {count}));
-    int64_t row = 0;
-    for (const auto& [at, value] : results) {
-      WriteCoordinates(
-          shape, at,
-          indices->mutable_flat<int64_t>().data() + row * shape.rank());
-      values->mutable_flat<T>()[row++] = value;
-    }
-    return SetVector(context, 2, shape.dims());
-  }
-
-  static absl::StatusOr<std::vector<bool>> ReadAxes(const Tensor& tensor,
-                                                    int rank) {
-    ASSIGN_OR_RETURN(const Dims axes, IntegersOf(tensor));
-    std::vector<bool> is_reduced(rank, axes.empty());
-    for (int64_t axis : axes) {
-      if (axis < -rank || axis >= rank) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("Invalid reduction dimension ", axis,
-                         ", for input with ", rank, " dimensions."));
-      }
-      is_reduced[axis < 0 ? axis + rank : axis] = true;
-    }
-    return is_reduced;
-  }
-
-  static int64_t KeptPosition(const SparseView& input, int64_t i,
-                              const std::vector<bool>& is_reduced) {
-    int64_t at = 0;
-    for (int d = 0; d < input.rank(); ++d) {
-      if (!is_reduced[d]) at = at * input.shape().dim(d) + input.index(i, d);
-    }
-    return at;
-  }
-
-  const bool keep_dims_;
-};
-
 }  // namespace
 
 void RegisterSparseDenseKernels(KernelRegistry& registry) {
   registry.Register<SparseToDenseKernel>("SparseToDense");
   registry.Register<SparseMatMulKernel>("SparseTensorDenseMatMul",
                                         {{"T", DataTypesOf(ProductTypes{})}});
-  const std::map<std::string, std::vector<DataType>> numbers = {
-      {"T", DataTypesOf(Numbers{})}};
-  const std::map<std::string, std::vector<DataType>> reals = {
-      {"T", DataTypesOf(RealNumbers{})}};
-  registry.Register<SparseReductionKernel<false, false>>("SparseReduceSum",
-                                                         numbers);
-  registry.Register<SparseReductionKernel<false, true>>("SparseReduceSumSparse",
-                                                        numbers);
-  registry.Register<SparseReductionKernel<true, false>>("SparseReduceMax",
-                                                        reals);
-  registry.Register<SparseReductionKernel<true, true>>("SparseReduceMaxSparse",
-                                                       reals);
 }
 
 }  // namespace weft

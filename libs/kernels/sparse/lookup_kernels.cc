@@ -37,11 +37,15 @@ class ElementsByRow {
     }
   }
 
-  // INVALID_ARGUMENT unless they are all within the shape. Before the rest.
+  // INVALID_ARGUMENT unless their rows are all within the shape, as
+  // SparseFillEmptyRows says it. Before the rest.
   absl::Status Check() const {
+    const int64_t num_rows = input_.sizes()[0];
     for (size_t i = 0; i < elements_.size(); ++i) {
-      if (input_.IsInBounds(elements_[i])) continue;
-      return input_.OutOfBounds(elements_[i], static_cast<int64_t>(i));
+      const int64_t at = row(elements_[i]);
+      if (at >= 0 && at < num_rows) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "indices(", i, ", 0) is invalid: ", at, " >= ", num_rows));
     }
     return absl::OkStatus();
   }
@@ -71,9 +75,14 @@ class UniqueRowIdsKernel : public OpKernel {
     const Tensor& values = context.input(1);
     ASSIGN_OR_RETURN(
         const SparseView input,
-        SparseView::Of(context.input(0), &values, context.input(2)));
+        SparseView::OfAnySizes(context.input(0), &values, context.input(2)));
     if (input.rank() == 0) {
       return absl::InvalidArgumentError("Dense shape cannot be empty.");
+    }
+    if (input.sizes()[0] < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Expected shape dimensions to be non-negative, got ",
+                       input.sizes()[0]));
     }
     if (!context.input(3).shape().IsScalar()) {
       return absl::InvalidArgumentError(
@@ -93,7 +102,7 @@ class UniqueRowIdsKernel : public OpKernel {
     if (IsOneInEachRow(input, ids)) return WriteInOrder(context, ids);
     ElementsByRow by_row(input, ids);
     RETURN_IF_ERROR(by_row.Check());
-    const int64_t num_rows = input.shape().dim(0);
+    const int64_t num_rows = input.sizes()[0];
     const auto count = static_cast<int64_t>(by_row.elements().size());
     if (num_rows > kMaxInt32 - count) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -137,16 +146,14 @@ class UniqueRowIdsKernel : public OpKernel {
   template <typename T>
   static bool IsOneInEachRow(const SparseView& input, absl::Span<const T> ids) {
     const int64_t count = input.count();
-    if (input.rank() != 2 || input.shape().dim(0) != count ||
+    if (input.rank() != 2 || input.sizes()[0] != count ||
         count > kMaxInt32 / 2) {
       return false;
     }
-    const auto columns = static_cast<uint64_t>(input.shape().dim(1));
     const int64_t* place = input.position(0).data();
     bool is_one = true;
     for (int64_t i = 0; i < count; ++i, place += 2) {
-      is_one &= place[0] == i && static_cast<uint64_t>(place[1]) < columns &&
-                ids[i] >= 0;
+      is_one &= place[0] == i && ids[i] >= 0;
     }
     return is_one;
   }

@@ -238,5 +238,116 @@ TEST_F(RaggedKernelsTest, Shapes) {
       StatusIs(kInvalid, "output_ragged_rank"));
 }
 
+// Sizes that are told and not shown: they take no memory before it is known
+// that there is as much.
+constexpr int64_t kMany = int64_t{1} << 61;
+
+class RaggedPartsTest : public RaggedKernelsTest {
+ protected:
+  absl::StatusOr<std::vector<Tensor>> Gather(const Tensor& splits,
+                                             const Tensor& values,
+                                             const Tensor& indices) {
+    return harness_.Run("RaggedGather", {splits, values, indices},
+                        {{"PARAMS_RAGGED_RANK", int64_t{1}},
+                         {"OUTPUT_RAGGED_RANK", int64_t{indices.rank()}}});
+  }
+  absl::StatusOr<std::vector<Tensor>> ToTensor(std::vector<Tensor> partitions,
+                                               std::vector<std::string> types,
+                                               const Tensor& shape,
+                                               const Tensor& values) {
+    std::vector<KernelInput> inputs = {shape, values, Tensor::Scalar(0.0f)};
+    inputs.insert(inputs.end(), partitions.begin(), partitions.end());
+    return harness_.Run("RaggedTensorToTensor", std::move(inputs),
+                        {{"num_row_partition_tensors", Count(partitions)},
+                         {"row_partition_types", std::move(types)}});
+  }
+};
+
+TEST_F(RaggedPartsTest, GathersRowsOfAsManyValuesAsThereIsMemoryFor) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto rows,
+      Gather(Longs({0, 2, 3}), Floats({1, 2, 3}), Longs({1, 0, 0})));
+  ExpectSame(rows, {Longs({0, 1, 3, 5}), Floats({3, 1, 2, 1, 2})});
+  // Rows of nothing may be ever so many, and ever so long.
+  EXPECT_FALSE(Gather(Longs({0, kMany}), Tensor(DT_FLOAT, {kMany, 0}),
+                      Longs({0, 0, 0, 0, 0}))
+                   .ok());
+  EXPECT_FALSE(
+      Gather(Longs({0, 1}), Floats({1}), Tensor(DT_INT64, {kMany, 0})).ok());
+  for (const Tensor& bad :
+       {Longs({0, 2, 1}), Longs({-1, 1, 3}), Longs({0, 2, 4}), Longs({})}) {
+    EXPECT_THAT(Gather(bad, Floats({1, 2, 3}), Longs({0})), StatusIs(kInvalid));
+  }
+}
+
+TEST_F(RaggedPartsTest, TensorsOfRowsThatAreToldAndNotShown) {
+  const Tensor two = Longs({2, 2});
+  const Tensor values = Floats({1, 2, 3});
+  ASSERT_OK_AND_ASSIGN(
+      auto found, ToTensor({Tensor::Scalar(kMany), Longs({0, 1, kMany - 1})},
+                           {"FIRST_DIM_SIZE", "VALUE_ROWIDS"}, two, values));
+  ExpectSame(found, {Tensor::FromValues<float>({2, 2}, {1, 0, 2, 0})});
+  ASSERT_OK_AND_ASSIGN(
+      found, ToTensor({Longs({0, kMany}), Longs({0, 2, 3})},
+                      {"ROW_SPLITS", "ROW_SPLITS"}, Longs({1, 2, 2}), values));
+  ExpectSame(found, {Tensor::FromValues<float>({1, 2, 2}, {1, 2, 3, 0})});
+  // Without a shape that is asked for the result would be as large.
+  EXPECT_FALSE(ToTensor({Tensor::Scalar(kMany), Longs({0})},
+                        {"FIRST_DIM_SIZE", "VALUE_ROWIDS"}, Longs({-1, -1}),
+                        values)
+                   .ok());
+}
+
+TEST_F(RaggedPartsTest, TensorsOfBadRowsAreRefused) {
+  const auto run = [&](std::vector<Tensor> partitions,
+                       std::vector<std::string> types) {
+    return ToTensor(std::move(partitions), std::move(types),
+                    Tensor::Scalar<int64_t>(-1), Floats({1, 2, 3}));
+  };
+  // TensorFlow reads values that are not there.
+  EXPECT_THAT(run({Longs({0, 2, 9})}, {"ROW_SPLITS"}),
+              StatusIs(kInvalid, "of which there are 3"));
+  EXPECT_THAT(run({Longs({0, kMany})}, {"ROW_SPLITS"}), StatusIs(kInvalid));
+  EXPECT_THAT(run({Longs({0, 2, 1})}, {"ROW_SPLITS"}), StatusIs(kInvalid));
+  EXPECT_THAT(run({Longs({})}, {"ROW_SPLITS"}), StatusIs(kInvalid));
+  for (const Tensor& ids :
+       {Longs({-1}), Longs({2}), Longs({1, 0}), Longs({0, 0, 0, 0})}) {
+    EXPECT_THAT(run({Tensor::Scalar<int64_t>(2), ids},
+                    {"FIRST_DIM_SIZE", "VALUE_ROWIDS"}),
+                StatusIs(kInvalid));
+  }
+}
+
+TEST_F(RaggedPartsTest, GradientOfVariantsKeepsToItsMemory) {
+  const auto run = [&](const Tensor& splits) {
+    return harness_.Run(
+        "RaggedTensorToVariantGradient",
+        {Raw({Floats({1, 2})}), splits, Tensor::Vector<int32_t>({3})},
+        {{"Tvalues", DT_FLOAT}});
+  };
+  ASSERT_OK_AND_ASSIGN(const auto grad, run(Longs({1, 3})));
+  ExpectSame(grad, {Floats({0, 1, 2})});
+  for (const Tensor& bad :
+       {Longs({0, 1}), Longs({2, 4}), Longs({-1, 1}), Longs({3, 1}),
+        Longs({kMany, 2 * kMany}), Longs({0}), Longs({0, 1, 2})}) {
+    EXPECT_THAT(run(bad), StatusIs(kInvalid));
+  }
+}
+
+TEST_F(RaggedPartsTest, FillsEmptyRows) {
+  const auto run = [&](const Tensor& ids, int64_t rows) {
+    return harness_.Run(
+        "RaggedFillEmptyRows",
+        {ids, Floats({5}), Tensor::Scalar(rows), Tensor::Scalar(-1.0f)});
+  };
+  ASSERT_OK_AND_ASSIGN(const auto filled, run(Longs({1}), 3));
+  ExpectSame(filled, {Longs({0, 1, 2}), Floats({-1, 5, -1}),
+                      Tensor::Vector({true, false, true}), Longs({1})});
+  for (const int64_t rows : {int64_t{-1}, int64_t{0}, int64_t{1}}) {
+    EXPECT_THAT(run(Longs({1}), rows), StatusIs(kInvalid));
+  }
+  EXPECT_FALSE(run(Longs({1}), kMany).ok());
+}
+
 }  // namespace
 }  // namespace weft

@@ -1,5 +1,8 @@
-// SparseFillEmptyRows: a value for each row that has none; and its gradient.
+// SparseFillEmptyRows and RaggedFillEmptyRows: a value for each row that has
+// none; and their gradients.
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,70 +15,174 @@
 namespace weft {
 namespace {
 
+// Elements in rows: those of a sparse tensor, whose indices have `width`
+// coordinates, the row first; or those of a ragged one, whose rows are all that
+// is told of them.
+struct RowElements {
+  const int64_t* indices = nullptr;
+  int64_t count = 0, width = 1, num_rows = 0;
+
+  int64_t row(int64_t i) const { return indices[i * width]; }
+};
+
+absl::Status CheckRows(const RowElements& elements) {
+  if (elements.num_rows < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Expected shape dimensions to be non-negative, got ",
+                     elements.num_rows));
+  }
+  if (elements.num_rows == 0 && elements.count > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Received SparseTensor with dense_shape[0] = 0 but "
+                     "indices.shape[0] = ",
+                     elements.count));
+  }
+  for (int64_t i = 0; i < elements.count; ++i) {
+    const int64_t row = elements.row(i);
+    if (row >= 0 && row < elements.num_rows) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "indices(", i, ", 0) is invalid: ", row, " >= ", elements.num_rows));
+  }
+  return absl::OkStatus();
+}
+
+// The elements' numbers, row by row.
+std::vector<int64_t> SortedByRow(const RowElements& elements) {
+  std::vector<int64_t> order(elements.count);
+  std::iota(order.begin(), order.end(), 0);
+  const auto is_before = [&](int64_t a, int64_t b) {
+    return elements.row(a) < elements.row(b);
+  };
+  if (!std::is_sorted(order.begin(), order.end(), is_before)) {
+    std::stable_sort(order.begin(), order.end(), is_before);
+  }
+  return order;
+}
+
+// What both ops have for inputs and outputs: indices, values, and the default
+// value as inputs 0, 1 and 3; indices, values, which rows were empty, and where
+// each element went as outputs. The other coordinates of a default value are 0.
 class FillEmptyRowsKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(
-        const SparseView input,
-        SparseView::Of(context.input(0), &context.input(1), context.input(2)));
-    if (input.rank() == 0) {
-      return absl::InvalidArgumentError("Dense shape cannot be empty.");
-    }
+    ASSIGN_OR_RETURN(const RowElements elements, ReadElements(context));
     if (!context.input(3).shape().IsScalar()) {
       return absl::InvalidArgumentError(
           absl::StrCat("default_value must be a scalar, saw: ",
                        context.input(3).shape().ToString()));
     }
-    RETURN_IF_ERROR(input.CheckBounds());
-    return Fill(context, input);
+    RETURN_IF_ERROR(CheckRows(elements));
+    return Fill(context, elements);
   }
 
  private:
+  virtual absl::StatusOr<RowElements> ReadElements(
+      const OpKernelContext& context) const = 0;
+  virtual TensorShape IndicesShape(const RowElements& elements,
+                                   int64_t total) const = 0;
+
   // Memory that grows with the number of rows is the outputs' alone.
-  static absl::Status Fill(OpKernelContext& context, const SparseView& input) {
-    const int64_t num_rows = input.shape().dim(0);
+  absl::Status Fill(OpKernelContext& context,
+                    const RowElements& elements) const {
+    const int64_t num_rows = elements.num_rows;
     ASSIGN_OR_RETURN(Tensor * empty, context.AllocateOutput(2, {num_rows}));
     bool* const is_empty = empty->mutable_flat<bool>().data();
-    std::fill(is_empty, is_empty + num_rows, true);
-    std::vector<int64_t> by_row(input.count());
-    for (int64_t i = 0; i < input.count(); ++i) {
-      is_empty[input.index(i, 0)] = false;
-      by_row[i] = i;
+    std::fill_n(is_empty, num_rows, true);
+    for (int64_t i = 0; i < elements.count; ++i) {
+      is_empty[elements.row(i)] = false;
     }
-    std::stable_sort(by_row.begin(), by_row.end(), [&](int64_t a, int64_t b) {
-      return input.index(a, 0) < input.index(b, 0);
-    });
     const int64_t total =
-        input.count() + std::count(is_empty, is_empty + num_rows, true);
+        elements.count + std::count(is_empty, is_empty + num_rows, true);
     ASSIGN_OR_RETURN(Tensor * indices,
-                     context.AllocateOutput(0, {total, input.rank()}));
+                     context.AllocateOutput(0, IndicesShape(elements, total)));
     ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {total}));
-    std::vector<int64_t> reverse(input.count());
-    auto next = by_row.begin();
+    ASSIGN_OR_RETURN(Tensor * reverse,
+                     context.AllocateOutput(3, {elements.count}));
+    Write(context, elements, is_empty, *indices, *values,
+          reverse->mutable_flat<int64_t>().data());
+    return absl::OkStatus();
+  }
+
+  static void Write(OpKernelContext& context, const RowElements& elements,
+                    const bool* is_empty, Tensor& indices, Tensor& values,
+                    int64_t* reverse) {
+    const std::vector<int64_t> order = SortedByRow(elements);
+    int64_t* out = indices.mutable_flat<int64_t>().data();
+    auto next = order.begin();
     int64_t at = 0;
-    for (int64_t row = 0; row < num_rows; ++row) {
+    for (int64_t row = 0; row < elements.num_rows; ++row) {
       if (is_empty[row]) {
-        SetEmptyRow(row, at, *indices);
-        CopyElements(context.input(3), 0, 1, *values, at++);
+        *out++ = row;
+        out = std::fill_n(out, elements.width - 1, 0);
+        CopyElements(context.input(3), 0, 1, values, at++);
+        continue;
       }
-      for (; next != by_row.end() && input.index(*next, 0) == row; ++next) {
-        const auto position = input.position(*next);
-        std::copy(position.begin(), position.end(),
-                  indices->mutable_flat<int64_t>().data() + at * input.rank());
-        CopyElements(context.input(1), *next, 1, *values, at);
+      for (; next != order.end() && elements.row(*next) == row; ++next) {
+        out = std::copy_n(elements.indices + *next * elements.width,
+                          elements.width, out);
+        CopyElements(context.input(1), *next, 1, values, at);
         reverse[*next] = at++;
       }
     }
-    return SetVector(context, 3, reverse);
   }
+};
 
-  // It gets its first element.
-  static void SetEmptyRow(int64_t row, int64_t at, Tensor& indices) {
-    const int64_t rank = indices.dim(1);
-    int64_t* const out = indices.mutable_flat<int64_t>().data() + at * rank;
-    std::fill(out, out + rank, 0);
-    out[0] = row;
+class SparseFillEmptyRowsKernel : public FillEmptyRowsKernel {
+ public:
+  using FillEmptyRowsKernel::FillEmptyRowsKernel;
+
+ private:
+  // Only the rows have to be within the shape.
+  absl::StatusOr<RowElements> ReadElements(
+      const OpKernelContext& context) const override {
+    ASSIGN_OR_RETURN(const SparseView input,
+                     SparseView::OfAnySizes(context.input(0), &context.input(1),
+                                            context.input(2)));
+    if (input.rank() == 0) {
+      return absl::InvalidArgumentError("Dense shape cannot be empty.");
+    }
+    return RowElements{context.input(0).flat<int64_t>().data(), input.count(),
+                       input.rank(), input.sizes()[0]};
+  }
+  TensorShape IndicesShape(const RowElements& elements,
+                           int64_t total) const override {
+    return {total, elements.width};
+  }
+};
+
+class RaggedFillEmptyRowsKernel : public FillEmptyRowsKernel {
+ public:
+  using FillEmptyRowsKernel::FillEmptyRowsKernel;
+
+ private:
+  absl::StatusOr<RowElements> ReadElements(
+      const OpKernelContext& context) const override {
+    const Tensor& rowids = context.input(0);
+    const Tensor& values = context.input(1);
+    const Tensor& rows = context.input(2);
+    if (!rowids.shape().IsVector() || !values.shape().IsVector()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "value_rowids and values must be vectors, saw: ",
+          rowids.shape().ToString(), " and ", values.shape().ToString()));
+    }
+    if (rowids.dim(0) != values.dim(0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("The length of `values` (", values.dim(0),
+                       ") must match the first dimension of `value_rowids` (",
+                       rowids.dim(0), ")."));
+    }
+    if (!rows.shape().IsScalar()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "nrows must be a scalar, saw: ", rows.shape().ToString()));
+    }
+    return RowElements{rowids.flat<int64_t>().data(), rowids.dim(0), 1,
+                       rows.scalar<int64_t>()};
+  }
+  // TensorFlow's has a dimension more where there are no rows.
+  TensorShape IndicesShape(const RowElements& elements,
+                           int64_t total) const override {
+    return elements.num_rows == 0 ? TensorShape({0, 1}) : TensorShape({total});
   }
 };
 
@@ -116,7 +223,8 @@ class FillEmptyRowsGradKernel : public OpKernel {
 }  // namespace
 
 void RegisterSparseRowKernels(KernelRegistry& registry) {
-  registry.Register<FillEmptyRowsKernel>("SparseFillEmptyRows");
+  registry.Register<SparseFillEmptyRowsKernel>("SparseFillEmptyRows");
+  registry.Register<RaggedFillEmptyRowsKernel>("RaggedFillEmptyRows");
   for (const char* op :
        {"SparseFillEmptyRowsGrad", "RaggedFillEmptyRowsGrad"}) {
     registry.Register<FillEmptyRowsGradKernel>(op,

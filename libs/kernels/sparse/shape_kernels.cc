@@ -1,13 +1,12 @@
 // Sparse tensors in another shape or order: SparseReshape, SparseReorder,
-// SparseSlice and its gradient, SparseConcat.
+// SparseSlice and its gradient, SparseConcat, SparseSplit. As in TensorFlow
+// most of them take indices that are out of bounds, and keep them so.
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/number_types.h"
@@ -24,24 +23,46 @@ class SparseReshapeKernel : public OpKernel {
     ASSIGN_OR_RETURN(
         const SparseView input,
         SparseView::Of(context.input(0), nullptr, context.input(1)));
-    RETURN_IF_ERROR(input.CheckBounds());
     ASSIGN_OR_RETURN(const TensorShape shape,
                      NewShape(input.shape(), context.input(2)));
+    if (input.count() > 0 && shape.num_elements() == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Input tensor has ", input.count(), " non zero elements but input ",
+          "shape (", input.shape().ToString(), ") or output shape (",
+          shape.ToString(), ") is empty"));
+    }
+    RETURN_IF_ERROR(SetVector(context, 1, shape.dims()));
+    if (shape == input.shape()) {
+      context.SetOutput(0, context.input(0));
+      return absl::OkStatus();
+    }
     ASSIGN_OR_RETURN(Tensor * indices,
                      context.AllocateOutput(0, {input.count(), shape.rank()}));
-    int64_t* out = indices->mutable_flat<int64_t>().data();
-    for (int64_t i = 0; i < input.count(); ++i) {
-      int64_t flat = input.FlatPosition(i);
-      for (int d = shape.rank() - 1; d >= 0; --d) {
-        out[d] = flat % shape.dim(d);
-        flat /= shape.dim(d);
-      }
-      out += shape.rank();
+    if (input.count() > 0) {
+      Divide(input, shape, indices->mutable_flat<int64_t>().data());
     }
-    return SetVector(context, 1, shape.dims());
+    return absl::OkStatus();
   }
 
  private:
+  // As in TensorFlow an index out of bounds becomes another one, by arithmetic
+  // that wraps around. REQUIRES: no size of either shape is 0.
+  static void Divide(const SparseView& input, const TensorShape& shape,
+                     int64_t* out) {
+    const Dims from = PackedStrides(input.sizes());
+    const Dims to = PackedStrides(shape.dims());
+    for (int64_t i = 0; i < input.count(); ++i) {
+      int64_t flat = 0;
+      for (int d = 0; d < input.rank(); ++d) {
+        flat = AddElements(flat, MultiplyElements(input.index(i, d), from[d]));
+      }
+      for (int d = 0; d < shape.rank(); ++d) {
+        *out++ = flat / to[d];
+        flat %= to[d];
+      }
+    }
+  }
+
   // One size may be -1.
   static absl::StatusOr<TensorShape> NewShape(const TensorShape& old,
                                               const Tensor& wanted) {
@@ -57,7 +78,12 @@ class SparseReshapeKernel : public OpKernel {
       *unknown = 1;
       ASSIGN_OR_RETURN(const TensorShape known, TensorShape::Create(dims));
       const int64_t rest = known.num_elements();
-      if (rest == 0 || old.num_elements() % rest != 0) {
+      if (rest == 0) {
+        return absl::InvalidArgumentError(
+            "reshape cannot infer the missing input size for an empty tensor "
+            "unless all specified input sizes are non-zero");
+      }
+      if (old.num_elements() % rest != 0) {
         return absl::InvalidArgumentError(absl::StrCat(
             "Input to reshape is a SparseTensor with ", old.num_elements(),
             " dense values, but the requested shape requires a multiple of ",
@@ -93,9 +119,9 @@ class SparseReorderKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(
-        const SparseView input,
-        SparseView::Of(context.input(0), &context.input(1), context.input(2)));
+    ASSIGN_OR_RETURN(const SparseView input,
+                     SparseView::OfAnySizes(context.input(0), &context.input(1),
+                                            context.input(2)));
     std::vector<int64_t> rows(input.count());
     std::iota(rows.begin(), rows.end(), 0);
     std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) {
@@ -109,7 +135,7 @@ class SparseReorderKernel : public OpKernel {
   }
 };
 
-absl::Status CheckVector(const Tensor& tensor, int rank,
+absl::Status CheckVector(const Tensor& tensor, int64_t rank,
                          absl::string_view what) {
   if (tensor.shape().IsVector() && tensor.dim(0) == rank) {
     return absl::OkStatus();
@@ -130,34 +156,47 @@ class SparseSliceKernel : public OpKernel {
     RETURN_IF_ERROR(CheckVector(context.input(4), input.rank(), "size"));
     const auto start = context.input(3).flat<int64_t>();
     const auto size = context.input(4).flat<int64_t>();
-    std::vector<int64_t> shape;
-    for (int d = 0; d < input.rank(); ++d) {
-      if (start[d] < 0 || size[d] < 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("start and size must not be negative, but are ",
-                         start[d], " and ", size[d], " in dimension ", d));
-      }
-      const int64_t left =
-          std::max<int64_t>(input.shape().dim(d) - start[d], 0);
-      shape.push_back(std::min(size[d], left));
-    }
+    ASSIGN_OR_RETURN(const TensorShape shape,
+                     ShapeOfSlice(input.shape(), start, size));
     std::vector<int64_t> rows;
     for (int64_t i = 0; i < input.count(); ++i) {
-      if (IsInside(input.position(i), start, shape)) rows.push_back(i);
+      if (IsInside(input.position(i), start, size)) rows.push_back(i);
     }
     RETURN_IF_ERROR(Shift(context, start, rows, input));
     RETURN_IF_ERROR(SetChosen(context, 1, context.input(1), rows));
-    return SetVector(context, 2, shape);
+    return SetVector(context, 2, shape.dims());
   }
 
  private:
+  // It may begin before the tensor does.
+  static absl::StatusOr<TensorShape> ShapeOfSlice(
+      const TensorShape& whole, absl::Span<const int64_t> start,
+      absl::Span<const int64_t> size) {
+    Dims dims;
+    for (int d = 0; d < whole.rank(); ++d) {
+      if (size[d] < 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Expected a non-negative size, got ", size[d],
+                         " in dimension ", d));
+      }
+      int64_t left = 0;
+      if (__builtin_sub_overflow(whole.dim(d), start[d], &left)) {
+        left = std::numeric_limits<int64_t>::max();
+      }
+      dims.push_back(std::min(size[d], std::max<int64_t>(left, 0)));
+    }
+    return TensorShape::Create(dims);
+  }
+
+  // Sizes are not negative, so that no difference is too large for them.
   static bool IsInside(absl::Span<const int64_t> position,
                        absl::Span<const int64_t> start,
-                       const std::vector<int64_t>& size) {
+                       absl::Span<const int64_t> size) {
     for (size_t d = 0; d < position.size(); ++d) {
-      if (position[d] < start[d] || position[d] - start[d] >= size[d]) {
-        return false;
-      }
+      if (position[d] < start[d]) return false;
+      const uint64_t distance =
+          static_cast<uint64_t>(position[d]) - static_cast<uint64_t>(start[d]);
+      if (distance >= static_cast<uint64_t>(size[d])) return false;
     }
     return true;
   }
@@ -195,28 +234,33 @@ class SparseSliceGradKernel : public OpKernel {
           "Input backprop_val_grad must be a vector, input_indices and "
           "output_indices matrices of one width");
     }
-    const int rank = static_cast<int>(indices.dim(1));
-    RETURN_IF_ERROR(CheckVector(start, rank, "start"));
-    std::map<std::vector<int64_t>, int64_t> by_position;
-    for (int64_t i = 0; i < kept.dim(0); ++i) {
-      std::vector<int64_t> position;
-      for (int d = 0; d < rank; ++d) {
-        position.push_back(AddElements(kept.flat<int64_t>()[i * rank + d],
-                                       start.flat<int64_t>()[d]));
-      }
-      by_position[std::move(position)] = i;
-    }
+    RETURN_IF_ERROR(CheckVector(start, indices.dim(1), "input_start"));
     ASSIGN_OR_RETURN(Tensor * output,
                      context.AllocateOutput(0, {indices.dim(0)}));
     RETURN_IF_ERROR(FillWithZeros(*output));
-    for (int64_t i = 0; i < indices.dim(0); ++i) {
-      const auto row = indices.flat<int64_t>().subspan(i * rank, rank);
-      const auto found =
-          by_position.find(std::vector<int64_t>(row.begin(), row.end()));
-      if (found == by_position.end()) continue;
-      CopyElements(grads, found->second, 1, *output, i);
+    // What was kept is in the order of what there was.
+    int64_t next = 0;
+    for (int64_t i = 0; i < indices.dim(0) && next < kept.dim(0); ++i) {
+      if (!IsSame(indices, i, kept, next, start.flat<int64_t>())) continue;
+      CopyElements(grads, next++, 1, *output, i);
     }
-    return absl::OkStatus();
+    if (next == kept.dim(0)) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Elements of backprop_val_grad aren't all propagated. Num elements: ",
+        kept.dim(0), ", used: ", next));
+  }
+
+ private:
+  // Whether element `j` of a slice that begins at `start` was element `i`.
+  static bool IsSame(const Tensor& indices, int64_t i, const Tensor& kept,
+                     int64_t j, absl::Span<const int64_t> start) {
+    const size_t rank = start.size();
+    const auto whole = indices.flat<int64_t>().subspan(i * rank, rank);
+    const auto shifted = kept.flat<int64_t>().subspan(j * rank, rank);
+    for (size_t d = 0; d < rank; ++d) {
+      if (whole[d] != AddElements(shifted[d], start[d])) return false;
+    }
+    return true;
   }
 };
 
@@ -234,7 +278,6 @@ class SparseConcatKernel : public OpKernel {
           const SparseView part,
           SparseView::Of(context.input(i), &context.input(count + i),
                          context.input(2 * count + i)));
-      RETURN_IF_ERROR(part.CheckBounds());
       parts.push_back(part);
     }
     const int rank = parts[0].rank();
@@ -293,7 +336,9 @@ class SparseConcatKernel : public OpKernel {
         const auto position = parts[p].position(i);
         elements.push_back(
             {{position.begin(), position.end()}, static_cast<int>(p), i});
-        elements.back().position[dim] += shift;
+        // Wraps around where the index is far out of bounds.
+        int64_t& shifted = elements.back().position[dim];
+        shifted = AddElements(shifted, shift);
       }
       shift += parts[p].shape().dim(dim);
     }
@@ -340,10 +385,10 @@ class SparseSplitKernel : public OpKernel {
     RETURN_IF_ERROR(input.CheckBounds());
     const int64_t size = input.shape().dim(dim);
     if (parts_ > size) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Number of splits (", parts_,
-                       ") must not be larger than the size of dimension ", dim,
-                       " (", size, ")"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Input num_split should be between 1 and the splitting dimension "
+          "size (",
+          size, "), got ", parts_));
     }
     int64_t begin = 0;
     for (int64_t part = 0; part < parts_; ++part) {
@@ -358,16 +403,17 @@ class SparseSplitKernel : public OpKernel {
  private:
   static absl::StatusOr<int> ReadDim(const Tensor& tensor,
                                      const SparseView& input) {
-    if (tensor.num_elements() != 1) {
+    if (!tensor.shape().IsScalar()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("Input split_dim should be a scalar but received shape ",
+          absl::StrCat("Input axis should be a scalar but received shape ",
                        tensor.shape().ToString()));
     }
-    const int64_t dim = tensor.scalar<int64_t>();
-    if (dim >= 0 && dim < input.rank()) return static_cast<int>(dim);
-    return absl::InvalidArgumentError(
-        absl::StrCat("Input split_dim should be between 0 and rank (",
-                     input.rank(), "), got ", dim));
+    const int64_t dim = tensor.scalar<int64_t>(), rank = input.rank();
+    if (dim >= -rank && dim < rank) {
+      return static_cast<int>(dim < 0 ? dim + rank : dim);
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Input axis should be in range [", -rank, ", ", rank, "), got ", dim));
   }
 
   absl::Status SetPart(OpKernelContext& context, const SparseView& input,

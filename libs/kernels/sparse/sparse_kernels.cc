@@ -5,10 +5,13 @@ namespace weft {
 void RegisterSparseKernels(KernelRegistry& registry) {
   RegisterRaggedKernels(registry);
   RegisterRaggedPartsKernels(registry);
+  RegisterRaggedTensorKernels(registry);
   RegisterSparseArithmeticKernels(registry);
   RegisterSparseCrossKernels(registry);
+  RegisterSparseCwiseKernels(registry);
   RegisterSparseDenseKernels(registry);
   RegisterSparseLookupKernels(registry);
+  RegisterSparseReductionKernels(registry);
   RegisterSparseRowKernels(registry);
   RegisterSparseSerializeKernels(registry);
   RegisterSparseShapeKernels(registry);

@@ -12,20 +12,26 @@ void RegisterSparseKernels(KernelRegistry& registry);
 
 // Ragged tensors: RaggedTensorToVariant, RaggedTensorFromVariant, RaggedRange.
 void RegisterRaggedKernels(KernelRegistry& registry);
-// Ragged tensors to others: RaggedGather, RaggedTensorToSparse,
-// RaggedTensorToTensor, RaggedFillEmptyRows.
+// Parts of ragged tensors: RaggedGather, RaggedTensorToSparse, the gradient of
+// RaggedTensorToVariant.
 void RegisterRaggedPartsKernels(KernelRegistry& registry);
-// Of two sparse tensors, or one and a dense one: SparseAdd and its like.
+// Ragged tensors as dense ones: RaggedTensorToTensor.
+void RegisterRaggedTensorKernels(KernelRegistry& registry);
+// Of two sparse tensors: SparseAdd and its like.
 void RegisterSparseArithmeticKernels(KernelRegistry& registry);
 // Combinations of features: SparseCross.
 void RegisterSparseCrossKernels(KernelRegistry& registry);
-// What comes out dense: SparseToDense, SparseTensorDenseMatMul,
-// SparseReduceSum and its like.
+// Of a sparse tensor and a dense one, element by element: SparseDenseCwiseAdd
+// and its like; SparseSoftmax.
+void RegisterSparseCwiseKernels(KernelRegistry& registry);
+// What comes out dense: SparseToDense, SparseTensorDenseMatMul.
 void RegisterSparseDenseKernels(KernelRegistry& registry);
 // What lookups become (libs/passes/lookup_fusion.h): _UniqueRowIds,
 // _CombineRows and its gradient, _WhereHashed, _CountIds.
 void RegisterSparseLookupKernels(KernelRegistry& registry);
-// SparseFillEmptyRows and its gradient.
+// SparseReduceSum and its like.
+void RegisterSparseReductionKernels(KernelRegistry& registry);
+// SparseFillEmptyRows, RaggedFillEmptyRows and their gradients.
 void RegisterSparseRowKernels(KernelRegistry& registry);
 // Sparse tensors as strings or variants: SerializeSparse, SerializeManySparse,
 // DeserializeSparse, DeserializeManySparse.

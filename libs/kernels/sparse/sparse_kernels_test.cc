@@ -103,9 +103,9 @@ TEST_F(SparseKernelsTest, ShapesOfSums) {
   EXPECT_EQ(shape(sizes, Tensor::Scalar(1)), "[2,4]");
   EXPECT_EQ(shape(sizes, Tensor::Vector({-1, 0})), "[3]");
   EXPECT_EQ(shape(sizes, Tensor::Vector({-1, 0}), true), "[1,3,1]");
-  // No axes are all axes.
-  EXPECT_EQ(shape(sizes, Tensor::Vector<int>({})), "[]");
-  EXPECT_EQ(shape(sizes, Tensor::Vector<int>({}), true), "[1,1,1]");
+  // No axes reduce nothing.
+  EXPECT_EQ(shape(sizes, Tensor::Vector<int>({})), "[2,3,4]");
+  EXPECT_EQ(shape(sizes, Tensor::Vector<int>({}), true), "[2,3,4]");
   EXPECT_EQ(shape(sizes, {DT_INT32, PartialShape()}), "<unknown>");
   EXPECT_EQ(shape({DT_INT64, PartialShape({3})}, Tensor::Vector({1})),
             "<unknown>");
@@ -124,7 +124,7 @@ TEST_F(SparseKernelsTest, ReduceSum) {
   Expect("SparseReduceSum", {indices, values, shape, Tensor::Vector({-2})},
          {{"keep_dims", true}}, {Tensor::FromValues<float>({1, 3}, {6, 0, 3})});
   Expect("SparseReduceSum", {indices, values, shape, Tensor::Vector<int>({})},
-         {}, {Tensor::Scalar(9.0f)});
+         {}, {Tensor::FromValues<float>({2, 3}, {2, 0, 0, 4, 0, 3})});
   EXPECT_THAT(harness_.Run("SparseReduceSum",
                            {indices, values, shape, Tensor::Vector({2})}),
               StatusIs(kInvalid, "Invalid reduction dimension 2"));
@@ -179,7 +179,21 @@ TEST_F(SparseKernelsTest, FillEmptyRows) {
   EXPECT_THAT(harness_.Run("SparseFillEmptyRows",
                            {Pairs({4, 0}), Longs({6}), Longs({4, 2}),
                             Tensor::Scalar(int64_t{-1})}),
-              StatusIs(kInvalid, "out of bounds"));
+              StatusIs(kInvalid, "indices(0, 0) is invalid: 4 >= 4"));
+  // Only the rows are looked at.
+  Expect(
+      "SparseFillEmptyRows",
+      {Pairs({0, 9}), Longs({6}), Longs({2, -5}), Tensor::Scalar(int64_t{-1})},
+      {},
+      {Pairs({0, 9, 1, 0}), Longs({6, -1}), Tensor::Vector({false, true}),
+       Longs({0})});
+  for (const int64_t rows : {int64_t{-1}, int64_t{1} << 62}) {
+    EXPECT_FALSE(
+        harness_
+            .Run("SparseFillEmptyRows", {Pairs({}), Longs({}), Longs({rows, 2}),
+                                         Tensor::Scalar(int64_t{-1})})
+            .ok());
+  }
 }
 
 TEST_F(SparseKernelsTest, CrossesEachRowsFeatures) {
@@ -267,10 +281,13 @@ TEST_F(SparseKernelsTest, UniqueRowIds) {
             Tensor::Vector({false, false, last < 0}),
             Tensor::Vector<int32_t>({0, 1, 2})});
   }
-  EXPECT_THAT(harness_.Run("_UniqueRowIds",
-                           {Pairs({0, 0, 1, 4}), Longs({7, 5}), Longs({2, 4}),
-                            Tensor::Scalar(int64_t{7})}),
-              StatusIs(kInvalid, "out of bounds"));
+  // As of SparseFillEmptyRows only the rows are looked at.
+  Expect("_UniqueRowIds",
+         {Pairs({0, 0, 1, 4}), Longs({7, 5}), Longs({2, 4}),
+          Tensor::Scalar(int64_t{7})},
+         {},
+         {Longs({7, 5}), Tensor::Vector<int32_t>({0, 1}),
+          Tensor::Vector({false, false}), Tensor::Vector<int32_t>({0, 1})});
   Expect("_UniqueRowIds",
          {Pairs({}), Longs({}), Longs({0, 2}), Tensor::Scalar(int64_t{0})}, {},
          {Longs({}), Tensor(DT_INT32, {0}), Tensor(DT_BOOL, {0}),
@@ -278,7 +295,7 @@ TEST_F(SparseKernelsTest, UniqueRowIds) {
   EXPECT_THAT(
       harness_.Run("_UniqueRowIds", {Pairs({4, 0}), Longs({6}), Longs({4, 2}),
                                      Tensor::Scalar(int64_t{0})}),
-      StatusIs(kInvalid, "out of bounds"));
+      StatusIs(kInvalid, "indices(0, 0) is invalid: 4 >= 4"));
   // What is left out is not looked at.
   EXPECT_OK(harness_.Run(
       "_UniqueRowIds",
@@ -359,11 +376,76 @@ TEST_F(SparseKernelsTest, CountIds) {
           .ok());
 }
 
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+
 TEST_F(SparseKernelsTest, PositionsThatOverflowAreNobodys) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  Expect("SparseSliceGrad",
-         {Floats({5}), Pairs({0, 0}), Longs({kMost, 0}), Pairs({kMost, 0})}, {},
-         {Floats({0})});
+  EXPECT_THAT(
+      harness_.Run("SparseSliceGrad", {Floats({5}), Pairs({0, 0}),
+                                       Longs({kMost, 0}), Pairs({kMost, 0})}),
+      StatusIs(kInvalid, "aren't all propagated"));
+}
+
+TEST_F(SparseKernelsTest, SlicesMayBeginAndEndAnywhere) {
+  const Tensor indices = Pairs({0, 0, 1, 2});
+  const auto slice = [&](Tensor start, Tensor size, Tensor kept, Tensor values,
+                         Tensor shape) {
+    Expect("SparseSlice",
+           {indices, Floats({2, 3}), Longs({2, 3}), std::move(start),
+            std::move(size)},
+           {}, {std::move(kept), std::move(values), std::move(shape)});
+  };
+  slice(Longs({-1, 0}), Longs({2, 9}), Pairs({1, 0}), Floats({2}),
+        Longs({2, 3}));
+  slice(Longs({kLeast, 0}), Longs({1, 9}), Pairs({}), Floats({}),
+        Longs({1, 3}));
+  slice(Longs({kMost, 0}), Longs({kMost, 9}), Pairs({}), Floats({}),
+        Longs({0, 3}));
+  slice(Longs({1, 1}), Longs({kMost, kMost}), Pairs({0, 1}), Floats({3}),
+        Longs({1, 2}));
+}
+
+TEST_F(SparseKernelsTest, ReshapesIndicesThatAreFarOutOfBounds) {
+  for (const int64_t far : {kMost, kLeast, kMost - 1}) {
+    EXPECT_OK(harness_.Run(
+        "SparseReshape", {Pairs({far, far}), Longs({3, 3}), Longs({9, 1, 1})}));
+  }
+  EXPECT_THAT(
+      harness_.Run("SparseReshape", {Pairs({0, 0}), Longs({0, 3}), Longs({0})}),
+      StatusIs(kInvalid, "is empty"));
+}
+
+TEST_F(SparseKernelsTest, ReductionsWriteWithinTheirOutput) {
+  const auto run = [&](Tensor indices) {
+    return harness_.Run("SparseReduceSum",
+                        {std::move(indices), Floats({1}), Longs({3, 3}),
+                         Tensor::Vector<int>({})});
+  };
+  EXPECT_OK(run(Pairs({2, 2})));
+  for (const Tensor& bad :
+       {Pairs({3, 0}), Pairs({0, -1}), Pairs({kMost, kMost}),
+        Pairs({kLeast, 1}), Pairs({0, kMost})}) {
+    const auto result = run(bad);
+    if (!result.ok()) {
+      EXPECT_THAT(result, StatusIs(kInvalid, "write index"));
+    }
+  }
+}
+
+TEST_F(SparseKernelsTest, QuotientsThatAreNone) {
+  const auto divide = [&](Tensor values, Tensor dense) {
+    return harness_.Run(
+        "SparseDenseCwiseDiv",
+        {Pairs({0, 1}), std::move(values), Longs({1, 2}), std::move(dense)});
+  };
+  constexpr int32_t kLowest = std::numeric_limits<int32_t>::min();
+  EXPECT_THAT(divide(Tensor::Vector<int32_t>({1}), Tensor::Scalar<int32_t>(0)),
+              StatusIs(kInvalid, "zero"));
+  EXPECT_THAT(divide(Floats({1}), Floats({0, 1})), StatusIs(kInvalid, "zero"));
+  const auto wrapped =
+      divide(Tensor::Vector<int32_t>({kLowest}), Tensor::Scalar<int32_t>(-1));
+  ASSERT_OK(wrapped);
+  EXPECT_EQ((*wrapped)[0].flat<int32_t>()[0], kLowest);
 }
 
 }  // namespace

@@ -12,6 +12,14 @@ namespace weft {
 absl::StatusOr<SparseView> SparseView::Of(const Tensor& indices,
                                           const Tensor* values,
                                           const Tensor& shape) {
+  ASSIGN_OR_RETURN(SparseView view, OfAnySizes(indices, values, shape));
+  ASSIGN_OR_RETURN(view.shape_, TensorShape::Create(view.sizes_));
+  return view;
+}
+
+absl::StatusOr<SparseView> SparseView::OfAnySizes(const Tensor& indices,
+                                                  const Tensor* values,
+                                                  const Tensor& shape) {
   if (!indices.shape().IsMatrix()) {
     return absl::InvalidArgumentError(
         absl::StrCat("Input indices must be a matrix but received shape ",
@@ -23,6 +31,11 @@ absl::StatusOr<SparseView> SparseView::Of(const Tensor& indices,
         "but the shapes are ",
         shape.shape().ToString(), " and ", indices.shape().ToString()));
   }
+  if (shape.dim(0) > kMaxRank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A sparse tensor has at most ", kMaxRank,
+                     " dimensions, but this one has ", shape.dim(0)));
+  }
   if (values != nullptr &&
       (!values->shape().IsVector() || values->dim(0) != indices.dim(0))) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -33,7 +46,8 @@ absl::StatusOr<SparseView> SparseView::Of(const Tensor& indices,
   SparseView view;
   view.indices_ = indices.flat<int64_t>().data();
   view.count_ = indices.dim(0);
-  ASSIGN_OR_RETURN(view.shape_, TensorShape::Create(shape.flat<int64_t>()));
+  const auto sizes = shape.flat<int64_t>();
+  view.sizes_.assign(sizes.begin(), sizes.end());
   return view;
 }
 
@@ -45,9 +59,10 @@ absl::Status SparseView::CheckBounds() const {
 }
 
 absl::Status SparseView::OutOfBounds(int64_t i, int64_t number) const {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "indices[", number, "] = [", absl::StrJoin(position(i), ","),
-      "] is out of bounds: need 0 <= index < ", shape_.ToString()));
+  return absl::InvalidArgumentError(
+      absl::StrCat("indices[", number, "] = [", absl::StrJoin(position(i), ","),
+                   "] is out of bounds: need 0 <= index < [",
+                   absl::StrJoin(sizes_, ","), "]"));
 }
 
 absl::Status SparseView::CheckOrder() const {

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/tensor/tensor.h"
@@ -34,6 +36,12 @@ inline Variant RaggedVariant(std::vector<Tensor> tensors) {
           std::make_shared<const std::vector<Tensor>>(std::move(tensors))};
 }
 
+// Of a ragged tensor that is none.
+template <typename... Parts>
+absl::Status RaggedError(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
 // A view; the tensors outlive it.
 class SparseView {
  public:
@@ -42,22 +50,27 @@ class SparseView {
   static absl::StatusOr<SparseView> Of(const Tensor& indices,
                                        const Tensor* values,
                                        const Tensor& shape);
+  // The same of a shape whose sizes may be any numbers: for what compares
+  // indices and makes no dense tensor, where TensorFlow takes any, too.
+  static absl::StatusOr<SparseView> OfAnySizes(const Tensor& indices,
+                                               const Tensor* values,
+                                               const Tensor& shape);
 
   // Elements that are there.
   int64_t count() const { return count_; }
-  int rank() const { return shape_.rank(); }
+  int rank() const { return static_cast<int>(sizes_.size()); }
+  const Dims& sizes() const { return sizes_; }
+  // REQUIRES: Of.
   const TensorShape& shape() const { return shape_; }
   // Coordinate `d` of element `i`.
-  int64_t index(int64_t i, int d) const {
-    return indices_[i * shape_.rank() + d];
-  }
+  int64_t index(int64_t i, int d) const { return indices_[i * rank() + d]; }
   absl::Span<const int64_t> position(int64_t i) const {
-    return {indices_ + i * shape_.rank(), static_cast<size_t>(shape_.rank())};
+    return {indices_ + i * rank(), sizes_.size()};
   }
 
   bool IsInBounds(int64_t i) const {
     for (int d = 0; d < rank(); ++d) {
-      if (index(i, d) < 0 || index(i, d) >= shape_.dim(d)) return false;
+      if (index(i, d) < 0 || index(i, d) >= sizes_[d]) return false;
     }
     return true;
   }
@@ -68,12 +81,13 @@ class SparseView {
   absl::Status CheckBounds() const;
   // The same unless they are also in order, each once.
   absl::Status CheckOrder() const;
-  // Where element `i` is in the dense tensor, row-major. REQUIRES: bounds.
+  // Where element `i` is in the dense tensor, row-major. REQUIRES: Of; bounds.
   int64_t FlatPosition(int64_t i) const;
 
  private:
   const int64_t* indices_ = nullptr;
   int64_t count_ = 0;
+  Dims sizes_;
   TensorShape shape_;
 };
 

@@ -119,7 +119,7 @@ absl::Status ToDenseShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-// The dimensions that are not reduced; no axes mean all of them.
+// The dimensions that are not reduced; no axes reduce nothing.
 absl::Status ReduceShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const bool keep_dims, c.GetAttr<bool>("keep_dims"));
   const auto sizes = array_shapes::Integers(c, 2);
@@ -130,7 +130,7 @@ absl::Status ReduceShape(InferenceContext& c) {
         "Number of dims in shape tensor must not be 0");
   }
   const auto rank = static_cast<int64_t>(sizes->size());
-  std::vector<bool> is_reduced(sizes->size(), axes->empty());
+  std::vector<bool> is_reduced(sizes->size(), false);
   for (int64_t axis : *axes) {
     // The kernel refuses others.
     if (axis < -rank || axis >= rank) return absl::OkStatus();

@@ -1,0 +1,218 @@
+// SparseReduceSum and SparseReduceMax, as dense tensors, and as sparse ones.
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/kernels/array/copy.h"
+#include "libs/kernels/number_types.h"
+#include "libs/kernels/sparse/sparse_kernels.h"
+#include "libs/kernels/sparse/sparse_tensor.h"
+
+namespace weft {
+namespace {
+
+// The dimensions that stay and those that are reduced, each in order. No axes
+// reduce nothing.
+struct Axes {
+  std::vector<bool> is_reduced;
+  std::vector<int> kept, reduced;
+};
+
+absl::StatusOr<Axes> ReadAxes(const Tensor& tensor, int rank) {
+  if (tensor.rank() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Expected reduction_axes to be a scalar or a vector; got shape: ",
+        tensor.shape().ToString()));
+  }
+  ASSIGN_OR_RETURN(const Dims numbers, IntegersOf(tensor));
+  Axes axes;
+  axes.is_reduced.resize(rank, false);
+  for (const int64_t axis : numbers) {
+    if (axis < -rank || axis >= rank) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Invalid reduction dimension ", axis,
+                       ", for input with ", rank, " dimensions."));
+    }
+    axes.is_reduced[axis < 0 ? axis + rank : axis] = true;
+  }
+  for (int d = 0; d < rank; ++d) {
+    (axes.is_reduced[d] ? axes.reduced : axes.kept).push_back(d);
+  }
+  return axes;
+}
+
+// Elements that are reduced to one: those at [begin, end) of an order.
+struct Group {
+  int64_t begin, end;
+};
+
+// The elements' numbers in the order of the coordinates that stay, then of the
+// others.
+std::vector<int64_t> OrderOf(const SparseView& input, const Axes& axes) {
+  std::vector<int> dims = axes.kept;
+  dims.insert(dims.end(), axes.reduced.begin(), axes.reduced.end());
+  std::vector<int64_t> order(input.count());
+  std::iota(order.begin(), order.end(), 0);
+  absl::c_stable_sort(order, [&](int64_t a, int64_t b) {
+    for (const int d : dims) {
+      if (input.index(a, d) != input.index(b, d)) {
+        return input.index(a, d) < input.index(b, d);
+      }
+    }
+    return false;
+  });
+  return order;
+}
+
+std::vector<Group> GroupsOf(const SparseView& input, const Axes& axes,
+                            const std::vector<int64_t>& order) {
+  std::vector<Group> groups;
+  for (int64_t i = 0; i < input.count(); ++i) {
+    const bool is_same =
+        i > 0 && absl::c_all_of(axes.kept, [&](int d) {
+          return input.index(order[i], d) == input.index(order[i - 1], d);
+        });
+    if (!is_same) groups.push_back({i, i});
+    groups.back().end = i + 1;
+  }
+  return groups;
+}
+
+// kSparse: only the elements that some element of the input is part of, as a
+// sparse tensor, where they may be out of bounds.
+template <bool kMaximum, bool kSparse>
+class SparseReductionKernel : public OpKernel {
+ public:
+  explicit SparseReductionKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction),
+        keep_dims_(construction.GetAttr<bool>("keep_dims").value_or(false)) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(
+        const SparseView input,
+        SparseView::Of(context.input(0), &context.input(1), context.input(2)));
+    ASSIGN_OR_RETURN(const Axes axes, ReadAxes(context.input(3), input.rank()));
+    Dims dims;
+    for (int d = 0; d < input.rank(); ++d) {
+      if (!axes.is_reduced[d]) dims.push_back(input.sizes()[d]);
+      if (axes.is_reduced[d] && keep_dims_) dims.push_back(1);
+    }
+    ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    const std::vector<int64_t> order = OrderOf(input, axes);
+    const std::vector<Group> groups = GroupsOf(input, axes, order);
+    using Types = std::conditional_t<kMaximum, RealNumbers, Numbers>;
+    return DispatchType(
+        Types{}, context.input(1).dtype(), [&]<typename T>(TypeTag<T>) {
+          const std::vector<T> results =
+              Reduce<T>(context.input(1), order, groups);
+          return kSparse ? SetSparse(context, input, axes, order, groups,
+                                     results, shape)
+                         : SetDense(context, input, axes, order, groups,
+                                    results, shape);
+        });
+  }
+
+ private:
+  template <typename T>
+  static std::vector<T> Reduce(const Tensor& values,
+                               const std::vector<int64_t>& order,
+                               const std::vector<Group>& groups) {
+    const auto in = values.flat<T>();
+    std::vector<T> results;
+    for (const Group& group : groups) {
+      auto result = static_cast<Wide<T>>(in[order[group.begin]]);
+      if constexpr (!kMaximum) result = AddElements(Wide<T>(0), result);
+      for (int64_t i = group.begin + 1; i < group.end; ++i) {
+        result = Combine(result, static_cast<Wide<T>>(in[order[i]]));
+      }
+      results.push_back(static_cast<T>(result));
+    }
+    return results;
+  }
+
+  // Of NaN and a number the later one is the greater, as in TensorFlow.
+  template <typename W>
+  static W Combine(W a, W b) {
+    if constexpr (kMaximum) {
+      return a > b ? a : b;
+    } else {
+      return AddElements(a, b);
+    }
+  }
+
+  template <typename T>
+  static absl::Status SetDense(OpKernelContext& context,
+                               const SparseView& input, const Axes& axes,
+                               const std::vector<int64_t>& order,
+                               const std::vector<Group>& groups,
+                               const std::vector<T>& results,
+                               const TensorShape& shape) {
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    RETURN_IF_ERROR(FillWithZeros(*output));
+    auto out = output->mutable_flat<T>();
+    for (size_t g = 0; g < groups.size(); ++g) {
+      // What is out of bounds may still be within the memory, as that of
+      // another index: TensorFlow takes it for that.
+      int64_t at = 0;
+      for (const int d : axes.kept) {
+        at = AddElements(MultiplyElements(at, input.sizes()[d]),
+                         input.index(order[groups[g].begin], d));
+      }
+      if (at < 0 || at >= output->num_elements()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Obtained a write index of ", at, " which is outside of bounds of ",
+            "[0, ", output->num_elements(), ")"));
+      }
+      out[at] = results[g];
+    }
+    return absl::OkStatus();
+  }
+
+  template <typename T>
+  absl::Status SetSparse(OpKernelContext& context, const SparseView& input,
+                         const Axes& axes, const std::vector<int64_t>& order,
+                         const std::vector<Group>& groups,
+                         const std::vector<T>& results,
+                         const TensorShape& shape) const {
+    const auto count = static_cast<int64_t>(groups.size());
+    ASSIGN_OR_RETURN(Tensor * indices,
+                     context.AllocateOutput(0, {count, shape.rank()}));
+    ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {count}));
+    int64_t* out = indices->mutable_flat<int64_t>().data();
+    for (const Group& group : groups) {
+      for (int d = 0; d < input.rank(); ++d) {
+        if (!axes.is_reduced[d]) *out++ = input.index(order[group.begin], d);
+        if (axes.is_reduced[d] && keep_dims_) *out++ = 0;
+      }
+    }
+    absl::c_copy(results, values->mutable_flat<T>().begin());
+    return SetVector(context, 2, shape.dims());
+  }
+
+  const bool keep_dims_;
+};
+
+}  // namespace
+
+void RegisterSparseReductionKernels(KernelRegistry& registry) {
+  const std::map<std::string, std::vector<DataType>> numbers = {
+      {"T", DataTypesOf(Numbers{})}};
+  const std::map<std::string, std::vector<DataType>> reals = {
+      {"T", DataTypesOf(RealNumbers{})}};
+  registry.Register<SparseReductionKernel<false, false>>("SparseReduceSum",
+                                                         numbers);
+  registry.Register<SparseReductionKernel<false, true>>("SparseReduceSumSparse",
+                                                        numbers);
+  registry.Register<SparseReductionKernel<true, false>>("SparseReduceMax",
+                                                        reals);
+  registry.Register<SparseReductionKernel<true, true>>("SparseReduceMaxSparse",
+                                                       reals);
+}
+
+}  // namespace weft
