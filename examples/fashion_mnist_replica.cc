@@ -1,14 +1,18 @@
 #include "examples/fashion_mnist_replica.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "examples/fashion_mnist_batches.h"
 #include "examples/progress.h"
+#include "libs/checkpoint/checkpoint_state.h"
 
 namespace weft::examples {
 namespace {
@@ -40,18 +44,38 @@ Replica BuildReplica(const ReplicaOptions& options) {
   return replica;
 }
 
-// Ends training at the next multiple of `steps` after the step that it begins
-// with: the same one for all replicas, whenever they come.
+// The step of the newest checkpoint ("FOLDER/model.ckpt-7"); none without one.
+std::optional<int64_t> SavedStep(Session& session, const std::string& folder) {
+  FileSystem* const files = session.file_system();
+  if (folder.empty() || files == nullptr) return std::nullopt;
+  const auto newest = checkpoint::LatestCheckpoint(*files, folder);
+  int64_t step = 0;
+  if (!newest.ok() || !newest->has_value() ||
+      !absl::SimpleAtoi((*newest)->substr((*newest)->rfind('-') + 1), &step)) {
+    return std::nullopt;
+  }
+  return step;
+}
+
+// Ends training at the next multiple of `steps` after the checkpoint that it
+// goes on from: the same one for all replicas, whenever they come. Where there
+// are no checkpoints, after the step that it begins with.
 class StopAtMultiple : public train::SessionRunHook {
  public:
-  StopAtMultiple(ops::Variable global_step, int64_t steps)
-      : global_step_(std::move(global_step)), steps_(steps) {}
+  StopAtMultiple(ops::Variable global_step, int64_t steps, std::string folder)
+      : global_step_(std::move(global_step)),
+        steps_(steps),
+        folder_(std::move(folder)) {}
 
+  // Others may be beyond the end already when a replica starts again: then it
+  // ends, too, and begins no second round.
   absl::Status AfterCreateSession(Session& session,
                                   train::Coordinator&) override {
     if (last_step_ > 0) return absl::OkStatus();  // in place of a lost one
     ASSIGN_OR_RETURN(const Tensor step, session.Run(global_step_));
-    last_step_ = (step.scalar<int64_t>() / steps_ + 1) * steps_;
+    const auto now = step.scalar<int64_t>();
+    const int64_t begin = SavedStep(session, folder_).value_or(now);
+    last_step_ = (std::min(begin, now) / steps_ + 1) * steps_;
     return absl::OkStatus();
   }
   absl::StatusOr<train::SessionRunArgs> BeforeRun(
@@ -70,6 +94,7 @@ class StopAtMultiple : public train::SessionRunHook {
  private:
   const ops::Variable global_step_;
   const int64_t steps_;
+  const std::string folder_;  // of checkpoints; empty: there are none
   int64_t last_step_ = 0;
 };
 
@@ -138,8 +163,8 @@ absl::StatusOr<float> TrainAsReplica(Process& process, const Server& server,
                                      const ImageSet& training,
                                      const ImageSet& test) {
   const Replica replica = BuildReplica(options);
-  const auto stop =
-      std::make_shared<StopAtMultiple>(replica.global_step, options.steps);
+  const auto stop = std::make_shared<StopAtMultiple>(
+      replica.global_step, options.steps, options.checkpoints);
   const bool is_chief = options.task.IsChief();
   const auto accuracy = std::make_shared<train::FinalOpsHook>(
       train::SessionRunArgs{.fetches = {replica.model.accuracy},
