@@ -114,8 +114,12 @@ bool Cut(absl::string_view text, int64_t position, int64_t length,
   const int64_t size = LengthOf(text, in_characters);
   const int64_t begin = position < 0 ? position + size : position;
   if (begin < 0 || begin > size) return false;
+  // TensorFlow takes a length below 0 for all bytes that are left, but for no
+  // characters.
+  const int64_t most = size - begin;
+  const int64_t none_or_all = in_characters ? 0 : most;
   const int64_t end =
-      length < 0 ? size : begin + std::min(length, size - begin);
+      begin + (length < 0 ? none_or_all : std::min(length, most));
   if (!in_characters) {
     result = std::string(text.substr(begin, end - begin));
     return true;
