@@ -215,6 +215,7 @@ TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
       "model.ckpt-7.meta",
       // What another is called.
       "model.ckpt-7.data-mine.index", "model.ckpt-7.data-1-of-2x",
+      // What the state names.
       "model.ckpt-9.data-00000-of-00001", "model.ckpt-9.meta",
       "model.ckpt-9.index",
       // Of saves that this one knows nothing of.
@@ -231,6 +232,9 @@ TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
       "/job/model.ckpt.saving",
       "save 12\nsaving a1b0c model.ckpt-7\nsaving 5 model.ckpt-9\n"
       "saving 6 other\nsaving 7 ../job/model.ckpt-8\nmodel.ckpt-8\n"));
+  checkpoint::CheckpointState state;
+  state.model_checkpoint_path = "/job/model.ckpt-9";
+  ASSERT_OK(checkpoint::WriteCheckpointState(files_, "/job", state));
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaveAs("/job/model.ckpt", root);
