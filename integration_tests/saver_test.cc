@@ -215,7 +215,6 @@ TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
       "model.ckpt-7.meta",
       // What another is called.
       "model.ckpt-7.data-mine.index", "model.ckpt-7.data-1-of-2x",
-      // What the state names.
       "model.ckpt-9.data-00000-of-00001", "model.ckpt-9.meta",
       "model.ckpt-9.index",
       // Of saves that this one knows nothing of.
@@ -232,9 +231,6 @@ TEST_F(SaverTest, LeftoversOfASaveAreSwept) {
       "/job/model.ckpt.saving",
       "save 12\nsaving a1b0c model.ckpt-7\nsaving 5 model.ckpt-9\n"
       "saving 6 other\nsaving 7 ../job/model.ckpt-8\nmodel.ckpt-8\n"));
-  checkpoint::CheckpointState state;
-  state.model_checkpoint_path = "/job/model.ckpt-9";
-  ASSERT_OK(checkpoint::WriteCheckpointState(files_, "/job", state));
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
   SaveAs("/job/model.ckpt", root);
@@ -1016,21 +1012,6 @@ TEST_F(SaverLostAnswerTest, WhereAllStayItDoesToo) {
   ASSERT_OK(Save(saver, 3));
   ASSERT_OK(Save(NewSaverThatKeepsAll(), 4));
   EXPECT_TRUE(IsAnythingLeftOf2());
-}
-
-// No state is there then, so none names it.
-TEST_F(SaverLostAnswerTest, OneOfAFirstSaveIsDeleted) {
-  for (const bool is_killed : {false, true}) {
-    Saver& saver = NewSaver();
-    files_.loses = true;
-    EXPECT_FALSE(Save(saver, 2).ok());
-    files_.loses = false;
-    ASSERT_TRUE(IsAnythingLeftOf2());
-    ASSERT_OK(Save(is_killed ? NewSaver() : saver, 3));
-    EXPECT_FALSE(IsAnythingLeftOf2()) << is_killed;
-    EXPECT_OK(disk_.FileExists("/job/m-3.index"));
-    ASSERT_OK(disk_.DeleteRecursively("/job"));
-  }
 }
 
 // The next program restores it, say, and saves without counting what was there.

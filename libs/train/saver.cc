@@ -809,10 +809,8 @@ absl::Status Saver::TakeOverOldOnes(FileSystem& files,
       unfinished_.Succeeded(old.prefix);
       continue;
     }
-    // Rather one too many stays than that one goes which would be named. A
-    // state that is not there names none: the first save failed, say.
-    const absl::Status state = states.at(old.latest_filename).status();
-    if (!state.ok() && !absl::IsNotFound(state)) continue;
+    // Rather one too many stays than that one goes which would be named.
+    if (!states.at(old.latest_filename).ok()) continue;
     if (!absl::c_linear_search(to_delete_, old.prefix)) {
       to_delete_.push_back(old.prefix);
     }
