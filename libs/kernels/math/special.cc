@@ -57,6 +57,7 @@ double NormalQuantile(double p) {
   if (!(p >= 0 && p <= 1)) return kNan;
   if (p == 0) return -kInfinity;
   if (p == 1) return kInfinity;
+  if (p == 0.5) return 0;  // steps come near, but not there
   return p < 0.5 ? -UpperQuantile(p) : UpperQuantile(1 - p);
 }
 
