@@ -24,7 +24,6 @@ void RegisterResourceGradients(GradientRegistry& registry) {
                          "MutableHashTableV2",
                          "MutableHashTableOfTensors",
                          "MutableHashTableOfTensorsV2",
-                         "MutableDenseHashTable",
                          "MutableDenseHashTableV2",
                          "InitializeTable",
                          "InitializeTableV2",

@@ -505,9 +505,8 @@ void RegisterLookupKernels(KernelRegistry& registry) {
         "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"}) {
     registry.Register(table(op), TableHandleKernel::Make);
   }
-  for (const char* op : {"MutableDenseHashTable", "MutableDenseHashTableV2"}) {
-    registry.Register(table(op), DenseTableHandleKernel::Make);
-  }
+  registry.Register(table("MutableDenseHashTableV2"),
+                    DenseTableHandleKernel::Make);
   RegisterBoth<FillKernel<&LookupTable::Initialize>>(
       registry, "InitializeTable", "InitializeTableV2");
   for (const char* op :

@@ -565,7 +565,7 @@ std::vector<std::pair<std::string, Prepare>> Cases() {
       {"HashTable", Maker(table)},
       {"MutableHashTableOfTensors", Maker(table_of_rows)},
       {"MutableHashTable", Maker(table)},
-      {"MutableDenseHashTable", MakeDenseTable},
+      {"MutableDenseHashTableV2", MakeDenseTable},
       {"InitializeTableFromTextFile", FillTableFromFile},
       {"InitializeTable", FillTable},
       {"LookupTableImport", FillTable},

@@ -78,8 +78,11 @@ void AddTables(const HandleFamily& family) {
                    {"MutableHashTableOfTensors", "MutableHashTableOfTensorsV2"})
                  .Attr("value_shape: shape = {  }")
                  .Doc("A table that changes, with vectors for values."));
+  // TensorFlow's first one has no key that marks what was removed, which its
+  // kernel asks for: no graph can run it.
+  if (!family.is_resource()) return;
   family.Add(
-      Table(family, {"MutableDenseHashTable", "MutableDenseHashTableV2"})
+      Table(family, {.of_resource = "MutableDenseHashTableV2"})
           .Input("empty_key: key_dtype")
           .Input("deleted_key: key_dtype")
           .Attr("value_shape: shape = {  }")
