@@ -865,6 +865,27 @@ TEST_F(MergeTest, PutsSlicesTogether) {
   EXPECT_EQ(left, std::vector<std::string>());
 }
 
+// As that of a machine that loses power right before: the save failed, by no
+// mistake of whoever saves.
+TEST_F(MergeTest, AnIndexThatIsGoneAgainIsNoMistake) {
+  class Forgetful : public MemoryFileSystem {
+   public:
+    absl::Status RenameFile(absl::string_view from,
+                            absl::string_view to) override {
+      if (to == IndexFilename(kPrefix)) RETURN_IF_ERROR(DeleteFile(from));
+      return MemoryFileSystem::RenameFile(from, to);
+    }
+  } files;
+  ASSERT_OK_AND_ASSIGN(auto writer,
+                       BundleWriter::Create(files, "/t/a", *random_));
+  ASSERT_OK(writer->Add("a", Tensor::Scalar<int64_t>(1)));
+  ASSERT_OK(writer->Finish());
+  EXPECT_THAT(
+      MergeBundles(files, {"/t/a"}, kPrefix, *random_),
+      StatusIs(absl::StatusCode::kUnavailable, "as after a power failure"));
+  EXPECT_FALSE(files.FileExists(IndexFilename(kPrefix)).ok());
+}
+
 // The shards of a second save take the place of the first one's checkpoint.
 TEST_F(MergeTest, AnotherCheckpointIsReplacedAtOneMoment) {
   std::set<int64_t> seen;

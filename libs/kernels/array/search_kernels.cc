@@ -280,12 +280,17 @@ class HistogramKernel : public OpKernel {
       return absl::InvalidArgumentError(
           "Histogram values must not contain NaN");
     }
-    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {bins}));
-    RETURN_IF_ERROR(FillWithZeros(*output));
     const double step = (static_cast<double>(high) - static_cast<double>(low)) /
                         static_cast<double>(bins);
-    // What lies outside counts at the ends; so does what an infinite range or
-    // one without width leaves no place for.
+    if (!std::isfinite(step)) {  // TensorFlow writes beyond its memory
+      return absl::InvalidArgumentError(absl::StrCat(
+          "value_range '[", low, ", ", high, "]' cannot be divided into ", bins,
+          " equal parts; give a finite one"));
+    }
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {bins}));
+    RETURN_IF_ERROR(FillWithZeros(*output));
+    // What lies outside counts at the ends; so does what a range without width
+    // leaves no place for.
     const auto bin_of = [&](T value) {
       if (!(value > low)) return int64_t{0};
       const double bin = Distance(low, value) / step;

@@ -421,7 +421,9 @@ Call FillTable(State& state, const OpDef& op) {
 
 Call MakeDenseTable(State&, const OpDef&) {
   return {{Tensor::Scalar(int64_t{-1}), Tensor::Scalar(int64_t{-2})},
-          {{"value_dtype", DT_FLOAT}, {"initial_num_buckets", int64_t{8}}}};
+          {{"shared_name", std::string("shared")},
+           {"value_dtype", DT_FLOAT},
+           {"initial_num_buckets", int64_t{8}}}};
 }
 
 Call RemoveFromTable(State& state, const OpDef& op) {
