@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "integration_tests/testing/line_training.h"
@@ -143,41 +142,42 @@ TEST_F(EstimatorClusterTest, AMasterEvaluatesAsWell) {
 class Turn {
  public:
   std::shared_ptr<train::SessionRunHook> AfterIt() {
-    return std::make_shared<Wait>(done_);
+    return std::make_shared<Wait>(*this);
   }
   std::shared_ptr<train::SessionRunHook> MakesIt() {
-    return std::make_shared<Step>(done_);
+    return std::make_shared<Step>(*this);
   }
 
  private:
   class Wait : public train::SessionRunHook {
    public:
-    explicit Wait(absl::Notification& done) : done_(done) {}
+    explicit Wait(Turn& turn) : turn_(turn) {}
     absl::StatusOr<train::SessionRunArgs> BeforeRun(
         train::SessionRunContext&) override {
       // Not for ever, so that a failing test ends.
-      if (done_.WaitForNotificationWithTimeout(absl::Minutes(2))) {
+      if (turn_.done_->WaitUntil(turn_.scheduler_.Now() + absl::Minutes(2))) {
         return train::SessionRunArgs();
       }
       return absl::InternalError("The other task has made no step.");
     }
 
    private:
-    absl::Notification& done_;
+    Turn& turn_;
   };
   class Step : public train::SessionRunHook {
    public:
-    explicit Step(absl::Notification& done) : done_(done) {}
+    explicit Step(Turn& turn) : turn_(turn) {}
     absl::Status AfterRun(train::SessionRunContext&,
                           const train::SessionRunValues&) override {
-      if (!done_.HasBeenNotified()) done_.Notify();
+      if (!turn_.done_->IsSet()) turn_.done_->Set();
       return absl::OkStatus();
     }
 
    private:
-    absl::Notification& done_;
+    Turn& turn_;
   };
-  absl::Notification done_;
+  const train::DefaultScheduler scheduler_{nullptr};
+  const std::unique_ptr<Event> done_ = scheduler_->NewEvent();
 };
 
 // It evaluates between its steps.
