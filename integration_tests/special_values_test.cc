@@ -402,13 +402,14 @@ std::string NameOf(const ::testing::TestParamInfo<Row>& row) {
 INSTANTIATE_TEST_SUITE_P(Rows, SpecialValuesTest,
                          ::testing::ValuesIn(RowsWithKernels()), NameOf);
 
-// What computes nothing, or no element from one element.
+// What computes nothing, no element from one element, or elements of a type
+// that the table has none of.
 const std::set<std::string>& OpsWithoutRows() {
   static const auto& ops = *new std::set<std::string>{
-      "AsString",        "Cross",         "Exit",
-      "Identity",        "LogSoftmax",    "NextIteration",
-      "PreventGradient", "RandomShuffle", "Snapshot",
-      "Softmax",         "Squeeze",       "StopGradient"};
+      "AsString",        "Complex",       "Cross",      "Exit",
+      "Identity",        "LogSoftmax",    "LowerBound", "NextIteration",
+      "PreventGradient", "RandomShuffle", "Snapshot",   "Softmax",
+      "Squeeze",         "StopGradient",  "UpperBound"};
   return ops;
 }
 

@@ -33,6 +33,27 @@ double HurwitzZeta(double s, double x) {
   return sum;
 }
 
+// How much the normal distribution's integral from x to infinity falls short of
+// q, for 0 < q <= 1/2, over the bell at x. With all digits where x is near that
+// integral's quantile.
+double Shortfall(double x, double q) {
+  const double root_of_two_pi = std::sqrt(2 * kPi);
+  // There the bell and the integral have few digits or none, but their ratio,
+  // Mills' ratio, is an asymptotic series.
+  if (q < 1e-280) {
+    const double w = 1 / (x * x);
+    const double ratio =
+        (1 - w * (1 - 3 * w * (1 - 5 * w * (1 - 7 * w * (1 - 9 * w))))) / x;
+    return std::exp(std::log(q) + x * x / 2 + std::log(root_of_two_pi)) - ratio;
+  }
+  const double bell = std::exp(-x * x / 2) / root_of_two_pi;
+  const double at = x / std::sqrt(2.0);
+  // Near the middle what lies between x and the middle is what counts.
+  const double difference =
+      q > 0.25 ? std::erf(at) / 2 - (0.5 - q) : q - std::erfc(at) / 2;
+  return difference / bell;
+}
+
 // Where the integral from there to infinity is q, for 0 < q <= 1/2: a rational
 // approximation to four digits (Abramowitz and Stegun, 26.2.23), made exact by
 // Halley's steps, each of which triples the digits.
@@ -40,12 +61,8 @@ double UpperQuantile(double q) {
   const double t = std::sqrt(-2 * std::log(q));
   double x = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
                      (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
-  const double root_of_two_pi = std::sqrt(2 * kPi);
   for (int i = 0; i < 3; ++i) {
-    const double tail = std::erfc(x / std::sqrt(2.0)) / 2;
-    const double bell = std::exp(-x * x / 2) / root_of_two_pi;
-    if (bell == 0) return x;
-    const double step = (q - tail) / bell;
+    const double step = Shortfall(x, q);
     x -= step / (1 + x * step / 2);
   }
   return x;
