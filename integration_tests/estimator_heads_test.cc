@@ -497,14 +497,11 @@ TEST_F(MultiLabelTest, ASumOfWeightedLossesIsTensorFlows) {
   Expect(metrics, "loss", 2.8754802f);
   EXPECT_THAT(Learned(model), Pointwise(FloatNear(1e-5f),
                                         {0.14723179f, -0.17101707f, 0.42623f}));
-  ASSERT_OK_AND_ASSIGN(const auto stream,
-                       model.Predict(Examples(labels_, 1), {}));
-  ASSERT_OK_AND_ASSIGN(const auto first, stream->Next());
-  ASSERT_TRUE(first.has_value());
+  const Prediction first = First(model, Examples(labels_, 1));
   EXPECT_THAT(
-      first->at("probabilities").flat<float>(),
+      first.at("probabilities").flat<float>(),
       Pointwise(FloatNear(1e-5f), {0.8954098f, 0.2366712f, 0.7163098f}));
-  EXPECT_THAT(first->at("classes").flat<std::string>(),
+  EXPECT_THAT(first.at("classes").flat<std::string>(),
               ElementsAre("0", "1", "2"));
 }
 
@@ -519,10 +516,8 @@ TEST_F(MultiLabelTest, AMeanOverTheBatchIsTensorFlows) {
   Expect(metrics, "auc_precision_recall/many", 0.9411085f);
   Expect(metrics, "average_loss/many", 0.37492728f);
   Expect(metrics, "loss", 0.37492728f);
-  ASSERT_OK_AND_ASSIGN(const auto stream,
-                       named.Predict(Examples(labels_, 1), {}));
-  ASSERT_OK_AND_ASSIGN(const auto first, stream->Next());
-  EXPECT_THAT(first->at("classes").flat<std::string>(),
+  const Prediction first = First(named, Examples(labels_, 1));
+  EXPECT_THAT(first.at("classes").flat<std::string>(),
               ElementsAre("a", "b", "c"));
   EXPECT_OK(files_.DeleteRecursively(model_dir_));
   Estimator weighted = Model({.weight_column = "w", .loss_reduction = mean});

@@ -97,6 +97,11 @@ class MonitoredRecoveryTest : public testing::TestWithParam<ClusterKind> {
     }
     return options;
   }
+  // The chief's task, without what a training adds.
+  absl::StatusOr<std::unique_ptr<Session>> Connect(const Model& model) {
+    return Session::Connect(cluster_.target("worker", 0), model.root,
+                            cluster_.session_options());
+  }
   void StartAgain(const std::string& job, int index) {
     cluster_.Stop(job, index);
     cluster_.Start(job, index);
@@ -629,9 +634,7 @@ TEST_P(FailingSavesTest, TimelinesThatHangKeepNoTrainingFromGoingOn) {
 // On the first day of a week, not at its end; once a minute, not with each.
 TEST_P(FailingSavesTest, LostEventsAreToldWhileTrainingGoesOn) {
   Model model;
-  ASSERT_OK_AND_ASSIGN(
-      auto session, Session::Connect(cluster_.target("worker", 0), model.root,
-                                     cluster_.session_options()));
+  ASSERT_OK_AND_ASSIGN(auto session, Connect(model));
   SimulatedScheduler& scheduler = cluster_.scheduler();
   train::Coordinator coordinator({.scheduler = &scheduler});
   train::SessionSummaryWriter writer("/job", &logger_);
@@ -651,9 +654,7 @@ TEST_P(FailingSavesTest, LostEventsAreToldWhileTrainingGoesOn) {
 // A program's own thread adds events while the session is closed.
 TEST_P(FailingSavesTest, EventsEndBeforeTheSession) {
   Model model;
-  ASSERT_OK_AND_ASSIGN(
-      auto session, Session::Connect(cluster_.target("worker", 0), model.root,
-                                     cluster_.session_options()));
+  ASSERT_OK_AND_ASSIGN(auto session, Connect(model));
   SimulatedScheduler& scheduler = cluster_.scheduler();
   train::Coordinator coordinator({.scheduler = &scheduler});
   // Its lines take a second.
@@ -807,10 +808,7 @@ TEST_P(MonitoredWorkerTest, HearsItOnceTheChiefIsReady) {
 TEST_P(MonitoredWorkerTest, IsPatientWithAChiefThatIsNotReady) {
   Model chiefs("late");
   Model workers("late");
-  ASSERT_OK_AND_ASSIGN(
-      const auto begins,
-      Session::Connect(cluster_.target("worker", 0), chiefs.root,
-                       cluster_.session_options()));
+  ASSERT_OK_AND_ASSIGN(const auto begins, Connect(chiefs));
   ASSERT_OK(begins->Run(chiefs.step.initializer()));
   ASSERT_OK(begins->Run(chiefs.weight.initializer()));
   NotifyingLogger waits("All other variables have values");

@@ -58,14 +58,22 @@ class SaverTest : public testing::Test {
 
   // A session of its own: its variables have no values yet.
   std::unique_ptr<Session> Connect(const Scope& scope) {
-    auto session = Session::Connect("", scope, {.process = &process_});
+    return ConnectTo(process_, scope);
+  }
+  static std::unique_ptr<Session> ConnectTo(Process& process,
+                                            const Scope& scope) {
+    auto session = Session::Connect("", scope, {.process = &process});
     EXPECT_OK(session);
     return session.ok() ? *std::move(session) : nullptr;
   }
   // One whose variables have their first values; null where that failed.
   std::unique_ptr<Session> ConnectAndInitialize(const Scope& scope) {
+    return ConnectAndInitialize(process_, scope);
+  }
+  static std::unique_ptr<Session> ConnectAndInitialize(Process& process,
+                                                       const Scope& scope) {
     const Operation init = ops::GlobalVariablesInitializer(scope);
-    auto session = Connect(scope);
+    auto session = ConnectTo(process, scope);
     if (session == nullptr) return nullptr;
     const absl::Status initialized = session->Run(init);
     EXPECT_OK(initialized);
@@ -411,27 +419,42 @@ TEST_F(SaverTest, WhatCantBeDeletedGoesLater) {
   EXPECT_FALSE(files_.FileExists("/job/m.saving").ok());
 }
 
+// A save of a variable may be held up.
+class GatedSaverTest : public SaverTest {
+ protected:
+  // With this bound of waits for another save.
+  SaverOptions Waits(absl::Duration max_wait) {
+    SaverOptions options = Options();
+    options.file_system = &gated_;
+    options.max_wait = max_wait;
+    return options;
+  }
+  std::unique_ptr<Session> ConnectAndInitialize() {
+    return SaverTest::ConnectAndInitialize(process_of_gated_, root_);
+  }
+  void Shut() { gated_.Shut(process_of_gated_.scheduler(), "m-1"); }
+  void AwaitFirst() {
+    while (gated_.num_waiting() == 0) std::this_thread::yield();
+  }
+
+  GatedFileSystem gated_;
+  Process process_of_gated_ = Process(InMemory(gated_));
+  const Scope root_ = Scope::Root();
+  const ops::Variable w_ = ops::Variable(root_.WithName("w"), Floats({2}, 1));
+};
+
 // By option a second save waits for the first, or is refused.
-TEST_F(SaverTest, OneSaveRunsAtATime) {
-  GatedFileSystem gated;
-  Process process(InMemory(gated));
-  const Scope root = Scope::Root();
-  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
-  SaverOptions options = Options();
-  options.file_system = &gated;
-  Saver waits(root, options);
-  options.max_wait = absl::ZeroDuration();
-  Saver refuses(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  ASSERT_OK_AND_ASSIGN(const auto session,
-                       Session::Connect("", root, {.process = &process}));
-  ASSERT_OK(session->Run(init));
+TEST_F(GatedSaverTest, OneSaveRunsAtATime) {
+  Saver waits(root_, Waits(SaverOptions().max_wait));
+  Saver refuses(root_, Waits(absl::ZeroDuration()));
+  const auto session = ConnectAndInitialize();
+  ASSERT_NE(session, nullptr);
   for (Saver* saver : {&waits, &refuses}) {
-    gated.Shut(process.scheduler(), "m-1");
+    Shut();
     std::thread first([&] {
       EXPECT_OK(saver->Save(*session, "/job/m", {.global_step = 1}));
     });
-    while (gated.num_waiting() == 0) std::this_thread::yield();
+    AwaitFirst();
     std::atomic<bool> has_ended{false};
     absl::Status second;
     std::thread other([&] {
@@ -440,12 +463,12 @@ TEST_F(SaverTest, OneSaveRunsAtATime) {
     });
     if (saver == &refuses) other.join();
     EXPECT_EQ(has_ended, saver == &refuses);
-    gated.Open();
+    gated_.Open();
     first.join();
     if (saver == &waits) other.join();
     if (saver == &waits) {
       EXPECT_OK(second);
-      EXPECT_OK(gated.FileExists("/job/m-2.index"));
+      EXPECT_OK(gated_.FileExists("/job/m-2.index"));
     } else {
       EXPECT_THAT(second, StatusIs(absl::StatusCode::kFailedPrecondition,
                                    "is saving already"));
@@ -454,26 +477,16 @@ TEST_F(SaverTest, OneSaveRunsAtATime) {
 }
 
 // A save of another session may take its time.
-TEST_F(SaverTest, ASaveThatWaitsEndsWithItsSession) {
-  GatedFileSystem gated;
-  Process process(InMemory(gated));
-  const Scope root = Scope::Root();
-  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
-  SaverOptions options = Options();
-  options.file_system = &gated;
-  options.max_wait = absl::Seconds(20);
-  Saver saver(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  ASSERT_OK_AND_ASSIGN(const auto saves,
-                       Session::Connect("", root, {.process = &process}));
-  ASSERT_OK(saves->Run(init));
-  ASSERT_OK_AND_ASSIGN(const auto ends,
-                       Session::Connect("", root, {.process = &process}));
-  ASSERT_OK(ends->Run(init));
-  gated.Shut(process.scheduler(), "m-1");
+TEST_F(GatedSaverTest, ASaveThatWaitsEndsWithItsSession) {
+  Saver saver(root_, Waits(absl::Seconds(20)));
+  const auto saves = ConnectAndInitialize();
+  ASSERT_NE(saves, nullptr);
+  const auto ends = ConnectAndInitialize();
+  ASSERT_NE(ends, nullptr);
+  Shut();
   std::thread first(
       [&] { EXPECT_OK(saver.Save(*saves, "/job/m", {.global_step = 1})); });
-  while (gated.num_waiting() == 0) std::this_thread::yield();
+  AwaitFirst();
   absl::Status second;
   std::thread other([&] {
     second = saver.Save(*ends, "/job/m", {.global_step = 2}).status();
@@ -482,7 +495,7 @@ TEST_F(SaverTest, ASaveThatWaitsEndsWithItsSession) {
   other.join();
   EXPECT_THAT(second, StatusIs(absl::StatusCode::kFailedPrecondition,
                                "Session has been closed"));
-  gated.Open();
+  gated_.Open();
   first.join();
 }
 

@@ -243,17 +243,24 @@ class SyncReplicasTest : public testing::TestWithParam<ClusterKind> {
     return session.Run({},
                        {replica.net.w, replica.net.table, replica.net.step});
   }
+  // A replica's session, after its first runs.
+  absl::StatusOr<std::unique_ptr<MonitoredSession>> TrainRuns(
+      Replica& replica, const MonitoredTrainingSessionOptions& options,
+      int num_runs) {
+    auto session = MonitoredTrainingSession(replica.root, options);
+    EXPECT_OK(session);
+    for (int run = 0; session.ok() && run < num_runs; ++run) {
+      EXPECT_OK((*session)->Run(Feeds(replica.net, BatchOf(replica.index, run)),
+                                replica.train));
+    }
+    return session;
+  }
   // Some runs of one replica, whose task then ends under it.
   void TrainAndDie(int index, const SyncReplicasOptions& sync, int num_runs) {
     Replica doomed(index, sync);
     auto with = Options(doomed);
     with.recovery.should_recover = false;
-    auto session = MonitoredTrainingSession(doomed.root, with);
-    EXPECT_OK(session);
-    for (int run = 0; session.ok() && run < num_runs; ++run) {
-      EXPECT_OK((*session)->Run(Feeds(doomed.net, BatchOf(index, run)),
-                                doomed.train));
-    }
+    const auto session = TrainRuns(doomed, with, num_runs);
     cluster_.Stop("worker", index);
   }
   // All replicas, each on a thread; what the chief's session sees at the end.
@@ -485,8 +492,7 @@ TEST_P(SyncReplicasTest, AReplicaSaysThatTheChiefIsMissing) {
   auto first = Options(chief);
   first.recovery.should_recover = false;
   {
-    auto session = MonitoredTrainingSession(chief.root, first);
-    EXPECT_OK(session);
+    const auto session = TrainRuns(chief, first, 0);
     cluster_.Stop("worker", 0);
   }
   absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
@@ -518,12 +524,7 @@ TEST_P(SyncReplicasTest, GoesOnWithAnotherChief) {
   first.save_checkpoint_steps = 5;
   first.recovery.should_recover = false;
   {
-    auto session = MonitoredTrainingSession(chief.root, first);
-    EXPECT_OK(session);
-    for (int run = 0; session.ok() && run < 12; ++run) {
-      EXPECT_OK(
-          (*session)->Run(Feeds(chief.net, BatchOf(0, run)), chief.train));
-    }
+    const auto session = TrainRuns(chief, first, 12);
     cluster_.Stop("worker", 0);
   }
   cluster_.Start("worker", 0);
@@ -548,14 +549,7 @@ TEST_P(SyncReplicasTest, AProgramThatReturnsEarlyEndsNobodyElses) {
   });
   auto first = Options(chief);
   first.checkpoint_dir = "/job";
-  {
-    auto session = MonitoredTrainingSession(chief.root, first);
-    EXPECT_OK(session);
-    for (int run = 0; session.ok() && run < 12; ++run) {
-      EXPECT_OK(
-          (*session)->Run(Feeds(chief.net, BatchOf(0, run)), chief.train));
-    }
-  }
+  EXPECT_OK(TrainRuns(chief, first, 12)) << "nobody closes it";
   EXPECT_OK(files_.FileExists("/job/checkpoint"));
   Replica next(0, Numbered(2, 0));
   auto second = Options(next);

@@ -1,6 +1,5 @@
 #include "libs/resource/lookup_table.h"
 
-#include <algorithm>
 #include <bit>
 #include <vector>
 
@@ -40,6 +39,18 @@ std::string Text(DataType type, Number value) {
   if (type == DT_FLOAT) return absl::StrCat(AsFloat(value));
   if (type == DT_DOUBLE) return absl::StrCat(std::bit_cast<double>(value));
   return absl::StrCat(value);
+}
+
+// The entries of a map, which outlives them, in the order of their keys.
+template <typename Map>
+std::vector<const typename Map::value_type*> EntriesByKey(const Map& map) {
+  std::vector<const typename Map::value_type*> entries;
+  entries.reserve(map.size());
+  for (const auto& entry : map) entries.push_back(&entry);
+  absl::c_sort(entries, [](const auto* a, const auto* b) {
+    return a->first < b->first;
+  });
+  return entries;
 }
 
 // K and V are std::string or Number.
@@ -127,12 +138,7 @@ class HashTable : public LookupTable {
 
   absl::StatusOr<std::pair<Tensor, Tensor>> Export() const override {
     absl::ReaderMutexLock lock(&mutex_);
-    std::vector<const Entry*> entries;
-    entries.reserve(map_.size());
-    for (const Entry& entry : map_) entries.push_back(&entry);
-    std::sort(
-        entries.begin(), entries.end(),
-        [](const Entry* a, const Entry* b) { return a->first < b->first; });
+    const auto entries = EntriesByKey(map_);
     const TensorShape shape({static_cast<int64_t>(entries.size())});
     std::pair<Tensor, Tensor> result = {Tensor(key_type(), shape),
                                         Tensor(value_type(), shape)};
@@ -147,7 +153,6 @@ class HashTable : public LookupTable {
 
  private:
   using Map = absl::flat_hash_map<K, V>;
-  using Entry = typename Map::value_type;
 
   absl::Status CheckMutable(absl::string_view what) const {
     if (is_mutable_) return absl::OkStatus();
@@ -259,12 +264,7 @@ class RowTable : public LookupTable {
 
   absl::StatusOr<std::pair<Tensor, Tensor>> Export() const override {
     absl::ReaderMutexLock lock(&mutex_);
-    std::vector<const Entry*> entries;
-    entries.reserve(map_.size());
-    for (const Entry& entry : map_) entries.push_back(&entry);
-    std::sort(
-        entries.begin(), entries.end(),
-        [](const Entry* a, const Entry* b) { return a->first < b->first; });
+    const auto entries = EntriesByKey(map_);
     const auto count = static_cast<int64_t>(entries.size());
     std::pair<Tensor, Tensor> result;
     ASSIGN_OR_RETURN(result.first,
@@ -285,7 +285,6 @@ class RowTable : public LookupTable {
 
  private:
   using Map = absl::flat_hash_map<K, std::vector<V>>;
-  using Entry = typename Map::value_type;
 
   void AddAll(const Tensor& keys, const Tensor& values)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

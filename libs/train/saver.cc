@@ -457,6 +457,11 @@ absl::Duration WallIsAhead(const Clock& clock) {
   return absl::Floor(ahead + absl::Microseconds(500), absl::Milliseconds(1));
 }
 
+// Who made the options may have left the clock out.
+const Clock& ClockOf(const SaverOptions& options, const Clock& system_clock) {
+  return options.clock != nullptr ? *options.clock : system_clock;
+}
+
 // A time of a state, which may hold any number.
 absl::Time TimeOf(double seconds_since_1970, absl::Time now) {
   if (!(seconds_since_1970 >= 0)) return now;  // NaN, too
@@ -657,10 +662,7 @@ FileSystem& Saver::FilesOf(const Session& session) {
   return files != nullptr ? *files : local_files_;
 }
 
-absl::Time Saver::Now() const {
-  return options_.clock != nullptr ? options_.clock->Now()
-                                   : system_clock_.Now();
-}
+absl::Time Saver::Now() const { return ClockOf(options_, system_clock_).Now(); }
 
 absl::StatusOr<std::string> Saver::Save(Session& session,
                                         const std::string& save_path,
@@ -946,8 +948,7 @@ absl::Status Saver::RecoverLastCheckpoints(
   if (options_.max_to_keep <= 0 || !TakeFreeTurn()) return absl::OkStatus();
   const absl::Cleanup given = [this] { GiveTurn(); };
   FileSystem& files = FilesOf(session);
-  const Clock& clock =
-      options_.clock != nullptr ? *options_.clock : system_clock_;
+  const Clock& clock = ClockOf(options_, system_clock_);
   const absl::Duration ahead = WallIsAhead(clock);
   std::deque<Kept> found;
   for (size_t i = 0; i < paths.size(); ++i) {
@@ -989,8 +990,7 @@ absl::Status Saver::WriteGraph(FileSystem& files, const std::string& path) {
 
 absl::Status Saver::WriteState(FileSystem& files, const std::string& path,
                                const std::string& latest_filename) {
-  const absl::Duration ahead =
-      WallIsAhead(options_.clock != nullptr ? *options_.clock : system_clock_);
+  const absl::Duration ahead = WallIsAhead(ClockOf(options_, system_clock_));
   checkpoint::CheckpointState state;
   state.model_checkpoint_path = path;
   for (const Kept& kept : kept_) {

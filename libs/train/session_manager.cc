@@ -129,6 +129,16 @@ std::invoke_result_t<Call> UnlessGivenUp(Session& session,
   return *std::move(result);
 }
 
+// A run of wait_op, once all tasks have it: they may refuse it.
+auto MakeWait(Session& session, const SessionManagerOptions& options,
+              const DefaultScheduler& scheduler, absl::Time deadline) {
+  const std::string cluster = "the cluster";
+  return UnlessGivenUp(session, {options, scheduler, cluster, deadline},
+                       "all tasks had answered", [&] {
+                         return session.MakeCallable({}, {}, {options.wait_op});
+                       });
+}
+
 // SessionManager's Connect, for whoever is patient for so long.
 absl::StatusOr<std::unique_ptr<Session>> ConnectTo(const Scope& scope,
                                                    const SessionOptions& config,
@@ -368,13 +378,8 @@ absl::StatusOr<std::unique_ptr<Session>> SessionManager::TryToWait(
 absl::Status SessionManager::AwaitVariables(Session& session,
                                             absl::Time deadline) const {
   if (!options_.wait_op) return absl::OkStatus();
-  const std::string cluster = "the cluster";
-  ASSIGN_OR_RETURN(
-      auto wait,
-      UnlessGivenUp(session, {options_, scheduler_, cluster, deadline},
-                    "all tasks had answered", [&] {
-                      return session.MakeCallable({}, {}, {options_.wait_op});
-                    }));
+  ASSIGN_OR_RETURN(auto wait,
+                   MakeWait(session, options_, scheduler_, deadline));
   Scheduler& scheduler = session.scheduler();
   const std::unique_ptr<Event> done = scheduler.NewEvent();
   absl::Status result;
@@ -419,11 +424,7 @@ absl::Status SessionManager::AwaitVariables(Session& session,
 // runs tells better.
 absl::Status SessionManager::AskServersAgain(Session& session,
                                              absl::Time deadline) const {
-  const std::string cluster = "the cluster";
-  const auto again = UnlessGivenUp(
-      session, {options_, scheduler_, cluster, deadline},
-      "all tasks had answered",
-      [&] { return session.MakeCallable({}, {}, {options_.wait_op}); });
+  const auto again = MakeWait(session, options_, scheduler_, deadline);
   const bool is_told = absl::IsFailedPrecondition(again.status()) ||
                        IsStopRequested() || scheduler_.Now() >= deadline;
   return is_told ? again.status() : absl::OkStatus();

@@ -304,4 +304,15 @@ ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
   return pattern;
 }
 
+ElementPattern BroadcastPattern(absl::Span<const int64_t> from,
+                                absl::Span<const int64_t> to) {
+  ElementPattern pattern{Dims(to.begin(), to.end()), Dims(to.size(), 0), 0};
+  const Dims strides = PackedStrides(from);
+  const size_t missing = to.size() - from.size();
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (from[d] != 1) pattern.strides[missing + d] = strides[d];
+  }
+  return pattern;
+}
+
 }  // namespace weft

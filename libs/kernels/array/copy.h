@@ -31,6 +31,11 @@ Dims PackedStrides(absl::Span<const int64_t> dims);
 ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
                           const Dims& steps, absl::Span<const int64_t> dims);
 
+// A tensor of shape `from` as one of shape `to`, NumPy's way: sizes of 1, and
+// those that are missing in front, repeat. REQUIRES: each other size is equal.
+ElementPattern BroadcastPattern(absl::Span<const int64_t> from,
+                                absl::Span<const int64_t> to);
+
 // `out`, packed, becomes the elements of `in` that the pattern names.
 // REQUIRES: one dtype; `out` has as many elements as the pattern.
 absl::Status CopyFromPattern(const Tensor& in, const ElementPattern& pattern,

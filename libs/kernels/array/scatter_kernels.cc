@@ -185,11 +185,16 @@ class TensorScatterApplyKernel : public TensorScatterKernel {
   }
 };
 
-template <typename Types>
+// What ScatterNdNonAliasingAdd takes.
+using NumbersAndBools =
+    TypeList<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t,
+             uint8_t, uint16_t, uint32_t, uint64_t, std::complex<float>,
+             std::complex<double>, bool>;
+
 class NonAliasingAddKernel
-    : public TensorScatterApplyKernel<ScatterAddOp, Types> {
+    : public TensorScatterApplyKernel<ScatterAddOp, NumbersAndBools> {
  public:
-  using TensorScatterApplyKernel<ScatterAddOp, Types>::TensorScatterApplyKernel;
+  using TensorScatterApplyKernel::TensorScatterApplyKernel;
 
  private:
   // A vector is of one index of the first dimension. Of more TensorFlow adds
@@ -223,12 +228,6 @@ void RegisterTensorScatter(KernelRegistry& registry, const char* op) {
                     MakeWithPolicy<TensorScatterApplyKernel<Op, Types>>);
 }
 
-// What ScatterNdNonAliasingAdd takes.
-using NumbersAndBools =
-    TypeList<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t,
-             uint8_t, uint16_t, uint32_t, uint64_t, std::complex<float>,
-             std::complex<double>, bool>;
-
 }  // namespace
 
 void RegisterArrayScatterKernels(KernelRegistry& registry) {
@@ -243,7 +242,7 @@ void RegisterArrayScatterKernels(KernelRegistry& registry) {
                                                    "TensorScatterMax");
   registry.Register({.op = "ScatterNdNonAliasingAdd",
                      .types = {{"T", DataTypesOf(NumbersAndBools{})}}},
-                    MakeWithPolicy<NonAliasingAddKernel<NumbersAndBools>>);
+                    MakeWithPolicy<NonAliasingAddKernel>);
 }
 
 }  // namespace weft

@@ -16,12 +16,10 @@
 namespace weft {
 namespace {
 
-// A value for an index type that `position` may not fit.
+// The greatest place may not fit the index type.
 template <typename I>
-absl::StatusOr<I> AsIndex(int64_t position) {
-  if (position <= std::numeric_limits<I>::max()) {
-    return static_cast<I>(position);
-  }
+absl::Status CheckIsIndex(int64_t position) {
+  if (position <= std::numeric_limits<I>::max()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the place ", position, " is no number of type ",
                    DataTypeName(DataTypeOf<I>::value)));
@@ -36,7 +34,7 @@ class BoundKernel : public OpKernel {
     const Tensor& values = context.input(1);
     if (sorted.rank() != 2) {
       return absl::InvalidArgumentError(
-          absl::StrCat("sorted input argument must be a matrix"));
+          "sorted input argument must be a matrix");
     }
     if (values.rank() != 2) {
       return absl::InvalidArgumentError("value argument must be a matrix");
@@ -49,7 +47,7 @@ class BoundKernel : public OpKernel {
                      context.AllocateOutput(0, values.shape()));
     return DispatchType(
         IndexTypes{}, output->dtype(), [&]<typename I>(TypeTag<I>) {
-          RETURN_IF_ERROR(AsIndex<I>(sorted.dim(1)).status());
+          RETURN_IF_ERROR(CheckIsIndex<I>(sorted.dim(1)));
           return DispatchType(RealNumbers{}, sorted.dtype(),
                               [&]<typename T>(TypeTag<T>) {
                                 Search<T, I>(sorted, values, *output);
@@ -280,8 +278,7 @@ class HistogramKernel : public OpKernel {
       return absl::InvalidArgumentError(
           "Histogram values must not contain NaN");
     }
-    const double step = (static_cast<double>(high) - static_cast<double>(low)) /
-                        static_cast<double>(bins);
+    const double step = Distance(low, high) / static_cast<double>(bins);
     if (!std::isfinite(step)) {  // TensorFlow writes beyond its memory
       return absl::InvalidArgumentError(absl::StrCat(
           "value_range '[", low, ", ", high, "]' cannot be divided into ", bins,
@@ -289,8 +286,8 @@ class HistogramKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {bins}));
     RETURN_IF_ERROR(FillWithZeros(*output));
-    // What lies outside counts at the ends; so does what a range without width
-    // leaves no place for.
+    // What lies outside counts at the ends; so does what bins without width,
+    // their number being too great for the range, leave no place for.
     const auto bin_of = [&](T value) {
       if (!(value > low)) return int64_t{0};
       const double bin = Distance(low, value) / step;

@@ -87,7 +87,8 @@ class BroadcastToKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return CopyFromPattern(input, Stretched(input.shape(), shape), *output);
+    return CopyFromPattern(
+        input, BroadcastPattern(input.shape().dims(), shape.dims()), *output);
   }
 
  private:
@@ -106,19 +107,6 @@ class BroadcastToKernel : public OpKernel {
       }
     }
     return absl::OkStatus();
-  }
-
-  static ElementPattern Stretched(const TensorShape& from,
-                                  const TensorShape& to) {
-    ElementPattern pattern;
-    const Dims strides = PackedStrides(from.dims());
-    const int extra = to.rank() - from.rank();
-    for (int i = 0; i < to.rank(); ++i) {
-      const bool repeats = i < extra || from.dim(i - extra) == 1;
-      pattern.dims.push_back(to.dim(i));
-      pattern.strides.push_back(repeats ? 0 : strides[i - extra]);
-    }
-    return pattern;
   }
 };
 

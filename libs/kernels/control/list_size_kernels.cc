@@ -29,6 +29,17 @@ using lists::TakeList;
 using lists::VariantFrom;
 using lists::WriteList;
 
+absl::Status CheckLength(int64_t length) {
+  if (length <= kMaxElements) return absl::OkStatus();
+  return Invalid("A list has at most ", kMaxElements, " elements, not ",
+                 length);
+}
+
+// Element `i` of a tensor of lists.
+absl::StatusOr<List> ListAt(const Tensor& handles, int64_t i) {
+  return ReadList(Tensor::Scalar(handles.flat<Variant>()[i]));
+}
+
 // As many elements as are asked for: the first ones, or zeros behind the last.
 class TensorListResize : public OpKernel {
  public:
@@ -104,21 +115,13 @@ class TensorListScatter : public OpKernel {
       size = std::max(size, index + 1);
     }
     size = std::max(size, asked);
-    if (size <= kMaxElements) return size;
-    return Invalid("A list has at most ", kMaxElements, " elements, not ",
-                   size);
+    RETURN_IF_ERROR(CheckLength(size));
+    return size;
   }
 };
 
-absl::Status CheckLength(size_t length) {
-  if (static_cast<int64_t>(length) <= kMaxElements) return absl::OkStatus();
-  return Invalid("A list has at most ", kMaxElements, " elements");
-}
-
 // The elements of a list, then those of another.
-absl::StatusOr<Variant> Joined(const Tensor& a, const Tensor& b) {
-  ASSIGN_OR_RETURN(const List first, ReadList(a));
-  ASSIGN_OR_RETURN(const List second, ReadList(b));
+absl::StatusOr<Variant> Joined(const List& first, const List& second) {
   List joined;
   joined.kind = first.kind;
   RETURN_IF_ERROR(CheckType(second, first.kind.dtype));
@@ -149,11 +152,11 @@ class TensorListConcatLists : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, a.shape()));
     for (int64_t i = 0; i < a.num_elements(); ++i) {
-      const Tensor left = Tensor::Scalar(a.flat<Variant>()[i]);
-      const Tensor right = Tensor::Scalar(b.flat<Variant>()[i]);
-      ASSIGN_OR_RETURN(const List list, ReadList(left));
-      RETURN_IF_ERROR(CheckType(list, dtype_));
-      ASSIGN_OR_RETURN(output->mutable_flat<Variant>()[i], Joined(left, right));
+      ASSIGN_OR_RETURN(const List first, ListAt(a, i));
+      RETURN_IF_ERROR(CheckType(first, dtype_));
+      ASSIGN_OR_RETURN(const List second, ListAt(b, i));
+      ASSIGN_OR_RETURN(output->mutable_flat<Variant>()[i],
+                       Joined(first, second));
     }
     return absl::OkStatus();
   }
@@ -184,8 +187,7 @@ class TensorListPushBackBatch : public OpKernel {
     for (int64_t i = 0; i < handles.num_elements(); ++i) {
       ASSIGN_OR_RETURN(Tensor row, context.AllocateTemp(rows.dtype(), shape));
       CopyElements(rows, i * size, size, row, 0);
-      ASSIGN_OR_RETURN(List list,
-                       ReadList(Tensor::Scalar(handles.flat<Variant>()[i])));
+      ASSIGN_OR_RETURN(List list, ListAt(handles, i));
       RETURN_IF_ERROR(CheckElement(list, row));
       RETURN_IF_ERROR(CheckLength(list.tensors->size() + 1));
       RETURN_IF_ERROR(Nest(row, list.kind.depth));

@@ -158,7 +158,7 @@ class SparseSoftmaxKernel : public OpKernel {
       return absl::InvalidArgumentError(
           absl::StrCat("Input should have rank >= 2, but got: ", input.rank()));
     }
-    const std::vector<int64_t> order = OrderOf(input);
+    const std::vector<int64_t> order = input.Order();
     ASSIGN_OR_RETURN(const Tensor sorted,
                      Sorted(context, context.input(1), order));
     ASSIGN_OR_RETURN(Tensor * output,
@@ -181,19 +181,6 @@ class SparseSoftmaxKernel : public OpKernel {
   }
 
  private:
-  static std::vector<int64_t> OrderOf(const SparseView& input) {
-    std::vector<int64_t> order(input.count());
-    absl::c_iota(order, 0);
-    const auto is_before = [&](int64_t a, int64_t b) {
-      return absl::c_lexicographical_compare(input.position(a),
-                                             input.position(b));
-    };
-    if (!absl::c_is_sorted(order, is_before)) {
-      absl::c_stable_sort(order, is_before);
-    }
-    return order;
-  }
-
   static absl::StatusOr<Tensor> Sorted(OpKernelContext& context,
                                        const Tensor& values,
                                        const std::vector<int64_t>& order) {

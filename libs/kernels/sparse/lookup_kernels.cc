@@ -44,8 +44,7 @@ class ElementsByRow {
     for (size_t i = 0; i < elements_.size(); ++i) {
       const int64_t at = row(elements_[i]);
       if (at >= 0 && at < num_rows) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "indices(", i, ", 0) is invalid: ", at, " >= ", num_rows));
+      return RowOutOfBounds(static_cast<int64_t>(i), at, num_rows);
     }
     return absl::OkStatus();
   }

@@ -252,18 +252,13 @@ class RaggedTensorToTensorKernel : public OpKernel {
       ASSIGN_OR_RETURN(const Tensor scalar, fallback.Reshaped({}));
       return FillWithValue(scalar, output);
     }
-    // One row, with strides of 0 where it broadcasts.
+    // One row, which the default broadcasts to.
     const Dims dims(values.dims().begin() + 1, values.dims().end());
     ASSIGN_OR_RETURN(const TensorShape row_shape, TensorShape::Create(dims));
-    const int missing = static_cast<int>(dims.size()) - fallback.rank();
-    const Dims packed = PackedStrides(fallback.shape().dims());
-    ElementPattern pattern{dims, Dims(dims.size(), 0), 0};
-    for (int d = 0; d < fallback.rank(); ++d) {
-      if (fallback.dim(d) != 1) pattern.strides[missing + d] = packed[d];
-    }
     ASSIGN_OR_RETURN(Tensor row,
                      context.AllocateTemp(output.dtype(), row_shape));
-    RETURN_IF_ERROR(CopyFromPattern(fallback, pattern, row));
+    RETURN_IF_ERROR(CopyFromPattern(
+        fallback, BroadcastPattern(fallback.shape().dims(), dims), row));
     const int64_t size = row.num_elements();
     for (int64_t at = 0; size > 0 && at < output.num_elements(); at += size) {
       CopyElements(row, 0, size, output, at);

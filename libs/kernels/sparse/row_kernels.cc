@@ -40,8 +40,7 @@ absl::Status CheckRows(const RowElements& elements) {
   for (int64_t i = 0; i < elements.count; ++i) {
     const int64_t row = elements.row(i);
     if (row >= 0 && row < elements.num_rows) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "indices(", i, ", 0) is invalid: ", row, " >= ", elements.num_rows));
+    return RowOutOfBounds(i, row, elements.num_rows);
   }
   return absl::OkStatus();
 }

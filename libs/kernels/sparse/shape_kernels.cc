@@ -3,7 +3,6 @@
 // most of them take indices that are out of bounds, and keep them so.
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -100,17 +99,18 @@ class SparseReshapeKernel : public OpKernel {
   }
 };
 
-// Output `i` as rows `rows` of the indices.
+// Output `i` as rows `rows` of the indices, of a tensor that begins at `start`.
 absl::Status SetIndices(OpKernelContext& context, int i,
-                        const SparseView& input,
-                        absl::Span<const int64_t> rows) {
+                        const SparseView& input, absl::Span<const int64_t> rows,
+                        absl::Span<const int64_t> start) {
   ASSIGN_OR_RETURN(Tensor * output,
                    context.AllocateOutput(
                        i, {static_cast<int64_t>(rows.size()), input.rank()}));
   int64_t* out = output->mutable_flat<int64_t>().data();
   for (int64_t row : rows) {
-    const auto position = input.position(row);
-    out = std::copy(position.begin(), position.end(), out);
+    for (int d = 0; d < input.rank(); ++d) {
+      *out++ = input.index(row, d) - start[d];
+    }
   }
   return absl::OkStatus();
 }
@@ -122,15 +122,8 @@ class SparseReorderKernel : public OpKernel {
     ASSIGN_OR_RETURN(const SparseView input,
                      SparseView::OfAnySizes(context.input(0), &context.input(1),
                                             context.input(2)));
-    std::vector<int64_t> rows(input.count());
-    std::iota(rows.begin(), rows.end(), 0);
-    std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) {
-      const auto left = input.position(a);
-      const auto right = input.position(b);
-      return std::lexicographical_compare(left.begin(), left.end(),
-                                          right.begin(), right.end());
-    });
-    RETURN_IF_ERROR(SetIndices(context, 0, input, rows));
+    const std::vector<int64_t> rows = input.Order();
+    RETURN_IF_ERROR(SetIndices(context, 0, input, rows, Dims(input.rank(), 0)));
     return SetChosen(context, 1, context.input(1), rows);
   }
 };
@@ -162,7 +155,7 @@ class SparseSliceKernel : public OpKernel {
     for (int64_t i = 0; i < input.count(); ++i) {
       if (IsInside(input.position(i), start, size)) rows.push_back(i);
     }
-    RETURN_IF_ERROR(Shift(context, start, rows, input));
+    RETURN_IF_ERROR(SetIndices(context, 0, input, rows, start));
     RETURN_IF_ERROR(SetChosen(context, 1, context.input(1), rows));
     return SetVector(context, 2, shape.dims());
   }
@@ -199,22 +192,6 @@ class SparseSliceKernel : public OpKernel {
       if (distance >= static_cast<uint64_t>(size[d])) return false;
     }
     return true;
-  }
-
-  static absl::Status Shift(OpKernelContext& context,
-                            absl::Span<const int64_t> start,
-                            const std::vector<int64_t>& rows,
-                            const SparseView& input) {
-    ASSIGN_OR_RETURN(Tensor * output,
-                     context.AllocateOutput(
-                         0, {static_cast<int64_t>(rows.size()), input.rank()}));
-    int64_t* out = output->mutable_flat<int64_t>().data();
-    for (int64_t row : rows) {
-      for (int d = 0; d < input.rank(); ++d) {
-        *out++ = input.index(row, d) - start[d];
-      }
-    }
-    return absl::OkStatus();
   }
 };
 
@@ -424,17 +401,9 @@ class SparseSplitKernel : public OpKernel {
       if (at >= begin && at < end) rows.push_back(i);
     }
     const auto parts = static_cast<int>(parts_);
-    ASSIGN_OR_RETURN(
-        Tensor * indices,
-        context.AllocateOutput(
-            part, {static_cast<int64_t>(rows.size()), input.rank()}));
-    int64_t* out = indices->mutable_flat<int64_t>().data();
-    for (const int64_t row : rows) {
-      const auto position = input.position(row);
-      int64_t* const here = out;
-      out = std::copy(position.begin(), position.end(), out);
-      here[dim] -= begin;
-    }
+    Dims start(input.rank(), 0);
+    start[dim] = begin;
+    RETURN_IF_ERROR(SetIndices(context, part, input, rows, start));
     RETURN_IF_ERROR(SetChosen(context, parts + part, context.input(2), rows));
     Dims shape(input.shape().dims().begin(), input.shape().dims().end());
     shape[dim] = end - begin;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
@@ -88,10 +89,27 @@ absl::Status SparseView::CheckOrder() const {
   return absl::OkStatus();
 }
 
+std::vector<int64_t> SparseView::Order() const {
+  std::vector<int64_t> order(count_);
+  absl::c_iota(order, 0);
+  const auto is_before = [this](int64_t a, int64_t b) {
+    return absl::c_lexicographical_compare(position(a), position(b));
+  };
+  if (!absl::c_is_sorted(order, is_before)) {
+    absl::c_stable_sort(order, is_before);
+  }
+  return order;
+}
+
 int64_t SparseView::FlatPosition(int64_t i) const {
   int64_t flat = 0;
   for (int d = 0; d < rank(); ++d) flat = flat * shape_.dim(d) + index(i, d);
   return flat;
+}
+
+absl::Status RowOutOfBounds(int64_t i, int64_t row, int64_t num_rows) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("indices(", i, ", 0) is invalid: ", row, " >= ", num_rows));
 }
 
 absl::Status SetVector(OpKernelContext& context, int i,

@@ -81,6 +81,9 @@ class SparseView {
   absl::Status CheckBounds() const;
   // The same unless they are also in order, each once.
   absl::Status CheckOrder() const;
+  // The elements' numbers in the order of their positions; those at one
+  // position in the order in which they came.
+  std::vector<int64_t> Order() const;
   // Where element `i` is in the dense tensor, row-major. REQUIRES: Of; bounds.
   int64_t FlatPosition(int64_t i) const;
 
@@ -90,6 +93,9 @@ class SparseView {
   Dims sizes_;
   TensorShape shape_;
 };
+
+// The error of element `i`, whose row is none of `num_rows`.
+absl::Status RowOutOfBounds(int64_t i, int64_t row, int64_t num_rows);
 
 // Output `i` as the vector `values`.
 absl::Status SetVector(OpKernelContext& context, int i,

@@ -1,15 +1,14 @@
 // Changes and reads of some rows of a variable: ScatterAdd and its kin,
 // ResourceGather. A row is what one index of the first dimension names.
 #include <algorithm>
-#include <cstring>
 #include <memory>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/array/copy.h"
 #include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/resource/update_checks.h"
@@ -17,7 +16,6 @@
 #include "libs/kernels/row_copies.h"
 #include "libs/kernels/state/scatter_rules.h"
 #include "libs/kernels/state/state_kernels.h"
-#include "libs/tensor/variant.h"
 
 namespace weft {
 namespace {
@@ -116,29 +114,6 @@ class ScatterKernel : public OpKernel {
 
   VariableLookup lookup_;
 };
-
-// Copies `count` elements of a type.
-void CopyElements(const Tensor& from, int64_t begin, int64_t count, Tensor& to,
-                  int64_t to_begin) {
-  const size_t size = DataTypeSize(from.dtype());
-  if (size != 0) {
-    if (count == 0) return;
-    std::memcpy(static_cast<char*>(to.mutable_data()) + to_begin * size,
-                static_cast<const char*>(from.data()) + begin * size,
-                count * size);
-    return;
-  }
-  // Only the types with constructors are left.
-  DispatchType(TypeList<std::string, Variant, ResourceHandle>{}, from.dtype(),
-               [&]<typename T>(TypeTag<T>) {
-                 for (int64_t i = 0; i < count; ++i) {
-                   to.mutable_flat<T>()[to_begin + i] =
-                       from.flat<T>()[begin + i];
-                 }
-                 return absl::OkStatus();
-               })
-      .IgnoreError();
-}
 
 class ResourceGatherKernel : public OpKernel {
  public:

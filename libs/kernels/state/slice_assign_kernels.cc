@@ -24,12 +24,7 @@ absl::StatusOr<Tensor> BroadcastValue(OpKernelContext& context,
   }
   const int missing = slice.rank() - static_cast<int>(dims.size());
   bool fits = missing >= 0;
-  ElementPattern pattern;
-  pattern.dims.assign(slice.dims().begin(), slice.dims().end());
-  pattern.strides.assign(slice.rank(), 0);
-  const Dims strides = PackedStrides(dims);
   for (int d = 0; fits && d < static_cast<int>(dims.size()); ++d) {
-    if (dims[d] != 1) pattern.strides[missing + d] = strides[d];
     fits = dims[d] == 1 || dims[d] == slice.dim(missing + d);
   }
   if (!fits) {
@@ -38,7 +33,8 @@ absl::StatusOr<Tensor> BroadcastValue(OpKernelContext& context,
                      " into final shape ", slice.ToString()));
   }
   ASSIGN_OR_RETURN(Tensor whole, context.AllocateTemp(value.dtype(), slice));
-  RETURN_IF_ERROR(CopyFromPattern(value, pattern, whole));
+  RETURN_IF_ERROR(
+      CopyFromPattern(value, BroadcastPattern(dims, slice.dims()), whole));
   return whole;
 }
 
@@ -80,9 +76,7 @@ class StridedSliceAssignKernel : public OpKernel {
                        TensorShape::Create(plan.final_shape.dims()));
       ASSIGN_OR_RETURN(value, BroadcastValue(context, context.input(4), slice));
     }
-    if (&from != &to) {
-      ASSIGN_OR_RETURN(to, from.DeepCopy(context.allocator()));
-    }
+    if (&from != &to) CopyElements(from, 0, from.num_elements(), to, 0);
     if (is_empty) return absl::OkStatus();
     return CopyToPattern(value,
                          BoxPattern(whole, plan.begin, plan.strides,

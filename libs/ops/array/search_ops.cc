@@ -62,27 +62,24 @@ absl::Status HistogramShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-void RegisterArraySearchOps(OpRegistry& registry) {
-  registry.Add(
-      OpDefBuilder("LowerBound")
-          .Input("sorted_inputs: T")
-          .Input("values: T")
-          .Output("output: out_type")
-          .Attr("T: type")
-          .Attr("out_type: {int32, int64} = DT_INT32")
-          .Doc("How many numbers of a sorted row are less than each value.")
-          .Shape(BoundShape));
-  registry.Add(OpDefBuilder("UpperBound")
+void AddBound(OpRegistry& registry, const char* name, const char* doc) {
+  registry.Add(OpDefBuilder(name)
                    .Input("sorted_inputs: T")
                    .Input("values: T")
                    .Output("output: out_type")
                    .Attr("T: type")
                    .Attr("out_type: {int32, int64} = DT_INT32")
-                   .Doc("How many numbers of a sorted row are not greater than "
-                        "each value.")
+                   .Doc(doc)
                    .Shape(BoundShape));
+}
+
+}  // namespace
+
+void RegisterArraySearchOps(OpRegistry& registry) {
+  AddBound(registry, "LowerBound",
+           "How many numbers of a sorted row are less than each value.");
+  AddBound(registry, "UpperBound",
+           "How many numbers of a sorted row are not greater than each value.");
   registry.Add(OpDefBuilder("NthElement")
                    .Input("input: T")
                    .Input("n: int32")

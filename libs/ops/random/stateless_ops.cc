@@ -45,34 +45,25 @@ absl::Status KeyCounterShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+void AddFloatsBySeed(OpRegistry& registry, const char* name, const char* doc) {
+  registry.Add(OpDefBuilder(name)
+                   .Input("shape: T")
+                   .Input("seed: Tseed")
+                   .Output("output: dtype")
+                   .Attr("dtype: {half, bfloat16, float, double} = DT_FLOAT")
+                   .Attr("T: {int32, int64} = DT_INT32")
+                   .Attr("Tseed: {int32, int64} = DT_INT64")
+                   .Doc(doc)
+                   .Shape(BySeedShape));
+}
+
 void RegisterBySeed(OpRegistry& registry) {
-  registry.Add(OpDefBuilder("StatelessRandomUniform")
-                   .Input("shape: T")
-                   .Input("seed: Tseed")
-                   .Output("output: dtype")
-                   .Attr("dtype: {half, bfloat16, float, double} = DT_FLOAT")
-                   .Attr("T: {int32, int64} = DT_INT32")
-                   .Attr("Tseed: {int32, int64} = DT_INT64")
-                   .Doc("Numbers uniform over [0, 1), those of a seed.")
-                   .Shape(BySeedShape));
-  registry.Add(OpDefBuilder("StatelessRandomNormal")
-                   .Input("shape: T")
-                   .Input("seed: Tseed")
-                   .Output("output: dtype")
-                   .Attr("dtype: {half, bfloat16, float, double} = DT_FLOAT")
-                   .Attr("T: {int32, int64} = DT_INT32")
-                   .Attr("Tseed: {int32, int64} = DT_INT64")
-                   .Doc("Normal numbers, those of a seed.")
-                   .Shape(BySeedShape));
-  registry.Add(OpDefBuilder("StatelessTruncatedNormal")
-                   .Input("shape: T")
-                   .Input("seed: Tseed")
-                   .Output("output: dtype")
-                   .Attr("dtype: {half, bfloat16, float, double} = DT_FLOAT")
-                   .Attr("T: {int32, int64} = DT_INT32")
-                   .Attr("Tseed: {int32, int64} = DT_INT64")
-                   .Doc("Normal numbers below 2 in size, those of a seed.")
-                   .Shape(BySeedShape));
+  AddFloatsBySeed(registry, "StatelessRandomUniform",
+                  "Numbers uniform over [0, 1), those of a seed.");
+  AddFloatsBySeed(registry, "StatelessRandomNormal",
+                  "Normal numbers, those of a seed.");
+  AddFloatsBySeed(registry, "StatelessTruncatedNormal",
+                  "Normal numbers below 2 in size, those of a seed.");
   registry.Add(
       OpDefBuilder("StatelessRandomUniformInt")
           .Input("shape: T")
@@ -96,19 +87,9 @@ void RegisterBySeed(OpRegistry& registry) {
           .Doc("Integers uniform over all of their type, those of a seed.")
           .Shape(BySeedShape));
 }
-void RegisterByKey(OpRegistry& registry) {
-  registry.Add(
-      OpDefBuilder("StatelessRandomUniformV2")
-          .Input("shape: Tshape")
-          .Input("key: uint64")
-          .Input("counter: uint64")
-          .Input("alg: int32")
-          .Output("output: dtype")
-          .Attr("dtype: {half, bfloat16, float, double} = DT_FLOAT")
-          .Attr("Tshape: {int32, int64} = DT_INT32")
-          .Doc("Numbers uniform over [0, 1), those of a key and counter.")
-          .Shape(ByKeyShape));
-  registry.Add(OpDefBuilder("StatelessRandomNormalV2")
+
+void AddFloatsByKey(OpRegistry& registry, const char* name, const char* doc) {
+  registry.Add(OpDefBuilder(name)
                    .Input("shape: Tshape")
                    .Input("key: uint64")
                    .Input("counter: uint64")
@@ -116,19 +97,17 @@ void RegisterByKey(OpRegistry& registry) {
                    .Output("output: dtype")
                    .Attr("dtype: {half, bfloat16, float, double} = DT_FLOAT")
                    .Attr("Tshape: {int32, int64} = DT_INT32")
-                   .Doc("Normal numbers, those of a key and counter.")
+                   .Doc(doc)
                    .Shape(ByKeyShape));
-  registry.Add(
-      OpDefBuilder("StatelessTruncatedNormalV2")
-          .Input("shape: Tshape")
-          .Input("key: uint64")
-          .Input("counter: uint64")
-          .Input("alg: int32")
-          .Output("output: dtype")
-          .Attr("dtype: {half, bfloat16, float, double} = DT_FLOAT")
-          .Attr("Tshape: {int32, int64} = DT_INT32")
-          .Doc("Normal numbers below 2 in size, those of a key and counter.")
-          .Shape(ByKeyShape));
+}
+
+void RegisterByKey(OpRegistry& registry) {
+  AddFloatsByKey(registry, "StatelessRandomUniformV2",
+                 "Numbers uniform over [0, 1), those of a key and counter.");
+  AddFloatsByKey(registry, "StatelessRandomNormalV2",
+                 "Normal numbers, those of a key and counter.");
+  AddFloatsByKey(registry, "StatelessTruncatedNormalV2",
+                 "Normal numbers below 2 in size, those of a key and counter.");
   registry.Add(OpDefBuilder("StatelessRandomUniformIntV2")
                    .Input("shape: Tshape")
                    .Input("key: uint64")

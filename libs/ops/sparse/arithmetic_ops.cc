@@ -73,6 +73,34 @@ absl::Status SoftmaxShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
+void AddWithDense(OpRegistry& registry, const char* name, const char* doc) {
+  registry.Add(OpDefBuilder(name)
+                   .Input("sp_indices: int64")
+                   .Input("sp_values: T")
+                   .Input("sp_shape: int64")
+                   .Input("dense: T")
+                   .Output("output: T")
+                   .Attr("T: numbertype")
+                   .Doc(doc)
+                   .Shape(ValuesShape));
+}
+
+void AddExtremum(OpRegistry& registry, const char* name, const char* types,
+                 const char* doc) {
+  registry.Add(OpDefBuilder(name)
+                   .Input("a_indices: int64")
+                   .Input("a_values: T")
+                   .Input("a_shape: int64")
+                   .Input("b_indices: int64")
+                   .Input("b_values: T")
+                   .Input("b_shape: int64")
+                   .Output("output_indices: int64")
+                   .Output("output_values: T")
+                   .Attr(types)
+                   .Doc(doc)
+                   .Shape(ExtremumShape));
+}
+
 }  // namespace
 
 void RegisterSparseArithmeticOps(OpRegistry& registry) {
@@ -112,62 +140,19 @@ void RegisterSparseArithmeticOps(OpRegistry& registry) {
                    .Attr("Tindices: {int32, int64}")
                    .Doc("The sum of a sparse and a dense tensor.")
                    .Shape(DenseSumShape));
-  registry.Add(
-      OpDefBuilder("SparseDenseCwiseAdd")
-          .Input("sp_indices: int64")
-          .Input("sp_values: T")
-          .Input("sp_shape: int64")
-          .Input("dense: T")
-          .Output("output: T")
-          .Attr("T: numbertype")
-          .Doc(
-              "The values of a sparse tensor, plus what a dense one has there.")
-          .Shape(ValuesShape));
-  registry.Add(OpDefBuilder("SparseDenseCwiseMul")
-                   .Input("sp_indices: int64")
-                   .Input("sp_values: T")
-                   .Input("sp_shape: int64")
-                   .Input("dense: T")
-                   .Output("output: T")
-                   .Attr("T: numbertype")
-                   .Doc("The values of a sparse tensor, times what a dense one "
-                        "has there.")
-                   .Shape(ValuesShape));
-  registry.Add(
-      OpDefBuilder("SparseDenseCwiseDiv")
-          .Input("sp_indices: int64")
-          .Input("sp_values: T")
-          .Input("sp_shape: int64")
-          .Input("dense: T")
-          .Output("output: T")
-          .Attr("T: numbertype")
-          .Doc("The values of a sparse tensor by what a dense one has there.")
-          .Shape(ValuesShape));
-  registry.Add(OpDefBuilder("SparseSparseMaximum")
-                   .Input("a_indices: int64")
-                   .Input("a_values: T")
-                   .Input("a_shape: int64")
-                   .Input("b_indices: int64")
-                   .Input("b_values: T")
-                   .Input("b_shape: int64")
-                   .Output("output_indices: int64")
-                   .Output("output_values: T")
-                   .Attr("T: realnumbertype")
-                   .Doc("The larger of two sparse tensors, element by element.")
-                   .Shape(ExtremumShape));
-  registry.Add(
-      OpDefBuilder("SparseSparseMinimum")
-          .Input("a_indices: int64")
-          .Input("a_values: T")
-          .Input("a_shape: int64")
-          .Input("b_indices: int64")
-          .Input("b_values: T")
-          .Input("b_shape: int64")
-          .Output("output_indices: int64")
-          .Output("output_values: T")
-          .Attr("T: numbertype")
-          .Doc("The smaller of two sparse tensors, element by element.")
-          .Shape(ExtremumShape));
+  AddWithDense(registry, "SparseDenseCwiseAdd",
+               "The values of a sparse tensor, plus what a dense one has "
+               "there.");
+  AddWithDense(registry, "SparseDenseCwiseMul",
+               "The values of a sparse tensor, times what a dense one has "
+               "there.");
+  AddWithDense(registry, "SparseDenseCwiseDiv",
+               "The values of a sparse tensor by what a dense one has there.");
+  // The types are TensorFlow's.
+  AddExtremum(registry, "SparseSparseMaximum", "T: realnumbertype",
+              "The larger of two sparse tensors, element by element.");
+  AddExtremum(registry, "SparseSparseMinimum", "T: numbertype",
+              "The smaller of two sparse tensors, element by element.");
   registry.Add(
       OpDefBuilder("SparseSoftmax")
           .Input("sp_indices: int64")
