@@ -32,7 +32,8 @@ ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
                           const Dims& steps, absl::Span<const int64_t> dims);
 
 // A tensor of shape `from` as one of shape `to`, NumPy's way: sizes of 1, and
-// those that are missing in front, repeat. REQUIRES: each other size is equal.
+// those that are missing in front, repeat. REQUIRES: `from` has no more
+// dimensions than `to`, and each other size is equal.
 ElementPattern BroadcastPattern(absl::Span<const int64_t> from,
                                 absl::Span<const int64_t> to);
 

@@ -34,12 +34,13 @@ double HurwitzZeta(double s, double x) {
 }
 
 // How much the normal distribution's integral from x to infinity falls short of
-// q, for 0 < q <= 1/2, over the bell at x. With all digits where x is near that
-// integral's quantile.
+// q, for 0 < q <= 1/2, over the bell at x. Its error is a few units in x's last
+// place where x is near that integral's quantile.
 double Shortfall(double x, double q) {
   const double root_of_two_pi = std::sqrt(2 * kPi);
-  // There the bell and the integral have few digits or none, but their ratio,
-  // Mills' ratio, is an asymptotic series.
+  // The bell and the integral lose digits, and then vanish, from about 1e-308
+  // down, but their ratio, Mills' ratio, is an asymptotic series: with all
+  // digits long before that.
   if (q < 1e-280) {
     const double w = 1 / (x * x);
     const double ratio =

@@ -16,7 +16,8 @@ double Polygamma(double order, double x);
 // outside.
 double NormalQuantile(double p);
 // Where the error function is y; likewise at -1 and 1. As TensorFlow has it, by
-// the share below y that T can hold: near the ends T has few numbers for that.
+// the share below y, which T rounds: digits are lost near 1, and near 0, where
+// a y below T's epsilon gives 0 or some of epsilon.
 template <typename T>
 T ErfInverse(T y) {
   const T below = (y + T(1)) / T(2);
