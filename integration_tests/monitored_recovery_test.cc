@@ -179,6 +179,24 @@ TEST_P(MonitoredRecoveryTest, WithoutADirectoryBeginsAnew) {
   EXPECT_EQ(steps_.size(), 12u + 30u);
 }
 
+// What variables hold without one may be of an earlier program.
+TEST_P(MonitoredRecoveryTest, ASessionIsInitializedByACheckpointOnly) {
+  Model model;
+  train::Saver saver(model.root);
+  train::SessionManagerOptions options;
+  options.ready_op = train::ReportUninitializedVariables(model.root);
+  options.logger = &logger_;
+  train::SessionManager manager(model.root, options);
+  ASSERT_OK_AND_ASSIGN(const auto before, Connect(model));
+  ASSERT_OK(before->Run(ops::GlobalVariablesInitializer(model.root)));
+  ASSERT_OK_AND_ASSIGN(
+      const auto recovered,
+      manager.RecoverSession(cluster_.target("worker", 0),
+                             cluster_.session_options(), {&saver, "/job", ""}));
+  EXPECT_FALSE(recovered.is_initialized);
+  EXPECT_OK(recovered.session->Run(model.train));
+}
+
 // The queue lies with a server that lives, and a run finds that another one has
 // gone: the queue is for the next session, too.
 TEST_P(MonitoredRecoveryTest, ALossThatARunFindsLeavesSharedQueuesOpen) {
@@ -224,8 +242,9 @@ TEST_P(MonitoredBoundTest, RecoveryHasABound) {
   ASSERT_OK(session->Run(model.train));
   cluster_.Stop("ps", 1);
   const absl::Status status = session->Run(model.train);
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
-                               "No session has lasted for 300ms"));
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kUnavailable,
+                       "Sessions were lost for 300ms without progress"));
   EXPECT_TRUE(session->ShouldStop());
   EXPECT_EQ(session->Close(status), status);
   cluster_.Start("ps", 1);
@@ -428,42 +447,105 @@ TEST_P(FailingSavesTest, TimeWithoutASessionDoesNotCount) {
   EXPECT_OK(session->Close());
 }
 
-// A thread fails so in each session, after runs that succeed.
-TEST_P(FailingSavesTest, SessionsThatAreLostAgainAndAgainHaveABound) {
-  class SourceHook : public train::SessionRunHook {
-   public:
-    absl::Status AfterCreateSession(Session&,
-                                    train::Coordinator& coordinator) override {
-      coordinator.Start("source", [&coordinator] {
-        coordinator.WaitForStop(absl::Seconds(3));
-        return absl::UnavailableError("the source is away");
-      });
-      return absl::OkStatus();
+// In each session a thread fails after a while: the next of `lives`, and at
+// last the last one.
+class SourceHook : public train::SessionRunHook {
+ public:
+  explicit SourceHook(std::vector<absl::Duration> lives)
+      : lives_(std::move(lives)) {}
+  absl::Status AfterCreateSession(Session&,
+                                  train::Coordinator& coordinator) override {
+    const absl::Duration life = lives_.front();
+    if (lives_.size() > 1) lives_.erase(lives_.begin());
+    coordinator.Start("source", [&coordinator, life] {
+      coordinator.WaitForStop(life);
+      return absl::UnavailableError("the source is away");
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<absl::Duration> lives_;
+};
+
+// Runs succeed in each session, which is lost then.
+class LostSessionsTest : public FailingSavesTest {
+ protected:
+  MonitoredTrainingSessionOptions OptionsWith(
+      std::vector<absl::Duration> lives) {
+    auto options = Options(0, logger_);
+    options.hooks = {std::make_shared<SourceHook>(std::move(lives))};
+    options.recovery.max_recovery = absl::Minutes(10);
+    options.recovery.initial_backoff = absl::Seconds(40);
+    options.recovery.max_backoff = absl::Seconds(40);
+    return options;
+  }
+  // A run a second, for so long or until it ends.
+  absl::Status TrainFor(MonitoredSession& session, const Model& model,
+                        absl::Duration time) {
+    SimulatedScheduler& scheduler = cluster_.scheduler();
+    const absl::Time last = scheduler.clock().Now() + time;
+    absl::Status status;
+    while (status.ok() && !session.ShouldStop() &&
+           scheduler.clock().Now() < last) {
+      status = session.Run(model.train);
+      scheduler.AdvanceBy(absl::Seconds(1));
     }
-  };
+    return status;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Clusters, LostSessionsTest,
+                         testing::Values(ClusterKind::kSimulated),
+                         [](const testing::TestParamInfo<ClusterKind>& kind) {
+                           return ClusterKindName(kind.param);
+                         });
+
+TEST_P(LostSessionsTest, HaveABound) {
   Model model;
-  auto options = Options(0, logger_);
-  options.hooks = {std::make_shared<SourceHook>()};
-  options.recovery.max_recovery = absl::Minutes(10);
-  options.recovery.initial_backoff = absl::Seconds(40);
-  options.recovery.max_backoff = absl::Seconds(40);
-  ASSERT_OK_AND_ASSIGN(const auto session,
-                       MonitoredTrainingSession(model.root, options));
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(model.root, OptionsWith({absl::Seconds(3)})));
   SimulatedScheduler& scheduler = cluster_.scheduler();
   const absl::Time begin = scheduler.clock().Now();
-  const absl::Time last = begin + absl::Hours(1);
-  absl::Status status;
-  while (status.ok() && !session->ShouldStop() &&
-         scheduler.clock().Now() < last) {
-    status = session->Run(model.train);
-    scheduler.AdvanceBy(absl::Seconds(1));
-  }
+  const absl::Status status = TrainFor(*session, model, absl::Hours(1));
   EXPECT_THAT(session->Close(status),
               StatusIs(absl::StatusCode::kUnavailable,
-                       "No session has lasted for 10m, so it is given up: the "
-                       "source is away"));
+                       "Sessions were lost for 10m without progress, so "
+                       "training is given up: the source is away"));
   EXPECT_GE(scheduler.clock().Now() - begin, absl::Minutes(10));
   EXPECT_LE(scheduler.clock().Now() - begin, absl::Minutes(12));
+}
+
+TEST_P(LostSessionsTest, HaveNoneWhileCheckpointsAdvance) {
+  Model model;
+  auto options = OptionsWith({absl::Seconds(3)});
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 1;
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(model.root, options));
+  ASSERT_OK(TrainFor(*session, model, absl::Hours(1)));
+  EXPECT_FALSE(session->ShouldStop());
+  EXPECT_GE(NumLines("An error was raised"), 50);
+  EXPECT_OK(session->Close());
+}
+
+// In the one that lasts longer than recovery may, no run succeeds after its
+// first minute.
+TEST_P(LostSessionsTest, ThatHaveLastedAreNoFailedTries) {
+  Model model;
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(
+          model.root,
+          OptionsWith({absl::Seconds(3), absl::Minutes(15), absl::Hours(10)})));
+  ASSERT_OK(TrainFor(*session, model, absl::Seconds(5)));
+  EXPECT_EQ(NumLines("An error was raised"), 1);
+  cluster_.scheduler().AdvanceBy(absl::Minutes(16));
+  EXPECT_FALSE(session->ShouldStop());
+  ASSERT_OK(session->Run(model.train));
+  EXPECT_EQ(NumLines("An error was raised"), 2);
+  EXPECT_OK(session->Close());
 }
 
 // Longer than max_wait, but others are training.

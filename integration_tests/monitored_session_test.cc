@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/api/weft.h"
@@ -1470,6 +1471,31 @@ TEST_F(MonitoredSessionTest, AProfilerTracesARunNowAndThen) {
       ElementsAre(
           "I Saving timeline for 2 into '/job/profile/timeline-2.json'.",
           "I Saving timeline for 4 into '/job/profile/timeline-4.json'."));
+}
+
+// TensorBoard would read the newer of two.
+TEST_F(MonitoredSessionTest, AProfilerWritesIntoTheFileOfTheSummaries) {
+  const auto new_profiler = [](const std::string& directory) {
+    return std::make_shared<train::ProfilerHook>(
+        train::ProfilerOptions{.save_steps = 2, .output_dir = directory});
+  };
+  auto options = Options({train::StopAtStep(3), new_profiler("/job/")});
+  options.chief_only_hooks = {new_profiler("/summaries"),
+                              new_profiler("/elsewhere")};
+  options.checkpoint_dir = "/job";
+  options.summary_dir = "/summaries";
+  ASSERT_OK(Train(std::move(options)));
+  for (const std::string directory : {"/job", "/summaries", "/elsewhere"}) {
+    ASSERT_OK_AND_ASSIGN(const auto names, files_.ListDirectory(directory));
+    EXPECT_EQ(absl::c_count_if(names,
+                               [](const std::string& name) {
+                                 return absl::StartsWith(name, "events.out");
+                               }),
+              1)
+        << directory;
+    EXPECT_THAT(EventsIn(files_, directory),
+                testing::Contains("step_2 at 2: 1 devices"));
+  }
 }
 
 TEST_F(MonitoredSessionTest, WhatAProfilerCanNotWriteIsLostWithALine) {

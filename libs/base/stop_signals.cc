@@ -1,32 +1,110 @@
 #include "libs/base/stop_signals.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
-namespace weft {
+#include <cstdint>
 
-StopSignals::StopSignals() {
+#include "absl/time/clock.h"
+
+namespace weft {
+namespace {
+
+bool IsReadable(int file) {
+  pollfd at{file, POLLIN, 0};
+  return poll(&at, 1, 0) > 0;
+}
+
+}  // namespace
+
+StopSignals::StopSignals(absl::Duration same_wish)
+    : same_wish_(same_wish),
+      wake_file_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   sigemptyset(&signals_);
   sigaddset(&signals_, SIGINT);
   sigaddset(&signals_, SIGTERM);
+  signal_file_ = signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signal_file_ < 0 || wake_file_ < 0) return;
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  thread_ = std::thread([this] { Take(); });
+}
+
+StopSignals::~StopSignals() {
+  {
+    absl::MutexLock lock(&mutex_);
+    is_ending_ = true;
+  }
+  Wake();
+  if (thread_.joinable()) thread_.join();
+  close(signal_file_);
+  close(wake_file_);
 }
 
 void StopSignals::Wait() {
-  int signal = 0;
-  sigwait(&signals_, &signal);
-  is_over_.store(true);
-  pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(&has_come_));
 }
 
 bool StopSignals::HasCome() const {
-  sigset_t pending;
-  sigpending(&pending);
-  return sigismember(&pending, SIGINT) == 1 ||
-         sigismember(&pending, SIGTERM) == 1;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (has_come_) return true;
+  }
+  return IsReadable(signal_file_);
 }
 
 void StopSignals::Raise() {
-  if (!is_over_.load()) kill(getpid(), SIGTERM);
+  Come();
+  Wake();
+}
+
+void StopSignals::Come() {
+  absl::MutexLock lock(&mutex_);
+  has_come_ = true;
+}
+
+bool StopSignals::IsEnding() const {
+  absl::MutexLock lock(&mutex_);
+  return is_ending_;
+}
+
+void StopSignals::Wake() const {
+  const uint64_t one = 1;
+  // Fails where it is readable as it is.
+  static_cast<void>(write(wake_file_, &one, sizeof(one)));
+}
+
+void StopSignals::Take() {
+  while (!HasCome() && !IsEnding()) WaitForAny(absl::InfiniteDuration());
+  // Before it is taken, so that HasCome never says no again.
+  if (!IsEnding()) Come();
+  const absl::Time end = absl::Now() + same_wish_;
+  for (absl::Duration left = same_wish_;
+       !IsEnding() && left > absl::ZeroDuration(); left = end - absl::Now()) {
+    DrainSignals();
+    WaitForAny(left);
+  }
+  DrainSignals();
+  // Of all threads this one alone lets them through, to what ends the process.
+  if (!IsEnding()) pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+  while (!IsEnding()) WaitForAny(absl::InfiniteDuration());
+}
+
+void StopSignals::WaitForAny(absl::Duration longest) const {
+  pollfd files[] = {{signal_file_, POLLIN, 0}, {wake_file_, POLLIN, 0}};
+  const timespec time = absl::ToTimespec(longest);
+  const bool has_end = longest != absl::InfiniteDuration();
+  ppoll(files, 2, has_end ? &time : nullptr, nullptr);
+  uint64_t wakes;
+  static_cast<void>(read(wake_file_, &wakes, sizeof(wakes)));
+}
+
+void StopSignals::DrainSignals() const {
+  signalfd_siginfo signal;
+  while (read(signal_file_, &signal, sizeof(signal)) > 0) {
+  }
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include "libs/ops/summary/summary_ops.h"
 #include "libs/train/basic_session_run_hooks.h"
 #include "libs/train/global_step.h"
+#include "libs/train/profiler_hook.h"
 #include "libs/train/saver.h"
 #include "libs/train/session_summary_writer.h"
 #include "libs/train/summary_saver_hook.h"
@@ -154,6 +155,7 @@ class HooksOf {
       // Beside the master's file, which may be of this second and machine.
       AddSummaryHooks(NewWriter(".worker"));
     }
+    if (writer_ != nullptr) train::ProfilerHook::ShareWriter(hooks_, writer_);
     if (auto* const saver = FirstSaver(hooks_)) {
       saver->SetUpdatingHooks(hooks_);
     }
@@ -162,9 +164,10 @@ class HooksOf {
 
  private:
   std::shared_ptr<train::SessionSummaryWriter> NewWriter(
-      const std::string& suffix = "") const {
-    return std::make_shared<train::SessionSummaryWriter>(
+      const std::string& suffix = "") {
+    writer_ = std::make_shared<train::SessionSummaryWriter>(
         model_dir_, environment_.logger, suffix);
+    return writer_;
   }
 
   void AddChiefHooks() {
@@ -236,6 +239,8 @@ class HooksOf {
   const std::shared_ptr<train::Scaffold> scaffold_;
   const Clock* const clock_;
   train::HookList hooks_;
+  // Of the summaries; null: others write them.
+  std::shared_ptr<train::SessionSummaryWriter> writer_;
 };
 
 // Runs until the session is to stop; the loss of the last step.

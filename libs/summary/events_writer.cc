@@ -48,9 +48,14 @@ absl::StatusOr<std::unique_ptr<EventsWriter>> EventsWriter::Create(
   ASSIGN_OR_RETURN(auto file, file_system.NewWritableFile(free_name.Path()));
   auto writer = std::unique_ptr<EventsWriter>(
       new EventsWriter(std::move(free_name), std::move(file)));
-  RETURN_IF_ERROR(writer->Write(FirstEvent(now)));
-  RETURN_IF_ERROR(writer->Flush());
-  return writer;
+  absl::Status begun = writer->Write(FirstEvent(now));
+  if (begun.ok()) begun = writer->Flush();
+  if (begun.ok()) return writer;
+  // Else a full disk would get one after the other.
+  const std::string path = writer->name().Path();
+  writer = nullptr;
+  file_system.DeleteFile(path).IgnoreError();
+  return begun;
 }
 
 absl::StatusOr<std::unique_ptr<EventsReader>> EventsReader::Open(

@@ -46,7 +46,8 @@ struct EventsFileName {
 class EventsWriter {
  public:
   // Begins a file in a directory that exists, with its version, which readers
-  // see at once. ALREADY_EXISTS where a hundred names are taken.
+  // see at once. ALREADY_EXISTS where a hundred names are taken. A file that
+  // cannot be begun is deleted.
   static absl::StatusOr<std::unique_ptr<EventsWriter>> Create(
       FileSystem& file_system, EventsFileName name, absl::Time now);
 

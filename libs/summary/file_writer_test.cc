@@ -340,6 +340,26 @@ TEST_F(FileWriterTest, ErrorsAreToldOnceAndTheNextFileTakesOver) {
   EXPECT_TRUE(events[0].As<Summary>()->value[0].metadata.has_value());
 }
 
+TEST_F(FileWriterTest, AFullDiskGetsNoEmptyFiles) {
+  FailingFileSystem disk(files_);
+  ASSERT_OK_AND_ASSIGN(auto writer, New(disk));
+  ASSERT_OK(writer->AddSummary(Text("a"), 1));
+  ASSERT_OK(writer->Flush());
+  disk.LimitSpace(0);
+  for (int step = 2; step < 10; ++step) {
+    ASSERT_OK(writer->AddSummary(Text("a"), step));
+    EXPECT_THAT(writer->Flush(),
+                StatusIs(absl::StatusCode::kResourceExhausted));
+    EXPECT_THAT(Files(), SizeIs(1));
+  }
+  EXPECT_THAT(New(disk), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(Files(), SizeIs(1));
+  disk.Heal();
+  ASSERT_OK(writer->AddSummary(Text("a"), 10));
+  ASSERT_OK(writer->Close());
+  EXPECT_THAT(Files(), SizeIs(2));
+}
+
 TEST_F(FileWriterTest, ErrorsCanBeTakenWithoutWaiting) {
   FailingFileSystem failing(files_);
   ASSERT_OK_AND_ASSIGN(auto writer, New(failing));

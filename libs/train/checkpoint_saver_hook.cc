@@ -120,7 +120,8 @@ absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
     RETURN_IF_ERROR(options_.writer->Open(session, coordinator));
   }
   const absl::Status has_graph = WriteGraph(session);
-  running_ = nullptr;  // that of a session before has ended with it
+  // That of a session before has ended with it, or is left to its thread.
+  running_ = nullptr;
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
   const bool is_saved = saved_step_.load() == step;
   // While there was no session nothing could be saved.

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/train/global_step.h"
 #include "libs/train/hooked_session.h"
 #include "libs/train/queue_runner.h"
 
@@ -103,6 +104,10 @@ absl::Status MonitoredSession::Begin(const Scope& scope) {
   }
   creator_->set_stop_requested([this] { return IsStopRequested(); });
   RETURN_IF_ERROR(creator_->FinalizeGraph(scope));
+  if (const ops::Variable step = GetGlobalStep(scope)) {
+    global_step_ = step.value();
+  }
+  RETURN_IF_ERROR(scope.status());
   num_nodes_ = scope_.graph().num_nodes();
   logger_->Info("Graph was finalized.");
   return absl::OkStatus();
@@ -135,6 +140,7 @@ absl::Status MonitoredSession::EnsureSession() {
     if (made.ok()) {
       live_ = *std::move(made);
       live_since_ = scheduler_.Now();
+      CompareItsStep();
       return absl::OkStatus();
     }
     if (!options_.recovery.should_recover || !IsSessionLost(made.status())) {
@@ -188,6 +194,7 @@ absl::Status MonitoredSession::CheckThatGraphIsFinal() const {
 
 void MonitoredSession::DropSession(const absl::Status& why) {
   loss_ = why;
+  CompareItsLife();
   logger_->Warning(absl::StrCat(
       "An error was raised. This may be due to a preemption in a connected "
       "worker or parameter server. The current session will be closed and a "
@@ -200,8 +207,33 @@ void MonitoredSession::DropSession(const absl::Status& why) {
 // One run may succeed in each session, and the next lose it, for ever.
 void MonitoredSession::RunHasSucceeded() {
   if (!first_loss_.has_value()) return;
-  if (scheduler_.Now() - live_since_ < kLasting) return;
+  if (scheduler_.Now() - live_since_ >= kLasting) HasProgressed();
+}
+
+// Where it cannot be read, runs will tell why.
+void MonitoredSession::CompareItsStep() {
+  if (!first_loss_.has_value() || !global_step_) return;
+  const auto fetched = live_->session().Run(global_step_);
+  if (!fetched.ok()) return;
+  const int64_t step = GlobalStepValue(*fetched);
+  if (!first_step_.has_value()) {
+    first_step_ = step;
+  } else if (step > *first_step_) {
+    HasProgressed();
+  }
+}
+
+// All of it may have been one run, which waited for others.
+void MonitoredSession::CompareItsLife() {
+  const absl::Duration life = scheduler_.Now() - live_since_;
+  if (life >= std::max(kLasting, options_.recovery.max_recovery)) {
+    HasProgressed();
+  }
+}
+
+void MonitoredSession::HasProgressed() {
   first_loss_.reset();
+  first_step_.reset();
   backoff_ = options_.recovery.initial_backoff;
 }
 
@@ -211,9 +243,10 @@ absl::Status MonitoredSession::BackOff(const absl::Status& why) {
   if (now - *first_loss_ >= options_.recovery.max_recovery) {
     return absl::Status(
         why.code(),
-        absl::StrCat("No session has lasted for ",
-                     absl::FormatDuration(options_.recovery.max_recovery),
-                     ", so it is given up: ", why.message()));
+        absl::StrCat(
+            "Sessions were lost for ",
+            absl::FormatDuration(options_.recovery.max_recovery),
+            " without progress, so training is given up: ", why.message()));
   }
   if (IsStopRequested()) return why;
   Pause();

@@ -18,8 +18,10 @@
 // other workers wait for the chief, and find them as they are). The caller does
 // not see it, and a run that was counted already may be made twice, as with
 // TensorFlow. Between attempts it waits, up to max_backoff; it gives up when
-// for max_recovery no run has succeeded in a session that has lasted for a
-// minute.
+// for max_recovery there was no progress: no run that succeeded in a session
+// that has lasted for a minute, no session that began at a greater global step
+// than the first after the loss (so a checkpoint was saved, or others train),
+// and no session that lasted so long itself.
 //
 // So with what hooks do at the end, as long as the session is there: End is
 // called again after UNAVAILABLE, for a minute where the program was asked to
@@ -36,6 +38,7 @@
 #define WEFT_LIBS_TRAIN_MONITORED_SESSION_H_
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -63,9 +66,9 @@ struct RecoveryOptions {
   // REQUIRES: both more than none.
   absl::Duration initial_backoff = absl::Milliseconds(50);
   absl::Duration max_backoff = absl::Seconds(1);
-  // For so long it tries without a session that lasts; then the error comes
-  // out. The last attempt may take longer, by what the cluster waits for
-  // missing tasks (ServerOptions::patience).
+  // For so long it tries without progress; then the error comes out. The last
+  // attempt may take longer, by what the cluster waits for missing tasks
+  // (ServerOptions::patience).
   absl::Duration max_recovery = absl::Hours(2);
 };
 
@@ -172,6 +175,13 @@ class MonitoredSession {
   // The same; `why` where there is none.
   absl::Status BackOff(const absl::Status& why);
   void RunHasSucceeded();
+  // Looks whether the new session goes on from a greater step than the first
+  // one after the loss.
+  void CompareItsStep();
+  // Of a session that is lost: whether it has lasted as long as recovery may.
+  void CompareItsLife();
+  // The next loss is a first one again.
+  void HasProgressed();
   // FAILED_PRECONDITION within a step function, a hook, or what makes a
   // session: the session that it uses would go under its feet where it is lost,
   // or another one be made for it without end.
@@ -213,8 +223,11 @@ class MonitoredSession {
   absl::Status loss_;      // of the last session that was lost
   absl::Status given_up_;  // by ShouldStop
   int num_nodes_ = 0;      // of the final graph
-  // Since the last run that succeeded in a session that lasted.
+  Output global_step_;     // null: the graph has none
+  // Since the last progress.
   std::optional<absl::Time> first_loss_;
+  // That of the first session after the first loss.
+  std::optional<int64_t> first_step_;
   absl::Duration backoff_;
   absl::Time live_since_;
 };

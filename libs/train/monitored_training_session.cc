@@ -8,6 +8,7 @@
 #include "libs/base/status.h"
 #include "libs/train/basic_session_run_hooks.h"
 #include "libs/train/checkpoint_saver_hook.h"
+#include "libs/train/profiler_hook.h"
 #include "libs/train/session_summary_writer.h"
 #include "libs/train/summary_saver_hook.h"
 
@@ -48,6 +49,12 @@ class DefaultHooks {
                                          : options.summary_dir;
     if (summary_dir.empty()) return;
     writer_ = NewWriter(summary_dir);
+    // The graph and what was saved are told where the checkpoints lie, as in
+    // TensorFlow, wherever summaries go.
+    const bool is_elsewhere = !options.checkpoint_dir.empty() &&
+                              options.checkpoint_dir != summary_dir;
+    writer_of_checkpoints_ =
+        is_elsewhere ? NewWriter(options.checkpoint_dir) : writer_;
   }
 
   void AddTo(HookList& hooks) const {
@@ -57,20 +64,19 @@ class DefaultHooks {
     if (!options_.checkpoint_dir.empty()) AddCheckpointSaver(hooks);
   }
 
+  // With those of all hooks that write traces into the same directories.
+  void ShareWritersWith(const HookList& hooks) const {
+    if (writer_ == nullptr) return;
+    ProfilerHook::ShareWriter(hooks, writer_of_checkpoints_);
+    ProfilerHook::ShareWriter(hooks, writer_);
+  }
+
  private:
   std::shared_ptr<SessionSummaryWriter> NewWriter(
       const std::string& directory) const {
     return std::make_shared<SessionSummaryWriter>(
         directory, options_.logger, /*filename_suffix=*/"",
         options_.max_event_file_bytes);
-  }
-
-  // The graph and what was saved are told where the checkpoints lie, as in
-  // TensorFlow, wherever summaries go.
-  std::shared_ptr<SessionSummaryWriter> WriterOfCheckpoints() const {
-    const bool is_elsewhere = !options_.summary_dir.empty() &&
-                              options_.summary_dir != options_.checkpoint_dir;
-    return is_elsewhere ? NewWriter(options_.checkpoint_dir) : writer_;
   }
 
   void AddStepCounter(HookList& hooks) const {
@@ -111,7 +117,7 @@ class DefaultHooks {
     saver.save_steps = every.steps;
     saver.scaffold = scaffold_;
     saver.save_asynchronously = options_.save_asynchronously;
-    saver.writer = WriterOfCheckpoints();
+    saver.writer = writer_of_checkpoints_;
     saver.clock = clock_;
     saver.logger = options_.logger;
     hooks.push_back(std::make_shared<CheckpointSaverHook>(std::move(saver)));
@@ -120,7 +126,9 @@ class DefaultHooks {
   const Options& options_;
   const std::shared_ptr<Scaffold> scaffold_;
   const Clock* const clock_;
-  std::shared_ptr<SessionSummaryWriter> writer_;  // null: there is no directory
+  // Null: there is no directory.
+  std::shared_ptr<SessionSummaryWriter> writer_;
+  std::shared_ptr<SessionSummaryWriter> writer_of_checkpoints_;
 };
 
 // Savers hold off what any of the hooks does beside the runs.
@@ -135,8 +143,10 @@ void TellSaversOfAll(const HookList& hooks) {
 HookList ChiefHooks(const Options& options,
                     const std::shared_ptr<Scaffold>& scaffold) {
   HookList hooks = options.chief_only_hooks;
-  DefaultHooks(options, scaffold).AddTo(hooks);
+  const DefaultHooks defaults(options, scaffold);
+  defaults.AddTo(hooks);
   hooks.insert(hooks.end(), options.hooks.begin(), options.hooks.end());
+  defaults.ShareWritersWith(hooks);
   return hooks;
 }
 

@@ -15,20 +15,26 @@ namespace {
 // A directory that does not answer is not waited for longer.
 constexpr absl::Duration kMaxWait = absl::Seconds(30);
 
-std::shared_ptr<SessionSummaryWriter> WriterOf(const ProfilerOptions& options) {
-  if (options.writer != nullptr) return options.writer;
-  // Other hooks may write into the same directory.
-  return std::make_shared<SessionSummaryWriter>(
-      options.output_dir, options.logger, /*filename_suffix=*/".profiler");
-}
-
 }  // namespace
 
 ProfilerHook::ProfilerHook(ProfilerOptions options)
     : output_dir_(options.output_dir),
       logger_(options.logger),
-      writer_(WriterOf(options)),
+      given_writer_(options.writer),
+      writer_(given_writer_),
       timer_(options.save_secs, options.save_steps, options.clock) {}
+
+void ProfilerHook::ShareWriter(
+    const HookList& hooks,
+    const std::shared_ptr<SessionSummaryWriter>& writer) {
+  for (const auto& hook : hooks) {
+    auto* const profiler = dynamic_cast<ProfilerHook*>(hook.get());
+    if (profiler != nullptr && profiler->given_writer_ == nullptr &&
+        CleanPath(profiler->output_dir_) == CleanPath(writer->logdir())) {
+      profiler->writer_ = writer;
+    }
+  }
+}
 
 absl::Status ProfilerHook::Begin(const Scope& scope) {
   if (output_dir_.empty()) {
@@ -36,6 +42,11 @@ absl::Status ProfilerHook::Begin(const Scope& scope) {
         "A ProfilerHook needs an output_dir for its timelines.");
   }
   RETURN_IF_ERROR(timer_.Check());
+  if (writer_ == nullptr) {
+    // Another program may write into the same directory.
+    writer_ = std::make_shared<SessionSummaryWriter>(
+        output_dir_, &*logger_, /*filename_suffix=*/".profiler");
+  }
   return global_step_.Find(scope, "ProfilerHook");
 }
 

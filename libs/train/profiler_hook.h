@@ -37,9 +37,9 @@ struct ProfilerOptions {
   std::optional<absl::Duration> save_secs;
   // Made where it is not there.
   std::string output_dir;
-  // What writes the RunMetadata; null: a writer of its own, into output_dir.
-  // TensorBoard reads the newer of two files of one directory only, so
-  // summaries belong elsewhere then, or into this writer.
+  // What writes the RunMetadata; null: what writes the training's summaries,
+  // where they go into output_dir, too, else a writer of its own. TensorBoard
+  // reads the newer of two files of one directory only.
   std::shared_ptr<SessionSummaryWriter> writer;
   const Clock* clock = nullptr;  // outlives it; null: the machine's
   Logger* logger = nullptr;      // outlives it; null: lines on stderr
@@ -48,6 +48,11 @@ struct ProfilerOptions {
 class ProfilerHook : public SessionRunHook {
  public:
   explicit ProfilerHook(ProfilerOptions options);
+
+  // Of those in `hooks` that were given no writer: `writer` is theirs where it
+  // writes into their directory. Before Begin.
+  static void ShareWriter(const HookList& hooks,
+                          const std::shared_ptr<SessionSummaryWriter>& writer);
 
   absl::Status Begin(const Scope& scope) override;
   absl::Status AfterCreateSession(Session& session,
@@ -68,7 +73,8 @@ class ProfilerHook : public SessionRunHook {
 
   const std::string output_dir_;
   const DefaultLogger logger_;
-  const std::shared_ptr<SessionSummaryWriter> writer_;
+  const std::shared_ptr<SessionSummaryWriter> given_writer_;  // may be null
+  std::shared_ptr<SessionSummaryWriter> writer_;  // null: until Begin
   SecondOrStepTimer timer_;
   GlobalStepReader global_step_;
   LocalFileSystem local_files_;

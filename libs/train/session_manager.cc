@@ -318,11 +318,12 @@ absl::StatusOr<SessionManager::Recovered> SessionManager::RecoverSession(
       const Readiness readiness,
       UnlessGivenUp(*session, patience, "the model was ready",
                     [&] { return MakeReady(*session, restored, config); }));
-  if (restored.saver != nullptr && !readiness.is_ready) {
+  const bool is_restored = restored.saver != nullptr;
+  if (is_restored && !readiness.is_ready) {
     logger_->Info(absl::StrCat("Restoring did not make model ready: ",
                                readiness.message));
   }
-  return Recovered{std::move(session), readiness.is_ready};
+  return Recovered{std::move(session), is_restored && readiness.is_ready};
 }
 
 absl::StatusOr<std::unique_ptr<Session>> SessionManager::WaitForSession(

@@ -90,8 +90,9 @@ class SessionManager {
 
   struct Recovered {
     std::unique_ptr<Session> session;
-    // Whether it is ready: there was a checkpoint, or somebody else has
-    // initialised the variables.
+    // Whether there was a checkpoint, with which it is ready. Without one it is
+    // false even where variables have values, as in TensorFlow: they may be of
+    // an earlier program.
     bool is_initialized = false;
   };
   // The same for whoever initialises by himself what no checkpoint holds.

@@ -45,6 +45,8 @@ class SessionSummaryWriter {
                                 std::string filename_suffix = "",
                                 uint64_t max_file_bytes = kMaxEventFileBytes);
 
+  const std::string& logdir() const { return logdir_; }
+
   // With the session's files and scheduler, which stay as long as threads of
   // the coordinator run; nothing when it is open. The error of files, unless it
   // has been open before.

@@ -1,0 +1,87 @@
+#include "libs/base/stop_signals.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <thread>
+
+namespace weft {
+namespace {
+
+void SignalThisProcess(int signal) { ASSERT_EQ(kill(getpid(), signal), 0); }
+
+// In processes of their own: what comes is for all of a process, and
+// must find no thread that does not leave it alone.
+class StopSignalsTest : public testing::Test {
+ protected:
+  StopSignalsTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+class EachStopSignalTest : public StopSignalsTest,
+                           public testing::WithParamInterface<int> {};
+
+INSTANTIATE_TEST_SUITE_P(Signals, EachStopSignalTest,
+                         testing::Values(SIGINT, SIGTERM));
+
+[[noreturn]] void WaitsForOne(int signal) {
+  StopSignals signals;
+  if (signals.HasCome()) _exit(1);
+  SignalThisProcess(signal);
+  // Whether it was taken by then or not.
+  if (!signals.HasCome()) _exit(2);
+  signals.Wait();
+  signals.Wait();
+  if (!signals.HasCome()) _exit(3);
+  // The same wish.
+  SignalThisProcess(SIGINT);
+  SignalThisProcess(SIGTERM);
+  _exit(0);
+}
+
+TEST_P(EachStopSignalTest, TheFirstAsks) {
+  EXPECT_EXIT(WaitsForOne(GetParam()), testing::ExitedWithCode(0), "");
+}
+
+[[noreturn]] void GetsOneAfterTheOther(int signal) {
+  StopSignals signals(absl::Milliseconds(1));
+  std::thread busy([] { pause(); });
+  SignalThisProcess(SIGINT);
+  signals.Wait();
+  while (true) SignalThisProcess(signal);
+}
+
+TEST_P(EachStopSignalTest, AnotherOneEndsAProcessThatIsBusy) {
+  EXPECT_EXIT(GetsOneAfterTheOther(GetParam()),
+              testing::KilledBySignal(GetParam()), "");
+}
+
+[[noreturn]] void IsAskedByItself() {
+  StopSignals signals(absl::ZeroDuration());
+  std::thread other([&] { signals.Raise(); });
+  signals.Wait();
+  other.join();
+  if (!signals.HasCome()) _exit(1);
+  while (true) SignalThisProcess(SIGTERM);
+}
+
+TEST_F(StopSignalsTest, ASignalAfterRaiseEndsTheProcess) {
+  EXPECT_EXIT(IsAskedByItself(), testing::KilledBySignal(SIGTERM), "");
+}
+
+[[noreturn]] void BeginsAnew() {
+  { const StopSignals none; }
+  {
+    StopSignals signals;
+    SignalThisProcess(SIGTERM);
+    signals.Wait();
+  }
+  const StopSignals again;
+  _exit(again.HasCome() ? 1 : 0);
+}
+
+TEST_F(StopSignalsTest, WhatWasTakenIsTaken) {
+  EXPECT_EXIT(BeginsAnew(), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace weft
