@@ -540,6 +540,7 @@ TEST_P(LostSessionsTest, ThatHaveLastedAreNoFailedTries) {
           model.root,
           OptionsWith({absl::Seconds(3), absl::Minutes(15), absl::Hours(10)})));
   ASSERT_OK(TrainFor(*session, model, absl::Seconds(5)));
+  ASSERT_OK(session->Run(model.train));
   EXPECT_EQ(NumLines("An error was raised"), 1);
   cluster_.scheduler().AdvanceBy(absl::Minutes(16));
   EXPECT_FALSE(session->ShouldStop());
