@@ -456,7 +456,15 @@ TEST_F(LargeTableTest, IsRefused) {
         {.initializer = initializer,
          .partitioner = ops::FixedSizePartitioner(3)});
     ASSERT_OK(root_.status());
-    const absl::Status status = session().Run(table.parts()[0].initializer());
+    const absl::Status refused = session().Run(table.parts()[0].initializer());
+    EXPECT_THAT(refused,
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         absl::StrCat("/job:localhost/replica:0/task:0 needs "
+                                      "26666666720 bytes (the largest: ",
+                                      name, "/part_0, 26666666720)")));
+    // Its value alone is no variable.
+    const absl::Status status =
+        session().Run(table.parts()[0].initial_value()).status();
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
                                  "26666666720 bytes"));
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,

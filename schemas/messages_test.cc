@@ -236,6 +236,7 @@ TEST(MessagesTest, TheNumbersOfBodiesAreForEver) {
   EXPECT_EQ(static_cast<int>(Body::DescribeWaitsReply), 48);
   EXPECT_EQ(static_cast<int>(Body::FileOperationReply), 50);
   EXPECT_EQ(static_cast<int>(Body::HoldStepsReply), 52);
+  EXPECT_EQ(static_cast<int>(Body::RegisterPartitionReply), 53);
 }
 
 // An envelope of a later version: more fields, a new kind, a new method.

@@ -107,13 +107,25 @@ void TestCluster::StopAll() {
 
 std::unique_ptr<Process> TestCluster::NewProcess(const std::string& name) {
   if (options_.kind != ClusterKind::kSimulated) {
-    return std::make_unique<Process>(
-        ProcessOptions{.compute_threads = 2,
-                       .file_system = DiskOf(name),
-                       .client_functions = FunctionsOf(name),
-                       .gpu_platform = Gpus()});
+    ProcessOptions process = ProcessOptionsOf(name);
+    process.compute_threads = 2;
+    return std::make_unique<Process>(process);
   }
   return NewSimulatedProcess(name, *NewPart(), *NewPart());
+}
+
+ProcessOptions TestCluster::ProcessOptionsOf(const std::string& name) const {
+  ProcessOptions process = {.file_system = DiskOf(name),
+                            .client_functions = FunctionsOf(name),
+                            .gpu_platform = Gpus()};
+  if (!options_.memory) return process;
+  process.memory_bound = [memory = options_.memory, name] {
+    return memory(name).bound;
+  };
+  process.machine_memory = [memory = options_.memory, name] {
+    return memory(name).machine;
+  };
+  return process;
 }
 
 SimulatedScheduler::Part* TestCluster::NewPart() {
@@ -123,6 +135,8 @@ SimulatedScheduler::Part* TestCluster::NewPart() {
 std::unique_ptr<Process> TestCluster::NewSimulatedProcess(
     const std::string& name, SimulatedScheduler::Part& pools,
     SimulatedScheduler::Part& reader) {
+  ProcessOptions process = ProcessOptionsOf(name);
+  process.transport = options_.transport;
   return std::make_unique<Process>(
       nullptr, NewSeededRandom(RandomSeedFor(name)), pools,
       [this, name, &reader](Scheduler&) {
@@ -131,10 +145,7 @@ std::unique_ptr<Process> TestCluster::NewSimulatedProcess(
         if (!options_.wrap_wire) return wire;
         return options_.wrap_wire(name, reader, std::move(wire));
       },
-      ProcessOptions{.transport = options_.transport,
-                     .file_system = DiskOf(name),
-                     .client_functions = FunctionsOf(name),
-                     .gpu_platform = Gpus()});
+      process);
 }
 
 std::shared_ptr<const GpuPlatform> TestCluster::Gpus() const {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,6 +22,7 @@
 #include "libs/bus/transport.h"
 #include "libs/bus/wire.h"
 #include "libs/fs/file_system.h"
+#include "libs/runtime/process.h"
 
 namespace weft {
 
@@ -29,6 +31,13 @@ inline constexpr ClusterKind kAllClusterKinds[] = {
     ClusterKind::kOneProcess, ClusterKind::kSockets, ClusterKind::kSimulated};
 // "OneProcess": for the names of tests.
 std::string ClusterKindName(ClusterKind kind);
+
+// What a process can hold, and its machine with what that has; as
+// ProcessOptions says.
+struct ProcessMemory {
+  int64_t bound = std::numeric_limits<int64_t>::max();
+  MachineMemory machine;
+};
 
 class TestCluster {
  public:
@@ -55,6 +64,8 @@ class TestCluster {
     std::function<FileSystem*(const std::string& name)> file_system;
     // What a process of that name has of functions of its program. May be null.
     std::function<ClientFunctions(const std::string& name)> client_functions;
+    // What a process of that name has of memory. Null: what the machine has.
+    std::function<ProcessMemory(const std::string& name)> memory;
     // Of kSimulated: puts a wire of the test's in front of a process's own one.
     // May be null.
     std::function<std::unique_ptr<bus::Wire>(
@@ -119,6 +130,8 @@ class TestCluster {
     return options_.client_functions ? options_.client_functions(name)
                                      : ClientFunctions();
   }
+  // What any process of that name has.
+  ProcessOptions ProcessOptionsOf(const std::string& name) const;
   absl::Status StartAll();
   void StopAll();
   absl::Status StartTask(const std::string& job, int index);

@@ -14,6 +14,7 @@
 #include "libs/base/status.h"
 #include "libs/master/call_group.h"
 #include "libs/master/master_session_step.h"
+#include "libs/master/memory_check.h"
 #include "libs/master/partial_run.h"
 #include "libs/master/when_connected.h"
 #include "libs/master/writer_hold.h"
@@ -249,12 +250,15 @@ void MasterSession::NoteOpened(const Callable& callable) {
 
 void MasterSession::Register(const MakingPtr& making) {
   CallGroup group(*options_.scheduler);
+  const auto memory = std::make_shared<MemoryCheck>();
   for (Callable::Part& part : making->callable->parts) {
     if (making->open->cancellation()->IsCancelled()) break;
     part.worker->Register({.session = id_,
                            .registration = making->callable->id,
-                           .partitions = part.partitions},
-                          CallDeadline(), group.Add(part.task));
+                           .partitions = part.partitions,
+                           .wants_new_variables = true},
+                          CallDeadline(),
+                          memory->Hear(part.task, group.Add(part.task)));
     // The task has the graphs now.
     part.nodes = DescribeNodes(part.partitions);
     part.partitions.clear();
@@ -264,8 +268,9 @@ void MasterSession::Register(const MakingPtr& making) {
       {.what = absl::StrCat("register a graph of session ", id_.session),
        .interval = options_.log_waits_after,
        .logger = options_.logger},
-      [this, making](const absl::Status& registered) {
+      [this, making, memory](const absl::Status& registered) {
         absl::Status kept = registered;
+        if (kept.ok()) kept = memory->Check();
         if (kept.ok()) kept = Keep(making);
         if (kept.ok() && making->callable->partial != nullptr) {
           kept = BeginPartialRun(making->callable);

@@ -457,6 +457,26 @@ TEST_F(TwoTasksTest, ACallableWhoseClientIsGoneIsNotKept) {
   EXPECT_OK(made);
 }
 
+// Nothing of it is kept, and once there is memory it is made.
+TEST_F(TwoTasksTest, ACallableThatNeedsMoreMemoryThanThereIsIsRefused) {
+  ps_.new_variables.Add("table", 100);
+  ps_.new_variables.room.task = 99;
+  Made made;
+  Make(spec_, &made);
+  EXPECT_THAT(made, StatusIs(absl::StatusCode::kResourceExhausted,
+                             absl::StrCat(kPs, " needs 100 bytes")));
+  ASSERT_EQ(ps_.registered.size(), 1u);
+  EXPECT_TRUE(ps_.registered[0].wants_new_variables);
+  EXPECT_EQ(ps_.deregistered.size(), 1u);
+  EXPECT_EQ(worker_.deregistered.size(), 1u);
+  EXPECT_EQ(ps_.num_runs + worker_.num_runs, 0);
+  Make(spec_, &made);
+  EXPECT_THAT(made, StatusIs(absl::StatusCode::kResourceExhausted));
+  ps_.new_variables.room.task = 100;
+  Make(spec_, &made);
+  EXPECT_OK(made);
+}
+
 TEST_F(TwoTasksTest, SessionsEndSideBySide) {
   ps_.on_created = [this] { ps_.hold = true; };  // its connection is lost
   std::vector<uint64_t> sessions = {session_};

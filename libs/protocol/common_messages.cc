@@ -63,6 +63,7 @@ WEFT_IS_THE_SCHEMAS(FileOperation);
 WEFT_IS_THE_SCHEMAS(FileOperationReply);
 WEFT_IS_THE_SCHEMAS(HoldSteps);
 WEFT_IS_THE_SCHEMAS(HoldStepsReply);
+WEFT_IS_THE_SCHEMAS(RegisterPartitionReply);
 #undef WEFT_IS_THE_SCHEMAS
 
 }  // namespace

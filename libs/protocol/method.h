@@ -57,6 +57,7 @@ enum class Method : uint8_t {
   // Of a Worker.
   kHoldSteps = 51,
   kHoldStepsReply = 52,
+  kRegisterPartitionReply = 53,
 };
 
 // Callables have no more feeds and no more fetches than this.

@@ -14,6 +14,7 @@
 #define WEFT_LIBS_PROTOCOL_WORKER_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "libs/base/cancellation.h"
+#include "libs/base/saturated.h"
 #include "libs/device/device.h"
 #include "libs/graph/graph.h"
 #include "libs/rendezvous/rendezvous.h"
@@ -50,6 +52,43 @@ struct PartitionRegistration {
   WorkerSession session;
   uint64_t registration = 0;
   std::vector<DevicePartition> partitions;
+  // Whether the task is to say which variables it makes (NewVariables).
+  bool wants_new_variables = false;
+};
+
+// How much memory there is for more, in bytes; INT64_MAX: nobody knows.
+struct MemoryRoom {
+  static constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
+  // What the task's process can hold besides what it holds.
+  int64_t task = kUnknown;
+  // The machine of that process: the same text for all that run there. Empty:
+  // not known, so nobody can say who else does.
+  std::string machine;
+  // What that has for all processes on it.
+  int64_t machine_has = kUnknown;
+};
+
+// The variables to which steps of a registration give their first values on the
+// task, in the memory of its host: what they will take, before anything of it
+// is taken. Where that is less than kConsiderable nothing is told, so that what
+// is registered otherwise costs nobody a look at the machine.
+struct NewVariables {
+  static constexpr int64_t kConsiderable = int64_t{64} << 20;
+
+  int64_t bytes = 0;    // of all; at most INT64_MAX
+  std::string largest;  // a name
+  int64_t largest_bytes = 0;
+  MemoryRoom room;
+
+  // One more. REQUIRES: not negative.
+  void Add(const std::string& name, int64_t variable_bytes) {
+    bytes = SaturatedAdd(bytes, variable_bytes);
+    const bool is_largest = variable_bytes > largest_bytes ||
+                            (variable_bytes == largest_bytes && name < largest);
+    if (!is_largest) return;
+    largest = name;
+    largest_bytes = variable_bytes;
+  }
 };
 
 // Which step; ids count up per master.
@@ -172,6 +211,7 @@ class Worker {
       absl::AnyInvocable<void(absl::StatusOr<std::vector<DeviceAttributes>>)>;
   using WaitsDone =
       absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>)>;
+  using RegisterDone = absl::AnyInvocable<void(absl::StatusOr<NewVariables>)>;
   using HoldDone =
       absl::AnyInvocable<void(absl::StatusOr<std::vector<VariableWriter>>)>;
 
@@ -193,9 +233,10 @@ class Worker {
                                    absl::Time deadline, Done done) = 0;
 
   // Compiles the partitions. Idempotent. ABORTED for an unknown session, which
-  // the task has lost by restarting.
+  // the task has lost by restarting. A task of an older version tells of no
+  // variables.
   virtual void Register(const PartitionRegistration& registration,
-                        absl::Time deadline, Done done) = 0;
+                        absl::Time deadline, RegisterDone done) = 0;
   // Steps that run go on to their end. Nothing happens when unknown.
   virtual void Deregister(const WorkerSession& session,
                           uint64_t registration) = 0;

@@ -151,10 +151,19 @@ void WorkerClient::DeleteWorkerSession(const WorkerSession& session,
 }
 
 void WorkerClient::Register(const PartitionRegistration& registration,
-                            absl::Time deadline, Done done) {
+                            absl::Time deadline, RegisterDone done) {
   auto request = WriteRegister(registration);
   if (!request.ok()) return done(request.status());
-  Call(*std::move(request), deadline, std::move(done));
+  bus::CallOptions options;
+  options.deadline = deadline;
+  channel_->Call(*std::move(request), options,
+                 [this, done = std::move(done)](
+                     absl::StatusOr<bus::Message> reply) mutable {
+                   if (!reply.ok()) return done(Explain(reply.status()));
+                   auto made = ReadNewVariables(*std::move(reply));
+                   if (made.ok()) return done(std::move(made));
+                   done(BadReply(options_.task, made.status()));
+                 });
 }
 
 void WorkerClient::Deregister(const WorkerSession& session,

@@ -75,7 +75,7 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
   void DeleteWorkerSession(const WorkerSession& session, absl::Time deadline,
                            Done done) override;
   void Register(const PartitionRegistration& registration, absl::Time deadline,
-                Done done) override;
+                RegisterDone done) override;
   void Deregister(const WorkerSession& session, uint64_t registration) override;
   void Run(const PartitionStep& step, Done done) override;
   void Deliver(std::vector<Push> pushes) override;

@@ -326,12 +326,22 @@ TEST_F(WorkerClientTest, RegistersGraphsAndForgetsThem) {
   auto graph = std::make_shared<Graph>(ops_);
   ASSERT_OK(graph->AddNode({.name = "a", .op = "Source"}));
   const std::string device = std::string(kTask) + "/device:CPU:0";
-  client_->Register({kSession, 5, {{device, graph}}}, kNever, results_.done());
+  worker_.new_variables.Add("v", 100);
+  worker_.new_variables.room.machine = "this one";
+  absl::StatusOr<NewVariables> told = absl::UnknownError("did not answer");
+  client_->Register({.session = kSession,
+                     .registration = 5,
+                     .partitions = {{device, graph}},
+                     .wants_new_variables = true},
+                    kNever, [&](auto made) { told = std::move(made); });
   client_->Deregister(kSession, 5);
   processes_.Settle();
-  ASSERT_EQ(results_.all.size(), 1u);
-  EXPECT_OK(results_.all[0]);
+  ASSERT_OK(told);
+  EXPECT_EQ(told->bytes, 100);
+  EXPECT_EQ(told->largest, "v");
+  EXPECT_EQ(told->room.machine, "this one");
   ASSERT_EQ(worker_.registered.size(), 1u);
+  EXPECT_TRUE(worker_.registered[0].wants_new_variables);
   EXPECT_EQ(worker_.registered[0].registration, 5u);
   const Node* a = worker_.registered[0].partitions[0].graph->FindNode("a");
   ASSERT_NE(a, nullptr);

@@ -1,6 +1,7 @@
 #include "libs/protocol/worker_messages.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,6 +11,7 @@
 #include "libs/base/status.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/graph_def.h"
+#include "libs/protocol/common_messages.h"
 #include "libs/protocol/message_reader.h"
 #include "libs/protocol/message_writer.h"
 #include "libs/protocol/messages_inl.h"
@@ -241,6 +243,17 @@ absl::StatusOr<std::vector<VariableWriter>> ReadWriterVector(
   return writers;
 }
 
+int64_t RoomOf(int64_t bytes) {
+  return bytes < 0 ? MemoryRoom::kUnknown : bytes;
+}
+
+absl::StatusOr<std::string> ReadNameForErrors(const flatbuffers::String* text,
+                                              MessageReader& reader) {
+  ASSIGN_OR_RETURN(std::string name, reader.ReadString(text));
+  if (name.size() > kMaxNameInReply) name.clear();
+  return name;
+}
+
 uint64_t MicrosOf(absl::Duration duration) {
   duration = std::clamp(duration, absl::ZeroDuration(), Worker::kMaxLease);
   return static_cast<uint64_t>(absl::ToInt64Microseconds(duration));
@@ -307,7 +320,8 @@ absl::StatusOr<bus::Message> WriteRegister(
   const WorkerSession& session = registration.session;
   return Finish(schemas::CreateRegisterPartition(
                     builder, session.master_incarnation, session.session,
-                    registration.registration, partitions),
+                    registration.registration, partitions,
+                    registration.wants_new_variables),
                 builder, std::move(attachments));
 }
 
@@ -319,6 +333,7 @@ absl::StatusOr<PartitionRegistration> ReadRegister(
   PartitionRegistration result;
   result.session = SessionOf(body);
   result.registration = body.registration();
+  result.wants_new_variables = body.wants_new_variables();
   if (body.partitions() == nullptr) return result;
   absl::flat_hash_set<std::string> devices;
   for (const schemas::DevicePartition* partition : *body.partitions()) {
@@ -331,6 +346,37 @@ absl::StatusOr<PartitionRegistration> ReadRegister(
     result.partitions.push_back(std::move(read));
   }
   return result;
+}
+
+bus::Message WriteNewVariables(const NewVariables& made) {
+  if (made.bytes <= 0) return WriteDone();
+  FlatBufferBuilder builder(256);
+  const auto largest = builder.CreateString(made.largest);
+  const auto machine = builder.CreateString(made.room.machine);
+  return Finish(schemas::CreateRegisterPartitionReply(
+                    builder, made.bytes, largest, made.largest_bytes,
+                    made.room.task, machine, made.room.machine_has),
+                builder);
+}
+
+absl::StatusOr<NewVariables> ReadNewVariables(bus::Message message) {
+  if (message.method == static_cast<uint8_t>(Method::kDone)) {
+    RETURN_IF_ERROR(ReadDone(std::move(message)));
+    return NewVariables();
+  }
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<schemas::RegisterPartitionReply>(std::move(message)));
+  const auto& body = reader.body<schemas::RegisterPartitionReply>();
+  NewVariables made;
+  made.bytes = std::max<int64_t>(0, body.new_variable_bytes());
+  ASSIGN_OR_RETURN(made.largest,
+                   ReadNameForErrors(body.largest_variable(), reader));
+  made.largest_bytes = std::max<int64_t>(0, body.largest_variable_bytes());
+  made.room.task = RoomOf(body.task_room_bytes());
+  ASSIGN_OR_RETURN(made.room.machine,
+                   ReadNameForErrors(body.machine(), reader));
+  made.room.machine_has = RoomOf(body.machine_room_bytes());
+  return made;
 }
 
 bus::Message WriteDeregister(const WorkerSession& session,

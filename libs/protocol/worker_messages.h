@@ -9,6 +9,7 @@
 #ifndef WEFT_LIBS_PROTOCOL_WORKER_MESSAGES_H_
 #define WEFT_LIBS_PROTOCOL_WORKER_MESSAGES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -47,6 +48,13 @@ absl::StatusOr<bus::Message> WriteRegister(
 // The graphs' nodes are on their partition's device.
 absl::StatusOr<PartitionRegistration> ReadRegister(
     bus::Message message, const std::shared_ptr<const OpRegistry>& ops);
+// Done where there are none: so does an older task, and a caller that did not
+// ask gets nothing else.
+bus::Message WriteNewVariables(const NewVariables& made);
+// Of a peer's numbers none is negative afterwards; names longer than
+// kMaxNameInReply are left out, for errors repeat them.
+inline constexpr size_t kMaxNameInReply = 1024;
+absl::StatusOr<NewVariables> ReadNewVariables(bus::Message message);
 
 struct DeregisterRequest {
   WorkerSession session;

@@ -2,6 +2,8 @@
 // damaged is refused or at least harmless.
 #include "libs/protocol/worker_messages.h"
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -46,6 +48,7 @@ PartitionRegistration SampleRegistration(
   PartitionRegistration registration;
   registration.session = kSession;
   registration.registration = 5;
+  registration.wants_new_variables = true;
   registration.partitions = {{"/job:ps/replica:0/task:0/device:CPU:0", graph},
                              {"/job:ps/replica:0/task:0/device:GPU:0", graph}};
   return registration;
@@ -74,6 +77,7 @@ TEST(WorkerMessagesTest, Registrations) {
                        ReadRegister(std::move(message), ops));
   EXPECT_EQ(read.session.session, 7u);
   EXPECT_EQ(read.registration, 5u);
+  EXPECT_TRUE(read.wants_new_variables);
   ASSERT_EQ(read.partitions.size(), 2u);
   for (const DevicePartition& partition : read.partitions) {
     const Graph& graph = *partition.graph;
@@ -88,6 +92,59 @@ TEST(WorkerMessagesTest, Registrations) {
                        ReadDeregister(WriteDeregister(kSession, 5)));
   EXPECT_EQ(deregister.session.master_incarnation, 11u);
   EXPECT_EQ(deregister.registration, 5u);
+}
+
+NewVariables SampleNewVariables() {
+  NewVariables made;
+  made.Add("table/part_0", 1000);
+  made.Add("table/part_0/Adagrad", 999);
+  made.room = {.task = 1500, .machine = "this one", .machine_has = 4000};
+  return made;
+}
+
+TEST(WorkerMessagesTest, NewVariablesKeepTheirNumbers) {
+  ASSERT_OK_AND_ASSIGN(
+      const NewVariables read,
+      ReadNewVariables(WriteNewVariables(SampleNewVariables())));
+  EXPECT_EQ(read.bytes, 1999);
+  EXPECT_EQ(read.largest, "table/part_0");
+  EXPECT_EQ(read.largest_bytes, 1000);
+  EXPECT_EQ(read.room.task, 1500);
+  EXPECT_EQ(read.room.machine, "this one");
+  EXPECT_EQ(read.room.machine_has, 4000);
+}
+
+// So a master that knows of no other answer gets none, and one that does
+// understands an older task.
+TEST(WorkerMessagesTest, NoNewVariablesAreDone) {
+  const bus::Message message = WriteNewVariables({});
+  EXPECT_EQ(message.method, static_cast<uint8_t>(Method::kDone));
+  ASSERT_OK_AND_ASSIGN(const auto read, ReadNewVariables(message));
+  EXPECT_EQ(read.bytes, 0);
+  EXPECT_EQ(read.room.task, MemoryRoom::kUnknown);
+}
+
+// What no task means is as good as not said; sums of the rest do not overflow.
+TEST(WorkerMessagesTest, NonsenseAboutNewVariablesIsHarmless) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  NewVariables made = SampleNewVariables();
+  made.largest_bytes = kLeast;
+  made.largest = std::string(kMaxNameInReply + 1, 'x');
+  made.room = {.task = kLeast,
+               .machine = std::string(kMaxNameInReply + 1, 'x'),
+               .machine_has = -1};
+  ASSERT_OK_AND_ASSIGN(auto read, ReadNewVariables(WriteNewVariables(made)));
+  EXPECT_EQ(read.largest_bytes, 0);
+  EXPECT_EQ(read.largest, "");
+  EXPECT_EQ(read.room.task, MemoryRoom::kUnknown);
+  EXPECT_EQ(read.room.machine, "");
+  EXPECT_EQ(read.room.machine_has, MemoryRoom::kUnknown);
+  made.bytes = kLeast;
+  ASSERT_OK_AND_ASSIGN(read, ReadNewVariables(WriteNewVariables(made)));
+  EXPECT_EQ(read.bytes, 0);
+  read.bytes = std::numeric_limits<int64_t>::max();
+  read.Add("more", 1);
+  EXPECT_EQ(read.bytes, std::numeric_limits<int64_t>::max());
 }
 
 TEST(WorkerMessagesTest, AnOpThatTheTaskDoesNotKnowIsNamed) {
@@ -436,6 +493,12 @@ TEST(WorkerMessagesTest, DamageIsRefusedOrHarmless) {
   ReadDamaged(WriteClearContainers({"a"}), [](bus::Message message) {
     return ReadClearContainers(std::move(message)).ok();
   });
+  ReadDamaged(
+      WriteNewVariables(SampleNewVariables()), [](bus::Message message) {
+        const auto read = ReadNewVariables(std::move(message));
+        EXPECT_TRUE(!read.ok() || (read->bytes >= 0 && read->room.task >= 0));
+        return read.ok();
+      });
   ReadDamaged(WriteHoldSteps(SampleHold()), [](bus::Message message) {
     const auto read = ReadHoldSteps(std::move(message));
     EXPECT_TRUE(!read.ok() || read->lease <= Worker::kMaxLease);

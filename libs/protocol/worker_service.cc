@@ -141,7 +141,10 @@ void WorkerService::Register(Call call, bus::Message request) {
   if (!registration.ok()) return call->Fail(registration.status());
   const absl::Time deadline = call->deadline();
   options_.worker->Register(*registration, deadline,
-                            replies_.Done(std::move(call)));
+                            replies_.With<NewVariables>(
+                                std::move(call), [](const NewVariables& made) {
+                                  return WriteNewVariables(made);
+                                }));
 }
 
 void WorkerService::RunPartition(Call call, bus::Message request) {

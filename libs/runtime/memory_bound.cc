@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -125,6 +126,16 @@ int64_t MemoryBound(FileSystem& files, int64_t pool_bytes) {
       std::min(AvailableInSystem(files), AvailableInGroups(files));
   const int64_t held = std::min(Resident(files), pool_bytes);
   return available > kUnknown - held ? kUnknown : available + held;
+}
+
+// What is longer than a UUID is none.
+MachineMemory ReadMachineMemory(FileSystem& files) {
+  constexpr size_t kLongest = 64;
+  const std::string text =
+      ReadSystemFile(files, "/proc/sys/kernel/random/boot_id");
+  const absl::string_view name = absl::StripAsciiWhitespace(text);
+  return {.machine = name.size() <= kLongest ? std::string(name) : "",
+          .available = AvailableInSystem(files)};
 }
 
 }  // namespace weft

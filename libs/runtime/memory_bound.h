@@ -1,7 +1,9 @@
 // MemoryBound: how much memory a pool of this process can hold, as the system
-// says now.
+// says now. MachineMemory: what its machine has for all processes, and which
+// machine that is.
 //
-// Linux: /proc/meminfo (MemAvailable), /proc/self/statm, and the limits of the
+// Linux: /proc/meminfo (MemAvailable), /proc/self/statm,
+// /proc/sys/kernel/random/boot_id, and the limits of the
 // control group of the process and of those around it: memory.max,
 // memory.current and memory.stat of version 2, memory.limit_in_bytes,
 // memory.usage_in_bytes and memory.stat of version 1 (the kernel's
@@ -10,6 +12,8 @@
 #define WEFT_LIBS_RUNTIME_MEMORY_BOUND_H_
 
 #include <cstdint>
+#include <limits>
+#include <string>
 
 #include "libs/fs/file_system.h"
 
@@ -20,8 +24,22 @@ namespace weft {
 // holds, and what it could get without swapping, pages of files counted as
 // free. INT64_MAX where the system does not tell. Other processes may take of
 // the same memory at any time; what they have promised and not written is free
-// for the system, and for this. Thread-safe.
+// for the system, and for this. Of variables that several tasks of a machine
+// are to make in one run the master asks first (libs/master/memory_check.h).
+// Thread-safe.
 int64_t MemoryBound(FileSystem& files, int64_t pool_bytes);
+
+struct MachineMemory {
+  // The kernel's name for its run on this machine, which all containers on it
+  // read. Empty where the system does not tell.
+  std::string machine;
+  // Bytes, as above, that all processes there could get; control groups, which
+  // are not of all of them, do not count. INT64_MAX where the system does not
+  // tell.
+  int64_t available = std::numeric_limits<int64_t>::max();
+};
+// Thread-safe.
+MachineMemory ReadMachineMemory(FileSystem& files);
 
 }  // namespace weft
 

@@ -83,11 +83,34 @@ TEST_F(MemoryBoundTest, WhatIsNoNumberIsUnknown) {
   EXPECT_EQ(MemoryBound(files_, kAll), kUnknown);
 }
 
+TEST_F(MemoryBoundTest, AMachineHasANameAndWhatNoGroupLimits) {
+  EXPECT_EQ(ReadMachineMemory(files_).machine, "");
+  EXPECT_EQ(ReadMachineMemory(files_).available, kUnknown);
+  System();
+  File("/proc/self/cgroup", "0::/a\n");
+  File("/sys/fs/cgroup/a/memory.max", "5000\n");
+  File("/sys/fs/cgroup/a/memory.current", "3000\n");
+  File("/proc/sys/kernel/random/boot_id",
+       "1b4e28ba-2fa1-11d2-883f-0016d3cca427\n");
+  const MachineMemory memory = ReadMachineMemory(files_);
+  EXPECT_EQ(memory.machine, "1b4e28ba-2fa1-11d2-883f-0016d3cca427");
+  EXPECT_EQ(memory.available, 1000 * 1024);
+}
+
+TEST_F(MemoryBoundTest, WhatIsNoNameOfAMachineIsUnknown) {
+  File("/proc/sys/kernel/random/boot_id", "\n");
+  EXPECT_EQ(ReadMachineMemory(files_).machine, "");
+  File("/proc/sys/kernel/random/boot_id", std::string(1000, 'x'));
+  EXPECT_EQ(ReadMachineMemory(files_).machine, "");
+}
+
 TEST_F(MemoryBoundTest, ThisMachineTells) {
   LocalFileSystem files;
   const int64_t bound = MemoryBound(files, kAll);
   EXPECT_GT(bound, 1 << 20);
   EXPECT_LT(bound, kUnknown);
+  EXPECT_GT(ReadMachineMemory(files).available, 1 << 20);
+  EXPECT_LT(ReadMachineMemory(files).available, kUnknown);
 }
 
 }  // namespace

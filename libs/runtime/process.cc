@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "libs/base/monotone_clock.h"
+#include "libs/base/saturated.h"
 #include "libs/bus/zmq/zmq_wire.h"
 #include "libs/device/local_devices.h"
 #include "libs/kernels/standard_kernels.h"
-#include "libs/runtime/memory_bound.h"
 
 namespace weft {
 namespace {
@@ -123,6 +123,28 @@ int64_t Process::memory_bound() {
   if (options_.memory_bound) return options_.memory_bound();
   const BufferPoolStats pool = buffers_.stats();
   return MemoryBound(local_file_system_, pool.bytes_in_use + pool.bytes_kept);
+}
+
+// What the pool keeps for later counts as room: it gives that back where memory
+// is short.
+protocol::MemoryRoom Process::memory_room() {
+  const int64_t bound = memory_bound();
+  const BufferPoolStats pool = buffers_.stats();
+  const MachineMemory machine = machine_memory(pool.bytes_kept);
+  protocol::MemoryRoom room;
+  if (bound != protocol::MemoryRoom::kUnknown) {
+    room.task = std::max<int64_t>(0, bound - pool.bytes_in_use);
+  }
+  room.machine = machine.machine;
+  room.machine_has = std::max<int64_t>(0, machine.available);
+  return room;
+}
+
+MachineMemory Process::machine_memory(int64_t bytes_kept) {
+  if (options_.machine_memory) return options_.machine_memory();
+  MachineMemory machine = ReadMachineMemory(local_file_system_);
+  machine.available = SaturatedAdd(machine.available, bytes_kept);
+  return machine;
 }
 
 ObjectStoresOptions Process::StoresOptions() {

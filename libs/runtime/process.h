@@ -22,9 +22,11 @@
 #include "libs/kernels/kernel_registry.h"
 #include "libs/object_store/object_stores.h"
 #include "libs/protocol/landing_memory.h"
+#include "libs/protocol/worker.h"
 #include "libs/runtime/gpu_platform.h"
 #include "libs/runtime/landing_allocator.h"
 #include "libs/runtime/local_tasks.h"
+#include "libs/runtime/memory_bound.h"
 #include "libs/runtime/process_usage.h"
 #include "libs/runtime/zmq_file_system.h"
 #include "libs/tensor/buffer.h"
@@ -50,6 +52,10 @@ struct ProcessOptions {
   // that would exceed it is RESOURCE_EXHAUSTED before it is made. Null:
   // MemoryBound (memory_bound.h), what the machine has.
   std::function<int64_t()> memory_bound;
+  // The machine that it is on, and what that has for all processes there: what
+  // several of them are to hold is counted together before it is made
+  // (docs/quotas.md). Null: as the system says (memory_bound.h).
+  std::function<MachineMemory()> machine_memory;
   // What graphs call of this program, in all of its tasks
   // (docs/client_functions.md).
   ClientFunctions client_functions;
@@ -99,11 +105,16 @@ class Process {
   const bus::Traffic& traffic() const { return traffic_; }
   // As ProcessOptions::memory_bound.
   int64_t memory_bound();
+  // What it can hold besides what its tensors take now, and what its machine
+  // has. Reads files of the kernel.
+  protocol::MemoryRoom memory_room();
 
   // Made when first asked for, with its sockets and threads.
   bus::Transport& transport() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // As ProcessOptions::machine_memory; what the pool keeps is free, too.
+  MachineMemory machine_memory(int64_t bytes_kept);
   ObjectStoresOptions StoresOptions();
   BufferPool::Options PoolOptions();
   ZmqFileSystemOptions FilesOptions();

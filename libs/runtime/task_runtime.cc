@@ -247,15 +247,39 @@ int TaskRuntime::num_registrations() const {
 }
 
 void TaskRuntime::Register(const protocol::PartitionRegistration& registration,
-                           absl::Time deadline, Done done) {
+                           absl::Time deadline, RegisterDone done) {
   absl::StatusOr<std::shared_ptr<Registration>> added =
       AddRegistration(registration);
   if (!added.ok()) return done(added.status());
   // No step of it begins before that is answered.
-  AfterHolds((*added)->variables(), [this, registration = *added, deadline,
-                                     done = std::move(done)]() mutable {
-    ConnectTo(registration->edges().outgoing, deadline, std::move(done));
-  });
+  AfterHolds((*added)->variables(),
+             [this, graph = *added, wants = registration.wants_new_variables,
+              deadline, done = std::move(done)]() mutable {
+               protocol::NewVariables made;
+               if (wants) made = FindNewVariables(*graph);
+               ConnectTo(graph->edges().outgoing, deadline,
+                         [made = std::move(made), done = std::move(done)](
+                             const absl::Status& status) mutable {
+                           if (!status.ok()) return done(status);
+                           done(std::move(made));
+                         });
+             });
+}
+
+protocol::NewVariables TaskRuntime::FindNewVariables(
+    const Registration& graph) const {
+  protocol::NewVariables made;
+  if (!options_.memory_room) return made;
+  for (const auto& [key, bytes] : graph.variables().assigned) {
+    if (bytes == 0) continue;
+    const auto variable =
+        key.resources->Lookup<Variable>(key.container, key.name);
+    if (variable.ok() && (*variable)->IsInitialized()) continue;
+    made.Add(key.name, bytes);
+  }
+  if (made.bytes < protocol::NewVariables::kConsiderable) return {};
+  made.room = options_.memory_room();
+  return made;
 }
 
 void TaskRuntime::ConnectTo(const RemoteEdges& edges, absl::Time deadline,
@@ -360,7 +384,10 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
   for (const protocol::DevicePartition& partition : registration.partitions) {
     ASSIGN_OR_RETURN(Registration::DevicePlan plan,
                      CompilePartition(partition, *session));
-    variables.Add(FindVariableUses(*partition.graph, *plan.resources));
+    VariableUses uses = FindVariableUses(*partition.graph, *plan.resources);
+    // A device's own memory is bounded there.
+    if (plan.device->context() != nullptr) uses.assigned.clear();
+    variables.Add(uses);
     plans.push_back(std::move(plan));
   }
   ASSIGN_OR_RETURN(

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -69,6 +70,9 @@ struct TaskRuntimeOptions {
   absl::Duration claim_grace = absl::Seconds(5);
   // What is counted of steps. Null: nothing.
   std::shared_ptr<RuntimeMetrics> metrics;
+  // How much memory there is for more, asked where a registration is to make
+  // large variables. Null: no master is told of them.
+  std::function<protocol::MemoryRoom()> memory_room;
 };
 
 // What there is on a task's devices, of all sessions, also what is one kernel's
@@ -103,7 +107,7 @@ class TaskRuntime : public protocol::Worker,
   void DeleteWorkerSession(const protocol::WorkerSession& session,
                            absl::Time deadline, Done done) override;
   void Register(const protocol::PartitionRegistration& registration,
-                absl::Time deadline, Done done) override;
+                absl::Time deadline, RegisterDone done) override;
   void Deregister(const protocol::WorkerSession& session,
                   uint64_t registration) override;
   void Run(const protocol::PartitionStep& step, Done done) override;
@@ -270,6 +274,8 @@ class TaskRuntime : public protocol::Worker,
   void EndHoldsOf(uint64_t master_incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
   void EndHoldsWithout(uint64_t master_incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
   void End(VariableHolds::Hold hold);
+  // Those that it makes in the host's memory, if they are many bytes.
+  protocol::NewVariables FindNewVariables(const Registration& graph) const;
   // Waits for the tasks that the edges go to, so that the first step need not.
   void ConnectTo(const RemoteEdges& edges, absl::Time deadline, Done done);
   absl::StatusOr<std::shared_ptr<Registration>> Compile(

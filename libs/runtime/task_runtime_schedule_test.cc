@@ -167,7 +167,7 @@ class HoldSchedule {
                         .registration = registration,
                         .partitions = PartitionWithVariable(kTask, op)},
                        absl::InfiniteFuture(),
-                       [this, registration](const absl::Status& registered) {
+                       [this, registration](const auto& registered) {
                          EXPECT_OK(registered);
                          may_run_.insert(registration);
                        });

@@ -1,5 +1,7 @@
 #include "libs/runtime/task_runtime.h"
 
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +17,7 @@
 #include "libs/device/local_devices.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/kernels/standard_kernels.h"
+#include "libs/resource/variable.h"
 #include "libs/runtime/testing/partition_with_variable.h"
 #include "libs/tensor/buffer.h"
 
@@ -54,7 +57,8 @@ class TaskRuntimeTest : public testing::Test {
     absl::Status result = absl::UnknownError("did not answer");
     runtime_->Register(
         {.session = {kMaster, session}, .registration = registration},
-        absl::InfiniteFuture(), [&](absl::Status status) { result = status; });
+        absl::InfiniteFuture(),
+        [&](const auto& made) { result = made.status(); });
     return result;
   }
   absl::Status Clear(absl::Time deadline,
@@ -70,6 +74,8 @@ class TaskRuntimeTest : public testing::Test {
   void HalfALeasePasses() { scheduler_.AdvanceBy(absl::Seconds(31)); }
 
   bool isolated_ = true;
+  protocol::MemoryRoom room_;
+  int num_looks_ = 0;  // at that
   ManualClock clock_;
   SimulatedScheduler scheduler_{clock_};
   KernelRegistry kernels_;
@@ -83,8 +89,95 @@ class TaskRuntimeTest : public testing::Test {
                          .file_system = &file_system_,
                          .task = kTask,
                          .incarnation = kOwn,
-                         .master_lease = absl::Minutes(1)});
+                         .master_lease = absl::Minutes(1),
+                         .memory_room = [this] {
+                           ++num_looks_;
+                           return room_;
+                         }});
 };
+
+// What registrations say of the variables that they make.
+class NewVariablesTest : public TaskRuntimeTest {
+ protected:
+  using Told = absl::StatusOr<protocol::NewVariables>;
+
+  NewVariablesTest() {
+    RegisterStandardKernels(kernels_);
+    isolated_ = false;
+    EXPECT_OK(CreateWorkerSession(kMaster, 1));
+  }
+
+  Told RegisterAssignments(
+      const std::vector<std::pair<std::string, PartialShape>>& variables,
+      bool wants = true) {
+    Told told = absl::UnknownError("did not answer");
+    runtime_->Register({.session = {kMaster, 1},
+                        .registration = ++last_registration_,
+                        .partitions = PartitionThatAssigns(kTask, variables),
+                        .wants_new_variables = wants},
+                       absl::InfiniteFuture(),
+                       [&](Told made) { told = std::move(made); });
+    return told;
+  }
+  // As the kernels of a step do it, but for the value.
+  std::shared_ptr<Variable> Make(const std::string& name) {
+    return ValueOf(runtime_->resources(0).LookupOrCreate<Variable>(
+        Cancellation(), "", name, [&] {
+          return std::make_shared<Variable>(name, DT_FLOAT, PartialShape());
+        }));
+  }
+
+  static constexpr int64_t kEnough = protocol::NewVariables::kConsiderable / 4;
+  uint64_t last_registration_ = 0;
+};
+
+TEST_F(NewVariablesTest, LargeOnesAreToldWithTheRoomThatThereIs) {
+  room_ = {.task = 5, .machine = "here", .machine_has = 7};
+  ASSERT_OK_AND_ASSIGN(
+      const protocol::NewVariables made,
+      RegisterAssignments({{"a", {kEnough}}, {"b", {2, kEnough}}}));
+  EXPECT_EQ(made.bytes, 3 * 4 * kEnough);
+  EXPECT_EQ(made.largest, "b");
+  EXPECT_EQ(made.largest_bytes, 2 * 4 * kEnough);
+  EXPECT_EQ(made.room.task, 5);
+  EXPECT_EQ(made.room.machine, "here");
+  EXPECT_EQ(made.room.machine_has, 7);
+}
+
+TEST_F(NewVariablesTest, WhoDoesNotAskIsNotTold) {
+  ASSERT_OK_AND_ASSIGN(const protocol::NewVariables made,
+                       RegisterAssignments({{"a", {kEnough}}}, false));
+  EXPECT_EQ(made.bytes, 0);
+  EXPECT_EQ(num_looks_, 0);
+}
+
+TEST_F(NewVariablesTest, SmallOnesCostNoLookAtTheMachine) {
+  ASSERT_OK_AND_ASSIGN(const protocol::NewVariables made,
+                       RegisterAssignments({{"a", {kEnough - 1}}}));
+  EXPECT_EQ(made.bytes, 0);
+  EXPECT_EQ(num_looks_, 0);
+  ASSERT_OK(RegisterAssignments({{"b", {kEnough}}}));
+  EXPECT_EQ(num_looks_, 1);
+}
+
+TEST_F(NewVariablesTest, AVariableIsNewUntilItHasAValue) {
+  const auto variable = Make("a");
+  ASSERT_NE(variable, nullptr);
+  ASSERT_OK_AND_ASSIGN(auto made, RegisterAssignments({{"a", {kEnough}}}));
+  EXPECT_EQ(made.bytes, 4 * kEnough);
+  ASSERT_OK(variable->Assign(Cancellation(), Tensor::Scalar(1.0f)));
+  ASSERT_OK_AND_ASSIGN(made, RegisterAssignments({{"a", {kEnough}}}));
+  EXPECT_EQ(made.bytes, 0);
+}
+
+TEST_F(NewVariablesTest, WhatNoNumberHoldsIsTheLargest) {
+  ASSERT_OK_AND_ASSIGN(const protocol::NewVariables made,
+                       RegisterAssignments({{"a", {int64_t{1} << 61}},
+                                            {"b", {int64_t{1} << 61}},
+                                            {"c", {int64_t{1} << 60}}}));
+  EXPECT_EQ(made.bytes, std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(made.largest, "a");
+}
 
 TEST_F(TaskRuntimeTest, SessionsOutliveALossByALease) {
   runtime_->PeerConnected(kWorker, kMaster);
@@ -140,7 +233,7 @@ TEST_F(TaskRuntimeTest, WhatWasReleasedIsNotCompiledFirst) {
                       .registration = 5,
                       .partitions = {{.device = "/job:nobody/cpu:0"}}},
                      absl::InfiniteFuture(),
-                     [&](absl::Status status) { result = status; });
+                     [&](const auto& made) { result = made.status(); });
   EXPECT_THAT(result, StatusIs(absl::StatusCode::kAborted, "been released"));
   EXPECT_TRUE(IsDerived(result));
 }
@@ -275,8 +368,8 @@ class StepHoldTest : public TaskRuntimeTest, public protocol::StepHolds {
                         .registration = registration,
                         .partitions = PartitionWithVariable(kTask, op)},
                        absl::InfiniteFuture(),
-                       [this, registration](absl::Status status) {
-                         registered_[registration] = std::move(status);
+                       [this, registration](const auto& made) {
+                         registered_[registration] = made.status();
                        });
     const auto it = registered_.find(registration);
     return it == registered_.end() ? result : it->second;
@@ -369,7 +462,7 @@ TEST_F(StepHoldTest, AWriterThatComesBackEndsTheHold) {
        .registration = 9,
        .partitions = PartitionWithVariable(kTask, "AssignVariableOp")},
       absl::InfiniteFuture(),
-      [&](absl::Status status) { registered = status; });
+      [&](const auto& made) { registered = made.status(); });
   ASSERT_OK(registered);
   runtime_->PeerLost("/job:worker/replica:0/task:1", kMaster + 1,
                      absl::UnavailableError("cut"));

@@ -1,5 +1,6 @@
 #include "libs/runtime/variable_uses.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -7,6 +8,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "libs/base/saturated.h"
+#include "libs/tensor/data_type.h"
+#include "libs/tensor/shape.h"
 
 namespace weft {
 namespace {
@@ -50,6 +54,10 @@ constexpr absl::string_view kWaitingOps[] = {"WaitForRefVariable",
 constexpr absl::string_view kWritingWords[] = {"Apply", "Assign", "CountUpTo",
                                                "Scatter"};
 
+// They give a variable all of its value, and need none before; a restored value
+// comes by one of them, too.
+constexpr absl::string_view kAssigningOps[] = {"Assign", "AssignVariableOp"};
+
 // What they do with a handle is in the bodies of functions, which are no part
 // of the graph: they may write.
 constexpr absl::string_view kCallingOps[] = {"Case",
@@ -92,6 +100,21 @@ std::string TextAttr(const Node& node, absl::string_view name) {
   return text == nullptr ? std::string() : *text;
 }
 
+// As VariableUses::assigned, of an op that makes a variable.
+int64_t DeclaredBytes(const Node& node) {
+  const auto* dtype = node.attr<DataType>("dtype");
+  const auto* shape = node.attr<PartialShape>("shape");
+  if (dtype == nullptr || shape == nullptr) return 0;
+  if (!shape->has_rank() || !shape->IsFullyDefined()) return 0;
+  // An empty one takes nothing, however large its other sizes are.
+  if (absl::c_linear_search(shape->dims(), 0)) return 0;
+  auto bytes = static_cast<int64_t>(DataTypeSize(*dtype));
+  for (const int64_t size : shape->dims()) {
+    bytes = SaturatedMultiply(bytes, size);
+  }
+  return bytes;
+}
+
 class UsesFinder {
  public:
   UsesFinder(const Graph& graph, const ResourceManager& resources)
@@ -101,6 +124,8 @@ class UsesFinder {
     for (const Node* node : graph_.nodes()) {
       if (IsOneOf(kVariableOps, *node)) {
         carried_[node->id()].insert(KeyOf(*node));
+        int64_t& declared = declared_[KeyOf(*node)];
+        declared = std::max(declared, DeclaredBytes(*node));
       } else if (IsOneOf(kEntryOps, *node) &&
                  absl::c_any_of(node->output_types(), IsHandle)) {
         carried_[node->id()].insert(VariableKey());
@@ -158,10 +183,18 @@ class UsesFinder {
     }
   }
 
+  void AddAssigned(const Node& node) {
+    for (const VariableKey& key : Taken(node)) {
+      const auto declared = declared_.find(key);
+      if (declared != declared_.end()) uses_.assigned.insert(*declared);
+    }
+  }
+
   void Note(const Node& node) {
     if (IsOneOf(kVariableOps, node)) uses_.touched.insert(KeyOf(node));
     if (IsOneOf(kAskingOps, node)) AddTaken(node, uses_.asked);
     if (IsOneOf(kWaitingOps, node)) AddTaken(node, uses_.awaited);
+    if (IsOneOf(kAssigningOps, node)) AddAssigned(node);
     if (IsOneOf(kReadingOps, node)) return;
     for (const VariableKey& key : Taken(node)) {
       if (key.resources != nullptr) {
@@ -176,6 +209,8 @@ class UsesFinder {
   const ResourceManager& resources_;
   // By node id; one of no device stands for any.
   std::vector<Variables> carried_;
+  // What each variable takes, as VariableUses::assigned.
+  absl::btree_map<VariableKey, int64_t> declared_;
   VariableUses uses_;
 };
 
@@ -187,6 +222,7 @@ void VariableUses::Add(const VariableUses& other) {
   writes_unknown = writes_unknown || other.writes_unknown;
   asked.insert(other.asked.begin(), other.asked.end());
   awaited.insert(other.awaited.begin(), other.awaited.end());
+  assigned.insert(other.assigned.begin(), other.assigned.end());
 }
 
 bool VariableUses::MayWrite(

@@ -1,5 +1,7 @@
 #include "libs/runtime/variable_uses.h"
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -194,6 +196,81 @@ TEST_F(VariableUsesTest, WhoAsksAndWhoWaitsIsNoted) {
   EXPECT_EQ(NamesOf(Find().awaited), (Names{"ps/h", "ps/v"}));
   EXPECT_TRUE(Find().written.empty());
   EXPECT_FALSE(Find().writes_unknown);
+}
+
+class AssignedVariablesTest : public VariableUsesTest {
+ protected:
+  const Node* Declare(const std::string& op, const std::string& name,
+                      DataType dtype, const PartialShape& shape,
+                      AttrMap attrs = {}) {
+    attrs["dtype"] = dtype;
+    attrs["shape"] = shape;
+    return Add(op, name, {}, std::move(attrs));
+  }
+  void Assign(const Node* variable) {
+    const DataType dtype = *variable->attr<DataType>("dtype");
+    const bool is_handle = variable->type() == "VarHandleOp";
+    const std::string name = absl::StrCat("assign", ++num_values_);
+    const Node* value = Add("Placeholder", absl::StrCat("value", num_values_),
+                            {}, {{"dtype", dtype}});
+    AttrMap attrs;
+    if (is_handle) attrs["dtype"] = dtype;
+    Add(is_handle ? "AssignVariableOp" : "Assign", name, {variable, value},
+        std::move(attrs));
+  }
+  int64_t BytesOf(const std::string& name) {
+    const VariableUses uses = Find();
+    const auto found = uses.assigned.find({&resources_, "ps", name});
+    return found == uses.assigned.end() ? -1 : found->second;
+  }
+};
+
+TEST_F(AssignedVariablesTest, TakeWhatTheirShapesSay) {
+  Assign(Declare("VarHandleOp", "h", DT_DOUBLE, {3, 5}));
+  Assign(Declare("VariableV2", "v", DT_HALF, {7}));
+  Assign(Declare("VarHandleOp", "scalar", DT_INT64, PartialShape::Scalar()));
+  EXPECT_EQ(BytesOf("h"), 120);
+  EXPECT_EQ(BytesOf("v"), 14);
+  EXPECT_EQ(BytesOf("scalar"), 8);
+  EXPECT_EQ(Find().assigned.size(), 3u);
+}
+
+// Only what has a value can be added to.
+TEST_F(AssignedVariablesTest, AreThoseThatGetAWholeValue) {
+  Add("AssignAdd", "add", {Reference("v"), Value()});
+  Add("ReadVariableOp", "read", {Handle("h")}, {{"dtype", DT_FLOAT}});
+  EXPECT_TRUE(Find().assigned.empty());
+}
+
+TEST_F(AssignedVariablesTest, AreCountedOnce) {
+  const Node* v = Declare("VarHandleOp", "v", DT_FLOAT, {2});
+  Assign(v);
+  Assign(v);
+  // Another node of the same variable, which knows its shape.
+  Assign(Declare("VarHandleOp", "w", DT_FLOAT, PartialShape::UnknownRank(),
+                 {{"shared_name", std::string("u")}}));
+  Assign(Declare("VarHandleOp", "x", DT_FLOAT, {4},
+                 {{"shared_name", std::string("u")}}));
+  EXPECT_EQ(BytesOf("v"), 8);
+  EXPECT_EQ(BytesOf("u"), 16);
+  VariableUses both = Find();
+  both.Add(Find());
+  EXPECT_EQ(both.assigned.size(), 2u);
+}
+
+TEST_F(AssignedVariablesTest, OfUnknownSizeTakeNothingThatIsKnown) {
+  Assign(Declare("VarHandleOp", "rank", DT_FLOAT, PartialShape::UnknownRank()));
+  Assign(Declare("VarHandleOp", "size", DT_FLOAT, {-1, 20}));
+  Assign(Declare("VarHandleOp", "text", DT_STRING, {1000}));
+  Assign(Declare("VarHandleOp", "none", DT_FLOAT, {0, 1000}));
+  for (const char* name : {"rank", "size", "text", "none"}) {
+    EXPECT_EQ(BytesOf(name), 0) << name;
+  }
+}
+
+TEST_F(AssignedVariablesTest, MayBeLargerThanAnyMemory) {
+  Assign(Declare("VarHandleOp", "v", DT_DOUBLE, {int64_t{1} << 62}));
+  EXPECT_EQ(BytesOf("v"), std::numeric_limits<int64_t>::max());
 }
 
 TEST_F(VariableUsesTest, WhoHasInitializedHasWrittenAndThenAsked) {

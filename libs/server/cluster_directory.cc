@@ -64,7 +64,7 @@ class ClusterDirectory::Route : public protocol::Worker,
     Forward(&Worker::DeleteWorkerSession, std::move(done), session, deadline);
   }
   void Register(const protocol::PartitionRegistration& registration,
-                absl::Time deadline, Done done) override {
+                absl::Time deadline, RegisterDone done) override {
     Forward(&Worker::Register, std::move(done), registration, deadline);
   }
   void Deregister(const protocol::WorkerSession& session,

@@ -213,6 +213,8 @@ void CheckPartitionMessage(const FuzzCase& c) {
       if (read.ok()) (void)WriteRegister(*read);
       return;
     }
+    case Method::kRegisterPartitionReply:
+      return Check(message, ReadNewVariables, WriteNewVariables);
     case Method::kDeregisterPartition:
       return Check(message, ReadDeregister, [](const DeregisterRequest& r) {
         return WriteDeregister(r.session, r.registration);

@@ -28,6 +28,7 @@ class RecordingWorker : public Worker {
   int num_losses = 0;
   std::vector<DeviceAttributes> devices;
   std::vector<std::string> waits;
+  NewVariables new_variables;  // of each registration
   // Keep what is asked for until the test ends it.
   bool hold_runs = false;
   PartitionTrace trace;  // of each run that is traced
@@ -98,13 +99,14 @@ class RecordingWorker : public Worker {
     done(absl::UnavailableError("The connection was lost"));
   }
   void Register(const PartitionRegistration& registration,
-                absl::Time /*deadline*/, Done done) override {
+                absl::Time /*deadline*/, RegisterDone done) override {
     registered.push_back(registration);
     if (hold_registers) {
-      held.push_back(
-          [this, done = std::move(done)]() mutable { done(answer); });
+      held.push_back([this, done = std::move(done)]() mutable {
+        AnswerRegister(std::move(done));
+      });
     } else {
-      done(answer);
+      AnswerRegister(std::move(done));
     }
   }
   void Deregister(const WorkerSession& /*session*/,
@@ -162,6 +164,10 @@ class RecordingWorker : public Worker {
   }
 
  private:
+  void AnswerRegister(RegisterDone done) const {
+    if (!answer.ok()) return done(answer);
+    done(new_variables);
+  }
   // The k-th fetch is the k-th feed.
   void Finish(const PartitionStep& step, Done done) const {
     if (!answer.ok()) return done(answer);

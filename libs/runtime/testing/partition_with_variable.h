@@ -1,9 +1,11 @@
-// Graphs for a TaskRuntime that touch a variable "v" of floats, for tests.
+// Graphs for a TaskRuntime that touch a variable "v" of floats, or give values
+// to some, for tests.
 #ifndef WEFT_LIBS_RUNTIME_TESTING_PARTITION_WITH_VARIABLE_H_
 #define WEFT_LIBS_RUNTIME_TESTING_PARTITION_WITH_VARIABLE_H_
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -40,6 +42,32 @@ inline std::vector<protocol::DevicePartition> PartitionWithVariable(
     user.inputs.push_back({*value, 0});
   }
   EXPECT_OK(graph->AddNode(user));
+  for (int id = 0; id < graph->num_nodes(); ++id) {
+    graph->set_assigned_device(graph->node(id), device);
+  }
+  return {{.device = device, .graph = std::move(graph)}};
+}
+
+// Of the same CPU: each variable, of floats, is given a value that is fed.
+inline std::vector<protocol::DevicePartition> PartitionThatAssigns(
+    const std::string& task,
+    const std::vector<std::pair<std::string, PartialShape>>& variables) {
+  const std::string device = absl::StrCat(task, "/device:CPU:0");
+  auto graph = std::make_shared<Graph>(StandardOps());
+  auto value = graph->AddNode(
+      {.name = "value", .op = "Placeholder", .attrs = {{"dtype", DT_FLOAT}}});
+  EXPECT_OK(value);
+  for (const auto& [name, shape] : variables) {
+    auto handle =
+        graph->AddNode({.name = name,
+                        .op = "VarHandleOp",
+                        .attrs = {{"dtype", DT_FLOAT}, {"shape", shape}}});
+    EXPECT_OK(handle);
+    EXPECT_OK(graph->AddNode({.name = absl::StrCat(name, "/assign"),
+                              .op = "AssignVariableOp",
+                              .inputs = {{*handle, 0}, {*value, 0}},
+                              .attrs = {{"dtype", DT_FLOAT}}}));
+  }
   for (int id = 0; id < graph->num_nodes(); ++id) {
     graph->set_assigned_device(graph->node(id), device);
   }

@@ -1,0 +1,112 @@
+#include "libs/master/memory_check.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "libs/base/saturated.h"
+#include "libs/base/status.h"
+
+namespace weft {
+namespace {
+
+// An error names no more tasks than these.
+constexpr size_t kMaxNamed = 16;
+
+// "/job:ps/replica:0/task:1 needs 80 bytes (the largest: emb/part_1, 40)".
+std::string DescribeNeed(const std::string& task,
+                         const protocol::NewVariables& made) {
+  const std::string need = absl::StrCat(task, " needs ", made.bytes, " bytes");
+  if (made.largest.empty()) return need;
+  return absl::StrCat(need, " (the largest: ", made.largest, ", ",
+                      made.largest_bytes, ")");
+}
+
+std::string JoinSome(std::vector<std::string> items) {
+  const size_t count = items.size();
+  items.resize(std::min(count, kMaxNamed));
+  std::string text = absl::StrJoin(items, "; ");
+  if (count > kMaxNamed) {
+    absl::StrAppend(&text, "; and ", count - kMaxNamed, " more");
+  }
+  return text;
+}
+
+absl::Status TooLittle(absl::string_view what, absl::string_view remedy) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "There is too little memory for the variables that this run makes: ",
+      what, ". Nothing has run, and none was allocated. ", remedy,
+      ", or make them smaller: fewer rows or columns, a smaller dtype, an "
+      "optimizer with fewer slots."));
+}
+
+}  // namespace
+
+protocol::Worker::RegisterDone MemoryCheck::Hear(const std::string& task,
+                                                 protocol::Worker::Done done) {
+  return [self = shared_from_this(), task, done = std::move(done)](
+             absl::StatusOr<protocol::NewVariables> made) mutable {
+    if (!made.ok()) return done(made.status());
+    if (made->bytes > 0) {
+      absl::MutexLock lock(&self->mutex_);
+      self->tasks_.insert_or_assign(task, *std::move(made));
+    }
+    done(absl::OkStatus());
+  };
+}
+
+absl::Status MemoryCheck::Check() const {
+  absl::MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckTasks(tasks_));
+  std::map<std::string, Tasks> machines;
+  for (const auto& [task, made] : tasks_) {
+    // Nobody else is known to be where a task that does not know is.
+    const std::string& machine = made.room.machine;
+    if (!machine.empty()) machines[machine].emplace(task, made);
+  }
+  for (const auto& [machine, tasks] : machines) {
+    RETURN_IF_ERROR(CheckMachine(tasks));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MemoryCheck::CheckTasks(const Tasks& tasks) {
+  std::vector<std::string> lacking;
+  for (const auto& [task, made] : tasks) {
+    if (made.bytes <= made.room.task) continue;
+    lacking.push_back(absl::StrCat(DescribeNeed(task, made),
+                                   " and has room for ", made.room.task));
+  }
+  if (lacking.empty()) return absl::OkStatus();
+  return TooLittle(JoinSome(std::move(lacking)),
+                   "Spread them over more parameter servers, or give these "
+                   "more memory");
+}
+
+// What one task alone has room for it has said itself. Several have looked at
+// different moments, and one may be wrong: who says most is believed, for a
+// wrong refusal would come again and again, and a run that is let in still
+// meets the bounds of its processes.
+absl::Status MemoryCheck::CheckMachine(const Tasks& tasks) {
+  if (tasks.size() < 2) return absl::OkStatus();
+  int64_t sum = 0;
+  int64_t has = 0;
+  std::vector<std::string> needs;
+  for (const auto& [task, made] : tasks) {
+    sum = SaturatedAdd(sum, made.bytes);
+    has = std::max(has, made.room.machine_has);
+    needs.push_back(DescribeNeed(task, made));
+  }
+  if (sum <= has) return absl::OkStatus();
+  return TooLittle(absl::StrCat(JoinSome(std::move(needs)), "; these ",
+                                tasks.size(), " are on one machine: ", sum,
+                                " bytes together, and it has room for ", has),
+                   "Spread them over parameter servers on more machines");
+}
+
+}  // namespace weft
