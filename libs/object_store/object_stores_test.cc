@@ -8,9 +8,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
+#include "libs/base/status.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/object_store/aws_credentials.h"
@@ -32,6 +34,9 @@ class ObjectStoresTest : public ::testing::Test {
  protected:
   void SetUp() override {
     static const auto* server = ObjectServer::Start("s3").release();
+    Begin(server);
+  }
+  void Begin(const ObjectServer* server) {
     if (server != nullptr) {
       environment_ = {{"AWS_ENDPOINT_URL", server->url()},
                       {"AWS_ACCESS_KEY_ID", "weft-test-key"},
@@ -86,6 +91,53 @@ TEST_F(ObjectStoresTest, GoogleWithHmacKeysIsSpokenToAsS3) {
   EXPECT_EQ(files->ReadFile("gs://bucket/hmac").value(), "x");
   EXPECT_THAT(files->ReadFile("gs://bucket/none"),
               StatusIs(absl::StatusCode::kNotFound, "gs://bucket/none"));
+}
+
+// A server whose certificate nobody knows unless it is told.
+class ObjectStoresTlsTest : public ObjectStoresTest {
+ protected:
+  void SetUp() override {
+    static const auto* server = ObjectServer::Start("s3-tls").release();
+    Begin(server);
+    if (server != nullptr) certificate_ = server->certificate();
+  }
+  // What comes of an object.
+  absl::Status WriteAndRead() {
+    const auto files = NewStores();
+    RETURN_IF_ERROR(files->WriteFileAtomically("s3://bucket/tls", "sealed"));
+    ASSIGN_OR_RETURN(const std::string read,
+                     files->ReadFile("s3://bucket/tls"));
+    EXPECT_EQ(read, "sealed");
+    return absl::OkStatus();
+  }
+  std::string certificate_;
+};
+
+TEST_F(ObjectStoresTlsTest, AServerOfATrustedCertificateIsSpokenTo) {
+  for (const char* name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE"}) {
+    environment_[name] = certificate_;
+    EXPECT_OK(WriteAndRead()) << name;
+    environment_.erase(name);
+  }
+}
+
+TEST_F(ObjectStoresTlsTest, AStrangersCertificateIsRefused) {
+  EXPECT_THAT(WriteAndRead(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "certificate"));
+}
+
+TEST_F(ObjectStoresTlsTest, ACertificateIsForOneName) {
+  environment_["AWS_CA_BUNDLE"] = certificate_;
+  environment_["AWS_ENDPOINT_URL"] =
+      absl::StrReplaceAll(url_, {{"localhost", "127.0.0.1"}});
+  EXPECT_THAT(WriteAndRead(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "127.0.0.1"));
+}
+
+TEST_F(ObjectStoresTlsTest, ABundleThatIsNotThereIsNamed) {
+  environment_["AWS_CA_BUNDLE"] = "/nowhere/bundle.pem";
+  EXPECT_THAT(WriteAndRead(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "/nowhere"));
 }
 
 TEST_F(ObjectStoresTest, KeysComeFromTheProfileOfAFile) {

@@ -5,7 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdlib>
 
 namespace weft {
@@ -46,11 +48,13 @@ std::unique_ptr<ObjectServer> ObjectServer::Start(const std::string& kind) {
   posix_spawn_file_actions_destroy(&actions);
   ::close(input[0]);
   ::close(output[1]);
-  std::string url = error == 0 ? ReadLine(output[0]) : "";
+  const std::string line = error == 0 ? ReadLine(output[0]) : "";
   ::close(output[0]);
-  if (!url.empty()) {
+  if (!line.empty()) {
+    const size_t end = std::min(line.find(' '), line.size());
     return std::unique_ptr<ObjectServer>(
-        new ObjectServer(process, input[1], std::move(url)));
+        new ObjectServer(process, input[1], line.substr(0, end),
+                         line.substr(std::min(end + 1, line.size()))));
   }
   ::close(input[1]);
   if (error == 0) ::waitpid(process, nullptr, 0);

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace weft {
 
@@ -16,14 +17,20 @@ class ObjectServer {
   ~ObjectServer();
 
   const std::string& url() const { return url_; }
+  // The file of the one that it has with TLS.
+  const std::string& certificate() const { return certificate_; }
 
  private:
-  ObjectServer(int process, int input, std::string url)
-      : process_(process), input_(input), url_(std::move(url)) {}
+  ObjectServer(int process, int input, std::string url, std::string certificate)
+      : process_(process),
+        input_(input),
+        url_(std::move(url)),
+        certificate_(std::move(certificate)) {}
 
   const int process_;
   const int input_;  // its end is the server's
   const std::string url_;
+  const std::string certificate_;
 };
 
 }  // namespace weft

@@ -1,9 +1,10 @@
 """A real object store for tests: moto's S3, or an emulator of Google's.
 
-  object_server.py s3|gcs
+  object_server.py s3|s3-tls|gcs
 
 Prints the server's URL once it answers, and ends with its standard input. It
-has a bucket "bucket".
+has a bucket "bucket". With TLS it is "localhost" by a certificate that it has
+signed itself, whose file it prints behind the URL.
 
 moto takes any signature; so each signed request is signed here once more by
 botocore, and is refused with SignatureDoesNotMatch when that differs or the
@@ -20,12 +21,15 @@ to whoever is signed rightly by the key of the service account that GET
 """
 
 import base64
+import datetime
 import functools
 import hashlib
 from http import server as http_server
 import json
+import os
 import re
 import sys
+import tempfile
 import threading
 import time
 from urllib import parse
@@ -33,10 +37,12 @@ from urllib import parse
 from botocore import auth
 from botocore import awsrequest
 from botocore import credentials
+from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509 import oid
 from gcp_storage_emulator import server as gcs_server
 from gcp_storage_emulator import storage as gcs_storage
 from gcp_storage_emulator.handlers import buckets as gcs_buckets
@@ -295,15 +301,55 @@ class GcsHandler(gcs_server.RequestHandler):
     self._checked(super().do_DELETE)
 
 
-def start_s3():
-  """The server's URL."""
+def _serve_s3(ssl_context=None):
+  """The server's port."""
   store = create_backend_app('s3')
   store.test_client().put('/bucket')
   server = serving.make_server(
       '127.0.0.1', 0, CheckedStore(store), threaded=True,
-      request_handler=QuietHandler, passthrough_errors=True)
+      request_handler=QuietHandler, passthrough_errors=True,
+      ssl_context=ssl_context)
   threading.Thread(target=server.serve_forever, daemon=True).start()
-  return 'http://127.0.0.1:%d' % server.server_port
+  return server.server_port
+
+
+def start_s3():
+  """The server's URL."""
+  return 'http://127.0.0.1:%d' % _serve_s3()
+
+
+def _write(path, data):
+  with open(path, 'wb') as file:
+    file.write(data)
+  return path
+
+
+def _make_certificate(folder):
+  """Files of a certificate for "localhost" and of its key."""
+  key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+  name = x509.Name([x509.NameAttribute(oid.NameOID.COMMON_NAME, 'localhost')])
+  now = datetime.datetime.utcnow()
+  day = datetime.timedelta(days=1)
+  certificate = x509.CertificateBuilder(
+      issuer_name=name, subject_name=name, public_key=key.public_key(),
+      serial_number=x509.random_serial_number(), not_valid_before=now - day,
+      not_valid_after=now + day).add_extension(
+          x509.SubjectAlternativeName([x509.DNSName('localhost')]),
+          critical=False).add_extension(
+              x509.BasicConstraints(ca=True, path_length=None),
+              critical=True).sign(key, hashes.SHA256())
+  pem = key.private_bytes(serialization.Encoding.PEM,
+                          serialization.PrivateFormat.PKCS8,
+                          serialization.NoEncryption())
+  return (_write(os.path.join(folder, 'certificate.pem'),
+                 certificate.public_bytes(serialization.Encoding.PEM)),
+          _write(os.path.join(folder, 'key.pem'), pem))
+
+
+def start_s3_tls():
+  """The server's URL, and the file of its certificate."""
+  files = _make_certificate(tempfile.mkdtemp(dir=os.environ.get('TEST_TMPDIR')))
+  return 'https://localhost:%d %s' % (_serve_s3(files), files[0])
 
 
 def start_gcs():
@@ -319,7 +365,8 @@ def start_gcs():
 
 
 def main():
-  print({'s3': start_s3, 'gcs': start_gcs}[sys.argv[1]](), flush=True)
+  starts = {'s3': start_s3, 's3-tls': start_s3_tls, 'gcs': start_gcs}
+  print(starts[sys.argv[1]](), flush=True)
   sys.stdin.read()
 
 
