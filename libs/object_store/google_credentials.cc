@@ -26,9 +26,9 @@ constexpr absl::Duration kTokenTimeout = absl::Seconds(30);
 constexpr char kScope[] =
     "https://www.googleapis.com/auth/devstorage.read_write";
 constexpr char kTokenUri[] = "https://oauth2.googleapis.com/token";
-constexpr char kMetadataUri[] =
-    "http://metadata.google.internal/computeMetadata/v1/instance/"
-    "service-accounts/default/token";
+constexpr char kMetadataHost[] = "metadata.google.internal";
+constexpr char kMetadataPath[] =
+    "/computeMetadata/v1/instance/service-accounts/default/token";
 
 std::string Member(const Json& json, const char* name) {
   const auto it = json.find(name);
@@ -152,8 +152,10 @@ absl::StatusOr<GoogleCredentials::Granted> GoogleCredentials::Find() const {
     return Granted{"", options_.scheduler->clock().Now() + kLookForFileAgain +
                            kRenewTokenBefore};
   }
+  const std::string host = options_.environment("GCE_METADATA_HOST");
   HttpRequest request;
-  request.url = kMetadataUri;
+  request.url = absl::StrCat("http://", host.empty() ? kMetadataHost : host,
+                             kMetadataPath);
   request.headers = {{"Metadata-Flavor", "Google"}};
   return Ask(std::move(request));
 }

@@ -3,7 +3,8 @@
 //   1. GOOGLE_APPLICATION_CREDENTIALS, a file of a service account (whose key
 //      signs a JWT, RS256) or of a user (a refresh token); else
 //      ~/.config/gcloud/application_default_credentials.json;
-//   2. by option, what the machine's account is given by its metadata service;
+//   2. by option, what the machine's account is given by its metadata service
+//      (GCE_METADATA_HOST, where that is another one);
 //   3. none, as public buckets and emulators take it.
 // Source:
 // https://cloud.google.com/docs/authentication/application-default-credentials

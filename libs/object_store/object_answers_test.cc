@@ -608,6 +608,53 @@ TEST(CredentialsTest, RequestsAreSignedByTheClockOfTheWall) {
   EXPECT_EQ(http.requests()[0].deadline, clock.Now() + absl::Minutes(10));
 }
 
+// The machine's account is asked for only where that is wanted, and again
+// before a token ends.
+TEST(CredentialsTest, GooglesMachinesHaveTokens) {
+  constexpr char kPath[] =
+      "/computeMetadata/v1/instance/service-accounts/default/token";
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  MemoryFileSystem home;
+  ScriptedHttp http;
+  http.set_script([&](const HttpRequest&) {
+    return HttpResponse{
+        .code = 200,
+        .headers = {},
+        .body =
+            absl::StrCat(R"({"access_token":"token )", http.requests().size(),
+                         R"(","expires_in":3600,"token_type":"Bearer"})")};
+  });
+  for (const std::string host : {"", "other:80"}) {
+    GoogleCredentialsOptions options = {
+        .environment = [&](const char* name) -> std::string {
+          return absl::string_view(name) == "GCE_METADATA_HOST" ? host : "";
+        },
+        .files = &home,
+        .http = &http,
+        .scheduler = &scheduler};
+    const int before = http.requests().size();
+    EXPECT_EQ(GoogleCredentials(options).Token().value(), "");
+    EXPECT_EQ(http.requests().size(), before);
+    options.use_instance_metadata = true;
+    GoogleCredentials credentials(options);
+    for (int i = 1; i <= 2; ++i) {
+      const std::string token = absl::StrCat("token ", before + i);
+      EXPECT_EQ(credentials.Token().value(), token);
+      clock.Advance(absl::Minutes(54));
+      EXPECT_EQ(credentials.Token().value(), token);
+      clock.Advance(absl::Minutes(2));
+    }
+    ASSERT_EQ(http.requests().size(), before + 2);
+    EXPECT_EQ(
+        http.requests().back().url,
+        absl::StrCat("http://",
+                     host.empty() ? "metadata.google.internal" : host, kPath));
+    EXPECT_THAT(http.requests().back().headers,
+                testing::Contains(testing::Pair("Metadata-Flavor", "Google")));
+  }
+}
+
 TEST(CredentialsTest, GooglesFileIsLookedForAgain) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
