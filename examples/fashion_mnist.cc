@@ -170,10 +170,8 @@ absl::Status TrainOnCluster(Process& process, const Server& server,
   return absl::OkStatus();
 }
 
-absl::Status RunTask(const TfConfig& task) {
-  // Who trains saves before it leaves.
-  std::optional<StopSignals> signals;
-  if (task.IsTrainer()) signals.emplace();
+// `signals`: null for who does not train.
+absl::Status RunTask(const TfConfig& task, const StopSignals* signals) {
   Process process(task.IsTrainer() ? ProcessOptionsOfFlags()
                                    : ProcessOptions());
   ASSIGN_OR_RETURN(
@@ -190,8 +188,12 @@ absl::Status RunTask(const TfConfig& task) {
 
 absl::Status Main() {
   ASSIGN_OR_RETURN(const auto task, TfConfig::FromEnvironment());
+  // Who trains on a cluster saves before it leaves. Before a GPU's driver
+  // starts threads.
+  std::optional<StopSignals> signals;
+  if (task && task->IsTrainer()) signals.emplace();
   if (!task || task->IsTrainer()) RETURN_IF_ERROR(ChooseDevice());
-  if (task) return RunTask(*task);
+  if (task) return RunTask(*task, signals ? &*signals : nullptr);
   ASSIGN_OR_RETURN(const Data data, ReadData());
   RETURN_IF_ERROR(CheckFlags(data.training));
   ASSIGN_OR_RETURN(const float accuracy, TrainAlone(data));

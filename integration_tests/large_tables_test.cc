@@ -126,8 +126,9 @@ TEST_F(LargeTablesTest, EachServerHasRoomButNotTheirMachine) {
       "26666666640); ",
       Server(2),
       " needs 26666666640 bytes (the largest: table/part_2, "
-      "26666666640); these 3 are on one machine: 80000000000 bytes together, "
-      "and it has room for 64000000000. Nothing has run, and none was "
+      "26666666640); these 3 share the memory of one machine: 80000000000 "
+      "bytes together, and it has room for 64000000000. Nothing has run, and "
+      "none was "
       "allocated.");
   EXPECT_THAT(Run(InitializersOf(table)), StatusIs(kExhausted, text));
   // It was not taken for one that runs by now.
@@ -177,11 +178,12 @@ TEST_F(LargeTablesTest, TwoMachinesHaveRoomForWhatOneHasNot) {
 TEST_F(LargeTablesTest, OneMachineHasNoRoomForWhatTwoHave) {
   Begin(2 * kPart, "a", "a", 2 * kPart + 1);
   const auto table = Table("table", kRows);
-  EXPECT_THAT(Run(InitializersOf(table)),
-              StatusIs(kExhausted,
-                       absl::StrCat("these 3 are on one machine: ", 3 * kPart,
-                                    " bytes together, and it has room for ",
-                                    2 * kPart + 1)));
+  EXPECT_THAT(
+      Run(InitializersOf(table)),
+      StatusIs(kExhausted,
+               absl::StrCat(
+                   "these 3 share the memory of one machine: ", 3 * kPart,
+                   " bytes together, and it has room for ", 2 * kPart + 1)));
   ExpectNothingWasAllocated();
   machines_have_ = 3 * kPart;
   EXPECT_OK(Run(InitializersOf(table)));
@@ -211,7 +213,7 @@ TEST_F(LargeTablesTest, WhatIsRestoredCounts) {
   train::Saver saver(root_);
   ASSERT_OK(root_.status());
   EXPECT_THAT(saver.Restore(session(), "/nowhere/model"),
-              StatusIs(kExhausted, "these 3 are on one machine"));
+              StatusIs(kExhausted, "these 3 share the memory of one machine"));
   ExpectNothingWasAllocated();
 }
 

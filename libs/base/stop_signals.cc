@@ -5,9 +5,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <cstdint>
-
-#include "absl/time/clock.h"
+#include "libs/base/monotone_clock.h"
 
 namespace weft {
 namespace {
@@ -71,18 +69,19 @@ bool StopSignals::IsEnding() const {
 }
 
 void StopSignals::Wake() const {
-  const uint64_t one = 1;
   // Fails where it is readable as it is.
-  static_cast<void>(write(wake_file_, &one, sizeof(one)));
+  eventfd_write(wake_file_, 1);
 }
 
 void StopSignals::Take() {
   while (!HasCome() && !IsEnding()) WaitForAny(absl::InfiniteDuration());
+  if (!HasCome()) return;
   // Before it is taken, so that HasCome never says no again.
-  if (!IsEnding()) Come();
-  const absl::Time end = absl::Now() + same_wish_;
+  Come();
+  const MonotoneClock clock;
+  const absl::Time end = clock.Now() + same_wish_;
   for (absl::Duration left = same_wish_;
-       !IsEnding() && left > absl::ZeroDuration(); left = end - absl::Now()) {
+       !IsEnding() && left > absl::ZeroDuration(); left = end - clock.Now()) {
     DrainSignals();
     WaitForAny(left);
   }
@@ -97,8 +96,8 @@ void StopSignals::WaitForAny(absl::Duration longest) const {
   const timespec time = absl::ToTimespec(longest);
   const bool has_end = longest != absl::InfiniteDuration();
   ppoll(files, 2, has_end ? &time : nullptr, nullptr);
-  uint64_t wakes;
-  static_cast<void>(read(wake_file_, &wakes, sizeof(wakes)));
+  eventfd_t wakes;
+  eventfd_read(wake_file_, &wakes);
 }
 
 void StopSignals::DrainSignals() const {

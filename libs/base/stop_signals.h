@@ -6,6 +6,9 @@
 // first is the same wish told twice: a terminal sends SIGINT to all processes
 // in front of it, and one of them may pass it on to another.
 //
+// Signals that are sent to the process, that is; what is raised in one thread
+// is seen by HasCome there.
+//
 // Threads: any, but for the constructor and the destructor. A thread of its own
 // takes the signals.
 #ifndef WEFT_LIBS_BASE_STOP_SIGNALS_H_
@@ -27,7 +30,7 @@ class StopSignals {
   // more than the first. A process that can open no more files is ended by
   // signals, as if this were not there.
   explicit StopSignals(absl::Duration same_wish = absl::Seconds(1));
-  // Signals that come from then on are left to the next that is made.
+  // Signals that come later are left to the next that is made.
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;

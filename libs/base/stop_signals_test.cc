@@ -24,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(Signals, EachStopSignalTest,
                          testing::Values(SIGINT, SIGTERM));
 
 [[noreturn]] void WaitsForOne(int signal) {
-  StopSignals signals;
+  StopSignals signals(absl::Hours(1));
   if (signals.HasCome()) _exit(1);
   SignalThisProcess(signal);
   // Whether it was taken by then or not.

@@ -239,7 +239,7 @@ class HooksOf {
   const std::shared_ptr<train::Scaffold> scaffold_;
   const Clock* const clock_;
   train::HookList hooks_;
-  // Of the summaries; null: others write them.
+  // Of this program's events; null: it writes none.
   std::shared_ptr<train::SessionSummaryWriter> writer_;
 };
 

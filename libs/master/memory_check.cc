@@ -98,15 +98,16 @@ absl::Status MemoryCheck::CheckMachine(const Tasks& tasks) {
   int64_t has = 0;
   std::vector<std::string> needs;
   for (const auto& [task, made] : tasks) {
-    sum = SaturatedAdd(sum, made.bytes);
+    sum = SaturatedAdd(sum, std::max<int64_t>(0, made.bytes - made.room.kept));
     has = std::max(has, made.room.machine_has);
     needs.push_back(DescribeNeed(task, made));
   }
   if (sum <= has) return absl::OkStatus();
-  return TooLittle(absl::StrCat(JoinSome(std::move(needs)), "; these ",
-                                tasks.size(), " are on one machine: ", sum,
-                                " bytes together, and it has room for ", has),
-                   "Spread them over parameter servers on more machines");
+  return TooLittle(
+      absl::StrCat(JoinSome(std::move(needs)), "; these ", tasks.size(),
+                   " share the memory of one machine: ", sum,
+                   " bytes together, and it has room for ", has),
+      "Spread them over parameter servers on more machines");
 }
 
 }  // namespace weft

@@ -79,8 +79,9 @@ TEST_F(MemoryCheckTest, TasksOfOneMachineCountTogether) {
           "/job:ps/replica:0/task:0 needs 80 bytes (the largest: t/part_0, "
           "80); /job:ps/replica:0/task:1 needs 80 bytes (the largest: "
           "t/part_1, 80); /job:ps/replica:0/task:3 needs 1 bytes (the largest: "
-          "t/part_3, 1); these 3 are on one machine: 161 bytes together, and "
-          "it has room for 160. Nothing has run, and none was allocated. "
+          "t/part_3, 1); these 3 share the memory of one machine: 161 bytes "
+          "together, and it has room for 160. Nothing has run, and none was "
+          "allocated. "
           "Spread them over parameter servers on more machines, or make them "
           "smaller: fewer rows or columns, a smaller dtype, an optimizer with "
           "fewer slots."));
@@ -102,6 +103,16 @@ TEST_F(MemoryCheckTest, WhoSaysThatThereIsMostIsBelieved) {
   Tell(0, 80, {.machine = "a", .machine_has = 0});
   Tell(1, 80, {.machine = "a", .machine_has = 160});
   EXPECT_OK(check_->Check());
+}
+
+TEST_F(MemoryCheckTest, WhatProcessesKeepTheyUseFirst) {
+  for (int i = 0; i < 3; ++i) {
+    Tell(i, 80, {.machine = "a", .machine_has = 160, .kept = i == 2 ? 100 : 0});
+  }
+  EXPECT_OK(check_->Check()) << "what one keeps beyond its need is its own";
+  Tell(3, 1, {.machine = "a", .machine_has = 160});
+  EXPECT_THAT(check_->Check(), StatusIs(absl::StatusCode::kResourceExhausted,
+                                        "161 bytes together"));
 }
 
 TEST_F(MemoryCheckTest, HugeNumbersDoNotOverflow) {

@@ -66,6 +66,8 @@ struct MemoryRoom {
   std::string machine;
   // What that has for all processes on it.
   int64_t machine_has = kUnknown;
+  // What the task's process keeps of that machine and uses first.
+  int64_t kept = 0;
 };
 
 // The variables to which steps of a registration give their first values on the

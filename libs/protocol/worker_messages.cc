@@ -353,10 +353,11 @@ bus::Message WriteNewVariables(const NewVariables& made) {
   FlatBufferBuilder builder(256);
   const auto largest = builder.CreateString(made.largest);
   const auto machine = builder.CreateString(made.room.machine);
-  return Finish(schemas::CreateRegisterPartitionReply(
-                    builder, made.bytes, largest, made.largest_bytes,
-                    made.room.task, machine, made.room.machine_has),
-                builder);
+  return Finish(
+      schemas::CreateRegisterPartitionReply(
+          builder, made.bytes, largest, made.largest_bytes, made.room.task,
+          machine, made.room.machine_has, made.room.kept),
+      builder);
 }
 
 absl::StatusOr<NewVariables> ReadNewVariables(bus::Message message) {
@@ -376,6 +377,7 @@ absl::StatusOr<NewVariables> ReadNewVariables(bus::Message message) {
   ASSIGN_OR_RETURN(made.room.machine,
                    ReadNameForErrors(body.machine(), reader));
   made.room.machine_has = RoomOf(body.machine_room_bytes());
+  made.room.kept = std::max<int64_t>(0, body.kept_bytes());
   return made;
 }
 

@@ -98,7 +98,8 @@ NewVariables SampleNewVariables() {
   NewVariables made;
   made.Add("table/part_0", 1000);
   made.Add("table/part_0/Adagrad", 999);
-  made.room = {.task = 1500, .machine = "this one", .machine_has = 4000};
+  made.room = {
+      .task = 1500, .machine = "this one", .machine_has = 4000, .kept = 30};
   return made;
 }
 
@@ -112,6 +113,7 @@ TEST(WorkerMessagesTest, NewVariablesKeepTheirNumbers) {
   EXPECT_EQ(read.room.task, 1500);
   EXPECT_EQ(read.room.machine, "this one");
   EXPECT_EQ(read.room.machine_has, 4000);
+  EXPECT_EQ(read.room.kept, 30);
 }
 
 // So a master that knows of no other answer gets none, and one that does
@@ -132,13 +134,15 @@ TEST(WorkerMessagesTest, NonsenseAboutNewVariablesIsHarmless) {
   made.largest = std::string(kMaxNameInReply + 1, 'x');
   made.room = {.task = kLeast,
                .machine = std::string(kMaxNameInReply + 1, 'x'),
-               .machine_has = -1};
+               .machine_has = -1,
+               .kept = -1};
   ASSERT_OK_AND_ASSIGN(auto read, ReadNewVariables(WriteNewVariables(made)));
   EXPECT_EQ(read.largest_bytes, 0);
   EXPECT_EQ(read.largest, "");
   EXPECT_EQ(read.room.task, MemoryRoom::kUnknown);
   EXPECT_EQ(read.room.machine, "");
   EXPECT_EQ(read.room.machine_has, MemoryRoom::kUnknown);
+  EXPECT_EQ(read.room.kept, 0);
   made.bytes = kLeast;
   ASSERT_OK_AND_ASSIGN(read, ReadNewVariables(WriteNewVariables(made)));
   EXPECT_EQ(read.bytes, 0);

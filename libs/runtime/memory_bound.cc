@@ -119,6 +119,37 @@ int64_t AvailableInGroups(FileSystem& files) {
   return available;
 }
 
+// What is longer than a UUID is none.
+std::string BootId(FileSystem& files) {
+  constexpr size_t kLongest = 64;
+  const std::string text =
+      ReadSystemFile(files, "/proc/sys/kernel/random/boot_id");
+  const absl::string_view id = absl::StripAsciiWhitespace(text);
+  return id.size() <= kLongest ? std::string(id) : "";
+}
+
+struct Mounts {
+  // The number of what is mounted at "/": on a machine each container has one
+  // of its own. Empty where it is not told.
+  std::string root;
+  // /proc/meminfo is not the kernel's, but says what a container has.
+  bool has_meminfo = false;
+};
+
+// Lines "ID PARENT DEVICE ROOT WHERE ...".
+Mounts ReadMounts(FileSystem& files) {
+  Mounts mounts;
+  const std::string text = ReadSystemFile(files, "/proc/self/mountinfo");
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::vector<absl::string_view> words =
+        absl::StrSplit(line, absl::MaxSplits(' ', 5));
+    if (words.size() < 6) continue;
+    if (words[4] == "/") mounts.root = std::string(words[0]);
+    if (words[4] == "/proc/meminfo") mounts.has_meminfo = true;
+  }
+  return mounts;
+}
+
 }  // namespace
 
 int64_t MemoryBound(FileSystem& files, int64_t pool_bytes) {
@@ -128,14 +159,18 @@ int64_t MemoryBound(FileSystem& files, int64_t pool_bytes) {
   return available > kUnknown - held ? kUnknown : available + held;
 }
 
-// What is longer than a UUID is none.
 MachineMemory ReadMachineMemory(FileSystem& files) {
-  constexpr size_t kLongest = 64;
-  const std::string text =
-      ReadSystemFile(files, "/proc/sys/kernel/random/boot_id");
-  const absl::string_view name = absl::StripAsciiWhitespace(text);
-  return {.machine = name.size() <= kLongest ? std::string(name) : "",
-          .available = AvailableInSystem(files)};
+  const int64_t in_system = AvailableInSystem(files);
+  const int64_t in_groups = AvailableInGroups(files);
+  MachineMemory memory = {.machine = BootId(files),
+                          .available = std::min(in_system, in_groups)};
+  const Mounts mounts = ReadMounts(files);
+  const bool is_limited = in_groups < in_system || mounts.has_meminfo;
+  if (memory.machine.empty() || !is_limited) return memory;
+  if (mounts.root.empty()) return {.available = memory.available};
+  absl::StrAppend(&memory.machine, " ", mounts.root, " ",
+                  ReadSystemFile(files, "/proc/self/cgroup").substr(0, 512));
+  return memory;
 }
 
 }  // namespace weft

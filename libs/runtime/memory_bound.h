@@ -2,12 +2,11 @@
 // says now. MachineMemory: what its machine has for all processes, and which
 // machine that is.
 //
-// Linux: /proc/meminfo (MemAvailable), /proc/self/statm,
-// /proc/sys/kernel/random/boot_id, and the limits of the
-// control group of the process and of those around it: memory.max,
-// memory.current and memory.stat of version 2, memory.limit_in_bytes,
-// memory.usage_in_bytes and memory.stat of version 1 (the kernel's
-// admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst).
+// Linux: /proc/meminfo (MemAvailable), /proc/self/statm, /proc/self/mountinfo,
+// /proc/sys/kernel/random/boot_id, and the limits of the control group of the
+// process and of those around it: memory.max, memory.current and memory.stat of
+// version 2, memory.limit_in_bytes, memory.usage_in_bytes and memory.stat of
+// version 1 (the kernel's admin-guide/cgroup-v2.rst, cgroup-v1/memory.rst).
 #ifndef WEFT_LIBS_RUNTIME_MEMORY_BOUND_H_
 #define WEFT_LIBS_RUNTIME_MEMORY_BOUND_H_
 
@@ -29,13 +28,15 @@ namespace weft {
 // Thread-safe.
 int64_t MemoryBound(FileSystem& files, int64_t pool_bytes);
 
+// What processes share that are on one machine or, where that has less, in one
+// control group of it.
 struct MachineMemory {
-  // The kernel's name for its run on this machine, which all containers on it
-  // read. Empty where the system does not tell.
+  // The same text for all of those processes and for no others: the kernel's
+  // name for its run on this machine, with the container and the group where
+  // these have a limit. Empty where the system does not tell.
   std::string machine;
-  // Bytes, as above, that all processes there could get; control groups, which
-  // are not of all of them, do not count. INT64_MAX where the system does not
-  // tell.
+  // Bytes, as above, that all of them could get. INT64_MAX where the system
+  // does not tell.
   int64_t available = std::numeric_limits<int64_t>::max();
 };
 // Thread-safe.

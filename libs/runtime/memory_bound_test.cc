@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
@@ -83,17 +84,49 @@ TEST_F(MemoryBoundTest, WhatIsNoNumberIsUnknown) {
   EXPECT_EQ(MemoryBound(files_, kAll), kUnknown);
 }
 
-TEST_F(MemoryBoundTest, AMachineHasANameAndWhatNoGroupLimits) {
+constexpr char kBootId[] = "1b4e28ba-2fa1-11d2-883f-0016d3cca427";
+constexpr char kMounts[] =
+    "22 27 0:21 / /proc rw,relatime - proc proc rw\n"
+    "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n";
+
+TEST_F(MemoryBoundTest, AMachineHasAName) {
   EXPECT_EQ(ReadMachineMemory(files_).machine, "");
   EXPECT_EQ(ReadMachineMemory(files_).available, kUnknown);
   System();
+  File("/proc/sys/kernel/random/boot_id", absl::StrCat(kBootId, "\n"));
+  File("/proc/self/mountinfo", kMounts);
+  File("/proc/self/cgroup", "0::/a\n");
+  File("/sys/fs/cgroup/a/memory.max", "9000000\n");
+  File("/sys/fs/cgroup/a/memory.current", "3000\n");
+  const MachineMemory memory = ReadMachineMemory(files_);
+  EXPECT_EQ(memory.machine, kBootId);
+  EXPECT_EQ(memory.available, 1000 * 1024);
+}
+
+// Who is in another one shares nothing with it.
+TEST_F(MemoryBoundTest, AGroupThatHasLessThanItsMachineStandsForItself) {
+  System();
+  File("/proc/sys/kernel/random/boot_id", absl::StrCat(kBootId, "\n"));
   File("/proc/self/cgroup", "0::/a\n");
   File("/sys/fs/cgroup/a/memory.max", "5000\n");
   File("/sys/fs/cgroup/a/memory.current", "3000\n");
-  File("/proc/sys/kernel/random/boot_id",
-       "1b4e28ba-2fa1-11d2-883f-0016d3cca427\n");
+  EXPECT_EQ(ReadMachineMemory(files_).machine, "") << "which container?";
+  EXPECT_EQ(ReadMachineMemory(files_).available, 2000);
+  File("/proc/self/mountinfo", kMounts);
   const MachineMemory memory = ReadMachineMemory(files_);
-  EXPECT_EQ(memory.machine, "1b4e28ba-2fa1-11d2-883f-0016d3cca427");
+  EXPECT_EQ(memory.machine, absl::StrCat(kBootId, " 27 0::/a\n"));
+  EXPECT_EQ(memory.available, 2000);
+}
+
+TEST_F(MemoryBoundTest, AContainerThatIsToldItsOwnMemoryStandsForItself) {
+  System();
+  File("/proc/sys/kernel/random/boot_id", absl::StrCat(kBootId, "\n"));
+  File("/proc/self/mountinfo",
+       absl::StrCat(kMounts,
+                    "30 22 0:40 /proc/meminfo /proc/meminfo rw - "
+                    "fuse.lxcfs lxcfs rw\n"));
+  const MachineMemory memory = ReadMachineMemory(files_);
+  EXPECT_EQ(memory.machine, absl::StrCat(kBootId, " 27 "));
   EXPECT_EQ(memory.available, 1000 * 1024);
 }
 

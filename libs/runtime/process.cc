@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "libs/base/monotone_clock.h"
-#include "libs/base/saturated.h"
 #include "libs/bus/zmq/zmq_wire.h"
 #include "libs/device/local_devices.h"
 #include "libs/kernels/standard_kernels.h"
@@ -130,21 +129,20 @@ int64_t Process::memory_bound() {
 protocol::MemoryRoom Process::memory_room() {
   const int64_t bound = memory_bound();
   const BufferPoolStats pool = buffers_.stats();
-  const MachineMemory machine = machine_memory(pool.bytes_kept);
+  const MachineMemory machine = machine_memory();
   protocol::MemoryRoom room;
   if (bound != protocol::MemoryRoom::kUnknown) {
     room.task = std::max<int64_t>(0, bound - pool.bytes_in_use);
   }
   room.machine = machine.machine;
   room.machine_has = std::max<int64_t>(0, machine.available);
+  room.kept = pool.bytes_kept;
   return room;
 }
 
-MachineMemory Process::machine_memory(int64_t bytes_kept) {
+MachineMemory Process::machine_memory() {
   if (options_.machine_memory) return options_.machine_memory();
-  MachineMemory machine = ReadMachineMemory(local_file_system_);
-  machine.available = SaturatedAdd(machine.available, bytes_kept);
-  return machine;
+  return ReadMachineMemory(local_file_system_);
 }
 
 ObjectStoresOptions Process::StoresOptions() {

@@ -113,8 +113,8 @@ class Process {
   bus::Transport& transport() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // As ProcessOptions::machine_memory; what the pool keeps is free, too.
-  MachineMemory machine_memory(int64_t bytes_kept);
+  // As ProcessOptions::machine_memory.
+  MachineMemory machine_memory();
   ObjectStoresOptions StoresOptions();
   BufferPool::Options PoolOptions();
   ZmqFileSystemOptions FilesOptions();

@@ -24,18 +24,30 @@ absl::Status CheckGlobalStep(const ops::Variable& step) {
   return absl::OkStatus();
 }
 
+// Null where it is not in the collection alone.
+ops::Variable OnlyGlobalStep(const Scope& scope) {
+  const std::vector<Output> found =
+      scope.GetCollection(collection::kGlobalStep);
+  return found.size() == 1 ? ops::FindVariable(scope, found[0])
+                           : ops::Variable();
+}
+
 }  // namespace
 
 ops::Variable GetGlobalStep(const Scope& scope) {
-  const std::vector<Output> found =
-      scope.GetCollection(collection::kGlobalStep);
-  if (found.empty()) return ops::Variable();
-  const ops::Variable step =
-      found.size() == 1 ? ops::FindVariable(scope, found[0]) : ops::Variable();
+  if (scope.GetCollection(collection::kGlobalStep).empty()) {
+    return ops::Variable();
+  }
+  const ops::Variable step = OnlyGlobalStep(scope);
   const absl::Status status = CheckGlobalStep(step);
   if (status.ok()) return step;
   scope.UpdateStatus(status);
   return ops::Variable();
+}
+
+ops::Variable FindGlobalStep(const Scope& scope) {
+  const ops::Variable step = OnlyGlobalStep(scope);
+  return CheckGlobalStep(step).ok() ? step : ops::Variable();
 }
 
 ops::Variable GetOrCreateGlobalStep(const Scope& scope) {

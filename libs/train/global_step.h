@@ -16,6 +16,9 @@ namespace weft::train {
 // error for the collection to hold anything but one integer scalar.
 ops::Variable GetGlobalStep(const Scope& scope);
 
+// The same, for whoever can do without: null, and no error, for what is none.
+ops::Variable FindGlobalStep(const Scope& scope);
+
 // The same; made when there is none, as int64 variable "global_step" at the
 // root of the graph, not trainable.
 ops::Variable GetOrCreateGlobalStep(const Scope& scope);

@@ -104,10 +104,9 @@ absl::Status MonitoredSession::Begin(const Scope& scope) {
   }
   creator_->set_stop_requested([this] { return IsStopRequested(); });
   RETURN_IF_ERROR(creator_->FinalizeGraph(scope));
-  if (const ops::Variable step = GetGlobalStep(scope)) {
+  if (const ops::Variable step = FindGlobalStep(scope)) {
     global_step_ = step.value();
   }
-  RETURN_IF_ERROR(scope.status());
   num_nodes_ = scope_.graph().num_nodes();
   logger_->Info("Graph was finalized.");
   return absl::OkStatus();

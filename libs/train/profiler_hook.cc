@@ -21,7 +21,6 @@ ProfilerHook::ProfilerHook(ProfilerOptions options)
     : output_dir_(options.output_dir),
       logger_(options.logger),
       given_writer_(options.writer),
-      writer_(given_writer_),
       timer_(options.save_secs, options.save_steps, options.clock) {}
 
 void ProfilerHook::ShareWriter(
@@ -31,7 +30,7 @@ void ProfilerHook::ShareWriter(
     auto* const profiler = dynamic_cast<ProfilerHook*>(hook.get());
     if (profiler != nullptr && profiler->given_writer_ == nullptr &&
         CleanPath(profiler->output_dir_) == CleanPath(writer->logdir())) {
-      profiler->writer_ = writer;
+      profiler->shared_writer_ = writer;
     }
   }
 }
@@ -42,6 +41,8 @@ absl::Status ProfilerHook::Begin(const Scope& scope) {
         "A ProfilerHook needs an output_dir for its timelines.");
   }
   RETURN_IF_ERROR(timer_.Check());
+  writer_ = std::exchange(shared_writer_, nullptr);
+  if (given_writer_ != nullptr) writer_ = given_writer_;
   if (writer_ == nullptr) {
     // Another program may write into the same directory.
     writer_ = std::make_shared<SessionSummaryWriter>(

@@ -49,8 +49,8 @@ class ProfilerHook : public SessionRunHook {
  public:
   explicit ProfilerHook(ProfilerOptions options);
 
-  // Of those in `hooks` that were given no writer: `writer` is theirs where it
-  // writes into their directory. Before Begin.
+  // Of those in `hooks` that were given no writer: `writer` is theirs, for the
+  // training whose Begin comes next, where it writes into their directory.
   static void ShareWriter(const HookList& hooks,
                           const std::shared_ptr<SessionSummaryWriter>& writer);
 
@@ -74,7 +74,8 @@ class ProfilerHook : public SessionRunHook {
   const std::string output_dir_;
   const DefaultLogger logger_;
   const std::shared_ptr<SessionSummaryWriter> given_writer_;  // may be null
-  std::shared_ptr<SessionSummaryWriter> writer_;  // null: until Begin
+  std::shared_ptr<SessionSummaryWriter> shared_writer_;  // null: none to share
+  std::shared_ptr<SessionSummaryWriter> writer_;         // from Begin on
   SecondOrStepTimer timer_;
   GlobalStepReader global_step_;
   LocalFileSystem local_files_;
