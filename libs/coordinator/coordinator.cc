@@ -156,6 +156,8 @@ void Coordinator::Shutdown(absl::Time, Done done) {
   done(absl::OkStatus());
 }
 
+bool Coordinator::HaveAllHeard() const { return impl_->HaveAllHeard(); }
+
 std::map<protocol::TaskState, int> Coordinator::CountTasks() const {
   return impl_->CountTasks();
 }

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +67,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
                    Answer<std::vector<DeviceAttributes>> done)
       ABSL_LOCKS_EXCLUDED(mutex_);
   ClusterStatus GetCluster() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HaveAllHeard() const ABSL_LOCKS_EXCLUDED(mutex_);
   std::map<protocol::TaskState, int> CountTasks() const
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Shutdown() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -100,6 +102,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropTask(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void UpdateFinishedJobs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveTimeIfLate(absl::Time now, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ArmTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -154,6 +157,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   TaskTable tasks_ ABSL_GUARDED_BY(mutex_);
   ResourceRegister register_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> finished_jobs_ ABSL_GUARDED_BY(mutex_);
+  // Tasks that were told of these.
+  std::set<std::string> told_ ABSL_GUARDED_BY(mutex_);
   // The last task and incarnation that might not join.
   std::pair<std::string, uint64_t> last_refused_ ABSL_GUARDED_BY(mutex_);
   Scheduler::TimerId tick_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -53,6 +53,7 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
                      count, count == 1 ? " device" : " devices"),
         callbacks);
   }
+  told_.erase(request.task);
   register_.AddTask(request.task);
   if (state == Membership::State::kLost) {
     // What others declare on its devices only they know.
@@ -63,7 +64,7 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   // The report may be older than this coordinator: a session that ended since
   // was told to the one before, or to nobody.
   register_.Want(request.task);
-  finished_jobs_ = tasks_.members().FinishedJobs();
+  UpdateFinishedJobs();
   ArmTick();
   TaskCame(request.task, callbacks);
   SettleUuid(request.cluster_uuid);
@@ -121,7 +122,26 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
   reply.stop = ShallStop(request.task);
   reply.finished_jobs = finished_jobs_;
   reply.cluster_uuid = SettledUuid();
+  told_.insert(request.task);
   return reply;
+}
+
+void Coordinator::Impl::UpdateFinishedJobs() {
+  std::vector<std::string> finished = tasks_.members().FinishedJobs();
+  if (finished == finished_jobs_) return;
+  finished_jobs_ = std::move(finished);
+  told_.clear();
+}
+
+bool Coordinator::Impl::HaveAllHeard() const {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [task, member] : tasks_.members().members()) {
+    if (task != options_.task && member.state == Membership::State::kAlive &&
+        !told_.contains(task)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool Coordinator::Impl::ShallStop(const std::string& task) const {
@@ -151,7 +171,7 @@ void Coordinator::Impl::Leave(const std::string& task, uint64_t incarnation) {
   absl::MutexLock lock(&mutex_);
   if (!tasks_.members().Leave(task, incarnation)) return;
   Log(Severity::kInfo, absl::StrCat(task, " has left"), callbacks);
-  finished_jobs_ = tasks_.members().FinishedJobs();
+  UpdateFinishedJobs();
   DropTask(task, callbacks);
 }
 

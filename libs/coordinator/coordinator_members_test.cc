@@ -300,6 +300,24 @@ TEST_F(CoordinatorTest, HeartbeatsTellWhichJobsHaveFinished) {
   EXPECT_THAT(reply.finished_jobs, IsEmpty());
 }
 
+// Whoever is not there cannot hear of it.
+TEST_F(CoordinatorTest, KnowsWhoHasHeardWhichJobsHaveFinished) {
+  JoinAll();
+  ASSERT_OK(Beat(kPs0));
+  ASSERT_OK(Beat(kPs1));
+  Leave(kWorker0);
+  Leave(kWorker1);
+  EXPECT_FALSE(coordinator_->HaveAllHeard());
+  ASSERT_OK(Beat(kPs0));
+  EXPECT_FALSE(coordinator_->HaveAllHeard());
+  coordinator_->OnTaskLost(kPs1, 1, absl::UnavailableError("it was cut"));
+  EXPECT_TRUE(coordinator_->HaveAllHeard());
+  JoinAs(kPs0);
+  EXPECT_FALSE(coordinator_->HaveAllHeard()) << "what it heard it may forget";
+  Leave(kPs0);
+  EXPECT_TRUE(coordinator_->HaveAllHeard());
+}
+
 TEST_F(CoordinatorTest, AJobStaysFinishedWhenALateJoinOfItIsServed) {
   JoinAll();
   Leave(kWorker0);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/clock.h"
@@ -31,8 +32,9 @@
 namespace weft {
 namespace {
 
-// How often a server that has finished looks whether it has joined.
-constexpr absl::Duration kJoinInterval = absl::Milliseconds(20);
+// How often a server that has finished looks whether it has joined, and whether
+// others have heard of it.
+constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
 
 std::unique_ptr<Process> NewProcess(const ServerOptions& options,
                                     Logger& logger) {
@@ -144,11 +146,15 @@ class Server::Impl : private PeerObserver,
       absl::MutexLock lock(&mutex_);
       if (stopping_) return;
     }
-    AwaitJoined(process_.scheduler().clock().Now() + drain);
-    if (hosted_ != nullptr) {
+    // Who has not joined cannot be known to have finished.
+    Await([this] { return link_->joined(); }, drain);
+    if (const std::shared_ptr<Coordinator> hosted = hosted_) {
       link_->Leave();
-      (void)stopped_->WaitUntil(process_.scheduler().clock().Now() +
-                                StayOfCoordinator());
+      const absl::Duration stay = StayOfCoordinator();
+      (void)stopped_->WaitUntil(process_.scheduler().clock().Now() + stay);
+      if (stay > absl::ZeroDuration()) {
+        Await([&] { return hosted->HaveAllHeard(); }, drain);
+      }
     }
     Stop(drain);
   }
@@ -427,11 +433,12 @@ class Server::Impl : private PeerObserver,
                                         drain);
   }
 
-  // Who has not joined cannot be known to have finished.
-  void AwaitJoined(absl::Time deadline) const {
+  // Until it is so, or the server has stopped; no longer than that.
+  void Await(absl::FunctionRef<bool()> is_so, absl::Duration longest) const {
     const Clock& clock = process_.scheduler().clock();
-    while (!link_->joined() && clock.Now() < deadline &&
-           !stopped_->WaitUntil(clock.Now() + kJoinInterval)) {
+    const absl::Time deadline = clock.Now() + longest;
+    while (!is_so() && clock.Now() < deadline &&
+           !stopped_->WaitUntil(clock.Now() + kLookInterval)) {
     }
   }
 

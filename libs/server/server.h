@@ -129,7 +129,8 @@ class Server {
   // Stop at the end of what the task's job had to do, so that those hear of it
   // who are to stop after its job (stop_after_job): a task that has not joined
   // yet does so first, for as long as `drain`, and one that plays the
-  // coordinator stays two heartbeats longer.
+  // coordinator stays two heartbeats longer, and until all tasks that are alive
+  // have heard of it, for as long as `drain`.
   absl::Status Finish(absl::Duration drain = absl::Seconds(10));
 
   // Waits until the server has stopped; false when the deadline passed first.
