@@ -147,13 +147,13 @@ class Server::Impl : private PeerObserver,
       if (stopping_) return;
     }
     // Who has not joined cannot be known to have finished.
-    Await([this] { return link_->joined(); }, drain);
+    StayUntil([this] { return link_->joined(); }, drain);
     if (const std::shared_ptr<Coordinator> hosted = hosted_) {
       link_->Leave();
       const absl::Duration stay = StayOfCoordinator();
       (void)stopped_->WaitUntil(process_.scheduler().clock().Now() + stay);
       if (stay > absl::ZeroDuration()) {
-        Await([&] { return hosted->HaveAllHeard(); }, drain);
+        StayUntil([&] { return hosted->HaveAllHeard(); }, drain);
       }
     }
     Stop(drain);
@@ -434,7 +434,8 @@ class Server::Impl : private PeerObserver,
   }
 
   // Until it is so, or the server has stopped; no longer than that.
-  void Await(absl::FunctionRef<bool()> is_so, absl::Duration longest) const {
+  void StayUntil(absl::FunctionRef<bool()> is_so,
+                 absl::Duration longest) const {
     const Clock& clock = process_.scheduler().clock();
     const absl::Time deadline = clock.Now() + longest;
     while (!is_so() && clock.Now() < deadline &&
