@@ -136,10 +136,8 @@ void Coordinator::Impl::UpdateFinishedJobs() {
 bool Coordinator::Impl::HaveAllHeard() const {
   absl::MutexLock lock(&mutex_);
   for (const auto& [task, member] : tasks_.members().members()) {
-    if (task != options_.task && member.state == Membership::State::kAlive &&
-        !told_.contains(task)) {
-      return false;
-    }
+    if (member.state != Membership::State::kAlive) continue;
+    if (task == options_.task || !told_.contains(task)) return false;
   }
   return true;
 }

@@ -316,6 +316,13 @@ TEST_F(CoordinatorTest, KnowsWhoHasHeardWhichJobsHaveFinished) {
   EXPECT_FALSE(coordinator_->HaveAllHeard()) << "what it heard it may forget";
   Leave(kPs0);
   EXPECT_TRUE(coordinator_->HaveAllHeard());
+  JoinRequest own = JoinOf(kCoordinator, 1);
+  own.devices.clear();
+  ASSERT_OK(Join(own));
+  ASSERT_OK(Beat(kCoordinator));
+  EXPECT_FALSE(coordinator_->HaveAllHeard()) << "its own job has not finished";
+  Leave(kCoordinator);
+  EXPECT_TRUE(coordinator_->HaveAllHeard());
 }
 
 TEST_F(CoordinatorTest, AJobStaysFinishedWhenALateJoinOfItIsServed) {
