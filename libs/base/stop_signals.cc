@@ -75,19 +75,20 @@ void StopSignals::Wake() const {
 
 void StopSignals::Take() {
   while (!HasCome() && !IsEnding()) WaitForAny(absl::InfiniteDuration());
-  if (!HasCome()) return;
+  if (IsEnding()) return;
   // Before it is taken, so that HasCome never says no again.
   Come();
+  DrainSignals();
   const MonotoneClock clock;
   const absl::Time end = clock.Now() + same_wish_;
-  for (absl::Duration left = same_wish_;
-       !IsEnding() && left > absl::ZeroDuration(); left = end - clock.Now()) {
-    DrainSignals();
+  for (absl::Duration left = same_wish_; left > absl::ZeroDuration();
+       left = end - clock.Now()) {
     WaitForAny(left);
+    if (IsEnding()) return;
+    DrainSignals();
   }
-  DrainSignals();
   // Of all threads this one alone lets them through, to what ends the process.
-  if (!IsEnding()) pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+  pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
   while (!IsEnding()) WaitForAny(absl::InfiniteDuration());
 }
 

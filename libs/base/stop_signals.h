@@ -30,7 +30,7 @@ class StopSignals {
   // more than the first. A process that can open no more files is ended by
   // signals, as if this were not there.
   explicit StopSignals(absl::Duration same_wish = absl::Seconds(1));
-  // Signals that come later are left to the next that is made.
+  // Signals that nobody has taken are left to the next that is made.
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;

@@ -60,8 +60,8 @@ class Coordinator : public protocol::Coordinator {
                   Answer<protocol::ClusterStatus> done) override;
   void Shutdown(absl::Time deadline, Done done) override;
 
-  // Whether its own task has left, and all others that are alive were told with
-  // a heartbeat which jobs have finished by now.
+  // Whether all other tasks that are alive have heard with a heartbeat which
+  // jobs have finished by now: each has sent another one since it was told.
   bool HaveAllHeard() const;
 
   // How many tasks of the cluster are in which state.

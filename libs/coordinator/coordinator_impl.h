@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -157,8 +156,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   TaskTable tasks_ ABSL_GUARDED_BY(mutex_);
   ResourceRegister register_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> finished_jobs_ ABSL_GUARDED_BY(mutex_);
-  // Tasks that were told of these.
-  std::set<std::string> told_ ABSL_GUARDED_BY(mutex_);
+  // How often each task was told of these.
+  std::map<std::string, int64_t> beats_since_ ABSL_GUARDED_BY(mutex_);
   // The last task and incarnation that might not join.
   std::pair<std::string, uint64_t> last_refused_ ABSL_GUARDED_BY(mutex_);
   Scheduler::TimerId tick_ ABSL_GUARDED_BY(mutex_) = 0;

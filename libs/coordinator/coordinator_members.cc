@@ -53,7 +53,7 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
                      count, count == 1 ? " device" : " devices"),
         callbacks);
   }
-  told_.erase(request.task);
+  beats_since_.erase(request.task);
   register_.AddTask(request.task);
   if (state == Membership::State::kLost) {
     // What others declare on its devices only they know.
@@ -122,7 +122,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
   reply.stop = ShallStop(request.task);
   reply.finished_jobs = finished_jobs_;
   reply.cluster_uuid = SettledUuid();
-  told_.insert(request.task);
+  ++beats_since_[request.task];
   return reply;
 }
 
@@ -130,14 +130,18 @@ void Coordinator::Impl::UpdateFinishedJobs() {
   std::vector<std::string> finished = tasks_.members().FinishedJobs();
   if (finished == finished_jobs_) return;
   finished_jobs_ = std::move(finished);
-  told_.clear();
+  beats_since_.clear();
 }
 
 bool Coordinator::Impl::HaveAllHeard() const {
   absl::MutexLock lock(&mutex_);
   for (const auto& [task, member] : tasks_.members().members()) {
-    if (member.state != Membership::State::kAlive) continue;
-    if (task == options_.task || !told_.contains(task)) return false;
+    if (task == options_.task || member.state != Membership::State::kAlive) {
+      continue;
+    }
+    const auto beats = beats_since_.find(task);
+    // The answer to the first may be on its way.
+    if (beats == beats_since_.end() || beats->second < 2) return false;
   }
   return true;
 }

@@ -91,7 +91,7 @@ absl::Status MemoryCheck::CheckTasks(const Tasks& tasks) {
 // What one task alone has room for it has said itself. Several have looked at
 // different moments, and one may be wrong: who says most is believed, for a
 // wrong refusal would come again and again, and a run that is let in still
-// meets the bounds of its processes.
+// meets the bounds of its processes. What these keep for later is theirs.
 absl::Status MemoryCheck::CheckMachine(const Tasks& tasks) {
   if (tasks.size() < 2) return absl::OkStatus();
   int64_t sum = 0;

@@ -31,9 +31,10 @@ int64_t MemoryBound(FileSystem& files, int64_t pool_bytes);
 // What processes share that are on one machine or, where that has less, in one
 // control group of it.
 struct MachineMemory {
-  // The same text for all of those processes and for no others: the kernel's
-  // name for its run on this machine, with the container and the group where
-  // these have a limit. Empty where the system does not tell.
+  // The same text for those processes: the kernel's name for its run on this
+  // machine, with the container and the group where one of those around it has
+  // less. Groups within the one that has it are told apart all the same, so not
+  // all who share it are found. Empty where the system does not tell.
   std::string machine;
   // Bytes, as above, that all of them could get. INT64_MAX where the system
   // does not tell.

@@ -149,12 +149,10 @@ class Server::Impl : private PeerObserver,
     // Who has not joined cannot be known to have finished.
     StayUntil([this] { return link_->joined(); }, drain);
     if (const std::shared_ptr<Coordinator> hosted = hosted_) {
-      link_->Leave();
+      link_->Leave();  // returns when that is known
       const absl::Duration stay = StayOfCoordinator();
       (void)stopped_->WaitUntil(process_.scheduler().clock().Now() + stay);
-      if (stay > absl::ZeroDuration()) {
-        StayUntil([&] { return hosted->HaveAllHeard(); }, drain);
-      }
+      AwaitThatOthersHear(*hosted, drain);
     }
     Stop(drain);
   }
@@ -471,7 +469,16 @@ class Server::Impl : private PeerObserver,
         });
   }
 
+  // Heartbeats may be late.
+  void AwaitThatOthersHear(const Coordinator& hosted, absl::Duration longest) {
+    if (StayOfCoordinator() == absl::ZeroDuration()) return;
+    StayUntil([&hosted] { return hosted.HaveAllHeard(); }, longest);
+  }
+
   void StopItself() {
+    if (const std::shared_ptr<Coordinator> hosted = hosted_) {
+      AwaitThatOthersHear(*hosted, options_.drain);
+    }
     Stop(options_.drain);
     if (options_.on_stopped) options_.on_stopped();
     self_stops_.End();
