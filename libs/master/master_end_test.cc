@@ -86,6 +86,24 @@ class EndingMaster {
     scheduler_.set_yields({});
   }
 
+  // What becomes of a callable of the last session.
+  absl::Status MakeWhileAResetComes() {
+    absl::Status made = absl::UnknownError("did not answer");
+    scheduler_.set_yields({.one_in = 2});
+    scheduler_.Schedule(Pool::kBlocking, [&] {
+      master_->MakeCallable(
+          sessions_.back(), {.targets = {"nothing"}}, nullptr,
+          [&](const absl::StatusOr<uint64_t>& one) { made = one.status(); });
+    });
+    scheduler_.Schedule(Pool::kBlocking, [this] {
+      master_->Reset({}, {}, nullptr,
+                     [this](const absl::Status&) { ++num_answers_; });
+    });
+    scheduler_.RunUntilIdle();
+    scheduler_.set_yields({});
+    return made;
+  }
+
   int num_answers() const { return num_answers_; }
   Master& master() { return *master_; }
   const std::vector<uint64_t>& sessions() const { return sessions_; }
@@ -146,6 +164,24 @@ TEST(MasterEndTest, TheTaskHearsOfSessionsThatAreResetMeanwhile) {
                           [&](const absl::Status&) { ++num_answers; });
   });
   EXPECT_EQ(num_answers, NumSeeds(kSeeds));
+}
+
+// Whose session it was goes on in another one, and so has to hear that it was
+// lost and not that it is closed.
+TEST(MasterEndTest, ACallableThatIsMadeMeanwhileIsLostWithItsSession) {
+  size_t num_lost = 0;
+  for (uint64_t i = 0; i < NumSeeds(kSeeds); ++i) {
+    const uint64_t seed = FirstSeed() + i;
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    EndingMaster ending(seed);
+    ASSERT_NO_FATAL_FAILURE(ending.OpenSession());
+    const absl::Status made = ending.MakeWhileAResetComes();
+    ASSERT_TRUE(made.ok() || absl::IsAborted(made)) << made;
+    ASSERT_EQ(ending.num_answers(), 1);
+    num_lost += made.ok() ? 0 : 1;
+  }
+  // Of all seeds, some.
+  EXPECT_TRUE(num_lost > 0 || NumSeeds(kSeeds) < kSeeds);
 }
 
 TEST(MasterEndTest, ASessionIsClosedWhoeverEndsItsLastStep) {

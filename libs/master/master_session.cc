@@ -205,7 +205,7 @@ void MasterSession::OpenOn(const MakingPtr& making) {
     {
       absl::MutexLock lock(&mutex_);
       // Who is told from here on would not be told of the end.
-      if (closed_) break;
+      if (closed_by_.has_value()) break;
       if (open_on_.contains(part.task)) continue;
       told_.insert(part.task);
     }
@@ -285,7 +285,7 @@ absl::Status MasterSession::Keep(const MakingPtr& making) {
   // Nobody would ever know its number.
   RETURN_IF_ERROR(making->open->cancellation()->status());
   absl::MutexLock lock(&mutex_);
-  if (closed_) return absl::FailedPreconditionError("Session is closed.");
+  RETURN_IF_ERROR(CheckOpen());
   callables_[making->callable->id] = making->callable;
   return absl::OkStatus();
 }
@@ -350,7 +350,7 @@ void MasterSession::DeregisterReleased(Step& step) {
     step.set_was_to_wait(false);
     const auto it = released_.find(step.callable().id);
     // With the session the tasks forget all that it has there.
-    if (it == released_.end() || closed_) return;
+    if (it == released_.end() || closed_by_.has_value()) return;
     for (Step* other : running_) {
       if (other->was_to_wait() && other->callable().id == it->first) return;
     }
@@ -410,9 +410,7 @@ absl::Status MasterSession::BeginPartialRun(
   std::unique_ptr<Step> step;
   {
     absl::MutexLock lock(&mutex_);
-    if (closed_) {
-      return absl::FailedPreconditionError("Session has been closed.");
-    }
+    RETURN_IF_ERROR(CheckOpen());
     step = NewStep(callable);
   }
   const std::shared_ptr<PartialRun> partial = callable->partial;
@@ -477,7 +475,8 @@ bool MasterSession::HoldBack(Step* step, const protocol::CallableRun& run,
   const std::shared_ptr<Cancellation> cancellation = step->cancellation();
   {
     absl::MutexLock lock(&mutex_);
-    step->is_held() = !closed_ && !gate_.IsOpenFor(step->callable().id);
+    step->is_held() =
+        !closed_by_.has_value() && !gate_.IsOpenFor(step->callable().id);
     if (!step->is_held()) return false;
     step->NoteHeld();
     // The calling thread does not come back to it.
@@ -615,10 +614,8 @@ std::unique_ptr<MasterSession::Step> MasterSession::BeginStep(
     uint64_t callable, absl::Status* status,
     std::shared_ptr<const Callable>* partial) {
   absl::MutexLock lock(&mutex_);
-  if (closed_) {
-    *status = absl::FailedPreconditionError("Session has been closed.");
-    return nullptr;
-  }
+  *status = CheckOpen();
+  if (!status->ok()) return nullptr;
   auto it = callables_.find(callable);
   if (it == callables_.end()) {
     *status = absl::InvalidArgumentError(
@@ -663,7 +660,7 @@ void MasterSession::EndStep(std::unique_ptr<Step> step, absl::Status status) {
     if (!gate_.IsIdle()) quiet = gate_.StepEnded(step->id());
     callable = step->ReleaseCallable();
     idle_steps_.push_back(std::move(step));
-    is_last = closed_ && running_.empty();
+    is_last = closed_by_.has_value() && running_.empty();
   }
   if (done) done(std::move(status));
   for (auto& call : quiet) call();
@@ -709,6 +706,14 @@ std::optional<SlowStep> MasterSession::FindSlow(uint64_t number) const {
   return slow;
 }
 
+// Who has closed it himself asks in vain; where others did, their cause says
+// whether to go on in another session.
+absl::Status MasterSession::CheckOpen() const {
+  if (!closed_by_.has_value()) return absl::OkStatus();
+  if (!absl::IsCancelled(*closed_by_)) return *closed_by_;
+  return absl::FailedPreconditionError("Session has been closed.");
+}
+
 void MasterSession::Close(const absl::Status& cause,
                           OpenCalls::CallPtr farewell,
                           absl::AnyInvocable<void()> done) {
@@ -717,7 +722,7 @@ void MasterSession::Close(const absl::Status& cause,
   StepGate::Callbacks held;
   {
     absl::MutexLock lock(&mutex_);
-    closed_ = true;
+    closed_by_ = cause;
     closing_ = {std::move(farewell), std::move(done)};
     for (Step* step : running_) running[step->id()] = step->cancellation();
     held = gate_.TakeWaiting();

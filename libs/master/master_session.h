@@ -153,6 +153,9 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
                          protocol::Master::Done done);
   void LimitHold(Step& step) const;
   void EndStep(std::unique_ptr<Step> step, absl::Status status);
+  // FAILED_PRECONDITION once the client has closed it, the cause once somebody
+  // else has.
+  absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Its number, or that of its oldest call.
   static uint64_t AgeOf(const Step& step);
   absl::Time Deadline(absl::Duration timeout) const;
@@ -169,7 +172,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   OpenCalls calls_;  // but for runs
 
   mutable absl::Mutex mutex_;
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<absl::Status> closed_by_ ABSL_GUARDED_BY(mutex_);  // its cause
   uint64_t next_callable_ ABSL_GUARDED_BY(mutex_) = 1;
   // Tasks that know of the session, and those that may, having been told.
   absl::btree_set<std::string> open_on_ ABSL_GUARDED_BY(mutex_);
