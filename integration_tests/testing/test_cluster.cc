@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -81,11 +82,14 @@ void TestCluster::BuryTheDead() {
 absl::Status TestCluster::StartAll() {
   spec_ = {};
   int next_port = kFirstSimulatedPort;
+  std::set<int> drawn;  // a port is free until its server listens
   for (const auto& [job, num_tasks] : options_.jobs) {
     for (int i = 0; i < num_tasks; ++i) {
       int port = 0;
       if (options_.kind == ClusterKind::kSockets) {
-        ASSIGN_OR_RETURN(port, bus::FreePort());
+        do {
+          ASSIGN_OR_RETURN(port, bus::FreePort());
+        } while (!drawn.insert(port).second);
       }
       if (options_.kind == ClusterKind::kSimulated) port = next_port++;
       RETURN_IF_ERROR(spec_.AddTask(job, i, absl::StrCat("localhost:", port)));
