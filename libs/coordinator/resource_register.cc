@@ -257,7 +257,9 @@ void ResourceRegister::ReportSessions(
       ended.push_back(id);
     }
   }
-  for (const uint64_t id : ended) EndSession(id);
+  // Reports come one after the other, so a younger one that has it again is
+  // right: its master heard late that it was placed.
+  for (const uint64_t id : ended) EndDeclarations(id);
 }
 
 void ResourceRegister::ReportHeld(

@@ -90,7 +90,7 @@ class ResourceRegister {
   void Declare(const Declarer& declarer, absl::Span<const NodeResource> placed);
   // What is declared by nobody else now is doubted.
   void EndSession(uint64_t session);
-  // Not long ago.
+  // Not long ago, and somebody has said so.
   bool HasEnded(uint64_t session) const { return ended_.Contains(session); }
 
   // A task is there: from now on it is asked for reports.

@@ -17,6 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::Pair;
+using testing::SizeIs;
 
 constexpr char kPs0[] = "/job:ps/replica:0/task:0";
 constexpr char kPs1[] = "/job:ps/replica:0/task:1";
@@ -597,6 +598,22 @@ TEST_F(ResourceRegisterTest, ASessionThatIsNotReportedAnyMoreHasEnded) {
   EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker0, 1)));
   Report(kWorker0);
   EXPECT_THAT(register_.SessionsOfTasks(), IsEmpty());
+}
+
+TEST_F(ResourceRegisterTest, ASessionWhoseMasterHeardLateIsThereAgain) {
+  EXPECT_OK(Place(1, kWorker0, {On(kWorker0, Var("worker", "w"))}));
+  Report(kWorker0);
+  Report(kWorker0);
+  EXPECT_THAT(register_.SessionsOfTasks(), IsEmpty());
+  EXPECT_TRUE(register_.Answer(kWorker0)) << "so another report is wanted";
+  Report(kWorker0, {}, {{1, {Held(Var("worker", "w"), Cpu(kWorker0))}}});
+  EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker0, 1)));
+  // What it leaves is known, as of any other.
+  register_.EndSession(1);
+  Report(kWorker0, {Var("worker", "w")});
+  const NodeResource other = On(kWorker0, Var("worker", "w", {4}));
+  EXPECT_THAT(register_.Compare({2, kWorker0}, {other}, 0).differences,
+              SizeIs(1));
 }
 
 TEST_F(ResourceRegisterTest, AReportOnItsWayDoesNotReviveASession) {
