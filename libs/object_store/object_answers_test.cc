@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -205,6 +206,92 @@ TEST_F(ObjectAnswersTest, AnEmptyPageIsNotTheEnd) {
   EXPECT_TRUE(is_directory);
   EXPECT_THAT(files_.DeleteDirectory("s3://b/d"),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+// Google's interface for HMAC keys, which knows no UploadPartCopy.
+class UncopiedPartsTest : public ObjectAnswersTest {
+ protected:
+  int NumCopies(absl::string_view part_of_url) const {
+    int count = 0;
+    for (const HttpRequest& request : http_.requests()) {
+      count += Header(request, "x-amz-copy-source").empty() ||
+                       !absl::StrContains(request.url, part_of_url)
+                   ? 0
+                   : 1;
+    }
+    return count;
+  }
+  static std::string Header(const HttpRequest& request,
+                            absl::string_view name) {
+    for (const auto& [key, value] : request.headers) {
+      if (key == name) return value;
+    }
+    return "";
+  }
+
+  S3ObjectStore store_{{.http = &retrying_,
+                        .scheduler = scheduler_.get(),
+                        .credentials = &aws_,
+                        .endpoint = "http://gs",
+                        .scheme = "gs",
+                        .copies_parts = false}};
+  ObjectFileSystem gs_files_{
+      store_, *scheduler_, {.part_bytes = size_t{5} << 20}};
+};
+
+TEST_F(UncopiedPartsTest, ALargeObjectIsCopiedWhole) {
+  http_.set_script([](const HttpRequest& request) -> HttpResponse {
+    if (request.method != "HEAD") return Xml("<CopyObjectResult/>");
+    return {.code = 200,
+            .headers = {{"content-length", "6442450944"}, {"etag", "e"}},
+            .body = ""};
+  });
+  EXPECT_OK(store_.Copy({"b", "old"}, {"b", "new"}));
+  EXPECT_EQ(http_.Count("PUT", "/b/new"), 1);
+  EXPECT_EQ(http_.requests().size(), 2u);  // the other asks its size
+  EXPECT_EQ(NumCopies("/b/new"), 1);
+  EXPECT_EQ(NumCopies("partNumber"), 0);
+}
+
+TEST_F(UncopiedPartsTest, WhatGoesOnIsReadAndSent) {
+  std::string old(size_t{17} << 20, 'x');
+  for (size_t i = 0; i < old.size(); i += 1000) old[i] = 'a' + i / 1000 % 26;
+  std::string sent;
+  http_.set_script([&](const HttpRequest& request) -> HttpResponse {
+    if (request.method == "HEAD") {
+      return {.code = 200,
+              .headers = {{"content-length", absl::StrCat(old.size())},
+                          {"etag", "e"}},
+              .body = ""};
+    }
+    if (request.method == "PUT") {
+      sent += *request.body;
+      return {.code = 200, .headers = {{"etag", "p"}}, .body = ""};
+    }
+    if (request.method == "POST") {
+      return Xml(absl::EndsWith(request.url, "?uploads=")
+                     ? "<InitiateMultipartUploadResult><UploadId>id</UploadId>"
+                       "</InitiateMultipartUploadResult>"
+                     : "<CompleteMultipartUploadResult/>");
+    }
+    size_t begin = 0, end = 0;
+    if (std::sscanf(Header(request, "Range").c_str(), "bytes=%zu-%zu", &begin,
+                    &end) != 2) {
+      return Xml("<ListBucketResult/>");
+    }
+    EXPECT_EQ(Header(request, "If-Match"), "e");
+    return {.code = 206,
+            .headers = {{"content-range", absl::StrCat("bytes ", begin, "-",
+                                                       end, "/", old.size())}},
+            .body = old.substr(begin, end + 1 - begin)};
+  });
+  ASSERT_OK_AND_ASSIGN(const auto file,
+                       gs_files_.NewAppendableFile("gs://b/k"));
+  ASSERT_OK(file->Append("more"));
+  ASSERT_OK(file->Close());
+  EXPECT_TRUE(sent == old + "more");
+  EXPECT_EQ(http_.Count("PUT", "partNumber"), 3);  // two of what was there
+  EXPECT_EQ(NumCopies(""), 0);
 }
 
 // A copy has been made when the service says so, not when it begins to answer.
