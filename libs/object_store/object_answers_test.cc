@@ -375,6 +375,31 @@ TEST_F(ObjectAnswersTest, ASizeIsNotBelieved) {
   EXPECT_EQ(read, "short");
 }
 
+// Of a file that is open the rest is not that of another, which has its name by
+// now: who reads is told, and opens it anew.
+TEST_F(ObjectAnswersTest, AFileOfWhichAnotherHasTheNameSaysSo) {
+  const std::string old(2 * ObjectFileSystem::kReadAheadBytes, 'x');
+  http_.set_script([&](const HttpRequest& request) -> HttpResponse {
+    const bool is_first = http_.requests().size() == 1;
+    const auto asked = testing::Contains(testing::Pair("If-Match", "e"));
+    EXPECT_THAT(request.headers,
+                testing::Conditional(is_first, testing::Not(asked), asked));
+    if (!is_first) return {.code = 412, .headers = {}, .body = ""};
+    return {.code = 206,
+            .headers = {{"content-range",
+                         absl::StrCat("bytes 0-", old.size() / 2 - 1, "/",
+                                      old.size())},
+                        {"etag", "e"}},
+            .body = old.substr(0, old.size() / 2)};
+  });
+  ASSERT_OK_AND_ASSIGN(const auto file,
+                       files_.NewRandomAccessFile("s3://b/index"));
+  char end[8];
+  EXPECT_THAT(file->Read(old.size() - sizeof(end), sizeof(end), end),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "s3://b/index: the service answers 412"));
+}
+
 // Nor where an object is renamed, goes on or is read, whatever is computed of
 // it.
 TEST_F(ObjectAnswersTest, ASizeThatNoObjectHasIsRefused) {
