@@ -654,14 +654,57 @@ TEST(CredentialsTest, GoodKeysOutliveAFailureToRenewThem) {
   clock.Advance(absl::Minutes(56));
   ASSERT_OK_AND_ASSIGN(const AwsKeys keys, credentials.Get());
   EXPECT_EQ(keys.access_key_id, "a");
+  // Not each request waits for those who are away.
+  const size_t asked = http.requests().size();
+  EXPECT_OK(credentials.Get());
+  EXPECT_EQ(http.requests().size(), asked);
+  clock.Advance(absl::Seconds(31));
+  EXPECT_OK(credentials.Get());
+  EXPECT_GT(http.requests().size(), asked);
   clock.Advance(absl::Minutes(5));
   EXPECT_THAT(credentials.Get(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
+TEST(CredentialsTest, AGoodTokenOutlivesAFailureToRenewIt) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  MemoryFileSystem home;
+  ScriptedHttp http;
+  bool is_away = false;
+  http.set_script([&](const HttpRequest&) -> absl::StatusOr<HttpResponse> {
+    if (is_away) return absl::UnavailableError("away");
+    return HttpResponse{.code = 200,
+                        .headers = {},
+                        .body = R"({"access_token":"t","expires_in":3600})"};
+  });
+  GoogleCredentials credentials({.environment = [](const char*) { return ""; },
+                                 .files = &home,
+                                 .http = &http,
+                                 .scheduler = &scheduler,
+                                 .use_instance_metadata = true});
+  EXPECT_EQ(credentials.Token().value_or(""), "t");
+  is_away = true;
+  clock.Advance(absl::Minutes(56));
+  for (const size_t asked : {2u, 2u, 3u}) {
+    if (asked == 3) clock.Advance(absl::Seconds(31));
+    EXPECT_EQ(credentials.Token().value_or(""), "t");
+    EXPECT_EQ(http.requests().size(), asked);
+  }
+  clock.Advance(absl::Minutes(5));
+  EXPECT_THAT(credentials.Token(), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// A machine's clock that people set.
+class SetClock : public ManualClock {
+ public:
+  absl::Time WallTime() const override { return Now() + ahead; }
+  absl::Duration ahead = absl::ZeroDuration();
+};
+
 // A file with keys is written late, or anew, by others.
 TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
   for (const char* session : {"", "aws_session_token = t\n"}) {
-    ManualClock clock;
+    SetClock clock;
     SimulatedScheduler scheduler(clock);
     MemoryFileSystem home;
     ScriptedHttp http;
@@ -688,19 +731,20 @@ TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
     EXPECT_EQ(credentials.Get()->access_key_id, "first");
     clock.Advance(absl::Minutes(6));
     EXPECT_EQ(credentials.Get()->access_key_id, "second");
+    // Also where the machine's clock is set back.
+    write("third");
+    clock.ahead = absl::Hours(-3);
+    EXPECT_EQ(credentials.Get()->access_key_id, "second");
+    clock.Advance(absl::Minutes(6));
+    EXPECT_EQ(credentials.Get()->access_key_id, "third");
   }
 }
-
-// As MonotoneClock, once the machine's clock was set.
-class ClockOfBefore : public ManualClock {
- public:
-  absl::Time WallTime() const override { return Now() + absl::Hours(30 * 24); }
-};
 
 // A machine's clock is set right after the program began: the service compares
 // with its own, by which the time to wait by has gone wrong.
 TEST(CredentialsTest, RequestsAreSignedByTheClockOfTheWall) {
-  ClockOfBefore clock;
+  SetClock clock;
+  clock.ahead = absl::Hours(30 * 24);
   SimulatedScheduler scheduler(clock);
   MemoryFileSystem home;
   ScriptedHttp http;
