@@ -499,6 +499,57 @@ TEST_F(GatedSaverTest, ASaveThatWaitsEndsWithItsSession) {
   first.join();
 }
 
+// Memory during a save: the variables once more as far as they change before
+// they are read, a block of pages, and what was allocated ahead, here for
+// sixteen updates of rows like the one before.
+TEST_F(GatedSaverTest, ASaveHoldsWhatChangesAndNoMore) {
+  constexpr int64_t kRow = 1024, kRows = 4096, kSize = int64_t{2} << 20;
+  constexpr int64_t kRowsBytes = 64 * 4 * kRow, kDenseBytes = 4 * kSize;
+  constexpr int64_t kTableBytes = 4 * kRows * kRow, kBlock = kTableBytes / 16;
+  constexpr int64_t kSlack = int64_t{256} << 10;
+  const ops::Variable table(root_.WithName("table"),
+                            Tensor(DT_FLOAT, {kRows, kRow}),
+                            {.use_resource = true});
+  const ops::Variable dense(root_.WithName("dense"), Tensor(DT_FLOAT, {kSize}),
+                            {.use_resource = true});
+  Tensor rows(DT_INT32, {64});
+  for (int i = 0; i < 64; ++i) rows.mutable_flat<int32_t>()[i] = 7 * i;
+  const Operation scatter =
+      ops::ResourceScatterAdd(root_, table.handle(), ops::Const(root_, rows),
+                              ops::Const(root_, Floats({64, kRow}, 1)));
+  const Output grown = ops::AssignAdd(
+      root_, dense, ops::Const(root_, Tensor(DT_FLOAT, {kSize})));
+  const Operation train =
+      ops::Group(root_, {scatter, Operation(grown)}, "train");
+  Saver saver(root_, Waits(SaverOptions().max_wait));
+  const auto session = ConnectAndInitialize();
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run(train));  // the first values are the constants'
+  const auto in_use = [&] {
+    return process_of_gated_.buffers().stats().bytes_in_use;
+  };
+  const int64_t before = in_use();
+  for (const int64_t ahead : {int64_t{0}, 16 * kRowsBytes}) {
+    // The marks of a save that is over say that nothing was updated.
+    if (ahead == 0) {
+      ASSERT_OK(saver.Save(*session, "/job/m", {.write_meta_graph = false}));
+    }
+    Shut();
+    std::thread saves([&] {
+      EXPECT_OK(saver.Save(*session, "/job/m",
+                           {.global_step = 1, .write_meta_graph = false}));
+    });
+    AwaitFirst();
+    for (int i = 0; i < 5; ++i) EXPECT_OK(session->Run(train));
+    const int64_t held = in_use() - before;
+    EXPECT_GE(held, kDenseBytes + kRowsBytes);
+    EXPECT_LE(held, kDenseBytes + kRowsBytes + kBlock + ahead + kSlack);
+    gated_.Open();
+    saves.join();
+    EXPECT_LE(in_use(), before + kSlack);
+  }
+}
+
 TEST_F(SaverTest, NodesHaveTensorFlowsNames) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1),

@@ -397,6 +397,54 @@ TEST_P(StepSavesTest, AnImportedSaverMarksAsWell) {
                        "The variables are not marked"));
 }
 
+// Marks that no save comes for keep the old value of what was updated since,
+// but not for long.
+TEST_P(StepSavesTest, MarksOfASaveThatFailedDoNotStay) {
+  const auto [use_resource, sharded] = GetParam();
+  constexpr int64_t kSize = int64_t{1} << 20;
+  constexpr int64_t kBytes = 4 * kSize;
+  const Scope root = Scope::Root();
+  const Scope ps0 = root.WithDevice("/job:ps/task:0");
+  const ops::Variable w(ps0.WithName("w"), Tensor(DT_FLOAT, {kSize}),
+                        {.use_resource = use_resource});
+  const Output grown =
+      ops::AssignAdd(ps0, w, ops::Const(ps0, Tensor(DT_FLOAT, {kSize})));
+  const Operation grow = ops::Group(root, {grown}, "grow");
+  SaverOptions options = Between(sharded);
+  options.file_system = &files_;
+  options.max_hold = absl::Seconds(20);
+  Saver saver(root.WithDevice("/job:ps/task:0"), options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  const Operation mark(root.graph().FindNode("save/mark_all"));
+  ASSERT_TRUE(mark);
+  TestCluster cluster(OnOneDisk(ClusterKind::kSimulated));
+  const auto session = Connect(cluster, 0, root);
+  ASSERT_OK(session->Run(init));
+  ASSERT_OK(session->Run(grow));  // the first value is the constant's
+  const auto in_use = [&] {
+    return cluster.process("ps", 0).buffers().stats().bytes_in_use;
+  };
+  const int64_t before = in_use();
+  const FeedList prefix = {
+      {saver.filename_tensor(), Tensor::Scalar<std::string>("/job/m")}};
+  ASSERT_OK(session->Run(prefix, mark));
+  ASSERT_OK(session->Run(grow));
+  EXPECT_GE(in_use(), before + kBytes / 2);
+  cluster.scheduler().AdvanceBy(absl::Seconds(60));
+  EXPECT_GE(in_use(), before + kBytes / 2);
+  cluster.scheduler().AdvanceBy(absl::Seconds(30));
+  EXPECT_LT(in_use(), before + kBytes / 2);
+  EXPECT_THAT(session->Run(prefix, saver.save_tensor()),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "a minute"));
+  // The lease of a mark is not that of the next one.
+  ASSERT_OK(session->Run(prefix, mark));
+  cluster.scheduler().AdvanceBy(absl::Seconds(40));
+  ASSERT_OK(session->Run(prefix, mark));
+  cluster.scheduler().AdvanceBy(absl::Seconds(40));
+  ASSERT_OK(files_.CreateDirectories("/job"));
+  EXPECT_OK(session->Run(prefix, saver.save_tensor()).status());
+}
+
 std::string FamilyName(
     const testing::TestParamInfo<std::tuple<bool, bool>>& families) {
   return absl::StrCat(std::get<0>(families.param) ? "Resource" : "Reference",

@@ -144,7 +144,10 @@ absl::Status BundleReader::OpenIndex() {
     // A save may have put another file in its place since its size was asked.
     const uint64_t size_before = size;
     ASSIGN_OR_RETURN(size, file_system_.GetFileSize(path));
-    if (size == size_before || tries == kMaxReplaced) return index.status();
+    // Object stores tell of another file, which may be of the same size.
+    const bool is_same =
+        size == size_before && !absl::IsFailedPrecondition(index.status());
+    if (is_same || tries == kMaxReplaced) return index.status();
   }
 }
 

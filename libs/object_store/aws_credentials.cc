@@ -17,6 +17,8 @@ namespace {
 constexpr absl::Duration kRenewKeysBefore = absl::Minutes(5);
 // A file with keys is written anew by whoever renews these, or rather late.
 constexpr absl::Duration kLookAtFileAgain = absl::Minutes(5);
+// After a failure, while the old ones are good: nobody waits for each request.
+constexpr absl::Duration kTryAgain = absl::Seconds(30);
 constexpr absl::Duration kMetadataTimeout = absl::Seconds(5);
 constexpr char kMetadataService[] = "http://169.254.169.254";
 
@@ -85,24 +87,37 @@ Profiles ParseProfiles(absl::string_view text) {
 AwsCredentials::AwsCredentials(AwsCredentialsOptions options)
     : options_(std::move(options)) {}
 
+// When keys expire is a time of day; what is waited for is not.
+bool AwsCredentials::AreGood() const {
+  return found_ && options_.scheduler->clock().WallTime() < keys_.expiration;
+}
+
+bool AwsCredentials::AreGoodForNow() const {
+  if (!AreGood()) return false;
+  const Clock& clock = options_.scheduler->clock();
+  if (clock.Now() < try_again_) return true;
+  return keys_.may_change
+             ? clock.Now() < look_again_
+             : clock.WallTime() < keys_.expiration - kRenewKeysBefore;
+}
+
 absl::StatusOr<AwsKeys> AwsCredentials::Get() {
-  const absl::Time now = options_.scheduler->clock().WallTime();
   {
     absl::MutexLock lock(&mutex_);
-    if (found_ && now < look_again_) return keys_;
+    if (AreGoodForNow()) return keys_;
   }
   // Several threads may look at once; each finds the same.
   auto keys = Find();
+  const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&mutex_);
   if (!keys.ok()) {
-    // As long as the old ones are good.
-    if (found_ && now < keys_.expiration) return keys_;
-    return keys.status();
+    if (!AreGood()) return keys.status();
+    try_again_ = now + kTryAgain;
+    return keys_;
   }
   found_ = true;
   keys_ = *std::move(keys);
-  look_again_ = keys_.may_change ? now + kLookAtFileAgain
-                                 : keys_.expiration - kRenewKeysBefore;
+  look_again_ = now + kLookAtFileAgain;
   return keys_;
 }
 

@@ -57,10 +57,13 @@ class AwsCredentials {
   // Blocks when files are read or the metadata service is asked: once, again
   // from five minutes before keys expire, and every five minutes where they are
   // a file's, or where there are none. An error then is none while the old ones
-  // are good.
+  // are good, for the next half minute without another try.
   absl::StatusOr<AwsKeys> Get() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // Whether there are keys that have not expired; and, need not be renewed.
+  bool AreGood() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AreGoodForNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<AwsKeys> Find();
   absl::StatusOr<AwsKeys> FromProfile();
   absl::StatusOr<AwsKeys> FromInstanceMetadata();
@@ -72,7 +75,8 @@ class AwsCredentials {
   absl::Mutex mutex_;
   bool found_ ABSL_GUARDED_BY(mutex_) = false;
   AwsKeys keys_ ABSL_GUARDED_BY(mutex_);
-  absl::Time look_again_ ABSL_GUARDED_BY(mutex_);
+  absl::Time look_again_ ABSL_GUARDED_BY(mutex_);  // at a file
+  absl::Time try_again_ ABSL_GUARDED_BY(mutex_);   // after a failure
 };
 
 // AWS_REGION, AWS_DEFAULT_REGION, the profile's; else us-east-1.

@@ -22,6 +22,8 @@ using Json = nlohmann::json;
 constexpr absl::Duration kRenewTokenBefore = absl::Minutes(5);
 // A file that says who asks may come later.
 constexpr absl::Duration kLookForFileAgain = absl::Minutes(5);
+// After a failure, while the old one is good: nobody waits for each request.
+constexpr absl::Duration kTryAgain = absl::Seconds(30);
 constexpr absl::Duration kTokenTimeout = absl::Seconds(30);
 constexpr char kScope[] =
     "https://www.googleapis.com/auth/devstorage.read_write";
@@ -115,21 +117,25 @@ absl::StatusOr<std::string> GrantRequest(const Json& account,
 GoogleCredentials::GoogleCredentials(GoogleCredentialsOptions options)
     : options_(std::move(options)) {}
 
+bool GoogleCredentials::IsGoodAt(absl::Time now) const {
+  return found_ && now < granted_.expiration;
+}
+
 absl::StatusOr<std::string> GoogleCredentials::Token() {
-  const absl::Time now = options_.scheduler->clock().Now();
+  const Clock& clock = options_.scheduler->clock();
   {
+    const absl::Time now = clock.Now();
     absl::MutexLock lock(&mutex_);
-    if (found_ && now < granted_.expiration - kRenewTokenBefore) {
-      return granted_.token;
-    }
+    const bool is_waiting = now < try_again_ && IsGoodAt(now);
+    if (is_waiting || IsGoodAt(now + kRenewTokenBefore)) return granted_.token;
   }
   // Several threads may ask at once; each token is good.
   auto granted = Find();
   absl::MutexLock lock(&mutex_);
   if (!granted.ok()) {
-    // As long as the old one is good.
-    if (found_ && now < granted_.expiration) return granted_.token;
-    return granted.status();
+    if (!IsGoodAt(clock.Now())) return granted.status();
+    try_again_ = clock.Now() + kTryAgain;
+    return granted_.token;
   }
   found_ = true;
   granted_ = *std::move(granted);

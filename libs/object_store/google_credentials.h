@@ -40,7 +40,7 @@ class GoogleCredentials {
 
   // Empty: requests carry none. Blocks when a service is asked for one: first,
   // and again from five minutes before it expires; an error then is none while
-  // the old one is good.
+  // the old one is good, for the next half minute without another try.
   absl::StatusOr<std::string> Token() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -49,6 +49,7 @@ class GoogleCredentials {
     absl::Time expiration = absl::InfiniteFuture();
   };
 
+  bool IsGoodAt(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Granted> Find() const;
   absl::StatusOr<Granted> FromFile(const std::string& path,
                                    const std::string& text) const;
@@ -58,6 +59,7 @@ class GoogleCredentials {
   absl::Mutex mutex_;
   bool found_ ABSL_GUARDED_BY(mutex_) = false;
   Granted granted_ ABSL_GUARDED_BY(mutex_);
+  absl::Time try_again_ ABSL_GUARDED_BY(mutex_);  // after a failure
 };
 
 }  // namespace weft

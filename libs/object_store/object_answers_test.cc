@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -207,6 +208,92 @@ TEST_F(ObjectAnswersTest, AnEmptyPageIsNotTheEnd) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+// Google's interface for HMAC keys, which knows no UploadPartCopy.
+class UncopiedPartsTest : public ObjectAnswersTest {
+ protected:
+  int NumCopies(absl::string_view part_of_url) const {
+    int count = 0;
+    for (const HttpRequest& request : http_.requests()) {
+      count += Header(request, "x-amz-copy-source").empty() ||
+                       !absl::StrContains(request.url, part_of_url)
+                   ? 0
+                   : 1;
+    }
+    return count;
+  }
+  static std::string Header(const HttpRequest& request,
+                            absl::string_view name) {
+    for (const auto& [key, value] : request.headers) {
+      if (key == name) return value;
+    }
+    return "";
+  }
+
+  S3ObjectStore store_{{.http = &retrying_,
+                        .scheduler = scheduler_.get(),
+                        .credentials = &aws_,
+                        .endpoint = "http://gs",
+                        .scheme = "gs",
+                        .copies_parts = false}};
+  ObjectFileSystem gs_files_{
+      store_, *scheduler_, {.part_bytes = size_t{5} << 20}};
+};
+
+TEST_F(UncopiedPartsTest, ALargeObjectIsCopiedWhole) {
+  http_.set_script([](const HttpRequest& request) -> HttpResponse {
+    if (request.method != "HEAD") return Xml("<CopyObjectResult/>");
+    return {.code = 200,
+            .headers = {{"content-length", "6442450944"}, {"etag", "e"}},
+            .body = ""};
+  });
+  EXPECT_OK(store_.Copy({"b", "old"}, {"b", "new"}));
+  EXPECT_EQ(http_.Count("PUT", "/b/new"), 1);
+  EXPECT_EQ(http_.requests().size(), 2u);  // the other asks its size
+  EXPECT_EQ(NumCopies("/b/new"), 1);
+  EXPECT_EQ(NumCopies("partNumber"), 0);
+}
+
+TEST_F(UncopiedPartsTest, WhatGoesOnIsReadAndSent) {
+  std::string old(size_t{17} << 20, 'x');
+  for (size_t i = 0; i < old.size(); i += 1000) old[i] = 'a' + i / 1000 % 26;
+  std::string sent;
+  http_.set_script([&](const HttpRequest& request) -> HttpResponse {
+    if (request.method == "HEAD") {
+      return {.code = 200,
+              .headers = {{"content-length", absl::StrCat(old.size())},
+                          {"etag", "e"}},
+              .body = ""};
+    }
+    if (request.method == "PUT") {
+      sent += *request.body;
+      return {.code = 200, .headers = {{"etag", "p"}}, .body = ""};
+    }
+    if (request.method == "POST") {
+      return Xml(absl::EndsWith(request.url, "?uploads=")
+                     ? "<InitiateMultipartUploadResult><UploadId>id</UploadId>"
+                       "</InitiateMultipartUploadResult>"
+                     : "<CompleteMultipartUploadResult/>");
+    }
+    size_t begin = 0, end = 0;
+    if (std::sscanf(Header(request, "Range").c_str(), "bytes=%zu-%zu", &begin,
+                    &end) != 2) {
+      return Xml("<ListBucketResult/>");
+    }
+    EXPECT_EQ(Header(request, "If-Match"), "e");
+    return {.code = 206,
+            .headers = {{"content-range", absl::StrCat("bytes ", begin, "-",
+                                                       end, "/", old.size())}},
+            .body = old.substr(begin, end + 1 - begin)};
+  });
+  ASSERT_OK_AND_ASSIGN(const auto file,
+                       gs_files_.NewAppendableFile("gs://b/k"));
+  ASSERT_OK(file->Append("more"));
+  ASSERT_OK(file->Close());
+  EXPECT_TRUE(sent == old + "more");
+  EXPECT_EQ(http_.Count("PUT", "partNumber"), 3);  // two of what was there
+  EXPECT_EQ(NumCopies(""), 0);
+}
+
 // A copy has been made when the service says so, not when it begins to answer.
 TEST_F(ObjectAnswersTest, NothingIsDeletedUnlessItWasCopied) {
   for (const std::string body : {"", "\n\n", "<html/>", "<Error/>"}) {
@@ -286,6 +373,31 @@ TEST_F(ObjectAnswersTest, ASizeIsNotBelieved) {
   });
   ASSERT_OK_AND_ASSIGN(const std::string read, files_.ReadFile("s3://b/k"));
   EXPECT_EQ(read, "short");
+}
+
+// Of a file that is open the rest is not that of another, which has its name by
+// now: who reads is told, and opens it anew.
+TEST_F(ObjectAnswersTest, AFileOfWhichAnotherHasTheNameSaysSo) {
+  const std::string old(2 * ObjectFileSystem::kReadAheadBytes, 'x');
+  http_.set_script([&](const HttpRequest& request) -> HttpResponse {
+    const bool is_first = http_.requests().size() == 1;
+    const auto asked = testing::Contains(testing::Pair("If-Match", "e"));
+    EXPECT_THAT(request.headers,
+                testing::Conditional(is_first, testing::Not(asked), asked));
+    if (!is_first) return {.code = 412, .headers = {}, .body = ""};
+    return {.code = 206,
+            .headers = {{"content-range",
+                         absl::StrCat("bytes 0-", old.size() / 2 - 1, "/",
+                                      old.size())},
+                        {"etag", "e"}},
+            .body = old.substr(0, old.size() / 2)};
+  });
+  ASSERT_OK_AND_ASSIGN(const auto file,
+                       files_.NewRandomAccessFile("s3://b/index"));
+  char end[8];
+  EXPECT_THAT(file->Read(old.size() - sizeof(end), sizeof(end), end),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "s3://b/index: the service answers 412"));
 }
 
 // Nor where an object is renamed, goes on or is read, whatever is computed of
@@ -542,14 +654,57 @@ TEST(CredentialsTest, GoodKeysOutliveAFailureToRenewThem) {
   clock.Advance(absl::Minutes(56));
   ASSERT_OK_AND_ASSIGN(const AwsKeys keys, credentials.Get());
   EXPECT_EQ(keys.access_key_id, "a");
+  // Not each request waits for those who are away.
+  const size_t asked = http.requests().size();
+  EXPECT_OK(credentials.Get());
+  EXPECT_EQ(http.requests().size(), asked);
+  clock.Advance(absl::Seconds(31));
+  EXPECT_OK(credentials.Get());
+  EXPECT_GT(http.requests().size(), asked);
   clock.Advance(absl::Minutes(5));
   EXPECT_THAT(credentials.Get(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
+TEST(CredentialsTest, AGoodTokenOutlivesAFailureToRenewIt) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  MemoryFileSystem home;
+  ScriptedHttp http;
+  bool is_away = false;
+  http.set_script([&](const HttpRequest&) -> absl::StatusOr<HttpResponse> {
+    if (is_away) return absl::UnavailableError("away");
+    return HttpResponse{.code = 200,
+                        .headers = {},
+                        .body = R"({"access_token":"t","expires_in":3600})"};
+  });
+  GoogleCredentials credentials({.environment = [](const char*) { return ""; },
+                                 .files = &home,
+                                 .http = &http,
+                                 .scheduler = &scheduler,
+                                 .use_instance_metadata = true});
+  EXPECT_EQ(credentials.Token().value_or(""), "t");
+  is_away = true;
+  clock.Advance(absl::Minutes(56));
+  for (const size_t asked : {2u, 2u, 3u}) {
+    if (asked == 3) clock.Advance(absl::Seconds(31));
+    EXPECT_EQ(credentials.Token().value_or(""), "t");
+    EXPECT_EQ(http.requests().size(), asked);
+  }
+  clock.Advance(absl::Minutes(5));
+  EXPECT_THAT(credentials.Token(), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// A machine's clock that people set.
+class SetClock : public ManualClock {
+ public:
+  absl::Time WallTime() const override { return Now() + ahead; }
+  absl::Duration ahead = absl::ZeroDuration();
+};
+
 // A file with keys is written late, or anew, by others.
 TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
   for (const char* session : {"", "aws_session_token = t\n"}) {
-    ManualClock clock;
+    SetClock clock;
     SimulatedScheduler scheduler(clock);
     MemoryFileSystem home;
     ScriptedHttp http;
@@ -576,19 +731,20 @@ TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
     EXPECT_EQ(credentials.Get()->access_key_id, "first");
     clock.Advance(absl::Minutes(6));
     EXPECT_EQ(credentials.Get()->access_key_id, "second");
+    // Also where the machine's clock is set back.
+    write("third");
+    clock.ahead = absl::Hours(-3);
+    EXPECT_EQ(credentials.Get()->access_key_id, "second");
+    clock.Advance(absl::Minutes(6));
+    EXPECT_EQ(credentials.Get()->access_key_id, "third");
   }
 }
-
-// As MonotoneClock, once the machine's clock was set.
-class ClockOfBefore : public ManualClock {
- public:
-  absl::Time WallTime() const override { return Now() + absl::Hours(30 * 24); }
-};
 
 // A machine's clock is set right after the program began: the service compares
 // with its own, by which the time to wait by has gone wrong.
 TEST(CredentialsTest, RequestsAreSignedByTheClockOfTheWall) {
-  ClockOfBefore clock;
+  SetClock clock;
+  clock.ahead = absl::Hours(30 * 24);
   SimulatedScheduler scheduler(clock);
   MemoryFileSystem home;
   ScriptedHttp http;

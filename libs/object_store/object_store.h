@@ -94,7 +94,7 @@ class ObjectStore {
   // least min_part_bytes(); there are at most max_parts().
   virtual absl::StatusOr<ObjectUpload> BeginUpload(const ObjectName& name) = 0;
   // The first parts are what `from` holds, which has at least min_part_bytes():
-  // by the service. It stays as it is until the upload ends.
+  // by the service, if it can. It stays as it is until the upload ends.
   virtual absl::StatusOr<std::vector<UploadedPart>> CopyParts(
       const ObjectUpload& upload, const ObjectName& from) = 0;
   virtual void UploadPart(const ObjectUpload& upload, int number,

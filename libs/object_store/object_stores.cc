@@ -151,7 +151,8 @@ std::unique_ptr<FileSystem> ObjectStores::NewGoogleFiles() {
                               GoogleKeysAsAws(environment),
                               S3Options{.region = "auto",
                                         .endpoint = GoogleEndpoint(environment),
-                                        .scheme = "gs"});
+                                        .scheme = "gs",
+                                        .copies_parts = false});
 }
 
 absl::StatusOr<ObjectStores::Place> ObjectStores::Find(absl::string_view path) {

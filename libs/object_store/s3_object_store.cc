@@ -22,6 +22,10 @@
 namespace weft {
 namespace {
 
+// Of an object that goes on, where the service does not copy parts: at least,
+// and less than twice that up to 40 GB.
+constexpr uint64_t kSentPartBytes = uint64_t{8} << 20;
+
 // XML that a server sent; a text that is none has no root.
 pugi::xml_document ParseXml(absl::string_view text) {
   pugi::xml_document document;
@@ -244,7 +248,7 @@ absl::Status S3ObjectStore::Put(const ObjectName& name, std::string bytes) {
 
 absl::Status S3ObjectStore::Copy(const ObjectName& from, const ObjectName& to) {
   ASSIGN_OR_RETURN(const ObjectInfo info, Stat(from));
-  if (info.size > options_.max_copied_bytes) {
+  if (options_.copies_parts && info.size > options_.max_copied_bytes) {
     return CopyInParts(from, to);
   }
   Operation operation{.method = "PUT", .name = to};
@@ -258,26 +262,39 @@ absl::Status S3ObjectStore::Copy(const ObjectName& from, const ObjectName& to) {
                   NameFor(options_.scheme, to));
 }
 
+absl::StatusOr<uint64_t> S3ObjectStore::CountParts(const ObjectName& name,
+                                                   uint64_t size) const {
+  const uint64_t most = options_.max_copied_bytes;
+  const uint64_t count = size / most + (size % most != 0 ? 1 : 0);
+  const auto max = static_cast<uint64_t>(max_parts());
+  if (count > max) {
+    return absl::InternalError(absl::StrCat(
+        NameFor(options_.scheme, name), ": the service says that it has ", size,
+        " bytes, which no object can have: ", max_parts(), " parts of ", most,
+        " bytes are the most"));
+  }
+  if (options_.copies_parts) return count;
+  // Half of the parts are for what follows.
+  const uint64_t sent = std::max(kSentPartBytes, size / (max / 2) + 1);
+  return std::max<uint64_t>(size / sent, 1);
+}
+
 absl::StatusOr<std::vector<UploadedPart>> S3ObjectStore::CopyParts(
     const ObjectUpload& upload, const ObjectName& from) {
   ASSIGN_OR_RETURN(const ObjectInfo info, Stat(from));
-  // Of the same size, lest the last one is too small.
-  const uint64_t most = options_.max_copied_bytes;
-  const uint64_t count = info.size / most + (info.size % most != 0 ? 1 : 0);
-  if (count > static_cast<uint64_t>(max_parts())) {
-    return absl::InternalError(absl::StrCat(
-        NameFor(options_.scheme, from), ": the service says that it has ",
-        info.size, " bytes, which no object can have: ", max_parts(),
-        " parts of ", most, " bytes are the most"));
-  }
+  ASSIGN_OR_RETURN(const uint64_t count, CountParts(from, info.size));
   std::vector<UploadedPart> parts;
+  // Of the same size, lest the last one is too small.
   for (uint64_t offset = 0; offset < info.size;) {
     const uint64_t size =
         std::min((info.size - 1) / count + 1, info.size - offset);
     const int number = static_cast<int>(parts.size()) + 1;
-    ASSIGN_OR_RETURN(UploadedPart part,
-                     CopyPart(upload, number, from, offset, size));
-    parts.push_back(std::move(part));
+    auto part =
+        options_.copies_parts
+            ? CopyPart(upload, number, from, offset, size)
+            : ReadAndSendPart(upload, number, from, info.version, offset, size);
+    RETURN_IF_ERROR(part.status());
+    parts.push_back(*std::move(part));
     offset += size;
   }
   return parts;
@@ -386,6 +403,22 @@ absl::StatusOr<UploadedPart> S3ObjectStore::CopyPart(const ObjectUpload& upload,
       .number = number,
       .size = size,
       .tag = document.child("CopyPartResult").child_value("ETag")};
+}
+
+absl::StatusOr<UploadedPart> S3ObjectStore::ReadAndSendPart(
+    const ObjectUpload& upload, int number, const ObjectName& from,
+    const std::string& version, uint64_t offset, uint64_t size) {
+  SyncCall<absl::StatusOr<ObjectPiece>> read(*options_.scheduler);
+  Read(from, version, offset, static_cast<size_t>(size), read.Done());
+  ASSIGN_OR_RETURN(ObjectPiece piece, read.Wait());
+  if (piece.bytes.size() != size) {
+    return absl::InternalError(absl::StrCat(
+        NameFor(options_.scheme, from), ": the service sent ",
+        piece.bytes.size(), " bytes of ", size, " from byte ", offset));
+  }
+  SyncCall<absl::StatusOr<UploadedPart>> sent(*options_.scheduler);
+  UploadPart(upload, number, std::move(piece.bytes), sent.Done());
+  return sent.Wait();
 }
 
 bool S3ObjectStore::IsCompleted(const ObjectUpload& upload,

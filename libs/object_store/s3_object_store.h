@@ -34,6 +34,9 @@ struct S3Options {
   // Of each operation, with its retries.
   absl::Duration operation_timeout = absl::Minutes(10);
   uint64_t max_copied_bytes = uint64_t{5} << 30;  // at once
+  // Whether it knows UploadPartCopy. Google's does not: it copies whole objects
+  // of any size at once, and a part is read and sent.
+  bool copies_parts = true;
 };
 
 class S3ObjectStore : public ObjectStore {
@@ -83,9 +86,18 @@ class S3ObjectStore : public ObjectStore {
   void Start(Operation operation, HttpClient::Done done) const;
   absl::StatusOr<HttpResponse> Run(Operation operation) const;
   absl::Status CopyInParts(const ObjectName& from, const ObjectName& to);
+  // How many parts, of about one size, an object becomes.
+  absl::StatusOr<uint64_t> CountParts(const ObjectName& name,
+                                      uint64_t size) const;
   absl::StatusOr<UploadedPart> CopyPart(const ObjectUpload& upload, int number,
                                         const ObjectName& from, uint64_t offset,
                                         uint64_t size);
+  // The same where the service does not copy parts.
+  absl::StatusOr<UploadedPart> ReadAndSendPart(const ObjectUpload& upload,
+                                               int number,
+                                               const ObjectName& from,
+                                               const std::string& version,
+                                               uint64_t offset, uint64_t size);
   // Whether the object is what these parts make, sent once before.
   bool IsCompleted(const ObjectUpload& upload,
                    const std::vector<UploadedPart>& parts);

@@ -15,6 +15,12 @@ namespace weft {
 namespace {
 
 constexpr char kGivenUp[] = "weft/given_up";
+// What is copied under the lock, within a tenth of a millisecond: to let go of
+// it would take about as long.
+constexpr size_t kCopiedUnderLock = ChunkSnapshot::kChunkBytes;
+// Tries of a writer of rows to copy without the lock while others give the
+// variable new values, and read these.
+constexpr int kTriesToCopy = 3;
 
 using VariablesInOrder = absl::InlinedVector<Variable*, 4>;
 
@@ -191,12 +197,12 @@ void Variable::Replace(Tensor& next) {
   std::swap(value_, next);
 }
 
-absl::Status Variable::MakeWritable(Allocator& allocator) {
+absl::Status Variable::MakeWritable(Allocator& allocator, Tensor& other) {
   if (!value_.IsInitialized()) return Uninitialized();
   if (value_.RefCountIsOne()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(Tensor copy, value_.DeepCopy(allocator));
-  bytes_copied_ += copy.num_bytes();
-  Replace(copy);
+  ASSIGN_OR_RETURN(other, value_.DeepCopy(allocator));
+  bytes_copied_ += other.num_bytes();
+  Replace(other);
   return absl::OkStatus();
 }
 
@@ -236,8 +242,9 @@ absl::Status Variable::PreserveRows(
 }
 
 absl::Status Variable::PrepareRows(
-    Allocator& allocator, absl::FunctionRef<void(RowVisitor)> for_each_row) {
-  RETURN_IF_ERROR(MakeWritable(allocator));
+    Allocator& allocator, absl::FunctionRef<void(RowVisitor)> for_each_row,
+    Tensor& other) {
+  RETURN_IF_ERROR(MakeWritable(allocator, other));
   NoteRows(for_each_row);
   return PreserveRows(for_each_row);
 }
@@ -270,14 +277,36 @@ absl::Status Variable::UpdateRows(
     const Cancellation& step, Allocator& allocator,
     absl::FunctionRef<void(RowVisitor)> for_each_row,
     absl::FunctionRef<absl::Status(Tensor& value)> update) {
-  if (!LockToWrite(WhenLocked::kWait)) return GivenUp();
-  const absl::Cleanup unlock = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    mutex_.Unlock();
-  };
-  RETURN_IF_ERROR(step.status());
-  RETURN_IF_ERROR(PrepareRows(allocator, for_each_row));
-  ++version_;
-  return update(value_);
+  Variable* const alone[] = {this};
+  return UpdateAllRows(
+      step, allocator, alone, for_each_row,
+      [&](absl::Span<Tensor* const> values) { return update(*values[0]); });
+}
+
+bool Variable::IsLargeAndHeld() const {
+  return value_.IsInitialized() && value_.num_bytes() > kCopiedUnderLock &&
+         !value_.RefCountIsOne();
+}
+
+bool Variable::IsAnyLargeAndHeld(absl::Span<Variable* const> locked)
+    ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  for (const Variable* variable : locked) {
+    if (variable->IsLargeAndHeld()) return true;
+  }
+  return false;
+}
+
+Variable::RowsCopy Variable::BeginCopy() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  if (!IsLargeAndHeld()) return {};
+  return {.from = value_, .version = version_};
+}
+
+// Nobody has written what `from` held: it was not the only reference.
+void Variable::TakeCopy(RowsCopy& copied) {
+  if (!copied.copy.IsInitialized() || copied.version != version_) return;
+  bytes_copied_ += copied.copy.num_bytes();
+  Replace(copied.copy);
 }
 
 // Which locks are held is only known at run time.
@@ -298,6 +327,45 @@ absl::Status Variable::LockAllToWriteFirst(
   ASSIGN_OR_RETURN(const VariablesInOrder ordered, InOrder(variables));
   for (const Variable* variable : ordered) variable->LockToWriteFirst();
   return absl::OkStatus();
+}
+
+absl::Status Variable::CopyAndLockAll(
+    const Cancellation& step, Allocator& allocator,
+    absl::Span<Variable* const> variables,
+    absl::Span<RowsCopy> copies) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  RETURN_IF_ERROR(step.status());
+  for (size_t i = 0; i < variables.size(); ++i) {
+    copies[i] = variables[i]->BeginCopy();
+    if (!copies[i].from.IsInitialized()) continue;
+    ASSIGN_OR_RETURN(copies[i].copy, copies[i].from.DeepCopy(allocator));
+  }
+  RETURN_IF_ERROR(LockAllToWrite(variables, WhenLocked::kWait));
+  for (size_t i = 0; i < variables.size(); ++i) {
+    variables[i]->TakeCopy(copies[i]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Variable::LockAllToWriteRows(
+    const Cancellation& step, Allocator& allocator,
+    absl::Span<Variable* const> variables, WhenLocked when,
+    absl::Span<RowsCopy> copies) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  RETURN_IF_ERROR(LockAllToWrite(variables, when));
+  if (!IsAnyLargeAndHeld(variables)) return absl::OkStatus();
+  UnlockAll(variables);
+  if (when == WhenLocked::kGiveUp) return variables[0]->GivenUp();
+  ASSIGN_OR_RETURN(const VariablesInOrder ordered, InOrder(variables));
+  for (const Variable* variable : ordered) variable->copying_.Lock();
+  const absl::Cleanup copied = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    for (const Variable* variable : ordered) variable->copying_.Unlock();
+  };
+  for (int tries = 1;; ++tries) {
+    RETURN_IF_ERROR(CopyAndLockAll(step, allocator, variables, copies));
+    if (tries == kTriesToCopy || !IsAnyLargeAndHeld(variables)) {
+      return absl::OkStatus();
+    }
+    UnlockAll(variables);
+  }
 }
 
 void Variable::UnlockAll(absl::Span<Variable* const> variables)
@@ -340,11 +408,18 @@ absl::Status Variable::UpdateAllRows(
     absl::FunctionRef<void(RowVisitor)> for_each_row,
     absl::FunctionRef<absl::Status(absl::Span<Tensor* const> values)> update,
     WhenLocked when) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  const size_t size = variables.size();
+  absl::InlinedVector<RowsCopy, 4> copies(size);  // freed without the locks
+  absl::InlinedVector<Tensor, 4> others(size);    // likewise
   absl::InlinedVector<Tensor*, 4> values;
-  RETURN_IF_ERROR(LockAllToWrite(variables, when));
+  RETURN_IF_ERROR(LockAllToWriteRows(step, allocator, variables, when,
+                                     absl::MakeSpan(copies)));
   absl::Status status = step.status();
-  for (Variable* variable : variables) {
-    if (status.ok()) status = variable->PrepareRows(allocator, for_each_row);
+  for (size_t i = 0; i < size; ++i) {
+    Variable* const variable = variables[i];
+    if (status.ok()) {
+      status = variable->PrepareRows(allocator, for_each_row, others[i]);
+    }
     values.push_back(&variable->value_);
   }
   if (status.ok()) {

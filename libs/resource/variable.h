@@ -5,9 +5,11 @@
 // of the variable and is never torn. A writer of all elements writes in place
 // when nobody else holds the value, and into new memory otherwise, which leaves
 // the old to who holds it. A writer of some rows does so in place too, and in a
-// private copy otherwise. A reader of a part reads under the shared lock and
-// takes no reference, so that it forces no copy. A reader that takes long takes
-// a ChunkSnapshot (chunk_snapshot.h), of which a writer of rows copies no more
+// private copy otherwise, which it makes without the lock where it is large:
+// readers and writers of all elements go on meanwhile, other writers of rows
+// wait for the copy. A reader of a part reads under the shared lock and takes
+// no reference, so that it forces no copy. A reader that takes long takes a
+// ChunkSnapshot (chunk_snapshot.h), of which a writer of rows copies no more
 // than the pages that they lie in. Every writer asks, under the lock, whether
 // its step has been aborted: nothing of an aborted step lands later.
 //
@@ -40,10 +42,12 @@ class ChunkSnapshot;
 // What to do where a variable's lock is held by somebody else.
 enum class WhenLocked {
   kWait,
-  kGiveUp,  // on a thread that must not wait: an error, with all as it was
+  // On a thread that must not wait: an error, with all as it was; also where a
+  // writer of rows would have to copy a large value first.
+  kGiveUp,
 };
 
-// Whether an error only says that a lock was held (WhenLocked::kGiveUp).
+// Whether an error only says that one gave up (WhenLocked::kGiveUp).
 bool IsGivenUp(const absl::Status& status);
 
 class Variable : public Resource {
@@ -105,9 +109,10 @@ class Variable : public Resource {
       WhenLocked when = WhenLocked::kWait);
 
   // For an update that changes only some rows (of the first dimension), in
-  // place: `for_each_row` calls what it is given for each of them, valid or
-  // not. It is asked only while somebody reads a snapshot, for whom those rows'
-  // pages are copied.
+  // place, after a copy of the whole where somebody else holds the value:
+  // `for_each_row` calls what it is given for each of them, valid or not. It is
+  // asked once after each snapshot, and while somebody reads one, for whom
+  // those rows' pages are copied.
   using RowVisitor = absl::FunctionRef<void(int64_t row)>;
   absl::Status UpdateRows(
       const Cancellation& step, Allocator& allocator,
@@ -154,6 +159,33 @@ class Variable : public Resource {
       absl::Span<Variable* const> variables);
   static void UnlockAll(absl::Span<Variable* const> variables);
 
+  // What a writer of rows has copied without the lock, or is about to.
+  struct RowsCopy {
+    Tensor from;
+    uint64_t version = 0;  // of which `from` is the value
+    Tensor copy;           // freed without the lock, too
+  };
+  // Whether a writer of rows has to copy so much that it should not do so under
+  // the lock.
+  bool IsLargeAndHeld() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  static bool IsAnyLargeAndHeld(absl::Span<Variable* const> locked);
+  // As LockAllToWrite, but what is large then is held by nobody, unless others
+  // come all the time. `copies`: one for each, to be freed without the locks.
+  static absl::Status LockAllToWriteRows(const Cancellation& step,
+                                         Allocator& allocator,
+                                         absl::Span<Variable* const> variables,
+                                         WhenLocked when,
+                                         absl::Span<RowsCopy> copies);
+  // One try of that, by whoever has all of their copying_.
+  static absl::Status CopyAndLockAll(const Cancellation& step,
+                                     Allocator& allocator,
+                                     absl::Span<Variable* const> variables,
+                                     absl::Span<RowsCopy> copies);
+  // What is to be copied: nothing where nobody holds it.
+  RowsCopy BeginCopy() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // The copy is the value, unless that is another by now.
+  void TakeCopy(RowsCopy& copied) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // What updates have done to the value since it was assigned, and since its
   // last snapshot.
   struct Updates {
@@ -177,11 +209,11 @@ class Variable : public Resource {
   // `value_` has become `next`, which gets the old one.
   void Replace(Tensor& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes `value_` the only reference to its memory, and keeps those rows for
-  // snapshots.
+  // snapshots; leaves in `other` what is freed without the lock.
   absl::Status PrepareRows(Allocator& allocator,
-                           absl::FunctionRef<void(RowVisitor)> for_each_row)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status MakeWritable(Allocator& allocator)
+                           absl::FunctionRef<void(RowVisitor)> for_each_row,
+                           Tensor& other) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MakeWritable(Allocator& allocator, Tensor& other)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Nobody will write `value_` any more.
   void GiveToSnapshots() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -195,9 +227,12 @@ class Variable : public Resource {
   const DataType dtype_;
   const PartialShape declared_shape_;
   std::atomic<bool> is_initialized_{false};  // set with the first value
+  // Held by a writer of rows while it copies the value for itself, in order of
+  // address like mutex_: others find the copy instead of making one, too.
+  mutable absl::Mutex copying_;
   // Held by who goes first, until it has the mutex; others who are to write
   // wait for that as long as somebody is about to.
-  mutable absl::Mutex first_;
+  mutable absl::Mutex first_ ABSL_ACQUIRED_AFTER(copying_);
   mutable std::atomic<int> num_first_{0};
   mutable absl::Mutex mutex_ ABSL_ACQUIRED_AFTER(first_);
   Tensor value_ ABSL_GUARDED_BY(mutex_);

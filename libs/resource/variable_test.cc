@@ -1,6 +1,9 @@
 #include "libs/resource/variable.h"
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -97,6 +100,121 @@ TEST_F(VariableTest, AWriterOfRowsCopiesWhatAReaderHolds) {
   EXPECT_EQ(variable_.bytes_copied_on_write(), 12u);
   EXPECT_EQ(held.flat<float>()[1], 3);
   EXPECT_EQ(variable_.Read()->flat<float>()[1], 5);
+}
+
+// Does something when memory is asked for, as a copy begins.
+class TellingAllocator : public Allocator {
+ public:
+  BufferPtr Allocate(size_t bytes) override {
+    if (tell) std::exchange(tell, nullptr)();
+    return HeapAllocator().Allocate(bytes);
+  }
+  std::function<void()> tell;
+};
+
+// A table whose value somebody holds, of which a row is to be changed.
+class HeldTableTest : public ::testing::Test {
+ protected:
+  static constexpr int64_t kRows = 3, kRow = 1 << 18;  // 1 MiB each
+  static constexpr uint64_t kBytes = 4 * kRows * kRow;
+
+  void SetUp() override {
+    ASSERT_OK(table_->Assign(step_, Full(1)));
+    ASSERT_OK_AND_ASSIGN(held_, table_->Read());
+  }
+  static Tensor Full(float value) {
+    Tensor full(DT_FLOAT, {kRows, kRow});
+    auto elements = full.mutable_flat<float>();
+    std::fill(elements.begin(), elements.end(), value);
+    return full;
+  }
+  absl::Status AddOneToRow(int64_t row, Allocator& allocator,
+                           WhenLocked when = WhenLocked::kWait) {
+    Variable* const alone[] = {table_.get()};
+    return Variable::UpdateAllRows(
+        step_, allocator, alone,
+        [&](Variable::RowVisitor visit) { visit(row); },
+        [&](absl::Span<Tensor* const> values) {
+          values[0]->mutable_flat<float>()[row * kRow] += 1;
+          return absl::OkStatus();
+        },
+        when);
+  }
+  float First(int64_t row) const {
+    return table_->Read()->flat<float>()[row * kRow];
+  }
+
+  Cancellation step_;
+  TellingAllocator telling_;
+  std::shared_ptr<Variable> table_ = std::make_shared<Variable>(
+      "table", DT_FLOAT, PartialShape({kRows, kRow}));
+  Tensor held_;
+};
+
+TEST_F(HeldTableTest, IsCopiedWithoutTheLock) {
+  bool was_told = false;
+  telling_.tell = [&] {
+    was_told = true;
+    EXPECT_OK(table_->Read(WhenLocked::kGiveUp).status());
+    EXPECT_OK(table_->Update(step_, HeapAllocator(), AddOneTo<float>,
+                             WhenLocked::kGiveUp));
+  };
+  ASSERT_OK(AddOneToRow(1, telling_));
+  EXPECT_TRUE(was_told);
+  // What was copied is not the value any more, and nobody holds that.
+  EXPECT_EQ(table_->bytes_copied_on_write(), 0u);
+  EXPECT_EQ(First(0), 2);
+  EXPECT_EQ(First(1), 3);
+  EXPECT_EQ(held_.flat<float>()[kRow], 1);
+}
+
+TEST_F(HeldTableTest, IsCopiedOnceHoweverManyWriteRows) {
+  std::thread other;
+  telling_.tell = [&] {
+    other = std::thread([&] { EXPECT_OK(AddOneToRow(2, HeapAllocator())); });
+  };
+  ASSERT_OK(AddOneToRow(1, telling_));
+  other.join();
+  EXPECT_EQ(table_->bytes_copied_on_write(), kBytes);
+  EXPECT_EQ(First(1), 2);
+  EXPECT_EQ(First(2), 2);
+  EXPECT_EQ(held_.flat<float>()[2 * kRow], 1);
+}
+
+// The value that came meanwhile is held, too, and again.
+TEST_F(HeldTableTest, AWriterOfRowsEndsWhateverOthersDo) {
+  std::vector<Tensor> held;
+  std::function<void()> again = [&] {
+    EXPECT_OK(table_->Assign(step_, Full(static_cast<float>(held.size() + 5))));
+    held.push_back(*table_->Read());
+    if (held.size() < 3) telling_.tell = again;
+  };
+  telling_.tell = again;
+  ASSERT_OK(AddOneToRow(1, telling_));
+  EXPECT_EQ(held.size(), 3u);
+  EXPECT_EQ(table_->bytes_copied_on_write(), kBytes);  // the last, at once
+  EXPECT_EQ(First(0), 7);
+  EXPECT_EQ(First(1), 8);
+}
+
+TEST_F(HeldTableTest, WhoMustNotWaitCopiesNothing) {
+  telling_.tell = [] { ADD_FAILURE(); };
+  EXPECT_TRUE(IsGivenUp(AddOneToRow(1, telling_, WhenLocked::kGiveUp)));
+  EXPECT_EQ(table_->version(), 1u);
+  step_.Cancel(absl::AbortedError("enough"));
+  EXPECT_THAT(AddOneToRow(1, telling_),
+              StatusIs(absl::StatusCode::kAborted, "enough"));
+}
+
+TEST_F(HeldTableTest, WithoutMemoryTheValueIsWhatItWas) {
+  class NoMemory : public Allocator {
+    BufferPtr Allocate(size_t) override { return BufferPtr(); }
+  };
+  NoMemory none;
+  EXPECT_THAT(AddOneToRow(1, none),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  ASSERT_OK(AddOneToRow(1, HeapAllocator()));  // no lock is held
+  EXPECT_EQ(First(1), 2);
 }
 
 // What a writer had begun elsewhere is dropped; the value is what it was.
@@ -301,6 +419,54 @@ TEST(VariableStressTest, ReadsAreNeverTorn) {
   EXPECT_EQ(torn, 0);
   ASSERT_OK_AND_ASSIGN(Tensor value, variable.Read());
   EXPECT_EQ(value.flat<int32_t>()[0], 2 * kRounds);
+}
+
+// Nothing is lost, and no value torn, where writers of rows and of all elements
+// meet readers that keep what they read.
+TEST(VariableStressTest, RowsOfTablesThatAreHeldAreNotLost) {
+  constexpr int64_t kElements = 400'000;  // more than is copied under the lock
+  constexpr int kRounds = 50;
+  Cancellation step;
+  Variable a("a", DT_INT32, {kElements}), b("b", DT_INT32, {kElements});
+  for (Variable* v : {&a, &b}) {
+    ASSERT_OK(v->Assign(step, Tensor(DT_INT32, {kElements})));
+  }
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> readers, writers;
+  for (Variable* v : {&a, &b}) {
+    readers.emplace_back([&, v] {
+      while (!stop) {
+        const Tensor held = *v->Read();
+        const auto values = held.flat<int32_t>();
+        EXPECT_EQ(values[0], values[kElements - 1]);
+      }
+    });
+  }
+  for (const bool swapped : {false, true}) {
+    writers.emplace_back([&, swapped] {
+      Variable* const both[] = {swapped ? &b : &a, swapped ? &a : &b};
+      for (int round = 0; round < kRounds; ++round) {
+        EXPECT_OK(Variable::UpdateAllRows(
+            step, HeapAllocator(), both, [](Variable::RowVisitor) {},
+            [](absl::Span<Tensor* const> values) {
+              for (Tensor* value : values) {
+                EXPECT_OK(AddOneTo<int32_t>(*value, *value));
+              }
+              return absl::OkStatus();
+            }));
+      }
+    });
+  }
+  writers.emplace_back([&] {
+    for (int round = 0; round < kRounds; ++round) {
+      EXPECT_OK(a.Update(step, HeapAllocator(), AddOneTo<int32_t>));
+    }
+  });
+  for (std::thread& writer : writers) writer.join();
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(a.Read()->flat<int32_t>()[0], 3 * kRounds);
+  EXPECT_EQ(b.Read()->flat<int32_t>()[0], 2 * kRounds);
 }
 
 // Locks of several variables are taken in one order, whatever order is asked.

@@ -458,8 +458,8 @@ absl::Duration WallIsAhead(const Clock& clock) {
 }
 
 // Who made the options may have left the clock out.
-const Clock& ClockOf(const SaverOptions& options, const Clock& system_clock) {
-  return options.clock != nullptr ? *options.clock : system_clock;
+const Clock& ClockOf(const SaverOptions& options, const Clock& own_clock) {
+  return options.clock != nullptr ? *options.clock : own_clock;
 }
 
 // A time of a state, which may hold any number.
@@ -662,7 +662,7 @@ FileSystem& Saver::FilesOf(const Session& session) {
   return files != nullptr ? *files : local_files_;
 }
 
-absl::Time Saver::Now() const { return ClockOf(options_, system_clock_).Now(); }
+absl::Time Saver::Now() const { return ClockOf(options_, own_clock_).Now(); }
 
 absl::StatusOr<std::string> Saver::Save(Session& session,
                                         const std::string& save_path,
@@ -948,7 +948,7 @@ absl::Status Saver::RecoverLastCheckpoints(
   if (options_.max_to_keep <= 0 || !TakeFreeTurn()) return absl::OkStatus();
   const absl::Cleanup given = [this] { GiveTurn(); };
   FileSystem& files = FilesOf(session);
-  const Clock& clock = ClockOf(options_, system_clock_);
+  const Clock& clock = ClockOf(options_, own_clock_);
   const absl::Duration ahead = WallIsAhead(clock);
   std::deque<Kept> found;
   for (size_t i = 0; i < paths.size(); ++i) {
@@ -990,7 +990,7 @@ absl::Status Saver::WriteGraph(FileSystem& files, const std::string& path) {
 
 absl::Status Saver::WriteState(FileSystem& files, const std::string& path,
                                const std::string& latest_filename) {
-  const absl::Duration ahead = WallIsAhead(ClockOf(options_, system_clock_));
+  const absl::Duration ahead = WallIsAhead(ClockOf(options_, own_clock_));
   checkpoint::CheckpointState state;
   state.model_checkpoint_path = path;
   for (const Kept& kept : kept_) {

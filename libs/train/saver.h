@@ -51,6 +51,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
+#include "libs/base/monotone_clock.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
 #include "libs/fs/file_system.h"
@@ -256,7 +257,7 @@ class Saver {
   const Scope scope_;
   const SaverOptions options_;
   LocalFileSystem local_files_;
-  SystemClock system_clock_;
+  MonotoneClock own_clock_;
   Nodes nodes_;
   absl::Mutex mutex_;
   bool is_saving_ ABSL_GUARDED_BY(mutex_) = false;

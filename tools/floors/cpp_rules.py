@@ -28,6 +28,13 @@ def _measures_time(path):
           not path.startswith(('libs/', 'services/')))
 
 
+def _may_see_its_clock_set(path):
+  """A program that runs for days sees its machine's clock set; tests do not."""
+  return (path == 'libs/base/clock.h' or '/testing/' in path or
+          path.endswith(('_test.cc', '_benchmark.cc')) or
+          not path.startswith(('libs/', 'services/')))
+
+
 _FENCED = (
     _Fenced(
         re.compile(r'google/protobuf/|.*\.pb\.h$|flatbuffers/'
@@ -84,6 +91,11 @@ _BANNED = (
         re.compile(r'absl::Now\s*\(|_clock::now\s*\('), _measures_time,
         'only libs/base asks for the time',
         'take a Clock (libs/base/clock.h)'),
+    _Banned(
+        re.compile(r'\bSystemClock\b'), _may_see_its_clock_set,
+        'only libs/base and tests measure by a clock that people set',
+        'use MonotoneClock (libs/base/monotone_clock.h); its WallTime is the '
+        'time of day'),
     _Banned(
         re.compile(r'std::random_device|\bsrand\s*\(|\brand\s*\('),
         _only_in('libs/base'),

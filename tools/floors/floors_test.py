@@ -146,10 +146,16 @@ class FloorsTest(unittest.TestCase):
                  'std::condition_variable ready;', 'pthread_create(a, b, c);',
                  'usleep(3);', 'mutex_.Await(c);', 'absl::Notification done;',
                  'absl::Now();', 'std::chrono::steady_clock::now();',
-                 'std::random_device device;'):
+                 'std::random_device device;', 'SystemClock clock_;'):
       with self.subTest(code):
         self.assert_one({'libs/kernels/bad.cc': f'\n\n{code}\n'}, 3,
                         'only libs/base')
+
+  def test_tests_may_have_a_clock_that_people_set(self):
+    self.assertEqual(self.check({
+        path: 'SystemClock clock_;\n'
+        for path in ('libs/base/clock.h', 'libs/kernels/testing/harness.h',
+                     'examples/clock.cc')}), [])
 
   def test_words_in_comments_and_strings_are_no_code(self):
     self.assertEqual(self.check({'libs/kernels/good.cc': (

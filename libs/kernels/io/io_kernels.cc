@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
 #include "libs/base/counter.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/bundle_writer.h"
@@ -214,11 +215,18 @@ class VariableMark : public Resource {
   std::string DebugString() const override { return "VariableMark"; }
 
   // The last of `saved` is the prefix that it is for. What was kept before is
-  // let go of.
-  void Set(std::vector<Saved> saved) {
+  // let go of. Its number, for Forget.
+  uint64_t Set(std::vector<Saved> saved) {
     std::vector<Saved> before;  // destroyed without the lock
     absl::MutexLock lock(&mutex_);
     before = std::exchange(saved_, std::move(saved));
+    return ++number_;
+  }
+  // Lets go of what that Set kept, if nobody has taken it.
+  void Forget(uint64_t number) {
+    std::vector<Saved> forgotten;  // destroyed without the lock
+    absl::MutexLock lock(&mutex_);
+    if (number == number_) forgotten = std::exchange(saved_, {});
   }
   // Once for each Set; nothing that was set for another prefix, by another
   // Saver.
@@ -236,8 +244,14 @@ class VariableMark : public Resource {
 
  private:
   absl::Mutex mutex_;
+  uint64_t number_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Saved> saved_ ABSL_GUARDED_BY(mutex_);
 };
+
+// How long marks wait for their save, which begins once all are set, within its
+// max_hold: what it has not come for so long after that is of one that failed,
+// and keeps memory.
+constexpr absl::Duration kMarkLease = absl::Minutes(1);
 
 // The inputs of _SaveVariables and _MarkVariables: values, references and
 // handles, from input `first` on, and which of them each name is of.
@@ -397,9 +411,9 @@ class SaveVariablesKernel : public SaveKernel {
     if (!saved.has_value() || saved->size() != request.names.size()) {
       return absl::FailedPreconditionError(
           "The variables are not marked, or for another save, or a save that "
-          "failed has used the mark up, or the task has restarted since. What "
-          "is saved between "
-          "steps is marked anew for each save, as Saver::Save does.");
+          "failed has used the mark up, or this one has come for it more than "
+          "a minute late, or the task has restarted since. What is saved "
+          "between steps is marked anew for each save, as Saver::Save does.");
     }
     return *std::move(saved);
   }
@@ -441,6 +455,9 @@ class MarkVariablesKernel : public OpKernel {
     auto kernel = std::make_unique<MarkVariablesKernel>(construction);
     RETURN_IF_ERROR(kernel->inputs_.Read(construction, /*first=*/0));
     ASSIGN_OR_RETURN(kernel->name_, construction.GetAttr<std::string>("mark"));
+    ASSIGN_OR_RETURN(const auto max_hold_micros,
+                     construction.GetAttr<int64_t>("max_hold_micros"));
+    kernel->lease_ = kMarkLease + absl::Microseconds(max_hold_micros);
     return kernel;
   }
   using OpKernel::OpKernel;
@@ -449,14 +466,23 @@ class MarkVariablesKernel : public OpKernel {
     ASSIGN_OR_RETURN(std::vector<Saved> saved,
                      inputs_.Take(context, /*allocates_ahead=*/false));
     RETURN_IF_ERROR(context.cancellation().status());
-    mark_->Set(std::move(saved));
+    const uint64_t number = mark_->Set(std::move(saved));
     context.resources().AddPrivateAs<VariableMark>("", name_, mark_);
+    ForgetLater(context.scheduler(), number);
     return absl::OkStatus();
   }
 
  private:
+  void ForgetLater(Scheduler& scheduler, uint64_t number) const {
+    const std::weak_ptr<VariableMark> weak = mark_;
+    scheduler.ScheduleAt(scheduler.clock().Now() + lease_, [weak, number] {
+      if (const auto mark = weak.lock()) mark->Forget(number);
+    });
+  }
+
   SavedInputs inputs_;
   std::string name_;
+  absl::Duration lease_;
   const std::shared_ptr<VariableMark> mark_ = std::make_shared<VariableMark>();
 };
 
@@ -475,16 +501,25 @@ class RestoreV2Kernel : public FileKernel {
     constexpr int kMaxReplaced = 3;
     ASSIGN_OR_RETURN(const Request request,
                      ReadRequest(context, context.num_outputs()));
+    bool looked_again = false;
     for (int tries = 0;; ++tries) {
-      ASSIGN_OR_RETURN(const auto reader, Open(context, request.prefix));
-      const absl::Status status = ReadAll(context, request, *reader);
+      const auto reader = Open(context, request.prefix);
+      const absl::Status status =
+          reader.ok() ? ReadAll(context, request, **reader) : reader.status();
+      if (tries == kMaxReplaced) return status;
+      // So object stores say that a file is another one by now.
+      if (absl::IsFailedPrecondition(status)) continue;
       const bool may_be_replaced =
           absl::IsNotFound(status) || absl::IsDataLoss(status);
-      if (!may_be_replaced || tries == kMaxReplaced) return status;
+      if (!reader.ok() || !may_be_replaced) return status;
       // Another save to that prefix deletes the data of the one it replaces,
-      // whose files are another number.
-      ASSIGN_OR_RETURN(const auto newer, Open(context, request.prefix));
-      if (newer->header().num_shards == reader->header().num_shards) {
+      // whose files are another number; after two saves they are the same
+      // number, so what looks damaged is read once more.
+      const auto newer = Open(context, request.prefix);
+      if (absl::IsFailedPrecondition(newer.status())) continue;
+      RETURN_IF_ERROR(newer.status());
+      if ((*newer)->header().num_shards == (*reader)->header().num_shards &&
+          std::exchange(looked_again, true)) {
         return status;
       }
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/failing_file_system.h"
 #include "libs/fs/local_file_system.h"
@@ -111,24 +112,78 @@ TEST_F(IoKernelsTest, APrefixThatIsSavedAnewIsReadAllTheSame) {
     }
     return harness_.Run("SaveV2", {inputs.begin(), inputs.end()}).status();
   };
-  for (int looks = 0;; ++looks) {
-    (void)files_.DeleteRecursively(folder_);
-    harness_.set_file_system(files_);
-    ASSERT_OK(save(x, false));
-    harness_.set_file_system(replacing);
-    replacing.looks_left = looks;
-    replacing.replace = [&] {
-      replacing.looks_left = -1;
-      ASSERT_OK(save(y, true));
-    };
+  // After two saves the data has the name again that it had.
+  for (const int saves : {1, 2}) {
+    for (int looks = 0;; ++looks) {
+      (void)files_.DeleteRecursively(folder_);
+      harness_.set_file_system(files_);
+      ASSERT_OK(save(x, false));
+      harness_.set_file_system(replacing);
+      replacing.looks_left = looks;
+      replacing.replace = [&] {
+        replacing.looks_left = -1;
+        for (int i = 0; i < saves; ++i) ASSERT_OK(save(y, true));
+      };
+      ASSERT_OK_AND_ASSIGN(const Tensor restored,
+                           Restore("a", "v", "", DT_INT32));
+      if (replacing.replace != nullptr) {
+        EXPECT_GE(looks, 3);
+        break;
+      }
+      EXPECT_TRUE(SameBits(restored, x) || SameBits(restored, y)) << looks;
+    }
+  }
+}
+
+// An object store's file that is open says so when another has its name.
+class MovedFiles : public FailingFileSystem {
+ public:
+  using FailingFileSystem::FailingFileSystem;
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
+      absl::string_view path) override {
+    ASSIGN_OR_RETURN(auto file, FailingFileSystem::NewRandomAccessFile(path));
+    return std::make_unique<File>(*this, std::move(file));
+  }
+  int reads = 0;
+  std::function<bool(int read)> is_moved;
+
+ private:
+  class File : public RandomAccessFile {
+   public:
+    File(MovedFiles& files, std::unique_ptr<RandomAccessFile> file)
+        : files_(files), file_(std::move(file)) {}
+    absl::StatusOr<size_t> Read(uint64_t offset, size_t bytes,
+                                char* buffer) const override {
+      if (files_.is_moved(files_.reads++)) {
+        return absl::FailedPreconditionError("the service answers 412");
+      }
+      return file_->Read(offset, bytes, buffer);
+    }
+
+   private:
+    MovedFiles& files_;
+    const std::unique_ptr<RandomAccessFile> file_;
+  };
+};
+
+TEST_F(IoKernelsTest, AFileThatAnotherHasTheNameOfIsOpenedAnew) {
+  ASSERT_OK(Save("a"));
+  MovedFiles moved(files_);
+  harness_.set_file_system(moved);
+  int at = 0;
+  for (;; ++at) {
+    moved.reads = 0;
+    moved.is_moved = [&](int read) { return read == at; };
     ASSERT_OK_AND_ASSIGN(const Tensor restored,
                          Restore("a", "v", "", DT_INT32));
-    if (replacing.replace != nullptr) {
-      EXPECT_GE(looks, 3);
-      break;
-    }
-    EXPECT_TRUE(SameBits(restored, x) || SameBits(restored, y)) << looks;
+    EXPECT_TRUE(SameBits(restored, v_)) << at;
+    if (moved.reads <= at) break;
   }
+  EXPECT_GE(at, 3);  // the index's end and a block of it, and the data
+  // It is not asked for ever.
+  moved.is_moved = [](int) { return true; };
+  EXPECT_THAT(Restore("a", "v", "", DT_INT32),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "412"));
 }
 
 TEST_F(IoKernelsTest, RestoreNamesWhatIsWrong) {
@@ -188,8 +243,6 @@ TEST_F(IoKernelsTest, ACancelledSaveLeavesNothing) {
 // Of "slot", which is the first half of a tensor.
 constexpr char kSlot[] = "6 262147 0,3:-";
 
-// Saves as a step of _SaveVariables: a value, a reference and two handles, in
-// an order of their own; `groups` are by name.
 // Of which nobody knows how long they are: each read is full.
 class EndlessFiles : public FailingFileSystem {
  public:
@@ -241,6 +294,8 @@ TEST_F(IoKernelsTest, AFileWithoutAnEndIsReadUntilTheStepEnds) {
               StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
+// Saves as a step of _SaveVariables: a value, a reference and two handles, in
+// an order of their own; `groups` are by name.
 class SaveVariablesTest : public IoKernelsTest {
  protected:
   SaveVariablesTest() {

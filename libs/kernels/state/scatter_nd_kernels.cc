@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "libs/base/status.h"
+#include "libs/kernels/array/copy.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/resource/variable_lookup.h"
 #include "libs/kernels/state/nd_slices.h"
@@ -38,14 +39,14 @@ class ScatterNdKernel : public OpKernel {
     const int64_t depth = rank == 0 ? 0 : indices.dim(rank - 1);
     // An index without dimensions means all of the variable.
     if (depth == 0) {
-      return variable.Update(
-          context.cancellation(), context.allocator(),
-          [&](const Tensor& from, Tensor& to) -> absl::Status {
-            if (&from != &to) {
-              ASSIGN_OR_RETURN(to, from.DeepCopy(context.allocator()));
-            }
-            return apply(to);
-          });
+      return variable.Update(context.cancellation(), context.allocator(),
+                             [&](const Tensor& from, Tensor& to) {
+                               if (&from != &to) {
+                                 CopyElements(from, 0, from.num_elements(), to,
+                                              0);
+                               }
+                               return apply(to);
+                             });
     }
     return variable.UpdateRows(
         context.cancellation(), context.allocator(),

@@ -104,6 +104,9 @@ class KernelTestHarness {
   // What kernels reach files through from now on; it outlives the harness. The
   // machine's until then.
   void set_file_system(FileSystem& files) { step_.file_system = &files; }
+  // Where kernels have memory from, from now on; it outlives what they make.
+  // The device's until then.
+  void set_allocator(Allocator& allocator) { step_.allocator = &allocator; }
   // What kernels that are made from now on call functions with; outlives the
   // harness. None until then.
   void set_functions(FunctionRuntime* functions) { functions_ = functions; }
