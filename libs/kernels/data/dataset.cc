@@ -224,6 +224,15 @@ absl::Status CheckElementShapes(const ElementSpec& expected,
   return absl::OkStatus();
 }
 
+absl::Status NotTheEnd(const Dataset& dataset, const absl::Status& status) {
+  if (!absl::IsOutOfRange(status)) return status;
+  return absl::InternalError(absl::StrCat(
+      "Iterator \"", dataset.name(),
+      "\" returned `OutOfRange`, which says nothing of the end of the data. "
+      "Original message: ",
+      status.message()));
+}
+
 Tensor ToTensor(DatasetPtr dataset) {
   Tensor tensor(DT_VARIANT, TensorShape());
   tensor.mutable_scalar<Variant>() = {kDatasetType, dataset->name(), nullptr,

@@ -220,6 +220,11 @@ class Dataset : public VariantObject,
 
 using DatasetPtr = std::shared_ptr<const Dataset>;
 
+// The error of a walk through `dataset` for who takes its elements out: as in
+// TensorFlow OUT_OF_RANGE becomes INTERNAL, for a loop would take it for the
+// end of the data.
+absl::Status NotTheEnd(const Dataset& dataset, const absl::Status& status);
+
 // A data set as the value of a graph's edge, and back: INVALID_ARGUMENT unless
 // it is a scalar variant that holds one.
 Tensor ToTensor(DatasetPtr dataset);
