@@ -26,12 +26,18 @@ CsvFile::CsvFile(const CsvOptions& options, std::unique_ptr<InputStream> stream,
       begin_(position) {}
 
 absl::Status CsvFile::SkipHeader() {
-  const absl::Status status = Split().status();
-  return absl::IsInvalidArgument(status) ? absl::OkStatus() : status;
+  const absl::StatusOr<bool> has = Split();
+  if (has.ok() && *has) return absl::OkStatus();
+  if (!has.ok() && !absl::IsInvalidArgument(has.status())) return has.status();
+  header_error_ = absl::InvalidArgumentError(
+      absl::StrCat("Can't read header of file: ",
+                   has.ok() ? "it is empty" : has.status().message()));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> CsvFile::Read(Allocator& allocator,
                                    DatasetElement* element) {
+  RETURN_IF_ERROR(std::exchange(header_error_, absl::OkStatus()));
   absl::StatusOr<bool> has = Split();
   if (has.ok() && !*has) return false;
   ++record_;

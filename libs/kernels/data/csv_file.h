@@ -36,7 +36,8 @@ class CsvFile : public RecordFile {
   CsvFile(const CsvOptions& options, std::unique_ptr<InputStream> stream,
           uint64_t position);
 
-  // Passes over a record; what is wrong with it does not matter.
+  // Passes over a record. Where there is none, or it is not as it should be,
+  // the first Read says so, as in TensorFlow; an error of the file is returned.
   absl::Status SkipHeader();
 
   // INVALID_ARGUMENT, in TensorFlow's words and with the number of the record
@@ -77,6 +78,7 @@ class CsvFile : public RecordFile {
   LineReader lines_;
   const uint64_t begin_;
   int64_t record_ = 0;
+  absl::Status header_error_;  // that nobody has been told of
 
   std::string line_;  // with its end; several where quotes go over them
   size_t next_ = 0;   // what is to be read of it

@@ -358,6 +358,32 @@ TEST_F(FileDatasetsTest, CsvRecords) {
   EXPECT_EQ(texts, (Texts{"a", "b\"c\nd", "none", "none"}));
 }
 
+// As in TensorFlow: an error of its own, after which the records follow, where
+// the header has not taken them along.
+TEST_F(FileDatasetsTest, CsvHeadersThatAreNotAsTheyShouldBe) {
+  const std::string cannot = ": Can't read header of file: ";
+  Write("good", "a,b\n1,x\n");
+  Write("open", "\"a,b\n1,x\n");
+  Write("empty", "");
+  Write("quoted", "a\"b,c\n2,x\n3,y\n");
+  EXPECT_EQ(Outcomes(Csv({"open", "good"}, true), 3),
+            (Texts{absl::StrCat("INVALID_ARGUMENT: open", cannot,
+                                "Reached end of file without closing quoted "
+                                "field in record"),
+                   "1", "OUT_OF_RANGE: the end"}));
+  EXPECT_EQ(
+      Outcomes(Csv({"empty", "good"}, true), 3),
+      (Texts{absl::StrCat("INVALID_ARGUMENT: empty", cannot, "it is empty"),
+             "1", "OUT_OF_RANGE: the end"}));
+  EXPECT_EQ(Outcomes(Csv({"quoted", "good"}, true), 5),
+            (Texts{absl::StrCat("INVALID_ARGUMENT: quoted", cannot,
+                                "Unquoted fields cannot have quotes inside"),
+                   "2", "3", "1", "OUT_OF_RANGE: the end"}));
+  EXPECT_EQ(Outcomes(Csv({"empty", "good"}, false), 1),
+            (Texts{"INVALID_ARGUMENT: good: Field 0 in record is not a valid "
+                   "int32: a (record 1 of the file)"}));
+}
+
 // TensorFlow's words; the record after a bad one begins in the next line.
 TEST_F(FileDatasetsTest, CsvRecordsThatAreNotAsTheyShouldBe) {
   Write("a",
