@@ -42,7 +42,7 @@ class CsvFile : public RecordFile {
 
   // INVALID_ARGUMENT, in TensorFlow's words and with the number of the record
   // since this was opened, for a record that is not as it should be: the next
-  // one begins in the next line.
+  // one begins where its last field ends.
   absl::StatusOr<bool> Read(Allocator& allocator,
                             DatasetElement* element) override;
   uint64_t position() const override {
@@ -58,12 +58,14 @@ class CsvFile : public RecordFile {
   };
 
   // Whether there is a record; its fields. An error is one of the file, or
-  // INVALID_ARGUMENT.
+  // INVALID_ARGUMENT, the first of the record, all of which is read.
   absl::StatusOr<bool> Split();
   // Appends a line to line_; whether there was one.
   absl::StatusOr<bool> AppendLine();
+  // A field, up to its end also where that is an error.
   absl::Status ReadPlain();
   absl::Status ReadQuoted();
+  bool IsAtEndOfField() const;
   // Behind a field: whether another follows.
   absl::StatusOr<bool> EndField();
   void SkipLine() { next_ = line_.size(); }

@@ -384,7 +384,8 @@ TEST_F(FileDatasetsTest, CsvHeadersThatAreNotAsTheyShouldBe) {
                    "int32: a (record 1 of the file)"}));
 }
 
-// TensorFlow's words; the record after a bad one begins in the next line.
+// TensorFlow's words, and its places: a record with an error is read to the end
+// of its last field, which an unescaped quote does not end.
 TEST_F(FileDatasetsTest, CsvRecordsThatAreNotAsTheyShouldBe) {
   Write("a",
         "1,a\n\n2,\"b\nc\",3\n3\nx,y\n4,\"q\"z\n5,\"w\"\n,z\n6,u\"v\n7,\"end");
@@ -403,14 +404,43 @@ TEST_F(FileDatasetsTest, CsvRecordsThatAreNotAsTheyShouldBe) {
           "(record 5 of the file)",
           "INVALID_ARGUMENT: a: Quote inside a string has to be escaped by "
           "another quote (record 6 of the file)",
-          "5",
           "INVALID_ARGUMENT: a: Field 0 is required but missing in record! "
-          "(record 8 of the file)",
+          "(record 7 of the file)",
           "INVALID_ARGUMENT: a: Unquoted fields cannot have quotes inside "
-          "(record 9 of the file)",
+          "(record 8 of the file)",
           "INVALID_ARGUMENT: a: Reached end of file without closing quoted "
-          "field in record (record 10 of the file)",
-          "OUT_OF_RANGE: the end", "OUT_OF_RANGE: the end"}));
+          "field in record (record 9 of the file)",
+          "OUT_OF_RANGE: the end", "OUT_OF_RANGE: the end",
+          "OUT_OF_RANGE: the end"}));
+}
+
+// What TensorFlow gives of each.
+TEST_F(FileDatasetsTest, CsvRecordsAfterABadQuote) {
+  const std::string end = "OUT_OF_RANGE: the end";
+  const std::string unquoted = "Unquoted fields cannot have quotes inside";
+  const std::string unescaped =
+      "Quote inside a string has to be escaped by another quote";
+  const std::string open =
+      "Reached end of file without closing quoted field in record";
+  struct Case {
+    std::string file, error, next;
+  };
+  for (const Case& c :
+       {Case{"\"a\"b,\"c\n1,2\n3\",4\n5,6", unescaped, "5"},
+        Case{"\"a\"b,c\n1,2", open, end},
+        Case{"x\"y,\"z\n1,2\n3,4", unquoted, end},
+        Case{"x\"y,z\n1,2", unquoted, "1"}, Case{"1,\"x\"y,z\n1,2", open, end},
+        Case{"1,\"a\"b\"\n6,7\n", unescaped, "6"},
+        Case{"1,\"a\"\"\n6,7\n8,9\n", open, end},
+        Case{"1,x\"y\"z,\"a\"b\",7\n6,7", unquoted, "6"},
+        Case{"\"a\"b,c\n x, \"y\"\n3,1", unescaped, "3"}}) {
+    Write("a", c.file);
+    EXPECT_EQ(Outcomes(Csv({"a"}, false), 2),
+              (Texts{absl::StrCat("INVALID_ARGUMENT: a: ", c.error,
+                                  " (record 1 of the file)"),
+                     c.next}))
+        << c.file;
+  }
 }
 
 }  // namespace
