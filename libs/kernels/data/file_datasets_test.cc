@@ -31,6 +31,22 @@ std::string Deflated(const std::string& bytes) {
   return result;
 }
 
+std::string Gzipped(const std::string& bytes) {
+  z_stream stream = {};
+  EXPECT_EQ(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+                         Z_DEFAULT_STRATEGY),
+            Z_OK);
+  std::string result(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(result.data());
+  stream.avail_out = static_cast<uInt>(result.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  result.resize(result.size() - stream.avail_out);
+  deflateEnd(&stream);
+  return result;
+}
+
 class FileDatasetsTest : public testing::Test {
  protected:
   void Write(const std::string& path, absl::string_view contents) {
@@ -135,6 +151,26 @@ TEST_F(FileDatasetsTest, LinesOfSeveralFiles) {
   EXPECT_EQ(All(Lines({"z", "z"}, "ZLIB")),
             (Texts{"one", "two", "one", "two"}));
   EXPECT_EQ(All(Lines({})), Texts{});
+}
+
+// As in TensorFlow's data set, which drops every one.
+TEST_F(FileDatasetsTest, LinesHaveNoCarriageReturns) {
+  const std::pair<std::string, Texts> files[] = {
+      {"a\rb\r\r\nc\r\n\r\n\nd\r", {"ab", "c", "", "", "d"}},
+      {"x\n\r\r", {"x"}}};
+  for (const auto& [bytes, expected] : files) {
+    for (const std::string type : {"", "GZIP"}) {
+      Write("a", type.empty() ? bytes : Gzipped(bytes));
+      ASSERT_OK_AND_ASSIGN(const Tensor lines, Lines({"a"}, type));
+      EXPECT_EQ(All(lines), expected);
+      // A batch takes them from the file itself.
+      ASSERT_OK_AND_ASSIGN(const Tensor batches, Batch(lines, 10, false));
+      ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(batches));
+      ASSERT_OK_AND_ASSIGN(const Tensor batch, harness_.Next(*walk));
+      const auto texts = batch.flat<std::string>();
+      EXPECT_EQ(Texts(texts.begin(), texts.end()), expected);
+    }
+  }
 }
 
 // Batches take lines from their files without making elements of them. What

@@ -21,7 +21,9 @@ absl::StatusOr<bool> HasRecord(const absl::Status& status) {
 class LineFile : public TextFile {
  public:
   LineFile(std::unique_ptr<InputStream> stream, uint64_t position)
-      : stream_(std::move(stream)), lines_(*stream_), begin_(position) {}
+      : stream_(std::move(stream)),
+        lines_(*stream_, {.drops_returns = true}),
+        begin_(position) {}
 
   absl::StatusOr<bool> ReadText(std::string& line) override {
     return HasRecord(lines_.ReadLine(line));
