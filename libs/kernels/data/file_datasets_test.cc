@@ -361,6 +361,26 @@ TEST_F(FileDatasetsTest, FilesOfAnotherLength) {
               testing::HasSubstr("z: it ends within its header"));
 }
 
+// Its length is known only when it is read; as in TensorFlow the next file
+// follows.
+TEST_F(FileDatasetsTest, CompressedFilesThatEndWithinTheirHeader) {
+  const std::string good = Gzipped("HHabcdefFF");
+  Write("good", good);
+  Write("short", Gzipped("H"));
+  // Of the ten bytes of gzip's own header and one more nothing comes.
+  Write("cut", good.substr(0, 11));
+  ASSERT_OK_AND_ASSIGN(const Tensor dataset,
+                       Fixed({"short", "cut", "good"}, 2, 3, 2, "GZIP"));
+  const Texts outcomes = Outcomes(dataset, 5);
+  EXPECT_EQ(outcomes[0],
+            "INVALID_ARGUMENT: short: it ends within its header of 2 bytes");
+  EXPECT_THAT(outcomes[1], testing::HasSubstr("DATA_LOSS: cut: truncated"));
+  EXPECT_EQ(Texts(outcomes.begin() + 2, outcomes.end()),
+            (Texts{"abc", "def", "OUT_OF_RANGE: the end"}));
+  EXPECT_EQ(All(harness_.Make("IgnoreErrorsDataset", {dataset}, OneText())),
+            (Texts{"abc", "def"}));
+}
+
 TEST_F(FileDatasetsTest, ArgumentsThatCannotBe) {
   const auto invalid = [](const std::string& text) {
     return StatusIs(absl::StatusCode::kInvalidArgument, text);
