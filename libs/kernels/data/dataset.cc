@@ -191,6 +191,13 @@ DataTypeVector TypesOfElement(const DatasetElement& element) {
   return types;
 }
 
+absl::StatusOr<bool> NextUnlessCancelled(DatasetIterator& iterator,
+                                         IteratorContext& context,
+                                         DatasetElement* element) {
+  RETURN_IF_ERROR(context.cancellation().status());
+  return iterator.GetNext(context, element);
+}
+
 absl::Status CheckElementTypes(const ElementSpec& expected,
                                const DataTypeVector& types) {
   if (types.size() != expected.types.size()) {

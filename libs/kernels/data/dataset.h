@@ -174,6 +174,12 @@ class DatasetIterator {
                                const IteratorStateReader& reader);
 };
 
+// GetNext, or the cause where the call is cancelled already: for who takes any
+// number of elements, of what may not look by itself.
+absl::StatusOr<bool> NextUnlessCancelled(DatasetIterator& iterator,
+                                         IteratorContext& context,
+                                         DatasetElement* element);
+
 // Types and shapes of an element's components.
 struct ElementSpec {
   DataTypeVector types;

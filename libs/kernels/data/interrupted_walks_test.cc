@@ -85,6 +85,32 @@ class InterruptedRange : public Dataset {
   Interruption& interruption_;
 };
 
+// Zeros without end, which look at no cancellation.
+class EndlessZeros : public Dataset {
+ public:
+  explicit EndlessZeros(Interruption& interruption)
+      : Dataset("Zeros", DatasetHarness::Ints()), interruption_(interruption) {}
+
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+      IteratorContext&) const override {
+    return std::make_unique<Iterator>(*this);
+  }
+
+ private:
+  class Iterator : public IteratorOf<EndlessZeros> {
+   public:
+    using IteratorOf::IteratorOf;
+    absl::StatusOr<bool> GetNext(IteratorContext&,
+                                 DatasetElement* element) override {
+      dataset().interruption_.Pass().IgnoreError();
+      element->assign(1, Int(0));
+      return true;
+    }
+  };
+
+  Interruption& interruption_;
+};
+
 class InterruptedWalksTest : public ::testing::Test {
  protected:
   using Body = std::function<Tensor(std::vector<Tensor>)>;
@@ -274,6 +300,36 @@ TEST_F(InterruptedWalksTest, NothingIsLostAndAllStaysInStep) {
         EXPECT_EQ(got, all);
       }
     }
+  }
+}
+
+// A batch that no input ever fills ends with its step, and one that is made in
+// the background with its iterator.
+TEST_F(InterruptedWalksTest, BatchesOfAnySizeEndWithTheirStep) {
+  const Tensor zeros = ToTensor(std::make_shared<EndlessZeros>(interruption_));
+  const Tensor size = Int(int64_t{1} << 40), drop = Tensor::Scalar(false);
+  const Tensor scalar = Tensor::Vector<int64_t>({});
+  const std::pair<std::string, Tensor> batches[] = {
+      {"batch", Make("BatchDatasetV2", {zeros, size, drop})},
+      {"padded batch",
+       Make("PaddedBatchDatasetV2", {zeros, size, scalar, Int(9), drop},
+            {{"Toutput_types", DataTypeVector{DT_INT64}},
+             {"output_shapes", std::vector<PartialShape>{PartialShape()}},
+             {"N", 1}},
+            {})},
+      {"parallel batch",
+       Make("ParallelBatchDataset", {zeros, size, Int(2), drop})},
+      {"sparse batch", Make("DenseToSparseBatchDataset", {zeros, size, scalar},
+                            {}, {{DT_VARIANT}, std::vector<PartialShape>(1)})}};
+  for (const auto& [name, dataset] : batches) {
+    SCOPED_TRACE(name);
+    Cancellation step;
+    ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(dataset));
+    interruption_.Arm(step, 1000);
+    IteratorContext context = harness_.Context().With(step);
+    DatasetElement element;
+    EXPECT_THAT(walk->GetNext(context, &element),
+                StatusIs(absl::StatusCode::kCancelled, "enough"));
   }
 }
 
