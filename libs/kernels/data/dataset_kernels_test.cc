@@ -210,6 +210,32 @@ TEST_F(DatasetKernelsTest, Shards) {
   EXPECT_THAT(shard(2, -1, false), StatusIs(kInvalid, "index = -1"));
 }
 
+// What TensorFlow gives: an error counts for no element.
+TEST_F(DatasetKernelsTest, ShardsWithErrors) {
+  const auto shard = [&](int64_t fails, int64_t shards,
+                         int64_t index) -> absl::StatusOr<Tensor> {
+    harness_.functions().Add("fails", {DT_INT64}, {DT_INT64},
+                             [fails](std::vector<Tensor> args)
+                                 -> absl::StatusOr<std::vector<Tensor>> {
+                               if (args[0].scalar<int64_t>() != fails)
+                                 return args;
+                               return absl::DataLossError("not this one");
+                             });
+    ASSIGN_OR_RETURN(const Tensor mapped, Map(harness_.Range(10), "fails"));
+    return harness_.Make("ShardDataset", {mapped, Int(shards), Int(index)},
+                         DatasetHarness::Ints(),
+                         {{"require_non_empty", false}});
+  };
+  EXPECT_THAT(
+      harness_.PullAll(shard(2, 2, 0)),
+      ElementsAre("0", HasSubstr("not this one"), "3", "5", "7", "9", "end"));
+  EXPECT_THAT(
+      harness_.PullAll(shard(1, 2, 0)),
+      ElementsAre("0", HasSubstr("not this one"), "3", "5", "7", "9", "end"));
+  EXPECT_THAT(harness_.PullAll(shard(1, 3, 1)),
+              ElementsAre(HasSubstr("not this one"), "2", "5", "8", "end"));
+}
+
 TEST_F(DatasetKernelsTest, SideBySideAndOneAfterTheOther) {
   const Tensor a = harness_.Range(2), b = harness_.Range(3);
   const ElementSpec two = {{DT_INT64, DT_INT64}, std::vector<PartialShape>(2)};
