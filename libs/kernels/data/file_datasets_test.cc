@@ -293,6 +293,19 @@ TEST_F(FileDatasetsTest, AFileThatIsNotCompressedIsNamed) {
   EXPECT_THAT(outcomes[0], testing::HasSubstr("DATA_LOSS: a: inflate()"));
 }
 
+// OUT_OF_RANGE would be the end of the data.
+TEST_F(FileDatasetsTest, ACompressedFileThatHasBecomeShorterIsNamed) {
+  Write("lines", Deflated("one\ntwo\n"));
+  ASSERT_OK_AND_ASSIGN(const Tensor lines, Lines({"lines"}, "ZLIB"));
+  ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(lines));
+  EXPECT_EQ(harness_.Rest<std::string>(*walk, 1), Texts{"one"});
+  ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
+  Write("lines", Deflated("o"));
+  ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(lines));
+  EXPECT_THAT(harness_.Restore(*restored, state),
+              StatusIs(absl::StatusCode::kDataLoss, "lines: it ends before 4"));
+}
+
 TEST_F(FileDatasetsTest, RecordsOfSeveralFiles) {
   WriteRecords("a", {"one", "", std::string(300000, 'x')});
   WriteRecords("b", {"two"});
