@@ -104,6 +104,36 @@ TEST_F(BuiltFunctionsTest, GradientsOfArgumentsAndOfWhatIsCaptured) {
   EXPECT_EQ(Get((*gradients)[1].dense, feeds), 30.0f);
 }
 
+// What a function and who calls it read of one array is added up in one place,
+// by each call of AddGradients in one of its own.
+TEST_F(BuiltFunctionsTest, GradientsOfAnArrayThatIsCaptured) {
+  const Output x = ops::Placeholder(root_, DT_FLOAT, {.shape = {3}});
+  const auto array =
+      ops::TensorArray(root_, 3, DT_FLOAT, {.clear_after_read = false});
+  const Output flow =
+      ops::TensorArrayScatter(root_, array.handle, {0, 1, 2}, x, array.flow);
+  const auto read = [&](const Scope& s, int i) {
+    return ops::TensorArrayRead(s, array.handle, i, flow, DT_FLOAT);
+  };
+  const ops::Function f(
+      root_, "f", {DT_FLOAT}, [&](const Scope& s, const Values& v) {
+        return Values{ops::AddN(s, {v[0], read(s, 0), read(s, 1)})};
+      });
+  const Output y = ops::Mul(root_, read(root_, 0), 2);
+  const Output z = ops::Mul(root_, f(root_, {read(root_, 0)})[0], 5);
+  const Scope scope = root_.SubScope("gradients_all");
+  const auto of_y = AddGradients(scope, {y}, {x});
+  ASSERT_OK(of_y);
+  const auto of_z = AddGradients(scope, {z}, {x});
+  ASSERT_OK(of_z);
+  Connect();
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got,
+                       session_->Run({{x, Tensor::Vector<float>({1, 2, 3})}},
+                                     {(*of_y)[0].dense, (*of_z)[0].dense}));
+  EXPECT_EQ(got[0].ToString(), Tensor::Vector<float>({2, 0, 0}).ToString());
+  EXPECT_EQ(got[1].ToString(), Tensor::Vector<float>({10, 5, 0}).ToString());
+}
+
 TEST_F(BuiltFunctionsTest, GradientsAreTakenInsideAFunction) {
   const ops::Variable w(root_.WithName("w"), 4.0f);
   const ops::Function slope(

@@ -195,12 +195,19 @@ TEST_F(ClientFunctionsTest, AnExceptionFailsTheStep) {
   functions_["range"] = [](const ClientFunctionCall&) -> Results {
     throw std::out_of_range("row 7");
   };
+  functions_["end"] = [](const ClientFunctionCall&) -> Results {
+    return absl::OutOfRangeError("no more rows");
+  };
   functions_["number"] = [](const ClientFunctionCall&) -> Results { throw 7; };
   const Output range = ops::PyFunc(root_, "range", {}, {DT_FLOAT})[0];
   const Output number = ops::PyFunc(root_, "number", {}, {DT_FLOAT})[0];
+  const Output end = ops::PyFunc(root_, "end", {}, {DT_FLOAT})[0];
   Connect();
+  // A mistake, and not the end of the data.
   EXPECT_THAT(session_->Run(range),
-              StatusIs(StatusCode::kOutOfRange, "an exception: row 7"));
+              StatusIs(StatusCode::kInvalidArgument, "an exception: row 7"));
+  EXPECT_THAT(session_->Run(end),
+              StatusIs(StatusCode::kOutOfRange, "no more rows"));
   EXPECT_THAT(session_->Run(number), StatusIs(StatusCode::kUnknown));
   ASSERT_OK(session_->Close());
 }

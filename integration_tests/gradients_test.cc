@@ -597,6 +597,36 @@ TEST(GradientsTest, OfTensorArrays) {
       << got.ToString();
 }
 
+// What one call adds up is not the other's, whatever the scope is called.
+TEST(GradientsTest, OfATensorArrayByTwoCallsInOneStep) {
+  for (const char* name : {"gradients_all", "gradients", "a"}) {
+    const Scope root = Scope::Root();
+    const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3}});
+    const auto array =
+        ops::TensorArray(root, 3, DT_FLOAT, {.clear_after_read = false});
+    const Output flow =
+        ops::TensorArrayScatter(root, array.handle, {0, 1, 2}, x, array.flow);
+    const auto read = [&](int i) {
+      return ops::TensorArrayRead(root, array.handle, i, flow, DT_FLOAT);
+    };
+    const Output y = ops::Mul(root, read(0), 2);
+    const Output z = ops::Add(root, ops::Mul(root, read(0), 5), read(1));
+    const Scope scope = root.SubScope(name);
+    ASSERT_OK_AND_ASSIGN(std::vector<Gradient> of_y,
+                         AddGradients(scope, {y}, {x}));
+    ASSERT_OK_AND_ASSIGN(std::vector<Gradient> of_z,
+                         AddGradients(scope, {z}, {x}));
+    ASSERT_OK_AND_ASSIGN(auto session, Session::Connect("", root));
+    ASSERT_OK_AND_ASSIGN(std::vector<Tensor> got,
+                         session->Run({{x, Tensor::Vector<float>({1, 2, 3})}},
+                                      {of_y[0].dense, of_z[0].dense}));
+    EXPECT_TRUE(SameBits(got[0], Tensor::Vector<float>({2, 0, 0})))
+        << name << ": " << got[0].ToString();
+    EXPECT_TRUE(SameBits(got[1], Tensor::Vector<float>({5, 1, 0})))
+        << name << ": " << got[1].ToString();
+  }
+}
+
 TEST(GradientsTest, OfTensorArraysInParts) {
   const Scope root = Scope::Root();
   const Output x = ops::Placeholder(root, DT_FLOAT, {.shape = {3}});

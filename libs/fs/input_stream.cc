@@ -176,10 +176,6 @@ class InflateStream : public InputStream {
   absl::Status error_;  // that stays
 };
 
-void DropCarriageReturn(std::string& line) {
-  if (!line.empty() && line.back() == '\r') line.pop_back();
-}
-
 }  // namespace
 
 int ZlibWindowBits(Compression compression) {
@@ -262,13 +258,22 @@ bool LineReader::TakeFromBuffer(std::string& line) {
   const size_t end_size = has_end ? 1 : 0;
   line.append(buffer_, next_, size + (options_.keeps_ends ? end_size : 0));
   next_ += size + end_size;
-  if (has_end && !options_.keeps_ends) DropCarriageReturn(line);
+  if (has_end) DropReturns(line);
   return has_end;
+}
+
+void LineReader::DropReturns(std::string& line) const {
+  if (options_.keeps_ends) return;
+  if (options_.drops_returns) {
+    line.erase(std::remove(line.begin(), line.end(), '\r'), line.end());
+  } else if (!line.empty() && line.back() == '\r') {
+    line.pop_back();
+  }
 }
 
 absl::Status LineReader::EndOfFile(std::string& line) {
   const absl::Status end = stream_.End();
-  if (!options_.keeps_ends) DropCarriageReturn(line);
+  DropReturns(line);
   // As in TensorFlow an empty line that nothing ends is none.
   if (absl::IsOutOfRange(end) && !line.empty()) return absl::OkStatus();
   line.clear();

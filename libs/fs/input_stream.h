@@ -63,6 +63,9 @@ struct LineReaderOptions {
   uint64_t max_line_bytes = uint64_t{2} << 30;
   // Lines come with their ends, as these are.
   bool keeps_ends = false;
+  // Lines come without any "\r", as TensorFlow's data set of lines has them and
+  // its reader of lines has not; else without the one that is before the end.
+  bool drops_returns = false;
 };
 
 // Lines end with "\n" or "\r\n", the last one also with the file.
@@ -95,6 +98,8 @@ class LineReader {
   // Appends what is left in the buffer of a line; whether that is its end.
   bool TakeFromBuffer(std::string& line);
   absl::Status EndOfFile(std::string& line);
+  // What is no part of a line, unless ends are kept.
+  void DropReturns(std::string& line) const;
 
   InputStream& stream_;
   const LineReaderOptions options_;

@@ -43,8 +43,9 @@ class InputStreamTest : public testing::Test {
   }
 
   // All lines, and how it ended.
-  std::vector<std::string> Lines(InputStream& stream, absl::StatusCode end) {
-    LineReader reader(stream);
+  std::vector<std::string> Lines(InputStream& stream, absl::StatusCode end,
+                                 const LineReaderOptions& options = {}) {
+    LineReader reader(stream, options);
     std::vector<std::string> lines;
     std::string line;
     absl::Status status;
@@ -73,6 +74,17 @@ TEST_F(InputStreamTest, LinesEndAsInTensorFlow) {
   EXPECT_EQ(LinesOf("\r"), Strings{});
   EXPECT_EQ(LinesOf(std::string("\0\0\n\0", 4)),
             (Strings{std::string(2, '\0'), std::string(1, '\0')}));
+}
+
+TEST_F(InputStreamTest, LinesWithoutReturns) {
+  const auto lines_of = [&](const std::string& bytes) {
+    const auto stream = Open(bytes);
+    return Lines(*stream, kOutOfRange, {.drops_returns = true});
+  };
+  EXPECT_EQ(lines_of("a\rb\r\r\nc\r\n\r\n\nd\r"),
+            (Strings{"ab", "c", "", "", "d"}));
+  EXPECT_EQ(lines_of("x\n\r\r"), Strings{"x"});
+  EXPECT_EQ(lines_of("\r\r\n"), Strings{""});
 }
 
 TEST_F(InputStreamTest, LinesOfAnyLengthCrossTheBuffersEnd) {

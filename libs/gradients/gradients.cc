@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/gradients/aggregate.h"
 #include "libs/gradients/call_gradient.h"
@@ -60,7 +61,7 @@ class Walk {
  public:
   Walk(const Scope& scope, absl::Span<const Output> ys,
        absl::Span<const Output> xs, const GradientOptions& options)
-      : scope_(scope.CompositeScope("gradients")),
+      : scope_(Named(scope.CompositeScope("gradients"))),
         ys_(ys.begin(), ys.end()),
         xs_(xs.begin(), xs.end()),
         options_(options),
@@ -96,6 +97,11 @@ class Walk {
   }
 
  private:
+  // With its name, which no other call has, as that of arrays of gradients.
+  static Scope Named(const Scope& scope) {
+    return scope.WithGradientSource(absl::StripSuffix(scope.prefix(), "/"));
+  }
+
   absl::Status CheckArguments() {
     RETURN_IF_ERROR(scope_.status());
     const auto is_null = [](const Output& output) { return !output; };

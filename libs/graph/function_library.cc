@@ -103,9 +103,10 @@ std::shared_ptr<const FunctionLibrary> FunctionLibrary::ReachableFrom(
   return result;
 }
 
-// The text of each function that can be called, in the order in which a walk
-// over the bodies meets them. Names of functions are in it: those of a library
-// that another program made alike are the same.
+// The text of each function that can be called, and the name of the gradient of
+// its own, in the order in which a walk over the bodies meets them. Names of
+// functions are in it: those of a library that another program made alike are
+// the same.
 uint64_t FunctionLibrary::Fingerprint(absl::string_view name) const {
   absl::flat_hash_set<absl::string_view> reached;
   std::vector<std::string> waiting = {std::string(name)};
@@ -118,6 +119,10 @@ uint64_t FunctionLibrary::Fingerprint(absl::string_view name) const {
     }
     result = result * 0x100000001b3u + Hash(function->serialized);
     AddCallees(*function, waiting);
+    const absl::string_view gradient = FindGradient(function->name());
+    if (gradient.empty()) continue;
+    result = result * 0x100000001b3u + Hash(gradient);
+    waiting.emplace_back(gradient);
   }
   return result;
 }

@@ -94,9 +94,9 @@ class FunctionLibrary {
   std::shared_ptr<const FunctionLibrary> ReachableFrom(
       absl::Span<const std::string> names) const;
 
-  // Of the text of the function and of all that it may call: equal where two
-  // graphs have the same under that name. For comparing what replicas share; 0
-  // when there is no such function.
+  // Of the text of the function and of all that it may call, gradients of their
+  // own included: equal where two graphs have the same under that name. For
+  // comparing what replicas share; 0 when there is no such function.
   uint64_t Fingerprint(absl::string_view name) const;
 
  private:

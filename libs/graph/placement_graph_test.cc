@@ -60,6 +60,8 @@ std::shared_ptr<const OpRegistry> Ops() {
   for (const char* op : {"FIFOQueue", "FIFOQueueV2"}) {
     ops->Add(StateOp(op, "handle: resource").Attr("capacity: int = -1"));
   }
+  // Of an attr that counts and is a function.
+  ops->Add(StateOp("Barrier", "handle: resource").Attr("shapes: func"));
   ops->Add(StateOp("HashTableV2", "handle: resource")
                .Attr("use_node_name_sharing: bool = false"));
   return ops;
@@ -266,6 +268,34 @@ TEST_F(DescribeForPlacementTest, ADefinitionIsTheOpAndWhatAllHaveToGiveAlike) {
           ->definition,
       "")
       << "nobody knows what counts";
+}
+
+TEST_F(DescribeForPlacementTest, ADefinitionTellsGradientsOfFunctionsApart) {
+  using Names = std::map<std::string, std::string, std::less<>>;
+  const auto definition = [](const Names& gradients) {
+    std::vector<FunctionPtr> functions;
+    for (const char* name : {"f", "g", "h"}) {
+      auto function = std::make_shared<FunctionDef>();
+      function->signature.name = function->serialized = name;
+      functions.push_back(std::move(function));
+    }
+    Graph graph(Ops());
+    EXPECT_OK(graph.AddFunctions(functions, gradients));
+    EXPECT_OK(graph.AddNode(
+        {.name = "a",
+         .op = "Barrier",
+         .attrs = {{"shared_name", "common"}, {"shapes", NameAttrList{"f"}}}}));
+    return DescribeForPlacement(
+               graph, 0,
+               [](const Node&) { return std::vector<std::string>{"CPU"}; })
+        .nodes.at(0)
+        .resource->definition;
+  };
+  EXPECT_NE(definition({}), definition({{"f", "g"}}));
+  EXPECT_NE(definition({{"f", "h"}}), definition({{"f", "g"}}));
+  EXPECT_NE(definition({{"f", "g"}, {"g", "h"}}), definition({{"f", "g"}}));
+  EXPECT_EQ(definition({{"f", "g"}, {"h", "g"}}), definition({{"f", "g"}}))
+      << "nothing calls h";
 }
 
 }  // namespace

@@ -180,6 +180,12 @@ Scope Scope::WithControlFlowContext(
   return result;
 }
 
+Scope Scope::WithGradientSource(absl::string_view source) const {
+  Scope result = *this;
+  if (gradient_source_.empty()) result.gradient_source_ = std::string(source);
+  return result;
+}
+
 Scope Scope::ColocateWith(const Operation& operation) const {
   // Colocation is stronger than the devices outside, as in TensorFlow.
   Scope result = WithoutDevice();

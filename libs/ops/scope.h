@@ -142,6 +142,12 @@ class Scope {
   const std::shared_ptr<ControlFlowContext>& control_flow_context() const {
     return control_flow_context_;
   }
+  // Nodes made here are of the call of AddGradients that `source` names. The
+  // first name stays: a call for the gradient of another's function is a part
+  // of that one, and the arrays that it adds to are the same.
+  Scope WithGradientSource(absl::string_view source) const;
+  // "" outside AddGradients.
+  const std::string& gradient_source() const { return gradient_source_; }
   // Nodes made here go where `operation` goes: attr _class "loc:@NAME", and its
   // device.
   Scope ColocateWith(const Operation& operation) const;
@@ -227,6 +233,7 @@ class Scope {
   // Functions and, once there is one, device strings; outermost first.
   std::vector<DeviceFunction> device_functions_;
   std::string container_;
+  std::string gradient_source_;
   std::vector<const Node*> control_dependencies_;
   std::shared_ptr<ControlFlowContext> control_flow_context_;
   // Of the nodes to colocate with: entries of attr _class, and the device of

@@ -53,6 +53,14 @@ TEST(ScopeTest, NestsNameScopes) {
   EXPECT_THAT(root.status(), IsOk());
 }
 
+TEST(ScopeTest, TheFirstGradientSourceStays) {
+  const Scope root = Scope::Root();
+  EXPECT_EQ(root.gradient_source(), "");
+  const Scope outer = root.WithGradientSource("gradients");
+  const Scope inner = outer.SubScope("a").WithGradientSource("a/gradients");
+  EXPECT_EQ(inner.gradient_source(), "gradients");
+}
+
 TEST(ScopeTest, RefusesBadNames) {
   for (const char* name : {"_x", "-x", "/x", "a b", "a:0"}) {
     const Scope root = Scope::Root();

@@ -1,11 +1,7 @@
 // Gradients of arrays of tensors: what was read is written to the array of
 // gradients, what was written is read from it. Gradients of the flow order
 // these, so that all is written before it is read.
-#include <string>
-
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "libs/base/status.h"
 #include "libs/gradients/gradient_registry.h"
 #include "libs/gradients/resource/resource_gradients.h"
@@ -16,20 +12,6 @@ namespace weft {
 namespace {
 
 using Gradients = std::vector<Gradient>;
-
-// Names one call of AddGradients: the part of its scope that is called
-// "gradients", with what is before it; where it has another name, all that is
-// before the node's own scope.
-std::string SourceOf(const Scope& scope, const Node& node) {
-  std::string source;
-  for (absl::string_view part : absl::StrSplit(scope.prefix(), '/')) {
-    absl::StrAppend(&source, source.empty() ? "" : "/", part);
-    if (absl::StartsWith(part, "gradients")) return source;
-  }
-  const size_t end =
-      scope.prefix().rfind(absl::StrCat("/", node.name(), "_grad"));
-  return end == std::string::npos ? "gradients" : scope.prefix().substr(0, end);
-}
 
 // One op on arrays in its versions, of other handles each.
 struct Versions {
@@ -58,7 +40,7 @@ ArrayAndFlow GradientArray(const Scope& scope, const Node& node,
   const Output handle = SameVersion(
       scope, node,
       {"TensorArrayGrad", "TensorArrayGradV2", "TensorArrayGradV3"},
-      {Output(node.input(0)), flow}, {{"source", SourceOf(scope, node)}});
+      {Output(node.input(0)), flow}, {{"source", scope.gradient_source()}});
   if (!handle) return {};
   const Output ordered =
       ops::Identity(scope.WithName("gradient_flow")

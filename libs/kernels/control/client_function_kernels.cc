@@ -31,13 +31,12 @@ absl::Status NotThere(const std::string& name, absl::string_view device,
       "of that program"));
 }
 
-// Like TensorFlow's of Python's exceptions.
+// Never OUT_OF_RANGE, which ends a training as one that is done: an index that
+// is out of bounds is a mistake, in C++ as in Python, whose IndexError is not
+// the end for TensorFlow either.
 absl::StatusCode CodeOf(const std::exception& exception) {
   if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) {
     return absl::StatusCode::kResourceExhausted;
-  }
-  if (dynamic_cast<const std::out_of_range*>(&exception) != nullptr) {
-    return absl::StatusCode::kOutOfRange;
   }
   if (dynamic_cast<const std::logic_error*>(&exception) != nullptr) {
     return absl::StatusCode::kInvalidArgument;

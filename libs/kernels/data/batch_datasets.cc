@@ -64,7 +64,8 @@ class JoiningDataset : public UnaryDataset {
       elements.reserve(std::min(size, kMaxReserved));
       while (!has_ended_ && static_cast<int64_t>(elements.size()) < size) {
         DatasetElement next;
-        const absl::StatusOr<bool> has = input().GetNext(context, &next);
+        const absl::StatusOr<bool> has =
+            NextUnlessCancelled(input(), context, &next);
         if (!has.ok()) {
           // An element's error is its batch's, which is gone; a step that was
           // cancelled leaves what it had taken to the next one.

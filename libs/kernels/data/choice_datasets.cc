@@ -559,9 +559,9 @@ class ShardDataset : public UnaryDataset {
         if (!has_all) return false;
       }
       const absl::StatusOr<bool> has = input().GetNext(context, element);
-      // An element that is an error is one, too; what a step that was cancelled
-      // did not get is not: else all that follow would be another shard's.
-      if (has.ok() || !context.cancellation().IsCancelled()) ++at_;
+      // As in TensorFlow an error of the shard's own element counts for none,
+      // as what a step that was cancelled did not get.
+      if (has.ok()) ++at_;
       return has;
     }
     absl::StatusOr<bool> End() const {

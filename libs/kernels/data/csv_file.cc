@@ -26,12 +26,18 @@ CsvFile::CsvFile(const CsvOptions& options, std::unique_ptr<InputStream> stream,
       begin_(position) {}
 
 absl::Status CsvFile::SkipHeader() {
-  const absl::Status status = Split().status();
-  return absl::IsInvalidArgument(status) ? absl::OkStatus() : status;
+  const absl::StatusOr<bool> has = Split();
+  if (has.ok() && *has) return absl::OkStatus();
+  if (!has.ok() && !absl::IsInvalidArgument(has.status())) return has.status();
+  header_error_ = absl::InvalidArgumentError(
+      absl::StrCat("Can't read header of file: ",
+                   has.ok() ? "it is empty" : has.status().message()));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> CsvFile::Read(Allocator& allocator,
                                    DatasetElement* element) {
+  RETURN_IF_ERROR(std::exchange(header_error_, absl::OkStatus()));
   absl::StatusOr<bool> has = Split();
   if (has.ok() && !*has) return false;
   ++record_;
@@ -65,17 +71,21 @@ absl::StatusOr<bool> CsvFile::Split() {
     if (absl::IsOutOfRange(status)) return false;
     RETURN_IF_ERROR(status);
   }
-  while (true) {
+  absl::Status error;
+  bool has_more = true;
+  while (has_more) {
     const bool is_quoted =
         options_.has_quotes && next_ < line_.size() && line_[next_] == '"';
     const absl::Status status = is_quoted ? ReadQuoted() : ReadPlain();
-    if (!status.ok()) {
+    if (!status.ok() && !absl::IsInvalidArgument(status)) {
       SkipLine();
       return status;
     }
-    ASSIGN_OR_RETURN(const bool has_more, EndField());
-    if (!has_more) return true;
+    error.Update(status);
+    ASSIGN_OR_RETURN(has_more, EndField());
   }
+  RETURN_IF_ERROR(error);
+  return true;
 }
 
 absl::Status CsvFile::ReadPlain() {
@@ -83,20 +93,27 @@ absl::Status CsvFile::ReadPlain() {
   const char delimiter = options_.delimiter;
   const size_t size = line_.size();
   const char* const text = line_.data();
+  bool has_quote = false;
   for (; next_ < size; ++next_) {
     const char c = text[next_];
     if (c == delimiter || IsLineEnd(c)) break;
-    if (c == '"' && options_.has_quotes) {
-      return absl::InvalidArgumentError(
-          "Unquoted fields cannot have quotes inside");
-    }
+    has_quote = has_quote || c == '"';
   }
   fields_.push_back({begin, next_ - begin, false});
-  return absl::OkStatus();
+  if (!has_quote || !options_.has_quotes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "Unquoted fields cannot have quotes inside");
+}
+
+bool CsvFile::IsAtEndOfField() const {
+  if (next_ == line_.size()) return true;
+  const char c = line_[next_];
+  return c == options_.delimiter || IsLineEnd(c);
 }
 
 absl::Status CsvFile::ReadQuoted() {
   const size_t begin = unquoted_.size();
+  absl::Status error;
   ++next_;
   while (true) {
     const size_t quote = line_.find('"', next_);
@@ -110,16 +127,17 @@ absl::Status CsvFile::ReadQuoted() {
     }
     unquoted_.append(line_, next_, quote - next_);
     next_ = quote + 1;
-    if (next_ == line_.size() || line_[next_] != '"') break;
+    if (IsAtEndOfField()) break;
+    if (line_[next_] != '"') {
+      error = absl::InvalidArgumentError(
+          "Quote inside a string has to be escaped by another quote");
+      continue;
+    }
     unquoted_ += '"';
     ++next_;
   }
   fields_.push_back({begin, unquoted_.size() - begin, true});
-  const bool is_end = next_ == line_.size() || IsLineEnd(line_[next_]) ||
-                      line_[next_] == options_.delimiter;
-  if (is_end) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "Quote inside a string has to be escaped by another quote");
+  return error;
 }
 
 absl::StatusOr<bool> CsvFile::EndField() {

@@ -36,12 +36,13 @@ class CsvFile : public RecordFile {
   CsvFile(const CsvOptions& options, std::unique_ptr<InputStream> stream,
           uint64_t position);
 
-  // Passes over a record; what is wrong with it does not matter.
+  // Passes over a record. Where there is none, or it is not as it should be,
+  // the first Read says so, as in TensorFlow; an error of the file is returned.
   absl::Status SkipHeader();
 
   // INVALID_ARGUMENT, in TensorFlow's words and with the number of the record
   // since this was opened, for a record that is not as it should be: the next
-  // one begins in the next line.
+  // one begins where its last field ends.
   absl::StatusOr<bool> Read(Allocator& allocator,
                             DatasetElement* element) override;
   uint64_t position() const override {
@@ -57,12 +58,14 @@ class CsvFile : public RecordFile {
   };
 
   // Whether there is a record; its fields. An error is one of the file, or
-  // INVALID_ARGUMENT.
+  // INVALID_ARGUMENT, the first of the record, all of which is read.
   absl::StatusOr<bool> Split();
   // Appends a line to line_; whether there was one.
   absl::StatusOr<bool> AppendLine();
+  // A field, up to its end also where that is an error.
   absl::Status ReadPlain();
   absl::Status ReadQuoted();
+  bool IsAtEndOfField() const;
   // Behind a field: whether another follows.
   absl::StatusOr<bool> EndField();
   void SkipLine() { next_ = line_.size(); }
@@ -77,6 +80,7 @@ class CsvFile : public RecordFile {
   LineReader lines_;
   const uint64_t begin_;
   int64_t record_ = 0;
+  absl::Status header_error_;  // that nobody has been told of
 
   std::string line_;  // with its end; several where quotes go over them
   size_t next_ = 0;   // what is to be read of it

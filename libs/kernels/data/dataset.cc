@@ -191,6 +191,13 @@ DataTypeVector TypesOfElement(const DatasetElement& element) {
   return types;
 }
 
+absl::StatusOr<bool> NextUnlessCancelled(DatasetIterator& iterator,
+                                         IteratorContext& context,
+                                         DatasetElement* element) {
+  RETURN_IF_ERROR(context.cancellation().status());
+  return iterator.GetNext(context, element);
+}
+
 absl::Status CheckElementTypes(const ElementSpec& expected,
                                const DataTypeVector& types) {
   if (types.size() != expected.types.size()) {
@@ -222,6 +229,15 @@ absl::Status CheckElementShapes(const ElementSpec& expected,
         expected.shapes[i].ToString(), " but got ", shapes[i].ToString(), "."));
   }
   return absl::OkStatus();
+}
+
+absl::Status NotTheEnd(const Dataset& dataset, const absl::Status& status) {
+  if (!absl::IsOutOfRange(status)) return status;
+  return absl::InternalError(absl::StrCat(
+      "Iterator \"", dataset.name(),
+      "\" returned `OutOfRange`, which says nothing of the end of the data. "
+      "Original message: ",
+      status.message()));
 }
 
 Tensor ToTensor(DatasetPtr dataset) {

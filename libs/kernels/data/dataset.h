@@ -174,6 +174,12 @@ class DatasetIterator {
                                const IteratorStateReader& reader);
 };
 
+// GetNext, or the cause where the call is cancelled already: for who takes any
+// number of elements, of what may not look by itself.
+absl::StatusOr<bool> NextUnlessCancelled(DatasetIterator& iterator,
+                                         IteratorContext& context,
+                                         DatasetElement* element);
+
 // Types and shapes of an element's components.
 struct ElementSpec {
   DataTypeVector types;
@@ -219,6 +225,11 @@ class Dataset : public VariantObject,
 };
 
 using DatasetPtr = std::shared_ptr<const Dataset>;
+
+// The error of a walk through `dataset` for who takes its elements out: as in
+// TensorFlow OUT_OF_RANGE becomes INTERNAL, for a loop would take it for the
+// end of the data.
+absl::Status NotTheEnd(const Dataset& dataset, const absl::Status& status);
 
 // A data set as the value of a graph's edge, and back: INVALID_ARGUMENT unless
 // it is a scalar variant that holds one.

@@ -147,6 +147,28 @@ TEST_F(DatasetKernelsTest, SparseRowsAreSparse) {
   EXPECT_THAT(make({3, 0}, shape), StatusIs(kInvalid));
 }
 
+// The rows that a shape names need no memory.
+TEST_F(DatasetKernelsTest, SparseRowsOfAnyNumber) {
+  constexpr int64_t kRows = int64_t{1} << 40;
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor rows,
+      harness_.Make("SparseTensorSliceDataset",
+                    {Tensor::FromValues<int64_t>({2, 2}, {0, 0, 3, 1}),
+                     Tensor::Vector<int64_t>({5, 6}),
+                     Tensor::Vector<int64_t>({kRows, 2})},
+                    {}, {{"Tvalues", DT_INT64}}));
+  EXPECT_THAT(harness_.PullAll(rows, 5),
+              ElementsAre("[1,1] 0; [1] 5; [1] 2", "[0,1] ; [0] ; [1] 2",
+                          "[0,1] ; [0] ; [1] 2", "[1,1] 1; [1] 6; [1] 2",
+                          "[0,1] ; [0] ; [1] 2"));
+  ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(rows));
+  IteratorContext context = harness_.Context();
+  int64_t done = 0;
+  ASSERT_OK(walk->Skip(context, kRows - 1, &done));
+  EXPECT_EQ(done, kRows - 1);
+  EXPECT_THAT(harness_.Pull(*walk), ElementsAre("[0,1] ; [0] ; [1] 2", "end"));
+}
+
 TEST_F(DatasetKernelsTest, ChoicesOfElements) {
   const Tensor range = harness_.Range(4);
   EXPECT_THAT(harness_.PullAll(Counted("TakeDataset", range, 2)),
@@ -186,6 +208,32 @@ TEST_F(DatasetKernelsTest, Shards) {
   EXPECT_THAT(shard(0, 0, false), StatusIs(kInvalid, "num_shards = 0"));
   EXPECT_THAT(shard(2, 2, false), StatusIs(kInvalid, "index = 2"));
   EXPECT_THAT(shard(2, -1, false), StatusIs(kInvalid, "index = -1"));
+}
+
+// What TensorFlow gives: an error counts for no element.
+TEST_F(DatasetKernelsTest, ShardsWithErrors) {
+  const auto shard = [&](int64_t fails, int64_t shards,
+                         int64_t index) -> absl::StatusOr<Tensor> {
+    harness_.functions().Add("fails", {DT_INT64}, {DT_INT64},
+                             [fails](std::vector<Tensor> args)
+                                 -> absl::StatusOr<std::vector<Tensor>> {
+                               if (args[0].scalar<int64_t>() != fails)
+                                 return args;
+                               return absl::DataLossError("not this one");
+                             });
+    ASSIGN_OR_RETURN(const Tensor mapped, Map(harness_.Range(10), "fails"));
+    return harness_.Make("ShardDataset", {mapped, Int(shards), Int(index)},
+                         DatasetHarness::Ints(),
+                         {{"require_non_empty", false}});
+  };
+  EXPECT_THAT(
+      harness_.PullAll(shard(2, 2, 0)),
+      ElementsAre("0", HasSubstr("not this one"), "3", "5", "7", "9", "end"));
+  EXPECT_THAT(
+      harness_.PullAll(shard(1, 2, 0)),
+      ElementsAre("0", HasSubstr("not this one"), "3", "5", "7", "9", "end"));
+  EXPECT_THAT(harness_.PullAll(shard(1, 3, 1)),
+              ElementsAre(HasSubstr("not this one"), "2", "5", "8", "end"));
 }
 
 TEST_F(DatasetKernelsTest, SideBySideAndOneAfterTheOther) {

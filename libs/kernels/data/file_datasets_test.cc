@@ -31,6 +31,22 @@ std::string Deflated(const std::string& bytes) {
   return result;
 }
 
+std::string Gzipped(const std::string& bytes) {
+  z_stream stream = {};
+  EXPECT_EQ(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+                         Z_DEFAULT_STRATEGY),
+            Z_OK);
+  std::string result(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(result.data());
+  stream.avail_out = static_cast<uInt>(result.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  result.resize(result.size() - stream.avail_out);
+  deflateEnd(&stream);
+  return result;
+}
+
 class FileDatasetsTest : public testing::Test {
  protected:
   void Write(const std::string& path, absl::string_view contents) {
@@ -135,6 +151,26 @@ TEST_F(FileDatasetsTest, LinesOfSeveralFiles) {
   EXPECT_EQ(All(Lines({"z", "z"}, "ZLIB")),
             (Texts{"one", "two", "one", "two"}));
   EXPECT_EQ(All(Lines({})), Texts{});
+}
+
+// As in TensorFlow's data set, which drops every one.
+TEST_F(FileDatasetsTest, LinesHaveNoCarriageReturns) {
+  const std::pair<std::string, Texts> files[] = {
+      {"a\rb\r\r\nc\r\n\r\n\nd\r", {"ab", "c", "", "", "d"}},
+      {"x\n\r\r", {"x"}}};
+  for (const auto& [bytes, expected] : files) {
+    for (const std::string type : {"", "GZIP"}) {
+      Write("a", type.empty() ? bytes : Gzipped(bytes));
+      ASSERT_OK_AND_ASSIGN(const Tensor lines, Lines({"a"}, type));
+      EXPECT_EQ(All(lines), expected);
+      // A batch takes them from the file itself.
+      ASSERT_OK_AND_ASSIGN(const Tensor batches, Batch(lines, 10, false));
+      ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(batches));
+      ASSERT_OK_AND_ASSIGN(const Tensor batch, harness_.Next(*walk));
+      const auto texts = batch.flat<std::string>();
+      EXPECT_EQ(Texts(texts.begin(), texts.end()), expected);
+    }
+  }
 }
 
 // Batches take lines from their files without making elements of them. What
@@ -257,6 +293,19 @@ TEST_F(FileDatasetsTest, AFileThatIsNotCompressedIsNamed) {
   EXPECT_THAT(outcomes[0], testing::HasSubstr("DATA_LOSS: a: inflate()"));
 }
 
+// OUT_OF_RANGE would be the end of the data.
+TEST_F(FileDatasetsTest, ACompressedFileThatHasBecomeShorterIsNamed) {
+  Write("lines", Deflated("one\ntwo\n"));
+  ASSERT_OK_AND_ASSIGN(const Tensor lines, Lines({"lines"}, "ZLIB"));
+  ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(lines));
+  EXPECT_EQ(harness_.Rest<std::string>(*walk, 1), Texts{"one"});
+  ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
+  Write("lines", Deflated("o"));
+  ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(lines));
+  EXPECT_THAT(harness_.Restore(*restored, state),
+              StatusIs(absl::StatusCode::kDataLoss, "lines: it ends before 4"));
+}
+
 TEST_F(FileDatasetsTest, RecordsOfSeveralFiles) {
   WriteRecords("a", {"one", "", std::string(300000, 'x')});
   WriteRecords("b", {"two"});
@@ -325,6 +374,26 @@ TEST_F(FileDatasetsTest, FilesOfAnotherLength) {
               testing::HasSubstr("z: it ends within its header"));
 }
 
+// Its length is known only when it is read; as in TensorFlow the next file
+// follows.
+TEST_F(FileDatasetsTest, CompressedFilesThatEndWithinTheirHeader) {
+  const std::string good = Gzipped("HHabcdefFF");
+  Write("good", good);
+  Write("short", Gzipped("H"));
+  // Of the ten bytes of gzip's own header and one more nothing comes.
+  Write("cut", good.substr(0, 11));
+  ASSERT_OK_AND_ASSIGN(const Tensor dataset,
+                       Fixed({"short", "cut", "good"}, 2, 3, 2, "GZIP"));
+  const Texts outcomes = Outcomes(dataset, 5);
+  EXPECT_EQ(outcomes[0],
+            "INVALID_ARGUMENT: short: it ends within its header of 2 bytes");
+  EXPECT_THAT(outcomes[1], testing::HasSubstr("DATA_LOSS: cut: truncated"));
+  EXPECT_EQ(Texts(outcomes.begin() + 2, outcomes.end()),
+            (Texts{"abc", "def", "OUT_OF_RANGE: the end"}));
+  EXPECT_EQ(All(harness_.Make("IgnoreErrorsDataset", {dataset}, OneText())),
+            (Texts{"abc", "def"}));
+}
+
 TEST_F(FileDatasetsTest, ArgumentsThatCannotBe) {
   const auto invalid = [](const std::string& text) {
     return StatusIs(absl::StatusCode::kInvalidArgument, text);
@@ -358,7 +427,34 @@ TEST_F(FileDatasetsTest, CsvRecords) {
   EXPECT_EQ(texts, (Texts{"a", "b\"c\nd", "none", "none"}));
 }
 
-// TensorFlow's words; the record after a bad one begins in the next line.
+// As in TensorFlow: an error of its own, after which the records follow, where
+// the header has not taken them along.
+TEST_F(FileDatasetsTest, CsvHeadersThatAreNotAsTheyShouldBe) {
+  const std::string cannot = ": Can't read header of file: ";
+  Write("good", "a,b\n1,x\n");
+  Write("open", "\"a,b\n1,x\n");
+  Write("empty", "");
+  Write("quoted", "a\"b,c\n2,x\n3,y\n");
+  EXPECT_EQ(Outcomes(Csv({"open", "good"}, true), 3),
+            (Texts{absl::StrCat("INVALID_ARGUMENT: open", cannot,
+                                "Reached end of file without closing quoted "
+                                "field in record"),
+                   "1", "OUT_OF_RANGE: the end"}));
+  EXPECT_EQ(
+      Outcomes(Csv({"empty", "good"}, true), 3),
+      (Texts{absl::StrCat("INVALID_ARGUMENT: empty", cannot, "it is empty"),
+             "1", "OUT_OF_RANGE: the end"}));
+  EXPECT_EQ(Outcomes(Csv({"quoted", "good"}, true), 5),
+            (Texts{absl::StrCat("INVALID_ARGUMENT: quoted", cannot,
+                                "Unquoted fields cannot have quotes inside"),
+                   "2", "3", "1", "OUT_OF_RANGE: the end"}));
+  EXPECT_EQ(Outcomes(Csv({"empty", "good"}, false), 1),
+            (Texts{"INVALID_ARGUMENT: good: Field 0 in record is not a valid "
+                   "int32: a (record 1 of the file)"}));
+}
+
+// TensorFlow's words, and its places: a record with an error is read to the end
+// of its last field, which an unescaped quote does not end.
 TEST_F(FileDatasetsTest, CsvRecordsThatAreNotAsTheyShouldBe) {
   Write("a",
         "1,a\n\n2,\"b\nc\",3\n3\nx,y\n4,\"q\"z\n5,\"w\"\n,z\n6,u\"v\n7,\"end");
@@ -377,14 +473,43 @@ TEST_F(FileDatasetsTest, CsvRecordsThatAreNotAsTheyShouldBe) {
           "(record 5 of the file)",
           "INVALID_ARGUMENT: a: Quote inside a string has to be escaped by "
           "another quote (record 6 of the file)",
-          "5",
           "INVALID_ARGUMENT: a: Field 0 is required but missing in record! "
-          "(record 8 of the file)",
+          "(record 7 of the file)",
           "INVALID_ARGUMENT: a: Unquoted fields cannot have quotes inside "
-          "(record 9 of the file)",
+          "(record 8 of the file)",
           "INVALID_ARGUMENT: a: Reached end of file without closing quoted "
-          "field in record (record 10 of the file)",
-          "OUT_OF_RANGE: the end", "OUT_OF_RANGE: the end"}));
+          "field in record (record 9 of the file)",
+          "OUT_OF_RANGE: the end", "OUT_OF_RANGE: the end",
+          "OUT_OF_RANGE: the end"}));
+}
+
+// What TensorFlow gives of each.
+TEST_F(FileDatasetsTest, CsvRecordsAfterABadQuote) {
+  const std::string end = "OUT_OF_RANGE: the end";
+  const std::string unquoted = "Unquoted fields cannot have quotes inside";
+  const std::string unescaped =
+      "Quote inside a string has to be escaped by another quote";
+  const std::string open =
+      "Reached end of file without closing quoted field in record";
+  struct Case {
+    std::string file, error, next;
+  };
+  for (const Case& c :
+       {Case{"\"a\"b,\"c\n1,2\n3\",4\n5,6", unescaped, "5"},
+        Case{"\"a\"b,c\n1,2", open, end},
+        Case{"x\"y,\"z\n1,2\n3,4", unquoted, end},
+        Case{"x\"y,z\n1,2", unquoted, "1"}, Case{"1,\"x\"y,z\n1,2", open, end},
+        Case{"1,\"a\"b\"\n6,7\n", unescaped, "6"},
+        Case{"1,\"a\"\"\n6,7\n8,9\n", open, end},
+        Case{"1,x\"y\"z,\"a\"b\",7\n6,7", unquoted, "6"},
+        Case{"\"a\"b,c\n x, \"y\"\n3,1", unescaped, "3"}}) {
+    Write("a", c.file);
+    EXPECT_EQ(Outcomes(Csv({"a"}, false), 2),
+              (Texts{absl::StrCat("INVALID_ARGUMENT: a: ", c.error,
+                                  " (record 1 of the file)"),
+                     c.next}))
+        << c.file;
+  }
 }
 
 }  // namespace

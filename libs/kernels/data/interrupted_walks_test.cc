@@ -18,6 +18,7 @@ namespace weft {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Tensor Int(int64_t value) { return Tensor::Scalar(value); }
 
@@ -82,6 +83,32 @@ class InterruptedRange : public Dataset {
   };
 
   const int64_t size_;
+  Interruption& interruption_;
+};
+
+// Zeros without end, which look at no cancellation.
+class EndlessZeros : public Dataset {
+ public:
+  explicit EndlessZeros(Interruption& interruption)
+      : Dataset("Zeros", DatasetHarness::Ints()), interruption_(interruption) {}
+
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+      IteratorContext&) const override {
+    return std::make_unique<Iterator>(*this);
+  }
+
+ private:
+  class Iterator : public IteratorOf<EndlessZeros> {
+   public:
+    using IteratorOf::IteratorOf;
+    absl::StatusOr<bool> GetNext(IteratorContext&,
+                                 DatasetElement* element) override {
+      dataset().interruption_.Pass().IgnoreError();
+      element->assign(1, Int(0));
+      return true;
+    }
+  };
+
   Interruption& interruption_;
 };
 
@@ -275,6 +302,104 @@ TEST_F(InterruptedWalksTest, NothingIsLostAndAllStaysInStep) {
       }
     }
   }
+}
+
+// A batch that no input ever fills ends with its step, and one that is made in
+// the background with its iterator.
+TEST_F(InterruptedWalksTest, BatchesOfAnySizeEndWithTheirStep) {
+  const Tensor zeros = ToTensor(std::make_shared<EndlessZeros>(interruption_));
+  const Tensor size = Int(int64_t{1} << 40), drop = Tensor::Scalar(false);
+  const Tensor scalar = Tensor::Vector<int64_t>({});
+  const std::pair<std::string, Tensor> batches[] = {
+      {"batch", Make("BatchDatasetV2", {zeros, size, drop})},
+      {"padded batch",
+       Make("PaddedBatchDatasetV2", {zeros, size, scalar, Int(9), drop},
+            {{"Toutput_types", DataTypeVector{DT_INT64}},
+             {"output_shapes", std::vector<PartialShape>{PartialShape()}},
+             {"N", 1}},
+            {})},
+      {"parallel batch",
+       Make("ParallelBatchDataset", {zeros, size, Int(2), drop})},
+      {"sparse batch", Make("DenseToSparseBatchDataset", {zeros, size, scalar},
+                            {}, {{DT_VARIANT}, std::vector<PartialShape>(1)})}};
+  for (const auto& [name, dataset] : batches) {
+    SCOPED_TRACE(name);
+    Cancellation step;
+    ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(dataset));
+    interruption_.Arm(step, 1000);
+    IteratorContext context = harness_.Context().With(step);
+    DatasetElement element;
+    EXPECT_THAT(walk->GetNext(context, &element),
+                StatusIs(absl::StatusCode::kCancelled, "enough"));
+  }
+}
+
+// Takes 0, the error of 1, and 2; then its step is cancelled.
+class InterruptedBatchTest : public InterruptedWalksTest {
+ protected:
+  void TakeThree() {
+    const std::unique_ptr<Event> is_over = harness_.scheduler().NewEvent();
+    Cancellation step;
+    harness_.functions().Add(
+        "fails_at_1", {DT_INT64}, {DT_INT64},
+        [&](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+          const int64_t n = args[0].scalar<int64_t>();
+          if (n == 1) return absl::DataLossError("not this one");
+          // With one call at a time all that is before it was taken.
+          if (n == 3) {
+            step.Cancel(absl::CancelledError("enough"));
+            is_over->Wait();
+          }
+          return args;
+        });
+    dataset_ = Make("MapAndBatchDataset",
+                    {harness_.Range(8), Int(4), Int(1), Tensor::Scalar(false)},
+                    Function("fails_at_1"));
+    ASSERT_OK_AND_ASSIGN(walk_, harness_.Walk(dataset_));
+    IteratorContext context = harness_.Context().With(step);
+    DatasetElement element;
+    const absl::StatusOr<bool> has = walk_->GetNext(context, &element);
+    is_over->Set();
+    EXPECT_THAT(has, StatusIs(absl::StatusCode::kCancelled, "enough"));
+    IteratorContext save_context = harness_.Context();
+    ASSERT_OK(walk_->Save(save_context, IteratorStateWriter(saved_)));
+  }
+  // What comes from there on, or why it is refused.
+  std::vector<std::string> Restored(const IteratorStateWriter::Values& values) {
+    auto walk = *harness_.Walk(dataset_);
+    IteratorContext context = harness_.Context();
+    const absl::Status status =
+        walk->Restore(context, IteratorStateReader(values));
+    if (status.ok()) return harness_.Pull(*walk);
+    return {absl::StrCat("refused: ", status.message())};
+  }
+
+  Tensor dataset_;
+  std::unique_ptr<DatasetIterator> walk_;
+  IteratorStateWriter::Values saved_;
+};
+
+TEST_F(InterruptedBatchTest, AnErrorOfABatchIsSavedWithIt) {
+  TakeThree();
+  const auto rest =
+      ElementsAre(HasSubstr("not this one"), "[4] 4 5 6 7", "end");
+  EXPECT_THAT(Restored(saved_), rest);
+  EXPECT_THAT(harness_.Pull(*walk_), rest);
+}
+
+TEST_F(InterruptedBatchTest, WhatIsNoPartOfABatchIsRefused) {
+  TakeThree();
+  for (const int64_t taken : {-1, 1, 2, 5}) {
+    auto values = saved_;
+    values["taken"] = Int(taken);
+    EXPECT_THAT(Restored(values), ElementsAre(HasSubstr("refused"))) << taken;
+  }
+  auto values = saved_;
+  values.erase("error/code");
+  EXPECT_THAT(Restored(values), ElementsAre(HasSubstr("2 of 3 elements")));
+  // As states were that knew of no error.
+  values.erase("taken");
+  EXPECT_THAT(Restored(values), ElementsAre("[4] 0 2 3 4", "[3] 5 6 7", "end"));
 }
 
 // Whether `name` is a component of an element among `values`.

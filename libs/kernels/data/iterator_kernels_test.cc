@@ -45,6 +45,51 @@ class IteratorKernelsTest : public ::testing::Test {
     return next.scalar<int64_t>();
   }
 
+  // The numbers 0 to `size` - 1, of which number `at` fails by OUT_OF_RANGE.
+  absl::StatusOr<Tensor> FailsAt(int64_t at, int64_t size) {
+    harness_.functions().Add(
+        "filter", {DT_INT64}, {DT_BOOL},
+        [at](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+          if (args[0].scalar<int64_t>() == at) {
+            return absl::OutOfRangeError("a queue is closed");
+          }
+          return std::vector<Tensor>{Tensor::Scalar<bool>(true)};
+        });
+    return harness_.Make("FilterDataset", {harness_.Range(size)},
+                         DatasetHarness::Ints(),
+                         {{"predicate", DatasetHarness::Function("filter")},
+                          {"Targuments", DataTypeVector()}});
+  }
+  absl::StatusOr<Tensor> Reduced(const Tensor& dataset,
+                                 const std::string& function) {
+    return kernels().RunOne("ReduceDataset",
+                            {dataset, Tensor::Scalar(int64_t{10})},
+                            IntAttrs({{"f", DatasetHarness::Function(function)},
+                                      {"Tstate", DataTypeVector{DT_INT64}},
+                                      {"Targuments", DataTypeVector()}}));
+  }
+  // "sum" and, which fails by OUT_OF_RANGE, "none".
+  void AddReducers() {
+    harness_.functions().Add(
+        "sum", {DT_INT64, DT_INT64}, {DT_INT64}, [](std::vector<Tensor> args) {
+          return std::vector<Tensor>{Tensor::Scalar(args[0].scalar<int64_t>() +
+                                                    args[1].scalar<int64_t>())};
+        });
+    harness_.functions().Add(
+        "none", {DT_INT64, DT_INT64}, {DT_INT64},
+        [](std::vector<Tensor>) -> absl::StatusOr<std::vector<Tensor>> {
+          return absl::OutOfRangeError("the reducer's own");
+        });
+  }
+  // A function that gives its argument.
+  AttrMap Same(AttrMap more = {}) {
+    harness_.functions().Add("same", {DT_INT64}, {DT_INT64},
+                             [](std::vector<Tensor> args) { return args; });
+    more["f"] = DatasetHarness::Function("same");
+    more["Targuments"] = DataTypeVector();
+    return more;
+  }
+
   DatasetHarness harness_;
   std::vector<std::unique_ptr<KernelTestHarness::Kernel>> makers_;
 };
@@ -68,19 +113,7 @@ TEST_F(IteratorKernelsTest, ElementsThenTheEnd) {
 
 // As in TensorFlow 2.21: a loop would take it for the end of the data.
 TEST_F(IteratorKernelsTest, AnElementsOutOfRangeIsNotTheEnd) {
-  harness_.functions().Add(
-      "positive", {DT_INT64}, {DT_BOOL},
-      [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
-        const int64_t x = args[0].scalar<int64_t>();
-        if (x == 1) return absl::OutOfRangeError("a queue is closed");
-        return std::vector<Tensor>{Tensor::Scalar<bool>(true)};
-      });
-  ASSERT_OK_AND_ASSIGN(
-      const Tensor filtered,
-      harness_.Make("FilterDataset", {harness_.Range(3)},
-                    DatasetHarness::Ints(),
-                    {{"predicate", DatasetHarness::Function("positive")},
-                     {"Targuments", DataTypeVector()}}));
+  ASSERT_OK_AND_ASSIGN(const Tensor filtered, FailsAt(1, 3));
   const Tensor iterator = NewIterator();
   ASSERT_OK(Initialize(iterator, filtered));
   EXPECT_EQ(*Next(iterator), 0);
@@ -89,6 +122,69 @@ TEST_F(IteratorKernelsTest, AnElementsOutOfRangeIsNotTheEnd) {
   EXPECT_EQ(*Next(iterator), 2);
   EXPECT_THAT(Next(iterator),
               StatusIs(absl::StatusCode::kOutOfRange, "End of sequence"));
+}
+
+// Only a function of the map itself may end the elements.
+TEST_F(IteratorKernelsTest, AnInputsOutOfRangeIsNotTheEndOfAParallelMap) {
+  ASSERT_OK_AND_ASSIGN(const Tensor input, FailsAt(2, 6));
+  for (const char* ordered : {"true", "false"}) {
+    for (const bool preserves : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(ordered, " ", preserves));
+      ASSERT_OK_AND_ASSIGN(
+          const Tensor mapped,
+          harness_.Make("ParallelMapDatasetV2",
+                        {input, Tensor::Scalar(int64_t{1})},
+                        DatasetHarness::Ints(),
+                        Same({{"deterministic", std::string(ordered)},
+                              {"preserve_cardinality", preserves}})));
+      const Tensor iterator = NewIterator();
+      ASSERT_OK(Initialize(iterator, mapped));
+      for (int64_t i = 0; i < 6; ++i) {
+        if (i == 2) {
+          EXPECT_THAT(Next(iterator), StatusIs(absl::StatusCode::kInternal,
+                                               "a queue is closed"));
+        } else {
+          EXPECT_EQ(*Next(iterator), i);
+        }
+      }
+      EXPECT_THAT(Next(iterator),
+                  StatusIs(absl::StatusCode::kOutOfRange, "End of sequence"));
+    }
+  }
+}
+
+TEST_F(IteratorKernelsTest, AnInputsOutOfRangeIsNotTheEndOfBatches) {
+  ASSERT_OK_AND_ASSIGN(const Tensor input, FailsAt(2, 6));
+  for (const bool preserves : {false, true}) {
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor batches,
+        harness_.Make("MapAndBatchDataset",
+                      {input, Tensor::Scalar(int64_t{1}),
+                       Tensor::Scalar(int64_t{2}), Tensor::Scalar(false)},
+                      DatasetHarness::IntsOf(PartialShape()),
+                      Same({{"preserve_cardinality", preserves}})));
+    ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(batches));
+    EXPECT_THAT(harness_.Pull(*walk, 2), ElementsAre("[1] 0", "[1] 1"));
+    EXPECT_THAT(harness_.Next(*walk),
+                StatusIs(absl::StatusCode::kOutOfRange, "a queue is closed"));
+    EXPECT_THAT(harness_.Pull(*walk),
+                ElementsAre("[1] 3", "[1] 4", "[1] 5", "end"));
+  }
+}
+
+// A reducer's own OUT_OF_RANGE is the step's.
+TEST_F(IteratorKernelsTest, AnElementsOutOfRangeIsNotTheEndOfWhatIsReduced) {
+  AddReducers();
+  ASSERT_OK_AND_ASSIGN(const Tensor input, FailsAt(2, 6));
+  EXPECT_THAT(Reduced(input, "sum"),
+              StatusIs(absl::StatusCode::kInternal, "a queue is closed"));
+  EXPECT_THAT(Reduced(harness_.Range(3), "none"),
+              StatusIs(absl::StatusCode::kOutOfRange, "the reducer's own"));
+  for (const int64_t at : {0, 1}) {
+    ASSERT_OK_AND_ASSIGN(const Tensor fails, FailsAt(at, 2));
+    EXPECT_THAT(kernels().RunOne("DatasetToSingleElement", {fails}, IntAttrs()),
+                StatusIs(absl::StatusCode::kInternal, "a queue is closed"));
+  }
 }
 
 TEST_F(IteratorKernelsTest, DataSetsOfOtherTypesAndShapesAreRefused) {
@@ -326,19 +422,8 @@ TEST_F(IteratorKernelsTest, ARestoreThatFailsLosesNothing) {
 }
 
 TEST_F(IteratorKernelsTest, WholeDataSets) {
-  const auto reduce = [&](const Tensor& dataset) {
-    return kernels().RunOne("ReduceDataset",
-                            {dataset, Tensor::Scalar(int64_t{10})},
-                            IntAttrs({{"f", DatasetHarness::Function("add")},
-                                      {"Tstate", DataTypeVector{DT_INT64}},
-                                      {"Targuments", DataTypeVector()}}));
-  };
-  harness_.functions().Add(
-      "add", {DT_INT64, DT_INT64}, {DT_INT64}, [](std::vector<Tensor> args) {
-        return std::vector<Tensor>{Tensor::Scalar(args[0].scalar<int64_t>() +
-                                                  args[1].scalar<int64_t>())};
-      });
-  ASSERT_OK_AND_ASSIGN(const Tensor sum, reduce(harness_.Range(4)));
+  AddReducers();
+  ASSERT_OK_AND_ASSIGN(const Tensor sum, Reduced(harness_.Range(4), "sum"));
   EXPECT_EQ(sum.scalar<int64_t>(), 16);
   const auto single = [&](int64_t size) {
     return kernels().RunOne("DatasetToSingleElement", {harness_.Range(size)},

@@ -49,8 +49,8 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
     } else {
       RETURN_IF_ERROR(Begin(context));
       const auto has = iterator_->GetNext(context, element);
-      if (absl::IsOutOfRange(has.status())) return NotTheEnd(has.status());
-      if (!has.ok() || !*has) return has;
+      RETURN_IF_ERROR(NotTheEnd(*dataset_, has.status()));
+      if (!*has) return false;
     }
     if (context.cancellation().IsCancelled()) {
       // The step will not give it to anybody; the next one does.
@@ -107,15 +107,6 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
       dataset_ = std::move(made);
     }
     return dataset_->MakeIterator(context);
-  }
-
-  // An error as in TensorFlow: a loop would take it for the end of the data.
-  absl::Status NotTheEnd(const absl::Status& status) const {
-    return absl::InternalError(absl::StrCat(
-        "Iterator \"", dataset_->name(),
-        "\" returned `OutOfRange`, which says nothing of the end of the data. "
-        "Original message: ",
-        status.message()));
   }
 
   absl::Status CheckElement(const DatasetElement& element) const {

@@ -35,7 +35,8 @@ class ElementsOfBatches : public DatasetIterator {
     int64_t taken = 0;
     for (; taken < batch_size_ && !has_ended_; ++taken) {
       DatasetElement element;
-      ASSIGN_OR_RETURN(const bool has, input_->GetNext(context, &element));
+      ASSIGN_OR_RETURN(const bool has,
+                       NextUnlessCancelled(*input_, context, &element));
       has_ended_ = !has;
       if (has_ended_) break;
       if (taken == 0) {

@@ -158,6 +158,7 @@ class ParallelMapIterator : public DatasetIterator {
       if (has.ok()) {
         StartCall(call, std::move(element));
       } else {
+        // The input's own: only a function's OUT_OF_RANGE may be the end.
         End(*call, has.status());
       }
     }
@@ -180,15 +181,16 @@ class ParallelMapIterator : public DatasetIterator {
   void EndCall(Call& call, absl::StatusOr<DatasetElement> results) {
     absl::MutexLock lock(&mutex_);
     if (results.ok()) call.result.element = *std::move(results);
-    End(call, results.status());
-  }
-  void End(Call& call, absl::Status status)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    call.is_end = absl::IsOutOfRange(status) && options_.ends_out_of_range;
+    absl::Status status = results.status();
     if (absl::IsOutOfRange(status)) {
+      call.is_end = options_.ends_out_of_range;
       status = absl::InvalidArgumentError(absl::StrCat(
           "Function invocation produced OutOfRangeError: ", status.message()));
     }
+    End(call, std::move(status));
+  }
+  void End(Call& call, absl::Status status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     call.result.status = std::move(status);
     call.is_done = true;
     changed_.Notify();

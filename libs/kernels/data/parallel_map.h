@@ -23,7 +23,7 @@ struct ParallelMapOptions {
       map;
   int64_t parallel_calls = 1;  // or kAutotune
   bool keeps_order = true;
-  // Whether a result of code OUT_OF_RANGE is the end, and no error.
+  // Whether what `map` gives of code OUT_OF_RANGE is the end, and no error.
   bool ends_out_of_range = false;
 };
 

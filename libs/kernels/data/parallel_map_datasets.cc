@@ -121,9 +121,10 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
     bool has_ended = false;
     while (taken_ < dataset().size_ && !has_ended) {
       DatasetElement element;
-      const absl::StatusOr<bool> has = input_->GetNext(context, &element);
+      const absl::StatusOr<bool> has =
+          NextUnlessCancelled(*input_, context, &element);
       // What was taken stays for the next call.
-      RETURN_IF_ERROR(context.cancellation().status());
+      if (!has.ok()) RETURN_IF_ERROR(context.cancellation().status());
       has_ended = has.ok() && !*has;
       if (has_ended) break;
       ++taken_;
@@ -140,6 +141,8 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
                     IteratorStateWriter writer) override {
     // Between calls something is kept only after one that was cancelled.
     writer.Write("kept", elements_);
+    writer.Write("taken", taken_);
+    if (!error_.ok()) WriteResult(writer, "error", {error_, {}});
     return input_->Save(context, writer.Within("input"));
   }
 
@@ -147,13 +150,35 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
                        const IteratorStateReader& reader) override {
     ASSIGN_OR_RETURN(auto kept,
                      reader.ReadElements("kept", dataset().output_types()));
+    // Earlier states say nothing of elements that failed.
+    auto taken = static_cast<int64_t>(kept.size());
+    if (reader.Has("taken")) {
+      ASSIGN_OR_RETURN(taken, reader.ReadCount("taken", dataset().size_));
+    }
+    ElementResult error;
+    if (reader.Has("error/code")) {
+      ASSIGN_OR_RETURN(error, ReadResult(reader, "error"));
+    }
+    RETURN_IF_ERROR(
+        CheckKept(static_cast<int64_t>(kept.size()), taken, error.status));
     elements_ = std::move(kept);
-    taken_ = static_cast<int64_t>(elements_.size());
-    error_ = absl::OkStatus();
+    taken_ = taken;
+    error_ = std::move(error.status);
     return input_->Restore(context, reader.Within("input"));
   }
 
  private:
+  // Elements that were taken and are not kept have failed.
+  absl::Status CheckKept(int64_t kept, int64_t taken,
+                         const absl::Status& error) const {
+    const bool fits = error.ok() ? kept == taken : kept < taken;
+    if (fits && taken <= dataset().size_) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the saved state of an iterator of ", dataset().name(), " has ", kept,
+        " of ", taken, " elements", error.ok() ? "" : " and an error",
+        ", and a batch has ", dataset().size_));
+  }
+
   absl::StatusOr<bool> Finish(IteratorContext& context, DatasetElement* batch) {
     const int64_t taken = std::exchange(taken_, 0);
     std::vector<DatasetElement> elements = std::exchange(elements_, {});

@@ -21,7 +21,9 @@ absl::StatusOr<bool> HasRecord(const absl::Status& status) {
 class LineFile : public TextFile {
  public:
   LineFile(std::unique_ptr<InputStream> stream, uint64_t position)
-      : stream_(std::move(stream)), lines_(*stream_), begin_(position) {}
+      : stream_(std::move(stream)),
+        lines_(*stream_, {.drops_returns = true}),
+        begin_(position) {}
 
   absl::StatusOr<bool> ReadText(std::string& line) override {
     return HasRecord(lines_.ReadLine(line));
@@ -98,6 +100,7 @@ class FixedLengthFile : public TextFile {
   }
 
   absl::StatusOr<bool> ReadText(std::string& record) override {
+    if (position_ < layout_.header) RETURN_IF_ERROR(SkipHeader());
     const uint64_t wanted = layout_.record + layout_.footer;
     if (ahead_.size() < wanted) {
       RETURN_IF_ERROR(AppendUpTo(*stream_, wanted - ahead_.size(), ahead_));
@@ -117,6 +120,18 @@ class FixedLengthFile : public TextFile {
   bool IsGivenUpAfterError() const override { return true; }
 
  private:
+  // By who reads, so that a file that ends there is an error and no more.
+  absl::Status SkipHeader() {
+    const absl::Status status = SkipBytes(*stream_, layout_.header - position_);
+    if (absl::IsOutOfRange(status)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "it ends within its header of ", layout_.header, " bytes"));
+    }
+    RETURN_IF_ERROR(status);
+    position_ = layout_.header;
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<bool> End() const {
     const absl::Status end = stream_->End();
     if (!absl::IsOutOfRange(end)) return end;
@@ -202,15 +217,11 @@ class FixedLengthDataset : public FilesDataset {
       if (size < ends || (size - ends) % layout_.record != 0) {
         return FixedLengthFile::WrongLength(path, layout_, size);
       }
+      position = std::max(position, layout_.header);
     }
-    position = std::max(position, layout_.header);
-    auto stream = OpenStream(files, path, compression_, position);
-    if (absl::IsOutOfRange(stream.status())) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "it ends within its header of ", layout_.header, " bytes"));
-    }
-    RETURN_IF_ERROR(stream.status());
-    return std::make_unique<FixedLengthFile>(path, *std::move(stream), layout_,
+    ASSIGN_OR_RETURN(auto stream,
+                     OpenStream(files, path, compression_, position));
+    return std::make_unique<FixedLengthFile>(path, std::move(stream), layout_,
                                              position);
   }
 

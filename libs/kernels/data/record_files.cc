@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/data/dataset_kernel.h"
 
@@ -126,7 +127,12 @@ absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(FileSystem& files,
     stream->GoTo(position);
     return stream;
   }
-  RETURN_IF_ERROR(SkipBytes(*stream, position));
+  const absl::Status status = SkipBytes(*stream, position);
+  if (absl::IsOutOfRange(status)) {
+    return absl::DataLossError(absl::StrCat(
+        "it ends before ", position, ", where it should be gone on with"));
+  }
+  RETURN_IF_ERROR(status);
   return stream;
 }
 

@@ -74,7 +74,8 @@ class FilesDataset : public Dataset {
   const std::vector<std::string> files_;
 };
 
-// Opens `path`; `position` is where the stream begins.
+// Opens `path`; `position` is where the stream begins. DATA_LOSS where what is
+// compressed is shorter.
 absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(FileSystem& files,
                                                         const std::string& path,
                                                         Compression compression,

@@ -55,7 +55,8 @@ class SparseBatchDataset : public UnaryDataset {
                                  DatasetElement* element) override {
       while (static_cast<int64_t>(kept_.size()) < dataset().batch_size_) {
         DatasetElement next;
-        const absl::StatusOr<bool> has = input().GetNext(context, &next);
+        const absl::StatusOr<bool> has =
+            NextUnlessCancelled(input(), context, &next);
         if (!has.ok()) {
           // An element's error is its batch's, which is gone; a step that was
           // cancelled leaves what it had taken to the next one.

@@ -154,16 +154,20 @@ absl::StatusOr<DatasetPtr> MakeTensorSlice(const DatasetOp& op,
 // Row i of a sparse tensor: indices, values and shape of its own.
 class SparseTensorSliceDataset : public IndexedDataset {
  public:
-  // `begins`: where each row begins among the values, and the last one ends.
-  SparseTensorSliceDataset(const DatasetOp& op, ElementSpec spec,
+  // Those that have values, for a shape may name any number of others.
+  struct Rows {
+    std::vector<int64_t> numbers;  // ascending
+    // Where each begins among the values, and the last one ends.
+    std::vector<int64_t> begins;
+  };
+  SparseTensorSliceDataset(const DatasetOp& op, ElementSpec spec, int64_t size,
                            Tensor indices, Tensor values, Tensor row_shape,
-                           std::vector<int64_t> begins)
-      : IndexedDataset(op, std::move(spec),
-                       static_cast<int64_t>(begins.size()) - 1),
+                           Rows rows)
+      : IndexedDataset(op, std::move(spec), size),
         indices_(std::move(indices)),
         values_(std::move(values)),
         row_shape_(std::move(row_shape)),
-        begins_(std::move(begins)) {}
+        rows_(std::move(rows)) {}
 
   static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
                                          OpKernelContext& context);
@@ -171,7 +175,8 @@ class SparseTensorSliceDataset : public IndexedDataset {
  private:
   absl::Status Get(IteratorContext& context, int64_t i,
                    DatasetElement& element) const override {
-    const int64_t begin = begins_[i], count = begins_[i + 1] - begin;
+    const auto [begin, end] = ValuesOf(i);
+    const int64_t count = end - begin;
     const int64_t rank = row_shape_.num_elements();
     ASSIGN_OR_RETURN(Tensor indices, Tensor::Allocate(context.allocator(),
                                                       DT_INT64, {count, rank}));
@@ -182,15 +187,43 @@ class SparseTensorSliceDataset : public IndexedDataset {
         out[n * rank + d] = all[(begin + n) * (rank + 1) + d + 1];
       }
     }
-    ASSIGN_OR_RETURN(Tensor values, values_.SliceRows(begin, begin + count,
-                                                      context.allocator()));
+    ASSIGN_OR_RETURN(Tensor values,
+                     values_.SliceRows(begin, end, context.allocator()));
     element = {std::move(indices), std::move(values), row_shape_};
     return absl::OkStatus();
   }
 
+  // Where the values of row `i` begin and end.
+  std::pair<int64_t, int64_t> ValuesOf(int64_t i) const {
+    const auto& numbers = rows_.numbers;
+    const auto found = std::lower_bound(numbers.begin(), numbers.end(), i);
+    if (found == numbers.end() || *found != i) return {0, 0};
+    const auto k = found - numbers.begin();
+    return {rows_.begins[k], rows_.begins[k + 1]};
+  }
+  static absl::StatusOr<Rows> RowsOf(const SparseView& view);
+
   const Tensor indices_, values_, row_shape_;
-  const std::vector<int64_t> begins_;
+  const Rows rows_;
 };
+
+absl::StatusOr<SparseTensorSliceDataset::Rows> SparseTensorSliceDataset::RowsOf(
+    const SparseView& view) {
+  Rows rows;
+  for (int64_t i = 0; i < view.count(); ++i) {
+    const int64_t row = view.index(i, 0);
+    if (!rows.numbers.empty() && row == rows.numbers.back()) continue;
+    if (!rows.numbers.empty() && row < rows.numbers.back()) {
+      return absl::UnimplementedError(
+          "The SparseTensor must be ordered in the batch dimension; handling "
+          "arbitrarily ordered input is not currently supported.");
+    }
+    rows.numbers.push_back(row);
+    rows.begins.push_back(i);
+  }
+  rows.begins.push_back(view.count());
+  return rows;
+}
 
 absl::StatusOr<DatasetPtr> SparseTensorSliceDataset::Make(
     const DatasetOp& op, OpKernelContext& context) {
@@ -203,31 +236,15 @@ absl::StatusOr<DatasetPtr> SparseTensorSliceDataset::Make(
     return absl::InvalidArgumentError(
         "Rank of sparse tensor must be at least 1 to have rows");
   }
-  std::vector<int64_t> begins = {0};
-  constexpr int64_t kMaxRows = int64_t{1} << 31;
-  if (view.shape().dim(0) > kMaxRows) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "a sparse tensor of ", view.shape().dim(0), " rows is too long"));
-  }
-  for (int64_t i = 0; i < view.count(); ++i) {
-    const int64_t row = view.index(i, 0);
-    if (row < static_cast<int64_t>(begins.size()) - 1) {
-      return absl::UnimplementedError(
-          "The SparseTensor must be ordered in the batch dimension; handling "
-          "arbitrarily ordered input is not currently supported.");
-    }
-    while (static_cast<int64_t>(begins.size()) <= row) begins.push_back(i);
-  }
-  begins.resize(view.shape().dim(0) + 1, view.count());
+  ASSIGN_OR_RETURN(Rows rows, RowsOf(view));
   const int rank = view.rank() - 1;
   ElementSpec spec = {
       {DT_INT64, values.dtype(), DT_INT64},
       {PartialShape({PartialShape::kUnknown, rank}),
        PartialShape::Vector(PartialShape::kUnknown), PartialShape({rank})}};
   return std::make_shared<SparseTensorSliceDataset>(
-      op, std::move(spec), indices, values,
-      Tensor::Vector<int64_t>(view.shape().dims().subspan(1)),
-      std::move(begins));
+      op, std::move(spec), view.shape().dim(0), indices, values,
+      Tensor::Vector<int64_t>(view.shape().dims().subspan(1)), std::move(rows));
 }
 
 absl::StatusOr<Tensor> NumberOf(DataType type, int64_t value) {

@@ -23,6 +23,31 @@ class DatasetCardinalityKernel : public OpKernel {
   }
 };
 
+// A walk through a data set, from its beginning on.
+class WholeWalk {
+ public:
+  WholeWalk(DatasetPtr dataset, IteratorContext context)
+      : dataset_(std::move(dataset)), context_(std::move(context)) {}
+
+  absl::Status Begin() {
+    ASSIGN_OR_RETURN(iterator_, dataset_->MakeIterator(context_));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<bool> Next(DatasetElement* element) {
+    const absl::StatusOr<bool> has = iterator_->GetNext(context_, element);
+    RETURN_IF_ERROR(NotTheEnd(*dataset_, has.status()));
+    return *has;
+  }
+
+  const Dataset& dataset() const { return *dataset_; }
+  IteratorContext& context() { return context_; }
+
+ private:
+  const DatasetPtr dataset_;
+  IteratorContext context_;
+  std::unique_ptr<DatasetIterator> iterator_;
+};
+
 // One that walks through its data set, where it may wait.
 class WalkingKernel : public AsyncOpKernel {
  public:
@@ -40,18 +65,15 @@ class WalkingKernel : public AsyncOpKernel {
   const DatasetOp& op() const { return op_; }
 
  private:
-  virtual absl::Status Walk(OpKernelContext& context,
-                            IteratorContext& iterator_context,
-                            DatasetIterator& iterator) = 0;
+  virtual absl::Status Walk(OpKernelContext& context, WholeWalk& walk) = 0;
 
   absl::Status Run(OpKernelContext& context) {
     RETURN_IF_ERROR(context.cancellation().status());
-    ASSIGN_OR_RETURN(const DatasetPtr dataset, InputDataset(context, 0));
-    IteratorContext iterator_context =
-        IteratorContextOf(context, op_.functions).ForWalk();
-    ASSIGN_OR_RETURN(const std::unique_ptr<DatasetIterator> iterator,
-                     dataset->MakeIterator(iterator_context));
-    return Walk(context, iterator_context, *iterator);
+    ASSIGN_OR_RETURN(DatasetPtr dataset, InputDataset(context, 0));
+    WholeWalk walk(std::move(dataset),
+                   IteratorContextOf(context, op_.functions).ForWalk());
+    RETURN_IF_ERROR(walk.Begin());
+    return Walk(context, walk);
   }
 
   const DatasetOp op_;
@@ -62,12 +84,11 @@ class SingleElementKernel : public WalkingKernel {
   using WalkingKernel::WalkingKernel;
 
  private:
-  absl::Status Walk(OpKernelContext& context, IteratorContext& walk,
-                    DatasetIterator& iterator) override {
+  absl::Status Walk(OpKernelContext& context, WholeWalk& walk) override {
     DatasetElement element, another;
-    ASSIGN_OR_RETURN(const bool has, iterator.GetNext(walk, &element));
+    ASSIGN_OR_RETURN(const bool has, walk.Next(&element));
     if (!has) return absl::InvalidArgumentError("Dataset was empty.");
-    ASSIGN_OR_RETURN(const bool has_more, iterator.GetNext(walk, &another));
+    ASSIGN_OR_RETURN(const bool has_more, walk.Next(&another));
     if (has_more) {
       return absl::InvalidArgumentError("Dataset had more than one element.");
     }
@@ -84,33 +105,33 @@ class ReduceKernel : public WalkingKernel {
   using WalkingKernel::WalkingKernel;
 
  private:
-  absl::Status Walk(OpKernelContext& context, IteratorContext& walk,
-                    DatasetIterator& iterator) override {
+  absl::Status Walk(OpKernelContext& context, WholeWalk& walk) override {
     ASSIGN_OR_RETURN(const auto types, op().Attr<DataTypeVector>("Tstate"));
     const int num_state = static_cast<int>(types.size());
     std::vector<Tensor> state;
     for (int i = 0; i < num_state; ++i) state.push_back(context.input(1 + i));
     ASSIGN_OR_RETURN(const CapturedFunctionPtr function,
-                     Reducer(context, types));
+                     Reducer(context, walk.dataset(), types));
     DatasetElement element;
     while (true) {
-      RETURN_IF_ERROR(walk.cancellation().status());
-      ASSIGN_OR_RETURN(const bool has, iterator.GetNext(walk, &element));
+      RETURN_IF_ERROR(walk.context().cancellation().status());
+      ASSIGN_OR_RETURN(const bool has, walk.Next(&element));
       if (!has) break;
       std::vector<Tensor> args = std::move(state);
       args.insert(args.end(), element.begin(), element.end());
-      ASSIGN_OR_RETURN(state, function->Call(walk, std::move(args)));
+      // An OUT_OF_RANGE of this function is the step's, as in TensorFlow.
+      ASSIGN_OR_RETURN(state, function->Call(walk.context(), std::move(args)));
     }
     for (int i = 0; i < num_state; ++i) context.SetOutput(i, state[i]);
     return absl::OkStatus();
   }
 
   absl::StatusOr<CapturedFunctionPtr> Reducer(
-      const OpKernelContext& context, const DataTypeVector& state) const {
-    ASSIGN_OR_RETURN(const DatasetPtr dataset, InputDataset(context, 0));
+      const OpKernelContext& context, const Dataset& dataset,
+      const DataTypeVector& state) const {
     DataTypeVector args = state;
-    args.insert(args.end(), dataset->output_types().begin(),
-                dataset->output_types().end());
+    args.insert(args.end(), dataset.output_types().begin(),
+                dataset.output_types().end());
     ASSIGN_OR_RETURN(CapturedFunctionPtr function,
                      op().Capture(context, "f", "Targuments",
                                   1 + static_cast<int>(state.size()), args));
