@@ -129,8 +129,9 @@ FeatureColumn CrossedColumn(const std::vector<CrossedKey>& keys,
                             int64_t hash_bucket_size,
                             std::optional<int64_t> hash_key = std::nullopt);
 
-// Ids that count as much as another feature, of the same positions, says. Named
-// "COLUMN_weighted_by_KEY".
+// Ids that count as much as another feature, of the same positions, says: of a
+// dense one, 0 is no weight. Where there are not as many weights as ids, the
+// step is INVALID_ARGUMENT. Named "COLUMN_weighted_by_KEY".
 FeatureColumn WeightedCategoricalColumn(const FeatureColumn& categorical_column,
                                         const std::string& weight_feature_key,
                                         DataType dtype = DT_FLOAT);
