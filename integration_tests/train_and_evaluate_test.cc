@@ -2,6 +2,7 @@
 // what evaluators do meanwhile. (estimator_cluster_test has those of clusters.)
 #include "libs/estimator/train_and_evaluate.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,6 +33,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 // ---- a program alone ----
 
@@ -286,6 +288,25 @@ class RecordingListener : public train::CheckpointSaverListener {
   std::vector<int64_t> steps;
 };
 
+// y = w x; what its trainings have besides, `add` adds.
+ModelFn Slope(const std::function<void(EstimatorSpec& spec)>& add) {
+  return [add](const Scope& scope,
+               const ModelInput& input) -> absl::StatusOr<EstimatorSpec> {
+    const ops::Variable w(scope.WithName("w"), 0.5f);
+    const Output x = input.features.at("x").dense();
+    EstimatorSpec spec;
+    spec.loss = ops::Mean(
+        scope,
+        ops::Square(scope,
+                    ops::Sub(scope, ops::Mul(scope, x, w), input.labels)),
+        {0});
+    spec.train_op = train::GradientDescent(0.01f).Minimize(
+        scope, spec.loss, {.global_step = train::GetGlobalStep(scope)});
+    if (input.mode == Mode::kTrain) add(spec);
+    return spec;
+  };
+}
+
 // The Estimator saves nothing by itself.
 class OwnSaverTest : public TrainAndEvaluateTest {
  protected:
@@ -313,28 +334,15 @@ class OwnSaverTest : public TrainAndEvaluateTest {
     hook_ = std::make_shared<train::CheckpointSaverHook>(std::move(saver));
     EstimatorOptions options;
     options.logger = &logger_;
-    return Estimator(
-        [=, hook = hook_](const Scope& scope, const ModelInput& input)
-            -> absl::StatusOr<EstimatorSpec> {
-          const ops::Variable w(scope.WithName("w"), 0.5f);
-          const Output x = input.features.at("x").dense();
-          EstimatorSpec spec;
-          spec.loss = ops::Mean(
-              scope,
-              ops::Square(scope,
-                          ops::Sub(scope, ops::Mul(scope, x, w), input.labels)),
-              {0});
-          spec.train_op = train::GradientDescent(0.01f).Minimize(
-              scope, spec.loss, {.global_step = train::GetGlobalStep(scope)});
-          if (input.mode != Mode::kTrain) return spec;
-          spec.scaffold = scaffold;
-          if (where == Where::kTrainingHooks) spec.training_hooks = {hook};
-          if (where == Where::kTrainingChiefHooks) {
-            spec.training_chief_hooks = {hook};
-          }
-          return spec;
-        },
-        options, WithoutSaves());
+    return Estimator(Slope([=, hook = hook_](EstimatorSpec& spec) {
+                       spec.scaffold = scaffold;
+                       if (where == Where::kTrainingHooks)
+                         spec.training_hooks = {hook};
+                       if (where == Where::kTrainingChiefHooks) {
+                         spec.training_chief_hooks = {hook};
+                       }
+                     }),
+                     options, WithoutSaves());
   }
 
  private:
@@ -359,6 +367,45 @@ TEST_F(OwnSaverTest, TellsEachListenerOnce) {
       EXPECT_EQ(told->ended, 1);
     }
   }
+}
+
+class OwnScaffoldTest : public TrainAndEvaluateTest {
+ protected:
+  // The checkpoints that are left of a training whose scaffold only has an
+  // init_fn.
+  std::vector<std::string> Left(int keep_checkpoint_max) {
+    files_.DeleteRecursively(model_dir_).IgnoreError();
+    keep_checkpoint_max_ = keep_checkpoint_max;
+    EstimatorOptions options;
+    options.logger = &logger_;
+    int begun = 0;
+    Estimator model(Slope([&](EstimatorSpec& spec) {
+                      train::ScaffoldOptions scaffold;
+                      scaffold.init_fn = [&](Session&) {
+                        ++begun;
+                        return absl::OkStatus();
+                      };
+                      spec.scaffold = std::make_shared<train::Scaffold>(
+                          std::move(scaffold));
+                    }),
+                    options, Config());
+    EXPECT_OK(model.Train(Points(), {.max_steps = 12}));
+    EXPECT_EQ(begun, 1);
+    auto names = files_.ListDirectory(model_dir_).value();
+    std::erase_if(names, [](const std::string& name) {
+      return !absl::EndsWith(name, ".index");
+    });
+    return names;
+  }
+};
+
+TEST_F(OwnScaffoldTest, WithoutASaverHasThatOfTheConfig) {
+  EXPECT_THAT(Left(2), UnorderedElementsAre("model.ckpt-10.index",
+                                            "model.ckpt-12.index"));
+  EXPECT_THAT(files_.ReadFile(JoinPath(model_dir_, "checkpoint")).value(),
+              HasSubstr("model_checkpoint_path: \"model.ckpt-12\""))
+      << "the folder may be moved";
+  EXPECT_THAT(Left(0), SizeIs(7)) << "all: 0, 2, to 12";
 }
 
 TEST_F(TrainAndEvaluateTest, AListenerIsToldOnce) {
