@@ -134,10 +134,11 @@ class EvaluationListener : public train::CheckpointSaverListener {
     // After a lost session it may have the name of an earlier one.
     measured_.clear();
     exports_.Forget();
-    // The first one is of variables as they were found.
+    // The first one is of variables as they were found, and is no evaluation
+    // that others would have to keep their distance from.
     const bool is_first = !last_step_;
-    if (is_first) Took(step);
-    if (is_first || !IsDue(step)) return false;
+    if (is_first) last_step_ = step;
+    if (is_first || !IsDue(step) || IsAskedToLeave()) return false;
     const absl::Status evaluated = Evaluate();
     RETURN_IF_ERROR(Heed(evaluated));
     if (evaluated.ok()) RETURN_IF_ERROR(patience_.Succeeded(lost_, Now()));
@@ -243,7 +244,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
       evaluated_step_;         // whose metrics and exports are there
   bool is_evaluated_ = false;  // the one that was tried last
   EvaluationPatience patience_;
-  absl::Time last_time_;
+  absl::Time last_time_ = absl::InfinitePast();  // no evaluation has begun
   std::string measured_;  // the checkpoint whose metrics the result has
   absl::Status lost_;     // why that one's events were not written
   Exports exports_;

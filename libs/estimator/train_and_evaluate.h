@@ -68,7 +68,8 @@ struct EvalSpec {
   std::vector<std::shared_ptr<Exporter>> exporters;
   // Of an evaluator; TensorFlow's is 120.
   double start_delay_secs = 0;
-  // From one evaluation to the next, but for the last one.
+  // From the beginning of one evaluation to the next, but for the last one; the
+  // first one does not wait.
   double throttle_secs = 600;
 };
 
