@@ -2,6 +2,7 @@
 // what evaluators do meanwhile. (estimator_cluster_test has those of clusters.)
 #include "libs/estimator/train_and_evaluate.h"
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,6 +33,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -625,6 +627,79 @@ TEST_F(EvaluatorTest, AMistakeOfAnExporterEndsIt) {
                                Evaluation())
                   .status(),
               StatusIs(absl::StatusCode::kInternal, "a mistake"));
+}
+
+// ---- evaluations that are asked to stop ----
+
+// Asks to stop once so many batches are evaluated.
+class StopAfter : public train::SessionRunHook {
+ public:
+  explicit StopAfter(int batches) : left_(batches) {}
+
+  absl::Status AfterRun(train::SessionRunContext&,
+                        const train::SessionRunValues&) override {
+    --left_;
+    return absl::OkStatus();
+  }
+  std::function<bool()> stop_requested() {
+    return [this] { return left_ <= 0; };
+  }
+
+ private:
+  std::atomic<int> left_;
+};
+
+class StoppedEvaluationTest : public TrainAndEvaluateTest {
+ protected:
+  // Of data without end, into which it would go for ever.
+  EvalSpec Endless() {
+    EvalSpec spec = Evaluation();
+    spec.input_fn = Points();
+    spec.steps.reset();
+    spec.hooks = {stop_};
+    return spec;
+  }
+  void ExpectNothingOf(const absl::StatusOr<TrainAndEvaluateResult>& result) {
+    ASSERT_OK(result);
+    EXPECT_FALSE(result->metrics.has_value());
+    EXPECT_THAT(exporter_->steps, IsEmpty());
+    EXPECT_FALSE(files_.FileExists(JoinPath(model_dir_, "eval")).ok());
+    EXPECT_THAT(logger_.lines(),
+                Not(Contains(HasSubstr("An evaluation failed"))));
+  }
+  const std::shared_ptr<StopAfter> stop_ = std::make_shared<StopAfter>(5);
+  const TaskOptions task_ = {.stop_requested = stop_->stop_requested()};
+};
+
+TEST_F(StoppedEvaluationTest, OfAnEvaluatorEndsIt) {
+  ASSERT_OK(Line().Train(Points(), {.steps = 2}));
+  Estimator model = Line(EvaluatorConfig());
+  ExpectNothingOf(TrainAndEvaluate(
+      model, {.input_fn = Points(), .max_steps = 2}, Endless(), task_));
+}
+
+TEST_F(StoppedEvaluationTest, BesideATrainingEndsThat) {
+  Estimator model = Line();
+  ExpectNothingOf(TrainAndEvaluate(
+      model, {.input_fn = Points(), .max_steps = 1000000}, Endless(), task_));
+  EXPECT_LT(model.GetVariableValue("global_step")->scalar<int64_t>(), 1000);
+}
+
+TEST_F(StoppedEvaluationTest, OfWhatIsTrainedEndsIt) {
+  Estimator model = Line();
+  ASSERT_OK(model.Train(Points(), {.steps = 2}));
+  ExpectNothingOf(TrainAndEvaluate(
+      model, {.input_fn = Points(), .max_steps = 2}, Endless(), task_));
+}
+
+TEST_F(StoppedEvaluationTest, OfAnExperimentComesToNothing) {
+  ASSERT_OK(Line().Train(Points(), {.steps = 2}));
+  Experiment experiment({.estimator = Line(),
+                         .eval_input_fn = Points(),
+                         .eval_steps = std::nullopt,
+                         .eval_hooks = {stop_}});
+  ExpectNothingOf(experiment.Evaluate(task_));
+  EXPECT_FALSE(files_.FileExists(JoinPath(model_dir_, "eval_one_pass")).ok());
 }
 
 // ---- early stopping ----

@@ -46,9 +46,13 @@ bool IsLogged(int64_t step, int64_t steps) {
 }
 
 absl::Status RunBatches(train::MonitoredSession& session,
-                        const Operation& update, std::optional<int64_t> steps,
+                        const Operation& update, const EvaluateOptions& options,
                         Logger& logger) {
+  const std::optional<int64_t>& steps = options.steps;
   for (int64_t step = 1; !steps || step <= *steps; ++step) {
+    if (options.stop_requested && options.stop_requested()) {
+      return absl::CancelledError("The evaluation was asked to stop.");
+    }
     if (session.ShouldStop()) return absl::OkStatus();
     const absl::Status status = session.Run(update);
     if (absl::IsOutOfRange(status)) return absl::OkStatus();
@@ -144,6 +148,7 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   // What it restores is nobody else's: a training may be under way.
   creator.config.isolate_session_state = true;
   creator.checkpoint_filename_with_path = checkpoint;
+  creator.stop_requested = options.stop_requested;
   impl.logger->Info(
       absl::StrCat("Starting evaluation at ",
                    absl::FormatTime(impl.scheduler->clock().WallTime())));
@@ -154,7 +159,7 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
           std::make_unique<train::ChiefSessionCreator>(std::move(creator)),
           impl.SessionOptionsWith(std::move(hooks))));
   RETURN_IF_ERROR(session->Close(
-      RunBatches(*session, evaluation.update, options.steps, *impl.logger)));
+      RunBatches(*session, evaluation.update, options, *impl.logger)));
   EvalMetrics metrics;
   for (size_t i = 0; i < evaluation.names.size(); ++i) {
     metrics[evaluation.names[i]] = last->final_ops_values()[i];

@@ -159,6 +159,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
     absl::Duration wait = kFirstWait;
     for (int tries = 1; !is_evaluated_ && !IsAskedToLeave(); ++tries) {
       const absl::Status evaluated = Evaluate();
+      if (WasStopped(evaluated, stop_requested_)) break;
       if (tries == kLastTries) return evaluated;
       RETURN_IF_ERROR(Heed(evaluated));
       if (is_evaluated_) break;
@@ -191,6 +192,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
                                               .hooks = spec.hooks,
                                               .checkpoint_path = *latest,
                                               .name = spec.name,
+                                              .stop_requested = stop_requested_,
                                               .lost_events = &lost_}));
       measured_ = *latest;
     }
@@ -208,6 +210,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
   // A training goes on where an evaluation fails as it does where a save fails.
   // The end of a file is not that of the input, which it would be taken for.
   absl::Status Heed(const absl::Status& evaluated) {
+    if (WasStopped(evaluated, stop_requested_)) return absl::OkStatus();
     if (absl::IsOutOfRange(evaluated)) {
       return absl::DataLossError(
           absl::StrCat("An evaluation failed: ", evaluated.message()));

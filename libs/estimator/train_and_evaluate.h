@@ -75,8 +75,9 @@ struct EvalSpec {
 
 // How this program is the task that its RunConfig says.
 struct TaskOptions {
-  // True: the program is to leave: who trains saves before. Asked on any
-  // thread, on several at a time; returns at once. May be null.
+  // True: the program is to leave: who trains saves before, and an evaluation
+  // ends without a word of what it was to say. Asked on any thread, on several
+  // at a time; returns at once. May be null.
   std::function<bool()> stop_requested;
   // How long a chief waits in the end for workers, whose last steps need the
   // parameter servers.
