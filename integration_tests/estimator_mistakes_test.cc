@@ -9,6 +9,7 @@
 #include "integration_tests/testing/line_training.h"
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
+#include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
 
 namespace weft::estimator {
@@ -163,9 +164,12 @@ class ColumnMistakesTest : public ::testing::Test {
                               : LinearModel(root_, features_, {column}).logits;
     RETURN_IF_ERROR(root_.status());
     const Operation init = ops::GlobalVariablesInitializer(root_);
+    const Operation tables = train::Scaffold::DefaultLocalInitOp(root_);
+    RETURN_IF_ERROR(root_.status());
     ASSIGN_OR_RETURN(const auto session,
                      Session::Connect("", root_, {.process = &process_}));
     RETURN_IF_ERROR(session->Run(init));
+    RETURN_IF_ERROR(session->Run(tables));
     return session->Run(output);
   }
 
@@ -253,6 +257,24 @@ TEST_F(ColumnMistakesTest, IdsInThreeDimensionsDoNotBecomeMoreExamples) {
         ops::Const(root_, Tensor::Vector<int64_t>({2, 2, 2}))};
     EXPECT_THAT(Run(column), StatusIs(kInvalid, column.name()));
   }
+}
+
+// As TensorFlow reads it: "007" is 7.
+TEST_F(ColumnMistakesTest, AVocabularyFileOfIntegersHasNoOtherLines) {
+  const std::string path = JoinPath(::testing::TempDir(), "integers.txt");
+  const auto count = [&](absl::string_view lines) {
+    EXPECT_OK(LocalFileSystem().WriteFileAtomically(path, lines));
+    root_ = Scope::Root();
+    features_["i"] =
+        Output(ops::Const(root_, Tensor::Vector<int64_t>({7, 8, 9, 10})));
+    return Run(IndicatorColumn(CategoricalColumnWithVocabularyFile(
+        "i", path, std::nullopt, {.dtype = DT_INT64})));
+  };
+  ASSERT_OK_AND_ASSIGN(const Tensor ids, count("007\n 8\n9\r\n"));
+  EXPECT_THAT(ids.flat<float>(),
+              ElementsAre(1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0));
+  EXPECT_THAT(count("007\n8\nnine\n"),
+              StatusIs(kInvalid, "Field nine in line 2 is not a valid int64"));
 }
 
 // The graph knows it.

@@ -113,7 +113,8 @@ FeatureColumn CategoricalColumnWithVocabularyList(
 FeatureColumn CategoricalColumnWithVocabularyList(
     const std::string& key, const std::vector<int64_t>& vocabulary_list,
     const VocabularyOptions& options = {});
-// The id is the number of the line. vocabulary_size: lines that count; none:
+// The id is the number of the line; with an integer dtype each line is an
+// integer, or the table cannot be filled. vocabulary_size: lines that count; none:
 // all, which are counted when the column is made.
 FeatureColumn CategoricalColumnWithVocabularyFile(
     const std::string& key, const std::string& vocabulary_file,
