@@ -29,6 +29,7 @@
 namespace weft::estimator {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -707,10 +708,10 @@ TEST_F(StoppedEvaluationTest, OfAnExperimentComesToNothing) {
 class EarlyStoppingTest : public TrainAndEvaluateTest {
  protected:
   // What an evaluation would have written.
-  void WriteMetric(const std::string& name,
-                   const std::map<int64_t, float>& by) {
+  void WriteMetric(const std::string& name, const std::map<int64_t, float>& by,
+                   const std::string& evaluation = "") {
     auto writer = summary::FileWriter::Create(files_, process_.scheduler(),
-                                              Line().eval_dir());
+                                              Line().eval_dir(evaluation));
     ASSERT_OK(writer);
     for (const auto& [step, value] : by) {
       summary::SummaryValue item;
@@ -765,6 +766,21 @@ TEST_F(EarlyStoppingTest, WhatCannotBeReadIsAskedAgain) {
   EXPECT_GE(StepsWith(MakeEarlyStoppingHook(Line(), stop, each_step_)), 3);
   EXPECT_EQ(asked, 3);
   EXPECT_THAT(logger_.lines(), Contains(HasSubstr("late")));
+}
+
+// An Experiment's evaluator writes to a folder of its own.
+TEST_F(EarlyStoppingTest, EvaluationsElsewhereAreToldOfOnce) {
+  WriteMetric("loss", {{100, 1}, {300, 2}}, "continuous");
+  EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 200, each_step_)),
+            7);
+  EXPECT_THAT(logger_.lines(),
+              Contains(AllOf(HasSubstr("which is not there"),
+                             HasSubstr("has eval_continuous"),
+                             HasSubstr("set EarlyStoppingOptions::eval_dir")))
+                  .Times(1));
+  EarlyStoppingOptions there = each_step_;
+  there.eval_dir = Line().eval_dir("continuous");
+  EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 200, there)), 1);
 }
 
 TEST_F(EarlyStoppingTest, IsInTheCheckpointAndEndsTheEvaluator) {
