@@ -215,6 +215,28 @@ TEST_F(HeadTest, ARegressionWeighsEachValue) {
                                         {25.667004f, 51.962013f, 140.56802f}));
 }
 
+// Numbers are TensorFlow's, after one step from zeros.
+TEST_F(HeadTest, ARegressionWeighsEachValueByTheKeyOfTheFeature) {
+  LinearOptions options;
+  options.feature_columns = {feature_column::NumericColumn("x")};
+  options.estimator.logger = &logger_;
+  Estimator model = LinearRegressor(
+      options, Config(), {.label_dimension = 2, .weight_column = "w"});
+  const Tensor ones =
+      Tensor::FromValues<float>(TensorShape({3, 2}), {1, 1, 1, 1, 1, 1});
+  TensorInputOptions once;
+  once.batch_size = 3;
+  const InputFn input = TensorInputFn(
+      {{"x", Tensor::Vector<float>({1, 2, 3})},
+       {"w",
+        Tensor::FromValues<float>(TensorShape({3, 2}), {1, 2, 3, 4, 5, 6})}},
+      ones, once);
+  ASSERT_OK(model.Train(input));
+  const EvalMetrics metrics = Evaluate(model, input);
+  Expect(metrics, "average_loss", 0.1257345f);
+  Expect(metrics, "loss", 2.6404243f);
+}
+
 TEST_F(HeadTest, WeightsAreOfEachExample) {
   const auto says = [&](const HeadOrError& head, const Tensor& x,
                         const Tensor& labels, const char* text) {
