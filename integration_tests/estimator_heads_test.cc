@@ -166,6 +166,27 @@ TEST_F(HeadTest, AnAccuracyTakesTheThresholdForPositiveAndARecallDoesNot) {
   Expect(metrics, "recall/positive_threshold_0.5/two", 0.6666667f);
 }
 
+// Which tells where weights are next to nothing.
+TEST_F(HeadTest, ThresholdsOfTwoClassesDivideByALittleMore) {
+  const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
+    InputTensors tensors;
+    tensors.features["x"] = Output(ops::Const(
+        scope, Tensor::FromValues<float>(TensorShape({3, 1}), {1, 2, 3})));
+    tensors.features["w"] =
+        Output(ops::Const(scope, Tensor::Vector<float>({1e-7f, 1e-7f, 1e-7f})));
+    tensors.labels = ops::Const(scope, Tensor::Vector<int64_t>({1, 1, 1}));
+    RETURN_IF_ERROR(scope.status());
+    return tensors;
+  };
+  Estimator model =
+      Model(BinaryClassHead({.weight_column = "w", .thresholds = {0.25f}}));
+  ASSERT_OK_AND_ASSIGN(const EvalMetrics metrics,
+                       model.Evaluate(input, {.steps = 1}));
+  Expect(metrics, "precision", 1);
+  Expect(metrics, "precision/positive_threshold_0.25", 0.75f);
+  Expect(metrics, "recall/positive_threshold_0.25", 0.75f);
+}
+
 // ---- regression ----
 
 Tensor Counts() {

@@ -82,7 +82,8 @@ struct HeadOptions {
   // Of binary and multi-label heads, each in (0, 1): accuracy, precision and
   // recall where a probability above it is positive ("recall/
   // positive_threshold_0.25"). As in TensorFlow, a binary head's accuracy takes
-  // the threshold itself for positive, too.
+  // the threshold itself for positive, too, and its precision and recall divide
+  // by 1e-7 more.
   std::vector<float> thresholds;
   // Of multi-label heads: classes, by id or by string of the vocabulary, whose
   // mean probability and areas under curves are told ("auc/class0",

@@ -79,7 +79,7 @@ class BinaryHead : public ClassHead {
     all[Key("auc_precision_recall")] =
         metrics::Auc(scope, input.labels, logistic,
                      WeightedAuc(input.weights, metrics::Curve::kPr));
-    AddThresholds(scope, input, logistic, /*is_accurate_from=*/true, all);
+    AddThresholds(scope, input, logistic, /*of_two_classes=*/true, all);
     return all;
   }
 
