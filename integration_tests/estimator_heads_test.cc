@@ -243,17 +243,22 @@ TEST_F(HeadTest, ARegressionWeighsEachValueByTheKeyOfTheFeature) {
   options.estimator.logger = &logger_;
   Estimator model = LinearRegressor(
       options, Config(), {.label_dimension = 2, .weight_column = "w"});
-  const Tensor ones =
-      Tensor::FromValues<float>(TensorShape({3, 2}), {1, 1, 1, 1, 1, 1});
-  TensorInputOptions once;
-  once.batch_size = 3;
-  const InputFn input = TensorInputFn(
-      {{"x", Tensor::Vector<float>({1, 2, 3})},
-       {"w",
-        Tensor::FromValues<float>(TensorShape({3, 2}), {1, 2, 3, 4, 5, 6})}},
-      ones, once);
-  ASSERT_OK(model.Train(input));
-  const EvalMetrics metrics = Evaluate(model, input);
+  const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
+    InputTensors tensors;
+    tensors.features["x"] =
+        Output(ops::Const(scope, Tensor::Vector<float>({1, 2, 3})));
+    tensors.features["w"] =
+        Output(ops::Const(scope, Tensor::FromValues<float>(
+                                     TensorShape({3, 2}), {1, 2, 3, 4, 5, 6})));
+    tensors.labels = ops::Const(
+        scope,
+        Tensor::FromValues<float>(TensorShape({3, 2}), {1, 1, 1, 1, 1, 1}));
+    RETURN_IF_ERROR(scope.status());
+    return tensors;
+  };
+  ASSERT_OK(model.Train(input, {.steps = 1}));
+  ASSERT_OK_AND_ASSIGN(const EvalMetrics metrics,
+                       model.Evaluate(input, {.steps = 1}));
   Expect(metrics, "average_loss", 0.1257345f);
   Expect(metrics, "loss", 2.6404243f);
 }
