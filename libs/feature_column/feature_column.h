@@ -76,7 +76,7 @@ struct NumericColumnOptions {
   DataType dtype = DT_FLOAT;   // in Examples
   NormalizerFn normalizer_fn;  // may be null
 };
-// Numbers, as floats. Named `key`.
+// Numbers, as floats; of bools 1 and 0. Named `key`.
 FeatureColumn NumericColumn(const std::string& key,
                             const NumericColumnOptions& options = {});
 

@@ -115,12 +115,11 @@ class Numeric : public Column {
                          "dense ones; let the input function fill it up "
                          "(SparseToDense).");
     }
-    if (raw.dtype() == DT_STRING || raw.dtype() == DT_BOOL) {
-      return ColumnError(
-          name_, absl::StrCat("the feature is ", DataTypeName(raw.dtype()),
-                              ", but a numeric column takes numbers; use a "
-                              "categorical column, or StringToNumber in the "
-                              "input function."));
+    if (raw.dtype() == DT_STRING) {
+      return ColumnError(name_,
+                         "the feature is string, but a numeric column takes "
+                         "numbers; use a categorical column, or StringToNumber "
+                         "in the input function.");
     }
     return CheckSize(raw.dense().shape());
   }
