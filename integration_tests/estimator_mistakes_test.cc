@@ -277,6 +277,15 @@ TEST_F(ColumnMistakesTest, AVocabularyFileOfIntegersHasNoOtherLines) {
               StatusIs(kInvalid, "Field nine in line 2 is not a valid int64"));
 }
 
+// They are no mistake.
+TEST_F(ColumnMistakesTest, BoolsAreNumbers) {
+  features_["x"] = Output(ops::Const(
+      root_, Tensor::FromValues<bool>(TensorShape({2}), {true, false})));
+  ASSERT_OK_AND_ASSIGN(const Tensor rows, Run(NumericColumn("x")));
+  EXPECT_EQ(rows.shape(), TensorShape({2, 1}));
+  EXPECT_THAT(rows.flat<float>(), ElementsAre(1, 0));
+}
+
 // The graph knows it.
 TEST_F(ColumnMistakesTest, ANormalizerThatMakesMoreIsRefused) {
   features_["x"] = Output(ops::Const(root_, Tensor::Vector<float>({1, 2})));
@@ -308,6 +317,24 @@ TEST_F(EstimatorMistakesTest, TwoColumnsOfOneName) {
   EXPECT_THAT(ErrorOf({NumericColumn("x"), NumericColumn("x")}, numbers_),
               AllOf(HasSubstr("Duplicate feature column name"),
                     HasSubstr("'x'"), HasSubstr("leave one out")));
+}
+
+TEST_F(EstimatorMistakesTest, FeaturesOfDifferentBatches) {
+  const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
+    const auto ones = [&](int64_t rows) {
+      return Output(ops::Fill(scope, Tensor::Vector<int64_t>({rows, 1}), 1.0f));
+    };
+    InputTensors tensors;
+    tensors.features["a"] = ones(2);
+    tensors.features["b"] = ones(3);
+    tensors.labels = ones(2);
+    RETURN_IF_ERROR(scope.status());
+    return tensors;
+  };
+  BaselineOptions options;
+  options.estimator.logger = &logger_;
+  EXPECT_THAT(BaselineRegressor(options, Config()).Train(input, {.steps = 1}),
+              StatusIs(kInvalid, "Features a and b have not as many examples"));
 }
 
 TEST_F(EstimatorMistakesTest, AnEvaluationBeforeAnyCheckpoint) {
