@@ -236,6 +236,14 @@ TEST_F(HeadTest, ARegressionWeighsEachValue) {
                                         {25.667004f, 51.962013f, 140.56802f}));
 }
 
+TEST_F(HeadTest, LabelsOfSeveralClassesAreOfTwoTypes) {
+  EXPECT_THAT(
+      Model(MultiClassHead(3))
+          .Train(Examples(ThreeColumns(), Tensor::Vector<uint8_t>({0, 1, 2, 1}),
+                          1)),
+      StatusIs(kInvalid, "should be int32 or int64. Instead got uint8"));
+}
+
 // Numbers are TensorFlow's, after one step from zeros.
 TEST_F(HeadTest, ARegressionWeighsEachValueByTheKeyOfTheFeature) {
   LinearOptions options;

@@ -277,6 +277,16 @@ TEST_F(ColumnMistakesTest, AVocabularyFileOfIntegersHasNoOtherLines) {
               StatusIs(kInvalid, "Field nine in line 2 is not a valid int64"));
 }
 
+// As TensorFlow's; an embedding's are a mistake, above.
+TEST_F(ColumnMistakesTest, AnIndicatorLeavesOutIdsOutOfRange) {
+  features_["i"] =
+      Output(ops::Const(root_, Tensor::Vector<int64_t>({1, 9, -1})));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor rows,
+      Run(IndicatorColumn(CategoricalColumnWithIdentity("i", 2))));
+  EXPECT_THAT(rows.flat<float>(), ElementsAre(0, 1, 0, 0, 0, 0));
+}
+
 // They are no mistake.
 TEST_F(ColumnMistakesTest, BoolsAreNumbers) {
   features_["x"] = Output(ops::Const(

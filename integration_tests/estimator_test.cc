@@ -272,7 +272,7 @@ TEST_F(EmbeddingOfCheckpointTest, WhatDoesNotFitIsTold) {
   ASSERT_OK(disk_.WriteFileAtomically("/other/checkpoint", "damaged"));
   EXPECT_THAT(LookUp("/other", "table", 4, 1),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "an embedding's ckpt_to_load_from"));
+                       "Feature column 'id_embedding': ckpt_to_load_from"));
 }
 
 // ---- predictions of whole batches ----

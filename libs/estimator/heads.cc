@@ -128,7 +128,7 @@ class MultiClass : public ClassHead {
     if (!ids) return Output();
     if (ids.dtype() != DT_INT64 && ids.dtype() != DT_INT32) {
       scope.UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
-          "Labels dtype should be integer. Instead got ",
+          "Labels dtype should be int32 or int64. Instead got ",
           DataTypeName(ids.dtype()), "; cast them in the input function.")));
       return Output();
     }

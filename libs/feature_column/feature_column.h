@@ -87,7 +87,9 @@ FeatureColumn BucketizedColumn(const FeatureColumn& source_column,
 
 // Integers that are ids already. One that is not in [0, num_buckets) counts as
 // `default_value`; without one, negative ones are left out, and others are
-// INVALID_ARGUMENT in the step. Named `key`, as all of these.
+// INVALID_ARGUMENT in the step that looks them up (embeddings, weights of
+// linear models); an indicator leaves them out, too. Named `key`, as all of
+// these.
 FeatureColumn CategoricalColumnWithIdentity(
     const std::string& key, int64_t num_buckets,
     std::optional<int64_t> default_value = std::nullopt);
@@ -114,8 +116,8 @@ FeatureColumn CategoricalColumnWithVocabularyList(
     const std::string& key, const std::vector<int64_t>& vocabulary_list,
     const VocabularyOptions& options = {});
 // The id is the number of the line; with an integer dtype each line is an
-// integer, or the table cannot be filled. vocabulary_size: lines that count; none:
-// all, which are counted when the column is made.
+// integer, or the table cannot be filled. vocabulary_size: lines that count;
+// none: all, which are counted when the column is made.
 FeatureColumn CategoricalColumnWithVocabularyFile(
     const std::string& key, const std::string& vocabulary_file,
     std::optional<int64_t> vocabulary_size = std::nullopt,
