@@ -875,6 +875,10 @@ TEST_F(ExperimentTest, SchedulesDoWhatTheirNamesSay) {
   EXPECT_THAT(exporter_->steps, ElementsAre(6)) << "nothing is exported";
   ASSERT_OK_AND_ASSIGN(result, Run("test"));
   EXPECT_EQ(Trained(), 7);
+  EXPECT_THAT(exporter_->steps, ElementsAre(6, 7)) << "once";
+  EXPECT_EQ(exporter_->path, JoinPath(model_dir_, "export/recording"));
+  EXPECT_EQ(exporter_->checkpoint_path, JoinPath(model_dir_, "model.ckpt-7"));
+  EXPECT_THAT(result.exports, SizeIs(1));
 }
 
 TEST_F(ExperimentTest, TrainsInIterations) {

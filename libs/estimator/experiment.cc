@@ -245,7 +245,13 @@ absl::StatusOr<ExperimentResult> Experiment::Test(const TaskOptions& task) {
   RETURN_IF_ERROR(TrainAsTask(options_.estimator, options_.train_input_fn,
                               std::move(options), task));
   ASSIGN_OR_RETURN(const std::string checkpoint, CheckpointToEvaluate());
-  return EvaluateOnce(checkpoint, 1, task);
+  ASSIGN_OR_RETURN(ExperimentResult result, EvaluateOnce(checkpoint, 1, task));
+  if (!result.metrics) return result;
+  ASSIGN_OR_RETURN(result.exports,
+                   ExportCheckpoint(options_.estimator, EvaluationSpec(""),
+                                    checkpoint, *result.metrics,
+                                    /*is_the_final_export=*/true));
+  return result;
 }
 
 namespace learn_runner {

@@ -91,7 +91,7 @@ class Experiment {
       const TaskOptions& task = {});
   // A parameter server.
   absl::StatusOr<ExperimentResult> RunStdServer(const TaskOptions& task = {});
-  // One step of training, one of evaluation: whether all fits.
+  // One step of training, one of evaluation, and all exports: whether all fits.
   absl::StatusOr<ExperimentResult> Test(const TaskOptions& task = {});
 
  private:

@@ -334,6 +334,15 @@ absl::StatusOr<TrainAndEvaluateResult> EvaluateAsTask(
   return result;
 }
 
+absl::StatusOr<std::vector<std::string>> ExportCheckpoint(
+    Estimator& estimator, const EvalSpec& eval_spec,
+    const std::string& checkpoint_path, const EvalMetrics& metrics,
+    bool is_the_final_export) {
+  RETURN_IF_ERROR(CheckEvalSpec(eval_spec));
+  return Exports(estimator, eval_spec)
+      .Make(checkpoint_path, metrics, is_the_final_export);
+}
+
 absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
                          TrainOptions options, const TaskOptions& task) {
   RETURN_IF_ERROR(estimator.status());

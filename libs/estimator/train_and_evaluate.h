@@ -118,6 +118,12 @@ absl::StatusOr<TrainAndEvaluateResult> EvaluateAsTask(
     std::function<bool(const std::optional<EvalMetrics>&)> predicate_fn =
         nullptr);
 
+// Asks the exporters for a checkpoint, as after its evaluation. What they made.
+absl::StatusOr<std::vector<std::string>> ExportCheckpoint(
+    Estimator& estimator, const EvalSpec& eval_spec,
+    const std::string& checkpoint_path, const EvalMetrics& metrics,
+    bool is_the_final_export);
+
 struct EvaluateWhileTrainingOptions {
   EvalSpec eval;
   std::optional<int64_t> max_steps;
