@@ -35,9 +35,11 @@ using feature_column::CategoricalColumnWithVocabularyFile;
 using feature_column::IndicatorColumn;
 using feature_column::NumericColumn;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using train::SavedModel;
 
@@ -492,6 +494,26 @@ TEST_F(ExporterTest, BestGoesOnFromEarlierEvaluations) {
   EXPECT_TRUE(Exports(*exporter, model, Loss(loss + 2))) << "the first";
   EXPECT_FALSE(Exports(*exporter, model, Loss(loss + 1)));
   EXPECT_TRUE(Exports(*exporter, model, Loss(loss / 2)));
+}
+
+// As an Experiment's evaluator has them.
+TEST_F(ExporterTest, BestSaysWhereItFindsNoEvaluations) {
+  Estimator model = Trained();
+  ASSERT_OK_AND_ASSIGN(const EvalMetrics metrics,
+                       model.Evaluate(Input(1), {.name = "continuous"}));
+  const float loss = metrics.at("loss").scalar<float>();
+  const auto warns = Contains(
+      HasSubstr("Exporter 'best_exporter': no event file matches eval/"));
+  BestExporterOptions options;
+  options.event_file_pattern = "eval_continuous/*.tfevents.*";
+  const auto there = BestExporter(Raw(), options);
+  EXPECT_TRUE(Exports(*there, model, Loss(loss + 2))) << "the first";
+  EXPECT_FALSE(Exports(*there, model, Loss(loss + 1)));
+  EXPECT_THAT(logger_.lines(), Not(warns));
+  const auto elsewhere = BestExporter(Raw());
+  EXPECT_TRUE(Exports(*elsewhere, model, Loss(loss + 2)));
+  EXPECT_TRUE(Exports(*elsewhere, model, Loss(loss + 1)));
+  EXPECT_THAT(logger_.lines(), warns);
 }
 
 TEST_F(ExporterTest, MistakesAreTold) {

@@ -166,6 +166,27 @@ TEST_F(HeadTest, AnAccuracyTakesTheThresholdForPositiveAndARecallDoesNot) {
   Expect(metrics, "recall/positive_threshold_0.5/two", 0.6666667f);
 }
 
+// Which tells where weights are next to nothing.
+TEST_F(HeadTest, ThresholdsOfTwoClassesDivideByALittleMore) {
+  const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
+    InputTensors tensors;
+    tensors.features["x"] = Output(ops::Const(
+        scope, Tensor::FromValues<float>(TensorShape({3, 1}), {1, 2, 3})));
+    tensors.features["w"] =
+        Output(ops::Const(scope, Tensor::Vector<float>({1e-7f, 1e-7f, 1e-7f})));
+    tensors.labels = ops::Const(scope, Tensor::Vector<int64_t>({1, 1, 1}));
+    RETURN_IF_ERROR(scope.status());
+    return tensors;
+  };
+  Estimator model =
+      Model(BinaryClassHead({.weight_column = "w", .thresholds = {0.25f}}));
+  ASSERT_OK_AND_ASSIGN(const EvalMetrics metrics,
+                       model.Evaluate(input, {.steps = 1}));
+  Expect(metrics, "precision", 1);
+  Expect(metrics, "precision/positive_threshold_0.25", 0.75f);
+  Expect(metrics, "recall/positive_threshold_0.25", 0.75f);
+}
+
 // ---- regression ----
 
 Tensor Counts() {
@@ -213,6 +234,41 @@ TEST_F(HeadTest, ARegressionWeighsEachValue) {
   Expect(metrics, "label/mean", 1.8295455f);
   EXPECT_THAT(Learned(model), Pointwise(FloatNear(1e-3f),
                                         {25.667004f, 51.962013f, 140.56802f}));
+}
+
+TEST_F(HeadTest, LabelsOfSeveralClassesAreOfTwoTypes) {
+  EXPECT_THAT(
+      Model(MultiClassHead(3))
+          .Train(Examples(ThreeColumns(), Tensor::Vector<uint8_t>({0, 1, 2, 1}),
+                          1)),
+      StatusIs(kInvalid, "should be int32 or int64. Instead got uint8"));
+}
+
+// Numbers are TensorFlow's, after one step from zeros.
+TEST_F(HeadTest, ARegressionWeighsEachValueByTheKeyOfTheFeature) {
+  LinearOptions options;
+  options.feature_columns = {feature_column::NumericColumn("x")};
+  options.estimator.logger = &logger_;
+  Estimator model = LinearRegressor(
+      options, Config(), {.label_dimension = 2, .weight_column = "w"});
+  const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
+    InputTensors tensors;
+    tensors.features["x"] =
+        Output(ops::Const(scope, Tensor::Vector<float>({1, 2, 3})));
+    tensors.features["w"] =
+        Output(ops::Const(scope, Tensor::FromValues<float>(
+                                     TensorShape({3, 2}), {1, 2, 3, 4, 5, 6})));
+    tensors.labels = ops::Const(
+        scope,
+        Tensor::FromValues<float>(TensorShape({3, 2}), {1, 1, 1, 1, 1, 1}));
+    RETURN_IF_ERROR(scope.status());
+    return tensors;
+  };
+  ASSERT_OK(model.Train(input, {.steps = 1}));
+  ASSERT_OK_AND_ASSIGN(const EvalMetrics metrics,
+                       model.Evaluate(input, {.steps = 1}));
+  Expect(metrics, "average_loss", 0.1257345f);
+  Expect(metrics, "loss", 2.6404243f);
 }
 
 TEST_F(HeadTest, WeightsAreOfEachExample) {

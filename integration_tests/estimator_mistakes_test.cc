@@ -1,6 +1,7 @@
 // Mistakes of whoever trains a model: each is told in a sentence that names the
 // column or key, and says what to do.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -8,20 +9,26 @@
 #include "integration_tests/testing/line_training.h"
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
+#include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
 
 namespace weft::estimator {
 namespace {
 
+using feature_column::BucketizedColumn;
 using feature_column::CategoricalColumnWithHashBucket;
 using feature_column::CategoricalColumnWithIdentity;
 using feature_column::CategoricalColumnWithVocabularyFile;
 using feature_column::EmbeddingColumn;
 using feature_column::FeatureColumn;
 using feature_column::IndicatorColumn;
+using feature_column::InputLayer;
+using feature_column::LinearModel;
 using feature_column::NumericColumn;
+using feature_column::WeightedCategoricalColumn;
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Batches of x, under that name, with labels 0.
@@ -139,10 +146,205 @@ TEST_F(EstimatorMistakesTest, AVocabularyFileThatIsGone) {
   EXPECT_EQ(ErrorOf(made, strings_), "") << "it is back";
 }
 
+// ---- columns whose mistake only the step knows ----
+
+// What one column makes of features: a layer, or a linear model.
+class ColumnMistakesTest : public ::testing::Test {
+ protected:
+  enum class Of { kLayer, kLinear };
+
+  // A feature of which the graph does not know the shape.
+  void Give(const std::string& key, const Tensor& value) {
+    features_[key] =
+        Output(ops::PlaceholderWithDefault(root_, value, PartialShape()));
+  }
+  absl::StatusOr<Tensor> Run(const FeatureColumn& column, Of of = Of::kLayer) {
+    const Output output = of == Of::kLayer
+                              ? InputLayer(root_, features_, {column})
+                              : LinearModel(root_, features_, {column}).logits;
+    RETURN_IF_ERROR(root_.status());
+    const Operation init = ops::GlobalVariablesInitializer(root_);
+    const Operation tables = train::Scaffold::DefaultLocalInitOp(root_);
+    RETURN_IF_ERROR(root_.status());
+    ASSIGN_OR_RETURN(const auto session,
+                     Session::Connect("", root_, {.process = &process_}));
+    RETURN_IF_ERROR(session->Run(init));
+    RETURN_IF_ERROR(session->Run(tables));
+    return session->Run(output);
+  }
+
+  Process process_;
+  Scope root_ = Scope::Root();
+  Features features_;
+};
+
+class WeightsOfIdsTest : public ColumnMistakesTest {
+ protected:
+  static Tensor Ids(int64_t second) {
+    return Tensor::FromValues<int64_t>(TensorShape({2, 2}), {3, second, 5, 7});
+  }
+  static Tensor Weights(float second) {
+    return Tensor::FromValues<float>(TensorShape({2, 2}), {1, second, 3, 4});
+  }
+  // Of the three columns that take weights, each in a graph of its own.
+  std::vector<absl::StatusOr<Tensor>> RunAll(const Tensor& ids,
+                                             const Tensor& weights) {
+    const auto weighted =
+        WeightedCategoricalColumn(CategoricalColumnWithIdentity("i", 8), "w");
+    std::vector<absl::StatusOr<Tensor>> all;
+    for (const auto& [column, of] :
+         {std::pair(IndicatorColumn(weighted), Of::kLayer),
+          std::pair(EmbeddingColumn(weighted, 2), Of::kLayer),
+          std::pair(weighted, Of::kLinear)}) {
+      root_ = Scope::Root();
+      features_.clear();
+      features_["i"] = Output(ops::Const(root_, ids));
+      features_["w"] = Output(ops::Const(root_, weights));
+      all.push_back(Run(column, of));
+    }
+    return all;
+  }
+};
+
+// 5 and 7 would get the weights of others.
+TEST_F(WeightsOfIdsTest, ThatAreMoreOrFewerFailTheStep) {
+  for (const auto& [ids, weights] :
+       {std::pair(Ids(-1), Weights(2)), std::pair(Ids(2), Weights(0))}) {
+    for (const auto& result : RunAll(ids, weights)) {
+      EXPECT_THAT(result, StatusIs(kInvalid,
+                                   "Feature column i_weighted_by_w: each id "
+                                   "needs one weight of w"));
+    }
+  }
+}
+
+TEST_F(WeightsOfIdsTest, ThatAreAsManyAreTheirs) {
+  const auto all = RunAll(Ids(-1), Weights(0));
+  for (const auto& result : all) ASSERT_OK(result);
+  EXPECT_THAT(all[0]->flat<float>(), ElementsAre(0, 0, 0, 1, 0, 0, 0, 0,  //
+                                                 0, 0, 0, 0, 0, 3, 0, 4));
+}
+
+TEST_F(ColumnMistakesTest, AnExampleOfAnotherSizeDoesNotBecomeMore) {
+  const Tensor six =
+      Tensor::FromValues<float>(TensorShape({1, 6}), {1, 2, 3, 4, 5, 6});
+  const auto three = NumericColumn("x", {.shape = {3}});
+  for (const Of of : {Of::kLayer, Of::kLinear}) {
+    for (const auto& [column, name] :
+         {std::pair(three, "/x/"),
+          std::pair(BucketizedColumn(three, {2, 4}), "/x_bucketized/")}) {
+      root_ = Scope::Root();
+      Give("x", six);
+      EXPECT_THAT(Run(column, of), StatusIs(kInvalid, name));
+    }
+  }
+  root_ = Scope::Root();
+  Give("x",
+       Tensor::FromValues<float>(TensorShape({2, 1, 3}), {1, 2, 3, 4, 5, 6}));
+  ASSERT_OK_AND_ASSIGN(const Tensor rows, Run(three));
+  EXPECT_EQ(rows.shape(), TensorShape({2, 3}));
+}
+
+TEST_F(ColumnMistakesTest, IdsInThreeDimensionsDoNotBecomeMoreExamples) {
+  const auto ids = CategoricalColumnWithIdentity("i", 8);
+  for (const FeatureColumn& column :
+       {IndicatorColumn(ids), EmbeddingColumn(ids, 2)}) {
+    root_ = Scope::Root();
+    features_["i"] = ops::SparseOutputs{
+        ops::Const(root_, Tensor::FromValues<int64_t>(TensorShape({2, 3}),
+                                                      {0, 0, 0, 1, 1, 1})),
+        ops::Const(root_, Tensor::Vector<int64_t>({3, 5})),
+        ops::Const(root_, Tensor::Vector<int64_t>({2, 2, 2}))};
+    EXPECT_THAT(Run(column), StatusIs(kInvalid, column.name()));
+  }
+}
+
+// As TensorFlow reads it: "007" is 7.
+TEST_F(ColumnMistakesTest, AVocabularyFileOfIntegersHasNoOtherLines) {
+  const std::string path = JoinPath(::testing::TempDir(), "integers.txt");
+  const auto count = [&](absl::string_view lines) {
+    EXPECT_OK(LocalFileSystem().WriteFileAtomically(path, lines));
+    root_ = Scope::Root();
+    features_["i"] =
+        Output(ops::Const(root_, Tensor::Vector<int64_t>({7, 8, 9, 10})));
+    return Run(IndicatorColumn(CategoricalColumnWithVocabularyFile(
+        "i", path, std::nullopt, {.dtype = DT_INT64})));
+  };
+  ASSERT_OK_AND_ASSIGN(const Tensor ids, count("007\n 8\n9\r\n"));
+  EXPECT_THAT(ids.flat<float>(),
+              ElementsAre(1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0));
+  EXPECT_THAT(count("007\n8\nnine\n"),
+              StatusIs(kInvalid, "Field nine in line 2 is not a valid int64"));
+}
+
+// As TensorFlow's; an embedding's are a mistake, above.
+TEST_F(ColumnMistakesTest, AnIndicatorLeavesOutIdsOutOfRange) {
+  features_["i"] =
+      Output(ops::Const(root_, Tensor::Vector<int64_t>({1, 9, -1})));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor rows,
+      Run(IndicatorColumn(CategoricalColumnWithIdentity("i", 2))));
+  EXPECT_THAT(rows.flat<float>(), ElementsAre(0, 1, 0, 0, 0, 0));
+}
+
+// They are no mistake.
+TEST_F(ColumnMistakesTest, BoolsAreNumbers) {
+  features_["x"] = Output(ops::Const(
+      root_, Tensor::FromValues<bool>(TensorShape({2}), {true, false})));
+  ASSERT_OK_AND_ASSIGN(const Tensor rows, Run(NumericColumn("x")));
+  EXPECT_EQ(rows.shape(), TensorShape({2, 1}));
+  EXPECT_THAT(rows.flat<float>(), ElementsAre(1, 0));
+}
+
+// The graph knows it.
+TEST_F(ColumnMistakesTest, ANormalizerThatMakesMoreIsRefused) {
+  features_["x"] = Output(ops::Const(root_, Tensor::Vector<float>({1, 2})));
+  feature_column::NumericColumnOptions options;
+  options.normalizer_fn = [](const Scope& scope, const Output& values) {
+    return ops::Concat(scope, {values, values}, 1);
+  };
+  EXPECT_THAT(
+      Run(NumericColumn("x", options)),
+      StatusIs(kInvalid, "Feature column 'x': an example comes to 2 values"));
+}
+
+TEST_F(EstimatorMistakesTest, AFeatureOfAnotherSizeMakesNoMorePredictions) {
+  const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
+    InputTensors tensors;
+    tensors.features["x"] = Output(ops::PlaceholderWithDefault(
+        scope,
+        Tensor::FromValues<float>(TensorShape({1, 6}), {1, 2, 3, 4, 5, 6}),
+        PartialShape()));
+    RETURN_IF_ERROR(scope.status());
+    return tensors;
+  };
+  Estimator model = Deep({NumericColumn("x", {.shape = {3}})});
+  ASSERT_OK_AND_ASSIGN(auto stream, model.Predict(input));
+  EXPECT_THAT(stream->Next(), StatusIs(kInvalid, "/x/"));
+}
+
 TEST_F(EstimatorMistakesTest, TwoColumnsOfOneName) {
   EXPECT_THAT(ErrorOf({NumericColumn("x"), NumericColumn("x")}, numbers_),
               AllOf(HasSubstr("Duplicate feature column name"),
                     HasSubstr("'x'"), HasSubstr("leave one out")));
+}
+
+TEST_F(EstimatorMistakesTest, FeaturesOfDifferentBatches) {
+  const auto input = [](const Scope& scope) -> absl::StatusOr<InputTensors> {
+    const auto ones = [&](int64_t rows) {
+      return Output(ops::Fill(scope, Tensor::Vector<int64_t>({rows, 1}), 1.0f));
+    };
+    InputTensors tensors;
+    tensors.features["a"] = ones(2);
+    tensors.features["b"] = ones(3);
+    tensors.labels = ones(2);
+    RETURN_IF_ERROR(scope.status());
+    return tensors;
+  };
+  BaselineOptions options;
+  options.estimator.logger = &logger_;
+  EXPECT_THAT(BaselineRegressor(options, Config()).Train(input, {.steps = 1}),
+              StatusIs(kInvalid, "Features a and b have not as many examples"));
 }
 
 TEST_F(EstimatorMistakesTest, AnEvaluationBeforeAnyCheckpoint) {

@@ -3,10 +3,13 @@
 // TensorFlow by tools/conformance.)
 #include "libs/estimator/estimator.h"
 
+#include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -24,14 +27,20 @@
 #include "libs/fs/memory_file_system.h"
 #include "libs/fs/path.h"
 #include "libs/runtime/process.h"
+#include "libs/summary/event.h"
+#include "libs/summary/events_writer.h"
 
 namespace weft::estimator {
 namespace {
 
 using feature_column::NumericColumn;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Key;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 class EstimatorTest : public ::testing::Test {
  protected:
@@ -263,7 +272,7 @@ TEST_F(EmbeddingOfCheckpointTest, WhatDoesNotFitIsTold) {
   ASSERT_OK(disk_.WriteFileAtomically("/other/checkpoint", "damaged"));
   EXPECT_THAT(LookUp("/other", "table", 4, 1),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "an embedding's ckpt_to_load_from"));
+                       "Feature column 'id_embedding': ckpt_to_load_from"));
 }
 
 // ---- predictions of whole batches ----
@@ -293,6 +302,93 @@ TEST_F(EstimatorTest, PredictionsOfWholeBatchesNeedNoCommonLength) {
   EXPECT_THAT(stream->Next().status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "Batch length of predictions should be same"));
+}
+
+// ---- what evaluations write ----
+
+// One batch of one example.
+absl::StatusOr<InputTensors> OneExample(const Scope& scope) {
+  InputTensors input;
+  input.features["x"] = Output(ops::Const(scope, Tensor::Vector<float>({1})));
+  RETURN_IF_ERROR(scope.status());
+  return input;
+}
+
+class EvaluationEventsTest : public EstimatorTest {
+ protected:
+  // Its loss is 0.25, and its metrics are what `add` adds.
+  Estimator Model(
+      const std::function<void(const Scope& scope, EstimatorSpec& spec)>& add) {
+    EstimatorOptions options;
+    options.logger = &logger_;
+    return Estimator(
+        [add](const Scope& scope,
+              const ModelInput&) -> absl::StatusOr<EstimatorSpec> {
+          EstimatorSpec spec;
+          spec.loss = ops::Const(scope, Tensor::Scalar(0.25f));
+          add(scope, spec);
+          RETURN_IF_ERROR(scope.status());
+          return spec;
+        },
+        options, Config());
+  }
+  // All that was written, by tag.
+  std::map<std::string, summary::SummaryValue> Written(const Estimator& model) {
+    std::map<std::string, summary::SummaryValue> all;
+    const auto names = files_.ListDirectory(model.eval_dir()).value();
+    for (const std::string& name : names) {
+      const auto events =
+          summary::EventsReader::Open(files_, JoinPath(model.eval_dir(), name))
+              .value();
+      for (auto event = events->Next(); event.ok(); event = events->Next()) {
+        const auto* summary = event->As<summary::Summary>();
+        if (summary == nullptr) continue;
+        for (const auto& value : summary->value) all[value.tag] = value;
+      }
+    }
+    return all;
+  }
+};
+
+TEST_F(EvaluationEventsTest, MetricsMayBeSummariesOrHaveDimensions) {
+  Estimator model = Model([](const Scope& scope, EstimatorSpec& spec) {
+    const auto add = [&](const char* name, const Output& value) {
+      spec.eval_metric_ops[name] = {value, spec.loss};
+    };
+    add("pic", ops::ScalarSummary(scope, "inner", spec.loss, {}));
+    add("text", ops::Const(scope, Tensor::Scalar(std::string("\xff no"))));
+    add("vector", ops::Const(scope, Tensor::Vector<float>({2.5f})));
+    add("flag", ops::Const(scope, Tensor::Scalar(true)));
+    add("count", ops::Const(scope, Tensor::Scalar(int64_t{3})));
+  });
+  ASSERT_OK(model.Evaluate(OneExample, {.steps = 1}));
+  const auto written = Written(model);
+  EXPECT_THAT(written, UnorderedElementsAre(Key("count"), Key("loss"),
+                                            Key("pic/0"), Key("vector")));
+  EXPECT_EQ(std::get<float>(written.at("pic/0").value), 0.25f);
+  EXPECT_EQ(std::get<float>(written.at("count").value), 3);
+  EXPECT_EQ(std::get<Tensor>(written.at("vector").value).shape(),
+            TensorShape({1}));
+  EXPECT_THAT(logger_.lines(), Contains(HasSubstr("for text, cannot parse")));
+  EXPECT_THAT(logger_.lines(), Contains(HasSubstr("for flag, which is bool")));
+  EXPECT_THAT(logger_.lines(), Contains(AllOf(HasSubstr("Saving dict"),
+                                              Not(HasSubstr("pic = ")))));
+}
+
+TEST_F(EvaluationEventsTest, TheLogHasAllDigitsOfTheStep) {
+  ASSERT_OK(files_.CreateDirectories(model_dir_));
+  const std::string prefix = JoinPath(model_dir_, "model.ckpt-1234567");
+  const auto random = NewSeededRandom(1);
+  ASSERT_OK_AND_ASSIGN(
+      auto writer, checkpoint::BundleWriter::Create(files_, prefix, *random));
+  ASSERT_OK(writer->Add("global_step", Tensor::Scalar(int64_t{1234567})));
+  ASSERT_OK(writer->Finish());
+  Estimator model = Model([](const Scope&, EstimatorSpec&) {});
+  ASSERT_OK(
+      model.Evaluate(OneExample, {.steps = 1, .checkpoint_path = prefix}));
+  EXPECT_THAT(logger_.lines(),
+              Contains(AllOf(HasSubstr("global step 1234567:"),
+                             HasSubstr("global_step = 1234567"))));
 }
 
 // ---- labels whose shape only the step knows ----

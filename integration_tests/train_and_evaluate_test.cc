@@ -2,6 +2,8 @@
 // what evaluators do meanwhile. (estimator_cluster_test has those of clusters.)
 #include "libs/estimator/train_and_evaluate.h"
 
+#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,11 +29,14 @@
 namespace weft::estimator {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 // ---- a program alone ----
 
@@ -43,7 +48,8 @@ TEST_F(TrainAndEvaluateTest, AloneItEvaluatesInTheEnd) {
                        Evaluation()));
   ASSERT_TRUE(result.metrics.has_value());
   EXPECT_EQ(StepOf(*result.metrics), 5);
-  EXPECT_THAT(exporter_->steps, ElementsAre(5)) << "ten minutes have not gone";
+  EXPECT_THAT(exporter_->steps, ElementsAre(2, 5))
+      << "the first new one; ten minutes have not gone at step 4";
   EXPECT_TRUE(exporter_->is_final);
   EXPECT_EQ(exporter_->checkpoint_path, JoinPath(model_dir_, "model.ckpt-5"));
   EXPECT_EQ(exporter_->path, JoinPath(model_dir_, "export/recording"));
@@ -71,7 +77,9 @@ TEST_F(TrainAndEvaluateTest, WhatIsTrainedAlreadyIsEvaluated) {
 }
 
 TEST_F(TrainAndEvaluateTest, WhoIsAskedToLeaveSavesAndDoesNotEvaluate) {
-  Estimator model = Line();
+  RunConfig config = Config();
+  config.save_checkpoints_steps = 1000;
+  Estimator model = Line(config);
   int asked = 0;
   ASSERT_OK_AND_ASSIGN(
       const auto result,
@@ -108,7 +116,7 @@ TEST_F(TrainAndEvaluateTest, AnEvaluationThatFailsForAWhileEndsNoTraining) {
 // The last evaluation's exports are tried again, from the one that failed on.
 TEST_F(TrainAndEvaluateTest, AnExportThatFailsIsTriedAgainAlone) {
   const auto other = std::make_shared<RecordingExporter>("other");
-  other->errors = {absl::UnavailableError("away")};
+  other->errors = {absl::OkStatus(), absl::UnavailableError("away")};
   int evaluations = 0;
   EvalSpec spec = Evaluation();
   spec.exporters.push_back(other);
@@ -120,10 +128,10 @@ TEST_F(TrainAndEvaluateTest, AnExportThatFailsIsTriedAgainAlone) {
   ASSERT_OK_AND_ASSIGN(
       const auto result,
       TrainAndEvaluate(model, {.input_fn = Points(), .max_steps = 4}, spec));
-  EXPECT_THAT(exporter_->steps, ElementsAre(4));
-  EXPECT_THAT(other->steps, ElementsAre(4, 4));
+  EXPECT_THAT(exporter_->steps, ElementsAre(2, 4));
+  EXPECT_THAT(other->steps, ElementsAre(2, 4, 4));
   EXPECT_THAT(result.exports, SizeIs(2));
-  EXPECT_EQ(evaluations, 1);
+  EXPECT_EQ(evaluations, 2);
 }
 
 TEST_F(TrainAndEvaluateTest, OtherFailuresOfAnEvaluationAreNoEndOfTheInput) {
@@ -286,6 +294,25 @@ class RecordingListener : public train::CheckpointSaverListener {
   std::vector<int64_t> steps;
 };
 
+// y = w x; what its trainings have besides, `add` adds.
+ModelFn Slope(const std::function<void(EstimatorSpec& spec)>& add) {
+  return [add](const Scope& scope,
+               const ModelInput& input) -> absl::StatusOr<EstimatorSpec> {
+    const ops::Variable w(scope.WithName("w"), 0.5f);
+    const Output x = input.features.at("x").dense();
+    EstimatorSpec spec;
+    spec.loss = ops::Mean(
+        scope,
+        ops::Square(scope,
+                    ops::Sub(scope, ops::Mul(scope, x, w), input.labels)),
+        {0});
+    spec.train_op = train::GradientDescent(0.01f).Minimize(
+        scope, spec.loss, {.global_step = train::GetGlobalStep(scope)});
+    if (input.mode == Mode::kTrain) add(spec);
+    return spec;
+  };
+}
+
 // The Estimator saves nothing by itself.
 class OwnSaverTest : public TrainAndEvaluateTest {
  protected:
@@ -313,28 +340,15 @@ class OwnSaverTest : public TrainAndEvaluateTest {
     hook_ = std::make_shared<train::CheckpointSaverHook>(std::move(saver));
     EstimatorOptions options;
     options.logger = &logger_;
-    return Estimator(
-        [=, hook = hook_](const Scope& scope, const ModelInput& input)
-            -> absl::StatusOr<EstimatorSpec> {
-          const ops::Variable w(scope.WithName("w"), 0.5f);
-          const Output x = input.features.at("x").dense();
-          EstimatorSpec spec;
-          spec.loss = ops::Mean(
-              scope,
-              ops::Square(scope,
-                          ops::Sub(scope, ops::Mul(scope, x, w), input.labels)),
-              {0});
-          spec.train_op = train::GradientDescent(0.01f).Minimize(
-              scope, spec.loss, {.global_step = train::GetGlobalStep(scope)});
-          if (input.mode != Mode::kTrain) return spec;
-          spec.scaffold = scaffold;
-          if (where == Where::kTrainingHooks) spec.training_hooks = {hook};
-          if (where == Where::kTrainingChiefHooks) {
-            spec.training_chief_hooks = {hook};
-          }
-          return spec;
-        },
-        options, WithoutSaves());
+    return Estimator(Slope([=, hook = hook_](EstimatorSpec& spec) {
+                       spec.scaffold = scaffold;
+                       if (where == Where::kTrainingHooks)
+                         spec.training_hooks = {hook};
+                       if (where == Where::kTrainingChiefHooks) {
+                         spec.training_chief_hooks = {hook};
+                       }
+                     }),
+                     options, WithoutSaves());
   }
 
  private:
@@ -359,6 +373,45 @@ TEST_F(OwnSaverTest, TellsEachListenerOnce) {
       EXPECT_EQ(told->ended, 1);
     }
   }
+}
+
+class OwnScaffoldTest : public TrainAndEvaluateTest {
+ protected:
+  // The checkpoints that are left of a training whose scaffold only has an
+  // init_fn.
+  std::vector<std::string> Left(int keep_checkpoint_max) {
+    files_.DeleteRecursively(model_dir_).IgnoreError();
+    keep_checkpoint_max_ = keep_checkpoint_max;
+    EstimatorOptions options;
+    options.logger = &logger_;
+    int begun = 0;
+    Estimator model(Slope([&](EstimatorSpec& spec) {
+                      train::ScaffoldOptions scaffold;
+                      scaffold.init_fn = [&](Session&) {
+                        ++begun;
+                        return absl::OkStatus();
+                      };
+                      spec.scaffold = std::make_shared<train::Scaffold>(
+                          std::move(scaffold));
+                    }),
+                    options, Config());
+    EXPECT_OK(model.Train(Points(), {.max_steps = 12}));
+    EXPECT_EQ(begun, 1);
+    auto names = files_.ListDirectory(model_dir_).value();
+    std::erase_if(names, [](const std::string& name) {
+      return !absl::EndsWith(name, ".index");
+    });
+    return names;
+  }
+};
+
+TEST_F(OwnScaffoldTest, WithoutASaverHasThatOfTheConfig) {
+  EXPECT_THAT(Left(2), UnorderedElementsAre("model.ckpt-10.index",
+                                            "model.ckpt-12.index"));
+  EXPECT_THAT(files_.ReadFile(JoinPath(model_dir_, "checkpoint")).value(),
+              HasSubstr("model_checkpoint_path: \"model.ckpt-12\""))
+      << "the folder may be moved";
+  EXPECT_THAT(Left(0), SizeIs(7)) << "all: 0, 2, to 12";
 }
 
 TEST_F(TrainAndEvaluateTest, AListenerIsToldOnce) {
@@ -577,15 +630,88 @@ TEST_F(EvaluatorTest, AMistakeOfAnExporterEndsIt) {
               StatusIs(absl::StatusCode::kInternal, "a mistake"));
 }
 
+// ---- evaluations that are asked to stop ----
+
+// Asks to stop once so many batches are evaluated.
+class StopAfter : public train::SessionRunHook {
+ public:
+  explicit StopAfter(int batches) : left_(batches) {}
+
+  absl::Status AfterRun(train::SessionRunContext&,
+                        const train::SessionRunValues&) override {
+    --left_;
+    return absl::OkStatus();
+  }
+  std::function<bool()> stop_requested() {
+    return [this] { return left_ <= 0; };
+  }
+
+ private:
+  std::atomic<int> left_;
+};
+
+class StoppedEvaluationTest : public TrainAndEvaluateTest {
+ protected:
+  // Of data without end, into which it would go for ever.
+  EvalSpec Endless() {
+    EvalSpec spec = Evaluation();
+    spec.input_fn = Points();
+    spec.steps.reset();
+    spec.hooks = {stop_};
+    return spec;
+  }
+  void ExpectNothingOf(const absl::StatusOr<TrainAndEvaluateResult>& result) {
+    ASSERT_OK(result);
+    EXPECT_FALSE(result->metrics.has_value());
+    EXPECT_THAT(exporter_->steps, IsEmpty());
+    EXPECT_FALSE(files_.FileExists(JoinPath(model_dir_, "eval")).ok());
+    EXPECT_THAT(logger_.lines(),
+                Not(Contains(HasSubstr("An evaluation failed"))));
+  }
+  const std::shared_ptr<StopAfter> stop_ = std::make_shared<StopAfter>(5);
+  const TaskOptions task_ = {.stop_requested = stop_->stop_requested()};
+};
+
+TEST_F(StoppedEvaluationTest, OfAnEvaluatorEndsIt) {
+  ASSERT_OK(Line().Train(Points(), {.steps = 2}));
+  Estimator model = Line(EvaluatorConfig());
+  ExpectNothingOf(TrainAndEvaluate(
+      model, {.input_fn = Points(), .max_steps = 2}, Endless(), task_));
+}
+
+TEST_F(StoppedEvaluationTest, BesideATrainingEndsThat) {
+  Estimator model = Line();
+  ExpectNothingOf(TrainAndEvaluate(
+      model, {.input_fn = Points(), .max_steps = 1000000}, Endless(), task_));
+  EXPECT_LT(model.GetVariableValue("global_step")->scalar<int64_t>(), 1000);
+}
+
+TEST_F(StoppedEvaluationTest, OfWhatIsTrainedEndsIt) {
+  Estimator model = Line();
+  ASSERT_OK(model.Train(Points(), {.steps = 2}));
+  ExpectNothingOf(TrainAndEvaluate(
+      model, {.input_fn = Points(), .max_steps = 2}, Endless(), task_));
+}
+
+TEST_F(StoppedEvaluationTest, OfAnExperimentComesToNothing) {
+  ASSERT_OK(Line().Train(Points(), {.steps = 2}));
+  Experiment experiment({.estimator = Line(),
+                         .eval_input_fn = Points(),
+                         .eval_steps = std::nullopt,
+                         .eval_hooks = {stop_}});
+  ExpectNothingOf(experiment.Evaluate(task_));
+  EXPECT_FALSE(files_.FileExists(JoinPath(model_dir_, "eval_one_pass")).ok());
+}
+
 // ---- early stopping ----
 
 class EarlyStoppingTest : public TrainAndEvaluateTest {
  protected:
   // What an evaluation would have written.
-  void WriteMetric(const std::string& name,
-                   const std::map<int64_t, float>& by) {
+  void WriteMetric(const std::string& name, const std::map<int64_t, float>& by,
+                   const std::string& evaluation = "") {
     auto writer = summary::FileWriter::Create(files_, process_.scheduler(),
-                                              Line().eval_dir());
+                                              Line().eval_dir(evaluation));
     ASSERT_OK(writer);
     for (const auto& [step, value] : by) {
       summary::SummaryValue item;
@@ -640,6 +766,21 @@ TEST_F(EarlyStoppingTest, WhatCannotBeReadIsAskedAgain) {
   EXPECT_GE(StepsWith(MakeEarlyStoppingHook(Line(), stop, each_step_)), 3);
   EXPECT_EQ(asked, 3);
   EXPECT_THAT(logger_.lines(), Contains(HasSubstr("late")));
+}
+
+// An Experiment's evaluator writes to a folder of its own.
+TEST_F(EarlyStoppingTest, EvaluationsElsewhereAreToldOfOnce) {
+  WriteMetric("loss", {{100, 1}, {300, 2}}, "continuous");
+  EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 200, each_step_)),
+            7);
+  EXPECT_THAT(logger_.lines(),
+              Contains(AllOf(HasSubstr("which is not there"),
+                             HasSubstr("has eval_continuous"),
+                             HasSubstr("set EarlyStoppingOptions::eval_dir")))
+                  .Times(1));
+  EarlyStoppingOptions there = each_step_;
+  there.eval_dir = Line().eval_dir("continuous");
+  EXPECT_EQ(StepsWith(StopIfNoDecreaseHook(Line(), "loss", 200, there)), 1);
 }
 
 TEST_F(EarlyStoppingTest, IsInTheCheckpointAndEndsTheEvaluator) {
@@ -734,6 +875,10 @@ TEST_F(ExperimentTest, SchedulesDoWhatTheirNamesSay) {
   EXPECT_THAT(exporter_->steps, ElementsAre(6)) << "nothing is exported";
   ASSERT_OK_AND_ASSIGN(result, Run("test"));
   EXPECT_EQ(Trained(), 7);
+  EXPECT_THAT(exporter_->steps, ElementsAre(6, 7)) << "once";
+  EXPECT_EQ(exporter_->path, JoinPath(model_dir_, "export/recording"));
+  EXPECT_EQ(exporter_->checkpoint_path, JoinPath(model_dir_, "model.ckpt-7"));
+  EXPECT_THAT(result.exports, SizeIs(1));
 }
 
 TEST_F(ExperimentTest, TrainsInIterations) {

@@ -11,6 +11,7 @@
 #include "libs/estimator/canned_parts.h"
 #include "libs/ops/adapt_value.h"
 #include "libs/ops/array/array_ops.h"
+#include "libs/ops/control/logging_ops.h"
 #include "libs/ops/group.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/state/get_variable.h"
@@ -297,19 +298,38 @@ Estimator Combined(const DnnLinearCombinedOptions& options,
 
 // ---- Baseline ----
 
-// How many examples a batch has, a vector of one.
+// How many examples a feature has, a vector of one.
+Output ExamplesOf(const Scope& scope, const Feature& feature) {
+  const Output shape = feature.is_sparse() ? feature.sparse().shape
+                                           : ops::Shape(scope, feature.dense(),
+                                                        {.out_type = DT_INT64});
+  return ops::Slice(scope, shape, Tensor::Vector<int32_t>({0}),
+                    Tensor::Vector<int32_t>({1}));
+}
+
+// How many a batch has: as many as each of the features, as the step sees.
 absl::StatusOr<Output> BatchSize(const Scope& scope, const Features& features) {
   if (features.empty()) {
     return absl::InvalidArgumentError(
         "features are empty, but the size of a batch is that of a feature; let "
         "the input function give one.");
   }
-  const Feature& first = features.begin()->second;
-  const Output shape = first.is_sparse() ? first.sparse().shape
-                                         : ops::Shape(scope, first.dense(),
-                                                      {.out_type = DT_INT64});
-  return ops::Slice(scope, shape, Tensor::Vector<int32_t>({0}),
-                    Tensor::Vector<int32_t>({1}));
+  const std::string& first = features.begin()->first;
+  const Output batch = ExamplesOf(scope, features.begin()->second);
+  std::vector<Operation> equal;
+  for (const auto& [key, feature] : features) {
+    if (key == first) continue;
+    const Output other = ExamplesOf(scope, feature);
+    equal.push_back(ops::Assert(
+        scope.WithName("assert_equal"), ops::Equal(scope, batch, other),
+        {absl::StrCat("Features ", first, " and ", key,
+                      " have not as many examples; the first dimension of each "
+                      "is the batch. Examples:"),
+         batch, other}));
+  }
+  RETURN_IF_ERROR(scope.status());
+  if (equal.empty()) return batch;
+  return ops::Identity(scope.WithControlDependencies(equal), batch);
 }
 
 absl::StatusOr<EstimatorSpec> BaselineModelFn(const Scope& scope,

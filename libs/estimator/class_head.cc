@@ -20,6 +20,33 @@ Output AllOf(const Scope& scope, const Output& conditions) {
   return ops::All(scope, conditions, Tensor::Vector<int32_t>({0, 1}));
 }
 
+// right / (1e-7 + right + wrong), as TensorFlow's precision and recall of
+// several thresholds.
+Output Share(const Scope& scope, const Output& right, const Output& wrong) {
+  if (!scope.ok()) return Output();
+  return ops::RealDiv(
+      scope, right, ops::AddV2(scope, ops::AddV2(scope, right, 1e-7f), wrong));
+}
+
+metrics::Metric Share(const Scope& scope, const metrics::Metric& right,
+                      const metrics::Metric& wrong) {
+  return {Share(scope, right.value, wrong.value),
+          Share(scope, right.update_op, wrong.update_op)};
+}
+
+struct Shares {
+  metrics::Metric precision, recall;
+};
+
+Shares SharesOf(const Scope& scope, const Output& labels, const Output& above,
+                const metrics::MetricOptions& weighted) {
+  const auto right = metrics::TruePositives(scope, labels, above, weighted);
+  return {Share(scope, right,
+                metrics::FalsePositives(scope, labels, above, weighted)),
+          Share(scope, right,
+                metrics::FalseNegatives(scope, labels, above, weighted))};
+}
+
 }  // namespace
 
 metrics::MetricOptions WeightedMetric(const Output& weights) {
@@ -189,7 +216,7 @@ ExportOutputs ClassHead::ExportClasses(
 
 void ClassHead::AddThresholds(
     const Scope& scope, const EvalInput& input, const Output& probabilities,
-    bool is_accurate_from, std::map<std::string, metrics::Metric>& all) const {
+    bool of_two_classes, std::map<std::string, metrics::Metric>& all) const {
   const auto weighted = WeightedMetric(input.weights);
   for (const float threshold : options_.thresholds) {
     const auto key = [&](absl::string_view metric) {
@@ -198,12 +225,18 @@ void ClassHead::AddThresholds(
     };
     const Scope at = scope.SubScope("at_threshold");
     const Output above = ops::Greater(at, probabilities, threshold);
-    const Output from = is_accurate_from
+    const Output from = of_two_classes
                             ? ops::GreaterEqual(at, probabilities, threshold)
                             : above;
     if (!at.ok()) return;
     all[key("accuracy")] = metrics::Accuracy(
         at, input.labels, ops::Cast(at, from, DT_FLOAT), weighted);
+    if (of_two_classes) {
+      const Shares shares = SharesOf(at, input.labels, above, weighted);
+      all[key("precision")] = shares.precision;
+      all[key("recall")] = shares.recall;
+      continue;
+    }
     all[key("precision")] =
         metrics::Precision(at, input.labels, above, weighted);
     all[key("recall")] = metrics::Recall(at, input.labels, above, weighted);

@@ -60,10 +60,11 @@ class ClassHead : public Head {
   static ExportOutputs ExportClasses(
       const std::map<std::string, Output>& predictions);
 
-  // Accuracy, precision and recall of each threshold. `is_accurate_from`: an
-  // accuracy takes the threshold itself for positive.
+  // Accuracy, precision and recall of each threshold. `of_two_classes`: an
+  // accuracy takes the threshold itself for positive, and the others divide by
+  // 1e-7 more.
   void AddThresholds(const Scope& scope, const EvalInput& input,
-                     const Output& probabilities, bool is_accurate_from,
+                     const Output& probabilities, bool of_two_classes,
                      std::map<std::string, metrics::Metric>& all) const;
 
   const int64_t n_classes_;

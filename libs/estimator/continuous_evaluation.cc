@@ -101,12 +101,16 @@ class ContinuousEvaluation {
     if (evaluated_ != checkpoint) {
       if (!is_last && Now() < next_) return absl::OkStatus();
       next_ = Now() + options_.throttle;
-      auto metrics =
-          estimator_.Evaluate(options_.input_fn, {.steps = options_.steps,
-                                                  .hooks = options_.hooks,
-                                                  .checkpoint_path = checkpoint,
-                                                  .name = options_.name,
-                                                  .lost_events = &lost_});
+      auto metrics = estimator_.Evaluate(
+          options_.input_fn, {.steps = options_.steps,
+                              .hooks = options_.hooks,
+                              .checkpoint_path = checkpoint,
+                              .name = options_.name,
+                              .stop_requested = options_.stop_requested,
+                              .lost_events = &lost_});
+      if (WasStopped(metrics.status(), options_.stop_requested)) {
+        return absl::OkStatus();
+      }
       if (!metrics.ok()) return Heed(checkpoint, metrics.status());
       evaluated_ = checkpoint;
       metrics_ = *std::move(metrics);
@@ -196,6 +200,11 @@ absl::StatusOr<CheckpointProgress> ReadProgress(FileSystem& files,
   progress.stopped_early = stop.ok() && stop->dtype() == DT_BOOL &&
                            stop->num_elements() == 1 && stop->scalar<bool>();
   return progress;
+}
+
+bool WasStopped(const absl::Status& status,
+                const std::function<bool()>& stop_requested) {
+  return absl::IsCancelled(status) && stop_requested && stop_requested();
 }
 
 bool MayPass(const absl::Status& status) {

@@ -42,6 +42,10 @@ absl::StatusOr<CheckpointProgress> ReadProgress(FileSystem& files,
 bool WaitUntil(Scheduler& scheduler, absl::Time until,
                const std::function<bool()>& stop_requested);
 
+// Whether an evaluation ended with `status` since it was asked to stop.
+bool WasStopped(const absl::Status& status,
+                const std::function<bool()>& stop_requested);
+
 // Whether what files said may be otherwise in a while: they are away, late or
 // full.
 bool MayPass(const absl::Status& status);
@@ -79,7 +83,8 @@ struct ContinuousEvaluationOptions {
   // False for the metrics of the last evaluation, before there are any too: it
   // ends. May be null.
   std::function<bool(const std::optional<EvalMetrics>&)> predicate_fn;
-  std::function<bool()> stop_requested;  // may be null
+  // Ends an evaluation that is under way, too. May be null.
+  std::function<bool()> stop_requested;
   // After each evaluation of a checkpoint: exports; again, where it failed
   // since the files were UNAVAILABLE or late, after a second and then less and
   // less often, down to once in five minutes. May be null.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "libs/base/keys_of.h"
 #include "libs/base/status.h"
 #include "libs/estimator/continuous_evaluation.h"
@@ -175,10 +176,42 @@ bool IsBetter(double a, double b, Better better) {
   return better == Better::kHigher ? a > b : a < b;
 }
 
+// Folders of evaluations with a name, below the model's, as a list; empty where
+// there are none.
+std::string NamedEvaluations(const Estimator& estimator) {
+  auto names =
+      estimator.environment().files.ListDirectory(estimator.model_dir());
+  if (!names.ok()) return "";
+  std::erase_if(*names, [](const std::string& name) {
+    return !absl::StartsWith(name, "eval_");
+  });
+  return absl::StrJoin(*names, ", ");
+}
+
+// An Experiment's evaluator, say, writes elsewhere, and its evaluations would
+// be waited for without a word; it is said once.
+void WarnOfOthers(const Estimator& estimator, const std::string& directory,
+                  bool& has_warned) {
+  const Estimator::Environment environment = estimator.environment();
+  if (has_warned) return;
+  if (!absl::IsNotFound(environment.files.ListDirectory(directory).status())) {
+    return;
+  }
+  const std::string others = NamedEvaluations(estimator);
+  if (others.empty()) return;
+  has_warned = true;
+  environment.logger.Warning(absl::StrCat(
+      "Early stopping reads evaluations from ", directory,
+      ", which is not there, but the model's folder has ", others,
+      "; if these are the ones, set EarlyStoppingOptions::eval_dir."));
+}
+
 absl::StatusOr<EvalResults> ResultsFrom(const Estimator& estimator,
-                                        const EarlyStoppingOptions& options) {
+                                        const EarlyStoppingOptions& options,
+                                        bool& has_warned) {
   const std::string directory =
       options.eval_dir.empty() ? estimator.eval_dir() : options.eval_dir;
+  WarnOfOthers(estimator, directory, has_warned);
   ASSIGN_OR_RETURN(EvalResults results,
                    ReadEvalMetrics(estimator.environment().files, directory));
   results.erase(results.begin(), results.lower_bound(options.min_steps));
@@ -188,9 +221,9 @@ absl::StatusOr<EvalResults> ResultsFrom(const Estimator& estimator,
 std::shared_ptr<train::SessionRunHook> StopIfThresholdCrossed(
     const Estimator& estimator, const std::string& metric, double threshold,
     const EarlyStoppingOptions& options, Better better) {
-  auto should_stop = [=]() -> absl::StatusOr<bool> {
+  auto should_stop = [=, has_warned = false]() mutable -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const EvalResults results,
-                     ResultsFrom(estimator, options));
+                     ResultsFrom(estimator, options, has_warned));
     for (const auto& [step, metrics] : results) {
       ASSIGN_OR_RETURN(const double value, MetricOf(metric, step, metrics));
       if (!IsBetter(value, threshold, better)) continue;
@@ -209,9 +242,9 @@ std::shared_ptr<train::SessionRunHook> StopIfThresholdCrossed(
 std::shared_ptr<train::SessionRunHook> StopIfNoImprovement(
     const Estimator& estimator, const std::string& metric, int64_t max_steps,
     const EarlyStoppingOptions& options, Better better) {
-  auto should_stop = [=]() -> absl::StatusOr<bool> {
+  auto should_stop = [=, has_warned = false]() mutable -> absl::StatusOr<bool> {
     ASSIGN_OR_RETURN(const EvalResults results,
-                     ResultsFrom(estimator, options));
+                     ResultsFrom(estimator, options, has_warned));
     std::optional<double> best;
     int64_t best_step = 0;
     for (const auto& [step, metrics] : results) {

@@ -36,7 +36,8 @@ absl::StatusOr<std::map<int64_t, std::map<std::string, double>>>
 ReadEvalMetrics(FileSystem& files, const std::string& eval_dir);
 
 struct EarlyStoppingOptions {
-  // Where the evaluations write; empty: the model's "eval".
+  // Where the evaluations write; empty: the model's "eval". An Experiment's
+  // evaluator writes to eval_dir("continuous") of the model.
   std::string eval_dir;
   // What was evaluated before this step does not count.
   int64_t min_steps = 0;

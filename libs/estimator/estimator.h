@@ -80,6 +80,9 @@ struct EvaluateOptions {
   train::HookList hooks;
   std::string checkpoint_path;  // empty: the newest
   std::string name;             // events go to "eval", or "eval_NAME"
+  // True: it ends before the next batch, CANCELLED, and writes nothing. As of
+  // TrainOptions.
+  std::function<bool()> stop_requested;
   // Where it says why events of an evaluation that has metrics could not be
   // written, though they may be another time; OK where they were. May be null.
   absl::Status* lost_events = nullptr;

@@ -63,7 +63,9 @@ struct EstimatorSpec {
   train::HookList training_chief_hooks;
   train::HookList evaluation_hooks;
   train::HookList prediction_hooks;
-  std::shared_ptr<train::Scaffold> scaffold;  // null: one of its own
+  // Null: one of its own. Of one that says nothing of a saver, the config says
+  // how checkpoints of a training are kept.
+  std::shared_ptr<train::Scaffold> scaffold;
 };
 // Adds the model. Its error, or the scope's, is that of the call.
 using ModelFn = std::function<absl::StatusOr<EstimatorSpec>(

@@ -46,9 +46,13 @@ bool IsLogged(int64_t step, int64_t steps) {
 }
 
 absl::Status RunBatches(train::MonitoredSession& session,
-                        const Operation& update, std::optional<int64_t> steps,
+                        const Operation& update, const EvaluateOptions& options,
                         Logger& logger) {
+  const std::optional<int64_t>& steps = options.steps;
   for (int64_t step = 1; !steps || step <= *steps; ++step) {
+    if (options.stop_requested && options.stop_requested()) {
+      return absl::CancelledError("The evaluation was asked to stop.");
+    }
     if (session.ShouldStop()) return absl::OkStatus();
     const absl::Status status = session.Run(update);
     if (absl::IsOutOfRange(status)) return absl::OkStatus();
@@ -60,33 +64,68 @@ absl::Status RunBatches(train::MonitoredSession& session,
   return absl::OkStatus();
 }
 
+// As a double an integer would have but six digits.
 std::string ToString(const Tensor& value) {
+  if (value.IsInitialized() && value.num_elements() == 1) {
+    if (value.dtype() == DT_INT64) return absl::StrCat(value.scalar<int64_t>());
+    if (value.dtype() == DT_INT32) return absl::StrCat(value.scalar<int32_t>());
+  }
   const auto number = NumberIn(value);
   return number ? absl::StrCat(*number) : value.ToString();
 }
 
-summary::Summary SummaryOf(const EvalMetrics& metrics) {
-  summary::Summary summary;
-  for (const auto& [name, value] : metrics) {
-    if (name == "global_step") continue;
+// What a metric that is a serialized Summary has, as NAME/0, NAME/1, ...
+void AddSummary(const std::string& name, const std::string& bytes,
+                Logger& logger, summary::Summary& all) {
+  auto parsed = summary::ParseSummary(bytes);
+  if (!parsed.ok()) {
+    logger.Warning(absl::StrCat(
+        "Skipping summary for ", name,
+        ", cannot parse string to Summary: ", parsed.status().message()));
+    return;
+  }
+  for (size_t i = 0; i < parsed->value.size(); ++i) {
+    parsed->value[i].tag = absl::StrCat(name, "/", i);
+    all.value.push_back(std::move(parsed->value[i]));
+  }
+}
+
+// As TensorFlow writes it: a number, what has dimensions as it is, or a
+// Summary.
+void AddValue(const std::string& name, const Tensor& value, Logger& logger,
+              summary::Summary& all) {
+  const auto number = NumberIn(value);
+  if (value.rank() > 0 || number) {
     summary::SummaryValue item;
     item.tag = name;
-    if (const auto number = NumberIn(value)) {
-      item.value = static_cast<float>(*number);
-    } else {
-      item.value = value;
-    }
-    summary.value.push_back(std::move(item));
+    item.value = value;
+    if (value.rank() == 0) item.value = static_cast<float>(*number);
+    all.value.push_back(std::move(item));
+  } else if (value.dtype() == DT_STRING) {
+    AddSummary(name, value.scalar<std::string>(), logger, all);
+  } else {
+    logger.Warning(absl::StrCat(
+        "Skipping summary for ", name, ", which is ",
+        DataTypeName(value.dtype()),
+        "; it must be a float, a double, an int32, an int64, a tensor with "
+        "dimensions or a serialized Summary."));
+  }
+}
+
+summary::Summary SummaryOf(const EvalMetrics& metrics, Logger& logger) {
+  summary::Summary summary;
+  for (const auto& [name, value] : metrics) {
+    if (name != "global_step") AddValue(name, value, logger, summary);
   }
   return summary;
 }
 
 absl::Status WriteEvents(summary::FileWriter& writer,
                          const EvalMetrics& metrics,
-                         const std::string& checkpoint) {
+                         const std::string& checkpoint, Logger& logger) {
   const auto step =
       static_cast<int64_t>(NumberIn(metrics.at("global_step")).value_or(0));
-  RETURN_IF_ERROR(writer.AddSummary(SummaryOf(metrics), step));
+  RETURN_IF_ERROR(writer.AddSummary(SummaryOf(metrics, logger), step));
   if (!checkpoint.empty()) {
     summary::SummaryValue path;
     path.tag = "checkpoint_path";
@@ -99,6 +138,8 @@ absl::Status WriteEvents(summary::FileWriter& writer,
 void LogMetrics(Logger& logger, const EvalMetrics& metrics) {
   std::vector<std::string> items;
   for (const auto& [name, value] : metrics) {
+    // Bytes, as of a Summary, are nothing to read.
+    if (value.dtype() == DT_STRING && value.rank() == 0) continue;
     items.push_back(absl::StrCat(name, " = ", ToString(value)));
   }
   logger.Info(absl::StrCat("Saving dict for global step ",
@@ -144,6 +185,7 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
   // What it restores is nobody else's: a training may be under way.
   creator.config.isolate_session_state = true;
   creator.checkpoint_filename_with_path = checkpoint;
+  creator.stop_requested = options.stop_requested;
   impl.logger->Info(
       absl::StrCat("Starting evaluation at ",
                    absl::FormatTime(impl.scheduler->clock().WallTime())));
@@ -154,7 +196,7 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
           std::make_unique<train::ChiefSessionCreator>(std::move(creator)),
           impl.SessionOptionsWith(std::move(hooks))));
   RETURN_IF_ERROR(session->Close(
-      RunBatches(*session, evaluation.update, options.steps, *impl.logger)));
+      RunBatches(*session, evaluation.update, options, *impl.logger)));
   EvalMetrics metrics;
   for (size_t i = 0; i < evaluation.names.size(); ++i) {
     metrics[evaluation.names[i]] = last->final_ops_values()[i];
@@ -164,9 +206,9 @@ absl::StatusOr<EvalMetrics> Estimator::Evaluate(
                    absl::FormatTime(impl.scheduler->clock().WallTime())));
   LogMetrics(*impl.logger, metrics);
   const auto writer = impl.EvalWriter(eval_dir(options.name), built.root);
-  const absl::Status written = writer.ok()
-                                   ? WriteEvents(**writer, metrics, checkpoint)
-                                   : writer.status();
+  const absl::Status written =
+      writer.ok() ? WriteEvents(**writer, metrics, checkpoint, *impl.logger)
+                  : writer.status();
   if (options.lost_events != nullptr) *options.lost_events = written;
   if (written.ok()) return metrics;
   // The metrics are known, and others come. Where there will never be any, an

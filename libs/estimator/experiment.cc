@@ -118,21 +118,27 @@ absl::StatusOr<ExperimentResult> Experiment::Train(const TaskOptions& task) {
   return Nothing();
 }
 
+absl::StatusOr<std::string> Experiment::CheckpointToEvaluate() const {
+  ASSIGN_OR_RETURN(auto latest, options_.estimator.LatestCheckpoint());
+  if (latest) return *std::move(latest);
+  return absl::NotFoundError(
+      absl::StrCat("There is no checkpoint to evaluate in '",
+                   options_.estimator.model_dir(), "'; train first."));
+}
+
 absl::StatusOr<ExperimentResult> Experiment::EvaluateOnce(
-    const std::string& name, std::optional<int64_t> steps) {
-  ASSIGN_OR_RETURN(const auto latest, options_.estimator.LatestCheckpoint());
-  if (!latest) {
-    return absl::NotFoundError(
-        absl::StrCat("There is no checkpoint to evaluate in '",
-                     options_.estimator.model_dir(), "'; train first."));
-  }
+    const std::string& checkpoint, std::optional<int64_t> steps,
+    const TaskOptions& task) {
+  auto metrics = options_.estimator.Evaluate(
+      options_.eval_input_fn, {.steps = steps,
+                               .hooks = options_.eval_hooks,
+                               .checkpoint_path = checkpoint,
+                               .name = "one_pass",
+                               .stop_requested = task.stop_requested});
+  if (WasStopped(metrics.status(), task.stop_requested)) return Nothing();
+  RETURN_IF_ERROR(metrics);
   ExperimentResult result;
-  ASSIGN_OR_RETURN(result.metrics,
-                   options_.estimator.Evaluate(options_.eval_input_fn,
-                                               {.steps = steps,
-                                                .hooks = options_.eval_hooks,
-                                                .checkpoint_path = *latest,
-                                                .name = name}));
+  result.metrics = *std::move(metrics);
   return result;
 }
 
@@ -143,7 +149,8 @@ absl::StatusOr<ExperimentResult> Experiment::Evaluate(const TaskOptions& task) {
                  task.stop_requested)) {
     return Nothing();
   }
-  return EvaluateOnce("one_pass", options_.eval_steps);
+  ASSIGN_OR_RETURN(const std::string checkpoint, CheckpointToEvaluate());
+  return EvaluateOnce(checkpoint, options_.eval_steps, task);
 }
 
 absl::StatusOr<ExperimentResult> Experiment::EvaluateAll(
@@ -214,7 +221,10 @@ absl::StatusOr<ExperimentResult> Experiment::ContinuousTrainAndEval(
     if (all > 0) options.max_steps = std::min(*options.max_steps, all);
     RETURN_IF_ERROR(TrainAsTask(options_.estimator, options_.train_input_fn,
                                 std::move(options), task));
-    ASSIGN_OR_RETURN(result, EvaluateOnce("one_pass", options_.eval_steps));
+    ASSIGN_OR_RETURN(const std::string checkpoint, CheckpointToEvaluate());
+    ASSIGN_OR_RETURN(auto evaluated,
+                     EvaluateOnce(checkpoint, options_.eval_steps, task));
+    if (evaluated.metrics) result = std::move(evaluated);
     ASSIGN_OR_RETURN(const int64_t after, StepSoFar());
     // All is trained, or the input has ended.
     if ((all > 0 && after >= all) || after - before < iteration) break;
@@ -234,7 +244,14 @@ absl::StatusOr<ExperimentResult> Experiment::Test(const TaskOptions& task) {
   options.steps = 1;
   RETURN_IF_ERROR(TrainAsTask(options_.estimator, options_.train_input_fn,
                               std::move(options), task));
-  return EvaluateOnce("one_pass", 1);
+  ASSIGN_OR_RETURN(const std::string checkpoint, CheckpointToEvaluate());
+  ASSIGN_OR_RETURN(ExperimentResult result, EvaluateOnce(checkpoint, 1, task));
+  if (!result.metrics) return result;
+  ASSIGN_OR_RETURN(result.exports,
+                   ExportCheckpoint(options_.estimator, EvaluationSpec(""),
+                                    checkpoint, *result.metrics,
+                                    /*is_the_final_export=*/true));
+  return result;
 }
 
 namespace learn_runner {

@@ -91,7 +91,7 @@ class Experiment {
       const TaskOptions& task = {});
   // A parameter server.
   absl::StatusOr<ExperimentResult> RunStdServer(const TaskOptions& task = {});
-  // One step of training, one of evaluation: whether all fits.
+  // One step of training, one of evaluation, and all exports: whether all fits.
   absl::StatusOr<ExperimentResult> Test(const TaskOptions& task = {});
 
  private:
@@ -99,8 +99,12 @@ class Experiment {
   EvalSpec EvaluationSpec(const std::string& name) const;
   // Of the newest checkpoint; 0 without one.
   absl::StatusOr<int64_t> StepSoFar() const;
-  absl::StatusOr<ExperimentResult> EvaluateOnce(const std::string& name,
-                                                std::optional<int64_t> steps);
+  // Its newest. NOT_FOUND without one.
+  absl::StatusOr<std::string> CheckpointToEvaluate() const;
+  // Into "eval_one_pass"; nothing where it is asked to stop meanwhile.
+  absl::StatusOr<ExperimentResult> EvaluateOnce(const std::string& checkpoint,
+                                                std::optional<int64_t> steps,
+                                                const TaskOptions& task);
   absl::StatusOr<ExperimentResult> EvaluateAll(
       const InputFn& input_fn, const std::string& name, bool exports,
       const TaskOptions& task,

@@ -179,6 +179,13 @@ class Best : public SavedModelExporter {
     FileSystem& files = estimator.environment().files;
     ASSIGN_OR_RETURN(const auto paths, files.GetMatchingPaths(JoinPath(
                                            estimator.model_dir(), pattern_)));
+    if (paths.empty()) {
+      estimator.environment().logger.Warning(absl::StrCat(
+          "Exporter '", name(), "': no event file matches ", pattern_,
+          ", so no earlier evaluation counts. Those with a name lie in "
+          "eval_NAME, an Experiment's evaluator's in eval_continuous: set "
+          "event_file_pattern."));
+    }
     for (const std::string& path : paths) {
       const absl::Status read = ReadFile(files, path);
       if (read.ok()) continue;

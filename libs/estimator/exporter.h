@@ -73,7 +73,8 @@ absl::StatusOr<bool> LossSmaller(const EvalMetrics& best_eval_result,
 struct BestExporterOptions {
   std::string name = "best_exporter";
   // Where earlier evaluations are read from, below the model's directory;
-  // empty: they are not.
+  // empty: they are not. An Experiment's evaluator writes to eval_continuous,
+  // so for it this is "eval_continuous/*.tfevents.*".
   std::string event_file_pattern = "eval/*.tfevents.*";
   CompareFn compare_fn = LossSmaller;
   ExporterOptions exporter;

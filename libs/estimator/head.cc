@@ -115,6 +115,23 @@ absl::StatusOr<Output> AsMatrix(const Scope& scope, const Output& labels,
       LabelsWanted(dimension), " They are ", shape.ToString(), "."));
 }
 
+// A feature that is given by its key has a weight of each example or, where the
+// graph knows that it has as many, of each of its losses.
+feature_column::FeatureColumn ColumnOf(const WeightColumn& weights,
+                                       const Features& features,
+                                       int64_t losses) {
+  const auto found = features.find(weights.key());
+  if (found == features.end() || !found->second || found->second.is_sparse()) {
+    return weights.column();
+  }
+  const PartialShape& shape = found->second.dense().shape();
+  if (weights.key().empty() || !shape.has_rank() || shape.rank() != 2 ||
+      shape.dim(1) != losses) {
+    return weights.column();
+  }
+  return feature_column::NumericColumn(weights.key(), {.shape = {losses}});
+}
+
 }  // namespace
 
 std::string Head::Key(absl::string_view key) const {
@@ -184,7 +201,8 @@ absl::StatusOr<Output> Head::MakeWeights(const Scope& scope,
   if (options_.weight_column.is_none()) return Output();
   const Scope inner = scope.SubScope("weights");
   const Output weights = feature_column::InputLayer(
-      inner, input.features, {options_.weight_column.column()});
+      inner, input.features,
+      {ColumnOf(options_.weight_column, input.features, loss_dimension())});
   RETURN_IF_ERROR(scope.status());
   const int64_t columns = weights.shape().dim(1);
   const std::string text = absl::StrCat(

@@ -40,21 +40,25 @@
 
 namespace weft::estimator {
 
-// What each example weighs: a feature by its key, or a numeric column.
+// What each example weighs: a feature by its key, of one weight or of one for
+// each loss, or a numeric column.
 class WeightColumn {
  public:
   WeightColumn() = default;      // all count once
   WeightColumn(const char* key)  // NOLINT
-      : column_(feature_column::NumericColumn(key)) {}
+      : WeightColumn(std::string(key)) {}
   WeightColumn(const std::string& key)  // NOLINT
-      : column_(feature_column::NumericColumn(key)) {}
+      : key_(key), column_(feature_column::NumericColumn(key)) {}
   WeightColumn(feature_column::FeatureColumn column)  // NOLINT
       : column_(std::move(column)) {}
 
   bool is_none() const { return column_.column() == nullptr; }
   const feature_column::FeatureColumn& column() const { return column_; }
+  // Empty where a column was given.
+  const std::string& key() const { return key_; }
 
  private:
+  std::string key_;
   feature_column::FeatureColumn column_;
 };
 
@@ -78,7 +82,8 @@ struct HeadOptions {
   // Of binary and multi-label heads, each in (0, 1): accuracy, precision and
   // recall where a probability above it is positive ("recall/
   // positive_threshold_0.25"). As in TensorFlow, a binary head's accuracy takes
-  // the threshold itself for positive, too.
+  // the threshold itself for positive, too, and its precision and recall divide
+  // by 1e-7 more.
   std::vector<float> thresholds;
   // Of multi-label heads: classes, by id or by string of the vocabulary, whose
   // mean probability and areas under curves are told ("auc/class0",

@@ -79,7 +79,7 @@ class BinaryHead : public ClassHead {
     all[Key("auc_precision_recall")] =
         metrics::Auc(scope, input.labels, logistic,
                      WeightedAuc(input.weights, metrics::Curve::kPr));
-    AddThresholds(scope, input, logistic, /*is_accurate_from=*/true, all);
+    AddThresholds(scope, input, logistic, /*of_two_classes=*/true, all);
     return all;
   }
 
@@ -128,7 +128,7 @@ class MultiClass : public ClassHead {
     if (!ids) return Output();
     if (ids.dtype() != DT_INT64 && ids.dtype() != DT_INT32) {
       scope.UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
-          "Labels dtype should be integer. Instead got ",
+          "Labels dtype should be int32 or int64. Instead got ",
           DataTypeName(ids.dtype()), "; cast them in the input function.")));
       return Output();
     }

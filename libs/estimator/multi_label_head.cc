@@ -106,7 +106,7 @@ class MultiLabel : public ClassHead {
           metrics::Auc(scope, labels, predicted, pr);
     };
     add("", input.labels, probabilities);
-    AddThresholds(scope, input, probabilities, /*is_accurate_from=*/false, all);
+    AddThresholds(scope, input, probabilities, /*of_two_classes=*/false, all);
     for (const int64_t id : measured_) {
       const std::string of =
           absl::StrCat(has_vocabulary() ? "/" : "/class", ClassName(id));

@@ -45,11 +45,8 @@ void AddLossSummary(const Scope& root, const Output& loss) {
   ops::ScalarSummary(root.WithName("loss"), "loss", loss);
 }
 
-// Its saver is made when all hooks have added what they need.
-std::shared_ptr<train::Scaffold> ScaffoldOf(const BuiltModel& built,
-                                            const RunConfig& config,
-                                            FileSystem* files) {
-  if (built.spec.scaffold != nullptr) return built.spec.scaffold;
+// What the config says of checkpoints.
+train::SaverOptions SaverOf(const RunConfig& config, FileSystem* files) {
   train::SaverOptions saver;
   saver.sharded = true;
   saver.max_to_keep = config.keep_checkpoint_max;
@@ -57,9 +54,19 @@ std::shared_ptr<train::Scaffold> ScaffoldOf(const BuiltModel& built,
       absl::Hours(config.keep_checkpoint_every_n_hours);
   saver.save_relative_paths = true;
   saver.file_system = files;
-  train::ScaffoldOptions options;
-  options.saver_options = std::move(saver);
-  return std::make_shared<train::Scaffold>(std::move(options));
+  return saver;
+}
+
+// Its saver is made when all hooks have added what they need. A model
+// function's scaffold that says nothing of a saver has this one, too.
+std::shared_ptr<train::Scaffold> ScaffoldOf(const BuiltModel& built,
+                                            const RunConfig& config,
+                                            FileSystem* files) {
+  const auto scaffold = built.spec.scaffold != nullptr
+                            ? built.spec.scaffold
+                            : std::make_shared<train::Scaffold>();
+  scaffold->SetDefaultSaverOptions(SaverOf(config, files));
+  return scaffold;
 }
 
 train::CheckpointSaverHook* FirstSaver(const train::HookList& hooks) {

@@ -134,10 +134,11 @@ class EvaluationListener : public train::CheckpointSaverListener {
     // After a lost session it may have the name of an earlier one.
     measured_.clear();
     exports_.Forget();
-    // The first one is of variables as they were found.
+    // The first one is of variables as they were found, and is no evaluation
+    // that others would have to keep their distance from.
     const bool is_first = !last_step_;
-    if (is_first) Took(step);
-    if (is_first || !IsDue(step)) return false;
+    if (is_first) last_step_ = step;
+    if (is_first || !IsDue(step) || IsAskedToLeave()) return false;
     const absl::Status evaluated = Evaluate();
     RETURN_IF_ERROR(Heed(evaluated));
     if (evaluated.ok()) RETURN_IF_ERROR(patience_.Succeeded(lost_, Now()));
@@ -158,6 +159,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
     absl::Duration wait = kFirstWait;
     for (int tries = 1; !is_evaluated_ && !IsAskedToLeave(); ++tries) {
       const absl::Status evaluated = Evaluate();
+      if (WasStopped(evaluated, stop_requested_)) break;
       if (tries == kLastTries) return evaluated;
       RETURN_IF_ERROR(Heed(evaluated));
       if (is_evaluated_) break;
@@ -190,6 +192,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
                                               .hooks = spec.hooks,
                                               .checkpoint_path = *latest,
                                               .name = spec.name,
+                                              .stop_requested = stop_requested_,
                                               .lost_events = &lost_}));
       measured_ = *latest;
     }
@@ -207,6 +210,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
   // A training goes on where an evaluation fails as it does where a save fails.
   // The end of a file is not that of the input, which it would be taken for.
   absl::Status Heed(const absl::Status& evaluated) {
+    if (WasStopped(evaluated, stop_requested_)) return absl::OkStatus();
     if (absl::IsOutOfRange(evaluated)) {
       return absl::DataLossError(
           absl::StrCat("An evaluation failed: ", evaluated.message()));
@@ -243,7 +247,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
       evaluated_step_;         // whose metrics and exports are there
   bool is_evaluated_ = false;  // the one that was tried last
   EvaluationPatience patience_;
-  absl::Time last_time_;
+  absl::Time last_time_ = absl::InfinitePast();  // no evaluation has begun
   std::string measured_;  // the checkpoint whose metrics the result has
   absl::Status lost_;     // why that one's events were not written
   Exports exports_;
@@ -328,6 +332,15 @@ absl::StatusOr<TrainAndEvaluateResult> EvaluateAsTask(
   };
   ASSIGN_OR_RETURN(result.metrics, EvaluateContinuously(estimator, options));
   return result;
+}
+
+absl::StatusOr<std::vector<std::string>> ExportCheckpoint(
+    Estimator& estimator, const EvalSpec& eval_spec,
+    const std::string& checkpoint_path, const EvalMetrics& metrics,
+    bool is_the_final_export) {
+  RETURN_IF_ERROR(CheckEvalSpec(eval_spec));
+  return Exports(estimator, eval_spec)
+      .Make(checkpoint_path, metrics, is_the_final_export);
 }
 
 absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,

@@ -68,14 +68,16 @@ struct EvalSpec {
   std::vector<std::shared_ptr<Exporter>> exporters;
   // Of an evaluator; TensorFlow's is 120.
   double start_delay_secs = 0;
-  // From one evaluation to the next, but for the last one.
+  // From the beginning of one evaluation to the next, but for the last one; the
+  // first one does not wait.
   double throttle_secs = 600;
 };
 
 // How this program is the task that its RunConfig says.
 struct TaskOptions {
-  // True: the program is to leave: who trains saves before. Asked on any
-  // thread, on several at a time; returns at once. May be null.
+  // True: the program is to leave: who trains saves before, and an evaluation
+  // ends without a word of what it was to say. Asked on any thread, on several
+  // at a time; returns at once. May be null.
   std::function<bool()> stop_requested;
   // How long a chief waits in the end for workers, whose last steps need the
   // parameter servers.
@@ -115,6 +117,12 @@ absl::StatusOr<TrainAndEvaluateResult> EvaluateAsTask(
     std::optional<int64_t> max_steps, const TaskOptions& task = {},
     std::function<bool(const std::optional<EvalMetrics>&)> predicate_fn =
         nullptr);
+
+// Asks the exporters for a checkpoint, as after its evaluation. What they made.
+absl::StatusOr<std::vector<std::string>> ExportCheckpoint(
+    Estimator& estimator, const EvalSpec& eval_spec,
+    const std::string& checkpoint_path, const EvalMetrics& metrics,
+    bool is_the_final_export);
 
 struct EvaluateWhileTrainingOptions {
   EvalSpec eval;

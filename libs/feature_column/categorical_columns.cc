@@ -290,13 +290,16 @@ class VocabularyFile : public Vocabulary {
   std::string Kind() const override { return "vocabulary file"; }
 
  protected:
-  DataType TableKeys() const override { return DT_STRING; }
+  // As TensorFlow: lines of integers are read as such, so "007" is 7.
+  DataType TableKeys() const override {
+    return options_.dtype == DT_STRING ? DT_STRING : DT_INT64;
+  }
   Output Table(const Scope& scope) const override {
     scope.UpdateStatus(CheckStillThere());
     if (!scope.ok()) return Output();
     const Scope inner = scope.SubScope("vocabulary");
     const Output table =
-        ops::HashTable(inner.WithName("hash_table"), DT_STRING, DT_INT64);
+        ops::HashTable(inner.WithName("hash_table"), TableKeys(), DT_INT64);
     // An export copies the file, and tells the graph where it lies then.
     const Output path = inner.ToOutput(path_, "asset_filepath");
     if (path) scope.AddToCollection(ops::kAssetFilepaths, path);

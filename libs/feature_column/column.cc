@@ -180,4 +180,42 @@ ops::SparseOutputs ToSparse(const Scope& scope, const Feature& feature) {
           ops::Shape(scope, values, {.out_type = DT_INT64})};
 }
 
+std::optional<int64_t> ValuesOfExample(const PartialShape& shape) {
+  if (!shape.has_rank() || shape.rank() == 0) return std::nullopt;
+  int64_t count = 1;
+  for (int i = 1; i < shape.rank(); ++i) {
+    if (shape.dim(i) < 0) return std::nullopt;
+    count *= shape.dim(i);
+  }
+  return count;
+}
+
+Output RowsOf(const Scope& scope, absl::string_view name, const Output& values,
+              int64_t size) {
+  if (!values) return values;
+  const std::optional<int64_t> known = ValuesOfExample(values.shape());
+  if (known == size) {
+    return ops::Reshape(scope, values, Tensor::Vector<int64_t>({-1, size}));
+  }
+  if (known) {
+    scope.UpdateStatus(ColumnError(
+        name, absl::StrCat("an example comes to ", *known, " values (",
+                           values.shape().ToString(), "), but needs ", size,
+                           "; give ids as [batch, any], and numbers as many "
+                           "as the column's options say.")));
+    return Output();
+  }
+  // The batch stays what it is, and the step says where that cannot be.
+  const Output batch =
+      ops::Slice(scope, ops::Shape(scope, values, {.out_type = DT_INT64}),
+                 Tensor::Vector<int32_t>({0}), Tensor::Vector<int32_t>({1}));
+  const Output kept = ops::Reshape(
+      scope, values,
+      ops::Concat(scope, {batch, Tensor::Vector<int64_t>({size})}, 0));
+  // The same, of a shape that the graph knows; another Reshape might be taken
+  // for one that makes this one needless.
+  return ops::EnsureShape(scope, kept,
+                          PartialShape({PartialShape::kUnknown, size}));
+}
+
 }  // namespace weft::feature_column

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,6 +106,14 @@ std::string NameOrMark(const FeatureColumn& column);
 // A dense feature as a sparse one, without its elements that are no value ("",
 // -1; for weights, 0).
 ops::SparseOutputs ToSparse(const Scope& scope, const Feature& feature);
+// How many values an example has, of a batch of that shape; none where the
+// graph does not know it.
+std::optional<int64_t> ValuesOfExample(const PartialShape& shape);
+// [batch, size]: the values of each example as a row. Examples of another size
+// never become more, or fewer: they are an error of column `name` where the
+// graph knows it, else of the step.
+Output RowsOf(const Scope& scope, absl::string_view name, const Output& values,
+              int64_t size);
 
 inline FeatureColumn MakeColumn(std::shared_ptr<const Column> column) {
   return FeatureColumn(std::move(column));

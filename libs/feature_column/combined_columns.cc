@@ -8,6 +8,7 @@
 #include "libs/base/status.h"
 #include "libs/feature_column/column.h"
 #include "libs/ops/array/array_ops.h"
+#include "libs/ops/control/logging_ops.h"
 #include "libs/ops/math/math_ops.h"
 
 namespace weft::feature_column {
@@ -230,8 +231,11 @@ class Weighted : public Column {
   IdsAndWeights Ids(const Scope& scope, FeatureCache& cache) const override {
     IdsAndWeights result = column_.column()->Ids(scope, cache);
     const Feature weights = cache.Transformed(scope, *this);
-    if (!weights) return {};
+    if (!weights || !result.ids.values) return {};
     result.weights = weights.sparse();
+    result.weights.values =
+        OneEach(scope, result.ids.values, result.weights.values);
+    if (!result.weights.values) return {};
     return result;
   }
 
@@ -242,6 +246,24 @@ class Weighted : public Column {
     ops::SparseOutputs weights = raw.sparse();
     weights.values = ops::Cast(scope, weights.values, DT_FLOAT);
     return weights;
+  }
+  // `weights`, once the step knows that there are as many as ids: dense ones
+  // lose what is no value, each feature by itself, and would weigh others.
+  Output OneEach(const Scope& scope, const Output& ids,
+                 const Output& weights) const {
+    const Output wanted = ops::Size(scope, ids);
+    const Output given = ops::Size(scope, weights);
+    const Operation one_each = ops::Assert(
+        scope.WithName("assert_one_weight_each"),
+        ops::Equal(scope, wanted, given),
+        {absl::StrCat("Feature column ", name_,
+                      ": each id needs one weight of ", key_,
+                      ". In dense features an empty string and -1 are no id, "
+                      "and 0 is no weight: pad both at the same places, or "
+                      "give sparse ones. Ids, weights:"),
+         wanted, given});
+    if (!scope.ok()) return Output();
+    return ops::Identity(scope.WithControlDependencies({one_each}), weights);
   }
 
   const FeatureColumn column_;

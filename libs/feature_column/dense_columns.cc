@@ -149,15 +149,20 @@ absl::StatusOr<std::string> PrefixOf(const std::string& path,
   return newest.ok() && *newest ? **newest : path;
 }
 
-ops::Initializer FromCheckpoint(const std::string& path,
+// Of the column `name`.
+ops::Initializer FromCheckpoint(const std::string& name,
+                                const std::string& path,
                                 const std::string& tensor, FileSystem* files) {
-  return [path, tensor, files](const Scope& scope, const TensorShape& shape,
-                               DataType dtype,
-                               const ops::PartitionInfo* partition) {
+  return [name, path, tensor, files](const Scope& scope,
+                                     const TensorShape& shape, DataType dtype,
+                                     const ops::PartitionInfo* partition) {
     const auto prefix = PrefixOf(path, files);
     if (!prefix.ok()) {
-      scope.UpdateStatus(
-          Annotate(prefix.status(), "an embedding's ckpt_to_load_from"));
+      scope.UpdateStatus(ColumnError(
+          name, absl::StrCat("ckpt_to_load_from is a folder whose newest "
+                             "checkpoint cannot be told (",
+                             prefix.status().message(),
+                             "); give the checkpoint's prefix.")));
       return Output();
     }
     const Output restored = scope.AddOutput(
@@ -169,10 +174,10 @@ ops::Initializer FromCheckpoint(const std::string& path,
   };
 }
 
-ops::Initializer InitializerOf(int64_t dimension,
+ops::Initializer InitializerOf(const std::string& name, int64_t dimension,
                                const EmbeddingColumnOptions& options) {
   if (!options.ckpt_to_load_from.empty()) {
-    return FromCheckpoint(options.ckpt_to_load_from,
+    return FromCheckpoint(name, options.ckpt_to_load_from,
                           options.tensor_name_in_ckpt, options.file_system);
   }
   if (options.initializer) return options.initializer;
@@ -180,14 +185,15 @@ ops::Initializer InitializerOf(int64_t dimension,
       0.0, 1.0 / std::sqrt(static_cast<double>(dimension)));
 }
 
-std::vector<ops::Variable> MakeTable(const Scope& scope, int64_t rows,
+std::vector<ops::Variable> MakeTable(const Scope& scope,
+                                     const std::string& name, int64_t rows,
                                      int64_t dimension,
                                      const EmbeddingColumnOptions& options,
                                      const DenseOptions& dense) {
   const auto table = ops::GetPartitionedVariable(
       scope, "embedding_weights", TensorShape({rows, dimension}),
       {.dtype = DT_FLOAT,
-       .initializer = InitializerOf(dimension, options),
+       .initializer = InitializerOf(name, dimension, options),
        .trainable = options.trainable && dense.trainable});
   return table ? table.parts() : std::vector<ops::Variable>();
 }
@@ -220,7 +226,7 @@ class Embedding : public OfIds {
                      const DenseOptions& dense) const override {
     const IdsAndWeights all = column_.column()->Ids(scope, cache);
     if (!all.ids.values) return Output();
-    const auto table = MakeTable(scope, column_.column()->num_buckets(),
+    const auto table = MakeTable(scope, name_, column_.column()->num_buckets(),
                                  dimension_, options_, dense);
     if (dense.variables != nullptr) *dense.variables = table;
     return LookUp(scope, table, all, options_);
@@ -270,8 +276,8 @@ class SharedEmbedding : public OfIds {
  private:
   std::vector<ops::Variable> NewTable(const Scope& scope,
                                       const DenseOptions& dense) const {
-    auto table = MakeTable(scope, column_.column()->num_buckets(), dimension_,
-                           options_, dense);
+    auto table = MakeTable(scope, name_, column_.column()->num_buckets(),
+                           dimension_, options_, dense);
     for (const ops::Variable& part : table) {
       scope.AddToCollection(collection_, part.handle());
     }

@@ -76,7 +76,7 @@ struct NumericColumnOptions {
   DataType dtype = DT_FLOAT;   // in Examples
   NormalizerFn normalizer_fn;  // may be null
 };
-// Numbers, as floats. Named `key`.
+// Numbers, as floats; of bools 1 and 0. Named `key`.
 FeatureColumn NumericColumn(const std::string& key,
                             const NumericColumnOptions& options = {});
 
@@ -87,7 +87,9 @@ FeatureColumn BucketizedColumn(const FeatureColumn& source_column,
 
 // Integers that are ids already. One that is not in [0, num_buckets) counts as
 // `default_value`; without one, negative ones are left out, and others are
-// INVALID_ARGUMENT in the step. Named `key`, as all of these.
+// INVALID_ARGUMENT in the step that looks them up (embeddings, weights of
+// linear models); an indicator leaves them out, too. Named `key`, as all of
+// these.
 FeatureColumn CategoricalColumnWithIdentity(
     const std::string& key, int64_t num_buckets,
     std::optional<int64_t> default_value = std::nullopt);
@@ -113,8 +115,9 @@ FeatureColumn CategoricalColumnWithVocabularyList(
 FeatureColumn CategoricalColumnWithVocabularyList(
     const std::string& key, const std::vector<int64_t>& vocabulary_list,
     const VocabularyOptions& options = {});
-// The id is the number of the line. vocabulary_size: lines that count; none:
-// all, which are counted when the column is made.
+// The id is the number of the line; with an integer dtype each line is an
+// integer, or the table cannot be filled. vocabulary_size: lines that count;
+// none: all, which are counted when the column is made.
 FeatureColumn CategoricalColumnWithVocabularyFile(
     const std::string& key, const std::string& vocabulary_file,
     std::optional<int64_t> vocabulary_size = std::nullopt,
@@ -129,8 +132,9 @@ FeatureColumn CrossedColumn(const std::vector<CrossedKey>& keys,
                             int64_t hash_bucket_size,
                             std::optional<int64_t> hash_key = std::nullopt);
 
-// Ids that count as much as another feature, of the same positions, says. Named
-// "COLUMN_weighted_by_KEY".
+// Ids that count as much as another feature, of the same positions, says: of a
+// dense one, 0 is no weight. Where there are not as many weights as ids, the
+// step is INVALID_ARGUMENT. Named "COLUMN_weighted_by_KEY".
 FeatureColumn WeightedCategoricalColumn(const FeatureColumn& categorical_column,
                                         const std::string& weight_feature_key,
                                         DataType dtype = DT_FLOAT);

@@ -100,6 +100,21 @@ TEST_F(FeatureColumnTest, LinearModelHasWeightsOfEachColumnAndABias) {
                   "linear_model/numbers/weights", "linear_model/bias_weights"));
 }
 
+// What only the step could know to be wrong is not looked for.
+TEST_F(FeatureColumnTest, WhereShapesAreKnownRowsNeedNoCheck) {
+  const auto job = CategoricalColumnWithHashBucket("job", 10);
+  const auto ages = BucketizedColumn(NumericColumn("age"), {1, 2});
+  InputLayer(root, features,
+             {NumericColumn("numbers", {.shape = {3}}), EmbeddingColumn(job, 4),
+              ages, IndicatorColumn(job),
+              IndicatorColumn(CategoricalColumnWithHashBucket("tags", 5))});
+  LinearModel(root, features, {NumericColumn("age"), ages, job});
+  ASSERT_OK(root.status());
+  for (const auto& node : root.graph().nodes()) {
+    EXPECT_NE(node->type(), "EnsureShape") << node->name();
+  }
+}
+
 TEST_F(FeatureColumnTest, ASharedTableIsMadeOnce) {
   const auto columns =
       SharedEmbeddingColumns({CategoricalColumnWithIdentity("item", 9),

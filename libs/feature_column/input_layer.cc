@@ -35,8 +35,7 @@ bool IsKnownAsFlat(const Column& column, const PartialShape& shape) {
 // [batch, elements]
 Output Flat(const Scope& scope, const Column& column, const Output& values) {
   if (!values || IsKnownAsFlat(column, values.shape())) return values;
-  return ops::Reshape(scope, values,
-                      Tensor::Vector<int64_t>({-1, column.num_elements()}));
+  return RowsOf(scope, column.name(), values, column.num_elements());
 }
 
 absl::Status CheckDense(const FeatureColumn& column) {

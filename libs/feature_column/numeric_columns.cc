@@ -115,26 +115,20 @@ class Numeric : public Column {
                          "dense ones; let the input function fill it up "
                          "(SparseToDense).");
     }
-    if (raw.dtype() == DT_STRING || raw.dtype() == DT_BOOL) {
-      return ColumnError(
-          name_, absl::StrCat("the feature is ", DataTypeName(raw.dtype()),
-                              ", but a numeric column takes numbers; use a "
-                              "categorical column, or StringToNumber in the "
-                              "input function."));
+    if (raw.dtype() == DT_STRING) {
+      return ColumnError(name_,
+                         "the feature is string, but a numeric column takes "
+                         "numbers; use a categorical column, or StringToNumber "
+                         "in the input function.");
     }
     return CheckSize(raw.dense().shape());
   }
   absl::Status CheckSize(const PartialShape& shape) const {
-    if (!shape.has_rank()) return absl::OkStatus();
-    int64_t elements = 1;
-    for (int i = 1; i < shape.rank(); ++i) {
-      if (shape.dim(i) < 0) return absl::OkStatus();
-      elements *= shape.dim(i);
-    }
-    if (elements == num_elements()) return absl::OkStatus();
+    const std::optional<int64_t> values = ValuesOfExample(shape);
+    if (!values || *values == num_elements()) return absl::OkStatus();
     return ColumnError(
         name_,
-        absl::StrCat("an example of the feature has ", elements, " values (",
+        absl::StrCat("an example of the feature has ", *values, " values (",
                      shape.ToString(), "), but the column's shape is [",
                      absl::StrJoin(options_.shape, ","),
                      "]; say it in the column's options."));
@@ -207,8 +201,7 @@ class Bucketized : public Column {
     const Feature bucket = cache.Transformed(scope, *this);
     if (!bucket) return {};
     const int64_t size = source_.column()->num_elements();
-    const Output rows = ops::Reshape(scope, bucket.dense(),
-                                     Tensor::Vector<int64_t>({-1, size}));
+    const Output rows = RowsOf(scope, name_, bucket.dense(), size);
     Tensor first(DT_INT32, TensorShape({size}));
     for (int64_t i = 0; i < size; ++i) {
       first.mutable_flat<int32_t>()[i] = static_cast<int32_t>(i * buckets());

@@ -103,6 +103,13 @@ absl::Status Scaffold::SetInitializers(VariableInitializers initializers) {
   return absl::OkStatus();
 }
 
+void Scaffold::SetDefaultSaverOptions(SaverOptions options) {
+  if (is_finalized_ || options_.saver != nullptr || options_.saver_options) {
+    return;
+  }
+  options_.saver_options = std::move(options);
+}
+
 absl::Status Scaffold::FindOrMake(const Scope& scope) {
   const std::vector<ops::Variable> variables = ops::GlobalVariables(scope);
   RETURN_IF_ERROR(GetOrMake(scope, "init_op", options_.init_op, [&] {

@@ -60,6 +60,10 @@ class Scaffold {
   // REQUIRES: not finalized.
   absl::Status SetInitializers(VariableInitializers initializers);
 
+  // Of a saver that is made, where the program's options say nothing of one:
+  // its own saver, or options of one, stay.
+  void SetDefaultSaverOptions(SaverOptions options);
+
   // Adds what is lacking to the graph; the first call does. INVALID_ARGUMENT
   // where a collection holds several; the scope's error.
   absl::Status Finalize(const Scope& scope);

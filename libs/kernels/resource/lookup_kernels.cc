@@ -334,9 +334,10 @@ class LineColumn {
       : index_(index), offset_(offset), type_(type) {}
 
   absl::Status Check() const {
-    if (index_ == kWholeLine && type_ != DT_STRING) {
+    if (index_ == kWholeLine && type_ != DT_STRING && type_ != DT_INT64 &&
+        type_ != DT_INT32) {
       return absl::InvalidArgumentError(
-          "only strings can be the whole line of a vocabulary");
+          "only strings and integers can be the whole line of a vocabulary");
     }
     if (index_ != kLineNumber || type_ == DT_INT64) return absl::OkStatus();
     return absl::InvalidArgumentError(

@@ -27,9 +27,9 @@ class LookupKernelsTest : public testing::Test {
  protected:
   LookupKernelsTest() : harness_(RegisterLookupKernels) {}
 
-  absl::StatusOr<Tensor> MakeTable(const char* op) {
-    auto kernel = harness_.Make(
-        op, {}, {{"key_dtype", DT_STRING}, {"value_dtype", DT_INT64}});
+  absl::StatusOr<Tensor> MakeTable(const char* op, DataType keys = DT_STRING) {
+    auto kernel =
+        harness_.Make(op, {}, {{"key_dtype", keys}, {"value_dtype", DT_INT64}});
     if (!kernel.ok()) return kernel.status();
     kernels_.push_back(*std::move(kernel));
     auto outputs = kernels_.back()->Run({});
@@ -246,6 +246,25 @@ TEST_F(LookupKernelsTest, AFileIsATable) {
               StatusIs(kInvalid, "Invalid number of columns"));
   EXPECT_THAT(load(fields, {{"key_index", -1}, {"value_index", 1}}),
               StatusIs(kInvalid, "only int64"));
+}
+
+TEST_F(LookupKernelsTest, WholeLinesMayBeIntegers) {
+  const std::string path = testing::TempDir() + "/integers.txt";
+  std::ofstream(path) << "007\n 8\n9\r\nnine\n";
+  const auto load = [&](const Tensor& table, int64_t vocab_size) {
+    return harness_
+        .Run("InitializeTableFromTextFileV2", {table, Tensor::Scalar(path)},
+             {{"key_index", -2},
+              {"value_index", -1},
+              {"vocab_size", vocab_size}})
+        .status();
+  };
+  ASSERT_OK_AND_ASSIGN(const Tensor table, MakeTable("HashTableV2", DT_INT64));
+  EXPECT_THAT(load(table, 4),
+              StatusIs(kInvalid, "Field nine in line 3 is not a valid int64."));
+  ASSERT_OK(load(table, 3));
+  ASSERT_OK_AND_ASSIGN(const Tensor ids, Find(table, Longs({7, 8, 9, 10})));
+  EXPECT_TRUE(SameBits(ids, Longs({0, 1, 2, -1})));
 }
 
 // The ops of old graphs, whose handles are references to two strings.
