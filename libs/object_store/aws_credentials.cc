@@ -18,7 +18,7 @@ constexpr absl::Duration kRenewKeysBefore = absl::Minutes(5);
 // A file with keys is written anew by whoever renews these, or rather late.
 constexpr absl::Duration kLookAtFileAgain = absl::Minutes(5);
 // After a failure, while the old ones are good: nobody waits for each request.
-constexpr absl::Duration kTryAgain = absl::Seconds(30);
+constexpr absl::Duration kAskForKeysAgain = absl::Seconds(30);
 constexpr absl::Duration kMetadataTimeout = absl::Seconds(5);
 constexpr char kMetadataService[] = "http://169.254.169.254";
 
@@ -112,7 +112,7 @@ absl::StatusOr<AwsKeys> AwsCredentials::Get() {
   absl::MutexLock lock(&mutex_);
   if (!keys.ok()) {
     if (!AreGood()) return keys.status();
-    try_again_ = now + kTryAgain;
+    try_again_ = now + kAskForKeysAgain;
     return keys_;
   }
   found_ = true;

@@ -23,7 +23,7 @@ constexpr absl::Duration kRenewTokenBefore = absl::Minutes(5);
 // A file that says who asks may come later.
 constexpr absl::Duration kLookForFileAgain = absl::Minutes(5);
 // After a failure, while the old one is good: nobody waits for each request.
-constexpr absl::Duration kTryAgain = absl::Seconds(30);
+constexpr absl::Duration kAskForTokenAgain = absl::Seconds(30);
 constexpr absl::Duration kTokenTimeout = absl::Seconds(30);
 constexpr char kScope[] =
     "https://www.googleapis.com/auth/devstorage.read_write";
@@ -134,7 +134,7 @@ absl::StatusOr<std::string> GoogleCredentials::Token() {
   absl::MutexLock lock(&mutex_);
   if (!granted.ok()) {
     if (!IsGoodAt(clock.Now())) return granted.status();
-    try_again_ = clock.Now() + kTryAgain;
+    try_again_ = clock.Now() + kAskForTokenAgain;
     return granted_.token;
   }
   found_ = true;
