@@ -561,10 +561,14 @@ TEST_F(FunctionBodyTest, WhatCanBeReachedAndWhatIsTheSame) {
       "library { function { signature { name: 'c' } node_def { name: 'n' op: "
       "'NoOp' } } function { signature { name: 'b' } node_def { name: 'n' op: "
       "'Call' attr { key: 'f' value { func { name: 'c' } } } } } "
-      "function { signature { name: 'd' } } }",
+      "function { signature { name: 'd' } } function { signature { name: 'e' } "
+      "} }",
       other));
-  EXPECT_EQ(graph_.functions().Fingerprint("d"),
-            other.functions().Fingerprint("d"));
+  EXPECT_EQ(graph_.functions().Fingerprint("e"),
+            other.functions().Fingerprint("e"));
+  EXPECT_NE(graph_.functions().Fingerprint("d"),
+            other.functions().Fingerprint("d"))
+      << "one of them has a gradient of its own";
   EXPECT_NE(graph_.functions().Fingerprint("b"),
             other.functions().Fingerprint("b"));
   EXPECT_EQ(other.functions().Fingerprint("a"), 0u);
