@@ -262,7 +262,8 @@ void SavingClient::TrainAndSave() {
     return PauseFor(absl::Milliseconds(1 + Chance(2000)));
   }
   for (uint64_t left = 1 + Chance(3); left > 0 && book().may_train; --left) {
-    if (!TakeStep()) return;
+    // What a step lacks takes time to come, as a connection that is dialed.
+    if (!TakeStep()) return PauseFor(absl::Milliseconds(1 + Chance(100)));
     Pause();
   }
   if (book().may_train) Save();

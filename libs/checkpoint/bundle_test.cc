@@ -865,17 +865,24 @@ TEST_F(MergeTest, PutsSlicesTogether) {
   EXPECT_EQ(left, std::vector<std::string>());
 }
 
-// As that of a machine that loses power right before: the save failed, by no
-// mistake of whoever saves.
+// What a machine is that loses power right before a file is renamed to `lost`.
+class Forgetful : public MemoryFileSystem {
+ public:
+  explicit Forgetful(std::string lost) : lost_(std::move(lost)) {}
+
+  absl::Status RenameFile(absl::string_view from,
+                          absl::string_view to) override {
+    if (to == lost_) RETURN_IF_ERROR(DeleteFile(from));
+    return MemoryFileSystem::RenameFile(from, to);
+  }
+
+ private:
+  const std::string lost_;
+};
+
+// The save failed, by no mistake of whoever saves.
 TEST_F(MergeTest, AnIndexThatIsGoneAgainIsNoMistake) {
-  class Forgetful : public MemoryFileSystem {
-   public:
-    absl::Status RenameFile(absl::string_view from,
-                            absl::string_view to) override {
-      if (to == IndexFilename(kPrefix)) RETURN_IF_ERROR(DeleteFile(from));
-      return MemoryFileSystem::RenameFile(from, to);
-    }
-  } files;
+  Forgetful files(IndexFilename(kPrefix));
   ASSERT_OK_AND_ASSIGN(auto writer,
                        BundleWriter::Create(files, "/t/a", *random_));
   ASSERT_OK(writer->Add("a", Tensor::Scalar<int64_t>(1)));
@@ -884,6 +891,20 @@ TEST_F(MergeTest, AnIndexThatIsGoneAgainIsNoMistake) {
       MergeBundles(files, {"/t/a"}, kPrefix, *random_),
       StatusIs(absl::StatusCode::kUnavailable, "as after a power failure"));
   EXPECT_FALSE(files.FileExists(IndexFilename(kPrefix)).ok());
+}
+
+TEST_F(MergeTest, APartThatIsGoneAgainIsNoMistake) {
+  for (const std::string& lost :
+       {DataFilename("/t/a", 0, 1), IndexFilename("/t/a")}) {
+    SCOPED_TRACE(lost);
+    Forgetful files(lost);
+    ASSERT_OK_AND_ASSIGN(auto writer,
+                         BundleWriter::Create(files, "/t/a", *random_));
+    ASSERT_OK(writer->Add("a", Tensor::Scalar<int64_t>(1)));
+    EXPECT_THAT(writer->Finish(), StatusIs(absl::StatusCode::kUnavailable,
+                                           "as after a power failure"));
+    EXPECT_FALSE(files.FileExists(IndexFilename("/t/a")).ok());
+  }
 }
 
 // The shards of a second save take the place of the first one's checkpoint.

@@ -335,16 +335,24 @@ absl::Status BundleWriter::Finish(const Cancellation* cancellation) {
   return absl::OkStatus();
 }
 
+absl::Status UnavailableIfGone(const absl::Status& status) {
+  if (!absl::IsNotFound(status)) return status;
+  return absl::UnavailableError(
+      absl::StrCat("what was written just before is gone, as after a power "
+                   "failure; save once more. ",
+                   status.message()));
+}
+
 absl::Status BundleWriter::Commit(const Cancellation* cancellation) {
   RETURN_IF_ERROR(data_->Sync());
   RETURN_IF_ERROR(data_->Close());
   ASSIGN_OR_RETURN(const DataFileCount files,
                    ChooseDataFileCount(file_system_, prefix_, /*num_files=*/1));
   has_index_ = true;
-  RETURN_IF_ERROR(WriteIndex(file_system_, temporary_index_,
-                             {.num_shards = files.count}, entries_));
+  RETURN_IF_ERROR(UnavailableIfGone(WriteIndex(
+      file_system_, temporary_index_, {.num_shards = files.count}, entries_)));
   if (cancellation != nullptr) RETURN_IF_ERROR(cancellation->status());
-  RETURN_IF_ERROR(Rename(files));
+  RETURN_IF_ERROR(UnavailableIfGone(Rename(files)));
   DeleteReplacedData(file_system_, prefix_, files);
   return absl::OkStatus();
 }

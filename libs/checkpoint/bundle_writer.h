@@ -133,6 +133,11 @@ class BundleWriter {
   bool finished_ = false;
 };
 
+// NOT_FOUND of what was written just before as UNAVAILABLE: a machine that
+// loses power between two calls may lose the file, too. That is no mistake of
+// whoever saves, and over with the next save.
+absl::Status UnavailableIfGone(const absl::Status& status);
+
 // Writes an index to `path`, whole and durable when it returns OK.
 absl::Status WriteIndex(FileSystem& file_system, const std::string& path,
                         const BundleHeader& header,

@@ -111,19 +111,6 @@ absl::Status CheckNames(const std::vector<std::string>& from,
   return absl::OkStatus();
 }
 
-// A machine that loses power between two calls may lose the file, too: no
-// mistake of whoever saves, and over with the next save.
-absl::Status RenameWritten(FileSystem& file_system,
-                           const std::string& temporary,
-                           const std::string& index) {
-  const absl::Status status = file_system.RenameFile(temporary, index);
-  if (!absl::IsNotFound(status)) return status;
-  return absl::UnavailableError(
-      absl::StrCat("what was written just before is gone, as after a power "
-                   "failure; save once more. ",
-                   status.message()));
-}
-
 // The index is there last, under a name of its own until then.
 absl::Status Write(FileSystem& file_system, const Merge& merge,
                    absl::string_view prefix, uint64_t number,
@@ -150,7 +137,7 @@ absl::Status Write(FileSystem& file_system, const Merge& merge,
   }
   RETURN_IF_ERROR(file_system.SyncDirectory(folder));
   RETURN_IF_ERROR(StatusOf(cancellation));
-  RETURN_IF_ERROR(RenameWritten(file_system, temporary, index));
+  RETURN_IF_ERROR(UnavailableIfGone(file_system.RenameFile(temporary, index)));
   std::move(swept).Cancel();
   RETURN_IF_ERROR(file_system.SyncDirectory(folder));
   DeleteReplacedData(file_system, prefix, count);
