@@ -211,9 +211,9 @@ absl::StatusOr<EvalResults> ResultsFrom(const Estimator& estimator,
                                         bool& has_warned) {
   const std::string directory =
       options.eval_dir.empty() ? estimator.eval_dir() : options.eval_dir;
-  WarnOfOthers(estimator, directory, has_warned);
   ASSIGN_OR_RETURN(EvalResults results,
                    ReadEvalMetrics(estimator.environment().files, directory));
+  if (results.empty()) WarnOfOthers(estimator, directory, has_warned);
   results.erase(results.begin(), results.lower_bound(options.min_steps));
   return results;
 }

@@ -15,8 +15,8 @@
 #include "libs/base/test_matchers.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/protocol/method.h"
-#include "libs/protocol/testing/counting_allocator.h"
 #include "libs/tensor/tensor_proto.h"
+#include "libs/tensor/testing/counting_allocator.h"
 #include "libs/tensor/testing/sample_tensor.h"
 #include "schemas/body_generated.h"
 

@@ -439,8 +439,8 @@ class WindowDataset : public UnaryDataset {
       DatasetElement next;
       while (!has_ended_ &&
              (to_skip_ > 0 || static_cast<int64_t>(buffer_.size()) < reach)) {
-        RETURN_IF_ERROR(context.cancellation().status());
-        const absl::StatusOr<bool> has = input().GetNext(context, &next);
+        const absl::StatusOr<bool> has =
+            NextUnlessCancelled(input(), context, &next);
         if (!has.ok()) RETURN_IF_ERROR(context.cancellation().status());
         if (has.ok() && !*has) {
           has_ended_ = true;

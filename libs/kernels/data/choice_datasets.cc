@@ -631,8 +631,8 @@ class UniqueDataset : public UnaryDataset {
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
       while (true) {
-        RETURN_IF_ERROR(context.cancellation().status());
-        ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
+        ASSIGN_OR_RETURN(const bool has,
+                         NextUnlessCancelled(input(), context, element));
         if (!has) return false;
         if (seen_.insert(KeyOf((*element)[0])).second) return true;
       }

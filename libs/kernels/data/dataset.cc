@@ -166,8 +166,8 @@ absl::Status DatasetIterator::Skip(IteratorContext& context, int64_t count,
                                    int64_t* done) {
   DatasetElement element;
   for (int64_t i = 0; i < count; ++i) {
-    RETURN_IF_ERROR(context.cancellation().status());
-    ASSIGN_OR_RETURN(const bool has_element, GetNext(context, &element));
+    ASSIGN_OR_RETURN(const bool has_element,
+                     NextUnlessCancelled(*this, context, &element));
     if (!has_element) break;
     ++*done;
   }

@@ -155,8 +155,8 @@ class FilterDataset : public CallingDataset {
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
       while (true) {
-        RETURN_IF_ERROR(context.cancellation().status());
-        ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
+        ASSIGN_OR_RETURN(const bool has,
+                         NextUnlessCancelled(input(), context, element));
         if (!has) return false;
         ASSIGN_OR_RETURN(const bool holds, CallPredicate(dataset().function(),
                                                          context, *element));

@@ -34,7 +34,8 @@ class WholeWalk {
     return absl::OkStatus();
   }
   absl::StatusOr<bool> Next(DatasetElement* element) {
-    const absl::StatusOr<bool> has = iterator_->GetNext(context_, element);
+    const absl::StatusOr<bool> has =
+        NextUnlessCancelled(*iterator_, context_, element);
     RETURN_IF_ERROR(NotTheEnd(*dataset_, has.status()));
     return *has;
   }
@@ -114,7 +115,6 @@ class ReduceKernel : public WalkingKernel {
                      Reducer(context, walk.dataset(), types));
     DatasetElement element;
     while (true) {
-      RETURN_IF_ERROR(walk.context().cancellation().status());
       ASSIGN_OR_RETURN(const bool has, walk.Next(&element));
       if (!has) break;
       std::vector<Tensor> args = std::move(state);

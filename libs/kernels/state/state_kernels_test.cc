@@ -10,6 +10,7 @@
 #include "libs/ops/standard_ops.h"
 #include "libs/resource/chunk_snapshot.h"
 #include "libs/tensor/resource_handle.h"
+#include "libs/tensor/testing/counting_allocator.h"
 
 namespace weft {
 namespace {
@@ -463,15 +464,6 @@ TEST_F(StateKernelsTest, ScatterNdChangesSlices) {
       SameBits(Read(handle, DT_FLOAT), Floats({3, 2}, {0, 1, 3, 4, 4, 5})));
 }
 
-class CountingAllocator : public Allocator {
- public:
-  BufferPtr Allocate(size_t bytes) override {
-    ++count;
-    return HeapAllocator().Allocate(bytes);
-  }
-  int count = 0;
-};
-
 // An index without dimensions names all of the variable.
 TEST_F(StateKernelsTest, ScatterNdOfAllThatIsHeldTakesMemoryOnce) {
   CountingAllocator counting;
@@ -480,7 +472,7 @@ TEST_F(StateKernelsTest, ScatterNdOfAllThatIsHeldTakesMemoryOnce) {
   harness_.set_allocator(counting);
   EXPECT_OK(harness_.Run(
       "ScatterNdAdd", {v, Tensor(DT_INT32, {1, 0}), Floats({1, 2}, {3, 4})}));
-  EXPECT_EQ(counting.count, 1);
+  EXPECT_EQ(counting.allocations, 1);
   EXPECT_TRUE(SameBits(*v->Read(), Floats({2}, {4, 6})));
   EXPECT_TRUE(SameBits(held, Floats({2}, {1, 2})));
 }

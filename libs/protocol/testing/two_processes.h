@@ -17,7 +17,7 @@
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
 #include "libs/protocol/landing_memory.h"
-#include "libs/protocol/testing/counting_allocator.h"
+#include "libs/tensor/testing/counting_allocator.h"
 
 namespace weft::protocol {
 

@@ -2,14 +2,14 @@
 // than it may give.
 //
 // Threads: one at a time.
-#ifndef WEFT_LIBS_PROTOCOL_TESTING_COUNTING_ALLOCATOR_H_
-#define WEFT_LIBS_PROTOCOL_TESTING_COUNTING_ALLOCATOR_H_
+#ifndef WEFT_LIBS_TENSOR_TESTING_COUNTING_ALLOCATOR_H_
+#define WEFT_LIBS_TENSOR_TESTING_COUNTING_ALLOCATOR_H_
 
 #include <cstddef>
 
 #include "libs/tensor/buffer.h"
 
-namespace weft::protocol {
+namespace weft {
 
 class CountingAllocator : public Allocator {
  public:
@@ -22,6 +22,6 @@ class CountingAllocator : public Allocator {
   size_t most = size_t{1} << 30;
 };
 
-}  // namespace weft::protocol
+}  // namespace weft
 
-#endif  // WEFT_LIBS_PROTOCOL_TESTING_COUNTING_ALLOCATOR_H_
+#endif  // WEFT_LIBS_TENSOR_TESTING_COUNTING_ALLOCATOR_H_
