@@ -13,6 +13,12 @@ namespace {
 // About 4 us of searching before a worker sleeps.
 constexpr int kSearchSpins = 100;
 
+// What waking a thread takes until it has been measured: on a machine that is
+// no virtual one.
+constexpr absl::Duration kWakeTime = absl::Microseconds(5);
+// A worker that took longer waited for a processor that others used.
+constexpr absl::Duration kLongestWakeTime = absl::Microseconds(200);
+
 // Which pool's worker this thread is. The one thread_local of the room: a
 // thread belongs to at most one pool for all its life.
 struct CurrentWorker {
@@ -24,8 +30,10 @@ thread_local CurrentWorker current_worker;
 }  // namespace
 
 ComputePool::ComputePool(int num_threads, absl::string_view name,
-                         WorkCount& count)
-    : count_(count) {
+                         const Clock& clock, WorkCount& count)
+    : clock_(clock),
+      count_(count),
+      wake_nanoseconds_(absl::ToInt64Nanoseconds(kWakeTime)) {
   for (int i = 0; i < num_threads; ++i) {
     workers_.push_back(std::make_unique<Worker>());
   }
@@ -143,9 +151,13 @@ void ComputePool::Sleep(int index) {
   }
   num_searching_.fetch_sub(1);
   const bool stay = num_queued_.load() <= 0;
+  bool has_slept = false;
   while (stay && !stopping_.load() && self.wake.load() == 0) {
     FutexWait(self.wake, 0);
+    has_slept = true;
   }
+  if (has_slept && !stopping_.load())
+    NoteWakeTime(clock_.Now() - self.woken_at);
   absl::MutexLock lock(&sleepers_mutex_);
   auto it = std::find(sleepers_.begin(), sleepers_.end(), index);
   if (it != sleepers_.end()) {
@@ -163,9 +175,18 @@ void ComputePool::WakeOne() {
     sleeper = workers_[sleepers_.back()].get();
     sleepers_.pop_back();
     num_sleeping_.fetch_sub(1);
+    sleeper->woken_at = clock_.Now();
     sleeper->wake.store(1);
   }
   FutexWake(sleeper->wake, 1);
+}
+
+// An average in which each counts an eighth of what the next one does not.
+void ComputePool::NoteWakeTime(absl::Duration took) {
+  const int64_t sample = absl::ToInt64Nanoseconds(
+      std::clamp(took, absl::ZeroDuration(), kLongestWakeTime));
+  const int64_t old = wake_nanoseconds_.load(std::memory_order_relaxed);
+  wake_nanoseconds_.store((7 * old + sample) / 8, std::memory_order_relaxed);
 }
 
 }  // namespace weft

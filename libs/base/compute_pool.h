@@ -4,7 +4,9 @@
 // A closure scheduled by a worker goes to that worker's queue, any other to the
 // queues in turn. Queues are first in, first out, so nothing starves. A worker
 // without work searches all queues for some microseconds, then sleeps on a word
-// of its own; scheduling wakes a sleeper only when nobody searches.
+// of its own; scheduling wakes a sleeper only when nobody searches. How long a
+// sleeper takes to come is measured: by that others tell what is worth a
+// thread.
 //
 // Threads: Schedule from any; the destructor joins after everything scheduled
 // has run.
@@ -21,6 +23,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
 #include "libs/base/closure_queue.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/work_count.h"
@@ -29,8 +33,9 @@ namespace weft {
 
 class ComputePool {
  public:
-  // Counts every closure in `count`, which outlives the pool.
-  ComputePool(int num_threads, absl::string_view name, WorkCount& count);
+  // Counts every closure in `count`, which outlives the pool, as `clock` does.
+  ComputePool(int num_threads, absl::string_view name, const Clock& clock,
+              WorkCount& count);
   ~ComputePool();
 
   void Schedule(Scheduler::Closure closure);
@@ -45,6 +50,11 @@ class ComputePool {
     return std::max<int64_t>(0, num_queued_.load(std::memory_order_relaxed));
   }
 
+  // From waking a worker until it runs, lately: a hint.
+  absl::Duration wake_time() const {
+    return absl::Nanoseconds(wake_nanoseconds_.load(std::memory_order_relaxed));
+  }
+
   // Workers that have nothing to do now: a hint.
   int num_idle() const {
     return num_sleeping_.load(std::memory_order_relaxed) +
@@ -57,6 +67,7 @@ class ComputePool {
     ClosureQueue queue ABSL_GUARDED_BY(mutex);
     // 1: to be woken. Its own cache line: sleepers must not slow others.
     alignas(64) std::atomic<uint32_t> wake{0};
+    absl::Time woken_at;  // written before `wake`, read after it
     // Closures that this worker has begun; only it writes.
     alignas(64) std::atomic<uint64_t> num_begun{0};
     std::thread thread;
@@ -70,9 +81,12 @@ class ComputePool {
   bool Search();
   void Sleep(int index);
   void WakeOne();
+  void NoteWakeTime(absl::Duration took);
   int OwnQueue() const;  // of the calling thread; -1 outside the pool
 
+  const Clock& clock_;
   WorkCount& count_;
+  std::atomic<int64_t> wake_nanoseconds_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<int64_t> num_queued_{0};
   std::atomic<int> num_searching_{0};

@@ -86,7 +86,7 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
  public:
   ThreadScheduler(const Clock& clock, const ThreadSchedulerOptions& options)
       : clock_(clock),
-        compute_(NumComputeThreads(options), options.name, unfinished_),
+        compute_(NumComputeThreads(options), options.name, clock, unfinished_),
         blocking_(options.max_blocking_threads,
                   absl::StrCat(options.name, "/b"), unfinished_),
         own_threads_(std::numeric_limits<int>::max(),
@@ -131,6 +131,7 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
     return pool == Pool::kCompute ? compute_.num_waiting()
                                   : blocking_.num_waiting();
   }
+  absl::Duration wake_time() const override { return compute_.wake_time(); }
   int num_threads(Pool pool) const override {
     return pool == Pool::kCompute ? compute_.num_threads()
                                   : blocking_.num_threads();

@@ -113,6 +113,35 @@ TEST(ThreadSchedulerTest, CountsWhatWaitsForAThread) {
   }
 }
 
+// Every look at it finds it 70 us later.
+class TickingClock : public Clock {
+ public:
+  absl::Time Now() const override {
+    return absl::UnixEpoch() + ++looks_ * absl::Microseconds(70);
+  }
+
+ private:
+  mutable std::atomic<int64_t> looks_{0};
+};
+
+TEST(ThreadSchedulerTest, MeasuresWhatWakingAThreadTakes) {
+  TickingClock clock;
+  auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
+  const PoolProgress* const progress = PoolProgress::Of(*scheduler);
+  const absl::Duration unknown = progress->wake_time();
+  EXPECT_GT(unknown, absl::ZeroDuration());
+  // Whether the compute thread has gone to sleep while another pool ran
+  // something is a race; so loop until it has been woken many times.
+  while (progress->wake_time() < absl::Microseconds(60)) {
+    for (const Pool pool : {Pool::kBlocking, Pool::kCompute}) {
+      auto ran = scheduler->NewEvent();
+      scheduler->Schedule(pool, [&ran] { ran->Set(); });
+      ran->Wait();
+    }
+  }
+  EXPECT_LE(progress->wake_time(), absl::Microseconds(70));
+}
+
 TEST(ThreadSchedulerTest, FreeThreadsHelpWithParallelFor) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});

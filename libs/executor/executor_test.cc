@@ -4,6 +4,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/pool_progress.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/executor/testing/plan_harness.h"
@@ -52,6 +55,74 @@ TEST(ExecutorTest, RunsDiamonds) {
     ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(1)}, where));
     EXPECT_EQ(result, 1 << 20);
   }
+}
+
+// Every look at it finds it 30 us later: so long does each kernel take.
+class TickingClock : public Clock {
+ public:
+  absl::Time Now() const override {
+    return absl::UnixEpoch() + ++looks_ * absl::Microseconds(30);
+  }
+
+ private:
+  mutable std::atomic<int64_t> looks_{0};
+};
+
+// Real threads that are said to wake as slowly as a test likes.
+class SlowlyWoken : public Scheduler, public PoolProgress {
+ public:
+  void set_wake_time(absl::Duration time) { wake_time_ = time; }
+  int num_handed_over() const { return num_handed_over_; }
+
+  void Schedule(Pool pool, Closure closure) override {
+    ++num_handed_over_;
+    scheduler_->Schedule(pool, std::move(closure));
+  }
+  TimerId ScheduleAt(absl::Time when, Closure closure) override {
+    return scheduler_->ScheduleAt(when, std::move(closure));
+  }
+  bool CancelTimer(TimerId id) override { return scheduler_->CancelTimer(id); }
+  std::unique_ptr<Event> NewEvent() override { return scheduler_->NewEvent(); }
+  void ParallelFor(int64_t total, int64_t min_range,
+                   const std::function<void(int64_t, int64_t)>& work) override {
+    scheduler_->ParallelFor(total, min_range, work);
+  }
+  int num_compute_threads() const override { return 2; }
+  const Clock& clock() const override { return clock_; }
+
+  uint64_t num_begun() const override { return 0; }
+  int64_t num_waiting(Pool) const override { return 0; }
+  int num_threads(Pool) const override { return 2; }
+  absl::Duration wake_time() const override { return wake_time_; }
+
+ private:
+  TickingClock clock_;
+  SystemClock real_clock_;
+  std::unique_ptr<Scheduler> scheduler_ =
+      NewThreadScheduler(real_clock_, {.compute_threads = 2});
+  absl::Duration wake_time_ = absl::Microseconds(1);
+  std::atomic<int> num_handed_over_{0};
+};
+
+TEST(ExecutorTest, WhatTakesLessThanTwoWakesIsNotHandedOver) {
+  SlowlyWoken scheduler;
+  PlanHarness h(&scheduler);
+  OutputTensor x = h.Arg(0);
+  h.Retval(0, {h.Add("sum", "TestAdd",
+                     {{h.Add("a", "TestWork", {x}), 0},
+                      {h.Add("b", "TestWork", {x}), 0}}),
+               0});
+  const auto handed_over = [&](absl::Duration wake_time) {
+    scheduler.set_wake_time(wake_time);
+    const int before = scheduler.num_handed_over();
+    EXPECT_OK(h.RunFloat({Float(1)}).status());
+    return scheduler.num_handed_over() - before;
+  };
+  // What a run takes is not known at first.
+  EXPECT_EQ(handed_over(absl::Microseconds(100)), 1);
+  EXPECT_EQ(handed_over(absl::Microseconds(16)), 0);
+  EXPECT_EQ(handed_over(absl::Microseconds(14)), 1);
+  EXPECT_EQ(handed_over(absl::Microseconds(100)), 0);
 }
 
 TEST(ExecutorTest, OneOutputOfManyConsumersIsNotWrittenInPlace) {

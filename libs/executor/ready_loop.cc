@@ -4,16 +4,17 @@
 #include <utility>
 
 #include "libs/base/clock.h"
+#include "libs/base/pool_progress.h"
 #include "libs/executor/node_run.h"
 #include "libs/executor/propagate.h"
 
 namespace weft {
 namespace {
 
-// A hand-over to another thread costs about this much.
-constexpr uint32_t kHandOverNanoseconds = 10'000;
-// Inputs with which a cheap kernel takes about as long.
-constexpr size_t kHandOverBytes = 64 << 10;
+// A hand-over to another thread costs at least about this much.
+constexpr uint64_t kHandOverNanoseconds = 10'000;
+// How fast a cheap kernel goes through its inputs.
+constexpr uint64_t kBytesPerNanosecond = 6;
 
 constexpr size_t kReaderBytes = 4 << 10;
 constexpr absl::Duration kReaderBudget = absl::Microseconds(20);
@@ -29,12 +30,27 @@ Slot* InputsOf(const Ready& ready) {
   return ready.iteration->slots.get() + ItemOf(ready).first_input;
 }
 
+// The thread has to wake, and whoever waits for what it makes wakes then. On a
+// virtual machine that is more than most nodes of a small model take.
+uint64_t HandOverNanoseconds(const Scheduler& scheduler) {
+  const PoolProgress* const pools = PoolProgress::Of(scheduler);
+  if (pools == nullptr) return kHandOverNanoseconds;
+  const int64_t wake = absl::ToInt64Nanoseconds(pools->wake_time());
+  return std::max(kHandOverNanoseconds, 2 * static_cast<uint64_t>(wake));
+}
+
 void NoteCost(const NodeItem& item, absl::Duration took) {
   const int64_t sample =
       std::clamp<int64_t>(absl::ToInt64Nanoseconds(took), 1, int64_t{1} << 30);
   const int64_t old = item.cost->load(std::memory_order_relaxed);
   const int64_t cost = old == 0 ? sample : (3 * old + sample) / 4;
   item.cost->store(static_cast<uint32_t>(cost), std::memory_order_relaxed);
+}
+
+// What a run is likely to take.
+uint64_t ExpectedNanoseconds(const NodeItem& item, const Slot* inputs) {
+  if (!item.is_cheap) return item.cost->load(std::memory_order_relaxed);
+  return InputBytes(item, inputs) / kBytesPerNanosecond;
 }
 
 // Which output of a Switch its value goes to; -1: the kernel has an error to
@@ -139,9 +155,12 @@ bool ReadyLoop::IsWorthHandingOver(const Ready& ready) const {
   const NodeItem& item = ItemOf(ready);
   if (ready.is_dead || item.kind == NodeKind::kAsync) return false;
   if (item.kind != NodeKind::kKernel || item.moves_input) return false;
-  if (item.is_cheap) return InputBytes(item, InputsOf(ready)) > kHandOverBytes;
-  const uint32_t cost = item.cost->load(std::memory_order_relaxed);
-  return cost == 0 || cost > kHandOverNanoseconds;
+  if (!item.is_cheap && item.cost->load(std::memory_order_relaxed) == 0) {
+    return true;  // nobody knows yet
+  }
+  const uint64_t cost = ExpectedNanoseconds(item, InputsOf(ready));
+  return cost > kHandOverNanoseconds &&
+         cost > HandOverNanoseconds(*state_.context.scheduler);
 }
 
 bool ReadyLoop::MayRunOnReader(const Ready& ready) {
@@ -236,7 +255,8 @@ void ReadyLoop::RunOnConst(const Ready& ready, const NodeItem& item) {
 }
 
 bool ReadyLoop::MayTakeLong(const Ready& ready, const NodeItem& item) const {
-  return !item.is_cheap || InputBytes(item, InputsOf(ready)) > kHandOverBytes;
+  return !item.is_cheap ||
+         ExpectedNanoseconds(item, InputsOf(ready)) > kHandOverNanoseconds;
 }
 
 absl::Status ReadyLoop::ComputeTimed(const NodeItem& item,

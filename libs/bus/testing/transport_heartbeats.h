@@ -48,6 +48,7 @@ class StuckScheduler : public Scheduler, public PoolProgress {
                                  : static_cast<int64_t>(stuck->second.size());
   }
   int num_threads(Pool) const override { return num_compute_threads(); }
+  absl::Duration wake_time() const override { return absl::ZeroDuration(); }
   void Release() {
     std::map<Pool, std::vector<Closure>> stuck;
     {
