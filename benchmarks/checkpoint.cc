@@ -8,7 +8,9 @@
 //
 // A save has ended when its checkpoint is durable. What is written goes below
 // --dir. What bounds a save is measured beside each: as many bytes written to
-// one file there and synced, as dd does, and 100 MB pulled from a ps.
+// one file there and synced, as dd does, and 100 MB pulled from a ps. So is
+// what bounds the steps: those beside one thread that writes as many bytes to
+// one file in as long as the save took, and does nothing else (*_disk).
 #include <unistd.h>
 
 #include <algorithm>
@@ -163,32 +165,50 @@ Operation BuildTrainingStep(const Scope& root, const Model& model) {
   return ops::Group(root, {momentum, scattered});
 }
 
-void AddSteps(Report& report, const std::vector<Span>& steps,
-              const std::vector<Span>& saves) {
-  std::vector<double> during, outside;
-  for (const Span& step : steps) {
-    const bool overlaps =
-        std::any_of(saves.begin(), saves.end(), [&](const Span& save) {
-          return step.end > save.begin && step.begin < save.end;
-        });
-    (overlaps ? during : outside).push_back(step.seconds());
+// Steps of some time.
+struct Pace {
+  double rate = 0;     // steps a second
+  double longest = 0;  // milliseconds
+};
+
+Pace PaceOf(const std::vector<double>& steps, double seconds) {
+  Pace pace{.rate = static_cast<double>(steps.size()) / seconds};
+  for (const double step : steps) {
+    pace.longest = std::max(pace.longest, step * 1e3);
   }
-  double saving = 0;
-  for (const Span& save : saves) saving += save.seconds();
+  return pace;
+}
+
+double Total(const std::vector<Span>& spans) {
+  double seconds = 0;
+  for (const Span& span : spans) seconds += span.seconds();
+  return seconds;
+}
+
+// While saves ran, while the disk alone was busy, and while neither was.
+void AddSteps(Report& report, const std::vector<Span>& steps,
+              const std::vector<Span>& saves, const std::vector<Span>& writes) {
+  std::vector<double> during, beside, outside;
+  for (const Span& step : steps) {
+    const auto overlaps = [&step](const Span& other) {
+      return step.end > other.begin && step.begin < other.end;
+    };
+    const bool saving = std::any_of(saves.begin(), saves.end(), overlaps);
+    const bool writing = std::any_of(writes.begin(), writes.end(), overlaps);
+    (saving ? during : writing ? beside : outside).push_back(step.seconds());
+  }
   const double all = steps.back().end - steps.front().begin;
-  const double rate_during = static_cast<double>(during.size()) / saving;
-  const double rate_outside =
-      static_cast<double>(outside.size()) / (all - saving);
-  const auto longest = [](const std::vector<double>& seconds) {
-    return seconds.empty()
-               ? 0.0
-               : *std::max_element(seconds.begin(), seconds.end()) * 1e3;
-  };
-  report.Value("longest_outside_save", longest(outside), "ms");
-  report.Value("longest_during_save", longest(during), "ms");
-  report.Value("rate_outside_save", rate_outside, "steps/s");
-  report.Value("rate_during_save", rate_during, "steps/s");
-  report.Value("rate_ratio", rate_during / rate_outside, "during/outside");
+  const Pace save = PaceOf(during, Total(saves));
+  const Pace write = PaceOf(beside, Total(writes));
+  const Pace alone = PaceOf(outside, all - Total(saves) - Total(writes));
+  report.Value("longest_outside_save", alone.longest, "ms");
+  report.Value("longest_during_save", save.longest, "ms");
+  report.Value("longest_beside_disk", write.longest, "ms");
+  report.Value("rate_outside_save", alone.rate, "steps/s");
+  report.Value("rate_during_save", save.rate, "steps/s");
+  report.Value("rate_beside_disk", write.rate, "steps/s");
+  report.Value("rate_ratio", save.rate / alone.rate, "during/outside");
+  report.Value("rate_ratio_of_disk", write.rate / alone.rate, "beside/outside");
 }
 
 class Benchmark {
@@ -233,7 +253,7 @@ class Benchmark {
     Check(other.status());
     auto step = (*other)->MakeCallable({}, fetches, targets);
     Check(step.status());
-    SaveWhileStepping(**step, report);
+    SaveWhileStepping(**step, gigabytes, report);
   }
 
  private:
@@ -323,9 +343,30 @@ class Benchmark {
     scheduler_->NewEvent()->WaitUntil(clock_.Now() + time);
   }
 
-  void SaveWhileStepping(Session::Callable& step, Report& report) {
+  // Spread over the time, and synced.
+  Span WriteAlone(double gigabytes, double seconds) {
+    const std::string megabyte(size_t{1} << 20, '\1');
+    const int64_t count = static_cast<int64_t>(gigabytes * 1e9) >> 20;
+    sync();
+    return Time([&] {
+      const absl::Time begin = clock_.Now();
+      auto file = files_.NewWritableFile(folder_ + "/raw");
+      Check(file.status());
+      for (int64_t i = 0; i < count; ++i) {
+        Check((*file)->Append(megabyte));
+        const absl::Time due = begin + absl::Seconds(seconds) * (i + 1) /
+                                           static_cast<double>(count);
+        scheduler_->NewEvent()->WaitUntil(due);
+      }
+      Check((*file)->Sync());
+      Check((*file)->Close());
+    });
+  }
+
+  void SaveWhileStepping(Session::Callable& step, double gigabytes,
+                         Report& report) {
     for (int i = 0; i < 20; ++i) Check(step.Run().status());
-    std::vector<Span> steps, saves;
+    std::vector<Span> steps, saves, writes;
     std::atomic<bool> stop{false};
     const auto done = scheduler_->NewEvent();
     scheduler_->Schedule(Pool::kBlocking, [&] {
@@ -339,6 +380,8 @@ class Benchmark {
       saves.push_back(Save(*gentle_saver_));
       growth = std::max(growth, growing.Mebibytes());
       Pause(absl::Seconds(2));
+      writes.push_back(WriteAlone(gigabytes, saves.back().seconds()));
+      Pause(absl::Seconds(2));
     }
     stop = true;
     done->Wait();
@@ -346,7 +389,7 @@ class Benchmark {
     for (const Span& save : saves) seconds.push_back(save.seconds());
     report.Value("ps_growth_while_stepping", growth, "MiB");
     report.Value("save_while_stepping", Median(seconds), "s");
-    AddSteps(report, steps, saves);
+    AddSteps(report, steps, saves, writes);
   }
 
   const std::string folder_;

@@ -156,8 +156,9 @@ void ComputePool::Sleep(int index) {
     FutexWait(self.wake, 0);
     has_slept = true;
   }
-  if (has_slept && !stopping_.load())
+  if (has_slept && !stopping_.load()) {
     NoteWakeTime(clock_.Now() - self.woken_at);
+  }
   absl::MutexLock lock(&sleepers_mutex_);
   auto it = std::find(sleepers_.begin(), sleepers_.end(), index);
   if (it != sleepers_.end()) {
