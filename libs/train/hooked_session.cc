@@ -12,7 +12,8 @@ namespace weft::train {
 namespace {
 
 absl::Status AddFeeds(const FeedList& feeds, FeedList& all) {
-  for (const auto& [tensor, value] : feeds) {
+  for (const auto& feed : feeds) {
+    const Output& tensor = feed.first;
     const bool is_fed = absl::c_any_of(
         all, [&](const auto& other) { return other.first == tensor; });
     if (is_fed) {
