@@ -90,6 +90,9 @@ const std::map<std::string, std::string>& OwnOps() {
        "(libs/passes/scaling_fusion.h)"},
       {"_FusedElementwise", kElements},
       {"_FusedMatMul", kProduct},
+      {"_SlicedMatMul",
+       "what a MatMul becomes that one Slice takes "
+       "(libs/passes/slice_fusion.h)"},
       {"_FusedConv2D", kProduct},
       {"_FusedDepthwiseConv2dNative", kProduct},
       {"_CopyToDevice", kMemory},

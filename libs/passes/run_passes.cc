@@ -14,6 +14,7 @@
 #include "libs/passes/lookup_fusion.h"
 #include "libs/passes/parted_lookup_fusion.h"
 #include "libs/passes/scaling_fusion.h"
+#include "libs/passes/slice_fusion.h"
 #include "libs/passes/variable_saving.h"
 
 namespace weft {
@@ -89,6 +90,7 @@ std::unique_ptr<Graph> RunPasses(std::unique_ptr<Graph> pruned,
     FusePartedLookups(rewrite);
     FuseCsv(rewrite);
     FuseScaling(rewrite);
+    FuseSlices(rewrite);
   }
   if (options.fuse_elements) FuseElements(rewrite);
   absl::StatusOr<std::unique_ptr<Graph>> rewritten = rewrite.Build();

@@ -31,6 +31,7 @@ const std::map<std::string, std::string>& NotInferred() {
       {"_FusedDepthwiseConv2dNative", kFused},
       {"_FusedElementwise", kFused},
       {"_FusedMatMul", kFused},
+      {"_SlicedMatMul", kFused},
       {"PyFunc", kProgram},
       {"PyFuncStateless", kProgram},
       {"EagerPyFunc", kProgram},

@@ -227,8 +227,7 @@ constexpr int64_t kFewRows = 24;
 bool IsForDirectProduct(const MatMulArgs& args) {
   constexpr int64_t kMostSteps = 512;
   constexpr int64_t kMostColumns = 256;
-  const int64_t rows = args.is_part ? args.all_rows : args.m;
-  const int64_t columns = args.is_part ? args.all_columns : args.n;
+  const int64_t rows = args.rows_of_whole(), columns = args.columns_of_whole();
   return args.k <= kMostSteps &&
          (columns <= kMostColumns || (rows <= kFewRows && !args.transpose_b));
 }
@@ -379,13 +378,26 @@ bool DirectProduct(const MatMulArgs& args, const float* a, const float* b,
   return true;
 }
 
+// Where Eigen draws the line, too.
+bool IsSmall(const MatMulArgs& args) {
+  return args.rows_of_whole() + args.columns_of_whole() + args.k < 20;
+}
+
+bool IsWithVector(const MatMulArgs& args) {
+  return args.rows_of_whole() == 1 || args.columns_of_whole() == 1;
+}
+
+// Of floats.
+bool IsByElement(const MatMulArgs& args) {
+  return !IsSmall(args) && !IsWithVector(args) && IsForDirectProduct(args);
+}
+
 template <typename T>
 void Product(const MatMulArgs& args, const T* a, const T* b, T* c) {
   using Eigen::ColMajor;
   using Eigen::RowMajor;
-  // Where Eigen draws the line, too.
-  if (args.m + args.n + args.k < 20) return SmallProduct(args, a, b, c);
-  if (VectorProduct(args, a, b, c)) return;
+  if (IsSmall(args)) return SmallProduct(args, a, b, c);
+  if (IsWithVector(args) && VectorProduct(args, a, b, c)) return;
   if (DirectProduct(args, a, b, c)) return;
   if (args.transpose_a && args.transpose_b) {
     BlockedProduct<T, ColMajor, ColMajor>(args, a, b, c);
@@ -400,6 +412,8 @@ void Product(const MatMulArgs& args, const T* a, const T* b, T* c) {
 
 }  // namespace
 
-MatMulFunctions MatMul() { return {&Product<float>, &Product<double>}; }
+MatMulFunctions MatMul() {
+  return {&Product<float>, &Product<double>, &IsByElement};
+}
 
 }  // namespace weft::WEFT_ISA

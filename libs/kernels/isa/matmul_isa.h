@@ -19,6 +19,14 @@ struct MatMulArgs {
   // are blocked, so that it does not depend on the number of threads.
   bool is_part = false;
   int64_t all_rows = 0, all_columns = 0;
+
+  // Inlined always: a copy for one instruction set may be nobody else's.
+  [[gnu::always_inline]] int64_t rows_of_whole() const {
+    return is_part ? all_rows : m;
+  }
+  [[gnu::always_inline]] int64_t columns_of_whole() const {
+    return is_part ? all_columns : n;
+  }
 };
 
 struct MatMulFunctions {
@@ -26,6 +34,10 @@ struct MatMulFunctions {
                         float* c);
   void (*double_product)(const MatMulArgs& args, const double* a,
                          const double* b, double* c);
+  // Whether each element of that product of floats is the same to the bit
+  // whichever others are computed with it: so any part may be computed alone.
+  // Null: nobody knows.
+  bool (*is_by_element)(const MatMulArgs& args) = nullptr;
 };
 
 namespace v1 {

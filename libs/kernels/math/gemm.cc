@@ -97,8 +97,8 @@ auto FunctionFor(const MatMulFunctions& functions) {
 MatMulArgs PartOf(const MatMulArgs& whole) {
   MatMulArgs part = whole;
   part.is_part = true;
-  part.all_rows = whole.m;
-  part.all_columns = whole.n;
+  part.all_rows = whole.rows_of_whole();
+  part.all_columns = whole.columns_of_whole();
   return part;
 }
 

@@ -2,7 +2,8 @@
 // product or a convolution, and element-wise functions of it; or such functions
 // alone. Each of the nodes has its own kernel here: where shapes meet by
 // broadcasting, or not at all, they run one after the other, as the nodes
-// would.
+// would. _SlicedMatMul is a product of which a Slice leaves a part
+// (libs/passes/slice_fusion.h).
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/element_loops.h"
+#include "libs/kernels/math/gemm.h"
 #include "libs/kernels/member_errors.h"
 #include "libs/kernels/nn/element_program.h"
 #include "libs/kernels/nn/nn_kernels.h"
@@ -147,6 +149,125 @@ class FusedKernel : public OpKernel {
   const ElementProgram program_;
 };
 
+// Where a part of a product is not to the bit what it is in the whole, or an
+// operand is wrong, the members run one after the other.
+class SlicedMatMulKernel : public OpKernel {
+ public:
+  SlicedMatMulKernel(const OpKernelConstruction& construction, Member product,
+                     Member slice, bool transpose_a, bool transpose_b)
+      : OpKernel(construction),
+        product_(std::move(product)),
+        slice_(std::move(slice)),
+        transpose_a_(transpose_a),
+        transpose_b_(transpose_b) {}
+
+  absl::Status Compute(OpKernelContext& context) override {
+    const std::optional<Part> part = PartOf(context);
+    if (!part) return ComputeOneByOne(context);
+    const MatMulArgs& args = part->args;
+    ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create({args.m, args.n}));
+    ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    Gemm(context.scheduler(), args,
+         context.input(0).flat<float>().data() + part->a,
+         context.input(1).flat<float>().data() + part->b,
+         out->mutable_flat<float>().data());
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Part {
+    MatMulArgs args;
+    int64_t a = 0, b = 0;  // where its first row and column lie
+  };
+
+  // [begin, end) of so many rows or columns.
+  struct Range {
+    int64_t begin = 0, end = 0;
+    int64_t size() const { return end - begin; }
+  };
+
+  absl::Status ComputeOneByOne(OpKernelContext& context) const {
+    Slot operands[2];
+    for (int i = 0; i < 2; ++i) operands[i].tensor = context.TakeInput(i);
+    Slot taken[3];
+    ASSIGN_OR_RETURN(taken[0].tensor,
+                     product_.Run(context, absl::MakeSpan(operands)));
+    for (int i = 1; i < 3; ++i) taken[i].tensor = context.input(i + 1);
+    ASSIGN_OR_RETURN(Tensor part, slice_.Run(context, absl::MakeSpan(taken)));
+    context.SetOutput(0, std::move(part));
+    return absl::OkStatus();
+  }
+
+  // The whole product; nothing where there is none.
+  std::optional<MatMulArgs> Whole(const TensorShape& a,
+                                  const TensorShape& b) const {
+    if (a.rank() != 2 || b.rank() != 2) return std::nullopt;
+    const MatMulArgs args = {.m = a.dim(transpose_a_ ? 1 : 0),
+                             .n = b.dim(transpose_b_ ? 0 : 1),
+                             .k = a.dim(transpose_a_ ? 0 : 1),
+                             .transpose_a = transpose_a_,
+                             .transpose_b = transpose_b_,
+                             .a_stride = a.dim(1),
+                             .b_stride = b.dim(1),
+                             .c_stride = 0};
+    if (args.k != b.dim(transpose_b_ ? 1 : 0)) return std::nullopt;
+    return args;
+  }
+
+  // What Slice takes of dimension `i`, of `whole`.
+  template <typename Index>
+  static std::optional<Range> RangeOf(const OpKernelContext& context, int i,
+                                      int64_t whole) {
+    const Tensor& begins = context.input(2);
+    const Tensor& sizes = context.input(3);
+    if (begins.rank() > 1 || begins.num_elements() != 2 || sizes.rank() > 1 ||
+        sizes.num_elements() != 2) {
+      return std::nullopt;
+    }
+    const int64_t begin = begins.flat<Index>()[i];
+    if (begin < 0 || begin > whole) return std::nullopt;
+    int64_t size = sizes.flat<Index>()[i];
+    if (size == -1) size = whole - begin;
+    if (size < 0 || size > whole - begin) return std::nullopt;
+    return Range{begin, begin + size};
+  }
+
+  static std::optional<Range> RangeOf(const OpKernelContext& context, int i,
+                                      int64_t whole) {
+    return context.input(2).dtype() == DT_INT32
+               ? RangeOf<int32_t>(context, i, whole)
+               : RangeOf<int64_t>(context, i, whole);
+  }
+
+  std::optional<Part> PartOf(const OpKernelContext& context) const {
+    const std::optional<MatMulArgs> whole =
+        Whole(context.input(0).shape(), context.input(1).shape());
+    const MatMulFunctions& functions = BestMatMul();
+    if (!whole || functions.is_by_element == nullptr ||
+        !functions.is_by_element(*whole)) {
+      return std::nullopt;
+    }
+    const std::optional<Range> rows = RangeOf(context, 0, whole->m);
+    const std::optional<Range> columns = RangeOf(context, 1, whole->n);
+    if (!rows || !columns) return std::nullopt;
+    Part part = {.args = *whole};
+    part.args.is_part = true;
+    part.args.all_rows = whole->m;
+    part.args.all_columns = whole->n;
+    part.args.m = rows->size();
+    part.args.n = part.args.c_stride = columns->size();
+    part.a = rows->begin * (transpose_a_ ? 1 : whole->a_stride);
+    part.b = columns->begin * (transpose_b_ ? whole->b_stride : 1);
+    return part;
+  }
+
+  const Member product_;
+  const Member slice_;
+  const bool transpose_a_;
+  const bool transpose_b_;
+};
+
 // Makes the kernels of the nodes that one stands for.
 class MemberMaker {
  public:
@@ -165,7 +286,21 @@ class MemberMaker {
         spec.attrs.insert(*value);
       }
     }
-    return OfMember(Make(std::move(spec), 2), name, op);
+    ASSIGN_OR_RETURN(const DataType type, construction_.GetAttr<DataType>("T"));
+    return OfMember(Make(std::move(spec), {type, type}), name, op);
+  }
+
+  // A Slice of a matrix, by the node's own name.
+  absl::StatusOr<Member> MakeSlice() const {
+    const std::string& name = construction_.node().name();
+    ASSIGN_OR_RETURN(const DataType type, construction_.GetAttr<DataType>("T"));
+    ASSIGN_OR_RETURN(const DataType index,
+                     construction_.GetAttr<DataType>("Index"));
+    return OfMember(Make({.name = name,
+                          .op = "Slice",
+                          .attrs = {{"T", type}, {"Index", index}}},
+                         {type, index, index}),
+                    name, "Slice");
   }
 
   // A function of elements. What else the node says is of the product alone.
@@ -177,9 +312,9 @@ class MemberMaker {
       return absl::InvalidArgumentError(
           absl::StrCat("op '", op, "' can't be fused"));
     }
-    return OfMember(
-        Make({.name = name, .op = op, .attrs = {{"T", type}}}, num_inputs),
-        name, op);
+    return OfMember(Make({.name = name, .op = op, .attrs = {{"T", type}}},
+                         DataTypeVector(num_inputs, type)),
+                    name, op);
   }
 
  private:
@@ -190,16 +325,21 @@ class MemberMaker {
     return weft::OfMember(made.status(), name, op);
   }
 
-  // Of `num_inputs` inputs of the node's type.
-  absl::StatusOr<Member> Make(NodeSpec spec, int num_inputs) const {
+  absl::StatusOr<Member> Make(NodeSpec spec,
+                              const DataTypeVector& inputs) const {
     Graph graph(StandardOps());
     const std::string name = spec.name, op = spec.op;
     if (graph.FindOp(op) == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("there is no op '", op, "' to be fused"));
     }
-    for (int i = 0; i < num_inputs; ++i) {
-      ASSIGN_OR_RETURN(const Node* input, AddInput(graph, name, i));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto index = static_cast<int64_t>(i);
+      ASSIGN_OR_RETURN(
+          const Node* input,
+          graph.AddNode({.name = absl::StrCat(name, "/input_", i),
+                         .op = "_Arg",
+                         .attrs = {{"T", inputs[i]}, {"index", index}}}));
       spec.inputs.push_back({input, 0});
     }
     ASSIGN_OR_RETURN(const Node* node, graph.AddNode(std::move(spec)));
@@ -212,14 +352,6 @@ class MemberMaker {
     const DataTypeVector types(node->output_types().begin(),
                                node->output_types().end());
     return Member{name, op, types, std::move(kernel)};
-  }
-
-  absl::StatusOr<const Node*> AddInput(Graph& graph, const std::string& name,
-                                       int64_t i) const {
-    ASSIGN_OR_RETURN(const DataType type, construction_.GetAttr<DataType>("T"));
-    return graph.AddNode({.name = absl::StrCat(name, "/input_", i),
-                          .op = "_Arg",
-                          .attrs = {{"T", type}, {"index", i}}});
   }
 
   const KernelRegistry& registry_;
@@ -307,6 +439,22 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeFused(
                                        std::move(program));
 }
 
+absl::StatusOr<std::unique_ptr<OpKernel>> MakeSlicedMatMul(
+    const KernelRegistry& registry, const OpKernelConstruction& construction) {
+  const MemberMaker maker(registry, construction);
+  ASSIGN_OR_RETURN(const std::string name,
+                   construction.GetAttr<std::string>("product_name"));
+  ASSIGN_OR_RETURN(Member product, maker.MakeHead(name, "MatMul"));
+  ASSIGN_OR_RETURN(Member slice, maker.MakeSlice());
+  ASSIGN_OR_RETURN(const bool transpose_a,
+                   construction.GetAttr<bool>("transpose_a"));
+  ASSIGN_OR_RETURN(const bool transpose_b,
+                   construction.GetAttr<bool>("transpose_b"));
+  return std::make_unique<SlicedMatMulKernel>(construction, std::move(product),
+                                              std::move(slice), transpose_a,
+                                              transpose_b);
+}
+
 }  // namespace
 
 void RegisterFusedKernels(KernelRegistry& registry) {
@@ -326,6 +474,10 @@ void RegisterFusedKernels(KernelRegistry& registry) {
     const bool is_cheap = type == DT_FLOAT || type == DT_DOUBLE;
     add("_FusedElementwise", "", type, is_cheap);
   }
+  registry.Register({.op = "_SlicedMatMul"},
+                    [&registry](const OpKernelConstruction& construction) {
+                      return MakeSlicedMatMul(registry, construction);
+                    });
 }
 
 }  // namespace weft

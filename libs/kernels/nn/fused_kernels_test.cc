@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
+#include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/member_errors.h"
 #include "libs/kernels/nn/nn_kernels.h"
@@ -28,6 +29,7 @@ struct Function {
 using Functions = std::vector<Function>;
 
 void RegisterAll(KernelRegistry& registry) {
+  RegisterArrayKernels(registry);
   RegisterMathKernels(registry);
   RegisterNnKernels(registry);
 }
@@ -225,6 +227,91 @@ TEST_F(FusedKernelsTest, ConvolutionsGiveTheSameBits) {
                          harness_.RunOne(absl::StrCat("_Fused", op),
                                          {image, filter, bias}, attrs));
     EXPECT_TRUE(SameBits(got, wanted)) << op;
+  }
+}
+
+struct Corner {
+  Numbers begin, size;
+};
+
+// A product of `m` by `k` by `n`, and the slice of it.
+class SlicedMatMulTest : public FusedKernelsTest {
+ protected:
+  static AttrMap Transposed(int how) {
+    return {{"transpose_a", (how & 1) != 0}, {"transpose_b", (how & 2) != 0}};
+  }
+  absl::StatusOr<Tensor> Sliced(const Tensor& a, const Tensor& b,
+                                const Corner& corner, int transposed = 0) {
+    AttrMap attrs = Transposed(transposed);
+    attrs["product_name"] = std::string("product");
+    return harness_.RunOne("_SlicedMatMul",
+                           {a, b, Tensor::Vector<int64_t>(corner.begin),
+                            Tensor::Vector<int64_t>(corner.size)},
+                           attrs);
+  }
+  void ExpectSameBits(int64_t m, int64_t k, int64_t n, const Corner& corner) {
+    for (int transposed = 0; transposed < 4; ++transposed) {
+      const bool a_too = (transposed & 1) != 0, b_too = (transposed & 2) != 0;
+      const Tensor a =
+          Values(DT_FLOAT, a_too ? TensorShape({k, m}) : TensorShape({m, k}));
+      const Tensor b =
+          Values(DT_FLOAT, b_too ? TensorShape({n, k}) : TensorShape({k, n}));
+      ASSERT_OK_AND_ASSIGN(
+          const Tensor product,
+          harness_.RunOne("MatMul", {a, b}, Transposed(transposed)));
+      ASSERT_OK_AND_ASSIGN(
+          const Tensor wanted,
+          harness_.RunOne("Slice",
+                          {product, Tensor::Vector<int64_t>(corner.begin),
+                           Tensor::Vector<int64_t>(corner.size)}));
+      ASSERT_OK_AND_ASSIGN(const Tensor got, Sliced(a, b, corner, transposed));
+      EXPECT_TRUE(SameBits(got, wanted))
+          << m << "x" << k << "x" << n << " from "
+          << absl::StrJoin(corner.begin, ",") << " so many "
+          << absl::StrJoin(corner.size, ",") << " " << transposed;
+    }
+  }
+};
+
+TEST_F(SlicedMatMulTest, GivesTheSameBits) {
+  const Corner corners[] = {{{0, 0}, {-1, -1}}, {{0, 1}, {-1, 2}},
+                            {{1, 0}, {1, -1}},  {{2, 1}, {1, 1}},
+                            {{0, 2}, {-1, 1}},  {{1, 2}, {2, 1}},
+                            {{3, 3}, {0, 0}},   {{0, 3}, {-1, 0}}};
+  for (const Corner& corner : corners) {
+    // Small ones, one that is added up at once, in panels, and by parts.
+    for (const int64_t k : {0, 1, 5, 17, 100, 257, 600}) {
+      ExpectSameBits(3, k, 3, corner);
+      ExpectSameBits(128, k, 67, corner);
+      ExpectSameBits(31, k, 300, corner);
+    }
+  }
+  for (const Corner& corner :
+       {Corner{{0, 59}, {-1, 8}}, Corner{{100, 16}, {28, 51}}}) {
+    ExpectSameBits(128, 100, 67, corner);
+  }
+  // Vectors, and more than one thread's.
+  ExpectSameBits(1, 90, 67, {{0, 59}, {1, 8}});
+  ExpectSameBits(67, 90, 1, {{59, 0}, {8, 1}});
+  ExpectSameBits(700, 256, 256, {{3, 5}, {690, 250}});
+}
+
+TEST_F(SlicedMatMulTest, ErrorsAreThoseOfTheNodes) {
+  const Tensor a = Values(DT_FLOAT, {20, 30}), b = Values(DT_FLOAT, {30, 40});
+  absl::Status status = Sliced(a, a, {{0, 0}, {1, 1}}).status();
+  EXPECT_EQ(TakeFailedNode(status, "y", "_SlicedMatMul"), "product (MatMul)");
+  EXPECT_EQ(status, harness_.RunOne("MatMul", {a, a}).status());
+  const std::pair<Corner, std::string> slices[] = {
+      {{{21, 0}, {-1, 1}}, "Expected begin[0] in [0, 20], but got 21"},
+      {{{0, -1}, {1, 1}}, "Expected begin[1] in [0, 40], but got -1"},
+      {{{0, 30}, {1, 11}}, "Expected size[1] in [0, 10], but got 11"},
+      {{{0, 0}, {-2, 1}}, "Expected size[0] in [0, 20], but got -2"},
+      {{{0}, {1}}, "Expected begin and size arguments to be 1-D tensors"}};
+  for (const auto& [corner, text] : slices) {
+    status = Sliced(a, b, corner).status();
+    EXPECT_THAT(TakeFailedNode(status, "y", "_SlicedMatMul"),
+                testing::EndsWith(" (Slice)"));
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, text));
   }
 }
 

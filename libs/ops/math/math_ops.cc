@@ -524,6 +524,20 @@ void RegisterFusedOps(OpRegistry& registry) {
                    .Doc("A product of matrices, and element-wise functions of "
                         "it.")
                    .Shape(shapes::Unknown));
+  registry.Add(OpDefBuilder("_SlicedMatMul")
+                   .Input("a: T")
+                   .Input("b: T")
+                   .Input("begin: Index")
+                   .Input("size: Index")
+                   .Output("output: T")
+                   .Attr("transpose_a: bool = false")
+                   .Attr("transpose_b: bool = false")
+                   .Attr("T: {float}")
+                   .Attr("Index: {int32, int64}")
+                   .Attr("product_name: string")
+                   .Doc("The slice of a product of matrices "
+                        "(libs/passes/slice_fusion.h).")
+                   .Shape(shapes::Unknown));
   registry.Add(OpDefBuilder("_FusedElementwise")
                    .Input("args: num_args * T")
                    .Output("z: T")

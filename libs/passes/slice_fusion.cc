@@ -1,0 +1,57 @@
+#include "libs/passes/slice_fusion.h"
+
+#include "libs/passes/node_fusion.h"
+
+namespace weft {
+namespace {
+
+class SliceFusion : private NodeFusion {
+ public:
+  using NodeFusion::NodeFusion;
+
+  void Fuse() {
+    for (const Node* node : rewrite_.graph().nodes()) {
+      // There are kernels for no other device.
+      if (node->type() != "Slice" || !IsFree(*node) || !IsOnCpu(*node)) {
+        continue;
+      }
+      const Node* product = Producer(*node, 0, "MatMul");
+      if (product != nullptr && IsForOne(*product)) Fuse(*node, *product);
+    }
+  }
+
+ private:
+  // Several slices may add up to all of the product, which is made faster as a
+  // whole.
+  bool IsForOne(const Node& product) const {
+    return product.output_type(0) == DT_FLOAT && !IsEndOrAwaited(product) &&
+           UsesOf(product).size() == 1 && MayBeReadLater(product, 0) &&
+           MayBeReadLater(product, 1);
+  }
+
+  bool MayBeReadLater(const Node& product, int input) const {
+    const OutputTensor from = rewrite_.Input(product, input);
+    return rewrite_.MayBeTaken(from) &&
+           !IsRefType(from.node->output_type(from.index));
+  }
+
+  void Fuse(const Node& slice, const Node& product) {
+    const OutputTensor begin = rewrite_.Input(slice, 1);
+    rewrite_.Replace(
+        slice,
+        {.op = "_SlicedMatMul",
+         .inputs = {rewrite_.Input(product, 0), rewrite_.Input(product, 1),
+                    begin, rewrite_.Input(slice, 2)},
+         .attrs = {{"T", DT_FLOAT},
+                   {"Index", begin.node->output_type(begin.index)},
+                   {"transpose_a", AttrOr(product, "transpose_a", false)},
+                   {"transpose_b", AttrOr(product, "transpose_b", false)},
+                   {"product_name", product.name()}}});
+  }
+};
+
+}  // namespace
+
+void FuseSlices(GraphRewrite& rewrite) { SliceFusion(rewrite).Fuse(); }
+
+}  // namespace weft
