@@ -61,7 +61,7 @@ PassOptions PassOptionsFor(const GraphOptions& options) {
       IsWanted(rewriter.arithmetic_optimization, options);
   result.remove_identities =
       IsWanted(rewriter.dependency_optimization, options);
-  // Not by default, until whole models have shown what it is worth.
+  // Not by default: whole models are no faster with it (benchmarks/README.md).
   result.fuse_elements = rewriter.remapping == RewriterConfig::kOn &&
                          IsWanted(rewriter.remapping, options);
   if (optimizer.max_folded_constant_in_bytes > 0) {
