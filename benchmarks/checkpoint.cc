@@ -10,7 +10,7 @@
 // --dir. What bounds a save is measured beside each: as many bytes written to
 // one file there and synced, as dd does, and 100 MB pulled from a ps. So is
 // what bounds the steps: those beside one thread that writes as many bytes to
-// one file in as long as the save took, and does nothing else (*_disk).
+// one file, spread over as long as the save took, and syncs it (*_disk).
 #include <unistd.h>
 
 #include <algorithm>
@@ -381,6 +381,7 @@ class Benchmark {
       growth = std::max(growth, growing.Mebibytes());
       Pause(absl::Seconds(2));
       writes.push_back(WriteAlone(gigabytes, saves.back().seconds()));
+      Check(files_.DeleteFile(folder_ + "/raw"));
       Pause(absl::Seconds(2));
     }
     stop = true;

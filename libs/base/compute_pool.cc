@@ -18,6 +18,8 @@ constexpr int kSearchSpins = 100;
 constexpr absl::Duration kWakeTime = absl::Microseconds(5);
 // A worker that took longer waited for a processor that others used.
 constexpr absl::Duration kLongestWakeTime = absl::Microseconds(200);
+// What was measured so long ago says nothing of now.
+constexpr absl::Duration kWakeTimeHolds = absl::Milliseconds(100);
 
 // Which pool's worker this thread is. The one thread_local of the room: a
 // thread belongs to at most one pool for all its life.
@@ -153,12 +155,9 @@ void ComputePool::Sleep(int index) {
   const bool stay = num_queued_.load() <= 0;
   bool has_slept = false;
   while (stay && !stopping_.load() && self.wake.load() == 0) {
-    FutexWait(self.wake, 0);
-    has_slept = true;
+    has_slept = FutexWait(self.wake, 0);
   }
-  if (has_slept && !stopping_.load()) {
-    NoteWakeTime(clock_.Now() - self.woken_at);
-  }
+  if (has_slept && !stopping_.load()) NoteWakeTime(self.woken_at);
   absl::MutexLock lock(&sleepers_mutex_);
   auto it = std::find(sleepers_.begin(), sleepers_.end(), index);
   if (it != sleepers_.end()) {
@@ -182,12 +181,24 @@ void ComputePool::WakeOne() {
   FutexWake(sleeper->wake, 1);
 }
 
-// An average in which each counts an eighth of what the next one does not.
-void ComputePool::NoteWakeTime(absl::Duration took) {
-  const int64_t sample = absl::ToInt64Nanoseconds(
-      std::clamp(took, absl::ZeroDuration(), kLongestWakeTime));
+// Follows short ones sooner than long ones, so it is what most wakes take at
+// least: what they take beyond that is for others that use the processors.
+void ComputePool::NoteWakeTime(absl::Time woken_at) {
+  const absl::Time now = clock_.Now();
+  const absl::Duration took = now - woken_at;
+  if (took < absl::ZeroDuration() || took > kLongestWakeTime) return;
   const int64_t old = wake_nanoseconds_.load(std::memory_order_relaxed);
-  wake_nanoseconds_.store((7 * old + sample) / 8, std::memory_order_relaxed);
+  const int64_t more = absl::ToInt64Nanoseconds(took) - old;
+  wake_nanoseconds_.store(old + (more > 0 ? more / 16 : more / 4),
+                          std::memory_order_relaxed);
+  measured_at_.store(absl::ToUnixNanos(now), std::memory_order_relaxed);
+}
+
+absl::Duration ComputePool::wake_time() const {
+  const absl::Time measured =
+      absl::FromUnixNanos(measured_at_.load(std::memory_order_relaxed));
+  if (clock_.Now() - measured > kWakeTimeHolds) return kWakeTime;
+  return absl::Nanoseconds(wake_nanoseconds_.load(std::memory_order_relaxed));
 }
 
 }  // namespace weft

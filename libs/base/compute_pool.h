@@ -50,10 +50,9 @@ class ComputePool {
     return std::max<int64_t>(0, num_queued_.load(std::memory_order_relaxed));
   }
 
-  // From waking a worker until it runs, lately: a hint.
-  absl::Duration wake_time() const {
-    return absl::Nanoseconds(wake_nanoseconds_.load(std::memory_order_relaxed));
-  }
+  // From waking a worker until it runs, lately: a hint. What is not known is
+  // taken to be short, so that somebody is woken, and it is known.
+  absl::Duration wake_time() const;
 
   // Workers that have nothing to do now: a hint.
   int num_idle() const {
@@ -81,12 +80,13 @@ class ComputePool {
   bool Search();
   void Sleep(int index);
   void WakeOne();
-  void NoteWakeTime(absl::Duration took);
+  void NoteWakeTime(absl::Time woken_at);
   int OwnQueue() const;  // of the calling thread; -1 outside the pool
 
   const Clock& clock_;
   WorkCount& count_;
   std::atomic<int64_t> wake_nanoseconds_;
+  std::atomic<int64_t> measured_at_{0};  // Unix nanoseconds
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<int64_t> num_queued_{0};
   std::atomic<int> num_searching_{0};

@@ -13,8 +13,9 @@
 
 namespace weft {
 
-// Sleeps while `word` is `expected`, at most `timeout`. May return early.
-void FutexWait(std::atomic<uint32_t>& word, uint32_t expected,
+// Sleeps while `word` is `expected`, at most `timeout`. May return early. False
+// where it did not sleep, since the word was another.
+bool FutexWait(std::atomic<uint32_t>& word, uint32_t expected,
                absl::Duration timeout = absl::InfiniteDuration());
 
 // Wakes at most `count` threads that wait on `word`.

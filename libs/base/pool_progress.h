@@ -27,8 +27,8 @@ class PoolProgress {
   virtual int num_threads(Pool pool) const = 0;
 
   // From waking a compute thread that sleeps until it runs, lately: 5 us on a
-  // machine of one's own, ten times as much on a virtual one, whose processors
-  // sleep, too. A hint.
+  // machine of one's own, several times as much on a virtual one, whose
+  // processors sleep, too. A hint.
   virtual absl::Duration wake_time() const = 0;
 
   // Null where nobody counts.

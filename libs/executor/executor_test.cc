@@ -57,15 +57,13 @@ TEST(ExecutorTest, RunsDiamonds) {
   }
 }
 
-// Every look at it finds it 30 us later: so long does each kernel take.
+// Every look of a thread finds it 30 us later: so long does each kernel take.
 class TickingClock : public Clock {
  public:
   absl::Time Now() const override {
-    return absl::UnixEpoch() + ++looks_ * absl::Microseconds(30);
+    thread_local int64_t looks = 0;
+    return absl::UnixEpoch() + ++looks * absl::Microseconds(30);
   }
-
- private:
-  mutable std::atomic<int64_t> looks_{0};
 };
 
 // Real threads that are said to wake as slowly as a test likes.
@@ -104,25 +102,46 @@ class SlowlyWoken : public Scheduler, public PoolProgress {
   std::atomic<int> num_handed_over_{0};
 };
 
-TEST(ExecutorTest, WhatTakesLessThanTwoWakesIsNotHandedOver) {
-  SlowlyWoken scheduler;
-  PlanHarness h(&scheduler);
-  OutputTensor x = h.Arg(0);
-  h.Retval(0, {h.Add("sum", "TestAdd",
-                     {{h.Add("a", "TestWork", {x}), 0},
-                      {h.Add("b", "TestWork", {x}), 0}}),
-               0});
-  const auto handed_over = [&](absl::Duration wake_time) {
-    scheduler.set_wake_time(wake_time);
-    const int before = scheduler.num_handed_over();
-    EXPECT_OK(h.RunFloat({Float(1)}).status());
-    return scheduler.num_handed_over() - before;
-  };
+// Some nodes that may run at once, each of 30 us, and their sum.
+class HandOverTest : public ::testing::Test {
+ protected:
+  void Compile(int nodes) {
+    const OutputTensor x = h_.Arg(0);
+    OutputTensor sum = x;
+    for (int i = 0; i < nodes; ++i) {
+      const Node* work = h_.Add(absl::StrCat("work", i), "TestWork", {x});
+      sum = {h_.Add(absl::StrCat("sum", i), "TestAdd", {sum, {work, 0}}), 0};
+    }
+    h_.Retval(0, sum);
+  }
+  // Of a step, where a thread wakes so slowly.
+  int HandedOver(absl::Duration wake_time) {
+    scheduler_.set_wake_time(wake_time);
+    const int before = scheduler_.num_handed_over();
+    EXPECT_OK(h_.RunFloat({Float(1)}).status());
+    return scheduler_.num_handed_over() - before;
+  }
+
+  SlowlyWoken scheduler_;
+  PlanHarness h_{&scheduler_};
+};
+
+TEST_F(HandOverTest, WhatTakesLessThanTwoWakesStays) {
+  Compile(2);
   // What a run takes is not known at first.
-  EXPECT_EQ(handed_over(absl::Microseconds(100)), 1);
-  EXPECT_EQ(handed_over(absl::Microseconds(16)), 0);
-  EXPECT_EQ(handed_over(absl::Microseconds(14)), 1);
-  EXPECT_EQ(handed_over(absl::Microseconds(100)), 0);
+  EXPECT_EQ(HandedOver(absl::Microseconds(100)), 1);
+  EXPECT_EQ(HandedOver(absl::Microseconds(16)), 0);
+  EXPECT_EQ(HandedOver(absl::Microseconds(14)), 1);
+  EXPECT_EQ(HandedOver(absl::Microseconds(100)), 0);
+}
+
+TEST_F(HandOverTest, ManyDoNotWaitForOneThread) {
+  Compile(10);
+  EXPECT_EQ(HandedOver(absl::Microseconds(20)), 9);
+  // Two at a time take longer than two wakes of 20 us.
+  EXPECT_EQ(HandedOver(absl::Microseconds(20)), 8);
+  EXPECT_EQ(HandedOver(absl::Microseconds(50)), 6);
+  EXPECT_EQ(HandedOver(absl::Microseconds(1000)), 0);
 }
 
 TEST(ExecutorTest, OneOutputOfManyConsumersIsNotWrittenInPlace) {

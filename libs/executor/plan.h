@@ -93,6 +93,11 @@ struct NodeItem {
   // What a run took lately, in nanoseconds; for kernels that are not cheap.
   // Shared by all steps.
   std::atomic<uint32_t>* cost = nullptr;
+
+  // 0 where it is not known.
+  uint32_t cost_or_zero() const {
+    return cost == nullptr ? 0 : cost->load(std::memory_order_relaxed);
+  }
 };
 
 // An input that is produced as a reference to a variable.

@@ -13,8 +13,8 @@ namespace {
 
 // A hand-over to another thread costs at least about this much.
 constexpr uint64_t kHandOverNanoseconds = 10'000;
-// How fast a cheap kernel goes through its inputs.
-constexpr uint64_t kBytesPerNanosecond = 6;
+// Inputs with which a cheap kernel takes about as long.
+constexpr uint64_t kHandOverBytes = 64 << 10;
 
 constexpr size_t kReaderBytes = 4 << 10;
 constexpr absl::Duration kReaderBudget = absl::Microseconds(20);
@@ -49,8 +49,8 @@ void NoteCost(const NodeItem& item, absl::Duration took) {
 
 // What a run is likely to take.
 uint64_t ExpectedNanoseconds(const NodeItem& item, const Slot* inputs) {
-  if (!item.is_cheap) return item.cost->load(std::memory_order_relaxed);
-  return InputBytes(item, inputs) / kBytesPerNanosecond;
+  if (!item.is_cheap) return item.cost_or_zero();
+  return InputBytes(item, inputs) * kHandOverNanoseconds / kHandOverBytes;
 }
 
 // Which output of a Switch its value goes to; -1: the kernel has an error to
@@ -140,27 +140,37 @@ void ReadyLoop::Add(const ReadyList& nodes) {
   // Nothing else to do: run it here whatever it costs.
   if (nodes.size() == 1 && !HasMore()) return Keep(nodes[0]);
   for (const Ready& node : nodes) {
-    if (where_ == RunWhere::kReader || !IsWorthHandingOver(node)) {
+    if (where_ == RunWhere::kReader || !IsLong(node)) {
       ready_.push_back(node);
     } else if (!has_kept_) {
       Keep(node);
-    } else {
+    } else if (IsWorthHandingOver(node)) {
       state_.AddToken();
       ContinueOnPool(state_, {node});
+    } else {
+      waiting_nanoseconds_ += ItemOf(node).cost_or_zero();
+      ready_.push_back(node);
     }
   }
 }
 
-bool ReadyLoop::IsWorthHandingOver(const Ready& ready) const {
+bool ReadyLoop::IsLong(const Ready& ready) const {
   const NodeItem& item = ItemOf(ready);
   if (ready.is_dead || item.kind == NodeKind::kAsync) return false;
   if (item.kind != NodeKind::kKernel || item.moves_input) return false;
-  if (!item.is_cheap && item.cost->load(std::memory_order_relaxed) == 0) {
-    return true;  // nobody knows yet
-  }
-  const uint64_t cost = ExpectedNanoseconds(item, InputsOf(ready));
-  return cost > kHandOverNanoseconds &&
-         cost > HandOverNanoseconds(*state_.context.scheduler);
+  // Nobody knows before the first run.
+  if (!item.is_cheap && item.cost_or_zero() == 0) return true;
+  return ExpectedNanoseconds(item, InputsOf(ready)) > kHandOverNanoseconds;
+}
+
+// Of a long one: whether it takes longer than the way to another thread and
+// back, or would begin later here.
+bool ReadyLoop::IsWorthHandingOver(const Ready& ready) const {
+  const NodeItem& item = ItemOf(ready);
+  if (!item.is_cheap && item.cost_or_zero() == 0) return true;
+  const uint64_t most = HandOverNanoseconds(*state_.context.scheduler);
+  return ExpectedNanoseconds(item, InputsOf(ready)) > most ||
+         waiting_nanoseconds_ + ItemOf(kept_).cost_or_zero() > most;
 }
 
 bool ReadyLoop::MayRunOnReader(const Ready& ready) {

@@ -3,6 +3,8 @@
 #ifndef WEFT_LIBS_EXECUTOR_READY_LOOP_H_
 #define WEFT_LIBS_EXECUTOR_READY_LOOP_H_
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -32,6 +34,7 @@ class ReadyLoop {
 
  private:
   bool MayRunOnReader(const Ready& ready);
+  bool IsLong(const Ready& ready) const;
   bool IsWorthHandingOver(const Ready& ready) const;
   bool MayTakeLong(const Ready& ready, const NodeItem& item) const;
   bool HasMore() const { return has_kept_ || !ready_.empty(); }
@@ -45,10 +48,16 @@ class ReadyLoop {
     if (!ready_.empty()) {
       ready = ready_.back();
       ready_.pop_back();
+      if (waiting_nanoseconds_ > 0) NoteBegun(ready);
       return true;
     }
     ready = kept_;
     return std::exchange(has_kept_, false);
+  }
+  void NoteBegun(const Ready& ready) {
+    const uint64_t cost =
+        ready.iteration->state.plan.nodes[ready.node].cost_or_zero();
+    waiting_nanoseconds_ -= std::min(waiting_nanoseconds_, cost);
   }
   // What a run of a node takes down is decided when this is compiled, so that a
   // step that is not traced asks once a node.
@@ -85,6 +94,8 @@ class ReadyLoop {
   ReadyList fresh_;  // what the node just run made ready
   Ready kept_;       // a long one, run when nothing else is left
   bool has_kept_ = false;
+  // What those among `ready_` are likely to take that are long and not cheap.
+  uint64_t waiting_nanoseconds_ = 0;
   int nodes_until_clock_ = 0;
   absl::Time give_up_at_ = absl::InfinitePast();  // unknown yet
   // Null until a node needs it; the slots are empty between runs of nodes.

@@ -1,5 +1,6 @@
 #include "libs/passes/slice_fusion.h"
 
+#include "absl/algorithm/container.h"
 #include "libs/passes/node_fusion.h"
 
 namespace weft {
@@ -16,7 +17,10 @@ class SliceFusion : private NodeFusion {
         continue;
       }
       const Node* product = Producer(*node, 0, "MatMul");
-      if (product != nullptr && IsForOne(*product)) Fuse(*node, *product);
+      if (product != nullptr && IsForOne(*product) && IsSoonKnown(*node, 1) &&
+          IsSoonKnown(*node, 2)) {
+        Fuse(*node, *product);
+      }
     }
   }
 
@@ -27,6 +31,15 @@ class SliceFusion : private NodeFusion {
     return product.output_type(0) == DT_FLOAT && !IsEndOrAwaited(product) &&
            UsesOf(product).size() == 1 && MayBeReadLater(product, 0) &&
            MayBeReadLater(product, 1);
+  }
+
+  // Whether the product would hardly wait for where the slice lies.
+  bool IsSoonKnown(const Node& slice, int input) const {
+    const Node& from = *rewrite_.Input(slice, input).node;
+    static constexpr const char* kOps[] = {"Const", "Shape", "ShapeN",
+                                           "ConcatOffset"};
+    return from.assigned_device() == slice.assigned_device() &&
+           absl::c_linear_search(kOps, from.type());
   }
 
   bool MayBeReadLater(const Node& product, int input) const {

@@ -5,7 +5,9 @@
 //
 // So ends the gradient of a layer whose inputs are joined, where one of them is
 // trained: an embedding beside numbers. What the nodes give is the same to the
-// last bit, and errors are those of the nodes.
+// last bit, but for which of two NaNs it is, and errors are those of the nodes.
+// Values of reference variables, and what enters a loop, are multiplied where
+// they were.
 #ifndef WEFT_LIBS_PASSES_SLICE_FUSION_H_
 #define WEFT_LIBS_PASSES_SLICE_FUSION_H_
 

@@ -69,6 +69,34 @@ TEST_F(SliceFusionTest, AProductThatWaitsIsMadeWhenItMay) {
   EXPECT_EQ(result.Controls("product"), std::vector<std::string>({"effect"}));
 }
 
+TEST_F(SliceFusionTest, AProductThatOthersWaitForIsMadeAsAWhole) {
+  const Node* product = Product();
+  g_.Fetch(Slice(product));
+  g_.Fetch(g_.Effect("after", {product}));
+  EXPECT_EQ(TypeOfSlice(), "Slice");
+}
+
+TEST_F(SliceFusionTest, AProductOfAnotherDeviceIsMadeThere) {
+  const Node* product =
+      g_.Add("MatMul", "product", {x_, w_}, {}, {}, kOtherCpu);
+  g_.Fetch(Slice(product));
+  EXPECT_EQ(TypeOfSlice(), "Slice");
+}
+
+TEST_F(SliceFusionTest, DoublesAreMultipliedAsAWhole) {
+  const Node* x = g_.Arg("doubles", DT_DOUBLE);
+  g_.Fetch(Slice(g_.Add("MatMul", "product", {x, x})));
+  EXPECT_EQ(TypeOfSlice(), "Slice");
+}
+
+// The product need not wait for it.
+TEST_F(SliceFusionTest,
+       ASliceThatComesFromElsewhereIsWaitedForAfterTheProduct) {
+  begin_ = g_.Arg("begin_of_a_peer", DT_INT64);
+  g_.Fetch(Slice(Product()));
+  EXPECT_EQ(TypeOfSlice(), "Slice");
+}
+
 TEST_F(SliceFusionTest, ASliceOfSomethingElseStays) {
   g_.Fetch(Slice(g_.Add("Relu", "relu", {Product()})));
   EXPECT_EQ(TypeOfSlice(), "Slice");

@@ -34,8 +34,9 @@ struct MatMulFunctions {
                         float* c);
   void (*double_product)(const MatMulArgs& args, const double* a,
                          const double* b, double* c);
-  // Whether each element of that product of floats is the same to the bit
-  // whichever others are computed with it: so any part may be computed alone.
+  // Whether each element of that product of floats is the same to the bit (but
+  // for which of two NaNs it is) whichever others are computed with it: so any
+  // part may be computed alone.
   // Null: nobody knows.
   bool (*is_by_element)(const MatMulArgs& args) = nullptr;
 };

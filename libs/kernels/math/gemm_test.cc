@@ -105,6 +105,43 @@ TEST_F(GemmTest, EveryImplementationAgreesWithTheReference) {
   }
 }
 
+// Rows 3 to m - 1 and columns 5 to n - 1.
+TEST_F(GemmTest, APartOfWhatIsByElementIsTheSameToTheBit) {
+  const int64_t sizes[][3] = {{128, 100, 67}, {9, 1, 15}, {30, 512, 256}};
+  for (InstructionSet set : SupportedInstructionSets()) {
+    const MatMulFunctions functions = MatMulFor(set);
+    for (const auto& [m, k, n] : sizes) {
+      for (int transposed = 0; transposed < 4; ++transposed) {
+        const bool a_too = (transposed & 1) != 0, b_too = (transposed & 2) != 0;
+        const MatMulArgs whole = Args(m, k, n, a_too, b_too);
+        ASSERT_TRUE(functions.is_by_element(whole)) << m;
+        // Their products and sums are rounded.
+        std::vector<float> a = Numbers<float>(m * k, 1);
+        std::vector<float> b = Numbers<float>(k * n, 2);
+        for (float& x : a) x = std::sin(x);
+        for (float& x : b) x = std::cos(x);
+        std::vector<float> all(m * n), some((m - 3) * (n - 5));
+        functions.float_product(whole, a.data(), b.data(), all.data());
+        MatMulArgs part = whole;
+        part.is_part = true;
+        part.all_rows = m;
+        part.all_columns = n;
+        part.m = m - 3;
+        part.n = part.c_stride = n - 5;
+        functions.float_product(part, a.data() + 3 * (a_too ? 1 : k),
+                                b.data() + 5 * (b_too ? k : 1), some.data());
+        for (int64_t i = 0; i < part.m; ++i) {
+          for (int64_t j = 0; j < part.n; ++j) {
+            ASSERT_EQ(some[i * part.n + j], all[(i + 3) * n + j + 5]);
+          }
+        }
+      }
+    }
+    EXPECT_FALSE(functions.is_by_element(Args(30, 600, 30, false, false)));
+    EXPECT_FALSE(functions.is_by_element(Args(1, 60, 30, false, false)));
+  }
+}
+
 // A row, a column or more of a larger matrix, each operand and the result.
 TEST_F(GemmTest, RowsMayLieApart) {
   constexpr int64_t kStride = 50;

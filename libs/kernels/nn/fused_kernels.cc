@@ -193,6 +193,7 @@ class SlicedMatMulKernel : public OpKernel {
     Slot taken[3];
     ASSIGN_OR_RETURN(taken[0].tensor,
                      product_.Run(context, absl::MakeSpan(operands)));
+    for (Slot& operand : operands) operand.tensor = Tensor();
     for (int i = 1; i < 3; ++i) taken[i].tensor = context.input(i + 1);
     ASSIGN_OR_RETURN(Tensor part, slice_.Run(context, absl::MakeSpan(taken)));
     context.SetOutput(0, std::move(part));
@@ -244,7 +245,9 @@ class SlicedMatMulKernel : public OpKernel {
     const std::optional<MatMulArgs> whole =
         Whole(context.input(0).shape(), context.input(1).shape());
     const MatMulFunctions& functions = BestMatMul();
-    if (!whole || functions.is_by_element == nullptr ||
+    // A product without a shape is refused, although nothing of it is wanted.
+    if (!whole || !TensorShape::Create({whole->m, whole->n}).ok() ||
+        functions.is_by_element == nullptr ||
         !functions.is_by_element(*whole)) {
       return std::nullopt;
     }

@@ -296,6 +296,19 @@ TEST_F(SlicedMatMulTest, GivesTheSameBits) {
   ExpectSameBits(700, 256, 256, {{3, 5}, {690, 250}});
 }
 
+// As gradients of what was joined have it.
+TEST_F(SlicedMatMulTest, PlacesMayBeSmallIntegers) {
+  const Tensor a = Values(DT_FLOAT, {20, 30}), b = Values(DT_FLOAT, {30, 40});
+  ASSERT_OK_AND_ASSIGN(const Tensor wanted, Sliced(a, b, {{0, 30}, {20, 8}}));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor got,
+      harness_.RunOne("_SlicedMatMul",
+                      {a, b, Tensor::Vector<int32_t>({0, 30}),
+                       Tensor::Vector<int32_t>({20, 8})},
+                      {{"product_name", std::string("product")}}));
+  EXPECT_TRUE(SameBits(got, wanted));
+}
+
 TEST_F(SlicedMatMulTest, ErrorsAreThoseOfTheNodes) {
   const Tensor a = Values(DT_FLOAT, {20, 30}), b = Values(DT_FLOAT, {30, 40});
   absl::Status status = Sliced(a, a, {{0, 0}, {1, 1}}).status();
