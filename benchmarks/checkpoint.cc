@@ -275,11 +275,13 @@ class Benchmark {
     for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
       // Neither always finds the disk as the other one left it.
       const bool disk_goes_first = i % 2 == 1;
-      if (disk_goes_first) disks.push_back(DiskRate(gigabytes));
+      if (disk_goes_first)
+        disks.push_back(gigabytes / WriteFile(gigabytes, 0).seconds());
       const Growth growing(ps_);
       saves.push_back(Save(*saver_).seconds());
       growth = std::max(growth, growing.Mebibytes());
-      if (!disk_goes_first) disks.push_back(DiskRate(gigabytes));
+      if (!disk_goes_first)
+        disks.push_back(gigabytes / WriteFile(gigabytes, 0).seconds());
       pulls.push_back(PullRate());
       shares.push_back(gigabytes / saves.back() /
                        std::min(disks.back(), pulls.back()));
@@ -302,24 +304,29 @@ class Benchmark {
     report.Value("restore_rate", gigabytes / Median(restores), "GB/s");
   }
 
-  // GB/s of one file that is written and synced.
-  double DiskRate(double gigabytes) {
+  // Writes one file, at most as fast as it takes `seconds`, and syncs it.
+  Span WriteFile(double gigabytes, double seconds) {
     const std::string path = folder_ + "/raw";
     const std::string megabyte(size_t{1} << 20, '\1');
     const double bytes = gigabytes * 1e9;
     sync();
     const Span wrote = Time([&] {
+      const absl::Time begin = clock_.Now();
       auto file = files_.NewWritableFile(path);
       Check(file.status());
-      for (double written = 0; written < bytes;
-           written += static_cast<double>(megabyte.size())) {
+      for (double written = 0; written < bytes;) {
         Check((*file)->Append(megabyte));
+        written += static_cast<double>(megabyte.size());
+        if (seconds > 0) {
+          scheduler_->NewEvent()->WaitUntil(
+              begin + absl::Seconds(seconds * written / bytes));
+        }
       }
       Check((*file)->Sync());
       Check((*file)->Close());
     });
     Check(files_.DeleteFile(path));
-    return gigabytes / wrote.seconds();
+    return wrote;
   }
 
   // GB/s of a variable of 100 MB from a ps to a worker, several times.
@@ -343,26 +350,6 @@ class Benchmark {
     scheduler_->NewEvent()->WaitUntil(clock_.Now() + time);
   }
 
-  // Spread over the time, and synced.
-  Span WriteAlone(double gigabytes, double seconds) {
-    const std::string megabyte(size_t{1} << 20, '\1');
-    const int64_t count = static_cast<int64_t>(gigabytes * 1e9) >> 20;
-    sync();
-    return Time([&] {
-      const absl::Time begin = clock_.Now();
-      auto file = files_.NewWritableFile(folder_ + "/raw");
-      Check(file.status());
-      for (int64_t i = 0; i < count; ++i) {
-        Check((*file)->Append(megabyte));
-        const absl::Time due = begin + absl::Seconds(seconds) * (i + 1) /
-                                           static_cast<double>(count);
-        scheduler_->NewEvent()->WaitUntil(due);
-      }
-      Check((*file)->Sync());
-      Check((*file)->Close());
-    });
-  }
-
   void SaveWhileStepping(Session::Callable& step, double gigabytes,
                          Report& report) {
     for (int i = 0; i < 20; ++i) Check(step.Run().status());
@@ -380,8 +367,7 @@ class Benchmark {
       saves.push_back(Save(*gentle_saver_));
       growth = std::max(growth, growing.Mebibytes());
       Pause(absl::Seconds(2));
-      writes.push_back(WriteAlone(gigabytes, saves.back().seconds()));
-      Check(files_.DeleteFile(folder_ + "/raw"));
+      writes.push_back(WriteFile(gigabytes, saves.back().seconds()));
       Pause(absl::Seconds(2));
     }
     stop = true;

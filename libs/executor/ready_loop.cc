@@ -1,6 +1,7 @@
 #include "libs/executor/ready_loop.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "libs/base/clock.h"
@@ -47,9 +48,12 @@ void NoteCost(const NodeItem& item, absl::Duration took) {
   item.cost->store(static_cast<uint32_t>(cost), std::memory_order_relaxed);
 }
 
-// What a run is likely to take.
+// What a run is likely to take; as long as can be, before the first.
 uint64_t ExpectedNanoseconds(const NodeItem& item, const Slot* inputs) {
-  if (!item.is_cheap) return item.cost_or_zero();
+  if (!item.is_cheap) {
+    const uint64_t cost = item.cost_or_zero();
+    return cost == 0 ? std::numeric_limits<uint64_t>::max() : cost;
+  }
   return InputBytes(item, inputs) * kHandOverNanoseconds / kHandOverBytes;
 }
 
@@ -158,18 +162,14 @@ bool ReadyLoop::IsLong(const Ready& ready) const {
   const NodeItem& item = ItemOf(ready);
   if (ready.is_dead || item.kind == NodeKind::kAsync) return false;
   if (item.kind != NodeKind::kKernel || item.moves_input) return false;
-  // Nobody knows before the first run.
-  if (!item.is_cheap && item.cost_or_zero() == 0) return true;
   return ExpectedNanoseconds(item, InputsOf(ready)) > kHandOverNanoseconds;
 }
 
 // Of a long one: whether it takes longer than the way to another thread and
 // back, or would begin later here.
 bool ReadyLoop::IsWorthHandingOver(const Ready& ready) const {
-  const NodeItem& item = ItemOf(ready);
-  if (!item.is_cheap && item.cost_or_zero() == 0) return true;
   const uint64_t most = HandOverNanoseconds(*state_.context.scheduler);
-  return ExpectedNanoseconds(item, InputsOf(ready)) > most ||
+  return ExpectedNanoseconds(ItemOf(ready), InputsOf(ready)) > most ||
          waiting_nanoseconds_ + ItemOf(kept_).cost_or_zero() > most;
 }
 

@@ -12,7 +12,9 @@ class SliceKernel : public OpKernel {
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
-    ASSIGN_OR_RETURN(Box box, ReadBox(context));
+    ASSIGN_OR_RETURN(
+        const SliceBox box,
+        ReadSliceBox(input.shape(), context.input(1), context.input(2)));
     const TensorShape shape(box.size);
     if (shape == input.shape()) {
       context.SetOutput(0, context.TakeInput(0));
@@ -33,48 +35,6 @@ class SliceKernel : public OpKernel {
   }
 
  private:
-  struct Box {
-    Dims begin;
-    Dims size;
-  };
-
-  static absl::StatusOr<Box> ReadBox(OpKernelContext& context) {
-    const Tensor& input = context.input(0);
-    const TensorShape& begin_shape = context.input(1).shape();
-    const TensorShape& size_shape = context.input(2).shape();
-    if (begin_shape.rank() > 1 || size_shape.rank() > 1 ||
-        begin_shape.num_elements() != input.rank() ||
-        size_shape.num_elements() != input.rank()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Expected begin and size arguments to be 1-D tensors of size ",
-          input.rank(), ", but got shapes ", begin_shape.ToString(), " and ",
-          size_shape.ToString(), " instead."));
-    }
-    Box box;
-    ASSIGN_OR_RETURN(box.begin, IntegersOf(context.input(1)));
-    ASSIGN_OR_RETURN(box.size, IntegersOf(context.input(2)));
-    for (int i = 0; i < input.rank(); ++i) {
-      RETURN_IF_ERROR(CheckRange(i, input.dim(i), box.begin[i], box.size[i]));
-    }
-    return box;
-  }
-
-  // Replaces a size of -1 by what is left.
-  static absl::Status CheckRange(int i, int64_t whole, int64_t begin,
-                                 int64_t& size) {
-    if (begin < 0 || begin > whole) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Expected begin[", i, "] in [0, ", whole, "], but got ", begin));
-    }
-    if (size == -1) size = whole - begin;
-    if (size < 0 || size > whole - begin) {
-      return absl::InvalidArgumentError(absl::StrCat("Expected size[", i,
-                                                     "] in [0, ", whole - begin,
-                                                     "], but got ", size));
-    }
-    return absl::OkStatus();
-  }
-
   static bool OnlyRows(const TensorShape& whole, const TensorShape& part) {
     for (int i = 1; i < whole.rank(); ++i) {
       if (whole.dim(i) != part.dim(i)) return false;

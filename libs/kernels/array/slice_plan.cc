@@ -5,6 +5,42 @@
 #include "libs/kernels/array/copy.h"
 
 namespace weft {
+namespace {
+
+// Replaces a size of -1 by what is left.
+absl::Status CheckRange(int i, int64_t whole, int64_t begin, int64_t& size) {
+  if (begin < 0 || begin > whole) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Expected begin[", i, "] in [0, ", whole, "], but got ", begin));
+  }
+  if (size == -1) size = whole - begin;
+  if (size < 0 || size > whole - begin) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Expected size[", i, "] in [0, ", whole - begin, "], but got ", size));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SliceBox> ReadSliceBox(const TensorShape& whole,
+                                      const Tensor& begin, const Tensor& size) {
+  if (begin.rank() > 1 || size.rank() > 1 ||
+      begin.num_elements() != whole.rank() ||
+      size.num_elements() != whole.rank()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Expected begin and size arguments to be 1-D tensors of size ",
+        whole.rank(), ", but got shapes ", begin.shape().ToString(), " and ",
+        size.shape().ToString(), " instead."));
+  }
+  SliceBox box;
+  ASSIGN_OR_RETURN(box.begin, IntegersOf(begin));
+  ASSIGN_OR_RETURN(box.size, IntegersOf(size));
+  for (int i = 0; i < whole.rank(); ++i) {
+    RETURN_IF_ERROR(CheckRange(i, whole.dim(i), box.begin[i], box.size[i]));
+  }
+  return box;
+}
 
 absl::StatusOr<StridedSliceMasks> ReadMasks(const OpKernelConstruction& c) {
   StridedSliceMasks masks;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/array/slice_plan.h"
 #include "libs/kernels/cuda/array.cu.h"
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/patterns.h"
@@ -20,38 +21,15 @@ class SliceKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
-    const int rank = input.rank();
-    if (context.input(1).num_elements() != rank ||
-        context.input(2).num_elements() != rank) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Expected begin and size arguments to be 1-D tensors of size ", rank,
-          ", but got shapes ", context.input(1).shape().ToString(), " and ",
-          context.input(2).shape().ToString(), " instead."));
-    }
-    ASSIGN_OR_RETURN(const Dims begin, IntegersOf(context.input(1)));
-    ASSIGN_OR_RETURN(Dims size, IntegersOf(context.input(2)));
-    for (int i = 0; i < rank; ++i) {
-      RETURN_IF_ERROR(CheckRange(i, input.dim(i), begin[i], size[i]));
-    }
-    const TensorShape shape(size);
+    ASSIGN_OR_RETURN(
+        const SliceBox box,
+        ReadSliceBox(input.shape(), context.input(1), context.input(2)));
+    const TensorShape shape(box.size);
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
-    return FromPattern(
-        context, input,
-        BoxPattern(input.shape(), begin, Dims(rank, 1), shape.dims()), *out);
-  }
-
- private:
-  // Replaces a size of -1 by what is left.
-  static absl::Status CheckRange(int i, int64_t whole, int64_t begin,
-                                 int64_t& size) {
-    if (begin < 0 || begin > whole) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Expected begin[", i, "] in [0, ", whole, "], but got ", begin));
-    }
-    if (size == -1) size = whole - begin;
-    if (size >= 0 && size <= whole - begin) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Expected size[", i, "] in [0, ", whole - begin, "], but got ", size));
+    return FromPattern(context, input,
+                       BoxPattern(input.shape(), box.begin,
+                                  Dims(input.rank(), 1), shape.dims()),
+                       *out);
   }
 };
 

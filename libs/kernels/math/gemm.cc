@@ -94,19 +94,11 @@ auto FunctionFor(const MatMulFunctions& functions) {
   }
 }
 
-MatMulArgs PartOf(const MatMulArgs& whole) {
-  MatMulArgs part = whole;
-  part.is_part = true;
-  part.all_rows = whole.rows_of_whole();
-  part.all_columns = whole.columns_of_whole();
-  return part;
-}
-
 // Rows [begin, end) of the result.
 template <typename T>
 void Rows(const MatMulArgs& whole, const T* a, const T* b, T* c, int64_t begin,
           int64_t end, const MatMulFunctions& functions) {
-  MatMulArgs part = PartOf(whole);
+  MatMulArgs part = PartOfProduct(whole);
   part.m = end - begin;
   FunctionFor<T>(functions)(
       part, a + begin * (whole.transpose_a ? 1 : whole.a_stride), b,
@@ -117,7 +109,7 @@ void Rows(const MatMulArgs& whole, const T* a, const T* b, T* c, int64_t begin,
 template <typename T>
 void Columns(const MatMulArgs& whole, const T* a, const T* b, T* c,
              int64_t begin, int64_t end, const MatMulFunctions& functions) {
-  MatMulArgs part = PartOf(whole);
+  MatMulArgs part = PartOfProduct(whole);
   part.n = end - begin;
   FunctionFor<T>(functions)(
       part, a, b + begin * (whole.transpose_b ? whole.b_stride : 1), c + begin);
@@ -174,6 +166,14 @@ void GemmOf(Scheduler& scheduler, const MatMulArgs& args, const T* a,
 }
 
 }  // namespace
+
+MatMulArgs PartOfProduct(const MatMulArgs& whole) {
+  MatMulArgs part = whole;
+  part.is_part = true;
+  part.all_rows = whole.rows_of_whole();
+  part.all_columns = whole.columns_of_whole();
+  return part;
+}
 
 MatMulFunctions MatMulFor(InstructionSet set) {
   return ForInstructionSet(set, &v1::MatMul, &v3::MatMul, &v4::MatMul)();

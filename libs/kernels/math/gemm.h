@@ -26,6 +26,10 @@ MatMulFunctions MatMulFor(InstructionSet set);
 // opened by a process: a later call returns the first.
 absl::StatusOr<MatMulFunctions> OpenBlas(const std::string& library);
 
+// A part of it, whose sizes are still those of the whole: the caller's to set,
+// as it is to say where its first row and column lie.
+MatMulArgs PartOfProduct(const MatMulArgs& whole);
+
 // c = op(a) op(b), split over threads when it is large. `functions` null means
 // BestMatMul().
 void Gemm(Scheduler& scheduler, const MatMulArgs& args, const float* a,

@@ -122,10 +122,7 @@ TEST_F(GemmTest, APartOfWhatIsByElementIsTheSameToTheBit) {
         for (float& x : b) x = std::cos(x);
         std::vector<float> all(m * n), some((m - 3) * (n - 5));
         functions.float_product(whole, a.data(), b.data(), all.data());
-        MatMulArgs part = whole;
-        part.is_part = true;
-        part.all_rows = m;
-        part.all_columns = n;
+        MatMulArgs part = PartOfProduct(whole);
         part.m = m - 3;
         part.n = part.c_stride = n - 5;
         functions.float_product(part, a.data() + 3 * (a_too ? 1 : k),

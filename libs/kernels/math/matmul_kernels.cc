@@ -12,23 +12,6 @@
 namespace weft {
 namespace {
 
-// One product, from the last two dimensions of the operands.
-absl::StatusOr<MatMulArgs> ProductOf(const TensorShape& a, const TensorShape& b,
-                                     bool transpose_a, bool transpose_b) {
-  ASSIGN_OR_RETURN(const ProductSizes sizes,
-                   SizesOfProduct(a, b, transpose_a, transpose_b));
-  MatMulArgs args;
-  args.transpose_a = transpose_a;
-  args.transpose_b = transpose_b;
-  args.m = sizes.m;
-  args.k = sizes.k;
-  args.n = sizes.n;
-  args.a_stride = a.dim(a.rank() - 1);
-  args.b_stride = b.dim(b.rank() - 1);
-  args.c_stride = args.n;
-  return args;
-}
-
 template <typename T>
 class MatMul : public OpKernel {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
 
 namespace weft {
 namespace {
@@ -70,6 +71,22 @@ absl::StatusOr<ProductSizes> SizesOfProduct(const TensorShape& a,
   return absl::InvalidArgumentError(
       absl::StrCat("Matrix size-incompatible: In[0]: ", a.ToString(),
                    ", In[1]: ", b.ToString()));
+}
+
+absl::StatusOr<MatMulArgs> ProductOf(const TensorShape& a, const TensorShape& b,
+                                     bool transpose_a, bool transpose_b) {
+  ASSIGN_OR_RETURN(const ProductSizes sizes,
+                   SizesOfProduct(a, b, transpose_a, transpose_b));
+  MatMulArgs args;
+  args.transpose_a = transpose_a;
+  args.transpose_b = transpose_b;
+  args.m = sizes.m;
+  args.k = sizes.k;
+  args.n = sizes.n;
+  args.a_stride = a.dim(a.rank() - 1);
+  args.b_stride = b.dim(b.rank() - 1);
+  args.c_stride = args.n;
+  return args;
 }
 
 absl::Status SizesDiffer(const OpKernelContext& context, int first,

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "libs/kernels/isa/matmul_isa.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/tensor/shape.h"
 
@@ -28,6 +29,10 @@ struct ProductSizes {
 absl::StatusOr<ProductSizes> SizesOfProduct(const TensorShape& a,
                                             const TensorShape& b,
                                             bool transpose_a, bool transpose_b);
+
+// The same for the processor's products (libs/kernels/math/gemm.h).
+absl::StatusOr<MatMulArgs> ProductOf(const TensorShape& a, const TensorShape& b,
+                                     bool transpose_a, bool transpose_b);
 
 // Inputs `first` and `second` of a Select or an AddN do not fit.
 absl::Status SizesDiffer(const OpKernelContext& context, int first,

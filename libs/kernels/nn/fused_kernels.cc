@@ -16,8 +16,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/array/slice_plan.h"
 #include "libs/kernels/element_loops.h"
 #include "libs/kernels/math/gemm.h"
+#include "libs/kernels/math/operand_checks.h"
 #include "libs/kernels/member_errors.h"
 #include "libs/kernels/nn/element_program.h"
 #include "libs/kernels/nn/nn_kernels.h"
@@ -181,12 +183,6 @@ class SlicedMatMulKernel : public OpKernel {
     int64_t a = 0, b = 0;  // where its first row and column lie
   };
 
-  // [begin, end) of so many rows or columns.
-  struct Range {
-    int64_t begin = 0, end = 0;
-    int64_t size() const { return end - begin; }
-  };
-
   absl::Status ComputeOneByOne(OpKernelContext& context) const {
     Slot operands[2];
     for (int i = 0; i < 2; ++i) operands[i].tensor = context.TakeInput(i);
@@ -200,68 +196,28 @@ class SlicedMatMulKernel : public OpKernel {
     return absl::OkStatus();
   }
 
-  // The whole product; nothing where there is none.
-  std::optional<MatMulArgs> Whole(const TensorShape& a,
-                                  const TensorShape& b) const {
-    if (a.rank() != 2 || b.rank() != 2) return std::nullopt;
-    const MatMulArgs args = {.m = a.dim(transpose_a_ ? 1 : 0),
-                             .n = b.dim(transpose_b_ ? 0 : 1),
-                             .k = a.dim(transpose_a_ ? 0 : 1),
-                             .transpose_a = transpose_a_,
-                             .transpose_b = transpose_b_,
-                             .a_stride = a.dim(1),
-                             .b_stride = b.dim(1),
-                             .c_stride = 0};
-    if (args.k != b.dim(transpose_b_ ? 1 : 0)) return std::nullopt;
-    return args;
-  }
-
-  // What Slice takes of dimension `i`, of `whole`.
-  template <typename Index>
-  static std::optional<Range> RangeOf(const OpKernelContext& context, int i,
-                                      int64_t whole) {
-    const Tensor& begins = context.input(2);
-    const Tensor& sizes = context.input(3);
-    if (begins.rank() > 1 || begins.num_elements() != 2 || sizes.rank() > 1 ||
-        sizes.num_elements() != 2) {
-      return std::nullopt;
-    }
-    const int64_t begin = begins.flat<Index>()[i];
-    if (begin < 0 || begin > whole) return std::nullopt;
-    int64_t size = sizes.flat<Index>()[i];
-    if (size == -1) size = whole - begin;
-    if (size < 0 || size > whole - begin) return std::nullopt;
-    return Range{begin, begin + size};
-  }
-
-  static std::optional<Range> RangeOf(const OpKernelContext& context, int i,
-                                      int64_t whole) {
-    return context.input(2).dtype() == DT_INT32
-               ? RangeOf<int32_t>(context, i, whole)
-               : RangeOf<int64_t>(context, i, whole);
-  }
-
+  // Nothing where there is no product or no slice of it, or where it has to be
+  // cut out of the whole.
   std::optional<Part> PartOf(const OpKernelContext& context) const {
-    const std::optional<MatMulArgs> whole =
-        Whole(context.input(0).shape(), context.input(1).shape());
+    const TensorShape& a = context.input(0).shape();
+    const TensorShape& b = context.input(1).shape();
+    if (!CheckMatrices(a, b).ok()) return std::nullopt;
+    const auto whole = ProductOf(a, b, transpose_a_, transpose_b_);
+    if (!whole.ok()) return std::nullopt;
+    const auto shape = TensorShape::Create({whole->m, whole->n});
+    if (!shape.ok()) return std::nullopt;
     const MatMulFunctions& functions = BestMatMul();
-    // A product without a shape is refused, although nothing of it is wanted.
-    if (!whole || !TensorShape::Create({whole->m, whole->n}).ok() ||
-        functions.is_by_element == nullptr ||
+    if (functions.is_by_element == nullptr ||
         !functions.is_by_element(*whole)) {
       return std::nullopt;
     }
-    const std::optional<Range> rows = RangeOf(context, 0, whole->m);
-    const std::optional<Range> columns = RangeOf(context, 1, whole->n);
-    if (!rows || !columns) return std::nullopt;
-    Part part = {.args = *whole};
-    part.args.is_part = true;
-    part.args.all_rows = whole->m;
-    part.args.all_columns = whole->n;
-    part.args.m = rows->size();
-    part.args.n = part.args.c_stride = columns->size();
-    part.a = rows->begin * (transpose_a_ ? 1 : whole->a_stride);
-    part.b = columns->begin * (transpose_b_ ? whole->b_stride : 1);
+    const auto box = ReadSliceBox(*shape, context.input(2), context.input(3));
+    if (!box.ok()) return std::nullopt;
+    Part part = {.args = PartOfProduct(*whole)};
+    part.args.m = box->size[0];
+    part.args.n = part.args.c_stride = box->size[1];
+    part.a = box->begin[0] * (transpose_a_ ? 1 : whole->a_stride);
+    part.b = box->begin[1] * (transpose_b_ ? whole->b_stride : 1);
     return part;
   }
 
