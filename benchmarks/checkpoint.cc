@@ -17,7 +17,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,30 +68,6 @@ Span Time(const Work& work) {
   work();
   return {begin, Now()};
 }
-
-// By how much the largest of some processes grows at most, from what it takes
-// when this begins: bytes, by the system's book.
-class Growth {
- public:
-  explicit Growth(const std::vector<pid_t>& pids) : pids_(pids) {
-    for (const pid_t pid : pids_) {
-      std::ofstream(absl::StrCat("/proc/", pid, "/clear_refs")) << "5\n";
-      before_.push_back(ProcValue(pid, "status", "VmRSS:"));
-    }
-  }
-  double Mebibytes() const {
-    double most = 0;
-    for (size_t i = 0; i < pids_.size(); ++i) {
-      most =
-          std::max(most, ProcValue(pids_[i], "status", "VmHWM:") - before_[i]);
-    }
-    return most / 1024;
-  }
-
- private:
-  const std::vector<pid_t> pids_;
-  std::vector<double> before_;
-};
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -277,7 +252,7 @@ class Benchmark {
       const bool disk_goes_first = i % 2 == 1;
       if (disk_goes_first)
         disks.push_back(gigabytes / WriteFile(gigabytes, 0).seconds());
-      const Growth growing(ps_);
+      const MemoryGrowth growing(ps_);
       saves.push_back(Save(*saver_).seconds());
       growth = std::max(growth, growing.Mebibytes());
       if (!disk_goes_first)
@@ -363,7 +338,7 @@ class Benchmark {
     Pause(absl::Seconds(3));
     double growth = 0;
     for (int i = 0; i < absl::GetFlag(FLAGS_repeats); ++i) {
-      const Growth growing(ps_);
+      const MemoryGrowth growing(ps_);
       saves.push_back(Save(*gentle_saver_));
       growth = std::max(growth, growing.Mebibytes());
       Pause(absl::Seconds(2));

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -133,6 +134,22 @@ double ProcValue(pid_t pid, const std::string& file, const std::string& key) {
   }
   Check(absl::NotFoundError(absl::StrCat(key, " of process ", pid)));
   return 0;
+}
+
+MemoryGrowth::MemoryGrowth(const std::vector<pid_t>& pids) : pids_(pids) {
+  for (const pid_t pid : pids_) {
+    // The peak is counted from here on (man 5 proc).
+    std::ofstream(absl::StrCat("/proc/", pid, "/clear_refs")) << "5\n";
+    before_.push_back(ProcValue(pid, "status", "VmRSS:"));
+  }
+}
+
+double MemoryGrowth::Mebibytes() const {
+  double most = 0;
+  for (size_t i = 0; i < pids_.size(); ++i) {
+    most = std::max(most, ProcValue(pids_[i], "status", "VmHWM:") - before_[i]);
+  }
+  return most / 1024;
 }
 
 }  // namespace weft::benchmarks

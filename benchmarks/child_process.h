@@ -64,6 +64,19 @@ class ChildProcess {
 // The number after `key` in a file of /proc/PID: KiB, for memory.
 double ProcValue(pid_t pid, const std::string& file, const std::string& key);
 
+// By how much the largest of some processes grows at most, from what it takes
+// when this begins, by the system's book.
+class MemoryGrowth {
+ public:
+  explicit MemoryGrowth(const std::vector<pid_t>& pids);
+
+  double Mebibytes() const;
+
+ private:
+  const std::vector<pid_t> pids_;
+  std::vector<double> before_;  // KiB
+};
+
 }  // namespace weft::benchmarks
 
 #endif  // WEFT_BENCHMARKS_CHILD_PROCESS_H_

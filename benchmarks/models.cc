@@ -6,6 +6,11 @@
 // convolutions in 6 blocks, batch norm, 32 images 32x32x3, momentum. lstm: a
 // loop of 20 turns, batch 32, 128 units, Adagrad. wide: 512 rows of 26 ids into
 // [200000, 32], three layers, Adagrad. A step fetches the loss and trains.
+// NAME_peak is what the process has grown by at most, from before its session to
+// the last step. Memory that a model leaves serves the next, so it says something
+// of the first one only: --only=NAME.
+#include <unistd.h>
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -13,6 +18,7 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "benchmarks/child_process.h"
 #include "benchmarks/report.h"
 #include "libs/api/weft.h"
 #include "libs/base/command_line.h"
@@ -47,6 +53,7 @@ void MeasureModel(const std::string& name, Report& report) {
   Check(bytes.status());
   const Scope root = Scope::Root();
   Check(ImportGraphDef(*bytes, root.graph()));
+  const MemoryGrowth growth({getpid()});
   SessionOptions options;
   if (absl::GetFlag(FLAGS_remapping)) {
     options.graph_options.rewrite_options.remapping = RewriterConfig::kOn;
@@ -64,6 +71,7 @@ void MeasureModel(const std::string& name, Report& report) {
       absl::GetFlag(FLAGS_steps), 5, absl::GetFlag(FLAGS_seconds));
   report.Latency(name + "_step", timing);
   report.Value(name + "_loss", loss, "nats");
+  report.Value(name + "_peak", growth.Mebibytes(), "MiB");
 }
 
 void Main() {

@@ -31,6 +31,7 @@ WITHIN = '±'
 _BETWEEN = 'between/'
 _OTHER = 'other/'
 _ESTIMATOR = 'estimator/'
+_MODELS = ('lenet', 'resnet', 'lstm', 'wide')
 
 WORKLOADS = (
     Workload(_BETWEEN + 'bare_round_trip', '', 'bare_round_trip --seconds=1'),
@@ -86,6 +87,9 @@ WORKLOADS = (
                f'--steps=100 --seed={ROUND}')
       for model in ('criteo_wide_deep', 'criteo_dlrm')),
     Workload('models', 'models.py', 'models'),
+    # Each in processes of its own: memory that one leaves serves the next.
+    *(Workload('memory/' + name, f'./model_memory.py --only {name}',
+               f'models --only={name} --steps=20') for name in _MODELS),
     Workload('ops', './ops.py', 'ops'),
 )
 
@@ -181,7 +185,9 @@ GOALS = (
     Goal(_ESTIMATOR + 'criteo_dlrm', 'examples_per_core', AT_LEAST, 14767,
          'examples/s', None),
     *(Goal('models', name + '_step', AT_LEAST, 1.2, '', TF)
-      for name in ('lenet', 'resnet', 'lstm', 'wide')),
+      for name in _MODELS),
+    *(Goal('memory/' + name, name + '_peak', AT_LEAST, 1, '', TF)
+      for name in _MODELS),
     *_ingest_goals(),
     *_ops_goals(),
 )
