@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
+#include "libs/base/futex.h"
 #include "libs/base/thread_name.h"
 
 namespace weft {
@@ -21,7 +22,7 @@ TimerThread::~TimerThread() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
-    changed_.Signal();
+    NoteChange();
   }
   thread_.join();
 }
@@ -32,7 +33,7 @@ Scheduler::TimerId TimerThread::Add(absl::Time when,
   const Scheduler::TimerId id = next_id_++;
   times_.emplace(id, when);
   auto it = timers_.emplace(Key(when, id), std::move(closure)).first;
-  if (it == timers_.begin()) changed_.Signal();
+  if (it == timers_.begin()) NoteChange();
   return id;
 }
 
@@ -48,25 +49,36 @@ bool TimerThread::Cancel(Scheduler::TimerId id) {
   return true;
 }
 
-void TimerThread::Run() {
+void TimerThread::NoteChange() {
+  changes_.fetch_add(1, std::memory_order_relaxed);
+  FutexWake(changes_, 1);
+}
+
+bool TimerThread::TakeDue(Scheduler::Closure& due, absl::Duration& left,
+                          uint32_t& seen) {
   absl::MutexLock lock(&mutex_);
-  while (!stopping_) {
-    if (timers_.empty()) {
-      changed_.Wait(&mutex_);
-      continue;
+  if (stopping_) return false;
+  seen = changes_.load(std::memory_order_relaxed);
+  left = absl::InfiniteDuration();
+  if (timers_.empty()) return true;
+  auto first = timers_.begin();
+  left = first->first.first - clock_.Now();
+  if (left > absl::ZeroDuration()) return true;
+  due = std::move(first->second);
+  times_.erase(first->first.second);
+  timers_.erase(first);
+  return true;
+}
+
+void TimerThread::Run() {
+  absl::Duration left;
+  uint32_t seen = 0;
+  for (Scheduler::Closure due; TakeDue(due, left, seen); due = nullptr) {
+    if (due) {
+      deliver_(std::move(due));
+    } else {
+      FutexWait(changes_, seen, left);
     }
-    auto first = timers_.begin();
-    const absl::Duration left = first->first.first - clock_.Now();
-    if (left > absl::ZeroDuration()) {
-      changed_.WaitWithTimeout(&mutex_, left);
-      continue;
-    }
-    Scheduler::Closure due = std::move(first->second);
-    times_.erase(first->first.second);
-    timers_.erase(first);
-    mutex_.Unlock();
-    deliver_(std::move(due));
-    mutex_.Lock();
   }
 }
 

@@ -1,11 +1,15 @@
 // TimerThread: hands closures over when their time has come, by one thread that
-// sleeps until the next.
+// sleeps until the next. It sleeps for a time, not until a time of day:
+// Abseil's timed waits, which are the latter, would last an hour longer where
+// the machine's clock is set back by one.
 //
 // Threads: all methods from any. The destructor drops what is not due and
 // joins.
 #ifndef WEFT_LIBS_BASE_TIMER_THREAD_H_
 #define WEFT_LIBS_BASE_TIMER_THREAD_H_
 
+#include <atomic>
+#include <cstdint>
 #include <thread>
 #include <utility>
 
@@ -36,11 +40,16 @@ class TimerThread {
   using Key = std::pair<absl::Time, Scheduler::TimerId>;
 
   void Run();
+  // Takes what is due, if anything is; else says how long that is off, and
+  // `seen` is what `changes_` was then. False once it stops.
+  bool TakeDue(Scheduler::Closure& due, absl::Duration& left, uint32_t& seen);
+  // Has the thread look again.
+  void NoteChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   Deliver deliver_;
   absl::Mutex mutex_;
-  absl::CondVar changed_;
+  std::atomic<uint32_t> changes_{0};  // what the thread sleeps on
   absl::btree_map<Key, Scheduler::Closure> timers_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Scheduler::TimerId, absl::Time> times_
       ABSL_GUARDED_BY(mutex_);

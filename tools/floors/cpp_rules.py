@@ -71,6 +71,12 @@ def _races_threads(path):
   return path.endswith('_test.cc') or _only_in('libs/base')(path)
 
 
+def _observes_locks(path):
+  """It stands in for Abseil's locks, all of them."""
+  return (_only_in('libs/base/testing')(path) or
+          path == 'libs/base/observed_locks_test.cc')
+
+
 _BANNED = (
     _Banned(
         re.compile(r'std::thread\b'), _races_threads,
@@ -87,6 +93,12 @@ _BANNED = (
         'only libs/base starts threads, sleeps and waits',
         'use Scheduler (libs/base/scheduler.h): Schedule, ScheduleAt, '
         'ParallelFor, NewEvent'),
+    _Banned(
+        re.compile(r'\b\w*WaitWith(?:Timeout|Deadline)\s*\('),
+        _observes_locks,
+        'no wait follows the machine\'s clock, which people set back',
+        'use FutexWait (libs/base/futex.h), or Event::WaitUntil with a '
+        'MonotoneClock'),
     _Banned(
         re.compile(r'absl::Now\s*\(|_clock::now\s*\('), _measures_time,
         'only libs/base asks for the time',

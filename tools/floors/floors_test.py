@@ -151,6 +151,12 @@ class FloorsTest(unittest.TestCase):
         self.assert_one({'libs/kernels/bad.cc': f'\n\n{code}\n'}, 3,
                         'only libs/base')
 
+  def test_no_wait_follows_the_machines_clock(self):
+    # Not even in libs/base: Abseil's end at a time of day.
+    self.assert_one(
+        {'libs/base/bad.cc': '\nchanged_.WaitWithTimeout(&mutex_, left);\n'}, 2,
+        'no wait follows')
+
   def test_tests_may_have_a_clock_that_people_set(self):
     self.assertEqual(self.check({
         path: 'SystemClock clock_;\n'
