@@ -416,6 +416,26 @@ TEST_P(FailingSavesTest, EndTrainingAfterAnHour) {
   EXPECT_EQ(session->Close(status), status);
 }
 
+// Files that hang for good give no error.
+TEST_P(FailingSavesTest, ASaveBesideTheRunsThatHangsEndsTrainingAfterAnHour) {
+  Model model;
+  const auto session = Start(model, true);
+  ASSERT_NE(session, nullptr);
+  files_.Shut(cluster_.scheduler(), ".data");
+  absl::Status status;
+  int64_t minutes = 0;
+  for (; status.ok() && minutes < 100; ++minutes) {
+    status = session->Run(model.train);
+    cluster_.scheduler().AdvanceBy(absl::Minutes(1));
+  }
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                               "has not ended after 1h"));
+  EXPECT_GE(minutes, 60);
+  EXPECT_EQ(NumLines("Training goes on."), 5) << "every ten minutes";
+  files_.Open();
+  EXPECT_EQ(session->Close(status), status);
+}
+
 // What could not be saved while there was no session is no fault of the files.
 TEST_P(FailingSavesTest, TimeWithoutASessionDoesNotCount) {
   Model model;
@@ -445,6 +465,33 @@ TEST_P(FailingSavesTest, TimeWithoutASessionDoesNotCount) {
   EXPECT_EQ(NumLines("could not be saved"), 2);
   disk_.Heal();
   EXPECT_OK(session->Close());
+}
+
+// A server that is lost every 50 minutes does not keep a full disk from being
+// told.
+TEST_P(FailingSavesTest, ANewSessionDoesNotBeginTheHourAnew) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  disk_.FailAllFrom(0, absl::ResourceExhaustedError("full"));
+  absl::Status status;
+  int64_t minutes = 0;
+  for (; status.ok() && minutes < 200; ++minutes) {
+    if (minutes % 50 == 49) {
+      // What a new session restores can be read.
+      disk_.Heal();
+      StartAgain("ps", 1);
+      status = session->Run(model.train);
+      disk_.FailAllFrom(0, absl::ResourceExhaustedError("full"));
+    } else {
+      status = session->Run(model.train);
+    }
+    cluster_.scheduler().AdvanceBy(absl::Minutes(1));
+  }
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               "No checkpoint could be saved for 1h"));
+  EXPECT_LE(minutes, 70);
+  EXPECT_EQ(session->Close(status), status);
 }
 
 // In each session a thread fails after a while: the next of `lives`, and at

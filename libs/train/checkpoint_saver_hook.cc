@@ -26,6 +26,8 @@ constexpr absl::Duration kLongestLastWait = absl::Seconds(8);
 // After as many of them ABORTED is no disagreement of tasks, which passes: one
 // that holds variables has started again, and the session is lost.
 constexpr int kTriesOfAborted = 6;
+// How often it is told that a save beside the runs has not ended.
+constexpr absl::Duration kBetweenLines = absl::Minutes(10);
 // Of the first save, where tasks are late.
 constexpr int kFirstTries = 4;
 
@@ -66,6 +68,8 @@ absl::Status CheckpointSaverListener::End(Session&, int64_t) {
 
 struct CheckpointSaverHook::Running {
   int64_t step = 0;
+  absl::Time began;
+  absl::Time next_line;  // of the log, if it has not ended by then
   std::unique_ptr<Event> done;
   Outcome outcome;  // once done is set
 };
@@ -125,7 +129,7 @@ absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
   const bool is_saved = saved_step_.load() == step;
   // While there was no session nothing could be saved.
-  if (failing_.has_value()) failing_->since = clock_.Now();
+  if (failing_.has_value()) failing_->since += clock_.Now() - session_went_;
   timer_.UpdateLastTriggeredStep(step);
   if (has_begun_) {
     if (!has_graph.ok()) {
@@ -186,7 +190,7 @@ absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
                                            const SessionRunValues& values) {
   if (stop_requested_.load()) context.RequestStop();
   if (running_ != nullptr) {
-    if (!running_->done->IsSet()) return absl::OkStatus();
+    if (!running_->done->IsSet()) return HeedLong(*running_);
     const auto ended = std::exchange(running_, nullptr);
     RETURN_IF_ERROR(Heed(ended->outcome, ended->step));
   }
@@ -235,10 +239,34 @@ absl::Status CheckpointSaverHook::Heed(const Outcome& outcome, int64_t step) {
   return absl::OkStatus();
 }
 
+// Files may hang for good, and then so does their save, whose error never
+// comes.
+absl::Status CheckpointSaverHook::HeedLong(Running& running) {
+  const absl::Time now = clock_.Now();
+  const std::string what = absl::StrCat(
+      "The checkpoint of step ", running.step, ", which is saved into ",
+      save_path_, ", has not ended after ",
+      absl::FormatDuration(absl::Trunc(now - running.began, absl::Seconds(1))));
+  if (now - running.began >= options_.max_failing) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        what,
+        ", so training ends. Look whether the files of the tasks that "
+        "hold variables hang; if saves may take so long, give "
+        "CheckpointSaverOptions a longer max_failing."));
+  }
+  if (now >= running.next_line) {
+    running.next_line = now + kBetweenLines;
+    logger_->Warning(absl::StrCat(what, ". Training goes on."));
+  }
+  return absl::OkStatus();
+}
+
 // The coordinator's threads end before the session and this hook do.
 void CheckpointSaverHook::SaveBesideSteps(Session& session, int64_t step) {
   auto running = std::make_shared<Running>();
   running->step = step;
+  running->began = clock_.Now();
+  running->next_line = running->began + kBetweenLines;
   running->done = session.scheduler().NewEvent();
   running_ = running;
   coordinator_->Start(absl::StrCat("save of step ", step), [this, running,
@@ -292,6 +320,7 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
 }
 
 void CheckpointSaverHook::BeforeSessionGoes() {
+  session_went_ = clock_.Now();
   if (options_.writer != nullptr) options_.writer->Close();
 }
 

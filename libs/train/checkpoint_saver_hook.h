@@ -17,12 +17,14 @@
 //
 // A save that fails is logged and made again, after waits of 1 s to 1 min,
 // while training goes on; the error ends training when none has succeeded for
-// max_failing. That of the first session ends it at once, but for UNAVAILABLE
-// and ABORTED, which count as a lost session: what holds the files may not have
-// begun yet, and the next session is initialised anew. The last one is tried 20
-// times within about two minutes. No error of another save counts as a lost
-// session, only those of the runs around it do; but for a last one that is
-// ABORTED six times, for no run comes after it that would tell.
+// max_failing of the time in which there was a session, and so does a save
+// beside the runs that has not ended by then. That of the first session ends it
+// at once, but for UNAVAILABLE and ABORTED, which count as a lost session: what
+// holds the files may not have begun yet, and the next session is initialised
+// anew. The last one is tried 20 times within about two minutes. No error of
+// another save counts as a lost session, only those of the runs around it do;
+// but for a last one that is ABORTED six times, for no run comes after it that
+// would tell.
 #ifndef WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
 #define WEFT_LIBS_TRAIN_CHECKPOINT_SAVER_HOOK_H_
 
@@ -115,6 +117,8 @@ class CheckpointSaverHook : public SessionRunHook {
     absl::Status saved;
     absl::Status listeners;
   };
+  // A save that runs beside steps, or has ended and was not looked at.
+  struct Running;
   Outcome Save(Session& session, int64_t step);
   Outcome SaveFirst(Session& session, int64_t step);
   Outcome SaveAndTell(Session& session, int64_t step, bool is_between_updates);
@@ -128,6 +132,8 @@ class CheckpointSaverHook : public SessionRunHook {
   bool IsDue(int64_t step) const;
   // The error that ends training, if one does.
   absl::Status Heed(const Outcome& outcome, int64_t step);
+  // The same, of one that has not ended.
+  absl::Status HeedLong(Running& running);
   // Of listeners: what was not saved is saved again.
   absl::Status WaitForSave();
   // Unless it is saved already; the step.
@@ -146,8 +152,6 @@ class CheckpointSaverHook : public SessionRunHook {
   GlobalStepReader global_step_;
   std::optional<Scope> scope_;
   Coordinator* coordinator_ = nullptr;  // of the session that is there
-  // A save that runs beside steps, or has ended and was not looked at.
-  struct Running;
   std::shared_ptr<Running> running_;
   // Since a save has failed, until one succeeds.
   struct Failing {
@@ -156,6 +160,7 @@ class CheckpointSaverHook : public SessionRunHook {
     absl::Duration wait;  // after that
   };
   std::optional<Failing> failing_;
+  absl::Time session_went_;                  // the last one
   bool has_begun_ = false;                   // the first session has saved
   std::atomic<int64_t> saved_step_{-1};      // the last one
   std::atomic<bool> stop_requested_{false};  // by a listener
