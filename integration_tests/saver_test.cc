@@ -973,6 +973,13 @@ class AnswerIsLost : public FailingFileSystem {
     if (path == "/job/checkpoint") RETURN_IF_ERROR(state_error);
     return FailingFileSystem::NewRandomAccessFile(path);
   }
+  absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
+      absl::string_view path) override {
+    if (!full_for.empty() && absl::StrContains(path, full_for)) {
+      return absl::ResourceExhaustedError("the disk is full");
+    }
+    return FailingFileSystem::NewWritableFile(path);
+  }
   absl::Status DeleteFile(absl::string_view path) override {
     if (keeps_marker && absl::EndsWith(path, ".saving")) {
       return absl::UnavailableError("whoever saves is killed here");
@@ -981,6 +988,7 @@ class AnswerIsLost : public FailingFileSystem {
   }
   bool loses = false;
   bool keeps_marker = false;
+  std::string full_for;      // files with that in their path
   absl::Status state_error;  // of who reads it
 };
 
@@ -1053,6 +1061,32 @@ TEST_F(SaverLostAnswerTest, TheNextProcessDeletesItToo) {
   ASSERT_OK(Save(next, 3));
   EXPECT_FALSE(IsAnythingLeftOf2());
   EXPECT_OK(disk_.FileExists("/job/m-1.index"));
+}
+
+// The disk has room for the checkpoint, and none for what names it.
+TEST_F(SaverLostAnswerTest, OneThatNoStateNamesIsKeptOrDeleted) {
+  for (const std::string full_for : {"/job/checkpoint", ".meta"}) {
+    for (const bool goes_on : {true, false}) {
+      SCOPED_TRACE(absl::StrCat(full_for, goes_on));
+      Saver& saver = NewSaver();
+      ASSERT_OK(Save(saver, 1));
+      files_.full_for = full_for;
+      EXPECT_THAT(Save(saver, 2),
+                  StatusIs(absl::StatusCode::kResourceExhausted));
+      files_.full_for.clear();
+      ASSERT_OK(disk_.FileExists("/job/m-2.index"));
+      // A session that is lost goes on from what the state names.
+      if (!goes_on) {
+        ASSERT_OK(saver.RecoverLastCheckpoints(*session_, {"/job/m-1"}));
+      }
+      ASSERT_OK(Save(saver, 3));
+      EXPECT_EQ(IsAnythingLeftOf2(), goes_on);
+      EXPECT_EQ(saver.LastCheckpoints(),
+                goes_on ? (Paths{"/job/m-1", "/job/m-2", "/job/m-3"})
+                        : (Paths{"/job/m-1", "/job/m-3"}));
+      ASSERT_OK(disk_.DeleteRecursively("/job"));
+    }
+  }
 }
 
 TEST_F(SaverLostAnswerTest, OneThatIsSavedAgainIsSomebodys) {

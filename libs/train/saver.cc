@@ -863,10 +863,11 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
   RETURN_IF_ERROR(Write(session, path, number, options));
   RETURN_IF_ERROR(CheckThatItIsThere(files, path));
   // Whether it is counted or not, it is no old one any more.
-  unfinished_.Succeeded(path);
   std::erase_if(to_delete_,
                 [&](const std::string& old) { return AreSame(old, path); });
   const absl::Status told = CountAndTell(files, path, options);
+  // What no state names is this Saver's as long as it counts it, then nobody's.
+  if (told.ok()) unfinished_.Succeeded(path);
   unfinished_.End(files, marker, save, Now(), to_delete_);
   return told;
 }

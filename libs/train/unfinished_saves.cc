@@ -283,7 +283,8 @@ void UnfinishedSaves::End(FileSystem& files, const Marker& marker,
   if (names.ok()) {
     std::erase_if(failed_, [&](const Failed& failed) {
       const Save& it = failed.save;
-      return (it.number == save.number || failed.until <= now) &&
+      const bool has_ended = it.number == save.number && !it.is_counted;
+      return (has_ended || failed.until <= now) &&
              FindLeftovers(*names, it.prefix, it.number).empty();
     });
   }

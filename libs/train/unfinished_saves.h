@@ -76,8 +76,9 @@ class UnfinishedSaves {
   // it has left itself, its folder of shards maybe, is swept, too. Forgets what
   // no power failure brings back: of `old_ones` those that are left stay, and
   // are to be given to the next Begin. The marker goes when nothing is left of
-  // any; else it says what is, and no longer that this one is under way: who
-  // reads it later would take the checkpoint for one that nobody was told of.
+  // any; else it says what is, and of this one that it is under way only if it
+  // was to be counted and Succeeded was not told: who reads it later takes that
+  // checkpoint for one that nobody was told of.
   void End(FileSystem& files, const Marker& marker, const Save& save,
            absl::Time now, std::vector<std::string>& old_ones);
 
