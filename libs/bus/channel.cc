@@ -74,7 +74,7 @@ class WireChannel : public Channel, public ClientConnectionOwner {
     kDown,      // dialing, or waiting to dial again
     kFlushing,  // connected; calls that waited are being sent
     kUp,
-    kRefused,  // for good
+    kRefused,  // waiting to dial again, or dialing; calls do not wait
     kClosed,
   };
   using PendingMap = absl::flat_hash_map<CallId, Pending>;
@@ -85,6 +85,11 @@ class WireChannel : public Channel, public ClientConnectionOwner {
 
   void Dial();
   void DialLater();
+  // Whether there is no connection, and will be one again.
+  bool HasNone() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return state_ == State::kDown || state_ == State::kRefused;
+  }
+  absl::Duration NextDelay() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Time Now() const { return context_.parts.scheduler->clock().Now(); }
   // Sends what waits, then the channel is up.
   void Flush(const Shared& connection);
@@ -144,23 +149,27 @@ void WireChannel::Dial() {
   {
     absl::MutexLock lock(&mutex_);
     redial_ = 0;
-    if (state_ != State::kDown) return;
+    if (!HasNone()) return;
     connection = std::make_shared<ClientConnection>(context_);
     connection_ = connection;
   }
   connection->Start();
 }
 
+absl::Duration WireChannel::NextDelay() {
+  const TransportOptions& options = context_.options;
+  if (state_ == State::kRefused) return options.refused_redial;
+  absl::Duration delay = options.min_redial;
+  for (int i = 0; i < attempts_ && delay < options.max_redial; ++i) delay *= 2;
+  ++attempts_;
+  return std::min(delay, options.max_redial);
+}
+
 void WireChannel::DialLater() {
   const uint64_t chance = context_.parts.random->Next();
   absl::MutexLock lock(&mutex_);
-  if (state_ != State::kDown) return;
-  absl::Duration delay = context_.options.min_redial;
-  for (int i = 0; i < attempts_ && delay < context_.options.max_redial; ++i) {
-    delay *= 2;
-  }
-  delay = std::min(delay, context_.options.max_redial);
-  ++attempts_;
+  if (!HasNone()) return;
+  absl::Duration delay = NextDelay();
   // Between half of it and all.
   delay -= delay / 2 * (static_cast<double>(chance % 1024) / 1024);
   redial_ = scope_.ScheduleAt(Now() + delay, [this] { Dial(); });
@@ -169,7 +178,7 @@ void WireChannel::DialLater() {
 void WireChannel::OnGreeted(const Shared& connection, const Identity& peer) {
   {
     absl::MutexLock lock(&mutex_);
-    if (connection != connection_ || state_ != State::kDown) return;
+    if (connection != connection_ || !HasNone()) return;
     state_ = State::kFlushing;
     peer_ = peer;
     attempts_ = 0;

@@ -87,7 +87,7 @@ class ChannelEvents {
   virtual ~ChannelEvents() = default;
   virtual void OnConnected(const Identity& peer) = 0;
   // The connection was lost, could not be made (reported at each attempt) or
-  // was refused. The channel tries again unless IsRefusal(why).
+  // was refused. The channel tries again, after a while if IsRefusal(why).
   virtual void OnDisconnected(const absl::Status& why) = 0;
 };
 
@@ -151,6 +151,9 @@ struct TransportOptions {
   // Jittered backoff between attempts to connect.
   absl::Duration min_redial = absl::Milliseconds(50);
   absl::Duration max_redial = absl::Seconds(2);
+  // The same after a refusal: who lives at the address may be the right one
+  // again, or of the right version. Calls fail meanwhile.
+  absl::Duration refused_redial = absl::Seconds(30);
   // An accepted connection that began to talk has to say HELLO, a dialed one to
   // be answered. (One that only shakes hands and answers ZeroMQ's heartbeats is
   // not seen by us: it costs a descriptor, and can do nothing.)

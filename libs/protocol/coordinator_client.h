@@ -37,7 +37,7 @@ class CoordinatorEvents {
   // connection have been sent already.
   virtual void OnCoordinatorConnected(const bus::Identity& coordinator) = 0;
   // The connection that OnCoordinatorConnected told of is gone; or, if
-  // bus::IsRefusal(why), there will be none.
+  // bus::IsRefusal(why), none was made, and calls fail until one is.
   virtual void OnCoordinatorLost(const absl::Status& why) = 0;
 };
 

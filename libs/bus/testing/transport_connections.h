@@ -185,7 +185,7 @@ TEST_P(TransportConformanceTest, AHelloForSomebodyElseIsRefused) {
     ASSERT_TRUE(events.WaitForDisconnects(1));
     EXPECT_THAT(events.first_disconnect(),
                 StatusIs(absl::StatusCode::kFailedPrecondition, each.text));
-    // It does not try again.
+    // Nobody waits for it to try again.
     Answer late(scheduler_);
     channel->Call(NewMessage(kEcho, ""), {.wait_for_connection = true},
                   late.callback());
@@ -207,6 +207,22 @@ TEST_P(TransportConformanceTest, TheHandlerMayRefuseAPeer) {
               StatusIs(absl::StatusCode::kPermissionDenied, "on the list"));
   ExpectNothingLeft();
   EXPECT_EQ(handler_.disconnects.size(), 0);
+}
+
+// At the address of a task that has gone another one may live for a while.
+TEST_P(TransportConformanceTest, WhoWasRefusedTriesAgain) {
+  handler_.refuse_with = absl::FailedPreconditionError("of another cluster");
+  handler_.num_refused = 2;
+  TransportOptions options;
+  options.refused_redial = absl::Milliseconds(100);
+  server_ = NewProcess("server");
+  client_ = NewProcess("client", options);
+  Listen();
+  channel_ = client_->transport->Dial(endpoint_->address(), client_identity_,
+                                      "", &events_);
+  ASSERT_TRUE(events_.WaitForDisconnects(2));
+  ASSERT_TRUE(events_.WaitForConnects(1));
+  EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
 }
 
 TEST_P(TransportConformanceTest, AHundredPeersAreServed) {

@@ -5,6 +5,7 @@
 #define WEFT_LIBS_BUS_TESTING_TRANSPORT_ENDS_H_
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -135,8 +136,12 @@ class RecordingHandler : public Handler {
     return method == kFail;
   }
   absl::Status OnConnect(const Peer& peer) override {
-    Change([&] { connects.push_back(peer); });
-    return refuse_with;
+    bool refuses = false;
+    Change([&] {
+      refuses = connects.size() < num_refused;
+      connects.push_back(peer);
+    });
+    return refuses ? refuse_with : absl::OkStatus();
   }
   void OnDisconnect(const Peer& peer, const absl::Status& why) override {
     Change([&] { disconnects.push_back({peer.id, why}); });
@@ -192,7 +197,9 @@ class RecordingHandler : public Handler {
     return std::exchange(held, {});
   }
 
-  absl::Status refuse_with;  // set before anybody connects
+  // Set before anybody connects: with what the first are refused.
+  absl::Status refuse_with;
+  size_t num_refused = std::numeric_limits<size_t>::max();
   absl::Status fail_with = absl::NotFoundError("no such thing");
   const std::unique_ptr<Event> unblock;
 
