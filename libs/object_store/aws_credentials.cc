@@ -110,7 +110,10 @@ absl::StatusOr<AwsKeys> AwsCredentials::Get() {
   auto keys = Find();
   const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&mutex_);
-  if (!keys.ok()) {
+  // A file that a tool writes anew is empty for a moment.
+  const bool has_none =
+      keys.ok() && keys->access_key_id.empty() && !keys_.access_key_id.empty();
+  if (!keys.ok() || (has_none && AreGood())) {
     if (!AreGood()) return keys.status();
     try_again_ = now + kAskForKeysAgain;
     return keys_;

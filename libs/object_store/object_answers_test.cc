@@ -737,6 +737,13 @@ TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
     EXPECT_EQ(credentials.Get()->access_key_id, "second");
     clock.Advance(absl::Minutes(6));
     EXPECT_EQ(credentials.Get()->access_key_id, "third");
+    // Who writes it anew empties it first.
+    ASSERT_OK(home.WriteFileAtomically("/home/.aws/credentials", ""));
+    clock.Advance(absl::Minutes(6));
+    EXPECT_EQ(credentials.Get()->access_key_id, "third");
+    write("fourth");
+    clock.Advance(absl::Seconds(31));
+    EXPECT_EQ(credentials.Get()->access_key_id, "fourth");
   }
 }
 

@@ -1,7 +1,11 @@
 #include "libs/summary/events_writer.h"
 
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
 
@@ -10,6 +14,9 @@ namespace {
 
 constexpr char kWriter[] = "weft.summary.events_writer";
 constexpr int kMostNames = 100;
+constexpr char kNameBegin[] = "events.out.tfevents.";
+// With one more digit, names have no order any more.
+constexpr int64_t kMostSeconds = 9'999'999'999;
 
 // The first name from `name` on that no file has.
 absl::StatusOr<EventsFileName> FreeName(FileSystem& file_system,
@@ -37,8 +44,23 @@ std::string FirstEvent(absl::Time now) {
 }  // namespace
 
 std::string EventsFileName::Path() const {
-  return JoinPath(logdir, absl::StrFormat("events.out.tfevents.%010d.%s%s",
-                                          seconds, hostname, suffix));
+  return JoinPath(logdir, absl::StrFormat("%s%010d.%s%s", kNameBegin, seconds,
+                                          hostname, suffix));
+}
+
+int64_t LastEventsSeconds(FileSystem& file_system, absl::string_view logdir) {
+  int64_t last = 0;
+  const auto names = file_system.ListDirectory(logdir);
+  if (!names.ok()) return last;
+  for (absl::string_view name : *names) {
+    int64_t seconds = 0;
+    if (absl::ConsumePrefix(&name, kNameBegin) &&
+        absl::SimpleAtoi(name.substr(0, name.find('.')), &seconds) &&
+        seconds < kMostSeconds) {
+      last = std::max(last, seconds);
+    }
+  }
+  return last;
 }
 
 absl::StatusOr<std::unique_ptr<EventsWriter>> EventsWriter::Create(

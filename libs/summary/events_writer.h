@@ -43,6 +43,10 @@ struct EventsFileName {
   std::string Path() const;
 };
 
+// The largest number of seconds in the names of a directory's files, whoever
+// has written them; 0 where there are none, or nobody knows.
+int64_t LastEventsSeconds(FileSystem& file_system, absl::string_view logdir);
+
 class EventsWriter {
  public:
   // Begins a file in a directory that exists, with its version, which readers

@@ -329,6 +329,10 @@ absl::Status FileWriter::WriteEvent(absl::string_view event) {
 absl::Status FileWriter::OpenFile() {
   RETURN_IF_ERROR(file_system_.CreateDirectories(name_.logdir));
   const absl::Time now = scheduler_.clock().WallTime();
+  // A clock that was set back gives names that TensorBoard has read beyond.
+  if (next_seconds_ == 0) {
+    next_seconds_ = LastEventsSeconds(file_system_, name_.logdir) + 1;
+  }
   EventsFileName name = name_;
   name.seconds = std::max(absl::ToUnixSeconds(now), next_seconds_);
   ASSIGN_OR_RETURN(file_,

@@ -158,6 +158,22 @@ TEST_F(FileWriterTest, NoFileIsWrittenOver) {
   EXPECT_EQ(EventsOf(Files()[1])[0].step, 2);
 }
 
+// TensorBoard goes on to later names only, of whatever program.
+TEST_F(FileWriterTest, ANewWritersFileFollowsThoseThatAreThere) {
+  ASSERT_OK(files_.CreateDirectories(kDirectory));
+  for (const std::string name :
+       {"events.out.tfevents.0000090000.other", "events.out.tfevents.x.host",
+        "events.out.tfevents", "graph.pbtxt"}) {
+    ASSERT_OK(files_.WriteFileAtomically(JoinPath(kDirectory, name), ""));
+  }
+  ASSERT_OK_AND_ASSIGN(auto writer, New());
+  ASSERT_OK(writer->AddSummary(Scalar("a", 1), 1));
+  ASSERT_OK(writer->Close());
+  const std::string file = "events.out.tfevents.0000090001.host";
+  EXPECT_THAT(Files(), testing::Contains(file));
+  EXPECT_EQ(EventsOf(file).size(), 1u);
+}
+
 TEST_F(FileWriterTest, ALargeFileIsFollowedByAnother) {
   ASSERT_OK_AND_ASSIGN(auto writer, New({.max_file_bytes = 200}));
   for (int i = 0; i < 10; ++i) {

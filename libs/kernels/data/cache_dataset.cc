@@ -1,9 +1,10 @@
 // Elements kept at the first walk through all of them, in memory or in a file:
 // FILENAME.weft_cache (libs/kernels/data/element_file.h). A walk that ends
-// before the last element leaves nothing, and so does one that lost an element
-// because a step was cancelled or the file took no more: kept without it, it
-// would be missing in all walks. Of several first walks at a time each keeps
-// all; in memory that of the first to end stays, in a file the last one's.
+// before the last element leaves nothing, unless its process is killed, and so
+// does one that lost an element because a step was cancelled or the file took
+// no more: kept without it, it would be missing in all walks. Of several first
+// walks at a time each keeps all; in memory that of the first to end stays, in
+// a file the last one's.
 #include <algorithm>
 #include <utility>
 

@@ -75,7 +75,11 @@ absl::Status ElementFileWriter::Write(const DatasetElement& element) {
   return writer_->WriteRecord(record);
 }
 
+// Synced, for the name stands for all of it: after a power failure half a file
+// would else be taken for a whole one.
 absl::Status ElementFileWriter::Finish() {
+  RETURN_IF_ERROR(writer_->Flush());
+  RETURN_IF_ERROR(file_->Sync());
   RETURN_IF_ERROR(writer_->Close());
   RETURN_IF_ERROR(files_.RenameFile(temporary_, path_));
   writer_.reset();
