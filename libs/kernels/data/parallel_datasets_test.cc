@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
+#include "libs/fs/memory_file_system.h"
 #include "libs/kernels/data/background_work.h"
+#include "libs/kernels/data/element_file.h"
 #include "libs/kernels/data/parallel_map.h"
 #include "libs/kernels/data/testing/dataset_harness.h"
 
@@ -335,6 +338,34 @@ TEST_F(ParallelDatasetsTest, ACacheIsFilledByAWholeWalk) {
   ASSERT_OK_AND_ASSIGN(const auto another,
                        harness_.Walk(Cache(Range(0), "cache")));
   EXPECT_EQ(harness_.Rest<int64_t>(*another), UpTo(5));
+}
+
+TEST(ElementFileTest, APowerFailureLeavesAllOfAFileOrNone) {
+  int num_whole = 0;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    MemoryFileSystem disk({.tracks_syncs = true});
+    ASSERT_OK_AND_ASSIGN(const auto writer,
+                         ElementFileWriter::Create(disk, "elements", ".tmp"));
+    for (const int64_t value : UpTo(5)) {
+      ASSERT_OK(writer->Write({Tensor::Scalar(value)}));
+    }
+    ASSERT_OK(writer->Finish());
+    disk.LosePower(*NewSeededRandom(seed));
+    auto file = disk.NewRandomAccessFile("elements");
+    if (absl::IsNotFound(file.status())) continue;
+    ASSERT_OK(file.status());
+    ElementFileReader reader("elements", *std::move(file));
+    DatasetElement element;
+    for (const int64_t value : UpTo(5)) {
+      ASSERT_OK_AND_ASSIGN(
+          const bool has,
+          reader.Read(HeapAllocator(), DatasetHarness::Ints(), &element));
+      ASSERT_TRUE(has) << value;
+      EXPECT_EQ(element[0].scalar<int64_t>(), value);
+    }
+    ++num_whole;
+  }
+  EXPECT_GT(num_whole, 0);
 }
 
 TEST_F(ParallelDatasetsTest, ACacheGoesOnWhereItWas) {
