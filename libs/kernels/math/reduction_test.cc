@@ -308,6 +308,26 @@ TEST_F(MathReductionTest, ArgMaxTakesTheFirst) {
               StatusIs(absl::StatusCode::kInvalidArgument, "is empty"));
 }
 
+// A loop over all of them would not end.
+TEST_F(MathReductionTest, ManyRowsOfNothingTakeNoTime) {
+  const Tensor many(DT_FLOAT, {int64_t{1} << 40, 1, 0});
+  for (const char* op : {"ArgMax", "ArgMin"}) {
+    ASSERT_OK_AND_ASSIGN(const Tensor places,
+                         harness_.RunOne(op, {many, Tensor::Scalar(1)}));
+    EXPECT_EQ(places.shape(), TensorShape({int64_t{1} << 40, 0}));
+  }
+  const Tensor no_weights(DT_FLOAT, {0});
+  const auto count = [&](const Tensor& values) {
+    return harness_.RunOne("DenseBincount",
+                           {values, Tensor::Scalar(0), no_weights});
+  };
+  ASSERT_OK_AND_ASSIGN(const Tensor bins,
+                       count(Tensor(DT_INT32, {int64_t{1} << 62, 0})));
+  EXPECT_EQ(bins.shape(), TensorShape({int64_t{1} << 62, 0}));
+  EXPECT_THAT(count(Tensor::FromValues<int32_t>({1, 2}, {3, -1})),
+              StatusIs(kInvalid, "must be non-negative"));
+}
+
 TEST_F(MathReductionTest, ScansRunBothWays) {
   const Tensor x = Tensor::Vector<int32_t>({1, 2, 3});
   const Tensor axis = Tensor::Scalar(0);
