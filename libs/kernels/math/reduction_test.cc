@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/isa/instruction_set.h"
@@ -365,6 +368,20 @@ TEST_F(MathReductionTest, RangeAndLinSpace) {
       harness_.RunOne("LinSpace", {Tensor::Scalar(0.0f), Tensor::Scalar(1.0f),
                                    Tensor::Scalar(5)}));
   EXPECT_THAT(ValuesOf<float>(line), ElementsAre(0, 0.25, 0.5, 0.75, 1));
+}
+
+// One that is cheap may run on a thread that reads messages, which all of its
+// peers would wait for.
+TEST_F(MathReductionTest, WhatAValueMakesLongIsNotCheap) {
+  const std::set<std::string> ops = {"Range", "LinSpace", "Bincount",
+                                     "DenseBincount"};
+  std::set<std::string> found;
+  for (const KernelDef* def : harness_.kernels().List()) {
+    if (!ops.contains(def->op)) continue;
+    EXPECT_FALSE(def->is_cheap) << def->op;
+    found.insert(def->op);
+  }
+  EXPECT_EQ(found, ops);
 }
 
 TEST_F(MathReductionTest, BroadcastGradientArgsNameRepeatedDimensions) {

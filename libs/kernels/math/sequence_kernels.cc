@@ -420,11 +420,12 @@ class Cross : public OpKernel {
   const CrossLoop loop_;
 };
 
+// Of kernels that are not cheap: how long they take follows the values of small
+// inputs.
 template <typename Kernel, typename T>
 void Register(KernelRegistry& registry, const char* op,
               const char* type_attr = "T") {
-  registry.Register<Kernel>(op, {{type_attr, {DataTypeOf<T>::value}}},
-                            /*is_cheap=*/true);
+  registry.Register<Kernel>(op, {{type_attr, {DataTypeOf<T>::value}}});
 }
 
 void RegisterAddN(KernelRegistry& registry, DataType type, BinaryLoop add) {
