@@ -76,7 +76,7 @@ constexpr NeutralElement kNeutralElements[] = {
     {"Mul", 1.0f, true},
     {"RealDiv", 1.0f, false},
     {"Sub", 0.0f, false},
-    {"TruncateDiv", 1.0f, false},
+    {"TruncateDiv", 1.0f, false, /*integers_only=*/true},
 };
 
 bool UndoesItself(absl::string_view op) {

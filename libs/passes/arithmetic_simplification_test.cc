@@ -94,6 +94,7 @@ std::vector<NeutralCase> NeutralCases() {
       {"RealDiv", one, true, false},
       {"Div", int_one, false, true},
       {"TruncateDiv", int_one, false, true},
+      {"TruncateDiv", one, false, false},
       {"FloorDiv", int_one, false, true},
       {"FloorDiv", one, false, false},
       {"DivNoNan", one, false, true},

@@ -203,7 +203,10 @@ class LookupFusion : private NodeFusion {
     if (sum == nullptr || !IsFree(*sum) || sum->num_outputs() != 1) return;
     const auto combiner = CombinerOf(sum->type());
     if (!combiner || sum->num_inputs() != 3 || !IsOfFloats(*sum) ||
-        !TakesIds(*sum, *ids) || !MayBeMatrix(rewrite_.Input(*sum, 0)) ||
+        !TakesIds(*sum, *ids) ||
+        // SparseSegmentSum takes a tensor of any rank, which _CombineRows does
+        // not.
+        !HasRank(rewrite_.Input(*sum, 0), 2) ||
         sum->assigned_device() != select.assigned_device()) {
       return;
     }
@@ -276,6 +279,7 @@ class LookupFusion : private NodeFusion {
     const Node* chosen = Producer(*sum, 0, "SelectV2");
     if (chosen == nullptr || IdsOfCondition(*chosen) != ids ||
         !IsZero(Constant(*chosen, 1)) ||
+        // It is of the shape of the combination, which is a matrix.
         !MayBeMatrix(rewrite_.Input(*chosen, 2))) {
       return;
     }

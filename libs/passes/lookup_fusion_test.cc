@@ -53,8 +53,16 @@ class LookupFusionTest : public ::testing::Test {
   }
 
   // From there to the result.
-  void AddRows(const std::string& combine = "SparseSegmentMean") {
-    data_ = g_.Add("GatherV2", "data", {g_.Arg("table"), unique_, axis_});
+  void AddRows(const std::string& combine = "SparseSegmentMean",
+               PartialShape table_shape = {-1, -1}) {
+    const Node* table = g_.Add("EnsureShape", "table", {g_.Arg("numbers")},
+                               {{"shape", std::move(table_shape)}});
+    data_ = g_.Add("GatherV2", "data", {table, unique_, axis_});
+    AddCombination(combine);
+  }
+
+  // Of the rows that data_ is.
+  void AddCombination(const std::string& combine) {
     sum_ = g_.Add({.name = "sum",
                    .op = combine,
                    .inputs = {{data_, 0}, {unique_, 1}, {rows_, 0}}});
@@ -128,8 +136,9 @@ TEST_F(LookupFusionTest, ALookupBecomesThreeNodes) {
   EXPECT_EQ(result.Input("result", 1), "fill:1");
   EXPECT_EQ(result.Input("result", 2), "fill:3");
   EXPECT_EQ(result.Input("result", 3), "fill:2");
-  // Four are fed, two constants stay: the axis and the default.
-  EXPECT_EQ(result.graph().num_nodes(), 4 + 2 + 3 + 1);
+  // Four are fed, of which one is ensured to be a matrix; two constants stay:
+  // the axis and the default.
+  EXPECT_EQ(result.graph().num_nodes(), 4 + 1 + 2 + 3 + 1);
 }
 
 TEST_F(LookupFusionTest, SoDoesItsGradient) {
@@ -144,6 +153,31 @@ TEST_F(LookupFusionTest, SoDoesItsGradient) {
   EXPECT_EQ(result.Input("gradient", 4), "data:0");
   EXPECT_FALSE(result.Has("sum"));
   EXPECT_FALSE(result.Has("chosen"));
+}
+
+// A sum of rows of any rank is one, but only rows of vectors are combined.
+TEST_F(LookupFusionTest, ATableThatMayBeNoMatrixStays) {
+  AddIds();
+  AddRows("SparseSegmentMean", PartialShape::UnknownRank());
+  g_.Fetch(AddGradient());
+  g_.Fetch(result_);
+  const Rewritten result = Run();
+  EXPECT_EQ(TypeOf(result, "result"), "SelectV2");
+  EXPECT_EQ(TypeOf(result, "gradient"), "SparseSegmentMeanGrad");
+  EXPECT_EQ(TypeOf(result, "fill"), "_UniqueRowIds");
+  EXPECT_EQ(result.Input("sum", 1), "fill:1");
+}
+
+TEST_F(LookupFusionTest, AHandleSaysThatItsTableIsAMatrix) {
+  AddIds();
+  const Node* table =
+      g_.Add("VarHandleOp", "table", {},
+             {{"dtype", DT_FLOAT}, {"shape", PartialShape({7, 3})}});
+  data_ =
+      g_.Add("ResourceGather", "data", {table, unique_}, {{"dtype", DT_FLOAT}});
+  AddCombination("SparseSegmentSum");
+  g_.Fetch(result_);
+  EXPECT_EQ(TypeOf(Run(), "result"), "_CombineRows");
 }
 
 TEST_F(LookupFusionTest, AGradientOfAnotherReductionStays) {

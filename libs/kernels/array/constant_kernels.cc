@@ -57,7 +57,7 @@ class FillKernel : public OpKernel {
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& value = context.input(1);
-    // One element of any rank is taken for a scalar, as in old graphs.
+    // A vector of one element is taken for a scalar, as in old graphs.
     if (value.num_elements() != 1 || value.rank() > 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("value must represent a scalar, got shape ",

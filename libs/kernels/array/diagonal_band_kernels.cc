@@ -60,6 +60,8 @@ struct DiagonalBand {
   template <typename Visit>
   void ForEach(const Alignment& align, int64_t elements,
                const Visit& visit) const {
+    // Of nothing there may be any number of diagonals.
+    if (longest() == 0) return;
     const int64_t band_size = count() * longest();
     const int64_t matrix_size = rows * columns;
     for (int64_t n = 0; n * matrix_size < elements; ++n) {

@@ -119,6 +119,18 @@ TEST_F(ArrayDiagonalTest, SizesThatOverflowAreRefused) {
   }
 }
 
+// A loop over all of them would not end.
+TEST_F(ArrayDiagonalTest, ManyDiagonalsOfNothingTakeNoTime) {
+  constexpr int32_t kMany = std::numeric_limits<int32_t>::max();
+  for (const char* op : {"MatrixDiagV2", "MatrixDiagV3"}) {
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor matrices,
+        harness_.RunOne(op, {Empty({1000, kMany, 0}), Ints({1, kMany}), Int(1),
+                             Int(-1), Padding()}));
+    EXPECT_EQ(matrices.shape(), TensorShape({1000, 1, 1}));
+  }
+}
+
 TEST_F(ArrayDiagonalTest, ShapesOfMatricesWithABand) {
   const auto shape = [&](ShapeInput diagonal, ShapeInput k,
                          ShapeInput rows = Int(-1),

@@ -15,8 +15,13 @@ struct MatMulArgs {
   int64_t m, n, k;
   bool transpose_a, transpose_b;
   int64_t a_stride, b_stride, c_stride;
-  // Of a part of a product: the size of the whole, on which it depends how sums
-  // are blocked, so that it does not depend on the number of threads.
+  // Of a part of a product: the size of the whole, on which it depends by which
+  // of the loops a product is computed, so that all its parts are computed by
+  // the same. To the bit an element is the same in parts of any size where
+  // MatMulFunctions::is_by_element says so. Elsewhere a loop may add up an
+  // element in another order by where it lies in its part, and how many parts
+  // there are depends on the number of threads; one number of them always gives
+  // the same bits.
   bool is_part = false;
   int64_t all_rows = 0, all_columns = 0;
 

@@ -20,7 +20,8 @@ struct PoolWindow {
 template <typename T>
 struct PoolLoops {
   // out[c] = the largest of the window's elements of channel c, the first of
-  // equal ones; a NaN is larger than nothing but stays where it is the first.
+  // equal ones; the lowest finite number where there is nothing above it, for a
+  // NaN is larger than nothing.
   void (*max)(const PoolWindow& window, const T* x, T* out);
   // out[c] = their mean.
   void (*mean)(const PoolWindow& window, const T* x, T* out);

@@ -96,6 +96,8 @@ class ArgReduction : public OpKernel {
     const Tensor& input = context.input(0);
     ASSIGN_OR_RETURN(Layout layout, LayoutOf(input, context.input(1)));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, layout.output));
+    // There may be any number of rows of nothing.
+    if (layout.output.num_elements() == 0) return absl::OkStatus();
     const T* x = input.flat<T>().data();
     math::Types<int16_t, uint16_t, int32_t, int64_t>::ForEach(
         [&]<typename Index>() {

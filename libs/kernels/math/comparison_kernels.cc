@@ -1,5 +1,6 @@
 // Equal, NotEqual, Less and its kin, LogicalAnd, LogicalOr, ApproximateEqual.
 #include <cmath>
+#include <type_traits>
 
 #include "libs/base/status.h"
 #include "libs/kernels/math/elementwise.h"
@@ -82,8 +83,11 @@ class ApproximateEqual : public OpKernel {
     if constexpr (math::kIsComplex<T>) {
       return std::abs(x - y) <= tolerance_;
     } else if constexpr (math::kIsInteger<T>) {
-      const T difference =
-          x < y ? math::SubOp::Apply(y, x) : math::SubOp::Apply(x, y);
+      // No signed type holds the difference of its ends, but the unsigned one
+      // does; that of small types is taken as int, and is cut to theirs.
+      using Unsigned = std::make_unsigned_t<T>;
+      const auto a = static_cast<Unsigned>(x), b = static_cast<Unsigned>(y);
+      const auto difference = static_cast<Unsigned>(x < y ? b - a : a - b);
       return static_cast<double>(difference) <= tolerance_;
     } else {
       const math::Real<T> difference = x - y;

@@ -243,6 +243,25 @@ TEST_F(MathElementwiseTest, ComparisonsKnowNan) {
   EXPECT_THAT(ValuesOf<bool>(equal), ElementsAre(true, false));
 }
 
+template <typename T>
+class IntegerDistanceTest : public MathElementwiseTest {};
+
+using SignedIntegers = testing::Types<int8_t, int16_t, int32_t, int64_t>;
+TYPED_TEST_SUITE(IntegerDistanceTest, SignedIntegers);
+
+// Their type does not hold the distance of its own ends.
+TYPED_TEST(IntegerDistanceTest, FarIntegersAreNotNear) {
+  constexpr TypeParam kLow = std::numeric_limits<TypeParam>::min();
+  constexpr TypeParam kHigh = std::numeric_limits<TypeParam>::max();
+  const Tensor x = Tensor::Vector<TypeParam>({kLow, kHigh, kLow, -1, 5});
+  const Tensor y = Tensor::Vector<TypeParam>({kHigh, kLow, kLow + 2, 1, 8});
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor near,
+      this->harness_.RunOne("ApproximateEqual", {x, y}, {{"tolerance", 2.0f}}));
+  EXPECT_THAT(ValuesOf<bool>(near),
+              ElementsAre(false, false, true, true, false));
+}
+
 TEST_F(MathElementwiseTest, LenientEqualityCallsOtherShapesUnequal) {
   ASSERT_OK_AND_ASSIGN(
       Tensor equal, harness_.RunOne("NotEqual", {Ints({1, 2}), Ints({1, 2, 3})},

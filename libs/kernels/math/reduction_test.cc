@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/isa/instruction_set.h"
@@ -308,6 +311,26 @@ TEST_F(MathReductionTest, ArgMaxTakesTheFirst) {
               StatusIs(absl::StatusCode::kInvalidArgument, "is empty"));
 }
 
+// A loop over all of them would not end.
+TEST_F(MathReductionTest, ManyRowsOfNothingTakeNoTime) {
+  const Tensor many(DT_FLOAT, {int64_t{1} << 40, 1, 0});
+  for (const char* op : {"ArgMax", "ArgMin"}) {
+    ASSERT_OK_AND_ASSIGN(const Tensor places,
+                         harness_.RunOne(op, {many, Tensor::Scalar(1)}));
+    EXPECT_EQ(places.shape(), TensorShape({int64_t{1} << 40, 0}));
+  }
+  const Tensor no_weights(DT_FLOAT, {0});
+  const auto count = [&](const Tensor& values) {
+    return harness_.RunOne("DenseBincount",
+                           {values, Tensor::Scalar(0), no_weights});
+  };
+  ASSERT_OK_AND_ASSIGN(const Tensor bins,
+                       count(Tensor(DT_INT32, {int64_t{1} << 62, 0})));
+  EXPECT_EQ(bins.shape(), TensorShape({int64_t{1} << 62, 0}));
+  EXPECT_THAT(count(Tensor::FromValues<int32_t>({1, 2}, {3, -1})),
+              StatusIs(kInvalid, "must be non-negative"));
+}
+
 TEST_F(MathReductionTest, ScansRunBothWays) {
   const Tensor x = Tensor::Vector<int32_t>({1, 2, 3});
   const Tensor axis = Tensor::Scalar(0);
@@ -345,6 +368,20 @@ TEST_F(MathReductionTest, RangeAndLinSpace) {
       harness_.RunOne("LinSpace", {Tensor::Scalar(0.0f), Tensor::Scalar(1.0f),
                                    Tensor::Scalar(5)}));
   EXPECT_THAT(ValuesOf<float>(line), ElementsAre(0, 0.25, 0.5, 0.75, 1));
+}
+
+// One that is cheap may run on a thread that reads messages, which all of its
+// peers would wait for.
+TEST_F(MathReductionTest, WhatAValueMakesLongIsNotCheap) {
+  const std::set<std::string> ops = {"Range", "LinSpace", "Bincount",
+                                     "DenseBincount"};
+  std::set<std::string> found;
+  for (const KernelDef* def : harness_.kernels().List()) {
+    if (!ops.contains(def->op)) continue;
+    EXPECT_FALSE(def->is_cheap) << def->op;
+    found.insert(def->op);
+  }
+  EXPECT_EQ(found, ops);
 }
 
 TEST_F(MathReductionTest, BroadcastGradientArgsNameRepeatedDimensions) {

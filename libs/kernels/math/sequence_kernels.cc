@@ -324,6 +324,11 @@ class DenseBincount : public OpKernel {
     if (input.rank() == 2) dims.insert(dims.begin(), input.dim(0));
     ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
+    // There may be any number of rows of nothing. Values that no bin takes are
+    // still looked at: a negative one is an error.
+    if (shape.num_elements() == 0 && input.num_elements() == 0) {
+      return absl::OkStatus();
+    }
     const int64_t rows = input.rank() == 2 ? input.dim(0) : 1;
     const int64_t columns = rows == 0 ? 0 : input.num_elements() / rows;
     for (int64_t row = 0; row < rows; ++row) {
@@ -415,11 +420,12 @@ class Cross : public OpKernel {
   const CrossLoop loop_;
 };
 
+// Of kernels that are not cheap: how long they take follows the values of small
+// inputs.
 template <typename Kernel, typename T>
 void Register(KernelRegistry& registry, const char* op,
               const char* type_attr = "T") {
-  registry.Register<Kernel>(op, {{type_attr, {DataTypeOf<T>::value}}},
-                            /*is_cheap=*/true);
+  registry.Register<Kernel>(op, {{type_attr, {DataTypeOf<T>::value}}});
 }
 
 void RegisterAddN(KernelRegistry& registry, DataType type, BinaryLoop add) {

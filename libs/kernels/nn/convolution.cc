@@ -9,8 +9,11 @@ namespace weft {
 
 int64_t Convolution::windows_at_a_time(int64_t threads) const {
   constexpr int64_t kNumbers = 1 << 18, kLeast = 256;
-  const int64_t most = threads * std::max(kLeast, kNumbers / (taps() + 1));
-  return std::min(all_windows(), most);
+  constexpr int64_t kMostNumbers = 1 << 24;
+  const int64_t wanted = threads * std::max(kLeast, kNumbers / (taps() + 1));
+  // 256 windows of a million taps would take a gigabyte for each thread.
+  const int64_t most = std::max<int64_t>(1, kMostNumbers / (taps() + 1));
+  return std::min({all_windows(), wanted, most});
 }
 
 absl::StatusOr<Convolution> Convolution::Of(const WindowAttrs& attrs,

@@ -30,7 +30,8 @@ struct Convolution {
   // Of all images.
   int64_t all_windows() const { return batch * windows(); }
   // How many to lay out at a time: as many as stay in the second-level cache of
-  // each thread, but enough for a matrix product that is worth its own copies.
+  // each thread, but enough for a matrix product that is worth its own copies;
+  // no more than fit a bound on memory, but one at least.
   int64_t windows_at_a_time(int64_t threads) const;
   TensorShape output_shape() const {
     return {batch, rows.out, columns.out, filters};

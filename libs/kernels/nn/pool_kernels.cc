@@ -229,11 +229,11 @@ class MaxPoolKernel : public PoolKernel {
     return shape;
   }
 
-  // `a` where `b` is NaN.
   static bool IsLess(T a, T b) {
     return static_cast<Wide<T>>(a) < static_cast<Wide<T>>(b);
   }
 
+  // `a` where `b` is NaN.
   static T Larger(T a, T b) {
     return static_cast<Wide<T>>(a) < static_cast<Wide<T>>(b) ? b : a;
   }

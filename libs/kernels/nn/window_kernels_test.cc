@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "libs/base/test_matchers.h"
+#include "libs/kernels/nn/convolution.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 
@@ -371,6 +372,91 @@ TEST_F(NnWindowKernelsTest, PoolsAcrossChannelsHaveLimits) {
                        "dimension."));
   EXPECT_THAT(harness_.Run("AvgPool", {image}, across),
               StatusIs(kUnimplemented, "Non-spatial pooling"));
+}
+
+AttrMap Padded(AttrMap attrs, List paddings, const char* layout = "NHWC") {
+  attrs["padding"] = "EXPLICIT";
+  attrs["explicit_paddings"] = std::move(paddings);
+  attrs["data_format"] = layout;
+  return attrs;
+}
+
+// Texts of TensorFlow 2.21.
+TEST_F(NnWindowKernelsTest, BatchesAndChannelsAreNotPadded) {
+  constexpr char kText[] =
+      "Nonzero explicit padding in the batch or depth dimensions is not "
+      "supported";
+  const Tensor ones = Floats({2, 2, 1, 1}, {1, 1, 1, 1});
+  const AttrMap windows = Windows({1, 1, 1, 1}, "");
+  const ShapeInput anything = {DT_FLOAT, PartialShape()};
+  const auto expect_refused = [&](const AttrMap& attrs) {
+    for (const char* op : {"Conv2D", "DepthwiseConv2dNative"}) {
+      EXPECT_THAT(harness_.Run(op, {Image(), ones}, attrs),
+                  StatusIs(kInvalid, kText));
+      EXPECT_THAT(harness_.InferShapes(op, {anything, anything}, attrs),
+                  StatusIs(kInvalid, kText));
+    }
+  };
+  for (const size_t i : {0, 1, 6, 7}) {
+    List paddings = {0, 0, 1, 1, 1, 1, 0, 0};
+    paddings[i] = 1;
+    expect_refused(Padded(windows, paddings));
+  }
+  expect_refused(Padded(windows, {0, 0, 1, 0, 1, 1, 1, 1}, "NCHW"));
+  EXPECT_OK(
+      harness_.InferShapes("Conv2D", {anything, anything},
+                           Padded(windows, {0, 0, 0, 0, 1, 1, 1, 1}, "NCHW")));
+
+  for (const int64_t channels : {1, 2}) {
+    const AttrMap attrs =
+        Padded(Pool({1, 1, 1, channels}, {1, 1, 1, channels}, ""),
+               {0, 0, 0, 0, 0, 0, 0, 1});
+    EXPECT_THAT(harness_.InferShapes("MaxPool", {anything}, attrs),
+                StatusIs(kInvalid, kText));
+    EXPECT_THAT(harness_.Run("MaxPool", {Image()}, attrs),
+                StatusIs(kInvalid, kText));
+  }
+  const Tensor sizes = Tensor::Vector({1, 3, 3, 1});
+  const AttrMap attrs = Padded(windows, {1, 0, 0, 0, 0, 0, 0, 0});
+  EXPECT_THAT(
+      harness_.Run("Conv2DBackpropInput", {sizes, ones, Image()}, attrs),
+      StatusIs(kInvalid, kText));
+}
+
+// Texts of TensorFlow 2.21.
+TEST_F(NnWindowKernelsTest, NoWindowOfAMaximumLiesInThePaddingAlone) {
+  const auto expect_refused = [&](List paddings, const char* text) {
+    const AttrMap attrs =
+        Padded(Pool({1, 2, 3, 1}, {1, 1, 1, 1}, ""), std::move(paddings));
+    EXPECT_THAT(harness_.Run("MaxPool", {Image()}, attrs),
+                StatusIs(kInvalid, text));
+    EXPECT_THAT(harness_.Run("MaxPoolGrad", {Image(), Image(), Image()}, attrs),
+                StatusIs(kInvalid, text));
+  };
+  expect_refused({0, 0, 3, 0, 0, 0, 0, 0},
+                 "Top padding 3 needs to be smaller than the window size 2");
+  expect_refused({0, 0, 0, 2, 0, 0, 0, 0},
+                 "Bottom padding 2 needs to be smaller than the window size 2");
+  expect_refused({0, 0, 1, 1, 3, 0, 0, 0},
+                 "Left padding 3 needs to be smaller than the window size 3");
+  expect_refused({0, 0, 1, 1, 2, 4, 0, 0},
+                 "Right padding 4 needs to be smaller than the window size 3");
+  Expect("MaxPool", {Image()},
+         Padded(Pool({1, 2, 3, 1}, {1, 2, 3, 1}, ""), {0, 0, 1, 0, 2, 1, 0, 0}),
+         Floats({1, 2, 2, 1}, {1, 3, 7, 9}));
+}
+
+// However many taps a window has, and however many threads there are.
+TEST(ConvolutionTest, WhatIsLaidOutAtATimeHasABound) {
+  Convolution c;
+  c.batch = c.rows.out = c.columns.out = 1000;
+  c.depth = 1000;
+  EXPECT_EQ(c.windows_at_a_time(4), 4 * 261);
+  c.depth = 1 << 20;
+  EXPECT_EQ(c.windows_at_a_time(1), 15);
+  EXPECT_EQ(c.windows_at_a_time(64), 15);
+  c.depth = 1 << 30;
+  EXPECT_EQ(c.windows_at_a_time(64), 1);
 }
 
 TEST_F(NnWindowKernelsTest, Normalizes) {

@@ -53,6 +53,38 @@ absl::Status CheckSpatial(const std::vector<int64_t>& steps,
                    " in the batch and depth dimensions."));
 }
 
+// Of paddings before and after each dimension. Nonzero ones of batches and
+// channels are refused in TensorFlow's words.
+absl::Status CheckPaddings(const std::vector<int64_t>& paddings) {
+  for (int64_t pad : paddings) {
+    if (pad >= 0 && pad < kMaxSize) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "explicit paddings must not be negative, but one is ", pad));
+  }
+  for (const size_t i : {0, 1, 6, 7}) {
+    if (paddings[i] == 0) continue;
+    return absl::InvalidArgumentError(
+        "Nonzero explicit padding in the batch or depth dimensions is not "
+        "supported");
+  }
+  return absl::OkStatus();
+}
+
+// A window that lies in the padding alone has no largest number. In
+// TensorFlow's words.
+absl::Status CheckPaddingsOfPool(const std::vector<int64_t>& paddings,
+                                 const std::vector<int64_t>& ksize) {
+  constexpr const char* kSides[] = {"Top", "Bottom", "Left", "Right"};
+  for (size_t side = 0; side < 4; ++side) {
+    const int64_t pad = paddings[2 + side], size = ksize[1 + side / 2];
+    if (pad < size) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(kSides[side], " padding ", pad,
+                     " needs to be smaller than the window size ", size));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<WindowAttrs> WindowAttrs::Read(
@@ -76,11 +108,7 @@ absl::StatusOr<WindowAttrs> WindowAttrs::Read(
   RETURN_IF_ERROR(
       ReadList(construction, "explicit_paddings", 8, attrs.explicit_paddings_));
   if (channels_first) MoveChannelsLast(attrs.explicit_paddings_, 2);
-  for (int64_t pad : attrs.explicit_paddings_) {
-    if (pad >= 0 && pad < kMaxSize) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "explicit paddings must not be negative, but one is ", pad));
-  }
+  RETURN_IF_ERROR(CheckPaddings(attrs.explicit_paddings_));
   return attrs;
 }
 
@@ -95,6 +123,10 @@ absl::StatusOr<WindowAttrs> WindowAttrs::ReadConvolution(
 absl::StatusOr<WindowAttrs> WindowAttrs::ReadPool(
     const OpKernelConstruction& construction) {
   ASSIGN_OR_RETURN(WindowAttrs attrs, Read(construction));
+  if (attrs.padding_ == "EXPLICIT") {
+    RETURN_IF_ERROR(
+        CheckPaddingsOfPool(attrs.explicit_paddings_, attrs.ksize_));
+  }
   if (attrs.ksize_[0] == 1 && attrs.strides_[0] == 1) return attrs;
   return absl::UnimplementedError(
       "Pooling is not yet supported on the batch dimension.");

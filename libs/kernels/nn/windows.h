@@ -55,7 +55,9 @@ class WindowAttrs {
   // From attrs strides, padding, data_format, and ksize, dilations and
   // explicit_paddings where the op has them. UNIMPLEMENTED for other layouts
   // than NHWC and NCHW, for convolutions that stride or dilate across batches
-  // or channels, and for pools across batches.
+  // or channels, and for pools across batches. INVALID_ARGUMENT for explicit
+  // paddings of batches or channels, and for those of a pool that are as large
+  // as its windows.
   static absl::StatusOr<WindowAttrs> ReadConvolution(
       const OpKernelConstruction& construction);
   static absl::StatusOr<WindowAttrs> ReadPool(

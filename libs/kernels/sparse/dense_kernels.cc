@@ -40,7 +40,11 @@ class SparseToDenseKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, view.shape()));
     RETURN_IF_ERROR(FillWithValue(fallback, *output));
     const bool is_scalar = values.shape().IsScalar();
-    for (int64_t i = 0; i < view.count(); ++i) {
+    // A scalar has one place, however many positions name it.
+    const int64_t count = is_scalar && view.rank() == 0
+                              ? std::min<int64_t>(view.count(), 1)
+                              : view.count();
+    for (int64_t i = 0; i < count; ++i) {
       CopyElements(values, is_scalar ? 0 : i, 1, *output, view.FlatPosition(i));
     }
     return absl::OkStatus();

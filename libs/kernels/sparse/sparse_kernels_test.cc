@@ -65,6 +65,18 @@ TEST_F(SparseKernelsTest, ToDense) {
               StatusIs(kInvalid, "sparse_values has incorrect shape"));
 }
 
+// They take no memory; a loop over all of them would not end.
+TEST_F(SparseKernelsTest, ManyPositionsInAScalarTakeNoTime) {
+  const Tensor many(DT_INT64, {int64_t{1} << 62, 0});
+  const Tensor five = Tensor::Scalar(5.0f), zero = Tensor::Scalar(0.0f);
+  EXPECT_THAT(harness_.Run("SparseToDense", {many, Longs({}), five, zero}),
+              StatusIs(kInvalid, "is repeated"));
+  Expect("SparseToDense", {many, Longs({}), five, zero},
+         {{"validate_indices", false}}, {five});
+  const Tensor none(DT_INT64, {0, 0});
+  Expect("SparseToDense", {none, Longs({}), five, zero}, {}, {zero});
+}
+
 TEST_F(SparseKernelsTest, MatMul) {
   const Tensor indices = Pairs({0, 0, 1, 2});
   const Tensor values = Floats({2, 3});

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "libs/base/status.h"
 #include "libs/graph/inference_context.h"
 #include "libs/ops/array/array_shapes.h"
@@ -35,36 +36,58 @@ absl::StatusOr<std::vector<int64_t>> Four(const InferenceContext& c,
       "attr ", name, " must specify 4 dimensions, not ", list.size()));
 }
 
-// How many windows of `size` taps there are along dimension `dim`.
+constexpr int64_t kMaxSize = int64_t{1} << 31;
+
+// Of explicit paddings, whatever is known of the image. The second text is
+// TensorFlow's.
+absl::Status CheckPaddings(const InferenceContext& c, const Layout& layout) {
+  ASSIGN_OR_RETURN(const std::string padding,
+                   c.GetAttr<std::string>("padding"));
+  if (padding != "EXPLICIT") return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto pads,
+                   c.GetAttr<std::vector<int64_t>>("explicit_paddings"));
+  const auto is_possible = [](int64_t pad) {
+    return pad >= 0 && pad <= kMaxSize;
+  };
+  if (pads.size() != 8 || !absl::c_all_of(pads, is_possible)) {
+    return absl::InvalidArgumentError(
+        "explicit_paddings must be 8 numbers that are not negative");
+  }
+  const size_t channels = 2 * static_cast<size_t>(layout.channels);
+  if (pads[0] == 0 && pads[1] == 0 && pads[channels] == 0 &&
+      pads[channels + 1] == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "Nonzero explicit padding in the batch or depth dimensions is not "
+      "supported");
+}
+
+// How many windows of `size` taps there are along dimension `dim`. REQUIRES:
+// CheckPaddings was OK.
 absl::StatusOr<int64_t> WindowsAlong(const InferenceContext& c, int dim,
                                      int64_t in, int64_t size) {
   ASSIGN_OR_RETURN(const auto strides, Four(c, "strides"));
   ASSIGN_OR_RETURN(const auto dilations, Four(c, "dilations"));
   ASSIGN_OR_RETURN(const std::string padding,
                    c.GetAttr<std::string>("padding"));
-  constexpr int64_t kMax = int64_t{1} << 31;
   const int64_t stride = strides[dim], dilation = dilations[dim];
   if (stride < 1 || dilation < 1 || size == 0 ||
-      size < PartialShape::kUnknown || stride > kMax || dilation > kMax ||
-      size > kMax) {
+      size < PartialShape::kUnknown || stride > kMaxSize ||
+      dilation > kMaxSize || size > kMaxSize) {
     return absl::InvalidArgumentError(
         "strides, dilations and windows must be positive");
   }
   if (in == PartialShape::kUnknown || size == PartialShape::kUnknown ||
-      in > kMax)
+      in > kMaxSize)
     return PartialShape::kUnknown;
   if (padding == "SAME") return (in + stride - 1) / stride;
   int64_t room = in - (size - 1) * dilation - 1 + stride;
   if (padding == "EXPLICIT") {
     ASSIGN_OR_RETURN(const auto pads,
                      c.GetAttr<std::vector<int64_t>>("explicit_paddings"));
-    const size_t before = 2 * static_cast<size_t>(dim), after = before + 1;
-    if (pads.size() != 8 || pads[before] < 0 || pads[before] > kMax ||
-        pads[after] < 0 || pads[after] > kMax) {
-      return absl::InvalidArgumentError(
-          "explicit_paddings must be 8 numbers that are not negative");
-    }
-    room += pads[before] + pads[after];
+    const size_t before = 2 * static_cast<size_t>(dim);
+    room += pads[before] + pads[before + 1];
   }
   if (room >= 0) return room / stride;
   return absl::InvalidArgumentError(
@@ -76,6 +99,7 @@ absl::StatusOr<int64_t> WindowsAlong(const InferenceContext& c, int dim,
 absl::Status SetWindows(InferenceContext& c, const PartialShape& image,
                         int64_t rows, int64_t columns, int64_t channels) {
   ASSIGN_OR_RETURN(const Layout layout, LayoutOf(c));
+  RETURN_IF_ERROR(CheckPaddings(c, layout));
   PartialShape output = image;
   ASSIGN_OR_RETURN(const int64_t rows_out,
                    WindowsAlong(c, layout.rows, image.dim(layout.rows), rows));
@@ -150,6 +174,7 @@ absl::Status PoolShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const Layout layout, LayoutOf(c));
   ASSIGN_OR_RETURN(const auto ksize, Four(c, "ksize"));
   if (ksize[layout.channels] > 1) {
+    RETURN_IF_ERROR(CheckPaddings(c, layout));
     return ChannelPoolShape(c, image, layout.channels, ksize[layout.channels]);
   }
   return SetWindows(c, image, ksize[layout.rows], ksize[layout.columns],
