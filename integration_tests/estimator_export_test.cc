@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "integration_tests/testing/fresh_folder.h"
@@ -465,6 +467,35 @@ TEST_F(ExporterTest, LatestKeepsTheNewest) {
     made.emplace_back(Basename(*path));
   }
   EXPECT_THAT(Names(exports_), ElementsAre("123", made[1], made[2], "mine"));
+}
+
+// The export that is there is of 2096.
+TEST_F(ExporterTest, AClockThatWasSetBackMakesNoneThatIsOlder) {
+  Estimator model = Trained();
+  ASSERT_OK(files_.CreateDirectories(JoinPath(exports_, "4000000000")));
+  ExporterOptions options;
+  options.exports_to_keep = 1;
+  const auto exporter = LatestExporter("latest", Raw(), options);
+  ASSERT_OK_AND_ASSIGN(const auto path,
+                       exporter->Export(model, exports_, "", Loss(1), false));
+  EXPECT_EQ(path, JoinPath(exports_, "4000000001"));
+  EXPECT_THAT(Names(exports_), ElementsAre("4000000001"));
+  ASSERT_OK(Load(*path));
+}
+
+TEST_F(ExporterTest, WhatKilledExportsLeftIsDeletedADayLater) {
+  Estimator model = Trained();
+  const std::string running =
+      absl::StrCat("temp-", absl::ToUnixSeconds(absl::Now()));
+  for (const char* name : {running.c_str(), "temp-1000000000", "temp-mine"}) {
+    ASSERT_OK(files_.CreateDirectories(JoinPath(exports_, name)));
+  }
+  ASSERT_OK(files_.WriteFileAtomically(
+      JoinPath(exports_, "temp-1000000000/saved_model.pb"), "a part"));
+  ASSERT_OK_AND_ASSIGN(const std::string path,
+                       model.ExportSavedModel(exports_, Raw()));
+  EXPECT_THAT(Names(exports_),
+              ElementsAre(Basename(path), running, "temp-mine"));
 }
 
 TEST_F(ExporterTest, FinalWaitsForTheEnd) {

@@ -3,6 +3,7 @@
 #include "libs/gradients/gradients.h"
 
 #include <cmath>
+#include <complex>
 #include <map>
 #include <string>
 #include <vector>
@@ -520,6 +521,38 @@ std::string NameOf(const testing::TestParamInfo<Case>& info) {
 
 INSTANTIATE_TEST_SUITE_P(All, OneGradientTest, testing::ValuesIn(AllCases()),
                          NameOf);
+
+struct ComplexCase {
+  std::string op;
+  std::complex<double> x, y, weight, of_x, of_y;
+};
+
+// Differences say nothing of these: the numbers are TensorFlow 2.21's.
+TEST(GradientsTest, OfComplexNumbers) {
+  using C = std::complex<double>;
+  const ComplexCase cases[] = {
+      {"Pow", C(1, 2), C(2, 1), 1, C(-1.19085058, -1.14570093),
+       C(-1.54352022, 1.65324195)},
+      {"Pow", C(.5, -1), C(0, 1), 1, C(-2.54027872, -.93325448),
+       C(.7084675, 3.29150524)},
+      {"Pow", 0, 2, 1, 0, 0},
+      {"SqrtGrad", C(1, 2), C(.5, -1), C(2, 1), C(-.2, -.15), C(.4, -.3)}};
+  for (const ComplexCase& c : cases) {
+    const Scope root = Scope::Root();
+    const Output x = ops::Const(root, Tensor::Scalar(c.x));
+    const Output y = ops::Const(root, Tensor::Scalar(c.y));
+    const Output weight = ops::Const(root, Tensor::Scalar(c.weight));
+    ASSERT_OK_AND_ASSIGN(std::vector<Gradient> gradients,
+                         AddGradients(root, {root.AddOutput(c.op, {x, y})},
+                                      {x, y}, {.grad_ys = {weight}}));
+    ASSERT_OK_AND_ASSIGN(auto session, Session::Connect("", root));
+    ASSERT_OK_AND_ASSIGN(
+        std::vector<Tensor> values,
+        session->Run({}, {gradients[0].dense, gradients[1].dense}));
+    EXPECT_LT(std::abs(values[0].scalar<C>() - c.of_x), 1e-7) << c.op << c.x;
+    EXPECT_LT(std::abs(values[1].scalar<C>() - c.of_y), 1e-7) << c.op << c.x;
+  }
+}
 
 // y = x > 0 ? x * w : x + 5, where w is used in one branch only.
 TEST(GradientsTest, OfConditions) {

@@ -581,6 +581,36 @@ TEST_F(LoopGradientsTest, ACaseInALoop) {
   }
 }
 
+// In the iterations that take the other branch its zeros are dead, though what
+// they are like is the same in all iterations: one Merge has both branches'
+// gradients of w.
+TEST_F(LoopGradientsTest, ABranchWhoseGradientIsZero) {
+  const Tensor ones = Tensor::Vector({1.0, 1.0, 1.0});
+  const std::function<Output(const Scope&, const Output&)> flat[] = {
+      [](const Scope& s, const Output& w) { return ops::Sign(s, w); },
+      [&](const Scope& s, const Output& w) {
+        return ops::ReluGrad(s, ones, w);
+      },
+      [&](const Scope& s, const Output& w) {
+        return ops::LeakyReluGrad(s, ones, w, 0.5f);
+      }};
+  for (const auto& function : flat) {
+    Check([&](const Scope& root, const Inputs& in) {
+      const auto below = [&](const Scope& s, const Values& v) {
+        return ops::Less(s, v[0], in.n);
+      };
+      const auto step = [&](const Scope& s, const Values& v) {
+        const Values taken = ops::If(
+            s, ops::Equal(s, v[0], 0),
+            [&](const Scope& t) { return Values{function(t, in.w)}; },
+            [&](const Scope& t) { return Values{ops::Mul(t, in.w, 2.0)}; });
+        return Values{ops::Add(s, v[0], 1), ops::Add(s, v[1], taken[0])};
+      };
+      return Values{ops::While(root, {0, in.x}, below, step)[1]};
+    });
+  }
+}
+
 // ---- lists ----
 
 Output EmptyList(const Scope& s) {

@@ -90,6 +90,18 @@ TEST_F(MetricsTest, AccuracyWithWeights) {
       0.47368422f);
 }
 
+// A cast drops what is behind the point, so that it matters which of the two
+// is cast.
+TEST_F(MetricsTest, AccuracyComparesInTheTypeOfLabels) {
+  const Output y = Ints(), p = Floats(4);
+  const Metric of_ints = metrics::Accuracy(root_, y, p);
+  const Metric of_floats = metrics::Accuracy(root_, p, y);
+  Begin();
+  ExpectAfter(of_ints, {{y, I({1, 0, 1, 2})}, {p, F({1.7f, .3f, 1, 2.5f})}}, 1);
+  ExpectAfter(of_floats, {{p, F({1, 0, 1.2f, 2.5f})}, {y, I({1, 0, 1, 2})}},
+              0.5f);
+}
+
 TEST_F(MetricsTest, AColumnOfLabelsIsTaken) {
   const Output y = ops::Placeholder(root_, DT_INT64, {.shape = {4, 1}});
   const Output p = Ints();

@@ -768,6 +768,22 @@ TEST_F(EarlyStoppingTest, WhatCannotBeReadIsAskedAgain) {
   EXPECT_THAT(logger_.lines(), Contains(HasSubstr("late")));
 }
 
+// The second training begins before the step of the last question, as a session
+// does that takes the place of a lost one.
+TEST_F(EarlyStoppingTest, ASessionFromAnOlderStepCountsFromThere) {
+  int asked = 0;
+  const auto hook = MakeEarlyStoppingHook(Line(),
+                                          [&] {
+                                            ++asked;
+                                            return false;
+                                          },
+                                          {.run_every_steps = 4});
+  EXPECT_EQ(StepsWith(hook), 7);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(StepsWith(hook), 7);
+  EXPECT_EQ(asked, 3);
+}
+
 // An Experiment's evaluator writes to a folder of its own.
 TEST_F(EarlyStoppingTest, EvaluationsElsewhereAreToldOfOnce) {
   WriteMetric("loss", {{100, 1}, {300, 2}}, "continuous");

@@ -88,6 +88,18 @@ class StopOnPredicateHook : public train::SessionRunHook {
     stop_ = Operation(ops::Assign(scope.ReenterScope(""), stop, true));
     return scope.status();
   }
+  // After a lost session training goes on from a step that may lie far before
+  // the last question: steps count from there, or nothing would be asked until
+  // all of them were made up for.
+  absl::Status AfterCreateSession(Session& session,
+                                  train::Coordinator&) override {
+    ASSIGN_OR_RETURN(const Tensor fetched, session.Run(global_step_.value()));
+    const int64_t step = train::GlobalStepValue(fetched);
+    if (timer_.last_triggered_step() > step) {
+      timer_.UpdateLastTriggeredStep(step);
+    }
+    return absl::OkStatus();
+  }
   absl::StatusOr<train::SessionRunArgs> BeforeRun(
       train::SessionRunContext&) override {
     return train::SessionRunArgs{.fetches = {global_step_}};

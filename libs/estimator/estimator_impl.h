@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "libs/base/clock.h"
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/estimator/estimator.h"
@@ -79,6 +80,10 @@ void AddHooks(const train::HookList& from, train::HookList& hooks);
 
 // By tag, the scalars of one event that an evaluation wrote; empty for others.
 std::map<std::string, float> ScalarsOf(const summary::Event& event);
+
+// Whether a directory of that name may be an export: as many digits as seconds
+// since 1970 have, until the year 2286.
+bool IsExportVersion(absl::string_view name);
 
 // A number as a double; none for anything else.
 std::optional<double> NumberIn(const Tensor& tensor);

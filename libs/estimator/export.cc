@@ -1,11 +1,16 @@
 // Estimator::ExportSavedModel.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "libs/base/status.h"
 #include "libs/estimator/estimator.h"
@@ -23,6 +28,9 @@ namespace {
 
 constexpr int kMaxDirectoryAttempts = 10;
 constexpr char kAssetsExtra[] = "assets.extra";
+constexpr char kTemporary[] = "temp-";
+// No export takes longer.
+constexpr int64_t kMaxExportSeconds = int64_t{24} * 60 * 60;
 
 // Elsewhere a directory is renamed file by file, so that the file that makes it
 // a SavedModel, which comes last, had better not come twice.
@@ -37,19 +45,49 @@ struct ExportDirectory {
   std::string path;
 };
 
+// Of now, but behind all that are there: who serves the model takes the largest
+// number for the newest, and a clock may have been set back.
+int64_t NextVersion(const std::vector<std::string>& names, absl::Time now) {
+  int64_t next = absl::ToUnixSeconds(now);
+  for (const std::string& name : names) {
+    int64_t version = 0;
+    if (!IsExportVersion(name) || !absl::SimpleAtoi(name, &version)) continue;
+    next = std::max(next, version + 1);
+  }
+  return next;
+}
+
+// Exports that were killed long before `version` leave a whole model each. What
+// can't be deleted is tried again at the next export.
+void DeleteLeftOnes(FileSystem& files, const std::string& base,
+                    const std::vector<std::string>& names, int64_t version) {
+  for (const std::string& name : names) {
+    absl::string_view number = name;
+    int64_t begun = 0;
+    if (!absl::ConsumePrefix(&number, kTemporary) || !IsExportVersion(number) ||
+        !absl::SimpleAtoi(number, &begun) ||
+        begun >= version - kMaxExportSeconds) {
+      continue;
+    }
+    files.DeleteRecursively(JoinPath(base, name)).IgnoreError();
+  }
+}
+
 // Makes the first: named by the second, or by the next one that is free, and
 // nobody else's.
 absl::StatusOr<ExportDirectory> MakeDirectory(FileSystem& files,
                                               const std::string& base,
                                               absl::Time now) {
   RETURN_IF_ERROR(files.CreateDirectories(base));
-  const int64_t seconds = absl::ToUnixSeconds(now);
+  ASSIGN_OR_RETURN(const auto names, files.ListDirectory(base));
+  const int64_t seconds = NextVersion(names, now);
+  DeleteLeftOnes(files, base, names, seconds);
   for (int i = 0; i < kMaxDirectoryAttempts; ++i) {
     ExportDirectory directory;
     directory.path = JoinPath(base, absl::StrCat(seconds + i));
     directory.temporary =
         RenamesDirectories(base)
-            ? JoinPath(base, absl::StrCat("temp-", seconds + i))
+            ? JoinPath(base, absl::StrCat(kTemporary, seconds + i))
             : directory.path;
     if (files.FileExists(directory.path).ok()) continue;
     const absl::Status made = files.CreateDirectory(directory.temporary);
@@ -226,6 +264,11 @@ absl::Status Restore(Session& session, train::Saver& saver,
 }
 
 }  // namespace
+
+bool IsExportVersion(absl::string_view name) {
+  return name.size() == 10 &&
+         absl::c_all_of(name, [](char c) { return absl::ascii_isdigit(c); });
+}
 
 absl::StatusOr<std::string> Estimator::ExportSavedModel(
     const std::string& export_dir_base,

@@ -1,12 +1,9 @@
 #include "libs/estimator/exporter.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/estimator/estimator_impl.h"
@@ -18,12 +15,6 @@ namespace weft::estimator {
 namespace {
 
 using Exported = absl::StatusOr<std::optional<std::string>>;
-
-// As many digits as seconds since 1970 have, until the year 2286.
-bool IsVersion(absl::string_view name) {
-  return name.size() == 10 &&
-         absl::c_all_of(name, [](char c) { return absl::ascii_isdigit(c); });
-}
 
 absl::Status CheckOptions(const std::string& name,
                           const ServingInputReceiverFn& receive,
@@ -70,7 +61,7 @@ class SavedModelExporter : public Exporter {
       return Annotate(path.status(), absl::StrCat("exporter '", name_, "'"));
     }
     WasExported(eval_result);
-    if (KeepsCount()) DeleteOldOnes(estimator, export_path);
+    if (KeepsCount()) DeleteOldOnes(estimator, *path);
     return *std::move(path);
   }
 
@@ -82,15 +73,19 @@ class SavedModelExporter : public Exporter {
   virtual bool KeepsCount() const { return true; }
 
  private:
-  // What can't be deleted is tried again after the next export.
+  // Those before `newest`, which stays whatever its number is. What can't be
+  // deleted is tried again after the next export.
   void DeleteOldOnes(const Estimator& estimator,
-                     const std::string& export_path) const {
+                     const std::string& newest) const {
     if (!options_.exports_to_keep) return;
     FileSystem& files = estimator.environment().files;
+    const std::string export_path(Dirname(newest));
     auto names = files.ListDirectory(export_path);
     if (!names.ok()) return;
-    std::erase_if(*names, [](const auto& name) { return !IsVersion(name); });
-    const auto keep = static_cast<uint64_t>(*options_.exports_to_keep);
+    std::erase_if(*names, [&](const auto& name) {
+      return !IsExportVersion(name) || name == Basename(newest);
+    });
+    const auto keep = static_cast<uint64_t>(*options_.exports_to_keep - 1);
     if (names->size() <= keep) return;
     names->resize(names->size() - keep);  // sorted, and all of one length
     for (const std::string& name : *names) {

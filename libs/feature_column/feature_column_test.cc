@@ -100,6 +100,17 @@ TEST_F(FeatureColumnTest, LinearModelHasWeightsOfEachColumnAndABias) {
                   "linear_model/numbers/weights", "linear_model/bias_weights"));
 }
 
+TEST_F(FeatureColumnTest, NothingOfALinearModelIsTrainedWhereNothingShallBe) {
+  const auto job = CategoricalColumnWithHashBucket("job", 10);
+  const FeatureColumns columns = {EmbeddingColumn(job, 4), job};
+  LinearModel(root, features, columns, {.trainable = false});
+  ASSERT_OK(root.status());
+  EXPECT_EQ(VariableNames().size(), 4);
+  EXPECT_TRUE(ops::TrainableVariables(root).empty());
+  LinearModel(root, features, columns);
+  EXPECT_EQ(ops::TrainableVariables(root).size(), 4);
+}
+
 // What only the step could know to be wrong is not looked for.
 TEST_F(FeatureColumnTest, WhereShapesAreKnownRowsNeedNoCheck) {
   const auto job = CategoricalColumnWithHashBucket("job", 10);

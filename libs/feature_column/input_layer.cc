@@ -95,9 +95,11 @@ Output SumOfIds(const Scope& scope, const Column& column, FeatureCache& cache,
 
 Output SumOfNumbers(const Scope& scope, const Column& column,
                     FeatureCache& cache,
-                    const ops::PartitionedVariable& weights) {
+                    const ops::PartitionedVariable& weights,
+                    const LinearModelOptions& options) {
   const Output values =
-      Flat(scope, column, column.DenseTensor(scope, cache, {}));
+      Flat(scope, column,
+           column.DenseTensor(scope, cache, {.trainable = options.trainable}));
   if (!values || !weights) return Output();
   return ops::MatMul(scope, values, weights.AsTensor(scope));
 }
@@ -113,7 +115,7 @@ Output LinearPart(const Scope& scope, const Column& column, FeatureCache& cache,
   if (weights) outputs.weights[column.name()] = weights.parts();
   return column.is_categorical()
              ? SumOfIds(inner, column, cache, weights, options)
-             : SumOfNumbers(inner, column, cache, weights);
+             : SumOfNumbers(inner, column, cache, weights, options);
 }
 
 absl::Status CheckOptions(const LinearModelOptions& options) {

@@ -65,20 +65,14 @@ class Walk {
         ys_(ys.begin(), ys.end()),
         xs_(xs.begin(), xs.end()),
         options_(options),
+        stops_(options.stop_gradients),
         registry_(options.registry == nullptr ? StandardGradients()
                                               : *options.registry),
         frames_(scope_.graph()) {}
 
   absl::StatusOr<std::vector<Gradient>> Run() {
     RETURN_IF_ERROR(CheckArguments());
-    for (Output& x : xs_) x = VariableOrSelf(scope_, x);
-    // In a function, what it captured of outside.
-    for (Output& y : ys_) {
-      ASSIGN_OR_RETURN(y, scope_.Inside(y));
-    }
-    for (Output& x : xs_) {
-      ASSIGN_OR_RETURN(x, scope_.Inside(x));
-    }
+    RETURN_IF_ERROR(FindArguments());
     // What is added below has no part in it.
     const int end = scope_.graph().num_nodes();
     RETURN_IF_ERROR(frames_.Update());
@@ -114,6 +108,21 @@ class Walk {
       return absl::InvalidArgumentError(
           absl::StrCat("Passed ", options_.grad_ys.size(), " grad_ys for ",
                        ys_.size(), " ys"));
+    }
+    return absl::OkStatus();
+  }
+
+  // What is asked for, in this graph. A variable is its handle as a stop too:
+  // a stop at its own read would hold up what flows to it as an x.
+  absl::Status FindArguments() {
+    for (std::vector<Output>* const outputs : {&xs_, &stops_}) {
+      for (Output& output : *outputs) output = VariableOrSelf(scope_, output);
+    }
+    // In a function, what it captured of outside.
+    for (std::vector<Output>* const outputs : {&ys_, &xs_, &stops_}) {
+      for (Output& output : *outputs) {
+        ASSIGN_OR_RETURN(output, scope_.Inside(output));
+      }
     }
     return absl::OkStatus();
   }
@@ -270,9 +279,9 @@ class Walk {
   }
 
   bool IsStopped(const Node& node) const {
-    return std::any_of(
-        options_.stop_gradients.begin(), options_.stop_gradients.end(),
-        [&](const Output& output) { return output.node() == &node; });
+    return std::any_of(stops_.begin(), stops_.end(), [&](const Output& output) {
+      return output.node() == &node;
+    });
   }
 
   absl::Status VisitUnits(const std::function<bool(int)>& is_of_region) {
@@ -515,6 +524,7 @@ class Walk {
   std::vector<Output> ys_;
   std::vector<Output> xs_;
   const GradientOptions& options_;
+  std::vector<Output> stops_;
   const GradientRegistry& registry_;
   Frames frames_;
   int base_ = 0;  // the frame that gradients are added to

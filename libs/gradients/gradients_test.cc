@@ -234,6 +234,20 @@ TEST_F(GradientsTest, AVariableIsAllItsReads) {
   }
 }
 
+TEST_F(GradientsTest, AVariableMayBeAnXAndAStop) {
+  for (bool resource : {false, true}) {
+    const ops::VariableOptions options = {.use_resource = resource};
+    const ops::Variable a(root_, Tensor::Scalar(2.0f), options);
+    const ops::Variable b(root_, Tensor::Scalar(3.0f), options);
+    Gradients gradients =
+        Of({Op("Mul", {a, b})}, {a, b}, {.stop_gradients = {a, b}});
+    ASSERT_THAT(gradients, IsOk());
+    ASSERT_FALSE((*gradients)[0].IsNone() || (*gradients)[1].IsNone());
+    EXPECT_EQ((*gradients)[0].dense.node()->input(1).node, b.value().node());
+    EXPECT_EQ((*gradients)[1].dense.node()->input(1).node, a.value().node());
+  }
+}
+
 TEST_F(GradientsTest, FollowsTheDevicesWhenAsked) {
   const Output x = In("x");
   const Output y = root_.WithDevice("/cpu:1").AddOutput("Neg", {x});

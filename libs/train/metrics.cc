@@ -74,10 +74,10 @@ Metric Mean(const Scope& scope, const Input& values,
 Metric Accuracy(const Scope& scope, const Input& labels,
                 const Input& predictions, const MetricOptions& options) {
   const Scope outside = scope.WithName("");
-  const Output p = ops::AsTensor(outside, predictions, DT_INT64, "predictions");
-  Output y = ops::AsTensor(outside, labels, DT_INT64, "labels");
+  Output p = ops::AsTensor(outside, predictions, DT_INT64, "predictions");
+  const Output y = ops::AsTensor(outside, labels, DT_INT64, "labels");
   if (p && y) {
-    y = ops::CastTo(outside, y, RemoveRefType(p.dtype()), "labels");
+    p = ops::CastTo(outside, p, RemoveRefType(y.dtype()), "predictions");
   }
   const Batch batch = MatchShapes(outside, y, p, options.weights);
   if (!batch) return {};

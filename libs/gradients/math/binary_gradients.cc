@@ -104,13 +104,17 @@ Pair Pow(const BinaryArgs& a) {
   const Output x_slope =
       ops::Mul(scope, y, ops::Pow(scope, x, ops::Sub(scope, y, 1)));
   const Output zero = ZeroLike(scope, x);
-  const Output has_log = ops::Greater(scope, x, zero);
+  // Complex numbers have no order, and all but 0 a logarithm.
+  const Output has_log = IsComplexType(x.dtype())
+                             ? ops::NotEqual(scope, x, zero)
+                             : ops::Greater(scope, x, zero);
   const Output safe_x =
       ops::SelectV2(scope, has_log, x, ops::OnesLike(scope, x));
   const Output log_x =
       ops::SelectV2(scope, has_log, ops::Log(scope, safe_x), zero);
+  const Output z = Conjugate(scope, a.z);
   return {ops::Mul(scope, a.grad, x_slope),
-          ops::Mul(scope, ops::Mul(scope, a.grad, a.z), log_x)};
+          ops::Mul(scope, ops::Mul(scope, a.grad, z), log_x)};
 }
 
 Pair SquaredDifference(const BinaryArgs& a) {
@@ -154,9 +158,9 @@ Pair SigmoidGrad(const BinaryArgs& a) {
           a.scope.AddOutput("SigmoidGrad", {y, a.grad})};
 }
 Pair SqrtGrad(const BinaryArgs& a) {
-  const Output scaled = ops::RealDiv(a.scope, a.grad, Conjugate(a.scope, a.x));
-  return {ops::Mul(a.scope, ops::Neg(a.scope, scaled), a.z),
-          ops::Mul(a.scope, scaled, 0.5f)};
+  const Output scaled = ops::RealDiv(a.scope, a.grad, a.x);
+  const Output minus = ops::Neg(a.scope, Conjugate(a.scope, scaled));
+  return {ops::Mul(a.scope, minus, a.z), ops::Mul(a.scope, scaled, 0.5f)};
 }
 Pair RsqrtGrad(const BinaryArgs& a) {
   const Output y = Conjugate(a.scope, a.x);

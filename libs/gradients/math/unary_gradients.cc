@@ -20,7 +20,9 @@ Output Inverse(const UnaryArgs& a, const Output& x) {
 
 Output Neg(const UnaryArgs& a) { return ops::Neg(a.scope, a.grad); }
 Output Abs(const UnaryArgs& a) { return Times(a, ops::Sign(a.scope, a.x)); }
-Output Sign(const UnaryArgs& a) { return ops::ZerosLike(a.scope, a.x); }
+// Zeros of the gradient, which is dead where the branch was not taken: in a
+// backward loop an x that no iteration changes is there in all of them.
+Output Sign(const UnaryArgs& a) { return ops::ZerosLike(a.scope, a.grad); }
 Output Square(const UnaryArgs& a) {
   return Times(a, ops::Mul(a.scope, a.x, 2));
 }

@@ -36,12 +36,14 @@ Result FromInput(const Scope& scope, const Node& node, const Gradients& grads) {
 }
 
 // The gradient of a rectifier's gradient: linear in its first input, and flat
-// in its second.
+// in its second. Zeros of the gradient, which has the shape of both, are dead
+// where it is, in a branch that was not taken.
 template <ActivationGrad kGrad>
 Result OfRectifierGrad(const Scope& scope, const Node& node,
                        const Gradients& grads) {
-  const Output x = node.input(1);
-  return Gradients{kGrad(scope, grads[0].dense, x), ops::ZerosLike(scope, x)};
+  const Output grad = grads[0].dense;
+  return Gradients{kGrad(scope, grad, node.input(1)),
+                   ops::ZerosLike(scope, grad)};
 }
 
 // Of EluGrad and SeluGrad: dy * (y + constant) where y < 0.
@@ -92,10 +94,10 @@ Result OfLeakyRelu(const Scope& scope, const Node& node,
 
 Result OfLeakyReluGrad(const Scope& scope, const Node& node,
                        const Gradients& grads) {
-  const Output x = node.input(1);
-  return Gradients{
-      ops::LeakyReluGrad(scope, grads[0].dense, x, *node.attr<float>("alpha")),
-      ops::ZerosLike(scope, x)};
+  const Output grad = grads[0].dense;
+  return Gradients{ops::LeakyReluGrad(scope, grad, node.input(1),
+                                      *node.attr<float>("alpha")),
+                   ops::ZerosLike(scope, grad)};
 }
 
 void RegisterActivations(GradientRegistry& registry) {

@@ -117,21 +117,29 @@ Result OfMaxPool(const Scope& scope, const Node& node, const Gradients& grads) {
                      "data_format"}))};
 }
 
+// Zeros like `x` that are dead where the gradient is, in a branch that was not
+// taken.
+Output ZerosWith(const Scope& scope, const Output& grad, const Output& x) {
+  return ops::ZerosLike(scope.WithControlDependencies({Operation(grad.node())}),
+                        x);
+}
+
 // Which number is the largest does not change.
 Result OfMaxPoolGrad(const Scope& scope, const Node& node,
                      const Gradients& grads) {
-  return Gradients{ops::ZerosLike(scope, In(node, 0)),
-                   ops::ZerosLike(scope, In(node, 1)),
-                   scope.AddOutput("MaxPoolGradGrad",
-                                   {In(node, 0), In(node, 1), grads[0].dense},
-                                   PoolAttrs(node))};
+  const Output grad = grads[0].dense;
+  return Gradients{
+      ZerosWith(scope, grad, In(node, 0)), ZerosWith(scope, grad, In(node, 1)),
+      scope.AddOutput("MaxPoolGradGrad", {In(node, 0), In(node, 1), grad},
+                      PoolAttrs(node))};
 }
 
 Result OfMaxPoolGradGrad(const Scope& scope, const Node& node,
                          const Gradients& grads) {
+  const Output grad = grads[0].dense;
   return Gradients{
-      ops::ZerosLike(scope, In(node, 0)), ops::ZerosLike(scope, In(node, 1)),
-      scope.AddOutput("MaxPoolGrad", {In(node, 0), In(node, 1), grads[0].dense},
+      ZerosWith(scope, grad, In(node, 0)), ZerosWith(scope, grad, In(node, 1)),
+      scope.AddOutput("MaxPoolGrad", {In(node, 0), In(node, 1), grad},
                       PoolAttrs(node))};
 }
 
