@@ -6,9 +6,9 @@
 // convolutions in 6 blocks, batch norm, 32 images 32x32x3, momentum. lstm: a
 // loop of 20 turns, batch 32, 128 units, Adagrad. wide: 512 rows of 26 ids into
 // [200000, 32], three layers, Adagrad. A step fetches the loss and trains.
-// NAME_peak is what the process has grown by at most, from before its session to
-// the last step. Memory that a model leaves serves the next, so it says something
-// of the first one only: --only=NAME.
+// NAME_peak is what the process has grown by at most, from before its session
+// to the last step. Memory that a model leaves serves the next, so it says
+// something of the first one only: --only=NAME.
 #include <unistd.h>
 
 #include <filesystem>
