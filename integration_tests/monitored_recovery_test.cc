@@ -431,10 +431,35 @@ TEST_P(FailingSavesTest, ASaveBesideTheRunsThatHangsEndsTrainingAfterAnHour) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
                                "has not ended after 1h"));
   EXPECT_GE(minutes, 60);
-  EXPECT_EQ(NumLines("Training goes on."), 5) << "every ten minutes";
+  EXPECT_EQ(NumLines("has not ended after"), 5) << "every ten minutes";
   files_.Open();
   EXPECT_EQ(session->Close(status), status);
 }
+
+TEST_P(FailingSavesTest, ASaveBesideTheRunsThatHangsIsNotWaitedForForEver) {
+  Model model;
+  const auto session = Start(model, true);
+  ASSERT_NE(session, nullptr);
+  files_.Shut(cluster_.scheduler(), ".data");
+  Run(*session, model, 3);
+  EXPECT_THAT(session->Close(), StatusIs(absl::StatusCode::kDeadlineExceeded,
+                                         "and none could be saved for 1h"));
+  files_.Open();
+  cluster_.scheduler().RunUntilIdle();
+}
+
+// Fails in its n-th session.
+class LateHook : public train::SessionRunHook {
+ public:
+  explicit LateHook(int n) : until_(n) {}
+  absl::Status AfterCreateSession(Session&, train::Coordinator&) override {
+    return --until_ == 0 ? absl::UnavailableError("a task is late")
+                         : absl::OkStatus();
+  }
+
+ private:
+  int until_;
+};
 
 // What could not be saved while there was no session is no fault of the files.
 TEST_P(FailingSavesTest, TimeWithoutASessionDoesNotCount) {
@@ -444,6 +469,8 @@ TEST_P(FailingSavesTest, TimeWithoutASessionDoesNotCount) {
   options.save_checkpoint_steps = 2;
   options.recovery.initial_backoff = absl::Minutes(3);
   options.recovery.max_backoff = absl::Minutes(3);
+  // The first after the loss ends before there is one.
+  options.chief_only_hooks = {std::make_shared<LateHook>(2)};
   ASSERT_OK_AND_ASSIGN(const auto session,
                        MonitoredTrainingSession(model.root, options));
   const auto fail = [this] {

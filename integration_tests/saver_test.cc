@@ -976,6 +976,7 @@ class AnswerIsLost : public FailingFileSystem {
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
       absl::string_view path) override {
     if (!full_for.empty() && absl::StrContains(path, full_for)) {
+      clock.Advance(absl::Minutes(16));  // a disk that is slow, too
       return absl::ResourceExhaustedError("the disk is full");
     }
     return FailingFileSystem::NewWritableFile(path);
@@ -989,6 +990,7 @@ class AnswerIsLost : public FailingFileSystem {
   bool loses = false;
   bool keeps_marker = false;
   std::string full_for;      // files with that in their path
+  ManualClock clock;         // of savers
   absl::Status state_error;  // of who reads it
 };
 
@@ -1000,6 +1002,7 @@ class SaverLostAnswerTest : public testing::Test {
       SaverOptions options;
       options.max_to_keep = i < 6 ? 5 : 0;
       options.name = absl::StrCat("save_", i);
+      options.clock = &files_.clock;
       savers_.push_back(std::make_unique<Saver>(root_, options));
     }
     const Operation init = ops::GlobalVariablesInitializer(root_);

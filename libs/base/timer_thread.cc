@@ -1,5 +1,6 @@
 #include "libs/base/timer_thread.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,12 @@
 #include "libs/base/thread_name.h"
 
 namespace weft {
+namespace {
+
+// FutexWait has no end for a time that the kernel's might not hold.
+constexpr absl::Duration kLongestSleep = absl::Hours(24);
+
+}  // namespace
 
 TimerThread::TimerThread(const Clock& clock, absl::string_view name,
                          Deliver deliver)
@@ -62,7 +69,7 @@ bool TimerThread::TakeDue(Scheduler::Closure& due, absl::Duration& left,
   left = absl::InfiniteDuration();
   if (timers_.empty()) return true;
   auto first = timers_.begin();
-  left = first->first.first - clock_.Now();
+  left = std::min(first->first.first - clock_.Now(), kLongestSleep);
   if (left > absl::ZeroDuration()) return true;
   due = std::move(first->second);
   times_.erase(first->first.second);

@@ -29,6 +29,8 @@ namespace {
 constexpr int kMaxDirectoryAttempts = 10;
 constexpr char kAssetsExtra[] = "assets.extra";
 constexpr char kTemporary[] = "temp-";
+// With one more digit it would be none.
+constexpr int64_t kLastVersion = 9'999'999'999;
 // No export takes longer.
 constexpr int64_t kMaxExportSeconds = int64_t{24} * 60 * 60;
 
@@ -51,22 +53,25 @@ int64_t NextVersion(const std::vector<std::string>& names, absl::Time now) {
   int64_t next = absl::ToUnixSeconds(now);
   for (const std::string& name : names) {
     int64_t version = 0;
-    if (!IsExportVersion(name) || !absl::SimpleAtoi(name, &version)) continue;
+    if (!IsExportVersion(name) || !absl::SimpleAtoi(name, &version) ||
+        version == kLastVersion) {
+      continue;
+    }
     next = std::max(next, version + 1);
   }
   return next;
 }
 
-// Exports that were killed long before `version` leave a whole model each. What
-// can't be deleted is tried again at the next export.
+// Exports that were killed long ago leave a whole model each. What can't be
+// deleted is tried again at the next export.
 void DeleteLeftOnes(FileSystem& files, const std::string& base,
-                    const std::vector<std::string>& names, int64_t version) {
+                    const std::vector<std::string>& names, absl::Time now) {
   for (const std::string& name : names) {
     absl::string_view number = name;
     int64_t begun = 0;
     if (!absl::ConsumePrefix(&number, kTemporary) || !IsExportVersion(number) ||
         !absl::SimpleAtoi(number, &begun) ||
-        begun >= version - kMaxExportSeconds) {
+        begun >= absl::ToUnixSeconds(now) - kMaxExportSeconds) {
       continue;
     }
     files.DeleteRecursively(JoinPath(base, name)).IgnoreError();
@@ -81,7 +86,7 @@ absl::StatusOr<ExportDirectory> MakeDirectory(FileSystem& files,
   RETURN_IF_ERROR(files.CreateDirectories(base));
   ASSIGN_OR_RETURN(const auto names, files.ListDirectory(base));
   const int64_t seconds = NextVersion(names, now);
-  DeleteLeftOnes(files, base, names, seconds);
+  DeleteLeftOnes(files, base, names, now);
   for (int i = 0; i < kMaxDirectoryAttempts; ++i) {
     ExportDirectory directory;
     directory.path = JoinPath(base, absl::StrCat(seconds + i));

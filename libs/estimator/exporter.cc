@@ -73,8 +73,9 @@ class SavedModelExporter : public Exporter {
   virtual bool KeepsCount() const { return true; }
 
  private:
-  // Those before `newest`, which stays whatever its number is. What can't be
-  // deleted is tried again after the next export.
+  // Those before `newest`, which stays whatever its number is, and so do those
+  // behind it, which are another program's. What can't be deleted is tried
+  // again after the next export.
   void DeleteOldOnes(const Estimator& estimator,
                      const std::string& newest) const {
     if (!options_.exports_to_keep) return;
@@ -83,7 +84,7 @@ class SavedModelExporter : public Exporter {
     auto names = files.ListDirectory(export_path);
     if (!names.ok()) return;
     std::erase_if(*names, [&](const auto& name) {
-      return !IsExportVersion(name) || name == Basename(newest);
+      return !IsExportVersion(name) || name >= Basename(newest);
     });
     const auto keep = static_cast<uint64_t>(*options_.exports_to_keep - 1);
     if (names->size() <= keep) return;

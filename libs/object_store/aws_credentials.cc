@@ -84,6 +84,11 @@ Profiles ParseProfiles(absl::string_view text) {
   return profiles;
 }
 
+// Only what a file says may change.
+bool AwsCredentials::AreOfAFile(const AwsKeys& keys) {
+  return keys.may_change && !keys.access_key_id.empty();
+}
+
 AwsCredentials::AwsCredentials(AwsCredentialsOptions options)
     : options_(std::move(options)) {}
 

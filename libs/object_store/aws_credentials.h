@@ -57,13 +57,15 @@ class AwsCredentials {
   // Blocks when files are read or the metadata service is asked: once, again
   // from five minutes before keys expire, and every five minutes where they are
   // a file's, or where there are none. An error then is none while the old ones
-  // are good, for the next half minute without another try.
+  // are good, for the next half minute without another try; that a file has
+  // them no longer is believed half a minute later.
   absl::StatusOr<AwsKeys> Get() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // Whether there are keys that have not expired; and, need not be renewed.
   bool AreGood() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AreGoodForNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static bool AreOfAFile(const AwsKeys& keys);
   absl::StatusOr<AwsKeys> Find();
   absl::StatusOr<AwsKeys> FromProfile();
   absl::StatusOr<AwsKeys> FromInstanceMetadata();
@@ -77,6 +79,8 @@ class AwsCredentials {
   AwsKeys keys_ ABSL_GUARDED_BY(mutex_);
   absl::Time look_again_ ABSL_GUARDED_BY(mutex_);  // at a file
   absl::Time try_again_ ABSL_GUARDED_BY(mutex_);   // after a failure
+  // Those of a file are, so long; the past while they are there.
+  absl::Time missing_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 // AWS_REGION, AWS_DEFAULT_REGION, the profile's; else us-east-1.

@@ -744,6 +744,12 @@ TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
     write("fourth");
     clock.Advance(absl::Seconds(31));
     EXPECT_EQ(credentials.Get()->access_key_id, "fourth");
+    // For good: its keys end half a minute later.
+    ASSERT_OK(home.DeleteFile("/home/.aws/credentials"));
+    clock.Advance(absl::Minutes(6));
+    EXPECT_EQ(credentials.Get()->access_key_id, "fourth");
+    clock.Advance(absl::Seconds(31));
+    EXPECT_EQ(credentials.Get()->access_key_id, "");
   }
 }
 

@@ -28,6 +28,8 @@ constexpr absl::Duration kLongestLastWait = absl::Seconds(8);
 constexpr int kTriesOfAborted = 6;
 // How often it is told that a save beside the runs has not ended.
 constexpr absl::Duration kBetweenLines = absl::Minutes(10);
+// How often it is looked at where it is waited for.
+constexpr absl::Duration kBetweenLooks = absl::Minutes(1);
 // Of the first save, where tasks are late.
 constexpr int kFirstTries = 4;
 
@@ -129,7 +131,10 @@ absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
   const bool is_saved = saved_step_.load() == step;
   // While there was no session nothing could be saved.
-  if (failing_.has_value()) failing_->since += clock_.Now() - session_went_;
+  if (failing_.has_value() && session_went_.has_value()) {
+    failing_->since += clock_.Now() - *session_went_;
+  }
+  session_went_.reset();
   timer_.UpdateLastTriggeredStep(step);
   if (has_begun_) {
     if (!has_graph.ok()) {
@@ -243,21 +248,25 @@ absl::Status CheckpointSaverHook::Heed(const Outcome& outcome, int64_t step) {
 // comes.
 absl::Status CheckpointSaverHook::HeedLong(Running& running) {
   const absl::Time now = clock_.Now();
+  const absl::Time since = failing_.has_value()
+                               ? std::min(failing_->since, running.began)
+                               : running.began;
+  const bool ends_training = now - since >= options_.max_failing;
+  if (!ends_training && now < running.next_line) return absl::OkStatus();
+  running.next_line = now + kBetweenLines;
   const std::string what = absl::StrCat(
       "The checkpoint of step ", running.step, ", which is saved into ",
       save_path_, ", has not ended after ",
       absl::FormatDuration(absl::Trunc(now - running.began, absl::Seconds(1))));
-  if (now - running.began >= options_.max_failing) {
+  if (ends_training) {
     return absl::DeadlineExceededError(absl::StrCat(
-        what,
-        ", so training ends. Look whether the files of the tasks that "
-        "hold variables hang; if saves may take so long, give "
+        what, ", and none could be saved for ",
+        absl::FormatDuration(options_.max_failing),
+        ", so training ends. Look whether the files of the tasks that hold "
+        "variables hang; if saves may take so long, give "
         "CheckpointSaverOptions a longer max_failing."));
   }
-  if (now >= running.next_line) {
-    running.next_line = now + kBetweenLines;
-    logger_->Warning(absl::StrCat(what, ". Training goes on."));
-  }
+  logger_->Warning(absl::StrCat(what, "."));
   return absl::OkStatus();
 }
 
@@ -278,15 +287,17 @@ void CheckpointSaverHook::SaveBesideSteps(Session& session, int64_t step) {
 }
 
 // Its error is told once: whoever asks again saves again.
-absl::Status CheckpointSaverHook::WaitForSave() {
+absl::Status CheckpointSaverHook::WaitForSave(Session& session) {
   if (running_ == nullptr) return absl::OkStatus();
-  const std::shared_ptr<Running> ended = std::exchange(running_, nullptr);
-  ended->done->Wait();
-  return ended->outcome.listeners;
+  const Clock& clock = session.scheduler().clock();
+  while (!running_->done->WaitUntil(clock.Now() + kBetweenLooks)) {
+    RETURN_IF_ERROR(HeedLong(*running_));
+  }
+  return std::exchange(running_, nullptr)->outcome.listeners;
 }
 
 absl::Status CheckpointSaverHook::End(Session& session) {
-  RETURN_IF_ERROR(WaitForSave());
+  RETURN_IF_ERROR(WaitForSave(session));
   ASSIGN_OR_RETURN(const int64_t last_step, SaveLast(session));
   for (const auto& listener : listeners_) {
     RETURN_IF_ERROR(listener->End(session, last_step));
@@ -320,7 +331,8 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
 }
 
 void CheckpointSaverHook::BeforeSessionGoes() {
-  session_went_ = clock_.Now();
+  // One that could not begin was no session in between.
+  if (!session_went_.has_value()) session_went_ = clock_.Now();
   if (options_.writer != nullptr) options_.writer->Close();
 }
 

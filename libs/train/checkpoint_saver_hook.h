@@ -135,7 +135,7 @@ class CheckpointSaverHook : public SessionRunHook {
   // The same, of one that has not ended.
   absl::Status HeedLong(Running& running);
   // Of listeners: what was not saved is saved again.
-  absl::Status WaitForSave();
+  absl::Status WaitForSave(Session& session);
   // Unless it is saved already; the step.
   absl::StatusOr<int64_t> SaveLast(Session& session);
 
@@ -160,7 +160,8 @@ class CheckpointSaverHook : public SessionRunHook {
     absl::Duration wait;  // after that
   };
   std::optional<Failing> failing_;
-  absl::Time session_went_;                  // the last one
+  // Since there was none; unset while there is one.
+  std::optional<absl::Time> session_went_;
   bool has_begun_ = false;                   // the first session has saved
   std::atomic<int64_t> saved_step_{-1};      // the last one
   std::atomic<bool> stop_requested_{false};  // by a listener

@@ -283,9 +283,9 @@ void UnfinishedSaves::End(FileSystem& files, const Marker& marker,
   if (names.ok()) {
     std::erase_if(failed_, [&](const Failed& failed) {
       const Save& it = failed.save;
-      const bool has_ended = it.number == save.number && !it.is_counted;
-      return (has_ended || failed.until <= now) &&
-             FindLeftovers(*names, it.prefix, it.number).empty();
+      const bool may_go =
+          it.number == save.number ? !it.is_counted : failed.until <= now;
+      return may_go && FindLeftovers(*names, it.prefix, it.number).empty();
     });
   }
   std::erase_if(old_ones, [&](const std::string& old) {

@@ -94,7 +94,8 @@ _BANNED = (
         'use Scheduler (libs/base/scheduler.h): Schedule, ScheduleAt, '
         'ParallelFor, NewEvent'),
     _Banned(
-        re.compile(r'\b\w*WaitWith(?:Timeout|Deadline)\s*\('),
+        re.compile(r'\b(?:\w*[Ww]ait|LockWhen|\w*Notification)'
+                   r'With(?:Timeout|Deadline)\s*\(|\bwait_(?:for|until)\s*\('),
         _observes_locks,
         'no wait follows the machine\'s clock, which people set back',
         'use FutexWait (libs/base/futex.h), or Event::WaitUntil with a '

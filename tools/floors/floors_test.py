@@ -153,9 +153,14 @@ class FloorsTest(unittest.TestCase):
 
   def test_no_wait_follows_the_machines_clock(self):
     # Not even in libs/base: Abseil's end at a time of day.
-    self.assert_one(
-        {'libs/base/bad.cc': '\nchanged_.WaitWithTimeout(&mutex_, left);\n'}, 2,
-        'no wait follows')
+    for code in ('changed_.WaitWithTimeout(&mutex_, left);',
+                 'mutex_.AwaitWithDeadline(c, when);',
+                 'mutex_.LockWhenWithTimeout(c, left);',
+                 'done.WaitForNotificationWithTimeout(left);',
+                 'ready.wait_until(lock, when);'):
+      with self.subTest(code):
+        self.assert_one({'libs/base/bad.cc': f'\n{code}\n'}, 2,
+                        'no wait follows')
 
   def test_tests_may_have_a_clock_that_people_set(self):
     self.assertEqual(self.check({

@@ -9,7 +9,7 @@ namespace weft {
 
 int64_t Convolution::windows_at_a_time(int64_t threads) const {
   constexpr int64_t kNumbers = 1 << 18, kLeast = 256;
-  constexpr int64_t kMostNumbers = 1 << 24;
+  constexpr int64_t kMostNumbers = 1 << 26;
   const int64_t wanted = threads * std::max(kLeast, kNumbers / (taps() + 1));
   // 256 windows of a million taps would take a gigabyte for each thread.
   const int64_t most = std::max<int64_t>(1, kMostNumbers / (taps() + 1));

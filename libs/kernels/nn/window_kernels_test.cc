@@ -453,8 +453,8 @@ TEST(ConvolutionTest, WhatIsLaidOutAtATimeHasABound) {
   c.depth = 1000;
   EXPECT_EQ(c.windows_at_a_time(4), 4 * 261);
   c.depth = 1 << 20;
-  EXPECT_EQ(c.windows_at_a_time(1), 15);
-  EXPECT_EQ(c.windows_at_a_time(64), 15);
+  EXPECT_EQ(c.windows_at_a_time(1), 63);
+  EXPECT_EQ(c.windows_at_a_time(64), 63);
   c.depth = 1 << 30;
   EXPECT_EQ(c.windows_at_a_time(64), 1);
 }
