@@ -440,12 +440,14 @@ TEST_P(FailingSavesTest, ASaveBesideTheRunsThatHangsIsNotWaitedForForEver) {
   Model model;
   const auto session = Start(model, true);
   ASSERT_NE(session, nullptr);
-  files_.Shut(cluster_.scheduler(), ".data");
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  files_.Shut(scheduler, ".data");
   Run(*session, model, 3);
+  // Its task waits for the disk, and ends no session before it answers.
+  scheduler.ScheduleAt(scheduler.clock().Now() + absl::Hours(3),
+                       [this] { files_.Open(); });
   EXPECT_THAT(session->Close(), StatusIs(absl::StatusCode::kDeadlineExceeded,
                                          "and none could be saved for 1h"));
-  files_.Open();
-  cluster_.scheduler().RunUntilIdle();
 }
 
 // Fails in its n-th session.

@@ -116,9 +116,13 @@ absl::StatusOr<AwsKeys> AwsCredentials::Get() {
   const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&mutex_);
   // A file that a tool writes anew is empty for a moment.
-  const bool has_none =
-      keys.ok() && keys->access_key_id.empty() && !keys_.access_key_id.empty();
-  if (!keys.ok() || (has_none && AreGood())) {
+  const bool are_missing = keys.ok() && AreOfAFile(keys_) && !AreOfAFile(*keys);
+  if (!are_missing) {
+    missing_until_ = absl::InfinitePast();
+  } else if (missing_until_ == absl::InfinitePast()) {
+    missing_until_ = now + kAskForKeysAgain;
+  }
+  if (!keys.ok() || now < missing_until_) {
     if (!AreGood()) return keys.status();
     try_again_ = now + kAskForKeysAgain;
     return keys_;
