@@ -436,20 +436,6 @@ TEST_P(FailingSavesTest, ASaveBesideTheRunsThatHangsEndsTrainingAfterAnHour) {
   EXPECT_EQ(session->Close(status), status);
 }
 
-TEST_P(FailingSavesTest, ASaveBesideTheRunsThatHangsIsNotWaitedForForEver) {
-  Model model;
-  const auto session = Start(model, true);
-  ASSERT_NE(session, nullptr);
-  SimulatedScheduler& scheduler = cluster_.scheduler();
-  files_.Shut(scheduler, ".data");
-  Run(*session, model, 3);
-  // Its task waits for the disk, and ends no session before it answers.
-  scheduler.ScheduleAt(scheduler.clock().Now() + absl::Hours(3),
-                       [this] { files_.Open(); });
-  EXPECT_THAT(session->Close(), StatusIs(absl::StatusCode::kDeadlineExceeded,
-                                         "and none could be saved for 1h"));
-}
-
 // Fails in its n-th session.
 class LateHook : public train::SessionRunHook {
  public:
