@@ -332,6 +332,39 @@ TEST_P(PatientClusterTest, AServerThatComesBackInTimeIsWaitedFor) {
   EXPECT_OK(session->Close());
 }
 
+// At whose address a task of another cluster lives for a while, which the task
+// that the session is on tries to reach only now and then.
+TEST_P(PatientClusterTest, AStrangerInAServersPlaceIsWaitedFor) {
+  Model model;
+  auto options = StoppableOptions(0);
+  options.checkpoint_dir = "/job";
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(model.root, options));
+  ASSERT_OK(session->Run(model.train));
+  ASSERT_OK_AND_ASSIGN(const std::string address,
+                       cluster_.spec().TaskAddress("ps", 1));
+  cluster_.Stop("ps", 1);
+  RecordingLogger logger;
+  const auto process = cluster_.NewProcess("stranger");
+  ASSERT_OK_AND_ASSIGN(
+      auto stranger,
+      Server::Create({{"other", {address}}},
+                     {.job_name = "other",
+                      .process = process.get(),
+                      .heartbeat_interval = absl::InfiniteDuration(),
+                      .logger = &logger}));
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  scheduler.ScheduleAt(Now() + absl::Minutes(5), [&] {
+    scheduler.Schedule(Pool::kBlocking, [&] {
+      stranger = nullptr;
+      cluster_.Start("ps", 1);
+    });
+  });
+  EXPECT_OK(session->Run(model.train));
+  EXPECT_EQ(stranger, nullptr);
+  EXPECT_OK(session->Close());
+}
+
 // Saves that fail: training goes on in the session that it has.
 class FailingSavesTest : public MonitoredBoundTest {
  protected:

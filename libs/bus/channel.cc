@@ -71,10 +71,10 @@ class WireChannel : public Channel, public ClientConnectionOwner {
 
  private:
   enum class State {
-    kDown,      // dialing, or waiting to dial again
+    kDown,      // dialing, or waiting to dial again; calls may wait
     kFlushing,  // connected; calls that waited are being sent
     kUp,
-    kRefused,  // waiting to dial again, or dialing; calls do not wait
+    kRefused,  // the same, before it was ever up; calls do not wait
     kClosed,
   };
   using PendingMap = absl::flat_hash_map<CallId, Pending>;
@@ -89,6 +89,10 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   bool HasNone() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return state_ == State::kDown || state_ == State::kRefused;
   }
+  // Who was there once will be there again: a stranger in between is a loss,
+  // which says who it is.
+  absl::Status LossOf(const absl::Status& why) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration NextDelay() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Time Now() const { return context_.parts.scheduler->clock().Now(); }
   // Sends what waits, then the channel is up.
@@ -116,6 +120,7 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   State state_ ABSL_GUARDED_BY(mutex_) = State::kDown;
   Shared connection_ ABSL_GUARDED_BY(mutex_);  // or attempt; may be null
   Identity peer_ ABSL_GUARDED_BY(mutex_);
+  bool was_up_ ABSL_GUARDED_BY(mutex_) = false;  // ever
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
   int attempts_ ABSL_GUARDED_BY(mutex_) = 0;  // since it was last connected
   Scheduler::TimerId redial_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -156,9 +161,14 @@ void WireChannel::Dial() {
   connection->Start();
 }
 
+absl::Status WireChannel::LossOf(const absl::Status& why) const {
+  if (!was_up_ || !IsRefusal(why)) return why;
+  return absl::UnavailableError(why.message());
+}
+
 absl::Duration WireChannel::NextDelay() {
   const TransportOptions& options = context_.options;
-  if (state_ == State::kRefused) return options.refused_redial;
+  if (IsRefusal(last_error_)) return options.refused_redial;
   absl::Duration delay = options.min_redial;
   for (int i = 0; i < attempts_ && delay < options.max_redial; ++i) delay *= 2;
   ++attempts_;
@@ -181,6 +191,7 @@ void WireChannel::OnGreeted(const Shared& connection, const Identity& peer) {
     if (connection != connection_ || !HasNone()) return;
     state_ = State::kFlushing;
     peer_ = peer;
+    was_up_ = true;
     attempts_ = 0;
   }
   Flush(connection);
@@ -425,30 +436,32 @@ WireChannel::WaitingMap WireChannel::TakeWaitingInVain() {
 void WireChannel::OnLost(const Shared& connection, const absl::Status& why) {
   PendingMap pending;
   WaitingMap waiting;
-  absl::Status unsent = why;
+  absl::Status loss;
+  absl::Status unsent;
   {
     absl::MutexLock lock(&mutex_);
     if (connection != connection_ || state_ == State::kClosed) return;
     connection_ = nullptr;
-    state_ = IsRefusal(why) ? State::kRefused : State::kDown;
+    loss = LossOf(why);
+    state_ = IsRefusal(loss) ? State::kRefused : State::kDown;
     last_error_ = why;
     pending.swap(pending_);
     waiting = TakeWaitingInVain();
-    if (state_ == State::kDown) unsent = NotConnected();
+    unsent = NotConnected();
   }
   // On the pool, where Close may wait for the events of the other lane: what
   // follows comes after all that the connection brought.
-  scope_.Schedule([this, connection, why, pending = std::move(pending),
-                   unsent = std::move(unsent),
+  scope_.Schedule([this, connection, loss = std::move(loss),
+                   pending = std::move(pending), unsent = std::move(unsent),
                    waiting = std::move(waiting)]() mutable {
     connection->Close();
     FailAll(std::move(pending),
             absl::UnavailableError(
-                absl::StrCat("The connection was lost: ", why.message())));
+                absl::StrCat("The connection was lost: ", loss.message())));
     for (auto& [id, call] : waiting) {
       Finish(std::move(call.pending), unsent);
     }
-    if (events_ != nullptr) events_->OnDisconnected(why);
+    if (events_ != nullptr) events_->OnDisconnected(loss);
     DialLater();
   });
 }

@@ -87,14 +87,18 @@ class ChannelEvents {
   virtual ~ChannelEvents() = default;
   virtual void OnConnected(const Identity& peer) = 0;
   // The connection was lost, could not be made (reported at each attempt) or
-  // was refused. The channel tries again, after a while if IsRefusal(why).
+  // was refused. The channel tries again, after a while if it was refused. A
+  // refusal comes as such, IsRefusal(why), from a channel that was never
+  // connected: whoever dials may have the wrong address. Later it is a loss,
+  // UNAVAILABLE with the same text: a stranger has the address for a while.
   virtual void OnDisconnected(const absl::Status& why) = 0;
 };
 
 struct CallOptions {
   absl::Time deadline = absl::InfiniteFuture();
   // Wait for a connection, until the deadline, instead of failing with
-  // UNAVAILABLE when there is none.
+  // UNAVAILABLE when there is none. A channel that was refused and was never
+  // connected fails the call with the refusal at once, either way.
   bool wait_for_connection = false;
   // Says of a reply whether the callback leaves the thread that reads soon;
   // where not, it comes on the compute pool. Null: any does.
@@ -152,7 +156,7 @@ struct TransportOptions {
   absl::Duration min_redial = absl::Milliseconds(50);
   absl::Duration max_redial = absl::Seconds(2);
   // The same after a refusal: who lives at the address may be the right one
-  // again, or of the right version. Calls fail meanwhile.
+  // again, or of the right version.
   absl::Duration refused_redial = absl::Seconds(30);
   // An accepted connection that began to talk has to say HELLO, a dialed one to
   // be answered. (One that only shakes hands and answers ZeroMQ's heartbeats is

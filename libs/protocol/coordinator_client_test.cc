@@ -356,6 +356,30 @@ TEST_F(CoordinatorClientTest, ARefusalIsReportedAtOnce) {
   EXPECT_TRUE(bus::IsRefusal(events_.lost[0]));
 }
 
+TEST_F(CoordinatorClientTest, AStrangerWhereTheCoordinatorWasIsWaitedFor) {
+  Connect();
+  endpoint_.reset();
+  handler_->refuse_with = absl::FailedPreconditionError("another cluster");
+  Listen();
+  Pass(absl::Seconds(5));
+  ASSERT_EQ(events_.lost.size(), 1u);
+  Answers<ClusterStatus> in_time, patient;
+  client_->GetCluster(Now() + absl::Seconds(5), in_time.done());
+  client_->GetCluster(kNever, patient.done());
+  Pass(absl::Seconds(6));
+  ASSERT_EQ(in_time.all.size(), 1u);
+  EXPECT_THAT(in_time.all[0], StatusIs(absl::StatusCode::kUnavailable,
+                                       "no connection in time"));
+  EXPECT_THAT(in_time.all[0],
+              StatusIs(absl::StatusCode::kUnavailable, "another cluster"));
+  EXPECT_THAT(patient.all, IsEmpty());
+  handler_->refuse_with = absl::OkStatus();
+  Pass(absl::Seconds(31));
+  ASSERT_EQ(patient.all.size(), 1u);
+  EXPECT_OK(patient.all[0]);
+  EXPECT_EQ(events_.lost.size(), 1u);
+}
+
 TEST_F(CoordinatorClientTest, ATaskThatIsGoneIsLost) {
   Connect();
   Join();

@@ -69,6 +69,7 @@ void WorkerClient::OnConnected(const bus::Identity& peer) {
   {
     absl::MutexLock lock(&mutex_);
     connected_ = peer;
+    last_failure_ = absl::OkStatus();
   }
   if (options_.events != nullptr) options_.events->OnPeerConnected(peer);
 }
@@ -78,6 +79,7 @@ void WorkerClient::OnDisconnected(const absl::Status& why) {
   {
     absl::MutexLock lock(&mutex_);
     lost = std::exchange(connected_, std::nullopt);
+    last_failure_ = why;
   }
   if (!lost || options_.events == nullptr) return;
   options_.events->OnPeerLost(options_.task, lost->incarnation, why);
@@ -93,10 +95,13 @@ absl::Status WorkerClient::Explain(const absl::Status& status) const {
 
 // Whoever has waited for a task that never came has lost it, as whoever would
 // not wait.
-absl::Status WorkerClient::ExplainWaiting(const absl::Status& status) const {
+absl::Status WorkerClient::ExplainWaiting(const absl::Status& status) {
   if (!absl::IsDeadlineExceeded(status)) return Explain(status);
   if (!channel_->peer().has_value()) {
-    return Explain(absl::UnavailableError("There was no connection in time"));
+    absl::MutexLock lock(&mutex_);
+    return Explain(absl::UnavailableError(
+        absl::StrCat("There was no connection in time",
+                     last_failure_.ok() ? "" : ": ", last_failure_.message())));
   }
   return Annotate(status, absl::StrCat("task ", options_.task, " at ",
                                        options_.address.ToString()));

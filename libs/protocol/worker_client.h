@@ -104,12 +104,15 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
   // UNAVAILABLE says which task it was and what to look at.
   absl::Status Explain(const absl::Status& status) const;
   // Likewise of a call that waited for a connection.
-  absl::Status ExplainWaiting(const absl::Status& status) const;
+  absl::Status ExplainWaiting(const absl::Status& status)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   const WorkerClientOptions options_;
   absl::Mutex mutex_;
   // Whom OnPeerConnected told of last, until OnPeerLost.
   std::optional<bus::Identity> connected_ ABSL_GUARDED_BY(mutex_);
+  // Of the attempts since; OK before the first has failed.
+  absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);
   // Last: its end ends all callbacks. Set once, before any call.
   std::unique_ptr<bus::Channel> channel_;
 };

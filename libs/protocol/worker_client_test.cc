@@ -199,9 +199,53 @@ TEST_F(WorkerClientTest, StatusWaitsNoLongerThanItsDeadline) {
   // A lost task, from which a training goes on by itself.
   EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kUnavailable,
                                    "/job:ps/replica:0/task:0"));
-  EXPECT_THAT(answers[0],
-              StatusIs(absl::StatusCode::kUnavailable,
-                       "There was no connection in time (is it running"));
+  EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kUnavailable,
+                                   "There was no connection in time: Nobody "
+                                   "listens at server:7000 (is it running"));
+}
+
+// A training that worked goes on when its task is back; one that never did is
+// told at once what is wrong.
+TEST_F(WorkerClientTest, AStrangerAtTheAddressIsALossToWhoWasConnected) {
+  Connect();
+  endpoint_.reset();
+  handler_->refuse_with = absl::FailedPreconditionError("another cluster");
+  Listen();
+  processes_.scheduler().AdvanceBy(absl::Seconds(5));
+  client_->CreateWorkerSession(kSession, false, kNever, results_.done());
+  TestStep step(1);
+  client_->Run(step.step(9), results_.done());
+  client_->GetStatusWhenConnected(
+      processes_.scheduler().clock().Now() + absl::Seconds(5),
+      [&](const auto& devices) { results_.all.push_back(devices.status()); });
+  processes_.scheduler().AdvanceBy(absl::Seconds(6));
+  ASSERT_EQ(results_.all.size(), 3u);
+  for (const absl::Status& status : results_.all) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, kTask));
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kUnavailable, "another cluster"));
+  }
+  handler_->refuse_with = absl::OkStatus();
+  processes_.scheduler().AdvanceBy(absl::Seconds(31));
+  EXPECT_EQ(events_.connected.size(), 2u);
+  EXPECT_EQ(events_.lost.size(), 1u);
+}
+
+TEST_F(WorkerClientTest, AStrangerAtTheAddressIsToldToWhoWasNever) {
+  handler_->refuse_with = absl::FailedPreconditionError("another cluster");
+  Listen();
+  Dial();
+  client_->GetStatusWhenConnected(kNever, [&](const auto& devices) {
+    results_.all.push_back(devices.status());
+  });
+  processes_.Settle();
+  client_->CreateWorkerSession(kSession, false, kNever, results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 2u);
+  for (const absl::Status& status : results_.all) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 "another cluster"));
+  }
 }
 
 TEST_F(WorkerClientTest, ATaskThatIsThereAndDoesNotAnswerIsNamed) {

@@ -225,6 +225,36 @@ TEST_P(TransportConformanceTest, WhoWasRefusedTriesAgain) {
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
 }
 
+// Whoever has worked with the right one is to wait for it, as for one that has
+// died, and not to be told that its address is wrong.
+TEST_P(TransportConformanceTest, AStrangerWhereTheRightOneWasIsALoss) {
+  TransportOptions options;
+  options.refused_redial = absl::Milliseconds(100);
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  const Address address = endpoint_->address();
+  const auto listen_as = [&](const std::string& task) {
+    endpoint_.reset();
+    Identity identity = server_identity_;
+    identity.task = task;
+    auto endpoint = server_->transport->Listen(address, identity, handler_);
+    ASSERT_OK(endpoint);
+    endpoint_ = *std::move(endpoint);
+  };
+  listen_as("/job:other/task:0");
+  constexpr char kText[] = "is not here; this is /job:other/task:0";
+  EXPECT_THAT(events_.WaitForDisconnectThatSays(kText),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(Call(NewMessage(kEcho, "")).Wait(),
+              StatusIs(absl::StatusCode::kUnavailable, kText));
+  EXPECT_THAT(channel_->Send(NewMessage(kNote, "")),
+              StatusIs(absl::StatusCode::kUnavailable, kText));
+  const Answer waits =
+      Call(NewMessage(kEcho, "patient"), {.wait_for_connection = true});
+  listen_as("/job:ps/task:0");
+  EXPECT_EQ(TextOf(waits.Wait()), "patient");
+  EXPECT_EQ(handler_.connects.size(), 2);
+}
+
 TEST_P(TransportConformanceTest, AHundredPeersAreServed) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   constexpr int kProcesses = 4;

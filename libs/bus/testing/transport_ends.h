@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
 #include "libs/base/scheduler.h"
@@ -253,6 +255,18 @@ class RecordingChannelEvents : public ChannelEvents {
       absl::MutexLock lock(&mutex);
       return disconnected.size() >= count;
     });
+  }
+  // Until one says `text`; what it was.
+  absl::Status WaitForDisconnectThatSays(absl::string_view text) {
+    absl::Status found = absl::DeadlineExceededError("TEST: none said so");
+    changes_.WaitUntil([&] {
+      absl::MutexLock lock(&mutex);
+      for (const absl::Status& why : disconnected) {
+        if (absl::StrContains(why.message(), text)) found = why;
+      }
+      return !absl::IsDeadlineExceeded(found);
+    });
+    return found;
   }
   absl::Status first_disconnect() const {
     absl::MutexLock lock(&mutex);
