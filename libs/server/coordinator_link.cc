@@ -6,6 +6,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
+#include "libs/bus/transport.h"
 
 namespace weft {
 namespace {
@@ -18,6 +19,9 @@ constexpr absl::Duration kMaxJoinSlice = absl::Minutes(2);
 // Between attempts that fail at once; and how long a farewell waits for a
 // connection that was lost.
 constexpr absl::Duration kBackoff = absl::Milliseconds(200);
+// Between attempts that a stranger refuses, which tell it all about this task
+// each time. Another one at the address is asked at once.
+constexpr absl::Duration kRefusedPause = absl::Seconds(30);
 // How long a task that stops waits to have said so.
 constexpr absl::Duration kFarewell = absl::Seconds(1);
 // At least so long is between lines that say what a task that has not joined
@@ -26,17 +30,13 @@ constexpr absl::Duration kLogInterval = absl::Seconds(10);
 // A heartbeat is given up after so many intervals.
 constexpr int kBeatPatience = 3;
 
-bool IsForGood(const absl::Status& why) {
-  switch (why.code()) {
-    case absl::StatusCode::kAlreadyExists:
-    case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kUnimplemented:
-      return true;
-    default:
-      return false;
-  }
+// Whoever has never joined was started with the wrong spec, or build. A task
+// that has joined meets a stranger at the address of its coordinator, or that
+// coordinator with another spec, and its steps need neither; but where another
+// process plays the task, one of the two has to go.
+bool IsForGood(const absl::Status& why, bool has_joined) {
+  if (absl::IsAlreadyExists(why)) return true;
+  return bus::IsRefusal(why) && !has_joined;
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ void CoordinatorLink::OnLost() {
     if (state_ != State::kJoined) return;
     state_ = State::kJoining;
   }
-  JoinLater();
+  JoinLater(kBackoff);
 }
 
 // The coordinator's end has marked us lost with the old connection.
@@ -87,6 +87,7 @@ void CoordinatorLink::OnConnected() {
     is_lost_ = false;
     if (state_ != State::kJoined && state_ != State::kJoining) return;
     state_ = State::kJoining;
+    is_another_ = true;
   }
   options_.scheduler->Schedule(Pool::kCompute,
                                [self = shared_from_this()] { self->Join(); });
@@ -98,6 +99,7 @@ void CoordinatorLink::Join() {
   {
     absl::MutexLock lock(&mutex_);
     if (state_ != State::kJoining || std::exchange(is_joining_, true)) return;
+    is_another_ = false;
     in_flight_.Begin();
     join_answered_ = options_.scheduler->NewEvent();
     request.target = target_;
@@ -117,6 +119,7 @@ void CoordinatorLink::OnJoinAnswered(
     absl::StatusOr<protocol::JoinReply> reply) {
   const absl::Time now = options_.scheduler->clock().Now();
   absl::Duration interval = absl::InfiniteDuration();
+  absl::Duration pause = kBackoff;
   bool is_refused = false;
   std::shared_ptr<Event> answered;
   const auto tell = absl::MakeCleanup([&] { answered->Set(); });
@@ -132,15 +135,18 @@ void CoordinatorLink::OnJoinAnswered(
       state_ = State::kJoined;
       coordinator_ = reply->coordinator;
       interval = interval_ = reply->heartbeat_interval;
+    }
+    if (!absl::IsAlreadyExists(reply.status())) {
       claimed_since_ = absl::InfiniteFuture();
-    } else if (absl::IsAlreadyExists(reply.status())) {
+    } else {
       claimed_since_ = std::min(claimed_since_, now);
       if (now - claimed_since_ < options_.claim_patience) {
         reply = absl::UnavailableError(reply.status().message());
       }
     }
-    is_refused = IsForGood(reply.status());
+    is_refused = IsForGood(reply.status(), HasJoined());
     if (is_refused) state_ = State::kRefused;
+    if (bus::IsRefusal(reply.status()) && !is_another_) pause = kRefusedPause;
   }
   if (reply.ok()) {
     NoteCluster(reply->cluster_uuid);
@@ -149,7 +155,7 @@ void CoordinatorLink::OnJoinAnswered(
   if (absl::IsCancelled(reply.status())) return;  // this task stops
   if (is_refused) return Refused(reply.status());
   LogWaiting(reply.status());
-  JoinLater();
+  JoinLater(pause);
 }
 
 void CoordinatorLink::NoteCluster(const std::string& uuid) {
@@ -172,7 +178,13 @@ void CoordinatorLink::LogWaiting(const absl::Status& why) {
     is_due = now - last_logged_ >= kLogInterval;
     if (is_due) last_logged_ = now;
   }
-  if (is_due) {
+  if (is_due && bus::IsRefusal(why)) {
+    options_.logger->Warning(absl::StrCat(
+        "Whoever is at the address of the coordinator does not want this task, "
+        "which has joined the cluster before, goes on with its steps and asks "
+        "again: ",
+        why.message()));
+  } else if (is_due) {
     options_.logger->Info(
         absl::StrCat("Waiting to join the cluster: ", why.message()));
   }
@@ -185,8 +197,8 @@ void CoordinatorLink::Refused(const absl::Status& why) {
   in_flight_.End();
 }
 
-void CoordinatorLink::JoinLater() {
-  After(State::kJoining, kBackoff, &CoordinatorLink::Join);
+void CoordinatorLink::JoinLater(absl::Duration pause) {
+  After(State::kJoining, pause, &CoordinatorLink::Join);
 }
 
 void CoordinatorLink::BeatLater(absl::Duration delay) {
@@ -237,7 +249,7 @@ void CoordinatorLink::OnBeatAnswered(
       if (state_ != State::kJoined) return;
       state_ = State::kJoining;
     }
-    return JoinLater();
+    return JoinLater(kBackoff);
   }
   absl::Duration next;
   bool tell_to_stop = false;
@@ -263,7 +275,7 @@ void CoordinatorLink::Leave() {
   std::shared_ptr<Event> join_answered;
   {
     absl::MutexLock lock(&mutex_);
-    const bool joins_again = state_ == State::kJoining && coordinator_ != 0;
+    const bool joins_again = state_ == State::kJoining && HasJoined();
     if (state_ != State::kJoined && !joins_again) return;
     // A heartbeat that the farewell overtakes is told to join again.
     state_ = State::kLeft;

@@ -8,9 +8,16 @@
 //                        left
 //
 // Only who was joined before leaves while it joins again. Close ends the link
-// in any state. Threads: all methods may be called from any thread; Leave and
-// Close block. Events come on a thread that must not wait, none after Close has
-// returned.
+// in any state.
+//
+// Refusals. They end the link of a task that has never joined: its spec is
+// wrong, or its build. One that has joined goes on joining, and says why in the
+// log: when a coordinator has died another cluster may have its address for a
+// while. Only another process that goes on being the same task ends it, too
+// (ALREADY_EXISTS).
+//
+// Threads: all methods may be called from any thread; Leave and Close block.
+// Events come on a thread that must not wait, none after Close has returned.
 #ifndef WEFT_LIBS_SERVER_COORDINATOR_LINK_H_
 #define WEFT_LIBS_SERVER_COORDINATOR_LINK_H_
 
@@ -38,8 +45,9 @@ class CoordinatorLinkEvents {
   // Which cluster the task belongs to: the first time that this is certain, and
   // should it ever change.
   virtual void OnClusterKnown(const std::string& uuid) = 0;
-  // The coordinator does not want this task in its cluster: FAILED_PRECONDITION
-  // or ALREADY_EXISTS, naming both sides. Once; the link ends.
+  // The coordinator does not want this task in its cluster, for good (see
+  // above): FAILED_PRECONDITION or ALREADY_EXISTS, naming both sides. Once; the
+  // link ends.
   virtual void OnRefused(const absl::Status& why) = 0;
   // Somebody shuts the cluster down. Once.
   virtual void OnStopRequested() = 0;
@@ -54,7 +62,8 @@ struct CoordinatorLinkOptions {
   // Without target and report.
   protocol::JoinRequest request;
   // How long another process may go on claiming this task before the link
-  // gives up: what is dead is found dead by then.
+  // gives up: what is dead is found dead by then. Without another answer in
+  // between.
   absl::Duration claim_patience = absl::Seconds(20);
   Logger* logger = nullptr;  // may be null
 };
@@ -88,11 +97,14 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   void BeatLater(absl::Duration delay);
   void Beat();
   void OnBeatAnswered(absl::StatusOr<protocol::HeartbeatReply> reply);
-  void JoinLater();
+  void JoinLater(absl::Duration pause);
   // Runs `method` after `delay`, instead of what was to run later; nothing,
   // where the link is in another state by now.
   void After(State state, absl::Duration delay,
              void (CoordinatorLink::*method)());
+  bool HasJoined() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return coordinator_ != 0;
+  }
   bool IsClosed() const;
   // False once the link is closed; else events may be called until End.
   bool BeginEvents();
@@ -106,9 +118,12 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   // Set when that has been answered; null while there is none.
   std::shared_ptr<Event> join_answered_ ABSL_GUARDED_BY(mutex_);
   bool is_lost_ ABSL_GUARDED_BY(mutex_) = false;  // the connection
+  // The connection is a newer one than that of the Join that is under way,
+  // whose answer may be a stranger's.
+  bool is_another_ ABSL_GUARDED_BY(mutex_) = false;
   bool wants_report_ ABSL_GUARDED_BY(mutex_) = false;
   bool told_to_stop_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t coordinator_ ABSL_GUARDED_BY(mutex_) = 0;  // that was joined
+  uint64_t coordinator_ ABSL_GUARDED_BY(mutex_) = 0;  // joined last; 0: none
   std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);  // empty: not known yet
   absl::Duration interval_ ABSL_GUARDED_BY(mutex_);
   absl::Duration slice_ ABSL_GUARDED_BY(mutex_);  // of the next Join

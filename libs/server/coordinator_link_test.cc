@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
 #include "libs/base/simulated_scheduler.h"
@@ -56,11 +57,13 @@ class CoordinatorLinkTest : public testing::Test {
   SimulatedScheduler scheduler_{clock_};
   protocol::RecordingCoordinator coordinator_;
   CountedReports events_;
+  RecordingLogger logger_;
   const std::shared_ptr<CoordinatorLink> link_ =
       std::make_shared<CoordinatorLink>(
           CoordinatorLinkOptions{.scheduler = &scheduler_,
                                  .coordinator = &coordinator_,
-                                 .events = &events_});
+                                 .events = &events_,
+                                 .logger = &logger_});
 };
 
 TEST_F(CoordinatorLinkTest, ACoordinatorThatIsSlowIsNotSentReportAfterReport) {
@@ -107,6 +110,77 @@ TEST_F(CoordinatorLinkTest, WhoWasRefusedDoesNotAskAgain) {
   link_->OnConnected();
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_EQ(coordinator_.joins.size(), 1);
+  EXPECT_EQ(events_.num_refusals, 1);
+}
+
+TEST_F(CoordinatorLinkTest, AStrangerDoesNotEndATaskThatHasJoined) {
+  coordinator_.Release();
+  link_->OnLost();
+  const absl::Status refusals[] = {
+      absl::FailedPreconditionError("another cluster"),
+      absl::UnimplementedError("another version"),
+      absl::InvalidArgumentError("what is that"),
+      absl::PermissionDeniedError("not on the list")};
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  for (const absl::Status& refusal : refusals) {
+    ASSERT_EQ(coordinator_.num_held(), 1);
+    coordinator_.answer = refusal;
+    coordinator_.Release();
+    EXPECT_THAT(logger_.lines().back(),
+                testing::HasSubstr(std::string(refusal.message())));
+    // It is not told of the task more often than need be.
+    scheduler_.AdvanceBy(absl::Seconds(29));
+    EXPECT_EQ(coordinator_.num_held(), 0);
+    scheduler_.AdvanceBy(absl::Seconds(2));
+  }
+  EXPECT_EQ(events_.num_refusals, 0);
+  EXPECT_FALSE(link_->joined());
+  coordinator_.answer = absl::OkStatus();
+  coordinator_.Release();
+  EXPECT_TRUE(link_->joined());
+}
+
+TEST_F(CoordinatorLinkTest, TheCoordinatorThatIsBackIsNotKeptWaiting) {
+  coordinator_.Release();
+  link_->OnLost();
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  coordinator_.answer = absl::FailedPreconditionError("another cluster");
+  coordinator_.Release();
+  link_->OnConnected();
+  scheduler_.RunUntilIdle();
+  ASSERT_EQ(coordinator_.num_held(), 1);
+  // It comes while the stranger's answer is on its way, too.
+  link_->OnConnected();
+  scheduler_.RunUntilIdle();
+  coordinator_.Release();
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  ASSERT_EQ(coordinator_.num_held(), 1);
+  coordinator_.answer = absl::OkStatus();
+  coordinator_.Release();
+  EXPECT_TRUE(link_->joined());
+}
+
+TEST_F(CoordinatorLinkTest, AnotherProcessThatStaysEndsATaskThatHasJoined) {
+  const auto claim = [this](absl::Duration time) {
+    coordinator_.answer = absl::AlreadyExistsError("another process plays it");
+    for (absl::Duration past; past < time; past += absl::Milliseconds(200)) {
+      coordinator_.Release();
+      if (events_.num_refusals > 0) return;
+      scheduler_.AdvanceBy(absl::Milliseconds(200));
+    }
+  };
+  coordinator_.Release();
+  link_->OnLost();
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  claim(absl::Seconds(19));
+  EXPECT_EQ(events_.num_refusals, 0);
+  // A stranger in between tells nothing of it.
+  coordinator_.answer = absl::FailedPreconditionError("another cluster");
+  coordinator_.Release();
+  scheduler_.AdvanceBy(absl::Seconds(30));
+  claim(absl::Seconds(19));
+  EXPECT_EQ(events_.num_refusals, 0);
+  claim(absl::Seconds(3));
   EXPECT_EQ(events_.num_refusals, 1);
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
@@ -206,6 +207,29 @@ class SimulatedServersTest : public ::testing::Test {
                                                    .logger = &logger_}));
   }
 
+  // A task of another cluster at the address of the ps, which has died. Time
+  // passes; the worker goes on, and says what is the matter.
+  void WorkerMeetsStranger(const std::string& job, const ClusterSpec& cluster,
+                           const std::string& why) {
+    ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
+    ps_.reset();
+    ASSERT_OK_AND_ASSIGN(
+        stranger_, Server::Create(cluster, {.job_name = job,
+                                            .process = stranger_process_.get(),
+                                            .logger = &stranger_logger_}));
+    scheduler_.AdvanceBy(absl::Minutes(5));
+    EXPECT_FALSE(worker_->AwaitStopped(clock_.Now()));
+    EXPECT_FALSE(worker_->joined());
+    EXPECT_THAT(logger_.lines(), testing::Contains(testing::HasSubstr(why)));
+    ASSERT_OK(stranger_->Stop(absl::ZeroDuration()));
+    stranger_.reset();
+  }
+  void TheRightOneIsBack() {
+    Start(ps_, "ps", ps_process_);
+    scheduler_.AdvanceBy(absl::Minutes(1));
+    EXPECT_TRUE(worker_->joined());
+  }
+
   // What a server says of its cluster.
   std::string UuidOf(const Server& server) {
     const auto peer =
@@ -221,9 +245,11 @@ class SimulatedServersTest : public ::testing::Test {
   const ClusterSpec cluster_{{"ps", {"localhost:1000"}},
                              {"worker", {"localhost:1001"}}};
   uint64_t num_processes_ = 0;
+  RecordingLogger stranger_logger_;
   std::unique_ptr<Process> client_process_ = NewProcess("client");
+  std::unique_ptr<Process> stranger_process_ = NewProcess("stranger");
   std::unique_ptr<Process> ps_process_, worker_process_;
-  std::unique_ptr<Server> ps_, worker_;
+  std::unique_ptr<Server> ps_, worker_, stranger_;
 };
 
 TEST_F(SimulatedServersTest, JoinWaitsForStop) {
@@ -267,6 +293,38 @@ TEST_F(SimulatedServersTest, ANewCoordinatorLearnsItFromTheTasks) {
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_EQ(UuidOf(*ps_), uuid);
   EXPECT_EQ(UuidOf(*worker_), uuid);
+}
+
+// Which does not let it connect.
+TEST_F(SimulatedServersTest, ATaskOutlivesAStrangerInItsCoordinatorsPlace) {
+  WorkerMeetsStranger(
+      "other", {{"other", {"localhost:1000"}}},
+      "/job:other/replica:0/task:0 belongs to another cluster than");
+  TheRightOneIsBack();
+}
+
+// Its tasks have not all joined, so that it does not know its cluster yet, and
+// lets anybody connect.
+TEST_F(SimulatedServersTest, ATaskOutlivesAnotherClusterThatStarts) {
+  WorkerMeetsStranger(
+      "ps", {{"ps", {"localhost:1000"}}, {"worker", {"localhost:2001"}}},
+      "does not want this task, which has joined the cluster before");
+  TheRightOneIsBack();
+}
+
+TEST_F(SimulatedServersTest, ATaskThatNeverJoinedIsRefusedAtOnce) {
+  ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
+  const auto process = NewProcess("mistaken");
+  ASSERT_OK_AND_ASSIGN(
+      const auto mistaken,
+      Server::Create({{"ps", {"localhost:1000"}}, {"worker", {"localhost:7"}}},
+                     {.job_name = "worker",
+                      .process = process.get(),
+                      .logger = &stranger_logger_}));
+  scheduler_.AdvanceBy(absl::Seconds(5));
+  ASSERT_TRUE(mistaken->AwaitStopped(clock_.Now()));
+  EXPECT_THAT(mistaken->Join(),
+              StatusIs(StatusCode::kFailedPrecondition, "localhost:7"));
 }
 
 }  // namespace
