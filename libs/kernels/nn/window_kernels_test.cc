@@ -423,6 +423,41 @@ TEST_F(NnWindowKernelsTest, BatchesAndChannelsAreNotPadded) {
       StatusIs(kInvalid, kText));
 }
 
+// Zeros as well. TensorFlow's text.
+TEST_F(NnWindowKernelsTest, PaddingsThatWouldBePassedOverAreRefused) {
+  constexpr char kText[] =
+      "explicit_paddings attribute must be empty if the padding attribute is "
+      "not EXPLICIT";
+  const Tensor ones = Floats({2, 2, 1, 1}, {1, 1, 1, 1});
+  const Tensor sizes = Tensor::Vector({1, 3, 3, 1});
+  const Tensor filter_sizes = Tensor::Vector({2, 2, 1, 1});
+  const ShapeInput anything = {DT_FLOAT, PartialShape()};
+  for (const char* padding : {"SAME", "VALID"}) {
+    AttrMap windows = Windows({1, 1, 1, 1}, padding);
+    windows["explicit_paddings"] = List(8, 0);
+    AttrMap pool = Pool({1, 1, 1, 1}, {1, 1, 1, 1}, padding);
+    pool["explicit_paddings"] = List{0, 0, 1, 1, 1, 1, 0, 0};
+    const auto expect_refused = [&](const std::string& op,
+                                    const std::vector<KernelInput>& inputs,
+                                    const AttrMap& attrs) {
+      SCOPED_TRACE(op + padding);
+      EXPECT_THAT(harness_.Run(op, inputs, attrs), StatusIs(kInvalid, kText));
+    };
+    for (const std::string op : {"Conv2D", "DepthwiseConv2dNative"}) {
+      EXPECT_THAT(harness_.InferShapes(op, {anything, anything}, windows),
+                  StatusIs(kInvalid, kText));
+      expect_refused(op, {Image(), ones}, windows);
+      expect_refused(op + "BackpropInput", {sizes, ones, Image()}, windows);
+      expect_refused(op + "BackpropFilter", {Image(), filter_sizes, Image()},
+                     windows);
+    }
+    EXPECT_THAT(harness_.InferShapes("MaxPool", {anything}, pool),
+                StatusIs(kInvalid, kText));
+    expect_refused("MaxPool", {Image()}, pool);
+    expect_refused("MaxPoolGrad", {Image(), Image(), Image()}, pool);
+  }
+}
+
 // Texts of TensorFlow 2.21.
 TEST_F(NnWindowKernelsTest, NoWindowOfAMaximumLiesInThePaddingAlone) {
   const auto expect_refused = [&](List paddings, const char* text) {

@@ -53,6 +53,16 @@ absl::Status CheckSpatial(const std::vector<int64_t>& steps,
                    " in the batch and depth dimensions."));
 }
 
+// Where the padding is another one than "EXPLICIT". In TensorFlow's words.
+absl::Status CheckNoPaddings(const OpKernelConstruction& construction) {
+  const auto* paddings =
+      construction.node().attr<std::vector<int64_t>>("explicit_paddings");
+  if (paddings == nullptr || paddings->empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "explicit_paddings attribute must be empty if the padding attribute is "
+      "not EXPLICIT");
+}
+
 // Of paddings before and after each dimension. Nonzero ones of batches and
 // channels are refused in TensorFlow's words.
 absl::Status CheckPaddings(const std::vector<int64_t>& paddings) {
@@ -104,7 +114,10 @@ absl::StatusOr<WindowAttrs> WindowAttrs::Read(
   RETURN_IF_ERROR(CheckSteps(attrs.dilations_, "Dilations"));
   ASSIGN_OR_RETURN(attrs.padding_,
                    construction.GetAttr<std::string>("padding"));
-  if (attrs.padding_ != "EXPLICIT") return attrs;
+  if (attrs.padding_ != "EXPLICIT") {
+    RETURN_IF_ERROR(CheckNoPaddings(construction));
+    return attrs;
+  }
   RETURN_IF_ERROR(
       ReadList(construction, "explicit_paddings", 8, attrs.explicit_paddings_));
   if (channels_first) MoveChannelsLast(attrs.explicit_paddings_, 2);

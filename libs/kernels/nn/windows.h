@@ -56,8 +56,8 @@ class WindowAttrs {
   // explicit_paddings where the op has them. UNIMPLEMENTED for other layouts
   // than NHWC and NCHW, for convolutions that stride or dilate across batches
   // or channels, and for pools across batches. INVALID_ARGUMENT for explicit
-  // paddings of batches or channels, and for those of a pool that are as large
-  // as its windows.
+  // paddings of batches or channels, for those of a pool that are as large as
+  // its windows, and for any where the padding is not "EXPLICIT".
   static absl::StatusOr<WindowAttrs> ReadConvolution(
       const OpKernelConstruction& construction);
   static absl::StatusOr<WindowAttrs> ReadPool(

@@ -38,12 +38,24 @@ absl::StatusOr<std::vector<int64_t>> Four(const InferenceContext& c,
 
 constexpr int64_t kMaxSize = int64_t{1} << 31;
 
+// Of an op that may have none at all. Whoever gives them means them: they are
+// not passed over. TensorFlow's text.
+absl::Status CheckNoPaddings(const InferenceContext& c) {
+  if (c.op().FindAttr("explicit_paddings") == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto pads,
+                   c.GetAttr<std::vector<int64_t>>("explicit_paddings"));
+  if (pads.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "explicit_paddings attribute must be empty if the padding attribute is "
+      "not EXPLICIT");
+}
+
 // Of explicit paddings, whatever is known of the image. The second text is
 // TensorFlow's.
 absl::Status CheckPaddings(const InferenceContext& c, const Layout& layout) {
   ASSIGN_OR_RETURN(const std::string padding,
                    c.GetAttr<std::string>("padding"));
-  if (padding != "EXPLICIT") return absl::OkStatus();
+  if (padding != "EXPLICIT") return CheckNoPaddings(c);
   ASSIGN_OR_RETURN(const auto pads,
                    c.GetAttr<std::vector<int64_t>>("explicit_paddings"));
   const auto is_possible = [](int64_t pad) {
