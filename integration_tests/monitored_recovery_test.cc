@@ -469,6 +469,66 @@ TEST_P(FailingSavesTest, ASaveBesideTheRunsThatHangsEndsTrainingAfterAnHour) {
   EXPECT_EQ(session->Close(status), status);
 }
 
+// It is told what is waited for, and neither the save nor the session is waited
+// for for ever, though a step of the session's own task hangs.
+TEST_P(FailingSavesTest, ALastOneThatHangsEndsAfterAnHour) {
+  for (const bool beside : {false, true}) {
+    SCOPED_TRACE(beside);
+    files_.DeleteRecursively("/job").IgnoreError();
+    Model model("extra", "/job:worker/task:0");
+    auto session = Start(model, beside, absl::InfiniteDuration());
+    ASSERT_NE(session, nullptr);
+    // Beside, it is one that hangs already when the end comes.
+    if (!beside) Run(*session, model, 1);
+    files_.Shut(cluster_.scheduler(), ".data");
+    if (beside) Run(*session, model, 3);
+    const int64_t num_lines = NumLines("has not ended after");
+    const absl::Time begin = cluster_.scheduler().clock().Now();
+    EXPECT_THAT(session->Close(),
+                StatusIs(absl::StatusCode::kDeadlineExceeded,
+                         "which is saved into /job/model.ckpt, has not ended "
+                         "after 1h"));
+    const absl::Duration time = cluster_.scheduler().clock().Now() - begin;
+    EXPECT_GE(time, absl::Hours(1));
+    EXPECT_LE(time, absl::Minutes(70));
+    EXPECT_GE(NumLines("has not ended after") - num_lines, 55);
+    EXPECT_GE(NumLines("The session has not ended after 2m"), 1);
+    files_.Open();
+    cluster_.scheduler().RunUntilIdle();
+    session.reset();
+  }
+}
+
+TEST_P(FailingSavesTest, ASaveBetweenTwoRunsThatHangsEndsTrainingAfterAnHour) {
+  Model model;
+  const auto session = Start(model, false, absl::InfiniteDuration());
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 1);
+  files_.Shut(cluster_.scheduler(), ".data");
+  absl::Status status;
+  for (int i = 0; status.ok() && i < 3; ++i) status = session->Run(model.train);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                               "which is saved into /job/model.ckpt, has not "
+                               "ended after 1h"));
+  EXPECT_EQ(NumLines("has not ended after"), 59) << "every minute";
+  files_.Open();
+  EXPECT_EQ(session->Close(status), status);
+}
+
+// For less than an hour.
+TEST_P(FailingSavesTest, ASaveThatIsSlowIsWaitedFor) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 1);
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  files_.Shut(scheduler, ".data");
+  scheduler.ScheduleAt(scheduler.clock().Now() + absl::Minutes(50),
+                       [this] { files_.Open(); });
+  EXPECT_OK(session->Close());
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
+}
+
 // Fails in its n-th session.
 class LateHook : public train::SessionRunHook {
  public:

@@ -28,7 +28,7 @@ constexpr absl::Duration kLongestLastWait = absl::Seconds(8);
 constexpr int kTriesOfAborted = 6;
 // How often it is told that a save beside the runs has not ended.
 constexpr absl::Duration kBetweenLines = absl::Minutes(10);
-// How often it is looked at where it is waited for.
+// How often one is looked at, and told of, where it is waited for.
 constexpr absl::Duration kBetweenLooks = absl::Minutes(1);
 // Of the first save, where tasks are late.
 constexpr int kFirstTries = 4;
@@ -73,7 +73,9 @@ struct CheckpointSaverHook::Running {
   absl::Time began;
   absl::Time next_line;  // of the log, if it has not ended by then
   std::unique_ptr<Event> done;
-  Outcome outcome;  // once done is set
+  // Once done is set: what has become of it, and the step that it is of.
+  Outcome outcome;
+  int64_t saved_step = 0;
 };
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverOptions options)
@@ -126,8 +128,6 @@ absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
     RETURN_IF_ERROR(options_.writer->Open(session, coordinator));
   }
   const absl::Status has_graph = WriteGraph(session);
-  // That of a session before has ended with it, or is left to its thread.
-  running_ = nullptr;
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
   const bool is_saved = saved_step_.load() == step;
   // While there was no session nothing could be saved.
@@ -156,7 +156,8 @@ CheckpointSaverHook::Outcome CheckpointSaverHook::SaveFirst(Session& session,
   absl::Duration wait = kFirstWait;
   for (int tries = 1;; ++tries) {
     Outcome outcome = Save(session, step);
-    if (!absl::IsDeadlineExceeded(outcome.saved) || tries == kFirstTries) {
+    if (!absl::IsDeadlineExceeded(outcome.saved) || outcome.hangs ||
+        tries == kFirstTries) {
       return outcome;
     }
     logger_->Warning(absl::StrCat(
@@ -195,7 +196,7 @@ absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
                                            const SessionRunValues& values) {
   if (stop_requested_.load()) context.RequestStop();
   if (running_ != nullptr) {
-    if (!running_->done->IsSet()) return HeedLong(*running_);
+    if (!running_->done->IsSet()) return HeedLong(*running_, kBetweenLines);
     const auto ended = std::exchange(running_, nullptr);
     RETURN_IF_ERROR(Heed(ended->outcome, ended->step));
   }
@@ -226,6 +227,7 @@ absl::Status CheckpointSaverHook::Heed(const Outcome& outcome, int64_t step) {
     failing_.reset();
     return outcome.listeners;
   }
+  if (outcome.hangs) return outcome.saved;
   const absl::Time now = clock_.Now();
   if (!failing_.has_value()) failing_ = Failing{now, now, kFirstWait};
   const std::string what =
@@ -246,14 +248,15 @@ absl::Status CheckpointSaverHook::Heed(const Outcome& outcome, int64_t step) {
 
 // Files may hang for good, and then so does their save, whose error never
 // comes.
-absl::Status CheckpointSaverHook::HeedLong(Running& running) {
+absl::Status CheckpointSaverHook::HeedLong(Running& running,
+                                           absl::Duration between_lines) {
   const absl::Time now = clock_.Now();
   const absl::Time since = failing_.has_value()
                                ? std::min(failing_->since, running.began)
                                : running.began;
   const bool ends_training = now - since >= options_.max_failing;
   if (!ends_training && now < running.next_line) return absl::OkStatus();
-  running.next_line = now + kBetweenLines;
+  running.next_line = now + between_lines;
   const std::string what = absl::StrCat(
       "The checkpoint of step ", running.step, ", which is saved into ",
       save_path_, ", has not ended after ",
@@ -270,34 +273,67 @@ absl::Status CheckpointSaverHook::HeedLong(Running& running) {
   return absl::OkStatus();
 }
 
-// The coordinator's threads end before the session and this hook do.
-void CheckpointSaverHook::SaveBesideSteps(Session& session, int64_t step) {
+absl::Status CheckpointSaverHook::WaitFor(Running& running) {
+  running.next_line = std::min(running.next_line, clock_.Now() + kBetweenLooks);
+  const Clock& clock = coordinator_->clock();
+  while (!running.done->WaitUntil(clock.Now() + kBetweenLooks)) {
+    RETURN_IF_ERROR(HeedLong(running, kBetweenLooks));
+  }
+  return absl::OkStatus();
+}
+
+std::shared_ptr<CheckpointSaverHook::Running> CheckpointSaverHook::NewRunning(
+    int64_t step) const {
   auto running = std::make_shared<Running>();
   running->step = step;
   running->began = clock_.Now();
   running->next_line = running->began + kBetweenLines;
-  running->done = session.scheduler().NewEvent();
-  running_ = running;
-  coordinator_->Start(absl::StrCat("save of step ", step), [this, running,
-                                                            &session, step] {
-    running->outcome = SaveAndTell(session, step, /*is_between_updates=*/false);
-    running->done->Set();
-    return absl::OkStatus();
-  });
+  running->done = coordinator_->NewEvent();
+  return running;
+}
+
+// The coordinator's threads end before the session and this hook do.
+void CheckpointSaverHook::SaveBesideSteps(Session& session, int64_t step) {
+  running_ = NewRunning(step);
+  coordinator_->Start(
+      absl::StrCat("save of step ", step),
+      [this, running = running_, &session, step] {
+        running->outcome = SaveAndTell(session, step, [&](int64_t& saved) {
+          return Outcome{.saved = SaveFiles(session, saved,
+                                            /*is_between_updates=*/false)};
+        });
+        running->done->Set();
+        return absl::OkStatus();
+      });
+}
+
+// Where it hangs its thread goes on, as one beside the runs does.
+CheckpointSaverHook::Outcome CheckpointSaverHook::SaveFilesAndWait(
+    Session& session, int64_t& step) {
+  const auto running = NewRunning(step);
+  coordinator_->Start(
+      absl::StrCat("save of step ", step), [this, running, &session] {
+        running->saved_step = running->step;
+        running->outcome.saved =
+            SaveFilesBetweenUpdates(session, running->saved_step);
+        running->done->Set();
+        return absl::OkStatus();
+      });
+  absl::Status ended = WaitFor(*running);
+  if (!ended.ok()) return {.saved = std::move(ended), .hangs = true};
+  step = running->saved_step;
+  return running->outcome;
 }
 
 // Its error is told once: whoever asks again saves again.
-absl::Status CheckpointSaverHook::WaitForSave(Session& session) {
+absl::Status CheckpointSaverHook::WaitForSave() {
   if (running_ == nullptr) return absl::OkStatus();
-  const Clock& clock = session.scheduler().clock();
-  while (!running_->done->WaitUntil(clock.Now() + kBetweenLooks)) {
-    RETURN_IF_ERROR(HeedLong(*running_));
-  }
+  RETURN_IF_ERROR(WaitFor(*running_));
   return std::exchange(running_, nullptr)->outcome.listeners;
 }
 
 absl::Status CheckpointSaverHook::End(Session& session) {
-  RETURN_IF_ERROR(WaitForSave(session));
+  RETURN_IF_ERROR(WaitForSave());
   ASSIGN_OR_RETURN(const int64_t last_step, SaveLast(session));
   for (const auto& listener : listeners_) {
     RETURN_IF_ERROR(listener->End(session, last_step));
@@ -315,6 +351,7 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
     const Outcome outcome = Save(session, step);
     RETURN_IF_ERROR(outcome.listeners);
     if (outcome.saved.ok()) return saved_step_.load();
+    if (outcome.hangs) return outcome.saved;
     const std::string what = absl::StrCat(
         "The last checkpoint, of step ", step, ", could not be saved into ",
         save_path_, ", tried ", tries, " times: ");
@@ -333,6 +370,7 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
 void CheckpointSaverHook::BeforeSessionGoes() {
   // One that could not begin was no session in between.
   if (!session_went_.has_value()) session_went_ = clock_.Now();
+  running_ = nullptr;  // it has ended, or is left to its thread
   if (options_.writer != nullptr) options_.writer->Close();
 }
 
@@ -347,28 +385,34 @@ absl::StatusOr<Saver*> CheckpointSaverHook::FindSaver() const {
 
 CheckpointSaverHook::Outcome CheckpointSaverHook::Save(Session& session,
                                                        int64_t step) {
-  return SaveAndTell(session, step,
-                     /*is_between_updates=*/!updating_hooks_.empty());
+  return SaveAndTell(session, step, [&](int64_t& saved) {
+    return SaveFilesAndWait(session, saved);
+  });
 }
 
 CheckpointSaverHook::Outcome CheckpointSaverHook::SaveAndTell(
-    Session& session, int64_t step, bool is_between_updates) {
+    Session& session, int64_t step,
+    absl::FunctionRef<Outcome(int64_t& step)> save_files) {
   Outcome outcome;
   for (const auto& listener : listeners_) {
     outcome.listeners = listener->BeforeSave(session, step);
     if (!outcome.listeners.ok()) return outcome;
   }
-  if (is_between_updates) {
-    outcome.saved = BetweenUpdates(0, [&]() -> absl::Status {
-      // One may have come since.
-      ASSIGN_OR_RETURN(step, global_step_.Read(session));
-      return SaveFiles(session, step, is_between_updates);
-    });
-  } else {
-    outcome.saved = SaveFiles(session, step, is_between_updates);
-  }
+  outcome = save_files(step);
   if (outcome.saved.ok()) outcome.listeners = TellSaved(session, step);
   return outcome;
+}
+
+absl::Status CheckpointSaverHook::SaveFilesBetweenUpdates(Session& session,
+                                                          int64_t& step) {
+  if (updating_hooks_.empty()) {
+    return SaveFiles(session, step, /*is_between_updates=*/false);
+  }
+  return BetweenUpdates(0, [&]() -> absl::Status {
+    // One may have come since.
+    ASSIGN_OR_RETURN(step, global_step_.Read(session));
+    return SaveFiles(session, step, /*is_between_updates=*/true);
+  });
 }
 
 absl::Status CheckpointSaverHook::BetweenUpdates(

@@ -8,7 +8,8 @@
 // beside the runs, on a thread of the coordinator: no run waits, and variables
 // may be some steps apart unless the saver has SaveConsistency::kStep. Where
 // such a save takes longer than the timer, the next one comes when it has
-// ended. Those at the beginning and at the end are waited for.
+// ended. Those at the beginning and at the end are waited for. The files of any
+// are written on such a thread, so that those that hang keep nobody for ever.
 //
 // Updates that hooks make beside the runs, of synchronous replicas, are held
 // off while a save that is waited for is made: no update is half in it. With
@@ -17,8 +18,9 @@
 //
 // A save that fails is logged and made again, after waits of 1 s to 1 min,
 // while training goes on; the error ends training when none has succeeded for
-// max_failing of the time in which there was a session, and so does a save
-// beside the runs that has not ended by then. That of the first session ends it
+// max_failing of the time in which there was a session, and so does a save that
+// has not ended by then, with DEADLINE_EXCEEDED: it is told every ten minutes,
+// every minute where training waits for it. That of the first session ends it
 // at once, but for UNAVAILABLE and ABORTED, which count as a lost session: what
 // holds the files may not have begun yet, and the next session is initialised
 // anew. The last one is tried 20 times within about two minutes. No error of
@@ -116,12 +118,19 @@ class CheckpointSaverHook : public SessionRunHook {
   struct Outcome {
     absl::Status saved;
     absl::Status listeners;
+    // It has not ended: `saved` is with what training ends.
+    bool hangs = false;
   };
-  // A save that runs beside steps, or has ended and was not looked at.
+  // A save that runs on a thread, or has ended and was not looked at.
   struct Running;
   Outcome Save(Session& session, int64_t step);
   Outcome SaveFirst(Session& session, int64_t step);
-  Outcome SaveAndTell(Session& session, int64_t step, bool is_between_updates);
+  // `save_files` sets the step to the one that it has saved.
+  Outcome SaveAndTell(Session& session, int64_t step,
+                      absl::FunctionRef<Outcome(int64_t& step)> save_files);
+  std::shared_ptr<Running> NewRunning(int64_t step) const;
+  Outcome SaveFilesAndWait(Session& session, int64_t& step);
+  absl::Status SaveFilesBetweenUpdates(Session& session, int64_t& step);
   // `save` between the updates of those hooks from number `next` on.
   absl::Status BetweenUpdates(size_t next,
                               absl::FunctionRef<absl::Status()> save);
@@ -132,10 +141,12 @@ class CheckpointSaverHook : public SessionRunHook {
   bool IsDue(int64_t step) const;
   // The error that ends training, if one does.
   absl::Status Heed(const Outcome& outcome, int64_t step);
-  // The same, of one that has not ended.
-  absl::Status HeedLong(Running& running);
+  // The same, of one that has not ended, which is told so often.
+  absl::Status HeedLong(Running& running, absl::Duration between_lines);
+  // Until it has ended, or ends training.
+  absl::Status WaitFor(Running& running);
   // Of listeners: what was not saved is saved again.
-  absl::Status WaitForSave(Session& session);
+  absl::Status WaitForSave();
   // Unless it is saved already; the step.
   absl::StatusOr<int64_t> SaveLast(Session& session);
 

@@ -81,6 +81,8 @@ class Coordinator {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // What its waits go by. Lives as long as the coordinator.
   const Clock& clock() const { return scheduler_.clock(); }
+  // For a wait, by that clock, for what a thread that it started does.
+  std::unique_ptr<Event> NewEvent() { return scheduler_.NewEvent(); }
   // Names of those that run, separated by commas; empty: all have ended.
   std::string RunningThreads() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets the stop and its error, so that others can be started.

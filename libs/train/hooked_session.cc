@@ -5,11 +5,16 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
 #include "libs/base/status.h"
 #include "libs/train/session_manager.h"
 
 namespace weft::train {
 namespace {
+
+// How long a session may take to end: all that its steps wait for hears of it,
+// but for files.
+constexpr absl::Duration kLongestClose = absl::Minutes(2);
 
 absl::Status AddFeeds(const FeedList& feeds, FeedList& all) {
   for (const auto& feed : feeds) {
@@ -131,6 +136,25 @@ absl::Status HookedSession::JoinThreads(absl::Duration stop_grace_period,
   return coordinator_->requested_error();
 }
 
+absl::Status HookedSession::CloseSession(Logger& logger) {
+  Scheduler& scheduler = session_->scheduler();
+  closing_ = std::make_shared<Closing>();
+  closing_->done = scheduler.NewEvent();
+  scheduler.Schedule(Pool::kOwnThread,
+                     [session = session_.get(), closing = closing_] {
+                       closing->status = session->Close();
+                       closing->done->Set();
+                     });
+  if (closing_->done->WaitUntil(scheduler.clock().Now() + kLongestClose)) {
+    return closing_->status;
+  }
+  logger.Error(absl::StrCat(
+      "The session has not ended after ", absl::FormatDuration(kLongestClose),
+      " and is not waited for any longer. Look whether files of its tasks "
+      "hang."));
+  return absl::OkStatus();
+}
+
 void HookedSession::TellThatItGoes() {
   for (const auto& hook : hooks_) hook->BeforeSessionGoes();
 }
@@ -138,7 +162,7 @@ void HookedSession::TellThatItGoes() {
 absl::Status HookedSession::Close(absl::Duration stop_grace_period,
                                   Logger& logger) {
   const absl::Status status = JoinThreads(stop_grace_period, logger);
-  const absl::Status closed = session_->Close();
+  const absl::Status closed = CloseSession(logger);
   if (!closed.ok()) {
     logger.Info(absl::StrCat("The session was gone when it was closed: ",
                              closed.message()));
@@ -148,7 +172,7 @@ absl::Status HookedSession::Close(absl::Duration stop_grace_period,
 }
 
 void HookedSession::Abandon(absl::Duration stop_grace_period, Logger& logger) {
-  session_->Close().IgnoreError();  // it is lost
+  CloseSession(logger).IgnoreError();  // it is lost
   JoinThreads(stop_grace_period, logger).IgnoreError();
   TellThatItGoes();
 }

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "libs/base/logging.h"
+#include "libs/base/scheduler.h"
 #include "libs/session/session.h"
 #include "libs/train/coordinator.h"
 #include "libs/train/session_run_hook.h"
@@ -48,14 +49,19 @@ class HookedSession {
 
   // Threads end, then the session does; the first error of a thread. Those that
   // have not ended after the grace period are named in the log, and left alone.
+  // So is a session that has not ended after two minutes: it waits for what the
+  // steps do on its own task, and these maybe for files that hang.
   absl::Status Close(absl::Duration stop_grace_period, Logger& logger);
   // The same for a session that was lost: it ends before threads hear of the
   // stop, for they may wait for runs that will never end, and what they do upon
   // a stop, such as to close a queue that outlives the session, is not to be
   // done. Their errors are its.
   void Abandon(absl::Duration stop_grace_period, Logger& logger);
-  // Whether threads of the coordinator run.
-  bool has_threads() const { return !coordinator_->RunningThreads().empty(); }
+  // Whether threads of the coordinator run, or the session is still ending.
+  bool has_threads() const {
+    return !coordinator_->RunningThreads().empty() ||
+           (closing_ != nullptr && !closing_->done->IsSet());
+  }
 
  private:
   struct Asked {
@@ -69,12 +75,21 @@ class HookedSession {
   absl::StatusOr<std::vector<Tensor>> RunOnce(const SessionRunArgs& args,
                                               RunMetadata* metadata);
   absl::Status JoinThreads(absl::Duration stop_grace_period, Logger& logger);
+  // What its end says, if it comes in time.
+  absl::Status CloseSession(Logger& logger);
+  // The end of the session, on a thread of its scheduler's, which uses nothing
+  // of this once `done` is set.
+  struct Closing {
+    std::unique_ptr<Event> done;
+    absl::Status status;  // once done is set
+  };
   void TellThatItGoes();
 
   const std::unique_ptr<Session> session_;
   const HookList hooks_;
   const std::function<bool()> is_asked_to_leave_;
   bool should_stop_ = false;
+  std::shared_ptr<Closing> closing_;  // null: nobody has closed it
   // Its end waits for threads, which use the session and hooks.
   const std::unique_ptr<Coordinator> coordinator_;
 };

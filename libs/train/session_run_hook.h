@@ -130,8 +130,8 @@ class SessionRunHook {
   // again for a minute; then, as any other at once, the error is logged.
   virtual absl::Status TrainingHasEnded(Session& session);
   // Threads of the coordinator have ended, but for those that ignore that they
-  // are to stop, and the session is closed: what was made of its scheduler or
-  // its files has to go now.
+  // are to stop, and the session is closed, though a step of it may hang: what
+  // was made of its scheduler or its files has to go now.
   virtual void BeforeSessionGoes();
 
   // For who saves variables: calls `save` when none of those updates is under
