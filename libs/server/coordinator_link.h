@@ -118,8 +118,8 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   // Set when that has been answered; null while there is none.
   std::shared_ptr<Event> join_answered_ ABSL_GUARDED_BY(mutex_);
   bool is_lost_ ABSL_GUARDED_BY(mutex_) = false;  // the connection
-  // The connection is a newer one than that of the Join that is under way,
-  // whose answer may be a stranger's.
+  // There has been a connection since the Join that is under way began, which
+  // may be answered by whoever was there before.
   bool is_another_ ABSL_GUARDED_BY(mutex_) = false;
   bool wants_report_ ABSL_GUARDED_BY(mutex_) = false;
   bool told_to_stop_ ABSL_GUARDED_BY(mutex_) = false;
