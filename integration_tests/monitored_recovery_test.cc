@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -389,12 +390,27 @@ class FailingSavesTest : public MonitoredBoundTest {
       cluster_.scheduler().RunUntilIdle();
     }
   }
+  // Until a step fails, which is returned, but not for ever: minutes_ says how
+  // long. `before` is called before each step.
+  absl::Status RunOnceAMinute(
+      MonitoredSession& session, const Model& model,
+      const std::function<void()>& before = [] {}) {
+    absl::Status status;
+    for (minutes_ = 0; status.ok() && minutes_ < 200; ++minutes_) {
+      before();
+      status = session.Run(model.train);
+      cluster_.scheduler().AdvanceBy(absl::Minutes(1));
+    }
+    return status;
+  }
   int64_t NumLines(absl::string_view text) {
     const auto lines = logger_.lines();
     return std::count_if(
         lines.begin(), lines.end(),
         [&](const std::string& line) { return absl::StrContains(line, text); });
   }
+
+  int64_t minutes_ = 0;
 };
 
 INSTANTIATE_TEST_SUITE_P(Clusters, FailingSavesTest,
@@ -437,15 +453,10 @@ TEST_P(FailingSavesTest, EndTrainingAfterAnHour) {
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
   disk_.FailAllFrom(0, absl::UnavailableError("no disk"));
-  absl::Status status;
-  int64_t minutes = 0;
-  for (; status.ok() && minutes < 100; ++minutes) {
-    status = session->Run(model.train);
-    cluster_.scheduler().AdvanceBy(absl::Minutes(1));
-  }
+  const absl::Status status = RunOnceAMinute(*session, model);
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
                                "No checkpoint could be saved for 1h"));
-  EXPECT_GE(minutes, 60);
+  EXPECT_GE(minutes_, 60);
   EXPECT_EQ(session->Close(status), status);
 }
 
@@ -455,15 +466,10 @@ TEST_P(FailingSavesTest, ASaveBesideTheRunsThatHangsEndsTrainingAfterAnHour) {
   const auto session = Start(model, true);
   ASSERT_NE(session, nullptr);
   files_.Shut(cluster_.scheduler(), ".data");
-  absl::Status status;
-  int64_t minutes = 0;
-  for (; status.ok() && minutes < 100; ++minutes) {
-    status = session->Run(model.train);
-    cluster_.scheduler().AdvanceBy(absl::Minutes(1));
-  }
+  const absl::Status status = RunOnceAMinute(*session, model);
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
                                "and none could be saved for 1h"));
-  EXPECT_GE(minutes, 60);
+  EXPECT_GE(minutes_, 60);
   EXPECT_EQ(NumLines("has not ended after"), 5) << "every ten minutes";
   files_.Open();
   EXPECT_EQ(session->Close(status), status);
@@ -582,17 +588,13 @@ TEST_P(FailingSavesTest, ANewSessionDoesNotBeginTheHourAnew) {
   const auto session = Start(model, false);
   ASSERT_NE(session, nullptr);
   disk_.LimitSpace(0);
-  absl::Status status;
-  int64_t minutes = 0;
-  for (; status.ok() && minutes < 200; ++minutes) {
-    if (minutes % 50 == 49) StartAgain("ps", 1);
-    status = session->Run(model.train);
-    cluster_.scheduler().AdvanceBy(absl::Minutes(1));
-  }
+  const absl::Status status = RunOnceAMinute(*session, model, [this] {
+    if (minutes_ % 50 == 49) StartAgain("ps", 1);
+  });
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
                                "No checkpoint could be saved for 1h"));
-  EXPECT_GE(minutes, 60);
-  EXPECT_LE(minutes, 70);
+  EXPECT_GE(minutes_, 60);
+  EXPECT_LE(minutes_, 70);
   EXPECT_EQ(session->Close(status), status);
 }
 

@@ -4,8 +4,10 @@
 #ifndef WEFT_LIBS_ESTIMATOR_ESTIMATOR_IMPL_H_
 #define WEFT_LIBS_ESTIMATOR_ESTIMATOR_IMPL_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -81,9 +83,9 @@ void AddHooks(const train::HookList& from, train::HookList& hooks);
 // By tag, the scalars of one event that an evaluation wrote; empty for others.
 std::map<std::string, float> ScalarsOf(const summary::Event& event);
 
-// Whether a directory of that name may be an export: as many digits as seconds
-// since 1970 have, until the year 2286.
-bool IsExportVersion(absl::string_view name);
+// The number of an export, if a directory of that name may be one: as many
+// digits as seconds since 1970 have, until the year 2286.
+std::optional<int64_t> ExportVersion(absl::string_view name);
 
 // A number as a double; none for anything else.
 std::optional<double> NumberIn(const Tensor& tensor);

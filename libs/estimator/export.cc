@@ -1,5 +1,6 @@
 // Estimator::ExportSavedModel.
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -52,12 +53,10 @@ struct ExportDirectory {
 int64_t NextVersion(const std::vector<std::string>& names, absl::Time now) {
   int64_t next = absl::ToUnixSeconds(now);
   for (const std::string& name : names) {
-    int64_t version = 0;
-    if (!IsExportVersion(name) || !absl::SimpleAtoi(name, &version) ||
-        version == kLastVersion) {
-      continue;
+    const std::optional<int64_t> version = ExportVersion(name);
+    if (version && *version != kLastVersion) {
+      next = std::max(next, *version + 1);
     }
-    next = std::max(next, version + 1);
   }
   return next;
 }
@@ -68,13 +67,11 @@ void DeleteLeftOnes(FileSystem& files, const std::string& base,
                     const std::vector<std::string>& names, absl::Time now) {
   for (const std::string& name : names) {
     absl::string_view number = name;
-    int64_t begun = 0;
-    if (!absl::ConsumePrefix(&number, kTemporary) || !IsExportVersion(number) ||
-        !absl::SimpleAtoi(number, &begun) ||
-        begun >= absl::ToUnixSeconds(now) - kMaxExportSeconds) {
-      continue;
+    if (!absl::ConsumePrefix(&number, kTemporary)) continue;
+    const std::optional<int64_t> begun = ExportVersion(number);
+    if (begun && *begun < absl::ToUnixSeconds(now) - kMaxExportSeconds) {
+      files.DeleteRecursively(JoinPath(base, name)).IgnoreError();
     }
-    files.DeleteRecursively(JoinPath(base, name)).IgnoreError();
   }
 }
 
@@ -270,9 +267,14 @@ absl::Status Restore(Session& session, train::Saver& saver,
 
 }  // namespace
 
-bool IsExportVersion(absl::string_view name) {
-  return name.size() == 10 &&
-         absl::c_all_of(name, [](char c) { return absl::ascii_isdigit(c); });
+std::optional<int64_t> ExportVersion(absl::string_view name) {
+  const auto is_digit = [](char c) { return absl::ascii_isdigit(c); };
+  int64_t version = 0;
+  if (name.size() != 10 || !absl::c_all_of(name, is_digit) ||
+      !absl::SimpleAtoi(name, &version)) {
+    return std::nullopt;
+  }
+  return version;
 }
 
 absl::StatusOr<std::string> Estimator::ExportSavedModel(

@@ -84,7 +84,7 @@ class SavedModelExporter : public Exporter {
     auto names = files.ListDirectory(export_path);
     if (!names.ok()) return;
     std::erase_if(*names, [&](const auto& name) {
-      return !IsExportVersion(name) || name >= Basename(newest);
+      return !ExportVersion(name) || name >= Basename(newest);
     });
     const auto keep = static_cast<uint64_t>(*options_.exports_to_keep - 1);
     if (names->size() <= keep) return;
