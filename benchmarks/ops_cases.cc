@@ -22,6 +22,8 @@ using Json = nlohmann::json;
 
 DataType TypeNamed(const std::string& name) {
   if (name == "float") return DT_FLOAT;
+  if (name == "half") return DT_HALF;
+  if (name == "bfloat16") return DT_BFLOAT16;
   if (name == "int32") return DT_INT32;
   if (name == "int64") return DT_INT64;
   Fail("no inputs of type " + name);
@@ -37,6 +39,8 @@ Tensor Filled(DataType dtype, const TensorShape& shape, const Next& next) {
     }
   };
   if (dtype == DT_FLOAT) fill(tensor.mutable_flat<float>());
+  if (dtype == DT_HALF) fill(tensor.mutable_flat<half>());
+  if (dtype == DT_BFLOAT16) fill(tensor.mutable_flat<bfloat16>());
   if (dtype == DT_INT32) fill(tensor.mutable_flat<int32_t>());
   if (dtype == DT_INT64) fill(tensor.mutable_flat<int64_t>());
   return tensor;
