@@ -82,7 +82,7 @@ grep '^goes on from' "$trained/log" || failed=1
 rm -rf "$trained"
 
 # Without oneDNN, which the other runs find (libs/kernels/README.md).
-printf '\n== convolutions without oneDNN\n'
+printf '\n== convolutions and products without oneDNN\n'
 bazel test --test_output=errors --test_env=WEFT_DNNL=off \
   //libs/kernels:room_test //tools/conformance:conformance_test || failed=1
 

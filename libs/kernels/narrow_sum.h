@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
+#include "libs/kernels/isa/narrow_loops.h"
 #include "libs/tensor/float16.h"
 
 namespace weft {
@@ -24,15 +26,22 @@ class NarrowSum {
     return left == n ? sum : Add(sum, Of(x + left, n - left, middle));
   }
 
-  // The numbers in one lane of a vector, `stride` apart.
-  static T OfLane(const T* x, int64_t n, int64_t stride) {
-    if (n < kUnrolledFrom) return Continue(T(0.0f), x, n, stride);
-    const int64_t unrolled = n / kUnrolled * kUnrolled;
-    T sum = EveryFourth(x, unrolled, stride);
+  // The `n` numbers in each of `lanes` lanes of vectors, `stride` apart.
+  static void OfLanes(const T* x, int64_t n, int64_t stride, int64_t lanes,
+                      T* sums) {
+    const auto add_rows = BestNarrowLoops<T>().add_rows;
+    std::fill(sums, sums + lanes, T(0.0f));
+    if (n < kUnrolledFrom) return add_rows(x, n, stride, lanes, sums);
+    const int64_t fourth = n / kUnrolled;
+    add_rows(x, fourth, kUnrolled * stride, lanes, sums);
+    std::vector<T> part(lanes);
     for (int64_t k = 1; k < kUnrolled; ++k) {
-      sum = Add(sum, EveryFourth(x + k * stride, unrolled, stride));
+      std::fill(part.begin(), part.end(), T(0.0f));
+      add_rows(x + k * stride, fourth, kUnrolled * stride, lanes, part.data());
+      add_rows(part.data(), 1, lanes, lanes, sums);
     }
-    return Continue(sum, x + unrolled * stride, n - unrolled, stride);
+    const int64_t done = fourth * kUnrolled;
+    add_rows(x + done * stride, n - done, stride, lanes, sums);
   }
 
   // `sum` and the numbers, one after the other.
@@ -51,20 +60,8 @@ class NarrowSum {
   // Vectors that are summed side by side.
   static constexpr int64_t kUnrolled = 4;
 
-  struct Vector {
-    T lanes[kLanes] = {};
-    void Add(const T* x) {
-      for (int64_t i = 0; i < kLanes; ++i) {
-        lanes[i] = NarrowSum::Add(lanes[i], x[i]);
-      }
-    }
-  };
-
   static T Add(T a, T b) {
     return T(static_cast<float>(a) + static_cast<float>(b));
-  }
-  static T EveryFourth(const T* x, int64_t n, int64_t stride) {
-    return Continue(T(0.0f), x, n / kUnrolled, kUnrolled * stride);
   }
   static int64_t RoundUp(int64_t n) {
     return (n + kLanes - 1) / kLanes * kLanes;
@@ -72,20 +69,20 @@ class NarrowSum {
 
   static T OfVectors(const T* x, int64_t n) {
     constexpr int64_t kStep = kUnrolled * kLanes;
-    Vector sums[kUnrolled];
-    int64_t i = 0;
-    for (; i + kStep <= n; i += kStep) {
-      for (int64_t k = 0; k < kUnrolled; ++k) sums[k].Add(x + i + k * kLanes);
-    }
-    for (int64_t k = 1; k < kUnrolled; ++k) sums[0].Add(sums[k].lanes);
-    for (; i + kLanes <= n; i += kLanes) sums[0].Add(x + i);
+    const auto add_rows = BestNarrowLoops<T>().add_rows;
+    T sums[kStep] = {};
+    int64_t i = n / kStep * kStep;
+    add_rows(x, n / kStep, kStep, kStep, sums);
+    add_rows(sums + kLanes, kUnrolled - 1, kLanes, kLanes, sums);
+    add_rows(x + i, (n - i) / kLanes, kLanes, kLanes, sums);
+    i += (n - i) / kLanes * kLanes;
     T rest = T(0.0f);
     for (; i < n; ++i) rest = Add(rest, x[i]);
-    return Add(OfLanes(sums[0].lanes), rest);
+    return Add(OfVector(sums), rest);
   }
 
   // Rounded once.
-  static T OfLanes(const T* lanes) {
+  static T OfVector(const T* lanes) {
     float sums[kLanes];
     std::copy_n(lanes, kLanes, sums);
     for (int64_t size = kLanes / 2; size > 0; size /= 2) {

@@ -28,6 +28,7 @@ template <typename... Ts>
 struct TypeList {};
 
 using FloatingTypes = TypeList<float, double, half, bfloat16>;
+using NarrowTypes = TypeList<half, bfloat16>;
 using IndexTypes = TypeList<int32_t, int64_t>;
 using RealNumbers =
     TypeList<float, double, half, bfloat16, int8_t, int16_t, int32_t, int64_t,

@@ -7,6 +7,8 @@
 
 #include <Eigen/Core>
 
+#include "libs/kernels/isa/narrow_vectors_isa.h"
+
 namespace weft::WEFT_ISA {
 namespace {
 
@@ -100,8 +102,8 @@ struct SigmoidGrad {
 // No iteration depends on another, also when `out` is `x` or `y`; the compiler
 // can't know that.
 template <typename T, typename Op>
-bool BinaryLoopOf(const void* x_data, int64_t x_step, const void* y_data,
-                  int64_t y_step, void* out_data, int64_t n) {
+bool PlainBinary(const void* x_data, int64_t x_step, const void* y_data,
+                 int64_t y_step, void* out_data, int64_t n) {
   const T* x = static_cast<const T*>(x_data);
   const T* y = static_cast<const T*>(y_data);
   T* out = static_cast<T*>(out_data);
@@ -121,6 +123,45 @@ bool BinaryLoopOf(const void* x_data, int64_t x_step, const void* y_data,
     for (int64_t i = 0; i < n; ++i) out[i] = value;
   }
   return true;
+}
+
+// How many half or bfloat16 numbers are floats at a time, in the nearest cache.
+constexpr int64_t kNarrowBlock = 512;
+
+// The next `count`, or one for all where the step is 0.
+template <typename T>
+void WidenOperand(const T* x, int64_t step, int64_t i, int64_t count,
+                  float* out) {
+  if (step != 0) {
+    Widen(x + i, out, count);
+  } else if (i == 0) {
+    Widen(x, out, 1);
+  }
+}
+
+template <typename T, typename Op>
+bool NarrowBinary(const void* x_data, int64_t x_step, const void* y_data,
+                  int64_t y_step, void* out_data, int64_t n) {
+  const T* x = static_cast<const T*>(x_data);
+  const T* y = static_cast<const T*>(y_data);
+  T* out = static_cast<T*>(out_data);
+  float left[kNarrowBlock], right[kNarrowBlock], result[kNarrowBlock];
+  for (int64_t i = 0; i < n; i += kNarrowBlock) {
+    const int64_t count = n - i < kNarrowBlock ? n - i : kNarrowBlock;
+    WidenOperand(x, x_step, i, count, left);
+    WidenOperand(y, y_step, i, count, right);
+    PlainBinary<float, Op>(left, x_step, right, y_step, result, count);
+    Narrow(result, out + i, count);
+  }
+  return true;
+}
+
+template <typename T, typename Op>
+constexpr BinaryLoop BinaryLoopOf() {
+  if constexpr (kIsNarrow<T>)
+    return &NarrowBinary<T, Op>;
+  else
+    return &PlainBinary<T, Op>;
 }
 
 // Exact functions: plain loops, in which the compiler finds the instruction for
@@ -156,7 +197,7 @@ struct Reciprocal {
 };
 
 template <typename T, typename Op>
-void ExactLoopOf(const void* x_data, void* out_data, int64_t n) {
+void PlainUnary(const void* x_data, void* out_data, int64_t n) {
   const T* x = static_cast<const T*>(x_data);
   T* out = static_cast<T*>(out_data);
 #pragma GCC ivdep
@@ -274,7 +315,7 @@ void BlockOf(const T* x, T* out) {
 // The last block is filled up, so that the result of an element depends neither
 // on its place nor on how the memory is aligned.
 template <typename T, typename Op>
-void UnaryLoopOf(const void* x_data, void* out_data, int64_t n) {
+void BlockUnary(const void* x_data, void* out_data, int64_t n) {
   const T* x = static_cast<const T*>(x_data);
   T* out = static_cast<T*>(out_data);
   int64_t i = 0;
@@ -286,24 +327,54 @@ void UnaryLoopOf(const void* x_data, void* out_data, int64_t n) {
   memcpy(out + i, rest, static_cast<size_t>(n - i) * sizeof(T));
 }
 
+// Of floats, for half and bfloat16.
+template <typename T, UnaryLoop kLoop>
+void NarrowUnary(const void* x_data, void* out_data, int64_t n) {
+  const T* x = static_cast<const T*>(x_data);
+  T* out = static_cast<T*>(out_data);
+  float wide[kNarrowBlock];
+  for (int64_t i = 0; i < n; i += kNarrowBlock) {
+    const int64_t count = n - i < kNarrowBlock ? n - i : kNarrowBlock;
+    Widen(x + i, wide, count);
+    kLoop(wide, wide, count);
+    Narrow(wide, out + i, count);
+  }
+}
+
+template <typename T, typename Op>
+constexpr UnaryLoop ExactLoopOf() {
+  if constexpr (kIsNarrow<T>)
+    return &NarrowUnary<T, &PlainUnary<float, Op>>;
+  else
+    return &PlainUnary<T, Op>;
+}
+
+template <typename T, typename Op>
+constexpr UnaryLoop UnaryLoopOf() {
+  if constexpr (kIsNarrow<T>)
+    return &NarrowUnary<T, &BlockUnary<float, Op>>;
+  else
+    return &BlockUnary<T, Op>;
+}
+
 template <typename T>
 BinaryLoop FindIntegerBinary(const char* op) {
-  if (strcmp(op, "Add") == 0) return &BinaryLoopOf<T, Add>;
-  if (strcmp(op, "Sub") == 0) return &BinaryLoopOf<T, Sub>;
-  if (strcmp(op, "Mul") == 0) return &BinaryLoopOf<T, Mul>;
-  if (strcmp(op, "Maximum") == 0) return &BinaryLoopOf<T, Maximum>;
-  if (strcmp(op, "Minimum") == 0) return &BinaryLoopOf<T, Minimum>;
+  if (strcmp(op, "Add") == 0) return BinaryLoopOf<T, Add>();
+  if (strcmp(op, "Sub") == 0) return BinaryLoopOf<T, Sub>();
+  if (strcmp(op, "Mul") == 0) return BinaryLoopOf<T, Mul>();
+  if (strcmp(op, "Maximum") == 0) return BinaryLoopOf<T, Maximum>();
+  if (strcmp(op, "Minimum") == 0) return BinaryLoopOf<T, Minimum>();
   return nullptr;
 }
 
 template <typename T>
 BinaryLoop FindFloatBinary(const char* op) {
-  if (strcmp(op, "Div") == 0) return &BinaryLoopOf<T, Div>;
+  if (strcmp(op, "Div") == 0) return BinaryLoopOf<T, Div>();
   if (strcmp(op, "SquaredDifference") == 0) {
-    return &BinaryLoopOf<T, SquaredDifference>;
+    return BinaryLoopOf<T, SquaredDifference>();
   }
-  if (strcmp(op, "TanhGrad") == 0) return &BinaryLoopOf<T, TanhGrad>;
-  if (strcmp(op, "SigmoidGrad") == 0) return &BinaryLoopOf<T, SigmoidGrad>;
+  if (strcmp(op, "TanhGrad") == 0) return BinaryLoopOf<T, TanhGrad>();
+  if (strcmp(op, "SigmoidGrad") == 0) return BinaryLoopOf<T, SigmoidGrad>();
   return FindIntegerBinary<T>(op);
 }
 
@@ -313,6 +384,10 @@ BinaryLoop FindBinary(const char* op, LoopType type) {
       return FindFloatBinary<float>(op);
     case LoopType::kDouble:
       return FindFloatBinary<double>(op);
+    case LoopType::kHalf:
+      return FindFloatBinary<half>(op);
+    case LoopType::kBfloat16:
+      return FindFloatBinary<bfloat16>(op);
     case LoopType::kInt32:
       return FindIntegerBinary<int32_t>(op);
     case LoopType::kInt64:
@@ -323,24 +398,35 @@ BinaryLoop FindBinary(const char* op, LoopType type) {
 
 template <typename T>
 UnaryLoop FindFloatUnary(const char* op) {
-  if (strcmp(op, "Exp") == 0) return &UnaryLoopOf<T, Exp>;
-  if (strcmp(op, "Log") == 0) return &UnaryLoopOf<T, Log>;
-  if (strcmp(op, "Log1p") == 0) return &UnaryLoopOf<T, Log1p>;
-  if (strcmp(op, "Tanh") == 0) return &UnaryLoopOf<T, Tanh>;
-  if (strcmp(op, "Sigmoid") == 0) return &UnaryLoopOf<T, Sigmoid>;
-  if (strcmp(op, "Sqrt") == 0) return &ExactLoopOf<T, Sqrt>;
-  if (strcmp(op, "Rsqrt") == 0) return &ExactLoopOf<T, Rsqrt>;
-  if (strcmp(op, "Square") == 0) return &ExactLoopOf<T, Square>;
-  if (strcmp(op, "Neg") == 0) return &ExactLoopOf<T, Neg>;
-  if (strcmp(op, "Reciprocal") == 0) return &ExactLoopOf<T, Reciprocal>;
-  if (strcmp(op, "Sin") == 0) return &UnaryLoopOf<T, Sin>;
-  if (strcmp(op, "Cos") == 0) return &UnaryLoopOf<T, Cos>;
+  if (strcmp(op, "Exp") == 0) return UnaryLoopOf<T, Exp>();
+  if (strcmp(op, "Log") == 0) return UnaryLoopOf<T, Log>();
+  if (strcmp(op, "Log1p") == 0) return UnaryLoopOf<T, Log1p>();
+  if (strcmp(op, "Tanh") == 0) return UnaryLoopOf<T, Tanh>();
+  if (strcmp(op, "Sigmoid") == 0) return UnaryLoopOf<T, Sigmoid>();
+  if (strcmp(op, "Sqrt") == 0) return ExactLoopOf<T, Sqrt>();
+  if (strcmp(op, "Rsqrt") == 0) return ExactLoopOf<T, Rsqrt>();
+  if (strcmp(op, "Square") == 0) return ExactLoopOf<T, Square>();
+  if (strcmp(op, "Neg") == 0) return ExactLoopOf<T, Neg>();
+  if (strcmp(op, "Reciprocal") == 0) return ExactLoopOf<T, Reciprocal>();
+  if (strcmp(op, "Sin") == 0) return UnaryLoopOf<T, Sin>();
+  if (strcmp(op, "Cos") == 0) return UnaryLoopOf<T, Cos>();
   return nullptr;
 }
 
 UnaryLoop FindUnary(const char* op, LoopType type) {
-  if (type == LoopType::kFloat) return FindFloatUnary<float>(op);
-  if (type == LoopType::kDouble) return FindFloatUnary<double>(op);
+  switch (type) {
+    case LoopType::kFloat:
+      return FindFloatUnary<float>(op);
+    case LoopType::kDouble:
+      return FindFloatUnary<double>(op);
+    case LoopType::kHalf:
+      return FindFloatUnary<half>(op);
+    case LoopType::kBfloat16:
+      return FindFloatUnary<bfloat16>(op);
+    case LoopType::kInt32:
+    case LoopType::kInt64:
+      break;
+  }
   return nullptr;
 }
 

@@ -1,5 +1,6 @@
-// Element-wise loops over float, double, int32 and int64 that are worth their
-// own code for each instruction set (weft::v1, weft::v3, weft::v4).
+// Element-wise loops over float, double, half, bfloat16, int32 and int64 that
+// are worth their own code for each instruction set (weft::v1, weft::v3,
+// weft::v4). half and bfloat16 are computed as floats.
 //
 // Threads: pure functions. `out` may be one of the inputs.
 #ifndef WEFT_LIBS_KERNELS_ISA_ELEMENTWISE_ISA_H_
@@ -18,7 +19,7 @@ using BinaryLoop = bool (*)(const void* x, int64_t x_step, const void* y,
 using UnaryLoop = void (*)(const void* x, void* out, int64_t n);
 
 // Element types as the tables below name them.
-enum class LoopType { kFloat, kDouble, kInt32, kInt64 };
+enum class LoopType { kFloat, kDouble, kHalf, kBfloat16, kInt32, kInt64 };
 
 // Null where there is no such loop: the caller then has its own.
 struct ElementwiseFunctions {

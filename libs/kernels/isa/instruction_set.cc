@@ -1,12 +1,21 @@
 #include "libs/kernels/isa/instruction_set.h"
 
+#include <cpuid.h>
+
 namespace weft {
 namespace {
+
+// clang 14 knows no name for it.
+bool HasF16C() {
+  unsigned int a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
 
 // Features by name, because clang 14 does not know "x86-64-v4" here.
 bool HasV3() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         HasF16C();
 }
 
 bool HasV4() {
@@ -25,6 +34,14 @@ std::vector<InstructionSet> SupportedInstructionSets() {
   if (HasV3()) sets.push_back(InstructionSet::kV3);
   if (HasV4()) sets.push_back(InstructionSet::kV4);
   return sets;
+}
+
+bool HasBfloat16Products() {
+  static const bool has = [] {
+    __builtin_cpu_init();
+    return HasV4() && __builtin_cpu_supports("avx512bf16") != 0;
+  }();
+  return has;
 }
 
 InstructionSet BestInstructionSet() {

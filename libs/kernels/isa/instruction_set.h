@@ -17,6 +17,9 @@ enum class InstructionSet {
 // processor once.
 InstructionSet BestInstructionSet();
 
+// Whether it multiplies bfloat16 numbers itself (AVX512_BF16), too.
+bool HasBfloat16Products();
+
 // All that are supported, best last; for tests that compare them.
 std::vector<InstructionSet> SupportedInstructionSets();
 

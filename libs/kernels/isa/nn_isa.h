@@ -14,9 +14,10 @@ template <typename T>
 struct NnLoops {
   // max(x, 0); NaN and -0 stay.
   void (*relu)(const T* x, T* out, int64_t n);
-  // gradient where x > 0, else 0.
+  // The gradient times 1 where x > 0, else times 0.
   void (*relu_grad)(const T* gradient, const T* x, T* out, int64_t n);
-  // Between 0 and 6; the gradient where x is strictly between, else 0.
+  // Between 0 and 6; the gradient times 1 where x is strictly between, else
+  // times 0.
   void (*relu6)(const T* x, T* out, int64_t n);
   void (*relu6_grad)(const T* gradient, const T* x, T* out, int64_t n);
   // exp(x) - 1 where x < 0, else x; the gradient by the function's value.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "libs/base/status.h"
+#include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/math/math_scalar.h"
@@ -68,6 +69,29 @@ void CastLoop(const void* x_data, void* out_data, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = CastElement<From, To>(x[i]);
 }
 
+// Between floats and half or bfloat16 numbers, as this processor can best.
+template <typename T>
+void WidenLoop(const void* x, void* out, int64_t n) {
+  BestNarrowLoops<T>().widen(static_cast<const T*>(x), static_cast<float*>(out),
+                             n);
+}
+template <typename T>
+void NarrowLoop(const void* x, void* out, int64_t n) {
+  BestNarrowLoops<T>().narrow(static_cast<const float*>(x),
+                              static_cast<T*>(out), n);
+}
+
+template <typename From, typename To>
+constexpr UnaryLoop LoopBetween() {
+  if constexpr (std::is_same_v<To, float> && kHasNarrowLoops<From>) {
+    return &WidenLoop<From>;
+  } else if constexpr (std::is_same_v<From, float> && kHasNarrowLoops<To>) {
+    return &NarrowLoop<To>;
+  } else {
+    return &CastLoop<From, To>;
+  }
+}
+
 using Numbers =
     math::Types<float, double, half, bfloat16, int8_t, uint8_t, int16_t,
                 uint16_t, int32_t, uint32_t, int64_t, uint64_t, bool,
@@ -78,7 +102,7 @@ UnaryLoop FindCast(DataType from, DataType to) {
   Numbers::ForEach([&]<typename From>() {
     if (DataTypeOf<From>::value != from) return;
     Numbers::ForEach([&]<typename To>() {
-      if (DataTypeOf<To>::value == to) found = &CastLoop<From, To>;
+      if (DataTypeOf<To>::value == to) found = LoopBetween<From, To>();
     });
   });
   return found;

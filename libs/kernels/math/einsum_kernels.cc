@@ -184,7 +184,8 @@ void SmallProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
 }
 
 template <typename T>
-void MultiplyAll(Scheduler& scheduler, const MatMulArgs& args, int64_t count,
+void MultiplyAll(OpKernelContext& context, GemmOfAnyType<T>& gemm,
+                 const MatMulArgs& args, int64_t count,
                  const BatchOffsets& offsets, const T* a, const T* b, T* c) {
   const double flops = 2.0 * args.m * args.n * args.k;
   const auto range = [&](int64_t begin, int64_t end) {
@@ -193,12 +194,13 @@ void MultiplyAll(Scheduler& scheduler, const MatMulArgs& args, int64_t count,
       if (flops <= 64) {
         SmallProduct(args, a + in_a, b + in_b, c + in_c);
       } else {
-        GemmOfAnyType(scheduler, args, a + in_a, b + in_b, c + in_c);
+        gemm.Run(context, args, a + in_a, b + in_b, c + in_c);
       }
     }
   };
   const auto grain = static_cast<int64_t>(400'000 / std::max(20.0, flops));
-  scheduler.ParallelFor(count, std::max<int64_t>(1, grain), std::ref(range));
+  context.scheduler().ParallelFor(count, std::max<int64_t>(1, grain),
+                                  std::ref(range));
 }
 
 // Two operands, whose labels are those of the result or of both, and a product
@@ -262,8 +264,8 @@ absl::StatusOr<Product> MakeProduct(OpKernelContext& context, Operand a,
 
 // The result of two operands; it may have diagonals.
 template <typename T>
-absl::Status Multiply(OpKernelContext& context, Operand a, Operand b,
-                      const EinsumView& to, Tensor& out) {
+absl::Status Multiply(OpKernelContext& context, GemmOfAnyType<T>& gemm,
+                      Operand a, Operand b, const EinsumView& to, Tensor& out) {
   if (CountElements(to) < out.num_elements()) {
     RETURN_IF_ERROR(FillWithZeros(out));
   }
@@ -272,7 +274,7 @@ absl::Status Multiply(OpKernelContext& context, Operand a, Operand b,
       MakeProduct(context, std::move(a), std::move(b), Operand{out, to}));
   Operand& result = product.out;
   MultiplyAll(
-      context.scheduler(), product.args, CountElements(product.batch),
+      context, gemm, product.args, CountElements(product.batch),
       BatchOffsets(product.batch, product.a.view, product.b.view, result.view),
       product.a.tensor.flat<T>().data(), product.b.tensor.flat<T>().data(),
       result.tensor.mutable_flat<T>().data());
@@ -307,7 +309,7 @@ class EinsumKernel : public OpKernel {
  private:
   // REQUIRES: `out` has elements.
   absl::Status Fill(OpKernelContext& context, const EinsumViews& views,
-                    Tensor& out) const {
+                    Tensor& out) {
     std::vector<Operand> operands;
     for (size_t i = 0; i < views.inputs.size(); ++i) {
       const auto is_kept = [&](int label) {
@@ -325,11 +327,12 @@ class EinsumKernel : public OpKernel {
     if (operands.size() == 1) {
       return WriteAlone(context, std::move(operands[0]), views.output, out);
     }
-    return Multiply<T>(context, std::move(operands[0]), std::move(operands[1]),
-                       views.output, out);
+    return Multiply<T>(context, gemm_, std::move(operands[0]),
+                       std::move(operands[1]), views.output, out);
   }
 
   const EinsumEquation equation_;
+  GemmOfAnyType<T> gemm_;
 };
 
 template <typename T>

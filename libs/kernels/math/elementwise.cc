@@ -199,6 +199,10 @@ std::optional<LoopType> LoopTypeOf(DataType type) {
       return LoopType::kFloat;
     case DT_DOUBLE:
       return LoopType::kDouble;
+    case DT_HALF:
+      return LoopType::kHalf;
+    case DT_BFLOAT16:
+      return LoopType::kBfloat16;
     case DT_INT32:
       return LoopType::kInt32;
     case DT_INT64:

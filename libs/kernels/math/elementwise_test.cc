@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "libs/base/test_matchers.h"
+#include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 
@@ -116,6 +117,129 @@ TEST_F(MathElementwiseTest, LargeTensorsAreSplitWithoutLosingAnything) {
   for (int64_t i = 0; i < n; ++i) {
     ASSERT_EQ(sum.flat<int64_t>()[i], 2 * i);
     ASSERT_EQ(table.flat<int64_t>()[i], i * (i % 3 + 1));
+  }
+}
+
+// All bits that a half or bfloat16 can have.
+template <typename T>
+std::vector<T> AllNumbers() {
+  std::vector<T> numbers(1 << 16);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i].bits = static_cast<uint16_t>(i);
+  }
+  return numbers;
+}
+
+// All numbers of T as floats, their neighbours, and what lies in the middle of
+// two of them with its neighbours.
+template <typename T>
+std::vector<float> FloatsAround() {
+  std::vector<float> floats;
+  for (const T number : AllNumbers<T>()) {
+    T next = number;
+    next.bits = static_cast<uint16_t>(next.bits + 1);
+    const float middle =
+        (static_cast<float>(number) + static_cast<float>(next)) / 2;
+    for (const float x : {static_cast<float>(number), middle}) {
+      floats.push_back(x);
+      floats.push_back(std::nextafter(x, kInfinity));
+      floats.push_back(std::nextafter(x, -kInfinity));
+    }
+  }
+  return floats;
+}
+
+template <typename T>
+class NarrowTest : public MathElementwiseTest {};
+
+using NarrowNumbers = testing::Types<half, bfloat16>;
+TYPED_TEST_SUITE(NarrowTest, NarrowNumbers);
+
+TYPED_TEST(NarrowTest, ConversionsAreThoseOfOneNumberOnAllInstructionSets) {
+  const std::vector<TypeParam> numbers = AllNumbers<TypeParam>();
+  const std::vector<float> floats = FloatsAround<TypeParam>();
+  for (const InstructionSet set : SupportedInstructionSets()) {
+    const auto loops = NarrowLoopsFor<TypeParam>(set);
+    std::vector<float> wide(numbers.size());
+    loops.widen(numbers.data(), wide.data(), numbers.size());
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const float want = numbers[i];
+      if (std::isnan(want)) {
+        ASSERT_TRUE(std::isnan(wide[i])) << i;
+      } else {
+        ASSERT_EQ(std::bit_cast<uint32_t>(wide[i]),
+                  std::bit_cast<uint32_t>(want))
+            << i;
+      }
+    }
+    std::vector<TypeParam> narrow(floats.size());
+    loops.narrow(floats.data(), narrow.data(), floats.size());
+    for (size_t i = 0; i < floats.size(); ++i) {
+      ASSERT_EQ(narrow[i].bits, TypeParam(floats[i]).bits) << floats[i];
+    }
+  }
+}
+
+TYPED_TEST(NarrowTest, ConversionsOfAnyLengthWriteNoMore) {
+  const std::vector<float> floats = FloatsAround<TypeParam>();
+  for (const InstructionSet set : SupportedInstructionSets()) {
+    const auto loops = NarrowLoopsFor<TypeParam>(set);
+    for (int64_t n = 0; n < 70; ++n) {
+      const float* const from = floats.data() + 12345 + n;
+      std::vector<TypeParam> narrow(n + 2, TypeParam(7.0f));
+      loops.narrow(from, narrow.data() + 1, n);
+      std::vector<float> wide(n + 2, 7.0f);
+      loops.widen(narrow.data() + 1, wide.data() + 1, n);
+      for (int64_t i = 0; i < n; ++i) {
+        ASSERT_EQ(narrow[i + 1].bits, TypeParam(from[i]).bits);
+        ASSERT_EQ(wide[i + 1], static_cast<float>(narrow[i + 1]));
+      }
+      EXPECT_EQ(static_cast<float>(narrow.front()), 7.0f);
+      EXPECT_EQ(static_cast<float>(narrow.back()), 7.0f);
+      EXPECT_EQ(wide.front(), 7.0f);
+      EXPECT_EQ(wide.back(), 7.0f);
+    }
+  }
+}
+
+// Each result is that of floats, rounded once; wherever an element lies.
+TYPED_TEST(NarrowTest, OpsComputeAsFloats) {
+  const DataType type = DataTypeOf<TypeParam>::value;
+  const auto cast = [&](Tensor x, DataType to) {
+    return *this->harness_.RunOne("Cast", {x}, {{"DstT", to}});
+  };
+  for (const int64_t n : {1, 7, 128, 255, 511, 512, 513, 1300}) {
+    Tensor x(DT_FLOAT, {n}), y(DT_FLOAT, {n});
+    for (int64_t i = 0; i < n; ++i) {
+      x.mutable_flat<float>()[i] = static_cast<float>(i % 37) / 8 - 2;
+      y.mutable_flat<float>()[i] = static_cast<float>(i % 11) / 4 - 1;
+    }
+    x.mutable_flat<float>()[0] = -0.0f;
+    x.mutable_flat<float>()[n - 1] = n % 2 == 0 ? kInfinity : kNan;
+    const Tensor a = cast(x, type), b = cast(y, type);
+    const Tensor scalar = cast(Tensor::Scalar(0.75f), type);
+    const auto check = [&](const char* op, std::vector<KernelInput> narrow,
+                           std::vector<KernelInput> wide) {
+      ASSERT_OK_AND_ASSIGN(const Tensor got,
+                           this->harness_.RunOne(op, std::move(narrow)));
+      ASSERT_OK_AND_ASSIGN(Tensor want,
+                           this->harness_.RunOne(op, std::move(wide)));
+      want = cast(std::move(want), type);
+      for (int64_t i = 0; i < n; ++i) {
+        ASSERT_EQ(got.flat<TypeParam>()[i].bits, want.flat<TypeParam>()[i].bits)
+            << op << " of " << n << " at " << i;
+      }
+    };
+    for (const char* op : {"Add", "Sub", "Mul", "Div", "Maximum", "Minimum",
+                           "SquaredDifference"}) {
+      check(op, {a, b}, {x, y});
+      check(op, {a, scalar}, {x, Tensor::Scalar(0.75f)});
+      check(op, {scalar, b}, {Tensor::Scalar(0.75f), y});
+    }
+    for (const char* op : {"Exp", "Tanh", "Sigmoid", "Square", "Neg", "Sqrt",
+                           "Rsqrt", "Reciprocal", "Sin", "Cos"}) {
+      check(op, {a}, {x});
+    }
   }
 }
 

@@ -1,6 +1,8 @@
-// The product of two row-major matrices of any type of number: of float and
-// double by gemm.h, of the others by a simple loop, in which integers wrap
-// round and half and bfloat16 add up as float.
+// GemmOfAnyType: the product of two row-major matrices of any type of number.
+// Of float and double it is made by gemm.h; of bfloat16 by oneDNN where the
+// processor multiplies such numbers, else of them and of half by way of floats,
+// as which their sums add up; of the others by a simple loop, in which integers
+// wrap round.
 #ifndef WEFT_LIBS_KERNELS_MATH_GEMM_OF_ANY_TYPE_H_
 #define WEFT_LIBS_KERNELS_MATH_GEMM_OF_ANY_TYPE_H_
 
@@ -13,8 +15,11 @@
 
 #include "libs/base/scheduler.h"
 #include "libs/kernels/isa/matmul_isa.h"
+#include "libs/kernels/math/dnnl_matmul.h"
 #include "libs/kernels/math/gemm.h"
 #include "libs/kernels/math/math_scalar.h"
+#include "libs/kernels/math/narrow_gemm.h"
+#include "libs/kernels/op_kernel.h"
 
 namespace weft {
 namespace gemm_of_any_type {
@@ -74,17 +79,49 @@ void SplitProduct(Scheduler& scheduler, const MatMulArgs& args, bool adjoint,
 
 }  // namespace gemm_of_any_type
 
-// c = op(a) op(b), split over threads when it is large. `adjoint`: transposed
-// operands are conjugated too.
+// Belongs to a kernel, for which it keeps what is worth keeping between its
+// products. Thread-safe.
 template <typename T>
-void GemmOfAnyType(Scheduler& scheduler, const MatMulArgs& args, const T* a,
-                   const T* b, T* c, bool adjoint = false) {
-  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    Gemm(scheduler, args, a, b, c);
-  } else {
-    gemm_of_any_type::SplitProduct(scheduler, args, adjoint, a, b, c);
+class GemmOfAnyType {
+ public:
+  // c = op(a) op(b), split over threads when it is large. `adjoint`: transposed
+  // operands are conjugated too.
+  void Run(OpKernelContext& context, const MatMulArgs& args, const T* a,
+           const T* b, T* c, bool adjoint = false) {
+    Scheduler& scheduler = context.scheduler();
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      Gemm(scheduler, args, a, b, c);
+    } else {
+      if constexpr (math::kIsSmallFloat<T>) {
+        if (IsWorthALoop(args) && RunNarrow(context, args, a, b, c)) return;
+      }
+      gemm_of_any_type::SplitProduct(scheduler, args, adjoint, a, b, c);
+    }
   }
-}
+
+ private:
+  static constexpr bool kHasDnnl = std::is_same_v<T, bfloat16>;
+
+  // Not of matrices that are soon multiplied one number after the other, nor of
+  // any that have a size of 0.
+  static bool IsWorthALoop(const MatMulArgs& args) {
+    constexpr double kMinProducts = 512;
+    return static_cast<double>(args.m) * static_cast<double>(args.n) *
+               static_cast<double>(args.k) >=
+           kMinProducts;
+  }
+
+  bool RunNarrow(OpKernelContext& context, const MatMulArgs& args, const T* a,
+                 const T* b, T* c) {
+    if constexpr (kHasDnnl) {
+      if (dnnl_.Run(context, args, a, b, c)) return true;
+    }
+    return NarrowGemm(context, args, a, b, c);
+  }
+
+  struct Nothing {};
+  [[no_unique_address]] std::conditional_t<kHasDnnl, DnnlMatMul, Nothing> dnnl_;
+};
 
 }  // namespace weft
 

@@ -2,7 +2,9 @@
 // BLAS if there is one, the split over threads, and the ops around them.
 #include "libs/kernels/math/gemm.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -207,6 +209,114 @@ TEST_F(GemmTest, MatMulOfEveryType) {
     const Tensor values = cast(c, DT_FLOAT);
     EXPECT_THAT(values.flat<float>(), ElementsAre(11, 8, 14, 10))
         << DataTypeName(type);
+  }
+}
+
+// Eighths between -1 and 2, so that their products and sums are exact as floats
+// and a result is the true sum, rounded once, in whichever order it is made.
+template <typename T>
+Tensor NarrowMatrix(int64_t rows, int64_t columns, int64_t seed) {
+  Tensor matrix(DataTypeOf<T>::value, {rows, columns});
+  const auto numbers = Numbers<float>(rows * columns, seed);
+  std::transform(numbers.begin(), numbers.end(),
+                 matrix.mutable_flat<T>().begin(),
+                 [](float x) { return T(x); });
+  return matrix;
+}
+
+template <typename T>
+class NarrowProductTest : public GemmTest {};
+
+using NarrowNumbers = testing::Types<half, bfloat16>;
+TYPED_TEST_SUITE(NarrowProductTest, NarrowNumbers);
+
+TYPED_TEST(NarrowProductTest, IsTheSumRoundedOnce) {
+  struct Sizes {
+    int64_t m, k, n;
+  };
+  for (const auto& [m, k, n] : std::vector<Sizes>{{1, 129, 300},
+                                                  {300, 129, 1},
+                                                  {129, 33, 7},
+                                                  {17, 130, 257},
+                                                  {256, 127, 255},
+                                                  {8, 1, 64},
+                                                  {33, 5001, 19},
+                                                  {1030, 64, 3},
+                                                  {3, 70, 2050}}) {
+    for (int kind = 0; kind < 4; ++kind) {
+      const bool transpose_a = kind & 1, transpose_b = kind & 2;
+      const MatMulArgs args = Args(m, k, n, transpose_a, transpose_b);
+      const auto want =
+          Reference(args, Numbers<float>(m * k, 1), Numbers<float>(k * n, 2));
+      const Tensor a =
+          NarrowMatrix<TypeParam>(transpose_a ? k : m, transpose_a ? m : k, 1);
+      const Tensor b =
+          NarrowMatrix<TypeParam>(transpose_b ? n : k, transpose_b ? k : n, 2);
+      ASSERT_OK_AND_ASSIGN(const Tensor c, this->harness_.RunOne(
+                                               "MatMul", {a, b},
+                                               {{"transpose_a", transpose_a},
+                                                {"transpose_b", transpose_b}}));
+      ASSERT_EQ(c.shape(), TensorShape({m, n}));
+      for (int64_t i = 0; i < m * n; ++i) {
+        ASSERT_EQ(c.flat<TypeParam>()[i].bits, TypeParam(want[i]).bits)
+            << m << " " << k << " " << n << " " << kind << " at " << i;
+      }
+    }
+  }
+}
+
+TYPED_TEST(NarrowProductTest, InfinityAndNaNStayInTheirRow) {
+  Tensor a = NarrowMatrix<TypeParam>(40, 50, 1);
+  const Tensor b = NarrowMatrix<TypeParam>(50, 30, 2);
+  ASSERT_OK_AND_ASSIGN(const Tensor without,
+                       this->harness_.RunOne("MatMul", {a, b}));
+  a.mutable_flat<TypeParam>()[3 * 50 + 49] =
+      TypeParam(std::numeric_limits<float>::infinity());
+  a.mutable_flat<TypeParam>()[39 * 50] =
+      TypeParam(std::numeric_limits<float>::quiet_NaN());
+  ASSERT_OK_AND_ASSIGN(const Tensor with,
+                       this->harness_.RunOne("MatMul", {a, b}));
+  for (int64_t i = 0; i < 40 * 30; ++i) {
+    const float x = with.flat<TypeParam>()[i];
+    if (i / 30 == 39) {
+      EXPECT_TRUE(std::isnan(x)) << i;
+    } else if (i / 30 == 3) {
+      EXPECT_FALSE(std::isfinite(x)) << i;
+    } else {
+      EXPECT_EQ(x, static_cast<float>(without.flat<TypeParam>()[i])) << i;
+    }
+  }
+}
+
+// Batches and sums over labels go the same way.
+TYPED_TEST(NarrowProductTest, BatchesAndEinsums) {
+  const Tensor a =
+      *NarrowMatrix<TypeParam>(6 * 20, 34, 1).Reshaped({6, 20, 34});
+  const Tensor b =
+      *NarrowMatrix<TypeParam>(6 * 34, 18, 2).Reshaped({6, 34, 18});
+  ASSERT_OK_AND_ASSIGN(const Tensor batches,
+                       this->harness_.RunOne("BatchMatMulV2", {a, b}));
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor sums,
+      this->harness_.RunOne("Einsum", {a, b},
+                            {{"equation", std::string("bij,bjk->bki")}}));
+  for (int64_t batch = 0; batch < 6; ++batch) {
+    for (int64_t i = 0; i < 20; ++i) {
+      for (int64_t k = 0; k < 18; ++k) {
+        float sum = 0;
+        for (int64_t j = 0; j < 34; ++j) {
+          sum += static_cast<float>(
+                     a.flat<TypeParam>()[(batch * 20 + i) * 34 + j]) *
+                 static_cast<float>(
+                     b.flat<TypeParam>()[(batch * 34 + j) * 18 + k]);
+        }
+        const TypeParam want(sum);
+        ASSERT_EQ(batches.flat<TypeParam>()[(batch * 20 + i) * 18 + k].bits,
+                  want.bits);
+        ASSERT_EQ(sums.flat<TypeParam>()[(batch * 18 + k) * 20 + i].bits,
+                  want.bits);
+      }
+    }
   }
 }
 

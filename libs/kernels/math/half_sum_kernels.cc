@@ -79,15 +79,27 @@ class HalfReduction {
   void SumColumns(int64_t begin, int64_t end, int64_t results) const {
     const int64_t inner = plan_.inner_size();
     const ReductionPlan::Dim rows = plan_.outer_reduced().front();
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = i / HalfSum::kLanes * HalfSum::kLanes;
-      const int64_t last = first + HalfSum::kLanes - 1;
-      const bool in_vector = last < results && first / inner == last / inner;
+    for (int64_t i = begin; i < end;) {
       const half* x = in_ + i / inner * rows.size * inner + i % inner;
-      out_[i] = in_vector
-                    ? HalfSum::OfLane(x, rows.size, rows.stride)
-                    : HalfSum::Continue(half(0.0f), x, rows.size, rows.stride);
+      const int64_t next = std::min(EndOfVectors(i, results), end);
+      if (next > i) {
+        HalfSum::OfLanes(x, rows.size, rows.stride, next - i, out_ + i);
+        i = next;
+      } else {
+        out_[i++] = HalfSum::Continue(half(0.0f), x, rows.size, rows.stride);
+      }
     }
+  }
+
+  // Where the vectors of the output that are whole, in one row and follow each
+  // other end, if result `i` is in the first of them; else not behind `i`.
+  int64_t EndOfVectors(int64_t i, int64_t results) const {
+    constexpr int64_t kLanes = HalfSum::kLanes;
+    const int64_t inner = plan_.inner_size();
+    const int64_t begin = i / kLanes * kLanes;
+    const int64_t row = i / inner * inner;
+    if (begin < row) return i;
+    return std::min(row + inner, results) / kLanes * kLanes;
   }
 
   const ReductionPlan& plan_;

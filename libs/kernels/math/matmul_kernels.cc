@@ -31,14 +31,15 @@ class MatMul : public OpKernel {
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create({args.m, args.n}));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
-    GemmOfAnyType(context.scheduler(), args, a.flat<T>().data(),
-                  b.flat<T>().data(), out->mutable_flat<T>().data());
+    gemm_.Run(context, args, a.flat<T>().data(), b.flat<T>().data(),
+              out->mutable_flat<T>().data());
     return absl::OkStatus();
   }
 
  private:
   const bool transpose_a_;
   const bool transpose_b_;
+  GemmOfAnyType<T> gemm_;
 };
 
 template <typename T>
@@ -69,15 +70,15 @@ class BatchMatMul : public OpKernel {
 
  private:
   void Multiply(OpKernelContext& context, const Broadcast& batches,
-                const MatMulArgs& args, Tensor& out) const {
+                const MatMulArgs& args, Tensor& out) {
     const T* x = context.input(0).flat<T>().data();
     const T* y = context.input(1).flat<T>().data();
     T* z = out.mutable_flat<T>().data();
     const int64_t row = batches.row_size();
     const auto one = [&](int64_t index, int64_t x_batch, int64_t y_batch) {
-      GemmOfAnyType(context.scheduler(), args, x + x_batch * args.m * args.k,
-                    y + y_batch * args.k * args.n, z + index * args.m * args.n,
-                    /*adjoint=*/true);
+      gemm_.Run(context, args, x + x_batch * args.m * args.k,
+                y + y_batch * args.k * args.n, z + index * args.m * args.n,
+                /*adjoint=*/true);
     };
     const auto range = [&](int64_t begin, int64_t end) {
       batches.ForEachRow(begin / row, (end + row - 1) / row,
@@ -100,6 +101,7 @@ class BatchMatMul : public OpKernel {
   const bool adj_x_;
   const bool adj_y_;
   const bool broadcasts_;
+  GemmOfAnyType<T> gemm_;
 };
 
 template <typename T>

@@ -14,6 +14,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "libs/base/status.h"
+#include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/isa/reduction_loops.h"
 #include "libs/kernels/math/axes.h"
 #include "libs/kernels/math/math_kernels.h"
@@ -197,7 +198,7 @@ struct PlainLoops {
   }
 };
 
-// Those of ReductionLoops. T is float or double.
+// Those of ReductionLoops, for sums that are floats or doubles.
 template <typename Op>
 struct BestLoops : PlainLoops<Op> {
   using T = typename Op::Sum;
@@ -232,8 +233,12 @@ struct BestLoops : PlainLoops<Op> {
 template <typename T, typename S>
 void LoadAs(const void* x, int64_t n, void* loaded) {
   const T* const from = static_cast<const T*>(x);
-  std::transform(from, from + n, static_cast<S*>(loaded),
-                 [](T element) { return static_cast<S>(element); });
+  if constexpr (kHasNarrowLoops<T>) {
+    BestNarrowLoops<T>().widen(from, static_cast<float*>(loaded), n);
+  } else {
+    std::transform(from, from + n, static_cast<S*>(loaded),
+                   [](T element) { return static_cast<S>(element); });
+  }
 }
 
 // Sums of type S as elements of type T: as they are, divided by how many there
@@ -271,8 +276,9 @@ void ResultsOf(const void* sums, int64_t n, int64_t count, void* out) {
 template <typename T, typename Op>
 Reducer ReducerOf() {
   using S = typename Op::Sum;
-  constexpr bool kIsBest = (std::is_same_v<T, float> ||
-                            std::is_same_v<T, double>)&&Op::kLoop.has_value();
+  constexpr bool kIsBest = std::is_floating_point_v<S> &&
+                           (std::is_floating_point_v<T> ||
+                            math::kIsSmallFloat<T>)&&Op::kLoop.has_value();
   using Loops = std::conditional_t<kIsBest, BestLoops<Op>, PlainLoops<Op>>;
   static_assert(sizeof(S) <= kMaxSumSize);
   static_assert(Loops::kColumns * sizeof(S) <= kSumsSize);

@@ -240,6 +240,135 @@ TEST_F(MathReductionTest, SumsOfHalfAddUpInEightLanes) {
   EXPECT_EQ(static_cast<float>(sum.flat<half>()[0]), 1024);
 }
 
+half Rounded(half a, half b) {
+  return half(static_cast<float>(a) + static_cast<float>(b));
+}
+
+// As TensorFlow's Eigen does it, one number after the other: of vectors of
+// eight lanes, four of them side by side; longer sums are those of two halves,
+// which begin where a vector of the whole tensor does.
+half HalfSumOf(const half* x, int64_t n, int64_t first) {
+  if (n > 1600) {
+    const int64_t middle = (first + (n + 1) / 2 + 7) / 8 * 8;
+    const int64_t left = std::min(middle - first, n);
+    const half sum = Rounded(half(0.0f), HalfSumOf(x, left, first));
+    if (left == n) return sum;
+    return Rounded(sum, HalfSumOf(x + left, n - left, middle));
+  }
+  half lanes[4][8] = {};
+  int64_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    for (int64_t k = 0; k < 32; ++k) {
+      lanes[k / 8][k % 8] = Rounded(lanes[k / 8][k % 8], x[i + k]);
+    }
+  }
+  for (int64_t k = 8; k < 32; ++k) {
+    lanes[0][k % 8] = Rounded(lanes[0][k % 8], lanes[k / 8][k % 8]);
+  }
+  for (; i + 8 <= n; i += 8) {
+    for (int64_t k = 0; k < 8; ++k)
+      lanes[0][k] = Rounded(lanes[0][k], x[i + k]);
+  }
+  half rest(0.0f);
+  for (; i < n; ++i) rest = Rounded(rest, x[i]);
+  const auto lane = [&](int64_t k) { return static_cast<float>(lanes[0][k]); };
+  const float sum = ((lane(0) + lane(4)) + (lane(2) + lane(6))) +
+                    ((lane(1) + lane(5)) + (lane(3) + lane(7)));
+  return Rounded(half(sum), rest);
+}
+
+// `n` numbers that are `stride` apart, in one lane of vectors.
+half HalfLaneOf(const half* x, int64_t n, int64_t stride) {
+  const int64_t fourth = n < 16 ? 0 : n / 4;
+  half sums[4];
+  for (int64_t i = 0; i < 4 * fourth; ++i) {
+    sums[i % 4] = Rounded(sums[i % 4], x[i * stride]);
+  }
+  for (int64_t k = 1; k < 4; ++k) sums[0] = Rounded(sums[0], sums[k]);
+  for (int64_t i = 4 * fourth; i < n; ++i) {
+    sums[0] = Rounded(sums[0], x[i * stride]);
+  }
+  return sums[0];
+}
+
+Tensor HalfNumbers(const TensorShape& shape) {
+  Tensor x(DT_HALF, shape);
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    x.mutable_flat<half>()[i] =
+        half(static_cast<float>((i * 7919) % 1013) / 64 - 7.3f);
+  }
+  return x;
+}
+
+TEST_F(MathReductionTest, SumsOfHalfAreTensorFlowsToTheBit) {
+  for (const int64_t n :
+       {1, 7, 8, 31, 32, 33, 100, 128, 255, 1599, 1600, 1601, 3210, 20'001}) {
+    const Tensor x = HalfNumbers({3, n});
+    ASSERT_OK_AND_ASSIGN(const Tensor sums,
+                         harness_.RunOne("Sum", {x, Tensor::Scalar(1)}));
+    for (int64_t row = 0; row < 3; ++row) {
+      ASSERT_EQ(sums.flat<half>()[row].bits,
+                HalfSumOf(x.flat<half>().data() + row * n, n, row * n).bits)
+          << n << " " << row;
+    }
+  }
+}
+
+TEST_F(MathReductionTest, ColumnsOfHalfAreTensorFlowsToTheBit) {
+  for (const int64_t columns : {2, 7, 8, 13, 32, 64, 100, 127, 128, 1000}) {
+    for (const int64_t rows : {1, 3, 15, 16, 17, 66, 300}) {
+      const Tensor x = HalfNumbers({2, rows, columns});
+      ASSERT_OK_AND_ASSIGN(const Tensor sums,
+                           harness_.RunOne("Sum", {x, Tensor::Scalar(1)}));
+      for (int64_t i = 0; i < 2 * columns; ++i) {
+        const int64_t first = i / 8 * 8, last = first + 7;
+        const bool in_vector =
+            last < 2 * columns && first / columns == last / columns;
+        const half* const column =
+            x.flat<half>().data() + i / columns * rows * columns + i % columns;
+        half want(0.0f);
+        if (in_vector) {
+          want = HalfLaneOf(column, rows, columns);
+        } else {
+          for (int64_t row = 0; row < rows; ++row) {
+            want = Rounded(want, column[row * columns]);
+          }
+        }
+        ASSERT_EQ(sums.flat<half>()[i].bits, want.bits)
+            << columns << " " << rows << " " << i;
+      }
+    }
+  }
+}
+
+// Of bfloat16 sums are floats, rounded once; so are means and products of both.
+TEST_F(MathReductionTest, NarrowReductionsAreRoundedOnce) {
+  for (const DataType type : {DT_HALF, DT_BFLOAT16}) {
+    const auto cast = [&](Tensor x, DataType to) {
+      return *harness_.RunOne("Cast", {x}, {{"DstT", to}});
+    };
+    for (const char* op : {"Mean", "Max", "Min", "Prod", "Sum"}) {
+      if (type == DT_HALF && op == std::string("Sum")) continue;
+      for (const int64_t n : {1, 127, 256, 2047, 2048, 2049, 5000}) {
+        Tensor x(DT_FLOAT, TensorShape({3, n}));
+        for (int64_t i = 0; i < 3 * n; ++i) {
+          // So that products neither vanish nor overflow.
+          x.mutable_flat<float>()[i] = i % 3 == 0 ? 2 : i % 3 == 1 ? 0.5f : 1;
+        }
+        for (const int axis : {0, 1}) {
+          ASSERT_OK_AND_ASSIGN(const Tensor want,
+                               harness_.RunOne(op, {x, Tensor::Scalar(axis)}));
+          ASSERT_OK_AND_ASSIGN(
+              const Tensor got,
+              harness_.RunOne(op, {cast(x, type), Tensor::Scalar(axis)}));
+          EXPECT_TRUE(SameBits(got, cast(want, type)))
+              << op << " of " << n << " along " << axis;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(MathReductionTest, NothingReducesToTheIdentity) {
   const Tensor empty(DT_FLOAT, TensorShape({2, 0}));
   const float infinity = std::numeric_limits<float>::infinity();

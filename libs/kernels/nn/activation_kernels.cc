@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/element_loops.h"
+#include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/isa/nn_loops.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
@@ -104,7 +105,10 @@ template <typename T, typename Function>
 void Activate(const void* features, void* activations, int64_t n) {
   const T* const x = static_cast<const T*>(features);
   T* const out = static_cast<T*>(activations);
-  if constexpr (kHasNnLoops<T> && std::is_same_v<Function, ReluFunction>) {
+  if constexpr (kHasNarrowLoops<T>) {
+    InFloats(x, out, n, &Activate<float, Function>);
+  } else if constexpr (kHasNnLoops<T> &&
+                       std::is_same_v<Function, ReluFunction>) {
     BestNnLoops<T>().relu(x, out, n);
   } else if constexpr (kHasNnLoops<T> &&
                        std::is_same_v<Function, Relu6Function>) {
@@ -114,7 +118,7 @@ void Activate(const void* features, void* activations, int64_t n) {
     BestNnLoops<T>().elu(x, out, n);
   } else {
     for (int64_t i = 0; i < n; ++i) {
-      out[i] = static_cast<T>(Function::Apply(static_cast<Wide<T>>(x[i])));
+      out[i] = Function::Apply(x[i]);
     }
   }
 }
@@ -125,7 +129,10 @@ void ActivateGrad(const void* gradients, const void* features, void* backprops,
   const T* const g = static_cast<const T*>(gradients);
   const T* const x = static_cast<const T*>(features);
   T* const out = static_cast<T*>(backprops);
-  if constexpr (kHasNnLoops<T> && std::is_same_v<Function, ReluFunction>) {
+  if constexpr (kHasNarrowLoops<T>) {
+    InFloats(g, x, out, n, &ActivateGrad<float, Function>);
+  } else if constexpr (kHasNnLoops<T> &&
+                       std::is_same_v<Function, ReluFunction>) {
     BestNnLoops<T>().relu_grad(g, x, out, n);
   } else if constexpr (kHasNnLoops<T> &&
                        std::is_same_v<Function, Relu6Function>) {
@@ -135,8 +142,7 @@ void ActivateGrad(const void* gradients, const void* features, void* backprops,
     BestNnLoops<T>().elu_grad(g, x, out, n);
   } else {
     for (int64_t i = 0; i < n; ++i) {
-      out[i] = static_cast<T>(Function::Grad(static_cast<Wide<T>>(g[i]),
-                                             static_cast<Wide<T>>(x[i])));
+      out[i] = Function::Grad(g[i], x[i]);
     }
   }
 }
@@ -207,12 +213,12 @@ void LeakyRelu(const void* features, float alpha, void* activations,
                int64_t n) {
   const T* const x = static_cast<const T*>(features);
   T* const out = static_cast<T*>(activations);
-  if constexpr (kHasNnLoops<T>) {
-    return BestNnLoops<T>().leaky_relu(x, T(alpha), out, n);
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    const Wide<T> value = x[i];
-    out[i] = static_cast<T>(value > 0 ? value : value * Wide<T>(alpha));
+  if constexpr (kHasNarrowLoops<T>) {
+    InFloats(x, out, n, [&](const float* from, float* to, int64_t count) {
+      BestNnLoops<float>().leaky_relu(from, alpha, to, count);
+    });
+  } else {
+    BestNnLoops<T>().leaky_relu(x, T(alpha), out, n);
   }
 }
 
@@ -222,13 +228,15 @@ void LeakyReluGrad(const void* gradients, const void* features, float alpha,
   const T* const g = static_cast<const T*>(gradients);
   const T* const x = static_cast<const T*>(features);
   T* const out = static_cast<T*>(backprops);
-  if constexpr (kHasNnLoops<T>) {
-    return BestNnLoops<T>().leaky_relu_grad(g, x, T(alpha), out, n);
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    const Wide<T> gradient = g[i];
-    out[i] = static_cast<T>(
-        static_cast<Wide<T>>(x[i]) > 0 ? gradient : gradient * Wide<T>(alpha));
+  if constexpr (kHasNarrowLoops<T>) {
+    InFloats(g, x, out, n,
+             [&](const float* gradient, const float* value, float* to,
+                 int64_t count) {
+               BestNnLoops<float>().leaky_relu_grad(gradient, value, alpha, to,
+                                                    count);
+             });
+  } else {
+    BestNnLoops<T>().leaky_relu_grad(g, x, T(alpha), out, n);
   }
 }
 

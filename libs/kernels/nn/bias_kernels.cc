@@ -2,10 +2,12 @@
 // second ("NCHW").
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/element_loops.h"
+#include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/isa/nn_loops.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
@@ -57,10 +59,13 @@ class BiasAddKernel : public ElementKernel {
   }
 
   static void Loop(const T* x, const T* bias, T* out, const ChannelView& view) {
-    if constexpr (kHasNnLoops<T>) {
-      if (view.inner == 1) {
+    if (view.inner == 1) {
+      if constexpr (kHasNnLoops<T>) {
         BestNnLoops<T>().add_bias(x, bias, out, view.outer, view.channels);
         return;
+      }
+      if constexpr (kHasNarrowLoops<T>) {
+        return AddInFloats(x, bias, out, view.outer, view.channels);
       }
     }
     for (int64_t o = 0; o < view.outer; ++o) {
@@ -70,6 +75,25 @@ class BiasAddKernel : public ElementKernel {
           out[at + i] = AddElements(x[at + i], bias[c]);
         }
       }
+    }
+  }
+
+  // As many rows at a time as are in a block of floats, or parts of one row.
+  static void AddInFloats(const T* x, const T* bias, T* out, int64_t rows,
+                          int64_t channels) {
+    std::vector<float> wide(channels);
+    BestNarrowLoops<T>().widen(bias, wide.data(), channels);
+    const int64_t step = std::max<int64_t>(1, kNarrowBlock / channels);
+    for (int64_t i = 0; i < rows; i += step) {
+      const int64_t size = std::min(step, rows - i) * channels;
+      int64_t begin = 0;
+      InFloats(x + i * channels, out + i * channels, size,
+               [&](const float* from, float* to, int64_t count) {
+                 const int64_t columns = std::min(count, channels);
+                 BestNnLoops<float>().add_bias(from, wide.data() + begin, to,
+                                               count / columns, columns);
+                 begin += count;
+               });
     }
   }
 
@@ -95,7 +119,7 @@ class BiasAddGradKernel : public OpKernel {
       std::fill(out, out + view.channels, T(0));
       return absl::OkStatus();
     }
-    if constexpr (kHasNnLoops<T>) {
+    if constexpr (kHasNnLoops<T> || kHasNarrowLoops<T>) {
       if (view.inner == 1) {
         return SumRows(context, x, out, view);
       }
@@ -112,31 +136,55 @@ class BiasAddGradKernel : public OpKernel {
                               const ChannelView& view) {
     constexpr int64_t kBlock = 256;
     const int64_t blocks = (view.outer - 1) / kBlock + 1;
-    std::fill(out, out + view.channels, T(0));
-    if (blocks == 1) {
-      BestNnLoops<T>().add_rows(x, out, view.outer, view.channels);
-      return absl::OkStatus();
+    if constexpr (kHasNnLoops<T>) {
+      if (blocks == 1) {
+        SumBlocks(x, out, view, kBlock, 0, 1);
+        return absl::OkStatus();
+      }
     }
     ASSIGN_OR_RETURN(Tensor sums, context.AllocateTemp(
-                                      DataTypeOf<T>::value,
+                                      DataTypeOf<Wide<T>>::value,
                                       TensorShape({blocks, view.channels})));
-    T* const sum = sums.mutable_flat<T>().data();
+    Wide<T>* const sum = sums.mutable_flat<Wide<T>>().data();
     ParallelLoop(context, blocks, kBlock * view.channels,
                  [&](int64_t begin, int64_t end) {
                    SumBlocks(x, sum, view, kBlock, begin, end);
                  });
-    BestNnLoops<T>().add_rows(sum, out, blocks, view.channels);
+    BestNnLoops<Wide<T>>().add_rows(sum + view.channels, sum, blocks - 1,
+                                    view.channels);
+    if constexpr (kHasNarrowLoops<T>) {
+      BestNarrowLoops<T>().narrow(sum, out, view.channels);
+    } else {
+      std::copy_n(sum, view.channels, out);
+    }
     return absl::OkStatus();
   }
 
   // sums[b] of each block [begin, end) of `size` rows.
-  static void SumBlocks(const T* x, T* sums, const ChannelView& view,
+  static void SumBlocks(const T* x, Wide<T>* sums, const ChannelView& view,
                         int64_t size, int64_t begin, int64_t end) {
-    std::fill(sums + begin * view.channels, sums + end * view.channels, T(0));
+    std::fill(sums + begin * view.channels, sums + end * view.channels,
+              Wide<T>(0));
     for (int64_t b = begin; b < end; ++b) {
       const int64_t rows = std::min(size, view.outer - b * size);
-      BestNnLoops<T>().add_rows(x + b * size * view.channels,
-                                sums + b * view.channels, rows, view.channels);
+      AddRows(x + b * size * view.channels, sums + b * view.channels, rows,
+              view.channels);
+    }
+  }
+
+  static void AddRows(const T* x, Wide<T>* sum, int64_t rows,
+                      int64_t channels) {
+    if constexpr (kHasNarrowLoops<T>) {
+      float wide[kNarrowBlock];
+      for (int64_t i = 0; i < rows; ++i, x += channels) {
+        for (int64_t c = 0; c < channels; c += kNarrowBlock) {
+          const int64_t count = std::min(kNarrowBlock, channels - c);
+          BestNarrowLoops<T>().widen(x + c, wide, count);
+          BestNnLoops<float>().add_rows(wide, sum + c, 1, count);
+        }
+      }
+    } else {
+      BestNnLoops<T>().add_rows(x, sum, rows, channels);
     }
   }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/dnnl_library.h"
 #include "libs/kernels/isa/instruction_set.h"
 #include "libs/kernels/isa/nn_loops.h"
 #include "libs/kernels/math/gemm_of_any_type.h"
@@ -17,7 +18,6 @@
 #include "libs/kernels/nn/convolution.h"
 #include "libs/kernels/nn/direct_convolution.h"
 #include "libs/kernels/nn/dnnl_convolution.h"
-#include "libs/kernels/nn/dnnl_library.h"
 #include "libs/kernels/nn/layout.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/windows.h"
@@ -121,7 +121,9 @@ class ConvolutionKernel : public OpKernel {
       : OpKernel(construction),
         attrs_(std::move(attrs)),
         pass_(pass),
-        dnnl_(DnnlLibrary::Best(), pass) {}
+        dnnl_(DnnlLibrary::Best(), pass, DT_FLOAT),
+        narrow_dnnl_(HasBfloat16Products() ? DnnlLibrary::Best() : nullptr,
+                     pass, DT_BFLOAT16) {}
 
  private:
   // Whether it was done without windows being laid out. With AVX2 our own
@@ -146,6 +148,21 @@ class ConvolutionKernel : public OpKernel {
     }
   }
 
+  // Whether it was done on bfloat16 numbers as they are, where the processor
+  // multiplies them: output 0 is there then.
+  absl::StatusOr<bool> RunNarrow(OpKernelContext& context, const Convolution& c,
+                                 const Tensor& first, const Tensor& second,
+                                 const TensorShape& shape) {
+    if (!HasBfloat16Products() || first.dtype() != DT_BFLOAT16 ||
+        shape.num_elements() == 0 || first.num_elements() == 0 ||
+        second.num_elements() == 0) {
+      return false;
+    }
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    return narrow_dnnl_.Run(context, c, first.data(), second.data(),
+                            output->mutable_data());
+  }
+
   // For `windows` windows of a group.
   absl::StatusOr<Tensor> NewMatrix(OpKernelContext& context,
                                    const Convolution& c,
@@ -157,6 +174,10 @@ class ConvolutionKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Convolution c,
                      Convolution::Of(attrs_, context.input(0).shape(),
                                      context.input(1).shape()));
+    ASSIGN_OR_RETURN(const bool is_narrow,
+                     RunNarrow(context, c, context.input(0), context.input(1),
+                               c.output_shape()));
+    if (is_narrow) return absl::OkStatus();
     ASSIGN_OR_RETURN(const Tensor images,
                      WidenTo<W>(context, context.input(0)));
     ASSIGN_OR_RETURN(const Tensor filter,
@@ -179,18 +200,17 @@ class ConvolutionKernel : public OpKernel {
         const int64_t first = group * c.filters_of_group();
         LayOut(context, c, images.flat<W>().data() + group * c.depth, begin,
                end, rows);
-        GemmOfAnyType(
-            context.scheduler(),
-            {.m = end - begin,
-             .n = c.filters_of_group(),
-             .k = c.taps(),
-             .transpose_a = false,
-             .transpose_b = false,
-             .a_stride = c.taps(),
-             .b_stride = c.filters,
-             .c_stride = c.filters},
-            rows, filter.flat<W>().data() + first,
-            output.mutable_flat<W>().data() + begin * c.filters + first);
+        gemm_.Run(context,
+                  {.m = end - begin,
+                   .n = c.filters_of_group(),
+                   .k = c.taps(),
+                   .transpose_a = false,
+                   .transpose_b = false,
+                   .a_stride = c.taps(),
+                   .b_stride = c.filters,
+                   .c_stride = c.filters},
+                  rows, filter.flat<W>().data() + first,
+                  output.mutable_flat<W>().data() + begin * c.filters + first);
       }
     }
     return NarrowTo<W>(context, 0, std::move(output));
@@ -211,6 +231,10 @@ class ConvolutionKernel : public OpKernel {
         const Convolution c,
         Convolution::Of(attrs_, context.input(0).shape(), filter_shape));
     RETURN_IF_ERROR(CheckGradient(context.input(2), c));
+    ASSIGN_OR_RETURN(const bool is_narrow,
+                     RunNarrow(context, c, context.input(0), context.input(2),
+                               filter_shape));
+    if (is_narrow) return absl::OkStatus();
     ASSIGN_OR_RETURN(const Tensor images,
                      WidenTo<W>(context, context.input(0)));
     ASSIGN_OR_RETURN(const Tensor gradient,
@@ -238,18 +262,17 @@ class ConvolutionKernel : public OpKernel {
         const int64_t first = group * c.filters_of_group();
         LayOut(context, c, images.flat<W>().data() + group * c.depth, begin,
                end, rows);
-        GemmOfAnyType(context.scheduler(),
-                      {.m = c.taps(),
-                       .n = c.filters_of_group(),
-                       .k = end - begin,
-                       .transpose_a = true,
-                       .transpose_b = false,
-                       .a_stride = c.taps(),
-                       .b_stride = c.filters,
-                       .c_stride = c.filters},
-                      rows,
-                      gradient.flat<W>().data() + begin * c.filters + first,
-                      sum.mutable_flat<W>().data() + first);
+        gemm_.Run(context,
+                  {.m = c.taps(),
+                   .n = c.filters_of_group(),
+                   .k = end - begin,
+                   .transpose_a = true,
+                   .transpose_b = false,
+                   .a_stride = c.taps(),
+                   .b_stride = c.filters,
+                   .c_stride = c.filters},
+                  rows, gradient.flat<W>().data() + begin * c.filters + first,
+                  sum.mutable_flat<W>().data() + first);
       }
       if (begin > 0) {
         RETURN_IF_ERROR(AddRange(output, 0, part, 0, part.num_elements()));
@@ -264,6 +287,10 @@ class ConvolutionKernel : public OpKernel {
         const Convolution c,
         Convolution::Of(attrs_, image_shape, context.input(1).shape()));
     RETURN_IF_ERROR(CheckGradient(context.input(2), c));
+    ASSIGN_OR_RETURN(
+        const bool is_narrow,
+        RunNarrow(context, c, context.input(1), context.input(2), image_shape));
+    if (is_narrow) return absl::OkStatus();
     ASSIGN_OR_RETURN(const Tensor filter,
                      WidenTo<W>(context, context.input(1)));
     ASSIGN_OR_RETURN(const Tensor gradient,
@@ -287,17 +314,17 @@ class ConvolutionKernel : public OpKernel {
       const int64_t end = std::min(begin + step, c.all_windows());
       for (int64_t group = 0; group < c.groups; ++group) {
         const int64_t first = group * c.filters_of_group();
-        GemmOfAnyType(context.scheduler(),
-                      {.m = end - begin,
-                       .n = c.taps(),
-                       .k = c.filters_of_group(),
-                       .transpose_a = false,
-                       .transpose_b = true,
-                       .a_stride = c.filters,
-                       .b_stride = c.filters,
-                       .c_stride = c.taps()},
-                      gradient.flat<W>().data() + begin * c.filters + first,
-                      filter.flat<W>().data() + first, rows);
+        gemm_.Run(context,
+                  {.m = end - begin,
+                   .n = c.taps(),
+                   .k = c.filters_of_group(),
+                   .transpose_a = false,
+                   .transpose_b = true,
+                   .a_stride = c.filters,
+                   .b_stride = c.filters,
+                   .c_stride = c.taps()},
+                  gradient.flat<W>().data() + begin * c.filters + first,
+                  filter.flat<W>().data() + first, rows);
         AddBack(c, rows, begin, end, sum.data() + group * c.depth);
       }
     }
@@ -307,6 +334,8 @@ class ConvolutionKernel : public OpKernel {
   const WindowAttrs attrs_;
   const ConvolutionPass pass_;
   DnnlConvolution dnnl_;
+  DnnlConvolution narrow_dnnl_;
+  GemmOfAnyType<W> gemm_;
 };
 
 void Register(KernelRegistry& registry, const char* op, DataType type,

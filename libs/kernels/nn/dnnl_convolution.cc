@@ -4,10 +4,12 @@
 #include <limits>
 #include <optional>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "libs/base/status.h"
+#include "libs/kernels/dnnl_library.h"
 #include "libs/kernels/nn/convolution_parts.h"
-#include "libs/kernels/nn/dnnl_library.h"
 
 namespace weft {
 namespace {
@@ -103,9 +105,10 @@ std::vector<Piece> Cut(const Convolution& c, ConvolutionPass pass,
 
 absl::StatusOr<dnnl_memory_desc_t> LayoutOf(const DnnlLibrary& library,
                                             const dnnl_dims_t& dims,
+                                            dnnl_data_type_t type,
                                             dnnl_format_tag_t tag) {
   dnnl_memory_desc_t layout;
-  if (library.memory_desc_init_by_tag(&layout, 4, dims, dnnl_f32, tag) !=
+  if (library.memory_desc_init_by_tag(&layout, 4, dims, type, tag) !=
       dnnl_success) {
     return absl::UnimplementedError("oneDNN has no such layout");
   }
@@ -114,10 +117,22 @@ absl::StatusOr<dnnl_memory_desc_t> LayoutOf(const DnnlLibrary& library,
 
 absl::StatusOr<dnnl_memory_desc_t> FilterLayout(const DnnlLibrary& library,
                                                 const Convolution& c,
+                                                dnnl_data_type_t type,
                                                 dnnl_format_tag_t tag) {
   return LayoutOf(library, {c.filters, c.channels, c.rows.size, c.columns.size},
-                  tag);
+                  type, tag);
 }
+
+// What a pass takes and gives: images, outputs and their gradients are of the
+// first type. A filter is too, but its gradient is a sum of floats.
+struct Types {
+  dnnl_data_type_t image, filter;
+
+  static Types Of(DataType type, ConvolutionPass pass) {
+    const dnnl_data_type_t image = type == DT_FLOAT ? dnnl_f32 : dnnl_bf16;
+    return {image, pass == ConvolutionPass::kFilter ? dnnl_f32 : image};
+  }
+};
 
 // Layouts of one convolution: plain, but for the filter, which is as oneDNN
 // likes it unless `filter` says how.
@@ -125,19 +140,19 @@ struct Layouts {
   dnnl_memory_desc_t image, filter, output;
 
   static absl::StatusOr<Layouts> Of(const DnnlLibrary& library,
-                                    const Convolution& c,
+                                    const Convolution& c, Types types,
                                     const dnnl_memory_desc_t* filter) {
     Layouts layouts;
     ASSIGN_OR_RETURN(
         layouts.image,
         LayoutOf(library, {c.batch, c.channels, c.rows.in, c.columns.in},
-                 dnnl_nhwc));
-    ASSIGN_OR_RETURN(layouts.filter,
-                     FilterLayout(library, c, dnnl_format_tag_any));
+                 types.image, dnnl_nhwc));
+    ASSIGN_OR_RETURN(layouts.filter, FilterLayout(library, c, types.filter,
+                                                  dnnl_format_tag_any));
     ASSIGN_OR_RETURN(
         layouts.output,
         LayoutOf(library, {c.batch, c.filters, c.rows.out, c.columns.out},
-                 dnnl_nhwc));
+                 types.image, dnnl_nhwc));
     if (filter != nullptr) layouts.filter = *filter;
     return layouts;
   }
@@ -159,10 +174,24 @@ struct Windows {
         after{PaddingAfter(c.rows), PaddingAfter(c.columns)} {}
 };
 
+// UNIMPLEMENTED where oneDNN would lay windows out, one number at a time.
+absl::StatusOr<DnnlDescriptor> DescribeFast(const DnnlLibrary& library,
+                                            const dnnl_convolution_desc_t& desc,
+                                            const DnnlDescriptor* hint) {
+  ASSIGN_OR_RETURN(DnnlDescriptor result,
+                   DnnlDescriptor::Create(library, &desc, hint));
+  if (absl::StrContains(result.implementation(), "gemm:")) {
+    return absl::UnimplementedError(
+        absl::StrCat("oneDNN lays windows out: ", result.implementation()));
+  }
+  return result;
+}
+
 absl::StatusOr<DnnlDescriptor> DescribeForward(
-    const DnnlLibrary& library, const Convolution& c,
+    const DnnlLibrary& library, const Convolution& c, Types types,
     const dnnl_memory_desc_t* filter) {
-  ASSIGN_OR_RETURN(const Layouts layouts, Layouts::Of(library, c, filter));
+  ASSIGN_OR_RETURN(const Layouts layouts,
+                   Layouts::Of(library, c, types, filter));
   const Windows windows(c);
   dnnl_convolution_desc_t desc;
   if (library.dilated_convolution_forward_desc_init(
@@ -171,16 +200,18 @@ absl::StatusOr<DnnlDescriptor> DescribeForward(
           windows.dilations, windows.before, windows.after) != dnnl_success) {
     return absl::UnimplementedError("oneDNN has no such convolution");
   }
-  return DnnlDescriptor::Create(library, &desc, nullptr);
+  return DescribeFast(library, desc, nullptr);
 }
 
 absl::StatusOr<DnnlDescriptor> DescribeGradient(
     const DnnlLibrary& library, ConvolutionPass pass, const Convolution& c,
-    const dnnl_memory_desc_t* filter) {
+    Types types, const dnnl_memory_desc_t* filter) {
   // Its filter may lie in another way.
-  ASSIGN_OR_RETURN(const DnnlDescriptor forward,
-                   DescribeForward(library, c, nullptr));
-  ASSIGN_OR_RETURN(const Layouts layouts, Layouts::Of(library, c, filter));
+  ASSIGN_OR_RETURN(
+      const DnnlDescriptor forward,
+      DescribeForward(library, c, {types.image, types.image}, nullptr));
+  ASSIGN_OR_RETURN(const Layouts layouts,
+                   Layouts::Of(library, c, types, filter));
   const Windows windows(c);
   dnnl_convolution_desc_t desc;
   const dnnl_status_t status =
@@ -196,17 +227,17 @@ absl::StatusOr<DnnlDescriptor> DescribeGradient(
   if (status != dnnl_success) {
     return absl::UnimplementedError("oneDNN has no such gradient");
   }
-  return DnnlDescriptor::Create(library, &desc, &forward);
+  return DescribeFast(library, desc, &forward);
 }
 
 absl::StatusOr<SharedPrimitive> NewPrimitive(const DnnlLibrary& library,
                                              ConvolutionPass pass,
-                                             const Convolution& c,
+                                             const Convolution& c, Types types,
                                              const dnnl_memory_desc_t* filter) {
   ASSIGN_OR_RETURN(DnnlDescriptor descriptor,
                    pass == ConvolutionPass::kForward
-                       ? DescribeForward(library, c, filter)
-                       : DescribeGradient(library, pass, c, filter));
+                       ? DescribeForward(library, c, types, filter)
+                       : DescribeGradient(library, pass, c, types, filter));
   return DnnlPrimitive::Create(std::move(descriptor));
 }
 
@@ -252,10 +283,12 @@ class FirstError {
 class DnnlConvolution::Plan {
  public:
   static absl::StatusOr<SharedPlan> Create(const DnnlLibrary& library,
-                                           ConvolutionPass pass,
+                                           ConvolutionPass pass, DataType type,
                                            const Convolution& c, int threads) {
     auto plan = std::make_shared<Plan>();
     plan->pass_ = pass;
+    plan->types_ = Types::Of(type, pass);
+    plan->size_ = static_cast<int64_t>(DataTypeSize(type));
     const dnnl_memory_desc_t* filter = nullptr;
     for (const Piece& piece : Cut(c, pass, threads)) {
       ASSIGN_OR_RETURN(SharedPrimitive primitive,
@@ -270,18 +303,18 @@ class DnnlConvolution::Plan {
     return plan;
   }
 
-  absl::Status Run(OpKernelContext& context, const float* first,
-                   const float* second, float* output) const {
+  absl::Status Run(OpKernelContext& context, const void* first,
+                   const void* second, void* output) const {
     switch (pass_) {
       case ConvolutionPass::kForward:
         return RunParts(context, second, [&](const Piece& piece) {
-          return Pointers{first + piece.image_offset,
-                          output + piece.output_offset};
+          return Pointers{At(first, piece.image_offset),
+                          At(output, piece.output_offset)};
         });
       case ConvolutionPass::kInput:
         return RunParts(context, first, [&](const Piece& piece) {
-          return Pointers{output + piece.image_offset,
-                          second + piece.output_offset};
+          return Pointers{At(output, piece.image_offset),
+                          At(second, piece.output_offset)};
         });
       case ConvolutionPass::kFilter:
         break;
@@ -295,9 +328,14 @@ class DnnlConvolution::Plan {
     SharedPrimitive primitive;
   };
   struct Pointers {
-    const float* image;
-    const float* output;
+    const void* image;
+    const void* output;
   };
+
+  // Of an image or an output.
+  const void* At(const void* data, int64_t number) const {
+    return static_cast<const char*>(data) + number * size_;
+  }
 
   // Pieces of one shape share what is compiled.
   absl::StatusOr<SharedPrimitive> PrimitiveFor(
@@ -306,14 +344,14 @@ class DnnlConvolution::Plan {
     for (const Part& part : parts_) {
       if (part.piece.sizes == sizes) return part.primitive;
     }
-    return NewPrimitive(library, pass_, sizes, filter);
+    return NewPrimitive(library, pass_, sizes, types_, filter);
   }
 
   // Between the filter as the graph has it and as oneDNN wants it.
   absl::Status AddReorder(const DnnlLibrary& library, const Convolution& c,
                           const dnnl_memory_desc_t& packed) {
     ASSIGN_OR_RETURN(const dnnl_memory_desc_t plain,
-                     FilterLayout(library, c, dnnl_hwio));
+                     FilterLayout(library, c, types_.image, dnnl_hwio));
     const bool is_sum = pass_ == ConvolutionPass::kFilter;
     ASSIGN_OR_RETURN(DnnlDescriptor copy, DnnlDescriptor::CreateReorder(
                                               library, is_sum ? packed : plain,
@@ -332,7 +370,7 @@ class DnnlConvolution::Plan {
 
   // The filter is laid out, then each part runs on its own.
   template <typename PointersOf>
-  absl::Status RunParts(OpKernelContext& context, const float* filter,
+  absl::Status RunParts(OpKernelContext& context, const void* filter,
                         const PointersOf& pointers_of) const {
     ASSIGN_OR_RETURN(Tensor room, NewRoom(context, filter_));
     float* const packed = room.mutable_flat<float>().data();
@@ -349,8 +387,8 @@ class DnnlConvolution::Plan {
   }
 
   // Each part makes a sum; they are added up in order.
-  absl::Status RunSums(OpKernelContext& context, const float* images,
-                       const float* gradients, float* output) const {
+  absl::Status RunSums(OpKernelContext& context, const void* images,
+                       const void* gradients, void* output) const {
     const int64_t count = static_cast<int64_t>(parts_.size());
     ASSIGN_OR_RETURN(Tensor room, NewRoom(context, filter_ * count));
     float* const sums = room.mutable_flat<float>().data();
@@ -358,9 +396,9 @@ class DnnlConvolution::Plan {
     RETURN_IF_ERROR(ForEachPart(context, [&](int64_t i) {
       const Piece& piece = parts_[i].piece;
       return parts_[i].primitive->Run(
-          {{ImageOf(pass_), images + piece.image_offset},
+          {{ImageOf(pass_), At(images, piece.image_offset)},
            {FilterOf(pass_), sums + i * filter_},
-           {OutputOf(pass_), gradients + piece.output_offset}},
+           {OutputOf(pass_), At(gradients, piece.output_offset)}},
           scratchpads + i * scratchpad_);
     }));
     AddUp(context.scheduler(), sums + filter_, count - 1, filter_, sums);
@@ -380,15 +418,17 @@ class DnnlConvolution::Plan {
   }
 
   ConvolutionPass pass_ = ConvolutionPass::kForward;
+  Types types_ = {dnnl_f32, dnnl_f32};
+  int64_t size_ = 0;         // bytes of a number of an image
   std::vector<Part> parts_;  // at least one
   SharedPrimitive reorder_;
-  int64_t filter_ = 0;      // numbers of the filter as oneDNN wants it
-  int64_t scratchpad_ = 0;  // of a part
+  int64_t filter_ = 0;      // of the filter as oneDNN wants it, in floats
+  int64_t scratchpad_ = 0;  // of a part, in floats
 };
 
 DnnlConvolution::DnnlConvolution(const DnnlLibrary* library,
-                                 ConvolutionPass pass)
-    : library_(library), pass_(pass) {}
+                                 ConvolutionPass pass, DataType type)
+    : library_(library), pass_(pass), type_(type) {}
 
 DnnlConvolution::~DnnlConvolution() = default;
 
@@ -399,7 +439,7 @@ DnnlConvolution::SharedPlan DnnlConvolution::PlanFor(const Convolution& sizes,
       std::find_if(plans_.begin(), plans_.end(),
                    [&](const auto& plan) { return plan.first == sizes; });
   if (found == plans_.end()) {
-    auto plan = Plan::Create(*library_, pass_, sizes, threads);
+    auto plan = Plan::Create(*library_, pass_, type_, sizes, threads);
     if (plans_.size() == kMaxPlans) plans_.pop_back();
     // That there is no good way is worth knowing too.
     plans_.emplace_back(sizes, plan.ok() ? *std::move(plan) : nullptr);
@@ -411,8 +451,8 @@ DnnlConvolution::SharedPlan DnnlConvolution::PlanFor(const Convolution& sizes,
 
 absl::StatusOr<bool> DnnlConvolution::Run(OpKernelContext& context,
                                           const Convolution& sizes,
-                                          const float* first,
-                                          const float* second, float* output) {
+                                          const void* first, const void* second,
+                                          void* output) {
   if (library_ == nullptr || sizes.groups != 1 || !FitsInt(sizes)) return false;
   if (pass_ == ConvolutionPass::kInput &&
       sizes.channels < kMinChannelsOfInput) {

@@ -1,5 +1,6 @@
-// DnnlConvolution: convolutions of floats and their gradients by oneDNN, where
-// it is there and fast.
+// DnnlConvolution: convolutions of floats, or of bfloat16 numbers on processors
+// that multiply these themselves, and their gradients by oneDNN, where it is
+// there and fast.
 //
 // Images and gradients stay as they are, channels last: what oneDNN gains by
 // blocks of channels it loses again by laying them out (measured, AVX2). Only
@@ -30,8 +31,10 @@ struct DnnlLibrary;
 // the last shapes. Thread-safe.
 class DnnlConvolution {
  public:
-  // `library` null: nothing is ever done here.
-  DnnlConvolution(const DnnlLibrary* library, ConvolutionPass pass);
+  // Of floats or bfloat16 numbers, as `type` says. `library` null: nothing is
+  // ever done here.
+  DnnlConvolution(const DnnlLibrary* library, ConvolutionPass pass,
+                  DataType type);
   ~DnnlConvolution();
 
   // `first` and `second` are what the pass takes, plain and in this order:
@@ -39,8 +42,7 @@ class DnnlConvolution {
   // good way for such a convolution, and nothing was done.
   // REQUIRES: no size is 0.
   absl::StatusOr<bool> Run(OpKernelContext& context, const Convolution& sizes,
-                           const float* first, const float* second,
-                           float* output);
+                           const void* first, const void* second, void* output);
 
  private:
   class Plan;
@@ -51,6 +53,7 @@ class DnnlConvolution {
 
   const DnnlLibrary* const library_;
   const ConvolutionPass pass_;
+  const DataType type_;
   absl::Mutex mutex_;
   // The last used first; not more than kMaxPlans.
   std::vector<std::pair<Convolution, SharedPlan>> plans_

@@ -10,7 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
+#include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/isa/pool_loops.h"
+#include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/nn/layout.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/windows.h"
@@ -164,12 +166,53 @@ class PoolKernel : public OpKernel {
   WindowAttrs attrs_;
 };
 
+// An image of half or bfloat16 numbers while it is computed with as floats.
+template <typename T>
+class FloatImage {
+ public:
+  explicit FloatImage(int64_t size)
+      : size_(size), data_(std::make_unique_for_overwrite<float[]>(size)) {}
+  FloatImage(const T* image, int64_t size) : FloatImage(size) {
+    BestNarrowLoops<T>().widen(image, data_.get(), size);
+  }
+
+  float* data() { return data_.get(); }
+  // No number is below the lowest finite one of T.
+  void Limit() {
+    static const BinaryLoop maximum =
+        BestBinaryLoop("Maximum", DT_FLOAT, nullptr);
+    const float lowest = LowestOf<T>();
+    maximum(data(), 1, &lowest, 0, data(), size_);
+  }
+  void CopyTo(T* image) const {
+    BestNarrowLoops<T>().narrow(data_.get(), image, size_);
+  }
+
+ private:
+  const int64_t size_;
+  const std::unique_ptr<float[]> data_;
+};
+
 template <typename T>
 class MaxPoolKernel : public PoolKernel {
  public:
   using PoolKernel::PoolKernel;
   absl::Status Compute(OpKernelContext& context) override {
     return attrs().ksize(3) == 1 ? PoolPlaces(context) : PoolChannels(context);
+  }
+
+  static void PoolImage(const Pool& pool, const T* image, T* out) {
+    if constexpr (kHasNarrowLoops<T>) {
+      FloatImage<T> floats(image, pool.image_size());
+      FloatImage<T> result(pool.output_size());
+      MaxPoolKernel<float>::PoolImage(pool, floats.data(), result.data());
+      result.Limit();
+      result.CopyTo(out);
+    } else {
+      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
+        MaxOf(pool, image, y, x, out + at);
+      });
+    }
   }
 
  private:
@@ -181,11 +224,8 @@ class MaxPoolKernel : public PoolKernel {
     const T* const images = input.flat<T>().data();
     T* const outputs = output->mutable_flat<T>().data();
     ForEachImage(context, pool, [&](int64_t n) {
-      const T* const image = images + n * pool.image_size();
-      T* const out = outputs + n * pool.output_size();
-      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
-        MaxOf(pool, image, y, x, out + at);
-      });
+      PoolImage(pool, images + n * pool.image_size(),
+                outputs + n * pool.output_size());
     });
     return absl::OkStatus();
   }
@@ -279,17 +319,61 @@ class MaxPoolGradKernel : public PoolKernel {
     T* const outputs = output->mutable_flat<T>().data();
     std::fill(outputs, outputs + output->num_elements(), T(0));
     ForEachImage(context, pool, [&](int64_t n) {
-      const T* const image = images + n * pool.image_size();
-      const T* const grad = grads + n * pool.output_size();
-      T* const out = outputs + n * pool.image_size();
-      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
-        AddToLargest(pool, image, y, x, grad + at, out);
-      });
+      AddToImage(pool, images + n * pool.image_size(),
+                 grads + n * pool.output_size(),
+                 outputs + n * pool.image_size());
     });
     return absl::OkStatus();
   }
 
+  // `out` begins with zeros.
+  static void AddToImage(const Pool& pool, const T* image, const T* grad,
+                         T* out) {
+    if constexpr (kHasNarrowLoops<T>) {
+      AddInFloats(pool, image, grad, out);
+    } else {
+      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
+        AddToLargest(pool, image, y, x, grad + at, out);
+      });
+    }
+  }
+
  private:
+  template <typename>
+  friend class MaxPoolGradKernel;
+
+  // Each sum is rounded as if it were made of T, as in TensorFlow.
+  static void AddInFloats(const Pool& pool, const T* image, const T* grad,
+                          T* out) {
+    FloatImage<T> floats(image, pool.image_size());
+    FloatImage<T> grads(grad, pool.output_size());
+    FloatImage<T> sums(out, pool.image_size());
+    const bool overlap = pool.rows.stride < pool.rows.size ||
+                         pool.columns.stride < pool.columns.size;
+    pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
+      MaxPoolGradKernel<float>::AddToLargest(pool, floats.data(), y, x,
+                                             grads.data() + at, sums.data());
+      if (overlap) Round(pool.InsideOf(y, x), sums.data());
+    });
+    sums.CopyTo(out);
+  }
+
+  // The sums of a window to what T can hold.
+  static void Round(const Pool::Inside& inside, float* sums) {
+    if (inside.is_empty()) return;
+    const int64_t size = inside.window.columns * inside.window.channels;
+    const NarrowLoops<T>& loops = BestNarrowLoops<T>();
+    T rounded[kNarrowBlock];
+    for (int64_t row = 0; row < inside.window.rows; ++row) {
+      float* const x = sums + inside.offset + row * inside.window.row_stride;
+      for (int64_t i = 0; i < size; i += kNarrowBlock) {
+        const int64_t count = std::min(kNarrowBlock, size - i);
+        loops.narrow(x + i, rounded, count);
+        loops.widen(rounded, x + i, count);
+      }
+    }
+  }
+
   static void AddToLargest(const Pool& pool, const T* image, int64_t y,
                            int64_t x, const T* grad, T* out) {
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
@@ -341,36 +425,47 @@ class MaxPoolGradGradKernel : public PoolKernel {
   }
 };
 
-// Padding does not count.
-template <typename W>
+// Padding does not count. Of half and bfloat16 numbers the mean is that of
+// floats.
+template <typename T>
 class AvgPoolKernel : public PoolKernel {
  public:
   using PoolKernel::PoolKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(const Pool pool, PoolOf(context.input(0).shape()));
-    ASSIGN_OR_RETURN(const Tensor input, WidenTo<W>(context, context.input(0)));
-    ASSIGN_OR_RETURN(Tensor output, context.AllocateTemp(DataTypeOf<W>::value,
-                                                         pool.output_shape()));
-    const W* const images = input.flat<W>().data();
-    W* const outputs = output.mutable_flat<W>().data();
+    const Tensor& input = context.input(0);
+    ASSIGN_OR_RETURN(const Pool pool, PoolOf(input.shape()));
+    ASSIGN_OR_RETURN(Tensor * output,
+                     context.AllocateOutput(0, pool.output_shape()));
+    const T* const images = input.flat<T>().data();
+    T* const outputs = output->mutable_flat<T>().data();
     ForEachImage(context, pool, [&](int64_t n) {
-      const W* const image = images + n * pool.image_size();
-      W* const out = outputs + n * pool.output_size();
+      PoolImage(pool, images + n * pool.image_size(),
+                outputs + n * pool.output_size());
+    });
+    return absl::OkStatus();
+  }
+
+  static void PoolImage(const Pool& pool, const T* image, T* out) {
+    if constexpr (kHasNarrowLoops<T>) {
+      FloatImage<T> floats(image, pool.image_size());
+      FloatImage<T> result(pool.output_size());
+      AvgPoolKernel<float>::PoolImage(pool, floats.data(), result.data());
+      result.CopyTo(out);
+    } else {
       pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
         const Pool::Inside inside = pool.InsideOf(y, x);
         if (inside.is_empty()) {
-          std::fill_n(out + at, pool.channels, W(0));
+          std::fill_n(out + at, pool.channels, T(0));
         } else {
-          BestPoolLoops<W>().mean(inside.window, image + inside.offset,
+          BestPoolLoops<T>().mean(inside.window, image + inside.offset,
                                   out + at);
         }
       });
-    });
-    return NarrowTo<W>(context, 0, std::move(output));
+    }
   }
 };
 
-template <typename W>
+template <typename T>
 class AvgPoolGradKernel : public PoolKernel {
  public:
   using PoolKernel::PoolKernel;
@@ -378,27 +473,35 @@ class AvgPoolGradKernel : public PoolKernel {
     ASSIGN_OR_RETURN(const TensorShape shape, ShapeOfInput(context, 0));
     ASSIGN_OR_RETURN(const Pool pool, PoolOf(shape));
     RETURN_IF_ERROR(CheckShape(context.input(1), pool.output_shape(), "grad"));
-    ASSIGN_OR_RETURN(const Tensor gradient,
-                     WidenTo<W>(context, context.input(1)));
-    ASSIGN_OR_RETURN(Tensor output,
-                     context.AllocateTemp(DataTypeOf<W>::value, shape));
-    const W* const grads = gradient.flat<W>().data();
-    W* const outputs = output.mutable_flat<W>().data();
-    std::fill(outputs, outputs + output.num_elements(), W(0));
+    ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    const T* const grads = context.input(1).flat<T>().data();
+    T* const outputs = output->mutable_flat<T>().data();
+    std::fill(outputs, outputs + output->num_elements(), T(0));
     ForEachImage(context, pool, [&](int64_t n) {
-      const W* const grad = grads + n * pool.output_size();
-      W* const out = outputs + n * pool.image_size();
+      AddToImage(pool, grads + n * pool.output_size(),
+                 outputs + n * pool.image_size());
+    });
+    return absl::OkStatus();
+  }
+
+  // `out` begins with zeros.
+  static void AddToImage(const Pool& pool, const T* grad, T* out) {
+    if constexpr (kHasNarrowLoops<T>) {
+      FloatImage<T> grads(grad, pool.output_size());
+      FloatImage<T> sums(out, pool.image_size());
+      AvgPoolGradKernel<float>::AddToImage(pool, grads.data(), sums.data());
+      sums.CopyTo(out);
+    } else {
       pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
         int64_t count = 0;
         pool.ForEachPlace(y, x, [&](int64_t) { ++count; });
         pool.ForEachPlace(y, x, [&](int64_t place) {
           for (int64_t c = 0; c < pool.channels; ++c) {
-            out[place + c] += grad[at + c] / static_cast<W>(count);
+            out[place + c] += grad[at + c] / static_cast<T>(count);
           }
         });
       });
-    });
-    return NarrowTo<W>(context, 0, std::move(output));
+    }
   }
 };
 
@@ -429,18 +532,22 @@ void RegisterMaxPools(KernelRegistry& registry, TypeList<Ts...>) {
    ...);
 }
 
+template <typename... Ts>
+void RegisterAveragePools(KernelRegistry& registry, TypeList<Ts...>) {
+  (Register<AvgPoolKernel<Ts>>(registry, "AvgPool", DataTypeOf<Ts>::value),
+   ...);
+  (Register<AvgPoolGradKernel<Ts>>(registry, "AvgPoolGrad",
+                                   DataTypeOf<Ts>::value),
+   ...);
+}
+
 }  // namespace
 
 void RegisterPoolKernels(KernelRegistry& registry) {
   RegisterMaxPools(registry,
                    TypeList<float, double, half, bfloat16, int8_t, int16_t,
                             int32_t, int64_t, uint8_t, uint16_t>{});
-  for (DataType type : {DT_FLOAT, DT_HALF, DT_BFLOAT16}) {
-    Register<AvgPoolKernel<float>>(registry, "AvgPool", type);
-    Register<AvgPoolGradKernel<float>>(registry, "AvgPoolGrad", type);
-  }
-  Register<AvgPoolKernel<double>>(registry, "AvgPool", DT_DOUBLE);
-  Register<AvgPoolGradKernel<double>>(registry, "AvgPoolGrad", DT_DOUBLE);
+  RegisterAveragePools(registry, FloatingTypes{});
 }
 
 }  // namespace weft

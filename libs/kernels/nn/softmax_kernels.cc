@@ -9,7 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
+#include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/isa/nn_loops.h"
+#include "libs/kernels/isa/reduction_loops.h"
+#include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/narrow_sum.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
@@ -27,48 +30,109 @@ template <typename T>
 constexpr bool kHasLoops =
     std::is_same_v<T, float> || std::is_same_v<T, double>;
 
+// The loops over floats that rows of narrow numbers go through.
+struct FloatLoops {
+  float (*max)(const float* x, int64_t n);
+  UnaryLoop exp;
+  BinaryLoop subtract, multiply, divide;
+
+  static const FloatLoops& Best() {
+    static const FloatLoops loops = {
+        BestReductionLoops<float>(ReductionOp::kMax).run,
+        BestUnaryLoop("Exp", DT_FLOAT, nullptr),
+        BestBinaryLoop("Sub", DT_FLOAT, nullptr),
+        BestBinaryLoop("Mul", DT_FLOAT, nullptr),
+        BestBinaryLoop("Div", DT_FLOAT, nullptr)};
+    return loops;
+  }
+};
+
 // A row of half or bfloat16: what each step gives is a T again, as in
 // TensorFlow. Kept from one row to the next.
 template <typename T>
 class NarrowRow {
  public:
-  explicit NarrowRow(int64_t classes) : shifted_(classes), exps_(classes) {}
+  explicit NarrowRow(int64_t classes)
+      : shifted_(classes), exps_(classes), wide_(classes) {}
 
   // `first` is the number of the row's first element.
   void Read(const T* x, int64_t first) {
-    const float max = *std::max_element(x, x + classes());
-    for (int64_t i = 0; i < classes(); ++i) {
-      shifted_[i] = static_cast<T>(x[i] - max);
-      exps_[i] = static_cast<T>(std::exp(static_cast<float>(shifted_[i])));
-    }
+    float* const wide = wide_.data();
+    narrow_.widen(x, wide, classes());
+    const float max = floats_.max(wide, classes());
+    floats_.subtract(wide, 1, &max, 0, wide, classes());
+    Round(shifted_.data());
+    floats_.exp(wide, wide, classes());
+    narrow_.narrow(wide, exps_.data(), classes());
     sum_ = NarrowSum<T>::Of(exps_.data(), classes(), first);
     log_of_sum_ = static_cast<T>(std::log(static_cast<float>(sum_)));
   }
 
-  void WriteSoftmax(T* out) const {
-    const T share = static_cast<T>(1 / sum_);
-    for (int64_t i = 0; i < classes(); ++i) {
-      out[i] = static_cast<T>(exps_[i] * share);
-    }
+  void WriteSoftmax(T* out) {
+    const float share = static_cast<T>(1 / sum_);
+    narrow_.widen(exps_.data(), wide_.data(), classes());
+    floats_.multiply(wide_.data(), 1, &share, 0, wide_.data(), classes());
+    narrow_.narrow(wide_.data(), out, classes());
   }
-  void WriteLogSoftmax(T* out) const {
-    for (int64_t i = 0; i < classes(); ++i) {
-      out[i] = static_cast<T>(shifted_[i] - log_of_sum_);
-    }
+  void WriteLogSoftmax(T* out) {
+    const float log_of_sum = log_of_sum_;
+    narrow_.widen(shifted_.data(), wide_.data(), classes());
+    floats_.subtract(wide_.data(), 1, &log_of_sum, 0, wide_.data(), classes());
+    narrow_.narrow(wide_.data(), out, classes());
   }
   // What class `i` costs where it is the right one.
   T LossOf(int64_t i) const {
     return static_cast<T>(log_of_sum_ - shifted_[i]);
   }
-  // Less what is wanted of class `i`: the gradient of a cross entropy.
-  T SoftmaxLess(int64_t i, float wanted) const {
-    return static_cast<T>(static_cast<T>(exps_[i] / sum_) - wanted);
+  // The same of each class, times its label.
+  void WriteTerms(const T* labels, T* out) {
+    const float log_of_sum = log_of_sum_;
+    narrow_.widen(shifted_.data(), wide_.data(), classes());
+    floats_.subtract(&log_of_sum, 0, wide_.data(), 1, wide_.data(), classes());
+    Round(out);
+    CombineWith(labels, floats_.multiply, out);
+  }
+  // The gradient of a cross entropy: less what is wanted of each class, or of
+  // one alone.
+  void WriteSoftmaxLess(const T* wanted, T* out) {
+    WriteShares(out);
+    narrow_.widen(out, wide_.data(), classes());
+    CombineWith(wanted, floats_.subtract, out);
+  }
+  void WriteSoftmaxLess(int64_t wanted, T* out) {
+    WriteShares(out);
+    out[wanted] = static_cast<T>(out[wanted] - 1.0f);
   }
 
  private:
   int64_t classes() const { return static_cast<int64_t>(exps_.size()); }
 
+  // wide_ to what `out` can hold.
+  void Round(T* out) {
+    narrow_.narrow(wide_.data(), out, classes());
+    narrow_.widen(out, wide_.data(), classes());
+  }
+  void WriteShares(T* out) {
+    const float sum = sum_;
+    narrow_.widen(exps_.data(), wide_.data(), classes());
+    floats_.divide(wide_.data(), 1, &sum, 0, wide_.data(), classes());
+    narrow_.narrow(wide_.data(), out, classes());
+  }
+  // `loop` of wide_ and `right`.
+  void CombineWith(const T* right, BinaryLoop loop, T* out) {
+    for (int64_t i = 0; i < classes(); i += kNarrowBlock) {
+      const int64_t count = std::min(kNarrowBlock, classes() - i);
+      float block[kNarrowBlock];
+      narrow_.widen(right + i, block, count);
+      loop(wide_.data() + i, 1, block, 1, block, count);
+      narrow_.narrow(block, out + i, count);
+    }
+  }
+
+  const NarrowLoops<T>& narrow_ = BestNarrowLoops<T>();
+  const FloatLoops& floats_ = FloatLoops::Best();
   std::vector<T> shifted_, exps_;
+  std::vector<float> wide_;
   T sum_, log_of_sum_;
 };
 
@@ -138,11 +202,8 @@ void CrossEntropyRows(const T* logits, const T* labels, T* loss, T* backprop,
     for (int64_t r = begin; r < end; ++r) {
       const int64_t first = r * classes;
       row.Read(logits + first, first);
-      for (int64_t i = 0; i < classes; ++i) {
-        const float label = labels[first + i];
-        terms[i] = static_cast<T>(label * row.LossOf(i));
-        backprop[first + i] = row.SoftmaxLess(i, label);
-      }
+      row.WriteTerms(labels + first, terms.data());
+      row.WriteSoftmaxLess(labels + first, backprop + first);
       loss[r] = NarrowSum<T>::Of(terms.data(), classes, first);
     }
   }
@@ -163,9 +224,7 @@ void SparseCrossEntropyRows(const T* logits, const int64_t* labels, T* loss,
       const int64_t first = r * classes;
       row.Read(logits + first, first);
       loss[r] = row.LossOf(labels[r]);
-      for (int64_t i = 0; i < classes; ++i) {
-        backprop[first + i] = row.SoftmaxLess(i, i == labels[r] ? 1.0f : 0.0f);
-      }
+      row.WriteSoftmaxLess(labels[r], backprop + first);
     }
   }
 }

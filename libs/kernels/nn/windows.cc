@@ -4,7 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/nn/layout.h"
+#include "libs/kernels/number_types.h"
+#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {
@@ -213,6 +216,39 @@ absl::StatusOr<TensorShape> ShapeOfInput(const OpKernelContext& context,
   }
   const auto sizes = input.flat<int32_t>();
   return TensorShape::Create(Dims(sizes.begin(), sizes.end()));
+}
+
+absl::StatusOr<Tensor> WidenToFloat(OpKernelContext& context,
+                                    const Tensor& tensor) {
+  ASSIGN_OR_RETURN(Tensor floats,
+                   context.AllocateTemp(DT_FLOAT, tensor.shape()));
+  RETURN_IF_ERROR(
+      DispatchType(NarrowTypes{}, tensor.dtype(), [&]<typename T>(TypeTag<T>) {
+        const T* const from = tensor.flat<T>().data();
+        float* const to = floats.mutable_flat<float>().data();
+        ParallelLoop(
+            context, tensor.num_elements(), 1, [&](int64_t begin, int64_t end) {
+              BestNarrowLoops<T>().widen(from + begin, to + begin, end - begin);
+            });
+        return absl::OkStatus();
+      }));
+  return floats;
+}
+
+absl::Status NarrowFromFloat(OpKernelContext& context, int i,
+                             const Tensor& floats) {
+  ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(i, floats.shape()));
+  return DispatchType(
+      NarrowTypes{}, output->dtype(), [&]<typename T>(TypeTag<T>) {
+        const float* const from = floats.flat<float>().data();
+        T* const to = output->mutable_flat<T>().data();
+        ParallelLoop(context, floats.num_elements(), 1,
+                     [&](int64_t begin, int64_t end) {
+                       BestNarrowLoops<T>().narrow(from + begin, to + begin,
+                                                   end - begin);
+                     });
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -95,41 +96,28 @@ absl::Status CheckDepthOfFilter(int64_t channels, const TensorShape& filter);
 // A shape that an input gives as int32; 4 sizes.
 absl::StatusOr<TensorShape> ShapeOfInput(const OpKernelContext& context, int i);
 
-// `tensor` itself where its elements are W, else converted to them.
+// Of half or bfloat16 numbers, the same as floats.
+absl::StatusOr<Tensor> WidenToFloat(OpKernelContext& context,
+                                    const Tensor& tensor);
+// Output `i`, which is of half or bfloat16 numbers, becomes `floats`, rounded.
+absl::Status NarrowFromFloat(OpKernelContext& context, int i,
+                             const Tensor& floats);
+
+// `tensor` itself where its elements are W, else converted to them: to floats.
 template <typename W>
 absl::StatusOr<Tensor> WidenTo(OpKernelContext& context, const Tensor& tensor) {
   if (tensor.dtype() == DataTypeOf<W>::value) return tensor;
-  auto wide = context.AllocateTemp(DataTypeOf<W>::value, tensor.shape());
-  if (!wide.ok()) return wide;
-  const absl::Status status = DispatchType(
-      FloatingTypes{}, tensor.dtype(), [&]<typename T>(TypeTag<T>) {
-        const auto in = tensor.flat<T>();
-        std::transform(in.begin(), in.end(),
-                       wide->template mutable_flat<W>().begin(),
-                       [](T x) { return static_cast<W>(Wide<T>(x)); });
-        return absl::OkStatus();
-      });
-  if (!status.ok()) return status;
-  return wide;
+  return WidenToFloat(context, tensor);
 }
 
 // Output `i` becomes `wide`, converted to the type of the output.
 template <typename W>
 absl::Status NarrowTo(OpKernelContext& context, int i, Tensor wide) {
-  if (context.output_type(i) == wide.dtype()) {
-    context.SetOutput(i, std::move(wide));
-    return absl::OkStatus();
+  if (context.output_type(i) != wide.dtype()) {
+    return NarrowFromFloat(context, i, wide);
   }
-  auto output = context.AllocateOutput(i, wide.shape());
-  if (!output.ok()) return output.status();
-  return DispatchType(
-      FloatingTypes{}, (*output)->dtype(), [&]<typename T>(TypeTag<T>) {
-        const auto in = wide.template flat<W>();
-        std::transform(in.begin(), in.end(),
-                       (*output)->template mutable_flat<T>().begin(),
-                       [](W x) { return static_cast<T>(Wide<T>(x)); });
-        return absl::OkStatus();
-      });
+  context.SetOutput(i, std::move(wide));
+  return absl::OkStatus();
 }
 
 }  // namespace weft

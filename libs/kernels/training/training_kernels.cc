@@ -16,6 +16,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/resource/update_checks.h"
@@ -239,6 +240,7 @@ class ApplyKernel : public OpKernel {
   template <typename T>
   void LoopWide(const StepLoop& loop, const std::array<void*, kMaxVariables>& v,
                 const void* g, int64_t n) const {
+    const NarrowLoops<T>& loops = BestNarrowLoops<T>();
     constexpr int64_t kBlock = 256;
     float blocks[kMaxVariables + 1][kBlock];
     void* wide[kMaxVariables];
@@ -247,19 +249,14 @@ class ApplyKernel : public OpKernel {
     for (int64_t begin = 0; begin < n; begin += kBlock) {
       const int64_t size = std::min(kBlock, n - begin);
       for (int k = 0; k < variables_; ++k) {
-        Convert(static_cast<T*>(v[k]) + begin, blocks[k], size);
+        loops.widen(static_cast<T*>(v[k]) + begin, blocks[k], size);
       }
-      Convert(static_cast<const T*>(g) + begin, wide_g, size);
+      loops.widen(static_cast<const T*>(g) + begin, wide_g, size);
       loop(wide, wide_g, size);
       for (int k = 0; k < variables_; ++k) {
-        Convert(blocks[k], static_cast<T*>(v[k]) + begin, size);
+        loops.narrow(blocks[k], static_cast<T*>(v[k]) + begin, size);
       }
     }
-  }
-
-  template <typename From, typename To>
-  static void Convert(const From* from, To* to, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<To>(from[i]);
   }
 
   const ApplyInputs inputs_;

@@ -5,8 +5,8 @@
 // The library is of the kind that makes threads by OpenMP. It is never let:
 // each call is told that there is one thread (OneThread), and kernels split
 // their work over the Scheduler's threads themselves.
-#ifndef WEFT_LIBS_KERNELS_NN_DNNL_LIBRARY_H_
-#define WEFT_LIBS_KERNELS_NN_DNNL_LIBRARY_H_
+#ifndef WEFT_LIBS_KERNELS_DNNL_LIBRARY_H_
+#define WEFT_LIBS_KERNELS_DNNL_LIBRARY_H_
 
 #include <oneapi/dnnl/dnnl.h>
 
@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace weft {
@@ -27,6 +28,8 @@ struct DnnlLibrary {
   decltype(&dnnl_stream_destroy) stream_destroy = nullptr;
   decltype(&dnnl_stream_wait) stream_wait = nullptr;
   decltype(&dnnl_memory_desc_init_by_tag) memory_desc_init_by_tag = nullptr;
+  decltype(&dnnl_memory_desc_init_by_strides) memory_desc_init_by_strides =
+      nullptr;
   decltype(&dnnl_memory_desc_get_size) memory_desc_get_size = nullptr;
   decltype(&dnnl_memory_create) memory_create = nullptr;
   decltype(&dnnl_memory_destroy) memory_destroy = nullptr;
@@ -36,6 +39,7 @@ struct DnnlLibrary {
       dilated_convolution_backward_data_desc_init = nullptr;
   decltype(&dnnl_dilated_convolution_backward_weights_desc_init)
       dilated_convolution_backward_weights_desc_init = nullptr;
+  decltype(&dnnl_matmul_desc_init) matmul_desc_init = nullptr;
   decltype(&dnnl_primitive_attr_create) primitive_attr_create = nullptr;
   decltype(&dnnl_primitive_attr_destroy) primitive_attr_destroy = nullptr;
   decltype(&dnnl_primitive_attr_set_scratchpad_mode)
@@ -80,9 +84,8 @@ class OneThread {
 // Immutable.
 class DnnlDescriptor {
  public:
-  // Of an op's own descriptor. UNIMPLEMENTED where oneDNN has no fast way: it
-  // then says so, or would take plain loops ("ref") or lay windows out one
-  // number at a time ("gemm").
+  // Of an op's own descriptor. UNIMPLEMENTED where oneDNN has none, or only
+  // plain loops ("ref").
   // `hint`: of the forward op where this is a backward one, else null.
   static absl::StatusOr<DnnlDescriptor> Create(const DnnlLibrary& library,
                                                const void* op_desc,
@@ -100,6 +103,8 @@ class DnnlDescriptor {
   const_dnnl_primitive_desc_t get() const { return desc_; }
   // How an argument lies in memory.
   const dnnl_memory_desc_t& layout(int argument) const;
+  // oneDNN's name of how it would do it.
+  absl::string_view implementation() const;
 
  private:
   DnnlDescriptor(const DnnlLibrary& library, dnnl_primitive_desc_t desc)
@@ -147,4 +152,4 @@ class DnnlPrimitive {
 
 }  // namespace weft
 
-#endif  // WEFT_LIBS_KERNELS_NN_DNNL_LIBRARY_H_
+#endif  // WEFT_LIBS_KERNELS_DNNL_LIBRARY_H_
