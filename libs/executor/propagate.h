@@ -18,8 +18,10 @@ void Propagate(const Ready& ran, bool is_dead, const Outputs& outputs,
 void ActivateMerge(Iteration& to, const NodeItem& source, const Edge& edge,
                    Slot* output, bool is_dead, bool move, ReadyList& ready);
 
-// Empties the slots of a node that has run; constants stay.
-void ClearInputs(const NodeItem& item, Iteration& iteration);
+// Empties the slots of a node that has run; constants stay. `outputs` are its
+// own still: nobody else has seen them.
+void ClearInputs(const NodeItem& item, Iteration& iteration,
+                 const Outputs& outputs);
 
 inline void ClearOutputs(const Outputs& outputs) {
   for (int i = 0; i < outputs.size; ++i) outputs.slots[i].Clear();

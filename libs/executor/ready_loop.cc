@@ -89,8 +89,8 @@ void EndAsync(AsyncEntry& entry, const absl::Status& status) {
     if (state.trace != nullptr) {
       state.trace->NodeRan(item, entry.begin, 0, entry.outputs.get(), is_dead);
     }
-    ClearInputs(item, *ran.iteration);
     const Outputs outputs = {entry.outputs.get(), item.num_outputs};
+    ClearInputs(item, *ran.iteration, outputs);
     if (is_dead) ClearOutputs(outputs);
     Propagate(ran, is_dead, outputs, ready);
   } else {
@@ -341,7 +341,7 @@ void ReadyLoop::Complete(const Ready& ready, const NodeItem& item, bool is_dead,
       state_.trace->NodeRan(item, begin_, sent_bytes_, outputs.slots, is_dead);
     }
   }
-  ClearInputs(item, *ready.iteration);
+  ClearInputs(item, *ready.iteration, outputs);
   HandOn(ready, is_dead, outputs);
 }
 

@@ -64,7 +64,7 @@ absl::StatusOr<Tensor*> OpKernelContext::ForwardOrAllocate(
     if (input.dtype() == type) {
       // Made in its place: quicker than a copy that is then moved there.
       std::destroy_at(&output);
-      std::construct_at(&output, input);
+      std::construct_at(&output, input.ShareWhenSole());
     } else {
       output = WithType(input, type);
     }

@@ -42,6 +42,19 @@ class Buffer {
     return references_.load(std::memory_order_acquire) == 1;
   }
 
+  // The same without a locked instruction, which takes as long as a small
+  // kernel. REQUIRES: the caller's reference is the only one.
+  void RefWhenSole() { references_.store(2, std::memory_order_relaxed); }
+  // REQUIRES: another reference is the caller's too. Of no use to anybody else:
+  // whoever has none can't get one from here.
+  void UnrefOneOfTwo() {
+    if (references_.load(std::memory_order_acquire) == 2) {
+      references_.store(1, std::memory_order_relaxed);
+    } else {
+      references_.fetch_sub(1, std::memory_order_acq_rel);
+    }
+  }
+
  protected:
   Buffer(void* data, size_t size, MemoryKind kind = MemoryKind::kHost)
       : data_(data), size_(size), memory_kind_(kind) {}
@@ -78,6 +91,17 @@ class BufferPtr {
   ~BufferPtr() {
     if (buffer_) buffer_->Unref();
   }
+
+  // Another reference to it, made as Buffer::RefWhenSole does.
+  // REQUIRES: this is the only one.
+  BufferPtr ShareWhenSole() const {
+    buffer_->RefWhenSole();
+    return Adopt(buffer_);
+  }
+  // Becomes null, as Buffer::UnrefOneOfTwo does. REQUIRES: another reference to
+  // it is the caller's too.
+  void ReleaseOneOfTwo() { std::exchange(buffer_, nullptr)->UnrefOneOfTwo(); }
+
   Buffer* get() const { return buffer_; }
   Buffer* operator->() const { return buffer_; }
   explicit operator bool() const { return buffer_ != nullptr; }
