@@ -1,4 +1,5 @@
 // Kernels that join tensors: Concat, ConcatV2, Pack; and ConcatOffset.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -6,6 +7,8 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/row_copies.h"
 
 namespace weft {
 namespace {
@@ -45,43 +48,75 @@ int64_t RowsBefore(const TensorShape& shape, int axis) {
   return rows;
 }
 
-// Of a part whose elements are bytes: what comes next, and how long a row is.
+// Of a part whose elements are bytes: where it begins, and how long a row is.
 struct BytesOfRows {
-  const char* next;
-  size_t length;
+  const char* data;
+  int64_t length;
 };
 
-void CopyRow(BytesOfRows& part, char*& to) {
+void CopyRow(const BytesOfRows& part, int64_t row, char* to) {
+  const char* const from = part.data + row * part.length;
   // Columns of one number are common, and a call takes longer than they do.
   if (part.length == sizeof(float)) {
-    std::memcpy(to, part.next, sizeof(float));
+    std::memcpy(to, from, sizeof(float));
   } else {
-    std::memcpy(to, part.next, part.length);
+    std::memcpy(to, from, static_cast<size_t>(part.length));
   }
-  part.next += part.length;
-  to += part.length;
 }
 
-void JoinRowsOfBytes(const std::vector<const Tensor*>& parts, int64_t rows,
+// The same on as many threads as it is worth.
+void CopyLongRow(OpKernelContext& context, const BytesOfRows& part, int64_t row,
+                 char* to) {
+  constexpr int64_t kPiece = 64 << 10;
+  const char* const from = part.data + row * part.length;
+  ParallelLoop(context, (part.length + kPiece - 1) / kPiece, CopyCost(kPiece),
+               [&](int64_t begin, int64_t end) {
+                 const int64_t first = begin * kPiece;
+                 const int64_t last = std::min(end * kPiece, part.length);
+                 std::memcpy(to + first, from + first,
+                             static_cast<size_t>(last - first));
+               });
+}
+
+void JoinRowsOfBytes(OpKernelContext& context,
+                     const std::vector<const Tensor*>& parts, int64_t rows,
                      Tensor& output) {
   std::vector<BytesOfRows> all;
   for (const Tensor* part : parts) {
     if (part->num_elements() == 0) continue;
     all.push_back({static_cast<const char*>(part->data()),
-                   part->num_bytes() / static_cast<size_t>(rows)});
+                   static_cast<int64_t>(part->num_bytes()) / rows});
   }
-  char* to = static_cast<char*>(output.mutable_data());
-  for (int64_t row = 0; row < rows; ++row) {
-    for (BytesOfRows& part : all) CopyRow(part, to);
+  char* const first = static_cast<char*>(output.mutable_data());
+  const int64_t length = static_cast<int64_t>(output.num_bytes()) / rows;
+  if (rows < context.scheduler().num_compute_threads()) {
+    char* to = first;
+    for (int64_t row = 0; row < rows; ++row) {
+      for (const BytesOfRows& part : all) {
+        CopyLongRow(context, part, row, to);
+        to += part.length;
+      }
+    }
+    return;
   }
+  ParallelLoop(context, rows, CopyCost(length),
+               [&](int64_t begin, int64_t end) {
+                 char* to = first + begin * length;
+                 for (int64_t row = begin; row < end; ++row) {
+                   for (const BytesOfRows& part : all) {
+                     CopyRow(part, row, to);
+                     to += part.length;
+                   }
+                 }
+               });
 }
 
 // Each row of `output` is the rows of the parts, one after the other.
-void JoinRows(const std::vector<const Tensor*>& parts, int64_t rows,
-              Tensor& output) {
+void JoinRows(OpKernelContext& context, const std::vector<const Tensor*>& parts,
+              int64_t rows, Tensor& output) {
   if (output.num_elements() == 0) return;
   if (DataTypeSize(output.dtype()) > 0) {
-    return JoinRowsOfBytes(parts, rows, output);
+    return JoinRowsOfBytes(context, parts, rows, output);
   }
   int64_t at = 0;
   for (int64_t row = 0; row < rows; ++row) {
@@ -122,7 +157,7 @@ absl::Status Concat(OpKernelContext& context, int begin, int end,
   }
   ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
   ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-  JoinRows(parts, RowsBefore(shape, dim), *output);
+  JoinRows(context, parts, RowsBefore(shape, dim), *output);
   return absl::OkStatus();
 }
 
@@ -239,7 +274,7 @@ class PackKernel : public OpKernel {
     dims.insert(dims.begin() + axis, context.num_inputs());
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    JoinRows(parts, RowsBefore(shape, axis), *output);
+    JoinRows(context, parts, RowsBefore(shape, axis), *output);
     return absl::OkStatus();
   }
 

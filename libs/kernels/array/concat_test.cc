@@ -25,6 +25,21 @@ TEST_F(ArrayConcatTest, SplitUndoesConcatAlongEveryAxis) {
   }
 }
 
+// Threads share the work.
+TEST_F(ArrayConcatTest, LargeTensorsComeApartAsTheyWereJoined) {
+  const Tensor x = Counting({3, 400, 500});
+  for (int axis = 0; axis < 3; ++axis) {
+    Tensor sizes = Tensor::Vector<int64_t>({1, 0, x.dim(axis) - 1});
+    ASSERT_OK_AND_ASSIGN(
+        std::vector<Tensor> parts,
+        harness_.Run("SplitV", {x, sizes, Int(axis)}, {{"num_split", 3}}));
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor joined,
+        harness_.RunOne("ConcatV2", {parts[0], parts[1], parts[2], Int(axis)}));
+    EXPECT_TRUE(SameBits(joined, x)) << axis;
+  }
+}
+
 TEST_F(ArrayConcatTest, UnpackUndoesPackAlongEveryAxis) {
   const Tensor x = Counting({3, 3, 3});
   for (int axis = -3; axis < 3; ++axis) {

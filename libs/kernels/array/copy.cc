@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <type_traits>
 
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/elements.h"
+#include "libs/kernels/isa/transpose_loops.h"
 
 namespace weft {
 namespace {
@@ -147,18 +149,24 @@ void ReadTransposed(const E* in, const ElementPattern& pattern, E* out) {
   matrices.dims.push_back(1);
   matrices.strides.push_back(1);
   ForEachRun(matrices, [&](int64_t place) {
-    matrix.Run(in + place, out);
+    if constexpr (std::is_same_v<E, Element4>) {
+      BestTransposeWords()(in + place, matrix.col_stride, matrix.rows,
+                           matrix.cols, out);
+    } else {
+      matrix.Run(in + place, out);
+    }
     out += matrix.rows * matrix.cols;
   });
 }
 
+bool IsTransposed(const ElementPattern& pattern) {
+  const size_t rank = pattern.dims.size();
+  return rank >= 2 && pattern.strides[rank - 2] == 1;
+}
+
 template <typename E>
 void ReadPattern(const E* in, const ElementPattern& pattern, E* out) {
-  const size_t rank = pattern.dims.size();
-  if (rank >= 2 && pattern.strides[rank - 2] == 1) {
-    ReadTransposed(in, pattern, out);
-    return;
-  }
+  if (IsTransposed(pattern)) return ReadTransposed(in, pattern, out);
   const Run run = InnermostRun(pattern);
   ForEachRun(pattern, [&](int64_t place) {
     ReadRun(in + place, run, out);
@@ -175,6 +183,88 @@ void WritePattern(const E* in, const ElementPattern& pattern, E* out) {
   });
 }
 
+// What one thread should have to copy before it pays to wake another.
+constexpr int64_t kBytesPerThread = 128 << 10;
+// Parts for each thread, so that one that comes late does not hold up the rest.
+constexpr int64_t kPartsPerThread = 4;
+// Rows of a transposed matrix that are read together.
+constexpr int64_t kRowsOfPart = 16;
+
+// A pattern in parts: ranges of one of its dimensions, for each place in those
+// before it. REQUIRES: it is simplified, has a dimension and is not empty.
+class Parts {
+ public:
+  Parts(const ElementPattern& pattern, int64_t wanted) : pattern_(pattern) {
+    // The columns of a transposed matrix are not cut: what they become does not
+    // lie as one.
+    const size_t last = pattern.dims.size() - (IsTransposed(pattern) ? 2 : 1);
+    while (dim_ < last && outer_ * pattern.dims[dim_] < wanted) {
+      outer_ *= pattern.dims[dim_++];
+    }
+    for (size_t i = dim_ + 1; i < pattern.dims.size(); ++i) {
+      inner_ *= pattern.dims[i];
+    }
+    const int64_t size = pattern.dims[dim_];
+    const int64_t ranges = std::clamp<int64_t>(wanted / outer_, 1, size);
+    step_ = (size + ranges - 1) / ranges;
+    if (IsTransposed(pattern) && dim_ == last) {
+      step_ = (step_ + kRowsOfPart - 1) / kRowsOfPart * kRowsOfPart;
+    }
+    ranges_ = (size + step_ - 1) / step_;
+  }
+
+  int64_t count() const { return outer_ * ranges_; }
+
+  // How many elements lie before it, and where those of part `i` are.
+  struct Part {
+    int64_t first;
+    ElementPattern pattern;
+  };
+  Part At(int64_t i) const {
+    const int64_t begin = i % ranges_ * step_;
+    int64_t outer = i / ranges_;
+    Part part = {(outer * pattern_.dims[dim_] + begin) * inner_, {}};
+    part.pattern.offset = pattern_.offset + begin * pattern_.strides[dim_];
+    for (size_t d = dim_; d-- > 0; outer /= pattern_.dims[d]) {
+      part.pattern.offset += outer % pattern_.dims[d] * pattern_.strides[d];
+    }
+    part.pattern.dims.assign(pattern_.dims.begin() + dim_, pattern_.dims.end());
+    part.pattern.strides.assign(pattern_.strides.begin() + dim_,
+                                pattern_.strides.end());
+    part.pattern.dims[0] = std::min(step_, pattern_.dims[dim_] - begin);
+    return part;
+  }
+
+ private:
+  const ElementPattern& pattern_;
+  size_t dim_ = 0;  // that is cut
+  int64_t outer_ = 1, inner_ = 1;
+  int64_t step_ = 1, ranges_ = 1;
+};
+
+// Calls `copy(pattern, first)` for parts of a pattern of elements of `size`
+// bytes; see Parts::Part.
+template <typename Copy>
+void ForEachPart(Scheduler* scheduler, const ElementPattern& pattern,
+                 size_t size, const Copy& copy) {
+  double bytes = static_cast<double>(size);
+  for (const int64_t dim : pattern.dims) bytes *= static_cast<double>(dim);
+  if (scheduler == nullptr || bytes < 2 * kBytesPerThread) {
+    return copy(pattern, 0);
+  }
+  const Parts parts(
+      pattern,
+      std::min<int64_t>(kPartsPerThread * scheduler->num_compute_threads(),
+                        static_cast<int64_t>(bytes) / kBytesPerThread));
+  const auto range = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Parts::Part part = parts.At(i);
+      copy(part.pattern, part.first);
+    }
+  };
+  scheduler->ParallelFor(parts.count(), 1, std::ref(range));
+}
+
 }  // namespace
 
 Dims PackedStrides(absl::Span<const int64_t> dims) {
@@ -188,19 +278,27 @@ Dims PackedStrides(absl::Span<const int64_t> dims) {
 }
 
 absl::Status CopyFromPattern(const Tensor& in, const ElementPattern& pattern,
-                             Tensor& out) {
+                             Tensor& out, Scheduler* scheduler) {
   if (IsEmpty(pattern)) return absl::OkStatus();
   return DispatchElement(in.dtype(), [&]<typename E>(TypeTag<E>) {
-    ReadPattern(Elements<E>(in), Simplify(pattern), MutableElements<E>(out));
+    ForEachPart(scheduler, Simplify(pattern), sizeof(E),
+                [&](const ElementPattern& part, int64_t first) {
+                  ReadPattern(Elements<E>(in), part,
+                              MutableElements<E>(out) + first);
+                });
     return absl::OkStatus();
   });
 }
 
 absl::Status CopyToPattern(const Tensor& in, const ElementPattern& pattern,
-                           Tensor& out) {
+                           Tensor& out, Scheduler* scheduler) {
   if (IsEmpty(pattern)) return absl::OkStatus();
   return DispatchElement(in.dtype(), [&]<typename E>(TypeTag<E>) {
-    WritePattern(Elements<E>(in), Simplify(pattern), MutableElements<E>(out));
+    ForEachPart(scheduler, Simplify(pattern), sizeof(E),
+                [&](const ElementPattern& part, int64_t first) {
+                  WritePattern(Elements<E>(in) + first, part,
+                               MutableElements<E>(out));
+                });
     return absl::OkStatus();
   });
 }

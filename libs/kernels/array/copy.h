@@ -2,13 +2,14 @@
 // one: what Slice, Transpose, Reverse, Tile, Pad and BroadcastTo have in
 // common.
 //
-// Pure functions over memory; the caller checks the ranges.
+// Functions over memory; the caller checks the ranges.
 #ifndef WEFT_LIBS_KERNELS_ARRAY_COPY_H_
 #define WEFT_LIBS_KERNELS_ARRAY_COPY_H_
 
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "libs/base/scheduler.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/tensor/tensor.h"
 
@@ -37,13 +38,15 @@ ElementPattern BoxPattern(const TensorShape& whole, const Dims& begin,
 ElementPattern BroadcastPattern(absl::Span<const int64_t> from,
                                 absl::Span<const int64_t> to);
 
-// `out`, packed, becomes the elements of `in` that the pattern names.
+// `out`, packed, becomes the elements of `in` that the pattern names; with a
+// scheduler on as many threads as it is worth.
 // REQUIRES: one dtype; `out` has as many elements as the pattern.
 absl::Status CopyFromPattern(const Tensor& in, const ElementPattern& pattern,
-                             Tensor& out);
-// The elements of `out` that the pattern names become those of `in`, packed.
+                             Tensor& out, Scheduler* scheduler = nullptr);
+// The elements of `out` that the pattern names, each once, become those of
+// `in`, packed.
 absl::Status CopyToPattern(const Tensor& in, const ElementPattern& pattern,
-                           Tensor& out);
+                           Tensor& out, Scheduler* scheduler = nullptr);
 
 // Copies `count` elements. REQUIRES: one dtype; ranges within the tensors.
 void CopyElements(const Tensor& in, int64_t in_begin, int64_t count,

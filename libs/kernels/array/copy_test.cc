@@ -1,7 +1,12 @@
 // Patterns against a slow reference, for every size of element.
 #include "libs/kernels/array/copy.h"
 
+#include "absl/algorithm/container.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
+#include "libs/kernels/isa/instruction_set.h"
+#include "libs/kernels/isa/transpose_loops.h"
 
 namespace weft {
 namespace {
@@ -93,6 +98,74 @@ TYPED_TEST(ArrayCopyTest, WritesWhatThePatternNamesAndNothingElse) {
     ASSERT_OK(CopyToPattern(in, pattern, out));
     for (size_t i = 0; i < expected.size(); ++i) {
       ASSERT_EQ(out.flat<TypeParam>()[i], expected[i]) << i;
+    }
+  }
+}
+
+// Large enough that threads share the work.
+std::vector<ElementPattern> LargePatterns() {
+  return {
+      {{300'001}, {-1}, 300'000},            // one run
+      {{3, 100'001}, {100'001, 1}, 0},       // the same
+      {{601, 500}, {1, 601}, 0},             // transposed
+      {{500, 601}, {1, 500}, 0},             // the same, with other edges
+      {{5, 300, 207}, {62'100, 1, 300}, 0},  // transposed matrices
+      {{7, 90, 400}, {400, 2800, 1}, 0},     // runs in another order
+      {{2, 3, 5, 60, 100}, {15, 5, 1, 3000, 30}, 0},
+      {{310, 1000}, {0, 1}, 17},  // repeated rows
+      {{1000, 310}, {1, 0}, 17},  // repeated columns
+      {{2, 300'000}, {0, 0}, 3},  // one number
+  };
+}
+
+TYPED_TEST(ArrayCopyTest, ThreadsReadWhatThePatternNames) {
+  const SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock);
+  const Tensor in = this->Counting(320'000);
+  for (const ElementPattern& pattern : LargePatterns()) {
+    const std::vector<int64_t> places = Places(pattern);
+    Tensor out(in.dtype(), TensorShape({static_cast<int64_t>(places.size())}));
+    ASSERT_OK(CopyFromPattern(in, pattern, out, scheduler.get()));
+    for (size_t i = 0; i < places.size(); ++i) {
+      ASSERT_EQ(out.flat<TypeParam>()[i], Numbered<TypeParam>(places[i])) << i;
+    }
+  }
+}
+
+TYPED_TEST(ArrayCopyTest, ThreadsWriteWhereThePatternSays) {
+  const SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock);
+  for (const ElementPattern& pattern : LargePatterns()) {
+    // Each place once.
+    if (absl::c_linear_search(pattern.strides, 0)) continue;
+    const std::vector<int64_t> places = Places(pattern);
+    const auto size = static_cast<int64_t>(places.size());
+    const Tensor in = this->Counting(size);
+    Tensor out(in.dtype(), TensorShape({320'000}));
+    ASSERT_OK(CopyToPattern(in, pattern, out, scheduler.get()));
+    for (int64_t i = 0; i < size; ++i) {
+      ASSERT_EQ(out.flat<TypeParam>()[places[i]], Numbered<TypeParam>(i)) << i;
+    }
+  }
+}
+
+TEST(TransposeWordsTest, EachInstructionSetTransposesAnySize) {
+  for (const InstructionSet set : SupportedInstructionSets()) {
+    const TransposeWords transpose = TransposeWordsFor(set);
+    for (const int64_t rows : {1, 3, 7, 8, 15, 16, 17, 33}) {
+      for (const int64_t columns : {1, 2, 7, 8, 9, 31, 64}) {
+        const int64_t stride = rows + 2;
+        std::vector<uint32_t> in(stride * columns), out(rows * columns + 1, 7);
+        for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint32_t>(i);
+        transpose(in.data(), stride, rows, columns, out.data());
+        for (int64_t r = 0; r < rows; ++r) {
+          for (int64_t c = 0; c < columns; ++c) {
+            ASSERT_EQ(out[r * columns + c], in[r + c * stride])
+                << rows << " " << columns << " at " << r << " " << c;
+          }
+        }
+        EXPECT_EQ(out.back(), 7);
+      }
     }
   }
 }

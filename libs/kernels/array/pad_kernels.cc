@@ -82,7 +82,7 @@ class PadKernel : public OpKernel {
     for (int i = 0; i < input.rank(); ++i) {
       pattern.offset += paddings.before[i] * pattern.strides[i];
     }
-    return CopyToPattern(input, pattern, *output);
+    return CopyToPattern(input, pattern, *output, &context.scheduler());
   }
 };
 

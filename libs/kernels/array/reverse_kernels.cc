@@ -32,7 +32,7 @@ absl::Status ReverseDims(OpKernelContext& context,
   }
   ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, input.shape()));
   return CopyFromPattern(input, ReversedPattern(input.shape(), reversed),
-                         *output);
+                         *output, &context.scheduler());
 }
 
 // The dimensions are marked by bools.

@@ -31,7 +31,7 @@ class SliceKernel : public OpKernel {
     return CopyFromPattern(input,
                            BoxPattern(input.shape(), box.begin,
                                       Dims(input.rank(), 1), shape.dims()),
-                           *output);
+                           *output, &context.scheduler());
   }
 
  private:
@@ -71,7 +71,7 @@ class StridedSliceKernel : public OpKernel {
     return CopyFromPattern(context.input(0),
                            BoxPattern(whole, plan.begin, plan.strides,
                                       plan.processing_shape.dims()),
-                           *output);
+                           *output, &context.scheduler());
   }
 
  private:
@@ -105,7 +105,7 @@ class StridedSliceGradKernel : public OpKernel {
     return CopyToPattern(dy,
                          BoxPattern(whole, plan.begin, plan.strides,
                                     plan.processing_shape.dims()),
-                         *output);
+                         *output, &context.scheduler());
   }
 
  private:

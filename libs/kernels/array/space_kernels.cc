@@ -21,15 +21,15 @@ absl::Status SpaceError(const Parts&... parts) {
 }
 
 // `in`, seen in the shape `dims`, with its dimensions in another order.
-absl::Status CopyTransposed(const Tensor& in, const Dims& dims,
-                            const Dims& order, Tensor& out) {
+absl::Status CopyTransposed(OpKernelContext& context, const Tensor& in,
+                            const Dims& dims, const Dims& order, Tensor& out) {
   const Dims packed = PackedStrides(dims);
   ElementPattern pattern;
   for (const int64_t d : order) {
     pattern.dims.push_back(dims[d]);
     pattern.strides.push_back(packed[d]);
   }
-  return CopyFromPattern(in, pattern, out);
+  return CopyFromPattern(in, pattern, out, &context.scheduler());
 }
 
 // How blocks are cut: their size in each dimension after the first, and what is
@@ -126,8 +126,8 @@ absl::Status MoveSpaceToBatch(OpKernelContext& context, const BlockPlan& plan) {
       CopyToPattern(input,
                     BoxPattern(padded_shape, begin, Dims(padded.size(), 1),
                                input.shape().dims()),
-                    whole));
-  return CopyTransposed(whole, split, order, *output);
+                    whole, &context.scheduler()));
+  return CopyTransposed(context, whole, split, order, *output);
 }
 
 absl::Status MoveBatchToSpace(OpKernelContext& context, const BlockPlan& plan) {
@@ -170,11 +170,11 @@ absl::Status MoveBatchToSpace(OpKernelContext& context, const BlockPlan& plan) {
   ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
   ASSIGN_OR_RETURN(Tensor uncut,
                    context.AllocateTemp(input.dtype(), whole_shape));
-  RETURN_IF_ERROR(CopyTransposed(input, split, order, uncut));
+  RETURN_IF_ERROR(CopyTransposed(context, input, split, order, uncut));
   return CopyFromPattern(
       uncut,
       BoxPattern(whole_shape, begin, Dims(whole.size(), 1), shape.dims()),
-      *output);
+      *output, &context.scheduler());
 }
 
 template <bool kToBatch>
@@ -303,7 +303,7 @@ class SpaceDepthKernel : public OpKernel {
                            const Dims& order, const Dims& result) {
     ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(result));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return CopyTransposed(context.input(0), split, order, *output);
+    return CopyTransposed(context, context.input(0), split, order, *output);
   }
 
   int64_t block_ = 2;

@@ -1,8 +1,12 @@
 // Kernels that cut tensors into pieces: Split, SplitV, Unpack.
+#include <algorithm>
+
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/split_pieces.h"
+#include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/row_copies.h"
 
 namespace weft {
 namespace {
@@ -31,13 +35,22 @@ absl::Status Cut(OpKernelContext& context, const Tensor& value, int axis,
   for (int i = 0; i < axis; ++i) before *= value.dim(i);
   for (int i = axis + 1; i < value.rank(); ++i) after *= value.dim(i);
   const int64_t row = value.dim(axis) * after;
+  // Strings and the like are at least so large.
+  const auto size =
+      std::max<int64_t>(static_cast<int64_t>(DataTypeSize(value.dtype())), 1);
   int64_t begin = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     ASSIGN_OR_RETURN(Tensor * piece,
                      context.AllocateOutput(static_cast<int>(i), shapes[i]));
     const int64_t length = sizes[i] * after;
-    for (int64_t r = 0; length > 0 && r < before; ++r) {
-      CopyElements(value, r * row + begin, length, *piece, r * length);
+    if (length > 0) {
+      ParallelLoop(context, before, CopyCost(length * size),
+                   [&](int64_t first, int64_t end) {
+                     for (int64_t r = first; r < end; ++r) {
+                       CopyElements(value, r * row + begin, length, *piece,
+                                    r * length);
+                     }
+                   });
     }
     begin += length;
   }

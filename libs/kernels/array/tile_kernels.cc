@@ -27,7 +27,8 @@ class TileKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return CopyFromPattern(input, Repeated(input.shape(), multiples), *output);
+    return CopyFromPattern(input, Repeated(input.shape(), multiples), *output,
+                           &context.scheduler());
   }
 
  private:
@@ -87,8 +88,9 @@ class BroadcastToKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return CopyFromPattern(
-        input, BroadcastPattern(input.shape().dims(), shape.dims()), *output);
+    return CopyFromPattern(input,
+                           BroadcastPattern(input.shape().dims(), shape.dims()),
+                           *output, &context.scheduler());
   }
 
  private:

@@ -57,7 +57,8 @@ class TransposeKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return CopyFromPattern(context.input(0), pattern, *output);
+    return CopyFromPattern(context.input(0), pattern, *output,
+                           &context.scheduler());
   }
 
  private:

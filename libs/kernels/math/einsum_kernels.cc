@@ -32,7 +32,8 @@ absl::Status Pack(OpKernelContext& context, const EinsumView& order,
   ASSIGN_OR_RETURN(Tensor packed,
                    context.AllocateTemp(operand.tensor.dtype(),
                                         TensorShape(PatternOf(axes).dims)));
-  RETURN_IF_ERROR(CopyFromPattern(operand.tensor, PatternOf(axes), packed));
+  RETURN_IF_ERROR(CopyFromPattern(operand.tensor, PatternOf(axes), packed,
+                                  &context.scheduler()));
   operand = {std::move(packed), Packed(axes)};
   return absl::OkStatus();
 }
@@ -82,11 +83,14 @@ absl::Status SumAlone(OpKernelContext& context,
 absl::Status WriteAlone(OpKernelContext& context, Operand operand,
                         const EinsumView& to, Tensor& out) {
   const EinsumView axes = AxesAs(operand.view, to);
-  if (IsPacked(to))
-    return CopyFromPattern(operand.tensor, PatternOf(axes), out);
+  if (IsPacked(to)) {
+    return CopyFromPattern(operand.tensor, PatternOf(axes), out,
+                           &context.scheduler());
+  }
   RETURN_IF_ERROR(FillWithZeros(out));
   RETURN_IF_ERROR(Pack(context, to, operand));
-  return CopyToPattern(operand.tensor, PatternOf(to), out);
+  return CopyToPattern(operand.tensor, PatternOf(to), out,
+                       &context.scheduler());
 }
 
 // The axes of a product, each in all tensors that have it: `batch` in the order
@@ -279,7 +283,8 @@ absl::Status Multiply(OpKernelContext& context, GemmOfAnyType<T>& gemm,
       product.a.tensor.flat<T>().data(), product.b.tensor.flat<T>().data(),
       result.tensor.mutable_flat<T>().data());
   if (result.tensor.SharesBufferWith(out)) return absl::OkStatus();
-  return CopyToPattern(result.tensor, PatternOf(AxesAs(to, result.view)), out);
+  return CopyToPattern(result.tensor, PatternOf(AxesAs(to, result.view)), out,
+                       &context.scheduler());
 }
 
 template <typename T>
