@@ -107,7 +107,9 @@ struct LoopPosition {
   uint64_t iteration = 0;
 };
 
-// One run of one kernel. Made by the executor; used by one thread at a time.
+// One run of one kernel. Made by the executor; used by one thread at a time,
+// but for inputs, scheduler(), allocator() and AllocateTemp, which the ranges
+// of a ParallelFor may use too.
 class OpKernelContext {
  public:
   // What a kernel can know of its node at run time without looking it up.

@@ -209,6 +209,9 @@ double Smallest(double) { return __DBL_MIN__; }
 // Where the exponential falls below the smallest normal number.
 float LeastExponent(float) { return -87.336544f; }
 double LeastExponent(double) { return -708.39641853226408; }
+// Above it Eigen's exponential of floats is infinite, too early by 0.35.
+float MostExponent(float) { return 88.376F; }
+double MostExponent(double) { return __builtin_inf(); }
 float ExactExp(float x) { return __builtin_expf(x); }
 double ExactExp(double x) { return __builtin_exp(x); }
 float ExactLog(float x) { return __builtin_logf(x); }
@@ -235,7 +238,7 @@ struct Exp {
   }
   template <typename T>
   static bool IsRare(T x) {
-    return x < LeastExponent(x);
+    return x < LeastExponent(x) || x > MostExponent(x);
   }
   template <typename T>
   static T Rare(T x) {
@@ -267,11 +270,20 @@ struct Log1p : NeverRare {
     return (u == T(1) || u == T(__builtin_inf())).select(x, result);
   }
 };
-// Eigen's own loses four digits of small results.
-struct Sigmoid : Exp {
+// Eigen's own loses four digits of small results. The smallest are those of the
+// exponential.
+struct Sigmoid {
   template <typename Expression>
   static auto Apply(const Expression& x) {
     return ((-x).exp() + typename Expression::Scalar(1)).inverse();
+  }
+  template <typename T>
+  static bool IsRare(T x) {
+    return x < LeastExponent(x);
+  }
+  template <typename T>
+  static T Rare(T x) {
+    return ExactExp(x);
   }
 };
 struct Tanh : NeverRare {

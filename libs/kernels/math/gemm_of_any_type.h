@@ -105,7 +105,7 @@ class GemmOfAnyType {
   // Not of matrices that are soon multiplied one number after the other, nor of
   // any that have a size of 0.
   static bool IsWorthALoop(const MatMulArgs& args) {
-    constexpr double kMinProducts = 512;
+    constexpr double kMinProducts = 2048;
     return static_cast<double>(args.m) * static_cast<double>(args.n) *
                static_cast<double>(args.k) >=
            kMinProducts;

@@ -5,9 +5,11 @@
 #define WEFT_LIBS_KERNELS_MATH_NARROW_GEMM_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 
 #include "libs/kernels/isa/matmul_isa.h"
 #include "libs/kernels/isa/narrow_loops.h"
@@ -17,10 +19,27 @@
 namespace weft {
 namespace narrow_gemm {
 
-// Numbers of a block of an operand: as floats they stay in the second cache.
+// Numbers of a block of an operand and of the result: as floats each stays in
+// the second cache.
 inline constexpr int64_t kBlockSize = 64 * 1024;
 // Rows or columns of a block are a multiple of this, so that vectors are full.
 inline constexpr int64_t kGranule = 16;
+// Multiplications and additions that are worth a block, and how many blocks are
+// made for threads to share where there is so much work.
+inline constexpr double kFlopsOfBlock = 4e6;
+inline constexpr int64_t kMinBlocks = 16;
+
+// Rows or columns of a block, of `total`; `other` is the size across. Of the
+// sizes alone: how the products block a sum depends on it.
+inline int64_t StepOf(int64_t total, int64_t other, int64_t k) {
+  const double flops = 2.0 * static_cast<double>(total) *
+                       static_cast<double>(other) * static_cast<double>(k);
+  const auto worth = static_cast<int64_t>(
+      std::clamp(flops / kFlopsOfBlock, 1.0, static_cast<double>(kMinBlocks)));
+  const int64_t most = kBlockSize / std::max(k, other);
+  const int64_t step = std::min(most, (total + worth - 1) / worth);
+  return std::max<int64_t>(1, step / kGranule) * kGranule;
+}
 
 // A matrix as it lies in memory: rows that are `stride` apart.
 template <typename T>
@@ -70,9 +89,8 @@ class Product {
         b_(b),
         c_(c),
         by_rows_(args.m >= args.n),
-        total_(by_rows_ ? args.m : args.n),
-        step_(std::max<int64_t>(1, kBlockSize / args.k / kGranule) * kGranule) {
-  }
+        total_(std::max(args.m, args.n)),
+        step_(StepOf(total_, std::min(args.m, args.n), args.k)) {}
 
   // False: there was no memory for the floats.
   bool Run(OpKernelContext& context) {
@@ -83,14 +101,15 @@ class Product {
     if (!floats.ok()) return false;
     whole_ = floats->template mutable_flat<float>().data();
     WidenWhole(context, whole);
-    // The blocks are the same for any number of threads: how the products block
-    // a sum depends on their sizes.
     const int64_t blocks = (total_ + step_ - 1) / step_;
+    std::atomic<bool> is_done{true};
     const auto range = [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) Block(i * step_);
+      for (int64_t i = begin; i < end; ++i) {
+        if (!Block(i * step_)) is_done = false;
+      }
     };
     context.scheduler().ParallelFor(blocks, 1, std::ref(range));
-    return true;
+    return is_done;
   }
 
  private:
@@ -104,16 +123,17 @@ class Product {
     context.scheduler().ParallelFor(rows.count, grain, std::ref(range));
   }
 
-  // Rows or columns of the result, from `begin` on.
-  void Block(int64_t begin) {
+  // Rows or columns of the result, from `begin` on. False: there was no memory.
+  bool Block(int64_t begin) {
     const int64_t count = std::min(step_, total_ - begin);
     MatMulArgs part = PartOfProduct(args_);
     (by_rows_ ? part.m : part.n) = count;
     part.a_stride = args_.transpose_a ? part.m : part.k;
     part.b_stride = args_.transpose_b ? part.k : part.n;
     part.c_stride = part.n;
-    const auto block = std::make_unique_for_overwrite<float[]>(count * args_.k +
-                                                               part.m * part.n);
+    const std::unique_ptr<float[]> block(
+        new (std::nothrow) float[count * args_.k + part.m * part.n]);
+    if (block == nullptr) return false;
     float* const c = block.get() + count * args_.k;
     if (by_rows_) {
       WidenRows(RowsOfA(args_, a_, begin, count), block.get());
@@ -127,6 +147,7 @@ class Product {
       BestNarrowLoops<T>().narrow(c + i * part.n, to + i * args_.c_stride,
                                   part.n);
     }
+    return true;
   }
 
   const MatMulArgs& args_;
@@ -141,8 +162,8 @@ class Product {
 
 }  // namespace narrow_gemm
 
-// c = op(a) op(b). False: there was no memory for the floats, and nothing was
-// done. REQUIRES: no size is 0.
+// c = op(a) op(b). False: there was no memory for the floats, and `c` holds
+// nothing of use. REQUIRES: no size is 0.
 template <typename T>
 bool NarrowGemm(OpKernelContext& context, const MatMulArgs& args, const T* a,
                 const T* b, T* c) {

@@ -272,6 +272,13 @@ void ResultsOf(const void* sums, int64_t n, int64_t count, void* out) {
   for (int64_t i = 0; i < n; ++i) to[i] = kResult(from[i], count);
 }
 
+// Loops may add up four rows before they join the others, and do no more than
+// so many in one go: where parts are multiples of the one and no larger than
+// the other, a sum does not depend on how many columns there are.
+constexpr int64_t kFourRows = 4, kMaxLoadedRows = 1024;
+// Columns of which four rows fit the stack.
+constexpr int64_t kMaxLoadedColumns = 1024;
+
 // The reducer of T by `Op`, whose sums are the results.
 template <typename T, typename Op>
 Reducer ReducerOf() {
@@ -289,7 +296,10 @@ Reducer ReducerOf() {
                      .run = &Loops::RunTo,
                      .combine = &Loops::Combine,
                      .rows = &Loops::Rows};
-  if constexpr (sizeof(T) != sizeof(S)) reducer.load = &LoadAs<T, S>;
+  if constexpr (sizeof(T) != sizeof(S)) {
+    reducer.load = &LoadAs<T, S>;
+    reducer.columns = std::min(reducer.columns, kMaxLoadedColumns);
+  }
   if constexpr (math::kIsSmallFloat<T>) {
     reducer.results = &ResultsOf<T, S, &RoundTo<T, S>>;
   }
@@ -343,11 +353,17 @@ void ReduceRun(const Reducer& reducer, const char* x, int64_t n, void* sum) {
 void AddRows(const Reducer& reducer, const char* x, int64_t rows,
              int64_t stride, int64_t n, void* sums) {
   if (reducer.load == nullptr) return reducer.rows(x, rows, stride, n, sums);
-  Scratch<kRun * sizeof(uint64_t)> loaded;
-  const int64_t at_a_time = stride == n ? kRun / n : 1;
+  Scratch<kMaxLoadedColumns * kFourRows * sizeof(float)> loaded;
+  static_assert(sizeof(loaded) >= kRun * sizeof(uint64_t));
+  const int64_t most = static_cast<int64_t>(sizeof(loaded)) / reducer.sum_size;
+  const int64_t at_a_time =
+      std::min(kMaxLoadedRows, most / n / kFourRows * kFourRows);
   for (int64_t i = 0; i < rows; i += at_a_time) {
     const int64_t some = std::min(at_a_time, rows - i);
-    reducer.load(x + i * stride * reducer.element_size, some * n, &loaded);
+    for (int64_t row = 0; row < some; ++row) {
+      reducer.load(x + (i + row) * stride * reducer.element_size, n,
+                   loaded.bytes + row * n * reducer.sum_size);
+    }
     reducer.rows(&loaded, some, n, n, sums);
   }
 }

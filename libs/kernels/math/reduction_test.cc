@@ -1,9 +1,11 @@
 // Reductions against a slow reference, over all sets of axes; scans; extremes.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "libs/base/test_matchers.h"
@@ -336,6 +338,47 @@ TEST_F(MathReductionTest, ColumnsOfHalfAreTensorFlowsToTheBit) {
         }
         ASSERT_EQ(sums.flat<half>()[i].bits, want.bits)
             << columns << " " << rows << " " << i;
+      }
+    }
+  }
+}
+
+// Threads take ranges of columns: a sum must not depend on where these end.
+TEST_F(MathReductionTest, NarrowSumsOfColumnsAreTheSameInAnyPart) {
+  for (const DataType type : {DT_HALF, DT_BFLOAT16, DT_UINT8, DT_INT16}) {
+    for (const char* op : {"Mean", "Prod", "Max"}) {
+      for (const auto& [rows, columns] :
+           std::vector<std::pair<int64_t, int64_t>>{
+               {3001, 100}, {1030, 1}, {100, 1500}, {7, 3000}, {2049, 33}}) {
+        Tensor x(DT_FLOAT, TensorShape({rows, columns}));
+        for (int64_t i = 0; i < rows * columns; ++i) {
+          x.mutable_flat<float>()[i] =
+              1 + static_cast<float>((i * 7919) % 1009 - 504) / 70'000;
+        }
+        const Tensor narrow = *harness_.RunOne("Cast", {x}, {{"DstT", type}});
+        ASSERT_OK_AND_ASSIGN(const Tensor whole,
+                             harness_.RunOne(op, {narrow, Tensor::Scalar(0)}));
+        const size_t size = DataTypeSize(type);
+        for (const int64_t begin : {int64_t{0}, columns / 3, columns - 1}) {
+          const int64_t n = std::min<int64_t>(columns - begin, 67);
+          Tensor part(type, TensorShape({rows, n}));
+          for (int64_t row = 0; row < rows; ++row) {
+            std::memcpy(
+                static_cast<char*>(part.mutable_data()) + row * n * size,
+                static_cast<const char*>(narrow.data()) +
+                    (row * columns + begin) * size,
+                n * size);
+          }
+          ASSERT_OK_AND_ASSIGN(const Tensor sums,
+                               harness_.RunOne(op, {part, Tensor::Scalar(0)}));
+          ASSERT_EQ(
+              std::memcmp(sums.data(),
+                          static_cast<const char*>(whole.data()) + begin * size,
+                          n * size),
+              0)
+              << op << " of " << DataTypeName(type) << " " << rows << " "
+              << columns << " from " << begin;
+        }
       }
     }
   }

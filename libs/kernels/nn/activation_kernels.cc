@@ -214,8 +214,9 @@ void LeakyRelu(const void* features, float alpha, void* activations,
   const T* const x = static_cast<const T*>(features);
   T* const out = static_cast<T*>(activations);
   if constexpr (kHasNarrowLoops<T>) {
+    const float rounded = static_cast<T>(alpha);
     InFloats(x, out, n, [&](const float* from, float* to, int64_t count) {
-      BestNnLoops<float>().leaky_relu(from, alpha, to, count);
+      BestNnLoops<float>().leaky_relu(from, rounded, to, count);
     });
   } else {
     BestNnLoops<T>().leaky_relu(x, T(alpha), out, n);
@@ -229,11 +230,12 @@ void LeakyReluGrad(const void* gradients, const void* features, float alpha,
   const T* const x = static_cast<const T*>(features);
   T* const out = static_cast<T*>(backprops);
   if constexpr (kHasNarrowLoops<T>) {
+    const float rounded = static_cast<T>(alpha);
     InFloats(g, x, out, n,
              [&](const float* gradient, const float* value, float* to,
                  int64_t count) {
-               BestNnLoops<float>().leaky_relu_grad(gradient, value, alpha, to,
-                                                    count);
+               BestNnLoops<float>().leaky_relu_grad(gradient, value, rounded,
+                                                    to, count);
              });
   } else {
     BestNnLoops<T>().leaky_relu_grad(g, x, T(alpha), out, n);

@@ -2,7 +2,6 @@
 // second ("NCHW").
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -81,18 +80,24 @@ class BiasAddKernel : public ElementKernel {
   // As many rows at a time as are in a block of floats, or parts of one row.
   static void AddInFloats(const T* x, const T* bias, T* out, int64_t rows,
                           int64_t channels) {
-    std::vector<float> wide(channels);
-    BestNarrowLoops<T>().widen(bias, wide.data(), channels);
-    const int64_t step = std::max<int64_t>(1, kNarrowBlock / channels);
+    if (channels > kNarrowBlock) {
+      for (int64_t row = 0; row < rows; ++row) {
+        InFloats(x + row * channels, bias, out + row * channels, channels,
+                 [](const float* from, const float* by, float* to, int64_t n) {
+                   BestNnLoops<float>().add_bias(from, by, to, 1, n);
+                 });
+      }
+      return;
+    }
+    float wide[kNarrowBlock];
+    BestNarrowLoops<T>().widen(bias, wide, channels);
+    const int64_t step = kNarrowBlock / channels;
     for (int64_t i = 0; i < rows; i += step) {
-      const int64_t size = std::min(step, rows - i) * channels;
-      int64_t begin = 0;
-      InFloats(x + i * channels, out + i * channels, size,
-               [&](const float* from, float* to, int64_t count) {
-                 const int64_t columns = std::min(count, channels);
-                 BestNnLoops<float>().add_bias(from, wide.data() + begin, to,
-                                               count / columns, columns);
-                 begin += count;
+      InFloats(x + i * channels, out + i * channels,
+               std::min(step, rows - i) * channels,
+               [&](const float* from, float* to, int64_t n) {
+                 BestNnLoops<float>().add_bias(from, wide, to, n / channels,
+                                               channels);
                });
     }
   }

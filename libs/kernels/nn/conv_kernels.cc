@@ -155,7 +155,7 @@ class ConvolutionKernel : public OpKernel {
                                  const TensorShape& shape) {
     if (!HasBfloat16Products() || first.dtype() != DT_BFLOAT16 ||
         shape.num_elements() == 0 || first.num_elements() == 0 ||
-        second.num_elements() == 0) {
+        second.num_elements() == 0 || !narrow_dnnl_.CanRun(context, c)) {
       return false;
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));

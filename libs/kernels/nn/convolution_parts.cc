@@ -12,6 +12,8 @@ namespace {
 constexpr double kFlopsOfPart = 1e6;
 // Parts of a sum over images; more would cost more to add than they help.
 constexpr int64_t kMaxSums = 16;
+// Windows that one of them should at least be of.
+constexpr int64_t kWindowsOfSum = 96;
 // Numbers of all of those sums.
 constexpr int64_t kMaxNumbersOfSums = 1 << 24;
 
@@ -30,7 +32,9 @@ int64_t PartsWorthOf(const Convolution& c) {
 int64_t SumsWorthOf(const Convolution& c) {
   const int64_t memory = std::max<int64_t>(
       1, kMaxNumbersOfSums / std::max<int64_t>(1, c.taps() * c.filters));
-  return std::min({PartsWorthOf(c), memory, kMaxSums});
+  // A sum of few windows costs as much to add up as it helps.
+  const int64_t worth = std::max<int64_t>(2, c.all_windows() / kWindowsOfSum);
+  return std::min({PartsWorthOf(c), memory, worth, kMaxSums});
 }
 
 void AddUp(Scheduler& scheduler, const float* rows, int64_t count,

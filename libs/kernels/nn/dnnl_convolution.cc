@@ -432,8 +432,16 @@ DnnlConvolution::DnnlConvolution(const DnnlLibrary* library,
 
 DnnlConvolution::~DnnlConvolution() = default;
 
-DnnlConvolution::SharedPlan DnnlConvolution::PlanFor(const Convolution& sizes,
-                                                     int threads) {
+DnnlConvolution::SharedPlan DnnlConvolution::PlanFor(OpKernelContext& context,
+                                                     const Convolution& sizes) {
+  if (library_ == nullptr || sizes.groups != 1 || !FitsInt(sizes)) {
+    return nullptr;
+  }
+  if (pass_ == ConvolutionPass::kInput &&
+      sizes.channels < kMinChannelsOfInput) {
+    return nullptr;
+  }
+  const int threads = context.scheduler().num_compute_threads();
   absl::MutexLock lock(&mutex_);
   auto found =
       std::find_if(plans_.begin(), plans_.end(),
@@ -449,17 +457,16 @@ DnnlConvolution::SharedPlan DnnlConvolution::PlanFor(const Convolution& sizes,
   return plans_.front().second;
 }
 
+bool DnnlConvolution::CanRun(OpKernelContext& context,
+                             const Convolution& sizes) {
+  return PlanFor(context, sizes) != nullptr;
+}
+
 absl::StatusOr<bool> DnnlConvolution::Run(OpKernelContext& context,
                                           const Convolution& sizes,
                                           const void* first, const void* second,
                                           void* output) {
-  if (library_ == nullptr || sizes.groups != 1 || !FitsInt(sizes)) return false;
-  if (pass_ == ConvolutionPass::kInput &&
-      sizes.channels < kMinChannelsOfInput) {
-    return false;
-  }
-  const SharedPlan plan =
-      PlanFor(sizes, context.scheduler().num_compute_threads());
+  const SharedPlan plan = PlanFor(context, sizes);
   if (plan == nullptr) return false;
   RETURN_IF_ERROR(plan->Run(context, first, second, output));
   return true;

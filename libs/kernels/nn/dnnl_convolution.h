@@ -37,6 +37,9 @@ class DnnlConvolution {
                   DataType type);
   ~DnnlConvolution();
 
+  // Whether Run does it.
+  bool CanRun(OpKernelContext& context, const Convolution& sizes);
+
   // `first` and `second` are what the pass takes, plain and in this order:
   // image, filter, gradient. `output` is written whole. False: oneDNN has no
   // good way for such a convolution, and nothing was done.
@@ -49,7 +52,7 @@ class DnnlConvolution {
   using SharedPlan = std::shared_ptr<const Plan>;
 
   // Null: there is no good way.
-  SharedPlan PlanFor(const Convolution& sizes, int threads);
+  SharedPlan PlanFor(OpKernelContext& context, const Convolution& sizes);
 
   const DnnlLibrary* const library_;
   const ConvolutionPass pass_;

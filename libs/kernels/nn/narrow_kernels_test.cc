@@ -87,10 +87,29 @@ TYPED_TEST(NarrowKernelsTest, Activations) {
     x.mutable_flat<float>()[0] = -0.0f;
     x.mutable_flat<float>()[n / 2] = kNaN;
     x.mutable_flat<float>()[n - 1] = kInfinity;
-    for (const std::string op : {"Relu", "Relu6", "Elu", "Selu", "Softplus",
-                                 "Softsign", "LeakyRelu"}) {
+    for (const std::string op :
+         {"Relu", "Relu6", "Elu", "Selu", "Softplus", "Softsign"}) {
       this->ExpectRoundedOnce(op, {x});
       this->ExpectRoundedOnce(op + "Grad", {gradient, x});
+    }
+    // As in TensorFlow, by the number of that type that is nearest to 0.2.
+    const AttrMap attrs = {{"alpha", static_cast<float>(TypeParam(0.2f))}};
+    this->ExpectRoundedOnce("LeakyRelu", {x}, attrs);
+    this->ExpectRoundedOnce("LeakyReluGrad", {gradient, x}, attrs);
+    for (const char* op : {"LeakyRelu", "LeakyReluGrad"}) {
+      std::vector<KernelInput> inputs, same;
+      if (op == std::string("LeakyReluGrad")) {
+        inputs.emplace_back(this->Narrow(gradient));
+        same.emplace_back(this->Narrow(gradient));
+      }
+      inputs.emplace_back(this->Narrow(x));
+      same.emplace_back(this->Narrow(x));
+      ASSERT_OK_AND_ASSIGN(
+          const Tensor by_default,
+          this->harness_.RunOne(op, std::move(inputs), {{"alpha", 0.2f}}));
+      ASSERT_OK_AND_ASSIGN(const Tensor by_nearest,
+                           this->harness_.RunOne(op, std::move(same), attrs));
+      this->ExpectSame(by_default, by_nearest);
     }
   }
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "libs/base/status.h"
 #include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/isa/pool_loops.h"
@@ -148,18 +149,27 @@ class PoolKernel : public OpKernel {
         absl::StrCat("Expected ", what, " shape to be ", shape.ToString(),
                      ", but got ", tensor.shape().ToString()));
   }
-  // Calls `work(n)` for every image.
+  // Calls `work(n)` for every image; an error that one returned.
   template <typename Work>
-  static void ForEachImage(OpKernelContext& context, const Pool& pool,
-                           const Work& work) {
-    if (pool.output_size() == 0) return;  // however many images there are
+  static absl::Status ForEachImage(OpKernelContext& context, const Pool& pool,
+                                   const Work& work) {
+    // However many images there are.
+    if (pool.output_size() == 0) return absl::OkStatus();
     const int64_t places = std::min(pool.rows.size, pool.rows.in) *
                            std::min(pool.columns.size, pool.columns.in);
     const int64_t cost = std::min<int64_t>(pool.output_size(), 1 << 20) *
                          std::min<int64_t>(places, 1 << 20);
+    absl::Mutex mutex;
+    absl::Status error;
     ParallelLoop(context, pool.batch, cost, [&](int64_t begin, int64_t end) {
-      for (int64_t n = begin; n < end; ++n) work(n);
+      for (int64_t n = begin; n < end; ++n) {
+        absl::Status status = work(n);
+        if (status.ok()) continue;
+        absl::MutexLock lock(&mutex);
+        error.Update(std::move(status));
+      }
     });
+    return error;
   }
 
  private:
@@ -170,27 +180,35 @@ class PoolKernel : public OpKernel {
 template <typename T>
 class FloatImage {
  public:
-  explicit FloatImage(int64_t size)
-      : size_(size), data_(std::make_unique_for_overwrite<float[]>(size)) {}
-  FloatImage(const T* image, int64_t size) : FloatImage(size) {
-    BestNarrowLoops<T>().widen(image, data_.get(), size);
+  // Of any numbers. RESOURCE_EXHAUSTED where there is no memory.
+  static absl::StatusOr<FloatImage> New(OpKernelContext& context,
+                                        int64_t size) {
+    ASSIGN_OR_RETURN(Tensor floats, context.AllocateTemp(DT_FLOAT, {size}));
+    return FloatImage(std::move(floats));
+  }
+  static absl::StatusOr<FloatImage> Of(OpKernelContext& context, const T* image,
+                                       int64_t size) {
+    ASSIGN_OR_RETURN(FloatImage floats, New(context, size));
+    BestNarrowLoops<T>().widen(image, floats.data(), size);
+    return floats;
   }
 
-  float* data() { return data_.get(); }
+  float* data() { return floats_.mutable_flat<float>().data(); }
   // No number is below the lowest finite one of T.
   void Limit() {
     static const BinaryLoop maximum =
         BestBinaryLoop("Maximum", DT_FLOAT, nullptr);
     const float lowest = LowestOf<T>();
-    maximum(data(), 1, &lowest, 0, data(), size_);
+    maximum(data(), 1, &lowest, 0, data(), floats_.num_elements());
   }
-  void CopyTo(T* image) const {
-    BestNarrowLoops<T>().narrow(data_.get(), image, size_);
+  void CopyTo(T* image) {
+    BestNarrowLoops<T>().narrow(data(), image, floats_.num_elements());
   }
 
  private:
-  const int64_t size_;
-  const std::unique_ptr<float[]> data_;
+  explicit FloatImage(Tensor floats) : floats_(std::move(floats)) {}
+
+  Tensor floats_;
 };
 
 template <typename T>
@@ -201,11 +219,15 @@ class MaxPoolKernel : public PoolKernel {
     return attrs().ksize(3) == 1 ? PoolPlaces(context) : PoolChannels(context);
   }
 
-  static void PoolImage(const Pool& pool, const T* image, T* out) {
+  static absl::Status PoolImage(OpKernelContext& context, const Pool& pool,
+                                const T* image, T* out) {
     if constexpr (kHasNarrowLoops<T>) {
-      FloatImage<T> floats(image, pool.image_size());
-      FloatImage<T> result(pool.output_size());
-      MaxPoolKernel<float>::PoolImage(pool, floats.data(), result.data());
+      ASSIGN_OR_RETURN(auto floats,
+                       FloatImage<T>::Of(context, image, pool.image_size()));
+      ASSIGN_OR_RETURN(auto result,
+                       FloatImage<T>::New(context, pool.output_size()));
+      RETURN_IF_ERROR(MaxPoolKernel<float>::PoolImage(
+          context, pool, floats.data(), result.data()));
       result.Limit();
       result.CopyTo(out);
     } else {
@@ -213,6 +235,7 @@ class MaxPoolKernel : public PoolKernel {
         MaxOf(pool, image, y, x, out + at);
       });
     }
+    return absl::OkStatus();
   }
 
  private:
@@ -223,11 +246,10 @@ class MaxPoolKernel : public PoolKernel {
                      context.AllocateOutput(0, pool.output_shape()));
     const T* const images = input.flat<T>().data();
     T* const outputs = output->mutable_flat<T>().data();
-    ForEachImage(context, pool, [&](int64_t n) {
-      PoolImage(pool, images + n * pool.image_size(),
-                outputs + n * pool.output_size());
+    return ForEachImage(context, pool, [&](int64_t n) {
+      return PoolImage(context, pool, images + n * pool.image_size(),
+                       outputs + n * pool.output_size());
     });
-    return absl::OkStatus();
   }
 
   // Each `window` neighbouring channels become one. Rows and columns stay as
@@ -318,23 +340,23 @@ class MaxPoolGradKernel : public PoolKernel {
     const T* const grads = gradient.flat<T>().data();
     T* const outputs = output->mutable_flat<T>().data();
     std::fill(outputs, outputs + output->num_elements(), T(0));
-    ForEachImage(context, pool, [&](int64_t n) {
-      AddToImage(pool, images + n * pool.image_size(),
-                 grads + n * pool.output_size(),
-                 outputs + n * pool.image_size());
+    return ForEachImage(context, pool, [&](int64_t n) {
+      return AddToImage(context, pool, images + n * pool.image_size(),
+                        grads + n * pool.output_size(),
+                        outputs + n * pool.image_size());
     });
-    return absl::OkStatus();
   }
 
   // `out` begins with zeros.
-  static void AddToImage(const Pool& pool, const T* image, const T* grad,
-                         T* out) {
+  static absl::Status AddToImage(OpKernelContext& context, const Pool& pool,
+                                 const T* image, const T* grad, T* out) {
     if constexpr (kHasNarrowLoops<T>) {
-      AddInFloats(pool, image, grad, out);
+      return AddInFloats(context, pool, image, grad, out);
     } else {
       pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
         AddToLargest(pool, image, y, x, grad + at, out);
       });
+      return absl::OkStatus();
     }
   }
 
@@ -343,11 +365,14 @@ class MaxPoolGradKernel : public PoolKernel {
   friend class MaxPoolGradKernel;
 
   // Each sum is rounded as if it were made of T, as in TensorFlow.
-  static void AddInFloats(const Pool& pool, const T* image, const T* grad,
-                          T* out) {
-    FloatImage<T> floats(image, pool.image_size());
-    FloatImage<T> grads(grad, pool.output_size());
-    FloatImage<T> sums(out, pool.image_size());
+  static absl::Status AddInFloats(OpKernelContext& context, const Pool& pool,
+                                  const T* image, const T* grad, T* out) {
+    ASSIGN_OR_RETURN(auto floats,
+                     FloatImage<T>::Of(context, image, pool.image_size()));
+    ASSIGN_OR_RETURN(auto grads,
+                     FloatImage<T>::Of(context, grad, pool.output_size()));
+    ASSIGN_OR_RETURN(auto sums,
+                     FloatImage<T>::Of(context, out, pool.image_size()));
     const bool overlap = pool.rows.stride < pool.rows.size ||
                          pool.columns.stride < pool.columns.size;
     pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
@@ -356,6 +381,7 @@ class MaxPoolGradKernel : public PoolKernel {
       if (overlap) Round(pool.InsideOf(y, x), sums.data());
     });
     sums.CopyTo(out);
+    return absl::OkStatus();
   }
 
   // The sums of a window to what T can hold.
@@ -410,7 +436,7 @@ class MaxPoolGradGradKernel : public PoolKernel {
     const T* const images = input.flat<T>().data();
     const T* const grads = gradient.flat<T>().data();
     T* const outputs = output->mutable_flat<T>().data();
-    ForEachImage(context, pool, [&](int64_t n) {
+    return ForEachImage(context, pool, [&](int64_t n) {
       const T* const image = images + n * pool.image_size();
       const T* const grad = grads + n * pool.image_size();
       T* const out = outputs + n * pool.output_size();
@@ -420,8 +446,8 @@ class MaxPoolGradGradKernel : public PoolKernel {
           out[at + c] = best >= 0 ? grad[best] : T(0);
         }
       });
+      return absl::OkStatus();
     });
-    return absl::OkStatus();
   }
 };
 
@@ -438,18 +464,21 @@ class AvgPoolKernel : public PoolKernel {
                      context.AllocateOutput(0, pool.output_shape()));
     const T* const images = input.flat<T>().data();
     T* const outputs = output->mutable_flat<T>().data();
-    ForEachImage(context, pool, [&](int64_t n) {
-      PoolImage(pool, images + n * pool.image_size(),
-                outputs + n * pool.output_size());
+    return ForEachImage(context, pool, [&](int64_t n) {
+      return PoolImage(context, pool, images + n * pool.image_size(),
+                       outputs + n * pool.output_size());
     });
-    return absl::OkStatus();
   }
 
-  static void PoolImage(const Pool& pool, const T* image, T* out) {
+  static absl::Status PoolImage(OpKernelContext& context, const Pool& pool,
+                                const T* image, T* out) {
     if constexpr (kHasNarrowLoops<T>) {
-      FloatImage<T> floats(image, pool.image_size());
-      FloatImage<T> result(pool.output_size());
-      AvgPoolKernel<float>::PoolImage(pool, floats.data(), result.data());
+      ASSIGN_OR_RETURN(auto floats,
+                       FloatImage<T>::Of(context, image, pool.image_size()));
+      ASSIGN_OR_RETURN(auto result,
+                       FloatImage<T>::New(context, pool.output_size()));
+      RETURN_IF_ERROR(AvgPoolKernel<float>::PoolImage(
+          context, pool, floats.data(), result.data()));
       result.CopyTo(out);
     } else {
       pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
@@ -462,6 +491,7 @@ class AvgPoolKernel : public PoolKernel {
         }
       });
     }
+    return absl::OkStatus();
   }
 };
 
@@ -477,19 +507,22 @@ class AvgPoolGradKernel : public PoolKernel {
     const T* const grads = context.input(1).flat<T>().data();
     T* const outputs = output->mutable_flat<T>().data();
     std::fill(outputs, outputs + output->num_elements(), T(0));
-    ForEachImage(context, pool, [&](int64_t n) {
-      AddToImage(pool, grads + n * pool.output_size(),
-                 outputs + n * pool.image_size());
+    return ForEachImage(context, pool, [&](int64_t n) {
+      return AddToImage(context, pool, grads + n * pool.output_size(),
+                        outputs + n * pool.image_size());
     });
-    return absl::OkStatus();
   }
 
   // `out` begins with zeros.
-  static void AddToImage(const Pool& pool, const T* grad, T* out) {
+  static absl::Status AddToImage(OpKernelContext& context, const Pool& pool,
+                                 const T* grad, T* out) {
     if constexpr (kHasNarrowLoops<T>) {
-      FloatImage<T> grads(grad, pool.output_size());
-      FloatImage<T> sums(out, pool.image_size());
-      AvgPoolGradKernel<float>::AddToImage(pool, grads.data(), sums.data());
+      ASSIGN_OR_RETURN(auto grads,
+                       FloatImage<T>::Of(context, grad, pool.output_size()));
+      ASSIGN_OR_RETURN(auto sums,
+                       FloatImage<T>::Of(context, out, pool.image_size()));
+      RETURN_IF_ERROR(AvgPoolGradKernel<float>::AddToImage(
+          context, pool, grads.data(), sums.data()));
       sums.CopyTo(out);
     } else {
       pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
@@ -502,6 +535,7 @@ class AvgPoolGradKernel : public PoolKernel {
         });
       });
     }
+    return absl::OkStatus();
   }
 };
 
