@@ -2,6 +2,7 @@
 // is computed in float.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,30 +11,130 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/nn/layout.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
 #include "libs/kernels/nn/windows.h"
+#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {
 
-// The neighbours of a channel.
-struct LrnLoops : LrnAttrs {
-  explicit LrnLoops(const LrnAttrs& attrs) : LrnAttrs(attrs) {}
+// The loops over the channels of a pixel.
+struct FloatLoops {
+  BinaryLoop add, multiply, divide;
+  UnaryLoop square, log, exp, rsqrt, reciprocal;
 
-  int64_t Begin(int64_t c) const { return c > radius ? c - radius : 0; }
-  int64_t End(int64_t c, int64_t channels) const {
-    return channels - c > radius ? c + radius + 1 : channels;
-  }
-  float Norm(const float* pixel, int64_t c, int64_t channels) const {
-    float sum = 0;
-    for (int64_t k = Begin(c); k < End(c, channels); ++k) {
-      sum += pixel[k] * pixel[k];
-    }
-    return bias + alpha * sum;
+  static const FloatLoops& Best() {
+    static const FloatLoops loops = {
+        BestBinaryLoop("Add", DT_FLOAT, nullptr),
+        BestBinaryLoop("Mul", DT_FLOAT, nullptr),
+        BestBinaryLoop("Div", DT_FLOAT, nullptr),
+        BestUnaryLoop("Square", DT_FLOAT, nullptr),
+        BestUnaryLoop("Log", DT_FLOAT, nullptr),
+        BestUnaryLoop("Exp", DT_FLOAT, nullptr),
+        BestUnaryLoop("Rsqrt", DT_FLOAT, nullptr),
+        BestUnaryLoop("Reciprocal", DT_FLOAT, nullptr)};
+    return loops;
   }
 };
+
+// What is computed for each pixel. One for each thread: it has room for a
+// pixel's numbers.
+class LrnPixel {
+ public:
+  LrnPixel(const LrnAttrs& attrs, int64_t channels)
+      : attrs_(attrs),
+        channels_(channels),
+        squares_(channels),
+        norms_(channels),
+        powers_(channels) {}
+
+  void Normalize(const float* in, float* out) {
+    SetNorms(in);
+    loops_.multiply(in, 1, powers_.data(), 1, out, channels_);
+  }
+
+  void Gradient(const float* in, const float* result, const float* grads,
+                float* out) {
+    SetNorms(in);
+    const float factor = -2 * attrs_.alpha * attrs_.beta;
+    float* const slopes = squares_.data();
+    loops_.multiply(result, 1, grads, 1, slopes, channels_);
+    loops_.multiply(slopes, 1, &factor, 0, slopes, channels_);
+    loops_.divide(slopes, 1, norms_.data(), 1, slopes, channels_);
+    // Whoever is a neighbour of a channel has it as one.
+    SumNeighbours(slopes, norms_.data());
+    loops_.multiply(in, 1, norms_.data(), 1, norms_.data(), channels_);
+    loops_.multiply(powers_.data(), 1, grads, 1, out, channels_);
+    loops_.add(out, 1, norms_.data(), 1, out, channels_);
+  }
+
+ private:
+  // sums[c] of x[k] for all neighbours k of c, in order.
+  void SumNeighbours(const float* x, float* sums) const {
+    std::fill_n(sums, channels_, 0.0f);
+    const int64_t most = std::min(attrs_.radius, channels_ - 1);
+    for (int64_t shift = -most; shift <= most; ++shift) {
+      const int64_t first = std::max<int64_t>(0, -shift);
+      const int64_t count = channels_ - std::abs(shift);
+      loops_.add(sums + first, 1, x + first + shift, 1, sums + first, count);
+    }
+  }
+
+  // norms_ and powers_, which are norm^-beta.
+  void SetNorms(const float* in) {
+    loops_.square(in, squares_.data(), channels_);
+    float* const norms = norms_.data();
+    SumNeighbours(squares_.data(), norms);
+    loops_.multiply(norms, 1, &attrs_.alpha, 0, norms, channels_);
+    loops_.add(&attrs_.bias, 0, norms, 1, norms, channels_);
+    SetPowers();
+  }
+
+  // By logarithms, unless that takes longer, or would make a NaN of a negative
+  // number that has such a power.
+  void SetPowers() {
+    float* const powers = powers_.data();
+    if (attrs_.beta == 0.5f) {
+      loops_.rsqrt(norms_.data(), powers, channels_);
+    } else if (attrs_.beta == 1) {
+      loops_.reciprocal(norms_.data(), powers, channels_);
+    } else if (attrs_.beta == std::floor(attrs_.beta)) {
+      for (int64_t c = 0; c < channels_; ++c) {
+        powers[c] = std::pow(norms_[c], -attrs_.beta);
+      }
+    } else {
+      const float exponent = -attrs_.beta;
+      loops_.log(norms_.data(), powers, channels_);
+      loops_.multiply(powers, 1, &exponent, 0, powers, channels_);
+      loops_.exp(powers, powers, channels_);
+    }
+  }
+
+  const FloatLoops& loops_ = FloatLoops::Best();
+  const LrnAttrs& attrs_;
+  const int64_t channels_;
+  std::vector<float> squares_, norms_, powers_;
+};
+
+// Calls `work(pixel, at)` for all pixels, with the place of their first
+// channel.
+template <typename Work>
+void ForEachPixel(OpKernelContext& context, const LrnAttrs& attrs,
+                  const Tensor& images, const Work& work) {
+  if (images.num_elements() == 0) return;
+  const int64_t channels = images.dim(3);
+  // A logarithm and an exponential cost about as much as 16 additions.
+  const int64_t cost = channels * (16 + 2 * std::min(attrs.radius, channels));
+  ParallelLoop(context, images.num_elements() / channels, cost,
+               [&](int64_t begin, int64_t end) {
+                 LrnPixel pixel(attrs, channels);
+                 for (int64_t i = begin; i < end; ++i)
+                   work(pixel, i * channels);
+               });
+}
 
 template <typename Kernel>
 absl::StatusOr<std::unique_ptr<OpKernel>> MakeLrn(
@@ -53,20 +154,16 @@ class LrnKernel : public OpKernel {
                      WidenTo<float>(context, context.input(0)));
     ASSIGN_OR_RETURN(Tensor output,
                      context.AllocateTemp(DT_FLOAT, input.shape()));
-    const int64_t channels = input.dim(3);
     const float* const in = input.flat<float>().data();
     float* const out = output.mutable_flat<float>().data();
-    for (int64_t at = 0; at < input.num_elements(); at += channels) {
-      for (int64_t c = 0; c < channels; ++c) {
-        out[at + c] = in[at + c] *
-                      std::pow(attrs_.Norm(in + at, c, channels), -attrs_.beta);
-      }
-    }
+    ForEachPixel(context, attrs_, input, [&](LrnPixel& pixel, int64_t at) {
+      pixel.Normalize(in + at, out + at);
+    });
     return NarrowTo<float>(context, 0, std::move(output));
   }
 
  private:
-  const LrnLoops attrs_;
+  const LrnAttrs attrs_;
 };
 
 class LrnGradKernel : public OpKernel {
@@ -84,32 +181,18 @@ class LrnGradKernel : public OpKernel {
                      WidenTo<float>(context, context.input(2)));
     ASSIGN_OR_RETURN(Tensor output,
                      context.AllocateTemp(DT_FLOAT, input.shape()));
+    const float* const in = input.flat<float>().data();
+    const float* const normalized = result.flat<float>().data();
+    const float* const gradient = grads.flat<float>().data();
     float* const out = output.mutable_flat<float>().data();
-    std::fill(out, out + output.num_elements(), 0.0f);
-    const int64_t channels = input.dim(3);
-    for (int64_t at = 0; at < input.num_elements(); at += channels) {
-      AddPixel(input.flat<float>().data() + at,
-               result.flat<float>().data() + at,
-               grads.flat<float>().data() + at, channels, out + at);
-    }
+    ForEachPixel(context, attrs_, input, [&](LrnPixel& pixel, int64_t at) {
+      pixel.Gradient(in + at, normalized + at, gradient + at, out + at);
+    });
     return NarrowTo<float>(context, 0, std::move(output));
   }
 
  private:
-  void AddPixel(const float* in, const float* result, const float* grads,
-                int64_t channels, float* out) const {
-    for (int64_t c = 0; c < channels; ++c) {
-      const float norm = attrs_.Norm(in, c, channels);
-      for (int64_t k = attrs_.Begin(c); k < attrs_.End(c, channels); ++k) {
-        float slope =
-            -2 * attrs_.alpha * attrs_.beta * in[k] * result[c] / norm;
-        if (k == c) slope += std::pow(norm, -attrs_.beta);
-        out[k] += slope * grads[c];
-      }
-    }
-  }
-
-  const LrnLoops attrs_;
+  const LrnAttrs attrs_;
 };
 
 void Register(KernelRegistry& registry, const char* op,

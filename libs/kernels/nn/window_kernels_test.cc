@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -513,6 +514,75 @@ TEST_F(NnWindowKernelsTest, Normalizes) {
           Floats({1}, {4})},
          {{"epsilon", 0.0f}, {"is_training", false}},
          Floats({1, 2, 1, 1}, {1, 3}));
+}
+
+// What LRN makes of a pixel, and its gradient by each channel, in double.
+struct LrnReference {
+  std::vector<double> in, norms;
+  int64_t radius;
+  double alpha, beta;
+
+  LrnReference(std::vector<double> pixel, int64_t depth_radius, double bias,
+               double by, double exponent)
+      : in(std::move(pixel)),
+        norms(in.size(), bias),
+        radius(depth_radius),
+        alpha(by),
+        beta(exponent) {
+    for (size_t c = 0; c < in.size(); ++c) {
+      for (size_t k = 0; k < in.size(); ++k) {
+        if (AreNeighbours(c, k)) norms[c] += alpha * in[k] * in[k];
+      }
+    }
+  }
+  bool AreNeighbours(size_t c, size_t k) const {
+    return std::abs(static_cast<int64_t>(c) - static_cast<int64_t>(k)) <=
+           radius;
+  }
+  double Output(size_t c) const { return in[c] * std::pow(norms[c], -beta); }
+  double Gradient(size_t k, const std::vector<double>& grads) const {
+    double sum = grads[k] * std::pow(norms[k], -beta);
+    for (size_t c = 0; c < in.size(); ++c) {
+      if (!AreNeighbours(c, k)) continue;
+      sum -= grads[c] * 2 * alpha * beta * in[k] * Output(c) / norms[c];
+    }
+    return sum;
+  }
+};
+
+TEST_F(NnWindowKernelsTest, NormalizesAcrossAnyNumberOfChannels) {
+  for (const int64_t channels : {1, 2, 11, 17, 64, 130}) {
+    for (const int64_t radius : {0, 1, 5, 200}) {
+      for (const float beta : {0.5f, 0.75f, 1.0f, 2.0f, -0.3f}) {
+        Tensor x(DT_FLOAT, {2, 3, 2, channels}), grads(DT_FLOAT, x.shape());
+        for (int64_t i = 0; i < x.num_elements(); ++i) {
+          x.mutable_flat<float>()[i] = static_cast<float>(i % 13) / 4 - 1;
+          grads.mutable_flat<float>()[i] = static_cast<float>(i % 7) / 2 - 1;
+        }
+        const AttrMap attrs = {{"depth_radius", radius},
+                               {"bias", 0.7f},
+                               {"alpha", 0.2f},
+                               {"beta", beta}};
+        ASSERT_OK_AND_ASSIGN(const Tensor y,
+                             harness_.RunOne("LRN", {x}, attrs));
+        ASSERT_OK_AND_ASSIGN(const Tensor dx,
+                             harness_.RunOne("LRNGrad", {grads, x, y}, attrs));
+        for (int64_t at = 0; at < x.num_elements(); at += channels) {
+          const auto pixel = x.flat<float>().subspan(at, channels);
+          const auto gradient = grads.flat<float>().subspan(at, channels);
+          const LrnReference want({pixel.begin(), pixel.end()}, radius, 0.7f,
+                                  0.2f, beta);
+          const std::vector<double> by(gradient.begin(), gradient.end());
+          for (int64_t c = 0; c < channels; ++c) {
+            ASSERT_NEAR(y.flat<float>()[at + c], want.Output(c), 2e-4)
+                << channels << " " << radius << " " << beta;
+            ASSERT_NEAR(dx.flat<float>()[at + c], want.Gradient(c, by), 2e-3)
+                << channels << " " << radius << " " << beta;
+          }
+        }
+      }
+    }
+  }
 }
 
 // Its mean is no number, but what the gradient gets is: one step without
