@@ -369,6 +369,24 @@ constexpr UnaryLoop UnaryLoopOf() {
     return &BlockUnary<T, Op>;
 }
 
+// The difference is a T, too, as in TensorFlow.
+template <typename T>
+bool NarrowSquaredDifference(const void* x, int64_t x_step, const void* y,
+                             int64_t y_step, void* out, int64_t n) {
+  NarrowBinary<T, Sub>(x, x_step, y, y_step, out, n);
+  NarrowUnary<T, &PlainUnary<float, Square>>(out, out, n);
+  return true;
+}
+
+template <typename T>
+constexpr BinaryLoop SquaredDifferenceLoop() {
+  if constexpr (kIsNarrow<T>) {
+    return &NarrowSquaredDifference<T>;
+  } else {
+    return BinaryLoopOf<T, SquaredDifference>();
+  }
+}
+
 template <typename T>
 BinaryLoop FindIntegerBinary(const char* op) {
   if (strcmp(op, "Add") == 0) return BinaryLoopOf<T, Add>();
@@ -383,7 +401,7 @@ template <typename T>
 BinaryLoop FindFloatBinary(const char* op) {
   if (strcmp(op, "Div") == 0) return BinaryLoopOf<T, Div>();
   if (strcmp(op, "SquaredDifference") == 0) {
-    return BinaryLoopOf<T, SquaredDifference>();
+    return SquaredDifferenceLoop<T>();
   }
   if (strcmp(op, "TanhGrad") == 0) return BinaryLoopOf<T, TanhGrad>();
   if (strcmp(op, "SigmoidGrad") == 0) return BinaryLoopOf<T, SigmoidGrad>();

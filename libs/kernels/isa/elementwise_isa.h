@@ -1,6 +1,7 @@
 // Element-wise loops over float, double, half, bfloat16, int32 and int64 that
 // are worth their own code for each instruction set (weft::v1, weft::v3,
-// weft::v4). half and bfloat16 are computed as floats.
+// weft::v4). half and bfloat16 are computed as floats,
+// and rounded once; but a squared difference is made of a rounded one.
 //
 // Threads: pure functions. `out` may be one of the inputs.
 #ifndef WEFT_LIBS_KERNELS_ISA_ELEMENTWISE_ISA_H_

@@ -253,8 +253,7 @@ TYPED_TEST(NarrowTest, OpsComputeAsFloats) {
             << op << " of " << n << " at " << i;
       }
     };
-    for (const char* op : {"Add", "Sub", "Mul", "Div", "Maximum", "Minimum",
-                           "SquaredDifference"}) {
+    for (const char* op : {"Add", "Sub", "Mul", "Div", "Maximum", "Minimum"}) {
       check(op, {a, b}, {x, y});
       check(op, {a, scalar}, {x, Tensor::Scalar(0.75f)});
       check(op, {scalar, b}, {Tensor::Scalar(0.75f), y});
@@ -262,6 +261,27 @@ TYPED_TEST(NarrowTest, OpsComputeAsFloats) {
     for (const char* op : {"Exp", "Tanh", "Sigmoid", "Square", "Neg", "Sqrt",
                            "Rsqrt", "Reciprocal", "Sin", "Cos"}) {
       check(op, {a}, {x});
+    }
+  }
+}
+
+// As in TensorFlow, which subtracts and multiplies numbers of that type.
+TYPED_TEST(NarrowTest, ASquaredDifferenceIsTheSquareOfARoundedOne) {
+  for (const int64_t n : {1, 255, 1300}) {
+    Tensor x(DataTypeOf<TypeParam>::value, {n}), y(x.dtype(), {n});
+    for (int64_t i = 0; i < n; ++i) {
+      x.mutable_flat<TypeParam>()[i] =
+          TypeParam(1 + static_cast<float>(i % 37) / 128);
+      y.mutable_flat<TypeParam>()[i] =
+          TypeParam(-0.3f - static_cast<float>(i % 11) / 97);
+    }
+    ASSERT_OK_AND_ASSIGN(const Tensor got,
+                         this->harness_.RunOne("SquaredDifference", {x, y}));
+    for (int64_t i = 0; i < n; ++i) {
+      const TypeParam difference(static_cast<float>(x.flat<TypeParam>()[i]) -
+                                 static_cast<float>(y.flat<TypeParam>()[i]));
+      const float by = difference;
+      ASSERT_EQ(got.flat<TypeParam>()[i].bits, TypeParam(by * by).bits) << i;
     }
   }
 }
