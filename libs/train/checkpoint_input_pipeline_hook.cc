@@ -108,4 +108,8 @@ absl::Status CheckpointInputPipelineHook::End(Session& session) {
   return is_new_session_ ? absl::OkStatus() : saves_->End(session);
 }
 
+void CheckpointInputPipelineHook::BeforeSessionGoes() {
+  if (saves_ != nullptr) saves_->BeforeSessionGoes();
+}
+
 }  // namespace weft::train

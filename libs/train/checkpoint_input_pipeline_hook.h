@@ -61,6 +61,7 @@ class CheckpointInputPipelineHook : public SessionRunHook {
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
   absl::Status End(Session& session) override;
+  void BeforeSessionGoes() override;
 
  private:
   absl::Status Restore(Session& session);

@@ -196,7 +196,12 @@ absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
                                            const SessionRunValues& values) {
   if (stop_requested_.load()) context.RequestStop();
   if (running_ != nullptr) {
-    if (!running_->done->IsSet()) return HeedLong(*running_, kBetweenLines);
+    if (!running_->done->IsSet()) {
+      const absl::Time since = failing_.has_value()
+                                   ? std::min(failing_->since, running_->began)
+                                   : running_->began;
+      return HeedLong(*running_, since, kBetweenLines);
+    }
     const auto ended = std::exchange(running_, nullptr);
     RETURN_IF_ERROR(Heed(ended->outcome, ended->step));
   }
@@ -248,12 +253,9 @@ absl::Status CheckpointSaverHook::Heed(const Outcome& outcome, int64_t step) {
 
 // Files may hang for good, and then so does their save, whose error never
 // comes.
-absl::Status CheckpointSaverHook::HeedLong(Running& running,
+absl::Status CheckpointSaverHook::HeedLong(Running& running, absl::Time since,
                                            absl::Duration between_lines) {
   const absl::Time now = clock_.Now();
-  const absl::Time since = failing_.has_value()
-                               ? std::min(failing_->since, running.began)
-                               : running.began;
   const bool ends_training = now - since >= options_.max_failing;
   if (!ends_training && now < running.next_line) return absl::OkStatus();
   running.next_line = now + between_lines;
@@ -273,11 +275,13 @@ absl::Status CheckpointSaverHook::HeedLong(Running& running,
   return absl::OkStatus();
 }
 
+// However long others have failed before it: it may be the one that does not.
 absl::Status CheckpointSaverHook::WaitFor(Running& running) {
   running.next_line = std::min(running.next_line, clock_.Now() + kBetweenLooks);
   const Clock& clock = coordinator_->clock();
   while (!running.done->WaitUntil(clock.Now() + kBetweenLooks)) {
-    RETURN_IF_ERROR(HeedLong(running, kBetweenLooks));
+    const absl::Status status = HeedLong(running, running.began, kBetweenLooks);
+    if (!status.ok() && !running.done->IsSet()) return status;
   }
   return absl::OkStatus();
 }

@@ -141,8 +141,10 @@ class CheckpointSaverHook : public SessionRunHook {
   bool IsDue(int64_t step) const;
   // The error that ends training, if one does.
   absl::Status Heed(const Outcome& outcome, int64_t step);
-  // The same, of one that has not ended, which is told so often.
-  absl::Status HeedLong(Running& running, absl::Duration between_lines);
+  // The same, of one that has not ended, where none has succeeded since then;
+  // it is told so often.
+  absl::Status HeedLong(Running& running, absl::Time since,
+                        absl::Duration between_lines);
   // Until it has ended, or ends training.
   absl::Status WaitFor(Running& running);
   // Of listeners: what was not saved is saved again.

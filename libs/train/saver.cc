@@ -865,20 +865,24 @@ absl::Status Saver::SaveAlone(Session& session, const std::string& save_path,
   // Whether it is counted or not, it is no old one any more.
   std::erase_if(to_delete_,
                 [&](const std::string& old) { return AreSame(old, path); });
-  const absl::Status told = CountAndTell(files, path, options);
+  const absl::Status told = CountAndTell(session, files, path, options);
   // What no state names is this Saver's as long as it counts it, then nobody's.
   if (told.ok()) unfinished_.Succeeded(path);
   unfinished_.End(files, marker, save, Now(), to_delete_);
   return told;
 }
 
-absl::Status Saver::CountAndTell(FileSystem& files, const std::string& path,
+absl::Status Saver::CountAndTell(Session& session, FileSystem& files,
+                                 const std::string& path,
                                  const SaveOptions& options) {
   // It is there, whatever else fails.
   if (options.write_state) CountIn(path);
   // Before the state, which names what is whole.
   if (options.write_meta_graph) RETURN_IF_ERROR(WriteGraph(files, path));
   if (!options.write_state) return absl::OkStatus();
+  // Files may have hung so long that nobody waits any more, and that another
+  // Saver has taken over.
+  RETURN_IF_ERROR(session.Extend());
   RETURN_IF_ERROR(WriteState(files, path, options.latest_filename));
   DeleteOld(files);
   return absl::OkStatus();

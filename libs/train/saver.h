@@ -233,7 +233,8 @@ class Saver {
   std::vector<UnfinishedSaves::OldOne> WholeOnes(FileSystem& files,
                                                  const std::string& path) const;
   // What comes after: the graph, the state, the end of old ones.
-  absl::Status CountAndTell(FileSystem& files, const std::string& path,
+  absl::Status CountAndTell(Session& session, FileSystem& files,
+                            const std::string& path,
                             const SaveOptions& options);
   // FAILED_PRECONDITION, naming tasks that do not see the program's files.
   absl::Status CheckThatTasksSee(Session& session,

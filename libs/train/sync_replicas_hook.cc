@@ -173,17 +173,20 @@ class SyncReplicasHook::Updates {
     Update();
   }
 
+  // No token will come any more: what waits for one is not to wait for ever, so
+  // the session is closed; by a thread of its own, because that waits for all
+  // its steps, and these maybe for files that hang.
   void End(const absl::Status& status) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (coordinator_ != nullptr) {
-        coordinator_->RequestStop(
-            Annotate(status, "SyncReplicasOptimizer update"));
-      }
-    }
-    // No token will come any more: what waits for one is not to wait for ever.
-    session_.Close().IgnoreError();
     absl::MutexLock lock(&mutex_);
+    if (coordinator_ != nullptr) {
+      coordinator_->RequestStop(
+          Annotate(status, "SyncReplicasOptimizer update"));
+      coordinator_->Start("close after the last update", [&session = session_] {
+        session.Close().IgnoreError();
+        return absl::OkStatus();
+      });
+    }
+    // Detached, training ends, and closes it.
     ended_->Set();
   }
 

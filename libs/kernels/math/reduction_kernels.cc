@@ -360,8 +360,9 @@ void AddRows(const Reducer& reducer, const char* x, int64_t rows,
       std::min(kMaxLoadedRows, most / n / kFourRows * kFourRows);
   for (int64_t i = 0; i < rows; i += at_a_time) {
     const int64_t some = std::min(at_a_time, rows - i);
-    for (int64_t row = 0; row < some; ++row) {
-      reducer.load(x + (i + row) * stride * reducer.element_size, n,
+    const int64_t in_one = stride == n ? some : 1;
+    for (int64_t row = 0; row < some; row += in_one) {
+      reducer.load(x + (i + row) * stride * reducer.element_size, in_one * n,
                    loaded.bytes + row * n * reducer.sum_size);
     }
     reducer.rows(&loaded, some, n, n, sums);
