@@ -535,6 +535,25 @@ TEST_P(FailingSavesTest, ASaveThatIsSlowIsWaitedFor) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
 }
 
+// The hour of those before it is over while it is made.
+TEST_P(FailingSavesTest, ALastOneIsWaitedForHoweverLongOthersHaveFailed) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  disk_.FailAllFrom(0, absl::UnavailableError("no disk"));
+  for (int minutes = 0; minutes < 60; ++minutes) {
+    Run(*session, model, 1);
+    scheduler.AdvanceBy(absl::Minutes(1));
+  }
+  disk_.Heal();
+  files_.Shut(scheduler, ".data");
+  scheduler.ScheduleAt(scheduler.clock().Now() + absl::Minutes(3),
+                       [this] { files_.Open(); });
+  EXPECT_OK(session->Close());
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-60.index"));
+}
+
 // Fails in its n-th session.
 class LateHook : public train::SessionRunHook {
  public:
