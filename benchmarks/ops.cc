@@ -1,5 +1,5 @@
-// ops: single ops on one core, in this process: each as many times in a step as
-// makes the step's own cost small beside it. Inputs are constants and
+// ops: single ops on one core or on all, in this process: each as many times in
+// a step as makes the step's own cost small beside it. Inputs are constants and
 // variables: nothing is fed or fetched. Graphs run as they are built.
 //
 // The metric of a case is its time a copy of the op. TensorFlow's side is
@@ -23,6 +23,7 @@
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(std::string, only, "", "Regular expression on the cases' names.");
+ABSL_FLAG(bool, all_cores, false, "All cores of the machine work on an op.");
 ABSL_FLAG(double, seconds, 0.2, "Bound of the measurement of each case.");
 ABSL_FLAG(int, steps, 1000, "Steps to time of each case, at most.");
 
@@ -30,6 +31,12 @@ namespace weft::benchmarks {
 namespace {
 
 constexpr int kWarmup = 2;
+
+int NumCores() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
+  return CPU_COUNT(&allowed);
+}
 
 // Threads that are made from now on share one core.
 void UseOneCore() {
@@ -93,11 +100,18 @@ double MicrosecondsOf(const OpCase& op_case, Process& process) {
   return timing.Quantile(0.5) * 1e6 / op_case.repeat;
 }
 
-void Main() {
+// What each op may use.
+int UseCores() {
+  if (absl::GetFlag(FLAGS_all_cores)) return NumCores();
   UseOneCore();
-  Process process({.compute_threads = 1});
+  return 1;
+}
+
+void Main() {
+  const int cores = UseCores();
+  Process process({.compute_threads = cores});
   Report report("ops");
-  report.Param("cores", 1);
+  report.Param("cores", cores);
   report.Param("seconds", absl::GetFlag(FLAGS_seconds));
   const RE2 only(absl::GetFlag(FLAGS_only), RE2::Quiet);
   if (!only.ok()) {
@@ -115,6 +129,6 @@ void Main() {
 
 // NOLINTNEXTLINE(bugprone-exception-escape): the table it reads is its own.
 int main(int argc, char** argv) {
-  weft::ParseFlags(argc, argv, "Single ops on one core, in this process.");
+  weft::ParseFlags(argc, argv, "Single ops on one core or on all.");
   weft::benchmarks::Main();
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""TensorFlow's side of ops.cc: single ops on one core, in this process.
+"""TensorFlow's side of ops.cc: single ops on one core or on all.
 
-  ops.py [--only REGEX] [--seconds S]
+  ops.py [--only REGEX] [--seconds S] [--all_cores]
 
 Needs a Python with TensorFlow. Reads ops_cases.json beside this file, whose
 form benchmarks/ops_cases.h explains; prints one JSON object on the last line.
@@ -27,14 +27,18 @@ def _parse():
   parser.add_argument('--only', default='', metavar='REGEX')
   parser.add_argument('--seconds', type=float, default=0.2,
                       help='bound of the measurement of each case')
+  parser.add_argument('--all_cores', action='store_true',
+                      help='all cores of the machine work on an op')
   parser.add_argument('--steps', type=int, default=1000,
                       help='steps to time of each case, at most')
   return parser.parse_args()
 
 
-def _use_one_core():
-  """Before any thread is made, TensorFlow's among them."""
-  os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+def _use_cores(flags):
+  """How many; before any thread is made, TensorFlow's among them."""
+  if not flags.all_cores:
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+  return len(os.sched_getaffinity(0))
 
 
 class _Builder:
@@ -91,8 +95,8 @@ class _Builder:
     return last
 
 
-def _config(tf):
-  config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1,
+def _config(tf, cores):
+  config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=cores,
                                     inter_op_parallelism_threads=1)
   options = config.graph_options
   options.optimizer_options.opt_level = -1
@@ -100,11 +104,12 @@ def _config(tf):
   return config
 
 
-def _microseconds_of(tf, np, op_def, case, flags):
+def _microseconds_of(tf, np, op_def, case, flags, cores):
   builder = _Builder(tf, np)
   with tf.Graph().as_default() as graph:
     last = builder.build(case, op_def)
-    with tf.compat.v1.Session(graph=graph, config=_config(tf)) as session:
+    with tf.compat.v1.Session(graph=graph,
+                              config=_config(tf, cores)) as session:
       session.run(builder.initializers)
       step = session.make_callable(last)
       median = tensorflow_timing.median_of(step, _WARMUP, flags.steps,
@@ -114,7 +119,7 @@ def _microseconds_of(tf, np, op_def, case, flags):
 
 def main():
   flags = _parse()
-  _use_one_core()
+  cores = _use_cores(flags)
   import numpy as np
   import tensorflow as tf
   from tensorflow.python.framework import op_def_registry
@@ -125,11 +130,11 @@ def main():
   for case in cases:
     if re.search(flags.only, case['name']):
       figure = _microseconds_of(tf, np, op_def_registry.get(case['op']), case,
-                                flags)
+                                flags, cores)
       print('%-44s %12.3f us' % (case['name'], figure), flush=True)
       results[case['name']] = {'median': figure, 'unit': 'us'}
   print(json.dumps({'workload': 'ops', 'tf': tf.__version__,
-                    'params': {'cores': 1, 'seconds': flags.seconds},
+                    'params': {'cores': cores, 'seconds': flags.seconds},
                     'results': results}))
 
 

@@ -91,6 +91,7 @@ WORKLOADS = (
     *(Workload('memory/' + name, f'./model_memory.py --only {name}',
                f'models --only={name} --steps=20') for name in _MODELS),
     Workload('ops', './ops.py', 'ops'),
+    Workload('ops_all_cores', './ops.py --all_cores', 'ops --all_cores'),
 )
 
 _BARE = (_BETWEEN + 'bare_round_trip', 'round_trip')
@@ -122,12 +123,12 @@ def _ingest_goals():
   return tuple(goals)
 
 
-def _ops_goals():
+def _ops_goals(workload):
   """Of every op that is timed alone."""
   path = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       'ops_cases.json')
   with open(path, encoding='utf-8') as file:
-    return tuple(Goal('ops', case['name'], AT_LEAST, 0.9, '', TF)
+    return tuple(Goal(workload, case['name'], AT_LEAST, 0.9, '', TF)
                  for case in json.load(file))
 
 
@@ -189,5 +190,6 @@ GOALS = (
     *(Goal('memory/' + name, name + '_peak', AT_LEAST, 1, '', TF)
       for name in _MODELS),
     *_ingest_goals(),
-    *_ops_goals(),
+    *_ops_goals('ops'),
+    *_ops_goals('ops_all_cores'),
 )
