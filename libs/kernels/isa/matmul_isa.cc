@@ -221,12 +221,22 @@ bool VectorProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
 // Where there are so few rows, to copy `b` takes longer than what is gained.
 constexpr int64_t kFewRows = 24;
 
+// Steps of sums in products that may have any number of rows and columns: there
+// it takes longest to write the result, which Eigen does three times. Without
+// AVX-512 the rest takes longer.
+#if defined(__AVX512F__)
+constexpr int64_t kFewSteps = 256;
+#else
+constexpr int64_t kFewSteps = 0;
+#endif
+
 // Each element is one running sum, so longer ones are left to Eigen, which adds
 // up parts; and so are wide products of many rows, for which it takes less to
 // pack `a`, too. Parts of one product are computed alike.
 bool IsForDirectProduct(const MatMulArgs& args) {
   constexpr int64_t kMostSteps = 512;
   constexpr int64_t kMostColumns = 256;
+  if (args.k <= kFewSteps) return true;
   const int64_t rows = args.rows_of_whole(), columns = args.columns_of_whole();
   return args.k <= kMostSteps &&
          (columns <= kMostColumns || (rows <= kFewRows && !args.transpose_b));

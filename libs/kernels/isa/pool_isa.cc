@@ -85,43 +85,47 @@ struct IndexOf<double> {
   using Type = int64_t;
 };
 
-// `kSize` channels; the compiler makes vectors of the inner loops.
-template <int kSize, typename T>
+// As many channels as V has elements; I has as many indices.
+template <typename V, typename I, typename T>
 void AddMaxGradientTo(const PoolWindow& window, const T* x, const T* gradient,
                       T* out) {
-  using Index = typename IndexOf<T>::Type;
-  T best[kSize];
-  Index at[kSize];
-  for (int c = 0; c < kSize; ++c) {
-    best[c] = x[c];
-    at[c] = 0;
-  }
+  V best = Load<V>(x);
+  I at = {};
   for (int64_t row = 0; row < window.rows; ++row) {
     for (int64_t column = 0; column < window.columns; ++column) {
       const int64_t place = row * window.row_stride + column * window.channels;
-      const Index here = static_cast<Index>(place);
-      const T* const values = x + place;
-#pragma GCC ivdep
-      for (int c = 0; c < kSize; ++c) {
-        const bool is_larger = values[c] > best[c];
-        best[c] = is_larger ? values[c] : best[c];
-        at[c] = is_larger ? here : at[c];
-      }
+      const V values = Load<V>(x + place);
+      const auto is_larger = values > best;
+      const I here = I{} + static_cast<typename IndexOf<T>::Type>(place);
+      best = is_larger ? values : best;
+      at = is_larger ? here : at;
     }
   }
-  for (int c = 0; c < kSize; ++c) out[at[c] + c] += gradient[c];
+  // Whole vectors, of which most stay as they are: that is quicker than to pick
+  // the few.
+  const V by = Load<V>(gradient);
+  for (int64_t row = 0; row < window.rows; ++row) {
+    for (int64_t column = 0; column < window.columns; ++column) {
+      const int64_t place = row * window.row_stride + column * window.channels;
+      const I here = I{} + static_cast<typename IndexOf<T>::Type>(place);
+      const V sum = Load<V>(out + place);
+      Store(at == here ? sum + by : sum, out + place);
+    }
+  }
 }
 
 template <typename T>
 void AddMaxGradient(const PoolWindow& window, const T* x, const T* gradient,
                     T* out) {
-  constexpr int kSize = 16;
+  using Index = typename IndexOf<T>::Type;
+  constexpr int kSize = kVectorSize<T>;
   int64_t c = 0;
   for (; c + kSize <= window.channels; c += kSize) {
-    AddMaxGradientTo<kSize>(window, x + c, gradient + c, out + c);
+    AddMaxGradientTo<Vector<T>, Vector<Index>>(window, x + c, gradient + c,
+                                               out + c);
   }
   for (; c < window.channels; ++c) {
-    AddMaxGradientTo<1>(window, x + c, gradient + c, out + c);
+    AddMaxGradientTo<T, Index>(window, x + c, gradient + c, out + c);
   }
 }
 
