@@ -10,8 +10,9 @@
 namespace weft {
 namespace {
 
-// About 4 us of searching before a worker sleeps.
-constexpr int kSearchSpins = 100;
+// How long a worker looks for work before it sleeps, in wakes: what waits for
+// one that has just gone to sleep takes as long.
+constexpr int kSearchWakes = 2;
 
 // What waking a thread takes until it has been measured: on a machine that is
 // no virtual one.
@@ -136,11 +137,10 @@ bool ComputePool::FindWork(int index) {
 }
 
 bool ComputePool::Search() {
-  for (int i = 0; i < kSearchSpins; ++i) {
-    if (num_queued_.load(std::memory_order_relaxed) > 0) return true;
-    if (stopping_.load(std::memory_order_relaxed)) break;
-    SpinPause();
-  }
+  SpinFor(clock_, kSearchWakes * wake_time(), [this] {
+    return num_queued_.load(std::memory_order_relaxed) > 0 ||
+           stopping_.load(std::memory_order_relaxed);
+  });
   return num_queued_.load() > 0;
 }
 

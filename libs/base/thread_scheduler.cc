@@ -47,15 +47,14 @@ class SharedLoop {
     }
   }
 
-  // All ranges are claimed: waits only for those that run at this moment.
-  void Wait() {
-    for (int i = 0; i < kSpins && !IsDone(); ++i) SpinPause();
+  // All ranges are claimed: waits only for those that run at this moment. Does
+  // not sleep for less than a wake takes.
+  void Wait(const Clock& clock, absl::Duration wake_time) {
+    if (SpinFor(clock, wake_time, [this] { return IsDone(); })) return;
     while (!IsDone()) FutexWait(done_, 0);
   }
 
  private:
-  static constexpr int kSpins = 200;
-
   int64_t Begin(int64_t range) const {
     return range * size_ + std::min(range, larger_ranges_);
   }
@@ -167,7 +166,7 @@ void ThreadScheduler::ParallelFor(
     compute_.Schedule([loop] { loop->RunClaims(); });
   }
   loop->RunClaims();
-  loop->Wait();
+  loop->Wait(clock_, compute_.wake_time());
 }
 
 }  // namespace
