@@ -1,8 +1,8 @@
 // Conv2D and its gradients. Floats are multiplied as they lie
 // (direct_convolution.h) or by oneDNN, bfloat16 numbers by oneDNN where the
-// processor multiplies them; half and others of these become floats. Of the rest
-// the windows of all images are laid out as the rows of a matrix, as many at a
-// time as stay in the cache, and a matrix product does the rest. As in
+// processor multiplies them; half and others of these become floats. Of the
+// rest the windows of all images are laid out as the rows of a matrix, as many
+// at a time as stay in the cache, and a matrix product does the rest. As in
 // TensorFlow, all but the filter's gradient take int32 too.
 #include <algorithm>
 #include <memory>
