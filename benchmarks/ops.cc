@@ -32,12 +32,6 @@ namespace {
 
 constexpr int kWarmup = 2;
 
-int NumCores() {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
-  return CPU_COUNT(&allowed);
-}
-
 // Threads that are made from now on share one core.
 void UseOneCore() {
   cpu_set_t allowed, one;
@@ -100,18 +94,12 @@ double MicrosecondsOf(const OpCase& op_case, Process& process) {
   return timing.Quantile(0.5) * 1e6 / op_case.repeat;
 }
 
-// What each op may use.
-int UseCores() {
-  if (absl::GetFlag(FLAGS_all_cores)) return NumCores();
-  UseOneCore();
-  return 1;
-}
-
 void Main() {
-  const int cores = UseCores();
-  Process process({.compute_threads = cores});
+  const bool all_cores = absl::GetFlag(FLAGS_all_cores);
+  if (!all_cores) UseOneCore();
+  Process process({.compute_threads = all_cores ? 0 : 1});
   Report report("ops");
-  report.Param("cores", cores);
+  report.Param("cores", process.scheduler().num_compute_threads());
   report.Param("seconds", absl::GetFlag(FLAGS_seconds));
   const RE2 only(absl::GetFlag(FLAGS_only), RE2::Quiet);
   if (!only.ok()) {

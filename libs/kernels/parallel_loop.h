@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "libs/kernels/op_kernel.h"
 
 namespace weft {
@@ -26,6 +30,24 @@ void ParallelLoop(OpKernelContext& context, int64_t items,
   }
   context.scheduler().ParallelFor(items, minimum, work);
 }
+
+// An error of what several threads do: the first that was told. Thread-safe.
+class FirstError {
+ public:
+  void Update(absl::Status status) {
+    if (status.ok()) return;
+    absl::MutexLock lock(&mutex_);
+    status_.Update(std::move(status));
+  }
+  absl::Status Take() {
+    absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
 
 }  // namespace weft
 

@@ -14,9 +14,6 @@ namespace {
 
 using SharedPrimitive = std::shared_ptr<const DnnlPrimitive>;
 
-// Shapes that one node meets in turn: batches of training and a shorter last
-// one, or buckets of lengths.
-constexpr size_t kMaxPlans = 8;
 // Multiplications and additions below which another thread does not pay: about
 // 10 us of one core.
 constexpr double kMinFlops = 4e6;
@@ -189,19 +186,8 @@ DnnlMatMul::SharedPlan DnnlMatMul::PlanFor(const MatMulArgs& args,
                    args.c_stride,
                    args.transpose_a ? 1 : 0,
                    args.transpose_b ? 1 : 0};
-  absl::MutexLock lock(&mutex_);
-  auto found =
-      std::find_if(plans_.begin(), plans_.end(),
-                   [&](const auto& plan) { return plan.first == key; });
-  if (found == plans_.end()) {
-    auto plan = Plan::Create(*library_, args, threads);
-    if (plans_.size() == kMaxPlans) plans_.pop_back();
-    // That there is no good way is worth knowing too.
-    plans_.emplace_back(key, plan.ok() ? *std::move(plan) : nullptr);
-    found = plans_.end() - 1;
-  }
-  std::rotate(plans_.begin(), found, found + 1);
-  return plans_.front().second;
+  return plans_.Find(key,
+                     [&] { return Plan::Create(*library_, args, threads); });
 }
 
 bool DnnlMatMul::Run(OpKernelContext& context, const MatMulArgs& args,

@@ -10,11 +10,8 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <utility>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "libs/kernels/dnnl_plans.h"
 #include "libs/kernels/isa/matmul_isa.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/tensor/float16.h"
@@ -47,9 +44,7 @@ class DnnlMatMul {
   SharedPlan PlanFor(const MatMulArgs& args, int threads);
 
   const DnnlLibrary* const library_;  // null: nothing is ever done here
-  absl::Mutex mutex_;
-  // The last used first; not more than kMaxPlans.
-  std::vector<std::pair<Key, SharedPlan>> plans_ ABSL_GUARDED_BY(mutex_);
+  DnnlPlans<Key, Plan> plans_;
 };
 
 }  // namespace weft

@@ -276,4 +276,24 @@ UnaryLoop BestUnaryLoop(const char* name, DataType type, UnaryLoop otherwise) {
   return loop != nullptr ? loop : otherwise;
 }
 
+const FloatLoops& BestFloatLoops() {
+  const auto binary = [](const char* name) {
+    return BestElementwise().find_binary(name, LoopType::kFloat);
+  };
+  const auto unary = [](const char* name) {
+    return BestElementwise().find_unary(name, LoopType::kFloat);
+  };
+  static const FloatLoops loops = {.add = binary("Add"),
+                                   .subtract = binary("Sub"),
+                                   .multiply = binary("Mul"),
+                                   .divide = binary("Div"),
+                                   .maximum = binary("Maximum"),
+                                   .square = unary("Square"),
+                                   .log = unary("Log"),
+                                   .exp = unary("Exp"),
+                                   .rsqrt = unary("Rsqrt"),
+                                   .reciprocal = unary("Reciprocal")};
+  return loops;
+}
+
 }  // namespace weft

@@ -54,6 +54,13 @@ UnaryLoop BestUnaryLoop(const char* name, DataType type, UnaryLoop otherwise);
 // All that is compiled for this processor's instruction set.
 const ElementwiseFunctions& BestElementwise();
 
+// Of those, loops of floats that kernels of other ops are made of.
+struct FloatLoops {
+  BinaryLoop add, subtract, multiply, divide, maximum;
+  UnaryLoop square, log, exp, rsqrt, reciprocal;
+};
+const FloatLoops& BestFloatLoops();
+
 }  // namespace weft
 
 #endif  // WEFT_LIBS_KERNELS_MATH_ELEMENTWISE_H_

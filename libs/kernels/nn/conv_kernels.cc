@@ -154,9 +154,9 @@ class ConvolutionKernel : public OpKernel {
   absl::StatusOr<bool> RunNarrow(OpKernelContext& context, const Convolution& c,
                                  const Tensor& first, const Tensor& second,
                                  const TensorShape& shape) {
-    if (!HasBfloat16Products() || first.dtype() != DT_BFLOAT16 ||
-        shape.num_elements() == 0 || first.num_elements() == 0 ||
-        second.num_elements() == 0 || !narrow_dnnl_.CanRun(context, c)) {
+    if (first.dtype() != DT_BFLOAT16 || shape.num_elements() == 0 ||
+        first.num_elements() == 0 || second.num_elements() == 0 ||
+        !narrow_dnnl_.CanRun(context, c)) {
       return false;
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));

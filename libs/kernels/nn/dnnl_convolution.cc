@@ -10,15 +10,13 @@
 #include "libs/base/status.h"
 #include "libs/kernels/dnnl_library.h"
 #include "libs/kernels/nn/convolution_parts.h"
+#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {
 
 using SharedPrimitive = std::shared_ptr<const DnnlPrimitive>;
 
-// Shapes that one node meets in turn: batches of training and a shorter last
-// one, or buckets of lengths.
-constexpr size_t kMaxPlans = 8;
 // Below so many channels oneDNN makes the gradient by the image as if there
 // were as many.
 constexpr int64_t kMinChannelsOfInput = 8;
@@ -258,24 +256,6 @@ int64_t FloatsOf(size_t bytes) {
   return CeilOfRatio(static_cast<int64_t>(bytes), 64) * 16;
 }
 
-// The first error of several threads.
-class FirstError {
- public:
-  void Update(absl::Status status) {
-    if (status.ok()) return;
-    absl::MutexLock lock(&mutex_);
-    status_.Update(std::move(status));
-  }
-  absl::Status Take() {
-    absl::MutexLock lock(&mutex_);
-    return status_;
-  }
-
- private:
-  absl::Mutex mutex_;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
-};
-
 }  // namespace
 
 // How one convolution is done: its parts, and what oneDNN has compiled for
@@ -442,19 +422,9 @@ DnnlConvolution::SharedPlan DnnlConvolution::PlanFor(OpKernelContext& context,
     return nullptr;
   }
   const int threads = context.scheduler().num_compute_threads();
-  absl::MutexLock lock(&mutex_);
-  auto found =
-      std::find_if(plans_.begin(), plans_.end(),
-                   [&](const auto& plan) { return plan.first == sizes; });
-  if (found == plans_.end()) {
-    auto plan = Plan::Create(*library_, pass_, type_, sizes, threads);
-    if (plans_.size() == kMaxPlans) plans_.pop_back();
-    // That there is no good way is worth knowing too.
-    plans_.emplace_back(sizes, plan.ok() ? *std::move(plan) : nullptr);
-    found = plans_.end() - 1;
-  }
-  std::rotate(plans_.begin(), found, found + 1);
-  return plans_.front().second;
+  return plans_.Find(sizes, [&] {
+    return Plan::Create(*library_, pass_, type_, sizes, threads);
+  });
 }
 
 bool DnnlConvolution::CanRun(OpKernelContext& context,

@@ -14,12 +14,9 @@
 #define WEFT_LIBS_KERNELS_NN_DNNL_CONVOLUTION_H_
 
 #include <memory>
-#include <utility>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "libs/kernels/dnnl_plans.h"
 #include "libs/kernels/nn/convolution.h"
 #include "libs/kernels/op_kernel.h"
 
@@ -57,10 +54,7 @@ class DnnlConvolution {
   const DnnlLibrary* const library_;
   const ConvolutionPass pass_;
   const DataType type_;
-  absl::Mutex mutex_;
-  // The last used first; not more than kMaxPlans.
-  std::vector<std::pair<Convolution, SharedPlan>> plans_
-      ABSL_GUARDED_BY(mutex_);
+  DnnlPlans<Convolution, Plan> plans_;
 };
 
 }  // namespace weft

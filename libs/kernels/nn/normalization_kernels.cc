@@ -21,25 +21,6 @@
 namespace weft {
 namespace {
 
-// The loops over the channels of a pixel.
-struct FloatLoops {
-  BinaryLoop add, multiply, divide;
-  UnaryLoop square, log, exp, rsqrt, reciprocal;
-
-  static const FloatLoops& Best() {
-    static const FloatLoops loops = {
-        BestBinaryLoop("Add", DT_FLOAT, nullptr),
-        BestBinaryLoop("Mul", DT_FLOAT, nullptr),
-        BestBinaryLoop("Div", DT_FLOAT, nullptr),
-        BestUnaryLoop("Square", DT_FLOAT, nullptr),
-        BestUnaryLoop("Log", DT_FLOAT, nullptr),
-        BestUnaryLoop("Exp", DT_FLOAT, nullptr),
-        BestUnaryLoop("Rsqrt", DT_FLOAT, nullptr),
-        BestUnaryLoop("Reciprocal", DT_FLOAT, nullptr)};
-    return loops;
-  }
-};
-
 // What is computed for each pixel. One for each thread: it has room for a
 // pixel's numbers.
 class LrnPixel {
@@ -113,7 +94,7 @@ class LrnPixel {
     }
   }
 
-  const FloatLoops& loops_ = FloatLoops::Best();
+  const FloatLoops& loops_ = BestFloatLoops();
   const LrnAttrs& attrs_;
   const int64_t channels_;
   std::vector<float> squares_, norms_, powers_;

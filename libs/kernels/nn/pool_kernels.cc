@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/synchronization/mutex.h"
 #include "libs/base/status.h"
 #include "libs/kernels/isa/narrow_loops.h"
 #include "libs/kernels/isa/pool_loops.h"
@@ -159,17 +158,11 @@ class PoolKernel : public OpKernel {
                            std::min(pool.columns.size, pool.columns.in);
     const int64_t cost = std::min<int64_t>(pool.output_size(), 1 << 20) *
                          std::min<int64_t>(places, 1 << 20);
-    absl::Mutex mutex;
-    absl::Status error;
+    FirstError error;
     ParallelLoop(context, pool.batch, cost, [&](int64_t begin, int64_t end) {
-      for (int64_t n = begin; n < end; ++n) {
-        absl::Status status = work(n);
-        if (status.ok()) continue;
-        absl::MutexLock lock(&mutex);
-        error.Update(std::move(status));
-      }
+      for (int64_t n = begin; n < end; ++n) error.Update(work(n));
     });
-    return error;
+    return error.Take();
   }
 
  private:
@@ -194,13 +187,6 @@ class FloatImage {
   }
 
   float* data() { return floats_.mutable_flat<float>().data(); }
-  // No number is below the lowest finite one of T.
-  void Limit() {
-    static const BinaryLoop maximum =
-        BestBinaryLoop("Maximum", DT_FLOAT, nullptr);
-    const float lowest = LowestOf<T>();
-    maximum(data(), 1, &lowest, 0, data(), floats_.num_elements());
-  }
   void CopyTo(T* image) {
     BestNarrowLoops<T>().narrow(data(), image, floats_.num_elements());
   }
@@ -211,6 +197,24 @@ class FloatImage {
   Tensor floats_;
 };
 
+// Calls `work(image, out)`, which writes all of `out`, with these numbers, or
+// with floats that are turned into them where they are half or bfloat16.
+template <typename T, typename Work>
+absl::Status InWide(OpKernelContext& context, const T* image,
+                    int64_t image_size, T* out, int64_t out_size,
+                    const Work& work) {
+  if constexpr (kHasNarrowLoops<T>) {
+    ASSIGN_OR_RETURN(auto floats,
+                     FloatImage<T>::Of(context, image, image_size));
+    ASSIGN_OR_RETURN(auto result, FloatImage<T>::New(context, out_size));
+    work(floats.data(), result.data());
+    result.CopyTo(out);
+  } else {
+    work(image, out);
+  }
+  return absl::OkStatus();
+}
+
 template <typename T>
 class MaxPoolKernel : public PoolKernel {
  public:
@@ -219,26 +223,9 @@ class MaxPoolKernel : public PoolKernel {
     return attrs().ksize(3) == 1 ? PoolPlaces(context) : PoolChannels(context);
   }
 
-  static absl::Status PoolImage(OpKernelContext& context, const Pool& pool,
-                                const T* image, T* out) {
-    if constexpr (kHasNarrowLoops<T>) {
-      ASSIGN_OR_RETURN(auto floats,
-                       FloatImage<T>::Of(context, image, pool.image_size()));
-      ASSIGN_OR_RETURN(auto result,
-                       FloatImage<T>::New(context, pool.output_size()));
-      RETURN_IF_ERROR(MaxPoolKernel<float>::PoolImage(
-          context, pool, floats.data(), result.data()));
-      result.Limit();
-      result.CopyTo(out);
-    } else {
-      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
-        MaxOf(pool, image, y, x, out + at);
-      });
-    }
-    return absl::OkStatus();
-  }
-
  private:
+  using W = Wide<T>;
+
   absl::Status PoolPlaces(OpKernelContext& context) const {
     const Tensor& input = context.input(0);
     ASSIGN_OR_RETURN(const Pool pool, PoolOf(input.shape()));
@@ -247,9 +234,23 @@ class MaxPoolKernel : public PoolKernel {
     const T* const images = input.flat<T>().data();
     T* const outputs = output->mutable_flat<T>().data();
     return ForEachImage(context, pool, [&](int64_t n) {
-      return PoolImage(context, pool, images + n * pool.image_size(),
-                       outputs + n * pool.output_size());
+      return InWide(context, images + n * pool.image_size(), pool.image_size(),
+                    outputs + n * pool.output_size(), pool.output_size(),
+                    [&](const W* image, W* out) {
+                      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
+                        MaxOf(pool, image, y, x, out + at);
+                      });
+                      Limit(out, pool.output_size());
+                    });
     });
+  }
+
+  // No float is below the lowest finite number of a narrow T.
+  static void Limit(W* out, int64_t n) {
+    if constexpr (kHasNarrowLoops<T>) {
+      const float lowest = LowestOf<T>();
+      BestFloatLoops().maximum(out, 1, &lowest, 0, out, n);
+    }
   }
 
   // Each `window` neighbouring channels become one. Rows and columns stay as
@@ -296,26 +297,24 @@ class MaxPoolKernel : public PoolKernel {
   }
 
   // `a` where `b` is NaN.
-  static T Larger(T a, T b) {
-    return static_cast<Wide<T>>(a) < static_cast<Wide<T>>(b) ? b : a;
-  }
+  static W Larger(W a, W b) { return a < b ? b : a; }
 
-  static void MaxOf(const Pool& pool, const T* image, int64_t y, int64_t x,
-                    T* out) {
-    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+  static void MaxOf(const Pool& pool, const W* image, int64_t y, int64_t x,
+                    W* out) {
+    if constexpr (std::is_floating_point_v<W>) {
       const Pool::Inside inside = pool.InsideOf(y, x);
       if (!inside.is_empty()) {
-        BestPoolLoops<T>().max(inside.window, image + inside.offset, out);
+        BestPoolLoops<W>().max(inside.window, image + inside.offset, out);
         return;
       }
     }
     if (pool.InsideOf(y, x).is_empty()) {
-      std::fill(out, out + pool.channels, T(0));
+      std::fill(out, out + pool.channels, W(0));
       return;
     }
-    std::fill(out, out + pool.channels, LowestOf<T>());
+    std::fill(out, out + pool.channels, LowestOf<W>());
     pool.ForEachPlace(y, x, [&](int64_t place) {
-      const T* const in = image + place;
+      const W* const in = image + place;
       for (int64_t c = 0; c < pool.channels; ++c) {
         out[c] = Larger(out[c], in[c]);
       }
@@ -347,6 +346,9 @@ class MaxPoolGradKernel : public PoolKernel {
     });
   }
 
+ private:
+  using W = Wide<T>;
+
   // `out` begins with zeros.
   static absl::Status AddToImage(OpKernelContext& context, const Pool& pool,
                                  const T* image, const T* grad, T* out) {
@@ -360,10 +362,6 @@ class MaxPoolGradKernel : public PoolKernel {
     }
   }
 
- private:
-  template <typename>
-  friend class MaxPoolGradKernel;
-
   // Each sum is rounded as if it were made of T, as in TensorFlow.
   static absl::Status AddInFloats(OpKernelContext& context, const Pool& pool,
                                   const T* image, const T* grad, T* out) {
@@ -376,8 +374,7 @@ class MaxPoolGradKernel : public PoolKernel {
     const bool overlap = pool.rows.stride < pool.rows.size ||
                          pool.columns.stride < pool.columns.size;
     pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
-      MaxPoolGradKernel<float>::AddToLargest(pool, floats.data(), y, x,
-                                             grads.data() + at, sums.data());
+      AddToLargest(pool, floats.data(), y, x, grads.data() + at, sums.data());
       if (overlap) Round(pool.InsideOf(y, x), sums.data());
     });
     sums.CopyTo(out);
@@ -400,14 +397,14 @@ class MaxPoolGradKernel : public PoolKernel {
     }
   }
 
-  static void AddToLargest(const Pool& pool, const T* image, int64_t y,
-                           int64_t x, const T* grad, T* out) {
-    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+  static void AddToLargest(const Pool& pool, const W* image, int64_t y,
+                           int64_t x, const W* grad, W* out) {
+    if constexpr (std::is_floating_point_v<W>) {
       const Pool::Inside inside = pool.InsideOf(y, x);
       if (inside.is_empty()) return;
       if (inside.window.rows * inside.window.row_stride <=
           std::numeric_limits<int32_t>::max()) {
-        BestPoolLoops<T>().add_max_gradient(
+        BestPoolLoops<W>().add_max_gradient(
             inside.window, image + inside.offset, grad, out + inside.offset);
         return;
       }
@@ -465,33 +462,24 @@ class AvgPoolKernel : public PoolKernel {
     const T* const images = input.flat<T>().data();
     T* const outputs = output->mutable_flat<T>().data();
     return ForEachImage(context, pool, [&](int64_t n) {
-      return PoolImage(context, pool, images + n * pool.image_size(),
-                       outputs + n * pool.output_size());
+      return InWide(
+          context, images + n * pool.image_size(), pool.image_size(),
+          outputs + n * pool.output_size(), pool.output_size(),
+          [&](const auto* image, auto* out) { MeansOf(pool, image, out); });
     });
   }
 
-  static absl::Status PoolImage(OpKernelContext& context, const Pool& pool,
-                                const T* image, T* out) {
-    if constexpr (kHasNarrowLoops<T>) {
-      ASSIGN_OR_RETURN(auto floats,
-                       FloatImage<T>::Of(context, image, pool.image_size()));
-      ASSIGN_OR_RETURN(auto result,
-                       FloatImage<T>::New(context, pool.output_size()));
-      RETURN_IF_ERROR(AvgPoolKernel<float>::PoolImage(
-          context, pool, floats.data(), result.data()));
-      result.CopyTo(out);
-    } else {
-      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
-        const Pool::Inside inside = pool.InsideOf(y, x);
-        if (inside.is_empty()) {
-          std::fill_n(out + at, pool.channels, T(0));
-        } else {
-          BestPoolLoops<T>().mean(inside.window, image + inside.offset,
-                                  out + at);
-        }
-      });
-    }
-    return absl::OkStatus();
+ private:
+  template <typename W>
+  static void MeansOf(const Pool& pool, const W* image, W* out) {
+    pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
+      const Pool::Inside inside = pool.InsideOf(y, x);
+      if (inside.is_empty()) {
+        std::fill_n(out + at, pool.channels, W(0));
+      } else {
+        BestPoolLoops<W>().mean(inside.window, image + inside.offset, out + at);
+      }
+    });
   }
 };
 
@@ -506,36 +494,32 @@ class AvgPoolGradKernel : public PoolKernel {
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     const T* const grads = context.input(1).flat<T>().data();
     T* const outputs = output->mutable_flat<T>().data();
-    std::fill(outputs, outputs + output->num_elements(), T(0));
+    if (pool.output_size() == 0) {
+      std::fill(outputs, outputs + output->num_elements(), T(0));
+    }
     return ForEachImage(context, pool, [&](int64_t n) {
-      return AddToImage(context, pool, grads + n * pool.output_size(),
-                        outputs + n * pool.image_size());
+      return InWide(context, grads + n * pool.output_size(), pool.output_size(),
+                    outputs + n * pool.image_size(), pool.image_size(),
+                    [&](const auto* grad, auto* out) {
+                      std::fill_n(out, pool.image_size(), 0);
+                      AddShares(pool, grad, out);
+                    });
     });
   }
 
-  // `out` begins with zeros.
-  static absl::Status AddToImage(OpKernelContext& context, const Pool& pool,
-                                 const T* grad, T* out) {
-    if constexpr (kHasNarrowLoops<T>) {
-      ASSIGN_OR_RETURN(auto grads,
-                       FloatImage<T>::Of(context, grad, pool.output_size()));
-      ASSIGN_OR_RETURN(auto sums,
-                       FloatImage<T>::Of(context, out, pool.image_size()));
-      RETURN_IF_ERROR(AvgPoolGradKernel<float>::AddToImage(
-          context, pool, grads.data(), sums.data()));
-      sums.CopyTo(out);
-    } else {
-      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
-        int64_t count = 0;
-        pool.ForEachPlace(y, x, [&](int64_t) { ++count; });
-        pool.ForEachPlace(y, x, [&](int64_t place) {
-          for (int64_t c = 0; c < pool.channels; ++c) {
-            out[place + c] += grad[at + c] / static_cast<T>(count);
-          }
-        });
+ private:
+  // Each place gets an equal share of what its windows get.
+  template <typename W>
+  static void AddShares(const Pool& pool, const W* grad, W* out) {
+    pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
+      int64_t count = 0;
+      pool.ForEachPlace(y, x, [&](int64_t) { ++count; });
+      pool.ForEachPlace(y, x, [&](int64_t place) {
+        for (int64_t c = 0; c < pool.channels; ++c) {
+          out[place + c] += grad[at + c] / static_cast<W>(count);
+        }
       });
-    }
-    return absl::OkStatus();
+    });
   }
 };
 

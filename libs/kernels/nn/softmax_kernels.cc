@@ -30,23 +30,6 @@ template <typename T>
 constexpr bool kHasLoops =
     std::is_same_v<T, float> || std::is_same_v<T, double>;
 
-// The loops over floats that rows of narrow numbers go through.
-struct FloatLoops {
-  float (*max)(const float* x, int64_t n);
-  UnaryLoop exp;
-  BinaryLoop subtract, multiply, divide;
-
-  static const FloatLoops& Best() {
-    static const FloatLoops loops = {
-        BestReductionLoops<float>(ReductionOp::kMax).run,
-        BestUnaryLoop("Exp", DT_FLOAT, nullptr),
-        BestBinaryLoop("Sub", DT_FLOAT, nullptr),
-        BestBinaryLoop("Mul", DT_FLOAT, nullptr),
-        BestBinaryLoop("Div", DT_FLOAT, nullptr)};
-    return loops;
-  }
-};
-
 // A row of half or bfloat16: what each step gives is a T again, as in
 // TensorFlow. Kept from one row to the next.
 template <typename T>
@@ -59,7 +42,7 @@ class NarrowRow {
   void Read(const T* x, int64_t first) {
     float* const wide = wide_.data();
     narrow_.widen(x, wide, classes());
-    const float max = floats_.max(wide, classes());
+    const float max = max_(wide, classes());
     floats_.subtract(wide, 1, &max, 0, wide, classes());
     Round(shifted_.data());
     floats_.exp(wide, wide, classes());
@@ -130,7 +113,9 @@ class NarrowRow {
   }
 
   const NarrowLoops<T>& narrow_ = BestNarrowLoops<T>();
-  const FloatLoops& floats_ = FloatLoops::Best();
+  const FloatLoops& floats_ = BestFloatLoops();
+  float (*const max_)(const float* x, int64_t n) =
+      BestReductionLoops<float>(ReductionOp::kMax).run;
   std::vector<T> shifted_, exps_;
   std::vector<float> wide_;
   T sum_, log_of_sum_;
