@@ -158,10 +158,11 @@ bool NarrowBinary(const void* x_data, int64_t x_step, const void* y_data,
 
 template <typename T, typename Op>
 constexpr BinaryLoop BinaryLoopOf() {
-  if constexpr (kIsNarrow<T>)
+  if constexpr (kIsNarrow<T>) {
     return &NarrowBinary<T, Op>;
-  else
+  } else {
     return &PlainBinary<T, Op>;
+  }
 }
 
 // Exact functions: plain loops, in which the compiler finds the instruction for
@@ -231,18 +232,25 @@ struct NeverRare {
     return x;
   }
 };
-struct Exp {
+// What becomes the exponential where that is small.
+struct SmallExp {
+  template <typename T>
+  static bool IsRare(T x) {
+    return x < LeastExponent(x);
+  }
+  template <typename T>
+  static T Rare(T x) {
+    return ExactExp(x);
+  }
+};
+struct Exp : SmallExp {
   template <typename Expression>
   static auto Apply(const Expression& x) {
     return x.exp();
   }
   template <typename T>
   static bool IsRare(T x) {
-    return x < LeastExponent(x) || x > MostExponent(x);
-  }
-  template <typename T>
-  static T Rare(T x) {
-    return ExactExp(x);
+    return SmallExp::IsRare(x) || x > MostExponent(x);
   }
 };
 struct Log {
@@ -270,20 +278,11 @@ struct Log1p : NeverRare {
     return (u == T(1) || u == T(__builtin_inf())).select(x, result);
   }
 };
-// Eigen's own loses four digits of small results. The smallest are those of the
-// exponential.
-struct Sigmoid {
+// Eigen's own loses four digits of small results.
+struct Sigmoid : SmallExp {
   template <typename Expression>
   static auto Apply(const Expression& x) {
     return ((-x).exp() + typename Expression::Scalar(1)).inverse();
-  }
-  template <typename T>
-  static bool IsRare(T x) {
-    return x < LeastExponent(x);
-  }
-  template <typename T>
-  static T Rare(T x) {
-    return ExactExp(x);
   }
 };
 struct Tanh : NeverRare {
@@ -355,18 +354,20 @@ void NarrowUnary(const void* x_data, void* out_data, int64_t n) {
 
 template <typename T, typename Op>
 constexpr UnaryLoop ExactLoopOf() {
-  if constexpr (kIsNarrow<T>)
+  if constexpr (kIsNarrow<T>) {
     return &NarrowUnary<T, &PlainUnary<float, Op>>;
-  else
+  } else {
     return &PlainUnary<T, Op>;
+  }
 }
 
 template <typename T, typename Op>
 constexpr UnaryLoop UnaryLoopOf() {
-  if constexpr (kIsNarrow<T>)
+  if constexpr (kIsNarrow<T>) {
     return &NarrowUnary<T, &BlockUnary<float, Op>>;
-  else
+  } else {
     return &BlockUnary<T, Op>;
+  }
 }
 
 // The difference is a T, too, as in TensorFlow.

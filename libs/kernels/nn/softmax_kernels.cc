@@ -40,49 +40,40 @@ class NarrowRow {
 
   // `first` is the number of the row's first element.
   void Read(const T* x, int64_t first) {
-    float* const wide = wide_.data();
-    narrow_.widen(x, wide, classes());
-    const float max = max_(wide, classes());
-    floats_.subtract(wide, 1, &max, 0, wide, classes());
-    Round(shifted_.data());
-    floats_.exp(wide, wide, classes());
-    narrow_.narrow(wide, exps_.data(), classes());
+    BestNarrowLoops<T>().widen(x, wide_.data(), classes());
+    Combine(x, floats_.subtract, max_(wide_.data(), classes()),
+            shifted_.data());
+    InFloats(shifted_.data(), exps_.data(), classes(), floats_.exp);
     sum_ = NarrowSum<T>::Of(exps_.data(), classes(), first);
     log_of_sum_ = static_cast<T>(std::log(static_cast<float>(sum_)));
   }
 
-  void WriteSoftmax(T* out) {
-    const float share = static_cast<T>(1 / sum_);
-    narrow_.widen(exps_.data(), wide_.data(), classes());
-    floats_.multiply(wide_.data(), 1, &share, 0, wide_.data(), classes());
-    narrow_.narrow(wide_.data(), out, classes());
+  void WriteSoftmax(T* out) const {
+    Combine(exps_.data(), floats_.multiply, static_cast<T>(1 / sum_), out);
   }
-  void WriteLogSoftmax(T* out) {
-    const float log_of_sum = log_of_sum_;
-    narrow_.widen(shifted_.data(), wide_.data(), classes());
-    floats_.subtract(wide_.data(), 1, &log_of_sum, 0, wide_.data(), classes());
-    narrow_.narrow(wide_.data(), out, classes());
+  void WriteLogSoftmax(T* out) const {
+    Combine(shifted_.data(), floats_.subtract, log_of_sum_, out);
   }
   // What class `i` costs where it is the right one.
   T LossOf(int64_t i) const {
     return static_cast<T>(log_of_sum_ - shifted_[i]);
   }
   // The same of each class, times its label.
-  void WriteTerms(const T* labels, T* out) {
+  void WriteTerms(const T* labels, T* out) const {
     const float log_of_sum = log_of_sum_;
-    narrow_.widen(shifted_.data(), wide_.data(), classes());
-    floats_.subtract(&log_of_sum, 0, wide_.data(), 1, wide_.data(), classes());
-    Round(out);
-    CombineWith(labels, floats_.multiply, out);
+    InFloats(shifted_.data(), out, classes(),
+             [&](const float* x, float* to, int64_t n) {
+               floats_.subtract(&log_of_sum, 0, x, 1, to, n);
+             });
+    CombineEach(out, floats_.multiply, labels);
   }
   // The gradient of a cross entropy: less what is wanted of each class, or of
   // one alone.
-  void WriteSoftmaxLess(const T* wanted, T* out) {
+  void WriteSoftmaxLess(const T* wanted, T* out) const {
     WriteShares(out);
-    narrow_.widen(out, wide_.data(), classes());
-    CombineWith(wanted, floats_.subtract, out);
+    CombineEach(out, floats_.subtract, wanted);
   }
-  void WriteSoftmaxLess(int64_t wanted, T* out) {
+  void WriteSoftmaxLess(int64_t wanted, T* out) const {
     WriteShares(out);
     out[wanted] = static_cast<T>(out[wanted] - 1.0f);
   }
@@ -90,29 +81,23 @@ class NarrowRow {
  private:
   int64_t classes() const { return static_cast<int64_t>(exps_.size()); }
 
-  // wide_ to what `out` can hold.
-  void Round(T* out) {
-    narrow_.narrow(wide_.data(), out, classes());
-    narrow_.widen(out, wide_.data(), classes());
+  // `loop` of each number and `right`.
+  void Combine(const T* x, BinaryLoop loop, float right, T* out) const {
+    InFloats(x, out, classes(), [&](const float* from, float* to, int64_t n) {
+      loop(from, 1, &right, 0, to, n);
+    });
   }
-  void WriteShares(T* out) {
-    const float sum = sum_;
-    narrow_.widen(exps_.data(), wide_.data(), classes());
-    floats_.divide(wide_.data(), 1, &sum, 0, wide_.data(), classes());
-    narrow_.narrow(wide_.data(), out, classes());
+  // `loop` of numbers in pairs.
+  void CombineEach(T* x, BinaryLoop loop, const T* right) const {
+    InFloats(x, right, x, classes(),
+             [&](const float* from, const float* by, float* to, int64_t n) {
+               loop(from, 1, by, 1, to, n);
+             });
   }
-  // `loop` of wide_ and `right`.
-  void CombineWith(const T* right, BinaryLoop loop, T* out) {
-    for (int64_t i = 0; i < classes(); i += kNarrowBlock) {
-      const int64_t count = std::min(kNarrowBlock, classes() - i);
-      float block[kNarrowBlock];
-      narrow_.widen(right + i, block, count);
-      loop(wide_.data() + i, 1, block, 1, block, count);
-      narrow_.narrow(block, out + i, count);
-    }
+  void WriteShares(T* out) const {
+    Combine(exps_.data(), floats_.divide, sum_, out);
   }
 
-  const NarrowLoops<T>& narrow_ = BestNarrowLoops<T>();
   const FloatLoops& floats_ = BestFloatLoops();
   float (*const max_)(const float* x, int64_t n) =
       BestReductionLoops<float>(ReductionOp::kMax).run;
