@@ -9,12 +9,27 @@ namespace {
 
 using V = Vector<float>;
 constexpr int64_t kSize = kVectorSize<float>;
-// Sums of kMostRows rows, two vectors wide, fill the registers; of one vector
-// there may be twice as many.
-constexpr int kMostRows = kVectorBytes == 64 ? 12 : 6;
+// Vectors of sums that fill the registers, beside what they are made of; and
+// rows, whose numbers are read from so many places that more of them take
+// registers for addresses.
+constexpr int kMostSums = kVectorBytes == 64 ? 24 : 12;
+constexpr int kMostRows = 12;
+constexpr int MostRows(int vectors) {
+  const int rows = kMostSums / vectors;
+  return rows < kMostRows ? rows : kMostRows;
+}
 // Rows of a block of dots, each with kDotSums vectors of partial sums.
 constexpr int kDotRows = 4;
 constexpr int kDotSums = 2;
+
+// Where the vectors of a row of kVectors begin. Together they are as wide as
+// the columns: the last begins as far before their end as it is wide, and what
+// it shares with the one before it is computed twice.
+template <int kVectors>
+int64_t Begin(const OverlapArgs& args, int vector) {
+  if (kVectors > 1 && vector == kVectors - 1) return args.columns - kSize;
+  return vector * kSize;
+}
 
 // kRows rows of kVectors vectors.
 template <int kRows, int kVectors>
@@ -23,22 +38,27 @@ void Block(const OverlapArgs& args, const float* a, const float* b, float* sum,
   V sums[kRows][kVectors];
 #pragma GCC unroll 24
   for (int m = 0; m < kRows; ++m) {
-#pragma GCC unroll 2
+#pragma GCC unroll 3
     for (int k = 0; k < kVectors; ++k) {
-      sums[m][k] = args.adds ? Load<V>(sum + m * sum_row + k * kSize) : V{};
+      const float* const from = sum + m * sum_row + Begin<kVectors>(args, k);
+      sums[m][k] = args.adds ? Load<V>(from) : V{};
     }
   }
+  const int64_t last = Begin<kVectors>(args, kVectors - 1);
   for (int64_t r = 0; r < args.runs; ++r) {
     const float* from = a + r * args.a_run;
     const float* by = b + r * args.b_run;
     for (int64_t t = 0; t < args.steps; ++t) {
       V columns[kVectors];
 #pragma GCC unroll 2
-      for (int k = 0; k < kVectors; ++k) columns[k] = Load<V>(by + k * kSize);
+      for (int k = 0; k < kVectors - 1; ++k) {
+        columns[k] = Load<V>(by + k * kSize);
+      }
+      columns[kVectors - 1] = Load<V>(by + last);
 #pragma GCC unroll 24
       for (int m = 0; m < kRows; ++m) {
         const float x = from[m * args.a_row];
-#pragma GCC unroll 2
+#pragma GCC unroll 3
         for (int k = 0; k < kVectors; ++k) sums[m][k] += x * columns[k];
       }
       from += args.a_step;
@@ -47,9 +67,9 @@ void Block(const OverlapArgs& args, const float* a, const float* b, float* sum,
   }
 #pragma GCC unroll 24
   for (int m = 0; m < kRows; ++m) {
-#pragma GCC unroll 2
+#pragma GCC unroll 3
     for (int k = 0; k < kVectors; ++k) {
-      Store(sums[m][k], sum + m * sum_row + k * kSize);
+      Store(sums[m][k], sum + m * sum_row + Begin<kVectors>(args, k));
     }
   }
 }
@@ -64,19 +84,19 @@ void RowsOf(int rows, const OverlapArgs& args, const float* a, const float* b,
   }
 }
 
-// The same where a vector would reach over the sum's columns.
-template <int kVectors, int kRows>
+// The same where there are fewer columns than a vector has.
+template <int kRows>
 void Narrow(int rows, const OverlapArgs& args, const float* a, const float* b,
             float* sum) {
-  float wide[kRows * kVectors * kSize];
+  float wide[kRows * kSize];
   memset(wide, 0, sizeof(wide));
   const size_t bytes = static_cast<size_t>(args.columns) * sizeof(float);
   for (int m = 0; args.adds && m < rows; ++m) {
-    memcpy(wide + m * kVectors * kSize, sum + m * args.sum_row, bytes);
+    memcpy(wide + m * kSize, sum + m * args.sum_row, bytes);
   }
-  RowsOf<kVectors, kRows>(rows, args, a, b, wide, kVectors * kSize);
+  RowsOf<1, kRows>(rows, args, a, b, wide, kSize);
   for (int m = 0; m < rows; ++m) {
-    memcpy(sum + m * args.sum_row, wide + m * kVectors * kSize, bytes);
+    memcpy(sum + m * args.sum_row, wide + m * kSize, bytes);
   }
 }
 
@@ -84,17 +104,17 @@ void Narrow(int rows, const OverlapArgs& args, const float* a, const float* b,
 template <int kVectors>
 void Panel(const OverlapArgs& args, const float* a, const float* b,
            float* sum) {
-  constexpr int kRows = kVectors == 1 ? 2 * kMostRows : kMostRows;
+  constexpr int kRows = MostRows(kVectors);
   const int64_t blocks = (args.rows + kRows - 1) / kRows;
   for (int64_t i = 0, m = 0; i < blocks; ++i) {
     const int64_t left = blocks - i;
     const int rows = static_cast<int>((args.rows - m + left - 1) / left);
+    const float* const from = a + m * args.a_row;
     float* const out = sum + m * args.sum_row;
-    if (args.columns == kVectors * kSize) {
-      RowsOf<kVectors, kRows>(rows, args, a + m * args.a_row, b, out,
-                              args.sum_row);
+    if (kVectors == 1 && args.columns < kSize) {
+      Narrow<kRows>(rows, args, from, b, out);
     } else {
-      Narrow<kVectors, kRows>(rows, args, a + m * args.a_row, b, out);
+      RowsOf<kVectors, kRows>(rows, args, from, b, out, args.sum_row);
     }
     m += rows;
   }
@@ -102,7 +122,9 @@ void Panel(const OverlapArgs& args, const float* a, const float* b,
 
 void Products(const OverlapArgs& args, const float* a, const float* b,
               float* sum) {
-  if (args.columns > kSize) {
+  if (args.columns > 2 * kSize) {
+    Panel<3>(args, a, b, sum);
+  } else if (args.columns > kSize) {
     Panel<2>(args, a, b, sum);
   } else {
     Panel<1>(args, a, b, sum);

@@ -25,8 +25,9 @@ struct OverlapArgs {
 struct ConvLoops {
   // Floats of a vector.
   int64_t vector;
-  // Of each row of b one vector is read, or two where there are more columns.
-  // REQUIRES: columns <= 2 * vector.
+  // Of each row of b one vector is read, however few columns there are; of more
+  // columns than a vector has, these only.
+  // REQUIRES: columns <= 3 * vector.
   void (*products)(const OverlapArgs& args, const float* a, const float* b,
                    float* sum);
   // For one column: b[r * b_run + t], a[r * a_run + t + m * a_row]. The order

@@ -250,10 +250,20 @@ bool DirectProduct(const MatMulArgs&, const T*, const T*, T*) {
 
 // As many rows of `b` as stay in the nearest cache, a few columns wide.
 constexpr int64_t kPanelRows = 256;
-constexpr int64_t kPanelWidth = 2 * kVectorSize<float>;
+constexpr int64_t kVector = kVectorSize<float>;
+// The last panel of a matrix may be wider, so that none is as narrow as one
+// vector, where each multiplication reads a number of `a` of its own.
+constexpr int64_t kPanelWidth = 2 * kVector;
+constexpr int64_t kWidestPanel = 3 * kVector;
+
+// Some columns of a matrix, copied.
+struct Panel {
+  float* data;
+  int64_t step;  // between rows
+};
 
 // Four by four elements, rows and columns exchanged.
-void Transpose(const float* from, int64_t stride, float* to) {
+void Transpose(const float* from, int64_t stride, float* to, int64_t step) {
   using V = Vector<float, 4>;
   const V a = Load<V>(from), b = Load<V>(from + stride),
           c = Load<V>(from + 2 * stride), d = Load<V>(from + 3 * stride);
@@ -262,53 +272,58 @@ void Transpose(const float* from, int64_t stride, float* to) {
   const V ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7),
           cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
   Store(__builtin_shufflevector(ab, cd, 0, 1, 4, 5), to);
-  Store(__builtin_shufflevector(ab, cd, 2, 3, 6, 7), to + kPanelWidth);
-  Store(__builtin_shufflevector(ab2, cd2, 0, 1, 4, 5), to + 2 * kPanelWidth);
-  Store(__builtin_shufflevector(ab2, cd2, 2, 3, 6, 7), to + 3 * kPanelWidth);
+  Store(__builtin_shufflevector(ab, cd, 2, 3, 6, 7), to + step);
+  Store(__builtin_shufflevector(ab2, cd2, 0, 1, 4, 5), to + 2 * step);
+  Store(__builtin_shufflevector(ab2, cd2, 2, 3, 6, 7), to + 3 * step);
 }
 
 // Columns of a matrix whose columns are `stride` apart.
 void PackColumns(const float* b, int64_t stride, int64_t rows, int64_t columns,
-                 float* panel) {
+                 const Panel& panel) {
   int64_t j = 0;
   for (; j + 4 <= columns; j += 4) {
     const float* const from = b + j * stride;
     int64_t i = 0;
     for (; i + 4 <= rows; i += 4) {
-      Transpose(from + i, stride, panel + i * kPanelWidth + j);
+      Transpose(from + i, stride, panel.data + i * panel.step + j, panel.step);
     }
     for (; i < rows; ++i) {
       for (int64_t k = 0; k < 4; ++k) {
-        panel[i * kPanelWidth + j + k] = from[k * stride + i];
+        panel.data[i * panel.step + j + k] = from[k * stride + i];
       }
     }
   }
   for (; j < columns; ++j) {
     for (int64_t i = 0; i < rows; ++i) {
-      panel[i * kPanelWidth + j] = b[j * stride + i];
+      panel.data[i * panel.step + j] = b[j * stride + i];
     }
   }
 }
 
 // Of a matrix whose rows are `stride` apart.
 void PackRows(const float* b, int64_t stride, int64_t rows, int64_t columns,
-              float* panel) {
+              const Panel& panel) {
   const size_t bytes = static_cast<size_t>(columns) * sizeof(float);
-  for (int64_t i = 0; i < rows; ++i, b += stride, panel += kPanelWidth) {
-    if (columns == kPanelWidth) {
-      Store(Load<Vector<float>>(b), panel);
-      Store(Load<Vector<float>>(b + kPanelWidth / 2), panel + kPanelWidth / 2);
-    } else {
-      memcpy(panel, b, bytes);
+  float* to = panel.data;
+  for (int64_t i = 0; i < rows; ++i, b += stride, to += panel.step) {
+    if (columns < kVector) {
+      memcpy(to, b, bytes);
+      continue;
     }
+    const int64_t last = columns - kVector;
+    for (int64_t j = 0; j < last; j += kVector) {
+      Store(Load<Vector<float>>(b + j), to + j);
+    }
+    Store(Load<Vector<float>>(b + last), to + last);
   }
 }
 
-// What the columns behind the last multiply is thrown away.
+// What the columns behind the last of a vector multiply is thrown away.
 void Pack(const MatMulArgs& args, const float* b, int64_t rows, int64_t columns,
-          float* panel) {
-  if (columns < kPanelWidth) {
-    memset(panel, 0, static_cast<size_t>(rows * kPanelWidth) * sizeof(float));
+          const Panel& panel) {
+  if (columns < kVector) {
+    memset(panel.data, 0,
+           static_cast<size_t>(rows * panel.step) * sizeof(float));
   }
   if (args.transpose_b) {
     PackColumns(b, args.b_stride, rows, columns, panel);
@@ -318,14 +333,14 @@ void Pack(const MatMulArgs& args, const float* b, int64_t rows, int64_t columns,
 }
 
 // Some columns of a product, `part`, by whole vectors of `b`, which has
-// `part.steps` rows. Those that would reach over the end of the last row are
-// read from a copy with room behind it.
+// `part.steps` rows. Where there are fewer than a vector has, those that would
+// reach over the end of the last row are read from a copy with room behind it.
 void ColumnsOfProduct(const ConvLoops& loops, OverlapArgs part, const float* a,
                       const float* b, float* c) {
   const int64_t all = part.steps;
   int64_t apart = 0;
-  if (part.columns % loops.vector != 0) {
-    apart = (kPanelWidth + part.b_step - 1) / part.b_step;
+  if (part.columns < kVector) {
+    apart = (kVector + part.b_step - 1) / part.b_step;
     if (apart > all) apart = all;
   }
   if (all > apart) {
@@ -334,12 +349,22 @@ void ColumnsOfProduct(const ConvLoops& loops, OverlapArgs part, const float* a,
     part.adds = true;
   }
   if (apart == 0) return;
-  float copy[kPanelWidth * kPanelWidth] = {};
+  float copy[kVector * kVector] = {};
   PackRows(b + (all - apart) * part.b_step, part.b_step, apart, part.columns,
-           copy);
+           {copy, kVector});
   part.steps = apart;
-  part.b_step = kPanelWidth;
+  part.b_step = kVector;
   loops.products(part, a + (all - apart) * part.a_step, copy, c);
+}
+
+// Of the columns that are left, those of one panel.
+int64_t ColumnsOfPanel(int64_t left) {
+  return left <= kWidestPanel ? left : kPanelWidth;
+}
+
+// The columns as whole vectors.
+int64_t StepOfPanel(int64_t columns) {
+  return (columns + kVector - 1) / kVector * kVector;
 }
 
 // For some rows of the result, as `part` says. `b` is read a few columns at a
@@ -348,14 +373,14 @@ void ColumnsOfProduct(const ConvLoops& loops, OverlapArgs part, const float* a,
 void RowsOfProduct(const MatMulArgs& args, OverlapArgs part, const float* a,
                    const float* b, float* c) {
   const ConvLoops loops = Conv();
-  alignas(64) float panel[kPanelRows * kPanelWidth];
+  alignas(64) float panel[kPanelRows * kWidestPanel];
   const bool packs = args.transpose_b || part.rows > kFewRows;
-  for (int64_t j = 0; j < args.n; j += kPanelWidth) {
-    part.columns = args.n - j < kPanelWidth ? args.n - j : kPanelWidth;
+  for (int64_t j = 0; j < args.n; j += part.columns) {
+    part.columns = ColumnsOfPanel(args.n - j);
     if (packs) {
+      part.b_step = StepOfPanel(part.columns);
       Pack(args, b + j * (args.transpose_b ? args.b_stride : 1), part.steps,
-           part.columns, panel);
-      part.b_step = kPanelWidth;
+           part.columns, {panel, part.b_step});
       loops.products(part, a, panel, c + j);
     } else {
       part.b_step = args.b_stride;

@@ -141,6 +141,42 @@ TEST_F(GemmTest, APartOfWhatIsByElementIsTheSameToTheBit) {
   }
 }
 
+// However many columns a part has, it writes these, to the bit as they are in
+// the whole, and nothing beside them.
+TEST_F(GemmTest, APartOfAnyWidthIsTheSameToTheBit) {
+  constexpr int64_t kMost = 115, kBeside = 3;
+  for (InstructionSet set : SupportedInstructionSets()) {
+    const MatMulFunctions functions = MatMulFor(set);
+    for (const int64_t k : {1, 40, 300}) {
+      for (const int64_t m : {7, 27}) {
+        for (const bool transposed : {false, true}) {
+          const MatMulArgs whole = Args(m, k, kMost, false, transposed);
+          ASSERT_TRUE(functions.is_by_element(whole));
+          std::vector<float> a = Numbers<float>(m * k, 1);
+          std::vector<float> b = Numbers<float>(k * kMost, 2);
+          for (float& x : a) x = std::sin(x);
+          for (float& x : b) x = std::cos(x);
+          std::vector<float> all(m * kMost);
+          functions.float_product(whole, a.data(), b.data(), all.data());
+          for (int64_t n = 1; n <= kMost; ++n) {
+            MatMulArgs part = PartOfProduct(whole);
+            part.n = n;
+            part.c_stride = n + kBeside;
+            std::vector<float> some(m * part.c_stride, -99);
+            functions.float_product(part, a.data(), b.data(), some.data());
+            for (int64_t i = 0; i < m * part.c_stride; ++i) {
+              const int64_t row = i / part.c_stride, column = i % part.c_stride;
+              ASSERT_EQ(some[i], column < n ? all[row * kMost + column] : -99)
+                  << m << "x" << k << "x" << n << " at " << row << ","
+                  << column;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 // A row, a column or more of a larger matrix, each operand and the result.
 TEST_F(GemmTest, RowsMayLieApart) {
   constexpr int64_t kStride = 50;
