@@ -70,6 +70,24 @@ using StepLoop = absl::FunctionRef<void(void* const* variables,
 // No rule has more variables.
 constexpr int kMaxVariables = 4;
 
+// Some rows of a table, none of them twice; it may take one for another.
+class DifferentRows {
+ public:
+  // False if it is among them, or may be.
+  bool Add(int64_t row) {
+    constexpr uint64_t kGoldenRatio = 0x9e3779b97f4a7c15;
+    const uint64_t hash = static_cast<uint64_t>(row) * kGoldenRatio >> 54;
+    uint64_t& word = bits_[hash / 64];
+    const uint64_t bit = uint64_t{1} << hash % 64;
+    if ((word & bit) != 0) return false;
+    word |= bit;
+    return true;
+  }
+
+ private:
+  std::array<uint64_t, 1024 / 64> bits_ = {};
+};
+
 // What is the same for all rules and types; RuleKernel adds the rule.
 class ApplyKernel : public OpKernel {
  public:
@@ -210,6 +228,7 @@ class ApplyKernel : public OpKernel {
     const auto size = static_cast<int64_t>(DataTypeSize(type_));
     const int64_t rows = indices.num_elements();
     const int64_t row = rows == 0 ? 0 : gradient.num_elements() / rows;
+    if (ApplyToShortRows(row, indices, loop, v, g)) return absl::OkStatus();
     for (int64_t i = 0; i < rows; ++i) {
       if (i + kRowsAhead < rows) {
         const int64_t next = IndexAt(indices, i + kRowsAhead) * row * size;
@@ -219,6 +238,57 @@ class ApplyKernel : public OpKernel {
       Loop(loop, v, IndexAt(indices, i) * row, g + i * row * size, row);
     }
     return absl::OkStatus();
+  }
+
+  // Rows so short that to call the loop takes longer than what it does. False:
+  // they are longer.
+  bool ApplyToShortRows(int64_t row, const Tensor& indices,
+                        const StepLoop& loop, const Memory& v,
+                        const char* g) const {
+    switch (row * static_cast<int64_t>(DataTypeSize(type_))) {
+      case 2:
+        ApplyTogether<2>(row, indices, loop, v, g);
+        return true;
+      case 4:
+        ApplyTogether<4>(row, indices, loop, v, g);
+        return true;
+      case 8:
+        ApplyTogether<8>(row, indices, loop, v, g);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // Changes copies of rows of kBytes, side by side, as many at once as are
+  // different rows.
+  template <int64_t kBytes>
+  void ApplyTogether(int64_t row, const Tensor& indices, const StepLoop& loop,
+                     const Memory& v, const char* g) const {
+    constexpr int64_t kRows = 64;
+    char copies[kMaxVariables][kRows * kBytes];
+    Memory together = {};
+    for (int k = 0; k < variables_; ++k) together[k] = copies[k];
+    int64_t at[kRows];
+    const int64_t rows = indices.num_elements();
+    for (int64_t begin = 0, n = 0; begin < rows; begin += n) {
+      DifferentRows different;
+      for (n = 0; n < std::min(kRows, rows - begin); ++n) {
+        at[n] = IndexAt(indices, begin + n) * kBytes;
+        if (!different.Add(at[n])) break;
+      }
+      for (int k = 0; k < variables_; ++k) {
+        for (int64_t i = 0; i < n; ++i) {
+          std::memcpy(copies[k] + i * kBytes, v[k] + at[i], kBytes);
+        }
+      }
+      Loop(loop, together, 0, g + begin * kBytes, n * row);
+      for (int k = 0; k < variables_; ++k) {
+        for (int64_t i = 0; i < n; ++i) {
+          std::memcpy(v[k] + at[i], copies[k] + i * kBytes, kBytes);
+        }
+      }
+    }
   }
 
   // Elements [begin, begin + n) of the variables; `g` is their gradient.

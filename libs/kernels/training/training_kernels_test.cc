@@ -243,6 +243,8 @@ class TrainingKernelsTest : public testing::Test {
   template <typename T>
   void CheckRule(const RuleCase& rule, bool is_resource, bool is_sparse,
                  double tolerance);
+  template <typename T>
+  void CheckRowsOneByOne(int64_t width);
 
   KernelTestHarness harness_;
   std::vector<std::shared_ptr<Variable>> variables_;
@@ -442,6 +444,66 @@ TEST_F(TrainingKernelsTest, RowsThatOccurTwiceCountTwice) {
                    {v, accum, Tensor::Scalar(1.0f), Floats({2, 1}, {1, 1}),
                     Tensor::Vector<int64_t>({1, 1}), Tensor::Scalar(0.0f)}));
   EXPECT_TRUE(SameBits(*v.variable->Read(), Floats({2, 1}, {0, -2})));
+}
+
+// Short rows are changed many at a time: as each would be alone, to the bit,
+// and in their order where one comes again.
+template <typename T>
+void TrainingKernelsTest::CheckRowsOneByOne(int64_t width) {
+  constexpr int64_t kRows = 90, kUpdates = 300;
+  const auto numbers = [](const TensorShape& shape, double by) {
+    Tensor tensor(DataTypeOf<T>::value, shape);
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+      tensor.mutable_flat<T>()[i] =
+          Number<T>(by * std::sin(static_cast<double>(i)) + 1.5 * by);
+    }
+    return tensor;
+  };
+  const Tensor gradient = numbers({kUpdates, width}, 0.75);
+  Tensor rows(DT_INT64, {kUpdates});
+  for (int64_t i = 0; i < kUpdates; ++i) {
+    rows.mutable_flat<int64_t>()[i] = i < kRows ? i : i * i % kRows;
+  }
+  const auto make = [&](const std::string& suffix) {
+    std::vector<KernelInput> inputs;
+    for (const char* name : {"var", "accum", "linear"}) {
+      inputs.push_back(
+          MakeVariable(name + suffix, numbers({kRows, width}, 0.5), false));
+    }
+    return inputs;
+  };
+  const auto apply = [&](std::vector<KernelInput> inputs, const Tensor& some,
+                         const Tensor& at) {
+    inputs.push_back(some);
+    inputs.push_back(at);
+    for (const double scalar : {0.5, 0.125, 0.25, -0.5}) {
+      inputs.push_back(Tensor::Scalar(Number<T>(scalar)));
+    }
+    ASSERT_OK(harness_.Run("SparseApplyFtrl", inputs));
+  };
+  const std::vector<KernelInput> together = make(""), alone = make("_alone");
+  apply(together, gradient, rows);
+  for (int64_t i = 0; i < kUpdates; ++i) {
+    Tensor one(DataTypeOf<T>::value, {1, width});
+    for (int64_t c = 0; c < width; ++c) {
+      one.mutable_flat<T>()[c] = gradient.flat<T>()[i * width + c];
+    }
+    apply(alone, one, Tensor::Vector<int64_t>({rows.flat<int64_t>()[i]}));
+  }
+  for (int k = 0; k < 3; ++k) {
+    EXPECT_TRUE(
+        SameBits(*together[k].variable->Read(), *alone[k].variable->Read()))
+        << k << " of width " << width;
+  }
+}
+
+TEST_F(TrainingKernelsTest, RowsAreChangedAsIfOneByOne) {
+  for (const int64_t width : {1, 2, 3, 4, 5, 17}) {
+    CheckRowsOneByOne<float>(width);
+    CheckRowsOneByOne<double>(width);
+    CheckRowsOneByOne<half>(width);
+    CheckRowsOneByOne<bfloat16>(width);
+  }
 }
 
 TEST_F(TrainingKernelsTest, BadArgumentsAreRefused) {
