@@ -139,6 +139,42 @@ class CompareTest(unittest.TestCase):
     self.assertEqual(self.ran()[:4], ['tensorflow save', 'tensorflow sync'] * 2)
     self.assertIn('|  | save | 3 s |', out)
 
+  def test_replicas_of_models_are_counted_together(self):
+    # Worker 0 steps from second 0 to 3, worker 1 from 1 to 4.
+    self.write('baselines/common.py', """
+        import json
+        class Cluster:
+          def __init__(self, ps, worker, serve):
+            self.spec = {'ps': [''] * ps, 'worker': [''] * worker}
+          __enter__ = lambda self: self
+          __exit__ = lambda self, *_: None
+        class Child:
+          def __init__(self, script, *arguments):
+            flags = dict(zip(arguments[1::2], arguments[2::2]))
+            self.steps, self.task = int(flags['--steps']), int(flags['--task'])
+          read_line = kill = lambda self: None
+          write_line = lambda self, line: None
+          def read_json(self):
+            return {'begin': self.task, 'end': 3 + self.task, 'loss': 2.5,
+                    'steps': self.steps,
+                    'latency': {'median': 30, 'unit': 'ms'}}
+        value = lambda x, unit: {'median': x, 'unit': unit}
+        emit = lambda workload, params, results: print(
+            json.dumps({'results': results}))
+        """)
+    self.weft('models', 10)
+    code, out, _ = self.compare('--runs=1', '--only=models_cluster')
+    self.assertEqual(code, 0, out)
+    for metric, figure in (('lenet_global_steps', '50 steps/s'),
+                           ('wide_global_steps', '50 steps/s'),
+                           ('wide_worker0_step', '30 ms'),
+                           ('wide_loss', '2.5 nats')):
+      self.assertIn(f'| {metric} | {figure} |', out)
+    with open(self.log, encoding='utf-8') as file:
+      self.assertEqual(file.read().split(), [
+          'weft', 'models', '--json', '--cluster', '--only=lenet,wide',
+          '--steps=100'])
+
   def test_a_side_that_fails_is_named_and_the_rest_goes_on(self):
     self.tensorflow('null_step.py', 30)
     self.write('weft/null_step',

@@ -6,10 +6,7 @@
 // --sync=replicas: the workload "sync_replicas": a gradient of each replica
 // makes a global step. Only the chief counts then, and the others go on until
 // they are killed: one that stopped would leave the rest without its gradients.
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <deque>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +16,7 @@
 #include "benchmarks/fashion_mnist.h"
 #include "benchmarks/mlp.h"
 #include "benchmarks/mlp_worker.h"
+#include "benchmarks/replicas.h"
 #include "benchmarks/report.h"
 #include "benchmarks/service_processes.h"
 #include "libs/base/command_line.h"
@@ -40,47 +38,6 @@ ABSL_FLAG(std::string, data_dir, "/usr/share/datasets/fashion-mnist",
 namespace weft::benchmarks {
 namespace {
 
-constexpr int kWarmupSteps = 20;  // of each worker
-
-// Seconds. All processes read the same clock.
-double Now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-// What a worker says of its timed steps.
-struct Timed {
-  double begin = 0, end = 0;
-  Timing timing;
-  double first_step = 0, last_step = 0;  // global steps
-};
-
-std::string ToLine(const Timed& timed) {
-  std::string line =
-      absl::StrFormat("%.9f %.9f %.0f %.0f", timed.begin, timed.end,
-                      timed.first_step, timed.last_step);
-  for (double seconds : timed.timing.seconds) {
-    absl::StrAppendFormat(&line, " %.9f", seconds);
-  }
-  return line;
-}
-
-Timed FromLine(const std::string& line) {
-  Timed timed;
-  int used = 0;
-  if (std::sscanf(line.c_str(), "%lf %lf %lf %lf%n", &timed.begin, &timed.end,
-                  &timed.first_step, &timed.last_step, &used) != 4) {
-    Check(absl::AbortedError("a worker said: " + line));
-  }
-  const char* rest = line.c_str() + used;
-  for (double seconds; std::sscanf(rest, "%lf%n", &seconds, &used) == 1;) {
-    timed.timing.seconds.push_back(seconds);
-    rest += used;
-  }
-  return timed;
-}
-
 // Returns the global step. Some of all replicas' steps, or for ever.
 int64_t WarmUp(MlpWorker& worker, bool for_ever) {
   int64_t global_step = 0;
@@ -90,20 +47,14 @@ int64_t WarmUp(MlpWorker& worker, bool for_ever) {
   return global_step;
 }
 
-Timed TimeSteps(MlpWorker& worker, int64_t first_step) {
-  const int64_t steps = absl::GetFlag(FLAGS_steps);
-  Timed timed;
-  timed.first_step = static_cast<double>(first_step);
-  timed.begin = timed.end = Now();
+Timed TimeTraining(MlpWorker& worker, int64_t first_step) {
   int64_t global_step = 0;
-  while (global_step < steps) {
+  Timed timed = TimeSteps([&] {
     global_step = worker.Step();
-    const double now = Now();
-    timed.timing.seconds.push_back(now - timed.end);
-    timed.end = now;
-  }
+    return global_step < absl::GetFlag(FLAGS_steps);
+  });
+  timed.first_step = static_cast<double>(first_step);
   timed.last_step = static_cast<double>(global_step);
-  std::sort(timed.timing.seconds.begin(), timed.timing.seconds.end());
   return timed;
 }
 
@@ -120,10 +71,7 @@ void Work(const MlpWorker::Options& options, const LabelledRows& training,
   }
   worker.Prepare();
   const int64_t first_step = WarmUp(worker, options.sync && !is_chief);
-  main.Write("warm");
-  main.Read();
-  main.Write(ToLine(TimeSteps(worker, first_step)));
-  main.Read();
+  TellTimed(main, [&] { return TimeTraining(worker, first_step); });
   if (is_chief) {
     main.Write(absl::StrFormat("%.6f", worker.Accuracy(test)));
   }
@@ -131,19 +79,6 @@ void Work(const MlpWorker::Options& options, const LabelledRows& training,
 }
 
 bool IsSync() { return absl::GetFlag(FLAGS_sync) == "replicas"; }
-
-using Workers = std::deque<ChildProcess>;
-
-// Lines of the first `counted` workers.
-std::vector<std::string> ReadAll(Workers& workers, int counted) {
-  std::vector<std::string> lines;
-  for (int i = 0; i < counted; ++i) lines.push_back(workers[i].lines().Read());
-  return lines;
-}
-
-void WriteAll(Workers& workers) {
-  for (ChildProcess& worker : workers) worker.lines().Write("go on");
-}
 
 Report NewReport() {
   Report report(IsSync() ? "sync_replicas" : "mlp_async");
@@ -156,25 +91,20 @@ Report NewReport() {
 }
 
 void Print(const std::vector<Timed>& timed, double accuracy) {
-  double begin = timed[0].begin, end = 0, steps = 0, last = 0;
-  for (const Timed& t : timed) {
-    begin = std::min(begin, t.begin);
-    end = std::max(end, t.end);
-    steps += static_cast<double>(t.timing.seconds.size());
-    last = std::max(last, t.last_step);
-  }
+  const Total total = TotalOf(timed);
+  double steps = total.steps;
   int batches_a_step = 1;
   if (IsSync()) {
-    steps = last - timed[0].first_step;
+    steps = total.last_step - timed[0].first_step;
     batches_a_step = absl::GetFlag(FLAGS_workers);
   }
   Report report = NewReport();
-  const double rate = steps / (end - begin);
+  const double rate = steps / total.seconds;
   report.Value("global_steps", rate, "steps/s");
   report.Value("examples", rate * batches_a_step * absl::GetFlag(FLAGS_batch),
                "examples/s");
   report.Latency("worker0_step", timed[0].timing);
-  report.Value("final_global_step", last, "step");
+  report.Value("final_global_step", total.last_step, "step");
   report.Value("test_accuracy", accuracy, "fraction");
   report.Finish(absl::GetFlag(FLAGS_json));
 }
@@ -206,16 +136,8 @@ void Main() {
       Work(options, training, test, main);
     });
   }
-  workers[0].lines().Read();
-  for (int i = 1; i < num_workers; ++i) workers[i].lines().Write("go on");
-  const int counted = IsSync() ? 1 : num_workers;
-  ReadAll(workers, counted);  // warm
-  WriteAll(workers);
-  std::vector<Timed> timed;
-  for (const std::string& line : ReadAll(workers, counted)) {
-    timed.push_back(FromLine(line));
-  }
-  WriteAll(workers);
+  const std::vector<Timed> timed =
+      TimeTogether(workers, IsSync() ? 1 : num_workers);
   Print(timed, std::stod(workers[0].lines().Read()));
 }
 

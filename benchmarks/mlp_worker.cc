@@ -34,26 +34,18 @@ ops::Variable LocalVariable(const Scope& scope, const std::string& name,
 }  // namespace
 
 MlpWorker::MlpWorker(const Options& options, const LabelledRows& training)
-    : options_(options), training_(training), random_(options.index) {
-  auto server = Server::Create(options.cluster, {.job_name = "worker",
-                                                 .task_index = options.index,
-                                                 .process = &process_,
-                                                 .logger = &logger_});
-  Check(server.status());
-  server_ = *std::move(server);
-  const std::string device = absl::StrCat("/job:worker/task:", options.index);
+    : options_(options),
+      training_(training),
+      random_(options.index),
+      task_(options.cluster, options.index) {
   const Scope scope = root_.WithDeviceFunction(ReplicaDeviceSetter(
-      {.worker_device = device, .cluster = options.cluster}));
-  if (options.resident) BuildResident(scope.WithDevice(device));
+      {.worker_device = task_.device(), .cluster = options.cluster}));
+  if (options.resident) BuildResident(scope.WithDevice(task_.device()));
   model_ = BuildModel(
       scope, options.resident
                  ? resident_.batch
                  : Batch{RowsPlaceholder(scope), LabelsPlaceholder(scope)});
-  auto session = Session::Connect(
-      server_->target(), root_,
-      {.device_filters = {"/job:ps", device}, .process = &process_});
-  Check(session.status());
-  session_ = *std::move(session);
+  session_ = task_.Connect(root_);
 }
 
 void MlpWorker::BuildResident(const Scope& scope) {
@@ -135,7 +127,7 @@ void MlpWorker::PrepareSync() {
   auto update = session_->MakeCallable({}, {}, {sync.update});
   Check(update.status());
   sync_update_ = *std::move(update);
-  process_.scheduler().Schedule(Pool::kBlocking, [this] {
+  task_.scheduler().Schedule(Pool::kBlocking, [this] {
     while (true) Check(sync_update_->RunInto({}, {}));
   });
 }

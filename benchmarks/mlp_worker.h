@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "benchmarks/fashion_mnist.h"
+#include "benchmarks/worker_task.h"
 #include "libs/api/weft.h"
 
 namespace weft::benchmarks {
@@ -82,12 +83,10 @@ class MlpWorker {
   const LabelledRows& training_;
   std::mt19937 random_;
   // Destroyed last to first.
-  NullLogger logger_;
-  Process process_;
+  WorkerTask task_;
   Scope root_ = Scope::Root();
   Resident resident_;  // empty where batches are fed
   Model model_;
-  std::unique_ptr<Server> server_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<Session::Callable> step_, sync_update_;
 };
