@@ -20,7 +20,6 @@
 #include "benchmarks/server_processes.h"
 #include "libs/api/weft.h"
 #include "libs/base/command_line.h"
-#include "libs/bus/zmq/zmq_wire.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, rows, 1'000'000, "Of the table; even.");
@@ -135,7 +134,6 @@ void Main() {
                                    "sgd or adagrad; --rows even"));
   }
   ServerProcesses servers({{"ps", kParts}, {"worker", 1}});
-  bus::TuneHeapForBulk();
   const Ids ids = MakeIds(rows, absl::GetFlag(FLAGS_batch));
   Report report("embedding");
   report.Param("rows", rows);

@@ -17,7 +17,6 @@
 #include "libs/api/weft.h"
 #include "libs/base/command_line.h"
 #include "libs/base/scheduler.h"
-#include "libs/bus/zmq/zmq_wire.h"
 
 ABSL_FLAG(bool, json, false, "Print one JSON object on the last line.");
 ABSL_FLAG(int, steps, 5000, "Steps to time for each metric.");
@@ -108,7 +107,6 @@ double RateOfThreads(Session& session, const std::function<void()>& step) {
 void Main() {
   ServerProcesses servers({{"ps", 2}, {"worker", 2}},
                           absl::GetFlag(FLAGS_metrics));
-  bus::TuneHeapForBulk();
   const std::string target = servers.Target("worker", 0);
   Report report("null_step");
   report.Param("steps", absl::GetFlag(FLAGS_steps));

@@ -4,11 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "benchmarks/report.h"
-#include "libs/bus/zmq/zmq_wire.h"
 
 namespace weft::benchmarks {
-
-WorkerTask::TunedHeap::TunedHeap() { bus::TuneHeapForBulk(); }
 
 WorkerTask::WorkerTask(const ClusterSpec& cluster, int index)
     : device_(absl::StrCat("/job:worker/task:", index)) {

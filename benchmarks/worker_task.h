@@ -28,14 +28,7 @@ class WorkerTask {
                                    SessionOptions options = {});
 
  private:
-  // Freed memory is kept for the next message, as in the services' programs.
-  // First of all, before there are threads.
-  struct TunedHeap {
-    TunedHeap();
-  };
-
   // Destroyed last to first.
-  const TunedHeap heap_;
   const std::string device_;
   NullLogger logger_;
   Process process_;

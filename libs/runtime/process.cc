@@ -20,6 +20,7 @@ constexpr int kSpare = 64;
 // the program.
 std::unique_ptr<bus::Wire> NewWire(Scheduler& scheduler,
                                    const ProcessOptions& options) {
+  if (options.keep_freed_memory) bus::TuneHeapForBulk();
   const absl::Duration peer_timeout = options.transport.peer_timeout;
   return bus::NewZmqWire(
       scheduler,

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/base/stop_signals.h"
-#include "libs/bus/zmq/zmq_wire.h"
 
 namespace weft {
 namespace {
@@ -21,7 +20,6 @@ absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& cluster,
 }  // namespace
 
 int RunServer(const std::string& cluster, ServerOptions options) {
-  bus::TuneHeapForBulk();
   // Who reads the log may end before the task does: writing fails then, but is
   // not the end.
   std::signal(SIGPIPE, SIG_IGN);

@@ -67,8 +67,8 @@ std::unique_ptr<Wire> NewZmqWire(Scheduler& scheduler,
                                  const ZmqWireOptions& options = {});
 
 // Keeps freed memory for the next message instead of giving it back to the
-// system, which costs large messages most of their time. For the whole process:
-// called from a main, before it starts threads.
+// system, which costs large messages most of their time. For the whole process,
+// of which a library asks whoever starts it. Thread-safe.
 void TuneHeapForBulk();
 
 }  // namespace weft::bus
