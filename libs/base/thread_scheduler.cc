@@ -155,8 +155,8 @@ void ThreadScheduler::ParallelFor(
   const int64_t num_ranges =
       std::min(total / std::max<int64_t>(1, min_range),
                kRangesPerThread * compute_.num_threads());
-  const int64_t helpers =
-      std::min<int64_t>(num_ranges - 1, compute_.num_idle());
+  const int64_t helpers = std::min<int64_t>(
+      {num_ranges - 1, compute_.num_idle(), compute_.num_threads() - 1});
   if (helpers <= 0) {
     work(0, total);
     return;

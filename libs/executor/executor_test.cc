@@ -57,6 +57,22 @@ TEST(ExecutorTest, RunsDiamonds) {
   }
 }
 
+// A graph of gradients waits for nodes whose values nobody takes.
+TEST(ExecutorTest, WhatNobodyTakesNeedNotBeMade) {
+  PlanHarness h;
+  const OutputTensor x = h.Arg(0);
+  const Node* none = h.Add("none", "TestWanted", {x});
+  const Node* second = h.Add("second", "TestWanted", {x}, {}, {none});
+  const Node* both = h.Add("both", "TestWanted", {{second, 1}});
+  h.Retval(0, {h.Add("sum", "TestAdd", {{both, 0}, {both, 1}}), 0});
+  for (RunWhere where : kEverywhere) {
+    h.wanted_outputs = 0;
+    ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(2)}, where));
+    EXPECT_EQ(result, 4);
+    EXPECT_EQ(h.wanted_outputs, 3);
+  }
+}
+
 // Every look of a thread finds it 30 us later: so long does each kernel take.
 class TickingClock : public Clock {
  public:

@@ -46,7 +46,7 @@ absl::Status CheckOutputs(const NodeItem& item, const Slot* outputs) {
   for (int i = 0; i < item.num_outputs; ++i) {
     const DataType type = item.view.output_types[i];
     const Slot& output = outputs[i];
-    if (output.is_dead) continue;
+    if (output.is_dead || IsLeftOut(item, i, output)) continue;
     if (IsRefType(type) ? output.is_ref() : output.tensor.dtype() == type) {
       continue;
     }

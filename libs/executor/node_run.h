@@ -13,12 +13,20 @@ namespace weft {
 absl::Status ReadRefs(const PlanImpl& plan, const NodeItem& item, Slot* inputs,
                       WhenLocked when);
 
-// Whether the kernel has set each output to what the op promises.
+// Whether the kernel has not set an output that nobody takes.
+inline bool IsLeftOut(const NodeItem& item, int i, const Slot& output) {
+  return !item.view.output_required(i) && !output.tensor.IsInitialized() &&
+         !output.is_ref();
+}
+
+// Whether the kernel has set each output that is required to what the op
+// promises.
 inline bool AreAsPromised(const NodeItem& item, const Slot* outputs) {
   for (int i = 0; i < item.num_outputs; ++i) {
     const DataType type = item.view.output_types[i];
     const Slot& output = outputs[i];
     if (output.tensor.dtype() == type || output.is_dead) continue;
+    if (IsLeftOut(item, i, output)) continue;
     if (!IsRefType(type) || !output.is_ref()) return false;
   }
   return true;

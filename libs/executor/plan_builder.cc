@@ -465,11 +465,24 @@ class PlanBuilder {
       edges[e].is_last =
           e + 1 == edges.size() || edges[e + 1].output != edges[e].output;
     }
+    item.view.outputs_not_required = NotRequired(item, edges);
     item.kind = KindAmong(item, edges);
     item.direct_slot = DirectSlot(item, edges);
     item.first_edge = static_cast<int>(plan_->edges.size());
     plan_->edges.insert(plan_->edges.end(), edges.begin(), edges.end());
     item.end_edge = static_cast<int>(plan_->edges.size());
+  }
+
+  static uint64_t NotRequired(const NodeItem& item,
+                              const std::vector<Edge>& edges) {
+    const int known = std::min(item.num_outputs, 64);
+    uint64_t outputs = known == 0 ? 0 : ~uint64_t{0} >> (64 - known);
+    for (const Edge& edge : edges) {
+      if (edge.output >= 0 && edge.output < 64) {
+        outputs &= ~(uint64_t{1} << edge.output);
+      }
+    }
+    return outputs;
   }
 
   // Switches and Merges that need no kernel to do what they do. A constant

@@ -122,6 +122,12 @@ class OpKernelContext {
     absl::Span<const bool> outputs_on_host = {};
     // Whether the kernel runs on the processor, on such a device too.
     bool is_on_host = false;
+    // By bit, which of the first 64 outputs nobody takes.
+    uint64_t outputs_not_required = 0;
+
+    bool output_required(int i) const {
+      return i >= 64 || (outputs_not_required >> i & 1) == 0;
+    }
   };
 
   OpKernelContext(const StepContext& step, const NodeView& node,
@@ -163,6 +169,10 @@ class OpKernelContext {
   const Slot& input_slot(int i) const { return inputs_[i]; }
 
   DataType output_type(int i) const { return node_.output_types[i]; }
+  // False: nobody takes output i, which a kernel that has found nothing wrong
+  // with its inputs may leave out. A graph of gradients waits for all of them,
+  // also for that of the first layer's input.
+  bool output_required(int i) const { return node_.output_required(i); }
 
   // New memory for output i. Valid until the kernel returns.
   absl::StatusOr<Tensor*> AllocateOutput(int i, const TensorShape& shape);
@@ -229,8 +239,8 @@ class OpKernel {
   OpKernel(const OpKernel&) = delete;
   OpKernel& operator=(const OpKernel&) = delete;
 
-  // Sets every output (or marks it dead), or returns an error; the executor
-  // adds node and op to its text.
+  // Sets every output that is required (or marks it dead), or returns an error;
+  // the executor adds node and op to its text.
   virtual absl::Status Compute(OpKernelContext& context) = 0;
 
   // Not null for kernels that end later, on another thread.

@@ -29,6 +29,11 @@ std::shared_ptr<const OpRegistry> TestOps() {
   add("TestLess", {"x: float", "y: float"}, "z: bool");
   add("TestWork", {"x: float"}, "y: float");
   add("TestFail", {}, "y: float");
+  ops->Add(OpDefBuilder("TestWanted")
+               .Input("x: float")
+               .Output("y: float")
+               .Output("z: float")
+               .Shape(shapes::Unknown));
   add("TestAsync", {"x: float"}, "y: float");
   add("TestLongAsync", {"x: float"}, "y: float");
   add("TestAddress", {"x: float"}, "y: int64");
@@ -57,6 +62,23 @@ class Less : public OpKernel {
         context.input(0).scalar<float>() < context.input(1).scalar<float>();
     return absl::OkStatus();
   }
+};
+
+class Wanted : public OpKernel {
+ public:
+  Wanted(const OpKernelConstruction& construction, std::atomic<int>& made)
+      : OpKernel(construction), made_(made) {}
+  absl::Status Compute(OpKernelContext& context) override {
+    for (int i = 0; i < 2; ++i) {
+      if (!context.output_required(i)) continue;
+      made_.fetch_add(1);
+      context.SetOutput(i, context.input(0));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::atomic<int>& made_;
 };
 
 class Work : public OpKernel {
@@ -178,6 +200,9 @@ void PlanHarness::RegisterTestKernels() {
   kernels_.Register<Less>("TestLess", {}, /*is_cheap=*/true);
   kernels_.Register<weft::Fail>("TestFail", {}, /*is_cheap=*/true);
   kernels_.Register<Address>("TestAddress", {}, /*is_cheap=*/true);
+  kernels_.Register({.op = "TestWanted"}, [this](const auto& construction) {
+    return std::make_unique<Wanted>(construction, wanted_outputs);
+  });
   kernels_.Register({.op = "TestWork"}, [this](const auto& construction) {
     return std::make_unique<Work>(construction, work_runs);
   });

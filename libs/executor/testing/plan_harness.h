@@ -4,6 +4,8 @@
 //   TestAdd(x: float, y: float) -> float      cheap; works in place
 //   TestLess(x: float, y: float) -> bool      cheap
 //   TestWork(x: float) -> float               not cheap; counts its runs
+//   TestWanted(x: float) -> y: float, z: float   leaves out what is not
+//                                             required; counts what it makes
 //   TestFail() -> float                       INVALID_ARGUMENT "test failure"
 //   TestAsync(x: float) -> float              ends when the test says so, or
 //                                             when the step is cancelled
@@ -83,6 +85,7 @@ class PlanHarness {
   std::shared_ptr<const Plan> plan;
   AsyncGate gate;
   std::atomic<int> work_runs{0};
+  std::atomic<int> wanted_outputs{0};
   ResourceManager resources{"localhost"};
   BufferPool pool;
   DeviceTrace* trace = nullptr;  // of the steps that Run begins

@@ -29,6 +29,7 @@ class MatMul : public OpKernel {
         const MatMulArgs args,
         ProductOf(a.shape(), b.shape(), transpose_a_, transpose_b_));
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create({args.m, args.n}));
+    if (!context.output_required(0)) return absl::OkStatus();
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
     gemm_.Run(context, args, a.flat<T>().data(), b.flat<T>().data(),
@@ -63,6 +64,7 @@ class BatchMatMul : public OpKernel {
     dims.push_back(args.m);
     dims.push_back(args.n);
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
+    if (!context.output_required(0)) return absl::OkStatus();
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
     if (shape.num_elements() > 0) Multiply(context, batches, args, *out);
     return absl::OkStatus();

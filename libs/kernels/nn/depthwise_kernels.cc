@@ -211,6 +211,7 @@ class DepthwiseKernel : public OpKernel {
                        d.output_shape().ToString(), ", but has ",
                        context.input(2).shape().ToString()));
     }
+    if (!context.output_required(0)) return absl::OkStatus();
     const TensorShape shape = which_ == Which::kForward  ? d.output_shape()
                               : which_ == Which::kFilter ? filter
                                                          : image;
