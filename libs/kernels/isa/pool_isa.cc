@@ -85,10 +85,12 @@ struct IndexOf<double> {
   using Type = int64_t;
 };
 
-// As many channels as V has elements; I has as many indices.
+// As many channels as V has elements; I has as many indices. Inlined, so that
+// the loops of a window whose size is known are none.
 template <typename V, typename I, typename T>
-void AddMaxGradientTo(const PoolWindow& window, const T* x, const T* gradient,
-                      T* out) {
+[[gnu::always_inline]] inline void AddMaxGradientTo(const PoolWindow& window,
+                                                    const T* x,
+                                                    const T* gradient, T* out) {
   V best = Load<V>(x);
   I at = {};
   for (int64_t row = 0; row < window.rows; ++row) {
@@ -115,8 +117,9 @@ void AddMaxGradientTo(const PoolWindow& window, const T* x, const T* gradient,
 }
 
 template <typename T>
-void AddMaxGradient(const PoolWindow& window, const T* x, const T* gradient,
-                    T* out) {
+[[gnu::always_inline]] inline void AddMaxGradientOf(const PoolWindow& window,
+                                                    const T* x,
+                                                    const T* gradient, T* out) {
   using Index = typename IndexOf<T>::Type;
   constexpr int kSize = kVectorSize<T>;
   int64_t c = 0;
@@ -127,6 +130,20 @@ void AddMaxGradient(const PoolWindow& window, const T* x, const T* gradient,
   for (; c < window.channels; ++c) {
     AddMaxGradientTo<T, Index>(window, x + c, gradient + c, out + c);
   }
+}
+
+template <typename T>
+void AddMaxGradient(const PoolWindow& window, const T* x, const T* gradient,
+                    T* out) {
+  if (window.rows != 2 || window.columns != 2) {
+    return AddMaxGradientOf(window, x, gradient, out);
+  }
+  // What most networks have.
+  const PoolWindow small = {.rows = 2,
+                            .columns = 2,
+                            .row_stride = window.row_stride,
+                            .channels = window.channels};
+  AddMaxGradientOf(small, x, gradient, out);
 }
 
 template <typename T>

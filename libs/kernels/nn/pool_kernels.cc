@@ -338,11 +338,15 @@ class MaxPoolGradKernel : public PoolKernel {
     const T* const images = input.flat<T>().data();
     const T* const grads = gradient.flat<T>().data();
     T* const outputs = output->mutable_flat<T>().data();
-    std::fill(outputs, outputs + output->num_elements(), T(0));
+    if (pool.output_size() == 0) {
+      std::fill(outputs, outputs + output->num_elements(), T(0));
+    }
     return ForEachImage(context, pool, [&](int64_t n) {
+      T* const out = outputs + n * pool.image_size();
+      // Here, so that it is in the cache when it is added to.
+      std::fill(out, out + pool.image_size(), T(0));
       return AddToImage(context, pool, images + n * pool.image_size(),
-                        grads + n * pool.output_size(),
-                        outputs + n * pool.image_size());
+                        grads + n * pool.output_size(), out);
     });
   }
 
