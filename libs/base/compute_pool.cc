@@ -22,6 +22,11 @@ constexpr absl::Duration kLongestWakeTime = absl::Microseconds(200);
 // What was measured so long ago says nothing of now.
 constexpr absl::Duration kWakeTimeHolds = absl::Milliseconds(100);
 
+// A worker that searches and has not looked for so long has lost its processor
+// to another thread, perhaps to the one that brings work: on a machine that is
+// busy it may take milliseconds to get one.
+constexpr absl::Duration kLongestLook = absl::Microseconds(10);
+
 // Which pool's worker this thread is. The one thread_local of the room: a
 // thread belongs to at most one pool for all its life.
 struct CurrentWorker {
@@ -77,7 +82,14 @@ void ComputePool::Schedule(Scheduler::Closure closure) {
   // Pairs with Sleep: either we see the worker searching or sleeping, or it
   // sees our closure. Hence sequentially consistent.
   num_queued_.fetch_add(1);
-  if (num_searching_.load() == 0 && num_sleeping_.load() > 0) WakeOne();
+  if (num_sleeping_.load() > 0 && !IsSearched()) WakeOne();
+}
+
+bool ComputePool::IsSearched() const {
+  if (num_searching_.load() == 0) return false;
+  const absl::Time looked =
+      absl::FromUnixNanos(looked_at_.load(std::memory_order_relaxed));
+  return clock_.Now() - looked < kLongestLook;
 }
 
 void ComputePool::Run(int index) {
@@ -137,7 +149,13 @@ bool ComputePool::FindWork(int index) {
 }
 
 bool ComputePool::Search() {
-  SpinFor(clock_, kSearchWakes * wake_time(), [this] {
+  constexpr int kLooksBetweenClocks = 16;
+  int looks = 0;
+  SpinFor(clock_, kSearchWakes * wake_time(), [this, &looks] {
+    if (looks++ % kLooksBetweenClocks == 0) {
+      looked_at_.store(absl::ToUnixNanos(clock_.Now()),
+                       std::memory_order_relaxed);
+    }
     return num_queued_.load(std::memory_order_relaxed) > 0 ||
            stopping_.load(std::memory_order_relaxed);
   });

@@ -4,9 +4,9 @@
 // A closure scheduled by a worker goes to that worker's queue, any other to the
 // queues in turn. Queues are first in, first out, so nothing starves. A worker
 // without work searches all queues for some microseconds, then sleeps on a word
-// of its own; scheduling wakes a sleeper only when nobody searches. How long a
-// sleeper takes to come is measured: by that others tell what is worth a
-// thread.
+// of its own; scheduling wakes a sleeper only when nobody searches, or who does
+// has no processor. How long a sleeper takes to come is measured: by that
+// others tell what is worth a thread.
 //
 // Threads: Schedule from any; the destructor joins after everything scheduled
 // has run.
@@ -78,6 +78,8 @@ class ComputePool {
   // True when there may be work, false when the pool stops.
   bool FindWork(int index);
   bool Search();
+  // Whether a worker will see at once what is scheduled now.
+  bool IsSearched() const;
   void Sleep(int index);
   void WakeOne();
   void NoteWakeTime(absl::Time woken_at);
@@ -90,6 +92,8 @@ class ComputePool {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<int64_t> num_queued_{0};
   std::atomic<int> num_searching_{0};
+  // When one of these looked last; Unix nanoseconds.
+  std::atomic<int64_t> looked_at_{0};
   std::atomic<int> num_sleeping_{0};
   std::atomic<uint32_t> next_queue_{0};
   std::atomic<bool> stopping_{false};

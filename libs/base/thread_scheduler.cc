@@ -36,15 +36,19 @@ class SharedLoop {
         work_(work) {}
 
   void RunClaims() {
-    int64_t range;
-    while ((range = next_.fetch_add(1, std::memory_order_relaxed)) <
-           num_ranges_) {
-      work_(Begin(range), Begin(range + 1));
-      if (num_done_.fetch_add(1, std::memory_order_acq_rel) + 1 ==
-          num_ranges_) {
-        Finish();
-      }
+    while (RunOne()) {
     }
+  }
+
+  // False: all ranges are claimed.
+  bool RunOne() {
+    const int64_t range = next_.fetch_add(1, std::memory_order_relaxed);
+    if (range >= num_ranges_) return false;
+    work_(Begin(range), Begin(range + 1));
+    if (num_done_.fetch_add(1, std::memory_order_acq_rel) + 1 == num_ranges_) {
+      Finish();
+    }
+    return true;
   }
 
   // All ranges are claimed: waits only for those that run at this moment. Does
@@ -157,15 +161,25 @@ void ThreadScheduler::ParallelFor(
                kRangesPerThread * compute_.num_threads());
   const int64_t helpers = std::min<int64_t>(
       {num_ranges - 1, compute_.num_idle(), compute_.num_threads() - 1});
-  if (helpers <= 0) {
+  // More ranges than threads: what one of them has begun the others may end.
+  const bool may_get_help =
+      compute_.num_threads() > 1 && num_ranges > compute_.num_threads();
+  if (helpers <= 0 && !may_get_help) {
     work(0, total);
     return;
   }
   auto loop = std::make_shared<SharedLoop>(total, num_ranges, work);
-  for (int64_t i = 0; i < helpers; ++i) {
+  const auto help = [&loop, this] {
     compute_.Schedule([loop] { loop->RunClaims(); });
+  };
+  for (int64_t i = 0; i < helpers; ++i) help();
+  // Who has no time now may have it later.
+  bool has_asked = helpers > 0;
+  while (loop->RunOne()) {
+    if (has_asked || compute_.num_idle() == 0) continue;
+    has_asked = true;
+    help();
   }
-  loop->RunClaims();
   loop->Wait(clock_, compute_.wake_time());
 }
 
