@@ -86,11 +86,12 @@ struct IndexOf<double> {
 };
 
 // As many channels as V has elements; I has as many indices. Inlined, so that
-// the loops of a window whose size is known are none.
-template <typename V, typename I, typename T>
-[[gnu::always_inline]] inline void AddMaxGradientTo(const PoolWindow& window,
-                                                    const T* x,
-                                                    const T* gradient, T* out) {
+// the loops of a window whose size is known are none. kAdds: to what is there;
+// else it is written, zeros where nothing comes.
+template <bool kAdds, typename V, typename I, typename T>
+[[gnu::always_inline]] inline void MaxGradientTo(const PoolWindow& window,
+                                                 const T* x, const T* gradient,
+                                                 T* out) {
   V best = Load<V>(x);
   I at = {};
   for (int64_t row = 0; row < window.rows; ++row) {
@@ -104,51 +105,57 @@ template <typename V, typename I, typename T>
     }
   }
   // Whole vectors, of which most stay as they are: that is quicker than to pick
-  // the few.
-  const V by = Load<V>(gradient);
+  // the few. What is written is a sum, too, with 0: -0 becomes 0.
+  const V zero = {};
+  const V by = kAdds ? Load<V>(gradient) : zero + Load<V>(gradient);
   for (int64_t row = 0; row < window.rows; ++row) {
     for (int64_t column = 0; column < window.columns; ++column) {
       const int64_t place = row * window.row_stride + column * window.channels;
       const I here = I{} + static_cast<typename IndexOf<T>::Type>(place);
-      const V sum = Load<V>(out + place);
-      Store(at == here ? sum + by : sum, out + place);
+      if constexpr (kAdds) {
+        const V sum = Load<V>(out + place);
+        Store(at == here ? sum + by : sum, out + place);
+      } else {
+        Store(at == here ? by : zero, out + place);
+      }
     }
   }
 }
 
-template <typename T>
-[[gnu::always_inline]] inline void AddMaxGradientOf(const PoolWindow& window,
-                                                    const T* x,
-                                                    const T* gradient, T* out) {
+template <bool kAdds, typename T>
+[[gnu::always_inline]] inline void MaxGradientOf(const PoolWindow& window,
+                                                 const T* x, const T* gradient,
+                                                 T* out) {
   using Index = typename IndexOf<T>::Type;
   constexpr int kSize = kVectorSize<T>;
   int64_t c = 0;
   for (; c + kSize <= window.channels; c += kSize) {
-    AddMaxGradientTo<Vector<T>, Vector<Index>>(window, x + c, gradient + c,
-                                               out + c);
+    MaxGradientTo<kAdds, Vector<T>, Vector<Index>>(window, x + c, gradient + c,
+                                                   out + c);
   }
   for (; c < window.channels; ++c) {
-    AddMaxGradientTo<T, Index>(window, x + c, gradient + c, out + c);
+    MaxGradientTo<kAdds, T, Index>(window, x + c, gradient + c, out + c);
   }
 }
 
-template <typename T>
-void AddMaxGradient(const PoolWindow& window, const T* x, const T* gradient,
-                    T* out) {
+template <bool kAdds, typename T>
+void MaxGradient(const PoolWindow& window, const T* x, const T* gradient,
+                 T* out) {
   if (window.rows != 2 || window.columns != 2) {
-    return AddMaxGradientOf(window, x, gradient, out);
+    return MaxGradientOf<kAdds>(window, x, gradient, out);
   }
   // What most networks have.
   const PoolWindow small = {.rows = 2,
                             .columns = 2,
                             .row_stride = window.row_stride,
                             .channels = window.channels};
-  AddMaxGradientOf(small, x, gradient, out);
+  MaxGradientOf<kAdds>(small, x, gradient, out);
 }
 
 template <typename T>
 void Fill(PoolLoops<T>* loops) {
-  *loops = {&Pool<Max, T>, &Pool<Mean, T>, &AddMaxGradient<T>};
+  *loops = {&Pool<Max, T>, &Pool<Mean, T>, &MaxGradient<true, T>,
+            &MaxGradient<false, T>};
 }
 
 }  // namespace

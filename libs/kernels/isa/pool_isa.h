@@ -31,6 +31,10 @@ struct PoolLoops {
   // REQUIRES: rows * row_stride fits 31 bits.
   void (*add_max_gradient)(const PoolWindow& window, const T* x,
                            const T* gradient, T* out);
+  // The same where all of the window's elements of `out` are 0, which they need
+  // not be yet.
+  void (*write_max_gradient)(const PoolWindow& window, const T* x,
+                             const T* gradient, T* out);
 };
 
 namespace v1 {

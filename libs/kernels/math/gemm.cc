@@ -16,6 +16,10 @@ namespace {
 // Multiplications and additions below which a second thread does not pay: about
 // 12 us of one core. To wake it costs half of that, and both pack an operand.
 constexpr double kMinFlops = 1e6;
+// Each part packs the other operand: with so many rows or columns of its own
+// that takes a twentieth of its time. There may be two such parts for a thread,
+// so that one that has time early takes over.
+constexpr int64_t kLongPart = 640;
 // Rows or columns of one thread's part are a multiple of this, so that its
 // vectors are full.
 constexpr int64_t kGranule = 16;
@@ -121,11 +125,14 @@ void Split(Scheduler& scheduler, const MatMulArgs& args, const T* a, const T* b,
   const double flops = 2.0 * static_cast<double>(args.m) *
                        static_cast<double>(args.n) *
                        static_cast<double>(args.k);
-  const int64_t parts = std::min<int64_t>(
-      scheduler.num_compute_threads(), static_cast<int64_t>(flops / kMinFlops));
+  const int64_t threads = scheduler.num_compute_threads();
   const bool by_rows = args.m >= args.n;
+  const int64_t worth = static_cast<int64_t>(
+      std::min(flops / kMinFlops, static_cast<double>(2 * threads)));
+  const int64_t parts =
+      std::min(worth, std::max(threads, std::max(args.m, args.n) / kLongPart));
   const int64_t granules = (std::max(args.m, args.n) + kGranule - 1) / kGranule;
-  if (parts < 2 || granules < 2) {
+  if (threads < 2 || parts < 2 || granules < 2) {
     FunctionFor<T>(functions)(args, a, b, c);
     return;
   }

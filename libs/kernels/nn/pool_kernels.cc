@@ -343,6 +343,11 @@ class MaxPoolGradKernel : public PoolKernel {
     }
     return ForEachImage(context, pool, [&](int64_t n) {
       T* const out = outputs + n * pool.image_size();
+      if (Tiles(pool)) {
+        WriteImage(pool, images + n * pool.image_size(),
+                   grads + n * pool.output_size(), out);
+        return absl::OkStatus();
+      }
       // Here, so that it is in the cache when it is added to.
       std::fill(out, out + pool.image_size(), T(0));
       return AddToImage(context, pool, images + n * pool.image_size(),
@@ -352,6 +357,31 @@ class MaxPoolGradKernel : public PoolKernel {
 
  private:
   using W = Wide<T>;
+
+  // Whether each place of a dimension is in one window.
+  static bool Tiles(const WindowDim& dim) {
+    return dim.stride == dim.size && dim.out * dim.stride - dim.pad >= dim.in;
+  }
+  // Whether each place of an image is in one window, for which there is a loop.
+  static bool Tiles(const Pool& pool) {
+    const int64_t rows = std::min(pool.rows.size, pool.rows.in);
+    return std::is_floating_point_v<T> && Tiles(pool.rows) &&
+           Tiles(pool.columns) &&
+           rows * pool.columns.in * pool.channels <=
+               std::numeric_limits<int32_t>::max();
+  }
+  static void WriteImage(const Pool& pool, const T* image, const T* grad,
+                         T* out) {
+    if constexpr (std::is_floating_point_v<T>) {
+      pool.ForEachWindow([&](int64_t y, int64_t x, int64_t at) {
+        const Pool::Inside inside = pool.InsideOf(y, x);
+        if (inside.is_empty()) return;
+        BestPoolLoops<T>().write_max_gradient(inside.window,
+                                              image + inside.offset, grad + at,
+                                              out + inside.offset);
+      });
+    }
+  }
 
   // `out` begins with zeros.
   static absl::Status AddToImage(OpKernelContext& context, const Pool& pool,
