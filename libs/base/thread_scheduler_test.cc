@@ -145,6 +145,33 @@ TEST(ThreadSchedulerTest, MeasuresWhatWakingAThreadTakes) {
   EXPECT_EQ(progress->wake_time(), unknown);
 }
 
+// A loop that began while all threads were busy.
+TEST(ThreadSchedulerTest, WhoHasTimeLaterHelpsWithParallelFor) {
+  SystemClock clock;
+  auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
+  auto helped = scheduler->NewEvent();
+  const auto caller = std::this_thread::get_id();
+  // Whether a thread has ended what it did before the loop is over is a race;
+  // so loop until one has.
+  while (!helped->IsSet()) {
+    auto release = scheduler->NewEvent();
+    std::atomic<int> busy{0};
+    for (int i = 0; i < 2; ++i) {
+      scheduler->Schedule(Pool::kCompute, [&] {
+        ++busy;
+        release->Wait();
+        --busy;
+      });
+    }
+    while (busy < 2) std::this_thread::yield();
+    scheduler->ParallelFor(64, 1, [&](int64_t, int64_t) {
+      if (std::this_thread::get_id() != caller) helped->Set();
+      release->Set();
+      while (busy > 0) std::this_thread::yield();
+    });
+  }
+}
+
 TEST(ThreadSchedulerTest, FreeThreadsHelpWithParallelFor) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});

@@ -357,6 +357,19 @@ TYPED_TEST(NarrowProductTest, BatchesAndEinsums) {
   }
 }
 
+// But what is wrong is said.
+TEST_F(GemmTest, ProductsThatNobodyTakesAreNotMade) {
+  const Tensor matrix(DT_FLOAT, {2, 3}), other(DT_FLOAT, {3, 2});
+  for (const char* op : {"MatMul", "BatchMatMulV2"}) {
+    ASSERT_OK_AND_ASSIGN(const auto kernel,
+                         harness_.Make(op, {DT_FLOAT, DT_FLOAT}));
+    kernel->RequireNothing();
+    ASSERT_OK_AND_ASSIGN(const auto outputs, kernel->Run({matrix, other}));
+    EXPECT_FALSE(outputs[0].IsInitialized());
+    EXPECT_THAT(kernel->Run({matrix, matrix}), StatusIs(kInvalid));
+  }
+}
+
 TEST_F(GemmTest, MatMulRefusesSizesThatDoNotMatch) {
   const Tensor a(DT_FLOAT, TensorShape({2, 3}));
   const Tensor b(DT_FLOAT, TensorShape({2, 2}));

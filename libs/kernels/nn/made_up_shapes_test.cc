@@ -266,6 +266,26 @@ TEST_F(MadeUpShapesTest, GradientsOfMaximaGoToTheFirstOfTheLargest) {
   }
 }
 
+// Whether the windows tile the image, or reach over its borders.
+TEST_F(MadeUpShapesTest, GradientsOfMaximaAreSumsWithZero) {
+  const Tensor x = Tensor::FromValues<float>({1, 2, 2, 1}, {1, 3, 2, 0});
+  const Tensor y = Tensor::FromValues<float>({1, 1, 1, 1}, {3});
+  const Tensor gradient = Tensor::FromValues<float>({1, 1, 1, 1}, {-0.0f});
+  for (const List& paddings :
+       {List{0, 0, 0, 0, 0, 0, 0, 0}, List{0, 0, 1, 1, 0, 1, 0, 0}}) {
+    const int64_t size = paddings[2] == 0 ? 2 : 3;
+    const AttrMap attrs = {{"ksize", List{1, size, size, 1}},
+                           {"strides", List{1, size, size, 1}},
+                           {"padding", "EXPLICIT"},
+                           {"explicit_paddings", paddings}};
+    ASSERT_OK_AND_ASSIGN(
+        const Tensor got,
+        harness_.RunOne("MaxPoolGrad", {x, y, gradient}, attrs));
+    EXPECT_TRUE(
+        SameBits(got, Tensor::FromValues<float>({1, 2, 2, 1}, {0, 0, 0, 0})));
+  }
+}
+
 TEST_F(MadeUpShapesTest, AWindowThatBeginsWithNaNKeepsItsGradient) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Tensor x = Tensor::FromValues<float>({1, 1, 4, 1}, {nan, 1, 2, nan});

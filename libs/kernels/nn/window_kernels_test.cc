@@ -52,6 +52,33 @@ class NnWindowKernelsTest : public testing::Test {
   KernelTestHarness harness_;
 };
 
+// But what is wrong is said.
+TEST_F(NnWindowKernelsTest, ConvolutionsThatNobodyTakesAreNotMade) {
+  const AttrMap attrs = Windows({1, 1, 1, 1}, "SAME");
+  const Tensor image = Image(), filter = Floats({1, 1, 1, 1}, {2});
+  const Tensor sizes = Tensor::Vector({1, 3, 3, 1});
+  const Tensor filter_sizes = Tensor::Vector({1, 1, 1, 1});
+  const Tensor wrong = Floats({1, 1, 2, 1}, {1, 2});
+  const auto run = [&](const std::string& op, std::vector<KernelInput> inputs) {
+    SCOPED_TRACE(op);
+    std::vector<DataType> types;
+    for (const KernelInput& input : inputs) {
+      types.push_back(input.tensor.dtype());
+    }
+    ASSERT_OK_AND_ASSIGN(const auto kernel, harness_.Make(op, types, attrs));
+    kernel->RequireNothing();
+    ASSERT_OK_AND_ASSIGN(const auto outputs, kernel->Run(inputs));
+    EXPECT_FALSE(outputs[0].IsInitialized());
+    inputs.back() = inputs.size() == 2 ? Tensor::Scalar(1.0f) : wrong;
+    EXPECT_THAT(kernel->Run(inputs), StatusIs(kInvalid));
+  };
+  for (const std::string op : {"Conv2D", "DepthwiseConv2dNative"}) {
+    run(op, {image, filter});
+    run(op + "BackpropInput", {sizes, filter, image});
+    run(op + "BackpropFilter", {image, filter_sizes, image});
+  }
+}
+
 TEST_F(NnWindowKernelsTest, AbsurdWindowsAreRefusedWhileTheGraphIsBuilt) {
   constexpr int64_t kMany = int64_t{1} << 40;
   const AttrMap attrs = Windows({1, 1, 1, 1}, "VALID");

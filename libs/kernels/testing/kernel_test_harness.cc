@@ -208,8 +208,11 @@ KernelTestHarness::Kernel::Kernel(KernelTestHarness& harness,
 
 absl::Status KernelTestHarness::Kernel::RunSlots(absl::Span<Slot> inputs,
                                                  absl::Span<Slot> outputs) {
-  const OpKernelContext::NodeView view{node_.name(), node_.type(),
-                                       node_.output_types()};
+  const OpKernelContext::NodeView view{
+      .name = node_.name(),
+      .op = node_.type(),
+      .output_types = node_.output_types(),
+      .outputs_not_required = outputs_not_required_};
   OpKernelContext context(harness_.step_, view, inputs, outputs, {},
                           harness_.when_locked_);
   AsyncOpKernel* async = kernel_->AsAsync();
