@@ -95,8 +95,8 @@ def _time(step, steps):
 
 
 def _work(options):
-  """A worker's process. Each line that it writes is answered when all workers
-  have got there."""
+  """A worker's process: it tells when it is warm, begins when all are, and waits
+  for its end when it has told its times."""
   import common  # pylint: disable=import-error
   common.die_with_parent()
   tf = common.import_tf()

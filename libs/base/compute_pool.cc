@@ -133,11 +133,11 @@ bool ComputePool::Take(int index, Scheduler::Closure* closure) {
 
 bool ComputePool::FindWork(int index) {
   num_searching_.fetch_add(1);
-  const bool found = Search();
+  const bool found = Search(index);
   if (found) {
     // Schedule relied on our search; what we leave needs another worker.
     const bool last = num_searching_.fetch_sub(1) == 1;
-    if (last && num_queued_.load() > 1) WakeOne();
+    if (num_queued_.load() > 1 && (last || !OthersLook(index))) WakeOne();
     return true;
   }
   if (stopping_.load()) {
@@ -148,13 +148,25 @@ bool ComputePool::FindWork(int index) {
   return true;
 }
 
-bool ComputePool::Search() {
+bool ComputePool::OthersLook(int index) const {
+  const int64_t since = absl::ToUnixNanos(clock_.Now() - kLongestLook);
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    if (static_cast<int>(i) == index) continue;
+    if (workers_[i]->looked_at.load(std::memory_order_relaxed) > since) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool ComputePool::Search(int index) {
   constexpr int kLooksBetweenClocks = 16;
   int looks = 0;
-  SpinFor(clock_, kSearchWakes * wake_time(), [this, &looks] {
+  SpinFor(clock_, kSearchWakes * wake_time(), [this, index, &looks] {
     if (looks++ % kLooksBetweenClocks == 0) {
-      looked_at_.store(absl::ToUnixNanos(clock_.Now()),
-                       std::memory_order_relaxed);
+      const int64_t now = absl::ToUnixNanos(clock_.Now());
+      looked_at_.store(now, std::memory_order_relaxed);
+      workers_[index]->looked_at.store(now, std::memory_order_relaxed);
     }
     return num_queued_.load(std::memory_order_relaxed) > 0 ||
            stopping_.load(std::memory_order_relaxed);

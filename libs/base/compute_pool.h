@@ -69,6 +69,8 @@ class ComputePool {
     absl::Time woken_at;  // written before `wake`, read after it
     // Closures that this worker has begun; only it writes.
     alignas(64) std::atomic<uint64_t> num_begun{0};
+    // When it looked for work last; Unix nanoseconds.
+    std::atomic<int64_t> looked_at{0};
     std::thread thread;
   };
 
@@ -77,7 +79,9 @@ class ComputePool {
   bool Take(int index, Scheduler::Closure* closure);
   // True when there may be work, false when the pool stops.
   bool FindWork(int index);
-  bool Search();
+  bool Search(int index);
+  // Whether other workers search, as far as is known, or did a moment ago.
+  bool OthersLook(int index) const;
   // Whether a worker will see at once what is scheduled now.
   bool IsSearched() const;
   void Sleep(int index);

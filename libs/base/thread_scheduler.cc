@@ -173,7 +173,7 @@ void ThreadScheduler::ParallelFor(
     compute_.Schedule([loop] { loop->RunClaims(); });
   };
   for (int64_t i = 0; i < helpers; ++i) help();
-  // Who has no time now may have it later.
+  // Where nobody has time now, somebody may have it later.
   bool has_asked = helpers > 0;
   while (loop->RunOne()) {
     if (has_asked || compute_.num_idle() == 0) continue;

@@ -60,6 +60,12 @@ struct Edge {
   bool is_control() const { return slot < 0; }
 };
 
+// What the runs of a kernel that is not cheap took lately, in all steps.
+struct KernelCost {
+  std::atomic<uint32_t> nanoseconds{0};  // 0: none has been timed
+  std::atomic<uint32_t> runs{0};         // while they are short; a hint
+};
+
 struct NodeItem {
   OpKernel* kernel = nullptr;
   AsyncOpKernel* async = nullptr;
@@ -90,13 +96,13 @@ struct NodeItem {
   bool moves_input = false;  // _Send of what is not encoded, however large
   bool runs_when_dead = false;
   bool revives = false;  // ControlTrigger: never dead
-  // What a run took lately, in nanoseconds; for kernels that are not cheap.
-  // Shared by all steps.
-  std::atomic<uint32_t>* cost = nullptr;
+  // Null for kernels that are cheap. Shared by all steps.
+  KernelCost* cost = nullptr;
 
   // 0 where it is not known.
   uint32_t cost_or_zero() const {
-    return cost == nullptr ? 0 : cost->load(std::memory_order_relaxed);
+    return cost == nullptr ? 0
+                           : cost->nanoseconds.load(std::memory_order_relaxed);
   }
 };
 
@@ -177,7 +183,7 @@ class PlanImpl : public Plan {
   std::vector<DataTypeVector> output_types_;
   std::vector<std::unique_ptr<bool[]>> outputs_on_host_;
   std::vector<std::shared_ptr<OpKernel>> kernels_;
-  std::unique_ptr<std::atomic<uint32_t>[]> costs_;
+  std::unique_ptr<KernelCost[]> costs_;
 
   struct Running {
     uint64_t step_id = 0;

@@ -229,7 +229,7 @@ class PlanBuilder {
     plan_->nodes.reserve(n);
     plan_->names_.reserve(2 * n);
     plan_->output_types_.reserve(n);
-    plan_->costs_ = std::make_unique<std::atomic<uint32_t>[]>(n);
+    plan_->costs_ = std::make_unique<KernelCost[]>(n);
     out_edges_.resize(n);
   }
 

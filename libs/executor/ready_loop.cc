@@ -20,6 +20,7 @@ constexpr uint64_t kHandOverBytes = 64 << 10;
 constexpr size_t kReaderBytes = 4 << 10;
 constexpr absl::Duration kReaderBudget = absl::Microseconds(20);
 constexpr int kNodesBetweenClocks = 16;
+constexpr uint32_t kRunsBetweenTimes = 8;
 
 thread_local ReadyLoop* current_loop = nullptr;
 
@@ -43,9 +44,10 @@ uint64_t HandOverNanoseconds(const Scheduler& scheduler) {
 void NoteCost(const NodeItem& item, absl::Duration took) {
   const int64_t sample =
       std::clamp<int64_t>(absl::ToInt64Nanoseconds(took), 1, int64_t{1} << 30);
-  const int64_t old = item.cost->load(std::memory_order_relaxed);
+  const int64_t old = item.cost_or_zero();
   const int64_t cost = old == 0 ? sample : (3 * old + sample) / 4;
-  item.cost->store(static_cast<uint32_t>(cost), std::memory_order_relaxed);
+  item.cost->nanoseconds.store(static_cast<uint32_t>(cost),
+                               std::memory_order_relaxed);
 }
 
 // What a run is likely to take; as long as can be, before the first.
@@ -269,17 +271,16 @@ bool ReadyLoop::MayTakeLong(const Ready& ready, const NodeItem& item) const {
          ExpectedNanoseconds(item, InputsOf(ready)) > kHandOverNanoseconds;
 }
 
-// One that is far from being worth another thread is timed in one step of
-// eight, which those are that a hash of its number chooses: the steps of one
-// plan may be each second of a master, or each third. To look at the clock
-// twice takes a tenth as long as many of them.
-bool ReadyLoop::IsTimed(const Ready& ready, const NodeItem& item) const {
-  constexpr uint64_t kGoldenRatio = 0x9e3779b97f4a7c15;
+// One that is far from being worth another thread is timed in one run of eight:
+// to look at the clock twice takes a tenth as long as many of them.
+bool ReadyLoop::IsTimed(const NodeItem& item) {
   if (item.cost == nullptr) return false;
-  const uint32_t cost = item.cost_or_zero();
-  if (cost == 0 || cost > kHandOverNanoseconds / 4) return true;
-  const uint64_t number = state_.context.step_id + ready.node;
-  return number * kGoldenRatio >> 61 == 0;
+  const uint32_t nanoseconds = item.cost_or_zero();
+  if (nanoseconds == 0 || nanoseconds > kHandOverNanoseconds / 4) return true;
+  // Runs at the same time may count as one.
+  const uint32_t runs = item.cost->runs.load(std::memory_order_relaxed) + 1;
+  item.cost->runs.store(runs, std::memory_order_relaxed);
+  return runs % kRunsBetweenTimes == 0;
 }
 
 absl::Status ReadyLoop::ComputeTimed(const NodeItem& item,
@@ -302,9 +303,8 @@ void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
                           absl::MakeSpan(InputsOf(ready), item.num_inputs),
                           absl::MakeSpan(outputs.slots, outputs.size),
                           ready.iteration->position(), WhenLockedHere());
-  const absl::Status status = IsTimed(ready, item)
-                                  ? ComputeTimed(item, context)
-                                  : item.kernel->Compute(context);
+  const absl::Status status = IsTimed(item) ? ComputeTimed(item, context)
+                                            : item.kernel->Compute(context);
   if (status.ok() && AreAsPromised(item, outputs.slots)) {
     state_.NoteLaunch(item);
     return Complete<kTraced>(ready, item, ready.is_dead && !item.revives,

@@ -65,7 +65,7 @@ class ReadyLoop {
   void RunNode(const Ready& ready);
   template <bool kTraced>
   void RunKernel(const Ready& ready, const NodeItem& item);
-  bool IsTimed(const Ready& ready, const NodeItem& item) const;
+  static bool IsTimed(const NodeItem& item);
   absl::Status ComputeTimed(const NodeItem& item, OpKernelContext& context);
   template <bool kTraced>
   void RunOnConst(const Ready& ready, const NodeItem& item);

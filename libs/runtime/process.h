@@ -62,9 +62,10 @@ struct ProcessOptions {
   // Whose GPUs its tasks have. Null: GPUs that the host plays, for trying
   // placement (libs/kernels/host_gpu_kernels.h).
   std::shared_ptr<const GpuPlatform> gpu_platform;
-  // Whether memory that is freed stays for the next message, once there is a way
-  // to other processes (bus::TuneHeapForBulk): it is of the whole operating-
-  // system process. False: it goes back to the system as the C library decides.
+  // Whether memory that is freed stays for the next message, once there is a
+  // way to other processes (bus::TuneHeapForBulk): it is of the whole
+  // operating-system process. False: it goes back to the system as the C
+  // library decides.
   bool keep_freed_memory = true;
   // Whether a machine of a cloud is asked whose it is, for object stores.
   bool use_instance_metadata = false;

@@ -67,8 +67,8 @@ std::unique_ptr<Wire> NewZmqWire(Scheduler& scheduler,
                                  const ZmqWireOptions& options = {});
 
 // Keeps freed memory for the next message instead of giving it back to the
-// system, which costs large messages most of their time. For the whole process,
-// of which a library asks whoever starts it. Thread-safe.
+// system, which costs large messages most of their time. For the whole process;
+// others may allocate meanwhile: glibc takes the bounds as they come.
 void TuneHeapForBulk();
 
 }  // namespace weft::bus

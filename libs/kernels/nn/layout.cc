@@ -112,6 +112,7 @@ class ChannelsFirstKernel : public OpKernel {
     }
     RETURN_IF_ERROR(RunKernel(context, inputs, outputs));
     for (int i = 0; i < context.num_outputs(); ++i) {
+      if (!context.output_required(i)) continue;
       Tensor output = std::move(outputs[i].tensor);
       if (Contains(images_.outputs, i)) {
         ASSIGN_OR_RETURN(output, ToChannelsFirst(context, output));
@@ -142,8 +143,13 @@ class ChannelsFirstKernel : public OpKernel {
     for (int i = 0; i < context.num_outputs(); ++i) {
       types.push_back(context.output_type(i));
     }
-    const OpKernelContext::NodeView node = {context.node_name(),
-                                            context.op_name(), types};
+    OpKernelContext::NodeView node = {context.node_name(), context.op_name(),
+                                      types};
+    for (int i = 0; i < std::min(context.num_outputs(), 64); ++i) {
+      if (!context.output_required(i)) {
+        node.outputs_not_required |= uint64_t{1} << i;
+      }
+    }
     OpKernelContext inner(step, node, absl::MakeSpan(inputs),
                           absl::MakeSpan(outputs), context.loop_position());
     const absl::Status status = kernel_->Compute(inner);

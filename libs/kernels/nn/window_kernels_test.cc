@@ -54,9 +54,10 @@ class NnWindowKernelsTest : public testing::Test {
 
 // But what is wrong is said.
 TEST_F(NnWindowKernelsTest, ConvolutionsThatNobodyTakesAreNotMade) {
-  const AttrMap attrs = Windows({1, 1, 1, 1}, "SAME");
+  AttrMap attrs = Windows({1, 1, 1, 1}, "SAME");
   const Tensor image = Image(), filter = Floats({1, 1, 1, 1}, {2});
   const Tensor sizes = Tensor::Vector({1, 3, 3, 1});
+  const Tensor first_sizes = Tensor::Vector({1, 1, 3, 3});
   const Tensor filter_sizes = Tensor::Vector({1, 1, 1, 1});
   const Tensor wrong = Floats({1, 1, 2, 1}, {1, 2});
   const auto run = [&](const std::string& op, std::vector<KernelInput> inputs) {
@@ -72,10 +73,16 @@ TEST_F(NnWindowKernelsTest, ConvolutionsThatNobodyTakesAreNotMade) {
     inputs.back() = inputs.size() == 2 ? Tensor::Scalar(1.0f) : wrong;
     EXPECT_THAT(kernel->Run(inputs), StatusIs(kInvalid));
   };
-  for (const std::string op : {"Conv2D", "DepthwiseConv2dNative"}) {
-    run(op, {image, filter});
-    run(op + "BackpropInput", {sizes, filter, image});
-    run(op + "BackpropFilter", {image, filter_sizes, image});
+  for (const char* format : {"NHWC", "NCHW"}) {
+    attrs["data_format"] = std::string(format);
+    const bool last = std::string(format) == "NHWC";
+    const Tensor input = last ? image : *image.Reshaped({1, 1, 3, 3});
+    const Tensor& input_sizes = last ? sizes : first_sizes;
+    for (const std::string op : {"Conv2D", "DepthwiseConv2dNative"}) {
+      run(op, {input, filter});
+      run(op + "BackpropInput", {input_sizes, filter, input});
+      run(op + "BackpropFilter", {input, filter_sizes, input});
+    }
   }
 }
 

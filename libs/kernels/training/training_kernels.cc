@@ -266,7 +266,7 @@ class ApplyKernel : public OpKernel {
   void ApplyTogether(int64_t row, const Tensor& indices, const StepLoop& loop,
                      const Memory& v, const char* g) const {
     constexpr int64_t kRows = 64;
-    char copies[kMaxVariables][kRows * kBytes];
+    alignas(64) char copies[kMaxVariables][kRows * kBytes];
     Memory together = {};
     for (int k = 0; k < variables_; ++k) together[k] = copies[k];
     int64_t at[kRows];
