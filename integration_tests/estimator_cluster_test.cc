@@ -336,8 +336,12 @@ class CannedClusterTest : public EstimatorClusterTest {
     EXPECT_OK(metrics.status());
     return metrics.ok() ? metrics->at("average_loss").scalar<float>() : 0;
   }
-  void ExpectThatItLearned(Estimator& model, const std::string& latest) {
-    EXPECT_LT(LossOf(model, latest), LossOf(model, FirstCheckpoint()));
+  // Where the others have taken many steps by the first checkpoint, a model of
+  // one number may be at its best there, about which it goes to and fro.
+  void ExpectThatItLearned(Estimator& model, const std::string& latest,
+                           bool has_one_number) {
+    const float first = LossOf(model, FirstCheckpoint());
+    EXPECT_LT(LossOf(model, latest), has_one_number ? 1.02f * first : first);
   }
 
   // `variables` in the order in which the model makes them; what else the
@@ -394,13 +398,14 @@ class CannedClusterTest : public EstimatorClusterTest {
   }
 
   void ExpectAllOf(const Make& make, std::vector<std::string> variables) {
+    const bool has_one_number = variables.size() == 1;
     variables.insert(variables.begin(), "global_step");
     TrainOnTwoServersAndTwoWorkers(make);
     Estimator model = make(Config());
     EXPECT_GE(Trained(), 60);
     ASSERT_OK_AND_ASSIGN(const auto latest, model.LatestCheckpoint());
     ASSERT_TRUE(latest.has_value());
-    ExpectThatItLearned(model, *latest);
+    ExpectThatItLearned(model, *latest, has_one_number);
     ExpectTurns(*latest, variables);
     ExpectThatItsExportPredictsTheSame(model);
   }
