@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -50,11 +49,6 @@ namespace {
 constexpr int32_t kRows = 390'625;
 constexpr int32_t kRow = 64;  // 25,000,000 floats, 100 MB
 constexpr int32_t kScattered = 4096;
-
-double Now() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 struct Span {
   double begin = 0;

@@ -2,7 +2,6 @@
 // client, each the process of a program of its own, all at once, to the
 // client's first step, that of cross_task_step. Then another client, the
 // services being up.
-#include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <string>
@@ -19,13 +18,6 @@ ABSL_FLAG(std::string, client_of, "", "Be the client of this target.");
 
 namespace weft::benchmarks {
 namespace {
-
-// Seconds. All processes read the same clock.
-double Now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 void CheckFour(const absl::StatusOr<Tensor>& value) {
   Check(value.status());

@@ -1,10 +1,9 @@
 #include "benchmarks/mlp.h"
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 #include "absl/strings/numbers.h"
+#include "benchmarks/report.h"
 
 namespace weft::benchmarks {
 namespace {
@@ -46,8 +45,7 @@ std::vector<int> HiddenUnits(const std::vector<std::string>& flag) {
   for (const std::string& text : flag) {
     int units = 0;
     if (!absl::SimpleAtoi(text, &units) || units < 1) {
-      std::fprintf(stderr, "--hidden is a list of sizes: %s\n", text.c_str());
-      std::exit(2);
+      Refuse("--hidden is a list of sizes: " + text);
     }
     hidden.push_back(units);
   }

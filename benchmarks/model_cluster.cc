@@ -1,7 +1,6 @@
 #include "benchmarks/model_cluster.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -82,12 +81,11 @@ void Work(const ClusterSpec& cluster, int index, const std::string& graph,
   for (int i = 0; i < kWarmupSteps; ++i) worker.Step();
   float loss = 0;
   TellTimed(main, [&] {
-    const auto end = std::chrono::steady_clock::now() +
-                     std::chrono::duration<double>(options.seconds);
+    const double end = Now() + options.seconds;
     int left = options.steps;
     return TimeSteps([&] {
       loss = worker.Step();
-      return --left > 0 && std::chrono::steady_clock::now() < end;
+      return --left > 0 && Now() < end;
     });
   });
   if (index == 0) main.Write(absl::StrCat(loss));

@@ -17,8 +17,6 @@
 // begin to the last one's end.
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -60,12 +58,6 @@ std::string GraphFolder() {
   }
   const auto self = std::filesystem::read_symlink("/proc/self/exe");
   return self.string() + ".runfiles/weft/benchmarks/model_graphs";
-}
-
-// Ends the program with 2 and the sentence on stderr.
-void Refuse(const std::string& sentence) {
-  std::fprintf(stderr, "%s\n", sentence.c_str());
-  std::exit(2);
 }
 
 // Of a flag that counts something.

@@ -5,7 +5,6 @@
 // ps had begins anew.
 #include <signal.h>
 
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -34,13 +33,6 @@ namespace {
 
 // As tools/local_cluster starts services.
 constexpr absl::Duration kPeerTimeout = absl::Milliseconds(2500);
-
-// Seconds. All processes read the same clock.
-double Now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // The client: trains until it is killed, and goes on after each failure.
 class Trainer {

@@ -1,7 +1,6 @@
 #include "benchmarks/replicas.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 #include "absl/status/status.h"
@@ -9,13 +8,6 @@
 
 namespace weft::benchmarks {
 namespace {
-
-// Seconds. All processes read the same clock.
-double Now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // Lines of the first `counted` workers.
 std::vector<std::string> ReadAll(Workers& workers, int counted) {

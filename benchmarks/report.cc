@@ -18,13 +18,13 @@ constexpr bool kOptimized = true;
 constexpr bool kOptimized = false;
 #endif
 
+}  // namespace
+
 double Now() {
   return std::chrono::duration<double>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
-
-}  // namespace
 
 double Timing::Quantile(double q) const {
   if (seconds.empty()) return 0;
@@ -74,6 +74,11 @@ void Check(const absl::Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
   std::exit(1);
+}
+
+void Refuse(const std::string& sentence) {
+  std::fprintf(stderr, "%s\n", sentence.c_str());
+  std::exit(2);
 }
 
 void Report::Param(const std::string& name, double value) {

@@ -20,6 +20,9 @@
 
 namespace weft::benchmarks {
 
+// Seconds of the machine's steady clock, which all its processes share.
+double Now();
+
 // Single steps of one loop, timed.
 struct Timing {
   std::vector<double> seconds;  // sorted
@@ -40,6 +43,9 @@ double RateOfThreads(Scheduler& scheduler, int threads,
 
 // Ends the program with 1 and the error on stderr, unless it is OK.
 void Check(const absl::Status& status);
+
+// Ends the program with 2 and the sentence, of what it was asked, on stderr.
+[[noreturn]] void Refuse(const std::string& sentence);
 
 class Report {
  public:

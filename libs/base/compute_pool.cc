@@ -86,10 +86,18 @@ void ComputePool::Schedule(Scheduler::Closure closure) {
 }
 
 bool ComputePool::IsSearched() const {
-  if (num_searching_.load() == 0) return false;
-  const absl::Time looked =
-      absl::FromUnixNanos(looked_at_.load(std::memory_order_relaxed));
-  return clock_.Now() - looked < kLongestLook;
+  return num_searching_.load() > 0 && AnyLooks(/*but=*/-1);
+}
+
+bool ComputePool::AnyLooks(int but) const {
+  const int64_t since = absl::ToUnixNanos(clock_.Now() - kLongestLook);
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    if (static_cast<int>(i) == but) continue;
+    if (workers_[i]->looked_at.load(std::memory_order_relaxed) > since) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void ComputePool::Run(int index) {
@@ -137,7 +145,7 @@ bool ComputePool::FindWork(int index) {
   if (found) {
     // Schedule relied on our search; what we leave needs another worker.
     const bool last = num_searching_.fetch_sub(1) == 1;
-    if (num_queued_.load() > 1 && (last || !OthersLook(index))) WakeOne();
+    if (num_queued_.load() > 1 && (last || !AnyLooks(/*but=*/index))) WakeOne();
     return true;
   }
   if (stopping_.load()) {
@@ -148,25 +156,13 @@ bool ComputePool::FindWork(int index) {
   return true;
 }
 
-bool ComputePool::OthersLook(int index) const {
-  const int64_t since = absl::ToUnixNanos(clock_.Now() - kLongestLook);
-  for (size_t i = 0; i < workers_.size(); ++i) {
-    if (static_cast<int>(i) == index) continue;
-    if (workers_[i]->looked_at.load(std::memory_order_relaxed) > since) {
-      return true;
-    }
-  }
-  return false;
-}
-
 bool ComputePool::Search(int index) {
   constexpr int kLooksBetweenClocks = 16;
   int looks = 0;
   SpinFor(clock_, kSearchWakes * wake_time(), [this, index, &looks] {
     if (looks++ % kLooksBetweenClocks == 0) {
-      const int64_t now = absl::ToUnixNanos(clock_.Now());
-      looked_at_.store(now, std::memory_order_relaxed);
-      workers_[index]->looked_at.store(now, std::memory_order_relaxed);
+      workers_[index]->looked_at.store(absl::ToUnixNanos(clock_.Now()),
+                                       std::memory_order_relaxed);
     }
     return num_queued_.load(std::memory_order_relaxed) > 0 ||
            stopping_.load(std::memory_order_relaxed);

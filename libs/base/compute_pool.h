@@ -80,10 +80,11 @@ class ComputePool {
   // True when there may be work, false when the pool stops.
   bool FindWork(int index);
   bool Search(int index);
-  // Whether other workers search, as far as is known, or did a moment ago.
-  bool OthersLook(int index) const;
   // Whether a worker will see at once what is scheduled now.
   bool IsSearched() const;
+  // Whether a worker, but for one, searches as far as is known, or did a moment
+  // ago.
+  bool AnyLooks(int but) const;
   void Sleep(int index);
   void WakeOne();
   void NoteWakeTime(absl::Time woken_at);
@@ -96,8 +97,6 @@ class ComputePool {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<int64_t> num_queued_{0};
   std::atomic<int> num_searching_{0};
-  // When one of these looked last; Unix nanoseconds.
-  std::atomic<int64_t> looked_at_{0};
   std::atomic<int> num_sleeping_{0};
   std::atomic<uint32_t> next_queue_{0};
   std::atomic<bool> stopping_{false};

@@ -341,9 +341,10 @@ class MaxPoolGradKernel : public PoolKernel {
     if (pool.output_size() == 0) {
       std::fill(outputs, outputs + output->num_elements(), T(0));
     }
+    const bool tiles = Tiles(pool);
     return ForEachImage(context, pool, [&](int64_t n) {
       T* const out = outputs + n * pool.image_size();
-      if (Tiles(pool)) {
+      if (tiles) {
         WriteImage(pool, images + n * pool.image_size(),
                    grads + n * pool.output_size(), out);
         return absl::OkStatus();
@@ -364,11 +365,14 @@ class MaxPoolGradKernel : public PoolKernel {
   }
   // Whether each place of an image is in one window, for which there is a loop.
   static bool Tiles(const Pool& pool) {
-    const int64_t rows = std::min(pool.rows.size, pool.rows.in);
     return std::is_floating_point_v<T> && Tiles(pool.rows) &&
            Tiles(pool.columns) &&
-           rows * pool.columns.in * pool.channels <=
-               std::numeric_limits<int32_t>::max();
+           FitsLoops(std::min(pool.rows.size, pool.rows.in),
+                     pool.columns.in * pool.channels);
+  }
+  // What the loops require of a window.
+  static bool FitsLoops(int64_t rows, int64_t row_stride) {
+    return rows * row_stride <= std::numeric_limits<int32_t>::max();
   }
   static void WriteImage(const Pool& pool, const T* image, const T* grad,
                          T* out) {
@@ -436,8 +440,7 @@ class MaxPoolGradKernel : public PoolKernel {
     if constexpr (std::is_floating_point_v<W>) {
       const Pool::Inside inside = pool.InsideOf(y, x);
       if (inside.is_empty()) return;
-      if (inside.window.rows * inside.window.row_stride <=
-          std::numeric_limits<int32_t>::max()) {
+      if (FitsLoops(inside.window.rows, inside.window.row_stride)) {
         BestPoolLoops<W>().add_max_gradient(
             inside.window, image + inside.offset, grad, out + inside.offset);
         return;
