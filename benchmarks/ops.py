@@ -74,6 +74,15 @@ class _Builder:
     self.initializers.append(tf.raw_ops.Assign(ref=variable, value=ones).op)
     return variable
 
+  def _taker(self, result):
+    """What waits for a copy; as on the other side, it takes an output."""
+    tf = self._tf
+    if isinstance(result, tf.Operation):
+      return result
+    first = tf.nest.flatten(result)[0]
+    is_ref = first.dtype._is_ref_dtype  # pylint: disable=protected-access
+    return first.op if is_ref else tf.identity(first).op
+
   def build(self, case, op_def):
     """The last of the copies, which run one after the other."""
     tf = self._tf
@@ -90,8 +99,7 @@ class _Builder:
     for _ in range(case['repeat']):
       with tf.control_dependencies([last] if last is not None else []):
         result = self._op_def_library.apply_op(case['op'], **arguments)
-      last = (result if isinstance(result, tf.Operation) else
-              tf.nest.flatten(result)[0].op)
+      last = self._taker(result)
     return last
 
 
