@@ -41,7 +41,7 @@ void Block(const OverlapArgs& args, const float* a, const float* b, float* sum,
 #pragma GCC unroll 3
     for (int k = 0; k < kVectors; ++k) {
       const float* const from = sum + m * sum_row + Begin<kVectors>(args, k);
-      sums[m][k] = args.adds ? Load<V>(from) : V{};
+      sums[m][k] = args.before == Before::kContinued ? Load<V>(from) : V{};
     }
   }
   const int64_t last = Begin<kVectors>(args, kVectors - 1);
@@ -63,6 +63,16 @@ void Block(const OverlapArgs& args, const float* a, const float* b, float* sum,
       }
       from += args.a_step;
       by += args.b_step;
+    }
+  }
+  // All that is there is read before any is written: vectors overlap.
+  if (args.before == Before::kAddedTo) {
+#pragma GCC unroll 24
+    for (int m = 0; m < kRows; ++m) {
+#pragma GCC unroll 3
+      for (int k = 0; k < kVectors; ++k) {
+        sums[m][k] += Load<V>(sum + m * sum_row + Begin<kVectors>(args, k));
+      }
     }
   }
 #pragma GCC unroll 24
@@ -91,7 +101,8 @@ void Narrow(int rows, const OverlapArgs& args, const float* a, const float* b,
   float wide[kRows * kSize];
   memset(wide, 0, sizeof(wide));
   const size_t bytes = static_cast<size_t>(args.columns) * sizeof(float);
-  for (int m = 0; args.adds && m < rows; ++m) {
+  const bool is_read = args.before != Before::kReplaced;
+  for (int m = 0; is_read && m < rows; ++m) {
     memcpy(wide + m * kSize, sum + m * args.sum_row, bytes);
   }
   RowsOf<1, kRows>(rows, args, a, b, wide, kSize);
@@ -174,7 +185,8 @@ void DotsOf(const OverlapArgs& args, const float* a, const float* b,
   }
   for (int m = 0; m < kRows; ++m) {
     const float dot = SumOf<kSize>(sums[m][0] + sums[m][1]) + rest[m];
-    sum[m * args.sum_row] = args.adds ? sum[m * args.sum_row] + dot : dot;
+    sum[m * args.sum_row] =
+        args.before == Before::kReplaced ? dot : sum[m * args.sum_row] + dot;
   }
 }
 

@@ -10,6 +10,15 @@
 
 namespace weft {
 
+// What becomes of the numbers where sums are written.
+enum class Before {
+  kReplaced,
+  // Sums begin with them.
+  kContinued,
+  // Sums begin with 0, and are added to them at last.
+  kAddedTo,
+};
+
 // The sums, for m < rows and n < columns, over r < runs and t < steps, in this
 // order, of
 //   a[r * a_run + t * a_step + m * a_row] * b[r * b_run + t * b_step + n]
@@ -18,8 +27,7 @@ struct OverlapArgs {
   int64_t a_run = 0, a_step = 0, a_row = 0;
   int64_t b_run = 0, b_step = 0;
   int64_t sum_row = 0;
-  // Sums are added to what is there. False: they replace it.
-  bool adds = false;
+  Before before = Before::kReplaced;
 };
 
 struct ConvLoops {

@@ -1,7 +1,7 @@
 // Products of matrices, compiled for one instruction set. Those of some size
-// are Eigen's, called as Eigen's own BLAS calls them: its expressions would
-// bring code for vectors and small matrices once for each way the operands may
-// lie, and that is most of what they take to compile.
+// are Eigen's, but for floats with AVX-512. It is called as its own BLAS calls
+// it: its expressions would bring code for vectors and small matrices once for
+// each way the operands may lie, and that is most of what they take to compile.
 //
 // Eigen stays in here, and no std:: template may be used: see
 // weft_kernels_per_instruction_set.
@@ -221,25 +221,27 @@ bool VectorProduct(const MatMulArgs& args, const T* a, const T* b, T* c) {
 // Where there are so few rows, to copy `b` takes longer than what is gained.
 constexpr int64_t kFewRows = 24;
 
-// Steps of sums in products that may have any number of rows and columns: there
-// it takes longest to write the result, which Eigen does three times. Without
-// AVX-512 the rest takes longer.
+// Without AVX-512 Eigen is faster where there is much to multiply: it packs `a`
+// too. With it, what takes long is to write the result, which Eigen does once
+// more.
 #if defined(__AVX512F__)
-constexpr int64_t kFewSteps = 256;
+constexpr bool kAlwaysDirect = true;
 #else
-constexpr int64_t kFewSteps = 0;
+constexpr bool kAlwaysDirect = false;
 #endif
 
-// Each element is one running sum, so longer ones are left to Eigen, which adds
-// up parts; and so are wide products of many rows, for which it takes less to
-// pack `a`, too. Parts of one product are computed alike.
+// Those that are always made by DirectProduct need none of Eigen's code.
+template <typename T>
+inline constexpr bool kNeedsEigen = !kAlwaysDirect || sizeof(T) == 8;
+
+// Parts of one product are computed alike.
 bool IsForDirectProduct(const MatMulArgs& args) {
   constexpr int64_t kMostSteps = 512;
   constexpr int64_t kMostColumns = 256;
-  if (args.k <= kFewSteps) return true;
   const int64_t rows = args.rows_of_whole(), columns = args.columns_of_whole();
-  return args.k <= kMostSteps &&
-         (columns <= kMostColumns || (rows <= kFewRows && !args.transpose_b));
+  return kAlwaysDirect ||
+         (args.k <= kMostSteps &&
+          (columns <= kMostColumns || (rows <= kFewRows && !args.transpose_b)));
 }
 
 // Only of floats.
@@ -248,12 +250,10 @@ bool DirectProduct(const MatMulArgs&, const T*, const T*, T*) {
   return false;
 }
 
-// As many rows of `b` as stay in the nearest cache, a few columns wide.
+// As many rows of `b` as stay in the nearest cache, a few columns wide. So many
+// products are one running sum; longer ones are the sum of such.
 constexpr int64_t kPanelRows = 256;
 constexpr int64_t kVector = kVectorSize<float>;
-// The last panel of a matrix may be wider, so that none is as narrow as one
-// vector, where each multiplication reads a number of `a` of its own.
-constexpr int64_t kPanelWidth = 2 * kVector;
 constexpr int64_t kWidestPanel = 3 * kVector;
 
 // Some columns of a matrix, copied.
@@ -346,7 +346,7 @@ void ColumnsOfProduct(const ConvLoops& loops, OverlapArgs part, const float* a,
   if (all > apart) {
     part.steps = all - apart;
     loops.products(part, a, b, c);
-    part.adds = true;
+    part.before = Before::kContinued;
   }
   if (apart == 0) return;
   float copy[kVector * kVector] = {};
@@ -357,9 +357,12 @@ void ColumnsOfProduct(const ConvLoops& loops, OverlapArgs part, const float* a,
   loops.products(part, a + (all - apart) * part.a_step, copy, c);
 }
 
-// Of the columns that are left, those of one panel.
+// Of the columns that are left, those of one panel. None is as narrow as one
+// vector, where each multiplication reads a number of `a` of its own, unless
+// there are so few.
 int64_t ColumnsOfPanel(int64_t left) {
-  return left <= kWidestPanel ? left : kPanelWidth;
+  if (left <= kWidestPanel) return left;
+  return left <= kWidestPanel + kVector ? 2 * kVector : kWidestPanel;
 }
 
 // The columns as whole vectors.
@@ -374,7 +377,9 @@ void RowsOfProduct(const MatMulArgs& args, OverlapArgs part, const float* a,
                    const float* b, float* c) {
   const ConvLoops loops = Conv();
   alignas(64) float panel[kPanelRows * kWidestPanel];
-  const bool packs = args.transpose_b || part.rows > kFewRows;
+  // What ColumnsOfProduct continues replaces what was there.
+  const bool packs = args.transpose_b || part.rows > kFewRows ||
+                     (args.n < kVector && args.k > kPanelRows);
   for (int64_t j = 0; j < args.n; j += part.columns) {
     part.columns = ColumnsOfPanel(args.n - j);
     if (packs) {
@@ -404,7 +409,7 @@ bool DirectProduct(const MatMulArgs& args, const float* a, const float* b,
     part.rows = args.m - i < kRows ? args.m - i : kRows;
     for (int64_t k = 0; k < args.k; k += kPanelRows) {
       part.steps = args.k - k < kPanelRows ? args.k - k : kPanelRows;
-      part.adds = k > 0;
+      part.before = k > 0 ? Before::kAddedTo : Before::kReplaced;
       RowsOfProduct(args, part, a + i * part.a_row + k * part.a_step,
                     b + k * (args.transpose_b ? 1 : args.b_stride),
                     c + i * args.c_stride);
@@ -434,14 +439,16 @@ void Product(const MatMulArgs& args, const T* a, const T* b, T* c) {
   if (IsSmall(args)) return SmallProduct(args, a, b, c);
   if (IsWithVector(args) && VectorProduct(args, a, b, c)) return;
   if (DirectProduct(args, a, b, c)) return;
-  if (args.transpose_a && args.transpose_b) {
-    BlockedProduct<T, ColMajor, ColMajor>(args, a, b, c);
-  } else if (args.transpose_a) {
-    BlockedProduct<T, ColMajor, RowMajor>(args, a, b, c);
-  } else if (args.transpose_b) {
-    BlockedProduct<T, RowMajor, ColMajor>(args, a, b, c);
-  } else {
-    BlockedProduct<T, RowMajor, RowMajor>(args, a, b, c);
+  if constexpr (kNeedsEigen<T>) {
+    if (args.transpose_a && args.transpose_b) {
+      BlockedProduct<T, ColMajor, ColMajor>(args, a, b, c);
+    } else if (args.transpose_a) {
+      BlockedProduct<T, ColMajor, RowMajor>(args, a, b, c);
+    } else if (args.transpose_b) {
+      BlockedProduct<T, RowMajor, ColMajor>(args, a, b, c);
+    } else {
+      BlockedProduct<T, RowMajor, RowMajor>(args, a, b, c);
+    }
   }
 }
 

@@ -127,16 +127,44 @@ class ConvolutionKernel : public OpKernel {
                      pass, DT_BFLOAT16) {}
 
  private:
+  // With a row of a matrix for each image.
+  void RunProduct(OpKernelContext& context, const Convolution& c,
+                  const float* first, const float* second, float* output) {
+    const auto run = [&](MatMulArgs args) {
+      args.a_stride = args.transpose_a ? args.m : args.k;
+      args.b_stride = args.transpose_b ? args.k : args.n;
+      args.c_stride = args.n;
+      const bool is_input = pass_ == ConvolutionPass::kInput;
+      gemm_.Run(context, args, is_input ? second : first,
+                is_input ? first : second, output);
+    };
+    switch (pass_) {
+      case ConvolutionPass::kForward:
+        return run({.m = c.batch, .n = c.filters, .k = c.taps()});
+      case ConvolutionPass::kFilter:
+        return run(
+            {.m = c.taps(), .n = c.filters, .k = c.batch, .transpose_a = true});
+      case ConvolutionPass::kInput:
+        return run(
+            {.m = c.batch, .n = c.taps(), .k = c.filters, .transpose_b = true});
+    }
+  }
+
   // Whether it was done without windows being laid out. With AVX2 our own
   // loops are faster than oneDNN's on images as they are (measured); with
   // AVX-512 it comes first.
-  absl::StatusOr<bool> RunWhole(OpKernelContext& context, const Convolution& c,
-                                const Tensor& first, const Tensor& second,
-                                Tensor& output) {
+  absl::StatusOr<bool> RunWhole(OpKernelContext& context,
+                                const Convolution& sizes, const Tensor& first,
+                                const Tensor& second, Tensor& output) {
     if constexpr (std::is_same_v<W, float>) {
       const float* const x = first.flat<W>().data();
       const float* const y = second.flat<W>().data();
       float* const to = output.mutable_flat<W>().data();
+      if (sizes.is_product()) {
+        RunProduct(context, sizes, x, y, to);
+        return true;
+      }
+      const Convolution c = sizes.Flattened();
       const bool is_direct = IsDirect(c, pass_);
       if (!is_direct || BestInstructionSet() == InstructionSet::kV4) {
         ASSIGN_OR_RETURN(const bool is_done, dnnl_.Run(context, c, x, y, to));
@@ -156,11 +184,11 @@ class ConvolutionKernel : public OpKernel {
                                  const TensorShape& shape) {
     if (first.dtype() != DT_BFLOAT16 || shape.num_elements() == 0 ||
         first.num_elements() == 0 || second.num_elements() == 0 ||
-        !narrow_dnnl_.CanRun(context, c)) {
+        !narrow_dnnl_.CanRun(context, c.Flattened())) {
       return false;
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return narrow_dnnl_.Run(context, c, first.data(), second.data(),
+    return narrow_dnnl_.Run(context, c.Flattened(), first.data(), second.data(),
                             output->mutable_data());
   }
 

@@ -1,6 +1,7 @@
 #include "libs/kernels/nn/convolution.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -14,6 +15,18 @@ int64_t Convolution::windows_at_a_time(int64_t threads) const {
   // 256 windows of a million taps would take a gigabyte for each thread.
   const int64_t most = std::max<int64_t>(1, kMostNumbers / (taps() + 1));
   return std::min({all_windows(), wanted, most});
+}
+
+Convolution Convolution::Flattened() const {
+  Convolution result = *this;
+  if (groups == 1 && columns.is_whole()) {
+    result.channels = result.depth = channels * columns.in;
+    result.columns = {.in = 1, .out = 1};
+  }
+  if (result.columns == WindowDim{.in = 1, .out = 1} && rows.dilation == 1) {
+    std::swap(result.rows, result.columns);
+  }
+  return result;
 }
 
 absl::StatusOr<Convolution> Convolution::Of(const WindowAttrs& attrs,

@@ -37,6 +37,17 @@ struct Convolution {
     return {batch, rows.out, columns.out, filters};
   }
 
+  // Whether each image has one window, which is all of it: the product of two
+  // matrices.
+  bool is_product() const {
+    return groups == 1 && rows.is_whole() && columns.is_whole();
+  }
+  // The same sums over the same numbers in memory, with windows beside each
+  // other rather than below: columns that one window takes whole become
+  // channels, and the rows of images that are one column wide become their
+  // columns, for which loops are best, unless they are dilated.
+  Convolution Flattened() const;
+
   // Of an image [batch, rows, columns, channels] and a filter [rows, columns,
   // depth, filters]. INVALID_ARGUMENT where they do not fit each other.
   static absl::StatusOr<Convolution> Of(const WindowAttrs& attrs,

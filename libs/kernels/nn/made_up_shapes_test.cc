@@ -63,6 +63,12 @@ class MadeUpShapesTest : public testing::Test {
     }
   }
 
+  // A convolution and its gradients.
+  void ExpectConvolutionsAsInDouble(const TensorShape& image,
+                                    const TensorShape& filter,
+                                    const AttrMap& attrs,
+                                    const std::string& what);
+
   const std::unique_ptr<Random> random_ = NewSeededRandom(7);
   KernelTestHarness harness_;
 };
@@ -73,6 +79,21 @@ Tensor SizesOf(const TensorShape& shape) {
     sizes.mutable_flat<int32_t>()[i] = static_cast<int32_t>(shape.dim(i));
   }
   return sizes;
+}
+
+void MadeUpShapesTest::ExpectConvolutionsAsInDouble(const TensorShape& image,
+                                                    const TensorShape& filter,
+                                                    const AttrMap& attrs,
+                                                    const std::string& what) {
+  const Tensor x = Numbers(image), w = Numbers(filter);
+  ExpectAsInDouble("Conv2D", {x, w}, attrs, what);
+  ASSERT_OK_AND_ASSIGN(const Tensor y,
+                       harness_.RunOne("Conv2D", {x, w}, attrs));
+  const Tensor gradient = Numbers(y.shape());
+  ExpectAsInDouble("Conv2DBackpropInput", {SizesOf(image), w, gradient}, attrs,
+                   what);
+  ExpectAsInDouble("Conv2DBackpropFilter", {x, SizesOf(filter), gradient},
+                   attrs, what);
 }
 
 TEST_F(MadeUpShapesTest, ConvolutionsOfFloatsAreThoseOfDoubles) {
@@ -91,15 +112,7 @@ TEST_F(MadeUpShapesTest, ConvolutionsOfFloatsAreThoseOfDoubles) {
     }
     const std::string what = absl::StrCat(" of ", image.ToString(), " by ",
                                           filter.ToString(), " case ", i);
-    const Tensor x = Numbers(image), w = Numbers(filter);
-    ExpectAsInDouble("Conv2D", {x, w}, attrs, what);
-    ASSERT_OK_AND_ASSIGN(const Tensor y,
-                         harness_.RunOne("Conv2D", {x, w}, attrs));
-    const Tensor gradient = Numbers(y.shape());
-    ExpectAsInDouble("Conv2DBackpropInput", {SizesOf(image), w, gradient},
-                     attrs, what);
-    ExpectAsInDouble("Conv2DBackpropFilter", {x, SizesOf(filter), gradient},
-                     attrs, what);
+    ExpectConvolutionsAsInDouble(image, filter, attrs, what);
   }
 }
 
@@ -109,14 +122,41 @@ TEST_F(MadeUpShapesTest, LargeConvolutionsAreCutWithoutASeam) {
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
   for (const int64_t batch : {1, 3, 37}) {
     const TensorShape image = {batch, 41, 23, 8}, filter = {7, 3, 8, 16};
-    const Tensor x = Numbers(image), w = Numbers(filter);
     const std::string what = absl::StrCat(" of ", batch, " images");
-    ExpectAsInDouble("Conv2D", {x, w}, attrs, what);
-    const Tensor gradient = Numbers({batch, 41, 23, 16});
-    ExpectAsInDouble("Conv2DBackpropInput", {SizesOf(image), w, gradient},
-                     attrs, what);
-    ExpectAsInDouble("Conv2DBackpropFilter", {x, SizesOf(filter), gradient},
-                     attrs, what);
+    ExpectConvolutionsAsInDouble(image, filter, attrs, what);
+  }
+}
+
+// Filters as wide, or as high, or both, as the image: as for sentences, and as
+// for what takes the place of a layer that sees all.
+TEST_F(MadeUpShapesTest, WindowsMayTakeALineOfTheImageWhole) {
+  for (int i = 0; i < 60; ++i) {
+    const int64_t rows = Draw(1, 12), columns = Draw(1, 12);
+    const TensorShape image = {Draw(1, 5), rows, columns, OneOf({1, 3, 8, 17})};
+    const bool all_rows = i % 3 != 0, all_columns = i % 3 != 1;
+    const TensorShape filter = {
+        all_rows ? rows : Draw(1, std::min<int64_t>(rows, 4)),
+        all_columns ? columns : Draw(1, std::min<int64_t>(columns, 4)),
+        image.dim(3), OneOf({1, 2, 15, 16, 24})};
+    const AttrMap attrs = {{"strides", List{1, Draw(1, 3), Draw(1, 3), 1}},
+                           {"padding", i % 4 == 0 ? "SAME" : "VALID"}};
+    ExpectConvolutionsAsInDouble(image, filter, attrs,
+                                 absl::StrCat(" of ", image.ToString(), " by ",
+                                              filter.ToString(), " case ", i));
+  }
+}
+
+// The rows of images one column wide, where they may be dilated.
+TEST_F(MadeUpShapesTest, ImagesMayBeOneColumnWide) {
+  for (int i = 0; i < 30; ++i) {
+    const TensorShape image = {Draw(1, 5), Draw(9, 20), 1, OneOf({1, 8, 17})};
+    const TensorShape filter = {Draw(1, 5), 1, image.dim(3), OneOf({1, 8, 24})};
+    const AttrMap attrs = {{"strides", List{1, Draw(1, 3), Draw(1, 3), 1}},
+                           {"dilations", List{1, Draw(1, 2), Draw(1, 2), 1}},
+                           {"padding", i % 2 == 0 ? "SAME" : "VALID"}};
+    ExpectConvolutionsAsInDouble(image, filter, attrs,
+                                 absl::StrCat(" of ", image.ToString(), " by ",
+                                              filter.ToString(), " case ", i));
   }
 }
 

@@ -31,6 +31,10 @@ struct WindowDim {
     return window * stride - pad + tap * dilation;
   }
   bool IsInside(int64_t at) const { return at >= 0 && at < in; }
+  // Whether there is one window, which is the image.
+  bool is_whole() const {
+    return out == 1 && pad == 0 && size == in && (size == 1 || dilation == 1);
+  }
 
   friend bool operator==(const WindowDim&, const WindowDim&) = default;
 };
