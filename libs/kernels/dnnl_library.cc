@@ -45,6 +45,7 @@ std::string FindFunctions(void* handle, DnnlLibrary& library) {
   find("dnnl_stream_wait", library.stream_wait);
   find("dnnl_memory_desc_init_by_tag", library.memory_desc_init_by_tag);
   find("dnnl_memory_desc_init_by_strides", library.memory_desc_init_by_strides);
+  find("dnnl_memory_desc_init_submemory", library.memory_desc_init_submemory);
   find("dnnl_memory_desc_get_size", library.memory_desc_get_size);
   find("dnnl_memory_create", library.memory_create);
   find("dnnl_memory_destroy", library.memory_destroy);

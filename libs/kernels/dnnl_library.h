@@ -30,6 +30,8 @@ struct DnnlLibrary {
   decltype(&dnnl_memory_desc_init_by_tag) memory_desc_init_by_tag = nullptr;
   decltype(&dnnl_memory_desc_init_by_strides) memory_desc_init_by_strides =
       nullptr;
+  decltype(&dnnl_memory_desc_init_submemory) memory_desc_init_submemory =
+      nullptr;
   decltype(&dnnl_memory_desc_get_size) memory_desc_get_size = nullptr;
   decltype(&dnnl_memory_create) memory_create = nullptr;
   decltype(&dnnl_memory_destroy) memory_destroy = nullptr;

@@ -188,7 +188,7 @@ TEST_F(GemmTest, APartOfAnyWidthIsTheSameToTheBit) {
   }
 }
 
-// A running sum of a million such numbers is wrong by a hundredth.
+// A running sum of a million such numbers is wrong by thousandths.
 TEST_F(GemmTest, LongSumsAreMadeOfParts) {
   constexpr int64_t kMany = 1 << 20, kColumns = 3;
   const std::vector<float> a(2 * kMany, 0.1f), b(kMany * kColumns, 0.7f);

@@ -121,6 +121,32 @@ absl::StatusOr<dnnl_memory_desc_t> FilterLayout(const DnnlLibrary& library,
                   type, tag);
 }
 
+// How many blocks of filters a layout has; one where they are not whole.
+int64_t BlocksOfFilters(const dnnl_memory_desc_t& layout) {
+  if (layout.format_kind != dnnl_blocked) return 1;
+  const dnnl_blocking_desc_t& blocking = layout.format_desc.blocking;
+  int64_t block = 1;
+  for (int i = 0; i < blocking.inner_nblks; ++i) {
+    if (blocking.inner_idxs[i] == 0) block *= blocking.inner_blks[i];
+  }
+  return layout.dims[0] % block == 0 ? layout.dims[0] / block : 1;
+}
+
+// Filters [begin, end) of a layout. REQUIRES: they are whole blocks.
+absl::StatusOr<dnnl_memory_desc_t> FiltersOf(const DnnlLibrary& library,
+                                             const dnnl_memory_desc_t& layout,
+                                             int64_t begin, int64_t end) {
+  const dnnl_dims_t sizes = {end - begin, layout.dims[1], layout.dims[2],
+                             layout.dims[3]};
+  const dnnl_dims_t first = {begin, 0, 0, 0};
+  dnnl_memory_desc_t part;
+  if (library.memory_desc_init_submemory(&part, &layout, sizes, first) !=
+      dnnl_success) {
+    return absl::UnimplementedError("oneDNN can't cut the layout");
+  }
+  return part;
+}
+
 // What a pass takes and gives: images, outputs and their gradients are of the
 // first type. A filter is too, but its gradient is a sum of floats.
 struct Types {
@@ -279,7 +305,7 @@ class DnnlConvolution::Plan {
       plan->parts_.push_back({piece, std::move(primitive)});
     }
     plan->filter_ = FloatsOf(plan->parts_[0].primitive->bytes(FilterOf(pass)));
-    RETURN_IF_ERROR(plan->AddReorder(library, c, *filter));
+    RETURN_IF_ERROR(plan->AddReorders(library, c, *filter));
     return plan;
   }
 
@@ -328,17 +354,57 @@ class DnnlConvolution::Plan {
   }
 
   // Between the filter as the graph has it and as oneDNN wants it.
-  absl::Status AddReorder(const DnnlLibrary& library, const Convolution& c,
-                          const dnnl_memory_desc_t& packed) {
+  absl::Status AddReorders(const DnnlLibrary& library, const Convolution& c,
+                           const dnnl_memory_desc_t& packed) {
     ASSIGN_OR_RETURN(const dnnl_memory_desc_t plain,
                      FilterLayout(library, c, types_.image, dnnl_hwio));
-    const bool is_sum = pass_ == ConvolutionPass::kFilter;
-    ASSIGN_OR_RETURN(DnnlDescriptor copy, DnnlDescriptor::CreateReorder(
-                                              library, is_sum ? packed : plain,
-                                              is_sum ? plain : packed));
-    ASSIGN_OR_RETURN(reorder_, DnnlPrimitive::Create(std::move(copy)));
-    scratchpad_ = std::max(scratchpad_, FloatsOf(reorder_->scratchpad_bytes()));
+    const int64_t pieces = PiecesOfFilter(packed);
+    for (int64_t i = 0; i < pieces; ++i) {
+      const auto piece = [&](const dnnl_memory_desc_t& layout) {
+        return FiltersOf(library, layout, c.filters * i / pieces,
+                         c.filters * (i + 1) / pieces);
+      };
+      RETURN_IF_ERROR(AddReorder(library, piece(plain), piece(packed)));
+    }
     return absl::OkStatus();
+  }
+
+  absl::Status AddReorder(const DnnlLibrary& library,
+                          const absl::StatusOr<dnnl_memory_desc_t>& plain,
+                          const absl::StatusOr<dnnl_memory_desc_t>& packed) {
+    RETURN_IF_ERROR(plain.status());
+    RETURN_IF_ERROR(packed.status());
+    const bool is_sum = pass_ == ConvolutionPass::kFilter;
+    ASSIGN_OR_RETURN(
+        DnnlDescriptor copy,
+        DnnlDescriptor::CreateReorder(library, is_sum ? *packed : *plain,
+                                      is_sum ? *plain : *packed));
+    ASSIGN_OR_RETURN(SharedPrimitive reorder,
+                     DnnlPrimitive::Create(std::move(copy)));
+    scratchpad_ = std::max(scratchpad_, FloatsOf(reorder->scratchpad_bytes()));
+    reorders_.push_back(std::move(reorder));
+    return absl::OkStatus();
+  }
+
+  // Into how many a filter is cut that is worth it; each needs a part's
+  // scratchpad.
+  int64_t PiecesOfFilter(const dnnl_memory_desc_t& packed) const {
+    constexpr int64_t kWorth = 1 << 14;
+    const int64_t blocks = BlocksOfFilters(packed);
+    int64_t pieces = std::max<int64_t>(
+        1, std::min<int64_t>({blocks, static_cast<int64_t>(parts_.size()),
+                              filter_ / kWorth}));
+    while (blocks % pieces != 0) --pieces;
+    return pieces;
+  }
+
+  absl::Status Reorder(OpKernelContext& context, const void* from, void* to,
+                       float* scratchpads) const {
+    return ForEach(
+        context, static_cast<int64_t>(reorders_.size()), [&](int64_t i) {
+          return reorders_[i]->Run({{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}},
+                                   scratchpads + i * scratchpad_);
+        });
   }
 
   // Room for all parts' scratchpads at once, and `more` numbers before them.
@@ -355,8 +421,7 @@ class DnnlConvolution::Plan {
     ASSIGN_OR_RETURN(Tensor room, NewRoom(context, filter_));
     float* const packed = room.mutable_flat<float>().data();
     float* const scratchpads = packed + filter_;
-    RETURN_IF_ERROR(reorder_->Run(
-        {{DNNL_ARG_FROM, filter}, {DNNL_ARG_TO, packed}}, scratchpads));
+    RETURN_IF_ERROR(Reorder(context, filter, packed, scratchpads));
     return ForEachPart(context, [&](int64_t i) {
       const Pointers pointers = pointers_of(parts_[i].piece);
       return parts_[i].primitive->Run({{ImageOf(pass_), pointers.image},
@@ -382,13 +447,17 @@ class DnnlConvolution::Plan {
           scratchpads + i * scratchpad_);
     }));
     AddUp(context.scheduler(), sums + filter_, count - 1, filter_, sums);
-    return reorder_->Run({{DNNL_ARG_FROM, sums}, {DNNL_ARG_TO, output}},
-                         scratchpads);
+    return Reorder(context, sums, output, scratchpads);
   }
 
   template <typename Work>
   absl::Status ForEachPart(OpKernelContext& context, const Work& work) const {
-    const int64_t count = static_cast<int64_t>(parts_.size());
+    return ForEach(context, static_cast<int64_t>(parts_.size()), work);
+  }
+
+  template <typename Work>
+  static absl::Status ForEach(OpKernelContext& context, int64_t count,
+                              const Work& work) {
     if (count == 1) return work(0);
     FirstError error;
     context.scheduler().ParallelFor(count, 1, [&](int64_t begin, int64_t end) {
@@ -401,7 +470,8 @@ class DnnlConvolution::Plan {
   Types types_ = {dnnl_f32, dnnl_f32};
   int64_t size_ = 0;         // bytes of a number of an image
   std::vector<Part> parts_;  // at least one
-  SharedPrimitive reorder_;
+  // Each of some of the filters; at least one.
+  std::vector<SharedPrimitive> reorders_;
   int64_t filter_ = 0;      // of the filter as oneDNN wants it, in floats
   int64_t scratchpad_ = 0;  // of a part, in floats
 };

@@ -127,6 +127,16 @@ TEST_F(MadeUpShapesTest, LargeConvolutionsAreCutWithoutASeam) {
   }
 }
 
+// Filters so large that several threads lay them out, in blocks that divide them
+// and others.
+TEST_F(MadeUpShapesTest, LargeFiltersAreLaidOutWithoutASeam) {
+  const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
+  for (const int64_t filters : {64, 96, 100, 256}) {
+    ExpectConvolutionsAsInDouble({6, 9, 8, 72}, {3, 3, 72, filters}, attrs,
+                                 absl::StrCat(" of ", filters, " filters"));
+  }
+}
+
 // Filters as wide, or as high, or both, as the image: as for sentences, and as
 // for what takes the place of a layer that sees all.
 TEST_F(MadeUpShapesTest, WindowsMayTakeALineOfTheImageWhole) {
