@@ -65,9 +65,10 @@ class Scheduler {
   virtual std::unique_ptr<Event> NewEvent() = 0;
 
   // Splits [0, total) into ranges of at least `min_range` and runs
-  // `work(begin, end)` for all of them on this thread and on idle compute
-  // threads; returns when all are done. Never waits for a busy pool: what
-  // nobody else takes, the caller runs. Safe inside compute closures.
+  // `work(begin, end)` for all of them on this thread and on compute threads
+  // that have time, at once or before all are begun; returns when all are done.
+  // Never waits for a busy pool: what nobody else takes, the caller runs. Safe
+  // inside compute closures.
   virtual void ParallelFor(
       int64_t total, int64_t min_range,
       const std::function<void(int64_t, int64_t)>& work) = 0;

@@ -159,27 +159,24 @@ void ThreadScheduler::ParallelFor(
   const int64_t num_ranges =
       std::min(total / std::max<int64_t>(1, min_range),
                kRangesPerThread * compute_.num_threads());
-  const int64_t helpers = std::min<int64_t>(
-      {num_ranges - 1, compute_.num_idle(), compute_.num_threads() - 1});
-  // More ranges than threads: what one of them has begun the others may end.
-  const bool may_get_help =
-      compute_.num_threads() > 1 && num_ranges > compute_.num_threads();
-  if (helpers <= 0 && !may_get_help) {
+  const int64_t most_helpers =
+      std::min<int64_t>(num_ranges - 1, compute_.num_threads() - 1);
+  if (most_helpers <= 0) {
     work(0, total);
     return;
   }
   auto loop = std::make_shared<SharedLoop>(total, num_ranges, work);
-  const auto help = [&loop, this] {
-    compute_.Schedule([loop] { loop->RunClaims(); });
+  // Where nobody has time now, somebody may have it soon.
+  int64_t helpers = 0;
+  const auto ask = [&] {
+    const int64_t wanted =
+        std::clamp<int64_t>(compute_.num_idle(), 1, most_helpers);
+    for (; helpers < wanted; ++helpers) {
+      compute_.Schedule([loop] { loop->RunClaims(); });
+    }
   };
-  for (int64_t i = 0; i < helpers; ++i) help();
-  // Where nobody has time now, somebody may have it later.
-  bool has_asked = helpers > 0;
-  while (loop->RunOne()) {
-    if (has_asked || compute_.num_idle() == 0) continue;
-    has_asked = true;
-    help();
-  }
+  do ask();
+  while (loop->RunOne());
   loop->Wait(clock_, compute_.wake_time());
 }
 

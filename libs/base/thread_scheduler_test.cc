@@ -145,31 +145,27 @@ TEST(ThreadSchedulerTest, MeasuresWhatWakingAThreadTakes) {
   EXPECT_EQ(progress->wake_time(), unknown);
 }
 
-// A loop that began while all threads were busy.
+// A loop that began while all threads were busy, and has no more ranges than
+// there are threads.
 TEST(ThreadSchedulerTest, WhoHasTimeLaterHelpsWithParallelFor) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
   auto helped = scheduler->NewEvent();
-  const auto caller = std::this_thread::get_id();
-  // Whether a thread has ended what it did before the loop is over is a race;
-  // so loop until one has.
-  while (!helped->IsSet()) {
-    auto release = scheduler->NewEvent();
-    std::atomic<int> busy{0};
-    for (int i = 0; i < 2; ++i) {
-      scheduler->Schedule(Pool::kCompute, [&] {
-        ++busy;
-        release->Wait();
-        --busy;
-      });
-    }
-    while (busy < 2) std::this_thread::yield();
-    scheduler->ParallelFor(64, 1, [&](int64_t, int64_t) {
-      if (std::this_thread::get_id() != caller) helped->Set();
-      release->Set();
-      while (busy > 0) std::this_thread::yield();
+  auto release = scheduler->NewEvent();
+  std::atomic<int> busy{0};
+  for (int i = 0; i < 2; ++i) {
+    scheduler->Schedule(Pool::kCompute, [&] {
+      ++busy;
+      release->Wait();
     });
   }
+  while (busy < 2) std::this_thread::yield();
+  const auto caller = std::this_thread::get_id();
+  scheduler->ParallelFor(2, 1, [&](int64_t, int64_t) {
+    if (std::this_thread::get_id() != caller) return helped->Set();
+    release->Set();
+    EXPECT_TRUE(helped->WaitUntil(clock.Now() + absl::Seconds(30)));
+  });
 }
 
 TEST(ThreadSchedulerTest, FreeThreadsHelpWithParallelFor) {
