@@ -31,10 +31,16 @@ int64_t Begin(const OverlapArgs& args, int vector) {
   return vector * kSize;
 }
 
+// Where what a block reads of b is written.
+struct Copy {
+  float* to = nullptr;
+  int64_t step = 0;
+};
+
 // kRows rows of kVectors vectors.
-template <int kRows, int kVectors>
+template <int kRows, int kVectors, bool kCopies = false>
 void Block(const OverlapArgs& args, const float* a, const float* b, float* sum,
-           int64_t sum_row) {
+           int64_t sum_row, Copy copy = {}) {
   V sums[kRows][kVectors];
 #pragma GCC unroll 24
   for (int m = 0; m < kRows; ++m) {
@@ -55,6 +61,14 @@ void Block(const OverlapArgs& args, const float* a, const float* b, float* sum,
         columns[k] = Load<V>(by + k * kSize);
       }
       columns[kVectors - 1] = Load<V>(by + last);
+      if constexpr (kCopies) {
+#pragma GCC unroll 2
+        for (int k = 0; k < kVectors - 1; ++k) {
+          Store(columns[k], copy.to + k * kSize);
+        }
+        Store(columns[kVectors - 1], copy.to + last);
+        copy.to += copy.step;
+      }
 #pragma GCC unroll 24
       for (int m = 0; m < kRows; ++m) {
         const float x = from[m * args.a_row];
@@ -131,6 +145,35 @@ void Panel(const OverlapArgs& args, const float* a, const float* b,
   }
 }
 
+// The first rows by what lies apart, the others by the copy.
+template <int kVectors>
+void CopyingPanel(OverlapArgs args, const float* a, const float* b, float* sum,
+                  const Copy& copy) {
+  constexpr int64_t kRows = MostRows(kVectors);
+  if (args.rows < kRows) {
+    Block<1, kVectors, true>(args, a, b, sum, args.sum_row, copy);
+  } else {
+    Block<kRows, kVectors, true>(args, a, b, sum, args.sum_row, copy);
+  }
+  const int64_t done = args.rows < kRows ? 1 : kRows;
+  args.rows -= done;
+  args.b_step = copy.step;
+  Panel<kVectors>(args, a + done * args.a_row, copy.to,
+                  sum + done * args.sum_row);
+}
+
+void ProductsAndCopy(const OverlapArgs& args, const float* a, const float* b,
+                     float* sum, float* to, int64_t step) {
+  const Copy copy = {to, step};
+  if (args.columns > 2 * kSize) {
+    CopyingPanel<3>(args, a, b, sum, copy);
+  } else if (args.columns > kSize) {
+    CopyingPanel<2>(args, a, b, sum, copy);
+  } else {
+    CopyingPanel<1>(args, a, b, sum, copy);
+  }
+}
+
 void Products(const OverlapArgs& args, const float* a, const float* b,
               float* sum) {
   if (args.columns > 2 * kSize) {
@@ -202,6 +245,6 @@ void Dots(const OverlapArgs& args, const float* a, const float* b, float* sum) {
 
 }  // namespace
 
-ConvLoops Conv() { return {kSize, &Products, &Dots}; }
+ConvLoops Conv() { return {kSize, &Products, &ProductsAndCopy, &Dots}; }
 
 }  // namespace weft::WEFT_ISA

@@ -38,6 +38,12 @@ struct ConvLoops {
   // REQUIRES: columns <= 3 * vector.
   void (*products)(const OverlapArgs& args, const float* a, const float* b,
                    float* sum);
+  // The same of one run, which writes what it reads of b to `copy`, whose rows
+  // are `copy_step` apart, on its way: for b that lies so far apart that it is
+  // best not gone to again for each few rows of a. REQUIRES: columns >= vector.
+  void (*products_and_copy)(const OverlapArgs& args, const float* a,
+                            const float* b, float* sum, float* copy,
+                            int64_t copy_step);
   // For one column: b[r * b_run + t], a[r * a_run + t + m * a_row]. The order
   // of the sum is another, which depends on steps alone.
   void (*dots)(const OverlapArgs& args, const float* a, const float* b,

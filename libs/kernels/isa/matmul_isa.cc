@@ -370,23 +370,34 @@ int64_t StepOfPanel(int64_t columns) {
   return (columns + kVector - 1) / kVector * kVector;
 }
 
+// The same columns, of which a copy is read for all rows but the first.
+void PackedColumns(const MatMulArgs& args, const ConvLoops& loops,
+                   OverlapArgs part, const float* a, const float* b, float* c) {
+  alignas(64) float panel[kPanelRows * kWidestPanel];
+  const int64_t step = StepOfPanel(part.columns);
+  if (!args.transpose_b && part.columns >= kVector) {
+    part.b_step = args.b_stride;
+    return loops.products_and_copy(part, a, b, c, panel, step);
+  }
+  part.b_step = step;
+  Pack(args, b, part.steps, part.columns, {panel, step});
+  loops.products(part, a, panel, c);
+}
+
 // For some rows of the result, as `part` says. `b` is read a few columns at a
 // time: as they lie, if there are so few rows that to copy them takes longer
 // than what is gained.
 void RowsOfProduct(const MatMulArgs& args, OverlapArgs part, const float* a,
                    const float* b, float* c) {
   const ConvLoops loops = Conv();
-  alignas(64) float panel[kPanelRows * kWidestPanel];
   // What ColumnsOfProduct continues replaces what was there.
   const bool packs = args.transpose_b || part.rows > kFewRows ||
                      (args.n < kVector && args.k > kPanelRows);
   for (int64_t j = 0; j < args.n; j += part.columns) {
     part.columns = ColumnsOfPanel(args.n - j);
     if (packs) {
-      part.b_step = StepOfPanel(part.columns);
-      Pack(args, b + j * (args.transpose_b ? args.b_stride : 1), part.steps,
-           part.columns, {panel, part.b_step});
-      loops.products(part, a, panel, c + j);
+      PackedColumns(args, loops, part, a,
+                    b + j * (args.transpose_b ? args.b_stride : 1), c + j);
     } else {
       part.b_step = args.b_stride;
       ColumnsOfProduct(loops, part, a, b + j, c + j);
@@ -394,12 +405,11 @@ void RowsOfProduct(const MatMulArgs& args, OverlapArgs part, const float* a,
   }
 }
 
-bool DirectProduct(const MatMulArgs& args, const float* a, const float* b,
-                   float* c) {
+void DirectRows(const MatMulArgs& args, const float* a, const float* b,
+                float* c) {
   // As much of `a`, which is read once for each few columns, as stays in the
   // cache.
-  constexpr int64_t kRows = 256;
-  if (!IsForDirectProduct(args)) return false;
+  constexpr int64_t kRows = 512;
   OverlapArgs part;
   part.runs = 1;
   part.a_step = args.transpose_a ? args.a_stride : 1;
@@ -414,6 +424,66 @@ bool DirectProduct(const MatMulArgs& args, const float* a, const float* b,
                     b + k * (args.transpose_b ? 1 : args.b_stride),
                     c + i * args.c_stride);
     }
+  }
+}
+
+// Rows of a matrix whose columns are `stride` apart; each is written from its
+// begin to its end.
+void WriteRows(const float* from, int64_t stride, int64_t rows, int64_t columns,
+               float* to, int64_t step) {
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4) {
+    int64_t j = 0;
+    for (; j + 4 <= columns; j += 4) {
+      Transpose(from + j * stride + i, stride, to + i * step + j, step);
+    }
+    for (; j < columns; ++j) {
+      for (int64_t k = 0; k < 4; ++k) {
+        to[(i + k) * step + j] = from[j * stride + i + k];
+      }
+    }
+  }
+  for (; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j)
+      to[i * step + j] = from[j * stride + i];
+  }
+}
+
+// Whether there are so few rows that to pack a transposed `b` takes long beside
+// them, and as columns they would be whole vectors.
+bool IsBestExchanged(const MatMulArgs& args) {
+  constexpr int64_t kMostRows = 128;
+  return args.transpose_b && args.m <= kMostRows && args.m % kVector == 0 &&
+         args.n > args.m;
+}
+
+// The same product with all rows and columns exchanged, so that what is packed
+// is `a`, and `b` is read as it lies.
+void ExchangedProduct(const MatMulArgs& args, const float* a, const float* b,
+                      float* c) {
+  constexpr int64_t kNumbers = 1 << 15;
+  alignas(64) float columns[kNumbers];
+  const int64_t most = kNumbers / args.m / 8 * 8;
+  MatMulArgs exchanged = args;
+  exchanged.transpose_a = false;
+  exchanged.transpose_b = !args.transpose_a;
+  exchanged.a_stride = args.b_stride;
+  exchanged.b_stride = args.a_stride;
+  exchanged.n = exchanged.c_stride = args.m;
+  for (int64_t j = 0; j < args.n; j += most) {
+    exchanged.m = args.n - j < most ? args.n - j : most;
+    DirectRows(exchanged, b + j * args.b_stride, a, columns);
+    WriteRows(columns, args.m, args.m, exchanged.m, c + j, args.c_stride);
+  }
+}
+
+bool DirectProduct(const MatMulArgs& args, const float* a, const float* b,
+                   float* c) {
+  if (!IsForDirectProduct(args)) return false;
+  if (IsBestExchanged(args)) {
+    ExchangedProduct(args, a, b, c);
+  } else {
+    DirectRows(args, a, b, c);
   }
   return true;
 }
