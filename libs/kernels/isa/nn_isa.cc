@@ -5,8 +5,6 @@
 
 #include <Eigen/Core>
 
-#include "libs/kernels/isa/vectors_isa.h"
-
 namespace weft::WEFT_ISA {
 namespace {
 
@@ -99,28 +97,6 @@ void LeakyReluGrad(const T* gradient, const T* x, T alpha, T* out, int64_t n) {
 }
 
 template <typename T>
-void AddTaps(const T* x, int64_t x_step, const T* y, int64_t y_step,
-             int64_t taps, T* out, int64_t channels) {
-  using V = Vector<T>;
-  constexpr int64_t kSize = kVectorSize<T>;
-  int64_t c = 0;
-  for (; c + kSize <= channels; c += kSize) {
-    V sum = Load<V>(out + c);
-    for (int64_t t = 0; t < taps; ++t) {
-      sum += Load<V>(x + t * x_step + c) * Load<V>(y + t * y_step + c);
-    }
-    Store(sum, out + c);
-  }
-  for (; c < channels; ++c) {
-    T sum = out[c];
-    for (int64_t t = 0; t < taps; ++t) {
-      sum += x[t * x_step + c] * y[t * y_step + c];
-    }
-    out[c] = sum;
-  }
-}
-
-template <typename T>
 void AddBias(const T* x, const T* bias, T* out, int64_t rows,
              int64_t channels) {
   for (int64_t r = 0; r < rows; ++r) {
@@ -209,11 +185,11 @@ void SparseCrossEntropy(const T* logits, const int64_t* labels, T* loss,
 
 template <typename T>
 void Fill(NnLoops<T>* loops) {
-  *loops = {&Relu<T>,       &ReluGrad<T>,      &Relu6<T>,
-            &Relu6Grad<T>,  &Elu<T>,           &EluGrad<T>,
-            &LeakyRelu<T>,  &LeakyReluGrad<T>, &AddTaps<T>,
-            &AddBias<T>,    &AddRows<T>,       &Softmax<T>,
-            &LogSoftmax<T>, &CrossEntropy<T>,  &SparseCrossEntropy<T>};
+  *loops = {
+      &Relu<T>,         &ReluGrad<T>,          &Relu6<T>,     &Relu6Grad<T>,
+      &Elu<T>,          &EluGrad<T>,           &LeakyRelu<T>, &LeakyReluGrad<T>,
+      &AddBias<T>,      &AddRows<T>,           &Softmax<T>,   &LogSoftmax<T>,
+      &CrossEntropy<T>, &SparseCrossEntropy<T>};
 }
 
 }  // namespace

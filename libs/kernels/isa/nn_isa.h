@@ -27,10 +27,6 @@ struct NnLoops {
   void (*leaky_relu)(const T* x, T alpha, T* out, int64_t n);
   void (*leaky_relu_grad)(const T* gradient, const T* x, T alpha, T* out,
                           int64_t n);
-  // out[c] += the sum over t < taps of x[t * x_step + c] * y[t * y_step + c].
-  // `out` is neither.
-  void (*add_taps)(const T* x, int64_t x_step, const T* y, int64_t y_step,
-                   int64_t taps, T* out, int64_t channels);
   // out[r][c] = x[r][c] + bias[c]
   void (*add_bias)(const T* x, const T* bias, T* out, int64_t rows,
                    int64_t channels);

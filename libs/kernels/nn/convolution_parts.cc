@@ -37,18 +37,22 @@ int64_t SumsWorthOf(const Convolution& c) {
   return std::min({PartsWorthOf(c), memory, worth, kMaxSums});
 }
 
-void AddUp(Scheduler& scheduler, const float* rows, int64_t count,
-           int64_t numbers, float* sum) {
+template <typename T>
+void AddUp(Scheduler& scheduler, const T* rows, int64_t count, int64_t numbers,
+           T* sum) {
   if (count == 0) return;
   const std::function<void(int64_t, int64_t)> add = [&](int64_t begin,
                                                         int64_t end) {
     for (int64_t i = 0; i < count; ++i) {
-      BestNnLoops<float>().add_rows(rows + i * numbers + begin, sum + begin, 1,
-                                    end - begin);
+      BestNnLoops<T>().add_rows(rows + i * numbers + begin, sum + begin, 1,
+                                end - begin);
     }
   };
   scheduler.ParallelFor(numbers, std::max<int64_t>(1024, 65536 / (count + 1)),
                         add);
 }
+
+template void AddUp(Scheduler&, const float*, int64_t, int64_t, float*);
+template void AddUp(Scheduler&, const double*, int64_t, int64_t, double*);
 
 }  // namespace weft

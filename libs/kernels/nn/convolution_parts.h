@@ -22,9 +22,10 @@ int64_t PartsWorthOf(const Convolution& sizes);
 int64_t SumsWorthOf(const Convolution& sizes);
 
 // Adds `count` rows of `numbers` each, one after the other, to `sum`: the first
-// one first.
-void AddUp(Scheduler& scheduler, const float* rows, int64_t count,
-           int64_t numbers, float* sum);
+// one first. T is float or double.
+template <typename T>
+void AddUp(Scheduler& scheduler, const T* rows, int64_t count, int64_t numbers,
+           T* sum);
 
 }  // namespace weft
 

@@ -1,11 +1,17 @@
 // DepthwiseConv2dNative and its gradients: each channel has filters of its own.
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <utility>
+#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
-#include "libs/kernels/isa/nn_loops.h"
+#include "libs/kernels/isa/depthwise_loops.h"
+#include "libs/kernels/nn/convolution.h"
+#include "libs/kernels/nn/convolution_parts.h"
 #include "libs/kernels/nn/layout.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/windows.h"
@@ -39,137 +45,395 @@ struct Depthwise {
     return result;
   }
 
-  // Where numbers of all channels begin.
-  int64_t image(int64_t n, int64_t row, int64_t column) const {
-    return ((n * rows.in + row) * columns.in + column) * channels;
-  }
-  int64_t filter(int64_t i, int64_t j) const {
-    return (i * columns.size + j) * channels * multiplier;
-  }
-  int64_t output(int64_t n, int64_t y, int64_t x) const {
-    return ((n * rows.out + y) * columns.out + x) * channels * multiplier;
+  // Numbers of a tap, of a window, and of a pixel that has each channel as
+  // often as it has filters.
+  int64_t filters() const { return channels * multiplier; }
+  int64_t taps() const { return rows.size * columns.size; }
+  int64_t image_size() const { return rows.in * columns.in * channels; }
+  int64_t output_size() const { return rows.out * columns.out * filters(); }
+  // Rows of all outputs and of all images.
+  int64_t output_rows() const { return batch * rows.out; }
+  int64_t image_rows() const { return batch * rows.in; }
+  // The same as a convolution whose channels are each a group.
+  Convolution AsConvolution() const {
+    Convolution result;
+    result.batch = batch;
+    result.channels = result.groups = channels;
+    result.filters = filters();
+    result.depth = 1;
+    result.rows = rows;
+    result.columns = columns;
+    return result;
   }
 };
 
-// The windows [begin, end) of one dimension whose tap is on the image.
-TapRange WindowsOf(const WindowDim& dim, int64_t tap) {
-  TapRange range{0, dim.out};
-  while (range.begin < range.end && dim.At(range.begin, tap) < 0) {
-    ++range.begin;
+// Taps of one dimension, `tap_step` apart, and where they are: `at_step` apart
+// among the image's places, or among the windows.
+struct SpacedTaps {
+  int64_t count = 0;
+  int64_t tap = 0, tap_step = 1;
+  int64_t at = 0, at_step = 1;
+
+  // Those of a window that are on the image, and the places they are at.
+  static SpacedTaps OfWindow(const WindowDim& dim, int64_t window) {
+    const TapRange range = TapRange::Of(dim, window);
+    if (range.begin >= range.end) return {};
+    return {.count = range.end - range.begin,
+            .tap = range.begin,
+            .at = dim.At(window, range.begin),
+            .at_step = dim.dilation};
   }
-  while (range.begin < range.end && dim.At(range.end - 1, tap) >= dim.in) {
-    --range.end;
+
+  // Those that are at a place of the image, and the windows they are of.
+  static SpacedTaps OfPlace(const WindowDim& dim, int64_t place) {
+    const int64_t step = dim.stride / std::gcd(dim.stride, dim.dilation);
+    const auto first_pixel = [&](int64_t tap) {
+      return place + dim.pad - tap * dim.dilation;
+    };
+    const int64_t end = std::min(step, dim.size);
+    int64_t tap = 0;
+    while (tap < end && first_pixel(tap) % dim.stride != 0) ++tap;
+    if (tap == end) return {};
+    // A later tap is at the same place in an earlier window.
+    const int64_t back = step * dim.dilation / dim.stride;
+    int64_t window = first_pixel(tap) / dim.stride;
+    if (window >= dim.out) {
+      const int64_t skipped = CeilOfRatio(window - dim.out + 1, back);
+      window -= skipped * back;
+      tap += skipped * step;
+    }
+    if (window < 0 || tap >= dim.size) return {};
+    return {.count = std::min(window / back, (dim.size - 1 - tap) / step) + 1,
+            .tap = tap,
+            .tap_step = step,
+            .at = window,
+            .at_step = -back};
   }
-  return range;
+
+  bool HasTheTapsOf(const SpacedTaps& other) const {
+    return count == other.count && tap == other.tap &&
+           tap_step == other.tap_step;
+  }
+};
+
+// What a result is of: a window, or a place of the image.
+enum class ResultOf { kWindow, kPlace };
+
+// Results of one dimension, at one distance from each other, that have the same
+// taps; `taps.at` is of the first one.
+struct TapRun {
+  int64_t first, count;
+  SpacedTaps taps;
+};
+using TapRuns = absl::InlinedVector<TapRun, 8>;
+
+// Of results [begin, end). Places of the image have the same taps from stride
+// to stride.
+TapRuns RunsOf(ResultOf what, const WindowDim& dim, int64_t begin,
+               int64_t end) {
+  TapRuns runs;
+  const int64_t step = what == ResultOf::kPlace ? dim.stride : 1;
+  for (int64_t i = begin; i < std::min(begin + step, end); ++i) {
+    for (int64_t at = i; at < end; at += step) {
+      const SpacedTaps taps = what == ResultOf::kPlace
+                                  ? SpacedTaps::OfPlace(dim, at)
+                                  : SpacedTaps::OfWindow(dim, at);
+      if (at > i && runs.back().taps.HasTheTapsOf(taps)) {
+        ++runs.back().count;
+      } else {
+        runs.push_back({at, 1, taps});
+      }
+    }
+  }
+  return runs;
 }
 
-// What each pass adds up, in parts that are independent of each other: rows of
-// the output, taps of the filter, images. Each number is summed up in one
-// order, whoever does it.
-template <typename W>
-class DepthwiseSums {
+// Rows of results, and the pixels they are made of: windows are of the image's
+// pixels; where results are of places, the windows' numbers are their pixels.
+// All have d.filters() numbers.
+class ResultRows {
  public:
-  DepthwiseSums(const Depthwise& d, const W* first, const W* second, W* sum)
-      : d_(d), first_(first), second_(second), sum_(sum) {}
+  ResultRows(ResultOf what, const Depthwise& d)
+      : what_(what),
+        d_(d),
+        columns_(RunsOf(what, d.columns, 0,
+                        is_of_places() ? d.columns.in : d.columns.out)) {}
 
-  // Row `line` of the output, counted through all images.
-  void AddLine(int64_t line) const {
-    const int64_t n = line / d_.rows.out, y = line % d_.rows.out;
-    const TapRange is = TapRange::Of(d_.rows, y);
-    for (int64_t x = 0; x < d_.columns.out; ++x) {
-      const TapRange js = TapRange::Of(d_.columns, x);
-      if (js.begin >= js.end) continue;
-      const int64_t column = d_.columns.At(x, js.begin);
-      for (int64_t i = is.begin; i < is.end; ++i) {
-        Forward(first_ + d_.image(n, d_.rows.At(y, i), column),
-                second_ + d_.filter(i, js.begin), js.end - js.begin,
-                sum_ + d_.output(n, y, x));
-      }
-    }
-  }
+  // Numbers of a row.
+  int64_t size() const { return result_columns() * d_.filters(); }
 
-  // All channels of one tap.
-  void AddTap(int64_t tap) const {
-    const int64_t i = tap / d_.columns.size, j = tap % d_.columns.size;
-    const TapRange ys = WindowsOf(d_.rows, i), xs = WindowsOf(d_.columns, j);
-    if (xs.begin >= xs.end) return;
-    const int64_t column = d_.columns.At(xs.begin, j);
-    for (int64_t n = 0; n < d_.batch; ++n) {
-      for (int64_t y = ys.begin; y < ys.end; ++y) {
-        FilterOf(first_ + d_.image(n, d_.rows.At(y, i), column),
-                 second_ + d_.output(n, y, xs.begin), xs.end - xs.begin,
-                 sum_ + d_.filter(i, j));
-      }
-    }
-  }
-
-  void AddImage(int64_t n) const {
-    for (int64_t y = 0; y < d_.rows.out; ++y) {
-      const TapRange is = TapRange::Of(d_.rows, y);
-      for (int64_t x = 0; x < d_.columns.out; ++x) {
-        const TapRange js = TapRange::Of(d_.columns, x);
-        for (int64_t i = is.begin; i < is.end; ++i) {
-          for (int64_t j = js.begin; j < js.end; ++j) {
-            InputOf(first_ + d_.filter(i, j), second_ + d_.output(n, y, x),
-                    sum_ + d_.image(n, d_.rows.At(y, i), d_.columns.At(x, j)));
-          }
-        }
+  // Calls `visit(run, offset)` for all of rows [begin, end) of an image, where
+  // a run's results begin at an offset from the first of them. Its taps are
+  // from row `first_pixels` of the pixels on.
+  template <typename Visit>
+  void ForEach(int64_t begin, int64_t end, int64_t first_pixels,
+               const Visit& visit) const {
+    Taps taps;
+    for (TapRun& rows : RunsOf(what_, d_.rows, begin, end)) {
+      rows.taps.at -= first_pixels;
+      for (const TapRun& columns : columns_) {
+        FindTaps(rows.taps, columns.taps, taps);
+        visit(RunOf(rows.count, columns.count, taps),
+              (rows.first - begin) * size() + columns.first * d_.filters());
       }
     }
   }
 
  private:
-  void Forward(const W* image, const W* filter, int64_t taps, W* out) const {
-    const int64_t step = d_.columns.dilation * d_.channels;
-    const int64_t many = d_.channels * d_.multiplier;
-    if (d_.multiplier == 1) {
-      return BestNnLoops<W>().add_taps(image, step, filter, many, taps, out,
-                                       many);
-    }
-    for (; taps > 0; --taps, image += step, filter += many) {
-      AddProducts(image, filter, out);
-    }
+  using Taps = absl::InlinedVector<DepthwiseTap, 16>;
+
+  bool is_of_places() const { return what_ == ResultOf::kPlace; }
+  int64_t result_columns() const {
+    return is_of_places() ? d_.columns.in : d_.columns.out;
+  }
+  int64_t pixel_columns() const {
+    return is_of_places() ? d_.columns.out : d_.columns.in;
   }
 
-  void FilterOf(const W* image, const W* gradient, int64_t windows,
-                W* filter) const {
-    const int64_t step = d_.columns.stride * d_.channels;
-    const int64_t many = d_.channels * d_.multiplier;
-    if (d_.multiplier == 1) {
-      return BestNnLoops<W>().add_taps(image, step, gradient, many, windows,
-                                       filter, many);
-    }
-    for (; windows > 0; --windows, image += step, gradient += many) {
-      AddProducts(image, gradient, filter);
-    }
+  // The distances of results and of pixels that RunsOf speaks of.
+  DepthwiseRun RunOf(int64_t rows, int64_t windows, const Taps& taps) const {
+    const int64_t pixel = d_.filters() * pixel_columns();
+    DepthwiseRun run = {.rows = rows,
+                        .windows = windows,
+                        .channels = d_.filters(),
+                        .taps = taps.data(),
+                        .num_taps = static_cast<int64_t>(taps.size()),
+                        .pixel_row = pixel,
+                        .pixel_step = d_.filters(),
+                        .result_row = size(),
+                        .result_step = d_.filters()};
+    (is_of_places() ? run.result_row : run.pixel_row) *= d_.rows.stride;
+    (is_of_places() ? run.result_step : run.pixel_step) *= d_.columns.stride;
+    return run;
   }
 
-  // Each channel of one place by its `multiplier` numbers.
-  void AddProducts(const W* image, const W* numbers, W* sums) const {
-    for (int64_t c = 0; c < d_.channels; ++c) {
-      for (int64_t m = 0; m < d_.multiplier; ++m) {
-        *sums++ += image[c] * *numbers++;
+  void FindTaps(const SpacedTaps& rows, const SpacedTaps& columns,
+                Taps& taps) const {
+    taps.resize(static_cast<size_t>(rows.count * columns.count));
+    DepthwiseTap* next = taps.data();
+    for (int64_t i = 0; i < rows.count; ++i) {
+      const int64_t pixel =
+          (rows.at + i * rows.at_step) * pixel_columns() + columns.at;
+      const int64_t tap =
+          (rows.tap + i * rows.tap_step) * d_.columns.size + columns.tap;
+      for (int64_t j = 0; j < columns.count; ++j) {
+        *next++ = {(pixel + j * columns.at_step) * d_.filters(),
+                   (tap + j * columns.tap_step) * d_.filters()};
       }
     }
   }
 
-  void InputOf(const W* filter, const W* gradient, W* image) const {
-    if (d_.multiplier == 1) {
-      return BestNnLoops<W>().add_taps(filter, 0, gradient, 0, 1, image,
-                                       d_.channels);
+  const ResultOf what_;
+  const Depthwise& d_;
+  const TapRuns columns_;
+};
+
+// Rows of images as windows see them, with each channel as often as it has
+// filters: those of a band of the output's rows, or the image itself.
+template <typename W>
+class RepeatedRows {
+ public:
+  RepeatedRows(const Depthwise& d, const W* images)
+      : d_(d), images_(images), most_(RowsAtATime(d)) {}
+
+  // Calls `visit(row, count, first, pixels)` for all of rows [begin, end) of
+  // the output, counted through all images: for some of one image, which see
+  // its rows from row `first` on, where the pixels are.
+  template <typename Visit>
+  absl::Status ForEach(OpKernelContext& context, int64_t begin, int64_t end,
+                       const Visit& visit) const {
+    Tensor room;
+    if (d_.multiplier > 1) {
+      ASSIGN_OR_RETURN(room,
+                       context.AllocateTemp(
+                           DataTypeOf<W>::value,
+                           {RowsOf(d_, most_) * d_.columns.in * d_.filters()}));
     }
-    for (int64_t c = 0; c < d_.channels; ++c) {
-      for (int64_t m = 0; m < d_.multiplier; ++m) {
-        const int64_t at = c * d_.multiplier + m;
-        image[c] += filter[at] * gradient[at];
-      }
+    while (begin < end) {
+      const int64_t y = begin % d_.rows.out;
+      const int64_t count = std::min({most_, end - begin, d_.rows.out - y});
+      const int64_t first =
+          std::clamp<int64_t>(d_.rows.At(y, 0), 0, d_.rows.in);
+      visit(begin, count, first,
+            Take(begin / d_.rows.out, first, y + count - 1, room));
+      begin += count;
     }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Numbers that stay in the second-level cache while windows go over them.
+  static constexpr int64_t kNumbersOfRows = 1 << 15;
+
+  // Of the image, that so many rows of the output see.
+  static int64_t RowsOf(const Depthwise& d, int64_t count) {
+    return std::min(
+        d.rows.in, d.rows.At(count - 1, d.rows.size - 1) + 1 - d.rows.At(0, 0));
+  }
+  // Of the output.
+  static int64_t RowsAtATime(const Depthwise& d) {
+    if (d.multiplier == 1) return d.rows.out;
+    const int64_t row = std::max<int64_t>(1, d.columns.in * d.filters());
+    const int64_t more = (kNumbersOfRows / row - RowsOf(d, 1)) / d.rows.stride;
+    return std::clamp<int64_t>(more + 1, 1, d.rows.out);
+  }
+
+  // From a row of the image on, as far as a row of the output sees it.
+  const W* Take(int64_t n, int64_t first, int64_t window, Tensor& room) const {
+    const int64_t size = d_.columns.in * d_.channels;
+    const W* const from = images_ + n * d_.image_size() + first * size;
+    if (d_.multiplier == 1) return from;
+    const int64_t end =
+        std::min(d_.rows.in, d_.rows.At(window, d_.rows.size - 1) + 1);
+    W* to = room.mutable_flat<W>().data();
+    for (int64_t i = 0; i < (end - first) * size; ++i) {
+      to = std::fill_n(to, d_.multiplier, from[i]);
+    }
+    return room.flat<W>().data();
   }
 
   const Depthwise& d_;
-  const W* const first_;
-  const W* const second_;
-  W* const sum_;
+  const W* const images_;
+  const int64_t most_;
+};
+
+// The three passes, each of which writes all of its result. Each number is
+// summed up in one order, whoever does it.
+template <typename W>
+class DepthwisePasses {
+ public:
+  DepthwisePasses(OpKernelContext& context, const Depthwise& d)
+      : context_(context), d_(d) {}
+
+  absl::Status Forward(const W* images, const W* filter, W* output) const {
+    const ResultRows rows(ResultOf::kWindow, d_);
+    const RepeatedRows<W> repeated(d_, images);
+    const auto visit = [&](int64_t row, int64_t count, int64_t first,
+                           const W* pixels) {
+      Products(rows, row % d_.rows.out, count, first, pixels, filter,
+               output + row * rows.size());
+    };
+    return ForRanges(d_.output_rows(), rows.size(),
+                     [&](int64_t begin, int64_t end) {
+                       return repeated.ForEach(context_, begin, end, visit);
+                     });
+  }
+
+  absl::Status ToInput(const W* filter, const W* gradients, W* images) const {
+    const ResultRows rows(ResultOf::kPlace, d_);
+    return ForRanges(
+        d_.image_rows(), rows.size(), [&](int64_t begin, int64_t end) {
+          return d_.multiplier == 1
+                     ? ToRows(rows, begin, end, filter, gradients, images)
+                     : ToFewerChannels(rows, begin, end, filter, gradients,
+                                       images);
+        });
+  }
+
+  // In parts that have sums of their own.
+  absl::Status ToFilter(const W* images, const W* gradients, W* filter) const {
+    const int64_t numbers = d_.taps() * d_.filters();
+    const int64_t all = d_.output_rows();
+    const int64_t parts = std::min(all, SumsWorthOf(d_.AsConvolution()));
+    ASSIGN_OR_RETURN(
+        Tensor tensor,
+        context_.AllocateTemp(DataTypeOf<W>::value, {(parts - 1) * numbers}));
+    W* const sums = tensor.mutable_flat<W>().data();
+    const ResultRows rows(ResultOf::kWindow, d_);
+    FirstError error;
+    const std::function<void(int64_t, int64_t)> work = [&](int64_t begin,
+                                                           int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        error.Update(SumUp(rows, all * i / parts, all * (i + 1) / parts, images,
+                           gradients,
+                           i == 0 ? filter : sums + (i - 1) * numbers));
+      }
+    };
+    if (parts == 1) {
+      work(0, 1);
+      return error.Take();
+    }
+    context_.scheduler().ParallelFor(parts, 1, work);
+    RETURN_IF_ERROR(error.Take());
+    AddUp(context_.scheduler(), sums, parts - 1, numbers, filter);
+    return absl::OkStatus();
+  }
+
+ private:
+  // `work(begin, end)` for ranges of rows, each with so many results.
+  template <typename Work>
+  absl::Status ForRanges(int64_t rows, int64_t results,
+                         const Work& work) const {
+    constexpr int64_t kMost = 1 << 20;
+    FirstError error;
+    ParallelLoop(
+        context_, rows, std::min(results, kMost) * std::min(d_.taps(), kMost),
+        [&](int64_t begin, int64_t end) { error.Update(work(begin, end)); });
+    return error.Take();
+  }
+
+  // All of `count` rows.
+  static void Products(const ResultRows& rows, int64_t row, int64_t count,
+                       int64_t first_pixels, const W* pixels, const W* filter,
+                       W* results) {
+    rows.ForEach(row, row + count, first_pixels,
+                 [&](const DepthwiseRun& run, int64_t offset) {
+                   BestDepthwiseLoops<W>().products(run, pixels, filter,
+                                                    results + offset);
+                 });
+  }
+
+  // Rows [begin, end) of the images, counted through all of them.
+  absl::Status ToRows(const ResultRows& rows, int64_t begin, int64_t end,
+                      const W* filter, const W* gradients, W* images) const {
+    while (begin < end) {
+      const int64_t n = begin / d_.rows.in, row = begin % d_.rows.in;
+      const int64_t count = std::min(end - begin, d_.rows.in - row);
+      Products(rows, row, count, 0, gradients + n * d_.output_size(), filter,
+               images + begin * rows.size());
+      begin += count;
+    }
+    return absl::OkStatus();
+  }
+
+  // The same where a channel has a gradient for each of its filters.
+  absl::Status ToFewerChannels(const ResultRows& rows, int64_t begin,
+                               int64_t end, const W* filter, const W* gradients,
+                               W* images) const {
+    ASSIGN_OR_RETURN(Tensor room, context_.AllocateTemp(DataTypeOf<W>::value,
+                                                        {rows.size()}));
+    W* const wide = room.mutable_flat<W>().data();
+    const int64_t size = d_.columns.in * d_.channels;
+    for (int64_t i = begin; i < end; ++i) {
+      Products(rows, i % d_.rows.in, 1, 0,
+               gradients + i / d_.rows.in * d_.output_size(), filter, wide);
+      for (int64_t k = 0; k < size; ++k) {
+        const W* const from = wide + k * d_.multiplier;
+        images[i * size + k] =
+            std::accumulate(from, from + d_.multiplier, W(0));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Of rows [begin, end) of the output.
+  absl::Status SumUp(const ResultRows& rows, int64_t begin, int64_t end,
+                     const W* images, const W* gradients, W* filter) const {
+    std::fill_n(filter, d_.taps() * d_.filters(), W(0));
+    const auto add = [&](int64_t row, int64_t count, int64_t first,
+                         const W* pixels) {
+      const int64_t y = row % d_.rows.out;
+      rows.ForEach(
+          y, y + count, first, [&](const DepthwiseRun& run, int64_t offset) {
+            BestDepthwiseLoops<W>().add_to_filter(
+                run, pixels, gradients + row * rows.size() + offset, filter);
+          });
+    };
+    return RepeatedRows<W>(d_, images).ForEach(context_, begin, end, add);
+  }
+
+  OpKernelContext& context_;
+  const Depthwise& d_;
 };
 
 template <typename W>
@@ -228,39 +492,28 @@ class DepthwiseKernel : public OpKernel {
                      WidenTo<W>(context, context.input(second)));
     ASSIGN_OR_RETURN(Tensor output,
                      context.AllocateTemp(DataTypeOf<W>::value, shape));
-    W* const sum = output.mutable_flat<W>().data();
-    std::fill(sum, sum + output.num_elements(), W(0));
-    if (d.output_shape().num_elements() > 0) {
-      Add(context, d,
-          DepthwiseSums<W>(d, a.flat<W>().data(), b.flat<W>().data(), sum));
+    W* const result = output.mutable_flat<W>().data();
+    if (d.output_shape().num_elements() == 0) {
+      std::fill_n(result, output.num_elements(), W(0));
+    } else {
+      RETURN_IF_ERROR(
+          Pass(context, d, a.flat<W>().data(), b.flat<W>().data(), result));
     }
     return NarrowTo<W>(context, 0, std::move(output));
   }
 
-  void Add(OpKernelContext& context, const Depthwise& d,
-           const DepthwiseSums<W>& sums) const {
-    const int64_t taps = d.rows.size * d.columns.size;
-    const int64_t row = d.columns.out * d.channels * d.multiplier;
+  absl::Status Pass(OpKernelContext& context, const Depthwise& d, const W* a,
+                    const W* b, W* result) const {
+    const DepthwisePasses<W> passes(context, d);
     switch (which_) {
       case Which::kForward:
-        return ForEach(context, d.batch * d.rows.out, row * taps,
-                       [&](int64_t line) { sums.AddLine(line); });
+        return passes.Forward(a, b, result);
       case Which::kFilter:
-        return ForEach(context, taps, d.batch * d.rows.out * row,
-                       [&](int64_t tap) { sums.AddTap(tap); });
+        return passes.ToFilter(a, b, result);
       case Which::kInput:
-        return ForEach(context, d.batch, d.rows.out * row * taps,
-                       [&](int64_t n) { sums.AddImage(n); });
+        break;
     }
-  }
-
-  // `work(i)` for i < count, where each is so many products.
-  template <typename Work>
-  static void ForEach(OpKernelContext& context, int64_t count, int64_t products,
-                      const Work& work) {
-    ParallelLoop(context, count, products, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) work(i);
-    });
+    return passes.ToInput(a, b, result);
   }
 
   const WindowAttrs attrs_;

@@ -1,0 +1,59 @@
+// Loops of depthwise convolutions over float and double that are worth their
+// own code for each instruction set (weft::v1, weft::v3, weft::v4).
+//
+// Threads: pure functions. What is written is none of the inputs.
+#ifndef WEFT_LIBS_KERNELS_ISA_DEPTHWISE_ISA_H_
+#define WEFT_LIBS_KERNELS_ISA_DEPTHWISE_ISA_H_
+
+#include <cstdint>
+
+namespace weft {
+
+// Where the first channel of a tap is, in elements: of the pixel that the first
+// window sees there, and of the filter.
+struct DepthwiseTap {
+  int64_t pixel, filter;
+};
+
+// Rows of windows, at one distance from each other, that see the same taps.
+// Each channel has one number in a pixel, in a tap of the filter and in a
+// window's result.
+struct DepthwiseRun {
+  int64_t rows, windows, channels;
+  const DepthwiseTap* taps;
+  int64_t num_taps;
+  // From row to row and from window to window, in elements.
+  int64_t pixel_row, pixel_step;
+  int64_t result_row, result_step;
+};
+
+template <typename T>
+struct DepthwiseLoops {
+  // result[y * result_row + x * result_step + c] = the sum over taps t of
+  // pixels[t.pixel + y * pixel_row + x * pixel_step + c] * filter[t.filter +
+  // c], for y < rows, x < windows and c < channels; 0 without taps.
+  void (*products)(const DepthwiseRun& run, const T* pixels, const T* filter,
+                   T* result);
+  // filter[t.filter + c] += the sum over y < rows and x < windows of
+  // pixels[t.pixel + y * pixel_row + x * pixel_step + c] *
+  // result[y * result_row + x * result_step + c].
+  void (*add_to_filter)(const DepthwiseRun& run, const T* pixels,
+                        const T* result, T* filter);
+};
+
+namespace v1 {
+void FillDepthwiseLoops(DepthwiseLoops<float>* loops);
+void FillDepthwiseLoops(DepthwiseLoops<double>* loops);
+}  // namespace v1
+namespace v3 {
+void FillDepthwiseLoops(DepthwiseLoops<float>* loops);
+void FillDepthwiseLoops(DepthwiseLoops<double>* loops);
+}  // namespace v3
+namespace v4 {
+void FillDepthwiseLoops(DepthwiseLoops<float>* loops);
+void FillDepthwiseLoops(DepthwiseLoops<double>* loops);
+}  // namespace v4
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_ISA_DEPTHWISE_ISA_H_
