@@ -243,8 +243,23 @@ void Dots(const OverlapArgs& args, const float* a, const float* b, float* sum) {
   }
 }
 
+// What is not finite is no 0 times 0, and stays so in a sum.
+bool AreFinite(const float* x, int64_t count) {
+  V sums[4] = {};
+  int64_t i = 0;
+  for (; i + 4 * kSize <= count; i += 4 * kSize) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) sums[k] += Load<V>(x + i + k * kSize) * 0.0f;
+  }
+  float sum = SumOf<kSize>((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  for (; i < count; ++i) sum += x[i] * 0.0f;
+  return sum == 0;
+}
+
 }  // namespace
 
-ConvLoops Conv() { return {kSize, &Products, &ProductsAndCopy, &Dots}; }
+ConvLoops Conv() {
+  return {kSize, &Products, &ProductsAndCopy, &Dots, &AreFinite};
+}
 
 }  // namespace weft::WEFT_ISA

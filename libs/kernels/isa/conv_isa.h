@@ -48,6 +48,8 @@ struct ConvLoops {
   // of the sum is another, which depends on steps alone.
   void (*dots)(const OverlapArgs& args, const float* a, const float* b,
                float* sum);
+  // Whether all of so many numbers are.
+  bool (*are_finite)(const float* x, int64_t count);
 };
 
 namespace v1 {

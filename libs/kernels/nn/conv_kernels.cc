@@ -152,7 +152,7 @@ class ConvolutionKernel : public OpKernel {
 
   // Whether it was done without windows being laid out. With AVX2 our own
   // loops are faster than oneDNN's on images as they are (measured); with
-  // AVX-512 it comes first.
+  // AVX-512 it comes first, but where there are few filters.
   absl::StatusOr<bool> RunWhole(OpKernelContext& context,
                                 const Convolution& sizes, const Tensor& first,
                                 const Tensor& second, Tensor& output) {
@@ -166,7 +166,8 @@ class ConvolutionKernel : public OpKernel {
       }
       const Convolution c = sizes.Flattened();
       const bool is_direct = IsDirect(c, pass_);
-      if (!is_direct || BestInstructionSet() == InstructionSet::kV4) {
+      if (!is_direct || (BestInstructionSet() == InstructionSet::kV4 &&
+                         !IsBestDirect(c, pass_))) {
         ASSIGN_OR_RETURN(const bool is_done, dnnl_.Run(context, c, x, y, to));
         if (is_done || !is_direct) return is_done;
       }

@@ -1,6 +1,7 @@
 #include "libs/kernels/nn/direct_convolution.h"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <limits>
 
@@ -36,6 +37,70 @@ Convolution Reversed(const Convolution& c) {
     dim->pad = (dim->size - 1) * dim->dilation - dim->pad;
   }
   return result;
+}
+
+// Where there are few filters, windows that lie beside each other share a
+// vector: as one window that is as wide as all of them, with as many times the
+// filters, each of which sees nothing but its own part. What they give lies in
+// memory as it did.
+Convolution Joined(const Convolution& c, int64_t windows) {
+  Convolution result = c;
+  result.filters *= windows;
+  result.columns.size += (windows - 1) * c.columns.stride;
+  result.columns.stride *= windows;
+  result.columns.out /= windows;
+  return result;
+}
+
+// About how many half cycles a row of windows takes, for each row of a filter.
+// Additions to one sum wait for each other, so there should be eight at a time.
+int64_t CostOfJoined(const Convolution& c, int64_t windows) {
+  constexpr int64_t kAtATime = 8;
+  const Convolution joined = Joined(c, windows);
+  const int64_t vectors = CeilOfRatio(joined.filters, BestConvLoops().vector);
+  const int64_t rest = c.columns.out % windows == 0 ? 0 : kAtATime;
+  return joined.columns.size * joined.channels *
+         (std::max(joined.columns.out * vectors, kAtATime) + rest);
+}
+
+// As dots of one filter.
+int64_t CostOfDots(const Convolution& c) {
+  const int64_t numbers = c.columns.size * c.channels;
+  const int64_t vector = BestConvLoops().vector;
+  return c.columns.out * 2 * (numbers / vector + numbers % vector + 4);
+}
+
+// How many windows are best joined; 1: none.
+int64_t WindowsToJoin(const Convolution& c) {
+  // Of short ones the more must be laid out than is gained.
+  int64_t best = 1;
+  int64_t cost = c.filters == 1 ? CostOfDots(c) : CostOfJoined(c, 1);
+  const int64_t most =
+      std::min(BestConvLoops().vector / c.filters, c.columns.out);
+  for (int64_t windows = 2; windows <= most; ++windows) {
+    const int64_t other = CostOfJoined(c, windows);
+    if (other < cost) {
+      cost = other;
+      best = windows;
+    }
+  }
+  return best;
+}
+
+// Whether all of the images' numbers are: an infinite one is not to be
+// multiplied by the zeros of windows that do not see it.
+bool AreFinite(Scheduler& scheduler, const Convolution& c,
+               const float* images) {
+  constexpr int64_t kRange = 1 << 15;
+  std::atomic<bool> result{true};
+  const std::function<void(int64_t, int64_t)> look = [&](int64_t begin,
+                                                         int64_t end) {
+    if (!BestConvLoops().are_finite(images + begin, end - begin)) {
+      result.store(false, std::memory_order_relaxed);
+    }
+  };
+  scheduler.ParallelFor(c.batch * c.image_size(), kRange, look);
+  return result.load(std::memory_order_relaxed);
 }
 
 // Rows of an image as windows see them: those of one range, with padding left
@@ -138,13 +203,18 @@ class Panels {
 // A convolution forward, with a filter that was packed.
 class Forward {
  public:
-  Forward(const Convolution& c)
-      : c_(c),
-        taps_of_row_(c.columns.size * c.channels),
-        panels_(c.filters),
-        flat_(c.rows.size == 1 && c.columns.size == 1 && c.rows.stride == 1 &&
-              c.columns.stride == 1 && c.rows.pad == 0 && c.columns.pad == 0 &&
-              c.rows.in == c.rows.out && c.columns.in == c.columns.out) {}
+  // With so many windows joined.
+  Forward(const Convolution& convolution, int64_t joined)
+      : c_(Joined(convolution, joined)),
+        unjoined_(convolution),
+        joined_(joined),
+        rest_(convolution.columns.out % joined),
+        taps_of_row_(c_.columns.size * c_.channels),
+        panels_(c_.filters),
+        flat_(c_.rows.size == 1 && c_.columns.size == 1 &&
+              c_.rows.stride == 1 && c_.columns.stride == 1 &&
+              c_.rows.pad == 0 && c_.columns.pad == 0 &&
+              c_.rows.in == c_.rows.out && c_.columns.in == c_.columns.out) {}
 
   // `at(i, k, f)` is the filter's number in row i, of number k of the image's
   // row, for filter f.
@@ -157,14 +227,19 @@ class Forward {
     const int64_t lines =
         flat_ ? CeilOfRatio(c_.all_windows(), kFlat) : c_.batch * c_.rows.out;
     const int64_t parts =
-        std::min({lines, PartsWorthOf(c_),
+        std::min({lines, PartsWorthOf(unjoined_),
                   2 * int64_t{context.scheduler().num_compute_threads()}});
-    const int64_t room = PaddedRows(c_, false).numbers(RowsAtATime());
+    const int64_t room = PaddedRows(unjoined_, false).numbers(RowsAtATime());
     ASSIGN_OR_RETURN(Tensor tensor,
                      context.AllocateTemp(DT_FLOAT, {filter + parts * room}));
     float* const packed = tensor.mutable_flat<float>().data();
+    const int64_t taps = unjoined_.columns.size * c_.channels;
+    const int64_t apart = unjoined_.columns.stride * c_.channels;
     const auto pack = [&](int64_t r, int64_t f) {
-      return at(r / taps_of_row_, r % taps_of_row_, f);
+      const int64_t window = f / unjoined_.filters;
+      const int64_t tap = r % taps_of_row_ - window * apart;
+      if (tap < 0 || tap >= taps) return 0.0f;
+      return at(r / taps_of_row_, tap, f % unjoined_.filters);
     };
     if (is_dot()) {
       for (int64_t r = 0; r < rows; ++r) packed[r] = pack(r, 0);
@@ -197,9 +272,11 @@ class Forward {
   static constexpr int64_t kFlat = 48;
 
   bool is_dot() const { return c_.filters == 1; }
+  // Numbers of a row of windows.
+  int64_t line() const { return unjoined_.columns.out * unjoined_.filters; }
 
   int64_t RowsAtATime() const {
-    const int64_t row = PaddedColumns(c_.columns) * c_.channels;
+    const int64_t row = PaddedColumns(unjoined_.columns) * c_.channels;
     const int64_t fit = kNumbersOfRows / row - c_.rows.size * c_.rows.dilation;
     return std::clamp<int64_t>(fit / c_.rows.stride, 1, c_.rows.out);
   }
@@ -207,14 +284,13 @@ class Forward {
   // Rows [begin, end) of windows, counted through all images.
   void Lines(int64_t begin, int64_t end, const float* images,
              const float* filter, float* room, float* output) const {
-    PaddedRows rows(c_, false);
+    PaddedRows rows(unjoined_, false);
     const int64_t most = RowsAtATime();
     while (begin < end) {
       const int64_t n = begin / c_.rows.out, y = begin % c_.rows.out;
       const int64_t count = std::min({most, end - begin, c_.rows.out - y});
       rows.Take(images + n * c_.image_size(), y, y + count, room);
-      Block(rows, y, y + count, filter,
-            output + begin * c_.columns.out * c_.filters);
+      Block(rows, y, y + count, filter, output + begin * line());
       begin += count;
     }
   }
@@ -236,9 +312,20 @@ class Forward {
         const float* a =
             args.runs == 0 ? filter : rows.Row(c_.rows.At(y, taps.begin));
         Products(args, p, a, filter, taps.begin, out);
-        out += c_.columns.out * c_.filters;
+        if (rest_ > 0) LastWindows(args, p, a, filter, taps.begin, out);
+        out += line();
       }
     }
+  }
+
+  // Those that are too few to be joined, together with some before them, which
+  // become what they are.
+  void LastWindows(OverlapArgs args, int64_t panel, const float* a,
+                   const float* filter, int64_t tap, float* out) const {
+    const int64_t first = unjoined_.columns.out - joined_;
+    args.rows = 1;
+    Products(args, panel, a + first * unjoined_.columns.stride * c_.channels,
+             filter, tap, out + first * unjoined_.filters);
   }
 
   // Windows [begin, end) of 1 x 1.
@@ -276,11 +363,22 @@ class Forward {
                    out + panels_.first(panel));
   }
 
-  const Convolution& c_;
+  const Convolution c_;
+  const Convolution& unjoined_;
+  const int64_t joined_;
+  const int64_t rest_;  // windows of a row that are not
   const int64_t taps_of_row_;
   const Panels panels_;
   const bool flat_;  // windows of one pixel, side by side
 };
+
+template <typename At>
+absl::Status RunForward(OpKernelContext& context, const Convolution& c,
+                        const float* images, float* output, const At& at) {
+  int64_t joined = WindowsToJoin(c);
+  if (joined > 1 && !AreFinite(context.scheduler(), c, images)) joined = 1;
+  return Forward(c, joined).Run(context, images, output, at);
+}
 
 // The gradient by the filter.
 class FilterGradient {
@@ -440,6 +538,14 @@ bool RowsFit(const Convolution& c) {
 
 }  // namespace
 
+bool IsBestDirect(const Convolution& c, ConvolutionPass pass) {
+  if (pass == ConvolutionPass::kFilter) return false;
+  const Convolution forward =
+      pass == ConvolutionPass::kForward ? c : Reversed(c);
+  return forward.channels == 1 || forward.filters == 1 ||
+         WindowsToJoin(forward) > 1;
+}
+
 bool IsDirect(const Convolution& c, ConvolutionPass pass) {
   if (c.groups != 1 || c.columns.dilation != 1) return false;
   if (c.batch < 1 || c.channels < 1 || c.filters < 1) return false;
@@ -454,14 +560,15 @@ absl::Status DirectConvolution(OpKernelContext& context, const Convolution& c,
   const int64_t row = c.columns.size * c.channels;
   switch (pass) {
     case ConvolutionPass::kForward:
-      return Forward(c).Run(context, first, output,
-                            [&](int64_t i, int64_t k, int64_t f) {
-                              return second[(i * row + k) * c.filters + f];
-                            });
+      return RunForward(context, c, first, output,
+                        [&](int64_t i, int64_t k, int64_t f) {
+                          return second[(i * row + k) * c.filters + f];
+                        });
     case ConvolutionPass::kInput: {
       const Convolution reversed = Reversed(c);
-      return Forward(reversed).Run(
-          context, second, output, [&](int64_t i, int64_t k, int64_t channel) {
+      return RunForward(
+          context, reversed, second, output,
+          [&](int64_t i, int64_t k, int64_t channel) {
             const int64_t y = c.rows.size - 1 - i;
             const int64_t x = c.columns.size - 1 - k / c.filters;
             return first[(y * row + x * c.channels + channel) * c.filters +

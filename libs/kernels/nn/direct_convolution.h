@@ -23,6 +23,11 @@ namespace weft {
 // Whether it can be done so. No size may be 0.
 bool IsDirect(const Convolution& sizes, ConvolutionPass pass);
 
+// Whether that is faster than oneDNN where vectors are as long as AVX-512's: of
+// few filters a vector of theirs is mostly empty, and of one channel there is
+// little to read again. REQUIRES: IsDirect.
+bool IsBestDirect(const Convolution& sizes, ConvolutionPass pass);
+
 // `first` and `second` are what the pass takes, plain and in this order: image,
 // filter, gradient. `output` is written whole. REQUIRES: IsDirect.
 absl::Status DirectConvolution(OpKernelContext& context,

@@ -129,13 +129,59 @@ TEST_F(MadeUpShapesTest, LargeConvolutionsAreCutWithoutASeam) {
   }
 }
 
-// Filters so large that several threads lay them out, in blocks that divide them
-// and others.
+// Filters so large that several threads lay them out, in blocks that divide
+// them and others.
 TEST_F(MadeUpShapesTest, LargeFiltersAreLaidOutWithoutASeam) {
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
   for (const int64_t filters : {64, 96, 100, 256}) {
     ExpectConvolutionsAsInDouble({6, 9, 8, 72}, {3, 3, 72, filters}, attrs,
                                  absl::StrCat(" of ", filters, " filters"));
+  }
+}
+
+// Of few filters windows are joined; what is left over of a row is not.
+TEST_F(MadeUpShapesTest, FewFiltersSeeLongRows) {
+  for (int i = 0; i < 60; ++i) {
+    const TensorShape image = {Draw(1, 3), Draw(1, 6), Draw(16, 70),
+                               OneOf({1, 3, 8})};
+    const TensorShape filter = {Draw(1, 3), Draw(1, 15), image.dim(3),
+                                Draw(1, 8)};
+    const int64_t stride = Draw(1, 3);
+    const AttrMap attrs = {{"strides", List{1, stride, stride, 1}},
+                           {"padding", i % 2 == 0 ? "SAME" : "VALID"}};
+    if (filter.dim(0) > image.dim(1) && i % 2 != 0) continue;
+    ExpectConvolutionsAsInDouble(
+        image, filter, attrs,
+        absl::StrCat(" of ", image.ToString(), " by ", filter.ToString(),
+                     " stride ", stride, " case ", i));
+  }
+}
+
+// Windows that are joined with one that sees what is not finite.
+TEST_F(MadeUpShapesTest, WhatIsNotFiniteStaysInItsWindows) {
+  const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
+  for (const float value : {std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN()}) {
+    for (const int64_t filters : {1, 2, 5, 8}) {
+      Tensor x = Numbers({2, 4, 50, 3});
+      const Tensor w = Numbers({3, 9, 3, filters});
+      x.mutable_flat<float>()[333] = value;
+      ASSERT_OK_AND_ASSIGN(const Tensor got,
+                           harness_.RunOne("Conv2D", {x, w}, attrs));
+      ASSERT_OK_AND_ASSIGN(
+          const Tensor wanted,
+          harness_.RunOne("Conv2D", {ToDouble(x), ToDouble(w)}, attrs));
+      int64_t num_finite = 0;
+      for (int64_t i = 0; i < got.num_elements(); ++i) {
+        const double number = wanted.flat<double>()[i];
+        ASSERT_EQ(std::isfinite(got.flat<float>()[i]), std::isfinite(number));
+        if (!std::isfinite(number)) continue;
+        ++num_finite;
+        ASSERT_NEAR(got.flat<float>()[i], number, 1e-4);
+      }
+      // It is in windows of at most 3 rows, 9 in each.
+      EXPECT_EQ(num_finite, got.num_elements() - 27 * filters);
+    }
   }
 }
 
