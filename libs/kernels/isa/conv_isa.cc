@@ -47,7 +47,7 @@ void Block(const OverlapArgs& args, const float* a, const float* b, float* sum,
 #pragma GCC unroll 3
     for (int k = 0; k < kVectors; ++k) {
       const float* const from = sum + m * sum_row + Begin<kVectors>(args, k);
-      sums[m][k] = args.before == Before::kContinued ? Load<V>(from) : V{};
+      sums[m][k] = args.former == FormerSums::kContinued ? Load<V>(from) : V{};
     }
   }
   const int64_t last = Begin<kVectors>(args, kVectors - 1);
@@ -80,7 +80,7 @@ void Block(const OverlapArgs& args, const float* a, const float* b, float* sum,
     }
   }
   // All that is there is read before any is written: vectors overlap.
-  if (args.before == Before::kAddedTo) {
+  if (args.former == FormerSums::kAddedTo) {
 #pragma GCC unroll 24
     for (int m = 0; m < kRows; ++m) {
 #pragma GCC unroll 3
@@ -115,7 +115,7 @@ void Narrow(int rows, const OverlapArgs& args, const float* a, const float* b,
   float wide[kRows * kSize];
   memset(wide, 0, sizeof(wide));
   const size_t bytes = static_cast<size_t>(args.columns) * sizeof(float);
-  const bool is_read = args.before != Before::kReplaced;
+  const bool is_read = args.former != FormerSums::kReplaced;
   for (int m = 0; is_read && m < rows; ++m) {
     memcpy(wide + m * kSize, sum + m * args.sum_row, bytes);
   }
@@ -228,8 +228,9 @@ void DotsOf(const OverlapArgs& args, const float* a, const float* b,
   }
   for (int m = 0; m < kRows; ++m) {
     const float dot = SumOf<kSize>(sums[m][0] + sums[m][1]) + rest[m];
-    sum[m * args.sum_row] =
-        args.before == Before::kReplaced ? dot : sum[m * args.sum_row] + dot;
+    sum[m * args.sum_row] = args.former == FormerSums::kReplaced
+                                ? dot
+                                : sum[m * args.sum_row] + dot;
   }
 }
 

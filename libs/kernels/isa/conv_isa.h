@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// What becomes of the numbers where sums are written.
-enum class Before {
+// What becomes of the numbers that were where sums are written.
+enum class FormerSums {
   kReplaced,
   // Sums begin with them.
   kContinued,
@@ -27,7 +27,7 @@ struct OverlapArgs {
   int64_t a_run = 0, a_step = 0, a_row = 0;
   int64_t b_run = 0, b_step = 0;
   int64_t sum_row = 0;
-  Before before = Before::kReplaced;
+  FormerSums former = FormerSums::kReplaced;
 };
 
 struct ConvLoops {

@@ -346,7 +346,7 @@ void ColumnsOfProduct(const ConvLoops& loops, OverlapArgs part, const float* a,
   if (all > apart) {
     part.steps = all - apart;
     loops.products(part, a, b, c);
-    part.before = Before::kContinued;
+    part.former = FormerSums::kContinued;
   }
   if (apart == 0) return;
   float copy[kVector * kVector] = {};
@@ -419,7 +419,7 @@ void DirectRows(const MatMulArgs& args, const float* a, const float* b,
     part.rows = args.m - i < kRows ? args.m - i : kRows;
     for (int64_t k = 0; k < args.k; k += kPanelRows) {
       part.steps = args.k - k < kPanelRows ? args.k - k : kPanelRows;
-      part.before = k > 0 ? Before::kAddedTo : Before::kReplaced;
+      part.former = k > 0 ? FormerSums::kAddedTo : FormerSums::kReplaced;
       RowsOfProduct(args, part, a + i * part.a_row + k * part.a_step,
                     b + k * (args.transpose_b ? 1 : args.b_stride),
                     c + i * args.c_stride);

@@ -1,5 +1,6 @@
 // Gemm: the product of two row-major matrices, by the best means this machine
-// has: Eigen compiled for its instruction set, or a BLAS found at run time.
+// has: loops or Eigen compiled for its instruction set, or a BLAS found at run
+// time.
 #ifndef WEFT_LIBS_KERNELS_MATH_GEMM_H_
 #define WEFT_LIBS_KERNELS_MATH_GEMM_H_
 

@@ -1,5 +1,5 @@
 // GFLOP/s of the products an MLP of 784-128-10 with batches of 64 takes, and of
-// a large one: Eigen by instruction set, and OpenBLAS where it is installed.
+// a large one: by instruction set, and OpenBLAS where it is installed.
 #include <vector>
 
 #include "benchmark/benchmark.h"

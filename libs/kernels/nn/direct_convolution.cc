@@ -467,7 +467,7 @@ class FilterGradient {
       if (first == last) continue;
       const float* const image = rows.Row(c_.rows.At(first, i));
       OverlapArgs args;
-      args.before = Before::kAddedTo;
+      args.former = FormerSums::kAddedTo;
       args.runs = last - first;
       args.steps = c_.columns.out;
       float* const out = sum + i * taps_of_row_ * c_.filters;
