@@ -7,8 +7,9 @@
 namespace weft::WEFT_ISA {
 namespace {
 
-// Vectors of sums at a time: enough of them that none waits for its own last
-// addition, and few enough for the registers of every set. The pixels of so
+// Vectors of sums at a time: enough of them, where a run has so many, that none
+// waits for its own last addition, and few enough for the registers of every
+// set. The pixels of so
 // many windows stay in the first-level cache while their channels go by.
 constexpr int kMostWindows = 8;
 // A window of 3 x 3 is done at once, in so many windows that it hardly matters
@@ -102,10 +103,9 @@ void AddToTaps(int num, const DepthwiseTap* taps, int rows,
     from[t] = pixels + taps[t].pixel;
   }
   for (int y = 0; y < rows; ++y) {
-    int64_t at = y * run.pixel_row;
-    const T* by = result + y * run.result_row;
+    int64_t at = y * run.pixel_row, by = y * run.result_row;
     for (int64_t x = 0; x < run.windows; ++x) {
-      const V gradient = Load<V>(by);
+      const V gradient = Load<V>(result + by);
 #pragma GCC unroll 9
       for (int t = 0; t < kTaps; ++t)
         sums[t] += Load<V>(from[t] + at) * gradient;

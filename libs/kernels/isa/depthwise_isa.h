@@ -1,7 +1,7 @@
 // Loops of depthwise convolutions over float and double that are worth their
 // own code for each instruction set (weft::v1, weft::v3, weft::v4).
 //
-// Threads: pure functions. What is written is none of the inputs.
+// Threads: pure functions. What is written does not overlap what is only read.
 #ifndef WEFT_LIBS_KERNELS_ISA_DEPTHWISE_ISA_H_
 #define WEFT_LIBS_KERNELS_ISA_DEPTHWISE_ISA_H_
 
@@ -15,7 +15,8 @@ struct DepthwiseTap {
   int64_t pixel, filter;
 };
 
-// Rows of windows, at one distance from each other, that see the same taps.
+// Rows of windows, at one distance from each other, that see the same taps; at
+// least one window in each.
 // Each channel has one number in a pixel, in a tap of the filter and in a
 // window's result.
 struct DepthwiseRun {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
@@ -54,6 +53,15 @@ struct Depthwise {
   // Rows of all outputs and of all images.
   int64_t output_rows() const { return batch * rows.out; }
   int64_t image_rows() const { return batch * rows.in; }
+  // Whether an image's rows are repeated for the filters of a channel: where
+  // that takes less than the products, and little memory.
+  bool repeats() const {
+    constexpr int64_t kMostNumbers = 1 << 20;
+    const int64_t seen =
+        std::min(rows.in, (rows.size - 1) * rows.dilation + 1) * columns.in;
+    return multiplier > 1 && seen <= taps() * columns.out &&
+           filters() <= kMostNumbers / seen;
+  }
   // The same as a convolution whose channels are each a group.
   Convolution AsConvolution() const {
     Convolution result;
@@ -66,6 +74,18 @@ struct Depthwise {
     return result;
   }
 };
+
+// What `number` is to be multiplied by to be 1 modulo `modulus`, with which it
+// has no factor in common.
+int64_t InverseOf(int64_t number, int64_t modulus) {
+  int64_t a = number % modulus, b = modulus, x = 1, y = 0;
+  while (b != 0) {
+    const int64_t ratio = a / b;
+    a = std::exchange(b, a - ratio * b);
+    x = std::exchange(y, x - ratio * y);
+  }
+  return (x % modulus + modulus) % modulus;
+}
 
 // Taps of one dimension, `tap_step` apart, and where they are: `at_step` apart
 // among the image's places, or among the windows.
@@ -86,17 +106,16 @@ struct SpacedTaps {
 
   // Those that are at a place of the image, and the windows they are of.
   static SpacedTaps OfPlace(const WindowDim& dim, int64_t place) {
-    const int64_t step = dim.stride / std::gcd(dim.stride, dim.dilation);
-    const auto first_pixel = [&](int64_t tap) {
-      return place + dim.pad - tap * dim.dilation;
-    };
-    const int64_t end = std::min(step, dim.size);
-    int64_t tap = 0;
-    while (tap < end && first_pixel(tap) % dim.stride != 0) ++tap;
-    if (tap == end) return {};
+    const int64_t common = std::gcd(dim.stride, dim.dilation);
+    const int64_t step = dim.stride / common;
+    const int64_t pixel = place + dim.pad;
+    if (pixel % common != 0) return {};
+    int64_t tap =
+        pixel / common % step * InverseOf(dim.dilation / common, step) % step;
+    if (tap >= dim.size) return {};
     // A later tap is at the same place in an earlier window.
     const int64_t back = step * dim.dilation / dim.stride;
-    int64_t window = first_pixel(tap) / dim.stride;
+    int64_t window = (pixel - tap * dim.dilation) / dim.stride;
     if (window >= dim.out) {
       const int64_t skipped = CeilOfRatio(window - dim.out + 1, back);
       window -= skipped * back;
@@ -111,8 +130,7 @@ struct SpacedTaps {
   }
 
   bool HasTheTapsOf(const SpacedTaps& other) const {
-    return count == other.count && tap == other.tap &&
-           tap_step == other.tap_step;
+    return count == other.count && tap == other.tap;
   }
 };
 
@@ -228,8 +246,8 @@ class ResultRows {
   const TapRuns columns_;
 };
 
-// Rows of images as windows see them, with each channel as often as it has
-// filters: those of a band of the output's rows, or the image itself.
+// Rows of images as windows see them: with each channel as often as it has
+// filters, those of a band of the output's rows; or the image itself.
 template <typename W>
 class RepeatedRows {
  public:
@@ -243,7 +261,7 @@ class RepeatedRows {
   absl::Status ForEach(OpKernelContext& context, int64_t begin, int64_t end,
                        const Visit& visit) const {
     Tensor room;
-    if (d_.multiplier > 1) {
+    if (d_.repeats()) {
       ASSIGN_OR_RETURN(room,
                        context.AllocateTemp(
                            DataTypeOf<W>::value,
@@ -272,7 +290,7 @@ class RepeatedRows {
   }
   // Of the output.
   static int64_t RowsAtATime(const Depthwise& d) {
-    if (d.multiplier == 1) return d.rows.out;
+    if (!d.repeats()) return d.rows.out;
     const int64_t row = std::max<int64_t>(1, d.columns.in * d.filters());
     const int64_t more = (kNumbersOfRows / row - RowsOf(d, 1)) / d.rows.stride;
     return std::clamp<int64_t>(more + 1, 1, d.rows.out);
@@ -282,7 +300,7 @@ class RepeatedRows {
   const W* Take(int64_t n, int64_t first, int64_t window, Tensor& room) const {
     const int64_t size = d_.columns.in * d_.channels;
     const W* const from = images_ + n * d_.image_size() + first * size;
-    if (d_.multiplier == 1) return from;
+    if (!d_.repeats()) return from;
     const int64_t end =
         std::min(d_.rows.in, d_.rows.At(window, d_.rows.size - 1) + 1);
     W* to = room.mutable_flat<W>().data();
@@ -295,6 +313,57 @@ class RepeatedRows {
   const Depthwise& d_;
   const W* const images_;
   const int64_t most_;
+};
+
+// What DepthwiseLoops do, with pixels that have each channel once, however many
+// filters it has; the run is of pixels that have it as often.
+template <typename W>
+struct UnrepeatedLoops {
+  static void Products(const Depthwise& d, const DepthwiseRun& run,
+                       const W* pixels, const W* filter, W* result) {
+    ForEachWindow(run, [&](int64_t pixel, int64_t at) {
+      W* const sums = result + at;
+      std::fill_n(sums, d.filters(), W(0));
+      ForEachTap(d, run, pixel, [&](int64_t from, int64_t tap) {
+        AddProducts(d, pixels + from, filter + tap, sums);
+      });
+    });
+  }
+  static void AddToFilter(const Depthwise& d, const DepthwiseRun& run,
+                          const W* pixels, const W* result, W* filter) {
+    ForEachWindow(run, [&](int64_t pixel, int64_t at) {
+      ForEachTap(d, run, pixel, [&](int64_t from, int64_t tap) {
+        AddProducts(d, pixels + from, result + at, filter + tap);
+      });
+    });
+  }
+
+ private:
+  template <typename Visit>
+  static void ForEachWindow(const DepthwiseRun& run, const Visit& visit) {
+    for (int64_t y = 0; y < run.rows; ++y) {
+      for (int64_t x = 0; x < run.windows; ++x) {
+        visit(y * run.pixel_row + x * run.pixel_step,
+              y * run.result_row + x * run.result_step);
+      }
+    }
+  }
+  template <typename Visit>
+  static void ForEachTap(const Depthwise& d, const DepthwiseRun& run,
+                         int64_t pixel, const Visit& visit) {
+    for (int64_t t = 0; t < run.num_taps; ++t) {
+      visit((run.taps[t].pixel + pixel) / d.multiplier, run.taps[t].filter);
+    }
+  }
+  // Each channel by its numbers.
+  static void AddProducts(const Depthwise& d, const W* image, const W* numbers,
+                          W* sums) {
+    for (int64_t c = 0; c < d.channels; ++c) {
+      for (int64_t m = 0; m < d.multiplier; ++m) {
+        *sums++ += image[c] * *numbers++;
+      }
+    }
+  }
 };
 
 // The three passes, each of which writes all of its result. Each number is
@@ -330,7 +399,7 @@ class DepthwisePasses {
         });
   }
 
-  // In parts that have sums of their own.
+  // In parts of whole rows that have sums of their own.
   absl::Status ToFilter(const W* images, const W* gradients, W* filter) const {
     const int64_t numbers = d_.taps() * d_.filters();
     const int64_t all = d_.output_rows();
@@ -372,12 +441,19 @@ class DepthwisePasses {
     return error.Take();
   }
 
+  // Whether pixels have each channel once where it has several filters.
+  bool is_unrepeated() const { return d_.multiplier > 1 && !d_.repeats(); }
+
   // All of `count` rows.
-  static void Products(const ResultRows& rows, int64_t row, int64_t count,
-                       int64_t first_pixels, const W* pixels, const W* filter,
-                       W* results) {
+  void Products(const ResultRows& rows, int64_t row, int64_t count,
+                int64_t first_pixels, const W* pixels, const W* filter,
+                W* results) const {
     rows.ForEach(row, row + count, first_pixels,
                  [&](const DepthwiseRun& run, int64_t offset) {
+                   if (is_unrepeated()) {
+                     return UnrepeatedLoops<W>::Products(
+                         d_, run, pixels, filter, results + offset);
+                   }
                    BestDepthwiseLoops<W>().products(run, pixels, filter,
                                                     results + offset);
                  });
@@ -400,20 +476,50 @@ class DepthwisePasses {
   absl::Status ToFewerChannels(const ResultRows& rows, int64_t begin,
                                int64_t end, const W* filter, const W* gradients,
                                W* images) const {
-    ASSIGN_OR_RETURN(Tensor room, context_.AllocateTemp(DataTypeOf<W>::value,
-                                                        {rows.size()}));
+    ASSIGN_OR_RETURN(Tensor room,
+                     context_.AllocateTemp(DataTypeOf<W>::value,
+                                           {kPixelsAtATime * d_.filters()}));
     W* const wide = room.mutable_flat<W>().data();
-    const int64_t size = d_.columns.in * d_.channels;
     for (int64_t i = begin; i < end; ++i) {
-      Products(rows, i % d_.rows.in, 1, 0,
-               gradients + i / d_.rows.in * d_.output_size(), filter, wide);
-      for (int64_t k = 0; k < size; ++k) {
-        const W* const from = wide + k * d_.multiplier;
-        images[i * size + k] =
-            std::accumulate(from, from + d_.multiplier, W(0));
-      }
+      const int64_t row = i % d_.rows.in;
+      const W* const from = gradients + i / d_.rows.in * d_.output_size();
+      W* const to = images + i * d_.columns.in * d_.channels;
+      rows.ForEach(
+          row, row + 1, 0, [&](const DepthwiseRun& run, int64_t offset) {
+            ToFewerPixels(run, from, filter, wide, to + offset / d_.multiplier);
+          });
     }
     return absl::OkStatus();
+  }
+
+  // Of a run of one row.
+  void ToFewerPixels(const DepthwiseRun& run, const W* gradients,
+                     const W* filter, W* wide, W* image) const {
+    const auto pixel = [&](int64_t x) {
+      return image + x * run.result_step / d_.multiplier;
+    };
+    // Of many filters, to add up nothing would take long.
+    for (int64_t x = 0; run.num_taps == 0 && x < run.windows; ++x) {
+      std::fill_n(pixel(x), d_.channels, W(0));
+    }
+    if (run.num_taps == 0) return;
+    DepthwiseRun some = run;
+    some.result_step = d_.filters();
+    for (int64_t x = 0; x < run.windows; x += some.windows) {
+      some.windows = std::min(kPixelsAtATime, run.windows - x);
+      BestDepthwiseLoops<W>().products(some, gradients + x * run.pixel_step,
+                                       filter, wide);
+      for (int64_t k = 0; k < some.windows; ++k) {
+        AddUpFilters(wide + k * d_.filters(), pixel(x + k));
+      }
+    }
+  }
+
+  // Of each channel.
+  void AddUpFilters(const W* from, W* pixel) const {
+    for (int64_t c = 0; c < d_.channels; ++c, from += d_.multiplier) {
+      pixel[c] = std::accumulate(from, from + d_.multiplier, W(0));
+    }
   }
 
   // Of rows [begin, end) of the output.
@@ -425,12 +531,20 @@ class DepthwisePasses {
       const int64_t y = row % d_.rows.out;
       rows.ForEach(
           y, y + count, first, [&](const DepthwiseRun& run, int64_t offset) {
-            BestDepthwiseLoops<W>().add_to_filter(
-                run, pixels, gradients + row * rows.size() + offset, filter);
+            const W* const from = gradients + row * rows.size() + offset;
+            if (is_unrepeated()) {
+              return UnrepeatedLoops<W>::AddToFilter(d_, run, pixels, from,
+                                                     filter);
+            }
+            BestDepthwiseLoops<W>().add_to_filter(run, pixels, from, filter);
           });
     };
     return RepeatedRows<W>(d_, images).ForEach(context_, begin, end, add);
   }
+
+  // Pixels that have each channel as often as it has filters, so many that the
+  // loops are at their best.
+  static constexpr int64_t kPixelsAtATime = 8;
 
   OpKernelContext& context_;
   const Depthwise& d_;
@@ -493,7 +607,8 @@ class DepthwiseKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor output,
                      context.AllocateTemp(DataTypeOf<W>::value, shape));
     W* const result = output.mutable_flat<W>().data();
-    if (d.output_shape().num_elements() == 0) {
+    if (a.num_elements() == 0 || b.num_elements() == 0 ||
+        output.num_elements() == 0) {
       std::fill_n(result, output.num_elements(), W(0));
     } else {
       RETURN_IF_ERROR(

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
 #include "libs/base/random.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/isa/depthwise_loops.h"
 #include "libs/kernels/isa/instruction_set.h"
@@ -474,6 +476,41 @@ TEST_F(DepthwiseTest, InfinitiesAndNaNsStayInTheirWindows) {
       SameBits(to_filter, Tensor::FromValues<float>({3, 1, 1, 1}, {0, 15, 0})));
 }
 
+// Whose rows or columns would take long to look at.
+TEST_F(DepthwiseTest, ImagesWithoutColumnsTakeNoTime) {
+  constexpr int64_t kMany = std::numeric_limits<int32_t>::max();
+  const AttrMap attrs = {{"strides", List{1, kMany, 1, 1}},
+                         {"padding", "EXPLICIT"},
+                         {"explicit_paddings", List{0, 0, 0, 0, 1, 1, 0, 0}}};
+  const TensorShape image = {1, kMany, 0, 1}, filter = {1, 1, 1, 1};
+  const Tensor gradient = Numbers({1, 1, 2, 1});
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor none,
+      harness_.RunOne("DepthwiseConv2dNativeBackpropInput",
+                      {SizesOf(image), Numbers(filter), gradient}, attrs));
+  EXPECT_EQ(none.shape(), image);
+}
+
+// For which no row of the image is repeated.
+TEST_F(DepthwiseTest, ManyFiltersTakeNoMoreMemoryThanTheyAre) {
+  constexpr int64_t kMany = 1 << 17;
+  const AttrMap attrs = {{"strides", List{1, kMany, kMany, 1}},
+                         {"padding", "VALID"}};
+  const TensorShape image = {1, 1, kMany, 1}, filter = {1, 1, 1, kMany};
+  const Tensor x = Numbers(image), w = Numbers(filter);
+  ASSERT_OK_AND_ASSIGN(const Tensor y,
+                       harness_.RunOne("DepthwiseConv2dNative", {x, w}, attrs));
+  EXPECT_EQ(y.flat<float>()[77], x.flat<float>()[0] * w.flat<float>()[77]);
+  ASSERT_OK_AND_ASSIGN(const Tensor dw,
+                       harness_.RunOne("DepthwiseConv2dNativeBackpropFilter",
+                                       {x, SizesOf(filter), y}, attrs));
+  EXPECT_EQ(dw.flat<float>()[77], x.flat<float>()[0] * y.flat<float>()[77]);
+  ASSERT_OK_AND_ASSIGN(const Tensor dx,
+                       harness_.RunOne("DepthwiseConv2dNativeBackpropInput",
+                                       {SizesOf(image), w, y}, attrs));
+  EXPECT_EQ(dx.flat<float>()[1], 0);
+}
+
 TEST_F(DepthwiseTest, WithoutImagesTheFilterHasNoGradient) {
   const TensorShape image = {0, 5, 5, 3}, filter = {3, 3, 3, 2};
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
@@ -551,19 +588,27 @@ TEST(DepthwiseLoopsTest, EachInstructionSetHasThePlainSums) {
   }
 }
 
+// However many threads there are. The sums are rounded.
 TEST_F(MadeUpShapesTest, TheSameConvolutionHasTheSameBits) {
   const AttrMap attrs = {{"strides", List{1, 1, 1, 1}}, {"padding", "SAME"}};
-  const Tensor x = Numbers({33, 20, 20, 16}), gradient = x;
+  Tensor x = Numbers({33, 20, 20, 16});
+  for (float& number : x.mutable_flat<float>()) number = std::sin(number);
+  const SystemClock clock;
+  std::vector<std::unique_ptr<Scheduler>> schedulers;
+  for (const int threads : {1, 2, 4}) {
+    schedulers.push_back(
+        NewThreadScheduler(clock, {.compute_threads = threads}));
+  }
   for (const std::string op : {"Conv2D", "DepthwiseConv2dNative"}) {
     const TensorShape filter = {3, 3, 16, op == "Conv2D" ? 16 : 1};
-    const auto run = [&] {
-      return harness_.RunOne(op + "BackpropFilter",
-                             {x, SizesOf(filter), gradient}, attrs);
-    };
-    ASSERT_OK_AND_ASSIGN(const Tensor first, run());
-    for (int i = 0; i < 5; ++i) {
-      ASSERT_OK_AND_ASSIGN(const Tensor again, run());
-      EXPECT_TRUE(SameBits(again, first));
+    Tensor first;
+    for (int i = 0; i < 9; ++i) {
+      harness_.set_scheduler(*schedulers[i % 3]);
+      ASSERT_OK_AND_ASSIGN(const Tensor sums,
+                           harness_.RunOne(op + "BackpropFilter",
+                                           {x, SizesOf(filter), x}, attrs));
+      if (i == 0) first = sums;
+      EXPECT_TRUE(SameBits(sums, first)) << op << i % 3;
     }
   }
 }

@@ -107,6 +107,8 @@ class KernelTestHarness {
   // Where kernels have memory from, from now on; it outlives what they make.
   // The device's until then.
   void set_allocator(Allocator& allocator) { step_.allocator = &allocator; }
+  // Whose threads kernels use from now on; it outlives the harness.
+  void set_scheduler(Scheduler& scheduler) { step_.scheduler = &scheduler; }
   // What kernels that are made from now on call functions with; outlives the
   // harness. None until then.
   void set_functions(FunctionRuntime* functions) { functions_ = functions; }
