@@ -175,8 +175,9 @@ void ThreadScheduler::ParallelFor(
       compute_.Schedule([loop] { loop->RunClaims(); });
     }
   };
-  do ask();
-  while (loop->RunOne());
+  do {
+    ask();
+  } while (loop->RunOne());
   loop->Wait(clock_, compute_.wake_time());
 }
 

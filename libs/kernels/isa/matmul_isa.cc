@@ -428,11 +428,10 @@ void DirectRows(const MatMulArgs& args, const float* a, const float* b,
 }
 
 // Rows of a matrix whose columns are `stride` apart; each is written from its
-// begin to its end.
+// begin to its end. REQUIRES: they are a multiple of 4.
 void WriteRows(const float* from, int64_t stride, int64_t rows, int64_t columns,
                float* to, int64_t step) {
-  int64_t i = 0;
-  for (; i + 4 <= rows; i += 4) {
+  for (int64_t i = 0; i < rows; i += 4) {
     int64_t j = 0;
     for (; j + 4 <= columns; j += 4) {
       Transpose(from + j * stride + i, stride, to + i * step + j, step);
@@ -442,10 +441,6 @@ void WriteRows(const float* from, int64_t stride, int64_t rows, int64_t columns,
         to[(i + k) * step + j] = from[j * stride + i + k];
       }
     }
-  }
-  for (; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j)
-      to[i * step + j] = from[j * stride + i];
   }
 }
 

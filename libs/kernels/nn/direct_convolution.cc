@@ -72,7 +72,6 @@ int64_t CostOfDots(const Convolution& c) {
 
 // How many windows are best joined; 1: none.
 int64_t WindowsToJoin(const Convolution& c) {
-  // Of short ones the more must be laid out than is gained.
   int64_t best = 1;
   int64_t cost = c.filters == 1 ? CostOfDots(c) : CostOfJoined(c, 1);
   const int64_t most =

@@ -206,6 +206,33 @@ TEST_F(MadeUpShapesTest, WindowsMayTakeALineOfTheImageWhole) {
   }
 }
 
+// A filter as large as the image that has padding, dilated taps or more windows
+// than one takes no line whole; nor does one of a group of channels.
+TEST_F(MadeUpShapesTest, WindowsAsLargeAsTheImageMayBeOthers) {
+  for (int i = 0; i < 200; ++i) {
+    const int64_t groups = OneOf({1, 1, 2}), dilation = OneOf({1, 1, 2});
+    const TensorShape image = {Draw(1, 3), Draw(1, 6), Draw(1, 6),
+                               groups * OneOf({1, 3, 8})};
+    const TensorShape filter = {image.dim(1), image.dim(2),
+                                image.dim(3) / groups,
+                                groups * OneOf({1, 5, 16})};
+    List paddings = {0, 0};
+    for (const int dim : {1, 2}) {
+      const int64_t more = (image.dim(dim) - 1) * (dilation - 1);
+      paddings.push_back(OneOf({0, 0, 1}));
+      paddings.push_back(more + OneOf({0, 0, 1, 2}));
+    }
+    paddings.insert(paddings.end(), {0, 0});
+    const AttrMap attrs = {{"strides", List{1, Draw(1, 4), Draw(1, 4), 1}},
+                           {"dilations", List{1, dilation, dilation, 1}},
+                           {"padding", "EXPLICIT"},
+                           {"explicit_paddings", paddings}};
+    ExpectConvolutionsAsInDouble(image, filter, attrs,
+                                 absl::StrCat(" of ", image.ToString(), " by ",
+                                              filter.ToString(), " case ", i));
+  }
+}
+
 // The rows of images one column wide, where they may be dilated.
 TEST_F(MadeUpShapesTest, ImagesMayBeOneColumnWide) {
   for (int i = 0; i < 30; ++i) {
