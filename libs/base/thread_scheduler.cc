@@ -51,6 +51,11 @@ class SharedLoop {
     return true;
   }
 
+  // Whether all ranges are.
+  bool IsClaimed() const {
+    return next_.load(std::memory_order_relaxed) >= num_ranges_;
+  }
+
   // All ranges are claimed: waits only for those that run at this moment. Does
   // not sleep for less than a wake takes.
   void Wait(const Clock& clock, absl::Duration wake_time) {
@@ -166,18 +171,21 @@ void ThreadScheduler::ParallelFor(
     return;
   }
   auto loop = std::make_shared<SharedLoop>(total, num_ranges, work);
-  // Where nobody has time now, somebody may have it soon.
+  // Where nobody has time now, somebody may have it soon, unless much is
+  // waiting already.
   int64_t helpers = 0;
   const auto ask = [&] {
+    const int64_t least = compute_.num_waiting() < compute_.num_threads();
     const int64_t wanted =
-        std::clamp<int64_t>(compute_.num_idle(), 1, most_helpers);
+        std::clamp<int64_t>(compute_.num_idle(), least, most_helpers);
     for (; helpers < wanted; ++helpers) {
       compute_.Schedule([loop] { loop->RunClaims(); });
     }
   };
-  do {
-    ask();
-  } while (loop->RunOne());
+  ask();
+  while (loop->RunOne()) {
+    if (!loop->IsClaimed()) ask();
+  }
   loop->Wait(clock_, compute_.wake_time());
 }
 

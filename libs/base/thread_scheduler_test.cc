@@ -157,6 +157,7 @@ TEST(ThreadSchedulerTest, WhoHasTimeLaterHelpsWithParallelFor) {
     scheduler->Schedule(Pool::kCompute, [&] {
       ++busy;
       release->Wait();
+      --busy;
     });
   }
   while (busy < 2) std::this_thread::yield();
@@ -166,6 +167,8 @@ TEST(ThreadSchedulerTest, WhoHasTimeLaterHelpsWithParallelFor) {
     release->Set();
     EXPECT_TRUE(helped->WaitUntil(clock.Now() + absl::Seconds(30)));
   });
+  // What they wait for must outlive that.
+  while (busy > 0) std::this_thread::yield();
 }
 
 TEST(ThreadSchedulerTest, FreeThreadsHelpWithParallelFor) {

@@ -370,7 +370,8 @@ int64_t StepOfPanel(int64_t columns) {
   return (columns + kVector - 1) / kVector * kVector;
 }
 
-// The same columns, of which a copy is read for all rows but the first.
+// The same columns, of which a copy is read, which is made while the first rows
+// are multiplied or before.
 void PackedColumns(const MatMulArgs& args, const ConvLoops& loops,
                    OverlapArgs part, const float* a, const float* b, float* c) {
   alignas(64) float panel[kPanelRows * kWidestPanel];
@@ -448,8 +449,8 @@ void WriteRows(const float* from, int64_t stride, int64_t rows, int64_t columns,
 // them, and as columns they would be whole vectors.
 bool IsBestExchanged(const MatMulArgs& args) {
   constexpr int64_t kMostRows = 128;
-  return args.transpose_b && args.m <= kMostRows && args.m % kVector == 0 &&
-         args.n > args.m;
+  return args.transpose_b && args.m > 0 && args.m <= kMostRows &&
+         args.m % kVector == 0 && args.n > args.m;
 }
 
 // The same product with all rows and columns exchanged, so that what is packed

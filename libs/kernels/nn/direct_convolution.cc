@@ -52,15 +52,20 @@ Convolution Joined(const Convolution& c, int64_t windows) {
   return result;
 }
 
-// About how many half cycles a row of windows takes, for each row of a filter.
-// Additions to one sum wait for each other, so there should be eight at a time.
+// About how many half cycles a row of windows takes, for each row of a filter,
+// its share of what packing the filter takes included. Additions to one sum
+// wait for each other, so there should be eight at a time.
 int64_t CostOfJoined(const Convolution& c, int64_t windows) {
-  constexpr int64_t kAtATime = 8;
+  constexpr int64_t kAtATime = 8, kCyclesToPack = 12;
   const Convolution joined = Joined(c, windows);
   const int64_t vectors = CeilOfRatio(joined.filters, BestConvLoops().vector);
   const int64_t rest = c.columns.out % windows == 0 ? 0 : kAtATime;
+  const int64_t packing =
+      windows == 1
+          ? 0
+          : kCyclesToPack * BestConvLoops().vector / (c.batch * c.rows.out);
   return joined.columns.size * joined.channels *
-         (std::max(joined.columns.out * vectors, kAtATime) + rest);
+         (std::max(joined.columns.out * vectors, kAtATime) + rest + packing);
 }
 
 // As dots of one filter.
@@ -76,6 +81,7 @@ int64_t WindowsToJoin(const Convolution& c) {
   int64_t cost = c.filters == 1 ? CostOfDots(c) : CostOfJoined(c, 1);
   const int64_t most =
       std::min(BestConvLoops().vector / c.filters, c.columns.out);
+  const int64_t unjoined = cost;
   for (int64_t windows = 2; windows <= most; ++windows) {
     const int64_t other = CostOfJoined(c, windows);
     if (other < cost) {
@@ -83,7 +89,8 @@ int64_t WindowsToJoin(const Convolution& c) {
       best = windows;
     }
   }
-  return best;
+  // What is hardly faster is not worth a look at all of the image.
+  return cost * 5 < unjoined * 4 ? best : 1;
 }
 
 // Whether all of the images' numbers are: an infinite one is not to be
@@ -541,8 +548,11 @@ bool IsBestDirect(const Convolution& c, ConvolutionPass pass) {
   if (pass == ConvolutionPass::kFilter) return false;
   const Convolution forward =
       pass == ConvolutionPass::kForward ? c : Reversed(c);
-  return forward.channels == 1 || forward.filters == 1 ||
-         WindowsToJoin(forward) > 1;
+  // Of one channel, where the filter stays in the nearest cache.
+  constexpr int64_t kSmallFilter = 1600;
+  return (forward.channels == 1 &&
+          forward.taps() * forward.filters <= kSmallFilter) ||
+         forward.filters == 1 || WindowsToJoin(forward) > 1;
 }
 
 bool IsDirect(const Convolution& c, ConvolutionPass pass) {

@@ -359,6 +359,7 @@ class DnnlConvolution::Plan {
     ASSIGN_OR_RETURN(const dnnl_memory_desc_t plain,
                      FilterLayout(library, c, types_.image, dnnl_hwio));
     const int64_t pieces = PiecesOfFilter(packed);
+    if (pieces == 1) return AddReorder(library, plain, packed);
     for (int64_t i = 0; i < pieces; ++i) {
       const auto piece = [&](const dnnl_memory_desc_t& layout) {
         return FiltersOf(library, layout, c.filters * i / pieces,
