@@ -51,7 +51,7 @@ class SharedLoop {
     return true;
   }
 
-  // Whether all ranges are.
+  // Whether all ranges are claimed.
   bool IsClaimed() const {
     return next_.load(std::memory_order_relaxed) >= num_ranges_;
   }
@@ -175,9 +175,10 @@ void ThreadScheduler::ParallelFor(
   // waiting already.
   int64_t helpers = 0;
   const auto ask = [&] {
-    const int64_t least = compute_.num_waiting() < compute_.num_threads();
-    const int64_t wanted =
-        std::clamp<int64_t>(compute_.num_idle(), least, most_helpers);
+    const bool is_much_waiting =
+        compute_.num_waiting() >= compute_.num_threads();
+    const int64_t wanted = std::clamp<int64_t>(
+        compute_.num_idle(), is_much_waiting ? 0 : 1, most_helpers);
     for (; helpers < wanted; ++helpers) {
       compute_.Schedule([loop] { loop->RunClaims(); });
     }

@@ -167,7 +167,7 @@ TEST(ThreadSchedulerTest, WhoHasTimeLaterHelpsWithParallelFor) {
     release->Set();
     EXPECT_TRUE(helped->WaitUntil(clock.Now() + absl::Seconds(30)));
   });
-  // What they wait for must outlive that.
+  // They use what is declared here.
   while (busy > 0) std::this_thread::yield();
 }
 

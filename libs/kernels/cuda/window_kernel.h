@@ -122,11 +122,7 @@ class WindowKernel : public OpKernel {
 
   absl::Status CheckGradient(const Tensor& gradient,
                              const Convolution& c) const {
-    const TensorShape shape = NodesShape(c.output_shape());
-    if (gradient.shape() == shape) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "out_backprop must have the shape of the output, ", shape.ToString(),
-        ", but has ", gradient.shape().ToString()));
+    return CheckOutBackprop(gradient, NodesShape(c.output_shape()));
   }
 
  private:

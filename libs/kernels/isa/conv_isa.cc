@@ -149,17 +149,12 @@ void Panel(const OverlapArgs& args, const float* a, const float* b,
 template <int kVectors>
 void CopyingPanel(OverlapArgs args, const float* a, const float* b, float* sum,
                   const Copy& copy) {
-  constexpr int64_t kRows = MostRows(kVectors);
-  if (args.rows < kRows) {
-    Block<1, kVectors, true>(args, a, b, sum, args.sum_row, copy);
-  } else {
-    Block<kRows, kVectors, true>(args, a, b, sum, args.sum_row, copy);
-  }
-  const int64_t done = args.rows < kRows ? 1 : kRows;
-  args.rows -= done;
+  constexpr int kRows = MostRows(kVectors);
+  Block<kRows, kVectors, true>(args, a, b, sum, args.sum_row, copy);
+  args.rows -= kRows;
   args.b_step = copy.step;
-  Panel<kVectors>(args, a + done * args.a_row, copy.to,
-                  sum + done * args.sum_row);
+  Panel<kVectors>(args, a + kRows * args.a_row, copy.to,
+                  sum + kRows * args.sum_row);
 }
 
 void ProductsAndCopy(const OverlapArgs& args, const float* a, const float* b,
@@ -182,18 +177,6 @@ void Products(const OverlapArgs& args, const float* a, const float* b,
     Panel<2>(args, a, b, sum);
   } else {
     Panel<1>(args, a, b, sum);
-  }
-}
-
-// The sum of a vector's elements, by halves.
-template <int kWidth>
-float SumOf(Vector<float, kWidth> vector) {
-  if constexpr (kWidth == 2) {
-    return vector[0] + vector[1];
-  } else {
-    Vector<float, kWidth / 2> halves[2];
-    memcpy(halves, &vector, sizeof(halves));
-    return SumOf<kWidth / 2>(halves[0] + halves[1]);
   }
 }
 
@@ -227,7 +210,7 @@ void DotsOf(const OverlapArgs& args, const float* a, const float* b,
     }
   }
   for (int m = 0; m < kRows; ++m) {
-    const float dot = SumOf<kSize>(sums[m][0] + sums[m][1]) + rest[m];
+    const float dot = SumOf<float, kSize>(sums[m][0] + sums[m][1]) + rest[m];
     sum[m * args.sum_row] = args.former == FormerSums::kReplaced
                                 ? dot
                                 : sum[m * args.sum_row] + dot;
@@ -252,7 +235,7 @@ bool AreFinite(const float* x, int64_t count) {
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) sums[k] += Load<V>(x + i + k * kSize) * 0.0f;
   }
-  float sum = SumOf<kSize>((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  float sum = SumOf<float, kSize>((sums[0] + sums[1]) + (sums[2] + sums[3]));
   for (; i < count; ++i) sum += x[i] * 0.0f;
   return sum == 0;
 }

@@ -40,7 +40,8 @@ struct ConvLoops {
                    float* sum);
   // The same of one run, which writes what it reads of b to `copy`, whose rows
   // are `copy_step` apart, on its way: for b that lies so far apart that it is
-  // best not gone to again for each few rows of a. REQUIRES: columns >= vector.
+  // best not gone to again for each few rows of a. REQUIRES: columns >= vector,
+  // rows >= 12.
   void (*products_and_copy)(const OverlapArgs& args, const float* a,
                             const float* b, float* sum, float* copy,
                             int64_t copy_step);

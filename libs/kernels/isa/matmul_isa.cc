@@ -142,18 +142,6 @@ void SumOfRows(const Rows<T>& matrix, const T* x, int64_t x_step, T* y) {
   }
 }
 
-// The sum of a vector's elements, by halves.
-template <typename T, int kSize>
-T SumOf(Vector<T, kSize> vector) {
-  if constexpr (kSize == 2) {
-    return vector[0] + vector[1];
-  } else {
-    Vector<T, kSize / 2> halves[2];
-    memcpy(halves, &vector, sizeof(halves));
-    return SumOf<T, kSize / 2>(halves[0] + halves[1]);
-  }
-}
-
 // The products of kRows rows and `x`, with kSums partial sums each: together as
 // many as hide how long one addition takes.
 template <int kRows, int kSums, typename T>
@@ -304,17 +292,8 @@ void PackColumns(const float* b, int64_t stride, int64_t rows, int64_t columns,
 void PackRows(const float* b, int64_t stride, int64_t rows, int64_t columns,
               const Panel& panel) {
   const size_t bytes = static_cast<size_t>(columns) * sizeof(float);
-  float* to = panel.data;
-  for (int64_t i = 0; i < rows; ++i, b += stride, to += panel.step) {
-    if (columns < kVector) {
-      memcpy(to, b, bytes);
-      continue;
-    }
-    const int64_t last = columns - kVector;
-    for (int64_t j = 0; j < last; j += kVector) {
-      Store(Load<Vector<float>>(b + j), to + j);
-    }
-    Store(Load<Vector<float>>(b + last), to + last);
+  for (int64_t i = 0; i < rows; ++i) {
+    memcpy(panel.data + i * panel.step, b + i * stride, bytes);
   }
 }
 
@@ -433,15 +412,7 @@ void DirectRows(const MatMulArgs& args, const float* a, const float* b,
 void WriteRows(const float* from, int64_t stride, int64_t rows, int64_t columns,
                float* to, int64_t step) {
   for (int64_t i = 0; i < rows; i += 4) {
-    int64_t j = 0;
-    for (; j + 4 <= columns; j += 4) {
-      Transpose(from + j * stride + i, stride, to + i * step + j, step);
-    }
-    for (; j < columns; ++j) {
-      for (int64_t k = 0; k < 4; ++k) {
-        to[(i + k) * step + j] = from[j * stride + i + k];
-      }
-    }
+    PackColumns(from + i, stride, 4, columns, {to + i * step, step});
   }
 }
 

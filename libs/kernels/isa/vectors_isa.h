@@ -42,6 +42,18 @@ void Store(V vector, T* x) {
   memcpy(x, &vector, sizeof(V));
 }
 
+// The sum of a vector's elements, by halves.
+template <typename T, int kSize>
+T SumOf(Vector<T, kSize> vector) {
+  if constexpr (kSize == 2) {
+    return vector[0] + vector[1];
+  } else {
+    Vector<T, kSize / 2> halves[2];
+    memcpy(halves, &vector, sizeof(halves));
+    return SumOf<T, kSize / 2>(halves[0] + halves[1]);
+  }
+}
+
 }  // namespace weft::WEFT_ISA
 
 #endif  // WEFT_LIBS_KERNELS_ISA_VECTORS_ISA_H_

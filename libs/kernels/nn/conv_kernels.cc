@@ -9,7 +9,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/dnnl_library.h"
 #include "libs/kernels/isa/instruction_set.h"
@@ -180,16 +179,18 @@ class ConvolutionKernel : public OpKernel {
 
   // Whether it was done on bfloat16 numbers as they are, where the processor
   // multiplies them: output 0 is there then.
-  absl::StatusOr<bool> RunNarrow(OpKernelContext& context, const Convolution& c,
-                                 const Tensor& first, const Tensor& second,
+  absl::StatusOr<bool> RunNarrow(OpKernelContext& context,
+                                 const Convolution& sizes, const Tensor& first,
+                                 const Tensor& second,
                                  const TensorShape& shape) {
     if (first.dtype() != DT_BFLOAT16 || shape.num_elements() == 0 ||
-        first.num_elements() == 0 || second.num_elements() == 0 ||
-        !narrow_dnnl_.CanRun(context, c.Flattened())) {
+        first.num_elements() == 0 || second.num_elements() == 0) {
       return false;
     }
+    const Convolution c = sizes.Flattened();
+    if (!narrow_dnnl_.CanRun(context, c)) return false;
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return narrow_dnnl_.Run(context, c.Flattened(), first.data(), second.data(),
+    return narrow_dnnl_.Run(context, c, first.data(), second.data(),
                             output->mutable_data());
   }
 
@@ -247,21 +248,12 @@ class ConvolutionKernel : public OpKernel {
     return NarrowTo<W>(context, 0, std::move(output));
   }
 
-  static absl::Status CheckGradient(const Tensor& gradient,
-                                    const Convolution& c) {
-    if (gradient.shape() == c.output_shape()) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("out_backprop must have the shape of the output, ",
-                     c.output_shape().ToString(), ", but has ",
-                     gradient.shape().ToString()));
-  }
-
   absl::Status BackpropFilter(OpKernelContext& context) {
     ASSIGN_OR_RETURN(const TensorShape filter_shape, ShapeOfInput(context, 1));
     ASSIGN_OR_RETURN(
         const Convolution c,
         Convolution::Of(attrs_, context.input(0).shape(), filter_shape));
-    RETURN_IF_ERROR(CheckGradient(context.input(2), c));
+    RETURN_IF_ERROR(CheckOutBackprop(context.input(2), c.output_shape()));
     if (!context.output_required(0)) return absl::OkStatus();
     ASSIGN_OR_RETURN(const bool is_narrow,
                      RunNarrow(context, c, context.input(0), context.input(2),
@@ -318,7 +310,7 @@ class ConvolutionKernel : public OpKernel {
     ASSIGN_OR_RETURN(
         const Convolution c,
         Convolution::Of(attrs_, image_shape, context.input(1).shape()));
-    RETURN_IF_ERROR(CheckGradient(context.input(2), c));
+    RETURN_IF_ERROR(CheckOutBackprop(context.input(2), c.output_shape()));
     if (!context.output_required(0)) return absl::OkStatus();
     ASSIGN_OR_RETURN(
         const bool is_narrow,

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/isa/depthwise_loops.h"
 #include "libs/kernels/nn/convolution.h"
@@ -19,13 +18,9 @@
 namespace weft {
 namespace {
 
-struct Depthwise {
-  int64_t batch, channels, multiplier;
-  WindowDim rows, columns;
-
-  TensorShape output_shape() const {
-    return {batch, rows.out, columns.out, channels * multiplier};
-  }
+// A convolution each of whose channels is a group, with as many filters.
+struct Depthwise : Convolution {
+  int64_t multiplier = 1;
 
   static absl::StatusOr<Depthwise> Of(const WindowAttrs& attrs,
                                       const TensorShape& image,
@@ -34,22 +29,18 @@ struct Depthwise {
     RETURN_IF_ERROR(CheckDepthOfFilter(image.dim(3), filter));
     Depthwise result;
     result.batch = image.dim(0);
-    result.channels = image.dim(3);
+    result.channels = result.groups = image.dim(3);
+    result.depth = 1;
     result.multiplier = filter.dim(3);
     ASSIGN_OR_RETURN(result.rows, attrs.Dim(1, image.dim(1), filter.dim(0)));
     ASSIGN_OR_RETURN(result.columns, attrs.Dim(2, image.dim(2), filter.dim(1)));
     RETURN_IF_ERROR(
         TensorShape::Create({result.batch, result.rows.out, result.columns.out,
                              result.channels, result.multiplier}));
+    result.filters = result.channels * result.multiplier;
     return result;
   }
 
-  // Numbers of a tap, of a window, and of a pixel that has each channel as
-  // often as it has filters.
-  int64_t filters() const { return channels * multiplier; }
-  int64_t taps() const { return rows.size * columns.size; }
-  int64_t image_size() const { return rows.in * columns.in * channels; }
-  int64_t output_size() const { return rows.out * columns.out * filters(); }
   // Rows of all outputs and of all images.
   int64_t output_rows() const { return batch * rows.out; }
   int64_t image_rows() const { return batch * rows.in; }
@@ -60,18 +51,7 @@ struct Depthwise {
     const int64_t seen =
         std::min(rows.in, (rows.size - 1) * rows.dilation + 1) * columns.in;
     return multiplier > 1 && seen <= taps() * columns.out &&
-           filters() <= kMostNumbers / seen;
-  }
-  // The same as a convolution whose channels are each a group.
-  Convolution AsConvolution() const {
-    Convolution result;
-    result.batch = batch;
-    result.channels = result.groups = channels;
-    result.filters = filters();
-    result.depth = 1;
-    result.rows = rows;
-    result.columns = columns;
-    return result;
+           filters <= kMostNumbers / seen;
   }
 };
 
@@ -168,7 +148,7 @@ TapRuns RunsOf(ResultOf what, const WindowDim& dim, int64_t begin,
 
 // Rows of results, and the pixels they are made of: windows are of the image's
 // pixels; where results are of places, the windows' numbers are their pixels.
-// All have d.filters() numbers.
+// All have d.filters numbers.
 class ResultRows {
  public:
   ResultRows(ResultOf what, const Depthwise& d)
@@ -178,7 +158,7 @@ class ResultRows {
                         is_of_places() ? d.columns.in : d.columns.out)) {}
 
   // Numbers of a row.
-  int64_t size() const { return result_columns() * d_.filters(); }
+  int64_t size() const { return result_columns() * d_.filters; }
 
   // Calls `visit(run, offset)` for all of rows [begin, end) of an image, where
   // a run's results begin at an offset from the first of them. Its taps are
@@ -192,7 +172,7 @@ class ResultRows {
       for (const TapRun& columns : columns_) {
         FindTaps(rows.taps, columns.taps, taps);
         visit(RunOf(rows.count, columns.count, taps),
-              (rows.first - begin) * size() + columns.first * d_.filters());
+              (rows.first - begin) * size() + columns.first * d_.filters);
       }
     }
   }
@@ -210,16 +190,16 @@ class ResultRows {
 
   // The distances of results and of pixels that RunsOf speaks of.
   DepthwiseRun RunOf(int64_t rows, int64_t windows, const Taps& taps) const {
-    const int64_t pixel = d_.filters() * pixel_columns();
+    const int64_t pixel = d_.filters * pixel_columns();
     DepthwiseRun run = {.rows = rows,
                         .windows = windows,
-                        .channels = d_.filters(),
+                        .channels = d_.filters,
                         .taps = taps.data(),
                         .num_taps = static_cast<int64_t>(taps.size()),
                         .pixel_row = pixel,
-                        .pixel_step = d_.filters(),
+                        .pixel_step = d_.filters,
                         .result_row = size(),
-                        .result_step = d_.filters()};
+                        .result_step = d_.filters};
     (is_of_places() ? run.result_row : run.pixel_row) *= d_.rows.stride;
     (is_of_places() ? run.result_step : run.pixel_step) *= d_.columns.stride;
     return run;
@@ -235,8 +215,8 @@ class ResultRows {
       const int64_t tap =
           (rows.tap + i * rows.tap_step) * d_.columns.size + columns.tap;
       for (int64_t j = 0; j < columns.count; ++j) {
-        *next++ = {(pixel + j * columns.at_step) * d_.filters(),
-                   (tap + j * columns.tap_step) * d_.filters()};
+        *next++ = {(pixel + j * columns.at_step) * d_.filters,
+                   (tap + j * columns.tap_step) * d_.filters};
       }
     }
   }
@@ -265,7 +245,7 @@ class RepeatedRows {
       ASSIGN_OR_RETURN(room,
                        context.AllocateTemp(
                            DataTypeOf<W>::value,
-                           {RowsOf(d_, most_) * d_.columns.in * d_.filters()}));
+                           {RowsOf(d_, most_) * d_.columns.in * d_.filters}));
     }
     while (begin < end) {
       const int64_t y = begin % d_.rows.out;
@@ -291,7 +271,7 @@ class RepeatedRows {
   // Of the output.
   static int64_t RowsAtATime(const Depthwise& d) {
     if (!d.repeats()) return d.rows.out;
-    const int64_t row = std::max<int64_t>(1, d.columns.in * d.filters());
+    const int64_t row = std::max<int64_t>(1, d.columns.in * d.filters);
     const int64_t more = (kNumbersOfRows / row - RowsOf(d, 1)) / d.rows.stride;
     return std::clamp<int64_t>(more + 1, 1, d.rows.out);
   }
@@ -323,7 +303,7 @@ struct UnrepeatedLoops {
                        const W* pixels, const W* filter, W* result) {
     ForEachWindow(run, [&](int64_t pixel, int64_t at) {
       W* const sums = result + at;
-      std::fill_n(sums, d.filters(), W(0));
+      std::fill_n(sums, d.filters, W(0));
       ForEachTap(d, run, pixel, [&](int64_t from, int64_t tap) {
         AddProducts(d, pixels + from, filter + tap, sums);
       });
@@ -372,7 +352,9 @@ template <typename W>
 class DepthwisePasses {
  public:
   DepthwisePasses(OpKernelContext& context, const Depthwise& d)
-      : context_(context), d_(d) {}
+      : context_(context),
+        d_(d),
+        is_unrepeated_(d.multiplier > 1 && !d.repeats()) {}
 
   absl::Status Forward(const W* images, const W* filter, W* output) const {
     const ResultRows rows(ResultOf::kWindow, d_);
@@ -401,9 +383,9 @@ class DepthwisePasses {
 
   // In parts of whole rows that have sums of their own.
   absl::Status ToFilter(const W* images, const W* gradients, W* filter) const {
-    const int64_t numbers = d_.taps() * d_.filters();
+    const int64_t numbers = d_.taps() * d_.filters;
     const int64_t all = d_.output_rows();
-    const int64_t parts = std::min(all, SumsWorthOf(d_.AsConvolution()));
+    const int64_t parts = std::min(all, SumsWorthOf(d_));
     ASSIGN_OR_RETURN(
         Tensor tensor,
         context_.AllocateTemp(DataTypeOf<W>::value, {(parts - 1) * numbers}));
@@ -441,16 +423,13 @@ class DepthwisePasses {
     return error.Take();
   }
 
-  // Whether pixels have each channel once where it has several filters.
-  bool is_unrepeated() const { return d_.multiplier > 1 && !d_.repeats(); }
-
   // All of `count` rows.
   void Products(const ResultRows& rows, int64_t row, int64_t count,
                 int64_t first_pixels, const W* pixels, const W* filter,
                 W* results) const {
     rows.ForEach(row, row + count, first_pixels,
                  [&](const DepthwiseRun& run, int64_t offset) {
-                   if (is_unrepeated()) {
+                   if (is_unrepeated_) {
                      return UnrepeatedLoops<W>::Products(
                          d_, run, pixels, filter, results + offset);
                    }
@@ -478,7 +457,7 @@ class DepthwisePasses {
                                W* images) const {
     ASSIGN_OR_RETURN(Tensor room,
                      context_.AllocateTemp(DataTypeOf<W>::value,
-                                           {kPixelsAtATime * d_.filters()}));
+                                           {kPixelsAtATime * d_.filters}));
     W* const wide = room.mutable_flat<W>().data();
     for (int64_t i = begin; i < end; ++i) {
       const int64_t row = i % d_.rows.in;
@@ -504,13 +483,13 @@ class DepthwisePasses {
     }
     if (run.num_taps == 0) return;
     DepthwiseRun some = run;
-    some.result_step = d_.filters();
+    some.result_step = d_.filters;
     for (int64_t x = 0; x < run.windows; x += some.windows) {
       some.windows = std::min(kPixelsAtATime, run.windows - x);
       BestDepthwiseLoops<W>().products(some, gradients + x * run.pixel_step,
                                        filter, wide);
       for (int64_t k = 0; k < some.windows; ++k) {
-        AddUpFilters(wide + k * d_.filters(), pixel(x + k));
+        AddUpFilters(wide + k * d_.filters, pixel(x + k));
       }
     }
   }
@@ -525,14 +504,14 @@ class DepthwisePasses {
   // Of rows [begin, end) of the output.
   absl::Status SumUp(const ResultRows& rows, int64_t begin, int64_t end,
                      const W* images, const W* gradients, W* filter) const {
-    std::fill_n(filter, d_.taps() * d_.filters(), W(0));
+    std::fill_n(filter, d_.taps() * d_.filters, W(0));
     const auto add = [&](int64_t row, int64_t count, int64_t first,
                          const W* pixels) {
       const int64_t y = row % d_.rows.out;
       rows.ForEach(
           y, y + count, first, [&](const DepthwiseRun& run, int64_t offset) {
             const W* const from = gradients + row * rows.size() + offset;
-            if (is_unrepeated()) {
+            if (is_unrepeated_) {
               return UnrepeatedLoops<W>::AddToFilter(d_, run, pixels, from,
                                                      filter);
             }
@@ -548,59 +527,56 @@ class DepthwisePasses {
 
   OpKernelContext& context_;
   const Depthwise& d_;
+  // Whether pixels have each channel once where it has several filters.
+  const bool is_unrepeated_;
 };
 
 template <typename W>
 class DepthwiseKernel : public OpKernel {
  public:
-  enum class Which { kForward, kFilter, kInput };
-
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
       const OpKernelConstruction& construction) {
     ASSIGN_OR_RETURN(WindowAttrs attrs,
                      WindowAttrs::ReadConvolution(construction));
     const std::string& op = construction.node().type();
-    const Which which = op == "DepthwiseConv2dNative" ? Which::kForward
-                        : op == "DepthwiseConv2dNativeBackpropFilter"
-                            ? Which::kFilter
-                            : Which::kInput;
+    const ConvolutionPass pass =
+        op == "DepthwiseConv2dNative" ? ConvolutionPass::kForward
+        : op == "DepthwiseConv2dNativeBackpropFilter" ? ConvolutionPass::kFilter
+                                                      : ConvolutionPass::kInput;
     return std::make_unique<DepthwiseKernel>(construction, std::move(attrs),
-                                             which);
+                                             pass);
   }
   DepthwiseKernel(const OpKernelConstruction& construction, WindowAttrs attrs,
-                  Which which)
-      : OpKernel(construction), attrs_(std::move(attrs)), which_(which) {}
+                  ConvolutionPass pass)
+      : OpKernel(construction), attrs_(std::move(attrs)), pass_(pass) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     // The two operands that are there, and the shape of the third.
     TensorShape image = context.input(0).shape();
     TensorShape filter = context.input(1).shape();
-    if (which_ == Which::kInput) {
+    if (pass_ == ConvolutionPass::kInput) {
       ASSIGN_OR_RETURN(image, ShapeOfInput(context, 0));
     }
-    if (which_ == Which::kFilter) {
+    if (pass_ == ConvolutionPass::kFilter) {
       ASSIGN_OR_RETURN(filter, ShapeOfInput(context, 1));
     }
     ASSIGN_OR_RETURN(const Depthwise d, Depthwise::Of(attrs_, image, filter));
-    if (which_ != Which::kForward &&
-        context.input(2).shape() != d.output_shape()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("out_backprop must have the shape of the output, ",
-                       d.output_shape().ToString(), ", but has ",
-                       context.input(2).shape().ToString()));
+    if (pass_ != ConvolutionPass::kForward) {
+      RETURN_IF_ERROR(CheckOutBackprop(context.input(2), d.output_shape()));
     }
     if (!context.output_required(0)) return absl::OkStatus();
-    const TensorShape shape = which_ == Which::kForward  ? d.output_shape()
-                              : which_ == Which::kFilter ? filter
-                                                         : image;
+    const TensorShape shape = pass_ == ConvolutionPass::kForward
+                                  ? d.output_shape()
+                              : pass_ == ConvolutionPass::kFilter ? filter
+                                                                  : image;
     return Run(context, d, shape);
   }
 
  private:
   absl::Status Run(OpKernelContext& context, const Depthwise& d,
                    const TensorShape& shape) const {
-    const int first = which_ == Which::kInput ? 1 : 0;
-    const int second = which_ == Which::kForward ? 1 : 2;
+    const int first = pass_ == ConvolutionPass::kInput ? 1 : 0;
+    const int second = pass_ == ConvolutionPass::kForward ? 1 : 2;
     ASSIGN_OR_RETURN(const Tensor a, WidenTo<W>(context, context.input(first)));
     ASSIGN_OR_RETURN(const Tensor b,
                      WidenTo<W>(context, context.input(second)));
@@ -620,19 +596,19 @@ class DepthwiseKernel : public OpKernel {
   absl::Status Pass(OpKernelContext& context, const Depthwise& d, const W* a,
                     const W* b, W* result) const {
     const DepthwisePasses<W> passes(context, d);
-    switch (which_) {
-      case Which::kForward:
+    switch (pass_) {
+      case ConvolutionPass::kForward:
         return passes.Forward(a, b, result);
-      case Which::kFilter:
+      case ConvolutionPass::kFilter:
         return passes.ToFilter(a, b, result);
-      case Which::kInput:
+      case ConvolutionPass::kInput:
         break;
     }
     return passes.ToInput(a, b, result);
   }
 
   const WindowAttrs attrs_;
-  const Which which_;
+  const ConvolutionPass pass_;
 };
 
 }  // namespace

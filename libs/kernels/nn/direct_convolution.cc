@@ -214,7 +214,6 @@ class Forward {
       : c_(Joined(convolution, joined)),
         unjoined_(convolution),
         joined_(joined),
-        rest_(convolution.columns.out % joined),
         taps_of_row_(c_.columns.size * c_.channels),
         panels_(c_.filters),
         flat_(c_.rows.size == 1 && c_.columns.size == 1 &&
@@ -278,6 +277,8 @@ class Forward {
   static constexpr int64_t kFlat = 48;
 
   bool is_dot() const { return c_.filters == 1; }
+  // Whether some windows of a row are too few to be joined.
+  bool has_rest() const { return unjoined_.columns.out % joined_ != 0; }
   // Numbers of a row of windows.
   int64_t line() const { return unjoined_.columns.out * unjoined_.filters; }
 
@@ -318,7 +319,7 @@ class Forward {
         const float* a =
             args.runs == 0 ? filter : rows.Row(c_.rows.At(y, taps.begin));
         Products(args, p, a, filter, taps.begin, out);
-        if (rest_ > 0) LastWindows(args, p, a, filter, taps.begin, out);
+        if (has_rest()) LastWindows(args, p, a, filter, taps.begin, out);
         out += line();
       }
     }
@@ -372,7 +373,6 @@ class Forward {
   const Convolution c_;
   const Convolution& unjoined_;
   const int64_t joined_;
-  const int64_t rest_;  // windows of a row that are not
   const int64_t taps_of_row_;
   const Panels panels_;
   const bool flat_;  // windows of one pixel, side by side

@@ -132,15 +132,15 @@ int64_t BlocksOfFilters(const dnnl_memory_desc_t& layout) {
   return layout.dims[0] % block == 0 ? layout.dims[0] / block : 1;
 }
 
-// Filters [begin, end) of a layout. REQUIRES: they are whole blocks.
+// `count` filters of a layout from `first` on. REQUIRES: they are whole blocks.
 absl::StatusOr<dnnl_memory_desc_t> FiltersOf(const DnnlLibrary& library,
                                              const dnnl_memory_desc_t& layout,
-                                             int64_t begin, int64_t end) {
-  const dnnl_dims_t sizes = {end - begin, layout.dims[1], layout.dims[2],
+                                             int64_t first, int64_t count) {
+  const dnnl_dims_t sizes = {count, layout.dims[1], layout.dims[2],
                              layout.dims[3]};
-  const dnnl_dims_t first = {begin, 0, 0, 0};
+  const dnnl_dims_t offsets = {first, 0, 0, 0};
   dnnl_memory_desc_t part;
-  if (library.memory_desc_init_submemory(&part, &layout, sizes, first) !=
+  if (library.memory_desc_init_submemory(&part, &layout, sizes, offsets) !=
       dnnl_success) {
     return absl::UnimplementedError("oneDNN can't cut the layout");
   }
@@ -360,26 +360,24 @@ class DnnlConvolution::Plan {
                      FilterLayout(library, c, types_.image, dnnl_hwio));
     const int64_t pieces = PiecesOfFilter(packed);
     if (pieces == 1) return AddReorder(library, plain, packed);
-    for (int64_t i = 0; i < pieces; ++i) {
-      const auto piece = [&](const dnnl_memory_desc_t& layout) {
-        return FiltersOf(library, layout, c.filters * i / pieces,
-                         c.filters * (i + 1) / pieces);
-      };
-      RETURN_IF_ERROR(AddReorder(library, piece(plain), piece(packed)));
+    const int64_t step = c.filters / pieces;
+    for (int64_t first = 0; first < c.filters; first += step) {
+      ASSIGN_OR_RETURN(const dnnl_memory_desc_t some_plain,
+                       FiltersOf(library, plain, first, step));
+      ASSIGN_OR_RETURN(const dnnl_memory_desc_t some_packed,
+                       FiltersOf(library, packed, first, step));
+      RETURN_IF_ERROR(AddReorder(library, some_plain, some_packed));
     }
     return absl::OkStatus();
   }
 
   absl::Status AddReorder(const DnnlLibrary& library,
-                          const absl::StatusOr<dnnl_memory_desc_t>& plain,
-                          const absl::StatusOr<dnnl_memory_desc_t>& packed) {
-    RETURN_IF_ERROR(plain.status());
-    RETURN_IF_ERROR(packed.status());
+                          const dnnl_memory_desc_t& plain,
+                          const dnnl_memory_desc_t& packed) {
     const bool is_sum = pass_ == ConvolutionPass::kFilter;
-    ASSIGN_OR_RETURN(
-        DnnlDescriptor copy,
-        DnnlDescriptor::CreateReorder(library, is_sum ? *packed : *plain,
-                                      is_sum ? *plain : *packed));
+    ASSIGN_OR_RETURN(DnnlDescriptor copy, DnnlDescriptor::CreateReorder(
+                                              library, is_sum ? packed : plain,
+                                              is_sum ? plain : packed));
     ASSIGN_OR_RETURN(SharedPrimitive reorder,
                      DnnlPrimitive::Create(std::move(copy)));
     scratchpad_ = std::max(scratchpad_, FloatsOf(reorder->scratchpad_bytes()));

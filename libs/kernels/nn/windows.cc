@@ -206,6 +206,14 @@ absl::Status CheckDepthOfFilter(int64_t channels, const TensorShape& filter) {
                    " vs ", filter.dim(2)));
 }
 
+absl::Status CheckOutBackprop(const Tensor& gradient,
+                              const TensorShape& output) {
+  if (gradient.shape() == output) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "out_backprop must have the shape of the output, ", output.ToString(),
+      ", but has ", gradient.shape().ToString()));
+}
+
 absl::StatusOr<TensorShape> ShapeOfInput(const OpKernelContext& context,
                                          int i) {
   const Tensor& input = context.input(i);

@@ -97,6 +97,10 @@ absl::Status CheckImageAndFilter(const TensorShape& image,
 // with so many channels. REQUIRES: it has 4 dimensions.
 absl::Status CheckDepthOfFilter(int64_t channels, const TensorShape& filter);
 
+// INVALID_ARGUMENT unless a gradient has the shape of the convolution's output.
+absl::Status CheckOutBackprop(const Tensor& gradient,
+                              const TensorShape& output);
+
 // A shape that an input gives as int32; 4 sizes.
 absl::StatusOr<TensorShape> ShapeOfInput(const OpKernelContext& context, int i);
 
