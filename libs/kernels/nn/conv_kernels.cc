@@ -21,6 +21,7 @@
 #include "libs/kernels/nn/layout.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/windows.h"
+#include "libs/kernels/nn/winograd_convolution.h"
 
 namespace weft {
 namespace {
@@ -149,7 +150,8 @@ class ConvolutionKernel : public OpKernel {
     }
   }
 
-  // Whether it was done without windows being laid out. With AVX2 our own
+  // Whether it was done without windows being laid out: by fewer
+  // multiplications where that can be. Else with AVX2 our own
   // loops are faster than oneDNN's on images as they are (measured); with
   // AVX-512 it comes first, but where there are few filters.
   absl::StatusOr<bool> RunWhole(OpKernelContext& context,
@@ -164,6 +166,11 @@ class ConvolutionKernel : public OpKernel {
         return true;
       }
       const Convolution c = sizes.Flattened();
+      if (winograd_is_wanted_ && IsBestWinograd(c, pass_)) {
+        ASSIGN_OR_RETURN(const bool is_done,
+                         WinogradConvolution(context, c, pass_, x, y, to));
+        if (is_done) return true;
+      }
       const bool is_direct = IsDirect(c, pass_);
       if (!is_direct || (BestInstructionSet() == InstructionSet::kV4 &&
                          !IsBestDirect(c, pass_))) {
@@ -358,6 +365,7 @@ class ConvolutionKernel : public OpKernel {
 
   const WindowAttrs attrs_;
   const ConvolutionPass pass_;
+  const bool winograd_is_wanted_ = WinogradIsWanted();
   DnnlConvolution dnnl_;
   DnnlConvolution narrow_dnnl_;
   GemmOfAnyType<W> gemm_;

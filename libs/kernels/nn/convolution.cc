@@ -29,6 +29,17 @@ Convolution Convolution::Flattened() const {
   return result;
 }
 
+Convolution Convolution::Reversed() const {
+  Convolution result = *this;
+  std::swap(result.channels, result.filters);
+  result.depth = result.channels;
+  for (WindowDim* dim : {&result.rows, &result.columns}) {
+    std::swap(dim->in, dim->out);
+    dim->pad = (dim->size - 1) * dim->dilation - dim->pad;
+  }
+  return result;
+}
+
 absl::StatusOr<Convolution> Convolution::Of(const WindowAttrs& attrs,
                                             const TensorShape& image,
                                             const TensorShape& filter) {

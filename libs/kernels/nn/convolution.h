@@ -47,6 +47,9 @@ struct Convolution {
   // channels, and the rows of images that are one column wide become their
   // columns, for which loops are best, unless they are dilated.
   Convolution Flattened() const;
+  // The convolution of the output's gradient with the filter turned around,
+  // which gives the image's. REQUIRES: one group, strides of 1.
+  Convolution Reversed() const;
 
   // Of an image [batch, rows, columns, channels] and a filter [rows, columns,
   // depth, filters]. INVALID_ARGUMENT where they do not fit each other.

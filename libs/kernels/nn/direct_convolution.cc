@@ -8,6 +8,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/isa/conv_loops.h"
 #include "libs/kernels/nn/convolution_parts.h"
+#include "libs/kernels/nn/panels.h"
 
 namespace weft {
 namespace {
@@ -24,19 +25,6 @@ constexpr int64_t kMaxNumbersOfRows = 1 << 22;
 // don't.
 int64_t PaddedColumns(const WindowDim& columns) {
   return (columns.out - 1) * columns.stride + columns.size;
-}
-
-// The convolution of the output's gradient with the filter turned around, which
-// gives the image's. REQUIRES: strides of 1.
-Convolution Reversed(const Convolution& c) {
-  Convolution result = c;
-  std::swap(result.channels, result.filters);
-  result.depth = result.channels;
-  for (WindowDim* dim : {&result.rows, &result.columns}) {
-    std::swap(dim->in, dim->out);
-    dim->pad = (dim->size - 1) * dim->dilation - dim->pad;
-  }
-  return result;
 }
 
 // Where there are few filters, windows that lie beside each other share a
@@ -165,47 +153,6 @@ class PaddedRows {
   const float* rows_ = nullptr;
 };
 
-// Columns of a matrix in panels of one or two vectors, each panel's rows one
-// after the other.
-class Panels {
- public:
-  explicit Panels(int64_t columns)
-      : columns_(columns), vector_(BestConvLoops().vector) {}
-
-  int64_t count() const { return CeilOfRatio(columns_, 2 * vector_); }
-  int64_t first(int64_t panel) const { return panel * 2 * vector_; }
-  int64_t columns(int64_t panel) const {
-    return std::min(columns_ - first(panel), 2 * vector_);
-  }
-  int64_t width(int64_t panel) const {
-    return columns(panel) > vector_ ? 2 * vector_ : vector_;
-  }
-  // Where a panel begins, of a matrix of so many rows; and how many numbers
-  // there are, for the panel after the last.
-  int64_t offset(int64_t panel, int64_t rows) const {
-    return rows * (panel < count() ? first(panel)
-                                   : first(count() - 1) + width(count() - 1));
-  }
-
-  // Rows [begin, end) of the matrix, whose element at a row and column `at`
-  // finds.
-  template <typename At>
-  void Pack(int64_t rows, int64_t begin, int64_t end, float* to,
-            const At& at) const {
-    for (int64_t p = 0; p < count(); ++p) {
-      const int64_t w = width(p), n = columns(p);
-      float* out = to + offset(p, rows) + begin * w;
-      for (int64_t r = begin; r < end; ++r, out += w) {
-        for (int64_t k = 0; k < n; ++k) out[k] = at(r, first(p) + k);
-        std::fill(out + n, out + w, 0.0f);
-      }
-    }
-  }
-
- private:
-  const int64_t columns_, vector_;
-};
-
 // A convolution forward, with a filter that was packed.
 class Forward {
  public:
@@ -227,8 +174,7 @@ class Forward {
   absl::Status Run(OpKernelContext& context, const float* images, float* output,
                    const At& at) const {
     const int64_t rows = c_.rows.size * taps_of_row_;
-    const int64_t filter =
-        is_dot() ? rows : panels_.offset(panels_.count(), rows);
+    const int64_t filter = is_dot() ? rows : panels_.numbers(rows);
     const int64_t lines =
         flat_ ? CeilOfRatio(c_.all_windows(), kFlat) : c_.batch * c_.rows.out;
     const int64_t parts =
@@ -432,7 +378,7 @@ class FilterGradient {
   }
   int64_t RoomOfGradient() const {
     if (is_row()) return 0;
-    return panels_.offset(panels_.count(), RowsAtATime() * c_.columns.out);
+    return panels_.numbers(RowsAtATime() * c_.columns.out);
   }
   // With one filter, what is summed up is a row of the image's numbers.
   bool is_row() const { return c_.filters == 1; }
@@ -547,7 +493,7 @@ bool RowsFit(const Convolution& c) {
 bool IsBestDirect(const Convolution& c, ConvolutionPass pass) {
   if (pass == ConvolutionPass::kFilter) return false;
   const Convolution forward =
-      pass == ConvolutionPass::kForward ? c : Reversed(c);
+      pass == ConvolutionPass::kForward ? c : c.Reversed();
   // Of one channel, where the filter stays in the nearest cache.
   constexpr int64_t kSmallFilter = 1600;
   return (forward.channels == 1 &&
@@ -560,7 +506,7 @@ bool IsDirect(const Convolution& c, ConvolutionPass pass) {
   if (c.batch < 1 || c.channels < 1 || c.filters < 1) return false;
   if (!RowsFit(c)) return false;
   if (pass != ConvolutionPass::kInput) return true;
-  return c.rows.stride == 1 && c.columns.stride == 1 && RowsFit(Reversed(c));
+  return c.rows.stride == 1 && c.columns.stride == 1 && RowsFit(c.Reversed());
 }
 
 absl::Status DirectConvolution(OpKernelContext& context, const Convolution& c,
@@ -574,7 +520,7 @@ absl::Status DirectConvolution(OpKernelContext& context, const Convolution& c,
                           return second[(i * row + k) * c.filters + f];
                         });
     case ConvolutionPass::kInput: {
-      const Convolution reversed = Reversed(c);
+      const Convolution reversed = c.Reversed();
       return RunForward(
           context, reversed, second, output,
           [&](int64_t i, int64_t k, int64_t channel) {

@@ -1,0 +1,612 @@
+#include "libs/kernels/nn/winograd_convolution.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "libs/base/status.h"
+#include "libs/kernels/isa/conv_loops.h"
+#include "libs/kernels/isa/transpose_loops.h"
+#include "libs/kernels/isa/winograd_loops.h"
+#include "libs/kernels/nn/convolution_parts.h"
+#include "libs/kernels/nn/panels.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kPoints = kWinogradPoints;
+// Numbers of a block at all points: they stay in the second-level cache.
+constexpr int64_t kNumbersOfBlock = 3 << 15;
+// Tiles of a block at least, so that a filter is not gone through for few.
+constexpr int64_t kTilesOfBlock = 48;
+// More than this is not worth it in one thread.
+constexpr int64_t kMaxNumbersOfBlock = 1 << 22;
+// Of a filter at all points, and of the sums that make its gradient.
+constexpr int64_t kMaxNumbersOfFilter = 1 << 24;
+// Windows for which a filter is worth being transformed.
+constexpr int64_t kLeastWindows = 512;
+// Tiles of which one of several sums should at least be made: to be added to
+// the others it takes as long as some dozens.
+constexpr int64_t kTilesOfSum = 128;
+
+// Rows of windows: whole ones of some images, or some of one.
+struct Block {
+  int64_t image, images;
+  int64_t begin, end;  // of each image
+  int64_t rows() const { return end - begin; }
+  int64_t all_rows() const { return images * rows(); }
+};
+
+// Rows [begin, end) of windows that see the same rows of a filter.
+struct RowsAlike {
+  int64_t begin, end;
+  TapRange taps;
+};
+
+std::vector<RowsAlike> RowsOf(const WindowDim& rows, const Block& block) {
+  std::vector<RowsAlike> result;
+  for (int64_t y = block.begin; y < block.end; ++y) {
+    const TapRange taps = TapRange::Of(rows, y);
+    if (result.empty() || result.back().taps.begin != taps.begin ||
+        result.back().taps.end != taps.end) {
+      result.push_back({y, y + 1, taps});
+    } else {
+      ++result.back().end;
+    }
+  }
+  return result;
+}
+
+// A convolution's windows in tiles, and these in blocks.
+class Tiles {
+ public:
+  explicit Tiles(const Convolution& c)
+      : c_(c),
+        transforms_(
+            WinogradTransformsFor(BestInstructionSet(), c.columns.size)),
+        of_row_(CeilOfRatio(c.columns.out, transforms_.windows)) {
+    const int64_t row = of_row_ * (c.channels + c.filters) * kPoints;
+    const int64_t rows =
+        std::max(kNumbersOfBlock / row, CeilOfRatio(kTilesOfBlock, of_row_));
+    blocks_of_image_ = CeilOfRatio(c.rows.out, std::min(rows, c.rows.out));
+    images_ = std::clamp<int64_t>(rows / c.rows.out, 1, c.batch);
+  }
+
+  const Convolution& convolution() const { return c_; }
+  const WinogradTransforms& transforms() const { return transforms_; }
+  int64_t of_row() const { return of_row_; }
+  int64_t all() const { return c_.batch * c_.rows.out * of_row_; }
+
+  int64_t num_blocks() const {
+    return CeilOfRatio(c_.batch, images_) * blocks_of_image_;
+  }
+  Block block(int64_t i) const {
+    const int64_t image = i / blocks_of_image_ * images_;
+    const int64_t part = i % blocks_of_image_;
+    return {image, std::min(images_, c_.batch - image),
+            c_.rows.out * part / blocks_of_image_,
+            c_.rows.out * (part + 1) / blocks_of_image_};
+  }
+
+  // Rows of one image that a block sees: [first, last).
+  int64_t first_row(const Block& block) const {
+    return std::clamp<int64_t>(c_.rows.At(block.begin, 0), 0, c_.rows.in);
+  }
+  int64_t last_row(const Block& block) const {
+    return std::clamp<int64_t>(c_.rows.At(block.end - 1, c_.rows.size),
+                               first_row(block), c_.rows.in);
+  }
+
+  // Numbers at one point, of the windows of any block with so many in each
+  // tile, and of what they see.
+  int64_t windows_room(int64_t numbers) const {
+    return images_ * rows_of_block() * of_row_ * numbers;
+  }
+  int64_t pixels_room() const {
+    const int64_t rows = rows_of_block() + c_.rows.size - 1;
+    return images_ * std::min(rows, c_.rows.in) * of_row_ * c_.channels;
+  }
+
+  // The rows that a block sees, point by point, tile by tile. `zeros` are as
+  // many as there are channels.
+  void Spread(const Block& block, const float* images, const float* zeros,
+              float* pixels) const {
+    const int64_t first = first_row(block), last = last_row(block);
+    float* to = pixels;
+    for (int64_t n = block.image; n < block.image + block.images; ++n) {
+      for (int64_t y = first; y < last; ++y) {
+        const float* const row =
+            images + n * c_.image_size() + y * c_.columns.in * c_.channels;
+        for (int64_t t = 0; t < of_row_; ++t, to += c_.channels) {
+          SpreadTile(row, t, zeros, to);
+        }
+      }
+    }
+  }
+
+ private:
+  int64_t rows_of_block() const {
+    return CeilOfRatio(c_.rows.out, blocks_of_image_);
+  }
+
+  void SpreadTile(const float* row, int64_t tile, const float* zeros,
+                  float* to) const {
+    const float* from[kPoints];
+    float* points[kPoints];
+    for (int64_t p = 0; p < kPoints; ++p) {
+      const int64_t x = c_.columns.At(tile * transforms_.windows, p);
+      from[p] = c_.columns.IsInside(x) ? row + x * c_.channels : zeros;
+      points[p] = to + p * pixels_room();
+    }
+    transforms_.pixels(from, c_.channels, points);
+  }
+
+  const Convolution& c_;
+  const WinogradTransforms transforms_;
+  const int64_t of_row_;
+  int64_t blocks_of_image_;  // 1 where a block has several images
+  int64_t images_;           // of a block
+};
+
+// Where the taps of a filter are: matrices [channels, filters].
+struct Taps {
+  const float* first;
+  int64_t row, column;  // from tap to tap
+};
+
+// Forward, with any filter.
+class WinogradForward {
+ public:
+  explicit WinogradForward(const Convolution& c)
+      : c_(c), tiles_(c), panels_(c.filters) {}
+
+  absl::StatusOr<bool> Run(OpKernelContext& context, const float* images,
+                           const Taps& taps, float* output) const {
+    Scheduler& scheduler = context.scheduler();
+    const int64_t parts =
+        std::min({tiles_.num_blocks(), PartsWorthOf(c_),
+                  2 * int64_t{scheduler.num_compute_threads()}});
+    const int64_t filter = kPoints * panels_.numbers(rows_of_filter());
+    const int64_t room =
+        kPoints * (tiles_.pixels_room() + sums_room()) + c_.filters;
+    ASSIGN_OR_RETURN(
+        Tensor tensor,
+        context.AllocateTemp(DT_FLOAT, {filter + c_.channels + parts * room}));
+    float* const packed = tensor.mutable_flat<float>().data();
+    float* const zeros = packed + filter;
+    float* const rooms = zeros + c_.channels;
+    PackFilter(scheduler, taps, packed);
+    std::fill_n(zeros, c_.channels, 0.0f);
+    std::atomic<bool> all_finite{true};
+    const std::function<void(int64_t, int64_t)> work = [&](int64_t begin,
+                                                           int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t blocks = tiles_.num_blocks();
+        for (int64_t k = blocks * i / parts; k < blocks * (i + 1) / parts;
+             ++k) {
+          if (!Compute(tiles_.block(k), images, packed, zeros, rooms + i * room,
+                       output)) {
+            all_finite.store(false, std::memory_order_relaxed);
+          }
+          if (!all_finite.load(std::memory_order_relaxed)) return;
+        }
+      }
+    };
+    scheduler.ParallelFor(parts, 1, work);
+    return all_finite.load(std::memory_order_relaxed);
+  }
+
+ private:
+  // Of the filter at one point.
+  int64_t rows_of_filter() const { return c_.rows.size * c_.channels; }
+  // Of a block's sums at one point.
+  int64_t sums_room() const { return tiles_.windows_room(c_.filters); }
+
+  void PackFilter(Scheduler& scheduler, const Taps& taps, float* packed) const {
+    constexpr int64_t kNumbersOfRange = 1 << 13;
+    const std::function<void(int64_t, int64_t)> pack = [&](int64_t begin,
+                                                           int64_t end) {
+      for (int64_t r = begin; r < end; ++r) PackRow(taps, r, packed);
+    };
+    scheduler.ParallelFor(
+        rows_of_filter(),
+        std::max<int64_t>(1, kNumbersOfRange / (kPoints * c_.filters)), pack);
+  }
+
+  // What one channel has in one row of the filter.
+  void PackRow(const Taps& taps, int64_t row, float* packed) const {
+    const float* const first = taps.first + row / c_.channels * taps.row +
+                               row % c_.channels * c_.filters;
+    for (int64_t i = 0; i < panels_.count(); ++i) {
+      const float* from[kPoints];
+      float* to[kPoints];
+      for (int64_t x = 0; x < c_.columns.size; ++x) {
+        from[x] = first + x * taps.column + panels_.first(i);
+      }
+      const int64_t columns = panels_.columns(i), width = panels_.width(i);
+      for (int64_t p = 0; p < kPoints; ++p) {
+        to[p] = packed + p * panels_.numbers(rows_of_filter()) +
+                panels_.offset(i, rows_of_filter()) + row * width;
+        std::fill(to[p] + columns, to[p] + width, 0.0f);
+      }
+      tiles_.transforms().taps(from, columns, to);
+    }
+  }
+
+  // Whether all of the block's sums are finite.
+  bool Compute(const Block& block, const float* images, const float* packed,
+               const float* zeros, float* room, float* output) const {
+    float* const sums = room + kPoints * tiles_.pixels_room();
+    tiles_.Spread(block, images, zeros, room);
+    const std::vector<RowsAlike> rows = RowsOf(c_.rows, block);
+    for (int64_t p = 0; p < kPoints; ++p) {
+      for (int64_t i = 0; i < panels_.count(); ++i) {
+        Multiply(block, rows, i, room + p * tiles_.pixels_room(),
+                 packed + p * panels_.numbers(rows_of_filter()),
+                 sums + p * sums_room());
+      }
+    }
+    return Gather(block, sums, sums + kPoints * sums_room(), output);
+  }
+
+  // At one point, for one panel of filters.
+  void Multiply(const Block& block, const std::vector<RowsAlike>& rows,
+                int64_t panel, const float* pixels, const float* packed,
+                float* sums) const {
+    const int64_t width = panels_.width(panel);
+    const float* const filter =
+        packed + panels_.offset(panel, rows_of_filter());
+    const int64_t row = tiles_.of_row() * c_.channels;
+    const int64_t first = tiles_.first_row(block);
+    OverlapArgs args;
+    args.columns = panels_.columns(panel);
+    args.steps = args.a_row = c_.channels;
+    args.a_run = row;
+    args.a_step = 1;
+    args.b_step = width;
+    args.b_run = c_.channels * width;
+    args.sum_row = c_.filters;
+    float* sum = sums + panels_.first(panel);
+    for (int64_t n = 0; n < block.images; ++n) {
+      for (const RowsAlike& alike : rows) {
+        args.rows = (alike.end - alike.begin) * tiles_.of_row();
+        args.runs = alike.taps.end - alike.taps.begin;
+        // Where a window sees no row, nothing is read of what is named.
+        const float* const a =
+            args.runs == 0
+                ? pixels
+                : pixels +
+                      (c_.rows.At(alike.begin, alike.taps.begin) - first) * row;
+        BestConvLoops().products(args, a,
+                                 filter + alike.taps.begin * args.b_run, sum);
+        sum += args.rows * c_.filters;
+      }
+      pixels += (tiles_.last_row(block) - first) * row;
+    }
+  }
+
+  // The windows of a block; those beyond its rows go to `beyond`.
+  bool Gather(const Block& block, const float* sums, float* beyond,
+              float* output) const {
+    bool all_finite = true;
+    for (int64_t n = block.image; n < block.image + block.images; ++n) {
+      float* row = output + n * c_.output_size() +
+                   block.begin * c_.columns.out * c_.filters;
+      for (int64_t y = block.begin; y < block.end; ++y) {
+        for (int64_t t = 0; t < tiles_.of_row(); ++t, sums += c_.filters) {
+          all_finite &= GatherTile(sums, t, row, beyond);
+        }
+        row += c_.columns.out * c_.filters;
+      }
+    }
+    return all_finite;
+  }
+
+  bool GatherTile(const float* sums, int64_t tile, float* row,
+                  float* beyond) const {
+    const float* from[kPoints];
+    float* to[kPoints];
+    for (int64_t p = 0; p < kPoints; ++p) from[p] = sums + p * sums_room();
+    const int64_t windows = tiles_.transforms().windows;
+    for (int64_t i = 0; i < windows; ++i) {
+      const int64_t x = tile * windows + i;
+      to[i] = x < c_.columns.out ? row + x * c_.filters : beyond;
+    }
+    return tiles_.transforms().outputs(from, c_.filters, to);
+  }
+
+  const Convolution& c_;
+  const Tiles tiles_;
+  const Panels panels_;
+};
+
+// The gradient by the filter.
+class WinogradFilterGradient {
+ public:
+  explicit WinogradFilterGradient(const Convolution& c)
+      : c_(c), tiles_(c), panels_(c.filters) {}
+
+  absl::StatusOr<bool> Run(OpKernelContext& context, const float* images,
+                           const float* gradients, float* output) const {
+    const int64_t parts = NumParts();
+    const int64_t zeros = std::max(c_.channels, c_.filters);
+    const int64_t room = kPoints * (tiles_.pixels_room() + gradients_room());
+    ASSIGN_OR_RETURN(
+        Tensor tensor,
+        context.AllocateTemp(DT_FLOAT,
+                             {zeros + parts * (kPoints * numbers() + room)}));
+    float* const first = tensor.mutable_flat<float>().data();
+    float* const sums = first + zeros;
+    float* const rooms = sums + parts * kPoints * numbers();
+    std::fill_n(first, zeros, 0.0f);
+    const std::function<void(int64_t, int64_t)> work = [&](int64_t begin,
+                                                           int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t blocks = tiles_.num_blocks();
+        float* const sum = sums + i * kPoints * numbers();
+        std::fill_n(sum, kPoints * numbers(), 0.0f);
+        for (int64_t k = blocks * i / parts; k < blocks * (i + 1) / parts;
+             ++k) {
+          Add(tiles_.block(k), images, gradients, first, rooms + i * room, sum);
+        }
+      }
+    };
+    context.scheduler().ParallelFor(parts, 1, work);
+    AddUp(context.scheduler(), sums + kPoints * numbers(), parts - 1,
+          kPoints * numbers(), sums);
+    return Gather(context.scheduler(), sums, output);
+  }
+
+ private:
+  // Of the filter at one point.
+  int64_t numbers() const { return c_.rows.size * c_.channels * c_.filters; }
+  // Of a block's gradients at one point.
+  int64_t gradients_room() const {
+    return panels_.numbers(tiles_.windows_room(1));
+  }
+  // By the shape alone; a power of two, as the number of threads is as a rule.
+  int64_t NumParts() const {
+    const int64_t worth = std::max<int64_t>(2, tiles_.all() / kTilesOfSum);
+    const int64_t most =
+        std::min({tiles_.num_blocks(), SumsWorthOf(c_), worth});
+    return int64_t{1} << (std::bit_width(static_cast<uint64_t>(most)) - 1);
+  }
+
+  // What a block adds to the sums.
+  void Add(const Block& block, const float* images, const float* gradients,
+           const float* zeros, float* room, float* sums) const {
+    float* const spread = room + kPoints * tiles_.pixels_room();
+    tiles_.Spread(block, images, zeros, room);
+    SpreadGradients(block, gradients, zeros, spread);
+    for (int64_t p = 0; p < kPoints; ++p) {
+      for (int64_t i = 0; i < c_.rows.size; ++i) {
+        for (int64_t panel = 0; panel < panels_.count(); ++panel) {
+          Multiply(block, i, panel, room + p * tiles_.pixels_room(),
+                   spread + p * gradients_room(), sums + p * numbers());
+        }
+      }
+    }
+  }
+
+  // In panels of filters, tile by tile.
+  void SpreadGradients(const Block& block, const float* gradients,
+                       const float* zeros, float* to) const {
+    int64_t at = 0;
+    for (int64_t n = block.image; n < block.image + block.images; ++n) {
+      for (int64_t y = block.begin; y < block.end; ++y) {
+        const float* const row =
+            gradients + n * c_.output_size() + y * c_.columns.out * c_.filters;
+        for (int64_t t = 0; t < tiles_.of_row(); ++t, ++at) {
+          SpreadTile(block, row, t, zeros, at, to);
+        }
+      }
+    }
+  }
+
+  void SpreadTile(const Block& block, const float* row, int64_t tile,
+                  const float* zeros, int64_t at, float* to) const {
+    const int64_t windows = tiles_.transforms().windows;
+    const int64_t rows = block.all_rows() * tiles_.of_row();
+    for (int64_t panel = 0; panel < panels_.count(); ++panel) {
+      const float* from[kPoints];
+      float* points[kPoints];
+      for (int64_t i = 0; i < windows; ++i) {
+        const int64_t x = tile * windows + i;
+        from[i] = x < c_.columns.out
+                      ? row + x * c_.filters + panels_.first(panel)
+                      : zeros;
+      }
+      for (int64_t p = 0; p < kPoints; ++p) {
+        points[p] = to + p * gradients_room() + panels_.offset(panel, rows) +
+                    at * panels_.width(panel);
+      }
+      tiles_.transforms().output_gradients(from, panels_.columns(panel),
+                                           points);
+    }
+  }
+
+  // At one point, for one row of the filter and one panel of filters.
+  void Multiply(const Block& block, int64_t row_of_filter, int64_t panel,
+                const float* pixels, const float* spread, float* sums) const {
+    // Windows whose row of the filter is on the image.
+    int64_t begin = block.begin, end = block.end;
+    while (begin < end && c_.rows.At(begin, row_of_filter) < 0) ++begin;
+    while (begin < end && c_.rows.At(end - 1, row_of_filter) >= c_.rows.in) {
+      --end;
+    }
+    if (begin == end) return;
+    const int64_t first = tiles_.first_row(block);
+    const int64_t width = panels_.width(panel);
+    const int64_t row = tiles_.of_row() * c_.channels;
+    OverlapArgs args;
+    args.former = FormerSums::kAddedTo;
+    args.rows = c_.channels;
+    args.columns = panels_.columns(panel);
+    args.runs = block.images;
+    args.steps = (end - begin) * tiles_.of_row();
+    args.a_run = (tiles_.last_row(block) - first) * row;
+    args.a_step = c_.channels;
+    args.a_row = 1;
+    args.b_run = block.rows() * tiles_.of_row() * width;
+    args.b_step = width;
+    args.sum_row = c_.filters;
+    const int64_t tiles = block.all_rows() * tiles_.of_row();
+    BestConvLoops().products(
+        args, pixels + (c_.rows.At(begin, row_of_filter) - first) * row,
+        spread + panels_.offset(panel, tiles) +
+            (begin - block.begin) * tiles_.of_row() * width,
+        sums + row_of_filter * c_.channels * c_.filters + panels_.first(panel));
+  }
+
+  // Whether all of the gradient is finite.
+  bool Gather(Scheduler& scheduler, const float* sums, float* output) const {
+    constexpr int64_t kNumbersOfRange = 1 << 13;
+    std::atomic<bool> all_finite{true};
+    const std::function<void(int64_t, int64_t)> gather = [&](int64_t begin,
+                                                             int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        if (!GatherRow(sums, r, output)) {
+          all_finite.store(false, std::memory_order_relaxed);
+        }
+      }
+    };
+    scheduler.ParallelFor(
+        c_.rows.size * c_.channels,
+        std::max<int64_t>(1, kNumbersOfRange / (kPoints * c_.filters)), gather);
+    return all_finite.load(std::memory_order_relaxed);
+  }
+
+  // Of one channel in one row of the filter.
+  bool GatherRow(const float* sums, int64_t row, float* output) const {
+    const float* from[kPoints];
+    float* to[kPoints];
+    for (int64_t p = 0; p < kPoints; ++p) {
+      from[p] = sums + p * numbers() + row * c_.filters;
+    }
+    const int64_t y = row / c_.channels, channel = row % c_.channels;
+    for (int64_t x = 0; x < c_.columns.size; ++x) {
+      to[x] = output +
+              ((y * c_.columns.size + x) * c_.channels + channel) * c_.filters;
+    }
+    return tiles_.transforms().filter_gradient(from, c_.filters, to);
+  }
+
+  const Convolution& c_;
+  const Tiles tiles_;
+  const Panels panels_;
+};
+
+// The filter with channels and filters exchanged in each tap.
+void TransposeTaps(Scheduler& scheduler, const Convolution& c,
+                   const float* filter, float* to) {
+  const int64_t numbers = c.channels * c.filters;
+  const std::function<void(int64_t, int64_t)> transpose = [&](int64_t begin,
+                                                              int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      BestTransposeWords()(filter + i * numbers, c.filters, c.filters,
+                           c.channels, to + i * numbers);
+    }
+  };
+  scheduler.ParallelFor(c.rows.size * c.columns.size,
+                        std::max<int64_t>(1, (1 << 14) / numbers), transpose);
+}
+
+absl::StatusOr<bool> InputGradient(OpKernelContext& context,
+                                   const Convolution& c, const float* filter,
+                                   const float* gradients, float* output) {
+  const int64_t tap = c.channels * c.filters;
+  const int64_t taps = c.rows.size * c.columns.size;
+  ASSIGN_OR_RETURN(Tensor tensor, context.AllocateTemp(DT_FLOAT, {taps * tap}));
+  float* const transposed = tensor.mutable_flat<float>().data();
+  TransposeTaps(context.scheduler(), c, filter, transposed);
+  const Convolution reversed = c.Reversed();
+  return WinogradForward(reversed).Run(context, gradients,
+                                       {.first = transposed + (taps - 1) * tap,
+                                        .row = -c.columns.size * tap,
+                                        .column = -tap},
+                                       output);
+}
+
+// Whether sizes are small enough to be multiplied, and each row of windows
+// sees the image.
+bool SizesFit(const Convolution& c) {
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  for (const WindowDim* dim : {&c.rows, &c.columns}) {
+    if (dim->stride != 1 || dim->dilation != 1) return false;
+    if (dim->in > kMax || dim->out > kMax || dim->size > kMax) return false;
+    if (dim->pad < 0 || dim->pad >= dim->size) return false;
+    if (dim->At(dim->out - 1, 0) >= dim->in) return false;
+  }
+  return c.channels <= kMax && c.filters <= kMax && c.batch <= kMax;
+}
+
+// Taps of a row of windows that are on the image. REQUIRES: SizesFit.
+int64_t TapsOfRow(const WindowDim& columns) {
+  const int64_t after =
+      columns.At(columns.out - 1, columns.size - 1) + 1 - columns.in;
+  const auto missing = [](int64_t pad) {
+    return pad > 0 ? pad * (pad + 1) / 2 : 0;
+  };
+  return columns.out * columns.size - missing(columns.pad) - missing(after);
+}
+
+bool IsBestForward(const Convolution& c) {
+  if (!SizesFit(c)) return false;
+  if (c.columns.size != 3 && c.columns.size != 5) return false;
+  const int64_t vector = BestConvLoops().vector;
+  if (c.channels < vector || c.filters < vector) return false;
+  if (c.batch * c.rows.out < CeilOfRatio(kLeastWindows, c.columns.out)) {
+    return false;
+  }
+  const int64_t tiles =
+      CeilOfRatio(c.columns.out, kPoints + 1 - c.columns.size);
+  if (tiles * kPoints * 5 > TapsOfRow(c.columns) * 4) return false;
+  const int64_t numbers = std::max(c.channels, c.filters);
+  if (c.rows.size > kMaxNumbersOfBlock / kPoints / numbers / tiles) {
+    return false;
+  }
+  return c.rows.size * numbers <= kMaxNumbersOfFilter / kPoints / numbers;
+}
+
+}  // namespace
+
+bool WinogradIsWanted() {
+  const char* const wanted = std::getenv("WEFT_WINOGRAD");
+  return wanted == nullptr || absl::string_view(wanted) != "off";
+}
+
+bool IsBestWinograd(const Convolution& c, ConvolutionPass pass) {
+  if (c.groups != 1) return false;
+  if (pass != ConvolutionPass::kInput) return IsBestForward(c);
+  return c.rows.stride == 1 && c.columns.stride == 1 &&
+         IsBestForward(c.Reversed());
+}
+
+absl::StatusOr<bool> WinogradConvolution(OpKernelContext& context,
+                                         const Convolution& c,
+                                         ConvolutionPass pass,
+                                         const float* first,
+                                         const float* second, float* output) {
+  switch (pass) {
+    case ConvolutionPass::kForward:
+      return WinogradForward(c).Run(
+          context, first,
+          {.first = second,
+           .row = c.columns.size * c.channels * c.filters,
+           .column = c.channels * c.filters},
+          output);
+    case ConvolutionPass::kInput:
+      return InputGradient(context, c, first, second, output);
+    case ConvolutionPass::kFilter:
+      break;
+  }
+  return WinogradFilterGradient(c).Run(context, first, second, output);
+}
+
+}  // namespace weft
