@@ -23,14 +23,16 @@ namespace {
 constexpr int64_t kPoints = kWinogradPoints;
 // Numbers of a block at all points: they stay in the second-level cache.
 constexpr int64_t kNumbersOfBlock = 3 << 15;
-// Tiles of a block at least, so that a filter is not gone through for few.
-constexpr int64_t kTilesOfBlock = 48;
+// Tiles of a block at least, so that a filter is not gone through for few; and
+// of one whose sums over tiles are then added to others.
+constexpr int64_t kTilesOfBlock = 32;
+constexpr int64_t kTilesOfSummedBlock = 192;
 // More than this is not worth it in one thread.
-constexpr int64_t kMaxNumbersOfBlock = 1 << 22;
+constexpr int64_t kMaxNumbersOfBlock = 1 << 21;
 // Of a filter at all points, and of the sums that make its gradient.
 constexpr int64_t kMaxNumbersOfFilter = 1 << 24;
 // Windows for which a filter is worth being transformed.
-constexpr int64_t kLeastWindows = 512;
+constexpr int64_t kLeastWindows = 192;
 // Tiles of which one of several sums should at least be made: to be added to
 // the others it takes as long as some dozens.
 constexpr int64_t kTilesOfSum = 128;
@@ -40,7 +42,6 @@ struct Block {
   int64_t image, images;
   int64_t begin, end;  // of each image
   int64_t rows() const { return end - begin; }
-  int64_t all_rows() const { return images * rows(); }
 };
 
 // Rows [begin, end) of windows that see the same rows of a filter.
@@ -63,24 +64,36 @@ std::vector<RowsAlike> RowsOf(const WindowDim& rows, const Block& block) {
   return result;
 }
 
+// Of a row of windows.
+int64_t TilesOf(const WindowDim& columns) {
+  return CeilOfRatio(columns.out, kPoints + 1 - columns.size);
+}
+
 // A convolution's windows in tiles, and these in blocks.
 class Tiles {
  public:
-  explicit Tiles(const Convolution& c)
+  // In blocks of about `least` tiles at least; in `parts` of them at least,
+  // where none becomes smaller than kTilesOfBlock by that.
+  Tiles(const Convolution& c, int64_t least, int64_t parts)
       : c_(c),
         transforms_(
             WinogradTransformsFor(BestInstructionSet(), c.columns.size)),
-        of_row_(CeilOfRatio(c.columns.out, transforms_.windows)) {
+        of_row_(TilesOf(c.columns)) {
     const int64_t row = of_row_ * (c.channels + c.filters) * kPoints;
+    const int64_t most =
+        std::max(kTilesOfBlock, CeilOfRatio(all(), parts)) / of_row_;
     const int64_t rows =
-        std::max(kNumbersOfBlock / row, CeilOfRatio(kTilesOfBlock, of_row_));
+        std::min(std::max(kNumbersOfBlock / row, CeilOfRatio(least, of_row_)),
+                 std::max<int64_t>(1, most));
     blocks_of_image_ = CeilOfRatio(c.rows.out, std::min(rows, c.rows.out));
-    images_ = std::clamp<int64_t>(rows / c.rows.out, 1, c.batch);
+    const int64_t images = std::clamp<int64_t>(rows / c.rows.out, 1, c.batch);
+    images_ = CeilOfRatio(c.batch, CeilOfRatio(c.batch, images));
   }
 
-  const Convolution& convolution() const { return c_; }
   const WinogradTransforms& transforms() const { return transforms_; }
   int64_t of_row() const { return of_row_; }
+  // Of one row of all of a block's images.
+  int64_t of_rows(const Block& block) const { return block.images * of_row_; }
   int64_t all() const { return c_.batch * c_.rows.out * of_row_; }
 
   int64_t num_blocks() const {
@@ -113,14 +126,13 @@ class Tiles {
     return images_ * std::min(rows, c_.rows.in) * of_row_ * c_.channels;
   }
 
-  // The rows that a block sees, point by point, tile by tile. `zeros` are as
-  // many as there are channels.
+  // What a block sees: for each point, and each row, all images' tiles. `zeros`
+  // are as many as there are channels.
   void Spread(const Block& block, const float* images, const float* zeros,
               float* pixels) const {
-    const int64_t first = first_row(block), last = last_row(block);
     float* to = pixels;
-    for (int64_t n = block.image; n < block.image + block.images; ++n) {
-      for (int64_t y = first; y < last; ++y) {
+    for (int64_t y = first_row(block); y < last_row(block); ++y) {
+      for (int64_t n = block.image; n < block.image + block.images; ++n) {
         const float* const row =
             images + n * c_.image_size() + y * c_.columns.in * c_.channels;
         for (int64_t t = 0; t < of_row_; ++t, to += c_.channels) {
@@ -163,8 +175,8 @@ struct Taps {
 // Forward, with any filter.
 class WinogradForward {
  public:
-  explicit WinogradForward(const Convolution& c)
-      : c_(c), tiles_(c), panels_(c.filters) {}
+  WinogradForward(const Convolution& c, int64_t threads)
+      : c_(c), tiles_(c, kTilesOfBlock, 2 * threads), panels_(c.filters) {}
 
   absl::StatusOr<bool> Run(OpKernelContext& context, const float* images,
                            const Taps& taps, float* output) const {
@@ -262,8 +274,7 @@ class WinogradForward {
     const int64_t width = panels_.width(panel);
     const float* const filter =
         packed + panels_.offset(panel, rows_of_filter());
-    const int64_t row = tiles_.of_row() * c_.channels;
-    const int64_t first = tiles_.first_row(block);
+    const int64_t row = tiles_.of_rows(block) * c_.channels;
     OverlapArgs args;
     args.columns = panels_.columns(panel);
     args.steps = args.a_row = c_.channels;
@@ -273,21 +284,17 @@ class WinogradForward {
     args.b_run = c_.channels * width;
     args.sum_row = c_.filters;
     float* sum = sums + panels_.first(panel);
-    for (int64_t n = 0; n < block.images; ++n) {
-      for (const RowsAlike& alike : rows) {
-        args.rows = (alike.end - alike.begin) * tiles_.of_row();
-        args.runs = alike.taps.end - alike.taps.begin;
-        // Where a window sees no row, nothing is read of what is named.
-        const float* const a =
-            args.runs == 0
-                ? pixels
-                : pixels +
-                      (c_.rows.At(alike.begin, alike.taps.begin) - first) * row;
-        BestConvLoops().products(args, a,
-                                 filter + alike.taps.begin * args.b_run, sum);
-        sum += args.rows * c_.filters;
-      }
-      pixels += (tiles_.last_row(block) - first) * row;
+    for (const RowsAlike& alike : rows) {
+      args.rows = (alike.end - alike.begin) * tiles_.of_rows(block);
+      args.runs = alike.taps.end - alike.taps.begin;
+      const int64_t y = c_.rows.At(alike.begin, alike.taps.begin);
+      // Where a window sees no row, nothing is read of what is named.
+      const float* const a = args.runs == 0
+                                 ? pixels
+                                 : pixels + (y - tiles_.first_row(block)) * row;
+      BestConvLoops().products(args, a, filter + alike.taps.begin * args.b_run,
+                               sum);
+      sum += args.rows * c_.filters;
     }
   }
 
@@ -295,14 +302,13 @@ class WinogradForward {
   bool Gather(const Block& block, const float* sums, float* beyond,
               float* output) const {
     bool all_finite = true;
-    for (int64_t n = block.image; n < block.image + block.images; ++n) {
-      float* row = output + n * c_.output_size() +
-                   block.begin * c_.columns.out * c_.filters;
-      for (int64_t y = block.begin; y < block.end; ++y) {
+    const int64_t numbers = c_.columns.out * c_.filters;
+    for (int64_t y = block.begin; y < block.end; ++y) {
+      for (int64_t n = block.image; n < block.image + block.images; ++n) {
+        float* const row = output + (n * c_.rows.out + y) * numbers;
         for (int64_t t = 0; t < tiles_.of_row(); ++t, sums += c_.filters) {
           all_finite &= GatherTile(sums, t, row, beyond);
         }
-        row += c_.columns.out * c_.filters;
       }
     }
     return all_finite;
@@ -330,11 +336,14 @@ class WinogradForward {
 class WinogradFilterGradient {
  public:
   explicit WinogradFilterGradient(const Convolution& c)
-      : c_(c), tiles_(c), panels_(c.filters) {}
+      : c_(c),
+        parts_(PartsOf(c)),
+        tiles_(c, kTilesOfSummedBlock, parts_),
+        panels_(c.filters) {}
 
   absl::StatusOr<bool> Run(OpKernelContext& context, const float* images,
                            const float* gradients, float* output) const {
-    const int64_t parts = NumParts();
+    const int64_t parts = std::min(parts_, tiles_.num_blocks());
     const int64_t zeros = std::max(c_.channels, c_.filters);
     const int64_t room = kPoints * (tiles_.pixels_room() + gradients_room());
     ASSIGN_OR_RETURN(
@@ -370,11 +379,12 @@ class WinogradFilterGradient {
   int64_t gradients_room() const {
     return panels_.numbers(tiles_.windows_room(1));
   }
-  // By the shape alone; a power of two, as the number of threads is as a rule.
-  int64_t NumParts() const {
-    const int64_t worth = std::max<int64_t>(2, tiles_.all() / kTilesOfSum);
+  // At most, by the shape alone; a power of two, as the number of threads is as
+  // a rule.
+  static int64_t PartsOf(const Convolution& c) {
+    const int64_t tiles = c.batch * c.rows.out * TilesOf(c.columns);
     const int64_t most =
-        std::min({tiles_.num_blocks(), SumsWorthOf(c_), worth});
+        std::min(SumsWorthOf(c), std::max<int64_t>(2, tiles / kTilesOfSum));
     return int64_t{1} << (std::bit_width(static_cast<uint64_t>(most)) - 1);
   }
 
@@ -397,11 +407,11 @@ class WinogradFilterGradient {
   // In panels of filters, tile by tile.
   void SpreadGradients(const Block& block, const float* gradients,
                        const float* zeros, float* to) const {
+    const int64_t numbers = c_.columns.out * c_.filters;
     int64_t at = 0;
-    for (int64_t n = block.image; n < block.image + block.images; ++n) {
-      for (int64_t y = block.begin; y < block.end; ++y) {
-        const float* const row =
-            gradients + n * c_.output_size() + y * c_.columns.out * c_.filters;
+    for (int64_t y = block.begin; y < block.end; ++y) {
+      for (int64_t n = block.image; n < block.image + block.images; ++n) {
+        const float* const row = gradients + (n * c_.rows.out + y) * numbers;
         for (int64_t t = 0; t < tiles_.of_row(); ++t, ++at) {
           SpreadTile(block, row, t, zeros, at, to);
         }
@@ -412,7 +422,7 @@ class WinogradFilterGradient {
   void SpreadTile(const Block& block, const float* row, int64_t tile,
                   const float* zeros, int64_t at, float* to) const {
     const int64_t windows = tiles_.transforms().windows;
-    const int64_t rows = block.all_rows() * tiles_.of_row();
+    const int64_t rows = block.rows() * tiles_.of_rows(block);
     for (int64_t panel = 0; panel < panels_.count(); ++panel) {
       const float* from[kPoints];
       float* points[kPoints];
@@ -441,26 +451,23 @@ class WinogradFilterGradient {
       --end;
     }
     if (begin == end) return;
-    const int64_t first = tiles_.first_row(block);
+    const int64_t row = tiles_.of_rows(block);
     const int64_t width = panels_.width(panel);
-    const int64_t row = tiles_.of_row() * c_.channels;
+    const int64_t y = c_.rows.At(begin, row_of_filter);
     OverlapArgs args;
     args.former = FormerSums::kAddedTo;
     args.rows = c_.channels;
     args.columns = panels_.columns(panel);
-    args.runs = block.images;
-    args.steps = (end - begin) * tiles_.of_row();
-    args.a_run = (tiles_.last_row(block) - first) * row;
+    args.runs = 1;
+    args.steps = (end - begin) * row;
     args.a_step = c_.channels;
     args.a_row = 1;
-    args.b_run = block.rows() * tiles_.of_row() * width;
     args.b_step = width;
     args.sum_row = c_.filters;
-    const int64_t tiles = block.all_rows() * tiles_.of_row();
     BestConvLoops().products(
-        args, pixels + (c_.rows.At(begin, row_of_filter) - first) * row,
-        spread + panels_.offset(panel, tiles) +
-            (begin - block.begin) * tiles_.of_row() * width,
+        args, pixels + (y - tiles_.first_row(block)) * row * c_.channels,
+        spread + panels_.offset(panel, block.rows() * row) +
+            (begin - block.begin) * row * width,
         sums + row_of_filter * c_.channels * c_.filters + panels_.first(panel));
   }
 
@@ -498,6 +505,7 @@ class WinogradFilterGradient {
   }
 
   const Convolution& c_;
+  const int64_t parts_;
   const Tiles tiles_;
   const Panels panels_;
 };
@@ -526,11 +534,12 @@ absl::StatusOr<bool> InputGradient(OpKernelContext& context,
   float* const transposed = tensor.mutable_flat<float>().data();
   TransposeTaps(context.scheduler(), c, filter, transposed);
   const Convolution reversed = c.Reversed();
-  return WinogradForward(reversed).Run(context, gradients,
-                                       {.first = transposed + (taps - 1) * tap,
-                                        .row = -c.columns.size * tap,
-                                        .column = -tap},
-                                       output);
+  return WinogradForward(reversed, context.scheduler().num_compute_threads())
+      .Run(context, gradients,
+           {.first = transposed + (taps - 1) * tap,
+            .row = -c.columns.size * tap,
+            .column = -tap},
+           output);
 }
 
 // Whether sizes are small enough to be multiplied, and each row of windows
@@ -564,14 +573,22 @@ bool IsBestForward(const Convolution& c) {
   if (c.batch * c.rows.out < CeilOfRatio(kLeastWindows, c.columns.out)) {
     return false;
   }
-  const int64_t tiles =
-      CeilOfRatio(c.columns.out, kPoints + 1 - c.columns.size);
+  const int64_t tiles = TilesOf(c.columns);
   if (tiles * kPoints * 5 > TapsOfRow(c.columns) * 4) return false;
-  const int64_t numbers = std::max(c.channels, c.filters);
-  if (c.rows.size > kMaxNumbersOfBlock / kPoints / numbers / tiles) {
-    return false;
-  }
-  return c.rows.size * numbers <= kMaxNumbersOfFilter / kPoints / numbers;
+  const int64_t numbers = c.channels + c.filters;
+  constexpr int64_t kMaxNumbers = kMaxNumbersOfBlock / kPoints;
+  if (kTilesOfSummedBlock * numbers > kMaxNumbers) return false;
+  if (c.rows.size > kMaxNumbers / numbers / tiles) return false;
+  return c.rows.size * c.channels <= kMaxNumbersOfFilter / kPoints / c.filters;
+}
+
+// Whether a filter is not so large that its sums, which come and go from the
+// memory, take longer than what is saved. REQUIRES: IsBestForward.
+bool IsFilterWorthSumming(const Convolution& c) {
+  constexpr int64_t kNumbersOfTile = 1 << 16;
+  const int64_t tiles = c.batch * c.rows.out * TilesOf(c.columns);
+  return kPoints * c.rows.size * c.channels * c.filters / kNumbersOfTile <=
+         tiles;
 }
 
 }  // namespace
@@ -583,7 +600,10 @@ bool WinogradIsWanted() {
 
 bool IsBestWinograd(const Convolution& c, ConvolutionPass pass) {
   if (c.groups != 1) return false;
-  if (pass != ConvolutionPass::kInput) return IsBestForward(c);
+  if (pass == ConvolutionPass::kForward) return IsBestForward(c);
+  if (pass == ConvolutionPass::kFilter) {
+    return IsBestForward(c) && IsFilterWorthSumming(c);
+  }
   return c.rows.stride == 1 && c.columns.stride == 1 &&
          IsBestForward(c.Reversed());
 }
@@ -595,12 +615,12 @@ absl::StatusOr<bool> WinogradConvolution(OpKernelContext& context,
                                          const float* second, float* output) {
   switch (pass) {
     case ConvolutionPass::kForward:
-      return WinogradForward(c).Run(
-          context, first,
-          {.first = second,
-           .row = c.columns.size * c.channels * c.filters,
-           .column = c.channels * c.filters},
-          output);
+      return WinogradForward(c, context.scheduler().num_compute_threads())
+          .Run(context, first,
+               {.first = second,
+                .row = c.columns.size * c.channels * c.filters,
+                .column = c.channels * c.filters},
+               output);
     case ConvolutionPass::kInput:
       return InputGradient(context, c, first, second, output);
     case ConvolutionPass::kFilter:
