@@ -164,6 +164,13 @@ std::vector<Case> MathCases() {
       {"MatrixTriangularSolve",
        {In({3, 3}, 0.6, 2.9), {3, 2}},
        {{"lower", false}, {"adjoint", true}}},
+      {"ResizeNearestNeighbor", {{2, 2, 3, 2}, Ints({5, 4})}},
+      {"ResizeNearestNeighbor",
+       {{1, 3, 3, 1}, Ints({2, 5})},
+       {{"align_corners", true}}},
+      {"ResizeNearestNeighborGrad",
+       {{1, 3, 2, 2}, Ints({2, 5})},
+       {{"half_pixel_centers", true}}},
       {"Cumsum", {{2, 3}, Int(1)}},
       {"Cumsum", {{2, 3}, Int(0)}, {{"reverse", true}, {"exclusive", true}}},
       {"Cumprod", {{2, 3}, Int(1)}},
@@ -425,6 +432,10 @@ std::map<std::string, std::string> Unchecked() {
       {"FusedBatchNormGrad", "its gradient is an error"},
       {"FusedBatchNormGradV2", "its gradient is an error"},
       {"FusedBatchNormGradV3", "its gradient is an error"},
+      {"ResizeBicubic", "its output is float: see OfResizedImages"},
+      {"ResizeBicubicGrad", "its input is float: see OfResizedImages"},
+      {"ResizeBilinear", "its output is float: see OfResizedImages"},
+      {"ResizeBilinearGrad", "its input is float: see OfResizedImages"},
       {"ReadVariableOp", "its input is a variable: see OfVariables"},
       {"RefIdentity", "its input is a variable: see OfVariables"},
       {"ResourceGather", "its input is a variable: see OfVariables"},
@@ -796,6 +807,51 @@ TEST(GradientsTest, OfBatchNormalization) {
             0.02f;
         EXPECT_NEAR(gradient.flat<float>()[i], difference, 2e-3)
             << op << " " << is_training << " " << i;
+      }
+    }
+  }
+}
+
+// Linear functions: the gradient by a pixel is what an image gives in which it
+// is 1, and all others 0.
+TEST(GradientsTest, OfResizedImages) {
+  constexpr int64_t kPixels = 12;
+  const Tensor small(DT_FLOAT, {1, 3, 2, 2});
+  for (const std::string op : {"ResizeBilinear", "ResizeBicubic"}) {
+    for (const char* const attr : {"", "align_corners", "half_pixel_centers"}) {
+      for (const bool of_gradient : {false, true}) {
+        const Scope root = Scope::Root();
+        const Output x =
+            ops::Placeholder(root, DT_FLOAT, {.shape = {1, 2, 3, 2}});
+        const AttrMap attrs = *attr == 0 ? AttrMap{} : AttrMap{{attr, true}};
+        const Output y =
+            of_gradient
+                ? root.AddOutput(op + "Grad", {x, small}, attrs)
+                : root.AddOutput(op, {x, Tensor::Vector({5, 3})}, attrs);
+        Tensor weights(DT_FLOAT,
+                       of_gradient ? small.shape() : TensorShape{1, 5, 3, 2});
+        for (int64_t i = 0; i < weights.num_elements(); ++i) {
+          weights.mutable_flat<float>()[i] = static_cast<float>(i * i % 7) - 3;
+        }
+        const Output sum =
+            ops::Sum(root, ops::Mul(root, y, weights), {0, 1, 2, 3});
+        ASSERT_OK_AND_ASSIGN(std::vector<Gradient> gradients,
+                             AddGradients(root, {sum}, {x}));
+        ASSERT_OK_AND_ASSIGN(auto session, Session::Connect("", root));
+        Tensor at(DT_FLOAT, {1, 2, 3, 2});
+        for (float& value : at.mutable_flat<float>()) value = 0;
+        ASSERT_OK_AND_ASSIGN(const Tensor gradient,
+                             session->Run({{x, at}}, gradients[0].dense));
+        for (int64_t i = 0; i < kPixels; ++i) {
+          Tensor one(DT_FLOAT, at.shape());
+          for (int64_t k = 0; k < kPixels; ++k) {
+            one.mutable_flat<float>()[k] = i == k ? 1.0f : 0.0f;
+          }
+          ASSERT_OK_AND_ASSIGN(const Tensor change,
+                               session->Run({{x, one}}, sum));
+          EXPECT_NEAR(gradient.flat<float>()[i], change.scalar<float>(), 1e-5)
+              << op << attr << of_gradient << i;
+        }
       }
     }
   }

@@ -30,6 +30,7 @@
 #include "libs/ops/data/dataset.h"
 #include "libs/ops/data/iterator.h"
 #include "libs/ops/group.h"
+#include "libs/ops/image/image_ops.h"
 #include "libs/ops/io/io_ops.h"
 #include "libs/ops/io/reader.h"
 #include "libs/ops/linalg/linalg_ops.h"

@@ -68,6 +68,7 @@ void RegisterArrayGradients(GradientRegistry& registry);
 void RegisterControlGradients(GradientRegistry& registry);
 void RegisterDataGradients(GradientRegistry& registry);
 void RegisterIoGradients(GradientRegistry& registry);
+void RegisterImageGradients(GradientRegistry& registry);
 void RegisterLinalgGradients(GradientRegistry& registry);
 void RegisterMathGradients(GradientRegistry& registry);
 void RegisterNnGradients(GradientRegistry& registry);

@@ -9,6 +9,7 @@ const GradientRegistry& StandardGradients() {
     RegisterControlGradients(*registry);
     RegisterDataGradients(*registry);
     RegisterIoGradients(*registry);
+    RegisterImageGradients(*registry);
     RegisterLinalgGradients(*registry);
     RegisterMathGradients(*registry);
     RegisterNnGradients(*registry);

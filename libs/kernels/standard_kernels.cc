@@ -6,6 +6,7 @@
 #include "libs/kernels/control/control_kernels.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/host_gpu_kernels.h"
+#include "libs/kernels/image/image_kernels.h"
 #include "libs/kernels/io/io_kernels.h"
 #include "libs/kernels/linalg/linalg_kernels.h"
 #include "libs/kernels/math/math_kernels.h"
@@ -40,6 +41,7 @@ void RegisterCpuKernels(KernelRegistry& registry,
   RegisterControlKernels(registry);
   RegisterDataKernels(registry);
   RegisterIoKernels(registry);
+  RegisterImageKernels(registry);
   RegisterLinalgKernels(registry);
   RegisterMathKernels(registry);
   RegisterNnKernels(registry);

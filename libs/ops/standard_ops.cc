@@ -7,6 +7,7 @@ void RegisterStandardOps(OpRegistry& registry) {
   RegisterControlOps(registry);
   RegisterDataOps(registry);
   RegisterIoOps(registry);
+  RegisterImageOps(registry);
   RegisterLinalgOps(registry);
   RegisterMathOps(registry);
   RegisterNnOps(registry);

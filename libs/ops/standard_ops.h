@@ -19,6 +19,7 @@ void RegisterArrayOps(OpRegistry& registry);
 void RegisterControlOps(OpRegistry& registry);
 void RegisterDataOps(OpRegistry& registry);
 void RegisterIoOps(OpRegistry& registry);
+void RegisterImageOps(OpRegistry& registry);
 void RegisterLinalgOps(OpRegistry& registry);
 void RegisterMathOps(OpRegistry& registry);
 void RegisterNnOps(OpRegistry& registry);

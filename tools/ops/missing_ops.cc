@@ -29,10 +29,10 @@ constexpr Family kFamilies[] = {
      "TensorFlow 1 use; each comes with a graph that has it",
      "*Dataset *DatasetV2 *DatasetV3 *DatasetV4 *Iterator* MakeIterator"},
     {"images",
-     "nothing here decodes, resizes or draws images: programs feed tensors, or "
+     "nothing here decodes, cuts or draws images: programs feed tensors, or "
      "decode in a client function",
      "Adjust* *Jpeg *Png DecodeBmp DecodeGif DecodeImage ExtractJpegShape "
-     "Resize* CropAndResize* DrawBoundingBoxes ExtractGlimpse "
+     "CropAndResize* DrawBoundingBoxes ExtractGlimpse "
      "ExtractImagePatches HSVToRGB RGBToHSV NonMaxSuppression* "
      "SampleDistortedBoundingBox*"},
     {"convolutions and pooling beyond 2-D",

@@ -1,0 +1,9 @@
+#include "libs/kernels/image/image_kernels.h"
+
+namespace weft {
+
+void RegisterImageKernels(KernelRegistry& registry) {
+  RegisterResizeKernels(registry);
+}
+
+}  // namespace weft
