@@ -16,6 +16,7 @@
 #include "libs/kernels/isa/winograd_loops.h"
 #include "libs/kernels/nn/convolution_parts.h"
 #include "libs/kernels/nn/panels.h"
+#include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {
@@ -172,6 +173,23 @@ struct Taps {
   int64_t row, column;  // from tap to tap
 };
 
+// Calls `work(part, room)` for each part, several at a time, with so many
+// numbers of room.
+template <typename Work>
+absl::Status ForEachPart(OpKernelContext& context, int64_t parts, int64_t room,
+                         const Work& work) {
+  FirstError error;
+  const std::function<void(int64_t, int64_t)> range = [&](int64_t begin,
+                                                          int64_t end) {
+    auto tensor = context.AllocateTemp(DT_FLOAT, {room});
+    if (!tensor.ok()) return error.Update(tensor.status());
+    float* const numbers = tensor->mutable_flat<float>().data();
+    for (int64_t i = begin; i < end; ++i) work(i, numbers);
+  };
+  context.scheduler().ParallelFor(parts, 1, range);
+  return error.Take();
+}
+
 // Forward, with any filter.
 class WinogradForward {
  public:
@@ -185,32 +203,26 @@ class WinogradForward {
         std::min({tiles_.num_blocks(), PartsWorthOf(c_),
                   2 * int64_t{scheduler.num_compute_threads()}});
     const int64_t filter = kPoints * panels_.numbers(rows_of_filter());
-    const int64_t room =
-        kPoints * (tiles_.pixels_room() + sums_room()) + c_.filters;
-    ASSIGN_OR_RETURN(
-        Tensor tensor,
-        context.AllocateTemp(DT_FLOAT, {filter + c_.channels + parts * room}));
+    ASSIGN_OR_RETURN(Tensor tensor,
+                     context.AllocateTemp(DT_FLOAT, {filter + c_.channels}));
     float* const packed = tensor.mutable_flat<float>().data();
     float* const zeros = packed + filter;
-    float* const rooms = zeros + c_.channels;
     PackFilter(scheduler, taps, packed);
     std::fill_n(zeros, c_.channels, 0.0f);
     std::atomic<bool> all_finite{true};
-    const std::function<void(int64_t, int64_t)> work = [&](int64_t begin,
-                                                           int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t blocks = tiles_.num_blocks();
-        for (int64_t k = blocks * i / parts; k < blocks * (i + 1) / parts;
-             ++k) {
-          if (!Compute(tiles_.block(k), images, packed, zeros, rooms + i * room,
-                       output)) {
-            all_finite.store(false, std::memory_order_relaxed);
-          }
-          if (!all_finite.load(std::memory_order_relaxed)) return;
+    const auto compute = [&](int64_t part, float* room) {
+      const int64_t blocks = tiles_.num_blocks();
+      for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts;
+           ++i) {
+        if (!Compute(tiles_.block(i), images, packed, zeros, room, output)) {
+          all_finite.store(false, std::memory_order_relaxed);
         }
+        if (!all_finite.load(std::memory_order_relaxed)) return;
       }
     };
-    scheduler.ParallelFor(parts, 1, work);
+    RETURN_IF_ERROR(ForEachPart(
+        context, parts,
+        kPoints * (tiles_.pixels_room() + sums_room()) + c_.filters, compute));
     return all_finite.load(std::memory_order_relaxed);
   }
 
@@ -345,28 +357,24 @@ class WinogradFilterGradient {
                            const float* gradients, float* output) const {
     const int64_t parts = std::min(parts_, tiles_.num_blocks());
     const int64_t zeros = std::max(c_.channels, c_.filters);
-    const int64_t room = kPoints * (tiles_.pixels_room() + gradients_room());
     ASSIGN_OR_RETURN(
         Tensor tensor,
-        context.AllocateTemp(DT_FLOAT,
-                             {zeros + parts * (kPoints * numbers() + room)}));
+        context.AllocateTemp(DT_FLOAT, {zeros + parts * kPoints * numbers()}));
     float* const first = tensor.mutable_flat<float>().data();
     float* const sums = first + zeros;
-    float* const rooms = sums + parts * kPoints * numbers();
     std::fill_n(first, zeros, 0.0f);
-    const std::function<void(int64_t, int64_t)> work = [&](int64_t begin,
-                                                           int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t blocks = tiles_.num_blocks();
-        float* const sum = sums + i * kPoints * numbers();
-        std::fill_n(sum, kPoints * numbers(), 0.0f);
-        for (int64_t k = blocks * i / parts; k < blocks * (i + 1) / parts;
-             ++k) {
-          Add(tiles_.block(k), images, gradients, first, rooms + i * room, sum);
-        }
+    const auto sum_up = [&](int64_t part, float* room) {
+      const int64_t blocks = tiles_.num_blocks();
+      float* const sum = sums + part * kPoints * numbers();
+      std::fill_n(sum, kPoints * numbers(), 0.0f);
+      for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts;
+           ++i) {
+        Add(tiles_.block(i), images, gradients, first, room, sum);
       }
     };
-    context.scheduler().ParallelFor(parts, 1, work);
+    RETURN_IF_ERROR(ForEachPart(
+        context, parts, kPoints * (tiles_.pixels_room() + gradients_room()),
+        sum_up));
     AddUp(context.scheduler(), sums + kPoints * numbers(), parts - 1,
           kPoints * numbers(), sums);
     return Gather(context.scheduler(), sums, output);
