@@ -22,14 +22,19 @@ namespace weft {
 namespace {
 
 constexpr int64_t kPoints = kWinogradPoints;
-// Numbers of a block at all points: they stay in the second-level cache.
+// Numbers of a block at all points, as a rule: so they stay in the second-level
+// cache.
 constexpr int64_t kNumbersOfBlock = 3 << 15;
-// Tiles of a block at least, so that a filter is not gone through for few; and
-// of one whose sums over tiles are then added to others.
+// Tiles that a block should have, so that a filter is not gone through for few;
+// and one whose sums over tiles are then added to others.
 constexpr int64_t kTilesOfBlock = 32;
 constexpr int64_t kTilesOfSummedBlock = 192;
-// More than this is not worth it in one thread.
+// Tiles that are summed up one after the other; more would be less exact.
+constexpr int64_t kTilesOfChain = 96;
+// About what a block sees at most, and what it makes.
 constexpr int64_t kMaxNumbersOfBlock = 1 << 21;
+// Of all blocks that threads are at.
+constexpr int64_t kMaxNumbersOfRooms = 1 << 24;
 // Of a filter at all points, and of the sums that make its gradient.
 constexpr int64_t kMaxNumbersOfFilter = 1 << 24;
 // Windows for which a filter is worth being transformed.
@@ -73,8 +78,9 @@ int64_t TilesOf(const WindowDim& columns) {
 // A convolution's windows in tiles, and these in blocks.
 class Tiles {
  public:
-  // In blocks of about `least` tiles at least; in `parts` of them at least,
-  // where none becomes smaller than kTilesOfBlock by that.
+  // In blocks that should have `least` tiles, and of which there should be
+  // `parts`, unless they had less than kTilesOfBlock then. None is so low that
+  // most of what it sees is what others see, too.
   Tiles(const Convolution& c, int64_t least, int64_t parts)
       : c_(c),
         transforms_(
@@ -83,9 +89,10 @@ class Tiles {
     const int64_t row = of_row_ * (c.channels + c.filters) * kPoints;
     const int64_t most =
         std::max(kTilesOfBlock, CeilOfRatio(all(), parts)) / of_row_;
-    const int64_t rows =
+    const int64_t rows = std::max(
         std::min(std::max(kNumbersOfBlock / row, CeilOfRatio(least, of_row_)),
-                 std::max<int64_t>(1, most));
+                 most),
+        std::max<int64_t>(1, c.rows.size - 1));
     blocks_of_image_ = CeilOfRatio(c.rows.out, std::min(rows, c.rows.out));
     const int64_t images = std::clamp<int64_t>(rows / c.rows.out, 1, c.batch);
     images_ = CeilOfRatio(c.batch, CeilOfRatio(c.batch, images));
@@ -173,6 +180,25 @@ struct Taps {
   int64_t row, column;  // from tap to tap
 };
 
+// Panels of filters that are multiplied together.
+struct PanelRange {
+  int64_t begin, end;
+
+  // Range `i` of so many.
+  static PanelRange Of(const Panels& panels, int64_t i, int64_t ranges) {
+    return {panels.count() * i / ranges, panels.count() * (i + 1) / ranges};
+  }
+};
+
+// Into how many ranges panels are cut where there are fewer parts than threads:
+// what a block sees is then transformed again for each.
+int64_t RangesOf(const Panels& panels, int64_t parts, int64_t threads) {
+  constexpr int64_t kPanelsOfRange = 2;
+  return std::clamp<int64_t>(
+      CeilOfRatio(threads, parts), 1,
+      std::max<int64_t>(1, panels.count() / kPanelsOfRange));
+}
+
 // Calls `work(part, room)` for each part, several at a time, with so many
 // numbers of room.
 template <typename Work>
@@ -186,7 +212,8 @@ absl::Status ForEachPart(OpKernelContext& context, int64_t parts, int64_t room,
     float* const numbers = tensor->mutable_flat<float>().data();
     for (int64_t i = begin; i < end; ++i) work(i, numbers);
   };
-  context.scheduler().ParallelFor(parts, 1, range);
+  const int64_t rooms = std::max<int64_t>(1, kMaxNumbersOfRooms / room);
+  context.scheduler().ParallelFor(parts, CeilOfRatio(parts, rooms), range);
   return error.Take();
 }
 
@@ -209,19 +236,23 @@ class WinogradForward {
     float* const zeros = packed + filter;
     PackFilter(scheduler, taps, packed);
     std::fill_n(zeros, c_.channels, 0.0f);
+    const int64_t ranges =
+        RangesOf(panels_, parts, scheduler.num_compute_threads());
     std::atomic<bool> all_finite{true};
-    const auto compute = [&](int64_t part, float* room) {
-      const int64_t blocks = tiles_.num_blocks();
+    const auto compute = [&](int64_t n, float* room) {
+      const int64_t part = n / ranges, blocks = tiles_.num_blocks();
+      const PanelRange range = PanelRange::Of(panels_, n % ranges, ranges);
       for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts;
            ++i) {
-        if (!Compute(tiles_.block(i), images, packed, zeros, room, output)) {
+        if (!Compute(tiles_.block(i), range, images, packed, zeros, room,
+                     output)) {
           all_finite.store(false, std::memory_order_relaxed);
         }
         if (!all_finite.load(std::memory_order_relaxed)) return;
       }
     };
     RETURN_IF_ERROR(ForEachPart(
-        context, parts,
+        context, parts * ranges,
         kPoints * (tiles_.pixels_room() + sums_room()) + c_.filters, compute));
     return all_finite.load(std::memory_order_relaxed);
   }
@@ -263,20 +294,21 @@ class WinogradForward {
     }
   }
 
-  // Whether all of the block's sums are finite.
-  bool Compute(const Block& block, const float* images, const float* packed,
-               const float* zeros, float* room, float* output) const {
+  // Whether all sums of the block for these panels are finite.
+  bool Compute(const Block& block, const PanelRange& range, const float* images,
+               const float* packed, const float* zeros, float* room,
+               float* output) const {
     float* const sums = room + kPoints * tiles_.pixels_room();
     tiles_.Spread(block, images, zeros, room);
     const std::vector<RowsAlike> rows = RowsOf(c_.rows, block);
     for (int64_t p = 0; p < kPoints; ++p) {
-      for (int64_t i = 0; i < panels_.count(); ++i) {
+      for (int64_t i = range.begin; i < range.end; ++i) {
         Multiply(block, rows, i, room + p * tiles_.pixels_room(),
                  packed + p * panels_.numbers(rows_of_filter()),
                  sums + p * sums_room());
       }
     }
-    return Gather(block, sums, sums + kPoints * sums_room(), output);
+    return Gather(block, range, sums, sums + kPoints * sums_room(), output);
   }
 
   // At one point, for one panel of filters.
@@ -310,23 +342,29 @@ class WinogradForward {
     }
   }
 
-  // The windows of a block; those beyond its rows go to `beyond`.
-  bool Gather(const Block& block, const float* sums, float* beyond,
-              float* output) const {
+  // The windows of a block for these panels; those beyond its rows go to
+  // `beyond`.
+  bool Gather(const Block& block, const PanelRange& range, const float* sums,
+              float* beyond, float* output) const {
+    const int64_t first = panels_.first(range.begin);
+    const int64_t columns =
+        std::min(panels_.first(range.end), c_.filters) - first;
     bool all_finite = true;
-    const int64_t numbers = c_.columns.out * c_.filters;
+    sums += first;
     for (int64_t y = block.begin; y < block.end; ++y) {
       for (int64_t n = block.image; n < block.image + block.images; ++n) {
-        float* const row = output + (n * c_.rows.out + y) * numbers;
+        float* const row = output +
+                           (n * c_.rows.out + y) * c_.columns.out * c_.filters +
+                           first;
         for (int64_t t = 0; t < tiles_.of_row(); ++t, sums += c_.filters) {
-          all_finite &= GatherTile(sums, t, row, beyond);
+          all_finite &= GatherTile(sums, columns, t, row, beyond);
         }
       }
     }
     return all_finite;
   }
 
-  bool GatherTile(const float* sums, int64_t tile, float* row,
+  bool GatherTile(const float* sums, int64_t columns, int64_t tile, float* row,
                   float* beyond) const {
     const float* from[kPoints];
     float* to[kPoints];
@@ -336,7 +374,7 @@ class WinogradForward {
       const int64_t x = tile * windows + i;
       to[i] = x < c_.columns.out ? row + x * c_.filters : beyond;
     }
-    return tiles_.transforms().outputs(from, c_.filters, to);
+    return tiles_.transforms().outputs(from, columns, to);
   }
 
   const Convolution& c_;
@@ -363,18 +401,21 @@ class WinogradFilterGradient {
     float* const first = tensor.mutable_flat<float>().data();
     float* const sums = first + zeros;
     std::fill_n(first, zeros, 0.0f);
-    const auto sum_up = [&](int64_t part, float* room) {
-      const int64_t blocks = tiles_.num_blocks();
+    const int64_t ranges =
+        RangesOf(panels_, parts, context.scheduler().num_compute_threads());
+    const auto sum_up = [&](int64_t n, float* room) {
+      const int64_t part = n / ranges, blocks = tiles_.num_blocks();
+      const PanelRange range = PanelRange::Of(panels_, n % ranges, ranges);
       float* const sum = sums + part * kPoints * numbers();
-      std::fill_n(sum, kPoints * numbers(), 0.0f);
+      Clear(range, sum);
       for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts;
            ++i) {
-        Add(tiles_.block(i), images, gradients, first, room, sum);
+        Add(tiles_.block(i), range, images, gradients, first, room, sum);
       }
     };
     RETURN_IF_ERROR(ForEachPart(
-        context, parts, kPoints * (tiles_.pixels_room() + gradients_room()),
-        sum_up));
+        context, parts * ranges,
+        kPoints * (tiles_.pixels_room() + gradients_room()), sum_up));
     AddUp(context.scheduler(), sums + kPoints * numbers(), parts - 1,
           kPoints * numbers(), sums);
     return Gather(context.scheduler(), sums, output);
@@ -396,15 +437,25 @@ class WinogradFilterGradient {
     return int64_t{1} << (std::bit_width(static_cast<uint64_t>(most)) - 1);
   }
 
-  // What a block adds to the sums.
-  void Add(const Block& block, const float* images, const float* gradients,
-           const float* zeros, float* room, float* sums) const {
+  void Clear(const PanelRange& range, float* sums) const {
+    const int64_t first = panels_.first(range.begin);
+    const int64_t columns =
+        std::min(panels_.first(range.end), c_.filters) - first;
+    for (int64_t r = 0; r < kPoints * c_.rows.size * c_.channels; ++r) {
+      std::fill_n(sums + r * c_.filters + first, columns, 0.0f);
+    }
+  }
+
+  // What a block adds to the sums for these panels.
+  void Add(const Block& block, const PanelRange& range, const float* images,
+           const float* gradients, const float* zeros, float* room,
+           float* sums) const {
     float* const spread = room + kPoints * tiles_.pixels_room();
     tiles_.Spread(block, images, zeros, room);
-    SpreadGradients(block, gradients, zeros, spread);
+    SpreadGradients(block, range, gradients, zeros, spread);
     for (int64_t p = 0; p < kPoints; ++p) {
       for (int64_t i = 0; i < c_.rows.size; ++i) {
-        for (int64_t panel = 0; panel < panels_.count(); ++panel) {
+        for (int64_t panel = range.begin; panel < range.end; ++panel) {
           Multiply(block, i, panel, room + p * tiles_.pixels_room(),
                    spread + p * gradients_room(), sums + p * numbers());
         }
@@ -413,25 +464,27 @@ class WinogradFilterGradient {
   }
 
   // In panels of filters, tile by tile.
-  void SpreadGradients(const Block& block, const float* gradients,
-                       const float* zeros, float* to) const {
+  void SpreadGradients(const Block& block, const PanelRange& range,
+                       const float* gradients, const float* zeros,
+                       float* to) const {
     const int64_t numbers = c_.columns.out * c_.filters;
     int64_t at = 0;
     for (int64_t y = block.begin; y < block.end; ++y) {
       for (int64_t n = block.image; n < block.image + block.images; ++n) {
         const float* const row = gradients + (n * c_.rows.out + y) * numbers;
         for (int64_t t = 0; t < tiles_.of_row(); ++t, ++at) {
-          SpreadTile(block, row, t, zeros, at, to);
+          SpreadTile(block, range, row, t, zeros, at, to);
         }
       }
     }
   }
 
-  void SpreadTile(const Block& block, const float* row, int64_t tile,
-                  const float* zeros, int64_t at, float* to) const {
+  void SpreadTile(const Block& block, const PanelRange& range, const float* row,
+                  int64_t tile, const float* zeros, int64_t at,
+                  float* to) const {
     const int64_t windows = tiles_.transforms().windows;
     const int64_t rows = block.rows() * tiles_.of_rows(block);
-    for (int64_t panel = 0; panel < panels_.count(); ++panel) {
+    for (int64_t panel = range.begin; panel < range.end; ++panel) {
       const float* from[kPoints];
       float* points[kPoints];
       for (int64_t i = 0; i < windows; ++i) {
@@ -467,16 +520,24 @@ class WinogradFilterGradient {
     args.rows = c_.channels;
     args.columns = panels_.columns(panel);
     args.runs = 1;
-    args.steps = (end - begin) * row;
     args.a_step = c_.channels;
     args.a_row = 1;
     args.b_step = width;
     args.sum_row = c_.filters;
-    BestConvLoops().products(
-        args, pixels + (y - tiles_.first_row(block)) * row * c_.channels,
-        spread + panels_.offset(panel, block.rows() * row) +
-            (begin - block.begin) * row * width,
-        sums + row_of_filter * c_.channels * c_.filters + panels_.first(panel));
+    const float* const a =
+        pixels + (y - tiles_.first_row(block)) * row * c_.channels;
+    const float* const b = spread + panels_.offset(panel, block.rows() * row) +
+                           (begin - block.begin) * row * width;
+    float* const sum =
+        sums + row_of_filter * c_.channels * c_.filters + panels_.first(panel);
+    const int64_t tiles = (end - begin) * row;
+    const int64_t chains = CeilOfRatio(tiles, kTilesOfChain);
+    for (int64_t i = 0; i < chains; ++i) {
+      const int64_t from = tiles * i / chains;
+      args.steps = tiles * (i + 1) / chains - from;
+      BestConvLoops().products(args, a + from * c_.channels, b + from * width,
+                               sum);
+    }
   }
 
   // Whether all of the gradient is finite.
@@ -573,11 +634,21 @@ int64_t TapsOfRow(const WindowDim& columns) {
   return columns.out * columns.size - missing(columns.pad) - missing(after);
 }
 
+// Whether there is enough to be multiplied for what is transformed: the gain is
+// by the filter's rows and both numbers of channels, the cost by their sum, and
+// more for tiles of two. Where it breaks even was measured with vectors of 4, 8
+// and 16.
+bool AreTransformsWorthIt(const Convolution& c) {
+  const int64_t products = 2 * c.rows.size * c.channels * c.filters;
+  const int64_t transforms = BestConvLoops().vector * (c.channels + c.filters);
+  return products >= (c.columns.size == 3 ? 3 : 4) * transforms;
+}
+
 bool IsBestForward(const Convolution& c) {
   if (!SizesFit(c)) return false;
   if (c.columns.size != 3 && c.columns.size != 5) return false;
-  const int64_t vector = BestConvLoops().vector;
-  if (c.channels < vector || c.filters < vector) return false;
+  if (c.channels < BestConvLoops().vector) return false;
+  if (c.filters < BestConvLoops().vector) return false;
   if (c.batch * c.rows.out < CeilOfRatio(kLeastWindows, c.columns.out)) {
     return false;
   }
@@ -587,7 +658,10 @@ bool IsBestForward(const Convolution& c) {
   constexpr int64_t kMaxNumbers = kMaxNumbersOfBlock / kPoints;
   if (kTilesOfSummedBlock * numbers > kMaxNumbers) return false;
   if (c.rows.size > kMaxNumbers / numbers / tiles) return false;
-  return c.rows.size * c.channels <= kMaxNumbersOfFilter / kPoints / c.filters;
+  if (c.rows.size * c.channels > kMaxNumbersOfFilter / kPoints / c.filters) {
+    return false;
+  }
+  return AreTransformsWorthIt(c);
 }
 
 // Whether a filter is not so large that its sums, which come and go from the
