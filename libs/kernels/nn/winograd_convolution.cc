@@ -30,7 +30,7 @@ constexpr int64_t kNumbersOfBlock = 3 << 15;
 constexpr int64_t kTilesOfBlock = 32;
 constexpr int64_t kTilesOfSummedBlock = 192;
 // Tiles that are summed up one after the other; more would be less exact.
-constexpr int64_t kTilesOfChain = 96;
+constexpr int64_t kTilesOfChain = 48;
 // About what a block sees at most, and what it makes.
 constexpr int64_t kMaxNumbersOfBlock = 1 << 21;
 // Of all blocks that threads are at.

@@ -7,7 +7,7 @@
 // direct_convolution.h, over rows that overlap.
 //
 // On average sums are 1.1 to 2 times as far from exact ones as those of other
-// convolutions, the gradient by the filter 2 to 4 times (measured, for numbers
+// convolutions, the gradient by the filter 2 to 3 times (measured, for numbers
 // of either sign). What counts is the largest of what a tile sees, which are up
 // to three pixels more than a window's: so a number that dwarfs its neighbours
 // costs windows beside it precision, and a window of zeros beside others need
