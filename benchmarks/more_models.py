@@ -275,6 +275,24 @@ def autoencoder(tf):
 
 
 @_model
+def unet(tf):
+  h = tf.random_normal([8, 64, 64, 3], seed=3)
+  sides = []
+  for i, filters in enumerate((16, 32)):
+    sides.append(_conv_relu(tf, h, f'down{i}', 3, filters))
+    h = tf.nn.max_pool(sides[-1], 2, 2, 'VALID')
+  h = _conv_relu(tf, h, 'bottom', 3, 64)
+  for i, resize in ((1, tf.image.resize_bilinear),
+                    (0, tf.image.resize_nearest_neighbor)):
+    side = sides[i]
+    h = tf.concat([resize(h, side.shape[1:3]), side], 3)
+    h = _conv_relu(tf, h, f'up{i}', 3, int(side.shape[-1]))
+  logits = tf.reshape(_conv(tf, h, 'top', 1, 2), [-1, 2])
+  return (_classify(tf, logits, _labels(tf, [8 * 64 * 64], 2)),
+          tf.train.AdamOptimizer(1e-3))
+
+
+@_model
 def factorization(tf):
   rows, columns, words, depth = 1024, 39, 100000, 10
   ids = tf.random_uniform([rows, columns], 0, words, tf.int32, seed=5)

@@ -53,13 +53,24 @@ struct FreeBlock {
   int size_class;
 };
 
-size_t MappedSize(int size_class) {
-  return (SizeOfClass(size_class) + kHugePage - 1) & ~(kHugePage - 1);
-}
+// What is mapped for a class: huge pages, and small ones for its end where that
+// is a small part of the block and of a huge page: a tensor seldom needs all of
+// its class, and of a huge page the system gives all or nothing.
+struct Mapping {
+  size_t huge, small;  // bytes
 
-void* MapHuge(size_t bytes) {
+  static Mapping Of(int size_class) {
+    const size_t bytes = SizeOfClass(size_class);
+    const size_t end = bytes % kHugePage;
+    if (end * 2 <= kHugePage && end * 4 <= bytes) return {bytes - end, end};
+    return {bytes - end + kHugePage, 0};
+  }
+  size_t bytes() const { return huge + small; }
+};
+
+void* Map(const Mapping& mapping) {
   // One huge page too many, then what lies outside the alignment is cut off.
-  const size_t reserved = bytes + kHugePage;
+  const size_t bytes = mapping.bytes(), reserved = bytes + kHugePage;
   void* address = mmap(nullptr, reserved, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) return nullptr;
@@ -69,7 +80,8 @@ void* MapHuge(size_t bytes) {
   if (data > begin) munmap(address, data - begin);
   if (tail > 0) munmap(reinterpret_cast<void*>(data + bytes), tail);
   void* result = reinterpret_cast<void*>(data);
-  madvise(result, bytes, MADV_HUGEPAGE);  // advice: no matter if refused
+  // Advice: no matter if refused.
+  madvise(result, mapping.huge, MADV_HUGEPAGE);
   return result;
 }
 
@@ -80,7 +92,7 @@ FreeBlock* NewBlock(int size_class) {
   void* header = std::aligned_alloc(Buffer::kAlignment,
                                     kBlockHeader + (mapped ? 0 : bytes));
   if (header == nullptr) return nullptr;
-  void* data = mapped ? MapHuge(MappedSize(size_class))
+  void* data = mapped ? Map(Mapping::Of(size_class))
                       : static_cast<char*>(header) + kBlockHeader;
   if (data == nullptr) {
     std::free(header);
@@ -93,7 +105,7 @@ void DeleteBlocks(FreeBlock* block) {
   while (block != nullptr) {
     FreeBlock* next = block->next;
     if (SizeOfClass(block->size_class) >= kMappedBytes) {
-      munmap(block->data, MappedSize(block->size_class));
+      munmap(block->data, Mapping::Of(block->size_class).bytes());
     }
     std::free(block);
     block = next;

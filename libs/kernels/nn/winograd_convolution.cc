@@ -42,6 +42,8 @@ constexpr int64_t kLeastWindows = 192;
 // Tiles of which one of several sums should at least be made: to be added to
 // the others it takes as long as some dozens.
 constexpr int64_t kTilesOfSum = 128;
+// Of these sums, which are twice as large as a filter. A power of two.
+constexpr int64_t kMaxSums = 8;
 
 // Rows of windows: whole ones of some images, or some of one.
 struct Block {
@@ -432,8 +434,8 @@ class WinogradFilterGradient {
   // a rule.
   static int64_t PartsOf(const Convolution& c) {
     const int64_t tiles = c.batch * c.rows.out * TilesOf(c.columns);
-    const int64_t most =
-        std::min(SumsWorthOf(c), std::max<int64_t>(2, tiles / kTilesOfSum));
+    const int64_t most = std::min(
+        {SumsWorthOf(c), kMaxSums, std::max<int64_t>(2, tiles / kTilesOfSum)});
     return int64_t{1} << (std::bit_width(static_cast<uint64_t>(most)) - 1);
   }
 
