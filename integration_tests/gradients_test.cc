@@ -432,6 +432,7 @@ std::map<std::string, std::string> Unchecked() {
       {"FusedBatchNormGrad", "its gradient is an error"},
       {"FusedBatchNormGradV2", "its gradient is an error"},
       {"FusedBatchNormGradV3", "its gradient is an error"},
+      {"ResizeArea", "its gradient is an error"},
       {"ResizeBicubic", "its output is float: see OfResizedImages"},
       {"ResizeBicubicGrad", "its input is float: see OfResizedImages"},
       {"ResizeBilinear", "its output is float: see OfResizedImages"},

@@ -1,7 +1,8 @@
 // Gradients of ops on images. Formulas are TensorFlow's
-// (python/ops/image_grad.py).
+// (python/ops/image_grad.py); those of gradients, which it has not, are ours.
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/gradients/gradient_registry.h"
 #include "libs/gradients/math/broadcast_gradient.h"
@@ -40,6 +41,13 @@ Result OfResizeBicubic(const Scope& scope, const Node& node,
                    {}};
 }
 
+// TensorFlow has none, and says so, too.
+Result OfResizeArea(const Scope&, const Node& node, const Gradients&) {
+  return absl::NotFoundError(
+      absl::StrCat("No gradient defined for operation '", node.name(),
+                   "' (op type: ResizeArea); ResizeBilinear has one"));
+}
+
 // Rows and columns.
 Output SizeOf(const Scope& scope, const Output& images) {
   return ops::Slice(scope, ShapeOf(scope, images), {1}, {2});
@@ -71,7 +79,7 @@ constexpr char kNearestNeighbor[] = "ResizeNearestNeighbor";
 }  // namespace
 
 void RegisterImageGradients(GradientRegistry& registry) {
-  registry.RegisterNone("ResizeArea");
+  registry.Register("ResizeArea", OfResizeArea);
   registry.Register("ResizeBicubic", OfResizeBicubic);
   registry.Register("ResizeBicubicGrad", OfGradient<kBicubic>);
   registry.Register("ResizeBilinear", OfResizeBilinear);

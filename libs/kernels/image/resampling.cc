@@ -25,7 +25,7 @@ float FarWeight(double a, int64_t steps) {
 }  // namespace
 
 float PixelScale::scale() const {
-  return align_corners && out > 1
+  return align_corners && out > 1 && in > 1
              ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
              : static_cast<float>(in) / static_cast<float>(out);
 }

@@ -1,6 +1,6 @@
 // Images of another size: tensors [batch, rows, columns, channels].
 //
-// Sums are in TensorFlow's order where that shows: interpolation goes along
+// Sums are in TensorFlow's order but for ResizeArea's: interpolation goes along
 // rows first for ResizeBilinear, along columns first for ResizeBicubic;
 // gradients are added up pixel by pixel. Channels are independent of each
 // other, so that gradients can be shared out by them.
@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -125,6 +126,14 @@ class ResizeKernel : public OpKernel {
   const bool align_corners_, half_pixel_centers_;
 };
 
+// INVALID_ARGUMENT where there are pixels that floats can't tell apart.
+absl::Status CheckNearest(int64_t rows, int64_t columns) {
+  constexpr int64_t kMost = 1 << 24;
+  if (rows < kMost && columns < kMost) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "nearest neighbor requires max height & width of 2^24");
+}
+
 // Of whatever type; it only moves.
 class ResizeNearestNeighborKernel : public ResizeKernel {
  public:
@@ -133,6 +142,9 @@ class ResizeNearestNeighborKernel : public ResizeKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const Resize r, SizesOf(context));
     ASSIGN_OR_RETURN(Tensor * output, AllocateResized(context, r));
+    if (output->num_elements() == 0) return absl::OkStatus();
+    RETURN_IF_ERROR(CheckNearest(r.rows.in, r.columns.in));
+    RETURN_IF_ERROR(CheckNearest(r.rows.out, r.columns.out));
     const std::vector<int64_t> rows = NearestPixels(r.rows);
     const std::vector<int64_t> columns = NearestPixels(r.columns);
     const size_t pixel = r.channels * DataTypeSize(output->dtype());
@@ -299,6 +311,7 @@ class ResizeBilinearKernel : public ResizeKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const Resize r, SizesOf(context));
     ASSIGN_OR_RETURN(Tensor * output, AllocateResized(context, r));
+    if (output->num_elements() == 0) return absl::OkStatus();
     const T* const images = context.input(0).flat<T>().data();
     float* const to = output->mutable_flat<float>().data();
     if (r.rows.in == r.rows.out && r.columns.in == r.columns.out) {
@@ -320,6 +333,7 @@ class ResizeBicubicKernel : public ResizeKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const Resize r, SizesOf(context));
     ASSIGN_OR_RETURN(Tensor * output, AllocateResized(context, r));
+    if (output->num_elements() == 0) return absl::OkStatus();
     MakeRows<WeightedRows<T>>(
         context, r,
         {Resampling::Bicubic(r.rows), Resampling::Bicubic(r.columns), 1.0f},
@@ -337,6 +351,7 @@ class ResizeAreaKernel : public ResizeKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const Resize r, SizesOf(context));
     ASSIGN_OR_RETURN(Tensor * output, AllocateResized(context, r));
+    if (output->num_elements() == 0) return absl::OkStatus();
     MakeRows<WeightedRows<T>>(
         context, r,
         {Resampling::Area(r.rows), Resampling::Area(r.columns),
@@ -379,11 +394,9 @@ void AddUp(OpKernelContext& context, const Resize& r, T* images,
 }
 
 // sum = sum + x, rounded as T.
-template <typename T, typename X>
-void AddTo(X x, T& sum) {
-  const T rounded = static_cast<T>(static_cast<Wide<T>>(x));
-  sum =
-      static_cast<T>(static_cast<Wide<T>>(sum) + static_cast<Wide<T>>(rounded));
+template <typename T>
+void AddTo(T x, T& sum) {
+  sum = static_cast<T>(static_cast<Wide<T>>(sum) + static_cast<Wide<T>>(x));
 }
 
 using ResampleFn = Resampling (*)(const PixelScale& scale);
@@ -412,21 +425,41 @@ class ResizeGradKernel : public ResizeKernel {
     ASSIGN_OR_RETURN(
         Tensor * output,
         AllocateImages(context, r.batch, r.rows.in, r.columns.in, r.channels));
-    const Resampling rows = kResample(r.rows), columns = kResample(r.columns);
+    if (output->num_elements() == 0) return absl::OkStatus();
     const float* const from = gradients.flat<float>().data();
-    AddUp(context, r, output->mutable_flat<T>().data(),
-          [&](int64_t y, int64_t x, int64_t at, T* image, int64_t channels) {
+    T* const to = output->mutable_flat<T>().data();
+    if constexpr (std::is_same_v<T, Wide<T>>) {
+      SumUp(context, r, from, to);
+    } else {
+      ASSIGN_OR_RETURN(Tensor sums,
+                       context.AllocateTemp(DT_FLOAT, output->shape()));
+      float* const wide = sums.mutable_flat<float>().data();
+      SumUp(context, r, from, wide);
+      std::transform(wide, wide + sums.num_elements(), to,
+                     [](float x) { return static_cast<T>(x); });
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // S is float or double: sums of 16 bits would stand still where they are
+  // large beside what is added.
+  template <typename S>
+  static void SumUp(OpKernelContext& context, const Resize& r,
+                    const float* gradients, S* images) {
+    const Resampling rows = kResample(r.rows), columns = kResample(r.columns);
+    AddUp(context, r, images,
+          [&](int64_t y, int64_t x, int64_t at, S* image, int64_t channels) {
             for (const PixelTap& row : rows.taps(y)) {
               for (const PixelTap& column : columns.taps(x)) {
-                T* const to =
+                S* const to =
                     image + (row.at * r.columns.in + column.at) * r.channels;
                 for (int64_t c = 0; c < channels; ++c) {
-                  AddTo(from[at + c] * row.weight * column.weight, to[c]);
+                  to[c] += gradients[at + c] * row.weight * column.weight;
                 }
               }
             }
           });
-    return absl::OkStatus();
   }
 };
 
@@ -445,6 +478,9 @@ class ResizeNearestNeighborGradKernel : public ResizeKernel {
     ASSIGN_OR_RETURN(Tensor * output,
                      AllocateImages(context, gradients.dim(0), size.rows,
                                     size.columns, gradients.dim(3)));
+    if (output->num_elements() == 0) return absl::OkStatus();
+    RETURN_IF_ERROR(CheckNearest(size.rows, size.columns));
+    RETURN_IF_ERROR(CheckNearest(gradients.dim(1), gradients.dim(2)));
     // Of no pixels nothing is asked where they are.
     const Resize r = {gradients.dim(0), gradients.dim(3),
                       ScaleOf(size.rows, gradients.dim(1)),
@@ -457,7 +493,7 @@ class ResizeNearestNeighborGradKernel : public ResizeKernel {
             T* const to =
                 image + (rows[y] * r.columns.in + columns[x]) * r.channels;
             for (int64_t c = 0; c < channels; ++c) {
-              AddTo(static_cast<Wide<T>>(from[at + c]), to[c]);
+              AddTo(from[at + c], to[c]);
             }
           });
     return absl::OkStatus();

@@ -13,7 +13,8 @@ namespace {
 
 using testing::Each;
 using testing::ElementsAre;
-using testing::ElementsAreArray;
+using testing::FloatEq;
+using testing::Pointwise;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
@@ -152,6 +153,46 @@ TEST_F(ResizeKernelsTest, NoPixelsAreNoGradient) {
                            Tensor(DT_FLOAT, {2, 0, 3, 4}), Size({2, 3})));
   EXPECT_EQ(got.shape(), TensorShape({2, 2, 3, 4}));
   EXPECT_THAT(got.flat<float>(), Each(0));
+}
+
+// However large an image of no pixels is.
+TEST_F(ResizeKernelsTest, NoImagesTakeNoTime) {
+  const Tensor none(DT_FLOAT, {0, 2, 2, 1});
+  for (const char* op : kResizes) {
+    ASSERT_OK_AND_ASSIGN(const Tensor got,
+                         Run(op, none, Size({2147483647, 2})));
+    EXPECT_EQ(got.shape(), TensorShape({0, 2147483647, 2, 1})) << op;
+  }
+  const Tensor long_one(DT_FLOAT, {0, int64_t{1} << 33, 2, 1});
+  EXPECT_OK(Run("ResizeBilinearGrad", long_one, none).status());
+  EXPECT_OK(Run("ResizeNearestNeighborGrad", long_one, Size({2, 2})).status());
+}
+
+// Of one pixel there are no corners to keep apart.
+TEST_F(ResizeKernelsTest, OnePixelBecomesAll) {
+  for (const char* op : kResizes) {
+    EXPECT_THAT(ValuesOf(op, Floats({1, 1, 2, 1}, {3, -2}), Size({3, 2}),
+                         {{"align_corners", true}}),
+                Pointwise(FloatEq(), {3, -2, 3, -2, 3, -2}))
+        << op;
+  }
+}
+
+// Hundreds of them are more than a sum of 16 bits can take one by one.
+TEST_F(ResizeKernelsTest, GradientsOf16BitsAreRoundedOnce) {
+  Tensor gradient(DT_FLOAT, {1, 1, 1000, 1});
+  for (float& value : gradient.mutable_flat<float>()) value = 1;
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor got,
+      Run("ResizeBilinearGrad", gradient, Tensor(DT_BFLOAT16, {1, 1, 1, 1})));
+  EXPECT_EQ(static_cast<float>(got.flat<bfloat16>()[0]), 1000);
+}
+
+TEST_F(ResizeKernelsTest, WhatFloatsCannotCountHasNoNearestPixel) {
+  const Tensor image(DT_INT8, {1, 16777216, 1, 1});
+  EXPECT_THAT(Run("ResizeNearestNeighbor", image, Size({1, 1})).status(),
+              StatusIs(kInvalid,
+                       "nearest neighbor requires max height & width of 2^24"));
 }
 
 TEST_F(ResizeKernelsTest, SizesThatAreNoneAreRefused) {
