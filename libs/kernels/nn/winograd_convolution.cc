@@ -13,21 +13,17 @@
 #include "libs/base/status.h"
 #include "libs/kernels/isa/conv_loops.h"
 #include "libs/kernels/isa/transpose_loops.h"
-#include "libs/kernels/isa/winograd_loops.h"
 #include "libs/kernels/nn/convolution_parts.h"
 #include "libs/kernels/nn/panels.h"
+#include "libs/kernels/nn/winograd_tiles.h"
 #include "libs/kernels/parallel_loop.h"
 
 namespace weft {
 namespace {
 
 constexpr int64_t kPoints = kWinogradPoints;
-// Numbers of a block at all points, as a rule: so they stay in the second-level
-// cache.
-constexpr int64_t kNumbersOfBlock = 3 << 15;
-// Tiles that a block should have, so that a filter is not gone through for few;
-// and one whose sums over tiles are then added to others.
-constexpr int64_t kTilesOfBlock = 32;
+// Tiles that a block should have whose sums over tiles are then added to
+// others.
 constexpr int64_t kTilesOfSummedBlock = 192;
 // Tiles that are summed up one after the other; more would be less exact.
 constexpr int64_t kTilesOfChain = 48;
@@ -45,20 +41,14 @@ constexpr int64_t kTilesOfSum = 128;
 // Of these sums, which are twice as large as a filter. A power of two.
 constexpr int64_t kMaxSums = 8;
 
-// Rows of windows: whole ones of some images, or some of one.
-struct Block {
-  int64_t image, images;
-  int64_t begin, end;  // of each image
-  int64_t rows() const { return end - begin; }
-};
-
 // Rows [begin, end) of windows that see the same rows of a filter.
 struct RowsAlike {
   int64_t begin, end;
   TapRange taps;
 };
 
-std::vector<RowsAlike> RowsOf(const WindowDim& rows, const Block& block) {
+std::vector<RowsAlike> RowsOf(const WindowDim& rows,
+                              const WinogradBlock& block) {
   std::vector<RowsAlike> result;
   for (int64_t y = block.begin; y < block.end; ++y) {
     const TapRange taps = TapRange::Of(rows, y);
@@ -71,110 +61,6 @@ std::vector<RowsAlike> RowsOf(const WindowDim& rows, const Block& block) {
   }
   return result;
 }
-
-// Of a row of windows.
-int64_t TilesOf(const WindowDim& columns) {
-  return CeilOfRatio(columns.out, kPoints + 1 - columns.size);
-}
-
-// A convolution's windows in tiles, and these in blocks.
-class Tiles {
- public:
-  // In blocks that should have `least` tiles, and of which there should be
-  // `parts`, unless they had less than kTilesOfBlock then. None is so low that
-  // most of what it sees is what others see, too.
-  Tiles(const Convolution& c, int64_t least, int64_t parts)
-      : c_(c),
-        transforms_(
-            WinogradTransformsFor(BestInstructionSet(), c.columns.size)),
-        of_row_(TilesOf(c.columns)) {
-    const int64_t row = of_row_ * (c.channels + c.filters) * kPoints;
-    const int64_t most =
-        std::max(kTilesOfBlock, CeilOfRatio(all(), parts)) / of_row_;
-    const int64_t rows = std::max(
-        std::min(std::max(kNumbersOfBlock / row, CeilOfRatio(least, of_row_)),
-                 most),
-        std::max<int64_t>(1, c.rows.size - 1));
-    blocks_of_image_ = CeilOfRatio(c.rows.out, std::min(rows, c.rows.out));
-    const int64_t images = std::clamp<int64_t>(rows / c.rows.out, 1, c.batch);
-    images_ = CeilOfRatio(c.batch, CeilOfRatio(c.batch, images));
-  }
-
-  const WinogradTransforms& transforms() const { return transforms_; }
-  int64_t of_row() const { return of_row_; }
-  // Of one row of all of a block's images.
-  int64_t of_rows(const Block& block) const { return block.images * of_row_; }
-  int64_t all() const { return c_.batch * c_.rows.out * of_row_; }
-
-  int64_t num_blocks() const {
-    return CeilOfRatio(c_.batch, images_) * blocks_of_image_;
-  }
-  Block block(int64_t i) const {
-    const int64_t image = i / blocks_of_image_ * images_;
-    const int64_t part = i % blocks_of_image_;
-    return {image, std::min(images_, c_.batch - image),
-            c_.rows.out * part / blocks_of_image_,
-            c_.rows.out * (part + 1) / blocks_of_image_};
-  }
-
-  // Rows of one image that a block sees: [first, last).
-  int64_t first_row(const Block& block) const {
-    return std::clamp<int64_t>(c_.rows.At(block.begin, 0), 0, c_.rows.in);
-  }
-  int64_t last_row(const Block& block) const {
-    return std::clamp<int64_t>(c_.rows.At(block.end - 1, c_.rows.size),
-                               first_row(block), c_.rows.in);
-  }
-
-  // Numbers at one point, of the windows of any block with so many in each
-  // tile, and of what they see.
-  int64_t windows_room(int64_t numbers) const {
-    return images_ * rows_of_block() * of_row_ * numbers;
-  }
-  int64_t pixels_room() const {
-    const int64_t rows = rows_of_block() + c_.rows.size - 1;
-    return images_ * std::min(rows, c_.rows.in) * of_row_ * c_.channels;
-  }
-
-  // What a block sees: for each point, and each row, all images' tiles. `zeros`
-  // are as many as there are channels.
-  void Spread(const Block& block, const float* images, const float* zeros,
-              float* pixels) const {
-    float* to = pixels;
-    for (int64_t y = first_row(block); y < last_row(block); ++y) {
-      for (int64_t n = block.image; n < block.image + block.images; ++n) {
-        const float* const row =
-            images + n * c_.image_size() + y * c_.columns.in * c_.channels;
-        for (int64_t t = 0; t < of_row_; ++t, to += c_.channels) {
-          SpreadTile(row, t, zeros, to);
-        }
-      }
-    }
-  }
-
- private:
-  int64_t rows_of_block() const {
-    return CeilOfRatio(c_.rows.out, blocks_of_image_);
-  }
-
-  void SpreadTile(const float* row, int64_t tile, const float* zeros,
-                  float* to) const {
-    const float* from[kPoints];
-    float* points[kPoints];
-    for (int64_t p = 0; p < kPoints; ++p) {
-      const int64_t x = c_.columns.At(tile * transforms_.windows, p);
-      from[p] = c_.columns.IsInside(x) ? row + x * c_.channels : zeros;
-      points[p] = to + p * pixels_room();
-    }
-    transforms_.pixels(from, c_.channels, points);
-  }
-
-  const Convolution& c_;
-  const WinogradTransforms transforms_;
-  const int64_t of_row_;
-  int64_t blocks_of_image_;  // 1 where a block has several images
-  int64_t images_;           // of a block
-};
 
 // Where the taps of a filter are: matrices [channels, filters].
 struct Taps {
@@ -223,7 +109,7 @@ absl::Status ForEachPart(OpKernelContext& context, int64_t parts, int64_t room,
 class WinogradForward {
  public:
   WinogradForward(const Convolution& c, int64_t threads)
-      : c_(c), tiles_(c, kTilesOfBlock, 2 * threads), panels_(c.filters) {}
+      : c_(c), tiles_(c, 1, 2 * threads), panels_(c.filters) {}
 
   absl::StatusOr<bool> Run(OpKernelContext& context, const float* images,
                            const Taps& taps, float* output) const {
@@ -297,9 +183,9 @@ class WinogradForward {
   }
 
   // Whether all sums of the block for these panels are finite.
-  bool Compute(const Block& block, const PanelRange& range, const float* images,
-               const float* packed, const float* zeros, float* room,
-               float* output) const {
+  bool Compute(const WinogradBlock& block, const PanelRange& range,
+               const float* images, const float* packed, const float* zeros,
+               float* room, float* output) const {
     float* const sums = room + kPoints * tiles_.pixels_room();
     tiles_.Spread(block, images, zeros, room);
     const std::vector<RowsAlike> rows = RowsOf(c_.rows, block);
@@ -314,7 +200,7 @@ class WinogradForward {
   }
 
   // At one point, for one panel of filters.
-  void Multiply(const Block& block, const std::vector<RowsAlike>& rows,
+  void Multiply(const WinogradBlock& block, const std::vector<RowsAlike>& rows,
                 int64_t panel, const float* pixels, const float* packed,
                 float* sums) const {
     const int64_t width = panels_.width(panel);
@@ -346,8 +232,8 @@ class WinogradForward {
 
   // The windows of a block for these panels; those beyond its rows go to
   // `beyond`.
-  bool Gather(const Block& block, const PanelRange& range, const float* sums,
-              float* beyond, float* output) const {
+  bool Gather(const WinogradBlock& block, const PanelRange& range,
+              const float* sums, float* beyond, float* output) const {
     const int64_t first = panels_.first(range.begin);
     const int64_t columns =
         std::min(panels_.first(range.end), c_.filters) - first;
@@ -380,7 +266,7 @@ class WinogradForward {
   }
 
   const Convolution& c_;
-  const Tiles tiles_;
+  const WinogradTiles tiles_;
   const Panels panels_;
 };
 
@@ -433,7 +319,8 @@ class WinogradFilterGradient {
   // At most, by the shape alone; a power of two, as the number of threads is as
   // a rule.
   static int64_t PartsOf(const Convolution& c) {
-    const int64_t tiles = c.batch * c.rows.out * TilesOf(c.columns);
+    const int64_t tiles =
+        c.batch * c.rows.out * WinogradTiles::OfRow(c.columns);
     const int64_t most = std::min(
         {SumsWorthOf(c), kMaxSums, std::max<int64_t>(2, tiles / kTilesOfSum)});
     return int64_t{1} << (std::bit_width(static_cast<uint64_t>(most)) - 1);
@@ -449,9 +336,9 @@ class WinogradFilterGradient {
   }
 
   // What a block adds to the sums for these panels.
-  void Add(const Block& block, const PanelRange& range, const float* images,
-           const float* gradients, const float* zeros, float* room,
-           float* sums) const {
+  void Add(const WinogradBlock& block, const PanelRange& range,
+           const float* images, const float* gradients, const float* zeros,
+           float* room, float* sums) const {
     float* const spread = room + kPoints * tiles_.pixels_room();
     tiles_.Spread(block, images, zeros, room);
     SpreadGradients(block, range, gradients, zeros, spread);
@@ -466,7 +353,7 @@ class WinogradFilterGradient {
   }
 
   // In panels of filters, tile by tile.
-  void SpreadGradients(const Block& block, const PanelRange& range,
+  void SpreadGradients(const WinogradBlock& block, const PanelRange& range,
                        const float* gradients, const float* zeros,
                        float* to) const {
     const int64_t numbers = c_.columns.out * c_.filters;
@@ -481,9 +368,9 @@ class WinogradFilterGradient {
     }
   }
 
-  void SpreadTile(const Block& block, const PanelRange& range, const float* row,
-                  int64_t tile, const float* zeros, int64_t at,
-                  float* to) const {
+  void SpreadTile(const WinogradBlock& block, const PanelRange& range,
+                  const float* row, int64_t tile, const float* zeros,
+                  int64_t at, float* to) const {
     const int64_t windows = tiles_.transforms().windows;
     const int64_t rows = block.rows() * tiles_.of_rows(block);
     for (int64_t panel = range.begin; panel < range.end; ++panel) {
@@ -505,8 +392,9 @@ class WinogradFilterGradient {
   }
 
   // At one point, for one row of the filter and one panel of filters.
-  void Multiply(const Block& block, int64_t row_of_filter, int64_t panel,
-                const float* pixels, const float* spread, float* sums) const {
+  void Multiply(const WinogradBlock& block, int64_t row_of_filter,
+                int64_t panel, const float* pixels, const float* spread,
+                float* sums) const {
     // Windows whose row of the filter is on the image.
     int64_t begin = block.begin, end = block.end;
     while (begin < end && c_.rows.At(begin, row_of_filter) < 0) ++begin;
@@ -577,7 +465,7 @@ class WinogradFilterGradient {
 
   const Convolution& c_;
   const int64_t parts_;
-  const Tiles tiles_;
+  const WinogradTiles tiles_;
   const Panels panels_;
 };
 
@@ -654,7 +542,7 @@ bool IsBestForward(const Convolution& c) {
   if (c.batch * c.rows.out < CeilOfRatio(kLeastWindows, c.columns.out)) {
     return false;
   }
-  const int64_t tiles = TilesOf(c.columns);
+  const int64_t tiles = WinogradTiles::OfRow(c.columns);
   if (tiles * kPoints * 5 > TapsOfRow(c.columns) * 4) return false;
   const int64_t numbers = c.channels + c.filters;
   constexpr int64_t kMaxNumbers = kMaxNumbersOfBlock / kPoints;
@@ -670,7 +558,7 @@ bool IsBestForward(const Convolution& c) {
 // memory, take longer than what is saved. REQUIRES: IsBestForward.
 bool IsFilterWorthSumming(const Convolution& c) {
   constexpr int64_t kNumbersOfTile = 1 << 16;
-  const int64_t tiles = c.batch * c.rows.out * TilesOf(c.columns);
+  const int64_t tiles = c.batch * c.rows.out * WinogradTiles::OfRow(c.columns);
   return kPoints * c.rows.size * c.channels * c.filters / kNumbersOfTile <=
          tiles;
 }
