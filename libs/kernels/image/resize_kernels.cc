@@ -16,6 +16,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/image/image_kernels.h"
 #include "libs/kernels/image/resampling.h"
+#include "libs/kernels/nn/windows.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/parallel_loop.h"
@@ -325,8 +326,11 @@ class ResizeBilinearKernel : public ResizeKernel {
   }
 };
 
-template <typename T>
-class ResizeBicubicKernel : public ResizeKernel {
+using ResampleFn = Resampling (*)(const PixelScale& scale);
+
+// Of sums over what kResample says, or of their means.
+template <typename T, ResampleFn kResample, bool kOfMeans>
+class WeightedResizeKernel : public ResizeKernel {
  public:
   using ResizeKernel::ResizeKernel;
 
@@ -334,37 +338,19 @@ class ResizeBicubicKernel : public ResizeKernel {
     ASSIGN_OR_RETURN(const Resize r, SizesOf(context));
     ASSIGN_OR_RETURN(Tensor * output, AllocateResized(context, r));
     if (output->num_elements() == 0) return absl::OkStatus();
-    MakeRows<WeightedRows<T>>(
-        context, r,
-        {Resampling::Bicubic(r.rows), Resampling::Bicubic(r.columns), 1.0f},
-        context.input(0).flat<T>().data(),
-        output->mutable_flat<float>().data());
+    const float factor =
+        kOfMeans ? 1.0f / (r.rows.scale() * r.columns.scale()) : 1.0f;
+    MakeRows<WeightedRows<T>>(context, r,
+                              {kResample(r.rows), kResample(r.columns), factor},
+                              context.input(0).flat<T>().data(),
+                              output->mutable_flat<float>().data());
     return absl::OkStatus();
   }
 };
 
-template <typename T>
-class ResizeAreaKernel : public ResizeKernel {
- public:
-  using ResizeKernel::ResizeKernel;
-
-  absl::Status Compute(OpKernelContext& context) override {
-    ASSIGN_OR_RETURN(const Resize r, SizesOf(context));
-    ASSIGN_OR_RETURN(Tensor * output, AllocateResized(context, r));
-    if (output->num_elements() == 0) return absl::OkStatus();
-    MakeRows<WeightedRows<T>>(
-        context, r,
-        {Resampling::Area(r.rows), Resampling::Area(r.columns),
-         1.0f / (r.rows.scale() * r.columns.scale())},
-        context.input(0).flat<T>().data(),
-        output->mutable_flat<float>().data());
-    return absl::OkStatus();
-  }
-};
-
-// Adds what each pixel of the gradients, of size `from`, gives to the images;
-// `add(pixel, to, channels)` is called for [begin, end) of the channels with
-// where they lie in both.
+// The images that become of adding up what each pixel of the gradients gives:
+// `add(y, x, at, image, channels)` is called for each, for some channels at a
+// time, with where they begin in the gradients and in an image.
 template <typename T, typename Add>
 void AddUp(OpKernelContext& context, const Resize& r, T* images,
            const Add& add) {
@@ -393,14 +379,6 @@ void AddUp(OpKernelContext& context, const Resize& r, T* images,
       });
 }
 
-// sum = sum + x, rounded as T.
-template <typename T>
-void AddTo(T x, T& sum) {
-  sum = static_cast<T>(static_cast<Wide<T>>(sum) + static_cast<Wide<T>>(x));
-}
-
-using ResampleFn = Resampling (*)(const PixelScale& scale);
-
 // Of inputs gradients and images.
 template <typename T, ResampleFn kResample>
 class ResizeGradKernel : public ResizeKernel {
@@ -423,36 +401,29 @@ class ResizeGradKernel : public ResizeKernel {
                       ScaleOf(images.dim(1), gradients.dim(1)),
                       ScaleOf(images.dim(2), gradients.dim(2))};
     ASSIGN_OR_RETURN(
-        Tensor * output,
-        AllocateImages(context, r.batch, r.rows.in, r.columns.in, r.channels));
-    if (output->num_elements() == 0) return absl::OkStatus();
-    const float* const from = gradients.flat<float>().data();
-    T* const to = output->mutable_flat<T>().data();
-    if constexpr (std::is_same_v<T, Wide<T>>) {
-      SumUp(context, r, from, to);
-    } else {
-      ASSIGN_OR_RETURN(Tensor sums,
-                       context.AllocateTemp(DT_FLOAT, output->shape()));
-      float* const wide = sums.mutable_flat<float>().data();
-      SumUp(context, r, from, wide);
-      std::transform(wide, wide + sums.num_elements(), to,
-                     [](float x) { return static_cast<T>(x); });
+        const TensorShape shape,
+        TensorShape::Create({r.batch, r.rows.in, r.columns.in, r.channels}));
+    // Sums of 16 bits would stand still where they are large beside what is
+    // added.
+    ASSIGN_OR_RETURN(Tensor sums,
+                     context.AllocateTemp(DataTypeOf<Wide<T>>::value, shape));
+    if (sums.num_elements() > 0) {
+      SumUp(context, r, gradients.flat<float>().data(),
+            sums.mutable_flat<Wide<T>>().data());
     }
-    return absl::OkStatus();
+    return NarrowTo<Wide<T>>(context, 0, std::move(sums));
   }
 
  private:
-  // S is float or double: sums of 16 bits would stand still where they are
-  // large beside what is added.
-  template <typename S>
   static void SumUp(OpKernelContext& context, const Resize& r,
-                    const float* gradients, S* images) {
+                    const float* gradients, Wide<T>* images) {
     const Resampling rows = kResample(r.rows), columns = kResample(r.columns);
     AddUp(context, r, images,
-          [&](int64_t y, int64_t x, int64_t at, S* image, int64_t channels) {
+          [&](int64_t y, int64_t x, int64_t at, Wide<T>* image,
+              int64_t channels) {
             for (const PixelTap& row : rows.taps(y)) {
               for (const PixelTap& column : columns.taps(x)) {
-                S* const to =
+                Wide<T>* const to =
                     image + (row.at * r.columns.in + column.at) * r.channels;
                 for (int64_t c = 0; c < channels; ++c) {
                   to[c] += gradients[at + c] * row.weight * column.weight;
@@ -493,7 +464,7 @@ class ResizeNearestNeighborGradKernel : public ResizeKernel {
             T* const to =
                 image + (rows[y] * r.columns.in + columns[x]) * r.channels;
             for (int64_t c = 0; c < channels; ++c) {
-              AddTo(from[at + c], to[c]);
+              to[c] = AddElements(to[c], from[at + c]);
             }
           });
     return absl::OkStatus();
@@ -520,6 +491,12 @@ void RegisterFor(KernelRegistry& registry, const char* op, TypeList<Ts...>) {
    ...);
 }
 
+template <typename T>
+using ResizeBicubicKernel =
+    WeightedResizeKernel<T, &Resampling::Bicubic, /*kOfMeans=*/false>;
+template <typename T>
+using ResizeAreaKernel =
+    WeightedResizeKernel<T, &Resampling::Area, /*kOfMeans=*/true>;
 template <typename T>
 using ResizeBilinearGradKernel = ResizeGradKernel<T, &Resampling::Bilinear>;
 template <typename T>

@@ -147,6 +147,15 @@ TEST_F(ResizeKernelsTest, GradientsGoWhereThePixelsCameFrom) {
   EXPECT_NEAR(cubic.flat<double>()[0] + cubic.flat<double>()[1], 10, 1e-6);
 }
 
+TEST_F(ResizeKernelsTest, GradientsOfIntegersWrapRound) {
+  const int32_t most = std::numeric_limits<int32_t>::max();
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor got,
+      Run("ResizeNearestNeighborGrad",
+          Tensor::FromValues<int32_t>({1, 1, 2, 1}, {most, 3}), Size({1, 1})));
+  EXPECT_THAT(got.flat<int32_t>(), ElementsAre(-2147483646));
+}
+
 TEST_F(ResizeKernelsTest, NoPixelsAreNoGradient) {
   ASSERT_OK_AND_ASSIGN(const Tensor got,
                        Run("ResizeNearestNeighborGrad",

@@ -72,6 +72,12 @@ struct Taps {
 struct PanelRange {
   int64_t begin, end;
 
+  // Where the filters of it begin, and how many they are.
+  int64_t first(const Panels& panels) const { return panels.first(begin); }
+  int64_t columns(const Panels& panels) const {
+    return panels.first(end - 1) + panels.columns(end - 1) - first(panels);
+  }
+
   // Range `i` of so many.
   static PanelRange Of(const Panels& panels, int64_t i, int64_t ranges) {
     return {panels.count() * i / ranges, panels.count() * (i + 1) / ranges};
@@ -103,6 +109,21 @@ absl::Status ForEachPart(OpKernelContext& context, int64_t parts, int64_t room,
   const int64_t rooms = std::max<int64_t>(1, kMaxNumbersOfRooms / room);
   context.scheduler().ParallelFor(parts, CeilOfRatio(parts, rooms), range);
   return error.Take();
+}
+
+// Calls `work(row)` for what each channel has in each row of the filter,
+// several at a time.
+template <typename Work>
+void ForEachRowOfFilter(Scheduler& scheduler, const Convolution& c,
+                        const Work& work) {
+  constexpr int64_t kNumbersOfRange = 1 << 13;
+  const std::function<void(int64_t, int64_t)> range = [&](int64_t begin,
+                                                          int64_t end) {
+    for (int64_t row = begin; row < end; ++row) work(row);
+  };
+  scheduler.ParallelFor(
+      c.rows.size * c.channels,
+      std::max<int64_t>(1, kNumbersOfRange / (kPoints * c.filters)), range);
 }
 
 // Forward, with any filter.
@@ -152,14 +173,8 @@ class WinogradForward {
   int64_t sums_room() const { return tiles_.windows_room(c_.filters); }
 
   void PackFilter(Scheduler& scheduler, const Taps& taps, float* packed) const {
-    constexpr int64_t kNumbersOfRange = 1 << 13;
-    const std::function<void(int64_t, int64_t)> pack = [&](int64_t begin,
-                                                           int64_t end) {
-      for (int64_t r = begin; r < end; ++r) PackRow(taps, r, packed);
-    };
-    scheduler.ParallelFor(
-        rows_of_filter(),
-        std::max<int64_t>(1, kNumbersOfRange / (kPoints * c_.filters)), pack);
+    ForEachRowOfFilter(scheduler, c_,
+                       [&](int64_t r) { PackRow(taps, r, packed); });
   }
 
   // What one channel has in one row of the filter.
@@ -234,9 +249,8 @@ class WinogradForward {
   // `beyond`.
   bool Gather(const WinogradBlock& block, const PanelRange& range,
               const float* sums, float* beyond, float* output) const {
-    const int64_t first = panels_.first(range.begin);
-    const int64_t columns =
-        std::min(panels_.first(range.end), c_.filters) - first;
+    const int64_t first = range.first(panels_);
+    const int64_t columns = range.columns(panels_);
     bool all_finite = true;
     sums += first;
     for (int64_t y = block.begin; y < block.end; ++y) {
@@ -327,9 +341,8 @@ class WinogradFilterGradient {
   }
 
   void Clear(const PanelRange& range, float* sums) const {
-    const int64_t first = panels_.first(range.begin);
-    const int64_t columns =
-        std::min(panels_.first(range.end), c_.filters) - first;
+    const int64_t first = range.first(panels_);
+    const int64_t columns = range.columns(panels_);
     for (int64_t r = 0; r < kPoints * c_.rows.size * c_.channels; ++r) {
       std::fill_n(sums + r * c_.filters + first, columns, 0.0f);
     }
@@ -432,19 +445,12 @@ class WinogradFilterGradient {
 
   // Whether all of the gradient is finite.
   bool Gather(Scheduler& scheduler, const float* sums, float* output) const {
-    constexpr int64_t kNumbersOfRange = 1 << 13;
     std::atomic<bool> all_finite{true};
-    const std::function<void(int64_t, int64_t)> gather = [&](int64_t begin,
-                                                             int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        if (!GatherRow(sums, r, output)) {
-          all_finite.store(false, std::memory_order_relaxed);
-        }
+    ForEachRowOfFilter(scheduler, c_, [&](int64_t r) {
+      if (!GatherRow(sums, r, output)) {
+        all_finite.store(false, std::memory_order_relaxed);
       }
-    };
-    scheduler.ParallelFor(
-        c_.rows.size * c_.channels,
-        std::max<int64_t>(1, kNumbersOfRange / (kPoints * c_.filters)), gather);
+    });
     return all_finite.load(std::memory_order_relaxed);
   }
 
