@@ -9,6 +9,7 @@ load("//bazel:weft.bzl", "weft_library")
 
 _OFF = "//bazel:cuda_off"
 _ELSE = "//conditions:default"
+_EMULATED_KERNELS = "//bazel:emulated_kernels.py"
 
 # Compiled for these, and for those to come from the last one's PTX.
 _DEFAULT_ARCHS = "75,90"
@@ -85,12 +86,47 @@ _cuda_objects = rule(
     },
 )
 
+def _emulated(name):
+    return name + "_emulated"
+
+def _emulated_library(name, srcs, hdrs, deps):
+    """The same sources, compiled by g++ for GPUs that the processor plays."""
+    sources = []
+    for src in srcs:
+        source = "_emulated/%s.cc" % src[:-len(".cu")]
+        native.genrule(
+            name = "%s_of_%s" % (_emulated(name), src[:-len(".cu")]),
+            srcs = [src],
+            outs = [source],
+            cmd = "python3 $(location %s) $< $@" % _EMULATED_KERNELS,
+            tags = ["manual"],
+            tools = [_EMULATED_KERNELS],
+        )
+        sources.append(source)
+    native.cc_library(
+        name = _emulated(name),
+        testonly = True,
+        srcs = sources + hdrs,
+        copts = [
+            "-O1",
+            "-Wno-sign-compare",  # as nvcc, of threadIdx
+            "-include",
+            "libs/device/cuda/testing/emulated_kernel.h",
+        ],
+        tags = ["manual"],
+        # In place of what nvcc makes, which is linked where nothing else is.
+        alwayslink = True,
+        linkstatic = True,
+        deps = deps + ["//libs/device/cuda:emulated_cuda"],
+    )
+
 def weft_cuda_library(name, srcs, hdrs = [], deps = [], **kwargs):
     """A library of *.cu sources, compiled by nvcc.
 
     deps: libraries whose headers they include, of plain types only.
     """
     if HAVE_CUDA:
+        _emulated_library(name, srcs, hdrs, deps)
         _cuda_objects(
             name = name + "_objects",
             srcs = srcs,
@@ -124,5 +160,19 @@ def weft_cuda_host_library(
         srcs = select({_OFF: stubs, _ELSE: srcs}) if HAVE_CUDA else stubs,
         hdrs = hdrs,
         deps = deps + _if_cuda(["@cuda//:runtime"]),
+        **kwargs
+    )
+
+def weft_emulated_cuda(name, libraries, deps = [], **kwargs):
+    """For a test: GPUs that the processor plays, behind CUDA's functions.
+
+    libraries: weft_cuda_libraries, all that its program has. They and the
+    runtime's functions are linked first, so that the linker takes nothing out
+    of the archives of the real ones.
+    """
+    native.cc_library(
+        name = name,
+        testonly = True,
+        deps = deps + _if_cuda([_emulated(library) for library in libraries]),
         **kwargs
     )

@@ -28,7 +28,9 @@ struct Comparison {
     // |got - want| <= absolute + relative * |want|, NaN equals NaN; strings are
     // equal but for zero bytes at the end of `got`, which no record has.
     kClose,
-    kExact,     // equal to the bit
+    // Equal to the bit, but that any NaN is as good as another, whose bits
+    // processors choose.
+    kExact,
     kMultiset,  // the same rows in any order
     kMoments,   // no values: dtype, shape and moments
   };

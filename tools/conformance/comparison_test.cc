@@ -1,6 +1,7 @@
 #include "tools/conformance/comparison.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "gtest/gtest.h"
@@ -89,6 +90,22 @@ TEST(ComparisonTest, ExactTellsZerosApart) {
   EXPECT_TRUE(Agree(Tensor::Scalar(0.0f), Tensor::Scalar(-0.0f)));
   EXPECT_FALSE(
       Agree(Tensor::Scalar(0.0f), Tensor::Scalar(-0.0f), Mode::kExact));
+}
+
+TEST(ComparisonTest, ExactTakesAnyNan) {
+  for (const DataType dtype : {DT_HALF, DT_FLOAT, DT_DOUBLE}) {
+    const int64_t size = DataTypeSize(dtype);
+    Tensor one(dtype, TensorShape({2})), other(dtype, TensorShape({2}));
+    std::memset(one.mutable_data(), 0xff, 2 * size);
+    std::memset(other.mutable_data(), 0x7f, 2 * size);
+    if (dtype != DT_HALF) {  // 0x7f7f7f7f is a number
+      static_cast<char*>(other.mutable_data())[size - 2] = '\xff';
+      static_cast<char*>(other.mutable_data())[2 * size - 2] = '\xff';
+    }
+    EXPECT_TRUE(Agree(one, other, Mode::kExact)) << DataTypeName(dtype);
+    std::memset(other.mutable_data(), 0, size);
+    EXPECT_FALSE(Agree(one, other, Mode::kExact)) << DataTypeName(dtype);
+  }
 }
 
 TEST(ComparisonTest, MultisetIsOfRows) {

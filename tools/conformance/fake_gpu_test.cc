@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "libs/runtime/process.h"
 #include "libs/runtime/testing/fake_gpu_platform.h"
+#include "tools/conformance/gpu_cases.h"
 #include "tools/conformance/testing/recorded_cases.h"
 #include "tools/conformance/testing/replayed_case.h"
 #include "tools/conformance/weft_session_factory.h"
@@ -36,25 +36,6 @@ Process* FakeGpuTest::process_ = nullptr;
 TEST_P(FakeGpuTest, Passes) {
   WeftSessionFactory factory = WeftSessionFactory::OnGpu(*process_);
   ReplayCase(GetParam(), TestNameOfCase(GetParam()), factory, *process_);
-}
-
-// What does not come out so there, as it would not in TensorFlow.
-bool IsOfCpus(const std::string& directory) {
-  for (const char* name : {
-           // A reader has a kernel for CPUs only; its queue was asked for on
-           // the
-           // GPU, which soft placement does not take back.
-           "queues/string_input_producer",
-           "records/ordered_producer",
-           "records/shuffled_producer",
-           // Fetches a reference and its change, in no order.
-           "sessions/extend_local",
-           // Expects nodes on CPUs.
-           "sessions/log_device_placement",
-       }) {
-    if (absl::EndsWith(directory, name)) return true;
-  }
-  return false;
 }
 
 std::vector<std::string> CasesForGpus() {

@@ -1,6 +1,7 @@
 #include "libs/device/cuda/completion_queue.h"
 
 #include <deque>
+#include <thread>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
@@ -20,7 +21,8 @@ struct CompletionQueue::State {
   std::deque<Entry> entries ABSL_GUARDED_BY(mutex);
   bool is_running ABSL_GUARDED_BY(mutex) =
       false;                                     // a thread has been asked for
-  Event* idle ABSL_GUARDED_BY(mutex) = nullptr;  // of who drains
+  std::thread::id runner ABSL_GUARDED_BY(mutex);  // none: no thread
+  Event* idle ABSL_GUARDED_BY(mutex) = nullptr;   // of who drains
 };
 
 CompletionQueue::CompletionQueue(Scheduler& scheduler)
@@ -49,14 +51,21 @@ bool CompletionQueue::Drain() {
   return true;
 }
 
+bool CompletionQueue::IsCalledBack() const {
+  const absl::MutexLock lock(&state_->mutex);
+  return state_->runner == std::this_thread::get_id();
+}
+
 void CompletionQueue::Run(const std::shared_ptr<State>& state) {
   Event* idle = nullptr;
   while (true) {
     State::Entry entry;
     {
       const absl::MutexLock lock(&state->mutex);
+      state->runner = std::this_thread::get_id();
       if (state->entries.empty()) {
         state->is_running = false;
+        state->runner = {};
         idle = std::exchange(state->idle, nullptr);
         break;
       }

@@ -34,6 +34,10 @@ class CompletionQueue {
   // by two at once.
   bool Drain();
 
+  // Whether the calling thread is in a `wait` or a `done` of this queue, or
+  // destroys one.
+  bool IsCalledBack() const;
+
  private:
   struct State;
   static void Run(const std::shared_ptr<State>& state);

@@ -96,15 +96,24 @@ class CudaDevice::State {
   const std::unique_ptr<Allocator> pinned;
   std::unique_ptr<CudaBlas> blas;
   std::unique_ptr<CudaStreams> streams;
+
+  void End() {
+    streams->Drain();
+    blas.reset();  // before its stream
+  }
 };
 
 CudaDevice::CudaDevice(DeviceAttributes attributes,
-                       std::unique_ptr<State> state)
+                       std::shared_ptr<State> state)
     : Device(std::move(attributes), *state->memory), state_(std::move(state)) {}
 
 CudaDevice::~CudaDevice() {
-  state_->streams->Drain();
-  state_->blas.reset();  // before its stream
+  if (state_->streams->IsCalledBack()) {
+    state_->streams->scheduler().Schedule(Pool::kOwnThread,
+                                          [state = state_] { state->End(); });
+  } else {
+    state_->End();
+  }
 }
 
 DeviceContext* CudaDevice::context() const { return state_->streams.get(); }

@@ -33,7 +33,8 @@ struct CudaProperties {
 
 // Thread-safe. Buffers may outlive it, which keep their memory; nothing else
 // that it gave out does. The destructor returns when all that was launched has
-// ended, and each `done` has been called.
+// ended, and each `done` has been called; in a `done`, where the last of a
+// session may go, it leaves that to another thread of the scheduler.
 class CudaDevice : public Device, public HasDeviceMemory {
  public:
   ~CudaDevice() override;
@@ -53,9 +54,9 @@ class CudaDevice : public Device, public HasDeviceMemory {
  private:
   friend class CudaDeviceMaker;
   class State;
-  CudaDevice(DeviceAttributes attributes, std::unique_ptr<State> state);
+  CudaDevice(DeviceAttributes attributes, std::shared_ptr<State> state);
 
-  const std::unique_ptr<State> state_;
+  const std::shared_ptr<State> state_;
 };
 
 struct CudaDeviceOptions {

@@ -87,6 +87,11 @@ void CudaStreams::Drain() {
   }
 }
 
+bool CudaStreams::IsCalledBack() const {
+  return computed_.IsCalledBack() || on_device_.IsCalledBack() ||
+         on_host_.IsCalledBack();
+}
+
 CudaStreams::~CudaStreams() {
   Drain();
   for (cudaStream_t stream : {compute_, to_device_, to_host_}) {

@@ -45,6 +45,9 @@ class CudaStreams : public DeviceContext {
   // Waits until the streams' work has ended and every `done` has returned, also
   // of what these ask for. REQUIRES: it isn't called by one of them.
   void Drain();
+  // Whether the calling thread is in a `done`, and so may not drain.
+  bool IsCalledBack() const;
+  Scheduler& scheduler() const { return scheduler_; }
 
   // Makes the GPU the calling thread's.
   void Enter() const { cudaSetDevice(ordinal_); }

@@ -6,14 +6,27 @@
 namespace weft::cuda {
 namespace {
 
+// As the processor's loops: the quotient of 16-bit floats is one of these before
+// it is rounded to an integer.
+template <typename T>
+__device__ Wide<T> Result(BinaryOp op, Wide<T> x, Wide<T> y) {
+  if constexpr (sizeof(T) == 2) {
+    if (op == BinaryOp::kFloorDiv) {
+      return floorf(ToWide(FromWide<T>(x / y)));
+    }
+  }
+  return Apply(op, x, y);
+}
+
 // `out` may be `x` or `y`, where those have its shape: each place is read by
 // the thread that writes it. So none of them is __restrict__.
-template <typename T, typename Op>
-__global__ void Binary(Op op, Dims dims, int64_t n, const T* x, const T* y,
+template <typename T>
+__global__ void Binary(BinaryOp op, Dims dims, int64_t n, const T* x, const T* y,
                        T* out) {
   for (int64_t i = FirstItem(); i < n; i += ItemStep()) {
     const Offsets<2> at = OffsetsAt<2>(dims, n, i);
-    out[i] = FromWide<T>(Apply(op, ToWide(x[at.of[0]]), ToWide(y[at.of[1]])));
+    out[i] =
+        FromWide<T>(Result<T>(op, ToWide(x[at.of[0]]), ToWide(y[at.of[1]])));
   }
 }
 

@@ -114,7 +114,8 @@ void LaunchReduction(const ReductionArgs& args, const void* x, void* scratch,
                      void* out, cudaStream_t stream);
 
 // The first place of the extreme along the middle one of three dimensions, as
-// int32 or int64; NaN is no place, unless there is nothing else. Floats, bool.
+// int32 or int64. NaN is no extreme; where nothing beats infinity, the place is
+// 0. Floats, bool.
 void LaunchArgExtreme(bool is_max, ElementType type, ElementType index_type,
                       int64_t outer, int64_t size, int64_t inner, const void* x,
                       void* out, cudaStream_t stream);

@@ -174,12 +174,6 @@ void LaunchAll(const ReductionArgs& args, const void* x, void* scratch,
          static_cast<T*>(out), stream);
 }
 
-// Whether `value` is more of an extreme than `best`, or the first that is one.
-template <typename W>
-__device__ bool Beats(bool is_max, W value, W best) {
-  return (is_max ? value > best : value < best) || best != best;
-}
-
 template <typename T, typename Index>
 __global__ void ArgExtreme(bool is_max, int64_t outer, int64_t size,
                            int64_t inner, const T* x, Index* out) {
@@ -187,14 +181,20 @@ __global__ void ArgExtreme(bool is_max, int64_t outer, int64_t size,
   for (int64_t i = FirstItem(); i < n; i += ItemStep()) {
     const T* const column = x + i / inner * size * inner + i % inner;
     Wide<T> best_value = ToWide(column[0]);
+    if constexpr (std::is_floating_point_v<Wide<T>>) {
+      // As the processor's: what beats a NaN there is what beats infinity.
+      if (isnan(best_value)) {
+        best_value = is_max ? Lowest<Wide<T>>() : Highest<Wide<T>>();
+      }
+    }
     int64_t best = 0;
     for (int64_t s = 1; s < size; ++s) {
       const Wide<T> value = ToWide(column[s * inner]);
-      if (!Beats(is_max, value, best_value)) continue;
+      if (!(is_max ? value > best_value : value < best_value)) continue;
       best = s;
       best_value = value;
     }
-    out[i] = static_cast<Index>(best_value != best_value ? 0 : best);
+    out[i] = static_cast<Index>(best);
   }
 }
 

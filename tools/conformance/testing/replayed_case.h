@@ -15,9 +15,12 @@
 namespace weft::conformance {
 
 // The case in `directory`, on sessions of the factory, which are in `process`,
-// has to pass. `scratch` names a folder of its own among the temporary ones.
-inline void ReplayCase(const std::string& directory, const std::string& scratch,
-                       SessionFactory& factory, Process& process) {
+// has to pass. `scratch` names a folder of its own among the temporary ones;
+// `has_no_errors` is CaseRunner's.
+inline void ReplayCase(
+    const std::string& directory, const std::string& scratch,
+    SessionFactory& factory, Process& process,
+    bool (*has_no_errors)(absl::string_view directory) = nullptr) {
   LocalFileSystem fs;
   const auto ops = StandardOps();
   CaseRunner runner({.fs = &fs,
@@ -25,7 +28,8 @@ inline void ReplayCase(const std::string& directory, const std::string& scratch,
                      .factory = &factory,
                      .scheduler = &process.scheduler(),
                      .ops = ops.get(),
-                     .kernels = &process.kernels()});
+                     .kernels = &process.kernels(),
+                     .has_no_errors = has_no_errors});
   const Outcome outcome = runner.Run(directory);
   EXPECT_EQ(outcome.result, Outcome::Result::kPassed) << outcome.reason;
 }

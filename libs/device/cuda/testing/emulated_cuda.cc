@@ -1,0 +1,476 @@
+#include "libs/device/cuda/testing/emulated_cuda.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "libs/device/cuda/testing/emulated_grid.h"
+
+// Where an event was recorded, and whether the stream has come there.
+struct EmulatedRecord {
+  CUstream_st* stream = nullptr;
+  bool has_come = false;
+};
+
+// What CUDA's handles point to.
+struct CUevent_st {
+  std::shared_ptr<EmulatedRecord> record;  // the last; null: there is none
+};
+
+struct CUstream_st {
+  // One of the three.
+  struct Operation {
+    std::function<void()> work;
+    std::shared_ptr<EmulatedRecord> record;
+    std::shared_ptr<EmulatedRecord> awaited;
+  };
+  int device = 0;
+  std::deque<Operation> operations;
+};
+
+namespace weft {
+namespace {
+
+thread_local int current_device = 0;
+thread_local cudaError_t last_error = cudaSuccess;
+
+cudaError_t Told(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+struct Block {
+  size_t bytes = 0;
+  int device = -1;  // that of the host: -1
+};
+
+// All of it, under one lock.
+class Runtime {
+ public:
+  static Runtime& Get() {
+    static Runtime* const runtime = new Runtime;  // outlives what uses it
+    return *runtime;
+  }
+
+  void Reset(uint64_t seed) {
+    const std::lock_guard lock(mutex_);
+    random_.seed(seed);
+    for (Device& device : devices_) device.failure = cudaSuccess;
+    fails_next_ = false;
+  }
+
+  int64_t kernels() {
+    const std::lock_guard lock(mutex_);
+    return kernels_;
+  }
+
+  void FailNextKernel() {
+    const std::lock_guard lock(mutex_);
+    fails_next_ = true;
+  }
+
+  // That of the thread's device.
+  cudaError_t failure() {
+    const std::lock_guard lock(mutex_);
+    return devices_[current_device].failure;
+  }
+
+  cudaError_t Take(int device, void** memory, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (device >= 0) {
+      Device& owner = devices_[device];
+      if (owner.failure != cudaSuccess) return owner.failure;
+      if (bytes > static_cast<size_t>(owner.free)) {
+        return cudaErrorMemoryAllocation;
+      }
+      owner.free -= static_cast<int64_t>(bytes);
+    }
+    constexpr size_t kAlignment = 256;
+    *memory = std::aligned_alloc(
+        kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+    if (*memory == nullptr) return cudaErrorMemoryAllocation;
+    constexpr size_t kMostFilled = size_t{4} << 20;  // what a test uses
+    std::memset(*memory, 0xff, std::min(bytes, kMostFilled));
+    blocks_[static_cast<char*>(*memory)] = {bytes, device};
+    return cudaSuccess;
+  }
+
+  // As CUDA, waits for all of the device first. Memory of the host goes at
+  // once, whoever uses it still.
+  cudaError_t Give(bool is_host, void* memory) {
+    if (memory == nullptr) return cudaSuccess;
+    const std::lock_guard lock(mutex_);
+    const auto found = blocks_.find(static_cast<char*>(memory));
+    if (found == blocks_.end() || is_host != (found->second.device < 0)) {
+      return cudaErrorInvalidValue;
+    }
+    if (!is_host) {
+      for (CUstream_st* stream : streams_) {
+        if (stream->device == found->second.device) Finish(*stream);
+      }
+      devices_[found->second.device].free +=
+          static_cast<int64_t>(found->second.bytes);
+    }
+    blocks_.erase(found);
+    std::free(memory);
+    return cudaSuccess;
+  }
+
+  int64_t free_memory() {
+    const std::lock_guard lock(mutex_);
+    return devices_[current_device].free;
+  }
+
+  cudaError_t NewStream(cudaStream_t* stream) {
+    const std::lock_guard lock(mutex_);
+    *stream = new CUstream_st;
+    (*stream)->device = current_device;
+    streams_.insert(*stream);
+    return cudaSuccess;
+  }
+
+  cudaError_t EndStream(cudaStream_t stream) {
+    const std::lock_guard lock(mutex_);
+    if (!streams_.contains(stream)) return cudaErrorInvalidResourceHandle;
+    Finish(*stream);
+    streams_.erase(stream);
+    delete stream;
+    return cudaSuccess;
+  }
+
+  cudaError_t Enqueue(cudaStream_t stream, CUstream_st::Operation operation) {
+    const std::lock_guard lock(mutex_);
+    const cudaError_t error = Check(stream);
+    if (error != cudaSuccess) return error;
+    stream->operations.push_back(std::move(operation));
+    GoOn();
+    return cudaSuccess;
+  }
+
+  cudaError_t EnqueueKernel(cudaStream_t stream, dim3 blocks, dim3 threads,
+                            std::function<void()> thread) {
+    return Enqueue(stream, {.work = [this, stream, blocks, threads,
+                                     thread = std::move(thread)] {
+      std::string error = grid_.Run(blocks, threads, thread);
+      if (std::exchange(fails_next_, false)) error = "as a test wants";
+      ++kernels_;
+      if (error.empty()) return;
+      std::fprintf(stderr, "EmulatedCuda: a kernel failed: %s\n",
+                   error.c_str());
+      devices_[stream->device].failure = cudaErrorIllegalAddress;
+    }});
+  }
+
+  // `count` bytes at `memory` are the device's of the stream: `is_device`; or
+  // else lie in no device.
+  cudaError_t CheckMemory(cudaStream_t stream, const void* memory, size_t count,
+                          bool is_device) {
+    const std::lock_guard lock(mutex_);
+    const auto* const at = static_cast<const char*>(memory);
+    auto found = blocks_.upper_bound(const_cast<char*>(at));
+    const bool has_one = found != blocks_.begin();
+    if (has_one) --found;
+    const bool is_inside =
+        has_one && at < found->first + found->second.bytes;
+    const int device = is_inside ? found->second.device : -1;
+    if (!is_device) return device < 0 ? cudaSuccess : cudaErrorInvalidValue;
+    const cudaError_t error = Check(stream);
+    if (error != cudaSuccess) return error;
+    return device == stream->device &&
+                   at + count <= found->first + found->second.bytes
+               ? cudaSuccess
+               : cudaErrorInvalidValue;
+  }
+
+  cudaError_t Record(cudaEvent_t event, cudaStream_t stream) {
+    const auto record = std::make_shared<EmulatedRecord>();
+    record->stream = stream;
+    const cudaError_t error = Enqueue(stream, {.record = record});
+    if (error == cudaSuccess) event->record = record;
+    return error;
+  }
+
+  cudaError_t HoldBack(cudaStream_t stream, cudaEvent_t event) {
+    if (event->record == nullptr) return cudaSuccess;
+    return Enqueue(stream, {.awaited = event->record});
+  }
+
+  cudaError_t Query(cudaEvent_t event) {
+    const std::lock_guard lock(mutex_);
+    GoOn();
+    if (event->record && !event->record->has_come) return cudaErrorNotReady;
+    return devices_[current_device].failure;
+  }
+
+  cudaError_t Wait(cudaEvent_t event) {
+    const std::lock_guard lock(mutex_);
+    if (event->record) RunTo(*event->record);
+    return devices_[current_device].failure;
+  }
+
+  cudaError_t Wait(cudaStream_t stream) {
+    const std::lock_guard lock(mutex_);
+    if (streams_.contains(stream)) Finish(*stream);
+    return devices_[current_device].failure;
+  }
+
+ private:
+  struct Device {
+    int64_t free = EmulatedCuda::kMemory;
+    cudaError_t failure = cudaSuccess;  // for good
+  };
+
+  cudaError_t Check(cudaStream_t stream) {
+    if (!streams_.contains(stream) || stream->device != current_device) {
+      return cudaErrorInvalidResourceHandle;
+    }
+    return devices_[stream->device].failure;
+  }
+
+  // A GPU does something now and then, though nobody waits.
+  void GoOn() {
+    for (CUstream_st* stream : streams_) {
+      for (uint64_t left = random_() % 16 < 12 ? 0 : random_() % 4;
+           left > 0 && !stream->operations.empty(); --left) {
+        RunFirst(*stream);
+      }
+    }
+  }
+
+  void RunFirst(CUstream_st& stream) {
+    const CUstream_st::Operation first = std::move(stream.operations.front());
+    stream.operations.pop_front();
+    if (first.awaited) {
+      RunTo(*first.awaited);
+    } else if (first.record) {
+      first.record->has_come = true;
+    } else if (devices_[stream.device].failure == cudaSuccess) {
+      first.work();
+    }
+  }
+
+  void Finish(CUstream_st& stream) {
+    while (!stream.operations.empty()) RunFirst(stream);
+  }
+
+  // What a stream waits for was recorded before, so this never comes back to
+  // the stream that waits.
+  void RunTo(const EmulatedRecord& record) {
+    while (!record.has_come) RunFirst(*record.stream);
+  }
+
+  std::mutex mutex_;
+  std::mt19937_64 random_{1};
+  EmulatedGrid grid_{random_};
+  Device devices_[EmulatedCuda::kDevices];
+  std::map<char*, Block> blocks_;
+  std::set<CUstream_st*> streams_;
+  bool fails_next_ = false;
+  int64_t kernels_ = 0;
+};
+
+// What is copied, once its stream has come so far.
+cudaError_t CheckCopy(const void* to, const void* from, size_t count,
+                      cudaMemcpyKind kind, cudaStream_t stream) {
+  Runtime& runtime = Runtime::Get();
+  const bool is_to_device =
+      kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool is_from_device =
+      kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  const cudaError_t error =
+      runtime.CheckMemory(stream, to, count, is_to_device);
+  if (error != cudaSuccess) return error;
+  return runtime.CheckMemory(stream, from, count, is_from_device);
+}
+
+}  // namespace
+
+void EmulatedCuda::Reset(uint64_t seed) { Runtime::Get().Reset(seed); }
+
+int64_t EmulatedCuda::kernels() { return Runtime::Get().kernels(); }
+
+void EmulatedCuda::FailNextKernel() { Runtime::Get().FailNextKernel(); }
+
+void EmulatedLaunch(dim3 blocks, dim3 threads, size_t shared_bytes,
+                    cudaStream_t stream, std::function<void()> thread) {
+  const uint64_t count = uint64_t{threads.x} * threads.y * threads.z;
+  const bool is_valid = blocks.x > 0 && blocks.y > 0 && blocks.z > 0 &&
+                        count > 0 && count <= 1024 && shared_bytes == 0;
+  if (!is_valid) {
+    Told(cudaErrorInvalidConfiguration);
+    return;
+  }
+  Told(Runtime::Get().EnqueueKernel(stream, blocks, threads,
+                                    std::move(thread)));
+}
+
+cudaError_t EmulatedEnqueue(cudaStream_t stream, std::function<void()> work) {
+  return Told(Runtime::Get().Enqueue(stream, {.work = std::move(work)}));
+}
+
+}  // namespace weft
+
+using weft::EmulatedCuda;
+using weft::Runtime;
+using weft::Told;
+
+// CUDA's functions, of which cuda_runtime_api.h says what they do.
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = EmulatedCuda::kDevices;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (device < 0 || device >= EmulatedCuda::kDevices) {
+    return Told(cudaErrorInvalidDevice);
+  }
+  *properties = {};
+  std::snprintf(properties->name, sizeof(properties->name), "Emulated GPU");
+  properties->major = 9;
+  properties->multiProcessorCount = 132;
+  properties->totalGlobalMem = EmulatedCuda::kMemory;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* id, int size, int device) {
+  std::snprintf(id, static_cast<size_t>(size), "0000:%02X:00.0", device + 1);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || device >= EmulatedCuda::kDevices) {
+    return Told(cudaErrorInvalidDevice);
+  }
+  weft::current_device = device;
+  return Told(Runtime::Get().failure());
+}
+
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = std::exchange(weft::last_error, cudaSuccess);
+  const cudaError_t failure = Runtime::Get().failure();
+  return failure != cudaSuccess ? failure : error;
+}
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorInvalidConfiguration:
+      return "cudaErrorInvalidConfiguration";
+    case cudaErrorInvalidResourceHandle:
+      return "cudaErrorInvalidResourceHandle";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    default:
+      return "cudaError";
+  }
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaErrorIllegalAddress
+             ? "an illegal memory access was encountered"
+             : cudaGetErrorName(error);
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  *free = static_cast<size_t>(Runtime::Get().free_memory());
+  *total = EmulatedCuda::kMemory;
+  return Told(Runtime::Get().failure());
+}
+
+cudaError_t cudaMalloc(void** memory, size_t bytes) {
+  return Told(Runtime::Get().Take(weft::current_device, memory, bytes));
+}
+
+cudaError_t cudaFree(void* memory) {
+  return Told(Runtime::Get().Give(/*is_host=*/false, memory));
+}
+
+cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
+  return Told(Runtime::Get().Take(/*device=*/-1, memory, bytes));
+}
+
+cudaError_t cudaFreeHost(void* memory) {
+  return Told(Runtime::Get().Give(/*is_host=*/true, memory));
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  return Told(Runtime::Get().NewStream(stream));
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return Told(Runtime::Get().EndStream(stream));
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return Told(Runtime::Get().Wait(stream));
+}
+
+// Of the device, since no work is ever on cudaStreamLegacy.
+cudaError_t cudaStreamQuery(cudaStream_t) {
+  return Told(Runtime::Get().failure());
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                unsigned) {
+  return Told(Runtime::Get().HoldBack(stream, event));
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return Told(Runtime::Get().Record(event, stream));
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return Told(Runtime::Get().Query(event));
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return Told(Runtime::Get().Wait(event));
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t count,
+                            cudaMemcpyKind kind, cudaStream_t stream) {
+  const cudaError_t error = weft::CheckCopy(to, from, count, kind, stream);
+  if (error != cudaSuccess) return Told(error);
+  return weft::EmulatedEnqueue(
+      stream, [=] { std::memcpy(to, from, count); });
+}
+
+cudaError_t cudaMemsetAsync(void* to, int byte, size_t count,
+                            cudaStream_t stream) {
+  const cudaError_t error = Runtime::Get().CheckMemory(stream, to, count,
+                                                       /*is_device=*/true);
+  if (error != cudaSuccess) return Told(error);
+  return weft::EmulatedEnqueue(
+      stream, [=] { std::memset(to, byte, count); });
+}

@@ -1,0 +1,35 @@
+// EmulatedCuda: two GPUs that the processor plays, behind CUDA's own functions.
+// A test that links it (//libs/kernels/cuda:emulated) has these in place of the
+// CUDA runtime, and the kernels of *.cu compiled by g++; all else is what runs
+// on a real GPU: CudaDevice, its streams and pools, the kernels of *_cuda.cc.
+//
+// What is launched ends late: when somebody waits for it, or when a draw says
+// so. Memory that was just taken holds NaN. What CUDA refuses is refused: a
+// stream of another device than the thread's, a copy that does not lie in the
+// device's memory, a block of no threads. A kernel that uses memory that is
+// none, or whose threads part at a barrier, loses the device.
+#ifndef WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_CUDA_H_
+#define WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_CUDA_H_
+
+#include <cstdint>
+
+namespace weft {
+
+// As in CUDA, the GPUs are the process's, and its functions are thread-safe.
+class EmulatedCuda {
+ public:
+  static constexpr int kDevices = 2;
+  static constexpr int64_t kMemory = int64_t{2} << 30;  // bytes of each
+
+  // Draws anew from here on, and makes lost devices whole again. REQUIRES:
+  // nothing waits on a stream.
+  static void Reset(uint64_t seed);
+  // Kernels that ended, of all devices.
+  static int64_t kernels();
+  // The next kernel fails as one does that uses memory that is none.
+  static void FailNextKernel();
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_CUDA_H_
