@@ -14,7 +14,7 @@
 
 namespace weft {
 
-// Thread-safe. REQUIRES: the GPU is the calling thread's.
+// Thread-safe. REQUIRES: the GPU is the calling thread's, but in Wait.
 class CudaEvents : public std::enable_shared_from_this<CudaEvents> {
  public:
   // An event on its way; goes back when it is dropped. REQUIRES then: nobody

@@ -20,7 +20,8 @@
 
 // Where an event was recorded, and whether the stream has come there.
 struct EmulatedRecord {
-  CUstream_st* stream = nullptr;
+  CUstream_st* stream = nullptr;  // while it has not
+  int device = 0;
   bool has_come = false;
 };
 
@@ -71,9 +72,13 @@ class Runtime {
     fails_next_ = false;
   }
 
-  int64_t kernels() {
+  int64_t memory_in_use() {
     const std::lock_guard lock(mutex_);
-    return kernels_;
+    int64_t bytes = 0;
+    for (const auto& [memory, block] : blocks_) {
+      bytes += static_cast<int64_t>(block.bytes);
+    }
+    return bytes;
   }
 
   void FailNextKernel() {
@@ -163,14 +168,14 @@ class Runtime {
                             std::function<void()> thread) {
     return Enqueue(stream, {.work = [this, stream, blocks, threads,
                                      thread = std::move(thread)] {
-      std::string error = grid_.Run(blocks, threads, thread);
-      if (std::exchange(fails_next_, false)) error = "as a test wants";
-      ++kernels_;
-      if (error.empty()) return;
-      std::fprintf(stderr, "EmulatedCuda: a kernel failed: %s\n",
-                   error.c_str());
-      devices_[stream->device].failure = cudaErrorIllegalAddress;
-    }});
+                     std::string error = grid_.Run(blocks, threads, thread);
+                     if (std::exchange(fails_next_, false))
+                       error = "as a test wants";
+                     if (error.empty()) return;
+                     std::fprintf(stderr, "EmulatedCuda: a kernel failed: %s\n",
+                                  error.c_str());
+                     devices_[stream->device].failure = cudaErrorIllegalAddress;
+                   }});
   }
 
   // `count` bytes at `memory` are the device's of the stream: `is_device`; or
@@ -182,8 +187,7 @@ class Runtime {
     auto found = blocks_.upper_bound(const_cast<char*>(at));
     const bool has_one = found != blocks_.begin();
     if (has_one) --found;
-    const bool is_inside =
-        has_one && at < found->first + found->second.bytes;
+    const bool is_inside = has_one && at < found->first + found->second.bytes;
     const int device = is_inside ? found->second.device : -1;
     if (!is_device) return device < 0 ? cudaSuccess : cudaErrorInvalidValue;
     const cudaError_t error = Check(stream);
@@ -197,6 +201,7 @@ class Runtime {
   cudaError_t Record(cudaEvent_t event, cudaStream_t stream) {
     const auto record = std::make_shared<EmulatedRecord>();
     record->stream = stream;
+    record->device = current_device;
     const cudaError_t error = Enqueue(stream, {.record = record});
     if (error == cudaSuccess) event->record = record;
     return error;
@@ -210,20 +215,23 @@ class Runtime {
   cudaError_t Query(cudaEvent_t event) {
     const std::lock_guard lock(mutex_);
     GoOn();
-    if (event->record && !event->record->has_come) return cudaErrorNotReady;
-    return devices_[current_device].failure;
+    if (event->record == nullptr) return cudaSuccess;
+    if (!event->record->has_come) return cudaErrorNotReady;
+    return devices_[event->record->device].failure;
   }
 
   cudaError_t Wait(cudaEvent_t event) {
     const std::lock_guard lock(mutex_);
-    if (event->record) RunTo(*event->record);
-    return devices_[current_device].failure;
+    if (event->record == nullptr) return cudaSuccess;
+    RunTo(*event->record);
+    return devices_[event->record->device].failure;
   }
 
   cudaError_t Wait(cudaStream_t stream) {
     const std::lock_guard lock(mutex_);
-    if (streams_.contains(stream)) Finish(*stream);
-    return devices_[current_device].failure;
+    if (!streams_.contains(stream)) return cudaErrorInvalidResourceHandle;
+    Finish(*stream);
+    return devices_[stream->device].failure;
   }
 
  private:
@@ -278,7 +286,6 @@ class Runtime {
   std::map<char*, Block> blocks_;
   std::set<CUstream_st*> streams_;
   bool fails_next_ = false;
-  int64_t kernels_ = 0;
 };
 
 // What is copied, once its stream has come so far.
@@ -299,7 +306,7 @@ cudaError_t CheckCopy(const void* to, const void* from, size_t count,
 
 void EmulatedCuda::Reset(uint64_t seed) { Runtime::Get().Reset(seed); }
 
-int64_t EmulatedCuda::kernels() { return Runtime::Get().kernels(); }
+int64_t EmulatedCuda::memory_in_use() { return Runtime::Get().memory_in_use(); }
 
 void EmulatedCuda::FailNextKernel() { Runtime::Get().FailNextKernel(); }
 
@@ -312,8 +319,8 @@ void EmulatedLaunch(dim3 blocks, dim3 threads, size_t shared_bytes,
     Told(cudaErrorInvalidConfiguration);
     return;
   }
-  Told(Runtime::Get().EnqueueKernel(stream, blocks, threads,
-                                    std::move(thread)));
+  Told(
+      Runtime::Get().EnqueueKernel(stream, blocks, threads, std::move(thread)));
 }
 
 cudaError_t EmulatedEnqueue(cudaStream_t stream, std::function<void()> work) {
@@ -462,8 +469,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t count,
                             cudaMemcpyKind kind, cudaStream_t stream) {
   const cudaError_t error = weft::CheckCopy(to, from, count, kind, stream);
   if (error != cudaSuccess) return Told(error);
-  return weft::EmulatedEnqueue(
-      stream, [=] { std::memcpy(to, from, count); });
+  return weft::EmulatedEnqueue(stream, [=] { std::memcpy(to, from, count); });
 }
 
 cudaError_t cudaMemsetAsync(void* to, int byte, size_t count,
@@ -471,6 +477,5 @@ cudaError_t cudaMemsetAsync(void* to, int byte, size_t count,
   const cudaError_t error = Runtime::Get().CheckMemory(stream, to, count,
                                                        /*is_device=*/true);
   if (error != cudaSuccess) return Told(error);
-  return weft::EmulatedEnqueue(
-      stream, [=] { std::memset(to, byte, count); });
+  return weft::EmulatedEnqueue(stream, [=] { std::memset(to, byte, count); });
 }

@@ -24,8 +24,8 @@ class EmulatedCuda {
   // Draws anew from here on, and makes lost devices whole again. REQUIRES:
   // nothing waits on a stream.
   static void Reset(uint64_t seed);
-  // Kernels that ended, of all devices.
-  static int64_t kernels();
+  // Bytes of all devices and of pinned memory.
+  static int64_t memory_in_use();
   // The next kernel fails as one does that uses memory that is none.
   static void FailNextKernel();
 };

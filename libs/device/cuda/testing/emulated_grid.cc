@@ -158,9 +158,10 @@ class EmulatedGrid::Block {
       if (passing.size() == order_.size() && fiber->line == passing[0]->line) {
         continue;
       }
-      error_ = absl::StrCat("not all threads of a block come to the barrier in "
-                            "line ",
-                            passing[0]->line);
+      error_ = absl::StrCat(
+          "not all threads of a block come to the barrier in "
+          "line ",
+          passing[0]->line);
       return;
     }
     outcome_ = std::exchange(has_vote_, false);

@@ -47,7 +47,8 @@ cudaError_t EmulatedEnqueue(cudaStream_t stream, std::function<void()> work);
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 
-#define __syncthreads() static_cast<void>(::weft::EmulatedBarrier(__LINE__, false))
+#define __syncthreads() \
+  static_cast<void>(::weft::EmulatedBarrier(__LINE__, false))
 #define __syncthreads_or(vote) \
   static_cast<int>(::weft::EmulatedBarrier(__LINE__, (vote) != 0))
 

@@ -45,7 +45,8 @@ struct DeviceRadixSort {
       });
       for (int64_t i = 0; i < n; ++i) {
         out[i] = in[order[static_cast<size_t>(i)]];
-        if (values != nullptr) sorted[i] = values[order[static_cast<size_t>(i)]];
+        if (values != nullptr)
+          sorted[i] = values[order[static_cast<size_t>(i)]];
       }
       // What lies there is lost.
       std::fill_n(static_cast<char*>(scratch), needed, '\xff');

@@ -1,0 +1,187 @@
+// Sessions on GPUs of NVIDIA's that the processor plays (EmulatedCuda): what a
+// CudaDevice copies, and in what order, what it keeps, and what a user hears
+// when it is lost.
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "libs/api/weft.h"
+#include "libs/base/clock.h"
+#include "libs/base/random.h"
+#include "libs/base/test_matchers.h"
+#include "libs/device/cuda/cuda_device.h"
+#include "libs/device/cuda/testing/emulated_cuda.h"
+#include "libs/runtime/cuda_platform.h"
+#include "libs/runtime/process.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+class EmulatedGpuTest : public testing::Test {
+ protected:
+  EmulatedGpuTest() {
+    EmulatedCuda::Reset(
+        static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed()));
+    process_ = std::make_unique<Process>(
+        ProcessOptions{.gpu_platform = std::make_shared<CudaPlatform>()});
+  }
+  // Nothing of a lost device is left to other tests.
+  ~EmulatedGpuTest() override {
+    process_.reset();
+    EmulatedCuda::Reset(0);
+  }
+
+  absl::StatusOr<std::unique_ptr<Session>> Connect(const Scope& scope,
+                                                   int gpus = 1) {
+    SessionOptions options;
+    options.process = process_.get();
+    options.device_count["GPU"] = gpus;
+    return Session::Connect("", scope, options);
+  }
+  static Tensor Everywhere(int64_t count, float value) {
+    Tensor x(DT_FLOAT, TensorShape({count}));
+    for (float& element : x.mutable_flat<float>()) element = value;
+    return x;
+  }
+
+  std::unique_ptr<Process> process_;
+  const Scope root_ = Scope::Root();
+  const Scope gpu_ = root_.WithDevice("/gpu:0");
+};
+
+// About the 64 KiB that go with the kernels, and the chunks of 2 MiB.
+TEST_F(EmulatedGpuTest, ValuesOfAnySizeComeAndGo) {
+  const Output x = ops::Placeholder(gpu_, DT_FLOAT);
+  const Output y = ops::Add(gpu_, x, x);
+  ASSERT_OK_AND_ASSIGN(const auto session, Connect(root_));
+  for (const int64_t count : {0, 1, 16383, 16384, 16385, (1 << 19) - 1,
+                              (1 << 19) + 1, 5 * (1 << 19) + 3}) {
+    Tensor fed(DT_FLOAT, TensorShape({count}));
+    for (int64_t i = 0; i < count; ++i) {
+      fed.mutable_flat<float>()[i] = static_cast<float>(i % 4099);
+    }
+    ASSERT_OK_AND_ASSIGN(const Tensor got, session->Run({{x, fed}}, y));
+    ASSERT_EQ(got.num_elements(), count);
+    for (int64_t i = 0; i < count; ++i) {
+      ASSERT_EQ(got.flat<float>()[i], static_cast<float>(i % 4099 * 2)) << i;
+    }
+  }
+}
+
+// A copy may pass kernels, but not those that still use its memory.
+TEST_F(EmulatedGpuTest, StepsBesideOthersKeepTheirValues) {
+  constexpr int64_t kCount = 20000;  // more than goes with the kernels
+  const Output x = ops::Placeholder(gpu_, DT_FLOAT);
+  Output y = x;
+  for (int i = 0; i < 4; ++i) y = ops::Mul(gpu_, y, ops::Const(gpu_, 2.0f));
+  ASSERT_OK_AND_ASSIGN(const auto session, Connect(root_));
+  std::vector<std::thread> threads;
+  for (int t = 1; t <= 4; ++t) {
+    threads.emplace_back([&, t] {
+      const auto own = static_cast<float>(t);
+      for (int i = 0; i < 25; ++i) {
+        const auto got = session->Run({{x, Everywhere(kCount, own)}}, y);
+        ASSERT_OK(got);
+        for (const float value : got->flat<float>()) {
+          ASSERT_EQ(value, 16 * own);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(EmulatedGpuTest, TwoGpusHandValuesOn) {
+  const Output x = ops::Placeholder(gpu_, DT_FLOAT);
+  const Output y = ops::Mul(gpu_, x, x);
+  const Output z = ops::Mul(root_.WithDevice("/gpu:1"), y, y);
+  ASSERT_OK_AND_ASSIGN(const auto session, Connect(root_, 2));
+  for (const int64_t count : {1, 100000}) {
+    ASSERT_OK_AND_ASSIGN(const Tensor got,
+                         session->Run({{x, Everywhere(count, 2)}}, z));
+    for (const float value : got.flat<float>()) ASSERT_EQ(value, 16);
+  }
+}
+
+TEST_F(EmulatedGpuTest, SessionsThatEndAtOnceGiveAllBack) {
+  for (int i = 0; i < 30; ++i) {
+    const Scope root = Scope::Root();
+    const Scope gpu = root.WithDevice("/gpu:0");
+    const ops::Variable v(gpu, Everywhere(1000, 1));
+    ASSERT_OK_AND_ASSIGN(auto session, Connect(root));
+    ASSERT_OK(session->Run(v.initializer()));
+  }
+  process_.reset();  // which waits for who gives memory back
+  EXPECT_EQ(EmulatedCuda::memory_in_use(), 0);
+}
+
+// As a session may, whose last step is told of its end.
+TEST_F(EmulatedGpuTest, ADeviceMayGoWhenItsWorkIsDone) {
+  const auto random = NewSeededRandom(1);
+  Scheduler& scheduler = process_->scheduler();
+  ASSERT_OK_AND_ASSIGN(auto devices,
+                       NewCudaDevices("/job:localhost/replica:0/task:0",
+                                      {.count = 1}, scheduler, *random));
+  const auto done = scheduler.NewEvent();
+  DeviceContext* const context = devices[0]->context();
+  context->WhenDone([&, devices = std::move(devices)](absl::Status) mutable {
+    devices.clear();
+    done->Set();
+  });
+  done->Wait();
+}
+
+TEST_F(EmulatedGpuTest, AKernelThatFailsLosesItsDeviceAlone) {
+  const Scope cpu = root_.WithDevice("/cpu:0");
+  const Output x = ops::Placeholder(cpu, DT_FLOAT);
+  const Output y = ops::Mul(gpu_.WithName("y"), x, x);
+  const Output other = ops::Mul(root_.WithDevice("/gpu:1"), x, x);
+  const Output on_cpu = ops::Mul(cpu, x, x);
+  const Tensor two = Tensor::Scalar(2.0f);
+  {
+    ASSERT_OK_AND_ASSIGN(const auto session, Connect(root_, 2));
+    ASSERT_OK(session->Run({{x, two}}, y));
+    EmulatedCuda::FailNextKernel();
+    const auto failed = session->Run({{x, two}}, y);
+    EXPECT_THAT(failed, StatusIs(absl::StatusCode::kInternal, "GPU:0"));
+    EXPECT_THAT(std::string(failed.status().message()),
+                HasSubstr("an illegal memory access was encountered"));
+    const auto later = session->Run({{x, two}}, y);
+    EXPECT_THAT(later,
+                StatusIs(absl::StatusCode::kInternal, "the device is lost"));
+    EXPECT_THAT(std::string(later.status().message()),
+                HasSubstr("CUDA_LAUNCH_BLOCKING"));
+    for (const Output& value : {other, on_cpu}) {
+      const auto well = session->Run({{x, two}}, value);
+      EXPECT_OK(well.status());
+    }
+  }
+  const auto again = Connect(root_);
+  EXPECT_THAT(again, StatusIs(absl::StatusCode::kInternal, "GPU:0"));
+}
+
+TEST_F(EmulatedGpuTest, MemoryThatIsNotThereIsNamed) {
+  const ops::Variable held(gpu_.WithName("held"), Everywhere(1000, 1));
+  const Output big = ops::Fill(gpu_.WithName("big"), {1 << 19, 1 << 19},
+                               ops::Const(gpu_, 1.0f));
+  const Output sum = ops::Sum(gpu_, big, {0, 1});
+  ASSERT_OK_AND_ASSIGN(const auto session, Connect(root_));
+  ASSERT_OK(session->Run(held.initializer()));
+  const auto result = session->Run(sum);
+  EXPECT_THAT(result, StatusIs(absl::StatusCode::kResourceExhausted,
+                               "[524288,524288]"));
+  const std::string text(result.status().message());
+  for (const char* part : {"big", "GPU:0", "1 variable 4000 (held 4000)"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  ASSERT_OK(session->Run(held));
+}
+
+}  // namespace
+}  // namespace weft
