@@ -5,7 +5,7 @@ given, each library is empty, and WEFT_HAVE_CUDA is not defined.
 """
 
 load("@cuda//:defs.bzl", "HAVE_CUDA", "HOST_COMPILER", "NVCC", "NVCC_VERSION")
-load("//bazel:weft.bzl", "weft_library")
+load("//bazel:weft.bzl", "weft_library", "weft_test")
 
 _OFF = "//bazel:cuda_off"
 _ELSE = "//conditions:default"
@@ -114,7 +114,6 @@ def _emulated_library(name, srcs, hdrs, deps):
             "libs/device/cuda/testing/emulated_kernel.h",
         ],
         tags = ["manual"],
-        # In place of what nvcc makes, which is linked where nothing else is.
         alwayslink = True,
         linkstatic = True,
         deps = deps + ["//libs/device/cuda:emulated_cuda"],
@@ -163,16 +162,41 @@ def weft_cuda_host_library(
         **kwargs
     )
 
-def weft_emulated_cuda(name, libraries, deps = [], **kwargs):
-    """For a test: GPUs that the processor plays, behind CUDA's functions.
-
-    libraries: weft_cuda_libraries, all that its program has. They and the
-    runtime's functions are linked first, so that the linker takes nothing out
-    of the archives of the real ones.
-    """
+def weft_emulated_cuda(name, libraries, **kwargs):
+    """For weft_emulated_cuda_test: all weft_cuda_libraries that a program has."""
     native.cc_library(
         name = name,
         testonly = True,
-        deps = deps + _if_cuda([_emulated(library) for library in libraries]),
+        deps = _if_cuda([_emulated(library) for library in libraries]),
         **kwargs
     )
+
+def weft_emulated_cublas(name, srcs, **kwargs):
+    """The shared library `name`, which knows of CUDA its headers alone."""
+    if HAVE_CUDA:
+        native.cc_binary(
+            name = name,
+            testonly = True,
+            srcs = srcs,
+            copts = ["-fPIC"],
+            linkshared = True,
+            tags = ["manual"],
+            deps = ["@cuda//:headers"],
+            **kwargs
+        )
+
+def weft_emulated_cuda_test(name, srcs, deps = [], kernels = [], **kwargs):
+    """A weft_test on GPUs that the processor plays; none without CUDA.
+
+    kernels: a weft_emulated_cuda.
+    """
+    if HAVE_CUDA:
+        weft_test(
+            name = name,
+            srcs = _if_cuda(srcs),
+            alone = True,
+            # First what takes the place of CUDA's runtime and of nvcc's code:
+            # so the linker finds nothing to take from their archives.
+            deps = kernels + ["//libs/device/cuda:emulated_cuda"] + deps,
+            **kwargs
+        )

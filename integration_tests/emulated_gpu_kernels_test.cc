@@ -16,6 +16,7 @@
 #include "libs/api/weft.h"
 #include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
+#include "libs/device/cuda/testing/emulated_cuda.h"
 #include "libs/runtime/cuda_platform.h"
 #include "libs/runtime/process.h"
 
@@ -32,6 +33,11 @@ const List kSizes = {1, 2, 31, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1000};
 
 class EmulatedGpuKernelsTest : public testing::Test {
  protected:
+  EmulatedGpuKernelsTest() {
+    EmulatedCuda::Reset(
+        static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed()));
+  }
+
   int64_t Draw(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(random_->Next() %
                                       static_cast<uint64_t>(high - low + 1));
@@ -52,6 +58,14 @@ class EmulatedGpuKernelsTest : public testing::Test {
   }
   static Tensor Ints(std::initializer_list<int32_t> values) {
     return Tensor::Vector<int32_t>(values);
+  }
+
+  static Tensor SizesOf(const TensorShape& shape) {
+    Tensor sizes(DT_INT32, TensorShape({shape.rank()}));
+    for (int i = 0; i < shape.rank(); ++i) {
+      sizes.mutable_flat<int32_t>()[i] = static_cast<int32_t>(shape.dim(i));
+    }
+    return sizes;
   }
 
   // `type` of float inputs: that of the op's.
@@ -256,7 +270,33 @@ TEST_F(EmulatedGpuKernelsTest, SoftmaxesAndCrossEntropies) {
   ExpectEqual(1e-4);
 }
 
-TEST_F(EmulatedGpuKernelsTest, ProductsOfAnySize) {
+// By tiles of our own, and by cuBLAS, where it is.
+class EmulatedGpuProductsTest : public EmulatedGpuKernelsTest,
+                                public testing::WithParamInterface<bool> {
+ protected:
+  EmulatedGpuProductsTest() {
+    if (GetParam()) {
+      EmulatedCuda::UseCublas("libs/device/cuda/libemulated_cublas.so");
+    }
+  }
+
+  // And its gradients.
+  void AddConvolution(const std::string& op, const TensorShape& image,
+                      const TensorShape& filter, const AttrMap& attrs,
+                      DataType type) {
+    Add(op, {Numbers(image), Numbers(filter)}, attrs, 1, type);
+    const PartialShape shape = last().shape();
+    ASSERT_TRUE(shape.IsFullyDefined()) << op;
+    const Tensor gradient = Numbers(shape.ToShape());
+    Add(op + "BackpropInput", {SizesOf(image), Numbers(filter), gradient},
+        attrs, 1, type);
+    Add(op + "BackpropFilter", {Numbers(image), SizesOf(filter), gradient},
+        attrs, 1, type);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Cublas, EmulatedGpuProductsTest, testing::Bool());
+
+TEST_P(EmulatedGpuProductsTest, OfAnySize) {
   for (int i = 0; i < 40; ++i) {
     const auto size = [&] { return kSizes[Draw(0, 9)]; };
     const int64_t m = size(), n = size(), k = size();
@@ -269,6 +309,10 @@ TEST_F(EmulatedGpuKernelsTest, ProductsOfAnySize) {
           i % 4 == 0 ? DT_DOUBLE : DT_FLOAT);
     }
   }
+  for (const DataType type : {DT_HALF, DT_BFLOAT16}) {
+    // Sums that these types hold.
+    Add("MatMul", {Numbers({65, 3}), Numbers({3, 127})}, {}, 1, type);
+  }
   Add("MatMul", {Numbers({5, 0}), Numbers({0, 7})});
   Add("BatchMatMulV2", {Numbers({3, 1, 33, 17}), Numbers({2, 17, 65})});
   Add("BatchMatMulV2", {Numbers({2, 17, 33}), Numbers({17, 65})},
@@ -278,38 +322,34 @@ TEST_F(EmulatedGpuKernelsTest, ProductsOfAnySize) {
   ExpectEqual(1e-4);
 }
 
-TEST_F(EmulatedGpuKernelsTest, ConvolutionsOfDrawnShapes) {
-  for (int i = 0; i < 28; ++i) {
-    const TensorShape image = {Draw(1, 3), Draw(1, 14), Draw(1, 14),
-                               Draw(1, 9)};
-    const bool is_depthwise = i % 4 == 3;
-    const TensorShape filter = {Draw(1, 5), Draw(1, 5), image.dim(3),
-                                is_depthwise ? Draw(1, 3) : Draw(1, 9)};
+// Of [batch, rows, columns, channels] and so on, or of channels first.
+List Ordered(const List& sizes, bool is_nchw) {
+  if (!is_nchw) return sizes;
+  return {sizes[0], sizes[3], sizes[1], sizes[2]};
+}
+
+TEST_P(EmulatedGpuProductsTest, OfConvolutions) {
+  for (int i = 0; i < 24; ++i) {
+    const bool is_nchw = i % 5 == 1, is_depthwise = i % 4 == 3;
+    const bool is_wide = i % 3 == 2;  // so that windows are laid out
+    const List image = {Draw(1, 3), Draw(1, 14), Draw(1, 14),
+                        is_wide ? Draw(12, 20) : Draw(1, 9)};
+    const List filter = {is_wide ? 5 : Draw(1, 5), Draw(1, 5), image[3],
+                         is_depthwise ? Draw(1, 3) : Draw(1, 18)};
     const int64_t stride = Draw(1, 3);
-    AttrMap attrs = {{"strides", List{1, stride, stride, 1}},
-                     {"padding", "SAME"}};
-    if (i % 3 == 0 && !is_depthwise) {
+    AttrMap attrs = {{"strides", Ordered({1, stride, stride, 1}, is_nchw)},
+                     {"padding", "SAME"},
+                     {"data_format", is_nchw ? "NCHW" : "NHWC"}};
+    if (i % 3 == 0 && !is_depthwise && !is_nchw) {
       attrs["dilations"] = List{1, Draw(1, 2), Draw(1, 2), 1};
       attrs["padding"] = "EXPLICIT";
       attrs["explicit_paddings"] =
           List{0, 0, Draw(0, 9), Draw(8, 9), Draw(0, 9), Draw(8, 9), 0, 0};
     }
-    const DataType type = i % 5 == 0 ? DT_DOUBLE : DT_FLOAT;
-    const std::string op = is_depthwise ? "DepthwiseConv2dNative" : "Conv2D";
-    Add(op, {Numbers(image), Numbers(filter)}, attrs, 1, type);
-    // As many gradients as the op gives sums.
-    const PartialShape shape = last().shape();
-    ASSERT_TRUE(shape.IsFullyDefined()) << what_.back();
-    const Tensor gradient = Numbers(shape.ToShape());
-    const auto sizes = [](const TensorShape& s) {
-      return Ints(
-          {static_cast<int32_t>(s.dim(0)), static_cast<int32_t>(s.dim(1)),
-           static_cast<int32_t>(s.dim(2)), static_cast<int32_t>(s.dim(3))});
-    };
-    Add(op + "BackpropInput", {sizes(image), Numbers(filter), gradient}, attrs,
-        1, type);
-    Add(op + "BackpropFilter", {Numbers(image), sizes(filter), gradient}, attrs,
-        1, type);
+    const DataType type = i % 7 == 0 ? DT_DOUBLE : DT_FLOAT;
+    AddConvolution(is_depthwise ? "DepthwiseConv2dNative" : "Conv2D",
+                   TensorShape(Ordered(image, is_nchw)), TensorShape(filter),
+                   attrs, type);
   }
   ExpectEqual(1e-4);
 }
@@ -328,13 +368,7 @@ TEST_F(EmulatedGpuKernelsTest, PoolsAndNorms) {
     ASSERT_TRUE(shape.IsFullyDefined());
     const Tensor gradient = Numbers(shape.ToShape());
     Add("AvgPool", {x}, attrs);
-    Add("AvgPoolGrad",
-        {Ints({static_cast<int32_t>(image.dim(0)),
-               static_cast<int32_t>(image.dim(1)),
-               static_cast<int32_t>(image.dim(2)),
-               static_cast<int32_t>(image.dim(3))}),
-         gradient},
-        attrs);
+    Add("AvgPoolGrad", {SizesOf(image), gradient}, attrs);
     Add("LRN", {x}, {{"depth_radius", Draw(0, 4)}});
   }
   for (const int64_t n : kSizes) {

@@ -47,17 +47,23 @@ _BUILD = """
 # Headers for g++; nvcc knows its own. And the runtime, which opens the driver
 # when the program runs, so that the program starts where there is none.
 cc_library(
-    name = "runtime",
-    srcs = ["libcudart_static.a"],
+    name = "headers",
     hdrs = glob(["include/*.h", "include/*.hpp", "include/crt/*"]),
     includes = ["include"],
+    visibility = ["//visibility:public"],
+)
+cc_library(
+    name = "runtime",
+    srcs = ["libcudart_static.a"],
     defines = ["WEFT_HAVE_CUDA=1"],
     linkopts = ["-ldl", "-lpthread", "-lrt"],
     linkstatic = True,
     visibility = ["//visibility:public"],
+    deps = [":headers"],
 )
 """
 _EMPTY = """
+cc_library(name = "headers", visibility = ["//visibility:public"])
 cc_library(name = "runtime", visibility = ["//visibility:public"])
 """
 _DEFS = """# Written by third_party/cuda.bzl.

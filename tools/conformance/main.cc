@@ -127,14 +127,14 @@ Counts RunAll(const std::vector<std::string>& directories, FileSystem& fs,
                      ? WeftSessionFactory::OnGpu(process)
                      : WeftSessionFactory(process, arguments.target);
   const auto ops = StandardOps();
-  CaseRunner runner({.fs = &fs,
-                     .scratch_root = scratch_root,
-                     .factory = &factory,
-                     .scheduler = &process.scheduler(),
-                     .ops = ops.get(),
-                     .kernels = &process.kernels(),
-                     .has_no_errors =
-                         arguments.on_gpu ? &HasErrorsOfCpus : nullptr});
+  CaseRunner runner(
+      {.fs = &fs,
+       .scratch_root = scratch_root,
+       .factory = &factory,
+       .scheduler = &process.scheduler(),
+       .ops = ops.get(),
+       .kernels = &process.kernels(),
+       .has_no_errors = arguments.on_gpu ? &HasErrorsOfCpus : nullptr});
   Counts counts;
   for (const std::string& directory : directories) {
     if (arguments.on_gpu && (IsOfCpus(directory) || IsBeyondCuda(directory))) {

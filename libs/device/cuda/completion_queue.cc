@@ -1,7 +1,6 @@
 #include "libs/device/cuda/completion_queue.h"
 
 #include <deque>
-#include <thread>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
@@ -16,14 +15,19 @@ struct CompletionQueue::State {
     Done done;
   };
 
+  // Whose `wait`s and `done`s the thread calls.
+  static thread_local const State* running;
+
   Scheduler& scheduler;
   absl::Mutex mutex;
   std::deque<Entry> entries ABSL_GUARDED_BY(mutex);
   bool is_running ABSL_GUARDED_BY(mutex) =
       false;                                     // a thread has been asked for
-  std::thread::id runner ABSL_GUARDED_BY(mutex);  // none: no thread
-  Event* idle ABSL_GUARDED_BY(mutex) = nullptr;   // of who drains
+  Event* idle ABSL_GUARDED_BY(mutex) = nullptr;  // of who drains
 };
+
+thread_local const CompletionQueue::State* CompletionQueue::State::running =
+    nullptr;
 
 CompletionQueue::CompletionQueue(Scheduler& scheduler)
     : state_(std::make_shared<State>(scheduler)) {}
@@ -52,20 +56,18 @@ bool CompletionQueue::Drain() {
 }
 
 bool CompletionQueue::IsCalledBack() const {
-  const absl::MutexLock lock(&state_->mutex);
-  return state_->runner == std::this_thread::get_id();
+  return State::running == state_.get();
 }
 
 void CompletionQueue::Run(const std::shared_ptr<State>& state) {
   Event* idle = nullptr;
+  State::running = state.get();
   while (true) {
     State::Entry entry;
     {
       const absl::MutexLock lock(&state->mutex);
-      state->runner = std::this_thread::get_id();
       if (state->entries.empty()) {
         state->is_running = false;
-        state->runner = {};
         idle = std::exchange(state->idle, nullptr);
         break;
       }
@@ -76,6 +78,7 @@ void CompletionQueue::Run(const std::shared_ptr<State>& state) {
     entry.wait = nullptr;  // what it kept goes before who waited goes on
     entry.done(status);
   }
+  State::running = nullptr;
   if (idle != nullptr) idle->Set();
 }
 

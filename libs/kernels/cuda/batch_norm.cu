@@ -119,16 +119,13 @@ __global__ void Differentiate(BatchNormArgs args, BatchNormGradTensors t) {
   }
 }
 
-unsigned BlocksOf(int64_t channels) {
-  return static_cast<unsigned>(channels < 65536 ? channels : 65536);
-}
-
 }  // namespace
 
 void LaunchBatchNorm(const BatchNormArgs& args, const BatchNormTensors& tensors,
                      cudaStream_t stream) {
   if (args.is_training) {
-    Measure<<<BlocksOf(args.channels), kThreads, 0, stream>>>(args, tensors);
+    Measure<<<BlocksFor(args.channels, 1), kThreads, 0, stream>>>(args,
+                                                                  tensors);
   } else {
     TakeRunning<<<BlocksFor(args.channels), kThreads, 0, stream>>>(args,
                                                                    tensors);
@@ -140,7 +137,8 @@ void LaunchBatchNorm(const BatchNormArgs& args, const BatchNormTensors& tensors,
 void LaunchBatchNormGrad(const BatchNormArgs& args,
                          const BatchNormGradTensors& tensors,
                          cudaStream_t stream) {
-  SumGradients<<<BlocksOf(args.channels), kThreads, 0, stream>>>(args, tensors);
+  SumGradients<<<BlocksFor(args.channels, 1), kThreads, 0, stream>>>(args,
+                                                                     tensors);
   const int64_t n = args.outer * args.channels * args.inner;
   Differentiate<<<BlocksFor(n), kThreads, 0, stream>>>(args, tensors);
 }

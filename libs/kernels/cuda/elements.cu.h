@@ -44,9 +44,15 @@ __device__ __forceinline__ T FromWide(Wide<T> x) {
 
 constexpr int kThreads = 256;  // of a block, where nothing else is said
 
-// Blocks for n > 0 items, one a thread; a loop (GridStride) does the rest.
+// Of one launch. Where the processor plays the GPU there are few, so that
+// loops have more than one turn.
+#ifndef WEFT_MOST_BLOCKS
+#define WEFT_MOST_BLOCKS (1 << 16)
+#endif
+
+// Blocks for n > 0 items, one a thread; a loop (FirstItem) does the rest.
 inline unsigned BlocksFor(int64_t n, int threads = kThreads) {
-  constexpr int64_t kMost = 1 << 16;
+  constexpr int64_t kMost = WEFT_MOST_BLOCKS;
   const int64_t blocks = (n + threads - 1) / threads;
   return static_cast<unsigned>(blocks < kMost ? blocks : kMost);
 }

@@ -6,8 +6,8 @@
 namespace weft::cuda {
 namespace {
 
-// As the processor's loops: the quotient of 16-bit floats is one of these before
-// it is rounded to an integer.
+// As the processor's loops: the quotient of 16-bit floats is one of these
+// before it is rounded to an integer.
 template <typename T>
 __device__ Wide<T> Result(BinaryOp op, Wide<T> x, Wide<T> y) {
   if constexpr (sizeof(T) == 2) {
@@ -21,8 +21,8 @@ __device__ Wide<T> Result(BinaryOp op, Wide<T> x, Wide<T> y) {
 // `out` may be `x` or `y`, where those have its shape: each place is read by
 // the thread that writes it. So none of them is __restrict__.
 template <typename T>
-__global__ void Binary(BinaryOp op, Dims dims, int64_t n, const T* x, const T* y,
-                       T* out) {
+__global__ void Binary(BinaryOp op, Dims dims, int64_t n, const T* x,
+                       const T* y, T* out) {
   for (int64_t i = FirstItem(); i < n; i += ItemStep()) {
     const Offsets<2> at = OffsetsAt<2>(dims, n, i);
     out[i] =

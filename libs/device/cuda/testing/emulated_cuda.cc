@@ -1,6 +1,7 @@
 #include "libs/device/cuda/testing/emulated_cuda.h"
 
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <string>
 #include <utility>
 
+#include "libs/device/cuda/testing/emulated_cublas.h"
 #include "libs/device/cuda/testing/emulated_grid.h"
 
 // Where an event was recorded, and whether the stream has come there.
@@ -304,7 +306,25 @@ cudaError_t CheckCopy(const void* to, const void* from, size_t count,
 
 }  // namespace
 
-void EmulatedCuda::Reset(uint64_t seed) { Runtime::Get().Reset(seed); }
+void EmulatedCuda::Reset(uint64_t seed) {
+  Runtime::Get().Reset(seed);
+  setenv("WEFT_CUBLAS", "off", 1);  // that of a real GPU has no business here
+}
+
+void EmulatedCuda::UseCublas(const std::string& path) {
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const use =
+      library == nullptr ? nullptr : dlsym(library, "WeftEmulatedCublasUse");
+  if (use == nullptr) {
+    std::fprintf(stderr, "EmulatedCuda: %s\n", dlerror());
+    std::abort();
+  }
+  reinterpret_cast<decltype(&WeftEmulatedCublasUse)>(use)(
+      [](cudaStream_t stream, std::function<void()> work) {
+        return static_cast<int>(EmulatedEnqueue(stream, std::move(work)));
+      });
+  setenv("WEFT_CUBLAS", path.c_str(), 1);
+}
 
 int64_t EmulatedCuda::memory_in_use() { return Runtime::Get().memory_in_use(); }
 

@@ -12,6 +12,7 @@
 #define WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_CUDA_H_
 
 #include <cstdint>
+#include <string>
 
 namespace weft {
 
@@ -21,9 +22,11 @@ class EmulatedCuda {
   static constexpr int kDevices = 2;
   static constexpr int64_t kMemory = int64_t{2} << 30;  // bytes of each
 
-  // Draws anew from here on, and makes lost devices whole again. REQUIRES:
-  // nothing waits on a stream.
+  // Draws anew from here on, and makes lost devices whole again; there is no
+  // cuBLAS. REQUIRES: there are no streams.
   static void Reset(uint64_t seed);
+  // There is one in `path`: that of emulated_cublas.cc.
+  static void UseCublas(const std::string& path);
   // Bytes of all devices and of pinned memory.
   static int64_t memory_in_use();
   // The next kernel fails as one does that uses memory that is none.

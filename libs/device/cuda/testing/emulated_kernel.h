@@ -36,6 +36,8 @@ cudaError_t EmulatedEnqueue(cudaStream_t stream, std::function<void()> work);
 
 }  // namespace weft
 
+#define WEFT_MOST_BLOCKS 3  // libs/kernels/cuda/elements.cu.h
+
 #define gridDim ::weft::emulated_thread.grid
 #define blockDim ::weft::emulated_thread.block
 #define blockIdx ::weft::emulated_thread.block_index
