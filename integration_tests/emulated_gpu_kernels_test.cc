@@ -227,7 +227,7 @@ TEST_F(EmulatedGpuKernelsTest, LargestOfRowsBySearchAndBySort) {
     for (const int64_t k : {int64_t{0}, int64_t{1}, n / 2, n}) {
       const Tensor count = Tensor::Scalar(static_cast<int32_t>(k));
       Add("TopKV2", {Numbers({2, n}), count}, {}, 2);
-      if (n > 129) continue;  // those take long
+      if (n > 65) continue;  // those take long
       Add("TopKV2", {Numbers({3, n}), count}, {}, 2, DT_HALF);
       Add("TopKV2", {Numbers({2, n}), count}, {}, 2, DT_DOUBLE);
       Add("TopKV2", {Numbers({2, n}), count}, {}, 2, DT_INT64);
@@ -331,11 +331,15 @@ List Ordered(const List& sizes, bool is_nchw) {
 TEST_P(EmulatedGpuProductsTest, OfConvolutions) {
   for (int i = 0; i < 24; ++i) {
     const bool is_nchw = i % 5 == 1, is_depthwise = i % 4 == 3;
-    const bool is_wide = i % 3 == 2;  // so that windows are laid out
-    const List image = {Draw(1, 3), Draw(1, 14), Draw(1, 14),
-                        is_wide ? Draw(12, 20) : Draw(1, 9)};
-    const List filter = {is_wide ? 5 : Draw(1, 5), Draw(1, 5), image[3],
-                         is_depthwise ? Draw(1, 3) : Draw(1, 18)};
+    // So that windows are laid out; else few, since barriers take long here.
+    const bool is_wide = i % 2 == 0;
+    if (GetParam() && !is_wide) continue;  // no products
+    const List image = {Draw(1, 3), Draw(1, 12), Draw(1, 12),
+                        is_wide ? Draw(12, 20) : Draw(1, 4)};
+    const List filter = {is_wide ? 5 : Draw(1, 3), Draw(1, 4), image[3],
+                         is_depthwise ? Draw(1, 3)
+                         : is_wide    ? Draw(9, 18)
+                                      : Draw(1, 5)};
     const int64_t stride = Draw(1, 3);
     AttrMap attrs = {{"strides", Ordered({1, stride, stride, 1}, is_nchw)},
                      {"padding", "SAME"},

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
@@ -135,6 +136,48 @@ TEST_F(EmulatedGpuTest, ADeviceMayGoWhenItsWorkIsDone) {
     done->Set();
   });
   done->Wait();
+}
+
+// Weights of a ps that a worker moves, whose device is the one given; what they
+// are after some steps. Values of that size land in pinned memory, and leave
+// from it.
+Tensor TrainedOn(TestCluster& cluster, const std::string& device) {
+  constexpr int kRows = 9, kInputs = 129, kOutputs = 257;
+  const Scope root = Scope::Root();
+  const Scope scope = root.WithDevice("/job:worker/task:1/" + device);
+  const Tensor start(DT_FLOAT, TensorShape({kInputs, kOutputs}));
+  const ops::Variable w(root.WithDevice("/job:ps/task:0/cpu:0").WithName("w"),
+                        start, {.use_resource = true});
+  Tensor rows(DT_FLOAT, TensorShape({kRows, kInputs}));
+  for (int i = 0; i < kRows * kInputs; ++i) {
+    rows.mutable_flat<float>()[i] = static_cast<float>(i % 17 - 8) / 16;
+  }
+  const Output x = ops::Const(scope, rows);
+  const Output y = ops::Sub(scope, ops::MatMul(scope, x, w), 1.0f);
+  const Output loss = ops::Mean(scope, ops::Square(scope, y), {0, 1});
+  const Operation train = train::Momentum(0.5f, 0.9f).Minimize(scope, loss);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  auto session = Session::Connect(cluster.target("worker", 0), root,
+                                  cluster.session_options());
+  EXPECT_OK(session);
+  if (!session.ok()) return {};
+  EXPECT_OK((*session)->Run(init));
+  for (int i = 0; i < 4; ++i) EXPECT_OK((*session)->Run(train));
+  return (*session)->Run(w).value_or(Tensor());
+}
+
+TEST_F(EmulatedGpuTest, WorkersOfAClusterTrainOnTheirs) {
+  TestCluster cluster({.kind = ClusterKind::kSockets,
+                       .jobs = {{"ps", 1}, {"worker", 2}},
+                       .fake_gpus = 1,
+                       .gpu_platform = std::make_shared<CudaPlatform>()});
+  const Tensor here = TrainedOn(cluster, "cpu:0");
+  const Tensor there = TrainedOn(cluster, "gpu:0");
+  ASSERT_EQ(there.shape(), here.shape());
+  ASSERT_GT(here.num_elements(), 0);
+  for (int64_t i = 0; i < here.num_elements(); ++i) {
+    ASSERT_NEAR(there.flat<float>()[i], here.flat<float>()[i], 1e-6);
+  }
 }
 
 TEST_F(EmulatedGpuTest, AKernelThatFailsLosesItsDeviceAlone) {

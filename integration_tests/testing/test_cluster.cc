@@ -153,6 +153,7 @@ std::unique_ptr<Process> TestCluster::NewSimulatedProcess(
 }
 
 std::shared_ptr<const GpuPlatform> TestCluster::Gpus() const {
+  if (options_.gpu_platform != nullptr) return options_.gpu_platform;
   if (options_.fake_gpus == 0) return nullptr;
   return std::make_shared<FakeGpuPlatform>(nullptr, kFakeGpuBytes);
 }

@@ -49,6 +49,8 @@ class TestCluster {
     // Of each task, with memory of their own, which the host plays; their
     // arenas are small (FakeDevice).
     int fake_gpus = 0;
+    // Whose these are instead, where it is given.
+    std::shared_ptr<const GpuPlatform> gpu_platform;
     absl::Duration lease = absl::Minutes(1);
     absl::Duration patience = absl::Minutes(1);
     // Infinite: what a test simulates has no other messages than its own.

@@ -33,9 +33,9 @@ absl::Status CudaLaunchStatus() {
 
 absl::Status CudaLost(const absl::Status& status) {
   return Append(status,
-                "; the device is lost until the task is started again. With "
+                "(the device is lost until the task is started again; with "
                 "CUDA_LAUNCH_BLOCKING=1 in its environment the error would be "
-                "that of the node whose kernel failed");
+                "that of the node whose kernel failed)");
 }
 
 // Nothing runs on that stream, so the answer is of the device.
