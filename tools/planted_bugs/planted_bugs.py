@@ -89,6 +89,13 @@ def copy_tree(top, folder):
       shutil.copy2(os.path.join(top, name), folder)
 
 
+def has_target(folder, target):
+  """Whether there is such a test: some need CUDA's toolkit."""
+  return subprocess.run(['bazel', 'query', '--noshow_progress', target],
+                        cwd=folder, check=False, stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL).returncode == 0
+
+
 def build(folder, target, binary):
   """The test, as `binary`; whether it builds."""
   built = subprocess.run(
@@ -166,12 +173,20 @@ def hunt_all(bugs, top, folder, seeds):
   with tempfile.TemporaryDirectory() as binaries, \
        futures.ThreadPoolExecutor(os.cpu_count()) as hunters:
     hunts = []
+    hunters_there = set()
     for hunter in {hunter_of(patch_of(top, name)) for name in bugs}:
+      if not has_target(folder, hunter.target):
+        print(f'{hunter.target}: there is none here, nor are its bugs hunted',
+              flush=True)
+        continue
+      hunters_there.add(hunter)
       clean = os.path.join(binaries, f'clean{len(hunts)}')
       if not build(folder, hunter.target, clean):
         return 1
       hunts.append(hunters.submit(stays_clean, clean, hunter))
     for name in bugs:
+      if hunter_of(patch_of(top, name)) not in hunters_there:
+        continue
       binary = os.path.join(binaries, name)
       problem = plant(name, top, folder, binary)
       if problem:
