@@ -110,6 +110,28 @@ TEST_F(EmulatedGpuTest, TwoGpusHandValuesOn) {
   }
 }
 
+// By the same threads, with nothing that is copied in between.
+TEST_F(EmulatedGpuTest, TwoGpusComputeBesideEachOther) {
+  const Scope other = root_.WithDevice("/gpu:1");
+  const ops::Variable v(gpu_, Everywhere(1000, 1));
+  const ops::Variable w(other, Everywhere(1000, 1));
+  const Operation both =
+      ops::Group(root_, {ops::AssignAdd(gpu_, v, ops::Mul(gpu_, v, v)),
+                         ops::AssignAdd(other, w, ops::Mul(other, w, w))});
+  ASSERT_OK_AND_ASSIGN(const auto session, Connect(root_, 2));
+  ASSERT_OK(
+      session->Run(ops::Group(root_, {v.initializer(), w.initializer()})));
+  float expected = 1;
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_OK(session->Run(both));
+    expected += expected * expected;
+    for (const ops::Variable& variable : {v, w}) {
+      ASSERT_OK_AND_ASSIGN(const Tensor got, session->Run(variable));
+      for (const float value : got.flat<float>()) ASSERT_EQ(value, expected);
+    }
+  }
+}
+
 TEST_F(EmulatedGpuTest, SessionsThatEndAtOnceGiveAllBack) {
   for (int i = 0; i < 30; ++i) {
     const Scope root = Scope::Root();
