@@ -56,22 +56,27 @@ class EmulatedGpuTest : public testing::Test {
   const Scope gpu_ = root_.WithDevice("/gpu:0");
 };
 
-// About the 64 KiB that go with the kernels, and the chunks of 2 MiB.
+// About the 64 KiB that go with the kernels, and the chunks of 2 MiB, of which
+// 32 are on their way at a time.
 TEST_F(EmulatedGpuTest, ValuesOfAnySizeComeAndGo) {
   const Output x = ops::Placeholder(gpu_, DT_FLOAT);
   const Output y = ops::Add(gpu_, x, x);
   ASSERT_OK_AND_ASSIGN(const auto session, Connect(root_));
   for (const int64_t count : {0, 1, 16383, 16384, 16385, (1 << 19) - 1,
-                              (1 << 19) + 1, 5 * (1 << 19) + 3}) {
+                              (1 << 19) + 1, 40 * (1 << 19) + 3}) {
     Tensor fed(DT_FLOAT, TensorShape({count}));
+    float* const numbers = fed.mutable_flat<float>().data();
     for (int64_t i = 0; i < count; ++i) {
-      fed.mutable_flat<float>()[i] = static_cast<float>(i % 4099);
+      numbers[i] = static_cast<float>(i % 4099);
     }
     ASSERT_OK_AND_ASSIGN(const Tensor got, session->Run({{x, fed}}, y));
     ASSERT_EQ(got.num_elements(), count);
+    const float* const values = got.flat<float>().data();
+    int64_t wrong = 0;
     for (int64_t i = 0; i < count; ++i) {
-      ASSERT_EQ(got.flat<float>()[i], static_cast<float>(i % 4099 * 2)) << i;
+      wrong += values[i] == static_cast<float>(i % 4099 * 2) ? 0 : 1;
     }
+    EXPECT_EQ(wrong, 0) << "of " << count;
   }
 }
 
