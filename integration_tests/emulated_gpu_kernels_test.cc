@@ -395,6 +395,9 @@ TEST_F(EmulatedGpuKernelsTest, RowsThatAreTakenAndChanged) {
       const Tensor x = Numbers({n, width});
       Add("GatherV2", {x, Indices({257}, n), Tensor::Scalar<int32_t>(0)});
       Add("UnsortedSegmentSum", {x, Indices({n}, 9), Tensor::Scalar(9)});
+      Tensor some = Indices({n}, 9);  // -1 is no segment
+      for (int32_t& id : some.mutable_flat<int32_t>()) --id;
+      Add("UnsortedSegmentSum", {x, some, Tensor::Scalar(8)});
       Add("UnsortedSegmentMax", {x, Indices({n}, 300), Tensor::Scalar(300)});
       Add("UnsortedSegmentMin", {x, Indices({n}, 2), Tensor::Scalar(2)}, {}, 1,
           DT_HALF);
