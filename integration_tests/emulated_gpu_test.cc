@@ -115,7 +115,6 @@ TEST_F(EmulatedGpuTest, TwoGpusHandValuesOn) {
   }
 }
 
-// By the same threads, with nothing that is copied in between.
 TEST_F(EmulatedGpuTest, TwoGpusComputeBesideEachOther) {
   const Scope other = root_.WithDevice("/gpu:1");
   const ops::Variable v(gpu_, Everywhere(1000, 1));
@@ -123,6 +122,8 @@ TEST_F(EmulatedGpuTest, TwoGpusComputeBesideEachOther) {
   const Operation both =
       ops::Group(root_, {ops::AssignAdd(gpu_, v, ops::Mul(gpu_, v, v)),
                          ops::AssignAdd(other, w, ops::Mul(other, w, w))});
+  const Operation products =
+      ops::Group(root_, {ops::Mul(gpu_, v, 2.0f), ops::Mul(other, w, 2.0f)});
   ASSERT_OK_AND_ASSIGN(const auto session, Connect(root_, 2));
   ASSERT_OK(
       session->Run(ops::Group(root_, {v.initializer(), w.initializer()})));
@@ -135,6 +136,13 @@ TEST_F(EmulatedGpuTest, TwoGpusComputeBesideEachOther) {
       for (const float value : got.flat<float>()) ASSERT_EQ(value, expected);
     }
   }
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 25; ++i) ASSERT_OK(session->Run(products));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(EmulatedGpuTest, SessionsThatEndAtOnceGiveAllBack) {

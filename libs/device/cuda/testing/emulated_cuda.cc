@@ -249,8 +249,16 @@ class Runtime {
     return devices_[stream->device].failure;
   }
 
-  // A GPU does something now and then, though nobody waits.
+  // A GPU does something now and then, though nobody waits, and rests for a
+  // while.
   void GoOn() {
+    if (resting_calls_ == 0 && random_() % 64 == 0) {
+      resting_calls_ = random_() % 256;
+    }
+    if (resting_calls_ > 0) {
+      --resting_calls_;
+      return;
+    }
     for (CUstream_st* stream : streams_) {
       for (uint64_t left = random_() % 16 < 12 ? 0 : random_() % 4;
            left > 0 && !stream->operations.empty(); --left) {
@@ -288,6 +296,7 @@ class Runtime {
   std::map<char*, Block> blocks_;
   std::set<CUstream_st*> streams_;
   bool fails_next_ = false;
+  uint64_t resting_calls_ = 0;  // of CUDA's functions, for which it rests still
 };
 
 // What is copied, once its stream has come so far.
