@@ -3,8 +3,9 @@
     emulated_kernels.py SOURCE RESULT
 
 Only launches are not C++: kernel<<<blocks, threads, shared, stream>>>(arguments)
-becomes a call of EmulatedLaunch (libs/device/cuda/testing/emulated_kernel.h).
-Lines stay where they are.
+becomes a call of EmulatedLaunch (libs/device/cuda/testing/emulated_kernel.h),
+with copies of what the arguments are made of. Lines stay where they are.
+Comments and strings are taken for code.
 """
 
 import re

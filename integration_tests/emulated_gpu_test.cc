@@ -235,6 +235,9 @@ TEST_F(EmulatedGpuTest, AKernelThatFailsLosesItsDeviceAlone) {
                 StatusIs(absl::StatusCode::kInternal, "the device is lost"));
     EXPECT_THAT(std::string(later.status().message()),
                 HasSubstr("CUDA_LAUNCH_BLOCKING"));
+    // More memory than it has at hand.
+    EXPECT_THAT(session->Run({{x, Everywhere(100 << 20, 2)}}, y),
+                StatusIs(absl::StatusCode::kInternal, "the device is lost"));
     for (const Output& value : {other, on_cpu}) {
       const auto well = session->Run({{x, two}}, value);
       EXPECT_OK(well.status());

@@ -50,6 +50,10 @@ class DeviceContext {
 
   // Calls `done` when all that was launched before has ended.
   virtual void WhenDone(Done done) = 0;
+
+  // What lost the device, as far as it knows without waiting; OK while it
+  // works. Who was refused memory asks: a lost device has none.
+  virtual absl::Status Failure() { return absl::OkStatus(); }
 };
 
 }  // namespace weft

@@ -114,6 +114,11 @@ void StepState::Fail(const NodeItem& item, const absl::Status& status) {
     if (!error_.ok()) return;
   }
   absl::Status cause = status;
+  if (absl::IsResourceExhausted(status) && has_launches_) {
+    // A device that is lost gives no memory either.
+    const absl::Status lost = context.device->context()->Failure();
+    if (!lost.ok()) cause = lost;
+  }
   const std::string node = TakeFailedNode(cause, item.view.name, item.view.op);
   const absl::Status error =
       Append(cause, absl::StrCat("[[node ", node, WhereAndWhy(cause)));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "libs/device/cuda/testing/emulated_cuda.h"
 #include "libs/runtime/cuda_platform.h"
@@ -23,33 +24,35 @@ std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
   return TestNameOfCase(info.param);
 }
 
-// AddressSanitizer sees what leaves memory that CUDA was asked for.
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kHasExactMemory = true;
-#else
-constexpr bool kHasExactMemory = false;
-#endif
-
 class EmulatedGpuTest : public ::testing::TestWithParam<std::string> {
  protected:
-  // One process for all: starting its threads costs more than a case.
+  // Processes for all: starting their threads costs more than a case.
   static void SetUpTestSuite() {
     // --gtest_random_seed=N draws other orders.
     EmulatedCuda::Reset(
         static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed()));
-    process_ = new Process(ProcessOptions{
-        .gpu_platform = std::make_shared<CudaPlatform>(
-            CudaPlatformOptions{.exact_memory = kHasExactMemory})});
+    for (const bool has_exact_memory : {false, true}) {
+      processes_[has_exact_memory] = new Process(ProcessOptions{
+          .gpu_platform = std::make_shared<CudaPlatform>(
+              CudaPlatformOptions{.exact_memory = has_exact_memory})});
+    }
   }
-  static void TearDownTestSuite() { delete process_; }
+  static void TearDownTestSuite() {
+    for (const Process* process : processes_) delete process;
+  }
 
-  static Process* process_;
+  // By whether each buffer is memory for itself.
+  static Process* processes_[2];
 };
-Process* EmulatedGpuTest::process_ = nullptr;
+Process* EmulatedGpuTest::processes_[2] = {};
 
+// Single ops show what they write beside their buffers; others take memory that
+// was used before.
 TEST_P(EmulatedGpuTest, Passes) {
-  WeftSessionFactory factory = WeftSessionFactory::OnGpu(*process_);
-  ReplayCase(GetParam(), TestNameOfCase(GetParam()), factory, *process_,
+  const bool is_op = absl::StartsWith(NameOfCase(GetParam()), "ops/");
+  Process& process = *processes_[is_op];
+  WeftSessionFactory factory = WeftSessionFactory::OnGpu(process);
+  ReplayCase(GetParam(), TestNameOfCase(GetParam()), factory, process,
              &HasErrorsOfCpus);
 }
 

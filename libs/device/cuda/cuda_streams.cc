@@ -268,6 +268,14 @@ void CudaStreams::WhenDone(Done done) {
   if (!status.ok()) done(Named(status));
 }
 
+absl::Status CudaStreams::Failure() {
+  RETURN_IF_ERROR(failure());
+  Enter();
+  if (!CudaDeviceIsLost()) return absl::OkStatus();
+  return Outcome(CudaStatus(cudaStreamQuery(cudaStreamLegacy),
+                            "what the GPU was doing"));
+}
+
 absl::StatusOr<CudaStreams::Mark> CudaStreams::MarkCompute() {
   Mark mark;
   mark.number = marks_.Begin();

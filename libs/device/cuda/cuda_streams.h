@@ -58,6 +58,7 @@ class CudaStreams : public DeviceContext {
   void CopyToHost(const Tensor& from, const Tensor& to, Done done) override;
   absl::Status CopyOnDevice(const Tensor& from, const Tensor& to) override;
   void WhenDone(Done done) override;
+  absl::Status Failure() override;
 
  private:
   // An event on the compute stream, and its number.

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -19,6 +18,7 @@
 
 #include "libs/device/cuda/testing/emulated_cublas.h"
 #include "libs/device/cuda/testing/emulated_grid.h"
+#include "libs/device/cuda/testing/emulated_memory.h"
 
 // Where an event was recorded, and whether the stream has come there.
 struct EmulatedRecord {
@@ -29,6 +29,7 @@ struct EmulatedRecord {
 
 // What CUDA's handles point to.
 struct CUevent_st {
+  int device = 0;
   std::shared_ptr<EmulatedRecord> record;  // the last; null: there is none
 };
 
@@ -49,15 +50,12 @@ namespace {
 thread_local int current_device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
+constexpr size_t kMostPinned = size_t{8} << 30;
+
 cudaError_t Told(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
 }
-
-struct Block {
-  size_t bytes = 0;
-  int device = -1;  // that of the host: -1
-};
 
 // All of it, under one lock.
 class Runtime {
@@ -76,11 +74,9 @@ class Runtime {
 
   int64_t memory_in_use() {
     const std::lock_guard lock(mutex_);
-    int64_t bytes = 0;
-    for (const auto& [memory, block] : blocks_) {
-      bytes += static_cast<int64_t>(block.bytes);
-    }
-    return bytes;
+    size_t bytes = pinned_.in_use();
+    for (const Device& device : devices_) bytes += device.memory.in_use();
+    return static_cast<int64_t>(bytes);
   }
 
   void FailNextKernel() {
@@ -94,50 +90,48 @@ class Runtime {
     return devices_[current_device].failure;
   }
 
-  cudaError_t Take(int device, void** memory, size_t bytes) {
+  // Of the thread's device.
+  cudaError_t Take(void** memory, size_t bytes) {
     const std::lock_guard lock(mutex_);
-    if (device >= 0) {
-      Device& owner = devices_[device];
-      if (owner.failure != cudaSuccess) return owner.failure;
-      if (bytes > static_cast<size_t>(owner.free)) {
-        return cudaErrorMemoryAllocation;
-      }
-      owner.free -= static_cast<int64_t>(bytes);
-    }
-    constexpr size_t kAlignment = 256;
-    *memory = std::aligned_alloc(
-        kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-    if (*memory == nullptr) return cudaErrorMemoryAllocation;
-    constexpr size_t kMostFilled = size_t{4} << 20;  // what a test uses
-    std::memset(*memory, 0xff, std::min(bytes, kMostFilled));
-    blocks_[static_cast<char*>(*memory)] = {bytes, device};
-    return cudaSuccess;
+    Device& device = devices_[current_device];
+    if (device.failure != cudaSuccess) return device.failure;
+    *memory = bytes > static_cast<size_t>(Free(device))
+                  ? nullptr
+                  : device.memory.Take(bytes);
+    return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
   }
 
-  // As CUDA, waits for all of the device first. Memory of the host goes at
-  // once, whoever uses it still.
-  cudaError_t Give(bool is_host, void* memory) {
+  // As CUDA, waits for all of the device first.
+  cudaError_t Give(void* memory) {
     if (memory == nullptr) return cudaSuccess;
     const std::lock_guard lock(mutex_);
-    const auto found = blocks_.find(static_cast<char*>(memory));
-    if (found == blocks_.end() || is_host != (found->second.device < 0)) {
-      return cudaErrorInvalidValue;
-    }
-    if (!is_host) {
+    for (int i = 0; i < EmulatedCuda::kDevices; ++i) {
+      if (!devices_[i].memory.Holds(memory, 0)) continue;
       for (CUstream_st* stream : streams_) {
-        if (stream->device == found->second.device) Finish(*stream);
+        if (stream->device == i) Finish(*stream);
       }
-      devices_[found->second.device].free +=
-          static_cast<int64_t>(found->second.bytes);
+      devices_[i].memory.Give(memory);
+      return cudaSuccess;
     }
-    blocks_.erase(found);
-    std::free(memory);
-    return cudaSuccess;
+    return cudaErrorInvalidValue;
+  }
+
+  cudaError_t TakePinned(void** memory, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    *memory = pinned_.Take(bytes);
+    return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+  }
+
+  // Goes at once, whoever uses it still.
+  cudaError_t GivePinned(void* memory) {
+    if (memory == nullptr) return cudaSuccess;
+    const std::lock_guard lock(mutex_);
+    return pinned_.Give(memory) ? cudaSuccess : cudaErrorInvalidValue;
   }
 
   int64_t free_memory() {
     const std::lock_guard lock(mutex_);
-    return devices_[current_device].free;
+    return Free(devices_[current_device]);
   }
 
   cudaError_t NewStream(cudaStream_t* stream) {
@@ -185,22 +179,21 @@ class Runtime {
   cudaError_t CheckMemory(cudaStream_t stream, const void* memory, size_t count,
                           bool is_device) {
     const std::lock_guard lock(mutex_);
-    const auto* const at = static_cast<const char*>(memory);
-    auto found = blocks_.upper_bound(const_cast<char*>(at));
-    const bool has_one = found != blocks_.begin();
-    if (has_one) --found;
-    const bool is_inside = has_one && at < found->first + found->second.bytes;
-    const int device = is_inside ? found->second.device : -1;
-    if (!is_device) return device < 0 ? cudaSuccess : cudaErrorInvalidValue;
+    if (!is_device) {
+      for (const Device& device : devices_) {
+        if (device.memory.Holds(memory, 0)) return cudaErrorInvalidValue;
+      }
+      return cudaSuccess;
+    }
     const cudaError_t error = Check(stream);
     if (error != cudaSuccess) return error;
-    return device == stream->device &&
-                   at + count <= found->first + found->second.bytes
+    return devices_[stream->device].memory.Holds(memory, count)
                ? cudaSuccess
                : cudaErrorInvalidValue;
   }
 
   cudaError_t Record(cudaEvent_t event, cudaStream_t stream) {
+    if (event->device != current_device) return cudaErrorInvalidResourceHandle;
     const auto record = std::make_shared<EmulatedRecord>();
     record->stream = stream;
     record->device = current_device;
@@ -226,6 +219,7 @@ class Runtime {
     const std::lock_guard lock(mutex_);
     if (event->record == nullptr) return cudaSuccess;
     RunTo(*event->record);
+    OpenOnly(nullptr);
     return devices_[event->record->device].failure;
   }
 
@@ -238,9 +232,13 @@ class Runtime {
 
  private:
   struct Device {
-    int64_t free = EmulatedCuda::kMemory;
+    EmulatedMemory memory{EmulatedCuda::kMemory, /*is_closed=*/true};
     cudaError_t failure = cudaSuccess;  // for good
   };
+
+  static int64_t Free(const Device& device) {
+    return EmulatedCuda::kMemory - static_cast<int64_t>(device.memory.in_use());
+  }
 
   cudaError_t Check(cudaStream_t stream) {
     if (!streams_.contains(stream) || stream->device != current_device) {
@@ -265,6 +263,16 @@ class Runtime {
         RunFirst(*stream);
       }
     }
+    OpenOnly(nullptr);
+  }
+
+  // Null: none. That takes a while, so a device stays open until another works
+  // or the call returns.
+  void OpenOnly(Device* device) {
+    if (open_ == device) return;
+    if (open_ != nullptr) open_->memory.Close();
+    if (device != nullptr) device->memory.Open();
+    open_ = device;
   }
 
   void RunFirst(CUstream_st& stream) {
@@ -275,12 +283,14 @@ class Runtime {
     } else if (first.record) {
       first.record->has_come = true;
     } else if (devices_[stream.device].failure == cudaSuccess) {
+      OpenOnly(&devices_[stream.device]);
       first.work();
     }
   }
 
   void Finish(CUstream_st& stream) {
     while (!stream.operations.empty()) RunFirst(stream);
+    OpenOnly(nullptr);
   }
 
   // What a stream waits for was recorded before, so this never comes back to
@@ -293,7 +303,8 @@ class Runtime {
   std::mt19937_64 random_{1};
   EmulatedGrid grid_{random_};
   Device devices_[EmulatedCuda::kDevices];
-  std::map<char*, Block> blocks_;
+  Device* open_ = nullptr;
+  EmulatedMemory pinned_{kMostPinned, /*is_closed=*/false};
   std::set<CUstream_st*> streams_;
   bool fails_next_ = false;
   uint64_t resting_calls_ = 0;  // of CUDA's functions, for which it rests still
@@ -341,10 +352,13 @@ void EmulatedCuda::FailNextKernel() { Runtime::Get().FailNextKernel(); }
 
 void EmulatedLaunch(dim3 blocks, dim3 threads, size_t shared_bytes,
                     cudaStream_t stream, std::function<void()> thread) {
+  constexpr unsigned kMostDim = 65535;
   const uint64_t count = uint64_t{threads.x} * threads.y * threads.z;
-  const bool is_valid = blocks.x > 0 && blocks.y > 0 && blocks.z > 0 &&
-                        count > 0 && count <= 1024 && shared_bytes == 0;
-  if (!is_valid) {
+  const bool are_blocks = blocks.x > 0 && blocks.x <= 0x7fffffff &&
+                          blocks.y > 0 && blocks.y <= kMostDim &&
+                          blocks.z > 0 && blocks.z <= kMostDim;
+  const bool are_threads = count > 0 && count <= 1024 && threads.z <= 64;
+  if (!are_blocks || !are_threads || shared_bytes != 0) {
     Told(cudaErrorInvalidConfiguration);
     return;
   }
@@ -435,19 +449,17 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 }
 
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
-  return Told(Runtime::Get().Take(weft::current_device, memory, bytes));
+  return Told(Runtime::Get().Take(memory, bytes));
 }
 
-cudaError_t cudaFree(void* memory) {
-  return Told(Runtime::Get().Give(/*is_host=*/false, memory));
-}
+cudaError_t cudaFree(void* memory) { return Told(Runtime::Get().Give(memory)); }
 
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
-  return Told(Runtime::Get().Take(/*device=*/-1, memory, bytes));
+  return Told(Runtime::Get().TakePinned(memory, bytes));
 }
 
 cudaError_t cudaFreeHost(void* memory) {
-  return Told(Runtime::Get().Give(/*is_host=*/true, memory));
+  return Told(Runtime::Get().GivePinned(memory));
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
@@ -473,7 +485,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  *event = new CUevent_st;
+  *event = new CUevent_st{.device = weft::current_device};
   return cudaSuccess;
 }
 

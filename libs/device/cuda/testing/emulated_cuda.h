@@ -4,10 +4,17 @@
 // on a real GPU: CudaDevice, its streams and pools, the kernels of *_cuda.cc.
 //
 // What is launched ends late: when somebody waits for it, or when a draw says
-// so. Memory that was just taken holds NaN. What CUDA refuses is refused: a
-// stream of another device than the thread's, a copy that does not lie in the
-// device's memory, a block of no threads. A kernel that uses memory that is
-// none, or whose threads part at a barrier, loses the device.
+// so. Memory that was just taken holds NaN, and ends where it was asked to end
+// (EmulatedMemory); that of a device may be touched only while its work runs,
+// so the host, and mostly the other device, that do end with SIGSEGV. What CUDA
+// refuses is refused: a stream of another device than the thread's, a copy that
+// does not lie in the device's memory, a block of no threads. A kernel that
+// uses memory that is none, or whose threads part at a barrier, loses the
+// device.
+//
+// It is laxer than a GPU in this: kernels may use the host's memory, numbers
+// may lie at any address, what a thread reads and writes back nobody comes
+// between, and shared memory keeps what a block before has left.
 #ifndef WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_CUDA_H_
 #define WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_CUDA_H_
 

@@ -107,12 +107,44 @@ TEST_F(EmulatedCudaTest, MemoryThatIsNoneLosesTheDevice) {
   EXPECT_EQ(Run([] {}), cudaSuccess);
 }
 
+TEST_F(EmulatedCudaTest, WhatIsWrittenBesideABlockShows) {
+  const auto write_beside = [this] {
+    char* bytes = nullptr;
+    cudaMalloc(reinterpret_cast<void**>(&bytes), 5);
+    Run([=] {
+      if (threadIdx.x == 0) bytes[5] = 1;
+    });
+    cudaFree(bytes);
+  };
+  EXPECT_DEATH(write_beside(), "beside a block of 5 bytes|use-after-poison");
+}
+
+TEST_F(EmulatedCudaTest, OnlyItsKernelsTouchADevicesMemory) {
+  EXPECT_DEATH(*numbers_ = 1, "");
+  cudaSetDevice(1);
+  cudaStream_t other = nullptr;
+  cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+  EmulatedLaunch(dim3(1), dim3(1), 0, other, [out = numbers_] { *out = 1; });
+  EXPECT_EQ(cudaStreamSynchronize(other), cudaErrorIllegalAddress);
+  cudaStreamDestroy(other);
+  cudaSetDevice(0);
+}
+
 TEST_F(EmulatedCudaTest, LaunchesAreChecked) {
   EmulatedLaunch(dim3(0), dim3(1), 0, stream_, [] {});
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
   EmulatedLaunch(dim3(1), dim3(2048), 0, stream_, [] {});
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  EmulatedLaunch(dim3(1, 70000), dim3(1), 0, stream_, [] {});
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  EmulatedLaunch(dim3(1), dim3(1, 1, 65), 0, stream_, [] {});
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  cudaEvent_t event = nullptr;
+  cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
   cudaSetDevice(1);
+  EXPECT_EQ(cudaEventRecord(event, stream_), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
+  cudaEventDestroy(event);
   EmulatedLaunch(dim3(1), dim3(1), 0, stream_, [] {});
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);

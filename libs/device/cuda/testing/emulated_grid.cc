@@ -14,10 +14,6 @@
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
-#else
-// AddressSanitizer has to know on which stack the code runs.
-static void __sanitizer_start_switch_fiber(void**, const void*, size_t) {}
-static void __sanitizer_finish_switch_fiber(void*, const void**, size_t*) {}
 #endif
 
 namespace weft {
@@ -25,6 +21,22 @@ namespace weft {
 thread_local EmulatedThread emulated_thread;
 
 namespace {
+
+// AddressSanitizer has to know on which stack the code runs.
+void BeginSwitch([[maybe_unused]] void** unwound,
+                 [[maybe_unused]] const void* stack,
+                 [[maybe_unused]] size_t bytes) {
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_start_switch_fiber(unwound, stack, bytes);
+#endif
+}
+void EndSwitch([[maybe_unused]] void* unwound,
+               [[maybe_unused]] const void** stack = nullptr,
+               [[maybe_unused]] size_t* bytes = nullptr) {
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_finish_switch_fiber(unwound, stack, bytes);
+#endif
+}
 
 uint64_t CountOf(dim3 sizes) { return uint64_t{sizes.x} * sizes.y * sizes.z; }
 
@@ -46,11 +58,13 @@ std::vector<uint64_t> AnyOrder(uint64_t count, std::mt19937_64& random) {
 class EmulatedGrid::Stack {
  public:
   static constexpr size_t kBytes = size_t{256} << 10;
+  static constexpr size_t kPage = 4096;
 
   Stack()
       : memory_(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
     if (memory_ == MAP_FAILED) std::abort();
+    mprotect(memory_, kPage, PROT_NONE);  // beyond its end
   }
   ~Stack() { munmap(memory_, kBytes); }
   Stack(const Stack&) = delete;
@@ -87,9 +101,9 @@ class EmulatedGrid::Block {
     self.thread_index = emulated_thread.thread_index;
     has_vote_ = has_vote_ || vote;
     waiting_.push_back(&self);
-    __sanitizer_start_switch_fiber(&self.unwound, main_stack_, main_bytes_);
+    BeginSwitch(&self.unwound, main_stack_, main_bytes_);
     swapcontext(&self.context, &main_);
-    __sanitizer_finish_switch_fiber(self.unwound, &main_stack_, &main_bytes_);
+    EndSwitch(self.unwound, &main_stack_, &main_bytes_);
     return outcome_;
   }
 
@@ -129,20 +143,19 @@ class EmulatedGrid::Block {
   void Enter(Fiber& fiber) {
     current_ = &fiber;
     void* unwound = nullptr;
-    __sanitizer_start_switch_fiber(&unwound, fiber.context.uc_stack.ss_sp,
-                                   Stack::kBytes);
+    BeginSwitch(&unwound, fiber.context.uc_stack.ss_sp, Stack::kBytes);
     swapcontext(&main_, &fiber.context);
-    __sanitizer_finish_switch_fiber(unwound, nullptr, nullptr);
+    EndSwitch(unwound);
   }
 
   [[noreturn]] void Leave() {
-    __sanitizer_start_switch_fiber(nullptr, main_stack_, main_bytes_);
+    BeginSwitch(nullptr, main_stack_, main_bytes_);
     setcontext(&main_);
     std::abort();
   }
 
   [[noreturn]] void RunThreads() {
-    __sanitizer_finish_switch_fiber(nullptr, &main_stack_, &main_bytes_);
+    EndSwitch(nullptr, &main_stack_, &main_bytes_);
     while (started_ < order_.size()) {
       emulated_thread.thread_index =
           PlaceOf(order_[started_++], emulated_thread.block);
