@@ -157,6 +157,86 @@ TEST_F(EmulatedGpuKernelsTest, ElementsAreBroadcast) {
   ExpectEqual();
 }
 
+// Infinities, NaN, zeros of both signs, the smallest and the largest numbers of
+// each type and their neighbours, ties of roundings.
+Tensor SpecialNumbers() {
+  std::vector<float> numbers = {kNan, 0.0f};
+  for (const float x :
+       {kInf,          0.0f,          1.0f,           0.5f,
+        1.5f,          2.5f,          1e-45f,         1.2e-38f,
+        3.4028235e38f, 6e-8f,         5.9604645e-8f,  65504.0f,
+        65519.0f,      65520.0f,      1.00048828125f, 1.00390625f,
+        127.0f,        127.5f,        128.0f,         255.5f,
+        256.0f,        32767.5f,      32768.0f,       65535.0f,
+        65536.0f,      2147483520.0f, 2147483648.0f,  4294967296.0f,
+        9.223371e18f,  9.223372e18f,  1.8446744e19f,  1e30f}) {
+    numbers.push_back(x);
+    numbers.push_back(-x);
+  }
+  return Tensor::Vector<float>(numbers);
+}
+
+TEST_F(EmulatedGpuKernelsTest, CastsOfSpecialNumbers) {
+  const auto types = {DT_FLOAT,  DT_DOUBLE, DT_HALF,  DT_BFLOAT16, DT_INT8,
+                      DT_INT16,  DT_INT32,  DT_INT64, DT_UINT8,    DT_UINT16,
+                      DT_UINT32, DT_UINT64, DT_BOOL};
+  for (const DataType from : types) {
+    for (const DataType to : types) {
+      for (const bool truncate : {false, true}) {
+        Add("Cast", {SpecialNumbers()}, {{"DstT", to}, {"Truncate", truncate}},
+            1, from);
+      }
+    }
+  }
+  ExpectEqual(0);
+}
+
+TEST_F(EmulatedGpuKernelsTest, ElementsOfSpecialNumbers) {
+  const Tensor row = SpecialNumbers();
+  ASSERT_OK_AND_ASSIGN(const Tensor column,
+                       row.Reshaped({row.num_elements(), 1}));
+  for (const DataType type : {DT_FLOAT, DT_DOUBLE}) {
+    for (const char* op :
+         {"Sqrt",     "Rsqrt", "Reciprocal", "Exp",     "Expm1",
+          "Log",      "Log1p", "Tanh",       "Sigmoid", "Floor",
+          "Ceil",     "Round", "Relu",       "Relu6",   "Elu",
+          "Selu",     "Neg",   "Abs",        "Sign",    "Square",
+          "Softplus", "Rint",  "IsNan",      "IsInf",   "IsFinite"}) {
+      Add(op, {column}, {}, 1, type);
+    }
+    for (const char* op :
+         {"Add", "Sub", "Mul", "RealDiv", "DivNoNan", "Maximum", "Minimum",
+          "Xdivy", "Less", "Equal", "NotEqual"}) {
+      Add(op, {column, row}, {}, 1, type);
+    }
+    Add("ClipByValue", {column, Tensor::Scalar(kNan), Tensor::Scalar(2.0f)}, {},
+        1, type);
+  }
+  ExpectEqual(1e-5);
+}
+
+TEST_F(EmulatedGpuKernelsTest, UniformNumbersAreTheProcessors) {
+  for (const DataType type : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
+    for (const int32_t n : {0, 1, 2, 3, 5, 257, 4099}) {
+      Add("RandomUniform", {Ints({n})},
+          {{"dtype", type}, {"seed", Draw(1, 99)}, {"seed2", Draw(1, 99)}});
+    }
+  }
+  ExpectEqual(0);
+}
+
+TEST_F(EmulatedGpuKernelsTest, NormalNumbersAreNearlyTheProcessors) {
+  for (const DataType type : {DT_FLOAT, DT_DOUBLE}) {
+    for (const int32_t n : {1, 3, 257, 4099}) {
+      for (const char* op : {"RandomStandardNormal", "TruncatedNormal"}) {
+        Add(op, {Ints({n})},
+            {{"dtype", type}, {"seed", Draw(1, 99)}, {"seed2", Draw(1, 99)}});
+      }
+    }
+  }
+  ExpectEqual(1e-5);
+}
+
 TEST_F(EmulatedGpuKernelsTest, ReductionsOfAnyAxes) {
   const std::vector<std::pair<TensorShape, Tensor>> cases = {
       {{1}, Ints({0})},         {{255}, Ints({0})},
