@@ -272,8 +272,8 @@ absl::Status CudaStreams::Failure() {
   RETURN_IF_ERROR(failure());
   Enter();
   if (!CudaDeviceIsLost()) return absl::OkStatus();
-  return Outcome(CudaStatus(cudaStreamQuery(cudaStreamLegacy),
-                            "what the GPU was doing"));
+  return Outcome(
+      CudaStatus(cudaStreamQuery(cudaStreamLegacy), "what the GPU was doing"));
 }
 
 absl::StatusOr<CudaStreams::Mark> CudaStreams::MarkCompute() {
