@@ -70,6 +70,7 @@ class Runtime {
     random_.seed(seed);
     for (Device& device : devices_) device.failure = cudaSuccess;
     fails_next_ = false;
+    resting_calls_ = 0;
   }
 
   int64_t memory_in_use() {
@@ -151,27 +152,18 @@ class Runtime {
     return cudaSuccess;
   }
 
-  cudaError_t Enqueue(cudaStream_t stream, CUstream_st::Operation operation) {
+  // On the stream.
+  cudaError_t Enqueue(cudaStream_t stream, std::function<void()> work) {
     const std::lock_guard lock(mutex_);
-    const cudaError_t error = Check(stream);
-    if (error != cudaSuccess) return error;
-    stream->operations.push_back(std::move(operation));
-    GoOn();
-    return cudaSuccess;
+    return Add(stream, {.work = std::move(work)});
   }
 
   cudaError_t EnqueueKernel(cudaStream_t stream, dim3 blocks, dim3 threads,
                             std::function<void()> thread) {
-    return Enqueue(stream, {.work = [this, stream, blocks, threads,
-                                     thread = std::move(thread)] {
-                     std::string error = grid_.Run(blocks, threads, thread);
-                     if (std::exchange(fails_next_, false))
-                       error = "as a test wants";
-                     if (error.empty()) return;
-                     std::fprintf(stderr, "EmulatedCuda: a kernel failed: %s\n",
-                                  error.c_str());
-                     devices_[stream->device].failure = cudaErrorIllegalAddress;
-                   }});
+    return Enqueue(
+        stream, [this, stream, blocks, threads, thread = std::move(thread)] {
+          RunKernel(devices_[stream->device], blocks, threads, thread);
+        });
   }
 
   // `count` bytes at `memory` are the device's of the stream: `is_device`; or
@@ -193,18 +185,20 @@ class Runtime {
   }
 
   cudaError_t Record(cudaEvent_t event, cudaStream_t stream) {
+    const std::lock_guard lock(mutex_);
     if (event->device != current_device) return cudaErrorInvalidResourceHandle;
     const auto record = std::make_shared<EmulatedRecord>();
     record->stream = stream;
     record->device = current_device;
-    const cudaError_t error = Enqueue(stream, {.record = record});
+    const cudaError_t error = Add(stream, {.record = record});
     if (error == cudaSuccess) event->record = record;
     return error;
   }
 
   cudaError_t HoldBack(cudaStream_t stream, cudaEvent_t event) {
+    const std::lock_guard lock(mutex_);
     if (event->record == nullptr) return cudaSuccess;
-    return Enqueue(stream, {.awaited = event->record});
+    return Add(stream, {.awaited = event->record});
   }
 
   cudaError_t Query(cudaEvent_t event) {
@@ -245,6 +239,23 @@ class Runtime {
       return cudaErrorInvalidResourceHandle;
     }
     return devices_[stream->device].failure;
+  }
+
+  cudaError_t Add(cudaStream_t stream, CUstream_st::Operation operation) {
+    const cudaError_t error = Check(stream);
+    if (error != cudaSuccess) return error;
+    stream->operations.push_back(std::move(operation));
+    GoOn();
+    return cudaSuccess;
+  }
+
+  void RunKernel(Device& device, dim3 blocks, dim3 threads,
+                 const std::function<void()>& thread) {
+    std::string error = grid_.Run(blocks, threads, thread);
+    if (std::exchange(fails_next_, false)) error = "as a test wants";
+    if (error.empty()) return;
+    std::fprintf(stderr, "EmulatedCuda: a kernel failed: %s\n", error.c_str());
+    device.failure = cudaErrorIllegalAddress;
   }
 
   // A GPU does something now and then, though nobody waits, and rests for a
@@ -367,7 +378,7 @@ void EmulatedLaunch(dim3 blocks, dim3 threads, size_t shared_bytes,
 }
 
 cudaError_t EmulatedEnqueue(cudaStream_t stream, std::function<void()> work) {
-  return Told(Runtime::Get().Enqueue(stream, {.work = std::move(work)}));
+  return Told(Runtime::Get().Enqueue(stream, std::move(work)));
 }
 
 }  // namespace weft
