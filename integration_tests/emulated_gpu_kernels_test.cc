@@ -14,9 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/api/weft.h"
-#include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
 #include "libs/device/cuda/testing/emulated_cuda.h"
+#include "libs/kernels/testing/made_up_tensors.h"
 #include "libs/runtime/cuda_platform.h"
 #include "libs/runtime/process.h"
 
@@ -31,24 +31,19 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 // About the 256 threads of a block and a half, a warp, a tile of 64.
 const List kSizes = {1, 2, 31, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1000};
 
-class EmulatedGpuKernelsTest : public testing::Test {
+bool IsClose(double got, double expected, double tolerance) {
+  if (std::isnan(expected)) return std::isnan(got);
+  if (got == expected) return true;
+  return std::abs(got - expected) <=
+         tolerance * std::max(1.0, std::abs(expected));
+}
+
+class EmulatedGpuKernelsTest : public testing::Test, public MadeUpTensors {
  protected:
   EmulatedGpuKernelsTest() {
-    EmulatedCuda::Reset(
-        static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed()));
+    EmulatedCuda::Reset(testing::UnitTest::GetInstance()->random_seed());
   }
 
-  int64_t Draw(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random_->Next() %
-                                      static_cast<uint64_t>(high - low + 1));
-  }
-  Tensor Numbers(const TensorShape& shape) {
-    Tensor x(DT_FLOAT, shape);
-    for (float& value : x.mutable_flat<float>()) {
-      value = static_cast<float>(Draw(-32, 32)) / 16;
-    }
-    return x;
-  }
   Tensor Indices(const TensorShape& shape, int64_t below) {
     Tensor x(DT_INT32, shape);
     for (int32_t& value : x.mutable_flat<int32_t>()) {
@@ -58,14 +53,6 @@ class EmulatedGpuKernelsTest : public testing::Test {
   }
   static Tensor Ints(std::initializer_list<int32_t> values) {
     return Tensor::Vector<int32_t>(values);
-  }
-
-  static Tensor SizesOf(const TensorShape& shape) {
-    Tensor sizes(DT_INT32, TensorShape({shape.rank()}));
-    for (int i = 0; i < shape.rank(); ++i) {
-      sizes.mutable_flat<int32_t>()[i] = static_cast<int32_t>(shape.dim(i));
-    }
-    return sizes;
   }
 
   // `type` of float inputs: that of the op's.
@@ -118,15 +105,6 @@ class EmulatedGpuKernelsTest : public testing::Test {
   const Output& last() const { return last_; }
 
  private:
-  static bool IsClose(double got, double expected, double tolerance) {
-    if (std::isnan(expected)) return std::isnan(got);
-    if (got == expected) return true;
-    return std::abs(got - expected) <=
-           tolerance * std::max(1.0, std::abs(expected));
-  }
-
- protected:
-  const std::unique_ptr<Random> random_ = NewSeededRandom(7);
   const Scope root_ = Scope::Root();
   const Scope cpu_ = root_.WithDevice("/cpu:0");
   const Scope gpu_ = root_.WithDevice("/gpu:0");

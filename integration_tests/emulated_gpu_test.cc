@@ -11,7 +11,6 @@
 
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
-#include "libs/base/clock.h"
 #include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
 #include "libs/device/cuda/cuda_device.h"
@@ -27,8 +26,7 @@ using ::testing::HasSubstr;
 class EmulatedGpuTest : public testing::Test {
  protected:
   EmulatedGpuTest() {
-    EmulatedCuda::Reset(
-        static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed()));
+    EmulatedCuda::Reset(testing::UnitTest::GetInstance()->random_seed());
     process_ = std::make_unique<Process>(
         ProcessOptions{.gpu_platform = std::make_shared<CudaPlatform>()});
   }

@@ -133,16 +133,24 @@ bool HasBitsOf(double got, double want) {
          (std::isnan(got) && std::isnan(want));
 }
 
+bool HasBitsOf(Wide got, Wide want) {
+  return HasBitsOf(got.real(), want.real()) &&
+         HasBitsOf(got.imag(), want.imag());
+}
+
+bool MayHoldNan(const Tensor& tensor) {
+  return IsFloatingType(tensor.dtype()) || IsComplexType(tensor.dtype());
+}
+
 std::optional<std::string> ExactDifference(const Tensor& got,
                                            const Tensor& want) {
   if (SameBits(got, want)) return std::nullopt;
+  if (!MayHoldNan(got)) return ValuesDiffer(got, want);
   const std::vector<Wide> left = ToWideVector(got);
   const std::vector<Wide> right = ToWideVector(want);
   const bool is_same =
-      (IsFloatingType(got.dtype()) || IsComplexType(got.dtype())) &&
-      std::equal(left.begin(), left.end(), right.begin(), [](Wide a, Wide b) {
-        return HasBitsOf(a.real(), b.real()) && HasBitsOf(a.imag(), b.imag());
-      });
+      std::equal(left.begin(), left.end(), right.begin(),
+                 [](Wide a, Wide b) { return HasBitsOf(a, b); });
   return is_same ? std::nullopt : ValuesDiffer(got, want);
 }
 
@@ -166,9 +174,7 @@ std::optional<std::string> CloseDifference(const Tensor& got,
                                            const Tensor& want,
                                            const Tolerance& tolerance) {
   if (got.dtype() == DT_STRING) return StringDifference(got, want);
-  if (!IsFloatingType(got.dtype()) && !IsComplexType(got.dtype())) {
-    return ExactDifference(got, want);
-  }
+  if (!MayHoldNan(got)) return ExactDifference(got, want);
   const std::vector<Wide> left = ToWideVector(got);
   const std::vector<Wide> right = ToWideVector(want);
   for (size_t i = 0; i < left.size(); ++i) {

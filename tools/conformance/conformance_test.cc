@@ -12,10 +12,6 @@
 namespace weft::conformance {
 namespace {
 
-std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
-  return TestNameOfCase(info.param);
-}
-
 class ConformanceTest : public ::testing::TestWithParam<std::string> {
  protected:
   // One process for all: starting its threads costs more than a case.
@@ -36,7 +32,7 @@ TEST(ConformanceCasesTest, AreAllThere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, ConformanceTest,
-                         ::testing::ValuesIn(RecordedCases()), TestName);
+                         ::testing::ValuesIn(RecordedCases()), CaseTestName);
 
 }  // namespace
 }  // namespace weft::conformance

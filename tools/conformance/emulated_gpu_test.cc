@@ -2,7 +2,6 @@
 // all nodes that can on a GPU of NVIDIA's that the processor plays
 // (EmulatedCuda): the kernels of libs/kernels/cuda compute what a GPU's own
 // would, and copies and kernels end late.
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,17 +19,12 @@
 namespace weft::conformance {
 namespace {
 
-std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
-  return TestNameOfCase(info.param);
-}
-
 class EmulatedGpuTest : public ::testing::TestWithParam<std::string> {
  protected:
   // Processes for all: starting their threads costs more than a case.
   static void SetUpTestSuite() {
     // --gtest_random_seed=N draws other orders.
-    EmulatedCuda::Reset(
-        static_cast<uint64_t>(testing::UnitTest::GetInstance()->random_seed()));
+    EmulatedCuda::Reset(testing::UnitTest::GetInstance()->random_seed());
     for (const bool has_exact_memory : {false, true}) {
       processes_[has_exact_memory] = new Process(ProcessOptions{
           .gpu_platform = std::make_shared<CudaPlatform>(
@@ -66,7 +60,7 @@ std::vector<std::string> CasesForCuda() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, EmulatedGpuTest,
-                         ::testing::ValuesIn(CasesForCuda()), TestName);
+                         ::testing::ValuesIn(CasesForCuda()), CaseTestName);
 
 }  // namespace
 }  // namespace weft::conformance

@@ -16,10 +16,6 @@
 namespace weft::conformance {
 namespace {
 
-std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
-  return TestNameOfCase(info.param);
-}
-
 class FakeGpuTest : public ::testing::TestWithParam<std::string> {
  protected:
   // One process for all: starting its threads costs more than a case.
@@ -47,7 +43,7 @@ std::vector<std::string> CasesForGpus() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, FakeGpuTest,
-                         ::testing::ValuesIn(CasesForGpus()), TestName);
+                         ::testing::ValuesIn(CasesForGpus()), CaseTestName);
 
 }  // namespace
 }  // namespace weft::conformance

@@ -7,8 +7,8 @@
 // failed or there was none, with 2 for a wrong call. With --gpu each node that
 // names no device runs on this machine's first GPU, if it has a kernel there,
 // and the ops that have are counted; cases that end otherwise on GPUs are left
-// out and named. With --exact-memory each buffer there is a
-// piece of memory for itself, as compute-sanitizer needs.
+// out and named. With --exact-memory each buffer there is a piece of memory for
+// itself, as compute-sanitizer needs.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

@@ -19,10 +19,6 @@
 namespace weft::conformance {
 namespace {
 
-std::string TestName(const ::testing::TestParamInfo<std::string>& info) {
-  return TestNameOfCase(info.param);
-}
-
 // Of a case whose values differ from one replay to the next.
 constexpr int kMostReplays = 10;
 
@@ -85,7 +81,8 @@ std::vector<std::string> CasesThatRunGraphs() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, PassesTest,
-                         ::testing::ValuesIn(CasesThatRunGraphs()), TestName);
+                         ::testing::ValuesIn(CasesThatRunGraphs()),
+                         CaseTestName);
 
 }  // namespace
 }  // namespace weft::conformance

@@ -173,28 +173,26 @@ def hunt_all(bugs, top, folder, seeds):
   with tempfile.TemporaryDirectory() as binaries, \
        futures.ThreadPoolExecutor(os.cpu_count()) as hunters:
     hunts = []
-    hunters_there = set()
-    for hunter in {hunter_of(patch_of(top, name)) for name in bugs}:
+    hunter_by_bug = {name: hunter_of(patch_of(top, name)) for name in bugs}
+    for hunter in set(hunter_by_bug.values()):
       if not has_target(folder, hunter.target):
         print(f'{hunter.target}: there is none here, nor are its bugs hunted',
               flush=True)
+        hunter_by_bug = {name: other for name, other in hunter_by_bug.items()
+                         if other != hunter}
         continue
-      hunters_there.add(hunter)
       clean = os.path.join(binaries, f'clean{len(hunts)}')
       if not build(folder, hunter.target, clean):
         return 1
       hunts.append(hunters.submit(stays_clean, clean, hunter))
-    for name in bugs:
-      if hunter_of(patch_of(top, name)) not in hunters_there:
-        continue
+    for name, hunter in hunter_by_bug.items():
       binary = os.path.join(binaries, name)
       problem = plant(name, top, folder, binary)
       if problem:
         print(f'{name}: {problem}', flush=True)
         wrong += 1
       else:
-        cases = hunter_of(patch_of(top, name)).cases
-        hunts.append(hunters.submit(find, name, binary, cases, seeds))
+        hunts.append(hunters.submit(find, name, binary, hunter.cases, seeds))
     return wrong + sum(not hunted.result() for hunted in hunts)
 
 

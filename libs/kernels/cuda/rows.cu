@@ -181,11 +181,9 @@ __global__ void ArgExtreme(bool is_max, int64_t outer, int64_t size,
   for (int64_t i = FirstItem(); i < n; i += ItemStep()) {
     const T* const column = x + i / inner * size * inner + i % inner;
     Wide<T> best_value = ToWide(column[0]);
-    if constexpr (std::is_floating_point_v<Wide<T>>) {
-      // As the processor's: what beats a NaN there is what beats infinity.
-      if (isnan(best_value)) {
-        best_value = is_max ? Lowest<Wide<T>>() : Highest<Wide<T>>();
-      }
+    // As the processor's: what beats a NaN there is what beats infinity.
+    if (best_value != best_value) {
+      best_value = is_max ? Lowest<Wide<T>>() : Highest<Wide<T>>();
     }
     int64_t best = 0;
     for (int64_t s = 1; s < size; ++s) {

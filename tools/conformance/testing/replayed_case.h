@@ -11,8 +11,15 @@
 #include "libs/runtime/process.h"
 #include "tools/conformance/case_runner.h"
 #include "tools/conformance/session_factory.h"
+#include "tools/conformance/testing/recorded_cases.h"
 
 namespace weft::conformance {
+
+// What the test of a case is called, whose parameter is its directory.
+inline std::string CaseTestName(
+    const ::testing::TestParamInfo<std::string>& info) {
+  return TestNameOfCase(info.param);
+}
 
 // The case in `directory`, on sessions of the factory, which are in `process`,
 // has to pass. `scratch` names a folder of its own among the temporary ones;

@@ -172,8 +172,7 @@ class EmulatedGrid::Block {
         continue;
       }
       error_ = absl::StrCat(
-          "not all threads of a block come to the barrier in "
-          "line ",
+          "not all threads of a block come to the barrier in line ",
           passing[0]->line);
       return;
     }

@@ -5,39 +5,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
+#include "libs/kernels/testing/made_up_tensors.h"
 
 namespace weft {
 
 using List = std::vector<int64_t>;
 
 // Draws shapes and numbers from a seed of its own for each test.
-class MadeUpShapesTest : public testing::Test {
+class MadeUpShapesTest : public testing::Test, public MadeUpTensors {
  protected:
   MadeUpShapesTest() : harness_(RegisterNnKernels) {}
 
-  int64_t Draw(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random_->Next() % (high - low + 1));
-  }
-  int64_t OneOf(const List& values) {
-    return values[Draw(0, static_cast<int64_t>(values.size()) - 1)];
-  }
-  // Numbers of one digit and some sixteenths, so that products are exact.
-  Tensor Numbers(const TensorShape& shape) {
-    Tensor x(DT_FLOAT, shape);
-    for (float& value : x.mutable_flat<float>()) {
-      value = static_cast<float>(Draw(-32, 32)) / 16;
-    }
-    return x;
-  }
   static Tensor ToDouble(const Tensor& x) {
     Tensor wide(DT_DOUBLE, x.shape());
     std::copy_n(x.flat<float>().data(), x.num_elements(),
@@ -64,18 +49,8 @@ class MadeUpShapesTest : public testing::Test {
     }
   }
 
-  const std::unique_ptr<Random> random_ = NewSeededRandom(7);
   KernelTestHarness harness_;
 };
-
-// As an op takes a shape.
-inline Tensor SizesOf(const TensorShape& shape) {
-  Tensor sizes(DT_INT32, {shape.rank()});
-  for (int i = 0; i < shape.rank(); ++i) {
-    sizes.mutable_flat<int32_t>()[i] = static_cast<int32_t>(shape.dim(i));
-  }
-  return sizes;
-}
 
 }  // namespace weft
 

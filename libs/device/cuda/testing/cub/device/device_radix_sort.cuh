@@ -36,21 +36,25 @@ struct DeviceRadixSort {
     }
     if (bytes < needed) return cudaErrorInvalidValue;
     return weft::EmulatedEnqueue(stream, [=] {
-      const uint64_t low = begin_bit < 64 ? ~uint64_t{0} << begin_bit : 0;
-      const uint64_t high = end_bit < 64 ? ~uint64_t{0} << end_bit : 0;
+      const uint64_t mask = BitsFrom(begin_bit) & ~BitsFrom(end_bit);
       std::vector<int64_t> order(static_cast<size_t>(n));
       std::iota(order.begin(), order.end(), 0);
       std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-        return (in[a] & low & ~high) < (in[b] & low & ~high);
+        return (in[a] & mask) < (in[b] & mask);
       });
       for (int64_t i = 0; i < n; ++i) {
-        out[i] = in[order[static_cast<size_t>(i)]];
-        if (values != nullptr)
-          sorted[i] = values[order[static_cast<size_t>(i)]];
+        const int64_t from = order[static_cast<size_t>(i)];
+        out[i] = in[from];
+        if (values != nullptr) sorted[i] = values[from];
       }
       // What lies there is lost.
       std::fill_n(static_cast<char*>(scratch), needed, '\xff');
     });
+  }
+
+ private:
+  static uint64_t BitsFrom(int bit) {
+    return bit < 64 ? ~uint64_t{0} << bit : 0;
   }
 };
 
