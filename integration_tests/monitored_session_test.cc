@@ -482,6 +482,8 @@ TEST_F(MonitoredSessionTest, TimesThatCanNotBeAreRefused) {
               StatusIs(kInvalidArgument, "save_summaries_secs"));
   EXPECT_THAT(refused([&](Changed& o) { o.stop_grace_period_secs = -1; }),
               StatusIs(kInvalidArgument, "stop_grace_period_secs"));
+  EXPECT_THAT(refused([&](Changed& o) { o.log_step_count_secs = no_number; }),
+              StatusIs(kInvalidArgument, "log_step_count_secs"));
   EXPECT_THAT(refused([&](Changed& o) { o.max_wait_secs = no_number; }),
               StatusIs(kInvalidArgument, "max_wait_secs"));
   for (const auto none : {absl::ZeroDuration(), absl::Seconds(-1)}) {
@@ -1327,6 +1329,26 @@ TEST_F(MonitoredSessionTest, WritesSummariesTheGraphAndCheckpoints) {
                   "graph", "meta graph", "/job/model.ckpt at 0", "start at 1",
                   "loss at 1", "loss at 3", "/job/model.ckpt at 4",
                   "global_step/sec at 4", "loss at 5", "/job/model.ckpt at 5"));
+}
+
+TEST_F(MonitoredSessionTest, LogStepCountSecsReplacesSteps) {
+  const auto rates_with = [this](double secs, const std::string& folder) {
+    auto options = Options({train::StopAtStep(4)});
+    options.checkpoint_dir = folder;
+    options.log_step_count_steps = 1;
+    options.log_step_count_secs = secs;
+    EXPECT_OK(Train(std::move(options)));
+    Lines rates = EventsIn(files_, folder);
+    std::erase_if(rates, [](const std::string& line) {
+      return !absl::StartsWith(line, "global_step/sec");
+    });
+    return rates;
+  };
+  EXPECT_THAT(rates_with(3600, "/hourly"), testing::IsEmpty());
+  EXPECT_THAT(rates_with(0, "/never"), testing::IsEmpty());
+  EXPECT_THAT(rates_with(1e-9, "/always"),
+              ElementsAre("global_step/sec at 2", "global_step/sec at 3",
+                          "global_step/sec at 4"));
 }
 
 TEST_F(MonitoredSessionTest, AFileOfEventsThatHasGrownIsFollowedByAnother) {

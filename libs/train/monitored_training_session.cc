@@ -80,9 +80,14 @@ class DefaultHooks {
   }
 
   void AddStepCounter(HookList& hooks) const {
-    if (options_.log_step_count_steps <= 0) return;
+    const bool is_by_time = options_.log_step_count_secs.has_value();
+    const Every every = is_by_time
+                            ? MakeEvery(options_.log_step_count_secs, {})
+                            : MakeEvery({}, options_.log_step_count_steps);
+    if (!every) return;
     hooks.push_back(std::make_shared<StepCounterHook>(
-        StepCounterOptions{.every_n_steps = options_.log_step_count_steps,
+        StepCounterOptions{.every_n_steps = every.steps,
+                           .every_n_secs = every.secs,
                            .writer = writer_,
                            .clock = clock_,
                            .logger = options_.logger}));
@@ -177,6 +182,8 @@ absl::Status CheckTimes(const Options& options) {
                             options.save_checkpoint_secs.value_or(0), kAny));
   RETURN_IF_ERROR(CheckTime("save_summaries_secs",
                             options.save_summaries_secs.value_or(0), kAny));
+  RETURN_IF_ERROR(CheckTime("log_step_count_secs",
+                            options.log_step_count_secs.value_or(0), 0));
   RETURN_IF_ERROR(
       CheckTime("stop_grace_period_secs", options.stop_grace_period_secs, 0));
   return CheckTime("max_wait_secs", options.max_wait_secs, 0);

@@ -46,7 +46,10 @@ struct MonitoredTrainingSessionOptions {
   // How long others wait for the chief.
   double max_wait_secs = 7200;
 
-  // What TensorFlow has not:
+  // Weft's additions to TensorFlow's options:
+  // Logs global_step/sec each so many seconds instead of by
+  // log_step_count_steps; 0: never.
+  std::optional<double> log_step_count_secs;
   // A file of events that has grown to this is followed by another one. 0:
   // never.
   uint64_t max_event_file_bytes = kMaxEventFileBytes;
@@ -66,8 +69,8 @@ struct MonitoredTrainingSessionOptions {
 };
 
 // For the scope's graph, which is complete but for what hooks add in Begin.
-// INVALID_ARGUMENT for times that are no numbers, and for negative ones but for
-// save_*, which never come then, as in TensorFlow.
+// INVALID_ARGUMENT: a time is not a number, or a time is negative. As in
+// TensorFlow, the save_* options may be negative: then nothing is saved.
 absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredTrainingSession(
     const Scope& scope, MonitoredTrainingSessionOptions options);
 
