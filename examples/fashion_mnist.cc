@@ -42,7 +42,11 @@ ABSL_FLAG(std::string, device, "cpu",
 ABSL_FLAG(std::string, checkpoints, "",
           "As a task of a cluster: the directory to save to; empty: "
           "fashion_mnist at the cluster's checkpoint writer, if it has one.");
-ABSL_FLAG(int64_t, save_every, 200, "Steps from one checkpoint to the next.");
+ABSL_FLAG(
+    double, save_secs, 3,
+    "Seconds from one checkpoint to the next; --save_every overrides it.");
+ABSL_FLAG(int64_t, save_every, 0,
+          "Steps from one checkpoint to the next; 0: save by --save_secs.");
 ABSL_FLAG(bool, insecure, false,
           "As a task of a cluster: listen beyond this machine although anyone "
           "who reaches the port may run graphs and read variables.");
@@ -63,16 +67,24 @@ absl::StatusOr<Data> ReadData() {
   return data;
 }
 
+absl::Status CheckSaveFlags() {
+  if (absl::GetFlag(FLAGS_save_every) < 0 ||
+      !(absl::GetFlag(FLAGS_save_secs) > 0)) {
+    return absl::InvalidArgumentError(
+        "--save_every must be at least 0 and --save_secs more than 0.");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckFlags(const ImageSet& training) {
   const int batch_size = absl::GetFlag(FLAGS_batch_size);
   if (absl::GetFlag(FLAGS_epochs) < 1 || absl::GetFlag(FLAGS_hidden) < 1 ||
-      absl::GetFlag(FLAGS_save_every) < 1 || batch_size < 1 ||
-      batch_size > training.labels.num_elements()) {
+      batch_size < 1 || batch_size > training.labels.num_elements()) {
     return absl::InvalidArgumentError(
-        "--epochs, --hidden, --save_every and --batch_size must be at least 1, "
-        "and a batch no larger than the training set.");
+        "--epochs, --hidden and --batch_size must be at least 1, and "
+        "--batch_size at most the number of training images.");
   }
-  return absl::OkStatus();
+  return CheckSaveFlags();
 }
 
 bool IsOnGpu() { return absl::GetFlag(FLAGS_device) == "gpu"; }
@@ -160,6 +172,7 @@ absl::Status TrainOnCluster(Process& process, const Server& server,
       .checkpoints = absl::GetFlag(FLAGS_checkpoints).empty()
                          ? DefaultCheckpoints(task.cluster)
                          : absl::GetFlag(FLAGS_checkpoints),
+      .save_secs = absl::GetFlag(FLAGS_save_secs),
       .save_every = absl::GetFlag(FLAGS_save_every),
       .stop_requested = [&signals] { return signals.HasCome(); }};
   RETURN_IF_ERROR(CheckReplica(options, data.training));

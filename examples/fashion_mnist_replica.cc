@@ -17,6 +17,9 @@
 namespace weft::examples {
 namespace {
 
+// Between lines of global_step/sec.
+constexpr double kLogSecs = 1;
+
 // The graph that all replicas build alike but for the device of the worker.
 struct Replica {
   Scope root = Scope::Root();
@@ -106,6 +109,17 @@ BatchOptions BatchOptionsOf(const ReplicaOptions& options) {
           .parts = options.task.num_trainers()};
 }
 
+// Sets when the chief saves and logs.
+void SetIntervals(const ReplicaOptions& options,
+                  train::MonitoredTrainingSessionOptions& session) {
+  if (options.save_every > 0) {
+    session.save_checkpoint_steps = options.save_every;
+  } else {
+    session.save_checkpoint_secs = options.save_secs;
+  }
+  session.log_step_count_secs = kLogSecs;
+}
+
 absl::Status TrainSteps(Process& process, train::MonitoredSession& session,
                         const Replica& replica, const ReplicaOptions& options,
                         int64_t last_step, const ImageSet& training) {
@@ -171,20 +185,19 @@ absl::StatusOr<float> TrainAsReplica(Process& process, const Server& server,
                             .feeds = {{replica.model.images, test.images},
                                       {replica.model.labels, test.labels}}});
   // Replicas need the ps tasks and no other worker, so they wait for none.
-  ASSIGN_OR_RETURN(
-      auto session,
-      train::MonitoredTrainingSession(
-          replica.root,
-          {.master = server.target(),
-           .is_chief = is_chief,
-           .checkpoint_dir = options.checkpoints,
-           .hooks = {stop},
-           .chief_only_hooks = {accuracy},
-           .save_checkpoint_steps = options.save_every,
-           .config = {.allow_soft_placement = options.on_gpu,
-                      .device_filters = {"/job:ps", replica.device},
-                      .process = &process},
-           .stop_requested = options.stop_requested}));
+  train::MonitoredTrainingSessionOptions session_options = {
+      .master = server.target(),
+      .is_chief = is_chief,
+      .checkpoint_dir = options.checkpoints,
+      .hooks = {stop},
+      .chief_only_hooks = {accuracy},
+      .config = {.allow_soft_placement = options.on_gpu,
+                 .device_filters = {"/job:ps", replica.device},
+                 .process = &process},
+      .stop_requested = options.stop_requested};
+  SetIntervals(options, session_options);
+  ASSIGN_OR_RETURN(auto session, train::MonitoredTrainingSession(
+                                     replica.root, std::move(session_options)));
   RETURN_IF_ERROR(TrainSteps(process, *session, replica, options,
                              stop->last_step(), training));
   RETURN_IF_ERROR(session->Close());

@@ -24,10 +24,13 @@ struct ReplicaOptions {
   uint64_t seed = 1;  // of the order of images
   // It computes on the first GPU of its server.
   bool on_gpu = false;
-  // A directory: the chief saves there every save_every common steps, and goes
-  // on from what is there. Empty: it does not.
+  // The chief saves checkpoints in this directory and continues from the newest
+  // one. Empty: it does neither.
   std::string checkpoints;
-  int64_t save_every = 200;
+  // The time between checkpoints, unless save_every gives a number of common
+  // steps.
+  double save_secs = 3;
+  int64_t save_every = 0;
   // True: it is to save and leave. May be null.
   std::function<bool()> stop_requested;
 };

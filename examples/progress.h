@@ -1,5 +1,5 @@
-// Progress: what a long training shows: one line that is written over and over
-// on a terminal, a plain line now and then elsewhere.
+// Progress shows how far a training is: one line that is updated in place on a
+// terminal, or a line every few seconds elsewhere.
 #ifndef WEFT_EXAMPLES_PROGRESS_H_
 #define WEFT_EXAMPLES_PROGRESS_H_
 
@@ -14,8 +14,8 @@ namespace weft::examples {
 // One thread at a time.
 class Progress {
  public:
-  // `out` is where lines go; on a terminal they are refreshed every
-  // `interval`, elsewhere every ten intervals.
+  // Writes to `out`: every `interval` if it is a terminal, otherwise every 25
+  // intervals.
   Progress(const Clock& clock, std::FILE* out, int64_t total_steps,
            int batch_size, absl::Duration interval = absl::Milliseconds(200));
 

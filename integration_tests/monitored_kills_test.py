@@ -45,7 +45,9 @@ class Training:
     self.root = root
     self.last_step = epochs * (_IMAGES // _BATCH)
     self.accuracy = None
-    self._flags = (f'--epochs={epochs}', f'--seed={seed}', '--hidden=32')
+    # Saves often enough that training advances between two kills.
+    self._flags = (f'--epochs={epochs}', f'--seed={seed}', '--hidden=32',
+                   '--save_every=200')
     sizes = dict(_SERVERS, worker=len(_WORKERS))
     ports = iter(programs.free_ports(sum(sizes.values())))
     self._cluster = {job: [f'localhost:{next(ports)}' for _ in range(count)]
