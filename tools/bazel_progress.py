@@ -1,19 +1,23 @@
 #!/usr/bin/python3
-"""Runs Bazel and says how far it is and how long it will still take.
+"""Runs Bazel and shows its progress with the remaining time.
 
-usage: bazel_progress.py NAME bazel build TARGET...
+usage: bazel_progress.py [--log=FILE] [--record=FILE] NAME bazel build TARGET...
 
-Bazel's own lines of progress are replaced by one that also tells the time that
-is left: on a terminal it changes in place, elsewhere one is written every half
-minute. All else that Bazel writes passes through. The exit code is Bazel's.
+  --log=FILE     append Bazel's output to FILE instead of showing it
+  --record=FILE  write "SECONDS DONE TOTAL" to FILE for each line of progress
 
-The time is estimated from what an action took in the last long build of that
-NAME on this machine, kept in ~/.cache/weft-build-times.json, and more and more
-from what one takes now. Bazel finds further actions as it goes, so early
-estimates are low.
+One line replaces Bazel's lines of progress. On a terminal it changes in place;
+elsewhere it is written after 30 s, 1, 2 and 4 min and then every 4 min. Bazel's
+other output passes through, or goes to the log. The exit code is Bazel's.
+
+The remaining time follows from an earlier build of that NAME: see
+build_estimate.py. Builds of this machine are kept in
+~/.cache/weft-build-times.json; tools/build_profiles.json has those for a first
+build.
 """
 
-import json
+import argparse
+import contextlib
 import os
 import re
 import signal
@@ -21,21 +25,38 @@ import subprocess
 import sys
 import time
 
+if __name__ == '__main__':  # run as a script: `tools` is in the checkout
+  sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from tools.build_estimate import Estimate, Profile, Profiles  # pylint: disable=wrong-import-position
+
 _TIMES = '~/.cache/weft-build-times.json'
+_SHIPPED = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        'build_profiles.json')
+# Away from a terminal: when the first line is written, and the longest gap.
 _PLAIN_S = 30.0
-# Of a first build: processor seconds an action, measured on two cores.
-_ACTION_CPU_S = 4.0
-# A build of fewer actions, or one that came from the cache, tells nothing.
+_LONGEST_GAP_S = 240.0
+# No estimate before: Bazel has just begun to discover actions.
+_UNKNOWN_S = 10.0
+# A build becomes a profile if it is at least so large and not mostly cached.
 _FEWEST_ACTIONS = 100
 _SHORTEST_S = 60.0
+_LEAST_SHARE = 0.7  # of the actions of the profile so far
+_MOST_CACHED = 0.1
 
 _PROGRESS = re.compile(r'\[([\d,]+) / ([\d,]+)\] ?(.*)')
 _PREPARING = re.compile(r'(Loading|Analyzing):')
+_PROCESSES = re.compile(r'INFO: ([\d,]+) process(?:es)?[:.]')
+_CACHE_HITS = re.compile(r'([\d,]+) (?:remote|disk) cache hit')
 _ESCAPES = re.compile(r'\x1b\[[0-9;]*[A-Za-z]')
 
 
+def _number(text):
+  return int(text.replace(',', ''))
+
+
 class Progress:
-  """What one of Bazel's lines says: `done` of `total` actions, `now` at."""
+  """One of Bazel's lines: `done` of `total` actions, `now` the current one."""
 
   def __init__(self, done, total, now):
     self.done = done
@@ -44,93 +65,62 @@ class Progress:
 
   @classmethod
   def parse(cls, line):
-    """None if it is another line."""
+    """None: it is another line."""
     found = _PROGRESS.match(line)
     if not found:
       return None
-    done, total = (int(number.replace(',', '')) for number in found.groups()[:2])
+    done, total = (_number(number) for number in found.groups()[:2])
     return cls(done, max(done, total), found.group(3).split(';')[0].strip())
 
 
-class Times:
-  """Seconds that an action took in the last build of a name, in a file."""
-
-  def __init__(self, path):
-    self._path = path
-
-  def _read(self):
-    try:
-      with open(self._path, encoding='utf-8') as file:
-        known = json.load(file)
-      return known if isinstance(known, dict) else {}
-    except (OSError, ValueError):
-      return {}
-
-  def get(self, name):
-    """None if there was none."""
-    found = self._read().get(name)
-    is_time = isinstance(found, (int, float)) and 0 < found < 3600
-    return found if is_time else None
-
-  def set(self, name, seconds):
-    known = {**self._read(), name: round(seconds, 3)}
-    try:
-      os.makedirs(os.path.dirname(self._path), exist_ok=True)
-      with open(self._path, 'w', encoding='utf-8') as file:
-        json.dump(known, file)
-    except OSError:
-      pass  # the next estimate is worse, that is all
-
-
-class Estimate:
-  """How long a build still takes; `expected`: seconds an action."""
-
-  def __init__(self, expected, began):
-    self._expected = expected
-    self._began = began
-
-  def seconds_an_action(self, progress, now):
-    measured = (now - self._began) / max(progress.done, 1)
-    share = progress.done / max(progress.total, 1)
-    return self._expected * (1 - share) + measured * share
-
-  def left(self, progress, now):
-    """Seconds."""
-    return ((progress.total - progress.done)
-            * self.seconds_an_action(progress, now))
+def executed(line):
+  """How many actions Bazel's summary says were executed, not cached; or None."""
+  found = _PROCESSES.match(line)
+  if not found:
+    return None
+  hits = _CACHE_HITS.search(line)
+  return _number(found.group(1)) - (_number(hits.group(1)) if hits else 0)
 
 
 def duration(seconds):
-  """'about 12 min', 'about 20 s'"""
-  if seconds >= 90:
-    return f'about {round(seconds / 60)} min'
-  return f'about {max(10, round(seconds / 10) * 10)} s'
+  """'about 40 s', 'about 2.5 min', 'about 12 min'"""
+  if seconds < 90:
+    return f'about {max(10, round(seconds / 10) * 10)} s'
+  if seconds < 570:
+    return f'about {round(seconds / 30) / 2:g} min'
+  return f'about {round(seconds / 60)} min'
 
 
-def describe(progress, left, elapsed):
-  """The line that a person reads."""
-  return (f'{progress.done} of {progress.total} steps, '
-          f'{int(elapsed) // 60}:{int(elapsed) % 60:02} gone, '
-          f'{duration(left)} left  {progress.now}')
+def describe(progress, estimate, elapsed):
+  """The line that is shown."""
+  total, left = f'{progress.total}', ''
+  if elapsed >= _UNKNOWN_S:
+    left = f', {duration(estimate.left)} left'
+    if estimate.actions > progress.total:
+      total = f'about {estimate.actions}'
+  return (f'{progress.done} of {total} actions, {int(elapsed) // 60}:'
+          f'{int(elapsed) % 60:02} elapsed{left}  {progress.now}')
 
 
 class Line:
-  """The one line of progress on stderr."""
+  """The line of progress on stderr."""
 
   def __init__(self, stream, width, clock):
-    """`width`: columns of the terminal; None if it is none."""
+    """`width`: columns of the terminal; None: it is none."""
     self._stream = stream
     self._width = width
     self._clock = clock
     self._shown = False  # on the terminal, without an end of line
-    self._last = None
+    self._began = clock()
+    self._due = self._began + _PLAIN_S
 
   def show(self, text):
     if self._width:
       self._stream.write('\r\x1b[K' + text[:self._width - 1])
       self._shown = True
-    elif self._last is None or self._clock() - self._last >= _PLAIN_S:
-      self._last = self._clock()
+    elif self._clock() >= self._due:
+      elapsed = self._clock() - self._began
+      self._due += min(elapsed, _LONGEST_GAP_S)
       self._stream.write(text + '\n')
     self._stream.flush()
 
@@ -147,37 +137,63 @@ class Line:
 
 
 class Build:
-  """One run: reads Bazel's lines, shows progress, remembers what it took."""
+  """One build: reads Bazel's lines, shows its progress, keeps its profile."""
 
-  def __init__(self, name, times, line, clock, cpus):
+  def __init__(self, name, profiles, line, clock, cpus, log=None, record=None):
+    """`log`, `record`: text files, or None."""
     self._name = name
-    self._times = times
+    self._profiles = profiles
     self._line = line
     self._clock = clock
+    self._cpus = cpus
+    self._log = log
+    self._record = record
     self._began = clock()
-    self._estimate = Estimate(times.get(name) or _ACTION_CPU_S / cpus,
+    self._known = profiles.get(name)
+    self._estimate = Estimate(self._known or Profile.unknown(cpus), cpus,
                               self._began)
-    self._progress = None
+    self._samples = []
+    self._executed = 0
 
   def read(self, text):
     text = _ESCAPES.sub('', text).rstrip()
+    if self._log:
+      self._log.write(text + '\n')
+      self._log.flush()
     progress = Progress.parse(text)
     if progress:
-      self._progress = progress
-      now = self._clock()
-      self._line.show(describe(progress, self._estimate.left(progress, now),
-                               now - self._began))
+      self._advance(progress)
     elif _PREPARING.match(text):
       self._line.show(text)
     elif text:
-      self._line.write(text)
+      self._executed = executed(text) or self._executed
+      if not self._log:
+        self._line.write(text)
+
+  def _advance(self, progress):
+    elapsed = self._clock() - self._began
+    self._samples.append((round(elapsed, 1), progress.done, progress.total))
+    if self._record:
+      self._record.write('{} {} {}\n'.format(*self._samples[-1]))
+    self._estimate.add(progress.done, progress.total, self._clock())
+    self._line.show(describe(progress, self._estimate, elapsed))
 
   def end(self, code):
+    """Bazel has ended with this exit code."""
     self._line.clear()
     elapsed = self._clock() - self._began
-    if (code == 0 and self._progress and elapsed >= _SHORTEST_S
-        and self._progress.done >= _FEWEST_ACTIONS):
-      self._times.set(self._name, elapsed / self._progress.done)
+    if code or not self._samples or elapsed < _SHORTEST_S:
+      return
+    # The last line of progress may come long before the end.
+    actions = max(self._samples[-1][2], self._executed)
+    if self._is_profile(actions):
+      self._profiles.set(self._name, Profile.of_recording(
+          [*self._samples, (round(elapsed, 1), actions, actions)], self._cpus))
+
+  def _is_profile(self, actions):
+    fewest = _LEAST_SHARE * self._known.actions if self._known else 0
+    return (actions >= max(_FEWEST_ACTIONS, fewest)
+            and self._executed >= (1 - _MOST_CACHED) * actions)
 
 
 def _width():
@@ -189,24 +205,45 @@ def _width():
     return 80
 
 
-def main(arguments):
-  """Returns the exit code."""
-  if len(arguments) < 2:
-    print(__doc__.split('\n\n')[1], file=sys.stderr)
-    return 2
-  name, command = arguments[0], arguments[1:]
-  build = Build(name, Times(os.path.expanduser(_TIMES)),
-                Line(sys.stderr, _width(), time.monotonic), time.monotonic,
-                os.cpu_count() or 1)
-  # Ctrl-C reaches Bazel too, which ends in order; its last words are wanted.
+def _parse(arguments):
+  """Returns the options; exits with an error on stderr."""
+  parser = argparse.ArgumentParser(
+      usage=__doc__.split('\n\n')[1].partition(': ')[2], allow_abbrev=False)
+  parser.add_argument('--log')
+  parser.add_argument('--record')
+  parser.add_argument('name')
+  parser.add_argument('command', nargs=argparse.REMAINDER)
+  options = parser.parse_args(arguments)
+  if not options.command:
+    parser.error('no command to run')
+  return options
+
+
+def _run(command, read):
+  """Calls `read` with each line of stderr; returns the exit code."""
+  # Ctrl-C reaches Bazel too, which then ends in order: read until its end.
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   with subprocess.Popen(
       command, stderr=subprocess.PIPE, text=True, errors='replace',
       preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as bazel:
     for text in bazel.stderr:
-      build.read(text)
-  code = bazel.returncode
-  build.end(code)
+      read(text)
+  return bazel.returncode
+
+
+def main(arguments):
+  """Returns the exit code."""
+  options = _parse(arguments)
+  with contextlib.ExitStack() as files:
+    log, record = (
+        path and files.enter_context(open(path, mode, encoding='utf-8'))
+        for path, mode in ((options.log, 'a'), (options.record, 'w')))
+    build = Build(
+        options.name, Profiles(os.path.expanduser(_TIMES), _SHIPPED),
+        Line(sys.stderr, _width(), time.monotonic), time.monotonic,
+        os.cpu_count() or 1, log, record)
+    code = _run(options.command, build.read)
+    build.end(code)
   return code if code >= 0 else 128 - code
 
 

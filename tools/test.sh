@@ -24,7 +24,7 @@ find . -maxdepth 1 -type l -name 'bazel-*' -delete
 
 events=$(mktemp)
 trap 'rm -f "$events"' EXIT
-echo "test: building and running; the first time takes about 25 minutes"
+echo "test: building and running; the first build takes about half an hour"
 built=0
 tools/bazel_progress.py test bazel test --keep_going --build_event_json_file="$events" \
   --test_env=WEFT_TEST_PYTHON="$python" --test_env=WEFT_TEST_TOOLS_REQUIRED=1 \

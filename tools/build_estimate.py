@@ -1,0 +1,218 @@
+"""Estimates how long a Bazel build still takes.
+
+A `Profile` describes a whole build that was recorded earlier: how many actions
+were done, and how many Bazel knew of, at which time. Two facts make it
+necessary. Bazel discovers actions while it builds, so its total is up to 40 %
+too low at first. Actions also differ in cost: the first hundred take a tenth
+of the time of the last hundred.
+
+An `Estimate` compares a running build with the profile. It measures how many
+seconds this build needs for a second of the profile; that factor covers slower
+machines, other work on the machine and cached actions alike.
+"""
+
+import bisect
+import json
+import os
+
+# The weight of the expected speed before anything is measured.
+_PRIOR_S = 30.0
+# The speed of the last 90 s replaces that of the whole build if it differs by
+# this factor: cached actions have ended or begun, or other work has.
+_WINDOW_S = 90.0
+_CHANGE = 1.8
+# Actions of the first minute that end so many times faster than expected are
+# cached ones, as in a build that was interrupted: the speed is measured from
+# their end on. A later burst does not mean that no cached action follows.
+_BURST = 8
+_BURST_UNTIL_S = 60.0
+# Of an unknown build: processor seconds per action.
+_ACTION_CPU_S = 1.7
+_UNKNOWN_ACTIONS = 100
+# How finely a recording is kept as a profile.
+_PROFILE_SAMPLES = 30
+
+
+class Profile:
+  """A recorded build: (seconds, done, total) samples, the last one at its end."""
+
+  def __init__(self, samples, cpus):
+    self.samples = [tuple(sample) for sample in samples]
+    self.cpus = cpus
+    self._done = [done for _, done, _ in self.samples]
+
+  @classmethod
+  def unknown(cls, cpus):
+    """A build about which nothing is known: all actions cost the same."""
+    count = _UNKNOWN_ACTIONS
+    return cls([(0, 0, count), (count * _ACTION_CPU_S / cpus, count, count)],
+               cpus)
+
+  @classmethod
+  def of_recording(cls, samples, cpus):
+    """A profile of at most 32 samples."""
+    end = samples[-1]
+    kept, due = [(0, 0, 1)], 0
+    for sample in samples:
+      if sample[0] >= due and kept[-1][1] < sample[1] < end[1]:
+        kept.append(sample)
+        due = sample[0] + end[0] / _PROFILE_SAMPLES
+    kept.append((end[0], end[1], end[1]))
+    # Most actions are discovered before the first one is done.
+    kept[0] = (0, 0, kept[1][2])
+    return cls(kept, cpus)
+
+  @classmethod
+  def of_json(cls, value):
+    """None: `value` is not a profile."""
+    try:
+      profile = cls([(float(seconds), int(done), int(total))
+                     for seconds, done, total in value['samples']],
+                    int(value['cpus']))
+    except (TypeError, ValueError, KeyError):
+      return None
+    return profile if profile._is_valid() else None  # pylint: disable=protected-access
+
+  def to_json(self):
+    return {'cpus': self.cpus,
+            'samples': [[round(seconds, 1), done, total]
+                        for seconds, done, total in self.samples]}
+
+  def _is_valid(self):
+    pairs = list(zip(self.samples, self.samples[1:]))
+    return (bool(pairs) and self.cpus > 0 and self.seconds > 0
+            and all(a[1] < b[1] and a[0] <= b[0] for a, b in pairs)
+            and all(sample[2] > 0 for sample in self.samples))
+
+  @property
+  def seconds(self):
+    return self.samples[-1][0]
+
+  @property
+  def actions(self):
+    return self.samples[-1][1]
+
+  def seconds_at(self, done):
+    """When so many actions were done."""
+    return self._interpolate(done, 0)
+
+  def total_at(self, done):
+    """How many actions Bazel knew of by then."""
+    return self._interpolate(done, 2)
+
+  def _interpolate(self, done, column):
+    at = bisect.bisect_right(self._done, done) - 1
+    at = max(0, min(at, len(self.samples) - 2))
+    before, after = self.samples[at], self.samples[at + 1]
+    share = (done - before[1]) / (after[1] - before[1])
+    share = max(0.0, min(1.0, share))
+    return before[column] + share * (after[column] - before[column])
+
+
+class Estimate:
+  """The remaining time of a build that began at the time `began`."""
+
+  def __init__(self, profile, cpus, began):
+    self._profile = profile
+    self._expected = profile.cpus / cpus  # seconds per second of the profile
+    self._samples = [(began, 0)]  # (time, done)
+    self._first = 0  # sample from which on the speed is measured
+    self._total = 1
+
+  def add(self, done, total, now):
+    """Bazel has done so many of the actions that it knows of."""
+    self._total = total
+    self._samples.append((now, done))
+    if self._is_burst():
+      self._first = len(self._samples) - 1
+    else:
+      self._notice_change()
+
+  @property
+  def actions(self):
+    """The number of actions when all are discovered."""
+    profile, (_, done) = self._profile, self._samples[-1]
+    found = min(1.0, self._total / profile.total_at(done))
+    return max(self._total, round(profile.actions * found))
+
+  @property
+  def left(self):
+    """Seconds."""
+    now, done = self._samples[-1]
+    rest = self._work(self.actions) - self._work(done)
+    return rest * self._pace(self._first, now)
+
+  def _work(self, done):
+    """What the first `done` actions take, in seconds of the profile."""
+    scale = self.actions / self._profile.actions
+    return self._profile.seconds_at(done / scale) * scale
+
+  def _pace(self, first, now):
+    """Seconds per second of the profile, measured since a sample."""
+    began, before = self._samples[first]
+    took, work = now - began, self._work(self._samples[-1][1]) - self._work(before)
+    prior = max(0.0, _PRIOR_S - took / 4)
+    if work + prior <= 0:
+      return self._expected
+    return (took + prior * self._expected) / (work + prior)
+
+  def _is_burst(self):
+    (before, before_done), (now, done) = self._samples[-2:]
+    if now - self._samples[0][0] > _BURST_UNTIL_S:
+      return False
+    work = self._work(done) - self._work(before_done)
+    return work * self._expected > _BURST * (now - before)
+
+  def _notice_change(self):
+    """Forgets a speed that the last 90 s contradict."""
+    now, done = self._samples[-1]
+    at = bisect.bisect_right(self._samples, now - _WINDOW_S, self._first,
+                             key=lambda sample: sample[0]) - 1
+    if at <= self._first:
+      return
+    (began, first_done), (middle, middle_done) = (
+        self._samples[self._first], self._samples[at])
+    old = (middle - began) / max(
+        self._work(middle_done) - self._work(first_done), 1e-3)
+    new = (now - middle) / max(self._work(done) - self._work(middle_done), 1e-3)
+    if not 1 / _CHANGE < new / max(old, 1e-3) < _CHANGE:
+      self._first = at
+
+
+class Profiles:
+  """Profiles by the name of the build, in two JSON files.
+
+  `path` holds those of this machine; it is written. `shipped` holds those of
+  the checkout, which serve for first builds.
+  """
+
+  def __init__(self, path, shipped):
+    self._path = path
+    self._shipped = shipped
+
+  def get(self, name):
+    """None: there is none."""
+    for path in (self._path, self._shipped):
+      profile = Profile.of_json(_read(path).get(name))
+      if profile:
+        return profile
+    return None
+
+  def set(self, name, profile):
+    """A file that can't be written is left alone: later estimates are worse."""
+    known = {**_read(self._path), name: profile.to_json()}
+    try:
+      os.makedirs(os.path.dirname(self._path), exist_ok=True)
+      with open(self._path, 'w', encoding='utf-8') as file:
+        json.dump(known, file)
+    except OSError:
+      pass
+
+
+def _read(path):
+  try:
+    with open(path, encoding='utf-8') as file:
+      known = json.load(file)
+  except (OSError, ValueError):
+    return {}
+  return known if isinstance(known, dict) else {}

@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+"""Derives recordings of other builds from a recorded one, for tests.
+
+usage: build_recordings.py RECORDING PROFILE FOLDER
+
+  RECORDING  what bazel_progress.py --record wrote
+  PROFILE    what bazel build --profile wrote in the same build (gzip)
+  FOLDER     gets NAME_busy.txt and NAME_resumed.txt
+
+A model runs the actions of the profile again, in the order of their start, with
+three jobs on two processors:
+
+  busy     every action takes 2.2 times as long, give or take a third, and
+           actions start up to 40 places earlier or later
+  resumed  half of the actions are in the cache, those that ended first, as
+           after an interrupted build
+"""
+
+import bisect
+import gzip
+import json
+import os
+import random
+import sys
+
+_JOBS = 3
+_PROCESSORS = 2
+_START_S = 3.5  # until the first action
+_CACHED_S = 0.03  # an action that is in the cache
+_EVERY_S = 5  # Bazel's lines of progress (.bazelrc)
+
+
+def read_recording(path):
+  """Returns [(seconds, done, total)]."""
+  with open(path, encoding='utf-8') as file:
+    rows = (line.split() for line in file)
+    return [(float(seconds), int(done), int(total))
+            for seconds, done, total in rows]
+
+
+def read_actions(path):
+  """Returns [(start, seconds)] of the actions of a profile."""
+  with gzip.open(path, 'rt', encoding='utf-8') as file:
+    events = json.load(file)['traceEvents']
+  return sorted((event['ts'] / 1e6, event['dur'] / 1e6) for event in events
+                if event.get('cat') == 'action processing')
+
+
+def run(work):
+  """Returns when actions of so many processor seconds end."""
+  now, running, ends = _START_S, [], []
+  waiting = list(reversed(work))
+  while waiting or running:
+    while waiting and len(running) < _JOBS:
+      running.append(waiting.pop())
+    step = min(running)
+    now += step * max(1.0, len(running) / _PROCESSORS)
+    ends += [now for left in running if left <= step]
+    running = [left - step for left in running if left > step]
+  return ends
+
+
+def processor_seconds(actions):
+  """Scales durations so that they fill the processors for the whole build."""
+  end = max(start + seconds for start, seconds in actions)
+  share = (end - _START_S) * _PROCESSORS / sum(s for _, s in actions)
+  return [seconds * share for _, seconds in actions]
+
+
+def busy(work, rng):
+  places = [place + rng.uniform(-40, 40) for place in range(len(work))]
+  return [seconds * 2.2 * rng.lognormvariate(0, 0.3)
+          for _, seconds in sorted(zip(places, work))]
+
+
+def resumed(work, actions):
+  ends = [start + seconds for start, seconds in actions]
+  interrupted = sorted(ends)[len(ends) // 2]
+  return [_CACHED_S if end <= interrupted else seconds
+          for end, seconds in zip(ends, work)]
+
+
+def recording(ends, recorded):
+  """Lines of progress; totals are those that `recorded` has at that count."""
+  counts = [done for _, done, _ in recorded]
+  rows = []
+  for now in [*range(_EVERY_S, int(ends[-1]), _EVERY_S), ends[-1]]:
+    done = bisect.bisect_right(ends, now)
+    at = min(bisect.bisect_left(counts, done), len(counts) - 1)
+    rows.append((now, done, max(done, recorded[at][2])))
+  return rows
+
+
+def write(path, rows):
+  with open(path, 'w', encoding='utf-8') as file:
+    file.writelines(f'{now:.1f} {done} {total}\n' for now, done, total in rows)
+
+
+def main(arguments):
+  if len(arguments) != 3:
+    print(__doc__.split('\n\n')[1], file=sys.stderr)
+    return 2
+  source, profile, folder = arguments
+  name = os.path.basename(source).partition('_')[0].partition('.')[0]
+  recorded, actions = read_recording(source), read_actions(profile)
+  work = processor_seconds(actions)
+  for kind, changed in (('busy', busy(work, random.Random(1))),
+                        ('resumed', resumed(work, actions))):
+    write(os.path.join(folder, f'{name}_{kind}.txt'),
+          recording(run(changed), recorded))
+  return 0
+
+
+if __name__ == '__main__':
+  sys.exit(main(sys.argv[1:]))
