@@ -12,7 +12,6 @@ from tools.cluster.line_reader import without_escapes
 
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
 _REDRAW_S = 0.1
-_PLAIN_S = 5.0
 
 
 class Sink:
@@ -42,6 +41,8 @@ class Sink:
 
 class Display:
   """`out` for what tasks write to standard output, `err` for the rest."""
+
+  plain_s = 5.0  # between two lines of a task's progress, if not on a terminal
 
   def __init__(self, names, out, err, now=time.monotonic):
     self._out = out
@@ -78,6 +79,9 @@ class Display:
 
   def lines(self, name, texts, is_error=False):
     """Whole lines of a task."""
+    self._write_lines(name, texts, is_error)
+
+  def _write_lines(self, name, texts, is_error=False):
     sink = self._err if is_error else self._out
     prefix = self.prefix(name, sink)
     self._write(sink, ''.join(f'{prefix}{text}\n' for text in texts))
@@ -121,13 +125,13 @@ class Display:
     """A line for each task whose progress was not written for a while."""
     waits = []
     for name, text in self._live.items():
-      wait = self._last.setdefault(name, self._now()) + _PLAIN_S - self._now()
+      wait = self._last.setdefault(name, self._now()) + self.plain_s - self._now()
       if wait > 0:
         waits.append(wait)
       elif text:
         self._last[name] = self._now()
         self._live[name] = ''
-        self.lines(name, [without_escapes(text)])
+        self._write_lines(name, [without_escapes(text)])
     self._changed = bool(waits)
     return min(waits, default=None)
 

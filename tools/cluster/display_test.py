@@ -4,47 +4,7 @@ import unittest
 
 from tools import xml_unittest
 from tools.cluster.display import Display
-
-
-class _Sink:
-  """Keeps what is written."""
-
-  def __init__(self, is_terminal):
-    self.is_terminal = self.is_coloured = is_terminal
-    self.is_broken = False
-    self.text = ''
-
-  def width(self):
-    return 40
-
-  def write(self, text):
-    self.text += text
-
-  def take(self):
-    text, self.text = self.text, ''
-    return text
-
-
-def screen(text):
-  """The lines that a terminal shows after `text`."""
-  lines, row = [''], 0
-  while text:
-    if text.startswith('\x1b[A'):
-      row, text = row - 1, text[3:]
-    elif text.startswith('\x1b[J'):
-      del lines[row + 1:]
-      lines[row], text = '', text[3:]
-    elif text.startswith('\x1b['):
-      text = text[text.index('m') + 1:]
-    elif text[0] == '\n':
-      row, text = row + 1, text[1:]
-      lines += [''] * (row + 1 - len(lines))
-    elif text[0] == '\r':  # always followed by an erasure
-      text = text[1:]
-    else:
-      lines[row] += text[0]
-      text = text[1:]
-  return lines
+from tools.cluster.fake_terminal import FakeSink, screen
 
 
 class DisplayTest(unittest.TestCase):
@@ -54,7 +14,7 @@ class DisplayTest(unittest.TestCase):
     self.now = 100.0
 
   def display(self, is_terminal):
-    self.out, self.err = _Sink(is_terminal), _Sink(is_terminal)
+    self.out, self.err = FakeSink(is_terminal), FakeSink(is_terminal)
     return Display(['ps:0', 'worker:0', 'worker:1', 'coordinator:0'], self.out, self.err,
                    lambda: self.now)
 

@@ -43,6 +43,7 @@ from tools.cluster import services
 from tools.cluster.cluster_run import ClusterRun, Failure
 from tools.cluster.display import Display, Sink
 from tools.cluster.guard import Guard
+from tools.cluster.summary_display import SummaryDisplay
 from tools.cluster.supervisor import Supervisor
 from tools.cluster.task_logs import LogFolder, NoLogs
 
@@ -81,6 +82,9 @@ def _parser():
            '`weft top`, which shows what they do')
   add('--client', action='store_true',
       help='run the program once, beside worker services')
+  add('--summary', action='store_true',
+      help='show one line per task, which changes in place on a terminal, '
+           'instead of all that tasks write; warnings and errors are shown')
   add('--log_dir', metavar='DIR',
       help='also keep what each task writes, in DIR/ps_0.log and so on')
   add('--ready_timeout', type=float, default=60, metavar='SECONDS',
@@ -137,6 +141,13 @@ def _logs(options):
   return LogFolder(options.log_dir, _task_names(options))
 
 
+def _display(options):
+  names, out, err = _task_names(options), Sink(1), Sink(2)
+  if options.summary:
+    return SummaryDisplay(names, 'worker:0', out, err)
+  return Display(names, out, err)
+
+
 def _binaries(options, checkout, display):
   jobs = [job for job, _ in options.jobs
           if job != 'worker' or options.client or not options.program]
@@ -161,7 +172,7 @@ def _run(options, binaries, display, guard):
 def main(checkout, arguments):
   """Returns the exit code."""
   options = parse(arguments)
-  display = Display(_task_names(options), Sink(1), Sink(2))
+  display = _display(options)
   try:
     binaries = _binaries(options, checkout, display)
     guard = Guard()

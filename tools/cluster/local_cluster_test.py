@@ -100,6 +100,14 @@ class ProgramTest(LocalClusterTest):
     ended = self.run_to_end('--', 'printf', r'\rstep 1\rstep 2\rstep 3\n')
     self.assertEqual(ended.out, 'worker:0 | step 3\n')
 
+  def test_summary_is_the_last_line_of_each_program(self):
+    ended = self.run_to_end(
+        '--summary', '--workers=2', '--', 'sh', '-c',
+        'echo begun; echo "ended {task_index}"; echo why >&2')
+    self.assertEqual(sorted(ended.out.splitlines()),
+                     ['worker:0 | ended 0', 'worker:1 | ended 1'])
+    self.assertIn('worker:0 | why', ended.err)
+
   def test_what_tasks_write_is_kept_on_request(self):
     with tempfile.TemporaryDirectory() as folder:
       self.run_to_end(f'--log_dir={folder}/logs', '--', 'echo', 'hello')
