@@ -20,6 +20,7 @@ import argparse
 import contextlib
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -91,11 +92,11 @@ def duration(seconds):
   return f'about {round(seconds / 60)} min'
 
 
-def describe(progress, estimate, elapsed):
+def describe(progress, estimate, elapsed, now):
   """The line that is shown."""
   total, left = f'{progress.total}', ''
   if elapsed >= _UNKNOWN_S:
-    left = f', {duration(estimate.left)} left'
+    left = f', {duration(estimate.left(now))} left'
     if estimate.actions > progress.total:
       total = f'about {estimate.actions}'
   return (f'{progress.done} of {total} actions, {int(elapsed) // 60}:'
@@ -153,6 +154,7 @@ class Build:
     self._estimate = Estimate(self._known or Profile.unknown(cpus), cpus,
                               self._began)
     self._samples = []
+    self._progress = None  # the last one
     self._executed = 0
 
   def read(self, text):
@@ -172,11 +174,19 @@ class Build:
 
   def _advance(self, progress):
     elapsed = self._clock() - self._began
+    self._progress = progress
     self._samples.append((round(elapsed, 1), progress.done, progress.total))
     if self._record:
       self._record.write('{} {} {}\n'.format(*self._samples[-1]))
     self._estimate.add(progress.done, progress.total, self._clock())
-    self._line.show(describe(progress, self._estimate, elapsed))
+    self.tick()
+
+  def tick(self):
+    """To be called about once per second: Bazel's lines come more rarely."""
+    if self._progress:
+      now = self._clock()
+      self._line.show(describe(self._progress, self._estimate,
+                               now - self._began, now))
 
   def end(self, code):
     """Bazel has ended with this exit code."""
@@ -219,15 +229,32 @@ def _parse(arguments):
   return options
 
 
-def _run(command, read):
-  """Calls `read` with each line of stderr; returns the exit code."""
+def _read_lines(stream, read, tick):
+  """Calls `read` with each line and `tick` about once per second."""
+  rest = b''
+  while True:
+    if not select.select([stream], [], [], 1.0)[0]:
+      tick()
+      continue
+    data = os.read(stream.fileno(), 65536)
+    if not data:
+      break
+    *lines, rest = (rest + data).split(b'\n')
+    for line in lines:
+      read(line.decode('utf-8', 'replace'))
+    tick()
+  if rest:
+    read(rest.decode('utf-8', 'replace'))
+
+
+def _run(command, build):
+  """Passes the lines of stderr to `build`; returns the exit code."""
   # Ctrl-C reaches Bazel too, which then ends in order: read until its end.
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   with subprocess.Popen(
-      command, stderr=subprocess.PIPE, text=True, errors='replace',
+      command, stderr=subprocess.PIPE,
       preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as bazel:
-    for text in bazel.stderr:
-      read(text)
+    _read_lines(bazel.stderr, build.read, build.tick)
   return bazel.returncode
 
 
@@ -242,7 +269,7 @@ def main(arguments):
         options.name, Profiles(os.path.expanduser(_TIMES), _SHIPPED),
         Line(sys.stderr, _width(), time.monotonic), time.monotonic,
         os.cpu_count() or 1, log, record)
-    code = _run(options.command, build.read)
+    code = _run(options.command, build)
     build.end(code)
   return code if code >= 0 else 128 - code
 

@@ -163,11 +163,14 @@ class ReplayTest(BuildTestCase):
       lines = [line.split() for line in file]
     end = float(lines[-1][0])
     build, began = self.build(), self.clock.now
-    for seconds, done, total in lines:
-      self.clock.now = began + float(seconds)
-      build.read(f'[{done} / {total}] Compiling a.cc; 1s local')
-      left = end - float(seconds)
-      if float(seconds) >= 60:
+    for second in range(int(end)):
+      self.clock.now = began + second
+      while float(lines[0][0]) <= second:
+        _, done, total = lines.pop(0)
+        build.read(f'[{done} / {total}] Compiling a.cc; 1s local')
+      build.tick()
+      left = end - second
+      if second >= 60:
         self.assertLessEqual(abs(self.shown_left() - left),
                              max(0.3 * left, 20), f'{name}: {self.shown}')
 
@@ -202,6 +205,15 @@ class LineTest(BuildTestCase):
     lines = self.out.getvalue().split('\r\x1b[K')
     self.assertEqual([len(lines[1]), lines[3]], [39, 'WARNING: look\n'])
     self.assertNotIn('\n', lines[1] + lines[2])
+
+  def test_time_advances_without_lines_of_bazel(self):
+    build = self.build()
+    self.clock.now += 100
+    build.read('[100 / 300] Compiling a.cc')
+    self.assertIn('1:40 elapsed, about 3.5 min left', self.shown)
+    self.clock.now += 60
+    build.tick()
+    self.assertIn('2:40 elapsed, about 2.5 min left', self.shown)
 
   def test_colours_of_bazel_do_not_hide_progress(self):
     self.build().read('\x1b[32m[5 / 300]\x1b[0m Compiling a.cc')

@@ -20,7 +20,7 @@ _PRIOR_S = 30.0
 # The speed of the last 90 s replaces that of the whole build if it differs by
 # this factor: cached actions have ended or begun, or other work has.
 _WINDOW_S = 90.0
-_CHANGE = 1.8
+_CHANGE = 2.0
 # Actions of the first minute that end so many times faster than expected are
 # cached ones, as in a build that was interrupted: the speed is measured from
 # their end on. A later burst does not mean that no cached action follows.
@@ -135,12 +135,11 @@ class Estimate:
     found = min(1.0, self._total / profile.total_at(done))
     return max(self._total, round(profile.actions * found))
 
-  @property
-  def left(self):
-    """Seconds."""
-    now, done = self._samples[-1]
+  def left(self, now):
+    """Seconds from `now` on; Bazel may have been silent for minutes."""
+    last, done = self._samples[-1]
     rest = self._work(self.actions) - self._work(done)
-    return rest * self._pace(self._first, now)
+    return max(0.0, rest * self._pace(self._first, last) - (now - last))
 
   def _work(self, done):
     """What the first `done` actions take, in seconds of the profile."""

@@ -27,7 +27,10 @@ _JOBS = 3
 _PROCESSORS = 2
 _START_S = 3.5  # until the first action
 _CACHED_S = 0.03  # an action that is in the cache
-_EVERY_S = 5  # Bazel's lines of progress (.bazelrc)
+# Bazel's lines of progress: the interval is 5 s at first (.bazelrc), then it
+# grows with the elapsed time.
+_EVERY_S = 5.0
+_GROWTH = 0.15
 
 
 def read_recording(path):
@@ -84,11 +87,20 @@ def recording(ends, recorded):
   """Lines of progress; totals are those that `recorded` has at that count."""
   counts = [done for _, done, _ in recorded]
   rows = []
-  for now in [*range(_EVERY_S, int(ends[-1]), _EVERY_S), ends[-1]]:
+  for now in times(ends[-1]):
     done = bisect.bisect_right(ends, now)
     at = min(bisect.bisect_left(counts, done), len(counts) - 1)
     rows.append((now, done, max(done, recorded[at][2])))
   return rows
+
+
+def times(end):
+  """When Bazel writes a line of progress, and the end."""
+  now = _EVERY_S
+  while now < end:
+    yield now
+    now += max(_EVERY_S, _GROWTH * now)
+  yield end
 
 
 def write(path, rows):

@@ -26,6 +26,11 @@ class BuildRecordingsTest(unittest.TestCase):
     rows = build_recordings.recording([6, 7, 12], [(5, 1, 9), (10, 3, 20)])
     self.assertEqual(rows, [(5, 0, 9), (10, 2, 20), (12, 3, 20)])
 
+  def test_lines_become_rarer(self):
+    times = list(build_recordings.times(1000))
+    self.assertEqual(times[:3], [5, 10, 15])
+    self.assertLess(len(times), 40)
+
   def test_recordings_are_written(self):
     with tempfile.TemporaryDirectory() as folder:
       source = os.path.join(folder, 'x_quiet.txt')
