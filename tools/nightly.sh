@@ -73,12 +73,12 @@ bazel test --config=opt --test_timeout=3600 --test_output=errors \
   --test_filter='*NothingIsKeptWithoutNeed*' \
   //integration_tests:loop_gradients_test || failed=1
 
-# What a new user runs first: begun anew, then gone on with.
+# The second run continues from the checkpoint of the first one.
 printf '\n== the quickstart, twice\n'
 trained="$(mktemp -d)"
 WEFT_QUICKSTART_DIR="$trained" tools/quickstart.sh --fresh || failed=1
 WEFT_QUICKSTART_DIR="$trained" tools/quickstart.sh | tee "$trained/log" || failed=1
-grep '^goes on from' "$trained/log" || failed=1
+grep '^continues from' "$trained/log" || failed=1
 rm -rf "$trained"
 
 # Without oneDNN, which the other runs find (libs/kernels/README.md).

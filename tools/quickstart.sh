@@ -1,32 +1,102 @@
 #!/bin/bash
-# From a bare machine to a model trained on a cluster: installs what is missing,
-# builds the examples and services for speed, and trains a classifier with six
-# processes that share the work. Ends with the test accuracy, and what to try
-# next. Another start goes on from the checkpoint that the last one has left;
-# with --fresh it begins anew.
+# Takes a bare machine to a model that was trained on a cluster: installs the
+# packages that are missing, builds the services and three examples for speed,
+# and trains a classifier with six processes. Ends with the test accuracy, the
+# place of the checkpoint and three commands to go on with. The next run
+# continues from that checkpoint; with --fresh it starts over.
+#
+# $WEFT_QUICKSTART_DIR (~/.cache/weft-quickstart) gets the checkpoints and logs.
 set -euo pipefail
 case "$*" in
-  ''|--fresh) fresh="$*" ;;
+  '' | --fresh) fresh="$*" ;;
   *) echo "usage: tools/quickstart.sh [--fresh]" >&2; exit 2 ;;
 esac
 cd "$(dirname "$0")/.."
+started=$SECONDS
+folder="${WEFT_QUICKSTART_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/weft-quickstart}"
+log="$folder/quickstart.log"
+model="$folder/fashion_mnist"
+services=(coordinator ps worker checkpoint_writer)
+examples=(hello simple_client fashion_mnist)
 
 heading() { printf '\n== %s\n' "$*"; }
-started=$SECONDS
 
-heading "Installing what is missing"
-tools/setup.sh
+fail() { # WHAT; shows the end of the log
+  {
+    echo "quickstart: FAILED: $1; the log ends with:"
+    tail -n 20 "$log"
+    echo "quickstart: all of it is in $log"
+  } >&2
+  exit 1
+}
 
-heading "Building Weft's services and examples (seconds when nothing changed)"
-# Bazel follows these links into another checkout's output when it was moved.
-find . -maxdepth 1 -type l -name 'bazel-*' -delete
-examples=(hello simple_client fashion_mnist)
-services=(coordinator ps worker checkpoint_writer)
-echo "services: ${services[*]}; examples: ${examples[*]}; the command weft"
-tools/bazel_progress.py quickstart bazel build --config=opt \
-  "${examples[@]/#///examples:}" "${services[@]/#///services/}" //tools:weft
-python3 tools/trim_cache.py || true
-programs=$(bazel info --config=opt bazel-bin 2>/dev/null)
+# The compute capabilities of the GPUs, such as "80,90"; empty: no driver.
+gpu_architectures() {
+  nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
+    sed -nE 's/^ *([0-9]+)\.([0-9]+) *$/\1\2/p' | sort -un | paste -sd,
+}
+
+choose_cuda() { # sets cuda, the options of Bazel
+  local architectures
+  architectures="$(gpu_architectures || true)"
+  if [[ -n "$architectures" ]]; then
+    cuda=("--define=cuda_archs=$architectures")
+    echo "compiles GPU kernels for this machine only: ${cuda[*]}"
+  elif nvidia-smi -L >/dev/null 2>&1; then
+    cuda=()
+    echo "compiles GPU kernels for all architectures: the driver does not say" \
+      "which this is"
+  else
+    cuda=(--define=cuda=off)
+    echo "no NVIDIA driver here: builds without GPU kernels (${cuda[*]})"
+  fi
+}
+
+build() {
+  # Links of a checkout that was moved lead to the output of another one.
+  find . -maxdepth 1 -type l -name 'bazel-*' -delete
+  tools/bazel_progress.py --log="$log" quickstart \
+    bazel build --config=opt "${cuda[@]}" \
+    "${examples[@]/#///examples:}" "${services[@]/#///services/}" ||
+    fail "bazel build"
+  python3 tools/trim_cache.py >>"$log" 2>&1 || true
+  programs=$(bazel info --config=opt "${cuda[@]}" bazel-bin 2>>"$log") ||
+    fail "bazel info"
+}
+
+train() {
+  if [[ -n "$fresh" ]]; then rm -rf "$model"; fi
+  if [[ -e "$model/checkpoint" ]]; then
+    echo "continues from $model; --fresh starts over"
+  fi
+  # setpriv: the cluster stops with this script, even if that is killed.
+  setpriv --pdeathsig TERM tools/local_cluster --summary \
+    --services_dir="$programs/services" --log_dir="$folder/tasks" \
+    --coordinator --ps=2 --checkpoint_writers=1 --workers=2 \
+    --checkpoint_root="$folder" \
+    -- "$programs/examples/fashion_mnist" --device=auto || {
+    echo "quickstart: FAILED: training; the tasks' logs are in $folder/tasks" >&2
+    exit 1
+  }
+}
+
+newest_checkpoint() {
+  local path
+  path="$(sed -nE 's/^model_checkpoint_path: "(.*)"$/\1/p' "$model/checkpoint")"
+  echo "$model/${path##*/}"
+}
+
+mkdir -p "$folder"
+: >"$log"
+echo "the output of apt and Bazel goes to $log"
+
+heading "Installing the packages that are missing"
+tools/setup.sh --quickstart --log="$log" || fail "tools/setup.sh"
+
+heading "Building the services and examples (seconds if nothing has changed)"
+echo "services: ${services[*]}; examples: ${examples[*]}"
+choose_cuda
+build
 
 heading "hello: a constant through a session in this process"
 "$programs/examples/hello"
@@ -34,56 +104,23 @@ heading "hello: a constant through a session in this process"
 heading "simple_client: a variable, incremented once"
 "$programs/examples/simple_client" ""
 
-heading "fashion_mnist: trains a classifier (784-128-10) on 60,000 pictures"
+heading "fashion_mnist: trains a classifier (784-128-10) on 60,000 images"
 echo "a coordinator, 2 parameter servers, a checkpoint writer and 2 workers,"
-echo "each a process of its own; the workers use a GPU where there is one;"
-echo "Ctrl-C stops them all"
+echo "each in its own process; Ctrl-C stops them all"
 echo "ready to train after $((SECONDS - started)) s"
-checkpoints="${WEFT_QUICKSTART_DIR:-$HOME/.cache/weft-quickstart}"
-if [[ -n "$fresh" ]]; then rm -rf "$checkpoints/fashion_mnist"; fi
-if [[ -e "$checkpoints/fashion_mnist/checkpoint" ]]; then
-  echo "goes on from $checkpoints/fashion_mnist; --fresh begins anew"
-fi
-mkdir -p "$checkpoints"
-logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
-# setpriv: the cluster stops with this script, even if that is killed.
-setpriv --pdeathsig TERM tools/local_cluster \
-  --services_dir="$programs/services" --log_dir="$logs" \
-  --coordinator --ps=2 --checkpoint_writers=1 --workers=2 \
-  --checkpoint_root="$checkpoints" \
-  -- "$programs/examples/fashion_mnist" --device=auto
-echo
-grep '^test accuracy' "$logs/worker_0.log" | tail -n 1
+train
 
-heading "What the checkpoint writer keeps, and the newest of it"
-model="$checkpoints/fashion_mnist"
-"$programs/tools/weft" checkpoint ls --table "$model"
-newest=$("$programs/tools/weft" checkpoint verify --json "$model" |
-  sed -n 's/.*"prefix": "\(.*\)".*/\1/p')
-"$programs/tools/weft" checkpoint ls --table "$newest"
-
-heading "Where they lie, and what opens them"
-# The log of the chief's session that has just ended.
-log=$(find "$model" -name 'events.out.tfevents.*' -printf '%T@ %p\n' |
-  sort -n | tail -n 1 | cut -d ' ' -f 2-)
-cat <<THERE
-checkpoint:               $newest
-                            bazel run //tools:weft -- checkpoint show $newest TENSOR
-TensorBoard's log:        $log
-                            tensorboard --logdir=$model    (pip install tensorboard)
-THERE
-
-heading "What to try next"
+heading "Done"
+grep '^test accuracy' "$folder/tasks/worker_0.log" | tail -n 1
+newest="$(newest_checkpoint)"
+echo "checkpoint: $newest"
 cat <<NEXT
-a cluster of your own:    tools/local_cluster --ps=2 --workers=2 --client -- \\
-                            bazel-bin/examples/simple_client {target} init
-                          runs a program on it; without "-- PROGRAM..." it
-                          prints the targets of its tasks, and stays
-a look at it:             bazel run //tools:weft -- status --target=zmq://...
-without TensorBoard:      bazel run //tools:weft -- events $log
-on from here:             tools/quickstart.sh; anew: tools/quickstart.sh --fresh
-a program of your own:    begin with examples/simple_client.cc or, for training
-                          on several workers, examples/between_graph.cc
-how it works:             README.md, from "Processes" on
+
+Next commands:
+  train on from the checkpoint (--fresh starts over):
+    tools/quickstart.sh
+  look into the checkpoint:
+    bazel run --config=opt${cuda[*]:+ ${cuda[*]}} //tools:weft -- checkpoint ls $newest
+  run a program on a cluster of your own:
+    tools/local_cluster --ps=2 --workers=2 --client -- bazel-bin/examples/simple_client {target} init
 NEXT
