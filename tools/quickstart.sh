@@ -41,11 +41,12 @@ choose_cuda() { # sets cuda, the options of Bazel
   architectures="$(gpu_architectures || true)"
   if [[ -n "$architectures" ]]; then
     cuda=("--define=cuda_archs=$architectures")
-    echo "compiles GPU kernels for this machine only: ${cuda[*]}"
+    echo "GPU kernels, if CUDA's toolkit is installed, are compiled for the GPUs" \
+      "of this machine only (${cuda[*]})"
   elif nvidia-smi -L >/dev/null 2>&1; then
     cuda=()
-    echo "compiles GPU kernels for all architectures: the driver does not say" \
-      "which this is"
+    echo "GPU kernels are compiled for all architectures: the NVIDIA driver does" \
+      "not report that of its GPU"
   else
     cuda=(--define=cuda=off)
     echo "no NVIDIA driver here: builds without GPU kernels (${cuda[*]})"

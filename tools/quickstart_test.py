@@ -1,4 +1,4 @@
-"""tools/quickstart.sh with a Bazel, a GPU and programs that are scripts."""
+"""Runs tools/quickstart.sh with scripts in place of Bazel, driver and cluster."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""tools/setup.sh with an apt of its own: what it installs and what it says."""
+"""Runs tools/setup.sh with fake apt programs: what it installs and prints."""
 
 import os
 import subprocess
