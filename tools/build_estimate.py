@@ -139,17 +139,17 @@ class Estimate:
     """Seconds from `now` on; Bazel may have been silent for minutes."""
     last, done = self._samples[-1]
     rest = self._work(self.actions) - self._work(done)
-    return max(0.0, rest * self._pace(self._first, last) - (now - last))
+    return max(0.0, rest * self._pace() - (now - last))
 
   def _work(self, done):
     """What the first `done` actions take, in seconds of the profile."""
     scale = self.actions / self._profile.actions
     return self._profile.seconds_at(done / scale) * scale
 
-  def _pace(self, first, now):
-    """Seconds per second of the profile, measured since a sample."""
-    began, before = self._samples[first]
-    took, work = now - began, self._work(self._samples[-1][1]) - self._work(before)
+  def _pace(self):
+    """Seconds per second of the profile, as measured so far."""
+    (began, before), (now, done) = self._samples[self._first], self._samples[-1]
+    took, work = now - began, self._work(done) - self._work(before)
     prior = max(0.0, _PRIOR_S - took / 4)
     if work + prior <= 0:
       return self._expected
