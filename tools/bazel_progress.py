@@ -47,6 +47,8 @@ _MOST_CACHED = 0.1
 
 _PROGRESS = re.compile(r'\[([\d,]+) / ([\d,]+)\] ?(.*)')
 _PREPARING = re.compile(r'(Loading|Analyzing):')
+# The server has built these targets before and looks at what has changed only.
+_REBUILDING = re.compile(r'INFO: Analyzed .*\b0 targets configured\)')
 _PROCESSES = re.compile(r'INFO: ([\d,]+) process(?:es)?[:.]')
 _CACHE_HITS = re.compile(r'([\d,]+) (?:remote|disk) cache hit')
 _ESCAPES = re.compile(r'\x1b\[[0-9;]*[A-Za-z]')
@@ -168,9 +170,15 @@ class Build:
     elif _PREPARING.match(text):
       self._line.show(text)
     elif text:
-      self._executed = executed(text) or self._executed
-      if not self._log:
-        self._line.write(text)
+      self._note(text)
+
+  def _note(self, text):
+    if _REBUILDING.match(text):
+      self._estimate = Estimate(Profile.unknown(self._cpus), self._cpus,
+                                self._began)
+    self._executed = executed(text) or self._executed
+    if not self._log:
+      self._line.write(text)
 
   def _advance(self, progress):
     elapsed = self._clock() - self._began

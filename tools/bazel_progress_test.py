@@ -63,11 +63,11 @@ class BuildTestCase(unittest.TestCase):
     self.clock = ManualClock()
     self.out = io.StringIO()
 
-  def build(self, width=200, cpus=2, **files):
+  def build(self, width=200, cpus=2, name='quickstart', **files):
     self.out.truncate(0)
     self.out.seek(0)
     return bazel_progress.Build(
-        'quickstart', Profiles(self.path, self.shipped),
+        name, Profiles(self.path, self.shipped),
         bazel_progress.Line(self.out, width, self.clock), self.clock, cpus,
         **files)
 
@@ -156,13 +156,15 @@ class ReplayTest(BuildTestCase):
     self.assertTrue(found, self.shown)
     return float(found[1]) * self._UNITS[found[2]]
 
-  def replay(self, name):
+  def replay(self, name, before='', share=0.3):
     """Checks the estimates from the second minute on."""
     path = os.path.join(self.folder, 'testdata', 'builds', name + '.txt')
     with open(path, encoding='utf-8') as file:
       lines = [line.split() for line in file]
     end = float(lines[-1][0])
-    build, began = self.build(), self.clock.now
+    build = self.build(name=name.partition('_')[0])
+    began = self.clock.now
+    build.read(before)
     for second in range(int(end)):
       self.clock.now = began + second
       while float(lines[0][0]) <= second:
@@ -172,7 +174,7 @@ class ReplayTest(BuildTestCase):
       left = end - second
       if second >= 60:
         self.assertLessEqual(abs(self.shown_left() - left),
-                             max(0.3 * left, 20), f'{name}: {self.shown}')
+                             max(share * left, 20), f'{name}: {self.shown}')
 
   def test_quiet_machine(self):
     self.replay('quickstart_quiet')
@@ -182,6 +184,21 @@ class ReplayTest(BuildTestCase):
 
   def test_mostly_cached_build(self):
     self.replay('quickstart_resumed')
+
+  def test_tests(self):
+    self.replay('test_quiet')
+
+  def test_rebuild_after_a_change(self):
+    self.replay('test_rebuild', 'INFO: Analyzed 1470 targets '
+                '(0 packages loaded, 0 targets configured).', share=1)
+
+  def test_rebuild_does_not_go_by_the_whole_build(self):
+    build = self.build()
+    build.read('INFO: Analyzed 7 targets (0 packages loaded, '
+               '0 targets configured).')
+    self.clock.now += 10
+    build.read('[5 / 30] Compiling a.cc')
+    self.assertIn('5 of 30 actions', self.shown)
 
 
 class LineTest(BuildTestCase):

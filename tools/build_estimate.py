@@ -117,12 +117,15 @@ class Estimate:
     self._expected = profile.cpus / cpus  # seconds per second of the profile
     self._samples = [(began, 0)]  # (time, done)
     self._first = 0  # sample from which on the speed is measured
-    self._total = 1
+    self._total = 1  # the largest so far
+    self._pruned = 0  # actions that turned out to be unnecessary
 
   def add(self, done, total, now):
     """Bazel has done so many of the actions that it knows of."""
-    self._total = total
-    self._samples.append((now, done))
+    self._total = max(self._total, total)
+    # They count as done: so the pace includes how fast they are found.
+    self._pruned = self._total - total
+    self._samples.append((now, done + self._pruned))
     if self._is_burst():
       self._first = len(self._samples) - 1
     else:
@@ -131,6 +134,10 @@ class Estimate:
   @property
   def actions(self):
     """The number of actions when all are discovered."""
+    return self._whole - self._pruned
+
+  @property
+  def _whole(self):
     profile, (_, done) = self._profile, self._samples[-1]
     found = min(1.0, self._total / profile.total_at(done))
     return max(self._total, round(profile.actions * found))
@@ -138,12 +145,12 @@ class Estimate:
   def left(self, now):
     """Seconds from `now` on; Bazel may have been silent for minutes."""
     last, done = self._samples[-1]
-    rest = self._work(self.actions) - self._work(done)
+    rest = self._work(self._whole) - self._work(done)
     return max(0.0, rest * self._pace() - (now - last))
 
   def _work(self, done):
     """What the first `done` actions take, in seconds of the profile."""
-    scale = self.actions / self._profile.actions
+    scale = self._whole / self._profile.actions
     return self._profile.seconds_at(done / scale) * scale
 
   def _pace(self):
