@@ -109,7 +109,6 @@ def _emulated_library(name, srcs, hdrs, deps):
         srcs = sources + hdrs,
         copts = [
             "-O1",
-            "-Wno-sign-compare",  # as nvcc, of threadIdx
             "-include",
             "libs/device/cuda/testing/emulated_kernel.h",
         ],

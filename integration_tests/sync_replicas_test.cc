@@ -38,7 +38,6 @@ using train::MonitoredTrainingSessionOptions;
 using train::SyncReplicasOptimizer;
 using train::SyncReplicasOptions;
 
-constexpr int kRows = 4;    // of a replica's batch
 constexpr int kInputs = 3;  // of a row
 constexpr int kTable = 5;
 

@@ -8,11 +8,11 @@
 namespace weft {
 namespace {
 
-constexpr PassOptions kNone{.remove_identities = false,
-                            .fold_constants = false,
-                            .simplify_arithmetic = false,
-                            .merge_common_subexpressions = false,
-                            .fuse_elements = false};
+const PassOptions kNone{.remove_identities = false,
+                        .fold_constants = false,
+                        .simplify_arithmetic = false,
+                        .merge_common_subexpressions = false,
+                        .fuse_elements = false};
 
 class RunPassesTest : public ::testing::Test {
  protected:

@@ -207,9 +207,9 @@ TEST(WorkerMessagesTest, RunPartitionCarriesOnlyTheFeedsThatAreNamed) {
 
 TEST(WorkerMessagesTest, AFeedThatIsNamedButNotThereIsAnError) {
   const std::vector<Tensor> feeds = {Tensor()};
-  EXPECT_THAT(WriteRunPartition(SampleStep(feeds, {{0}}, {})),
+  EXPECT_THAT(WriteRunPartition(SampleStep(feeds, {0}, {})),
               StatusIs(kInvalid, "feed 0"));
-  EXPECT_THAT(WriteRunPartition(SampleStep(feeds, {{1}}, {})),
+  EXPECT_THAT(WriteRunPartition(SampleStep(feeds, {1}, {})),
               StatusIs(absl::StatusCode::kInternal, "feed 1"));
 }
 
@@ -228,7 +228,7 @@ TEST(WorkerMessagesTest, RunPartitionReplyBringsEachFetchThatWasAskedFor) {
   EXPECT_TRUE(read.pushes.empty());
   EXPECT_THAT(ReadRunPartitionReply(message, {{0, 1}}, HeapAllocator()),
               StatusIs(kInvalid, "fetch 1"));
-  EXPECT_THAT(WriteRunPartitionReply(fetches, {{1}}, {}),
+  EXPECT_THAT(WriteRunPartitionReply(fetches, {1}, {}),
               StatusIs(kInvalid, "fetch 1"));
 }
 
@@ -474,7 +474,7 @@ TEST(WorkerMessagesTest, DamageIsRefusedOrHarmless) {
       SampleTensor(DT_FLOAT, TensorShape({3})),
       SampleTensor(DT_INT64, TensorShape({200}))};
   ASSERT_OK_AND_ASSIGN(const bus::Message run,
-                       WriteRunPartition(SampleStep(feeds, {{0, 1}}, {{0}})));
+                       WriteRunPartition(SampleStep(feeds, {{0, 1}}, {0})));
   ReadDamaged(run, [](bus::Message message) {
     return ReadRunPartition(std::move(message), HeapAllocator()).ok();
   });

@@ -227,7 +227,8 @@ bool ChunkSnapshot::IsInPlace(int64_t chunk) const {
 }
 
 absl::Status ChunkSnapshot::ReadChunk(
-    int64_t chunk, absl::FunctionRef<void(absl::Span<const char>)> read) {
+    int64_t chunk, absl::FunctionRef<void(absl::Span<const char>)> read)
+    ABSL_NO_THREAD_SAFETY_ANALYSIS {
   // What is not in place will not be again: nobody has to be locked out.
   if (!IsInPlace(chunk)) {
     ASSIGN_OR_RETURN(Parts parts, Claim(chunk, Tensor()));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
@@ -23,14 +24,17 @@ class Signal {
   // meanwhile.
   absl::Status WaitFor(absl::Mutex& mutex, Scheduler& scheduler,
                        Cancellation& cancellation,
-                       absl::FunctionRef<bool()> condition);
-  // The same without an end before its time.
+                       absl::FunctionRef<bool()> condition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // The same, but only `condition` ends it.
   void WaitFor(absl::Mutex& mutex, Scheduler& scheduler,
-               absl::FunctionRef<bool()> condition);
+               absl::FunctionRef<bool()> condition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Notify();
 
  private:
-  void WaitOnce(absl::Mutex& mutex, Scheduler& scheduler);
+  void WaitOnce(absl::Mutex& mutex, Scheduler& scheduler)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   std::vector<Event*> waiters_;
 };

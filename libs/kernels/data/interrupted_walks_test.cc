@@ -425,10 +425,11 @@ TEST_F(InterruptedWalksTest, ElementsOfOtherTypesAreRefused) {
       IteratorStateWriter::Values good;
       IteratorContext context = harness_.Context();
       ASSERT_OK(walk->Save(context, IteratorStateWriter(good)));
-      const auto restored = [&](const IteratorStateWriter::Values& values) {
-        auto other = *harness_.Walk(dataset);
-        return other->Restore(context, IteratorStateReader(values));
-      };
+      const auto restored =
+          [&, &walked = dataset](const IteratorStateWriter::Values& values) {
+            auto other = *harness_.Walk(walked);
+            return other->Restore(context, IteratorStateReader(values));
+          };
       for (const auto& [key, value] : good) {
         if (!IsComponent(good, key)) continue;
         SCOPED_TRACE(absl::StrCat(name, " after ", after, ": ", key));

@@ -125,8 +125,10 @@ class ParallelInterleaveIterator
       StartThreads();
       const int64_t seen = changes_;
       RETURN_IF_ERROR(changed_.WaitFor(mutex_, context.scheduler(),
-                                       context.cancellation(),
-                                       [&] { return changes_ != seen; }));
+                                       context.cancellation(), [&] {
+                                         mutex_.AssertHeld();
+                                         return changes_ != seen;
+                                       }));
     }
   }
 
@@ -361,7 +363,10 @@ class ParallelInterleaveIterator
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
     return changed_.WaitFor(mutex_, context.scheduler(), context.cancellation(),
-                            [this] { return !is_taking_ && readers_ == 0; });
+                            [this] {
+                              mutex_.AssertHeld();
+                              return !is_taking_ && readers_ == 0;
+                            });
   }
   // On every way out of what has paused.
   void Resume() {

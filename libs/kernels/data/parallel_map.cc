@@ -33,8 +33,10 @@ class ParallelMapIterator : public DatasetIterator {
     absl::MutexLock lock(&mutex_);
     StartFeeding();
     RETURN_IF_ERROR(changed_.WaitFor(mutex_, context.scheduler(),
-                                     context.cancellation(),
-                                     [this] { return Next() || HasEnded(); }));
+                                     context.cancellation(), [this] {
+                                       mutex_.AssertHeld();
+                                       return Next() || HasEnded();
+                                     }));
     const auto next = FindNext();
     if (next == calls_.end()) return false;
     const CallPtr call = *next;
@@ -130,6 +132,7 @@ class ParallelMapIterator : public DatasetIterator {
     is_paused_ = true;
     return changed_.WaitFor(
         mutex_, context.scheduler(), context.cancellation(), [this] {
+          mutex_.AssertHeld();
           return !is_feeding_ &&
                  std::all_of(calls_.begin(), calls_.end(),
                              [](const CallPtr& call) { return call->is_done; });

@@ -46,9 +46,11 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
                                DatasetElement* element) override {
     absl::MutexLock lock(&mutex_);
     StartFilling();
-    RETURN_IF_ERROR(
-        filled_.WaitFor(mutex_, context.scheduler(), context.cancellation(),
-                        [this] { return !buffer_.empty() || !is_filling_; }));
+    RETURN_IF_ERROR(filled_.WaitFor(mutex_, context.scheduler(),
+                                    context.cancellation(), [this] {
+                                      mutex_.AssertHeld();
+                                      return !buffer_.empty() || !is_filling_;
+                                    }));
     if (buffer_.empty()) return false;
     ElementResult result = std::move(buffer_.front());
     buffer_.pop_front();
@@ -109,7 +111,10 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     is_paused_ = true;
     return filled_.WaitFor(mutex_, context.scheduler(), context.cancellation(),
-                           [this] { return !is_filling_; });
+                           [this] {
+                             mutex_.AssertHeld();
+                             return !is_filling_;
+                           });
   }
   // On every way out of what has paused.
   void Resume() {

@@ -136,8 +136,9 @@ class DenseTableMaker : public ResourceHandleKernel<LookupTable> {
 // only be made, and refused, while a step runs.
 class DenseTableHandleKernel : public OpKernel, public SessionKernel {
  public:
+  // No other thread has the kernel yet, so its mutex is not needed.
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
-      const OpKernelConstruction& construction) {
+      const OpKernelConstruction& construction) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     auto kernel = std::make_unique<DenseTableHandleKernel>(construction);
     DenseTableOptions& options = kernel->options_;
     RETURN_IF_ERROR(kernel->maker_.ReadName(construction));

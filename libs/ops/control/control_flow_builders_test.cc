@@ -199,7 +199,7 @@ TEST_F(ControlFlowBuildersTest, BranchesThatDiffer) {
   for (const auto& c : cases) {
     const Scope root = Scope::Root();
     const auto give = [&](const Values& values) {
-      return [&root, values](const Scope& s) {
+      return [values](const Scope& s) {
         Values result;
         for (const Output& value : values) {
           if (!value) {

@@ -4,6 +4,9 @@
 #ifndef WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_KERNEL_H_
 #define WEFT_LIBS_DEVICE_CUDA_TESTING_EMULATED_KERNEL_H_
 
+// nvcc accepts comparisons of threadIdx with signed numbers.
+#pragma GCC diagnostic ignored "-Wsign-compare"
+
 // They declare some of these names themselves, so they come first.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
