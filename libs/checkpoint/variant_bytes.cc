@@ -13,10 +13,10 @@
 namespace weft::checkpoint {
 namespace {
 
-absl::string_view BytesOf(const uint64_t& number) {
+absl::string_view VariantBytesOf(const uint64_t& number) {
   return {reinterpret_cast<const char*>(&number), sizeof(number)};
 }
-absl::string_view BytesOf(const uint32_t& number) {
+absl::string_view VariantBytesOf(const uint32_t& number) {
   return {reinterpret_cast<const char*>(&number), sizeof(number)};
 }
 
@@ -33,13 +33,13 @@ absl::StatusOr<Variant> TakeVariant(absl::string_view* bytes,
   bytes->remove_prefix(*length);
   std::memcpy(&masked, bytes->data(), sizeof(masked));
   bytes->remove_prefix(sizeof(masked));
-  *crc = ExtendCrc32c(ExtendCrc32c(*crc, BytesOf(*length)), message);
+  *crc = ExtendCrc32c(ExtendCrc32c(*crc, VariantBytesOf(*length)), message);
   if (UnmaskCrc32c(masked) != *crc) {
     return absl::DataLossError(
         absl::StrCat("its checksum does not match: expected ",
                      UnmaskCrc32c(masked), " but actual is ", *crc));
   }
-  *crc = ExtendCrc32c(*crc, BytesOf(masked));
+  *crc = ExtendCrc32c(*crc, VariantBytesOf(masked));
   absl::StatusOr<Variant> variant = ParseVariantProto(message, allocator, left);
   if (!absl::IsInvalidArgument(variant.status())) return variant;
   return absl::DataLossError(variant.status().message());
@@ -52,13 +52,13 @@ absl::StatusOr<std::array<std::string, 3>> EncodeVariant(const Variant& variant,
                                                          int64_t& left) {
   ASSIGN_OR_RETURN(std::string message, SerializeVariantProto(variant, left));
   const uint64_t length = message.size();
-  *crc = ExtendCrc32c(ExtendCrc32c(*crc, BytesOf(length)), message);
+  *crc = ExtendCrc32c(ExtendCrc32c(*crc, VariantBytesOf(length)), message);
   const uint32_t masked = MaskCrc32c(*crc);
-  *crc = ExtendCrc32c(*crc, BytesOf(masked));
+  *crc = ExtendCrc32c(*crc, VariantBytesOf(masked));
   std::string varint;
   AppendVarint(length, &varint);
   return std::array<std::string, 3>{std::move(varint), std::move(message),
-                                    std::string(BytesOf(masked))};
+                                    std::string(VariantBytesOf(masked))};
 }
 
 absl::StatusOr<uint32_t> DecodeVariants(absl::string_view bytes,

@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-bool IsMergeOp(absl::string_view op) {
+bool IsMergeNode(absl::string_view op) {
   return op == "Merge" || op == "RefMerge";
 }
 // An iteration ends with it, or the loop does.
@@ -45,7 +45,7 @@ absl::Status SortNodes(bool has_loops, std::vector<FunctionNode>& nodes) {
       const auto from = indices.find(NodeOfInput(input));
       if (from == indices.end()) continue;
       const int index = static_cast<int>(i);
-      if (IsMergeOp(nodes[i].op) && from->second > index) continue;
+      if (IsMergeNode(nodes[i].op) && from->second > index) continue;
       order.AddEdge(from->second, index);
     }
   }

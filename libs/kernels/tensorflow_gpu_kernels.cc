@@ -4,7 +4,7 @@
 namespace weft {
 namespace {
 
-constexpr TensorFlowGpuKernels kKernels[] = {
+constexpr TensorFlowGpuKernels kTensorFlowGpuKernels[] = {
     {"", "",
      "AssignVariableOp ControlTrigger DestroyResourceOp DisableCopyOnRead "
      "EnsureShape Enter Exit Identity IdentityN LogicalAnd LogicalNot "
@@ -252,7 +252,7 @@ constexpr TensorFlowGpuKernels kKernels[] = {
 }  // namespace
 
 absl::Span<const TensorFlowGpuKernels> AllTensorFlowGpuKernels() {
-  return kKernels;
+  return kTensorFlowGpuKernels;
 }
 
 }  // namespace weft

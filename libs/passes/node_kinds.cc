@@ -39,7 +39,7 @@ constexpr absl::string_view kImpureOps[] = {
     "WriteFile",
 };
 
-bool IsOneOf(absl::Span<const absl::string_view> ops, const Node& node) {
+bool HasOpOf(absl::Span<const absl::string_view> ops, const Node& node) {
   return absl::c_linear_search(ops, node.type());
 }
 
@@ -63,13 +63,13 @@ bool CallsFunctions(const Node& node) {
 
 }  // namespace
 
-bool IsControlFlow(const Node& node) { return IsOneOf(kControlFlowOps, node); }
+bool IsControlFlow(const Node& node) { return HasOpOf(kControlFlowOps, node); }
 
-bool IsIdentity(const Node& node) { return IsOneOf(kIdentityOps, node); }
+bool IsIdentity(const Node& node) { return HasOpOf(kIdentityOps, node); }
 
 bool IsPure(const Node& node) {
   if (node.op().is_stateful || IsControlFlow(node)) return false;
-  if (IsOneOf(kImpureOps, node) || CallsFunctions(node)) return false;
+  if (HasOpOf(kImpureOps, node) || CallsFunctions(node)) return false;
   if (HasHandle(node.op().inputs) || HasHandle(node.op().outputs)) return false;
   if (absl::c_any_of(node.input_types(), IsHandle)) return false;
   if (absl::c_any_of(node.output_types(), IsHandle)) return false;

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-bool IsPlaced(const PlacementNode& node) {
+bool HasAssignedDevice(const PlacementNode& node) {
   return !node.assigned_device.empty();
 }
 
@@ -46,7 +46,7 @@ class Placer {
     FindResources();
     std::vector<int> generators;
     for (int i = 0; i < num_nodes(); ++i) {
-      if (IsPlaced(node(i))) continue;
+      if (HasAssignedDevice(node(i))) continue;
       if (node(i).is_generator) {
         generators.push_back(i);
       } else {
@@ -64,8 +64,8 @@ class Placer {
     std::vector<std::string> names;
     names.reserve(graph_.nodes.size());
     for (int i = 0; i < num_nodes(); ++i) {
-      names.push_back(IsPlaced(node(i)) ? node(i).assigned_device
-                                        : devices_[i]->name);
+      names.push_back(HasAssignedDevice(node(i)) ? node(i).assigned_device
+                                                 : devices_[i]->name);
     }
     return names;
   }
@@ -75,7 +75,7 @@ class Placer {
     std::vector<std::string> reasons;
     reasons.reserve(graph_.nodes.size());
     for (int i = 0; i < num_nodes(); ++i) {
-      if (IsPlaced(node(i))) {
+      if (HasAssignedDevice(node(i))) {
         reasons.push_back(ExplainPlaced(node(i)));
         continue;
       }
@@ -93,7 +93,7 @@ class Placer {
 
   void FindPlaced() {
     for (int i = 0; i < num_nodes(); ++i) {
-      if (!IsPlaced(node(i))) continue;
+      if (!HasAssignedDevice(node(i))) continue;
       devices_[i] = candidates_.Find(node(i).assigned_device);
       placed_of_group_.emplace(groups_.GroupOf(i), i);
     }
@@ -101,7 +101,7 @@ class Placer {
 
   void FindResources() {
     for (int i = 0; i < num_nodes(); ++i) {
-      if (node(i).resource && !IsPlaced(node(i))) {
+      if (node(i).resource && !HasAssignedDevice(node(i))) {
         resources_of_group_[groups_.GroupOf(i)].push_back(i);
       }
     }

@@ -11,7 +11,7 @@ namespace weft::train {
 namespace {
 
 // A directory that does not answer is not waited for longer.
-constexpr absl::Duration kMaxWait = absl::Seconds(30);
+constexpr absl::Duration kMaxSummaryWait = absl::Seconds(30);
 // Between lines of the log that say that events were lost: where a disk is full
 // they would be as many as events.
 constexpr absl::Duration kBetweenWarnings = absl::Minutes(1);
@@ -91,7 +91,7 @@ void SessionSummaryWriter::Close() {
     open_ = nullptr;
   }
   if (closed == nullptr) return;
-  const absl::Status status = closed->writer->Close(kMaxWait);
+  const absl::Status status = closed->writer->Close(kMaxSummaryWait);
   LogUnlessOk(status);
   SettleGraph(*closed, status);
   if (!absl::IsDeadlineExceeded(status)) {
@@ -172,7 +172,7 @@ void SessionSummaryWriter::AddGraphOnce(absl::string_view graph_def,
   const auto add = [&open](absl::FunctionRef<absl::Status()> event) {
     absl::Status added = event();
     if (!absl::IsResourceExhausted(added)) return added;
-    added = open->Flush(kMaxWait);
+    added = open->Flush(kMaxSummaryWait);
     return added.ok() ? event() : added;
   };
   absl::Status added = add([&] { return open->AddGraph(graph_def); });
@@ -186,7 +186,7 @@ void SessionSummaryWriter::AddGraphOnce(absl::string_view graph_def,
 void SessionSummaryWriter::Flush() {
   const Call open = BeginCall();
   if (!open) return;
-  const absl::Status status = open->Flush(kMaxWait);
+  const absl::Status status = open->Flush(kMaxSummaryWait);
   LogUnlessOk(status);
   SettleGraph(open.open(), status);
 }

@@ -110,8 +110,8 @@ absl::StatusOr<Gradients> SetItemGrad(const Scope& scope, const Node& node,
 
 // As in TensorFlow, of an index that comes twice only the last row counts: its
 // gradient is that row and no sum.
-absl::StatusOr<Gradients> GatherGrad(const Scope& scope, const Node& node,
-                                     const Gradients& grads) {
+absl::StatusOr<Gradients> ListGatherGrad(const Scope& scope, const Node& node,
+                                         const Gradients& grads) {
   const Output list = Output(node.input(0));
   const Output zeros = scope.AddOutput(
       "TensorListReserve",
@@ -125,8 +125,8 @@ absl::StatusOr<Gradients> GatherGrad(const Scope& scope, const Node& node,
 
 // As in TensorFlow, each row of an index that comes twice gets the gradient,
 // also those that are not in the list.
-absl::StatusOr<Gradients> ScatterGrad(const Scope& scope, const Node& node,
-                                      const Gradients& grads) {
+absl::StatusOr<Gradients> ListScatterGrad(const Scope& scope, const Node& node,
+                                          const Gradients& grads) {
   const Output rows = Output(node.input(1));
   const Output indices = Output(node.input(2));
   const Output list =
@@ -157,8 +157,8 @@ absl::StatusOr<Gradients> NewScatterGrad(const Scope& scope, const Node& node,
 }
 
 // Both versions; the lengths have none.
-absl::StatusOr<Gradients> ConcatGrad(const Scope& scope, const Node& node,
-                                     const Gradients& grads) {
+absl::StatusOr<Gradients> ListConcatGrad(const Scope& scope, const Node& node,
+                                         const Gradients& grads) {
   Gradients gradients(node.num_inputs());
   if (grads[0].IsNone()) return gradients;
   gradients[0] = scope.AddOutput(
@@ -168,8 +168,8 @@ absl::StatusOr<Gradients> ConcatGrad(const Scope& scope, const Node& node,
   return gradients;
 }
 
-absl::StatusOr<Gradients> SplitGrad(const Scope& scope, const Node& node,
-                                    const Gradients& grads) {
+absl::StatusOr<Gradients> ListSplitGrad(const Scope& scope, const Node& node,
+                                        const Gradients& grads) {
   const Output tensor = Output(node.input(0));
   const Output shape = scope.AddOutput(
       "ConcatV2", {Tensor::Vector<int32_t>({-1}), RowShape(scope, tensor), 0});
@@ -188,14 +188,14 @@ void RegisterListGradients(GradientRegistry& registry) {
   registry.Register("TensorListFromTensor", FromTensorGrad);
   registry.Register("TensorListGetItem", GetItemGrad);
   registry.Register("TensorListSetItem", SetItemGrad);
-  registry.Register("TensorListGather", GatherGrad);
-  registry.Register("TensorListScatterIntoExistingList", ScatterGrad);
+  registry.Register("TensorListGather", ListGatherGrad);
+  registry.Register("TensorListScatterIntoExistingList", ListScatterGrad);
   registry.Register("TensorListResize", ResizeGrad);
   registry.Register("TensorListScatter", NewScatterGrad);
   registry.Register("TensorListScatterV2", NewScatterGrad);
-  registry.Register("TensorListConcat", ConcatGrad);
-  registry.Register("TensorListConcatV2", ConcatGrad);
-  registry.Register("TensorListSplit", SplitGrad);
+  registry.Register("TensorListConcat", ListConcatGrad);
+  registry.Register("TensorListConcatV2", ListConcatGrad);
+  registry.Register("TensorListSplit", ListSplitGrad);
   // Of no tensor.
   for (const char* op : {"EmptyTensorList", "TensorListReserve",
                          "TensorListLength", "TensorListElementShape",

@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<Gradient>> BatchMatMul(
 }
 
 // All but the last two sizes.
-Output BatchShape(const Scope& scope, const Output& shape) {
+Output MatMulBatchShape(const Scope& scope, const Output& shape) {
   return ops::StridedSlice(scope, shape, {0}, {-2}, {1}, {.begin_mask = 1});
 }
 
@@ -76,8 +76,9 @@ absl::StatusOr<std::vector<Gradient>> BatchMatMulV2(
   }
   const Output x_shape = ops::Shape(scope, x_in);
   const Output y_shape = ops::Shape(scope, y_in);
-  const auto [x_axes, y_axes] = ops::BroadcastGradientArgs(
-      scope, BatchShape(scope, x_shape), BatchShape(scope, y_shape));
+  const auto [x_axes, y_axes] =
+      ops::BroadcastGradientArgs(scope, MatMulBatchShape(scope, x_shape),
+                                 MatMulBatchShape(scope, y_shape));
   x = ops::Reshape(scope, ops::Sum(scope, x, x_axes), x_shape);
   y = ops::Reshape(scope, ops::Sum(scope, y, y_axes), y_shape);
   return std::vector<Gradient>{x, y};

@@ -18,7 +18,7 @@ namespace {
 using IteratorPtr = std::unique_ptr<DatasetIterator>;
 
 // What a size alone may reserve, before elements come.
-constexpr int64_t kMaxReserved = 1024;
+constexpr int64_t kMaxReservedRows = 1024;
 
 // The elements of a batch as one: their components one after the other. An
 // error of one of them is the batch's, which ends there.
@@ -40,7 +40,8 @@ class ElementsOfBatches : public DatasetIterator {
       has_ended_ = !has;
       if (has_ended_) break;
       if (taken == 0) {
-        batch->reserve(element.size() * std::min(batch_size_, kMaxReserved));
+        batch->reserve(element.size() *
+                       std::min(batch_size_, kMaxReservedRows));
       }
       std::move(element.begin(), element.end(), std::back_inserter(*batch));
     }

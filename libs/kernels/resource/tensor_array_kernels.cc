@@ -196,7 +196,8 @@ class ReadKernel : public ValueKernel {
   }
 };
 
-absl::StatusOr<TensorShape> WithFirst(int64_t size, const TensorShape& shape) {
+absl::StatusOr<TensorShape> WithFirstDimension(int64_t size,
+                                               const TensorShape& shape) {
   Dims dims = {size};
   dims.insert(dims.end(), shape.dims().begin(), shape.dims().end());
   return TensorShape::Create(dims);
@@ -283,8 +284,9 @@ class GatherKernel : public ValueKernel {
   absl::Status Stack(OpKernelContext& context,
                      const std::vector<Tensor>& elements,
                      const TensorShape& row) const {
-    ASSIGN_OR_RETURN(const TensorShape shape,
-                     WithFirst(static_cast<int64_t>(elements.size()), row));
+    ASSIGN_OR_RETURN(
+        const TensorShape shape,
+        WithFirstDimension(static_cast<int64_t>(elements.size()), row));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     for (size_t i = 0; i < elements.size(); ++i) {
       RETURN_IF_ERROR(
@@ -423,7 +425,7 @@ class ConcatKernel : public ValueKernel {
       }
     }
     ASSIGN_OR_RETURN(const TensorShape row, RowShape(elements));
-    ASSIGN_OR_RETURN(const TensorShape shape, WithFirst(rows, row));
+    ASSIGN_OR_RETURN(const TensorShape shape, WithFirstDimension(rows, row));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     int64_t at = 0;
     for (const Tensor& value : elements) {
@@ -503,7 +505,7 @@ class SplitKernel : public ValueKernel {
   }
 };
 
-class SizeKernel : public OpKernel {
+class TensorArraySizeKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
@@ -514,7 +516,7 @@ class SizeKernel : public OpKernel {
   }
 };
 
-class CloseKernel : public OpKernel {
+class TensorArrayCloseKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
@@ -568,8 +570,8 @@ std::vector<ArrayOp> OpsOf(const SharedValues& values) {
        {"handle", "lengths"},
        FactoryOf<ConcatKernel>(values)},
       {"Split", "T", {"handle", "lengths"}, FactoryOf<SplitKernel>(values)},
-      {"Size", "", {"handle", "size"}, Create<SizeKernel>},
-      {"Close", "", {"handle"}, Create<CloseKernel>},
+      {"Size", "", {"handle", "size"}, Create<TensorArraySizeKernel>},
+      {"Close", "", {"handle"}, Create<TensorArrayCloseKernel>},
   };
 }
 

@@ -125,7 +125,7 @@ void RegisterReads(OpRegistry& registry) {
                    .Shape(StackShape));
 }
 
-absl::Status GatherShape(InferenceContext& c) {
+absl::Status ListGatherShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const PartialShape indices, c.InputWithRank(1, 1));
   const PartialShape element = c.input_as_shape(2);
   if (!element.has_rank()) return absl::OkStatus();
@@ -138,7 +138,7 @@ absl::Status GatherShape(InferenceContext& c) {
 }
 
 // The first version has the elements' shape as an attr.
-absl::Status ConcatShape(InferenceContext& c) {
+absl::Status ListConcatShape(InferenceContext& c) {
   c.set_output(1, *PartialShape::Create({PartialShape::kUnknown}));
   PartialShape element;
   if (c.num_inputs() > 1) {
@@ -154,7 +154,7 @@ absl::Status ConcatShape(InferenceContext& c) {
   return absl::OkStatus();
 }
 
-absl::Status SplitShape(InferenceContext& c) {
+absl::Status ListSplitShape(InferenceContext& c) {
   RETURN_IF_ERROR(c.InputWithRankAtLeast(0, 1).status());
   RETURN_IF_ERROR(c.InputWithRank(2, 1).status());
   return shapes::Scalar(c);
@@ -218,7 +218,7 @@ void RegisterJoins(OpRegistry& registry) {
                    .Output("values: element_dtype")
                    .Attr("element_dtype: type")
                    .Doc("The tensors at those places of the list, as rows.")
-                   .Shape(GatherShape));
+                   .Shape(ListGatherShape));
   registry.Add(OpDefBuilder("TensorListScatterIntoExistingList")
                    .Input("input_handle: variant")
                    .Input("tensor: element_dtype")
@@ -234,7 +234,7 @@ void RegisterJoins(OpRegistry& registry) {
                    .Attr("element_dtype: type")
                    .Attr("element_shape: shape = { unknown_rank: true }")
                    .Doc("The list's tensors one after the other.")
-                   .Shape(ConcatShape));
+                   .Shape(ListConcatShape));
   registry.Add(OpDefBuilder("TensorListConcatV2")
                    .Input("input_handle: variant")
                    .Input("element_shape: shape_type")
@@ -244,7 +244,7 @@ void RegisterJoins(OpRegistry& registry) {
                    .Attr("element_dtype: type")
                    .Attr("shape_type: {int32, int64}")
                    .Doc("The list's tensors one after the other.")
-                   .Shape(ConcatShape));
+                   .Shape(ListConcatShape));
   registry.Add(OpDefBuilder("TensorListSplit")
                    .Input("tensor: element_dtype")
                    .Input("element_shape: shape_type")
@@ -253,7 +253,7 @@ void RegisterJoins(OpRegistry& registry) {
                    .Attr("element_dtype: type")
                    .Attr("shape_type: {int32, int64}")
                    .Doc("A list of parts of a tensor, of those lengths.")
-                   .Shape(SplitShape));
+                   .Shape(ListSplitShape));
 }
 
 void RegisterOptionals(OpRegistry& registry) {

@@ -181,7 +181,7 @@ struct Filled {
   Output is_row_empty;
 };
 
-Output ConstLike(const Scope& scope, int64_t value, const Output& like) {
+Output ConstOfIdType(const Scope& scope, int64_t value, const Output& like) {
   return ops::AsTensor(scope, value, RemoveRefType(like.dtype()), "Const");
 }
 
@@ -190,14 +190,14 @@ Filled FillEmptyRows(const Scope& scope, const Weighted& some, int64_t id) {
   const ops::SparseOutputs& ids = some.ids;
   const auto filled =
       ops::SparseFillEmptyRows(scope, ids.indices, ids.values, ids.shape,
-                               ConstLike(scope, id, ids.values));
+                               ConstOfIdType(scope, id, ids.values));
   Filled result;
   result.ids.ids = {filled.output_indices, filled.output_values, ids.shape};
   result.is_row_empty = filled.empty_row_indicator;
   if (!some.weights || !scope.ok()) return result;
   result.ids.weights =
       ops::SparseFillEmptyRows(scope, ids.indices, some.weights, ids.shape,
-                               ConstLike(scope, 1, some.weights))
+                               ConstOfIdType(scope, 1, some.weights))
           .output_values;
   return result;
 }
