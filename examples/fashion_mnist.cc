@@ -20,7 +20,7 @@
 #include "examples/fashion_mnist_model.h"
 #include "examples/fashion_mnist_replica.h"
 #include "examples/progress.h"
-#include "libs/api/weft.h"
+#include "libs/api/training.h"
 #include "libs/base/command_line.h"
 #include "libs/base/monotone_clock.h"
 #include "libs/base/stop_signals.h"

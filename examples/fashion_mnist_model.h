@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "examples/fashion_mnist_data.h"
-#include "libs/api/weft.h"
+#include "libs/api/training.h"
 
 namespace weft::examples {
 

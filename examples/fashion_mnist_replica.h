@@ -10,7 +10,7 @@
 
 #include "examples/fashion_mnist_data.h"
 #include "examples/fashion_mnist_model.h"
-#include "libs/api/weft.h"
+#include "libs/api/training.h"
 
 namespace weft::examples {
 

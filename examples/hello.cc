@@ -1,7 +1,7 @@
 // The smallest program: a string constant through a session in this process.
 #include <cstdio>
 
-#include "libs/api/weft.h"
+#include "libs/api/training.h"
 
 namespace {
 

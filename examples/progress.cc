@@ -13,7 +13,7 @@ Progress::Progress(const Clock& clock, std::FILE* out, int64_t total_steps,
       total_steps_(total_steps),
       batch_size_(batch_size),
       is_terminal_(isatty(fileno(out)) != 0),
-      interval_(is_terminal_ ? interval : 25 * interval),
+      interval_(is_terminal_ ? interval : 10 * interval),
       start_(clock.Now()),
       last_print_(start_) {}
 

@@ -14,7 +14,7 @@ namespace weft::examples {
 // One thread at a time.
 class Progress {
  public:
-  // Writes to `out`: every `interval` if it is a terminal, otherwise every 25
+  // Writes to `out`: every `interval` if it is a terminal, otherwise every ten
   // intervals.
   Progress(const Clock& clock, std::FILE* out, int64_t total_steps,
            int batch_size, absl::Duration interval = absl::Milliseconds(200));

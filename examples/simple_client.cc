@@ -10,7 +10,7 @@
 #include <string>
 
 #include "examples/usage.h"
-#include "libs/api/weft.h"
+#include "libs/api/training.h"
 
 namespace {
 
