@@ -8,8 +8,9 @@ its inputs are the same. Inputs are identified as follows:
   external/..., /usr/include/...  by the path: installed packages count as fixed
 
 A C++ compilation declares all headers of its dependencies. Only those that it
-has read count: g++ lists them in a .d file beside the object file. It does not
-list the precompiled header, which therefore is taken from the declared inputs.
+has read count: the compiler lists them in a .d file beside the object file. It
+does not list the precompiled header, which therefore is taken from the declared
+inputs.
 
 What a test reads from the checkout at run time (tests with the tag "external")
 is unknown to Bazel, and to this module.
@@ -19,9 +20,10 @@ import collections
 import dataclasses
 import hashlib
 import json
+import posixpath
 
 _TEST = 'TestRunner'
-_PRECOMPILED_HEADER = '.gch'
+_PRECOMPILED_HEADERS = ('.gch', '.pch')
 
 # The digest of the action that writes `output`.
 ActionDigest = collections.namedtuple('ActionDigest', 'output mnemonic digest')
@@ -29,7 +31,8 @@ ActionDigest = collections.namedtuple('ActionDigest', 'output mnemonic digest')
 
 def read_dependencies(text):
   """Returns the files in the text of a .d file, without the target."""
-  return text.replace('\\\n', ' ').partition(':')[2].split()
+  files = text.replace('\\\n', ' ').partition(':')[2].split()
+  return [posixpath.normpath(file) for file in files]
 
 
 def digests(graph, blob_ids, dependencies):
@@ -165,7 +168,7 @@ class _Digests:
     if was_read is None:
       return [_Set(set_id) for set_id in set_ids]
     precompiled = [path for path in self._graph.all_files(set_ids)
-                   if path.endswith(_PRECOMPILED_HEADER)]
+                   if path.endswith(_PRECOMPILED_HEADERS)]
     return self._nodes(sorted({*was_read, *precompiled}))
 
   def _files_read(self, action):

@@ -127,9 +127,11 @@ def small_graph(**link):
   headers = build.files(['a.h', 'b.h', 'out/gen.h'])
   build.action('Genrule', 'out/gen.h', [build.files(['gen.txt'])])
   build.action('CppPrecompile', 'out/all.h.gch', [build.files(['all.h'])])
+  build.action('CppPrecompile', 'out/all.h.pch', [build.files(['clang.h'])])
   build.action('CppCompile', 'out/a.o',
                [build.files(['a.cc', 'out/all.h.gch'], [headers])])
-  build.action('CppCompile', 'out/b.o', [build.files(['b.cc'], [headers])])
+  build.action('CppCompile', 'out/b.o',
+               [build.files(['b.cc', 'out/all.h.pch'], [headers])])
   build.action('CppLink', 'out/program',
                [build.files(['out/a.o', 'out/b.o', 'external/z/z.a'])], **link)
   build.action('Middleman', 'out/runfiles', [build.files(['out/program'])])
@@ -140,9 +142,11 @@ def small_graph(**link):
 
 
 SOURCES = {name: f'id of {name}' for name in (
-    'a.h', 'b.h', 'gen.txt', 'all.h', 'a.cc', 'b.cc', 'data.txt')}
+    'a.h', 'b.h', 'gen.txt', 'all.h', 'clang.h', 'a.cc', 'b.cc', 'data.txt')}
 READ = {'out/a.d': ['a.cc', 'a.h', '/usr/include/stdio.h'],
-        'out/b.d': ['b.cc', 'b.h', 'out/gen.h']}
+        # As clang writes it.
+        'out/b.d': action_digests.read_dependencies(
+            'out/b.o: b.cc ./b.h \\\n  ./out/gen.h')}
 
 
 class DigestsTest(unittest.TestCase):
@@ -168,6 +172,7 @@ class DigestsTest(unittest.TestCase):
   def test_precompiled_header_is_an_input_though_not_listed(self):
     self.assertIn('out/a.o', self.changed_by('all.h'))
     self.assertNotIn('out/b.o', self.changed_by('all.h'))
+    self.assertIn('out/b.o', self.changed_by('clang.h'))
 
   def test_data_change_only_the_test(self):
     self.assertEqual(self.changed_by('data.txt'), {'testlogs/test.log'})

@@ -16,8 +16,8 @@ from tools.build_cost import source_change
 SCRIPTS = {'quickstart': 'tools/quickstart.sh', 'test': 'tools/test.sh'}
 # The last line of tools/test.sh when it ran tests, passed or not.
 _COUNT_OF_TESTS = re.compile(r'\d+ passed, \d+ failed')
-# What tools/test.sh builds.
-_BUILD_ALL = ['bazel', 'build', '//...']
+# What tools/test.sh builds where there is no GPU.
+_BUILD_ALL = ['bazel', 'build', '--define=cuda_archs=90', '//...']
 
 # scripts, changes: lists of ScriptFigures and ChangeFigures.
 CommitResult = collections.namedtuple('CommitResult',
