@@ -21,6 +21,7 @@ import contextlib
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,7 +48,8 @@ _MOST_CACHED = 0.1
 
 _PROGRESS = re.compile(r'\[([\d,]+) / ([\d,]+)\] ?(.*)')
 _PREPARING = re.compile(r'(Loading|Analyzing):')
-# The server has built these targets before and looks at what has changed only.
+# The server has analyzed these targets before. If it has built them as well, it
+# looks at what has changed only.
 _REBUILDING = re.compile(r'INFO: Analyzed .*\b0 targets configured\)')
 _PROCESSES = re.compile(r'INFO: ([\d,]+) process(?:es)?[:.]')
 _CACHE_HITS = re.compile(r'([\d,]+) (?:remote|disk) cache hit')
@@ -173,7 +175,7 @@ class Build:
       self._note(text)
 
   def _note(self, text):
-    if _REBUILDING.match(text):
+    if _REBUILDING.match(text) and self._profiles.is_from_here(self._name):
       self._estimate = Estimate(Profile.unknown(self._cpus), self._cpus,
                                 self._began)
     self._executed = executed(text) or self._executed
@@ -255,8 +257,15 @@ def _read_lines(stream, read, tick):
     read(rest.decode('utf-8', 'replace'))
 
 
+# As shells have it.
+_NOT_FOUND = 127
+
+
 def _run(command, build):
   """Passes the lines of stderr to `build`; returns the exit code."""
+  if not shutil.which(command[0]):
+    print(f'bazel_progress: there is no program {command[0]}', file=sys.stderr)
+    return _NOT_FOUND
   # Ctrl-C reaches Bazel too, which then ends in order: read until its end.
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   with subprocess.Popen(
@@ -270,9 +279,13 @@ def main(arguments):
   """Returns the exit code."""
   options = _parse(arguments)
   with contextlib.ExitStack() as files:
-    log, record = (
-        path and files.enter_context(open(path, mode, encoding='utf-8'))
-        for path, mode in ((options.log, 'a'), (options.record, 'w')))
+    try:
+      log, record = (
+          path and files.enter_context(open(path, mode, encoding='utf-8'))
+          for path, mode in ((options.log, 'a'), (options.record, 'w')))
+    except OSError as error:
+      print(f'bazel_progress: {error}', file=sys.stderr)
+      return 2
     build = Build(
         options.name, Profiles(os.path.expanduser(_TIMES), _SHIPPED),
         Line(sys.stderr, _width(), time.monotonic), time.monotonic,

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -188,11 +189,22 @@ class ReplayTest(BuildTestCase):
   def test_tests(self):
     self.replay('test_quiet')
 
+  def test_resumed_build_of_a_running_server(self):
+    self.replay('quickstart_resumed', 'INFO: Analyzed 7 targets '
+                '(0 packages loaded, 0 targets configured).')
+
+  def finish_here(self):
+    """As if the shipped builds had finished on this machine."""
+    os.makedirs(os.path.dirname(self.path), exist_ok=True)
+    shutil.copy(self.shipped, self.path)
+
   def test_rebuild_after_a_change(self):
+    self.finish_here()
     self.replay('test_rebuild', 'INFO: Analyzed 1470 targets '
                 '(0 packages loaded, 0 targets configured).', share=1)
 
   def test_rebuild_does_not_go_by_the_whole_build(self):
+    self.finish_here()
     build = self.build()
     build.read('INFO: Analyzed 7 targets (0 packages loaded, '
                '0 targets configured).')

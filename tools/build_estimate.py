@@ -204,6 +204,10 @@ class Profiles:
         return profile
     return None
 
+  def is_from_here(self, name):
+    """Whether a build of that name has finished on this machine."""
+    return Profile.of_json(_read(self._path).get(name)) is not None
+
   def set(self, name, profile):
     """A file that can't be written is left alone: later estimates are worse."""
     known = {**_read(self._path), name: profile.to_json()}
