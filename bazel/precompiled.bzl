@@ -1,4 +1,4 @@
-"""Headers that are parsed once for a whole build (g++'s precompiled headers)."""
+"""Headers that are parsed once for a whole build (precompiled headers)."""
 
 load(
     "@bazel_tools//tools/build_defs/cc:action_names.bzl",
@@ -9,8 +9,29 @@ load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 # Decides whether g++ predefines __cpp_runtime_arrays, so both sides say it.
 _PEDANTIC = "-Wpedantic"
 
+def _cc1(arguments):
+    """Passes arguments to clang's compiler proper, which alone knows them."""
+    passed = []
+    for argument in arguments:
+        passed += ["-Xclang", argument]
+    return passed
+
+# Templates that the header uses are instantiated in it. It holds no times and
+# no paths of the checkout: several checkouts can share it through the disk
+# cache.
+_CLANG_HEADER = ["-fpch-instantiate-templates"] + _cc1([
+    "-fno-pch-timestamp",
+    "-relocatable-pch",
+    "-isysroot",
+    "/proc/self/cwd",
+])
+
+# Bazel knows the inputs of the header, which clang need not check; it does not
+# check the flags either. Their paths are below the folder that it runs in.
+_CLANG_SOURCE = _cc1(["-fno-validate-pch", "-isysroot", "."])
+
 def _compile(ctx, toolchain, context, header):
-    """Returns header's .gch, made with the flags that each source gets."""
+    """Returns header's .gch (g++) or .pch (clang), made with the flags that each source gets."""
     features = cc_common.configure_features(
         ctx = ctx,
         cc_toolchain = toolchain,
@@ -38,7 +59,10 @@ def _compile(ctx, toolchain, context, header):
             ),
         ),
     )
-    compiled = ctx.actions.declare_file(header.basename + ".gch")
+    is_clang = toolchain.compiler == "clang"
+    compiled = ctx.actions.declare_file(
+        header.basename + (".pch" if is_clang else ".gch"),
+    )
     ctx.actions.run(
         outputs = [compiled],
         inputs = depset(
@@ -49,7 +73,7 @@ def _compile(ctx, toolchain, context, header):
             feature_configuration = features,
             action_name = CPP_COMPILE_ACTION_NAME,
         ),
-        arguments = flags + [
+        arguments = flags + (_CLANG_HEADER if is_clang else []) + [
             _PEDANTIC,
             "-x",
             "c++-header",
@@ -58,11 +82,12 @@ def _compile(ctx, toolchain, context, header):
             "-o",
             compiled.path,
         ],
-        env = cc_common.get_environment_variables(
+        # clang makes the paths absolute, then relative to -isysroot.
+        env = dict(cc_common.get_environment_variables(
             feature_configuration = features,
             action_name = CPP_COMPILE_ACTION_NAME,
             variables = cc_common.empty_variables(),
-        ),
+        ), PWD = "/proc/self/cwd"),
         mnemonic = "CppPrecompile",
         progress_message = "Precompiling " + header.short_path,
     )
@@ -75,7 +100,8 @@ def _weft_precompiled_header_impl(ctx):
     )
     context = used.compilation_context
 
-    # g++ looks for NAME.h.gch beside the NAME.h that it is told to include.
+    # The compiler looks for NAME.h.gch or NAME.h.pch beside the NAME.h that it
+    # must include.
     header = ctx.actions.declare_file(ctx.label.name + ".h")
     files = [header]
     if ctx.var.get("precompiled") != "off":
@@ -100,7 +126,7 @@ def _weft_precompiled_header_impl(ctx):
 
 weft_precompiled_header = rule(
     implementation = _weft_precompiled_header_impl,
-    doc = "NAME.h and NAME.h.gch, which g++ takes for it.",
+    doc = "NAME.h, and NAME.h.gch or NAME.h.pch for the compiler to read instead.",
     attrs = {
         "hdr": attr.label(allow_single_file = [".h"], mandatory = True),
         "textual_hdrs": attr.label_list(allow_files = [".h"]),
@@ -113,24 +139,36 @@ weft_precompiled_header = rule(
     toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
 )
 
+def _chosen(name):
+    """The header for each configuration.
+
+    Optimized programs have the library's: tools/quickstart.sh compiles so few
+    of them that to parse weft.h for them costs more than it saves.
+    """
+    if not name.endswith("_of_program"):
+        return {"//conditions:default": name}
+    return {
+        "//bazel:optimized": name.replace("_of_program", "_of_core"),
+        "//conditions:default": name,
+    }
+
 def precompiled_deps(name):
-    """The label //bazel:NAME, where the compiler is g++."""
+    """The label //bazel:NAME."""
     return select({
-        "//bazel:clang": [],
-        "//conditions:default": ["//bazel:" + name],
+        setting: ["//bazel:" + header]
+        for setting, header in _chosen(name).items()
     })
 
 def precompiled_copts(name):
-    """Has //bazel:NAME.h included first, where the compiler is g++.
+    """Has //bazel:NAME.h included first.
 
-    g++ ignores one that does not fit, without a word: here that is an error.
+    A header that does not fit the flags of a source is an error of g++, which
+    would ignore it silently. clang does not check that.
     """
-    return select({
-        "//bazel:clang": [],
-        "//conditions:default": [
-            _PEDANTIC,
-            "-Werror=invalid-pch",
-            "-include",
-            "$(BINDIR)/bazel/%s.h" % name,
-        ],
+    return [_PEDANTIC] + select({
+        setting: ["-include", "$(BINDIR)/bazel/%s.h" % header]
+        for setting, header in _chosen(name).items()
+    }) + select({
+        "//bazel:clang": _CLANG_SOURCE,
+        "//conditions:default": ["-Werror=invalid-pch"],
     })

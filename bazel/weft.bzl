@@ -1,6 +1,7 @@
 """The rules every package of Weft uses, so that a habit is stated once."""
 
 load("//bazel:archives.bzl", "library_archives")
+load("//bazel:gxx_objects.bzl", "gxx_objects")
 load("//bazel:precompiled.bzl", "precompiled_copts", "precompiled_deps")
 
 # What a package's others may use says so; all else is its own.
@@ -23,16 +24,54 @@ _INSTRUCTION_SETS = {
 # work; a library of long sources asks for less (sources_a_unit).
 _SOURCES_A_UNIT = 5
 
+# Optimized code is built from scratch more often than after a change, and each
+# unit optimizes anew what the headers define: four times as many sources.
+_OPTIMIZED_FACTOR = 4
+
+# Most sources of these include libs/api/weft.h.
+_PROGRAMS = ["benchmarks", "examples", "integration_tests"]
+
+# Modules of layers 0 to 2, and what //bazel:precompiled_library_of_core depends
+# on: they have no header of ours in their precompiled header.
+_LOW_MODULES = [
+    "libs/base",
+    "libs/bus",
+    "libs/checkpoint",
+    "libs/cluster",
+    "libs/device",
+    "libs/fs",
+    "libs/graph",
+    "libs/metrics",
+    "libs/object_store",
+    "libs/rendezvous",
+    "libs/summary",
+    "libs/tensor",
+    "libs/trace",
+]
+
+def _which_precompiled():
+    """The suffix of the precompiled headers of this package."""
+    folders = native.package_name().split("/")
+    if folders[0] in _PROGRAMS:
+        return "_of_program"
+    if folders[:2] == ["libs", "kernels"] and len(folders) > 2:
+        return "_of_kernel"
+    if folders[0] in ["libs", "services", "tools"]:
+        low = "/".join(folders[:2]) in _LOW_MODULES
+        return "" if low else "_of_core"
+    return ""
+
 def _precompiled(kwargs, header):
     """Adds //bazel:HEADER to what a C++ target is compiled with."""
+    header += _which_precompiled()
     kwargs["deps"] = kwargs.get("deps", []) + precompiled_deps(header)
     kwargs["copts"] = precompiled_copts(header) + kwargs.get("copts", [])
 
-def _units(name, srcs, most):
+def _units(name, srcs, most, kind = "unit"):
     """Writes sources that include `most` of srcs each; returns their names."""
     units = []
     for first in range(0, len(srcs), most):
-        unit = "%s_unit_%d.cc" % (name, len(units) + 1)
+        unit = "%s_%s_%d.cc" % (name, kind, len(units) + 1)
         lines = [
             '#include "%s/%s"' % (native.package_name(), src)
             for src in srcs[first:first + most]
@@ -64,14 +103,18 @@ def _compile_together(name, kwargs, most):
     headers = [src for src in kwargs["srcs"] if src not in sources]
     kwargs["srcs"] = headers + select({
         "//bazel:separate_units": sources,
+        "//bazel:optimized_separate_units": sources,
+        "//bazel:optimized": _units(
+            name,
+            sources,
+            most * _OPTIMIZED_FACTOR,
+            "large_unit",
+        ),
         "//conditions:default": _units(name, sources, most),
     })
     kwargs["textual_hdrs"] = kwargs.get("textual_hdrs", []) + sources
-    kwargs["copts"] = kwargs.get("copts", []) + select({
-        "//bazel:separate_units": [],
-        # g++ takes each of them for a header, where such types are mistakes.
-        "//conditions:default": ["-Wno-subobject-linkage"],
-    })
+    # g++ takes each of them for a header, where such types are mistakes.
+    kwargs["copts"] = kwargs.get("copts", []) + ["-Wno-subobject-linkage"]
 
 def weft_library(name, sources_a_unit = _SOURCES_A_UNIT, **kwargs):
     """A library of one noun, for its own package unless it is PUBLIC.
@@ -357,6 +400,15 @@ def weft_protos(name, srcs, imports = [], deps = [], **kwargs):
         **kwargs
     )
 
+def _optimization(tag):
+    """-O3; -O1 if the build is for machines that have another set."""
+    choices = {
+        "//bazel:kernels_for_" + other: ["-O3" if other == tag else "-O1"]
+        for other in _INSTRUCTION_SETS
+    }
+    choices["//conditions:default"] = ["-O3"]
+    return select(choices)
+
 def weft_kernels_per_instruction_set(
         name,
         srcs,
@@ -371,25 +423,39 @@ def weft_kernels_per_instruction_set(
     merges its weak symbols, and a baseline caller runs AVX-512 code.
     Keep std:: templates out of these sources for the same reason: the test
     NAME_symbols_test, made here too, finds each symbol that two sets share.
+    --define=kernels_for=v4 optimizes those for v4 only; the others are correct,
+    but slow.
     """
     for tag, march in _INSTRUCTION_SETS.items():
-        native.cc_library(
-            name = name + "_" + tag,
+        copts = [
+            "-march=" + march,
+            # A square root that sets errno, and a choice that must not raise a
+            # floating-point exception, make no vectors. The results are the
+            # same, bit by bit.
+            "-fno-math-errno",
+            "-fno-trapping-math",
+            "-Wno-maybe-uninitialized",
+            "-Wno-uninitialized",
+            "-DWEFT_ISA=" + tag,
+            "-DEigen=Eigen_" + tag,
+        ] + _optimization(tag)
+        objects = "%s_%s_objects" % (name, tag)
+        gxx_objects(
+            name = objects,
             srcs = srcs,
             hdrs = hdrs,
-            copts = [
-                "-march=" + march,
-                "-O3",
-                # A square root that sets errno, and a choice that must not
-                # raise a floating-point exception, make no vectors. The
-                # results are the same, bit by bit.
-                "-fno-math-errno",
-                "-fno-trapping-math",
-                "-Wno-maybe-uninitialized",
-                "-Wno-uninitialized",
-                "-DWEFT_ISA=" + tag,
-                "-DEigen=Eigen_" + tag,
-            ],
+            copts = copts,
+            tags = ["manual"],
+            deps = deps,
+        )
+        native.cc_library(
+            name = name + "_" + tag,
+            srcs = select({
+                "//bazel:clang": [":" + objects],
+                "//conditions:default": srcs,
+            }),
+            hdrs = hdrs,
+            copts = copts,
             linkstatic = True,
             deps = deps,
         )

@@ -71,6 +71,7 @@ HAVE_CUDA = {have}
 NVCC = {nvcc}
 NVCC_VERSION = {version}
 HOST_COMPILER = {compiler}
+HOST_COMPILER_VERSION = {compiler_version}
 """
 
 def _cuda_toolkit_impl(rctx):
@@ -81,12 +82,18 @@ def _cuda_toolkit_impl(rctx):
         rctx.symlink(found[2], "libcudart_static.a")
         asked = rctx.execute([str(found[0]), "--version"])
         version = asked.stdout.strip().split("\n")[-1]
+    compiler = rctx.which("g++")
+    compiler_version = ""
+    if compiler:
+        asked = rctx.execute([str(compiler), "--version"])
+        compiler_version = asked.stdout.split("\n")[0]
     rctx.file("BUILD", _BUILD if found else _EMPTY)
     rctx.file("defs.bzl", _DEFS.format(
         have = bool(found),
         nvcc = repr(str(found[0]) if found else ""),
         version = repr(version),
-        compiler = repr(str(rctx.which("g++") or "")),
+        compiler = repr(str(compiler or "")),
+        compiler_version = repr(compiler_version),
     ))
 
 cuda_toolkit = repository_rule(

@@ -51,6 +51,16 @@ done
 printf '\n== each file includes what it uses\n'
 bazel build --keep_going --define=precompiled=off --define=units=separate //... || failed=1
 
+# tools/test.sh runs what clang compiles without optimization; users run what g++
+# optimizes.
+printf '\n== all tests, optimized by g++\n'
+bazel test --keep_going --config=opt //... || failed=1
+
+# tools/test.sh compiles GPU kernels for one architecture.
+printf '\n== GPU kernels for all major architectures\n'
+bazel build --keep_going --define=cuda_archs=all-major //libs/kernels/cuda/... ||
+  failed=1
+
 # Graphs that are made up, rewritten by passes and as they are
 # (integration_tests/graph_fuzz_test.cc). One seed again:
 # WEFT_GRAPH_FIRST_SEED=SEED WEFT_GRAPH_SEEDS=1.

@@ -13,7 +13,8 @@ case "$*" in
 esac
 cd "$(dirname "$0")/.."
 started=$SECONDS
-folder="${WEFT_QUICKSTART_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/weft-quickstart}"
+cache="${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}"
+folder="${WEFT_QUICKSTART_DIR:-$cache/weft-quickstart}"
 log="$folder/quickstart.log"
 model="$folder/fashion_mnist"
 services=(coordinator ps worker checkpoint_writer)
@@ -30,23 +31,39 @@ fail() { # WHAT; shows the end of the log
   exit 1
 }
 
-# The compute capabilities of the GPUs, such as "80,90"; empty: no driver.
-gpu_architectures() {
-  nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
-    sed -nE 's/^ *([0-9]+)\.([0-9]+) *$/\1\2/p' | sort -un | paste -sd,
+# The best instruction set of the processor that kernels are compiled for: v4, v3
+# or v1 (bazel/weft.bzl). The dynamic linker knows; an old one prints nothing.
+instruction_set() {
+  local best
+  best="$(/lib64/ld-linux-x86-64.so.2 --help 2>/dev/null |
+    sed -nE 's/^ *x86-64-(v[0-9]+) \(supported.*/\1/p' | head -n 1)" || true
+  case "$best" in
+    v4 | v3) echo "$best" ;;
+    v2) echo v1 ;;
+  esac
+}
+
+choose_processor() { # sets processor, the options of Bazel
+  local set
+  set="$(instruction_set)"
+  processor=()
+  if [[ -n "$set" ]]; then
+    processor=("--define=kernels_for=$set")
+    echo "kernels are optimized for this processor only (${processor[*]})"
+  fi
 }
 
 choose_cuda() { # sets cuda, the options of Bazel
   local architectures
-  architectures="$(gpu_architectures || true)"
+  architectures="$(tools/gpu_architectures.sh)"
   if [[ -n "$architectures" ]]; then
     cuda=("--define=cuda_archs=$architectures")
     echo "GPU kernels, if CUDA's toolkit is installed, are compiled for the GPUs" \
       "of this machine only (${cuda[*]})"
-  elif nvidia-smi -L >/dev/null 2>&1; then
+  elif timeout 10 nvidia-smi -L >/dev/null 2>&1; then
     cuda=()
-    echo "GPU kernels are compiled for all architectures: the NVIDIA driver does" \
-      "not report that of its GPU"
+    echo "GPU kernels are compiled for all architectures: nvcc does not know that" \
+      "of this machine's GPU, or the NVIDIA driver does not report it"
   else
     cuda=(--define=cuda=off)
     echo "no NVIDIA driver here: builds without GPU kernels (${cuda[*]})"
@@ -57,11 +74,11 @@ build() {
   # Links of a checkout that was moved lead to the output of another one.
   find . -maxdepth 1 -type l -name 'bazel-*' -delete
   tools/bazel_progress.py --log="$log" quickstart \
-    bazel build --config=opt "${cuda[@]}" \
+    bazel build --config=opt "${processor[@]}" "${cuda[@]}" \
     "${examples[@]/#///examples:}" "${services[@]/#///services/}" ||
     fail "bazel build"
   python3 tools/trim_cache.py >>"$log" 2>&1 || true
-  programs=$(bazel info --config=opt "${cuda[@]}" bazel-bin 2>>"$log") ||
+  programs=$(bazel info --config=opt "${processor[@]}" "${cuda[@]}" bazel-bin 2>>"$log") ||
     fail "bazel info"
 }
 
@@ -87,8 +104,10 @@ newest_checkpoint() {
   echo "$model/${path##*/}"
 }
 
-mkdir -p "$folder"
-: >"$log"
+if ! mkdir -p "$folder" || ! : >"$log"; then
+  echo "quickstart: FAILED: cannot write $log; set WEFT_QUICKSTART_DIR" >&2
+  exit 1
+fi
 echo "the output of apt and Bazel goes to $log"
 
 heading "Installing the packages that are missing"
@@ -96,6 +115,7 @@ tools/setup.sh --quickstart --log="$log" || fail "tools/setup.sh"
 
 heading "Building the services and examples (seconds if nothing has changed)"
 echo "services: ${services[*]}; examples: ${examples[*]}"
+choose_processor
 choose_cuda
 build
 
@@ -112,16 +132,20 @@ echo "ready to train after $((SECONDS - started)) s"
 train
 
 heading "Done"
-grep '^test accuracy' "$folder/tasks/worker_0.log" | tail -n 1
+grep '^test accuracy' "$folder/tasks/worker_0.log" | tail -n 1 || {
+  echo "quickstart: FAILED: no accuracy in $folder/tasks/worker_0.log" >&2
+  exit 1
+}
 newest="$(newest_checkpoint)"
+options="$(printf ' %s' "${processor[@]}" "${cuda[@]}")"
 echo "checkpoint: $newest"
 cat <<NEXT
 
 Next commands:
   train on from the checkpoint (--fresh starts over):
     tools/quickstart.sh
-  look into the checkpoint:
-    bazel run --config=opt${cuda[*]:+ ${cuda[*]}} //tools:weft -- checkpoint ls $newest
+  look into the checkpoint (builds the command weft first, about a minute):
+    bazel run --config=opt$options //tools:weft -- checkpoint ls ${newest@Q}
   run a program on a cluster of your own:
     tools/local_cluster --ps=2 --workers=2 --client -- bazel-bin/examples/simple_client {target} init
 NEXT

@@ -9,7 +9,7 @@ import unittest
 from tools import xml_unittest
 
 _TOOLS = os.path.dirname(os.path.abspath(__file__))
-_COPIED = ('quickstart.sh', 'bazel_progress.py', 'build_estimate.py',
+_COPIED = ('quickstart.sh', 'gpu_architectures.sh', 'bazel_progress.py', 'build_estimate.py',
            'build_profiles.json')
 
 # In the checkout; $STATE is beside it.
@@ -74,6 +74,11 @@ class QuickstartTest(unittest.TestCase):
     with open(os.path.join(self.state, name), encoding='utf-8') as file:
       return file.read()
 
+  def defines(self):
+    """Returns the options of the build that depend on the machine."""
+    return [option for option in self.read('build').split()
+            if option.startswith('--define=')]
+
   def quickstart(self, *arguments):
     return subprocess.run(
         ['bash', f'{self.state}/checkout/tools/quickstart.sh', *arguments],
@@ -90,8 +95,8 @@ class QuickstartTest(unittest.TestCase):
     self.assertIn(f'test accuracy 0.8712\ncheckpoint: {newest}\n', end)
     for command in (
         'tools/quickstart.sh',
-        'bazel run --config=opt --define=cuda=off //tools:weft -- checkpoint '
-        f'ls {newest}',
+        f'bazel run --config=opt {" ".join(self.defines())} //tools:weft -- '
+        f"checkpoint ls '{newest}'",
         'tools/local_cluster --ps=2 --workers=2 --client -- '
         'bazel-bin/examples/simple_client {target} init'):
       self.assertIn(f'\n    {command}\n', end)
@@ -137,7 +142,7 @@ class QuickstartTest(unittest.TestCase):
     self.write('gpus', 'Field "compute_cap" is not a valid field\n')
     ended = self.quickstart()
     self.assertEqual(ended.returncode, 0, ended.stdout)
-    self.assertNotIn('--define', self.read('build'))
+    self.assertNotIn('--define=cuda', self.read('build'))
 
   def test_second_run_continues_and_fresh_starts_over(self):
     self.quickstart()

@@ -24,6 +24,8 @@ while [[ "${1:-}" == -* ]]; do
   esac
   shift
 done
+# Some commands run in other folders.
+[[ -z "$log" || "$log" == /* ]] || log="$PWD/$log"
 top="$(cd "$(dirname "$0")/.." && pwd)"
 
 # For the programs that the quickstart builds and runs.
@@ -42,10 +44,11 @@ REQUIRED=(
   # The data set of the examples.
   dataset-fashion-mnist
 )
-# For all other targets: tests, benchmarks and the check of the format.
+# For all other targets: tests, benchmarks and the check of the format. clang
+# and lld build what is not optimized, in half of g++'s time.
 DEVELOPMENT=(
   git ca-certificates
-  libgtest-dev libgmock-dev libbenchmark-dev clang-format-14
+  libgtest-dev libgmock-dev libbenchmark-dev clang-format-14 clang-14 lld-14
 )
 # Recommended: a BLAS, which Weft looks for when it runs.
 OPTIONAL=(libopenblas0-pthread)

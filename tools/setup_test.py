@@ -10,7 +10,7 @@ from tools import xml_unittest
 _SETUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'setup.sh')
 _BUILT_FROM = {'bazel-bootstrap', 'libabsl-dev', 'dataset-fashion-mnist'}
 _TEST_ONLY = {'libgtest-dev', 'libgmock-dev', 'libbenchmark-dev',
-              'clang-format-14', 'python3-venv'}
+              'clang-format-14', 'clang-14', 'lld-14', 'python3-venv'}
 _SIZES = '''Need to get 1,234 MB/1,300 MB of archives.
 After this operation, 2.5 GB of additional disk space will be used.'''
 

@@ -24,11 +24,14 @@ find . -maxdepth 1 -type l -name 'bazel-*' -delete
 
 events=$(mktemp)
 trap 'rm -f "$events"' EXIT
-echo "test: building and running; the first build takes about half an hour"
+echo "test: building and running; the first time takes about half an hour"
 built=0
+# GPU kernels are compiled for this machine's GPU, or else for one architecture;
+# tools/nightly.sh compiles them for all.
+architectures="$(tools/gpu_architectures.sh)"
 tools/bazel_progress.py test bazel test --keep_going --build_event_json_file="$events" \
   --test_env=WEFT_TEST_PYTHON="$python" --test_env=WEFT_TEST_TOOLS_REQUIRED=1 \
-  "$@" "${targets[@]}" || built=$?
+  --define=cuda_archs="${architectures:-90}" "$@" "${targets[@]}" || built=$?
 python3 tools/trim_cache.py || true
 
 python3 tools/count_tests.py "$events" "$built"

@@ -1,0 +1,3 @@
+// What most programs include.
+#include "bazel/precompiled_library.in.h"
+#include "libs/api/weft.h"
