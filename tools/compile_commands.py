@@ -61,7 +61,8 @@ def main(arguments):
   path = arguments[0] if arguments else os.path.join(
       top, 'compile_commands.json')
   targets = ' + '.join(arguments[1:] or ['//...'])
-  answer = _bazel('aquery', '--output=jsonproto', '--config=gcc', '--define=units=separate',
+  answer = _bazel('aquery', '--output=jsonproto', '--config=gcc',
+                  '--define=units=separate',
                   f"mnemonic('CppCompile', {targets})")
   directory = _bazel('info', 'execution_root').strip()
   found = list(entries(json.loads(answer).get('actions', []), directory))
