@@ -167,7 +167,8 @@ class CommitRunTest(unittest.TestCase):
     builds = [command for command in machine.commands
               if command[:2] == ['bazel', 'build']]
     self.assertEqual(len(builds), 1 + len(CHANGED_FILES))
-    self.assertEqual(builds[0], ['bazel', 'build', '//...'])
+    self.assertEqual(
+        builds[0], ['bazel', 'build', '--define=cuda_archs=90', '//...'])
 
   def test_missing_file_is_named_before_a_script_runs(self):
     machine = FakeMachine()
