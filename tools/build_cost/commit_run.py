@@ -100,7 +100,7 @@ class CommitRun:
 
   def _measure_changes(self, home):
     # A build has other options than a test; this one does only what that costs.
-    home.check(_BUILD_ALL, 'build_unchanged.txt')
+    home.check(self._build_all(home, 'unchanged'), 'build_unchanged.txt')
     for change in source_change.CHANGES:
       self._say(f'{self._commit}: building after a change of {change.file}')
       source_change.apply(change, self._checkout)
@@ -109,17 +109,17 @@ class CommitRun:
   def _build_after(self, change, home):
     processor = sum(home.processor_seconds())
     began = self._machine.now()
-    home.check([*_BUILD_ALL[:2], *self._own_files(home, change),
-                *_BUILD_ALL[2:]], f'build_{change.name}.txt')
+    home.check(self._build_all(home, change.name), f'build_{change.name}.txt')
     wall = self._machine.now() - began
     return figures.ChangeFigures(
         change.name, change.file, wall,
         sum(home.processor_seconds()) - processor)
 
-  def _own_files(self, home, change):
-    """Returns options that keep the files which the script's build wrote."""
-    profile = home.log(f'build_{change.name}_profile.gz')
-    return [f'--profile={profile}', '--build_event_text_file=']
+  def _build_all(self, home, name):
+    """Returns a command that keeps the files which the script's build wrote."""
+    profile = home.log(f'build_{name}_profile.gz')
+    return [*_BUILD_ALL[:2], f'--profile={profile}', '--build_event_text_file=',
+            *_BUILD_ALL[2:]]
 
 
 class _Dependencies:

@@ -167,8 +167,10 @@ class CommitRunTest(unittest.TestCase):
     builds = [command for command in machine.commands
               if command[:2] == ['bazel', 'build']]
     self.assertEqual(len(builds), 1 + len(CHANGED_FILES))
-    self.assertEqual(
-        builds[0], ['bazel', 'build', '--define=cuda_archs=90', '//...'])
+    for build in builds:
+      self.assertEqual(build[-2:], ['--define=cuda_archs=90', '//...'])
+      # The profile of the tests is kept.
+      self.assertRegex(build[2], r'--profile=.*/build_\w+_profile.gz')
 
   def test_missing_file_is_named_before_a_script_runs(self):
     machine = FakeMachine()
