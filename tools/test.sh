@@ -24,7 +24,7 @@ find . -maxdepth 1 -type l -name 'bazel-*' -delete
 
 events=$(mktemp)
 trap 'rm -f "$events"' EXIT
-echo "test: building and running; the first time takes about half an hour"
+echo "test: building and running; the first time takes about a quarter of an hour"
 built=0
 # GPU kernels are compiled for this machine's GPU, or else for one architecture;
 # tools/nightly.sh compiles them for all.
