@@ -17,9 +17,9 @@ import os
 
 # The weight of the expected speed before anything is measured.
 _PRIOR_S = 30.0
-# The speed of the last 90 s replaces that of the whole build if it differs by
+# The speed of the last four minutes replaces that of the whole build if it differs by
 # this factor: cached actions have ended or begun, or other work has.
-_WINDOW_S = 90.0
+_WINDOW_S = 240.0
 _CHANGE = 2.0
 # Actions of the first minute that end so many times faster than expected are
 # cached ones, as in a build that was interrupted: the speed is measured from
@@ -170,7 +170,7 @@ class Estimate:
     return work * self._expected > _BURST * (now - before)
 
   def _notice_change(self):
-    """Forgets a speed that the last 90 s contradict."""
+    """Forgets a speed that the last minutes contradict."""
     now, done = self._samples[-1]
     at = bisect.bisect_right(self._samples, now - _WINDOW_S, self._first,
                              key=lambda sample: sample[0]) - 1
