@@ -1,26 +1,21 @@
 #!/usr/bin/python3
-"""Derives recordings of other builds from a recorded one, for tests.
+"""Derives the recording of an interrupted build from a whole one, for tests.
 
 usage: build_recordings.py RECORDING PROFILE FOLDER
 
   RECORDING  what bazel_progress.py --record wrote
   PROFILE    what bazel build --profile wrote in the same build (gzip)
-  FOLDER     gets NAME_busy.txt and NAME_resumed.txt
+  FOLDER     gets NAME_resumed.txt
 
 A model runs the actions of the profile again, in the order of their start, with
-three jobs on two processors:
-
-  busy     every action takes 2.2 times as long, give or take a third, and
-           actions start up to 40 places earlier or later
-  resumed  half of the actions are in the cache, those that ended first, as
-           after an interrupted build
+three jobs on two processors. Half of the actions are in the cache, those that
+ended first, as after an interrupted build.
 """
 
 import bisect
 import gzip
 import json
 import os
-import random
 import sys
 
 _JOBS = 3
@@ -70,12 +65,6 @@ def processor_seconds(actions):
   return [seconds * share for _, seconds in actions]
 
 
-def busy(work, rng):
-  places = [place + rng.uniform(-40, 40) for place in range(len(work))]
-  return [seconds * 2.2 * rng.lognormvariate(0, 0.3)
-          for _, seconds in sorted(zip(places, work))]
-
-
 def resumed(work, actions):
   ends = [start + seconds for start, seconds in actions]
   interrupted = sorted(ends)[len(ends) // 2]
@@ -116,10 +105,8 @@ def main(arguments):
   name = os.path.basename(source).partition('_')[0].partition('.')[0]
   recorded, actions = read_recording(source), read_actions(profile)
   work = processor_seconds(actions)
-  for kind, changed in (('busy', busy(work, random.Random(1))),
-                        ('resumed', resumed(work, actions))):
-    write(os.path.join(folder, f'{name}_{kind}.txt'),
-          recording(run(changed), recorded))
+  write(os.path.join(folder, f'{name}_resumed.txt'),
+        recording(run(resumed(work, actions)), recorded))
   return 0
 
 
