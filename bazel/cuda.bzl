@@ -5,6 +5,7 @@ given, each library is empty, and WEFT_HAVE_CUDA is not defined.
 """
 
 load("@cuda//:defs.bzl", "HAVE_CUDA", "HOST_COMPILER", "NVCC", "NVCC_VERSION")
+load("//bazel:compile_objects.bzl", "compile_objects")
 load("//bazel:weft.bzl", "weft_library", "weft_test")
 
 _OFF = "//bazel:cuda_off"
@@ -34,48 +35,29 @@ def _cuda_objects_impl(ctx):
         cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
     ).compilation_context
     archs = _arch_flags(ctx.var.get("cuda_archs", _DEFAULT_ARCHS))
-    objects = []
-    for src in ctx.files.srcs:
-        compiled = ctx.actions.declare_file(
-            "_nvcc/%s/%s.o" % (ctx.label.name, src.basename[:-len(".cu")]),
-        )
-        ctx.actions.run(
-            executable = NVCC,
-            arguments = archs + [
-                "-ccbin",
-                HOST_COMPILER,
-                "-std=c++20",
-                "-O3",
-                "--expt-relaxed-constexpr",
-                "--extended-lambda",
-                "-Wno-deprecated-gpu-targets",
-                # A host function that is called on the device is a warning.
-                "-Werror",
-                "all-warnings",
-                "-Xcompiler",
-                "-fPIC",
-                "-I.",
-                "-c",
-                src.path,
-                "-o",
-                compiled.path,
-            ],
-            inputs = depset(
-                [src] + ctx.files.hdrs,
-                transitive = [context.headers],
-            ),
-            outputs = [compiled],
-            mnemonic = "CudaCompile",
-            progress_message = "Compiling %s" % src.short_path,
-            # The version is there for the cache, which knows no file of nvcc's.
-            env = {
-                "PATH": "/usr/bin:/bin",
-                "TMPDIR": "/tmp",
-                "WEFT_NVCC_VERSION": NVCC_VERSION,
-            },
-        )
-        objects.append(compiled)
-    return [DefaultInfo(files = depset(objects))]
+    return [compile_objects(
+        ctx,
+        context,
+        NVCC,
+        archs + [
+            "-ccbin",
+            HOST_COMPILER,
+            "-std=c++20",
+            "-O3",
+            "--expt-relaxed-constexpr",
+            "--extended-lambda",
+            "-Wno-deprecated-gpu-targets",
+            # A host function that is called on the device is a warning.
+            "-Werror",
+            "all-warnings",
+            "-Xcompiler",
+            "-fPIC",
+            "-I.",
+        ],
+        folder = "_nvcc",
+        mnemonic = "CudaCompile",
+        version = {"WEFT_NVCC_VERSION": NVCC_VERSION},
+    )]
 
 _cuda_objects = rule(
     implementation = _cuda_objects_impl,

@@ -5,6 +5,7 @@ configuration, so that tests see the results that users get.
 """
 
 load("@cuda//:defs.bzl", "HOST_COMPILER", "HOST_COMPILER_VERSION")
+load("//bazel:compile_objects.bzl", "compile_objects")
 
 # As .bazelrc has them for g++.
 _WARNINGS = [
@@ -25,34 +26,18 @@ def _gxx_objects_impl(ctx):
         includes += ["-iquote", folder]
     for folder in context.system_includes.to_list():
         includes += ["-isystem", folder]
-    objects = []
-    for src in ctx.files.srcs:
-        compiled = ctx.actions.declare_file(
-            "_gxx/%s/%s.o" % (ctx.label.name, src.basename[:-len(".cc")]),
-        )
-        ctx.actions.run(
-            executable = HOST_COMPILER,
-            arguments = ["-std=c++20", "-fPIC", "-iquote", "."] + includes +
-                        ["-D" + name for name in context.defines.to_list()] +
-                        _WARNINGS + ctx.attr.copts +
-                        ["-c", src.path, "-o", compiled.path],
-            inputs = depset(
-                [src] + ctx.files.hdrs,
-                transitive = [context.headers],
-            ),
-            outputs = [compiled],
-            mnemonic = "GxxCompile",
-            progress_message = "Compiling %s for %s" %
-                               (src.short_path, ctx.label.name),
-            # The cache does not know g++'s own files.
-            env = {
-                "PATH": "/usr/bin:/bin",
-                "TMPDIR": "/tmp",
-                "WEFT_GXX_VERSION": HOST_COMPILER_VERSION,
-            },
-        )
-        objects.append(compiled)
-    return [DefaultInfo(files = depset(objects))]
+    return [compile_objects(
+        ctx,
+        context,
+        HOST_COMPILER,
+        ["-std=c++20", "-fPIC", "-iquote", "."] + includes +
+        ["-D" + name for name in context.defines.to_list()] +
+        _WARNINGS + ctx.attr.copts,
+        folder = "_gxx",
+        mnemonic = "GxxCompile",
+        version = {"WEFT_GXX_VERSION": HOST_COMPILER_VERSION},
+        suffix = " for " + ctx.label.name,
+    )]
 
 gxx_objects = rule(
     implementation = _gxx_objects_impl,

@@ -14,7 +14,7 @@ def within_room():
     )]
 
 # Instruction sets that kernels are compiled for; the tag is their namespace.
-_INSTRUCTION_SETS = {
+INSTRUCTION_SETS = {
     "v1": "x86-64",
     "v3": "x86-64-v3",
     "v4": "x86-64-v4",
@@ -404,7 +404,7 @@ def _optimization(tag):
     """-O3; -O1 if the build is for machines that have another set."""
     choices = {
         "//bazel:kernels_for_" + other: ["-O3" if other == tag else "-O1"]
-        for other in _INSTRUCTION_SETS
+        for other in INSTRUCTION_SETS
     }
     choices["//conditions:default"] = ["-O3"]
     return select(choices)
@@ -426,7 +426,7 @@ def weft_kernels_per_instruction_set(
     --define=kernels_for=v4 optimizes those for v4 only; the others are correct,
     but slow.
     """
-    for tag, march in _INSTRUCTION_SETS.items():
+    for tag, march in INSTRUCTION_SETS.items():
         copts = [
             "-march=" + march,
             # A square root that sets errno, and a choice that must not raise a
@@ -459,7 +459,7 @@ def weft_kernels_per_instruction_set(
             linkstatic = True,
             deps = deps,
         )
-    sets = [":%s_%s" % (name, tag) for tag in _INSTRUCTION_SETS]
+    sets = [":%s_%s" % (name, tag) for tag in INSTRUCTION_SETS]
     native.cc_library(name = name, hdrs = hdrs, deps = sets, **kwargs)
     library_archives(name = name + "_archives", libraries = sets)
     if symbols_test:
