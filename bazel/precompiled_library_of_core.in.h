@@ -1,4 +1,4 @@
-// What most sources of layers 3 and above include.
+// The headers that most sources of layers 3 and above include.
 #include "bazel/precompiled_library.in.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"

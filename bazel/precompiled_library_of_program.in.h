@@ -1,3 +1,3 @@
-// What most programs include.
+// The headers that most programs include.
 #include "bazel/precompiled_library.in.h"
 #include "libs/api/weft.h"

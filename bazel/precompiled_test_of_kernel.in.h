@@ -1,3 +1,3 @@
-// What most tests of kernels include.
+// The headers that most tests of kernels include.
 #include "bazel/precompiled_library_of_kernel.in.h"
 #include "bazel/precompiled_test.in.h"
