@@ -49,6 +49,36 @@ _LOW_MODULES = [
     "libs/trace",
 ]
 
+# Tests spend half of their time in these modules. -O1 takes clang nearly twice
+# as long as no optimization, and their code runs two to three times as fast.
+_OPTIMIZED_IN_TESTS = [
+    "libs/base",
+    "libs/bus",
+    "libs/executor",
+    "libs/graph",
+    "libs/master",
+    "libs/ops",
+    "libs/partition",
+    "libs/passes",
+    "libs/placement",
+    "libs/protocol",
+    "libs/rendezvous",
+    "libs/resource",
+    "libs/runtime",
+    "libs/session",
+    "libs/tensor",
+]
+
+def _module_optimization():
+    """Options that this package's libraries add to the configuration's."""
+    module = "/".join(native.package_name().split("/")[:2])
+    if module not in _OPTIMIZED_IN_TESTS:
+        return []
+    return select({
+        "//bazel:fastbuild_by_clang": ["-O1"],
+        "//conditions:default": [],
+    })
+
 def _which_precompiled():
     """The suffix of the precompiled headers of this package."""
     folders = native.package_name().split("/")
@@ -128,6 +158,7 @@ def weft_library(name, sources_a_unit = _SOURCES_A_UNIT, **kwargs):
     if kwargs.get("srcs"):
         _compile_together(name, kwargs, sources_a_unit)
         _precompiled(kwargs, "precompiled_library")
+        kwargs["copts"] = kwargs["copts"] + _module_optimization()
     native.cc_library(name = name, **kwargs)
 
 # Marks the tests whose cases are the room's as well, and names their sources.
