@@ -26,6 +26,10 @@ absl::Status CheckNotNull(bool is_null, absl::string_view what) {
                    "it failed, or nothing was assigned to it."));
 }
 
+absl::Status ClosedError() {
+  return absl::FailedPreconditionError("Session has been closed.");
+}
+
 // `told` is the room for what the options ask for, and lives until the run is
 // done.
 void AskFor(const RunOptions& options, const RunMetadata* metadata,
@@ -130,6 +134,7 @@ absl::Status Session::Close() {
     if (closed_) return absl::OkStatus();
     closed_ = true;
     WakeWaiting();
+    WakeWaitingForCallables();
   }
   return master().CloseSession(id_);
 }
@@ -139,14 +144,18 @@ void Session::WakeWaiting() {
   waiting_.clear();
 }
 
+void Session::WakeWaitingForCallables() {
+  for (const auto& [key, making] : making_) {
+    for (const auto& event : making->waiting) event->Set();
+  }
+}
+
 absl::StatusOr<std::optional<Session::Growth>> Session::BeginGrowth() {
   while (true) {
     std::shared_ptr<Event> ended;
     {
       absl::MutexLock lock(&mutex_);
-      if (closed_) {
-        return absl::FailedPreconditionError("Session has been closed.");
-      }
+      if (closed_) return ClosedError();
       const int num_nodes = state_->graph.num_nodes();
       if (num_nodes == nodes_sent_) return std::nullopt;
       if (!std::exchange(is_growing_, true)) {
@@ -215,15 +224,44 @@ std::optional<uint64_t> Session::FindWarm(const std::string& key) const {
 absl::StatusOr<uint64_t> Session::CallableFor(
     const protocol::CallableSpec& spec) {
   RETURN_IF_ERROR(state_->status);
-  std::string key = Key(spec);
+  const std::string key = Key(spec);
   // New nodes are refused here and now, even if this run needs none of them;
   // but those that another thread sends are its concern.
   if (const auto warm = FindWarm(key)) return *warm;
   RETURN_IF_ERROR(Extend());
-  if (const auto warm = FindWarm(key)) return *warm;
-  ASSIGN_OR_RETURN(const uint64_t callable, master().MakeCallable(id_, spec));
+  return MakeOnce(key, spec);
+}
+
+absl::StatusOr<uint64_t> Session::MakeOnce(const std::string& key,
+                                           const protocol::CallableSpec& spec) {
+  const std::shared_ptr<Event> ended = scheduler_.NewEvent();
+  std::shared_ptr<Making> making;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return ClosedError();
+    const auto it = callables_.find(key);
+    if (it != callables_.end()) return it->second;
+    making = making_[key];
+    if (making != nullptr) making->waiting.push_back(ended);
+    if (making == nullptr) making_[key] = std::make_shared<Making>();
+  }
+  if (making == nullptr) {
+    return EndMaking(key, master().MakeCallable(id_, spec));
+  }
+  ended->Wait();
   absl::MutexLock lock(&mutex_);
-  return callables_.emplace(std::move(key), callable).first->second;
+  return making->made.has_value() ? *making->made : ClosedError();
+}
+
+absl::StatusOr<uint64_t> Session::EndMaking(const std::string& key,
+                                            absl::StatusOr<uint64_t> made) {
+  absl::MutexLock lock(&mutex_);
+  if (made.ok()) callables_.emplace(key, *made);
+  const std::shared_ptr<Making> making =
+      std::move(making_.extract(key).mapped());
+  making->made = made;
+  for (const auto& event : making->waiting) event->Set();
+  return made;
 }
 
 absl::Status Session::RunCallable(uint64_t callable,

@@ -234,6 +234,13 @@ class Session {
     int64_t from_version = 0;
   };
 
+  // A callable of Run that a thread makes, and the threads that wait for it.
+  // Protected by mutex_.
+  struct Making {
+    std::optional<absl::StatusOr<uint64_t>> made;
+    std::vector<std::shared_ptr<Event>> waiting;
+  };
+
   // For this thread, which waits.
   protocol::BlockingMaster master() { return {*master_, scheduler_}; }
 
@@ -244,6 +251,8 @@ class Session {
                          absl::StatusOr<protocol::ExtensionResult> result);
   // Wakes those who wait for the end of another thread's growth.
   void WakeWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Wakes the threads that wait for a callable that another thread makes.
+  void WakeWaitingForCallables() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::StatusOr<std::vector<Tensor>> RunSpec(
       const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
@@ -263,6 +272,14 @@ class Session {
   // The callable of Run of that key, if it can be run now.
   std::optional<uint64_t> FindWarm(const std::string& key) const;
   absl::StatusOr<uint64_t> CallableFor(const protocol::CallableSpec& spec);
+  // Makes the callable, or waits for the thread that makes it: one result for
+  // all of them.
+  absl::StatusOr<uint64_t> MakeOnce(const std::string& key,
+                                    const protocol::CallableSpec& spec)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<uint64_t> EndMaking(const std::string& key,
+                                     absl::StatusOr<uint64_t> made)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<uint64_t> NewCallable(const protocol::CallableSpec& spec);
   // Runs and waits.
   absl::Status RunCallable(uint64_t callable, absl::Span<const Tensor> feeds,
@@ -289,6 +306,9 @@ class Session {
       partial_runs_ ABSL_GUARDED_BY(mutex_);
   // Callables of Run, by their spec in one string.
   absl::flat_hash_map<std::string, uint64_t> callables_ ABSL_GUARDED_BY(mutex_);
+  // Callables of Run that a thread makes now, likewise.
+  absl::flat_hash_map<std::string, std::shared_ptr<Making>> making_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 // Thread-safe. Must not outlive its session.

@@ -429,23 +429,56 @@ TEST_F(SessionTest, StepsOfSeveralThreadsRunAtOnce) {
   EXPECT_OK(*second);
 }
 
-TEST_F(SessionTest, ThreadsThatMakeTheSameRunReadyBothRun) {
-  const Output z = ops::Identity(root_.WithName("z"), x_);
-  ASSERT_OK(session_->Extend());
-  std::optional<absl::Status> first, second;
-  master_.hold = true;
-  RunElsewhere(x_, z, &first);
-  RunElsewhere(x_, z, &second);
-  ASSERT_EQ(master_.num_held(), 2u) << "neither waits for the other";
+class FirstRunsOfThreadsTest : public SessionTest {
+ protected:
+  // Two threads run the same fetches for the first time.
+  void SetUp() override {
+    SessionTest::SetUp();
+    ASSERT_OK(session_->Extend());
+    master_.hold = true;
+    RunElsewhere(x_, z_, &first_);
+    RunElsewhere(x_, z_, &second_);
+  }
+  size_t NumMade() const { return master_.made.size() - 1; }  // SetUp's: y
+
+  Output z_ = ops::Identity(root_.WithName("z"), x_);
+  std::optional<absl::Status> first_, second_, third_;
+};
+
+TEST_F(FirstRunsOfThreadsTest, BothRunOneCallable) {
+  EXPECT_EQ(NumMade(), 1u);
+  EXPECT_FALSE(first_.has_value() || second_.has_value());
   master_.hold = false;
+  while (master_.num_held() > 0) Release();
+  ASSERT_TRUE(first_.has_value() && second_.has_value());
+  EXPECT_OK(*first_);
+  EXPECT_OK(*second_);
+  EXPECT_OK(Run(x_, z_));
+  EXPECT_EQ(NumMade(), 1u);
+}
+
+TEST_F(FirstRunsOfThreadsTest, OtherFetchesDoNotWait) {
+  RunElsewhere(x_, x_, &third_);
+  EXPECT_EQ(NumMade(), 2u);
+}
+
+TEST_F(FirstRunsOfThreadsTest, AFailureIsThatOfAllWhoWaited) {
+  master_.hold = false;
+  master_.answer_callable = absl::UnavailableError("the connection was lost");
   Release();
-  Release();
-  ASSERT_TRUE(first.has_value() && second.has_value());
-  EXPECT_OK(*first);
-  EXPECT_OK(*second);
-  const size_t num_made = master_.made.size();
-  EXPECT_OK(Run(x_, z));
-  EXPECT_EQ(master_.made.size(), num_made);
+  ASSERT_TRUE(first_.has_value() && second_.has_value());
+  EXPECT_THAT(*first_, StatusIs(absl::StatusCode::kUnavailable, "was lost"));
+  EXPECT_THAT(*second_, StatusIs(absl::StatusCode::kUnavailable, "was lost"));
+  EXPECT_EQ(NumMade(), 1u);
+  EXPECT_OK(Run(x_, z_)) << "later runs try again";
+}
+
+TEST_F(FirstRunsOfThreadsTest, CloseEndsTheWaitForTheOtherThread) {
+  scheduler_.Schedule(Pool::kBlocking, [this] { third_ = session_->Close(); });
+  scheduler_.RunUntilIdle();
+  ASSERT_TRUE(second_.has_value());
+  EXPECT_THAT(*second_, StatusIs(kClosed, "has been closed"));
+  EXPECT_FALSE(first_.has_value()) << "the master still answers it";
 }
 
 // ---- partial runs ----

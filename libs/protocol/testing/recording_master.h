@@ -26,6 +26,7 @@ class RecordingMaster : public Master {
   // What each call is answered with.
   absl::Status answer;
   absl::Status answer_extension;  // the next one, if it is an error
+  absl::Status answer_callable;   // likewise
   std::vector<DeviceAttributes> devices;
   std::vector<NodePlacement> placement;
   // Keep runs until the test ends them.
@@ -90,7 +91,10 @@ class RecordingMaster : public Master {
                     Cancellation* /*client*/, Answer<uint64_t> done) override {
     if (!answer.ok()) return done(answer);
     made.push_back(std::move(spec));
-    Give([callable = made.size(), done = std::move(done)]() mutable {
+    Give([this, callable = made.size(), done = std::move(done)]() mutable {
+      const absl::Status refused =
+          std::exchange(answer_callable, absl::OkStatus());
+      if (!refused.ok()) return done(refused);
       done(callable);
     });
   }
