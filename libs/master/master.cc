@@ -85,7 +85,7 @@ void Master::CloseAll(const absl::Status& cause,
   {
     absl::MutexLock lock(&mutex_);
     sessions.swap(sessions_);
-    for (const auto& [id, session] : sessions) NoteClosing(id, session);
+    for (const auto& [id, session] : sessions) closing_.Add(id, session);
   }
   const auto finish = JoinCalls(
       static_cast<int>(sessions.size()) + 1,
@@ -196,13 +196,6 @@ void Master::RunCallable(uint64_t session, uint64_t callable,
   (*found)->RunCallable(callable, run, std::move(done));
 }
 
-void Master::NoteClosing(uint64_t id,
-                         const std::shared_ptr<MasterSession>& session) {
-  absl::erase_if(closing_,
-                 [](const auto& entry) { return entry.second.expired(); });
-  closing_[id] = session;
-}
-
 absl::StatusOr<Master::Held> Master::FindHeld(
     const protocol::StepHold& hold) const {
   std::map<uint64_t, absl::btree_set<uint64_t>> callables;
@@ -219,10 +212,8 @@ absl::StatusOr<Master::Held> Master::FindHeld(
   absl::ReaderMutexLock lock(&mutex_);
   for (auto& [id, registrations] : callables) {
     const auto open = sessions_.find(id);
-    const auto closing = closing_.find(id);
-    std::shared_ptr<MasterSession> session;
+    std::shared_ptr<MasterSession> session = closing_.Find(id);
     if (open != sessions_.end()) session = open->second;
-    if (closing != closing_.end()) session = closing->second.lock();
     if (session == nullptr) continue;
     held.emplace_back(std::move(session), std::move(registrations));
   }
@@ -384,7 +375,7 @@ void Master::CloseSession(uint64_t session, Done done) {
   if (farewell.ok()) {
     absl::MutexLock lock(&mutex_);
     is_mine = sessions_.erase(session) > 0;
-    NoteClosing(session, *found);
+    closing_.Add(session, *found);
   }
   if (!is_mine) return done(absl::OkStatus());  // who took it out closes it
   (*found)->Close(

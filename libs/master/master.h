@@ -34,6 +34,7 @@
 #include "libs/master/session_quotas.h"
 #include "libs/master/step_counter.h"
 #include "libs/master/step_watch.h"
+#include "libs/master/weak_table.h"
 #include "libs/passes/constant_folding.h"
 #include "libs/protocol/coordinator.h"
 #include "libs/protocol/master.h"
@@ -162,8 +163,6 @@ class Master : public protocol::Master,
   using Held = std::vector<
       std::pair<std::shared_ptr<MasterSession>, absl::btree_set<uint64_t>>>;
   absl::StatusOr<Held> FindHeld(const protocol::StepHold& hold) const;
-  void NoteClosing(uint64_t id, const std::shared_ptr<MasterSession>& session)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Holds(const protocol::StepId& holder) const;
   absl::Status AddHolding(const protocol::StepHold& hold, Holding holding);
   absl::Status ReleaseSteps(const protocol::StepId& holder);
@@ -185,8 +184,7 @@ class Master : public protocol::Master,
   absl::btree_map<uint64_t, std::shared_ptr<MasterSession>> sessions_
       ABSL_GUARDED_BY(mutex_);
   // Taken out of these, and kept by their steps.
-  absl::btree_map<uint64_t, std::weak_ptr<MasterSession>> closing_
-      ABSL_GUARDED_BY(mutex_);
+  WeakTable<MasterSession> closing_ ABSL_GUARDED_BY(mutex_);
   mutable absl::Mutex holds_mutex_;
   // By incarnation and step of the holder.
   absl::btree_map<std::pair<uint64_t, uint64_t>, Holding> holds_
