@@ -43,7 +43,8 @@ absl::Status Main(const std::string& logdir) {
   ASSIGN_OR_RETURN(auto writer,
                    summary::FileWriter::Create(*session->file_system(),
                                                session->scheduler(), logdir));
-  RETURN_IF_ERROR(writer->AddGraph(ExportGraphDef(root.graph())));
+  ASSIGN_OR_RETURN(const std::string graph, ExportGraphDef(root.graph()));
+  RETURN_IF_ERROR(writer->AddGraph(graph));
   RETURN_IF_ERROR(session->Run(init));
   for (int step = 0; step < kSteps; ++step) {
     ASSIGN_OR_RETURN(const Tensor summary, session->Run(model.summaries));

@@ -84,7 +84,8 @@ void ExpectNodesOfCase(const Scope& scope, const std::string& name,
   ASSERT_OK(scope.status());
   const auto wanted = Describe(GraphOfCase(name), prefixes);
   ASSERT_GT(wanted.size(), 20u);
-  EXPECT_EQ(Describe(Parsed(ExportGraphDef(scope.graph())), prefixes), wanted);
+  EXPECT_EQ(Describe(Parsed(ExportGraphDef(scope.graph()).value()), prefixes),
+            wanted);
 }
 
 TEST(InputQueueNamesTest, ProducersAndBatchesAreTensorFlows) {

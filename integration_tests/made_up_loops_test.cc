@@ -104,7 +104,7 @@ TEST_F(MadeUpLoopsTest, EndHoweverTheyAreBroken) {
   for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
     const ProgramGraph whole(MakeUpProgram(seed));
     ASSERT_OK(whole.root.status());
-    const std::string graph = ExportGraphDef(whole.root.graph());
+    const std::string graph = ExportGraphDef(whole.root.graph()).value();
     for (uint64_t i = 0; i < 2; ++i) {
       const Scope root = Scope::Root();
       if (!ImportGraphDef(BreakLoops(graph, seed * 10 + i), root.graph())

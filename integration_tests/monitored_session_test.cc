@@ -1379,7 +1379,8 @@ TEST_F(MonitoredSessionTest, AGraphThatWasLostIsWrittenAgain) {
     EXPECT_OK(session);
     EXPECT_OK(writer.Open(**session, coordinator));
     if (disk_is_full) disk.LimitSpace(0);
-    writer.AddGraphOnce(ExportGraphDef(root_.graph()), meta_graph.Serialize());
+    writer.AddGraphOnce(ExportGraphDef(root_.graph()).value(),
+                        meta_graph.Serialize());
     writer.Close();
     disk.Heal();
     return EventsIn(files_, "/logs");

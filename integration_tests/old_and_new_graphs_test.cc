@@ -55,7 +55,7 @@ std::vector<GraphOfCase> GraphsOfCases() {
       Graph imported(StandardOps());
       if (graph.ByteSizeLong() <= kMaxBytes &&
           ImportGraphDef(graph.SerializeAsString(), imported).ok()) {
-        graphs.push_back({std::move(graph), ExportGraphDef(imported)});
+        graphs.push_back({std::move(graph), ExportGraphDef(imported).value()});
       }
     }
   }
@@ -65,7 +65,7 @@ std::vector<GraphOfCase> GraphsOfCases() {
 std::string Imported(const tf::GraphDef& def) {
   Graph graph(StandardOps());
   EXPECT_OK(ImportGraphDef(def.SerializeAsString(), graph));
-  return ExportGraphDef(graph);
+  return ExportGraphDef(graph).value();
 }
 
 class GraphsOfCasesTest : public testing::Test {
@@ -150,7 +150,8 @@ TEST_F(GraphsOfCasesTest, TextAndBytesSayTheSame) {
     known.DiscardUnknownFields();
     ASSERT_OK(ImportGraphDefText(graph.def.DebugString(), from_text));
     ASSERT_OK(ImportGraphDef(known.SerializeAsString(), from_bytes));
-    EXPECT_EQ(ExportGraphDef(from_text), ExportGraphDef(from_bytes));
+    EXPECT_EQ(ExportGraphDef(from_text).value(),
+              ExportGraphDef(from_bytes).value());
   }
 }
 

@@ -536,7 +536,7 @@ TEST_P(SimulatedQuotasTest, AbandonedSessionsLeaveNothingBehind) {
   const Output v = ops::VariableV2(root_.WithName("v"), {kBytes / 4}, DT_FLOAT);
   ops::Assign(root_.WithName("assign"), v, x_);
   ops::Neg(root_.WithName("y"), x_);
-  const std::string graph_def = ExportGraphDef(root_.graph());
+  const std::string graph_def = ExportGraphDef(root_.graph()).value();
   const auto abandon = [&](int count) {
     Deserter client(*client_, task_->server->target());
     for (int i = 0; i < count; ++i) {

@@ -34,7 +34,7 @@ std::string GraphOn(const std::string& job) {
   const Scope scope = root.WithDevice(job);
   const Output x = ops::Placeholder(scope.WithName("x"), DT_FLOAT);
   ops::Neg(scope.WithName("y"), x);
-  return ExportGraphDef(root.graph());
+  return ExportGraphDef(root.graph()).value();
 }
 
 class WaitingSessionsTest : public ::testing::Test {

@@ -170,7 +170,8 @@ absl::Status Main(const std::string& path) {
   AddFunctions(graph);
   AddPipelines(graph);
   RETURN_IF_ERROR(graph.root.status());
-  std::ofstream(path, std::ios::binary) << ExportGraphDef(graph.root.graph());
+  std::ofstream(path, std::ios::binary)
+      << ExportGraphDef(graph.root.graph()).value();
   ASSIGN_OR_RETURN(auto session, Session::Connect("", graph.root));
   return RunAll(*session, graph);
 }

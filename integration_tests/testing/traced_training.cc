@@ -21,7 +21,8 @@ absl::Status TraceOneRun(Session& session, const Scope& root,
   ASSIGN_OR_RETURN(const auto writer,
                    summary::FileWriter::Create(*session.file_system(),
                                                session.scheduler(), logdir));
-  RETURN_IF_ERROR(writer->AddGraph(ExportGraphDef(root.graph())));
+  ASSIGN_OR_RETURN(const std::string graph, ExportGraphDef(root.graph()));
+  RETURN_IF_ERROR(writer->AddGraph(graph));
   RunMetadata metadata;
   RETURN_IF_ERROR(session.Run({}, train, kTrace, &metadata));
   ASSIGN_OR_RETURN(const std::string bytes, Serialize(metadata));

@@ -95,7 +95,8 @@ absl::StatusOr<summary::FileWriter*> Estimator::Impl::EvalWriter(
   if (writer != nullptr) return writer.get();
   ASSIGN_OR_RETURN(auto made, summary::FileWriter::Create(
                                   files(), *scheduler.operator->(), directory));
-  RETURN_IF_ERROR(made->AddGraph(ExportGraphDef(graph.graph())));
+  ASSIGN_OR_RETURN(const std::string graph_def, ExportGraphDef(graph.graph()));
+  RETURN_IF_ERROR(made->AddGraph(graph_def));
   ASSIGN_OR_RETURN(const auto meta_graph, train::ExportMetaGraph(graph));
   RETURN_IF_ERROR(made->AddMetaGraph(meta_graph.Serialize()));
   writer = std::move(made);

@@ -478,14 +478,15 @@ TEST_F(FunctionBodyTest, AreExportedAsTheyCame) {
     EXPECT_NE(text.find(part), std::string::npos) << part;
   }
   Graph again(TestOps());
-  ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_), again));
-  EXPECT_EQ(ExportGraphDef(again), ExportGraphDef(graph_));
+  ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_).value(), again));
+  EXPECT_EQ(ExportGraphDef(again).value(), ExportGraphDef(graph_).value());
   EXPECT_EQ(again.functions().FindGradient("f"), "g");
   // Those from a number on.
   EXPECT_EQ(ExportGraphDefText(graph_).find("_noinline") == std::string::npos,
             false);
-  EXPECT_EQ(ExportGraphDef(graph_, 0, false, 1).find("_noinline"),
-            std::string::npos);
+  EXPECT_EQ(
+      ExportGraphDef(graph_, {.first_function = 1}).value().find("_noinline"),
+      std::string::npos);
 }
 
 TEST_F(FunctionBodyTest, TheSameFunctionMayComeAgainAndAnotherOneMayNot) {

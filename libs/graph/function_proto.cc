@@ -111,6 +111,11 @@ class FunctionReader {
     for (const auto& [name, value] : proto_.attr()) {
       ASSIGN_OR_RETURN(function_->attrs[name], AttrValueFromProto(value, ""));
     }
+    if (proto_.ByteSizeLong() > kMaxGraphDefBytes) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "function '", function_->name(),
+          "' takes more than 2 GiB. Give large constants as arguments."));
+    }
     function_->serialized = Serialized(proto_);
     return FunctionPtr(std::move(function_));
   }

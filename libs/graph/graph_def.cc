@@ -1,11 +1,15 @@
 #include "libs/graph/graph_def.h"
 
-#include <limits>
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
+#include "libs/base/status.h"
 #include "libs/base/text_proto.h"
 #include "libs/graph/attr_value_proto.h"
 #include "libs/graph/function_proto.h"
@@ -16,7 +20,9 @@
 namespace weft {
 namespace {
 
-constexpr size_t kMaxBytes = std::numeric_limits<int>::max();
+constexpr size_t kMaxBytes = kMaxGraphDefBytes;
+// How many of the largest parts an error names.
+constexpr size_t kNamed = 3;
 
 tf::NodeDef NodeToProto(const Node& node, bool assigned_devices) {
   tf::NodeDef def;
@@ -38,6 +44,78 @@ tf::NodeDef NodeToProto(const Node& node, bool assigned_devices) {
   return def;
 }
 
+// Functions and the version.
+void ExportLibrary(const Graph& graph, int first_function, tf::GraphDef* def) {
+  const FunctionLibrary& functions = graph.functions();
+  if (functions.size() > first_function || !functions.gradients().empty()) {
+    ExportFunctions(functions, first_function, def->mutable_library());
+  }
+  def->mutable_versions()->set_producer(
+      graph.producer() == 0 ? kGraphDefVersion : graph.producer());
+}
+
+bool IsWithin(size_t bytes, const ExportOptions& options) {
+  return bytes <= static_cast<uint64_t>(options.max_bytes);
+}
+
+// A node or function, and how much of the GraphDef it takes.
+struct Part {
+  std::string name;
+  std::string type;
+  size_t bytes = 0;
+};
+
+// The largest come first.
+std::vector<Part> PartsOf(const Graph& graph, const ExportOptions& options) {
+  std::vector<Part> parts;
+  for (int id = options.first_id; id < graph.num_nodes(); ++id) {
+    const Node& node = *graph.node(id);
+    const tf::NodeDef def = NodeToProto(node, options.assigned_devices);
+    parts.push_back({node.name(), node.type(), def.ByteSizeLong()});
+  }
+  const auto functions = graph.functions().functions();
+  for (size_t i = options.first_function; i < functions.size(); ++i) {
+    const FunctionDef& function = *functions[i];
+    parts.push_back(
+        {function.signature.name, "function", function.serialized.size()});
+  }
+  std::stable_sort(
+      parts.begin(), parts.end(),
+      [](const Part& a, const Part& b) { return a.bytes > b.bytes; });
+  return parts;
+}
+
+absl::Status TooLarge(const Graph& graph, const ExportOptions& options) {
+  const std::vector<Part> parts = PartsOf(graph, options);
+  std::string text;
+  for (size_t i = 0; i < std::min(parts.size(), kNamed); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", "'", parts[i].name, "' (",
+                    parts[i].type, ", ", parts[i].bytes, " bytes)");
+  }
+  if (parts.size() > kNamed) {
+    absl::StrAppend(&text, " and ", parts.size() - kNamed, " more");
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("a GraphDef has at most ", options.max_bytes,
+                   " bytes, and these nodes and functions take more: ", text,
+                   ". Feed large constants, or read them from files."));
+}
+
+// Ends with the node that is one too many, so that no more memory is taken.
+absl::Status AddNodes(const Graph& graph, const ExportOptions& options,
+                      tf::GraphDef& def) {
+  size_t bytes = 0;
+  for (int id = options.first_id; id < graph.num_nodes(); ++id) {
+    tf::NodeDef* const node = def.add_node();
+    *node = NodeToProto(*graph.node(id), options.assigned_devices);
+    bytes += node->ByteSizeLong();
+    if (IsWithin(bytes, options)) continue;
+    def.Clear();
+    return TooLarge(graph, options);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ImportGraphProto(const tf::GraphDef& def, Graph& graph,
@@ -50,19 +128,18 @@ void ExportGraphProto(const Graph& graph, int first_id, bool assigned_devices,
   for (int id = first_id; id < graph.num_nodes(); ++id) {
     *def->add_node() = NodeToProto(*graph.node(id), assigned_devices);
   }
-  const FunctionLibrary& functions = graph.functions();
-  if (functions.size() > first_function || !functions.gradients().empty()) {
-    ExportFunctions(functions, first_function, def->mutable_library());
-  }
-  def->mutable_versions()->set_producer(
-      graph.producer() == 0 ? kGraphDefVersion : graph.producer());
+  ExportLibrary(graph, first_function, def);
 }
 
 absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
                             const ImportOptions& options) {
+  if (serialized.size() > kMaxBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The GraphDef has ", serialized.size(), " bytes; ",
+                     kMaxBytes, " can be read"));
+  }
   tf::GraphDef def;
-  if (serialized.size() > kMaxBytes ||
-      !def.ParseFromArray(serialized.data(),
+  if (!def.ParseFromArray(serialized.data(),
                           static_cast<int>(serialized.size()))) {
     return absl::InvalidArgumentError("The bytes are not a GraphDef");
   }
@@ -84,12 +161,15 @@ absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
   return ImportGraphProto(def, graph, options);
 }
 
-std::string ExportGraphDef(const Graph& graph, int first_id,
-                           bool assigned_devices, int first_function) {
+absl::StatusOr<std::string> ExportGraphDef(const Graph& graph,
+                                           const ExportOptions& options) {
   tf::GraphDef def;
-  ExportGraphProto(graph, first_id, assigned_devices, &def, first_function);
+  RETURN_IF_ERROR(AddNodes(graph, options, def));
+  ExportLibrary(graph, options.first_function, &def);
+  if (!IsWithin(def.ByteSizeLong(), options)) {
+    return TooLarge(graph, options);
+  }
   std::string bytes;
-  if (def.ByteSizeLong() > kMaxBytes) return bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream out(&stream);
   out.SetSerializationDeterministic(true);  // attrs in order of their names

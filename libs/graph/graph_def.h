@@ -3,10 +3,13 @@
 #ifndef WEFT_LIBS_GRAPH_GRAPH_DEF_H_
 #define WEFT_LIBS_GRAPH_GRAPH_DEF_H_
 
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "libs/graph/graph.h"
 
@@ -42,13 +45,22 @@ absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
 absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
                                 const ImportOptions& options = {});
 
-// Nodes [first_id, num_nodes) in order of id and of their attrs' names, so
-// equal graphs give equal bytes; empty beyond 2 GiB. Assigned devices winning
-// over requested ones when `assigned_devices` is true. Functions from number
-// `first_function` on.
-std::string ExportGraphDef(const Graph& graph, int first_id = 0,
-                           bool assigned_devices = false,
-                           int first_function = 0);
+// The largest message that protobuf writes and reads.
+inline constexpr int64_t kMaxGraphDefBytes =
+    std::numeric_limits<int32_t>::max();
+
+struct ExportOptions {
+  int first_id = 0;               // nodes from this id on
+  bool assigned_devices = false;  // they replace the requested ones
+  int first_function = 0;         // functions from this number on
+  int64_t max_bytes = kMaxGraphDefBytes;
+};
+
+// Nodes in order of id and of their attrs' names, so equal graphs give equal
+// bytes. RESOURCE_EXHAUSTED, naming the largest nodes or functions, where the
+// GraphDef would be larger than `max_bytes`.
+absl::StatusOr<std::string> ExportGraphDef(const Graph& graph,
+                                           const ExportOptions& options = {});
 std::string ExportGraphDefText(const Graph& graph, int first_id = 0,
                                bool assigned_devices = false);
 

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -78,9 +79,9 @@ class GraphDefTest : public ::testing::Test {
   // The text is refused, and the graph is as it was.
   template <typename Matcher>
   void ExpectRefused(absl::string_view text, Matcher matcher) {
-    const std::string before = ExportGraphDef(graph_);
+    const std::string before = ExportGraphDef(graph_).value();
     EXPECT_THAT(Import(text), matcher);
-    EXPECT_EQ(ExportGraphDef(graph_), before);
+    EXPECT_EQ(ExportGraphDef(graph_).value(), before);
   }
 
   const std::shared_ptr<const OpRegistry> ops_ = TestOps();
@@ -106,13 +107,13 @@ TEST_P(FileTest, RoundTrips) {
   ASSERT_OK(ImportGraphDef(ReadFile(GetParam()), graph_));
   EXPECT_GT(graph_.num_nodes(), 10);
   EXPECT_EQ(graph_.producer(), 2474);
-  const std::string bytes = ExportGraphDef(graph_);
+  const std::string bytes = ExportGraphDef(graph_).value();
   Graph again(ops_);
   ASSERT_OK(ImportGraphDef(bytes, again));
-  EXPECT_EQ(ExportGraphDef(again), bytes);
+  EXPECT_EQ(ExportGraphDef(again).value(), bytes);
   Graph from_text(ops_);
   ASSERT_OK(ImportGraphDefText(ExportGraphDefText(graph_), from_text));
-  EXPECT_EQ(ExportGraphDef(from_text), bytes);
+  EXPECT_EQ(ExportGraphDef(from_text).value(), bytes);
 }
 
 TEST_P(FileTest, EveryCutIsSurvived) {
@@ -184,7 +185,8 @@ TEST_F(GraphDefTest, ExtendsAGraph) {
   // Only what was added, which names what was there before.
   Graph part(ops_);
   ASSERT_OK(ImportGraphDefText(Placeholder("x"), part));
-  ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_, 1), part));
+  ASSERT_OK(
+      ImportGraphDef(ExportGraphDef(graph_, {.first_id = 1}).value(), part));
   EXPECT_EQ(part.num_nodes(), 2);
 }
 
@@ -222,7 +224,7 @@ TEST_F(GraphDefTest, InputsAreMapped) {
   options.prefix = "again";
   options.input_map = {{"y", outer}};
   EXPECT_OK(ImportGraphDefText(Identity("y", "outer"), graph_, options));
-  const std::string before = ExportGraphDef(graph_);
+  const std::string before = ExportGraphDef(graph_).value();
   options.prefix = "never";
   for (const char* wrong : {"x:-1", "x:one", ""}) {
     options.input_map = {{wrong, outer}};
@@ -233,7 +235,7 @@ TEST_F(GraphDefTest, InputsAreMapped) {
   options.input_map = {{"none", outer}};
   EXPECT_THAT(ImportGraphDefText(Placeholder("x"), graph_, options),
               StatusIs(kInvalid, "not found in graph_def: none:0"));
-  EXPECT_EQ(ExportGraphDef(graph_), before);
+  EXPECT_EQ(ExportGraphDef(graph_).value(), before);
 }
 
 TEST_F(GraphDefTest, EverythingUnknownIsListedAtOnce) {
@@ -264,7 +266,7 @@ TEST_F(GraphDefTest, TheSameHoldsForBytes) {
   const auto bytes = [&](absl::string_view text) {
     Graph graph(newer);
     EXPECT_OK(ImportGraphDefText(text, graph));
-    return ExportGraphDef(graph);
+    return ExportGraphDef(graph).value();
   };
   const absl::Status status = ImportGraphDef(
       bytes("node { name: 'a' op: 'Foo' attr { key: 'mode' value { i: 0 } } }"
@@ -309,7 +311,7 @@ TEST_F(GraphDefTest, MissingAttrsGetTheirDefaults) {
   };
   expect_filled(graph_);
   Graph from_bytes(ops_);
-  ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_), from_bytes));
+  ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_).value(), from_bytes));
   expect_filled(from_bytes);
   ExpectRefused(
       "node { name: 'v' op: 'VariableV2' attr { key: 'dtype' value { type: "
@@ -427,10 +429,11 @@ TEST_F(GraphDefTest, ExportsAssignedDevicesWhenAsked) {
   graph_.set_requested_device(graph_.FindNode("y"), "/job:ps");
   graph_.set_assigned_device(graph_.FindNode("x"), "/job:ps/task:0");
   Graph requested(ops_);
-  ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_), requested));
+  ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_).value(), requested));
   EXPECT_EQ(requested.FindNode("x")->requested_device(), "/job:ps");
   Graph assigned(ops_);
-  ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_, 0, true), assigned));
+  ASSERT_OK(ImportGraphDef(
+      ExportGraphDef(graph_, {.assigned_devices = true}).value(), assigned));
   EXPECT_EQ(assigned.FindNode("x")->requested_device(), "/job:ps/task:0");
   EXPECT_EQ(assigned.FindNode("y")->requested_device(), "/job:ps");
 }
@@ -449,6 +452,27 @@ TEST_F(GraphDefTest, ALongChainIsNoRecursion) {
   }
   ASSERT_OK(Import(text));
   EXPECT_EQ(graph_.num_nodes(), kNodes + 1);
+}
+
+TEST_F(GraphDefTest, TooLargeGraphNamesItsLargestNodes) {
+  for (const int size : {300, 100, 500, 400, 200}) {
+    Tensor value(DT_UINT8, TensorShape({size}));
+    const auto bytes = value.mutable_flat<uint8_t>();
+    std::iota(bytes.begin(), bytes.end(), uint8_t{0});  // not one repeated
+    ASSERT_OK(
+        graph_.AddNode({.name = absl::StrCat("c", size),
+                        .op = "Const",
+                        .attrs = {{"dtype", DT_UINT8}, {"value", value}}}));
+  }
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ExportGraphDef(graph_));
+  const auto size = static_cast<int64_t>(bytes.size());
+  EXPECT_OK(ExportGraphDef(graph_, {.max_bytes = size}));
+  const auto refused = ExportGraphDef(graph_, {.max_bytes = size - 1});
+  for (const char* text : {"'c500' (Const, ", "'c400' (Const, ",
+                           "'c300' (Const, ", "and 2 more"}) {
+    EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted, text));
+  }
+  EXPECT_OK(ExportGraphDef(graph_, {.first_id = 1, .max_bytes = size - 1}));
 }
 
 }  // namespace

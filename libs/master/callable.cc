@@ -271,13 +271,14 @@ absl::StatusOr<std::vector<std::string>> ExportPartitions(
   std::map<std::string, std::string> by_device;
   for (const Callable::Part& part : callable.parts) {
     for (const protocol::DevicePartition& partition : part.partitions) {
-      std::string& graph = by_device[partition.device];
-      graph = ExportGraphDef(*partition.graph, 0, /*assigned_devices=*/true);
-      if (!graph.empty() || partition.graph->num_nodes() == 0) continue;
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the part of the graph for ", partition.device,
-                       " takes more than 2 GiB, and can't be told; run without "
-                       "output_partition_graphs"));
+      auto graph = ExportGraphDef(*partition.graph, {.assigned_devices = true});
+      if (!graph.ok()) {
+        return Append(
+            Annotate(graph.status(), absl::StrCat("the part of the graph for ",
+                                                  partition.device)),
+            "Or run without output_partition_graphs.");
+      }
+      by_device[partition.device] = *std::move(graph);
     }
   }
   std::vector<std::string> graphs;

@@ -53,7 +53,7 @@ class EndingMaster {
     ASSERT_OK(graph.AddNode({.name = "nothing", .op = "NoOp"}));
     protocol::BlockingMaster ask(*master_, scheduler_);
     ASSERT_OK_AND_ASSIGN(const uint64_t session, ask.CreateSession({}));
-    ASSERT_OK(ask.ExtendSession(session, {ExportGraphDef(graph), 0}));
+    ASSERT_OK(ask.ExtendSession(session, {ExportGraphDef(graph).value(), 0}));
     ASSERT_OK_AND_ASSIGN(callable_,
                          ask.MakeCallable(session, {.targets = {"nothing"}}));
     sessions_.push_back(session);

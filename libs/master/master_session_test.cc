@@ -55,7 +55,7 @@ std::string Nodes(const std::string& placeholder, const std::string& identity) {
   EXPECT_OK(x);
   EXPECT_OK(
       graph.AddNode({.name = identity, .op = "Identity", .inputs = {{*x, 0}}}));
-  return ExportGraphDef(graph);
+  return ExportGraphDef(graph).value();
 }
 
 class MasterSessionTest : public ::testing::Test {
@@ -346,7 +346,7 @@ TEST_F(MasterSessionTest, OpsOfPartitionsAreNoClientsToSend) {
                            .inputs = {{x, 0}},
                            .attrs = {{"index", int64_t{1000000}}}}));
   Extended refused, extended;
-  Extend(0, ExportGraphDef(graph), &refused);
+  Extend(0, ExportGraphDef(graph).value(), &refused);
   EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
                                 "Node 'ret': the op _Retval"));
   Extend(0, Nodes("x", "y"), &extended);
@@ -731,7 +731,7 @@ std::string MarkNodes(int64_t max_hold_micros = 2000000) {
                            .inputs = {{*read, 0}},
                            .attrs = {{"_marks", std::string("0")},
                                      {"_max_hold_micros", max_hold_micros}}}));
-  return ExportGraphDef(graph);
+  return ExportGraphDef(graph).value();
 }
 
 // All who write stand still meanwhile.

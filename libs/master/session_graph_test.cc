@@ -52,7 +52,7 @@ class SessionGraphTest : public ::testing::Test {
   std::string Nodes(Add add) {
     const int first = client_.num_nodes();
     add(client_);
-    return ExportGraphDef(client_, first);
+    return ExportGraphDef(client_, {.first_id = first}).value();
   }
   std::string Placeholder(const std::string& name) {
     return Nodes([&](Graph& graph) {

@@ -1,5 +1,7 @@
 #include "libs/protocol/graph_options.h"
 
+#include <limits>
+
 #include "schemas/tf/config.pb.h"
 
 namespace weft {
@@ -103,7 +105,8 @@ std::string GraphOptionsToConfig(const GraphOptions& options) {
 
 absl::StatusOr<GraphOptions> GraphOptionsFromConfig(absl::string_view config) {
   tf::ConfigProto proto;
-  if (!proto.ParseFromArray(config.data(), static_cast<int>(config.size()))) {
+  if (config.size() > std::numeric_limits<int>::max() ||
+      !proto.ParseFromArray(config.data(), static_cast<int>(config.size()))) {
     return absl::InvalidArgumentError(
         "a session's config is no serialised ConfigProto");
   }

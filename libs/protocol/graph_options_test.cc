@@ -43,6 +43,15 @@ TEST(GraphOptionsTest, WhatOthersWriteIsUnderstood) {
   EXPECT_EQ(read.optimizer_options, OptimizerOptions());
 }
 
+// Its length is that of a short config, modulo 2^32. Nobody reads the bytes.
+TEST(GraphOptionsTest, ConfigBeyondWhatProtobufReadsIsRefused) {
+  const std::string config = GraphOptionsToConfig(NoRewrites());
+  const absl::string_view huge(config.data(),
+                               config.size() + (size_t{1} << 32));
+  EXPECT_EQ(GraphOptionsFromConfig(huge).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(GraphOptionsTest, DamagedBytesAreRefused) {
   EXPECT_EQ(GraphOptionsFromConfig("\xff\xff").status().code(),
             absl::StatusCode::kInvalidArgument);

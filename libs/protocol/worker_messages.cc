@@ -114,16 +114,15 @@ absl::StatusOr<absl::Status> ReadError(const schemas::Error* error,
 absl::StatusOr<Offset<schemas::DevicePartition>> WritePartition(
     const DevicePartition& partition, FlatBufferBuilder& builder,
     Attachments& attachments) {
-  std::string serialized =
-      ExportGraphDef(*partition.graph, 0, /*assigned_devices=*/true);
-  if (serialized.empty() && partition.graph->num_nodes() > 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the part of the graph for ", partition.device,
-                     " takes more than 2 GiB; feed large constants, or read "
-                     "them from files"));
+  auto serialized =
+      ExportGraphDef(*partition.graph, {.assigned_devices = true});
+  if (!serialized.ok()) {
+    return Annotate(
+        serialized.status(),
+        absl::StrCat("the part of the graph for ", partition.device));
   }
   const auto device = builder.CreateString(partition.device);
-  const auto graph = WriteBytes(bus::Blob::FromString(std::move(serialized)),
+  const auto graph = WriteBytes(bus::Blob::FromString(*std::move(serialized)),
                                 builder, attachments);
   return schemas::CreateDevicePartition(builder, device, graph);
 }

@@ -62,7 +62,8 @@ absl::StatusOr<protocol::CallableSpec> Session::SpecOf(
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(
     std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
-    const Scope& scope, const SessionOptions& options, FileSystem* files) {
+    const Scope& scope, const SessionOptions& options, FileSystem* files,
+    int64_t max_extension_bytes) {
   RETURN_IF_ERROR(scope.status());
   ASSIGN_OR_RETURN(
       const uint64_t id,
@@ -75,17 +76,19 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
                .device_filters = options.device_filters,
                .graph_options = options.graph_options}));
   return std::unique_ptr<Session>(new Session(std::move(master), scheduler,
-                                              scope.shared_state(), id, files));
+                                              scope.shared_state(), id, files,
+                                              max_extension_bytes));
 }
 
 Session::Session(std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
                  std::shared_ptr<GraphState> state, uint64_t id,
-                 FileSystem* files)
+                 FileSystem* files, int64_t max_extension_bytes)
     : master_(std::move(master)),
       scheduler_(scheduler),
       state_(std::move(state)),
       id_(id),
-      files_(files) {}
+      files_(files),
+      max_extension_bytes_(max_extension_bytes) {}
 
 Session::~Session() {
   Close().IgnoreError();
@@ -191,12 +194,23 @@ absl::Status Session::Extend() {
   RETURN_IF_ERROR(state_->status);
   ASSIGN_OR_RETURN(const std::optional<Growth> growth, BeginGrowth());
   if (!growth) return absl::OkStatus();
-  return EndGrowth(
-      *growth, master().ExtendSession(
-                   id_, {.graph_def = ExportGraphDef(
-                             state_->graph, growth->from_node,
-                             /*assigned_devices=*/false, growth->from_function),
-                         .from_version = growth->from_version}));
+  absl::StatusOr<std::string> graph_def = Export(*growth);
+  if (!graph_def.ok()) return EndGrowth(*growth, graph_def.status());
+  return EndGrowth(*growth, master().ExtendSession(
+                                id_, {.graph_def = *std::move(graph_def),
+                                      .from_version = growth->from_version}));
+}
+
+absl::StatusOr<std::string> Session::Export(const Growth& growth) const {
+  auto graph_def =
+      ExportGraphDef(state_->graph, {.first_id = growth.from_node,
+                                     .first_function = growth.from_function,
+                                     .max_bytes = max_extension_bytes_});
+  if (graph_def.ok()) return graph_def;
+  return Append(
+      Annotate(graph_def.status(), "The graph can't be sent to the session"),
+      "Or call Extend while the graph is built: each call sends what was added "
+      "since the last.");
 }
 
 std::vector<protocol::NodePlacement> Session::Placement() const {

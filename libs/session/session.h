@@ -19,6 +19,7 @@
 #ifndef WEFT_LIBS_SESSION_SESSION_H_
 #define WEFT_LIBS_SESSION_SESSION_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,7 @@
 #include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
 #include "libs/fs/file_system.h"
+#include "libs/graph/graph_def.h"
 #include "libs/ops/scope.h"
 #include "libs/protocol/blocking_master.h"
 #include "libs/protocol/graph_options.h"
@@ -118,11 +120,13 @@ class Session {
                             const SessionOptions& options = {});
 
   // On a master that the caller has; `scheduler` is what runs wait with.
-  // `files` (see file_system) live as long as the master.
+  // `files` (see file_system) live as long as the master. What is added between
+  // two runs may take `max_extension_bytes`, serialised.
   static absl::StatusOr<std::unique_ptr<Session>> Create(
       std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
       const Scope& scope, const SessionOptions& options,
-      FileSystem* files = nullptr);
+      FileSystem* files = nullptr,
+      int64_t max_extension_bytes = kMaxGraphDefBytes);
 
   // Closes, if that was not done, and waits for the `done` of asynchronous
   // runs; so it is not to be called from one.
@@ -185,7 +189,8 @@ class Session {
       const protocol::CallableSpec& spec);
 
   // Sends what was added to the graph since the last run; runs do it by
-  // themselves.
+  // themselves. RESOURCE_EXHAUSTED, naming the largest nodes, for more than
+  // 2 GiB; so does each run that would send it.
   absl::Status Extend();
 
   // Cancels what runs (CANCELLED) and ends the session. Later runs fail with
@@ -209,7 +214,8 @@ class Session {
 
  private:
   Session(std::shared_ptr<protocol::Master> master, Scheduler& scheduler,
-          std::shared_ptr<GraphState> state, uint64_t id, FileSystem* files);
+          std::shared_ptr<GraphState> state, uint64_t id, FileSystem* files,
+          int64_t max_extension_bytes);
 
   // Names; INVALID_ARGUMENT for what is null.
   static absl::StatusOr<protocol::CallableSpec> SpecOf(
@@ -249,6 +255,8 @@ class Session {
   absl::StatusOr<std::optional<Growth>> BeginGrowth();
   absl::Status EndGrowth(const Growth& growth,
                          absl::StatusOr<protocol::ExtensionResult> result);
+  // The nodes and functions of the growth, serialised.
+  absl::StatusOr<std::string> Export(const Growth& growth) const;
   // Wakes those who wait for the end of another thread's growth.
   void WakeWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Wakes the threads that wait for a callable that another thread makes.
@@ -291,6 +299,7 @@ class Session {
   const std::shared_ptr<GraphState> state_;
   const uint64_t id_;
   FileSystem* const files_;
+  const int64_t max_extension_bytes_;
 
   InFlight async_runs_;
 

@@ -3,7 +3,9 @@
 // its time; and its end. What masters answer is tested where they are.
 #include "libs/session/session.h"
 
+#include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,6 +32,14 @@ using ::testing::Not;
 constexpr auto kClosed = absl::StatusCode::kFailedPrecondition;
 
 Tensor Number(float value) { return Tensor::Scalar(value); }
+
+// Its values differ, so that it takes its size in a GraphDef.
+Tensor Bytes(int64_t count) {
+  Tensor tensor(DT_UINT8, TensorShape({count}));
+  const auto bytes = tensor.mutable_flat<uint8_t>();
+  std::iota(bytes.begin(), bytes.end(), uint8_t{0});
+  return tensor;
+}
 
 std::vector<float> Values(const std::vector<Tensor>& tensors) {
   std::vector<float> values;
@@ -293,6 +303,37 @@ TEST_F(SessionTest, OnlyWhatIsNewIsSent) {
   EXPECT_EQ(master_.extensions[1].from_version, 1);
   EXPECT_THAT(master_.extensions[1].graph_def,
               AllOf(HasSubstr("added_later"), Not(HasSubstr("Placeholder"))));
+}
+
+// The master gets no part of it.
+TEST_F(SessionTest, TooLargeExtensionIsRefusedAndNamesItsNodes) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      Session::Create({std::shared_ptr<void>(), &master_}, scheduler_, root_,
+                      {}, /*files=*/nullptr, /*max_extension_bytes=*/1000));
+  ASSERT_OK(session->Extend());
+  const size_t num_sent = master_.extensions.size();
+  ops::Const(root_.WithName("large"), Bytes(2000));
+  for (const auto& status : {session->Extend(), session->Run(y_).status(),
+                             session->RunNamed({}, {"large:0"}, {}).status()}) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                                 "'large' (Const, "));
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kResourceExhausted, "call Extend"));
+  }
+  EXPECT_EQ(master_.extensions.size(), num_sent);
+}
+
+// As large as the one above, but in two pieces.
+TEST_F(SessionTest, ExtensionsCountOnlyWhatIsNew) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      Session::Create({std::shared_ptr<void>(), &master_}, scheduler_, root_,
+                      {}, /*files=*/nullptr, /*max_extension_bytes=*/1500));
+  for (const char* name : {"one", "two"}) {
+    ops::Const(root_.WithName(name), Bytes(1000));
+    EXPECT_OK(session->Extend());
+  }
 }
 
 TEST_F(SessionTest, PlacementsOfAllExtensionsAreKept) {

@@ -2,7 +2,8 @@
 //
 //   ASSIGN_OR_RETURN(
 //       auto writer, summary::FileWriter::Create(files, scheduler, "/logs"));
-//   RETURN_IF_ERROR(writer->AddGraph(ExportGraphDef(scope.graph())));
+//   ASSIGN_OR_RETURN(const std::string graph, ExportGraphDef(scope.graph()));
+//   RETURN_IF_ERROR(writer->AddGraph(graph));
 //   // `merged` is what a MergeSummary was fetched as.
 //   RETURN_IF_ERROR(writer->AddSummary(merged, step));
 //   RETURN_IF_ERROR(writer->Close());

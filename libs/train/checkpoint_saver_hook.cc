@@ -182,8 +182,9 @@ absl::Status CheckpointSaverHook::WriteGraph(Session& session) {
   ASSIGN_OR_RETURN(const Saver* const saver, FindSaver());
   ASSIGN_OR_RETURN(const MetaGraph meta_graph,
                    ExportMetaGraph(*scope_, {.saver_def = saver->def()}));
-  options_.writer->AddGraphOnce(ExportGraphDef(scope_->graph()),
-                                meta_graph.Serialize());
+  ASSIGN_OR_RETURN(const std::string graph_def,
+                   ExportGraphDef(scope_->graph()));
+  options_.writer->AddGraphOnce(graph_def, meta_graph.Serialize());
   return absl::OkStatus();
 }
 

@@ -168,7 +168,8 @@ TEST_F(RealClusterTest, AGraphIsExplainedWithWhatLivesOnTheCluster) {
 
   Scope other = Scope::Root();
   ops::Variable same(other.WithName("x"), 1.0f);
-  ASSERT_OK(files_.WriteFileAtomically("/g.pb", ExportGraphDef(other.graph())));
+  ASSERT_OK(files_.WriteFileAtomically("/g.pb",
+                                       ExportGraphDef(other.graph()).value()));
   ASSERT_OK_AND_ASSIGN(const Json placed,
                        Run({"graph", "explain", "/g.pb", "x"}));
   ASSERT_EQ(placed.size(), 1u);

@@ -69,9 +69,9 @@ absl::Status RunAndCompare(const Case& test_case, const TensorPack& tensors,
                            const RunRequest& request,
                            const std::vector<std::string>& wanted,
                            const Scope& scope, SessionFactory& factory) {
+  ASSIGN_OR_RETURN(const std::string graph, ExportGraphDef(scope.graph()));
   ASSIGN_OR_RETURN(auto session,
-                   factory.NewSession({}, ExportGraphDef(scope.graph()),
-                                      /*keep_placement=*/false));
+                   factory.NewSession({}, graph, /*keep_placement=*/false));
   ASSIGN_OR_RETURN(const auto got, session->Run(request));
   Comparison how;
   how.tolerance = test_case.tolerance;

@@ -285,7 +285,7 @@ TEST_F(FunctionTest, TheGraphIsExportedWithItsFunctions) {
   const ops::Function twice(root_, "twice", {DT_FLOAT}, Twice);
   twice(root_.WithName("call"), {In("x")});
   ASSERT_OK(root_.status());
-  const std::string bytes = ExportGraphDef(root_.graph());
+  const std::string bytes = ExportGraphDef(root_.graph()).value();
   const Scope other = Scope::Root();
   ASSERT_OK(ImportGraphDef(bytes, other.graph()));
   EXPECT_EQ(other.graph().functions().Fingerprint("twice"),
