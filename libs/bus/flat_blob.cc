@@ -1,4 +1,5 @@
 #include "absl/strings/cord.h"
+#include "libs/base/shorten.h"
 #include "libs/bus/flat_blob_inl.h"
 #include "libs/bus/message.h"
 
@@ -7,9 +8,6 @@ namespace {
 
 using flatbuffers::Offset;
 using flatbuffers::String;
-
-// Texts of errors may hold whatever a user typed; a message has its bound.
-constexpr size_t kMaxErrorText = 64 << 10;
 
 absl::string_view View(const String* text) {
   if (text == nullptr) return {};
@@ -20,7 +18,8 @@ Offset<String> PackPayload(flatbuffers::FlatBufferBuilder& builder,
                            const absl::Status& status, absl::string_view name) {
   const auto payload = status.GetPayload(name);
   if (!payload.has_value()) return 0;
-  return builder.CreateString(std::string(*payload));
+  return builder.CreateString(
+      ShortenText(std::string(*payload), kMaxErrorText));
 }
 
 void UnpackPayload(const String* text, absl::string_view name,
@@ -32,8 +31,9 @@ void UnpackPayload(const String* text, absl::string_view name,
 
 Offset<schemas::Error> PackError(flatbuffers::FlatBufferBuilder& builder,
                                  const absl::Status& status) {
-  const absl::string_view message = status.message().substr(0, kMaxErrorText);
-  const auto text = builder.CreateString(message.data(), message.size());
+  // They may hold whatever a user typed; a message has its bound.
+  const auto text =
+      builder.CreateString(ShortenText(status.message(), kMaxErrorText));
   const auto node = PackPayload(builder, status, kErrorNodePayload);
   const auto task = PackPayload(builder, status, kErrorTaskPayload);
   return schemas::CreateError(builder, static_cast<int>(status.code()), text,

@@ -9,6 +9,7 @@
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/master_messages.h"
 #include "libs/protocol/run_end.h"
+#include "libs/protocol/tensor_codec.h"
 
 namespace weft::protocol {
 namespace {
@@ -18,6 +19,9 @@ namespace {
 constexpr absl::Duration kGrace = absl::Seconds(5);
 // The same for calls that end nothing elsewhere.
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
+
+// Placements of a large graph take long to read.
+bool IsReadSoon(const bus::Message& reply) { return !BringsMuch(reply); }
 
 }  // namespace
 
@@ -207,6 +211,7 @@ void MasterClient::CallNow(bus::Message request, Cancellation* client,
   bus::CallOptions call_options;
   // The master keeps to the timeout too, and says what it waited for.
   call_options.deadline = Soon(options_.operation_timeout + kAnswerTime);
+  call_options.is_fast = IsReadSoon;
   auto pending = std::make_shared<PendingCall>(client, std::move(done));
   pending->call =
       channel_->Call(std::move(request), call_options,

@@ -89,6 +89,22 @@ class MasterClientTest : public testing::Test {
   uint64_t session_ = 0;
 };
 
+TEST_F(MasterClientTest, PlacementsAboveTheBodyLimitArrive) {
+  constexpr size_t kNodes = 200'000;
+  Listen();
+  client_ = Dial();
+  ASSERT_OK_AND_ASSIGN(session_, Ask().CreateSession({}));
+  master_.placement.assign(kNodes,
+                           {"tower/layer/with/a/long/name", "VariableV2",
+                            "/job:ps/replica:0/task:0/device:CPU:0"});
+  ASSERT_OK_AND_ASSIGN(const ExtensionResult extended,
+                       Ask().ExtendSession(session_, {"graph", 4}));
+  EXPECT_EQ(extended.version, 5);
+  ASSERT_EQ(extended.placement.size(), kNodes);
+  EXPECT_EQ(extended.placement.back().ToString(),
+            master_.placement.back().ToString());
+}
+
 TEST_F(MasterClientTest, WhatHappensOnceInAWhile) {
   Listen();
   client_ = Dial();

@@ -24,6 +24,9 @@ using Tensors = flatbuffers::Vector<Offset<schemas::Tensor>>;
 
 // Three strings, even if empty.
 constexpr size_t kLeastPlacementBytes = sizeof(uint32_t) * 3 * 2;
+// Where placements go on in another part of the reply: the first part has to
+// fit into a control message, with the offsets of its placements.
+constexpr size_t kMaxPlacementBytes = size_t{8} << 20;
 
 // Negative stands for "for ever".
 int64_t ToMicroseconds(absl::Duration duration) {
@@ -119,6 +122,57 @@ absl::StatusOr<NodePlacement> ReadPlacement(
   return result;
 }
 
+using Placements = flatbuffers::Vector<Offset<schemas::NodePlacement>>;
+
+size_t TextOf(const NodePlacement& placement) {
+  return placement.name.size() + placement.op.size() + placement.device.size();
+}
+
+// As many as fit, but at least `least`, which it takes out of `left`.
+Offset<Placements> WritePlacements(absl::Span<const NodePlacement>& left,
+                                   size_t least, FlatBufferBuilder& builder) {
+  std::vector<Offset<schemas::NodePlacement>> written;
+  while (!left.empty() &&
+         (written.size() < least ||
+          builder.GetSize() + TextOf(left.front()) <= kMaxPlacementBytes)) {
+    written.push_back(WritePlacement(left.front(), builder));
+    left.remove_prefix(1);
+  }
+  return builder.CreateVector(written);
+}
+
+// A message of its own.
+bus::Blob WritePart(absl::Span<const NodePlacement>& left) {
+  FlatBufferBuilder builder;
+  const auto placements = WritePlacements(left, /*least=*/1, builder);
+  return Finish(schemas::CreateExtendSessionReply(builder, 0, placements),
+                builder)
+      .body;
+}
+
+absl::Status ReadPlacements(const Placements* placements, MessageReader& reader,
+                            std::vector<NodePlacement>& result) {
+  if (placements == nullptr) return absl::OkStatus();
+  for (const schemas::NodePlacement* placement : *placements) {
+    RETURN_IF_ERROR(reader.SpendCopied(kLeastPlacementBytes));
+    ASSIGN_OR_RETURN(NodePlacement read, ReadPlacement(*placement, reader));
+    result.push_back(std::move(read));
+  }
+  return absl::OkStatus();
+}
+
+// One of WritePart. What it says besides is not looked at.
+absl::Status ReadPart(const schemas::Bytes* bytes, MessageReader& outer,
+                      std::vector<NodePlacement>& result) {
+  bus::Message part;
+  part.method = static_cast<uint8_t>(Method::kExtendSessionReply);
+  ASSIGN_OR_RETURN(part.body, outer.ReadBytes(bytes));
+  ASSIGN_OR_RETURN(MessageReader reader,
+                   Open<schemas::ExtendSessionReply>(std::move(part)));
+  return ReadPlacements(reader.body<schemas::ExtendSessionReply>().placement(),
+                        reader, result);
+}
+
 }  // namespace
 
 bus::Message WriteCreateSession(const SessionConfig& config) {
@@ -192,15 +246,18 @@ absl::StatusOr<ExtendSessionRequest> ReadExtendSession(bus::Message message) {
 
 bus::Message WriteExtendSessionReply(const ExtensionResult& result) {
   FlatBufferBuilder builder;
-  std::vector<Offset<schemas::NodePlacement>> written;
-  written.reserve(result.placement.size());
-  for (const NodePlacement& placement : result.placement) {
-    written.push_back(WritePlacement(placement, builder));
+  Attachments attachments;
+  absl::Span<const NodePlacement> left = result.placement;
+  const auto placements = WritePlacements(left, /*least=*/0, builder);
+  std::vector<Offset<schemas::Bytes>> parts;
+  while (!left.empty()) {
+    parts.push_back(WriteBytes(WritePart(left), builder, attachments));
   }
-  const auto placements = builder.CreateVector(written);
-  return Finish(
-      schemas::CreateExtendSessionReply(builder, result.version, placements),
-      builder);
+  Offset<flatbuffers::Vector<Offset<schemas::Bytes>>> more = 0;
+  if (!parts.empty()) more = builder.CreateVector(parts);
+  return Finish(schemas::CreateExtendSessionReply(builder, result.version,
+                                                  placements, more),
+                builder, std::move(attachments));
 }
 
 absl::StatusOr<ExtensionResult> ReadExtendSessionReply(bus::Message message) {
@@ -209,11 +266,10 @@ absl::StatusOr<ExtensionResult> ReadExtendSessionReply(bus::Message message) {
   const auto& body = reader.body<schemas::ExtendSessionReply>();
   ExtensionResult result;
   result.version = body.version();
-  if (body.placement() == nullptr) return result;
-  for (const schemas::NodePlacement* placement : *body.placement()) {
-    RETURN_IF_ERROR(reader.SpendCopied(kLeastPlacementBytes));
-    ASSIGN_OR_RETURN(NodePlacement read, ReadPlacement(*placement, reader));
-    result.placement.push_back(std::move(read));
+  RETURN_IF_ERROR(ReadPlacements(body.placement(), reader, result.placement));
+  if (body.more() == nullptr) return result;
+  for (const schemas::Bytes* bytes : *body.more()) {
+    RETURN_IF_ERROR(ReadPart(bytes, reader, result.placement));
   }
   return result;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
 #include "libs/protocol/common_messages.h"
@@ -64,6 +65,27 @@ TEST(MasterMessagesTest, ExtendSession) {
   EXPECT_EQ(read.version, 4);
   ASSERT_EQ(read.placement.size(), 1u);
   EXPECT_EQ(read.placement[0].ToString(), "x: (VariableV2): /job:ps/task:0");
+}
+
+// Far more than one control message takes.
+TEST(MasterMessagesTest, ManyPlacementsTravelAsAttachments) {
+  constexpr size_t kNodes = 150'000;
+  constexpr size_t kMaxBody = 9 << 20;
+  ExtensionResult result{4, {}};
+  for (size_t i = 0; i < kNodes; ++i) {
+    result.placement.push_back(
+        {absl::StrCat("tower/layer/with/a/long/name/", i), "VariableV2",
+         absl::StrCat("/job:ps/replica:0/task:", i % 7, "/device:CPU:0")});
+  }
+  const bus::Message message = WriteExtendSessionReply(result);
+  EXPECT_LE(message.body.size(), kMaxBody);
+  ASSERT_OK_AND_ASSIGN(const ExtensionResult read,
+                       ReadExtendSessionReply(message));
+  EXPECT_EQ(read.version, 4);
+  ASSERT_EQ(read.placement.size(), kNodes);
+  for (size_t i = 0; i < kNodes; ++i) {
+    ASSERT_EQ(read.placement[i].ToString(), result.placement[i].ToString());
+  }
 }
 
 TEST(MasterMessagesTest, Callables) {

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/shorten.h"
 #include "libs/base/status.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/graph_def.h"
@@ -92,7 +93,7 @@ absl::StatusOr<std::vector<IndexedTensor>> ReadIndexed(
 Offset<schemas::Error> WriteError(const absl::Status& status,
                                   FlatBufferBuilder& builder) {
   const auto text =
-      builder.CreateString(status.message().data(), status.message().size());
+      builder.CreateString(ShortenText(status.message(), kMaxErrorText));
   return schemas::CreateError(builder, static_cast<int32_t>(status.code()),
                               text, IsDerived(status));
 }
@@ -246,11 +247,14 @@ int64_t RoomOf(int64_t bytes) {
   return bytes < 0 ? MemoryRoom::kUnknown : bytes;
 }
 
+std::string NameForErrors(const std::string& name) {
+  return name.size() > kMaxNameInReply ? "" : name;
+}
+
 absl::StatusOr<std::string> ReadNameForErrors(const flatbuffers::String* text,
                                               MessageReader& reader) {
-  ASSIGN_OR_RETURN(std::string name, reader.ReadString(text));
-  if (name.size() > kMaxNameInReply) name.clear();
-  return name;
+  ASSIGN_OR_RETURN(const std::string name, reader.ReadString(text));
+  return NameForErrors(name);
 }
 
 uint64_t MicrosOf(absl::Duration duration) {
@@ -350,8 +354,8 @@ absl::StatusOr<PartitionRegistration> ReadRegister(
 bus::Message WriteNewVariables(const NewVariables& made) {
   if (made.bytes <= 0) return WriteDone();
   FlatBufferBuilder builder(256);
-  const auto largest = builder.CreateString(made.largest);
-  const auto machine = builder.CreateString(made.room.machine);
+  const auto largest = builder.CreateString(NameForErrors(made.largest));
+  const auto machine = builder.CreateString(NameForErrors(made.room.machine));
   return Finish(
       schemas::CreateRegisterPartitionReply(
           builder, made.bytes, largest, made.largest_bytes, made.room.task,
@@ -556,8 +560,11 @@ absl::StatusOr<StepId> ReadDescribeWaits(bus::Message message) {
 bus::Message WriteWaits(absl::Span<const std::string> waits) {
   FlatBufferBuilder builder(512);
   waits = waits.subspan(0, Worker::kMaxWaits);
-  const auto texts = builder.CreateVectorOfStrings(
-      std::vector<std::string>(waits.begin(), waits.end()));
+  std::vector<std::string> shortened;
+  for (const std::string& wait : waits) {
+    shortened.push_back(ShortenText(wait, kMaxErrorText));
+  }
+  const auto texts = builder.CreateVectorOfStrings(shortened);
   return Finish(schemas::CreateDescribeWaitsReply(builder, texts), builder);
 }
 

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/status.h"
 #include "libs/base/test_matchers.h"
@@ -21,6 +23,9 @@
 
 namespace weft::protocol {
 namespace {
+
+using ::testing::EndsWith;
+using ::testing::StartsWith;
 
 constexpr WorkerSession kSession{11, 7};
 
@@ -394,6 +399,37 @@ TEST(WorkerMessagesTest, AbortKeepsItsCause) {
       const AbortRequest plain,
       ReadAbort(WriteAbort({11, 30}, 28, absl::CancelledError("by hand"))));
   EXPECT_FALSE(IsDerived(plain.cause));
+}
+
+// An Abort that does not fit into a control message would be lost.
+TEST(WorkerMessagesTest, LongAbortCauseIsShortened) {
+  const absl::Status cause = absl::OutOfRangeError(absl::StrCat(
+      "node 'q' has failed: ", std::string(17 << 20, 'x'), " raise its limit"));
+  const bus::Message message = WriteAbort({11, 30}, 28, cause);
+  EXPECT_LE(message.body.size(), 100'000u);
+  ASSERT_OK_AND_ASSIGN(const AbortRequest read, ReadAbort(message));
+  EXPECT_EQ(read.cause.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(read.cause.message(), StartsWith("node 'q' has failed"));
+  EXPECT_THAT(read.cause.message(), EndsWith("raise its limit"));
+}
+
+TEST(WorkerMessagesTest, LongDescriptionsOfWaitsAreShortened) {
+  const std::vector<std::string> waits = {"node 'short'",
+                                          std::string(17 << 20, 'x')};
+  const bus::Message message = WriteWaits(waits);
+  EXPECT_LE(message.body.size(), 100'000u);
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> read, ReadWaits(message));
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0], waits[0]);
+}
+
+TEST(WorkerMessagesTest, LongVariableNameIsLeftOutOfTheReply) {
+  NewVariables made = SampleNewVariables();
+  made.largest.assign(17 << 20, 'x');
+  const bus::Message message = WriteNewVariables(made);
+  EXPECT_LE(message.body.size(), 100'000u);
+  ASSERT_OK_AND_ASSIGN(const NewVariables read, ReadNewVariables(message));
+  EXPECT_EQ(read.bytes, made.bytes);
 }
 
 TEST(WorkerMessagesTest, ContainersKeepTheirNames) {

@@ -58,6 +58,22 @@ TEST_P(TransportConformanceTest, AnErrorCrossesAsItIs) {
   EXPECT_EQ(reply.status().GetPayload(kErrorTaskPayload), "/job:ps/task:0");
 }
 
+// Each part of it may be larger than a control message.
+TEST_P(TransportConformanceTest, ALargeErrorKeepsItsBeginningAndEnd) {
+  TransportOptions options;
+  options.max_control_bytes = 256 << 10;
+  const std::string filler(300'000, 'x');
+  handler_.fail_with = absl::NotFoundError(
+      absl::StrCat("no node 'a': ", filler, " raise the limit"));
+  handler_.fail_with.SetPayload(kErrorNodePayload, absl::Cord(filler));
+  handler_.fail_with.SetPayload(kErrorTaskPayload, absl::Cord(filler));
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  const absl::StatusOr<Message> reply = Call(NewMessage(kFail, "")).Wait();
+  EXPECT_THAT(reply, StatusIs(absl::StatusCode::kNotFound, "no node 'a': x"));
+  EXPECT_THAT(reply, StatusIs(absl::StatusCode::kNotFound, "raise the limit"));
+  EXPECT_TRUE(reply.status().GetPayload(kErrorNodePayload).has_value());
+}
+
 TEST_P(TransportConformanceTest, ACallThatIsLetGoOfFails) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   EXPECT_THAT(Call(NewMessage(kLetGo, "")).Wait(),

@@ -1,0 +1,35 @@
+#include "libs/base/shorten.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+namespace {
+
+// For " [18446744073709551615 bytes left out] ".
+constexpr size_t kNoteBytes = 40;
+// The bytes of a UTF-8 sequence after its first.
+constexpr size_t kMostContinuations = 3;
+
+// Whether the byte at `at` continues a UTF-8 sequence.
+bool Continues(absl::string_view text, size_t at) {
+  return at < text.size() && (static_cast<unsigned char>(text[at]) >> 6) == 2;
+}
+
+}  // namespace
+
+std::string ShortenText(absl::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  const size_t kept = max_bytes - kNoteBytes;
+  size_t begin = kept / 4 * 3;                // of what is left out
+  size_t end = text.size() - (kept - begin);  // likewise
+  for (size_t i = 0; i < kMostContinuations && Continues(text, begin); ++i) {
+    --begin;
+  }
+  for (size_t i = 0; i < kMostContinuations && Continues(text, end); ++i) {
+    ++end;
+  }
+  return absl::StrCat(text.substr(0, begin), " [", end - begin,
+                      " bytes left out] ", text.substr(end));
+}
+
+}  // namespace weft
