@@ -82,6 +82,10 @@ class FunctionExpander : public NodeAdder {
                                            const NameAttrList& function,
                                            std::vector<OutputTensor> args);
 
+  // What the nodes of functions take that this import has added, but for
+  // constants, which their functions share.
+  int64_t num_bytes() const { return num_bytes_; }
+
   // After Graph::TruncateTo, or when an import has ended.
   void EndImport();
 

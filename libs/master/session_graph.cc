@@ -71,15 +71,7 @@ absl::Status SessionGraph::BeginGrowth(Growth& growth) {
                                            " but caller expected ",
                                            extension.from_version, "."));
   }
-  RETURN_IF_ERROR(options_.quotas.CheckGraph(
-      num_bytes_, extension.graph_def.size(), options_.task));
-  functions_ = graph_.shared_functions();
-  absl::Status imported =
-      ImportGraphDef(extension.graph_def, graph_, {.adder = &expander_});
-  if (imported.ok()) imported = CheckOps();
-  if (!imported.ok()) Undo();
-  expander_.EndImport();
-  RETURN_IF_ERROR(imported);
+  RETURN_IF_ERROR(Import(growth));
   growth.request = {
       .session = session_,
       .task = options_.task,
@@ -89,6 +81,27 @@ absl::Status SessionGraph::BeginGrowth(Growth& growth) {
       .isolated = config_.isolate_session_state,
       .device_filters = config_.device_filters};
   return absl::OkStatus();
+}
+
+absl::Status SessionGraph::Import(Growth& growth) {
+  const std::string& graph_def = growth.extension.graph_def;
+  const SessionQuotas& quotas = options_.quotas;
+  // Before memory is taken for nodes; then again, for functions are expanded.
+  growth.bytes = static_cast<int64_t>(graph_def.size());
+  RETURN_IF_ERROR(quotas.CheckGraph(num_bytes_, growth.bytes, options_.task));
+  functions_ = graph_.shared_functions();
+  absl::Status imported =
+      ImportGraphDef(graph_def, graph_, {.adder = &expander_});
+  if (imported.ok()) imported = CheckOps();
+  if (imported.ok()) {
+    growth.bytes = SessionQuotas::BytesOfGraph(graph_def.size(),
+                                               graph_.num_nodes() - num_nodes_,
+                                               expander_.num_bytes());
+    imported = quotas.CheckGraph(num_bytes_, growth.bytes, options_.task);
+  }
+  if (!imported.ok()) Undo();
+  expander_.EndImport();
+  return imported;
 }
 
 absl::Status SessionGraph::CheckOps() const {
@@ -137,9 +150,8 @@ absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndGrowth(
   }
   num_nodes_ = graph_.num_nodes();
   ++version_;
-  const std::string& graph_def = growth.extension.graph_def;
-  num_bytes_ += static_cast<int64_t>(graph_def.size());
-  last_extension_ = absl::HashOf(graph_def);
+  num_bytes_ += growth.bytes;
+  last_extension_ = absl::HashOf(growth.extension.graph_def);
   last_result_ = DescribeFrom(growth.first_id);
   return last_result_;
 }

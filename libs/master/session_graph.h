@@ -69,7 +69,8 @@ class SessionGraph {
     Extended done;
     // What this very extension was answered before.
     std::optional<protocol::ExtensionResult> answered;
-    int first_id = 0;  // of its new nodes
+    int first_id = 0;   // of its new nodes
+    int64_t bytes = 0;  // what they count for in the quota
     protocol::PlacementRequest request;
   };
   using GrowthPtr = std::shared_ptr<Growth>;
@@ -77,6 +78,8 @@ class SessionGraph {
   void ExtendLocked(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds the nodes, for nobody to see yet.
   absl::Status BeginGrowth(Growth& growth) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The graph is unchanged after an error.
+  absl::Status Import(Growth& growth) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes what an extension has added out of the graph again.
   void Undo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of the new nodes. An _Retval of a client's would put its value anywhere.
@@ -115,7 +118,7 @@ class SessionGraph {
   // lock.
   int num_nodes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t num_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // serialised
+  int64_t num_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of the quota
   // The extension that made this version, and what came of it.
   size_t last_extension_ ABSL_GUARDED_BY(mutex_) = 0;  // its hash
   protocol::ExtensionResult last_result_ ABSL_GUARDED_BY(mutex_);

@@ -210,12 +210,85 @@ TEST_F(SessionGraphTest, WhatPartitionsAreMadeWithIsRefused) {
 
 TEST_F(SessionGraphTest, AGraphHasAsManyBytesAsItMay) {
   const std::string nodes = Placeholder("x");
-  options_.quotas.max_graph_bytes = static_cast<int64_t>(nodes.size()) + 1;
+  options_.quotas.max_graph_bytes = 2 * SessionQuotas::kLeastNodeBytes - 1;
   NewGraph();
   ASSERT_OK(Extend(0, nodes, {kDevice}));
   EXPECT_THAT(Extend(1, Placeholder("y"), {kDevice}),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        "max_graph_bytes_per_session"));
+}
+
+// f0 negates; each of the others calls the one before it twice.
+class ExpandingGraphTest : public SessionGraphTest {
+ protected:
+  static constexpr int kFunctions = 9;
+
+  ExpandingGraphTest() {
+    std::string text = "library {";
+    for (int i = 0; i < kFunctions; ++i) absl::StrAppend(&text, Function(i));
+    EXPECT_OK(ImportGraphDefText(absl::StrCat(text, " }"), client_));
+    EXPECT_OK(client_.AddNode(
+        {.name = "x", .op = "Placeholder", .attrs = {{"dtype", DT_FLOAT}}}));
+    first_ = ExportGraphDef(client_).value();
+  }
+  static std::string Function(int i) {
+    const std::string op = i == 0 ? "Neg" : absl::StrCat("f", i - 1);
+    const std::string attr =
+        i == 0 ? "attr { key: 'T' value { type: DT_FLOAT } }" : "";
+    const std::string end = i == 0 ? ":y:0" : ":out:0";
+    return absl::StrCat(
+        " function { signature { name: 'f", i,
+        "' input_arg { name: 'in' type: DT_FLOAT } output_arg { name: 'out' "
+        "type: DT_FLOAT } } node_def { name: 'a' op: '",
+        op, "' input: 'in' ", attr, " } node_def { name: 'b' op: '", op,
+        "' input: 'a", end, "' ", attr, " } ret { key: 'out' value: 'b", end,
+        "' } }");
+  }
+  std::string CallOf(int function, const std::string& name) {
+    const int first = client_.num_nodes();
+    EXPECT_OK(client_.AddNode({.name = name,
+                               .op = absl::StrCat("f", function),
+                               .inputs = {{client_.FindNode("x"), 0}}}));
+    return ExportGraphDef(client_,
+                          {.first_id = first, .first_function = kFunctions})
+        .value();
+  }
+  // All nodes that are new to the session, on one device.
+  Extended ExtendAll(int64_t version, const std::string& nodes) {
+    coordinator_.place_all_on = kDevice;
+    return Extend(version, nodes, {});
+  }
+
+  std::string first_;
+};
+
+TEST_F(ExpandingGraphTest, ExpandedNodesCountInTheQuota) {
+  options_.quotas.max_graph_bytes = 60'000;
+  NewGraph();
+  ASSERT_OK(ExtendAll(0, first_));
+  const std::string large = CallOf(kFunctions - 1, "large");
+  EXPECT_LT(large.size(), 200u);
+  EXPECT_THAT(ExtendAll(1, large),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "max_graph_bytes_per_session"));
+  EXPECT_FALSE(Fetch("large:0").ok());
+}
+
+TEST_F(ExpandingGraphTest, ExpansionsAddUp) {
+  options_.quotas.max_graph_bytes = 60'000;
+  NewGraph();
+  ASSERT_OK(ExtendAll(0, first_));
+  int64_t version = 1;
+  absl::Status status;
+  while (status.ok() && version < 50) {
+    status =
+        ExtendAll(version, CallOf(2, absl::StrCat("call", version))).status();
+    if (status.ok()) ++version;
+  }
+  EXPECT_GT(version, 3) << "small ones fit";
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               "max_graph_bytes_per_session"));
+  EXPECT_OK(Fetch("call1:0"));
 }
 
 TEST_F(SessionGraphTest, WhatItsNodesShareIsDeclared) {

@@ -1,5 +1,7 @@
 #include "libs/master/session_quotas.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace weft {
@@ -21,15 +23,22 @@ std::string LargestFeed(absl::Span<const Tensor> feeds,
 
 }  // namespace
 
-absl::Status SessionQuotas::CheckGraph(int64_t bytes_before, size_t bytes_more,
+int64_t SessionQuotas::BytesOfGraph(size_t sent, int num_nodes,
+                                    int64_t expanded_bytes) {
+  return std::max(static_cast<int64_t>(sent),
+                  num_nodes * kLeastNodeBytes + expanded_bytes);
+}
+
+absl::Status SessionQuotas::CheckGraph(int64_t bytes_before, int64_t bytes_more,
                                        const std::string& task) const {
-  if (bytes_more <= static_cast<uint64_t>(max_graph_bytes - bytes_before)) {
-    return absl::OkStatus();
-  }
+  if (bytes_more <= max_graph_bytes - bytes_before) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       task, ": the session's graph has ", bytes_before, " bytes of the ",
       max_graph_bytes, " that it may have, and can't grow by ", bytes_more,
-      ". Feed large constants, or raise max_graph_bytes_per_session there."));
+      ". Each node counts for at least ", kLeastNodeBytes,
+      ", and so do the nodes of the functions that are called. Feed large "
+      "constants, call functions less often, or raise "
+      "max_graph_bytes_per_session there."));
 }
 
 absl::Status SessionQuotas::CheckCallables(size_t num_before,

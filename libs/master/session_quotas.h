@@ -26,11 +26,20 @@ namespace weft {
 struct SessionQuotas {
   // Feeds of the steps that run.
   int64_t max_fed_bytes = std::numeric_limits<int64_t>::max();
-  // Serialised, of all extensions together.
+  // Of all extensions together, as BytesOfGraph counts them.
   int64_t max_graph_bytes = std::numeric_limits<int64_t>::max();
   int64_t max_callables = std::numeric_limits<int64_t>::max();
 
-  absl::Status CheckGraph(int64_t bytes_before, size_t bytes_more,
+  // What a node counts for at least.
+  static constexpr int64_t kLeastNodeBytes = 512;
+
+  // What an extension counts for: the bytes that were sent, or what its nodes
+  // take where that is more. `num_nodes` includes the nodes of expanded
+  // functions, which take `expanded_bytes` besides.
+  static int64_t BytesOfGraph(size_t sent, int num_nodes,
+                              int64_t expanded_bytes);
+
+  absl::Status CheckGraph(int64_t bytes_before, int64_t bytes_more,
                           const std::string& task) const;
   absl::Status CheckCallables(size_t num_before, const std::string& task) const;
 };

@@ -22,7 +22,7 @@ ABSL_FLAG(int64_t, max_unclaimed_bytes_per_session,
           "and not been used yet");
 ABSL_FLAG(int64_t, max_graph_bytes_per_session,
           weft::Quotas().max_graph_bytes_per_session,
-          "How large the graph of one session may be, serialised");
+          "How large the graph of one session may be, with expanded functions");
 ABSL_FLAG(int64_t, max_callables_per_session,
           weft::Quotas().max_callables_per_session,
           "Sets of feeds, fetches and targets that one session may keep");

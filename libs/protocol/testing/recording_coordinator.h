@@ -26,6 +26,8 @@ class RecordingCoordinator : public Coordinator {
   PlacementReply placement_reply;
   std::vector<DeviceAttributes> devices;
   ClusterStatus cluster;
+  // Where all nodes are placed; empty: as placement_reply says.
+  std::string place_all_on;
   // Keep what is asked for until the test calls Release.
   bool hold = false;
   bool hold_placements = false;  // only those
@@ -67,6 +69,9 @@ class RecordingCoordinator : public Coordinator {
       absl::MutexLock lock(&mutex);
       placements.push_back(request);
       placement_deadline = deadline;
+    }
+    if (!place_all_on.empty()) {
+      placement_reply.devices.assign(request.graph.nodes.size(), place_all_on);
     }
     Give(placement_reply, deadline, std::move(done), hold_placements);
   }
