@@ -3,15 +3,14 @@
 #ifndef WEFT_LIBS_MASTER_STEP_COUNTER_H_
 #define WEFT_LIBS_MASTER_STEP_COUNTER_H_
 
-#include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
+#include "libs/master/running_steps.h"
 
 namespace weft {
 
@@ -21,7 +20,7 @@ class StepCounter {
   uint64_t Begin() {
     in_flight_.Begin();
     absl::MutexLock lock(&mutex_);
-    running_.push_back(next_);
+    running_.Add(next_);
     return next_++;
   }
 
@@ -35,8 +34,7 @@ class StepCounter {
   void End(uint64_t step) {
     {
       absl::MutexLock lock(&mutex_);
-      auto it = std::lower_bound(running_.begin(), running_.end(), step);
-      if (it != running_.end() && *it == step) running_.erase(it);
+      running_.Remove(step);
     }
     in_flight_.End();
   }
@@ -66,7 +64,7 @@ class StepCounter {
   InFlight in_flight_;
   mutable absl::Mutex mutex_;
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::vector<uint64_t> running_ ABSL_GUARDED_BY(mutex_);  // sorted
+  RunningSteps running_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

@@ -1,0 +1,81 @@
+// `RunningSteps` holds the numbers of the steps that run, which begin in
+// ascending order and end in any.
+//
+// A number that is removed stays as a gap until half of the table is gaps. So n
+// calls look at a constant times n numbers besides their binary searches,
+// whatever order the steps end in.
+//
+// Not synchronised. Allocates only where more steps run at once than ever.
+#ifndef WEFT_LIBS_MASTER_RUNNING_STEPS_H_
+#define WEFT_LIBS_MASTER_RUNNING_STEPS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace weft {
+
+class RunningSteps {
+ public:
+  // REQUIRES: `step` is above all steps before it.
+  void Add(uint64_t step) { entries_.push_back({step, true}); }
+
+  // Ignores a step that is not there.
+  void Remove(uint64_t step) {
+    const auto it = std::lower_bound(
+        entries_.begin() + static_cast<int64_t>(first_), entries_.end(), step,
+        [](const Entry& entry, uint64_t number) {
+          return entry.step < number;
+        });
+    if (it == entries_.end() || it->step != step || !it->runs) return;
+    it->runs = false;
+    ++num_gaps_;
+    if (2 * num_gaps_ > entries_.size()) return RemoveGaps();
+    while (!entries_[first_].runs) {
+      ++first_;
+      ++num_examined_;
+    }
+  }
+
+  bool empty() const { return entries_.empty(); }
+  size_t size() const { return entries_.size() - num_gaps_; }
+  // REQUIRES: not empty.
+  uint64_t front() const { return entries_[first_].step; }
+
+  // The lowest `most` numbers, and the one after them; 0: there is none.
+  uint64_t CopyFirst(size_t most, std::vector<uint64_t>& numbers) const {
+    numbers.clear();
+    for (size_t i = first_; i < entries_.size(); ++i) {
+      if (!entries_[i].runs) continue;
+      if (numbers.size() == most) return entries_[i].step;
+      numbers.push_back(entries_[i].step);
+    }
+    return 0;
+  }
+
+  // Numbers that all calls of Remove together have looked at or moved, without
+  // their binary searches.
+  uint64_t num_examined() const { return num_examined_; }
+
+ private:
+  struct Entry {
+    uint64_t step;
+    bool runs;
+  };
+
+  void RemoveGaps() {
+    num_examined_ += entries_.size();
+    std::erase_if(entries_, [](const Entry& entry) { return !entry.runs; });
+    num_gaps_ = first_ = 0;
+  }
+
+  std::vector<Entry> entries_;  // sorted
+  size_t first_ = 0;            // that runs
+  size_t num_gaps_ = 0;
+  uint64_t num_examined_ = 0;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_MASTER_RUNNING_STEPS_H_
