@@ -275,8 +275,8 @@ TEST(MessagesTest, WhatALaterBodyAddsDoesNoHarm) {
   flatbuffers::FlatBufferBuilder builder;
   const auto haste =
       builder.CreateVector(std::vector{builder.CreateString("now")});
-  const auto run =
-      future::CreateRunPartition(builder, 99, 2, 3, 7, 5, 0, 0, true, haste);
+  const auto run = future::CreateRunPartition(builder, 99, 2, 3, 7, 5, 0, 0,
+                                              true, 0, 0, haste);
   future::FinishMessageBuffer(
       builder, future::CreateMessage(builder, future::Body::RunPartition,
                                      run.Union(), builder.CreateString("t")));

@@ -78,7 +78,8 @@ void MasterSession::Step::Run(const protocol::CallableRun& run,
     metadata_ = run.metadata;
     traced_.resize(num_parts);
   }
-  const uint64_t over_below = session_->steps_.over_below();
+  more_over_.below = 0;
+  const uint64_t over_below = session_->steps_.FindOver(more_over_);
   for (int i = 0; i < num_parts; ++i) RunPart(i, run, over_below);
   PartDone(absl::OkStatus());
 }
@@ -97,6 +98,7 @@ void MasterSession::Step::RunPart(int part, const protocol::CallableRun& run,
        .registration = callable_->id,
        .step = id_,
        .steps_over_below = over_below,
+       .more_over = more_over_.below > 0 ? &more_over_ : nullptr,
        .feeds = run.feeds,
        .fetches = run.fetches,
        .feed_indices = to.feeds,

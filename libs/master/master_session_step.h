@@ -97,6 +97,7 @@ class MasterSession::Step {
   std::shared_ptr<MasterSession> session_;
   std::shared_ptr<const Callable> callable_;
   uint64_t id_ = 0;
+  protocol::StepsOver more_over_;  // as tasks are told when it begins
   int64_t fed_bytes_ = 0;
   bool is_held_ = false;
   bool was_held_ = false;

@@ -10,6 +10,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
@@ -25,6 +26,8 @@
 
 namespace weft {
 namespace {
+
+using ::testing::ElementsAre;
 
 constexpr char kTask[] = "/job:worker/replica:0/task:0";
 constexpr char kDevice[] = "/job:worker/replica:0/task:0/device:CPU:0";
@@ -180,6 +183,36 @@ TEST_F(MasterSessionTest, TheOldVersionRunsWhileAnExtensionIsPlaced) {
   EXPECT_EQ(second->version, 2);
   EXPECT_OK(Run("a:0", "b:0"));
   EXPECT_OK(Run("x:0", "y:0"));
+}
+
+TEST_F(MasterSessionTest, TasksHearWhatIsOverAfterAStepThatNeverEnds) {
+  constexpr int kSteps = 5000;
+  Extended extended;
+  Extend(0, Nodes("x", "y"), &extended);
+  ASSERT_OK(extended);
+  ASSERT_OK_AND_ASSIGN(const uint64_t callable,
+                       Ask().MakeCallable(session_, {.targets = {"x"}}));
+  int num_ended = 0;
+  const auto run = [&] {
+    master_->RunCallable(session_, callable, {},
+                         [&](const absl::Status&) { ++num_ended; });
+  };
+  worker_.hold_runs = true;
+  run();
+  worker_.hold_runs = false;
+  for (int i = 0; i < kSteps; ++i) run();
+  worker_.hold_runs = true;
+  run();
+  ASSERT_EQ(worker_.running.size(), 2u);
+  const uint64_t first = worker_.running[0].step.step;
+  const protocol::PartitionStep& last = worker_.running[1].step;
+  EXPECT_EQ(last.steps_over_below, first);
+  ASSERT_NE(last.more_over, nullptr);
+  EXPECT_GT(last.more_over->below, last.step);
+  EXPECT_THAT(last.more_over->running, ElementsAre(first, last.step));
+  worker_.EndRun();
+  worker_.EndRun();
+  EXPECT_EQ(num_ended, kSteps + 2);
 }
 
 TEST_F(MasterSessionTest, OtherSessionsGrowMeanwhile) {

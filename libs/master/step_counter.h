@@ -11,6 +11,7 @@
 #include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
 #include "libs/master/running_steps.h"
+#include "libs/protocol/worker.h"
 
 namespace weft {
 
@@ -57,10 +58,29 @@ class StepCounter {
 
   uint64_t over_below() const {
     absl::MutexLock lock(&mutex_);
-    return running_.empty() ? next_ : running_.front();
+    return OverBelow();
+  }
+
+  // The same. Where the oldest step that runs is more than kOldSteps behind,
+  // `more` says which of the steps after it are over; else it is not changed.
+  uint64_t FindOver(protocol::StepsOver& more) const {
+    absl::MutexLock lock(&mutex_);
+    const uint64_t below = OverBelow();
+    if (next_ - below <= kOldSteps) return below;
+    const uint64_t after =
+        running_.CopyFirst(protocol::StepsOver::kMaxRunning, more.running);
+    more.below = after != 0 ? after : next_;
+    return below;
   }
 
  private:
+  // What tasks remember of so many steps takes them a few hundred bytes.
+  static constexpr uint64_t kOldSteps = 4096;
+
+  uint64_t OverBelow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return running_.empty() ? next_ : running_.front();
+  }
+
   InFlight in_flight_;
   mutable absl::Mutex mutex_;
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 1;

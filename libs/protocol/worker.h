@@ -13,6 +13,8 @@
 #ifndef WEFT_LIBS_PROTOCOL_WORKER_H_
 #define WEFT_LIBS_PROTOCOL_WORKER_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -134,6 +136,20 @@ struct PartitionTrace {
   std::optional<absl::Time> answered;
 };
 
+// Which steps of a master are over: all below `below` but those of `running`.
+// Unlike a low-water mark alone, it lets tasks forget the steps after one that
+// does not end.
+struct StepsOver {
+  static constexpr size_t kMaxRunning = 64;
+  uint64_t below = 0;
+  std::vector<uint64_t> running;  // sorted, all below `below`
+
+  bool Contains(uint64_t step) const {
+    return step < below &&
+           !std::binary_search(running.begin(), running.end(), step);
+  }
+};
+
 // One step of a registration. What the pointers and spans view lives until the
 // step is done.
 struct PartitionStep {
@@ -142,6 +158,8 @@ struct PartitionStep {
   uint64_t step = 0;
   // All steps of this master below this one are over.
   uint64_t steps_over_below = 0;
+  // More of them, where an old step of the master still runs; else null.
+  const StepsOver* more_over = nullptr;
   absl::Span<const Tensor> feeds;  // of the callable, by feed index
   absl::Span<Tensor> fetches;      // of the callable, by fetch index
   // Those that this task's partitions take and make; the others it leaves

@@ -1,6 +1,8 @@
 #include "libs/protocol/worker_messages.h"
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -243,6 +245,30 @@ absl::StatusOr<std::vector<VariableWriter>> ReadWriterVector(
   return writers;
 }
 
+absl::StatusOr<StepsOver> ReadStepsOver(const schemas::RunPartition& body,
+                                        MessageReader& reader) {
+  StepsOver over{.below = body.more_over_below()};
+  if (body.still_running() == nullptr) return over;
+  if (body.still_running()->size() > StepsOver::kMaxRunning) {
+    return DamagedMessage(
+        absl::StrCat("more than ", StepsOver::kMaxRunning, " running steps"));
+  }
+  over.running.resize(body.still_running()->size());
+  const size_t bytes = over.running.size() * sizeof(uint64_t);
+  RETURN_IF_ERROR(reader.SpendCopied(bytes));
+  // The verifier lets elements of vectors lie anywhere.
+  if (bytes > 0) {
+    std::memcpy(over.running.data(), body.still_running()->Data(), bytes);
+  }
+  const bool is_sorted =
+      std::adjacent_find(over.running.begin(), over.running.end(),
+                         std::greater_equal<>()) == over.running.end();
+  if (is_sorted && (bytes == 0 || over.running.back() < over.below)) {
+    return over;
+  }
+  return DamagedMessage("its running steps are not in order");
+}
+
 int64_t RoomOf(int64_t bytes) {
   return bytes < 0 ? MemoryRoom::kUnknown : bytes;
 }
@@ -412,11 +438,16 @@ absl::StatusOr<bus::Message> WriteRunPartition(const PartitionStep& step) {
                                                     step.fetch_indices.end());
     fetch_indices = builder.CreateVector(indices.data(), indices.size());
   }
+  Offset<flatbuffers::Vector<uint64_t>> still_running = 0;
+  if (step.more_over != nullptr && !step.more_over->running.empty()) {
+    still_running = builder.CreateVector(step.more_over->running);
+  }
   return Finish(
-      schemas::CreateRunPartition(builder, step.session.master_incarnation,
-                                  step.session.session, step.registration,
-                                  step.step, step.steps_over_below, feeds,
-                                  fetch_indices, step.trace != nullptr),
+      schemas::CreateRunPartition(
+          builder, step.session.master_incarnation, step.session.session,
+          step.registration, step.step, step.steps_over_below, feeds,
+          fetch_indices, step.trace != nullptr,
+          step.more_over != nullptr ? step.more_over->below : 0, still_running),
       builder, std::move(attachments));
 }
 
@@ -431,6 +462,7 @@ absl::StatusOr<RunPartitionRequest> ReadRunPartition(bus::Message message,
   result.step = body.step();
   result.steps_over_below = body.steps_over_below();
   result.collect_stats = body.collect_stats();
+  ASSIGN_OR_RETURN(result.more_over, ReadStepsOver(body, reader));
   ASSIGN_OR_RETURN(auto feeds,
                    ReadIndexed(body.feeds(), "feed", reader, allocator));
   for (IndexedTensor& feed : feeds) {

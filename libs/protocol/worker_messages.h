@@ -70,6 +70,7 @@ struct RunPartitionRequest {
   uint64_t registration = 0;
   uint64_t step = 0;
   uint64_t steps_over_below = 0;
+  StepsOver more_over;
   // By feed index; those that did not come are no tensor at all.
   std::vector<Tensor> feeds;
   std::vector<int> feed_indices;

@@ -210,6 +210,29 @@ TEST(WorkerMessagesTest, RunPartitionCarriesOnlyTheFeedsThatAreNamed) {
   EXPECT_TRUE(SameBits(read.feeds[3], feeds[3]));
 }
 
+TEST(WorkerMessagesTest, RunPartitionSaysWhichStepsAreOver) {
+  const StepsOver over{.below = 9000, .running = {28, 700}};
+  PartitionStep step = SampleStep({}, {}, {});
+  step.more_over = &over;
+  ASSERT_OK_AND_ASSIGN(bus::Message message, WriteRunPartition(step));
+  ASSERT_OK_AND_ASSIGN(const RunPartitionRequest read,
+                       ReadRunPartition(std::move(message), HeapAllocator()));
+  EXPECT_EQ(read.more_over.below, 9000u);
+  EXPECT_EQ(read.more_over.running, over.running);
+}
+
+TEST(WorkerMessagesTest, RunningStepsOutOfOrderAreRefused) {
+  for (const StepsOver& over :
+       {StepsOver{9, {5, 4}}, StepsOver{9, {5, 5}}, StepsOver{9, {9}},
+        StepsOver{999, std::vector<uint64_t>(65, 1)}}) {
+    PartitionStep step = SampleStep({}, {}, {});
+    step.more_over = &over;
+    ASSERT_OK_AND_ASSIGN(bus::Message message, WriteRunPartition(step));
+    EXPECT_THAT(ReadRunPartition(std::move(message), HeapAllocator()),
+                StatusIs(kInvalid, "running steps"));
+  }
+}
+
 TEST(WorkerMessagesTest, AFeedThatIsNamedButNotThereIsAnError) {
   const std::vector<Tensor> feeds = {Tensor()};
   EXPECT_THAT(WriteRunPartition(SampleStep(feeds, {0}, {})),

@@ -35,6 +35,7 @@ PartitionStep StepOf(const std::shared_ptr<RunningPartition>& shared) {
   step.registration = run.request.registration;
   step.step = run.request.step;
   step.steps_over_below = run.request.steps_over_below;
+  step.more_over = &run.request.more_over;
   step.feeds = run.request.feeds;
   step.fetches = absl::MakeSpan(run.fetches);
   step.feed_indices = run.request.feed_indices;

@@ -34,6 +34,15 @@ void StepSet::ForgetBelow(uint64_t step) {
   if (first->second == 0) blocks_.erase(first);
 }
 
+void StepSet::Forget(const protocol::StepsOver& over) {
+  std::vector<uint64_t> kept;
+  for (const uint64_t step : over.running) {
+    if (Contains(step)) kept.push_back(step);
+  }
+  ForgetBelow(over.below);
+  for (const uint64_t step : kept) Add(step);
+}
+
 int64_t StepSet::size() const {
   int64_t size = 0;
   for (const auto& [block, steps] : blocks_) size += std::popcount(steps);
@@ -56,6 +65,28 @@ void SentSteps::ForgetBelow(uint64_t step) {
     it->second.steps &= FromOn(step);
     it = it->second.steps == 0 ? blocks_.erase(it) : std::next(it);
   }
+}
+
+std::vector<SentSteps::Receivers> SentSteps::ReceiversOf(uint64_t step) const {
+  std::vector<Receivers> result;
+  const uint64_t number = step / kBlock;
+  for (auto it = blocks_.lower_bound({number, nullptr});
+       it != blocks_.end() && it->first.first == number; ++it) {
+    if ((it->second.steps & BitOf(step)) == 0) continue;
+    result.push_back(it->second.receivers);
+  }
+  return result;
+}
+
+void SentSteps::Forget(const protocol::StepsOver& over) {
+  std::vector<std::pair<uint64_t, Receivers>> kept;
+  for (const uint64_t step : over.running) {
+    for (Receivers& receivers : ReceiversOf(step)) {
+      kept.emplace_back(step, std::move(receivers));
+    }
+  }
+  ForgetBelow(over.below);
+  for (const auto& [step, receivers] : kept) Add(step, receivers);
 }
 
 std::shared_ptr<const PeerTasks> SentSteps::Without(

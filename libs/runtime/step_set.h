@@ -16,6 +16,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "libs/protocol/worker.h"
 
 namespace weft {
 
@@ -29,6 +30,8 @@ class StepSet {
   void Add(uint64_t step);
   bool Contains(uint64_t step) const;
   void ForgetBelow(uint64_t step);
+  // All below over.below that are over.
+  void Forget(const protocol::StepsOver& over);
   void Clear() { blocks_.clear(); }
 
   int64_t size() const;
@@ -47,6 +50,8 @@ class SentSteps {
   // The steps of one callable share `receivers`.
   void Add(uint64_t step, const std::shared_ptr<const PeerTasks>& receivers);
   void ForgetBelow(uint64_t step);
+  // All below over.below that are over.
+  void Forget(const protocol::StepsOver& over);
   void Clear() { blocks_.clear(); }
   // Those that sent values to `task`, sorted, the last kMaxTaken of them; it
   // forgets that all these did, but not to whom else they sent.
@@ -68,6 +73,8 @@ class SentSteps {
   using Reduced =
       absl::flat_hash_map<const PeerTasks*, std::pair<Receivers, Receivers>>;
 
+  // To whom the step sent: the receivers of each block that has it.
+  std::vector<Receivers> ReceiversOf(uint64_t step) const;
   static Receivers Without(const std::string& task, const Receivers& receivers,
                            Reduced& reduced);
 

@@ -42,6 +42,30 @@ TEST(StepSetTest, ForgetsBelow) {
   }
 }
 
+TEST(StepSetTest, ForgetsWhatIsOver) {
+  for (const uint64_t below : {0, 1, 64, 65, 150, 300}) {
+    protocol::StepsOver over{.below = below};
+    for (const uint64_t step : {0, 63, 64, 100, 149}) {
+      if (step < below) over.running.push_back(step);
+    }
+    StepSet set;
+    SentSteps sent;
+    for (uint64_t step = 0; step < 200; ++step) {
+      set.Add(step);
+      sent.Add(step, Tasks({step % 2 == 0 ? "even" : "odd"}));
+    }
+    set.Forget(over);
+    sent.Forget(over);
+    std::vector<uint64_t> even, odd;
+    for (uint64_t step = 0; step < 200; ++step) {
+      EXPECT_EQ(set.Contains(step), !over.Contains(step)) << step;
+      if (!over.Contains(step)) (step % 2 == 0 ? even : odd).push_back(step);
+    }
+    EXPECT_EQ(sent.TakeSentTo("even"), even);
+    EXPECT_EQ(sent.TakeSentTo("odd"), odd);
+  }
+}
+
 TEST(StepSetTest, StepsInARowTakeFewBlocks) {
   StepSet set;
   SentSteps sent;

@@ -102,7 +102,7 @@ absl::Status StepTable::CheckSession(
 
 absl::Status StepTable::CheckStep(const Master& master, uint64_t step,
                                   const StepPeers* peers) const {
-  if (step < master.steps_over_below) {
+  if (step < master.steps_over_below || master.more_over.Contains(step)) {
     return absl::AbortedError(
         absl::StrCat("Step ", step, " is over already on ", task_, "."));
   }
@@ -158,12 +158,39 @@ void StepTable::ForgetOver(Master& master, uint64_t steps_over_below) {
   master.ended.ForgetBelow(steps_over_below);
 }
 
+void StepTable::DropOver(Master& master, uint64_t from, uint64_t to) {
+  auto it = master.steps.lower_bound(from);
+  while (it != master.steps.end() && it->first < to) {
+    ++looked_at_;
+    const bool stays =
+        it->second.is_running() || !master.more_over.Contains(it->first);
+    it = stays ? std::next(it) : master.steps.erase(it);
+  }
+}
+
+// A request that was overtaken says nothing new.
+void StepTable::ForgetMoreOver(Master& master,
+                               const protocol::StepsOver& over) {
+  if (over.below <= master.more_over.below) return;
+  const protocol::StepsOver before = std::exchange(master.more_over, over);
+  // Steps below what was said before have been looked at then, but for those
+  // that ran.
+  for (const uint64_t step : before.running) DropOver(master, step, step + 1);
+  DropOver(master, before.below, over.below);
+  absl::erase_if(master.aborted, [&](const auto& aborted) {
+    return over.Contains(aborted.first);
+  });
+  master.aborted_before.Forget(over);
+  master.ended.Forget(over);
+}
+
 absl::StatusOr<std::shared_ptr<StepExchange>> StepTable::Begin(
     const protocol::PartitionStep& step, const StepPeers* peers) {
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckSession(step.session));
   Master& master = masters_[step.session.master_incarnation];
   ForgetOver(master, step.steps_over_below);
+  if (step.more_over != nullptr) ForgetMoreOver(master, *step.more_over);
   RETURN_IF_ERROR(CheckStep(master, step.step, peers));
   RETURN_IF_ERROR(CheckConnected(peers->senders));
   Entry& entry = FindOrAdd(step.session, step.step);
@@ -266,7 +293,10 @@ void StepTable::Abort(const protocol::StepId& step, uint64_t steps_over_below,
     if (found == masters_.end() || found->second.sessions == 0) return;
     Master& master = found->second;
     ForgetOver(master, steps_over_below);
-    if (step.step < master.steps_over_below) return;
+    if (step.step < master.steps_over_below ||
+        master.more_over.Contains(step.step)) {
+      return;
+    }
     Entry* entry = Find(step);
     if (entry != nullptr && entry->is_running()) {
       running = MarkCancelled(*entry, cause);

@@ -6,8 +6,9 @@
 // registered and its step is neither over nor aborted. What no step has
 // received yet counts against the session's quota; a step that exceeds it is
 // aborted. Step ids count up per master, which says with each request below
-// which id all are over. What is remembered of a master's steps is bounded
-// where one of them does not end: of those beyond, the oldest are forgotten.
+// which id all are over, and where an old step still runs, which of the later
+// ones are. What is remembered of a master's steps is bounded where many of
+// them do not end: of those beyond, the oldest are forgotten.
 //
 // Threads: all methods may be called from any thread; cancellations and
 // deliveries run without the lock.
@@ -125,6 +126,7 @@ class StepTable {
   struct Master {
     int sessions = 0;
     uint64_t steps_over_below = 0;
+    protocol::StepsOver more_over;  // the latest
     absl::btree_map<uint64_t, Entry> steps;
     absl::btree_map<uint64_t, Aborted> aborted;  // the last of them
     StepSet aborted_before;
@@ -165,6 +167,11 @@ class StepTable {
   absl::Status CheckConnected(const PeerTasks& senders) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetOver(Master& master, uint64_t steps_over_below)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetMoreOver(Master& master, const protocol::StepsOver& over)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Those that have not begun, of [from, to), if they are over.
+  void DropOver(Master& master, uint64_t from, uint64_t to)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Where the push goes; null when it is to be dropped.
   std::shared_ptr<StepExchange> Admit(const protocol::Push& push)

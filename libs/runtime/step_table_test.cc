@@ -100,6 +100,64 @@ TEST_F(StepTableTest, NothingIsKeptForAStepThatIsOver) {
               StatusIs(absl::StatusCode::kAborted, "over"));
 }
 
+// Step 1 runs on and on; what comes after it is over, again and again.
+TEST_F(StepTableTest, OneStepThatNeverEndsPinsNothing) {
+  constexpr uint64_t kSteps = 200'000;
+  peers_.receivers = std::make_shared<const PeerTasks>(PeerTasks{kWorker});
+  ASSERT_OK(table_.Begin(Step(1), &peers_));
+  protocol::StepsOver over{.running = {1}};
+  for (uint64_t step = 2; step < kSteps; ++step) {
+    protocol::PartitionStep request = Step(step, /*over_below=*/1);
+    over.below = step;
+    request.more_over = &over;
+    ASSERT_OK(table_.Begin(request, &peers_));
+    const bool fails = step % 2 == 0;
+    (void)table_.End({kMaster, step}, fails ? Gone() : absl::OkStatus());
+    ASSERT_LE(table_.size().aborted + table_.size().ended, 2);
+  }
+  EXPECT_EQ(table_.size().running, 1);
+  EXPECT_LE(table_.size().looked_at, 2 * int64_t{kSteps});
+}
+
+TEST_F(StepTableTest, StepsThatStillRunAreRemembered) {
+  peers_.receivers = std::make_shared<const PeerTasks>(PeerTasks{kWorker});
+  // They have ended here, but not elsewhere.
+  for (const uint64_t step : {3, 4, 5, 6}) {
+    ASSERT_OK(table_.Begin(Step(step), &peers_));
+    (void)table_.End({kMaster, step}, step < 5 ? absl::OkStatus() : Gone());
+  }
+  table_.Deliver(PushOf(7, 5));
+  table_.Deliver(PushOf(8, 5));
+  const protocol::StepsOver over{.below = 9, .running = {3, 5, 7}};
+  protocol::PartitionStep request = Step(9, /*over_below=*/3);
+  request.more_over = &over;
+  ASSERT_OK(table_.Begin(request, &peers_));
+  EXPECT_EQ(table_.size().ended, 1);
+  EXPECT_EQ(table_.size().aborted, 1);
+  EXPECT_EQ(table_.size().waiting, 1);
+  EXPECT_THAT(table_.Begin(Step(5), &peers_).status(),
+              StatusIs(absl::StatusCode::kUnavailable, "gone"));
+  EXPECT_THAT(table_.Begin(Step(8), &peers_).status(),
+              StatusIs(absl::StatusCode::kAborted, "over"));
+  EXPECT_OK(table_.Begin(Step(7), &peers_));
+  EXPECT_EQ(table_.PeerLost(kWorker, Gone()).ended,
+            (std::vector<protocol::StepId>{{kMaster, 3}}));
+}
+
+TEST_F(StepTableTest, OvertakenRequestsBringNoStepBack) {
+  const protocol::StepsOver later{.below = 9, .running = {3}};
+  const protocol::StepsOver earlier{.below = 6, .running = {3, 4}};
+  protocol::PartitionStep request = Step(9, /*over_below=*/3);
+  request.more_over = &later;
+  ASSERT_OK(table_.Begin(request, &peers_));
+  request = Step(10, /*over_below=*/3);
+  request.more_over = &earlier;
+  ASSERT_OK(table_.Begin(request, &peers_));
+  EXPECT_THAT(table_.Begin(Step(4), &peers_).status(),
+              StatusIs(absl::StatusCode::kAborted, "over"));
+  EXPECT_OK(table_.Begin(Step(3), &peers_));
+}
+
 TEST_F(StepTableTest, AnAbortedStepDoesNotBegin) {
   table_.Deliver(PushOf(4, 5));
   table_.Abort({kMaster, 4}, 0, absl::UnavailableError("the ps is gone"));

@@ -115,6 +115,7 @@ absl::StatusOr<bus::Message> WriteAgain(const RunPartitionRequest& request) {
   step.registration = request.registration;
   step.step = request.step;
   step.steps_over_below = request.steps_over_below;
+  step.more_over = &request.more_over;
   step.feeds = request.feeds;
   step.feed_indices = request.feed_indices;
   step.fetch_indices = request.fetch_indices;
