@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/strings/string_view.h"
@@ -24,6 +25,15 @@ class Clock;
 enum class Pool {
   // One thread per core; kernels and continuations. Must not block.
   kCompute,
+  // A few threads for what keeps a cluster alive and for what ends work:
+  // heartbeats, leases, deadlines, aborts, lost connections. Closures must be
+  // short. They must not run kernels, client functions or file operations, must
+  // not take locks that are held during these, and must not free what may be
+  // large.
+  kControl,
+  // Importing, compiling and freeing graphs, and reports of what a task holds:
+  // long work that waits for no client function and for no file.
+  kGraph,
   // Grows as needed up to a bound; files, client functions: may block.
   kBlocking,
   // Grows as needed, so that a closure waits for no thread: few and long ones
@@ -56,8 +66,12 @@ class Scheduler {
   // Runs `closure` soon on a thread of `pool`. Never runs it inline.
   virtual void Schedule(Pool pool, Closure closure) = 0;
 
-  // Runs `closure` on the compute pool once `when` has come.
-  virtual TimerId ScheduleAt(absl::Time when, Closure closure) = 0;
+  // Runs `closure` on a thread of `pool` once `when` has come.
+  virtual TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) = 0;
+  // The same on the compute pool.
+  TimerId ScheduleAt(absl::Time when, Closure closure) {
+    return ScheduleAt(Pool::kCompute, when, std::move(closure));
+  }
   // True if the timer's closure will now never run; false if it has run, is
   // running or is unknown. Does not wait for a running closure.
   virtual bool CancelTimer(TimerId id) = 0;
@@ -82,6 +96,8 @@ class Scheduler {
 
 struct ThreadSchedulerOptions {
   int compute_threads = 0;  // 0: one per core
+  int max_control_threads = 2;
+  int max_graph_threads = 0;  // 0: as many as compute threads, at least 2
   int max_blocking_threads = 64;
   absl::string_view name = "weft";  // prefix of thread names, at most 8 bytes
 };

@@ -40,6 +40,7 @@ class Turn {
 struct SimulatedScheduler::Task {
   uint64_t id = 0;
   Part* part = nullptr;
+  Pool pool = Pool::kCompute;
   Closure closure;
 };
 
@@ -106,6 +107,7 @@ SimulatedScheduler::SimulatedScheduler(ManualClock& clock,
                                        SimulatedSchedulerOptions options)
     : clock_(clock),
       options_(std::move(options)),
+      threads_(options_.pools),
       observer_before_(LockObserver::OfThisThread()),
       random_(NewSeededRandom(options_.seed)) {
   TurnOffDeadlockDetectorInOptimizedBuilds();
@@ -130,8 +132,29 @@ SimulatedScheduler::~SimulatedScheduler() {
   LockObserver::OfThisThread() = observer_before_;
 }
 
-std::unique_ptr<SimulatedScheduler::Part> SimulatedScheduler::NewPart() {
-  return std::make_unique<Part>(*this);
+std::unique_ptr<SimulatedScheduler::Part> SimulatedScheduler::NewPart(
+    const SimulatedPools& pools) {
+  return std::make_unique<Part>(*this, pools);
+}
+
+int SimulatedScheduler::PoolThreads::LimitOf(Pool pool) const {
+  switch (pool) {
+    case Pool::kCompute:
+      return limits_.compute;
+    case Pool::kControl:
+      return limits_.control;
+    case Pool::kGraph:
+      return limits_.graph;
+    case Pool::kBlocking:
+      return limits_.blocking;
+    case Pool::kOwnThread:
+      break;
+  }
+  return 0;
+}
+
+SimulatedScheduler::PoolThreads& SimulatedScheduler::ThreadsOf(Part* part) {
+  return part == nullptr ? threads_ : part->threads_;
 }
 
 void SimulatedScheduler::set_yields(
@@ -143,25 +166,25 @@ void SimulatedScheduler::set_yields(
   if (yields_.one_in > 0) DrawNextYield();
 }
 
-void SimulatedScheduler::Schedule(Pool, Closure closure) {
-  ScheduleFor(nullptr, std::move(closure));
+void SimulatedScheduler::Schedule(Pool pool, Closure closure) {
+  ScheduleFor(nullptr, pool, std::move(closure));
 }
 
-void SimulatedScheduler::ScheduleFor(Part* part, Closure closure) {
-  ready_.push_back({next_id_++, part, std::move(closure)});
+void SimulatedScheduler::ScheduleFor(Part* part, Pool pool, Closure closure) {
+  ready_.push_back({next_id_++, part, pool, std::move(closure)});
   Point();
 }
 
-Scheduler::TimerId SimulatedScheduler::ScheduleAt(absl::Time when,
+Scheduler::TimerId SimulatedScheduler::ScheduleAt(Pool pool, absl::Time when,
                                                   Closure closure) {
-  return ScheduleAtFor(nullptr, when, std::move(closure));
+  return ScheduleAtFor(nullptr, pool, when, std::move(closure));
 }
 
-Scheduler::TimerId SimulatedScheduler::ScheduleAtFor(Part* part,
+Scheduler::TimerId SimulatedScheduler::ScheduleAtFor(Part* part, Pool pool,
                                                      absl::Time when,
                                                      Closure closure) {
   const TimerId id = next_id_++;
-  timers_.emplace(TimerKey(when, id), Task{id, part, std::move(closure)});
+  timers_.emplace(TimerKey(when, id), Task{id, part, pool, std::move(closure)});
   Point();
   return id;
 }
@@ -357,12 +380,16 @@ bool SimulatedScheduler::IsReady(const Waiter& waiter) const {
   return waiter.deadline <= clock_.Now();
 }
 
+bool SimulatedScheduler::IsReady(const Task& task) {
+  if (task.part != nullptr && task.part->is_stopped()) return false;
+  return ThreadsOf(task.part).HasRoom(task.pool);
+}
+
 void SimulatedScheduler::FindReady() {
   ready_tasks_.clear();
   ready_waiters_.clear();
   for (size_t i = 0; i < ready_.size(); ++i) {
-    const Part* part = ready_[i].part;
-    if (part == nullptr || !part->is_stopped()) ready_tasks_.push_back(i);
+    if (IsReady(ready_[i])) ready_tasks_.push_back(i);
   }
   for (Waiter* waiter : waiters_) {
     if (!waiter->IsLate() && IsReady(*waiter)) ready_waiters_.push_back(waiter);
@@ -404,6 +431,7 @@ SimulatedScheduler::Waiter* SimulatedScheduler::ChooseAmongReady(Task* task) {
   const auto chosen = ready_.begin() + ready_tasks_[choice];
   *task = std::move(*chosen);
   ready_.erase(chosen);
+  ThreadsOf(task->part).Begin(task->pool);
   Trace(task->id);
   return nullptr;
 }
@@ -455,6 +483,7 @@ void SimulatedScheduler::RunCarrier(Carrier* carrier) {
       part_ = task.part;
       task.closure();
       task.closure = nullptr;
+      ThreadsOf(task.part).End(task.pool);
       const Uninterrupted whole;
       next = Choose(&task);
     }
@@ -486,7 +515,12 @@ void SimulatedScheduler::Die(const std::string& report) const {
 std::string SimulatedScheduler::DeadlockReport() const {
   std::string report = absl::StrCat(
       "Simulated deadlock with seed ", options_.seed, " after ", num_steps_,
-      " steps: nothing is scheduled, no timer is armed, and ", waiters_.size(),
+      " steps: ",
+      ready_.empty()
+          ? "nothing is scheduled"
+          : absl::StrCat(ready_.size(),
+                         " closures wait for a thread of their pool"),
+      ", no timer is armed, and ", waiters_.size(),
       " wait without a deadline, for events (numbered in the order of ",
       "NewEvent, Schedule, ScheduleAt and Wait):");
   for (const Waiter* waiter : waiters_) {

@@ -8,6 +8,10 @@
 // Further clients are closures of the blocking pool. (Each waiting closure
 // keeps a thread of the machine for its stack; only one runs at any moment.)
 //
+// A pool with a limit (SimulatedPools) runs so many closures at a time; one
+// that waits, or is interrupted, keeps its thread of the pool. So a program
+// that needs another thread of a pool than it has is a deadlock here, too.
+//
 // With set_yields, whoever runs may also be interrupted: where it schedules,
 // where it sets an event, and, in a program that links
 // //libs/base:observed_locks, where it takes or lets go of an absl::Mutex.
@@ -23,6 +27,8 @@
 #ifndef WEFT_LIBS_BASE_SIMULATED_SCHEDULER_H_
 #define WEFT_LIBS_BASE_SIMULATED_SCHEDULER_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -40,9 +46,18 @@
 
 namespace weft {
 
+// The threads of each pool. 0: as many as there are closures.
+struct SimulatedPools {
+  int compute = 0;
+  int control = 0;
+  int graph = 0;
+  int blocking = 0;
+};
+
 struct SimulatedSchedulerOptions {
   uint64_t seed = 1;
   int compute_threads = 4;  // only what num_compute_threads() tells
+  SimulatedPools pools;     // of what belongs to no part
   // Called with the report of a deadlock; then every wait returns false.
   // Without it, or where locks are in the way, the report goes to stderr and
   // the process aborts.
@@ -72,6 +87,8 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   // timers do not begin, its waits and what was interrupted do not go on.
   class Part;
 
+  using Scheduler::ScheduleAt;
+
   // `clock` outlives it and is moved by nobody else.
   explicit SimulatedScheduler(ManualClock& clock,
                               SimulatedSchedulerOptions options = {});
@@ -80,7 +97,7 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   ~SimulatedScheduler() override;
 
   void Schedule(Pool pool, Closure closure) override;
-  TimerId ScheduleAt(absl::Time when, Closure closure) override;
+  TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override;
   bool CancelTimer(TimerId id) override;
   std::unique_ptr<Event> NewEvent() override;
   // Runs the ranges on the caller, in an order drawn from the seed.
@@ -89,8 +106,9 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   int num_compute_threads() const override { return options_.compute_threads; }
   const Clock& clock() const override { return clock_; }
 
-  // Outlives whatever is scheduled by it; the scheduler outlives it.
-  std::unique_ptr<Part> NewPart();
+  // With pools of its own. Outlives whatever is scheduled by it; the scheduler
+  // outlives it.
+  std::unique_ptr<Part> NewPart(const SimulatedPools& pools = {});
 
   void set_yields(const SimulatedYields& yields);
 
@@ -111,10 +129,31 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   struct Task;
   struct Waiter;
   struct Carrier;
+  // The pools of a part, or of what belongs to none.
+  class PoolThreads {
+   public:
+    explicit PoolThreads(const SimulatedPools& limits) : limits_(limits) {}
+    bool HasRoom(Pool pool) const {
+      const int limit = LimitOf(pool);
+      return limit == 0 || running_[static_cast<size_t>(pool)] < limit;
+    }
+    void Begin(Pool pool) { ++running_[static_cast<size_t>(pool)]; }
+    void End(Pool pool) { --running_[static_cast<size_t>(pool)]; }
+
+   private:
+    int LimitOf(Pool pool) const;
+
+    const SimulatedPools limits_;
+    std::array<int, 5> running_{};
+  };
   using TimerKey = std::pair<absl::Time, TimerId>;
 
-  void ScheduleFor(Part* part, Closure closure);
-  TimerId ScheduleAtFor(Part* part, absl::Time when, Closure closure);
+  void ScheduleFor(Part* part, Pool pool, Closure closure);
+  TimerId ScheduleAtFor(Part* part, Pool pool, absl::Time when,
+                        Closure closure);
+  PoolThreads& ThreadsOf(Part* part);
+  // Whether it may begin: its part goes on and its pool has a thread.
+  bool IsReady(const Task& task);
   bool Wait(SimulatedEvent* event, absl::Time deadline);
 
   void BeforeLock(const void* mutex) override;
@@ -160,6 +199,7 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
 
   ManualClock& clock_;
   SimulatedSchedulerOptions options_;
+  PoolThreads threads_;
   LockObserver* const observer_before_;  // of the first client's thread
   const std::unique_ptr<Random> random_;
   std::vector<Task> ready_;
@@ -184,18 +224,21 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
 
 class SimulatedScheduler::Part : public Scheduler {
  public:
-  explicit Part(SimulatedScheduler& all) : all_(all) {}
+  using Scheduler::ScheduleAt;
+
+  Part(SimulatedScheduler& all, const SimulatedPools& pools)
+      : all_(all), threads_(pools) {}
 
   // By the first client, which belongs to no part.
   void Stop();
   void GoOn();
   bool is_stopped() const { return is_stopped_; }
 
-  void Schedule(Pool, Closure closure) override {
-    all_.ScheduleFor(this, std::move(closure));
+  void Schedule(Pool pool, Closure closure) override {
+    all_.ScheduleFor(this, pool, std::move(closure));
   }
-  TimerId ScheduleAt(absl::Time when, Closure closure) override {
-    return all_.ScheduleAtFor(this, when, std::move(closure));
+  TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override {
+    return all_.ScheduleAtFor(this, pool, when, std::move(closure));
   }
   bool CancelTimer(TimerId id) override { return all_.CancelTimer(id); }
   std::unique_ptr<Event> NewEvent() override { return all_.NewEvent(); }
@@ -209,7 +252,10 @@ class SimulatedScheduler::Part : public Scheduler {
   const Clock& clock() const override { return all_.clock(); }
 
  private:
+  friend class SimulatedScheduler;
+
   SimulatedScheduler& all_;
+  PoolThreads threads_;
   bool is_stopped_ = false;
 };
 

@@ -113,6 +113,86 @@ TEST(SimulatedSchedulerTest, AdvanceByRunsWhatFallsDue) {
   EXPECT_EQ(clock.Now(), start + absl::Milliseconds(3500));
 }
 
+TEST(SimulatedSchedulerTest, FullPoolRunsNoMoreClosures) {
+  for (const Pool pool :
+       {Pool::kCompute, Pool::kControl, Pool::kGraph, Pool::kBlocking}) {
+    ManualClock clock;
+    SimulatedScheduler scheduler(
+        clock,
+        {.pools = {.compute = 2, .control = 2, .graph = 2, .blocking = 2}});
+    auto release = scheduler.NewEvent();
+    int begun = 0;
+    for (int i = 0; i < 5; ++i) {
+      scheduler.Schedule(pool, [&] {
+        ++begun;
+        release->Wait();
+      });
+    }
+    scheduler.RunUntilIdle();
+    EXPECT_EQ(begun, 2);
+    release->Set();
+    scheduler.RunUntilIdle();
+    EXPECT_EQ(begun, 5);
+  }
+}
+
+TEST(SimulatedSchedulerTest, FullPoolHoldsUpNoOther) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock, {.pools = {.compute = 1}});
+  auto release = scheduler.NewEvent();
+  scheduler.Schedule(Pool::kCompute, [&] { release->Wait(); });
+  scheduler.RunUntilIdle();
+  bool ran = false;
+  scheduler.ScheduleAt(Pool::kControl, clock.Now() + absl::Seconds(1),
+                       [&] { ran = true; });
+  bool timer_ran = false;
+  scheduler.ScheduleAt(clock.Now(), [&] { timer_ran = true; });
+  scheduler.AdvanceBy(absl::Seconds(1));
+  EXPECT_TRUE(ran);
+  EXPECT_FALSE(timer_ran) << "it waits for the compute pool";
+  release->Set();
+  scheduler.RunUntilIdle();
+  EXPECT_TRUE(timer_ran);
+}
+
+TEST(SimulatedSchedulerTest, PartsHavePoolsOfTheirOwn) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  const auto one = scheduler.NewPart({.blocking = 1});
+  const auto other = scheduler.NewPart({.blocking = 1});
+  auto release = scheduler.NewEvent();
+  int begun = 0;
+  for (Scheduler* part : {one.get(), one.get(), other.get()}) {
+    part->Schedule(Pool::kBlocking, [&] {
+      ++begun;
+      release->Wait();
+    });
+  }
+  scheduler.RunUntilIdle();
+  EXPECT_EQ(begun, 2);
+  release->Set();
+  scheduler.RunUntilIdle();
+  EXPECT_EQ(begun, 3);
+}
+
+TEST(SimulatedSchedulerTest, WaitForAThreadOfAFullPoolIsReported) {
+  ManualClock clock;
+  std::string report;
+  SimulatedScheduler scheduler(
+      clock, {.pools = {.blocking = 1},
+              .on_deadlock = [&](const std::string& text) { report = text; }});
+  auto ended = scheduler.NewEvent();
+  bool waited = true;
+  scheduler.Schedule(Pool::kBlocking, [&] {
+    scheduler.Schedule(Pool::kBlocking, [&] { ended->Set(); });
+    waited = ended->WaitUntil(absl::InfiniteFuture());
+  });
+  ended->Wait();
+  EXPECT_FALSE(waited);
+  EXPECT_THAT(report, ::testing::HasSubstr("1 closures wait for a thread"));
+  scheduler.RunUntilIdle();
+}
+
 TEST(SimulatedSchedulerTest, WaitThatNothingCanEndIsReported) {
   ManualClock clock;
   std::string report;

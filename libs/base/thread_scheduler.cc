@@ -90,19 +90,30 @@ int NumComputeThreads(const ThreadSchedulerOptions& options) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+int NumGraphThreads(const ThreadSchedulerOptions& options) {
+  if (options.max_graph_threads > 0) return options.max_graph_threads;
+  return std::max(2, NumComputeThreads(options));
+}
+
 class ThreadScheduler : public Scheduler, public PoolProgress {
  public:
+  using Scheduler::ScheduleAt;
+
   ThreadScheduler(const Clock& clock, const ThreadSchedulerOptions& options)
       : clock_(clock),
         compute_(NumComputeThreads(options), options.name, clock, unfinished_),
+        control_(options.max_control_threads, absl::StrCat(options.name, "/x"),
+                 unfinished_),
+        graph_(NumGraphThreads(options), absl::StrCat(options.name, "/g"),
+               unfinished_),
         blocking_(options.max_blocking_threads,
                   absl::StrCat(options.name, "/b"), unfinished_),
         own_threads_(std::numeric_limits<int>::max(),
                      absl::StrCat(options.name, "/o"), unfinished_),
-        timers_(std::make_unique<TimerThread>(
-            clock, options.name, [this](Closure due) {
-              Schedule(Pool::kCompute, std::move(due));
-            })) {}
+        timers_(std::make_unique<TimerThread>(clock, options.name,
+                                              [this](Pool pool, Closure due) {
+                                                Schedule(pool, std::move(due));
+                                              })) {}
 
   // Work may schedule more work in any pool, so all run until none is left.
   ~ThreadScheduler() override {
@@ -111,18 +122,12 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   }
 
   void Schedule(Pool pool, Closure closure) override {
-    switch (pool) {
-      case Pool::kCompute:
-        return compute_.Schedule(std::move(closure));
-      case Pool::kBlocking:
-        return blocking_.Schedule(std::move(closure));
-      case Pool::kOwnThread:
-        return own_threads_.Schedule(std::move(closure));
-    }
+    if (pool == Pool::kCompute) return compute_.Schedule(std::move(closure));
+    ThreadsOf(pool).Schedule(std::move(closure));
   }
 
-  TimerId ScheduleAt(absl::Time when, Closure closure) override {
-    return timers_->Add(when, std::move(closure));
+  TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override {
+    return timers_->Add(pool, when, std::move(closure));
   }
   bool CancelTimer(TimerId id) override { return timers_->Cancel(id); }
 
@@ -137,19 +142,40 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   uint64_t num_begun() const override { return compute_.num_begun(); }
   int64_t num_waiting(Pool pool) const override {
     return pool == Pool::kCompute ? compute_.num_waiting()
-                                  : blocking_.num_waiting();
+                                  : ThreadsOf(pool).num_waiting();
   }
   absl::Duration wake_time() const override { return compute_.wake_time(); }
   int num_threads(Pool pool) const override {
     return pool == Pool::kCompute ? compute_.num_threads()
-                                  : blocking_.num_threads();
+                                  : ThreadsOf(pool).num_threads();
   }
   const Clock& clock() const override { return clock_; }
 
  private:
+  // Of each pool but the compute pool.
+  const BlockingPool& ThreadsOf(Pool pool) const {
+    switch (pool) {
+      case Pool::kControl:
+        return control_;
+      case Pool::kGraph:
+        return graph_;
+      case Pool::kOwnThread:
+        return own_threads_;
+      case Pool::kCompute:
+      case Pool::kBlocking:
+        break;
+    }
+    return blocking_;
+  }
+  BlockingPool& ThreadsOf(Pool pool) {
+    return const_cast<BlockingPool&>(std::as_const(*this).ThreadsOf(pool));
+  }
+
   const Clock& clock_;
   WorkCount unfinished_;
   ComputePool compute_;
+  BlockingPool control_;
+  BlockingPool graph_;
   BlockingPool blocking_;
   BlockingPool own_threads_;
   std::unique_ptr<TimerThread> timers_;

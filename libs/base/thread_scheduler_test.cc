@@ -74,6 +74,45 @@ TEST(ThreadSchedulerTest, OwnThreadsWaitForNoOther) {
   release->Set();
 }
 
+// Whatever holds the threads of all other pools that have a bound.
+TEST(ThreadSchedulerTest, ControlWorkWaitsForNoOtherPool) {
+  SystemClock clock;
+  auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1,
+                                              .max_graph_threads = 1,
+                                              .max_blocking_threads = 1});
+  const std::shared_ptr<Event> release = scheduler->NewEvent();
+  std::vector<std::shared_ptr<Event>> held;
+  for (const Pool pool : {Pool::kCompute, Pool::kGraph, Pool::kBlocking}) {
+    held.push_back(scheduler->NewEvent());
+    scheduler->Schedule(pool, [release, event = held.back()] {
+      event->Set();
+      release->Wait();
+    });
+  }
+  for (const auto& event : held) event->Wait();
+  const absl::Time limit = clock.Now() + absl::Seconds(30);
+  const std::shared_ptr<Event> ran = scheduler->NewEvent();
+  const std::shared_ptr<Event> timer_ran = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kControl, [ran] { ran->Set(); });
+  scheduler->ScheduleAt(Pool::kControl, clock.Now(),
+                        [timer_ran] { timer_ran->Set(); });
+  EXPECT_TRUE(ran->WaitUntil(limit));
+  EXPECT_TRUE(timer_ran->WaitUntil(limit));
+  release->Set();
+}
+
+// A session can be extended whatever client functions wait for.
+TEST(ThreadSchedulerTest, GraphsWaitForNoClientFunction) {
+  SystemClock clock;
+  auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
+  const std::shared_ptr<Event> release = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
+  const std::shared_ptr<Event> ran = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kGraph, [ran] { ran->Set(); });
+  EXPECT_TRUE(ran->WaitUntil(clock.Now() + absl::Seconds(30)));
+  release->Set();
+}
+
 TEST(ThreadSchedulerTest, CountsWhatComputeThreadsHaveBegun) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
@@ -89,9 +128,12 @@ TEST(ThreadSchedulerTest, CountsWhatComputeThreadsHaveBegun) {
 
 TEST(ThreadSchedulerTest, CountsWhatWaitsForAThread) {
   SystemClock clock;
-  for (const Pool pool : {Pool::kCompute, Pool::kBlocking}) {
-    auto scheduler = NewThreadScheduler(
-        clock, {.compute_threads = 1, .max_blocking_threads = 1});
+  for (const Pool pool :
+       {Pool::kCompute, Pool::kControl, Pool::kGraph, Pool::kBlocking}) {
+    auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1,
+                                                .max_control_threads = 1,
+                                                .max_graph_threads = 1,
+                                                .max_blocking_threads = 1});
     const PoolProgress* const progress = PoolProgress::Of(*scheduler);
     EXPECT_EQ(progress->num_waiting(pool), 0);
     auto running = scheduler->NewEvent();

@@ -34,12 +34,13 @@ TimerThread::~TimerThread() {
   thread_.join();
 }
 
-Scheduler::TimerId TimerThread::Add(absl::Time when,
+Scheduler::TimerId TimerThread::Add(Pool pool, absl::Time when,
                                     Scheduler::Closure closure) {
   absl::MutexLock lock(&mutex_);
   const Scheduler::TimerId id = next_id_++;
   times_.emplace(id, when);
-  auto it = timers_.emplace(Key(when, id), std::move(closure)).first;
+  auto it =
+      timers_.emplace(Key(when, id), Timer{pool, std::move(closure)}).first;
   if (it == timers_.begin()) NoteChange();
   return id;
 }
@@ -50,7 +51,7 @@ bool TimerThread::Cancel(Scheduler::TimerId id) {
   auto time = times_.find(id);
   if (time == times_.end()) return false;
   auto timer = timers_.find(Key(time->second, id));
-  dropped = std::move(timer->second);
+  dropped = std::move(timer->second.closure);
   timers_.erase(timer);
   times_.erase(time);
   return true;
@@ -61,8 +62,7 @@ void TimerThread::NoteChange() {
   FutexWake(changes_, 1);
 }
 
-bool TimerThread::TakeDue(Scheduler::Closure& due, absl::Duration& left,
-                          uint32_t& seen) {
+bool TimerThread::TakeDue(Timer& due, absl::Duration& left, uint32_t& seen) {
   absl::MutexLock lock(&mutex_);
   if (stopping_) return false;
   seen = changes_.load(std::memory_order_relaxed);
@@ -80,9 +80,9 @@ bool TimerThread::TakeDue(Scheduler::Closure& due, absl::Duration& left,
 void TimerThread::Run() {
   absl::Duration left;
   uint32_t seen = 0;
-  for (Scheduler::Closure due; TakeDue(due, left, seen); due = nullptr) {
-    if (due) {
-      deliver_(std::move(due));
+  for (Timer due; TakeDue(due, left, seen); due.closure = nullptr) {
+    if (due.closure) {
+      deliver_(due.pool, std::move(due.closure));
     } else {
       FutexWait(changes_, seen, left);
     }

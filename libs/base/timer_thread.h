@@ -26,23 +26,28 @@ namespace weft {
 class TimerThread {
  public:
   // Called with each due closure, on the timer thread; must not block.
-  using Deliver = absl::AnyInvocable<void(Scheduler::Closure)>;
+  using Deliver = absl::AnyInvocable<void(Pool, Scheduler::Closure)>;
 
   // `clock` outlives the thread and runs as fast as real time.
   TimerThread(const Clock& clock, absl::string_view name, Deliver deliver);
   ~TimerThread();
 
-  Scheduler::TimerId Add(absl::Time when, Scheduler::Closure closure);
+  Scheduler::TimerId Add(Pool pool, absl::Time when,
+                         Scheduler::Closure closure);
   // True if the closure will never be delivered.
   bool Cancel(Scheduler::TimerId id);
 
  private:
   using Key = std::pair<absl::Time, Scheduler::TimerId>;
+  struct Timer {
+    Pool pool = Pool::kCompute;
+    Scheduler::Closure closure;
+  };
 
   void Run();
   // Takes what is due, if anything is; else says how long that is off, and
   // `seen` is what `changes_` was then. False once it stops.
-  bool TakeDue(Scheduler::Closure& due, absl::Duration& left, uint32_t& seen);
+  bool TakeDue(Timer& due, absl::Duration& left, uint32_t& seen);
   // Has the thread look again.
   void NoteChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -50,7 +55,7 @@ class TimerThread {
   Deliver deliver_;
   absl::Mutex mutex_;
   std::atomic<uint32_t> changes_{0};  // what the thread sleeps on
-  absl::btree_map<Key, Scheduler::Closure> timers_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<Key, Timer> timers_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Scheduler::TimerId, absl::Time> times_
       ABSL_GUARDED_BY(mutex_);
   Scheduler::TimerId next_id_ ABSL_GUARDED_BY(mutex_) = 1;

@@ -97,8 +97,8 @@ class SlowlyWoken : public Scheduler, public PoolProgress {
     ++num_handed_over_;
     scheduler_->Schedule(pool, std::move(closure));
   }
-  TimerId ScheduleAt(absl::Time when, Closure closure) override {
-    return scheduler_->ScheduleAt(when, std::move(closure));
+  TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override {
+    return scheduler_->ScheduleAt(pool, when, std::move(closure));
   }
   bool CancelTimer(TimerId id) override { return scheduler_->CancelTimer(id); }
   std::unique_ptr<Event> NewEvent() override { return scheduler_->NewEvent(); }

@@ -52,7 +52,8 @@ class SchedulerConformanceTest
 };
 
 TEST_P(SchedulerConformanceTest, RunsClosuresOfAllPoolsElsewhere) {
-  for (Pool pool : {Pool::kCompute, Pool::kBlocking, Pool::kOwnThread}) {
+  for (Pool pool : {Pool::kCompute, Pool::kControl, Pool::kGraph,
+                    Pool::kBlocking, Pool::kOwnThread}) {
     auto done = scheduler_->NewEvent();
     std::thread::id runner;
     scheduler_->Schedule(pool, [&] {
@@ -176,6 +177,16 @@ TEST_P(SchedulerConformanceTest, TimersRunWhenDueAndNotBefore) {
   late_done->Wait();
   EXPECT_GE(early_ran, early);
   EXPECT_GE(late_ran, late);
+}
+
+TEST_P(SchedulerConformanceTest, TimersRunInEveryPool) {
+  for (Pool pool : {Pool::kCompute, Pool::kControl, Pool::kGraph,
+                    Pool::kBlocking, Pool::kOwnThread}) {
+    auto done = scheduler_->NewEvent();
+    scheduler_->ScheduleAt(pool, In(absl::Milliseconds(1)),
+                           [&] { done->Set(); });
+    EXPECT_TRUE(done->WaitUntil(absl::InfiniteFuture()));
+  }
 }
 
 TEST_P(SchedulerConformanceTest, TimerOfThePastRunsAtOnce) {

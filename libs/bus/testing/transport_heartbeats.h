@@ -73,10 +73,10 @@ class StuckScheduler : public Scheduler, public PoolProgress {
     }
     scheduler_.Schedule(pool, std::move(closure));
   }
-  TimerId ScheduleAt(absl::Time when, Closure closure) override {
+  TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override {
     return scheduler_.ScheduleAt(
-        when, [this, closure = std::move(closure)]() mutable {
-          Schedule(Pool::kCompute, std::move(closure));
+        pool, when, [this, pool, closure = std::move(closure)]() mutable {
+          Schedule(pool, std::move(closure));
         });
   }
   bool CancelTimer(TimerId id) override { return scheduler_.CancelTimer(id); }
