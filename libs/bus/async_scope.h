@@ -46,11 +46,13 @@ class AsyncScope {
     scheduler_.Schedule(pool, Wrapped<Function>(std::move(function)));
   }
 
-  // On the compute pool, when the time has come.
+  // On the control pool, when the time has come: timers of the bus end calls
+  // and find lost peers.
   template <typename Function>
   Scheduler::TimerId ScheduleAt(absl::Time when, Function function) {
     Begin();
-    return scheduler_.ScheduleAt(when, Wrapped<Function>(std::move(function)));
+    return scheduler_.ScheduleAt(Pool::kControl, when,
+                                 Wrapped<Function>(std::move(function)));
   }
   // 0 is none. The closure may run nevertheless, if it was about to.
   void CancelTimer(Scheduler::TimerId timer) {

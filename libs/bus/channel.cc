@@ -406,10 +406,10 @@ void WireChannel::Finish(Pending pending, absl::StatusOr<Message> result) {
 }
 
 void WireChannel::CallLater(Callback callback, absl::Status why) {
-  scope_.Schedule(
-      [callback = std::move(callback), why = std::move(why)]() mutable {
-        callback(std::move(why));
-      });
+  scope_.Schedule(Pool::kControl, [callback = std::move(callback),
+                                   why = std::move(why)]() mutable {
+    callback(std::move(why));
+  });
 }
 
 void WireChannel::FailAll(PendingMap pending, const absl::Status& why) {
@@ -449,21 +449,22 @@ void WireChannel::OnLost(const Shared& connection, const absl::Status& why) {
     waiting = TakeWaitingInVain();
     unsent = NotConnected();
   }
-  // On the pool, where Close may wait for the events of the other lane: what
+  // On a pool, where Close may wait for the events of the other lane: what
   // follows comes after all that the connection brought.
-  scope_.Schedule([this, connection, loss = std::move(loss),
-                   pending = std::move(pending), unsent = std::move(unsent),
-                   waiting = std::move(waiting)]() mutable {
-    connection->Close();
-    FailAll(std::move(pending),
-            absl::UnavailableError(
-                absl::StrCat("The connection was lost: ", loss.message())));
-    for (auto& [id, call] : waiting) {
-      Finish(std::move(call.pending), unsent);
-    }
-    if (events_ != nullptr) events_->OnDisconnected(loss);
-    DialLater();
-  });
+  scope_.Schedule(
+      Pool::kControl,
+      [this, connection, loss = std::move(loss), pending = std::move(pending),
+       unsent = std::move(unsent), waiting = std::move(waiting)]() mutable {
+        connection->Close();
+        FailAll(std::move(pending),
+                absl::UnavailableError(
+                    absl::StrCat("The connection was lost: ", loss.message())));
+        for (auto& [id, call] : waiting) {
+          Finish(std::move(call.pending), unsent);
+        }
+        if (events_ != nullptr) events_->OnDisconnected(loss);
+        DialLater();
+      });
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ void ClientConnection::DialBulk() {
   if (!closed) return;
   // This may be an event, where Close does not wait for the other lane's.
   context_.scope->Schedule(
-      [self, bulk] { self->context_.parts.wire->Close(bulk); });
+      Pool::kControl, [self, bulk] { self->context_.parts.wire->Close(bulk); });
 }
 
 absl::Status ClientConnection::Send(Connection::Outgoing outgoing) {

@@ -48,13 +48,20 @@ class Handler {
   virtual bool IsFastMessage(const Message& message) const {
     return IsFast(message.method);
   }
+  // Whether a request that is here ends work or keeps its sender alive: it is
+  // handled on the control pool, and overtakes messages of its connection that
+  // wait for another one. Asked before IsFastMessage.
+  virtual bool IsControlMessage(const Message& /*message*/) const {
+    return false;
+  }
   // Whether requests of this method are served until the end, though new work
   // is refused: those that end work, or ask about it.
   virtual bool IsServedWhileDraining(uint8_t /*method*/) const { return false; }
   // A peer said HELLO, for this task and in a version we speak. An error
   // refuses it. Fast.
   virtual absl::Status OnConnect(const Peer& peer) = 0;
-  // After all its messages; its calls are cancelled already.
+  // After all its messages; its calls are cancelled already. On the control
+  // pool, unless messages wait for the compute pool.
   virtual void OnDisconnect(const Peer& peer, const absl::Status& why) = 0;
   virtual void OnRequest(std::shared_ptr<IncomingCall> call,
                          Message request) = 0;

@@ -9,33 +9,10 @@
 
 namespace weft::bus {
 
-class Heartbeat::Gate {
- public:
-  explicit Gate(AsyncScope& scope) : scope_(&scope) {}
-
-  void Close() {
-    absl::MutexLock lock(&mutex_);
-    scope_ = nullptr;
-  }
-  // Null once it is closed; else something runs for as long as it is held.
-  std::unique_ptr<AsyncScope::Running> Enter() {
-    absl::MutexLock lock(&mutex_);
-    if (scope_ == nullptr) return nullptr;
-    return std::make_unique<AsyncScope::Running>(*scope_);
-  }
-
- private:
-  absl::Mutex mutex_;
-  AsyncScope* scope_ ABSL_GUARDED_BY(mutex_);
-};
-
 Heartbeat::Heartbeat(AsyncScope& scope, HeartbeatOptions options)
     : scope_(scope),
       options_(std::move(options)),
-      progress_(PoolProgress::Of(scope.scheduler())),
-      gate_(std::make_shared<Gate>(scope)) {}
-
-Heartbeat::~Heartbeat() { gate_->Close(); }
+      progress_(PoolProgress::Of(scope.scheduler())) {}
 
 absl::Time Heartbeat::Now() const { return scope_.scheduler().clock().Now(); }
 
@@ -48,7 +25,6 @@ void Heartbeat::Start(std::shared_ptr<void> holder) {
 }
 
 void Heartbeat::Stop() {
-  gate_->Close();
   Scheduler::TimerId timer = 0;
   {
     absl::MutexLock lock(&mutex_);
@@ -108,20 +84,16 @@ void Heartbeat::PromiseAnswer(std::shared_ptr<void> holder, uint64_t sequence) {
   if (!std::exchange(in_compute_, true)) {
     stands_since_ = Now();
     if (progress_ != nullptr) begun_ = progress_->num_begun();
-    scope_.Schedule(Pool::kCompute, [this, holder] { Answer(Pool::kCompute); });
+    scope_.Schedule(Pool::kCompute, [this, holder] { ComputeHasBegun(); });
   }
-  if (!std::exchange(in_blocking_, true)) ScheduleBlocking(holder);
+  if (!std::exchange(in_control_, true)) {
+    scope_.Schedule(Pool::kControl, [this, holder] { Answer(); });
+  }
 }
 
-void Heartbeat::ScheduleBlocking(const std::shared_ptr<void>& holder) {
-  scope_.scheduler().Schedule(
-      Pool::kBlocking,
-      [this, gate = gate_, weak = std::weak_ptr<void>(holder)] {
-        const std::unique_ptr<AsyncScope::Running> running = gate->Enter();
-        if (running == nullptr) return;
-        const std::shared_ptr<void> alive = weak.lock();
-        if (alive != nullptr) Answer(Pool::kBlocking);
-      });
+void Heartbeat::ComputeHasBegun() {
+  absl::MutexLock lock(&mutex_);
+  in_compute_ = false;
 }
 
 absl::Duration Heartbeat::ComputeIsStuckFor() {
@@ -133,11 +105,11 @@ absl::Duration Heartbeat::ComputeIsStuckFor() {
   return std::max(absl::ZeroDuration(), Now() - stands_since_);
 }
 
-void Heartbeat::Answer(Pool pool) {
+void Heartbeat::Answer() {
   HeartbeatBody answer;
   {
     absl::MutexLock lock(&mutex_);
-    (pool == Pool::kCompute ? in_compute_ : in_blocking_) = false;
+    in_control_ = false;
     answer.answers = std::exchange(to_answer_, 0);
     if (stopped_ || answer.answers == 0) return;
     answer.busy_us =

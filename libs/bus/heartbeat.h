@@ -1,18 +1,15 @@
 // Heartbeat: finds out whether the other end of a connection lives, and says
 // that this one does. libzmq answers for a process whose own threads are stuck;
-// here an answer goes through the thread that reads and through a pool.
+// here an answer goes through the thread that reads and through the control
+// pool, which no kernel and no client function can hold.
 //
-// What is stuck? A thread that does not read for the whole time is. A pool may
-// have work for long: kernels of a minute on all cores are honest, and so is an
-// hour of closures that wait their turn. So an answer is given by whichever
-// pool begins its closure first, compute or blocking, and says for how long one
-// has waited in the compute pool while nothing at all began there. Who asks
-// gives the other end up when no answer comes within about twice `timeout`
-// (neither pool begins anything), or when that has lasted for more than
-// `max_busy`.
-//
-// The closure of the blocking pool is not waited for: all threads there may
-// wait for what is being closed.
+// What is stuck? A thread that does not read for the whole time is, and so are
+// control threads that begin nothing. The compute pool may have work for long:
+// kernels of a minute on all cores are honest, and so is an hour of closures
+// that wait their turn. So an answer also says for how long a closure has
+// waited in the compute pool while nothing at all began there. The asking end
+// gives the other one up when no answer comes within about twice `timeout`, or
+// when the compute pool has been stuck for more than `max_busy`.
 //
 // Time is counted in ticks of a fifth of `timeout`, not by the clock, so that a
 // process that was stopped itself reads what came meanwhile before it judges.
@@ -54,7 +51,6 @@ class Heartbeat {
  public:
   // `scope` counts its closures and outlives them.
   Heartbeat(AsyncScope& scope, HeartbeatOptions options);
-  ~Heartbeat();
 
   // Begins to ask. `holder` owns this object; closures keep it alive, until
   // Stop.
@@ -66,9 +62,6 @@ class Heartbeat {
   absl::Status Receive(std::shared_ptr<void> holder, const Blob& body);
 
  private:
-  // Lets a closure in that nobody waits for before it has begun.
-  class Gate;
-
   // An answer that is lacking after so many ticks will not come. Many, because
   // it travels behind all else on its lane, at either end; who is stopped or
   // cut off is found sooner, by ZeroMQ.
@@ -79,10 +72,11 @@ class Heartbeat {
   void Arm(std::shared_ptr<void> holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tick(std::shared_ptr<void> holder);
   void PromiseAnswer(std::shared_ptr<void> holder, uint64_t sequence);
-  void ScheduleBlocking(const std::shared_ptr<void>& holder);
-  // For how long nothing has begun in the compute pool, though one waits there.
+  // For how long nothing has begun in the compute pool, though a closure waits
+  // there.
   absl::Duration ComputeIsStuckFor() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Answer(Pool pool);
+  void Answer();
+  void ComputeHasBegun();
   absl::Status ReceiveAnswer(const HeartbeatBody& answer);
 
   AsyncScope& scope_;
@@ -96,15 +90,15 @@ class Heartbeat {
   int ticks_waited_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of the other end: the last it asked; 0: that is answered.
   uint64_t to_answer_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Closures that are on their way through the pools, one in each at most.
+  // Closures that are on their way through the pools, one in each at most: the
+  // answer, and the one that shows that the compute pool begins closures.
+  bool in_control_ ABSL_GUARDED_BY(mutex_) = false;
   bool in_compute_ ABSL_GUARDED_BY(mutex_) = false;
-  bool in_blocking_ ABSL_GUARDED_BY(mutex_) = false;
   // Since when the pool has begun nothing, as far as was looked.
   absl::Time stands_since_ ABSL_GUARDED_BY(mutex_);
   uint64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
   // Null where the pool does not count.
   const PoolProgress* const progress_;
-  const std::shared_ptr<Gate> gate_;
 };
 
 }  // namespace weft::bus

@@ -343,6 +343,10 @@ absl::Status ServerConnection::OnRequest(Incoming incoming) {
                                 incoming.refused, held);
     return absl::OkStatus();
   }
+  if (context_.handler->IsControlMessage(incoming.message)) {
+    HandleOn(Pool::kControl, std::move(call), std::move(incoming.message));
+    return absl::OkStatus();
+  }
   const bool fast = context_.handler->IsFastMessage(incoming.message);
   Handle(std::move(call), std::move(incoming.message), fast);
   return absl::OkStatus();
@@ -354,7 +358,7 @@ void ServerConnection::Handle(std::shared_ptr<Call> call, Message request,
     if (fast) {
       context_.handler->OnRequest(std::move(call), std::move(request));
     } else {
-      HandleOnPool(std::move(call), std::move(request));
+      HandleOn(Pool::kCompute, std::move(call), std::move(request));
     }
     return;
   }
@@ -364,19 +368,20 @@ void ServerConnection::Handle(std::shared_ptr<Call> call, Message request,
         if (fast) {
           context_.handler->OnRequest(std::move(call), std::move(request));
         } else {
-          HandleOnPool(std::move(call), std::move(request));
+          HandleOn(Pool::kCompute, std::move(call), std::move(request));
         }
       });
 }
 
-void ServerConnection::HandleOnPool(std::shared_ptr<Call> call,
-                                    Message request) {
+void ServerConnection::HandleOn(Pool pool, std::shared_ptr<Call> call,
+                                Message request) {
   handling_.fetch_add(1);
-  context_.scope->Schedule([self = shared_from_this(), call = std::move(call),
-                            request = std::move(request)]() mutable {
-    self->context_.handler->OnRequest(std::move(call), std::move(request));
-    self->EndHandling();
-  });
+  context_.scope->Schedule(
+      pool, [self = shared_from_this(), call = std::move(call),
+             request = std::move(request)]() mutable {
+        self->context_.handler->OnRequest(std::move(call), std::move(request));
+        self->EndHandling();
+      });
 }
 
 void ServerConnection::EndHandling() {
@@ -435,11 +440,13 @@ void ServerConnection::OnCancel(uint64_t call_id) {
       cancelled_.Add(call_id);
     }
   }
-  if (call != nullptr) {
+  connection_.Abandon(call_id);
+  if (call == nullptr) return;
+  // Not on the thread that reads: it ends a step and what that holds.
+  context_.scope->Schedule(Pool::kControl, [call = std::move(call)] {
     call->cancellation().Cancel(
         absl::CancelledError("The caller cancelled the call"));
-  }
-  connection_.Abandon(call_id);
+  });
 }
 
 void ServerConnection::SendError(uint64_t call_id, const absl::Status& error) {
@@ -477,7 +484,7 @@ absl::Status ServerConnection::Answer(Call& call, absl::Status error,
 }
 
 void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {
-  absl::btree_map<uint64_t, std::weak_ptr<Call>> calls;
+  Calls calls;
   ConnectionId bulk = 0;
   Scheduler::TimerId timer = 0;
   bool was_up = false;
@@ -500,19 +507,28 @@ void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {
   context_.scope->CancelTimer(timer);
   heartbeat_.Stop();
   context_.forget(*this, bulk);
-  for (auto& [id, weak] : calls) {
-    if (const std::shared_ptr<Call> call = weak.lock()) {
-      call->cancellation().Cancel(why);
-    }
-  }
-  // On the pool, where Close may wait for the events of the other lane: the
+  // On a pool, where Close may wait for the events of the other lane: the
   // handler hears of the end after all else.
-  context_.scope->Schedule([self = shared_from_this(), bulk, was_up] {
-    self->context_.parts.wire->Close(self->control_);
-    if (bulk != 0) self->context_.parts.wire->Close(bulk);
-    if (!was_up) return;
-    self->queue_.Push(self, [it = self.get()] { it->EndHandling(); });
-  });
+  context_.scope->Schedule(
+      Pool::kControl,
+      [self = shared_from_this(), bulk, was_up, why, calls = std::move(calls)] {
+        CancelAll(calls, why);
+        self->context_.parts.wire->Close(self->control_);
+        if (bulk != 0) self->context_.parts.wire->Close(bulk);
+        if (was_up) self->EndAfterQueue();
+      });
+}
+
+void ServerConnection::CancelAll(const Calls& calls, const absl::Status& why) {
+  for (const auto& [id, weak] : calls) {
+    const std::shared_ptr<Call> call = weak.lock();
+    if (call != nullptr) call->cancellation().Cancel(why);
+  }
+}
+
+void ServerConnection::EndAfterQueue() {
+  if (queue_.IsIdle()) return EndHandling();
+  queue_.Push(shared_from_this(), [this] { EndHandling(); });
 }
 
 }  // namespace weft::bus

@@ -61,7 +61,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // False when there is one already.
   bool AttachBulk(ConnectionId bulk);
 
-  // Cancels the calls; then, on the pool, closes the Wire's connections and
+  // On the control pool, cancels the calls, closes the Wire's connections and
   // tells the handler. The first time only. `goodbye` tells the peer as well.
   void Disconnect(const absl::Status& why, bool goodbye = false);
 
@@ -71,6 +71,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
 
  private:
   class Call;
+  using Calls = absl::btree_map<uint64_t, std::weak_ptr<Call>>;
   enum class State { kNew, kUp, kRefused, kClosed };
   static constexpr size_t kCancelledRemembered = 256;
 
@@ -87,11 +88,14 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // Null when it is not to be served; `refusal` says why.
   absl::StatusOr<std::shared_ptr<Call>> NewCall(const Envelope& envelope,
                                                 absl::Status* refusal);
+  static void CancelAll(const Calls& calls, const absl::Status& why);
   absl::Status TooManyRequests() const;
   // In order with what was handed to the pool before.
   void Handle(std::shared_ptr<Call> call, Message request, bool fast);
-  void HandleOnPool(std::shared_ptr<Call> call, Message request);
+  void HandleOn(Pool pool, std::shared_ptr<Call> call, Message request);
   void EndHandling();
+  // After all messages that wait in the queue.
+  void EndAfterQueue();
   absl::Status QueueOneWay(Incoming incoming);
   // Whether the endpoint takes what says this HELLO.
   absl::Status CheckGreeting(const Hello& hello);
@@ -115,7 +119,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   ConnectionId bulk_ ABSL_GUARDED_BY(mutex_) = 0;
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of the peer, not answered yet. Ordered, so that a simulation repeats.
-  absl::btree_map<uint64_t, std::weak_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
+  Calls calls_ ABSL_GUARDED_BY(mutex_);
   // The latest calls that were cancelled when they were not there: one whose
   // last bytes come by the bulk lane is about to be.
   Ended<uint64_t> cancelled_ ABSL_GUARDED_BY(mutex_){kCancelledRemembered};

@@ -17,7 +17,8 @@
 //   same. The memory of those that stream is reserved before they land, and
 //   within quotas; when there is none, the message arrives with an error
 //   instead of attachments.
-// - Life. An end whose reading thread or pools are stuck is found by Heartbeat,
+// - Life. An end whose reading thread or control threads are stuck, or whose
+//   compute pool is for long, is found by Heartbeat,
 //   if the other one asks for it, and the connection is lost.
 // - Quotas. What one peer may make us hold is bounded, in both directions; what
 //   would exceed a bound fails with RESOURCE_EXHAUSTED and never waits.
@@ -27,10 +28,12 @@
 // Threads: all methods may be called from any thread, never block and never run
 // a callback before they return.
 // Callbacks come without a lock held: fast ones on the thread that reads, which
-// they must leave within 20 us, all others on the compute pool. They come one
-// at a time for each connection and lane, but for requests and replies that are
-// not fast, which go to the pool in their order and are handled there beside
-// each other, and for the ends of calls that failed.
+// they must leave within 20 us; control requests (Handler::IsControlMessage),
+// disconnects and the ends of calls that failed on the control pool; all others
+// on the compute pool. They come one at a time for each connection and lane,
+// but for requests and replies that are not fast, which go to the compute pool
+// in their order and are handled there beside each other, for control requests,
+// and for the ends of calls that failed.
 #ifndef WEFT_LIBS_BUS_TRANSPORT_H_
 #define WEFT_LIBS_BUS_TRANSPORT_H_
 

@@ -70,6 +70,7 @@ const MethodRow<MasterService>* MasterService::FindMethod(uint8_t method) {
        .on_request = &MasterService::Later<&MasterService::ExtendSession>},
       {.method = Method::kCloseSession,
        .on_request = &MasterService::CloseSession,
+       .is_control = true,
        .is_served_while_draining = true},
       {.method = Method::kMakeCallable,
        .on_request = &MasterService::Later<&MasterService::MakeCallable>},

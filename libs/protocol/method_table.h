@@ -27,6 +27,9 @@ struct MethodRow {
                               bus::Message request) = nullptr;
   void (Service::*on_one_way)(const bus::Peer& peer, bus::Message message,
                               const absl::Status& landed) = nullptr;
+  // Ends work or keeps its sender alive, by small messages: handled on the
+  // control pool. A larger message goes where those of no control method go.
+  bool is_control = false;
   // Handled on the thread that reads; else on the compute pool.
   bool is_fast = false;
   // Of a fast one: false for a message that takes long to open. Null: none
@@ -35,6 +38,9 @@ struct MethodRow {
   // What ends work, or asks about it.
   bool is_served_while_draining = false;
 };
+
+// A control message is read in some microseconds.
+inline constexpr size_t kMaxControlMessageBytes = size_t{64} << 10;
 
 template <typename Service, size_t kRows>
 class MethodTable {
@@ -73,6 +79,11 @@ class RoleService {
   static bool IsFast(uint8_t method) {
     const auto* const row = Service::FindMethod(method);
     return row != nullptr && row->is_fast;
+  }
+  static bool IsControlMessage(const bus::Message& message) {
+    const auto* const row = Service::FindMethod(message.method);
+    return row != nullptr && row->is_control && message.attachments.empty() &&
+           message.body.size() <= kMaxControlMessageBytes;
   }
   static bool IsFastMessage(const bus::Message& message) {
     const auto* const row = Service::FindMethod(message.method);

@@ -128,11 +128,12 @@ void SessionLeases::Settle(uint64_t incarnation) {
   if (!orphaned || client.timer != 0) return;
   in_flight_.Begin();
   const uint64_t number = ++client.timers_so_far;
-  client.timer = scheduler_.ScheduleAt(scheduler_.clock().Now() + lease_,
-                                       [this, incarnation, number] {
-                                         Expired(incarnation, number);
-                                         in_flight_.End();
-                                       });
+  client.timer =
+      scheduler_.ScheduleAt(Pool::kControl, scheduler_.clock().Now() + lease_,
+                            [this, incarnation, number] {
+                              Expired(incarnation, number);
+                              in_flight_.End();
+                            });
 }
 
 void SessionLeases::Disarm(Client& client) {

@@ -33,6 +33,13 @@ bool TaskHandler::IsFastMessage(const bus::Message& message) const {
          FileService::IsFastMessage(message);
 }
 
+bool TaskHandler::IsControlMessage(const bus::Message& message) const {
+  return MasterService::IsControlMessage(message) ||
+         WorkerService::IsControlMessage(message) ||
+         CoordinatorService::IsControlMessage(message) ||
+         FileService::IsControlMessage(message);
+}
+
 bool TaskHandler::IsServedWhileDraining(uint8_t method) const {
   return MasterService::IsServedWhileDraining(method) ||
          WorkerService::IsServedWhileDraining(method) ||

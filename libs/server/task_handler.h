@@ -40,6 +40,7 @@ class TaskHandler : public bus::Handler {
 
   bool IsFast(uint8_t method) const override;
   bool IsFastMessage(const bus::Message& message) const override;
+  bool IsControlMessage(const bus::Message& message) const override;
   bool IsServedWhileDraining(uint8_t method) const override;
   absl::Status OnConnect(const bus::Peer& peer) override;
   void OnDisconnect(const bus::Peer& peer, const absl::Status& why) override;

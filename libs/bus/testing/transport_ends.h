@@ -28,8 +28,9 @@ namespace weft::bus {
 inline constexpr absl::Duration kTestPatience = absl::Minutes(2);
 
 // What RecordingHandler does with a method.
-inline constexpr uint8_t kEcho = 100;      // fast: answers with the request
-inline constexpr uint8_t kSlowEcho = 101;  // the same on the pool
+inline constexpr uint8_t kEcho = 100;         // fast: answers with the request
+inline constexpr uint8_t kSlowEcho = 101;     // the same on the pool
+inline constexpr uint8_t kControlEcho = 106;  // the same on the control pool
 inline constexpr uint8_t kHold = 102;      // keeps the call, for a test to end
 inline constexpr uint8_t kFail = 103;      // fails with what fail_with says
 inline constexpr uint8_t kLetGo = 104;     // drops the call without an answer
@@ -134,6 +135,9 @@ class RecordingHandler : public Handler {
     return method == kEcho || method == kHold || method == kNote ||
            method == kFail || method == kLetGo || method == kBlock;
   }
+  bool IsControlMessage(const Message& message) const override {
+    return message.method == kControlEcho;
+  }
   bool IsServedWhileDraining(uint8_t method) const override {
     return method == kFail;
   }
@@ -152,6 +156,7 @@ class RecordingHandler : public Handler {
     switch (request.method) {
       case kEcho:
       case kSlowEcho:
+      case kControlEcho:
         call->Reply(std::move(request));
         break;
       case kFail:

@@ -133,7 +133,7 @@ TEST_P(TransportHeartbeatTest, WhosePoolsAreStuckIsGivenUp) {
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
   EXPECT_OK(Call(NewMessage(kSlowEcho, "")).Wait());
   stuck_.Stick(Pool::kCompute);
-  stuck_.Stick(Pool::kBlocking);
+  stuck_.Stick(Pool::kControl);
   EXPECT_THAT(Call(NewMessage(kSlowEcho, "")).Wait(),
               StatusIs(absl::StatusCode::kUnavailable, "no sign of life"));
   stuck_.Release();
@@ -152,12 +152,40 @@ TEST_P(TransportHeartbeatTest, WhoseComputeThreadsAreBusyIsGivenTime) {
   stuck_.Release();
 }
 
-// A queue of kernels may be longer than that.
-TEST_P(TransportHeartbeatTest, WhoseComputeThreadsHaveABacklogIsWaitedFor) {
+// A one-way message waits for the compute pool, and what comes after it waits
+// behind it, but for control requests.
+TEST_P(TransportHeartbeatTest, ControlRequestsWaitForNoOtherMessage) {
+  server_scheduler_ = &stuck_;
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  stuck_.Stick(Pool::kCompute);
+  ASSERT_OK(channel_->Send(NewMessage(kSlowNote, "")));
+  EXPECT_OK(Call(NewMessage(kControlEcho, "")).Wait());
+  EXPECT_EQ(handler_.notes.size(), 0u);
+  stuck_.Release();
+}
+
+TEST_P(TransportHeartbeatTest, DisconnectWaitsForNoKernel) {
+  server_scheduler_ = &stuck_;
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Call(NewMessage(kHold, ""));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
+  stuck_.Stick(Pool::kCompute);
+  channel_.reset();
+  ASSERT_TRUE(
+      handler_.WaitUntil([&] { return !handler_.disconnects.empty(); }));
+  EXPECT_TRUE(handler_.TakeHeld()[0].call->cancellation().IsCancelled());
+  stuck_.Release();
+}
+
+// A queue of kernels may be longer than that; and neither kernels nor graphs nor
+// client functions hold a thread that heartbeats need.
+TEST_P(TransportHeartbeatTest, BusyPoolsHoldUpNoHeartbeat) {
   server_scheduler_ = &stuck_;
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
   stuck_.WorkThroughABacklog();
-  stuck_.Stick(Pool::kCompute);
+  for (const Pool pool : {Pool::kCompute, Pool::kGraph, Pool::kBlocking}) {
+    stuck_.Stick(pool);
+  }
   CallOptions options;
   options.deadline = Now() + 2 * Watchful().max_busy;
   EXPECT_THAT(Call(NewMessage(kSlowEcho, ""), options).Wait(),

@@ -18,7 +18,7 @@ ConnectionId DialedSocket::Dial() {
   // A loop that cannot start cannot tell, either.
   if (absl::Status started = parts_.loop->Start(); !started.ok()) {
     End(std::move(started));
-    parts_.scheduler->Schedule(Pool::kBlocking,
+    parts_.scheduler->Schedule(Pool::kControl,
                                [self] { self->Poll(kMessages | kChanges); });
     return id_;
   }
@@ -35,7 +35,7 @@ void DialedSocket::Begin() {
       options.connect_timeout + options.handshake_timeout + absl::Seconds(1);
   const std::weak_ptr<PolledSocket> weak = weak_from_this();
   deadline_ = parts_.scheduler->ScheduleAt(
-      parts_.scheduler->clock().Now() + limit, [weak] {
+      Pool::kControl, parts_.scheduler->clock().Now() + limit, [weak] {
         const auto self = std::static_pointer_cast<DialedSocket>(weak.lock());
         if (self == nullptr) return;
         self->EndFromOutside(self->Lost("did not answer in time"));

@@ -316,6 +316,7 @@ void ListeningSocket::ArmInspection() {
   if (inspection_ != 0 || port_is_free_ != nullptr) return;
   const std::weak_ptr<PolledSocket> weak = weak_from_this();
   inspection_ = parts_.scheduler->ScheduleAt(
+      Pool::kControl,
       parts_.scheduler->clock().Now() + kInspectionInterval +
           static_cast<int64_t>(lives_.size()) * kInspectionIntervalOfEach,
       [weak] {

@@ -72,6 +72,9 @@ class OneRoleHandler : public bus::Handler {
   explicit OneRoleHandler(Service& service) : service_(service) {}
 
   bool IsFast(uint8_t method) const override { return Service::IsFast(method); }
+  bool IsControlMessage(const bus::Message& message) const override {
+    return Service::IsControlMessage(message);
+  }
   bool IsServedWhileDraining(uint8_t method) const override {
     return Service::IsServedWhileDraining(method);
   }
