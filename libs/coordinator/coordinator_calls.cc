@@ -76,11 +76,11 @@ void Coordinator::Impl::Begin(WaitingCall call, DeferredCallbacks& callbacks) {
 }
 
 void Coordinator::Impl::ArmTimer(uint64_t id, WaitingCall& call) {
-  call.timer =
-      scheduler_.ScheduleAt(std::min(call.deadline, Now() + kLogInterval),
-                            [weak = weak_from_this(), id] {
-                              if (auto self = weak.lock()) self->TimerFired(id);
-                            });
+  call.timer = scheduler_.ScheduleAt(
+      Pool::kControl, std::min(call.deadline, Now() + kLogInterval),
+      [weak = weak_from_this(), id] {
+        if (auto self = weak.lock()) self->TimerFired(id);
+      });
 }
 
 void Coordinator::Impl::TimerFired(uint64_t id) {

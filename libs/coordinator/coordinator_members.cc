@@ -60,7 +60,7 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
     register_.WantSessions();
   }
   TakeReport(request.task, request.report, callbacks);
-  register_.Answer(request.task);
+  register_.AnswerJoin(request.task);
   // The report may be older than this coordinator: a session that ended since
   // was told to the one before, or to nobody.
   register_.Want(request.task);
@@ -122,7 +122,8 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
   reply.stop = ShallStop(request.task);
   reply.finished_jobs = finished_jobs_;
   reply.cluster_uuid = SettledUuid();
-  ++beats_since_[request.task];
+  // A report travels beside the heartbeats.
+  if (!request.has_report) ++beats_since_[request.task];
   return reply;
 }
 
@@ -203,9 +204,10 @@ void Coordinator::Impl::ArmTick() {
   const absl::Time next = tasks_.members().NextTick();
   if (next == absl::InfiniteFuture()) return;
   tick_due_ = std::min(next, Now() + options_.heartbeat_interval);
-  tick_ = scheduler_.ScheduleAt(tick_due_, [weak = weak_from_this()] {
-    if (auto self = weak.lock()) self->Tick();
-  });
+  tick_ = scheduler_.ScheduleAt(Pool::kControl, tick_due_,
+                                [weak = weak_from_this()] {
+                                  if (auto self = weak.lock()) self->Tick();
+                                });
 }
 
 // Who stood still itself (it was stopped, its machine slept) has heard nobody

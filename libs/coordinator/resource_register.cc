@@ -224,6 +224,7 @@ bool ResourceRegister::Report(const std::string& task,
                               const protocol::TaskReport& report) {
   const auto state = tasks_.find(task);
   if (state == tasks_.end()) return false;
+  state->second.is_asked = false;
   // If not, a younger one will come.
   const bool is_young = state->second.told >= state->second.cleared;
   if (is_young) ReportHeld(task, state->second, report.resources);
@@ -284,8 +285,18 @@ void ResourceRegister::ReportHeld(
 bool ResourceRegister::Answer(const std::string& task) {
   const auto it = tasks_.find(task);
   if (it == tasks_.end()) return false;
+  Task& state = it->second;
+  if (state.is_asked) return true;
+  state.told = moment_;
+  state.is_asked = has_reports_ && state.wanted > state.reported;
+  return state.is_asked;
+}
+
+void ResourceRegister::AnswerJoin(const std::string& task) {
+  const auto it = tasks_.find(task);
+  if (it == tasks_.end()) return;
   it->second.told = moment_;
-  return has_reports_ && it->second.wanted > it->second.reported;
+  it->second.is_asked = false;
 }
 
 void ResourceRegister::Want(const std::string& task) {

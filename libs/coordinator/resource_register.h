@@ -101,8 +101,13 @@ class ResourceRegister {
   // declare. Malformed parts are left out. False: what exists there was not
   // believed, since containers have been cleared meanwhile.
   bool Report(const std::string& task, const protocol::TaskReport& report);
-  // The task is about to be answered; true: it shall bring a report next.
+  // A heartbeat or report of the task is about to be answered; true: the answer
+  // asks for a report. One that was asked for before and has not come is on its
+  // way, and is as young as the answer that first asked for it.
   bool Answer(const std::string& task);
+  // The task is about to be answered that it has joined, without being asked
+  // for a report.
+  void AnswerJoin(const std::string& task);
   // Wants one.
   void Want(const std::string& task);
   // Of all tasks that have sessions.
@@ -185,7 +190,10 @@ class ResourceRegister {
     bool is_stale = false;  // these two differ
   };
   struct Task {
-    uint64_t told = 0;      // when it was last answered
+    // The answer that its next report is younger than: the last one, or the one
+    // that asked for a report which has not come.
+    uint64_t told = 0;
+    bool is_asked = false;  // for a report, which has not come
     uint64_t wanted = 0;    // a report that is as young
     uint64_t reported = 0;  // as young was its last one
     uint64_t cleared = 0;   // its containers; older reports are wrong

@@ -91,19 +91,19 @@ absl::Status CoordinatorClient::Explain(const absl::Status& status) {
 }
 
 void CoordinatorClient::CallRaw(bus::Message request, absl::Time deadline,
-                                Answer<bus::Message> done) {
+                                Answer<bus::Message> done, Pool pool) {
   bus::CallOptions options;
   options.deadline = deadline;
   options.wait_for_connection = true;
-  // Answers may be large: they are read on a thread that may take its time.
+  // Answers are not read on the thread that brings them: some are large.
   channel_->Call(std::move(request), options,
-                 [this, done = std::move(done)](
+                 [this, pool, done = std::move(done)](
                      absl::StatusOr<bus::Message> reply) mutable {
                    if (!reply.ok()) reply = Explain(reply.status());
                    in_flight_.Begin();
                    options_.scheduler->Schedule(
-                       Pool::kCompute, [this, done = std::move(done),
-                                        reply = std::move(reply)]() mutable {
+                       pool, [this, done = std::move(done),
+                              reply = std::move(reply)]() mutable {
                          done(std::move(reply));
                          done = nullptr;
                          in_flight_.End();
@@ -113,27 +113,31 @@ void CoordinatorClient::CallRaw(bus::Message request, absl::Time deadline,
 
 template <typename T>
 void CoordinatorClient::Call(absl::StatusOr<bus::Message> request,
-                             absl::Time deadline, Read<T> read,
-                             Answer<T> done) {
+                             absl::Time deadline, Read<T> read, Answer<T> done,
+                             Pool pool) {
   if (!request.ok()) return done(request.status());
-  CallRaw(*std::move(request), deadline,
-          [this, read = std::move(read),
-           done = std::move(done)](absl::StatusOr<bus::Message> reply) mutable {
-            if (!reply.ok()) return done(reply.status());
-            absl::StatusOr<T> result = read(*std::move(reply));
-            if (result.ok()) return done(std::move(result));
-            done(BadReply(who_, result.status()));
-          });
+  CallRaw(
+      *std::move(request), deadline,
+      [this, read = std::move(read),
+       done = std::move(done)](absl::StatusOr<bus::Message> reply) mutable {
+        if (!reply.ok()) return done(reply.status());
+        absl::StatusOr<T> result = read(*std::move(reply));
+        if (result.ok()) return done(std::move(result));
+        done(BadReply(who_, result.status()));
+      },
+      pool);
 }
 
 void CoordinatorClient::CallForDone(bus::Message request, absl::Time deadline,
                                     Done done) {
-  CallRaw(std::move(request), deadline,
-          [this,
-           done = std::move(done)](absl::StatusOr<bus::Message> reply) mutable {
-            if (!reply.ok()) return done(reply.status());
-            done(BadReply(who_, ReadDone(*std::move(reply))));
-          });
+  CallRaw(
+      std::move(request), deadline,
+      [this,
+       done = std::move(done)](absl::StatusOr<bus::Message> reply) mutable {
+        if (!reply.ok()) return done(reply.status());
+        done(BadReply(who_, ReadDone(*std::move(reply))));
+      },
+      Pool::kControl);
 }
 
 void CoordinatorClient::Join(const JoinRequest& request, absl::Time deadline,
@@ -145,7 +149,7 @@ void CoordinatorClient::Heartbeat(const HeartbeatRequest& request,
                                   absl::Time deadline,
                                   Answer<HeartbeatReply> done) {
   Call<HeartbeatReply>(WriteHeartbeat(request), deadline, ReadHeartbeatReply,
-                       std::move(done));
+                       std::move(done), Pool::kControl);
 }
 
 void CoordinatorClient::Leave(const std::string& task, uint64_t incarnation,

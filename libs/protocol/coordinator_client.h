@@ -87,13 +87,13 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
   void OnConnected(const bus::Identity& peer) override;
   void OnDisconnected(const absl::Status& why) override;
 
-  // `request` may be the error of writing it.
+  // `request` may be the error of writing it. The answer is read on `pool`.
   template <typename T>
   void Call(absl::StatusOr<bus::Message> request, absl::Time deadline,
-            Read<T> read, Answer<T> done);
+            Read<T> read, Answer<T> done, Pool pool = Pool::kGraph);
   void CallForDone(bus::Message request, absl::Time deadline, Done done);
   void CallRaw(bus::Message request, absl::Time deadline,
-               Answer<bus::Message> done);
+               Answer<bus::Message> done, Pool pool);
   // No later than somebody who goes wants to wait.
   absl::Time PartingDeadline(absl::Time deadline) const;
   // How long before `deadline` the other end has to answer, so that its words

@@ -46,12 +46,12 @@ class ClusterDirectory::Route : public protocol::Worker,
     Scheduler& scheduler = options_.process->scheduler();
     const absl::Time now = scheduler.clock().Now();
     if (now >= deadline || IsClosed()) return done(NotHere());
-    scheduler.ScheduleAt(std::min(deadline, now + LocalTasks::kLookAgain),
-                         [self = shared_from_this(), deadline,
-                          done = std::move(done)]() mutable {
-                           self->GetStatusWhenConnected(deadline,
-                                                        std::move(done));
-                         });
+    scheduler.ScheduleAt(
+        Pool::kControl, std::min(deadline, now + LocalTasks::kLookAgain),
+        [self = shared_from_this(), deadline,
+         done = std::move(done)]() mutable {
+          self->GetStatusWhenConnected(deadline, std::move(done));
+        });
   }
   void CreateWorkerSession(const protocol::WorkerSession& session,
                            bool isolated, absl::Time deadline,

@@ -89,7 +89,7 @@ void CoordinatorLink::OnConnected() {
     state_ = State::kJoining;
     is_another_ = true;
   }
-  options_.scheduler->Schedule(Pool::kCompute,
+  options_.scheduler->Schedule(Pool::kGraph,
                                [self = shared_from_this()] { self->Join(); });
 }
 
@@ -198,15 +198,15 @@ void CoordinatorLink::Refused(const absl::Status& why) {
 }
 
 void CoordinatorLink::JoinLater(absl::Duration pause) {
-  After(State::kJoining, pause, &CoordinatorLink::Join);
+  After(State::kJoining, Pool::kGraph, pause, &CoordinatorLink::Join);
 }
 
 void CoordinatorLink::BeatLater(absl::Duration delay) {
   if (delay == absl::InfiniteDuration()) return;
-  After(State::kJoined, delay, &CoordinatorLink::Beat);
+  After(State::kJoined, Pool::kControl, delay, &CoordinatorLink::Beat);
 }
 
-void CoordinatorLink::After(State state, absl::Duration delay,
+void CoordinatorLink::After(State state, Pool pool, absl::Duration delay,
                             void (CoordinatorLink::*method)()) {
   absl::MutexLock lock(&mutex_);
   // What another thread has made of the state meanwhile has a row of its own.
@@ -214,56 +214,110 @@ void CoordinatorLink::After(State state, absl::Duration delay,
   // One row of calls at a time.
   if (timer_ != 0) options_.scheduler->CancelTimer(timer_);
   timer_ = options_.scheduler->ScheduleAt(
-      options_.scheduler->clock().Now() + delay,
+      pool, options_.scheduler->clock().Now() + delay,
       [self = shared_from_this(), method] { (self.get()->*method)(); });
 }
 
-void CoordinatorLink::Beat() {
-  protocol::HeartbeatRequest request{
-      .task = options_.request.task,
-      .incarnation = options_.request.incarnation};
-  absl::Duration patience;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (state_ != State::kJoined) return;
-    request.coordinator = coordinator_;
-    request.has_report = std::exchange(wants_report_, false);
-    patience = interval_ * kBeatPatience;
-    in_flight_.Begin();
-  }
-  if (request.has_report) request.report = options_.events->Report();
+bool CoordinatorLink::NewBeat(protocol::HeartbeatRequest& request,
+                              absl::Duration& patience) {
+  request.task = options_.request.task;
+  request.incarnation = options_.request.incarnation;
+  absl::MutexLock lock(&mutex_);
+  if (state_ != State::kJoined) return false;
+  request.coordinator = coordinator_;
+  patience = interval_ * kBeatPatience;
+  in_flight_.Begin();
+  return true;
+}
+
+void CoordinatorLink::Send(const protocol::HeartbeatRequest& request,
+                           absl::Duration patience,
+                           void (CoordinatorLink::*on_answer)(
+                               absl::StatusOr<protocol::HeartbeatReply>)) {
   options_.coordinator->Heartbeat(
       request, options_.scheduler->clock().Now() + patience,
-      [self =
-           shared_from_this()](absl::StatusOr<protocol::HeartbeatReply> reply) {
-        self->OnBeatAnswered(std::move(reply));
+      [self = shared_from_this(),
+       on_answer](absl::StatusOr<protocol::HeartbeatReply> reply) {
+        (self.get()->*on_answer)(std::move(reply));
       });
+}
+
+void CoordinatorLink::Beat() {
+  protocol::HeartbeatRequest request;
+  absl::Duration patience;
+  if (!NewBeat(request, patience)) return;
+  Send(request, patience, &CoordinatorLink::OnBeatAnswered);
   in_flight_.End();
+}
+
+void CoordinatorLink::ReportSoon() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kJoined || std::exchange(is_reporting_, true)) return;
+  }
+  options_.scheduler->Schedule(Pool::kGraph,
+                               [self = shared_from_this()] { self->Report(); });
+}
+
+void CoordinatorLink::Report() {
+  protocol::HeartbeatRequest request;
+  absl::Duration patience;
+  if (!NewBeat(request, patience)) {
+    absl::MutexLock lock(&mutex_);
+    is_reporting_ = false;
+    return;
+  }
+  request.has_report = true;
+  request.report = options_.events->Report();
+  Send(request, std::max(patience, kJoinSlice),
+       &CoordinatorLink::OnReportAnswered);
+  in_flight_.End();
+}
+
+void CoordinatorLink::OnReportAnswered(
+    absl::StatusOr<protocol::HeartbeatReply> reply) {
+  {
+    absl::MutexLock lock(&mutex_);
+    is_reporting_ = false;
+  }
+  // Whether the coordinator lives, and knows this task, heartbeats find out; it
+  // asks for a report again.
+  if (reply.ok() && TakeAnswer(reply)) TellEvents(*reply);
 }
 
 void CoordinatorLink::OnBeatAnswered(
     absl::StatusOr<protocol::HeartbeatReply> reply) {
-  if (!reply.ok()) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (state_ != State::kJoined) return;
-      state_ = State::kJoining;
-    }
-    return JoinLater(kBackoff);
-  }
+  if (!TakeAnswer(reply)) return;
   absl::Duration next;
+  {
+    absl::MutexLock lock(&mutex_);
+    next = interval_;
+  }
+  BeatLater(next);
+  TellEvents(*reply);
+}
+
+bool CoordinatorLink::TakeAnswer(
+    const absl::StatusOr<protocol::HeartbeatReply>& reply) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kJoined) return false;
+    if (!reply.ok()) state_ = State::kJoining;
+  }
+  if (!reply.ok()) JoinLater(kBackoff);
+  if (reply.ok() && reply->wants_report) ReportSoon();
+  return reply.ok();
+}
+
+void CoordinatorLink::TellEvents(const protocol::HeartbeatReply& reply) {
   bool tell_to_stop = false;
   {
     absl::MutexLock lock(&mutex_);
-    if (state_ != State::kJoined) return;
-    wants_report_ = reply->wants_report;
-    tell_to_stop = reply->stop && !std::exchange(told_to_stop_, true);
-    next = wants_report_ ? absl::ZeroDuration() : interval_;
+    tell_to_stop = reply.stop && !std::exchange(told_to_stop_, true);
   }
-  BeatLater(next);
-  NoteCluster(reply->cluster_uuid);
+  NoteCluster(reply.cluster_uuid);
   if (!BeginEvents()) return;
-  for (const std::string& job : reply->finished_jobs) {
+  for (const std::string& job : reply.finished_jobs) {
     options_.events->OnJobFinished(job);
   }
   if (tell_to_stop) options_.events->OnStopRequested();

@@ -7,6 +7,11 @@
 //           refused      v  v
 //                        left
 //
+// Heartbeats and reports. A heartbeat is small; it is sent, and its answer is
+// read, on the control pool, and waits for nothing. A report says all that the
+// task holds, so collecting it may wait for locks of variables: it is collected
+// on Pool::kGraph and travels beside the heartbeats, one at a time.
+//
 // Only who was joined before leaves while it joins again. Close ends the link
 // in any state.
 //
@@ -40,7 +45,8 @@ namespace weft {
 class CoordinatorLinkEvents {
  public:
   virtual ~CoordinatorLinkEvents() = default;
-  // What the task tells of itself. Called while no lock of the link is held.
+  // What the task tells of itself. Called on Pool::kGraph, and by Start, while
+  // no lock of the link is held. May wait for locks of variables.
   virtual protocol::TaskReport Report() = 0;
   // Which cluster the task belongs to: the first time that this is certain, and
   // should it ever change.
@@ -51,7 +57,7 @@ class CoordinatorLinkEvents {
   virtual void OnRefused(const absl::Status& why) = 0;
   // Somebody shuts the cluster down. Once.
   virtual void OnStopRequested() = 0;
-  // All tasks of the job have left; told with every heartbeat.
+  // All tasks of the job have left; told with every heartbeat and report.
   virtual void OnJobFinished(const std::string& job) = 0;
 };
 
@@ -97,10 +103,23 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   void BeatLater(absl::Duration delay);
   void Beat();
   void OnBeatAnswered(absl::StatusOr<protocol::HeartbeatReply> reply);
+  // Sends one report, unless one is on its way.
+  void ReportSoon();
+  void Report();
+  void OnReportAnswered(absl::StatusOr<protocol::HeartbeatReply> reply);
+  // A heartbeat without report, if the task is a member; `patience` is how long
+  // the answer may take.
+  bool NewBeat(protocol::HeartbeatRequest& request, absl::Duration& patience);
+  void Send(const protocol::HeartbeatRequest& request, absl::Duration patience,
+            void (CoordinatorLink::*on_answer)(
+                absl::StatusOr<protocol::HeartbeatReply>));
+  // What both kinds of answers bring. False: the task is no member any more.
+  bool TakeAnswer(const absl::StatusOr<protocol::HeartbeatReply>& reply);
+  void TellEvents(const protocol::HeartbeatReply& reply);
   void JoinLater(absl::Duration pause);
-  // Runs `method` after `delay`, instead of what was to run later; nothing,
-  // where the link is in another state by now.
-  void After(State state, absl::Duration delay,
+  // Runs `method` on `pool` after `delay`, instead of what was to run later;
+  // nothing, where the link is in another state by now.
+  void After(State state, Pool pool, absl::Duration delay,
              void (CoordinatorLink::*method)());
   bool HasJoined() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return coordinator_ != 0;
@@ -121,7 +140,7 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   // There has been a connection since the Join that is under way began, which
   // may be answered by whoever was there before.
   bool is_another_ ABSL_GUARDED_BY(mutex_) = false;
-  bool wants_report_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_reporting_ ABSL_GUARDED_BY(mutex_) = false;  // a report is under way
   bool told_to_stop_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t coordinator_ ABSL_GUARDED_BY(mutex_) = 0;  // joined last; 0: none
   std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);  // empty: not known yet

@@ -18,6 +18,7 @@ class CountedReports : public CoordinatorLinkEvents {
  public:
   protocol::TaskReport Report() override {
     ++num_reports;
+    if (on_report) on_report();
     return {};
   }
   void OnClusterKnown(const std::string&) override {
@@ -30,6 +31,7 @@ class CountedReports : public CoordinatorLinkEvents {
   int num_reports = 0;
   int num_refusals = 0;
   std::function<void()> on_cluster_known;
+  std::function<void()> on_report;
 };
 
 class CoordinatorLinkTest : public testing::Test {
@@ -241,6 +243,91 @@ TEST_F(CoordinatorLinkTest, ABeatThatTheFarewellOvertookIsNoReasonToJoin) {
   });
   link_->Leave();
   EXPECT_EQ(coordinator_.left.size(), 1);
+  EXPECT_EQ(coordinator_.joins.size(), 1);
+}
+
+// A member whose coordinator answers at once, of a process with few threads.
+class BusyMemberTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    link_->Start("zmq://here:1");
+    ASSERT_TRUE(link_->joined());
+  }
+  void TearDown() override {
+    release_->Set();
+    link_->Close();
+    scheduler_.RunUntilIdle();
+  }
+  int NumReports() const {
+    int count = 0;
+    for (const auto& beat : coordinator_.heartbeats) count += beat.has_report;
+    return count;
+  }
+  int NumBeats() const {
+    return static_cast<int>(coordinator_.heartbeats.size()) - NumReports();
+  }
+
+  ManualClock clock_;
+  SimulatedScheduler scheduler_{
+      clock_,
+      {.pools = {.compute = 1, .control = 1, .graph = 1, .blocking = 1}}};
+  const std::shared_ptr<Event> release_ = scheduler_.NewEvent();
+  protocol::RecordingCoordinator coordinator_;
+  CountedReports events_;
+  const std::shared_ptr<CoordinatorLink> link_ =
+      std::make_shared<CoordinatorLink>(
+          CoordinatorLinkOptions{.scheduler = &scheduler_,
+                                 .coordinator = &coordinator_,
+                                 .events = &events_});
+};
+
+TEST_F(BusyMemberTest, HeartbeatsWaitForNoKernel) {
+  for (const Pool pool : {Pool::kCompute, Pool::kGraph, Pool::kBlocking}) {
+    scheduler_.Schedule(pool, [this] { release_->Wait(); });
+  }
+  scheduler_.AdvanceBy(absl::Seconds(10));
+  EXPECT_EQ(NumBeats(), 10);
+}
+
+// It waits for the lock of a variable that a kernel changes.
+TEST_F(BusyMemberTest, HeartbeatsWaitForNoReport) {
+  events_.on_report = [this] { release_->Wait(); };
+  coordinator_.heartbeat_reply.wants_report = true;
+  scheduler_.AdvanceBy(absl::Seconds(10));
+  EXPECT_EQ(NumBeats(), 10);
+  EXPECT_EQ(NumReports(), 0);
+  EXPECT_EQ(events_.num_reports, 2) << "at the join, and one at a time after";
+  coordinator_.heartbeat_reply.wants_report = false;
+  release_->Set();
+  scheduler_.RunUntilIdle();
+  EXPECT_EQ(NumReports(), 1);
+}
+
+TEST_F(BusyMemberTest, WantedReportIsSentAtOnce) {
+  scheduler_.AdvanceBy(absl::Milliseconds(500));
+  coordinator_.heartbeat_reply.wants_report = true;
+  events_.on_report = [this] {
+    coordinator_.heartbeat_reply.wants_report = false;
+  };
+  scheduler_.AdvanceBy(absl::Milliseconds(500));
+  EXPECT_EQ(NumBeats(), 1);
+  EXPECT_EQ(NumReports(), 1);
+}
+
+// Heartbeats find out whether the coordinator knows this task.
+TEST_F(BusyMemberTest, FailedReportIsNoReasonToJoin) {
+  coordinator_.heartbeat_reply.wants_report = true;
+  events_.on_report = [this] {
+    coordinator_.hold = true;
+    coordinator_.heartbeat_reply.wants_report = false;
+  };
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  coordinator_.answer = absl::DeadlineExceededError("too slow");
+  coordinator_.Release();
+  coordinator_.answer = absl::OkStatus();
+  coordinator_.hold = false;
+  scheduler_.AdvanceBy(absl::Seconds(3));
+  EXPECT_TRUE(link_->joined());
   EXPECT_EQ(coordinator_.joins.size(), 1);
 }
 

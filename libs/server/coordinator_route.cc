@@ -199,7 +199,7 @@ void ForwardingRoute::LookAgain(absl::Time deadline, DoneType done,
   const absl::Time now = scheduler.clock().Now();
   if (now >= deadline || IsClosed()) return done(NotHere());
   scheduler.ScheduleAt(
-      std::min(deadline, now + LocalTasks::kLookAgain),
+      Pool::kControl, std::min(deadline, now + LocalTasks::kLookAgain),
       [self = shared_from_this(), deadline, done = std::move(done),
        call = std::move(call)]() mutable {
         self->Look(deadline, std::move(done), std::move(call));
