@@ -11,7 +11,7 @@ namespace weft {
 void Coordinator::Impl::Kick() {
   if (is_placing_ || queue_.empty() || closed_) return;
   is_placing_ = true;
-  scheduler_.Schedule(Pool::kCompute, [weak = weak_from_this()] {
+  scheduler_.Schedule(Pool::kGraph, [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->PlaceNext();
   });
 }

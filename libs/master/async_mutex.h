@@ -60,7 +60,7 @@ class AsyncMutex {
       next = state_->Extract(state_->waiting.begin());
     }
     state_->scheduler.Schedule(
-        Pool::kCompute,
+        Pool::kGraph,
         [next = std::move(next)]() mutable { next(absl::OkStatus()); });
   }
 
@@ -95,7 +95,8 @@ class AsyncMutex {
     waiter.begin = std::move(begin);
     if (deadline == absl::InfiniteFuture()) return number;
     waiter.timer = state_->scheduler.ScheduleAt(
-        deadline, [weak = std::weak_ptr<State>(state_), number] {
+        Pool::kControl, deadline,
+        [weak = std::weak_ptr<State>(state_), number] {
           Leave(weak, number,
                 absl::DeadlineExceededError("Its turn has not come in time."));
         });

@@ -85,9 +85,11 @@ class CallGroup {
       absl::Time when, const OpenCalls::CallPtr& call,
       absl::AnyInvocable<void(std::vector<std::string> left)> done) {
     auto limit = std::make_shared<Cancellation>();
-    const Scheduler::TimerId timer = scheduler_.ScheduleAt(when, [limit] {
-      limit->Cancel(absl::DeadlineExceededError("not all are done in time"));
-    });
+    const Scheduler::TimerId timer =
+        scheduler_.ScheduleAt(Pool::kControl, when, [limit] {
+          limit->Cancel(
+              absl::DeadlineExceededError("not all are done in time"));
+        });
     state_->all_done = OrCancelled<absl::Status>(
         call->cancellation(),
         OrCancelled<absl::Status>(

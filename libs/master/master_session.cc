@@ -79,7 +79,7 @@ class Farewell : public std::enable_shared_from_this<Farewell> {
         std::exchange(pause_, std::clamp(2 * pause_, kFirstPause, kLastPause));
     if (pause == absl::ZeroDuration()) return go_on(absl::OkStatus());
     scheduler_.ScheduleAt(
-        std::min(deadline_, scheduler_.clock().Now() + pause),
+        Pool::kControl, std::min(deadline_, scheduler_.clock().Now() + pause),
         [go_on = std::move(go_on)]() mutable { go_on(absl::OkStatus()); });
   }
 
@@ -220,7 +220,7 @@ void MasterSession::OpenOn(const MakingPtr& making) {
                  [this, making](const absl::Status& opened) {
                    // Graphs are written next: not on a thread that reads.
                    options_.scheduler->Schedule(
-                       Pool::kCompute, [this, making, opened] {
+                       Pool::kGraph, [this, making, opened] {
                          if (!opened.ok()) return Answer(*making, opened);
                          NoteOpened(*making->callable);
                          Register(making);

@@ -56,7 +56,8 @@ void MasterSession::Step::ArmTimer(absl::Time deadline,
       absl::StrJoin(callable_->spec.fetches, ", "), "] with targets [",
       absl::StrJoin(callable_->spec.targets, ", "), "].");
   timer_ = session_->options_.scheduler->ScheduleAt(
-      deadline, [cancellation = cancellation_, text = std::move(text)] {
+      Pool::kControl, deadline,
+      [cancellation = cancellation_, text = std::move(text)] {
         cancellation->Cancel(absl::DeadlineExceededError(text));
       });
 }
@@ -64,7 +65,7 @@ void MasterSession::Step::ArmTimer(absl::Time deadline,
 void MasterSession::Step::ArmHoldTimer(absl::Time deadline,
                                        const absl::Status& why) {
   hold_timer_ = session_->options_.scheduler->ScheduleAt(
-      deadline,
+      Pool::kControl, deadline,
       [cancellation = cancellation_, why] { cancellation->Cancel(why); });
 }
 

@@ -182,7 +182,8 @@ void PartialRun::Limit(const CallPtr& call, absl::Time deadline,
       absl::StrCat("Timed out after ", absl::FormatDuration(timeout),
                    " in a call of a partial run."));
   call->timer = call->scheduler->ScheduleAt(
-      deadline, [step = call->step, late] { step->Cancel(late); });
+      Pool::kControl, deadline,
+      [step = call->step, late] { step->Cancel(late); });
 }
 
 void PartialRun::Fetch(const CallPtr& call, int fetch, Tensor& to) {

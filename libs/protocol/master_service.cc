@@ -55,7 +55,7 @@ template <void (MasterService::*kServe)(std::shared_ptr<bus::IncomingCall>,
 void MasterService::Later(CallPtr call, bus::Message request) {
   replies_.Begin();
   options_.scheduler->Schedule(
-      Pool::kBlocking,
+      Pool::kGraph,
       [this, call = std::move(call), request = std::move(request)]() mutable {
         (this->*kServe)(std::move(call), std::move(request));
         replies_.End();

@@ -462,11 +462,10 @@ class Server::Impl : private PeerObserver,
     }
     Scheduler& scheduler = process_.scheduler();
     absl::MutexLock lock(&mutex_);
+    // It waits, and must not wait for a thread that client functions hold.
     stop_timer_ = scheduler.ScheduleAt(
-        scheduler.clock().Now() + StayOfCoordinator(), [this] {
-          process_.scheduler().Schedule(Pool::kBlocking,
-                                        [this] { StopItself(); });
-        });
+        Pool::kOwnThread, scheduler.clock().Now() + StayOfCoordinator(),
+        [this] { StopItself(); });
   }
 
   // Heartbeats may be late.

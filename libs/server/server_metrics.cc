@@ -47,8 +47,10 @@ void AddUsage(const ProcessUsage& usage, MetricsText& text) {
 void AddPools(const Scheduler& scheduler, MetricsText& text) {
   const PoolProgress* const pools = PoolProgress::Of(scheduler);
   if (pools == nullptr) return;
-  for (const auto& [pool, name] : {std::pair(Pool::kCompute, "compute"),
-                                   std::pair(Pool::kBlocking, "blocking")}) {
+  for (const auto& [pool, name] :
+       {std::pair(Pool::kCompute, "compute"),
+        std::pair(Pool::kControl, "control"), std::pair(Pool::kGraph, "graph"),
+        std::pair(Pool::kBlocking, "blocking")}) {
     text.AddGauge("weft_ready_queue_length",
                   "Closures that wait for a thread of the pool.",
                   Number(pools->num_waiting(pool)), {{"pool", name}});
