@@ -47,6 +47,7 @@ absl::Status ClosedByReset() {
 
 Master::Master(MasterOptions options)
     : options_(std::move(options)),
+      reclaimer_(std::make_shared<Reclaimer>(*options_.scheduler)),
       watch_(std::make_shared<StepWatch>(StepWatchOptions{
           .scheduler = options_.scheduler,
           .logger = options_.logger,
@@ -54,7 +55,10 @@ Master::Master(MasterOptions options)
           .interval = options_.log_waits_after,
           .find = [this](uint64_t number) { return FindSlow(number); }})) {}
 
-Master::~Master() { End(ClosedByClient()); }
+Master::~Master() {
+  End(ClosedByClient());
+  reclaimer_->WaitUntilNone();
+}
 
 std::vector<std::shared_ptr<MasterSession>> Master::Sessions() const {
   std::map<uint64_t, std::shared_ptr<MasterSession>> sorted;
@@ -150,8 +154,8 @@ absl::StatusOr<uint64_t> Master::NewSession(
     const protocol::SessionConfig& config) {
   const uint64_t id = options_.random->NextId();
   RETURN_IF_ERROR(DeviceFilters::Parse(config.device_filters));
-  auto session =
-      std::make_shared<MasterSession>(id, config, options_, steps_, *watch_);
+  auto session = reclaimer_->Own(
+      std::make_unique<MasterSession>(id, config, options_, steps_, *watch_));
   absl::MutexLock lock(&mutex_);
   // Under the lock: who drains closes those that are there then.
   RETURN_IF_ERROR(CheckNotDraining());
@@ -276,13 +280,15 @@ absl::Status Master::AddHolding(const protocol::StepHold& hold,
                                                  hold.holder.step, " already"));
   }
   it->second.wait = options_.scheduler->ScheduleAt(
-      now + hold.max_wait, [self = weak_from_this(), holder = hold.holder,
-                            limit = it->second.limit] {
+      Pool::kControl, now + hold.max_wait,
+      [self = weak_from_this(), holder = hold.holder,
+       limit = it->second.limit] {
         const auto master = self.lock();
         if (master != nullptr) limit->Cancel(master->StillRunning(holder));
       });
   it->second.lease = options_.scheduler->ScheduleAt(
-      now + hold.lease, [self = weak_from_this(), holder = hold.holder] {
+      Pool::kControl, now + hold.lease,
+      [self = weak_from_this(), holder = hold.holder] {
         const auto master = self.lock();
         if (master != nullptr) (void)master->ReleaseSteps(holder);
       });

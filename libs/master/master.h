@@ -25,6 +25,7 @@
 #include "libs/base/ended.h"
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
+#include "libs/base/reclaimer.h"
 #include "libs/base/scheduler.h"
 #include "libs/graph/function_expander.h"
 #include "libs/graph/graph.h"
@@ -175,6 +176,8 @@ class Master : public protocol::Master,
   absl::Status ShuttingDown() const;
 
   const MasterOptions options_;
+  // Of sessions, whose last holder may be any thread.
+  const std::shared_ptr<Reclaimer> reclaimer_;
   StepCounter steps_;
   const std::shared_ptr<StepWatch> watch_;
   std::atomic<bool> draining_{false};

@@ -45,17 +45,22 @@ TaskRuntime::TaskRuntime(std::vector<std::unique_ptr<Device>> devices,
     : devices_(std::make_move_iterator(devices.begin()),
                std::make_move_iterator(devices.end())),
       options_(options),
+      reclaimer_(std::make_shared<Reclaimer>(*options.scheduler)),
       shared_resources_(NewResources()),
       steps_(options.max_unclaimed_bytes_per_session, options.task) {}
 
 TaskRuntime::~TaskRuntime() {
-  // A registration keeps its session alive, so sessions are emptied by hand.
-  absl::MutexLock lock(&mutex_);
-  for (auto& [id, session] : sessions_) session->registrations.clear();
-  for (auto& [incarnation, peer] : peers_) {
-    if (peer.lease != 0) options_.scheduler->CancelTimer(peer.lease);
+  {
+    // A registration keeps its session alive, so sessions are emptied by hand.
+    absl::MutexLock lock(&mutex_);
+    for (auto& [id, session] : sessions_) session->registrations.clear();
+    sessions_.clear();
+    for (auto& [incarnation, peer] : peers_) {
+      if (peer.lease != 0) options_.scheduler->CancelTimer(peer.lease);
+    }
+    for (const auto& resources : shared_resources_) resources->ClearAll();
   }
-  for (const auto& resources : shared_resources_) resources->ClearAll();
+  reclaimer_->WaitUntilNone();
 }
 
 TaskRuntime::Session::~Session() {
@@ -150,7 +155,8 @@ void TaskRuntime::CreateWorkerSession(const protocol::WorkerSession& session,
 
 absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
                                      bool isolated) {
-  auto created = std::make_shared<Session>();
+  const auto created = reclaimer_->Own(std::make_unique<Session>());
+  created->devices = devices_;
   created->master_incarnation = session.master_incarnation;
   if (isolated) created->own_resources = NewResources();
   const auto& resources = isolated ? created->own_resources : shared_resources_;
@@ -171,7 +177,7 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
   if (ended_sessions_.Contains(session.session)) {
     return Deleted(session.session);
   }
-  if (!sessions_.emplace(session.session, std::move(created)).second) {
+  if (!sessions_.emplace(session.session, created).second) {
     return absl::OkStatus();
   }
   steps_.AddSession(session);
@@ -217,6 +223,14 @@ TaskRuntime::RemovedSession TaskRuntime::TakeOut(Sessions::iterator it,
 
 void TaskRuntime::CancelSteps(std::vector<RemovedSession> sessions) {
   for (RemovedSession& session : sessions) session.cancel_steps();
+}
+
+void TaskRuntime::CancelStepsSoon(std::vector<RemovedSession> sessions) {
+  if (sessions.empty()) return;
+  options_.scheduler->Schedule(Pool::kControl,
+                               [sessions = std::move(sessions)]() mutable {
+                                 CancelSteps(std::move(sessions));
+                               });
 }
 
 absl::StatusOr<std::shared_ptr<TaskRuntime::Session>> TaskRuntime::SessionFor(
@@ -393,10 +407,10 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
   ASSIGN_OR_RETURN(
       Registration::Edges edges,
       FindEdges(registration.partitions, options_.task, options_.peers));
-  return std::make_shared<Registration>(
+  return reclaimer_->Own(std::make_unique<Registration>(
       std::move(session), std::move(plans), FindEnds(registration.partitions),
       std::move(edges), std::move(variables), options_.scheduler,
-      options_.file_system, options_.metrics);
+      options_.file_system, options_.metrics));
 }
 
 absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(
@@ -428,7 +442,7 @@ absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(
 
 void TaskRuntime::Deregister(const protocol::WorkerSession& session,
                              uint64_t registration) {
-  std::shared_ptr<Registration> removed;  // destroyed without the lock
+  std::shared_ptr<Registration> removed;  // let go of without the lock
   absl::MutexLock lock(&mutex_);
   auto it = sessions_.find(session.session);
   if (it == sessions_.end()) return;
@@ -583,7 +597,7 @@ absl::Status TaskRuntime::AddHold(
   VariableHolds::Hold held;
   held.variables = variables;
   held.lease = options_.scheduler->ScheduleAt(
-      options_.scheduler->clock().Now() + hold.lease,
+      Pool::kControl, options_.scheduler->clock().Now() + hold.lease,
       [self = weak_from_this(), holder = hold.holder] {
         if (auto runtime = self.lock()) {
           (void)runtime->ReleaseVariables(holder);  // nobody asks
@@ -825,7 +839,7 @@ void TaskRuntime::BeginLease(uint64_t incarnation, PeerState& peer) {
       peer.is_claimed ? std::min(options_.claim_grace, options_.master_lease)
                       : options_.master_lease;
   peer.lease = options_.scheduler->ScheduleAt(
-      options_.scheduler->clock().Now() + lease,
+      Pool::kControl, options_.scheduler->clock().Now() + lease,
       [self = weak_from_this(), incarnation, loss = ++peer.losses] {
         if (auto runtime = self.lock()) {
           runtime->LeaseExpired(incarnation, loss);
@@ -894,7 +908,7 @@ void TaskRuntime::DropMaster(uint64_t incarnation, const absl::Status& cause) {
     absl::MutexLock lock(&mutex_);
     sessions = ForgetMaster(incarnation, cause);
   }
-  CancelSteps(std::move(sessions));
+  CancelStepsSoon(std::move(sessions));
 }
 
 std::vector<TaskRuntime::RemovedSession> TaskRuntime::ForgetMaster(

@@ -9,6 +9,8 @@
 //
 // Threads: all methods may be called from any thread; kernels run on the
 // caller's thread, as PartitionStep::thread says, or the Scheduler's pools.
+// Sessions and registrations are destroyed on Pool::kGraph, for which the
+// destructor waits.
 #ifndef WEFT_LIBS_RUNTIME_TASK_RUNTIME_H_
 #define WEFT_LIBS_RUNTIME_TASK_RUNTIME_H_
 
@@ -29,6 +31,7 @@
 #include "libs/base/cancellation.h"
 #include "libs/base/ended.h"
 #include "libs/base/random.h"
+#include "libs/base/reclaimer.h"
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
 #include "libs/executor/executor.h"
@@ -170,9 +173,12 @@ class TaskRuntime : public protocol::Worker,
 
  private:
   struct Session {
-    // Iterators keep what their functions use, and with it themselves.
+    // Iterators keep what their functions use, and with it themselves. Runs on
+    // Pool::kGraph.
     ~Session();
 
+    // Its resources and kernels have memory there; destroyed last.
+    std::vector<std::shared_ptr<Device>> devices;
     uint64_t master_incarnation = 0;
     StatefulKernels stateful_kernels;
     // What its kernels call functions with, one for each device.
@@ -232,6 +238,8 @@ class TaskRuntime : public protocol::Worker,
   RemovedSession TakeOut(Sessions::iterator it, const absl::Status& cause)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void CancelSteps(std::vector<RemovedSession> sessions);
+  // The same, on the control pool: the caller's thread may read messages.
+  void CancelStepsSoon(std::vector<RemovedSession> sessions);
   absl::StatusOr<std::shared_ptr<Registration>> AddRegistration(
       const protocol::PartitionRegistration& registration);
   // FAILED_PRECONDITION, naming them, where a graph waits for variables that
@@ -321,6 +329,8 @@ class TaskRuntime : public protocol::Worker,
 
   const std::vector<std::shared_ptr<Device>> devices_;
   const TaskRuntimeOptions options_;
+  // Of sessions and registrations, whose last holder may be any thread.
+  const std::shared_ptr<Reclaimer> reclaimer_;
   const std::vector<std::shared_ptr<ResourceManager>> shared_resources_;
   StepTable steps_;
 

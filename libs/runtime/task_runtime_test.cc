@@ -309,6 +309,81 @@ TEST_F(TaskRuntimeTest, SessionsOfAMasterThatHasRestartedEndSoon) {
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
 
+// A kernel that says when it ends.
+class EndingKernel : public OpKernel {
+ public:
+  EndingKernel(const OpKernelConstruction& construction, bool* ended)
+      : OpKernel(construction), ended_(ended) {}
+  ~EndingKernel() override { *ended_ = true; }
+  absl::Status Compute(OpKernelContext&) override { return absl::OkStatus(); }
+
+ private:
+  bool* const ended_;
+};
+
+// A session that may be large: it has a graph with one kernel.
+class LargeSessionTest : public TaskRuntimeTest {
+ protected:
+  void SetUp() override {
+    kernels_.Register({.op = "NoOp"},
+                      [this](const OpKernelConstruction& construction)
+                          -> absl::StatusOr<std::unique_ptr<OpKernel>> {
+                        return std::make_unique<EndingKernel>(construction,
+                                                              &is_freed_);
+                      });
+    runtime_->PeerConnected(kWorker, kMaster);
+    ASSERT_OK(CreateWorkerSession(kMaster, 1));
+    absl::Status registered = absl::UnknownError("did not answer");
+    runtime_->Register({.session = {kMaster, 1},
+                        .registration = 1,
+                        .partitions = NoOpPartition()},
+                       absl::InfiniteFuture(),
+                       [&](const auto& made) { registered = made.status(); });
+    ASSERT_OK(registered);
+  }
+  static std::vector<protocol::DevicePartition> NoOpPartition() {
+    const std::string device = absl::StrCat(kTask, "/device:CPU:0");
+    auto graph = std::make_shared<Graph>(StandardOps());
+    auto node = graph->AddNode({.name = "node", .op = "NoOp"});
+    EXPECT_OK(node);
+    graph->set_assigned_device(*node, device);
+    return {{.device = device, .graph = std::move(graph)}};
+  }
+  // What runs now is not on the thread of the test.
+  void ExpectFreedElsewhere() {
+    EXPECT_FALSE(is_freed_);
+    scheduler_.RunUntilIdle();
+    EXPECT_TRUE(is_freed_);
+  }
+
+  bool is_freed_ = false;
+};
+
+// The thread that reads HELLO calls this.
+TEST_F(LargeSessionTest, RestartedMasterDoesNotFreeItOnTheReader) {
+  Lose(kMaster);
+  runtime_->PeerConnected(kWorker, kMaster + 1);
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+  ExpectFreedElsewhere();
+}
+
+TEST_F(LargeSessionTest, DeletingThreadDoesNotFreeIt) {
+  ASSERT_OK(DeleteWorkerSession(kMaster, 1));
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+  ExpectFreedElsewhere();
+}
+
+TEST_F(LargeSessionTest, ReleasingThreadDoesNotFreeTheGraph) {
+  runtime_->Deregister({kMaster, 1}, 1);
+  EXPECT_EQ(runtime_->num_registrations(), 0);
+  ExpectFreedElsewhere();
+}
+
+TEST_F(LargeSessionTest, EndOfTheTaskWaitsUntilItIsFreed) {
+  runtime_.reset();
+  EXPECT_TRUE(is_freed_);
+}
+
 TEST_F(TaskRuntimeTest, WhoClaimsATaskDoesNotGetItByACutConnection) {
   runtime_->PeerConnected(kWorker, kMaster);
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
