@@ -143,7 +143,13 @@ bool DialedSocket::CloseNext(Delivery& delivery) {
 bool DialedSocket::HasWork() const { return !end_.ok() || !outbox_.empty(); }
 
 LoopMember::Next DialedSocket::Rest() {
-  if (!opened_ || outbox_.empty()) return Next::kSleep;
+  if (!opened_) {
+    // Nothing is received before the handshake, so nothing else takes in what
+    // libzmq has signalled. The descriptor would stay readable.
+    (void)socket_.HasInput();
+    return Next::kSleep;
+  }
+  if (outbox_.empty()) return Next::kSleep;
   FlushOutbox();
   if (socket_.HasInput()) return Next::kMore;
   return outbox_.empty() ? Next::kSleep : Next::kRetry;

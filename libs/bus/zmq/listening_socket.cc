@@ -488,7 +488,11 @@ bool ListeningSocket::HasWork() const {
 }
 
 LoopMember::Next ListeningSocket::Rest() {
-  if (port_is_free_ != nullptr) return Next::kSleep;
+  if (port_is_free_ != nullptr) {
+    // Nothing is received any more: as in DialedSocket::Rest.
+    (void)socket_.HasInput();
+    return Next::kSleep;
+  }
   if (more_to_receive_) return Next::kMore;
   if (stalled_.empty()) return Next::kSleep;
   FlushOutboxes();

@@ -8,8 +8,10 @@
 // Wake-ups. libzmq signals a socket's descriptor once for what its threads have
 // to say, and any call on the socket may take that signal in. So whoever has
 // used the socket looks whether a message waits and wakes the loop for it; the
-// loop itself receives until there is nothing more. Between two events it does
-// not wait for the lock: whoever holds it looks, or wakes the loop (Visit).
+// loop itself receives until there is nothing more, or asks whether there is
+// (HasInput), so that the descriptor is not readable any more. Between two
+// events it does not wait for the lock: whoever holds it looks, or wakes the
+// loop (Visit).
 #ifndef WEFT_LIBS_BUS_ZMQ_POLLED_SOCKET_H_
 #define WEFT_LIBS_BUS_ZMQ_POLLED_SOCKET_H_
 
@@ -69,7 +71,9 @@ class PolledSocket : public LoopMember,
   // Finds the next event; called by the loop. False: none now.
   virtual bool NextDelivery(unsigned& signals, Delivery& delivery)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
-  // What to do when there is no event.
+  // What to do when there is no event. Once it has returned kSleep, a
+  // descriptor may be readable only for what has come meanwhile: the loop would
+  // otherwise poll without end.
   virtual Next Rest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   // Whether the loop's turn is not over without another NextDelivery.
   virtual bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;

@@ -11,6 +11,8 @@
 #include "libs/base/clock.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
+#include "libs/bus/testing/raw_peer.h"
+#include "libs/bus/testing/recording_end.h"
 #include "libs/bus/wire.h"
 #include "libs/bus/zmq/zmq_wire.h"
 
@@ -152,6 +154,31 @@ TEST_F(ZmqLeadTest, ALeaderEndsWithoutAnEventWhenWoken) {
 
 TEST_F(ZmqLeadTest, AWireThatListensIsNotLed) {
   EXPECT_FALSE(server_->Lead([] { return false; }));
+}
+
+// A tunnel, a proxy or a stopped task: it accepts, and then says nothing or
+// stops in the middle of its greeting.
+TEST_F(ZmqLeadTest, SilentListenerDoesNotKeepTheDialerBusy) {
+  ZmqWireOptions options;
+  options.handshake_timeout = absl::Milliseconds(300);
+  const std::unique_ptr<Wire> wire = NewZmqWire(*scheduler_, options);
+  for (const size_t said : {0, 10, 11}) {
+    RawListener silent;
+    std::atomic<bool> closed{false};
+    RecordingEnd dialed(*scheduler_, [&](const RecordingEnd::Entry& entry) {
+      closed = entry.kind == RecordingEnd::Entry::Kind::kClose;
+    });
+    wire->Dial(silent.address(), Lane::kControl, dialed);
+    RawPeer peer = silent.Accept();
+    const std::string greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03", 11);
+    ASSERT_TRUE(peer.Say(greeting.substr(0, said)));
+    int num_rounds = 0;
+    ASSERT_TRUE(wire->Lead([&] {
+      ++num_rounds;
+      return closed.load();
+    }));
+    EXPECT_LT(num_rounds, 100) << said;
+  }
 }
 
 }  // namespace
