@@ -1,8 +1,10 @@
 // Callers that read their answers themselves: Wire::Lead over ZeroMQ.
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +16,7 @@
 #include "libs/bus/testing/raw_peer.h"
 #include "libs/bus/testing/recording_end.h"
 #include "libs/bus/wire.h"
+#include "libs/bus/zmq/zmq_loop.h"
 #include "libs/bus/zmq/zmq_wire.h"
 
 namespace weft::bus {
@@ -179,6 +182,118 @@ TEST_F(ZmqLeadTest, SilentListenerDoesNotKeepTheDialerBusy) {
     }));
     EXPECT_LT(num_rounds, 100) << said;
   }
+}
+
+// Counts how the loop's thread waits while it is parked. It can be held between
+// two of these waits.
+class ParkedThread : public Scheduler {
+ public:
+  explicit ParkedThread(Scheduler& real) : real_(real) {}
+
+  void Hold() {
+    absl::MutexLock lock(&mutex_);
+    held_ = true;
+  }
+  // Counts from here.
+  void Release() {
+    absl::MutexLock lock(&mutex_);
+    held_ = false;
+    waits_ = waits_without_rest_ = 0;
+  }
+  int waits() const {
+    absl::MutexLock lock(&mutex_);
+    return waits_;
+  }
+  // Those that returned because the event was set.
+  int waits_without_rest() const {
+    absl::MutexLock lock(&mutex_);
+    return waits_without_rest_;
+  }
+  // Called after each wait.
+  std::function<void()> after_wait = [] {};
+
+  void Schedule(Pool pool, Closure closure) override {
+    real_.Schedule(pool, [closure = std::move(closure)]() mutable {
+      is_loop_ = true;
+      closure();
+      is_loop_ = false;
+    });
+  }
+  TimerId ScheduleAt(absl::Time when, Closure closure) override {
+    return real_.ScheduleAt(when, std::move(closure));
+  }
+  bool CancelTimer(TimerId id) override { return real_.CancelTimer(id); }
+  std::unique_ptr<Event> NewEvent() override {
+    return std::make_unique<CountedEvent>(*this, real_.NewEvent());
+  }
+  void ParallelFor(int64_t total, int64_t min_range,
+                   const std::function<void(int64_t, int64_t)>& work) override {
+    real_.ParallelFor(total, min_range, work);
+  }
+  int num_compute_threads() const override {
+    return real_.num_compute_threads();
+  }
+  const Clock& clock() const override { return real_.clock(); }
+
+ private:
+  class CountedEvent : public Event {
+   public:
+    CountedEvent(ParkedThread& thread, std::unique_ptr<Event> real)
+        : thread_(thread), real_(std::move(real)) {}
+    void Set() override { real_->Set(); }
+    bool IsSet() const override { return real_->IsSet(); }
+    bool WaitUntil(absl::Time deadline) override {
+      const bool set = real_->WaitUntil(deadline);
+      if (is_loop_) thread_.Count(set);
+      return set;
+    }
+
+   private:
+    ParkedThread& thread_;
+    const std::unique_ptr<Event> real_;
+  };
+
+  void Count(bool set) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (held_) {
+        mutex_.Await(absl::Condition(
+            +[](bool* held) { return !*held; }, &held_));
+        return;
+      }
+      ++waits_;
+      waits_without_rest_ += set;
+    }
+    after_wait();
+  }
+
+  static thread_local bool is_loop_;
+  Scheduler& real_;
+  mutable absl::Mutex mutex_;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  int waits_ ABSL_GUARDED_BY(mutex_) = 0;
+  int waits_without_rest_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+thread_local bool ParkedThread::is_loop_ = false;
+
+// The first leader leaves work behind, so that the loop's thread should come
+// back; before that thread wakes, a second leader has taken the work over.
+TEST_F(ZmqLeadTest, ParkedThreadRestsWhileTheNextLeaderReads) {
+  ParkedThread thread(*scheduler_);
+  ZmqLoop loop(thread, /*busy_poll=*/absl::ZeroDuration());
+  thread.after_wait = [&] { loop.WakeLeader(); };
+  ASSERT_OK(loop.Start());
+  thread.Hold();
+  ASSERT_TRUE(loop.Lead([&] {
+    loop.Wake(/*id=*/1);  // on this thread: work for the next round
+    return true;
+  }));
+  bool is_first = true;
+  ASSERT_TRUE(loop.Lead([&] {
+    if (std::exchange(is_first, false)) thread.Release();
+    return thread.waits() >= 3;
+  }));
+  EXPECT_EQ(thread.waits_without_rest(), 0);
 }
 
 }  // namespace

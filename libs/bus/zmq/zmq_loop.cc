@@ -171,6 +171,9 @@ bool ZmqLoop::BeginLead() {
     }
     leading_ = true;
     ++leads_;
+    // Work that the last leader left behind is this leader's now. The parked
+    // thread must wait, not look again and again whether it may come back.
+    come_back_ = false;
     if (parked_) return true;
     parked = scheduler_.NewEvent();
     when_parked_ = parked.get();

@@ -42,6 +42,8 @@ class LoopMember {
   };
 
   virtual ~LoopMember() = default;
+  // Makes progress, or takes in what has signalled the descriptors: no poll may
+  // return at once twice without progress.
   virtual Next Poll(unsigned signals) = 0;
 };
 
@@ -123,6 +125,7 @@ class ZmqLoop {
   bool leading_ ABSL_GUARDED_BY(lead_mutex_) = false;
   bool parked_ ABSL_GUARDED_BY(lead_mutex_) = false;
   bool handover_ ABSL_GUARDED_BY(lead_mutex_) = false;  // others wait as well
+  // The parked thread is to poll again. Never while somebody leads.
   bool come_back_ ABSL_GUARDED_BY(lead_mutex_) = false;
   uint64_t leads_ ABSL_GUARDED_BY(lead_mutex_) = 0;
   int refusals_left_ ABSL_GUARDED_BY(lead_mutex_) = 0;
