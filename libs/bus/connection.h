@@ -82,7 +82,9 @@ class Connection {
   void Close();
 
   // As IncomingStreams.
-  absl::Status Hold(uint64_t bytes) { return incoming_.Hold(bytes); }
+  absl::Status Hold(uint64_t bytes, uint64_t beyond = 0) {
+    return incoming_.Hold(bytes, beyond);
+  }
   void LetGo(uint64_t bytes) { incoming_.LetGo(bytes); }
   uint64_t held_bytes() const { return incoming_.held_bytes(); }
 

@@ -74,7 +74,9 @@ class Handler {
     call->Fail(why);
   }
   // `landed` is an error when there was no room for the attachments; then there
-  // are none.
+  // are none. A message that is not fast and for which there is no room even so
+  // comes at once, on the thread that reads: before messages of its peer that
+  // wait, and beside one that is being handled.
   virtual void OnOneWay(const Peer& peer, Message message,
                         const absl::Status& landed) = 0;
 };

@@ -1,6 +1,8 @@
 #include "libs/bus/incoming_streams.h"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,10 +47,16 @@ absl::Status IncomingStreams::NoRoom(uint64_t bytes) const {
       "raise max_held_bytes_per_peer there."));
 }
 
-absl::Status IncomingStreams::Hold(uint64_t bytes) {
+bool IncomingStreams::FitsQuota(uint64_t bytes, uint64_t beyond) const {
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  const uint64_t limit = quota_ + std::min(beyond, kMost - quota_);
+  return held_ <= limit && bytes <= limit - held_;
+}
+
+absl::Status IncomingStreams::Hold(uint64_t bytes, uint64_t beyond) {
   absl::MutexLock lock(&mutex_);
   if (closed_) return absl::OkStatus();
-  if (!FitsQuota(bytes)) return NoRoom(bytes);
+  if (!FitsQuota(bytes, beyond)) return NoRoom(bytes);
   held_ += bytes;
   return absl::OkStatus();
 }

@@ -63,8 +63,9 @@ class IncomingStreams {
   };
   absl::StatusOr<Landed> Land(const Chunk& chunk);
 
-  // Takes of the quota; RESOURCE_EXHAUSTED when too little is left.
-  absl::Status Hold(uint64_t bytes);
+  // Takes of the quota, which it may exceed by `beyond`. RESOURCE_EXHAUSTED
+  // when too little is left.
+  absl::Status Hold(uint64_t bytes, uint64_t beyond = 0);
   // Gives back what Hold or an Incoming took.
   void LetGo(uint64_t bytes);
 
@@ -104,9 +105,8 @@ class IncomingStreams {
   std::optional<Incoming> TakeIfComplete(
       const std::shared_ptr<Waiting>& waiting)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool FitsQuota(uint64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return bytes <= quota_ - held_;
-  }
+  bool FitsQuota(uint64_t bytes, uint64_t beyond = 0) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What was counted in held_ is not any more.
   void Release(uint64_t* held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status NoRoom(uint64_t bytes) const

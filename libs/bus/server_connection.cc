@@ -16,6 +16,8 @@ namespace {
 constexpr uint64_t kUncountedBytes = 4 << 10;
 // What a one-way message that waits takes besides its own bytes.
 constexpr uint64_t kQueuedBytes = 256;
+// Beyond the quota: one-way messages that wait without their attachments.
+constexpr uint64_t kRefusedBytes = 1 << 20;
 
 uint64_t SizeOf(const Message& message) {
   uint64_t size = message.body.size();
@@ -405,19 +407,25 @@ absl::Status ServerConnection::OnOneWay(Incoming incoming) {
                                incoming.landed);
     return absl::OkStatus();
   }
-  return QueueOneWay(std::move(incoming));
+  QueueOneWay(std::move(incoming));
+  return absl::OkStatus();
 }
 
-// Counts in the peer's quota while it waits. Without room its attachments go,
-// and who leaves no room for what is left of it has sent nothing but that.
-absl::Status ServerConnection::QueueOneWay(Incoming incoming) {
+// Counts in the peer's quota while it waits. Without room it waits without its
+// attachments; if even that takes too much, it does not wait. An honest peer
+// may fill its quota, so this never costs the connection.
+void ServerConnection::QueueOneWay(Incoming incoming) {
   uint64_t held = SizeOf(incoming.message) + kQueuedBytes;
   if (absl::Status room = connection_.Hold(held); !room.ok()) {
-    held = incoming.message.body.size() + kQueuedBytes;
-    RETURN_IF_ERROR(connection_.Hold(held));
     incoming.message.attachments.clear();
     if (incoming.landed.ok()) {
       incoming.landed = Annotate(room, context_.self.task);
+    }
+    held = incoming.message.body.size() + kQueuedBytes;
+    if (!connection_.Hold(held, kRefusedBytes).ok()) {
+      context_.handler->OnOneWay(peer_, std::move(incoming.message),
+                                 incoming.landed);
+      return;
     }
   }
   queue_.Push(shared_from_this(),
@@ -426,7 +434,6 @@ absl::Status ServerConnection::QueueOneWay(Incoming incoming) {
                 context_.handler->OnOneWay(peer_, std::move(message), landed);
                 connection_.LetGo(held);
               });
-  return absl::OkStatus();
 }
 
 void ServerConnection::OnCancel(uint64_t call_id) {

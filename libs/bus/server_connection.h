@@ -96,7 +96,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void EndHandling();
   // After all messages that wait in the queue.
   void EndAfterQueue();
-  absl::Status QueueOneWay(Incoming incoming);
+  void QueueOneWay(Incoming incoming);
   // Whether the endpoint takes what says this HELLO.
   absl::Status CheckGreeting(const Hello& hello);
   HeartbeatOptions Heartbeats();

@@ -153,6 +153,41 @@ TEST_P(TransportConformanceTest, WhatWaitsForAnAnswerCountsForItsPeer) {
   ExpectNothingLeft();
 }
 
+// The pool is busy with one message. Those behind it find no room, and after a
+// while not even their bodies can wait.
+TEST_P(TransportConformanceTest, OneWayMessagesBeyondTheQuotaAreRefused) {
+  constexpr size_t kMessages = 40;
+  TransportOptions options;
+  options.max_held_bytes_per_peer = 100'000;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  ASSERT_OK(channel_->Send(NewMessage(kBlockNote, "")));
+  for (size_t i = 0; i < kMessages; ++i) {
+    const std::string body(60'000, i + 1 < kMessages ? 'x' : 'z');
+    EXPECT_OK(channel_->Send(NewMessage(kSlowNote, body, {"attachment"})));
+  }
+  EXPECT_TRUE(handler_.WaitUntil([&] {
+    return !handler_.disconnects.empty() ||
+           (!handler_.notes.empty() &&
+            handler_.notes.back().message.body.view()[0] == 'z');
+  }));
+  handler_.unblock->Set();
+  EXPECT_EQ(events_.disconnected.size(), 0);
+  ASSERT_TRUE(handler_.WaitUntil([&] {
+    return !handler_.disconnects.empty() || handler_.notes.size() > kMessages;
+  }));
+  ASSERT_EQ(handler_.disconnects.size(), 0);
+  size_t num_refused = 0;
+  for (const RecordingHandler::Note& note : handler_.notes) {
+    if (note.landed.ok()) continue;
+    ++num_refused;
+    EXPECT_THAT(note.landed, StatusIs(absl::StatusCode::kResourceExhausted,
+                                      "max_held_bytes_per_peer"));
+    EXPECT_TRUE(note.message.attachments.empty());
+    EXPECT_EQ(note.message.body.size(), 60'000);
+  }
+  EXPECT_EQ(num_refused, kMessages - 1);
+}
+
 TEST_P(TransportConformanceTest, TooManyRequestsAreRefused) {
   TransportOptions options;
   options.max_requests_per_peer = 2;

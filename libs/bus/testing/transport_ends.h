@@ -37,6 +37,8 @@ inline constexpr uint8_t kLetGo = 104;     // drops the call without an answer
 inline constexpr uint8_t kBlock = 105;     // fast, but waits for `unblock`
 inline constexpr uint8_t kNote = 110;      // fast one-way
 inline constexpr uint8_t kSlowNote = 111;  // one-way on the pool
+// One-way on the pool, where it waits for `unblock`.
+inline constexpr uint8_t kBlockNote = 112;
 
 // Something that changes and can be waited for.
 class Changes {
@@ -175,6 +177,9 @@ class RecordingHandler : public Handler {
   }
   void OnOneWay(const Peer& peer, Message message,
                 const absl::Status& landed) override {
+    if (message.method == kBlockNote) {
+      unblock->WaitUntil(scheduler_.clock().Now() + kTestPatience);
+    }
     Change([&] { notes.push_back({peer.id, std::move(message), landed}); });
   }
 
