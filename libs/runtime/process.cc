@@ -141,6 +141,11 @@ protocol::MemoryRoom Process::memory_room() {
   return room;
 }
 
+DescriptorRoom Process::descriptor_room() {
+  if (options_.descriptor_room) return options_.descriptor_room();
+  return RaiseDescriptorLimit(local_file_system_);
+}
+
 MachineMemory Process::machine_memory() {
   if (options_.machine_memory) return options_.machine_memory();
   return ReadMachineMemory(local_file_system_);

@@ -23,6 +23,7 @@
 #include "libs/object_store/object_stores.h"
 #include "libs/protocol/landing_memory.h"
 #include "libs/protocol/worker.h"
+#include "libs/runtime/descriptor_room.h"
 #include "libs/runtime/gpu_platform.h"
 #include "libs/runtime/landing_allocator.h"
 #include "libs/runtime/local_tasks.h"
@@ -56,6 +57,9 @@ struct ProcessOptions {
   // several of them are to hold is counted together before it is made
   // (docs/quotas.md). Null: as the system says (memory_bound.h).
   std::function<MachineMemory()> machine_memory;
+  // Raises the limit of open descriptors as far as it goes, and says how many
+  // there may be. Null: RaiseDescriptorLimit (descriptor_room.h).
+  std::function<DescriptorRoom()> descriptor_room;
   // What graphs call of this program, in all of its tasks
   // (docs/client_functions.md).
   ClientFunctions client_functions;
@@ -113,6 +117,8 @@ class Process {
   // What it can hold besides what its tensors take now, and what its machine
   // has. Reads files of the kernel.
   protocol::MemoryRoom memory_room();
+  // As ProcessOptions::descriptor_room.
+  DescriptorRoom descriptor_room();
 
   // Made when first asked for, with its sockets and threads.
   bus::Transport& transport() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -98,7 +98,9 @@ class Server {
   // Listens and is ready when it returns; waits for no other task.
   // INVALID_ARGUMENT: the task is not in the spec, or an address is none;
   // ALREADY_EXISTS: a port is taken; FAILED_PRECONDITION: see `insecure`, or
-  // `root` is no directory.
+  // `root` is no directory; RESOURCE_EXHAUSTED: too few descriptors are free.
+  // Raises the soft limit of open files to the hard one, and logs a warning if
+  // that is too low for the cluster.
   static absl::StatusOr<std::unique_ptr<Server>> Create(
       const ClusterSpec& cluster, const ServerOptions& options);
 

@@ -1,5 +1,6 @@
 #include "libs/server/server.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -69,6 +70,45 @@ TEST_F(ServerTest, PortZeroIsForClustersOfOneProcess) {
       Create({{"ps", {"localhost:0"}}, {"worker", {"localhost:4000"}}},
              {.job_name = "ps"}),
       StatusIs(StatusCode::kInvalidArgument, "/job:worker/replica:0/task:0"));
+}
+
+// A cluster of 500 other tasks, in a process with so many descriptors.
+class DescriptorLimitTest : public ::testing::Test {
+ protected:
+  absl::Status Start(const DescriptorRoom& room) {
+    Process process{
+        {.compute_threads = 1, .descriptor_room = [room] { return room; }}};
+    const ClusterSpec cluster{
+        {"ps", {"localhost:0"}},
+        {"worker", std::vector<std::string>(500, "localhost:0")}};
+    return Server::Create(
+               cluster,
+               {.job_name = "ps", .process = &process, .logger = &logger_})
+        .status();
+  }
+
+  RecordingLogger logger_;
+};
+
+TEST_F(DescriptorLimitTest, EnoughForTheClusterLogsNothing) {
+  EXPECT_OK(Start({.limit = 5064, .open = 5000}));
+  for (const std::string& line : logger_.lines()) EXPECT_EQ(line[0], 'I');
+}
+
+TEST_F(DescriptorLimitTest, TooFewForTheClusterLogsOneWarning) {
+  EXPECT_OK(Start({.limit = 5063, .open = 100}));
+  EXPECT_THAT(logger_.lines().front(),
+              testing::HasSubstr("W /job:ps/replica:0/task:0 may need 5064"));
+  EXPECT_EQ(std::ranges::count(logger_.lines(), 'W',
+                               [](const std::string& line) { return line[0]; }),
+            1);
+}
+
+TEST_F(DescriptorLimitTest, TooFewToStartIsResourceExhausted) {
+  EXPECT_THAT(Start({.limit = 1024, .open = 961}),
+              StatusIs(StatusCode::kResourceExhausted,
+                       "this process has 63: 961 of at most 1024 are open"));
+  EXPECT_TRUE(logger_.lines().empty());
 }
 
 TEST_F(ServerTest, OffLoopbackItRefusesUnlessTold) {

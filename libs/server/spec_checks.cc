@@ -1,5 +1,8 @@
 #include "libs/server/spec_checks.h"
 
+#include <cstdint>
+#include <iterator>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -64,6 +67,22 @@ absl::Status CheckReachable(const ClusterSpec& cluster,
   return absl::OkStatus();
 }
 
+// What a task needs besides its channels: standard streams, listeners, event
+// loops, files.
+constexpr int64_t kBasicDescriptors = 64;
+// A channel has two sockets of ZeroMQ, control and bulk. The task that dials
+// has four descriptors for each (the connection, the socket's mailbox, and two
+// mailboxes of its monitor), the task that accepts has one.
+constexpr int64_t kDialedChannel = 8;
+constexpr int64_t kAcceptedChannel = 2;
+
+int64_t NumOtherTasks(const ClusterSpec& cluster) {
+  int64_t tasks = 0;
+  for (const auto& [job, indices] : cluster.jobs())
+    tasks += std::ssize(indices);
+  return tasks - 1;
+}
+
 }  // namespace
 
 std::vector<std::string> TasksWithDevices(const ClusterSpec& cluster) {
@@ -93,6 +112,32 @@ absl::StatusOr<bus::Address> CheckSpec(const ClusterSpec& cluster,
   ASSIGN_OR_RETURN(bus::Address listen, ListenAddress(in_spec, place.bind));
   RETURN_IF_ERROR(CheckOpenness(listen, place));
   return listen;
+}
+
+absl::Status CheckDescriptors(const ClusterSpec& cluster,
+                              const std::string& task,
+                              const DescriptorRoom& room, Logger& logger) {
+  constexpr char kRemedy[] =
+      "Raise the hard limit of open files (ulimit -Hn, LimitNOFILE of systemd, "
+      "or the limit of the container).";
+  const int64_t free = room.limit - room.open;
+  if (free < kBasicDescriptors) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        task, " cannot start: it needs ", kBasicDescriptors,
+        " free descriptors (files and sockets), and this process has ", free,
+        ": ", room.open, " of at most ", room.limit, " are open. ", kRemedy));
+  }
+  const int64_t others = NumOtherTasks(cluster);
+  const int64_t needed =
+      others * (kDialedChannel + kAcceptedChannel) + kBasicDescriptors;
+  if (room.limit < needed) {
+    logger.Warning(absl::StrCat(
+        task, " may need ", needed,
+        " descriptors (files and sockets) for its channels to and from the ",
+        others, " other tasks of the cluster, but this process may have only ",
+        room.limit, " open. Connections beyond them fail. ", kRemedy));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace weft

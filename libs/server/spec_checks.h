@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "libs/base/logging.h"
 #include "libs/bus/address.h"
 #include "libs/cluster/cluster_spec.h"
+#include "libs/runtime/descriptor_room.h"
 
 namespace weft {
 
@@ -28,6 +31,13 @@ struct TaskPlace {
 // reach it.
 absl::StatusOr<bus::Address> CheckSpec(const ClusterSpec& cluster,
                                        const TaskPlace& place);
+
+// Whether the process of `task` may have enough descriptors. Logs a warning
+// with the number needed if they do not suffice for channels to and from each
+// other task of the cluster. RESOURCE_EXHAUSTED if too few are free to start.
+absl::Status CheckDescriptors(const ClusterSpec& cluster,
+                              const std::string& task,
+                              const DescriptorRoom& room, Logger& logger);
 
 }  // namespace weft
 
