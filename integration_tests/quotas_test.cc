@@ -462,6 +462,85 @@ TEST(QuotasBetweenTasksTest, AFeedThatFindsNoRoomElsewhereIsNamed) {
   tasks.ExpectLargeFeedIsRefused(kPs, "max_held_bytes_per_peer");
 }
 
+// A queue on the ps, and sessions of the worker whose steps wait for it.
+class WaitingSteps {
+ public:
+  WaitingSteps(const Quotas& ps, const Quotas& worker)
+      : ps_(world_, spec_, "ps", ps, ps.OfPeers()),
+        worker_(world_, spec_, "worker", worker, worker.OfPeers()) {}
+
+  std::unique_ptr<Session> Connect() {
+    auto session = Session::Connect(
+        worker_.server->target(), root_,
+        {.operation_timeout = absl::Minutes(5), .process = client_.get()});
+    EXPECT_OK(session);
+    return session.ok() ? *std::move(session) : nullptr;
+  }
+  // Begins so many steps that wait for an element.
+  std::unique_ptr<Session::Callable> Wait(Session& session, int count) {
+    auto callable = session.MakeCallable({}, {taken_});
+    EXPECT_OK(callable);
+    for (int i = 0; i < count; ++i) {
+      (*callable)->RunAsync({}, outcomes_.Note());
+    }
+    world_.scheduler().AdvanceBy(absl::Seconds(1));
+    return *std::move(callable);
+  }
+  int running() const { return ps_.server->runtime().steps().running; }
+
+  World world_{true};
+  const ClusterSpec spec_{{"ps", {"localhost:1000"}},
+                          {"worker", {"localhost:1001"}}};
+  Task ps_, worker_;
+  std::unique_ptr<Process> client_ = world_.NewProcess("client");
+  Outcomes outcomes_{*client_};
+  Scope root_ = Scope::Root();
+  Scope on_ps_ = root_.WithDevice("/job:ps/task:0/cpu:0");
+  Output queue_ = ops::FIFOQueue(on_ps_, {DT_FLOAT}, {.shared_name = "queue"});
+  Operation enqueue_ = ops::QueueEnqueue(on_ps_, queue_, {1.0f});
+  Output taken_ = ops::QueueDequeue(on_ps_, queue_, {DT_FLOAT})[0];
+  Output size_ = ops::QueueSize(on_ps_, queue_);
+};
+
+TEST(QuotasBetweenTasksTest, StepsEndThoughTheirMasterHasNoRequestsLeft) {
+  constexpr int kSteps = 4;
+  WaitingSteps steps({.max_requests_per_peer = kSteps}, {});
+  auto session = steps.Connect();
+  auto callable = steps.Wait(*session, kSteps);
+  EXPECT_EQ(steps.running(), kSteps);
+  ASSERT_OK(session->Close());
+  const auto ended = steps.outcomes_.WaitFor(kSteps);
+  ASSERT_EQ(ended.size(), size_t{kSteps});
+  for (const absl::Status& status : ended) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled));
+  }
+  EXPECT_EQ(steps.running(), 0);
+  EXPECT_EQ(steps.ps_.server->runtime().num_sessions(), 0);
+  // None of them takes the element.
+  callable.reset();
+  session = steps.Connect();
+  ASSERT_OK(session->Run(steps.enqueue_));
+  ASSERT_OK_AND_ASSIGN(const Tensor size, session->Run(steps.size_));
+  EXPECT_EQ(size.scalar<int32_t>(), 1);
+}
+
+TEST(QuotasBetweenTasksTest, OneClientLeavesRoomForOthers) {
+  WaitingSteps steps({.max_requests_per_peer = 4},
+                     {.max_requests_per_client = 2});
+  const auto session = steps.Connect();
+  const auto callable = steps.Wait(*session, 4);
+  EXPECT_EQ(steps.running(), 2);
+  const auto refused = steps.outcomes_.WaitFor(2);
+  ASSERT_EQ(refused.size(), 2u);
+  for (const absl::Status& status : refused) {
+    EXPECT_THAT(status,
+                IsRefused("requests", kWorker, "max_requests_per_client"));
+  }
+  const auto other = steps.Connect();
+  for (int i = 0; i < 2; ++i) EXPECT_OK(other->Run(steps.enqueue_));
+  EXPECT_EQ(steps.outcomes_.WaitFor(4).size(), 4u);
+}
+
 // Everything of a task that sessions leave traces in.
 struct Footprint {
   explicit Footprint(const Task& task)

@@ -54,6 +54,7 @@ class WireChannel : public Channel, public ClientConnectionOwner {
               Callback callback) override;
   void Cancel(CallId call) override;
   absl::Status Send(Message message) override;
+  void EndConnection(const absl::Status& why) override;
   std::optional<Identity> peer() const override {
     absl::MutexLock lock(&mutex_);
     return state_ == State::kUp ? std::optional<Identity>(peer_) : std::nullopt;
@@ -370,6 +371,16 @@ absl::Status WireChannel::Send(Message message) {
   Connection::Outgoing outgoing;
   outgoing.message = std::move(message);
   return connection->Send(std::move(outgoing));
+}
+
+void WireChannel::EndConnection(const absl::Status& why) {
+  Shared connection;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (state_ != State::kUp && state_ != State::kFlushing) return;
+    connection = connection_;
+  }
+  OnLost(connection, absl::UnavailableError(why.message()));
 }
 
 void WireChannel::OnReply(Incoming reply) {

@@ -57,6 +57,10 @@ class Handler {
   // Whether requests of this method are served until the end, though new work
   // is refused: those that end work, or ask about it.
   virtual bool IsServedWhileDraining(uint8_t /*method*/) const { return false; }
+  // Whether requests of this method end work, or keep the peer a member. They
+  // count in a quota of their own, as large as that of the others: what a peer
+  // may not exceed never refuses the request that would relieve it.
+  virtual bool HasReserve(uint8_t /*method*/) const { return false; }
   // A peer said HELLO, for this task and in a version we speak. An error
   // refuses it. Fast.
   virtual absl::Status OnConnect(const Peer& peer) = 0;

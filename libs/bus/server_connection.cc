@@ -14,6 +14,9 @@ namespace {
 
 // Smaller requests are bounded by their number.
 constexpr uint64_t kUncountedBytes = 4 << 10;
+// So many messages of the largest size fit into the reserve of requests that
+// end work.
+constexpr uint64_t kReservedMessages = 4;
 // What a one-way message that waits takes besides its own bytes.
 constexpr uint64_t kQueuedBytes = 256;
 // Beyond the quota: one-way messages that wait without their attachments.
@@ -55,8 +58,11 @@ absl::Time DeadlineOf(const Envelope& envelope, const Clock& clock) {
 class ServerConnection::Call : public IncomingCall {
  public:
   Call(std::shared_ptr<ServerConnection> connection, uint64_t id,
-       absl::Time deadline)
-      : connection_(std::move(connection)), id_(id), deadline_(deadline) {}
+       absl::Time deadline, bool has_reserve)
+      : connection_(std::move(connection)),
+        id_(id),
+        deadline_(deadline),
+        has_reserve_(has_reserve) {}
   ~Call() override {
     Fail(absl::InternalError("The handler let go of the call unanswered"));
   }
@@ -84,17 +90,23 @@ class ServerConnection::Call : public IncomingCall {
   }
 
   uint64_t id() const { return id_; }
+  bool has_reserve() const { return has_reserve_; }
   // Of the peer's quota; set before the handler sees the call.
   void set_held(uint64_t held) { held_ = held; }
   uint64_t TakeHeld() { return std::exchange(held_, 0); }
+  // Of the reserve; likewise.
+  void set_reserved(uint64_t reserved) { reserved_ = reserved; }
+  uint64_t TakeReserved() { return std::exchange(reserved_, 0); }
 
  private:
   const std::shared_ptr<ServerConnection> connection_;
   const uint64_t id_;
   const absl::Time deadline_;
+  const bool has_reserve_;
   Cancellation cancellation_;
   std::atomic<bool> answered_{false};
   uint64_t held_ = 0;
+  uint64_t reserved_ = 0;
 };
 
 ServerConnection::ServerConnection(ServerContext& context, ConnectionId control,
@@ -275,6 +287,7 @@ absl::StatusOr<std::shared_ptr<ServerConnection::Call>>
 ServerConnection::NewCall(const Envelope& envelope, absl::Status* refusal) {
   const absl::Time deadline =
       DeadlineOf(envelope, context_.parts.scheduler->clock());
+  const bool has_reserve = context_.handler->HasReserve(envelope.method);
   absl::MutexLock lock(&mutex_);
   if (calls_.contains(envelope.call_id)) {
     return absl::InvalidArgumentError("Bad message: a call id used twice");
@@ -284,38 +297,68 @@ ServerConnection::NewCall(const Envelope& envelope, absl::Status* refusal) {
     *refusal = absl::UnavailableError("The connection is closed");
   } else if (cancelled_.Contains(envelope.call_id)) {
     *refusal = absl::CancelledError("The caller cancelled the call");
-  } else if (calls_.size() >=
-             static_cast<size_t>(context_.options.max_requests_per_peer)) {
-    *refusal = TooManyRequests();
+  } else {
+    *refusal = CheckRoomForCall(has_reserve);
   }
   if (!refusal->ok()) return nullptr;
-  auto call =
-      std::make_shared<Call>(shared_from_this(), envelope.call_id, deadline);
+  auto call = std::make_shared<Call>(shared_from_this(), envelope.call_id,
+                                     deadline, has_reserve);
   calls_.emplace(envelope.call_id, call);
+  if (has_reserve) ++num_reserved_;
   return call;
 }
 
-absl::Status ServerConnection::TooManyRequests() const {
+absl::Status ServerConnection::CheckRoomForCall(bool has_reserve) const {
+  const TransportOptions& options = context_.options;
+  const bool is_client =
+      peer_.identity.task.empty() &&
+      options.max_requests_per_client < options.max_requests_per_peer;
+  const int limit = is_client ? options.max_requests_per_client
+                              : options.max_requests_per_peer;
+  const size_t open =
+      has_reserve ? num_reserved_ : calls_.size() - num_reserved_;
+  if (open < static_cast<size_t>(limit)) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      context_.self.task, " works on ", context_.options.max_requests_per_peer,
-      " requests of this peer already. Wait for answers, or raise "
-      "max_requests_per_peer there."));
+      context_.self.task, " works on ", limit,
+      " requests of this peer already. Wait for answers, or raise ",
+      is_client ? "max_requests_per_client" : "max_requests_per_peer",
+      " there."));
 }
 
-absl::Status ServerConnection::HoldRequest(Incoming& incoming) {
+absl::Status ServerConnection::HoldRequest(Call& call, Incoming& incoming) {
+  call.set_held(incoming.held);
   if (!incoming.landed.ok()) {
     return Annotate(incoming.landed, context_.self.task);
   }
   if (incoming.held > 0) return absl::OkStatus();
   const uint64_t size = SizeOf(incoming.message);
   if (size < kUncountedBytes) return absl::OkStatus();
-  const absl::Status held = connection_.Hold(size);
-  if (held.ok()) {
-    incoming.held = size;
-  } else {
-    incoming.message.attachments.clear();
-  }
+  const absl::Status held = HoldBytes(call, size);
+  if (!held.ok()) incoming.message.attachments.clear();
   return Annotate(held, context_.self.task);
+}
+
+absl::Status ServerConnection::HoldBytes(Call& call, uint64_t bytes) {
+  if (call.has_reserve()) {
+    const uint64_t reserve =
+        kReservedMessages * context_.options.max_control_bytes;
+    absl::MutexLock lock(&mutex_);
+    if (bytes <= reserve - reserved_bytes_) {
+      reserved_bytes_ += bytes;
+      call.set_reserved(bytes);
+      return absl::OkStatus();
+    }
+  }
+  RETURN_IF_ERROR(connection_.Hold(bytes));
+  call.set_held(bytes);
+  return absl::OkStatus();
+}
+
+void ServerConnection::LetGoOf(Call& call) {
+  if (const uint64_t held = call.TakeHeld(); held > 0) connection_.LetGo(held);
+  absl::MutexLock lock(&mutex_);
+  reserved_bytes_ -= call.TakeReserved();
+  if (calls_.erase(call.id()) > 0 && call.has_reserve()) --num_reserved_;
 }
 
 absl::Status ServerConnection::OnRequest(Incoming incoming) {
@@ -338,8 +381,7 @@ absl::Status ServerConnection::OnRequest(Incoming incoming) {
     SendError(id, refusal);
     return absl::OkStatus();
   }
-  const absl::Status held = HoldRequest(incoming);
-  call->set_held(incoming.held);
+  const absl::Status held = HoldRequest(*call, incoming);
   if (!held.ok()) {
     context_.handler->OnRefused(std::move(call), std::move(incoming.message),
                                 incoming.refused, held);
@@ -466,12 +508,8 @@ void ServerConnection::SendError(uint64_t call_id, const absl::Status& error) {
 
 absl::Status ServerConnection::Answer(Call& call, absl::Status error,
                                       Message reply) {
-  if (const uint64_t held = call.TakeHeld(); held > 0) connection_.LetGo(held);
-  {
-    absl::MutexLock lock(&mutex_);
-    calls_.erase(call.id());
-    if (state_ != State::kUp) return absl::OkStatus();
-  }
+  LetGoOf(call);
+  if (state() != State::kUp) return absl::OkStatus();
   // The caller has forgotten it.
   if (call.cancellation().IsCancelled()) return absl::OkStatus();
   if (!error.ok()) {
@@ -502,6 +540,7 @@ void ServerConnection::Disconnect(const absl::Status& why, bool goodbye) {
     state_ = State::kClosed;
     disconnect_reason_ = why;
     calls.swap(calls_);
+    num_reserved_ = 0;
     std::swap(bulk, bulk_);
     std::swap(timer, timer_);
   }

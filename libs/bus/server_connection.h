@@ -84,12 +84,16 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void OnCancel(uint64_t call_id);
   // What the request goes on to take of the peer's quota; an error, with the
   // attachments gone, when that was too much.
-  absl::Status HoldRequest(Incoming& incoming);
+  absl::Status HoldRequest(Call& call, Incoming& incoming);
+  absl::Status HoldBytes(Call& call, uint64_t bytes);
+  void LetGoOf(Call& call);
   // Null when it is not to be served; `refusal` says why.
   absl::StatusOr<std::shared_ptr<Call>> NewCall(const Envelope& envelope,
                                                 absl::Status* refusal);
   static void CancelAll(const Calls& calls, const absl::Status& why);
-  absl::Status TooManyRequests() const;
+  // Of those with a reserve, and of the others.
+  absl::Status CheckRoomForCall(bool has_reserve) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // In order with what was handed to the pool before.
   void Handle(std::shared_ptr<Call> call, Message request, bool fast);
   void HandleOn(Pool pool, std::shared_ptr<Call> call, Message request);
@@ -120,6 +124,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of the peer, not answered yet. Ordered, so that a simulation repeats.
   Calls calls_ ABSL_GUARDED_BY(mutex_);
+  // What requests with a reserve take, in number and bytes.
+  size_t num_reserved_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // The latest calls that were cancelled when they were not there: one whose
   // last bytes come by the bulk lane is about to be.
   Ended<uint64_t> cancelled_ ABSL_GUARDED_BY(mutex_){kCancelledRemembered};

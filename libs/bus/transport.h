@@ -129,6 +129,9 @@ class Channel {
   virtual void Cancel(CallId call) = 0;
   // UNAVAILABLE while there is no connection.
   virtual absl::Status Send(Message message) = 0;
+  // Ends the connection, if there is one, as a loss for both ends: calls that
+  // are pending fail with UNAVAILABLE, which quotes `why`. Dials again.
+  virtual void EndConnection(const absl::Status& why) = 0;
 
   // Who is at the other end now; none while there is no connection.
   virtual std::optional<Identity> peer() const = 0;
@@ -152,6 +155,9 @@ struct TransportOptions {
   // attachments that are landing.
   uint64_t max_held_bytes_per_peer = uint64_t{8} << 30;
   int max_requests_per_peer = 65536;
+  // The same of a peer that is no task. Lower, so that one client can't fill
+  // the connection from its master to another task.
+  int max_requests_per_client = 16384;
   // Large attachments of replies and one-way messages that wait for one peer to
   // read them.
   uint64_t max_unsent_bytes_per_peer = uint64_t{8} << 30;

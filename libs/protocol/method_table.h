@@ -37,6 +37,9 @@ struct MethodRow {
   bool (*is_read_soon)(const bus::Message& message) = nullptr;
   // What ends work, or asks about it.
   bool is_served_while_draining = false;
+  // Ends work, though not on the control pool. Such requests and control requests
+  // count in a quota of their own (bus::Handler::HasReserve).
+  bool has_reserve = false;
 };
 
 // A control message is read in some microseconds.
@@ -93,6 +96,10 @@ class RoleService {
   static bool IsServedWhileDraining(uint8_t method) {
     const auto* const row = Service::FindMethod(method);
     return row != nullptr && row->is_served_while_draining;
+  }
+  static bool HasReserve(uint8_t method) {
+    const auto* const row = Service::FindMethod(method);
+    return row != nullptr && (row->is_control || row->has_reserve);
   }
 
   void OnRequest(std::shared_ptr<bus::IncomingCall> call,

@@ -31,6 +31,8 @@ class RunEnd {
   // run is to fill in may be written: its owner still waits.
   bool Claim() { return !claimed_.exchange(true, std::memory_order_acq_rel); }
 
+  bool IsClaimed() const { return claimed_.load(std::memory_order_acquire); }
+
   // By whom Claim answered true, once. The caller keeps this alive.
   void End(absl::Status status) {
     status_ = std::move(status);

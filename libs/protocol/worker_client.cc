@@ -208,16 +208,24 @@ void WorkerClient::Run(const PartitionStep& step, Done done) {
 }
 
 // Also before the RunPartition has arrived: the task remembers what was
-// aborted. Where the Abort fails, the run's own answer is left to end it.
+// aborted. Where the connection is lost, the run has failed before its Abort.
 void WorkerClient::SendAbort(const std::shared_ptr<PendingRun>& run,
                              const absl::Status& cause) {
   channel_->Call(WriteAbort(run->id(), run->steps_over_below(), cause),
                  bus::CallOptions(),
                  [this, run, cause](const absl::StatusOr<bus::Message>& reply) {
-                   if (!reply.ok()) return;
+                   if (!reply.ok()) {
+                     if (run->end().IsClaimed()) return;
+                     return EndConnection(reply.status());
+                   }
                    run->EndWith(MarkDerived(cause));
                    channel_->Cancel(run->call);  // feeds may still be sent
                  });
+}
+
+void WorkerClient::EndConnection(const absl::Status& why) {
+  channel_->EndConnection(
+      Annotate(why, absl::StrCat(options_.task, " did not abort a step")));
 }
 
 void WorkerClient::Deliver(std::vector<Push> pushes) {
@@ -236,7 +244,12 @@ void WorkerClient::Deliver(std::vector<Push> pushes) {
 void WorkerClient::Abort(const StepId& step, uint64_t steps_over_below,
                          const absl::Status& cause, Done done) {
   Call(WriteAbort(step, steps_over_below, cause), absl::InfiniteFuture(),
-       std::move(done));
+       [this, done = std::move(done)](const absl::Status& aborted) mutable {
+         const bool is_lost =
+             absl::IsUnavailable(aborted) || absl::IsCancelled(aborted);
+         if (!aborted.ok() && !is_lost) EndConnection(aborted);
+         done(aborted);
+       });
 }
 
 void WorkerClient::DescribeWaits(const StepId& step, absl::Time deadline,

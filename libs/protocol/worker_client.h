@@ -1,6 +1,7 @@
 // WorkerClient: the Worker role of another task, reached over the bus. Each
 // call is one message; a run's cancellation is an Abort, so that its `done`
-// means that nothing of the step can change a resource there any more.
+// means that nothing of the step can change a resource there any more. An Abort
+// that the task refuses ends the connection, and with it all steps there.
 //
 // All calls but GetStatusWhenConnected fail with UNAVAILABLE at once while
 // there is no connection, and when it is lost before their answer; the channel
@@ -101,6 +102,9 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
                             Done done);
   void SendAbort(const std::shared_ptr<PendingRun>& run,
                  const absl::Status& cause);
+  // A task that is there and refuses an Abort goes on with the step; with the
+  // connection it ends.
+  void EndConnection(const absl::Status& why);
   // UNAVAILABLE says which task it was and what to look at.
   absl::Status Explain(const absl::Status& status) const;
   // Likewise of a call that waited for a connection.

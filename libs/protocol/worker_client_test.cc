@@ -519,6 +519,41 @@ TEST_F(WorkerClientTest, ACancelledRunIsDoneOnceItsAbortIsAcknowledged) {
   EXPECT_FALSE(step.fetches[0].IsInitialized());
 }
 
+// The task would go on with the step, and nobody could end it.
+TEST_F(WorkerClientTest, AnAbortThatIsRefusedEndsTheConnection) {
+  Connect();
+  worker_.hold_runs = worker_.hold_aborts = true;
+  TestStep step(0);
+  client_->Run(step.step(30), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(worker_.running.size(), 1u);
+  const std::shared_ptr<Cancellation> there =
+      worker_.running[0].step.cancellation;
+  step.cancellation->Cancel(absl::CancelledError("by hand"));
+  processes_.Settle();
+  ASSERT_EQ(worker_.aborted.size(), 1u);
+  worker_.aborted[0].done(absl::ResourceExhaustedError("too many requests"));
+  processes_.Settle();
+  EXPECT_TRUE(there->IsCancelled());
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_THAT(results_.all[0],
+              StatusIs(absl::StatusCode::kUnavailable, "did not abort a step"));
+  EXPECT_EQ(events_.lost.size(), 1u);
+  processes_.scheduler().AdvanceBy(absl::Seconds(10));
+  EXPECT_EQ(events_.connected.size(), 2u);
+  worker_.EndRun();
+}
+
+TEST_F(WorkerClientTest, AnAbortOfOthersThatIsRefusedEndsTheConnection) {
+  Connect();
+  worker_.answer = absl::ResourceExhaustedError("too many requests");
+  client_->Abort({11, 30}, 0, absl::InternalError("bug"), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_THAT(results_.all[0], StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(events_.lost.size(), 1u);
+}
+
 TEST_F(WorkerClientTest, ACancelledRunMayAlsoEndByItself) {
   Connect();
   worker_.hold_runs = worker_.hold_aborts = true;

@@ -102,7 +102,8 @@ const MethodRow<WorkerService>* WorkerService::FindMethod(uint8_t method) {
       // Also what releases.
       {.method = Method::kHoldSteps,
        .on_request = &WorkerService::HoldSteps,
-       .is_served_while_draining = true},
+       .is_served_while_draining = true,
+       .has_reserve = true},
       {.method = Method::kClearContainers,
        .on_request = &WorkerService::ClearContainers},
   };

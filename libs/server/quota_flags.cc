@@ -11,6 +11,9 @@ ABSL_FLAG(uint64_t, max_unsent_bytes_per_peer,
           "What may wait for one peer to read it");
 ABSL_FLAG(int, max_requests_per_peer, weft::Quotas().max_requests_per_peer,
           "Requests of one connection that may be without an answer");
+ABSL_FLAG(int, max_requests_per_client, weft::Quotas().max_requests_per_client,
+          "The same of a client's connection; to be lower than "
+          "max_requests_per_peer of the tasks that its steps run on");
 ABSL_FLAG(int, max_connections, weft::Quotas().max_connections,
           "Connections of clients and other tasks that this task takes");
 ABSL_FLAG(int64_t, max_fed_bytes_per_session,
@@ -45,6 +48,7 @@ Quotas QuotasFromFlags() {
       .max_unsent_bytes_per_peer =
           absl::GetFlag(FLAGS_max_unsent_bytes_per_peer),
       .max_requests_per_peer = absl::GetFlag(FLAGS_max_requests_per_peer),
+      .max_requests_per_client = absl::GetFlag(FLAGS_max_requests_per_client),
       .max_connections = absl::GetFlag(FLAGS_max_connections),
       .max_fed_bytes_per_session =
           absl::GetFlag(FLAGS_max_fed_bytes_per_session),

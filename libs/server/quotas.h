@@ -16,6 +16,7 @@ struct Quotas {
   uint64_t max_held_bytes_per_peer = uint64_t{8} << 30;
   uint64_t max_unsent_bytes_per_peer = uint64_t{8} << 30;
   int max_requests_per_peer = 65536;
+  int max_requests_per_client = 16384;
   // Of one task.
   int max_connections = 4096;
   // Of one session.
@@ -35,6 +36,7 @@ struct Quotas {
     options.max_held_bytes_per_peer = max_held_bytes_per_peer;
     options.max_unsent_bytes_per_peer = max_unsent_bytes_per_peer;
     options.max_requests_per_peer = max_requests_per_peer;
+    options.max_requests_per_client = max_requests_per_client;
     options.max_connections = max_connections;
     return options;
   }

@@ -47,6 +47,13 @@ bool TaskHandler::IsServedWhileDraining(uint8_t method) const {
          FileService::IsServedWhileDraining(method);
 }
 
+bool TaskHandler::HasReserve(uint8_t method) const {
+  return MasterService::HasReserve(method) ||
+         WorkerService::HasReserve(method) ||
+         CoordinatorService::HasReserve(method) ||
+         FileService::HasReserve(method);
+}
+
 absl::Status TaskHandler::OnConnect(const bus::Peer& peer) {
   if (!peer.identity.task.empty()) peers_.OnPeerConnected(peer.identity);
   if (master_) master_->OnConnect(peer);

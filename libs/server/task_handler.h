@@ -42,6 +42,7 @@ class TaskHandler : public bus::Handler {
   bool IsFastMessage(const bus::Message& message) const override;
   bool IsControlMessage(const bus::Message& message) const override;
   bool IsServedWhileDraining(uint8_t method) const override;
+  bool HasReserve(uint8_t method) const override;
   absl::Status OnConnect(const bus::Peer& peer) override;
   void OnDisconnect(const bus::Peer& peer, const absl::Status& why) override;
   void OnRequest(std::shared_ptr<bus::IncomingCall> call,

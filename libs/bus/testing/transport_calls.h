@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
@@ -202,6 +203,74 @@ TEST_P(TransportConformanceTest, TooManyRequestsAreRefused) {
   EXPECT_OK(first.Wait());
   EXPECT_OK(second.Wait());
   EXPECT_OK(Call(NewMessage(kEcho, "4")).Wait());
+}
+
+TEST_P(TransportConformanceTest, RequestsThatEndWorkHaveAReserve) {
+  TransportOptions options;
+  options.max_requests_per_peer = 2;
+  options.max_held_bytes_per_peer = 10'000;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  const std::string large(5000, 'x');
+  std::vector<Answer> held;
+  for (int i = 0; i < 2; ++i) {
+    held.push_back(Call(NewMessage(kHold, large)));
+    held.push_back(Call(NewMessage(kEndHold, large)));
+  }
+  for (const uint8_t method : {kHold, kEndHold}) {
+    EXPECT_THAT(Call(NewMessage(method, "one more")).Wait(),
+                StatusIs(absl::StatusCode::kResourceExhausted));
+  }
+  ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.held.size() == 4; }));
+  for (auto& call : handler_.TakeHeld()) {
+    call.call->Reply(std::move(call.request));
+  }
+  for (const Answer& answer : held) EXPECT_OK(answer.Wait());
+  EXPECT_OK(Call(NewMessage(kEcho, large)).Wait());
+}
+
+TEST_P(TransportConformanceTest, AClientMayAskForLessAtOnceThanATask) {
+  TransportOptions options;
+  options.max_requests_per_peer = 3;
+  options.max_requests_per_client = 2;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  const auto task = client_->transport->Dial(
+      endpoint_->address(), {"cluster", "/job:worker/task:0", 13, 78}, "",
+      &events_);
+  ASSERT_TRUE(events_.WaitForConnects(2));
+  const auto call_from = [this](Channel& channel) {
+    Answer answer(scheduler_);
+    channel.Call(NewMessage(kHold, ""), {}, answer.callback());
+    return answer;
+  };
+  std::vector<Answer> held;
+  for (int i = 0; i < 2; ++i) held.push_back(call_from(*channel_));
+  for (int i = 0; i < 3; ++i) held.push_back(call_from(*task));
+  EXPECT_THAT(call_from(*channel_).Wait(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "max_requests_per_client"));
+  EXPECT_THAT(
+      call_from(*task).Wait(),
+      StatusIs(absl::StatusCode::kResourceExhausted, "max_requests_per_peer"));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.held.size() == 5; }));
+  for (auto& call : handler_.TakeHeld()) {
+    call.call->Reply(std::move(call.request));
+  }
+  for (const Answer& answer : held) EXPECT_OK(answer.Wait());
+}
+
+TEST_P(TransportConformanceTest, AnOwnerEndsItsConnection) {
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  const Answer held = Call(NewMessage(kHold, ""));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
+  channel_->EndConnection(absl::InternalError("it does not abort"));
+  EXPECT_THAT(held.Wait(),
+              StatusIs(absl::StatusCode::kUnavailable, "it does not abort"));
+  EXPECT_TRUE(
+      handler_.WaitUntil([&] { return handler_.disconnects.size() == 1; }));
+  EXPECT_TRUE(handler_.TakeHeld()[0].call->cancellation().IsCancelled());
+  // It dials again.
+  ASSERT_TRUE(events_.WaitForConnects(2));
+  EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
 }
 
 TEST_P(TransportConformanceTest, ADeadlineEndsACallAtBothEnds) {

@@ -35,6 +35,7 @@ inline constexpr uint8_t kHold = 102;      // keeps the call, for a test to end
 inline constexpr uint8_t kFail = 103;      // fails with what fail_with says
 inline constexpr uint8_t kLetGo = 104;     // drops the call without an answer
 inline constexpr uint8_t kBlock = 105;     // fast, but waits for `unblock`
+inline constexpr uint8_t kEndHold = 106;   // as kHold, with a reserve
 inline constexpr uint8_t kNote = 110;      // fast one-way
 inline constexpr uint8_t kSlowNote = 111;  // one-way on the pool
 // One-way on the pool, where it waits for `unblock`.
@@ -135,7 +136,8 @@ class RecordingHandler : public Handler {
 
   bool IsFast(uint8_t method) const override {
     return method == kEcho || method == kHold || method == kNote ||
-           method == kFail || method == kLetGo || method == kBlock;
+           method == kFail || method == kLetGo || method == kBlock ||
+           method == kEndHold;
   }
   bool IsControlMessage(const Message& message) const override {
     return message.method == kControlEcho;
@@ -143,6 +145,7 @@ class RecordingHandler : public Handler {
   bool IsServedWhileDraining(uint8_t method) const override {
     return method == kFail;
   }
+  bool HasReserve(uint8_t method) const override { return method == kEndHold; }
   absl::Status OnConnect(const Peer& peer) override {
     bool refuses = false;
     Change([&] {
@@ -169,6 +172,7 @@ class RecordingHandler : public Handler {
         call->Reply(std::move(request));
         break;
       case kHold:
+      case kEndHold:
         Change([&] { held.push_back({std::move(call), std::move(request)}); });
         break;
       default:

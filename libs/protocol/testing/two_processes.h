@@ -78,6 +78,9 @@ class OneRoleHandler : public bus::Handler {
   bool IsServedWhileDraining(uint8_t method) const override {
     return Service::IsServedWhileDraining(method);
   }
+  bool HasReserve(uint8_t method) const override {
+    return Service::HasReserve(method);
+  }
   absl::Status OnConnect(const bus::Peer& peer) override {
     if (!refuse_with.ok()) return refuse_with;
     if constexpr (requires { service_.OnConnect(peer); }) {
