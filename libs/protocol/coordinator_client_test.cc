@@ -161,6 +161,36 @@ TEST_F(CoordinatorClientTest, ATaskJoinsReportsAndLeaves) {
   EXPECT_EQ(coordinator_.left[0].incarnation, 11u);
 }
 
+TEST_F(CoordinatorClientTest, ATaskSpeaksForItselfAlone) {
+  Connect();
+  Join();
+  CoordinatorClient other(
+      *processes_.client().transport,
+      {.address = processes_.address(),
+       .self = {.task = "/job:ps/replica:0/task:1", .incarnation = 12},
+       .task = kCoordinator,
+       .scheduler = &processes_.scheduler()});
+  processes_.Settle();
+  joins_.all.clear();
+  Join(other);
+  Answers<HeartbeatReply> heartbeats;
+  HeartbeatRequest heartbeat;
+  heartbeat.task = kTask;
+  heartbeat.incarnation = 11;
+  other.Heartbeat(heartbeat, kNever, heartbeats.done());
+  Answers<PlacementReply> placements;
+  other.Place(SmallRequest(), kNever, placements.done());
+  other.Leave(kTask, 11, kNever, results_.done());
+  processes_.Settle();
+  const auto is_denied = StatusIs(absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(joins_.all, ElementsAre(is_denied));
+  EXPECT_THAT(heartbeats.all, ElementsAre(is_denied));
+  EXPECT_THAT(placements.all, ElementsAre(is_denied));
+  EXPECT_THAT(results_.all, ElementsAre(is_denied));
+  EXPECT_EQ(coordinator_.joins.size(), 1u);
+  EXPECT_TRUE(coordinator_.left.empty());
+}
+
 TEST_F(CoordinatorClientTest, AMasterPlacesAndForgets) {
   Connect();
   coordinator_.placement_reply.devices = {"/cpu:0", "/cpu:1"};

@@ -7,6 +7,7 @@
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/coordinator_messages.h"
 #include "libs/protocol/method.h"
+#include "libs/protocol/peer_checks.h"
 #include "libs/protocol/placement_messages.h"
 
 namespace weft::protocol {
@@ -103,6 +104,9 @@ void CoordinatorService::Left(const TaskKey& task) {
 void CoordinatorService::Join(Call call, bus::Message request) {
   const auto join = ReadJoin(std::move(request));
   if (!join.ok()) return call->Fail(join.status());
+  const absl::Status is_itself =
+      CheckIsProcess(call->peer(), join->task, join->incarnation);
+  if (!is_itself.ok()) return call->Fail(is_itself);
   const absl::Time deadline = call->deadline();
   options_.coordinator->Join(
       *join, deadline,
@@ -118,6 +122,9 @@ void CoordinatorService::Join(Call call, bus::Message request) {
 void CoordinatorService::Heartbeat(Call call, bus::Message request) {
   const auto heartbeat = ReadHeartbeat(std::move(request));
   if (!heartbeat.ok()) return call->Fail(heartbeat.status());
+  const absl::Status is_itself =
+      CheckIsProcess(call->peer(), heartbeat->task, heartbeat->incarnation);
+  if (!is_itself.ok()) return call->Fail(is_itself);
   const absl::Time deadline = call->deadline();
   options_.coordinator->Heartbeat(
       *heartbeat, deadline,
@@ -127,6 +134,9 @@ void CoordinatorService::Heartbeat(Call call, bus::Message request) {
 void CoordinatorService::Leave(Call call, bus::Message request) {
   const auto leave = ReadLeave(std::move(request));
   if (!leave.ok()) return call->Fail(leave.status());
+  const absl::Status is_itself =
+      CheckIsProcess(call->peer(), leave->task, leave->incarnation);
+  if (!is_itself.ok()) return call->Fail(is_itself);
   // First, since the connection may be gone before the answer.
   Left({leave->task, leave->incarnation});
   const absl::Time deadline = call->deadline();
@@ -137,6 +147,9 @@ void CoordinatorService::Leave(Call call, bus::Message request) {
 void CoordinatorService::Place(Call call, bus::Message request) {
   const auto place = ReadPlace(std::move(request));
   if (!place.ok()) return call->Fail(place.status());
+  const absl::Status is_master =
+      CheckIsMaster(call->peer(), place->request.incarnation);
+  if (!is_master.ok()) return call->Fail(is_master);
   const absl::Time deadline = call->deadline() - place->answer_time;
   options_.coordinator->Place(
       place->request, deadline,

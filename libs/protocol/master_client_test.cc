@@ -349,6 +349,34 @@ TEST_F(MasterClientTest, OneClientsEndIsNotAnothers) {
   EXPECT_THAT(master_.open, ElementsAre(session_));
 }
 
+// Numbers of sessions get around: they are named where steps are held.
+TEST_F(MasterClientTest, ASessionIsNoOtherClients) {
+  Connect();
+  ASSERT_OK_AND_ASSIGN(const uint64_t callable,
+                       Ask().MakeCallable(session_, {}));
+  const auto other = Dial(34);
+  processes_.Settle();
+  other->RunCallable(session_, callable, Run(), done());
+  processes_.Settle();
+  const absl::Status answers[] = {
+      Ask(*other).ExtendSession(session_, {"", 0}).status(),
+      Ask(*other).MakeCallable(session_, {}).status(),
+      Ask(*other).ReleaseCallable(session_, callable),
+      Ask(*other).CloseSession(session_), results_.at(0)};
+  for (const absl::Status& answer : answers) {
+    EXPECT_THAT(answer, StatusIs(absl::StatusCode::kAborted, "another client"));
+  }
+  EXPECT_THAT(master_.extensions, IsEmpty());
+  EXPECT_EQ(master_.made.size(), 1u);
+  EXPECT_THAT(master_.released, IsEmpty());
+  EXPECT_THAT(master_.closed, IsEmpty());
+  EXPECT_EQ(master_.num_runs, 0);
+  // Its own client has it still, over another connection, too.
+  processes_.network().Cut("client", "server");
+  Pass(absl::Seconds(10));
+  EXPECT_OK(Ask().ExtendSession(session_, {"", 0}));
+}
+
 TEST_F(MasterClientTest, ItsEndEndsWhatIsPending) {
   Connect();
   master_.hold_runs = true;

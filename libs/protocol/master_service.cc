@@ -107,12 +107,24 @@ void MasterService::OnRefused(CallPtr call, bus::Message request, size_t which,
   }
   const auto refused = ReadRefusedFeed(std::move(request), which);
   if (!refused.ok()) return call->Fail(why);
+  const absl::Status owns = CheckOwner(*call, refused->session);
+  if (!owns.ok()) return call->Fail(owns);
   const auto spec =
       options_.master->FindSpec(refused->session, refused->callable);
   if (spec == nullptr || refused->feed >= spec->feeds.size()) {
     return call->Fail(why);
   }
   call->Fail(Annotate(why, absl::StrCat("feed ", spec->feeds[refused->feed])));
+}
+
+absl::Status MasterService::CheckOwner(const bus::IncomingCall& call,
+                                       uint64_t session) const {
+  if (leases_.Owns(call.peer(), session)) return absl::OkStatus();
+  RETURN_IF_ERROR(options_.master->CheckSession(session));
+  return absl::AbortedError(
+      absl::StrCat("Session ", session, " on ", options_.task,
+                   " is another client's, or the lease of this one is over. "
+                   "Create another session."));
 }
 
 void MasterService::ReplyWithFetches(Run& run, const absl::Status& status) {
@@ -131,17 +143,20 @@ void MasterService::ReplyWithFetches(Run& run, const absl::Status& status) {
                                            run.request.fetch_indices, *spec))));
 }
 
-absl::Status MasterService::CheckSession(const bus::Message& request) const {
+absl::Status MasterService::CheckSession(const bus::IncomingCall& call,
+                                         const bus::Message& request) const {
   if (!BringsMuch(request)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const CallableId id, ReadRunCallableIds(request));
-  return options_.master->CheckSession(id.session);
+  return CheckOwner(call, id.session);
 }
 
 void MasterService::RunCallable(CallPtr call, bus::Message request) {
-  const absl::Status known = CheckSession(request);
+  const absl::Status known = CheckSession(*call, request);
   if (!known.ok()) return call->Fail(known);
   auto read = ReadRunCallable(std::move(request), *options_.allocator);
   if (!read.ok()) return call->Fail(read.status());
+  const absl::Status owns = CheckOwner(*call, read->session);
+  if (!owns.ok()) return call->Fail(owns);
   auto running = std::make_unique<Run>();
   running->call = std::move(call);
   running->request = *std::move(read);
@@ -236,6 +251,8 @@ void MasterService::CloseUnused(uint64_t session) {
 void MasterService::ExtendSession(CallPtr call, bus::Message request) {
   auto extend = ReadExtendSession(std::move(request));
   if (!extend.ok()) return call->Fail(extend.status());
+  const absl::Status owns = CheckOwner(*call, extend->session);
+  if (!owns.ok()) return call->Fail(owns);
   Cancellation& client = call->cancellation();
   options_.master->ExtendSession(
       extend->session, std::move(extend->extension), &client,
@@ -248,6 +265,8 @@ void MasterService::ExtendSession(CallPtr call, bus::Message request) {
 void MasterService::CloseSession(CallPtr call, bus::Message request) {
   const auto session = ReadCloseSession(std::move(request));
   if (!session.ok()) return call->Fail(session.status());
+  const absl::Status owns = CheckOwner(*call, *session);
+  if (!owns.ok()) return call->Fail(owns);
   leases_.OnClosed(*session);
   options_.master->CloseSession(*session, replies_.Done(std::move(call)));
 }
@@ -255,6 +274,8 @@ void MasterService::CloseSession(CallPtr call, bus::Message request) {
 void MasterService::MakeCallable(CallPtr call, bus::Message request) {
   auto make = ReadMakeCallable(std::move(request));
   if (!make.ok()) return call->Fail(make.status());
+  const absl::Status owns = CheckOwner(*call, make->session);
+  if (!owns.ok()) return call->Fail(owns);
   Cancellation& client = call->cancellation();
   options_.master->MakeCallable(
       make->session, std::move(make->spec), &client,
@@ -273,6 +294,8 @@ void MasterService::MakeCallable(CallPtr call, bus::Message request) {
 void MasterService::ReleaseCallable(CallPtr call, bus::Message request) {
   const auto release = ReadReleaseCallable(std::move(request));
   if (!release.ok()) return call->Fail(release.status());
+  const absl::Status owns = CheckOwner(*call, release->session);
+  if (!owns.ok()) return call->Fail(owns);
   options_.master->ReleaseCallable(release->session, release->callable,
                                    replies_.Done(std::move(call)));
 }

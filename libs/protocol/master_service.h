@@ -3,8 +3,9 @@
 // replies.
 //
 // A run is cancelled when its client gives up or its connection is lost; the
-// client's sessions outlive the connection by a lease (session_leases.h). An
-// unknown session is the master's to refuse.
+// client's sessions outlive the connection by a lease (session_leases.h), and
+// are its own: to other clients they are unknown. An unknown session is the
+// master's to refuse.
 //
 // Threads: OnRequest as bus::Handler says. RunCallable runs on the thread that
 // reads, or where its feeds take long to read on the compute pool; graphs are
@@ -72,9 +73,14 @@ class MasterService : public RoleService<MasterService> {
   void RunCallable(CallPtr call, bus::Message request);
   // Metadata takes long to make and to write: not on a thread that reads.
   void RunForMetadata(std::unique_ptr<Run> running, CallableRun run);
+  // Sessions are those of the client that has created them. ABORTED, so that a
+  // client whose lease is over begins another one.
+  absl::Status CheckOwner(const bus::IncomingCall& call,
+                          uint64_t session) const;
   // Of a request that brings what takes long to read: whether there is such a
   // session; asked before memory is taken for what it brings.
-  absl::Status CheckSession(const bus::Message& request) const;
+  absl::Status CheckSession(const bus::IncomingCall& call,
+                            const bus::Message& request) const;
   void ReplyWithFetches(Run& run, const absl::Status& status);
   void CreateSession(CallPtr call, bus::Message request);
   void OnCreated(bus::IncomingCall& call, absl::StatusOr<uint64_t> session);

@@ -22,7 +22,8 @@ namespace weft::protocol {
 template <typename Service>
 struct MethodRow {
   Method method = Method::kDone;
-  // One of these two; messages of the other kind are refused, or dropped.
+  // One of these two, or both; messages of another kind are refused, or
+  // dropped.
   void (Service::*on_request)(std::shared_ptr<bus::IncomingCall> call,
                               bus::Message request) = nullptr;
   void (Service::*on_one_way)(const bus::Peer& peer, bus::Message message,

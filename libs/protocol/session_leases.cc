@@ -92,6 +92,13 @@ void SessionLeases::OnClosed(uint64_t session) {
   Settle(incarnation);
 }
 
+bool SessionLeases::Owns(const bus::Peer& peer, uint64_t session) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto owner = incarnation_of_session_.find(session);
+  return owner != incarnation_of_session_.end() &&
+         owner->second == peer.identity.incarnation;
+}
+
 void SessionLeases::OnReset(absl::FunctionRef<bool(uint64_t session)> is_open) {
   std::vector<uint64_t> sessions;
   {

@@ -52,6 +52,10 @@ class SessionLeases {
   void OnCreated(const bus::Peer& peer, uint64_t session)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void OnClosed(uint64_t session) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether the peer's client has created the session, over this connection or
+  // an earlier one, and has it still.
+  bool Owns(const bus::Peer& peer, uint64_t session) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets those that are not open any more.
   void OnReset(absl::FunctionRef<bool(uint64_t session)> is_open)
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -94,6 +94,21 @@ TEST_F(SessionLeasesTest, ASessionThatCameTooLateForItsClientExpiresToo) {
   EXPECT_THAT(expired_, ElementsAre(100));
 }
 
+TEST_F(SessionLeasesTest, ASessionIsItsClientsOverEachConnection) {
+  leases_->OnConnect(Peer(1, 7));
+  leases_->OnConnect(Peer(2, 8));
+  Create(Peer(1, 7), 100);
+  EXPECT_TRUE(leases_->Owns(Peer(1, 7), 100));
+  EXPECT_FALSE(leases_->Owns(Peer(2, 8), 100));
+  EXPECT_FALSE(leases_->Owns(Peer(1, 7), 101));
+  leases_->OnDisconnect(Peer(1, 7));
+  leases_->OnConnect(Peer(3, 7));
+  EXPECT_TRUE(leases_->Owns(Peer(3, 7), 100));
+  leases_->OnDisconnect(Peer(3, 7));
+  Pass(absl::Seconds(61));
+  EXPECT_FALSE(leases_->Owns(Peer(3, 7), 100));
+}
+
 TEST_F(SessionLeasesTest, WhatIsClosedOrResetDoesNotExpire) {
   leases_->OnConnect(Peer(1, 7));
   Create(Peer(1, 7), 100);

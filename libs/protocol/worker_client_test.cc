@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/status.h"
 #include "libs/base/test_matchers.h"
@@ -24,6 +25,7 @@ namespace {
 
 constexpr char kTask[] = "/job:ps/replica:0/task:0";
 constexpr char kMasterTask[] = "/job:worker/replica:0/task:0";
+constexpr char kOtherTask[] = "/job:worker/replica:0/task:1";
 constexpr WorkerSession kSession{11, 7};
 constexpr absl::Time kNever = absl::InfiniteFuture();
 
@@ -125,6 +127,44 @@ class WorkerClientTest : public testing::Test {
     Dial();
     processes_.Settle();
     ASSERT_EQ(events_.connected.size(), 1u);
+  }
+  // Another peer than the master of kSession.
+  std::unique_ptr<WorkerClient> DialAs(const bus::Identity& self) {
+    auto client = std::make_unique<WorkerClient>(
+        *processes_.client().transport,
+        WorkerClientOptions{.address = processes_.address(),
+                            .self = self,
+                            .task = kTask,
+                            .allocator = &processes_.client().allocator});
+    processes_.Settle();
+    return client;
+  }
+  // What it is answered to whatever is a master's alone to ask.
+  std::vector<absl::Status> AskForMasters(WorkerClient& client) {
+    std::vector<absl::Status> answers;
+    const auto note = [&](const auto& answer) {
+      if constexpr (requires { answer.status(); }) {
+        answers.push_back(answer.status());
+      } else {
+        answers.push_back(answer);
+      }
+    };
+    client.CreateWorkerSession(kSession, false, kNever, note);
+    client.DeleteWorkerSession(kSession, kNever, note);
+    client.Register({.session = kSession, .registration = 5}, kNever, note);
+    TestStep step(0);
+    client.Run(step.step(30), note);
+    client.DescribeWaits({11, 30}, kNever, note);
+    for (int action = 0; action < 4; ++action) {
+      client.HoldSteps(
+          {.action = static_cast<StepHold::Action>(action), .holder = {11, 30}},
+          kNever, note);
+    }
+    client.Deregister(kSession, 5);
+    processes_.Settle();
+    client.Abort({11, 30}, 29, absl::InternalError("mine"), note);
+    processes_.Settle();
+    return answers;
   }
 
   TwoProcesses processes_;
@@ -674,7 +714,7 @@ TEST_F(WorkerClientTest, ATaskThatDrainsServesWhatEndsSteps) {
     results_.all.push_back(waits.status());
   });
   client_->HoldSteps(
-      {.action = StepHold::Action::kReleaseSteps}, kNever,
+      {.action = StepHold::Action::kReleaseSteps, .holder = {11, 30}}, kNever,
       [&](const auto& writers) { results_.all.push_back(writers.status()); });
   client_->Abort({11, 30}, 28, absl::InternalError("bug"), results_.done());
   client_->DeleteWorkerSession(kSession, kNever, results_.done());
@@ -688,6 +728,51 @@ TEST_F(WorkerClientTest, ATaskThatDrainsServesWhatEndsSteps) {
   ASSERT_EQ(results_.all.size(), 6u);
   EXPECT_THAT(results_.all[5],
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+}
+
+// By accident or with intent: each master speaks for its own sessions.
+TEST_F(WorkerClientTest, AnotherTaskCanNotActForAMaster) {
+  Connect();
+  const auto other = DialAs({.task = kOtherTask, .incarnation = 12});
+  const std::vector<absl::Status> answers = AskForMasters(*other);
+  EXPECT_EQ(answers.size(), 10u);
+  for (const absl::Status& answer : answers) {
+    EXPECT_THAT(answer, StatusIs(absl::StatusCode::kPermissionDenied));
+  }
+  EXPECT_TRUE(worker_.created.empty() && worker_.deleted.empty());
+  EXPECT_TRUE(worker_.registered.empty() && worker_.deregistered.empty());
+  EXPECT_TRUE(worker_.described.empty() && worker_.step_holds.empty());
+  EXPECT_EQ(worker_.num_runs, 0);
+  EXPECT_TRUE(worker_.aborted.empty());
+}
+
+// A value for the step is lost there, say. That says nothing of other steps.
+TEST_F(WorkerClientTest, AnotherTaskMayAbortOneStep) {
+  Connect();
+  const auto other = DialAs({.task = kOtherTask, .incarnation = 12});
+  other->Abort({11, 30}, 0, absl::InternalError("lost"), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  EXPECT_OK(results_.all[0]);
+  EXPECT_EQ(worker_.aborted.size(), 1u);
+}
+
+TEST_F(WorkerClientTest, AClientIsNoTask) {
+  Connect();
+  const auto client = DialAs({.incarnation = 11});
+  client->Deliver({Push{kSession, 30, 1, 0, 0, false, Tensor::Scalar(1.0f)}});
+  client->ClearContainers({}, kNever, std::make_shared<Cancellation>(),
+                          results_.done());
+  processes_.Settle();
+  client->Abort({11, 30}, 0, absl::InternalError("mine"), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 2u);
+  for (const absl::Status& answer : results_.all) {
+    EXPECT_THAT(answer, StatusIs(absl::StatusCode::kPermissionDenied));
+  }
+  EXPECT_TRUE(worker_.pushes.empty());
+  EXPECT_TRUE(worker_.cleared.empty());
+  EXPECT_TRUE(worker_.aborted.empty());
 }
 
 TEST_F(WorkerClientTest, PushesArrive) {
@@ -794,8 +879,7 @@ TEST_F(WorkerClientTest, RequestsThatCanNotBeReadAreRefused) {
   processes_.Settle();
   for (int method = 0; method < 256; ++method) {
     if (!WorkerService::Handles(static_cast<uint8_t>(method)) ||
-        method == static_cast<int>(Method::kPushes) ||
-        method == static_cast<int>(Method::kDeregisterPartition)) {
+        method == static_cast<int>(Method::kPushes)) {
       continue;
     }
     std::vector<absl::Status> answers;

@@ -10,6 +10,7 @@
 #include "libs/base/status.h"
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/method.h"
+#include "libs/protocol/peer_checks.h"
 #include "libs/protocol/worker_messages.h"
 
 namespace weft::protocol {
@@ -61,6 +62,16 @@ void ReplyWithFetches(RunningPartition& run, const absl::Status& status,
              run.request.collect_stats ? &run.trace : nullptr, &clock));
 }
 
+// Fails the call unless `check` is OK.
+bool IsAllowed(bus::IncomingCall& call, const absl::Status& check) {
+  if (!check.ok()) call.Fail(check);
+  return check.ok();
+}
+
+bool IsMaster(bus::IncomingCall& call, uint64_t master_incarnation) {
+  return IsAllowed(call, CheckIsMaster(call.peer(), master_incarnation));
+}
+
 }  // namespace
 
 WorkerService::WorkerService(const WorkerServiceOptions& options)
@@ -83,7 +94,10 @@ const MethodRow<WorkerService>* WorkerService::FindMethod(uint8_t method) {
       {.method = Method::kRegisterPartition,
        .on_request = &WorkerService::Register},
       {.method = Method::kDeregisterPartition,
-       .on_one_way = &WorkerService::Deregister},
+       .on_request = &WorkerService::Deregister,
+       .on_one_way = &WorkerService::NoteDeregister,
+       .is_served_while_draining = true,
+       .has_reserve = true},
       {.method = Method::kRunPartition,
        .on_request = &WorkerService::RunPartition,
        .is_fast = true,
@@ -126,6 +140,7 @@ void WorkerService::GetStatus(Call call, bus::Message request) {
 void WorkerService::CreateWorkerSession(Call call, bus::Message request) {
   const auto open = ReadCreateWorkerSession(std::move(request));
   if (!open.ok()) return call->Fail(open.status());
+  if (!IsMaster(*call, open->session.master_incarnation)) return;
   const absl::Time deadline = call->deadline();
   options_.worker->CreateWorkerSession(open->session, open->isolated, deadline,
                                        replies_.Done(std::move(call)));
@@ -134,6 +149,7 @@ void WorkerService::CreateWorkerSession(Call call, bus::Message request) {
 void WorkerService::DeleteWorkerSession(Call call, bus::Message request) {
   const auto session = ReadDeleteWorkerSession(std::move(request));
   if (!session.ok()) return call->Fail(session.status());
+  if (!IsMaster(*call, session->master_incarnation)) return;
   const absl::Time deadline = call->deadline();
   options_.worker->DeleteWorkerSession(*session, deadline,
                                        replies_.Done(std::move(call)));
@@ -142,6 +158,7 @@ void WorkerService::DeleteWorkerSession(Call call, bus::Message request) {
 void WorkerService::Register(Call call, bus::Message request) {
   const auto registration = ReadRegister(std::move(request), options_.ops);
   if (!registration.ok()) return call->Fail(registration.status());
+  if (!IsMaster(*call, registration->session.master_incarnation)) return;
   const absl::Time deadline = call->deadline();
   options_.worker->Register(*registration, deadline,
                             replies_.With<NewVariables>(
@@ -153,6 +170,7 @@ void WorkerService::Register(Call call, bus::Message request) {
 void WorkerService::RunPartition(Call call, bus::Message request) {
   auto read = ReadRunPartition(std::move(request), *options_.allocator);
   if (!read.ok()) return call->Fail(read.status());
+  if (!IsMaster(*call, read->session.master_incarnation)) return;
   auto run = std::make_shared<RunningPartition>();
   run->call = std::move(call);
   run->with_answer.master_task = run->call->peer().identity.task;
@@ -181,6 +199,9 @@ void WorkerService::RunPartition(Call call, bus::Message request) {
 void WorkerService::Abort(Call call, bus::Message request) {
   const auto abort = ReadAbort(std::move(request));
   if (!abort.ok()) return call->Fail(abort.status());
+  const absl::Status may_abort = CheckMayAbort(
+      call->peer(), abort->step.master_incarnation, abort->steps_over_below);
+  if (!IsAllowed(*call, may_abort)) return;
   options_.worker->Abort(abort->step, abort->steps_over_below, abort->cause,
                          replies_.Done(std::move(call)));
 }
@@ -188,6 +209,7 @@ void WorkerService::Abort(Call call, bus::Message request) {
 void WorkerService::DescribeWaits(Call call, bus::Message request) {
   const auto step = ReadDescribeWaits(std::move(request));
   if (!step.ok()) return call->Fail(step.status());
+  if (!IsMaster(*call, step->master_incarnation)) return;
   const absl::Time deadline = call->deadline();
   options_.worker->DescribeWaits(
       *step, deadline,
@@ -200,6 +222,7 @@ void WorkerService::DescribeWaits(Call call, bus::Message request) {
 void WorkerService::HoldSteps(Call call, bus::Message request) {
   const auto hold = ReadHoldSteps(std::move(request));
   if (!hold.ok()) return call->Fail(hold.status());
+  if (!IsMaster(*call, hold->holder.master_incarnation)) return;
   const absl::Time deadline = call->deadline();
   options_.worker->HoldSteps(
       *hold, deadline,
@@ -212,6 +235,7 @@ void WorkerService::HoldSteps(Call call, bus::Message request) {
 void WorkerService::ClearContainers(Call call, bus::Message request) {
   const auto containers = ReadClearContainers(std::move(request));
   if (!containers.ok()) return call->Fail(containers.status());
+  if (!IsAllowed(*call, CheckIsTask(call->peer()))) return;
   const absl::Time deadline = call->deadline();
   options_.worker->ClearContainers(
       *containers, deadline,
@@ -219,15 +243,28 @@ void WorkerService::ClearContainers(Call call, bus::Message request) {
       replies_.Done(call));
 }
 
-void WorkerService::Deregister(const bus::Peer& /*peer*/, bus::Message message,
-                               const absl::Status& /*landed*/) {
-  const auto request = ReadDeregister(std::move(message));
-  if (!request.ok()) return;
-  options_.worker->Deregister(request->session, request->registration);
+void WorkerService::Deregister(Call call, bus::Message request) {
+  const auto read = ReadDeregister(std::move(request));
+  if (!read.ok()) return call->Fail(read.status());
+  if (!IsMaster(*call, read->session.master_incarnation)) return;
+  options_.worker->Deregister(read->session, read->registration);
+  call->Reply(WriteDone());
+}
+
+// Older tasks send it so.
+void WorkerService::NoteDeregister(const bus::Peer& peer, bus::Message message,
+                                   const absl::Status& /*landed*/) {
+  const auto read = ReadDeregister(std::move(message));
+  if (!read.ok()) return;
+  if (!CheckIsMaster(peer, read->session.master_incarnation).ok()) return;
+  options_.worker->Deregister(read->session, read->registration);
 }
 
 void WorkerService::Deliver(const bus::Peer& peer, bus::Message message,
                             const absl::Status& landed) {
+  if (const absl::Status is_task = CheckIsTask(peer); !is_task.ok()) {
+    return NoteDropped(peer, is_task);
+  }
   if (!landed.ok()) return DeliverWithout(peer, std::move(message), landed);
   // Only the body: whoever gets a tensor is to be the only owner of its memory.
   bus::Message unread;
@@ -243,16 +280,20 @@ void WorkerService::Deliver(const bus::Peer& peer, bus::Message message,
 void WorkerService::DeliverWithout(const bus::Peer& peer, bus::Message pushes,
                                    const absl::Status& landed) {
   auto headers = ReadPushHeaders(std::move(pushes));
-  if (!headers.ok()) {
-    if (options_.logger == nullptr) return;
-    return options_.logger->Warning(absl::StrCat("Dropped a push from ",
-                                                 peer.identity.task, ": ",
-                                                 headers.status().ToString()));
-  }
+  if (!headers.ok()) return NoteDropped(peer, headers.status());
   for (Push& push : *headers) {
     if (!push.is_dead) push.landed = landed;
   }
   options_.worker->Deliver(*std::move(headers));
+}
+
+void WorkerService::NoteDropped(const bus::Peer& peer,
+                                const absl::Status& why) const {
+  if (options_.logger == nullptr) return;
+  options_.logger->Warning(
+      absl::StrCat("Dropped a push from ",
+                   peer.identity.task.empty() ? "a client" : peer.identity.task,
+                   ": ", why.ToString()));
 }
 
 }  // namespace weft::protocol

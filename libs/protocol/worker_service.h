@@ -3,7 +3,8 @@
 //
 // A request that can't be read is answered with INVALID_ARGUMENT; pushes that
 // can't be read are logged and dropped. A run, or a reset, is cancelled when
-// its caller gives up or its connection is lost.
+// its caller gives up or its connection is lost. Each master speaks for its own
+// sessions and steps (peer_checks.h).
 //
 // Threads: OnRequest and OnOneWay as bus::Handler says: fast methods on the
 // thread that reads, all others where some work may be done.
@@ -55,13 +56,15 @@ class WorkerService : public RoleService<WorkerService> {
   void DescribeWaits(Call call, bus::Message request);
   void HoldSteps(Call call, bus::Message request);
   void ClearContainers(Call call, bus::Message request);
-  void Deregister(const bus::Peer& peer, bus::Message message,
-                  const absl::Status& landed);
+  void Deregister(Call call, bus::Message request);
+  void NoteDeregister(const bus::Peer& peer, bus::Message message,
+                      const absl::Status& landed);
   void Deliver(const bus::Peer& peer, bus::Message message,
                const absl::Status& landed);
   // Their tensors did not come.
   void DeliverWithout(const bus::Peer& peer, bus::Message pushes,
                       const absl::Status& landed);
+  void NoteDropped(const bus::Peer& peer, const absl::Status& why) const;
 
   const WorkerServiceOptions options_;
   PendingReplies replies_;

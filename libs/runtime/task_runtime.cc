@@ -174,12 +174,16 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
   }
   absl::MutexLock lock(&mutex_);
   if (!stopped_.ok()) return stopped_;
-  if (ended_sessions_.Contains(session.session)) {
+  if (ended_sessions_.Contains({session.master_incarnation, session.session})) {
     return Deleted(session.session);
   }
-  if (!sessions_.emplace(session.session, created).second) {
-    return absl::OkStatus();
+  const auto [it, is_new] = sessions_.emplace(session.session, created);
+  if (it->second->master_incarnation != session.master_incarnation) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "Session ", session.session, " on ", options_.task,
+        " is another master's. Create a session of another number."));
   }
+  if (!is_new) return absl::OkStatus();
   steps_.AddSession(session);
   // Of a master that is lost, or was never here: nobody else would end it.
   const bool is_own = session.master_incarnation == options_.incarnation;
@@ -193,17 +197,27 @@ void TaskRuntime::DeleteWorkerSession(const protocol::WorkerSession& session,
                                       absl::Time, Done done) {
   {
     absl::MutexLock lock(&mutex_);
-    ended_sessions_.Add(session.session);
+    ended_sessions_.Add({session.master_incarnation, session.session});
   }
-  RemoveSession(session.session, Deleted(session.session));
+  RemoveSession(session, Deleted(session.session));
   done(absl::OkStatus());
 }
 
-void TaskRuntime::RemoveSession(uint64_t session, const absl::Status& cause) {
+TaskRuntime::Sessions::const_iterator TaskRuntime::FindSession(
+    const protocol::WorkerSession& session) const {
+  const auto it = sessions_.find(session.session);
+  if (it == sessions_.end()) return it;
+  const bool is_its_own =
+      it->second->master_incarnation == session.master_incarnation;
+  return is_its_own ? it : sessions_.end();
+}
+
+void TaskRuntime::RemoveSession(const protocol::WorkerSession& session,
+                                const absl::Status& cause) {
   RemovedSession removed;
   {
     absl::MutexLock lock(&mutex_);
-    auto it = sessions_.find(session);
+    const auto it = FindSession(session);
     if (it == sessions_.end()) return;
     removed = TakeOut(it, cause);
   }
@@ -211,11 +225,11 @@ void TaskRuntime::RemoveSession(uint64_t session, const absl::Status& cause) {
 }
 
 // One of the same number that is made afterwards is in both tables.
-TaskRuntime::RemovedSession TaskRuntime::TakeOut(Sessions::iterator it,
+TaskRuntime::RemovedSession TaskRuntime::TakeOut(Sessions::const_iterator it,
                                                  const absl::Status& cause) {
   RemovedSession removed;
   removed.cancel_steps = steps_.RemoveSession(it->first, cause);
-  removed.session = std::move(it->second);
+  removed.session = it->second;
   removed.registrations = std::move(removed.session->registrations);
   sessions_.erase(it);
   return removed;
@@ -236,7 +250,7 @@ void TaskRuntime::CancelStepsSoon(std::vector<RemovedSession> sessions) {
 absl::StatusOr<std::shared_ptr<TaskRuntime::Session>> TaskRuntime::SessionFor(
     const protocol::PartitionRegistration& registration) const {
   const uint64_t id = registration.session.session;
-  const auto it = sessions_.find(id);
+  const auto it = FindSession(registration.session);
   if (it == sessions_.end()) {
     return UnknownOn(options_.task, absl::StrCat("Session ", id));
   }
@@ -444,7 +458,7 @@ void TaskRuntime::Deregister(const protocol::WorkerSession& session,
                              uint64_t registration) {
   std::shared_ptr<Registration> removed;  // let go of without the lock
   absl::MutexLock lock(&mutex_);
-  auto it = sessions_.find(session.session);
+  const auto it = FindSession(session);
   if (it == sessions_.end()) return;
   auto found = it->second->registrations.find(registration);
   if (found == it->second->registrations.end()) {
@@ -462,20 +476,21 @@ void TaskRuntime::Deregister(const protocol::WorkerSession& session,
 }
 
 absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::FindRegistration(
-    uint64_t session, uint64_t registration) const {
+    const protocol::WorkerSession& session, uint64_t registration) const {
   absl::ReaderMutexLock lock(&mutex_);
   if (!stopped_.ok()) return stopped_;
-  auto it = sessions_.find(session);
+  const auto it = FindSession(session);
   if (it != sessions_.end()) {
     auto found = it->second->registrations.find(registration);
     if (found != it->second->registrations.end()) return found->second;
   }
-  return UnknownOn(options_.task, absl::StrCat("Registration ", registration,
-                                               " of session ", session));
+  return UnknownOn(options_.task,
+                   absl::StrCat("Registration ", registration, " of session ",
+                                session.session));
 }
 
 void TaskRuntime::Run(const protocol::PartitionStep& step, Done done) {
-  auto registration = FindRegistration(step.session.session, step.registration);
+  auto registration = FindRegistration(step.session, step.registration);
   if (!registration.ok()) return done(registration.status());
   if (absl::Status status = (*registration)->Check(step); !status.ok()) {
     return done(std::move(status));
@@ -565,8 +580,10 @@ absl::Status TaskRuntime::EndedBefore(const protocol::StepId& holder) const {
 
 absl::StatusOr<std::vector<protocol::VariableWriter>>
 TaskRuntime::HoldVariables(const protocol::StepHold& hold) {
-  ASSIGN_OR_RETURN(const auto registration,
-                   FindRegistration(hold.session, hold.registration));
+  ASSIGN_OR_RETURN(
+      const auto registration,
+      FindRegistration({hold.holder.master_incarnation, hold.session},
+                       hold.registration));
   const absl::btree_set<VariableKey>& variables =
       registration->variables().touched;
   if (registration->variables().MayWrite(variables)) {

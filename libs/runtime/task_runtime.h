@@ -221,12 +221,15 @@ class TaskRuntime : public protocol::Worker,
     uint64_t losses = 0;  // leases begun
   };
 
+  // The end where the session is not there, or is another master's.
+  Sessions::const_iterator FindSession(const protocol::WorkerSession& session)
+      const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Where the registration belongs; an error if it is not wanted any more.
   absl::StatusOr<std::shared_ptr<Session>> SessionFor(
       const protocol::PartitionRegistration& registration) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::shared_ptr<Registration>> FindRegistration(
-      uint64_t session, uint64_t registration) const
+      const protocol::WorkerSession& session, uint64_t registration) const
       ABSL_LOCKS_EXCLUDED(mutex_);
   // All of the sessions of one master, or of all.
   std::vector<std::shared_ptr<Registration>> RegistrationsOf(
@@ -234,8 +237,9 @@ class TaskRuntime : public protocol::Worker,
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status AddSession(const protocol::WorkerSession& session,
                           bool isolated);
-  void RemoveSession(uint64_t session, const absl::Status& cause);
-  RemovedSession TakeOut(Sessions::iterator it, const absl::Status& cause)
+  void RemoveSession(const protocol::WorkerSession& session,
+                     const absl::Status& cause);
+  RemovedSession TakeOut(Sessions::const_iterator it, const absl::Status& cause)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void CancelSteps(std::vector<RemovedSession> sessions);
   // The same, on the control pool: the caller's thread may read messages.
@@ -339,7 +343,9 @@ class TaskRuntime : public protocol::Worker,
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);
   // The registrations inside are protected by mutex_ too.
   Sessions sessions_ ABSL_GUARDED_BY(mutex_);
-  Ended<uint64_t> ended_sessions_ ABSL_GUARDED_BY(mutex_){kEndedRemembered};
+  // Master and session.
+  Ended<std::pair<uint64_t, uint64_t>> ended_sessions_ ABSL_GUARDED_BY(mutex_){
+      kEndedRemembered};
   // Session and registration; those that were released before they were there.
   Ended<std::pair<uint64_t, uint64_t>> ended_registrations_
       ABSL_GUARDED_BY(mutex_){kEndedRemembered};

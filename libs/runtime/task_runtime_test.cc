@@ -204,6 +204,26 @@ TEST_F(TaskRuntimeTest, ASessionThatWasDeletedBeforeItIsMadeIsNotMade) {
   EXPECT_OK(CreateWorkerSession(kOwn, 2));
 }
 
+TEST_F(TaskRuntimeTest, ASessionIsItsMastersAlone) {
+  constexpr uint64_t kStranger = 8;
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
+  ASSERT_OK(Register(1, 5));
+  EXPECT_FALSE(CreateWorkerSession(kStranger, 1).ok());
+  runtime_->Deregister({kStranger, 1}, 5);
+  EXPECT_OK(DeleteWorkerSession(kStranger, 1));
+  EXPECT_OK(DeleteWorkerSession(kStranger, 2));
+  absl::Status ran = absl::UnknownError("did not answer");
+  runtime_->Run({.session = {kStranger, 1},
+                 .registration = 5,
+                 .step = 1,
+                 .cancellation = std::make_shared<Cancellation>()},
+                [&](const absl::Status& status) { ran = status; });
+  EXPECT_THAT(ran, StatusIs(absl::StatusCode::kAborted, "is not known"));
+  EXPECT_EQ(runtime_->num_sessions(), 1);
+  EXPECT_EQ(runtime_->num_registrations(), 1);
+  EXPECT_OK(CreateWorkerSession(kMaster, 2));
+}
+
 // Its master may have asked for it twice.
 TEST_F(TaskRuntimeTest, ASessionThatWasDeletedIsNotMadeAgain) {
   ASSERT_OK(CreateWorkerSession(kOwn, 1));

@@ -1,0 +1,47 @@
+#include "libs/protocol/peer_checks.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace weft::protocol {
+namespace {
+
+std::string NameOf(const bus::Peer& peer) {
+  if (peer.identity.task.empty()) return "A client";
+  return absl::StrCat(peer.identity.task, " (incarnation ",
+                      peer.identity.incarnation, ")");
+}
+
+}  // namespace
+
+absl::Status CheckIsMaster(const bus::Peer& peer, uint64_t master_incarnation) {
+  if (peer.identity.incarnation == master_incarnation) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      NameOf(peer), " asks for what only the master of incarnation ",
+      master_incarnation, " may ask for."));
+}
+
+absl::Status CheckIsTask(const bus::Peer& peer) {
+  if (!peer.identity.task.empty()) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      "A client asks for what only a task of the cluster may ask for. Ask the "
+      "master of a session instead.");
+}
+
+absl::Status CheckIsProcess(const bus::Peer& peer, const std::string& task,
+                            uint64_t incarnation) {
+  if (peer.identity.task == task && peer.identity.incarnation == incarnation) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(
+      absl::StrCat(NameOf(peer), " speaks for ", task, " (incarnation ",
+                   incarnation, "). A task speaks for itself alone."));
+}
+
+absl::Status CheckMayAbort(const bus::Peer& peer, uint64_t master_incarnation,
+                           uint64_t steps_over_below) {
+  absl::Status is_task = CheckIsTask(peer);
+  if (!is_task.ok() || steps_over_below == 0) return is_task;
+  return CheckIsMaster(peer, master_incarnation);
+}
+
+}  // namespace weft::protocol

@@ -1,0 +1,37 @@
+// PeerChecks: which requests a peer may make, by what its HELLO says of it: the
+// one place where services ask. A HELLO is not authenticated yet; a peer that
+// has proved who it is will be looked at here and nowhere else.
+//
+// Errors: PERMISSION_DENIED, which names both sides.
+//
+// Threads: functions without state.
+#ifndef WEFT_LIBS_PROTOCOL_PEER_CHECKS_H_
+#define WEFT_LIBS_PROTOCOL_PEER_CHECKS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "libs/bus/message.h"
+
+namespace weft::protocol {
+
+// The peer is the master of that incarnation: sessions, registrations, steps
+// and holds are those of one master.
+absl::Status CheckIsMaster(const bus::Peer& peer, uint64_t master_incarnation);
+
+// The peer is a task of the cluster.
+absl::Status CheckIsTask(const bus::Peer& peer);
+
+// The peer is this process of this task.
+absl::Status CheckIsProcess(const bus::Peer& peer, const std::string& task,
+                            uint64_t incarnation);
+
+// Any task may abort one step: a value for it is lost there, say. Which steps
+// are over is its master's alone to tell.
+absl::Status CheckMayAbort(const bus::Peer& peer, uint64_t master_incarnation,
+                           uint64_t steps_over_below);
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_PEER_CHECKS_H_
