@@ -66,10 +66,18 @@ WorkerClient::WorkerClient(bus::Transport& transport,
 WorkerClient::~WorkerClient() = default;
 
 void WorkerClient::OnConnected(const bus::Identity& peer) {
+  Releasing releasing;
   {
     absl::MutexLock lock(&mutex_);
     connected_ = peer;
     last_failure_ = absl::OkStatus();
+    // Another process has none of them.
+    if (incarnation_ != peer.incarnation) releasing_.clear();
+    incarnation_ = peer.incarnation;
+    releasing = releasing_;
+  }
+  for (const auto& [id, session] : releasing) {
+    SendDeregister(session, id.second);
   }
   if (options_.events != nullptr) options_.events->OnPeerConnected(peer);
 }
@@ -152,6 +160,13 @@ void WorkerClient::CreateWorkerSession(const WorkerSession& session,
 
 void WorkerClient::DeleteWorkerSession(const WorkerSession& session,
                                        absl::Time deadline, Done done) {
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto from = releasing_.lower_bound({session.session, 0});
+    auto to = from;
+    while (to != releasing_.end() && to->first.first == session.session) ++to;
+    releasing_.erase(from, to);
+  }
   Call(WriteDeleteWorkerSession(session), deadline, std::move(done));
 }
 
@@ -173,8 +188,33 @@ void WorkerClient::Register(const PartitionRegistration& registration,
 
 void WorkerClient::Deregister(const WorkerSession& session,
                               uint64_t registration) {
-  // A task that can't be reached loses the registration with its session.
-  (void)channel_->Send(WriteDeregister(session, registration));
+  {
+    absl::MutexLock lock(&mutex_);
+    releasing_[{session.session, registration}] = session;
+    if (releasing_.size() > kMaxReleasing) releasing_.erase(releasing_.begin());
+  }
+  SendDeregister(session, registration);
+}
+
+void WorkerClient::SendDeregister(const WorkerSession& session,
+                                  uint64_t registration) {
+  // Without a connection, the next one does it again.
+  channel_->Call(
+      WriteDeregister(session, registration), bus::CallOptions(),
+      [this, session, registration](const absl::StatusOr<bus::Message>& reply) {
+        if (absl::IsUnimplemented(reply.status())) {
+          // An older task answers no such request.
+          (void)channel_->Send(WriteDeregister(session, registration));
+        } else if (!reply.ok()) {
+          return;
+        }
+        Released(session.session, registration);
+      });
+}
+
+void WorkerClient::Released(uint64_t session, uint64_t registration) {
+  absl::MutexLock lock(&mutex_);
+  releasing_.erase({session, registration});
 }
 
 void WorkerClient::Run(const PartitionStep& step, Done done) {

@@ -17,8 +17,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -93,10 +95,19 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
 
  private:
   class PendingRun;
+  // Session and registration -> the session as it was named.
+  using Releasing =
+      absl::btree_map<std::pair<uint64_t, uint64_t>, WorkerSession>;
+  // Where a task is away for long, the oldest are not released.
+  static constexpr size_t kMaxReleasing = 65536;
 
   void OnConnected(const bus::Identity& peer) override;
   void OnDisconnected(const absl::Status& why) override;
 
+  // Tells the task, unless it has heard meanwhile.
+  void SendDeregister(const WorkerSession& session, uint64_t registration);
+  void Released(uint64_t session, uint64_t registration)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // A call that is answered by Done.
   bus::Channel::CallId Call(bus::Message request, absl::Time deadline,
                             Done done);
@@ -115,6 +126,12 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
   absl::Mutex mutex_;
   // Whom OnPeerConnected told of last, until OnPeerLost.
   std::optional<bus::Identity> connected_ ABSL_GUARDED_BY(mutex_);
+  // Of the process to which `releasing_` belongs; 0: none was there yet.
+  uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Registrations whose release that process has not confirmed, by session.
+  // What it was told may be lost with the connection, and the sessions outlive
+  // that.
+  Releasing releasing_ ABSL_GUARDED_BY(mutex_);
   // Of the attempts since; OK before the first has failed.
   absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);
   // Last: its end ends all callbacks. Set once, before any call.

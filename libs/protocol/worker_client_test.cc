@@ -433,6 +433,49 @@ TEST_F(WorkerClientTest, RegistersGraphsAndForgetsThem) {
   EXPECT_EQ(worker_.deregistered, std::vector<uint64_t>{5});
 }
 
+// The session lives on at the task, for its lease.
+TEST_F(WorkerClientTest, WhatIsReleasedWithoutAConnectionIsReleasedLater) {
+  Connect();
+  client_->Deregister(kSession, 1);
+  processes_.network().Cut("client", "server");  // while it is on its way
+  processes_.Settle();
+  EXPECT_TRUE(worker_.deregistered.empty());
+  client_->Deregister(kSession, 2);
+  processes_.scheduler().AdvanceBy(absl::Seconds(10));
+  EXPECT_EQ(events_.connected.size(), 2u);
+  EXPECT_THAT(worker_.deregistered, testing::UnorderedElementsAre(1u, 2u));
+  // Once is enough.
+  processes_.network().Cut("client", "server");
+  processes_.scheduler().AdvanceBy(absl::Seconds(10));
+  EXPECT_EQ(events_.connected.size(), 3u);
+  EXPECT_EQ(worker_.deregistered.size(), 2u);
+}
+
+TEST_F(WorkerClientTest, ATaskThatRestartsHasNothingToRelease) {
+  Connect();
+  endpoint_.reset();
+  processes_.Settle();
+  client_->Deregister(kSession, 1);
+  auto endpoint = processes_.server().transport->Listen(
+      processes_.address(), {.task = kTask, .incarnation = 23}, *handler_);
+  ASSERT_OK(endpoint);
+  processes_.scheduler().AdvanceBy(absl::Seconds(10));
+  EXPECT_EQ(events_.connected.size(), 2u);
+  EXPECT_TRUE(worker_.deregistered.empty());
+  client_.reset();
+}
+
+TEST_F(WorkerClientTest, WithASessionAllIsReleasedThatItHas) {
+  Connect();
+  processes_.network().Cut("client", "server");
+  processes_.Settle();
+  client_->Deregister(kSession, 1);
+  client_->Deregister({11, 8}, 1);
+  client_->DeleteWorkerSession(kSession, kNever, results_.done());
+  processes_.scheduler().AdvanceBy(absl::Seconds(10));
+  EXPECT_EQ(worker_.deregistered.size(), 1u);
+}
+
 TEST_F(WorkerClientTest, ErrorsKeepCodeTextAndWhetherTheyAreDerived) {
   Connect();
   worker_.answer = absl::FailedPreconditionError("x is not initialised");
