@@ -38,14 +38,22 @@ void Coordinator::Impl::Close() {
     absl::MutexLock lock(&mutex_);
     closed_ = true;
     if (tick_ != 0) scheduler_.CancelTimer(tick_);
-    while (!calls_.empty()) {
-      Fail(calls_.begin(),
-           absl::UnavailableError(absl::StrCat("The coordinator at ",
-                                               options_.task, " has stopped.")),
-           callbacks);
-    }
+    ends_waits_ = true;
+    while (!calls_.empty()) Fail(calls_.begin(), Stopping(), callbacks);
   }
   logging_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
+}
+
+void Coordinator::Impl::EndWaits() {
+  DeferredCallbacks callbacks;
+  absl::MutexLock lock(&mutex_);
+  ends_waits_ = true;
+  for (const uint64_t id : CallIds()) Advance(id, callbacks);
+}
+
+absl::Status Coordinator::Impl::Stopping() const {
+  return absl::UnavailableError(
+      absl::StrCat("The coordinator at ", options_.task, " is shutting down."));
 }
 
 // Counted, so that nobody logs once Close has returned: the logger may be gone
@@ -126,8 +134,9 @@ void Coordinator::Leave(const std::string& task, uint64_t incarnation,
 }
 
 void Coordinator::Place(const PlacementRequest& request, absl::Time deadline,
+                        std::shared_ptr<Cancellation> cancellation,
                         Answer<PlacementReply> done) {
-  impl_->Place(request, deadline, std::move(done));
+  impl_->Place(request, deadline, std::move(cancellation), std::move(done));
 }
 
 void Coordinator::EndSession(uint64_t session, absl::Time, Done done) {
@@ -143,8 +152,10 @@ void Coordinator::ForgetContainers(
 
 void Coordinator::ListDevices(const std::vector<std::string>& device_filters,
                               absl::Time deadline,
+                              std::shared_ptr<Cancellation> cancellation,
                               Answer<std::vector<DeviceAttributes>> done) {
-  impl_->ListDevices(device_filters, deadline, std::move(done));
+  impl_->ListDevices(device_filters, deadline, std::move(cancellation),
+                     std::move(done));
 }
 
 void Coordinator::GetCluster(absl::Time, Answer<ClusterStatus> done) {
@@ -155,6 +166,8 @@ void Coordinator::Shutdown(absl::Time, Done done) {
   impl_->Shutdown();
   done(absl::OkStatus());
 }
+
+void Coordinator::EndWaits() { impl_->EndWaits(); }
 
 bool Coordinator::HaveAllHeard() const { return impl_->HaveAllHeard(); }
 

@@ -48,6 +48,7 @@ class Coordinator : public protocol::Coordinator {
   void Leave(const std::string& task, uint64_t incarnation, absl::Time deadline,
              Done done) override;
   void Place(const protocol::PlacementRequest& request, absl::Time deadline,
+             std::shared_ptr<Cancellation> cancellation,
              Answer<protocol::PlacementReply> done) override;
   void EndSession(uint64_t session, absl::Time deadline, Done done) override;
   void ForgetContainers(const std::vector<std::string>& containers,
@@ -55,10 +56,16 @@ class Coordinator : public protocol::Coordinator {
                         absl::Time deadline, Done done) override;
   void ListDevices(const std::vector<std::string>& device_filters,
                    absl::Time deadline,
+                   std::shared_ptr<Cancellation> cancellation,
                    Answer<std::vector<DeviceAttributes>> done) override;
   void GetCluster(absl::Time deadline,
                   Answer<protocol::ClusterStatus> done) override;
   void Shutdown(absl::Time deadline, Done done) override;
+
+  // The task that hosts the coordinator begins to stop: calls that wait for
+  // tasks or reports fail with UNAVAILABLE, and so does each later call that
+  // would have to wait.
+  void EndWaits();
 
   // Whether all other tasks that are alive have heard with a heartbeat which
   // jobs have finished by now: each has sent another one since it was told.

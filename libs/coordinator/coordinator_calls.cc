@@ -18,10 +18,12 @@ constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
 void Coordinator::Impl::Place(const PlacementRequest& request,
                               absl::Time deadline,
+                              std::shared_ptr<Cancellation> cancellation,
                               Answer<PlacementReply> done) {
   WaitingCall call;
   call.request = std::make_shared<const PlacementRequest>(request);
   call.place_done = std::move(done);
+  call.cancellation = std::move(cancellation);
   call.deadline = deadline;
   absl::StatusOr<DeviceFilters> filters =
       DeviceFilters::Parse(request.device_filters);
@@ -55,9 +57,11 @@ absl::Status Coordinator::Impl::CheckRequest(const PlacementRequest& request) {
 
 void Coordinator::Impl::ListDevices(
     const std::vector<std::string>& device_filters, absl::Time deadline,
+    std::shared_ptr<Cancellation> cancellation,
     Answer<std::vector<DeviceAttributes>> done) {
   WaitingCall call;
   call.list_done = std::move(done);
+  call.cancellation = std::move(cancellation);
   call.deadline = deadline;
   absl::StatusOr<DeviceFilters> filters = DeviceFilters::Parse(device_filters);
   DeferredCallbacks callbacks;
@@ -71,8 +75,29 @@ void Coordinator::Impl::ListDevices(
 void Coordinator::Impl::Begin(WaitingCall call, DeferredCallbacks& callbacks) {
   call.missing = tasks_.Missing(call.needed);
   const uint64_t id = next_call_++;
-  ArmTimer(id, calls_.emplace(id, std::move(call)).first->second);
+  const auto it = calls_.emplace(id, std::move(call)).first;
+  if (closed_) return Fail(it, Stopping(), callbacks);
+  if (!WatchCancellation(id, it->second)) {
+    return Fail(it, it->second.cancellation->status(), callbacks);
+  }
+  ArmTimer(id, it->second);
   Advance(id, callbacks);
+}
+
+bool Coordinator::Impl::WatchCancellation(uint64_t id, WaitingCall& call) {
+  if (call.cancellation == nullptr) return true;
+  call.token = call.cancellation->Register(
+      [weak = weak_from_this(), id](const absl::Status& cause) {
+        if (auto self = weak.lock()) self->Cancelled(id, cause);
+      });
+  return call.token != 0;
+}
+
+void Coordinator::Impl::Cancelled(uint64_t id, const absl::Status& cause) {
+  DeferredCallbacks callbacks;
+  absl::MutexLock lock(&mutex_);
+  const auto call = calls_.find(id);
+  if (call != calls_.end()) Fail(call, cause, callbacks);
 }
 
 void Coordinator::Impl::ArmTimer(uint64_t id, WaitingCall& call) {
@@ -144,15 +169,19 @@ void Coordinator::Impl::Advance(uint64_t id, DeferredCallbacks& callbacks) {
   if (absl::Status status = CheckMaster(call); !status.ok()) {
     return Fail(it, std::move(status), callbacks);
   }
-  if (!call.missing.empty() || !call.reporting.empty()) return;
+  if (!call.missing.empty() || !call.reporting.empty()) {
+    if (ends_waits_) Fail(it, Stopping(), callbacks);
+    return;
+  }
   if (call.request != nullptr) {
     call.state = WaitingCall::State::kQueued;
     queue_.push_back(id);
     return Kick();
   }
-  callbacks.Add(
-      [devices = tasks_.Devices(call.needed, call.filters, ""),
-       done = Remove(it).list_done]() mutable { done(std::move(devices)); });
+  callbacks.Add([devices = tasks_.Devices(call.needed, call.filters, ""),
+                 done = Remove(it, callbacks).list_done]() mutable {
+    done(std::move(devices));
+  });
 }
 
 // The master of a session joins before it is asked for sessions, but may be
@@ -168,16 +197,25 @@ absl::Status Coordinator::Impl::CheckMaster(const WaitingCall& call) const {
                    absl::Hex(alive), "). Connect again."));
 }
 
-WaitingCall Coordinator::Impl::Remove(Calls::iterator it) {
+// The cancellation is let go of before the call is answered, without the lock,
+// which its callback takes.
+WaitingCall Coordinator::Impl::Remove(Calls::iterator it,
+                                      DeferredCallbacks& callbacks) {
   WaitingCall call = std::move(it->second);
   calls_.erase(it);
   if (call.timer != 0) scheduler_.CancelTimer(call.timer);
+  if (call.cancellation != nullptr) {
+    callbacks.Add(
+        [cancellation = std::move(call.cancellation), token = call.token] {
+          if (token != 0) cancellation->Deregister(token);
+        });
+  }
   return call;
 }
 
 void Coordinator::Impl::Fail(Calls::iterator call, absl::Status why,
                              DeferredCallbacks& callbacks) {
-  callbacks.Add(Remove(call).Fail(std::move(why)));
+  callbacks.Add(Remove(call, callbacks).Fail(std::move(why)));
 }
 
 }  // namespace weft

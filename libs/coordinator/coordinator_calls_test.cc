@@ -1,4 +1,5 @@
 // Placements and lists of devices wait for tasks.
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace {
 using protocol::PlacementReply;
 using protocol::PlacementRequest;
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
@@ -98,8 +100,9 @@ TEST_F(CoordinatorTest, ATaskLostMeanwhileIsWaitedForAgain) {
 
 TEST_F(CoordinatorTest, DevicesAreListedInOrderOfTasks) {
   Pending<std::vector<DeviceAttributes>> all, ps;
-  coordinator_->ListDevices({}, In(absl::Minutes(1)), all.Done());
-  coordinator_->ListDevices({"/job:ps"}, In(absl::Minutes(1)), ps.Done());
+  coordinator_->ListDevices({}, In(absl::Minutes(1)), nullptr, all.Done());
+  coordinator_->ListDevices({"/job:ps"}, In(absl::Minutes(1)), nullptr,
+                            ps.Done());
   const auto named = [](const std::string& task) {
     return Field(&DeviceAttributes::name, Cpu(task));
   };
@@ -117,11 +120,75 @@ TEST_F(CoordinatorTest, DevicesAreListedInOrderOfTasks) {
 
 TEST_F(CoordinatorTest, ListingHasADeadlineToo) {
   Pending<std::vector<DeviceAttributes>> reply;
-  coordinator_->ListDevices({"/job:ps/task:1"}, In(absl::Seconds(1)),
+  coordinator_->ListDevices({"/job:ps/task:1"}, In(absl::Seconds(1)), nullptr,
                             reply.Done());
   scheduler_.AdvanceBy(absl::Seconds(2));
   EXPECT_THAT(reply.get().status(),
               StatusIs(absl::StatusCode::kDeadlineExceeded, kPs1));
+}
+
+TEST_F(CoordinatorTest, EndOfWaitsFailsCallsThatWait) {
+  JoinAs(kWorker0);
+  auto placed = BeginPlace(RequestOf(1, kWorker0, {}));
+  Pending<std::vector<DeviceAttributes>> listed;
+  coordinator_->ListDevices({}, In(absl::Minutes(1)), nullptr, listed.Done());
+  EXPECT_FALSE(placed.has_come());
+  EXPECT_FALSE(listed.has_come());
+  coordinator_->EndWaits();
+  EXPECT_THAT(placed.get(),
+              StatusIs(absl::StatusCode::kUnavailable, kCoordinator));
+  EXPECT_THAT(listed.get(),
+              StatusIs(absl::StatusCode::kUnavailable, kCoordinator));
+}
+
+TEST_F(CoordinatorTest, AfterTheEndOfWaitsOnlyCallsThatWaitFail) {
+  coordinator_->EndWaits();
+  JoinAs(kWorker0);
+  PlacementRequest request = RequestOf(1, kWorker0, {NodeOf(Var("x"), "")});
+  EXPECT_THAT(Place(request),
+              StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+  request.device_filters = {"/job:worker/task:0"};
+  EXPECT_OK(Place(request));
+}
+
+TEST_F(CoordinatorTest, ACallThatLosesATaskInItsTurnDoesNotWaitAtTheEnd) {
+  JoinAll();
+  Pending<PlacementReply> reply;
+  coordinator_->Place(RequestOf(1, kWorker0, {NodeOf(Var("x"), "")}),
+                      In(absl::Minutes(1)), nullptr, reply.Done());
+  coordinator_->EndWaits();
+  coordinator_->OnTaskLost(kPs1, 1, absl::UnavailableError("cut"));
+  scheduler_.RunUntilIdle();
+  EXPECT_THAT(reply.get(),
+              StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+}
+
+TEST_F(CoordinatorTest, ACancelledCallEndsWithTheCause) {
+  const auto gone = std::make_shared<Cancellation>();
+  auto placed = BeginPlace(RequestOf(1, kWorker0, {}), absl::Minutes(10), gone);
+  Pending<std::vector<DeviceAttributes>> listed;
+  coordinator_->ListDevices({}, In(absl::Minutes(10)), gone, listed.Done());
+  gone->Cancel(absl::CancelledError("the client is gone"));
+  EXPECT_THAT(placed.get(), StatusIs(absl::StatusCode::kCancelled, "is gone"));
+  EXPECT_THAT(listed.get(), StatusIs(absl::StatusCode::kCancelled, "is gone"));
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_THAT(logger_.lines(), Not(Contains(HasSubstr("waits"))));
+  EXPECT_THAT(
+      BeginPlace(RequestOf(1, kWorker0, {}), absl::Minutes(10), gone).get(),
+      StatusIs(absl::StatusCode::kCancelled, "is gone"));
+}
+
+TEST_F(CoordinatorTest, ACancelledPlacementRegistersNothing) {
+  JoinAll();
+  const auto gone = std::make_shared<Cancellation>();
+  Pending<PlacementReply> reply;
+  coordinator_->Place(
+      RequestOf(1, kWorker0, {NodeOf(Var("x"), "/job:ps/task:0")}),
+      In(absl::Minutes(1)), gone, reply.Done());
+  gone->Cancel(absl::CancelledError("the client is gone"));
+  scheduler_.RunUntilIdle();
+  EXPECT_THAT(reply.get(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_OK(Place(2, kWorker1, {NodeOf(Var("x", {9}), "/job:ps/task:0")}));
 }
 
 TEST_F(CoordinatorTest, BadRequestsAreRefusedAtOnce) {
@@ -131,7 +198,8 @@ TEST_F(CoordinatorTest, BadRequestsAreRefusedAtOnce) {
   EXPECT_THAT(Place(request),
               StatusIs(absl::StatusCode::kInvalidArgument, "device_filters"));
   Pending<std::vector<DeviceAttributes>> list;
-  coordinator_->ListDevices({"/jobs:ps"}, In(absl::Seconds(1)), list.Done());
+  coordinator_->ListDevices({"/jobs:ps"}, In(absl::Seconds(1)), nullptr,
+                            list.Done());
   EXPECT_THAT(list.get(),
               StatusIs(absl::StatusCode::kInvalidArgument, "device_filters"));
   EXPECT_THAT(Forget({}, {"/jobs:ps"}),

@@ -47,6 +47,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   explicit Impl(const CoordinatorOptions& options);
 
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndWaits() ABSL_LOCKS_EXCLUDED(mutex_);
   void Join(const JoinRequest& request, Answer<JoinReply> done)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Heartbeat(const HeartbeatRequest& request, Answer<HeartbeatReply> done)
@@ -56,6 +57,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   void OnTaskLost(const std::string& task, uint64_t incarnation,
                   const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void Place(const PlacementRequest& request, absl::Time deadline,
+             std::shared_ptr<Cancellation> cancellation,
              Answer<PlacementReply> done) ABSL_LOCKS_EXCLUDED(mutex_);
   void EndSession(uint64_t session) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status ForgetContainers(const std::vector<std::string>& containers,
@@ -63,6 +65,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void ListDevices(const std::vector<std::string>& device_filters,
                    absl::Time deadline,
+                   std::shared_ptr<Cancellation> cancellation,
                    Answer<std::vector<DeviceAttributes>> done)
       ABSL_LOCKS_EXCLUDED(mutex_);
   ClusterStatus GetCluster() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -112,9 +115,15 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Begin(WaitingCall call, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // False: it is cancelled already.
+  bool WatchCancellation(uint64_t id, WaitingCall& call)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ArmTimer(uint64_t id, WaitingCall& call)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TimerFired(uint64_t id) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Cancelled(uint64_t id, const absl::Status& cause)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Stopping() const;
   std::vector<uint64_t> CallIds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TaskCame(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -125,7 +134,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   // Goes on with a call, or ends it, if there is nothing to wait for.
   void Advance(uint64_t id, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  WaitingCall Remove(Calls::iterator call)
+  WaitingCall Remove(Calls::iterator call, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Fail(Calls::iterator call, absl::Status why,
             DeferredCallbacks& callbacks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -165,6 +174,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   bool was_late_ ABSL_GUARDED_BY(mutex_) = false;  // the last tick
   // Infinite future: no shutdown was asked for.
   absl::Time stopping_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  // No call may wait for tasks or reports any more.
+  bool ends_waits_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t next_call_ ABSL_GUARDED_BY(mutex_) = 1;
   Calls calls_ ABSL_GUARDED_BY(mutex_);
   std::deque<uint64_t> queue_ ABSL_GUARDED_BY(mutex_);

@@ -410,7 +410,7 @@ TEST_F(CoordinatorTest, TheStatusTellsAll) {
 TEST_F(CoordinatorTest, WhatWaitsIsAnsweredWhenItEnds) {
   auto waiting = BeginPlace(RequestOf(1, kWorker0, {}));
   Pending<std::vector<DeviceAttributes>> list;
-  coordinator_->ListDevices({}, In(absl::Minutes(1)), list.Done());
+  coordinator_->ListDevices({}, In(absl::Minutes(1)), nullptr, list.Done());
   coordinator_.reset();
   EXPECT_THAT(waiting.get(),
               StatusIs(absl::StatusCode::kUnavailable, kCoordinator));
@@ -420,7 +420,7 @@ TEST_F(CoordinatorTest, WhatWaitsIsAnsweredWhenItEnds) {
   Start(200);
   JoinAll();
   Pending<PlacementReply> queued;
-  coordinator_->Place(RequestOf(3, kWorker0, {}), In(absl::Minutes(1)),
+  coordinator_->Place(RequestOf(3, kWorker0, {}), In(absl::Minutes(1)), nullptr,
                       queued.Done());
   EXPECT_FALSE(queued.has_come());
   coordinator_.reset();

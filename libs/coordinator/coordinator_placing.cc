@@ -45,7 +45,10 @@ std::optional<PlacementWork> Coordinator::Impl::TakeWork(
       Fail(it, std::move(status), callbacks);
       continue;
     }
-    if (!call.missing.empty()) continue;
+    if (!call.missing.empty()) {
+      if (ends_waits_) Fail(it, Stopping(), callbacks);
+      continue;
+    }
     call.state = WaitingCall::State::kPlacing;
     call.is_outdated = false;
     return PlacementWork(
@@ -86,10 +89,10 @@ void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
     }
     for (const std::string& task : verdict.doubtful_tasks) register_.Want(task);
     call.reporting = std::move(verdict.doubtful_tasks);
-    if (!call.reporting.empty()) return;
+    if (!call.reporting.empty()) return Advance(it->first, callbacks);
     register_.Declare(declarer, resources);
   }
-  WaitingCall placed = Remove(it);
+  WaitingCall placed = Remove(it, callbacks);
   // The request may take long to be let go of.
   callbacks.Add([reply = PlacementReply{std::move(placement.devices),
                                         std::move(placement.reasons)},

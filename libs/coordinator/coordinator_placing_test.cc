@@ -200,7 +200,7 @@ TEST_F(CoordinatorTest, PlacementsTakeTurns) {
     coordinator_->Place(
         RequestOf(i + 1, is_first ? kWorker0 : kWorker1,
                   {NodeOf(Var("w", {is_first ? 2 : 3}), "/job:ps/task:0")}),
-        In(absl::Minutes(1)), replies.back().Done());
+        In(absl::Minutes(1)), nullptr, replies.back().Done());
   }
   scheduler_.RunUntilIdle();
   for (size_t i = 0; i < replies.size(); ++i) {

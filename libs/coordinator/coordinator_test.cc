@@ -50,12 +50,14 @@ TEST_F(CoordinatorTest, EachCallIsAnsweredOnceWhateverHappensMeanwhile) {
         PlacementRequest request =
             RequestOf(i, task, {NodeOf(Var("w"), "/job:ps/task:0")});
         request.incarnation = i;
-        coordinator->Place(request, soon(), count());
+        coordinator->Place(request, soon(), nullptr, count());
         HeartbeatRequest beat;
         beat.task = task;
         beat.incarnation = beat.coordinator = i;
         coordinator->Heartbeat(beat, soon(), count());
-        coordinator->ListDevices({}, soon(), count());
+        const auto gone = std::make_shared<Cancellation>();
+        coordinator->ListDevices({}, soon(), gone, count());
+        if (i % 3 == 0) gone->Cancel(absl::CancelledError("gone"));
         if (i % 2 == 0) coordinator->EndSession(i, soon(), count());
         coordinator->GetCluster(soon(), count());
         coordinator->OnTaskLost(task, i, absl::UnavailableError("cut"));
@@ -96,7 +98,7 @@ TEST_F(CoordinatorTest, AThousandTasksJoinAndASessionIsPlaced) {
     }
     Pending<PlacementReply> placed;
     coordinator.Place(RequestOf(1, kWorker0, nodes),
-                      clock.Now() + absl::Minutes(10), placed.Done());
+                      clock.Now() + absl::Minutes(10), nullptr, placed.Done());
     int joined = 0;
     for (const auto& [job, tasks] : cluster_.jobs()) {
       for (const auto& [index, address] : tasks) {

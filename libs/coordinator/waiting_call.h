@@ -14,6 +14,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "libs/base/cancellation.h"
 #include "libs/base/scheduler.h"
 #include "libs/cluster/device_filters.h"
 #include "libs/device/device.h"
@@ -33,6 +34,10 @@ struct WaitingCall {
   protocol::Coordinator::Answer<protocol::PlacementReply> place_done;
   protocol::Coordinator::Answer<std::vector<DeviceAttributes>> list_done;
 
+  // Ends the call early; null where nobody will. The token is that of the
+  // coordinator's callback.
+  std::shared_ptr<Cancellation> cancellation;
+  Cancellation::Token token = 0;
   absl::Time deadline;
   DeviceFilters filters;
   std::set<std::string> needed;   // tasks that have to be there

@@ -1,6 +1,6 @@
 // CoordinatorCall: a call to the coordinator that lasts until its deadline: one
 // that finds no coordinator is made again. Says now and then what it waits for.
-// No thread waits.
+// No thread waits. The coordinator is told when the call is cancelled.
 #ifndef WEFT_LIBS_MASTER_COORDINATOR_CALL_H_
 #define WEFT_LIBS_MASTER_COORDINATOR_CALL_H_
 
@@ -40,7 +40,9 @@ class CoordinatorCall
     : public std::enable_shared_from_this<CoordinatorCall<T>> {
  public:
   using Answer = protocol::Coordinator::Answer<T>;
-  using Ask = absl::AnyInvocable<void(absl::Time deadline, Answer done)>;
+  using Ask = absl::AnyInvocable<void(
+      absl::Time deadline, std::shared_ptr<Cancellation> cancellation,
+      Answer done)>;
 
   CoordinatorCall(const MasterOptions& options, OpenCalls::CallPtr open,
                   absl::Time deadline, Ask ask, Answer done)
@@ -74,7 +76,7 @@ class CoordinatorCall
   void AskAgain() {
     const absl::Status cancelled = open_->cancellation()->status();
     if (!cancelled.ok()) return Finish(cancelled);
-    ask_(deadline_,
+    ask_(deadline_, open_->cancellation(),
          OrCancelled<absl::StatusOr<T>>(
              open_->cancellation(),
              [self = this->shared_from_this()](absl::StatusOr<T> answer) {
@@ -112,7 +114,7 @@ class CoordinatorCall
   void Say(const std::string& what,
            const std::vector<std::string>& device_filters) {
     options_.coordinator->ListDevices(
-        device_filters, Now() + kCoordinatorAnswerTime,
+        device_filters, Now() + kCoordinatorAnswerTime, nullptr,
         [weak = this->weak_from_this(),
          what](const absl::StatusOr<std::vector<DeviceAttributes>>& devices) {
           const auto call = weak.lock();
@@ -132,10 +134,10 @@ class CoordinatorCall
   std::shared_ptr<WaitLog> log_;
 };
 
-// `ask` is called with the time until which to wait, and what to answer with;
-// again after an answer that says that nobody was there. `done` gets the
-// coordinator's answer, the cause of the cancellation of `open`, or UNAVAILABLE
-// when this task stops.
+// `ask` is called with the time until which to wait, the cancellation of
+// `open`, and what to answer with; again after an answer that says that nobody
+// was there. `done` gets the coordinator's answer, the cause of the
+// cancellation of `open`, or UNAVAILABLE when this task stops.
 template <typename T>
 void AskCoordinatorFor(const MasterOptions& options,
                        const OpenCalls::CallPtr& open, absl::Time deadline,

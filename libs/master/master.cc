@@ -459,6 +459,7 @@ void Master::ForgetContainers(std::shared_ptr<Resetting> reset) {
       options_, reset->open, reset->deadline, "have containers forgotten",
       reset->device_filters,
       [this, asked = reset](absl::Time until,
+                            const std::shared_ptr<Cancellation>&,
                             protocol::Coordinator::Answer<Nothing> answer) {
         options_.coordinator->ForgetContainers(
             asked->containers, asked->device_filters, until,
@@ -480,8 +481,10 @@ void Master::ListDevices(Cancellation* client,
   AskCoordinatorFor<std::vector<DeviceAttributes>>(
       options_, *open, options_.scheduler->clock().Now() + options_.patience,
       "list the devices of all tasks", {},
-      [this](absl::Time until, auto answer) {
-        options_.coordinator->ListDevices({}, until, std::move(answer));
+      [this](absl::Time until, std::shared_ptr<Cancellation> cancellation,
+             auto answer) {
+        options_.coordinator->ListDevices({}, until, std::move(cancellation),
+                                          std::move(answer));
       },
       [call = *open, done = std::move(done)](Devices devices) mutable {
         call->LetGoOfClient();

@@ -745,6 +745,20 @@ TEST_F(MasterSessionTest, AMasterThatEndsIsNotUsedByLateAnswers) {
   scheduler_.AdvanceBy(absl::Minutes(1));
 }
 
+// Else it would place, and register, what nobody waits for.
+TEST_F(MasterSessionTest, TheCoordinatorHearsThatAClientHasGivenUp) {
+  coordinator_.hold = true;
+  Extended extended;
+  Cancellation client;
+  Extend(0, Nodes("x", "y"), &extended, &client);
+  const auto placement = coordinator_.last_cancellation.lock();
+  ASSERT_NE(placement, nullptr);
+  EXPECT_FALSE(placement->IsCancelled());
+  client.Cancel(absl::CancelledError("gone"));
+  EXPECT_THAT(extended, StatusIs(absl::StatusCode::kCancelled, "gone"));
+  EXPECT_TRUE(placement->IsCancelled());
+}
+
 // Steps of a callable that a step of some other master holds off.
 // What a Saver of SaveConsistency::kStep adds (libs/passes/variable_saving.h).
 std::string MarkNodes(int64_t max_hold_micros = 2000000) {

@@ -128,9 +128,10 @@ void SessionGraph::Place(GrowthPtr growth) {
       options_, growth->open, growth->deadline,
       absl::StrCat("place nodes of session ", session_), config_.device_filters,
       [this, asked = growth](
-          absl::Time until,
+          absl::Time until, std::shared_ptr<Cancellation> cancellation,
           protocol::Coordinator::Answer<protocol::PlacementReply> answer) {
-        options_.coordinator->Place(asked->request, until, std::move(answer));
+        options_.coordinator->Place(asked->request, until,
+                                    std::move(cancellation), std::move(answer));
       },
       [this, growth](absl::StatusOr<protocol::PlacementReply> reply) {
         auto result = EndGrowth(*growth, std::move(reply));

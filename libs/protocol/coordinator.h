@@ -12,12 +12,14 @@
 #define WEFT_LIBS_PROTOCOL_COORDINATOR_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "libs/base/cancellation.h"
 #include "libs/device/device.h"
 #include "libs/graph/placement_graph.h"
 
@@ -161,11 +163,14 @@ class Coordinator {
                      absl::Time deadline, Done done) = 0;
 
   // Waits until every task that passes the filters, and the session's own, has
-  // joined; DEADLINE_EXCEEDED names those that have not. INVALID_ARGUMENT where
-  // a node can't be placed. FAILED_PRECONDITION, with the difference, where
-  // another session has declared a resource of the same name otherwise. An
-  // error has registered nothing.
+  // joined; DEADLINE_EXCEEDED names those that have not. `cancellation`, of
+  // this call alone, ends the wait with its cause; it may be null.
+  // INVALID_ARGUMENT where a node can't be placed. FAILED_PRECONDITION, with
+  // the difference, where another session has declared a resource of the same
+  // name otherwise. UNAVAILABLE: the coordinator stops. An error has registered
+  // nothing.
   virtual void Place(const PlacementRequest& request, absl::Time deadline,
+                     std::shared_ptr<Cancellation> cancellation,
                      Answer<PlacementReply> done) = 0;
   // The session has ended; what it declared lives on only where it exists.
   virtual void EndSession(uint64_t session, absl::Time deadline, Done done) = 0;
@@ -176,9 +181,10 @@ class Coordinator {
                                 absl::Time deadline, Done done) = 0;
 
   // Of the tasks that pass the filters (none: of all), in the order of the
-  // tasks' names; waits for them as Place does.
+  // tasks' names; waits for them, and ends, as Place does.
   virtual void ListDevices(const std::vector<std::string>& device_filters,
                            absl::Time deadline,
+                           std::shared_ptr<Cancellation> cancellation,
                            Answer<std::vector<DeviceAttributes>> done) = 0;
   virtual void GetCluster(absl::Time deadline, Answer<ClusterStatus> done) = 0;
   // Asks every task to stop, with its next heartbeat, and the coordinator's own

@@ -10,6 +10,7 @@
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/coordinator_messages.h"
 #include "libs/protocol/placement_messages.h"
+#include "libs/protocol/run_end.h"
 
 namespace weft::protocol {
 namespace {
@@ -90,25 +91,67 @@ absl::Status CoordinatorClient::Explain(const absl::Status& status) {
   return Append(explained, "(is it running, and is this its address?)");
 }
 
-void CoordinatorClient::CallRaw(bus::Message request, absl::Time deadline,
-                                Answer<bus::Message> done, Pool pool) {
+bus::Channel::CallId CoordinatorClient::CallRaw(bus::Message request,
+                                                absl::Time deadline,
+                                                Answer<bus::Message> done,
+                                                Pool pool) {
   bus::CallOptions options;
   options.deadline = deadline;
   options.wait_for_connection = true;
   // Answers are not read on the thread that brings them: some are large.
-  channel_->Call(std::move(request), options,
-                 [this, pool, done = std::move(done)](
-                     absl::StatusOr<bus::Message> reply) mutable {
-                   if (!reply.ok()) reply = Explain(reply.status());
-                   in_flight_.Begin();
-                   options_.scheduler->Schedule(
-                       pool, [this, done = std::move(done),
-                              reply = std::move(reply)]() mutable {
-                         done(std::move(reply));
-                         done = nullptr;
-                         in_flight_.End();
-                       });
-                 });
+  return channel_->Call(std::move(request), options,
+                        [this, pool, done = std::move(done)](
+                            absl::StatusOr<bus::Message> reply) mutable {
+                          if (!reply.ok()) reply = Explain(reply.status());
+                          in_flight_.Begin();
+                          options_.scheduler->Schedule(
+                              pool, [this, done = std::move(done),
+                                     reply = std::move(reply)]() mutable {
+                                done(std::move(reply));
+                                done = nullptr;
+                                in_flight_.End();
+                              });
+                        });
+}
+
+// A call that its owner may give up: what came of it, and its end.
+struct CoordinatorClient::Wait {
+  Wait(std::shared_ptr<Cancellation> the_cancellation,
+       Answer<bus::Message> done)
+      : cancellation(std::move(the_cancellation)),
+        end(cancellation.get(),
+            [this, done = std::move(done)](const absl::Status& status) mutable {
+              if (!status.ok()) return done(status);
+              done(std::move(reply));
+            }) {}
+
+  void EndWith(absl::StatusOr<bus::Message> result) {
+    if (!end.Claim()) return;
+    absl::Status status = result.status();
+    if (absl::IsCancelled(status) && cancellation != nullptr &&
+        cancellation->IsCancelled()) {
+      status = cancellation->status();
+    }
+    if (result.ok()) reply = *std::move(result);
+    end.End(std::move(status));
+  }
+
+  const std::shared_ptr<Cancellation> cancellation;
+  bus::Message reply;
+  bus::Channel::CallId call = 0;  // set before the cancellation is watched
+  RunEnd end;
+};
+
+template <typename T>
+Coordinator::Answer<bus::Message> CoordinatorClient::Reading(
+    Read<T> read, Answer<T> done) const {
+  return [this, read = std::move(read),
+          done = std::move(done)](absl::StatusOr<bus::Message> reply) mutable {
+    if (!reply.ok()) return done(reply.status());
+    absl::StatusOr<T> result = read(*std::move(reply));
+    if (result.ok()) return done(std::move(result));
+    done(BadReply(who_, result.status()));
+  };
 }
 
 template <typename T>
@@ -116,16 +159,24 @@ void CoordinatorClient::Call(absl::StatusOr<bus::Message> request,
                              absl::Time deadline, Read<T> read, Answer<T> done,
                              Pool pool) {
   if (!request.ok()) return done(request.status());
-  CallRaw(
-      *std::move(request), deadline,
-      [this, read = std::move(read),
-       done = std::move(done)](absl::StatusOr<bus::Message> reply) mutable {
-        if (!reply.ok()) return done(reply.status());
-        absl::StatusOr<T> result = read(*std::move(reply));
-        if (result.ok()) return done(std::move(result));
-        done(BadReply(who_, result.status()));
-      },
-      pool);
+  CallRaw(*std::move(request), deadline,
+          Reading<T>(std::move(read), std::move(done)), pool);
+}
+
+template <typename T>
+void CoordinatorClient::CallUnlessCancelled(
+    absl::StatusOr<bus::Message> request, absl::Time deadline,
+    std::shared_ptr<Cancellation> cancellation, Read<T> read, Answer<T> done) {
+  if (!request.ok()) return done(request.status());
+  auto wait = std::make_shared<Wait>(
+      std::move(cancellation), Reading<T>(std::move(read), std::move(done)));
+  wait->call = CallRaw(*std::move(request), deadline,
+                       [wait](absl::StatusOr<bus::Message> reply) {
+                         wait->EndWith(std::move(reply));
+                       });
+  wait->end.Started([this, wait](const absl::Status& /*cause*/) {
+    channel_->Cancel(wait->call);
+  });
 }
 
 void CoordinatorClient::CallForDone(bus::Message request, absl::Time deadline,
@@ -160,10 +211,12 @@ void CoordinatorClient::Leave(const std::string& task, uint64_t incarnation,
 
 void CoordinatorClient::Place(const PlacementRequest& request,
                               absl::Time deadline,
+                              std::shared_ptr<Cancellation> cancellation,
                               Answer<PlacementReply> done) {
   const size_t num_nodes = request.graph.nodes.size();
-  Call<PlacementReply>(
+  CallUnlessCancelled<PlacementReply>(
       WritePlace(request, AnswerTime(deadline)), deadline,
+      std::move(cancellation),
       [num_nodes](bus::Message reply) {
         return ReadPlaceReply(std::move(reply), num_nodes);
       },
@@ -186,10 +239,11 @@ void CoordinatorClient::ForgetContainers(
 
 void CoordinatorClient::ListDevices(
     const std::vector<std::string>& device_filters, absl::Time deadline,
+    std::shared_ptr<Cancellation> cancellation,
     Answer<std::vector<DeviceAttributes>> done) {
-  Call<std::vector<DeviceAttributes>>(
+  CallUnlessCancelled<std::vector<DeviceAttributes>>(
       WriteListClusterDevices(device_filters, AnswerTime(deadline)), deadline,
-      ReadDevices, std::move(done));
+      std::move(cancellation), ReadDevices, std::move(done));
 }
 
 void CoordinatorClient::GetCluster(absl::Time deadline,

@@ -69,6 +69,7 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
   void Leave(const std::string& task, uint64_t incarnation, absl::Time deadline,
              Done done) override;
   void Place(const PlacementRequest& request, absl::Time deadline,
+             std::shared_ptr<Cancellation> cancellation,
              Answer<PlacementReply> done) override;
   void EndSession(uint64_t session, absl::Time deadline, Done done) override;
   void ForgetContainers(const std::vector<std::string>& containers,
@@ -76,6 +77,7 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
                         absl::Time deadline, Done done) override;
   void ListDevices(const std::vector<std::string>& device_filters,
                    absl::Time deadline,
+                   std::shared_ptr<Cancellation> cancellation,
                    Answer<std::vector<DeviceAttributes>> done) override;
   void GetCluster(absl::Time deadline, Answer<ClusterStatus> done) override;
   void Shutdown(absl::Time deadline, Done done) override;
@@ -83,17 +85,28 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
  private:
   template <typename T>
   using Read = absl::AnyInvocable<absl::StatusOr<T>(bus::Message)>;
+  struct Wait;
 
   void OnConnected(const bus::Identity& peer) override;
   void OnDisconnected(const absl::Status& why) override;
 
+  // Hands what `read` makes of a reply to `done`.
+  template <typename T>
+  Answer<bus::Message> Reading(Read<T> read, Answer<T> done) const;
   // `request` may be the error of writing it. The answer is read on `pool`.
   template <typename T>
   void Call(absl::StatusOr<bus::Message> request, absl::Time deadline,
             Read<T> read, Answer<T> done, Pool pool = Pool::kGraph);
+  // The same; the other end is told when `cancellation`, which may be null, is
+  // cancelled.
+  template <typename T>
+  void CallUnlessCancelled(absl::StatusOr<bus::Message> request,
+                           absl::Time deadline,
+                           std::shared_ptr<Cancellation> cancellation,
+                           Read<T> read, Answer<T> done);
   void CallForDone(bus::Message request, absl::Time deadline, Done done);
-  void CallRaw(bus::Message request, absl::Time deadline,
-               Answer<bus::Message> done, Pool pool);
+  bus::Channel::CallId CallRaw(bus::Message request, absl::Time deadline,
+                               Answer<bus::Message> done, Pool pool);
   // No later than somebody who goes wants to wait.
   absl::Time PartingDeadline(absl::Time deadline) const;
   // How long before `deadline` the other end has to answer, so that its words

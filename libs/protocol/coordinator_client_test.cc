@@ -195,7 +195,7 @@ TEST_F(CoordinatorClientTest, AMasterPlacesAndForgets) {
   Connect();
   coordinator_.placement_reply.devices = {"/cpu:0", "/cpu:1"};
   Answers<PlacementReply> placements;
-  client_->Place(SmallRequest(), kNever, placements.done());
+  client_->Place(SmallRequest(), kNever, nullptr, placements.done());
   client_->EndSession(7, kNever, results_.done());
   client_->ForgetContainers({"a"}, {"/job:ps"}, kNever, results_.done());
   processes_.Settle();
@@ -216,7 +216,7 @@ TEST_F(CoordinatorClientTest, AToolLooksAndStops) {
   coordinator_.cluster.coordinator = kCoordinator;
   Answers<std::vector<DeviceAttributes>> devices;
   Answers<ClusterStatus> clusters;
-  client_->ListDevices({"/job:ps"}, kNever, devices.done());
+  client_->ListDevices({"/job:ps"}, kNever, nullptr, devices.done());
   client_->GetCluster(kNever, clusters.done());
   client_->Shutdown(kNever, results_.done());
   processes_.Settle();
@@ -255,7 +255,7 @@ TEST_F(CoordinatorClientTest, AGraphLargerThanAControlMessageIsPlaced) {
                                               "/job:ps/replica:0/task:0/cpu:0");
   coordinator_.placement_reply.reasons = coordinator_.placement_reply.devices;
   Answers<PlacementReply> placements;
-  client_->Place(request, kNever, placements.done());
+  client_->Place(request, kNever, nullptr, placements.done());
   processes_.Settle();
   ASSERT_EQ(placements.all.size(), 1u);
   ASSERT_OK(placements.all[0]);
@@ -268,7 +268,7 @@ TEST_F(CoordinatorClientTest, AnAnswerForAnotherGraphIsInternal) {
   Connect();
   coordinator_.placement_reply.devices = {"/cpu:0"};
   Answers<PlacementReply> placements;
-  client_->Place(SmallRequest(), kNever, placements.done());
+  client_->Place(SmallRequest(), kNever, nullptr, placements.done());
   processes_.Settle();
   ASSERT_EQ(placements.all.size(), 1u);
   EXPECT_THAT(placements.all[0],
@@ -318,11 +318,11 @@ TEST_F(CoordinatorClientTest, WhatWasWaitedForIsSaidBeforeTheDeadline) {
   Answers<PlacementReply> placements;
   Answers<std::vector<DeviceAttributes>> devices;
   const absl::Time deadline = Now() + absl::Minutes(1);
-  client_->Place(SmallRequest(), deadline, placements.done());
+  client_->Place(SmallRequest(), deadline, nullptr, placements.done());
   processes_.Settle();
   EXPECT_LT(coordinator_.last_deadline, deadline);
   EXPECT_GE(coordinator_.last_deadline, deadline - absl::Seconds(1));
-  client_->ListDevices({}, deadline, devices.done());
+  client_->ListDevices({}, deadline, nullptr, devices.done());
   processes_.Settle();
   EXPECT_LT(coordinator_.last_deadline, deadline);
   Pass(coordinator_.last_deadline - Now());
@@ -339,11 +339,46 @@ TEST_F(CoordinatorClientTest, WhatWasWaitedForIsSaidBeforeTheDeadline) {
   EXPECT_EQ(devices.all[0].status(), coordinator_.answer);
 }
 
+TEST_F(CoordinatorClientTest, ACancelledCallEndsAtBothEnds) {
+  Connect();
+  coordinator_.hold = true;
+  Answers<PlacementReply> placements;
+  const auto given_up = std::make_shared<Cancellation>();
+  client_->Place(SmallRequest(), kNever, given_up, placements.done());
+  processes_.Settle();
+  const auto at_coordinator = coordinator_.last_cancellation.lock();
+  ASSERT_NE(at_coordinator, nullptr);
+  EXPECT_FALSE(at_coordinator->IsCancelled());
+  given_up->Cancel(absl::AbortedError("given up"));
+  processes_.Settle();
+  ASSERT_EQ(placements.all.size(), 1u);
+  EXPECT_THAT(placements.all[0],
+              StatusIs(absl::StatusCode::kAborted, "given up"));
+  EXPECT_TRUE(at_coordinator->IsCancelled());
+  coordinator_.Release();
+}
+
+TEST_F(CoordinatorClientTest, ALostConnectionCancelsCallsThatWait) {
+  Connect();
+  coordinator_.hold = true;
+  Answers<std::vector<DeviceAttributes>> devices;
+  client_->ListDevices({}, kNever, nullptr, devices.done());
+  processes_.Settle();
+  const auto at_coordinator = coordinator_.last_cancellation.lock();
+  ASSERT_NE(at_coordinator, nullptr);
+  EXPECT_FALSE(at_coordinator->IsCancelled());
+  client_.reset();
+  processes_.Settle();
+  EXPECT_TRUE(at_coordinator->IsCancelled());
+  coordinator_.Release();
+}
+
 TEST_F(CoordinatorClientTest, ASilentCoordinatorIsNotWaitedForForEver) {
   Connect();
   coordinator_.hold = true;
   Answers<PlacementReply> placements;
-  client_->Place(SmallRequest(), Now() + absl::Minutes(1), placements.done());
+  client_->Place(SmallRequest(), Now() + absl::Minutes(1), nullptr,
+                 placements.done());
   Pass(absl::Minutes(1));
   ASSERT_EQ(placements.all.size(), 1u);
   EXPECT_THAT(placements.all[0], StatusIs(absl::StatusCode::kDeadlineExceeded));
@@ -479,7 +514,7 @@ TEST_F(CoordinatorClientTest, ItsEndEndsWhatIsPending) {
   Connect();
   coordinator_.hold = true;
   Answers<PlacementReply> placements;
-  client_->Place(SmallRequest(), kNever, placements.done());
+  client_->Place(SmallRequest(), kNever, nullptr, placements.done());
   processes_.Settle();
   client_.reset();
   ASSERT_EQ(placements.all.size(), 1u);
@@ -491,7 +526,7 @@ TEST_F(CoordinatorClientTest, TheServicesEndWaitsForTheCoordinator) {
   Connect();
   coordinator_.hold = true;
   Answers<PlacementReply> placements;
-  client_->Place(SmallRequest(), kNever, placements.done());
+  client_->Place(SmallRequest(), kNever, nullptr, placements.done());
   processes_.Settle();
   endpoint_.reset();
   bool ended = false;
@@ -558,10 +593,11 @@ TEST(CoordinatorSocketsTest, AGraphIsPlacedOverSockets) {
   const auto answered = process.scheduler->NewEvent();
   absl::StatusOr<PlacementReply> placement;
   const absl::Time deadline = process.clock.Now() + absl::Seconds(60);
-  client.Place(request, deadline, [&](absl::StatusOr<PlacementReply> reply) {
-    placement = std::move(reply);
-    answered->Set();
-  });
+  client.Place(request, deadline, nullptr,
+               [&](absl::StatusOr<PlacementReply> reply) {
+                 placement = std::move(reply);
+                 answered->Set();
+               });
   ASSERT_TRUE(answered->WaitUntil(deadline + absl::Seconds(10)));
   ASSERT_OK(placement);
   EXPECT_THAT(placement->devices, ElementsAre("/cpu:0", "/cpu:1"));

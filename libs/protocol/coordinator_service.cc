@@ -11,6 +11,26 @@
 #include "libs/protocol/placement_messages.h"
 
 namespace weft::protocol {
+namespace {
+
+// The call's own, so that a caller that is gone waits no longer.
+std::shared_ptr<Cancellation> CancellationOf(
+    const std::shared_ptr<bus::IncomingCall>& call) {
+  return {call, &call->cancellation()};
+}
+
+// The caller has cancelled nothing that it waits for: this task stops.
+template <typename T>
+Coordinator::Answer<T> UnavailableIfCancelled(Coordinator::Answer<T> done) {
+  return [done = std::move(done)](absl::StatusOr<T> result) mutable {
+    if (absl::IsCancelled(result.status())) {
+      result = absl::UnavailableError(result.status().message());
+    }
+    done(std::move(result));
+  };
+}
+
+}  // namespace
 
 CoordinatorService::CoordinatorService(const CoordinatorServiceOptions& options)
     : options_(options) {}
@@ -151,9 +171,11 @@ void CoordinatorService::Place(Call call, bus::Message request) {
       CheckIsMaster(call->peer(), place->request.incarnation);
   if (!is_master.ok()) return call->Fail(is_master);
   const absl::Time deadline = call->deadline() - place->answer_time;
+  auto cancellation = CancellationOf(call);
   options_.coordinator->Place(
-      place->request, deadline,
-      replies_.With<PlacementReply>(std::move(call), WritePlaceReply));
+      place->request, deadline, std::move(cancellation),
+      UnavailableIfCancelled<PlacementReply>(
+          replies_.With<PlacementReply>(std::move(call), WritePlaceReply)));
 }
 
 void CoordinatorService::EndSession(Call call, bus::Message request) {
@@ -176,13 +198,14 @@ void CoordinatorService::ForgetContainers(Call call, bus::Message request) {
 void CoordinatorService::ListDevices(Call call, bus::Message request) {
   const auto list = ReadListClusterDevices(std::move(request));
   if (!list.ok()) return call->Fail(list.status());
+  using Devices = std::vector<DeviceAttributes>;
   const absl::Time deadline = call->deadline() - list->answer_time;
+  auto cancellation = CancellationOf(call);
   options_.coordinator->ListDevices(
-      list->device_filters, deadline,
-      replies_.With<std::vector<DeviceAttributes>>(
-          std::move(call), [](const std::vector<DeviceAttributes>& devices) {
-            return WriteDevices(devices);
-          }));
+      list->device_filters, deadline, std::move(cancellation),
+      UnavailableIfCancelled<Devices>(replies_.With<Devices>(
+          std::move(call),
+          [](const Devices& devices) { return WriteDevices(devices); })));
 }
 
 void CoordinatorService::GetCluster(Call call, bus::Message request) {

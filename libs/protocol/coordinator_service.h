@@ -4,7 +4,8 @@
 // on any other task, the way to it.
 //
 // It knows over which connections a task has joined, and tells when the last
-// of them is lost.
+// of them is lost. A call that waits for tasks ends with its connection, or
+// when its caller gives up.
 //
 // Threads: OnRequest as bus::Handler says; no method of the role is fast.
 #ifndef WEFT_LIBS_PROTOCOL_COORDINATOR_SERVICE_H_

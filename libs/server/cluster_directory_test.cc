@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "libs/base/cancellation.h"
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
 #include "libs/base/simulated_scheduler.h"
@@ -171,7 +172,7 @@ TEST_F(CoordinatorRouteTest, CallsArriveWithTheirArguments) {
 
 TEST_F(CoordinatorRouteTest, ACallWaitsForACoordinatorThatStartsInTheProcess) {
   const auto route = NewRoute();
-  route->ListDevices({"/job:worker"}, In(absl::Minutes(1)),
+  route->ListDevices({"/job:worker"}, In(absl::Minutes(1)), nullptr,
                      KeepStatus<std::vector<DeviceAttributes>>());
   scheduler_.AdvanceBy(absl::Seconds(30));
   EXPECT_FALSE(status_.has_value());
@@ -210,6 +211,58 @@ TEST_F(CoordinatorRouteTest, ItsEndCancelsCallsThatWait) {
   ASSERT_TRUE(status_.has_value());
   EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kCancelled, "has stopped"));
   EXPECT_EQ(coordinator_->num_shutdowns, 0);
+}
+
+// Keeps what it is asked for, until it is cancelled.
+class PatientCoordinator : public protocol::RecordingCoordinator {
+ public:
+  void ListDevices(const std::vector<std::string>&, absl::Time,
+                   std::shared_ptr<Cancellation> cancellation,
+                   Answer<std::vector<DeviceAttributes>> done) override {
+    const auto shared = std::make_shared<Answer<std::vector<DeviceAttributes>>>(
+        std::move(done));
+    cancellation->Register([shared](const absl::Status& cause) {
+      std::exchange(*shared, nullptr)(cause);
+    });
+  }
+};
+
+TEST_F(CoordinatorRouteTest, TheEndOfWaitsIsTheEndOfCallsUnderWay) {
+  const auto route = NewRoute(std::make_shared<PatientCoordinator>());
+  route->ListDevices({}, In(absl::Minutes(1)), nullptr,
+                     KeepStatus<std::vector<DeviceAttributes>>());
+  EXPECT_FALSE(status_.has_value());
+  route->EndWaits();
+  ASSERT_TRUE(status_.has_value());
+  EXPECT_THAT(*status_,
+              StatusIs(absl::StatusCode::kCancelled, "shutting down"));
+  // Tools may ask on; Close ends that.
+  status_.reset();
+  route->ListDevices({}, In(absl::Minutes(1)), nullptr,
+                     KeepStatus<std::vector<DeviceAttributes>>());
+  EXPECT_FALSE(status_.has_value());
+  route->Place({}, In(absl::Minutes(1)), nullptr,
+               KeepStatus<protocol::PlacementReply>());
+  ASSERT_TRUE(status_.has_value());
+  EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kCancelled));
+  status_.reset();
+  route->Close();
+  ASSERT_TRUE(status_.has_value());
+  EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(CoordinatorRouteTest, ACancelledCallLooksForNoCoordinator) {
+  const auto route = NewRoute();
+  const auto gone = std::make_shared<Cancellation>();
+  route->ListDevices({}, In(absl::Minutes(10)), gone,
+                     KeepStatus<std::vector<DeviceAttributes>>());
+  gone->Cancel(absl::AbortedError("gone"));
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  ASSERT_TRUE(status_.has_value());
+  EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kAborted, "gone"));
+  StartCoordinator();
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_TRUE(coordinator_->listed.empty());
 }
 
 TEST_F(CoordinatorRouteTest, CloseWaitsForCallsOnTheirWayOut) {

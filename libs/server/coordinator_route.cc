@@ -7,6 +7,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/cancellation.h"
+#include "libs/base/cancellation_link.h"
 #include "libs/base/clock.h"
 #include "libs/base/in_flight.h"
 #include "libs/protocol/coordinator_client.h"
@@ -38,6 +40,7 @@ class ForwardingRoute final
   explicit ForwardingRoute(const CoordinatorRouteOptions& options)
       : options_(options), cluster_(options.cluster.ToString()) {}
 
+  void EndWaits() override;
   void Close() override;
 
   void Join(const protocol::JoinRequest& request, absl::Time deadline,
@@ -57,8 +60,11 @@ class ForwardingRoute final
          });
   }
   void Place(const protocol::PlacementRequest& request, absl::Time deadline,
+             std::shared_ptr<Cancellation> cancellation,
              Answer<protocol::PlacementReply> done) override {
-    Forward(&Role::Place, deadline, std::move(done), request);
+    if (IsEndingWaits()) return done(ShuttingDown());
+    ForwardWait(&Role::Place, deadline, std::move(cancellation),
+                std::move(done), request);
   }
   void EndSession(uint64_t session, absl::Time deadline, Done done) override {
     Forward(&Role::EndSession, deadline, std::move(done), session);
@@ -71,8 +77,10 @@ class ForwardingRoute final
   }
   void ListDevices(const std::vector<std::string>& device_filters,
                    absl::Time deadline,
+                   std::shared_ptr<Cancellation> cancellation,
                    Answer<std::vector<DeviceAttributes>> done) override {
-    Forward(&Role::ListDevices, deadline, std::move(done), device_filters);
+    ForwardWait(&Role::ListDevices, deadline, std::move(cancellation),
+                std::move(done), device_filters);
   }
   void GetCluster(absl::Time deadline,
                   Answer<protocol::ClusterStatus> done) override {
@@ -101,36 +109,103 @@ class ForwardingRoute final
          });
   }
 
+  // A call that waits for tasks, until it is answered. Its caller ends it, or
+  // EndWaits.
+  class Wait {
+   public:
+    Wait(std::shared_ptr<ForwardingRoute> route,
+         std::shared_ptr<Cancellation> caller);
+    ~Wait();
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+    const std::shared_ptr<Cancellation>& cancellation() const {
+      return cancellation_;
+    }
+
+   private:
+    const std::shared_ptr<ForwardingRoute> route_;
+    const std::shared_ptr<Cancellation> caller_;  // may be null
+    const std::shared_ptr<Cancellation> end_of_waits_;
+    const std::shared_ptr<Cancellation> cancellation_ =
+        std::make_shared<Cancellation>();
+    CancellationLink by_caller_;
+    CancellationLink by_route_;
+  };
+  // Forward of such a call. `caller` may be null.
+  template <typename Method, typename T, typename Args>
+  void ForwardWait(Method method, absl::Time deadline,
+                   std::shared_ptr<Cancellation> caller, Answer<T> done,
+                   const Args& args);
+
   // Has `call` called with the coordinator and `done`, as soon as there is one
   // in this process or it can be dialed; `done` with UNAVAILABLE when there is
-  // none by `deadline`.
+  // none by `deadline`, or with the cause of `cancellation`, which may be null.
   template <typename DoneType, typename CallType>
-  void Look(absl::Time deadline, DoneType done, CallType call);
+  void Look(absl::Time deadline, DoneType done, CallType call,
+            std::shared_ptr<Cancellation> cancellation = nullptr);
   // Look again in a moment, or NotHere where the deadline has come.
   template <typename DoneType, typename CallType>
-  void LookAgain(absl::Time deadline, DoneType done, CallType call);
+  void LookAgain(absl::Time deadline, DoneType done, CallType call,
+                 std::shared_ptr<Cancellation> cancellation);
 
   std::shared_ptr<Role> Choose();
   std::shared_ptr<Role> Remote();
   absl::Status NotHere();
+  absl::Status ShuttingDown() const;
   bool IsClosed();
+  bool IsEndingWaits();
+  std::shared_ptr<Cancellation> EndOfWaits();
 
   const CoordinatorRouteOptions options_;
   const std::string cluster_;
   InFlight in_flight_;  // calls on their way out
+  InFlight waits_;      // calls that wait for tasks
   absl::Mutex mutex_;
+  bool ends_waits_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  // Of the calls that wait for tasks; another one for those after EndWaits.
+  std::shared_ptr<Cancellation> end_of_waits_ ABSL_GUARDED_BY(mutex_) =
+      std::make_shared<Cancellation>();
   std::shared_ptr<protocol::CoordinatorClient> client_ ABSL_GUARDED_BY(mutex_);
 };
+
+ForwardingRoute::Wait::Wait(std::shared_ptr<ForwardingRoute> route,
+                            std::shared_ptr<Cancellation> caller)
+    : route_(std::move(route)),
+      caller_(std::move(caller)),
+      end_of_waits_(route_->EndOfWaits()) {
+  route_->waits_.Begin();
+  by_caller_.Begin(caller_.get(), cancellation_);
+  by_route_.Begin(end_of_waits_.get(), cancellation_);
+}
+
+ForwardingRoute::Wait::~Wait() {
+  by_caller_.End();
+  by_route_.End();
+  route_->waits_.End();
+}
+
+void ForwardingRoute::EndWaits() {
+  auto end = std::make_shared<Cancellation>();
+  {
+    absl::MutexLock lock(&mutex_);
+    ends_waits_ = true;
+    end_of_waits_.swap(end);
+  }
+  end->Cancel(ShuttingDown());
+}
 
 void ForwardingRoute::Close() {
   {
     absl::MutexLock lock(&mutex_);
     closed_ = true;
   }
-  // The client must not end on a thread that one of its answers came on.
-  in_flight_.WaitUntilNone(options_.process->scheduler(),
-                           absl::InfiniteFuture());
+  EndWaits();
+  Scheduler& scheduler = options_.process->scheduler();
+  // The client must not end on a thread that one of its answers came on, nor
+  // while a call is being cancelled there.
+  in_flight_.WaitUntilNone(scheduler, absl::InfiniteFuture());
+  waits_.WaitUntilNone(scheduler, absl::InfiniteFuture());
   // Ends what is pending, without the lock.
   std::shared_ptr<protocol::CoordinatorClient> client;
   absl::MutexLock lock(&mutex_);
@@ -140,6 +215,21 @@ void ForwardingRoute::Close() {
 bool ForwardingRoute::IsClosed() {
   absl::MutexLock lock(&mutex_);
   return closed_;
+}
+
+bool ForwardingRoute::IsEndingWaits() {
+  absl::MutexLock lock(&mutex_);
+  return ends_waits_;
+}
+
+std::shared_ptr<Cancellation> ForwardingRoute::EndOfWaits() {
+  absl::MutexLock lock(&mutex_);
+  return end_of_waits_;
+}
+
+absl::Status ForwardingRoute::ShuttingDown() const {
+  return absl::CancelledError(
+      absl::StrCat("The server of ", options_.self.task, " is shutting down."));
 }
 
 std::shared_ptr<protocol::Coordinator> ForwardingRoute::Remote() {
@@ -179,13 +269,34 @@ absl::Status ForwardingRoute::NotHere() {
       "from another."));
 }
 
+template <typename Method, typename T, typename Args>
+void ForwardingRoute::ForwardWait(Method method, absl::Time deadline,
+                                  std::shared_ptr<Cancellation> caller,
+                                  Answer<T> done, const Args& args) {
+  auto wait = std::make_shared<Wait>(shared_from_this(), std::move(caller));
+  auto cancellation = wait->cancellation();
+  Answer<T> end_wait = [wait = std::move(wait), done = std::move(done)](
+                           absl::StatusOr<T> answer) mutable {
+    done(std::move(answer));
+  };
+  Look(
+      deadline, std::move(end_wait),
+      [method, deadline, args, cancellation](Role& coordinator,
+                                             Answer<T> answer) {
+        (coordinator.*method)(args, deadline, cancellation, std::move(answer));
+      },
+      cancellation);
+}
+
 template <typename DoneType, typename CallType>
-void ForwardingRoute::Look(absl::Time deadline, DoneType done, CallType call) {
+void ForwardingRoute::Look(absl::Time deadline, DoneType done, CallType call,
+                           std::shared_ptr<Cancellation> cancellation) {
   in_flight_.Begin();
   auto coordinator = Choose();
   if (coordinator == nullptr) {
     in_flight_.End();
-    return LookAgain(deadline, std::move(done), std::move(call));
+    return LookAgain(deadline, std::move(done), std::move(call),
+                     std::move(cancellation));
   }
   call(*coordinator, std::move(done));
   coordinator.reset();
@@ -194,16 +305,22 @@ void ForwardingRoute::Look(absl::Time deadline, DoneType done, CallType call) {
 
 template <typename DoneType, typename CallType>
 void ForwardingRoute::LookAgain(absl::Time deadline, DoneType done,
-                                CallType call) {
+                                CallType call,
+                                std::shared_ptr<Cancellation> cancellation) {
   Scheduler& scheduler = options_.process->scheduler();
   const absl::Time now = scheduler.clock().Now();
   if (now >= deadline || IsClosed()) return done(NotHere());
-  scheduler.ScheduleAt(
-      Pool::kControl, std::min(deadline, now + LocalTasks::kLookAgain),
-      [self = shared_from_this(), deadline, done = std::move(done),
-       call = std::move(call)]() mutable {
-        self->Look(deadline, std::move(done), std::move(call));
-      });
+  if (cancellation != nullptr && cancellation->IsCancelled()) {
+    return done(cancellation->status());
+  }
+  scheduler.ScheduleAt(Pool::kControl,
+                       std::min(deadline, now + LocalTasks::kLookAgain),
+                       [self = shared_from_this(), deadline,
+                        done = std::move(done), call = std::move(call),
+                        cancellation = std::move(cancellation)]() mutable {
+                         self->Look(deadline, std::move(done), std::move(call),
+                                    std::move(cancellation));
+                       });
 }
 
 }  // namespace

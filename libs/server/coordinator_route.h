@@ -45,8 +45,11 @@ class CoordinatorRoute : public protocol::Coordinator {
   static std::shared_ptr<CoordinatorRoute> Create(
       const CoordinatorRouteOptions& options);
 
+  // The task begins to stop: the calls of Place and ListDevices that are under
+  // way, which may wait for tasks, are CANCELLED, and so is each further Place.
+  virtual void EndWaits() = 0;
   // Further calls, and those that wait, are CANCELLED. Returns when no call is
-  // on its way out any more.
+  // on its way out any more and no Place or ListDevices is under way.
   virtual void Close() = 0;
 };
 

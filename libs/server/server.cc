@@ -165,6 +165,9 @@ class Server::Impl : private PeerObserver,
       if (std::exchange(stopping_, true)) return;
       for (const auto& [job, event] : job_waiters_) event->Set();
     }
+    // What waits for tasks has nothing to drain.
+    if (hosted_ != nullptr) hosted_->EndWaits();
+    if (route_ != nullptr) route_->EndWaits();
     if (local_task_ != nullptr) Drain(drain);
     if (file_server_ != nullptr) DrainFiles(drain);
     metrics_server_.reset();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "libs/bus/address.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
+#include "libs/protocol/coordinator_client.h"
 #include "libs/protocol/testing/recording_coordinator.h"
 #include "libs/server/task.h"
 
@@ -365,6 +367,103 @@ TEST_F(SimulatedServersTest, ATaskThatNeverJoinedIsRefusedAtOnce) {
   ASSERT_TRUE(mistaken->AwaitStopped(clock_.Now()));
   EXPECT_THAT(mistaken->Join(),
               StatusIs(StatusCode::kFailedPrecondition, "localhost:7"));
+}
+
+// Servers of a cluster in which a second ps never starts, so that calls wait
+// for it. ps 0 hosts the coordinator.
+class WaitingCallsTest : public SimulatedServersTest {
+ protected:
+  void SetUp() override {
+    Start(ps_, "ps", ps_process_);
+    Start(worker_, "worker", worker_process_);
+    scheduler_.AdvanceBy(absl::Minutes(1));
+  }
+
+  void Start(std::unique_ptr<Server>& server, const std::string& job,
+             std::unique_ptr<Process>& process) {
+    process = NewProcess(job);
+    ASSERT_OK_AND_ASSIGN(server,
+                         Server::Create(incomplete_, {.job_name = job,
+                                                      .process = process.get(),
+                                                      .logger = &logger_}));
+  }
+
+  // Asks `server` for the devices of all tasks, and returns while that waits.
+  void BeginListing(const Server& server) {
+    ASSERT_OK_AND_ASSIGN(const bus::Address address,
+                         bus::Address::Parse(server.target()));
+    client_ = std::make_unique<protocol::CoordinatorClient>(
+        client_process_->transport(),
+        protocol::CoordinatorClientOptions{.address = address,
+                                           .self = {.incarnation = 5},
+                                           .scheduler = &scheduler_});
+    client_->ListDevices(
+        {}, clock_.Now() + absl::Hours(2), nullptr,
+        [this](const absl::StatusOr<std::vector<DeviceAttributes>>& devices) {
+          listed_ = devices.status();
+        });
+    scheduler_.AdvanceBy(absl::Seconds(1));
+    ASSERT_FALSE(listed_.has_value());
+  }
+
+  // Stops `server`, which must take no longer than its farewells.
+  void StopsSoon(Server& server) {
+    const absl::Time begin = clock_.Now();
+    ASSERT_OK(server.Stop(absl::ZeroDuration()));
+    EXPECT_LE(clock_.Now() - begin, absl::Seconds(5));
+    scheduler_.RunUntilIdle();
+  }
+
+  const ClusterSpec incomplete_{{"ps", {"localhost:1000", "localhost:1002"}},
+                                {"worker", {"localhost:1001"}}};
+  std::unique_ptr<protocol::CoordinatorClient> client_;
+  std::optional<absl::Status> listed_;
+};
+
+TEST_F(WaitingCallsTest, StopOfTheCoordinatorEndsThem) {
+  BeginListing(*ps_);
+  StopsSoon(*ps_);
+  ASSERT_TRUE(listed_.has_value());
+  EXPECT_THAT(*listed_, StatusIs(StatusCode::kUnavailable, "/job:ps"));
+}
+
+TEST_F(WaitingCallsTest, StopOfTheTaskThatForwardsThemEndsThem) {
+  BeginListing(*worker_);
+  StopsSoon(*worker_);
+  ASSERT_TRUE(listed_.has_value());
+  EXPECT_THAT(*listed_, StatusIs(StatusCode::kUnavailable, "/job:worker"));
+}
+
+TEST_F(WaitingCallsTest, AbandonedCallsAreForgotten) {
+  BeginListing(*ps_);
+  client_.reset();
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_THAT(logger_.lines(),
+              testing::Not(testing::Contains(
+                  testing::HasSubstr("A list of devices waits"))));
+}
+
+TEST_F(WaitingCallsTest, AbandonedCallsAreForgottenThroughAnotherTask) {
+  BeginListing(*worker_);
+  client_.reset();
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_THAT(logger_.lines(),
+              testing::Not(testing::Contains(
+                  testing::HasSubstr("A list of devices waits"))));
+}
+
+// The coordinator, which goes on, is in the same process.
+TEST_F(WaitingCallsTest, StopBesideTheCoordinatorEndsThem) {
+  ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
+  ASSERT_OK_AND_ASSIGN(
+      worker_, Server::Create(incomplete_, {.job_name = "worker",
+                                            .process = ps_process_.get(),
+                                            .logger = &logger_}));
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  BeginListing(*worker_);
+  StopsSoon(*worker_);
+  ASSERT_TRUE(listed_.has_value());
+  EXPECT_THAT(*listed_, StatusIs(StatusCode::kUnavailable, "/job:worker"));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ absl::StatusOr<ClusterStatus> ClusterConnection::GetCluster() {
 absl::StatusOr<protocol::PlacementReply> ClusterConnection::Place(
     const protocol::PlacementRequest& request) {
   SyncCall<absl::StatusOr<protocol::PlacementReply>> call(process_.scheduler());
-  client_->Place(request, Deadline(), call.Done());
+  client_->Place(request, Deadline(), nullptr, call.Done());
   return call.Wait();
 }
 

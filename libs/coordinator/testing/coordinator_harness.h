@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "libs/base/cancellation.h"
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
@@ -182,9 +183,11 @@ class CoordinatorTest : public testing::Test {
 
   Pending<protocol::PlacementReply> BeginPlace(
       const protocol::PlacementRequest& request,
-      absl::Duration patience = absl::Minutes(10)) {
+      absl::Duration patience = absl::Minutes(10),
+      std::shared_ptr<Cancellation> cancellation = nullptr) {
     Pending<protocol::PlacementReply> reply;
-    coordinator_->Place(request, In(patience), reply.Done());
+    coordinator_->Place(request, In(patience), std::move(cancellation),
+                        reply.Done());
     scheduler_.RunUntilIdle();
     return reply;
   }

@@ -7,6 +7,7 @@
 #define WEFT_LIBS_PROTOCOL_TESTING_RECORDING_COORDINATOR_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,9 @@ class RecordingCoordinator : public Coordinator {
   absl::Mutex mutex;  // of `placements`, which a test with threads looks at
   std::vector<PlacementRequest> placements;
   absl::Time placement_deadline;  // of the last one
+  // Of the last Place or ListDevices; a call that is held ignores it. Weak, as
+  // it may belong to the call.
+  std::weak_ptr<Cancellation> last_cancellation;
   std::vector<uint64_t> ended;
   std::vector<std::vector<std::string>> forgotten;  // containers, filters, ...
   std::vector<std::vector<std::string>> listed;     // filters
@@ -64,11 +68,13 @@ class RecordingCoordinator : public Coordinator {
     GiveDone(deadline, std::move(done));
   }
   void Place(const PlacementRequest& request, absl::Time deadline,
+             std::shared_ptr<Cancellation> cancellation,
              Answer<PlacementReply> done) override {
     {
       absl::MutexLock lock(&mutex);
       placements.push_back(request);
       placement_deadline = deadline;
+      last_cancellation = cancellation;
     }
     if (!place_all_on.empty()) {
       placement_reply.devices.assign(request.graph.nodes.size(), place_all_on);
@@ -88,8 +94,13 @@ class RecordingCoordinator : public Coordinator {
   }
   void ListDevices(const std::vector<std::string>& device_filters,
                    absl::Time deadline,
+                   std::shared_ptr<Cancellation> cancellation,
                    Answer<std::vector<DeviceAttributes>> done) override {
     listed.push_back(device_filters);
+    {
+      absl::MutexLock lock(&mutex);
+      last_cancellation = cancellation;
+    }
     Give(devices, deadline, std::move(done));
   }
   void GetCluster(absl::Time deadline, Answer<ClusterStatus> done) override {
