@@ -132,6 +132,97 @@ TEST_P(DrainTest, WhatDoesNotEndInTimeIsUnavailable) {
   EXPECT_EQ(size.scalar<int32_t>(), 1);
 }
 
+// A session that is monitored and one that is not, of a master that drains
+// together with the ps.
+class MonitoredDrainTest : public ::testing::TestWithParam<ClusterKind> {
+ protected:
+  void SetUp() override {
+    plain_ = Connect(/*is_monitored=*/false);
+    monitored_ = Connect(/*is_monitored=*/true);
+    for (Session* session : {plain_.get(), monitored_.get()}) {
+      ASSERT_OK(session->Run(weights_.initializer()));
+    }
+  }
+  std::unique_ptr<Session> Connect(bool is_monitored) {
+    SessionOptions options = cluster_.session_options();
+    options.is_monitored = is_monitored;
+    auto session =
+        Session::Connect(cluster_.target("worker", 0), root_, options);
+    EXPECT_TRUE(session.ok()) << session.status();
+    return session.ok() ? *std::move(session) : nullptr;
+  }
+  std::thread Stop(const std::string& job) {
+    return std::thread([this, job] {
+      EXPECT_OK(cluster_.server(job, 0).Stop(absl::Hours(1)));
+    });
+  }
+  void UntilRefused() {
+    absl::Status status;
+    while (status.ok()) status = plain_->Run(weights_).status();
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+  }
+
+  TestCluster cluster_{
+      {.kind = GetParam(), .jobs = {{"ps", 1}, {"worker", 1}}}};
+  const Scope root_ = Scope::Root();
+  const ops::Variable weights_{
+      root_.WithDevice("/job:ps/task:0").WithName("weights"), 1.0f};
+  const Output negated_ = ops::Neg(root_, weights_);
+  std::unique_ptr<Session> plain_, monitored_;
+};
+
+TEST_P(MonitoredDrainTest, AllTasksServeTheSessionUntilItCloses) {
+  std::thread stop_ps = Stop("ps");
+  UntilRefused();
+  std::thread stop_worker = Stop("worker");
+  EXPECT_THAT(Session::Connect(cluster_.target("ps", 0), root_,
+                               cluster_.session_options()),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_OK(monitored_->Run(weights_.initializer()));
+  EXPECT_OK(monitored_->Run(negated_).status());  // not registered before
+  EXPECT_OK(monitored_->Close());
+  stop_worker.join();
+  stop_ps.join();
+}
+
+TEST(LostClientDrainTest, NoTaskWaitsForASessionWhoseClientIsLost) {
+  TestCluster cluster(
+      {.kind = ClusterKind::kSimulated, .jobs = {{"ps", 1}, {"worker", 1}}});
+  const Scope root = Scope::Root();
+  const ops::Variable weights(root.WithDevice("/job:ps/task:0"), 1.0f);
+  auto client = cluster.NewProcess("client that dies");
+  SessionOptions options = cluster.session_options();
+  options.process = client.get();
+  options.is_monitored = true;
+  ASSERT_OK_AND_ASSIGN(
+      auto session,
+      Session::Connect(cluster.target("worker", 0), root, options));
+  ASSERT_OK(session->Run(weights.initializer()));
+  int num_stopped = 0;
+  for (const char* job : {"ps", "worker"}) {
+    cluster.scheduler().Schedule(Pool::kBlocking, [&, job] {
+      EXPECT_OK(cluster.server(job, 0).Stop(absl::Hours(1)));
+      ++num_stopped;
+    });
+  }
+  cluster.scheduler().AdvanceBy(absl::Seconds(5));
+  EXPECT_EQ(num_stopped, 0);
+  cluster.network().Kill("client that dies");
+  cluster.scheduler().AdvanceBy(absl::Seconds(5));
+  EXPECT_EQ(num_stopped, 2);
+  cluster.network().Bury("client that dies");
+  session.reset();
+  client.reset();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MonitoredDrainTest,
+                         ::testing::Values(ClusterKind::kOneProcess,
+                                           ClusterKind::kSockets),
+                         [](const auto& kind) {
+                           return ClusterKindName(kind.param);
+                         });
+
 INSTANTIATE_TEST_SUITE_P(All, DrainTest,
                          ::testing::Values(ClusterKind::kOneProcess,
                                            ClusterKind::kSockets),

@@ -467,6 +467,25 @@ TEST_F(MonitoredSessionTest, WhoeverIsAskedToLeaveTriesTheEndAgain) {
   EXPECT_EQ(hook->num_calls, 3);
 }
 
+TEST_F(MonitoredSessionTest, DeclaresItsSessionsMonitored) {
+  for (const bool is_chief : {true, false}) {
+    SCOPED_TRACE(is_chief);
+    auto options = Options();
+    options.is_chief = is_chief;
+    int num_made = 0;
+    options.session_factory = [&](const std::string& target, const Scope& scope,
+                                  const SessionOptions& config) {
+      ++num_made;
+      EXPECT_TRUE(config.is_monitored);
+      return Session::Connect(target, scope, config);
+    };
+    // A worker alone waits for its chief.
+    options.stop_requested = [&] { return !is_chief && num_made > 0; };
+    (void)MonitoredTrainingSession(root_, std::move(options));
+    EXPECT_GE(num_made, 1);
+  }
+}
+
 TEST_F(MonitoredSessionTest, TimesThatCanNotBeAreRefused) {
   const double no_number = std::numeric_limits<double>::quiet_NaN();
   const auto refused = [&](const auto& change) {

@@ -1,5 +1,6 @@
 #include "libs/checkpoint_writer/file_server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -123,6 +124,9 @@ class FileServer::Client : public std::enable_shared_from_this<Client> {
   };
   using Work = absl::AnyInvocable<absl::StatusOr<FileAnswer>()>;
 
+  // Notes that the client writes, unless the server opens nothing for it any
+  // more.
+  absl::Status NoteWriter() ABSL_LOCKS_EXCLUDED(mutex_);
   // Has `work` done where it may block, unless the call is given up before, and
   // `done` called with what comes of it.
   void DoSoon(absl::Time deadline, std::shared_ptr<Cancellation> cancellation,
@@ -152,6 +156,7 @@ class FileServer::Client : public std::enable_shared_from_this<Client> {
   std::atomic<int> num_open_{0};
   absl::Mutex mutex_;
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_writer_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<uint64_t, OpenFile> files_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -195,10 +200,7 @@ class FileServer::ClientFiles : public Files {
 absl::StatusOr<std::shared_ptr<FileServer::Slot>> FileServer::Client::TakeSlot(
     FileAction action) {
   const FileServerOptions& options = server_.options_;
-  if (OpensToWrite(action) && server_.draining_.load()) {
-    return absl::UnavailableError(absl::StrCat(
-        options.task, " is shutting down and opens no more files to write"));
-  }
+  if (OpensToWrite(action)) RETURN_IF_ERROR(NoteWriter());
   if (num_open_.fetch_add(1) >= options.max_open_files_per_client) {
     num_open_.fetch_sub(1);
     return absl::ResourceExhaustedError(
@@ -217,6 +219,21 @@ absl::StatusOr<std::shared_ptr<FileServer::Slot>> FileServer::Client::TakeSlot(
   }
   return std::make_shared<Slot>(server_, shared_from_this(),
                                 OpensToWrite(action));
+}
+
+absl::Status FileServer::Client::NoteWriter() {
+  absl::MutexLock lock(&mutex_);
+  if (gone_) return Gone();
+  if (is_writer_) return absl::OkStatus();
+  if (server_.draining_.load()) {
+    return absl::UnavailableError(
+        absl::StrCat(server_.options_.task,
+                     " is shutting down and opens files to write only for "
+                     "clients that have had some open before"));
+  }
+  is_writer_ = true;
+  server_.writers_.Begin();
+  return absl::OkStatus();
 }
 
 absl::Status FileServer::Client::StillWanted(absl::Time deadline,
@@ -253,6 +270,7 @@ void FileServer::Client::Operate(FileRequest request, absl::Time deadline,
                                  std::shared_ptr<Cancellation> cancellation,
                                  Files::Done done) {
   const FileAction action = request.action;
+  server_.NoteUse();
   if (Opens(action)) {
     return OpenSoon(std::move(request), deadline, std::move(cancellation),
                     std::move(done));
@@ -397,18 +415,51 @@ void FileServer::Client::CloseReaderSoon(std::shared_ptr<Reader> reader,
 
 void FileServer::Client::Leave() {
   absl::flat_hash_map<uint64_t, OpenFile> open;
+  bool was_writer = false;
   {
     absl::MutexLock lock(&mutex_);
     gone_ = true;
+    was_writer = is_writer_;
     open.swap(files_);
   }
   for (auto& [file, one] : open) Close(std::move(one), Gone());
+  if (was_writer) server_.writers_.End();
 }
 
 FileServer::FileServer(const FileServerOptions& options)
     : options_(options), queue_(*options.scheduler, options.max_running) {}
 
 FileServer::~FileServer() = default;
+
+void FileServer::Drain() {
+  draining_.store(true);
+  NoteUse();
+}
+
+void FileServer::NoteUse() {
+  if (!draining_.load()) return;
+  absl::MutexLock lock(&mutex_);
+  last_used_ = Now();
+}
+
+absl::Time FileServer::QuietAt(absl::Duration quiet) const {
+  if (!queue_.is_idle()) return Now() + quiet;
+  absl::MutexLock lock(&mutex_);
+  return last_used_ + quiet;
+}
+
+bool FileServer::WaitUntilUnused(absl::Time deadline, absl::Duration quiet) {
+  Scheduler& scheduler = *options_.scheduler;
+  while (true) {
+    const absl::Time quiet_at = QuietAt(quiet);
+    if (writers_.WaitUntilNone(scheduler, std::min(deadline, quiet_at))) {
+      // What clients had open when they went is being closed.
+      return written_.WaitUntilNone(scheduler, deadline);
+    }
+    if (Now() >= deadline) return false;
+    if (Now() >= QuietAt(quiet)) return true;
+  }
+}
 
 std::shared_ptr<Files> FileServer::NewClient() {
   return std::make_shared<ClientFiles>(

@@ -18,8 +18,11 @@
 #include <memory>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "libs/base/clock.h"
 #include "libs/base/counter.h"
 #include "libs/base/in_flight.h"
 #include "libs/base/random.h"
@@ -50,12 +53,13 @@ class FileServer {
 
   std::shared_ptr<protocol::Files> NewClient();
 
-  // Opens no further files for writing; what is open may be finished.
-  void Drain() { draining_.store(true); }
-  // Whether, at `deadline`, no file is open for writing.
-  bool WaitUntilUnused(absl::Time deadline) {
-    return written_.WaitUntilNone(*options_.scheduler, deadline);
-  }
+  // Opens no files for writing from here on but for clients that have had some
+  // open before: a save that they make is made of many.
+  void Drain();
+  // Waits until all clients that have written files are gone, or have asked for
+  // nothing during `quiet`, as one does that keeps an event file open. False
+  // when `deadline` came first. After Drain.
+  bool WaitUntilUnused(absl::Time deadline, absl::Duration quiet);
 
   int num_open_files() const { return num_open_.load(); }
   // What clients have written and read so far.
@@ -67,13 +71,22 @@ class FileServer {
   class ClientFiles;
   class Slot;
 
+  absl::Time Now() const { return options_.scheduler->clock().Now(); }
+  // A client asks for something.
+  void NoteUse() ABSL_LOCKS_EXCLUDED(mutex_);
+  // When it has been quiet for so long, if nothing is asked for until then.
+  absl::Time QuietAt(absl::Duration quiet) const ABSL_LOCKS_EXCLUDED(mutex_);
+
   const FileServerOptions options_;
   std::atomic<bool> draining_{false};
+  mutable absl::Mutex mutex_;
+  absl::Time last_used_ ABSL_GUARDED_BY(mutex_);  // while it drains
   std::atomic<int> num_open_{0};
   std::atomic<uint64_t> num_clients_{0};  // ever
   Counter written_bytes_;
   Counter read_bytes_;
   InFlight written_;  // files that are open for writing
+  InFlight writers_;  // clients that have had some open
   TurnQueue queue_;   // last: what runs there uses the others
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -454,22 +455,69 @@ TEST_F(RemoteFileSystemTest, FilesOfAWriterBeforeAreNotThoseOfTheNext) {
   EXPECT_EQ(disk_.ReadFile("/a").value(), "new");
 }
 
-TEST_F(RemoteFileSystemTest, AWriterThatDrainsLetsWhatIsOpenBeFinished) {
-  files_.StartWriter(disk_);
-  auto remote = files_.NewFileSystem();
-  ASSERT_OK_AND_ASSIGN(auto file, remote->NewWritableFile("/a"));
+// Writers that drain, and clients that were connected before.
+class DrainingWriterTest : public RemoteFileSystemTest {
+ protected:
+  DrainingWriterTest() {
+    files_.StartWriter(disk_);
+    writing_ = files_.NewFileSystem(11);
+    reading_ = files_.NewFileSystem(12);
+    EXPECT_OK(Write(*writing_, "/a", "a"));
+    EXPECT_OK(reading_->FileExists("/a"));
+  }
+  // When it has drained: ended_.
+  void BeginDrain() {
+    files_.writer().server().Drain();
+    files_.writer().endpoint().Drain();
+    Begin([this] {
+      in_time_ = files_.writer().server().WaitUntilUnused(
+          begin_ + absl::Seconds(10), absl::Seconds(5));
+      ended_ = Now();
+    });
+    files_.Settle();
+  }
+  absl::Time Now() { return files_.scheduler().clock().Now(); }
+
+  std::unique_ptr<RemoteFileSystem> writing_, reading_;
+  const absl::Time begin_ = Now();
+  bool in_time_ = false;
+  std::optional<absl::Time> ended_;
+};
+
+TEST_F(DrainingWriterTest, ServesThoseWhoWriteUntilTheyLeave) {
+  ASSERT_OK_AND_ASSIGN(auto file, writing_->NewWritableFile("/b"));
   ASSERT_OK(file->Append(Bytes(2 * kMaxFilePiece)));
-  FileServer& server = files_.writer().server();
-  server.Drain();
-  files_.writer().endpoint().Drain();
-  EXPECT_THAT(remote->NewWritableFile("/b"),
-              StatusIs(kGone, "is shutting down"));
-  const absl::Time now = files_.scheduler().clock().Now();
-  EXPECT_FALSE(server.WaitUntilUnused(now));
+  BeginDrain();
   ASSERT_OK(file->Append("end"));
   ASSERT_OK(file->Close());
-  EXPECT_TRUE(server.WaitUntilUnused(now));
-  EXPECT_EQ(disk_.ReadFile("/a").value(), Bytes(2 * kMaxFilePiece) + "end");
+  EXPECT_EQ(disk_.ReadFile("/b").value(), Bytes(2 * kMaxFilePiece) + "end");
+  EXPECT_OK(Write(*writing_, "/c", "c"));  // the next one of the save
+  EXPECT_THAT(reading_->NewWritableFile("/d"),
+              StatusIs(kGone, "is shutting down"));
+  files_.Pass(absl::Seconds(1));
+  EXPECT_FALSE(ended_);
+  file.reset();
+  writing_.reset();
+  files_.Settle();
+  EXPECT_TRUE(ended_);
+  EXPECT_TRUE(in_time_);
+}
+
+TEST_F(DrainingWriterTest, WaitsHalfAsLongForAFileThatIsLeftOpen) {
+  ASSERT_OK_AND_ASSIGN(auto events, writing_->NewWritableFile("/events"));
+  ASSERT_OK(events->Append("x"));
+  ASSERT_OK(events->Flush());
+  BeginDrain();
+  files_.Pass(absl::Seconds(3));
+  EXPECT_OK(reading_->FileExists("/a"));  // somebody asks for something
+  const absl::Time asked = Now();
+  files_.Pass(absl::Seconds(4));
+  EXPECT_FALSE(ended_);
+  files_.Pass(absl::Seconds(2));
+  ASSERT_TRUE(ended_);
+  EXPECT_GE(*ended_, asked + absl::Seconds(5));
+  EXPECT_LT(*ended_, begin_ + absl::Seconds(9));
+  EXPECT_TRUE(in_time_);
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ class TurnQueue {
     scheduler_.Schedule(Pool::kBlocking, [this] { Run(); });
   }
 
+  bool is_idle() const { return in_flight_.count() == 0; }
   // Returns once all that was pushed before has run.
   void WaitUntilIdle() {
     in_flight_.WaitUntilNone(scheduler_, absl::InfiniteFuture());

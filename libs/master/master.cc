@@ -91,6 +91,7 @@ void Master::CloseAll(const absl::Status& cause,
     sessions.swap(sessions_);
     for (const auto& [id, session] : sessions) closing_.Add(id, session);
   }
+  for (const auto& [id, session] : sessions) NoteTakenOut(*session);
   const auto finish = JoinCalls(
       static_cast<int>(sessions.size()) + 1,
       [done = std::move(done)](const absl::Status&) mutable { done(); });
@@ -114,8 +115,10 @@ void Master::Drain(absl::Time deadline) {
   draining_.store(true, std::memory_order_release);
   // Nobody can go on with them.
   for (const auto& session : Sessions()) {
+    if (session->is_monitored()) continue;
     session->CancelIdlePartialRuns(ShuttingDown());
   }
+  monitored_.WaitUntilNone(*options_.scheduler, deadline);
   steps_.WaitUntilNone(*options_.scheduler, deadline);
   End(ShuttingDown());
 }
@@ -128,6 +131,14 @@ absl::StatusOr<OpenCalls::CallPtr> Master::BeginCall(Cancellation* client) {
 absl::Status Master::CheckNotDraining() const {
   if (!draining_.load(std::memory_order_acquire)) return absl::OkStatus();
   return ShuttingDown();
+}
+
+absl::Status Master::CheckServes(const MasterSession& session) const {
+  return session.is_monitored() ? absl::OkStatus() : CheckNotDraining();
+}
+
+void Master::NoteTakenOut(const MasterSession& session) {
+  if (session.is_monitored()) monitored_.End();
 }
 
 absl::Status Master::ShuttingDown() const {
@@ -165,6 +176,7 @@ absl::StatusOr<uint64_t> Master::NewSession(
         " sessions are open, as many as may be. Close some, connect to another "
         "task, or raise max_sessions there."));
   }
+  if (session->is_monitored()) monitored_.Begin();
   sessions_[id] = std::move(session);
   return id;
 }
@@ -174,7 +186,7 @@ void Master::ExtendSession(uint64_t session, protocol::GraphExtension extension,
                            Answer<protocol::ExtensionResult> done) {
   auto found = Find(session);
   if (!found.ok()) return done(found.status());
-  if (absl::Status status = CheckNotDraining(); !status.ok()) {
+  if (absl::Status status = CheckServes(**found); !status.ok()) {
     return done(std::move(status));
   }
   (*found)->Extend(std::move(extension), client, std::move(done));
@@ -184,7 +196,7 @@ void Master::MakeCallable(uint64_t session, protocol::CallableSpec spec,
                           Cancellation* client, Answer<uint64_t> done) {
   auto found = Find(session);
   if (!found.ok()) return done(found.status());
-  if (absl::Status status = CheckNotDraining(); !status.ok()) {
+  if (absl::Status status = CheckServes(**found); !status.ok()) {
     return done(std::move(status));
   }
   (*found)->MakeCallable(std::move(spec), client, std::move(done));
@@ -194,7 +206,7 @@ void Master::RunCallable(uint64_t session, uint64_t callable,
                          const protocol::CallableRun& run, Done done) {
   auto found = Find(session);
   if (!found.ok()) return done(found.status());
-  if (absl::Status status = CheckNotDraining(); !status.ok()) {
+  if (absl::Status status = CheckServes(**found); !status.ok()) {
     return done(std::move(status));
   }
   (*found)->RunCallable(callable, run, std::move(done));
@@ -384,6 +396,7 @@ void Master::CloseSession(uint64_t session, Done done) {
     closing_.Add(session, *found);
   }
   if (!is_mine) return done(absl::OkStatus());  // who took it out closes it
+  NoteTakenOut(**found);
   (*found)->Close(
       ClosedByClient(), *std::move(farewell),
       [done = std::move(done)]() mutable { done(absl::OkStatus()); });

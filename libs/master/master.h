@@ -23,6 +23,7 @@
 #include "absl/container/btree_set.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/ended.h"
+#include "libs/base/in_flight.h"
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
 #include "libs/base/reclaimer.h"
@@ -125,9 +126,10 @@ class Master : public protocol::Master,
 
   int num_sessions() const;
 
-  // Refuses new sessions, steps and all else that waits for others
-  // (UNAVAILABLE), lets the steps that run end until `deadline`, then cancels
-  // what is under way and closes all sessions. Nothing of the master uses the
+  // Refuses new sessions and, of sessions that are not monitored, steps and all
+  // else that waits for others (UNAVAILABLE). Waits until the monitored
+  // sessions are closed and no step runs, until `deadline`; then cancels what
+  // is under way and closes all sessions. Nothing of the master uses the
   // directory or the coordinator any more when it has returned. Blocks.
   void Drain(absl::Time deadline);
 
@@ -172,6 +174,10 @@ class Master : public protocol::Master,
   // The oldest step of each session that has some below `number`.
   std::vector<SlowStep> FindSlow(uint64_t number) const;
   absl::Status CheckNotDraining() const;
+  // OK for a session whose steps go on while the master drains.
+  absl::Status CheckServes(const MasterSession& session) const;
+  // One of the table of sessions has been taken out.
+  void NoteTakenOut(const MasterSession& session);
   // What is refused, or ends, because of that.
   absl::Status ShuttingDown() const;
 
@@ -181,7 +187,8 @@ class Master : public protocol::Master,
   StepCounter steps_;
   const std::shared_ptr<StepWatch> watch_;
   std::atomic<bool> draining_{false};
-  OpenCalls calls_;  // of no session: resets, farewells
+  OpenCalls calls_;     // of no session: resets, farewells
+  InFlight monitored_;  // sessions in the table that are
   mutable absl::Mutex mutex_;
   // Ordered, so that a simulation repeats.
   absl::btree_map<uint64_t, std::shared_ptr<MasterSession>> sessions_

@@ -232,12 +232,15 @@ void MasterSession::OpenOnTask(const MakingPtr& making,
                                const Callable::Part& part,
                                protocol::Worker::Done done) {
   const absl::Time deadline = CallDeadline();
-  WhenConnected(
-      *part.worker, deadline, making->open->cancellation(), std::move(done),
-      [this, making, &part, deadline](protocol::Worker::Done opened) {
-        part.worker->CreateWorkerSession(id_, config_.isolate_session_state,
-                                         deadline, std::move(opened));
-      });
+  WhenConnected(*part.worker, deadline, making->open->cancellation(),
+                std::move(done),
+                [this, making, &part, deadline](protocol::Worker::Done opened) {
+                  part.worker->CreateWorkerSession(
+                      id_,
+                      {.isolated = config_.isolate_session_state,
+                       .is_monitored = config_.is_monitored},
+                      deadline, std::move(opened));
+                });
 }
 
 void MasterSession::NoteOpened(const Callable& callable) {

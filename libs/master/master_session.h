@@ -53,6 +53,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   void ReleaseCallable(uint64_t callable);
 
   uint64_t id() const { return id_.session; }
+  bool is_monitored() const { return config_.is_monitored; }
 
   // The named resources that its graph shares, and where.
   std::vector<protocol::PlacedResource> declared() const {

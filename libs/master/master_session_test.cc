@@ -690,6 +690,65 @@ TEST_F(MasterSessionTest, SessionsThatWaitAreInNobodysWay) {
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
 }
 
+// Its own session is not monitored; `monitored_` is.
+class DrainingMasterTest : public MasterSessionTest {
+ protected:
+  void SetUp() override {
+    MasterSessionTest::SetUp();
+    Extended extended;
+    Extend(0, Nodes("x", "y"), &extended);
+    ASSERT_OK(extended);
+    ASSERT_OK_AND_ASSIGN(monitored_, NewSession({.is_monitored = true}));
+  }
+  void BeginDrain() {
+    scheduler_.Schedule(Pool::kBlocking, [this] {
+      master_->Drain(clock_.Now() + absl::Seconds(10));
+      has_drained_ = true;
+    });
+    scheduler_.RunUntilIdle();
+  }
+
+  uint64_t monitored_ = 0;
+  bool has_drained_ = false;
+};
+
+TEST_F(DrainingMasterTest, ServesMonitoredSessionsUntilTheyClose) {
+  BeginDrain();
+  EXPECT_FALSE(has_drained_);
+  EXPECT_THAT(NewSession({.is_monitored = true}),
+              StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+  EXPECT_THAT(Run("x:0", "y:0"),
+              StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+  session_ = monitored_;
+  Extended extended;
+  Extend(0, Nodes("x", "y"), &extended);
+  ASSERT_OK(extended);
+  EXPECT_OK(Run("x:0", "y:0"));
+  EXPECT_TRUE(worker_.created.back().options.is_monitored);
+  EXPECT_FALSE(has_drained_);
+  const absl::Time before = clock_.Now();
+  absl::Status closed;
+  Close(&closed);
+  EXPECT_OK(closed);
+  EXPECT_TRUE(has_drained_);
+  EXPECT_EQ(clock_.Now(), before);
+}
+
+TEST_F(DrainingMasterTest, EndsMonitoredSessionsAtTheDeadline) {
+  BeginDrain();
+  session_ = monitored_;
+  Extended extended;
+  Extend(0, Nodes("x", "y"), &extended);
+  ASSERT_OK(extended);
+  scheduler_.AdvanceBy(absl::Seconds(9));
+  EXPECT_FALSE(has_drained_);
+  EXPECT_OK(Run("x:0", "y:0"));
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_TRUE(has_drained_);
+  EXPECT_FALSE(Run("x:0", "y:0").ok());
+  EXPECT_EQ(master_->num_sessions(), 0);
+}
+
 TEST_F(MasterSessionTest, ThereAreNoMoreSessionsThanMayBe) {
   while (master_->num_sessions() < 300) ASSERT_OK(NewSession());
   EXPECT_THAT(NewSession(), StatusIs(absl::StatusCode::kResourceExhausted,

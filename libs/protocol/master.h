@@ -40,6 +40,10 @@ struct SessionConfig {
   // tasks are waited for. Empty: all.
   std::vector<std::string> device_filters;
   GraphOptions graph_options;
+  // The client saves and closes the session when it is told to stop. Tasks that
+  // drain go on running its steps until then, or until their drain time is
+  // over.
+  bool is_monitored = false;
 };
 
 // Nodes to add to a session's graph.

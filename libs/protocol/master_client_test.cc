@@ -552,6 +552,14 @@ TEST_F(MasterClientTest, AMasterThatDrainsClosesSessions) {
   EXPECT_THAT(master_.closed, ElementsAre(session_));
 }
 
+// Of which sessions, the master decides.
+TEST_F(MasterClientTest, ADrainingTaskHandsOnWhatSessionsAskFor) {
+  Connect();
+  endpoint_->Drain();
+  EXPECT_OK(Ask().ExtendSession(session_, {"", 0}));
+  EXPECT_OK(Ask().MakeCallable(session_, {.targets = {"x"}}));
+}
+
 TEST_F(MasterClientTest, RequestsThatCanNotBeReadAreRefused) {
   Connect();
   const auto channel = processes_.client().transport->Dial(

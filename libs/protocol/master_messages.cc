@@ -186,7 +186,8 @@ bus::Message WriteCreateSession(const SessionConfig& config) {
   return Finish(schemas::CreateCreateSession(
                     builder, config.allow_soft_placement,
                     config.log_device_placement, config.isolate_session_state,
-                    ToMicroseconds(config.operation_timeout), filters, rest),
+                    ToMicroseconds(config.operation_timeout), filters, rest,
+                    config.is_monitored),
                 builder, std::move(attachments));
 }
 
@@ -199,6 +200,7 @@ absl::StatusOr<SessionConfig> ReadCreateSession(bus::Message message) {
   config.log_device_placement = body.log_device_placement();
   config.isolate_session_state = body.isolate_session_state();
   config.operation_timeout = FromMicroseconds(body.operation_timeout_us());
+  config.is_monitored = body.is_monitored();
   ASSIGN_OR_RETURN(config.device_filters,
                    reader.ReadStrings(body.device_filters()));
   ASSIGN_OR_RETURN(const bus::Blob rest, reader.ReadBytes(body.config()));

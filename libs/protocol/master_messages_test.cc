@@ -25,6 +25,7 @@ TEST(MasterMessagesTest, CreateSession) {
   config.operation_timeout = absl::Milliseconds(1500);
   config.device_filters = {"/job:ps", "/job:worker/task:1"};
   config.graph_options = NoRewrites();
+  config.is_monitored = true;
   ASSERT_OK_AND_ASSIGN(const SessionConfig read,
                        ReadCreateSession(WriteCreateSession(config)));
   EXPECT_TRUE(read.allow_soft_placement);
@@ -33,6 +34,7 @@ TEST(MasterMessagesTest, CreateSession) {
   EXPECT_EQ(read.operation_timeout, absl::Milliseconds(1500));
   EXPECT_EQ(read.device_filters, config.device_filters);
   EXPECT_EQ(read.graph_options, config.graph_options);
+  EXPECT_TRUE(read.is_monitored);
 }
 
 TEST(MasterMessagesTest, NoTimeoutStaysNone) {
@@ -40,6 +42,7 @@ TEST(MasterMessagesTest, NoTimeoutStaysNone) {
                        ReadCreateSession(WriteCreateSession({})));
   EXPECT_EQ(read.operation_timeout, absl::InfiniteDuration());
   EXPECT_TRUE(read.device_filters.empty());
+  EXPECT_FALSE(read.is_monitored);
 }
 
 TEST(MasterMessagesTest, CreateSessionReply) {

@@ -56,6 +56,9 @@ class MasterService : public RoleService<MasterService> {
   static constexpr char kRole[] = "a master";
   static const MethodRow<MasterService>* FindMethod(uint8_t method);
 
+  // Clients that are lost from here on, or were before, do not come back: their
+  // sessions end at once.
+  void Drain() { leases_.EndAtOnce(); }
   // Of all connections of the server; fast.
   void OnConnect(const bus::Peer& peer) { leases_.OnConnect(peer); }
   void OnDisconnect(const bus::Peer& peer, const absl::Status& why);

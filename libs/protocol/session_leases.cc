@@ -27,6 +27,18 @@ void SessionLeases::End() {
   in_flight_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
 }
 
+void SessionLeases::EndAtOnce() {
+  absl::MutexLock lock(&mutex_);
+  ends_at_once_ = true;
+  std::vector<uint64_t> orphaned;
+  for (auto& [incarnation, client] : clients_) {
+    if (client.timer == 0) continue;
+    Disarm(client);
+    orphaned.push_back(incarnation);
+  }
+  for (const uint64_t incarnation : orphaned) Settle(incarnation);
+}
+
 void SessionLeases::OnConnect(const bus::Peer& peer) {
   absl::MutexLock lock(&mutex_);
   clients_[peer.identity.incarnation].connections.insert(peer.id);
@@ -135,8 +147,9 @@ void SessionLeases::Settle(uint64_t incarnation) {
   if (!orphaned || client.timer != 0) return;
   in_flight_.Begin();
   const uint64_t number = ++client.timers_so_far;
+  const absl::Duration lease = ends_at_once_ ? absl::ZeroDuration() : lease_;
   client.timer =
-      scheduler_.ScheduleAt(Pool::kControl, scheduler_.clock().Now() + lease_,
+      scheduler_.ScheduleAt(Pool::kControl, scheduler_.clock().Now() + lease,
                             [this, incarnation, number] {
                               Expired(incarnation, number);
                               in_flight_.End();

@@ -35,6 +35,9 @@ class SessionLeases {
       Scheduler& scheduler, absl::Duration lease, Expire expire,
       int64_t max_sessions_per_client = std::numeric_limits<int64_t>::max());
   ~SessionLeases();
+  // From here on leases take no time, and leases that run end now: the server
+  // drains, so no client can connect again.
+  void EndAtOnce() ABSL_LOCKS_EXCLUDED(mutex_);
   // Leases that have not run out are dropped; `expire` is not called any more
   // when it has returned. Blocks. To be used no more.
   void End() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -88,6 +91,7 @@ class SessionLeases {
   InFlight in_flight_;  // timers and what they set off
   mutable absl::Mutex mutex_;
   Clients clients_ ABSL_GUARDED_BY(mutex_);
+  bool ends_at_once_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<uint64_t, uint64_t> incarnation_of_session_
       ABSL_GUARDED_BY(mutex_);
 };

@@ -150,6 +150,22 @@ TEST_F(SessionLeasesTest, AClientHasNoMoreThanItMay) {
   EXPECT_OK(leases_->Reserve(Peer(1, 7)));
 }
 
+TEST_F(SessionLeasesTest, LeasesEndAtOnceWhileTheServerDrains) {
+  leases_->OnConnect(Peer(1, 7));
+  Create(Peer(1, 7), 100);
+  leases_->OnConnect(Peer(2, 8));
+  Create(Peer(2, 8), 200);
+  leases_->OnDisconnect(Peer(1, 7));
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(expired_, IsEmpty());
+  leases_->EndAtOnce();
+  Pass(absl::ZeroDuration());
+  EXPECT_THAT(expired_, ElementsAre(100));
+  leases_->OnDisconnect(Peer(2, 8));
+  Pass(absl::ZeroDuration());
+  EXPECT_THAT(expired_, ElementsAre(100, 200));
+}
+
 TEST_F(SessionLeasesTest, ItsEndDropsLeases) {
   leases_->OnConnect(Peer(1, 7));
   Create(Peer(1, 7), 100);

@@ -43,6 +43,14 @@ struct WorkerSession {
   uint64_t session = 0;
 };
 
+// How a task keeps a session.
+struct WorkerSessionOptions {
+  bool isolated = false;      // resource containers of its own
+  bool is_monitored = false;  // see SessionConfig
+  friend bool operator==(const WorkerSessionOptions&,
+                         const WorkerSessionOptions&) = default;
+};
+
 // What one device runs of a callable.
 struct DevicePartition {
   std::string device;  // full name
@@ -243,9 +251,9 @@ class Worker {
   virtual void GetStatusWhenConnected(absl::Time deadline,
                                       DevicesDone done) = 0;
 
-  // `isolated`: the session gets resource containers of its own. Doing it again
-  // changes nothing.
-  virtual void CreateWorkerSession(const WorkerSession& session, bool isolated,
+  // Doing it again changes nothing.
+  virtual void CreateWorkerSession(const WorkerSession& session,
+                                   const WorkerSessionOptions& options,
                                    absl::Time deadline, Done done) = 0;
   // Ends the session's steps and forgets its registrations, stateful kernels
   // and, if isolated, its variables. OK when unknown.

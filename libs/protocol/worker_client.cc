@@ -153,9 +153,9 @@ void WorkerClient::GetStatusWhenConnected(absl::Time deadline,
 }
 
 void WorkerClient::CreateWorkerSession(const WorkerSession& session,
-                                       bool isolated, absl::Time deadline,
-                                       Done done) {
-  Call(WriteCreateWorkerSession(session, isolated), deadline, std::move(done));
+                                       const WorkerSessionOptions& options,
+                                       absl::Time deadline, Done done) {
+  Call(WriteCreateWorkerSession(session, options), deadline, std::move(done));
 }
 
 void WorkerClient::DeleteWorkerSession(const WorkerSession& session,

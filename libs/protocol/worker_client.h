@@ -73,7 +73,8 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
   const std::string& task() const { return options_.task; }
 
   void GetStatusWhenConnected(absl::Time deadline, DevicesDone done) override;
-  void CreateWorkerSession(const WorkerSession& session, bool isolated,
+  void CreateWorkerSession(const WorkerSession& session,
+                           const WorkerSessionOptions& options,
                            absl::Time deadline, Done done) override;
   void DeleteWorkerSession(const WorkerSession& session, absl::Time deadline,
                            Done done) override;

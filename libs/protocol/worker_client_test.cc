@@ -252,7 +252,7 @@ TEST_F(WorkerClientTest, AStrangerAtTheAddressIsALossToWhoWasConnected) {
   handler_->refuse_with = absl::FailedPreconditionError("another cluster");
   Listen();
   processes_.scheduler().AdvanceBy(absl::Seconds(5));
-  client_->CreateWorkerSession(kSession, false, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, {}, kNever, results_.done());
   TestStep step(1);
   client_->Run(step.step(9), results_.done());
   client_->GetStatusWhenConnected(
@@ -279,7 +279,7 @@ TEST_F(WorkerClientTest, AStrangerAtTheAddressIsToldToWhoWasNever) {
     results_.all.push_back(devices.status());
   });
   processes_.Settle();
-  client_->CreateWorkerSession(kSession, false, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, {}, kNever, results_.done());
   processes_.Settle();
   ASSERT_EQ(results_.all.size(), 2u);
   for (const absl::Status& status : results_.all) {
@@ -351,7 +351,8 @@ TEST_F(WorkerClientTest, ATaskSaysWhoseStepsWriteVariables) {
 
 TEST_F(WorkerClientTest, SessionsAndContainers) {
   Connect();
-  client_->CreateWorkerSession(kSession, true, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, {.isolated = true}, kNever,
+                               results_.done());
   client_->DeleteWorkerSession(kSession, kNever, results_.done());
   client_->ClearContainers({"a"}, kNever, std::make_shared<Cancellation>(),
                            results_.done());
@@ -361,7 +362,7 @@ TEST_F(WorkerClientTest, SessionsAndContainers) {
   ASSERT_EQ(worker_.created.size(), 1u);
   EXPECT_EQ(worker_.created[0].session.master_incarnation, 11u);
   EXPECT_EQ(worker_.created[0].session.session, 7u);
-  EXPECT_TRUE(worker_.created[0].isolated);
+  EXPECT_TRUE(worker_.created[0].options.isolated);
   ASSERT_EQ(worker_.deleted.size(), 1u);
   EXPECT_EQ(worker_.deleted[0].session, 7u);
   EXPECT_EQ(worker_.cleared, (std::vector<std::vector<std::string>>{{"a"}}));
@@ -479,7 +480,8 @@ TEST_F(WorkerClientTest, WithASessionAllIsReleasedThatItHas) {
 TEST_F(WorkerClientTest, ErrorsKeepCodeTextAndWhetherTheyAreDerived) {
   Connect();
   worker_.answer = absl::FailedPreconditionError("x is not initialised");
-  client_->CreateWorkerSession(kSession, true, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, {.isolated = true}, kNever,
+                               results_.done());
   TestStep step(0);
   client_->Run(step.step(30), results_.done());
   processes_.Settle();
@@ -721,7 +723,7 @@ TEST_F(WorkerClientTest, WithoutAConnectionCallsFailAtOnceAndNameTheTask) {
   Dial();
   TestStep step(0);
   client_->Run(step.step(30), results_.done());
-  client_->CreateWorkerSession(kSession, false, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, {}, kNever, results_.done());
   client_->Abort({11, 30}, 0, absl::CancelledError("x"), results_.done());
   processes_.Settle();
   ASSERT_EQ(results_.all.size(), 3u);
@@ -766,7 +768,8 @@ TEST_F(WorkerClientTest, ATaskThatDrainsServesWhatEndsSteps) {
   for (const absl::Status& status : results_.all) EXPECT_OK(status);
   EXPECT_EQ(worker_.aborted.size(), 1u);
   EXPECT_EQ(worker_.deleted.size(), 1u);
-  client_->CreateWorkerSession(kSession, true, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, {.isolated = true}, kNever,
+                               results_.done());
   processes_.Settle();
   ASSERT_EQ(results_.all.size(), 6u);
   EXPECT_THAT(results_.all[5],
@@ -816,6 +819,22 @@ TEST_F(WorkerClientTest, AClientIsNoTask) {
   EXPECT_TRUE(worker_.pushes.empty());
   EXPECT_TRUE(worker_.cleared.empty());
   EXPECT_TRUE(worker_.aborted.empty());
+}
+
+// Which steps it goes on running, the worker decides.
+TEST_F(WorkerClientTest, ADrainingTaskHandsOnRunsAndRegistrations) {
+  Connect();
+  endpoint_->Drain();
+  TestStep step(1);
+  client_->Run(step.step(9), results_.done());
+  client_->Register(
+      {.session = kSession, .registration = 5}, kNever,
+      [&](const auto& made) { results_.all.push_back(made.status()); });
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 2u);
+  for (const absl::Status& status : results_.all) EXPECT_OK(status);
+  EXPECT_EQ(worker_.num_runs, 1);
+  EXPECT_EQ(worker_.registered.size(), 1u);
 }
 
 TEST_F(WorkerClientTest, PushesArrive) {
@@ -940,7 +959,8 @@ TEST_F(WorkerClientTest, RequestsThatCanNotBeReadAreRefused) {
   push.method = static_cast<uint8_t>(Method::kPushes);
   push.body = bus::Blob::FromString("nor is this one");
   EXPECT_OK(channel->Send(std::move(push)));
-  client_->CreateWorkerSession(kSession, true, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, {.isolated = true}, kNever,
+                               results_.done());
   processes_.Settle();
   ASSERT_EQ(results_.all.size(), 1u);  // others go on
   EXPECT_OK(results_.all[0]);
@@ -972,7 +992,8 @@ TEST_F(WorkerClientTest, AnswersThatCanNotBeReadAreTheServersFault) {
   processes_.Settle();
   TestStep step(0);
   client_->Run(step.step(30), results_.done());
-  client_->CreateWorkerSession(kSession, true, kNever, results_.done());
+  client_->CreateWorkerSession(kSession, {.isolated = true}, kNever,
+                               results_.done());
   processes_.Settle();
   ASSERT_EQ(results_.all.size(), 2u);
   for (const absl::Status& status : results_.all) {

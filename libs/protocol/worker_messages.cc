@@ -306,12 +306,12 @@ absl::Status ReadGetStatus(bus::Message message) {
 }
 
 bus::Message WriteCreateWorkerSession(const WorkerSession& session,
-                                      bool isolated) {
+                                      const WorkerSessionOptions& options) {
   FlatBufferBuilder builder(128);
-  return Finish(
-      schemas::CreateCreateWorkerSession(builder, session.master_incarnation,
-                                         session.session, isolated),
-      builder);
+  return Finish(schemas::CreateCreateWorkerSession(
+                    builder, session.master_incarnation, session.session,
+                    options.isolated, options.is_monitored),
+                builder);
 }
 
 absl::StatusOr<CreateWorkerSessionRequest> ReadCreateWorkerSession(
@@ -319,7 +319,9 @@ absl::StatusOr<CreateWorkerSessionRequest> ReadCreateWorkerSession(
   ASSIGN_OR_RETURN(const MessageReader reader,
                    Open<schemas::CreateWorkerSession>(std::move(message)));
   const auto& body = reader.body<schemas::CreateWorkerSession>();
-  return CreateWorkerSessionRequest{SessionOf(body), body.isolated()};
+  return CreateWorkerSessionRequest{
+      SessionOf(body),
+      {.isolated = body.isolated(), .is_monitored = body.is_monitored()}};
 }
 
 bus::Message WriteDeleteWorkerSession(const WorkerSession& session) {

@@ -32,10 +32,10 @@ absl::Status ReadGetStatus(bus::Message message);
 
 struct CreateWorkerSessionRequest {
   WorkerSession session;
-  bool isolated = false;
+  WorkerSessionOptions options;
 };
 bus::Message WriteCreateWorkerSession(const WorkerSession& session,
-                                      bool isolated);
+                                      const WorkerSessionOptions& options);
 absl::StatusOr<CreateWorkerSessionRequest> ReadCreateWorkerSession(
     bus::Message message);
 

@@ -61,12 +61,17 @@ PartitionRegistration SampleRegistration(
 
 TEST(WorkerMessagesTest, Sessions) {
   EXPECT_OK(ReadGetStatus(WriteGetStatus()));
+  const WorkerSessionOptions options = {.isolated = true, .is_monitored = true};
   ASSERT_OK_AND_ASSIGN(
       const CreateWorkerSessionRequest open,
-      ReadCreateWorkerSession(WriteCreateWorkerSession(kSession, true)));
+      ReadCreateWorkerSession(WriteCreateWorkerSession(kSession, options)));
   EXPECT_EQ(open.session.master_incarnation, 11u);
   EXPECT_EQ(open.session.session, 7u);
-  EXPECT_TRUE(open.isolated);
+  EXPECT_EQ(open.options, options);
+  ASSERT_OK_AND_ASSIGN(
+      const CreateWorkerSessionRequest plain,
+      ReadCreateWorkerSession(WriteCreateWorkerSession(kSession, {})));
+  EXPECT_EQ(plain.options, WorkerSessionOptions());
   ASSERT_OK_AND_ASSIGN(
       const WorkerSession deleted,
       ReadDeleteWorkerSession(WriteDeleteWorkerSession(kSession)));

@@ -91,8 +91,10 @@ const MethodRow<WorkerService>* WorkerService::FindMethod(uint8_t method) {
        .on_request = &WorkerService::DeleteWorkerSession,
        .is_control = true,
        .is_served_while_draining = true},
+      // These two for monitored sessions, as the worker decides.
       {.method = Method::kRegisterPartition,
-       .on_request = &WorkerService::Register},
+       .on_request = &WorkerService::Register,
+       .is_served_while_draining = true},
       {.method = Method::kDeregisterPartition,
        .on_request = &WorkerService::Deregister,
        .on_one_way = &WorkerService::NoteDeregister,
@@ -101,7 +103,8 @@ const MethodRow<WorkerService>* WorkerService::FindMethod(uint8_t method) {
       {.method = Method::kRunPartition,
        .on_request = &WorkerService::RunPartition,
        .is_fast = true,
-       .is_read_soon = IsRunPartitionReadSoon},
+       .is_read_soon = IsRunPartitionReadSoon,
+       .is_served_while_draining = true},
       {.method = Method::kAbort,
        .on_request = &WorkerService::Abort,
        .is_control = true,
@@ -142,7 +145,7 @@ void WorkerService::CreateWorkerSession(Call call, bus::Message request) {
   if (!open.ok()) return call->Fail(open.status());
   if (!IsMaster(*call, open->session.master_incarnation)) return;
   const absl::Time deadline = call->deadline();
-  options_.worker->CreateWorkerSession(open->session, open->isolated, deadline,
+  options_.worker->CreateWorkerSession(open->session, open->options, deadline,
                                        replies_.Done(std::move(call)));
 }
 

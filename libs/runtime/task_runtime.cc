@@ -148,18 +148,29 @@ void TaskRuntime::GetStatusWhenConnected(absl::Time, DevicesDone done) {
   done(Devices());
 }
 
-void TaskRuntime::CreateWorkerSession(const protocol::WorkerSession& session,
-                                      bool isolated, absl::Time, Done done) {
-  done(AddSession(session, isolated));
+void TaskRuntime::CreateWorkerSession(
+    const protocol::WorkerSession& session,
+    const protocol::WorkerSessionOptions& options, absl::Time, Done done) {
+  done(AddSession(session, options));
 }
 
-absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
-                                     bool isolated) {
+absl::Status TaskRuntime::CheckAdmits(const Session& session) const {
+  if (is_draining_ && session.is_monitored && !IsMonitoredByOther(session)) {
+    return absl::OkStatus();
+  }
+  return stopped_;
+}
+
+absl::Status TaskRuntime::AddSession(
+    const protocol::WorkerSession& session,
+    const protocol::WorkerSessionOptions& options) {
   const auto created = reclaimer_->Own(std::make_unique<Session>());
   created->devices = devices_;
   created->master_incarnation = session.master_incarnation;
-  if (isolated) created->own_resources = NewResources();
-  const auto& resources = isolated ? created->own_resources : shared_resources_;
+  created->is_monitored = options.is_monitored;
+  if (options.isolated) created->own_resources = NewResources();
+  const auto& resources =
+      options.isolated ? created->own_resources : shared_resources_;
   for (size_t i = 0; i < devices_.size(); ++i) {
     using Kept =
         std::pair<std::shared_ptr<Device>, std::shared_ptr<ResourceManager>>;
@@ -172,8 +183,9 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
                                                            : nullptr,
             .keeps = std::make_shared<Kept>(devices_[i], resources[i])}));
   }
+  const bool is_awaited = IsMonitoredByOther(*created);
   absl::MutexLock lock(&mutex_);
-  if (!stopped_.ok()) return stopped_;
+  RETURN_IF_ERROR(CheckAdmits(*created));
   if (ended_sessions_.Contains({session.master_incarnation, session.session})) {
     return Deleted(session.session);
   }
@@ -184,6 +196,7 @@ absl::Status TaskRuntime::AddSession(const protocol::WorkerSession& session,
         " is another master's. Create a session of another number."));
   }
   if (!is_new) return absl::OkStatus();
+  if (is_awaited) monitored_.Begin();
   steps_.AddSession(session);
   // Of a master that is lost, or was never here: nobody else would end it.
   const bool is_own = session.master_incarnation == options_.incarnation;
@@ -232,6 +245,7 @@ TaskRuntime::RemovedSession TaskRuntime::TakeOut(Sessions::const_iterator it,
   removed.session = it->second;
   removed.registrations = std::move(removed.session->registrations);
   sessions_.erase(it);
+  if (IsMonitoredByOther(*removed.session)) monitored_.End();
   return removed;
 }
 
@@ -478,8 +492,11 @@ void TaskRuntime::Deregister(const protocol::WorkerSession& session,
 absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::FindRegistration(
     const protocol::WorkerSession& session, uint64_t registration) const {
   absl::ReaderMutexLock lock(&mutex_);
-  if (!stopped_.ok()) return stopped_;
   const auto it = FindSession(session);
+  const bool goes_on =
+      stopped_.ok() ||
+      (is_draining_ && it != sessions_.end() && it->second->is_monitored);
+  if (!goes_on) return stopped_;
   if (it != sessions_.end()) {
     auto found = it->second->registrations.find(registration);
     if (found != it->second->registrations.end()) return found->second;
@@ -852,9 +869,10 @@ bool TaskRuntime::LoseConnection(uint64_t incarnation) {
 }
 
 void TaskRuntime::BeginLease(uint64_t incarnation, PeerState& peer) {
-  const absl::Duration lease =
+  absl::Duration lease =
       peer.is_claimed ? std::min(options_.claim_grace, options_.master_lease)
                       : options_.master_lease;
+  if (is_draining_) lease = absl::ZeroDuration();
   peer.lease = options_.scheduler->ScheduleAt(
       Pool::kControl, options_.scheduler->clock().Now() + lease,
       [self = weak_from_this(), incarnation, loss = ++peer.losses] {
@@ -951,8 +969,22 @@ std::vector<TaskRuntime::RemovedSession> TaskRuntime::ForgetMaster(
 }
 
 void TaskRuntime::Drain(const absl::Status& cause) {
-  absl::MutexLock lock(&mutex_);
-  stopped_ = cause;
+  std::vector<RemovedSession> sessions;
+  {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = cause;
+    is_draining_ = true;
+    std::vector<uint64_t> lost;
+    for (const auto& [incarnation, peer] : peers_) {
+      if (peer.connections == 0) lost.push_back(incarnation);
+    }
+    for (const uint64_t incarnation : lost) {
+      for (RemovedSession& session : ForgetMaster(incarnation, cause)) {
+        sessions.push_back(std::move(session));
+      }
+    }
+  }
+  CancelSteps(std::move(sessions));
 }
 
 void TaskRuntime::Stop(const absl::Status& cause) {
@@ -961,6 +993,7 @@ void TaskRuntime::Stop(const absl::Status& cause) {
   {
     absl::MutexLock lock(&mutex_);
     stopped_ = cause;
+    is_draining_ = false;
     while (!sessions_.empty()) {
       sessions.push_back(TakeOut(sessions_.begin(), cause));
     }

@@ -30,6 +30,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/ended.h"
+#include "libs/base/in_flight.h"
 #include "libs/base/random.h"
 #include "libs/base/reclaimer.h"
 #include "libs/base/scheduler.h"
@@ -105,8 +106,8 @@ class TaskRuntime : public protocol::Worker,
 
   void GetStatusWhenConnected(absl::Time deadline, DevicesDone done) override;
   void CreateWorkerSession(const protocol::WorkerSession& session,
-                           bool isolated, absl::Time deadline,
-                           Done done) override;
+                           const protocol::WorkerSessionOptions& options,
+                           absl::Time deadline, Done done) override;
   void DeleteWorkerSession(const protocol::WorkerSession& session,
                            absl::Time deadline, Done done) override;
   void Register(const protocol::PartitionRegistration& registration,
@@ -147,8 +148,15 @@ class TaskRuntime : public protocol::Worker,
   bool WaitForSteps(absl::Time deadline) {
     return steps_.WaitUntilNone(*options_.scheduler, deadline);
   }
-  // Refuses new sessions and steps with `cause`; those that run go on.
-  void Drain(const absl::Status& cause);
+  // Refuses with `cause` new sessions of other masters, and steps of sessions
+  // that are not monitored; those that run go on. Sessions of masters that are
+  // lost, now or from here on, end at once: no task connects again.
+  void Drain(const absl::Status& cause) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits until no monitored session of another master is here; false when
+  // `deadline` came first. Blocks.
+  bool WaitForMonitoredSessions(absl::Time deadline) {
+    return monitored_.WaitUntilNone(*options_.scheduler, deadline);
+  }
   // Ends all steps and sessions with `cause` and refuses new ones.
   void Stop(const absl::Status& cause);
 
@@ -180,6 +188,7 @@ class TaskRuntime : public protocol::Worker,
     // Its resources and kernels have memory there; destroyed last.
     std::vector<std::shared_ptr<Device>> devices;
     uint64_t master_incarnation = 0;
+    bool is_monitored = false;
     StatefulKernels stateful_kernels;
     // What its kernels call functions with, one for each device.
     std::vector<std::shared_ptr<LocalFunctions>> functions;
@@ -236,7 +245,15 @@ class TaskRuntime : public protocol::Worker,
       std::optional<uint64_t> master_incarnation) const
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status AddSession(const protocol::WorkerSession& session,
-                          bool isolated);
+                          const protocol::WorkerSessionOptions& options);
+  // Why a session is refused; OK for one of the own master that it lets go on.
+  absl::Status CheckAdmits(const Session& session) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // True for the sessions that WaitForMonitoredSessions waits for.
+  bool IsMonitoredByOther(const Session& session) const {
+    return session.is_monitored &&
+           session.master_incarnation != options_.incarnation;
+  }
   void RemoveSession(const protocol::WorkerSession& session,
                      const absl::Status& cause);
   RemovedSession TakeOut(Sessions::const_iterator it, const absl::Status& cause)
@@ -337,10 +354,13 @@ class TaskRuntime : public protocol::Worker,
   const std::shared_ptr<Reclaimer> reclaimer_;
   const std::vector<std::shared_ptr<ResourceManager>> shared_resources_;
   StepTable steps_;
+  InFlight monitored_;  // sessions of other masters that are
 
   mutable absl::Mutex mutex_;
-  // Why new sessions and steps are refused.
+  // Why new sessions and steps are refused. While the task drains, steps of
+  // monitored sessions are not.
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);
+  bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
   // The registrations inside are protected by mutex_ too.
   Sessions sessions_ ABSL_GUARDED_BY(mutex_);
   // Master and session.

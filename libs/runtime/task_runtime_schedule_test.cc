@@ -59,7 +59,7 @@ class TaskRuntimeSchedule {
   void MakeSessions() {
     for (int id = 1; id <= kSessions; ++id) {
       runtime_->CreateWorkerSession(
-          {kMaster, static_cast<uint64_t>(id)}, /*isolated=*/false,
+          {kMaster, static_cast<uint64_t>(id)}, {.isolated = false},
           absl::InfiniteFuture(),
           [](const absl::Status& made) { EXPECT_OK(made); });
     }
@@ -159,7 +159,7 @@ class HoldSchedule {
   void Connect(const char* task, uint64_t master) {
     runtime_->PeerConnected(task, master);
     runtime_->CreateWorkerSession(
-        {master, master}, /*isolated=*/false, absl::InfiniteFuture(),
+        {master, master}, {.isolated = false}, absl::InfiniteFuture(),
         [](const absl::Status& made) { EXPECT_OK(made); });
   }
   void Register(uint64_t master, uint64_t registration, const char* op) {

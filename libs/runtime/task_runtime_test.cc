@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,8 +43,9 @@ class TaskRuntimeTest : public testing::Test {
   absl::Status CreateWorkerSession(uint64_t master, uint64_t session) {
     absl::Status result = absl::UnknownError("did not answer");
     runtime_->CreateWorkerSession(
-        {master, session}, isolated_, absl::InfiniteFuture(),
-        [&](absl::Status status) { result = status; });
+        {master, session},
+        {.isolated = isolated_, .is_monitored = is_monitored_},
+        absl::InfiniteFuture(), [&](absl::Status status) { result = status; });
     return result;
   }
   absl::Status DeleteWorkerSession(uint64_t master, uint64_t session) {
@@ -74,6 +76,7 @@ class TaskRuntimeTest : public testing::Test {
   void HalfALeasePasses() { scheduler_.AdvanceBy(absl::Seconds(31)); }
 
   bool isolated_ = true;
+  bool is_monitored_ = false;
   protocol::MemoryRoom room_;
   int num_looks_ = 0;  // at that
   ManualClock clock_;
@@ -440,6 +443,88 @@ TEST_F(TaskRuntimeTest, SessionsOfAMasterThatComesBackAsAnotherEndAtOnce) {
   EXPECT_EQ(runtime_->num_sessions(), 1);  // it may come back as itself
   runtime_->PeerConnected(kWorker, kMaster + 1);
   EXPECT_EQ(runtime_->num_sessions(), 0);
+}
+
+// A task that drains while another master has sessions, of which number 2 is
+// monitored, with a registration each.
+class DrainingRuntimeTest : public TaskRuntimeTest {
+ protected:
+  DrainingRuntimeTest() {
+    runtime_->PeerConnected(kWorker, kMaster);
+    EXPECT_OK(CreateWorkerSession(kMaster, 1));
+    EXPECT_OK(Register(1, 5));
+    is_monitored_ = true;
+    EXPECT_OK(CreateWorkerSession(kMaster, 2));
+    EXPECT_OK(Register(2, 5));
+  }
+  // When it has drained: ended_.
+  void BeginDrain() {
+    runtime_->Drain(absl::UnavailableError("shutting down"));
+    scheduler_.Schedule(Pool::kBlocking, [this] {
+      in_time_ =
+          runtime_->WaitForMonitoredSessions(clock_.Now() + absl::Seconds(10));
+      ended_ = clock_.Now();
+    });
+    scheduler_.RunUntilIdle();
+  }
+  absl::Status Run(uint64_t session) {
+    absl::Status result = absl::UnknownError("did not answer");
+    runtime_->Run({.session = {kMaster, session},
+                   .registration = 5,
+                   .step = ++last_step_,
+                   .cancellation = std::make_shared<Cancellation>()},
+                  [&](absl::Status status) { result = std::move(status); });
+    scheduler_.RunUntilIdle();
+    return result;
+  }
+
+  uint64_t last_step_ = 30;
+  const absl::Time begin_ = clock_.Now();
+  bool in_time_ = false;
+  std::optional<absl::Time> ended_;
+};
+
+TEST_F(DrainingRuntimeTest, RunsStepsOfMonitoredSessionsUntilTheyClose) {
+  EXPECT_OK(Run(1));
+  BeginDrain();
+  EXPECT_FALSE(ended_);
+  EXPECT_THAT(Run(1), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_OK(Run(2));
+  EXPECT_OK(Register(2, 6));
+  EXPECT_THAT(CreateWorkerSession(kMaster, 3),
+              StatusIs(absl::StatusCode::kUnavailable));
+  // Its own master, which drains too, has a session that needs this device now.
+  EXPECT_OK(CreateWorkerSession(kOwn, 4));
+  ASSERT_OK(DeleteWorkerSession(kMaster, 2));
+  scheduler_.RunUntilIdle();
+  EXPECT_EQ(ended_, begin_);
+  EXPECT_TRUE(in_time_);
+}
+
+TEST_F(DrainingRuntimeTest, DoesNotWaitForAMasterThatIsLost) {
+  BeginDrain();
+  EXPECT_FALSE(ended_);
+  Lose(kMaster);
+  scheduler_.RunUntilIdle();
+  EXPECT_EQ(ended_, begin_);
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+}
+
+TEST_F(DrainingRuntimeTest, DoesNotWaitForAMasterThatWasLostBefore) {
+  Lose(kMaster);
+  EXPECT_EQ(runtime_->num_sessions(), 2);
+  BeginDrain();
+  EXPECT_EQ(ended_, begin_);
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+}
+
+TEST_F(DrainingRuntimeTest, WaitsNoLongerThanItsDeadline) {
+  BeginDrain();
+  scheduler_.AdvanceBy(absl::Seconds(10));
+  EXPECT_EQ(ended_, begin_ + absl::Seconds(10));
+  EXPECT_FALSE(in_time_);
+  runtime_->Stop(absl::UnavailableError("stopped"));
+  EXPECT_THAT(Run(2), StatusIs(absl::StatusCode::kUnavailable, "stopped"));
 }
 
 // A task whose sessions' graphs touch a variable "v".

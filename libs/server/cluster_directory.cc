@@ -54,9 +54,9 @@ class ClusterDirectory::Route : public protocol::Worker,
         });
   }
   void CreateWorkerSession(const protocol::WorkerSession& session,
-                           bool isolated, absl::Time deadline,
-                           Done done) override {
-    Forward(&Worker::CreateWorkerSession, std::move(done), session, isolated,
+                           const protocol::WorkerSessionOptions& options,
+                           absl::Time deadline, Done done) override {
+    Forward(&Worker::CreateWorkerSession, std::move(done), session, options,
             deadline);
   }
   void DeleteWorkerSession(const protocol::WorkerSession& session,

@@ -415,25 +415,40 @@ class Server::Impl : private PeerObserver,
         absl::StrCat("The server of ", task_, " is shutting down.")));
     if (endpoint_ != nullptr) {  // it has started
       endpoint_->Drain();
-      logger_.Info(absl::StrCat("Stopping: steps that run may go on for ",
-                                absl::FormatDuration(drain)));
+      handler_->Drain();
+      logger_.Info(absl::StrCat(
+          "Stopping: monitored sessions, and steps that run, may go on for ",
+          absl::FormatDuration(drain)));
     }
     local_task_->master()->Drain(deadline);
-    local_task_->runtime()->WaitForSteps(deadline);
+    const bool have_closed =
+        local_task_->runtime()->WaitForMonitoredSessions(deadline);
+    const bool have_ended = local_task_->runtime()->WaitForSteps(deadline);
+    LogEndOfDrain(
+        have_closed && have_ended && scheduler.clock().Now() < deadline, drain);
     local_task_->runtime()->Stop(Stopped());
     local_task_->runtime()->WaitForSteps(absl::InfiniteFuture());
   }
 
-  // What is open for writing may be finished.
+  void LogEndOfDrain(bool in_time, absl::Duration drain) {
+    if (in_time || drain <= absl::ZeroDuration()) return;
+    logger_.Warning(
+        absl::StrCat("The drain time is over: what has not ended within ",
+                     absl::FormatDuration(drain), " is ended now"));
+  }
+
+  // Its clients may go on writing, since saves are made of many files. One that
+  // keeps a file open and writes nothing (an event file) is waited for half as
+  // long.
   void DrainFiles(absl::Duration drain) {
     file_server_->Drain();
     if (endpoint_ != nullptr) {
       endpoint_->Drain();
-      logger_.Info(absl::StrCat("Stopping: open files may be written for ",
+      logger_.Info(absl::StrCat("Stopping: clients may write files for ",
                                 absl::FormatDuration(drain)));
     }
-    (void)file_server_->WaitUntilUnused(process_.scheduler().clock().Now() +
-                                        drain);
+    const absl::Time deadline = process_.scheduler().clock().Now() + drain;
+    LogEndOfDrain(file_server_->WaitUntilUnused(deadline, drain / 2), drain);
   }
 
   // Until it is so, or the server has stopped; no longer than that.

@@ -123,9 +123,10 @@ class Server {
   // does not want this task (FAILED_PRECONDITION, ALREADY_EXISTS: both sides).
   absl::Status Join();
 
-  // Refuses new sessions and steps, lets those that run end for as long as
-  // `drain`, cancels the rest, closes sessions and connections, and joins.
-  // Further calls do nothing.
+  // Refuses new sessions, and steps of sessions that are not monitored
+  // (SessionOptions::is_monitored). For as long as `drain`, waits until the
+  // monitored ones are closed and no step runs. Then cancels the rest, closes
+  // sessions and connections, and joins. Further calls do nothing.
   absl::Status Stop(absl::Duration drain = absl::Seconds(10));
 
   // Stop at the end of what the task's job had to do, so that those hear of it

@@ -21,6 +21,10 @@ TaskHandler::TaskHandler(const TaskHandlerOptions& options)
   if (options.files) files_.emplace(*options.files);
 }
 
+void TaskHandler::Drain() {
+  if (master_) master_->Drain();
+}
+
 bool TaskHandler::IsFast(uint8_t method) const {
   return MasterService::IsFast(method) || WorkerService::IsFast(method) ||
          CoordinatorService::IsFast(method) || FileService::IsFast(method);

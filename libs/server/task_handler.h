@@ -38,6 +38,9 @@ class TaskHandler : public bus::Handler {
  public:
   explicit TaskHandler(const TaskHandlerOptions& options);
 
+  // The task refuses connections from here on: a client that is lost stays so.
+  void Drain();
+
   bool IsFast(uint8_t method) const override;
   bool IsFastMessage(const bus::Message& message) const override;
   bool IsControlMessage(const bus::Message& message) const override;

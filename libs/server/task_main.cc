@@ -37,7 +37,8 @@ ABSL_FLAG(
     "of those that CUDA_VISIBLE_DEVICES leaves");
 ABSL_FLAG(int, host_gpus, 0, "GPU devices made of host memory, for trials");
 ABSL_FLAG(absl::Duration, drain, absl::Seconds(10),
-          "How long running steps may go on after SIGTERM or SIGINT");
+          "How long running steps, monitored sessions and clients that write "
+          "files may go on after SIGTERM or SIGINT");
 ABSL_FLAG(
     std::string, stop_after_job, "",
     "Stop once all tasks of this job have started and have stopped again: "

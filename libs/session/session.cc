@@ -74,7 +74,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(
                .isolate_session_state = options.isolate_session_state,
                .operation_timeout = options.operation_timeout,
                .device_filters = options.device_filters,
-               .graph_options = options.graph_options}));
+               .graph_options = options.graph_options,
+               .is_monitored = options.is_monitored}));
   return std::unique_ptr<Session>(new Session(std::move(master), scheduler,
                                               scope.shared_state(), id, files,
                                               max_extension_bytes));

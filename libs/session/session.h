@@ -66,6 +66,10 @@ struct SessionOptions {
   // Partial device names: only devices that match one are used, and only their
   // tasks are waited for. Empty: all.
   std::vector<std::string> device_filters;
+  // The program saves and closes the session when it is told to stop, as a
+  // MonitoredSession does. Tasks that drain go on running its steps until then,
+  // or until their drain time is over.
+  bool is_monitored = false;
   // Which rewrites of its graphs are wanted, as ConfigProto.graph_options: all,
   // unless it says otherwise.
   GraphOptions graph_options;

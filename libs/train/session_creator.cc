@@ -11,6 +11,13 @@
 namespace weft::train {
 namespace {
 
+// With sessions whose steps go on while tasks drain: their user closes them
+// when it is told to stop.
+SessionCreatorOptions Monitored(SessionCreatorOptions options) {
+  options.config.is_monitored = true;
+  return options;
+}
+
 std::shared_ptr<Scaffold> GivenOrNew(const SessionCreatorOptions& options) {
   return options.scaffold != nullptr ? options.scaffold
                                      : std::make_shared<Scaffold>();
@@ -38,7 +45,8 @@ SessionManagerOptions ManagerOptions(const SessionCreatorOptions& options,
 }  // namespace
 
 ChiefSessionCreator::ChiefSessionCreator(SessionCreatorOptions options)
-    : options_(std::move(options)), scaffold_(GivenOrNew(options_)) {}
+    : options_(Monitored(std::move(options))),
+      scaffold_(GivenOrNew(options_)) {}
 
 absl::Status ChiefSessionCreator::FinalizeGraph(const Scope& scope) {
   RETURN_IF_ERROR(scaffold_->Finalize(scope));
@@ -59,7 +67,8 @@ absl::StatusOr<std::unique_ptr<Session>> ChiefSessionCreator::CreateSession() {
 }
 
 WorkerSessionCreator::WorkerSessionCreator(SessionCreatorOptions options)
-    : options_(std::move(options)), scaffold_(GivenOrNew(options_)) {}
+    : options_(Monitored(std::move(options))),
+      scaffold_(GivenOrNew(options_)) {}
 
 // The wait is an op of ours, so it is in no graph that a chief exports.
 absl::Status WorkerSessionCreator::FinalizeGraph(const Scope& scope) {

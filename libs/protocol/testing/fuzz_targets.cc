@@ -203,7 +203,7 @@ void CheckPartitionMessage(const FuzzCase& c) {
     case Method::kCreateWorkerSession:
       return Check(message, ReadCreateWorkerSession,
                    [](const CreateWorkerSessionRequest& r) {
-                     return WriteCreateWorkerSession(r.session, r.isolated);
+                     return WriteCreateWorkerSession(r.session, r.options);
                    });
     case Method::kDeleteWorkerSession:
       return Check(message, ReadDeleteWorkerSession, WriteDeleteWorkerSession);

@@ -36,7 +36,7 @@ class RecordingWorker : public Worker {
 
   struct Session {
     WorkerSession session;
-    bool isolated = false;
+    WorkerSessionOptions options;
   };
   std::vector<Session> created;
   std::vector<WorkerSession> deleted;
@@ -80,9 +80,10 @@ class RecordingWorker : public Worker {
     if (!answer.ok()) return done(answer);
     done(devices);
   }
-  void CreateWorkerSession(const WorkerSession& session, bool isolated,
+  void CreateWorkerSession(const WorkerSession& session,
+                           const WorkerSessionOptions& options,
                            absl::Time /*deadline*/, Done done) override {
-    created.push_back({session, isolated});
+    created.push_back({session, options});
     if (on_created) on_created();
     done(answer);
   }

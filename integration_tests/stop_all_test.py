@@ -1,0 +1,105 @@
+"""SIGTERM to all processes of a cluster at once, while a chief trains.
+
+That is what deleting a deployment, ending a Slurm job or Ctrl-C on a process
+group does. The chief (examples/fashion_mnist, by MonitoredTrainingSession)
+saves its last step before it leaves, and each process ends with 0.
+"""
+
+import json
+import os
+import re
+import tempfile
+import unittest
+
+from integration_tests.testing import programs
+from tools import xml_unittest
+
+_DEADLINE_S = 300  # ends a test that hangs
+_CHIEF = ('worker', 0)
+
+
+class Cluster:
+  """Services and trainers; the chief saves at its first and last step only."""
+
+  def __init__(self, root, services, flags):
+    self.root = root
+    self._services = services
+    self._flags = ('--epochs=1000', '--hidden=32', '--save_every=100000000',
+                   *flags)
+    sizes = dict(services, worker=2)
+    ports = iter(programs.free_ports(sum(sizes.values())))
+    self._cluster = {job: [f'localhost:{next(ports)}' for _ in range(count)]
+                     for job, count in sizes.items()}
+    self.programs = {}
+
+  def __enter__(self):
+    for job, count in self._services.items():
+      for task in range(count):
+        self.programs[(job, task)] = programs.start_server(
+            self._cluster, job, task, self.root)
+    for task in range(2):
+      config = {'cluster': self._cluster,
+                'task': {'type': 'worker', 'index': task}}
+      self.programs[('worker', task)] = programs.Program(
+          [programs.binary('examples/fashion_mnist'), *self._flags], 'stdout',
+          env=dict(os.environ, TF_CONFIG=json.dumps(config)))
+    return self
+
+  def __exit__(self, *_):
+    for program in self.programs.values():
+      program.kill()
+
+  def stop_all(self):
+    """What each process has said since it was asked to stop, and its code."""
+    for program in self.programs.values():
+      program.popen.terminate()
+    ended = {}
+    for name, program in self.programs.items():
+      code = program.popen.wait(timeout=_DEADLINE_S)
+      said = ''
+      while (line := program.lines.get(timeout=_DEADLINE_S)) is not None:
+        said += line
+      ended[name] = (code, said)
+    return ended
+
+  def saved_step(self):
+    folder = os.path.join(self.root, 'fashion_mnist')
+    with open(os.path.join(folder, 'checkpoint'), encoding='utf-8') as state:
+      path = re.match(r'model_checkpoint_path: "(.*)"\n', state.read())[1]
+    return int(path.rpartition('-')[2])
+
+
+class StopAllTest(unittest.TestCase):
+
+  def wait_until_it_trains(self, cluster):
+    """Until each of the trainers has told of steps of its own."""
+    for task in range(2):
+      lines = cluster.programs[('worker', task)].lines
+      while not re.search(r'step', line := lines.get(timeout=_DEADLINE_S) or ''):
+        self.assertTrue(line, 'a trainer has ended')
+
+  def check(self, services, flags=()):
+    with tempfile.TemporaryDirectory() as root, \
+         Cluster(root, services, [flag.format(root=root) for flag in flags]
+                ) as cluster:
+      self.wait_until_it_trains(cluster)
+      ended = cluster.stop_all()
+      for name, (code, said) in ended.items():
+        self.assertEqual(code, 0, f'{name}: {said}')
+        # They leave when the chief has, not because their time is over.
+        self.assertNotIn('The drain time is over', said, name)
+      said = ended[_CHIEF][1]
+      self.assertRegex(said, r'another start goes on from there')
+      steps = int(re.search(r'of the (\d+) steps in', said)[1])
+      self.assertGreater(steps, 0)
+      self.assertGreaterEqual(cluster.saved_step(), steps)
+
+  def test_chief_saves_to_its_own_disk(self):
+    self.check({'ps': 2}, ['--checkpoints={root}/fashion_mnist'])
+
+  def test_chief_saves_at_a_checkpoint_writer(self):
+    self.check({'coordinator': 1, 'ps': 2, 'checkpoint_writer': 1})
+
+
+if __name__ == '__main__':
+  xml_unittest.main()
