@@ -776,6 +776,42 @@ TEST_P(FailingSavesTest, TheLastOneIsTriedSoOftenAndNoMore) {
   EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Minutes(5));
 }
 
+// It may be killed soon.
+TEST_P(FailingSavesTest, AChiefThatIsAskedToLeaveDoesNotTryForLong) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 3);
+  disk_.FailAllFrom(0, absl::UnavailableError("no disk"));
+  session->RequestStop();
+  const absl::Time before = cluster_.scheduler().clock().Now();
+  const absl::Status status = session->Close();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded, "no disk"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("Steps 3 to about 3 are lost: another start goes on "
+                        "from the checkpoint of step 2."));
+  EXPECT_EQ(NumLines("Steps 3 to about 3 are lost"), 1);
+  EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Seconds(2));
+}
+
+TEST_P(FailingSavesTest, AChiefThatIsAskedToLeaveWaitsForNoTask) {
+  Model model;
+  const auto session = Start(model, false);
+  ASSERT_NE(session, nullptr);
+  Run(*session, model, 3);
+  cluster_.Stop("ps", 1);
+  session->RequestStop();
+  const absl::Time before = cluster_.scheduler().clock().Now();
+  const absl::Status status = session->Close();
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kDeadlineExceeded, "task:1 is gone"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("are lost: another start goes on from the checkpoint "
+                        "of step 2."));
+  EXPECT_LE(cluster_.scheduler().clock().Now() - before, absl::Seconds(5));
+  cluster_.Start("ps", 1);
+}
+
 // By a task that does not know the session any more, while the one that has the
 // global step does.
 TEST_P(FailingSavesTest, ALastOneThatIsAbortedIsALoss) {
@@ -803,6 +839,7 @@ TEST_P(FailingSavesTest, AfterAStopALostSessionStaysLost) {
   EXPECT_TRUE(session->ShouldStop());
   EXPECT_EQ(session->Close(), status) << "of the loss";
   EXPECT_EQ(NumLines("Restoring parameters"), 0);
+  EXPECT_EQ(NumLines("Steps 3 to about"), 1);
   EXPECT_FALSE(files_.FileExists("/job/model.ckpt-3.index").ok());
 }
 

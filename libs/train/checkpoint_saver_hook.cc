@@ -23,6 +23,9 @@ constexpr absl::Duration kLongestWait = absl::Minutes(1);
 // take.
 constexpr int kLastTries = 20;
 constexpr absl::Duration kLongestLastWait = absl::Seconds(8);
+// And for how long by a program that was asked to leave, which is killed if it
+// does not.
+constexpr absl::Duration kLongestLeaving = absl::Seconds(1);
 // After as many of them ABORTED is no disagreement of tasks, which passes: one
 // that holds variables has started again, and the session is lost.
 constexpr int kTriesOfAborted = 6;
@@ -189,7 +192,8 @@ absl::Status CheckpointSaverHook::WriteGraph(Session& session) {
 }
 
 absl::StatusOr<SessionRunArgs> CheckpointSaverHook::BeforeRun(
-    SessionRunContext&) {
+    SessionRunContext& context) {
+  is_asked_to_leave_ = context.is_asked_to_leave();
   return SessionRunArgs{.fetches = {global_step_.output()}};
 }
 
@@ -207,8 +211,10 @@ absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
     RETURN_IF_ERROR(Heed(ended->outcome, ended->step));
   }
   const int64_t stale = GlobalStepValue(values.results[0]);
+  seen_step_ = stale + 1;
   if (!IsDue(stale + 1)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(context.session()));
+  seen_step_ = step;
   if (!IsDue(step)) return absl::OkStatus();
   timer_.UpdateLastTriggeredStep(step);
   if (options_.save_asynchronously) {
@@ -339,19 +345,41 @@ absl::Status CheckpointSaverHook::WaitForSave() {
 
 absl::Status CheckpointSaverHook::End(Session& session) {
   RETURN_IF_ERROR(WaitForSave());
-  ASSIGN_OR_RETURN(const int64_t last_step, SaveLast(session));
+  const auto last_step = SaveLast(session);
+  if (!last_step.ok()) {
+    const std::string lost = DescribeLost();
+    return lost.empty() ? last_step.status() : Append(last_step.status(), lost);
+  }
   for (const auto& listener : listeners_) {
-    RETURN_IF_ERROR(listener->End(session, last_step));
+    RETURN_IF_ERROR(listener->End(session, *last_step));
   }
   return absl::OkStatus();
+}
+
+bool CheckpointSaverHook::TriesAgain(int tries, absl::Time since,
+                                     absl::Time now) const {
+  if (tries >= kLastTries) return false;
+  return !IsAskedToLeave() || now - since < kLongestLeaving;
+}
+
+std::string CheckpointSaverHook::DescribeLost() const {
+  const int64_t saved = saved_step_.load();
+  if (seen_step_ <= saved) return "";
+  return absl::StrCat("Steps ", saved + 1, " to about ", seen_step_,
+                      " are lost: another start goes on from the checkpoint of "
+                      "step ",
+                      saved, ".");
 }
 
 // A session that is lost tells it when the step is read, or by saves that are
 // ABORTED, where the task that has the step is not the one that was lost.
 absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
   absl::Duration wait = kFirstWait;
+  const Clock& clock = session.scheduler().clock();
+  const absl::Time begin = clock.Now();
   for (int tries = 1;; ++tries) {
     ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
+    seen_step_ = step;
     if (saved_step_.load() == step) return step;
     const Outcome outcome = Save(session, step);
     RETURN_IF_ERROR(outcome.listeners);
@@ -363,7 +391,7 @@ absl::StatusOr<int64_t> CheckpointSaverHook::SaveLast(Session& session) {
     if (tries >= kTriesOfAborted && absl::IsAborted(outcome.saved)) {
       return absl::AbortedError(absl::StrCat(what, outcome.saved.message()));
     }
-    if (tries == kLastTries) {
+    if (!TriesAgain(tries, begin, clock.Now())) {
       return absl::Status(CodeOfTraining(outcome.saved),
                           absl::StrCat(what, outcome.saved.ToString()));
     }
@@ -376,6 +404,9 @@ void CheckpointSaverHook::BeforeSessionGoes() {
   // One that could not begin was no session in between.
   if (!session_went_.has_value()) session_went_ = clock_.Now();
   running_ = nullptr;  // it has ended, or is left to its thread
+  const std::string lost = IsAskedToLeave() ? DescribeLost() : "";
+  if (!lost.empty()) logger_->Error(lost);
+  is_asked_to_leave_ = nullptr;
   if (options_.writer != nullptr) options_.writer->Close();
 }
 

@@ -32,6 +32,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -151,6 +152,14 @@ class CheckpointSaverHook : public SessionRunHook {
   absl::Status WaitForSave();
   // Unless it is saved already; the step.
   absl::StatusOr<int64_t> SaveLast(Session& session);
+  // Whether a last save that has failed so often, first at `since`, is tried
+  // again.
+  bool TriesAgain(int tries, absl::Time since, absl::Time now) const;
+  bool IsAskedToLeave() const {
+    return is_asked_to_leave_ && is_asked_to_leave_();
+  }
+  // Which steps no checkpoint has; empty: none that this hook has seen.
+  std::string DescribeLost() const;
 
   // But for their listeners and updating hooks.
   const CheckpointSaverOptions options_;
@@ -176,6 +185,8 @@ class CheckpointSaverHook : public SessionRunHook {
   // Since there was none; unset while there is one.
   std::optional<absl::Time> session_went_;
   bool has_begun_ = false;                   // the first session has saved
+  int64_t seen_step_ = -1;                   // about the last one that has run
+  std::function<bool()> is_asked_to_leave_;  // of a session's runs; may be null
   std::atomic<int64_t> saved_step_{-1};      // the last one
   std::atomic<bool> stop_requested_{false};  // by a listener
 };

@@ -18,6 +18,11 @@ namespace {
 // for good.
 constexpr absl::Duration kLongestTelling = absl::Minutes(1);
 
+// How long the end is tried again by a program that was asked to leave, whose
+// tasks may have been asked as well: a connection that was lost for a moment is
+// back by then.
+constexpr absl::Duration kLongestLeaving = absl::Seconds(1);
+
 // A session that lives so long has not been lost by what it does itself.
 constexpr absl::Duration kLasting = absl::Minutes(1);
 
@@ -342,10 +347,9 @@ absl::Status MonitoredSession::EndHooks() {
   return absl::OkStatus();
 }
 
-// A new session would begin at the last checkpoint, before the end. Who was
-// asked to leave tries for a while only.
+// A new session would begin at the last checkpoint, before the end.
 absl::Status MonitoredSession::EndHook(SessionRunHook& hook) {
-  const absl::Time deadline = scheduler_.Now() + kLongestTelling;
+  const absl::Time deadline = scheduler_.Now() + kLongestLeaving;
   while (true) {
     const absl::Status status = hook.End(live_->session());
     if (status.ok()) return status;
