@@ -11,7 +11,7 @@ namespace {
 // asked to be heard of; and for how long a claim is remembered.
 constexpr absl::Duration kGrace = absl::Seconds(5);
 
-absl::Status HasLeft(const std::string& task, uint64_t incarnation) {
+absl::Status LeftForGood(const std::string& task, uint64_t incarnation) {
   return absl::AbortedError(absl::StrCat(
       "This process (incarnation ", absl::Hex(incarnation), ") was ", task,
       " and has left the cluster for good. Start the task again."));
@@ -44,7 +44,7 @@ absl::Status Membership::Join(const std::string& task, uint64_t incarnation,
     member = {};
   } else if (member.state == State::kLeft) {
     // What it said before it left may be heard afterwards.
-    return HasLeft(task, incarnation);
+    return LeftForGood(task, incarnation);
   }
   member.state = State::kAlive;
   member.incarnation = incarnation;
@@ -143,6 +143,11 @@ absl::Time Membership::NextTick() const {
 bool Membership::IsAlive(const std::string& task) const {
   const auto it = members_.find(task);
   return it != members_.end() && it->second.state == State::kAlive;
+}
+
+bool Membership::HasLeft(const std::string& task) const {
+  const auto it = members_.find(task);
+  return it != members_.end() && it->second.state == State::kLeft;
 }
 
 std::vector<std::string> Membership::FinishedJobs() const {

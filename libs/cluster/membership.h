@@ -71,6 +71,7 @@ class Membership {
   // By canonical name; all tasks of the spec.
   const std::map<std::string, Member>& members() const { return members_; }
   bool IsAlive(const std::string& task) const;
+  bool HasLeft(const std::string& task) const;
   // Jobs whose tasks have all left.
   std::vector<std::string> FinishedJobs() const;
 

@@ -73,7 +73,7 @@ void Coordinator::Impl::ListDevices(
 }
 
 void Coordinator::Impl::Begin(WaitingCall call, DeferredCallbacks& callbacks) {
-  call.missing = tasks_.Missing(call.needed);
+  call.missing = tasks_.Missing(call.needed, call.own_task());
   const uint64_t id = next_call_++;
   const auto it = calls_.emplace(id, std::move(call)).first;
   if (closed_) return Fail(it, Stopping(), callbacks);
@@ -142,11 +142,16 @@ void Coordinator::Impl::TaskWent(const std::string& task,
                                  DeferredCallbacks& callbacks) {
   for (const uint64_t id : CallIds()) {
     WaitingCall& call = calls_.at(id);
+    bool may_go_on = call.reporting.erase(task) > 0;
     if (call.needed.count(task) > 0) {
-      call.missing.insert(task);
       call.is_outdated = true;
+      if (tasks_.IsMissing(task, call.own_task())) {
+        call.missing.insert(task);
+      } else {  // it was lost before it left
+        may_go_on |= call.missing.erase(task) > 0;
+      }
     }
-    if (call.reporting.erase(task) > 0) Advance(id, callbacks);
+    if (may_go_on) Advance(id, callbacks);
   }
 }
 

@@ -98,6 +98,72 @@ TEST_F(CoordinatorTest, ATaskLostMeanwhileIsWaitedForAgain) {
   EXPECT_OK(reply.get());
 }
 
+TEST_F(CoordinatorTest, ATaskThatHasLeftIsNeitherWaitedForNorUsed) {
+  JoinAll();
+  Leave(kPs0);
+  ASSERT_OK_AND_ASSIGN(
+      const auto devices,
+      Place(1, kWorker0, {NodeOf(Var("x"), "/job:ps"), NodeOf(Var("y"), "")}));
+  EXPECT_THAT(devices, ElementsAre(Cpu(kPs1), Cpu(kWorker0)));
+  Pending<std::vector<DeviceAttributes>> listed;
+  coordinator_->ListDevices({"/job:ps"}, In(absl::Minutes(1)), nullptr,
+                            listed.Done());
+  ASSERT_OK(listed.get());
+  EXPECT_THAT(*listed.get(),
+              ElementsAre(Field(&DeviceAttributes::name, Cpu(kPs1))));
+  JoinAs(kPs0, 2);
+  EXPECT_OK(Place(2, kWorker0, {NodeOf(Var("z"), "/job:ps/task:0")}));
+}
+
+TEST_F(CoordinatorTest, ANodeOnATaskThatHasLeftIsRefusedNamingIt) {
+  JoinAll();
+  Leave(kPs1);
+  const auto refused =
+      AllOf(StatusIs(absl::StatusCode::kAborted, "Node w"),
+            StatusIs(absl::StatusCode::kAborted,
+                     "/job:ps/replica:0/task:1 has left the cluster"));
+  EXPECT_THAT(Place(1, kWorker0,
+                    {NodeOf(Var("v"), "/job:ps/task:0"),
+                     NodeOf(Var("w"), "/job:ps/task:1")}),
+              refused);
+  Leave(kPs0);
+  EXPECT_THAT(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps")}),
+              StatusIs(absl::StatusCode::kAborted, "has left the cluster"));
+  EXPECT_THAT(Place(1, kWorker0, {NodeOf(Var("w"), "/job:worker/task:9")}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "w"))
+      << "no such task";
+}
+
+// Its nodes there are lost; others can still be added.
+TEST_F(CoordinatorTest, AGraphMayHaveNodesOnATaskThatHasLeft) {
+  JoinAll();
+  Leave(kPs1);
+  PlacementNode placed = NodeOf(Var("w"), "/job:ps/task:1");
+  placed.assigned_device = Cpu(kPs1);
+  ASSERT_OK_AND_ASSIGN(
+      const auto devices,
+      Place(1, kWorker0, {placed, NodeOf(Var("x"), "/job:ps/task:0")}));
+  EXPECT_THAT(devices, ElementsAre(Cpu(kPs1), Cpu(kPs0)));
+}
+
+TEST_F(CoordinatorTest, ALostTaskThatLeavesIsNotWaitedForAnyMore) {
+  JoinAll();
+  coordinator_->OnTaskLost(kPs1, 1, absl::UnavailableError("cut"));
+  auto reply =
+      BeginPlace(RequestOf(1, kWorker0, {NodeOf(Var("x"), "/job:ps")}));
+  EXPECT_FALSE(reply.has_come());
+  Leave(kPs1);
+  scheduler_.RunUntilIdle();
+  EXPECT_OK(reply.get());
+}
+
+TEST_F(CoordinatorTest, AMastersOwnTaskIsWaitedForThoughItHasLeft) {
+  JoinAll();
+  Leave(kWorker0);
+  auto reply = BeginPlace(RequestOf(1, kWorker0, {NodeOf(Var("x"), "")}));
+  EXPECT_FALSE(reply.has_come());
+}
+
 TEST_F(CoordinatorTest, DevicesAreListedInOrderOfTasks) {
   Pending<std::vector<DeviceAttributes>> all, ps;
   coordinator_->ListDevices({}, In(absl::Minutes(1)), nullptr, all.Done());

@@ -54,7 +54,7 @@ std::optional<PlacementWork> Coordinator::Impl::TakeWork(
     return PlacementWork(
         it->first, call.request,
         tasks_.Devices(call.needed, call.filters, call.request->task),
-        register_);
+        tasks_.Left(call.needed), register_);
   }
   return std::nullopt;
 }

@@ -1,16 +1,23 @@
 #include "libs/coordinator/placement_work.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "libs/cluster/device_name.h"
 #include "libs/coordinator/device_owner.h"
 
 namespace weft {
 
 PlacementWork::PlacementWork(
     uint64_t call, std::shared_ptr<const protocol::PlacementRequest> request,
-    std::vector<DeviceAttributes> devices, const ResourceRegister& known)
-    : call_(call), request_(std::move(request)), devices_(std::move(devices)) {
+    std::vector<DeviceAttributes> devices, std::set<std::string> left,
+    const ResourceRegister& known)
+    : call_(call),
+      request_(std::move(request)),
+      devices_(std::move(devices)),
+      left_(std::move(left)) {
   if (request_->isolated) return;
   for (const PlacementNode& node : request_->graph.nodes) {
     if (!node.resource) continue;
@@ -30,6 +37,39 @@ bool PlacementWork::LivesOn(const NamedResource& resource,
 }
 
 absl::StatusOr<Placement> PlacementWork::Place() const {
+  absl::StatusOr<Placement> placement = PlaceOnDevices();
+  if (placement.ok() || left_.empty()) return placement;
+  for (const PlacementNode& node : request_->graph.nodes) {
+    const std::string task = LeftTaskOf(node);
+    if (task.empty()) continue;
+    return absl::AbortedError(absl::StrCat(
+        "Node ", node.name, " is to be on ",
+        node.assigned_device.empty() ? node.requested_device
+                                     : node.assigned_device,
+        ", and ", task,
+        " has left the cluster. Start that task again and make a new session, "
+        "or place the node on another task."));
+  }
+  return placement;
+}
+
+std::string PlacementWork::LeftTaskOf(const PlacementNode& node) const {
+  const absl::StatusOr<DeviceName> wanted =
+      DeviceName::Parse(node.assigned_device.empty() ? node.requested_device
+                                                     : node.assigned_device);
+  if (!wanted.ok() || !wanted->job) return "";
+  const auto may_be_on = [&](absl::string_view device) {
+    const absl::StatusOr<DeviceName> name = DeviceName::Parse(device);
+    return name.ok() && wanted->TaskOnly().IsCompatibleWith(name->TaskOnly());
+  };
+  for (const DeviceAttributes& device : devices_) {
+    if (may_be_on(device.name)) return "";
+  }
+  const auto it = std::find_if(left_.begin(), left_.end(), may_be_on);
+  return it == left_.end() ? "" : *it;
+}
+
+absl::StatusOr<Placement> PlacementWork::PlaceOnDevices() const {
   PlacementOptions options;
   options.allow_soft_placement = request_->allow_soft_placement;
   options.default_task = request_->task;

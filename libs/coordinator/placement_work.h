@@ -27,25 +27,34 @@ namespace weft {
 class PlacementWork {
  public:
   // Asks `known` where the graph's resources live already; an isolated session
-  // has none of them.
+  // has none of them. `left` are the tasks that the session might use, had they
+  // not left.
   PlacementWork(uint64_t call,
                 std::shared_ptr<const protocol::PlacementRequest> request,
                 std::vector<DeviceAttributes> devices,
-                const ResourceRegister& known);
+                std::set<std::string> left, const ResourceRegister& known);
 
   uint64_t call() const { return call_; }
+  // PlaceNodes's errors; ABORTED instead, which names task and node, where a
+  // node asks for a task that has left: once the task is back, a new session
+  // can go on.
   absl::StatusOr<Placement> Place() const;
 
  private:
   // Container, name and kind, as the graph says them.
   using Key = std::tuple<std::string, std::string, std::string>;
 
+  absl::StatusOr<Placement> PlaceOnDevices() const;
+  // The first task that has left and on which alone the node can be; empty:
+  // there is none.
+  std::string LeftTaskOf(const PlacementNode& node) const;
   static Key KeyOf(const NamedResource& resource);
   bool LivesOn(const NamedResource& resource, const std::string& device) const;
 
   uint64_t call_;
   std::shared_ptr<const protocol::PlacementRequest> request_;
   std::vector<DeviceAttributes> devices_;
+  std::set<std::string> left_;
   std::map<Key, std::set<std::string>> homes_;
 };
 

@@ -131,11 +131,25 @@ std::set<std::string> TaskTable::Passing(const DeviceFilters& filters) const {
   return result;
 }
 
-std::set<std::string> TaskTable::Missing(
+bool TaskTable::IsMissing(const std::string& name,
+                          const std::string& own) const {
+  return !members_.IsAlive(name) && (name == own || !members_.HasLeft(name));
+}
+
+std::set<std::string> TaskTable::Missing(const std::set<std::string>& names,
+                                         const std::string& own) const {
+  std::set<std::string> result;
+  for (const std::string& name : names) {
+    if (IsMissing(name, own)) result.insert(name);
+  }
+  return result;
+}
+
+std::set<std::string> TaskTable::Left(
     const std::set<std::string>& names) const {
   std::set<std::string> result;
   for (const std::string& name : names) {
-    if (!members_.IsAlive(name)) result.insert(name);
+    if (members_.HasLeft(name)) result.insert(name);
   }
   return result;
 }
@@ -145,6 +159,7 @@ std::vector<DeviceAttributes> TaskTable::Devices(
     const std::string& own) const {
   std::vector<DeviceAttributes> result;
   for (const std::string& name : names) {
+    if (!members_.IsAlive(name)) continue;
     for (const DeviceAttributes& device : tasks_.at(name).devices) {
       const absl::StatusOr<DeviceName> parsed = DeviceName::Parse(device.name);
       if (name == own || (parsed.ok() && filters.Passes(*parsed))) {

@@ -54,9 +54,16 @@ class TaskTable {
 
   // Tasks with devices that pass.
   std::set<std::string> Passing(const DeviceFilters& filters) const;
-  // Those of `names` that are not alive.
-  std::set<std::string> Missing(const std::set<std::string>& names) const;
-  // Devices of `names` that pass, and all of `own`; in the order of tasks.
+  // Whether a session whose master is the task `own` waits for this one: it is
+  // not alive, and has not left, with which only `own` is waited for.
+  bool IsMissing(const std::string& name, const std::string& own) const;
+  // Those of `names` that are.
+  std::set<std::string> Missing(const std::set<std::string>& names,
+                                const std::string& own) const;
+  // Those of `names` that have left.
+  std::set<std::string> Left(const std::set<std::string>& names) const;
+  // Devices of `names` that pass, and all of `own`; in the order of tasks. None
+  // of a task that is not alive.
   std::vector<DeviceAttributes> Devices(const std::set<std::string>& names,
                                         const DeviceFilters& filters,
                                         const std::string& own) const;

@@ -64,7 +64,7 @@ TEST_F(TaskTableTest, TasksWithDevicesThatPass) {
   EXPECT_THAT(table_->Passing({}), ElementsAre(kPs0, kPs3, kWorker0));
   EXPECT_THAT(table_->Passing(ps), ElementsAre(kPs0, kPs3));
   EXPECT_OK(Join(kPs3, {"/device:CPU:0"}));
-  EXPECT_THAT(table_->Missing({kPs0, kPs3}), ElementsAre(kPs0));
+  EXPECT_THAT(table_->Missing({kPs0, kPs3}, ""), ElementsAre(kPs0));
   EXPECT_EQ(table_->AliveIncarnation(kPs3), 1u);
   EXPECT_EQ(table_->AliveIncarnation(kPs0), 0u);
   EXPECT_EQ(table_->AliveIncarnation("nobody"), 0u);

@@ -51,6 +51,8 @@ struct WaitingCall {
   bool is_outdated = false;
   Scheduler::TimerId timer = 0;
 
+  // That of the session's master; empty for a ListDevices.
+  std::string own_task() const { return request ? request->task : ""; }
   // "A session of /job:worker/replica:0/task:0 waits for ... to join"
   std::string Describe() const;
   // DEADLINE_EXCEEDED, with what would have helped.

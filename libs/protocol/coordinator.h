@@ -163,9 +163,11 @@ class Coordinator {
                      absl::Time deadline, Done done) = 0;
 
   // Waits until every task that passes the filters, and the session's own, has
-  // joined; DEADLINE_EXCEEDED names those that have not. `cancellation`, of
+  // joined, but for those that have left; DEADLINE_EXCEEDED names those that
+  // have not. `cancellation`, of
   // this call alone, ends the wait with its cause; it may be null.
-  // INVALID_ARGUMENT where a node can't be placed. FAILED_PRECONDITION, with
+  // INVALID_ARGUMENT where a node can't be placed; ABORTED, naming node and
+  // task, where it asks for one that has left. FAILED_PRECONDITION, with
   // the difference, where another session has declared a resource of the same
   // name otherwise. UNAVAILABLE: the coordinator stops. An error has registered
   // nothing.
