@@ -314,7 +314,7 @@ TEST(LongPlacementTest, IsAskedForOnceAndNamesTheTaskThatIsMissing) {
   EXPECT_THAT(logger.lines(),
               ::testing::Contains(::testing::AllOf(
                   HasSubstr("Still waiting"),
-                  HasSubstr("/job:ps/replica:0/task:0 to join"))));
+                  HasSubstr("/job:ps/replica:0/task:0 has not joined"))));
 }
 
 // On simulated time, with a process that TestCluster does not know.

@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -67,17 +68,17 @@ class WaitsTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(WaitsTest, TheQueueAndTheEdgeAreNamedEveryFiveSeconds) {
+TEST_F(WaitsTest, TheQueueAndTheEdgeAreNamed) {
   EXPECT_THAT(UseWithin(absl::Milliseconds(4900)),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_THAT(Lines(), IsEmpty());
   EXPECT_THAT(UseWithin(absl::Seconds(17)),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
-  EXPECT_THAT(Lines(), SizeIs(3));
+  EXPECT_THAT(Lines(), ElementsAre(HasSubstr("has waited more than 5s for"),
+                                   HasSubstr("has waited more than 10s for")));
   EXPECT_THAT(
       Lines(),
-      Each(AllOf(HasSubstr("has waited more than 5s for step"),
-                 HasSubstr("fetches [Neg:0], targets []"),
+      Each(AllOf(HasSubstr("fetches [Neg:0], targets []"),
                  HasSubstr(absl::StrCat(kPs,
                                         " waits for node take (QueueDequeueV2) "
                                         "on jobs (FIFOQueueV2)")),

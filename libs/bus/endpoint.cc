@@ -34,8 +34,7 @@ class WireEndpoint : public Endpoint {
   }
 
   ~WireEndpoint() override {
-    const absl::Status why =
-        absl::UnavailableError(absl::StrCat(context_.self.task, " is gone"));
+    const absl::Status why = TaskHasEnded(context_.self.task);
     context_.draining.store(true);
     DisconnectAll(why);
     control_listener_.reset();

@@ -46,6 +46,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
@@ -70,6 +71,11 @@ class Endpoint {
   // answered.
   virtual void Drain() = 0;
 };
+
+// With this an endpoint's connections end when it is destroyed, at both ends.
+inline absl::Status TaskHasEnded(const std::string& task) {
+  return absl::UnavailableError(absl::StrCat(task, " has ended"));
+}
 
 // Whether dialing again would not help.
 inline bool IsRefusal(const absl::Status& why) {

@@ -99,6 +99,15 @@ ClusterStatus Coordinator::Impl::GetCluster() {
           tasks_.Statuses(register_.SessionsOfTasks())};
 }
 
+bool Coordinator::Impl::HasLeft(const std::string& task,
+                                uint64_t incarnation) const {
+  absl::MutexLock lock(&mutex_);
+  const auto& members = tasks_.members().members();
+  const auto it = members.find(task);
+  return it != members.end() && it->second.state == Membership::State::kLeft &&
+         it->second.incarnation == incarnation;
+}
+
 std::map<protocol::TaskState, int> Coordinator::Impl::CountTasks() const {
   absl::MutexLock lock(&mutex_);
   return tasks_.Counts();
@@ -170,6 +179,10 @@ void Coordinator::Shutdown(absl::Time, Done done) {
 void Coordinator::EndWaits() { impl_->EndWaits(); }
 
 bool Coordinator::HaveAllHeard() const { return impl_->HaveAllHeard(); }
+
+bool Coordinator::HasLeft(const std::string& task, uint64_t incarnation) const {
+  return impl_->HasLeft(task, incarnation);
+}
 
 std::map<protocol::TaskState, int> Coordinator::CountTasks() const {
   return impl_->CountTasks();

@@ -71,6 +71,9 @@ class Coordinator : public protocol::Coordinator {
   // jobs have finished by now: each has sent another one since it was told.
   bool HaveAllHeard() const;
 
+  // Whether this incarnation of the task has left, cleanly.
+  bool HasLeft(const std::string& task, uint64_t incarnation) const;
+
   // How many tasks of the cluster are in which state.
   std::map<protocol::TaskState, int> CountTasks() const;
 

@@ -11,8 +11,9 @@ namespace {
 using protocol::PlacementReply;
 using protocol::PlacementRequest;
 
-// Between lines that say what a call still waits for.
-constexpr absl::Duration kLogInterval = absl::Seconds(10);
+// When a line first says what a call waits for; later ones come each time it
+// has waited twice as long.
+constexpr absl::Duration kLogAfter = absl::Seconds(10);
 
 }  // namespace
 
@@ -80,6 +81,7 @@ void Coordinator::Impl::Begin(WaitingCall call, DeferredCallbacks& callbacks) {
   if (!WatchCancellation(id, it->second)) {
     return Fail(it, it->second.cancellation->status(), callbacks);
   }
+  it->second.lines = DoublingTimes(Now(), kLogAfter);
   ArmTimer(id, it->second);
   Advance(id, callbacks);
 }
@@ -101,11 +103,12 @@ void Coordinator::Impl::Cancelled(uint64_t id, const absl::Status& cause) {
 }
 
 void Coordinator::Impl::ArmTimer(uint64_t id, WaitingCall& call) {
-  call.timer = scheduler_.ScheduleAt(
-      Pool::kControl, std::min(call.deadline, Now() + kLogInterval),
-      [weak = weak_from_this(), id] {
-        if (auto self = weak.lock()) self->TimerFired(id);
-      });
+  call.timer = scheduler_.ScheduleAt(Pool::kControl,
+                                     std::min(call.deadline, call.lines.next()),
+                                     [weak = weak_from_this(), id] {
+                                       if (auto self = weak.lock())
+                                         self->TimerFired(id);
+                                     });
 }
 
 void Coordinator::Impl::TimerFired(uint64_t id) {
@@ -118,6 +121,7 @@ void Coordinator::Impl::TimerFired(uint64_t id) {
     return Fail(call, call->second.TooLate(), callbacks);
   }
   Log(Severity::kInfo, call->second.Describe(), callbacks);
+  call->second.lines.Advance();
   ArmTimer(id, call->second);
 }
 

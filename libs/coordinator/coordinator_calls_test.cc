@@ -49,15 +49,15 @@ TEST_F(CoordinatorTest, TheDeadlineNamesWhoIsMissing) {
                     Not(HasSubstr(kPs1)), Not(HasSubstr(kCoordinator))));
 }
 
-TEST_F(CoordinatorTest, WhoWaitsLongIsLogged) {
-  auto reply = BeginPlace(RequestOf(1, kWorker0, {}), absl::Seconds(25));
-  scheduler_.AdvanceBy(absl::Seconds(30));
+TEST_F(CoordinatorTest, ALongWaitIsLoggedEachTimeItHasDoubled) {
+  auto reply = BeginPlace(RequestOf(1, kWorker0, {}), absl::Seconds(79));
+  scheduler_.AdvanceBy(absl::Seconds(85));  // after 10, 20 and 40 seconds
   EXPECT_TRUE(reply.has_come());
   int lines = 0;
   for (const std::string& line : logger_.lines()) {
     lines += line.find("waits for /job:ps/replica:0/task:0") != line.npos;
   }
-  EXPECT_EQ(lines, 2);
+  EXPECT_EQ(lines, 3);
 }
 
 TEST_F(CoordinatorTest, FilteredTasksAreNeitherWaitedForNorUsed) {

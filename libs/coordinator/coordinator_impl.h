@@ -70,6 +70,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_LOCKS_EXCLUDED(mutex_);
   ClusterStatus GetCluster() ABSL_LOCKS_EXCLUDED(mutex_);
   bool HaveAllHeard() const ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasLeft(const std::string& task, uint64_t incarnation) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   std::map<protocol::TaskState, int> CountTasks() const
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Shutdown() ABSL_LOCKS_EXCLUDED(mutex_);

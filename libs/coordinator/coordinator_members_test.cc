@@ -270,6 +270,18 @@ TEST_F(CoordinatorTest, ComingsAndGoingsAreLogged) {
           "I /job:ps/replica:0/task:0 has left"));
 }
 
+TEST_F(CoordinatorTest, KnowsWhichProcessOfATaskHasLeft) {
+  EXPECT_FALSE(coordinator_->HasLeft(kPs0, 1));
+  JoinAs(kPs0, 1);
+  EXPECT_FALSE(coordinator_->HasLeft(kPs0, 1));
+  Leave(kPs0, 1);
+  EXPECT_TRUE(coordinator_->HasLeft(kPs0, 1));
+  EXPECT_FALSE(coordinator_->HasLeft(kPs0, 2));
+  JoinAs(kPs0, 2);
+  EXPECT_FALSE(coordinator_->HasLeft(kPs0, 2));
+  EXPECT_FALSE(coordinator_->HasLeft("nobody", 1));
+}
+
 TEST_F(CoordinatorTest, WithoutHeartbeatsOnlyALostConnectionLosesATask) {
   Start(200, absl::InfiniteDuration());
   ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(JoinOf(kPs0, 1)));

@@ -40,12 +40,15 @@ std::string WaitingCall::Describe() const {
 }
 
 absl::Status WaitingCall::TooLate() const {
-  const std::string remedy = missing.empty()
-                                 ? ""
-                                 : " Start these tasks, or leave them out with "
-                                   "device_filters.";
-  return absl::DeadlineExceededError(
-      absl::StrCat(Describe(), ", which took too long.", remedy));
+  if (missing.empty()) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(Describe(), ", which took too long."));
+  }
+  const bool is_one = missing.size() == 1;
+  return absl::DeadlineExceededError(absl::StrCat(
+      ListTasks(missing), is_one ? " has" : " have", " not joined. Start ",
+      is_one ? "it, or leave it" : "them, or leave them",
+      " out with device_filters."));
 }
 
 absl::AnyInvocable<void()> WaitingCall::Fail(absl::Status why) {

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "libs/base/cancellation.h"
+#include "libs/base/doubling_times.h"
 #include "libs/base/scheduler.h"
 #include "libs/cluster/device_filters.h"
 #include "libs/device/device.h"
@@ -50,6 +51,8 @@ struct WaitingCall {
   // A needed task has come or gone while it was being placed.
   bool is_outdated = false;
   Scheduler::TimerId timer = 0;
+  // Of the lines that say what it waits for.
+  DoublingTimes lines{absl::InfiniteFuture(), absl::InfiniteDuration()};
 
   // That of the session's master; empty for a ListDevices.
   std::string own_task() const { return request ? request->task : ""; }

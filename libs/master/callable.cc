@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -136,6 +137,13 @@ std::optional<absl::Duration> FindMaxHold(const Graph& graph) {
   return max_hold;
 }
 
+bool AwaitsVariables(const Graph& graph) {
+  return absl::c_any_of(graph.nodes(), [](const Node* node) {
+    return node->type() == "WaitForVariable" ||
+           node->type() == "WaitForRefVariable";
+  });
+}
+
 absl::StatusOr<std::string> TaskOfDevice(const std::string& device) {
   ASSIGN_OR_RETURN(const DeviceName name, DeviceName::Parse(device));
   return name.TaskOnly().ToString();
@@ -256,6 +264,7 @@ absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
   std::unique_ptr<Graph> graph =
       RunPasses(std::move(pruned.graph), passes, evaluate);
   callable->max_hold = FindMaxHold(*graph);
+  callable->awaits_variables = AwaitsVariables(*graph);
   if (callable->spec.is_partial) {
     callable->partial = std::make_shared<PartialRun>(
         callable->feed_types, callable->spec.fetches.size());

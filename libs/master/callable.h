@@ -45,6 +45,9 @@ struct Callable {
   // Of one that marks variables: how long it waits for the steps that write
   // these (WriterHold).
   std::optional<absl::Duration> max_hold;
+  // It waits until variables have values: Weft makes such steps itself, and
+  // they may take long.
+  bool awaits_variables = false;
   // The master's own task, if it has a part, is the last.
   std::vector<Part> parts;
 

@@ -13,6 +13,7 @@
 #include "libs/master/call_group.h"
 #include "libs/master/coordinator_call.h"
 #include "libs/master/master_session.h"
+#include "libs/master/missing_chief.h"
 #include "libs/master/when_connected.h"
 
 namespace weft {
@@ -53,7 +54,11 @@ Master::Master(MasterOptions options)
           .logger = options_.logger,
           .steps = &steps_,
           .interval = options_.log_waits_after,
-          .find = [this](uint64_t number) { return FindSlow(number); }})) {}
+          .find = [this](uint64_t number) { return FindSlow(number); },
+          .why_no_values =
+              [this](auto done) {
+                AskForMissingChief(options_, std::move(done));
+              }})) {}
 
 Master::~Master() {
   End(ClosedByClient());

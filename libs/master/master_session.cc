@@ -692,15 +692,16 @@ uint64_t MasterSession::AgeOf(const Step& step) {
 
 std::optional<SlowStep> MasterSession::FindSlow(uint64_t number) const {
   absl::MutexLock lock(&mutex_);
+  // Those that wait for variables come last.
+  std::pair<bool, uint64_t> least{true, number};
   const Step* oldest = nullptr;
-  uint64_t least = number;
   int num_slow = 0;
   for (const Step* step : running_) {
-    const uint64_t age = AgeOf(*step);
-    if (age >= number) continue;
+    const std::pair rank{step->callable().awaits_variables, AgeOf(*step)};
+    if (rank.second >= number) continue;
     ++num_slow;
-    if (age >= least) continue;
-    least = age;
+    if (rank >= least) continue;
+    least = rank;
     oldest = step;
   }
   if (oldest == nullptr) return std::nullopt;

@@ -138,7 +138,8 @@ SlowStep MasterSession::Step::Describe(
       .session = session.session,
       .step = {session.master_incarnation, id_},
       .what = absl::StrCat("fetches ", List(callable_->spec.fetches),
-                           ", targets ", List(callable_->spec.targets))};
+                           ", targets ", List(callable_->spec.targets)),
+      .awaits_variables = callable_->awaits_variables};
   for (size_t i = 0; i < callable_->parts.size(); ++i) {
     if (answered_[i].load(std::memory_order_relaxed)) continue;
     const Callable::Part& part = callable_->parts[i];

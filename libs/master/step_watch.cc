@@ -113,24 +113,64 @@ uint64_t StepWatch::SlowBelow(absl::Time now) {
   }
   marks_.push_back({now, options_.steps->next()});
   if (options_.steps->over_below() >= slow_below) return 0;
-  return now - said_ < options_.interval ? 0 : slow_below;
+  return now - found_ < options_.interval ? 0 : slow_below;
 }
 
 // None are there where all that runs waits for its client.
 void StepWatch::ReportAll(std::vector<SlowStep> slow, absl::Time now) {
-  if (slow.empty()) return;
+  std::vector<std::pair<SlowStep, absl::Duration>> due;
   {
     absl::MutexLock lock(&mutex_);
-    said_ = now;
+    std::map<uint64_t, Reported> before;
+    before.swap(reported_);
+    if (!slow.empty()) found_ = now;
+    for (SlowStep& step : slow) {
+      if (auto known = before.extract(step.session)) {
+        reported_.insert(std::move(known));
+      }
+      const std::optional<absl::Duration> age = Due(step, now);
+      if (age) due.emplace_back(std::move(step), *age);
+    }
   }
-  for (SlowStep& step : slow) Report(std::move(step));
+  for (auto& [step, age] : due) {
+    if (step.awaits_variables) {
+      ReportAwaited(step, age);
+    } else {
+      Report(std::move(step), age);
+    }
+  }
 }
 
-void StepWatch::Report(SlowStep slow) {
+std::optional<absl::Duration> StepWatch::Due(const SlowStep& slow,
+                                             absl::Time now) {
+  const Reported fresh{slow.step.step, DoublingTimes(now - options_.interval,
+                                                     options_.interval)};
+  Reported& reported = reported_.try_emplace(slow.session, fresh).first->second;
+  if (reported.step != slow.step.step) reported = fresh;
+  std::optional<absl::Duration> age;
+  for (; reported.times.next() <= now; reported.times.Advance()) {
+    age = reported.times.age();
+  }
+  return age;
+}
+
+void StepWatch::ReportAwaited(const SlowStep& slow, absl::Duration age) {
+  if (options_.why_no_values == nullptr) return;
+  options_.why_no_values(
+      [&logger = *options_.logger,
+       head = absl::StrCat("Session ", slow.session, " has waited more than ",
+                           absl::FormatDuration(age),
+                           " until its variables have values: ")](
+          const std::string& why) {
+        if (!why.empty()) logger.Info(absl::StrCat(head, why));
+      });
+}
+
+void StepWatch::Report(SlowStep slow, absl::Duration age) {
   std::string head =
       absl::StrCat("Session ", slow.session, " has waited more than ",
-                   absl::FormatDuration(options_.interval), " for step ",
-                   slow.step.step, " (", slow.what, ")");
+                   absl::FormatDuration(age), " for step ", slow.step.step,
+                   " (", slow.what, ")");
   if (slow.others > 0) {
     absl::StrAppend(&head, " and ", slow.others, " more");
   }

@@ -1,12 +1,15 @@
 // StepWatch: says of steps that take long what they wait for: which tasks have
 // not answered, and which edges, queues and other kernels wait there.
 //
-// Once an interval, one line for each session that has such steps, of its
-// oldest one:
+// One line for each session that has such steps, of its oldest one; another
+// each time that step has run for twice as long:
 //
 //   Session 7 has waited more than 5s for step 12 (fetches [y:0], targets [])
 //   and 3 more: /job:ps/replica:0/task:0 waits for node take (QueueDequeueV2)
 //   on jobs (FIFOQueueV2); /job:worker/replica:0/task:1 does not answer
+//
+// A step that Weft itself makes to wait until variables have values is not
+// described like that: one line says so where the chief is missing.
 //
 // Costs a running step nothing but one load: a timer that ticks while steps run
 // looks which numbers were given out long ago.
@@ -19,13 +22,17 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "libs/base/doubling_times.h"
 #include "libs/base/in_flight.h"
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
@@ -42,16 +49,23 @@ struct SlowStep {
   // Tasks that have not answered. They outlive the watch.
   std::vector<std::pair<std::string, protocol::Worker*>> unanswered;
   int others = 0;  // steps of the session that are as slow
+  // It only waits until variables have values, and so do the others.
+  bool awaits_variables = false;
 };
 
 struct StepWatchOptions {
   Scheduler* scheduler = nullptr;      // never null; outlives what was asked
   Logger* logger = nullptr;            // likewise; null: nothing is watched
   const StepCounter* steps = nullptr;  // never null; outlives the watch
-  // After how long a step is slow, and how often that is said. Infinite: never.
+  // After how long a step is slow. Infinite: never.
   absl::Duration interval = absl::Seconds(5);
   // The oldest step of each session that has steps below `number`.
   std::function<std::vector<SlowStep>(uint64_t number)> find;
+  // Calls `done`, at any time, with why variables may have no values yet: "the
+  // chief, worker 0 (...), has not joined". Empty: nothing that is known here.
+  // May be null.
+  std::function<void(absl::AnyInvocable<void(const std::string& why)> done)>
+      why_no_values;
 };
 
 class StepWatch : public std::enable_shared_from_this<StepWatch> {
@@ -75,11 +89,21 @@ class StepWatch : public std::enable_shared_from_this<StepWatch> {
 
   void BeginTicking();
   void Tick();
-  // Below which number steps are slow now, and are to be said so; 0: none.
+  // What was reported of a session.
+  struct Reported {
+    uint64_t step = 0;
+    DoublingTimes times;
+  };
+
+  // Below which number steps are slow now, and are to be looked for; 0: none.
   uint64_t SlowBelow(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportAll(std::vector<SlowStep> slow, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void Report(SlowStep slow);
+  // For how long the step has run at least, if that is to be reported.
+  std::optional<absl::Duration> Due(const SlowStep& slow, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Report(SlowStep slow, absl::Duration age);
+  void ReportAwaited(const SlowStep& slow, absl::Duration age);
 
   const StepWatchOptions options_;
   const absl::Duration tick_;
@@ -89,7 +113,10 @@ class StepWatch : public std::enable_shared_from_this<StepWatch> {
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Mark> marks_ ABSL_GUARDED_BY(mutex_);  // the oldest first
-  absl::Time said_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  // When slow steps were last found.
+  absl::Time found_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  // Of the sessions that had slow steps then.
+  std::map<uint64_t, Reported> reported_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

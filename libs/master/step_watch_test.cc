@@ -26,7 +26,8 @@ class StepWatchTest : public ::testing::Test {
         .logger = logger,
         .steps = &steps_,
         .interval = interval,
-        .find = [this](uint64_t number) { return Find(number); }});
+        .find = [this](uint64_t number) { return Find(number); },
+        .why_no_values = [this](auto done) { done(missing_chief_); }});
   }
 
   std::vector<SlowStep> Find(uint64_t number) {
@@ -37,7 +38,8 @@ class StepWatchTest : public ::testing::Test {
                   .step = {11, oldest},
                   .what = "fetches [y:0], targets []",
                   .unanswered = {{kWorker, &worker_}, {kPs, &ps_}},
-                  .others = static_cast<int>(number - oldest) - 1};
+                  .others = static_cast<int>(number - oldest) - 1,
+                  .awaits_variables = awaits_variables_};
     return {std::move(slow)};
   }
 
@@ -53,10 +55,12 @@ class StepWatchTest : public ::testing::Test {
   RecordingLogger logger_;
   protocol::RecordingWorker ps_, worker_;
   int finds_ = 0;
+  bool awaits_variables_ = false;
+  std::string missing_chief_;
   std::shared_ptr<StepWatch> watch_ = Watch(absl::Seconds(5), &logger_);
 };
 
-TEST_F(StepWatchTest, SaysOnceAnIntervalWhatASlowStepWaitsFor) {
+TEST_F(StepWatchTest, SaysWhatASlowStepWaitsFor) {
   ps_.waits = {"node take (QueueDequeueV2) on jobs (FIFOQueueV2)"};
   worker_.waits = {"tensor x:0 from /job:ps", "tensor z:0 from /job:ps"};
   const uint64_t step = Begin();
@@ -71,11 +75,45 @@ TEST_F(StepWatchTest, SaysOnceAnIntervalWhatASlowStepWaitsFor) {
           "(QueueDequeueV2) on jobs (FIFOQueueV2); "
           "/job:worker/replica:0/task:1 waits for tensor x:0 from /job:ps, "
           "tensor z:0 from /job:ps"));
-  scheduler_.AdvanceBy(absl::Seconds(10));
-  EXPECT_THAT(logger_.lines(), SizeIs(3));
   steps_.End(step);
   scheduler_.AdvanceBy(absl::Minutes(1));
-  EXPECT_THAT(logger_.lines(), SizeIs(3));
+  EXPECT_THAT(logger_.lines(), SizeIs(1));
+}
+
+TEST_F(StepWatchTest, SaysItAgainEachTimeTheStepHasTakenTwiceAsLong) {
+  Begin();
+  scheduler_.AdvanceBy(absl::Seconds(50));
+  ASSERT_THAT(logger_.lines(), SizeIs(4));
+  EXPECT_THAT(logger_.lines(),
+              ElementsAre(HasSubstr("more than 5s for step 1"),
+                          HasSubstr("more than 10s for step 1"),
+                          HasSubstr("more than 20s for step 1"),
+                          HasSubstr("more than 40s for step 1")));
+}
+
+TEST_F(StepWatchTest, TheNextSlowStepIsSaidSoon) {
+  const uint64_t first = Begin();
+  scheduler_.AdvanceBy(absl::Seconds(45));
+  ASSERT_THAT(logger_.lines(), SizeIs(4));
+  steps_.End(first);
+  Begin();
+  scheduler_.AdvanceBy(absl::Seconds(7));
+  ASSERT_THAT(logger_.lines(), SizeIs(5));
+  EXPECT_THAT(logger_.lines()[4], HasSubstr("more than 5s for step 2"));
+}
+
+// Weft makes it, and it lasts until the chief has begun.
+TEST_F(StepWatchTest, AWaitForVariablesOnlySaysWhereTheChiefIs) {
+  awaits_variables_ = true;
+  Begin();
+  scheduler_.AdvanceBy(absl::Seconds(12));
+  EXPECT_THAT(logger_.lines(), SizeIs(0));
+  missing_chief_ = "the chief, worker 0, has not joined";
+  scheduler_.AdvanceBy(absl::Seconds(10));
+  EXPECT_THAT(logger_.lines(),
+              ElementsAre("I Session 7 has waited more than 20s until its "
+                          "variables have values: the chief, worker 0, has not "
+                          "joined"));
 }
 
 TEST_F(StepWatchTest, SaysWhichTasksDoNotAnswer) {

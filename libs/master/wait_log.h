@@ -1,4 +1,5 @@
-// WaitLog: has something said once an interval, for as long as a wait lasts.
+// WaitLog: has something said of a wait while it lasts: after an interval, and
+// then each time the wait has lasted twice as long.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_MASTER_WAIT_LOG_H_
@@ -12,13 +13,14 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
+#include "libs/base/doubling_times.h"
 #include "libs/base/scheduler.h"
 
 namespace weft {
 
 class WaitLog : public std::enable_shared_from_this<WaitLog> {
  public:
-  // `say` is called first when an interval has passed; never, if that is
+  // `say` is called first when the interval has passed; never, if that is
   // infinite. It must return soon. `scheduler` outlives the log.
   static std::shared_ptr<WaitLog> Begin(Scheduler& scheduler,
                                         absl::Duration interval,
@@ -30,7 +32,9 @@ class WaitLog : public std::enable_shared_from_this<WaitLog> {
   }
   WaitLog(Scheduler& scheduler, absl::Duration interval,
           absl::AnyInvocable<void()> say)
-      : scheduler_(scheduler), interval_(interval), say_(std::move(say)) {}
+      : scheduler_(scheduler),
+        say_(std::move(say)),
+        times_(scheduler.clock().Now(), interval) {}
 
   // What is being said goes on; no more is said after that.
   void End() {
@@ -42,11 +46,11 @@ class WaitLog : public std::enable_shared_from_this<WaitLog> {
 
  private:
   void Arm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (interval_ == absl::InfiniteDuration()) return;
-    timer_ = scheduler_.ScheduleAt(scheduler_.clock().Now() + interval_,
-                                   [weak = weak_from_this()] {
-                                     if (auto log = weak.lock()) log->Tick();
-                                   });
+    if (times_.next() == absl::InfiniteFuture()) return;
+    timer_ = scheduler_.ScheduleAt(times_.next(), [weak = weak_from_this()] {
+      if (auto log = weak.lock()) log->Tick();
+    });
+    times_.Advance();
   }
   // One at a time: the next one is armed when this one has spoken.
   void Tick() {
@@ -60,9 +64,9 @@ class WaitLog : public std::enable_shared_from_this<WaitLog> {
   }
 
   Scheduler& scheduler_;
-  const absl::Duration interval_;
   absl::AnyInvocable<void()> say_;  // for one Tick at a time
   absl::Mutex mutex_;
+  DoublingTimes times_ ABSL_GUARDED_BY(mutex_);
   Scheduler::TimerId timer_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };

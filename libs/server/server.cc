@@ -48,6 +48,20 @@ std::unique_ptr<Process> NewProcess(const ServerOptions& options,
                      .use_instance_metadata = options.use_instance_metadata});
 }
 
+// Of a task that has left, cleanly, and of one that may come back. `needed`: by
+// steps that run.
+std::string DescribeEnd(const std::string& task, bool needed) {
+  return absl::StrCat(
+      task, " has ended",
+      needed ? ", and with it the steps that need it" : "");
+}
+std::string DescribeLoss(const std::string& task, bool needed,
+                         const absl::Status& why) {
+  return absl::StrCat("The connection with ", task, " was lost",
+                      needed ? ", and with it the steps that need it: " : ": ",
+                      why.message());
+}
+
 constexpr char kWriterJob[] = "checkpoint_writer";
 
 // "/job:checkpoint_writer/replica:0/task:0, ..."; empty: there is none.
@@ -557,11 +571,12 @@ class Server::Impl : private PeerObserver,
     const bool needed =
         local_task_ != nullptr &&
         local_task_->runtime()->PeerLost(task, incarnation, why);
-    logger_.Log(
-        SeverityOfLoss(task, incarnation, needed),
-        absl::StrCat("The connection with ", task, " was lost",
-                     needed ? ", and with it the steps that need it: " : ": ",
-                     why.message()));
+    const bool has_ended =
+        why == bus::TaskHasEnded(task) ||
+        (hosted_ != nullptr && hosted_->HasLeft(task, incarnation));
+    logger_.Log(SeverityOfLoss(task, incarnation, needed),
+                has_ended ? DescribeEnd(task, needed)
+                          : DescribeLoss(task, needed, why));
   }
   void OnPushFailed(const protocol::Push& push,
                     const absl::Status& why) override {

@@ -309,6 +309,15 @@ TEST_F(SimulatedServersTest, JoinWaitsForStop) {
   EXPECT_OK(worker_->Join()) << "it has stopped already";
 }
 
+TEST_F(SimulatedServersTest, ATaskThatStopsHasEnded) {
+  ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_THAT(logger_.lines(),
+              testing::Contains("I /job:worker/replica:0/task:0 has ended"));
+  EXPECT_THAT(logger_.lines(),
+              testing::Not(testing::Contains(testing::HasSubstr("was lost"))));
+}
+
 TEST_F(SimulatedServersTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
   const std::string uuid = UuidOf(*worker_);
   EXPECT_EQ(uuid.size(), 32u);

@@ -1,0 +1,31 @@
+// DoublingTimes: when to report something that lasts: after an interval, and
+// then each time it has lasted twice as long.
+//
+// A value, not synchronised.
+#ifndef WEFT_LIBS_BASE_DOUBLING_TIMES_H_
+#define WEFT_LIBS_BASE_DOUBLING_TIMES_H_
+
+#include "absl/time/time.h"
+
+namespace weft {
+
+class DoublingTimes {
+ public:
+  // REQUIRES: `interval` > 0; if it is infinite, next() never comes.
+  DoublingTimes(absl::Time begin, absl::Duration interval)
+      : begin_(begin), age_(interval) {}
+
+  // When the next report is due, and how long it will have lasted then.
+  absl::Time next() const { return begin_ + age_; }
+  absl::Duration age() const { return age_; }
+  // That report was made, or is too late to be made.
+  void Advance() { age_ *= 2; }
+
+ private:
+  absl::Time begin_;
+  absl::Duration age_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_BASE_DOUBLING_TIMES_H_

@@ -1,0 +1,27 @@
+// Why variables have no values yet, as far as the cluster knows: the chief,
+// whose program gives them, is not there.
+#ifndef WEFT_LIBS_MASTER_MISSING_CHIEF_H_
+#define WEFT_LIBS_MASTER_MISSING_CHIEF_H_
+
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "libs/master/master.h"
+#include "libs/protocol/coordinator.h"
+
+namespace weft {
+
+// "the chief, worker 0 (/job:worker/replica:0/task:0), has not joined"; empty
+// where it is there. The chief is TensorFlow's: of job "chief" or "master"
+// where there is one, else the first worker.
+std::string DescribeMissingChief(const protocol::ClusterStatus& cluster);
+
+// Calls `done` once with that, as the coordinator answers; with nothing where
+// it does not.
+void AskForMissingChief(
+    const MasterOptions& options,
+    absl::AnyInvocable<void(const std::string& missing)> done);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_MASTER_MISSING_CHIEF_H_
