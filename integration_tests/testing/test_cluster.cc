@@ -270,6 +270,7 @@ Process& TestCluster::process(const std::string& job, int index) {
 SessionOptions TestCluster::session_options() {
   return {.operation_timeout = absl::Minutes(1),
           .connect_timeout = absl::Seconds(30),
+          .log_waits_after = absl::InfiniteDuration(),
           .process = client_.get()};
 }
 

@@ -111,13 +111,16 @@ class RemoteMaster {
                          : std::make_unique<Process>(ProcessOptions{
                                .peer_timeout = options.peer_timeout})),
         process_(options.process ? *options.process : *own_process_),
+        logger_(NewConsoleLogger("session")),
         client_(process_.transport(),
                 {.address = address,
                  .self = {.incarnation = process_.random().NextId()},
                  .scheduler = &process_.scheduler(),
                  .allocator = &process_.buffers(),
                  .connect_timeout = options.connect_timeout,
-                 .operation_timeout = options.operation_timeout}) {}
+                 .operation_timeout = options.operation_timeout,
+                 .log_waits_after = options.log_waits_after,
+                 .logger = logger_.get()}) {}
 
   protocol::MasterClient& client() { return client_; }
   Scheduler& scheduler() { return process_.scheduler(); }
@@ -126,6 +129,7 @@ class RemoteMaster {
  private:
   const std::unique_ptr<Process> own_process_;
   Process& process_;
+  const std::unique_ptr<Logger> logger_;
   protocol::MasterClient client_;
 };
 

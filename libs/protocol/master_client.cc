@@ -106,6 +106,7 @@ void MasterClient::OnConnected(const bus::Identity& /*peer*/) {
     absl::MutexLock lock(&mutex_);
     connected_ = true;
     last_failure_ = absl::OkStatus();
+    is_loss_logged_ = false;
   }
   WakeAll(absl::OkStatus());
 }
@@ -143,6 +144,11 @@ void MasterClient::WhenConnected(Done done) {
       const uint64_t id = ++last_waiter_;
       Waiter& waiter = waiting_[id];
       waiter.go_on = std::move(done);
+      if (LogsWaits() && !std::exchange(is_loss_logged_, true)) {
+        timers_.At(Soon(options_.log_waits_after), [this](bool is_due) {
+          if (is_due) LogThatNobodyIsThere();
+        });
+      }
       const absl::Time deadline = Soon(options_.connect_timeout);
       if (deadline == absl::InfiniteFuture()) return;
       waiter.timer = timers_.At(deadline, [this, id](bool is_due) {
@@ -168,6 +174,53 @@ void MasterClient::TimedOut(uint64_t waiter) {
   go_on(Explain(absl::UnavailableError(absl::StrCat(
       "no connection within ", absl::FormatDuration(options_.connect_timeout),
       why.ok() ? "" : ": ", why.message()))));
+}
+
+bool MasterClient::LogsWaits() const {
+  return options_.logger != nullptr &&
+         options_.log_waits_after < absl::InfiniteDuration();
+}
+
+void MasterClient::LogThatNobodyIsThere() {
+  absl::Status why;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (connected_) return;
+    why = last_failure_;
+    if (waiting_.empty()) {
+      is_loss_logged_ = false;  // nobody waits any more
+      return;
+    }
+  }
+  if (why.ok()) why = absl::UnavailableError("no answer yet");
+  options_.logger->Info(
+      absl::StrCat("Waiting for a server: ", Explain(why).message()));
+}
+
+void MasterClient::LogThatItIsNotPlaced() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!connected_) return;
+  }
+  options_.logger->Info(
+      absl::StrCat("Waiting for ", target_,
+                   " to place the graph of a session: are all tasks "
+                   "of its cluster running? (weft status ",
+                   target_, " shows them.)"));
+}
+
+Master::Answer<ExtensionResult> MasterClient::LogIfLong(
+    Answer<ExtensionResult> done) {
+  if (!LogsWaits()) return done;
+  const OwnedTimers::Id timer =
+      timers_.At(Soon(options_.log_waits_after), [this](bool is_due) {
+        if (is_due) LogThatItIsNotPlaced();
+      });
+  return [this, timer, done = std::move(done)](
+             absl::StatusOr<ExtensionResult> result) mutable {
+    timers_.Cancel(timer);
+    done(std::move(result));
+  };
 }
 
 absl::Status MasterClient::WaitForConnection() {
@@ -260,9 +313,10 @@ void MasterClient::ExtendSession(uint64_t session, GraphExtension extension,
                                  Cancellation* client,
                                  Answer<ExtensionResult> done) {
   Call(WriteExtendSession(session, extension), client,
-       Reading<ExtensionResult>(std::move(done), [](bus::Message reply) {
-         return ReadExtendSessionReply(std::move(reply));
-       }));
+       Reading<ExtensionResult>(
+           LogIfLong(std::move(done)), [](bus::Message reply) {
+             return ReadExtendSessionReply(std::move(reply));
+           }));
 }
 
 void MasterClient::MakeCallable(uint64_t session, CallableSpec spec,

@@ -23,6 +23,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/cancellation.h"
+#include "libs/base/logging.h"
 #include "libs/base/owned_timers.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/address.h"
@@ -46,6 +47,10 @@ struct MasterClientOptions {
   absl::Duration connect_timeout = absl::Seconds(30);
   // Bound of all calls but RunCallable.
   absl::Duration operation_timeout = absl::InfiniteDuration();
+  // A wait for the server, and for a graph to be placed, that takes longer is
+  // logged, once. Infinite: never.
+  absl::Duration log_waits_after = absl::Seconds(5);
+  Logger* logger = nullptr;  // outlives the client; null: nothing is logged
 };
 
 class MasterClient : public Master, private bus::ChannelEvents {
@@ -95,6 +100,11 @@ class MasterClient : public Master, private bus::ChannelEvents {
   // All that wait: with OK, or with what refuses them.
   void WakeAll(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   void TimedOut(uint64_t waiter) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool LogsWaits() const;
+  void LogThatNobodyIsThere() ABSL_LOCKS_EXCLUDED(mutex_);
+  void LogThatItIsNotPlaced() ABSL_LOCKS_EXCLUDED(mutex_);
+  // `done` of a call that places nodes, which may take long.
+  Answer<ExtensionResult> LogIfLong(Answer<ExtensionResult> done);
   absl::Time Soon(absl::Duration timeout) const;
 
   // `done`, and then the news of it for the caller's thread.
@@ -122,6 +132,9 @@ class MasterClient : public Master, private bus::ChannelEvents {
   // In the order of their coming.
   std::map<uint64_t, Waiter> waiting_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_waiter_ ABSL_GUARDED_BY(mutex_) = 0;
+  // A line is to come that nobody is there, or has come, since the connection
+  // was lost.
+  bool is_loss_logged_ ABSL_GUARDED_BY(mutex_) = false;
   OwnedTimers timers_;  // of those that wait
   // Last: its end ends all callbacks. Set once, before any call.
   std::unique_ptr<bus::Channel> channel_;

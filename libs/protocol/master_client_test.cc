@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "libs/base/logging.h"
 #include "libs/base/status.h"
 #include "libs/base/sync_call.h"
 #include "libs/base/test_matchers.h"
@@ -21,7 +22,9 @@
 namespace weft::protocol {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 class MasterClientTest : public testing::Test {
@@ -51,7 +54,8 @@ class MasterClientTest : public testing::Test {
                             .scheduler = &processes_.scheduler(),
                             .allocator = &processes_.client().allocator,
                             .connect_timeout = absl::Seconds(30),
-                            .operation_timeout = absl::Minutes(10)});
+                            .operation_timeout = absl::Minutes(10),
+                            .logger = &logger_});
   }
   BlockingMaster Ask() { return Ask(*client_); }
   BlockingMaster Ask(Master& master) {
@@ -77,6 +81,7 @@ class MasterClientTest : public testing::Test {
   }
 
   TwoProcesses processes_;
+  RecordingLogger logger_;
   RecordingMaster master_;
   std::unique_ptr<MasterService> service_;
   std::unique_ptr<OneRoleHandler<MasterService>> handler_;
@@ -103,6 +108,53 @@ TEST_F(MasterClientTest, PlacementsAboveTheBodyLimitArrive) {
   ASSERT_EQ(extended.placement.size(), kNodes);
   EXPECT_EQ(extended.placement.back().ToString(),
             master_.placement.back().ToString());
+}
+
+TEST_F(MasterClientTest, ATargetWhereNobodyListensIsLoggedOnce) {
+  client_ = Dial();
+  client_->CreateSession({}, [](const absl::StatusOr<uint64_t>&) {});
+  Pass(absl::Milliseconds(4900));
+  EXPECT_THAT(logger_.lines(), IsEmpty());
+  client_->CreateSession({}, [](const absl::StatusOr<uint64_t>&) {});
+  Pass(absl::Seconds(10));
+  EXPECT_THAT(logger_.lines(),
+              ElementsAre(AllOf(HasSubstr("Waiting for a server"),
+                                HasSubstr("zmq://server:7000"),
+                                HasSubstr("is the server running"))));
+}
+
+TEST_F(MasterClientTest, AServerThatIsFoundSoonIsNotLogged) {
+  client_ = Dial();
+  client_->CreateSession({}, [](const absl::StatusOr<uint64_t>&) {});
+  Pass(absl::Seconds(3));
+  Listen();
+  Pass(absl::Seconds(30));
+  EXPECT_THAT(logger_.lines(), IsEmpty());
+}
+
+TEST_F(MasterClientTest, AGraphThatIsNotPlacedIsLoggedOnce) {
+  Connect();
+  master_.hold = true;
+  client_->ExtendSession(session_, {"graph", 0}, nullptr,
+                         [this](const absl::StatusOr<ExtensionResult>& result) {
+                           results_.push_back(result.status());
+                         });
+  Pass(absl::Milliseconds(4900));
+  EXPECT_THAT(logger_.lines(), IsEmpty());
+  Pass(absl::Minutes(1));
+  EXPECT_THAT(logger_.lines(),
+              ElementsAre(AllOf(HasSubstr("zmq://server:7000"),
+                                HasSubstr("to place the graph"))));
+  master_.Release();
+  processes_.Settle();
+  EXPECT_THAT(results_, ElementsAre(IsOk()));
+}
+
+TEST_F(MasterClientTest, AGraphThatIsPlacedInTimeIsNotLogged) {
+  Connect();
+  ASSERT_OK(Ask().ExtendSession(session_, {"graph", 0}));
+  Pass(absl::Minutes(1));
+  EXPECT_THAT(logger_.lines(), IsEmpty());
 }
 
 TEST_F(MasterClientTest, WhatHappensOnceInAWhile) {

@@ -24,6 +24,7 @@
 #include "libs/server/cluster_directory.h"
 #include "libs/server/coordinator_link.h"
 #include "libs/server/coordinator_route.h"
+#include "libs/server/port_owner.h"
 #include "libs/server/server_metrics.h"
 #include "libs/server/spec_checks.h"
 #include "libs/server/task.h"
@@ -51,9 +52,8 @@ std::unique_ptr<Process> NewProcess(const ServerOptions& options,
 // Of a task that has left, cleanly, and of one that may come back. `needed`: by
 // steps that run.
 std::string DescribeEnd(const std::string& task, bool needed) {
-  return absl::StrCat(
-      task, " has ended",
-      needed ? ", and with it the steps that need it" : "");
+  return absl::StrCat(task, " has ended",
+                      needed ? ", and with it the steps that need it" : "");
 }
 std::string DescribeLoss(const std::string& task, bool needed,
                          const absl::Status& why) {
@@ -115,8 +115,11 @@ class Server::Impl : private PeerObserver,
     if (options_.job_name == kWriterJob) RETURN_IF_ERROR(MakeFileServer());
     MakeLink();
     handler_ = std::make_unique<TaskHandler>(HandlerOptions());
-    ASSIGN_OR_RETURN(endpoint_,
-                     process_.transport().Listen(address, Self(), *handler_));
+    auto endpoint = process_.transport().Listen(address, Self(), *handler_);
+    if (!endpoint.ok()) {
+      return NameListener(process_, address, endpoint.status());
+    }
+    endpoint_ = *std::move(endpoint);
     target_ = endpoint_->address().ToTarget();
     RETURN_IF_ERROR(process_.local_tasks().Add(AsLocalTask()));
     logger_.Info(absl::StrCat("Started server with target: ", target_));

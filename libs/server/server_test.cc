@@ -309,6 +309,38 @@ TEST_F(SimulatedServersTest, JoinWaitsForStop) {
   EXPECT_OK(worker_->Join()) << "it has stopped already";
 }
 
+TEST_F(SimulatedServersTest, ATaskThatHasThePortIsNamed) {
+  const auto process = NewProcess("second");
+  EXPECT_THAT(Server::Create({{"other", {"localhost:1000"}}},
+                             {.job_name = "other",
+                              .process = process.get(),
+                              .logger = &stranger_logger_}),
+              StatusIs(StatusCode::kAlreadyExists,
+                       "another task listens there, /job:ps/replica:0/task:0"));
+}
+
+// Accepts connections and never answers.
+class SilentProgram : public bus::WireEvents {
+ public:
+  void OnOpen(bus::ConnectionId) override {}
+  void OnMessage(bus::ConnectionId, bus::Frames) override {}
+  void OnClose(bus::ConnectionId, const absl::Status&) override {}
+};
+
+TEST_F(SimulatedServersTest, AnotherProgramThatHasThePortIsNoTask) {
+  const auto wire = bus::NewMemoryWire(network_, "program");
+  SilentProgram events;
+  ASSERT_OK_AND_ASSIGN(
+      const auto listener,
+      wire->Listen({"localhost", 1005}, bus::Lane::kControl, events));
+  const auto process = NewProcess("second");
+  EXPECT_THAT(Server::Create({{"other", {"localhost:1005"}}},
+                             {.job_name = "other",
+                              .process = process.get(),
+                              .logger = &stranger_logger_}),
+              StatusIs(StatusCode::kAlreadyExists, "which is no Weft task"));
+}
+
 TEST_F(SimulatedServersTest, ATaskThatStopsHasEnded) {
   ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
   scheduler_.AdvanceBy(absl::Seconds(1));

@@ -78,7 +78,9 @@ struct SessionOptions {
   // tried on a machine without any.
   std::map<std::string, int> device_count;
   // An in-process session logs on stderr what its steps wait for that take
-  // longer; of others ServerOptions says it. Infinite: never.
+  // longer; of others ServerOptions says it. A session of a server logs there,
+  // once, that nobody is at the target, or that its graph is not placed yet.
+  // Infinite: never.
   absl::Duration log_waits_after = absl::Seconds(5);
   // What the graph calls of this program, in an in-process session
   // (docs/client_functions.md). Of a Process of its own; else they are given to

@@ -44,8 +44,7 @@ absl::Status BindError(const Address& address, int error) {
                                         ": ", zmq_strerror(error));
   switch (error) {
     case EADDRINUSE:
-      return absl::AlreadyExistsError(
-          absl::StrCat(text, "; another task listens there"));
+      return absl::AlreadyExistsError(text);
     case EADDRNOTAVAIL:
     case ENODEV:
     case EINVAL:
