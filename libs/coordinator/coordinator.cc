@@ -93,8 +93,10 @@ absl::Status Coordinator::Impl::ForgetContainers(
 
 ClusterStatus Coordinator::Impl::GetCluster() {
   absl::MutexLock lock(&mutex_);
-  // Whoever looks is likely to look again.
-  for (const auto& [name, task] : tasks_.tasks()) register_.Want(name);
+  return Status();
+}
+
+ClusterStatus Coordinator::Impl::Status() const {
   return {cluster_uuid_, options_.task,
           tasks_.Statuses(register_.SessionsOfTasks())};
 }
@@ -167,8 +169,10 @@ void Coordinator::ListDevices(const std::vector<std::string>& device_filters,
                      std::move(done));
 }
 
-void Coordinator::GetCluster(absl::Time, Answer<ClusterStatus> done) {
-  done(impl_->GetCluster());
+void Coordinator::GetCluster(bool is_fresh, absl::Time deadline,
+                             Answer<ClusterStatus> done) {
+  if (!is_fresh) return done(impl_->GetCluster());
+  impl_->GetFreshCluster(deadline, std::move(done));
 }
 
 void Coordinator::Shutdown(absl::Time, Done done) {

@@ -14,6 +14,8 @@ using protocol::PlacementRequest;
 // When a line first says what a call waits for; later ones come each time it
 // has waited twice as long.
 constexpr absl::Duration kLogAfter = absl::Seconds(10);
+// How long a status waits for reports, however seldom these come.
+constexpr absl::Duration kMaxReportTime = absl::Seconds(5);
 
 }  // namespace
 
@@ -73,6 +75,36 @@ void Coordinator::Impl::ListDevices(
   Begin(std::move(call), callbacks);
 }
 
+// Tasks report with their heartbeats: a call waits no longer than for two.
+void Coordinator::Impl::GetFreshCluster(absl::Time deadline,
+                                        Answer<ClusterStatus> done) {
+  WaitingCall call;
+  call.status_done = std::move(done);
+  DeferredCallbacks callbacks;
+  absl::MutexLock lock(&mutex_);
+  const absl::Time now = Now();
+  call.deadline = now + std::min({2 * options_.heartbeat_interval,
+                                  kMaxReportTime, (deadline - now) / 2});
+  call.since = register_.NextMoment();
+  for (const auto& [name, task] : tasks_.tasks()) {
+    if (!task.has_devices || !tasks_.members().IsAlive(name)) continue;
+    register_.Want(name);
+    call.reporting.insert(name);
+  }
+  const bool never_report =
+      options_.heartbeat_interval == absl::InfiniteDuration();
+  if (never_report) call.reporting.clear();
+  Begin(std::move(call), callbacks);
+}
+
+void Coordinator::Impl::AnswerStatus(Calls::iterator call,
+                                     DeferredCallbacks& callbacks) {
+  callbacks.Add([status = Status(),
+                 done = Remove(call, callbacks).status_done]() mutable {
+    done(std::move(status));
+  });
+}
+
 void Coordinator::Impl::Begin(WaitingCall call, DeferredCallbacks& callbacks) {
   call.missing = tasks_.Missing(call.needed, call.own_task());
   const uint64_t id = next_call_++;
@@ -118,6 +150,9 @@ void Coordinator::Impl::TimerFired(uint64_t id) {
   if (call == calls_.end()) return;
   call->second.timer = 0;
   if (Now() >= call->second.deadline) {
+    if (call->second.status_done != nullptr) {
+      return AnswerStatus(call, callbacks);
+    }
     return Fail(call, call->second.TooLate(), callbacks);
   }
   Log(Severity::kInfo, call->second.Describe(), callbacks);
@@ -175,6 +210,10 @@ void Coordinator::Impl::Advance(uint64_t id, DeferredCallbacks& callbacks) {
   if (it == calls_.end()) return;
   WaitingCall& call = it->second;
   if (call.state != WaitingCall::State::kWaits) return;
+  if (call.status_done != nullptr) {
+    if (call.reporting.empty() || ends_waits_) AnswerStatus(it, callbacks);
+    return;
+  }
   if (absl::Status status = CheckMaster(call); !status.ok()) {
     return Fail(it, std::move(status), callbacks);
   }

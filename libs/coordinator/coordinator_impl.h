@@ -69,6 +69,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
                    Answer<std::vector<DeviceAttributes>> done)
       ABSL_LOCKS_EXCLUDED(mutex_);
   ClusterStatus GetCluster() ABSL_LOCKS_EXCLUDED(mutex_);
+  void GetFreshCluster(absl::Time deadline, Answer<ClusterStatus> done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   bool HaveAllHeard() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasLeft(const std::string& task, uint64_t incarnation) const
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -83,6 +85,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   // Once the lock is released: a logger may take its time.
   void Log(Severity severity, std::string line, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  ClusterStatus Status() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Who is there.
   absl::StatusOr<JoinReply> JoinLocked(const JoinRequest& request,
@@ -135,6 +139,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Goes on with a call, or ends it, if there is nothing to wait for.
   void Advance(uint64_t id, DeferredCallbacks& callbacks)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AnswerStatus(Calls::iterator call, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   WaitingCall Remove(Calls::iterator call, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -211,7 +211,7 @@ TEST_F(CoordinatorTest, LinesAreLoggedWithoutTheLock) {
         : coordinator_(coordinator) {}
     void Log(Severity, absl::string_view) override {
       coordinator_->GetCluster(
-          absl::InfiniteFuture(),
+          /*is_fresh=*/false, absl::InfiniteFuture(),
           [this](const absl::StatusOr<ClusterStatus>&) { ++lines; });
     }
     int lines = 0;
@@ -399,7 +399,8 @@ TEST_F(CoordinatorTest, TheStatusTellsAll) {
   JoinAs(kWorker0);
   ASSERT_OK(Place(request));
   Pending<ClusterStatus> pending;
-  coordinator_->GetCluster(In(absl::Seconds(1)), pending.Done());
+  coordinator_->GetCluster(/*is_fresh=*/false, In(absl::Seconds(1)),
+                           pending.Done());
   ASSERT_OK_AND_ASSIGN(const ClusterStatus status, pending.get());
   EXPECT_EQ(status.coordinator, kCoordinator);
   EXPECT_EQ(status.cluster_uuid.size(), 32u);
@@ -417,6 +418,54 @@ TEST_F(CoordinatorTest, TheStatusTellsAll) {
   EXPECT_EQ(status.tasks[4].num_sessions, 1);
   ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply, Beat(kPs0, 7));
   EXPECT_TRUE(reply.wants_report) << "whoever looks again sees more";
+}
+
+TEST_F(CoordinatorTest, AFreshStatusIsYoungerThanTheCall) {
+  JoinAll();
+  for (const char* task : {kPs0, kPs1, kWorker0, kWorker1}) {
+    BeatAndReport(task, {});
+  }
+  Pending<ClusterStatus> pending;
+  coordinator_->GetCluster(/*is_fresh=*/true, In(absl::Seconds(10)),
+                           pending.Done());
+  for (const char* task : {kPs1, kWorker0, kWorker1}) BeatAndReport(task, {});
+  EXPECT_FALSE(pending.has_come());
+  protocol::TaskReport report;
+  report.resources = {Held("ps", Var("x"), Cpu(kPs0))};
+  BeatAndReport(kPs0, report);
+  ASSERT_OK_AND_ASSIGN(const ClusterStatus status, pending.get());
+  ASSERT_EQ(status.tasks[2].task, kPs0);
+  ASSERT_EQ(status.tasks[2].resources.size(), 1u);
+  EXPECT_EQ(status.tasks[2].resources[0].resource.name, "x");
+}
+
+TEST_F(CoordinatorTest, AFreshStatusDoesNotWaitLongForATaskThatIsSilent) {
+  JoinAll();
+  Pending<ClusterStatus> pending;
+  coordinator_->GetCluster(/*is_fresh=*/true, In(absl::Minutes(1)),
+                           pending.Done());
+  scheduler_.AdvanceBy(absl::Milliseconds(1900));
+  EXPECT_FALSE(pending.has_come());
+  scheduler_.AdvanceBy(absl::Milliseconds(100));
+  ASSERT_OK(pending.get());
+  EXPECT_EQ(pending.get()->tasks.size(), 6u);
+}
+
+TEST_F(CoordinatorTest, AFreshStatusWaitsOnlyForTasksThatReport) {
+  JoinAs(kPs0);
+  Pending<ClusterStatus> pending;
+  coordinator_->GetCluster(/*is_fresh=*/true, In(absl::Minutes(1)),
+                           pending.Done());
+  EXPECT_FALSE(pending.has_come());
+  coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("cut"));
+  EXPECT_OK(pending.get());
+
+  Start(200, absl::InfiniteDuration());
+  JoinAs(kPs0);
+  Pending<ClusterStatus> without_heartbeats;
+  coordinator_->GetCluster(/*is_fresh=*/true, In(absl::Minutes(1)),
+                           without_heartbeats.Done());
+  EXPECT_OK(without_heartbeats.get());
 }
 
 TEST_F(CoordinatorTest, WhatWaitsIsAnsweredWhenItEnds) {

@@ -25,7 +25,8 @@ std::string ListTasks(const std::set<std::string>& tasks) {
 }
 
 std::string WaitingCall::Describe() const {
-  const std::string who = request == nullptr
+  const std::string who = status_done != nullptr ? "A status of the cluster"
+                          : request == nullptr
                               ? "A list of devices"
                               : absl::StrCat("A session of ", request->task);
   if (!missing.empty()) {
@@ -52,6 +53,11 @@ absl::Status WaitingCall::TooLate() const {
 }
 
 absl::AnyInvocable<void()> WaitingCall::Fail(absl::Status why) {
+  if (status_done != nullptr) {
+    return [done = std::move(status_done), why = std::move(why)]() mutable {
+      done(std::move(why));
+    };
+  }
   if (request == nullptr) {
     return [done = std::move(list_done), why = std::move(why)]() mutable {
       done(std::move(why));

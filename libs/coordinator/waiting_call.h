@@ -1,5 +1,6 @@
-// WaitingCall: a Place or a ListDevices that is not answered yet, and what it
-// waits for: tasks that have to join, its turn to be placed, or reports.
+// WaitingCall: a Place, a ListDevices or a fresh GetCluster that is not
+// answered yet, and what it waits for: tasks that have to join, its turn to be
+// placed, or reports.
 //
 // A value, not synchronised.
 #ifndef WEFT_LIBS_COORDINATOR_WAITING_CALL_H_
@@ -30,10 +31,11 @@ struct WaitingCall {
     kPlacing,  // without the coordinator's lock
   };
 
-  // Of a Place; null for a ListDevices.
+  // Of a Place; else null.
   std::shared_ptr<const protocol::PlacementRequest> request;
   protocol::Coordinator::Answer<protocol::PlacementReply> place_done;
   protocol::Coordinator::Answer<std::vector<DeviceAttributes>> list_done;
+  protocol::Coordinator::Answer<protocol::ClusterStatus> status_done;
 
   // Ends the call early; null where nobody will. The token is that of the
   // coordinator's callback.
@@ -43,8 +45,9 @@ struct WaitingCall {
   DeviceFilters filters;
   std::set<std::string> needed;   // tasks that have to be there
   std::set<std::string> missing;  // those that are not
-  // Tasks whose report decides whether it may be placed as it was, once it is
-  // as young as `since` (a moment of the ResourceRegister).
+  // Tasks whose report decides whether it may be placed as it was, or is part
+  // of a status, once it is as young as `since` (a moment of the
+  // ResourceRegister).
   std::set<std::string> reporting;
   uint64_t since = 0;
   State state = State::kWaits;

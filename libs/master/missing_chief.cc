@@ -64,6 +64,7 @@ void AskForMissingChief(
     const MasterOptions& options,
     absl::AnyInvocable<void(const std::string& missing)> done) {
   options.coordinator->GetCluster(
+      /*is_fresh=*/false,
       options.scheduler->clock().Now() + kCoordinatorAnswerTime,
       [done = std::move(done)](
           const absl::StatusOr<protocol::ClusterStatus>& cluster) mutable {

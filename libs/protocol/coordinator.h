@@ -188,7 +188,11 @@ class Coordinator {
                            absl::Time deadline,
                            std::shared_ptr<Cancellation> cancellation,
                            Answer<std::vector<DeviceAttributes>> done) = 0;
-  virtual void GetCluster(absl::Time deadline, Answer<ClusterStatus> done) = 0;
+  // What the coordinator knows. `is_fresh`: waits, but not for long, until each
+  // task that is alive has reported anew, so that nothing is older than the
+  // call; of a task that does not, what it reported last.
+  virtual void GetCluster(bool is_fresh, absl::Time deadline,
+                          Answer<ClusterStatus> done) = 0;
   // Asks every task to stop, with its next heartbeat, and the coordinator's own
   // after the others.
   virtual void Shutdown(absl::Time deadline, Done done) = 0;

@@ -246,9 +246,9 @@ void CoordinatorClient::ListDevices(
       std::move(cancellation), ReadDevices, std::move(done));
 }
 
-void CoordinatorClient::GetCluster(absl::Time deadline,
+void CoordinatorClient::GetCluster(bool is_fresh, absl::Time deadline,
                                    Answer<ClusterStatus> done) {
-  Call<ClusterStatus>(WriteGetCluster(), deadline, ReadClusterStatus,
+  Call<ClusterStatus>(WriteGetCluster(is_fresh), deadline, ReadClusterStatus,
                       std::move(done));
 }
 

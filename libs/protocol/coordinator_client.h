@@ -79,7 +79,8 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
                    absl::Time deadline,
                    std::shared_ptr<Cancellation> cancellation,
                    Answer<std::vector<DeviceAttributes>> done) override;
-  void GetCluster(absl::Time deadline, Answer<ClusterStatus> done) override;
+  void GetCluster(bool is_fresh, absl::Time deadline,
+                  Answer<ClusterStatus> done) override;
   void Shutdown(absl::Time deadline, Done done) override;
 
  private:

@@ -327,13 +327,15 @@ absl::StatusOr<ListClusterDevicesCall> ReadListClusterDevices(
   return call;
 }
 
-bus::Message WriteGetCluster() {
+bus::Message WriteGetCluster(bool is_fresh) {
   FlatBufferBuilder builder(64);
-  return Finish(schemas::CreateGetCluster(builder), builder);
+  return Finish(schemas::CreateGetCluster(builder, is_fresh), builder);
 }
 
-absl::Status ReadGetCluster(bus::Message message) {
-  return Open<schemas::GetCluster>(std::move(message)).status();
+absl::StatusOr<bool> ReadGetCluster(bus::Message message) {
+  ASSIGN_OR_RETURN(const MessageReader reader,
+                   Open<schemas::GetCluster>(std::move(message)));
+  return reader.body<schemas::GetCluster>().is_fresh();
 }
 
 absl::StatusOr<bus::Message> WriteClusterStatus(const ClusterStatus& status) {

@@ -173,9 +173,13 @@ TEST(CoordinatorMessagesTest, TheSmallOnes) {
                            {"/job:ps"}, absl::Seconds(1))));
   EXPECT_THAT(list.device_filters, ElementsAre("/job:ps"));
   EXPECT_EQ(list.answer_time, absl::Seconds(1));
-  EXPECT_OK(ReadGetCluster(WriteGetCluster()));
+  for (const bool is_fresh : {false, true}) {
+    ASSERT_OK_AND_ASSIGN(const bool read,
+                         ReadGetCluster(WriteGetCluster(is_fresh)));
+    EXPECT_EQ(read, is_fresh);
+  }
   EXPECT_OK(ReadShutdown(WriteShutdown()));
-  EXPECT_THAT(ReadShutdown(WriteGetCluster()),
+  EXPECT_THAT(ReadShutdown(WriteGetCluster(false)),
               StatusIs(kInvalid, "ShutdownCluster"));
 }
 

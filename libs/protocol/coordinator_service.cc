@@ -209,11 +209,11 @@ void CoordinatorService::ListDevices(Call call, bus::Message request) {
 }
 
 void CoordinatorService::GetCluster(Call call, bus::Message request) {
-  const absl::Status read = ReadGetCluster(std::move(request));
-  if (!read.ok()) return call->Fail(read);
+  const absl::StatusOr<bool> is_fresh = ReadGetCluster(std::move(request));
+  if (!is_fresh.ok()) return call->Fail(is_fresh.status());
   const absl::Time deadline = call->deadline();
   options_.coordinator->GetCluster(
-      deadline,
+      *is_fresh, deadline,
       replies_.With<ClusterStatus>(std::move(call), WriteClusterStatus));
 }
 

@@ -82,9 +82,9 @@ class ForwardingRoute final
     ForwardWait(&Role::ListDevices, deadline, std::move(cancellation),
                 std::move(done), device_filters);
   }
-  void GetCluster(absl::Time deadline,
+  void GetCluster(bool is_fresh, absl::Time deadline,
                   Answer<protocol::ClusterStatus> done) override {
-    Forward(&Role::GetCluster, deadline, std::move(done));
+    Forward(&Role::GetCluster, deadline, std::move(done), is_fresh);
   }
   void Shutdown(absl::Time deadline, Done done) override {
     Forward(&Role::Shutdown, deadline, std::move(done));

@@ -50,6 +50,7 @@ class RecordingCoordinator : public Coordinator {
   std::vector<std::vector<std::string>> forgotten;  // containers, filters, ...
   std::vector<std::vector<std::string>> listed;     // filters
   int num_shutdowns = 0;
+  bool last_is_fresh = false;  // of the last GetCluster
   absl::Time last_deadline;
 
   void Join(const JoinRequest& request, absl::Time deadline,
@@ -103,7 +104,9 @@ class RecordingCoordinator : public Coordinator {
     }
     Give(devices, deadline, std::move(done));
   }
-  void GetCluster(absl::Time deadline, Answer<ClusterStatus> done) override {
+  void GetCluster(bool is_fresh, absl::Time deadline,
+                  Answer<ClusterStatus> done) override {
+    last_is_fresh = is_fresh;
     Give(cluster, deadline, std::move(done));
   }
   void Shutdown(absl::Time deadline, Done done) override {
