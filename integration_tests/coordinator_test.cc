@@ -290,7 +290,7 @@ TEST(LongPlacementTest, IsAskedForOnceAndNamesTheTaskThatIsMissing) {
                        .logger = &logger});
   SimulatedScheduler& scheduler = cluster.scheduler();
   scheduler.AdvanceBy(absl::Seconds(1));
-  cluster.Stop("ps", 0);
+  cluster.Crash("ps", 0);
   // Nothing else that the coordinator is told is as large as the graph.
   Scope root = Scope::Root();
   Output value = ops::Const(root.WithDevice("/job:ps/task:0"), 1.0f);

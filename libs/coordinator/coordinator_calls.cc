@@ -135,8 +135,7 @@ void Coordinator::Impl::Cancelled(uint64_t id, const absl::Status& cause) {
 }
 
 void Coordinator::Impl::ArmTimer(uint64_t id, WaitingCall& call) {
-  call.timer = scheduler_.ScheduleAt(Pool::kControl,
-                                     std::min(call.deadline, call.lines.next()),
+  call.timer = scheduler_.ScheduleAt(Pool::kControl, call.NextTime(),
                                      [weak = weak_from_this(), id] {
                                        if (auto self = weak.lock())
                                          self->TimerFired(id);
@@ -154,6 +153,9 @@ void Coordinator::Impl::TimerFired(uint64_t id) {
       return AnswerStatus(call, callbacks);
     }
     return Fail(call, call->second.TooLate(), callbacks);
+  }
+  if (!call->second.has_left.ok() && Now() >= call->second.back_until) {
+    return Fail(call, call->second.has_left, callbacks);
   }
   Log(Severity::kInfo, call->second.Describe(), callbacks);
   call->second.lines.Advance();
@@ -222,6 +224,7 @@ void Coordinator::Impl::Advance(uint64_t id, DeferredCallbacks& callbacks) {
     return;
   }
   if (call.request != nullptr) {
+    call.has_left = absl::OkStatus();
     call.state = WaitingCall::State::kQueued;
     queue_.push_back(id);
     return Kick();

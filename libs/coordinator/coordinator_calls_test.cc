@@ -118,20 +118,58 @@ TEST_F(CoordinatorTest, ATaskThatHasLeftIsNeitherWaitedForNorUsed) {
 TEST_F(CoordinatorTest, ANodeOnATaskThatHasLeftIsRefusedNamingIt) {
   JoinAll();
   Leave(kPs1);
-  const auto refused =
-      AllOf(StatusIs(absl::StatusCode::kAborted, "Node w"),
-            StatusIs(absl::StatusCode::kAborted,
-                     "/job:ps/replica:0/task:1 has left the cluster"));
-  EXPECT_THAT(Place(1, kWorker0,
-                    {NodeOf(Var("v"), "/job:ps/task:0"),
-                     NodeOf(Var("w"), "/job:ps/task:1")}),
-              refused);
+  auto refused = BeginPlace(RequestOf(1, kWorker0,
+                                      {NodeOf(Var("v"), "/job:ps/task:0"),
+                                       NodeOf(Var("w"), "/job:ps/task:1")}));
+  scheduler_.AdvanceBy(absl::Milliseconds(4900));
+  EXPECT_FALSE(refused.has_come()) << "it may be starting again";
+  scheduler_.AdvanceBy(absl::Milliseconds(100));
+  EXPECT_THAT(refused.get(), StatusIs(absl::StatusCode::kAborted, "Node w"));
+  EXPECT_THAT(refused.get(),
+              StatusIs(absl::StatusCode::kAborted,
+                       "/job:ps/replica:0/task:1 has left the cluster"));
+  EXPECT_THAT(logger_.lines(), Not(Contains(HasSubstr("waits"))));
+}
+
+TEST_F(CoordinatorTest, ANodeOnAJobThatHasLeftIsRefused) {
+  JoinAll();
   Leave(kPs0);
-  EXPECT_THAT(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps")}),
-              StatusIs(absl::StatusCode::kAborted, "has left the cluster"));
-  EXPECT_THAT(Place(1, kWorker0, {NodeOf(Var("w"), "/job:worker/task:9")}),
+  Leave(kPs1);
+  auto refused =
+      BeginPlace(RequestOf(1, kWorker0, {NodeOf(Var("w"), "/job:ps")}));
+  EXPECT_THAT(Place(2, kWorker0, {NodeOf(Var("w"), "/job:worker/task:9")}),
               StatusIs(absl::StatusCode::kInvalidArgument, "w"))
       << "no such task";
+  scheduler_.AdvanceBy(absl::Seconds(5));
+  EXPECT_THAT(refused.get(),
+              StatusIs(absl::StatusCode::kAborted, "has left the cluster"));
+}
+
+TEST_F(CoordinatorTest, ATaskThatIsBackSoonIsUsed) {
+  JoinAll();
+  Leave(kPs1);
+  auto reply =
+      BeginPlace(RequestOf(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:1")}));
+  scheduler_.AdvanceBy(absl::Seconds(2));
+  EXPECT_FALSE(reply.has_come());
+  JoinAs(kPs1, 2);
+  ASSERT_OK_AND_ASSIGN(const PlacementReply placed, reply.get());
+  EXPECT_THAT(placed.devices, ElementsAre(Cpu(kPs1)));
+}
+
+// The time for the first is over by then.
+TEST_F(CoordinatorTest, TwoTasksThatHaveLeftAreNotWaitedForTwice) {
+  JoinAll();
+  Leave(kPs0);
+  Leave(kPs1);
+  auto reply = BeginPlace(RequestOf(1, kWorker0,
+                                    {NodeOf(Var("v"), "/job:ps/task:0"),
+                                     NodeOf(Var("w"), "/job:ps/task:1")}));
+  scheduler_.AdvanceBy(absl::Seconds(3));
+  JoinAs(kPs0, 2);
+  EXPECT_FALSE(reply.has_come());
+  scheduler_.AdvanceBy(absl::Seconds(2));
+  EXPECT_THAT(reply.get(), StatusIs(absl::StatusCode::kAborted, kPs1));
 }
 
 // Its nodes there are lost; others can still be added.

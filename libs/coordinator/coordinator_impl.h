@@ -154,8 +154,13 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   void PlaceNext() ABSL_LOCKS_EXCLUDED(mutex_);
   std::optional<PlacementWork> TakeWork(DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Placed(uint64_t id, absl::StatusOr<Placement> placement,
+  void Placed(const PlacementWork& work, absl::StatusOr<Placement> placement,
               DeferredCallbacks& callbacks)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Has a call that failed because of a task that has left wait until the task
+  // is back; false: it has waited long enough, or fails for another reason.
+  bool AwaitReturn(Calls::iterator it, const std::string& task,
+                   const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Settle(Calls::iterator it, Placement placement,
               DeferredCallbacks& callbacks)

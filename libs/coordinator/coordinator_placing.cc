@@ -7,6 +7,13 @@
 #include "libs/coordinator/resource_difference.h"
 
 namespace weft {
+namespace {
+
+// How long a placement waits for a task that has left: it may be starting
+// again.
+constexpr absl::Duration kReturnTime = absl::Seconds(5);
+
+}  // namespace
 
 void Coordinator::Impl::Kick() {
   if (is_placing_ || queue_.empty() || closed_) return;
@@ -29,7 +36,7 @@ void Coordinator::Impl::PlaceNext() {
   DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
   is_placing_ = false;
-  Placed(work->call(), std::move(placement), callbacks);
+  Placed(*work, std::move(placement), callbacks);
   Kick();
 }
 
@@ -59,14 +66,34 @@ std::optional<PlacementWork> Coordinator::Impl::TakeWork(
   return std::nullopt;
 }
 
-void Coordinator::Impl::Placed(uint64_t id, absl::StatusOr<Placement> placement,
+void Coordinator::Impl::Placed(const PlacementWork& work,
+                               absl::StatusOr<Placement> placement,
                                DeferredCallbacks& callbacks) {
+  const uint64_t id = work.call();
   const auto it = calls_.find(id);
   if (it == calls_.end()) return;  // too late, or its session has ended
   it->second.state = WaitingCall::State::kWaits;
   if (it->second.is_outdated) return Advance(id, callbacks);
-  if (!placement.ok()) return Fail(it, placement.status(), callbacks);
+  if (!placement.ok()) {
+    if (AwaitReturn(it, work.left_task(), placement.status())) return;
+    return Fail(it, placement.status(), callbacks);
+  }
   Settle(it, *std::move(placement), callbacks);
+}
+
+bool Coordinator::Impl::AwaitReturn(Calls::iterator it, const std::string& task,
+                                    const absl::Status& why) {
+  WaitingCall& call = it->second;
+  if (task.empty() || ends_waits_) return false;
+  if (call.back_until == absl::InfiniteFuture()) {
+    call.back_until = Now() + kReturnTime;
+  }
+  if (Now() >= call.back_until) return false;
+  call.missing.insert(task);
+  call.has_left = why;
+  if (call.timer != 0) scheduler_.CancelTimer(call.timer);
+  ArmTimer(it->first, call);
+  return true;
 }
 
 void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,

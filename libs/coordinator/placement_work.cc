@@ -36,17 +36,17 @@ bool PlacementWork::LivesOn(const NamedResource& resource,
   return it != homes_.end() && it->second.count(device) > 0;
 }
 
-absl::StatusOr<Placement> PlacementWork::Place() const {
+absl::StatusOr<Placement> PlacementWork::Place() {
   absl::StatusOr<Placement> placement = PlaceOnDevices();
   if (placement.ok() || left_.empty()) return placement;
   for (const PlacementNode& node : request_->graph.nodes) {
-    const std::string task = LeftTaskOf(node);
-    if (task.empty()) continue;
+    left_task_ = LeftTaskOf(node);
+    if (left_task_.empty()) continue;
     return absl::AbortedError(absl::StrCat(
         "Node ", node.name, " is to be on ",
         node.assigned_device.empty() ? node.requested_device
                                      : node.assigned_device,
-        ", and ", task,
+        ", and ", left_task_,
         " has left the cluster. Start that task again and make a new session, "
         "or place the node on another task."));
   }

@@ -38,7 +38,9 @@ class PlacementWork {
   // PlaceNodes's errors; ABORTED instead, which names task and node, where a
   // node asks for a task that has left: once the task is back, a new session
   // can go on.
-  absl::StatusOr<Placement> Place() const;
+  absl::StatusOr<Placement> Place();
+  // That task, once Place has failed because of it; else empty.
+  const std::string& left_task() const { return left_task_; }
 
  private:
   // Container, name and kind, as the graph says them.
@@ -55,6 +57,7 @@ class PlacementWork {
   std::shared_ptr<const protocol::PlacementRequest> request_;
   std::vector<DeviceAttributes> devices_;
   std::set<std::string> left_;
+  std::string left_task_;
   std::map<Key, std::set<std::string>> homes_;
 };
 

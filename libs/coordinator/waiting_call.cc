@@ -24,6 +24,11 @@ std::string ListTasks(const std::set<std::string>& tasks) {
   return text;
 }
 
+absl::Time WaitingCall::NextTime() const {
+  const absl::Time next = std::min(deadline, lines.next());
+  return has_left.ok() ? next : std::min(next, back_until);
+}
+
 std::string WaitingCall::Describe() const {
   const std::string who = status_done != nullptr ? "A status of the cluster"
                           : request == nullptr

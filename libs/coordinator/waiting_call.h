@@ -53,12 +53,18 @@ struct WaitingCall {
   State state = State::kWaits;
   // A needed task has come or gone while it was being placed.
   bool is_outdated = false;
+  // Not OK: a task that it needs has left, and this is why the call fails
+  // unless the task is back in time.
+  absl::Status has_left;
+  absl::Time back_until = absl::InfiniteFuture();
   Scheduler::TimerId timer = 0;
   // Of the lines that say what it waits for.
   DoublingTimes lines{absl::InfiniteFuture(), absl::InfiniteDuration()};
 
   // That of the session's master; empty for a ListDevices.
   std::string own_task() const { return request ? request->task : ""; }
+  // When the timer is to fire.
+  absl::Time NextTime() const;
   // "A session of /job:worker/replica:0/task:0 waits for ... to join"
   std::string Describe() const;
   // DEADLINE_EXCEEDED, with what would have helped.

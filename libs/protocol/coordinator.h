@@ -167,10 +167,10 @@ class Coordinator {
   // have not. `cancellation`, of
   // this call alone, ends the wait with its cause; it may be null.
   // INVALID_ARGUMENT where a node can't be placed; ABORTED, naming node and
-  // task, where it asks for one that has left. FAILED_PRECONDITION, with
-  // the difference, where another session has declared a resource of the same
-  // name otherwise. UNAVAILABLE: the coordinator stops. An error has registered
-  // nothing.
+  // task, where it asks for one that has left and is not back soon.
+  // FAILED_PRECONDITION, with the difference, where another session has
+  // declared a resource of the same name otherwise. UNAVAILABLE: the
+  // coordinator stops. An error has registered nothing.
   virtual void Place(const PlacementRequest& request, absl::Time deadline,
                      std::shared_ptr<Cancellation> cancellation,
                      Answer<PlacementReply> done) = 0;
