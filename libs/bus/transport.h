@@ -72,7 +72,7 @@ class Endpoint {
   virtual void Drain() = 0;
 };
 
-// With this an endpoint's connections end when it is destroyed, at both ends.
+// Why the connections of an endpoint end, at both ends, when it is destroyed.
 inline absl::Status TaskHasEnded(const std::string& task) {
   return absl::UnavailableError(absl::StrCat(task, " has ended"));
 }

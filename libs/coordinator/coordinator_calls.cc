@@ -14,7 +14,8 @@ using protocol::PlacementRequest;
 // When a line first says what a call waits for; later ones come each time it
 // has waited twice as long.
 constexpr absl::Duration kLogAfter = absl::Seconds(10);
-// How long a status waits for reports, however seldom these come.
+// How long a status waits for reports, however often or seldom these come.
+constexpr absl::Duration kMinReportTime = absl::Seconds(2);
 constexpr absl::Duration kMaxReportTime = absl::Seconds(5);
 
 }  // namespace
@@ -75,7 +76,7 @@ void Coordinator::Impl::ListDevices(
   Begin(std::move(call), callbacks);
 }
 
-// Tasks report with their heartbeats: a call waits no longer than for two.
+// Tasks report with their heartbeats, of which the call waits for two.
 void Coordinator::Impl::GetFreshCluster(absl::Time deadline,
                                         Answer<ClusterStatus> done) {
   WaitingCall call;
@@ -83,8 +84,9 @@ void Coordinator::Impl::GetFreshCluster(absl::Time deadline,
   DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
   const absl::Time now = Now();
-  call.deadline = now + std::min({2 * options_.heartbeat_interval,
-                                  kMaxReportTime, (deadline - now) / 2});
+  call.deadline = now + std::min(std::clamp(2 * options_.heartbeat_interval,
+                                            kMinReportTime, kMaxReportTime),
+                                 (deadline - now) / 2);
   call.since = register_.NextMoment();
   for (const auto& [name, task] : tasks_.tasks()) {
     if (!task.has_devices || !tasks_.members().IsAlive(name)) continue;

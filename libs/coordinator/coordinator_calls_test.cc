@@ -255,7 +255,7 @@ TEST_F(CoordinatorTest, AfterTheEndOfWaitsOnlyCallsThatWaitFail) {
   EXPECT_OK(Place(request));
 }
 
-TEST_F(CoordinatorTest, ACallThatLosesATaskInItsTurnDoesNotWaitAtTheEnd) {
+TEST_F(CoordinatorTest, AQueuedCallThatLosesATaskEndsToo) {
   JoinAll();
   Pending<PlacementReply> reply;
   coordinator_->Place(RequestOf(1, kWorker0, {NodeOf(Var("x"), "")}),

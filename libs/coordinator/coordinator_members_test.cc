@@ -439,7 +439,7 @@ TEST_F(CoordinatorTest, AFreshStatusIsYoungerThanTheCall) {
   EXPECT_EQ(status.tasks[2].resources[0].resource.name, "x");
 }
 
-TEST_F(CoordinatorTest, AFreshStatusDoesNotWaitLongForATaskThatIsSilent) {
+TEST_F(CoordinatorTest, AFreshStatusSkipsATaskThatIsSilent) {
   JoinAll();
   Pending<ClusterStatus> pending;
   coordinator_->GetCluster(/*is_fresh=*/true, In(absl::Minutes(1)),

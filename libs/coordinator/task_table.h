@@ -54,10 +54,10 @@ class TaskTable {
 
   // Tasks with devices that pass.
   std::set<std::string> Passing(const DeviceFilters& filters) const;
-  // Whether a session whose master is the task `own` waits for this one: it is
-  // not alive, and has not left, with which only `own` is waited for.
+  // Whether a session of the task `own` waits for this task: it is not alive,
+  // and has not left. `own` itself is waited for although it has left.
   bool IsMissing(const std::string& name, const std::string& own) const;
-  // Those of `names` that are.
+  // The tasks of `names` that are missing.
   std::set<std::string> Missing(const std::set<std::string>& names,
                                 const std::string& own) const;
   // Those of `names` that have left.

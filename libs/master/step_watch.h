@@ -8,8 +8,8 @@
 //   and 3 more: /job:ps/replica:0/task:0 waits for node take (QueueDequeueV2)
 //   on jobs (FIFOQueueV2); /job:worker/replica:0/task:1 does not answer
 //
-// A step that Weft itself makes to wait until variables have values is not
-// described like that: one line says so where the chief is missing.
+// A step that Weft itself makes to wait until variables have values gets a line
+// only if the chief is missing, which the line says.
 //
 // Costs a running step nothing but one load: a timer that ticks while steps run
 // looks which numbers were given out long ago.
@@ -49,7 +49,7 @@ struct SlowStep {
   // Tasks that have not answered. They outlive the watch.
   std::vector<std::pair<std::string, protocol::Worker*>> unanswered;
   int others = 0;  // steps of the session that are as slow
-  // It only waits until variables have values, and so do the others.
+  // The step, and each other slow one, only waits until variables have values.
   bool awaits_variables = false;
 };
 

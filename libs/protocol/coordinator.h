@@ -163,14 +163,14 @@ class Coordinator {
                      absl::Time deadline, Done done) = 0;
 
   // Waits until every task that passes the filters, and the session's own, has
-  // joined, but for those that have left; DEADLINE_EXCEEDED names those that
-  // have not. `cancellation`, of
+  // joined. Only the session's own task is waited for after it has left.
+  // DEADLINE_EXCEEDED names the tasks that have not joined. `cancellation`, of
   // this call alone, ends the wait with its cause; it may be null.
-  // INVALID_ARGUMENT where a node can't be placed; ABORTED, naming node and
-  // task, where it asks for one that has left and is not back soon.
-  // FAILED_PRECONDITION, with the difference, where another session has
-  // declared a resource of the same name otherwise. UNAVAILABLE: the
-  // coordinator stops. An error has registered nothing.
+  // INVALID_ARGUMENT: a node can't be placed. ABORTED: a node asks for a task
+  // that has left and is not back soon; the error names both.
+  // FAILED_PRECONDITION, with the difference: another session has declared a
+  // resource of the same name otherwise. UNAVAILABLE: the coordinator stops. An
+  // error has registered nothing.
   virtual void Place(const PlacementRequest& request, absl::Time deadline,
                      std::shared_ptr<Cancellation> cancellation,
                      Answer<PlacementReply> done) = 0;

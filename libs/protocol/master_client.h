@@ -132,8 +132,8 @@ class MasterClient : public Master, private bus::ChannelEvents {
   // In the order of their coming.
   std::map<uint64_t, Waiter> waiting_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_waiter_ ABSL_GUARDED_BY(mutex_) = 0;
-  // A line is to come that nobody is there, or has come, since the connection
-  // was lost.
+  // The line that no server is there was logged, or its timer runs. Cleared by
+  // a connection.
   bool is_loss_logged_ ABSL_GUARDED_BY(mutex_) = false;
   OwnedTimers timers_;  // of those that wait
   // Last: its end ends all callbacks. Set once, before any call.
