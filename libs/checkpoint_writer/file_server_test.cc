@@ -331,7 +331,7 @@ TEST_F(FileServerTest, WhatIsGivenUpWhileItIsOpenedIsClosed) {
   Settle();
   EXPECT_THAT(answers_.back(), StatusIs(absl::StatusCode::kDeadlineExceeded));
   EXPECT_EQ(server_.num_open_files(), 0);
-  EXPECT_TRUE(server_.WaitUntilUnused(clock_.Now()));
+  EXPECT_TRUE(server_.WaitUntilUnused(clock_.Now(), absl::Seconds(1)));
 }
 
 // However many files of one client are stuck, others have room.

@@ -170,10 +170,12 @@ void CoordinatorClient::CallUnlessCancelled(
   if (!request.ok()) return done(request.status());
   auto wait = std::make_shared<Wait>(
       std::move(cancellation), Reading<T>(std::move(read), std::move(done)));
-  wait->call = CallRaw(*std::move(request), deadline,
-                       [wait](absl::StatusOr<bus::Message> reply) {
-                         wait->EndWith(std::move(reply));
-                       });
+  wait->call = CallRaw(
+      *std::move(request), deadline,
+      [wait](absl::StatusOr<bus::Message> reply) {
+        wait->EndWith(std::move(reply));
+      },
+      Pool::kGraph);
   wait->end.Started([this, wait](const absl::Status& /*cause*/) {
     channel_->Cancel(wait->call);
   });

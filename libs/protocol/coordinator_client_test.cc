@@ -179,7 +179,8 @@ TEST_F(CoordinatorClientTest, ATaskSpeaksForItselfAlone) {
   heartbeat.incarnation = 11;
   other.Heartbeat(heartbeat, kNever, heartbeats.done());
   Answers<PlacementReply> placements;
-  other.Place(SmallRequest(), kNever, placements.done());
+  other.Place(SmallRequest(), kNever, /*cancellation=*/nullptr,
+              placements.done());
   other.Leave(kTask, 11, kNever, results_.done());
   processes_.Settle();
   const auto is_denied = StatusIs(absl::StatusCode::kPermissionDenied);

@@ -149,7 +149,7 @@ class WorkerClientTest : public testing::Test {
         answers.push_back(answer);
       }
     };
-    client.CreateWorkerSession(kSession, false, kNever, note);
+    client.CreateWorkerSession(kSession, {}, kNever, note);
     client.DeleteWorkerSession(kSession, kNever, note);
     client.Register({.session = kSession, .registration = 5}, kNever, note);
     TestStep step(0);

@@ -35,7 +35,7 @@ inline constexpr uint8_t kHold = 102;      // keeps the call, for a test to end
 inline constexpr uint8_t kFail = 103;      // fails with what fail_with says
 inline constexpr uint8_t kLetGo = 104;     // drops the call without an answer
 inline constexpr uint8_t kBlock = 105;     // fast, but waits for `unblock`
-inline constexpr uint8_t kEndHold = 106;   // as kHold, with a reserve
+inline constexpr uint8_t kEndHold = 107;   // as kHold, with a reserve
 inline constexpr uint8_t kNote = 110;      // fast one-way
 inline constexpr uint8_t kSlowNote = 111;  // one-way on the pool
 // One-way on the pool, where it waits for `unblock`.

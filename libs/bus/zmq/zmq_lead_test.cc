@@ -219,8 +219,9 @@ class ParkedThread : public Scheduler {
       is_loop_ = false;
     });
   }
-  TimerId ScheduleAt(absl::Time when, Closure closure) override {
-    return real_.ScheduleAt(when, std::move(closure));
+  using Scheduler::ScheduleAt;
+  TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override {
+    return real_.ScheduleAt(pool, when, std::move(closure));
   }
   bool CancelTimer(TimerId id) override { return real_.CancelTimer(id); }
   std::unique_ptr<Event> NewEvent() override {
