@@ -61,6 +61,11 @@ class Handler {
   // count in a quota of their own, as large as that of the others: what a peer
   // may not exceed never refuses the request that would relieve it.
   virtual bool HasReserve(uint8_t /*method*/) const { return false; }
+  // Whether a connection of this peer is accepted until the end, though others
+  // are refused: one that work which goes on may need.
+  virtual bool IsAcceptedWhileDraining(const Identity& /*peer*/) const {
+    return false;
+  }
   // A peer said HELLO, for this task and in a version we speak. An error
   // refuses it. Fast.
   virtual absl::Status OnConnect(const Peer& peer) = 0;

@@ -230,7 +230,8 @@ absl::Status ServerConnection::Greet(const Incoming& incoming) {
 
 absl::Status ServerConnection::CheckGreeting(const Hello& hello) {
   RETURN_IF_ERROR(CheckHello(context_.self, hello));
-  if (context_.draining.load()) {
+  if (context_.draining.load() &&
+      !context_.handler->IsAcceptedWhileDraining(hello.self)) {
     return absl::UnavailableError(
         absl::StrCat(context_.self.task, " is shutting down"));
   }

@@ -66,9 +66,9 @@ class Endpoint {
   virtual ~Endpoint() = default;
   // With the port that was found when 0 was asked for.
   virtual const Address& address() const = 0;
-  // Refuses new connections, and requests but for those that the handler goes
-  // on to serve (UNAVAILABLE, "is shutting down"); what runs may end and be
-  // answered.
+  // Refuses new connections and requests (UNAVAILABLE, "is shutting down"), but
+  // for those that the handler goes on to accept and serve. What runs may end
+  // and be answered.
   virtual void Drain() = 0;
 };
 

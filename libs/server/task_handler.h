@@ -38,7 +38,8 @@ class TaskHandler : public bus::Handler {
  public:
   explicit TaskHandler(const TaskHandlerOptions& options);
 
-  // The task refuses connections from here on: a client that is lost stays so.
+  // The task refuses connections of clients from here on: one that is lost does
+  // not come back.
   void Drain();
 
   bool IsFast(uint8_t method) const override;
@@ -46,6 +47,11 @@ class TaskHandler : public bus::Handler {
   bool IsControlMessage(const bus::Message& message) const override;
   bool IsServedWhileDraining(uint8_t method) const override;
   bool HasReserve(uint8_t method) const override;
+  // Tasks: steps that go on may have values for this one that were not sent
+  // before.
+  bool IsAcceptedWhileDraining(const bus::Identity& peer) const override {
+    return !peer.task.empty();
+  }
   absl::Status OnConnect(const bus::Peer& peer) override;
   void OnDisconnect(const bus::Peer& peer, const absl::Status& why) override;
   void OnRequest(std::shared_ptr<bus::IncomingCall> call,

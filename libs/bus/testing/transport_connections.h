@@ -130,6 +130,12 @@ TEST_P(TransportConformanceTest, ADrainingEndpointRefusesWhatIsNew) {
   ASSERT_TRUE(events.WaitForDisconnects(1));
   EXPECT_THAT(events.first_disconnect(),
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
+  Identity needed = client_identity_;
+  needed.task = RecordingHandler::kAcceptedWhileDraining;
+  RecordingChannelEvents needed_events(scheduler_);
+  const auto accepted = client_->transport->Dial(endpoint_->address(), needed,
+                                                 "", &needed_events);
+  EXPECT_TRUE(needed_events.WaitForConnects(1));
   for (auto& each : handler_.TakeHeld()) {
     each.call->Reply(NewMessage(kEcho, "done"));
   }

@@ -146,6 +146,10 @@ class RecordingHandler : public Handler {
     return method == kFail;
   }
   bool HasReserve(uint8_t method) const override { return method == kEndHold; }
+  bool IsAcceptedWhileDraining(const Identity& peer) const override {
+    return peer.task == kAcceptedWhileDraining;
+  }
+  static constexpr char kAcceptedWhileDraining[] = "/job:ps/task:0";
   absl::Status OnConnect(const Peer& peer) override {
     bool refuses = false;
     Change([&] {
