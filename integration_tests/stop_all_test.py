@@ -9,6 +9,7 @@ import json
 import os
 import re
 import tempfile
+import time
 import unittest
 
 from integration_tests.testing import programs
@@ -51,6 +52,7 @@ class Cluster:
 
   def stop_all(self):
     """What each process has said since it was asked to stop, and its code."""
+    begin = time.monotonic()
     for program in self.programs.values():
       program.popen.terminate()
     ended = {}
@@ -60,6 +62,7 @@ class Cluster:
       while (line := program.lines.get(timeout=_DEADLINE_S)) is not None:
         said += line
       ended[name] = (code, said)
+    print(f'all have ended after {time.monotonic() - begin:.1f} s', flush=True)
     return ended
 
   def saved_step(self):
