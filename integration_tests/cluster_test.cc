@@ -250,6 +250,35 @@ TEST_P(ClusterTest, ResetForgetsVariablesAndEndsSessions) {
   EXPECT_THAT(another->Run(x), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+TEST_P(ClusterTest, ResetEndsSessionsOfOtherMastersThatUseTheContainer) {
+  const Scope in_box = root_.WithDevice(kPs).WithContainer("box");
+  const ops::Variable x(in_box.WithName("x"), 1.0f);
+  const Output queue = ops::FIFOQueue(
+      in_box, {DT_FLOAT},
+      {.shapes = {PartialShape::Scalar()}, .shared_name = "gate"});
+  const Output taken = ops::QueueDequeue(in_box, queue, {DT_FLOAT})[0];
+  const ops::Variable y(root_.WithDevice(kPs).WithName("y"), 1.0f);
+  const auto user = Connect(root_, "worker", 1);
+  const auto waiting = Connect(root_, "worker", 1);
+  const auto other = Connect(root_, "worker", 1);
+  ASSERT_OK(user->Run(x.initializer()));
+  ASSERT_OK(other->Run(y.initializer()));
+  absl::Status held;
+  const auto ended = waiting->scheduler().NewEvent();
+  ASSERT_OK_AND_ASSIGN(const auto wait, waiting->MakeCallable({}, {taken}));
+  wait->RunAsync({}, [&](const absl::StatusOr<std::vector<Tensor>>& result) {
+    held = result.status();
+    ended->Set();
+  });
+  ASSERT_OK(Session::Reset(cluster_.target("worker", 0), {"box"},
+                           cluster_.session_options()));
+  ended->Wait();
+  EXPECT_THAT(held, StatusIs(absl::StatusCode::kAborted,
+                             "reset by another task's master has cleared"));
+  EXPECT_THAT(user->Run(x), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(ScalarOf(other->Run(y)), 1.0f);
+}
+
 TEST_P(ClusterTest, AllDevicesAreListed) {
   auto session = Connect(root_, "worker", 0);
   ASSERT_OK_AND_ASSIGN(auto devices, session->ListDevices());

@@ -1212,8 +1212,22 @@ TEST_P(MonitoredWorkerTest, EndsWhenTheChiefTrainsWithoutItsVariable) {
               HasSubstr("the chief's graph has no variables of these names"));
 }
 
-// A reset of the master is somebody else's doing: training goes on.
-TEST_P(MonitoredRecoveryTest, GoesOnAfterAReset) {
+// A reset is somebody else's doing, by the session's own master or by another
+// one: training goes on.
+class ResetTrainingTest : public MonitoredRecoveryTest {
+ protected:
+  void TrainThroughAReset(const std::string& target,
+                          const std::vector<std::string>& containers);
+};
+
+INSTANTIATE_TEST_SUITE_P(Clusters, ResetTrainingTest,
+                         testing::ValuesIn(kAllClusterKinds),
+                         [](const testing::TestParamInfo<ClusterKind>& kind) {
+                           return ClusterKindName(kind.param);
+                         });
+
+void ResetTrainingTest::TrainThroughAReset(
+    const std::string& target, const std::vector<std::string>& containers) {
   Model model;
   auto options = Options(0, logger_);
   options.checkpoint_dir = "/job";
@@ -1225,12 +1239,19 @@ TEST_P(MonitoredRecoveryTest, GoesOnAfterAReset) {
     ASSERT_OK_AND_ASSIGN(const auto values, session->Run({}, model.both));
     steps_.push_back(values[0].scalar<int64_t>());
     if (steps_.size() != 7) continue;
-    ASSERT_OK(Session::Reset(cluster_.target("worker", 0), {"stranger"},
-                             cluster_.session_options()));
+    ASSERT_OK(Session::Reset(target, containers, cluster_.session_options()));
   }
   ASSERT_OK(session->Close());
   EXPECT_EQ(steps_.back(), 12);
   EXPECT_EQ(steps_.size(), 12u + 2u) << "from the checkpoint of step 5 again";
+}
+
+TEST_P(ResetTrainingTest, GoesOnAfterOneByItsMaster) {
+  TrainThroughAReset(cluster_.target("worker", 0), {"stranger"});
+}
+
+TEST_P(ResetTrainingTest, GoesOnAfterOneByAnotherMaster) {
+  TrainThroughAReset(cluster_.target("worker", 1), {"ps"});
 }
 
 }  // namespace

@@ -98,7 +98,8 @@ ClusterStatus Coordinator::Impl::GetCluster() {
 
 ClusterStatus Coordinator::Impl::Status() const {
   return {cluster_uuid_, options_.task,
-          tasks_.Statuses(register_.SessionsOfTasks())};
+          tasks_.Statuses(register_.SessionsOfTasks(),
+                          register_.SessionsByContainer())};
 }
 
 bool Coordinator::Impl::HasLeft(const std::string& task,

@@ -202,6 +202,21 @@ std::map<std::string, int> ResourceRegister::SessionsOfTasks() const {
   return counts;
 }
 
+std::map<std::string, std::map<std::string, int>>
+ResourceRegister::SessionsByContainer() const {
+  std::map<std::string, std::map<std::string, int>> counts;
+  for (const auto& [id, session] : sessions_) {
+    std::set<std::string> containers;
+    for (const auto& [number, place] : session.places) {
+      containers.insert(place.entry->key->container);
+    }
+    for (const std::string& container : containers) {
+      ++counts[session.task][container];
+    }
+  }
+  return counts;
+}
+
 std::vector<uint64_t> ResourceRegister::SessionsOf(
     const std::string& task) const {
   const auto it = sessions_of_.find(task);

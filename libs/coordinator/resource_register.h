@@ -120,6 +120,9 @@ class ResourceRegister {
 
   // Sessions with declarations, by the task of their master.
   std::map<std::string, int> SessionsOfTasks() const;
+  // Those of them that declare a resource in a container, by the task of their
+  // master and by the container.
+  std::map<std::string, std::map<std::string, int>> SessionsByContainer() const;
   int num_entries() const;
   // How often an entry, or what a session says of one, was looked at so far: a
   // measure of the work, which does not depend on the machine.

@@ -95,6 +95,20 @@ TEST_F(ResourceRegisterTest, ReplicasThatAgreeShare) {
               ElementsAre(Pair(kPs0, 1), Pair(kWorker0, 1), Pair(kWorker1, 1)));
 }
 
+TEST_F(ResourceRegisterTest, SessionsAreCountedByContainer) {
+  EXPECT_OK(Place(1, kWorker0,
+                  {On(kPs0, Var("ps", "a")), On(kPs0, Var("ps", "b")),
+                   On(kPs0, Var("box", "a"))}));
+  EXPECT_OK(Place(2, kWorker0, {On(kPs0, Var("ps", "a"))}));
+  EXPECT_OK(Place(3, kWorker1, {On(kPs0, Var("ps", "a"))}));
+  EXPECT_THAT(
+      register_.SessionsByContainer(),
+      ElementsAre(Pair(kWorker0, ElementsAre(Pair("box", 1), Pair("ps", 2))),
+                  Pair(kWorker1, ElementsAre(Pair("ps", 1)))));
+  register_.EndSession(3);
+  EXPECT_THAT(register_.SessionsByContainer(), testing::SizeIs(1));
+}
+
 TEST_F(ResourceRegisterTest, TypeAndShapeHaveToAgreeAsFarAsKnown) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w", {2, -1}))}));
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {-1, 3}))}));

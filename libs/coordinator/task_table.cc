@@ -171,15 +171,25 @@ std::vector<DeviceAttributes> TaskTable::Devices(
 }
 
 std::vector<protocol::TaskStatus> TaskTable::Statuses(
-    const std::map<std::string, int>& num_sessions) const {
+    const std::map<std::string, int>& num_sessions,
+    const std::map<std::string, std::map<std::string, int>>&
+        sessions_by_container) const {
   std::vector<protocol::TaskStatus> result;
   for (const auto& [name, task] : tasks_) {
     const Membership::Member& member = members_.members().at(name);
     const auto count = num_sessions.find(name);
-    result.push_back({name, ToTaskState(member.state), member.incarnation,
-                      task.target, task.devices, task.resources,
+    const auto containers = sessions_by_container.find(name);
+    result.push_back({name,
+                      ToTaskState(member.state),
+                      member.incarnation,
+                      task.target,
+                      task.devices,
+                      task.resources,
                       count == num_sessions.end() ? 0 : count->second,
-                      task.memory});
+                      task.memory,
+                      {}});
+    if (containers == sessions_by_container.end()) continue;
+    result.back().sessions_by_container = containers->second;
   }
   return result;
 }

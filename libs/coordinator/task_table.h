@@ -67,9 +67,11 @@ class TaskTable {
   std::vector<DeviceAttributes> Devices(const std::set<std::string>& names,
                                         const DeviceFilters& filters,
                                         const std::string& own) const;
-  // For people; `num_sessions` by task.
+  // For people; both by task.
   std::vector<protocol::TaskStatus> Statuses(
-      const std::map<std::string, int>& num_sessions) const;
+      const std::map<std::string, int>& num_sessions,
+      const std::map<std::string, std::map<std::string, int>>&
+          sessions_by_container) const;
   // How many tasks are in which state.
   std::map<protocol::TaskState, int> Counts() const;
   // What was in those containers is not shown any more.

@@ -98,10 +98,14 @@ TEST_F(TaskTableTest, WhatWasClearedIsNotShown) {
   ASSERT_OK_AND_ASSIGN(const ContainerFilter a,
                        ContainerFilter::Create({"a"}, {}));
   table_->Forget(a);
-  const auto statuses = table_->Statuses({{kPs0, 3}});
+  const auto statuses =
+      table_->Statuses({{kPs0, 3}}, {{kPs0, {{"a", 1}, {"ps", 3}}}});
   ASSERT_EQ(statuses.size(), 5u);
   EXPECT_EQ(statuses[2].task, kPs0);
   EXPECT_EQ(statuses[2].num_sessions, 3);
+  EXPECT_EQ(statuses[2].sessions_by_container,
+            (std::map<std::string, int>{{"a", 1}, {"ps", 3}}));
+  EXPECT_TRUE(statuses[3].sessions_by_container.empty());
   ASSERT_EQ(statuses[2].resources.size(), 1u);
   EXPECT_EQ(statuses[2].resources[0].resource.container, "ps");
   EXPECT_EQ(statuses[3].num_sessions, 0);

@@ -271,6 +271,17 @@ class Describer {
 
 }  // namespace
 
+std::optional<std::string> SharedContainerOf(const Node& node) {
+  const auto* container = node.attr<std::string>("container");
+  if (container == nullptr || !node.attr<std::string>("shared_name")) {
+    return std::nullopt;
+  }
+  if (SharedName(node, FindResourceOp(node.type())).empty()) {
+    return std::nullopt;
+  }
+  return *container;
+}
+
 PlacementGraph DescribeForPlacement(const Graph& graph, int first_id,
                                     DeviceTypesFn device_types) {
   return Describer(graph, first_id, device_types).Describe();

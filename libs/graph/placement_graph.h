@@ -69,6 +69,10 @@ struct PlacementGraph {
                          const PlacementGraph&) = default;
 };
 
+// The container of the named resource that the node declares, empty for its
+// device's default one; none where it declares no resource that others find.
+std::optional<std::string> SharedContainerOf(const Node& node);
+
 // The types of the devices that have a kernel for the node, the best first.
 using DeviceTypesFn =
     absl::FunctionRef<std::vector<std::string>(const Node& node)>;

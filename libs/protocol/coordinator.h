@@ -12,6 +12,7 @@
 #define WEFT_LIBS_PROTOCOL_COORDINATOR_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -132,6 +133,8 @@ struct TaskStatus {
   std::vector<PlacedResource> resources;  // as last reported
   int num_sessions = 0;                   // with declarations, of its master
   std::vector<DeviceUse> memory;          // as last reported
+  // How many of these sessions declare a resource in a container, by its name.
+  std::map<std::string, int> sessions_by_container;
 };
 
 struct ClusterStatus {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "libs/base/status.h"
@@ -20,6 +21,7 @@ using flatbuffers::Offset;
 constexpr size_t kLeastDeclarationBytes = 4 * sizeof(uint32_t);
 // Its place, its own, and its name's place and length.
 constexpr size_t kLeastTaskBytes = 4 * sizeof(uint32_t);
+constexpr size_t kLeastContainerBytes = 4 * sizeof(uint32_t);
 
 absl::StatusOr<Offset<schemas::Bytes>> WriteReport(const TaskReport& report,
                                                    FlatBufferBuilder& builder,
@@ -99,7 +101,43 @@ size_t SizeOf(const TaskStatus& task) {
     bytes += 128 + device.name.size() + device.device_type.size() +
              device.physical_description.size();
   }
+  for (const auto& [container, count] : task.sessions_by_container) {
+    bytes += 32 + container.size();
+  }
   return bytes;
+}
+
+using ContainerSessionsVector =
+    flatbuffers::Vector<Offset<schemas::ContainerSessions>>;
+
+Offset<ContainerSessionsVector> WriteContainerSessions(
+    const std::map<std::string, int>& sessions, FlatBufferBuilder& builder) {
+  std::vector<Offset<schemas::ContainerSessions>> written;
+  for (const auto& [container, count] : sessions) {
+    const auto name = builder.CreateString(container);
+    written.push_back(schemas::CreateContainerSessions(
+        builder, name, static_cast<uint32_t>(count)));
+  }
+  return builder.CreateVector(written);
+}
+
+absl::StatusOr<int> ReadSessionCount(uint32_t count) {
+  if (count <= std::numeric_limits<int>::max()) return static_cast<int>(count);
+  return DamagedMessage(absl::StrCat("a task has ", count, " sessions"));
+}
+
+// None from a coordinator of an older version.
+absl::StatusOr<std::map<std::string, int>> ReadContainerSessions(
+    const ContainerSessionsVector* sessions, MessageReader& reader) {
+  std::map<std::string, int> result;
+  if (sessions == nullptr) return result;
+  for (const schemas::ContainerSessions* one : *sessions) {
+    RETURN_IF_ERROR(reader.SpendCopied(kLeastContainerBytes));
+    ASSIGN_OR_RETURN(const std::string container,
+                     reader.ReadString(one->container()));
+    ASSIGN_OR_RETURN(result[container], ReadSessionCount(one->num_sessions()));
+  }
+  return result;
 }
 
 absl::StatusOr<Offset<schemas::TaskStatus>> WriteTask(const TaskStatus& task,
@@ -112,9 +150,11 @@ absl::StatusOr<Offset<schemas::TaskStatus>> WriteTask(const TaskStatus& task,
   ASSIGN_OR_RETURN(const auto resources,
                    WritePlacedResources(task.resources, inner));
   ASSIGN_OR_RETURN(const auto memory, WriteDeviceUses(task.memory, inner));
+  const auto sessions =
+      WriteContainerSessions(task.sessions_by_container, builder);
   return schemas::CreateTaskStatus(
       builder, name, ToWire(task.state), task.incarnation, target, devices,
-      resources, static_cast<uint32_t>(task.num_sessions), memory);
+      resources, static_cast<uint32_t>(task.num_sessions), memory, sessions);
 }
 
 absl::StatusOr<TaskStatus> ReadTask(const schemas::TaskStatus& task,
@@ -130,11 +170,9 @@ absl::StatusOr<TaskStatus> ReadTask(const schemas::TaskStatus& task,
   ASSIGN_OR_RETURN(result.resources,
                    ReadPlacedResources(task.resources(), inner));
   ASSIGN_OR_RETURN(result.memory, ReadDeviceUses(task.memory(), inner));
-  if (task.num_sessions() > std::numeric_limits<int>::max()) {
-    return DamagedMessage(
-        absl::StrCat("a task has ", task.num_sessions(), " sessions"));
-  }
-  result.num_sessions = static_cast<int>(task.num_sessions());
+  ASSIGN_OR_RETURN(result.num_sessions, ReadSessionCount(task.num_sessions()));
+  ASSIGN_OR_RETURN(result.sessions_by_container,
+                   ReadContainerSessions(task.container_sessions(), reader));
   return result;
 }
 

@@ -196,6 +196,7 @@ ClusterStatus SampleStatus() {
   alive.resources = {Variable("w", 31360)};
   alive.num_sessions = 3;
   alive.memory = {{kCpu, 100, 7}};
+  alive.sessions_by_container = {{"box", 1}, {"ps", 3}};
   status.tasks.push_back(alive);
   for (const TaskState state :
        {TaskState::kExpected, TaskState::kLost, TaskState::kLeft}) {
@@ -235,6 +236,8 @@ TEST(CoordinatorMessagesTest, ClusterStatus) {
     ExpectSame(read.tasks[i].resources, status.tasks[i].resources);
     EXPECT_EQ(read.tasks[i].num_sessions, status.tasks[i].num_sessions);
     ExpectSame(read.tasks[i].memory, status.tasks[i].memory);
+    EXPECT_EQ(read.tasks[i].sessions_by_container,
+              status.tasks[i].sessions_by_container);
   }
 }
 

@@ -150,7 +150,8 @@ class Master {
   virtual void CloseSession(uint64_t session, Done done) = 0;
 
   // Clears containers on the devices of all tasks that pass the filters (none
-  // named: each device's default one) and ends all sessions of this master.
+  // named: each device's default one). Ends all sessions of this master, and
+  // those of other masters that have resources in one of the containers.
   virtual void Reset(const std::vector<std::string>& containers,
                      const std::vector<std::string>& device_filters,
                      Cancellation* client, Done done) = 0;

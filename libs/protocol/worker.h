@@ -303,8 +303,10 @@ class Worker {
   virtual void HoldSteps(const StepHold& hold, absl::Time deadline,
                          HoldDone done) = 0;
 
-  // None named: the default container of each device. Nothing is cleared once
-  // `deadline` has passed or `client`, never null, is cancelled.
+  // None named: the default container of each device. Sessions with resources
+  // in one of the containers end, with their steps (ABORTED); the master that
+  // asks has ended its own before. Nothing is cleared once `deadline` has
+  // passed or `client`, never null, is cancelled.
   virtual void ClearContainers(const std::vector<std::string>& containers,
                                absl::Time deadline,
                                const std::shared_ptr<Cancellation>& client,

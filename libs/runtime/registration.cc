@@ -1,11 +1,14 @@
 #include "libs/runtime/registration.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
+#include "libs/graph/placement_graph.h"
 #include "libs/runtime/running_step.h"
 
 namespace weft {
@@ -36,6 +39,16 @@ uint64_t EdgeOf(const Node& node) {
 }
 
 }  // namespace
+
+void AddContainers(const Graph& graph, const ResourceManager& resources,
+                   Registration::Containers& containers) {
+  for (const Node* node : graph.nodes()) {
+    const std::optional<std::string> name = SharedContainerOf(*node);
+    if (!name) continue;
+    containers.insert(
+        {&resources, name->empty() ? resources.default_container() : *name});
+  }
+}
 
 Registration::Ends FindEnds(
     const std::vector<protocol::DevicePartition>& partitions) {
@@ -84,18 +97,26 @@ absl::StatusOr<Registration::Edges> FindEdges(
 Registration::Registration(std::shared_ptr<void> keep_alive,
                            std::vector<DevicePlan> plans, Ends ends,
                            Edges edges, VariableUses variables,
-                           Scheduler* scheduler, FileSystem* file_system,
+                           Containers containers, Scheduler* scheduler,
+                           FileSystem* file_system,
                            std::shared_ptr<RuntimeMetrics> metrics)
     : keep_alive_(std::move(keep_alive)),
       plans_(std::move(plans)),
       ends_(std::move(ends)),
       edges_(std::move(edges)),
       variables_(std::move(variables)),
+      containers_(std::move(containers)),
       scheduler_(scheduler),
       file_system_(file_system),
       metrics_(std::move(metrics)) {}
 
 Registration::~Registration() = default;
+
+bool Registration::UsesAnyOf(const Containers& containers) const {
+  return absl::c_any_of(containers_, [&](const Container& container) {
+    return containers.contains(container);
+  });
+}
 
 absl::Status Registration::Check(const protocol::PartitionStep& step) const {
   if (step.fetches.size() < ends_.num_retvals) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/scheduler.h"
 #include "libs/device/device.h"
@@ -44,6 +45,13 @@ class Registration {
     std::vector<Arg> args;
     size_t num_retvals = 0;  // one more than the largest index
   };
+  // Containers where its nodes have resources that others find by name.
+  struct Container {
+    const ResourceManager* resources = nullptr;
+    std::string name;  // never empty
+    friend auto operator<=>(const Container&, const Container&) = default;
+  };
+  using Containers = absl::btree_set<Container>;
   // Its edges to other tasks.
   struct Edges {
     RemoteEdges outgoing;
@@ -53,13 +61,16 @@ class Registration {
   // `keep_alive` is what the parts use: their session.
   Registration(std::shared_ptr<void> keep_alive, std::vector<DevicePlan> plans,
                Ends ends, Edges edges, VariableUses variables,
-               Scheduler* scheduler, FileSystem* file_system,
+               Containers containers, Scheduler* scheduler,
+               FileSystem* file_system,
                std::shared_ptr<RuntimeMetrics> metrics);
   ~Registration();
 
   const std::vector<DevicePlan>& plans() const { return plans_; }
   const Edges& edges() const { return edges_; }
   const VariableUses& variables() const { return variables_; }
+  // Whether it has a resource in one of them.
+  bool UsesAnyOf(const Containers& containers) const;
   // INVALID_ARGUMENT unless the step brings what the partitions take, with its
   // type, and has room for what they make.
   absl::Status Check(const protocol::PartitionStep& step) const;
@@ -81,12 +92,17 @@ class Registration {
   const Ends ends_;
   const Edges edges_;
   const VariableUses variables_;
+  const Containers containers_;
   Scheduler* const scheduler_;
   FileSystem* const file_system_;
   const std::shared_ptr<RuntimeMetrics> metrics_;
   absl::Mutex mutex_;
   std::vector<std::unique_ptr<RunningStep>> idle_steps_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Of a graph whose nodes find their resources in `resources`.
+void AddContainers(const Graph& graph, const ResourceManager& resources,
+                   Registration::Containers& containers);
 
 Registration::Ends FindEnds(
     const std::vector<protocol::DevicePartition>& partitions);

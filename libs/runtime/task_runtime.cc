@@ -423,9 +423,11 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
     std::shared_ptr<Session> session) const {
   std::vector<Registration::DevicePlan> plans;
   VariableUses variables;
+  Registration::Containers containers;
   for (const protocol::DevicePartition& partition : registration.partitions) {
     ASSIGN_OR_RETURN(Registration::DevicePlan plan,
                      CompilePartition(partition, *session));
+    AddContainers(*partition.graph, *plan.resources, containers);
     VariableUses uses = FindVariableUses(*partition.graph, *plan.resources);
     // A device's own memory is bounded there.
     if (plan.device->context() != nullptr) uses.assigned.clear();
@@ -437,8 +439,8 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
       FindEdges(registration.partitions, options_.task, options_.peers));
   return reclaimer_->Own(std::make_unique<Registration>(
       std::move(session), std::move(plans), FindEnds(registration.partitions),
-      std::move(edges), std::move(variables), options_.scheduler,
-      options_.file_system, options_.metrics));
+      std::move(edges), std::move(variables), std::move(containers),
+      options_.scheduler, options_.file_system, options_.metrics));
 }
 
 absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(
@@ -788,11 +790,46 @@ void TaskRuntime::ClearContainers(const std::vector<std::string>& containers,
                                   Done done) {
   absl::Status wanted = CheckWanted(deadline, *client);
   if (!wanted.ok()) return done(std::move(wanted));
+  const std::vector<std::string> defaults = {""};
+  Registration::Containers cleared;
   for (const auto& resources : shared_resources_) {
-    if (containers.empty()) resources->ClearContainer("");
-    for (const std::string& name : containers) resources->ClearContainer(name);
+    for (const std::string& name : containers.empty() ? defaults : containers) {
+      cleared.insert({resources.get(),
+                      name.empty() ? resources->default_container() : name});
+    }
+  }
+  EndSessionsThatUse(cleared);
+  for (const auto& resources : shared_resources_) {
+    for (const std::string& name : containers.empty() ? defaults : containers) {
+      resources->ClearContainer(name);
+    }
   }
   done(absl::OkStatus());
+}
+
+// Before their resources go, so that their steps end with this and with no
+// NOT_FOUND.
+void TaskRuntime::EndSessionsThatUse(
+    const Registration::Containers& containers) {
+  const absl::Status cause = absl::AbortedError(
+      absl::StrCat("A reset by another task's master has cleared a container "
+                   "on ",
+                   options_.task,
+                   " in which the session has resources. Make a new session, "
+                   "and give variables their values again."));
+  std::vector<RemovedSession> ended;
+  for (const SessionGraphs& graphs : AllGraphs()) {
+    const bool uses = absl::c_any_of(
+        graphs.registrations,
+        [&](const auto& one) { return one.second->UsesAnyOf(containers); });
+    if (!uses) continue;
+    absl::MutexLock lock(&mutex_);
+    const auto it = sessions_.find(graphs.session.session);
+    if (it == sessions_.end()) continue;
+    ended_sessions_.Add(it->first);
+    ended.push_back(TakeOut(it, cause));
+  }
+  CancelSteps(std::move(ended));
 }
 
 std::vector<uint64_t> TaskRuntime::OthersOf(const std::string& task,

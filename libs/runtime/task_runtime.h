@@ -150,7 +150,7 @@ class TaskRuntime : public protocol::Worker,
   }
   // Refuses with `cause` new sessions of other masters, and steps of sessions
   // that are not monitored; those that run go on. Sessions of masters that are
-  // lost, now or from here on, end at once: no task connects again.
+  // lost, now or from here on, end at once: their return is not waited for.
   void Drain(const absl::Status& cause) ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until no monitored session of another master is here; false when
   // `deadline` came first. Blocks.
@@ -313,6 +313,10 @@ class TaskRuntime : public protocol::Worker,
   absl::StatusOr<Registration::DevicePlan> CompilePartition(
       const protocol::DevicePartition& partition, Session& session) const;
   std::vector<std::shared_ptr<ResourceManager>> NewResources() const;
+  // Ends the sessions that have a graph with a resource in one of them. (The
+  // master that has containers cleared has ended its own before.)
+  void EndSessionsThatUse(const Registration::Containers& containers)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // OK unless whoever asks has given up.
   absl::Status CheckWanted(absl::Time deadline,
                            const Cancellation& client) const;

@@ -445,6 +445,53 @@ TEST_F(TaskRuntimeTest, SessionsOfAMasterThatComesBackAsAnotherEndAtOnce) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
+// Sessions of two masters with a graph each that touches a variable "v", and
+// one without.
+class ClearedContainerTest : public TaskRuntimeTest {
+ protected:
+  ClearedContainerTest() {
+    RegisterStandardKernels(kernels_);
+    isolated_ = false;
+    runtime_->PeerConnected(kWorker, kMaster);
+    for (const uint64_t session : {1, 2}) {
+      EXPECT_OK(CreateWorkerSession(kMaster, session));
+    }
+    EXPECT_OK(CreateWorkerSession(kOwn, 3));
+    for (const auto& [master, session] :
+         {std::pair(kMaster, 1), std::pair(kOwn, 3)}) {
+      EXPECT_OK(RegisterGraph(master, session));
+    }
+    EXPECT_OK(Register(2, 5));
+  }
+  absl::Status RegisterGraph(uint64_t master, uint64_t session) {
+    absl::Status result = absl::UnknownError("did not answer");
+    runtime_->Register(
+        {.session = {master, session},
+         .registration = 5,
+         .partitions = PartitionWithVariable(kTask, "ReadVariableOp")},
+        absl::InfiniteFuture(),
+        [&](const auto& made) { result = made.status(); });
+    return result;
+  }
+  absl::Status Clear(const std::vector<std::string>& containers) {
+    absl::Status result = absl::UnknownError("did not answer");
+    runtime_->ClearContainers(containers, absl::InfiniteFuture(),
+                              std::make_shared<Cancellation>(),
+                              [&](absl::Status status) { result = status; });
+    return result;
+  }
+};
+
+TEST_F(ClearedContainerTest, SessionsWithResourcesInItEnd) {
+  ASSERT_OK(Clear({"other"}));
+  EXPECT_EQ(runtime_->num_sessions(), 3);
+  ASSERT_OK(Clear({""}));  // the default one
+  EXPECT_EQ(runtime_->num_sessions(), 1);
+  EXPECT_THAT(RegisterGraph(kMaster, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(RegisterGraph(kOwn, 3), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_OK(Register(2, 6));
+}
+
 // A task that drains while another master has sessions, of which number 2 is
 // monitored, with a registration each.
 class DrainingRuntimeTest : public TaskRuntimeTest {

@@ -120,7 +120,8 @@ class Session {
 
   // Clears containers on the devices of a server's cluster, those that pass
   // options.device_filters; none named: each device's default one. Ends all
-  // sessions of that server: their next use is ABORTED.
+  // sessions of that server, and those of other servers that have resources in
+  // one of the containers: their next use is ABORTED.
   static absl::Status Reset(const std::string& target,
                             const std::vector<std::string>& containers,
                             const SessionOptions& options = {});

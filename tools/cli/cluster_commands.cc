@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
+#include "libs/cluster/device_name.h"
 #include "tools/cli/cluster_connection.h"
 #include "tools/cli/cluster_views.h"
 #include "tools/cli/json_text.h"
@@ -44,6 +46,16 @@ absl::StatusOr<std::vector<std::string>> ContainersToReset(
   return containers;
 }
 
+// Those that a reset clears where none is named.
+std::vector<std::string> DefaultContainers(const ClusterStatus& cluster) {
+  std::set<std::string> jobs;
+  for (const TaskStatus& task : cluster.tasks) {
+    const auto name = DeviceName::Parse(task.task);
+    if (name.ok() && !task.devices.empty()) jobs.insert(name->job.value_or(""));
+  }
+  return {jobs.begin(), jobs.end()};
+}
+
 std::string Describe(const std::vector<std::string>& containers) {
   if (containers.empty()) return "each device's default container";
   return absl::StrCat(
@@ -52,6 +64,19 @@ std::string Describe(const std::vector<std::string>& containers) {
                     [](std::string* out, const std::string& name) {
                       absl::StrAppend(out, "\"", Printable(name), "\"");
                     }));
+}
+
+std::string ResetQuestion(const ClusterStatus& cluster,
+                          const TaskStatus& master,
+                          const std::vector<std::string>& containers) {
+  const std::string users = DescribeSessionsIn(
+      cluster, containers.empty() ? DefaultContainers(cluster) : containers);
+  const std::string question =
+      absl::StrCat("Clear ", Describe(containers), " on all devices, and end ",
+                   users.empty() ? "" : "these sessions and ",
+                   "the sessions of ", Printable(master.task), "?");
+  if (users.empty()) return question;
+  return absl::StrCat("Sessions with resources there: ", users, ". ", question);
 }
 
 absl::StatusOr<std::string> Reset(ClusterConnection& connection,
@@ -64,10 +89,7 @@ absl::StatusOr<std::string> Reset(ClusterConnection& connection,
   const bool nothing = invocation.all && containers.empty();
   if (!nothing) {
     RETURN_IF_ERROR(
-        Confirm(invocation, ask,
-                absl::StrCat("Clear ", Describe(containers),
-                             " on all devices, and end the sessions of ",
-                             Printable(master.task), "?")));
+        Confirm(invocation, ask, ResetQuestion(cluster, master, containers)));
     RETURN_IF_ERROR(connection.Reset(master.target, containers));
   }
   if (invocation.format == Format::kJson) {

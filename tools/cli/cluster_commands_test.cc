@@ -165,6 +165,23 @@ TEST_F(ClusterCommandsTest, ResetAsksAndClears) {
   EXPECT_THAT(task_.master.resets, ElementsAre(ElementsAre("ps"), IsEmpty()));
 }
 
+TEST_F(ClusterCommandsTest, ResetSaysWhoseSessionsUseTheContainer) {
+  task_.coordinator.cluster.tasks[0].sessions_by_container = {{"model_1", 1},
+                                                              {"ps", 2}};
+  EXPECT_OK(Run({"reset", "ps"}, Saying(true)));
+  EXPECT_OK(Run({"reset"}, Saying(true)));
+  EXPECT_THAT(
+      questions_,
+      ElementsAre("Sessions with resources there: 2 of "
+                  "/job:ps/replica:0/task:0 in \"ps\". Clear container \"ps\" "
+                  "on all devices, and end these sessions and the sessions of "
+                  "/job:ps/replica:0/task:0?",
+                  "Sessions with resources there: 2 of "
+                  "/job:ps/replica:0/task:0 in \"ps\". Clear each device's "
+                  "default container on all devices, and end these sessions "
+                  "and the sessions of /job:ps/replica:0/task:0?"));
+}
+
 TEST_F(ClusterCommandsTest, WhatNobodyWantsIsNotDone) {
   EXPECT_THAT(Run({"reset", "ps"}, Saying(false)),
               StatusIs(absl::StatusCode::kCancelled, "nothing was done"));

@@ -266,4 +266,18 @@ absl::Status CheckContainer(const ClusterStatus& cluster,
                          absl::StrJoin(names, ", "))));
 }
 
+std::string DescribeSessionsIn(const ClusterStatus& cluster,
+                               const std::vector<std::string>& containers) {
+  std::vector<std::string> users;
+  for (const TaskStatus& task : cluster.tasks) {
+    for (const std::string& container : containers) {
+      const auto found = task.sessions_by_container.find(container);
+      if (found == task.sessions_by_container.end()) continue;
+      users.push_back(absl::StrCat(found->second, " of ", Printable(task.task),
+                                   " in \"", Printable(container), "\""));
+    }
+  }
+  return absl::StrJoin(users, ", ");
+}
+
 }  // namespace weft::tools

@@ -39,6 +39,11 @@ std::vector<ContainerContents> ContainersOf(
 absl::Status CheckContainer(const protocol::ClusterStatus& cluster,
                             const std::string& container);
 
+// Which tasks' sessions have resources in these containers: "2 of
+// /job:worker/replica:0/task:1 in \"ps\", ..."; empty: none has.
+std::string DescribeSessionsIn(const protocol::ClusterStatus& cluster,
+                               const std::vector<std::string>& containers);
+
 }  // namespace weft::tools
 
 #endif  // WEFT_TOOLS_CLI_CLUSTER_VIEWS_H_
