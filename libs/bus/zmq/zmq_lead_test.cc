@@ -192,12 +192,12 @@ class ParkedThread : public Scheduler {
 
   void Hold() {
     absl::MutexLock lock(&mutex_);
-    held_ = true;
+    released_ = real_.NewEvent();
   }
   // Counts from here.
   void Release() {
     absl::MutexLock lock(&mutex_);
-    held_ = false;
+    std::exchange(released_, nullptr)->Set();
     waits_ = waits_without_rest_ = 0;
   }
   int waits() const {
@@ -255,23 +255,22 @@ class ParkedThread : public Scheduler {
   };
 
   void Count(bool set) {
+    std::shared_ptr<Event> released;
     {
       absl::MutexLock lock(&mutex_);
-      if (held_) {
-        mutex_.Await(absl::Condition(
-            +[](bool* held) { return !*held; }, &held_));
-        return;
-      }
-      ++waits_;
-      waits_without_rest_ += set;
+      released = released_;
+      waits_ += released == nullptr;
+      waits_without_rest_ += set && released == nullptr;
     }
+    if (released != nullptr) return released->Wait();
     after_wait();
   }
 
   static thread_local bool is_loop_;
   Scheduler& real_;
   mutable absl::Mutex mutex_;
-  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  // Set by Release; null unless the thread is held.
+  std::shared_ptr<Event> released_ ABSL_GUARDED_BY(mutex_);
   int waits_ ABSL_GUARDED_BY(mutex_) = 0;
   int waits_without_rest_ ABSL_GUARDED_BY(mutex_) = 0;
 };
@@ -294,7 +293,8 @@ TEST_F(ZmqLeadTest, ParkedThreadRestsWhileTheNextLeaderReads) {
     if (std::exchange(is_first, false)) thread.Release();
     return thread.waits() >= 3;
   }));
-  EXPECT_EQ(thread.waits_without_rest(), 0);
+  // One may have been under way when the second leader began.
+  EXPECT_LE(thread.waits_without_rest(), 1);
 }
 
 }  // namespace
