@@ -250,9 +250,9 @@ std::string EnvelopeOfTheFuture() {
   const auto attachments = builder.CreateVector(
       std::vector{future::CreateAttachment(builder, 8, 1, 0xdecade)});
   future::FinishEnvelopeBuffer(
-      builder,
-      future::CreateEnvelope(builder, future::Kind::Telepathy, 99, 3, -1, error,
-                             attachments, builder.CreateString("good")));
+      builder, future::CreateEnvelope(builder, future::Kind::Telepathy, 99, 3,
+                                      -1, error, attachments, 11, 30,
+                                      builder.CreateString("good")));
   return BytesOf(builder);
 }
 
@@ -269,6 +269,8 @@ TEST(MessagesTest, WhatALaterEnvelopeAddsDoesNoHarm) {
   EXPECT_EQ(envelope.error()->node(), nullptr);
   ASSERT_EQ(envelope.attachments()->size(), 1u);
   EXPECT_EQ(envelope.attachments()->Get(0)->stream(), 1u);
+  EXPECT_EQ(envelope.master_incarnation(), 11u);
+  EXPECT_EQ(envelope.step(), 30u);
 }
 
 TEST(MessagesTest, WhatALaterBodyAddsDoesNoHarm) {

@@ -55,6 +55,7 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   void Cancel(CallId call) override;
   absl::Status Send(Message message) override;
   void EndConnection(const absl::Status& why) override;
+  void AbandonStep(const StepTag& step) override;
   std::optional<Identity> peer() const override {
     absl::MutexLock lock(&mutex_);
     return state_ == State::kUp ? std::optional<Identity>(peer_) : std::nullopt;
@@ -381,6 +382,15 @@ void WireChannel::EndConnection(const absl::Status& why) {
     connection = connection_;
   }
   OnLost(connection, absl::UnavailableError(why.message()));
+}
+
+void WireChannel::AbandonStep(const StepTag& step) {
+  Shared connection;
+  {
+    absl::MutexLock lock(&mutex_);
+    connection = connection_;
+  }
+  if (connection != nullptr) connection->AbandonStep(step);
 }
 
 void WireChannel::OnReply(Incoming reply) {

@@ -165,6 +165,10 @@ void ClientConnection::Abandon(uint64_t call_id) {
   if (const auto it = connection()) it->Abandon(call_id);
 }
 
+void ClientConnection::AbandonStep(const StepTag& step) {
+  if (const auto it = connection()) it->AbandonStep(step);
+}
+
 void ClientConnection::Close() {
   ConnectionId control = 0;
   ConnectionId bulk = 0;

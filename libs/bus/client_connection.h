@@ -61,6 +61,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
 
   absl::Status Send(Connection::Outgoing outgoing);
   void Abandon(uint64_t call_id);
+  void AbandonStep(const StepTag& step);
 
   // When it returns, none of its events runs.
   void Close();

@@ -83,6 +83,9 @@ Envelope Connection::Address(Outgoing& outgoing) {
   envelope.call_id = outgoing.call_id;
   envelope.time_remaining_us = outgoing.time_remaining_us;
   envelope.error = outgoing.error;
+  if (outgoing.kind == MessageKind::kOneWay) {
+    envelope.step = outgoing.message.step;
+  }
   // Many small ones together are large as well.
   uint64_t room = options_.max_sent_bytes / 2;
   size_t num_frames = 0, num_own = 0;
@@ -121,7 +124,8 @@ void Connection::AddStreams(const Envelope& envelope, Message& message,
     const uint64_t next = i < attachments.size() ? attachments[i].stream : 0;
     if (i < attachments.size() && next == 0) continue;
     if (next != stream && stream != 0) {
-      outgoing_.Add(stream, envelope.call_id, std::exchange(parts, {}), counts);
+      outgoing_.Add(stream, {envelope.call_id, envelope.step},
+                    std::exchange(parts, {}), counts);
     }
     stream = next;
     if (next != 0) parts.push_back(std::move(message.attachments[i]));
@@ -246,6 +250,13 @@ void Connection::AttachBulk(ConnectionId bulk) {
 void Connection::Abandon(uint64_t call_id) {
   outgoing_.Abandon(call_id);
   incoming_.Abandon(call_id);
+  Pump();
+}
+
+void Connection::AbandonStep(const StepTag& step) {
+  if (step == StepTag()) return;
+  outgoing_.AbandonStep(step);
+  incoming_.AbandonStep(step);
   Pump();
 }
 

@@ -76,6 +76,10 @@ class Connection {
 
   // The call was cancelled, or is over: its attachments need not travel on.
   void Abandon(uint64_t call_id);
+  // The step was aborted: attachments of one-way messages for it need not
+  // travel on. Those that come in are thrown away, and their messages with
+  // them.
+  void AbandonStep(const StepTag& step);
 
   // Nothing is sent any more and memory is given up. The Wire's connections are
   // the owner's to close.

@@ -60,6 +60,11 @@ class WireEndpoint : public Endpoint {
 
   const Address& address() const override { return address_; }
   void Drain() override { context_.draining.store(true); }
+  void AbandonStep(const StepTag& step) override {
+    for (const Shared& connection : Connections()) {
+      connection->AbandonStep(step);
+    }
+  }
 
  private:
   using Shared = std::shared_ptr<ServerConnection>;
@@ -239,15 +244,17 @@ class WireEndpoint : public Endpoint {
     bulk_connections_.erase(bulk);
   }
 
-  void DisconnectAll(const absl::Status& why) {
+  std::vector<Shared> Connections() {
     std::vector<Shared> connections;
-    {
-      absl::MutexLock lock(&mutex_);
-      for (const auto& [id, connection] : connections_) {
-        connections.push_back(connection);
-      }
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [id, connection] : connections_) {
+      connections.push_back(connection);
     }
-    for (const Shared& connection : connections) {
+    return connections;
+  }
+
+  void DisconnectAll(const absl::Status& why) {
+    for (const Shared& connection : Connections()) {
       connection->Disconnect(why, /*goodbye=*/true);
     }
   }

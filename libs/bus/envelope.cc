@@ -82,6 +82,7 @@ absl::StatusOr<Envelope> DecodeEnvelope(const Blob& frame) {
   envelope.method = packed->method();
   envelope.call_id = packed->call_id();
   envelope.time_remaining_us = packed->time_remaining_us();
+  envelope.step = {packed->master_incarnation(), packed->step()};
   if (packed->error() != nullptr)
     envelope.error = UnpackError(*packed->error());
   RETURN_IF_ERROR(UnpackAttachments(*packed, &envelope));
@@ -104,7 +105,8 @@ Blob EncodeEnvelope(const Envelope& envelope) {
       *builder,
       schemas::CreateEnvelope(
           *builder, static_cast<schemas::Kind>(envelope.kind), envelope.method,
-          envelope.call_id, envelope.time_remaining_us, error, attachments));
+          envelope.call_id, envelope.time_remaining_us, error, attachments,
+          envelope.step.master_incarnation, envelope.step.step));
   return builder.ToBlob();
 }
 

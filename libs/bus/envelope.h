@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "libs/bus/blob.h"
+#include "libs/bus/message.h"
 #include "libs/bus/wire.h"
 
 namespace weft::bus {
@@ -54,6 +55,7 @@ struct Envelope {
   int64_t time_remaining_us = -1;  // negative: for ever
   absl::Status error;              // only of a reply
   absl::InlinedVector<AttachmentInfo, 2> attachments;
+  StepTag step;  // only of a one-way message
 };
 
 // INVALID_ARGUMENT: "Bad message: ", and what is wrong with it.

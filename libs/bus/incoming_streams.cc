@@ -293,7 +293,9 @@ IncomingStreams::Landed IncomingStreams::Finish(
     landed.credit = std::exchange(owed_credit_, 0);
   }
   if (stream->ended && stream->landed < stream->total) {
-    Discard(stream.get(), absl::CancelledError("Its sender gave it up"),
+    // Not the reason of what fails with it, which is the sender's to tell.
+    Discard(stream.get(),
+            MarkDerived(absl::CancelledError("Its sender gave it up")),
             &dropped);
   }
   const std::shared_ptr<Waiting> waiting = stream->message;
@@ -308,6 +310,17 @@ IncomingStreams::Landed IncomingStreams::Finish(
 }
 
 void IncomingStreams::Abandon(uint64_t call_id) {
+  AbandonIf([&](const Envelope& it) { return it.call_id == call_id; });
+}
+
+void IncomingStreams::AbandonStep(const StepTag& step) {
+  AbandonIf([&](const Envelope& it) {
+    return it.kind == MessageKind::kOneWay && it.step == step;
+  });
+}
+
+void IncomingStreams::AbandonIf(
+    absl::FunctionRef<bool(const Envelope&)> is_meant) {
   const absl::Status why = absl::CancelledError("Nobody waits for it any more");
   Dropped dropped;
   absl::MutexLock lock(&mutex_);
@@ -315,7 +328,7 @@ void IncomingStreams::Abandon(uint64_t call_id) {
   for (const auto& [id, stream] : streams_) {
     const auto& message = stream->message;
     if (message == nullptr) continue;
-    if (message->incoming.envelope.call_id == call_id && !message->taken) {
+    if (!message->taken && is_meant(message->incoming.envelope)) {
       message->taken = true;
       found.push_back(message);
     }

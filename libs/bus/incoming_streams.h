@@ -26,6 +26,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -71,6 +72,8 @@ class IncomingStreams {
 
   // Nobody waits for the message of this call any more.
   void Abandon(uint64_t call_id);
+  // Nor for one-way messages of this step.
+  void AbandonStep(const StepTag& step);
   // Gives up all memory. Nothing is complete any more.
   void AbandonAll();
 
@@ -84,6 +87,7 @@ class IncomingStreams {
   // Memory is let go of without the lock.
   using Dropped = std::vector<Blob>;
 
+  void AbandonIf(absl::FunctionRef<bool(const Envelope&)> is_meant);
   absl::StatusOr<std::shared_ptr<Stream>> FindOrAdd(uint64_t id, uint64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Check(const Chunk& chunk, const Stream& stream) const

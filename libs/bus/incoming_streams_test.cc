@@ -78,6 +78,32 @@ TEST_F(IncomingStreamsTest, AMessageAbandonedWhileItsChunkLandsLeavesNothing) {
   EXPECT_TRUE(memory_.last.expired());
 }
 
+TEST_F(IncomingStreamsTest, AnAbortedStepsMessageLeavesNothing) {
+  const auto push = [](uint64_t step, uint64_t stream) {
+    ControlMessage message = Naming(0, stream, 10);
+    message.envelope.kind = MessageKind::kOneWay;
+    message.envelope.step = {.master_incarnation = 11, .step = step};
+    return message;
+  };
+  ASSERT_OK(streams_.Expect(push(1, 7), true));
+  ASSERT_OK(streams_.Expect(push(2, 8), true));
+  ASSERT_OK(streams_.Land(ChunkOf(8, 0, 10, "12345")));
+  ASSERT_OK(streams_.Land(ChunkOf(7, 0, 10, "12345")));
+  EXPECT_EQ(streams_.held_bytes(), 2 * (10 + 4));
+  streams_.AbandonStep({.master_incarnation = 11, .step = 1});
+  EXPECT_EQ(streams_.held_bytes(), 10 + 4);
+  EXPECT_TRUE(memory_.last.expired());
+  // What still comes is thrown away; the other step's goes on.
+  auto landed = streams_.Land(ChunkOf(7, 5, 10, "67890"));
+  ASSERT_OK(landed);
+  EXPECT_FALSE(landed->complete.has_value());
+  landed = streams_.Land(ChunkOf(8, 5, 10, "67890"));
+  ASSERT_OK(landed);
+  ASSERT_TRUE(landed->complete.has_value());
+  EXPECT_OK(landed->complete->landed);
+  EXPECT_EQ(streams_.held_bytes(), 0);
+}
+
 TEST_F(IncomingStreamsTest, WhatIsClosedWhileAChunkLandsLeavesNothing) {
   memory_.meddle = [this] { streams_.AbandonAll(); };
   const auto landed = streams_.Land(ChunkOf(7, 0, 5, "12345"));

@@ -17,6 +17,13 @@
 
 namespace weft::bus {
 
+// A step of a master, as its messages carry it. The bus only compares it.
+struct StepTag {
+  uint64_t master_incarnation = 0;  // 0: of no step
+  uint64_t step = 0;
+  friend bool operator==(const StepTag&, const StepTag&) = default;
+};
+
 // A request, a reply, or a one-way message.
 struct Message {
   // What the body is: a number of schemas::Body (schemas/body.fbs).
@@ -25,6 +32,9 @@ struct Message {
   Blob body;
   // What the body names by position. Small ones come along, large ones stream.
   std::vector<Blob> attachments;
+  // Of a one-way message: the step that it is sent for. When that is aborted,
+  // either end can drop attachments that are on their way (AbandonStep).
+  StepTag step = {};
 };
 
 // Errors cross with code, text, whether they are derived, and these payloads:

@@ -46,11 +46,11 @@ void OutgoingStreams::GiveUp(uint64_t bytes, size_t num_streams) {
   num_streams_ -= num_streams;
 }
 
-void OutgoingStreams::Add(uint64_t stream, uint64_t call_id, Parts parts,
+void OutgoingStreams::Add(uint64_t stream, const Source& source, Parts parts,
                           bool counts) {
   Stream added;
   added.id = stream;
-  added.call_id = call_id;
+  added.source = source;
   for (const Blob& part : parts) added.total += part.size();
   added.unsent = counts ? added.total : 0;
   added.parts = std::move(parts);
@@ -118,10 +118,19 @@ absl::Status OutgoingStreams::AddCredit(uint64_t bytes) {
 }
 
 void OutgoingStreams::Abandon(uint64_t call_id) {
+  AbandonIf([&](const Source& source) { return source.call_id == call_id; });
+}
+
+void OutgoingStreams::AbandonStep(const StepTag& step) {
+  AbandonIf([&](const Source& source) { return source.step == step; });
+}
+
+void OutgoingStreams::AbandonIf(
+    absl::FunctionRef<bool(const Source&)> is_meant) {
   std::vector<Parts> dropped;  // let go of without the lock
   absl::MutexLock lock(&mutex_);
   for (Stream& stream : streams_) {
-    if (stream.call_id != call_id || stream.abandoned) continue;
+    if (stream.abandoned || !is_meant(stream.source)) continue;
     stream.abandoned = true;
     unsent_ -= std::exchange(stream.unsent, 0);
     dropped.push_back(std::exchange(stream.parts, Parts()));

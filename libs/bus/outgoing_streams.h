@@ -13,9 +13,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/bus/blob.h"
+#include "libs/bus/message.h"
 #include "libs/bus/wire.h"
 
 namespace weft::bus {
@@ -34,9 +36,13 @@ class OutgoingStreams {
 
   // What one stream brings, one after the other; none is empty.
   using Parts = absl::InlinedVector<Blob, 1>;
-  // `call_id` 0: nobody can cancel it. `counts`: room was reserved for its
-  // bytes.
-  void Add(uint64_t stream, uint64_t call_id, Parts parts, bool counts);
+  // The message that a stream belongs to.
+  struct Source {
+    uint64_t call_id = 0;  // 0: of no call
+    StepTag step;
+  };
+  // `counts`: room was reserved for its bytes.
+  void Add(uint64_t stream, const Source& source, Parts parts, bool counts);
 
   // The next chunk to send; false when there is none, or no credit for it.
   bool Next(Frames* chunk);
@@ -46,6 +52,8 @@ class OutgoingStreams {
 
   // What is not yet sent of the call's streams never will be.
   void Abandon(uint64_t call_id);
+  // Likewise of one-way messages for this step.
+  void AbandonStep(const StepTag& step);
   void AbandonAll();
 
   bool IsEmpty() const;
@@ -55,7 +63,7 @@ class OutgoingStreams {
  private:
   struct Stream {
     uint64_t id = 0;
-    uint64_t call_id = 0;
+    Source source;
     Parts parts;
     size_t part = 0;            // the next to send
     uint64_t sent_of_part = 0;  // of its bytes
@@ -65,6 +73,7 @@ class OutgoingStreams {
     bool abandoned = false;
   };
 
+  void AbandonIf(absl::FunctionRef<bool(const Source&)> is_meant);
   // The next so many bytes, which it has.
   static Blob TakeBytes(Stream& stream, uint64_t size);
 

@@ -65,6 +65,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   // tells the handler. The first time only. `goodbye` tells the peer as well.
   void Disconnect(const absl::Status& why, bool goodbye = false);
 
+  // The step was aborted.
+  void AbandonStep(const StepTag& step) { connection_.AbandonStep(step); }
+
   ConnectionId control() const { return control_; }
   uint64_t bulk_token() const { return bulk_token_; }
   const Peer& peer() const { return peer_; }

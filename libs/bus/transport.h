@@ -70,6 +70,9 @@ class Endpoint {
   // for those that the handler goes on to accept and serve. What runs may end
   // and be answered.
   virtual void Drain() = 0;
+  // The step was aborted: one-way messages for it whose attachments are on
+  // their way in are dropped, and their memory is given back.
+  virtual void AbandonStep(const StepTag& step) = 0;
 };
 
 // Why the connections of an endpoint end, at both ends, when it is destroyed.
@@ -138,6 +141,9 @@ class Channel {
   // Ends the connection, if there is one, as a loss for both ends: calls that
   // are pending fail with UNAVAILABLE, which quotes `why`. Dials again.
   virtual void EndConnection(const absl::Status& why) = 0;
+  // The step was aborted: attachments of one-way messages for it that have not
+  // left yet never do. At the other end such a message comes without them.
+  virtual void AbandonStep(const StepTag& step) = 0;
 
   // Who is at the other end now; none while there is no connection.
   virtual std::optional<Identity> peer() const = 0;

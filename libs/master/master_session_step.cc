@@ -114,7 +114,8 @@ void MasterSession::Step::RunPart(int part, const protocol::CallableRun& run,
 }
 
 void MasterSession::Step::PartAnswered(int part, absl::Status status) {
-  answered_[part].store(true, std::memory_order_relaxed);
+  parts_[part].store(status.ok() ? PartState::kEndedWell : PartState::kFailed,
+                     std::memory_order_relaxed);
   if (metadata_ != nullptr) {
     traced_[part].answered = session_->options_.scheduler->clock().Now();
   }
@@ -141,7 +142,7 @@ SlowStep MasterSession::Step::Describe(
                            ", targets ", List(callable_->spec.targets)),
       .awaits_variables = callable_->awaits_variables};
   for (size_t i = 0; i < callable_->parts.size(); ++i) {
-    if (answered_[i].load(std::memory_order_relaxed)) continue;
+    if (parts_[i].load(std::memory_order_relaxed) != PartState::kRuns) continue;
     const Callable::Part& part = callable_->parts[i];
     slow.unanswered.emplace_back(part.task, part.worker);
   }
@@ -161,9 +162,22 @@ void MasterSession::Step::PartDone(absl::Status status) {
     const absl::Status cause = cancellation_->status();
     if (!cause.ok() && !IsDerived(cause)) result = cause;
   }
+  if (!result.ok()) AbortPartsThatEndedWell(result);
   EndTrace(/*is_wanted=*/result.ok());
   std::shared_ptr<MasterSession> session = session_;
   session->EndStep(std::unique_ptr<Step>(this), std::move(result));
+}
+
+void MasterSession::Step::AbortPartsThatEndedWell(const absl::Status& cause) {
+  const protocol::StepId step = {session_->id_.master_incarnation, id_};
+  const uint64_t over_below = session_->steps_.over_below();
+  for (size_t i = 0; i < callable_->parts.size(); ++i) {
+    if (parts_[i].load(std::memory_order_relaxed) != PartState::kEndedWell) {
+      continue;
+    }
+    callable_->parts[i].worker->Abort(step, over_below, MarkDerived(cause),
+                                      [](const absl::Status&) {});
+  }
 }
 
 void MasterSession::Step::EndTrace(bool is_wanted) {

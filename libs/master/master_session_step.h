@@ -39,10 +39,10 @@ class MasterSession::Step {
     }
     const size_t num_parts = callable_->parts.size();
     if (num_parts > room_for_parts_) {
-      answered_ = std::make_unique<std::atomic<bool>[]>(num_parts);
+      parts_ = std::make_unique<std::atomic<PartState>[]>(num_parts);
       room_for_parts_ = num_parts;
     }
-    for (size_t i = 0; i < num_parts; ++i) answered_[i] = false;
+    for (size_t i = 0; i < num_parts; ++i) parts_[i] = PartState::kRuns;
   }
 
   const std::shared_ptr<Cancellation>& cancellation() const {
@@ -88,9 +88,14 @@ class MasterSession::Step {
   }
 
  private:
+  enum class PartState : uint8_t { kRuns, kEndedWell, kFailed };
+
   void RunPart(int part, const protocol::CallableRun& run, uint64_t over_below);
   void PartAnswered(int part, absl::Status status);
   void PartDone(absl::Status status);
+  // The step has failed: tasks that ended their parts well hear of it, for
+  // values that they sent may still be on their way.
+  void AbortPartsThatEndedWell(const absl::Status& cause);
   // What the parts told, by this task's clock, for whoever runs the step.
   void EndTrace(bool is_wanted);
 
@@ -106,8 +111,8 @@ class MasterSession::Step {
   Scheduler::TimerId timer_ = 0;
   Scheduler::TimerId hold_timer_ = 0;
   CancellationLink caller_gone_;
-  Join join_;                                      // of its parts
-  std::unique_ptr<std::atomic<bool>[]> answered_;  // by part
+  Join join_;  // of its parts
+  std::unique_ptr<std::atomic<PartState>[]> parts_;
   size_t room_for_parts_ = 0;
   // Of a step that is traced, by part; else empty.
   struct TracedPart {

@@ -399,6 +399,33 @@ class TwoTasksTest : public MasterSessionTest {
   const protocol::CallableSpec spec_{.fetches = {"y:0"}};
 };
 
+// A task that has ended its part may still send values for the step.
+TEST_F(TwoTasksTest, FailedStepIsAbortedWhereItHasEnded) {
+  ASSERT_OK_AND_ASSIGN(const uint64_t callable,
+                       Ask().MakeCallable(session_, {.targets = {"y"}}));
+  worker_.hold_runs = ps_.hold_runs = true;
+  for (const bool fails : {false, true}) {
+    absl::Status ended = absl::UnknownError("the step has not ended");
+    master_->RunCallable(session_, callable, {}, [&](absl::Status status) {
+      ended = std::move(status);
+    });
+    scheduler_.RunUntilIdle();
+    ASSERT_EQ(ps_.running.size(), 1u);
+    const uint64_t step = ps_.running[0].step.step;
+    ps_.EndRun();
+    if (fails) worker_.answer = absl::InvalidArgumentError("failed");
+    worker_.EndRun();
+    worker_.answer = absl::OkStatus();
+    scheduler_.RunUntilIdle();
+    EXPECT_EQ(ended.ok(), !fails);
+    EXPECT_TRUE(worker_.aborted.empty());
+    ASSERT_EQ(ps_.aborted.size(), fails ? 1u : 0u);
+    if (!fails) continue;
+    EXPECT_EQ(ps_.aborted[0].step, (protocol::StepId{7, step}));
+    EXPECT_TRUE(IsDerived(ps_.aborted[0].cause));
+  }
+}
+
 // The clock of the ps is an hour ahead.
 TEST_F(TwoTasksTest, ATraceOfSeveralTasksIsByTheMastersClock) {
   ASSERT_OK_AND_ASSIGN(const uint64_t callable,

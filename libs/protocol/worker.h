@@ -284,6 +284,10 @@ class Worker {
   virtual void Abort(const StepId& step, uint64_t steps_over_below,
                      const absl::Status& cause, Done done) = 0;
 
+  // The step was aborted: values that Deliver was given for it, and that are on
+  // their way to the task, need not arrive.
+  virtual void AbandonPushes(const StepId& /*step*/) {}
+
   // What a step waits for on this task now: a text for each edge whose value
   // has not come and each kernel that waits (Plan::DescribeWaits), at most
   // kMaxWaits. None while its kernels run. NOT_FOUND when it does not run here.
@@ -333,6 +337,8 @@ class WorkerDirectory {
   virtual Worker* Find(const std::string& task) = 0;
   // All tasks that have devices, in the order of their names.
   virtual std::vector<std::string> Tasks() const = 0;
+  // Worker::AbandonPushes of each other task.
+  virtual void AbandonPushes(const StepId& /*step*/) {}
 };
 
 }  // namespace weft::protocol

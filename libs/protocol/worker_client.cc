@@ -10,6 +10,20 @@
 #include "libs/protocol/worker_messages.h"
 
 namespace weft::protocol {
+namespace {
+
+// The step of all of them; none if they are of several.
+bus::StepTag TagOf(absl::Span<const Push> pushes) {
+  bus::StepTag tag;
+  for (const Push& push : pushes) {
+    const bus::StepTag own = {push.session.master_incarnation, push.step};
+    if (&push == &pushes.front()) tag = own;
+    if (own != tag) return {};
+  }
+  return tag;
+}
+
+}  // namespace
 
 // One step under way. Whatever ends it claims its RunEnd first.
 class WorkerClient::PendingRun {
@@ -270,6 +284,10 @@ void WorkerClient::EndConnection(const absl::Status& why) {
 
 void WorkerClient::Deliver(std::vector<Push> pushes) {
   auto message = WritePushes(pushes);
+  if (message.ok() && !message->attachments.empty()) {
+    message->step = TagOf(pushes);
+    has_pushed_.store(true, std::memory_order_relaxed);
+  }
   absl::Status status =
       message.ok() ? channel_->Send(*std::move(message)) : message.status();
   if (status.ok() || options_.events == nullptr) return;
@@ -290,6 +308,11 @@ void WorkerClient::Abort(const StepId& step, uint64_t steps_over_below,
          if (!aborted.ok() && !is_lost) EndConnection(aborted);
          done(aborted);
        });
+}
+
+void WorkerClient::AbandonPushes(const StepId& step) {
+  if (!has_pushed_.load(std::memory_order_relaxed)) return;
+  channel_->AbandonStep({step.master_incarnation, step.step});
 }
 
 void WorkerClient::DescribeWaits(const StepId& step, absl::Time deadline,

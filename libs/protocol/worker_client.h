@@ -13,6 +13,7 @@
 #ifndef WEFT_LIBS_PROTOCOL_WORKER_CLIENT_H_
 #define WEFT_LIBS_PROTOCOL_WORKER_CLIENT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -85,6 +86,7 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
   void Deliver(std::vector<Push> pushes) override;
   void Abort(const StepId& step, uint64_t steps_over_below,
              const absl::Status& cause, Done done) override;
+  void AbandonPushes(const StepId& step) override;
   void DescribeWaits(const StepId& step, absl::Time deadline,
                      WaitsDone done) override;
   void HoldSteps(const StepHold& hold, absl::Time deadline,
@@ -124,6 +126,7 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   const WorkerClientOptions options_;
+  std::atomic<bool> has_pushed_{false};  // tensors
   absl::Mutex mutex_;
   // Whom OnPeerConnected told of last, until OnPeerLost.
   std::optional<bus::Identity> connected_ ABSL_GUARDED_BY(mutex_);

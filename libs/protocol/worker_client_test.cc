@@ -103,7 +103,10 @@ class WorkerClientTest : public testing::Test {
         WorkerServiceOptions{.worker = &worker_,
                              .scheduler = &processes_.scheduler(),
                              .allocator = &processes_.server().allocator,
-                             .ops = ops_});
+                             .ops = ops_,
+                             .abandon_pushes = [this](const StepId& step) {
+                               abandoned_.push_back(step);
+                             }});
     handler_ = std::make_unique<OneRoleHandler<WorkerService>>(*service_);
   }
   void Listen() {
@@ -171,6 +174,7 @@ class WorkerClientTest : public testing::Test {
   std::shared_ptr<OpRegistry> ops_ = std::make_shared<OpRegistry>();
   RecordingWorker worker_;
   RecordingPeerEvents events_;
+  std::vector<StepId> abandoned_;  // on their way in
   Results results_;
   std::unique_ptr<WorkerService> service_;
   std::unique_ptr<OneRoleHandler<WorkerService>> handler_;
@@ -893,6 +897,31 @@ TEST_F(WorkerClientTest, APushThatFindsNoMemorySaysSoOfItsEdge) {
   EXPECT_FALSE(worker_.pushes[0].tensor.IsInitialized());
   EXPECT_THAT(worker_.pushes[0].landed,
               StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST_F(WorkerClientTest, PushesOfAnAbortedStepDoNotTravelOn) {
+  Connect();
+  const Tensor large = SampleTensor(DT_INT32, TensorShape({8 << 20}));
+  client_->Deliver({Push{kSession, 30, 3, 0, 0, false, large}});
+  client_->Deliver({Push{kSession, 31, 3, 0, 0, false, large}});
+  client_->AbandonPushes({11, 30});
+  processes_.Settle();
+  ASSERT_EQ(worker_.pushes.size(), 2u);
+  EXPECT_EQ(worker_.pushes[0].step, 30u);
+  EXPECT_THAT(worker_.pushes[0].landed, StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_TRUE(IsDerived(worker_.pushes[0].landed));
+  EXPECT_EQ(worker_.pushes[1].step, 31u);
+  EXPECT_OK(worker_.pushes[1].landed);
+  EXPECT_TRUE(worker_.pushes[1].tensor.IsInitialized());
+}
+
+TEST_F(WorkerClientTest, AbortDropsPushesOnTheirWayIn) {
+  Connect();
+  client_->Abort({11, 30}, 0, absl::AbortedError("enough"), results_.done());
+  processes_.Settle();
+  ASSERT_EQ(results_.all.size(), 1u);
+  ASSERT_EQ(abandoned_.size(), 1u);
+  EXPECT_EQ(abandoned_[0], (StepId{11, 30}));
 }
 
 TEST_F(WorkerClientTest, APushThatCanNotBeSentIsReported) {

@@ -207,6 +207,7 @@ void WorkerService::Abort(Call call, bus::Message request) {
   if (!IsAllowed(*call, may_abort)) return;
   options_.worker->Abort(abort->step, abort->steps_over_below, abort->cause,
                          replies_.Done(std::move(call)));
+  if (options_.abandon_pushes) options_.abandon_pushes(abort->step);
 }
 
 void WorkerService::DescribeWaits(Call call, bus::Message request) {

@@ -12,6 +12,7 @@
 #define WEFT_LIBS_PROTOCOL_WORKER_SERVICE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -33,6 +34,9 @@ struct WorkerServiceOptions {
   Allocator* allocator = nullptr;         // of feeds and pushes
   std::shared_ptr<const OpRegistry> ops;  // of registered graphs
   Logger* logger = nullptr;               // may be null
+  // Drops values that are on their way in for a step that was aborted. May be
+  // null.
+  std::function<void(const StepId&)> abandon_pushes;
 };
 
 class WorkerService : public RoleService<WorkerService> {

@@ -170,6 +170,7 @@ void RunningStep::Finish() {
     status = cancellation_->status();
   }
   if (table_ != nullptr) status = table_->End(id_, std::move(status));
+  if (!status.ok() && exchange_ != nullptr) exchange_->AbandonSent();
   NoteEnded(status);
   exchange_.reset();
   client_.reset();

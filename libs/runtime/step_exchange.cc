@@ -1,7 +1,9 @@
 #include "libs/runtime/step_exchange.h"
 
 #include <algorithm>
+#include <map>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 namespace weft {
@@ -138,6 +140,18 @@ void StepExchange::Flush() {
   }
   for (Held& batch : held) {
     DeliverAll(*batch.receiver, std::move(batch.pushes));
+  }
+}
+
+void StepExchange::AbandonSent() const {
+  if (remote_edges_ == nullptr) return;
+  // By edge, so that a simulation repeats.
+  const std::map<uint64_t, protocol::Worker*> edges(remote_edges_->begin(),
+                                                    remote_edges_->end());
+  absl::flat_hash_set<protocol::Worker*> told;
+  for (const auto& [edge, receiver] : edges) {
+    if (!told.insert(receiver).second) continue;
+    receiver->AbandonPushes({session_.master_incarnation, step_});
   }
 }
 

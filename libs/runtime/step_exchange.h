@@ -71,6 +71,9 @@ class StepExchange : public Rendezvous, public Outbox {
   // What would be flushed to this task is the caller's to send.
   std::vector<protocol::Push> TakeHeldFor(const protocol::Worker& receiver);
 
+  // The step has failed: what was sent away need not arrive.
+  void AbandonSent() const;
+
   // A value from another task, for a Receive here. RESOURCE_EXHAUSTED when too
   // many have not been received; as Send.
   absl::Status Deliver(protocol::Push push);

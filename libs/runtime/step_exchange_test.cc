@@ -56,6 +56,16 @@ TEST_F(StepExchangeTest, SmallValuesForOneTaskTravelTogether) {
   EXPECT_EQ(ps_.deliveries, 1);  // nothing was left
 }
 
+TEST_F(StepExchangeTest, AFailedStepAbandonsWhatItHasSent) {
+  Send(1, kStreamFloats);
+  exchange_.Flush();
+  exchange_.AbandonSent();
+  for (const CountingWorker* receiver : {&ps_, &worker_}) {
+    ASSERT_EQ(receiver->abandoned.size(), 1u);
+    EXPECT_EQ(receiver->abandoned[0], (protocol::StepId{11, 30}));
+  }
+}
+
 TEST_F(StepExchangeTest, ALargeValueIsUrgentUntilItHasLeft) {
   Send(1, kSmallFloats);
   EXPECT_FALSE(exchange_.IsUrgent());

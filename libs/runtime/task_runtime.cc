@@ -533,6 +533,7 @@ void TaskRuntime::Deliver(std::vector<protocol::Push> pushes) {
 void TaskRuntime::Abort(const protocol::StepId& step, uint64_t steps_over_below,
                         const absl::Status& cause, Done done) {
   steps_.Abort(step, steps_over_below, cause);
+  if (options_.peers != nullptr) options_.peers->AbandonPushes(step);
   done(absl::OkStatus());
 }
 

@@ -287,6 +287,34 @@ TEST_F(TaskRuntimeTest, AResetThatWasGivenUpClearsNothing) {
   EXPECT_TRUE(runtime_->SharedResources().empty());
 }
 
+// The only task of its cluster.
+class OneTask : public protocol::WorkerDirectory {
+ public:
+  protocol::Worker* Find(const std::string&) override { return nullptr; }
+  std::vector<std::string> Tasks() const override { return {}; }
+  void AbandonPushes(const protocol::StepId& step) override {
+    abandoned.push_back(step);
+  }
+  std::vector<protocol::StepId> abandoned;
+};
+
+// Also when its part of the step has ended.
+TEST_F(TaskRuntimeTest, AbortAbandonsPushesOfTheStep) {
+  OneTask peers;
+  TaskRuntime runtime(NewLocalDevices(kTask, {}, HeapAllocator(), *random_),
+                      TaskRuntimeOptions{.kernels = &kernels_,
+                                         .scheduler = &scheduler_,
+                                         .random = random_.get(),
+                                         .file_system = &file_system_,
+                                         .task = kTask,
+                                         .incarnation = kOwn,
+                                         .peers = &peers});
+  runtime.Abort({kMaster, 30}, 0, absl::AbortedError("enough"),
+                [](const absl::Status&) {});
+  ASSERT_EQ(peers.abandoned.size(), 1u);
+  EXPECT_EQ(peers.abandoned[0], (protocol::StepId{kMaster, 30}));
+}
+
 TEST_F(TaskRuntimeTest, SessionsOfItsOwnMasterStay) {
   ASSERT_OK(CreateWorkerSession(kOwn, 1));
   scheduler_.AdvanceBy(absl::Hours(10));

@@ -93,6 +93,15 @@ class ClusterDirectory::Route : public protocol::Worker,
              const absl::Status& cause, Done done) override {
     Forward(&Worker::Abort, std::move(done), step, steps_over_below, cause);
   }
+  // Nothing is on its way to a task of this process, or without a connection.
+  void AbandonPushes(const protocol::StepId& step) override {
+    std::shared_ptr<protocol::Worker> client;
+    {
+      absl::MutexLock lock(&mutex_);
+      client = in_use_;
+    }
+    if (client != nullptr) client->AbandonPushes(step);
+  }
   void DescribeWaits(const protocol::StepId& step, absl::Time deadline,
                      WaitsDone done) override {
     Forward(&Worker::DescribeWaits, std::move(done), step, deadline);
@@ -210,6 +219,10 @@ std::vector<std::string> ClusterDirectory::Tasks() const {
   std::vector<std::string> tasks;
   for (const auto& [task, route] : routes_) tasks.push_back(task);
   return tasks;
+}
+
+void ClusterDirectory::AbandonPushes(const protocol::StepId& step) {
+  for (auto& [task, route] : routes_) route->AbandonPushes(step);
 }
 
 void ClusterDirectory::Close() {

@@ -1,6 +1,7 @@
 #include "libs/server/server.h"
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <string>
 #include <utility>
@@ -120,6 +121,7 @@ class Server::Impl : private PeerObserver,
       return NameListener(process_, address, endpoint.status());
     }
     endpoint_ = *std::move(endpoint);
+    listening_.store(endpoint_.get());
     target_ = endpoint_->address().ToTarget();
     RETURN_IF_ERROR(process_.local_tasks().Add(AsLocalTask()));
     logger_.Info(absl::StrCat("Started server with target: ", target_));
@@ -194,6 +196,7 @@ class Server::Impl : private PeerObserver,
       link_->Close();
     }
     process_.local_tasks().Remove(AsLocalTask(), Stopped());
+    listening_.store(nullptr);
     endpoint_.reset();
     // Calls to other tasks fail now, and what waits for them in the handler.
     if (route_ != nullptr) route_->Close();
@@ -395,8 +398,18 @@ class Server::Impl : private PeerObserver,
                       .scheduler = &process_.scheduler(),
                       .allocator = &process_.buffers(),
                       .ops = StandardOps(),
-                      .logger = &logger_};
+                      .logger = &logger_,
+                      .abandon_pushes = [this](const protocol::StepId& step) {
+                        AbandonPushes(step);
+                      }};
     return options;
+  }
+
+  // Called by the endpoint's handler, for which the endpoint's end waits.
+  void AbandonPushes(const protocol::StepId& step) {
+    bus::Endpoint* const endpoint = listening_.load();
+    if (endpoint == nullptr) return;
+    endpoint->AbandonStep({step.master_incarnation, step.step});
   }
 
   std::string FilesRefusal() const {
@@ -650,6 +663,8 @@ class Server::Impl : private PeerObserver,
   std::unique_ptr<FileServer> file_server_;
   std::unique_ptr<TaskHandler> handler_;
   std::unique_ptr<bus::Endpoint> endpoint_;
+  // The same once it listens, for its own handler.
+  std::atomic<bus::Endpoint*> listening_{nullptr};
   const std::unique_ptr<Event> stopped_;
   InFlight self_stops_;
   absl::Mutex mutex_;

@@ -193,6 +193,76 @@ TEST_P(TransportConformanceTest, CancellationOvertakesBulk) {
   ExpectNothingLeft();
 }
 
+TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepDoNotTravelOn) {
+  server_ = NewProcess("server");
+  client_ = NewProcess("client");
+  // Nothing lands before the test says so.
+  const std::shared_ptr<Event> land = scheduler_.NewEvent();
+  server_->memory.before_reserve = [&] {
+    land->WaitUntil(Now() + kTestPatience);
+  };
+  Listen();
+  channel_ = client_->transport->Dial(endpoint_->address(), client_identity_,
+                                      "", &events_);
+  ASSERT_TRUE(events_.WaitForConnects(1));
+  for (const uint64_t step : {1, 2}) {
+    Message push =
+        NewMessage(kNote, absl::StrCat(step), {Pattern(40 << 20, 1)});
+    push.step = {.master_incarnation = 11, .step = step};
+    ASSERT_OK(channel_->Send(std::move(push)));
+  }
+  channel_->AbandonStep({.master_incarnation = 11, .step = 1});
+  land->Set();
+  ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.notes.size() == 2; }));
+  for (const RecordingHandler::Note& note : handler_.notes) {
+    if (note.message.body.view() == "1") {
+      EXPECT_THAT(note.landed, StatusIs(absl::StatusCode::kCancelled));
+      EXPECT_TRUE(IsDerived(note.landed));
+      EXPECT_TRUE(note.message.attachments.empty());
+    } else {
+      EXPECT_OK(note.landed);
+      ASSERT_EQ(note.message.attachments.size(), 1u);
+      EXPECT_TRUE(note.message.attachments[0].view() == Pattern(40 << 20, 1));
+    }
+  }
+  EXPECT_EQ(events_.disconnected.size(), 0);
+  ExpectNothingLeft();
+}
+
+// The receiver drops what has landed without a word from the sender.
+TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotKept) {
+  TransportOptions options;
+  options.credit_bytes = 1 << 20;
+  server_ = NewProcess("server", options);
+  client_ = NewProcess("client", options);
+  // The first chunk lands, and the second not before the test says so.
+  const std::shared_ptr<Event> land = scheduler_.NewEvent();
+  const std::shared_ptr<Event> reserved = scheduler_.NewEvent();
+  server_->memory.before_reserve = [&] {
+    reserved->Set();
+    land->WaitUntil(Now() + kTestPatience);
+  };
+  Listen();
+  channel_ = client_->transport->Dial(endpoint_->address(), client_identity_,
+                                      "", &events_);
+  ASSERT_TRUE(events_.WaitForConnects(1));
+  Message push = NewMessage(kNote, "", {Pattern(8 << 20, 1)});
+  push.step = {.master_incarnation = 11, .step = 1};
+  ASSERT_OK(channel_->Send(std::move(push)));
+  ASSERT_TRUE(reserved->WaitUntil(Now() + kTestPatience));
+  // The message has come by the control lane before the request is answered.
+  ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());
+  endpoint_->AbandonStep({.master_incarnation = 11, .step = 1});
+  land->Set();
+  EXPECT_TRUE(server_->memory.WaitUntilFree());
+  // Others go on, and the dropped message never comes.
+  EXPECT_OK(channel_->Send(NewMessage(kNote, "next", {Pattern(9 << 20, 1)})));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.notes.empty(); }));
+  EXPECT_EQ(handler_.notes[0].message.body.view(), "next");
+  EXPECT_OK(handler_.notes[0].landed);
+  ExpectNothingLeft();
+}
+
 TEST_P(TransportConformanceTest, ACancelledReplyLeavesNothing) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   for (int i = 0; i < 10; ++i) {

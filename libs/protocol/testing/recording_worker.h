@@ -51,6 +51,7 @@ class RecordingWorker : public Worker {
     Done done;  // null when it was not held
   };
   std::vector<Aborted> aborted;
+  std::vector<StepId> abandoned;  // AbandonPushes
   struct Running {
     PartitionStep step;
     Done done;
@@ -134,6 +135,7 @@ class RecordingWorker : public Worker {
       done(answer);
     }
   }
+  void AbandonPushes(const StepId& step) override { abandoned.push_back(step); }
   void DescribeWaits(const StepId& step, absl::Time /*deadline*/,
                      WaitsDone done) override {
     if (!answer.ok()) return done(answer);
