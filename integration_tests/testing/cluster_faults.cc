@@ -103,7 +103,7 @@ void ClusterFaults::DoSomething() {
     return own_faults_[Chance(own_faults_.size())]();
   }
   const Task& task = tasks_[Chance(tasks_.size())];
-  switch (Chance(11)) {
+  switch (Chance(12)) {
     case 0:
     case 1:
     case 2:
@@ -119,6 +119,8 @@ void ClusterFaults::DoSomething() {
       return HoldTask(task);
     case 8:
       return ResetMaster();
+    case 9:
+      return ExhaustPools(task);
     default:
       return CutConnections();
   }
@@ -164,6 +166,29 @@ void ClusterFaults::HoldTask(const Task& task) {
   reader.GoOn();
   for (DisturbedClient* client : clients_) client->OnStuck(false);
   Log("go on");
+}
+
+// Kernels that take long, and client functions that wait, have all threads. The
+// task goes on with what needs no other: heartbeats, and the ends of steps and
+// sessions.
+void ClusterFaults::ExhaustPools(const Task& task) {
+  Log(absl::StrCat("all threads of ", TaskName(task.first, task.second),
+                   " are busy"));
+  SimulatedScheduler::Part& pools = cluster_.pools(task.first, task.second);
+  const SimulatedPools& sizes = cluster_.pool_sizes();
+  const std::shared_ptr<Event> over = cluster_.scheduler().NewEvent();
+  for (const auto& [pool, size] :
+       {std::pair(Pool::kCompute, sizes.compute),
+        std::pair(Pool::kBlocking, sizes.blocking)}) {
+    for (int i = 0; i < size; ++i) {
+      pools.Schedule(pool, [over] { over->Wait(); });
+    }
+  }
+  for (DisturbedClient* client : clients_) client->OnStuck(true);
+  Advance(UpTo(20000));
+  over->Set();
+  for (DisturbedClient* client : clients_) client->OnStuck(false);
+  Log("and have time");
 }
 
 // Clears what nobody has, and ends all sessions of a master, among them those

@@ -1,8 +1,9 @@
 // ClusterFaults: disturbs a simulated cluster and its clients as a seed says:
-// tasks crash, stop or stand still, and start again or go on, clients die,
-// connections are cut or fall silent, in one direction or both, messages are
-// late, threads are interrupted and come back late. A connection that is silent
-// for as long as the bus's heartbeats wait is lost, as over sockets.
+// tasks crash, stop or stand still, and start again or go on, kernels and
+// client functions hold all threads of a task's pools, clients die, connections
+// are cut or fall silent, in one direction or both, messages are late, threads
+// are interrupted and come back late. A connection that is silent for as long
+// as the bus's heartbeats wait is lost, as over sockets.
 //
 // Threads: of the one that advances time; the network calls OnMessage.
 #ifndef WEFT_INTEGRATION_TESTS_TESTING_CLUSTER_FAULTS_H_
@@ -87,6 +88,7 @@ class ClusterFaults {
   void StopTask(const Task& task);
   void StartAgain(const Task& task);
   void HoldTask(const Task& task);
+  void ExhaustPools(const Task& task);
   void ResetMaster();
   void KillClient(DisturbedClient& client);
   void CutConnections();

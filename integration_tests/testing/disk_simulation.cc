@@ -33,6 +33,7 @@ TestCluster::Options DiskSimulation::ClusterOptions() {
                {"worker", options_.num_clients},
                {kCheckpointWriter, 1}},
       .seed = options_.seed,
+      .pools = SmallPools(options_.seed),
       .lease = kLease,
       .patience = absl::Seconds(15),
       .heartbeat_interval = absl::Seconds(1),

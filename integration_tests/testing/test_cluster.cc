@@ -41,6 +41,20 @@ std::string ClusterKindName(ClusterKind kind) {
   return "Simulated";
 }
 
+SimulatedPools SmallPools(uint64_t seed) {
+  const auto drawn = [&seed](int least, int choices) {
+    const int size = least + static_cast<int>(seed % choices);
+    seed /= choices;
+    return size;
+  };
+  SimulatedPools pools;
+  pools.compute = drawn(1, 3);
+  pools.blocking = drawn(2, 3);
+  pools.graph = drawn(1, 2);
+  pools.control = drawn(1, 2);
+  return pools;
+}
+
 TestCluster::TestCluster(const Options& options) : options_(options) {
   if (options.kind == ClusterKind::kSimulated) {
     simulated_ = std::make_unique<SimulatedScheduler>(
@@ -132,8 +146,8 @@ ProcessOptions TestCluster::ProcessOptionsOf(const std::string& name) const {
   return process;
 }
 
-SimulatedScheduler::Part* TestCluster::NewPart() {
-  return parts_.emplace_back(simulated_->NewPart()).get();
+SimulatedScheduler::Part* TestCluster::NewPart(const SimulatedPools& pools) {
+  return parts_.emplace_back(simulated_->NewPart(pools)).get();
 }
 
 std::unique_ptr<Process> TestCluster::NewSimulatedProcess(
@@ -175,7 +189,7 @@ absl::Status TestCluster::StartTask(const std::string& job, int index) {
   auto member =
       found != members_.end() ? found->second : std::make_shared<Member>();
   if (options_.kind == ClusterKind::kSimulated) {
-    member->pools = NewPart();
+    member->pools = NewPart(options_.pools);
     member->reader = NewPart();
     member->process =
         NewSimulatedProcess(task, *member->pools, *member->reader);

@@ -39,12 +39,17 @@ struct ProcessMemory {
   MachineMemory machine;
 };
 
+// Pools of few threads, so that a simulation exhausts them; how many, the seed
+// says.
+SimulatedPools SmallPools(uint64_t seed);
+
 class TestCluster {
  public:
   struct Options {
     ClusterKind kind = ClusterKind::kOneProcess;
     std::map<std::string, int> jobs = {{"ps", 1}, {"worker", 1}};
-    uint64_t seed = 1;  // of kSimulated
+    uint64_t seed = 1;     // of kSimulated
+    SimulatedPools pools;  // of kSimulated: of each task's process
     int host_gpus = 0;
     // Of each task, with memory of their own, which the host plays; their
     // arenas are small (FakeDevice).
@@ -103,6 +108,7 @@ class TestCluster {
   // connections, stand still until they go on.
   SimulatedScheduler::Part& pools(const std::string& job, int index);
   SimulatedScheduler::Part& reader(const std::string& job, int index);
+  const SimulatedPools& pool_sizes() const { return options_.pools; }
   // Null while the server is stopped, or where it has no devices. Whoever holds
   // it keeps the server from its end.
   std::shared_ptr<TaskRuntime> runtime(const std::string& job, int index);
@@ -138,7 +144,7 @@ class TestCluster {
   void StopAll();
   absl::Status StartTask(const std::string& job, int index);
   uint64_t RandomSeedFor(const std::string& name);
-  SimulatedScheduler::Part* NewPart();
+  SimulatedScheduler::Part* NewPart(const SimulatedPools& pools = {});
   std::unique_ptr<Process> NewSimulatedProcess(
       const std::string& name, SimulatedScheduler::Part& pools,
       SimulatedScheduler::Part& reader);

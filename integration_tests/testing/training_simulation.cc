@@ -29,6 +29,7 @@ TestCluster::Options ClusterOptions(const TrainingSimulationOptions& options) {
                {"ps", kNumServers},
                {"worker", kNumTrainers}},
       .seed = options.seed,
+      .pools = SmallPools(options.seed),
       .fake_gpus = options.on_gpus ? 1 : 0,
       .lease = kLease,
       .patience = absl::Seconds(15),
