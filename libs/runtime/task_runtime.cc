@@ -827,7 +827,7 @@ void TaskRuntime::EndSessionsThatUse(
     absl::MutexLock lock(&mutex_);
     const auto it = sessions_.find(graphs.session.session);
     if (it == sessions_.end()) continue;
-    ended_sessions_.Add(it->first);
+    ended_sessions_.Add({graphs.session.master_incarnation, it->first});
     ended.push_back(TakeOut(it, cause));
   }
   CancelSteps(std::move(ended));
