@@ -20,6 +20,9 @@ namespace {
 constexpr int kFirstSimulatedPort = 1000;
 constexpr int kAttempts = 5;
 constexpr int64_t kFakeGpuBytes = 4 << 20;
+// One for each channel, as over sockets: one that waits holds up all
+// connections. A MemoryWire delivers on the compute pool of its reader.
+constexpr SimulatedPools kReaders = {.compute = 2};
 
 void OrDie(const absl::Status& status) {
   if (status.ok()) return;
@@ -129,7 +132,7 @@ std::unique_ptr<Process> TestCluster::NewProcess(const std::string& name) {
     process.compute_threads = 2;
     return std::make_unique<Process>(process);
   }
-  return NewSimulatedProcess(name, *NewPart(), *NewPart());
+  return NewSimulatedProcess(name, *NewPart(), *NewPart(kReaders));
 }
 
 ProcessOptions TestCluster::ProcessOptionsOf(const std::string& name) const {
@@ -190,7 +193,7 @@ absl::Status TestCluster::StartTask(const std::string& job, int index) {
       found != members_.end() ? found->second : std::make_shared<Member>();
   if (options_.kind == ClusterKind::kSimulated) {
     member->pools = NewPart(options_.pools);
-    member->reader = NewPart();
+    member->reader = NewPart(kReaders);
     member->process =
         NewSimulatedProcess(task, *member->pools, *member->reader);
   } else if (options_.kind == ClusterKind::kSockets &&

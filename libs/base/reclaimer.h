@@ -1,17 +1,23 @@
-// Reclaimer: destroys large objects on Pool::kGraph, whichever thread lets go
-// of them last. So a thread that reads messages, or ends steps, may hold the
-// last reference to a session, and does not spend the time that freeing takes.
+// Reclaimer: destroys large objects one after the other, on a thread that has
+// time, whichever thread lets go of them last. So a thread that reads messages,
+// or ends steps, may hold the last reference to a session, and does not spend
+// the time that freeing takes. A destructor may also close files, and wait for
+// these: that holds up only what the same Reclaimer destroys later.
 //
-//   std::shared_ptr<Session> session = reclaimer->Own(new Session(...));
+//   std::shared_ptr<Session> session =
+//       reclaimer->Own(std::make_unique<Session>());
 //
 // Threads: all methods may be called from any thread; WaitUntilNone by one at a
-// time.
+// time. Destructors run on one thread of Pool::kOwnThread, without a lock held.
 #ifndef WEFT_LIBS_BASE_RECLAIMER_H_
 #define WEFT_LIBS_BASE_RECLAIMER_H_
 
+#include <deque>
 #include <memory>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
@@ -24,35 +30,59 @@ class Reclaimer : public std::enable_shared_from_this<Reclaimer> {
   // `scheduler` outlives all objects.
   explicit Reclaimer(Scheduler& scheduler) : scheduler_(scheduler) {}
 
-  // Takes `object`, which is destroyed on Pool::kGraph after the last reference
-  // has gone.
+  // Takes `object`, which is destroyed after the last reference has gone.
   template <typename T>
   std::shared_ptr<T> Own(std::unique_ptr<T> object) {
-    return std::shared_ptr<T>(object.release(),
-                              [self = shared_from_this()](T* last) {
-                                self->Destroy(std::unique_ptr<T>(last));
-                              });
+    return std::shared_ptr<T>(
+        object.release(), [self = shared_from_this()](T* last) {
+          self->Destroy([object = std::unique_ptr<T>(last)]() mutable {
+            object.reset();
+          });
+        });
   }
 
   // Waits until all objects that were let go of have been destroyed. Blocks;
-  // not to be called from Pool::kGraph.
+  // not to be called from a destructor of one.
   void WaitUntilNone() {
     (void)in_flight_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
   }
 
  private:
-  template <typename T>
-  void Destroy(std::unique_ptr<T> object) {
+  // `end` holds the object.
+  void Destroy(Scheduler::Closure end) ABSL_LOCKS_EXCLUDED(mutex_) {
     in_flight_.Begin();
-    scheduler_.Schedule(Pool::kGraph, [self = shared_from_this(),
-                                       object = std::move(object)]() mutable {
-      object.reset();
-      self->in_flight_.End();
-    });
+    {
+      absl::MutexLock lock(&mutex_);
+      waiting_.push_back(std::move(end));
+      if (std::exchange(is_running_, true)) return;
+    }
+    scheduler_.Schedule(Pool::kOwnThread,
+                        [self = shared_from_this()] { self->Run(); });
+  }
+
+  void Run() {
+    while (Scheduler::Closure end = Next()) {
+      end();
+      end = nullptr;
+      in_flight_.End();
+    }
+  }
+
+  // Null when none is left.
+  Scheduler::Closure Next() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    is_running_ = !waiting_.empty();
+    if (!is_running_) return nullptr;
+    Scheduler::Closure next = std::move(waiting_.front());
+    waiting_.pop_front();
+    return next;
   }
 
   Scheduler& scheduler_;
   InFlight in_flight_;
+  absl::Mutex mutex_;
+  bool is_running_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<Scheduler::Closure> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

@@ -1,6 +1,8 @@
 #include "libs/base/reclaimer.h"
 
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
@@ -11,7 +13,11 @@ namespace {
 
 // Says when it ends, and may hold another one.
 struct Large {
-  ~Large() { *ended = true; }
+  ~Large() {
+    if (before_end) before_end();
+    *ended = true;
+  }
+  std::function<void()> before_end;
   bool* ended = nullptr;
   std::shared_ptr<Large> held;
 };
@@ -25,7 +31,9 @@ class ReclaimerTest : public testing::Test {
   }
 
   ManualClock clock_;
-  SimulatedScheduler scheduler_{clock_, {.pools = {.graph = 1}}};
+  SimulatedScheduler scheduler_{
+      clock_,
+      {.pools = {.compute = 1, .control = 1, .graph = 1, .blocking = 1}}};
   std::shared_ptr<Reclaimer> reclaimer_ =
       std::make_shared<Reclaimer>(scheduler_);
 };
@@ -52,6 +60,32 @@ TEST_F(ReclaimerTest, WaitsForWhatItIsDestroying) {
   reclaimer_->WaitUntilNone();
   EXPECT_TRUE(ended);
   EXPECT_TRUE(inner_ended);
+}
+
+// It may close a file of a mount that hangs.
+TEST_F(ReclaimerTest, SlowDestructorHoldsUpOnlyLaterOnes) {
+  const auto release = scheduler_.NewEvent();
+  auto slow = std::make_unique<Large>();
+  bool slow_ended = false;
+  slow->ended = &slow_ended;
+  slow->before_end = [&] { release->Wait(); };
+  reclaimer_->Own(std::move(slow)).reset();
+  scheduler_.RunUntilIdle();
+  bool later_ended = false;
+  NewLarge(&later_ended).reset();
+  bool ran = false;
+  for (const Pool pool : {Pool::kControl, Pool::kGraph}) {
+    ran = false;
+    scheduler_.Schedule(pool, [&] { ran = true; });
+    scheduler_.RunUntilIdle();
+    EXPECT_TRUE(ran);
+  }
+  EXPECT_FALSE(slow_ended);
+  EXPECT_FALSE(later_ended);
+  release->Set();
+  scheduler_.RunUntilIdle();
+  EXPECT_TRUE(slow_ended);
+  EXPECT_TRUE(later_ended);
 }
 
 TEST_F(ReclaimerTest, ObjectsMayOutliveIt) {

@@ -31,8 +31,8 @@ enum class Pool {
   // not take locks that are held during these, and must not free what may be
   // large.
   kControl,
-  // Importing, compiling and freeing graphs, and reports of what a task holds:
-  // long work that waits for no client function and for no file.
+  // Importing and compiling graphs, and reports of what a task holds: long work
+  // that waits for no client function and for no file.
   kGraph,
   // Grows as needed up to a bound; files, client functions: may block.
   kBlocking,

@@ -424,6 +424,21 @@ TEST_F(ResourceRegisterTest, OnlyAYoungReportIsBelieved) {
   EXPECT_FALSE(register_.Answer(kPs0));
 }
 
+// Heartbeats go on while a task collects its report.
+TEST_F(ResourceRegisterTest, AnswersThatPassAReportMakeItNoYounger) {
+  EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
+  register_.EndSession(1);
+  EXPECT_TRUE(register_.Answer(kPs0)) << "it collects the report now";
+  EXPECT_OK(Place(2, kWorker0, {On(kPs0, Var("ps", "v"))}));
+  register_.EndSession(2);
+  EXPECT_TRUE(register_.Answer(kPs0)) << "to a heartbeat";
+  register_.Report(kPs0, {});
+  EXPECT_EQ(register_.num_entries(), 1) << "it does not know of v yet";
+  EXPECT_TRUE(register_.Answer(kPs0)) << "another report is wanted";
+  register_.Report(kPs0, {});
+  EXPECT_EQ(register_.num_entries(), 0);
+}
+
 TEST_F(ResourceRegisterTest, WhatAnotherSessionDeclaresTooIsNotDoubted) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w"))}));

@@ -9,8 +9,8 @@
 //
 // Threads: all methods may be called from any thread; kernels run on the
 // caller's thread, as PartitionStep::thread says, or the Scheduler's pools.
-// Sessions and registrations are destroyed on Pool::kGraph, for which the
-// destructor waits.
+// Sessions and registrations are destroyed on a thread of their own
+// (Reclaimer), for which the destructor waits.
 #ifndef WEFT_LIBS_RUNTIME_TASK_RUNTIME_H_
 #define WEFT_LIBS_RUNTIME_TASK_RUNTIME_H_
 
@@ -182,7 +182,7 @@ class TaskRuntime : public protocol::Worker,
  private:
   struct Session {
     // Iterators keep what their functions use, and with it themselves. Runs on
-    // Pool::kGraph.
+    // the Reclaimer's thread: it may close files.
     ~Session();
 
     // Its resources and kernels have memory there; destroyed last.
