@@ -71,6 +71,9 @@ class Registration {
   const VariableUses& variables() const { return variables_; }
   // Whether it has a resource in one of them.
   bool UsesAnyOf(const Containers& containers) const;
+  // What its graphs count for in the session's quota; set before others see it.
+  void set_num_bytes(int64_t bytes) { num_bytes_ = bytes; }
+  int64_t num_bytes() const { return num_bytes_; }
   // INVALID_ARGUMENT unless the step brings what the partitions take, with its
   // type, and has room for what they make.
   absl::Status Check(const protocol::PartitionStep& step) const;
@@ -96,6 +99,7 @@ class Registration {
   Scheduler* const scheduler_;
   FileSystem* const file_system_;
   const std::shared_ptr<RuntimeMetrics> metrics_;
+  int64_t num_bytes_ = 0;
   absl::Mutex mutex_;
   std::vector<std::unique_ptr<RunningStep>> idle_steps_ ABSL_GUARDED_BY(mutex_);
 };

@@ -17,6 +17,7 @@
 #include "libs/passes/run_passes.h"
 #include "libs/resource/queue.h"
 #include "libs/resource/variable.h"
+#include "libs/runtime/graph_bytes.h"
 #include "libs/runtime/running_step.h"
 
 namespace weft {
@@ -189,6 +190,7 @@ absl::Status TaskRuntime::AddSession(
   if (ended_sessions_.Contains({session.master_incarnation, session.session})) {
     return Deleted(session.session);
   }
+  RETURN_IF_ERROR(CheckRoomFor(session));
   const auto [it, is_new] = sessions_.emplace(session.session, created);
   if (it->second->master_incarnation != session.master_incarnation) {
     return absl::AlreadyExistsError(absl::StrCat(
@@ -204,6 +206,18 @@ absl::Status TaskRuntime::AddSession(
     BeginLease(session.master_incarnation, peers_[session.master_incarnation]);
   }
   return absl::OkStatus();
+}
+
+absl::Status TaskRuntime::CheckRoomFor(
+    const protocol::WorkerSession& session) const {
+  if (sessions_.contains(session.session) ||
+      sessions_.size() < static_cast<uint64_t>(options_.max_sessions)) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      options_.task, " takes part in ", sessions_.size(),
+      " sessions of all masters, as many as it may. Close some, or raise "
+      "max_worker_sessions there."));
 }
 
 void TaskRuntime::DeleteWorkerSession(const protocol::WorkerSession& session,
@@ -351,12 +365,15 @@ void TaskRuntime::ConnectTo(const RemoteEdges& edges, absl::Time deadline,
 absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
     const protocol::PartitionRegistration& registration) {
   const uint64_t id = registration.session.session;
+  const int64_t bytes = BytesOfGraphs(registration.partitions);
   std::shared_ptr<Session> session;
   {
     absl::ReaderMutexLock lock(&mutex_);
     ASSIGN_OR_RETURN(session, SessionFor(registration));
+    RETURN_IF_ERROR(CheckRegistered(registration, *session, bytes));
   }
   ASSIGN_OR_RETURN(auto compiled, Compile(registration, session));
+  compiled->set_num_bytes(bytes);
   RETURN_IF_ERROR(CheckAwaited(compiled->variables()));
   absl::MutexLock lock(&mutex_);
   // It may have been deleted meanwhile; a registration would keep it alive.
@@ -364,16 +381,37 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
   if (found != session) {
     return UnknownOn(options_.task, absl::StrCat("Session ", id));
   }
-  const size_t before = session->registrations.size();
+  RETURN_IF_ERROR(CheckRegistered(registration, *session, bytes));
+  const auto [it, is_new] = session->registrations.emplace(
+      registration.registration, std::move(compiled));
+  if (is_new) session->registered_bytes += bytes;
+  return it->second;
+}
+
+absl::Status TaskRuntime::CheckRegistered(
+    const protocol::PartitionRegistration& registration, const Session& session,
+    int64_t more_bytes) const {
+  if (session.registrations.contains(registration.registration)) {
+    return absl::OkStatus();
+  }
+  const uint64_t id = registration.session.session;
+  const size_t before = session.registrations.size();
   if (before >= static_cast<uint64_t>(options_.max_registrations_per_session)) {
     return absl::ResourceExhaustedError(
         absl::StrCat(options_.task, ": session ", id, " has ", before,
                      " graphs registered. Release callables, or raise "
                      "max_callables_per_session there."));
   }
-  return session->registrations
-      .emplace(registration.registration, std::move(compiled))
-      .first->second;
+  const int64_t bytes = session.registered_bytes;
+  if (more_bytes <= options_.max_registered_bytes_per_session - bytes) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      options_.task, ": session ", id, " has no room for a graph of ",
+      more_bytes, " bytes: its registered graphs take ", bytes, " of the ",
+      options_.max_registered_bytes_per_session,
+      " that they may. Release callables, feed large constants, or raise "
+      "max_registered_bytes_per_session there."));
 }
 
 absl::Status TaskRuntime::CheckAwaited(const VariableUses& uses) const {
@@ -482,6 +520,7 @@ void TaskRuntime::Deregister(const protocol::WorkerSession& session,
   }
   removed = std::move(found->second);
   it->second->registrations.erase(found);
+  it->second->registered_bytes -= removed->num_bytes();
   auto& released = it->second->released;
   std::erase_if(released,
                 [](const auto& entry) { return entry.second.expired(); });

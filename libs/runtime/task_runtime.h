@@ -67,6 +67,10 @@ struct TaskRuntimeOptions {
   // one session without having been used there, and its registrations.
   int64_t max_unclaimed_bytes_per_session = int64_t{8} << 30;
   int64_t max_registrations_per_session = 65536;
+  int64_t max_registered_bytes_per_session =
+      std::numeric_limits<int64_t>::max();
+  // Sessions of all masters together.
+  int64_t max_sessions = std::numeric_limits<int64_t>::max();
   // How long sessions outlive the last connection to their master.
   absl::Duration master_lease = absl::Minutes(1);
   // How long a task that another process claims, too, stays the first one's
@@ -195,9 +199,19 @@ class TaskRuntime : public protocol::Worker,
     // One for each device, when isolated.
     std::vector<std::shared_ptr<ResourceManager>> own_resources;
     absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
+    int64_t registered_bytes = 0;  // of these
     // Of those that were released, some whose steps may still run.
     std::vector<std::pair<uint64_t, std::weak_ptr<Registration>>> released;
   };
+  // RESOURCE_EXHAUSTED where a session that is not here exceeds max_sessions.
+  absl::Status CheckRoomFor(const protocol::WorkerSession& session) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // RESOURCE_EXHAUSTED where the registration, unless it is there already, and
+  // its graphs of so many bytes would exceed a quota.
+  absl::Status CheckRegistered(
+      const protocol::PartitionRegistration& registration,
+      const Session& session, int64_t more_bytes) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Ordered, so that a simulation repeats.
   using Sessions = absl::btree_map<uint64_t, std::shared_ptr<Session>>;
   // What is in no table any more, and is destroyed without the lock.

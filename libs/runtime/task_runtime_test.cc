@@ -75,6 +75,9 @@ class TaskRuntimeTest : public testing::Test {
   }
   void HalfALeasePasses() { scheduler_.AdvanceBy(absl::Seconds(31)); }
 
+  static constexpr int64_t kMaxBytes = 200'000;
+  static constexpr uint64_t kMaxSessions = 20;
+
   bool isolated_ = true;
   bool is_monitored_ = false;
   protocol::MemoryRoom room_;
@@ -92,6 +95,8 @@ class TaskRuntimeTest : public testing::Test {
                          .file_system = &file_system_,
                          .task = kTask,
                          .incarnation = kOwn,
+                         .max_registered_bytes_per_session = kMaxBytes,
+                         .max_sessions = kMaxSessions,
                          .master_lease = absl::Minutes(1),
                          .memory_room = [this] {
                            ++num_looks_;
@@ -180,6 +185,47 @@ TEST_F(NewVariablesTest, WhatNoNumberHoldsIsTheLargest) {
                                             {"c", {int64_t{1} << 60}}}));
   EXPECT_EQ(made.bytes, std::numeric_limits<int64_t>::max());
   EXPECT_EQ(made.largest, "a");
+}
+
+TEST_F(NewVariablesTest, RegisteredGraphsHaveAQuota) {
+  const std::vector<std::pair<std::string, PartialShape>> variables(
+      1, {std::string(1000, 'v'), {1}});
+  // Each takes more than 3 KiB, but less than 10.
+  absl::Status status;
+  while (status.ok() && last_registration_ < 1000) {
+    status = RegisterAssignments(variables).status();
+  }
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               "max_registered_bytes_per_session"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, kTask));
+  const auto num_registered = static_cast<int64_t>(last_registration_);
+  EXPECT_GT(num_registered, kMaxBytes / 10'000);
+  EXPECT_LT(num_registered, kMaxBytes / 3'000);
+  runtime_->Deregister({kMaster, 1}, 1);
+  EXPECT_OK(RegisterAssignments(variables));
+  ASSERT_OK(DeleteWorkerSession(kMaster, 1));
+  EXPECT_EQ(runtime_->num_registrations(), 0);
+}
+
+TEST_F(NewVariablesTest, RegisteringAgainCountsOnce) {
+  for (int i = 0; i < 100; ++i) {
+    last_registration_ = 0;
+    ASSERT_OK(RegisterAssignments({{std::string(1000, 'v'), {1}}}));
+  }
+  EXPECT_EQ(runtime_->num_registrations(), 1);
+}
+
+TEST_F(TaskRuntimeTest, SessionsHaveAMaximum) {
+  for (uint64_t session = 1; session <= kMaxSessions; ++session) {
+    ASSERT_OK(CreateWorkerSession(kMaster + session % 3, session));
+  }
+  const absl::Status refused = CreateWorkerSession(kMaster, kMaxSessions + 1);
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted,
+                                "max_worker_sessions"));
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted, kTask));
+  EXPECT_OK(CreateWorkerSession(kMaster, 3)) << "it is there";
+  ASSERT_OK(DeleteWorkerSession(kMaster, 3));
+  EXPECT_OK(CreateWorkerSession(kMaster, kMaxSessions + 1));
 }
 
 TEST_F(TaskRuntimeTest, SessionsOutliveALossByALease) {

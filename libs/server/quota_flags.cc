@@ -29,6 +29,12 @@ ABSL_FLAG(int64_t, max_graph_bytes_per_session,
 ABSL_FLAG(int64_t, max_callables_per_session,
           weft::Quotas().max_callables_per_session,
           "Sets of feeds, fetches and targets that one session may keep");
+ABSL_FLAG(int64_t, max_registered_bytes_per_session,
+          weft::Quotas().max_registered_bytes_per_session,
+          "What the graphs may take that one session has registered at the "
+          "task");
+ABSL_FLAG(int64_t, max_worker_sessions, weft::Quotas().max_worker_sessions,
+          "Sessions of all masters that the task may take part in");
 ABSL_FLAG(int64_t, max_sessions_per_client,
           weft::Quotas().max_sessions_per_client,
           "Sessions that one client may have open at the task");
@@ -58,8 +64,11 @@ Quotas QuotasFromFlags() {
           absl::GetFlag(FLAGS_max_graph_bytes_per_session),
       .max_callables_per_session =
           absl::GetFlag(FLAGS_max_callables_per_session),
+      .max_registered_bytes_per_session =
+          absl::GetFlag(FLAGS_max_registered_bytes_per_session),
       .max_sessions_per_client = absl::GetFlag(FLAGS_max_sessions_per_client),
       .max_sessions = absl::GetFlag(FLAGS_max_sessions),
+      .max_worker_sessions = absl::GetFlag(FLAGS_max_worker_sessions),
       .max_open_files_per_client =
           absl::GetFlag(FLAGS_max_open_files_per_client),
       .max_open_files = absl::GetFlag(FLAGS_max_open_files)};

@@ -24,9 +24,12 @@ struct Quotas {
   int64_t max_unclaimed_bytes_per_session = int64_t{8} << 30;
   int64_t max_graph_bytes_per_session = int64_t{4} << 30;
   int64_t max_callables_per_session = 65536;
+  int64_t max_registered_bytes_per_session = int64_t{8} << 30;
   // Of one client, and of all together.
   int64_t max_sessions_per_client = 16384;
   int64_t max_sessions = 65536;
+  // Of the masters of all tasks together.
+  int64_t max_worker_sessions = 131072;
   // Of one client of a checkpoint writer, and of all together.
   int max_open_files_per_client = 128;
   int max_open_files = 512;

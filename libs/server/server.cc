@@ -351,6 +351,9 @@ class Server::Impl : private PeerObserver,
                             quotas.max_unclaimed_bytes_per_session,
                         .max_registrations_per_session =
                             quotas.max_callables_per_session,
+                        .max_registered_bytes_per_session =
+                            quotas.max_registered_bytes_per_session,
+                        .max_sessions = quotas.max_worker_sessions,
                         .master_lease = options_.lease,
                         .metrics =
                             task_metrics_ ? task_metrics_->runtime : nullptr},
