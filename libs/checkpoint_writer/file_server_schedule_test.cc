@@ -60,7 +60,8 @@ class FileServerSchedule {
     scheduler_.RunUntilIdle();
     EXPECT_EQ(num_answers_, num_asked_);
     EXPECT_EQ(server_->num_open_files(), 0);
-    EXPECT_TRUE(server_->WaitUntilUnused(clock_.Now(), absl::Seconds(1)));
+    server_->Drain();
+    EXPECT_TRUE(server_->WaitUntilUnused(clock_.Now(), absl::Minutes(1)));
     server_.reset();
   }
 
