@@ -67,9 +67,10 @@ FileClient::FileClient(bus::Transport& transport,
 
 FileClient::~FileClient() = default;
 
-void FileClient::OnConnected(const bus::Identity&) {
+void FileClient::OnConnected(const bus::Identity& peer) {
   absl::MutexLock lock(&mutex_);
   connected_ = true;
+  incarnation_ = peer.incarnation;
   last_failure_ = absl::OkStatus();
 }
 
@@ -118,6 +119,11 @@ absl::Status FileClient::Explain(const absl::Status& status) {
                 "(is the checkpoint writer running, and is this its address?)");
 }
 
+absl::Status FileClient::CheckLasts(const FileRequest& done) {
+  absl::MutexLock lock(&mutex_);
+  return Annotate(renames_.OnDone(done, incarnation_), who_);
+}
+
 void FileClient::Operate(FileRequest request, absl::Time deadline,
                          std::shared_ptr<Cancellation> cancellation,
                          Done done) {
@@ -160,16 +166,18 @@ void FileClient::Send(const std::shared_ptr<Pending>& pending) {
   bus::CallOptions options;
   options.deadline = pending->deadline;
   options.is_fast = IsFileAnswerReadSoon;
-  const bus::Channel::CallId call =
-      channel_->Call(WriteFileOperation(pending->request), options,
-                     [this, pending](absl::StatusOr<bus::Message> reply) {
-                       if (!reply.ok())
-                         return pending->EndWith(Explain(reply.status()));
-                       auto answer = ReadFileAnswer(*std::move(reply));
-                       if (answer.ok())
-                         return pending->EndWith(std::move(answer));
-                       pending->EndWith(BadReply(who_, answer.status()));
-                     });
+  const bus::Channel::CallId call = channel_->Call(
+      WriteFileOperation(pending->request), options,
+      [this, pending](absl::StatusOr<bus::Message> reply) {
+        if (!reply.ok()) return pending->EndWith(Explain(reply.status()));
+        auto answer = ReadFileAnswer(*std::move(reply));
+        if (!answer.ok()) {
+          return pending->EndWith(BadReply(who_, answer.status()));
+        }
+        const absl::Status lasts = CheckLasts(pending->request);
+        if (!lasts.ok()) return pending->EndWith(lasts);
+        pending->EndWith(std::move(answer));
+      });
   pending->request.bytes = {};
   pending->call = call;
   // Who cancelled may have found the call before this one.

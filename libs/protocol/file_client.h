@@ -4,7 +4,9 @@
 // `connect_timeout`; after that it fails at once with UNAVAILABLE until there
 // is one again, and so does always what is done to an open file. When a
 // connection is lost, what was sent and is not answered fails with UNAVAILABLE,
-// which does not say whether it was done; the channel dials again.
+// which does not say whether it was done; the channel dials again. A sync of a
+// directory fails so when the task has started again since a file was renamed
+// there.
 //
 // Threads: as Files says; `done` comes on the thread that reads, or on the
 // compute pool where the answer takes long to read, the connection was lost or
@@ -12,6 +14,7 @@
 #ifndef WEFT_LIBS_PROTOCOL_FILE_CLIENT_H_
 #define WEFT_LIBS_PROTOCOL_FILE_CLIENT_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -22,6 +25,7 @@
 #include "libs/bus/address.h"
 #include "libs/bus/transport.h"
 #include "libs/protocol/files.h"
+#include "libs/protocol/unsynced_renames.h"
 
 namespace weft::protocol {
 
@@ -60,6 +64,8 @@ class FileClient : public Files, private bus::ChannelEvents {
   void SendWhenConnected(const std::shared_ptr<Pending>& pending,
                          absl::Time deadline);
   void Send(const std::shared_ptr<Pending>& pending);
+  // An error where what was done does not last: see UnsyncedRenames.
+  absl::Status CheckLasts(const FileRequest& done) ABSL_LOCKS_EXCLUDED(mutex_);
   // What says who did not answer and what to look at.
   absl::Status Explain(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -67,6 +73,8 @@ class FileClient : public Files, private bus::ChannelEvents {
   const std::string who_;  // "zmq://host:port"
   absl::Mutex mutex_;
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;  // connected last
+  UnsyncedRenames renames_ ABSL_GUARDED_BY(mutex_);
   absl::Time disconnected_since_ ABSL_GUARDED_BY(mutex_);
   // Of the attempts since; OK before the first has failed.
   absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);

@@ -73,9 +73,10 @@ class FileClientTest : public testing::Test {
         handler_(service_) {}
   ~FileClientTest() override { Release(); }
 
-  void Listen() {
+  void Listen(uint64_t incarnation = 22) {
     auto endpoint = processes_.server().transport->Listen(
-        processes_.address(), {.task = kWriter, .incarnation = 22}, handler_);
+        processes_.address(), {.task = kWriter, .incarnation = incarnation},
+        handler_);
     ASSERT_OK(endpoint);
     endpoint_ = *std::move(endpoint);
   }
@@ -241,6 +242,43 @@ TEST_F(FileClientTest, WhatWaitsForAConnectionCanBeCancelled) {
   cancellation->Cancel(absl::CancelledError("not wanted"));
   processes_.Settle();
   EXPECT_THAT(answers_, ElementsAre(StatusIs(absl::StatusCode::kCancelled)));
+}
+
+// What was renamed may be lost with the power of the writer's machine.
+TEST_F(FileClientTest, SyncOfARestartedTaskDoesNotCoverEarlierRenames) {
+  const auto ask = [this](FileAction action, const std::string& path,
+                          const std::string& to = "") {
+    FileRequest request;
+    request.action = action;
+    request.path = path;
+    request.to = to;
+    answers_.clear();
+    client_->Operate(std::move(request), kNever, nullptr,
+                     [this](absl::StatusOr<FileAnswer> answer) {
+                       answers_.push_back(std::move(answer));
+                     });
+    Pass(absl::Seconds(5));
+    EXPECT_THAT(answers_, SizeIs(1));
+    return answers_.at(0).status();
+  };
+  const auto restart_as = [this](uint64_t incarnation) {
+    endpoint_.reset();
+    Pass(absl::Milliseconds(100));
+    Listen(incarnation);
+  };
+  Connect();
+  EXPECT_OK(ask(FileAction::kRename, "/job/a.temp", "/job/a"));
+  EXPECT_OK(ask(FileAction::kRename, "/other/b.temp", "/other/b"));
+  restart_as(22);  // only its connections were lost
+  EXPECT_OK(ask(FileAction::kSyncDirectory, "/job"));
+  EXPECT_OK(ask(FileAction::kRename, "/job/c.temp", "/job/c"));
+  restart_as(23);
+  EXPECT_OK(ask(FileAction::kRename, "/job/d.temp", "/job/d"));
+  EXPECT_THAT(ask(FileAction::kSyncDirectory, "/job"),
+              StatusIs(kGone, "/job: the task has started again"));
+  EXPECT_OK(ask(FileAction::kRename, "/job/c.temp", "/job/c"));
+  EXPECT_OK(ask(FileAction::kSyncDirectory, "/job"));
+  EXPECT_THAT(ask(FileAction::kSyncDirectory, "/other/"), StatusIs(kGone, ""));
 }
 
 TEST_F(FileClientTest, ADeadlineEndsACall) {
