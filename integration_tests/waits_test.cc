@@ -12,15 +12,18 @@
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
 #include "libs/base/test_matchers.h"
+#include "libs/train/report_uninitialized.h"
 
 namespace weft {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr char kPs[] = "/job:ps/replica:0/task:0";
@@ -111,6 +114,41 @@ TEST_F(WaitsTest, ATaskThatDoesNotAnswerIsNamed) {
   EXPECT_THAT(Lines()[0],
               HasSubstr(absl::StrCat(kWorker1, " does not answer")));
   EXPECT_THAT(Lines()[0], HasSubstr(absl::StrCat(kPs, " waits for node take")));
+}
+
+// Weft makes such steps itself, for workers that wait for the chief.
+TEST_F(WaitsTest, AWaitForVariablesIsNotDescribed) {
+  const ops::Variable v(root_.WithDevice("/job:ps/task:0").WithName("v"), 0.0f);
+  const Operation wait = train::WaitForVariables(root_, {v});
+  EXPECT_THAT(session_->Run({}, wait, {.timeout = absl::Seconds(17)}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(Lines(), IsEmpty());
+}
+
+TEST(MissingChiefTest, IsNamedWhereVariablesAreWaitedFor) {
+  RecordingLogger logger;
+  TestCluster cluster({.kind = ClusterKind::kSimulated,
+                       .jobs = {{"ps", 1}, {"worker", 2}},
+                       .log_waits_after = absl::Seconds(5),
+                       .logger = &logger});
+  cluster.scheduler().AdvanceBy(absl::Seconds(1));
+  cluster.Crash("worker", 0);
+  const Scope root = Scope::Root();
+  const ops::Variable v(root.WithDevice("/job:ps/task:0").WithName("v"), 0.0f);
+  const Operation wait = train::WaitForVariables(root, {v});
+  SessionOptions options = cluster.session_options();
+  options.device_filters = {"/job:ps", "/job:worker/task:1"};
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      Session::Connect(cluster.target("worker", 1), root, options));
+  EXPECT_THAT(session->Run({}, wait, {.timeout = absl::Seconds(8)}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(
+      logger.lines(),
+      Contains(HasSubstr(absl::StrCat("until its variables have values: the "
+                                      "chief, worker 0 (",
+                                      kWorker0, "), is lost"))));
+  EXPECT_THAT(logger.lines(), Not(Contains(HasSubstr("for step"))));
 }
 
 }  // namespace

@@ -159,8 +159,10 @@ void Coordinator::Impl::TimerFired(uint64_t id) {
   if (!call->second.has_left.ok() && Now() >= call->second.back_until) {
     return Fail(call, call->second.has_left, callbacks);
   }
-  Log(Severity::kInfo, call->second.Describe(), callbacks);
-  call->second.lines.Advance();
+  if (Now() >= call->second.lines.next()) {
+    Log(Severity::kInfo, call->second.Describe(), callbacks);
+    call->second.lines.Advance();
+  }
   ArmTimer(id, call->second);
 }
 
