@@ -20,6 +20,14 @@ absl::Status CheckIsMaster(const bus::Peer& peer, uint64_t master_incarnation) {
       master_incarnation, " may ask for."));
 }
 
+absl::Status CheckIsOther(const bus::Peer& peer, uint64_t own_incarnation) {
+  if (peer.identity.incarnation != own_incarnation) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(NameOf(peer),
+                   " names the incarnation of the process that it connects to. "
+                   "Each process must draw its own."));
+}
+
 absl::Status CheckIsTask(const bus::Peer& peer) {
   if (!peer.identity.task.empty()) return absl::OkStatus();
   return absl::PermissionDeniedError(

@@ -20,6 +20,10 @@ namespace weft::protocol {
 // and holds are those of one master.
 absl::Status CheckIsMaster(const bus::Peer& peer, uint64_t master_incarnation);
 
+// The peer is not this process itself, of that incarnation: in its name a peer
+// could make sessions that have no lease, and by leaving end all of its steps.
+absl::Status CheckIsOther(const bus::Peer& peer, uint64_t own_incarnation);
+
 // The peer is a task of the cluster.
 absl::Status CheckIsTask(const bus::Peer& peer);
 

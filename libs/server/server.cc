@@ -382,6 +382,7 @@ class Server::Impl : private PeerObserver,
             "of: ",
             absl::StrJoin(TasksWithDevices(cluster_), ", ")),
         .files_refusal = FilesRefusal(),
+        .incarnation = incarnation_,
         .peers = this};
     if (file_server_ != nullptr) {
       options.files = {

@@ -367,6 +367,19 @@ TEST_F(SimulatedServersTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
   EXPECT_OK(Greeting::Exchange(*client_process_, *worker_, other));
 }
 
+TEST_F(SimulatedServersTest, PeerInTheNameOfTheServerIsRefused) {
+  ASSERT_OK_AND_ASSIGN(
+      const bus::Identity server,
+      Greeting::Exchange(*client_process_, *worker_, {.incarnation = 5}));
+  for (const std::string& task : {server.task, std::string()}) {
+    EXPECT_THAT(
+        Greeting::Exchange(*client_process_, *worker_,
+                           {.task = task, .incarnation = server.incarnation}),
+        StatusIs(StatusCode::kPermissionDenied, "must draw its own"));
+  }
+  EXPECT_TRUE(worker_->joined());
+}
+
 TEST_F(SimulatedServersTest, ANewCoordinatorLearnsItFromTheTasks) {
   const std::string uuid = UuidOf(*worker_);
   ASSERT_EQ(UuidOf(*ps_), uuid);

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/protocol/peer_checks.h"
 
 namespace weft {
 
@@ -14,6 +16,7 @@ using protocol::WorkerService;
 TaskHandler::TaskHandler(const TaskHandlerOptions& options)
     : refusal_(options.refusal),
       files_refusal_(options.files_refusal),
+      incarnation_(options.incarnation),
       peers_(*options.peers),
       coordinator_(options.coordinator) {
   if (options.master) master_.emplace(*options.master);
@@ -59,6 +62,7 @@ bool TaskHandler::HasReserve(uint8_t method) const {
 }
 
 absl::Status TaskHandler::OnConnect(const bus::Peer& peer) {
+  RETURN_IF_ERROR(protocol::CheckIsOther(peer, incarnation_));
   if (!peer.identity.task.empty()) peers_.OnPeerConnected(peer.identity);
   if (master_) master_->OnConnect(peer);
   coordinator_.OnConnect(peer);

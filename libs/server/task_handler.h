@@ -6,6 +6,7 @@
 #define WEFT_LIBS_SERVER_TASK_HANDLER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,8 @@ struct TaskHandlerOptions {
   std::string refusal;
   // For all but a checkpoint writer: why it keeps no files, and who does.
   std::string files_refusal;
+  // Of this process.
+  uint64_t incarnation = 0;
   // Told of the tasks that connect; outlives the handler.
   protocol::PeerEvents* peers = nullptr;
 };
@@ -66,6 +69,7 @@ class TaskHandler : public bus::Handler {
 
   const std::string refusal_;
   const std::string files_refusal_;
+  const uint64_t incarnation_;
   protocol::PeerEvents& peers_;
   std::optional<protocol::MasterService> master_;
   std::optional<protocol::WorkerService> worker_;
