@@ -177,8 +177,8 @@ TEST_P(TransportHeartbeatTest, DisconnectWaitsForNoKernel) {
   stuck_.Release();
 }
 
-// A queue of kernels may be longer than that; and neither kernels nor graphs nor
-// client functions hold a thread that heartbeats need.
+// A queue of kernels may be longer than that; and neither kernels nor graphs
+// nor client functions hold a thread that heartbeats need.
 TEST_P(TransportHeartbeatTest, BusyPoolsHoldUpNoHeartbeat) {
   server_scheduler_ = &stuck_;
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
