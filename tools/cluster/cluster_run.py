@@ -17,7 +17,9 @@ from tools.cluster.task_process import TaskProcess
 _READY = 'Started server with target'
 _PORT_TAKEN = 'ALREADY_EXISTS'
 _POLL_S = 0.1
-_GRACE_S = 5.0
+# A program may save before it ends; then nobody uses the services any more.
+_PROGRAM_GRACE_S = 15.0
+_SERVICE_GRACE_S = 5.0
 
 
 class Failure(Exception):
@@ -214,9 +216,9 @@ class ClusterRun:
       raise _PortTaken(f'{process.name} found its port taken')
 
   def _stop(self):
-    self._supervisor.stop(self._programs, _GRACE_S)
+    self._supervisor.stop(self._programs, _PROGRAM_GRACE_S)
     running = [p for p in self._services if p.code is None]
-    self._supervisor.stop(running, _GRACE_S)
+    self._supervisor.stop(running, _SERVICE_GRACE_S)
     for process in running:
       if process.code:
         self._display.say(f'{describe_end(process)} when it was to stop')
