@@ -80,7 +80,7 @@ struct ServerOptions {
   // Stop once all tasks of this job have started and have stopped again,
   // cleanly: "worker" lets parameter servers end with the training. Empty: no.
   std::string stop_after_job;
-  // For a server that stops by itself: how long running steps may go on.
+  // The drain time of a server that stops by itself; see Stop.
   absl::Duration drain = absl::Seconds(10);
   // Steps and calls that take longer are logged with what they wait for (which
   // tasks, edges, queues), and again each time as much time has passed.
