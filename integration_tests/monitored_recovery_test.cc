@@ -803,8 +803,8 @@ TEST_P(FailingSavesTest, AChiefThatIsAskedToLeaveWaitsForNoTask) {
   session->RequestStop();
   const absl::Time before = cluster_.scheduler().clock().Now();
   const absl::Status status = session->Close();
-  EXPECT_THAT(status,
-              StatusIs(absl::StatusCode::kDeadlineExceeded, "task:1 is gone"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                               "task:1 has ended"));
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("are lost: another start goes on from the checkpoint "
                         "of step 2."));

@@ -167,9 +167,12 @@ void CoordinatorService::Leave(Call call, bus::Message request) {
 void CoordinatorService::Place(Call call, bus::Message request) {
   const auto place = ReadPlace(std::move(request));
   if (!place.ok()) return call->Fail(place.status());
-  const absl::Status is_master =
-      CheckIsMaster(call->peer(), place->request.incarnation);
-  if (!is_master.ok()) return call->Fail(is_master);
+  // Any peer may ask for an explanation: it registers nothing.
+  const absl::Status allowed =
+      place->request.explain
+          ? absl::OkStatus()
+          : CheckIsMaster(call->peer(), place->request.incarnation);
+  if (!allowed.ok()) return call->Fail(allowed);
   const absl::Time deadline = call->deadline() - place->answer_time;
   auto cancellation = CancellationOf(call);
   options_.coordinator->Place(
