@@ -38,8 +38,8 @@ struct MethodRow {
   bool (*is_read_soon)(const bus::Message& message) = nullptr;
   // What ends work, or asks about it.
   bool is_served_while_draining = false;
-  // Ends work, though not on the control pool. Such requests and control requests
-  // count in a quota of their own (bus::Handler::HasReserve).
+  // Ends work, though not on the control pool. Such requests and control
+  // requests count in a quota of their own (bus::Handler::HasReserve).
   bool has_reserve = false;
 };
 
