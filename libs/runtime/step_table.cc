@@ -314,6 +314,17 @@ void StepTable::PeerConnected(const std::string& task) {
   ++connected_[task];
 }
 
+void StepTable::CountClosed(const std::string& task) {
+  const auto connected = connected_.find(task);
+  if (connected == connected_.end() || --connected->second > 0) return;
+  connected_.erase(connected);
+}
+
+void StepTable::ConnectionClosed(const std::string& task) {
+  absl::MutexLock lock(&mutex_);
+  CountClosed(task);
+}
+
 absl::Status StepTable::CheckConnected(const PeerTasks& senders) const {
   for (const std::string& task : senders) {
     if (connected_.contains(task)) continue;
@@ -331,10 +342,7 @@ StepTable::Loss StepTable::PeerLost(const std::string& task,
   Loss loss;
   {
     absl::MutexLock lock(&mutex_);
-    auto connected = connected_.find(task);
-    if (connected != connected_.end() && --connected->second == 0) {
-      connected_.erase(connected);
-    }
+    CountClosed(task);
     for (auto& [incarnation, master] : masters_) {
       for (auto& [id, entry] : master.steps) {
         if (!entry.is_running() || !entry.peers->all.contains(task)) continue;

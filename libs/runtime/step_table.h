@@ -78,6 +78,8 @@ class StepTable {
   // A connection to `task` has come up. Steps that receive from a task begin
   // only while there is one (UNAVAILABLE): what was sent before may be lost.
   void PeerConnected(const std::string& task);
+  // One of several connections to `task` was closed. Steps go on.
+  void ConnectionClosed(const std::string& task) ABSL_LOCKS_EXCLUDED(mutex_);
   struct Loss {
     bool was_needed = false;  // steps that run have an edge to the task
     // Steps that ended here after sending values to the task, but are not known
@@ -138,6 +140,9 @@ class StepTable {
   };
   using Cancellations = std::vector<std::shared_ptr<Cancellation>>;
 
+  // Counts a connection to `task` that was closed.
+  void CountClosed(const std::string& task)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // OK while the session is one of the master's.
   absl::Status CheckSession(const protocol::WorkerSession& session) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -292,6 +292,19 @@ TEST_F(StepTableTest, AStepThatReceivesBeginsOnlyWithAConnection) {
   ASSERT_OK(table_.Begin(Step(3), &peers_));
 }
 
+TEST_F(StepTableTest, ClosedConnectionBesideAnother_CancelsNoStep) {
+  table_.PeerConnected(kPs);
+  const protocol::PartitionStep step = Step(1);
+  ASSERT_OK(table_.Begin(step, &peers_));
+  table_.ConnectionClosed(kPs);
+  EXPECT_FALSE(step.cancellation->IsCancelled());
+  EXPECT_OK(table_.Begin(Step(2), &peers_));
+  EXPECT_TRUE(table_.PeerLost(kPs, Gone()).was_needed);
+  EXPECT_TRUE(step.cancellation->IsCancelled());
+  EXPECT_THAT(table_.Begin(Step(3), &peers_).status(),
+              StatusIs(absl::StatusCode::kUnavailable, kPs));
+}
+
 TEST_F(StepTableTest, StepsThatSentToALostTaskAreTold) {
   peers_.receivers = std::make_shared<PeerTasks>(PeerTasks{kWorker});
   ASSERT_OK(table_.Begin(Step(1), &peers_));

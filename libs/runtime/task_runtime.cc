@@ -932,6 +932,16 @@ bool TaskRuntime::PeerLost(const std::string& task, uint64_t incarnation,
   return lost.was_needed || driven;
 }
 
+bool TaskRuntime::DropUnusedConnection(const std::string& task,
+                                       uint64_t incarnation) {
+  absl::MutexLock lock(&mutex_);
+  const auto it = peers_.find(incarnation);
+  if (it == peers_.end() || it->second.connections < 2) return false;
+  --it->second.connections;
+  if (!it->second.claims) steps_.ConnectionClosed(task);
+  return true;
+}
+
 bool TaskRuntime::LoseConnection(uint64_t incarnation) {
   absl::MutexLock lock(&mutex_);
   const auto it = peers_.find(incarnation);

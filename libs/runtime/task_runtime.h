@@ -141,6 +141,11 @@ class TaskRuntime : public protocol::Worker,
   void PeerConnected(const std::string& task, uint64_t incarnation);
   bool PeerLost(const std::string& task, uint64_t incarnation,
                 const absl::Status& why);
+  // A connection that has carried no message of a step was lost. Drops it and
+  // returns true if the same process has another one: its steps go on. Returns
+  // false, without a change, if it is the last one: then call PeerLost.
+  bool DropUnusedConnection(const std::string& task, uint64_t incarnation)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // A value that a step here made did not get away.
   void PushFailed(const protocol::Push& push, const absl::Status& why) {

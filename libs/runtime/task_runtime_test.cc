@@ -510,6 +510,34 @@ TEST_F(TaskRuntimeTest, WhenNobodyClaimsATaskAnyMoreItsLeaseIsWhole) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
+TEST_F(TaskRuntimeTest, UnusedConnectionBesideAnother_IsNoLoss) {
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
+  runtime_->PeerConnected(kWorker, kMaster);
+  runtime_->PeerConnected(kWorker, kMaster);
+  EXPECT_TRUE(runtime_->DropUnusedConnection(kWorker, kMaster));
+  for (int i = 0; i < 4; ++i) HalfALeasePasses();
+  EXPECT_EQ(runtime_->num_sessions(), 1);
+  // The other one may be stale: its own heartbeat timeout ends it.
+  Lose(kMaster);
+  for (int i = 0; i < 4; ++i) HalfALeasePasses();
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+}
+
+TEST_F(TaskRuntimeTest, LastUnusedConnection_IsALoss) {
+  runtime_->PeerConnected(kWorker, kMaster);
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
+  EXPECT_FALSE(runtime_->DropUnusedConnection(kWorker, kMaster));
+  Lose(kMaster);
+  for (int i = 0; i < 4; ++i) HalfALeasePasses();
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+}
+
+TEST_F(TaskRuntimeTest, UnusedConnectionOfAnotherProcess_IsALoss) {
+  runtime_->PeerConnected(kWorker, kMaster);
+  runtime_->PeerConnected(kWorker, kMaster + 1);
+  EXPECT_FALSE(runtime_->DropUnusedConnection(kWorker, kMaster + 1));
+}
+
 TEST_F(TaskRuntimeTest, SessionsOfAMasterThatComesBackAsAnotherEndAtOnce) {
   runtime_->PeerConnected(kWorker, kMaster);
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
