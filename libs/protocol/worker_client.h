@@ -43,6 +43,15 @@ class PeerEvents {
   // aborted. Calls fail by themselves.
   virtual void OnPeerLost(const std::string& task, uint64_t incarnation,
                           const absl::Status& why) = 0;
+  // A connection from `task` that has carried no message of a step is gone.
+  // While the same process has another connection, no step depends on this one.
+  // If the process sent something that did not arrive, it aborts these steps
+  // itself. Without another connection this is OnPeerLost.
+  virtual void OnUnusedConnectionLost(const std::string& task,
+                                      uint64_t incarnation,
+                                      const absl::Status& why) {
+    OnPeerLost(task, incarnation, why);
+  }
   // It was not sent: its step has to be aborted. Once for each step, from
   // Deliver.
   virtual void OnPushFailed(const Push& push, const absl::Status& why) = 0;

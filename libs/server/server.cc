@@ -598,6 +598,14 @@ class Server::Impl : private PeerObserver,
                 has_ended ? DescribeEnd(task, needed)
                           : DescribeLoss(task, needed, why));
   }
+  void OnUnusedConnectionLost(const std::string& task, uint64_t incarnation,
+                              const absl::Status& why) override {
+    if (local_task_ != nullptr &&
+        local_task_->runtime()->DropUnusedConnection(task, incarnation)) {
+      return;
+    }
+    OnPeerLost(task, incarnation, why);
+  }
   void OnPushFailed(const protocol::Push& push,
                     const absl::Status& why) override {
     local_task_->runtime()->PushFailed(push, why);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/protocol/method.h"
 #include "libs/protocol/peer_checks.h"
 
 namespace weft {
@@ -74,13 +75,27 @@ void TaskHandler::OnDisconnect(const bus::Peer& peer, const absl::Status& why) {
   if (master_) master_->OnDisconnect(peer, why);
   coordinator_.OnDisconnect(peer, why);
   if (files_) files_->OnDisconnect(peer);
-  if (!peer.identity.task.empty()) {
-    peers_.OnPeerLost(peer.identity.task, peer.identity.incarnation, why);
+  const bus::Identity& identity = peer.identity;
+  if (identity.task.empty()) return;
+  if (connections_.Remove(peer)) {
+    peers_.OnPeerLost(identity.task, identity.incarnation, why);
+  } else {
+    peers_.OnUnusedConnectionLost(identity.task, identity.incarnation, why);
+  }
+}
+
+// A connection is used once it has carried a step or values for one.
+void TaskHandler::RecordUse(const bus::Peer& peer, uint8_t method) {
+  if (peer.identity.task.empty()) return;
+  if (method == static_cast<uint8_t>(protocol::Method::kRunPartition) ||
+      method == static_cast<uint8_t>(protocol::Method::kPushes)) {
+    connections_.RecordUse(peer);
   }
 }
 
 void TaskHandler::OnRequest(std::shared_ptr<bus::IncomingCall> call,
                             bus::Message request) {
+  RecordUse(call->peer(), request.method);
   if (master_ && MasterService::Handles(request.method)) {
     master_->OnRequest(std::move(call), std::move(request));
   } else if (worker_ && WorkerService::Handles(request.method)) {
@@ -118,6 +133,7 @@ void TaskHandler::Refuse(bus::IncomingCall& call, uint8_t method) const {
 
 void TaskHandler::OnOneWay(const bus::Peer& peer, bus::Message message,
                            const absl::Status& landed) {
+  RecordUse(peer, message.method);
   if (worker_ && WorkerService::Handles(message.method)) {
     worker_->OnOneWay(peer, std::move(message), landed);
   } else if (master_ && MasterService::Handles(message.method)) {
