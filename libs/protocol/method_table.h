@@ -39,8 +39,11 @@ struct MethodRow {
   // What ends work, or asks about it.
   bool is_served_while_draining = false;
   // Ends work, though not on the control pool. Such requests and control
-  // requests count in a quota of their own (bus::Handler::HasReserve).
+  // requests count in a quota of their own (bus::Handler::HasReserve),
   bool has_reserve = false;
+  // but for control requests that begin what another one ends. They are on the
+  // same pool to keep their order.
+  bool begins_work = false;
 };
 
 // A control message is read in some microseconds.
@@ -100,7 +103,8 @@ class RoleService {
   }
   static bool HasReserve(uint8_t method) {
     const auto* const row = Service::FindMethod(method);
-    return row != nullptr && (row->is_control || row->has_reserve);
+    if (row == nullptr || row->begins_work) return false;
+    return row->is_control || row->has_reserve;
   }
 
   void OnRequest(std::shared_ptr<bus::IncomingCall> call,

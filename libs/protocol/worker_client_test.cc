@@ -780,6 +780,16 @@ TEST_F(WorkerClientTest, ATaskThatDrainsServesWhatEndsSteps) {
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
 }
 
+// An end that overtook the beginning of its session by far would be forgotten.
+TEST_F(WorkerClientTest, SessionsBeginAndEndOnTheControlPool) {
+  const bus::Message begin = WriteCreateWorkerSession(kSession, {});
+  EXPECT_TRUE(WorkerService::IsControlMessage(begin));
+  EXPECT_FALSE(WorkerService::HasReserve(begin.method));
+  const bus::Message end = WriteDeleteWorkerSession(kSession);
+  EXPECT_TRUE(WorkerService::IsControlMessage(end));
+  EXPECT_TRUE(WorkerService::HasReserve(end.method));
+}
+
 // By accident or with intent: each master speaks for its own sessions.
 TEST_F(WorkerClientTest, AnotherTaskCanNotActForAMaster) {
   Connect();
