@@ -38,6 +38,10 @@ class IncomingCall {
   virtual void Fail(const absl::Status& error) = 0;
 };
 
+// Requests with a reserve that a peer may have open beyond two for each request
+// of its own quota: ends of sessions, releases and holds.
+inline constexpr int kReservedRequests = 1024;
+
 // What a task does with what comes in.
 class Handler {
  public:
@@ -58,8 +62,9 @@ class Handler {
   // is refused: those that end work, or ask about it.
   virtual bool IsServedWhileDraining(uint8_t /*method*/) const { return false; }
   // Whether requests of this method end work, or keep the peer a member. They
-  // count in a quota of their own, as large as that of the others: what a peer
-  // may not exceed never refuses the request that would relieve it.
+  // count in a quota of their own: twice that of the others, as a step may be
+  // aborted twice, and kReservedRequests. What a peer may not exceed never
+  // refuses the request that would relieve it.
   virtual bool HasReserve(uint8_t /*method*/) const { return false; }
   // Whether a connection of this peer is accepted until the end, though others
   // are refused: one that work which goes on may need.

@@ -314,11 +314,12 @@ absl::Status ServerConnection::CheckRoomForCall(bool has_reserve) const {
   const bool is_client =
       peer_.identity.task.empty() &&
       options.max_requests_per_client < options.max_requests_per_peer;
-  const int limit = is_client ? options.max_requests_per_client
-                              : options.max_requests_per_peer;
+  const size_t quota = is_client ? options.max_requests_per_client
+                                 : options.max_requests_per_peer;
+  const size_t limit = has_reserve ? 2 * quota + kReservedRequests : quota;
   const size_t open =
       has_reserve ? num_reserved_ : calls_.size() - num_reserved_;
-  if (open < static_cast<size_t>(limit)) return absl::OkStatus();
+  if (open < limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       context_.self.task, " works on ", limit,
       " requests of this peer already. Wait for answers, or raise ",

@@ -64,7 +64,9 @@ class Farewell : public std::enable_shared_from_this<Farewell> {
 
  private:
   void OnTold(const absl::Status& status) {
-    if (!absl::IsUnavailable(status) || call_->cancellation()->IsCancelled() ||
+    const bool may_hear_later =
+        absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
+    if (!may_hear_later || call_->cancellation()->IsCancelled() ||
         scheduler_.clock().Now() >= deadline_) {
       return done_(status);
     }

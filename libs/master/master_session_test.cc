@@ -315,6 +315,18 @@ TEST_F(MasterSessionTest, TasksAreToldOfItsEndUntilTheyHaveHeard) {
   EXPECT_EQ(worker_.deleted.size(), 3u);
 }
 
+TEST_F(MasterSessionTest, ATaskWithTooManyRequestsIsToldOfItsEndLater) {
+  Extended extended;
+  Extend(0, Nodes("x", "y"), &extended);
+  ASSERT_OK(extended);
+  ASSERT_OK(Run("x", "y"));
+  worker_.num_losses = 2;
+  worker_.loss = absl::ResourceExhaustedError("too many requests");
+  EXPECT_OK(Ask().CloseSession(session_));
+  EXPECT_EQ(worker_.num_losses, 0);
+  EXPECT_EQ(worker_.deleted.size(), 3u);
+}
+
 // One that stops, say: it is there, and refuses.
 TEST_F(MasterSessionTest, ATaskThatRefusesToHearOfItIsNotAskedWithoutPause) {
   Extended extended;

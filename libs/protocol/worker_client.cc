@@ -1,5 +1,7 @@
 #include "libs/protocol/worker_client.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -80,7 +82,7 @@ WorkerClient::WorkerClient(bus::Transport& transport,
 WorkerClient::~WorkerClient() = default;
 
 void WorkerClient::OnConnected(const bus::Identity& peer) {
-  Releasing releasing;
+  size_t num_unsent = 0;
   {
     absl::MutexLock lock(&mutex_);
     connected_ = peer;
@@ -88,10 +90,12 @@ void WorkerClient::OnConnected(const bus::Identity& peer) {
     // Another process has none of them.
     if (incarnation_ != peer.incarnation) releasing_.clear();
     incarnation_ = peer.incarnation;
-    releasing = releasing_;
+    unsent_ = releasing_;
+    num_unsent = unsent_.size();
   }
-  for (const auto& [id, session] : releasing) {
-    SendDeregister(session, id.second);
+  // This thread reads: the answers have the others sent.
+  for (size_t i = 0; i < std::min(num_unsent, kMaxReleasesAtOnce); ++i) {
+    SendNextRelease();
   }
   if (options_.events != nullptr) options_.events->OnPeerConnected(peer);
 }
@@ -207,23 +211,46 @@ void WorkerClient::Deregister(const WorkerSession& session,
     releasing_[{session.session, registration}] = session;
     if (releasing_.size() > kMaxReleasing) releasing_.erase(releasing_.begin());
   }
-  SendDeregister(session, registration);
+  SendDeregister(session, registration, nullptr);
 }
 
 void WorkerClient::SendDeregister(const WorkerSession& session,
-                                  uint64_t registration) {
+                                  uint64_t registration,
+                                  void (WorkerClient::*then)()) {
   // Without a connection, the next one does it again.
   channel_->Call(
       WriteDeregister(session, registration), bus::CallOptions(),
-      [this, session, registration](const absl::StatusOr<bus::Message>& reply) {
-        if (absl::IsUnimplemented(reply.status())) {
+      [this, session, registration,
+       then](const absl::StatusOr<bus::Message>& reply) {
+        const absl::Status& status = reply.status();
+        if (absl::IsUnavailable(status) || absl::IsCancelled(status)) return;
+        if (absl::IsUnimplemented(status)) {
           // An older task answers no such request.
           (void)channel_->Send(WriteDeregister(session, registration));
-        } else if (!reply.ok()) {
-          return;
         }
-        Released(session.session, registration);
+        if (reply.ok() || absl::IsUnimplemented(status)) {
+          Released(session.session, registration);
+        }
+        if (then != nullptr) (this->*then)();
       });
+}
+
+void WorkerClient::SendNextRelease() {
+  const auto next = TakeUnsent();
+  if (!next.has_value()) return;
+  SendDeregister(next->second, next->first.second,
+                 &WorkerClient::SendNextRelease);
+}
+
+std::optional<WorkerClient::Releasing::value_type> WorkerClient::TakeUnsent() {
+  absl::MutexLock lock(&mutex_);
+  while (!unsent_.empty()) {
+    const Releasing::value_type next = *unsent_.begin();
+    unsent_.erase(unsent_.begin());
+    // Its session may have ended meanwhile.
+    if (releasing_.contains(next.first)) return next;
+  }
+  return std::nullopt;
 }
 
 void WorkerClient::Released(uint64_t session, uint64_t registration) {

@@ -74,6 +74,9 @@ struct WorkerClientOptions {
 
 class WorkerClient : public Worker, private bus::ChannelEvents {
  public:
+  // How many releases a new connection has to confirm before others are sent.
+  static constexpr size_t kMaxReleasesAtOnce = 64;
+
   // `transport` outlives the client.
   WorkerClient(bus::Transport& transport, const WorkerClientOptions& options);
   // Fails what is pending with CANCELLED, from this thread. Not to be called
@@ -116,8 +119,14 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
   void OnConnected(const bus::Identity& peer) override;
   void OnDisconnected(const absl::Status& why) override;
 
-  // Tells the task, unless it has heard meanwhile.
-  void SendDeregister(const WorkerSession& session, uint64_t registration);
+  // Tells the task. `then`, which may be null, is called once it has answered;
+  // not if the connection is lost before.
+  void SendDeregister(const WorkerSession& session, uint64_t registration,
+                      void (WorkerClient::*then)());
+  // Sends the next of unsent_, and the one after it when that is answered.
+  void SendNextRelease() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes it out; none if there is no more.
+  std::optional<Releasing::value_type> TakeUnsent() ABSL_LOCKS_EXCLUDED(mutex_);
   void Released(uint64_t session, uint64_t registration)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // A call that is answered by Done.
@@ -145,6 +154,9 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
   // What it was told may be lost with the connection, and the sessions outlive
   // that.
   Releasing releasing_ ABSL_GUARDED_BY(mutex_);
+  // Of these, those that the connection has yet to send; the others of them
+  // were lost with an earlier one.
+  Releasing unsent_ ABSL_GUARDED_BY(mutex_);
   // Of the attempts since; OK before the first has failed.
   absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);
   // Last: its end ends all callbacks. Set once, before any call.

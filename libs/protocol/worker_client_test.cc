@@ -2,6 +2,7 @@
 // over a simulated network.
 #include "libs/protocol/worker_client.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -92,6 +93,24 @@ struct TestStep {
   std::vector<int> feed_indices;
   std::vector<int> fetch_indices;
   std::shared_ptr<Cancellation> cancellation = std::make_shared<Cancellation>();
+};
+
+// Keeps requests until the test has them served.
+class HoldingHandler : public OneRoleHandler<WorkerService> {
+ public:
+  using OneRoleHandler::OneRoleHandler;
+
+  void OnRequest(std::shared_ptr<bus::IncomingCall> call,
+                 bus::Message request) override {
+    held.emplace_back(std::move(call), std::move(request));
+  }
+  void ServeHeld() {
+    for (auto& [call, request] : std::exchange(held, {})) {
+      OneRoleHandler::OnRequest(std::move(call), std::move(request));
+    }
+  }
+
+  std::vector<std::pair<std::shared_ptr<bus::IncomingCall>, bus::Message>> held;
 };
 
 class WorkerClientTest : public testing::Test {
@@ -456,6 +475,33 @@ TEST_F(WorkerClientTest, WhatIsReleasedWithoutAConnectionIsReleasedLater) {
   EXPECT_EQ(worker_.deregistered.size(), 2u);
 }
 
+// The thread that reads sends them, and the task has room for so many.
+TEST_F(WorkerClientTest, ReleasesOfANewConnectionAreSentAFewAtATime) {
+  constexpr uint64_t kReleases = 200;
+  HoldingHandler holding(*service_);
+  auto endpoint = processes_.server().transport->Listen(
+      processes_.address(), {.task = kTask, .incarnation = 22}, holding);
+  ASSERT_OK(endpoint);
+  Dial();
+  processes_.Settle();
+  processes_.network().Cut("client", "server");
+  processes_.Settle();
+  for (uint64_t i = 1; i <= kReleases; ++i) client_->Deregister(kSession, i);
+  // This one ends before its turn.
+  client_->Deregister({11, 8}, 1);
+  processes_.scheduler().AdvanceBy(absl::Seconds(10));
+  ASSERT_EQ(events_.connected.size(), 2u);
+  client_->DeleteWorkerSession({11, 8}, kNever, results_.done());
+  size_t most = 0;
+  for (processes_.Settle(); !holding.held.empty(); processes_.Settle()) {
+    most = std::max(most, holding.held.size());
+    holding.ServeHeld();
+  }
+  EXPECT_LE(most, WorkerClient::kMaxReleasesAtOnce + 1);
+  EXPECT_EQ(worker_.deregistered.size(), kReleases);
+  client_.reset();
+}
+
 TEST_F(WorkerClientTest, ATaskThatRestartsHasNothingToRelease) {
   Connect();
   endpoint_.reset();
@@ -788,6 +834,12 @@ TEST_F(WorkerClientTest, SessionsBeginAndEndOnTheControlPool) {
   const bus::Message end = WriteDeleteWorkerSession(kSession);
   EXPECT_TRUE(WorkerService::IsControlMessage(end));
   EXPECT_TRUE(WorkerService::HasReserve(end.method));
+}
+
+TEST_F(WorkerClientTest, ReleasesWaitForNoKernel) {
+  const bus::Message release = WriteDeregister(kSession, 5);
+  EXPECT_TRUE(WorkerService::IsControlMessage(release));
+  EXPECT_TRUE(WorkerService::HasReserve(release.method));
 }
 
 // By accident or with intent: each master speaks for its own sessions.

@@ -95,9 +95,11 @@ struct ResourceTotals {
 class TaskRuntime : public protocol::Worker,
                     public std::enable_shared_from_this<TaskRuntime> {
  public:
-  // Of sessions that were deleted, and of registrations that were released
-  // before they were there: what comes later for one is refused.
+  // Of sessions that were deleted: what comes later for one is refused.
   static constexpr size_t kEndedRemembered = 1000;
+  // The same of registrations that were released before they were there. Their
+  // releases overtake graphs that wait for the compute pool.
+  static constexpr size_t kReleasedRemembered = 65536;
   // Steps for which variables may be held at once.
   static constexpr size_t kMaxHolds = 1000;
 
@@ -391,7 +393,7 @@ class TaskRuntime : public protocol::Worker,
       kEndedRemembered};
   // Session and registration; those that were released before they were there.
   Ended<std::pair<uint64_t, uint64_t>> ended_registrations_
-      ABSL_GUARDED_BY(mutex_){kEndedRemembered};
+      ABSL_GUARDED_BY(mutex_){kReleasedRemembered};
   std::map<uint64_t, PeerState> peers_ ABSL_GUARDED_BY(mutex_);
   VariableHolds holds_ ABSL_GUARDED_BY(mutex_);
   // Of steps; those that were released before they came.

@@ -293,6 +293,16 @@ TEST_F(TaskRuntimeTest, WhatWasReleasedBeforeItIsRegisteredIsNotRegistered) {
   EXPECT_EQ(runtime_->num_registrations(), 1);
 }
 
+// Graphs wait for the compute pool, their releases do not.
+TEST_F(TaskRuntimeTest, ReleasesThatOvertakeManyGraphsAreRemembered) {
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
+  for (uint64_t id = 1; id <= 2000; ++id) {
+    runtime_->Deregister({kMaster, 1}, id);
+  }
+  EXPECT_THAT(Register(1, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(runtime_->num_registrations(), 0);
+}
+
 // Compiled, this one would be refused for its device.
 TEST_F(TaskRuntimeTest, WhatWasReleasedIsNotCompiledFirst) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));

@@ -216,11 +216,16 @@ TEST_P(TransportConformanceTest, RequestsThatEndWorkHaveAReserve) {
     held.push_back(Call(NewMessage(kHold, large)));
     held.push_back(Call(NewMessage(kEndHold, large)));
   }
+  // Two for each of the others, and some besides.
+  for (int i = 2; i < 2 * 2 + kReservedRequests; ++i) {
+    held.push_back(Call(NewMessage(kEndHold, "")));
+  }
   for (const uint8_t method : {kHold, kEndHold}) {
     EXPECT_THAT(Call(NewMessage(method, "one more")).Wait(),
                 StatusIs(absl::StatusCode::kResourceExhausted));
   }
-  ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.held.size() == 4; }));
+  ASSERT_TRUE(
+      handler_.WaitUntil([&] { return handler_.held.size() == held.size(); }));
   for (auto& call : handler_.TakeHeld()) {
     call.call->Reply(std::move(call.request));
   }

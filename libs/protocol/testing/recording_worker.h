@@ -24,8 +24,10 @@ class RecordingWorker : public Worker {
  public:
   // What each call is answered with.
   absl::Status answer;
-  // So many calls of DeleteWorkerSession lose their connection.
+  // So many calls of DeleteWorkerSession lose their connection, or fail with
+  // `loss`.
   int num_losses = 0;
+  absl::Status loss = absl::UnavailableError("The connection was lost");
   std::vector<DeviceAttributes> devices;
   std::vector<std::string> waits;
   NewVariables new_variables;  // of each registration
@@ -98,7 +100,7 @@ class RecordingWorker : public Worker {
     }
     if (num_losses == 0) return done(answer);
     --num_losses;
-    done(absl::UnavailableError("The connection was lost"));
+    done(loss);
   }
   void Register(const PartitionRegistration& registration,
                 absl::Time /*deadline*/, RegisterDone done) override {
