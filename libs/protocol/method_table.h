@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/shorten.h"
 #include "libs/bus/handler.h"
 #include "libs/protocol/method.h"
 
@@ -46,8 +47,9 @@ struct MethodRow {
   bool begins_work = false;
 };
 
-// A control message is read in some microseconds.
-inline constexpr size_t kMaxControlMessageBytes = size_t{64} << 10;
+// A control message is read in some microseconds. An Abort brings its cause.
+inline constexpr size_t kMaxControlMessageBytes = 4 * kMaxErrorText;
+static_assert(kMaxControlMessageBytes >= kMaxErrorText + 4096);
 
 template <typename Service, size_t kRows>
 class MethodTable {

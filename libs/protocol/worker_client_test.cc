@@ -842,6 +842,11 @@ TEST_F(WorkerClientTest, ReleasesWaitForNoKernel) {
   EXPECT_TRUE(WorkerService::HasReserve(release.method));
 }
 
+TEST_F(WorkerClientTest, AnAbortWithALongCauseWaitsForNoKernel) {
+  const absl::Status cause = absl::InternalError(std::string(1 << 20, 'x'));
+  EXPECT_TRUE(WorkerService::IsControlMessage(WriteAbort({11, 30}, 28, cause)));
+}
+
 // By accident or with intent: each master speaks for its own sessions.
 TEST_F(WorkerClientTest, AnotherTaskCanNotActForAMaster) {
   Connect();
