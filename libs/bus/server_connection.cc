@@ -91,6 +91,9 @@ class ServerConnection::Call : public IncomingCall {
 
   uint64_t id() const { return id_; }
   bool has_reserve() const { return has_reserve_; }
+  // Before the handler learns of it, which takes a thread.
+  void set_cancelled() { is_cancelled_.store(true); }
+  bool is_cancelled() const { return is_cancelled_.load(); }
   // Of the peer's quota; set before the handler sees the call.
   void set_held(uint64_t held) { held_ = held; }
   uint64_t TakeHeld() { return std::exchange(held_, 0); }
@@ -105,6 +108,7 @@ class ServerConnection::Call : public IncomingCall {
   const bool has_reserve_;
   Cancellation cancellation_;
   std::atomic<bool> answered_{false};
+  std::atomic<bool> is_cancelled_{false};
   uint64_t held_ = 0;
   uint64_t reserved_ = 0;
 };
@@ -491,6 +495,8 @@ void ServerConnection::OnCancel(uint64_t call_id) {
       cancelled_.Add(call_id);
     }
   }
+  // First: a reply that this Abandon misses is abandoned by Answer.
+  if (call != nullptr) call->set_cancelled();
   connection_.Abandon(call_id);
   if (call == nullptr) return;
   // Not on the thread that reads: it ends a step and what that holds.
@@ -498,6 +504,13 @@ void ServerConnection::OnCancel(uint64_t call_id) {
     call->cancellation().Cancel(
         absl::CancelledError("The caller cancelled the call"));
   });
+}
+
+// A call that LetGoOf took out is cancelled by its number.
+bool ServerConnection::IsCancelled(const Call& call) const {
+  if (call.is_cancelled()) return true;
+  absl::MutexLock lock(&mutex_);
+  return cancelled_.Contains(call.id());
 }
 
 void ServerConnection::SendError(uint64_t call_id, const absl::Status& error) {
@@ -513,7 +526,9 @@ absl::Status ServerConnection::Answer(Call& call, absl::Status error,
   LetGoOf(call);
   if (state() != State::kUp) return absl::OkStatus();
   // The caller has forgotten it.
-  if (call.cancellation().IsCancelled()) return absl::OkStatus();
+  if (call.is_cancelled() || call.cancellation().IsCancelled()) {
+    return absl::OkStatus();
+  }
   if (!error.ok()) {
     SendError(call.id(), error);
     return absl::OkStatus();
@@ -522,7 +537,9 @@ absl::Status ServerConnection::Answer(Call& call, absl::Status error,
   outgoing.kind = MessageKind::kReply;
   outgoing.call_id = call.id();
   outgoing.message = std::move(reply);
+  const bool has_attachments = !outgoing.message.attachments.empty();
   const absl::Status sent = connection_.Send(std::move(outgoing));
+  if (has_attachments && IsCancelled(call)) connection_.Abandon(call.id());
   if (absl::IsInvalidArgument(sent)) SendError(call.id(), sent);
   if (absl::IsResourceExhausted(sent)) {
     return Annotate(sent, task_);

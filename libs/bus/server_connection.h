@@ -85,6 +85,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   absl::Status OnRequest(Incoming incoming);
   absl::Status OnOneWay(Incoming incoming);
   void OnCancel(uint64_t call_id);
+  // Whether the caller has cancelled the call, which may be answered already.
+  bool IsCancelled(const Call& call) const ABSL_LOCKS_EXCLUDED(mutex_);
   // What the request goes on to take of the peer's quota; an error, with the
   // attachments gone, when that was too much.
   absl::Status HoldRequest(Call& call, Incoming& incoming);

@@ -164,6 +164,25 @@ TEST_P(TransportHeartbeatTest, ControlRequestsWaitForNoOtherMessage) {
   stuck_.Release();
 }
 
+// The handler has not heard yet that the caller is gone.
+TEST_P(TransportHeartbeatTest, ReplyToACancelledCallIsNotSent) {
+  server_scheduler_ = &stuck_;
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  Call(NewMessage(kHold, ""));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
+  stuck_.Stick(Pool::kControl);
+  channel_->Cancel(last_call_);
+  EXPECT_OK(Call(NewMessage(kEcho, "after it")).Wait());
+  const std::shared_ptr<IncomingCall> call = handler_.TakeHeld()[0].call;
+  EXPECT_FALSE(call->cancellation().IsCancelled());
+  // More than may be on its way.
+  Message reply = NewMessage(kEcho, "", {Pattern(20'000'000, 1)});
+  const std::weak_ptr<const void> sent = reply.attachments[0].owner();
+  call->Reply(std::move(reply));
+  EXPECT_TRUE(sent.expired());
+  stuck_.Release();
+}
+
 TEST_P(TransportHeartbeatTest, DisconnectWaitsForNoKernel) {
   server_scheduler_ = &stuck_;
   ASSERT_NO_FATAL_FAILURE(Connect());
