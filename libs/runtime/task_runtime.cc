@@ -275,10 +275,16 @@ void TaskRuntime::CancelStepsSoon(std::vector<RemovedSession> sessions) {
                                });
 }
 
+absl::Status TaskRuntime::CheckGoesOn(Sessions::const_iterator it) const {
+  const bool is_monitored = it != sessions_.end() && it->second->is_monitored;
+  return is_draining_ && is_monitored ? absl::OkStatus() : stopped_;
+}
+
 absl::StatusOr<std::shared_ptr<TaskRuntime::Session>> TaskRuntime::SessionFor(
     const protocol::PartitionRegistration& registration) const {
   const uint64_t id = registration.session.session;
   const auto it = FindSession(registration.session);
+  RETURN_IF_ERROR(CheckGoesOn(it));
   if (it == sessions_.end()) {
     return UnknownOn(options_.task, absl::StrCat("Session ", id));
   }
@@ -534,10 +540,7 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::FindRegistration(
     const protocol::WorkerSession& session, uint64_t registration) const {
   absl::ReaderMutexLock lock(&mutex_);
   const auto it = FindSession(session);
-  const bool goes_on =
-      stopped_.ok() ||
-      (is_draining_ && it != sessions_.end() && it->second->is_monitored);
-  if (!goes_on) return stopped_;
+  RETURN_IF_ERROR(CheckGoesOn(it));
   if (it != sessions_.end()) {
     auto found = it->second->registrations.find(registration);
     if (found != it->second->registrations.end()) return found->second;

@@ -254,6 +254,10 @@ class TaskRuntime : public protocol::Worker,
   // The end where the session is not there, or is another master's.
   Sessions::const_iterator FindSession(const protocol::WorkerSession& session)
       const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Why the session, or one that is not here (the end), may not register and
+  // run.
+  absl::Status CheckGoesOn(Sessions::const_iterator it) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Where the registration belongs; an error if it is not wanted any more.
   absl::StatusOr<std::shared_ptr<Session>> SessionFor(
       const protocol::PartitionRegistration& registration) const

@@ -650,6 +650,7 @@ TEST_F(DrainingRuntimeTest, RunsStepsOfMonitoredSessionsUntilTheyClose) {
   EXPECT_THAT(Run(1), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_OK(Run(2));
   EXPECT_OK(Register(2, 6));
+  EXPECT_THAT(Register(1, 6), StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(CreateWorkerSession(kMaster, 3),
               StatusIs(absl::StatusCode::kUnavailable));
   // Its own master, which drains too, has a session that needs this device now.
