@@ -54,7 +54,11 @@ class WireChannel : public Channel, public ClientConnectionOwner {
               Callback callback) override;
   void Cancel(CallId call) override;
   absl::Status Send(Message message) override;
-  void EndConnection(const absl::Status& why) override;
+  uint64_t connection() const override {
+    absl::MutexLock lock(&mutex_);
+    return HasGreeted() ? connection_number_ : 0;
+  }
+  void EndConnection(uint64_t connection, const absl::Status& why) override;
   void AbandonStep(const StepTag& step) override;
   std::optional<Identity> peer() const override {
     absl::MutexLock lock(&mutex_);
@@ -91,6 +95,10 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   bool HasNone() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return state_ == State::kDown || state_ == State::kRefused;
   }
+  // Whether calls go to the other end.
+  bool HasGreeted() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return state_ == State::kUp || state_ == State::kFlushing;
+  }
   // Who was there once will be there again: a stranger in between is a loss,
   // which says who it is.
   absl::Status LossOf(const absl::Status& why) const
@@ -121,6 +129,7 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   mutable absl::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kDown;
   Shared connection_ ABSL_GUARDED_BY(mutex_);  // or attempt; may be null
+  uint64_t connection_number_ ABSL_GUARDED_BY(mutex_) = 0;  // the latest
   Identity peer_ ABSL_GUARDED_BY(mutex_);
   bool was_up_ ABSL_GUARDED_BY(mutex_) = false;  // ever
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
@@ -192,6 +201,7 @@ void WireChannel::OnGreeted(const Shared& connection, const Identity& peer) {
     absl::MutexLock lock(&mutex_);
     if (connection != connection_ || !HasNone()) return;
     state_ = State::kFlushing;
+    ++connection_number_;
     peer_ = peer;
     was_up_ = true;
     attempts_ = 0;
@@ -374,14 +384,14 @@ absl::Status WireChannel::Send(Message message) {
   return connection->Send(std::move(outgoing));
 }
 
-void WireChannel::EndConnection(const absl::Status& why) {
-  Shared connection;
+void WireChannel::EndConnection(uint64_t connection, const absl::Status& why) {
+  Shared ended;
   {
     absl::MutexLock lock(&mutex_);
-    if (state_ != State::kUp && state_ != State::kFlushing) return;
-    connection = connection_;
+    if (!HasGreeted() || connection != connection_number_) return;
+    ended = connection_;
   }
-  OnLost(connection, absl::UnavailableError(why.message()));
+  OnLost(ended, absl::UnavailableError(why.message()));
 }
 
 void WireChannel::AbandonStep(const StepTag& step) {

@@ -138,9 +138,13 @@ class Channel {
   virtual void Cancel(CallId call) = 0;
   // UNAVAILABLE while there is no connection.
   virtual absl::Status Send(Message message) = 0;
-  // Ends the connection, if there is one, as a loss for both ends: calls that
-  // are pending fail with UNAVAILABLE, which quotes `why`. Dials again.
-  virtual void EndConnection(const absl::Status& why) = 0;
+  // The number of the connection that carries calls now; 0 while there is none.
+  // Each connection of a channel has its own.
+  virtual uint64_t connection() const = 0;
+  // Ends the connection of that number, if it is still there, as a loss for
+  // both ends: calls that are pending fail with UNAVAILABLE, which quotes
+  // `why`. Dials again.
+  virtual void EndConnection(uint64_t connection, const absl::Status& why) = 0;
   // The step was aborted: attachments of one-way messages for it that have not
   // left yet never do. At the other end such a message comes without them.
   virtual void AbandonStep(const StepTag& step) = 0;

@@ -292,20 +292,23 @@ void WorkerClient::Run(const PartitionStep& step, Done done) {
 // aborted. Where the connection is lost, the run has failed before its Abort.
 void WorkerClient::SendAbort(const std::shared_ptr<PendingRun>& run,
                              const absl::Status& cause) {
+  const uint64_t connection = channel_->connection();
   channel_->Call(WriteAbort(run->id(), run->steps_over_below(), cause),
                  bus::CallOptions(),
-                 [this, run, cause](const absl::StatusOr<bus::Message>& reply) {
+                 [this, run, cause,
+                  connection](const absl::StatusOr<bus::Message>& reply) {
                    if (!reply.ok()) {
                      if (run->end().IsClaimed()) return;
-                     return EndConnection(reply.status());
+                     return EndConnection(connection, reply.status());
                    }
                    run->EndWith(MarkDerived(cause));
                    channel_->Cancel(run->call);  // feeds may still be sent
                  });
 }
 
-void WorkerClient::EndConnection(const absl::Status& why) {
+void WorkerClient::EndConnection(uint64_t connection, const absl::Status& why) {
   channel_->EndConnection(
+      connection,
       Annotate(why, absl::StrCat(options_.task, " did not abort a step")));
 }
 
@@ -328,11 +331,13 @@ void WorkerClient::Deliver(std::vector<Push> pushes) {
 
 void WorkerClient::Abort(const StepId& step, uint64_t steps_over_below,
                          const absl::Status& cause, Done done) {
+  const uint64_t connection = channel_->connection();
   Call(WriteAbort(step, steps_over_below, cause), absl::InfiniteFuture(),
-       [this, done = std::move(done)](const absl::Status& aborted) mutable {
+       [this, connection,
+        done = std::move(done)](const absl::Status& aborted) mutable {
          const bool is_lost =
              absl::IsUnavailable(aborted) || absl::IsCancelled(aborted);
-         if (!aborted.ok() && !is_lost) EndConnection(aborted);
+         if (!aborted.ok() && !is_lost) EndConnection(connection, aborted);
          done(aborted);
        });
 }

@@ -135,8 +135,8 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
   void SendAbort(const std::shared_ptr<PendingRun>& run,
                  const absl::Status& cause);
   // A task that is there and refuses an Abort goes on with the step; with the
-  // connection it ends.
-  void EndConnection(const absl::Status& why);
+  // connection that the Abort was sent by, it ends.
+  void EndConnection(uint64_t connection, const absl::Status& why);
   // UNAVAILABLE says which task it was and what to look at.
   absl::Status Explain(const absl::Status& status) const;
   // Likewise of a call that waited for a connection.

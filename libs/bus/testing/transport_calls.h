@@ -267,7 +267,8 @@ TEST_P(TransportConformanceTest, AnOwnerEndsItsConnection) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Answer held = Call(NewMessage(kHold, ""));
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
-  channel_->EndConnection(absl::InternalError("it does not abort"));
+  const uint64_t connection = channel_->connection();
+  channel_->EndConnection(connection, absl::InternalError("it does not abort"));
   EXPECT_THAT(held.Wait(),
               StatusIs(absl::StatusCode::kUnavailable, "it does not abort"));
   EXPECT_TRUE(
@@ -276,6 +277,13 @@ TEST_P(TransportConformanceTest, AnOwnerEndsItsConnection) {
   // It dials again.
   ASSERT_TRUE(events_.WaitForConnects(2));
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
+  // What the owner learns late of the first one ends no other.
+  EXPECT_NE(channel_->connection(), connection);
+  for (const uint64_t other : {connection, uint64_t{0}}) {
+    channel_->EndConnection(other, absl::InternalError("it does not abort"));
+    EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
+  }
+  EXPECT_EQ(events_.disconnected.size(), 1u);
 }
 
 TEST_P(TransportConformanceTest, ADeadlineEndsACallAtBothEnds) {
