@@ -23,6 +23,10 @@ bool OpensToWrite(FileAction action) {
          action == FileAction::kOpenToAppend;
 }
 
+bool ReadsName(FileAction action) {
+  return action == FileAction::kStat || action == FileAction::kListDirectory;
+}
+
 bool Opens(FileAction action) {
   return OpensToWrite(action) || action == FileAction::kOpenToRead;
 }
@@ -124,9 +128,6 @@ class FileServer::Client : public std::enable_shared_from_this<Client> {
   };
   using Work = absl::AnyInvocable<absl::StatusOr<FileAnswer>()>;
 
-  // Notes that the client writes, unless the server opens nothing for it any
-  // more.
-  absl::Status NoteWriter() ABSL_LOCKS_EXCLUDED(mutex_);
   // Has `work` done where it may block, unless the call is given up before, and
   // `done` called with what comes of it.
   void DoSoon(absl::Time deadline, std::shared_ptr<Cancellation> cancellation,
@@ -156,7 +157,6 @@ class FileServer::Client : public std::enable_shared_from_this<Client> {
   std::atomic<int> num_open_{0};
   absl::Mutex mutex_;
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_writer_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<uint64_t, OpenFile> files_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -181,6 +181,21 @@ class FileServer::Slot {
   const bool written_;
 };
 
+// A request that writes, until it is answered.
+class FileServer::Use {
+ public:
+  explicit Use(FileServer& server) : server_(server) { server_.uses_.Begin(); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  ~Use() {
+    server_.NoteUse();
+    server_.uses_.End();
+  }
+
+ private:
+  FileServer& server_;
+};
+
 class FileServer::ClientFiles : public Files {
  public:
   explicit ClientFiles(std::shared_ptr<Client> client)
@@ -200,7 +215,6 @@ class FileServer::ClientFiles : public Files {
 absl::StatusOr<std::shared_ptr<FileServer::Slot>> FileServer::Client::TakeSlot(
     FileAction action) {
   const FileServerOptions& options = server_.options_;
-  if (OpensToWrite(action)) RETURN_IF_ERROR(NoteWriter());
   if (num_open_.fetch_add(1) >= options.max_open_files_per_client) {
     num_open_.fetch_sub(1);
     return absl::ResourceExhaustedError(
@@ -219,21 +233,6 @@ absl::StatusOr<std::shared_ptr<FileServer::Slot>> FileServer::Client::TakeSlot(
   }
   return std::make_shared<Slot>(server_, shared_from_this(),
                                 OpensToWrite(action));
-}
-
-absl::Status FileServer::Client::NoteWriter() {
-  absl::MutexLock lock(&mutex_);
-  if (gone_) return Gone();
-  if (is_writer_) return absl::OkStatus();
-  if (server_.draining_.load()) {
-    return absl::UnavailableError(
-        absl::StrCat(server_.options_.task,
-                     " is shutting down and opens files to write only for "
-                     "clients that have had some open before"));
-  }
-  is_writer_ = true;
-  server_.writers_.Begin();
-  return absl::OkStatus();
 }
 
 absl::Status FileServer::Client::StillWanted(absl::Time deadline,
@@ -270,12 +269,13 @@ void FileServer::Client::Operate(FileRequest request, absl::Time deadline,
                                  std::shared_ptr<Cancellation> cancellation,
                                  Files::Done done) {
   const FileAction action = request.action;
-  server_.NoteUse();
   if (Opens(action)) {
+    if (OpensToWrite(action)) done = server_.EndingUse(std::move(done));
     return OpenSoon(std::move(request), deadline, std::move(cancellation),
                     std::move(done));
   }
   if (!protocol::IsOfOpenFile(action)) {
+    if (!ReadsName(action)) done = server_.EndingUse(std::move(done));
     return DoSoon(deadline, std::move(cancellation), std::move(done),
                   [this, request = std::move(request)] {
                     return DoToName(*server_.options_.file_system, request);
@@ -301,7 +301,8 @@ void FileServer::Client::Operate(FileRequest request, absl::Time deadline,
   }
   if (!reads) {
     return open->written->Operate(std::move(request), deadline,
-                                  std::move(cancellation), std::move(done));
+                                  std::move(cancellation),
+                                  server_.EndingUse(std::move(done)));
   }
   DoSoon(deadline, std::move(cancellation), std::move(done),
          [this, reader = open->read, request = std::move(request)] {
@@ -415,15 +416,13 @@ void FileServer::Client::CloseReaderSoon(std::shared_ptr<Reader> reader,
 
 void FileServer::Client::Leave() {
   absl::flat_hash_map<uint64_t, OpenFile> open;
-  bool was_writer = false;
   {
     absl::MutexLock lock(&mutex_);
     gone_ = true;
-    was_writer = is_writer_;
     open.swap(files_);
   }
   for (auto& [file, one] : open) Close(std::move(one), Gone());
-  if (was_writer) server_.writers_.End();
+  server_.clients_.End();
 }
 
 FileServer::FileServer(const FileServerOptions& options)
@@ -431,19 +430,23 @@ FileServer::FileServer(const FileServerOptions& options)
 
 FileServer::~FileServer() = default;
 
-void FileServer::Drain() {
-  draining_.store(true);
-  NoteUse();
-}
+void FileServer::Drain() { NoteUse(); }
 
 void FileServer::NoteUse() {
-  if (!draining_.load()) return;
   absl::MutexLock lock(&mutex_);
   last_used_ = Now();
 }
 
+Files::Done FileServer::EndingUse(Files::Done done) {
+  return [use = std::make_unique<Use>(*this),
+          done = std::move(done)](absl::StatusOr<FileAnswer> answer) mutable {
+    use.reset();
+    done(std::move(answer));
+  };
+}
+
 absl::Time FileServer::QuietAt(absl::Duration quiet) const {
-  if (!queue_.is_idle()) return Now() + quiet;
+  if (uses_.count() > 0) return Now() + quiet;
   absl::MutexLock lock(&mutex_);
   return last_used_ + quiet;
 }
@@ -452,7 +455,7 @@ bool FileServer::WaitUntilUnused(absl::Time deadline, absl::Duration quiet) {
   Scheduler& scheduler = *options_.scheduler;
   while (true) {
     const absl::Time quiet_at = QuietAt(quiet);
-    if (writers_.WaitUntilNone(scheduler, std::min(deadline, quiet_at))) {
+    if (clients_.WaitUntilNone(scheduler, std::min(deadline, quiet_at))) {
       // What clients had open when they went is being closed.
       return written_.WaitUntilNone(scheduler, deadline);
     }
@@ -462,6 +465,7 @@ bool FileServer::WaitUntilUnused(absl::Time deadline, absl::Duration quiet) {
 }
 
 std::shared_ptr<Files> FileServer::NewClient() {
+  clients_.Begin();
   return std::make_shared<ClientFiles>(
       std::make_shared<Client>(*this, num_clients_.fetch_add(1)));
 }

@@ -53,12 +53,13 @@ class FileServer {
 
   std::shared_ptr<protocol::Files> NewClient();
 
-  // Opens no files for writing from here on but for clients that have had some
-  // open before: a save that they make is made of many.
+  // Begins the time that WaitUntilUnused measures. Clients are served as
+  // before: any of them may make its last save. Whoever drains lets in no
+  // others.
   void Drain();
-  // Waits until all clients that have written files are gone, or have asked for
-  // nothing during `quiet`, as one does that keeps an event file open. False
-  // when `deadline` came first. After Drain.
+  // Waits until all clients are gone, or have written nothing during `quiet`,
+  // as one does that keeps an event file open. False when `deadline` came
+  // first. After Drain.
   bool WaitUntilUnused(absl::Time deadline, absl::Duration quiet);
 
   int num_open_files() const { return num_open_.load(); }
@@ -70,23 +71,26 @@ class FileServer {
   class Client;
   class ClientFiles;
   class Slot;
+  class Use;
 
   absl::Time Now() const { return options_.scheduler->clock().Now(); }
-  // A client asks for something.
   void NoteUse() ABSL_LOCKS_EXCLUDED(mutex_);
-  // When it has been quiet for so long, if nothing is asked for until then.
+  // `done` for a request that writes: the server is in use until it is called.
+  protocol::Files::Done EndingUse(protocol::Files::Done done);
+  // When it has been quiet for so long, if nothing is written until then.
   absl::Time QuietAt(absl::Duration quiet) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   const FileServerOptions options_;
-  std::atomic<bool> draining_{false};
   mutable absl::Mutex mutex_;
-  absl::Time last_used_ ABSL_GUARDED_BY(mutex_);  // while it drains
+  // When Drain was called, or the last request that writes ended.
+  absl::Time last_used_ ABSL_GUARDED_BY(mutex_);
+  InFlight uses_;  // requests that write
   std::atomic<int> num_open_{0};
   std::atomic<uint64_t> num_clients_{0};  // ever
+  InFlight clients_;
   Counter written_bytes_;
   Counter read_bytes_;
   InFlight written_;  // files that are open for writing
-  InFlight writers_;  // clients that have had some open
   TurnQueue queue_;   // last: what runs there uses the others
 };
 

@@ -461,12 +461,11 @@ class DrainingWriterTest : public RemoteFileSystemTest {
   DrainingWriterTest() {
     files_.StartWriter(disk_);
     writing_ = files_.NewFileSystem(11);
-    reading_ = files_.NewFileSystem(12);
     EXPECT_OK(Write(*writing_, "/a", "a"));
-    EXPECT_OK(reading_->FileExists("/a"));
   }
   // When it has drained: ended_.
   void BeginDrain() {
+    begin_ = Now();
     files_.writer().server().Drain();
     files_.writer().endpoint().Drain();
     Begin([this] {
@@ -478,8 +477,8 @@ class DrainingWriterTest : public RemoteFileSystemTest {
   }
   absl::Time Now() { return files_.scheduler().clock().Now(); }
 
-  std::unique_ptr<RemoteFileSystem> writing_, reading_;
-  const absl::Time begin_ = Now();
+  std::unique_ptr<RemoteFileSystem> writing_;
+  absl::Time begin_;
   bool in_time_ = false;
   std::optional<absl::Time> ended_;
 };
@@ -492,8 +491,6 @@ TEST_F(DrainingWriterTest, ServesThoseWhoWriteUntilTheyLeave) {
   ASSERT_OK(file->Close());
   EXPECT_EQ(disk_.ReadFile("/b").value(), Bytes(2 * kMaxFilePiece) + "end");
   EXPECT_OK(Write(*writing_, "/c", "c"));  // the next one of the save
-  EXPECT_THAT(reading_->NewWritableFile("/d"),
-              StatusIs(kGone, "is shutting down"));
   files_.Pass(absl::Seconds(1));
   EXPECT_FALSE(ended_);
   file.reset();
@@ -503,21 +500,67 @@ TEST_F(DrainingWriterTest, ServesThoseWhoWriteUntilTheyLeave) {
   EXPECT_TRUE(in_time_);
 }
 
-TEST_F(DrainingWriterTest, WaitsHalfAsLongForAFileThatIsLeftOpen) {
+TEST_F(DrainingWriterTest, ClientThatHasOnlyReadMayWrite) {
+  writing_.reset();
+  auto restored = files_.NewFileSystem(12);
+  EXPECT_OK(restored->FileExists("/a"));
+  BeginDrain();
+  files_.Pass(absl::Seconds(1));
+  EXPECT_FALSE(ended_);
+  EXPECT_OK(Write(*restored, "/b", Bytes(3 * kMaxFilePiece)));
+  restored.reset();
+  files_.Settle();
+  EXPECT_TRUE(ended_);
+}
+
+TEST_F(DrainingWriterTest, ClientThatHasReconnectedMayWrite) {
+  files_.network().Cut("client", "server");
+  files_.Pass(absl::Seconds(5));  // it asks for nothing
+  BeginDrain();
+  files_.Pass(absl::Seconds(1));
+  EXPECT_FALSE(ended_);
+  EXPECT_OK(Write(*writing_, "/b", Bytes(3 * kMaxFilePiece)));
+  writing_.reset();
+  files_.Settle();
+  EXPECT_TRUE(ended_);
+  EXPECT_TRUE(in_time_);
+}
+
+TEST_F(DrainingWriterTest, NewConnectionsAreRefused) {
+  BeginDrain();
+  const auto late = files_.NewFileSystem(12);
+  EXPECT_THAT(late->NewWritableFile("/b"), StatusIs(kGone, "shutting down"));
+}
+
+TEST_F(DrainingWriterTest, WaitsShorterForAFileThatIsLeftOpen) {
   ASSERT_OK_AND_ASSIGN(auto events, writing_->NewWritableFile("/events"));
-  ASSERT_OK(events->Append("x"));
-  ASSERT_OK(events->Flush());
   BeginDrain();
   files_.Pass(absl::Seconds(3));
-  EXPECT_OK(reading_->FileExists("/a"));  // somebody asks for something
-  const absl::Time asked = Now();
+  ASSERT_OK(events->Append("x"));
+  ASSERT_OK(events->Flush());
+  const absl::Time written = Now();
   files_.Pass(absl::Seconds(4));
   EXPECT_FALSE(ended_);
   files_.Pass(absl::Seconds(2));
   ASSERT_TRUE(ended_);
-  EXPECT_GE(*ended_, asked + absl::Seconds(5));
+  EXPECT_GE(*ended_, written + absl::Seconds(5));
   EXPECT_LT(*ended_, begin_ + absl::Seconds(9));
   EXPECT_TRUE(in_time_);
+}
+
+// An evaluator looks for checkpoints.
+TEST_F(DrainingWriterTest, ReadingDoesNotProlongTheDrain) {
+  const auto reading = files_.NewFileSystem(12);
+  EXPECT_OK(reading->FileExists("/a"));
+  BeginDrain();
+  for (int i = 0; i < 3; ++i) {
+    files_.Pass(absl::Seconds(1));
+    EXPECT_OK(reading->ListDirectory("/"));
+    EXPECT_EQ(reading->ReadFile("/a").value(), "a");
+  }
+  files_.Pass(absl::Seconds(2));
+  ASSERT_TRUE(ended_);
+  EXPECT_LT(*ended_, begin_ + absl::Seconds(6));
 }
 
 }  // namespace

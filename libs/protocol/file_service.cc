@@ -34,8 +34,9 @@ const MethodRow<FileService>* FileService::FindMethod(uint8_t method) {
 }
 
 void FileService::OnConnect(const bus::Peer& peer) {
+  std::shared_ptr<Files> client = options_.new_client();
   absl::MutexLock lock(&mutex_);
-  clients_.try_emplace(peer.id);
+  clients_.try_emplace(peer.id, std::move(client));
 }
 
 void FileService::OnDisconnect(const bus::Peer& peer) {
@@ -50,9 +51,7 @@ void FileService::OnDisconnect(const bus::Peer& peer) {
 std::shared_ptr<Files> FileService::ClientOf(const bus::Peer& peer) {
   absl::MutexLock lock(&mutex_);
   const auto it = clients_.find(peer.id);
-  if (it == clients_.end()) return nullptr;
-  if (it->second == nullptr) it->second = options_.new_client();
-  return it->second;
+  return it == clients_.end() ? nullptr : it->second;
 }
 
 void FileService::Operate(Call call, bus::Message request) {

@@ -22,8 +22,8 @@
 namespace weft::protocol {
 
 struct FileServiceOptions {
-  // The files of one more client. Neither it nor the end of what it makes
-  // blocks.
+  // The files of one more client, which has connected. Neither it nor the end
+  // of what it makes blocks.
   std::function<std::shared_ptr<Files>()> new_client;
   Scheduler* scheduler = nullptr;  // outlives the service
 };
@@ -53,7 +53,9 @@ class FileService : public RoleService<FileService> {
   const FileServiceOptions options_;
   PendingReplies replies_;
   absl::Mutex mutex_;
-  // By connection; null before its first request.
+  // By connection. From its beginning on: whoever keeps the files waits for
+  // clients when it stops, also for one that has not asked for anything since
+  // it connected again.
   absl::flat_hash_map<uint64_t, std::shared_ptr<Files>> clients_
       ABSL_GUARDED_BY(mutex_);
 };

@@ -317,7 +317,7 @@ TEST(CheckpointWriterTaskTest, AWriterThatStopsServesClientsUntilTheyAreQuiet) {
     EXPECT_OK(world.writer(0).server->Stop(absl::Minutes(1)));
     stopped = true;
   });
-  world.scheduler().AdvanceBy(absl::Seconds(20));
+  world.scheduler().AdvanceBy(absl::Seconds(1));
   EXPECT_FALSE(stopped);
   ASSERT_OK(file->Append("end"));
   ASSERT_OK(file->Sync());
@@ -325,12 +325,30 @@ TEST(CheckpointWriterTaskTest, AWriterThatStopsServesClientsUntilTheyAreQuiet) {
   ASSERT_OK_AND_ASSIGN(file,
                        world.files().NewWritableFile("zmq://localhost:1000/b"));
   ASSERT_OK(file->Close());
-  world.scheduler().AdvanceBy(absl::Seconds(29));
+  // Another 58 s: a save that begins in the last 2 s of the drain time is too
+  // late.
+  world.scheduler().AdvanceBy(absl::Milliseconds(57500));
   EXPECT_FALSE(stopped);
-  world.scheduler().AdvanceBy(absl::Seconds(2));
+  world.scheduler().AdvanceBy(absl::Seconds(1));
   EXPECT_TRUE(stopped);
   EXPECT_EQ(world.writer(0).disk->GetFileSize("a").value(), (3u << 20) + 3);
   EXPECT_OK(world.writer(0).disk->FileExists("b"));
+}
+
+// The chief saves once its step is over.
+TEST(CheckpointWriterTaskTest, SaveThatBeginsLateIsWaitedFor) {
+  WritersWorld world;
+  ASSERT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/a", "a"));
+  bool stopped = false;
+  world.scheduler().Schedule(Pool::kBlocking, [&] {
+    EXPECT_OK(world.writer(0).server->Stop(absl::Seconds(10)));
+    stopped = true;
+  });
+  world.scheduler().AdvanceBy(absl::Milliseconds(7900));
+  EXPECT_FALSE(stopped);
+  EXPECT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/b", "b"));
+  world.scheduler().AdvanceBy(absl::Seconds(3));
+  EXPECT_TRUE(stopped);
 }
 
 TEST(CheckpointWriterTaskTest, WhatIsOpenTooLongIsGivenUpByAWriterThatStops) {

@@ -37,6 +37,9 @@ namespace {
 // How often a server that has finished looks whether it has joined, and whether
 // others have heard of it.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
+// A checkpoint writer that stops expects no save to begin so shortly before the
+// end of its drain time.
+constexpr absl::Duration kSaveTime = absl::Seconds(2);
 
 std::unique_ptr<Process> NewProcess(const ServerOptions& options,
                                     Logger& logger) {
@@ -471,9 +474,10 @@ class Server::Impl : private PeerObserver,
                      absl::FormatDuration(drain), " is ended now"));
   }
 
-  // Its clients may go on writing, since saves are made of many files. One that
-  // keeps a file open and writes nothing (an event file) is waited for half as
-  // long.
+  // Any client that is connected may be a chief whose last save begins when its
+  // step is over. Clients that write nothing until a save would begin too late
+  // (one that was not told to stop, and keeps an event file open) are waited
+  // for no longer.
   void DrainFiles(absl::Duration drain) {
     file_server_->Drain();
     if (endpoint_ != nullptr) {
@@ -482,7 +486,8 @@ class Server::Impl : private PeerObserver,
                                 absl::FormatDuration(drain)));
     }
     const absl::Time deadline = process_.scheduler().clock().Now() + drain;
-    LogEndOfDrain(file_server_->WaitUntilUnused(deadline, drain / 2), drain);
+    const absl::Duration quiet = std::max(drain / 2, drain - kSaveTime);
+    LogEndOfDrain(file_server_->WaitUntilUnused(deadline, quiet), drain);
   }
 
   // Until it is so, or the server has stopped; no longer than that.
