@@ -18,7 +18,11 @@
 #include "libs/bus/address.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
+#include "libs/graph/graph.h"
+#include "libs/graph/graph_def.h"
+#include "libs/ops/standard_ops.h"
 #include "libs/protocol/coordinator_client.h"
+#include "libs/protocol/master_client.h"
 #include "libs/protocol/testing/recording_coordinator.h"
 #include "libs/server/task.h"
 
@@ -442,8 +446,9 @@ class WaitingCallsTest : public SimulatedServersTest {
                                                       .logger = &logger_}));
   }
 
-  // Asks `server` for the devices of all tasks, and returns while that waits.
-  void BeginListing(const Server& server) {
+  // Asks `server` for the devices of all tasks, and for the placement of a node
+  // of a monitored session. Returns while both calls wait.
+  void BeginCalls(const Server& server) {
     ASSERT_OK_AND_ASSIGN(const bus::Address address,
                          bus::Address::Parse(server.target()));
     client_ = std::make_unique<protocol::CoordinatorClient>(
@@ -456,40 +461,69 @@ class WaitingCallsTest : public SimulatedServersTest {
         [this](const absl::StatusOr<std::vector<DeviceAttributes>>& devices) {
           listed_ = devices.status();
         });
+    BeginPlacement(address);
     scheduler_.AdvanceBy(absl::Seconds(1));
     ASSERT_FALSE(listed_.has_value());
+    ASSERT_FALSE(placed_.has_value());
   }
 
-  // Stops `server`, which must take no longer than its farewells.
-  void StopsSoon(Server& server) {
-    const absl::Time begin = clock_.Now();
-    ASSERT_OK(server.Stop(absl::ZeroDuration()));
-    EXPECT_LE(clock_.Now() - begin, absl::Seconds(5));
-    scheduler_.RunUntilIdle();
+  void BeginPlacement(const bus::Address& address) {
+    session_client_ = std::make_unique<protocol::MasterClient>(
+        client_process_->transport(),
+        protocol::MasterClientOptions{.address = address,
+                                      .self = {.incarnation = 6},
+                                      .scheduler = &scheduler_});
+    SyncCall<absl::StatusOr<uint64_t>> session(scheduler_);
+    session_client_->CreateSession({.is_monitored = true}, session.Done());
+    ASSERT_OK_AND_ASSIGN(const uint64_t id, session.Wait());
+    Graph graph(StandardOps());
+    ASSERT_OK(graph.AddNode({.name = "node", .op = "NoOp"}));
+    ASSERT_OK_AND_ASSIGN(std::string graph_def, ExportGraphDef(graph));
+    session_client_->ExtendSession(
+        id, {std::move(graph_def), 0}, nullptr,
+        [this](const absl::StatusOr<protocol::ExtensionResult>& result) {
+          placed_ = result.status();
+        });
+  }
+
+  // Stops `server`, which drains until the monitored session is closed. Both
+  // calls must be answered at once, in the name of `task`.
+  void StopAnswersCalls(Server& server, const std::string& task) {
+    bool stopped = false;
+    scheduler_.Schedule(Pool::kBlocking, [&] {
+      EXPECT_OK(server.Stop(absl::Hours(1)));
+      stopped = true;
+    });
+    scheduler_.AdvanceBy(absl::Seconds(1));
+    EXPECT_FALSE(stopped);
+    for (const std::optional<absl::Status>& answer : {listed_, placed_}) {
+      ASSERT_TRUE(answer.has_value());
+      EXPECT_THAT(*answer, StatusIs(StatusCode::kUnavailable, task));
+    }
+    session_client_.reset();
+    scheduler_.AdvanceBy(absl::Minutes(5));
+    EXPECT_TRUE(stopped);
   }
 
   const ClusterSpec incomplete_{{"ps", {"localhost:1000", "localhost:1002"}},
                                 {"worker", {"localhost:1001"}}};
   std::unique_ptr<protocol::CoordinatorClient> client_;
-  std::optional<absl::Status> listed_;
+  std::optional<absl::Status> listed_, placed_;
+  std::unique_ptr<protocol::MasterClient> session_client_;
 };
 
 TEST_F(WaitingCallsTest, StopOfTheCoordinatorEndsThem) {
-  BeginListing(*ps_);
-  StopsSoon(*ps_);
-  ASSERT_TRUE(listed_.has_value());
-  EXPECT_THAT(*listed_, StatusIs(StatusCode::kUnavailable, "/job:ps"));
+  BeginCalls(*ps_);
+  StopAnswersCalls(*ps_, "/job:ps");
 }
 
 TEST_F(WaitingCallsTest, StopOfTheTaskThatForwardsThemEndsThem) {
-  BeginListing(*worker_);
-  StopsSoon(*worker_);
-  ASSERT_TRUE(listed_.has_value());
-  EXPECT_THAT(*listed_, StatusIs(StatusCode::kUnavailable, "/job:worker"));
+  BeginCalls(*worker_);
+  StopAnswersCalls(*worker_, "/job:worker");
 }
 
 TEST_F(WaitingCallsTest, AbandonedCallsAreForgotten) {
-  BeginListing(*ps_);
+  BeginCalls(*ps_);
   client_.reset();
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_THAT(logger_.lines(),
@@ -498,7 +532,7 @@ TEST_F(WaitingCallsTest, AbandonedCallsAreForgotten) {
 }
 
 TEST_F(WaitingCallsTest, AbandonedCallsAreForgottenThroughAnotherTask) {
-  BeginListing(*worker_);
+  BeginCalls(*worker_);
   client_.reset();
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_THAT(logger_.lines(),
@@ -514,10 +548,8 @@ TEST_F(WaitingCallsTest, StopBesideTheCoordinatorEndsThem) {
                                             .process = ps_process_.get(),
                                             .logger = &logger_}));
   scheduler_.AdvanceBy(absl::Minutes(1));
-  BeginListing(*worker_);
-  StopsSoon(*worker_);
-  ASSERT_TRUE(listed_.has_value());
-  EXPECT_THAT(*listed_, StatusIs(StatusCode::kUnavailable, "/job:worker"));
+  BeginCalls(*worker_);
+  StopAnswersCalls(*worker_, "/job:worker");
 }
 
 }  // namespace
