@@ -62,8 +62,9 @@ class ForwardingRoute final
   void Place(const protocol::PlacementRequest& request, absl::Time deadline,
              std::shared_ptr<Cancellation> cancellation,
              Answer<protocol::PlacementReply> done) override {
-    if (IsEndingWaits()) return done(ShuttingDown());
-    ForwardWait(&Role::Place, deadline, std::move(cancellation),
+    const Waits waits = CurrentWaits();
+    if (waits.are_ending) return done(ShuttingDown());
+    ForwardWait(waits, &Role::Place, deadline, std::move(cancellation),
                 std::move(done), request);
   }
   void EndSession(uint64_t session, absl::Time deadline, Done done) override {
@@ -79,8 +80,8 @@ class ForwardingRoute final
                    absl::Time deadline,
                    std::shared_ptr<Cancellation> cancellation,
                    Answer<std::vector<DeviceAttributes>> done) override {
-    ForwardWait(&Role::ListDevices, deadline, std::move(cancellation),
-                std::move(done), device_filters);
+    ForwardWait(CurrentWaits(), &Role::ListDevices, deadline,
+                std::move(cancellation), std::move(done), device_filters);
   }
   void GetCluster(bool is_fresh, absl::Time deadline,
                   Answer<protocol::ClusterStatus> done) override {
@@ -109,12 +110,18 @@ class ForwardingRoute final
          });
   }
 
+  // What a call that waits for tasks begins with.
+  struct Waits {
+    bool are_ending = false;            // EndWaits was called
+    std::shared_ptr<Cancellation> end;  // of the next EndWaits or Close
+  };
   // A call that waits for tasks, until it is answered. Its caller ends it, or
-  // EndWaits.
+  // `end`.
   class Wait {
    public:
     Wait(std::shared_ptr<ForwardingRoute> route,
-         std::shared_ptr<Cancellation> caller);
+         std::shared_ptr<Cancellation> caller,
+         std::shared_ptr<Cancellation> end);
     ~Wait();
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
@@ -133,7 +140,7 @@ class ForwardingRoute final
   };
   // Forward of such a call. `caller` may be null.
   template <typename Method, typename T, typename Args>
-  void ForwardWait(Method method, absl::Time deadline,
+  void ForwardWait(const Waits& waits, Method method, absl::Time deadline,
                    std::shared_ptr<Cancellation> caller, Answer<T> done,
                    const Args& args);
 
@@ -153,8 +160,8 @@ class ForwardingRoute final
   absl::Status NotHere();
   absl::Status ShuttingDown() const;
   bool IsClosed();
-  bool IsEndingWaits();
-  std::shared_ptr<Cancellation> EndOfWaits();
+  // Both at once: a call that begins after EndWaits must not miss it.
+  Waits CurrentWaits();
 
   const CoordinatorRouteOptions options_;
   const std::string cluster_;
@@ -170,10 +177,11 @@ class ForwardingRoute final
 };
 
 ForwardingRoute::Wait::Wait(std::shared_ptr<ForwardingRoute> route,
-                            std::shared_ptr<Cancellation> caller)
+                            std::shared_ptr<Cancellation> caller,
+                            std::shared_ptr<Cancellation> end)
     : route_(std::move(route)),
       caller_(std::move(caller)),
-      end_of_waits_(route_->EndOfWaits()) {
+      end_of_waits_(std::move(end)) {
   route_->waits_.Begin();
   by_caller_.Begin(caller_.get(), cancellation_);
   by_route_.Begin(end_of_waits_.get(), cancellation_);
@@ -217,14 +225,9 @@ bool ForwardingRoute::IsClosed() {
   return closed_;
 }
 
-bool ForwardingRoute::IsEndingWaits() {
+ForwardingRoute::Waits ForwardingRoute::CurrentWaits() {
   absl::MutexLock lock(&mutex_);
-  return ends_waits_;
-}
-
-std::shared_ptr<Cancellation> ForwardingRoute::EndOfWaits() {
-  absl::MutexLock lock(&mutex_);
-  return end_of_waits_;
+  return {ends_waits_, end_of_waits_};
 }
 
 absl::Status ForwardingRoute::ShuttingDown() const {
@@ -270,10 +273,12 @@ absl::Status ForwardingRoute::NotHere() {
 }
 
 template <typename Method, typename T, typename Args>
-void ForwardingRoute::ForwardWait(Method method, absl::Time deadline,
+void ForwardingRoute::ForwardWait(const Waits& waits, Method method,
+                                  absl::Time deadline,
                                   std::shared_ptr<Cancellation> caller,
                                   Answer<T> done, const Args& args) {
-  auto wait = std::make_shared<Wait>(shared_from_this(), std::move(caller));
+  auto wait =
+      std::make_shared<Wait>(shared_from_this(), std::move(caller), waits.end);
   auto cancellation = wait->cancellation();
   Answer<T> end_wait = [wait = std::move(wait), done = std::move(done)](
                            absl::StatusOr<T> answer) mutable {
