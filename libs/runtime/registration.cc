@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
@@ -111,12 +110,6 @@ Registration::Registration(std::shared_ptr<void> keep_alive,
       metrics_(std::move(metrics)) {}
 
 Registration::~Registration() = default;
-
-bool Registration::UsesAnyOf(const Containers& containers) const {
-  return absl::c_any_of(containers_, [&](const Container& container) {
-    return containers.contains(container);
-  });
-}
 
 absl::Status Registration::Check(const protocol::PartitionStep& step) const {
   if (step.fetches.size() < ends_.num_retvals) {

@@ -69,8 +69,7 @@ class Registration {
   const std::vector<DevicePlan>& plans() const { return plans_; }
   const Edges& edges() const { return edges_; }
   const VariableUses& variables() const { return variables_; }
-  // Whether it has a resource in one of them.
-  bool UsesAnyOf(const Containers& containers) const;
+  const Containers& containers() const { return containers_; }
   // What its graphs count for in the session's quota; set before others see it.
   void set_num_bytes(int64_t bytes) { num_bytes_ = bytes; }
   int64_t num_bytes() const { return num_bytes_; }

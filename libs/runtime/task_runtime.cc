@@ -64,6 +64,13 @@ TaskRuntime::~TaskRuntime() {
   reclaimer_->WaitUntilNone();
 }
 
+void TaskRuntime::Session::AddContainers(const Registration::Containers& more) {
+  for (const Registration::Container& container : more) {
+    if (!containers.insert(container).second) continue;
+    registered_bytes += static_cast<int64_t>(container.name.size()) + 64;
+  }
+}
+
 TaskRuntime::Session::~Session() {
   for (const auto& local_functions : functions) local_functions->EndSession();
   for (const auto& resources : own_resources) resources->ClearAll();
@@ -390,7 +397,9 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
   RETURN_IF_ERROR(CheckRegistered(registration, *session, bytes));
   const auto [it, is_new] = session->registrations.emplace(
       registration.registration, std::move(compiled));
-  if (is_new) session->registered_bytes += bytes;
+  if (!is_new) return it->second;
+  session->registered_bytes += bytes;
+  session->AddContainers(it->second->containers());
   return it->second;
 }
 
@@ -847,6 +856,8 @@ void TaskRuntime::ClearContainers(const std::vector<std::string>& containers,
       resources->ClearContainer(name);
     }
   }
+  // Those that have registered a graph meanwhile.
+  EndSessionsThatUse(cleared);
   done(absl::OkStatus());
 }
 
@@ -861,18 +872,27 @@ void TaskRuntime::EndSessionsThatUse(
                    " in which the session has resources. Make a new session, "
                    "and give variables their values again."));
   std::vector<RemovedSession> ended;
-  for (const SessionGraphs& graphs : AllGraphs()) {
-    const bool uses = absl::c_any_of(
-        graphs.registrations,
-        [&](const auto& one) { return one.second->UsesAnyOf(containers); });
-    if (!uses) continue;
+  {
     absl::MutexLock lock(&mutex_);
-    const auto it = sessions_.find(graphs.session.session);
-    if (it == sessions_.end()) continue;
-    ended_sessions_.Add({graphs.session.master_incarnation, it->first});
-    ended.push_back(TakeOut(it, cause));
+    for (const uint64_t id : SessionsThatUse(containers)) {
+      const auto it = sessions_.find(id);
+      ended_sessions_.Add({it->second->master_incarnation, id});
+      ended.push_back(TakeOut(it, cause));
+    }
   }
   CancelSteps(std::move(ended));
+}
+
+std::vector<uint64_t> TaskRuntime::SessionsThatUse(
+    const Registration::Containers& containers) const {
+  std::vector<uint64_t> found;
+  for (const auto& [id, session] : sessions_) {
+    const bool uses = absl::c_any_of(
+        session->containers,
+        [&](const auto& container) { return containers.contains(container); });
+    if (uses) found.push_back(id);
+  }
+  return found;
 }
 
 std::vector<uint64_t> TaskRuntime::OthersOf(const std::string& task,

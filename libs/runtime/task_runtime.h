@@ -195,6 +195,9 @@ class TaskRuntime : public protocol::Worker,
     // Iterators keep what their functions use, and with it themselves. Runs on
     // the Reclaimer's thread: it may close files.
     ~Session();
+    // Of a graph that it registers. Their names count as registered bytes for
+    // as long as the session lives.
+    void AddContainers(const Registration::Containers& more);
 
     // Its resources and kernels have memory there; destroyed last.
     std::vector<std::shared_ptr<Device>> devices;
@@ -206,7 +209,9 @@ class TaskRuntime : public protocol::Worker,
     // One for each device, when isolated.
     std::vector<std::shared_ptr<ResourceManager>> own_resources;
     absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
-    int64_t registered_bytes = 0;  // of these
+    int64_t registered_bytes = 0;  // of these, and of containers
+    // Of all graphs that it has ever registered: resources outlive them.
+    Registration::Containers containers;
     // Of those that were released, some whose steps may still run.
     std::vector<std::pair<uint64_t, std::weak_ptr<Registration>>> released;
   };
@@ -338,10 +343,13 @@ class TaskRuntime : public protocol::Worker,
   absl::StatusOr<Registration::DevicePlan> CompilePartition(
       const protocol::DevicePartition& partition, Session& session) const;
   std::vector<std::shared_ptr<ResourceManager>> NewResources() const;
-  // Ends the sessions that have a graph with a resource in one of them. (The
-  // master that has containers cleared has ended its own before.)
+  // Ends the sessions that have had a graph with a resource in one of them.
+  // (The master that has containers cleared has ended its own before.)
   void EndSessionsThatUse(const Registration::Containers& containers)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<uint64_t> SessionsThatUse(
+      const Registration::Containers& containers) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // OK unless whoever asks has given up.
   absl::Status CheckWanted(absl::Time deadline,
                            const Cancellation& client) const;

@@ -575,15 +575,33 @@ class ClearedContainerTest : public TaskRuntimeTest {
     }
     EXPECT_OK(Register(2, 5));
   }
-  absl::Status RegisterGraph(uint64_t master, uint64_t session) {
+  absl::Status RegisterGraph(uint64_t master, uint64_t session,
+                             uint64_t registration = 5) {
     absl::Status result = absl::UnknownError("did not answer");
     runtime_->Register(
         {.session = {master, session},
-         .registration = 5,
+         .registration = registration,
          .partitions = PartitionWithVariable(kTask, "ReadVariableOp")},
         absl::InfiniteFuture(),
         [&](const auto& made) { result = made.status(); });
     return result;
+  }
+  // Takes an element of a queue that stays empty.
+  void RunDequeue(uint64_t session, absl::AnyInvocable<void()> on_end) {
+    runtime_->Register({.session = {kMaster, session},
+                        .registration = 7,
+                        .partitions = PartitionThatDequeues(kTask)},
+                       absl::InfiniteFuture(),
+                       [](const auto& made) { EXPECT_OK(made); });
+    runtime_->Run({.session = {kMaster, session},
+                   .registration = 7,
+                   .step = 30,
+                   .cancellation = std::make_shared<Cancellation>()},
+                  [end = std::move(on_end)](absl::Status status) mutable {
+                    EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted));
+                    end();
+                  });
+    scheduler_.RunUntilIdle();
   }
   absl::Status Clear(const std::vector<std::string>& containers) {
     absl::Status result = absl::UnknownError("did not answer");
@@ -602,6 +620,38 @@ TEST_F(ClearedContainerTest, SessionsWithResourcesInItEnd) {
   EXPECT_THAT(RegisterGraph(kMaster, 1), StatusIs(absl::StatusCode::kAborted));
   EXPECT_THAT(RegisterGraph(kOwn, 3), StatusIs(absl::StatusCode::kAborted));
   EXPECT_OK(Register(2, 6));
+}
+
+// Its callable has initialized "v", and was released.
+TEST_F(ClearedContainerTest, SessionsWithReleasedGraphsEnd) {
+  runtime_->Deregister({kMaster, 1}, 5);
+  ASSERT_OK(Clear({""}));
+  EXPECT_EQ(runtime_->num_sessions(), 1);
+  EXPECT_THAT(RegisterGraph(kMaster, 1), StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST_F(ClearedContainerTest, NamesOfContainersAreBounded) {
+  absl::Status status;
+  for (int i = 0; i < 100 && status.ok(); ++i) {
+    runtime_->Register({.session = {kMaster, 2},
+                        .registration = 100 + static_cast<uint64_t>(i),
+                        .partitions = PartitionWithVariable(
+                            kTask, "ReadVariableOp",
+                            absl::StrCat(i, std::string(kMaxBytes / 20, 'c')))},
+                       absl::InfiniteFuture(),
+                       [&](const auto& made) { status = made.status(); });
+    runtime_->Deregister({kMaster, 2}, 100 + static_cast<uint64_t>(i));
+  }
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+// Session 2 registers a graph after the first search for sessions to end.
+TEST_F(ClearedContainerTest, SessionsThatRegisterMeanwhileEnd) {
+  absl::Status registered = absl::UnknownError("was not called");
+  RunDequeue(1, [&] { registered = RegisterGraph(kMaster, 2, 6); });
+  ASSERT_OK(Clear({""}));
+  ASSERT_OK(registered);
+  EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
 // A task that drains while another master has sessions, of which number 2 is

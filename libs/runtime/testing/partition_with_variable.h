@@ -19,15 +19,17 @@
 namespace weft {
 
 // Of the first CPU of `task`. `op` takes the variable's handle and, unless it
-// is a ReadVariableOp, a float.
+// is a ReadVariableOp, a float. An empty container is the default one.
 inline std::vector<protocol::DevicePartition> PartitionWithVariable(
-    const std::string& task, const std::string& op) {
+    const std::string& task, const std::string& op,
+    const std::string& container = "") {
   const std::string device = absl::StrCat(task, "/device:CPU:0");
   auto graph = std::make_shared<Graph>(StandardOps());
-  auto handle = graph->AddNode(
-      {.name = "v",
-       .op = "VarHandleOp",
-       .attrs = {{"dtype", DT_FLOAT}, {"shape", PartialShape({})}}});
+  auto handle = graph->AddNode({.name = "v",
+                                .op = "VarHandleOp",
+                                .attrs = {{"dtype", DT_FLOAT},
+                                          {"shape", PartialShape({})},
+                                          {"container", container}}});
   EXPECT_OK(handle);
   NodeSpec user = {.name = "user",
                    .op = op,
@@ -42,6 +44,26 @@ inline std::vector<protocol::DevicePartition> PartitionWithVariable(
     user.inputs.push_back({*value, 0});
   }
   EXPECT_OK(graph->AddNode(user));
+  for (int id = 0; id < graph->num_nodes(); ++id) {
+    graph->set_assigned_device(graph->node(id), device);
+  }
+  return {{.device = device, .graph = std::move(graph)}};
+}
+
+// Of the same CPU: takes an element of an empty queue, "queue".
+inline std::vector<protocol::DevicePartition> PartitionThatDequeues(
+    const std::string& task) {
+  const std::string device = absl::StrCat(task, "/device:CPU:0");
+  const std::vector<DataType> types = {DT_FLOAT};
+  auto graph = std::make_shared<Graph>(StandardOps());
+  auto queue = graph->AddNode({.name = "queue",
+                               .op = "FIFOQueueV2",
+                               .attrs = {{"component_types", types}}});
+  EXPECT_OK(queue);
+  EXPECT_OK(graph->AddNode({.name = "dequeue",
+                            .op = "QueueDequeueV2",
+                            .inputs = {{*queue, 0}},
+                            .attrs = {{"component_types", types}}}));
   for (int id = 0; id < graph->num_nodes(); ++id) {
     graph->set_assigned_device(graph->node(id), device);
   }
