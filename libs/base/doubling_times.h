@@ -1,5 +1,5 @@
-// DoublingTimes: when to report something that lasts: after an interval, and
-// then each time it has lasted twice as long.
+// DoublingTimes computes when to report a wait: after 1, 2, 4, 8, ...
+// intervals.
 //
 // A value, not synchronised.
 #ifndef WEFT_LIBS_BASE_DOUBLING_TIMES_H_
@@ -18,7 +18,7 @@ class DoublingTimes {
   // When the next report is due, and how long it will have lasted then.
   absl::Time next() const { return begin_ + age_; }
   absl::Duration age() const { return age_; }
-  // That report was made, or is too late to be made.
+  // Moves on to the next report.
   void Advance() { age_ *= 2; }
 
  private:

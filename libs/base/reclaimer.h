@@ -1,8 +1,8 @@
-// Reclaimer: destroys large objects one after the other, on a thread that has
-// time, whichever thread lets go of them last. So a thread that reads messages,
-// or ends steps, may hold the last reference to a session, and does not spend
-// the time that freeing takes. A destructor may also close files, and wait for
-// these: that holds up only what the same Reclaimer destroys later.
+// Reclaimer destroys large objects one at a time on a thread of its own,
+// whichever thread releases the last reference. So a thread that reads
+// messages, or ends steps, may hold the last reference to a session, and does
+// not spend the time that freeing takes. A destructor may also close files, and
+// wait for these: that holds up only what the same Reclaimer destroys later.
 //
 //   std::shared_ptr<Session> session =
 //       reclaimer->Own(std::make_unique<Session>());

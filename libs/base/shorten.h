@@ -1,5 +1,5 @@
-// Shortens texts that others determine the length of, so that a message that
-// carries them has a bound.
+// Shortens texts of unbounded length, so that a message stays within its size
+// limit.
 //
 // Threads: functions without state.
 #ifndef WEFT_LIBS_BASE_SHORTEN_H_
@@ -12,12 +12,12 @@
 
 namespace weft {
 
-// What tasks send of the text of an error.
+// The maximum length of an error text in a message, in bytes.
 inline constexpr size_t kMaxErrorText = size_t{64} << 10;
 
-// `text` if it has at most `max_bytes`. Else its beginning and its end, for
-// errors begin with the node and end with the remedy, and between them how many
-// bytes were left out. No UTF-8 sequence is cut. REQUIRES: max_bytes >= 100.
+// Returns `text` if it has at most `max_bytes`. Otherwise keeps its beginning
+// (the node) and its end (the remedy), with the number of omitted bytes between
+// them. No UTF-8 sequence is cut. REQUIRES: max_bytes >= 100.
 std::string ShortenText(absl::string_view text, size_t max_bytes);
 
 }  // namespace weft

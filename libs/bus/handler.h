@@ -66,8 +66,8 @@ class Handler {
   // aborted twice, and kReservedRequests. What a peer may not exceed never
   // refuses the request that would relieve it.
   virtual bool HasReserve(uint8_t /*method*/) const { return false; }
-  // Whether a connection of this peer is accepted until the end, though others
-  // are refused: one that work which goes on may need.
+  // Whether the endpoint accepts a connection from this peer while it drains.
+  // Steps that still run may need it.
   virtual bool IsAcceptedWhileDraining(const Identity& /*peer*/) const {
     return false;
   }

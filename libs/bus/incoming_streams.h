@@ -64,15 +64,15 @@ class IncomingStreams {
   };
   absl::StatusOr<Landed> Land(const Chunk& chunk);
 
-  // Takes of the quota, which it may exceed by `beyond`. RESOURCE_EXHAUSTED
-  // when too little is left.
+  // Reserves `bytes`; the total may exceed the quota by `beyond`.
+  // RESOURCE_EXHAUSTED when too little is left.
   absl::Status Hold(uint64_t bytes, uint64_t beyond = 0);
   // Gives back what Hold or an Incoming took.
   void LetGo(uint64_t bytes);
 
   // Nobody waits for the message of this call any more.
   void Abandon(uint64_t call_id);
-  // Nor for one-way messages of this step.
+  // Drops one-way messages of this step. They are never delivered.
   void AbandonStep(const StepTag& step);
   // Gives up all memory. Nothing is complete any more.
   void AbandonAll();

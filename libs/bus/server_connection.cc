@@ -14,8 +14,8 @@ namespace {
 
 // Smaller requests are bounded by their number.
 constexpr uint64_t kUncountedBytes = 4 << 10;
-// So many messages of the largest size fit into the reserve of requests that
-// end work.
+// The reserve for requests that end work holds this many messages of the
+// largest size.
 constexpr uint64_t kReservedMessages = 4;
 // What a one-way message that waits takes besides its own bytes.
 constexpr uint64_t kQueuedBytes = 256;

@@ -483,7 +483,7 @@ class DrainingWriterTest : public RemoteFileSystemTest {
   std::optional<absl::Time> ended_;
 };
 
-TEST_F(DrainingWriterTest, ServesThoseWhoWriteUntilTheyLeave) {
+TEST_F(DrainingWriterTest, ServesWritersUntilTheyDisconnect) {
   ASSERT_OK_AND_ASSIGN(auto file, writing_->NewWritableFile("/b"));
   ASSERT_OK(file->Append(Bytes(2 * kMaxFilePiece)));
   BeginDrain();

@@ -252,8 +252,8 @@ absl::Status Coordinator::Impl::CheckMaster(const WaitingCall& call) const {
                    absl::Hex(alive), "). Connect again."));
 }
 
-// The cancellation is let go of before the call is answered, without the lock,
-// which its callback takes.
+// Deregisters from the cancellation before the call is answered, and without
+// the lock, because the callback takes it.
 WaitingCall Coordinator::Impl::Remove(Calls::iterator it,
                                       DeferredCallbacks& callbacks) {
   WaitingCall call = std::move(it->second);

@@ -195,7 +195,7 @@ TEST_F(CoordinatorTest, ALostTaskThatLeavesIsNotWaitedForAnyMore) {
   EXPECT_OK(reply.get());
 }
 
-TEST_F(CoordinatorTest, AMastersOwnTaskIsWaitedForThoughItHasLeft) {
+TEST_F(CoordinatorTest, PlacementWaitsForMasterThatLeft) {
   JoinAll();
   Leave(kWorker0);
   auto reply = BeginPlace(RequestOf(1, kWorker0, {NodeOf(Var("x"), "")}));

@@ -157,8 +157,9 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   void Placed(const PlacementWork& work, absl::StatusOr<Placement> placement,
               DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Has a call that failed because of a task that has left wait until the task
-  // is back; false: it has waited long enough, or fails for another reason.
+  // Makes a call that failed because a task has left wait until that task is
+  // back. Returns false if the call has waited long enough or failed for
+  // another reason.
   bool AwaitReturn(Calls::iterator it, const std::string& task,
                    const absl::Status& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

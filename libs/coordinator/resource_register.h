@@ -102,8 +102,8 @@ class ResourceRegister {
   // believed, since containers have been cleared meanwhile.
   bool Report(const std::string& task, const protocol::TaskReport& report);
   // A heartbeat or report of the task is about to be answered; true: the answer
-  // asks for a report. One that was asked for before and has not come is on its
-  // way, and is as young as the answer that first asked for it.
+  // asks for a report. A report that was requested and has not arrived counts
+  // as young as the answer that first requested it.
   bool Answer(const std::string& task);
   // The task is about to be answered that it has joined, without being asked
   // for a report.

@@ -37,8 +37,8 @@ struct WaitingCall {
   protocol::Coordinator::Answer<std::vector<DeviceAttributes>> list_done;
   protocol::Coordinator::Answer<protocol::ClusterStatus> status_done;
 
-  // Ends the call early; null where nobody will. The token is that of the
-  // coordinator's callback.
+  // Cancels the call early; may be null. The token identifies the coordinator's
+  // callback.
   std::shared_ptr<Cancellation> cancellation;
   Cancellation::Token token = 0;
   absl::Time deadline;
@@ -58,10 +58,10 @@ struct WaitingCall {
   absl::Status has_left;
   absl::Time back_until = absl::InfiniteFuture();
   Scheduler::TimerId timer = 0;
-  // Of the lines that say what it waits for.
+  // When the log lines that say what it waits for are due.
   DoublingTimes lines{absl::InfiniteFuture(), absl::InfiniteDuration()};
 
-  // That of the session's master; empty for a ListDevices.
+  // The task of the session's master; empty for ListDevices and GetCluster.
   std::string own_task() const { return request ? request->task : ""; }
   // When the timer is to fire.
   absl::Time NextTime() const;

@@ -188,7 +188,7 @@ class Master : public protocol::Master,
   const std::shared_ptr<StepWatch> watch_;
   std::atomic<bool> draining_{false};
   OpenCalls calls_;     // of no session: resets, farewells
-  InFlight monitored_;  // sessions in the table that are
+  InFlight monitored_;  // open monitored sessions
   mutable absl::Mutex mutex_;
   // Ordered, so that a simulation repeats.
   absl::btree_map<uint64_t, std::shared_ptr<MasterSession>> sessions_

@@ -1,5 +1,5 @@
-// Why variables have no values yet, as far as the cluster knows: the chief,
-// whose program gives them, is not there.
+// Finds out whether the chief, whose program initializes the variables, is
+// missing.
 #ifndef WEFT_LIBS_MASTER_MISSING_CHIEF_H_
 #define WEFT_LIBS_MASTER_MISSING_CHIEF_H_
 

@@ -95,7 +95,8 @@ class StepWatch : public std::enable_shared_from_this<StepWatch> {
     DoublingTimes times;
   };
 
-  // Below which number steps are slow now, and are to be looked for; 0: none.
+  // Steps with numbers below the result are slow and must be looked up; 0:
+  // none.
   uint64_t SlowBelow(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportAll(std::vector<SlowStep> slow, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -80,7 +80,7 @@ TEST_F(StepWatchTest, SaysWhatASlowStepWaitsFor) {
   EXPECT_THAT(logger_.lines(), SizeIs(1));
 }
 
-TEST_F(StepWatchTest, SaysItAgainEachTimeTheStepHasTakenTwiceAsLong) {
+TEST_F(StepWatchTest, ReportsAtDoublingIntervals) {
   Begin();
   scheduler_.AdvanceBy(absl::Seconds(50));
   ASSERT_THAT(logger_.lines(), SizeIs(4));

@@ -1,5 +1,5 @@
-// WaitLog: has something said of a wait while it lasts: after an interval, and
-// then each time the wait has lasted twice as long.
+// WaitLog logs that a wait is still going on: after an interval, then each time
+// its duration has doubled.
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_MASTER_WAIT_LOG_H_

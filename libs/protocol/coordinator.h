@@ -193,7 +193,7 @@ class Coordinator {
                            Answer<std::vector<DeviceAttributes>> done) = 0;
   // What the coordinator knows. `is_fresh`: waits, but not for long, until each
   // task that is alive has reported anew, so that nothing is older than the
-  // call; of a task that does not, what it reported last.
+  // call. For a task that does not report in time, it returns the last report.
   virtual void GetCluster(bool is_fresh, absl::Time deadline,
                           Answer<ClusterStatus> done) = 0;
   // Asks every task to stop, with its next heartbeat, and the coordinator's own

@@ -114,7 +114,7 @@ bus::Channel::CallId CoordinatorClient::CallRaw(bus::Message request,
                         });
 }
 
-// A call that its owner may give up: what came of it, and its end.
+// A call that its caller can cancel.
 struct CoordinatorClient::Wait {
   Wait(std::shared_ptr<Cancellation> the_cancellation,
        Answer<bus::Message> done)

@@ -110,7 +110,7 @@ TEST_F(MasterClientTest, PlacementsAboveTheBodyLimitArrive) {
             master_.placement.back().ToString());
 }
 
-TEST_F(MasterClientTest, ATargetWhereNobodyListensIsLoggedOnce) {
+TEST_F(MasterClientTest, UnreachableTargetIsLoggedOnce) {
   client_ = Dial();
   client_->CreateSession({}, [](const absl::StatusOr<uint64_t>&) {});
   Pass(absl::Milliseconds(4900));

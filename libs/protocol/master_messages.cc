@@ -161,7 +161,7 @@ absl::Status ReadPlacements(const Placements* placements, MessageReader& reader,
   return absl::OkStatus();
 }
 
-// One of WritePart. What it says besides is not looked at.
+// Reads a part written by WritePart; ignores its other fields.
 absl::Status ReadPart(const schemas::Bytes* bytes, MessageReader& outer,
                       std::vector<NodePlacement>& result) {
   bus::Message part;

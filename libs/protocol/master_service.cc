@@ -66,8 +66,8 @@ const MethodRow<MasterService>* MasterService::FindMethod(uint8_t method) {
   static constexpr MethodRow<MasterService> kRows[] = {
       {.method = Method::kCreateSession,
        .on_request = &MasterService::CreateSession},
-      // Of monitored sessions, as the master decides; so are callables made
-      // and run.
+      // While the task drains, the master accepts this and callables only for
+      // monitored sessions.
       {.method = Method::kExtendSession,
        .on_request = &MasterService::Later<&MasterService::ExtendSession>,
        .is_served_while_draining = true},

@@ -29,8 +29,8 @@ struct MethodRow {
                               bus::Message request) = nullptr;
   void (Service::*on_one_way)(const bus::Peer& peer, bus::Message message,
                               const absl::Status& landed) = nullptr;
-  // Ends work or keeps its sender alive, by small messages: handled on the
-  // control pool. A larger message goes where those of no control method go.
+  // Ends work or keeps its sender alive. Small requests of this method run on
+  // the control pool, larger ones on the compute pool.
   bool is_control = false;
   // Handled on the thread that reads; else on the compute pool.
   bool is_fast = false;
@@ -40,10 +40,10 @@ struct MethodRow {
   // What ends work, or asks about it.
   bool is_served_while_draining = false;
   // Ends work, though not on the control pool. Such requests and control
-  // requests count in a quota of their own (bus::Handler::HasReserve),
+  // requests count in a quota of their own (bus::Handler::HasReserve).
   bool has_reserve = false;
-  // but for control requests that begin what another one ends. They are on the
-  // same pool to keep their order.
+  // Begins what a control request ends, and is a control request only to keep
+  // the order of both. It does not count in that quota.
   bool begins_work = false;
 };
 

@@ -1,6 +1,5 @@
-// PeerChecks: which requests a peer may make, by what its HELLO says of it: the
-// one place where services ask. A HELLO is not authenticated yet; a peer that
-// has proved who it is will be looked at here and nowhere else.
+// Decides which requests a peer may make, based on the identity in its HELLO.
+// Services check peers only here. A HELLO is not authenticated yet.
 //
 // Errors: PERMISSION_DENIED, which names both sides.
 //

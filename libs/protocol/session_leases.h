@@ -35,8 +35,8 @@ class SessionLeases {
       Scheduler& scheduler, absl::Duration lease, Expire expire,
       int64_t max_sessions_per_client = std::numeric_limits<int64_t>::max());
   ~SessionLeases();
-  // From here on leases take no time, and leases that run end now: the server
-  // drains, so no client can connect again.
+  // Ends all running leases. Later leases end at once: clients cannot reconnect
+  // to a draining server.
   void EndAtOnce() ABSL_LOCKS_EXCLUDED(mutex_);
   // Leases that have not run out are dropped; `expire` is not called any more
   // when it has returned. Blocks. To be used no more.

@@ -458,7 +458,7 @@ TEST_F(WorkerClientTest, RegistersGraphsAndForgetsThem) {
 }
 
 // The session lives on at the task, for its lease.
-TEST_F(WorkerClientTest, WhatIsReleasedWithoutAConnectionIsReleasedLater) {
+TEST_F(WorkerClientTest, ReleaseIsRepeatedAfterReconnect) {
   Connect();
   client_->Deregister(kSession, 1);
   processes_.network().Cut("client", "server");  // while it is on its way
@@ -516,7 +516,7 @@ TEST_F(WorkerClientTest, ATaskThatRestartsHasNothingToRelease) {
   client_.reset();
 }
 
-TEST_F(WorkerClientTest, WithASessionAllIsReleasedThatItHas) {
+TEST_F(WorkerClientTest, DeletingASessionDropsItsReleases) {
   Connect();
   processes_.network().Cut("client", "server");
   processes_.Settle();

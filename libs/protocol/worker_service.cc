@@ -93,7 +93,8 @@ const MethodRow<WorkerService>* WorkerService::FindMethod(uint8_t method) {
        .on_request = &WorkerService::DeleteWorkerSession,
        .is_control = true,
        .is_served_while_draining = true},
-      // These two for monitored sessions, as the worker decides.
+      // While the task drains, the worker accepts these two only for monitored
+      // sessions.
       {.method = Method::kRegisterPartition,
        .on_request = &WorkerService::Register,
        .is_served_while_draining = true},

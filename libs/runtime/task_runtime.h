@@ -391,7 +391,7 @@ class TaskRuntime : public protocol::Worker,
   const std::shared_ptr<Reclaimer> reclaimer_;
   const std::vector<std::shared_ptr<ResourceManager>> shared_resources_;
   StepTable steps_;
-  InFlight monitored_;  // sessions of other masters that are
+  InFlight monitored_;  // open monitored sessions of other masters
 
   mutable absl::Mutex mutex_;
   // Why new sessions and steps are refused. While the task drains, steps of

@@ -219,23 +219,23 @@ void CoordinatorLink::After(State state, Pool pool, absl::Duration delay,
 }
 
 bool CoordinatorLink::NewBeat(protocol::HeartbeatRequest& request,
-                              absl::Duration& patience) {
+                              absl::Duration& timeout) {
   request.task = options_.request.task;
   request.incarnation = options_.request.incarnation;
   absl::MutexLock lock(&mutex_);
   if (state_ != State::kJoined) return false;
   request.coordinator = coordinator_;
-  patience = interval_ * kBeatPatience;
+  timeout = interval_ * kBeatPatience;
   in_flight_.Begin();
   return true;
 }
 
 void CoordinatorLink::Send(const protocol::HeartbeatRequest& request,
-                           absl::Duration patience,
+                           absl::Duration timeout,
                            void (CoordinatorLink::*on_answer)(
                                absl::StatusOr<protocol::HeartbeatReply>)) {
   options_.coordinator->Heartbeat(
-      request, options_.scheduler->clock().Now() + patience,
+      request, options_.scheduler->clock().Now() + timeout,
       [self = shared_from_this(),
        on_answer](absl::StatusOr<protocol::HeartbeatReply> reply) {
         (self.get()->*on_answer)(std::move(reply));
@@ -244,9 +244,9 @@ void CoordinatorLink::Send(const protocol::HeartbeatRequest& request,
 
 void CoordinatorLink::Beat() {
   protocol::HeartbeatRequest request;
-  absl::Duration patience;
-  if (!NewBeat(request, patience)) return;
-  Send(request, patience, &CoordinatorLink::OnBeatAnswered);
+  absl::Duration timeout;
+  if (!NewBeat(request, timeout)) return;
+  Send(request, timeout, &CoordinatorLink::OnBeatAnswered);
   in_flight_.End();
 }
 
@@ -261,15 +261,15 @@ void CoordinatorLink::ReportSoon() {
 
 void CoordinatorLink::Report() {
   protocol::HeartbeatRequest request;
-  absl::Duration patience;
-  if (!NewBeat(request, patience)) {
+  absl::Duration timeout;
+  if (!NewBeat(request, timeout)) {
     absl::MutexLock lock(&mutex_);
     is_reporting_ = false;
     return;
   }
   request.has_report = true;
   request.report = options_.events->Report();
-  Send(request, std::max(patience, kJoinSlice),
+  Send(request, std::max(timeout, kJoinSlice),
        &CoordinatorLink::OnReportAnswered);
   in_flight_.End();
 }
@@ -280,8 +280,8 @@ void CoordinatorLink::OnReportAnswered(
     absl::MutexLock lock(&mutex_);
     is_reporting_ = false;
   }
-  // Whether the coordinator lives, and knows this task, heartbeats find out; it
-  // asks for a report again.
+  // A failed report changes nothing: heartbeats detect a lost coordinator, and
+  // the coordinator asks for another report.
   if (reply.ok() && TakeAnswer(reply)) TellEvents(*reply);
 }
 

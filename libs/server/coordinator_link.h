@@ -107,13 +107,14 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   void ReportSoon();
   void Report();
   void OnReportAnswered(absl::StatusOr<protocol::HeartbeatReply> reply);
-  // A heartbeat without report, if the task is a member; `patience` is how long
+  // A heartbeat without report, if the task is a member; `timeout` is how long
   // the answer may take.
-  bool NewBeat(protocol::HeartbeatRequest& request, absl::Duration& patience);
-  void Send(const protocol::HeartbeatRequest& request, absl::Duration patience,
+  bool NewBeat(protocol::HeartbeatRequest& request, absl::Duration& timeout);
+  void Send(const protocol::HeartbeatRequest& request, absl::Duration timeout,
             void (CoordinatorLink::*on_answer)(
                 absl::StatusOr<protocol::HeartbeatReply>));
-  // What both kinds of answers bring. False: the task is no member any more.
+  // Handles what the answers to heartbeats and to reports have in common.
+  // Returns false if the task is no longer a member.
   bool TakeAnswer(const absl::StatusOr<protocol::HeartbeatReply>& reply);
   void TellEvents(const protocol::HeartbeatReply& reply);
   void JoinLater(absl::Duration pause);

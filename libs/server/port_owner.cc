@@ -22,8 +22,8 @@ class Greeting : public bus::ChannelEvents {
   explicit Greeting(Process& process)
       : process_(process), heard_(process.scheduler().NewEvent()) {}
 
-  // The name of the task, empty where that does not tell; nothing if no task
-  // answers.
+  // Returns the task's name, "" if its answer does not contain it, or nullopt
+  // if no Weft task answers.
   std::optional<std::string> Exchange(const bus::Address& address) {
     const auto channel = process_.transport().Dial(
         address, {.incarnation = process_.random().NextId()}, "", this);
@@ -34,7 +34,7 @@ class Greeting : public bus::ChannelEvents {
 
  private:
   void OnConnected(const bus::Identity& peer) override { Heard(peer.task); }
-  // A refusal is a task's as well; what else fails is tried again.
+  // Only a Weft task refuses a handshake. Other failures are retried.
   void OnDisconnected(const absl::Status& why) override {
     if (bus::IsRefusal(why)) Heard("");
   }

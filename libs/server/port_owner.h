@@ -1,4 +1,4 @@
-// Who listens at an address that is taken.
+// Identifies the program that listens at an address that is in use.
 #ifndef WEFT_LIBS_SERVER_PORT_OWNER_H_
 #define WEFT_LIBS_SERVER_PORT_OWNER_H_
 

@@ -53,8 +53,8 @@ std::unique_ptr<Process> NewProcess(const ServerOptions& options,
                      .use_instance_metadata = options.use_instance_metadata});
 }
 
-// Of a task that has left, cleanly, and of one that may come back. `needed`: by
-// steps that run.
+// The log line for a task that left cleanly, or for a connection that was lost.
+// `needed`: running steps use the task.
 std::string DescribeEnd(const std::string& task, bool needed) {
   return absl::StrCat(task, " has ended",
                       needed ? ", and with it the steps that need it" : "");

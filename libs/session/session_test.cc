@@ -503,7 +503,7 @@ TEST_F(FirstRunsOfThreadsTest, OtherFetchesDoNotWait) {
   EXPECT_EQ(NumMade(), 2u);
 }
 
-TEST_F(FirstRunsOfThreadsTest, AFailureIsThatOfAllWhoWaited) {
+TEST_F(FirstRunsOfThreadsTest, AllWaitingRunsGetTheFailure) {
   master_.hold = false;
   master_.answer_callable = absl::UnavailableError("the connection was lost");
   Release();

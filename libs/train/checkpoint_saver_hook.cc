@@ -23,8 +23,8 @@ constexpr absl::Duration kLongestWait = absl::Minutes(1);
 // take.
 constexpr int kLastTries = 20;
 constexpr absl::Duration kLongestLastWait = absl::Seconds(8);
-// And for how long by a program that was asked to leave, which is killed if it
-// does not.
+// Time limit for retries of the last save after the program was asked to stop.
+// It may be killed soon after.
 constexpr absl::Duration kLongestLeaving = absl::Seconds(1);
 // After as many of them ABORTED is no disagreement of tasks, which passes: one
 // that holds variables has started again, and the session is lost.

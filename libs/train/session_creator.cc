@@ -11,8 +11,8 @@
 namespace weft::train {
 namespace {
 
-// With sessions whose steps go on while tasks drain: their user closes them
-// when it is told to stop.
+// Marks sessions as monitored: draining tasks continue to run their steps until
+// the user closes them.
 SessionCreatorOptions Monitored(SessionCreatorOptions options) {
   options.config.is_monitored = true;
   return options;

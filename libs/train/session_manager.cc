@@ -152,8 +152,8 @@ absl::StatusOr<std::unique_ptr<Session>> ConnectTo(const Scope& scope,
   const absl::Status status =
       UnlessGivenUp(*session, patience, "all tasks had answered",
                     [&] { return session->Extend(); });
-  // Late, tasks are missing for longer than the cluster is patient; or lost, a
-  // task has left.
+  // DEADLINE_EXCEEDED: tasks were missing for too long. A lost session: a task
+  // has left.
   if (IsSessionLost(status) || absl::IsDeadlineExceeded(status)) {
     return NoSession(target, status);
   }
