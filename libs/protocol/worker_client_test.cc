@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -111,6 +112,53 @@ class HoldingHandler : public OneRoleHandler<WorkerService> {
   }
 
   std::vector<std::pair<std::shared_ptr<bus::IncomingCall>, bus::Message>> held;
+};
+
+// A connection that is lost and comes back as the test says.
+class ScriptedChannel : public bus::Channel {
+ public:
+  CallId Call(bus::Message /*request*/, const bus::CallOptions& /*options*/,
+              Callback callback) override {
+    calls.push_back(std::move(callback));
+    return calls.size();
+  }
+  void Cancel(CallId /*call*/) override {}
+  absl::Status Send(bus::Message /*message*/) override {
+    return absl::OkStatus();
+  }
+  uint64_t connection() const override { return number; }
+  void EndConnection(uint64_t connection,
+                     const absl::Status& /*why*/) override {
+    ended.push_back(connection);
+  }
+  void AbandonStep(const bus::StepTag& /*step*/) override {}
+  std::optional<bus::Identity> peer() const override { return std::nullopt; }
+
+  uint64_t number = 1;
+  std::vector<Callback> calls;
+  std::vector<uint64_t> ended;
+};
+
+// Dials one ScriptedChannel.
+class ScriptedTransport : public bus::Transport {
+ public:
+  absl::StatusOr<std::unique_ptr<bus::Endpoint>> Listen(
+      const bus::Address& /*address*/, const bus::Identity& /*self*/,
+      bus::Handler& /*handler*/) override {
+    return absl::UnimplementedError("It only dials");
+  }
+  std::unique_ptr<bus::Channel> Dial(const bus::Address& /*address*/,
+                                     const bus::Identity& /*self*/,
+                                     const std::string& /*destination*/,
+                                     bus::ChannelEvents* /*events*/) override {
+    auto dialed = std::make_unique<ScriptedChannel>();
+    channel = dialed.get();
+    return dialed;
+  }
+  bool Lead(absl::FunctionRef<bool()> /*done*/) override { return false; }
+  void WakeLeader() override {}
+
+  ScriptedChannel* channel = nullptr;
 };
 
 class WorkerClientTest : public testing::Test {
@@ -687,6 +735,25 @@ TEST_F(WorkerClientTest, AnAbortOfOthersThatIsRefusedEndsTheConnection) {
   ASSERT_EQ(results_.all.size(), 1u);
   EXPECT_THAT(results_.all[0], StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_EQ(events_.lost.size(), 1u);
+}
+
+// Steps of the next connection have nothing to do with it.
+TEST_F(WorkerClientTest, AFailedAbortEndsOnlyTheConnectionItWasSentBy) {
+  ScriptedTransport transport;
+  WorkerClient client(transport, {.task = kTask});
+  TestStep step(0);
+  client.Run(step.step(30), results_.done());
+  step.cancellation->Cancel(absl::CancelledError("by hand"));
+  client.Abort({11, 31}, 0, absl::InternalError("bug"), results_.done());
+  std::vector<bus::Channel::Callback>& calls = transport.channel->calls;
+  ASSERT_EQ(calls.size(), 3u);
+  transport.channel->number = 2;
+  for (const size_t abort : {1, 2}) {
+    calls[abort](absl::ResourceExhaustedError("too many requests"));
+  }
+  EXPECT_EQ(transport.channel->ended, (std::vector<uint64_t>{1, 1}));
+  calls[0](absl::UnavailableError("the connection was lost"));
+  EXPECT_EQ(results_.all.size(), 2u);
 }
 
 TEST_F(WorkerClientTest, ACancelledRunMayAlsoEndByItself) {

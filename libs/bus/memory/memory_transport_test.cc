@@ -71,14 +71,40 @@ INSTANTIATE_TEST_SUITE_P(Threads, TransportHeartbeatTest, testing::Values([] {
                            return std::make_unique<ThreadHarness>();
                          }));
 
+// Another wire, before whose next message the test does something.
+class InterruptedWire : public Wire {
+ public:
+  explicit InterruptedWire(std::unique_ptr<Wire> wire)
+      : wire_(std::move(wire)) {}
+
+  absl::StatusOr<std::unique_ptr<WireListener>> Listen(
+      const Address& address, Lane lane, WireEvents& events) override {
+    return wire_->Listen(address, lane, events);
+  }
+  ConnectionId Dial(const Address& address, Lane lane,
+                    WireEvents& events) override {
+    return wire_->Dial(address, lane, events);
+  }
+  absl::Status Send(ConnectionId connection, Frames frames) override {
+    const std::function<void()> interrupt = std::exchange(before_next, nullptr);
+    if (interrupt) interrupt();
+    return wire_->Send(connection, std::move(frames));
+  }
+  void Close(ConnectionId connection) override { wire_->Close(connection); }
+
+  std::function<void()> before_next;
+
+ private:
+  const std::unique_ptr<Wire> wire_;
+};
+
 // A server and a client in a network that a test cuts and counts in.
 class Pair {
  public:
   Pair(uint64_t seed, const TransportOptions& options)
       : scheduler_(clock_, {.seed = seed, .on_deadlock = {}}) {
     server_ = NewTransport(
-        {server_wire_.get(), &scheduler_, random_.get(), &server_memory},
-        options);
+        {&server_wire, &scheduler_, random_.get(), &server_memory}, options);
     client_ = NewTransport(
         {client_wire_.get(), &scheduler_, random_.get(), &client_memory},
         options);
@@ -104,7 +130,11 @@ class Pair {
 
  private:
   std::unique_ptr<Random> random_ = NewSeededRandom(1);
-  std::unique_ptr<Wire> server_wire_ = NewMemoryWire(network, "server");
+
+ public:
+  InterruptedWire server_wire{NewMemoryWire(network, "server")};
+
+ private:
   std::unique_ptr<Wire> client_wire_ = NewMemoryWire(network, "client");
 
  public:
@@ -190,6 +220,27 @@ int ConverseWithCut(uint64_t seed, int cut_at, Fate fate) {
   EXPECT_EQ(pair.server_memory.reserved(), 0);
   EXPECT_EQ(pair.client_memory.reserved(), 0);
   return total;
+}
+
+// The cancellation comes when the call is answered and its reply on its way.
+TEST(CancelledCallTest, DropsTheReplyThatIsBeingSent) {
+  Pair pair(1, {});
+  pair.Start();
+  Answer answer(pair.scheduler());
+  const Channel::CallId held = pair.channel->Call(
+      NewMessage(kHold, ""), {.wait_for_connection = true}, answer.callback());
+  ASSERT_TRUE(
+      pair.handler.WaitUntil([&] { return !pair.handler.held.empty(); }));
+  const std::shared_ptr<IncomingCall> call = pair.handler.TakeHeld()[0].call;
+  Message reply = NewMessage(kEcho, "", {Pattern(1'000'000, 1)});
+  const std::weak_ptr<const void> sent = reply.attachments[0].owner();
+  pair.server_wire.before_next = [&] {
+    pair.channel->Cancel(held);
+    pair.scheduler().RunUntilIdle();
+  };
+  call->Reply(std::move(reply));
+  EXPECT_TRUE(sent.expired());
+  EXPECT_THAT(answer.Wait(), StatusIs(absl::StatusCode::kCancelled));
 }
 
 TEST(CutTest, WhereverAConnectionIsCutEveryCallEndsAndNothingIsLeft) {
