@@ -44,7 +44,8 @@ ProcessUsage ReadProcessUsage(FileSystem& files) {
   const Words words =
       name_end == std::string::npos
           ? Words()
-          : absl::StrSplit(text.substr(name_end + 1), ' ', absl::SkipEmpty());
+          : absl::StrSplit(absl::string_view(text).substr(name_end + 1), ' ',
+                           absl::SkipEmpty());
   ProcessUsage usage;
   usage.cpu_seconds =
       static_cast<double>(NumberAt(words, 11) + NumberAt(words, 12)) / ticks;
