@@ -173,8 +173,8 @@ class CountedMessagesTest : public ::testing::Test {
   }
 
   const std::map<std::string, int> jobs_;
+  StepCost cost_;  // outlives the cluster, whose end sends messages
   TestCluster cluster_;
-  StepCost cost_;
   Scope root_ = Scope::Root();
   std::unique_ptr<Session> session_;
 };
