@@ -44,7 +44,7 @@ Connection::Connection(ConnectionOptions options)
       outgoing_(options_.chunk_bytes, options_.credit_bytes,
                 options_.max_unsent_bytes),
       incoming_(*options_.memory, options_.credit_bytes,
-                options_.max_held_bytes) {
+                options_.max_held_bytes, options_.incoming_for_steps) {
   if (options_.traffic) options_.traffic->connections_opened.Add();
 }
 
@@ -255,6 +255,8 @@ void Connection::Abandon(uint64_t call_id) {
 
 void Connection::AbandonStep(const StepTag& step) {
   if (step == StepTag()) return;
+  if (!incoming_.HasSteps() && !outgoing_.HasSteps()) return;
+  if (options_.traffic) options_.traffic->connections_searched.Add();
   outgoing_.AbandonStep(step);
   incoming_.AbandonStep(step);
   Pump();

@@ -41,6 +41,9 @@ struct ConnectionOptions {
   uint64_t medium_bytes = 0;
   uint64_t medium_window = 0;
   size_t chunk_bytes = 0;
+  // Counts the messages of steps that come in, of all connections of an
+  // endpoint; may be null.
+  std::shared_ptr<OpenCount> incoming_for_steps;
   // Called when there is something for the bulk lane and it is not attached;
   // perhaps more than once.
   absl::AnyInvocable<void()> need_bulk = [] {};

@@ -60,7 +60,9 @@ class WireEndpoint : public Endpoint {
 
   const Address& address() const override { return address_; }
   void Drain() override { context_.draining.store(true); }
+  // Mostly nothing is on its way in. (Nothing of a step goes out here.)
   void AbandonStep(const StepTag& step) override {
+    if (context_.incoming_for_steps->IsZero()) return;
     for (const Shared& connection : Connections()) {
       connection->AbandonStep(step);
     }

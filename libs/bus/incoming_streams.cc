@@ -9,7 +9,13 @@
 #include "libs/base/status.h"
 
 namespace weft::bus {
-namespace {}  // namespace
+namespace {
+
+bool IsOfStep(const Envelope& envelope) {
+  return envelope.kind == MessageKind::kOneWay && envelope.step != StepTag();
+}
+
+}  // namespace
 
 // Bytes that land: of one attachment, or of several, one after the other.
 struct IncomingStreams::Stream {
@@ -30,15 +36,27 @@ struct IncomingStreams::Stream {
 
 // A message that waits for its streams.
 struct IncomingStreams::Waiting {
+  Waiting() = default;
+  ~Waiting() {
+    if (count != nullptr) count->Add(-1);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
   Incoming incoming;
   size_t num_open = 0;  // streams
   uint64_t held = 0;    // counted in held_
   bool taken = false;
+  OpenCount* count = nullptr;  // where it is counted, of a step
 };
 
 IncomingStreams::IncomingStreams(LandingMemory& memory, uint64_t window,
-                                 uint64_t quota)
-    : memory_(memory), window_(window), quota_(quota) {}
+                                 uint64_t quota,
+                                 std::shared_ptr<OpenCount> for_steps)
+    : memory_(memory),
+      window_(window),
+      quota_(quota),
+      for_steps_(std::move(for_steps)) {}
 
 absl::Status IncomingStreams::NoRoom(uint64_t bytes) const {
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -92,6 +110,10 @@ absl::StatusOr<std::optional<Incoming>> IncomingStreams::Expect(
   incoming.message.body = std::move(message.body);
   incoming.message.attachments.resize(message.envelope.attachments.size());
   incoming.envelope = std::move(message.envelope);
+  if (IsOfStep(incoming.envelope)) {
+    waiting->count = &for_steps_;
+    for_steps_.Add(1);
+  }
 
   Dropped dropped;
   absl::MutexLock lock(&mutex_);

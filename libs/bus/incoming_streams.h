@@ -32,6 +32,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/bus/envelope.h"
 #include "libs/bus/message.h"
+#include "libs/bus/open_count.h"
 
 namespace weft::bus {
 
@@ -50,8 +51,10 @@ struct Incoming {
 class IncomingStreams {
  public:
   // Of `window` bytes credit returns as they land; at most `quota` bytes are
-  // held. `memory` outlives it.
-  IncomingStreams(LandingMemory& memory, uint64_t window, uint64_t quota);
+  // held. `memory` outlives it. `for_steps` counts one-way messages of steps
+  // that wait for their streams.
+  IncomingStreams(LandingMemory& memory, uint64_t window, uint64_t quota,
+                  std::shared_ptr<OpenCount> for_steps = nullptr);
 
   // A message that names streams has come. When it is not `wanted`, it is never
   // complete and its streams are thrown away.
@@ -77,6 +80,8 @@ class IncomingStreams {
   // Gives up all memory. Nothing is complete any more.
   void AbandonAll();
 
+  // False: AbandonStep has nothing to do, for any step.
+  bool HasSteps() const { return !for_steps_.IsZero(); }
   // What is taken of the quota now.
   uint64_t held_bytes() const;
 
@@ -124,6 +129,7 @@ class IncomingStreams {
   LandingMemory& memory_;
   const uint64_t window_;
   const uint64_t quota_;
+  OpenCount for_steps_;
   mutable absl::Mutex mutex_;
   StreamMap streams_ ABSL_GUARDED_BY(mutex_);
   uint64_t held_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -54,6 +54,7 @@ void OutgoingStreams::Add(uint64_t stream, const Source& source, Parts parts,
   for (const Blob& part : parts) added.total += part.size();
   added.unsent = counts ? added.total : 0;
   added.parts = std::move(parts);
+  if (source.step != StepTag()) for_steps_.Add(1);
   absl::MutexLock lock(&mutex_);
   streams_.push_back(std::move(added));
 }
@@ -103,6 +104,7 @@ bool OutgoingStreams::Next(Frames* chunk) {
   } else {
     unsent_ -= taken.unsent;
     --num_streams_;
+    CountEnd(taken);
   }
   return true;
 }
@@ -132,6 +134,7 @@ void OutgoingStreams::AbandonIf(
   for (Stream& stream : streams_) {
     if (stream.abandoned || !is_meant(stream.source)) continue;
     stream.abandoned = true;
+    CountEnd(stream);
     unsent_ -= std::exchange(stream.unsent, 0);
     dropped.push_back(std::exchange(stream.parts, Parts()));
   }
@@ -141,7 +144,10 @@ void OutgoingStreams::AbandonAll() {
   std::deque<Stream> dropped;
   absl::MutexLock lock(&mutex_);
   dropped.swap(streams_);
-  for (const Stream& stream : dropped) unsent_ -= stream.unsent;
+  for (const Stream& stream : dropped) {
+    unsent_ -= stream.unsent;
+    if (!stream.abandoned) CountEnd(stream);
+  }
   num_streams_ -= dropped.size();
 }
 

@@ -18,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/bus/blob.h"
 #include "libs/bus/message.h"
+#include "libs/bus/open_count.h"
 #include "libs/bus/wire.h"
 
 namespace weft::bus {
@@ -57,6 +58,8 @@ class OutgoingStreams {
   void AbandonAll();
 
   bool IsEmpty() const;
+  // False: AbandonStep has nothing to do, for any step.
+  bool HasSteps() const { return !for_steps_.IsZero(); }
   // Reserved, and not yet sent or abandoned.
   uint64_t unsent_bytes() const;
 
@@ -74,10 +77,15 @@ class OutgoingStreams {
   };
 
   void AbandonIf(absl::FunctionRef<bool(const Source&)> is_meant);
+  // The stream has ended, or was abandoned.
+  void CountEnd(const Stream& stream) {
+    if (stream.source.step != StepTag()) for_steps_.Add(-1);
+  }
   // The next so many bytes, which it has.
   static Blob TakeBytes(Stream& stream, uint64_t size);
 
   const size_t chunk_bytes_;
+  OpenCount for_steps_;  // streams of a step
   mutable absl::Mutex mutex_;
   std::deque<Stream> streams_ ABSL_GUARDED_BY(mutex_);  // the first is next
   uint64_t credit_ ABSL_GUARDED_BY(mutex_);

@@ -45,6 +45,7 @@ ConnectionOptions OptionsOf(const ServerContext& context,
   options.medium_bytes = context.options.medium_bytes;
   options.medium_window = context.options.medium_window;
   options.chunk_bytes = context.options.chunk_bytes;
+  options.incoming_for_steps = context.incoming_for_steps;
   return options;
 }
 

@@ -41,6 +41,9 @@ struct ServerContext {
   Handler* handler = nullptr;
   AsyncScope* scope = nullptr;
   uint16_t bulk_port = 0;
+  // Messages of steps on their way in.
+  const std::shared_ptr<OpenCount> incoming_for_steps =
+      std::make_shared<OpenCount>();
   std::atomic<bool> draining{false};
   // A connection is over; called once for each.
   absl::AnyInvocable<void(ServerConnection&, ConnectionId bulk)> forget;

@@ -25,6 +25,7 @@ struct Traffic {
   Direction received;
   alignas(64) Counter connections_opened;  // dialed and accepted
   Counter connections_closed;
+  Counter connections_searched;  // for attachments of an aborted step
 };
 
 }  // namespace weft::bus

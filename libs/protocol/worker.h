@@ -337,8 +337,6 @@ class WorkerDirectory {
   virtual Worker* Find(const std::string& task) = 0;
   // All tasks that have devices, in the order of their names.
   virtual std::vector<std::string> Tasks() const = 0;
-  // Worker::AbandonPushes of each other task.
-  virtual void AbandonPushes(const StepId& /*step*/) {}
 };
 
 }  // namespace weft::protocol

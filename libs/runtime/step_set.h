@@ -56,6 +56,9 @@ class SentSteps {
   // Those that sent values to `task`, sorted, the last kMaxTaken of them; it
   // forgets that all these did, but not to whom else they sent.
   std::vector<uint64_t> TakeSentTo(const std::string& task);
+  // To whom the step sent: each set holds some of the tasks.
+  using Receivers = std::shared_ptr<const PeerTasks>;
+  std::vector<Receivers> ReceiversOf(uint64_t step) const;
 
   int64_t size() const;
   size_t num_blocks() const { return blocks_.size(); }
@@ -67,14 +70,11 @@ class SentSteps {
   };
   // By step / 64 and receivers; the pointer's order matters to nobody.
   using Key = std::pair<uint64_t, const PeerTasks*>;
-  using Receivers = std::shared_ptr<const PeerTasks>;
   // Receivers, kept so that their address stays theirs, and what is left of
   // them without one task: blocks that shared receivers share the rest, too.
   using Reduced =
       absl::flat_hash_map<const PeerTasks*, std::pair<Receivers, Receivers>>;
 
-  // To whom the step sent: the receivers of each block that has it.
-  std::vector<Receivers> ReceiversOf(uint64_t step) const;
   static Receivers Without(const std::string& task, const Receivers& receivers,
                            Reduced& reduced);
 

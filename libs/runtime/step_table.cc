@@ -116,6 +116,21 @@ absl::Status StepTable::CheckStep(const Master& master, uint64_t step,
       absl::StrCat("Step ", step, " was aborted before on ", task_, "."));
 }
 
+// A step that failed here has told them by itself.
+absl::btree_set<std::string> StepTable::ReceiversOf(const Master& master,
+                                                    uint64_t step) {
+  std::vector<SentSteps::Receivers> sets = master.ended.ReceiversOf(step);
+  const auto found = master.steps.find(step);
+  if (found != master.steps.end() && found->second.is_running()) {
+    sets.push_back(found->second.peers->receivers);
+  }
+  absl::btree_set<std::string> tasks;
+  for (const SentSteps::Receivers& set : sets) {
+    if (set != nullptr) tasks.insert(set->begin(), set->end());
+  }
+  return tasks;
+}
+
 void StepTable::Remember(Master& master, uint64_t step, Aborted aborted) {
   if (master.aborted_before.Contains(step)) return;
   master.aborted.emplace(step, std::move(aborted));
@@ -283,20 +298,23 @@ void StepTable::Deliver(protocol::Push push) {
   if (absl::IsInternal(delivered)) Abort(id, 0, delivered);
 }
 
-void StepTable::Abort(const protocol::StepId& step, uint64_t steps_over_below,
-                      const absl::Status& cause) {
+absl::btree_set<std::string> StepTable::Abort(const protocol::StepId& step,
+                                              uint64_t steps_over_below,
+                                              const absl::Status& cause) {
+  absl::btree_set<std::string> receivers;
   std::shared_ptr<Cancellation> running;
   std::shared_ptr<StepExchange> dropped;  // without the lock
   {
     absl::MutexLock lock(&mutex_);
     auto found = masters_.find(step.master_incarnation);
-    if (found == masters_.end() || found->second.sessions == 0) return;
+    if (found == masters_.end() || found->second.sessions == 0) return {};
     Master& master = found->second;
     ForgetOver(master, steps_over_below);
     if (step.step < master.steps_over_below ||
         master.more_over.Contains(step.step)) {
-      return;
+      return {};
     }
+    receivers = ReceiversOf(master, step.step);
     Entry* entry = Find(step);
     if (entry != nullptr && entry->is_running()) {
       running = MarkCancelled(*entry, cause);
@@ -307,6 +325,7 @@ void StepTable::Abort(const protocol::StepId& step, uint64_t steps_over_below,
     }
   }
   if (running) running->Cancel(cause);
+  return receivers;
 }
 
 void StepTable::PeerConnected(const std::string& task) {

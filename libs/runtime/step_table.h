@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
@@ -72,8 +73,11 @@ class StepTable {
   void Deliver(protocol::Push push);
   // A value that a step here made did not get away.
   void PushFailed(const protocol::Push& push, const absl::Status& why);
-  void Abort(const protocol::StepId& step, uint64_t steps_over_below,
-             const absl::Status& cause);
+  // Returns the tasks to which the step may have sent values, if that is not
+  // over: what is on its way to them need not arrive.
+  absl::btree_set<std::string> Abort(const protocol::StepId& step,
+                                     uint64_t steps_over_below,
+                                     const absl::Status& cause);
 
   // A connection to `task` has come up. Steps that receive from a task begin
   // only while there is one (UNAVAILABLE): what was sent before may be lost.
@@ -151,6 +155,8 @@ class StepTable {
                          const StepPeers* peers) const;
   absl::Status NameEdge(uint64_t edge, const StepPeers* peers,
                         const absl::Status& cause) const;
+  static absl::btree_set<std::string> ReceiversOf(const Master& master,
+                                                  uint64_t step);
   static void Remember(Master& master, uint64_t step, Aborted aborted);
   // What is to be cancelled, once the lock is released.
   static std::shared_ptr<Cancellation> MarkCancelled(Entry& entry,

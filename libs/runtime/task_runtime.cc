@@ -583,8 +583,10 @@ void TaskRuntime::Deliver(std::vector<protocol::Push> pushes) {
 
 void TaskRuntime::Abort(const protocol::StepId& step, uint64_t steps_over_below,
                         const absl::Status& cause, Done done) {
-  steps_.Abort(step, steps_over_below, cause);
-  if (options_.peers != nullptr) options_.peers->AbandonPushes(step);
+  for (const std::string& task : steps_.Abort(step, steps_over_below, cause)) {
+    protocol::Worker* const receiver = options_.peers->Find(task);
+    if (receiver != nullptr) receiver->AbandonPushes(step);
+  }
   done(absl::OkStatus());
 }
 

@@ -18,6 +18,7 @@
 #include "libs/device/local_devices.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/kernels/standard_kernels.h"
+#include "libs/protocol/testing/recording_worker.h"
 #include "libs/resource/variable.h"
 #include "libs/runtime/testing/partition_with_variable.h"
 #include "libs/tensor/buffer.h"
@@ -343,32 +344,76 @@ TEST_F(TaskRuntimeTest, AResetThatWasGivenUpClearsNothing) {
   EXPECT_TRUE(runtime_->SharedResources().empty());
 }
 
-// The only task of its cluster.
-class OneTask : public protocol::WorkerDirectory {
+// Tasks by name, made when they are first looked for.
+class ManyTasks : public protocol::WorkerDirectory {
  public:
-  protocol::Worker* Find(const std::string&) override { return nullptr; }
-  std::vector<std::string> Tasks() const override { return {}; }
-  void AbandonPushes(const protocol::StepId& step) override {
-    abandoned.push_back(step);
+  protocol::Worker* Find(const std::string& task) override {
+    ++num_looked_for;
+    return &workers[task];
   }
-  std::vector<protocol::StepId> abandoned;
+  std::vector<std::string> Tasks() const override { return {}; }
+  std::map<std::string, protocol::RecordingWorker> workers;
+  int num_looked_for = 0;
 };
 
-// Also when its part of the step has ended.
-TEST_F(TaskRuntimeTest, AbortAbandonsPushesOfTheStep) {
-  OneTask peers;
-  TaskRuntime runtime(NewLocalDevices(kTask, {}, HeapAllocator(), *random_),
-                      TaskRuntimeOptions{.kernels = &kernels_,
-                                         .scheduler = &scheduler_,
-                                         .random = random_.get(),
-                                         .file_system = &file_system_,
-                                         .task = kTask,
-                                         .incarnation = kOwn,
-                                         .peers = &peers});
-  runtime.Abort({kMaster, 30}, 0, absl::AbortedError("enough"),
-                [](const absl::Status&) {});
-  ASSERT_EQ(peers.abandoned.size(), 1u);
-  EXPECT_EQ(peers.abandoned[0], (protocol::StepId{kMaster, 30}));
+// A task with a callable that sends a constant to kWorker.
+class SendingTaskTest : public TaskRuntimeTest {
+ protected:
+  void SetUp() override {
+    RegisterStandardKernels(kernels_);
+    runtime_ = std::make_shared<TaskRuntime>(
+        NewLocalDevices(kTask, {}, HeapAllocator(), *random_),
+        TaskRuntimeOptions{.kernels = &kernels_,
+                           .scheduler = &scheduler_,
+                           .random = random_.get(),
+                           .file_system = &file_system_,
+                           .task = kTask,
+                           .incarnation = kOwn,
+                           .peers = &peers_});
+    ASSERT_OK(CreateWorkerSession(kOwn, 1));
+    absl::Status registered = absl::UnknownError("did not answer");
+    runtime_->Register({.session = {kOwn, 1},
+                        .registration = 1,
+                        .partitions = PartitionThatSends(kTask, kWorker)},
+                       absl::InfiniteFuture(),
+                       [&](const auto& made) { registered = made.status(); });
+    ASSERT_OK(registered);
+    peers_.num_looked_for = 0;
+  }
+  void Run(uint64_t step) {
+    absl::Status ran = absl::UnknownError("did not answer");
+    runtime_->Run({.session = {kOwn, 1},
+                   .registration = 1,
+                   .step = step,
+                   .cancellation = std::make_shared<Cancellation>()},
+                  [&](absl::Status status) { ran = std::move(status); });
+    scheduler_.RunUntilIdle();
+    ASSERT_OK(ran);
+  }
+  void Abort(uint64_t step) {
+    runtime_->Abort({kOwn, step}, 0, absl::AbortedError("enough"),
+                    [](const absl::Status&) {});
+  }
+
+  ManyTasks peers_;
+};
+
+// Although its part of the step has ended.
+TEST_F(SendingTaskTest, AbortAbandonsPushesOfTheStep) {
+  Run(30);
+  Abort(30);
+  const auto& abandoned = peers_.workers[kWorker].abandoned;
+  ASSERT_EQ(abandoned.size(), 1u);
+  EXPECT_EQ(abandoned[0], (protocol::StepId{kOwn, 30}));
+}
+
+// A flood of aborts must not cost a look at each task of the cluster.
+TEST_F(SendingTaskTest, AbortLooksForReceiversOnly) {
+  Abort(30);  // has sent nothing
+  EXPECT_EQ(peers_.num_looked_for, 0);
+  Run(31);
+  Abort(31);
+  EXPECT_EQ(peers_.num_looked_for, 1);
 }
 
 TEST_F(TaskRuntimeTest, SessionsOfItsOwnMasterStay) {

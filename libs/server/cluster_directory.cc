@@ -221,10 +221,6 @@ std::vector<std::string> ClusterDirectory::Tasks() const {
   return tasks;
 }
 
-void ClusterDirectory::AbandonPushes(const protocol::StepId& step) {
-  for (auto& [task, route] : routes_) route->AbandonPushes(step);
-}
-
 void ClusterDirectory::Close() {
   for (auto& [task, route] : routes_) route->Close();
 }

@@ -39,7 +39,6 @@ class ClusterDirectory : public protocol::WorkerDirectory {
 
   protocol::Worker* Find(const std::string& task) override;
   std::vector<std::string> Tasks() const override;
-  void AbandonPushes(const protocol::StepId& step) override;
 
   // Ends its connections, once no call is on its way out any more. Calls fail
   // afterwards.

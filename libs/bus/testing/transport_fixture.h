@@ -13,6 +13,7 @@
 #include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
 #include "libs/bus/testing/transport_ends.h"
+#include "libs/bus/traffic.h"
 #include "libs/bus/transport.h"
 #include "libs/bus/wire.h"
 
@@ -42,6 +43,7 @@ class TransportConformanceTest
     Process(Scheduler& scheduler, uint64_t memory_limit)
         : memory(scheduler, memory_limit) {}
     CountedMemory memory;
+    Traffic traffic;
     std::unique_ptr<Random> random;
     RecordingLogger logger;
     std::unique_ptr<Transport> transport;
@@ -64,6 +66,7 @@ class TransportConformanceTest
     parts.scheduler = scheduler == nullptr ? &scheduler_ : scheduler;
     parts.random = process->random.get();
     parts.memory = &process->memory;
+    parts.traffic = &process->traffic;
     parts.logger = &process->logger;
     process->transport = NewTransport(parts, options);
     return process;

@@ -263,6 +263,45 @@ TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotKept) {
   ExpectNothingLeft();
 }
 
+// Aborts of steps must not cost a look at each connection.
+TEST_P(TransportConformanceTest, AbandonStepSearchesOnlyWhereStepsStream) {
+  server_ = NewProcess("server");
+  client_ = NewProcess("client");
+  const std::shared_ptr<Event> land = scheduler_.NewEvent();
+  const std::shared_ptr<Event> reserved = scheduler_.NewEvent();
+  server_->memory.before_reserve = [&] {
+    reserved->Set();
+    land->WaitUntil(Now() + kTestPatience);
+  };
+  Listen();
+  channel_ = client_->transport->Dial(endpoint_->address(), client_identity_,
+                                      "", &events_);
+  ASSERT_TRUE(events_.WaitForConnects(1));
+  RecordingChannelEvents other_events(scheduler_);
+  std::unique_ptr<Channel> other = client_->transport->Dial(
+      endpoint_->address(), client_identity_, "", &other_events);
+  ASSERT_TRUE(other_events.WaitForConnects(1));
+  const StepTag aborted = {.master_incarnation = 11, .step = 2};
+  const Counter& searched = server_->traffic.connections_searched;
+  endpoint_->AbandonStep(aborted);
+  EXPECT_EQ(searched.value(), 0u);
+  Message push = NewMessage(kNote, "", {Pattern(8 << 20, 1)});
+  push.step = {.master_incarnation = 11, .step = 1};
+  ASSERT_OK(channel_->Send(std::move(push)));
+  ASSERT_TRUE(reserved->WaitUntil(Now() + kTestPatience));
+  // The message has come by the control lane before the request is answered.
+  ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());
+  endpoint_->AbandonStep(aborted);
+  EXPECT_EQ(searched.value(), 1u);
+  land->Set();
+  ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.notes.empty(); }));
+  EXPECT_OK(handler_.notes[0].landed);
+  endpoint_->AbandonStep(aborted);
+  EXPECT_EQ(searched.value(), 1u);
+  other.reset();
+  ExpectNothingLeft();
+}
+
 TEST_P(TransportConformanceTest, ACancelledReplyLeavesNothing) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   for (int i = 0; i < 10; ++i) {

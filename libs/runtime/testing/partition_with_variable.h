@@ -70,6 +70,31 @@ inline std::vector<protocol::DevicePartition> PartitionThatDequeues(
   return {{.device = device, .graph = std::move(graph)}};
 }
 
+// Of the same CPU: sends a float to the first CPU of `receiver`.
+inline std::vector<protocol::DevicePartition> PartitionThatSends(
+    const std::string& task, const std::string& receiver) {
+  const std::string device = absl::StrCat(task, "/device:CPU:0");
+  auto graph = std::make_shared<Graph>(StandardOps());
+  auto value = graph->AddNode(
+      {.name = "value",
+       .op = "Const",
+       .attrs = {{"dtype", DT_FLOAT}, {"value", Tensor::Scalar(1.0f)}}});
+  EXPECT_OK(value);
+  EXPECT_OK(graph->AddNode(
+      {.name = "send",
+       .op = "_Send",
+       .inputs = {{*value, 0}},
+       .attrs = {{"T", DT_FLOAT},
+                 {"tensor_name", std::string("value:0")},
+                 {"send_device", device},
+                 {"recv_device", absl::StrCat(receiver, "/device:CPU:0")},
+                 {"edge", int64_t{5}}}}));
+  for (int id = 0; id < graph->num_nodes(); ++id) {
+    graph->set_assigned_device(graph->node(id), device);
+  }
+  return {{.device = device, .graph = std::move(graph)}};
+}
+
 // Of the same CPU: each variable, of floats, is given a value that is fed.
 inline std::vector<protocol::DevicePartition> PartitionThatAssigns(
     const std::string& task,
