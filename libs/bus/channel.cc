@@ -42,7 +42,10 @@ class WireChannel : public Channel, public ClientConnectionOwner {
               const Address& address, const Identity& self,
               const std::string& destination, ChannelEvents* events)
       : scope_(*parts.scheduler),
-        context_{parts, options, address, self, destination, this, &scope_},
+        context_{parts,       options,
+                 address,     self,
+                 destination, this,
+                 &scope_,     std::make_shared<Reclaimer>(*parts.scheduler)},
         events_(events) {}
 
   ~WireChannel() override;
@@ -158,6 +161,7 @@ WireChannel::~WireChannel() {
   FailAll(std::move(pending), why);
   for (auto& [id, call] : waiting) Finish(std::move(call.pending), why);
   scope_.Wait();
+  context_.reclaimer->WaitUntilNone();
 }
 
 void WireChannel::Dial() {

@@ -118,6 +118,7 @@ absl::Status ClientConnection::MakeConnection(ConnectionId control,
   options.medium_bytes = context_.options.medium_bytes;
   options.medium_window = context_.options.medium_window;
   options.chunk_bytes = context_.options.chunk_bytes;
+  options.reclaimer = context_.reclaimer;
   options.need_bulk = [this] { DialBulk(); };
   Scheduler::TimerId timer = 0;
   {

@@ -17,6 +17,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/reclaimer.h"
 #include "libs/bus/async_scope.h"
 #include "libs/bus/connection.h"
 #include "libs/bus/greeting.h"
@@ -50,6 +51,7 @@ struct ClientContext {
   std::string destination;
   ClientConnectionOwner* owner = nullptr;
   AsyncScope* scope = nullptr;
+  std::shared_ptr<Reclaimer> reclaimer;
 };
 
 class ClientConnection : public std::enable_shared_from_this<ClientConnection> {

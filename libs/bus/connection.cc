@@ -174,7 +174,7 @@ absl::Status Connection::Send(Outgoing outgoing) {
   if (!sent.ok() && streamed > 0) outgoing_.GiveUp(reserved, num_streams);
   if (!sent.ok() || streamed == 0) return sent;
   AddStreams(envelope, message, counts);
-  if (closed_.load(std::memory_order_acquire)) outgoing_.AbandonAll();
+  if (closed_.load(std::memory_order_acquire)) Reclaim(outgoing_.AbandonAll());
   Pump();
   return absl::OkStatus();
 }
@@ -227,6 +227,7 @@ absl::Status Connection::ReceiveBulk(const Frames& frames, Deliver deliver) {
     return absl::InvalidArgumentError("Bad message: a second bulk token");
   }
   ASSIGN_OR_RETURN(IncomingStreams::Landed landed, incoming_.Land(chunk));
+  Reclaim(std::move(landed.dropped));
   if (landed.credit > 0) {
     Envelope envelope;
     envelope.method = kCreditMethod;
@@ -248,8 +249,8 @@ void Connection::AttachBulk(ConnectionId bulk) {
 }
 
 void Connection::Abandon(uint64_t call_id) {
-  outgoing_.Abandon(call_id);
-  incoming_.Abandon(call_id);
+  Reclaim(outgoing_.Abandon(call_id));
+  Reclaim(incoming_.Abandon(call_id));
   Pump();
 }
 
@@ -257,15 +258,15 @@ void Connection::AbandonStep(const StepTag& step) {
   if (step == StepTag()) return;
   if (!incoming_.HasSteps() && !outgoing_.HasSteps()) return;
   if (options_.traffic) options_.traffic->connections_searched.Add();
-  outgoing_.AbandonStep(step);
-  incoming_.AbandonStep(step);
+  Reclaim(outgoing_.AbandonStep(step));
+  Reclaim(incoming_.AbandonStep(step));
   Pump();
 }
 
 void Connection::Close() {
   closed_.store(true, std::memory_order_release);
-  outgoing_.AbandonAll();
-  incoming_.AbandonAll();
+  Reclaim(outgoing_.AbandonAll());
+  Reclaim(incoming_.AbandonAll());
 }
 
 void Connection::Pump() {

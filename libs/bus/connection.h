@@ -13,12 +13,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/reclaimer.h"
 #include "libs/bus/incoming_streams.h"
 #include "libs/bus/message.h"
 #include "libs/bus/outgoing_streams.h"
@@ -44,6 +46,8 @@ struct ConnectionOptions {
   // Counts the messages of steps that come in, of all connections of an
   // endpoint; may be null.
   std::shared_ptr<OpenCount> incoming_for_steps;
+  // Frees the memory of attachments that are given up; never null.
+  std::shared_ptr<Reclaimer> reclaimer;
   // Called when there is something for the bulk lane and it is not attached;
   // perhaps more than once.
   absl::AnyInvocable<void()> need_bulk = [] {};
@@ -109,6 +113,13 @@ class Connection {
   absl::Status SendFrames(ConnectionId connection, Frames frames,
                           uint64_t size);
   void CountReceived(uint64_t size) const;
+  // What Abandon and the like give up, which threads that must not free much
+  // memory call.
+  template <typename Dropped>
+  void Reclaim(Dropped dropped) {
+    if (dropped.empty()) return;
+    options_.reclaimer->Own(std::make_unique<Dropped>(std::move(dropped)));
+  }
   // Sends chunks as long as there are any that may go.
   void Pump();
 

@@ -28,6 +28,7 @@ class WireEndpoint : public Endpoint {
     context_.self = self;
     context_.handler = &handler;
     context_.scope = &scope_;
+    context_.reclaimer = std::make_shared<Reclaimer>(*parts.scheduler);
     context_.forget = [this](ServerConnection& connection, ConnectionId bulk) {
       Forget(connection, bulk);
     };
@@ -43,6 +44,7 @@ class WireEndpoint : public Endpoint {
     DisconnectAll(why);
     CancelBulkTimers();
     scope_.Wait();
+    context_.reclaimer->WaitUntilNone();
   }
 
   absl::Status Listen(const Address& address) {

@@ -328,20 +328,21 @@ IncomingStreams::Landed IncomingStreams::Finish(
   }
   if (stream->ended && stream->claimed) Settle(stream);
   if (waiting != nullptr) landed.complete = TakeIfComplete(waiting);
+  landed.dropped = std::move(dropped);
   return landed;
 }
 
-void IncomingStreams::Abandon(uint64_t call_id) {
-  AbandonIf([&](const Envelope& it) { return it.call_id == call_id; });
+IncomingStreams::Dropped IncomingStreams::Abandon(uint64_t call_id) {
+  return AbandonIf([&](const Envelope& it) { return it.call_id == call_id; });
 }
 
-void IncomingStreams::AbandonStep(const StepTag& step) {
-  AbandonIf([&](const Envelope& it) {
+IncomingStreams::Dropped IncomingStreams::AbandonStep(const StepTag& step) {
+  return AbandonIf([&](const Envelope& it) {
     return it.kind == MessageKind::kOneWay && it.step == step;
   });
 }
 
-void IncomingStreams::AbandonIf(
+IncomingStreams::Dropped IncomingStreams::AbandonIf(
     absl::FunctionRef<bool(const Envelope&)> is_meant) {
   const absl::Status why = absl::CancelledError("Nobody waits for it any more");
   Dropped dropped;
@@ -359,14 +360,25 @@ void IncomingStreams::AbandonIf(
     Fail(waiting, why, &dropped);
     TakeIfComplete(waiting);
   }
+  return dropped;
 }
 
-void IncomingStreams::AbandonAll() {
-  StreamMap streams;
+IncomingStreams::Dropped IncomingStreams::AbandonAll() {
+  Dropped dropped;
+  StreamMap streams;  // destroyed without the lock
   absl::MutexLock lock(&mutex_);
   closed_ = true;
   held_ = 0;
   streams.swap(streams_);
+  for (const auto& [id, stream] : streams) {
+    dropped.push_back(Blob(std::move(stream->room.owner), nullptr, 0));
+    stream->room = {};  // a chunk of it may be about to land
+    if (stream->message == nullptr) continue;
+    for (Blob& blob : stream->message->incoming.message.attachments) {
+      dropped.push_back(std::exchange(blob, Blob()));
+    }
+  }
+  return dropped;
 }
 
 uint64_t IncomingStreams::held_bytes() const {

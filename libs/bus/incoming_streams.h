@@ -61,9 +61,12 @@ class IncomingStreams {
   absl::StatusOr<std::optional<Incoming>> Expect(ControlMessage message,
                                                  bool wanted);
 
+  // Memory of perhaps many bytes, to be freed where there is time.
+  using Dropped = std::vector<Blob>;
   struct Landed {
     std::optional<Incoming> complete;
     uint64_t credit = 0;  // to return to the sender now
+    Dropped dropped;
   };
   absl::StatusOr<Landed> Land(const Chunk& chunk);
 
@@ -74,11 +77,11 @@ class IncomingStreams {
   void LetGo(uint64_t bytes);
 
   // Nobody waits for the message of this call any more.
-  void Abandon(uint64_t call_id);
+  Dropped Abandon(uint64_t call_id);
   // Drops one-way messages of this step. They are never delivered.
-  void AbandonStep(const StepTag& step);
+  Dropped AbandonStep(const StepTag& step);
   // Gives up all memory. Nothing is complete any more.
-  void AbandonAll();
+  Dropped AbandonAll();
 
   // False: AbandonStep has nothing to do, for any step.
   bool HasSteps() const { return !for_steps_.IsZero(); }
@@ -89,10 +92,8 @@ class IncomingStreams {
   struct Stream;
   struct Waiting;  // a message
   using StreamMap = absl::flat_hash_map<uint64_t, std::shared_ptr<Stream>>;
-  // Memory is let go of without the lock.
-  using Dropped = std::vector<Blob>;
 
-  void AbandonIf(absl::FunctionRef<bool(const Envelope&)> is_meant);
+  Dropped AbandonIf(absl::FunctionRef<bool(const Envelope&)> is_meant);
   absl::StatusOr<std::shared_ptr<Stream>> FindOrAdd(uint64_t id, uint64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Check(const Chunk& chunk, const Stream& stream) const

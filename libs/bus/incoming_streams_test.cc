@@ -104,6 +104,22 @@ TEST_F(IncomingStreamsTest, AnAbortedStepsMessageLeavesNothing) {
   EXPECT_EQ(streams_.held_bytes(), 0);
 }
 
+// The caller chooses the thread that frees it.
+TEST_F(IncomingStreamsTest, MemoryThatIsGivenUpIsHandedOver) {
+  ASSERT_OK(streams_.Expect(Naming(1, 7, 10), true));
+  ASSERT_OK(streams_.Land(ChunkOf(7, 0, 10, "12345")));
+  auto dropped = streams_.Abandon(1);
+  EXPECT_FALSE(memory_.last.expired());
+  dropped.clear();
+  EXPECT_TRUE(memory_.last.expired());
+  ASSERT_OK(streams_.Land(ChunkOf(8, 0, 10, "12345")));
+  dropped = streams_.AbandonAll();
+  EXPECT_EQ(streams_.held_bytes(), 0);
+  EXPECT_FALSE(memory_.last.expired());
+  dropped.clear();
+  EXPECT_TRUE(memory_.last.expired());
+}
+
 TEST_F(IncomingStreamsTest, WhatIsClosedWhileAChunkLandsLeavesNothing) {
   memory_.meddle = [this] { streams_.AbandonAll(); };
   const auto landed = streams_.Land(ChunkOf(7, 0, 5, "12345"));

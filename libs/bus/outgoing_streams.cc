@@ -119,17 +119,18 @@ absl::Status OutgoingStreams::AddCredit(uint64_t bytes) {
   return absl::OkStatus();
 }
 
-void OutgoingStreams::Abandon(uint64_t call_id) {
-  AbandonIf([&](const Source& source) { return source.call_id == call_id; });
+OutgoingStreams::Dropped OutgoingStreams::Abandon(uint64_t call_id) {
+  return AbandonIf(
+      [&](const Source& source) { return source.call_id == call_id; });
 }
 
-void OutgoingStreams::AbandonStep(const StepTag& step) {
-  AbandonIf([&](const Source& source) { return source.step == step; });
+OutgoingStreams::Dropped OutgoingStreams::AbandonStep(const StepTag& step) {
+  return AbandonIf([&](const Source& source) { return source.step == step; });
 }
 
-void OutgoingStreams::AbandonIf(
+OutgoingStreams::Dropped OutgoingStreams::AbandonIf(
     absl::FunctionRef<bool(const Source&)> is_meant) {
-  std::vector<Parts> dropped;  // let go of without the lock
+  Dropped dropped;
   absl::MutexLock lock(&mutex_);
   for (Stream& stream : streams_) {
     if (stream.abandoned || !is_meant(stream.source)) continue;
@@ -138,17 +139,20 @@ void OutgoingStreams::AbandonIf(
     unsent_ -= std::exchange(stream.unsent, 0);
     dropped.push_back(std::exchange(stream.parts, Parts()));
   }
+  return dropped;
 }
 
-void OutgoingStreams::AbandonAll() {
-  std::deque<Stream> dropped;
+OutgoingStreams::Dropped OutgoingStreams::AbandonAll() {
+  Dropped dropped;
   absl::MutexLock lock(&mutex_);
-  dropped.swap(streams_);
-  for (const Stream& stream : dropped) {
+  for (Stream& stream : streams_) {
     unsent_ -= stream.unsent;
     if (!stream.abandoned) CountEnd(stream);
+    dropped.push_back(std::move(stream.parts));
   }
-  num_streams_ -= dropped.size();
+  num_streams_ -= streams_.size();
+  streams_.clear();
+  return dropped;
 }
 
 uint64_t OutgoingStreams::unsent_bytes() const {

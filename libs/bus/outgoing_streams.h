@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/inlined_vector.h"
@@ -51,11 +52,13 @@ class OutgoingStreams {
   // INVALID_ARGUMENT when it is more than was under way.
   absl::Status AddCredit(uint64_t bytes);
 
+  // Memory of perhaps many bytes, to be freed where there is time.
+  using Dropped = std::vector<Parts>;
   // What is not yet sent of the call's streams never will be.
-  void Abandon(uint64_t call_id);
+  Dropped Abandon(uint64_t call_id);
   // Likewise of one-way messages for this step.
-  void AbandonStep(const StepTag& step);
-  void AbandonAll();
+  Dropped AbandonStep(const StepTag& step);
+  Dropped AbandonAll();
 
   bool IsEmpty() const;
   // False: AbandonStep has nothing to do, for any step.
@@ -76,7 +79,7 @@ class OutgoingStreams {
     bool abandoned = false;
   };
 
-  void AbandonIf(absl::FunctionRef<bool(const Source&)> is_meant);
+  Dropped AbandonIf(absl::FunctionRef<bool(const Source&)> is_meant);
   // The stream has ended, or was abandoned.
   void CountEnd(const Stream& stream) {
     if (stream.source.step != StepTag()) for_steps_.Add(-1);

@@ -46,6 +46,7 @@ ConnectionOptions OptionsOf(const ServerContext& context,
   options.medium_window = context.options.medium_window;
   options.chunk_bytes = context.options.chunk_bytes;
   options.incoming_for_steps = context.incoming_for_steps;
+  options.reclaimer = context.reclaimer;
   return options;
 }
 

@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/ended.h"
+#include "libs/base/reclaimer.h"
 #include "libs/bus/async_scope.h"
 #include "libs/bus/connection.h"
 #include "libs/bus/greeting.h"
@@ -40,6 +41,7 @@ struct ServerContext {
   Identity self;
   Handler* handler = nullptr;
   AsyncScope* scope = nullptr;
+  std::shared_ptr<Reclaimer> reclaimer;
   uint16_t bulk_port = 0;
   // Messages of steps on their way in.
   const std::shared_ptr<OpenCount> incoming_for_steps =

@@ -79,20 +79,20 @@ void LocalRendezvous::Finish(Meetings::iterator meeting) {
   if (meeting->first.is_in_loop()) meetings_.erase(meeting);
 }
 
+// Values that were sent stay until the destructor: to free large ones takes
+// time, which the thread that aborts may not have.
 void LocalRendezvous::Abort(absl::Status cause) {
-  Meetings meetings;
+  std::vector<std::pair<RendezvousKey, Receiver>> receivers;
   {
     absl::MutexLock lock(&mutex_);
     if (!aborted_.ok()) return;
     aborted_ = cause;
-    meetings.swap(meetings_);
+    for (auto& [key, meeting] : meetings_) {
+      if (!meeting.receiver) continue;
+      receivers.emplace_back(key, std::exchange(meeting.receiver, nullptr));
+    }
   }
   // In order, so that a simulation repeats.
-  std::vector<std::pair<RendezvousKey, Receiver>> receivers;
-  for (auto& [key, meeting] : meetings) {
-    if (meeting.receiver)
-      receivers.emplace_back(key, std::move(meeting.receiver));
-  }
   std::sort(receivers.begin(), receivers.end(),
             [](const auto& a, const auto& b) {
               return std::tie(a.first.edge, a.first.frame, a.first.iteration) <

@@ -110,6 +110,18 @@ TEST(LocalRendezvousTest, ASecondValueOfALoopReachesNobody) {
   EXPECT_EQ(first->tensor.scalar<float>(), 1);
 }
 
+// Freeing large values takes long; the thread that aborts has no time.
+TEST(LocalRendezvousTest, AbortKeepsValuesUntilItsEnd) {
+  const Tensor value = Tensor::Scalar(1.0f);
+  {
+    LocalRendezvous rendezvous;
+    ASSERT_OK(rendezvous.Send({.edge = 1}, value, false));
+    rendezvous.Abort(absl::AbortedError("enough"));
+    EXPECT_FALSE(value.RefCountIsOne());
+  }
+  EXPECT_TRUE(value.RefCountIsOne());
+}
+
 TEST(LocalRendezvousTest, AbortEndsWhatWaitsAndWhatComes) {
   LocalRendezvous rendezvous;
   std::optional<Received> waiting, late;

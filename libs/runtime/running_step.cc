@@ -172,6 +172,7 @@ void RunningStep::Finish() {
   if (table_ != nullptr) status = table_->End(id_, std::move(status));
   if (!status.ok() && exchange_ != nullptr) exchange_->AbandonSent();
   NoteEnded(status);
+  if (!status.ok() && table_ != nullptr) table_->Reclaim(std::move(exchange_));
   exchange_.reset();
   client_.reset();
   cancellation_.reset();

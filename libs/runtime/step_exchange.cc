@@ -46,8 +46,11 @@ void DeliverAll(protocol::Worker& receiver,
 
 }  // namespace
 
-StepExchange::~StepExchange() {
-  if (quota_ != nullptr) quota_->GiveBack(unclaimed_bytes());
+StepExchange::~StepExchange() { ReleaseQuota(); }
+
+void StepExchange::ReleaseQuota() {
+  if (quota_ == nullptr) return;
+  quota_->GiveBack(unclaimed_.exchange(0, std::memory_order_relaxed));
 }
 
 void StepExchange::GiveBack(int64_t bytes) {

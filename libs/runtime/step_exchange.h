@@ -78,6 +78,9 @@ class StepExchange : public Rendezvous, public Outbox {
   // many have not been received; as Send.
   absl::Status Deliver(protocol::Push push);
 
+  // What waits here is about to be freed, and counts no more.
+  void ReleaseQuota();
+
   // For tests.
   int64_t num_meetings() const {
     return static_cast<int64_t>(local_.num_meetings());

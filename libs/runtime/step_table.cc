@@ -35,9 +35,16 @@ std::shared_ptr<Cancellation> StepTable::MarkCancelled(
   return entry.cancellation;
 }
 
+StepTable::Steps::iterator StepTable::Drop(Master& master, Steps::iterator step,
+                                           Dropped& dropped) {
+  dropped.Add(std::move(step->second.exchange));
+  return master.steps.erase(step);
+}
+
 StepTable::Cancellations StepTable::CancelSteps(Master& master,
                                                 uint64_t session,
-                                                const absl::Status& cause) {
+                                                const absl::Status& cause,
+                                                Dropped& dropped) {
   Cancellations cancellations;
   for (auto it = master.steps.begin(); it != master.steps.end();) {
     Entry& entry = it->second;
@@ -47,7 +54,7 @@ StepTable::Cancellations StepTable::CancelSteps(Master& master,
       cancellations.push_back(MarkCancelled(entry, cause));
       ++it;
     } else {
-      it = master.steps.erase(it);
+      it = Drop(master, it, dropped);
     }
   }
   return cancellations;
@@ -55,18 +62,19 @@ StepTable::Cancellations StepTable::CancelSteps(Master& master,
 
 absl::AnyInvocable<void()> StepTable::RemoveSession(uint64_t session,
                                                     const absl::Status& cause) {
+  Dropped dropped(reclaimer_);
   absl::MutexLock lock(&mutex_);
   auto it = sessions_.find(session);
   if (it == sessions_.end()) return [] {};
   const uint64_t id = it->second.master_incarnation;
   sessions_.erase(it);
   Master& master = masters_[id];
-  Cancellations cancellations = CancelSteps(master, session, cause);
+  Cancellations cancellations = CancelSteps(master, session, cause, dropped);
   --master.sessions;
   ForgetIfGone(id);
-  return [cancellations = std::move(cancellations), cause] {
-    CancelAll(cancellations, cause);
-  };
+  return
+      [cancellations = std::move(cancellations), dropped = std::move(dropped),
+       cause] { CancelAll(cancellations, cause); };
 }
 
 void StepTable::ForgetIfGone(uint64_t master_incarnation) {
@@ -159,12 +167,13 @@ StepTable::Entry* StepTable::Find(const protocol::StepId& step) {
 
 // Steps below what was said before have been looked at then: only those that
 // run are left of them, and these go when they end.
-void StepTable::ForgetOver(Master& master, uint64_t steps_over_below) {
+void StepTable::ForgetOver(Master& master, uint64_t steps_over_below,
+                           Dropped& dropped) {
   if (steps_over_below <= master.steps_over_below) return;
   auto it = master.steps.lower_bound(master.steps_over_below);
   while (it != master.steps.end() && it->first < steps_over_below) {
     ++looked_at_;
-    it = it->second.is_running() ? std::next(it) : master.steps.erase(it);
+    it = it->second.is_running() ? std::next(it) : Drop(master, it, dropped);
   }
   master.steps_over_below = steps_over_below;
   master.aborted.erase(master.aborted.begin(),
@@ -173,25 +182,28 @@ void StepTable::ForgetOver(Master& master, uint64_t steps_over_below) {
   master.ended.ForgetBelow(steps_over_below);
 }
 
-void StepTable::DropOver(Master& master, uint64_t from, uint64_t to) {
+void StepTable::DropOver(Master& master, uint64_t from, uint64_t to,
+                         Dropped& dropped) {
   auto it = master.steps.lower_bound(from);
   while (it != master.steps.end() && it->first < to) {
     ++looked_at_;
     const bool stays =
         it->second.is_running() || !master.more_over.Contains(it->first);
-    it = stays ? std::next(it) : master.steps.erase(it);
+    it = stays ? std::next(it) : Drop(master, it, dropped);
   }
 }
 
 // A request that was overtaken says nothing new.
-void StepTable::ForgetMoreOver(Master& master,
-                               const protocol::StepsOver& over) {
+void StepTable::ForgetMoreOver(Master& master, const protocol::StepsOver& over,
+                               Dropped& dropped) {
   if (over.below <= master.more_over.below) return;
   const protocol::StepsOver before = std::exchange(master.more_over, over);
   // Steps below what was said before have been looked at then, but for those
   // that ran.
-  for (const uint64_t step : before.running) DropOver(master, step, step + 1);
-  DropOver(master, before.below, over.below);
+  for (const uint64_t step : before.running) {
+    DropOver(master, step, step + 1, dropped);
+  }
+  DropOver(master, before.below, over.below, dropped);
   absl::erase_if(master.aborted, [&](const auto& aborted) {
     return over.Contains(aborted.first);
   });
@@ -201,11 +213,14 @@ void StepTable::ForgetMoreOver(Master& master,
 
 absl::StatusOr<std::shared_ptr<StepExchange>> StepTable::Begin(
     const protocol::PartitionStep& step, const StepPeers* peers) {
+  Dropped dropped(reclaimer_);
   absl::MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckSession(step.session));
   Master& master = masters_[step.session.master_incarnation];
-  ForgetOver(master, step.steps_over_below);
-  if (step.more_over != nullptr) ForgetMoreOver(master, *step.more_over);
+  ForgetOver(master, step.steps_over_below, dropped);
+  if (step.more_over != nullptr) {
+    ForgetMoreOver(master, *step.more_over, dropped);
+  }
   RETURN_IF_ERROR(CheckStep(master, step.step, peers));
   RETURN_IF_ERROR(CheckConnected(peers->senders));
   Entry& entry = FindOrAdd(step.session, step.step);
@@ -257,7 +272,7 @@ std::shared_ptr<StepExchange> StepTable::Admit(const protocol::Push& push) {
 bool StepTable::Refuse(const protocol::StepId& step, uint64_t edge,
                        const absl::Status& cause) {
   std::shared_ptr<Cancellation> running;
-  std::shared_ptr<StepExchange> dropped;  // without the lock
+  Dropped dropped(reclaimer_);
   absl::Status named;
   {
     absl::MutexLock lock(&mutex_);
@@ -267,7 +282,7 @@ bool StepTable::Refuse(const protocol::StepId& step, uint64_t edge,
       named = NameEdge(edge, entry->peers, cause);
       running = MarkCancelled(*entry, named);
     } else {
-      dropped = std::move(entry->exchange);
+      dropped.Add(std::move(entry->exchange));
       Master& master = masters_[step.master_incarnation];
       master.steps.erase(step.step);
       Remember(master, step.step, {cause, edge});
@@ -303,13 +318,13 @@ absl::btree_set<std::string> StepTable::Abort(const protocol::StepId& step,
                                               const absl::Status& cause) {
   absl::btree_set<std::string> receivers;
   std::shared_ptr<Cancellation> running;
-  std::shared_ptr<StepExchange> dropped;  // without the lock
+  Dropped dropped(reclaimer_);
   {
     absl::MutexLock lock(&mutex_);
     auto found = masters_.find(step.master_incarnation);
     if (found == masters_.end() || found->second.sessions == 0) return {};
     Master& master = found->second;
-    ForgetOver(master, steps_over_below);
+    ForgetOver(master, steps_over_below, dropped);
     if (step.step < master.steps_over_below ||
         master.more_over.Contains(step.step)) {
       return {};
@@ -319,7 +334,7 @@ absl::btree_set<std::string> StepTable::Abort(const protocol::StepId& step,
     if (entry != nullptr && entry->is_running()) {
       running = MarkCancelled(*entry, cause);
     } else {
-      if (entry != nullptr) dropped = std::move(entry->exchange);
+      if (entry != nullptr) dropped.Add(std::move(entry->exchange));
       master.steps.erase(step.step);
       Remember(master, step.step, {cause});
     }
@@ -379,12 +394,13 @@ StepTable::Loss StepTable::PeerLost(const std::string& task,
 
 bool StepTable::CancelStepsOf(uint64_t master_incarnation,
                               const absl::Status& cause) {
+  Dropped dropped(reclaimer_);
   Cancellations cancellations;
   {
     absl::MutexLock lock(&mutex_);
     auto found = masters_.find(master_incarnation);
     if (found == masters_.end()) return false;
-    cancellations = CancelSteps(found->second, /*session=*/0, cause);
+    cancellations = CancelSteps(found->second, /*session=*/0, cause, dropped);
   }
   CancelAll(cancellations, cause);
   return !cancellations.empty();

@@ -29,6 +29,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/in_flight.h"
+#include "libs/base/reclaimer.h"
 #include "libs/base/scheduler.h"
 #include "libs/protocol/worker.h"
 #include "libs/runtime/step_exchange.h"
@@ -47,10 +48,13 @@ struct StepPeers {
 
 class StepTable {
  public:
+  // `reclaimer` frees what waited for steps that are dropped: never null.
   // `task`: for errors.
-  explicit StepTable(int64_t max_unclaimed_bytes_per_session,
-                     std::string task = "this task")
+  StepTable(int64_t max_unclaimed_bytes_per_session,
+            std::shared_ptr<Reclaimer> reclaimer,
+            std::string task = "this task")
       : max_unclaimed_bytes_(max_unclaimed_bytes_per_session),
+        reclaimer_(std::move(reclaimer)),
         task_(std::move(task)) {}
 
   void AddSession(const protocol::WorkerSession& session);
@@ -69,6 +73,12 @@ class StepTable {
   // its kernels to notice: what it had sent may be lost. REQUIRES: Begin was
   // OK.
   absl::Status End(const protocol::StepId& step, absl::Status status);
+
+  // Frees what nobody has received of a step that has failed; the caller's
+  // thread may be one that ends steps.
+  void Reclaim(std::shared_ptr<StepExchange> exchange) const {
+    Dropped(reclaimer_).Add(std::move(exchange));
+  }
 
   void Deliver(protocol::Push push);
   // A value that a step here made did not get away.
@@ -124,6 +134,28 @@ class StepTable {
     absl::Status cancelled;  // why, if this table cancelled it
     bool is_running() const { return cancellation != nullptr; }
   };
+  // Exchanges that were taken out, with values of perhaps many bytes. Destroyed
+  // after the lock is released, it hands them to the Reclaimer.
+  class Dropped {
+   public:
+    explicit Dropped(std::shared_ptr<Reclaimer> reclaimer)
+        : reclaimer_(std::move(reclaimer)) {}
+    Dropped(Dropped&&) = default;
+    ~Dropped() {
+      if (exchanges_.empty()) return;
+      reclaimer_->Own(std::make_unique<Exchanges>(std::move(exchanges_)));
+    }
+    void Add(std::shared_ptr<StepExchange> exchange) {
+      exchange->ReleaseQuota();
+      exchanges_.push_back(std::move(exchange));
+    }
+
+   private:
+    using Exchanges = std::vector<std::shared_ptr<StepExchange>>;
+    const std::shared_ptr<Reclaimer> reclaimer_;
+    Exchanges exchanges_;
+  };
+  using Steps = absl::btree_map<uint64_t, Entry>;
   struct Aborted {
     absl::Status cause;
     uint64_t edge = 0;  // whose value is lost; 0: another cause
@@ -133,7 +165,7 @@ class StepTable {
     int sessions = 0;
     uint64_t steps_over_below = 0;
     protocol::StepsOver more_over;  // the latest
-    absl::btree_map<uint64_t, Entry> steps;
+    Steps steps;
     absl::btree_map<uint64_t, Aborted> aborted;  // the last of them
     StepSet aborted_before;
     SentSteps ended;  // well
@@ -177,12 +209,15 @@ class StepTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckConnected(const PeerTasks& senders) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ForgetOver(Master& master, uint64_t steps_over_below)
+  // Takes out a step that has not begun; gives the one behind it.
+  static Steps::iterator Drop(Master& master, Steps::iterator step,
+                              Dropped& dropped);
+  void ForgetOver(Master& master, uint64_t steps_over_below, Dropped& dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ForgetMoreOver(Master& master, const protocol::StepsOver& over)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetMoreOver(Master& master, const protocol::StepsOver& over,
+                      Dropped& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Those that have not begun, of [from, to), if they are over.
-  void DropOver(Master& master, uint64_t from, uint64_t to)
+  void DropOver(Master& master, uint64_t from, uint64_t to, Dropped& dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Where the push goes; null when it is to be dropped.
   std::shared_ptr<StepExchange> Admit(const protocol::Push& push)
@@ -190,10 +225,11 @@ class StepTable {
   // Marks steps of the master as cancelled and drops those that have not begun;
   // `session` chooses, 0: all.
   Cancellations CancelSteps(Master& master, uint64_t session,
-                            const absl::Status& cause)
+                            const absl::Status& cause, Dropped& dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t max_unclaimed_bytes_;
+  const std::shared_ptr<Reclaimer> reclaimer_;
   const std::string task_;
   InFlight running_;
   mutable absl::Mutex mutex_;

@@ -1,6 +1,14 @@
 #include "libs/runtime/step_table.h"
 
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
 #include "gtest/gtest.h"
+#include "libs/base/clock.h"
+#include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
 
 namespace weft {
@@ -58,7 +66,24 @@ class StepTableTest : public ::testing::Test {
         StatusIs(kCode, "max_unclaimed_bytes_per_session"));
   }
 
-  StepTable table_{/*max_unclaimed_bytes_per_session=*/3000, "/job:ps/task:7"};
+  // A value that waits for `step`, to see when its memory is freed.
+  Tensor DeliverTo(uint64_t step) {
+    protocol::Push push = PushOf(step, 5);
+    Tensor value = push.tensor;
+    table_.Deliver(std::move(push));
+    return value;
+  }
+  void ExpectFreedElsewhere(const Tensor& value) {
+    EXPECT_FALSE(value.RefCountIsOne());
+    EXPECT_EQ(table_.size().waiting, 0);
+    scheduler_.RunUntilIdle();
+    EXPECT_TRUE(value.RefCountIsOne());
+  }
+
+  ManualClock clock_;
+  SimulatedScheduler scheduler_{clock_};
+  StepTable table_{/*max_unclaimed_bytes_per_session=*/3000,
+                   std::make_shared<Reclaimer>(scheduler_), "/job:ps/task:7"};
   StepPeers peers_;
 };
 
@@ -351,6 +376,46 @@ TEST_F(StepTableTest, AMasterSpeaksForItsOwnSessionsOnly) {
   }
   EXPECT_LE(table_.size().masters, 1);
   EXPECT_EQ(table_.size().aborted, 0);
+}
+
+// The threads that read messages and end work call these.
+TEST_F(StepTableTest, DroppedValuesAreFreedElsewhere) {
+  const absl::Status ended = absl::AbortedError("ended");
+  protocol::StepsOver over{.below = 20, .running = {9}};
+  const std::map<std::string, std::function<void()>> ways = {
+      {"abort",
+       [&] {
+         table_.Abort({kMaster, 1}, 0, ended);
+       }},
+      {"master lost", [&] { table_.CancelStepsOf(kMaster, ended); }},
+      {"over", [&] { EXPECT_OK(table_.Begin(Step(9, 7), &peers_)); }},
+      {"push failed", [&] { table_.PushFailed(PushOf(10, 5), ended); }},
+  };
+  uint64_t step = 1;
+  for (const auto& [name, drop] : ways) {
+    SCOPED_TRACE(name);
+    const Tensor value = DeliverTo(name == "push failed" ? 10 : step);
+    ++step;
+    drop();
+    ExpectFreedElsewhere(value);
+  }
+  const Tensor more = DeliverTo(15);
+  protocol::PartitionStep request = Step(30);
+  request.more_over = &over;
+  EXPECT_OK(table_.Begin(request, &peers_));
+  ExpectFreedElsewhere(more);
+  const Tensor last = DeliverTo(31);
+  table_.RemoveSession(kSession, ended)();
+  ExpectFreedElsewhere(last);
+}
+
+TEST_F(StepTableTest, ValuesOfAFailedStepAreFreedElsewhere) {
+  ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(Step(1), &peers_));
+  const Tensor value = DeliverTo(1);
+  exchange->Abort(Gone());
+  EXPECT_EQ(table_.End({kMaster, 1}, Gone()), Gone());
+  table_.Reclaim(std::move(exchange));
+  ExpectFreedElsewhere(value);
 }
 
 TEST_F(StepTableTest, StepsAndValuesDieWithTheirSession) {

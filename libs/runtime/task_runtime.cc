@@ -47,8 +47,10 @@ TaskRuntime::TaskRuntime(std::vector<std::unique_ptr<Device>> devices,
                std::make_move_iterator(devices.end())),
       options_(options),
       reclaimer_(std::make_shared<Reclaimer>(*options.scheduler)),
+      value_reclaimer_(std::make_shared<Reclaimer>(*options.scheduler)),
       shared_resources_(NewResources()),
-      steps_(options.max_unclaimed_bytes_per_session, options.task) {}
+      steps_(options.max_unclaimed_bytes_per_session, value_reclaimer_,
+             options.task) {}
 
 TaskRuntime::~TaskRuntime() {
   {
@@ -62,6 +64,7 @@ TaskRuntime::~TaskRuntime() {
     for (const auto& resources : shared_resources_) resources->ClearAll();
   }
   reclaimer_->WaitUntilNone();
+  value_reclaimer_->WaitUntilNone();
 }
 
 void TaskRuntime::Session::AddContainers(const Registration::Containers& more) {

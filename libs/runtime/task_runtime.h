@@ -389,6 +389,9 @@ class TaskRuntime : public protocol::Worker,
   const TaskRuntimeOptions options_;
   // Of sessions and registrations, whose last holder may be any thread.
   const std::shared_ptr<Reclaimer> reclaimer_;
+  // Of values that no step has taken: their memory must not wait for files that
+  // the other one closes.
+  const std::shared_ptr<Reclaimer> value_reclaimer_;
   const std::vector<std::shared_ptr<ResourceManager>> shared_resources_;
   StepTable steps_;
   InFlight monitored_;  // open monitored sessions of other masters
