@@ -63,6 +63,8 @@ TaskRuntime::~TaskRuntime() {
     }
     for (const auto& resources : shared_resources_) resources->ClearAll();
   }
+  // Before the reclaimers, which get what these let go of.
+  (void)cancelling_.WaitUntilNone(*options_.scheduler, absl::InfiniteFuture());
   reclaimer_->WaitUntilNone();
   value_reclaimer_->WaitUntilNone();
 }
@@ -279,10 +281,12 @@ void TaskRuntime::CancelSteps(std::vector<RemovedSession> sessions) {
 
 void TaskRuntime::CancelStepsSoon(std::vector<RemovedSession> sessions) {
   if (sessions.empty()) return;
-  options_.scheduler->Schedule(Pool::kControl,
-                               [sessions = std::move(sessions)]() mutable {
-                                 CancelSteps(std::move(sessions));
-                               });
+  cancelling_.Begin();
+  options_.scheduler->Schedule(
+      Pool::kControl, [this, sessions = std::move(sessions)]() mutable {
+        CancelSteps(std::move(sessions));  // and lets go of them
+        cancelling_.End();
+      });
 }
 
 absl::Status TaskRuntime::CheckGoesOn(Sessions::const_iterator it) const {

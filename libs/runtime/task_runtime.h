@@ -394,7 +394,8 @@ class TaskRuntime : public protocol::Worker,
   const std::shared_ptr<Reclaimer> value_reclaimer_;
   const std::vector<std::shared_ptr<ResourceManager>> shared_resources_;
   StepTable steps_;
-  InFlight monitored_;  // open monitored sessions of other masters
+  InFlight monitored_;   // open monitored sessions of other masters
+  InFlight cancelling_;  // closures of CancelStepsSoon
 
   mutable absl::Mutex mutex_;
   // Why new sessions and steps are refused. While the task drains, steps of

@@ -519,6 +519,14 @@ TEST_F(LargeSessionTest, RestartedMasterDoesNotFreeItOnTheReader) {
   ExpectFreedElsewhere();
 }
 
+// The end of the runtime waits for what ends on the control pool.
+TEST_F(LargeSessionTest, RuntimeEndsAfterItsSessions) {
+  Lose(kMaster);
+  runtime_->PeerConnected(kWorker, kMaster + 1);
+  runtime_.reset();
+  EXPECT_TRUE(is_freed_);
+}
+
 TEST_F(LargeSessionTest, DeletingThreadDoesNotFreeIt) {
   ASSERT_OK(DeleteWorkerSession(kMaster, 1));
   EXPECT_EQ(runtime_->num_sessions(), 0);
