@@ -118,6 +118,23 @@ bool HasAll(const FunctionLibrary& library, const FunctionLibrary& added) {
   return true;
 }
 
+// What a library keeps more with those of `added`: for each function its
+// message, and something for what that is parsed into.
+int64_t BytesOfNew(const FunctionLibrary& library,
+                   const FunctionLibrary& added) {
+  constexpr int64_t kBookkeeping = 1024;
+  int64_t bytes = 0;
+  for (const FunctionPtr& function : added.functions()) {
+    if (library.Find(function->name()) != nullptr) continue;
+    bytes += kBookkeeping + static_cast<int64_t>(function->serialized.size());
+  }
+  for (const auto& [name, gradient] : added.gradients()) {
+    if (!library.FindGradient(name).empty()) continue;
+    bytes += kBookkeeping + static_cast<int64_t>(name.size() + gradient.size());
+  }
+  return bytes;
+}
+
 absl::StatusOr<const Node*> AddEnd(Graph& graph, absl::string_view op, int i,
                                    DataType type,
                                    std::vector<OutputTensor> inputs) {
@@ -394,15 +411,21 @@ LocalFunctions::LocalFunctions(const Options& options)
 
 LocalFunctions::~LocalFunctions() = default;
 
-absl::Status LocalFunctions::Add(const Graph& graph) {
+absl::StatusOr<int64_t> LocalFunctions::Add(const Graph& graph) {
   const FunctionLibrary& functions = graph.functions();
-  if (functions.empty()) return absl::OkStatus();
+  if (functions.empty()) return 0;
   absl::MutexLock lock(&mutex_);
   ops_ = graph.registry();
-  if (HasAll(*library_, functions)) return absl::OkStatus();
+  if (HasAll(*library_, functions)) return 0;
+  const int64_t bytes = BytesOfNew(*library_, functions);
   ASSIGN_OR_RETURN(
       library_, library_->With(functions.functions(), functions.gradients()));
-  return absl::OkStatus();
+  return bytes;
+}
+
+int64_t LocalFunctions::BytesToAdd(const Graph& graph) const {
+  absl::MutexLock lock(&mutex_);
+  return BytesOfNew(*library_, graph.functions());
 }
 
 void LocalFunctions::EndSession() {

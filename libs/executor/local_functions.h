@@ -10,6 +10,7 @@
 #ifndef WEFT_LIBS_EXECUTOR_LOCAL_FUNCTIONS_H_
 #define WEFT_LIBS_EXECUTOR_LOCAL_FUNCTIONS_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
@@ -39,8 +40,11 @@ class LocalFunctions : public SessionFunctions {
   ~LocalFunctions() override;
 
   // Functions of a graph whose nodes will call them. INVALID_ARGUMENT where
-  // there is another of the same name.
-  absl::Status Add(const Graph& graph) ABSL_LOCKS_EXCLUDED(mutex_);
+  // there is another of the same name. Returns the bytes that are kept of those
+  // that are new.
+  absl::StatusOr<int64_t> Add(const Graph& graph) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What Add would return.
+  int64_t BytesToAdd(const Graph& graph) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The session is over: what its functions hold and nobody else does ends.
   // Functions may still be called, by who shares what the session has made.

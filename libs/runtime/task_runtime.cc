@@ -382,16 +382,69 @@ void TaskRuntime::ConnectTo(const RemoteEdges& edges, absl::Time deadline,
   finish(absl::OkStatus());
 }
 
-absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
-    const protocol::PartitionRegistration& registration) {
-  const uint64_t id = registration.session.session;
-  const int64_t bytes = BytesOfGraphs(registration.partitions);
+absl::StatusOr<size_t> TaskRuntime::FindDevice(const std::string& name) const {
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    if (devices_[i]->name() == name) return i;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("A partition for ", name, " came to ", options_.task,
+                   ", which has no such device."));
+}
+
+absl::StatusOr<int64_t> TaskRuntime::CountNewFunctions(
+    const protocol::PartitionRegistration& registration,
+    const Session& session) const {
+  int64_t bytes = 0;
+  for (const protocol::DevicePartition& partition : registration.partitions) {
+    ASSIGN_OR_RETURN(const size_t i, FindDevice(partition.device));
+    bytes += session.functions[i]->BytesToAdd(*partition.graph);
+  }
+  return bytes;
+}
+
+absl::Status TaskRuntime::AddFunctions(
+    const protocol::PartitionRegistration& registration, const Session& session,
+    int64_t& added) const {
+  for (const protocol::DevicePartition& partition : registration.partitions) {
+    ASSIGN_OR_RETURN(const size_t i, FindDevice(partition.device));
+    ASSIGN_OR_RETURN(const int64_t bytes,
+                     session.functions[i]->Add(*partition.graph));
+    added += bytes;
+  }
+  return absl::OkStatus();
+}
+
+// Others may add the same functions meanwhile: they count twice until then.
+absl::StatusOr<std::shared_ptr<TaskRuntime::Session>>
+TaskRuntime::BeginRegistration(
+    const protocol::PartitionRegistration& registration, int64_t graph_bytes) {
   std::shared_ptr<Session> session;
   {
     absl::ReaderMutexLock lock(&mutex_);
     ASSIGN_OR_RETURN(session, SessionFor(registration));
-    RETURN_IF_ERROR(CheckRegistered(registration, *session, bytes));
   }
+  ASSIGN_OR_RETURN(const int64_t reserved,
+                   CountNewFunctions(registration, *session));
+  {
+    absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(
+        CheckRegistered(registration, *session, graph_bytes, reserved));
+    session->function_bytes += reserved;
+  }
+  int64_t added = 0;
+  const absl::Status status = AddFunctions(registration, *session, added);
+  absl::MutexLock lock(&mutex_);
+  session->function_bytes -= reserved - added;
+  RETURN_IF_ERROR(status);
+  return session;
+}
+
+absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
+    const protocol::PartitionRegistration& registration) {
+  const uint64_t id = registration.session.session;
+  const int64_t bytes = BytesOfGraphs(registration.partitions);
+  ASSIGN_OR_RETURN(const std::shared_ptr<Session> session,
+                   BeginRegistration(registration, bytes));
   ASSIGN_OR_RETURN(auto compiled, Compile(registration, session));
   compiled->set_num_bytes(bytes);
   RETURN_IF_ERROR(CheckAwaited(compiled->variables()));
@@ -401,7 +454,7 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
   if (found != session) {
     return UnknownOn(options_.task, absl::StrCat("Session ", id));
   }
-  RETURN_IF_ERROR(CheckRegistered(registration, *session, bytes));
+  RETURN_IF_ERROR(CheckRegistered(registration, *session, bytes, 0));
   const auto [it, is_new] = session->registrations.emplace(
       registration.registration, std::move(compiled));
   if (!is_new) return it->second;
@@ -412,26 +465,27 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::AddRegistration(
 
 absl::Status TaskRuntime::CheckRegistered(
     const protocol::PartitionRegistration& registration, const Session& session,
-    int64_t more_bytes) const {
-  if (session.registrations.contains(registration.registration)) {
-    return absl::OkStatus();
-  }
+    int64_t graph_bytes, int64_t function_bytes) const {
+  const bool is_new =
+      !session.registrations.contains(registration.registration);
+  const int64_t more_bytes = (is_new ? graph_bytes : 0) + function_bytes;
   const uint64_t id = registration.session.session;
   const size_t before = session.registrations.size();
-  if (before >= static_cast<uint64_t>(options_.max_registrations_per_session)) {
+  if (is_new &&
+      before >= static_cast<uint64_t>(options_.max_registrations_per_session)) {
     return absl::ResourceExhaustedError(
         absl::StrCat(options_.task, ": session ", id, " has ", before,
                      " graphs registered. Release callables, or raise "
                      "max_callables_per_session there."));
   }
-  const int64_t bytes = session.registered_bytes;
+  const int64_t bytes = session.registered_bytes + session.function_bytes;
   if (more_bytes <= options_.max_registered_bytes_per_session - bytes) {
     return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(absl::StrCat(
       options_.task, ": session ", id, " has no room for a graph of ",
-      more_bytes, " bytes: its registered graphs take ", bytes, " of the ",
-      options_.max_registered_bytes_per_session,
+      more_bytes, " bytes: its registered graphs and functions take ", bytes,
+      " of the ", options_.max_registered_bytes_per_session,
       " that they may. Release callables, feed large constants, or raise "
       "max_registered_bytes_per_session there."));
 }
@@ -505,15 +559,7 @@ absl::StatusOr<std::shared_ptr<Registration>> TaskRuntime::Compile(
 
 absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(
     const protocol::DevicePartition& partition, Session& session) const {
-  size_t i = 0;
-  while (i < devices_.size() && devices_[i]->name() != partition.device) ++i;
-  if (i == devices_.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("A partition for ", partition.device, " came to ",
-                     options_.task, ", which has no such device."));
-  }
-  LocalFunctions& functions = *session.functions[i];
-  RETURN_IF_ERROR(functions.Add(*partition.graph));
+  ASSIGN_OR_RETURN(const size_t i, FindDevice(partition.device));
   ResourceManager* resources = session.own_resources.empty()
                                    ? shared_resources_[i].get()
                                    : session.own_resources[i].get();
@@ -524,7 +570,7 @@ absl::StatusOr<Registration::DevicePlan> TaskRuntime::CompilePartition(
                      .device = devices_[i].get(),
                      .random = options_.random,
                      .stateful_kernels = &session.stateful_kernels,
-                     .functions = &functions,
+                     .functions = session.functions[i].get(),
                      .default_container = &resources->default_container()}));
   return Registration::DevicePlan{std::move(plan), devices_[i].get(),
                                   resources};

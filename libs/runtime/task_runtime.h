@@ -212,17 +212,18 @@ class TaskRuntime : public protocol::Worker,
     int64_t registered_bytes = 0;  // of these, and of containers
     // Of all graphs that it has ever registered: resources outlive them.
     Registration::Containers containers;
+    int64_t function_bytes = 0;  // kept until the session ends
     // Of those that were released, some whose steps may still run.
     std::vector<std::pair<uint64_t, std::weak_ptr<Registration>>> released;
   };
   // RESOURCE_EXHAUSTED where a session that is not here exceeds max_sessions.
   absl::Status CheckRoomFor(const protocol::WorkerSession& session) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // RESOURCE_EXHAUSTED where the registration, unless it is there already, and
-  // its graphs of so many bytes would exceed a quota.
+  // RESOURCE_EXHAUSTED where the registration with graphs of so many bytes,
+  // unless it is there already, and its new functions would exceed a quota.
   absl::Status CheckRegistered(
       const protocol::PartitionRegistration& registration,
-      const Session& session, int64_t more_bytes) const
+      const Session& session, int64_t graph_bytes, int64_t function_bytes) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Ordered, so that a simulation repeats.
   using Sessions = absl::btree_map<uint64_t, std::shared_ptr<Session>>;
@@ -291,6 +292,20 @@ class TaskRuntime : public protocol::Worker,
   static void CancelSteps(std::vector<RemovedSession> sessions);
   // The same, on the control pool: the caller's thread may read messages.
   void CancelStepsSoon(std::vector<RemovedSession> sessions);
+  // Where in devices_ the device is.
+  absl::StatusOr<size_t> FindDevice(const std::string& name) const;
+  // What the session does not have yet of the functions, in bytes.
+  absl::StatusOr<int64_t> CountNewFunctions(
+      const protocol::PartitionRegistration& registration,
+      const Session& session) const;
+  // Says how many bytes it has added, also where it fails.
+  absl::Status AddFunctions(const protocol::PartitionRegistration& registration,
+                            const Session& session, int64_t& added) const;
+  // The session with the functions of the registration, if its graphs of so
+  // many bytes have room.
+  absl::StatusOr<std::shared_ptr<Session>> BeginRegistration(
+      const protocol::PartitionRegistration& registration, int64_t graph_bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::shared_ptr<Registration>> AddRegistration(
       const protocol::PartitionRegistration& registration);
   // FAILED_PRECONDITION, naming them, where a graph waits for variables that

@@ -14,9 +14,11 @@
 #include "libs/base/clock.h"
 #include "libs/base/random.h"
 #include "libs/base/simulated_scheduler.h"
+#include "libs/base/status.h"
 #include "libs/base/test_matchers.h"
 #include "libs/device/local_devices.h"
 #include "libs/fs/memory_file_system.h"
+#include "libs/graph/function_library.h"
 #include "libs/kernels/standard_kernels.h"
 #include "libs/protocol/testing/recording_worker.h"
 #include "libs/resource/variable.h"
@@ -206,6 +208,55 @@ TEST_F(NewVariablesTest, RegisteredGraphsHaveAQuota) {
   EXPECT_OK(RegisterAssignments(variables));
   ASSERT_OK(DeleteWorkerSession(kMaster, 1));
   EXPECT_EQ(runtime_->num_registrations(), 0);
+}
+
+// A session keeps functions until it ends.
+class FunctionQuotaTest : public NewVariablesTest {
+ protected:
+  absl::Status RegisterFunction(const std::string& name, size_t num_bytes) {
+    FunctionDef function;
+    function.signature.name = name;
+    function.serialized = std::string(num_bytes, 'f');
+    auto library = FunctionLibrary().With(
+        {std::make_shared<const FunctionDef>(std::move(function))});
+    RETURN_IF_ERROR(library.status());
+    const std::string device = absl::StrCat(kTask, "/device:CPU:0");
+    absl::Status result = absl::UnknownError("did not answer");
+    runtime_->Register({.session = {kMaster, 1},
+                        .registration = ++last_registration_,
+                        .partitions = {{.device = device,
+                                        .graph = std::make_shared<Graph>(
+                                            StandardOps(), *library)}}},
+                       absl::InfiniteFuture(),
+                       [&](const auto& made) { result = made.status(); });
+    return result;
+  }
+};
+
+TEST_F(FunctionQuotaTest, FunctionsOfASessionHaveAQuota) {
+  ASSERT_OK(RegisterFunction("f", kMaxBytes / 2));
+  // It has that one, for whatever callable.
+  ASSERT_OK(RegisterFunction("f", kMaxBytes / 2));
+  EXPECT_THAT(RegisterFunction("g", kMaxBytes / 2),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "max_registered_bytes_per_session"));
+  ASSERT_OK(RegisterFunction("h", kMaxBytes / 4));
+  // Releasing callables does not help.
+  for (uint64_t i = 1; i <= last_registration_; ++i) {
+    runtime_->Deregister({kMaster, 1}, i);
+  }
+  EXPECT_THAT(RegisterFunction("g", kMaxBytes / 2),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+// What is refused must not count.
+TEST_F(FunctionQuotaTest, AnotherFunctionOfTheSameNameCountsForNothing) {
+  ASSERT_OK(RegisterFunction("f", 10));
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_THAT(RegisterFunction("f", kMaxBytes / 2),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+  EXPECT_OK(RegisterFunction("g", kMaxBytes / 2));
 }
 
 TEST_F(NewVariablesTest, RegisteringAgainCountsOnce) {
