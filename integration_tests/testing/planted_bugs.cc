@@ -51,13 +51,6 @@ class RequestIsLost : public WireTap {
   }
 };
 
-class DeregistrationIsLost : public WireTap {
- public:
-  bool OnSend(TappedWire&, ConnectionId, ControlMessage& message) override {
-    return !Is(message, MessageKind::kOneWay, Method::kDeregisterPartition);
-  }
-};
-
 // As a bus that sends again what it takes for lost.
 class StepsRunTwice : public WireTap {
  public:
@@ -186,7 +179,8 @@ std::function<void(TestCluster::Options&)> Tapping(
 std::vector<PlantedBug> PlantedBugs() {
   return {
       {"AbortIsLost", Tapping<RequestIsLost<Method::kAbort>>(), 15},
-      {"DeregistrationIsLost", Tapping<DeregistrationIsLost>()},
+      {"DeregistrationIsLost",
+       Tapping<RequestIsLost<Method::kDeregisterPartition>>()},
       {"EndOfASessionIsLost",
        Tapping<RequestIsLost<Method::kDeleteWorkerSession>>()},
       {"StepsRunTwice", Tapping<StepsRunTwice>()},
