@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/free_on.h"
 #include "libs/coordinator/coordinator_impl.h"
 
 namespace weft {
@@ -25,7 +26,9 @@ void Coordinator::Impl::Place(const PlacementRequest& request,
                               std::shared_ptr<Cancellation> cancellation,
                               Answer<PlacementReply> done) {
   WaitingCall call;
-  call.request = std::make_shared<const PlacementRequest>(request);
+  // Control threads end calls, and do not free the graph, which may be large.
+  call.request = FreeOn(scheduler_, Pool::kGraph,
+                        std::make_unique<const PlacementRequest>(request));
   call.place_done = std::move(done);
   call.cancellation = std::move(cancellation);
   call.deadline = deadline;

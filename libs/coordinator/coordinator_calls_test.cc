@@ -1,6 +1,7 @@
 // Placements and lists of devices wait for tasks.
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -20,6 +21,18 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+
+// Counts the closures of the graph pool.
+class GraphWork : public SimulatedScheduler::Part {
+ public:
+  explicit GraphWork(SimulatedScheduler& all)
+      : SimulatedScheduler::Part(all, SimulatedPools()) {}
+  void Schedule(Pool pool, Closure closure) override {
+    if (pool == Pool::kGraph) ++count;
+    SimulatedScheduler::Part::Schedule(pool, std::move(closure));
+  }
+  int count = 0;
+};
 
 TEST_F(CoordinatorTest, PlacementWaitsForAllTasksWithDevices) {
   auto reply =
@@ -280,6 +293,24 @@ TEST_F(CoordinatorTest, ACancelledCallEndsWithTheCause) {
   EXPECT_THAT(
       BeginPlace(RequestOf(1, kWorker0, {}), absl::Minutes(10), gone).get(),
       StatusIs(absl::StatusCode::kCancelled, "is gone"));
+}
+
+TEST_F(CoordinatorTest, CancelledRequestIsFreedOnTheGraphPool) {
+  GraphWork scheduler(scheduler_);
+  Start(200, absl::Seconds(1), &scheduler);
+  const auto gone = std::make_shared<Cancellation>();
+  auto cancelled =
+      BeginPlace(RequestOf(1, kWorker0, {}), absl::Minutes(10), gone);
+  auto late = BeginPlace(RequestOf(2, kWorker0, {}), absl::Seconds(5));
+  EXPECT_EQ(scheduler.count, 0);
+  gone->Cancel(absl::CancelledError("the client is gone"));
+  ASSERT_TRUE(cancelled.has_come());
+  EXPECT_EQ(scheduler.count, 1);
+  scheduler_.AdvanceBy(absl::Seconds(5));
+  ASSERT_TRUE(late.has_come());
+  EXPECT_EQ(scheduler.count, 2);
+  coordinator_.reset();
+  scheduler_.RunUntilIdle();
 }
 
 TEST_F(CoordinatorTest, ACancelledPlacementRegistersNothing) {

@@ -853,6 +853,7 @@ TEST_F(MasterSessionTest, TheCoordinatorHearsThatAClientHasGivenUp) {
   ASSERT_NE(placement, nullptr);
   EXPECT_FALSE(placement->IsCancelled());
   client.Cancel(absl::CancelledError("gone"));
+  scheduler_.RunUntilIdle();
   EXPECT_THAT(extended, StatusIs(absl::StatusCode::kCancelled, "gone"));
   EXPECT_TRUE(placement->IsCancelled());
 }

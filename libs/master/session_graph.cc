@@ -6,6 +6,7 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/free_on.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
 #include "libs/graph/graph_def.h"
@@ -72,7 +73,13 @@ absl::Status SessionGraph::BeginGrowth(Growth& growth) {
                                            extension.from_version, "."));
   }
   RETURN_IF_ERROR(Import(growth));
-  growth.request = {
+  growth.request = DescribeRequest();
+  return absl::OkStatus();
+}
+
+std::shared_ptr<const protocol::PlacementRequest>
+SessionGraph::DescribeRequest() {
+  protocol::PlacementRequest request = {
       .session = session_,
       .task = options_.task,
       .incarnation = options_.incarnation,
@@ -80,7 +87,9 @@ absl::Status SessionGraph::BeginGrowth(Growth& growth) {
       .allow_soft_placement = config_.allow_soft_placement,
       .isolated = config_.isolate_session_state,
       .device_filters = config_.device_filters};
-  return absl::OkStatus();
+  return FreeOn(
+      *options_.scheduler, Pool::kGraph,
+      std::make_unique<const protocol::PlacementRequest>(std::move(request)));
 }
 
 absl::Status SessionGraph::Import(Growth& growth) {
@@ -122,22 +131,32 @@ void SessionGraph::Undo() {
 }
 
 void SessionGraph::Place(GrowthPtr growth) {
-  // The request belongs to the growth, which the answer keeps, and whoever
-  // asks.
+  const auto request = growth->request;
   AskCoordinatorFor<protocol::PlacementReply>(
       options_, growth->open, growth->deadline,
       absl::StrCat("place nodes of session ", session_), config_.device_filters,
-      [this, asked = growth](
+      [this, request](
           absl::Time until, std::shared_ptr<Cancellation> cancellation,
           protocol::Coordinator::Answer<protocol::PlacementReply> answer) {
-        options_.coordinator->Place(asked->request, until,
-                                    std::move(cancellation), std::move(answer));
+        options_.coordinator->Place(*request, until, std::move(cancellation),
+                                    std::move(answer));
       },
-      [this, growth](absl::StatusOr<protocol::PlacementReply> reply) {
-        auto result = EndGrowth(*growth, std::move(reply));
-        if (result.ok()) LogPlacement(*result);
-        Answer(*growth, std::move(result));
+      [this, growth = std::move(growth)](
+          absl::StatusOr<protocol::PlacementReply> reply) mutable {
+        // A control thread may have cancelled the call.
+        options_.scheduler->Schedule(Pool::kGraph,
+                                     [this, growth = std::move(growth),
+                                      reply = std::move(reply)]() mutable {
+                                       Placed(*growth, std::move(reply));
+                                     });
       });
+}
+
+void SessionGraph::Placed(Growth& growth,
+                          absl::StatusOr<protocol::PlacementReply> reply) {
+  auto result = EndGrowth(growth, std::move(reply));
+  if (result.ok()) LogPlacement(*result);
+  Answer(growth, std::move(result));
 }
 
 absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndGrowth(
@@ -159,7 +178,7 @@ absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndGrowth(
 
 absl::Status SessionGraph::SetDevices(const Growth& growth,
                                       protocol::PlacementReply reply) {
-  const PlacementGraph& placed = growth.request.graph;
+  const PlacementGraph& placed = growth.request->graph;
   if (reply.devices.size() != placed.nodes.size()) {
     return absl::InternalError("The coordinator placed another graph.");
   }

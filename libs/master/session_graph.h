@@ -71,7 +71,8 @@ class SessionGraph {
     std::optional<protocol::ExtensionResult> answered;
     int first_id = 0;   // of its new nodes
     int64_t bytes = 0;  // what they count for in the quota
-    protocol::PlacementRequest request;
+    // Freed on the graph pool: it is large.
+    std::shared_ptr<const protocol::PlacementRequest> request;
   };
   using GrowthPtr = std::shared_ptr<Growth>;
 
@@ -84,8 +85,13 @@ class SessionGraph {
   void Undo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of the new nodes. An _Retval of a client's would put its value anywhere.
   absl::Status CheckOps() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<const protocol::PlacementRequest> DescribeRequest()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks the coordinator.
   void Place(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
+  // On the graph pool: takes long if the graph is large.
+  void Placed(Growth& growth, absl::StatusOr<protocol::PlacementReply> reply)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the nodes part of the graph, or takes them out again.
   absl::StatusOr<protocol::ExtensionResult> EndGrowth(
       const Growth& growth, absl::StatusOr<protocol::PlacementReply> reply)

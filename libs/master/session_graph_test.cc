@@ -85,8 +85,9 @@ class SessionGraphTest : public ::testing::Test {
     Begin(from_version, std::move(nodes), &result);
     return result;
   }
-  void Begin(int64_t from_version, std::string nodes, Extended* result) {
-    absl::StatusOr<OpenCalls::CallPtr> open = calls_.Begin(nullptr, nullptr);
+  void Begin(int64_t from_version, std::string nodes, Extended* result,
+             Cancellation* client = nullptr) {
+    absl::StatusOr<OpenCalls::CallPtr> open = calls_.Begin(nullptr, client);
     ASSERT_OK(open);
     graph_->Extend(
         *open, {std::move(nodes), from_version}, absl::InfiniteFuture(),
@@ -193,6 +194,22 @@ TEST_F(SessionGraphTest, WhileOneIsPlacedTheVersionBeforeItIsSeen) {
   scheduler_.RunUntilIdle();
   ASSERT_OK(third);
   EXPECT_EQ(third->version, 3);
+}
+
+// Taking a large graph back takes time, which a control thread does not have.
+TEST_F(SessionGraphTest, CancelledPlacementIsUndoneOnTheGraphPool) {
+  ASSERT_OK(Extend(0, Placeholder("x"), {kDevice}));
+  coordinator_.hold = true;
+  Cancellation client;
+  Extended second = absl::UnknownError("not answered yet");
+  Begin(1, IdentityOf("x", "y"), &second, &client);
+  client.Cancel(absl::CancelledError("the client is gone"));
+  EXPECT_THAT(second, StatusIs(absl::StatusCode::kUnknown));
+  scheduler_.RunUntilIdle();
+  EXPECT_THAT(second, StatusIs(absl::StatusCode::kCancelled, "is gone"));
+  coordinator_.hold = false;
+  coordinator_.Release();
+  EXPECT_OK(Extend(1, IdentityOf("x", "z"), {kDevice, kDevice}));
 }
 
 TEST_F(SessionGraphTest, WhatPartitionsAreMadeWithIsRefused) {
