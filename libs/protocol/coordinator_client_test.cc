@@ -70,6 +70,26 @@ PlacementRequest SmallRequest() {
   return request;
 }
 
+// A call of the task, until a deadline.
+class WaitedCall : public bus::IncomingCall {
+ public:
+  explicit WaitedCall(absl::Time deadline) : deadline_(deadline) {
+    peer_.identity = {.task = kTask, .incarnation = 11};
+  }
+  const bus::Peer& peer() const override { return peer_; }
+  absl::Time deadline() const override { return deadline_; }
+  Cancellation& cancellation() override { return cancellation_; }
+  void Reply(bus::Message) override {}
+  void Fail(const absl::Status& status) override { error = status; }
+
+  absl::Status error;
+
+ private:
+  const absl::Time deadline_;
+  bus::Peer peer_;
+  Cancellation cancellation_;
+};
+
 class CoordinatorClientTest : public testing::Test {
  protected:
   CoordinatorClientTest() { NewService(); }
@@ -159,6 +179,30 @@ TEST_F(CoordinatorClientTest, ATaskJoinsReportsAndLeaves) {
   EXPECT_THAT(results_.all, ElementsAre(IsOk()));
   EXPECT_EQ(coordinator_.left[0].task, kTask);
   EXPECT_EQ(coordinator_.left[0].incarnation, 11u);
+}
+
+TEST_F(CoordinatorClientTest, ReportOfACallerThatGaveUpIsNotTaken) {
+  HeartbeatRequest heartbeat;
+  heartbeat.task = kTask;
+  heartbeat.incarnation = 11;
+  heartbeat.has_report = true;
+  const auto send = [&](const std::shared_ptr<WaitedCall>& call) {
+    auto message = WriteHeartbeat(heartbeat);
+    ASSERT_OK(message);
+    handler_->OnRequest(call, *std::move(message));
+  };
+  const auto late = std::make_shared<WaitedCall>(Now());
+  send(late);
+  EXPECT_THAT(late->error, StatusIs(absl::StatusCode::kDeadlineExceeded));
+  const auto cancelled = std::make_shared<WaitedCall>(kNever);
+  cancelled->cancellation().Cancel(absl::CancelledError("given up"));
+  send(cancelled);
+  EXPECT_THAT(cancelled->error, StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(coordinator_.heartbeats, IsEmpty());
+  const auto in_time = std::make_shared<WaitedCall>(Now() + absl::Seconds(1));
+  send(in_time);
+  EXPECT_OK(in_time->error);
+  EXPECT_EQ(coordinator_.heartbeats.size(), 1u);
 }
 
 TEST_F(CoordinatorClientTest, ATaskSpeaksForItselfAlone) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
 #include "libs/base/status.h"
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/coordinator_messages.h"
@@ -17,6 +18,15 @@ namespace {
 std::shared_ptr<Cancellation> CancellationOf(
     const std::shared_ptr<bus::IncomingCall>& call) {
   return {call, &call->cancellation()};
+}
+
+// Fails if the caller has given up: a report that comes so late may be older
+// than the coordinator takes it for.
+absl::Status CheckIsAwaited(bus::IncomingCall& call,
+                            const Scheduler& scheduler) {
+  if (call.cancellation().IsCancelled()) return call.cancellation().status();
+  if (scheduler.clock().Now() < call.deadline()) return absl::OkStatus();
+  return absl::DeadlineExceededError("The report came after its deadline.");
 }
 
 // The caller has cancelled nothing that it waits for: this task stops.
@@ -145,6 +155,10 @@ void CoordinatorService::Heartbeat(Call call, bus::Message request) {
   const absl::Status is_itself =
       CheckIsProcess(call->peer(), heartbeat->task, heartbeat->incarnation);
   if (!is_itself.ok()) return call->Fail(is_itself);
+  if (heartbeat->has_report) {
+    const absl::Status awaited = CheckIsAwaited(*call, *options_.scheduler);
+    if (!awaited.ok()) return call->Fail(awaited);
+  }
   const absl::Time deadline = call->deadline();
   options_.coordinator->Heartbeat(
       *heartbeat, deadline,
