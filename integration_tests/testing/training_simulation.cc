@@ -206,7 +206,7 @@ class TrainingSimulation {
                                  .FindCoordinator(cluster_.spec().ToString());
     if (coordinator == nullptr) return Violate("the coordinator has stopped");
     absl::StatusOr<protocol::ClusterStatus> status;
-    coordinator->GetCluster(/*is_fresh=*/false, absl::InfiniteFuture(),
+    coordinator->GetCluster({}, absl::InfiniteFuture(),
                             [&](absl::StatusOr<protocol::ClusterStatus> given) {
                               status = std::move(given);
                             });

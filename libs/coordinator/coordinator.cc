@@ -10,6 +10,7 @@
 namespace weft {
 namespace {
 
+using protocol::ClusterQuery;
 using protocol::ClusterStatus;
 using protocol::HeartbeatReply;
 using protocol::HeartbeatRequest;
@@ -91,15 +92,16 @@ absl::Status Coordinator::Impl::ForgetContainers(
   return absl::OkStatus();
 }
 
-ClusterStatus Coordinator::Impl::GetCluster() {
+ClusterStatus Coordinator::Impl::GetCluster(const ClusterQuery& query) {
   absl::MutexLock lock(&mutex_);
-  return Status();
+  if (query.only_states) return {cluster_uuid_, options_.task, tasks_.States()};
+  return Status({});
 }
 
-ClusterStatus Coordinator::Impl::Status() const {
+ClusterStatus Coordinator::Impl::Status(
+    const SessionsByContainer& sessions_by_container) const {
   return {cluster_uuid_, options_.task,
-          tasks_.Statuses(register_.SessionsOfTasks(),
-                          register_.SessionsByContainer())};
+          tasks_.Statuses(register_.SessionsOfTasks(), sessions_by_container)};
 }
 
 bool Coordinator::Impl::HasLeft(const std::string& task,
@@ -170,9 +172,9 @@ void Coordinator::ListDevices(const std::vector<std::string>& device_filters,
                      std::move(done));
 }
 
-void Coordinator::GetCluster(bool is_fresh, absl::Time deadline,
-                             Answer<ClusterStatus> done) {
-  if (!is_fresh) return done(impl_->GetCluster());
+void Coordinator::GetCluster(const protocol::ClusterQuery& query,
+                             absl::Time deadline, Answer<ClusterStatus> done) {
+  if (!query.is_fresh) return done(impl_->GetCluster(query));
   impl_->GetFreshCluster(deadline, std::move(done));
 }
 

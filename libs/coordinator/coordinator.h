@@ -58,7 +58,7 @@ class Coordinator : public protocol::Coordinator {
                    absl::Time deadline,
                    std::shared_ptr<Cancellation> cancellation,
                    Answer<std::vector<DeviceAttributes>> done) override;
-  void GetCluster(bool is_fresh, absl::Time deadline,
+  void GetCluster(const protocol::ClusterQuery& query, absl::Time deadline,
                   Answer<protocol::ClusterStatus> done) override;
   void Shutdown(absl::Time deadline, Done done) override;
 

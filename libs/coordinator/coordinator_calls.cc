@@ -104,7 +104,7 @@ void Coordinator::Impl::GetFreshCluster(absl::Time deadline,
 
 void Coordinator::Impl::AnswerStatus(Calls::iterator call,
                                      DeferredCallbacks& callbacks) {
-  callbacks.Add([status = Status(),
+  callbacks.Add([status = Status(register_.SessionsByContainer()),
                  done = Remove(call, callbacks).status_done]() mutable {
     done(std::move(status));
   });

@@ -36,6 +36,7 @@ namespace weft {
 
 class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
  public:
+  using ClusterQuery = protocol::ClusterQuery;
   using ClusterStatus = protocol::ClusterStatus;
   using HeartbeatReply = protocol::HeartbeatReply;
   using HeartbeatRequest = protocol::HeartbeatRequest;
@@ -68,7 +69,8 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
                    std::shared_ptr<Cancellation> cancellation,
                    Answer<std::vector<DeviceAttributes>> done)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  ClusterStatus GetCluster() ABSL_LOCKS_EXCLUDED(mutex_);
+  ClusterStatus GetCluster(const ClusterQuery& query)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void GetFreshCluster(absl::Time deadline, Answer<ClusterStatus> done)
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool HaveAllHeard() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -80,13 +82,16 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
 
  private:
   using Calls = std::map<uint64_t, WaitingCall>;
+  using SessionsByContainer =
+      std::map<std::string, std::map<std::string, int>>;  // by task
 
   absl::Time Now() const { return scheduler_.clock().Now(); }
   // Once the lock is released: a logger may take its time.
   void Log(Severity severity, std::string line, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  ClusterStatus Status() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ClusterStatus Status(const SessionsByContainer& sessions_by_container) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Who is there.
   absl::StatusOr<JoinReply> JoinLocked(const JoinRequest& request,

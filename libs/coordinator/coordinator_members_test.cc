@@ -21,6 +21,8 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::Field;
 using testing::IsEmpty;
+using testing::Pair;
+using testing::SizeIs;
 
 TEST_F(CoordinatorTest, JoiningTellsWhatATaskNeedsToKnow) {
   ASSERT_OK_AND_ASSIGN(const JoinReply first, Join(JoinOf(kPs0, 1)));
@@ -211,7 +213,7 @@ TEST_F(CoordinatorTest, LinesAreLoggedWithoutTheLock) {
         : coordinator_(coordinator) {}
     void Log(Severity, absl::string_view) override {
       coordinator_->GetCluster(
-          /*is_fresh=*/false, absl::InfiniteFuture(),
+          {}, absl::InfiniteFuture(),
           [this](const absl::StatusOr<ClusterStatus>&) { ++lines; });
     }
     int lines = 0;
@@ -399,8 +401,7 @@ TEST_F(CoordinatorTest, TheStatusTellsAll) {
   JoinAs(kWorker0);
   ASSERT_OK(Place(request));
   Pending<ClusterStatus> pending;
-  coordinator_->GetCluster(/*is_fresh=*/false, In(absl::Seconds(1)),
-                           pending.Done());
+  coordinator_->GetCluster({}, In(absl::Seconds(1)), pending.Done());
   ASSERT_OK_AND_ASSIGN(const ClusterStatus status, pending.get());
   EXPECT_EQ(status.coordinator, kCoordinator);
   EXPECT_EQ(status.cluster_uuid.size(), 32u);
@@ -420,13 +421,46 @@ TEST_F(CoordinatorTest, TheStatusTellsAll) {
   EXPECT_TRUE(reply.wants_report) << "whoever looks again sees more";
 }
 
+TEST_F(CoordinatorTest, OnlyFreshStatusCountsByContainer) {
+  JoinAll();
+  ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("x"), "/job:ps/task:0")}));
+  EXPECT_THAT(Tasks()[kWorker0].sessions_by_container, IsEmpty());
+  EXPECT_EQ(Tasks()[kWorker0].num_sessions, 1);
+  Pending<ClusterStatus> pending;
+  coordinator_->GetCluster({.is_fresh = true}, In(absl::Minutes(1)),
+                           pending.Done());
+  scheduler_.AdvanceBy(absl::Seconds(2));
+  ASSERT_OK_AND_ASSIGN(const ClusterStatus status, pending.get());
+  ASSERT_EQ(status.tasks[4].task, kWorker0);
+  EXPECT_THAT(status.tasks[4].sessions_by_container,
+              ElementsAre(Pair("ps", 1)));
+}
+
+TEST_F(CoordinatorTest, StatesComeWithoutResourcesAndDevices) {
+  JoinAs(kPs0);
+  protocol::TaskReport report;
+  report.resources = {Held("ps", Var("x"), Cpu(kPs0))};
+  BeatAndReport(kPs0, report);
+  ASSERT_THAT(Tasks()[kPs0].resources, SizeIs(1));
+  Pending<ClusterStatus> pending;
+  coordinator_->GetCluster({.only_states = true}, In(absl::Seconds(1)),
+                           pending.Done());
+  ASSERT_OK_AND_ASSIGN(const ClusterStatus status, pending.get());
+  ASSERT_THAT(status.tasks, SizeIs(6));
+  EXPECT_EQ(status.tasks[2].task, kPs0);
+  EXPECT_EQ(status.tasks[2].state, TaskState::kAlive);
+  EXPECT_THAT(status.tasks[2].resources, IsEmpty());
+  EXPECT_THAT(status.tasks[2].devices, IsEmpty());
+  EXPECT_EQ(status.tasks[3].state, TaskState::kExpected);
+}
+
 TEST_F(CoordinatorTest, AFreshStatusIsYoungerThanTheCall) {
   JoinAll();
   for (const char* task : {kPs0, kPs1, kWorker0, kWorker1}) {
     BeatAndReport(task, {});
   }
   Pending<ClusterStatus> pending;
-  coordinator_->GetCluster(/*is_fresh=*/true, In(absl::Seconds(10)),
+  coordinator_->GetCluster({.is_fresh = true}, In(absl::Seconds(10)),
                            pending.Done());
   for (const char* task : {kPs1, kWorker0, kWorker1}) BeatAndReport(task, {});
   EXPECT_FALSE(pending.has_come());
@@ -442,7 +476,7 @@ TEST_F(CoordinatorTest, AFreshStatusIsYoungerThanTheCall) {
 TEST_F(CoordinatorTest, AFreshStatusSkipsATaskThatIsSilent) {
   JoinAll();
   Pending<ClusterStatus> pending;
-  coordinator_->GetCluster(/*is_fresh=*/true, In(absl::Minutes(1)),
+  coordinator_->GetCluster({.is_fresh = true}, In(absl::Minutes(1)),
                            pending.Done());
   scheduler_.AdvanceBy(absl::Milliseconds(1900));
   EXPECT_FALSE(pending.has_come());
@@ -454,7 +488,7 @@ TEST_F(CoordinatorTest, AFreshStatusSkipsATaskThatIsSilent) {
 TEST_F(CoordinatorTest, AFreshStatusWaitsOnlyForTasksThatReport) {
   JoinAs(kPs0);
   Pending<ClusterStatus> pending;
-  coordinator_->GetCluster(/*is_fresh=*/true, In(absl::Minutes(1)),
+  coordinator_->GetCluster({.is_fresh = true}, In(absl::Minutes(1)),
                            pending.Done());
   EXPECT_FALSE(pending.has_come());
   coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("cut"));
@@ -463,7 +497,7 @@ TEST_F(CoordinatorTest, AFreshStatusWaitsOnlyForTasksThatReport) {
   Start(200, absl::InfiniteDuration());
   JoinAs(kPs0);
   Pending<ClusterStatus> without_heartbeats;
-  coordinator_->GetCluster(/*is_fresh=*/true, In(absl::Minutes(1)),
+  coordinator_->GetCluster({.is_fresh = true}, In(absl::Minutes(1)),
                            without_heartbeats.Done());
   EXPECT_OK(without_heartbeats.get());
 }

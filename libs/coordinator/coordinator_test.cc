@@ -59,7 +59,7 @@ TEST_F(CoordinatorTest, EachCallIsAnsweredOnceWhateverHappensMeanwhile) {
         coordinator->ListDevices({}, soon(), gone, count());
         if (i % 3 == 0) gone->Cancel(absl::CancelledError("gone"));
         if (i % 2 == 0) coordinator->EndSession(i, soon(), count());
-        coordinator->GetCluster(i % 2 == 0, soon(), count());
+        coordinator->GetCluster({.is_fresh = i % 2 == 0}, soon(), count());
         coordinator->OnTaskLost(task, i, absl::UnavailableError("cut"));
       }
     });

@@ -194,6 +194,16 @@ std::vector<protocol::TaskStatus> TaskTable::Statuses(
   return result;
 }
 
+std::vector<protocol::TaskStatus> TaskTable::States() const {
+  std::vector<protocol::TaskStatus> result;
+  for (const auto& [name, member] : members_.members()) {
+    protocol::TaskStatus& status = result.emplace_back();
+    status.task = name;
+    status.state = ToTaskState(member.state);
+  }
+  return result;
+}
+
 std::map<protocol::TaskState, int> TaskTable::Counts() const {
   std::map<protocol::TaskState, int> counts;
   for (const auto& [name, member] : members_.members()) {

@@ -67,11 +67,13 @@ class TaskTable {
   std::vector<DeviceAttributes> Devices(const std::set<std::string>& names,
                                         const DeviceFilters& filters,
                                         const std::string& own) const;
-  // For people; both by task.
+  // For people; both arguments by task.
   std::vector<protocol::TaskStatus> Statuses(
       const std::map<std::string, int>& num_sessions,
       const std::map<std::string, std::map<std::string, int>>&
           sessions_by_container) const;
+  // Only the name and the state of each.
+  std::vector<protocol::TaskStatus> States() const;
   // How many tasks are in which state.
   std::map<protocol::TaskState, int> Counts() const;
   // What was in those containers is not shown any more.

@@ -64,7 +64,7 @@ void AskForMissingChief(
     const MasterOptions& options,
     absl::AnyInvocable<void(const std::string& missing)> done) {
   options.coordinator->GetCluster(
-      /*is_fresh=*/false,
+      {.only_states = true},
       options.scheduler->clock().Now() + kCoordinatorAnswerTime,
       [done = std::move(done)](
           const absl::StatusOr<protocol::ClusterStatus>& cluster) mutable {

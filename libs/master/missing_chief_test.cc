@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "libs/base/clock.h"
+#include "libs/base/simulated_scheduler.h"
+#include "libs/protocol/testing/recording_coordinator.h"
+
 namespace weft {
 namespace {
 
@@ -38,6 +44,22 @@ TEST(MissingChiefTest, IsOfItsOwnJobWhereThereIsOne) {
                    TaskIn("/job:worker/replica:0/task:0", TaskState::kAlive)};
   EXPECT_EQ(DescribeMissingChief(cluster),
             "the chief, chief 0 (/job:chief/replica:0/task:0), has not joined");
+}
+
+// Each session that waits for variables asks.
+TEST(MissingChiefTest, AsksOnlyForStates) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  protocol::RecordingCoordinator coordinator;
+  coordinator.cluster.tasks = {
+      TaskIn("/job:worker/replica:0/task:0", TaskState::kLost)};
+  const MasterOptions options = {.scheduler = &scheduler,
+                                 .coordinator = &coordinator};
+  std::string missing;
+  AskForMissingChief(options, [&](const std::string& text) { missing = text; });
+  EXPECT_EQ(missing,
+            "the chief, worker 0 (/job:worker/replica:0/task:0), is lost");
+  EXPECT_TRUE(coordinator.last_query.only_states);
 }
 
 TEST(MissingChiefTest, MayNotExist) {

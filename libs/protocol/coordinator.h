@@ -137,6 +137,18 @@ struct TaskStatus {
   std::map<std::string, int> sessions_by_container;
 };
 
+// Which parts of a ClusterStatus to return.
+struct ClusterQuery {
+  // Waits, but not for long, until each task that is alive has reported anew,
+  // so that nothing is older than the call; of a task that does not report, the
+  // status contains its last report. Only a fresh status contains
+  // sessions_by_container.
+  bool is_fresh = false;
+  // The status contains only the name and the state of each task. Ignored if
+  // is_fresh.
+  bool only_states = false;
+};
+
 struct ClusterStatus {
   std::string cluster_uuid;
   std::string coordinator;        // the task that plays it
@@ -191,10 +203,8 @@ class Coordinator {
                            absl::Time deadline,
                            std::shared_ptr<Cancellation> cancellation,
                            Answer<std::vector<DeviceAttributes>> done) = 0;
-  // What the coordinator knows. `is_fresh`: waits, but not for long, until each
-  // task that is alive has reported anew, so that nothing is older than the
-  // call. For a task that does not report in time, it returns the last report.
-  virtual void GetCluster(bool is_fresh, absl::Time deadline,
+  // What the coordinator knows.
+  virtual void GetCluster(const ClusterQuery& query, absl::Time deadline,
                           Answer<ClusterStatus> done) = 0;
   // Asks every task to stop, with its next heartbeat, and the coordinator's own
   // after the others.

@@ -248,9 +248,10 @@ void CoordinatorClient::ListDevices(
       std::move(cancellation), ReadDevices, std::move(done));
 }
 
-void CoordinatorClient::GetCluster(bool is_fresh, absl::Time deadline,
+void CoordinatorClient::GetCluster(const ClusterQuery& query,
+                                   absl::Time deadline,
                                    Answer<ClusterStatus> done) {
-  Call<ClusterStatus>(WriteGetCluster(is_fresh), deadline, ReadClusterStatus,
+  Call<ClusterStatus>(WriteGetCluster(query), deadline, ReadClusterStatus,
                       std::move(done));
 }
 

@@ -79,7 +79,7 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
                    absl::Time deadline,
                    std::shared_ptr<Cancellation> cancellation,
                    Answer<std::vector<DeviceAttributes>> done) override;
-  void GetCluster(bool is_fresh, absl::Time deadline,
+  void GetCluster(const ClusterQuery& query, absl::Time deadline,
                   Answer<ClusterStatus> done) override;
   void Shutdown(absl::Time deadline, Done done) override;
 

@@ -262,7 +262,7 @@ TEST_F(CoordinatorClientTest, AToolLooksAndStops) {
   Answers<std::vector<DeviceAttributes>> devices;
   Answers<ClusterStatus> clusters;
   client_->ListDevices({"/job:ps"}, kNever, nullptr, devices.done());
-  client_->GetCluster(/*is_fresh=*/true, kNever, clusters.done());
+  client_->GetCluster({.is_fresh = true}, kNever, clusters.done());
   client_->Shutdown(kNever, results_.done());
   processes_.Settle();
   ASSERT_EQ(devices.all.size(), 1u);
@@ -272,7 +272,8 @@ TEST_F(CoordinatorClientTest, AToolLooksAndStops) {
   ASSERT_EQ(clusters.all.size(), 1u);
   ASSERT_OK(clusters.all[0]);
   EXPECT_EQ(clusters.all[0]->coordinator, kCoordinator);
-  EXPECT_TRUE(coordinator_.last_is_fresh);
+  EXPECT_TRUE(coordinator_.last_query.is_fresh);
+  EXPECT_FALSE(coordinator_.last_query.only_states);
   EXPECT_THAT(results_.all, ElementsAre(IsOk()));
   EXPECT_EQ(coordinator_.num_shutdowns, 1);
 }
@@ -336,7 +337,7 @@ TEST_F(CoordinatorClientTest, CallsWaitForTheCoordinator) {
 TEST_F(CoordinatorClientTest, NobodyAtTheAddressIsNamedInTime) {
   client_ = Dial();
   Answers<ClusterStatus> clusters;
-  client_->GetCluster(/*is_fresh=*/true, Now() + absl::Seconds(5),
+  client_->GetCluster({.is_fresh = true}, Now() + absl::Seconds(5),
                       clusters.done());
   Pass(absl::Seconds(5) - absl::Milliseconds(1));
   EXPECT_THAT(clusters.all, IsEmpty());
@@ -438,7 +439,7 @@ TEST_F(CoordinatorClientTest, ItTellsWhenTheCoordinatorGoesAndComes) {
   Connect();
   coordinator_.hold = true;
   Answers<ClusterStatus> clusters;
-  client_->GetCluster(/*is_fresh=*/true, kNever, clusters.done());
+  client_->GetCluster({.is_fresh = true}, kNever, clusters.done());
   processes_.Settle();
   endpoint_.reset();
   Pass(absl::Minutes(1));
@@ -476,9 +477,9 @@ TEST_F(CoordinatorClientTest, AStrangerWhereTheCoordinatorWasIsWaitedFor) {
   Pass(absl::Seconds(5));
   ASSERT_EQ(events_.lost.size(), 1u);
   Answers<ClusterStatus> in_time, patient;
-  client_->GetCluster(/*is_fresh=*/true, Now() + absl::Seconds(5),
+  client_->GetCluster({.is_fresh = true}, Now() + absl::Seconds(5),
                       in_time.done());
-  client_->GetCluster(/*is_fresh=*/true, kNever, patient.done());
+  client_->GetCluster({.is_fresh = true}, kNever, patient.done());
   Pass(absl::Seconds(6));
   ASSERT_EQ(in_time.all.size(), 1u);
   EXPECT_THAT(in_time.all[0], StatusIs(absl::StatusCode::kUnavailable,
@@ -514,7 +515,7 @@ TEST_F(CoordinatorClientTest, ATaskThatHasLeftIsNotLost) {
 TEST_F(CoordinatorClientTest, AToolThatGoesIsNobodysLoss) {
   Connect();
   Answers<ClusterStatus> clusters;
-  client_->GetCluster(/*is_fresh=*/true, kNever, clusters.done());
+  client_->GetCluster({.is_fresh = true}, kNever, clusters.done());
   processes_.Settle();
   client_.reset();
   processes_.Settle();

@@ -365,15 +365,19 @@ absl::StatusOr<ListClusterDevicesCall> ReadListClusterDevices(
   return call;
 }
 
-bus::Message WriteGetCluster(bool is_fresh) {
+bus::Message WriteGetCluster(const ClusterQuery& query) {
   FlatBufferBuilder builder(64);
-  return Finish(schemas::CreateGetCluster(builder, is_fresh), builder);
+  return Finish(
+      schemas::CreateGetCluster(builder, query.is_fresh, query.only_states),
+      builder);
 }
 
-absl::StatusOr<bool> ReadGetCluster(bus::Message message) {
+absl::StatusOr<ClusterQuery> ReadGetCluster(bus::Message message) {
   ASSIGN_OR_RETURN(const MessageReader reader,
                    Open<schemas::GetCluster>(std::move(message)));
-  return reader.body<schemas::GetCluster>().is_fresh();
+  const auto& body = reader.body<schemas::GetCluster>();
+  return ClusterQuery{.is_fresh = body.is_fresh(),
+                      .only_states = body.only_states()};
 }
 
 absl::StatusOr<bus::Message> WriteClusterStatus(const ClusterStatus& status) {

@@ -64,8 +64,8 @@ bus::Message WriteListClusterDevices(
 absl::StatusOr<ListClusterDevicesCall> ReadListClusterDevices(
     bus::Message message);
 
-bus::Message WriteGetCluster(bool is_fresh);
-absl::StatusOr<bool> ReadGetCluster(bus::Message message);
+bus::Message WriteGetCluster(const ClusterQuery& query);
+absl::StatusOr<ClusterQuery> ReadGetCluster(bus::Message message);
 absl::StatusOr<bus::Message> WriteClusterStatus(const ClusterStatus& status);
 absl::StatusOr<ClusterStatus> ReadClusterStatus(bus::Message message);
 

@@ -173,13 +173,15 @@ TEST(CoordinatorMessagesTest, TheSmallOnes) {
                            {"/job:ps"}, absl::Seconds(1))));
   EXPECT_THAT(list.device_filters, ElementsAre("/job:ps"));
   EXPECT_EQ(list.answer_time, absl::Seconds(1));
-  for (const bool is_fresh : {false, true}) {
-    ASSERT_OK_AND_ASSIGN(const bool read,
-                         ReadGetCluster(WriteGetCluster(is_fresh)));
-    EXPECT_EQ(read, is_fresh);
+  for (const ClusterQuery& query :
+       {ClusterQuery{}, {.is_fresh = true}, {.only_states = true}}) {
+    ASSERT_OK_AND_ASSIGN(const ClusterQuery read,
+                         ReadGetCluster(WriteGetCluster(query)));
+    EXPECT_EQ(read.is_fresh, query.is_fresh);
+    EXPECT_EQ(read.only_states, query.only_states);
   }
   EXPECT_OK(ReadShutdown(WriteShutdown()));
-  EXPECT_THAT(ReadShutdown(WriteGetCluster(false)),
+  EXPECT_THAT(ReadShutdown(WriteGetCluster({})),
               StatusIs(kInvalid, "ShutdownCluster"));
 }
 

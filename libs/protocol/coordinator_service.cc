@@ -226,11 +226,11 @@ void CoordinatorService::ListDevices(Call call, bus::Message request) {
 }
 
 void CoordinatorService::GetCluster(Call call, bus::Message request) {
-  const absl::StatusOr<bool> is_fresh = ReadGetCluster(std::move(request));
-  if (!is_fresh.ok()) return call->Fail(is_fresh.status());
+  const absl::StatusOr<ClusterQuery> query = ReadGetCluster(std::move(request));
+  if (!query.ok()) return call->Fail(query.status());
   const absl::Time deadline = call->deadline();
   options_.coordinator->GetCluster(
-      *is_fresh, deadline,
+      *query, deadline,
       replies_.With<ClusterStatus>(std::move(call), WriteClusterStatus));
 }
 

@@ -104,10 +104,10 @@ TEST_F(ClusterDirectoryTest, CallsAfterItsEndAreRefused) {
 // Runs `on_get_cluster` while that call is on its way out.
 class BusyCoordinator : public protocol::RecordingCoordinator {
  public:
-  void GetCluster(bool is_fresh, absl::Time deadline,
+  void GetCluster(const protocol::ClusterQuery& query, absl::Time deadline,
                   Answer<protocol::ClusterStatus> done) override {
     on_get_cluster();
-    RecordingCoordinator::GetCluster(is_fresh, deadline, std::move(done));
+    RecordingCoordinator::GetCluster(query, deadline, std::move(done));
   }
 
   std::function<void()> on_get_cluster = [] {};
@@ -277,7 +277,7 @@ TEST_F(CoordinatorRouteTest, CloseWaitsForCallsOnTheirWayOut) {
     Pause();
     was_closed_meanwhile = is_closed;
   };
-  route->GetCluster(/*is_fresh=*/false, In(absl::Minutes(1)),
+  route->GetCluster({}, In(absl::Minutes(1)),
                     KeepStatus<protocol::ClusterStatus>());
   EXPECT_FALSE(was_closed_meanwhile);
   Pause();

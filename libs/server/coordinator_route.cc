@@ -83,9 +83,9 @@ class ForwardingRoute final
     ForwardWait(CurrentWaits(), &Role::ListDevices, deadline,
                 std::move(cancellation), std::move(done), device_filters);
   }
-  void GetCluster(bool is_fresh, absl::Time deadline,
+  void GetCluster(const protocol::ClusterQuery& query, absl::Time deadline,
                   Answer<protocol::ClusterStatus> done) override {
-    Forward(&Role::GetCluster, deadline, std::move(done), is_fresh);
+    Forward(&Role::GetCluster, deadline, std::move(done), query);
   }
   void Shutdown(absl::Time deadline, Done done) override {
     Forward(&Role::Shutdown, deadline, std::move(done));

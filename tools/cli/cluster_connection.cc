@@ -58,7 +58,7 @@ void ClusterConnection::OnCoordinatorConnected(const bus::Identity& peer) {
 
 absl::StatusOr<ClusterStatus> ClusterConnection::GetCluster() {
   SyncCall<absl::StatusOr<ClusterStatus>> call(process_.scheduler());
-  client_->GetCluster(/*is_fresh=*/true, Deadline(), call.Done());
+  client_->GetCluster({.is_fresh = true}, Deadline(), call.Done());
   return call.Wait();
 }
 

@@ -228,8 +228,7 @@ class CoordinatorTest : public testing::Test {
 
   std::map<std::string, protocol::TaskStatus> Tasks() {
     Pending<protocol::ClusterStatus> reply;
-    coordinator_->GetCluster(/*is_fresh=*/false, In(absl::Seconds(1)),
-                             reply.Done());
+    coordinator_->GetCluster({}, In(absl::Seconds(1)), reply.Done());
     std::map<std::string, protocol::TaskStatus> result;
     const absl::StatusOr<protocol::ClusterStatus> status = reply.get();
     EXPECT_OK(status);

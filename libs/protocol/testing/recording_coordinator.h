@@ -50,7 +50,7 @@ class RecordingCoordinator : public Coordinator {
   std::vector<std::vector<std::string>> forgotten;  // containers, filters, ...
   std::vector<std::vector<std::string>> listed;     // filters
   int num_shutdowns = 0;
-  bool last_is_fresh = false;  // of the last GetCluster
+  ClusterQuery last_query;  // of the last GetCluster
   absl::Time last_deadline;
 
   void Join(const JoinRequest& request, absl::Time deadline,
@@ -104,9 +104,9 @@ class RecordingCoordinator : public Coordinator {
     }
     Give(devices, deadline, std::move(done));
   }
-  void GetCluster(bool is_fresh, absl::Time deadline,
+  void GetCluster(const ClusterQuery& query, absl::Time deadline,
                   Answer<ClusterStatus> done) override {
-    last_is_fresh = is_fresh;
+    last_query = query;
     Give(cluster, deadline, std::move(done));
   }
   void Shutdown(absl::Time deadline, Done done) override {
