@@ -135,6 +135,7 @@ TEST_F(BusyPoolsTest, StepsOfALostMasterEndOnABusyTask) {
   Hold("ps", 1, Pool::kBlocking);
   cluster_.Crash("worker", 0);
   ended->Wait();
+  Pass(absl::Milliseconds(100));
   EXPECT_EQ(cluster_.runtime("ps", 1)->steps().running, 0);
   Pass(absl::Seconds(21));
   EXPECT_EQ(cluster_.runtime("ps", 1)->num_sessions(), 0)

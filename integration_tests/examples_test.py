@@ -346,9 +346,7 @@ class ExamplesTest(unittest.TestCase):
       again = self.succeeds('adult_income', *flags)
       self.check_income(again)
       self.assertNotIn('common step', again, 'it was trained already')
-      # So many that neither worker finds the training finished.
-      flags = ('--steps=1500', '--save_every=500',
-               f'--model_dir={folder}/shared')
+      flags = (*flags[:2], f'--model_dir={folder}/shared')
       with Cluster(ps=2, worker=2) as cluster:
         tasks = [cluster.start_example_by_environment('adult_income', job, index,
                                                       *flags)
@@ -356,8 +354,8 @@ class ExamplesTest(unittest.TestCase):
                                     ('worker', 0), ('evaluator', 0))]
         out = [self.ends_well(task) for task in tasks]
       self.check_income(out[-1])
-      for worker in out[2:4]:
-        self.assertRegex(worker, r'(^|\n)common step \d+/1500  loss ')
+      # A worker may find the training finished by the other one.
+      self.assertRegex(out[2] + out[3], r'(^|\n)common step \d+/300  loss ')
       self.assertIn(f'the model is in {folder}/shared', out[3])
       self.assertEqual(out[:2], ['', ''], 'servers end with the training')
       self.assertIn('There is no /nowhere/adult.csv. Give the directory',

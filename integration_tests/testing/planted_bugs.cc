@@ -136,27 +136,10 @@ class StepsAreOverWrongly : public WireTap {
   }
 };
 
-// The coordinator goes on hearing of every task that it ever heard of.
-class TheDeadAreAlive : public WireTap {
+// No connection is ever lost.
+class LossesAreHidden : public WireTap {
  public:
-  bool OnReceive(TappedWire& wire, ConnectionId connection,
-                 ControlMessage& message) override {
-    if (!IsRequest(message, Method::kTaskHeartbeat)) return true;
-    const auto beat = protocol::ReadHeartbeat(BodyOf(message));
-    if (!beat.ok()) return true;
-    last_beats_.emplace(beat->task, message);
-    for (auto& [task, last] : last_beats_) {
-      if (task == beat->task) continue;
-      last.envelope.call_id = kStrangeCall + ++count_;
-      wire.Deliver(connection, last);
-    }
-    return true;
-  }
   bool OnLost() override { return false; }
-
- private:
-  std::map<std::string, ControlMessage> last_beats_;
-  uint64_t count_ = 0;
 };
 
 // A tap of its own for each process of a task; those whose name begins so.
@@ -188,7 +171,12 @@ std::vector<PlantedBug> PlantedBugs() {
       {"ValuesAreLost", Tapping<ValuesAreLost>()},
       {"NoStepIsEverOver", Tapping<StepsAreOverWrongly<false>>()},
       {"StepsAreOverTooSoon", Tapping<StepsAreOverWrongly<true>>()},
-      {"TheDeadAreAlive", Tapping<TheDeadAreAlive>("/job:coordinator")},
+      // The coordinator never finds out that a task has ended.
+      {"TheDeadAreAlive",
+       [](TestCluster::Options& cluster) {
+         Tapping<LossesAreHidden>("/job:coordinator")(cluster);
+         cluster.heartbeat_timeout = absl::InfiniteDuration();
+       }},
       {"IncarnationsAreKept",
        [](TestCluster::Options& cluster) { cluster.new_incarnations = false; }},
       {"LeasesNeverEnd",
