@@ -132,8 +132,10 @@ void SessionGraph::Undo() {
 
 void SessionGraph::Place(GrowthPtr growth) {
   const auto request = growth->request;
+  const auto open = growth->open;
+  const absl::Time deadline = growth->deadline;
   AskCoordinatorFor<protocol::PlacementReply>(
-      options_, growth->open, growth->deadline,
+      options_, open, deadline,
       absl::StrCat("place nodes of session ", session_), config_.device_filters,
       [this, request](
           absl::Time until, std::shared_ptr<Cancellation> cancellation,
