@@ -9,8 +9,8 @@
 #include "libs/base/status.h"
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/coordinator_messages.h"
+#include "libs/protocol/pending_call.h"
 #include "libs/protocol/placement_messages.h"
-#include "libs/protocol/run_end.h"
 
 namespace weft::protocol {
 namespace {
@@ -114,34 +114,6 @@ bus::Channel::CallId CoordinatorClient::CallRaw(bus::Message request,
                         });
 }
 
-// A call that its caller can cancel.
-struct CoordinatorClient::Wait {
-  Wait(std::shared_ptr<Cancellation> the_cancellation,
-       Answer<bus::Message> done)
-      : cancellation(std::move(the_cancellation)),
-        end(cancellation.get(),
-            [this, done = std::move(done)](const absl::Status& status) mutable {
-              if (!status.ok()) return done(status);
-              done(std::move(reply));
-            }) {}
-
-  void EndWith(absl::StatusOr<bus::Message> result) {
-    if (!end.Claim()) return;
-    absl::Status status = result.status();
-    if (absl::IsCancelled(status) && cancellation != nullptr &&
-        cancellation->IsCancelled()) {
-      status = cancellation->status();
-    }
-    if (result.ok()) reply = *std::move(result);
-    end.End(std::move(status));
-  }
-
-  const std::shared_ptr<Cancellation> cancellation;
-  bus::Message reply;
-  bus::Channel::CallId call = 0;  // set before the cancellation is watched
-  RunEnd end;
-};
-
 template <typename T>
 Coordinator::Answer<bus::Message> CoordinatorClient::Reading(
     Read<T> read, Answer<T> done) const {
@@ -166,19 +138,18 @@ void CoordinatorClient::Call(absl::StatusOr<bus::Message> request,
 template <typename T>
 void CoordinatorClient::CallUnlessCancelled(
     absl::StatusOr<bus::Message> request, absl::Time deadline,
-    std::shared_ptr<Cancellation> cancellation, Read<T> read, Answer<T> done) {
+    const std::shared_ptr<Cancellation>& cancellation, Read<T> read,
+    Answer<T> done) {
   if (!request.ok()) return done(request.status());
-  auto wait = std::make_shared<Wait>(
-      std::move(cancellation), Reading<T>(std::move(read), std::move(done)));
-  wait->call = CallRaw(
+  auto pending = std::make_shared<PendingCall>(
+      cancellation.get(), Reading<T>(std::move(read), std::move(done)));
+  const bus::Channel::CallId call = CallRaw(
       *std::move(request), deadline,
-      [wait](absl::StatusOr<bus::Message> reply) {
-        wait->EndWith(std::move(reply));
+      [pending, cancellation](absl::StatusOr<bus::Message> reply) {
+        pending->EndWith(std::move(reply));
       },
       Pool::kGraph);
-  wait->end.Started([this, wait](const absl::Status& /*cause*/) {
-    channel_->Cancel(wait->call);
-  });
+  PendingCall::Watch(pending, *channel_, call);
 }
 
 void CoordinatorClient::CallForDone(bus::Message request, absl::Time deadline,

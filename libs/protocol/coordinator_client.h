@@ -86,7 +86,6 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
  private:
   template <typename T>
   using Read = absl::AnyInvocable<absl::StatusOr<T>(bus::Message)>;
-  struct Wait;
 
   void OnConnected(const bus::Identity& peer) override;
   void OnDisconnected(const absl::Status& why) override;
@@ -103,7 +102,7 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
   template <typename T>
   void CallUnlessCancelled(absl::StatusOr<bus::Message> request,
                            absl::Time deadline,
-                           std::shared_ptr<Cancellation> cancellation,
+                           const std::shared_ptr<Cancellation>& cancellation,
                            Read<T> read, Answer<T> done);
   void CallForDone(bus::Message request, absl::Time deadline, Done done);
   bus::Channel::CallId CallRaw(bus::Message request, absl::Time deadline,

@@ -8,6 +8,7 @@
 #include "libs/base/sync_call.h"
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/master_messages.h"
+#include "libs/protocol/pending_call.h"
 #include "libs/protocol/run_end.h"
 #include "libs/protocol/tensor_codec.h"
 
@@ -56,34 +57,6 @@ class MasterClient::PendingRun {
     if (metadata != nullptr) *metadata = std::move(answer.metadata);
     end.End(absl::OkStatus());
   }
-};
-
-// One other call under way.
-struct MasterClient::PendingCall {
-  PendingCall(Cancellation* the_client, Reply done)
-      : client(the_client),
-        end(the_client,
-            [this, done = std::move(done)](const absl::Status& status) mutable {
-              if (!status.ok()) return done(status);
-              done(std::move(reply));
-            }) {}
-
-  void EndWith(absl::StatusOr<bus::Message> result) {
-    if (!end.Claim()) return;
-    absl::Status status = result.status();
-    if (absl::IsCancelled(status) && client != nullptr &&
-        client->IsCancelled()) {
-      status = client->status();
-    }
-    if (result.ok()) reply = *std::move(result);
-    end.End(std::move(status));
-  }
-
-  Cancellation* const client;  // not to be touched once done
-  bus::Message reply;
-  RunEnd end;
-  // Set before the cancellation is watched.
-  bus::Channel::CallId call = 0;
 };
 
 MasterClient::MasterClient(bus::Transport& transport,
@@ -266,7 +239,7 @@ void MasterClient::CallNow(bus::Message request, Cancellation* client,
   call_options.deadline = Soon(options_.operation_timeout + kAnswerTime);
   call_options.is_fast = IsReadSoon;
   auto pending = std::make_shared<PendingCall>(client, std::move(done));
-  pending->call =
+  const bus::Channel::CallId call =
       channel_->Call(std::move(request), call_options,
                      [this, pending](absl::StatusOr<bus::Message> reply) {
                        if (absl::IsUnavailable(reply.status())) {
@@ -274,9 +247,7 @@ void MasterClient::CallNow(bus::Message request, Cancellation* client,
                        }
                        pending->EndWith(std::move(reply));
                      });
-  pending->end.Started([this, pending](const absl::Status& /*cause*/) {
-    channel_->Cancel(pending->call);
-  });
+  PendingCall::Watch(pending, *channel_, call);
 }
 
 template <typename T, typename Read>

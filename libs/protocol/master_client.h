@@ -87,7 +87,6 @@ class MasterClient : public Master, private bus::ChannelEvents {
 
  private:
   class PendingRun;
-  struct PendingCall;
   // Of those that wait for a connection: how to call, and what ends the wait.
   struct Waiter {
     Done go_on;
