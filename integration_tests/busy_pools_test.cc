@@ -1,6 +1,6 @@
-// What goes on in a cluster while kernels or client functions hold all threads
-// of a task's pools: heartbeats, the ends of sessions and steps, and extensions
-// of other sessions.
+// Tests that heartbeats, the ends of sessions and steps, and extensions of
+// other sessions continue while kernels or client functions hold all threads of
+// a task's pools.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -250,7 +250,7 @@ TEST_P(ClusterTest, ResetForgetsVariablesAndEndsSessions) {
   EXPECT_THAT(another->Run(x), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_P(ClusterTest, ResetEndsSessionsOfOtherMastersThatUseTheContainer) {
+TEST_P(ClusterTest, ResetEndsSessionsOfOtherMasters) {
   const Scope in_box = root_.WithDevice(kPs).WithContainer("box");
   const ops::Variable x(in_box.WithName("x"), 1.0f);
   const Output queue = ops::FIFOQueue(

@@ -185,7 +185,7 @@ TEST_P(MonitoredDrainTest, AllTasksServeTheSessionUntilItCloses) {
   stop_ps.join();
 }
 
-TEST(LostClientDrainTest, NoTaskWaitsForASessionWhoseClientIsLost) {
+TEST(LostClientDrainTest, SessionOfLostClientDoesNotDelayDrain) {
   TestCluster cluster(
       {.kind = ClusterKind::kSimulated, .jobs = {{"ps", 1}, {"worker", 1}}});
   const Scope root = Scope::Root();

@@ -1,5 +1,5 @@
-// What the loss of a connection does to the steps of a task that has other
-// connections. Parameter server 1 runs a step of worker 0, which waits for an
+// Tests which steps end when a task loses one of its several connections.
+// Parameter server 1 runs a step of worker 0, which waits for an
 // element of a queue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ class TaskConnectionsTest : public ::testing::Test {
     EXPECT_TRUE(channel->peer().has_value());
     return channel;
   }
-  // What the worker says of itself.
+  // Returns the identity in the worker's HELLO.
   bus::Identity WorkerIdentity() {
     return *Dial("worker", 0, {.incarnation = 5})->peer();
   }

@@ -152,7 +152,7 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   const Clock& clock() const override { return clock_; }
 
  private:
-  // Of each pool but the compute pool.
+  // The threads of any pool but the compute pool.
   const BlockingPool& ThreadsOf(Pool pool) const {
     switch (pool) {
       case Pool::kControl:

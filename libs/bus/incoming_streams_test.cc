@@ -78,7 +78,7 @@ TEST_F(IncomingStreamsTest, AMessageAbandonedWhileItsChunkLandsLeavesNothing) {
   EXPECT_TRUE(memory_.last.expired());
 }
 
-TEST_F(IncomingStreamsTest, AnAbortedStepsMessageLeavesNothing) {
+TEST_F(IncomingStreamsTest, MessageOfAbortedStepIsDropped) {
   const auto push = [](uint64_t step, uint64_t stream) {
     ControlMessage message = Naming(0, stream, 10);
     message.envelope.kind = MessageKind::kOneWay;

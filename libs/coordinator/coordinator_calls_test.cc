@@ -313,7 +313,7 @@ TEST_F(CoordinatorTest, CancelledRequestIsFreedOnTheGraphPool) {
   scheduler_.RunUntilIdle();
 }
 
-TEST_F(CoordinatorTest, ACancelledPlacementRegistersNothing) {
+TEST_F(CoordinatorTest, CancelledPlacementDoesNotRegister) {
   JoinAll();
   const auto gone = std::make_shared<Cancellation>();
   Pending<PlacementReply> reply;

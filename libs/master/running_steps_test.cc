@@ -42,7 +42,7 @@ TEST(RunningStepsTest, CostGrowsWithTheNumberOfSteps) {
   EXPECT_LE(CostOf(order), 4 * kMany);
 }
 
-TEST(RunningStepsTest, OneStepThatStaysCostsNothing) {
+TEST(RunningStepsTest, LongStepAddsNoCost) {
   RunningSteps running;
   running.Add(1);
   for (uint64_t step = 2; step < kMany; ++step) {

@@ -245,7 +245,7 @@ TEST_F(FileClientTest, WhatWaitsForAConnectionCanBeCancelled) {
 }
 
 // What was renamed may be lost with the power of the writer's machine.
-TEST_F(FileClientTest, SyncOfARestartedTaskDoesNotCoverEarlierRenames) {
+TEST_F(FileClientTest, SyncAfterRestartDoesNotCoverOldRenames) {
   const auto ask = [this](FileAction action, const std::string& path,
                           const std::string& to = "") {
     FileRequest request;

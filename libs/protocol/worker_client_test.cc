@@ -550,7 +550,7 @@ TEST_F(WorkerClientTest, ReleasesOfANewConnectionAreSentAFewAtATime) {
   client_.reset();
 }
 
-TEST_F(WorkerClientTest, ATaskThatRestartsHasNothingToRelease) {
+TEST_F(WorkerClientTest, RestartedTaskGetsNoReleases) {
   Connect();
   endpoint_.reset();
   processes_.Settle();

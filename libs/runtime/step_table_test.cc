@@ -126,7 +126,7 @@ TEST_F(StepTableTest, NothingIsKeptForAStepThatIsOver) {
 }
 
 // Step 1 runs on and on; what comes after it is over, again and again.
-TEST_F(StepTableTest, OneStepThatNeverEndsPinsNothing) {
+TEST_F(StepTableTest, EndlessStepDoesNotPinLaterSteps) {
   constexpr uint64_t kSteps = 200'000;
   peers_.receivers = std::make_shared<const PeerTasks>(PeerTasks{kWorker});
   ASSERT_OK(table_.Begin(Step(1), &peers_));
