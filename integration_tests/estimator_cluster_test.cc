@@ -1,18 +1,14 @@
 // Trainings by Estimators as all tasks of a cluster: that they end, all of
 // them, with what one process would have learned.
-#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "integration_tests/testing/line_training.h"

@@ -437,8 +437,9 @@ TEST(WorkerMessagesTest, LongAbortCauseIsShortened) {
   EXPECT_LE(message.body.size(), 100'000u);
   ASSERT_OK_AND_ASSIGN(const AbortRequest read, ReadAbort(message));
   EXPECT_EQ(read.cause.code(), absl::StatusCode::kOutOfRange);
-  EXPECT_THAT(read.cause.message(), StartsWith("node 'q' has failed"));
-  EXPECT_THAT(read.cause.message(), EndsWith("raise its limit"));
+  const std::string text(read.cause.message());
+  EXPECT_THAT(text, StartsWith("node 'q' has failed"));
+  EXPECT_THAT(text, EndsWith("raise its limit"));
 }
 
 TEST(WorkerMessagesTest, LongDescriptionsOfWaitsAreShortened) {
