@@ -541,6 +541,80 @@ TEST(QuotasBetweenTasksTest, OneClientLeavesRoomForOthers) {
   EXPECT_EQ(steps.outcomes_.WaitFor(4).size(), 4u);
 }
 
+// A client that opens sessions, uses each and closes none.
+class Deserter {
+ public:
+  Deserter(Process& process, const std::string& target)
+      : process_(process),
+        client_(process.transport(),
+                {.address = *bus::Address::Parse(target.substr(6)),
+                 .self = {.incarnation = process.random().NextId()},
+                 .scheduler = &process.scheduler(),
+                 .allocator = &process.buffers(),
+                 .operation_timeout = absl::Minutes(1)}) {}
+
+  absl::StatusOr<uint64_t> Open(const std::string& graph_def) {
+    ASSIGN_OR_RETURN(const uint64_t session,
+                     master_.CreateSession({.isolate_session_state = true}));
+    RETURN_IF_ERROR(master_.ExtendSession(session, {graph_def, 0}).status());
+    return session;
+  }
+  protocol::BlockingMaster& master() { return master_; }
+
+  absl::Status OpenAndUse(const std::string& graph_def, const Tensor& value) {
+    ASSIGN_OR_RETURN(const uint64_t session, Open(graph_def));
+    ASSIGN_OR_RETURN(
+        const uint64_t callable,
+        master_.MakeCallable(session, {{"x:0"}, {"y:0"}, {"assign"}}));
+    const std::unique_ptr<Event> done = process_.scheduler().NewEvent();
+    absl::Status status;
+    Tensor fetch;
+    client_.RunCallable(session, callable,
+                        {.feeds = absl::MakeConstSpan(&value, 1),
+                         .fetches = absl::MakeSpan(&fetch, 1)},
+                        [&](absl::Status result) {
+                          status = std::move(result);
+                          done->Set();
+                        });
+    done->Wait();
+    return status;
+  }
+
+ private:
+  Process& process_;
+  protocol::MasterClient client_;
+  protocol::BlockingMaster master_{client_, process_.scheduler()};
+};
+
+// Their steps have been begun by requests that are answered already.
+TEST(QuotasBetweenTasksTest, OpenPartialRunsOfOneClientLeaveRoomForOthers) {
+  WaitingSteps steps({.max_requests_per_peer = 4},
+                     {.max_requests_per_client = 2});
+  const Scope root = Scope::Root();
+  const Output x = ops::Placeholder(root.WithName("x"), DT_FLOAT);
+  ops::Neg(root.WithName("y").WithDevice("/job:ps/task:0/cpu:0"), x);
+  const std::string graph_def = ExportGraphDef(root.graph()).value();
+  Deserter client(*steps.client_, steps.worker_.server->target());
+  std::vector<uint64_t> sessions;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK_AND_ASSIGN(sessions.emplace_back(), client.Open(graph_def));
+  }
+  const auto begin = [&](uint64_t session) {
+    return client.master().MakeCallable(
+        session, {.feeds = {"x:0"}, .fetches = {"y:0"}, .is_partial = true});
+  };
+  ASSERT_OK_AND_ASSIGN(const uint64_t first, begin(sessions[0]));
+  ASSERT_OK(begin(sessions[1]));
+  EXPECT_EQ(steps.running(), 2);
+  EXPECT_THAT(begin(sessions[2]),
+              IsRefused("requests", kWorker, "max_requests_per_client"));
+  EXPECT_OK(steps.Connect()->Run(steps.enqueue_));
+  ASSERT_OK(client.master().ReleaseCallable(sessions[0], first));
+  steps.world_.scheduler().AdvanceBy(absl::Seconds(1));
+  EXPECT_OK(begin(sessions[2]));
+  EXPECT_EQ(steps.running(), 2);
+}
+
 // Everything of a task that sessions leave traces in.
 struct Footprint {
   explicit Footprint(const Task& task)
@@ -563,45 +637,6 @@ struct Footprint {
 
   int64_t bytes_in_use;
   int sessions_of_master, sessions, registrations, steps, remembered;
-};
-
-// A client that opens sessions, uses each and closes none.
-class Deserter {
- public:
-  Deserter(Process& process, const std::string& target)
-      : process_(process),
-        client_(process.transport(),
-                {.address = *bus::Address::Parse(target.substr(6)),
-                 .self = {.incarnation = process.random().NextId()},
-                 .scheduler = &process.scheduler(),
-                 .allocator = &process.buffers(),
-                 .operation_timeout = absl::Minutes(1)}) {}
-
-  absl::Status OpenAndUse(const std::string& graph_def, const Tensor& value) {
-    ASSIGN_OR_RETURN(const uint64_t session,
-                     master_.CreateSession({.isolate_session_state = true}));
-    RETURN_IF_ERROR(master_.ExtendSession(session, {graph_def, 0}));
-    ASSIGN_OR_RETURN(
-        const uint64_t callable,
-        master_.MakeCallable(session, {{"x:0"}, {"y:0"}, {"assign"}}));
-    const std::unique_ptr<Event> done = process_.scheduler().NewEvent();
-    absl::Status status;
-    Tensor fetch;
-    client_.RunCallable(session, callable,
-                        {.feeds = absl::MakeConstSpan(&value, 1),
-                         .fetches = absl::MakeSpan(&fetch, 1)},
-                        [&](absl::Status result) {
-                          status = std::move(result);
-                          done->Set();
-                        });
-    done->Wait();
-    return status;
-  }
-
- private:
-  Process& process_;
-  protocol::MasterClient client_;
-  protocol::BlockingMaster master_{client_, process_.scheduler()};
 };
 
 int AbandonedSessions() {

@@ -36,6 +36,11 @@ class IncomingCall {
     return absl::OkStatus();
   }
   virtual void Fail(const absl::Status& error) = 0;
+  // For a request that leaves work behind when it is answered: it goes on to
+  // count among its peer's requests until the result is released, which may be
+  // after the endpoint's end. Before the answer, once. Null for a request that
+  // has a reserve.
+  virtual std::shared_ptr<const void> KeepOpen() { return nullptr; }
 };
 
 // Requests with a reserve that a peer may have open beyond two for each request

@@ -64,7 +64,8 @@ class ServerConnection::Call : public IncomingCall {
       : connection_(std::move(connection)),
         id_(id),
         deadline_(deadline),
-        has_reserve_(has_reserve) {}
+        has_reserve_(has_reserve),
+        counts_(!has_reserve) {}
   ~Call() override {
     Fail(absl::InternalError("The handler let go of the call unanswered"));
   }
@@ -91,8 +92,16 @@ class ServerConnection::Call : public IncomingCall {
         Message());
   }
 
+  std::shared_ptr<const void> KeepOpen() override {
+    if (!std::exchange(counts_, false)) return nullptr;
+    return {this,
+            [count = connection_->requests_](const Call*) { count->Remove(); }};
+  }
+
   uint64_t id() const { return id_; }
   bool has_reserve() const { return has_reserve_; }
+  // Whether it counts among its peer's requests until it is answered.
+  bool TakeCounts() { return std::exchange(counts_, false); }
   // Before the handler learns of it, which takes a thread.
   void set_cancelled() { is_cancelled_.store(true); }
   bool is_cancelled() const { return is_cancelled_.load(); }
@@ -108,6 +117,7 @@ class ServerConnection::Call : public IncomingCall {
   const uint64_t id_;
   const absl::Time deadline_;
   const bool has_reserve_;
+  bool counts_;  // written by whoever answers, and before by the handler
   Cancellation cancellation_;
   std::atomic<bool> answered_{false};
   std::atomic<bool> is_cancelled_{false};
@@ -224,6 +234,9 @@ absl::Status ServerConnection::Greet(const Incoming& incoming) {
   }
   ASSIGN_OR_RETURN(Hello hello, DecodeHello(incoming.message.body));
   peer_.identity = hello.self;
+  if (peer_.identity.task.empty()) {
+    requests_ = context_.request_counts->Of(peer_.identity.incarnation);
+  }
   absl::Status status = CheckGreeting(hello);
   if (status.ok()) status = context_.handler->OnConnect(peer_);
   if (status.ok()) {
@@ -305,17 +318,16 @@ ServerConnection::NewCall(const Envelope& envelope, absl::Status* refusal) {
   } else if (cancelled_.Contains(envelope.call_id)) {
     *refusal = absl::CancelledError("The caller cancelled the call");
   } else {
-    *refusal = CheckRoomForCall(has_reserve);
+    *refusal = CountCall(has_reserve);
   }
   if (!refusal->ok()) return nullptr;
   auto call = std::make_shared<Call>(shared_from_this(), envelope.call_id,
                                      deadline, has_reserve);
   calls_.emplace(envelope.call_id, call);
-  if (has_reserve) ++num_reserved_;
   return call;
 }
 
-absl::Status ServerConnection::CheckRoomForCall(bool has_reserve) const {
+absl::Status ServerConnection::CountCall(bool has_reserve) {
   const TransportOptions& options = context_.options;
   const bool is_client =
       peer_.identity.task.empty() &&
@@ -323,12 +335,17 @@ absl::Status ServerConnection::CheckRoomForCall(bool has_reserve) const {
   const size_t quota = is_client ? options.max_requests_per_client
                                  : options.max_requests_per_peer;
   const size_t limit = has_reserve ? 2 * quota + kReservedRequests : quota;
-  const size_t open =
-      has_reserve ? num_reserved_ : calls_.size() - num_reserved_;
-  if (open < limit) return absl::OkStatus();
+  if (has_reserve && num_reserved_ < limit) {
+    ++num_reserved_;
+    return absl::OkStatus();
+  }
+  if (!has_reserve && requests_->TryAdd(static_cast<int64_t>(limit))) {
+    return absl::OkStatus();
+  }
   return absl::ResourceExhaustedError(absl::StrCat(
       context_.self.task, " works on ", limit,
-      " requests of this peer already. Wait for answers, or raise ",
+      " requests of this peer already, open partial runs among them. Wait for "
+      "answers, or raise ",
       is_client ? "max_requests_per_client" : "max_requests_per_peer",
       " there."));
 }
@@ -364,6 +381,7 @@ absl::Status ServerConnection::HoldBytes(Call& call, uint64_t bytes) {
 
 void ServerConnection::LetGoOf(Call& call) {
   if (const uint64_t held = call.TakeHeld(); held > 0) connection_.LetGo(held);
+  if (call.TakeCounts()) requests_->Remove();
   absl::MutexLock lock(&mutex_);
   reserved_bytes_ -= call.TakeReserved();
   if (calls_.erase(call.id()) > 0 && call.has_reserve()) --num_reserved_;

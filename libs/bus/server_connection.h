@@ -27,6 +27,7 @@
 #include "libs/bus/connection.h"
 #include "libs/bus/greeting.h"
 #include "libs/bus/heartbeat.h"
+#include "libs/bus/request_count.h"
 #include "libs/bus/serial_queue.h"
 #include "libs/bus/transport.h"
 
@@ -43,6 +44,9 @@ struct ServerContext {
   AsyncScope* scope = nullptr;
   std::shared_ptr<Reclaimer> reclaimer;
   uint16_t bulk_port = 0;
+  // Of clients.
+  const std::shared_ptr<RequestCounts> request_counts =
+      std::make_shared<RequestCounts>();
   // Messages of steps on their way in.
   const std::shared_ptr<OpenCount> incoming_for_steps =
       std::make_shared<OpenCount>();
@@ -101,8 +105,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   absl::StatusOr<std::shared_ptr<Call>> NewCall(const Envelope& envelope,
                                                 absl::Status* refusal);
   static void CancelAll(const Calls& calls, const absl::Status& why);
-  // Of those with a reserve, and of the others.
-  absl::Status CheckRoomForCall(bool has_reserve) const
+  // Counts a call: those with a reserve, and the others.
+  absl::Status CountCall(bool has_reserve)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // In order with what was handed to the pool before.
   void Handle(std::shared_ptr<Call> call, Message request, bool fast);
@@ -125,6 +129,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   const uint64_t bulk_token_;
   const bool is_one_too_many_;
   Peer peer_;  // written once, by Greet
+  // Requests without a reserve; likewise. A client has one count for all of its
+  // connections, a task one for each.
+  std::shared_ptr<RequestCount> requests_ = std::make_shared<RequestCount>();
   Connection connection_;
   SerialQueue queue_;
   Heartbeat heartbeat_;

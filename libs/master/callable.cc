@@ -267,7 +267,8 @@ absl::StatusOr<std::shared_ptr<Callable>> CompileCallable(
   callable->awaits_variables = AwaitsVariables(*graph);
   if (callable->spec.is_partial) {
     callable->partial = std::make_shared<PartialRun>(
-        callable->feed_types, callable->spec.fetches.size());
+        callable->feed_types, callable->spec.fetches.size(),
+        std::exchange(callable->spec.keeps_open, nullptr));
   }
   ASSIGN_OR_RETURN(auto by_device, Partition(std::move(graph)));
   RETURN_IF_ERROR(

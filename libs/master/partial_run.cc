@@ -54,8 +54,10 @@ void PartialRun::StepBegins(std::shared_ptr<Cancellation> step) {
 int64_t PartialRun::StepEnds(const absl::Status& status) {
   std::vector<CallPtr> waiting;
   int64_t fed_bytes = 0;
+  std::shared_ptr<const void> kept_open;  // released without the lock
   {
     absl::MutexLock lock(&mutex_);
+    kept_open.swap(keeps_open_);
     ended_ = status;
     step_ = nullptr;
     waiting.swap(waiting_);

@@ -28,10 +28,13 @@ namespace weft {
 
 class PartialRun : public std::enable_shared_from_this<PartialRun> {
  public:
-  PartialRun(std::vector<DataType> feed_types, size_t num_fetches)
+  // `keeps_open` is released when the step has ended; may be null.
+  PartialRun(std::vector<DataType> feed_types, size_t num_fetches,
+             std::shared_ptr<const void> keeps_open = nullptr)
       : feed_types_(std::move(feed_types)),
         fed_(feed_types_.size(), false),
-        fetched_(num_fetches, false) {}
+        fetched_(num_fetches, false),
+        keeps_open_(std::move(keeps_open)) {}
 
   // Where the step meets the client.
   const std::shared_ptr<Rendezvous>& client() const { return client_; }
@@ -85,6 +88,7 @@ class PartialRun : public std::enable_shared_from_this<PartialRun> {
   std::vector<bool> fed_ ABSL_GUARDED_BY(mutex_);
   std::vector<bool> fetched_ ABSL_GUARDED_BY(mutex_);
   int64_t fed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<const void> keeps_open_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Cancellation> step_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> ended_ ABSL_GUARDED_BY(mutex_);
   std::vector<CallPtr> waiting_ ABSL_GUARDED_BY(mutex_);  // for the step's end

@@ -76,6 +76,8 @@ struct CallableSpec {
   // as far as the feeds allow that RunCallable brings bit by bit. It ends with
   // the callable, too.
   bool is_partial = false;
+  // Of a partial run: released when its step has ended. May be null.
+  std::shared_ptr<const void> keeps_open;
 };
 
 // One run of a callable. What the spans view lives until the run is done.

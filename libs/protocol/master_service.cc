@@ -281,6 +281,8 @@ void MasterService::MakeCallable(CallPtr call, bus::Message request) {
   if (!make.ok()) return call->Fail(make.status());
   const absl::Status owns = CheckOwner(*call, make->session);
   if (!owns.ok()) return call->Fail(owns);
+  // The step of a partial run goes on when this has been answered.
+  if (make->spec.is_partial) make->spec.keeps_open = call->KeepOpen();
   Cancellation& client = call->cancellation();
   options_.master->MakeCallable(
       make->session, std::move(make->spec), &client,

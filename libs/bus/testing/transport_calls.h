@@ -263,6 +263,60 @@ TEST_P(TransportConformanceTest, AClientMayAskForLessAtOnceThanATask) {
   for (const Answer& answer : held) EXPECT_OK(answer.Wait());
 }
 
+TEST_P(TransportConformanceTest, ConnectionsOfAClientShareItsQuota) {
+  TransportOptions options;
+  options.max_requests_per_client = 2;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  const auto second = client_->transport->Dial(
+      endpoint_->address(), client_identity_, "/job:ps/task:0", &events_);
+  Identity other = client_identity_;
+  ++other.incarnation;
+  const auto stranger = client_->transport->Dial(endpoint_->address(), other,
+                                                 "/job:ps/task:0", &events_);
+  ASSERT_TRUE(events_.WaitForConnects(3));
+  const auto call_from = [this](Channel& channel, uint8_t method) {
+    Answer answer(scheduler_);
+    channel.Call(NewMessage(method, ""), {}, answer.callback());
+    return answer;
+  };
+  const Answer first = call_from(*channel_, kHold);
+  const Answer last = call_from(*second, kHold);
+  ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.held.size() == 2; }));
+  EXPECT_THAT(call_from(*channel_, kEcho).Wait(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "max_requests_per_client"));
+  EXPECT_OK(call_from(*stranger, kEcho).Wait());
+  for (auto& call : handler_.TakeHeld()) {
+    call.call->Reply(std::move(call.request));
+  }
+  EXPECT_OK(first.Wait());
+  EXPECT_OK(last.Wait());
+  EXPECT_OK(call_from(*second, kEcho).Wait());
+}
+
+TEST_P(TransportConformanceTest, RequestThatIsKeptOpenCountsAfterItsAnswer) {
+  TransportOptions options;
+  options.max_requests_per_client = 1;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  const Answer held = Call(NewMessage(kHold, ""));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
+  std::shared_ptr<const void> open;
+  for (auto& call : handler_.TakeHeld()) {
+    open = call.call->KeepOpen();
+    call.call->Reply(std::move(call.request));
+  }
+  EXPECT_OK(held.Wait());
+  EXPECT_THAT(Call(NewMessage(kEcho, "")).Wait(),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  open.reset();
+  EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
+  // Its release may come late.
+  const Answer again = Call(NewMessage(kHold, ""));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
+  open = handler_.TakeHeld()[0].call->KeepOpen();
+  ExpectNothingLeft();
+}
+
 TEST_P(TransportConformanceTest, AnOwnerEndsItsConnection) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Answer held = Call(NewMessage(kHold, ""));

@@ -1,0 +1,74 @@
+// RequestCount: how many requests one peer has open, over all of its
+// connections. RequestCounts finds the one of a client by its incarnation.
+//
+// Threads: thread-safe. The lock of RequestCounts is taken once for each
+// connection.
+//
+// Ownership: shared; what still counts (IncomingCall::KeepOpen) may outlive the
+// endpoint.
+#ifndef WEFT_LIBS_BUS_REQUEST_COUNT_H_
+#define WEFT_LIBS_BUS_REQUEST_COUNT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+
+namespace weft::bus {
+
+class RequestCount {
+ public:
+  // Counts one more; false, and nothing is done, if there are `limit` already.
+  bool TryAdd(int64_t limit) {
+    int64_t open = open_.load(std::memory_order_relaxed);
+    while (open < limit) {
+      if (open_.compare_exchange_weak(open, open + 1,
+                                      std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  void Remove() { open_.fetch_sub(1, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int64_t> open_{0};
+};
+
+class RequestCounts : public std::enable_shared_from_this<RequestCounts> {
+ public:
+  std::shared_ptr<RequestCount> Of(uint64_t incarnation)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    std::weak_ptr<RequestCount>& known = counts_[incarnation];
+    std::shared_ptr<RequestCount> count = known.lock();
+    if (count != nullptr) return count;
+    count = std::shared_ptr<RequestCount>(
+        new RequestCount,
+        [self = shared_from_this(), incarnation](RequestCount* last) {
+          delete last;
+          self->Forget(incarnation);
+        });
+    known = count;
+    return count;
+  }
+
+ private:
+  // The client may have connected again meanwhile.
+  void Forget(uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    const auto known = counts_.find(incarnation);
+    if (known != counts_.end() && known->second.expired()) counts_.erase(known);
+  }
+
+  absl::Mutex mutex_;
+  absl::flat_hash_map<uint64_t, std::weak_ptr<RequestCount>> counts_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_REQUEST_COUNT_H_
