@@ -28,6 +28,15 @@ absl::Status CheckIsOther(const bus::Peer& peer, uint64_t own_incarnation) {
                    "Each process must draw its own."));
 }
 
+absl::Status CheckIsOneTask(uint64_t incarnation, const std::string& task,
+                            const std::string& known_task) {
+  if (known_task.empty() || task == known_task) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      "A process says that it is ", task, " and has the incarnation ",
+      incarnation, ", which is that of ", known_task,
+      ". Each process must draw its own, and be one task."));
+}
+
 absl::Status CheckIsTask(const bus::Peer& peer) {
   if (!peer.identity.task.empty()) return absl::OkStatus();
   return absl::PermissionDeniedError(

@@ -23,6 +23,12 @@ absl::Status CheckIsMaster(const bus::Peer& peer, uint64_t master_incarnation);
 // could make sessions that have no lease, and by leaving end all of its steps.
 absl::Status CheckIsOther(const bus::Peer& peer, uint64_t own_incarnation);
 
+// A process says that it is `task`, while `known_task` is what the connections
+// that the same incarnation has say, empty if it has none: one process is one
+// task. Under another name it would take over what the first one has here.
+absl::Status CheckIsOneTask(uint64_t incarnation, const std::string& task,
+                            const std::string& known_task);
+
 // The peer is a task of the cluster.
 absl::Status CheckIsTask(const bus::Peer& peer);
 

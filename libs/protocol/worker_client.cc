@@ -97,7 +97,12 @@ void WorkerClient::OnConnected(const bus::Identity& peer) {
   for (size_t i = 0; i < std::min(num_unsent, kMaxReleasesAtOnce); ++i) {
     SendNextRelease();
   }
-  if (options_.events != nullptr) options_.events->OnPeerConnected(peer);
+  if (options_.events == nullptr ||
+      options_.events->OnPeerConnected(peer).ok()) {
+    return;
+  }
+  absl::MutexLock lock(&mutex_);
+  connected_ = std::nullopt;
 }
 
 void WorkerClient::OnDisconnected(const absl::Status& why) {

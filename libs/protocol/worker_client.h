@@ -37,8 +37,10 @@ namespace weft::protocol {
 class PeerEvents {
  public:
   virtual ~PeerEvents() = default;
-  virtual void OnPeerConnected(const bus::Identity& peer) = 0;
-  // A connection that OnPeerConnected told of is gone, and with it what was
+  // An error refuses a connection from the peer (its HELLO fails). One to the
+  // peer stays, but does not count. In both cases its end is not reported.
+  virtual absl::Status OnPeerConnected(const bus::Identity& peer) = 0;
+  // A connection that OnPeerConnected accepted is gone, and with it what was
   // under way, pushes among it: each step with an edge to `task` has to be
   // aborted. Calls fail by themselves.
   virtual void OnPeerLost(const std::string& task, uint64_t incarnation,
@@ -146,7 +148,7 @@ class WorkerClient : public Worker, private bus::ChannelEvents {
   const WorkerClientOptions options_;
   std::atomic<bool> has_pushed_{false};  // tensors
   absl::Mutex mutex_;
-  // Whom OnPeerConnected told of last, until OnPeerLost.
+  // Whom OnPeerConnected accepted last, until OnPeerLost.
   std::optional<bus::Identity> connected_ ABSL_GUARDED_BY(mutex_);
   // Of the process to which `releasing_` belongs; 0: none was there yet.
   uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -33,9 +33,10 @@ constexpr absl::Time kNever = absl::InfiniteFuture();
 
 class RecordingPeerEvents : public PeerEvents {
  public:
-  void OnPeerConnected(const bus::Identity& peer) override {
+  absl::Status OnPeerConnected(const bus::Identity& peer) override {
     connected.push_back(peer);
   }
+    return refusal;
   void OnPeerLost(const std::string& task, uint64_t incarnation,
                   const absl::Status& why) override {
     lost.push_back({task, incarnation, why});
@@ -57,6 +58,7 @@ class RecordingPeerEvents : public PeerEvents {
     absl::Status why;
   };
   std::vector<bus::Identity> connected;
+  absl::Status refusal;
   std::vector<Lost> lost;
   std::vector<FailedPush> failed_pushes;
   std::vector<Push> with_answers;
@@ -824,6 +826,15 @@ TEST_F(WorkerClientTest, ALostConnectionEndsRunsAtBothEnds) {
 }
 
 TEST_F(WorkerClientTest, ATaskThatComesBackIsReachedAgain) {
+TEST_F(WorkerClientTest, ConnectionThatDoesNotCount_IsNotReportedLost) {
+  events_.refusal = absl::PermissionDeniedError("another task's incarnation");
+  Connect();
+  EXPECT_EQ(events_.connected.size(), 1u);
+  processes_.network().Cut("client", "server");
+  processes_.Settle();
+  EXPECT_TRUE(events_.lost.empty());
+}
+
   Connect();
   processes_.network().Cut("client", "server");
   processes_.scheduler().AdvanceBy(absl::Seconds(10));

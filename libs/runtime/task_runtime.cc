@@ -15,6 +15,7 @@
 #include "libs/base/status.h"
 #include "libs/device/device_memory.h"
 #include "libs/passes/run_passes.h"
+#include "libs/protocol/peer_checks.h"
 #include "libs/resource/queue.h"
 #include "libs/resource/variable.h"
 #include "libs/runtime/graph_bytes.h"
@@ -969,10 +970,13 @@ bool TaskRuntime::IsTaken(const std::string& task, uint64_t incarnation) const {
   return false;
 }
 
-void TaskRuntime::PeerConnected(const std::string& task, uint64_t incarnation) {
+absl::Status TaskRuntime::PeerConnected(const std::string& task,
+                                        uint64_t incarnation) {
   std::vector<uint64_t> predecessors;
   {
     absl::MutexLock lock(&mutex_);
+    RETURN_IF_ERROR(
+        protocol::CheckIsOneTask(incarnation, task, TaskOf(incarnation)));
     PeerState& peer = peers_[incarnation];
     peer.task = task;
     if (peer.connections++ == 0) {
@@ -988,6 +992,7 @@ void TaskRuntime::PeerConnected(const std::string& task, uint64_t incarnation) {
   }
   EndHoldsWithout(incarnation);
   for (uint64_t other : predecessors) DropPredecessor(task, other);
+  return absl::OkStatus();
 }
 
 void TaskRuntime::DropPredecessor(const std::string& task,

@@ -140,7 +140,10 @@ class TaskRuntime : public protocol::Worker,
   // A connection with another task, in either direction, has come up or was
   // lost. Counted: a task may have several. A loss cancels the running steps
   // that have an edge to the task or are driven by it: true if there were any.
-  void PeerConnected(const std::string& task, uint64_t incarnation);
+  // PERMISSION_DENIED while the incarnation has connections as another task:
+  // this one does not count, and is not to be told lost.
+  absl::Status PeerConnected(const std::string& task, uint64_t incarnation)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   bool PeerLost(const std::string& task, uint64_t incarnation,
                 const absl::Status& why);
   // A connection that has carried no message of a step was lost. Drops it and

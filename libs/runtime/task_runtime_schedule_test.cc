@@ -41,11 +41,11 @@ class TaskRuntimeSchedule {
 
   // The master is back at the moment at which its sessions end.
   void Run() {
-    runtime_->PeerConnected(kWorker, kMaster);
+    EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
     MakeSessions();
     runtime_->PeerLost(kWorker, kMaster, absl::UnavailableError("gone"));
     scheduler_.ScheduleAt(clock_.Now() + kLease, [this] {
-      runtime_->PeerConnected(kWorker, kMaster);
+      EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
       MakeSessions();
     });
     scheduler_.set_yields({.one_in = 4, .focus_one_in = 2});
@@ -135,7 +135,7 @@ class HoldSchedule {
       Start([this, i] { Register(kMaster, i, "AssignVariableOp"); });
     }
     Start([this] {
-      runtime_->PeerConnected(kOtherWorker, kOther);
+      EXPECT_OK(runtime_->PeerConnected(kOtherWorker, kOther));
       may_run_.insert(kOthersGraph);
     });
     Start([this] { Hold(); });
@@ -157,7 +157,7 @@ class HoldSchedule {
     });
   }
   void Connect(const char* task, uint64_t master) {
-    runtime_->PeerConnected(task, master);
+    EXPECT_OK(runtime_->PeerConnected(task, master));
     runtime_->CreateWorkerSession(
         {master, master}, {.isolated = false}, absl::InfiniteFuture(),
         [](const absl::Status& made) { EXPECT_OK(made); });

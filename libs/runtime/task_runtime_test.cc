@@ -281,13 +281,13 @@ TEST_F(TaskRuntimeTest, SessionsHaveAMaximum) {
 }
 
 TEST_F(TaskRuntimeTest, SessionsOutliveALossByALease) {
-  runtime_->PeerConnected(kWorker, kMaster);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   Lose(kMaster);
   HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 1);
   // It comes back, and goes again: its time begins anew.
-  runtime_->PeerConnected(kWorker, kMaster);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster);
   HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 1);
@@ -475,7 +475,7 @@ TEST_F(TaskRuntimeTest, SessionsOfItsOwnMasterStay) {
 
 // What its master had sent before it was lost, or somebody made up.
 TEST_F(TaskRuntimeTest, ASessionOfAMasterThatIsNotHereEndsByItself) {
-  runtime_->PeerConnected(kWorker, kMaster);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster);
   HalfALeasePasses();
   HalfALeasePasses();
@@ -490,16 +490,16 @@ TEST_F(TaskRuntimeTest, ASessionOfAMasterThatIsNotHereEndsByItself) {
 
 TEST_F(TaskRuntimeTest, ASessionLivesOnWhenItsMasterComesLate) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
-  runtime_->PeerConnected(kWorker, kMaster);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   scheduler_.AdvanceBy(absl::Hours(1));
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
 
 TEST_F(TaskRuntimeTest, SessionsOfAMasterThatHasRestartedEndSoon) {
-  runtime_->PeerConnected(kWorker, kMaster);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   // Only a claim, as long as the first is here, or may be back.
-  runtime_->PeerConnected(kWorker, kMaster + 1);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_EQ(runtime_->num_sessions(), 1);
   Lose(kMaster);
   ASSERT_OK(CreateWorkerSession(kMaster + 1, 2));
@@ -507,7 +507,7 @@ TEST_F(TaskRuntimeTest, SessionsOfAMasterThatHasRestartedEndSoon) {
   scheduler_.AdvanceBy(absl::Seconds(6));
   EXPECT_EQ(runtime_->num_sessions(), 1);
   // The other one is the task now.
-  runtime_->PeerConnected(kWorker, kMaster);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster + 1);
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
@@ -534,7 +534,7 @@ class LargeSessionTest : public TaskRuntimeTest {
                         return std::make_unique<EndingKernel>(construction,
                                                               &is_freed_);
                       });
-    runtime_->PeerConnected(kWorker, kMaster);
+    EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
     ASSERT_OK(CreateWorkerSession(kMaster, 1));
     absl::Status registered = absl::UnknownError("did not answer");
     runtime_->Register({.session = {kMaster, 1},
@@ -565,7 +565,7 @@ class LargeSessionTest : public TaskRuntimeTest {
 // The thread that reads HELLO calls this.
 TEST_F(LargeSessionTest, RestartedMasterDoesNotFreeItOnTheReader) {
   Lose(kMaster);
-  runtime_->PeerConnected(kWorker, kMaster + 1);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_EQ(runtime_->num_sessions(), 0);
   ExpectFreedElsewhere();
 }
@@ -573,7 +573,7 @@ TEST_F(LargeSessionTest, RestartedMasterDoesNotFreeItOnTheReader) {
 // The end of the runtime waits for what ends on the control pool.
 TEST_F(LargeSessionTest, RuntimeEndsAfterItsSessions) {
   Lose(kMaster);
-  runtime_->PeerConnected(kWorker, kMaster + 1);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   runtime_.reset();
   EXPECT_TRUE(is_freed_);
 }
@@ -596,14 +596,14 @@ TEST_F(LargeSessionTest, EndOfTheTaskWaitsUntilItIsFreed) {
 }
 
 TEST_F(TaskRuntimeTest, WhoClaimsATaskDoesNotGetItByACutConnection) {
-  runtime_->PeerConnected(kWorker, kMaster);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   for (int i = 0; i < 3; ++i) {
-    runtime_->PeerConnected(kWorker, kMaster + 1);
+    EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
     Lose(kMaster);
     scheduler_.AdvanceBy(absl::Seconds(1));
-    runtime_->PeerConnected(kWorker, kMaster + 2);
-    runtime_->PeerConnected(kWorker, kMaster);
+    EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 2));
+    EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
     Lose(kMaster + 1);
     Lose(kMaster + 2);
     scheduler_.AdvanceBy(absl::Minutes(2));
@@ -612,9 +612,9 @@ TEST_F(TaskRuntimeTest, WhoClaimsATaskDoesNotGetItByACutConnection) {
 }
 
 TEST_F(TaskRuntimeTest, WhenNobodyClaimsATaskAnyMoreItsLeaseIsWhole) {
-  runtime_->PeerConnected(kWorker, kMaster);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
-  runtime_->PeerConnected(kWorker, kMaster + 1);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   Lose(kMaster);
   Lose(kMaster + 1);
   HalfALeasePasses();
@@ -626,8 +626,8 @@ TEST_F(TaskRuntimeTest, WhenNobodyClaimsATaskAnyMoreItsLeaseIsWhole) {
 
 TEST_F(TaskRuntimeTest, UnusedConnectionBesideAnother_IsNoLoss) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
-  runtime_->PeerConnected(kWorker, kMaster);
-  runtime_->PeerConnected(kWorker, kMaster);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   EXPECT_TRUE(runtime_->DropUnusedConnection(kWorker, kMaster));
   for (int i = 0; i < 4; ++i) HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 1);
@@ -638,7 +638,7 @@ TEST_F(TaskRuntimeTest, UnusedConnectionBesideAnother_IsNoLoss) {
 }
 
 TEST_F(TaskRuntimeTest, LastUnusedConnection_IsALoss) {
-  runtime_->PeerConnected(kWorker, kMaster);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   EXPECT_FALSE(runtime_->DropUnusedConnection(kWorker, kMaster));
   Lose(kMaster);
@@ -647,17 +647,32 @@ TEST_F(TaskRuntimeTest, LastUnusedConnection_IsALoss) {
 }
 
 TEST_F(TaskRuntimeTest, UnusedConnectionOfAnotherProcess_IsALoss) {
-  runtime_->PeerConnected(kWorker, kMaster);
-  runtime_->PeerConnected(kWorker, kMaster + 1);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_FALSE(runtime_->DropUnusedConnection(kWorker, kMaster + 1));
 }
 
+TEST_F(TaskRuntimeTest, ConnectedProcess_IsNoOtherTask) {
+  constexpr char kOther[] = "/job:worker/replica:0/task:1";
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
+  ASSERT_OK(CreateWorkerSession(kMaster, 1));
+  EXPECT_THAT(runtime_->PeerConnected(kOther, kMaster),
+              StatusIs(absl::StatusCode::kPermissionDenied, kWorker));
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
+  // The refused connection does not count.
+  Lose(kMaster);
+  Lose(kMaster);
+  for (int i = 0; i < 4; ++i) HalfALeasePasses();
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+  EXPECT_OK(runtime_->PeerConnected(kOther, kMaster));
+}
+
 TEST_F(TaskRuntimeTest, SessionsOfAMasterThatComesBackAsAnotherEndAtOnce) {
-  runtime_->PeerConnected(kWorker, kMaster);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->PeerLost(kWorker, kMaster, absl::UnavailableError("it has died"));
   EXPECT_EQ(runtime_->num_sessions(), 1);  // it may come back as itself
-  runtime_->PeerConnected(kWorker, kMaster + 1);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
@@ -668,7 +683,7 @@ class ClearedContainerTest : public TaskRuntimeTest {
   ClearedContainerTest() {
     RegisterStandardKernels(kernels_);
     isolated_ = false;
-    runtime_->PeerConnected(kWorker, kMaster);
+    EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
     for (const uint64_t session : {1, 2}) {
       EXPECT_OK(CreateWorkerSession(kMaster, session));
     }
@@ -763,7 +778,7 @@ TEST_F(ClearedContainerTest, SessionsThatRegisterMeanwhileEnd) {
 class DrainingRuntimeTest : public TaskRuntimeTest {
  protected:
   DrainingRuntimeTest() {
-    runtime_->PeerConnected(kWorker, kMaster);
+    EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
     EXPECT_OK(CreateWorkerSession(kMaster, 1));
     EXPECT_OK(Register(1, 5));
     is_monitored_ = true;
@@ -850,7 +865,7 @@ class StepHoldTest : public TaskRuntimeTest, public protocol::StepHolds {
   StepHoldTest() {
     RegisterStandardKernels(kernels_);
     isolated_ = false;
-    runtime_->PeerConnected(kWorker, kMaster);
+    EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
     EXPECT_OK(CreateWorkerSession(kMaster, 1));
     EXPECT_OK(RegisterGraph(1, "ReadVariableOp"));
   }
@@ -934,7 +949,7 @@ TEST_F(StepHoldTest, AHoldEndsWithItsLease) {
 
 TEST_F(StepHoldTest, AHoldEndsWithItsMaster) {
   // It has two connections.
-  runtime_->PeerConnected(kWorker, kMaster);
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(Hold(Action::kHoldVariables));
   const std::shared_ptr<protocol::StepHolds> master(
       this, [](protocol::StepHolds*) {});
@@ -948,7 +963,8 @@ TEST_F(StepHoldTest, AHoldEndsWithItsMaster) {
 
 // One that is not connected runs no steps here; once it is back, it may.
 TEST_F(StepHoldTest, AWriterThatComesBackEndsTheHold) {
-  runtime_->PeerConnected("/job:worker/replica:0/task:1", kMaster + 1);
+  EXPECT_OK(
+      runtime_->PeerConnected("/job:worker/replica:0/task:1", kMaster + 1));
   ASSERT_OK(CreateWorkerSession(kMaster + 1, 2));
   absl::Status registered = absl::UnknownError("did not answer");
   runtime_->Register(
@@ -962,7 +978,8 @@ TEST_F(StepHoldTest, AWriterThatComesBackEndsTheHold) {
                      absl::UnavailableError("cut"));
   ASSERT_OK_AND_ASSIGN(const Writers writers, Hold(Action::kHoldVariables));
   EXPECT_TRUE(writers.empty());
-  runtime_->PeerConnected("/job:worker/replica:0/task:1", kMaster + 1);
+  EXPECT_OK(
+      runtime_->PeerConnected("/job:worker/replica:0/task:1", kMaster + 1));
   EXPECT_THAT(Hold(Action::kReleaseVariables),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }

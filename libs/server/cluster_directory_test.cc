@@ -29,7 +29,9 @@ constexpr char kWorker[] = "/job:worker/replica:0/task:0";
 // Of the worker; runs `on_push_failed` while a push is on its way out.
 class Events : public protocol::PeerEvents {
  public:
-  void OnPeerConnected(const bus::Identity&) override {}
+  absl::Status OnPeerConnected(const bus::Identity&) override {
+    return absl::OkStatus();
+  }
   void OnPeerLost(const std::string&, uint64_t, const absl::Status&) override {}
   void OnPushFailed(const protocol::Push&, const absl::Status&) override {
     on_push_failed();

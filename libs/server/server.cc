@@ -568,7 +568,8 @@ class Server::Impl : private PeerObserver,
   // PeerObserver: tasks of this process.
   void PeerConnected(const std::string& task, uint64_t incarnation) override {
     if (local_task_ != nullptr) {
-      local_task_->runtime()->PeerConnected(task, incarnation);
+      // Tasks of one process have different incarnations.
+      (void)local_task_->runtime()->PeerConnected(task, incarnation);
     }
     if (task == coordinator_task_) link_->OnConnected();
   }
@@ -582,14 +583,19 @@ class Server::Impl : private PeerObserver,
   }
 
   // protocol::PeerEvents: tasks of other processes.
-  void OnPeerConnected(const bus::Identity& peer) override {
-    {
-      absl::MutexLock lock(&mutex_);
-      told_lost_.erase(peer.task);
-    }
+  absl::Status OnPeerConnected(const bus::Identity& peer) override {
     if (local_task_ != nullptr) {
-      local_task_->runtime()->PeerConnected(peer.task, peer.incarnation);
+      absl::Status counted =
+          local_task_->runtime()->PeerConnected(peer.task, peer.incarnation);
+      if (!counted.ok()) {
+        logger_.Warning(
+            absl::StrCat("A connection is not accepted: ", counted.message()));
+        return counted;
+      }
     }
+    absl::MutexLock lock(&mutex_);
+    told_lost_.erase(peer.task);
+    return absl::OkStatus();
   }
   void OnPeerLost(const std::string& task, uint64_t incarnation,
                   const absl::Status& why) override {

@@ -64,7 +64,9 @@ bool TaskHandler::HasReserve(uint8_t method) const {
 
 absl::Status TaskHandler::OnConnect(const bus::Peer& peer) {
   RETURN_IF_ERROR(protocol::CheckIsOther(peer, incarnation_));
-  if (!peer.identity.task.empty()) peers_.OnPeerConnected(peer.identity);
+  if (!peer.identity.task.empty()) {
+    RETURN_IF_ERROR(peers_.OnPeerConnected(peer.identity));
+  }
   if (master_) master_->OnConnect(peer);
   coordinator_.OnConnect(peer);
   if (files_) files_->OnConnect(peer);

@@ -25,7 +25,9 @@ constexpr uint64_t kIncarnation = 7;
 
 class RecordingPeers : public protocol::PeerEvents {
  public:
-  void OnPeerConnected(const bus::Identity& /*peer*/) override {}
+  absl::Status OnPeerConnected(const bus::Identity& /*peer*/) override {
+    return refusal;
+  }
   void OnPeerLost(const std::string& /*task*/, uint64_t incarnation,
                   const absl::Status& /*why*/) override {
     lost.push_back(incarnation);
@@ -39,6 +41,7 @@ class RecordingPeers : public protocol::PeerEvents {
   void OnPushes(std::vector<protocol::Push> /*pushes*/) override {}
 
   std::vector<uint64_t> lost, unused;
+  absl::Status refusal;
 };
 
 class TaskHandlerTest : public testing::Test {
@@ -93,3 +96,9 @@ TEST_F(TaskHandlerTest, MessageOfStep_UsesItsConnectionOnly) {
 
 }  // namespace
 }  // namespace weft
+TEST_F(TaskHandlerTest, HelloOfPeerThatDoesNotCount_IsRefused) {
+  peers_.refusal = absl::PermissionDeniedError("another task's incarnation");
+  EXPECT_THAT(handler_.OnConnect(Peer(1)),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+}
+
