@@ -5,6 +5,7 @@
 #ifndef WEFT_LIBS_BUS_MESSAGE_H_
 #define WEFT_LIBS_BUS_MESSAGE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -52,10 +53,28 @@ struct Identity {
   std::shared_ptr<const LearnedUuid> learned_uuid;
 };
 
+// A flag that is set once, for good. Copies share it.
+class SharedFlag {
+ public:
+  // Writes only the first time, so that threads that set it again and again do
+  // not contend.
+  void Set() const {
+    if (!IsSet()) flag_->store(true, std::memory_order_relaxed);
+  }
+  bool IsSet() const { return flag_->load(std::memory_order_relaxed); }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> flag_ =
+      std::make_shared<std::atomic<bool>>(false);
+};
+
 // The other end of an accepted connection.
 struct Peer {
   uint64_t id = 0;  // of this connection; unique in its Endpoint; never 0
   Identity identity;
+  // Set by the handler when the connection has carried a message that its loss
+  // may concern.
+  SharedFlag is_used = {};
 };
 
 // Memory for attachments that stream in.

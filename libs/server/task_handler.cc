@@ -79,19 +79,20 @@ void TaskHandler::OnDisconnect(const bus::Peer& peer, const absl::Status& why) {
   if (files_) files_->OnDisconnect(peer);
   const bus::Identity& identity = peer.identity;
   if (identity.task.empty()) return;
-  if (connections_.Remove(peer)) {
+  if (peer.is_used.IsSet()) {
     peers_.OnPeerLost(identity.task, identity.incarnation, why);
   } else {
     peers_.OnUnusedConnectionLost(identity.task, identity.incarnation, why);
   }
 }
 
-// A connection is used once it has carried a step or values for one.
+// A connection is used once it has carried a step or values for one. Called for
+// each message.
 void TaskHandler::RecordUse(const bus::Peer& peer, uint8_t method) {
   if (peer.identity.task.empty()) return;
   if (method == static_cast<uint8_t>(protocol::Method::kRunPartition) ||
       method == static_cast<uint8_t>(protocol::Method::kPushes)) {
-    connections_.RecordUse(peer);
+    peer.is_used.Set();
   }
 }
 

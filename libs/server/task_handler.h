@@ -17,7 +17,6 @@
 #include "libs/protocol/master_service.h"
 #include "libs/protocol/worker_client.h"
 #include "libs/protocol/worker_service.h"
-#include "libs/server/task_connections.h"
 
 namespace weft {
 
@@ -67,13 +66,12 @@ class TaskHandler : public bus::Handler {
 
  private:
   void Refuse(bus::IncomingCall& call, uint8_t method) const;
-  void RecordUse(const bus::Peer& peer, uint8_t method);
+  static void RecordUse(const bus::Peer& peer, uint8_t method);
 
   const std::string refusal_;
   const std::string files_refusal_;
   const uint64_t incarnation_;
   protocol::PeerEvents& peers_;
-  TaskConnections connections_;
   std::optional<protocol::MasterService> master_;
   std::optional<protocol::WorkerService> worker_;
   protocol::CoordinatorService coordinator_;

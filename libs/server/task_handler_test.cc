@@ -2,6 +2,7 @@
 #include "libs/server/task_handler.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,14 +41,18 @@ class RecordingPeers : public protocol::PeerEvents {
                     const absl::Status& /*why*/) override {}
   void OnPushes(std::vector<protocol::Push> /*pushes*/) override {}
 
-  std::vector<uint64_t> lost, unused;
   absl::Status refusal;
+  std::vector<uint64_t> lost, unused;
 };
 
 class TaskHandlerTest : public testing::Test {
  protected:
-  static bus::Peer Peer(uint64_t connection) {
-    return {connection, {.task = kWorker, .incarnation = kIncarnation}};
+  const bus::Peer& Peer(uint64_t connection) {
+    bus::Peer& peer = connections_[connection];
+    if (peer.id != 0) return peer;
+    peer.id = connection;
+    peer.identity = {.task = kWorker, .incarnation = kIncarnation};
+    return peer;
   }
   void Connect(uint64_t connection) {
     EXPECT_OK(handler_.OnConnect(Peer(connection)));
@@ -65,6 +70,7 @@ class TaskHandlerTest : public testing::Test {
   SimulatedScheduler scheduler_{clock_};
   protocol::RecordingCoordinator coordinator_;
   RecordingPeers peers_;
+  std::map<uint64_t, bus::Peer> connections_;
   TaskHandler handler_{
       {.coordinator = {.coordinator = &coordinator_, .scheduler = &scheduler_},
        .peers = &peers_}};
@@ -94,11 +100,11 @@ TEST_F(TaskHandlerTest, MessageOfStep_UsesItsConnectionOnly) {
   EXPECT_THAT(peers_.lost, ElementsAre(kIncarnation));
 }
 
-}  // namespace
-}  // namespace weft
 TEST_F(TaskHandlerTest, HelloOfPeerThatDoesNotCount_IsRefused) {
   peers_.refusal = absl::PermissionDeniedError("another task's incarnation");
   EXPECT_THAT(handler_.OnConnect(Peer(1)),
               StatusIs(absl::StatusCode::kPermissionDenied));
 }
 
+}  // namespace
+}  // namespace weft
