@@ -206,10 +206,13 @@ absl::Status Connection::Receive(Frames frames, IsWanted is_wanted,
   const bool wanted = envelope.kind != MessageKind::kCancel &&
                       envelope.kind != MessageKind::kUnknown &&
                       is_wanted(envelope);
-  ASSIGN_OR_RETURN(std::optional<Incoming> complete,
-                   incoming_.Expect(std::move(message), wanted));
+  IncomingStreams::Dropped dropped;
+  absl::StatusOr<std::optional<Incoming>> complete =
+      incoming_.Expect(std::move(message), wanted, &dropped);
+  Reclaim(std::move(dropped));
+  RETURN_IF_ERROR(complete.status());
   options_.need_bulk();
-  if (complete.has_value()) return deliver(*std::move(complete));
+  if (complete->has_value()) return deliver(**std::move(complete));
   return absl::OkStatus();
 }
 

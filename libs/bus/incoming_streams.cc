@@ -101,7 +101,7 @@ IncomingStreams::FindOrAdd(uint64_t id, uint64_t bytes) {
 }
 
 absl::StatusOr<std::optional<Incoming>> IncomingStreams::Expect(
-    ControlMessage message, bool wanted) {
+    ControlMessage message, bool wanted, Dropped* dropped) {
   auto waiting = std::make_shared<Waiting>();
   Incoming& incoming = waiting->incoming;
   uint64_t bytes = message.body.size();
@@ -115,10 +115,19 @@ absl::StatusOr<std::optional<Incoming>> IncomingStreams::Expect(
     for_steps_.Add(1);
   }
 
-  Dropped dropped;
+  const auto& attachments = incoming.envelope.attachments;
+  size_t next_small = 0;
+  for (size_t i = 0; i < attachments.size(); ++i) {
+    if (attachments[i].stream != 0) continue;
+    incoming.message.attachments[i] = std::move(message.small[next_small++]);
+  }
+
   absl::MutexLock lock(&mutex_);
-  if (closed_) return std::nullopt;
-  waiting->taken = !wanted;
+  waiting->taken = !wanted || closed_;
+  if (closed_) {
+    Fail(waiting, absl::UnavailableError("The connection is closed"), dropped);
+    return std::nullopt;
+  }
   if (!wanted) {
     incoming.landed = absl::CancelledError("Nobody waits for it any more");
   } else if (!FitsQuota(bytes)) {
@@ -127,20 +136,14 @@ absl::StatusOr<std::optional<Incoming>> IncomingStreams::Expect(
     waiting->held = bytes;
     held_ += bytes;
   }
-  const auto& attachments = incoming.envelope.attachments;
-  size_t next_small = 0;
-  for (size_t i = 0; i < attachments.size(); ++i) {
-    if (attachments[i].stream != 0) continue;
-    incoming.message.attachments[i] = std::move(message.small[next_small++]);
-  }
   for (size_t i = 0; i < attachments.size();) {
     if (attachments[i].stream == 0) {
       ++i;
     } else {
-      ASSIGN_OR_RETURN(i, Claim(waiting, i, &dropped));
+      ASSIGN_OR_RETURN(i, Claim(waiting, i, dropped));
     }
   }
-  if (!incoming.landed.ok()) Fail(waiting, incoming.landed, &dropped);
+  if (!incoming.landed.ok()) Fail(waiting, incoming.landed, dropped);
   return TakeIfComplete(waiting);
 }
 
@@ -220,6 +223,10 @@ void IncomingStreams::Fail(const std::shared_ptr<Waiting>& waiting,
     dropped->push_back(std::move(blob));
   }
   incoming.message.attachments.clear();
+  // Nobody will see it.
+  if (waiting->taken) {
+    dropped->push_back(std::exchange(incoming.message.body, Blob()));
+  }
   waiting->num_open = 0;
 }
 
@@ -261,7 +268,8 @@ absl::StatusOr<IncomingStreams::Landed> IncomingStreams::Land(
     RETURN_IF_ERROR(Check(chunk, *stream));
     first = !std::exchange(stream->began, true) && stream->refused.ok();
   }
-  if (first && !chunk.alone) Reserve(stream);
+  Dropped dropped;
+  if (first && !chunk.alone) Reserve(stream, &dropped);
   LandingMemory::Room room;
   {
     absl::MutexLock lock(&mutex_);
@@ -270,10 +278,11 @@ absl::StatusOr<IncomingStreams::Landed> IncomingStreams::Land(
   if (room.data != nullptr && size > 0) {
     std::memcpy(room.data + chunk.info.offset, chunk.bytes.data(), size);
   }
-  return Finish(stream, size, chunk.alone);
+  return Finish(stream, size, chunk.alone, std::move(dropped));
 }
 
-void IncomingStreams::Reserve(const std::shared_ptr<Stream>& stream) {
+void IncomingStreams::Reserve(const std::shared_ptr<Stream>& stream,
+                              Dropped* dropped) {
   bool fits = false;
   {
     absl::MutexLock lock(&mutex_);
@@ -288,12 +297,11 @@ void IncomingStreams::Reserve(const std::shared_ptr<Stream>& stream) {
   }
   if (!fits) return;
   auto room = memory_.Reserve(stream->total);
-  Dropped dropped;
   absl::MutexLock lock(&mutex_);
   if (!room.ok()) {
-    Discard(stream.get(), room.status(), &dropped);
+    Discard(stream.get(), room.status(), dropped);
   } else if (closed_ || !stream->refused.ok()) {
-    dropped.push_back(Blob(std::move(room->owner), nullptr, 0));
+    dropped->push_back(Blob(std::move(room->owner), nullptr, 0));
     Release(&stream->held);
   } else {
     stream->room = *std::move(room);
@@ -301,11 +309,14 @@ void IncomingStreams::Reserve(const std::shared_ptr<Stream>& stream) {
 }
 
 IncomingStreams::Landed IncomingStreams::Finish(
-    const std::shared_ptr<Stream>& stream, uint64_t bytes, bool given_up) {
-  Dropped dropped;
+    const std::shared_ptr<Stream>& stream, uint64_t bytes, bool given_up,
+    Dropped dropped) {
   Landed landed;
   absl::MutexLock lock(&mutex_);
-  if (closed_) return landed;
+  if (closed_) {
+    landed.dropped = std::move(dropped);
+    return landed;
+  }
   stream->landed += bytes;
   // Not before the bytes are in place: a message that names the stream may come
   // on the other lane at any moment.
@@ -377,6 +388,8 @@ IncomingStreams::Dropped IncomingStreams::AbandonAll() {
     for (Blob& blob : stream->message->incoming.message.attachments) {
       dropped.push_back(std::exchange(blob, Blob()));
     }
+    dropped.push_back(
+        std::exchange(stream->message->incoming.message.body, Blob()));
   }
   return dropped;
 }

@@ -56,13 +56,16 @@ class IncomingStreams {
   IncomingStreams(LandingMemory& memory, uint64_t window, uint64_t quota,
                   std::shared_ptr<OpenCount> for_steps = nullptr);
 
-  // A message that names streams has come. When it is not `wanted`, it is never
-  // complete and its streams are thrown away.
-  absl::StatusOr<std::optional<Incoming>> Expect(ControlMessage message,
-                                                 bool wanted);
-
-  // Memory of perhaps many bytes, to be freed where there is time.
+  // Memory of perhaps many bytes, to be freed where there is time: never by
+  // this class, which threads that read call.
   using Dropped = std::vector<Blob>;
+
+  // A message that names streams has come. When it is not `wanted`, it is never
+  // complete and its streams are thrown away. Adds to `dropped` also where it
+  // fails.
+  absl::StatusOr<std::optional<Incoming>> Expect(ControlMessage message,
+                                                 bool wanted, Dropped* dropped);
+
   struct Landed {
     std::optional<Incoming> complete;
     uint64_t credit = 0;  // to return to the sender now
@@ -123,9 +126,10 @@ class IncomingStreams {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Finds room for the stream; called by Land.
-  void Reserve(const std::shared_ptr<Stream>& stream);
+  void Reserve(const std::shared_ptr<Stream>& stream, Dropped* dropped);
+  // `dropped` is what Reserve has dropped.
   Landed Finish(const std::shared_ptr<Stream>& stream, uint64_t bytes,
-                bool given_up);
+                bool given_up, Dropped dropped);
 
   LandingMemory& memory_;
   const uint64_t window_;

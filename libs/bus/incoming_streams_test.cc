@@ -47,11 +47,12 @@ class IncomingStreamsTest : public testing::Test {
  protected:
   MeddlingMemory memory_;
   IncomingStreams streams_{memory_, 1000, 100};
+  IncomingStreams::Dropped dropped_;  // by Expect
 };
 
 TEST_F(IncomingStreamsTest, AMessageThatComesWhileItsChunkLandsWaitsForIt) {
   memory_.meddle = [this] {
-    const auto complete = streams_.Expect(Naming(1, 7, 5), true);
+    const auto complete = streams_.Expect(Naming(1, 7, 5), true, &dropped_);
     ASSERT_OK(complete);
     EXPECT_FALSE(complete->has_value());
   };
@@ -68,13 +69,15 @@ TEST_F(IncomingStreamsTest, AMessageThatComesWhileItsChunkLandsWaitsForIt) {
 
 TEST_F(IncomingStreamsTest, AMessageAbandonedWhileItsChunkLandsLeavesNothing) {
   memory_.meddle = [this] {
-    EXPECT_OK(streams_.Expect(Naming(1, 7, 5), true));
+    EXPECT_OK(streams_.Expect(Naming(1, 7, 5), true, &dropped_));
     streams_.Abandon(1);
   };
-  const auto landed = streams_.Land(ChunkOf(7, 0, 5, "12345"));
+  auto landed = streams_.Land(ChunkOf(7, 0, 5, "12345"));
   ASSERT_OK(landed);
   EXPECT_FALSE(landed->complete.has_value());
   EXPECT_EQ(streams_.held_bytes(), 0);
+  EXPECT_FALSE(memory_.last.expired());
+  landed->dropped.clear();
   EXPECT_TRUE(memory_.last.expired());
 }
 
@@ -85,8 +88,8 @@ TEST_F(IncomingStreamsTest, MessageOfAbortedStepIsDropped) {
     message.envelope.step = {.master_incarnation = 11, .step = step};
     return message;
   };
-  ASSERT_OK(streams_.Expect(push(1, 7), true));
-  ASSERT_OK(streams_.Expect(push(2, 8), true));
+  ASSERT_OK(streams_.Expect(push(1, 7), true, &dropped_));
+  ASSERT_OK(streams_.Expect(push(2, 8), true, &dropped_));
   ASSERT_OK(streams_.Land(ChunkOf(8, 0, 10, "12345")));
   ASSERT_OK(streams_.Land(ChunkOf(7, 0, 10, "12345")));
   EXPECT_EQ(streams_.held_bytes(), 2 * (10 + 4));
@@ -106,7 +109,7 @@ TEST_F(IncomingStreamsTest, MessageOfAbortedStepIsDropped) {
 
 // The caller chooses the thread that frees it.
 TEST_F(IncomingStreamsTest, MemoryThatIsGivenUpIsHandedOver) {
-  ASSERT_OK(streams_.Expect(Naming(1, 7, 10), true));
+  ASSERT_OK(streams_.Expect(Naming(1, 7, 10), true, &dropped_));
   ASSERT_OK(streams_.Land(ChunkOf(7, 0, 10, "12345")));
   auto dropped = streams_.Abandon(1);
   EXPECT_FALSE(memory_.last.expired());
@@ -120,19 +123,48 @@ TEST_F(IncomingStreamsTest, MemoryThatIsGivenUpIsHandedOver) {
   EXPECT_TRUE(memory_.last.expired());
 }
 
+// One of its streams has landed, another one finds no room.
+TEST_F(IncomingStreamsTest, MemoryOfARefusedMessageIsHandedOver) {
+  ASSERT_OK(streams_.Land(ChunkOf(7, 0, 10, "12345")));
+  const std::weak_ptr<char> room = memory_.last;
+  ASSERT_OK(streams_.Land(ChunkOf(8, 0, 200, "12345")));
+  ControlMessage message = Naming(1, 7, 10);
+  message.envelope.attachments.push_back({200, 8});
+  const auto complete = streams_.Expect(std::move(message), true, &dropped_);
+  ASSERT_OK(complete);
+  ASSERT_TRUE(complete->has_value());
+  EXPECT_THAT((*complete)->landed,
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_FALSE(room.expired());
+  dropped_.clear();
+  EXPECT_TRUE(room.expired());
+}
+
+TEST_F(IncomingStreamsTest, BodyOfAnUnwantedMessageIsHandedOver) {
+  const auto body = std::make_shared<const std::string>("body");
+  ControlMessage message = Naming(1, 7, 10);
+  message.body = Blob(body, body->data(), body->size());
+  ASSERT_OK(streams_.Expect(std::move(message), false, &dropped_));
+  EXPECT_EQ(body.use_count(), 2);
+  dropped_.clear();
+  EXPECT_EQ(body.use_count(), 1);
+}
+
 TEST_F(IncomingStreamsTest, WhatIsClosedWhileAChunkLandsLeavesNothing) {
   memory_.meddle = [this] { streams_.AbandonAll(); };
-  const auto landed = streams_.Land(ChunkOf(7, 0, 5, "12345"));
+  auto landed = streams_.Land(ChunkOf(7, 0, 5, "12345"));
   ASSERT_OK(landed);
   EXPECT_FALSE(landed->complete.has_value());
   EXPECT_EQ(streams_.held_bytes(), 0);
+  EXPECT_FALSE(memory_.last.expired());
+  landed->dropped.clear();
   EXPECT_TRUE(memory_.last.expired());
 }
 
 TEST_F(IncomingStreamsTest, AStreamGivenUpBeforeItsMessageFailsIt) {
   EXPECT_OK(streams_.Land(ChunkOf(7, 0, 10, "12345")));
   EXPECT_OK(streams_.Land({{7, 5, 10}, true, Blob()}));
-  const auto complete = streams_.Expect(Naming(1, 7, 10), true);
+  const auto complete = streams_.Expect(Naming(1, 7, 10), true, &dropped_);
   ASSERT_OK(complete);
   ASSERT_TRUE(complete->has_value());
   EXPECT_THAT((*complete)->landed, StatusIs(absl::StatusCode::kCancelled));
@@ -142,7 +174,7 @@ TEST_F(IncomingStreamsTest, AStreamGivenUpBeforeItsMessageFailsIt) {
 }
 
 TEST_F(IncomingStreamsTest, AStreamBeyondTheQuotaFailsItsMessageAtOnce) {
-  const auto waits = streams_.Expect(Naming(1, 7, 200), true);
+  const auto waits = streams_.Expect(Naming(1, 7, 200), true, &dropped_);
   ASSERT_OK(waits);
   EXPECT_FALSE(waits->has_value());
   auto landed = streams_.Land(ChunkOf(7, 0, 200, std::string(100, 'x')));
@@ -166,12 +198,12 @@ TEST_F(IncomingStreamsTest, OneStreamTooManyIsRefusedOnBothLanes) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(streams_.Land(ChunkOf(kOpen + 1, 0, 2, "1")),
                 StatusIs(absl::StatusCode::kInvalidArgument, "too many"));
-    EXPECT_THAT(streams_.Expect(Naming(1, kOpen + 1, 2), true),
+    EXPECT_THAT(streams_.Expect(Naming(1, kOpen + 1, 2), true, &dropped_),
                 StatusIs(absl::StatusCode::kInvalidArgument, "too many"));
   }
   streams_.Abandon(1);
   ASSERT_OK(streams_.Land(ChunkOf(1, 1, 2, "2")));
-  EXPECT_OK(streams_.Expect(Naming(2, 1, 2), true));
+  EXPECT_OK(streams_.Expect(Naming(2, 1, 2), true, &dropped_));
   EXPECT_OK(streams_.Land(ChunkOf(kOpen + 1, 0, 2, "1")));
 }
 

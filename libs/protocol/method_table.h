@@ -30,7 +30,9 @@ struct MethodRow {
   void (Service::*on_one_way)(const bus::Peer& peer, bus::Message message,
                               const absl::Status& landed) = nullptr;
   // Ends work or keeps its sender alive. Small requests of this method run on
-  // the control pool, larger ones on the compute pool.
+  // the control pool, larger ones on the compute pool. They count in a quota of
+  // their own (bus::Handler::HasReserve), unless they begin work: requests have
+  // a reserve if they run on the control pool, and no others.
   bool is_control = false;
   // Handled on the thread that reads; else on the compute pool.
   bool is_fast = false;
@@ -39,9 +41,6 @@ struct MethodRow {
   bool (*is_read_soon)(const bus::Message& message) = nullptr;
   // What ends work, or asks about it.
   bool is_served_while_draining = false;
-  // Ends work, though not on the control pool. Such requests and control
-  // requests count in a quota of their own (bus::Handler::HasReserve).
-  bool has_reserve = false;
   // Begins what a control request ends, and is a control request only to keep
   // the order of both. It does not count in that quota.
   bool begins_work = false;
@@ -105,8 +104,7 @@ class RoleService {
   }
   static bool HasReserve(uint8_t method) {
     const auto* const row = Service::FindMethod(method);
-    if (row == nullptr || row->begins_work) return false;
-    return row->is_control || row->has_reserve;
+    return row != nullptr && row->is_control && !row->begins_work;
   }
 
   void OnRequest(std::shared_ptr<bus::IncomingCall> call,

@@ -15,6 +15,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/inference_context.h"
+#include "libs/protocol/master_service.h"
 #include "libs/protocol/method.h"
 #include "libs/protocol/testing/recording_worker.h"
 #include "libs/protocol/testing/two_processes.h"
@@ -35,8 +36,8 @@ class RecordingPeerEvents : public PeerEvents {
  public:
   absl::Status OnPeerConnected(const bus::Identity& peer) override {
     connected.push_back(peer);
-  }
     return refusal;
+  }
   void OnPeerLost(const std::string& task, uint64_t incarnation,
                   const absl::Status& why) override {
     lost.push_back({task, incarnation, why});
@@ -57,8 +58,8 @@ class RecordingPeerEvents : public PeerEvents {
     StepId step;
     absl::Status why;
   };
-  std::vector<bus::Identity> connected;
   absl::Status refusal;
+  std::vector<bus::Identity> connected;
   std::vector<Lost> lost;
   std::vector<FailedPush> failed_pushes;
   std::vector<Push> with_answers;
@@ -825,7 +826,6 @@ TEST_F(WorkerClientTest, ALostConnectionEndsRunsAtBothEnds) {
   EXPECT_EQ(results_.all.size(), 1u);
 }
 
-TEST_F(WorkerClientTest, ATaskThatComesBackIsReachedAgain) {
 TEST_F(WorkerClientTest, ConnectionThatDoesNotCount_IsNotReportedLost) {
   events_.refusal = absl::PermissionDeniedError("another task's incarnation");
   Connect();
@@ -835,6 +835,7 @@ TEST_F(WorkerClientTest, ConnectionThatDoesNotCount_IsNotReportedLost) {
   EXPECT_TRUE(events_.lost.empty());
 }
 
+TEST_F(WorkerClientTest, ATaskThatComesBackIsReachedAgain) {
   Connect();
   processes_.network().Cut("client", "server");
   processes_.scheduler().AdvanceBy(absl::Seconds(10));
@@ -918,6 +919,27 @@ TEST_F(WorkerClientTest, ReleasesWaitForNoKernel) {
   const bus::Message release = WriteDeregister(kSession, 5);
   EXPECT_TRUE(WorkerService::IsControlMessage(release));
   EXPECT_TRUE(WorkerService::HasReserve(release.method));
+}
+
+// A request has a reserve if it runs on the control pool and begins nothing.
+TEST_F(WorkerClientTest, RequestsWithReserve_RunOnTheControlPool) {
+  for (int method = 0; method < 256; ++method) {
+    bus::Message message;
+    message.method = static_cast<uint8_t>(method);
+    if (WorkerService::HasReserve(message.method)) {
+      EXPECT_TRUE(WorkerService::IsControlMessage(message)) << method;
+    }
+    if (MasterService::HasReserve(message.method)) {
+      EXPECT_TRUE(MasterService::IsControlMessage(message)) << method;
+    }
+  }
+  for (const Method method : {Method::kHoldSteps, Method::kAbort}) {
+    EXPECT_TRUE(WorkerService::HasReserve(static_cast<uint8_t>(method)));
+  }
+  for (const Method method :
+       {Method::kReleaseCallable, Method::kCloseSession}) {
+    EXPECT_TRUE(MasterService::HasReserve(static_cast<uint8_t>(method)));
+  }
 }
 
 TEST_F(WorkerClientTest, AnAbortWithALongCauseWaitsForNoKernel) {

@@ -119,11 +119,12 @@ const MethodRow<WorkerService>* WorkerService::FindMethod(uint8_t method) {
       {.method = Method::kDescribeWaits,
        .on_request = &WorkerService::DescribeWaits,
        .is_served_while_draining = true},
-      // Also what releases.
+      // Also ends holds. What begins one has the same reserve, of which a task
+      // needs little: it takes no more than some holds at once.
       {.method = Method::kHoldSteps,
        .on_request = &WorkerService::HoldSteps,
-       .is_served_while_draining = true,
-       .has_reserve = true},
+       .is_control = true,
+       .is_served_while_draining = true},
       {.method = Method::kClearContainers,
        .on_request = &WorkerService::ClearContainers},
   };
@@ -226,13 +227,27 @@ void WorkerService::DescribeWaits(Call call, bus::Message request) {
           }));
 }
 
+// To hold variables, the worker looks at the graphs of all sessions.
 void WorkerService::HoldSteps(Call call, bus::Message request) {
-  const auto hold = ReadHoldSteps(std::move(request));
+  auto hold = ReadHoldSteps(std::move(request));
   if (!hold.ok()) return call->Fail(hold.status());
   if (!IsMaster(*call, hold->holder.master_incarnation)) return;
+  if (hold->action != StepHold::Action::kHoldVariables) {
+    return Hold(std::move(call), *hold);
+  }
+  replies_.Begin();
+  options_.scheduler->Schedule(
+      Pool::kGraph,
+      [this, call = std::move(call), hold = *std::move(hold)]() mutable {
+        Hold(std::move(call), hold);
+        replies_.End();
+      });
+}
+
+void WorkerService::Hold(Call call, const StepHold& hold) {
   const absl::Time deadline = call->deadline();
   options_.worker->HoldSteps(
-      *hold, deadline,
+      hold, deadline,
       replies_.With<std::vector<VariableWriter>>(
           std::move(call), [](const std::vector<VariableWriter>& writers) {
             return WriteWriters(writers);

@@ -59,6 +59,7 @@ class WorkerService : public RoleService<WorkerService> {
   void Abort(Call call, bus::Message request);
   void DescribeWaits(Call call, bus::Message request);
   void HoldSteps(Call call, bus::Message request);
+  void Hold(Call call, const StepHold& hold);
   void ClearContainers(Call call, bus::Message request);
   void Deregister(Call call, bus::Message request);
   void NoteDeregister(const bus::Peer& peer, bus::Message message,

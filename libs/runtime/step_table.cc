@@ -12,6 +12,8 @@ namespace {
 
 // Aborted steps of one master whose causes are remembered.
 constexpr size_t kMaxCauses = 1024;
+// Smaller tensors are freed where they are.
+constexpr size_t kLargeBytes = 64 << 10;
 
 void CancelAll(const std::vector<std::shared_ptr<Cancellation>>& cancellations,
                const absl::Status& cause) {
@@ -288,19 +290,31 @@ bool StepTable::Refuse(const protocol::StepId& step, uint64_t edge,
       Remember(master, step.step, {cause, edge});
     }
   }
-  if (running) running->Cancel(named);
+  CancelSoon(std::move(running), named);
   return true;
+}
+
+void StepTable::CancelSoon(std::shared_ptr<Cancellation> step,
+                           const absl::Status& cause) const {
+  if (step == nullptr) return;
+  scheduler_.Schedule(Pool::kControl,
+                      [step = std::move(step), cause] { step->Cancel(cause); });
+}
+
+void StepTable::DropValue(protocol::Push push) const {
+  if (push.tensor.TotalBytes() < kLargeBytes) return;
+  reclaimer_->Own(std::make_unique<Tensor>(std::move(push.tensor)));
 }
 
 void StepTable::PushFailed(const protocol::Push& push,
                            const absl::Status& why) {
   const protocol::StepId id{push.session.master_incarnation, push.step};
-  if (!Refuse(id, push.edge, why)) Abort(id, 0, why);
+  if (!Refuse(id, push.edge, why)) AbortSoon(id, why);
 }
 
 void StepTable::Deliver(protocol::Push push) {
   std::shared_ptr<StepExchange> exchange = Admit(push);
-  if (exchange == nullptr) return;
+  if (exchange == nullptr) return DropValue(std::move(push));
   const protocol::StepId id{push.session.master_incarnation, push.step};
   const uint64_t edge = push.edge;
   if (!push.landed.ok()) {
@@ -310,37 +324,46 @@ void StepTable::Deliver(protocol::Push push) {
   absl::Status delivered = exchange->Deliver(std::move(push));
   if (absl::IsResourceExhausted(delivered)) Refuse(id, edge, delivered);
   // An edge that brings two values is a fault of the other end's.
-  if (absl::IsInternal(delivered)) Abort(id, 0, delivered);
+  if (absl::IsInternal(delivered)) AbortSoon(id, delivered);
+}
+
+StepTable::AbortedStep StepTable::MarkAborted(const protocol::StepId& step,
+                                              uint64_t steps_over_below,
+                                              const absl::Status& cause) {
+  AbortedStep aborted;
+  Dropped dropped(reclaimer_);
+  absl::MutexLock lock(&mutex_);
+  auto found = masters_.find(step.master_incarnation);
+  if (found == masters_.end() || found->second.sessions == 0) return aborted;
+  Master& master = found->second;
+  ForgetOver(master, steps_over_below, dropped);
+  if (step.step < master.steps_over_below ||
+      master.more_over.Contains(step.step)) {
+    return aborted;
+  }
+  aborted.receivers = ReceiversOf(master, step.step);
+  Entry* entry = Find(step);
+  if (entry != nullptr && entry->is_running()) {
+    aborted.running = MarkCancelled(*entry, cause);
+  } else {
+    if (entry != nullptr) dropped.Add(std::move(entry->exchange));
+    master.steps.erase(step.step);
+    Remember(master, step.step, {cause});
+  }
+  return aborted;
 }
 
 absl::btree_set<std::string> StepTable::Abort(const protocol::StepId& step,
                                               uint64_t steps_over_below,
                                               const absl::Status& cause) {
-  absl::btree_set<std::string> receivers;
-  std::shared_ptr<Cancellation> running;
-  Dropped dropped(reclaimer_);
-  {
-    absl::MutexLock lock(&mutex_);
-    auto found = masters_.find(step.master_incarnation);
-    if (found == masters_.end() || found->second.sessions == 0) return {};
-    Master& master = found->second;
-    ForgetOver(master, steps_over_below, dropped);
-    if (step.step < master.steps_over_below ||
-        master.more_over.Contains(step.step)) {
-      return {};
-    }
-    receivers = ReceiversOf(master, step.step);
-    Entry* entry = Find(step);
-    if (entry != nullptr && entry->is_running()) {
-      running = MarkCancelled(*entry, cause);
-    } else {
-      if (entry != nullptr) dropped.Add(std::move(entry->exchange));
-      master.steps.erase(step.step);
-      Remember(master, step.step, {cause});
-    }
-  }
-  if (running) running->Cancel(cause);
-  return receivers;
+  AbortedStep aborted = MarkAborted(step, steps_over_below, cause);
+  if (aborted.running != nullptr) aborted.running->Cancel(cause);
+  return std::move(aborted.receivers);
+}
+
+void StepTable::AbortSoon(const protocol::StepId& step,
+                          const absl::Status& cause) {
+  CancelSoon(MarkAborted(step, 0, cause).running, cause);
 }
 
 void StepTable::PeerConnected(const std::string& task) {

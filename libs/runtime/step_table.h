@@ -11,7 +11,8 @@
 // them do not end: of those beyond, the oldest are forgotten.
 //
 // Threads: all methods may be called from any thread; cancellations and
-// deliveries run without the lock.
+// deliveries run without the lock. Deliver and PushFailed, which threads that
+// read call, cancel on the control pool.
 #ifndef WEFT_LIBS_RUNTIME_STEP_TABLE_H_
 #define WEFT_LIBS_RUNTIME_STEP_TABLE_H_
 
@@ -48,12 +49,13 @@ struct StepPeers {
 
 class StepTable {
  public:
-  // `reclaimer` frees what waited for steps that are dropped: never null.
-  // `task`: for errors.
-  StepTable(int64_t max_unclaimed_bytes_per_session,
+  // `scheduler` outlives it. `reclaimer` frees what waited for steps that are
+  // dropped: never null. `task`: for errors.
+  StepTable(int64_t max_unclaimed_bytes_per_session, Scheduler& scheduler,
             std::shared_ptr<Reclaimer> reclaimer,
             std::string task = "this task")
       : max_unclaimed_bytes_(max_unclaimed_bytes_per_session),
+        scheduler_(scheduler),
         reclaimer_(std::move(reclaimer)),
         task_(std::move(task)) {}
 
@@ -193,6 +195,20 @@ class StepTable {
   // What is to be cancelled, once the lock is released.
   static std::shared_ptr<Cancellation> MarkCancelled(Entry& entry,
                                                      const absl::Status& cause);
+  // Frees it where the caller's thread may read.
+  void DropValue(protocol::Push push) const;
+  // As Cancel, on the control pool. Nothing if it is null.
+  void CancelSoon(std::shared_ptr<Cancellation> step,
+                  const absl::Status& cause) const;
+  // What Abort gives, and what is to be cancelled: null, if it does not run.
+  struct AbortedStep {
+    absl::btree_set<std::string> receivers;
+    std::shared_ptr<Cancellation> running;
+  };
+  AbortedStep MarkAborted(const protocol::StepId& step,
+                          uint64_t steps_over_below, const absl::Status& cause)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void AbortSoon(const protocol::StepId& step, const absl::Status& cause);
   // Ends the step whose value for the edge is lost. False: nothing of it is
   // here.
   bool Refuse(const protocol::StepId& step, uint64_t edge,
@@ -229,6 +245,7 @@ class StepTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int64_t max_unclaimed_bytes_;
+  Scheduler& scheduler_;
   const std::shared_ptr<Reclaimer> reclaimer_;
   const std::string task_;
   InFlight running_;

@@ -118,7 +118,7 @@ class StepTableSchedule {
   ManualClock clock_;
   const std::unique_ptr<Random> random_;
   SimulatedScheduler scheduler_;
-  StepTable table_{/*max_unclaimed_bytes_per_session=*/1 << 20,
+  StepTable table_{/*max_unclaimed_bytes_per_session=*/1 << 20, scheduler_,
                    std::make_shared<Reclaimer>(scheduler_)};
   StepPeers peers_;
   bool is_aborted_[kSteps + 1] = {};

@@ -82,7 +82,7 @@ class StepTableTest : public ::testing::Test {
 
   ManualClock clock_;
   SimulatedScheduler scheduler_{clock_};
-  StepTable table_{/*max_unclaimed_bytes_per_session=*/3000,
+  StepTable table_{/*max_unclaimed_bytes_per_session=*/3000, scheduler_,
                    std::make_shared<Reclaimer>(scheduler_), "/job:ps/task:7"};
   StepPeers peers_;
 };
@@ -228,6 +228,7 @@ TEST_F(StepTableTest, ValuesThatARunningStepDoesNotTakeAreBounded) {
     ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(step, &peers_));
     table_.Deliver(PushOf(1, 5, 300));
     table_.Deliver(PushOf(1, 6, 400));
+    scheduler_.RunUntilIdle();
     EXPECT_THAT(step.cancellation->status(), IsRefused());
   }
   EXPECT_THAT(table_.End({kMaster, 1}, step.cancellation->status()),
@@ -291,7 +292,45 @@ TEST_F(StepTableTest, AnEdgeThatBringsTwoValuesAbortsItsStep) {
   ASSERT_OK(table_.Begin(step, &peers_));
   table_.Deliver(PushOf(4, 5));
   table_.Deliver(PushOf(4, 5));
+  scheduler_.RunUntilIdle();
   EXPECT_TRUE(step.cancellation->IsCancelled());
+}
+
+// The caller's thread may be one that reads; to cancel a step may take long.
+TEST_F(StepTableTest, LostValues_CancelTheirStepsOnAnotherThread) {
+  protocol::Push refused = PushOf(1, 5);
+  refused.landed = absl::ResourceExhaustedError("no room");
+  const std::map<std::string, std::function<void()>> ways = {
+      {"refused", [&] { table_.Deliver(refused); }},
+      {"push failed", [&] { table_.PushFailed(PushOf(1, 5), Gone()); }},
+      {"two values",
+       [&] {
+         table_.Deliver(PushOf(1, 5));
+         table_.Deliver(PushOf(1, 5));
+       }},
+  };
+  for (const auto& [name, lose] : ways) {
+    SCOPED_TRACE(name);
+    const protocol::PartitionStep step = Step(1);
+    ASSERT_OK(table_.Begin(step, &peers_));
+    lose();
+    EXPECT_FALSE(step.cancellation->IsCancelled());
+    // It has failed all the same.
+    EXPECT_FALSE(table_.End({kMaster, 1}, absl::OkStatus()).ok());
+    scheduler_.RunUntilIdle();
+    EXPECT_TRUE(step.cancellation->IsCancelled());
+    // With the session the table forgets the step.
+    table_.RemoveSession(kSession, Gone())();
+    table_.AddSession(kWorkerSession);
+  }
+}
+
+TEST_F(StepTableTest, LargeLateValuesAreFreedElsewhere) {
+  table_.Abort({kMaster, 4}, 0, Gone());
+  protocol::Push push = PushOf(4, 5, /*floats=*/100'000);
+  const Tensor value = push.tensor;
+  table_.Deliver(std::move(push));
+  ExpectFreedElsewhere(value);
 }
 
 TEST_F(StepTableTest, ALostTaskCancelsTheStepsWithAnEdgeToIt) {

@@ -50,8 +50,8 @@ TaskRuntime::TaskRuntime(std::vector<std::unique_ptr<Device>> devices,
       reclaimer_(std::make_shared<Reclaimer>(*options.scheduler)),
       value_reclaimer_(std::make_shared<Reclaimer>(*options.scheduler)),
       shared_resources_(NewResources()),
-      steps_(options.max_unclaimed_bytes_per_session, value_reclaimer_,
-             options.task) {}
+      steps_(options.max_unclaimed_bytes_per_session, *options.scheduler,
+             value_reclaimer_, options.task) {}
 
 TaskRuntime::~TaskRuntime() {
   {

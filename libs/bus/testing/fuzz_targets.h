@@ -66,6 +66,7 @@ inline void FuzzChunks(absl::string_view bytes) {
   const Frames frames = FramesOf(bytes);
   FuzzMemory memory;
   IncomingStreams streams(memory, 1000, 6000);
+  IncomingStreams::Dropped dropped;
   for (size_t i = 0; i + 1 < frames.size(); i += 2) {
     if (const auto chunk = DecodeChunk({frames[i], frames[i + 1]});
         chunk.ok() && chunk->info.stream != 0) {
@@ -77,7 +78,9 @@ inline void FuzzChunks(absl::string_view bytes) {
                message.ok()) {
       const uint64_t call = message->envelope.call_id;
       if (call % 4 == 3) streams.Abandon(call - 1);
-      if (!streams.Expect(*std::move(message), call % 4 != 2).ok()) break;
+      if (!streams.Expect(*std::move(message), call % 4 != 2, &dropped).ok()) {
+        break;
+      }
     }
     RequireForFuzz(streams.held_bytes() <= 6000);
   }
