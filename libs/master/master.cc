@@ -1,9 +1,11 @@
 #include "libs/master/master.h"
 
+#include <atomic>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/cancellation_link.h"
 #include "libs/base/clock.h"
 #include "libs/base/join.h"
 #include "libs/base/or_cancelled.h"
@@ -18,6 +20,9 @@
 
 namespace weft {
 namespace {
+
+// How often a reset that waits for tasks looks for those that have left.
+constexpr absl::Duration kLookForLeft = absl::Seconds(2);
 
 // Tasks of which the filters let at least one device pass; the master's own
 // passes every filter.
@@ -415,7 +420,37 @@ struct Master::Resetting {
   absl::Time deadline;
   Done done;
 
+  // For the connection of one task, until the call is cancelled or the task has
+  // left.
+  struct Wait {
+    const std::shared_ptr<Cancellation> ended =
+        std::make_shared<Cancellation>();
+    CancellationLink call_ended;
+    std::atomic<bool> has_left{false};
+  };
+  // By task. All are there before the first look for those that have left.
+  std::map<std::string, std::shared_ptr<Wait>> waits;
+  std::atomic<bool> is_waiting{true};
+
+  ~Resetting() {
+    for (const auto& [task, wait] : waits) wait->call_ended.End();
+  }
+  std::shared_ptr<Wait> AddWait(const std::string& task) {
+    const auto wait = std::make_shared<Wait>();
+    wait->call_ended.Begin(open->cancellation().get(), wait->ended);
+    waits[task] = wait;
+    return wait;
+  }
+  // What was there is gone with the task.
+  void NoteLeft(const std::string& task) {
+    const auto found = waits.find(task);
+    if (found == waits.end()) return;
+    found->second->has_left.store(true);
+    found->second->ended->Cancel(
+        absl::UnavailableError(absl::StrCat(task, " has left.")));
+  }
   void Answer(absl::Status status) {
+    is_waiting.store(false);
     open->LetGoOfClient();
     done(std::move(status));
   }
@@ -456,19 +491,50 @@ void Master::ClearContainers(std::shared_ptr<Resetting> reset) {
   CallGroup group(*options_.scheduler);
   for (const std::string& task : reset->tasks) {
     protocol::Worker& worker = *options_.directory->Find(task);
-    WhenConnected(worker, reset->deadline, cancellation, group.Add(task),
-                  [&worker, reset](protocol::Worker::Done done) {
-                    ClearOn(worker, reset, std::move(done));
-                  });
+    const auto wait = reset->AddWait(task);
+    WhenConnected(
+        worker, reset->deadline, wait->ended,
+        [wait, done = group.Add(task)](const absl::Status& status) mutable {
+          done(wait->has_left.load() ? absl::OkStatus() : status);
+        },
+        [&worker, reset](protocol::Worker::Done done) {
+          ClearOn(worker, reset, std::move(done));
+        });
   }
   group.WhenDone(reset->open,
                  {.what = "clear containers",
                   .interval = options_.log_waits_after,
                   .logger = options_.logger},
                  [this, reset](const absl::Status& cleared) {
+                   reset->is_waiting.store(false);
                    if (!cleared.ok()) return reset->Answer(cleared);
                    ForgetContainers(reset);
                  });
+  SkipLeftTasks(reset);
+}
+
+void Master::SkipLeftTasks(const std::shared_ptr<Resetting>& reset) {
+  if (!reset->is_waiting.load()) return;
+  const auto again = [this, weak = std::weak_ptr<Resetting>(reset)] {
+    if (const auto waiting = weak.lock()) SkipLeftTasks(waiting);
+  };
+  const absl::Time now = options_.scheduler->clock().Now();
+  options_.coordinator->GetCluster(
+      {.only_states = true}, now + kCoordinatorAnswerTime,
+      [this, again, weak = std::weak_ptr<Resetting>(reset)](
+          const absl::StatusOr<protocol::ClusterStatus>& cluster) {
+        const auto waiting = weak.lock();
+        if (waiting == nullptr || !waiting->is_waiting.load()) return;
+        options_.scheduler->ScheduleAt(
+            Pool::kControl, options_.scheduler->clock().Now() + kLookForLeft,
+            again);
+        if (!cluster.ok()) return;
+        for (const protocol::TaskStatus& task : cluster->tasks) {
+          if (task.state == protocol::TaskState::kLeft) {
+            waiting->NoteLeft(task.task);
+          }
+        }
+      });
 }
 
 void Master::ForgetContainers(std::shared_ptr<Resetting> reset) {

@@ -159,6 +159,9 @@ class Master : public protocol::Master,
   static void ClearOn(protocol::Worker& worker,
                       const std::shared_ptr<Resetting>& reset,
                       protocol::Worker::Done done);
+  // Has the reset go on without the tasks that have left: now, and as long as
+  // it waits.
+  void SkipLeftTasks(const std::shared_ptr<Resetting>& reset);
   void ForgetContainers(std::shared_ptr<Resetting> reset);
   // The sessions of the writers, with the callables; also those that are being
   // closed, while their steps run. ABORTED where one is of another process of

@@ -814,6 +814,26 @@ TEST_F(MasterSessionTest, AResetEndsWithItsClient) {
   EXPECT_TRUE(coordinator_.forgotten.empty());
 }
 
+// It may leave while the reset waits for it, or be known to have left only once
+// a coordinator that has started anew hears of it.
+TEST_F(MasterSessionTest, ResetDoesNotWaitForTasksThatLeft) {
+  ps_.hold = true;
+  absl::Status reset = absl::UnknownError("not answered yet");
+  master_->Reset({}, {}, nullptr, [&](absl::Status status) { reset = status; });
+  scheduler_.AdvanceBy(absl::Seconds(10));
+  EXPECT_THAT(reset, StatusIs(absl::StatusCode::kUnknown));
+  coordinator_.cluster.tasks.emplace_back();
+  coordinator_.cluster.tasks[0].task = kPs;
+  coordinator_.cluster.tasks[0].state = protocol::TaskState::kLeft;
+  scheduler_.AdvanceBy(absl::Seconds(3));
+  EXPECT_OK(reset);
+  EXPECT_EQ(worker_.cleared.size(), 1u);
+  // One that comes back has other containers.
+  ps_.hold = false;
+  while (!ps_.held.empty()) ReleaseFirst(ps_);
+  EXPECT_TRUE(ps_.cleared.empty());
+}
+
 // A task that stands still has been asked, and may go on later.
 TEST_F(MasterSessionTest, AResetThatEndsWithItsClientIsGivenUpAtItsTasks) {
   Cancellation client;
