@@ -117,6 +117,7 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   bool Take(CallId call, Pending* pending, bool* was_sent);
   void End(CallId call, const absl::Status& why);
   void TellPeer(CallId call);
+  void SayGoodbye(ClientConnection& connection) const;
   void CallLater(Callback callback, absl::Status why);
   void Finish(Pending pending, absl::StatusOr<Message> result);
   void FailAll(PendingMap pending, const absl::Status& why);
@@ -142,14 +143,26 @@ class WireChannel : public Channel, public ClientConnectionOwner {
   WaitingMap waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
+// The end of a task's channels is its own end. The other end is to tell that
+// from a loss, also where it dials no connection itself.
+void WireChannel::SayGoodbye(ClientConnection& connection) const {
+  if (context_.self.task.empty()) return;
+  Connection::Outgoing outgoing;
+  outgoing.message = {
+      kGoodbyeMethod, EncodeGoodbye(TaskHasEnded(context_.self.task)), {}};
+  (void)connection.Send(std::move(outgoing));
+}
+
 WireChannel::~WireChannel() {
   const absl::Status why = ChannelClosed();
+  bool was_up = false;
   Shared connection;
   Scheduler::TimerId redial = 0;
   PendingMap pending;
   WaitingMap waiting;
   {
     absl::MutexLock lock(&mutex_);
+    was_up = HasGreeted();
     state_ = State::kClosed;
     connection.swap(connection_);
     std::swap(redial, redial_);
@@ -157,6 +170,7 @@ WireChannel::~WireChannel() {
     waiting.swap(waiting_);
   }
   scope_.CancelTimer(redial);
+  if (was_up) SayGoodbye(*connection);
   if (connection != nullptr) connection->Close();
   FailAll(std::move(pending), why);
   for (auto& [id, call] : waiting) Finish(std::move(call.pending), why);
