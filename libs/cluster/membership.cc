@@ -105,6 +105,15 @@ bool Membership::Leave(const std::string& task, uint64_t incarnation) {
   return true;
 }
 
+bool Membership::NoteLeft(const std::string& task, uint64_t incarnation) {
+  const auto it = members_.find(task);
+  if (it == members_.end() || incarnation == 0) return false;
+  if (it->second.state != State::kExpected) return false;
+  it->second.state = State::kLeft;
+  it->second.incarnation = incarnation;
+  return true;
+}
+
 bool Membership::Lose(const std::string& task, uint64_t incarnation,
                       absl::Time now) {
   Member* const member = FindAlive(task, incarnation);

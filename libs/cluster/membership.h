@@ -8,6 +8,9 @@
 //                  lost ----------------------> left
 //                                 Leave
 //
+// A task that has left before this table was made (others say so) is expected
+// no longer: NoteLeft takes it from expected to left.
+//
 // A process that claims a task while another one is it (ALREADY_EXISTS) does
 // not become it because that one's connection was cut: whoever lives joins
 // again soon. For as long as it was given to be heard of, the task stays its
@@ -61,6 +64,9 @@ class Membership {
   // This incarnation has left for good, perhaps while its connection was lost.
   // False, and nothing is done, where it was not the task any more.
   bool Leave(const std::string& task, uint64_t incarnation);
+  // The task has left as this incarnation, as others say. False, and nothing is
+  // done, unless it is expected.
+  bool NoteLeft(const std::string& task, uint64_t incarnation);
   // False, and nothing is done, unless this incarnation was alive.
   bool Lose(const std::string& task, uint64_t incarnation, absl::Time now);
   // Those that are lost now, having been silent for too long; sorted.

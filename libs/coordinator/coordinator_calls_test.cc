@@ -12,8 +12,12 @@
 namespace weft {
 namespace {
 
+using protocol::HeartbeatReply;
+using protocol::JoinRequest;
+using protocol::LeftTask;
 using protocol::PlacementReply;
 using protocol::PlacementRequest;
+using protocol::TaskState;
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
@@ -124,6 +128,34 @@ TEST_F(CoordinatorTest, ATaskThatHasLeftIsNeitherWaitedForNorUsed) {
   ASSERT_OK(listed.get());
   EXPECT_THAT(*listed.get(),
               ElementsAre(Field(&DeviceAttributes::name, Cpu(kPs1))));
+  JoinAs(kPs0, 2);
+  EXPECT_OK(Place(2, kWorker0, {NodeOf(Var("z"), "/job:ps/task:0")}));
+}
+
+// The tasks that are there tell it, as the coordinator before has told them.
+TEST_F(CoordinatorTest, TasksThatLeftBeforeItStarted_AreNotWaitedFor) {
+  JoinAll();
+  Leave(kPs0);
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply before, Beat(kWorker0));
+  EXPECT_THAT(before.left, ElementsAre(LeftTask{kPs0, 1}));
+  Start(200);
+  JoinAs(kPs1);
+  JoinAs(kWorker1);
+  auto reply =
+      BeginPlace(RequestOf(1, kWorker1, {NodeOf(Var("x"), "/job:ps")}));
+  EXPECT_FALSE(reply.has_come());
+  JoinRequest join = JoinOf(kWorker0, 1);
+  join.left = before.left;
+  join.left.push_back({kPs1, 1});  // it is there
+  join.left.push_back({"/job:nobody/replica:0/task:0", 1});
+  ASSERT_OK(Join(join));
+  scheduler_.RunUntilIdle();
+  ASSERT_OK(reply.get());
+  EXPECT_THAT(reply.get()->devices, ElementsAre(Cpu(kPs1)));
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLeft);
+  EXPECT_EQ(Tasks()[kPs1].state, TaskState::kAlive);
+  // Once it is back, it is used, and its last process is not.
+  EXPECT_THAT(Join(JoinOf(kPs0, 1)), StatusIs(absl::StatusCode::kAborted));
   JoinAs(kPs0, 2);
   EXPECT_OK(Place(2, kWorker0, {NodeOf(Var("z"), "/job:ps/task:0")}));
 }

@@ -115,6 +115,15 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropTask(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Tasks that had left before this coordinator started, as `request` says.
+  void NoteLeft(const JoinRequest& request, DeferredCallbacks& callbacks)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The task has left, or is back.
+  void CountChange(const std::string& task)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Those that did so after that version.
+  std::vector<protocol::LeftTask> LeftSince(uint64_t version) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void UpdateFinishedJobs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveTimeIfLate(absl::Time now, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -184,6 +193,9 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   TaskTable tasks_ ABSL_GUARDED_BY(mutex_);
   ResourceRegister register_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> finished_jobs_ ABSL_GUARDED_BY(mutex_);
+  // How often tasks have left or come back, from 1; and when each last did.
+  uint64_t left_version_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::map<std::string, uint64_t> left_changes_ ABSL_GUARDED_BY(mutex_);
   // How often each task was told of these.
   std::map<std::string, int64_t> beats_since_ ABSL_GUARDED_BY(mutex_);
   // The last task and incarnation that might not join.

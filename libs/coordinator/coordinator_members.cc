@@ -53,6 +53,7 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
                      count, count == 1 ? " device" : " devices"),
         callbacks);
   }
+  if (state == Membership::State::kLeft) CountChange(request.task);
   beats_since_.erase(request.task);
   register_.AddTask(request.task);
   if (state == Membership::State::kLost) {
@@ -64,12 +65,42 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   // The report may be older than this coordinator: a session that ended since
   // was told to the one before, or to nobody.
   register_.Want(request.task);
+  NoteLeft(request, callbacks);
   UpdateFinishedJobs();
   ArmTick();
   TaskCame(request.task, callbacks);
   SettleUuid(request.cluster_uuid);
   return JoinReply{SettledUuid(), options_.incarnation,
                    options_.heartbeat_interval};
+}
+
+void Coordinator::Impl::NoteLeft(const JoinRequest& request,
+                                 DeferredCallbacks& callbacks) {
+  for (const protocol::LeftTask& left : request.left) {
+    if (!tasks_.members().NoteLeft(left.task, left.incarnation)) continue;
+    Log(Severity::kInfo,
+        absl::StrCat(left.task, " had left before this coordinator started, ",
+                     request.task, " says"),
+        callbacks);
+    CountChange(left.task);
+    TaskWent(left.task, callbacks);
+  }
+}
+
+void Coordinator::Impl::CountChange(const std::string& task) {
+  left_changes_[task] = ++left_version_;
+}
+
+std::vector<protocol::LeftTask> Coordinator::Impl::LeftSince(
+    uint64_t version) const {
+  std::vector<protocol::LeftTask> changes;
+  for (const auto& [task, changed] : left_changes_) {
+    if (changed <= version) continue;
+    const Membership::Member& member = tasks_.members().members().at(task);
+    const bool has_left = member.state == Membership::State::kLeft;
+    changes.push_back({task, has_left ? member.incarnation : 0});
+  }
+  return changes;
 }
 
 // Tasks of different uuids refuse each other, so no two may ever be told. The
@@ -122,6 +153,8 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
   reply.stop = ShallStop(request.task);
   reply.finished_jobs = finished_jobs_;
   reply.cluster_uuid = SettledUuid();
+  reply.left_version = left_version_;
+  reply.left = LeftSince(request.left_version);
   // A report travels beside the heartbeats.
   if (!request.has_report) ++beats_since_[request.task];
   return reply;
@@ -174,6 +207,7 @@ void Coordinator::Impl::Leave(const std::string& task, uint64_t incarnation) {
   absl::MutexLock lock(&mutex_);
   if (!tasks_.members().Leave(task, incarnation)) return;
   Log(Severity::kInfo, absl::StrCat(task, " has left"), callbacks);
+  CountChange(task);
   UpdateFinishedJobs();
   DropTask(task, callbacks);
 }

@@ -14,6 +14,7 @@ using protocol::ClusterStatus;
 using protocol::HeartbeatReply;
 using protocol::JoinReply;
 using protocol::JoinRequest;
+using protocol::LeftTask;
 using protocol::PlacementReply;
 using protocol::PlacementRequest;
 using protocol::TaskState;
@@ -70,6 +71,33 @@ TEST_F(CoordinatorTest, WhatIsNoUuidIsNotTheClusters) {
     ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(odd));
     EXPECT_EQ(reply.cluster_uuid, "");
   }
+}
+
+TEST_F(CoordinatorTest, EachChangeOfWhoHasLeftIsToldOnce) {
+  JoinAll();
+  const auto beat_since = [this](uint64_t version) {
+    protocol::HeartbeatRequest request;
+    request.task = kWorker0;
+    request.incarnation = 1;
+    request.coordinator = incarnation_;
+    request.left_version = version;
+    Pending<HeartbeatReply> reply;
+    coordinator_->Heartbeat(request, In(absl::Seconds(3)), reply.Done());
+    return *reply.get();
+  };
+  const HeartbeatReply none = beat_since(0);
+  EXPECT_GT(none.left_version, 0u);
+  EXPECT_THAT(none.left, IsEmpty());
+  Leave(kPs0);
+  Leave(kPs1);
+  const HeartbeatReply both = beat_since(none.left_version);
+  EXPECT_THAT(both.left, ElementsAre(LeftTask{kPs0, 1}, LeftTask{kPs1, 1}));
+  EXPECT_THAT(beat_since(both.left_version).left, IsEmpty());
+  JoinAs(kPs0, 2);
+  const HeartbeatReply back = beat_since(both.left_version);
+  EXPECT_THAT(back.left, ElementsAre(LeftTask{kPs0, 0}));
+  EXPECT_THAT(beat_since(0).left,
+              ElementsAre(LeftTask{kPs0, 0}, LeftTask{kPs1, 1}));
 }
 
 TEST_F(CoordinatorTest, OfTwoClaimantsTheFirstIsTheTask) {

@@ -59,6 +59,13 @@ struct TaskReport {
   std::vector<DeviceUse> memory;
 };
 
+// A process of a task that has left the cluster, cleanly.
+struct LeftTask {
+  std::string task;
+  uint64_t incarnation = 0;
+  friend bool operator==(const LeftTask&, const LeftTask&) = default;
+};
+
 struct JoinRequest {
   std::string task;          // "/job:ps/replica:0/task:0"
   uint64_t incarnation = 0;  // of the task
@@ -69,6 +76,9 @@ struct JoinRequest {
   TaskReport report;
   // What an earlier coordinator has told; empty: nothing.
   std::string cluster_uuid;
+  // Who has left, as far as the task knows: a coordinator that starts anew does
+  // not wait for them.
+  std::vector<LeftTask> left;
 };
 
 struct JoinReply {
@@ -88,6 +98,8 @@ struct HeartbeatRequest {
   // Set when the last reply asked for it.
   bool has_report = false;
   TaskReport report;
+  // Of the last reply of this coordinator; 0: there was none.
+  uint64_t left_version = 0;
 };
 
 struct HeartbeatReply {
@@ -97,6 +109,11 @@ struct HeartbeatReply {
   // Jobs all of whose tasks have joined and left again, cleanly.
   std::vector<std::string> finished_jobs;
   std::string cluster_uuid;  // as in JoinReply
+  // Counts, from 1, how often tasks have left or come back.
+  uint64_t left_version = 0;
+  // The tasks of which that happened since the version in the request. One of
+  // incarnation 0 is back.
+  std::vector<LeftTask> left;
 };
 
 // Nodes of one session to be placed, in one transaction with the registration

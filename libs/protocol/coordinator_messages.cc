@@ -184,6 +184,34 @@ Offset<flatbuffers::String> WriteUuid(const std::string& uuid,
 
 }  // namespace
 
+namespace {
+
+Offset<flatbuffers::Vector<Offset<schemas::LeftTask>>> WriteLeft(
+    const std::vector<LeftTask>& left, FlatBufferBuilder& builder) {
+  if (left.empty()) return 0;
+  std::vector<Offset<schemas::LeftTask>> tasks;
+  for (const LeftTask& task : left) {
+    const auto name = builder.CreateString(task.task);
+    tasks.push_back(schemas::CreateLeftTask(builder, name, task.incarnation));
+  }
+  return builder.CreateVector(tasks);
+}
+
+absl::StatusOr<std::vector<LeftTask>> ReadLeft(
+    const flatbuffers::Vector<Offset<schemas::LeftTask>>* left,
+    MessageReader& reader) {
+  std::vector<LeftTask> tasks;
+  if (left == nullptr) return tasks;
+  for (const schemas::LeftTask* const packed : *left) {
+    LeftTask& task = tasks.emplace_back();
+    ASSIGN_OR_RETURN(task.task, reader.ReadString(packed->task()));
+    task.incarnation = packed->incarnation();
+  }
+  return tasks;
+}
+
+}  // namespace
+
 absl::StatusOr<bus::Message> WriteJoin(const JoinRequest& request) {
   FlatBufferBuilder builder;
   Attachments attachments;
@@ -194,9 +222,10 @@ absl::StatusOr<bus::Message> WriteJoin(const JoinRequest& request) {
   const auto target = builder.CreateString(request.target);
   const auto devices = WriteDeviceList(request.devices, builder);
   const auto uuid = WriteUuid(request.cluster_uuid, builder);
+  const auto left = WriteLeft(request.left, builder);
   return Finish(schemas::CreateJoinCluster(
                     builder, task, request.incarnation, cluster, target,
-                    request.op_fingerprint, devices, report, uuid),
+                    request.op_fingerprint, devices, report, uuid, left),
                 builder, std::move(attachments));
 }
 
@@ -214,6 +243,7 @@ absl::StatusOr<JoinRequest> ReadJoin(bus::Message message) {
   ASSIGN_OR_RETURN(request.report, ReadReport(body.report(), reader));
   ASSIGN_OR_RETURN(request.cluster_uuid,
                    reader.ReadString(body.cluster_uuid()));
+  ASSIGN_OR_RETURN(request.left, ReadLeft(body.left(), reader));
   return request;
 }
 
@@ -250,7 +280,8 @@ absl::StatusOr<bus::Message> WriteHeartbeat(const HeartbeatRequest& request) {
   }
   const auto task = builder.CreateString(request.task);
   return Finish(schemas::CreateTaskHeartbeat(builder, task, request.incarnation,
-                                             request.coordinator, report),
+                                             request.coordinator, report,
+                                             request.left_version),
                 builder, std::move(attachments));
 }
 
@@ -264,6 +295,7 @@ absl::StatusOr<HeartbeatRequest> ReadHeartbeat(bus::Message message) {
   request.coordinator = body.coordinator();
   request.has_report = body.report() != nullptr;
   ASSIGN_OR_RETURN(request.report, ReadReport(body.report(), reader));
+  request.left_version = body.left_version();
   return request;
 }
 
@@ -274,9 +306,11 @@ bus::Message WriteHeartbeatReply(const HeartbeatReply& reply) {
     jobs = builder.CreateVectorOfStrings(reply.finished_jobs);
   }
   const auto uuid = WriteUuid(reply.cluster_uuid, builder);
-  return Finish(schemas::CreateTaskHeartbeatReply(builder, reply.wants_report,
-                                                  reply.stop, jobs, uuid),
-                builder);
+  const auto left = WriteLeft(reply.left, builder);
+  return Finish(
+      schemas::CreateTaskHeartbeatReply(builder, reply.wants_report, reply.stop,
+                                        jobs, uuid, reply.left_version, left),
+      builder);
 }
 
 absl::StatusOr<HeartbeatReply> ReadHeartbeatReply(bus::Message message) {
@@ -289,6 +323,8 @@ absl::StatusOr<HeartbeatReply> ReadHeartbeatReply(bus::Message message) {
   ASSIGN_OR_RETURN(reply.finished_jobs,
                    reader.ReadStrings(body.finished_jobs()));
   ASSIGN_OR_RETURN(reply.cluster_uuid, reader.ReadString(body.cluster_uuid()));
+  reply.left_version = body.left_version();
+  ASSIGN_OR_RETURN(reply.left, ReadLeft(body.left(), reader));
   return reply;
 }
 

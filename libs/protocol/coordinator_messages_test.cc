@@ -121,11 +121,13 @@ TEST(CoordinatorMessagesTest, Heartbeats) {
   request.task = kTask;
   request.incarnation = 11;
   request.coordinator = 22;
+  request.left_version = 33;
   ASSERT_OK_AND_ASSIGN(bus::Message message, WriteHeartbeat(request));
   ASSERT_OK_AND_ASSIGN(HeartbeatRequest read, ReadHeartbeat(message));
   EXPECT_EQ(read.task, kTask);
   EXPECT_EQ(read.incarnation, 11u);
   EXPECT_EQ(read.coordinator, 22u);
+  EXPECT_EQ(read.left_version, 33u);
   EXPECT_FALSE(read.has_report);
 
   request.has_report = true;
@@ -147,12 +149,16 @@ TEST(CoordinatorMessagesTest, HeartbeatReplies) {
   EXPECT_FALSE(read.stop);
   EXPECT_THAT(read.finished_jobs, IsEmpty());
   EXPECT_EQ(read.cluster_uuid, "");
-  ASSERT_OK_AND_ASSIGN(read, ReadHeartbeatReply(WriteHeartbeatReply(
-                                 {true, true, {"worker"}, "c0ffee"})));
+  ASSERT_OK_AND_ASSIGN(
+      read,
+      ReadHeartbeatReply(WriteHeartbeatReply(
+          {true, true, {"worker"}, "c0ffee", 5, {{kTask, 11}, {kTask, 0}}})));
   EXPECT_TRUE(read.wants_report);
   EXPECT_TRUE(read.stop);
   EXPECT_THAT(read.finished_jobs, ElementsAre("worker"));
   EXPECT_EQ(read.cluster_uuid, "c0ffee");
+  EXPECT_EQ(read.left_version, 5u);
+  EXPECT_THAT(read.left, ElementsAre(LeftTask{kTask, 11}, LeftTask{kTask, 0}));
 }
 
 TEST(CoordinatorMessagesTest, TheSmallOnes) {

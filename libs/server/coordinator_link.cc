@@ -58,6 +58,11 @@ bool CoordinatorLink::joined() const {
   return state_ == State::kJoined;
 }
 
+bool CoordinatorLink::IsJoinedTo(uint64_t coordinator) const {
+  absl::MutexLock lock(&mutex_);
+  return coordinator_ == coordinator;
+}
+
 bool CoordinatorLink::IsClosed() const {
   absl::MutexLock lock(&mutex_);
   return state_ == State::kClosed;
@@ -104,6 +109,9 @@ void CoordinatorLink::Join() {
     join_answered_ = options_.scheduler->NewEvent();
     request.target = target_;
     request.cluster_uuid = cluster_uuid_;
+    for (const auto& [task, incarnation] : left_) {
+      request.left.push_back({task, incarnation});
+    }
     slice = slice_;
   }
   request.report = options_.events->Report();
@@ -133,6 +141,7 @@ void CoordinatorLink::OnJoinAnswered(
     if (state_ != State::kJoining) return;
     if (reply.ok()) {
       state_ = State::kJoined;
+      if (coordinator_ != reply->coordinator) left_version_ = 0;
       coordinator_ = reply->coordinator;
       interval = interval_ = reply->heartbeat_interval;
     }
@@ -225,6 +234,7 @@ bool CoordinatorLink::NewBeat(protocol::HeartbeatRequest& request,
   absl::MutexLock lock(&mutex_);
   if (state_ != State::kJoined) return false;
   request.coordinator = coordinator_;
+  request.left_version = left_version_;
   timeout = interval_ * kBeatPatience;
   in_flight_.Begin();
   return true;
@@ -236,8 +246,10 @@ void CoordinatorLink::Send(const protocol::HeartbeatRequest& request,
                                absl::StatusOr<protocol::HeartbeatReply>)) {
   options_.coordinator->Heartbeat(
       request, options_.scheduler->clock().Now() + timeout,
-      [self = shared_from_this(),
-       on_answer](absl::StatusOr<protocol::HeartbeatReply> reply) {
+      [self = shared_from_this(), on_answer, asked = request.coordinator](
+          absl::StatusOr<protocol::HeartbeatReply> reply) {
+        // Versions are those of one coordinator.
+        if (reply.ok() && !self->IsJoinedTo(asked)) reply->left_version = 0;
         (self.get()->*on_answer)(std::move(reply));
       });
 }
@@ -315,13 +327,57 @@ void CoordinatorLink::TellEvents(const protocol::HeartbeatReply& reply) {
     absl::MutexLock lock(&mutex_);
     tell_to_stop = reply.stop && !std::exchange(told_to_stop_, true);
   }
+  const std::vector<protocol::LeftTask> left = TakeLeft(reply);
   NoteCluster(reply.cluster_uuid);
   if (!BeginEvents()) return;
+  for (const protocol::LeftTask& task : left) {
+    options_.events->OnTaskLeft(task.task, task.incarnation);
+  }
   for (const std::string& job : reply.finished_jobs) {
     options_.events->OnJobFinished(job);
   }
   if (tell_to_stop) options_.events->OnStopRequested();
   in_flight_.End();
+}
+
+// Heartbeats and reports are answered side by side: an old answer says nothing
+// new. The first answer of a coordinator says all that it knows, which includes
+// what this task has told it; what it does not say is out of date.
+std::vector<protocol::LeftTask> CoordinatorLink::TakeLeft(
+    const protocol::HeartbeatReply& reply) {
+  std::vector<protocol::LeftTask> left;
+  absl::MutexLock lock(&mutex_);
+  if (state_ != State::kJoined || reply.left_version <= left_version_) {
+    return left;
+  }
+  if (left_version_ == 0) left_.clear();
+  left_version_ = reply.left_version;
+  for (const protocol::LeftTask& task : reply.left) {
+    if (task.incarnation == 0) {
+      left_.erase(task.task);
+    } else {
+      left_[task.task] = task.incarnation;
+      left.push_back(task);
+    }
+  }
+  return left;
+}
+
+void CoordinatorLink::NoteLeft(const std::string& task, uint64_t incarnation) {
+  absl::MutexLock lock(&mutex_);
+  left_[task] = incarnation;
+}
+
+void CoordinatorLink::NoteBack(const std::string& task) {
+  absl::MutexLock lock(&mutex_);
+  left_.erase(task);
+}
+
+bool CoordinatorLink::HasLeft(const std::string& task,
+                              uint64_t incarnation) const {
+  absl::MutexLock lock(&mutex_);
+  const auto left = left_.find(task);
+  return left != left_.end() && left->second == incarnation;
 }
 
 void CoordinatorLink::Leave() {

@@ -26,7 +26,9 @@
 #ifndef WEFT_LIBS_SERVER_COORDINATOR_LINK_H_
 #define WEFT_LIBS_SERVER_COORDINATOR_LINK_H_
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,6 +61,8 @@ class CoordinatorLinkEvents {
   virtual void OnStopRequested() = 0;
   // All tasks of the job have left; told with every heartbeat and report.
   virtual void OnJobFinished(const std::string& job) = 0;
+  // This process of a task has left, cleanly. Perhaps more than once.
+  virtual void OnTaskLeft(const std::string& task, uint64_t incarnation) = 0;
 };
 
 struct CoordinatorLinkOptions {
@@ -85,6 +89,13 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   // It can't be reached any more.
   void OnLost();
   bool joined() const;
+  // This process of a task has said that it ends; or another one, or the same,
+  // is there. What the link knows of tasks that have left it tells the next
+  // coordinator.
+  void NoteLeft(const std::string& task, uint64_t incarnation);
+  void NoteBack(const std::string& task);
+  // Whether the coordinator, or a NoteLeft, has said so.
+  bool HasLeft(const std::string& task, uint64_t incarnation) const;
   // Tells the coordinator that a task that has joined stops, also one whose
   // connection is being made again; waits a moment for the answer. No heartbeat
   // and no join begins from then on.
@@ -117,6 +128,9 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   // Returns false if the task is no longer a member.
   bool TakeAnswer(const absl::StatusOr<protocol::HeartbeatReply>& reply);
   void TellEvents(const protocol::HeartbeatReply& reply);
+  // Returns the tasks that have left since.
+  std::vector<protocol::LeftTask> TakeLeft(
+      const protocol::HeartbeatReply& reply) ABSL_LOCKS_EXCLUDED(mutex_);
   void JoinLater(absl::Duration pause);
   // Runs `method` on `pool` after `delay`, instead of what was to run later;
   // nothing, where the link is in another state by now.
@@ -125,6 +139,7 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   bool HasJoined() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return coordinator_ != 0;
   }
+  bool IsJoinedTo(uint64_t coordinator) const ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsClosed() const;
   // False once the link is closed; else events may be called until End.
   bool BeginEvents();
@@ -145,6 +160,10 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   bool told_to_stop_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t coordinator_ ABSL_GUARDED_BY(mutex_) = 0;  // joined last; 0: none
   std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);  // empty: not known yet
+  // The incarnations of tasks that have left, of all coordinators; and how new
+  // this is, by the one that was joined last.
+  std::map<std::string, uint64_t> left_ ABSL_GUARDED_BY(mutex_);
+  uint64_t left_version_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration interval_ ABSL_GUARDED_BY(mutex_);
   absl::Duration slice_ ABSL_GUARDED_BY(mutex_);  // of the next Join
   absl::Time last_logged_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

@@ -3,7 +3,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
@@ -13,6 +15,9 @@
 
 namespace weft {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 class CountedReports : public CoordinatorLinkEvents {
  public:
@@ -27,9 +32,13 @@ class CountedReports : public CoordinatorLinkEvents {
   void OnRefused(const absl::Status&) override { ++num_refusals; }
   void OnStopRequested() override {}
   void OnJobFinished(const std::string&) override {}
+  void OnTaskLeft(const std::string& task, uint64_t incarnation) override {
+    left.push_back({task, incarnation});
+  }
 
   int num_reports = 0;
   int num_refusals = 0;
+  std::vector<protocol::LeftTask> left;
   std::function<void()> on_cluster_known;
   std::function<void()> on_report;
 };
@@ -103,6 +112,41 @@ TEST_F(CoordinatorLinkTest, AConnectionLostBeforeTheFirstBeatIsJoinedAgain) {
   EXPECT_TRUE(link_->joined());
   scheduler_.AdvanceBy(absl::Seconds(1));
   EXPECT_EQ(coordinator_.heartbeats.size(), 1);
+}
+
+TEST_F(CoordinatorLinkTest, WhoHasLeftIsToldToTheNextCoordinator) {
+  using protocol::LeftTask;
+  constexpr char kPs[] = "/job:ps/replica:0/task:";
+  coordinator_.hold = false;
+  coordinator_.heartbeat_reply.left_version = 1;
+  coordinator_.Release();
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  coordinator_.heartbeat_reply.left_version = 4;
+  coordinator_.heartbeat_reply.left = {{absl::StrCat(kPs, 0), 5},
+                                       {absl::StrCat(kPs, 1), 6}};
+  link_->NoteLeft(absl::StrCat(kPs, 2), 7);
+  scheduler_.AdvanceBy(absl::Seconds(2));
+  EXPECT_EQ(coordinator_.heartbeats.back().left_version, 4u);
+  EXPECT_THAT(events_.left, SizeIs(2)) << "each once";
+  EXPECT_TRUE(link_->HasLeft(absl::StrCat(kPs, 0), 5));
+  EXPECT_FALSE(link_->HasLeft(absl::StrCat(kPs, 0), 6));
+  coordinator_.heartbeat_reply.left_version = 5;
+  coordinator_.heartbeat_reply.left = {{absl::StrCat(kPs, 0), 0}};
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_FALSE(link_->HasLeft(absl::StrCat(kPs, 0), 5));
+  // The next one knows less, and what it knows is newer.
+  coordinator_.join_reply.coordinator = 78;
+  coordinator_.heartbeat_reply.left_version = 2;
+  coordinator_.heartbeat_reply.left = {{absl::StrCat(kPs, 1), 6}};
+  link_->OnLost();
+  link_->OnConnected();
+  scheduler_.AdvanceBy(absl::Milliseconds(500));
+  EXPECT_THAT(coordinator_.joins.back().left,
+              ElementsAre(LeftTask{absl::StrCat(kPs, 1), 6},
+                          LeftTask{absl::StrCat(kPs, 2), 7}));
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_TRUE(link_->HasLeft(absl::StrCat(kPs, 1), 6));
+  EXPECT_FALSE(link_->HasLeft(absl::StrCat(kPs, 2), 7));
 }
 
 TEST_F(CoordinatorLinkTest, WhoWasRefusedDoesNotAskAgain) {

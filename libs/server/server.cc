@@ -546,12 +546,22 @@ class Server::Impl : private PeerObserver,
   // when this task leaves, nor a second time: two tasks that have dialed each
   // other lose two connections.
   Severity SeverityOfLoss(const std::string& task, uint64_t incarnation,
-                          bool needed) {
+                          bool needed, bool has_ended) {
     absl::MutexLock lock(&mutex_);
-    const bool told =
-        std::exchange(told_lost_[task], incarnation) == incarnation;
+    Peer& peer = met_[task];
+    const bool told = peer.incarnation == incarnation && peer.is_told_lost;
+    peer.incarnation = incarnation;
+    peer.is_told_lost = true;
+    peer.is_told_ended |= has_ended;
     if (needed) return Severity::kWarning;
     return stopping_ || told ? Severity::kDebug : Severity::kInfo;
+  }
+
+  bool HasEnded(const std::string& task, uint64_t incarnation,
+                const absl::Status& why) const {
+    return why == bus::TaskHasEnded(task) ||
+           link_->HasLeft(task, incarnation) ||
+           (hosted_ != nullptr && hosted_->HasLeft(task, incarnation));
   }
 
   void LoseMember(const std::string& task, uint64_t incarnation,
@@ -593,8 +603,9 @@ class Server::Impl : private PeerObserver,
         return counted;
       }
     }
+    link_->NoteBack(peer.task);
     absl::MutexLock lock(&mutex_);
-    told_lost_.erase(peer.task);
+    met_[peer.task] = {.incarnation = peer.incarnation};
     return absl::OkStatus();
   }
   void OnPeerLost(const std::string& task, uint64_t incarnation,
@@ -602,10 +613,9 @@ class Server::Impl : private PeerObserver,
     const bool needed =
         local_task_ != nullptr &&
         local_task_->runtime()->PeerLost(task, incarnation, why);
-    const bool has_ended =
-        why == bus::TaskHasEnded(task) ||
-        (hosted_ != nullptr && hosted_->HasLeft(task, incarnation));
-    logger_.Log(SeverityOfLoss(task, incarnation, needed),
+    const bool has_ended = HasEnded(task, incarnation, why);
+    if (has_ended) link_->NoteLeft(task, incarnation);
+    logger_.Log(SeverityOfLoss(task, incarnation, needed, has_ended),
                 has_ended ? DescribeEnd(task, needed)
                           : DescribeLoss(task, needed, why));
   }
@@ -658,6 +668,27 @@ class Server::Impl : private PeerObserver,
     StopSoon(absl::OkStatus());
   }
 
+  // Of a task that this one has used, and whose end it has not seen.
+  void OnTaskLeft(const std::string& task, uint64_t incarnation) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto peer = met_.find(task);
+      if (stopping_ || peer == met_.end()) return;
+      if (peer->second.incarnation != incarnation) return;
+      if (std::exchange(peer->second.is_told_ended, true)) return;
+      peer->second.is_told_lost = true;
+    }
+    logger_.Info(DescribeEnd(task, /*needed=*/false));
+  }
+
+  // Of another task: the process that was connected last, and what was logged
+  // of it.
+  struct Peer {
+    uint64_t incarnation = 0;
+    bool is_told_lost = false;
+    bool is_told_ended = false;
+  };
+
   const ClusterSpec cluster_;
   const ServerOptions options_;
   const std::string task_;
@@ -694,8 +725,8 @@ class Server::Impl : private PeerObserver,
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stops_soon_ ABSL_GUARDED_BY(mutex_) = false;
   Scheduler::TimerId stop_timer_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Task to the incarnation whose loss was logged last.
-  absl::flat_hash_map<std::string, uint64_t> told_lost_ ABSL_GUARDED_BY(mutex_);
+  // By task.
+  absl::flat_hash_map<std::string, Peer> met_ ABSL_GUARDED_BY(mutex_);
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> finished_jobs_ ABSL_GUARDED_BY(mutex_);
   // Who waits for which job; the events are theirs.
