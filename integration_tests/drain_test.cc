@@ -185,7 +185,7 @@ TEST_P(MonitoredDrainTest, AllTasksServeTheSessionUntilItCloses) {
   stop_ps.join();
 }
 
-TEST(LostClientDrainTest, SessionOfLostClientDoesNotDelayDrain) {
+TEST(LostClientDrainTest, SessionOfLostClientDelaysDrainBriefly) {
   TestCluster cluster(
       {.kind = ClusterKind::kSimulated, .jobs = {{"ps", 1}, {"worker", 1}}});
   const Scope root = Scope::Root();
@@ -213,6 +213,44 @@ TEST(LostClientDrainTest, SessionOfLostClientDoesNotDelayDrain) {
   cluster.network().Bury("client that dies");
   session.reset();
   client.reset();
+}
+
+// So that a chief can save although its connection is cut at that moment.
+TEST(LostClientDrainTest, ClientWhoseConnectionIsCutIsServed) {
+  TestCluster cluster(
+      {.kind = ClusterKind::kSimulated, .jobs = {{"ps", 1}, {"worker", 1}}});
+  const Scope root = Scope::Root();
+  const ops::Variable weights(root.WithDevice("/job:ps/task:0"), 1.0f);
+  auto client = cluster.NewProcess("client");
+  SessionOptions options = cluster.session_options();
+  options.process = client.get();
+  options.is_monitored = true;
+  ASSERT_OK_AND_ASSIGN(
+      auto session,
+      Session::Connect(cluster.target("worker", 0), root, options));
+  ASSERT_OK(session->Run(weights.initializer()));
+  int num_stopped = 0;
+  for (const char* job : {"ps", "worker"}) {
+    cluster.scheduler().Schedule(Pool::kBlocking, [&, job] {
+      EXPECT_OK(cluster.server(job, 0).Stop(absl::Hours(1)));
+      ++num_stopped;
+    });
+  }
+  cluster.scheduler().AdvanceBy(absl::Seconds(5));
+  cluster.network().Cut("client", "worker0");
+  cluster.network().Cut("worker0", "ps0");
+  cluster.scheduler().AdvanceBy(absl::Seconds(5));
+  EXPECT_EQ(num_stopped, 0);
+  EXPECT_OK(session->Run(weights.initializer()));
+  // No other client is.
+  auto other = cluster.NewProcess("other client");
+  SessionOptions late = cluster.session_options();
+  late.process = other.get();
+  late.operation_timeout = absl::Seconds(5);
+  EXPECT_FALSE(Session::Connect(cluster.target("worker", 0), root, late).ok());
+  EXPECT_OK(session->Close());
+  cluster.scheduler().AdvanceBy(absl::Seconds(5));
+  EXPECT_EQ(num_stopped, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MonitoredDrainTest,

@@ -224,15 +224,17 @@ void MasterService::CreateSession(CallPtr call, bus::Message request) {
   replies_.Begin();
   options_.master->CreateSession(
       *config,
-      [this, call = std::move(call)](absl::StatusOr<uint64_t> session) mutable {
-        OnCreated(*call, std::move(session));
+      [this, call = std::move(call), is_monitored = config->is_monitored](
+          absl::StatusOr<uint64_t> session) mutable {
+        OnCreated(*call, std::move(session), is_monitored);
         call.reset();
         replies_.End();
       });
 }
 
 void MasterService::OnCreated(bus::IncomingCall& call,
-                              absl::StatusOr<uint64_t> session) {
+                              absl::StatusOr<uint64_t> session,
+                              bool is_monitored) {
   const bool is_gone = call.cancellation().IsCancelled();
   if (!session.ok() || is_gone) {
     leases_.OnNotCreated(call.peer());
@@ -241,7 +243,7 @@ void MasterService::OnCreated(bus::IncomingCall& call,
     CloseUnused(*session);
     return call.Fail(call.cancellation().status());
   }
-  leases_.OnCreated(call.peer(), *session);
+  leases_.OnCreated(call.peer(), *session, is_monitored);
   // A reset may have ended it, and looked at the leases, meanwhile.
   if (!options_.master->CheckSession(*session).ok()) {
     leases_.OnClosed(*session);

@@ -56,9 +56,13 @@ class MasterService : public RoleService<MasterService> {
   static constexpr char kRole[] = "a master";
   static const MethodRow<MasterService>* FindMethod(uint8_t method);
 
-  // Clients that are lost from here on, or were before, do not come back: their
-  // sessions end at once.
-  void Drain() { leases_.EndAtOnce(); }
+  // Clients that are lost from here on, or were before, are not waited for:
+  // only those with monitored sessions may come back, and soon (SessionLeases).
+  void Drain() { leases_.Drain(); }
+  // Whether the client of this incarnation is served while the task drains.
+  bool HasMonitoredSession(uint64_t incarnation) const {
+    return leases_.HasMonitored(incarnation);
+  }
   // Of all connections of the server; fast.
   void OnConnect(const bus::Peer& peer) { leases_.OnConnect(peer); }
   void OnDisconnect(const bus::Peer& peer, const absl::Status& why);
@@ -86,7 +90,8 @@ class MasterService : public RoleService<MasterService> {
                             const bus::Message& request) const;
   void ReplyWithFetches(Run& run, const absl::Status& status);
   void CreateSession(CallPtr call, bus::Message request);
-  void OnCreated(bus::IncomingCall& call, absl::StatusOr<uint64_t> session);
+  void OnCreated(bus::IncomingCall& call, absl::StatusOr<uint64_t> session,
+                 bool is_monitored);
   void ExtendSession(CallPtr call, bus::Message request);
   void CloseSession(CallPtr call, bus::Message request);
   void MakeCallable(CallPtr call, bus::Message request);

@@ -27,9 +27,9 @@ void SessionLeases::End() {
   in_flight_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
 }
 
-void SessionLeases::EndAtOnce() {
+void SessionLeases::Drain() {
   absl::MutexLock lock(&mutex_);
-  ends_at_once_ = true;
+  is_draining_ = true;
   std::vector<uint64_t> orphaned;
   for (auto& [incarnation, client] : clients_) {
     if (client.timer == 0) continue;
@@ -83,11 +83,14 @@ void SessionLeases::Release(uint64_t incarnation) {
   --clients_[incarnation].reserved;
 }
 
-void SessionLeases::OnCreated(const bus::Peer& peer, uint64_t session) {
+void SessionLeases::OnCreated(const bus::Peer& peer, uint64_t session,
+                              bool is_monitored) {
   const uint64_t incarnation = peer.identity.incarnation;
   absl::MutexLock lock(&mutex_);
   Release(incarnation);
-  clients_[incarnation].sessions.insert(session);
+  Client& client = clients_[incarnation];
+  client.sessions.insert(session);
+  if (is_monitored) client.monitored.insert(session);
   incarnation_of_session_[session] = incarnation;
   Settle(incarnation);
 }
@@ -101,7 +104,20 @@ void SessionLeases::OnClosed(uint64_t session) {
   const auto client = clients_.find(incarnation);
   if (client == clients_.end()) return;
   client->second.sessions.erase(session);
+  client->second.monitored.erase(session);
   Settle(incarnation);
+}
+
+bool SessionLeases::HasMonitored(uint64_t incarnation) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto client = clients_.find(incarnation);
+  return client != clients_.end() && !client->second.monitored.empty();
+}
+
+absl::Duration SessionLeases::LeaseOf(const Client& client) const {
+  if (!is_draining_) return lease_;
+  return client.monitored.empty() ? absl::ZeroDuration()
+                                  : std::min(lease_, kDrainLease);
 }
 
 bool SessionLeases::Owns(const bus::Peer& peer, uint64_t session) const {
@@ -147,13 +163,12 @@ void SessionLeases::Settle(uint64_t incarnation) {
   if (!orphaned || client.timer != 0) return;
   in_flight_.Begin();
   const uint64_t number = ++client.timers_so_far;
-  const absl::Duration lease = ends_at_once_ ? absl::ZeroDuration() : lease_;
-  client.timer =
-      scheduler_.ScheduleAt(Pool::kControl, scheduler_.clock().Now() + lease,
-                            [this, incarnation, number] {
-                              Expired(incarnation, number);
-                              in_flight_.End();
-                            });
+  client.timer = scheduler_.ScheduleAt(
+      Pool::kControl, scheduler_.clock().Now() + LeaseOf(client),
+      [this, incarnation, number] {
+        Expired(incarnation, number);
+        in_flight_.End();
+      });
 }
 
 void SessionLeases::Disarm(Client& client) {
@@ -174,6 +189,7 @@ void SessionLeases::Expired(uint64_t incarnation, uint64_t timer_number) {
     }
     client->second.timer = 0;
     sessions.swap(client->second.sessions);
+    client->second.monitored.clear();
     Settle(incarnation);
     for (const uint64_t session : sessions) {
       incarnation_of_session_.erase(session);

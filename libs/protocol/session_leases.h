@@ -3,6 +3,9 @@
 // time, as the same incarnation, keeps its sessions. One client has no more
 // than so many.
 //
+// While the server drains, a lost client that has monitored sessions is waited
+// for only briefly (kDrainLease), any other one not at all.
+//
 // Threads: thread-safe. `expire` is called without a lock held, on the compute
 // pool: it must not wait.
 #ifndef WEFT_LIBS_PROTOCOL_SESSION_LEASES_H_
@@ -30,14 +33,17 @@ class SessionLeases {
  public:
   using Expire = absl::AnyInvocable<void(uint64_t session)>;
 
+  // Long enough for a connection that was cut to be dialed again. A chief that
+  // was told to stop tries to save for half of it (docs/stopping.md).
+  static constexpr absl::Duration kDrainLease = absl::Seconds(2);
+
   // `expire` ends a session whose lease is over.
   SessionLeases(
       Scheduler& scheduler, absl::Duration lease, Expire expire,
       int64_t max_sessions_per_client = std::numeric_limits<int64_t>::max());
   ~SessionLeases();
-  // Ends all running leases. Later leases end at once: clients cannot reconnect
-  // to a draining server.
-  void EndAtOnce() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Shortens all running and later leases, see above.
+  void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
   // Leases that have not run out are dropped; `expire` is not called any more
   // when it has returned. Blocks. To be used no more.
   void End() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -52,13 +58,16 @@ class SessionLeases {
   absl::Status Reserve(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnNotCreated(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   // The lease begins at once where the peer is gone already.
-  void OnCreated(const bus::Peer& peer, uint64_t session)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void OnCreated(const bus::Peer& peer, uint64_t session,
+                 bool is_monitored = false) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnClosed(uint64_t session) ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether the peer's client has created the session, over this connection or
   // an earlier one, and has it still.
   bool Owns(const bus::Peer& peer, uint64_t session) const
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether the client of this incarnation has a monitored session, or had one
+  // just before it was lost.
+  bool HasMonitored(uint64_t incarnation) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets those that are not open any more.
   void OnReset(absl::FunctionRef<bool(uint64_t session)> is_open)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -69,14 +78,17 @@ class SessionLeases {
  private:
   struct Client {
     absl::flat_hash_set<uint64_t> connections;
-    absl::btree_set<uint64_t> sessions;  // in an order that repeats
-    int64_t reserved = 0;                // sessions yet to come
-    Scheduler::TimerId timer = 0;        // 0: connected, or nothing to lose
-    uint64_t timers_so_far = 0;          // so that one that is late is known
+    absl::btree_set<uint64_t> sessions;       // in an order that repeats
+    absl::flat_hash_set<uint64_t> monitored;  // of these
+    int64_t reserved = 0;                     // sessions yet to come
+    Scheduler::TimerId timer = 0;  // 0: connected, or nothing to lose
+    uint64_t timers_so_far = 0;    // so that one that is late is known
   };
   // By incarnation; ordered, so that a simulation repeats.
   using Clients = std::map<uint64_t, Client>;
 
+  absl::Duration LeaseOf(const Client& client) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Arms or disarms its timer, or forgets it, as its state demands.
   void Settle(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Expired(uint64_t incarnation, uint64_t timer_number)
@@ -91,7 +103,7 @@ class SessionLeases {
   InFlight in_flight_;  // timers and what they set off
   mutable absl::Mutex mutex_;
   Clients clients_ ABSL_GUARDED_BY(mutex_);
-  bool ends_at_once_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<uint64_t, uint64_t> incarnation_of_session_
       ABSL_GUARDED_BY(mutex_);
 };

@@ -150,6 +150,31 @@ TEST_F(SessionLeasesTest, AClientHasNoMoreThanItMay) {
   EXPECT_OK(leases_->Reserve(Peer(1, 7)));
 }
 
+// Its connection may only have been cut.
+TEST_F(SessionLeasesTest, DrainWaitsBrieflyForClientOfMonitoredSession) {
+  const auto create = [this](const bus::Peer& peer, uint64_t session) {
+    ASSERT_OK(leases_->Reserve(peer));
+    leases_->OnCreated(peer, session, /*is_monitored=*/true);
+  };
+  leases_->OnConnect(Peer(1, 7));
+  create(Peer(1, 7), 100);
+  leases_->OnConnect(Peer(2, 8));
+  create(Peer(2, 8), 200);
+  leases_->OnDisconnect(Peer(1, 7));
+  leases_->Drain();
+  leases_->OnDisconnect(Peer(2, 8));
+  EXPECT_TRUE(leases_->HasMonitored(7));
+  EXPECT_FALSE(leases_->HasMonitored(9));
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(expired_, IsEmpty());
+  leases_->OnConnect(Peer(3, 7));
+  EXPECT_TRUE(leases_->Owns(Peer(3, 7), 100));
+  Pass(absl::Seconds(2));
+  EXPECT_THAT(expired_, ElementsAre(200));
+  leases_->OnClosed(100);
+  EXPECT_FALSE(leases_->HasMonitored(7));
+}
+
 TEST_F(SessionLeasesTest, LeasesEndAtOnceWhileTheServerDrains) {
   leases_->OnConnect(Peer(1, 7));
   Create(Peer(1, 7), 100);
@@ -158,7 +183,7 @@ TEST_F(SessionLeasesTest, LeasesEndAtOnceWhileTheServerDrains) {
   leases_->OnDisconnect(Peer(1, 7));
   Pass(absl::Seconds(1));
   EXPECT_THAT(expired_, IsEmpty());
-  leases_->EndAtOnce();
+  leases_->Drain();
   Pass(absl::ZeroDuration());
   EXPECT_THAT(expired_, ElementsAre(100));
   leases_->OnDisconnect(Peer(2, 8));

@@ -13,6 +13,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/join.h"
 #include "libs/base/status.h"
+#include "libs/bus/transport.h"
 #include "libs/device/device_memory.h"
 #include "libs/passes/run_passes.h"
 #include "libs/protocol/peer_checks.h"
@@ -979,6 +980,7 @@ absl::Status TaskRuntime::PeerConnected(const std::string& task,
         protocol::CheckIsOneTask(incarnation, task, TaskOf(incarnation)));
     PeerState& peer = peers_[incarnation];
     peer.task = task;
+    peer.has_ended = false;
     if (peer.connections++ == 0) {
       peer.claims =
           !std::exchange(peer.is_claimed, false) && IsTaken(task, incarnation);
@@ -1006,7 +1008,8 @@ bool TaskRuntime::PeerLost(const std::string& task, uint64_t incarnation,
   const absl::Status cause = absl::UnavailableError(
       absl::StrCat("The connection between ", options_.task, " and ", task,
                    " was lost: ", why.message()));
-  const bool is_claimant = LoseConnection(incarnation);
+  const bool has_ended = why == bus::TaskHasEnded(task);
+  const bool is_claimant = LoseConnection(incarnation, has_ended);
   EndHoldsOf(incarnation);
   StepTable::Loss lost;
   if (!is_claimant) lost = steps_.PeerLost(task, cause);
@@ -1025,11 +1028,12 @@ bool TaskRuntime::DropUnusedConnection(const std::string& task,
   return true;
 }
 
-bool TaskRuntime::LoseConnection(uint64_t incarnation) {
+bool TaskRuntime::LoseConnection(uint64_t incarnation, bool has_ended) {
   absl::MutexLock lock(&mutex_);
   const auto it = peers_.find(incarnation);
   if (it == peers_.end() || it->second.connections == 0) return false;
   PeerState& peer = it->second;
+  peer.has_ended |= has_ended;
   if (--peer.connections > 0) return peer.claims;
   peer.is_claimed =
       !peer.claims &&
@@ -1038,13 +1042,30 @@ bool TaskRuntime::LoseConnection(uint64_t incarnation) {
   return peer.claims;
 }
 
-void TaskRuntime::BeginLease(uint64_t incarnation, PeerState& peer) {
-  absl::Duration lease =
+bool TaskRuntime::HasMonitoredSession(uint64_t incarnation) const {
+  return absl::c_any_of(sessions_, [&](const auto& entry) {
+    return entry.second->master_incarnation == incarnation &&
+           entry.second->is_monitored;
+  });
+}
+
+absl::Duration TaskRuntime::LeaseOf(uint64_t incarnation,
+                                    const PeerState& peer) const {
+  const absl::Duration lease =
       peer.is_claimed ? std::min(options_.claim_grace, options_.master_lease)
                       : options_.master_lease;
-  if (is_draining_) lease = absl::ZeroDuration();
+  if (!is_draining_) return lease;
+  if (peer.has_ended || !HasMonitoredSession(incarnation)) {
+    return absl::ZeroDuration();
+  }
+  return std::min(lease, options_.drain_lease);
+}
+
+void TaskRuntime::BeginLease(uint64_t incarnation, PeerState& peer) {
+  if (peer.lease != 0) options_.scheduler->CancelTimer(peer.lease);
   peer.lease = options_.scheduler->ScheduleAt(
-      Pool::kControl, options_.scheduler->clock().Now() + lease,
+      Pool::kControl,
+      options_.scheduler->clock().Now() + LeaseOf(incarnation, peer),
       [self = weak_from_this(), incarnation, loss = ++peer.losses] {
         if (auto runtime = self.lock()) {
           runtime->LeaseExpired(incarnation, loss);
@@ -1145,8 +1166,13 @@ void TaskRuntime::Drain(const absl::Status& cause) {
     stopped_ = cause;
     is_draining_ = true;
     std::vector<uint64_t> lost;
-    for (const auto& [incarnation, peer] : peers_) {
-      if (peer.connections == 0) lost.push_back(incarnation);
+    for (auto& [incarnation, peer] : peers_) {
+      if (peer.connections > 0) continue;
+      if (LeaseOf(incarnation, peer) == absl::ZeroDuration()) {
+        lost.push_back(incarnation);
+      } else {
+        BeginLease(incarnation, peer);
+      }
     }
     for (const uint64_t incarnation : lost) {
       for (RemovedSession& session : ForgetMaster(incarnation, cause)) {

@@ -73,6 +73,10 @@ struct TaskRuntimeOptions {
   int64_t max_sessions = std::numeric_limits<int64_t>::max();
   // How long sessions outlive the last connection to their master.
   absl::Duration master_lease = absl::Minutes(1);
+  // The same of masters with monitored sessions while the task drains: long
+  // enough for a connection that was cut to be dialed again. Others are not
+  // waited for then.
+  absl::Duration drain_lease = absl::Seconds(2);
   // How long a task that another process claims, too, stays the first one's
   // after its last connection: cut, it comes back sooner.
   absl::Duration claim_grace = absl::Seconds(5);
@@ -164,7 +168,9 @@ class TaskRuntime : public protocol::Worker,
   }
   // Refuses with `cause` new sessions of other masters, and steps of sessions
   // that are not monitored; those that run go on. Sessions of masters that are
-  // lost, now or from here on, end at once: their return is not waited for.
+  // lost, now or from here on, end at once, unless one of them is monitored:
+  // then that master has the drain_lease to come back. One that has said that
+  // it ends is not waited for.
   void Drain(const absl::Status& cause) ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until no monitored session of another master is here; false when
   // `deadline` came first. Blocks.
@@ -257,7 +263,8 @@ class TaskRuntime : public protocol::Worker,
     bool claims = false;
     // It was lost while others claimed its task, which is still its own.
     bool is_claimed = false;
-    uint64_t losses = 0;  // leases begun
+    uint64_t losses = 0;     // leases begun
+    bool has_ended = false;  // as it has said
   };
 
   // The end where the session is not there, or is another master's.
@@ -388,12 +395,17 @@ class TaskRuntime : public protocol::Worker,
   bool IsTaken(const std::string& task, uint64_t incarnation) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // With the last one its lease begins. True: it only claims its task.
-  bool LoseConnection(uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool LoseConnection(uint64_t incarnation, bool has_ended)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // The task's other incarnations that are connected claim it no more; true if
   // there are any.
   bool EndClaims(const std::string& task, uint64_t incarnation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropPredecessor(const std::string& task, uint64_t incarnation);
+  absl::Duration LeaseOf(uint64_t incarnation, const PeerState& peer) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  bool HasMonitoredSession(uint64_t incarnation) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void BeginLease(uint64_t incarnation, PeerState& peer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes out the sessions that end with a lease; none if that begins anew,

@@ -830,20 +830,53 @@ TEST_F(DrainingRuntimeTest, RunsStepsOfMonitoredSessionsUntilTheyClose) {
   EXPECT_TRUE(in_time_);
 }
 
-TEST_F(DrainingRuntimeTest, DoesNotWaitForAMasterThatIsLost) {
+TEST_F(DrainingRuntimeTest, WaitsBrieflyForAMasterThatIsLost) {
   BeginDrain();
   EXPECT_FALSE(ended_);
   Lose(kMaster);
+  scheduler_.AdvanceBy(absl::Seconds(3));
+  EXPECT_EQ(ended_, begin_ + absl::Seconds(2));
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+}
+
+TEST_F(DrainingRuntimeTest, WaitsBrieflyForAMasterThatWasLostBefore) {
+  Lose(kMaster);
+  EXPECT_EQ(runtime_->num_sessions(), 2);
+  BeginDrain();
+  scheduler_.AdvanceBy(absl::Seconds(3));
+  EXPECT_EQ(ended_, begin_ + absl::Seconds(2));
+  EXPECT_EQ(runtime_->num_sessions(), 0);
+}
+
+TEST_F(DrainingRuntimeTest, ServesAMasterThatIsSoonBack) {
+  Lose(kMaster);
+  BeginDrain();
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
+  Lose(kMaster);
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
+  scheduler_.AdvanceBy(absl::Seconds(3));
+  EXPECT_FALSE(ended_);
+  EXPECT_OK(Run(2));
+  ASSERT_OK(DeleteWorkerSession(kMaster, 2));
+  scheduler_.RunUntilIdle();
+  EXPECT_TRUE(in_time_);
+}
+
+TEST_F(DrainingRuntimeTest, DoesNotWaitForAMasterThatHasEnded) {
+  BeginDrain();
+  runtime_->PeerLost(kWorker, kMaster, bus::TaskHasEnded(kWorker));
   scheduler_.RunUntilIdle();
   EXPECT_EQ(ended_, begin_);
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(DrainingRuntimeTest, DoesNotWaitForAMasterThatWasLostBefore) {
-  Lose(kMaster);
-  EXPECT_EQ(runtime_->num_sessions(), 2);
+TEST_F(DrainingRuntimeTest, DoesNotWaitForOtherSessionsOfAMasterThatIsLost) {
+  ASSERT_OK(DeleteWorkerSession(kMaster, 2));
   BeginDrain();
-  EXPECT_EQ(ended_, begin_);
+  Lose(kMaster);
+  scheduler_.RunUntilIdle();
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 

@@ -55,6 +55,11 @@ bool TaskHandler::IsServedWhileDraining(uint8_t method) const {
          FileService::IsServedWhileDraining(method);
 }
 
+bool TaskHandler::IsAcceptedWhileDraining(const bus::Identity& peer) const {
+  if (!peer.task.empty()) return true;
+  return master_ && master_->HasMonitoredSession(peer.incarnation);
+}
+
 bool TaskHandler::HasReserve(uint8_t method) const {
   return MasterService::HasReserve(method) ||
          WorkerService::HasReserve(method) ||

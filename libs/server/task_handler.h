@@ -41,8 +41,7 @@ class TaskHandler : public bus::Handler {
  public:
   explicit TaskHandler(const TaskHandlerOptions& options);
 
-  // The task refuses connections of clients from here on: one that is lost does
-  // not come back.
+  // The task refuses connections of new clients from here on.
   void Drain();
 
   bool IsFast(uint8_t method) const override;
@@ -51,10 +50,8 @@ class TaskHandler : public bus::Handler {
   bool IsServedWhileDraining(uint8_t method) const override;
   bool HasReserve(uint8_t method) const override;
   // Tasks: steps that go on may have values for this one that were not sent
-  // before.
-  bool IsAcceptedWhileDraining(const bus::Identity& peer) const override {
-    return !peer.task.empty();
-  }
+  // before. Clients whose connections were cut: a chief may still save.
+  bool IsAcceptedWhileDraining(const bus::Identity& peer) const override;
   absl::Status OnConnect(const bus::Peer& peer) override;
   void OnDisconnect(const bus::Peer& peer, const absl::Status& why) override;
   void OnRequest(std::shared_ptr<bus::IncomingCall> call,
