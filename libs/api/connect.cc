@@ -71,8 +71,7 @@ class InProcessTask {
   }
 
   Master& master() { return *task_.master(); }
-  Scheduler& scheduler() { return process_.scheduler(); }
-  FileSystem& files() { return process_.file_system(); }
+  Process& process() { return process_; }
 
  private:
   static ClusterSpec Cluster() {
@@ -123,8 +122,7 @@ class RemoteMaster {
                  .logger = logger_.get()}) {}
 
   protocol::MasterClient& client() { return client_; }
-  Scheduler& scheduler() { return process_.scheduler(); }
-  FileSystem& files() { return process_.file_system(); }
+  Process& process() { return process_; }
 
  private:
   const std::unique_ptr<Process> own_process_;
@@ -137,9 +135,20 @@ class RemoteMaster {
 // files.
 struct Reached {
   std::shared_ptr<protocol::Master> master;
-  Scheduler* scheduler = nullptr;
-  FileSystem* files = nullptr;
+  Process* process = nullptr;
 };
+
+// While a monitored session is there, checkpoint writers that stop wait for it.
+std::shared_ptr<protocol::Master> ExpectingSaves(Reached reached) {
+  struct Kept {
+    std::shared_ptr<protocol::Master> master;
+    std::shared_ptr<void> saves;
+  };
+  auto kept = std::make_shared<Kept>(
+      Kept{std::move(reached.master), reached.process->ExpectSaves()});
+  protocol::Master* const master = kept->master.get();
+  return {std::move(kept), master};
+}
 
 absl::StatusOr<Reached> ReachInProcess(const SessionOptions& options) {
   for (const auto& [type, count] : options.device_count) {
@@ -150,7 +159,7 @@ absl::StatusOr<Reached> ReachInProcess(const SessionOptions& options) {
   }
   ASSIGN_OR_RETURN(auto task, InProcessTask::Create(options));
   // The session's hold on its master is what keeps the task alive.
-  return Reached{{task, &task->master()}, &task->scheduler(), &task->files()};
+  return Reached{{task, &task->master()}, &task->process()};
 }
 
 absl::StatusOr<Reached> ReachServer(const std::string& target,
@@ -165,14 +174,12 @@ absl::StatusOr<Reached> ReachServer(const std::string& target,
   if (options.process != nullptr) {
     auto local = options.process->local_tasks().FindMaster(address.ToTarget());
     if (local) {
-      return Reached{local, &options.process->scheduler(),
-                     &options.process->file_system()};
+      return Reached{local, options.process};
     }
   }
   auto remote = std::make_shared<RemoteMaster>(address, options);
   RETURN_IF_ERROR(remote->client().WaitForConnection());
-  return Reached{
-      {remote, &remote->client()}, &remote->scheduler(), &remote->files()};
+  return Reached{{remote, &remote->client()}, &remote->process()};
 }
 
 absl::StatusOr<Reached> Reach(const std::string& target,
@@ -196,8 +203,10 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Connect(
     const SessionOptions& options) {
   RETURN_IF_ERROR(scope.status());
   ASSIGN_OR_RETURN(Reached reached, Reach(target, options));
-  return Create(std::move(reached.master), *reached.scheduler, scope, options,
-                reached.files);
+  Process& process = *reached.process;
+  if (options.is_monitored) reached.master = ExpectingSaves(reached);
+  return Create(std::move(reached.master), process.scheduler(), scope, options,
+                &process.file_system());
 }
 
 absl::Status Session::Reset(const std::string& target,
@@ -209,7 +218,7 @@ absl::Status Session::Reset(const std::string& target,
         "nothing to reset: give the target of a server, \"zmq://host:port\".");
   }
   ASSIGN_OR_RETURN(Reached reached, ReachServer(target, options));
-  return protocol::BlockingMaster(*reached.master, *reached.scheduler)
+  return protocol::BlockingMaster(*reached.master, reached.process->scheduler())
       .Reset(containers, options.device_filters);
 }
 

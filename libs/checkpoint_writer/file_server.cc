@@ -110,6 +110,10 @@ class FileServer::Client : public std::enable_shared_from_this<Client> {
 
   void Operate(FileRequest request, absl::Time deadline,
                std::shared_ptr<Cancellation> cancellation, Files::Done done);
+  void SetExpectsSaves(bool expects) {
+    if (expects_saves_.exchange(expects) == expects) return;
+    expects ? server_.expecting_.Begin() : server_.expecting_.End();
+  }
   // Closes what is open; what waits fails.
   void Leave();
 
@@ -155,6 +159,7 @@ class FileServer::Client : public std::enable_shared_from_this<Client> {
   FileServer& server_;
   const uint64_t number_;
   std::atomic<int> num_open_{0};
+  std::atomic<bool> expects_saves_{false};
   absl::Mutex mutex_;
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<uint64_t, OpenFile> files_ ABSL_GUARDED_BY(mutex_);
@@ -269,6 +274,10 @@ void FileServer::Client::Operate(FileRequest request, absl::Time deadline,
                                  std::shared_ptr<Cancellation> cancellation,
                                  Files::Done done) {
   const FileAction action = request.action;
+  if (protocol::IsExpectation(action)) {
+    SetExpectsSaves(action == FileAction::kExpectSaves);
+    return done(FileAnswer());
+  }
   if (Opens(action)) {
     if (OpensToWrite(action)) done = server_.EndingUse(std::move(done));
     return OpenSoon(std::move(request), deadline, std::move(cancellation),
@@ -422,6 +431,7 @@ void FileServer::Client::Leave() {
     open.swap(files_);
   }
   for (auto& [file, one] : open) Close(std::move(one), Gone());
+  SetExpectsSaves(false);
   server_.clients_.End();
 }
 
@@ -454,13 +464,18 @@ absl::Time FileServer::QuietAt(absl::Duration quiet) const {
 bool FileServer::WaitUntilUnused(absl::Time deadline, absl::Duration quiet) {
   Scheduler& scheduler = *options_.scheduler;
   while (true) {
-    const absl::Time quiet_at = QuietAt(quiet);
-    if (clients_.WaitUntilNone(scheduler, std::min(deadline, quiet_at))) {
-      // What clients had open when they went is being closed.
-      return written_.WaitUntilNone(scheduler, deadline);
-    }
+    const bool expects = expecting_.count() > 0;
+    const absl::Duration most = expects ? quiet : std::min(quiet, kIdle);
+    InFlight& awaited = expects ? expecting_ : clients_;
+    const absl::Time until = std::min(deadline, QuietAt(most));
+    const bool are_gone = awaited.WaitUntilNone(scheduler, until);
+    if (are_gone && expects) continue;
+    // What clients had open when they went is being closed.
+    if (are_gone) return written_.WaitUntilNone(scheduler, deadline);
     if (Now() >= deadline) return false;
-    if (Now() >= QuietAt(quiet)) return true;
+    if (Now() >= QuietAt(most) && (expects || expecting_.count() == 0)) {
+      return true;
+    }
   }
 }
 

@@ -51,15 +51,20 @@ class FileServer {
   // Waits for what is done to files at the moment. No client is left.
   ~FileServer();
 
+  // A save writes without a pause of this length.
+  static constexpr absl::Duration kIdle = absl::Seconds(1);
+
   std::shared_ptr<protocol::Files> NewClient();
 
   // Begins the time that WaitUntilUnused measures. Clients are served as
   // before: any of them may make its last save. Whoever drains lets in no
   // others.
   void Drain();
-  // Waits until all clients are gone, or have written nothing during `quiet`,
-  // as one does that keeps an event file open. False when `deadline` came
-  // first. After Drain.
+  // Waits until all clients are gone, or those that are left write nothing
+  // more. A client that expects saves (FileAction::kExpectSaves) has `quiet` to
+  // begin one. As soon as none expects any, what is left is no save: a file
+  // that is open while nothing is written for kIdle, as an event file is. False
+  // when `deadline` came first. After Drain.
   bool WaitUntilUnused(absl::Time deadline, absl::Duration quiet);
 
   int num_open_files() const { return num_open_.load(); }
@@ -84,7 +89,8 @@ class FileServer {
   mutable absl::Mutex mutex_;
   // When Drain was called, or the last request that writes ended.
   absl::Time last_used_ ABSL_GUARDED_BY(mutex_);
-  InFlight uses_;  // requests that write
+  InFlight uses_;       // requests that write
+  InFlight expecting_;  // clients that expect saves
   std::atomic<int> num_open_{0};
   std::atomic<uint64_t> num_clients_{0};  // ever
   InFlight clients_;

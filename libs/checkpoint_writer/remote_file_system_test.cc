@@ -462,6 +462,8 @@ class DrainingWriterTest : public RemoteFileSystemTest {
     files_.StartWriter(disk_);
     writing_ = files_.NewFileSystem(11);
     EXPECT_OK(Write(*writing_, "/a", "a"));
+    writing_->SetExpectsSaves(true);
+    files_.Settle();
   }
   // When it has drained: ended_.
   void BeginDrain() {
@@ -504,6 +506,8 @@ TEST_F(DrainingWriterTest, ClientThatHasOnlyReadMayWrite) {
   writing_.reset();
   auto restored = files_.NewFileSystem(12);
   EXPECT_OK(restored->FileExists("/a"));
+  restored->SetExpectsSaves(true);
+  files_.Settle();
   BeginDrain();
   files_.Pass(absl::Seconds(1));
   EXPECT_FALSE(ended_);
@@ -546,6 +550,62 @@ TEST_F(DrainingWriterTest, WaitsShorterForAFileThatIsLeftOpen) {
   EXPECT_GE(*ended_, written + absl::Seconds(5));
   EXPECT_LT(*ended_, begin_ + absl::Seconds(9));
   EXPECT_TRUE(in_time_);
+}
+
+// Its program has no monitored session, so no save will come.
+TEST_F(DrainingWriterTest, DoesNotWaitForAnEventFileAlone) {
+  writing_->SetExpectsSaves(false);
+  ASSERT_OK_AND_ASSIGN(auto events, writing_->NewWritableFile("/events"));
+  ASSERT_OK(events->Append("x"));
+  ASSERT_OK(events->Flush());
+  files_.Pass(absl::Seconds(1));
+  BeginDrain();
+  files_.Pass(absl::Milliseconds(1100));
+  EXPECT_TRUE(ended_);
+  EXPECT_TRUE(in_time_);
+  EXPECT_EQ(disk_.ReadFile("/events").value(), "x");
+}
+
+TEST_F(DrainingWriterTest, EndsWithTheLastMonitoredSession) {
+  ASSERT_OK_AND_ASSIGN(auto events, writing_->NewWritableFile("/events"));
+  const auto other = files_.NewFileSystem(12);
+  other->SetExpectsSaves(true);
+  EXPECT_OK(other->FileExists("/a"));
+  other->SetExpectsSaves(true);
+  BeginDrain();
+  files_.Pass(absl::Seconds(2));
+  writing_->SetExpectsSaves(false);
+  files_.Pass(absl::Milliseconds(500));
+  EXPECT_FALSE(ended_);
+  other->SetExpectsSaves(false);
+  files_.Settle();
+  EXPECT_TRUE(ended_);
+  EXPECT_TRUE(in_time_);
+}
+
+TEST_F(DrainingWriterTest, SaveThatIsOpenIsWaitedFor) {
+  writing_->SetExpectsSaves(false);
+  ASSERT_OK_AND_ASSIGN(auto file, writing_->NewWritableFile("/b"));
+  BeginDrain();
+  for (int i = 0; i < 5; ++i) {
+    files_.Pass(absl::Milliseconds(600));
+    ASSERT_OK(file->Append(Bytes(kMaxFilePiece)));
+  }
+  EXPECT_FALSE(ended_);
+  EXPECT_OK(file->Close());
+}
+
+// What is expected is said again.
+TEST_F(DrainingWriterTest, ExpectationOutlivesAConnection) {
+  ASSERT_OK_AND_ASSIGN(auto events, writing_->NewWritableFile("/events"));
+  files_.network().Cut("client", "server");
+  files_.Pass(absl::Seconds(5));
+  BeginDrain();
+  files_.Pass(absl::Seconds(3));
+  EXPECT_FALSE(ended_);
+  writing_->SetExpectsSaves(false);
+  files_.Settle();
+  EXPECT_TRUE(ended_);
 }
 
 // An evaluator looks for checkpoints.

@@ -68,10 +68,24 @@ FileClient::FileClient(bus::Transport& transport,
 FileClient::~FileClient() = default;
 
 void FileClient::OnConnected(const bus::Identity& peer) {
+  {
+    absl::MutexLock lock(&mutex_);
+    connected_ = true;
+    incarnation_ = peer.incarnation;
+    last_failure_ = absl::OkStatus();
+    if (!expects_saves_) return;
+  }
+  FileRequest request;
+  request.action = FileAction::kExpectSaves;
+  Operate(std::move(request),
+          options_.scheduler->clock().Now() + options_.connect_timeout, nullptr,
+          [](const absl::StatusOr<FileAnswer>&) {});
+}
+
+bool FileClient::NoteExpectation(FileAction action) {
   absl::MutexLock lock(&mutex_);
-  connected_ = true;
-  incarnation_ = peer.incarnation;
-  last_failure_ = absl::OkStatus();
+  expects_saves_ = action == FileAction::kExpectSaves;
+  return connected_;
 }
 
 void FileClient::OnDisconnected(const absl::Status& why) {
@@ -129,6 +143,9 @@ void FileClient::Operate(FileRequest request, absl::Time deadline,
                          Done done) {
   if (cancellation != nullptr && cancellation->IsCancelled()) {
     return done(cancellation->status());
+  }
+  if (IsExpectation(request.action) && !NoteExpectation(request.action)) {
+    return done(FileAnswer());
   }
   const absl::Time last_wait = LastWait(request.action);
   auto pending = std::make_shared<Pending>(

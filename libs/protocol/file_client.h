@@ -49,6 +49,8 @@ class FileClient : public Files, private bus::ChannelEvents {
   // not to be called from one. No other call is running.
   ~FileClient() override;
 
+  // What is expected (IsExpectation) is said again over each new connection; it
+  // waits for none.
   void Operate(FileRequest request, absl::Time deadline,
                std::shared_ptr<Cancellation> cancellation, Done done) override;
 
@@ -61,6 +63,8 @@ class FileClient : public Files, private bus::ChannelEvents {
   // Until when what is asked for now waits for a connection; long ago if there
   // is one, or none is waited for.
   absl::Time LastWait(FileAction action) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Remembers what is expected; false: there is no connection to say it over.
+  bool NoteExpectation(FileAction action) ABSL_LOCKS_EXCLUDED(mutex_);
   void SendWhenConnected(const std::shared_ptr<Pending>& pending,
                          absl::Time deadline);
   void Send(const std::shared_ptr<Pending>& pending);
@@ -74,6 +78,7 @@ class FileClient : public Files, private bus::ChannelEvents {
   absl::Mutex mutex_;
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;  // connected last
+  bool expects_saves_ ABSL_GUARDED_BY(mutex_) = false;
   UnsyncedRenames renames_ ABSL_GUARDED_BY(mutex_);
   absl::Time disconnected_since_ ABSL_GUARDED_BY(mutex_);
   // Of the attempts since; OK before the first has failed.

@@ -19,6 +19,8 @@ using flatbuffers::Offset;
 
 static_assert(static_cast<int>(FileAction::kSyncDirectory) ==
               static_cast<int>(schemas::FileAction::SyncDirectory));
+static_assert(static_cast<int>(FileAction::kExpectNoSaves) ==
+              static_cast<int>(schemas::FileAction::ExpectNoSaves));
 static_assert(static_cast<int>(FileAction::kAppend) ==
               static_cast<int>(schemas::FileAction::Append));
 static_assert(static_cast<int>(FileAction::kRead) ==

@@ -2,6 +2,10 @@
 // messages of the role Files into calls, and what comes of them into replies.
 // Each connection is a client of its own; what it has open ends with it.
 //
+// While the task drains, a client that expects saves and loses its connection
+// is waited for briefly: whoever keeps the files still sees a client that
+// expects saves, until it is back or kDrainLease is over.
+//
 // Threads: OnRequest as bus::Handler says; the role's method is fast.
 #ifndef WEFT_LIBS_PROTOCOL_FILE_SERVICE_H_
 #define WEFT_LIBS_PROTOCOL_FILE_SERVICE_H_
@@ -13,6 +17,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/handler.h"
 #include "libs/protocol/files.h"
@@ -35,16 +41,41 @@ class FileService : public RoleService<FileService> {
   // more comes.
   ~FileService();
 
+  // Long enough for a connection that was cut to be dialed again.
+  static constexpr absl::Duration kDrainLease = absl::Seconds(2);
+
   static constexpr char kRole[] = "a task that keeps files";
   static const MethodRow<FileService>* FindMethod(uint8_t method);
 
+  // See above.
+  void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether a client of this incarnation expects saves, or did just before it
+  // lost its connection.
+  bool ExpectsSaves(uint64_t incarnation) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Of all connections of the server; fast.
   void OnConnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnDisconnect(const bus::Peer& peer) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   using Call = std::shared_ptr<bus::IncomingCall>;
+  struct Client {
+    std::shared_ptr<Files> files;
+    uint64_t incarnation = 0;
+    bool expects_saves = false;
+  };
+  // In the place of a client that is to come back.
+  struct Awaited {
+    std::shared_ptr<Files> files;
+    Scheduler::TimerId timer = 0;
+  };
 
+  std::shared_ptr<Files> NewExpectingFiles() const;
+  void Await(uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes it out.
+  std::shared_ptr<Files> EndAwaiting(uint64_t incarnation)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void NoteExpectation(const bus::Peer& peer, FileAction action)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void Operate(Call call, bus::Message request);
   // Null when the connection is gone.
   std::shared_ptr<Files> ClientOf(const bus::Peer& peer)
@@ -52,12 +83,14 @@ class FileService : public RoleService<FileService> {
 
   const FileServiceOptions options_;
   PendingReplies replies_;
-  absl::Mutex mutex_;
+  InFlight timers_;
+  mutable absl::Mutex mutex_;
+  bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_map<uint64_t, Awaited> awaited_ ABSL_GUARDED_BY(mutex_);
   // By connection. From its beginning on: whoever keeps the files waits for
   // clients when it stops, also for one that has not asked for anything since
   // it connected again.
-  absl::flat_hash_map<uint64_t, std::shared_ptr<Files>> clients_
-      ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, Client> clients_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft::protocol

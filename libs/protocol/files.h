@@ -62,6 +62,10 @@ enum class FileAction : uint8_t {
   kDeleteDirectory = 13,
   kRename = 14,
   kSyncDirectory = 15,
+  // The client may have a save to write until the latter, or its end: a writer
+  // that stops waits for it.
+  kExpectSaves = 16,
+  kExpectNoSaves = 17,
 };
 
 struct FileRequest {
@@ -85,6 +89,11 @@ struct FileAnswer {
   std::vector<std::string> names;  // of kListDirectory
   bus::Blob bytes;                 // of kRead; fewer at the file's end
 };
+
+inline bool IsExpectation(FileAction action) {
+  return action == FileAction::kExpectSaves ||
+         action == FileAction::kExpectNoSaves;
+}
 
 // Whether it is done to what is open, and so only over the same connection.
 inline bool IsOfOpenFile(FileAction action) {

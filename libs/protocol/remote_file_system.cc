@@ -333,6 +333,13 @@ class RemoteRandomAccessFile : public RandomAccessFile {
 RemoteFileSystem::RemoteFileSystem(RemoteFileSystemOptions options)
     : caller_(std::make_shared<const Caller>(std::move(options))) {}
 
+void RemoteFileSystem::SetExpectsSaves(bool expects) {
+  FileRequest request;
+  request.action =
+      expects ? FileAction::kExpectSaves : FileAction::kExpectNoSaves;
+  caller_->Start(std::move(request), [](const absl::StatusOr<FileAnswer>&) {});
+}
+
 absl::StatusOr<FileAnswer> RemoteFileSystem::Call(FileAction action,
                                                   absl::string_view path,
                                                   absl::string_view to,

@@ -50,6 +50,10 @@ class RemoteFileSystem : public FileSystem {
  public:
   explicit RemoteFileSystem(RemoteFileSystemOptions options);
 
+  // Whether a writer that stops is to wait for a save that this process may
+  // still write. Waits for no answer.
+  void SetExpectsSaves(bool expects);
+
   // Whether a file that it opened lives.
   bool has_open_files() const { return caller_.use_count() > 1; }
 

@@ -92,6 +92,11 @@ Process::~Process() {
   files_in_use_.Close(clock().Now() + kLongestUseOfFiles);
 }
 
+std::shared_ptr<void> Process::ExpectSaves() {
+  files_.BeginExpectingSaves();
+  return {this, [](Process* process) { process->files_.EndExpectingSaves(); }};
+}
+
 absl::StatusOr<std::vector<std::unique_ptr<Device>>> Process::NewGpus(
     absl::string_view task, int count) {
   if (options_.gpu_platform == nullptr || count == 0) {

@@ -98,6 +98,10 @@ class Process {
   // Paths "zmq://HOST:PORT/PATH" are files of the checkpoint writer there,
   // "s3://BUCKET/PATH" and "gs://BUCKET/PATH" those of object stores.
   FileSystem& file_system() { return files_in_use_; }
+  // While the result lives, this process may have a save to write: checkpoint
+  // writers that it has files at wait for it when they stop. For as long as a
+  // monitored session is open. The process outlives it.
+  std::shared_ptr<void> ExpectSaves();
   // Files that are open through it, and what else it does at this moment.
   int64_t num_files_in_use() const { return files_in_use_.num_in_use(); }
   BufferPool& buffers() { return buffers_; }

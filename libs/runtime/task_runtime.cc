@@ -183,6 +183,9 @@ absl::Status TaskRuntime::AddSession(
   created->devices = devices_;
   created->master_incarnation = session.master_incarnation;
   created->is_monitored = options.is_monitored;
+  if (options.is_monitored && options_.expect_saves) {
+    created->expects_saves = options_.expect_saves();
+  }
   if (options.isolated) created->own_resources = NewResources();
   const auto& resources =
       options.isolated ? created->own_resources : shared_resources_;
@@ -271,6 +274,7 @@ TaskRuntime::RemovedSession TaskRuntime::TakeOut(Sessions::const_iterator it,
   RemovedSession removed;
   removed.cancel_steps = steps_.RemoveSession(it->first, cause);
   removed.session = it->second;
+  removed.expects_saves = std::move(removed.session->expects_saves);
   removed.registrations = std::move(removed.session->registrations);
   sessions_.erase(it);
   if (IsMonitoredByOther(*removed.session)) monitored_.End();

@@ -82,6 +82,9 @@ struct TaskRuntimeOptions {
   absl::Duration claim_grace = absl::Seconds(5);
   // What is counted of steps. Null: nothing.
   std::shared_ptr<RuntimeMetrics> metrics;
+  // Called for each monitored session; the result is kept for as long as it is
+  // there (Process::ExpectSaves). Null: nobody is told.
+  std::function<std::shared_ptr<void>()> expect_saves;
   // How much memory there is for more, asked where a registration is to make
   // large variables. Null: no master is told of them.
   std::function<protocol::MemoryRoom()> memory_room;
@@ -212,6 +215,7 @@ class TaskRuntime : public protocol::Worker,
     std::vector<std::shared_ptr<Device>> devices;
     uint64_t master_incarnation = 0;
     bool is_monitored = false;
+    std::shared_ptr<void> expects_saves;
     StatefulKernels stateful_kernels;
     // What its kernels call functions with, one for each device.
     std::vector<std::shared_ptr<LocalFunctions>> functions;
@@ -239,6 +243,7 @@ class TaskRuntime : public protocol::Worker,
   // What is in no table any more, and is destroyed without the lock.
   struct RemovedSession {
     std::shared_ptr<Session> session;
+    std::shared_ptr<void> expects_saves;
     absl::btree_map<uint64_t, std::shared_ptr<Registration>> registrations;
     absl::AnyInvocable<void()> cancel_steps;  // called without it, too
   };

@@ -1,6 +1,7 @@
 #include "libs/runtime/zmq_file_system.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -46,6 +47,44 @@ std::shared_ptr<protocol::RemoteFileSystem> ZmqFileSystem::Connect(
           .operation_timeout = options_.operation_timeout});
 }
 
+void ZmqFileSystem::BeginExpectingSaves() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (num_expecting_++ > 0) return;
+  }
+  TellExpectation();
+}
+
+void ZmqFileSystem::EndExpectingSaves() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (--num_expecting_ > 0) return;
+  }
+  TellExpectation();
+}
+
+bool ZmqFileSystem::ExpectsSaves() {
+  absl::MutexLock lock(&mutex_);
+  return num_expecting_ > 0;
+}
+
+// Another thread may tell the opposite meanwhile: whoever is last tells what is
+// so.
+void ZmqFileSystem::TellExpectation() {
+  bool told = false;
+  do {
+    std::vector<std::shared_ptr<protocol::RemoteFileSystem>> writers;
+    {
+      absl::MutexLock lock(&mutex_);
+      told = num_expecting_ > 0;
+      for (const auto& [target, connection] : connections_) {
+        writers.push_back(connection.files);
+      }
+    }
+    for (const auto& writer : writers) writer->SetExpectsSaves(told);
+  } while (ExpectsSaves() != told);
+}
+
 std::shared_ptr<FileSystem> ZmqFileSystem::TakeUnused() {
   auto oldest = connections_.end();
   for (auto it = connections_.begin(); it != connections_.end(); ++it) {
@@ -74,21 +113,28 @@ absl::StatusOr<std::shared_ptr<FileSystem>> ZmqFileSystem::At(
         absl::StrCat(target, ": this process reaches no others"));
   }
   std::shared_ptr<FileSystem> ended;  // whose end waits, without the lock
-  absl::MutexLock lock(&mutex_);
-  auto it = connections_.find(target);
-  if (it == connections_.end()) {
-    if (connections_.size() >= options_.max_connections) {
-      ended = TakeUnused();
-      if (ended == nullptr) {
-        return absl::ResourceExhaustedError(
-            absl::StrCat(target, ": files are open at ", connections_.size(),
-                         " checkpoint writers, and at no more may they be"));
+  std::shared_ptr<FileSystem> files;
+  bool is_new_saver = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto it = connections_.find(target);
+    if (it == connections_.end()) {
+      if (connections_.size() >= options_.max_connections) {
+        ended = TakeUnused();
+        if (ended == nullptr) {
+          return absl::ResourceExhaustedError(
+              absl::StrCat(target, ": files are open at ", connections_.size(),
+                           " checkpoint writers, and at no more may they be"));
+        }
       }
+      it = connections_.emplace(target, Connection{Connect(writer)}).first;
+      is_new_saver = num_expecting_ > 0;
     }
-    it = connections_.emplace(target, Connection{Connect(writer)}).first;
+    it->second.last_use = ++uses_;
+    files = it->second.files;
   }
-  it->second.last_use = ++uses_;
-  return it->second.files;
+  if (is_new_saver) TellExpectation();
+  return files;
 }
 
 absl::StatusOr<ZmqFileSystem::Place> ZmqFileSystem::PlaceAt(

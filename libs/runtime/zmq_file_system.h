@@ -59,6 +59,12 @@ class ZmqFileSystem : public RoutedFileSystem {
  public:
   explicit ZmqFileSystem(ZmqFileSystemOptions options);
 
+  // While there is one more begin than ends, this process may have a save to
+  // write at the writers that it is connected to: when these stop, they wait
+  // for it.
+  void BeginExpectingSaves() ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndExpectingSaves() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // The files of the writer at an address; its paths begin with "/".
   absl::StatusOr<std::shared_ptr<FileSystem>> At(const bus::Address& writer)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -79,9 +85,14 @@ class ZmqFileSystem : public RoutedFileSystem {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<protocol::RemoteFileSystem> Connect(
       const bus::Address& writer);
+  // Tells all writers whether saves are expected, until what they have heard
+  // last is so.
+  void TellExpectation() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool ExpectsSaves() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const ZmqFileSystemOptions options_;
   absl::Mutex mutex_;
+  int64_t num_expecting_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
   // By target.
   std::map<std::string, Connection> connections_ ABSL_GUARDED_BY(mutex_);

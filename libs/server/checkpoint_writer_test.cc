@@ -309,6 +309,7 @@ TEST(CheckpointWriterTaskTest, ConnectionsAreSharedAndBounded) {
 
 TEST(CheckpointWriterTaskTest, AWriterThatStopsServesClientsUntilTheyAreQuiet) {
   WritersWorld world;
+  const auto saves = world.client().ExpectSaves();
   ASSERT_OK_AND_ASSIGN(auto file,
                        world.files().NewWritableFile("zmq://localhost:1000/a"));
   ASSERT_OK(file->Append(std::string(3 << 20, 'x')));
@@ -338,6 +339,7 @@ TEST(CheckpointWriterTaskTest, AWriterThatStopsServesClientsUntilTheyAreQuiet) {
 // The chief saves once its step is over.
 TEST(CheckpointWriterTaskTest, SaveThatBeginsLateIsWaitedFor) {
   WritersWorld world;
+  const auto saves = world.client().ExpectSaves();
   ASSERT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/a", "a"));
   bool stopped = false;
   world.scheduler().Schedule(Pool::kBlocking, [&] {
@@ -348,6 +350,46 @@ TEST(CheckpointWriterTaskTest, SaveThatBeginsLateIsWaitedFor) {
   EXPECT_FALSE(stopped);
   EXPECT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/b", "b"));
   world.scheduler().AdvanceBy(absl::Seconds(3));
+  EXPECT_TRUE(stopped);
+}
+
+TEST(CheckpointWriterTaskTest, EventFileThatIsOpenIsNotWaitedFor) {
+  WritersWorld world;
+  auto saves = world.client().ExpectSaves();
+  ASSERT_OK_AND_ASSIGN(auto events,
+                       world.files().NewWritableFile("zmq://localhost:1000/e"));
+  ASSERT_OK(events->Append("x"));
+  ASSERT_OK(events->Flush());
+  bool stopped = false;
+  world.scheduler().Schedule(Pool::kBlocking, [&] {
+    EXPECT_OK(world.writer(0).server->Stop(absl::Seconds(10)));
+    stopped = true;
+  });
+  world.scheduler().AdvanceBy(absl::Seconds(3));
+  EXPECT_FALSE(stopped) << "its monitored session is open";
+  saves.reset();
+  world.scheduler().AdvanceBy(absl::Seconds(2));
+  EXPECT_TRUE(stopped);
+  EXPECT_EQ(world.writer(0).disk->ReadFile("e").value(), "x");
+}
+
+TEST(CheckpointWriterTaskTest, ClientWhoseConnectionIsCutMaySave) {
+  WritersWorld world;
+  const auto saves = world.client().ExpectSaves();
+  ASSERT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/a", "a"));
+  bool stopped = false;
+  world.scheduler().Schedule(Pool::kBlocking, [&] {
+    EXPECT_OK(world.writer(0).server->Stop(absl::Seconds(10)));
+    stopped = true;
+  });
+  world.scheduler().AdvanceBy(absl::Seconds(1));
+  world.network().Cut("client", "checkpoint_writer0");
+  world.scheduler().AdvanceBy(absl::Seconds(4));
+  EXPECT_FALSE(stopped);
+  EXPECT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/b", "b"));
+  // One that does not come back is not waited for.
+  world.network().Kill("client");
+  world.scheduler().AdvanceBy(absl::Seconds(4));
   EXPECT_TRUE(stopped);
 }
 

@@ -474,14 +474,15 @@ class Server::Impl : private PeerObserver,
                      absl::FormatDuration(drain), " is ended now"));
   }
 
-  // Any client that is connected may be a chief whose last save begins when its
-  // step is over. Clients that write nothing until a save would begin too late
-  // (one that was not told to stop, and keeps an event file open) are waited
-  // for no longer.
+  // A client with a monitored session may be a chief whose last save begins
+  // when its step is over. If it writes nothing until a save would begin too
+  // late (it was not told to stop), it is waited for no longer. Other clients
+  // are waited for while they write.
   void DrainFiles(absl::Duration drain) {
     file_server_->Drain();
     if (endpoint_ != nullptr) {
       endpoint_->Drain();
+      handler_->Drain();
       logger_.Info(absl::StrCat("Stopping: clients may write files for ",
                                 absl::FormatDuration(drain)));
     }

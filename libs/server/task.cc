@@ -27,6 +27,7 @@ std::shared_ptr<TaskRuntime> Task::NewRuntime() {
   runtime.task = options_.task;
   runtime.incarnation = options_.incarnation;
   runtime.peers = options_.directory;
+  runtime.expect_saves = [&process] { return process.ExpectSaves(); };
   runtime.memory_room = [&process] { return process.memory_room(); };
   std::vector<std::unique_ptr<Device>> devices =
       NewLocalDevices(options_.task, {.cpus = options_.cpus}, process.buffers(),

@@ -27,6 +27,7 @@ TaskHandler::TaskHandler(const TaskHandlerOptions& options)
 
 void TaskHandler::Drain() {
   if (master_) master_->Drain();
+  if (files_) files_->Drain();
 }
 
 bool TaskHandler::IsFast(uint8_t method) const {
@@ -57,7 +58,8 @@ bool TaskHandler::IsServedWhileDraining(uint8_t method) const {
 
 bool TaskHandler::IsAcceptedWhileDraining(const bus::Identity& peer) const {
   if (!peer.task.empty()) return true;
-  return master_ && master_->HasMonitoredSession(peer.incarnation);
+  return (master_ && master_->HasMonitoredSession(peer.incarnation)) ||
+         (files_ && files_->ExpectsSaves(peer.incarnation));
 }
 
 bool TaskHandler::HasReserve(uint8_t method) const {
