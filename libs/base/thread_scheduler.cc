@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <thread>
@@ -25,6 +26,9 @@ namespace {
 
 // One ParallelFor: its ranges are claimed by counting up. A helper that comes
 // when all are claimed touches nothing but this object, which it shares.
+//
+// An exception that a range throws skips the ranges that are not claimed yet,
+// and goes to the caller of ParallelFor once no thread uses its closure.
 class SharedLoop {
  public:
   using Work = std::function<void(int64_t, int64_t)>;
@@ -44,7 +48,7 @@ class SharedLoop {
   bool RunOne() {
     const int64_t range = next_.fetch_add(1, std::memory_order_relaxed);
     if (range >= num_ranges_) return false;
-    work_(Begin(range), Begin(range + 1));
+    RunRange(range);
     if (num_done_.fetch_add(1, std::memory_order_acq_rel) + 1 == num_ranges_) {
       Finish();
     }
@@ -63,7 +67,23 @@ class SharedLoop {
     while (!IsDone()) FutexWait(done_, 0);
   }
 
+  // REQUIRES: Wait has returned.
+  void RethrowException() {
+    if (has_thrown_.load(std::memory_order_relaxed)) {
+      std::rethrow_exception(std::exchange(exception_, nullptr));
+    }
+  }
+
  private:
+  void RunRange(int64_t range) {
+    if (has_thrown_.load(std::memory_order_relaxed)) return;
+    try {
+      work_(Begin(range), Begin(range + 1));
+    } catch (...) {
+      if (has_thrown_.exchange(true, std::memory_order_relaxed)) return;
+      exception_ = std::current_exception();
+    }
+  }
   int64_t Begin(int64_t range) const {
     return range * size_ + std::min(range, larger_ranges_);
   }
@@ -80,6 +100,9 @@ class SharedLoop {
   std::atomic<int64_t> next_{0};
   std::atomic<int64_t> num_done_{0};
   std::atomic<uint32_t> done_{0};
+  std::atomic<bool> has_thrown_{false};
+  // Written by the range that set has_thrown_, read when all are done.
+  std::exception_ptr exception_;
 };
 
 // Ranges per thread: more than one evens out threads that come late.
@@ -214,6 +237,7 @@ void ThreadScheduler::ParallelFor(
     if (!loop->IsClaimed()) ask();
   }
   loop->Wait(clock_, compute_.wake_time());
+  loop->RethrowException();
 }
 
 }  // namespace

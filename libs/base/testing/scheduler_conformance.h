@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -263,6 +264,21 @@ TEST_P(SchedulerConformanceTest, ParallelForNeedsNoFreeThread) {
   EXPECT_EQ(sum, 1000);
   release->Set();
   scheduler_.reset();
+}
+
+// After the last use of the closure, and once.
+TEST_P(SchedulerConformanceTest, ParallelForRethrowsAnException) {
+  for (int64_t total : {1, 1000}) {
+    std::atomic<int> running{0};
+    const auto work = [&](int64_t, int64_t) {
+      ++running;
+      std::this_thread::yield();
+      --running;
+      throw std::bad_alloc();
+    };
+    EXPECT_THROW(scheduler_->ParallelFor(total, 1, work), std::bad_alloc);
+    EXPECT_EQ(running, 0);
+  }
 }
 
 TEST_P(SchedulerConformanceTest, DestructorRunsWhatWasScheduled) {

@@ -1,0 +1,36 @@
+#include "libs/base/exceptions.h"
+
+#include <new>
+#include <stdexcept>
+
+#include "absl/strings/str_cat.h"
+
+namespace weft {
+namespace {
+
+absl::Status OutOfMemory(const char* exception) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "OOM: the system has no memory for strings or containers of this size (",
+      exception,
+      "); process less data at a time, or raise the memory limit of the "
+      "process"));
+}
+
+}  // namespace
+
+absl::Status CurrentExceptionStatus() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory("std::bad_alloc");
+  } catch (const std::length_error&) {
+    return OutOfMemory("std::length_error");
+  } catch (const std::exception& exception) {
+    return absl::InternalError(
+        absl::StrCat("an unexpected exception: ", exception.what()));
+  } catch (...) {
+    return absl::InternalError("an exception that is no std::exception");
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,45 @@
+#include "libs/base/exceptions.h"
+
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+
+namespace weft {
+namespace {
+
+template <typename Exception>
+absl::Status StatusOf(const Exception& exception) {
+  return CatchExceptions([&]() -> absl::Status { throw exception; });
+}
+
+TEST(CatchExceptionsTest, ReturnsWhatTheCallReturns) {
+  EXPECT_OK(CatchExceptions([] { return absl::OkStatus(); }));
+  const absl::StatusOr<int> seven =
+      CatchExceptions([]() -> absl::StatusOr<int> { return 7; });
+  ASSERT_OK(seven);
+  EXPECT_EQ(*seven, 7);
+}
+
+TEST(CatchExceptionsTest, MissingMemoryIsResourceExhausted) {
+  EXPECT_THAT(StatusOf(std::bad_alloc()),
+              StatusIs(absl::StatusCode::kResourceExhausted, "std::bad_alloc"));
+  EXPECT_THAT(
+      StatusOf(std::length_error("basic_string::append")),
+      StatusIs(absl::StatusCode::kResourceExhausted, "std::length_error"));
+  const auto text = CatchExceptions([]() -> absl::StatusOr<std::string> {
+    return std::string(std::string().max_size() + 1, 'x');
+  });
+  EXPECT_THAT(text, StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(CatchExceptionsTest, OtherExceptionsAreInternalErrors) {
+  EXPECT_THAT(StatusOf(std::out_of_range("element 3")),
+              StatusIs(absl::StatusCode::kInternal, "element 3"));
+}
+
+}  // namespace
+}  // namespace weft
