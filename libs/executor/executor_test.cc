@@ -421,6 +421,39 @@ TEST(ExecutorTest, AnErrorReleasesWhatWaits) {
   }
 }
 
+// Of kernels; the second value makes them throw in another place.
+TEST(ExecutorTest, AnExceptionFailsItsNode) {
+  for (const char* op : {"TestThrow", "TestThrowAsync"}) {
+    PlanHarness h;
+    h.Retval(0, {h.Add("throws", op, {h.Arg(0)}), 0});
+    for (RunWhere where : kEverywhere) {
+      EXPECT_THAT(
+          h.Run({Float(0)}, where),
+          StatusIs(absl::StatusCode::kResourceExhausted, "(std::bad_alloc)"))
+          << op;
+    }
+  }
+}
+
+TEST(ExecutorTest, AnExceptionInParallelForFailsItsNode) {
+  PlanHarness h;
+  h.Retval(0, {h.Add("throws", "TestThrow", {h.Arg(0)}), 0});
+  for (RunWhere where : kEverywhere) {
+    EXPECT_THAT(
+        h.Run({Float(1)}, where),
+        StatusIs(absl::StatusCode::kResourceExhausted, "[[node throws"));
+  }
+}
+
+TEST(ExecutorTest, AnAsynchronousKernelThatThrowsMayStillEnd) {
+  PlanHarness h;
+  h.Retval(0, {h.Add("throws", "TestThrowAsync", {h.Arg(0)}), 0});
+  for (RunWhere where : kEverywhere) {
+    ASSERT_OK_AND_ASSIGN(float result, h.RunFloat({Float(3)}, where));
+    EXPECT_EQ(result, 3);
+  }
+}
+
 TEST(ExecutorTest, AnAsynchronousErrorNamesItsNode) {
   PlanHarness h;
   h.Retval(0, {h.Add("waits", "TestAsync", {h.Arg(0)}), 0});

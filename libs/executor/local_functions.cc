@@ -1,6 +1,7 @@
 #include "libs/executor/local_functions.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <string>
 #include <utility>
@@ -287,11 +288,22 @@ class LocalFunctions::Runnable : public RunnableFunction {
     call->tree->Leave();
     if (!status.ok()) {
       call.reset();
-      return done(Named(status, name_));
+      return Return(std::move(done), Named(status, name_));
     }
     std::vector<Tensor> results = std::move(call->results);
     call.reset();
-    done(std::move(results));
+    Return(std::move(done), std::move(results));
+  }
+
+  // This is the caller's code, on a thread of the body's step. An exception of
+  // it ends with `done`: the `done` of the caller's node, which it holds, fails
+  // the node when it is destroyed within the handler.
+  static void Return(Done done, absl::StatusOr<std::vector<Tensor>> results) {
+    try {
+      done(std::move(results));
+    } catch (const std::exception&) {
+      done = nullptr;
+    }
   }
 
   absl::Status Check(const StepContext& step,

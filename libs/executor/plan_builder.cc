@@ -3,6 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/executor/late_reads.h"
 #include "libs/executor/memory_copies.h"
@@ -380,8 +381,10 @@ class PlanBuilder {
   absl::StatusOr<std::shared_ptr<OpKernel>> MakeKernel(
       const Node& node, const KernelFactory& factory) {
     auto create = [&] {
-      return factory(OpKernelConstruction(
-          node, *options_.device, *options_.random, options_.functions));
+      return CatchExceptions([&] {
+        return factory(OpKernelConstruction(
+            node, *options_.device, *options_.random, options_.functions));
+      });
     };
     // Edges and ends are made anew for each partition, under names that may
     // come again; they have no state.

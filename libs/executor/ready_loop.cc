@@ -1,10 +1,12 @@
 #include "libs/executor/ready_loop.h"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <utility>
 
 #include "libs/base/clock.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/pool_progress.h"
 #include "libs/executor/node_run.h"
 #include "libs/executor/propagate.h"
@@ -112,6 +114,39 @@ void EndAsync(AsyncEntry& entry, const absl::Status& status) {
     loop.Run();
   }
 }
+
+// The `done` of an asynchronous kernel. Where an exception destroys it without
+// a call, the node fails: otherwise the step would wait for it forever. Without
+// an exception the kernel's owner has been destroyed, and the step with it.
+class AsyncDone {
+ public:
+  explicit AsyncDone(AsyncEntry& entry) : entry_(&entry) {}
+  AsyncDone(AsyncDone&& other) noexcept
+      : entry_(std::exchange(other.entry_, nullptr)) {}
+  AsyncDone& operator=(AsyncDone&&) = delete;
+  ~AsyncDone() {
+    if (entry_ != nullptr) Fail(*entry_);
+  }
+
+  void operator()(const absl::Status& status) {
+    EndAsync(*std::exchange(entry_, nullptr), status);
+  }
+
+ private:
+  static void Fail(AsyncEntry& entry) {
+    if (std::current_exception() != nullptr) {
+      return EndAsync(entry, CurrentExceptionStatus());
+    }
+    if (std::uncaught_exceptions() == 0) return;
+    ReadyLoop* const loop = ReadyLoop::Current();
+    if (loop != nullptr && loop->FailsLater(entry)) return;
+    EndAsync(entry, absl::ResourceExhaustedError(
+                        "an exception, most likely for lack of memory, ended "
+                        "the kernel before it had a result"));
+  }
+
+  AsyncEntry* entry_;
+};
 
 }  // namespace
 
@@ -292,6 +327,14 @@ absl::Status ReadyLoop::ComputeTimed(const NodeItem& item,
   return status;
 }
 
+absl::Status ReadyLoop::Compute(const NodeItem& item,
+                                OpKernelContext& context) {
+  return CatchExceptions([&] {
+    return IsTimed(item) ? ComputeTimed(item, context)
+                         : item.kernel->Compute(context);
+  });
+}
+
 template <bool kTraced>
 void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
   if (state_.outbox != nullptr && !item.is_send &&
@@ -303,8 +346,7 @@ void ReadyLoop::RunKernel(const Ready& ready, const NodeItem& item) {
                           absl::MakeSpan(InputsOf(ready), item.num_inputs),
                           absl::MakeSpan(outputs.slots, outputs.size),
                           ready.iteration->position(), WhenLockedHere());
-  const absl::Status status = IsTimed(item) ? ComputeTimed(item, context)
-                                            : item.kernel->Compute(context);
+  const absl::Status status = Compute(item, context);
   if (status.ok() && AreAsPromised(item, outputs.slots)) {
     state_.NoteLaunch(item);
     return Complete<kTraced>(ready, item, ready.is_dead && !item.revives,
@@ -340,9 +382,18 @@ void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {
   state_.AddToken();
   entry.waits.store(true, std::memory_order_relaxed);
   if constexpr (kTraced) entry.begin = begin_;
-  item.async->ComputeAsync(*entry.context, [&entry](absl::Status status) {
-    EndAsync(entry, status);
+  ComputeAsync(item, entry);
+}
+
+// A kernel that throws has either kept `done`, which ends it, or lost it.
+void ReadyLoop::ComputeAsync(const NodeItem& item, AsyncEntry& entry) {
+  starting_ = &entry;
+  const absl::Status status = CatchExceptions([&] {
+    item.async->ComputeAsync(*entry.context, AsyncDone(entry));
+    return absl::OkStatus();
   });
+  starting_ = nullptr;
+  if (std::exchange(is_done_lost_, false)) EndAsync(entry, status);
 }
 
 template <bool kTraced>

@@ -26,6 +26,15 @@ class ReadyLoop {
 
   StepState& state() const { return state_; }
 
+  // For the `done` of an asynchronous kernel that an exception destroys. True:
+  // this loop runs the kernel's ComputeAsync now, and fails the node when it
+  // catches the exception.
+  bool FailsLater(const AsyncEntry& entry) {
+    if (starting_ != &entry) return false;
+    is_done_lost_ = true;
+    return true;
+  }
+
   // Runs nodes now and later; what is worth another thread goes to the pool.
   void Add(const ReadyList& nodes);
   // Runs until nothing is left, then releases the token: the step may be over
@@ -67,6 +76,9 @@ class ReadyLoop {
   void RunKernel(const Ready& ready, const NodeItem& item);
   static bool IsTimed(const NodeItem& item);
   absl::Status ComputeTimed(const NodeItem& item, OpKernelContext& context);
+  // The kernel's status; an exception that it throws becomes its error.
+  absl::Status Compute(const NodeItem& item, OpKernelContext& context);
+  void ComputeAsync(const NodeItem& item, AsyncEntry& entry);
   template <bool kTraced>
   void RunOnConst(const Ready& ready, const NodeItem& item);
   // A node that has not ended well; one that gave up goes to the pool.
@@ -101,6 +113,10 @@ class ReadyLoop {
   absl::Time give_up_at_ = absl::InfinitePast();  // unknown yet
   // Null until a node needs it; the slots are empty between runs of nodes.
   std::unique_ptr<Slot[]> outputs_;
+  // While an asynchronous kernel's ComputeAsync runs: its entry, and whether an
+  // exception has destroyed its `done`.
+  const AsyncEntry* starting_ = nullptr;
+  bool is_done_lost_ = false;
   // Of the node that runs, in a step that is traced.
   absl::Time begin_;
   size_t sent_bytes_ = 0;

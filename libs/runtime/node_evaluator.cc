@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/cancellation.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
 #include "libs/device/device.h"
@@ -109,7 +110,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluateNode(
   if (device.type != "CPU") {
     return Unimplemented(node, "its device is no CPU");
   }
-  return Evaluation(process, node).Run(inputs);
+  return CatchExceptions([&] { return Evaluation(process, node).Run(inputs); });
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <utility>
 
 #include "libs/base/status.h"
@@ -37,6 +38,8 @@ std::shared_ptr<const OpRegistry> TestOps() {
   add("TestAsync", {"x: float"}, "y: float");
   add("TestLongAsync", {"x: float"}, "y: float");
   add("TestAddress", {"x: float"}, "y: int64");
+  add("TestThrow", {"x: float"}, "y: float");
+  add("TestThrowAsync", {"x: float"}, "y: float");
   return ops;
 }
 
@@ -134,6 +137,34 @@ class Async : public AsyncOpKernel {
   AsyncGate& gate_;
 };
 
+class Throw : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  absl::Status Compute(OpKernelContext& context) override {
+    if (context.input(0).scalar<float>() == 0) throw std::bad_alloc();
+    context.scheduler().ParallelFor(
+        100, 1, [](int64_t, int64_t) { throw std::bad_alloc(); });
+    return absl::OkStatus();
+  }
+};
+
+class ThrowAsync : public AsyncOpKernel {
+ public:
+  using AsyncOpKernel::AsyncOpKernel;
+  void ComputeAsync(OpKernelContext& context, Done done) override {
+    if (context.input(0).scalar<float>() == 0) {
+      const Done lost = std::move(done);
+      throw std::bad_alloc();
+    }
+    context.scheduler().Schedule(Pool::kCompute,
+                                 [&context, kept = std::move(done)]() mutable {
+                                   context.SetOutput(0, context.TakeInput(0));
+                                   kept(absl::OkStatus());
+                                 });
+    throw std::bad_alloc();
+  }
+};
+
 class Address : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -200,6 +231,8 @@ void PlanHarness::RegisterTestKernels() {
   kernels_.Register<Less>("TestLess", {}, /*is_cheap=*/true);
   kernels_.Register<weft::Fail>("TestFail", {}, /*is_cheap=*/true);
   kernels_.Register<Address>("TestAddress", {}, /*is_cheap=*/true);
+  kernels_.Register<Throw>("TestThrow", {}, /*is_cheap=*/true);
+  kernels_.Register<ThrowAsync>("TestThrowAsync", {}, /*is_cheap=*/true);
   kernels_.Register({.op = "TestWanted"}, [this](const auto& construction) {
     return std::make_unique<Wanted>(construction, wanted_outputs);
   });

@@ -11,6 +11,10 @@
 //                                             when the step is cancelled
 //   TestLongAsync(x: float) -> float          the same; not cheap
 //   TestAddress(x: float) -> int64            where x's memory is
+//   TestThrow(x: float) -> float              std::bad_alloc; where x is not
+//                                             0, out of a ParallelFor
+//   TestThrowAsync(x: float) -> float         std::bad_alloc, with `done` lost
+//                                             or, where x is not 0, kept
 //
 // Threads: graph and plan on one thread; Run from many.
 #ifndef WEFT_LIBS_EXECUTOR_TESTING_PLAN_HARNESS_H_

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/kernels/control/control_kernels.h"
 
@@ -68,7 +69,7 @@ class ClientFunctionKernel : public AsyncOpKernel {
   void ComputeAsync(OpKernelContext& context, Done done) override {
     context.scheduler().Schedule(
         Pool::kBlocking, [this, &context, done = std::move(done)]() mutable {
-          done(Run(context));
+          done(CatchExceptions([&] { return Run(context); }));
         });
   }
 

@@ -7,6 +7,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/control/calling_kernel.h"
@@ -79,7 +80,8 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
   }
 
   void Call(int64_t row) {
-    absl::StatusOr<std::vector<Tensor>> args = ArgsOf(row);
+    absl::StatusOr<std::vector<Tensor>> args =
+        CatchExceptions([&] { return ArgsOf(row); });
     if (!args.ok()) return Ended(row, args.status());
     function_.Run(context_.step(), *std::move(args),
                   [self = shared_from_this(),
@@ -112,7 +114,7 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
 
   // `context_` is not used any more when `done_` has been called.
   void End() {
-    absl::Status status = SetOutputs();
+    absl::Status status = CatchExceptions([&] { return SetOutputs(); });
     AsyncOpKernel::Done done = std::move(done_);
     done(std::move(status));
   }

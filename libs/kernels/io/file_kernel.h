@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "libs/base/exceptions.h"
 #include "libs/kernels/op_kernel.h"
 
 namespace weft {
@@ -18,7 +19,7 @@ class FileKernel : public AsyncOpKernel {
   void ComputeAsync(OpKernelContext& context, Done done) final {
     context.scheduler().Schedule(
         Pool::kBlocking, [this, &context, done = std::move(done)]() mutable {
-          done(Run(context));
+          done(CatchExceptions([&] { return Run(context); }));
         });
   }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/kernels/resource/queue_batch.h"
@@ -166,7 +167,8 @@ class BarrierTakeManyKernel : public AsyncOpKernel {
         Pool::kCompute,
         [&context, barrier = std::move(barrier), elements = std::move(elements),
          done = std::move(done)]() mutable {
-          const absl::Status status = Join(context, *barrier, elements);
+          const absl::Status status = CatchExceptions(
+              [&] { return Join(context, *barrier, elements); });
           elements.clear();
           done(status);
         });

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/kernels/bounded_file.h"
@@ -428,7 +429,7 @@ class InitializeFromFileKernel : public AsyncOpKernel {
   void ComputeAsync(OpKernelContext& context, Done done) override {
     context.scheduler().Schedule(
         Pool::kBlocking, [this, &context, done = std::move(done)]() mutable {
-          done(Initialize(context));
+          done(CatchExceptions([&] { return Initialize(context); }));
         });
   }
 

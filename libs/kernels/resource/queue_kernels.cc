@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/kernels/random/philox.h"
@@ -228,8 +229,11 @@ class DequeueKernel : public AsyncOpKernel {
 
  private:
   static void End(OpKernelContext& context, QueueElement element, Done& done) {
-    SetOutputs(context, WithoutBatch(std::move(element), context.allocator()));
-    done(absl::OkStatus());
+    done(CatchExceptions([&] {
+      SetOutputs(context,
+                 WithoutBatch(std::move(element), context.allocator()));
+      return absl::OkStatus();
+    }));
   }
 };
 
@@ -284,7 +288,8 @@ class DequeueManyKernel : public AsyncOpKernel {
     auto end = [&context, queue = std::move(queue),
                 elements = std::move(elements),
                 done = std::move(done)]() mutable {
-      const absl::Status status = Join(context, *queue, elements);
+      const absl::Status status =
+          CatchExceptions([&] { return Join(context, *queue, elements); });
       // What follows may find itself the only owner.
       elements.clear();
       done(status);
