@@ -21,10 +21,10 @@ absl::Status OutOfMemory(const char* exception) {
 absl::Status CurrentExceptionStatus() {
   try {
     throw;
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory("std::bad_alloc");
-  } catch (const std::length_error&) {
-    return OutOfMemory("std::length_error");
+  } catch (const std::bad_alloc& exception) {
+    return OutOfMemory(exception.what());
+  } catch (const std::length_error& exception) {
+    return OutOfMemory(exception.what());
   } catch (const std::exception& exception) {
     return absl::InternalError(
         absl::StrCat("an unexpected exception: ", exception.what()));

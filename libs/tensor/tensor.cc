@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/resource_handle.h"
 #include "libs/tensor/variant.h"
 
@@ -106,6 +107,18 @@ void CopyElements(DataType dtype, const void* from, void* to, int64_t count) {
   }
 }
 
+// Of the elements from `from` on, if they are strings.
+absl::Status ChargeStrings(HeapCharge& charge, DataType dtype, const void* from,
+                           int64_t count) {
+  if (dtype != DT_STRING) return absl::OkStatus();
+  size_t bytes = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto& text = static_cast<const std::string*>(from)[i];
+    bytes += HeapCharge::BytesOfString(text.size());
+  }
+  return charge.Add(bytes);
+}
+
 bool SameVariant(const Variant& a, const Variant& b) {
   if (a.type_name != b.type_name || a.metadata != b.metadata) return false;
   if (a.object != b.object) return false;
@@ -189,6 +202,16 @@ void AppendValues(const Tensor& tensor, int count, std::string* out) {
   }
 }
 
+// Ends the kernel that catches it, and a program that does not.
+class OutOfMemory : public std::bad_alloc {
+ public:
+  explicit OutOfMemory(const absl::Status& status) : text_(status.message()) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  const std::string text_;
+};
+
 [[noreturn]] void Abort(const std::string& message) {
   std::fprintf(stderr, "%s\n", message.c_str());
   std::abort();
@@ -230,6 +253,8 @@ absl::StatusOr<Tensor> Tensor::Allocate(Allocator& allocator, DataType dtype,
 
 Tensor::Tensor(DataType dtype, const TensorShape& shape) {
   absl::StatusOr<Tensor> made = Allocate(HeapAllocator(), dtype, shape);
+  if (absl::IsResourceExhausted(made.status()))
+    throw OutOfMemory(made.status());
   if (!made.ok()) Abort(made.status().ToString());
   *this = *std::move(made);
   const size_t bytes = DataTypeSize(dtype_) * num_elements();
@@ -299,12 +324,16 @@ absl::StatusOr<Tensor> Tensor::SliceRows(int64_t begin, int64_t end,
     const size_t start = data_ ? from - static_cast<char*>(buffer_->data()) : 0;
     return FromBuffer(dtype_, std::move(shape), buffer_, start);
   }
+  HeapCharge charge(allocator);
+  RETURN_IF_ERROR(ChargeStrings(charge, dtype_, from, shape.num_elements()));
   ASSIGN_OR_RETURN(Tensor copy, Allocate(allocator, dtype_, shape));
   CopyElements(dtype_, from, copy.data_, copy.num_elements());
   return copy;
 }
 
 absl::StatusOr<Tensor> Tensor::DeepCopy(Allocator& allocator) const {
+  HeapCharge charge(allocator);
+  RETURN_IF_ERROR(ChargeStrings(charge, dtype_, data_, num_elements()));
   ASSIGN_OR_RETURN(Tensor copy, Allocate(allocator, dtype_, shape_));
   CopyElements(dtype_, data_, copy.data_, copy.num_elements());
   return copy;

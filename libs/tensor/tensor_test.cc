@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/tensor/resource_handle.h"
 #include "libs/tensor/testing/sample_tensor.h"
+#include "libs/tensor/testing/small_allocator.h"
 #include "libs/tensor/variant.h"
 
 namespace weft {
@@ -121,6 +123,24 @@ TEST(TensorTest, TotalBytesCountWhatElementsHoldOutside) {
   variant.mutable_flat<Variant>()[0].tensors =
       std::make_shared<std::vector<Tensor>>(2, strings);
   EXPECT_GE(variant.TotalBytes(), 2 * strings.TotalBytes());
+}
+
+TEST(TensorTest, CopiesOfStringsAreBounded) {
+  constexpr size_t kRoom = size_t{1} << 19;
+  const Tensor texts = Tensor::Vector<std::string>(
+      std::vector<std::string>(8, std::string(kRoom, 'a')));
+  SmallAllocator allocator(kRoom, kRoom);
+  EXPECT_THAT(texts.DeepCopy(allocator),
+              StatusIs(absl::StatusCode::kResourceExhausted, "strings"));
+  EXPECT_THAT(texts.SliceRows(0, 3, allocator),
+              StatusIs(absl::StatusCode::kResourceExhausted, "strings"));
+  EXPECT_OK(texts.SliceRows(0, 1, allocator));
+  EXPECT_OK(texts.SliceRows(0, 7, allocator)) << "shares the memory";
+}
+
+// A kernel's boundary catches it.
+TEST(TensorTest, MissingMemoryIsAnException) {
+  EXPECT_THROW(Tensor(DT_FLOAT, {int64_t{1} << 50}), std::bad_alloc);
 }
 
 TEST(TensorTest, EmptyTensorIsNoTensor) {
