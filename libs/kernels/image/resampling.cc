@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "libs/base/status.h"
+
 namespace weft {
 namespace {
 
@@ -22,6 +24,10 @@ float FarWeight(double a, int64_t steps) {
   return static_cast<float>(((a * x - 5 * a) * x + 8 * a) * x - 4 * a);
 }
 
+// Each pixel of what is made covers at most two in part, and others whole. Some
+// more where rounding adds one at the end.
+int64_t TapsOfArea(const PixelScale& scale) { return scale.in + 3 * scale.out; }
+
 }  // namespace
 
 float PixelScale::scale() const {
@@ -35,8 +41,21 @@ float PixelScale::At(int64_t i) const {
   return half_pixel_centers ? (x + 0.5f) * scale() - 0.5f : x * scale();
 }
 
-Resampling Resampling::Bilinear(const PixelScale& scale) {
+absl::StatusOr<Resampling> Resampling::WithRoom(int64_t pixels, int64_t taps,
+                                                HeapCharge& charge) {
+  RETURN_IF_ERROR(charge.AddObjects(pixels + 1, sizeof(size_t)));
+  RETURN_IF_ERROR(charge.AddObjects(taps, sizeof(PixelTap)));
   Resampling result;
+  result.begin_.reserve(pixels + 1);
+  result.begin_.push_back(0);
+  result.taps_.reserve(taps);
+  return result;
+}
+
+absl::StatusOr<Resampling> Resampling::Bilinear(const PixelScale& scale,
+                                                HeapCharge& charge) {
+  ASSIGN_OR_RETURN(Resampling result,
+                   WithRoom(scale.out, 2 * scale.out, charge));
   for (int64_t i = 0; i < scale.out; ++i) {
     const float at = scale.At(i), floor = std::floor(at);
     const float weight = at - floor;
@@ -50,12 +69,14 @@ Resampling Resampling::Bilinear(const PixelScale& scale) {
   return result;
 }
 
-Resampling Resampling::Bicubic(const PixelScale& scale) {
+absl::StatusOr<Resampling> Resampling::Bicubic(const PixelScale& scale,
+                                               HeapCharge& charge) {
   // With pixels at their middles what lies beyond the image counts nothing;
   // else the pixel at its border counts in its place.
   const bool is_cut = scale.half_pixel_centers;
   const double a = is_cut ? -0.5 : -0.75;
-  Resampling result;
+  ASSIGN_OR_RETURN(Resampling result,
+                   WithRoom(scale.out, 4 * scale.out, charge));
   for (int64_t i = 0; i < scale.out; ++i) {
     const float at = scale.At(i);
     const int64_t first = static_cast<int64_t>(std::floor(at)) - 1;
@@ -81,9 +102,11 @@ Resampling Resampling::Bicubic(const PixelScale& scale) {
   return result;
 }
 
-Resampling Resampling::Area(const PixelScale& scale) {
+absl::StatusOr<Resampling> Resampling::Area(const PixelScale& scale,
+                                            HeapCharge& charge) {
   const float length = scale.scale();
-  Resampling result;
+  ASSIGN_OR_RETURN(Resampling result,
+                   WithRoom(scale.out, TapsOfArea(scale), charge));
   for (int64_t i = 0; i < scale.out; ++i) {
     const float begin = static_cast<float>(i) * length;
     const float end = static_cast<float>(i + 1) * length;
@@ -101,7 +124,9 @@ Resampling Resampling::Area(const PixelScale& scale) {
   return result;
 }
 
-std::vector<int64_t> NearestPixels(const PixelScale& scale) {
+absl::StatusOr<std::vector<int64_t>> NearestPixels(const PixelScale& scale,
+                                                   HeapCharge& charge) {
+  RETURN_IF_ERROR(charge.AddObjects(scale.out, sizeof(int64_t)));
   std::vector<int64_t> result(scale.out);
   for (int64_t i = 0; i < scale.out; ++i) {
     const float x =

@@ -7,14 +7,18 @@
 // weighs; R. Keys, "Cubic Convolution Interpolation for Digital Image
 // Processing", 1981, for the cubic weights.
 //
-// Values and pure functions.
+// Values and pure functions. What they return is as long as the row that is
+// made, which a program may choose freely, so the caller's HeapCharge counts
+// it; RESOURCE_EXHAUSTED where there is no memory.
 #ifndef WEFT_LIBS_KERNELS_IMAGE_RESAMPLING_H_
 #define WEFT_LIBS_KERNELS_IMAGE_RESAMPLING_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 
@@ -38,11 +42,14 @@ struct PixelTap {
 class Resampling {
  public:
   // Two taps a pixel, the lower first.
-  static Resampling Bilinear(const PixelScale& scale);
+  static absl::StatusOr<Resampling> Bilinear(const PixelScale& scale,
+                                             HeapCharge& charge);
   // Four taps a pixel, in order; some may be the same.
-  static Resampling Bicubic(const PixelScale& scale);
+  static absl::StatusOr<Resampling> Bicubic(const PixelScale& scale,
+                                            HeapCharge& charge);
   // All that a pixel covers; the weights' sum is about scale().
-  static Resampling Area(const PixelScale& scale);
+  static absl::StatusOr<Resampling> Area(const PixelScale& scale,
+                                         HeapCharge& charge);
 
   int64_t size() const { return static_cast<int64_t>(begin_.size()) - 1; }
   absl::Span<const PixelTap> taps(int64_t i) const {
@@ -50,7 +57,10 @@ class Resampling {
   }
 
  private:
-  Resampling() : begin_{0} {}
+  Resampling() = default;
+  // Of so many pixels, with at most `taps` taps.
+  static absl::StatusOr<Resampling> WithRoom(int64_t pixels, int64_t taps,
+                                             HeapCharge& charge);
   void Add(int64_t at, float weight) { taps_.push_back({at, weight}); }
   void EndPixel() { begin_.push_back(taps_.size()); }
 
@@ -59,7 +69,8 @@ class Resampling {
 };
 
 // The nearest pixel for each.
-std::vector<int64_t> NearestPixels(const PixelScale& scale);
+absl::StatusOr<std::vector<int64_t>> NearestPixels(const PixelScale& scale,
+                                                   HeapCharge& charge);
 
 }  // namespace weft
 

@@ -146,8 +146,11 @@ class ResizeNearestNeighborKernel : public ResizeKernel {
     if (output->num_elements() == 0) return absl::OkStatus();
     RETURN_IF_ERROR(CheckNearest(r.rows.in, r.columns.in));
     RETURN_IF_ERROR(CheckNearest(r.rows.out, r.columns.out));
-    const std::vector<int64_t> rows = NearestPixels(r.rows);
-    const std::vector<int64_t> columns = NearestPixels(r.columns);
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(const std::vector<int64_t> rows,
+                     NearestPixels(r.rows, charge));
+    ASSIGN_OR_RETURN(const std::vector<int64_t> columns,
+                     NearestPixels(r.columns, charge));
     const size_t pixel = r.channels * DataTypeSize(output->dtype());
     const char* const from = static_cast<const char*>(context.input(0).data());
     char* const to = static_cast<char*>(output->mutable_data());
@@ -200,9 +203,6 @@ class BilinearRows {
   // Of both dimensions.
   struct Plan {
     Resampling rows, columns;
-    explicit Plan(const Resize& r)
-        : rows(Resampling::Bilinear(r.rows)),
-          columns(Resampling::Bilinear(r.columns)) {}
   };
 
   BilinearRows(const Resize& r, const Plan& plan, const T* images)
@@ -291,9 +291,15 @@ class WeightedRows {
   std::vector<float> sum_;
 };
 
+// `charge` also counts the rows of floats that each thread has.
 template <typename Rows, typename T>
-void MakeRows(OpKernelContext& context, const Resize& r,
-              const typename Rows::Plan& plan, const T* images, float* output) {
+absl::Status MakeRows(OpKernelContext& context, const Resize& r,
+                      const typename Rows::Plan& plan, const T* images,
+                      float* output, HeapCharge& charge) {
+  const int64_t threads = std::min<int64_t>(
+      context.scheduler().num_compute_threads(), r.out_rows());
+  RETURN_IF_ERROR(charge.AddObjects(2 * threads * sizeof(float), r.out_row()));
+  RETURN_IF_ERROR(charge.AddObjects(2 * threads * sizeof(float), r.in_row()));
   ParallelLoop(context, r.out_rows(), 4 * (r.in_row() + r.out_row()),
                [&](int64_t begin, int64_t end) {
                  Rows rows(r, plan, images);
@@ -302,6 +308,7 @@ void MakeRows(OpKernelContext& context, const Resize& r,
                              output + i * r.out_row());
                  }
                });
+  return absl::OkStatus();
 }
 
 template <typename T>
@@ -320,13 +327,17 @@ class ResizeBilinearKernel : public ResizeKernel {
       std::transform(images, images + output->num_elements(), to, ToFloat<T>);
       return absl::OkStatus();
     }
-    MakeRows<BilinearRows<T>>(context, r, typename BilinearRows<T>::Plan(r),
-                              images, to);
-    return absl::OkStatus();
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(Resampling rows, Resampling::Bilinear(r.rows, charge));
+    ASSIGN_OR_RETURN(Resampling columns,
+                     Resampling::Bilinear(r.columns, charge));
+    return MakeRows<BilinearRows<T>>(
+        context, r, {std::move(rows), std::move(columns)}, images, to, charge);
   }
 };
 
-using ResampleFn = Resampling (*)(const PixelScale& scale);
+using ResampleFn = absl::StatusOr<Resampling> (*)(const PixelScale& scale,
+                                                  HeapCharge& charge);
 
 // Of sums over what kResample says, or of their means.
 template <typename T, ResampleFn kResample, bool kOfMeans>
@@ -340,11 +351,13 @@ class WeightedResizeKernel : public ResizeKernel {
     if (output->num_elements() == 0) return absl::OkStatus();
     const float factor =
         kOfMeans ? 1.0f / (r.rows.scale() * r.columns.scale()) : 1.0f;
-    MakeRows<WeightedRows<T>>(context, r,
-                              {kResample(r.rows), kResample(r.columns), factor},
-                              context.input(0).flat<T>().data(),
-                              output->mutable_flat<float>().data());
-    return absl::OkStatus();
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(Resampling rows, kResample(r.rows, charge));
+    ASSIGN_OR_RETURN(Resampling columns, kResample(r.columns, charge));
+    return MakeRows<WeightedRows<T>>(
+        context, r, {std::move(rows), std::move(columns), factor},
+        context.input(0).flat<T>().data(), output->mutable_flat<float>().data(),
+        charge);
   }
 };
 
@@ -408,16 +421,18 @@ class ResizeGradKernel : public ResizeKernel {
     ASSIGN_OR_RETURN(Tensor sums,
                      context.AllocateTemp(DataTypeOf<Wide<T>>::value, shape));
     if (sums.num_elements() > 0) {
-      SumUp(context, r, gradients.flat<float>().data(),
-            sums.mutable_flat<Wide<T>>().data());
+      RETURN_IF_ERROR(SumUp(context, r, gradients.flat<float>().data(),
+                            sums.mutable_flat<Wide<T>>().data()));
     }
     return NarrowTo<Wide<T>>(context, 0, std::move(sums));
   }
 
  private:
-  static void SumUp(OpKernelContext& context, const Resize& r,
-                    const float* gradients, Wide<T>* images) {
-    const Resampling rows = kResample(r.rows), columns = kResample(r.columns);
+  static absl::Status SumUp(OpKernelContext& context, const Resize& r,
+                            const float* gradients, Wide<T>* images) {
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(const Resampling rows, kResample(r.rows, charge));
+    ASSIGN_OR_RETURN(const Resampling columns, kResample(r.columns, charge));
     AddUp(context, r, images,
           [&](int64_t y, int64_t x, int64_t at, Wide<T>* image,
               int64_t channels) {
@@ -431,6 +446,7 @@ class ResizeGradKernel : public ResizeKernel {
               }
             }
           });
+    return absl::OkStatus();
   }
 };
 
@@ -456,8 +472,11 @@ class ResizeNearestNeighborGradKernel : public ResizeKernel {
     const Resize r = {gradients.dim(0), gradients.dim(3),
                       ScaleOf(size.rows, gradients.dim(1)),
                       ScaleOf(size.columns, gradients.dim(2))};
-    const std::vector<int64_t> rows = NearestPixels(r.rows);
-    const std::vector<int64_t> columns = NearestPixels(r.columns);
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(const std::vector<int64_t> rows,
+                     NearestPixels(r.rows, charge));
+    ASSIGN_OR_RETURN(const std::vector<int64_t> columns,
+                     NearestPixels(r.columns, charge));
     const T* const from = gradients.flat<T>().data();
     AddUp(context, r, output->mutable_flat<T>().data(),
           [&](int64_t y, int64_t x, int64_t at, T* image, int64_t channels) {

@@ -7,6 +7,7 @@
 #include "libs/kernels/image/image_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 #include "libs/tensor/tensor.h"
+#include "libs/tensor/testing/small_allocator.h"
 
 namespace weft {
 namespace {
@@ -230,6 +231,20 @@ TEST_F(ResizeKernelsTest, SizesThatAreNoneAreRefused) {
     ASSERT_OK_AND_ASSIGN(const Tensor none,
                          Run(op, Tensor(DT_FLOAT, {0, 2, 2, 1}), Size({3, 4})));
     EXPECT_EQ(none.shape(), TensorShape({0, 3, 4, 1}));
+  }
+}
+
+// Weights take up to 32 times the memory of a narrow image.
+TEST_F(ResizeKernelsTest, WeightsAreBounded) {
+  constexpr size_t kRoom = size_t{5} << 20;
+  for (const char* op : kResizes) {
+    SmallAllocator allocator(kRoom, kRoom);
+    harness_.set_allocator(allocator);
+    EXPECT_THAT(
+        Run(op, Tensor(DT_FLOAT, {1, 2, 1, 1}), Size({1000000, 1})),
+        StatusIs(absl::StatusCode::kResourceExhausted, "strings or containers"))
+        << op;
+    harness_.set_allocator(HeapAllocator());
   }
 }
 
