@@ -18,6 +18,7 @@
 #include "libs/kernels/resource/resource_kernels.h"
 #include "libs/kernels/resource/resource_lookup.h"
 #include "libs/resource/tensor_array.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -31,11 +32,11 @@ class HostValues : public ArrayValues {
     RETURN_IF_ERROR(FillWithZeros(zeros));
     return zeros;
   }
-  absl::Status Copy(OpKernelContext&, const Tensor& in, int64_t in_begin,
-                    int64_t count, Tensor& out,
+  absl::Status Copy(OpKernelContext& context, const Tensor& in,
+                    int64_t in_begin, int64_t count, Tensor& out,
                     int64_t out_begin) const override {
-    CopyElements(in, in_begin, count, out, out_begin);
-    return absl::OkStatus();
+    HeapCharge charge(context.host_allocator());
+    return CopyElements(charge, in, in_begin, count, out, out_begin);
   }
   absl::Status Add(OpKernelContext&, Tensor& sum,
                    const Tensor& added) const override {
@@ -45,6 +46,34 @@ class HostValues : public ArrayValues {
 };
 
 using SharedValues = std::shared_ptr<const ArrayValues>;
+
+// An element in an array, or on its way there: its entry, and a small buffer
+// with its header. A number in a graph may ask for any number of them.
+constexpr size_t kBytesOfElement = 256;
+
+absl::Status ChargeElements(HeapCharge& charge, int64_t count) {
+  return Append(charge.AddObjects(count, kBytesOfElement),
+                absl::StrCat("for ", count, " elements of a TensorArray"));
+}
+
+// Rows without values cost the program nothing, but each is an element here.
+absl::Status CheckEmptyRows(const Tensor& value) {
+  constexpr int64_t kMaxEmptyRows = int64_t{1} << 20;
+  if (value.num_elements() > 0 || value.dim(0) <= kMaxEmptyRows) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("A TensorArray takes at most ", kMaxEmptyRows,
+                   " rows without values, but the value has shape ",
+                   value.shape().ToString()));
+}
+
+// For element `i` of a loop over many: the cancellation of the step.
+absl::Status CheckCancelled(const OpKernelContext& context, int64_t i) {
+  constexpr int64_t kElementsBetween = 1024;
+  return i % kElementsBetween == 0 ? context.cancellation().status()
+                                   : absl::OkStatus();
+}
 
 // A kernel that looks at values.
 class ValueKernel : public OpKernel {
@@ -219,36 +248,50 @@ class GatherKernel : public ValueKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto array, FindStepResource<TensorArray>(context, 0));
     RETURN_IF_ERROR(CheckType(*array, context.output_type(0)));
+    HeapCharge charge(context.host_allocator());
     ASSIGN_OR_RETURN(const std::vector<Tensor> values,
-                     context.num_inputs() == 2 ? ReadAll(context, *array)
-                                               : ReadSome(context, *array));
+                     context.num_inputs() == 2
+                         ? ReadAll(context, *array, charge)
+                         : ReadSome(context, *array, charge));
     ASSIGN_OR_RETURN(const TensorShape row, RowShape(*array, values));
     return Stack(context, values, row);
   }
 
  private:
   absl::StatusOr<std::vector<Tensor>> ReadSome(OpKernelContext& context,
-                                               TensorArray& array) const {
+                                               TensorArray& array,
+                                               HeapCharge& charge) const {
     const Tensor& indices = context.input(1);
     if (!indices.shape().IsVector()) {
       return absl::InvalidArgumentError(
           absl::StrCat("Expected indices to be a vector, but received shape: ",
                        indices.shape().ToString()));
     }
-    std::vector<Tensor> values;
-    for (int32_t index : indices.flat<int32_t>()) {
-      ASSIGN_OR_RETURN(Tensor value, ReadElement(context, array, index));
-      values.push_back(std::move(value));
-    }
-    return values;
+    const auto at = indices.flat<int32_t>();
+    return ReadMany(context, array, charge, static_cast<int64_t>(at.size()),
+                    [&](int64_t i) { return at[i]; });
   }
 
   absl::StatusOr<std::vector<Tensor>> ReadAll(OpKernelContext& context,
-                                              TensorArray& array) const {
+                                              TensorArray& array,
+                                              HeapCharge& charge) const {
     ASSIGN_OR_RETURN(const int64_t size, array.Size());
+    return ReadMany(context, array, charge, size, [](int64_t i) { return i; });
+  }
+
+  // Elements index(0), index(1) ...
+  template <typename Index>
+  absl::StatusOr<std::vector<Tensor>> ReadMany(OpKernelContext& context,
+                                               TensorArray& array,
+                                               HeapCharge& charge,
+                                               int64_t count,
+                                               const Index& index) const {
+    RETURN_IF_ERROR(ChargeElements(charge, count));
     std::vector<Tensor> values;
-    for (int64_t i = 0; i < size; ++i) {
-      ASSIGN_OR_RETURN(Tensor value, ReadElement(context, array, i));
+    values.reserve(count);
+    for (int64_t i = 0; i < count; ++i) {
+      RETURN_IF_ERROR(CheckCancelled(context, i));
+      ASSIGN_OR_RETURN(Tensor value, ReadElement(context, array, index(i)));
       values.push_back(std::move(value));
     }
     return values;
@@ -314,8 +357,12 @@ class ScatterKernel : public ValueKernel {
           indices.shape().ToString(), " and ", value.shape().ToString()));
     }
     const TensorShape row(value.shape().dims().subspan(1));
+    RETURN_IF_ERROR(CheckEmptyRows(value));
     const auto at = indices.flat<int32_t>();
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeElements(charge, value.dim(0)));
     for (size_t i = 0; i < at.size(); ++i) {
+      RETURN_IF_ERROR(CheckCancelled(context, static_cast<int64_t>(i)));
       const int64_t begin = static_cast<int64_t>(i);
       ASSIGN_OR_RETURN(Tensor element,
                        CopyRows(context, value, begin, begin + 1, row));
@@ -344,8 +391,12 @@ class UnpackKernel : public ValueKernel {
           "Input value must have first dimension equal to the array size (",
           value.dim(0), " vs. ", size, ")"));
     }
+    RETURN_IF_ERROR(CheckEmptyRows(value));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeElements(charge, size));
     const TensorShape row(value.shape().dims().subspan(1));
     for (int64_t i = 0; i < size; ++i) {
+      RETURN_IF_ERROR(CheckCancelled(context, i));
       ASSIGN_OR_RETURN(Tensor element, CopyRows(context, value, i, i + 1, row));
       RETURN_IF_ERROR(WriteElement(context, *array, i, std::move(element)));
     }
@@ -373,8 +424,11 @@ class ConcatKernel : public ValueKernel {
     ASSIGN_OR_RETURN(const int64_t size, array->Size());
     // First, because an array may say that it is larger than memory.
     ASSIGN_OR_RETURN(Tensor * lengths, context.AllocateOutput(1, {size}));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeElements(charge, size));
     std::vector<Tensor> values;
     for (int64_t i = 0; i < size; ++i) {
+      RETURN_IF_ERROR(CheckCancelled(context, i));
       ASSIGN_OR_RETURN(Tensor value, ReadElement(context, *array, i));
       RETURN_IF_ERROR(CheckElement(values.empty() ? value : values[0], value));
       lengths->mutable_flat<int64_t>()[i] = value.dim(0);
@@ -450,9 +504,13 @@ class SplitKernel : public ValueKernel {
     const auto lengths = context.input(2).flat<int64_t>();
     RETURN_IF_ERROR(CheckSum(lengths, value.shape()));
     RETURN_IF_ERROR(CheckCount(static_cast<int64_t>(lengths.size()), *array));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(
+        ChargeElements(charge, static_cast<int64_t>(lengths.size())));
     int64_t begin = 0;
     int64_t index = 0;
     for (int64_t length : lengths) {
+      RETURN_IF_ERROR(CheckCancelled(context, index));
       TensorShape shape = value.shape();
       shape.set_dim(0, length);
       ASSIGN_OR_RETURN(Tensor element,

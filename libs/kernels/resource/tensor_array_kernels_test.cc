@@ -1,3 +1,5 @@
+#include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -5,6 +7,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/resource/resource_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
+#include "libs/tensor/testing/small_allocator.h"
 
 namespace weft {
 namespace {
@@ -23,6 +26,29 @@ class TensorArrayKernelsTest : public testing::Test {
     if (!outputs.ok()) return outputs.status();
     return (*outputs)[0];
   }
+  // Of the first version, whose handle is a reference. Attrs of the first call.
+  std::shared_ptr<Variable> MakeOldArray(int count, AttrMap attrs = {}) {
+    attrs.emplace("dtype", DT_FLOAT);
+    if (old_arrays_ == nullptr) {
+      auto kernel = harness_.Make("TensorArray", {DT_INT32}, attrs);
+      EXPECT_OK(kernel);
+      if (!kernel.ok()) return nullptr;
+      old_arrays_ = *std::move(kernel);
+    }
+    Slot size, handle;
+    size.tensor = Tensor::Scalar(count);
+    EXPECT_OK(old_arrays_->RunSlots(absl::MakeSpan(&size, 1),
+                                    absl::MakeSpan(&handle, 1)));
+    return handle.variable;
+  }
+  absl::Status Unpack(const std::shared_ptr<Variable>& array,
+                      const Tensor& value) {
+    return harness_.Run("TensorArrayUnpack", {array, value, flow_}).status();
+  }
+  absl::StatusOr<Tensor> Pack(const std::shared_ptr<Variable>& array) {
+    return harness_.RunOne("TensorArrayPack", {array, flow_},
+                           {{"dtype", DT_FLOAT}});
+  }
   absl::Status Write(const Tensor& array, int index, float value) {
     return harness_
         .Run("TensorArrayWriteV3", {array, Tensor::Scalar(index),
@@ -37,6 +63,7 @@ class TensorArrayKernelsTest : public testing::Test {
 
   const Tensor flow_ = Tensor::Scalar(0.0f);
   KernelTestHarness harness_;
+  std::unique_ptr<KernelTestHarness::Kernel> old_arrays_;
 };
 
 TEST_F(TensorArrayKernelsTest, RowsThatOverflowAreRefused) {
@@ -273,38 +300,49 @@ TEST_F(TensorArrayKernelsTest, SecondVersionsHandlesAreStrings) {
               StatusIs(kInvalid, "must have two elements"));
 }
 
+// Rows that cost a program nothing, in a number that it may choose freely.
+TEST_F(TensorArrayKernelsTest, RowsWithoutValuesAreBounded) {
+  const auto array = MakeOldArray(0, {{"dynamic_size", true}});
+  EXPECT_THAT(Unpack(array, Tensor(DT_FLOAT, {int64_t{1} << 40, 0})),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "the value has shape [1099511627776,0]"));
+  EXPECT_OK(Unpack(array, Tensor(DT_FLOAT, {1000, 0})));
+}
+
+TEST_F(TensorArrayKernelsTest, ElementsThatWereNeverWrittenAreBounded) {
+  const auto array = MakeOldArray(std::numeric_limits<int32_t>::max(),
+                                  {{"element_shape", PartialShape{0}}});
+  SmallAllocator allocator(/*block=*/1 << 20, /*total=*/1 << 20);
+  harness_.set_allocator(allocator);
+  EXPECT_THAT(Pack(array),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "for 2147483647 elements of a TensorArray"));
+  harness_.set_allocator(HeapAllocator());
+}
+
+TEST_F(TensorArrayKernelsTest, CancelledStepsEndLoopsOverElements) {
+  const auto array = MakeOldArray(5, {{"element_shape", PartialShape{0}}});
+  harness_.cancellation().Cancel(absl::CancelledError("by the test"));
+  EXPECT_THAT(Unpack(array, Tensor(DT_FLOAT, {5, 0})),
+              StatusIs(absl::StatusCode::kCancelled, "by the test"));
+  EXPECT_THAT(Pack(array),
+              StatusIs(absl::StatusCode::kCancelled, "by the test"));
+}
+
 TEST_F(TensorArrayKernelsTest, FirstVersionsArraysArePackedAsAWhole) {
-  ASSERT_OK_AND_ASSIGN(auto kernel, harness_.Make("TensorArray", {DT_INT32},
-                                                  {{"dtype", DT_FLOAT}}));
-  Slot size;
-  size.tensor = Tensor::Scalar(2);
-  const auto make = [&] {
-    Slot handle;
-    EXPECT_OK(
-        kernel->RunSlots(absl::MakeSpan(&size, 1), absl::MakeSpan(&handle, 1)));
-    return handle.variable;
-  };
-  const auto unpack = [&](const std::shared_ptr<Variable>& array,
-                          const Tensor& value) {
-    return harness_.Run("TensorArrayUnpack", {array, value, flow_}).status();
-  };
-  const auto pack = [&](const std::shared_ptr<Variable>& array) {
-    return harness_.RunOne("TensorArrayPack", {array, flow_},
-                           {{"dtype", DT_FLOAT}});
-  };
   const auto rows = Tensor::FromValues<float>({2, 2}, {1, 2, 3, 4});
-  const auto array = make();
-  ASSERT_OK(unpack(array, rows));
-  ASSERT_OK_AND_ASSIGN(const Tensor got, pack(array));
+  const auto array = MakeOldArray(2);
+  ASSERT_OK(Unpack(array, rows));
+  ASSERT_OK_AND_ASSIGN(const Tensor got, Pack(array));
   EXPECT_TRUE(SameBits(got, rows));
-  EXPECT_THAT(pack(make()), StatusIs(kInvalid, "Could not read"));
+  EXPECT_THAT(Pack(MakeOldArray(2)), StatusIs(kInvalid, "Could not read"));
   EXPECT_THAT(
-      unpack(make(), Tensor::Vector<float>({1})),
+      Unpack(MakeOldArray(2), Tensor::Vector<float>({1})),
       StatusIs(kInvalid,
                "must have first dimension equal to the array size (1 vs. 2)"));
-  EXPECT_THAT(unpack(make(), Tensor::Vector<float>({1, 2, 3})),
+  EXPECT_THAT(Unpack(MakeOldArray(2), Tensor::Vector<float>({1, 2, 3})),
               StatusIs(kInvalid, "equal to the array size (3 vs. 2)"));
-  EXPECT_THAT(unpack(make(), Tensor::Scalar(1.0f)),
+  EXPECT_THAT(Unpack(MakeOldArray(2), Tensor::Scalar(1.0f)),
               StatusIs(kInvalid, "must be at least a vector"));
 }
 
