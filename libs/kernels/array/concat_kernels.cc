@@ -9,6 +9,8 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/row_copies.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -112,20 +114,25 @@ void JoinRowsOfBytes(OpKernelContext& context,
 }
 
 // Each row of `output` is the rows of the parts, one after the other.
-void JoinRows(OpKernelContext& context, const std::vector<const Tensor*>& parts,
-              int64_t rows, Tensor& output) {
-  if (output.num_elements() == 0) return;
+absl::Status JoinRows(OpKernelContext& context,
+                      const std::vector<const Tensor*>& parts, int64_t rows,
+                      Tensor& output) {
+  if (output.num_elements() == 0) return absl::OkStatus();
   if (DataTypeSize(output.dtype()) > 0) {
-    return JoinRowsOfBytes(context, parts, rows, output);
+    JoinRowsOfBytes(context, parts, rows, output);
+    return absl::OkStatus();
   }
+  HeapCharge charge(context.host_allocator());
   int64_t at = 0;
   for (int64_t row = 0; row < rows; ++row) {
     for (const Tensor* part : parts) {
       const int64_t length = part->num_elements() / rows;
-      CopyElements(*part, row * length, length, output, at);
+      RETURN_IF_ERROR(
+          CopyElements(charge, *part, row * length, length, output, at));
       at += length;
     }
   }
+  return absl::OkStatus();
 }
 
 // Values in inputs [begin, end), the axis in input `axis_input`.
@@ -157,8 +164,7 @@ absl::Status Concat(OpKernelContext& context, int begin, int end,
   }
   ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
   ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-  JoinRows(context, parts, RowsBefore(shape, dim), *output);
-  return absl::OkStatus();
+  return JoinRows(context, parts, RowsBefore(shape, dim), *output);
 }
 
 class ConcatKernel : public OpKernel {
@@ -274,8 +280,7 @@ class PackKernel : public OpKernel {
     dims.insert(dims.begin() + axis, context.num_inputs());
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    JoinRows(context, parts, RowsBefore(shape, axis), *output);
-    return absl::OkStatus();
+    return JoinRows(context, parts, RowsBefore(shape, axis), *output);
   }
 
  private:

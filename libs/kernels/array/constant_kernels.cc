@@ -65,7 +65,7 @@ class FillKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(TensorShape shape, ShapeFromDims(context.input(0)));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return FillWithValue(value, *output);
+    return FillWithValue(context, value, *output);
   }
 };
 

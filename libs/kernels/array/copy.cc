@@ -9,6 +9,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/elements.h"
 #include "libs/kernels/isa/transpose_loops.h"
+#include "libs/kernels/string_charge.h"
 
 namespace weft {
 namespace {
@@ -265,6 +266,20 @@ void ForEachPart(Scheduler* scheduler, const ElementPattern& pattern,
   scheduler->ParallelFor(parts.count(), 1, std::ref(range));
 }
 
+// Of the strings that the pattern names, each as often as it does.
+size_t HeapBytesOf(absl::Span<const std::string> strings,
+                   const ElementPattern& pattern) {
+  const Run run = InnermostRun(pattern);
+  size_t bytes = 0;
+  ForEachRun(pattern, [&](int64_t place) {
+    for (int64_t i = 0; i < run.length; ++i) {
+      bytes +=
+          HeapCharge::BytesOfString(strings[place + i * run.stride].size());
+    }
+  });
+  return bytes;
+}
+
 }  // namespace
 
 Dims PackedStrides(absl::Span<const int64_t> dims) {
@@ -303,6 +318,34 @@ absl::Status CopyToPattern(const Tensor& in, const ElementPattern& pattern,
   });
 }
 
+absl::Status CopyFromPattern(OpKernelContext& context, const Tensor& in,
+                             const ElementPattern& pattern, Tensor& out) {
+  HeapCharge charge(context.host_allocator());
+  if (in.dtype() == DT_STRING && !IsEmpty(pattern)) {
+    RETURN_IF_ERROR(
+        charge.Add(HeapBytesOf(in.flat<std::string>(), Simplify(pattern))));
+  }
+  return CopyFromPattern(in, pattern, out, &context.scheduler());
+}
+
+absl::Status CopyToPattern(OpKernelContext& context, const Tensor& in,
+                           const ElementPattern& pattern, Tensor& out) {
+  HeapCharge charge(context.host_allocator());
+  RETURN_IF_ERROR(ChargeStrings(charge, in));
+  return CopyToPattern(in, pattern, out, &context.scheduler());
+}
+
+absl::Status CopyElements(HeapCharge& charge, const Tensor& in,
+                          int64_t in_begin, int64_t count, Tensor& out,
+                          int64_t out_begin) {
+  if (in.dtype() == DT_STRING) {
+    RETURN_IF_ERROR(charge.Add(HeapBytesOf(in.flat<std::string>().subspan(
+        static_cast<size_t>(in_begin), static_cast<size_t>(count)))));
+  }
+  CopyElements(in, in_begin, count, out, out_begin);
+  return absl::OkStatus();
+}
+
 void CopyElements(const Tensor& in, int64_t in_begin, int64_t count,
                   Tensor& out, int64_t out_begin) {
   if (count == 0) return;
@@ -331,6 +374,13 @@ absl::Status FillWithZeros(Tensor& tensor) {
     std::fill_n(MutableElements<E>(tensor), tensor.num_elements(), E());
     return absl::OkStatus();
   });
+}
+
+absl::Status FillWithValue(OpKernelContext& context, const Tensor& value,
+                           Tensor& tensor) {
+  HeapCharge charge(context.host_allocator());
+  RETURN_IF_ERROR(ChargeStrings(charge, value, tensor.num_elements()));
+  return FillWithValue(value, tensor);
 }
 
 absl::Status FillWithValue(const Tensor& value, Tensor& tensor) {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "libs/base/scheduler.h"
 #include "libs/kernels/op_kernel.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {
@@ -48,14 +49,30 @@ absl::Status CopyFromPattern(const Tensor& in, const ElementPattern& pattern,
 absl::Status CopyToPattern(const Tensor& in, const ElementPattern& pattern,
                            Tensor& out, Scheduler* scheduler = nullptr);
 
+// The same for a kernel: on as many threads as it is worth, and the memory
+// bound counts the strings. RESOURCE_EXHAUSTED where it has no room for them.
+absl::Status CopyFromPattern(OpKernelContext& context, const Tensor& in,
+                             const ElementPattern& pattern, Tensor& out);
+absl::Status CopyToPattern(OpKernelContext& context, const Tensor& in,
+                           const ElementPattern& pattern, Tensor& out);
+
 // Copies `count` elements. REQUIRES: one dtype; ranges within the tensors.
 void CopyElements(const Tensor& in, int64_t in_begin, int64_t count,
                   Tensor& out, int64_t out_begin);
+
+// The same; `charge` counts the strings, one by one. RESOURCE_EXHAUSTED where
+// there is no room for them.
+absl::Status CopyElements(HeapCharge& charge, const Tensor& in,
+                          int64_t in_begin, int64_t count, Tensor& out,
+                          int64_t out_begin);
 
 // All bits zero, or empty strings.
 absl::Status FillWithZeros(Tensor& tensor);
 // All elements equal to the only one of `value`. REQUIRES: one dtype.
 absl::Status FillWithValue(const Tensor& value, Tensor& tensor);
+// The same for a kernel: the memory bound counts the strings.
+absl::Status FillWithValue(OpKernelContext& context, const Tensor& value,
+                           Tensor& tensor);
 
 // The elements of an integer tensor of any integer index type (int8 to int64),
 // widened. INVALID_ARGUMENT for other types.

@@ -12,6 +12,8 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -171,7 +173,9 @@ class MatrixDiagPartBandKernel : public OpKernel {
     if (band.count() > 1) shape.AddDim(band.count());
     shape.AddDim(band.longest());
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(FillWithValue(context.input(2), *output));
+    RETURN_IF_ERROR(FillWithValue(context, context.input(2), *output));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, input));
     band.ForEach(align_, input.num_elements(), [&](int64_t to, int64_t from) {
       CopyElements(input, from, 1, *output, to);
     });
@@ -200,7 +204,9 @@ class MatrixDiagBandKernel : public OpKernel {
     dims.push_back(band.columns);
     ASSIGN_OR_RETURN(shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(FillWithValue(context.input(4), *output));
+    RETURN_IF_ERROR(FillWithValue(context, context.input(4), *output));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, input));
     CopyBand(band, align_, input, *output);
     return absl::OkStatus();
   }
@@ -282,7 +288,10 @@ class MatrixSetDiagKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * output,
                      context.ForwardOrAllocate({0}, 0, input.shape()));
     if (input.num_elements() == 0) return absl::OkStatus();
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, diagonal));
     if (!output->SharesBufferWith(input)) {
+      RETURN_IF_ERROR(ChargeStrings(charge, input));
       CopyElements(input, 0, input.num_elements(), *output, 0);
     }
     CopyBand(band, align_, diagonal, *output);

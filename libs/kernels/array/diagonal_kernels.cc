@@ -6,6 +6,8 @@
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/elements.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -24,7 +26,7 @@ absl::Status PutOnDiagonals(OpKernelContext& context, const Dims& dims,
   ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
   ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
   RETURN_IF_ERROR(FillWithZeros(*output));
-  return CopyToPattern(context.input(0), pattern, *output);
+  return CopyToPattern(context, context.input(0), pattern, *output);
 }
 
 class DiagKernel : public OpKernel {
@@ -131,7 +133,9 @@ class MatrixBandPartKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * output,
                      context.ForwardOrAllocate({0}, 0, input.shape()));
     if (input.num_elements() == 0) return absl::OkStatus();
+    HeapCharge charge(context.host_allocator());
     if (!output->SharesBufferWith(input)) {
+      RETURN_IF_ERROR(ChargeStrings(charge, input));
       CopyElements(input, 0, input.num_elements(), *output, 0);
     }
     return DispatchElement(input.dtype(), [&]<typename E>(TypeTag<E>) {

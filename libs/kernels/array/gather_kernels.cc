@@ -10,6 +10,8 @@
 #include "libs/kernels/array/nd_indices.h"
 #include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/row_copies.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -43,16 +45,15 @@ absl::Status CheckIndices(const Indices& indices, int64_t rows,
   return absl::OkStatus();
 }
 
-// For elements with constructors.
-template <typename E>
-void CopyRows(const E* params, const Dims& indices, const GatherSizes& sizes,
-              E* out) {
+// Calls `fn` with each row of the result, in order.
+template <typename E, typename Fn>
+void ForEachRow(const E* params, const Dims& indices, const GatherSizes& sizes,
+                const Fn& fn) {
   for (int64_t b = 0; b < sizes.batch; ++b) {
     const int64_t* index = indices.data() + b * sizes.count;
     for (int64_t o = 0; o < sizes.outer; ++o) {
       for (int64_t i = 0; i < sizes.count; ++i) {
-        std::copy_n(params + index[i] * sizes.inner, sizes.inner, out);
-        out += sizes.inner;
+        fn(absl::MakeConstSpan(params + index[i] * sizes.inner, sizes.inner));
       }
       params += sizes.rows * sizes.inner;
     }
@@ -134,9 +135,20 @@ absl::Status GatherObjects(OpKernelContext& context, const GatherSizes& sizes,
   RETURN_IF_ERROR(CheckIndices(positions, sizes.rows, indices.shape()));
   ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, result));
   if (result.num_elements() == 0) return absl::OkStatus();
+  HeapCharge charge(context.host_allocator());
+  if (params.dtype() == DT_STRING) {
+    size_t bytes = 0;
+    ForEachRow(
+        Elements<std::string>(params), positions, sizes,
+        [&](absl::Span<const std::string> row) { bytes += HeapBytesOf(row); });
+    RETURN_IF_ERROR(charge.Add(bytes));
+  }
   return DispatchElement(params.dtype(), [&]<typename E>(TypeTag<E>) {
-    CopyRows(Elements<E>(params), positions, sizes,
-             MutableElements<E>(*output));
+    E* out = MutableElements<E>(*output);
+    ForEachRow(Elements<E>(params), positions, sizes,
+               [&](absl::Span<const E> row) {
+                 out = std::copy(row.begin(), row.end(), out);
+               });
     return absl::OkStatus();
   });
 }
@@ -230,10 +242,12 @@ class GatherNdKernel : public OpKernel {
         const NdSlices found,
         SlicesToGather(params.shape(), indices, ignores_bad_, name_));
     if (ignores_bad_) RETURN_IF_ERROR(FillWithZeros(*output));
+    HeapCharge charge(context.host_allocator());
     int64_t to = 0;
     for (const int64_t slice : found.slices) {
       if (slice >= 0) {
-        CopyElements(params, slice * found.inner, found.inner, *output, to);
+        RETURN_IF_ERROR(CopyElements(charge, params, slice * found.inner,
+                                     found.inner, *output, to));
       }
       to += found.inner;
     }

@@ -3,6 +3,8 @@
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/elements.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -35,10 +37,12 @@ class OneHotKernel : public OpKernel {
     dims.insert(dims.begin() + axis, depth);
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    RETURN_IF_ERROR(FillWithValue(context.input(3), *output));
+    RETURN_IF_ERROR(FillWithValue(context, context.input(3), *output));
     ASSIGN_OR_RETURN(Dims hot, IntegersOf(indices));
     int64_t after = 1;
     for (int i = axis; i < rank; ++i) after *= indices.dim(i);
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, context.input(2), hot.size()));
     return SetHot(context.input(2), hot, depth, after, *output);
   }
 

@@ -4,6 +4,8 @@
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/elements.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -73,7 +75,7 @@ class PadKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     RETURN_IF_ERROR(context.num_inputs() == 3
-                        ? FillWithValue(context.input(2), *output)
+                        ? FillWithValue(context, context.input(2), *output)
                         : FillWithZeros(*output));
     ElementPattern pattern;
     pattern.dims.assign(input.shape().dims().begin(),
@@ -82,7 +84,7 @@ class PadKernel : public OpKernel {
     for (int i = 0; i < input.rank(); ++i) {
       pattern.offset += paddings.before[i] * pattern.strides[i];
     }
-    return CopyToPattern(input, pattern, *output, &context.scheduler());
+    return CopyToPattern(context, input, pattern, *output);
   }
 };
 
@@ -108,6 +110,14 @@ MirrorTables MakeMirrorTables(const TensorShape& inner,
   return tables;
 }
 
+// Tables of positions in a tensor of shape `padded`; vectors that grow.
+absl::Status ChargeTables(HeapCharge& charge, const TensorShape& padded) {
+  for (const int64_t size : padded.dims()) {
+    RETURN_IF_ERROR(charge.AddObjects(size, 2 * sizeof(int64_t)));
+  }
+  return absl::OkStatus();
+}
+
 // Calls `fn(k, place)` for each element k of the padded tensor, in order, with
 // the place of what it mirrors.
 template <typename Fn>
@@ -120,6 +130,19 @@ void ForEachMirrored(const MirrorTables& tables, int d, int64_t place,
   for (int64_t offset : tables[d]) {
     ForEachMirrored(tables, d + 1, place + offset, k, fn);
   }
+}
+
+// The strings of the padded tensor.
+absl::Status ChargeMirrored(HeapCharge& charge, const Tensor& input,
+                            const MirrorTables& tables) {
+  if (input.dtype() != DT_STRING) return absl::OkStatus();
+  const auto strings = input.flat<std::string>();
+  size_t bytes = 0;
+  int64_t k = 0;
+  ForEachMirrored(tables, 0, 0, k, [&](int64_t, int64_t place) {
+    bytes += HeapCharge::BytesOfString(strings[place].size());
+  });
+  return charge.Add(bytes);
 }
 
 absl::StatusOr<int64_t> ReadMode(const OpKernelConstruction& construction) {
@@ -163,8 +186,11 @@ class MirrorPadKernel : public OpKernel {
     RETURN_IF_ERROR(CheckMirror(input.shape(), paddings, edge_));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeTables(charge, shape));
     const MirrorTables tables =
         MakeMirrorTables(input.shape(), paddings, edge_);
+    RETURN_IF_ERROR(ChargeMirrored(charge, input, tables));
     return DispatchElement(input.dtype(), [&]<typename E>(TypeTag<E>) {
       const E* in = Elements<E>(input);
       E* out = MutableElements<E>(*output);
@@ -202,6 +228,8 @@ class MirrorPadGradKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, inner));
     RETURN_IF_ERROR(FillWithZeros(*output));
     if (input.num_elements() == 0) return absl::OkStatus();
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeTables(charge, input.shape()));
     const MirrorTables tables = MakeMirrorTables(inner, paddings, edge_);
     return DispatchType(Numbers{}, input.dtype(), [&]<typename T>(TypeTag<T>) {
       const T* in = input.flat<T>().data();

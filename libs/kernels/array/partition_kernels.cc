@@ -11,6 +11,8 @@
 #include "libs/kernels/array/segment_ids.h"
 #include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/row_copies.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -24,6 +26,8 @@ class DynamicPartitionKernel : public OpKernel {
     ASSIGN_OR_RETURN(const Partitions found, PreparePartitions(context));
     const std::vector<Tensor*>& outputs = found.outputs;
     if (data.num_elements() == 0) return absl::OkStatus();
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, data));
     const int64_t row = data.num_elements() / partitions.num_elements();
     const size_t row_bytes = DataTypeSize(data.dtype()) * row;
     if (row_bytes == sizeof(uint32_t)) {
@@ -82,9 +86,11 @@ class DynamicStitchKernel : public OpKernel {
     const int64_t row = shape.num_elements() / rows;
     const auto bytes =
         row * static_cast<int64_t>(DataTypeSize(output->dtype()));
+    HeapCharge charge(context.host_allocator());
     for (int i = 0; i < count; ++i) {
       const auto places = context.input(i).flat<int32_t>();
       const Tensor& data = context.input(count + i);
+      RETURN_IF_ERROR(ChargeStrings(charge, data));
       const auto num_rows = static_cast<int64_t>(places.size());
       if (bytes == 0) {
         ScatterObjects(data, places, row, *output);

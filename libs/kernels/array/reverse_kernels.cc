@@ -6,6 +6,8 @@
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/sequence_lengths.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -31,8 +33,8 @@ absl::Status ReverseDims(OpKernelContext& context,
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, input.shape()));
-  return CopyFromPattern(input, ReversedPattern(input.shape(), reversed),
-                         *output, &context.scheduler());
+  return CopyFromPattern(context, input,
+                         ReversedPattern(input.shape(), reversed), *output);
 }
 
 // The dimensions are marked by bools.
@@ -95,6 +97,8 @@ class ReverseSequenceKernel : public OpKernel {
     const Tensor& input = context.input(0);
     ASSIGN_OR_RETURN(const Dims lengths, SequenceLengths(context, dims_));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, input.shape()));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, input));
     CopyElements(input, 0, input.num_elements(), *output, 0);
     for (size_t i = 0; i < lengths.size(); ++i) {
       RETURN_IF_ERROR(
@@ -144,6 +148,8 @@ class RollKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, input.shape()));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, input));
     CopyRows(input, shifts, static_cast<int>(shifts.rend() - turned) - 1,
              *output);
     return absl::OkStatus();

@@ -9,6 +9,8 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/array/nd_indices.h"
 #include "libs/kernels/number_types.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -112,7 +114,10 @@ class TensorScatterKernel : public OpKernel {
                                      ignores_bad_));
     ASSIGN_OR_RETURN(Tensor * output,
                      context.ForwardOrAllocate({0}, 0, tensor.shape()));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, updates));
     if (!output->SharesBufferWith(tensor)) {
+      RETURN_IF_ERROR(ChargeStrings(charge, tensor));
       CopyElements(tensor, 0, tensor.num_elements(), *output, 0);
     }
     return Write(plan, updates, *output);

@@ -28,10 +28,10 @@ class SliceKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return CopyFromPattern(input,
+    return CopyFromPattern(context, input,
                            BoxPattern(input.shape(), box.begin,
                                       Dims(input.rank(), 1), shape.dims()),
-                           *output, &context.scheduler());
+                           *output);
   }
 
  private:
@@ -68,10 +68,10 @@ class StridedSliceKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return CopyFromPattern(context.input(0),
+    return CopyFromPattern(context, context.input(0),
                            BoxPattern(whole, plan.begin, plan.strides,
                                       plan.processing_shape.dims()),
-                           *output, &context.scheduler());
+                           *output);
   }
 
  private:
@@ -102,10 +102,10 @@ class StridedSliceGradKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, whole));
     RETURN_IF_ERROR(FillWithZeros(*output));
-    return CopyToPattern(dy,
+    return CopyToPattern(context, dy,
                          BoxPattern(whole, plan.begin, plan.strides,
                                     plan.processing_shape.dims()),
-                         *output, &context.scheduler());
+                         *output);
   }
 
  private:

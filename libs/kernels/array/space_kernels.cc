@@ -29,7 +29,7 @@ absl::Status CopyTransposed(OpKernelContext& context, const Tensor& in,
     pattern.dims.push_back(dims[d]);
     pattern.strides.push_back(packed[d]);
   }
-  return CopyFromPattern(in, pattern, out, &context.scheduler());
+  return CopyFromPattern(context, in, pattern, out);
 }
 
 // How blocks are cut: their size in each dimension after the first, and what is
@@ -123,10 +123,10 @@ absl::Status MoveSpaceToBatch(OpKernelContext& context, const BlockPlan& plan) {
                    context.AllocateTemp(input.dtype(), padded_shape));
   RETURN_IF_ERROR(FillWithZeros(whole));
   RETURN_IF_ERROR(
-      CopyToPattern(input,
+      CopyToPattern(context, input,
                     BoxPattern(padded_shape, begin, Dims(padded.size(), 1),
                                input.shape().dims()),
-                    whole, &context.scheduler()));
+                    whole));
   return CopyTransposed(context, whole, split, order, *output);
 }
 
@@ -172,9 +172,9 @@ absl::Status MoveBatchToSpace(OpKernelContext& context, const BlockPlan& plan) {
                    context.AllocateTemp(input.dtype(), whole_shape));
   RETURN_IF_ERROR(CopyTransposed(context, input, split, order, uncut));
   return CopyFromPattern(
-      uncut,
+      context, uncut,
       BoxPattern(whole_shape, begin, Dims(whole.size(), 1), shape.dims()),
-      *output, &context.scheduler());
+      *output);
 }
 
 template <bool kToBatch>

@@ -7,6 +7,8 @@
 #include "libs/kernels/array/split_pieces.h"
 #include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/row_copies.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -16,6 +18,8 @@ namespace {
 absl::Status CutRows(OpKernelContext& context, const Tensor& value,
                      const Dims& sizes,
                      const std::vector<TensorShape>& shapes) {
+  HeapCharge charge(context.host_allocator());
+  RETURN_IF_ERROR(ChargeStrings(charge, value));
   int64_t begin = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     ASSIGN_OR_RETURN(Tensor rows, value.SliceRows(begin, begin + sizes[i],
@@ -38,6 +42,8 @@ absl::Status Cut(OpKernelContext& context, const Tensor& value, int axis,
   // Strings and the like are at least so large.
   const auto size =
       std::max<int64_t>(static_cast<int64_t>(DataTypeSize(value.dtype())), 1);
+  HeapCharge charge(context.host_allocator());
+  RETURN_IF_ERROR(ChargeStrings(charge, value));
   int64_t begin = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     ASSIGN_OR_RETURN(Tensor * piece,

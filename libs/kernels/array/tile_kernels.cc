@@ -27,8 +27,8 @@ class TileKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return CopyFromPattern(input, Repeated(input.shape(), multiples), *output,
-                           &context.scheduler());
+    return CopyFromPattern(context, input, Repeated(input.shape(), multiples),
+                           *output);
   }
 
  private:
@@ -88,9 +88,9 @@ class BroadcastToKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return CopyFromPattern(input,
+    return CopyFromPattern(context, input,
                            BroadcastPattern(input.shape().dims(), shape.dims()),
-                           *output, &context.scheduler());
+                           *output);
   }
 
  private:

@@ -57,8 +57,7 @@ class TransposeKernel : public OpKernel {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return CopyFromPattern(context.input(0), pattern, *output,
-                           &context.scheduler());
+    return CopyFromPattern(context, context.input(0), pattern, *output);
   }
 
  private:

@@ -18,6 +18,8 @@
 #include "libs/kernels/array/number_groups.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/row_copies.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -110,7 +112,8 @@ void WriteKeys(const Tensor& values, int64_t begin, int64_t n, uint64_t* keys) {
   for (int64_t i = 0; i < n; ++i) keys[i] = KeyOf(x[i]);
 }
 
-// Calls fn(key, equals_itself) for each number of `values`, in order.
+// Calls fn(key, equals_itself) for each number of `values`, in order, until it
+// returns false.
 template <typename Fn>
 absl::Status ForEachKey(const Tensor& values, const Fn& fn) {
   constexpr int64_t kBlock = 256;
@@ -126,7 +129,10 @@ absl::Status ForEachKey(const Tensor& values, const Fn& fn) {
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t n = std::min(kBlock, count - begin);
     write(values, begin, n, keys);
-    for (int64_t i = 0; i < n; ++i) fn(keys[i], !may_be_nan || !IsNaN(keys[i]));
+    for (int64_t i = 0; i < n; ++i) {
+      const bool equals_itself = !may_be_nan || !IsNaN(keys[i]);
+      if (!fn(keys[i], equals_itself)) return absl::OkStatus();
+    }
   }
   return absl::OkStatus();
 }
@@ -179,35 +185,47 @@ bool AppendToKey(const Tensor& values, int64_t begin, int64_t n,
 
 using NumberSet = absl::flat_hash_set<uint64_t>;
 using StringTable = absl::flat_hash_map<std::string, int64_t>;
+// Of a table that has grown, beside the characters; and of a group.
+constexpr size_t kBytesOfEntry = 4 * sizeof(StringTable::value_type);
 
 // Position: int32 or int64. `group_of` gets the group of each.
 template <typename Slot, typename Position>
-absl::StatusOr<Groups> GroupNumbersBy(const Tensor& values,
+absl::StatusOr<Groups> GroupNumbersBy(const Tensor& values, HeapCharge& charge,
                                       Position* group_of) {
   Groups groups;
   groups.first.reserve(std::min(values.num_elements(), kMaxReserved));
   NumberGroups<Slot> by_key(values.num_elements());
   int64_t next = 0;
+  // In `groups` and `by_key`, which have grown.
+  constexpr size_t kBytesOfGroup =
+      2 * sizeof(int64_t) + 2 * sizeof(uint64_t) + 4 * sizeof(Slot);
+  absl::Status status;
   RETURN_IF_ERROR(ForEachKey(values, [&](uint64_t key, bool equals_itself) {
     const int64_t group =
         equals_itself ? by_key.FindOrAdd(key) : by_key.Add(key);
-    if (group == groups.size()) groups.first.push_back(next);
     group_of[next++] = static_cast<Position>(group);
+    if (group < groups.size()) return true;
+    groups.first.push_back(next - 1);
+    status = charge.Add(kBytesOfGroup);
+    return status.ok();
   }));
+  RETURN_IF_ERROR(status);
   return groups;
 }
 
 template <typename Position>
-absl::StatusOr<Groups> GroupNumbers(const Tensor& values, Position* group_of) {
+absl::StatusOr<Groups> GroupNumbers(const Tensor& values, HeapCharge& charge,
+                                    Position* group_of) {
   if (values.num_elements() < std::numeric_limits<uint32_t>::max()) {
-    return GroupNumbersBy<uint32_t>(values, group_of);
+    return GroupNumbersBy<uint32_t>(values, charge, group_of);
   }
-  return GroupNumbersBy<uint64_t>(values, group_of);
+  return GroupNumbersBy<uint64_t>(values, charge, group_of);
 }
 
 template <typename Position>
-Groups GroupSlices(const Tensor& values, const SliceSizes& sizes,
-                   Position* group_of) {
+absl::StatusOr<Groups> GroupSlices(const Tensor& values,
+                                   const SliceSizes& sizes, HeapCharge& charge,
+                                   Position* group_of) {
   Groups groups;
   StringTable table;
   const int64_t runs = values.num_elements() == 0 ? 0 : sizes.before;
@@ -222,7 +240,10 @@ Groups GroupSlices(const Tensor& values, const SliceSizes& sizes,
     const int64_t next = groups.size();
     int64_t group = next;
     if (equals_itself) group = table.emplace(key, next).first->second;
-    if (group == next) groups.first.push_back(j);
+    if (group == next) {
+      RETURN_IF_ERROR(charge.Add(kBytesOfEntry + key.size()));
+      groups.first.push_back(j);
+    }
     group_of[j] = static_cast<Position>(group);
   }
   return groups;
@@ -247,13 +268,15 @@ class UniqueKernel : public OpKernel {
     // Before the groups, which take as much: there may be too many slices.
     ASSIGN_OR_RETURN(Tensor * group_of,
                      AllocatePositions(context, 1, sizes.count));
+    HeapCharge charge(context.host_allocator());
     return DispatchType(
         IndexTypes{}, group_of->dtype(),
         [&]<typename Position>(TypeTag<Position>) -> absl::Status {
           const auto positions = group_of->mutable_flat<Position>();
           ASSIGN_OR_RETURN(const Groups groups,
-                           GroupsOf(input, sizes, positions.data()));
-          RETURN_IF_ERROR(SetFirst(context, input, axis, sizes, groups));
+                           GroupsOf(input, sizes, charge, positions.data()));
+          RETURN_IF_ERROR(
+              SetFirst(context, input, axis, sizes, groups, charge));
           if (context.num_outputs() < 3) return absl::OkStatus();
           return SetPositions(
               context, 2,
@@ -265,11 +288,12 @@ class UniqueKernel : public OpKernel {
   template <typename Position>
   static absl::StatusOr<Groups> GroupsOf(const Tensor& input,
                                          const SliceSizes& sizes,
+                                         HeapCharge& charge,
                                          Position* group_of) {
     if (input.rank() == 1 && input.dtype() != DT_STRING) {
-      return GroupNumbers(input, group_of);
+      return GroupNumbers(input, charge, group_of);
     }
-    return GroupSlices(input, sizes, group_of);
+    return GroupSlices(input, sizes, charge, group_of);
   }
 
   static absl::StatusOr<int> ReadAxis(OpKernelContext& context) {
@@ -296,58 +320,75 @@ class UniqueKernel : public OpKernel {
   // The first slice of each group, as output 0.
   static absl::Status SetFirst(OpKernelContext& context, const Tensor& input,
                                int axis, const SliceSizes& sizes,
-                               const Groups& groups) {
+                               const Groups& groups, HeapCharge& charge) {
     TensorShape shape = input.shape();
     shape.set_dim(axis, groups.size());
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    CopyFirst(input, sizes, groups, *output);
-    return absl::OkStatus();
+    return CopyFirst(input, sizes, groups, charge, *output);
   }
 
-  static void CopyFirst(const Tensor& input, const SliceSizes& sizes,
-                        const Groups& groups, Tensor& output) {
-    if (output.num_elements() == 0) return;
+  static absl::Status CopyFirst(const Tensor& input, const SliceSizes& sizes,
+                                const Groups& groups, HeapCharge& charge,
+                                Tensor& output) {
+    if (output.num_elements() == 0) return absl::OkStatus();
     const auto bytes =
         static_cast<int64_t>(DataTypeSize(input.dtype())) * sizes.after;
     if (bytes > 0 && sizes.before == 1) {
       GatherRows(input.data(), groups.first.data(), groups.size(), bytes,
                  output.mutable_data());
-      return;
+      return absl::OkStatus();
     }
     int64_t to = 0;
     for (int64_t b = 0; b < sizes.before; ++b) {
       for (int64_t first : groups.first) {
-        CopyElements(input, (b * sizes.count + first) * sizes.after,
-                     sizes.after, output, to);
+        RETURN_IF_ERROR(CopyElements(charge, input,
+                                     (b * sizes.count + first) * sizes.after,
+                                     sizes.after, output, to));
         to += sizes.after;
       }
     }
+    return absl::OkStatus();
   }
 };
 
 // The positions of the values of `x` that are not in `y`.
 absl::StatusOr<std::vector<int64_t>> NumbersNotIn(const Tensor& x,
-                                                  const Tensor& y) {
+                                                  const Tensor& y,
+                                                  HeapCharge& charge) {
   NumberSet in_y;
+  absl::Status status;
   RETURN_IF_ERROR(ForEachKey(y, [&](uint64_t key, bool equals_itself) {
-    if (equals_itself) in_y.insert(key);
+    if (!equals_itself || !in_y.insert(key).second) return true;
+    status = charge.Add(4 * sizeof(uint64_t));
+    return status.ok();
   }));
+  RETURN_IF_ERROR(status);
   std::vector<int64_t> positions;
   int64_t position = 0;
   RETURN_IF_ERROR(ForEachKey(x, [&](uint64_t key, bool) {
-    if (!in_y.contains(key)) positions.push_back(position);
-    ++position;
+    const int64_t at = position++;
+    if (in_y.contains(key)) return true;
+    positions.push_back(at);
+    status = charge.Add(2 * sizeof(int64_t));
+    return status.ok();
   }));
+  RETURN_IF_ERROR(status);
   return positions;
 }
 
-std::vector<int64_t> StringsNotIn(absl::Span<const std::string> x,
-                                  absl::Span<const std::string> y) {
+absl::StatusOr<std::vector<int64_t>> StringsNotIn(
+    absl::Span<const std::string> x, absl::Span<const std::string> y,
+    HeapCharge& charge) {
   StringTable in_y;
-  for (const std::string& text : y) in_y.emplace(text, 0);
+  for (const std::string& text : y) {
+    if (!in_y.emplace(text, 0).second) continue;
+    RETURN_IF_ERROR(charge.Add(kBytesOfEntry + text.size()));
+  }
   std::vector<int64_t> positions;
   for (size_t i = 0; i < x.size(); ++i) {
-    if (!in_y.contains(x[i])) positions.push_back(static_cast<int64_t>(i));
+    if (in_y.contains(x[i])) continue;
+    RETURN_IF_ERROR(charge.Add(2 * sizeof(int64_t)));
+    positions.push_back(static_cast<int64_t>(i));
   }
   return positions;
 }
@@ -364,20 +405,22 @@ class ListDiffKernel : public OpKernel {
     if (y.rank() != 1) {
       return absl::InvalidArgumentError("y should be a 1D vector.");
     }
-    ASSIGN_OR_RETURN(const std::vector<int64_t> left, PositionsNotIn(x, y));
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(const std::vector<int64_t> left,
+                     PositionsNotIn(x, y, charge));
     const int64_t count = static_cast<int64_t>(left.size());
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {count}));
     for (int64_t i = 0; i < count; ++i) {
-      CopyElements(x, left[i], 1, *output, i);
+      RETURN_IF_ERROR(CopyElements(charge, x, left[i], 1, *output, i));
     }
     return SetPositions(context, 1, left);
   }
 
  private:
-  static absl::StatusOr<std::vector<int64_t>> PositionsNotIn(const Tensor& x,
-                                                             const Tensor& y) {
-    if (x.dtype() != DT_STRING) return NumbersNotIn(x, y);
-    return StringsNotIn(x.flat<std::string>(), y.flat<std::string>());
+  static absl::StatusOr<std::vector<int64_t>> PositionsNotIn(
+      const Tensor& x, const Tensor& y, HeapCharge& charge) {
+    if (x.dtype() != DT_STRING) return NumbersNotIn(x, y, charge);
+    return StringsNotIn(x.flat<std::string>(), y.flat<std::string>(), charge);
   }
 };
 

@@ -12,6 +12,7 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/control/control_kernels.h"
 #include "libs/kernels/control/list_value.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -67,12 +68,13 @@ class TensorListGather : public OpKernel {
         const TensorShape gathered,
         WithFirst(static_cast<int64_t>(indices.size()), shape.dims()));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, gathered));
+    HeapCharge charge(context.host_allocator());
     const int64_t elements = shape.num_elements();
     for (size_t i = 0; i < indices.size(); ++i) {
       ASSIGN_OR_RETURN(const Tensor element,
                        ElementAt(context, list, indices[i], shape));
-      CopyElements(element, 0, elements, *output,
-                   static_cast<int64_t>(i) * elements);
+      RETURN_IF_ERROR(CopyElements(charge, element, 0, elements, *output,
+                                   static_cast<int64_t>(i) * elements));
     }
     return absl::OkStatus();
   }
@@ -228,9 +230,11 @@ class TensorListConcat : public OpKernel {
     }
     ASSIGN_OR_RETURN(const TensorShape joined, WithFirst(total, rest.dims()));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, joined));
+    HeapCharge charge(context.host_allocator());
     int64_t at = 0;
     for (const Tensor& element : elements) {
-      CopyElements(element, 0, element.num_elements(), *output, at);
+      RETURN_IF_ERROR(CopyElements(charge, element, 0, element.num_elements(),
+                                   *output, at));
       at += element.num_elements();
     }
     return absl::OkStatus();

@@ -12,6 +12,7 @@
 #include "libs/kernels/control/control_kernels.h"
 #include "libs/kernels/control/list_value.h"
 #include "libs/kernels/control/optional_value.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/variant.h"
 
 namespace weft {
@@ -264,11 +265,13 @@ class TensorListStack : public OpKernel {
     dims.insert(dims.end(), shape.dims().begin(), shape.dims().end());
     ASSIGN_OR_RETURN(const TensorShape stacked, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, stacked));
+    HeapCharge charge(context.host_allocator());
     const int64_t elements = shape.num_elements();
     for (int64_t i = 0; i < size; ++i) {
       ASSIGN_OR_RETURN(const Tensor element,
                        ElementAt(context, list, i, shape));
-      CopyElements(element, 0, elements, *output, i * elements);
+      RETURN_IF_ERROR(
+          CopyElements(charge, element, 0, elements, *output, i * elements));
     }
     return absl::OkStatus();
   }

@@ -11,6 +11,8 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/control/control_kernels.h"
 #include "libs/kernels/control/list_value.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/variant.h"
 
 namespace weft {
@@ -183,6 +185,8 @@ class TensorListPushBackBatch : public OpKernel {
         TensorShape::Create(rows.shape().dims().subspan(handles.rank())));
     ASSIGN_OR_RETURN(Tensor * output,
                      context.AllocateOutput(0, handles.shape()));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, rows));
     const int64_t size = shape.num_elements();
     for (int64_t i = 0; i < handles.num_elements(); ++i) {
       ASSIGN_OR_RETURN(Tensor row, context.AllocateTemp(rows.dtype(), shape));

@@ -11,6 +11,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/control/calling_kernel.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -137,6 +138,7 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
     const TensorShape& row = results_[0][i].shape();
     ASSIGN_OR_RETURN(const TensorShape shape, RowsOf(num_rows_, row.dims()));
     ASSIGN_OR_RETURN(Tensor output, context_.AllocateTemp(dtype, shape));
+    HeapCharge charge(context_.host_allocator());
     const int64_t elements = row.num_elements();
     for (int64_t r = 0; r < num_rows_; ++r) {
       const Tensor& result = results_[r][i];
@@ -146,7 +148,8 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
             " ", result.shape().ToString(), ", but ", DataTypeName(dtype), " ",
             row.ToString(), " in row 0"));
       }
-      CopyElements(result, 0, elements, output, r * elements);
+      RETURN_IF_ERROR(
+          CopyElements(charge, result, 0, elements, output, r * elements));
     }
     return output;
   }

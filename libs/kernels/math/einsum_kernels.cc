@@ -32,8 +32,8 @@ absl::Status Pack(OpKernelContext& context, const EinsumView& order,
   ASSIGN_OR_RETURN(Tensor packed,
                    context.AllocateTemp(operand.tensor.dtype(),
                                         TensorShape(PatternOf(axes).dims)));
-  RETURN_IF_ERROR(CopyFromPattern(operand.tensor, PatternOf(axes), packed,
-                                  &context.scheduler()));
+  RETURN_IF_ERROR(
+      CopyFromPattern(context, operand.tensor, PatternOf(axes), packed));
   operand = {std::move(packed), Packed(axes)};
   return absl::OkStatus();
 }
@@ -84,13 +84,11 @@ absl::Status WriteAlone(OpKernelContext& context, Operand operand,
                         const EinsumView& to, Tensor& out) {
   const EinsumView axes = AxesAs(operand.view, to);
   if (IsPacked(to)) {
-    return CopyFromPattern(operand.tensor, PatternOf(axes), out,
-                           &context.scheduler());
+    return CopyFromPattern(context, operand.tensor, PatternOf(axes), out);
   }
   RETURN_IF_ERROR(FillWithZeros(out));
   RETURN_IF_ERROR(Pack(context, to, operand));
-  return CopyToPattern(operand.tensor, PatternOf(to), out,
-                       &context.scheduler());
+  return CopyToPattern(context, operand.tensor, PatternOf(to), out);
 }
 
 // The axes of a product, each in all tensors that have it: `batch` in the order
@@ -283,8 +281,8 @@ absl::Status Multiply(OpKernelContext& context, GemmOfAnyType<T>& gemm,
       product.a.tensor.flat<T>().data(), product.b.tensor.flat<T>().data(),
       result.tensor.mutable_flat<T>().data());
   if (result.tensor.SharesBufferWith(out)) return absl::OkStatus();
-  return CopyToPattern(result.tensor, PatternOf(AxesAs(to, result.view)), out,
-                       &context.scheduler());
+  return CopyToPattern(context, result.tensor,
+                       PatternOf(AxesAs(to, result.view)), out);
 }
 
 template <typename T>

@@ -10,6 +10,7 @@
 #include "libs/kernels/element_loops.h"
 #include "libs/kernels/isa/instruction_set.h"
 #include "libs/kernels/math/broadcast.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -163,6 +164,28 @@ class LenientEqualityKernel : public BinaryKernel {
   const bool unequal_;
 };
 
+// Of strings, which are put together. Both inputs repeat evenly.
+class StringSumKernel : public BinaryKernel {
+ public:
+  using BinaryKernel::BinaryKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    ASSIGN_OR_RETURN(
+        const TensorShape shape,
+        BroadcastShape(context.input(0).shape(), context.input(1).shape()));
+    HeapCharge charge(context.host_allocator());
+    for (int i = 0; i < 2 && shape.num_elements() > 0; ++i) {
+      size_t bytes = 0;
+      for (const std::string& text : context.input(i).flat<std::string>()) {
+        bytes += text.size();
+      }
+      RETURN_IF_ERROR(charge.AddObjects(
+          shape.num_elements() / context.input(i).num_elements(), bytes));
+    }
+    return BinaryKernel::Compute(context);
+  }
+};
+
 class UnaryKernel : public ElementKernel {
  public:
   UnaryKernel(const OpKernelConstruction& construction,
@@ -224,6 +247,9 @@ void RegisterBinaryKernel(KernelRegistry& registry, BinaryKernelSpec spec) {
             construction.node().attr<bool>("incompatible_shape_error");
         if (strict != nullptr && !*strict) {
           return std::make_unique<LenientEqualityKernel>(construction, spec);
+        }
+        if (spec.out == DT_STRING) {
+          return std::make_unique<StringSumKernel>(construction, spec);
         }
         return std::make_unique<BinaryKernel>(construction, spec);
       });

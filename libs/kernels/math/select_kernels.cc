@@ -13,6 +13,8 @@
 #include "libs/kernels/math/math_scalar.h"
 #include "libs/kernels/math/operand_checks.h"
 #include "libs/kernels/parallel_loop.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/resource_handle.h"
 #include "libs/tensor/variant.h"
 
@@ -85,6 +87,9 @@ class Select : public OpKernel {
     const Tensor& e = context.input(2);
     ASSIGN_OR_RETURN(Tensor * out,
                      context.ForwardOrAllocate({1, 2}, 0, t.shape()));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, t));
+    RETURN_IF_ERROR(ChargeStrings(charge, e));
     return DispatchElement(out->dtype(), [&]<typename E>(TypeTag<E>) {
       const E* const yes = Elements<E>(t);
       const E* const no = Elements<E>(e);
@@ -131,6 +136,10 @@ class SelectV2 : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * out,
                      context.ForwardOrAllocate({1, 2}, 0, broadcast.shape()));
     const bool* choose = condition.flat<bool>().data();
+    HeapCharge charge(context.host_allocator());
+    if (out->dtype() == DT_STRING) {
+      RETURN_IF_ERROR(charge.Add(ChosenBytes(context, broadcast)));
+    }
     return DispatchElement(out->dtype(), [&]<typename E>(TypeTag<E>) {
       const E* yes = Elements<E>(t);
       const E* no = Elements<E>(e);
@@ -148,6 +157,26 @@ class SelectV2 : public OpKernel {
   }
 
  private:
+  // Of the strings that are chosen.
+  static size_t ChosenBytes(const OpKernelContext& context,
+                            const Broadcast& broadcast) {
+    const auto choose = context.input(0).flat<bool>();
+    const auto yes = context.input(1).flat<std::string>();
+    const auto no = context.input(2).flat<std::string>();
+    size_t bytes = 0;
+    broadcast.ForEachRow(0, broadcast.rows(),
+                         [&](int64_t, const Broadcast::Offsets& offsets) {
+                           for (int64_t i = 0; i < broadcast.row_size(); ++i) {
+                             const std::string& chosen =
+                                 choose[offsets[0] + i * broadcast.step(0)]
+                                     ? yes[offsets[1] + i * broadcast.step(1)]
+                                     : no[offsets[2] + i * broadcast.step(2)];
+                             bytes += HeapCharge::BytesOfString(chosen.size());
+                           }
+                         });
+    return bytes;
+  }
+
   // `to` may be `yes` or `no`.
   template <typename E>
   static void ChooseRow(const Broadcast& broadcast, const bool* choose,

@@ -16,6 +16,8 @@
 #include "libs/kernels/parsing/csv_field.h"
 #include "libs/kernels/parsing/csv_record.h"
 #include "libs/kernels/string/string_kernels.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -76,10 +78,24 @@ class DecodeCsvKernel : public OpKernel {
     Columns columns;
     RETURN_IF_ERROR(packs_ ? AddPacked(context, columns)
                            : AddEach(context, columns));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeFields(context, charge));
     return ParseRows(context, columns);
   }
 
  private:
+  // Fields are parts of the records; where one is missing there is its default.
+  static absl::Status ChargeFields(const OpKernelContext& context,
+                                   HeapCharge& charge) {
+    const Tensor& records = context.input(0);
+    RETURN_IF_ERROR(ChargeStrings(charge, records));
+    for (int i = 1; i < context.num_inputs(); ++i) {
+      RETURN_IF_ERROR(
+          ChargeStrings(charge, context.input(i), records.num_elements()));
+    }
+    return absl::OkStatus();
+  }
+
   static absl::Status AddEach(OpKernelContext& context, Columns& columns) {
     for (int i = 0; i < context.num_outputs(); ++i) {
       ASSIGN_OR_RETURN(Tensor * output,

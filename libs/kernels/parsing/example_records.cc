@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parsing/feature_values.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 #include "schemas/tf/example.pb.h"
 
 namespace weft {
@@ -150,6 +153,16 @@ absl::StatusOr<ExampleRecords::Column<T>> ExampleRecords::Find(
   return column;
 }
 
+// For `copies` of default values; only strings take memory beside the tensor.
+template <typename T>
+absl::Status ChargeDefaults(HeapCharge& charge, absl::Span<const T> values,
+                            size_t copies) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return charge.AddObjects(copies, HeapBytesOf(values));
+  }
+  return absl::OkStatus();
+}
+
 constexpr char kDenseMismatch[] = "Data type: $1 but expected type: $0";
 constexpr char kSparseMismatch[] = "Expected type: $0, Actual type: $1";
 
@@ -163,8 +176,10 @@ absl::StatusOr<Tensor> ExampleRecords::FixedDense(
                    TensorShape::Create(feature.shape.dims()));
   ASSIGN_OR_RETURN(const TensorShape shape, WithBatch(one.dims()));
   const auto otherwise = feature.default_value.flat<T>();
+  size_t missing = 0;
   for (int64_t n = 0; n < count_; ++n) {
     if (!column.Has(n)) {
+      ++missing;
       if (!otherwise.empty()) continue;
       return Missing(n, feature.key, kType);
     }
@@ -176,6 +191,8 @@ absl::StatusOr<Tensor> ExampleRecords::FixedDense(
         column.Size(n), " but output shape: ", one.ToString()));
   }
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(*allocator_, kType, shape));
+  HeapCharge charge(*allocator_);
+  RETURN_IF_ERROR(ChargeDefaults<T>(charge, otherwise, missing));
   T* out = tensor.mutable_flat<T>().data();
   for (int64_t n = 0; n < count_; ++n) {
     out = column.Has(n) ? column.CopyTo(n, out)
@@ -212,6 +229,9 @@ absl::StatusOr<Tensor> ExampleRecords::VariableDense(
   ASSIGN_OR_RETURN(const TensorShape one, TensorShape::Create(dims));
   ASSIGN_OR_RETURN(const TensorShape shape, WithBatch(dims));
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(*allocator_, kType, shape));
+  HeapCharge charge(*allocator_);
+  RETURN_IF_ERROR(ChargeDefaults<T>(charge, feature.default_value.flat<T>(),
+                                    tensor.num_elements() - column.Total()));
   T* out = tensor.mutable_flat<T>().data();
   const T& filler = feature.default_value.flat<T>()[0];
   for (int64_t n = 0; n < count_; ++n) {

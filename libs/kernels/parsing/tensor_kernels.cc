@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/parsing/parsing_kernels.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor_proto.h"
 #include "libs/tensor/tensor_proto_convert.h"
 #include "schemas/tf/tensor.pb.h"
@@ -29,6 +30,9 @@ class SerializeTensorKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& tensor = context.input(0);
     RETURN_IF_ERROR(CheckIsData(tensor.dtype()));
+    HeapCharge charge(context.host_allocator());
+    // In the message, and in its bytes.
+    RETURN_IF_ERROR(charge.AddObjects(2, tensor.TotalBytes()));
     tf::TensorProto proto;
     if (tensor.dtype() == DT_STRING) {
       TensorToProto(tensor, &proto);

@@ -16,6 +16,8 @@
 #include "libs/kernels/random/distributions.h"
 #include "libs/kernels/random/philox.h"
 #include "libs/kernels/random/random_kernels.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/resource_handle.h"
 #include "libs/tensor/variant.h"
 
@@ -58,6 +60,9 @@ class RandomShuffleKernel : public OpKernel {
       context.SetOutput(0, value);
       return absl::OkStatus();
     }
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(charge.AddObjects(value.dim(0), sizeof(int64_t)));
+    RETURN_IF_ERROR(ChargeStrings(charge, value));
     std::vector<int64_t> order(value.dim(0));
     std::iota(order.begin(), order.end(), 0);
     // One number for each exchange, four to a sample.

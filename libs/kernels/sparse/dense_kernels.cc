@@ -9,6 +9,7 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -38,14 +39,16 @@ class SparseToDenseKernel : public OpKernel {
     RETURN_IF_ERROR(CheckValues(values, fallback, view.count()));
     RETURN_IF_ERROR(validate_indices_ ? view.CheckOrder() : view.CheckBounds());
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, view.shape()));
-    RETURN_IF_ERROR(FillWithValue(fallback, *output));
+    RETURN_IF_ERROR(FillWithValue(context, fallback, *output));
     const bool is_scalar = values.shape().IsScalar();
     // A scalar has one place, however many positions name it.
     const int64_t count = is_scalar && view.rank() == 0
                               ? std::min<int64_t>(view.count(), 1)
                               : view.count();
+    HeapCharge charge(context.host_allocator());
     for (int64_t i = 0; i < count; ++i) {
-      CopyElements(values, is_scalar ? 0 : i, 1, *output, view.FlatPosition(i));
+      RETURN_IF_ERROR(CopyElements(charge, values, is_scalar ? 0 : i, 1,
+                                   *output, view.FlatPosition(i)));
     }
     return absl::OkStatus();
   }

@@ -12,6 +12,8 @@
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -250,7 +252,7 @@ class RaggedTensorToTensorKernel : public OpKernel {
     const Tensor& fallback = context.input(2);
     if (fallback.num_elements() == 1) {
       ASSIGN_OR_RETURN(const Tensor scalar, fallback.Reshaped({}));
-      return FillWithValue(scalar, output);
+      return FillWithValue(context, scalar, output);
     }
     // One row, which the default broadcasts to.
     const Dims dims(values.dims().begin() + 1, values.dims().end());
@@ -260,7 +262,10 @@ class RaggedTensorToTensorKernel : public OpKernel {
     RETURN_IF_ERROR(CopyFromPattern(
         fallback, BroadcastPattern(fallback.shape().dims(), dims), row));
     const int64_t size = row.num_elements();
-    for (int64_t at = 0; size > 0 && at < output.num_elements(); at += size) {
+    if (size == 0) return absl::OkStatus();
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, row, output.num_elements() / size));
+    for (int64_t at = 0; at < output.num_elements(); at += size) {
       CopyElements(row, 0, size, output, at);
     }
     return absl::OkStatus();

@@ -11,6 +11,8 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -98,6 +100,10 @@ class FillEmptyRowsKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {total}));
     ASSIGN_OR_RETURN(Tensor * reverse,
                      context.AllocateOutput(3, {elements.count}));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, context.input(1)));
+    RETURN_IF_ERROR(
+        ChargeStrings(charge, context.input(3), total - elements.count));
     Write(context, elements, is_empty, *indices, *values,
           reverse->mutable_flat<int64_t>().data());
     return absl::OkStatus();

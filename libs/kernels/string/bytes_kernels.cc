@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/kernels/string/string_kernels.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -88,7 +89,9 @@ class EncodeBase64Kernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * output,
                      context.AllocateOutput(0, context.input(0).shape()));
     auto out = output->mutable_flat<std::string>();
+    HeapCharge charge(context.host_allocator());
     for (size_t i = 0; i < in.size(); ++i) {
+      RETURN_IF_ERROR(charge.AddStrings(1, in[i].size() / 3 * 4 + 4));
       out[i] = absl::WebSafeBase64Escape(in[i]);
       if (pad_) out[i].resize((out[i].size() + 3) / 4 * 4, '=');
     }
@@ -128,7 +131,9 @@ class DecodeBase64Kernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * output,
                      context.AllocateOutput(0, context.input(0).shape()));
     auto out = output->mutable_flat<std::string>();
+    HeapCharge charge(context.host_allocator());
     for (size_t i = 0; i < in.size(); ++i) {
+      RETURN_IF_ERROR(charge.AddStrings(1, in[i].size()));
       RETURN_IF_ERROR(DecodeBase64(in[i], out[i]));
     }
     return absl::OkStatus();

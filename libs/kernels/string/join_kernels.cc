@@ -7,12 +7,26 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/string/string_kernels.h"
+#include "libs/kernels/string_charge.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
 
 std::string SeparatorOf(const OpKernelConstruction& construction) {
   return construction.GetAttr<std::string>("separator").value_or("");
+}
+
+// For strings that are appended to others, each with a separator. What grows
+// may take twice its size.
+absl::Status ChargeJoined(HeapCharge& charge, const Tensor& strings,
+                          const std::string& separator) {
+  size_t bytes = 0;
+  for (const std::string& text : strings.flat<std::string>()) {
+    bytes += text.size();
+  }
+  RETURN_IF_ERROR(charge.AddObjects(2, bytes));
+  return charge.AddObjects(2 * separator.size(), strings.num_elements());
 }
 
 class StringJoinKernel : public OpKernel {
@@ -24,18 +38,34 @@ class StringJoinKernel : public OpKernel {
     ASSIGN_OR_RETURN(const TensorShape shape, CommonShape(context));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     auto out = output->mutable_flat<std::string>();
-    for (int input = 0; input < context.num_inputs(); ++input) {
-      const auto in = context.input(input).flat<std::string>();
-      const bool is_scalar = context.input(input).shape().IsScalar();
-      for (size_t i = 0; i < out.size(); ++i) {
+    HeapCharge charge(context.host_allocator());
+    for (size_t i = 0; i < out.size(); ++i) {
+      const size_t length = LengthOf(context, i);
+      RETURN_IF_ERROR(charge.AddStrings(1, length));
+      out[i].reserve(length);
+      for (int input = 0; input < context.num_inputs(); ++input) {
         if (input > 0) out[i] += separator_;
-        out[i] += in[is_scalar ? 0 : i];
+        out[i] += PartAt(context.input(input), i);
       }
     }
     return absl::OkStatus();
   }
 
  private:
+  static const std::string& PartAt(const Tensor& input, size_t i) {
+    return input.flat<std::string>()[input.shape().IsScalar() ? 0 : i];
+  }
+
+  // Of output `i`.
+  size_t LengthOf(const OpKernelContext& context, size_t i) const {
+    size_t length = 0;
+    for (int input = 0; input < context.num_inputs(); ++input) {
+      if (input > 0) length += separator_.size();
+      length += PartAt(context.input(input), i).size();
+    }
+    return length;
+  }
+
   // Scalars go with every shape.
   static absl::StatusOr<TensorShape> CommonShape(
       const OpKernelContext& context) {
@@ -86,7 +116,7 @@ class ReduceJoinKernel : public OpKernel {
       count *= input.dim(*axis);
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
-    return Join(input, order, count, *output);
+    return Join(context, order, count, *output);
   }
 
  private:
@@ -112,15 +142,21 @@ class ReduceJoinKernel : public OpKernel {
     return axes;
   }
 
-  absl::Status Join(const Tensor& input, const std::vector<int>& order,
+  absl::Status Join(OpKernelContext& context, const std::vector<int>& order,
                     int64_t count, Tensor& output) const {
+    const Tensor& input = context.input(0);
+    HeapCharge charge(context.host_allocator());
+    // In their order, and joined.
+    RETURN_IF_ERROR(ChargeStrings(charge, input));
+    RETURN_IF_ERROR(ChargeJoined(charge, input, separator_));
     const Dims strides = PackedStrides(input.shape().dims());
     ElementPattern pattern;
     for (int d : order) {
       pattern.dims.push_back(input.dim(d));
       pattern.strides.push_back(strides[d]);
     }
-    Tensor ordered(DT_STRING, input.shape());
+    ASSIGN_OR_RETURN(Tensor ordered,
+                     context.AllocateTemp(DT_STRING, input.shape()));
     RETURN_IF_ERROR(CopyFromPattern(input, pattern, ordered));
     const auto in = ordered.flat<std::string>();
     auto out = output.mutable_flat<std::string>();
@@ -155,6 +191,8 @@ class UnsortedSegmentJoinKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeJoined(charge, input, separator_));
     Join(input, id_values, *output);
     return absl::OkStatus();
   }

@@ -12,6 +12,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/string/string_kernels.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -50,7 +51,8 @@ absl::StatusOr<NGramOptions> ReadOptions(const OpKernelConstruction& c) {
 // What is made of the rows one by one.
 class NGrams {
  public:
-  explicit NGrams(const NGramOptions& options) : options_(options) {}
+  NGrams(const NGramOptions& options, Allocator& allocator)
+      : options_(options), charge_(allocator) {}
 
   absl::Status AddRow(absl::Span<const std::string> row) {
     const size_t before = made_.size();
@@ -73,7 +75,7 @@ class NGrams {
     return AddWindows(row, size + 2 * options_.pad_width, options_.pad_width);
   }
 
-  const std::vector<std::string>& made() const { return made_; }
+  std::vector<std::string>& made() { return made_; }
 
  private:
   // Every `width` neighbours of the row with `pad` pads at both of its ends.
@@ -102,15 +104,16 @@ class NGrams {
   // A few strings and wide windows would fill all memory there is.
   absl::Status CheckSize(size_t more) {
     constexpr size_t kMaxBytes = size_t{2} << 30;
-    bytes_ += more;
-    if (bytes_ <= kMaxBytes) return absl::OkStatus();
-    return absl::ResourceExhaustedError(
-        "the n-grams take more than 2 GiB; make fewer of them at once");
+    if (more > kMaxBytes - charge_.used()) {
+      return absl::ResourceExhaustedError(
+          "the n-grams take more than 2 GiB; make fewer of them at once");
+    }
+    return charge_.Add(more);
   }
 
   const NGramOptions& options_;
   std::vector<std::string> made_;
-  size_t bytes_ = 0;
+  HeapCharge charge_;
 };
 
 // Where rows begin and end among `size` values.
@@ -157,16 +160,23 @@ class StringNGramsKernel : public OpKernel {
     const auto data = context.input(0).flat<std::string>();
     const auto splits = context.input(1).flat<T>();
     RETURN_IF_ERROR(CheckSplits<T>(splits, static_cast<int64_t>(data.size())));
-    NGrams ngrams(options_);
-    std::vector<T> ends(splits.size());
+    NGrams ngrams(options_, context.host_allocator());
+    ASSIGN_OR_RETURN(
+        Tensor * end_tensor,
+        context.AllocateOutput(1, {static_cast<int64_t>(splits.size())}));
+    const auto ends = end_tensor->mutable_flat<T>();
+    std::fill(ends.begin(), ends.end(), T{0});
     // Without strings there is nothing, not even pads.
     for (size_t i = 1; i < splits.size() && !data.empty(); ++i) {
       RETURN_IF_ERROR(ngrams.AddRow(
           data.subspan(splits[i - 1], splits[i] - splits[i - 1])));
       ends[i] = static_cast<T>(ngrams.made().size());
     }
-    context.SetOutput(0, Tensor::Vector<std::string>(ngrams.made()));
-    context.SetOutput(1, Tensor::Vector<T>(ends));
+    ASSIGN_OR_RETURN(Tensor * output,
+                     context.AllocateOutput(
+                         0, {static_cast<int64_t>(ngrams.made().size())}));
+    std::move(ngrams.made().begin(), ngrams.made().end(),
+              output->mutable_flat<std::string>().begin());
     return absl::OkStatus();
   }
 

@@ -14,6 +14,7 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/string/string_kernels.h"
 #include "libs/kernels/text_numbers.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -87,14 +88,24 @@ class AsStringKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, input.shape()));
-    return DispatchType(PrintableTypes{}, input.dtype(),
-                        [&]<typename T>(TypeTag<T>) {
-                          const auto in = input.flat<T>();
-                          auto out = output->mutable_flat<std::string>();
-                          for (size_t i = 0; i < in.size(); ++i)
-                            out[i] = Print(in[i]);
-                          return absl::OkStatus();
-                        });
+    HeapCharge charge(context.host_allocator());
+    return DispatchType(
+        PrintableTypes{}, input.dtype(),
+        [&]<typename T>(TypeTag<T>) -> absl::Status {
+          const auto in = input.flat<T>();
+          auto out = output->mutable_flat<std::string>();
+          for (size_t i = 0; i < in.size(); ++i) {
+            if constexpr (std::is_same_v<T, std::string>) {
+              RETURN_IF_ERROR(
+                  charge.AddStrings(1, std::max(width_, in[i].size())));
+            }
+            out[i] = Print(in[i]);
+            if constexpr (!std::is_same_v<T, std::string>) {
+              RETURN_IF_ERROR(charge.AddStrings(1, out[i].size()));
+            }
+          }
+          return absl::OkStatus();
+        });
   }
 
  private:

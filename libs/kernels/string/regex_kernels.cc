@@ -3,6 +3,8 @@
 //
 // As in TensorFlow, a rewrite that names a group that the pattern lacks changes
 // nothing.
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/base/status.h"
 #include "libs/kernels/string/string_kernels.h"
+#include "libs/tensor/heap_charge.h"
 #include "re2/re2.h"
 
 namespace weft {
@@ -65,13 +68,55 @@ absl::Status FullMatch(OpKernelContext& context, const RE2& regex) {
   return absl::OkStatus();
 }
 
+// At least as many as GlobalReplace finds.
+size_t CountMatches(const std::string& text, const RE2& regex) {
+  size_t count = 0;
+  re2::StringPiece match;
+  for (size_t at = 0; at <= text.size();) {
+    if (!regex.Match(text, at, text.size(), RE2::UNANCHORED, &match, 1)) break;
+    ++count;
+    const size_t end = static_cast<size_t>(match.data() - text.data()) +
+                       static_cast<size_t>(match.size());
+    at = match.empty() ? end + 1 : end;
+  }
+  return count;
+}
+
+// What replacements make of a text, at most. Each group in the rewrite is a
+// part of a match, and matches don't overlap.
+size_t LengthOfReplaced(size_t length, size_t matches,
+                        const std::string& rewrite) {
+  const auto groups =
+      static_cast<size_t>(std::count(rewrite.begin(), rewrite.end(), '\\'));
+  size_t replaced = 0;
+  if (__builtin_mul_overflow(matches, rewrite.size(), &replaced) ||
+      __builtin_add_overflow(replaced, length * (groups + 1), &replaced)) {
+    return std::numeric_limits<size_t>::max() - 1;
+  }
+  return replaced;
+}
+
+// A text that grows takes twice its size, for there is a copy of it.
+absl::Status ChargeReplaced(HeapCharge& charge, const std::string& text,
+                            const RE2& regex, const std::string& rewrite,
+                            bool all) {
+  size_t most =
+      LengthOfReplaced(text.size(), all ? text.size() + 1 : 1, rewrite);
+  if (all && most > HeapCharge::kFreeBytes) {
+    most = LengthOfReplaced(text.size(), CountMatches(text, regex), rewrite);
+  }
+  return charge.AddStrings(2, most);
+}
+
 absl::Status Replace(OpKernelContext& context, const RE2& regex,
                      const std::string& rewrite, bool all) {
   const auto in = context.input(0).flat<std::string>();
   ASSIGN_OR_RETURN(Tensor * output,
                    context.AllocateOutput(0, context.input(0).shape()));
   auto out = output->mutable_flat<std::string>();
+  HeapCharge charge(context.host_allocator());
   for (size_t i = 0; i < in.size(); ++i) {
+    RETURN_IF_ERROR(ChargeReplaced(charge, in[i], regex, rewrite, all));
     out[i] = in[i];
     if (all) {
       RE2::GlobalReplace(&out[i], regex, rewrite);

@@ -9,15 +9,33 @@
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/kernels/string/string_kernels.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
 
-using Parts = std::vector<absl::string_view>;
+// The parts of a text, which outlives them. The vector may be twice as large as
+// they are.
+class Parts {
+ public:
+  explicit Parts(HeapCharge& charge) : charge_(&charge) {}
+
+  absl::Status Add(absl::string_view part) {
+    RETURN_IF_ERROR(charge_->Add(2 * sizeof(absl::string_view)));
+    parts_.push_back(part);
+    return absl::OkStatus();
+  }
+  size_t size() const { return parts_.size(); }
+  absl::string_view operator[](size_t i) const { return parts_[i]; }
+
+ private:
+  HeapCharge* charge_;
+  std::vector<absl::string_view> parts_;
+};
 
 // The parts of each row: coordinates, values, and the shape that holds them.
 absl::Status SetOutputs(OpKernelContext& context,
-                        const std::vector<Parts>& rows) {
+                        const std::vector<Parts>& rows, HeapCharge& charge) {
   int64_t total = 0;
   int64_t longest = 0;
   for (const Parts& parts : rows) {
@@ -32,6 +50,7 @@ absl::Status SetOutputs(OpKernelContext& context,
     for (size_t i = 0; i < rows[row].size(); ++i) {
       *index++ = static_cast<int64_t>(row);
       *index++ = static_cast<int64_t>(i);
+      RETURN_IF_ERROR(charge.AddStrings(1, rows[row][i].size()));
       *value++ = std::string(rows[row][i]);
     }
   }
@@ -54,53 +73,64 @@ absl::Status CheckInputs(OpKernelContext& context, absl::string_view what) {
 
 // Every character of `delimiters` ends a part; without any, every character
 // is one. An empty text has no parts at all, not even an empty one.
-Parts SplitAtAny(absl::string_view text, absl::string_view delimiters,
-                 bool skip_empty) {
-  Parts parts;
+absl::Status SplitAtAny(absl::string_view text, absl::string_view delimiters,
+                        bool skip_empty, Parts& parts) {
   if (delimiters.empty()) {
-    for (size_t i = 0; i < text.size(); ++i) parts.push_back(text.substr(i, 1));
-    return parts;
+    for (size_t i = 0; i < text.size(); ++i) {
+      RETURN_IF_ERROR(parts.Add(text.substr(i, 1)));
+    }
+    return absl::OkStatus();
   }
-  if (text.empty()) return parts;
+  if (text.empty()) return absl::OkStatus();
   while (true) {
     const size_t end = std::min(text.find_first_of(delimiters), text.size());
-    if (end > 0 || !skip_empty) parts.push_back(text.substr(0, end));
-    if (end == text.size()) return parts;
+    if (end > 0 || !skip_empty) RETURN_IF_ERROR(parts.Add(text.substr(0, end)));
+    if (end == text.size()) return absl::OkStatus();
     text.remove_prefix(end + 1);
   }
 }
 
-Parts SplitAtSpaces(absl::string_view text, int64_t max_splits) {
-  Parts parts;
+absl::Status SplitAtSpaces(absl::string_view text, int64_t max_splits,
+                           Parts& parts) {
   text = absl::StripLeadingAsciiWhitespace(text);
   while (!text.empty()) {
     const auto end =
         std::find_if(text.begin(), text.end(), absl::ascii_isspace);
     const size_t size = static_cast<size_t>(end - text.begin());
-    parts.push_back(text.substr(0, size));
+    RETURN_IF_ERROR(parts.Add(text.substr(0, size)));
     text = absl::StripLeadingAsciiWhitespace(text.substr(size));
     if (max_splits > 0 && static_cast<int64_t>(parts.size()) == max_splits) {
-      parts.push_back(text);
-      return parts;
+      return parts.Add(text);
     }
   }
-  return parts;
+  return absl::OkStatus();
 }
 
-Parts SplitAt(absl::string_view text, absl::string_view separator,
-              int64_t max_splits) {
-  if (max_splits == 0) return {text};
-  if (separator.empty()) return SplitAtSpaces(text, max_splits);
-  Parts parts;
+absl::Status SplitAt(absl::string_view text, absl::string_view separator,
+                     int64_t max_splits, Parts& parts) {
+  if (max_splits == 0) return parts.Add(text);
+  if (separator.empty()) return SplitAtSpaces(text, max_splits, parts);
   size_t end = text.find(separator);
   while (end != absl::string_view::npos &&
          (max_splits < 0 || static_cast<int64_t>(parts.size()) < max_splits)) {
-    parts.push_back(text.substr(0, end));
+    RETURN_IF_ERROR(parts.Add(text.substr(0, end)));
     text.remove_prefix(end + separator.size());
     end = text.find(separator);
   }
-  parts.push_back(text);
-  return parts;
+  return parts.Add(text);
+}
+
+// The parts of each text, as `split(text, parts)` finds them.
+template <typename Split>
+absl::Status SplitAll(OpKernelContext& context, const Split& split) {
+  const auto texts = context.input(0).flat<std::string>();
+  HeapCharge charge(context.host_allocator());
+  RETURN_IF_ERROR(charge.AddObjects(texts.size(), sizeof(Parts)));
+  std::vector<Parts> rows(texts.size(), Parts(charge));
+  for (size_t i = 0; i < texts.size(); ++i) {
+    RETURN_IF_ERROR(split(texts[i], rows[i]));
+  }
+  return SetOutputs(context, rows, charge);
 }
 
 class StringSplitKernel : public OpKernel {
@@ -112,11 +142,9 @@ class StringSplitKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     RETURN_IF_ERROR(CheckInputs(context, "delimiter"));
     const std::string& delimiters = context.input(1).scalar<std::string>();
-    std::vector<Parts> rows;
-    for (const std::string& text : context.input(0).flat<std::string>()) {
-      rows.push_back(SplitAtAny(text, delimiters, skip_empty_));
-    }
-    return SetOutputs(context, rows);
+    return SplitAll(context, [&](const std::string& text, Parts& parts) {
+      return SplitAtAny(text, delimiters, skip_empty_, parts);
+    });
   }
 
  private:
@@ -132,11 +160,9 @@ class StringSplitV2Kernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     RETURN_IF_ERROR(CheckInputs(context, "sep"));
     const std::string& separator = context.input(1).scalar<std::string>();
-    std::vector<Parts> rows;
-    for (const std::string& text : context.input(0).flat<std::string>()) {
-      rows.push_back(SplitAt(text, separator, max_splits_));
-    }
-    return SetOutputs(context, rows);
+    return SplitAll(context, [&](const std::string& text, Parts& parts) {
+      return SplitAt(text, separator, max_splits_, parts);
+    });
   }
 
  private:

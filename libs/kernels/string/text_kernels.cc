@@ -13,6 +13,7 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/string/string_kernels.h"
 #include "libs/kernels/string/unicode_case.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -52,14 +53,20 @@ class StringLengthKernel : public OpKernel {
   const bool in_characters_;
 };
 
-// `change` is applied to each string.
+// `change` is applied to each string; its result is at most `growth` times as
+// long.
 template <typename Change>
-absl::Status ForEach(OpKernelContext& context, const Change& change) {
+absl::Status ForEach(OpKernelContext& context, size_t growth,
+                     const Change& change) {
   const auto in = context.input(0).flat<std::string>();
   ASSIGN_OR_RETURN(Tensor * output,
                    context.AllocateOutput(0, context.input(0).shape()));
   auto out = output->mutable_flat<std::string>();
-  for (size_t i = 0; i < in.size(); ++i) out[i] = change(in[i]);
+  HeapCharge charge(context.host_allocator());
+  for (size_t i = 0; i < in.size(); ++i) {
+    RETURN_IF_ERROR(charge.AddStrings(growth, in[i].size()));
+    out[i] = change(in[i]);
+  }
   return absl::OkStatus();
 }
 
@@ -67,7 +74,7 @@ class StringStripKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
   absl::Status Compute(OpKernelContext& context) override {
-    return ForEach(context, [](const std::string& text) {
+    return ForEach(context, 1, [](const std::string& text) {
       return std::string(absl::StripAsciiWhitespace(text));
     });
   }
@@ -94,7 +101,10 @@ class StringCaseKernel : public OpKernel {
   using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
-    return ForEach(context, [this](const std::string& text) {
+    // Letters that are handled as numbers take four bytes.
+    constexpr size_t kUnicodeGrowth = 8;
+    const size_t growth = unicode_ == nullptr ? 1 : kUnicodeGrowth;
+    return ForEach(context, growth, [this](const std::string& text) {
       if (unicode_ == nullptr) {
         return upper ? absl::AsciiStrToUpper(text)
                      : absl::AsciiStrToLower(text);
@@ -177,16 +187,18 @@ class SubstrKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * output,
                      context.AllocateOutput(0, broadcast.shape()));
     auto out = output->mutable_flat<std::string>();
+    HeapCharge charge(context.host_allocator());
     absl::Status status;
     broadcast.ForEachRow(
         0, broadcast.rows(),
         [&](int64_t row, const Broadcast::Offsets& offsets) {
-          for (int64_t i = 0; i < broadcast.row_size(); ++i) {
+          for (int64_t i = 0; i < broadcast.row_size() && status.ok(); ++i) {
             const int64_t at = row * broadcast.row_size() + i;
             const auto& text = texts[offsets[0] + i * broadcast.step(0)];
             const int64_t part = offsets[1] + i * broadcast.step(1);
             if (Cut(text, positions[part], lengths[part], in_characters_,
                     out[at])) {
+              status = charge.AddStrings(1, out[at].size());
               continue;
             }
             status.Update(absl::InvalidArgumentError(absl::StrCat(

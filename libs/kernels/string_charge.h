@@ -1,0 +1,38 @@
+// Charges for strings that kernels copy: HeapCharge for tensors.
+//
+//   HeapCharge charge(context.host_allocator());
+//   RETURN_IF_ERROR(ChargeStrings(charge, value, copies));
+//
+// Numbers cost one comparison of types.
+#ifndef WEFT_LIBS_KERNELS_STRING_CHARGE_H_
+#define WEFT_LIBS_KERNELS_STRING_CHARGE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "libs/tensor/heap_charge.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft {
+
+// Bytes that strings take outside of their objects.
+inline size_t HeapBytesOf(absl::Span<const std::string> strings) {
+  size_t bytes = 0;
+  for (const std::string& text : strings) {
+    bytes += HeapCharge::BytesOfString(text.size());
+  }
+  return bytes;
+}
+
+// Adds `copies` of each string of `tensor`; nothing for tensors of other types.
+inline absl::Status ChargeStrings(HeapCharge& charge, const Tensor& tensor,
+                                  size_t copies = 1) {
+  if (tensor.dtype() != DT_STRING) return absl::OkStatus();
+  return charge.AddObjects(copies, HeapBytesOf(tensor.flat<std::string>()));
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_KERNELS_STRING_CHARGE_H_
