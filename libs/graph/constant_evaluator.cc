@@ -25,10 +25,15 @@ std::optional<Dims> Integers(const Tensor& tensor) {
   return std::nullopt;
 }
 
-std::optional<PartialShape> MakeShape(const Dims& dims) {
+std::optional<PartialShape> MakeShape(absl::Span<const int64_t> dims) {
   absl::StatusOr<PartialShape> shape = PartialShape::Create(dims);
   if (!shape.ok()) return std::nullopt;
   return *std::move(shape);
+}
+
+// The shape, unless no tensor can have it.
+std::optional<PartialShape> Checked(const PartialShape& shape) {
+  return shape.has_rank() ? MakeShape(shape.dims()) : shape;
 }
 
 int64_t IntAttr(const Node& node, absl::string_view name) {
@@ -36,10 +41,24 @@ int64_t IntAttr(const Node& node, absl::string_view name) {
   return value == nullptr ? 0 : *value;
 }
 
+// Whether the output has the value of the input, and its type.
 bool IsPassThrough(const Node& node) {
-  return node.type() == "Identity" || node.type() == "Cast" ||
-         node.type() == "Snapshot" || node.type() == "StopGradient" ||
-         node.type() == "EnsureShape";
+  return node.type() == "Identity" || node.type() == "Snapshot" ||
+         node.type() == "StopGradient" || node.type() == "EnsureShape";
+}
+
+bool IsSizeType(DataType type) { return type == DT_INT32 || type == DT_INT64; }
+
+// Whether the node is a Cast that keeps each size that its result can hold. All
+// others change values: a bool is 0 or 1, a narrower integer wraps around.
+bool IsSizeCast(const Node& node) {
+  return node.type() == "Cast" && IsSizeType(node.input_type(0)) &&
+         IsSizeType(node.output_type(0));
+}
+
+// Whether the size keeps its value in the type; a larger one wraps around.
+bool Holds(DataType type, int64_t size) {
+  return type == DT_INT64 || size == static_cast<int32_t>(size);
 }
 
 // Python's rule for one end of a slice over `size` elements.
@@ -121,7 +140,10 @@ std::optional<PartialShape> ConstantEvaluator::ShapeOf(
     result = SliceAsShape(node);
   } else if (IsPassThrough(node)) {
     result = ValueAsShape(node.input(0));
+  } else if (IsSizeCast(node)) {
+    result = CastAsShape(node);
   }
+  if (result) result = Checked(*result);
   if (result) return result;
   // The number of sizes is known even where the sizes are not.
   const PartialShape& shape = node.output_shape(output.index);
@@ -132,11 +154,21 @@ std::optional<PartialShape> ConstantEvaluator::ShapeOf(
   return PartialShape::OfRank(static_cast<int>(shape.dim(0)));
 }
 
+std::optional<PartialShape> ConstantEvaluator::CastAsShape(const Node& node) {
+  std::optional<PartialShape> result = ValueAsShape(node.input(0));
+  if (!result || !result->has_rank()) return result;
+  for (int i = 0; i < result->rank(); ++i) {
+    if (Holds(node.output_type(0), result->dim(i))) continue;
+    result->set_dim(i, PartialShape::kUnknown);
+  }
+  return result;
+}
+
 std::optional<PartialShape> ConstantEvaluator::PackAsShape(const Node& node) {
   PartialShape result = PartialShape::Scalar();
   for (const OutputTensor& input : node.inputs()) {
     const PartialShape& shape = input.node->output_shape(input.index);
-    if (shape.has_rank() && shape.rank() != 0) return std::nullopt;
+    if (!shape.has_rank() || shape.rank() != 0) return std::nullopt;
     const int64_t size = Scalar(input).value_or(PartialShape::kUnknown);
     if (size < PartialShape::kUnknown) return std::nullopt;
     result.AddDim(size);
@@ -216,6 +248,10 @@ std::optional<int64_t> ConstantEvaluator::Scalar(const OutputTensor& output) {
   }
   const Node& node = *output.node;
   if (IsPassThrough(node)) return Scalar(node.input(0));
+  if (IsSizeCast(node)) {
+    const std::optional<int64_t> size = Scalar(node.input(0));
+    return size && Holds(node.output_type(0), *size) ? size : std::nullopt;
+  }
   if (node.type() == "StridedSlice") return StridedSliceScalar(node);
   return std::nullopt;
 }

@@ -31,6 +31,7 @@ class ConstantEvaluator {
 
   std::optional<Tensor> Evaluate(const OutputTensor& output);
   std::optional<PartialShape> ShapeOf(const OutputTensor& output);
+  std::optional<PartialShape> CastAsShape(const Node& node);
   std::optional<PartialShape> PackAsShape(const Node& node);
   std::optional<PartialShape> ConcatAsShape(const Node& node);
   std::optional<PartialShape> StridedSliceAsShape(const Node& node);

@@ -71,6 +71,61 @@ TEST_F(ArrayOpsTest, ShapesFollowFromConstants) {
       "[7,6]");
 }
 
+TEST_F(ArrayOpsTest, SizesAreKnownThroughCastsThatKeepThem) {
+  const Output sizes = ops::Shape(root_, Unknown({-1, 7}));
+  const Output wide = ops::Cast(root_, sizes, DT_INT64);
+  const Output narrow = ops::Cast(root_, wide, DT_INT32);
+  EXPECT_EQ(ShapeOf(ops::Fill(root_, narrow, 1.0f)), "[?,7]");
+}
+
+// [5] as bool is [1], and 261 as uint8 is 5.
+TEST_F(ArrayOpsTest, SizesAreUnknownAfterCastsThatChangeThem) {
+  const auto through = [&](const Output& sizes, DataType type) {
+    const Output cast = ops::Cast(root_, sizes, type);
+    return ShapeOf(ops::Fill(root_, ops::Cast(root_, cast, DT_INT32), 1.0f));
+  };
+  EXPECT_EQ(through(ops::Const(root_, {5}), DT_BOOL), "[?]");
+  EXPECT_EQ(through(ops::Const(root_, {5}), DT_FLOAT), "[?]");
+  EXPECT_EQ(through(ops::Shape(root_, Unknown({-1, 261})), DT_UINT8), "[?,?]");
+}
+
+TEST_F(ArrayOpsTest, SizesThatWrapAroundAreUnknown) {
+  const int64_t large = (int64_t{1} << 32) + 5;
+  const Output constant = ops::Const(root_, Tensor::Vector<int64_t>({large}));
+  EXPECT_EQ(ShapeOf(ops::Fill(root_, ops::Cast(root_, constant, DT_INT32), 1)),
+            "[?]");
+  const Output sizes = ops::Cast(
+      root_, ops::Shape(root_, Unknown({-1, large}), {.out_type = DT_INT64}),
+      DT_INT32);
+  EXPECT_EQ(ShapeOf(ops::Fill(root_, sizes, 1)), "[?,?]");
+  const Output size = ops::StridedSlice(root_, sizes, {1}, {2}, {1},
+                                        {.shrink_axis_mask = 1});
+  EXPECT_EQ(ShapeOf(ops::Fill(root_, ops::Stack(root_, {size}), 1)), "[?]");
+}
+
+TEST_F(ArrayOpsTest, ValueThroughCastsMayBroadcast) {
+  const Output size = ops::Cast(
+      root_, ops::Cast(root_, ops::Const(root_, {5}), DT_BOOL), DT_INT32);
+  ops::Add(root_, ops::Fill(root_, size, 1.0f), {1.0f, 2.0f});
+  EXPECT_OK(root_.status());
+}
+
+TEST_F(ArrayOpsTest, ShapeOfPackedVectorsIsUnknown) {
+  const Output vector = ops::Reshape(root_, {5}, Unknown({}, DT_INT32));
+  const Output packed = ops::Stack(root_, {vector});
+  EXPECT_EQ(ShapeOf(ops::Fill(root_, packed, 1.0f)), "<unknown>");
+}
+
+TEST_F(ArrayOpsTest, ShapeWithTooManyElementsIsUnknown) {
+  const int64_t large = int64_t{1} << 40;
+  const Output sizes =
+      ops::Shape(root_, Unknown({-1, large}), {.out_type = DT_INT64});
+  const Output size = ops::StridedSlice(root_, sizes, {1}, {2}, {1},
+                                        {.shrink_axis_mask = 1});
+  const Output twice = ops::Stack(root_, {size, size});
+  EXPECT_EQ(ShapeOf(ops::Fill(root_, twice, 1.0f)), "[?,?]");
+}
+
 TEST_F(ArrayOpsTest, NothingIsClaimedOfUnknownRanks) {
   const Output x = Unknown();
   EXPECT_EQ(ShapeOf(ops::Reshape(root_, x, Unknown({2}, DT_INT32))), "[?,?]");
