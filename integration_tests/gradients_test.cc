@@ -86,6 +86,9 @@ std::vector<Case> UnaryCases() {
                          "Reciprocal", "Inv"}) {
     cases.push_back({op, {In({2, 3}, 0.6, 2.9)}});
   }
+  for (const char* op : {"Lgamma", "Digamma"}) {
+    cases.push_back({op, {In({2, 3}, -1.8, -1.2)}});
+  }
   cases.push_back({"Acosh", {In({2, 3}, 1.2, 2.9)}});
   cases.push_back({"Ndtri", {In({2, 3}, 0.1, 0.9)}});
   cases.push_back({"Cast", {{2, 3}}, {{"DstT", DT_DOUBLE}}});
@@ -109,6 +112,8 @@ std::vector<Case> BinaryCases() {
   }
   cases.push_back({"NextAfter", {{2, 3}, Doubles({}, {9})}});
   cases.push_back({"Polygamma", {Doubles({3}, {1, 2, 3}), In({3}, 1.1, 2.9)}});
+  cases.push_back(
+      {"Polygamma", {Doubles({3}, {1, 2, 3}), In({3}, -1.8, -1.2)}});
   for (const char* op :
        {"TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad",
         "InvGrad", "EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad",

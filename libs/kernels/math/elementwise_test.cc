@@ -14,7 +14,10 @@
 namespace weft {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::IsNan;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -74,6 +77,55 @@ TEST_F(MathElementwiseTest, ScalarsCombineWithAnything) {
               ElementsAre(0, -1));
   EXPECT_THAT(RunFloats("Mul", {Tensor::Scalar(3.0f), Tensor::Scalar(4.0f)}),
               ElementsAre(12));
+}
+
+// The values of finite numbers are TensorFlow's to the last digit but two.
+TEST_F(MathElementwiseTest, PolygammaLeftOfZero) {
+  EXPECT_THAT(
+      RunFloats("Polygamma", {Tensor::Scalar(1.0f), Floats({-.5, -1.5})}),
+      ElementsAre(FloatNear(8.934802f, 1e-5f), FloatNear(9.379247f, 1e-5f)));
+  EXPECT_THAT(
+      RunFloats("Polygamma", {Tensor::Scalar(2.0f), Floats({-2.5, -.3})}),
+      ElementsAre(FloatNear(-0.10820405f, 1e-6f), FloatNear(67.63908f, 1e-4f)));
+  // pi^2 / sin(pi / 2)^2 less the trigamma function of 1000.5 + 1.
+  EXPECT_THAT(RunFloats("Polygamma", {Tensor::Scalar(1.0f), Floats({-1000.5})}),
+              ElementsAre(FloatNear(9.8686054f, 1e-5f)));
+}
+
+TEST_F(MathElementwiseTest, PolygammaAtThePoles) {
+  const Tensor poles = Floats({0, -0.0f, -1, -7, -kInfinity});
+  EXPECT_THAT(
+      RunFloats("Polygamma", {Tensor::Scalar(1.0f), poles}),
+      ElementsAre(kInfinity, kInfinity, kInfinity, kInfinity, kInfinity));
+  for (const float order : {0.0f, 2.0f, 4.0f}) {
+    EXPECT_THAT(RunFloats("Polygamma", {Tensor::Scalar(order), poles}),
+                Each(IsNan()));
+  }
+}
+
+// The factorial of 171 is infinite: so is the result, while zeta is not 0.
+TEST_F(MathElementwiseTest, PolygammaOfOrdersWithoutFiniteFactorial) {
+  const auto at = [&](double order, double x) {
+    absl::StatusOr<Tensor> y = harness_.RunOne(
+        "Polygamma", {Tensor::Scalar(order), Tensor::Scalar(x)});
+    EXPECT_OK(y);
+    return y.ok() ? y->scalar<double>() : 0;
+  };
+  constexpr double kDoubleInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_NEAR(at(170, 2) / -2.4246705428834072e255, 1, 1e-12);
+  EXPECT_EQ(at(171, 2), kDoubleInfinity);
+  EXPECT_EQ(at(172, 2), -kDoubleInfinity);
+  EXPECT_TRUE(std::isnan(at(1e6, 2)));
+  EXPECT_TRUE(std::isnan(at(1.5, 2)));
+  EXPECT_TRUE(std::isnan(at(-1, 2)));
+}
+
+TEST_F(MathElementwiseTest, DigammaKeepsDigitsFarLeftOfZero) {
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor y,
+      harness_.RunOne("Digamma", {Tensor::Vector<double>({-1e6 - 0.25})}));
+  // log(1000001.25) less 1 / 2000002.5, less pi / tan(-pi / 4).
+  EXPECT_NEAR(y.flat<double>()[0], 16.957103961554, 1e-11);
 }
 
 TEST_F(MathElementwiseTest, EmptyTensorsStayEmpty) {

@@ -47,7 +47,7 @@ struct Atan2Op {
 struct PolygammaOp {
   template <typename T>
   static T Apply(T order, T x) {
-    return static_cast<T>(math::Polygamma(order, x));
+    return math::Polygamma(order, x);
   }
 };
 

@@ -16,14 +16,20 @@ constexpr double kBernoulli[] = {
     5.0 / 66,      -691.0 / 2730,   7.0 / 6,        -3617.0 / 510,
     43867.0 / 798, -174611.0 / 330, 854513.0 / 138, -236364091.0 / 2730};
 
+bool IsOdd(double x) { return std::fmod(x, 2) == 1; }
+
 // Hurwitz's zeta(s, x), s > 1, x > 0, by Euler and Maclaurin: the first terms
-// one by one, the rest as an integral and its corrections.
-double HurwitzZeta(double s, double x) {
+// one by one, the rest as an integral and its corrections. As in TensorFlow,
+// the rest counts only where its first term is a number of type T above 0.
+template <typename T>
+double ZetaRightOfZero(double s, double x) {
   constexpr int kTerms = 12;
   double sum = 0;
   for (int i = 0; i < kTerms; ++i) sum += std::pow(x + i, -s);
   const double a = x + kTerms;
-  sum += std::pow(a, 1 - s) / (s - 1) + 0.5 * std::pow(a, -s);
+  const double next = std::pow(a, -s);
+  if (static_cast<T>(next) == 0) return sum;
+  sum += std::pow(a, 1 - s) / (s - 1) + 0.5 * next;
   double factor = s * std::pow(a, -s - 1) / 2;  // s (s+1) ... / (2k)! a^-(s+..)
   for (int k = 0; k < 12; ++k) {
     sum += kBernoulli[k] * factor;
@@ -31,6 +37,19 @@ double HurwitzZeta(double s, double x) {
     factor *= (s + j) * (s + j + 1) / ((j + 2) * (j + 3)) / (a * a);
   }
   return sum;
+}
+
+// The same for x < 0 and a whole number s: the terms from x up are those from
+// the fraction of x up, and those on the other side of 0 whose number is
+// finite. TensorFlow adds the terms up from x; of floats it adds ten, and so
+// loses the large ones for x < -10.
+template <typename T>
+double ZetaLeftOfZero(double s, double x) {
+  if (x == std::floor(x)) return IsOdd(s) ? kNan : kInfinity;
+  const double above = ZetaRightOfZero<T>(s, x - std::floor(x));
+  const double below =
+      ZetaRightOfZero<T>(s, std::ceil(x) - x) - ZetaRightOfZero<T>(s, 1 - x);
+  return IsOdd(s) ? above - below : above + below;
 }
 
 // How much the normal distribution's integral from x to infinity falls short of
@@ -86,7 +105,10 @@ double LogGamma(double x) {
 
 double Digamma(double x) {
   if (x <= 0 && x == std::floor(x)) return kNan;
-  if (x < 0) return Digamma(1 - x) - kPi / std::tan(kPi * x);
+  // The tangent's period is 1 here: it keeps its digits where x is large.
+  if (x < 0) {
+    return Digamma(1 - x) - kPi / std::tan(kPi * (x - std::round(x)));
+  }
   double result = 0;
   for (; x < 10; ++x) result -= 1 / x;
   result += std::log(x) - 0.5 / x;
@@ -98,13 +120,18 @@ double Digamma(double x) {
   return result;
 }
 
-double Polygamma(double order, double x) {
-  if (!(order >= 0) || order != std::floor(order) || order > 170) return kNan;
-  if (order == 0) return Digamma(x);
-  // NOLINTNEXTLINE(bugprone-narrowing-conversions): infinity is a double
-  if (x <= 0) return x == std::floor(x) ? kInfinity : kNan;
-  const double sign = std::fmod(order, 2) == 0 ? -1 : 1;
-  return sign * std::tgamma(order + 1) * HurwitzZeta(order + 1, x);
+template <typename T>
+T Polygamma(T order, T x) {
+  if (!(order >= 0) || order != std::floor(order)) return T(kNan);
+  if (order == 0) return static_cast<T>(Digamma(x));
+  const double s = static_cast<double>(order) + 1;
+  const double zeta =
+      x <= 0 ? ZetaLeftOfZero<T>(s, x) : ZetaRightOfZero<T>(s, x);
+  const T product = static_cast<T>(std::tgamma(s)) * static_cast<T>(zeta);
+  return IsOdd(s) ? -product : product;
 }
+
+template float Polygamma(float order, float x);
+template double Polygamma(double order, double x);
 
 }  // namespace weft::math

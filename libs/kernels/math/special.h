@@ -8,9 +8,14 @@ namespace weft::math {
 double LogGamma(double x);
 // The derivative of LogGamma; NaN at 0 and the negative integers.
 double Digamma(double x);
-// The derivative of Digamma of order `order`, a whole number >= 0, for x > 0;
-// NaN elsewhere, and infinite at the poles.
-double Polygamma(double order, double x);
+// The derivative of Digamma of order `order`, a whole number >= 0; NaN for
+// others. T is float or double. The edges are TensorFlow's: at the poles, 0 and
+// the negative integers, odd orders are infinite and even ones NaN; the
+// factorial of the order and zeta are rounded to T before they are multiplied,
+// so an order whose factorial is no finite T gives an infinity, or NaN where
+// zeta is 0 in T.
+template <typename T>
+T Polygamma(T order, T x);
 
 // Where the normal distribution's integral is p; infinite at 0 and 1, NaN
 // outside.
