@@ -102,6 +102,11 @@ T Conjugate(T value) {
 using ProductTypes = TypeList<float, double, half, bfloat16, int32_t, int64_t,
                               std::complex<float>, std::complex<double>>;
 
+// What the products of T are added up in: TensorFlow adds those of bfloat16 as
+// they are, but those of half as floats, whose sums do not come to a halt.
+template <typename T>
+using ProductSum = std::conditional_t<std::is_same_v<T, half>, float, T>;
+
 class SparseMatMulKernel : public OpKernel {
  public:
   explicit SparseMatMulKernel(const OpKernelConstruction& construction)
@@ -134,27 +139,47 @@ class SparseMatMulKernel : public OpKernel {
     ASSIGN_OR_RETURN(Tensor * output,
                      context.AllocateOutput(0, {rows, columns}));
     return DispatchType(ProductTypes{}, b.dtype(), [&]<typename T>(TypeTag<T>) {
-      Multiply<T>(a, context.input(1), b, *output);
-      return absl::OkStatus();
+      return Multiply<T>(context, a, b, *output);
     });
   }
 
  private:
   template <typename T>
-  void Multiply(const SparseView& a, const Tensor& values, const Tensor& b,
-                Tensor& output) const {
+  absl::Status Multiply(OpKernelContext& context, const SparseView& a,
+                        const Tensor& b, Tensor& output) const {
+    using Sum = ProductSum<T>;
+    const Tensor& values = context.input(1);
+    if constexpr (std::is_same_v<T, Sum>) {
+      AddProducts<T>(a, values, b, output);
+    } else {
+      ASSIGN_OR_RETURN(Tensor sums, context.AllocateTemp(DataTypeOf<Sum>::value,
+                                                         output.shape()));
+      AddProducts<T>(a, values, b, sums);
+      const auto from = sums.flat<Sum>();
+      std::transform(from.begin(), from.end(), output.mutable_flat<T>().begin(),
+                     [](Sum x) { return static_cast<T>(x); });
+    }
+    return absl::OkStatus();
+  }
+
+  template <typename T>
+  void AddProducts(const SparseView& a, const Tensor& values, const Tensor& b,
+                   Tensor& output) const {
+    using Sum = ProductSum<T>;
     const int64_t columns = output.dim(1);
-    auto sums = output.mutable_flat<T>();
-    std::fill(sums.begin(), sums.end(), T(0));
+    auto sums = output.mutable_flat<Sum>();
+    std::fill(sums.begin(), sums.end(), Sum(0));
     for (int64_t i = 0; i < a.count(); ++i) {
       const T stored = values.flat<T>()[i];
-      const T value = adjoint_a_ ? Conjugate(stored) : stored;
-      T* out = sums.data() + a.index(i, adjoint_a_ ? 1 : 0) * columns;
+      const auto value =
+          static_cast<Sum>(adjoint_a_ ? Conjugate(stored) : stored);
+      Sum* out = sums.data() + a.index(i, adjoint_a_ ? 1 : 0) * columns;
       const int64_t k = a.index(i, adjoint_a_ ? 0 : 1);
       for (int64_t j = 0; j < columns; ++j) {
         const T other = adjoint_b_ ? Conjugate(b.flat<T>()[j * b.dim(1) + k])
                                    : b.flat<T>()[k * columns + j];
-        out[j] = AddElements(out[j], MultiplyElements(value, other));
+        out[j] = AddElements(out[j],
+                             MultiplyElements(value, static_cast<Sum>(other)));
       }
     }
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/narrow_sum.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
@@ -123,17 +124,30 @@ class SparseReductionKernel : public OpKernel {
   static std::vector<T> Reduce(const Tensor& values,
                                const std::vector<int64_t>& order,
                                const std::vector<Group>& groups) {
-    const auto in = values.flat<T>();
-    std::vector<T> results;
+    std::vector<T> results, row;
     for (const Group& group : groups) {
-      auto result = static_cast<Wide<T>>(in[order[group.begin]]);
-      if constexpr (!kMaximum) result = AddElements(Wide<T>(0), result);
-      for (int64_t i = group.begin + 1; i < group.end; ++i) {
-        result = Combine(result, static_cast<Wide<T>>(in[order[i]]));
+      row.clear();
+      for (int64_t i = group.begin; i < group.end; ++i) {
+        row.push_back(values.flat<T>()[order[i]]);
       }
-      results.push_back(static_cast<T>(result));
+      results.push_back(ReduceRow<T>(row));
     }
     return results;
+  }
+
+  // REQUIRES: a row of at least one element.
+  template <typename T>
+  static T ReduceRow(const std::vector<T>& row) {
+    if constexpr (!kMaximum && !std::is_same_v<T, Wide<T>>) {
+      return NarrowSum<T>::Of(row.data(), static_cast<int64_t>(row.size()), 0);
+    } else {
+      auto result = static_cast<Wide<T>>(row.front());
+      if constexpr (!kMaximum) result = AddElements(Wide<T>(0), result);
+      for (size_t i = 1; i < row.size(); ++i) {
+        result = Combine(result, static_cast<Wide<T>>(row[i]));
+      }
+      return static_cast<T>(result);
+    }
   }
 
   // Of NaN and a number the later one is the greater, as in TensorFlow.

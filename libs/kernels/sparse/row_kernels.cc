@@ -191,7 +191,8 @@ class RaggedFillEmptyRowsKernel : public FillEmptyRowsKernel {
   }
 };
 
-// What no input element became is the default value's.
+// What no input element became is the default value's. Each addition is rounded
+// to the type, as in TensorFlow: a sum of 16-bit floats may come to a halt.
 class FillEmptyRowsGradKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -214,12 +215,11 @@ class FillEmptyRowsGradKernel : public OpKernel {
     RETURN_IF_ERROR(SetChosen(context, 0, grads, reverse.flat<int64_t>()));
     ASSIGN_OR_RETURN(Tensor * rest, context.AllocateOutput(1, {}));
     return DispatchType(Numbers{}, grads.dtype(), [&]<typename T>(TypeTag<T>) {
-      Wide<T> sum{0};
+      T sum(0);
       for (size_t i = 0; i < is_used.size(); ++i) {
-        if (is_used[i]) continue;
-        sum = AddElements(sum, static_cast<Wide<T>>(grads.flat<T>()[i]));
+        if (!is_used[i]) sum = AddElements(sum, grads.flat<T>()[i]);
       }
-      rest->mutable_scalar<T>() = static_cast<T>(sum);
+      rest->mutable_scalar<T>() = sum;
       return absl::OkStatus();
     });
   }

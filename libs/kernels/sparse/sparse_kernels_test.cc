@@ -1,5 +1,6 @@
 #include "libs/kernels/sparse/sparse_kernels.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -35,6 +36,52 @@ class SparseKernelsTest : public testing::Test {
 
   KernelTestHarness harness_;
 };
+
+// Ones, as many as `size`, of a 16-bit type.
+template <typename T>
+Tensor Ones(int64_t size) {
+  Tensor ones(DataTypeOf<T>::value, {size});
+  std::fill_n(ones.mutable_flat<T>().data(), size, T(1.0f));
+  return ones;
+}
+
+// 1 + 2048 is 2048 in half, and 1 + 256 is 256 in bfloat16. TensorFlow adds
+// the products of half as floats, and those of bfloat16 as they are.
+TEST_F(SparseKernelsTest, ProductsOfHalfAreSummedAsFloats) {
+  constexpr int64_t kCount = 4096;
+  Tensor indices(DT_INT64, {kCount, 2});
+  for (int64_t i = 0; i < kCount; ++i) {
+    indices.mutable_flat<int64_t>()[2 * i] = 0;
+    indices.mutable_flat<int64_t>()[2 * i + 1] = i;
+  }
+  const Tensor shape = Longs({1, kCount});
+  const auto column = [](const Tensor& values) {
+    return *values.Reshaped({kCount, 1});
+  };
+  const Tensor halves = Ones<half>(kCount), narrow = Ones<bfloat16>(kCount);
+  Expect("SparseTensorDenseMatMul", {indices, halves, shape, column(halves)},
+         {}, {Tensor::FromValues<half>({1, 1}, {half(4096.0f)})});
+  Expect("SparseTensorDenseMatMul", {indices, narrow, shape, column(narrow)},
+         {}, {Tensor::FromValues<bfloat16>({1, 1}, {bfloat16(256.0f)})});
+}
+
+TEST_F(SparseKernelsTest, FilledRowsGradientOfHalfIsSummedAsHalf) {
+  const Tensor none = Tensor(DT_INT64, {0});
+  for (const char* op :
+       {"SparseFillEmptyRowsGrad", "RaggedFillEmptyRowsGrad"}) {
+    Expect(op, {none, Ones<half>(4096)}, {},
+           {Tensor(DT_HALF, {0}), Tensor::Scalar(half(2048.0f))});
+  }
+}
+
+TEST_F(SparseKernelsTest, EachAdditionOfHalfIsRounded) {
+  const Tensor values =
+      Tensor::FromValues<half>({3}, {half(2048.0f), half(1.0f), half(1.0f)});
+  Expect("SparseReduceSum",
+         {Tensor::FromValues<int64_t>({3, 1}, {0, 1, 2}), values, Longs({3}),
+          Tensor::Vector({0})},
+         {}, {Tensor::Scalar(half(2048.0f))});
+}
 
 TEST_F(SparseKernelsTest, ToDense) {
   Expect("SparseToDense",
