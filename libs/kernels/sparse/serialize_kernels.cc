@@ -2,8 +2,8 @@
 // SerializeSparse makes a vector of indices, values and shape,
 // SerializeManySparse a matrix with such a row for each row of the sparse
 // tensor; DeserializeSparse and DeserializeManySparse stack what they are
-// given. A string is a TensorProto, of which TensorFlow reads each form
-// (tensor_proto.h says which is written).
+// given. A string is a TensorProto, byte for byte TensorFlow's
+// (tensor_content.h); every form of one is read.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -15,6 +15,7 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
+#include "libs/tensor/tensor_content.h"
 #include "libs/tensor/tensor_proto.h"
 #include "libs/tensor/variant.h"
 
@@ -53,6 +54,9 @@ absl::Status CheckInputs(const OpKernelContext& context) {
   return absl::OkStatus();
 }
 
+// Resources are no bytes.
+bool HasContent(const Tensor& tensor) { return tensor.dtype() != DT_RESOURCE; }
+
 // Element `at` of `serialized` becomes `part`.
 absl::Status SetPart(const Tensor& part, int64_t at, Tensor& serialized) {
   if (serialized.dtype() == DT_VARIANT) {
@@ -60,7 +64,8 @@ absl::Status SetPart(const Tensor& part, int64_t at, Tensor& serialized) {
     return absl::OkStatus();
   }
   std::string& text = serialized.mutable_flat<std::string>()[at];
-  text = SerializeTensorProto(part);
+  text = HasContent(part) ? SerializeTensorContent(part)
+                          : SerializeTensorProto(part);
   if (!text.empty()) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("a tensor of type ", DataTypeName(part.dtype()),

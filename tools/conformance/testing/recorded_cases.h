@@ -23,7 +23,7 @@ using CaseCounts = std::map<std::string, int>;
 inline CaseCounts ExpectedCases() {
   return {{"checkpoints", 7}, {"control_flow", 14},   {"data", 29},
           {"events", 2},      {"feature_columns", 4}, {"functions", 17},
-          {"gradients", 112}, {"images", 1},          {"ops", 390},
+          {"gradients", 112}, {"images", 1},          {"ops", 391},
           {"optimizers", 41}, {"programs", 13},       {"queues", 5},
           {"records", 11},    {"sessions", 15},       {"state", 20},
           {"training", 16}};
