@@ -267,6 +267,12 @@ def system_repos():
         archives = ["re2"],
     )
     _system_library(
+        name = "snappy",
+        apt = "libsnappy-dev",
+        paths = ["snappy.h", "snappy-sinksource.h", "snappy-stubs-public.h"],
+        linkopts = ["-lsnappy"],
+    )
+    _system_library(
         name = "spdlog",
         apt = "libspdlog-dev",
         paths = ["spdlog", "fmt"],

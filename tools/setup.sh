@@ -38,7 +38,7 @@ REQUIRED=(
   libabsl-dev libspdlog-dev libeigen3-dev zlib1g-dev nlohmann-json3-dev
   libprotobuf-dev protobuf-compiler
   libflatbuffers-dev flatbuffers-compiler
-  libzmq3-dev cppzmq-dev libleveldb-dev libisal-dev libre2-dev
+  libzmq3-dev cppzmq-dev libleveldb-dev libsnappy-dev libisal-dev libre2-dev
   libcurl4-openssl-dev libssl-dev libpugixml-dev libpng-dev
   prometheus-cpp-dev libmicrohttpd-dev libdnnl-dev
   # The data set of the examples.

@@ -136,7 +136,7 @@ absl::Status BundleReader::OpenIndex() {
   ASSIGN_OR_RETURN(uint64_t size, file_system_.GetFileSize(path));
   for (int tries = 0;; ++tries) {
     ASSIGN_OR_RETURN(auto file, file_system_.NewRandomAccessFile(path));
-    auto index = Table::Open(std::move(file), size, path);
+    auto index = Table::Open(std::move(file), size, path, cancellation_);
     if (index.ok()) {
       index_ = *std::move(index);
       return absl::OkStatus();

@@ -399,6 +399,20 @@ TEST_F(BundleTest, AnObjectOfTheProcessIsNotSaved) {
               StatusIs(absl::StatusCode::kUnimplemented, "object"));
 }
 
+// testdata/tensorflow/snappy: as TensorFlow 2.21 wrote it, but with its index
+// compressed, as many released models have it.
+TEST_F(BundleTest, ReadsAnIndexCompressedBySnappy) {
+  LocalFileSystem local;
+  ASSERT_OK_AND_ASSIGN(
+      const auto reader,
+      BundleReader::Open(local, "libs/checkpoint/testdata/tensorflow/snappy"));
+  ASSERT_OK_AND_ASSIGN(const Tensor v, reader->Read("v", HeapAllocator()));
+  EXPECT_EQ(v.dtype(), DT_FLOAT);
+  EXPECT_EQ(v.shape(), TensorShape({2}));
+  EXPECT_EQ(v.flat<float>()[0], 1.5f);
+  EXPECT_EQ(v.flat<float>()[1], 2.5f);
+}
+
 TEST_F(BundleTest, WhatCanNotBeAddedIsNamed) {
   const auto writer = NewWriter();
   const TensorShape shape({5, 4});

@@ -14,6 +14,7 @@
 #include "libs/base/crc32c.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/varint.h"
+#include "snappy.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -23,9 +24,18 @@ constexpr size_t kHandlesSize = 40;  // of the footer, with padding
 constexpr uint64_t kMagic = 0xdb4775248b80fb57;
 constexpr size_t kTrailerSize = 5;  // the type, the checksum
 constexpr size_t kBlockSize = size_t{256} << 10;
-// A block ends after the entry that fills it, and no entry comes near to this:
-// a file that is long and empty reserves no more.
-constexpr uint64_t kMaxBlockSize = uint64_t{1} << 30;
+// A block ends after the entry that fills it. The largest entries are the
+// slices of V1 checkpoints, messages of less than 2 GiB: a file that is long
+// and empty reserves no more.
+constexpr uint64_t kMaxBlockSize = (uint64_t{2} << 30) + (uint64_t{1} << 20);
+// Bytes that are read at once, between two looks at the cancellation.
+constexpr uint64_t kReadAtOnce = uint64_t{8} << 20;
+
+// Types of blocks, which LevelDB's enum Compression numbers.
+constexpr char kUncompressed = 0;
+constexpr char kSnappy = 1;
+// An element of Snappy's format takes at least 3 bytes for 64, or 2 for 11.
+constexpr uint64_t kMaxSnappyExpansion = 22;
 
 // Numbers in the file have their least byte first, as on the machines that Weft
 // runs on.
@@ -238,15 +248,19 @@ class Table::Cursor {
 };
 
 Table::Table(std::unique_ptr<RandomAccessFile> file, uint64_t size,
-             std::string path)
-    : file_(std::move(file)), size_(size), path_(std::move(path)) {}
+             std::string path, const Cancellation* cancellation)
+    : file_(std::move(file)),
+      size_(size),
+      path_(std::move(path)),
+      cancellation_(cancellation) {}
 
 Table::~Table() = default;
 
 absl::StatusOr<std::unique_ptr<Table>> Table::Open(
-    std::unique_ptr<RandomAccessFile> file, uint64_t size, std::string path) {
+    std::unique_ptr<RandomAccessFile> file, uint64_t size, std::string path,
+    const Cancellation* cancellation) {
   std::unique_ptr<Table> table(
-      new Table(std::move(file), size, std::move(path)));
+      new Table(std::move(file), size, std::move(path), cancellation));
   RETURN_IF_ERROR(table->ReadFooter());
   return table;
 }
@@ -292,8 +306,15 @@ absl::StatusOr<Table::Handle> Table::TakeHandle(absl::string_view* bytes,
 absl::StatusOr<std::string> Table::ReadBytes(uint64_t offset,
                                              uint64_t size) const {
   std::string bytes(size, '\0');
-  ASSIGN_OR_RETURN(const size_t read, file_->Read(offset, size, bytes.data()));
-  if (read < size) return Damaged(offset + read, "truncated block read");
+  for (uint64_t begin = 0; begin < size; begin += kReadAtOnce) {
+    if (cancellation_ != nullptr) RETURN_IF_ERROR(cancellation_->status());
+    const uint64_t length = std::min(kReadAtOnce, size - begin);
+    ASSIGN_OR_RETURN(const size_t read,
+                     file_->Read(offset + begin, length, bytes.data() + begin));
+    if (read < length) {
+      return Damaged(offset + begin + read, "truncated block read");
+    }
+  }
   return bytes;
 }
 
@@ -306,13 +327,40 @@ absl::StatusOr<std::unique_ptr<Table::Block>> Table::ReadBlock(
   if (UnmaskCrc32c(stored) != Crc32c(checked)) {
     return Damaged(handle.offset, "block checksum mismatch");
   }
-  if (const char type = checked.back(); type != 0) {
+  const char type = checked.back();
+  if (type == kSnappy) {
+    ASSIGN_OR_RETURN(bytes,
+                     Uncompress(checked.substr(0, handle.size), handle.offset));
+    return Block::Create(std::move(bytes), *this, handle.offset);
+  }
+  if (type != kUncompressed) {
     return absl::UnimplementedError(absl::StrCat(
-        path_, ": the block at byte ", handle.offset, " is compressed (type ",
-        static_cast<int>(type), "), which checkpoints of TensorFlow are not"));
+        path_, ": the block at byte ", handle.offset, " has compression type ",
+        static_cast<int>(type),
+        "; Weft reads types 0 (none) and 1 (Snappy), as TensorFlow does"));
   }
   bytes.resize(handle.size);
   return Block::Create(std::move(bytes), *this, handle.offset);
+}
+
+absl::StatusOr<std::string> Table::Uncompress(absl::string_view compressed,
+                                              uint64_t offset) const {
+  size_t size = 0;
+  if (!snappy::GetUncompressedLength(compressed.data(), compressed.size(),
+                                     &size)) {
+    return Damaged(offset, "a Snappy block without a length");
+  }
+  if (size > kMaxBlockSize ||
+      size / kMaxSnappyExpansion > uint64_t{compressed.size()}) {
+    return Damaged(offset, absl::StrCat("a Snappy block of ", compressed.size(),
+                                        " bytes that claims to hold ", size));
+  }
+  std::string bytes(size, '\0');
+  if (!snappy::RawUncompress(compressed.data(), compressed.size(),
+                             bytes.data())) {
+    return Damaged(offset, "corrupted Snappy block");
+  }
+  return bytes;
 }
 
 absl::StatusOr<const Table::Block*> Table::DataBlock(absl::string_view handle) {
@@ -325,15 +373,22 @@ absl::StatusOr<const Table::Block*> Table::DataBlock(absl::string_view handle) {
   return data_.get();
 }
 
+absl::StatusOr<std::optional<std::string>> Table::Find(absl::string_view key) {
+  ASSIGN_OR_RETURN(const auto found, FindView(key));
+  if (!found.has_value()) return std::nullopt;
+  return std::string(*found);
+}
+
 // The index has one entry a block: a key that is not below any of its own and
 // below all of the next one, and its handle.
-absl::StatusOr<std::optional<std::string>> Table::Find(absl::string_view key) {
+absl::StatusOr<std::optional<absl::string_view>> Table::FindView(
+    absl::string_view key) {
   ASSIGN_OR_RETURN(const Cursor in_index, Cursor::SeekIn(*index_, key));
   if (!in_index.found()) return std::nullopt;
   ASSIGN_OR_RETURN(const Block* block, DataBlock(in_index.value()));
   ASSIGN_OR_RETURN(const Cursor entry, Cursor::SeekIn(*block, key));
   if (!entry.found() || entry.key() != key) return std::nullopt;
-  return std::string(entry.value());
+  return entry.value();
 }
 
 absl::Status Table::ForEach(absl::FunctionRef<absl::Status(

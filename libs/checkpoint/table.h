@@ -2,8 +2,9 @@
 // in LevelDB's format: what the index of a checkpoint is.
 //
 // Format: LevelDB, doc/table_format.md; of it, as TensorFlow writes it: blocks
-// of 256 KiB that are not compressed, no filters, keys in the order of their
-// bytes. docs/checkpoint_format.md shows one.
+// of 256 KiB, no filters, keys in the order of their bytes. Blocks are written
+// as they are, and read also where Snappy has compressed them, as many released
+// models have them. docs/checkpoint_format.md shows one.
 //
 // LevelDB's own code writes tables. It does not read them here: it trusts the
 // lengths in a block whose checksum is right, so that a file which somebody
@@ -22,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "libs/base/cancellation.h"
 #include "libs/fs/file_system.h"
 
 namespace weft::checkpoint {
@@ -53,18 +55,24 @@ class TableBuilder {
 // that it says is checked before it is used, and every error is one of
 //   DATA_LOSS      it is no table, cut off or damaged; the text says at which
 //                  byte of which file, with TensorFlow's words
-//   UNIMPLEMENTED  it is compressed
+//   UNIMPLEMENTED  a block is compressed by other means than Snappy
 // or what the file system said.
 class Table {
  public:
-  // Reads where the table's blocks are. `path` is for texts.
+  // Reads where the table's blocks are. `path` is for texts. `cancellation`,
+  // which may be null, outlives the table and ends the reading of a large block
+  // with its cause.
   static absl::StatusOr<std::unique_ptr<Table>> Open(
-      std::unique_ptr<RandomAccessFile> file, uint64_t size, std::string path);
+      std::unique_ptr<RandomAccessFile> file, uint64_t size, std::string path,
+      const Cancellation* cancellation = nullptr);
   ~Table();
 
   // The value under `key`, if there is one. Reads one block of the file, or
   // none if the last call was about the same.
   absl::StatusOr<std::optional<std::string>> Find(absl::string_view key);
+  // The same without a copy: valid until the next call of Find or FindView.
+  absl::StatusOr<std::optional<absl::string_view>> FindView(
+      absl::string_view key);
   // Calls `visit`, which may use the table, with all keys and values, in order,
   // and ends with its first error. Checks the whole table.
   absl::Status ForEach(absl::FunctionRef<absl::Status(absl::string_view key,
@@ -83,8 +91,8 @@ class Table {
   class Block;
   class Cursor;
 
-  Table(std::unique_ptr<RandomAccessFile> file, uint64_t size,
-        std::string path);
+  Table(std::unique_ptr<RandomAccessFile> file, uint64_t size, std::string path,
+        const Cancellation* cancellation);
 
   absl::Status ReadFooter();
   // Takes a handle off the front of `bytes`; an error unless its block, with
@@ -93,6 +101,10 @@ class Table {
                                     uint64_t end) const;
   absl::StatusOr<std::string> ReadBytes(uint64_t offset, uint64_t size) const;
   absl::StatusOr<std::unique_ptr<Block>> ReadBlock(const Handle& handle) const;
+  // The bytes of a block that Snappy has compressed; memory for them is
+  // reserved only if `compressed` is long enough to hold them.
+  absl::StatusOr<std::string> Uncompress(absl::string_view compressed,
+                                         uint64_t offset) const;
   // The block that an entry of the index names; it is kept for the next call.
   absl::StatusOr<const Block*> DataBlock(absl::string_view handle);
   absl::Status Damaged(uint64_t offset, absl::string_view what) const;
@@ -100,6 +112,7 @@ class Table {
   const std::unique_ptr<RandomAccessFile> file_;
   const uint64_t size_;
   const std::string path_;
+  const Cancellation* const cancellation_;  // may be null
   std::unique_ptr<Block> index_;
   Handle data_handle_;
   std::unique_ptr<Block> data_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/cancellation.h"
 #include "libs/base/crc32c.h"
 #include "libs/base/test_matchers.h"
 #include "libs/checkpoint/testing/crafted_table.h"
@@ -237,9 +238,74 @@ TEST_F(TableTest, EachBitIsCheckedOrDoesNotMatter) {
 
 // Blocks with right checksums that somebody made up.
 
-TEST_F(TableTest, RefusesCompressedBlocks) {
-  EXPECT_THAT(ReadAll(CraftTable(CraftBlock({"aaaa"}, {0}), /*type=*/1)),
-              StatusIs(absl::StatusCode::kUnimplemented, "compressed"));
+TEST_F(TableTest, OtherCompressionIsNamed) {
+  EXPECT_THAT(ReadAll(CraftTable(CraftBlock({"aaaa"}, {0}), /*type=*/2)),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       "table: the block at byte 0 has compression type 2"));
+}
+
+TEST_F(TableTest, ReadsSnappyBlocks) {
+  const std::string zeros(1000000, '\0');
+  ASSERT_OK_AND_ASSIGN(
+      const auto table,
+      Open(CraftSnappyTable(CraftBlock(
+          {CraftEntry(0, "ab", zeros), CraftEntry(1, "c", "2")}, {0}))));
+  ASSERT_OK_AND_ASSIGN(const Entries read, ReadAll(*table));
+  EXPECT_EQ(read, (Entries{{"ab", zeros}, {"ac", "2"}}));
+  ASSERT_OK_AND_ASSIGN(const auto found, table->Find("ac"));
+  EXPECT_EQ(found, "2");
+  ASSERT_OK_AND_ASSIGN(const auto missing, table->Find("b"));
+  EXPECT_EQ(missing, std::nullopt);
+}
+
+// A length is a claim: no memory is reserved for one that cannot be true.
+TEST_F(TableTest, SnappyLengthIsBounded) {
+  const std::string claims_4_gib("\xff\xff\xff\xff\x0f", 5);
+  EXPECT_THAT(
+      ReadAll(CraftTable(claims_4_gib + std::string(100, 'a'), /*type=*/1)),
+      StatusIs(absl::StatusCode::kDataLoss,
+               "a Snappy block of 105 bytes that claims to hold 4294967295 "
+               "(table, byte 0)"));
+  std::string claims_one_more;
+  AppendVarint(23 * 23, &claims_one_more);
+  claims_one_more.resize(22, 'a');
+  EXPECT_THAT(ReadAll(CraftTable(claims_one_more, /*type=*/1)),
+              StatusIs(absl::StatusCode::kDataLoss, "claims to hold 529"));
+}
+
+TEST_F(TableTest, DamagedSnappyBlocksAreRefused) {
+  const std::string block = CraftBlock(
+      {CraftEntry(0, "a", std::string(300, 'x')), CraftEntry(0, "b", "y")},
+      {0});
+  std::string compressed;
+  snappy::Compress(block.data(), block.size(), &compressed);
+  const auto read = [&](const std::string& bytes) {
+    return ReadAll(CraftTable(bytes, /*type=*/1)).status();
+  };
+  ASSERT_OK(read(compressed));
+  for (size_t size = 0; size < compressed.size(); ++size) {
+    EXPECT_EQ(read(compressed.substr(0, size)).code(),
+              absl::StatusCode::kDataLoss)
+        << size;
+  }
+  EXPECT_EQ(read(compressed + "a").code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(read("").message(), testing::HasSubstr("without a length"));
+  EXPECT_THAT(read("\xff\xff\xff\xff\xff\xff").message(),
+              testing::HasSubstr("without a length"));
+  EXPECT_THAT(read("\x08garbage!").message(),
+              testing::HasSubstr("corrupted Snappy block (table, byte 0)"));
+}
+
+TEST_F(TableTest, ReadingABlockCanBeCancelled) {
+  ASSERT_NO_FATAL_FAILURE(Build({{"a", "1"}}));
+  ASSERT_OK_AND_ASSIGN(const uint64_t size, fs_.GetFileSize(kPath));
+  ASSERT_OK_AND_ASSIGN(auto file, fs_.NewRandomAccessFile(kPath));
+  Cancellation cancellation;
+  ASSERT_OK_AND_ASSIGN(const auto table, Table::Open(std::move(file), size,
+                                                     kPath, &cancellation));
+  cancellation.Cancel(absl::CancelledError("enough"));
+  EXPECT_THAT(table->Find("a"),
+              StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
 TEST_F(TableTest, ReadsACraftedBlock) {

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "libs/base/crc32c.h"
 #include "libs/checkpoint/varint.h"
+#include "snappy.h"
 
 namespace weft::checkpoint {
 
@@ -71,6 +72,13 @@ inline std::string CraftTable(absl::string_view block, char type = 0) {
   std::string file;
   AppendBlock(block, type, &file);
   return FinishTable(std::move(file), 0, block.size());
+}
+
+// The same, compressed by Snappy.
+inline std::string CraftSnappyTable(absl::string_view block) {
+  std::string compressed;
+  snappy::Compress(block.data(), block.size(), &compressed);
+  return CraftTable(compressed, /*type=*/1);
 }
 
 inline std::string CraftTableWithHandle(uint64_t offset, uint64_t size) {

@@ -33,10 +33,13 @@ inline void ReadTableForFuzz(const std::string& bytes) {
   for (const char* key : {"", "a", "\xff"}) (void)(*table)->Find(key);
 }
 
-// As a whole file, and as the only block of one whose checksums are right.
+// As a whole file, and as the only block of one whose checksums are right: as
+// it is, as what Snappy compressed it to, and as if Snappy had written it.
 inline void FuzzCheckpointIndex(absl::string_view bytes) {
   ReadTableForFuzz(std::string(bytes));
   ReadTableForFuzz(CraftTable(bytes));
+  ReadTableForFuzz(CraftSnappyTable(bytes));
+  ReadTableForFuzz(CraftTable(bytes, /*type=*/1));
 }
 
 // As the entry of a tensor "x" in a checkpoint with some data. What was
