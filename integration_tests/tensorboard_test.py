@@ -169,7 +169,7 @@ class TensorBoardTest(unittest.TestCase):
         self.assertTrue(graphs[run]['tags'][tag]['profile'])
         metadata = self._run_metadata(run, tag)
         self.assertIn('node_name: "GradientDescent/update_w/', metadata)
-        self.assertIn('op_end_rel_micros', metadata)
+        self.assertIn('op_end_rel_nanos', metadata)
     self.assertIn('partition_graphs {', self._run_metadata('writer', 'the run'))
     # Beside it, the graph in which it is shown.
     self.assertTrue(graphs['writer']['run_graph'])
