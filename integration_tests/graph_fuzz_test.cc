@@ -227,10 +227,7 @@ TEST(GraphOutlineTest, WhatIsRefusedStaysSo) {
           name: "sixteen"
           op: "Square"
           input: "four"
-          attr {
-            key: "_class"
-            value { list { s: "loc:@nowhere" } }
-          }
+          device: "/job:nowhere"
         }
       )pb",
       "name: \"outlined\"");

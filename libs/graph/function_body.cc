@@ -46,6 +46,8 @@ absl::Status TooManyTensors(absl::string_view what) {
       absl::StrCat(what, " come to more than ", kMaxTensors, " tensors"));
 }
 
+bool IsHandle(DataType type) { return IsRefType(type) || type == DT_RESOURCE; }
+
 bool IsMergeOp(absl::string_view op) {
   return op == "Merge" || op == "RefMerge";
 }
@@ -311,14 +313,24 @@ class Instantiation {
     const auto* classes = it->second.Get<std::vector<std::string>>();
     if (classes == nullptr) return;
     std::vector<std::string> renamed;
-    for (const std::string& text : *classes) {
-      absl::string_view name = text;
-      const bool is_inside =
-          absl::ConsumePrefix(&name, kColocation) && IsNode(name);
-      renamed.push_back(is_inside ? absl::StrCat(kColocation, Prefixed(name))
-                                  : text);
-    }
+    for (const std::string& text : *classes) renamed.push_back(Renamed(text));
     it->second = std::move(renamed);
+  }
+
+  // A name that the function does not have is a group's, and stays.
+  std::string Renamed(const std::string& text) const {
+    absl::string_view name = text;
+    if (!absl::ConsumePrefix(&name, kColocation)) return text;
+    const auto arg = args_.find(name);
+    if (arg == args_.end()) {
+      return IsNode(name) ? absl::StrCat(kColocation, Prefixed(name)) : text;
+    }
+    for (const OutputTensor& tensor : arg->second) {
+      if (!IsHandle(tensor.node->output_type(tensor.index))) continue;
+      return absl::StrCat(kColocation, tensor.node->name());
+    }
+    // A value may live elsewhere than its users in the call.
+    return absl::StrCat(kColocation, Prefixed(name));
   }
 
   absl::Status AddInputs(const FunctionNode& node, NodeSpec& spec,

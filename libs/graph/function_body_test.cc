@@ -249,6 +249,21 @@ TEST_F(FunctionBodyTest, LoopsAndGroupsAreThoseOfTheCall) {
             (std::vector<std::string>{"loc:@call/merge", "loc:@outside"}));
 }
 
+TEST_F(FunctionBodyTest, ColocationWithAnArgumentIsWithItsResource) {
+  ASSERT_OK(Import(absl::StrCat(
+      Signature("input_arg { name: 'h' type: DT_RESOURCE } "
+                "input_arg { name: 'v' type: DT_FLOAT } "),
+      Body("node", "NoOp", "",
+           "attr { key: '_class' value { list { s: 'loc:@h' s: 'loc:@v' s: "
+           "'loc:@77' } } }"))));
+  const OutputTensor handle = X(DT_RESOURCE);
+  ASSERT_OK(Add({.args = {handle, X()}}).status());
+  EXPECT_EQ(
+      *Find("call/node").attr<std::vector<std::string>>("_class"),
+      (std::vector<std::string>{absl::StrCat("loc:@", handle.node->name()),
+                                "loc:@call/v", "loc:@77"}));
+}
+
 // A loop "enter", "merge", "cond", "switch", each followed by `mark`; it begins
 // with `from`, and the caller has its "next".
 std::string Loop(absl::string_view from, absl::string_view mark = "") {

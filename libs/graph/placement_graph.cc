@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -200,6 +202,9 @@ class Describer {
       old_positions_[id] = static_cast<int>(result.nodes.size());
       result.nodes.push_back(Placed(*graph_.node(id)));
     }
+    for (const auto& [group, id] : first_members_) {
+      result.nodes[old_positions_.at(id)].colocate_with.push_back(group);
+    }
     for (const Node* node : NewNodes()) result.nodes.push_back(Open(*node));
     return result;
   }
@@ -210,20 +215,34 @@ class Describer {
   }
 
   // Ids in order.
-  std::vector<int> OldNodesThatAreNamed() const {
+  std::vector<int> OldNodesThatAreNamed() {
     std::vector<int> ids;
     const auto add = [&](const Node* node) {
       if (node != nullptr && node->id() < first_id_) ids.push_back(node->id());
     };
+    absl::flat_hash_set<std::string> groups;
     for (const Node* node : NewNodes()) {
       for (const OutputTensor& input : node->inputs()) add(input.node);
-      for (const std::string& name : ColocatedNames(*node)) {
-        add(graph_.FindNode(name));
+      for (std::string& name : ColocatedNames(*node)) {
+        const Node* named = graph_.FindNode(name);
+        add(named);
+        if (named == nullptr) groups.insert(std::move(name));
       }
     }
+    FindFirstMembers(std::move(groups));
+    for (const auto& [group, id] : first_members_) ids.push_back(id);
     std::sort(ids.begin(), ids.end());
     ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
     return ids;
+  }
+
+  // The old members of a group share a device, so that one is enough.
+  void FindFirstMembers(absl::flat_hash_set<std::string> groups) {
+    for (int id = 0; id < first_id_ && !groups.empty(); ++id) {
+      for (const std::string& name : ColocatedNames(*graph_.node(id))) {
+        if (groups.erase(name) > 0) first_members_[name] = id;
+      }
+    }
   }
 
   int PositionOf(const Node& node) const {
@@ -267,6 +286,8 @@ class Describer {
   const int first_id_;
   const DeviceTypesFn device_types_;
   absl::flat_hash_map<int, int> old_positions_;  // by id
+  // Ids of old nodes, by the group that new nodes name and no node is called.
+  std::map<std::string, int> first_members_;
 };
 
 }  // namespace

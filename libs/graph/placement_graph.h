@@ -50,8 +50,10 @@ struct PlacementNode {
   std::string requested_device;  // partial or empty
   // Types of devices that have a kernel for it, the best first.
   std::vector<std::string> kernel_types;
-  std::vector<Input> inputs;               // without control inputs
-  std::vector<std::string> colocate_with;  // names, from attr _class
+  std::vector<Input> inputs;  // without control inputs
+  // Names of nodes and groups, from attr _class. A placed node has those of the
+  // groups that nodes to be placed may join.
+  std::vector<std::string> colocate_with;
   // Makes one value and takes none, so it may live wherever that is used.
   bool is_generator = false;
   // Looks only at shapes of its inputs; it goes with the first.
@@ -78,7 +80,8 @@ using DeviceTypesFn =
     absl::FunctionRef<std::vector<std::string>(const Node& node)>;
 
 // Nodes [first_id, num_nodes) of `graph`, to be placed, in order of id; before
-// them those older ones, placed already, that they name as input or in _class.
+// them those older ones, placed already, that they name as input or in _class,
+// and the first old member of each group that they join.
 PlacementGraph DescribeForPlacement(const Graph& graph, int first_id,
                                     DeviceTypesFn device_types);
 

@@ -182,6 +182,23 @@ TEST_F(DescribeForPlacementTest, PlacedNodesComeFirstWhereTheyAreNamed) {
   EXPECT_THAT(described.nodes[4].assigned_device, IsEmpty());
 }
 
+TEST_F(DescribeForPlacementTest, FirstOldMemberOfAGroupIsTaken) {
+  const AttrMap in_group = {{"_class", std::vector<std::string>{"loc:@g"}}};
+  for (const char* name : {"unused", "first", "second"}) {
+    const bool is_member = name != std::string("unused");
+    const Node* node = Add({.name = name,
+                            .op = "Const",
+                            .attrs = is_member ? in_group : AttrMap()});
+    graph_.set_assigned_device(node, "/job:ps/replica:0/task:0/device:CPU:0");
+  }
+  Add({.name = "new", .op = "Const", .attrs = in_group});
+  const PlacementGraph described = Describe(3);
+  ASSERT_EQ(described.nodes.size(), 2u);
+  EXPECT_EQ(described.nodes[0].name, "first");
+  EXPECT_THAT(described.nodes[0].colocate_with, ElementsAre("g"));
+  EXPECT_THAT(described.nodes[1].colocate_with, ElementsAre("g"));
+}
+
 TEST_F(DescribeForPlacementTest, NothingNewIsAnEmptyGraph) {
   Const("a");
   EXPECT_THAT(Describe(1).nodes, IsEmpty());

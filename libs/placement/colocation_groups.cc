@@ -146,12 +146,12 @@ class ColocationGroupsBuilder {
   }
 
   absl::Status JoinClasses() {
-    const absl::flat_hash_map<absl::string_view, int> by_name = NodesByName();
+    // A name that no node has names a group, for which its first member stands.
+    absl::flat_hash_map<absl::string_view, int> by_name = NodesByName();
     for (int i = 0; i < num_nodes(); ++i) {
-      if (IsPlaced(node(i))) continue;
       for (const std::string& name : node(i).colocate_with) {
-        const auto other = by_name.find(name);
-        if (other == by_name.end()) return UnknownColocation(node(i), name);
+        const auto [other, is_first] = by_name.emplace(name, i);
+        if (is_first || IsPlaced(node(i))) continue;
         // With soft placement it is a wish.
         const absl::Status joined = Join(i, other->second);
         if (!joined.ok() && !soft_placement_) return joined;

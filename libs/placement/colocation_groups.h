@@ -1,9 +1,10 @@
 // ColocationGroups: which nodes of a graph share a device, and what each such
 // group asks for.
 //
-// A node joins the group of what makes the references and resources that it
-// takes, and that of the nodes named in its attr _class. Rules and texts are
-// TensorFlow's (colocation_graph.cc).
+// A node joins the group of the nodes that make the references and resources
+// that it takes, and the groups named in its attr _class: those of the nodes
+// with these names, or of all nodes that give a name which no node has. Rules
+// and texts are TensorFlow's (colocation_graph.cc).
 //
 // Immutable once made, so any thread may read it.
 #ifndef WEFT_LIBS_PLACEMENT_COLOCATION_GROUPS_H_

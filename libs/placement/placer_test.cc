@@ -193,11 +193,21 @@ TEST_F(PlacerTest, ColocationWithAContradictingRequestIsRefused) {
                        "'/job:worker'"));
 }
 
-TEST_F(PlacerTest, ColocationWithAnUnknownNodeIsRefused) {
-  Const("b", "", {"loc:@a"});
+TEST_F(PlacerTest, NamesThatNoNodeHasNameGroups) {
+  const Node* a = Const("a", "", {"loc:@group"});
+  const Node* b = Const("b", "/job:ps/task:1", {"loc:@group"});
+  const Node* c = Const("c", "/job:ps/task:0", {"loc:@other"});
+  ASSERT_OK(Place());
+  EXPECT_EQ(a->assigned_device(), b->assigned_device());
+  EXPECT_NE(c->assigned_device(), b->assigned_device());
+}
+
+TEST_F(PlacerTest, ContradictingRequestsInAGroupAreRefused) {
+  Const("a", "/job:ps/task:0", {"loc:@group"});
+  Const("b", "/job:ps/task:1", {"loc:@group"});
   EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                "Node 'b' expects to be colocated with unknown "
-                                "node 'a'"));
+                                "Cannot colocate nodes {{colocation_node b}} "
+                                "and {{colocation_node a}}"));
 }
 
 TEST_F(PlacerTest, ColocatedNodesWithoutACommonTypeAreRefused) {

@@ -135,13 +135,6 @@ absl::Status NoKernel(const PlacementNode& node, const DeviceTypes& present) {
       absl::StrJoin(present, ", "), "]\nRegistered kernels:\n  ", kernels));
 }
 
-absl::Status UnknownColocation(const PlacementNode& node,
-                               absl::string_view name) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("Node '", node.name,
-                   "' expects to be colocated with unknown node '", name, "'"));
-}
-
 absl::Status CannotColocate(const PlacementNode& a, const PlacementNode& b,
                             absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(

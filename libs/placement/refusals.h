@@ -17,10 +17,6 @@ namespace weft {
 // None of the types that there are (`present`) has a kernel.
 absl::Status NoKernel(const PlacementNode& node, const DeviceTypes& present);
 
-// `name`, in the node's attr _class, is no node.
-absl::Status UnknownColocation(const PlacementNode& node,
-                               absl::string_view name);
-
 absl::Status CannotColocate(const PlacementNode& a, const PlacementNode& b,
                             absl::string_view why);
 

@@ -111,6 +111,16 @@ TEST_F(SharedResourcesTest, AnOldMemberOfTheGroupDecides) {
   EXPECT_EQ(Place()["x"], kPs0);
 }
 
+TEST_F(SharedResourcesTest, AnOldMemberOfANamedGroupDecides) {
+  Lives("x", kPs1);
+  graph_.Add({.name = "old",
+              .op = "NoOp",
+              .assigned_device = kPs0,
+              .colocate_with = {"group"}});
+  graph_.Variable("x").colocate_with = {"group"};
+  EXPECT_EQ(Place()["x"], kPs0);
+}
+
 TEST_F(SharedResourcesTest, WhatIsNoResourceIsNotSought) {
   Lives("x", kPs1);
   graph_.Add({.name = "x", .op = "Identity"});

@@ -119,9 +119,11 @@ TEST_F(SoftPlacementTest, TheIndexOthersAskForGoesBeforeTheVariablesType) {
   EXPECT_EQ(placed["v"], kCpu) << "and not on the GPU, which comes first";
 }
 
-TEST_F(SoftPlacementTest, UnknownNodesAreNoWish) {
-  Op("a", "").colocate_with = {"nobody"};
-  EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument, "nobody"));
+TEST_F(SoftPlacementTest, ContradictionsInAGroupAreGivenUp) {
+  Op("a", "/job:ps/task:0").colocate_with = {"group"};
+  Op("b", "/job:worker").colocate_with = {"group"};
+  ASSERT_OK_AND_ASSIGN(auto placed, Place());
+  EXPECT_NE(placed["a"], placed["b"]);
 }
 
 }  // namespace
