@@ -211,14 +211,85 @@ TEST_F(FunctionsTest, CallsAreAddedToASessionThatRuns) {
   EXPECT_THAT(Run({{Find("x:0"), Float(2)}}, "c:0"), Gives(8.0f));
   // An extension that is refused leaves no function and no node.
   const int num_nodes = root_.graph().num_nodes();
-  ASSERT_OK(Import(
-      Function("broken", "x", "y", FloatOp("y", "Nothing", "x"), "y:z:0"),
-      Call("d", "broken", "x", "DT_FLOAT", "DT_FLOAT")));
+  ASSERT_OK(
+      Import(Function("broken", "x", "y", FloatOp("y", "Neg", "z"), "y:y:0"),
+             Call("d", "broken", "x", "DT_FLOAT", "DT_FLOAT")));
   EXPECT_THAT(Run({{Find("x:0"), Float(2)}}, "c:0"),
-              StatusIs(absl::StatusCode::kNotFound,
-                       "Function 'broken': node 'y': Op type not registered"));
+              StatusIs(kInvalid,
+                       "Function 'broken': node 'y': input 'z:' is not found"));
   root_.graph().TruncateTo(num_nodes);
   EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "c:0"), Gives(40.5f));
+}
+
+TEST_F(FunctionsTest, UnknownOpsFailOnlyStepsThatNeedThem) {
+  ASSERT_OK(Import(
+      Function("two", "x", "good bad",
+               FloatOp("good", "Neg", "x") + FloatOp("bad", "Unknown", "x"),
+               "good:y:0 bad:any:0"),
+      Placeholder("x", "DT_FLOAT") +
+          Call("call", "two", "x", "DT_FLOAT", "DT_FLOAT DT_FLOAT") +
+          Call("again", "two", "call:1", "DT_FLOAT", "DT_FLOAT DT_FLOAT")));
+  const FeedList feeds = {{Find("x:0"), Float(5)}};
+  EXPECT_THAT(Run(feeds, "call:0"), Gives(-5.0f));
+  const auto fails = StatusIs(absl::StatusCode::kNotFound,
+                              "Op type not registered 'Unknown' (node "
+                              "'call/bad'");
+  EXPECT_THAT(Run(feeds, "call:1"), fails);
+  EXPECT_THAT(Run(feeds, "again:0"), fails);
+  EXPECT_THAT(Run({{Find("call:1"), Float(2)}}, "again:0"), Gives(-2.0f));
+}
+
+// A client's graph with an unknown op in it, of which tasks run the rest.
+TEST(UnknownOpsOnTasksTest, StepsThatDoNotNeedThemRun) {
+  TestCluster cluster(
+      {.kind = ClusterKind::kSockets, .jobs = {{"ps", 1}, {"worker", 1}}});
+  const Scope root = Scope::Root();
+  const std::string type = TypeAttr("T", "DT_FLOAT");
+  ASSERT_OK(
+      ImportInto(root, "",
+                 Placeholder("x", "DT_FLOAT") +
+                     GraphNode("y", "Neg", "x", type + " device: '/job:ps'") +
+                     GraphNode("odd", "Unknown", "y ^y",
+                               type + " attr { key: 'mode' value { i: 3 } }") +
+                     GraphNode("z", "Neg", "odd:1", type)));
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       Session::Connect(cluster.target("worker", 0), root,
+                                        cluster.session_options()));
+  const auto run = [&](const std::string& feed, const std::string& fetch) {
+    return session->RunNamed({{feed, Tensor::Scalar(2.0f)}}, {fetch}, {});
+  };
+  ASSERT_OK_AND_ASSIGN(std::vector<Tensor> values, run("x:0", "y:0"));
+  EXPECT_EQ(values[0].scalar<float>(), -2.0f);
+  EXPECT_THAT(run("x:0", "z:0"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "Op type not registered 'Unknown' (node 'odd')"));
+  ASSERT_OK_AND_ASSIGN(values, run("odd:1", "z:0"));
+  EXPECT_EQ(values[0].scalar<float>(), -2.0f);
+  // An extension with another one.
+  ASSERT_OK(ImportInto(
+      root, "",
+      GraphNode("later", "Another", "z") + GraphNode("w", "Neg", "y", type)));
+  ASSERT_OK_AND_ASSIGN(values, run("x:0", "w:0"));
+  EXPECT_EQ(values[0].scalar<float>(), 2.0f);
+  EXPECT_THAT(session->RunNamed({}, {}, {"later"}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "'Another' (node 'later'), 'Unknown' (node 'odd')"));
+}
+
+TEST_F(FunctionsTest, ColocationWithAMissingNodeNamesAGroup) {
+  ASSERT_OK(Import(
+      Function("negate", "x", "y",
+               FloatOp("y", "Neg", "x",
+                       " attr { key: '_class' value { list { s: 'loc:@77' } } "
+                       "}"),
+               "y:y:0"),
+      Placeholder("x", "DT_FLOAT") +
+          Call("call", "negate", "x", "DT_FLOAT", "DT_FLOAT")));
+  EXPECT_THAT(Run({{Find("x:0"), Float(1)}}, "call:0"), Gives(-1.0f));
+  // A later member of the group.
+  ASSERT_OK(
+      Import("", Call("later", "negate", "call", "DT_FLOAT", "DT_FLOAT")));
+  EXPECT_THAT(Run({{Find("x:0"), Float(1)}}, "later:0"), Gives(1.0f));
 }
 
 TEST_F(FunctionsTest, OneResultDoesNotWaitForAnother) {

@@ -18,6 +18,7 @@
 #include "libs/graph/function_body.h"
 #include "libs/graph/function_expander.h"
 #include "libs/graph/graph_copy.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 namespace {
@@ -205,6 +206,8 @@ class LocalFunctions::Runnable : public RunnableFunction {
     Graph graph(library.registry(), library.shared_functions());
     ASSIGN_OR_RETURN(std::unique_ptr<Graph> body,
                      MakeBody(function, result->types_, graph));
+    RETURN_IF_ERROR(Append(CheckNoneUnknown(*body),
+                           absl::StrCat("Function '", function.name, "'")));
     RETURN_IF_ERROR(CheckDevices(*body, *options.device));
     if (options.rewrite != nullptr) body = options.rewrite(std::move(body));
     result->keeps_state_ = HasState(*body);

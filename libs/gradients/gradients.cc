@@ -15,6 +15,7 @@
 #include "libs/gradients/loops/flow.h"
 #include "libs/gradients/loops/frames.h"
 #include "libs/gradients/loops/gradient_loop.h"
+#include "libs/graph/unknown_op.h"
 #include "libs/ops/state/variable.h"
 
 namespace weft {
@@ -457,6 +458,11 @@ class Walk {
   }
 
   absl::Status Differentiate(const Node& node, std::vector<Gradient> outputs) {
+    if (IsUnknown(node)) {
+      return absl::NotFoundError(
+          absl::StrCat("No gradient defined for operation ", Describe(node),
+                       ": its op is not registered, or it cannot run"));
+    }
     const bool is_call = CallsFunctions(scope_.graph(), node);
     const GradientRegistry::Entry* entry = registry_.Find(node.type());
     if (entry == nullptr && !is_call) {

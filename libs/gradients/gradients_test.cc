@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "libs/base/test_matchers.h"
+#include "libs/graph/unknown_op.h"
 #include "libs/ops/state/variable.h"
 
 namespace weft {
@@ -169,6 +170,22 @@ TEST_F(GradientsTest, NamesTheOpThatHasNoGradient) {
       Of({y}, {x}),
       StatusIs(absl::StatusCode::kNotFound,
                "No gradient defined for operation 'odd' (op type: Sin)"));
+}
+
+TEST_F(GradientsTest, NamesTheOpThatIsNotRegistered) {
+  const Output x = In("x");
+  NodeSpec spec{.name = "odd", .op = "Unknown", .inputs = {x.output_tensor()}};
+  MarkUnknown(1, spec);
+  ASSERT_OK_AND_ASSIGN(const Node* odd, root_.graph().AddNode(spec));
+  ASSERT_OK_AND_ASSIGN(const Node* y,
+                       root_.graph().AddNode({.name = "y",
+                                              .op = "Neg",
+                                              .inputs = {{odd, 0}},
+                                              .attrs = {{"T", DT_FLOAT}}}));
+  EXPECT_THAT(Of({Output(y)}, {x}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "No gradient defined for operation 'odd' (op type: "
+                       "Unknown): its op is not registered"));
 }
 
 TEST_F(GradientsTest, NamesTheOpWhoseGradientFails) {

@@ -16,6 +16,7 @@
 #include "libs/graph/function_loops.h"
 #include "libs/graph/function_state.h"
 #include "libs/graph/node_signature.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 namespace {
@@ -185,8 +186,9 @@ class Instantiation {
     const Node* node = nullptr;
     // Of a constant that loops take as it is: what is gated, for the others.
     const Node* gated = nullptr;
-    const OpDef* op = nullptr;  // of the node as it is in the function
-    AttrMap attrs;              // likewise, without placeholders
+    // Of the node as it is in the function; null if the op is unknown.
+    const OpDef* op = nullptr;
+    AttrMap attrs;  // likewise, without placeholders
   };
   struct BackEdge {
     const Node* merge;
@@ -205,7 +207,10 @@ class Instantiation {
     for (size_t i = 0; i < types.size(); ++i) {
       const OutputTensor& arg = options_.args[i];
       const DataType given = arg.node->output_type(arg.index);
-      if (given == types[i] || RemoveRefType(given) == types[i]) continue;
+      if (given == types[i] || RemoveRefType(given) == types[i] ||
+          IsOfUnknown(arg)) {
+        continue;
+      }
       return absl::InvalidArgumentError(absl::StrCat(
           "argument ", i, " is ", DataTypeName(types[i]), ", but '",
           TensorName(arg), "' is ", DataTypeName(given)));
@@ -244,10 +249,6 @@ class Instantiation {
                        "partitioned, and may be in no function"));
     }
     const OpDef* op = graph_.FindOp(node.op);
-    if (op == nullptr) {
-      return absl::NotFoundError(
-          absl::StrCat("Op type not registered '", node.op, "'"));
-    }
     ASSIGN_OR_RETURN(AttrMap attrs, AttrsOf(node));
     NodeSpec spec{.name = Prefixed(node.name),
                   .op = node.op,
@@ -258,6 +259,8 @@ class Instantiation {
     is_inside_ = loops_.IsInside(node.name);
     RETURN_IF_ERROR(AddInputs(node, spec, back_edges));
     if (options_.device) spec.device = options_.device(spec);
+    TakeUnknownMark(spec);  // a function must not bring one
+    if (op == nullptr) RETURN_IF_ERROR(MarkUnknownNode(node, spec));
     Added added{.def = &node, .op = op, .attrs = std::move(attrs)};
     RETURN_IF_ERROR(AddGated(std::move(spec), added));
     for (BackEdge& edge : back_edges) {
@@ -268,6 +271,55 @@ class Instantiation {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError("it is there twice");
+  }
+
+  absl::Status MarkUnknownNode(const FunctionNode& node, NodeSpec& spec) {
+    ASSIGN_OR_RETURN(const std::vector<std::string>* outputs,
+                     OutputsOfUnknown(node.name));
+    MarkUnknown(static_cast<int>(outputs->size()), spec);
+    return absl::OkStatus();
+  }
+
+  // Nobody knows which outputs an unknown op has, so it gets one for each that
+  // the function mentions, in the order of their first mention.
+  absl::StatusOr<const std::vector<std::string>*> OutputsOfUnknown(
+      const std::string& node) {
+    if (!has_mentioned_) RETURN_IF_ERROR(FindMentioned());
+    has_mentioned_ = true;
+    const std::vector<std::string>& outputs = mentioned_[node];
+    if (outputs.size() <= kMaxUnknownOutputs) return &outputs;
+    return TooManyTensors("its outputs");
+  }
+
+  absl::Status FindMentioned() {
+    absl::flat_hash_set<std::string> unknown;
+    for (const FunctionNode& node : function_.nodes) {
+      if (graph_.FindOp(node.op) == nullptr) unknown.insert(node.name);
+    }
+    absl::flat_hash_set<std::string> seen;
+    const auto mention = [&](const std::string& text) -> absl::Status {
+      ASSIGN_OR_RETURN(const Reference from, ParseReference(text));
+      if (from.is_control || !unknown.contains(from.node)) {
+        return absl::OkStatus();
+      }
+      std::string output = NameOfOutput(from);
+      if (seen.insert(absl::StrCat(from.node, ":", output)).second) {
+        mentioned_[from.node].push_back(std::move(output));
+      }
+      return absl::OkStatus();
+    };
+    for (const FunctionNode& node : function_.nodes) {
+      for (const std::string& text : node.inputs)
+        RETURN_IF_ERROR(mention(text));
+    }
+    for (const std::string& text : function_.results) {
+      RETURN_IF_ERROR(mention(text));
+    }
+    return absl::OkStatus();
+  }
+
+  static std::string NameOfOutput(const Reference& from) {
+    return absl::StrCat(from.arg, ":", std::max(from.index, 0));
   }
 
   absl::Status AddGated(NodeSpec spec, Added& added) {
@@ -398,7 +450,7 @@ class Instantiation {
         absl::StrCat("input '", text, "' is not found"));
   }
 
-  absl::StatusOr<std::vector<OutputTensor>> Find(const Reference& from) const {
+  absl::StatusOr<std::vector<OutputTensor>> Find(const Reference& from) {
     const auto arg = args_.find(from.node);
     std::vector<OutputTensor> all;
     if (arg != args_.end() && from.arg.empty()) {
@@ -408,6 +460,7 @@ class Instantiation {
       if (it == added_.end()) {
         return Unknown(absl::StrCat(from.node, ":", from.arg));
       }
+      if (it->second.op == nullptr) return OutputOfUnknown(from, it->second);
       ASSIGN_OR_RETURN(all, OutputsOf(it->second, from.arg));
     }
     if (from.index < 0) return all;
@@ -417,6 +470,16 @@ class Instantiation {
                        "': there are only ", all.size()));
     }
     return std::vector<OutputTensor>{all[from.index]};
+  }
+
+  absl::StatusOr<std::vector<OutputTensor>> OutputOfUnknown(
+      const Reference& from, const Added& added) {
+    ASSIGN_OR_RETURN(const std::vector<std::string>* outputs,
+                     OutputsOfUnknown(from.node));
+    const auto it = absl::c_find(*outputs, NameOfOutput(from));
+    if (it == outputs->end()) return Unknown(from.node);
+    const int index = static_cast<int>(it - outputs->begin());
+    return std::vector<OutputTensor>{{NodeOf(added), index}};
   }
 
   // The outputs of one argument; of all of them when it is not named.
@@ -491,6 +554,7 @@ class Instantiation {
       }
     }
     RETURN_IF_ERROR(CheckResults(types, body.results));
+    RETURN_IF_ERROR(GiveTypes(types, body.results));
     RETURN_IF_ERROR(AddControlResults(body));
     return body;
   }
@@ -504,10 +568,30 @@ class Instantiation {
     }
     for (size_t i = 0; i < types.size(); ++i) {
       const DataType made = results[i].node->output_type(results[i].index);
-      if (made == types[i] || RemoveRefType(made) == types[i]) continue;
+      if (made == types[i] || RemoveRefType(made) == types[i] ||
+          IsOfUnknown(results[i])) {
+        continue;
+      }
       return absl::InvalidArgumentError(absl::StrCat(
           "result ", i, " is ", DataTypeName(made),
           ", but its signature promises ", DataTypeName(types[i])));
+    }
+    return absl::OkStatus();
+  }
+
+  // The signature says what type an output of an unknown node has.
+  absl::Status GiveTypes(const DataTypeVector& types,
+                         std::vector<OutputTensor>& results) {
+    for (size_t i = 0; i < types.size(); ++i) {
+      OutputTensor& result = results[i];
+      if (!IsOfUnknown(result)) continue;
+      NodeSpec spec{.name = absl::StrCat(result.node->name(), "/result_", i),
+                    .op = "Identity",
+                    .inputs = {result},
+                    .attrs = {{"T", RemoveRefType(types[i])}}};
+      ASSIGN_OR_RETURN(const Node* typed,
+                       AddTo(std::move(spec), LoopPlace::kOutside));
+      result = {typed, 0};
     }
     return absl::OkStatus();
   }
@@ -523,7 +607,10 @@ class Instantiation {
     }
     for (const FunctionNode& node : function_.nodes) {
       const Added& added = added_.at(node.name);
-      if (added.op->is_stateful) AddControlResult(added, body);
+      // An unknown node may have no state, and must not stop all calls.
+      if (added.op != nullptr && added.op->is_stateful) {
+        AddControlResult(added, body);
+      }
     }
     return absl::OkStatus();
   }
@@ -552,6 +639,9 @@ class Instantiation {
   absl::flat_hash_map<std::string, std::vector<OutputTensor>> args_;
   absl::flat_hash_map<std::string, Added> added_;
   std::vector<BackEdge> back_edges_;
+  // By unknown node; found when the first one is added.
+  absl::flat_hash_map<std::string, std::vector<std::string>> mentioned_;
+  bool has_mentioned_ = false;
   mutable absl::flat_hash_set<absl::string_view> names_;
 };
 

@@ -70,8 +70,9 @@ struct FunctionBody {
 // the signature) in the place of placeholders. Errors name the function and its
 // node; what was added by then stays, for the caller to truncate.
 // INVALID_ARGUMENT for arguments of wrong number or type, for attrs that are
-// missing, and for a body that refers to what it does not have; NOT_FOUND for
-// an op that is neither registered nor in the graph's library.
+// missing, and for a body that refers to what it does not have. Nodes whose op
+// is neither registered nor in the graph's library are unknown nodes
+// (unknown_op.h).
 absl::StatusOr<FunctionBody> AddFunctionBody(const FunctionDef& function,
                                              const AttrMap& attrs,
                                              const BodyOptions& options,

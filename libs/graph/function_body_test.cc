@@ -11,6 +11,7 @@
 #include "libs/graph/function_proto.h"
 #include "libs/graph/graph_def.h"
 #include "libs/graph/inference_context.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 namespace {
@@ -116,6 +117,7 @@ class FunctionBodyTest : public ::testing::Test {
 };
 
 constexpr char kArgX[] = "input_arg { name: 'x' type: DT_FLOAT } ";
+constexpr char kFloat[] = "attr { key: 'T' value { type: DT_FLOAT } } ";
 constexpr char kResultY[] = "output_arg { name: 'y' type: DT_FLOAT } ";
 
 std::string Body(absl::string_view name, absl::string_view op,
@@ -391,14 +393,46 @@ TEST_F(FunctionBodyTest, StateThatNothingCanWaitForIsRefused) {
               StatusIs(kInvalid, "would wait for itself"));
 }
 
+TEST_F(FunctionBodyTest, UnknownOpsAreKept) {
+  ASSERT_OK(Import(absl::StrCat(
+      Signature(absl::StrCat(kArgX, kResultY)),
+      Body("u", "Unknown", "input: 'x'", "attr { key: 'mode' value { i: 3 } }"),
+      Body("second", "Identity", "input: 'u:parts:1'", kFloat),
+      Body("also", "Identity", "input: 'u:parts:1'", kFloat),
+      Body("same", "Identity", "input: 'x'"),
+      "ret { key: 'y' value: 'u:z' }")));
+  ASSERT_OK_AND_ASSIGN(const FunctionBody body, Add({.args = {X()}}));
+  const Node& u = Find("call/u");
+  EXPECT_TRUE(IsUnknown(u));
+  EXPECT_EQ(u.type(), "Unknown");
+  EXPECT_EQ(*u.attr<int64_t>("mode"), 3);
+  EXPECT_EQ(u.num_outputs(), 2) << "parts:1 and z";
+  EXPECT_EQ(Find("call/second").input(0), Find("call/also").input(0));
+  EXPECT_EQ(Find("call/second").input(0).node, &u);
+  // The signature says the type of the result.
+  ASSERT_EQ(body.results.size(), 1u);
+  EXPECT_EQ(body.results[0].node->type(), "Identity");
+  EXPECT_EQ(body.results[0].node->output_type(0), DT_FLOAT);
+  EXPECT_THAT(CheckNoneUnknown(graph_),
+              StatusIs(kNotFound, "'Unknown' (node 'call/u')"));
+}
+
+TEST_F(FunctionBodyTest, UnknownArgumentsHaveAnyType) {
+  ASSERT_OK(Import(Signature(kArgX) +
+                   Body("same", "Identity", "input: 'x'", kFloat)));
+  NodeSpec spec{.name = "u", .op = "Unknown"};
+  MarkUnknown(1, spec);
+  ASSERT_OK_AND_ASSIGN(const Node* u, graph_.AddNode(std::move(spec)));
+  ASSERT_OK(Add({.args = {{u, 0}}}).status());
+  EXPECT_EQ(u->output_type(0), DT_FLOAT);
+}
+
 TEST_F(FunctionBodyTest, WhatIsWrongInABodyIsToldWhenItIsCalled) {
   const struct {
     std::string function;
     std::string error;
     absl::StatusCode code = kInvalid;
   } cases[] = {
-      {Signature("") + Body("a", "Unknown", ""),
-       "Function 'f': node 'a': Op type not registered 'Unknown'", kNotFound},
       {Signature("") + Body("a", "Identity", "input: 'b:output:0'"),
        "node 'a': input 'b:output' is not found"},
       {Signature("") + Body("a", "_Arg", ""), "may be in no function"},
@@ -515,9 +549,10 @@ TEST_F(FunctionBodyTest, TheSameFunctionMayComeAgainAndAnotherOneMayNot) {
   EXPECT_THAT(Import("signature { name: 'NoOp' }"),
               StatusIs(kInvalid, "an op with the same name"));
   // A failed import leaves none behind.
-  EXPECT_FALSE(ImportGraphDefText("library { function { signature { name: 'g' "
-                                  "} } } node { name: 'a' op: 'Unknown' }",
-                                  graph_)
+  EXPECT_FALSE(ImportGraphDefText(
+                   "library { function { signature { name: 'g' "
+                   "} } } node { name: 'a' op: 'Identity' input: 'none' }",
+                   graph_)
                    .ok());
   EXPECT_EQ(graph_.functions().Find("g"), nullptr);
 }

@@ -12,6 +12,7 @@
 #include "libs/cluster/device_name.h"
 #include "libs/graph/frame_analysis.h"
 #include "libs/graph/node_signature.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 namespace {
@@ -252,6 +253,17 @@ absl::StatusOr<FunctionExpander::Site> FunctionExpander::EnterSite(
             .args = std::move(spec.inputs),
             .output_types = std::move(signature.output_types)};
   site.has_effects = HasEffects(spec.op, site.attrs);
+  // What the call is made of infers types from its arguments.
+  for (size_t i = 0; i < site.args.size(); ++i) {
+    if (!IsOfUnknown(site.args[i])) continue;
+    ASSIGN_OR_RETURN(
+        const Node* typed,
+        Make(site, absl::StrCat("unknown_input_", i),
+             {.op = "Identity",
+              .inputs = {site.args[i]},
+              .attrs = {{"T", RemoveRefType(signature.input_types[i])}}}));
+    site.args[i] = Value(typed);
+  }
   RETURN_IF_ERROR(GateSite(site, std::move(spec.control_inputs)));
   return site;
 }

@@ -167,8 +167,8 @@ class FunctionReader {
     const OpDef* op = registry_.Find(def.op());
     for (const auto& [name, proto] : def.attr()) {
       const AttrDef* attr = op == nullptr ? nullptr : op->FindAttr(name);
-      if (op != nullptr && attr == nullptr && !absl::StartsWith(name, "_") &&
-          IsNeutralAttr(proto)) {
+      // As in a graph, attrs of a newer writer are ignored.
+      if (op != nullptr && attr == nullptr && !absl::StartsWith(name, "_")) {
         continue;
       }
       absl::StatusOr<AttrValue> value = AttrValueFromProto(

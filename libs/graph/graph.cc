@@ -11,6 +11,7 @@
 #include "libs/graph/constant_evaluator.h"
 #include "libs/graph/inference_context.h"
 #include "libs/graph/node_signature.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 namespace {
@@ -101,6 +102,74 @@ absl::StatusOr<std::vector<PartialShape>> InferShapes(
   return context.output_shapes();
 }
 
+absl::Status CheckName(const Graph& graph, const std::string& name) {
+  if (!IsValidName(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Node '", name,
+                     "': Node name contains invalid characters; allowed are "
+                     "letters, digits, '_', '.', '-' and '/'"));
+  }
+  if (graph.FindNode(name) != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Node '", name, "' is not unique"));
+  }
+  return absl::OkStatus();
+}
+
+std::string ErrorPrefix(const NodeSpec& spec) {
+  return absl::StrCat("Node '", spec.name, "' (op: '", spec.op, "')");
+}
+
+// What a new node has from its op.
+struct OpParts {
+  const OpDef* op = nullptr;
+  std::shared_ptr<const AttrMap> attrs;
+  DataTypeVector input_types;
+  DataTypeVector output_types;
+  std::vector<PartialShape> shapes;
+};
+
+absl::StatusOr<OpParts> PartsOfKnown(const Graph& graph, const NodeSpec& spec) {
+  ASSIGN_OR_RETURN(NodeSignature signature, graph.Resolve(spec));
+  OpParts parts{.op = graph.FindOp(spec.op)};
+  ASSIGN_OR_RETURN(parts.shapes, InferShapes(*parts.op, spec, signature));
+  parts.attrs = std::make_shared<const AttrMap>(std::move(signature.attrs));
+  parts.input_types = std::move(signature.input_types);
+  parts.output_types = std::move(signature.output_types);
+  return parts;
+}
+
+absl::StatusOr<OpParts> PartsOfUnknown(const Graph& graph, NodeSpec& spec,
+                                       int num_outputs) {
+  // One object, so that the op lives as long as the attrs of its node.
+  struct Owned {
+    std::shared_ptr<const OpDef> op;
+    AttrMap attrs;
+  };
+  RETURN_IF_ERROR(CheckName(graph, spec.name));
+  const auto owned = std::make_shared<const Owned>(
+      Owned{MakeUnknownOp(spec.op), std::move(spec.attrs)});
+  OpParts parts{.op = owned->op.get(),
+                .attrs = {owned, &owned->attrs},
+                .output_types = DataTypeVector(num_outputs, DT_INVALID),
+                .shapes = std::vector<PartialShape>(num_outputs)};
+  if (absl::Status status = CheckEdges(graph, *parts.op, spec); !status.ok()) {
+    return Annotate(status, ErrorPrefix(spec));
+  }
+  for (const OutputTensor& input : spec.inputs) {
+    parts.input_types.push_back(input.node == nullptr
+                                    ? DT_INVALID
+                                    : input.node->output_type(input.index));
+  }
+  return parts;
+}
+
+absl::StatusOr<OpParts> PartsOf(const Graph& graph, NodeSpec& spec) {
+  const std::optional<int> num_outputs = TakeUnknownMark(spec);
+  return num_outputs ? PartsOfUnknown(graph, spec, *num_outputs)
+                     : PartsOfKnown(graph, spec);
+}
+
 // Control inputs are a set; the order of the first mention is kept.
 std::vector<const Node*> Unique(const std::vector<const Node*>& nodes) {
   if (nodes.size() < 2) return nodes;
@@ -156,52 +225,47 @@ const OpDef* Graph::FindOp(absl::string_view name) const {
 }
 
 absl::StatusOr<NodeSignature> Graph::Resolve(const NodeSpec& spec) const {
-  if (!IsValidName(spec.name)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Node '", spec.name,
-        "': Node name contains invalid characters; allowed are letters, "
-        "digits, '_', '.', '-' and '/'"));
-  }
-  if (by_name_.contains(spec.name)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Node '", spec.name, "' is not unique"));
-  }
+  RETURN_IF_ERROR(CheckName(*this, spec.name));
   const OpDef* op = FindOp(spec.op);
   if (op == nullptr) {
     return absl::NotFoundError(absl::StrCat("Op type not registered '", spec.op,
                                             "' for node '", spec.name, "'"));
   }
-  const std::string prefix =
-      absl::StrCat("Node '", spec.name, "' (op: '", spec.op, "')");
   if (absl::Status status = CheckEdges(*this, *op, spec); !status.ok()) {
-    return Annotate(status, prefix);
+    return Annotate(status, ErrorPrefix(spec));
   }
   absl::StatusOr<NodeSignature> signature = ResolveSignature(*op, spec);
-  if (!signature.ok()) return Annotate(signature.status(), prefix);
+  if (!signature.ok()) return Annotate(signature.status(), ErrorPrefix(spec));
   return signature;
 }
 
 absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
-  ASSIGN_OR_RETURN(NodeSignature signature, Resolve(spec));
-  const OpDef* op = FindOp(spec.op);
-  ASSIGN_OR_RETURN(std::vector<PartialShape> shapes,
-                   InferShapes(*op, spec, signature));
-
+  ASSIGN_OR_RETURN(OpParts parts, PartsOf(*this, spec));
   auto node = std::unique_ptr<Node>(new Node);
   node->id_ = num_nodes();
   node->name_ = std::move(spec.name);
-  node->op_ = op;
-  node->attrs_ = std::make_shared<const AttrMap>(std::move(signature.attrs));
+  node->op_ = parts.op;
+  node->attrs_ = std::move(parts.attrs);
   node->requested_device_ = std::move(spec.device);
   node->inputs_ = std::move(spec.inputs);
   node->control_inputs_ = Unique(spec.control_inputs);
-  node->input_types_ = std::move(signature.input_types);
-  node->output_types_ = std::move(signature.output_types);
-  node->output_shapes_ = std::move(shapes);
+  node->input_types_ = std::move(parts.input_types);
+  node->output_types_ = std::move(parts.output_types);
+  node->output_shapes_ = std::move(parts.shapes);
   Node* result = node.get();
   by_name_.emplace(result->name_, result);
   view_.push_back(result);
   nodes_.push_back(std::move(node));
+  if (IsUnknown(*result)) return result;
+  // Known consumers say what type the output of an unknown node has; one that
+  // needs a reference says more than others.
+  for (int i = 0; i < result->num_inputs(); ++i) {
+    const OutputTensor& input = result->input(i);
+    if (!IsOfUnknown(input)) continue;
+    DataType& type = nodes_[input.node->id()]->output_types_[input.index];
+    const DataType expected = result->input_type(i);
+    if (type == DT_INVALID || IsRefType(expected)) type = expected;
+  }
   return result;
 }
 
@@ -225,7 +289,8 @@ absl::Status Graph::SetBackEdge(const Node* node, int index,
   }
   const DataType given = from.node->output_type(from.index);
   const DataType expected = target.input_types_[index];
-  if (given != expected && RemoveRefType(given) != expected) {
+  if (given != expected && RemoveRefType(given) != expected &&
+      !IsUnknown(*node) && !IsOfUnknown(from)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Input ", index, " of node ", node->name(), " was passed ",
         DataTypeName(given), " from ", TensorName(from),
@@ -298,6 +363,9 @@ absl::StatusOr<OutputTensor> Graph::FindOutputTensor(
   if (node == nullptr) {
     return absl::NotFoundError(absl::StrCat(
         "Tensor '", tensor_name, "': node '", name, "' is not in the graph"));
+  }
+  if (index >= node->num_outputs() && IsUnknown(*node)) {
+    return RefuseUnknown(*registry_, {&node, 1});
   }
   if (index >= node->num_outputs()) {
     return absl::InvalidArgumentError(absl::StrCat(

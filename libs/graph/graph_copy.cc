@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 
@@ -42,6 +43,7 @@ absl::StatusOr<const Node*> GraphCopier::Copy(const Node& node) {
         it == replaced_controls_.end() ? Find(control) : it->second;
     if (to != nullptr) spec.control_inputs.push_back(to);
   }
+  if (IsUnknown(node)) MarkUnknown(node.num_outputs(), spec);
   ASSIGN_OR_RETURN(Node * copy, target_.AddNode(std::move(spec)));
   target_.set_assigned_device(copy, node.assigned_device());
   copies_[&node] = copy;

@@ -10,7 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/text_proto.h"
 #include "libs/graph/inference_context.h"
+#include "libs/graph/unknown_op.h"
+#include "schemas/tf/graph.pb.h"
 
 namespace weft {
 namespace {
@@ -147,9 +150,6 @@ TEST_F(GraphDefTest, LoopsAreClosed) {
 
 TEST_F(GraphDefTest, FunctionsThatNobodyHasAreNamed) {
   ExpectRefused(
-      "node { name: 'a' op: 'Twice' }",
-      StatusIs(kNotFound, "Op type not registered 'Twice' (node 'a')"));
-  ExpectRefused(
       "node { name: 'a' op: 'Call' attr { key: 'f' value { func { name: 'G' "
       "} } } }",
       StatusIs(kNotFound, "Function not defined 'G' (node 'a')"));
@@ -238,55 +238,126 @@ TEST_F(GraphDefTest, InputsAreMapped) {
   EXPECT_EQ(ExportGraphDef(graph_).value(), before);
 }
 
-TEST_F(GraphDefTest, EverythingUnknownIsListedAtOnce) {
-  const absl::Status status = Import(absl::StrCat(
-      "node { name: 'a' op: 'Foo' } node { name: 'b' op: 'Foo' }",
-      "node { name: 'c' op: 'Bar' }",
-      "node { name: 'd' op: 'NoOp' attr { key: 'mode' value { i: 3 } } }",
-      "node { name: 'e' op: 'NoOp' attr { key: 'zero' value { i: 0 } } }"));
-  EXPECT_THAT(status, StatusIs(kNotFound, "Op type not registered"));
-  for (const char* part : {"'Foo' (node 'a' and 1 more)", "'Bar' (node 'c')",
-                           "'mode' of op 'NoOp' (node 'd')"}) {
-    EXPECT_THAT(status, StatusIs(kNotFound, part));
+constexpr char kUnknownOps[] = R"pb(
+  node {
+    name: "a"
+    op: "Foo"
+    input: "x"
+    input: "x:0"
+    input: "^n"
+    device: "/job:ps"
+    attr {
+      key: "mode"
+      value { i: 3 }
+    }
+    attr {
+      key: "none"
+      value { list {} }
+    }
   }
-  EXPECT_EQ(std::string(status.message()).find("zero"), std::string::npos);
+  node { name: "b" op: "Bar" input: "a:2" }
+  node { name: "n" op: "NoOp" }
+)pb";
+
+TEST_F(GraphDefTest, UnknownOpsAreKept) {
+  ASSERT_OK(Import(absl::StrCat(kUnknownOps, Placeholder("x"),
+                                Identity("y", "a:2"), Identity("z", "x"))));
+  const Node* a = graph_.FindNode("a");
+  ASSERT_NE(a, nullptr);
+  EXPECT_TRUE(IsUnknown(*a));
+  EXPECT_EQ(a->type(), "Foo");
+  ASSERT_EQ(a->num_outputs(), 3);
+  EXPECT_EQ(a->output_type(0), DT_INVALID);
+  EXPECT_EQ(a->output_type(2), DT_FLOAT) << "as its consumer y expects";
+  EXPECT_FALSE(a->output_shape(2).has_rank());
+  EXPECT_EQ(*a->attr<int64_t>("mode"), 3);
+  EXPECT_FALSE(IsUnknown(*graph_.FindNode("y")));
+  EXPECT_EQ(graph_.FindNode("b")->num_outputs(), 0);
 }
 
-// Most graphs come as bytes.
-TEST_F(GraphDefTest, TheSameHoldsForBytes) {
-  auto newer = std::make_shared<OpRegistry>();
-  for (const char* name : {"Foo", "NoOp"}) {
-    newer->Add(OpDefBuilder(name)
-                   .Attr("mode: int")
-                   .Attr("zero: int = 0")
-                   .Attr("on: bool = true")
-                   .Doc("Of a newer writer.")
-                   .Shape(shapes::Unknown));
-  }
-  const auto bytes = [&](absl::string_view text) {
-    Graph graph(newer);
-    EXPECT_OK(ImportGraphDefText(text, graph));
-    return ExportGraphDef(graph).value();
+TEST_F(GraphDefTest, UnknownOpsSurviveARoundTrip) {
+  tf::GraphDef def;
+  ASSERT_OK(ParseTextProto(absl::StrCat(Placeholder("x"), kUnknownOps), def));
+  ASSERT_OK(ImportGraphDef(def.SerializeAsString(), graph_));
+  const std::string bytes = ExportGraphDef(graph_).value();
+  tf::GraphDef exported;
+  ASSERT_TRUE(exported.ParseFromString(bytes));
+  const auto find = [](const tf::GraphDef& graph, const std::string& name) {
+    for (const tf::NodeDef& node : graph.node()) {
+      if (node.name() == name) return node;
+    }
+    return tf::NodeDef();
   };
-  const absl::Status status = ImportGraphDef(
-      bytes("node { name: 'a' op: 'Foo' attr { key: 'mode' value { i: 0 } } }"
-            "node { name: 'b' op: 'NoOp' attr { key: 'mode' value { i: 3 } } }"
-            "node { name: 'c' op: 'NoOp' attr { key: 'mode' value { i: 4 } } }"
-            "node { name: 'd' op: 'Foo' attr { key: 'mode' value { i: 0 } } "
-            "}"),
-      graph_);
-  for (const char* part :
-       {"Op type not registered 'Foo' (node 'a' and 1 more)",
-        "Attr not registered 'mode' of op 'NoOp' (node 'b' and 1 more)",
-        "'on' of op 'NoOp' (node 'b' and 1 more)"}) {
-    EXPECT_THAT(status, StatusIs(kNotFound, part));
+  tf::NodeDef expected = find(def, "a");
+  expected.set_input(1, "x");
+  EXPECT_EQ(find(exported, "a").DebugString(), expected.DebugString());
+  Graph again(ops_);
+  ASSERT_OK(ImportGraphDef(bytes, again));
+  EXPECT_EQ(ExportGraphDef(again).value(), bytes);
+  EXPECT_EQ(ExportGraphDefText(again).find("_weft"), std::string::npos);
+}
+
+TEST_F(GraphDefTest, UnknownOpsAreListedAtOnce) {
+  ASSERT_OK(Import(absl::StrCat("node { name: 'a' op: 'Foo' }",
+                                "node { name: 'b' op: 'Foo' input: '^a' }",
+                                "node { name: 'c' op: 'Bar' }")));
+  EXPECT_THAT(CheckNoneUnknown(graph_),
+              StatusIs(kNotFound,
+                       "Op type not registered 'Bar' (node 'c'), "
+                       "'Foo' (node 'a' and 1 more)"));
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_OK(Import(absl::StrCat("node { name: 'n", i, "' op: '", i,
+                                  std::string(1000, 'o'), "' }")));
   }
-  EXPECT_EQ(graph_.num_nodes(), 0);
-  EXPECT_OK(ImportGraphDef(
-      bytes("node { name: 'a' op: 'NoOp' attr { key: 'mode' value { i: 0 } } "
-            "attr { key: 'on' value { b: false } } }"),
-      graph_));
-  EXPECT_TRUE(graph_.FindNode("a")->attrs().empty());
+  const absl::Status many = CheckNoneUnknown(graph_);
+  EXPECT_THAT(many, StatusIs(kNotFound, " more ops"));
+  EXPECT_LE(many.message().size(), size_t{2} << 10);
+}
+
+TEST_F(GraphDefTest, AssignToAConstantIsKept) {
+  const std::string constant =
+      "node { name: 'w' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT "
+      "} } attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { "
+      "} float_val: 2 } } } }";
+  ASSERT_OK(Import(absl::StrCat(
+      constant, Identity("y", "w"), Identity("z", "w/Assign"),
+      "node { name: 'w/Assign' op: 'Assign' input: 'w' input: 'w' attr { key: "
+      "'T' value { type: DT_FLOAT } } }")));
+  EXPECT_TRUE(IsUnknown(*graph_.FindNode("w/Assign")));
+  EXPECT_FALSE(IsUnknown(*graph_.FindNode("y")));
+  EXPECT_THAT(CheckNoneUnknown(graph_),
+              StatusIs(kInvalid,
+                       "Input 0 of node w/Assign was passed float from w:0 "
+                       "incompatible with expected float_ref."));
+}
+
+TEST_F(GraphDefTest, OutputsOfUnknownOpsAreBounded) {
+  for (const char* output : {"2147483647", "4096"}) {
+    const std::string text =
+        absl::StrCat("node { name: 'a' op: 'Foo' }",
+                     Identity("y", absl::StrCat("a:", output)));
+    ExpectRefused(text, StatusIs(kInvalid, "has 4096 outputs"));
+  }
+  ASSERT_OK(Import("node { name: 'a' op: 'Foo' }" + Identity("y", "a:4095")));
+  EXPECT_THAT(graph_.FindOutputTensor("a:4096").status(),
+              StatusIs(kNotFound, "Op type not registered 'Foo' (node 'a')"));
+}
+
+TEST_F(GraphDefTest, AGraphDefCannotMarkNodesAsUnknown) {
+  const std::string mark =
+      " attr { key: '_weft_unknown_outputs' value { i: 3 } } }";
+  ASSERT_OK(Import("node { name: 'a' op: 'NoOp'" + mark +
+                   "node { name: 'b' op: 'Foo'" + mark));
+  EXPECT_FALSE(IsUnknown(*graph_.FindNode("a")));
+  EXPECT_EQ(graph_.FindNode("b")->num_outputs(), 0);
+}
+
+// A newer writer's attrs, as TensorFlow 2 treats them.
+TEST_F(GraphDefTest, UnknownAttrsAreIgnored) {
+  ASSERT_OK(
+      Import("node { name: 'd' op: 'NoOp' attr { key: 'mode' value { i: 3 } } "
+             "attr { key: 'zero' value { i: 0 } } }"));
+  EXPECT_TRUE(graph_.FindNode("d")->attrs().empty());
 }
 
 // An older writer does not know of them.

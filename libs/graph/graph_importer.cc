@@ -9,12 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "libs/base/shorten.h"
 #include "libs/base/status.h"
 #include "libs/graph/attr_value_proto.h"
 #include "libs/graph/function_proto.h"
 #include "libs/graph/graph_proto.h"
 #include "libs/graph/node_adder.h"
 #include "libs/graph/producers_first.h"
+#include "libs/graph/unknown_op.h"
 #include "libs/tensor/data_type.h"
 #include "libs/tensor/tensor_proto.h"
 #include "schemas/tf/graph.pb.h"
@@ -25,6 +27,7 @@ namespace {
 constexpr absl::string_view kColocation = "loc:@";
 // Of the nodes of one import, which take some 64 bytes each.
 constexpr int64_t kMaxOutputs = 1 << 24;
+constexpr size_t kMaxListing = 2000;  // bytes of an error text
 
 bool IsMerge(absl::string_view op) { return op == "Merge" || op == "RefMerge"; }
 bool IsNextIteration(absl::string_view op) {
@@ -157,7 +160,7 @@ absl::Status GraphImporter::AddToGraph() {
   if (def_.has_library()) {
     RETURN_IF_ERROR(ImportFunctions(def_.library(), graph_));
   }
-  RETURN_IF_ERROR(CheckKnown());
+  RETURN_IF_ERROR(CheckFunctions());
   RETURN_IF_ERROR(IndexInputMap());
   RETURN_IF_ERROR(ResolveInputs());
   RETURN_IF_ERROR(CheckInputMap());
@@ -190,38 +193,14 @@ absl::Status GraphImporter::IndexNames() {
   return absl::OkStatus();
 }
 
-absl::Status GraphImporter::CheckKnown() const {
-  std::map<std::string, std::vector<std::string>> ops;
-  std::map<std::string, std::vector<std::string>> attrs;
-  std::map<std::string, std::vector<std::string>> functions;
+absl::Status GraphImporter::CheckFunctions() const {
+  std::map<std::string, std::vector<std::string>> unknown;
   for (const tf::NodeDef& node : def_.node()) {
-    AddUnknownFunctions(node, functions);
-    const OpDef* op = graph_.FindOp(node.op());
-    if (op == nullptr) {
-      ops[absl::StrCat("'", node.op(), "'")].push_back(node.name());
-      continue;
-    }
-    for (const auto& [name, value] : node.attr()) {
-      if (absl::StartsWith(name, "_") || op->FindAttr(name) != nullptr ||
-          IsNeutralAttr(value)) {
-        continue;
-      }
-      attrs[absl::StrCat("'", name, "' of op '", node.op(), "'")].push_back(
-          node.name());
-    }
+    if (graph_.FindOp(node.op()) != nullptr) AddUnknownFunctions(node, unknown);
   }
-  std::vector<std::string> parts;
-  if (!ops.empty()) {
-    parts.push_back(absl::StrCat("Op type not registered ", Listing(ops)));
-  }
-  if (!attrs.empty()) {
-    parts.push_back(absl::StrCat("Attr not registered ", Listing(attrs)));
-  }
-  if (!functions.empty()) {
-    parts.push_back(absl::StrCat("Function not defined ", Listing(functions)));
-  }
-  if (parts.empty()) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrJoin(parts, "; "));
+  if (unknown.empty()) return absl::OkStatus();
+  return absl::NotFoundError(ShortenText(
+      absl::StrCat("Function not defined ", Listing(unknown)), kMaxListing));
 }
 
 void GraphImporter::AddUnknownFunctions(
@@ -296,6 +275,7 @@ absl::Status GraphImporter::CheckInputMap() const {
 
 absl::Status GraphImporter::ResolveInputs() {
   inputs_.resize(def_.node_size());
+  num_used_.resize(def_.node_size());
   for (int i = 0; i < def_.node_size(); ++i) {
     const tf::NodeDef& node = def_.node(i);
     for (const std::string& text : node.input()) {
@@ -306,10 +286,26 @@ absl::Status GraphImporter::ResolveInputs() {
                       "Control dependencies must come after regular "
                       "dependencies");
       }
+      if (input.index >= 0 && !input.is_control) CountOutput(input);
       inputs_[i].push_back(input);
     }
   }
   return absl::OkStatus();
+}
+
+void GraphImporter::CountOutput(const Input& input) {
+  int& used = num_used_[input.index];
+  const int count = std::min(input.output, kMaxUnknownOutputs - 1) + 1;
+  used = std::max(used, count);
+}
+
+void GraphImporter::MarkIfUnknown(int index, NodeSpec& spec) const {
+  TakeUnknownMark(spec);  // a GraphDef must not bring one
+  const OpDef* op = graph_.FindOp(spec.op);
+  const bool is_known =
+      op != nullptr &&
+      CheckReferences(*op, spec.name, spec.attrs, spec.inputs).ok();
+  if (!is_known) MarkUnknown(num_used_[index], spec);
 }
 
 absl::StatusOr<GraphImporter::Input> GraphImporter::Resolve(
@@ -426,6 +422,7 @@ absl::Status GraphImporter::AddOne(int index) {
       spec.inputs.push_back(OutputTensor{NodeOf(input), input.output});
     }
   }
+  MarkIfUnknown(index, spec);
   if (options_.adder != nullptr) {
     ASSIGN_OR_RETURN(added_[index], options_.adder->Add(std::move(spec)));
   } else {
@@ -443,8 +440,10 @@ absl::StatusOr<AttrMap> GraphImporter::Attrs(const tf::NodeDef& def) const {
   const OpDef* op = graph_.FindOp(def.op());
   AttrMap attrs;
   for (const auto& [name, proto] : def.attr()) {
-    const AttrDef* attr = op->FindAttr(name);
-    if (attr == nullptr && !absl::StartsWith(name, "_")) continue;
+    const AttrDef* attr = op == nullptr ? nullptr : op->FindAttr(name);
+    if (op != nullptr && attr == nullptr && !absl::StartsWith(name, "_")) {
+      continue;
+    }
     absl::StatusOr<AttrValue> value =
         AttrValueFromProto(proto, attr == nullptr ? "" : attr->type);
     if (!value.ok()) {

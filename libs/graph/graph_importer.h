@@ -50,7 +50,8 @@ class GraphImporter {
   absl::Status IndexNames();
   // What may have to be undone.
   absl::Status AddToGraph();
-  absl::Status CheckKnown() const;
+  // NOT_FOUND with the functions that known nodes name and that are missing.
+  absl::Status CheckFunctions() const;
   // Functions that the node's attrs name and that nobody has, by name.
   void AddUnknownFunctions(
       const tf::NodeDef& node,
@@ -61,6 +62,11 @@ class GraphImporter {
   absl::Status ResolveInputs();
   absl::StatusOr<Input> Resolve(const tf::NodeDef& consumer,
                                 absl::string_view text);
+  // Remembers that another node takes that output.
+  void CountOutput(const Input& input);
+  // Marks the spec of node `index` if its op is not registered, or if it needs
+  // a reference and gets a value.
+  void MarkIfUnknown(int index, NodeSpec& spec) const;
   absl::Status Order();
   absl::Status CycleError(const std::vector<int>& waiting) const;
   absl::Status AddAll();
@@ -81,9 +87,11 @@ class GraphImporter {
   absl::flat_hash_map<absl::string_view, int> index_of_;
   // Of the input map, by node and output.
   std::map<std::pair<std::string, int>, Replacement> replacements_;
-  std::vector<std::vector<Input>> inputs_;  // by node of the GraphDef
-  std::vector<int> order_;                  // producers first
-  std::vector<const Node*> added_;          // by node of the GraphDef
+  // By node of the GraphDef.
+  std::vector<std::vector<Input>> inputs_;
+  std::vector<int> num_used_;  // outputs that others take, by node
+  std::vector<int> order_;     // producers first
+  std::vector<const Node*> added_;
   std::vector<BackEdge> back_edges_;
   int64_t num_outputs_ = 0;  // of the nodes added
 };

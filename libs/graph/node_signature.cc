@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 namespace {
@@ -324,7 +325,7 @@ class Resolver {
     }
     for (size_t i = 0; i < expected.size(); ++i) {
       const OutputTensor& input = spec_.inputs[i];
-      if (input.node == nullptr) continue;
+      if (input.node == nullptr || IsOfUnknown(input)) continue;
       const DataType given = input.node->output_type(input.index);
       // The value of a reference may be read where a value is asked for.
       if (given == expected[i] || RemoveRefType(given) == expected[i]) continue;

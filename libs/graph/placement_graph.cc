@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 namespace {
@@ -141,7 +142,8 @@ std::string DefinitionOf(const Node& node, const ResourceOp& op,
 std::optional<NamedResource> ResourceOf(const Node& node,
                                         const FunctionLibrary& functions) {
   const auto* container = node.attr<std::string>("container");
-  if (container == nullptr || !node.attr<std::string>("shared_name")) {
+  if (container == nullptr || !node.attr<std::string>("shared_name") ||
+      IsUnknown(node)) {
     return std::nullopt;
   }
   const ResourceOp op = FindResourceOp(node.type());
@@ -160,11 +162,13 @@ bool SharesDevice(DataType type) {
 }
 
 bool IsGenerator(const Node& node) {
+  if (IsUnknown(node)) return node.num_inputs() == 0;
   return node.num_inputs() == 0 && node.num_outputs() == 1 &&
          !SharesDevice(node.output_type(0));
 }
 
 bool IsMetadata(const Node& node) {
+  if (IsUnknown(node)) return true;  // beside its first input
   static constexpr absl::string_view kOps[] = {"Shape", "ShapeN", "Size",
                                                "Rank"};
   return std::find(std::begin(kOps), std::end(kOps), node.type()) !=
@@ -260,7 +264,7 @@ class Describer {
     PlacementNode result{.name = node.name(),
                          .op = node.type(),
                          .requested_device = node.requested_device(),
-                         .kernel_types = device_types_(node),
+                         .kernel_types = KernelTypes(node),
                          .inputs = InputsOf(node),
                          .colocate_with = ColocatedNames(node),
                          .is_generator = IsGenerator(node),
@@ -268,6 +272,11 @@ class Describer {
                          .resource = ResourceOf(node, graph_.functions())};
     if (result.kernel_types.empty()) result.attrs = AttrsText(node);
     return result;
+  }
+
+  std::vector<std::string> KernelTypes(const Node& node) const {
+    if (IsUnknown(node)) return {std::string(kAnyDeviceType)};
+    return device_types_(node);
   }
 
   std::vector<PlacementNode::Input> InputsOf(const Node& node) const {
@@ -294,7 +303,8 @@ class Describer {
 
 std::optional<std::string> SharedContainerOf(const Node& node) {
   const auto* container = node.attr<std::string>("container");
-  if (container == nullptr || !node.attr<std::string>("shared_name")) {
+  if (container == nullptr || !node.attr<std::string>("shared_name") ||
+      IsUnknown(node)) {
     return std::nullopt;
   }
   if (SharedName(node, FindResourceOp(node.type())).empty()) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "libs/graph/graph.h"
 #include "libs/tensor/data_type.h"
 #include "libs/tensor/shape.h"
@@ -32,6 +33,9 @@ struct NamedResource {
 
   friend bool operator==(const NamedResource&, const NamedResource&) = default;
 };
+
+// The kernel type of a node that may be on any device, since it never runs.
+inline constexpr absl::string_view kAnyDeviceType = "*";
 
 struct PlacementNode {
   struct Input {

@@ -18,8 +18,8 @@ class OpList;
 
 // Takes from the nodes of `graph` and of its functions each attr that
 // `registry` does not know of the node's op and that is the default of
-// `producer`, the ops of the writer. What either knows nothing of stays, for
-// the import to refuse.
+// `producer`, the ops of the writer. Other attrs stay; the import ignores those
+// that `registry` does not know.
 void DropNewDefaults(const tf::OpList& producer, const OpRegistry& registry,
                      tf::GraphDef& graph);
 

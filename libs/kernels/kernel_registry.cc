@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 namespace {
@@ -129,6 +130,8 @@ absl::Status KernelRegistry::NoKernel(const Node& node,
 
 absl::StatusOr<const KernelRegistry::Registration*> KernelRegistry::Find(
     const Node& node, absl::string_view device_type) const {
+  // A kernel for its op may rely on inputs that the node does not have.
+  if (IsUnknown(node)) return NoKernel(node, device_type);
   const Registration* match = nullptr;
   auto found = by_op_.find(node.type());
   if (found == by_op_.end()) return NoKernel(node, device_type);

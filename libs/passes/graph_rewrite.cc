@@ -5,6 +5,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/graph/unknown_op.h"
 #include "libs/passes/node_kinds.h"
 
 namespace weft {
@@ -272,6 +273,7 @@ class GraphRewrite::Builder {
       spec.inputs.push_back(to == outputs_.end() ? OutputTensor() : to->second);
     }
     spec.control_inputs = NewControls(node);
+    if (IsUnknown(node)) MarkUnknown(node.num_outputs(), spec);
     ASSIGN_OR_RETURN(const Node* copy, Place(std::move(spec), node));
     for (int i = 0; i < copy->num_outputs(); ++i) {
       outputs_[{&node, i}] = {copy, i};

@@ -9,6 +9,7 @@
 #include "libs/graph/frame_analysis.h"
 #include "libs/graph/function_expander.h"
 #include "libs/graph/graph_copy.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 namespace {
@@ -224,6 +225,14 @@ int64_t FetchOf(const Node& node) {
   return (*node.attr<int64_t>("edge") - static_cast<int64_t>(FetchEdge(0))) / 2;
 }
 
+absl::Status CheckAllKnown(const Graph& graph, const Needed& needed) {
+  std::vector<const Node*> unknown;
+  for (const Node* node : graph.nodes()) {
+    if (needed[node] && IsUnknown(*node)) unknown.push_back(node);
+  }
+  return RefuseUnknown(*graph.registry(), unknown);
+}
+
 // In a loop a fetch would have a value in each iteration. Loops whose parts do
 // not fit together are refused where they are compiled.
 absl::Status CheckFetchesAreOutsideLoops(const CallableEnds& ends,
@@ -258,6 +267,7 @@ absl::Status CheckFetchesAreOutsideLoops(const CallableEnds& ends,
 absl::StatusOr<std::unique_ptr<Graph>> Prune(const Graph& graph,
                                              const CallableEnds& ends) {
   const Needed needed(graph, ends);
+  RETURN_IF_ERROR(CheckAllKnown(graph, needed));
   auto pruned =
       std::make_unique<Graph>(graph.registry(), FunctionsOf(graph, needed));
   GraphCopier copier(*pruned);

@@ -35,7 +35,8 @@ inline uint64_t FetchEdge(int fetch) { return FeedEdge(fetch) + 1; }
 // with the attr `edge` that FeedEdge and FetchEdge say. A node of which one
 // output is fed still runs when another output is needed; what must run after a
 // fed placeholder runs after its _Arg. INVALID_ARGUMENT for a fetch from inside
-// a loop. REQUIRES: `graph` is placed.
+// a loop. If unknown nodes are needed, the error of RefuseUnknown
+// (libs/graph/unknown_op.h). REQUIRES: `graph` is placed.
 absl::StatusOr<std::unique_ptr<Graph>> Prune(const Graph& graph,
                                              const CallableEnds& ends);
 

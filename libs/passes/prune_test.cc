@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "libs/base/test_matchers.h"
+#include "libs/graph/unknown_op.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {
@@ -95,6 +96,25 @@ TEST_F(PruneTest, WhatRunsAfterAFedPlaceholderRunsAfterItsFeed) {
   const Node* copy = (*pruned)->FindNode("after");
   ASSERT_EQ(copy->control_inputs().size(), 1u);
   EXPECT_EQ(copy->control_inputs()[0]->type(), "_Arg");
+}
+
+TEST_F(PruneTest, UnknownNodesAreRefusedWhereTheyAreNeeded) {
+  const Node* x = Placeholder("x");
+  const auto unknown = [&](const std::string& name, const std::string& op) {
+    NodeSpec spec{.name = name, .op = op, .inputs = {{x, 0}}};
+    MarkUnknown(1, spec);
+    return Add(std::move(spec));
+  };
+  const Node* a = unknown("a", "Foo");
+  const Node* b = unknown("b", "Bar");
+  const Node* after = NoOp("after", {a, b});
+  EXPECT_OK(Prune(graph_, {.fetches = {{x, 0}}}));
+  EXPECT_THAT(Prune(graph_, {.fetches = {{a, 0}}}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "Op type not registered 'Foo' (node 'a')"));
+  EXPECT_THAT(Prune(graph_, {.targets = {after}}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "'Bar' (node 'b'), 'Foo' (node 'a')"));
 }
 
 TEST_F(PruneTest, AFetchedReferenceIsReadAfterItsWriters) {

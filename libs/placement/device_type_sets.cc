@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "libs/graph/placement_graph.h"
+
 namespace weft {
 namespace {
 
@@ -27,6 +29,7 @@ int DeviceTypeSets::Add(DeviceTypes set) {
 int DeviceTypeSets::Find(const std::vector<std::string>& types) {
   const auto found = found_.find(types);
   if (found != found_.end()) return found->second;
+  if (types.size() == 1 && types[0] == kAnyDeviceType) return kAll;
   DeviceTypes sorted = types;
   std::sort(sorted.begin(), sorted.end());
   return found_[types] = Add(InBoth(sorted, sets_[kAll]));
