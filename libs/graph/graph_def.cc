@@ -15,6 +15,7 @@
 #include "libs/graph/function_proto.h"
 #include "libs/graph/graph_importer.h"
 #include "libs/graph/graph_proto.h"
+#include "libs/graph/version_rules.h"
 #include "schemas/tf/graph.pb.h"
 
 namespace weft {
@@ -51,7 +52,8 @@ void ExportLibrary(const Graph& graph, int first_function, tf::GraphDef* def) {
     ExportFunctions(functions, first_function, def->mutable_library());
   }
   def->mutable_versions()->set_producer(
-      graph.producer() == 0 ? kGraphDefVersion : graph.producer());
+      graph.producer() == 0 ? VersionOfBuilt(graph, kGraphDefVersion)
+                            : graph.producer());
 }
 
 bool IsWithin(size_t bytes, const ExportOptions& options) {

@@ -17,6 +17,7 @@
 #include "libs/graph/node_adder.h"
 #include "libs/graph/producers_first.h"
 #include "libs/graph/unknown_op.h"
+#include "libs/graph/version_rules.h"
 #include "libs/tensor/data_type.h"
 #include "libs/tensor/tensor_proto.h"
 #include "schemas/tf/graph.pb.h"
@@ -146,13 +147,12 @@ absl::Status GraphImporter::Run() {
     graph_.RestoreFunctions(functions);
     return status;
   }
-  // A graph of several origins is as old as its oldest part.
-  const int producer = def_.versions().producer();
-  if (num_nodes == 0 || graph_.producer() == 0) {
-    graph_.set_producer(producer);
-  } else if (producer > 0) {
-    graph_.set_producer(std::min(graph_.producer(), producer));
-  }
+  // A graph of several origins is as old as its oldest part. Writers before
+  // versions count as the first version, since 0 means a graph built here.
+  const int producer = std::max(def_.versions().producer(), 1);
+  const bool is_first = num_nodes == 0 || graph_.producer() == 0;
+  graph_.set_producer(is_first ? producer
+                               : std::min(graph_.producer(), producer));
   return absl::OkStatus();
 }
 
@@ -171,12 +171,20 @@ absl::Status GraphImporter::AddToGraph() {
 absl::Status GraphImporter::CheckVersions() const {
   const auto& versions = def_.versions();
   const auto& bad = versions.bad_consumers();
-  if (versions.min_consumer() > kGraphDefVersion ||
-      std::find(bad.begin(), bad.end(), kGraphDefVersion) != bad.end()) {
+  if (versions.producer() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("GraphDef producer version ", versions.producer(),
+                     " below min producer 0; regenerate the graph"));
+  }
+  if (versions.min_consumer() > kGraphDefVersion) {
     return absl::InvalidArgumentError(
         absl::StrCat("GraphDef min consumer version ", versions.min_consumer(),
-                     " above current version ", kGraphDefVersion,
-                     ", or this version is known not to read it"));
+                     " above current version ", kGraphDefVersion));
+  }
+  if (std::find(bad.begin(), bad.end(), kGraphDefVersion) != bad.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "GraphDef disallows consumer version ", kGraphDefVersion,
+        ", which is ours; regenerate the graph with another TensorFlow"));
   }
   return absl::OkStatus();
 }
@@ -422,6 +430,7 @@ absl::Status GraphImporter::AddOne(int index) {
       spec.inputs.push_back(OutputTensor{NodeOf(input), input.output});
     }
   }
+  RETURN_IF_ERROR(ApplyVersionRules(def_.versions().producer(), spec));
   MarkIfUnknown(index, spec);
   if (options_.adder != nullptr) {
     ASSIGN_OR_RETURN(added_[index], options_.adder->Add(std::move(spec)));

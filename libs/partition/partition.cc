@@ -51,6 +51,7 @@ class Partitioner {
     if (part.graph == nullptr) {
       part.graph =
           std::make_unique<Graph>(graph_.registry(), graph_.shared_functions());
+      part.graph->set_producer(graph_.producer());
       part.copier = std::make_unique<GraphCopier>(*part.graph);
     }
     return part;

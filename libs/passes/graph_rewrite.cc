@@ -206,6 +206,7 @@ class GraphRewrite::Builder {
                                      old_.shared_functions())) {}
 
   absl::StatusOr<std::unique_ptr<Graph>> Build() {
+    new_->set_producer(old_.producer());
     FindNeeded();
     for (const Node* node : old_.nodes()) {
       if (needed_[node->id()]) RETURN_IF_ERROR(Add(*node));

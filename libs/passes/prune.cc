@@ -270,6 +270,7 @@ absl::StatusOr<std::unique_ptr<Graph>> Prune(const Graph& graph,
   RETURN_IF_ERROR(CheckAllKnown(graph, needed));
   auto pruned =
       std::make_unique<Graph>(graph.registry(), FunctionsOf(graph, needed));
+  pruned->set_producer(graph.producer());
   GraphCopier copier(*pruned);
   RETURN_IF_ERROR(AddFeeds(ends, needed, *pruned, copier));
   for (const Node* node : graph.nodes()) {

@@ -1,0 +1,29 @@
+// Rules that depend on the version of the writer of a GraphDef
+// (versions.producer). They are TensorFlow's: c->graph_def_version() in its
+// shape functions and Deprecated() in its op definitions. 0 stands for a writer
+// before versions.
+//
+// Functions without state.
+#ifndef WEFT_LIBS_GRAPH_VERSION_RULES_H_
+#define WEFT_LIBS_GRAPH_VERSION_RULES_H_
+
+#include "absl/status/status.h"
+#include "libs/graph/graph.h"
+
+namespace weft {
+
+// Checks the new node of a GraphDef, and gives it the attrs that mean to us
+// what its own mean to its writer:
+// - Up to version 21 the shape [] of a Placeholder means any shape.
+// - From version 21 on, the axes of a reduction must not be a matrix:
+//   INVALID_ARGUMENT.
+// - From the version that removed an op on: UNIMPLEMENTED.
+absl::Status ApplyVersionRules(int producer, NodeSpec& spec);
+
+// The version that an export of a graph built here gives: `newest`, or the last
+// one that has all ops of the graph.
+int VersionOfBuilt(const Graph& graph, int newest);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_GRAPH_VERSION_RULES_H_
