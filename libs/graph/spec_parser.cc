@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-// TensorFlow's named sets, less the quantized types, which Weft does not hold.
+// TensorFlow's named sets, less the quantized types, for which Weft has no
+// kernels.
 const std::vector<DataType>& RealNumberTypes() {
   static const auto& types = *new std::vector<DataType>{
       DT_FLOAT, DT_DOUBLE,   DT_INT32,  DT_UINT8, DT_INT16,  DT_INT8,
@@ -205,7 +206,7 @@ absl::StatusOr<AttrValue> ParseDefault(Cursor& in, absl::string_view type) {
   return in.Error(absl::StrCat("no defaults for attrs of type ", type));
 }
 
-// TensorFlow's quantized types, which Weft does not hold, may be listed.
+// TensorFlow's quantized types, for which Weft has no kernels, may be listed.
 bool IsQuantized(absl::string_view word) {
   absl::ConsumePrefix(&word, "DT_");
   const std::string name = absl::AsciiStrToLower(word);

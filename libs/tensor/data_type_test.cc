@@ -1,6 +1,7 @@
 #include "libs/tensor/data_type.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
@@ -72,14 +73,16 @@ TEST(DataTypeTest, EachSupportedTypeIsOfOneKind) {
       continue;
     }
     ++supported;
+    const bool is_quantized = absl::StrContains(DataTypeName(type), "q");
     const bool other = type == DT_BOOL || type == DT_STRING ||
-                       type == DT_RESOURCE || type == DT_VARIANT;
+                       type == DT_RESOURCE || type == DT_VARIANT ||
+                       is_quantized;
     EXPECT_EQ(IsFloatingType(type) + IsComplexType(type) + IsIntegerType(type) +
                   other,
               1)
         << DataTypeName(type);
   }
-  EXPECT_EQ(supported, 18);
+  EXPECT_EQ(supported, 23);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/tensor/heap_charge.h"
+#include "libs/tensor/quantized_type.h"
 #include "libs/tensor/resource_handle.h"
 #include "libs/tensor/variant.h"
 
@@ -347,7 +348,7 @@ std::string Tensor::ToString(int max_values) const {
     const auto count =
         static_cast<int>(num_elements() < limit ? num_elements() : limit);
     absl::StrAppend(&out, " values:");
-    AppendValues(*this, count, &out);
+    AppendValues(AsStorage(*this), count, &out);
     if (count < num_elements()) absl::StrAppend(&out, " ...");
   }
   return absl::StrCat(out, ">");

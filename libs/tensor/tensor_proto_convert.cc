@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "libs/base/status.h"
+#include "libs/tensor/quantized_type.h"
 #include "libs/tensor/resource_handle.h"
 #include "libs/tensor/tensor_proto.h"
 #include "libs/tensor/variant.h"
@@ -96,11 +97,11 @@ struct Values<std::complex<double>> {
   }
 };
 
-// Calls `visit(T())` with the element type; false for types without a fixed
-// size.
+// Calls `visit(T())` with the type of the stored elements; false for types
+// without a fixed size.
 template <typename Visit>
 bool VisitFixedSize(DataType dtype, Visit visit) {
-  switch (dtype) {
+  switch (StorageType(dtype)) {
 #define WEFT_CASE(TYPE)         \
   case DataTypeOf<TYPE>::value: \
     visit(TYPE());              \
@@ -407,11 +408,13 @@ absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,
   } else {
     RETURN_IF_ERROR(CheckRepeatedSize(proto, shape));
   }
-  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, dtype, shape));
-  if (tensor.num_elements() == 0) return tensor;
-  RETURN_IF_ERROR(has_content ? FillFromContent(proto, &tensor)
-                              : FillFromValues(proto, allocator, &tensor));
-  return tensor;
+  ASSIGN_OR_RETURN(Tensor tensor,
+                   Tensor::Allocate(allocator, StorageType(dtype), shape));
+  if (tensor.num_elements() > 0) {
+    RETURN_IF_ERROR(has_content ? FillFromContent(proto, &tensor)
+                                : FillFromValues(proto, allocator, &tensor));
+  }
+  return AsType(tensor, dtype);
 }
 
 void TensorToProto(const Tensor& tensor, TensorProto* proto) {
@@ -443,7 +446,7 @@ void TensorToProto(const Tensor& tensor, TensorProto* proto) {
   if (bytes <= kMaxRepeatedTensorBytes && AllEqual(tensor)) {
     VisitFixedSize(tensor.dtype(), [&](auto element) {
       using T = decltype(element);
-      Values<T>::Add(tensor.flat<T>()[0], proto);
+      Values<T>::Add(AsStorage(tensor).flat<T>()[0], proto);
     });
     return;
   }

@@ -4,10 +4,12 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/tensor/quantized_type.h"
 #include "libs/tensor/resource_handle.h"
 #include "libs/tensor/testing/sample_tensor.h"
 #include "libs/tensor/testing/small_allocator.h"
@@ -156,11 +158,33 @@ TEST(TensorTest, EmptyTensorIsNoTensor) {
 }
 
 TEST(TensorTest, RefusesTypesItCannotHold) {
-  for (const int number : {0, 11, 99, 101}) {
+  for (const int number : {0, 24, 99, 101}) {
     EXPECT_THAT(
         Tensor::Allocate(HeapAllocator(), static_cast<DataType>(number), {1}),
         StatusIs(kInvalid));
   }
+}
+
+TEST(TensorTest, QuantizedElementsAreIntegers) {
+  const std::pair<DataType, DataType> types[] = {{kQInt8, DT_INT8},
+                                                 {kQUInt8, DT_UINT8},
+                                                 {kQInt16, DT_INT16},
+                                                 {kQUInt16, DT_UINT16},
+                                                 {kQInt32, DT_INT32}};
+  for (const auto& [quantized, storage] : types) {
+    const Tensor tensor = SampleTensor(quantized, TensorShape({8}));
+    const Tensor integers = AsStorage(tensor);
+    EXPECT_EQ(integers.dtype(), storage);
+    EXPECT_TRUE(integers.SharesBufferWith(tensor));
+    EXPECT_TRUE(SameBits(AsType(integers, quantized), tensor));
+    ASSERT_OK_AND_ASSIGN(const Tensor rows,
+                         tensor.SliceRows(3, 8, HeapAllocator()));
+    ASSERT_OK_AND_ASSIGN(const Tensor same_rows,
+                         integers.SliceRows(3, 8, HeapAllocator()));
+    EXPECT_TRUE(SameBits(AsStorage(rows), same_rows));
+  }
+  EXPECT_EQ(Tensor(kQUInt8, TensorShape({2})).ToString(),
+            "Tensor<type: quint8 shape: [2] values: 0 0>");
 }
 
 TEST(TensorTest, Values) {
