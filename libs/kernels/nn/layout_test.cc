@@ -254,6 +254,7 @@ TEST_F(NnLayoutTest, VolumesAreNormalised) {
       const auto image,
       harness_.Run("FusedBatchNormV3", {flat, ones, zeros, zeros, ones}));
   EXPECT_EQ(expected[0].flat<float>(), image[0].flat<float>());
+  EXPECT_EQ(image[5].shape(), TensorShape({0}));
 }
 
 TEST_F(NnLayoutTest, WhatIsNoImageIsRefused) {
