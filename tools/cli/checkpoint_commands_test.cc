@@ -18,6 +18,7 @@
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/fs/memory_file_system.h"
+#include "libs/tensor/quantized_type.h"
 #include "libs/tensor/tensor.h"
 #include "libs/tensor/variant.h"
 #include "nlohmann/json.hpp"
@@ -129,6 +130,28 @@ TEST_F(CheckpointCommandsTest, ShowsValuesAndWhatTheyAreLike) {
   EXPECT_NEAR(json["statistics"]["standard_deviation"], 2.8722813, 1e-6);
   EXPECT_EQ(json["statistics"]["zeros"], 1);
   EXPECT_THAT(Text({"show", "/m", "s"}), HasSubstr(R"(["x\n","y"])"));
+}
+
+TEST_F(CheckpointCommandsTest, ShowsBytesAndQuantizedNumbers) {
+  const auto save = [&](const std::string& prefix, uint8_t last) {
+    ASSERT_OK_AND_ASSIGN(const auto writer,
+                         BundleWriter::Create(files_, prefix, *random_));
+    ASSERT_OK(writer->Add("bytes", Tensor::Scalar("\377\330\001")));
+    ASSERT_OK(
+        writer->Add("q", AsType(Tensor::Vector<uint8_t>({3, last}), kQUInt8)));
+    ASSERT_OK(writer->Finish());
+  };
+  save("/a", 250);
+  save("/b", 251);
+  EXPECT_EQ(JsonOf({"show", "/a", "bytes"})["values"], Json({{"b64", "/9gB"}}));
+  EXPECT_THAT(Text({"show", "/a", "bytes"}), HasSubstr(R"({"b64":"/9gB"})"));
+  const Json q = JsonOf({"show", "/a", "q"});
+  EXPECT_EQ(q["dtype"], "quint8");
+  EXPECT_EQ(q["values"], Json({3, 250}));
+  EXPECT_EQ(q["statistics"]["max"], 250);
+  EXPECT_THAT(Run({"diff", "/a", "/b"}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "1 of 2 elements, the first at 1, by 1 at most"));
 }
 
 TEST_F(CheckpointCommandsTest, CountsWhatIsNoFiniteNumber) {

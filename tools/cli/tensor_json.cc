@@ -11,6 +11,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/base/utf8.h"
+#include "libs/tensor/quantized_type.h"
 
 namespace weft::tools {
 namespace {
@@ -198,6 +200,10 @@ template <typename T>
 Json ElementJson(const T& value) {
   return value;
 }
+Json ElementJson(const std::string& value) {
+  if (IsUtf8(value)) return value;
+  return {{"b64", absl::Base64Escape(value)}};
+}
 Json ElementJson(double value) { return RealJson(value); }
 Json ElementJson(float value) { return RealJson(WithFewDigits(value)); }
 Json ElementJson(half value) { return ElementJson(static_cast<float>(value)); }
@@ -242,17 +248,18 @@ absl::StatusOr<Tensor> TensorFromParsedJson(const Json& json, DataType dtype) {
     return absl::UnimplementedError(
         absl::StrCat("a ", DataTypeName(dtype), " can not be written as JSON"));
   }
-  ASSIGN_OR_RETURN(Tensor tensor,
-                   Tensor::Allocate(HeapAllocator(), dtype, shape));
+  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(HeapAllocator(),
+                                                   StorageType(dtype), shape));
   absl::Status filled;
-  ForElementType(dtype, [&](auto* type) {
+  ForElementType(tensor.dtype(), [&](auto* type) {
     filled = Fill<std::remove_pointer_t<decltype(type)>>(elements, tensor);
   });
   if (!filled.ok()) return filled;
-  return tensor;
+  return AsType(tensor, dtype);
 }
 
-Json TensorToJson(const Tensor& tensor) {
+Json TensorToJson(const Tensor& of_any_type) {
+  const Tensor tensor = AsStorage(of_any_type);
   if (tensor.num_elements() == 0) return Json::array();
   Json json;
   const bool has_values = ForElementType(tensor.dtype(), [&](auto* type) {

@@ -1,7 +1,8 @@
 // Tensors as JSON: numbers, true and false, strings, nested lists for ranks.
 // Complex elements are {"real": 1, "imag": 2}; numbers that JSON has not are
-// "NaN", "Infinity" and "-Infinity". Strings that are no UTF-8 can be given as
-// {"b64": "..."}. Only for .cc files: it includes nlohmann's.
+// "NaN", "Infinity" and "-Infinity". A string that is not UTF-8 is {"b64":
+// "..."}, in and out; quantized elements are integers. Only for .cc files: it
+// includes nlohmann's.
 //
 // Functions without state.
 #ifndef WEFT_TOOLS_CLI_TENSOR_JSON_H_

@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/tensor/quantized_type.h"
 
 namespace weft::tools {
 namespace {
@@ -132,7 +133,9 @@ TEST(TensorToJsonTest, IsReadAgain) {
       Tensor::Scalar(std::numeric_limits<uint64_t>::max()),
       Tensor::Vector<int8_t>({-1, 65}),
       Tensor::Vector<bool>({true, false}),
-      Tensor::Vector<std::string>({"x", "", "\"y\"\n"}),
+      Tensor::Vector<std::string>({"x", "", "\"y\"\n", "\377\330\001"}),
+      AsType(Tensor::Vector<uint8_t>({3, 250}), kQUInt8),
+      AsType(Tensor::Vector<int8_t>({-128, 127}), kQInt8),
       Tensor::Scalar(std::complex<double>(1.5, -2)),
       Tensor::Vector<double>({std::numeric_limits<double>::infinity(),
                               -std::numeric_limits<double>::infinity()}),
@@ -143,6 +146,13 @@ TEST(TensorToJsonTest, IsReadAgain) {
                          TensorFromJson(text, tensor.dtype()));
     EXPECT_TRUE(SameBits(again, tensor)) << text;
   }
+}
+
+TEST(TensorToJsonTest, BytesThatAreNoTextAreBase64) {
+  EXPECT_EQ(TensorToJson(Tensor::Scalar("\377\330\001")).dump(),
+            R"({"b64":"/9gB"})");
+  EXPECT_EQ(TensorToJson(Tensor::Vector<std::string>({"\xff", "é"})).dump(),
+            R"([{"b64":"/w=="},"é"])");
 }
 
 TEST(TensorToJsonTest, IsShort) {

@@ -4,6 +4,8 @@
 #include <complex>
 #include <string>
 
+#include "libs/tensor/quantized_type.h"
+
 namespace weft::tools {
 namespace {
 
@@ -123,7 +125,8 @@ TensorDifference CompareNumbers(const Tensor& a, const Tensor& b, double atol,
 
 }  // namespace
 
-std::optional<TensorStatistics> StatisticsOf(const Tensor& tensor) {
+std::optional<TensorStatistics> StatisticsOf(const Tensor& of_any_type) {
+  const Tensor tensor = AsStorage(of_any_type);
   Gatherer gatherer;
   const bool is_real = VisitRealType(tensor.dtype(), [&](auto type) {
     for (const auto x : tensor.flat<decltype(type)>()) {
@@ -137,8 +140,9 @@ std::optional<TensorStatistics> StatisticsOf(const Tensor& tensor) {
 TensorDifference DifferenceOf(const Tensor& a, const Tensor& b, double atol,
                               double rtol) {
   TensorDifference all;
-  const bool is_real = VisitRealType(a.dtype(), [&](auto type) {
-    all = CompareNumbers<decltype(type)>(a, b, atol, rtol);
+  const bool is_real = VisitRealType(StorageType(a.dtype()), [&](auto type) {
+    all =
+        CompareNumbers<decltype(type)>(AsStorage(a), AsStorage(b), atol, rtol);
   });
   if (is_real) return all;
   if (a.dtype() == DT_STRING) return CompareEqual<std::string>(a, b);
