@@ -304,7 +304,8 @@ absl::StatusOr<std::unique_ptr<SavedModel>> SavedModel::Load(
   ASSIGN_OR_RETURN(const MetaGraph graph,
                    ReadGraph(*files, export_dir, options.tags));
   const auto load = [&]() -> absl::Status {
-    RETURN_IF_ERROR(ImportMetaGraph(scope, WhatRuns(graph)));
+    RETURN_IF_ERROR(ImportMetaGraph(scope, WhatRuns(graph),
+                                    {.clear_devices = options.clear_devices}));
     return Initialize(*session, *files, export_dir, graph);
   };
   RETURN_IF_ERROR(Annotate(load(), export_dir));

@@ -59,6 +59,7 @@ absl::StatusOr<MetaGraph> FindMetaGraph(const std::vector<MetaGraph>& graphs,
 
 struct SavedModelOptions {
   std::vector<std::string> tags = {std::string(saved_model::kServing)};
+  bool clear_devices = false;  // as if the graph's nodes asked for none
   // Where it runs; "": in this process, with variables of its own.
   std::string target;
   // State is isolated, whatever it says.
@@ -77,7 +78,7 @@ struct SavedModelOptions {
 class SavedModel {
  public:
   // Besides the errors of what is above: NOT_FOUND where variables or assets
-  // are missing, UNIMPLEMENTED for an op that is not known here.
+  // are missing, or where initialization needs an op that is not registered.
   static absl::StatusOr<std::unique_ptr<SavedModel>> Load(
       const std::string& export_dir, const SavedModelOptions& options = {});
 

@@ -1,5 +1,6 @@
 #include "tools/cli/graph_commands.h"
 
+#include <cstdio>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -145,8 +146,13 @@ absl::StatusOr<std::string> RunGraphCommand(Process& process, FileSystem& files,
                                             const std::string& path,
                                             const Invocation& invocation) {
   ASSIGN_OR_RETURN(const std::string content, files.ReadFile(path));
-  const auto file = ReadGraphFile(path, content);
+  const auto file =
+      ReadGraphFile(path, content, {.clear_devices = invocation.clear_devices});
   if (!file.ok()) return Annotate(file.status(), path);
+  for (const std::string& attr : file->ignored_attrs) {
+    std::fprintf(stderr, "weft graph: warning: ignores attr %s\n",
+                 Printable(attr).c_str());
+  }
   if (invocation.stats) {
     return GraphStatsView(process, *file, invocation.wanted, invocation.format);
   }

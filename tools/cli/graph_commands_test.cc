@@ -1,6 +1,7 @@
 // Graphs in files, as people see them, and where their nodes would go.
 #include "tools/cli/graph_commands.h"
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
@@ -112,8 +113,31 @@ TEST_F(GraphCommandsTest, SerialisedGraphsAndUnknownOps) {
   ASSERT_OK_AND_ASSIGN(const std::string text, Run({"graph", "/g.pb"}));
   EXPECT_EQ(text,
             "NODE  OP               DEVICE  INPUTS  ATTRS\n"
-            "a     NobodyKnowsThis\n");
-  EXPECT_THAT(Run({"graph", "explain", "/g.pb", Devices()}),
+            "a     NobodyKnowsThis\n"
+            "\n"
+            "Ops that are not registered: NobodyKnowsThis (1 node)\n");
+  ASSERT_OK_AND_ASSIGN(const std::string json, Run({"graph", "/g.pb"}, false));
+  EXPECT_EQ(Json::parse(json)[0]["unknown_op"], true);
+  EXPECT_OK(Run({"graph", "explain", "/g.pb", Devices()}));
+}
+
+TEST_F(GraphCommandsTest, UnknownOpsGoWithTheirNeighbors) {
+  Write("/g.pbtxt", absl::StrCat(kText, R"(
+node { name: "post" op: "NobodyKnowsThis" input: "twice" }
+node { name: "init" op: "NobodyKnowsThat" input: "v" })"));
+  ASSERT_OK_AND_ASSIGN(std::string text, Run({"graph", "explain", "/g.pbtxt",
+                                              Devices(), "--json"}));
+  Json json = Json::parse(text);
+  ASSERT_EQ(json.size(), 5u);
+  EXPECT_EQ(json[3]["device"], kWorkerCpu);
+  EXPECT_EQ(json[4]["device"], kPsCpu);
+  ASSERT_OK_AND_ASSIGN(text, Run({"graph", "stats", "/g.pbtxt"}, false));
+  json = Json::parse(text);
+  EXPECT_EQ(json["unknown_ops"],
+            Json({{"NobodyKnowsThat", {{"before", 1}, {"after", 1}}},
+                  {"NobodyKnowsThis", {{"before", 1}, {"after", 1}}}}));
+  EXPECT_OK(Run({"graph", "stats", "/g.pbtxt", "twice:0"}));
+  EXPECT_THAT(Run({"graph", "stats", "/g.pbtxt", "post"}),
               StatusIs(absl::StatusCode::kNotFound, "NobodyKnowsThis"));
 }
 

@@ -2,17 +2,21 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/stubs/logging.h"
 #include "libs/base/status.h"
 #include "libs/base/text_proto.h"
+#include "libs/graph/graph_proto.h"
 #include "libs/graph/producer_defaults.h"
 #include "libs/ops/standard_ops.h"
 #include "schemas/tf/graph.pb.h"
 #include "schemas/tf/meta_graph.pb.h"
+#include "schemas/tf/saved_model.pb.h"
 #include "tools/cli/attr_text.h"
 
 namespace weft::tools {
@@ -36,22 +40,6 @@ tf::GraphDef GraphOf(tf::MetaGraphDef& meta) {
   return graph;
 }
 
-absl::StatusOr<tf::GraphDef> ParseText(const std::string& content) {
-  tf::GraphDef graph;
-  const absl::Status parsed = ParseTextProto(content, graph);
-  if (parsed.ok()) return graph;
-  tf::MetaGraphDef meta;
-  const absl::Status as_meta =
-      ParseTextProto(content, meta, {.allow_unknown_fields = true});
-  if (as_meta.ok() && meta.has_graph_def()) return GraphOf(meta);
-  if (!as_meta.ok() && absl::StrContains(content, "graph_def {")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("not the text of a MetaGraphDef: ", as_meta.message()));
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("not the text of a GraphDef: ", parsed.message()));
-}
-
 // Bytes of one message often are bytes of another one, with fields that make
 // no sense.
 bool MakesSense(const tf::GraphDef& graph) {
@@ -71,6 +59,46 @@ bool MakesSense(const tf::GraphDef& graph) {
          std::all_of(functions.begin(), functions.end(), has_signature);
 }
 
+absl::Status ItIsASavedModel() {
+  return absl::InvalidArgumentError(
+      "a SavedModel, which may hold several graphs; `weft saved_model show "
+      "DIR` shows it, and `weft predict --model=DIR` runs it");
+}
+
+// With fields of a newer writer, as in the binary form. A text of other fields
+// only must not pass as an empty graph, nor one with a misspelled name.
+absl::StatusOr<tf::GraphDef> ParseNewerText(const std::string& content,
+                                            const absl::Status& strict) {
+  tf::GraphDef graph;
+  const absl::Status parsed =
+      ParseTextProto(content, graph, {.allow_unknown_fields = true});
+  const bool is_empty = graph.node_size() == 0 && !graph.has_library();
+  if (parsed.ok() && !is_empty && MakesSense(graph)) return graph;
+  const absl::Status& why = parsed.ok() ? strict : parsed;
+  return absl::InvalidArgumentError(
+      absl::StrCat("not the text of a GraphDef: ", why.message()));
+}
+
+absl::StatusOr<tf::GraphDef> ParseText(const std::string& content) {
+  tf::GraphDef graph;
+  const absl::Status parsed = ParseTextProto(content, graph);
+  if (parsed.ok()) return graph;
+  tf::MetaGraphDef meta;
+  const absl::Status as_meta =
+      ParseTextProto(content, meta, {.allow_unknown_fields = true});
+  if (as_meta.ok() && meta.has_graph_def()) return GraphOf(meta);
+  tf::SavedModel model;
+  if (ParseTextProto(content, model, {.allow_unknown_fields = true}).ok() &&
+      model.meta_graphs_size() > 0) {
+    return ItIsASavedModel();
+  }
+  if (!as_meta.ok() && absl::StrContains(content, "graph_def {")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("not the text of a MetaGraphDef: ", as_meta.message()));
+  }
+  return ParseNewerText(content, parsed);
+}
+
 absl::StatusOr<tf::GraphDef> ParseBinary(const std::string& content) {
   if (content.size() > std::numeric_limits<int>::max()) {
     return absl::InvalidArgumentError("a GraphDef is no larger than 2 GiB");
@@ -84,27 +112,85 @@ absl::StatusOr<tf::GraphDef> ParseBinary(const std::string& content) {
       MakesSense(meta.graph_def())) {
     return GraphOf(meta);
   }
+  tf::SavedModel model;
+  if (model.ParseFromString(content) && model.meta_graphs_size() > 0 &&
+      MakesSense(model.meta_graphs(0).graph_def())) {
+    return ItIsASavedModel();
+  }
   return absl::InvalidArgumentError(
       "not a serialised GraphDef or MetaGraphDef, or damaged");
+}
+
+// Calls `visit` with the nodes of the graph and of each of its functions.
+template <typename Visit>
+void VisitNodes(tf::GraphDef& graph, Visit visit) {
+  for (tf::NodeDef& node : *graph.mutable_node()) visit(node);
+  if (!graph.has_library()) return;
+  for (auto& function : *graph.mutable_library()->mutable_function()) {
+    for (tf::NodeDef& node : *function.mutable_node_def()) visit(node);
+  }
+}
+
+std::vector<std::string> IgnoredAttrs(tf::GraphDef& graph) {
+  std::map<std::string, std::pair<std::string, int>> ignored;
+  VisitNodes(graph, [&](const tf::NodeDef& node) {
+    const OpDef* op = StandardOps()->Find(node.op());
+    if (op == nullptr) return;
+    for (const auto& [name, value] : node.attr()) {
+      if (absl::StartsWith(name, "_") || op->FindAttr(name) != nullptr ||
+          IsNeutralAttr(value)) {
+        continue;
+      }
+      const std::string key =
+          absl::StrCat("'", name, "' of op '", node.op(), "'");
+      auto& [first, count] =
+          ignored.emplace(key, std::make_pair(node.name(), 0)).first->second;
+      ++count;
+    }
+  });
+  std::vector<std::string> texts;
+  for (const auto& [key, nodes] : ignored) {
+    const std::string more =
+        nodes.second == 1 ? ""
+                          : absl::StrCat(" and ", nodes.second - 1, " more");
+    texts.push_back(absl::StrCat(key, " (node '", nodes.first, "'", more, ")"));
+  }
+  return texts;
+}
+
+absl::flat_hash_set<std::string> FunctionNames(const tf::GraphDef& graph) {
+  absl::flat_hash_set<std::string> names;
+  for (const auto& function : graph.library().function()) {
+    names.insert(function.signature().name());
+  }
+  return names;
 }
 
 }  // namespace
 
 absl::StatusOr<GraphFile> ReadGraphFile(absl::string_view path,
-                                        const std::string& content) {
+                                        const std::string& content,
+                                        const GraphFileOptions& options) {
   const bool is_text = !content.empty() && IsText(content);
-  ASSIGN_OR_RETURN(const tf::GraphDef graph,
-                   is_text || absl::EndsWith(path, ".pbtxt")
-                       ? ParseText(content)
-                       : ParseBinary(content));
+  ASSIGN_OR_RETURN(tf::GraphDef graph, is_text || absl::EndsWith(path, ".pbtxt")
+                                           ? ParseText(content)
+                                           : ParseBinary(content));
+  if (options.clear_devices) {
+    VisitNodes(graph, [](tf::NodeDef& node) { node.clear_device(); });
+  }
   GraphFile file;
+  const absl::flat_hash_set<std::string> functions = FunctionNames(graph);
   for (const tf::NodeDef& node : graph.node()) {
     file.nodes.push_back({node.name(),
                           node.op(),
                           {node.input().begin(), node.input().end()},
                           node.device(),
                           AttrsThatMatter(node, *StandardOps())});
+    file.nodes.back().is_unknown_op =
+        StandardOps()->Find(node.op()) == nullptr &&
+        !functions.contains(node.op());
   }
+  file.ignored_attrs = IgnoredAttrs(graph);
   if (!graph.SerializeToString(&file.graph_def)) {
     return absl::InvalidArgumentError("a GraphDef is no larger than 2 GiB");
   }

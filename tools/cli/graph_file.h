@@ -23,19 +23,30 @@ struct GraphFile {
     // Those that are not what the op has by default, as text. Of large tensors
     // type and shape; long texts are cut.
     std::map<std::string, std::string> attrs;
+    // Neither a registered op nor a function of the file.
+    bool is_unknown_op = false;
   };
 
   std::vector<Node> nodes;  // in the order of the file
   // The whole of it, serialised, for those who know its ops. Of a MetaGraphDef
   // without what its writer's ops have by default and ours do not know.
   std::string graph_def;
+  // Attrs that our ops do not have and that may ask for something, which an
+  // import ignores: "'mode' of op 'Neg' (node 'y' and 2 more)".
+  std::vector<std::string> ignored_attrs;
+};
+
+struct GraphFileOptions {
+  bool clear_devices = false;  // as if no node asked for one
 };
 
 // A GraphDef or a MetaGraphDef, whose graph it is then: protobuf's text format
 // where `path` ends with .pbtxt or there are no bytes but of text, else
-// serialised. INVALID_ARGUMENT where it is none.
+// serialised. Fields of a newer writer are ignored in both. INVALID_ARGUMENT
+// where it is none; for a SavedModel the error says how to look at it.
 absl::StatusOr<GraphFile> ReadGraphFile(absl::string_view path,
-                                        const std::string& content);
+                                        const std::string& content,
+                                        const GraphFileOptions& options = {});
 
 }  // namespace weft::tools
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
@@ -152,7 +153,54 @@ TEST(GraphFileTest, RefusesWhatIsNoGraph) {
   const std::string saved_model = std::string("\x08\x01\x12") +
                                   static_cast<char>(meta.size() % 128 + 128) +
                                   static_cast<char>(meta.size() / 128) + meta;
-  EXPECT_THAT(ReadGraphFile("saved_model.pb", saved_model), StatusIs(kInvalid));
+  EXPECT_THAT(ReadGraphFile("saved_model.pb", saved_model),
+              StatusIs(kInvalid, "`weft saved_model show"));
+  EXPECT_THAT(
+      ReadGraphFile("saved_model.pbtxt",
+                    absl::StrCat("saved_model_schema_version: 1\nmeta_graphs {",
+                                 kMetaGraph, "}")),
+      StatusIs(kInvalid, "`weft saved_model show"));
+}
+
+TEST(GraphFileTest, FieldsOfANewerWriterAreIgnored) {
+  const std::string newer = absl::StrCat(
+      "node { name: 'c' op: 'NoOp' experimental_type { type_id: TFT_PRODUCT } "
+      "} later { field: 1 }");
+  ASSERT_OK_AND_ASSIGN(const GraphFile file, ReadGraphFile("g.pbtxt", newer));
+  ASSERT_EQ(file.nodes.size(), 1u);
+  EXPECT_EQ(file.nodes[0].name, "c");
+  EXPECT_THAT(ReadGraphFile("g.pbtxt", "later { field: 1 }"),
+              StatusIs(kInvalid, "GraphDef: line 1"));
+}
+
+TEST(GraphFileTest, IgnoredAttrsAndUnknownOpsAreFound) {
+  ASSERT_OK_AND_ASSIGN(
+      const GraphFile file,
+      ReadGraphFile(
+          "g.pbtxt",
+          "node { name: 'a' op: 'Foo' attr { key: 'mode' value { i: 3 } } }"
+          "node { name: 'b' op: 'NoOp' attr { key: 'mode' value { i: 3 } } }"
+          "node { name: 'c' op: 'f' attr { key: 'x' value { i: 3 } } }"
+          "node { name: 'd' op: 'NoOp' attr { key: 'zero' value { i: 0 } } }"
+          "library { function { signature { name: 'f' } node_def { name: 'e' "
+          "op: 'NoOp' attr { key: 'mode' value { i: 3 } } } } }"));
+  EXPECT_THAT(file.ignored_attrs,
+              ElementsAre("'mode' of op 'NoOp' (node 'b' and 1 more)"));
+  EXPECT_TRUE(file.nodes[0].is_unknown_op);
+  EXPECT_FALSE(file.nodes[1].is_unknown_op);
+  EXPECT_FALSE(file.nodes[2].is_unknown_op);
+}
+
+TEST(GraphFileTest, DevicesAreCleared) {
+  ASSERT_OK_AND_ASSIGN(
+      const GraphFile file,
+      ReadGraphFile("g.pbtxt",
+                    "node { name: 'a' op: 'NoOp' device: '/gpu:0' } library { "
+                    "function { signature { name: 'f' } node_def { name: 'b' "
+                    "op: 'NoOp' device: '/gpu:0' } } }",
+                    {.clear_devices = true}));
+  EXPECT_EQ(file.nodes[0].device, "");
+  EXPECT_EQ(file.graph_def.find("gpu"), std::string::npos);
 }
 
 // Half a file is no graph, or one with fewer nodes; never a crash.

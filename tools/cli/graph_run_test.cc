@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "libs/base/status.h"
 #include "libs/base/test_matchers.h"
 #include "libs/base/text_proto.h"
 #include "libs/fs/local_file_system.h"
@@ -24,6 +25,11 @@ using testing::IsEmpty;
 using Json = nlohmann::json;
 
 constexpr auto kNotFound = absl::StatusCode::kNotFound;
+
+MATCHER_P(Gives, value, "") {
+  if (!arg.ok()) *result_listener << arg.status();
+  return arg.ok() && *arg == value;
+}
 
 // y = w x, where w is a variable that begins as [[1, 2], [3, 4]]; and what
 // other types there are.
@@ -343,7 +349,111 @@ TEST_F(GraphRunTest, FilesThatCanNotBeRun) {
   const std::string unknown = JoinPath(testing::TempDir(), "unknown.pbtxt");
   Write(unknown, "node { name: 'a' op: 'Foo' } node { name: 'b' op: 'Bar' }");
   EXPECT_THAT(RunWords({"graph", "run", unknown, "a"}),
-              StatusIs(kNotFound, "'Bar' (node 'b'), 'Foo' (node 'a')"));
+              StatusIs(kNotFound, "Op type not registered 'Foo' (node 'a')"));
+}
+
+class TextGraphTest : public GraphRunTest {
+ protected:
+  // The value that the only fetch has, or the error.
+  absl::StatusOr<std::string> RunText(const std::string& text,
+                                      std::vector<std::string> flags) {
+    Write(file_, text);
+    flags.push_back("--json");
+    ASSIGN_OR_RETURN(const std::string json, Run(flags));
+    return Json::parse(json)[0]["value"].dump();
+  }
+  static std::string Float(absl::string_view name, absl::string_view op,
+                           absl::string_view rest) {
+    const bool is_source = op == "Const" || op == "Placeholder";
+    return absl::StrCat("node { name: '", name, "' op: '", op,
+                        "' attr { key: '", is_source ? "dtype" : "T",
+                        "' value { type: DT_FLOAT } } ", rest, " }\n");
+  }
+  static std::string Two(absl::string_view name) {
+    return Float(name, "Const",
+                 "attr { key: 'value' value { tensor { dtype: DT_FLOAT "
+                 "tensor_shape { } float_val: 2 } } }");
+  }
+};
+
+TEST_F(TextGraphTest, UnknownOpsOffThePathDoNotMatter) {
+  const std::string text = absl::StrCat(
+      Float("x", "Placeholder", ""), Float("y", "Square", "input: 'x'"),
+      Float("post", "BoxDecoderX", "input: 'y'"),
+      Float("after", "Neg", "input: 'post:1'"));
+  EXPECT_THAT(RunText(text, {"--feed=x=3", "--fetch=y"}), Gives("9.0"));
+  const auto fails =
+      StatusIs(kNotFound, "Op type not registered 'BoxDecoderX' (node 'post')");
+  for (const char* fetch : {"post", "post:0", "post:1", "post:5", "after"}) {
+    EXPECT_THAT(RunText(text, {"--feed=x=3", "--fetch", fetch}), fails);
+  }
+  // Fed, the op is not needed.
+  EXPECT_THAT(RunText(text, {"--feed=post:1=4", "--fetch=after"}),
+              Gives("-4.0"));
+}
+
+TEST_F(TextGraphTest, AssignOfAFrozenVariableDoesNotMatter) {
+  const std::string text = absl::StrCat(
+      Two("w"), Float("w/Assign", "Assign", "input: 'w' input: 'w'"),
+      Float("y", "Square", "input: 'w'"));
+  EXPECT_THAT(RunText(text, {"--fetch=y"}), Gives("4.0"));
+  EXPECT_THAT(RunText(text, {"--fetch=w/Assign"}),
+              StatusIs(kInvalid,
+                       "Input 0 of node w/Assign was passed float "
+                       "from w:0 incompatible"));
+}
+
+TEST_F(TextGraphTest, OldPlaceholdersTakeAnyShape) {
+  const std::string text = absl::StrCat(
+      Float("x", "Placeholder", "attr { key: 'shape' value { shape { } } }"),
+      Float("y", "Neg", "input: 'x'"), "versions { producer: ");
+  const std::vector<std::string> flags = {"--feed=x=[1, 2]", "--fetch=y"};
+  EXPECT_THAT(RunText(text + "8 }", flags), Gives("[-1.0,-2.0]"));
+  EXPECT_THAT(RunText(text + "21 }", flags), Gives("[-1.0,-2.0]"));
+  EXPECT_THAT(RunText(text + "22 }", flags),
+              StatusIs(kInvalid, "Cannot feed value of shape [2]"));
+}
+
+TEST_F(TextGraphTest, QuantizedTensorsAreData) {
+  const std::string text =
+      "node { name: 'q' op: 'Const' attr { key: 'dtype' value { type: "
+      "DT_QUINT8 } } attr { key: 'value' value { tensor { dtype: DT_QUINT8 "
+      "tensor_shape { dim { size: 2 } } int_val: 3 int_val: 250 } } } }"
+      "node { name: 'p' op: 'Placeholder' attr { key: 'dtype' value { type: "
+      "DT_QINT32 } } }"
+      "node { name: 'i' op: 'Identity' input: 'q' attr { key: 'T' value { "
+      "type: DT_QUINT8 } } }"
+      "node { name: 'j' op: 'Identity' input: 'p' attr { key: 'T' value { "
+      "type: DT_QINT32 } } }";
+  EXPECT_THAT(RunText(text, {"--fetch=i"}), Gives("[3,250]"));
+  EXPECT_THAT(RunText(text, {"--feed=p=[-7]", "--fetch=j"}), Gives("[-7]"));
+}
+
+TEST_F(TextGraphTest, BytesThatAreNoTextAreBase64) {
+  const std::string text =
+      "node { name: 'c' op: 'Const' attr { key: 'dtype' value { type: "
+      "DT_STRING } } attr { key: 'value' value { tensor { dtype: DT_STRING "
+      "tensor_shape { } string_val: '\\377\\330\\001' } } } }";
+  EXPECT_THAT(RunText(text, {"--fetch=c"}), Gives(R"({"b64":"/9gB"})"));
+}
+
+TEST_F(TextGraphTest, DevicesAreCleared) {
+  const std::string text = absl::StrCat(
+      Two("w"),
+      Float("y", "Square", "input: 'w' device: '/job:nowhere/gpu:7'"));
+  EXPECT_THAT(RunText(text, {"--fetch=y"}), StatusIs(kInvalid, "nowhere"));
+  EXPECT_THAT(RunText(text, {"--fetch=y", "--clear_devices"}), Gives("4.0"));
+}
+
+// A warning on stderr says so.
+TEST_F(TextGraphTest, UnknownAttrsAreIgnored) {
+  const std::string text = absl::StrCat(
+      Two("w"),
+      Float("y", "Square", "input: 'w' attr { key: 'mode' value { i: 3 } }"));
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(RunText(text, {"--fetch=y"}), Gives("4.0"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("ignores attr 'mode' of op 'Square' (node 'y')"));
 }
 
 }  // namespace

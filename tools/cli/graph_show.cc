@@ -1,6 +1,8 @@
 #include "tools/cli/graph_show.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,13 +19,28 @@ std::string AttrsText(const GraphFile::Node& node) {
   return absl::StrJoin(node.attrs, ", ", absl::PairFormatter("="));
 }
 
+// The ops among the nodes that no kernel of ours can run; empty without any.
+std::string UnknownOpsText(const std::vector<const GraphFile::Node*>& nodes) {
+  std::map<std::string, int64_t> counts;
+  for (const GraphFile::Node* node : nodes) {
+    if (node->is_unknown_op) ++counts[Printable(node->op)];
+  }
+  if (counts.empty()) return "";
+  std::vector<std::string> texts;
+  for (const auto& [op, count] : counts) {
+    texts.push_back(absl::StrCat(op, " (", CountText(count, "node"), ")"));
+  }
+  return absl::StrCat(
+      "\nOps that are not registered: ", absl::StrJoin(texts, ", "), "\n");
+}
+
 std::string NodesText(const std::vector<const GraphFile::Node*>& nodes) {
   Table table({{"NODE"}, {"OP"}, {"DEVICE"}, {"INPUTS"}, {"ATTRS"}});
   for (const GraphFile::Node* node : nodes) {
     table.AddRow({node->name, node->op, node->device,
                   absl::StrJoin(node->inputs, ", "), AttrsText(*node)});
   }
-  return table.ToString();
+  return absl::StrCat(table.ToString(), UnknownOpsText(nodes));
 }
 
 std::string NodesJson(const std::vector<const GraphFile::Node*>& nodes) {
@@ -36,6 +53,7 @@ std::string NodesJson(const std::vector<const GraphFile::Node*>& nodes) {
                     {"device", node->device},
                     {"inputs", node->inputs},
                     {"attrs", std::move(attrs)}});
+    if (node->is_unknown_op) json.back()["unknown_op"] = true;
   }
   return JsonText(json);
 }

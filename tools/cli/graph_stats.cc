@@ -12,6 +12,7 @@
 #include "libs/graph/function_expander.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/graph_def.h"
+#include "libs/graph/unknown_op.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/passes/prune.h"
 #include "libs/passes/run_passes.h"
@@ -27,6 +28,7 @@ struct Stats {
   int64_t constant_bytes = 0;
   std::map<std::string, int64_t> by_op;
   std::map<std::string, int64_t> by_device;
+  std::map<std::string, int64_t> by_unknown_op;  // of those that cannot run
 };
 
 // Both of one thing.
@@ -44,6 +46,7 @@ Stats StatsOf(const Graph& graph) {
     ++stats.nodes;
     ++stats.by_op[node->type()];
     ++stats.by_device[node->assigned_device()];
+    if (IsUnknown(*node)) ++stats.by_unknown_op[node->type()];
     const Tensor* value =
         node->type() == "Const" ? node->attr<Tensor>("value") : nullptr;
     if (value != nullptr) {
@@ -111,6 +114,8 @@ std::string TableText(const Stats& before, const Stats& after) {
                 BytesText(after.constant_bytes)});
   AddRows("device", Compare(before.by_device, after.by_device), table);
   AddRows("op", Compare(before.by_op, after.by_op), table);
+  AddRows("cannot run", Compare(before.by_unknown_op, after.by_unknown_op),
+          table);
   return table.ToString();
 }
 
@@ -132,7 +137,9 @@ std::string StatsJson(const Stats& before, const Stats& after) {
        {"constant_bytes",
         ChangeJson(before.constant_bytes, after.constant_bytes)},
        {"devices", ChangesJson(Compare(before.by_device, after.by_device))},
-       {"ops", ChangesJson(Compare(before.by_op, after.by_op))}});
+       {"ops", ChangesJson(Compare(before.by_op, after.by_op))},
+       {"unknown_ops",
+        ChangesJson(Compare(before.by_unknown_op, after.by_unknown_op))}});
 }
 
 }  // namespace

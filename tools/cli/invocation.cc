@@ -94,7 +94,9 @@ predict (DIR: a SavedModel, or exports, of which the newest; s3:// and gs:// too
   --json=FILE, --json=-     {"instances": [...]}, {"inputs": {...}} or
                             {"examples": [...]}, as TensorFlow Serving takes it
   --signature=NAME          else "serving_default", or what the request says
-  --tag_set=serve           of the graph, with commas between
+  --tag_set=serve           of the graph, with commas between; empty: the graph
+                            without tags; else "serve", or the only graph
+  --clear_devices           ignores the devices that its nodes ask for
   --timeout=5s              of the step; else none
 
 Of a trace:
@@ -104,6 +106,7 @@ Of a graph:
   --explain=NODE, --explain=all  the same as `graph explain`
   --devices=NAME,...             instead of a cluster's: full names
   --allow_soft_placement         as in a session
+  --clear_devices                ignores the devices that its nodes ask for
 )";
 
 struct Flag {
@@ -215,6 +218,7 @@ const Flag kFlags[] = {
     {"tag_set", true, " predict ", "",
      [](const std::string& value, Invocation& invocation) {
        AppendList(value, invocation.tags);
+       invocation.tags_given = true;
        return absl::OkStatus();
      }},
     {"container", true, " variables ", "",
@@ -245,6 +249,11 @@ const Flag kFlags[] = {
     {"allow_soft_placement", false, " graph ", "",
      [](const std::string&, Invocation& invocation) {
        invocation.allow_soft_placement = true;
+       return absl::OkStatus();
+     }},
+    {"clear_devices", false, " graph predict ", "",
+     [](const std::string&, Invocation& invocation) {
+       invocation.clear_devices = true;
        return absl::OkStatus();
      }},
     {"name", true, " graph ", "show",

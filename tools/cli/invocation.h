@@ -39,6 +39,8 @@ struct Invocation {
   bool stats = false;
   std::vector<std::string> wanted;
   bool allow_soft_placement = false;
+  // graph, predict: as if the nodes of the file asked for no devices.
+  bool clear_devices = false;
   // graph show: nodes with this in their names, a regular expression of RE2's,
   // and of these ops; empty: all.
   std::string name_pattern;
@@ -59,11 +61,13 @@ struct Invocation {
   std::vector<std::string> parts;    // convert: "NAME=AXIS:COUNT"
   std::vector<std::string> renames;  // convert: "OLD=NEW"
   std::string tag;                   // trace: of an event file; empty: the last
-  // predict: where the model lies, a function of it, a graph of it; empty:
-  // those that serve. The request is in a file, or "-", standard input.
+  // predict: where the model lies; a function of it and a graph of it, or else
+  // those that serve, or its only graph. The request is in a file, or "-",
+  // standard input.
   std::string model;
   std::string signature;
   std::vector<std::string> tags;
+  bool tags_given = false;  // perhaps none
   std::string request_file;
 };
 

@@ -37,6 +37,15 @@ TEST(InvocationTest, ModelsAreAskedAndShown) {
   EXPECT_EQ(call.request_file, "-");
   EXPECT_EQ(call.signature, "f");
   EXPECT_THAT(call.tags, ElementsAre("serve", "gpu"));
+  EXPECT_TRUE(call.tags_given);
+  EXPECT_FALSE(call.clear_devices);
+  ASSERT_OK_AND_ASSIGN(call, Parse({"predict", "--model=/m", "--json=-",
+                                    "--tag_set=", "--clear_devices"}));
+  EXPECT_TRUE(call.tags_given);
+  EXPECT_TRUE(call.tags.empty());
+  EXPECT_TRUE(call.clear_devices);
+  ASSERT_OK_AND_ASSIGN(call, Parse({"predict", "--model=/m", "--json=-"}));
+  EXPECT_FALSE(call.tags_given);
   ASSERT_OK_AND_ASSIGN(call, Parse({"saved_model", "show", "/m", "--json"}));
   EXPECT_THAT(call.arguments, ElementsAre("/m"));
   EXPECT_EQ(call.format, Format::kJson);

@@ -96,6 +96,14 @@ std::string GraphText(const MetaGraph& graph, const Signatures& signatures) {
   return text;
 }
 
+// Of the only graph, or else of those that serve.
+absl::StatusOr<std::vector<std::string>> DefaultTags(
+    FileSystem& files, const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto graphs, train::ReadSavedModel(files, directory));
+  if (graphs.size() == 1) return graphs[0].tags();
+  return train::SavedModelOptions().tags;
+}
+
 absl::StatusOr<std::string> SignatureName(const Invocation& invocation,
                                           const ServingRequest& request) {
   const std::string& flag = invocation.signature;
@@ -158,7 +166,11 @@ absl::StatusOr<std::string> RunPredict(Process& process,
   FileSystem& files = process.file_system();
   ASSIGN_OR_RETURN(const std::string directory, FindSavedModel(files, path));
   train::SavedModelOptions options;
-  if (!invocation.tags.empty()) options.tags = invocation.tags;
+  options.tags = invocation.tags;
+  if (!invocation.tags_given) {
+    ASSIGN_OR_RETURN(options.tags, DefaultTags(files, directory));
+  }
+  options.clear_devices = invocation.clear_devices;
   options.session.process = &process;
   options.session.allow_soft_placement = true;
   options.file_system = &files;
