@@ -239,6 +239,34 @@ TEST_F(FunctionsTest, UnknownOpsFailOnlyStepsThatNeedThem) {
   EXPECT_THAT(Run({{Find("call:1"), Float(2)}}, "again:0"), Gives(-2.0f));
 }
 
+// A data set calls its function while it runs.
+TEST_F(FunctionsTest, UnknownOpsFailOnlyDataSetsThatNeedThem) {
+  const std::string shapes =
+      " attr { key: 'output_shapes' value { list { shape { } } } }";
+  const std::string types = TypesAttr("output_types", "DT_FLOAT") + shapes;
+  const auto map = [&](const std::string& name) {
+    return GraphNode(absl::StrCat(name, "_set"), "MapDataset", "one",
+                     absl::StrCat(FunctionAttr("f", name),
+                                  TypesAttr("Targuments", ""), types)) +
+           GraphNode(absl::StrCat(name, "_value"), "DatasetToSingleElement",
+                     absl::StrCat(name, "_set"), types);
+  };
+  const std::string nodes =
+      FloatOp("good", "Neg", "x") + FloatOp("bad", "Unknown", "x");
+  ASSERT_OK(
+      Import(Function("without", "x", "y", nodes, "good:y:0") +
+                 Function("with", "x", "y", nodes, "bad:any:0"),
+             Placeholder("x", "DT_FLOAT") +
+                 GraphNode("one", "TensorDataset", "x",
+                           TypesAttr("Toutput_types", "DT_FLOAT") + shapes) +
+                 map("without") + map("with")));
+  const FeedList feeds = {{Find("x:0"), Float(5)}};
+  EXPECT_THAT(Run(feeds, "without_value:0"), Gives(-5.0f));
+  EXPECT_THAT(Run(feeds, "with_value:0"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "Op type not registered 'Unknown' (node 'with/bad')"));
+}
+
 // A client's graph with an unknown op in it, of which tasks run the rest.
 TEST(UnknownOpsOnTasksTest, StepsThatDoNotNeedThemRun) {
   TestCluster cluster(
