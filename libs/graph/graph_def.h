@@ -15,6 +15,7 @@
 
 namespace weft {
 
+class Logger;     // libs/base/logging.h
 class NodeAdder;  // libs/graph/node_adder.h
 
 // TensorFlow 2.21's version of the format: the newest that Import reads, and
@@ -29,15 +30,20 @@ struct ImportOptions {
   std::map<std::string, OutputTensor> input_map;
   // Adds the nodes to the graph; null: they are added as they are.
   NodeAdder* adder = nullptr;
+  // Gets a warning for each kind of attr that is ignored and may ask for
+  // something. Outlives the call; null: lines on stderr.
+  Logger* logger = nullptr;
 };
 
 // Adds the nodes of a serialised GraphDef. Inputs may name nodes that are
-// already in `graph`. Nodes come in any order, loops included. Attrs unknown to
-// the registry are ignored when they start with "_" or hold what they would
-// mean by default; otherwise one NOT_FOUND lists every op and attr of the
-// GraphDef that is unknown, functions that its nodes name and that neither it
-// nor `graph` has among them. The GraphDef's functions are added to those of
-// `graph`; one that is there already must be the same. Other mistakes are
+// already in `graph`. Nodes come in any order, loops included. Nodes of ops
+// that are not registered become unknown nodes (unknown_op.h), and so do nodes
+// that need a reference and get a value. Attrs that their op does not have are
+// ignored, but for those that start with "_". NOT_FOUND lists the functions
+// that known nodes name and that neither the GraphDef nor `graph` has;
+// UNIMPLEMENTED names an op that was removed before the GraphDef's version
+// (version_rules.h). The GraphDef's functions are added to those of `graph`;
+// one that is there already must be the same. Other mistakes are
 // INVALID_ARGUMENT. On error `graph` is unchanged.
 absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
                             const ImportOptions& options = {});

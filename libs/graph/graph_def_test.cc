@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "libs/base/logging.h"
 #include "libs/base/test_matchers.h"
 #include "libs/base/text_proto.h"
 #include "libs/graph/inference_context.h"
@@ -353,11 +354,25 @@ TEST_F(GraphDefTest, AGraphDefCannotMarkNodesAsUnknown) {
 }
 
 // A newer writer's attrs, as TensorFlow 2 treats them.
-TEST_F(GraphDefTest, UnknownAttrsAreIgnored) {
-  ASSERT_OK(
-      Import("node { name: 'd' op: 'NoOp' attr { key: 'mode' value { i: 3 } } "
-             "attr { key: 'zero' value { i: 0 } } }"));
+TEST_F(GraphDefTest, UnknownAttrsAreIgnoredWithAWarning) {
+  const std::string mode = "op: 'NoOp' attr { key: 'mode' value { i: 3 } } ";
+  const std::string text = absl::StrCat(
+      "node { name: 'd' ", mode, "attr { key: 'zero' value { i: 0 } } } ",
+      "node { name: 'f' op: 'Foo' attr { key: 'other' value { i: 3 } } } ",
+      "library { function { signature { name: 'g' } node_def { name: 'e' ",
+      mode, "} } }");
+  RecordingLogger logger;
+  ImportOptions options;
+  options.logger = &logger;
+  ASSERT_OK(ImportGraphDefText(text, graph_, options));
   EXPECT_TRUE(graph_.FindNode("d")->attrs().empty());
+  ASSERT_EQ(logger.lines().size(), 1u);
+  const std::string line = logger.lines()[0];
+  EXPECT_NE(line.find("'mode' of op 'NoOp' (node 'd' and 1 more)"),
+            std::string::npos)
+      << line;
+  EXPECT_EQ(line.find("zero"), std::string::npos);
+  EXPECT_EQ(line.find("other"), std::string::npos);
 }
 
 // An older writer does not know of them.

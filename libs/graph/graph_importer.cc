@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "libs/base/logging.h"
 #include "libs/base/shorten.h"
 #include "libs/base/status.h"
 #include "libs/graph/attr_value_proto.h"
@@ -147,6 +149,7 @@ absl::Status GraphImporter::Run() {
     graph_.RestoreFunctions(functions);
     return status;
   }
+  WarnOfIgnoredAttrs();
   // A graph of several origins is as old as its oldest part. Writers before
   // versions count as the first version, since 0 means a graph built here.
   const int producer = std::max(def_.versions().producer(), 1);
@@ -154,6 +157,35 @@ absl::Status GraphImporter::Run() {
   graph_.set_producer(is_first ? producer
                                : std::min(graph_.producer(), producer));
   return absl::OkStatus();
+}
+
+void GraphImporter::WarnOfIgnoredAttrs() const {
+  std::map<std::string, std::vector<std::string>> ignored;
+  const auto collect = [&](const tf::NodeDef& node) {
+    const OpDef* op = graph_.registry()->Find(node.op());
+    if (op == nullptr) return;
+    for (const auto& [name, value] : node.attr()) {
+      if (absl::StartsWith(name, "_") || op->FindAttr(name) != nullptr ||
+          IsNeutralAttr(value)) {
+        continue;
+      }
+      ignored[absl::StrCat("'", name, "' of op '", node.op(), "'")].push_back(
+          node.name());
+    }
+  };
+  for (const tf::NodeDef& node : def_.node()) collect(node);
+  for (const tf::FunctionDef& function : def_.library().function()) {
+    for (const tf::NodeDef& node : function.node_def()) collect(node);
+  }
+  if (ignored.empty()) return;
+  const std::unique_ptr<Logger> console =
+      options_.logger == nullptr ? NewConsoleLogger("import") : nullptr;
+  Logger& logger = console == nullptr ? *options_.logger : *console;
+  logger.Warning(ShortenText(
+      absl::StrCat("The program that wrote the GraphDef is newer than this "
+                   "one. Ignored attrs: ",
+                   Listing(ignored)),
+      kMaxListing));
 }
 
 absl::Status GraphImporter::AddToGraph() {

@@ -48,6 +48,9 @@ class GraphImporter {
 
   absl::Status CheckVersions() const;
   absl::Status IndexNames();
+  // Warns of attrs that their op does not have and that may ask for something,
+  // those of nodes in functions too.
+  void WarnOfIgnoredAttrs() const;
   // What may have to be undone.
   absl::Status AddToGraph();
   // NOT_FOUND with the functions that known nodes name and that are missing.

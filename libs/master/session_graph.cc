@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/free_on.h"
+#include "libs/base/logging.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
 #include "libs/graph/graph_def.h"
@@ -100,8 +101,9 @@ absl::Status SessionGraph::Import(Growth& growth) {
   growth.bytes = static_cast<int64_t>(graph_def.size());
   RETURN_IF_ERROR(quotas.CheckGraph(num_bytes_, growth.bytes, options_.task));
   functions_ = graph_.shared_functions();
-  absl::Status imported =
-      ImportGraphDef(graph_def, graph_, {.adder = &expander_});
+  NullLogger logger;  // the client has warned
+  absl::Status imported = ImportGraphDef(
+      graph_def, graph_, {.adder = &expander_, .logger = &logger});
   if (imported.ok()) imported = CheckOps();
   if (imported.ok()) {
     growth.bytes = SessionQuotas::BytesOfGraph(graph_def.size(),

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/logging.h"
 #include "libs/base/shorten.h"
 #include "libs/base/status.h"
 #include "libs/graph/graph.h"
@@ -138,7 +139,8 @@ absl::StatusOr<DevicePartition> ReadPartition(
   ASSIGN_OR_RETURN(const bus::Blob bytes,
                    reader.ReadBytes(partition.graph_def()));
   auto graph = std::make_shared<Graph>(ops);
-  RETURN_IF_ERROR(ImportGraphDef(bytes.view(), *graph));
+  NullLogger logger;  // the client has warned
+  RETURN_IF_ERROR(ImportGraphDef(bytes.view(), *graph, {.logger = &logger}));
   for (const Node* node : graph->nodes()) {
     graph->set_assigned_device(node, result.device);
   }

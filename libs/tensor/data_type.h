@@ -49,7 +49,7 @@ inline DataType RemoveRefType(DataType type) {
 }
 
 // Bytes of one element; 0 for DT_STRING, DT_RESOURCE, DT_VARIANT and for types
-// Weft does not hold (quantized ones).
+// Weft does not hold (float8_e5m2, int4 and the like).
 size_t DataTypeSize(DataType type);
 
 // True for the types a Tensor can hold.

@@ -1,6 +1,5 @@
 #include "tools/cli/graph_commands.h"
 
-#include <cstdio>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -149,10 +148,6 @@ absl::StatusOr<std::string> RunGraphCommand(Process& process, FileSystem& files,
   const auto file =
       ReadGraphFile(path, content, {.clear_devices = invocation.clear_devices});
   if (!file.ok()) return Annotate(file.status(), path);
-  for (const std::string& attr : file->ignored_attrs) {
-    std::fprintf(stderr, "weft graph: warning: ignores attr %s\n",
-                 Printable(attr).c_str());
-  }
   if (invocation.stats) {
     return GraphStatsView(process, *file, invocation.wanted, invocation.format);
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -11,7 +10,6 @@
 #include "google/protobuf/stubs/logging.h"
 #include "libs/base/status.h"
 #include "libs/base/text_proto.h"
-#include "libs/graph/graph_proto.h"
 #include "libs/graph/producer_defaults.h"
 #include "libs/ops/standard_ops.h"
 #include "schemas/tf/graph.pb.h"
@@ -131,33 +129,6 @@ void VisitNodes(tf::GraphDef& graph, Visit visit) {
   }
 }
 
-std::vector<std::string> IgnoredAttrs(tf::GraphDef& graph) {
-  std::map<std::string, std::pair<std::string, int>> ignored;
-  VisitNodes(graph, [&](const tf::NodeDef& node) {
-    const OpDef* op = StandardOps()->Find(node.op());
-    if (op == nullptr) return;
-    for (const auto& [name, value] : node.attr()) {
-      if (absl::StartsWith(name, "_") || op->FindAttr(name) != nullptr ||
-          IsNeutralAttr(value)) {
-        continue;
-      }
-      const std::string key =
-          absl::StrCat("'", name, "' of op '", node.op(), "'");
-      auto& [first, count] =
-          ignored.emplace(key, std::make_pair(node.name(), 0)).first->second;
-      ++count;
-    }
-  });
-  std::vector<std::string> texts;
-  for (const auto& [key, nodes] : ignored) {
-    const std::string more =
-        nodes.second == 1 ? ""
-                          : absl::StrCat(" and ", nodes.second - 1, " more");
-    texts.push_back(absl::StrCat(key, " (node '", nodes.first, "'", more, ")"));
-  }
-  return texts;
-}
-
 absl::flat_hash_set<std::string> FunctionNames(const tf::GraphDef& graph) {
   absl::flat_hash_set<std::string> names;
   for (const auto& function : graph.library().function()) {
@@ -190,7 +161,6 @@ absl::StatusOr<GraphFile> ReadGraphFile(absl::string_view path,
         StandardOps()->Find(node.op()) == nullptr &&
         !functions.contains(node.op());
   }
-  file.ignored_attrs = IgnoredAttrs(graph);
   if (!graph.SerializeToString(&file.graph_def)) {
     return absl::InvalidArgumentError("a GraphDef is no larger than 2 GiB");
   }

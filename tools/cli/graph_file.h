@@ -31,9 +31,6 @@ struct GraphFile {
   // The whole of it, serialised, for those who know its ops. Of a MetaGraphDef
   // without what its writer's ops have by default and ours do not know.
   std::string graph_def;
-  // Attrs that our ops do not have and that may ask for something, which an
-  // import ignores: "'mode' of op 'Neg' (node 'y' and 2 more)".
-  std::vector<std::string> ignored_attrs;
 };
 
 struct GraphFileOptions {

@@ -453,7 +453,7 @@ TEST_F(TextGraphTest, UnknownAttrsAreIgnored) {
   testing::internal::CaptureStderr();
   EXPECT_THAT(RunText(text, {"--fetch=y"}), Gives("4.0"));
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("ignores attr 'mode' of op 'Square' (node 'y')"));
+              HasSubstr("Ignored attrs: 'mode' of op 'Square' (node 'y')"));
 }
 
 }  // namespace
