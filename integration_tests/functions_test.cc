@@ -291,6 +291,12 @@ TEST(UnknownOpsOnTasksTest, StepsThatDoNotNeedThemRun) {
   EXPECT_THAT(run("x:0", "z:0"),
               StatusIs(absl::StatusCode::kNotFound,
                        "Op type not registered 'Unknown' (node 'odd')"));
+  for (const char* output : {"odd", "odd:0", "odd:7"}) {
+    EXPECT_THAT(run("x:0", output),
+                StatusIs(absl::StatusCode::kNotFound,
+                         "Op type not registered 'Unknown' (node 'odd')"))
+        << output;
+  }
   ASSERT_OK_AND_ASSIGN(values, run("odd:1", "z:0"));
   EXPECT_EQ(values[0].scalar<float>(), -2.0f);
   // An extension with another one.

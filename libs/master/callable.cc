@@ -11,6 +11,7 @@
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
 #include "libs/graph/graph_def.h"
+#include "libs/graph/unknown_op.h"
 #include "libs/master/partial_run.h"
 #include "libs/partition/partition.h"
 #include "libs/passes/prune.h"
@@ -40,6 +41,9 @@ absl::StatusOr<OutputTensor> FindTensor(const GraphVersion& graph,
                                         absl::StatusCode unknown_code) {
   absl::StatusOr<OutputTensor> found = graph.FindOutputTensor(name);
   if (found.ok()) return found;
+  // Nobody knows which outputs an unknown node has.
+  const Node* node = graph.FindNode(name.substr(0, name.rfind(':')));
+  if (node != nullptr && IsUnknown(*node)) return found;
   return absl::Status(
       unknown_code,
       absl::StrCat("Tensor ", name,
