@@ -248,6 +248,7 @@ class Instantiation {
           absl::StrCat("the op ", node.op, " is made where graphs are ",
                        "partitioned, and may be in no function"));
     }
+    if (node.op.empty()) return absl::InvalidArgumentError("it has no op");
     const OpDef* op = graph_.FindOp(node.op);
     ASSIGN_OR_RETURN(AttrMap attrs, AttrsOf(node));
     NodeSpec spec{.name = Prefixed(node.name),

@@ -436,6 +436,7 @@ TEST_F(FunctionBodyTest, WhatIsWrongInABodyIsToldWhenItIsCalled) {
       {Signature("") + Body("a", "Identity", "input: 'b:output:0'"),
        "node 'a': input 'b:output' is not found"},
       {Signature("") + Body("a", "_Arg", ""), "may be in no function"},
+      {Signature("") + Body("a", "", ""), "node 'a': it has no op"},
       {Signature("") + Body("a", "NoOp", "input: '^b'"), "'^b' is not found"},
       {Signature("") + Body("c", "Count", "") +
            Body("a", "Identity", "input: 'c:m:0'"),

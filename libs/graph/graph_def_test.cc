@@ -450,6 +450,7 @@ TEST_F(GraphDefTest, Refusals) {
   } cases[] = {
       {Placeholder("a") + Placeholder("a"), "'a' is not unique"},
       {Placeholder("there"), "'there' is not unique"},
+      {"node { name: 'a' }", "Node 'a': it has no op"},
       {Identity("b", "a"), "Node 'b': Unknown input node 'a'"},
       {Identity("b", "^a"), "Unknown input node '^a'"},
       {Identity("b", "there:1"), "there:1"},

@@ -446,6 +446,7 @@ absl::Status GraphImporter::AddAll() {
 
 absl::Status GraphImporter::AddOne(int index) {
   const tf::NodeDef& def = def_.node(index);
+  if (def.op().empty()) return Refuse(def, "it has no op");
   NodeSpec spec;
   spec.name = Prefixed(def.name());
   spec.op = def.op();
