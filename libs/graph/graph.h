@@ -4,7 +4,8 @@
 // place, so "what was added since" is a range of ids. Rewrites make new Graphs.
 // Every node is checked when it is added (op known, attrs complete and allowed,
 // input types right, shapes possible), so a Graph is always well formed; a loop
-// is closed by SetBackEdge.
+// is closed by SetBackEdge. The exception are unknown nodes (unknown_op.h),
+// which an import keeps although they cannot run.
 //
 // Threads: one writer at a time; readers only while nobody writes.
 #ifndef WEFT_LIBS_GRAPH_GRAPH_H_
