@@ -278,6 +278,45 @@ INSTANTIATE_TEST_SUITE_P(All, CoordinatorTest,
                            return ClusterKindName(kind.param);
                          });
 
+// A ps that has left, before the coordinator was stopped or while it was, is
+// waited for by nobody: not by the next coordinator, nor by a reset.
+TEST(LeftTaskTest, IsNotWaitedForByTheNextCoordinator) {
+  for (const bool leaves_first : {true, false}) {
+    SCOPED_TRACE(leaves_first);
+    TestCluster cluster({.kind = ClusterKind::kSimulated,
+                         .jobs = {{"coordinator", 1}, {"ps", 2}, {"worker", 1}},
+                         .heartbeat_interval = absl::Seconds(1),
+                         .heartbeat_timeout = absl::Minutes(5)});
+    SimulatedScheduler& scheduler = cluster.scheduler();
+    Scope root = Scope::Root();
+    const ops::Variable on_both[] = {{root.WithDevice("/job:ps/task:0"), 1.0f},
+                                     {root.WithDevice("/job:ps/task:1"), 1.0f}};
+    {
+      ASSERT_OK_AND_ASSIGN(const auto session,
+                           Session::Connect(cluster.target("worker", 0), root,
+                                            cluster.session_options()));
+      for (const ops::Variable& variable : on_both) {
+        ASSERT_OK(session->Run(variable.initializer()));
+      }
+    }
+    if (leaves_first) cluster.Stop("ps", 1);
+    scheduler.AdvanceBy(absl::Seconds(3));
+    cluster.Stop("coordinator", 0);
+    if (!leaves_first) cluster.Stop("ps", 1);
+    cluster.Start("coordinator", 0);
+    const absl::Time begin = scheduler.clock().Now();
+    Scope later = Scope::Root();
+    const ops::Variable other(later.WithDevice("/job:ps/task:0"), 1.0f);
+    ASSERT_OK_AND_ASSIGN(const auto session,
+                         Session::Connect(cluster.target("worker", 0), later,
+                                          cluster.session_options()));
+    EXPECT_OK(session->Run(other.initializer()));
+    EXPECT_OK(Session::Reset(cluster.target("worker", 0), {},
+                             cluster.session_options()));
+    EXPECT_LT(scheduler.clock().Now() - begin, absl::Seconds(15));
+  }
+}
+
 // What is logged while one waits is no time-out: however often it is, the
 // placement is asked for once, and takes as long as it takes.
 TEST(LongPlacementTest, IsAskedForOnceAndNamesTheTaskThatIsMissing) {

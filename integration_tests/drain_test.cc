@@ -217,11 +217,12 @@ TEST(LostClientDrainTest, SessionOfLostClientDelaysDrainBriefly) {
 
 // So that a chief can save although its connection is cut at that moment.
 TEST(LostClientDrainTest, ClientWhoseConnectionIsCutIsServed) {
+  constexpr char kWorker[] = "/job:worker/replica:0/task:0";
   TestCluster cluster(
       {.kind = ClusterKind::kSimulated, .jobs = {{"ps", 1}, {"worker", 1}}});
   const Scope root = Scope::Root();
   const ops::Variable weights(root.WithDevice("/job:ps/task:0"), 1.0f);
-  auto client = cluster.NewProcess("client");
+  auto client = cluster.NewProcess("client that saves");
   SessionOptions options = cluster.session_options();
   options.process = client.get();
   options.is_monitored = true;
@@ -237,8 +238,8 @@ TEST(LostClientDrainTest, ClientWhoseConnectionIsCutIsServed) {
     });
   }
   cluster.scheduler().AdvanceBy(absl::Seconds(5));
-  cluster.network().Cut("client", "worker0");
-  cluster.network().Cut("worker0", "ps0");
+  cluster.network().Cut("client that saves", kWorker);
+  cluster.network().Cut(kWorker, "/job:ps/replica:0/task:0");
   cluster.scheduler().AdvanceBy(absl::Seconds(5));
   EXPECT_EQ(num_stopped, 0);
   EXPECT_OK(session->Run(weights.initializer()));

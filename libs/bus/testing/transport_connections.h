@@ -291,6 +291,23 @@ TEST_P(TransportConformanceTest, AHundredPeersAreServed) {
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
 }
 
+// The end of a client's channel says nothing of its process.
+TEST_P(TransportConformanceTest, TaskThatEndsSaysSoToThoseThatItHasDialed) {
+  constexpr char kTask[] = "/job:worker/task:0";
+  ASSERT_NO_FATAL_FAILURE(Connect());
+  auto task = client_->transport->Dial(
+      endpoint_->address(), {"cluster", kTask, 13, 78}, "", &events_);
+  ASSERT_TRUE(events_.WaitForConnects(2));
+  task.reset();
+  ASSERT_TRUE(
+      handler_.WaitUntil([&] { return handler_.disconnects.size() == 1; }));
+  EXPECT_EQ(handler_.disconnects[0].why, TaskHasEnded(kTask));
+  channel_.reset();
+  ASSERT_TRUE(
+      handler_.WaitUntil([&] { return handler_.disconnects.size() == 2; }));
+  EXPECT_NE(handler_.disconnects[1].why, TaskHasEnded(""));
+}
+
 }  // namespace weft::bus
 
 #endif  // WEFT_LIBS_BUS_TESTING_TRANSPORT_CONNECTIONS_H_
