@@ -11,6 +11,10 @@
 // caller's thread, as PartitionStep::thread says, or the Scheduler's pools.
 // Sessions and registrations are destroyed on a thread of their own
 // (Reclaimer), for which the destructor waits.
+//
+// The methods lie in a file for each subject: task_runtime_sessions.cc,
+// task_runtime_registrations.cc, task_runtime_holds.cc, task_runtime_peers.cc;
+// what is short, and steps, in task_runtime.cc.
 #ifndef WEFT_LIBS_RUNTIME_TASK_RUNTIME_H_
 #define WEFT_LIBS_RUNTIME_TASK_RUNTIME_H_
 
@@ -45,59 +49,11 @@
 #include "libs/runtime/registration.h"
 #include "libs/runtime/runtime_metrics.h"
 #include "libs/runtime/step_table.h"
+#include "libs/runtime/task_runtime_options.h"
 #include "libs/runtime/variable_holds.h"
 #include "libs/runtime/variable_uses.h"
 
 namespace weft {
-
-struct TaskRuntimeOptions {
-  const KernelRegistry* kernels = nullptr;  // never null
-  Scheduler* scheduler = nullptr;           // never null
-  Random* random = nullptr;                 // never null
-  FileSystem* file_system = nullptr;        // never null
-  // The name of the container that an empty container means: the task's job.
-  std::string default_container;
-  // Canonical name, "/job:ps/replica:0/task:0".
-  std::string task = "/job:localhost/replica:0/task:0";
-  // Of this task's own master.
-  uint64_t incarnation = 0;
-  // Null when there is no other task. Outlives the runtime.
-  protocol::WorkerDirectory* peers = nullptr;
-  // Quotas (docs/quotas.md): what may come from other tasks for the steps of
-  // one session without having been used there, and its registrations.
-  int64_t max_unclaimed_bytes_per_session = int64_t{8} << 30;
-  int64_t max_registrations_per_session = 65536;
-  int64_t max_registered_bytes_per_session =
-      std::numeric_limits<int64_t>::max();
-  // Sessions of all masters together.
-  int64_t max_sessions = std::numeric_limits<int64_t>::max();
-  // How long sessions outlive the last connection to their master.
-  absl::Duration master_lease = absl::Minutes(1);
-  // The same of masters with monitored sessions while the task drains: long
-  // enough for a connection that was cut to be dialed again. Others are not
-  // waited for then.
-  absl::Duration drain_lease = absl::Seconds(2);
-  // How long a task that another process claims, too, stays the first one's
-  // after its last connection: cut, it comes back sooner.
-  absl::Duration claim_grace = absl::Seconds(5);
-  // What is counted of steps. Null: nothing.
-  std::shared_ptr<RuntimeMetrics> metrics;
-  // Called for each monitored session; the result is kept for as long as it is
-  // there (Process::ExpectSaves). Null: nobody is told.
-  std::function<std::shared_ptr<void>()> expect_saves;
-  // How much memory there is for more, asked where a registration is to make
-  // large variables. Null: no master is told of them.
-  std::function<protocol::MemoryRoom()> memory_room;
-};
-
-// What there is on a task's devices, of all sessions, also what is one kernel's
-// alone.
-struct ResourceTotals {
-  int64_t variables = 0;
-  int64_t variable_bytes = 0;
-  int64_t queues = 0;
-  int64_t queue_elements = 0;
-};
 
 class TaskRuntime : public protocol::Worker,
                     public std::enable_shared_from_this<TaskRuntime> {
