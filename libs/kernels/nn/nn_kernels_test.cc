@@ -356,6 +356,45 @@ TEST_F(NnKernelsTest, TopK) {
   EXPECT_TRUE(SameBits(odd[1], Tensor::Vector({2, 1, 0})));
 }
 
+// What TensorFlow 2.21 gives on a CPU.
+TEST_F(NnKernelsTest, UnsortedTopKHasTheOrderOfTensorFlow) {
+  const auto run = [&](const Tensor& x, int32_t k) {
+    return harness_.Run("TopKV2", {x, Tensor::Scalar(k)}, {{"sorted", false}});
+  };
+  const Tensor x = Floats({10}, {.7, .8, .6, .2, .75, .1, .5, .9, .55, .95});
+  ASSERT_OK_AND_ASSIGN(auto top, run(x, 5));
+  EXPECT_TRUE(SameBits(top[0], Floats({5}, {.7, .8, .75, .9, .95})));
+  EXPECT_TRUE(SameBits(top[1], Tensor::Vector({0, 1, 4, 7, 9})));
+  ASSERT_OK_AND_ASSIGN(auto all, run(Floats({2, 3}, {1, 3, 2, 5, 5, 6}), 3));
+  EXPECT_TRUE(SameBits(
+      all[1], Tensor::FromValues<int32_t>({2, 3}, {1, 2, 0, 2, 0, 1})));
+  ASSERT_OK_AND_ASSIGN(auto first, run(Floats({4}, {1, 7, 7, 3}), 1));
+  EXPECT_TRUE(SameBits(first[1], Tensor::Vector({1})));
+}
+
+TEST_F(NnKernelsTest, UnsortedTopKHasTheColumnsOfSortedTopK) {
+  Tensor x(DT_FLOAT, {4, 100});
+  for (int i = 0; i < 400; ++i) {
+    x.mutable_flat<float>()[i] =
+        i % 37 == 0 ? kNaN : static_cast<float>(i * 7919 % 53);
+  }
+  for (const int32_t k : {1, 2, 17, 98, 99, 100}) {
+    const auto columns = [&](bool sorted) {
+      auto top =
+          harness_.Run("TopKV2", {x, Tensor::Scalar(k)}, {{"sorted", sorted}});
+      EXPECT_OK(top);
+      std::vector<std::vector<int32_t>> rows;
+      for (int row = 0; top.ok() && row < 4; ++row) {
+        const auto row_columns = (*top)[1].flat<int32_t>().subspan(row * k, k);
+        rows.emplace_back(row_columns.begin(), row_columns.end());
+        std::sort(rows.back().begin(), rows.back().end());
+      }
+      return rows;
+    };
+    EXPECT_EQ(columns(false), columns(true)) << k;
+  }
+}
+
 // k is an attribute of the op of old graphs.
 TEST_F(NnKernelsTest, OldTopK) {
   const Tensor input = Floats({2, 4}, {1, 4, 4, 2, 9, -1, 3, 9});

@@ -1,6 +1,7 @@
 // TopK, TopKV2, InTopK and InTopKV2.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "libs/base/status.h"
@@ -59,7 +60,8 @@ class TopKKernel : public OpKernel {
  public:
   explicit TopKKernel(const OpKernelConstruction& construction)
       : OpKernel(construction),
-        k_(construction.GetAttr<int64_t>("k").value_or(0)) {}
+        k_(construction.GetAttr<int64_t>("k").value_or(0)),
+        sorted_(construction.GetAttr<bool>("sorted").value_or(true)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
@@ -83,22 +85,48 @@ class TopKKernel : public OpKernel {
   }
 
  private:
-  // Always sorted, which is one of the orders that sorted=false allows. The
-  // smaller index comes first among equals.
   template <typename I>
-  static void FindRow(const Tensor& input, int64_t row, int64_t columns,
-                      int64_t k, Tensor& values, Tensor& indices) {
+  void FindRow(const Tensor& input, int64_t row, int64_t columns, int64_t k,
+               Tensor& values, Tensor& indices) const {
     const T* x = input.flat<T>().data() + row * columns;
-    std::vector<int64_t> order(columns);
-    for (int64_t i = 0; i < columns; ++i) order[i] = i;
-    std::partial_sort(order.begin(), order.begin() + k, order.end(),
-                      [x](int64_t a, int64_t b) { return Precedes(x, a, b); });
+    // With as many columns as results TensorFlow sorts them in any case.
+    const std::vector<int64_t> order = sorted_ || k == columns
+                                           ? InOrder(x, columns, k)
+                                           : AsInHeap(x, columns, k);
     T* value = values.mutable_flat<T>().data() + row * k;
     I* index = indices.mutable_flat<I>().data() + row * k;
     for (int64_t i = 0; i < k; ++i) {
       value[i] = x[order[i]];
       index[i] = static_cast<I>(order[i]);
     }
+  }
+
+  // The smaller index comes first among equals.
+  static std::vector<int64_t> InOrder(const T* x, int64_t columns, int64_t k) {
+    std::vector<int64_t> order(columns);
+    std::iota(order.begin(), order.end(), 0);
+    std::partial_sort(order.begin(), order.begin() + k, order.end(),
+                      [x](int64_t a, int64_t b) { return Precedes(x, a, b); });
+    return order;
+  }
+
+  // The order of sorted=false on TensorFlow's CPUs, on which models that were
+  // trained there may depend: that of a heap of the k best columns so far, the
+  // worst at its root, which begins as the first k. REQUIRES: k < columns.
+  static std::vector<int64_t> AsInHeap(const T* x, int64_t columns, int64_t k) {
+    const auto precedes = [x](int64_t a, int64_t b) {
+      return Precedes(x, a, b);
+    };
+    std::vector<int64_t> heap(k);
+    std::iota(heap.begin(), heap.end(), 0);
+    std::make_heap(heap.begin(), heap.end(), precedes);
+    for (int64_t i = k; i < columns; ++i) {
+      if (!precedes(i, heap.front())) continue;
+      std::pop_heap(heap.begin(), heap.end(), precedes);
+      heap.back() = i;
+      std::push_heap(heap.begin(), heap.end(), precedes);
+    }
+    return heap;
   }
 
   // A strict order also where there are NaNs, which come last.
@@ -114,6 +142,7 @@ class TopKKernel : public OpKernel {
   }
 
   const int64_t k_;
+  const bool sorted_;
 };
 
 template <typename... Ts>
