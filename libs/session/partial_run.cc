@@ -154,6 +154,7 @@ absl::StatusOr<Session::PartialCall> Session::TakeTurns(
           absl::StrCat("The feed ", feed.name(), " takes ", DataTypeName(type),
                        ", but ", DataTypeName(value.dtype()), " is provided."));
     }
+    RETURN_IF_ERROR(CheckFeedShape(feed.name(), feed.shape(), value));
     call.feeds.push_back(position);
   }
   for (const Output& fetch : fetches) {

@@ -105,9 +105,11 @@ struct Session::AsyncRun {
   RunDone done;
 };
 
-void Session::RunCallableAsync(uint64_t callable, std::vector<Tensor> feeds,
-                               size_t num_fetches, const RunOptions& options,
-                               RunMetadata* metadata, RunDone done) {
+void Session::RunCallableAsync(const MadeCallable& callable,
+                               std::vector<Tensor> feeds, size_t num_fetches,
+                               const RunOptions& options, RunMetadata* metadata,
+                               RunDone done) {
+  absl::Status fits = callable.feeds.Check(feeds);
   auto run = std::make_shared<AsyncRun>();
   run->feeds = std::move(feeds);
   run->fetches.resize(num_fetches);
@@ -118,7 +120,7 @@ void Session::RunCallableAsync(uint64_t callable, std::vector<Tensor> feeds,
                              .fetches = absl::MakeSpan(run->fetches),
                              .timeout = options.timeout};
   AskFor(options, metadata, run->told, args);
-  master_->RunCallable(id_, callable, args, [this, run](absl::Status status) {
+  auto end = [this, run](absl::Status status) {
     // A user's function may block, so no thread of a step's runs it.
     scheduler_.Schedule(Pool::kBlocking, [this, run, status] {
       if (status.ok()) {
@@ -129,7 +131,9 @@ void Session::RunCallableAsync(uint64_t callable, std::vector<Tensor> feeds,
       }
       async_runs_.End();
     });
-  });
+  };
+  if (!fits.ok()) return end(std::move(fits));
+  master_->RunCallable(id_, callable.id, args, std::move(end));
 }
 
 absl::Status Session::Close() {
@@ -225,65 +229,73 @@ absl::StatusOr<uint64_t> Session::NewCallable(
   return master().MakeCallable(id_, spec);
 }
 
-std::optional<uint64_t> Session::FindWarm(const std::string& key) const {
+const Session::MadeCallable* Session::FindWarm(const std::string& key) const {
   absl::MutexLock lock(&mutex_);
-  if (closed_) return std::nullopt;
-  if (state_->graph.num_nodes() != nodes_sent_ && !is_growing_) {
-    return std::nullopt;
-  }
+  if (closed_) return nullptr;
+  if (state_->graph.num_nodes() != nodes_sent_ && !is_growing_) return nullptr;
   auto it = callables_.find(key);
-  if (it == callables_.end()) return std::nullopt;
-  return it->second;
+  return it == callables_.end() ? nullptr : it->second.get();
 }
 
-absl::StatusOr<uint64_t> Session::CallableFor(
+absl::StatusOr<const Session::MadeCallable*> Session::CallableFor(
     const protocol::CallableSpec& spec) {
   RETURN_IF_ERROR(state_->status);
   const std::string key = Key(spec);
   // New nodes are refused here and now, even if this run needs none of them;
   // but those that another thread sends are its concern.
-  if (const auto warm = FindWarm(key)) return *warm;
+  if (const MadeCallable* warm = FindWarm(key)) return warm;
   RETURN_IF_ERROR(Extend());
   return MakeOnce(key, spec);
 }
 
-absl::StatusOr<uint64_t> Session::MakeOnce(const std::string& key,
-                                           const protocol::CallableSpec& spec) {
+absl::StatusOr<const Session::MadeCallable*> Session::MakeOnce(
+    const std::string& key, const protocol::CallableSpec& spec) {
   const std::shared_ptr<Event> ended = scheduler_.NewEvent();
   std::shared_ptr<Making> making;
   {
     absl::MutexLock lock(&mutex_);
     if (closed_) return ClosedError();
     const auto it = callables_.find(key);
-    if (it != callables_.end()) return it->second;
+    if (it != callables_.end()) return it->second.get();
     making = making_[key];
     if (making != nullptr) making->waiting.push_back(ended);
     if (making == nullptr) making_[key] = std::make_shared<Making>();
   }
   if (making == nullptr) {
-    return EndMaking(key, master().MakeCallable(id_, spec));
+    return EndMaking(key, spec, master().MakeCallable(id_, spec));
   }
   ended->Wait();
   absl::MutexLock lock(&mutex_);
   return making->made.has_value() ? *making->made : ClosedError();
 }
 
-absl::StatusOr<uint64_t> Session::EndMaking(const std::string& key,
-                                            absl::StatusOr<uint64_t> made) {
+absl::StatusOr<const Session::MadeCallable*> Session::EndMaking(
+    const std::string& key, const protocol::CallableSpec& spec,
+    absl::StatusOr<uint64_t> made) {
+  std::unique_ptr<const MadeCallable> callable;
+  absl::StatusOr<const MadeCallable*> result(nullptr);
+  if (!made.ok()) {
+    result = made.status();
+  } else {
+    callable.reset(
+        new MadeCallable{*made, FeedShapes(state_->graph, spec.feeds)});
+    result = callable.get();
+  }
   absl::MutexLock lock(&mutex_);
-  if (made.ok()) callables_.emplace(key, *made);
+  if (made.ok()) callables_.emplace(key, std::move(callable));
   const std::shared_ptr<Making> making =
       std::move(making_.extract(key).mapped());
-  making->made = made;
+  making->made = result;
   for (const auto& event : making->waiting) event->Set();
-  return made;
+  return result;
 }
 
-absl::Status Session::RunCallable(uint64_t callable,
+absl::Status Session::RunCallable(const MadeCallable& callable,
                                   absl::Span<const Tensor> feeds,
                                   absl::Span<Tensor> fetches,
                                   const RunOptions& options,
                                   RunMetadata* metadata) {
+  RETURN_IF_ERROR(callable.feeds.Check(feeds));
   SyncCall call(scheduler_);
   protocol::CallableRun run{.feeds = feeds,
                             .fetches = fetches,
@@ -291,7 +303,7 @@ absl::Status Session::RunCallable(uint64_t callable,
                             .thread = protocol::CallingThread::kWaits};
   RunMetadata told;
   AskFor(options, metadata, told, run);
-  master_->RunCallable(id_, callable, run, call.Done());
+  master_->RunCallable(id_, callable.id, run, call.Done());
   RETURN_IF_ERROR(call.Wait());
   if (metadata != nullptr) *metadata = std::move(told);
   return absl::OkStatus();
@@ -300,10 +312,10 @@ absl::Status Session::RunCallable(uint64_t callable,
 absl::StatusOr<std::vector<Tensor>> Session::RunSpec(
     const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
     const RunOptions& options, RunMetadata* metadata) {
-  ASSIGN_OR_RETURN(const uint64_t callable, CallableFor(spec));
+  ASSIGN_OR_RETURN(const MadeCallable* callable, CallableFor(spec));
   std::vector<Tensor> results(spec.fetches.size());
-  RETURN_IF_ERROR(
-      RunCallable(callable, feeds, absl::MakeSpan(results), options, metadata));
+  RETURN_IF_ERROR(RunCallable(*callable, feeds, absl::MakeSpan(results),
+                              options, metadata));
   return results;
 }
 
@@ -364,12 +376,12 @@ absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
 absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
     const protocol::CallableSpec& spec) {
   ASSIGN_OR_RETURN(const uint64_t id, NewCallable(spec));
-  return std::unique_ptr<Callable>(
-      new Callable(*this, id, spec.fetches.size()));
+  return std::unique_ptr<Callable>(new Callable(
+      *this, {id, FeedShapes(state_->graph, spec.feeds)}, spec.fetches.size()));
 }
 
 Session::Callable::~Callable() {
-  session_.master().ReleaseCallable(session_.id_, id_).IgnoreError();
+  session_.master().ReleaseCallable(session_.id_, made_.id).IgnoreError();
 }
 
 absl::StatusOr<std::vector<Tensor>> Session::Callable::Run(
@@ -384,13 +396,13 @@ absl::Status Session::Callable::RunInto(absl::Span<const Tensor> feeds,
                                         absl::Span<Tensor> fetches,
                                         const RunOptions& options,
                                         RunMetadata* metadata) {
-  return session_.RunCallable(id_, feeds, fetches, options, metadata);
+  return session_.RunCallable(made_, feeds, fetches, options, metadata);
 }
 
 void Session::Callable::RunAsync(std::vector<Tensor> feeds, RunDone done,
                                  const RunOptions& options,
                                  RunMetadata* metadata) {
-  session_.RunCallableAsync(id_, std::move(feeds), num_fetches_, options,
+  session_.RunCallableAsync(made_, std::move(feeds), num_fetches_, options,
                             metadata, std::move(done));
 }
 

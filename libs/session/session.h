@@ -41,6 +41,7 @@
 #include "libs/protocol/blocking_master.h"
 #include "libs/protocol/graph_options.h"
 #include "libs/protocol/master.h"
+#include "libs/session/feed_shapes.h"
 #include "libs/tensor/client_function.h"
 #include "libs/tensor/tensor.h"
 #include "libs/trace/step_stats.h"
@@ -247,10 +248,15 @@ class Session {
     int64_t from_version = 0;
   };
 
+  // A callable of the master, and what it may be fed.
+  struct MadeCallable {
+    uint64_t id = 0;
+    FeedShapes feeds;
+  };
   // A callable of Run that a thread makes, and the threads that wait for it.
   // Protected by mutex_.
   struct Making {
-    std::optional<absl::StatusOr<uint64_t>> made;
+    std::optional<absl::StatusOr<const MadeCallable*>> made;
     std::vector<std::shared_ptr<Event>> waiting;
   };
 
@@ -281,23 +287,27 @@ class Session {
   // turn and no other call is under way.
   void EndPartialCall(const std::string& handle, bool has_failed)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void RunCallableAsync(uint64_t callable, std::vector<Tensor> feeds,
+  void RunCallableAsync(const MadeCallable& callable, std::vector<Tensor> feeds,
                         size_t num_fetches, const RunOptions& options,
                         RunMetadata* metadata, RunDone done);
-  // The callable of Run of that key, if it can be run now.
-  std::optional<uint64_t> FindWarm(const std::string& key) const;
-  absl::StatusOr<uint64_t> CallableFor(const protocol::CallableSpec& spec);
+  // The callable of Run of that key, if it can be run now; else null. Callables
+  // of Run live as long as the session.
+  const MadeCallable* FindWarm(const std::string& key) const;
+  absl::StatusOr<const MadeCallable*> CallableFor(
+      const protocol::CallableSpec& spec);
   // Makes the callable, or waits for the thread that makes it: one result for
   // all of them.
-  absl::StatusOr<uint64_t> MakeOnce(const std::string& key,
-                                    const protocol::CallableSpec& spec)
+  absl::StatusOr<const MadeCallable*> MakeOnce(
+      const std::string& key, const protocol::CallableSpec& spec)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<uint64_t> EndMaking(const std::string& key,
-                                     absl::StatusOr<uint64_t> made)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<const MadeCallable*> EndMaking(
+      const std::string& key, const protocol::CallableSpec& spec,
+      absl::StatusOr<uint64_t> made) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<uint64_t> NewCallable(const protocol::CallableSpec& spec);
-  // Runs and waits.
-  absl::Status RunCallable(uint64_t callable, absl::Span<const Tensor> feeds,
+  // Runs and waits. INVALID_ARGUMENT for a feed whose shape the graph
+  // contradicts.
+  absl::Status RunCallable(const MadeCallable& callable,
+                           absl::Span<const Tensor> feeds,
                            absl::Span<Tensor> fetches,
                            const RunOptions& options, RunMetadata* metadata);
 
@@ -321,7 +331,8 @@ class Session {
   absl::flat_hash_map<std::string, std::shared_ptr<OpenPartialRun>>
       partial_runs_ ABSL_GUARDED_BY(mutex_);
   // Callables of Run, by their spec in one string.
-  absl::flat_hash_map<std::string, uint64_t> callables_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, std::unique_ptr<const MadeCallable>>
+      callables_ ABSL_GUARDED_BY(mutex_);
   // Callables of Run that a thread makes now, likewise.
   absl::flat_hash_map<std::string, std::shared_ptr<Making>> making_
       ABSL_GUARDED_BY(mutex_);
@@ -351,11 +362,11 @@ class Session::Callable {
 
  private:
   friend class Session;
-  Callable(Session& session, uint64_t id, size_t num_fetches)
-      : session_(session), id_(id), num_fetches_(num_fetches) {}
+  Callable(Session& session, MadeCallable made, size_t num_fetches)
+      : session_(session), made_(std::move(made)), num_fetches_(num_fetches) {}
 
   Session& session_;
-  const uint64_t id_;
+  const MadeCallable made_;
   const size_t num_fetches_;
 };
 

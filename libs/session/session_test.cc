@@ -258,6 +258,47 @@ TEST_F(SessionTest, NullsAreRefusedWithoutTheMaster) {
   EXPECT_OK(Run(x_, y_));
 }
 
+// Of a tensor of shape [?, 2]. The master is not asked to run.
+TEST_F(SessionTest, FeedsWhoseShapeContradictsTheGraphAreRefused) {
+  const Output rows = ops::Placeholder(root_.WithName("rows"), DT_FLOAT,
+                                       {.shape = PartialShape({-1, 2})});
+  const Output sum = ops::Identity(root_.WithName("sum"), rows);
+  const auto refused = StatusIs(kInvalid,
+                                "Cannot feed value of shape [1,3] for Tensor "
+                                "'rows:0', which has shape [?,2]");
+  const Tensor wrong(DT_FLOAT, {1, 3}), right(DT_FLOAT, {5, 2});
+  EXPECT_THAT(session_->Run({{rows, wrong}}, sum).status(), refused);
+  EXPECT_THAT(session_->RunNamed({{"rows:0", wrong}}, {"sum:0"}, {}).status(),
+              refused);
+  ASSERT_OK_AND_ASSIGN(const auto callable,
+                       session_->MakeCallable({rows}, {sum}));
+  EXPECT_THAT(callable->Run({wrong}), refused);
+  std::optional<absl::Status> result;
+  callable->RunAsync({wrong}, [&](auto values) { result = values.status(); });
+  scheduler_.RunUntilIdle();
+  ASSERT_TRUE(result.has_value());
+  EXPECT_THAT(*result, refused);
+  EXPECT_EQ(master_.num_runs, 1) << "that of SetUp";
+  EXPECT_OK(session_->Run({{rows, right}}, sum).status());
+  EXPECT_OK(callable->Run({right}).status());
+  EXPECT_THAT(session_->Run({{rows, Number(1)}}, sum).status(),
+              StatusIs(kInvalid, "shape [] for Tensor"));
+}
+
+TEST_F(SessionTest, WrongFeedLeavesAPartialRunAsItWas) {
+  const Output rows = ops::Placeholder(root_.WithName("rows"), DT_FLOAT,
+                                       {.shape = PartialShape({-1, 2})});
+  const Output sum = ops::Identity(root_.WithName("sum"), rows);
+  ASSERT_OK_AND_ASSIGN(const std::string run,
+                       session_->PartialRunSetup({rows}, {sum}));
+  EXPECT_THAT(session_->PartialRun(run, {{rows, Tensor(DT_FLOAT, {3})}}, {sum}),
+              StatusIs(kInvalid,
+                       "Cannot feed value of shape [3] for Tensor 'rows:0', "
+                       "which has shape [?,2]"));
+  EXPECT_OK(
+      session_->PartialRun(run, {{rows, Tensor(DT_FLOAT, {0, 2})}}, {sum}));
+}
+
 TEST_F(SessionTest, ARunLastsAsLongAsItMay) {
   EXPECT_EQ(master_.last_timeout, absl::InfiniteDuration());
   EXPECT_OK(

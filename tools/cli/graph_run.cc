@@ -1,5 +1,6 @@
 #include "tools/cli/graph_run.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "libs/graph/graph.h"
 #include "libs/graph/graph_def.h"
 #include "libs/ops/scope.h"
+#include "libs/session/feed_shapes.h"
 #include "libs/session/session.h"
 #include "tools/cli/json_text.h"
 #include "tools/cli/table.h"
@@ -26,6 +28,19 @@ struct Step {
   std::vector<std::string> targets;
 };
 
+// An empty list says nothing of the sizes of its elements: [] is a batch of
+// shape [0, 2] for a tensor of shape [?, 2]. Sizes that are not known are 0.
+Tensor WithSizesOf(const PartialShape& shape, Tensor value) {
+  const int rank = value.rank();
+  if (rank == 0 || value.dim(rank - 1) != 0 || !shape.has_rank()) return value;
+  TensorShape whole = value.shape();
+  for (int i = rank; i < shape.rank(); ++i) {
+    whole.AddDim(std::max<int64_t>(shape.dim(i), 0));
+  }
+  absl::StatusOr<Tensor> reshaped = value.Reshaped(whole);
+  return reshaped.ok() ? *std::move(reshaped) : value;
+}
+
 absl::StatusOr<std::pair<std::string, Tensor>> FeedOf(const Graph& graph,
                                                       const std::string& name,
                                                       const std::string& text) {
@@ -34,12 +49,8 @@ absl::StatusOr<std::pair<std::string, Tensor>> FeedOf(const Graph& graph,
       Tensor value,
       TensorFromJson(text, RemoveRefType(fed.node->output_type(fed.index))));
   const PartialShape& shape = fed.node->output_shape(fed.index);
-  if (!shape.IsCompatibleWith(value.shape())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Cannot feed value of shape ", value.shape().ToString(),
-                     " for Tensor '", TensorName(fed), "', which has shape ",
-                     shape.ToString()));
-  }
+  value = WithSizesOf(shape, std::move(value));
+  RETURN_IF_ERROR(CheckFeedShape(TensorName(fed), shape, value));
   return std::make_pair(TensorName(fed), std::move(value));
 }
 

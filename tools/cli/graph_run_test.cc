@@ -52,6 +52,32 @@ constexpr char kText[] = R"pb(
     }
   }
   node {
+    name: "rows"
+    op: "Placeholder"
+    attr {
+      key: "dtype"
+      value { type: DT_FLOAT }
+    }
+    attr {
+      key: "shape"
+      value {
+        shape {
+          dim { size: -1 }
+          dim { size: 2 }
+        }
+      }
+    }
+  }
+  node {
+    name: "rows_shape"
+    op: "Shape"
+    input: "rows"
+    attr {
+      key: "T"
+      value { type: DT_FLOAT }
+    }
+  }
+  node {
     name: "w"
     op: "VariableV2"
     attr {
@@ -271,6 +297,16 @@ TEST_F(GraphRunTest, AnyTensorCanBeFed) {
                        Run({"--feed=minus_n:0=7", "--feed=w=[[2, 0], [0, 2]]",
                             "--feed=x=[[1], [1]]", "--fetch=y", "--json"}));
   EXPECT_EQ(Json::parse(text)[0]["value"], Json::parse("[[2], [2]]"));
+}
+
+TEST_F(GraphRunTest, EmptyListIsAnEmptyBatch) {
+  ASSERT_OK_AND_ASSIGN(const std::string text,
+                       Run({"--feed=rows=[]", "rows_shape", "--json"}));
+  EXPECT_EQ(Json::parse(text)[0]["value"], Json::parse("[0, 2]"));
+  EXPECT_THAT(Run({"--feed=x=[]", "--init=init", "y"}),
+              StatusIs(kInvalid,
+                       "Cannot feed value of shape [0,0] for Tensor 'x:0', "
+                       "which has shape [2,?]"));
 }
 
 TEST_F(GraphRunTest, LargeValuesAreCutOnTerminalsOnly) {

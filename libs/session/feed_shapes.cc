@@ -1,0 +1,49 @@
+#include "libs/session/feed_shapes.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+
+namespace weft {
+namespace {
+
+// Without a copy of either shape: each step does this for each feed.
+bool Fits(const PartialShape& shape, const TensorShape& value) {
+  if (!shape.has_rank()) return true;
+  if (shape.rank() != value.rank()) return false;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const int64_t size = shape.dim(i);
+    if (size != PartialShape::kUnknown && size != value.dim(i)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::Status CheckFeedShape(absl::string_view name, const PartialShape& shape,
+                            const Tensor& value) {
+  if (Fits(shape, value.shape())) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Cannot feed value of shape ", value.shape().ToString(), " for Tensor '",
+      name, "', which has shape ", shape.ToString()));
+}
+
+FeedShapes::FeedShapes(const Graph& graph,
+                       const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto fed = graph.FindOutputTensor(name);
+    feeds_.push_back({name, fed.ok() ? fed->node->output_shape(fed->index)
+                                     : PartialShape::UnknownRank()});
+  }
+}
+
+absl::Status FeedShapes::Check(absl::Span<const Tensor> values) const {
+  const size_t count = std::min(feeds_.size(), values.size());
+  for (size_t i = 0; i < count; ++i) {
+    RETURN_IF_ERROR(CheckFeedShape(feeds_[i].name, feeds_[i].shape, values[i]));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weft
