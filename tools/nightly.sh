@@ -69,6 +69,15 @@ bazel test --config=asan --config=ubsan --test_timeout=7200 \
   --test_output=errors --test_env=WEFT_GRAPH_SEEDS=20000 \
   //integration_tests:graph_fuzz_test || failed=1
 
+# Graphs that ask for too much (integration_tests/extreme_graphs_test.cc), about
+# ten minutes of them. One seed again: WEFT_GRAPH_FIRST_SEED=SEED
+# WEFT_GRAPH_SEEDS=1.
+printf '\n== extreme graphs, 10000 seeds\n'
+bazel test --config=opt --test_timeout=7200 --test_output=errors \
+  --test_env=WEFT_GRAPH_SEEDS=10000 \
+  --test_env=WEFT_GRAPH_FIRST_SEED="$((RANDOM * 10000 + 1))" \
+  //integration_tests:extreme_graphs_test || failed=1
+
 # Programs of loops, branches and functions that are made up, whole and broken
 # (integration_tests/made_up_loops_test.cc); one seed again likewise.
 printf '\n== made-up loops, 10000 seeds, asan and ubsan\n'

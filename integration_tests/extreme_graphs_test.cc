@@ -1,0 +1,124 @@
+// Graphs that ask for too much end in time, within the process's memory, with
+// values or errors: no crash, no step that ignores its deadline, no memory that
+// is not counted. integration_tests/testing/graph_seeds.h says which seeds.
+//
+// A crash leaves the graph and its seed in last_graph.txt among the test's
+// outputs.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "integration_tests/testing/extreme_graph.h"
+#include "integration_tests/testing/graph_seeds.h"
+#include "integration_tests/testing/run_guard.h"
+#include "libs/api/weft.h"
+#include "libs/base/test_matchers.h"
+#include "libs/base/text_proto.h"
+#include "libs/fs/memory_file_system.h"
+#include "libs/graph/graph_def.h"
+#include "schemas/tf/graph.pb.h"
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kSeeds = 12;
+constexpr absl::Duration kStepTimeout = absl::Milliseconds(100);
+// Of a graph with all its steps; far more than any needs that heeds timeouts.
+constexpr absl::Duration kGraphLimit = absl::Seconds(60);
+constexpr int64_t kTensorBytes = int64_t{256} << 20;
+// With tensors that are too small to be counted, threads and the rest.
+constexpr int64_t kProcessBytes = int64_t{3} << 30;
+constexpr size_t kMaxSteps = 4;
+
+using Feeds = std::vector<std::pair<std::string, Tensor>>;
+
+Feeds FeedsOf(const Graph& graph) {
+  Feeds feeds;
+  for (const Node* node : graph.nodes()) {
+    const Tensor* value = node->attr<Tensor>("_value");
+    if (value == nullptr || node->num_outputs() == 0) continue;
+    feeds.emplace_back(absl::StrCat(node->name(), ":0"), *value);
+  }
+  return feeds;
+}
+
+std::vector<const Node*> EndsOf(const Graph& graph) {
+  absl::flat_hash_set<const Node*> used;
+  for (const Node* node : graph.nodes()) {
+    for (const OutputTensor& input : node->inputs()) used.insert(input.node);
+  }
+  std::vector<const Node*> ends;
+  for (const Node* node : graph.nodes()) {
+    if (!used.contains(node) && ends.size() < kMaxSteps) ends.push_back(node);
+  }
+  return ends;
+}
+
+class ExtremeGraphsTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { LimitMemory(kProcessBytes); }
+
+  void Run(const std::string& text) {
+    tf::GraphDef def;
+    ASSERT_OK(ParseTextProto(text, def, {.allow_unknown_fields = true}));
+    const Scope root = Scope::Root();
+    if (!ImportGraphDef(def.SerializeAsString(), root.graph()).ok()) return;
+    ++graphs_;
+    SessionOptions options;
+    options.process = &process_;
+    ASSERT_OK_AND_ASSIGN(const auto session,
+                         Session::Connect("", root, options));
+    RunSteps(root.graph(), *session);
+  }
+
+  // The nodes that no other one uses, one after the other, until one takes too
+  // long.
+  void RunSteps(const Graph& graph, Session& session) {
+    const Feeds feeds = FeedsOf(graph);
+    for (const Node* node : EndsOf(graph)) {
+      std::vector<std::string> fetches, targets = {node->name()};
+      if (node->num_outputs() > 0) fetches = {absl::StrCat(node->name(), ":0")};
+      const absl::Status ran =
+          session.RunNamed(feeds, fetches, targets, {.timeout = kStepTimeout})
+              .status();
+      values_ += ran.ok() ? 1 : 0;
+      if (absl::IsDeadlineExceeded(ran)) return;
+    }
+  }
+
+  MemoryFileSystem files_;
+  Process process_{{.compute_threads = 2,
+                    .file_system = &files_,
+                    .memory_bound = [] { return kTensorBytes; }}};
+  int graphs_ = 0;  // that are right ones
+  int values_ = 0;  // steps that gave some
+};
+
+TEST_F(ExtremeGraphsTest, EndInTimeAndWithinMemory) {
+  const GraphSeeds seeds(kSeeds);
+  RunGuard guard(kGraphLimit);
+  for (uint64_t seed = seeds.begin; seed < seeds.end; ++seed) {
+    const std::string graph = ExtremeGraph(seed);
+    KeepGraph(absl::StrCat("# seed ", seed, "\n", graph));
+    guard.Begin(absl::StrCat("the graph of seed ", seed));
+    Run(graph);
+  }
+  RecordProperty("graphs", graphs_);
+  RecordProperty("values", values_);
+  EXPECT_GE(graphs_, static_cast<int>(seeds.end - seeds.begin) / 4);
+}
+
+TEST(ExtremeGraphTest, IsTheSameForTheSameSeed) {
+  for (uint64_t seed = 1; seed < 20; ++seed) {
+    EXPECT_EQ(ExtremeGraph(seed), ExtremeGraph(seed));
+  }
+  EXPECT_NE(ExtremeGraph(1), ExtremeGraph(2));
+}
+
+}  // namespace
+}  // namespace weft
