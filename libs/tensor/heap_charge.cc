@@ -19,8 +19,12 @@ absl::Status OutOfMemory(size_t used, size_t bytes) {
 }
 
 // Returns the memory of the block's pages to the system. A pool may hand out a
-// block that was written before; its memory is for the strings.
+// block that was written before; its memory is for the strings. The pages of
+// small blocks stay: no bound asks about them, and a tensor that takes the
+// block next would have to wait for new ones.
 void ReleasePages(const Buffer& block) {
+  constexpr size_t kSmall = size_t{64} << 20;
+  if (block.size() < kSmall) return;
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto data = reinterpret_cast<uintptr_t>(block.data());
   const uintptr_t begin = (data + page - 1) & ~(page - 1);
