@@ -1,4 +1,5 @@
 // Lookup tables: hash tables on a device.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@
 #include "libs/kernels/text_numbers.h"
 #include "libs/resource/dense_table.h"
 #include "libs/resource/lookup_table.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -133,6 +135,29 @@ class DenseTableMaker : public ResourceHandleKernel<LookupTable> {
   std::shared_ptr<LookupTable> prepared_;
 };
 
+// Buckets outlive the step, so they are not in memory of its allocator. One
+// without values takes time to make, so it counts as the smallest.
+absl::Status ChargeBuckets(HeapCharge& charge,
+                           const DenseTableOptions& options) {
+  constexpr size_t kSmallestBucket = 16;
+  const size_t value = options.value_type == DT_STRING
+                           ? sizeof(std::string)
+                           : DataTypeSize(options.value_type);
+  // The table refuses those that are no number of buckets.
+  const int64_t buckets = std::max<int64_t>(options.num_buckets, 0);
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(options.value_shape.num_elements(), value,
+                             &bytes) ||
+      __builtin_add_overflow(bytes, options.empty_key.TotalBytes(), &bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there can be no ", options.num_buckets, " buckets with values of ",
+        options.value_shape.ToString()));
+  }
+  return Append(charge.AddObjects(buckets, std::max(bytes, kSmallestBucket)),
+                absl::StrCat("for ", options.num_buckets,
+                             " buckets of a MutableDenseHashTable"));
+}
+
 // MutableDenseHashTable: its inputs are part of what the table is, so it can
 // only be made, and refused, while a step runs.
 class DenseTableHandleKernel : public OpKernel, public SessionKernel {
@@ -167,6 +192,8 @@ class DenseTableHandleKernel : public OpKernel, public SessionKernel {
       DenseTableOptions options = options_;
       options.empty_key = context.input(0);
       options.deleted_key = context.input(1);
+      HeapCharge charge(context.host_allocator());
+      RETURN_IF_ERROR(ChargeBuckets(charge, options));
       RETURN_IF_ERROR(maker_.Prepare(std::move(options)));
     }
     const absl::Status status = maker_.Compute(context);

@@ -49,6 +49,17 @@ class LookupKernelsTest : public testing::Test {
   std::vector<std::unique_ptr<KernelTestHarness::Kernel>> kernels_;
 };
 
+// They cost a program nothing, in a number that it may choose freely.
+TEST_F(LookupKernelsTest, BucketsWithoutValuesAreBounded) {
+  const Tensor nothing(DT_INT64, {0});
+  EXPECT_THAT(harness_.Run("MutableDenseHashTableV2", {nothing, nothing},
+                           {{"value_dtype", DT_FLOAT},
+                            {"value_shape", PartialShape({0})},
+                            {"initial_num_buckets", int64_t{1} << 50}}),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "1125899906842624 buckets of a MutableDenseHashTable"));
+}
+
 // DestroyResourceOp takes handles of any kind.
 TEST(DestroyResourceTest, TablesAndQueuesCanBeDestroyed) {
   KernelTestHarness harness([](KernelRegistry& registry) {
