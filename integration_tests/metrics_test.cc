@@ -1,5 +1,7 @@
 // tf.metrics over a stream of batches. The numbers and names that are expected
 // are TensorFlow 2.21's (tf.compat.v1).
+#include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -219,6 +221,172 @@ TEST_F(MetricsTest, Collections) {
   EXPECT_EQ(root_.GetCollection("values"), std::vector<Output>{mean.value});
   EXPECT_EQ(root_.GetCollection("updates"),
             std::vector<Output>{mean.update_op});
+}
+
+// ---- metrics at thresholds ----
+
+class ThresholdMetricsTest : public MetricsTest {
+ protected:
+  // The four batches of TensorFlow's distribute/metrics_v1_test.py.
+  void ExpectOfFourBatches(const std::vector<float>& expected,
+                           const std::function<Metric(Output, Output)>& make) {
+    const Output y = Ints(3), p = Floats(3);
+    const Metric metric = make(y, p);
+    Begin();
+    const std::vector<Tensor> labels = {I({1, 0, 1}), I({0, 1, 0}),
+                                        I({1, 0, 1}), I({0, 1, 0})};
+    const std::vector<Tensor> predictions = {F({1, .75f, .25f}),
+                                             F({0, 1, .75f}), F({.25f, 0, 1}),
+                                             F({.75f, .25f, 0})};
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ExpectAfter(metric, {{y, labels[i]}, {p, predictions[i]}}, expected[i]);
+    }
+  }
+  // Ten predictions, as in TensorFlow's kernel_tests/metrics_test.py.
+  void ExpectOfTen(const Metric& metric, const Output& y, const Output& p,
+                   const Tensor& predictions, float expected) {
+    Begin();
+    ExpectAfter(metric,
+                {{y, I({0, 0, 0, 0, 0, 1, 1, 1, 1, 1})}, {p, predictions}},
+                expected);
+  }
+  std::vector<std::string> LocalNames() {
+    std::vector<std::string> names;
+    for (const auto& variable : ops::LocalVariables(root_)) {
+      names.push_back(variable.name());
+    }
+    return names;
+  }
+};
+
+TEST_F(ThresholdMetricsTest, PrecisionAtThresholds) {
+  ExpectOfFourBatches({.5f, .5f, .6f, .5f}, [&](Output y, Output p) {
+    return metrics::PrecisionAtThresholds(root_, y, p, {.5f});
+  });
+  EXPECT_NE(Find("precision_at_thresholds/precision_value"), nullptr);
+  EXPECT_NE(Find("precision_at_thresholds/precision_update_op"), nullptr);
+  EXPECT_EQ(LocalNames(), (std::vector<std::string>{
+                              "precision_at_thresholds/true_positives",
+                              "precision_at_thresholds/false_positives"}));
+}
+
+TEST_F(ThresholdMetricsTest, RecallAtThresholds) {
+  ExpectOfFourBatches({.5f, 2.0f / 3, .6f, .5f}, [&](Output y, Output p) {
+    return metrics::RecallAtThresholds(root_, y, p, {.5f});
+  });
+  EXPECT_NE(Find("recall_at_thresholds/recall_value"), nullptr);
+  EXPECT_EQ(LocalNames(),
+            (std::vector<std::string>{"recall_at_thresholds/true_positives",
+                                      "recall_at_thresholds/false_negatives"}));
+}
+
+TEST_F(ThresholdMetricsTest, TruePositivesAtThresholds) {
+  ExpectOfFourBatches({1, 2, 3, 3}, [&](Output y, Output p) {
+    return metrics::TruePositivesAtThresholds(root_, y, p, {.5f});
+  });
+  EXPECT_NE(Find("true_positives/true_positives"), nullptr);
+}
+
+TEST_F(ThresholdMetricsTest, FalsePositivesAtThresholds) {
+  ExpectOfFourBatches({1, 2, 2, 3}, [&](Output y, Output p) {
+    return metrics::FalsePositivesAtThresholds(root_, y, p, {.5f});
+  });
+}
+
+TEST_F(ThresholdMetricsTest, TrueNegativesAtThresholds) {
+  ExpectOfFourBatches({0, 1, 2, 3}, [&](Output y, Output p) {
+    return metrics::TrueNegativesAtThresholds(root_, y, p, {.5f});
+  });
+}
+
+TEST_F(ThresholdMetricsTest, FalseNegativesAtThresholds) {
+  ExpectOfFourBatches({1, 1, 2, 3}, [&](Output y, Output p) {
+    return metrics::FalseNegativesAtThresholds(root_, y, p, {.5f});
+  });
+}
+
+// No prediction is above 1; all are above -1.
+TEST_F(ThresholdMetricsTest, ThresholdsBeyondAllPredictions) {
+  const Output y = Ints(), p = Floats(4);
+  const Metric precision = metrics::PrecisionAtThresholds(root_, y, p, {-1, 2});
+  const Metric recall = metrics::RecallAtThresholds(root_, y, p, {-1, 2});
+  Begin();
+  const FeedList batch = {{y, I({0, 1, 1, 1})}, {p, F({1, 0, 1, 0})}};
+  EXPECT_THAT(Run(batch, precision.update_op), FloatsNear({.75f, 0}));
+  EXPECT_THAT(Run(batch, recall.update_op), FloatsNear({1, 0}));
+}
+
+// The first row of weights is 0, so that only the second row counts.
+TEST_F(ThresholdMetricsTest, WeightsAreBroadcast) {
+  const Output y = ops::Placeholder(root_, DT_INT64, {.shape = {2, 2}});
+  const Output p = ops::Placeholder(root_, DT_FLOAT, {.shape = {2, 2}});
+  const Output w = ops::Placeholder(root_, DT_FLOAT, {.shape = {2, 1}});
+  const Metric precision =
+      metrics::PrecisionAtThresholds(root_, y, p, {.5f, 1.1f}, {.weights = w});
+  const Metric recall =
+      metrics::RecallAtThresholds(root_, y, p, {.5f, 1.1f}, {.weights = w});
+  Begin();
+  const TensorShape square({2, 2});
+  const FeedList batch = {
+      {y, Tensor::FromValues<int64_t>(square, {0, 1, 1, 0})},
+      {p, Tensor::FromValues<float>(square, {1, 0, 1, 0})},
+      {w, Tensor::FromValues<float>(TensorShape({2, 1}), {0, 1})}};
+  EXPECT_THAT(Run(batch, precision.update_op), FloatsNear({1, 0}));
+  EXPECT_THAT(Run(batch, recall.update_op), FloatsNear({1, 0}));
+}
+
+TEST_F(ThresholdMetricsTest, EmptyThresholdsAreRefused) {
+  metrics::PrecisionAtThresholds(root_, Ints(), Floats(4), {});
+  EXPECT_THAT(
+      root_.status(),
+      StatusIs(kInvalid, "precision_at_thresholds: thresholds are empty"));
+}
+
+TEST_F(ThresholdMetricsTest, PredictionsBeyond1AreRefused) {
+  const Output y = Ints(), p = Floats(4);
+  const Metric recall = metrics::RecallAtThresholds(root_, y, p, {.5f});
+  Begin();
+  EXPECT_THAT(session().Run({{y, I({1, 0, 1, 0})}, {p, F({1, 0, 1.5f, 0})}},
+                            recall.update_op),
+              StatusIs(kInvalid, "predictions must be in [0, 1]"));
+}
+
+TEST_F(ThresholdMetricsTest, SensitivityAtSpecificity) {
+  ExpectOfFourBatches({.5f, 2.0f / 3, .6f, .5f}, [&](Output y, Output p) {
+    return metrics::SensitivityAtSpecificity(root_, y, p, .8f);
+  });
+  EXPECT_NE(Find("sensitivity_at_specificity/value"), nullptr);
+  EXPECT_NE(Find("sensitivity_at_specificity/update_op"), nullptr);
+}
+
+TEST_F(ThresholdMetricsTest, SpecificityAtSensitivity) {
+  ExpectOfFourBatches({0, 1.0f / 3, .5f, .5f}, [&](Output y, Output p) {
+    return metrics::SpecificityAtSensitivity(root_, y, p, .95f);
+  });
+  EXPECT_NE(Find("specificity_at_sensitivity/value"), nullptr);
+}
+
+TEST_F(ThresholdMetricsTest, RatesOfWeightedPredictions) {
+  const Output y = Ints(10), p = Floats(10);
+  const Tensor w = F({1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  ExpectOfTen(
+      metrics::SensitivityAtSpecificity(root_, y, p, .4f, {.weights = w}), y, p,
+      F({0, .1f, .2f, .3f, .4f, .01f, .02f, .25f, .26f, .26f}), .675f);
+  ExpectOfTen(
+      metrics::SpecificityAtSensitivity(root_, y, p, .4f, {.weights = w}), y, p,
+      F({.1f, .2f, .4f, .3f, 0, .1f, .2f, .2f, .26f, .26f}), 8.0f / 15);
+}
+
+TEST_F(ThresholdMetricsTest, RatesOutsideOf0And1AreRefused) {
+  metrics::SensitivityAtSpecificity(root_, Ints(), Floats(4), 1.5f);
+  EXPECT_THAT(root_.status(),
+              StatusIs(kInvalid, "specificity must be in [0, 1]"));
+}
+
+TEST_F(ThresholdMetricsTest, RateThatIsNaNIsRefused) {
+  metrics::SpecificityAtSensitivity(root_, Ints(), Floats(4), NAN);
+  EXPECT_THAT(root_.status(),
+              StatusIs(kInvalid, "sensitivity must be in [0, 1]"));
 }
 
 // ---- areas ----

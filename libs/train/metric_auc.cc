@@ -1,105 +1,16 @@
 // The area under a curve, from counts of right and wrong answers at many
 // thresholds.
-#include <vector>
-
-#include "absl/strings/str_cat.h"
 #include "libs/ops/array/array_ops.h"
-#include "libs/ops/control/logging_ops.h"
 #include "libs/ops/math/math_ops.h"
-#include "libs/ops/nn/typed_inputs.h"
-#include "libs/train/label_shapes.h"
+#include "libs/train/metric_counts.h"
 #include "libs/train/metric_variables.h"
 #include "libs/train/metrics.h"
 
 namespace weft::metrics {
 namespace {
 
-// Vectors with one element for each threshold.
-struct Counts {
-  Output true_positives;
-  Output false_negatives;
-  Output true_negatives;
-  Output false_positives;
-};
-
 Tensor Ints(std::initializer_list<int32_t> values) {
   return Tensor::Vector(values);
-}
-
-// From just below 0 to just above 1.
-std::vector<float> Thresholds(int count) {
-  constexpr double kBeyond = 1e-7;
-  std::vector<float> result = {static_cast<float>(0.0 - kBeyond)};
-  for (int i = 1; i < count - 1; ++i) {
-    result.push_back(static_cast<float>(i * 1.0 / (count - 1)));
-  }
-  result.push_back(static_cast<float>(1.0 + kBeyond));
-  return result;
-}
-
-// A step fails where a prediction is no probability.
-Scope WithPredictionsChecked(const Scope& scope, const Output& predictions) {
-  const Output low = ops::GreaterEqual(scope.SubScope("assert_greater_equal"),
-                                       predictions, 0.0f);
-  const Output high =
-      ops::LessEqual(scope.SubScope("assert_less_equal"), predictions, 1.0f);
-  const Output both = ops::LogicalAnd(scope, low, high);
-  const Output all = ops::All(scope, both, ops::AllAxes(scope, both));
-  const Operation check =
-      ops::Assert(scope, all, {"predictions must be in [0, 1]", predictions});
-  return check ? scope.WithControlDependencies({check}) : scope;
-}
-
-// A variable of counts, and the same after those in the rows of `counted`.
-struct Counter {
-  Output value;
-  Output updated;
-};
-
-Counter CountRows(const Scope& scope, const char* name, const Output& labels,
-                  const Output& predictions, const Output& weights, int rows) {
-  const ops::Variable variable =
-      MetricVariable(scope, name, TensorShape({rows}));
-  Output counted =
-      ops::Cast(scope, ops::LogicalAnd(scope, labels, predictions), DT_FLOAT);
-  if (weights) counted = ops::Mul(scope.WithName("mul"), counted, weights);
-  const Output sum = ops::Sum(scope, counted, 1);
-  if (!scope.ok()) return {};
-  return {variable.value(), ops::AssignAdd(scope, variable, sum)};
-}
-
-struct BothCounts {
-  Counts value;
-  Counts updated;
-};
-
-// One row for each threshold, one column for each prediction.
-BothCounts CountAtThresholds(const Scope& scope, const Batch& batch, int rows) {
-  const std::vector<float> thresholds = Thresholds(rows);
-  const Output column = ops::Const(
-      scope, Tensor::FromValues(TensorShape({rows, 1}),
-                                absl::Span<const float>(thresholds)));
-  const Output p = ops::Reshape(scope, batch.predictions, Ints({1, -1}));
-  const Output positive = ops::Greater(scope, p, column);
-  const Output label = ops::Reshape(scope, batch.labels, Ints({1, -1}));
-  const Output negative = ops::LogicalNot(scope, positive);
-  const Output no_label = ops::LogicalNot(scope, label);
-  Output weights;
-  if (batch.weights) {
-    const Output w = ops::CastTo(scope, batch.weights, DT_FLOAT, "weights");
-    weights = ops::Reshape(scope,
-                           train::BroadcastWeights(scope, w, batch.predictions),
-                           Ints({1, -1}));
-  }
-  const auto count = [&](const char* name, const Output& y, const Output& z) {
-    return CountRows(scope, name, y, z, weights, rows);
-  };
-  const Counter tp = count("true_positives", label, positive);
-  const Counter fn = count("false_negatives", label, negative);
-  const Counter tn = count("true_negatives", no_label, negative);
-  const Counter fp = count("false_positives", no_label, positive);
-  return {{tp.value, fn.value, tn.value, fp.value},
-          {tp.updated, fn.updated, tn.updated, fp.updated}};
 }
 
 // The arithmetic on vectors of counts, in the scope of the metric.
@@ -207,21 +118,12 @@ class Area {
 Metric Auc(const Scope& scope, const Input& labels, const Input& predictions,
            const AucOptions& options) {
   const int count = options.num_thresholds;
-  if (count < 2) {
-    scope.UpdateStatus(absl::InvalidArgumentError(
-        absl::StrCat("auc: num_thresholds must be at least 2, not ", count)));
-    return {};
-  }
+  if (!CheckNumThresholds(scope, "auc", count)) return {};
   const Scope inner = scope.CompositeScope("auc");
-  const Output p = ops::AsTensor(inner, predictions, DT_FLOAT, "predictions");
-  if (!p) return {};
-  const Scope checked = WithPredictionsChecked(inner, p);
-  const Batch batch = MatchShapes(
-      checked, ops::CastTo(checked, labels, DT_BOOL, "labels"),
-      ops::CastTo(checked, p, DT_FLOAT, "predictions"), options.weights);
-  if (!batch) return {};
-  const BothCounts counts = CountAtThresholds(checked, batch, count);
-  if (!scope.ok()) return {};
+  const CountedBatch counts =
+      CountAtThresholds(inner, labels, predictions, options.weights,
+                        SpreadThresholds(count, 1 + kBeyond), kAllCells);
+  if (!scope.ok() || !counts) return {};
   // The value depends on the variables alone, not on this batch.
   const Area area(inner, count);
   const Metric metric{area.Under(counts.value, options, "value"),

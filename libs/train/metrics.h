@@ -15,7 +15,9 @@
 #ifndef WEFT_LIBS_TRAIN_METRICS_H_
 #define WEFT_LIBS_TRAIN_METRICS_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "libs/ops/scope.h"
 
@@ -81,6 +83,53 @@ Metric Precision(const Scope& scope, const Input& labels,
 // True positives among what is positive; 0 of nothing.
 Metric Recall(const Scope& scope, const Input& labels, const Input& predictions,
               const MetricOptions& options = {});
+
+// The metrics above at each of `thresholds`, which is not empty: values are
+// vectors with one element per threshold. A prediction is positive if it is
+// greater than the threshold; labels are taken as booleans. Predictions beyond
+// [0, 1] fail the step with INVALID_ARGUMENT, also in the metrics below.
+Metric PrecisionAtThresholds(const Scope& scope, const Input& labels,
+                             const Input& predictions,
+                             const std::vector<float>& thresholds,
+                             const MetricOptions& options = {});
+Metric RecallAtThresholds(const Scope& scope, const Input& labels,
+                          const Input& predictions,
+                          const std::vector<float>& thresholds,
+                          const MetricOptions& options = {});
+Metric TruePositivesAtThresholds(const Scope& scope, const Input& labels,
+                                 const Input& predictions,
+                                 const std::vector<float>& thresholds,
+                                 const MetricOptions& options = {});
+Metric FalsePositivesAtThresholds(const Scope& scope, const Input& labels,
+                                  const Input& predictions,
+                                  const std::vector<float>& thresholds,
+                                  const MetricOptions& options = {});
+Metric TrueNegativesAtThresholds(const Scope& scope, const Input& labels,
+                                 const Input& predictions,
+                                 const std::vector<float>& thresholds,
+                                 const MetricOptions& options = {});
+Metric FalseNegativesAtThresholds(const Scope& scope, const Input& labels,
+                                  const Input& predictions,
+                                  const std::vector<float>& thresholds,
+                                  const MetricOptions& options = {});
+
+struct AtRateOptions {
+  Input weights = Output();
+  int num_thresholds = 200;  // at least 2, spread evenly over [0, 1]
+  std::string metrics_collection;
+  std::string updates_collection;
+};
+// The share of positive labels that are predicted to be positive, at the lowest
+// threshold at which the specificity is nearest to the given one, in [0, 1].
+Metric SensitivityAtSpecificity(const Scope& scope, const Input& labels,
+                                const Input& predictions, float specificity,
+                                const AtRateOptions& options = {});
+// The share of negative labels that are predicted to be negative, at the
+// highest threshold at which the sensitivity is nearest to the given one, in
+// [0, 1].
+Metric SpecificityAtSensitivity(const Scope& scope, const Input& labels,
+                                const Input& predictions, float sensitivity,
+                                const AtRateOptions& options = {});
 
 enum class Curve {
   kRoc,  // recall over the rate of false positives
