@@ -24,6 +24,7 @@
 #include "libs/summary/event.h"
 #include "libs/summary/events_writer.h"
 #include "libs/tensor/buffer.h"
+#include "tools/conformance/estimator_fields.h"
 #include "tools/conformance/estimator_model.h"
 #include "tools/conformance/tensor_pack.h"
 
@@ -39,11 +40,12 @@ absl::Status Differs(absl::string_view what) {
 // A variable of the training graph.
 struct VariableFacts {
   std::string graph, checkpoint, device;
+  DataType dtype = DT_INVALID;
   TensorShape shape;
   bool trainable = false;
 };
 
-// Keeps the losses of all steps, and the variables.
+// Watch records the losses of all steps and the variables.
 class Watch : public train::SessionRunHook {
  public:
   absl::Status Begin(const Scope& scope) override {
@@ -57,6 +59,7 @@ class Watch : public train::SessionRunHook {
       const auto slice = store.slices.find(variable.handle().node());
       facts.checkpoint =
           slice == store.slices.end() ? facts.graph : slice->second.full_name;
+      facts.dtype = RemoveRefType(variable.dtype());
       facts.shape = variable.shape().ToShape();
       facts.device = variable.handle().node()->requested_device();
       facts.trainable = variable.trainable();
@@ -79,6 +82,31 @@ class Watch : public train::SessionRunHook {
 
  private:
   Output loss_;
+};
+
+// RemoveInitialCheckpoint deletes the files of the checkpoint that the case
+// begins with once its values were restored. The first save has the same
+// prefix, and beside the old files it would choose other names
+// (ChooseDataFileCount).
+class RemoveInitialCheckpoint : public train::CheckpointSaverListener {
+ public:
+  RemoveInitialCheckpoint(FileSystem& fs, std::string model_dir)
+      : fs_(fs), model_dir_(std::move(model_dir)) {}
+
+  absl::Status BeforeSave(Session&, int64_t) override {
+    if (std::exchange(is_removed_, true)) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const auto names, fs_.ListDirectory(model_dir_));
+    for (const std::string& name : names) {
+      if (!absl::StartsWith(name, "model.ckpt-0.")) continue;
+      RETURN_IF_ERROR(fs_.DeleteFile(JoinPath(model_dir_, name)));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  FileSystem& fs_;
+  const std::string model_dir_;
+  bool is_removed_ = false;
 };
 
 // ---- Comparing ----
@@ -179,11 +207,45 @@ class Run {
                      fs_.ReadFile(JoinPath(directory_, "case.json")));
     case_ = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!case_.is_object()) return absl::DataLossError("case.json is no JSON");
+    RETURN_IF_ERROR(CheckFields());
+    ASSIGN_OR_RETURN(data_, ReadData(case_.at("data")));
     comparer_.emplace(case_);
     ASSIGN_OR_RETURN(const std::string bytes,
                      fs_.ReadFile(JoinPath(directory_, "tensors.pb")));
     ASSIGN_OR_RETURN(tensors_, ParseTensorPack(bytes));
     return absl::OkStatus();
+  }
+  // Refuses a case with fields that nothing here reads, at the levels that are
+  // read below. The others are checked as they are read.
+  absl::Status CheckFields() const {
+    RETURN_IF_ERROR(CheckFieldsOf(
+        case_, "the case",
+        {"name", "checks", "kind", "tensorflow", "data", "columns", "model",
+         "train_steps", "run_config", "tf_random_seed", "predict_rows", "rtol",
+         "atol", "sensitivity", "variables", "initial", "expect"},
+        {"cluster"}));
+    for (const Json& variable : case_["variables"]) {
+      RETURN_IF_ERROR(
+          CheckFieldsOf(variable, "a variable",
+                        {"graph", "checkpoint", "dtype", "shape", "trainable"},
+                        {"full_shape", "offset", "device", "slot", "slot_of"}));
+    }
+    RETURN_IF_ERROR(CheckFieldsOf(case_["expect"], "expect",
+                                  {"loss", "final", "metrics", "predictions",
+                                   "files", "checkpoint_file", "tags"},
+                                  {}));
+    return CheckFieldsOf(case_["expect"]["tags"], "tags", {"train", "eval"},
+                         {});
+  }
+  static absl::Status CheckFieldsOf(const Json& json, const char* what,
+                                    const std::vector<const char*>& required,
+                                    const std::vector<const char*>& optional) {
+    Fields fields(json, what);
+    for (const char* name : required) {
+      RETURN_IF_ERROR(fields.GetObject(name).status());
+    }
+    for (const char* name : optional) fields.Skip(name);
+    return fields.CheckAllTaken();
   }
   absl::StatusOr<Tensor> TensorOf(const Json& key) const {
     const auto found = tensors_.find(key.get<std::string>());
@@ -264,15 +326,23 @@ class Run {
   }
 
   absl::StatusOr<estimator::RunConfig> Config() {
-    const Json& given = case_.at("run_config");
+    Fields fields(case_.at("run_config"), "run_config");
     estimator::RunConfig config;
     config.model_dir = model_dir_;
-    config.save_summary_steps = given.at("save_summary_steps").get<int64_t>();
-    config.save_checkpoints_steps =
-        given.at("save_checkpoints_steps").get<int64_t>();
-    config.keep_checkpoint_max = given.at("keep_checkpoint_max").get<int>();
-    config.log_step_count_steps =
-        given.at("log_step_count_steps").get<int64_t>();
+    config.tf_random_seed = case_.at("tf_random_seed").get<int64_t>();
+    RETURN_IF_ERROR(
+        fields.Take("save_summary_steps", config.save_summary_steps));
+    RETURN_IF_ERROR(
+        fields.Take("save_checkpoints_steps", config.save_checkpoints_steps));
+    RETURN_IF_ERROR(
+        fields.Take("save_checkpoints_secs", config.save_checkpoints_secs));
+    RETURN_IF_ERROR(
+        fields.Take("keep_checkpoint_max", config.keep_checkpoint_max));
+    RETURN_IF_ERROR(fields.Take("keep_checkpoint_every_n_hours",
+                                config.keep_checkpoint_every_n_hours));
+    RETURN_IF_ERROR(
+        fields.Take("log_step_count_steps", config.log_step_count_steps));
+    RETURN_IF_ERROR(fields.CheckAllTaken());
     config.session_config.process = &process_;
     if (!case_.contains("cluster")) return config;
     ASSIGN_OR_RETURN(const Json cluster, StartServers());
@@ -281,24 +351,21 @@ class Run {
     return estimator::RunConfig::FromTfConfig(tf_config.dump(), config);
   }
 
-  absl::StatusOr<estimator::InputFn> Input(const char* file,
+  absl::StatusOr<estimator::InputFn> Input(const std::string& file,
                                            const Reading& reading) {
-    const Json& data = case_.at("data");
-    return ReadInput(fs_,
-                     JoinPath(directory_, data.at(file).get<std::string>()),
-                     data, reading);
+    return ReadInput(fs_, JoinPath(directory_, file), data_, reading);
   }
 
   absl::Status Train(estimator::Estimator& model) {
     ASSIGN_OR_RETURN(
         const auto input,
-        Input("train",
-              {.batch_size = case_["data"]["train_batch"].get<int64_t>(),
-               .repeat = true}));
+        Input(data_.train, {.batch_size = data_.train_batch, .repeat = true}));
     const auto watch = std::make_shared<Watch>();
     RETURN_IF_ERROR(model.Train(
-        input,
-        {.hooks = {watch}, .steps = case_.at("train_steps").get<int64_t>()}));
+        input, {.hooks = {watch},
+                .steps = case_.at("train_steps").get<int64_t>(),
+                .saving_listeners = {std::make_shared<RemoveInitialCheckpoint>(
+                    fs_, model_dir_)}}));
     RETURN_IF_ERROR(CheckVariables(watch->variables));
     ASSIGN_OR_RETURN(const Tensor loss, TensorOf(case_["expect"]["loss"]));
     RETURN_IF_ERROR(
@@ -308,7 +375,7 @@ class Run {
 
   static std::string ToString(const VariableFacts& facts) {
     return absl::StrCat(facts.graph, " (", facts.checkpoint, ") ",
-                        facts.shape.ToString(),
+                        DataTypeName(facts.dtype), facts.shape.ToString(),
                         facts.trainable ? " trainable" : "",
                         facts.device.empty() ? "" : " ", facts.device);
   }
@@ -323,6 +390,8 @@ class Run {
       facts.graph = json.at("graph").get<std::string>();
       facts.checkpoint = json.at("checkpoint").get<std::string>();
       facts.device = json.value("device", std::string());
+      ASSIGN_OR_RETURN(facts.dtype,
+                       DtypeOf(json.at("dtype").get<std::string>()));
       const auto shape = json.at("shape").get<std::vector<int64_t>>();
       facts.shape = TensorShape(absl::MakeConstSpan(shape));
       facts.trainable = json.at("trainable").get<bool>();
@@ -352,10 +421,8 @@ class Run {
   }
 
   absl::Status Evaluate(estimator::Estimator& model) {
-    ASSIGN_OR_RETURN(
-        const auto input,
-        Input("eval",
-              {.batch_size = case_["data"]["eval_batch"].get<int64_t>()}));
+    ASSIGN_OR_RETURN(const auto input,
+                     Input(data_.eval, {.batch_size = data_.eval_batch}));
     ASSIGN_OR_RETURN(const auto metrics, model.Evaluate(input));
     std::vector<std::string> ours, theirs;
     for (const auto& [name, value] : metrics) ours.push_back(name);
@@ -363,19 +430,29 @@ class Run {
     for (const auto& [name, value] : expected.items()) theirs.push_back(name);
     RETURN_IF_ERROR(CompareLists("metrics", ours, theirs));
     for (const auto& [name, value] : metrics) {
-      if (value.dtype() == DT_INT64) {
-        if (value.scalar<int64_t>() == expected[name].get<int64_t>()) continue;
-        return Differs(absl::StrCat(name, " is ", value.ToString()));
-      }
-      RETURN_IF_ERROR(comparer_->CompareFloats(name, value.flat<float>(),
-                                               {expected[name].get<float>()}));
+      RETURN_IF_ERROR(CompareMetric(name, value, expected[name]));
     }
     return absl::OkStatus();
+  }
+  absl::Status CompareMetric(const std::string& name, const Tensor& value,
+                             const Json& expected) const {
+    if (value.dtype() == DT_INT64) {
+      if (value.scalar<int64_t>() == expected.get<int64_t>()) {
+        return absl::OkStatus();
+      }
+      return Differs(absl::StrCat(name, " is ", value.ToString()));
+    }
+    // A metric at thresholds is a list.
+    std::vector<float> wanted(1);
+    if (!Convert(expected, wanted[0]) && !Convert(expected, wanted)) {
+      return Differs(absl::StrCat(name, " should be ", expected.dump()));
+    }
+    return comparer_->CompareFloats(name, value.flat<float>(), wanted);
   }
 
   absl::Status Predict(estimator::Estimator& model) {
     const auto rows = case_.at("predict_rows").get<int64_t>();
-    ASSIGN_OR_RETURN(const auto input, Input("eval", {.batch_size = rows}));
+    ASSIGN_OR_RETURN(const auto input, Input(data_.eval, {.batch_size = rows}));
     ASSIGN_OR_RETURN(auto stream, model.Predict(input));
     std::vector<estimator::Prediction> predictions;
     while (static_cast<int64_t>(predictions.size()) < rows) {
@@ -406,14 +483,8 @@ class Run {
     return comparer_->Compare(absl::StrCat(name, " of row ", row), got, want);
   }
 
-  // Of event files the part that is always so. The checkpoint that the case
-  // begins with is saved again, in one file more than it had
-  // (ChooseDataFileCount).
-  std::string AsTensorFlow(const std::string& path) const {
-    if (!case_.contains("cluster") &&
-        path == "model.ckpt-0.data-00000-of-00002") {
-      return "model.ckpt-0.data-00000-of-00001";
-    }
+  // Names of event files end with the time and the host.
+  static std::string WithoutTime(const std::string& path) {
     const size_t events = path.find("tfevents.");
     return events == std::string::npos ? path
                                        : path.substr(0, events) + "tfevents.*";
@@ -430,7 +501,7 @@ class Run {
       if (is_directory) {
         RETURN_IF_ERROR(ListFiles(path, files));
       } else {
-        files.insert(AsTensorFlow(path));
+        files.insert(WithoutTime(path));
       }
     }
     return absl::OkStatus();
@@ -506,6 +577,7 @@ class Run {
   Process& process_;
   NullLogger logger_;
   Json case_;
+  DataSpec data_;
   TensorPack tensors_;
   std::optional<Comparer> comparer_;
   // Of a case with a cluster; clients reach its servers through sockets.

@@ -1,11 +1,12 @@
 // MakeColumns.
-#include <set>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
 #include "libs/ops/math/math_ops.h"
+#include "tools/conformance/estimator_fields.h"
 #include "tools/conformance/estimator_model.h"
 
 namespace weft::conformance {
@@ -15,16 +16,6 @@ using feature_column::FeatureColumn;
 using feature_column::FeatureColumns;
 using Json = nlohmann::json;
 
-absl::Status CheckFields(const Json& spec, std::set<std::string> known) {
-  for (const auto& [field, value] : spec.items()) {
-    if (field != "type" && known.count(field) == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("a column has the field ", field, ", unknown here"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<FeatureColumn> One(const NamedColumns& made,
                                   const std::string& name) {
   const auto found = made.find(name);
@@ -33,170 +24,232 @@ absl::StatusOr<FeatureColumn> One(const NamedColumns& made,
       absl::StrCat("no column ", name, " comes before"));
 }
 
-feature_column::NormalizerFn Normalizer(const Json& spec) {
+absl::StatusOr<feature_column::NormalizerFn> Normalizer(const Json& spec) {
+  Fields fields(spec, "the normalizer");
   if (spec.contains("log1p")) {
-    return [](const Scope& scope, const Output& x) {
-      return ops::Log1p(scope, x);
-    };
+    fields.Skip("log1p");
+    RETURN_IF_ERROR(fields.CheckAllTaken());
+    return feature_column::NormalizerFn(
+        [](const Scope& scope, const Output& x) {
+          return ops::Log1p(scope, x);
+        });
   }
-  const float subtract = spec.at("subtract").get<float>();
-  const float divide = spec.at("divide").get<float>();
-  return [subtract, divide](const Scope& scope, const Output& x) {
-    return ops::RealDiv(scope, ops::Sub(scope, x, subtract), divide);
-  };
+  ASSIGN_OR_RETURN(const auto subtract, fields.Get<float>("subtract"));
+  ASSIGN_OR_RETURN(const auto divide, fields.Get<float>("divide"));
+  RETURN_IF_ERROR(fields.CheckAllTaken());
+  return feature_column::NormalizerFn(
+      [subtract, divide](const Scope& scope, const Output& x) {
+        return ops::RealDiv(scope, ops::Sub(scope, x, subtract), divide);
+      });
 }
 
-absl::StatusOr<FeatureColumn> Numeric(const Json& spec) {
-  RETURN_IF_ERROR(CheckFields(spec, {"key", "shape", "normalizer"}));
+absl::Status TakeDtype(Fields& fields, DataType& dtype) {
+  std::optional<std::string> name;
+  RETURN_IF_ERROR(fields.Take("dtype", name));
+  if (!name) return absl::OkStatus();
+  ASSIGN_OR_RETURN(dtype, DtypeOf(*name));
+  return absl::OkStatus();
+}
+
+// One number for all elements, or one for each.
+absl::Status TakeDefault(Fields& fields, std::optional<Tensor>& value) {
+  const Json* found = fields.Find("default_value");
+  if (found == nullptr) return absl::OkStatus();
+  float one = 0;
+  std::vector<float> each;
+  if (Convert(*found, one)) {
+    value = Tensor::Scalar(one);
+  } else if (Convert(*found, each)) {
+    value = Tensor::FromValues(TensorShape({static_cast<int64_t>(each.size())}),
+                               absl::Span<const float>(each));
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat(fields.what(), ": default_value is ", found->dump()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FeatureColumn> Numeric(Fields& fields) {
+  ASSIGN_OR_RETURN(const auto key, fields.Get<std::string>("key"));
   feature_column::NumericColumnOptions options;
-  options.shape = spec.value("shape", options.shape);
-  if (spec.contains("normalizer")) {
-    options.normalizer_fn = Normalizer(spec["normalizer"]);
+  RETURN_IF_ERROR(fields.Take("shape", options.shape));
+  RETURN_IF_ERROR(TakeDtype(fields, options.dtype));
+  RETURN_IF_ERROR(TakeDefault(fields, options.default_value));
+  if (const Json* normalizer = fields.Find("normalizer")) {
+    ASSIGN_OR_RETURN(options.normalizer_fn, Normalizer(*normalizer));
   }
-  return feature_column::NumericColumn(spec.at("key").get<std::string>(),
-                                       options);
+  return feature_column::NumericColumn(key, options);
 }
 
-feature_column::VocabularyOptions VocabularyOf(const Json& spec) {
+absl::StatusOr<feature_column::VocabularyOptions> VocabularyOf(Fields& fields) {
   feature_column::VocabularyOptions options;
-  options.default_value = spec.value("default_value", options.default_value);
-  options.num_oov_buckets =
-      spec.value("num_oov_buckets", options.num_oov_buckets);
+  RETURN_IF_ERROR(TakeDtype(fields, options.dtype));
+  RETURN_IF_ERROR(fields.Take("default_value", options.default_value));
+  RETURN_IF_ERROR(fields.Take("num_oov_buckets", options.num_oov_buckets));
   return options;
 }
 
-absl::StatusOr<FeatureColumn> Categorical(const std::string& type,
-                                          const Json& spec,
-                                          const std::string& directory) {
-  const auto key = spec.at("key").get<std::string>();
-  if (type == "identity") {
-    RETURN_IF_ERROR(CheckFields(spec, {"key", "num_buckets", "default_value"}));
-    std::optional<int64_t> other;
-    if (spec.contains("default_value")) {
-      other = spec["default_value"].get<int64_t>();
-    }
-    return feature_column::CategoricalColumnWithIdentity(
-        key, spec.at("num_buckets").get<int64_t>(), other);
+absl::StatusOr<FeatureColumn> Identity(Fields& fields, const std::string& key) {
+  ASSIGN_OR_RETURN(const auto buckets, fields.Get<int64_t>("num_buckets"));
+  std::optional<int64_t> other;
+  RETURN_IF_ERROR(fields.Take("default_value", other));
+  return feature_column::CategoricalColumnWithIdentity(key, buckets, other);
+}
+
+absl::StatusOr<FeatureColumn> HashBucket(Fields& fields,
+                                         const std::string& key) {
+  ASSIGN_OR_RETURN(const auto size, fields.Get<int64_t>("hash_bucket_size"));
+  DataType dtype = DT_STRING;
+  RETURN_IF_ERROR(TakeDtype(fields, dtype));
+  return feature_column::CategoricalColumnWithHashBucket(key, size, dtype);
+}
+
+absl::StatusOr<FeatureColumn> VocabularyList(Fields& fields,
+                                             const std::string& key) {
+  ASSIGN_OR_RETURN(const auto options, VocabularyOf(fields));
+  ASSIGN_OR_RETURN(const Json* list, fields.GetObject("vocabulary_list"));
+  std::vector<int64_t> numbers;
+  if (!list->empty() && Convert(*list, numbers)) {
+    return feature_column::CategoricalColumnWithVocabularyList(key, numbers,
+                                                               options);
   }
-  if (type == "hash_bucket") {
-    RETURN_IF_ERROR(CheckFields(spec, {"key", "hash_bucket_size"}));
-    return feature_column::CategoricalColumnWithHashBucket(
-        key, spec.at("hash_bucket_size").get<int64_t>());
-  }
-  if (type == "vocabulary_list") {
-    RETURN_IF_ERROR(CheckFields(
-        spec, {"key", "vocabulary_list", "default_value", "num_oov_buckets"}));
-    return feature_column::CategoricalColumnWithVocabularyList(
-        key, spec.at("vocabulary_list").get<std::vector<std::string>>(),
-        VocabularyOf(spec));
-  }
-  RETURN_IF_ERROR(
-      CheckFields(spec, {"key", "vocabulary_file", "vocabulary_size",
-                         "default_value", "num_oov_buckets"}));
+  ASSIGN_OR_RETURN(const auto words,
+                   fields.Get<std::vector<std::string>>("vocabulary_list"));
+  return feature_column::CategoricalColumnWithVocabularyList(key, words,
+                                                             options);
+}
+
+absl::StatusOr<FeatureColumn> VocabularyFile(Fields& fields,
+                                             const std::string& key,
+                                             const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto options, VocabularyOf(fields));
+  ASSIGN_OR_RETURN(const auto file, fields.Get<std::string>("vocabulary_file"));
   std::optional<int64_t> size;
-  if (spec.contains("vocabulary_size")) {
-    size = spec["vocabulary_size"].get<int64_t>();
-  }
+  RETURN_IF_ERROR(fields.Take("vocabulary_size", size));
   return feature_column::CategoricalColumnWithVocabularyFile(
-      key, JoinPath(directory, spec.at("vocabulary_file").get<std::string>()),
-      size, VocabularyOf(spec));
+      key, JoinPath(directory, file), size, options);
 }
 
-absl::StatusOr<FeatureColumn> Crossed(const Json& spec,
+absl::StatusOr<feature_column::CrossedKey> KeyOf(const Json& json,
+                                                 const NamedColumns& made) {
+  if (json.is_string()) {
+    return feature_column::CrossedKey(json.get<std::string>());
+  }
+  Fields fields(json, "the key of a crossed column");
+  ASSIGN_OR_RETURN(const auto name, fields.Get<std::string>("column"));
+  RETURN_IF_ERROR(fields.CheckAllTaken());
+  ASSIGN_OR_RETURN(const FeatureColumn column, One(made, name));
+  return feature_column::CrossedKey(column);
+}
+
+absl::StatusOr<FeatureColumn> Crossed(Fields& fields,
                                       const NamedColumns& made) {
-  RETURN_IF_ERROR(CheckFields(spec, {"keys", "hash_bucket_size", "hash_key"}));
+  ASSIGN_OR_RETURN(const Json* specs, fields.GetObject("keys"));
   std::vector<feature_column::CrossedKey> keys;
-  for (const Json& key : spec.at("keys")) {
-    if (key.is_string()) {
-      keys.emplace_back(key.get<std::string>());
-    } else {
-      ASSIGN_OR_RETURN(const FeatureColumn column,
-                       One(made, key.at("column").get<std::string>()));
-      keys.emplace_back(column);
-    }
+  for (const Json& key : *specs) {
+    ASSIGN_OR_RETURN(keys.emplace_back(), KeyOf(key, made));
   }
+  ASSIGN_OR_RETURN(const auto size, fields.Get<int64_t>("hash_bucket_size"));
   std::optional<int64_t> hash_key;
-  if (spec.contains("hash_key")) hash_key = spec["hash_key"].get<int64_t>();
-  return feature_column::CrossedColumn(
-      keys, spec.at("hash_bucket_size").get<int64_t>(), hash_key);
+  RETURN_IF_ERROR(fields.Take("hash_key", hash_key));
+  return feature_column::CrossedColumn(keys, size, hash_key);
 }
 
-feature_column::EmbeddingColumnOptions EmbeddingOf(const Json& spec) {
+absl::StatusOr<feature_column::EmbeddingColumnOptions> EmbeddingOf(
+    Fields& fields, const std::string& directory) {
   feature_column::EmbeddingColumnOptions options;
-  options.combiner = spec.value("combiner", options.combiner);
-  if (spec.contains("max_norm")) {
-    options.max_norm = spec["max_norm"].get<float>();
-  }
+  RETURN_IF_ERROR(fields.Take("combiner", options.combiner));
+  RETURN_IF_ERROR(fields.Take("max_norm", options.max_norm));
+  RETURN_IF_ERROR(fields.Take("trainable", options.trainable));
+  RETURN_IF_ERROR(
+      fields.Take("tensor_name_in_ckpt", options.tensor_name_in_ckpt));
+  std::optional<std::string> checkpoint;
+  RETURN_IF_ERROR(fields.Take("ckpt_to_load_from", checkpoint));
+  if (checkpoint) options.ckpt_to_load_from = JoinPath(directory, *checkpoint);
   return options;
 }
 
-absl::StatusOr<FeatureColumns> Shared(const Json& spec,
-                                      const NamedColumns& made) {
-  RETURN_IF_ERROR(CheckFields(spec, {"of", "dimension", "combiner", "max_norm",
-                                     "shared_embedding_collection_name"}));
-  FeatureColumns columns;
-  for (const Json& name : spec.at("of")) {
-    ASSIGN_OR_RETURN(columns.emplace_back(),
-                     One(made, name.get<std::string>()));
-  }
-  return feature_column::SharedEmbeddingColumns(
-      columns, spec.at("dimension").get<int64_t>(), EmbeddingOf(spec),
-      spec.value("shared_embedding_collection_name", std::string()));
+absl::StatusOr<FeatureColumn> Weighted(Fields& fields,
+                                       const FeatureColumn& of) {
+  ASSIGN_OR_RETURN(const auto key,
+                   fields.Get<std::string>("weight_feature_key"));
+  DataType dtype = DT_FLOAT;
+  RETURN_IF_ERROR(TakeDtype(fields, dtype));
+  return feature_column::WeightedCategoricalColumn(of, key, dtype);
 }
 
-absl::StatusOr<FeatureColumn> OfAnother(const std::string& type,
-                                        const Json& spec,
-                                        const NamedColumns& made) {
+absl::StatusOr<FeatureColumns> Shared(Fields& fields, const NamedColumns& made,
+                                      const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto names,
+                   fields.Get<std::vector<std::string>>("of"));
+  FeatureColumns columns;
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(columns.emplace_back(), One(made, name));
+  }
+  ASSIGN_OR_RETURN(const auto dimension, fields.Get<int64_t>("dimension"));
+  ASSIGN_OR_RETURN(const auto options, EmbeddingOf(fields, directory));
+  std::string collection;
+  RETURN_IF_ERROR(fields.Take("shared_embedding_collection_name", collection));
+  return feature_column::SharedEmbeddingColumns(columns, dimension, options,
+                                                collection);
+}
+
+absl::StatusOr<FeatureColumn> OfAnother(const std::string& type, Fields& fields,
+                                        const NamedColumns& made,
+                                        const std::string& directory) {
   const bool is_bucketized = type == "bucketized";
-  ASSIGN_OR_RETURN(
-      const FeatureColumn of,
-      One(made, spec.at(is_bucketized ? "source" : "of").get<std::string>()));
+  ASSIGN_OR_RETURN(const auto name,
+                   fields.Get<std::string>(is_bucketized ? "source" : "of"));
+  ASSIGN_OR_RETURN(const FeatureColumn of, One(made, name));
   if (is_bucketized) {
-    RETURN_IF_ERROR(CheckFields(spec, {"source", "boundaries"}));
-    return feature_column::BucketizedColumn(
-        of, spec.at("boundaries").get<std::vector<float>>());
+    ASSIGN_OR_RETURN(const auto boundaries,
+                     fields.Get<std::vector<float>>("boundaries"));
+    return feature_column::BucketizedColumn(of, boundaries);
   }
-  if (type == "weighted") {
-    RETURN_IF_ERROR(CheckFields(spec, {"of", "weight_feature_key"}));
-    return feature_column::WeightedCategoricalColumn(
-        of, spec.at("weight_feature_key").get<std::string>());
+  if (type == "weighted") return Weighted(fields, of);
+  if (type == "indicator") return feature_column::IndicatorColumn(of);
+  ASSIGN_OR_RETURN(const auto dimension, fields.Get<int64_t>("dimension"));
+  ASSIGN_OR_RETURN(const auto options, EmbeddingOf(fields, directory));
+  return feature_column::EmbeddingColumn(of, dimension, options);
+}
+
+absl::StatusOr<FeatureColumn> MakeOne(const std::string& type, Fields& fields,
+                                      const NamedColumns& made,
+                                      const std::string& directory) {
+  if (type == "numeric") return Numeric(fields);
+  if (type == "crossed") return Crossed(fields, made);
+  if (type == "bucketized" || type == "weighted" || type == "indicator" ||
+      type == "embedding") {
+    return OfAnother(type, fields, made, directory);
   }
-  if (type == "indicator") {
-    RETURN_IF_ERROR(CheckFields(spec, {"of"}));
-    return feature_column::IndicatorColumn(of);
-  }
-  if (type == "embedding") {
-    RETURN_IF_ERROR(
-        CheckFields(spec, {"of", "dimension", "combiner", "max_norm"}));
-    return feature_column::EmbeddingColumn(
-        of, spec.at("dimension").get<int64_t>(), EmbeddingOf(spec));
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("columns of type ", type, " are unknown here"));
+  ASSIGN_OR_RETURN(const auto key, fields.Get<std::string>("key"));
+  if (type == "identity") return Identity(fields, key);
+  if (type == "hash_bucket") return HashBucket(fields, key);
+  if (type == "vocabulary_list") return VocabularyList(fields, key);
+  if (type == "vocabulary_file") return VocabularyFile(fields, key, directory);
+  return UnknownHere(absl::StrCat("a column of type ", type));
 }
 
 absl::StatusOr<FeatureColumns> Make(const Json& spec, const NamedColumns& made,
                                     const std::string& directory) {
-  const auto type = spec.at("type").get<std::string>();
-  if (type == "shared_embedding") return Shared(spec, made);
-  FeatureColumn column;
-  if (type == "numeric") {
-    ASSIGN_OR_RETURN(column, Numeric(spec));
-  } else if (type == "crossed") {
-    ASSIGN_OR_RETURN(column, Crossed(spec, made));
-  } else if (type == "identity" || type == "hash_bucket" ||
-             type == "vocabulary_list" || type == "vocabulary_file") {
-    ASSIGN_OR_RETURN(column, Categorical(type, spec, directory));
+  Fields fields(spec, "the column");
+  ASSIGN_OR_RETURN(const auto type, fields.Get<std::string>("type"));
+  FeatureColumns columns;
+  if (type == "shared_embedding") {
+    ASSIGN_OR_RETURN(columns, Shared(fields, made, directory));
   } else {
-    ASSIGN_OR_RETURN(column, OfAnother(type, spec, made));
+    ASSIGN_OR_RETURN(columns.emplace_back(),
+                     MakeOne(type, fields, made, directory));
   }
-  return FeatureColumns{column};
+  RETURN_IF_ERROR(fields.CheckAllTaken());
+  return columns;
 }
 
 }  // namespace
 
-// A JSON object is sorted by name here, but a column comes after those that it
-// is made of: what cannot be made yet waits for the next round.
+// A JSON object is sorted by name here, but a column is made after those that
+// it refers to. A column that cannot be made yet is tried again in the next
+// round.
 absl::StatusOr<NamedColumns> MakeColumns(const Json& specs,
                                          const std::string& directory) {
   NamedColumns made;

@@ -1,5 +1,6 @@
-// ReadInput.
+// ReadData and ReadInput.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -9,6 +10,7 @@
 #include "libs/estimator/inputs.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
+#include "tools/conformance/estimator_fields.h"
 #include "tools/conformance/estimator_model.h"
 
 namespace weft::conformance {
@@ -56,13 +58,6 @@ absl::Status SetValue(const std::string& text, int64_t at, Tensor& tensor) {
   return absl::DataLossError(absl::StrCat("'", text, "' is no number"));
 }
 
-absl::StatusOr<DataType> TypeOf(const std::string& name) {
-  if (name == "float32") return DT_FLOAT;
-  if (name == "int64") return DT_INT64;
-  if (name == "string") return DT_STRING;
-  return absl::InvalidArgumentError(absl::StrCat("dtype ", name));
-}
-
 // [rows, width]; what a row lacks is empty or 0.
 absl::StatusOr<Tensor> Table(const Cells& cells, DataType dtype,
                              int64_t width) {
@@ -79,30 +74,52 @@ absl::StatusOr<Tensor> Table(const Cells& cells, DataType dtype,
 
 std::string LengthName(const std::string& name) { return name + "/length"; }
 
-// The tensors of one feature; of a multivalent one also how many values each
-// row has.
-absl::Status AddFeature(const std::string& name, const Json& spec,
+// A feature or the label of a case.
+struct FeatureSpec {
+  DataType dtype = DT_INVALID;
+  bool is_multivalent = false;
+  std::optional<int64_t> length;  // values per row
+};
+
+absl::StatusOr<FeatureSpec> ReadFeature(const std::string& name,
+                                        const Json& json) {
+  Fields fields(json, absl::StrCat("the feature ", name));
+  FeatureSpec spec;
+  ASSIGN_OR_RETURN(const auto dtype, fields.Get<std::string>("dtype"));
+  ASSIGN_OR_RETURN(spec.dtype, DtypeOf(dtype));
+  RETURN_IF_ERROR(fields.Take("multivalent", spec.is_multivalent));
+  RETURN_IF_ERROR(fields.Take("length", spec.length));
+  RETURN_IF_ERROR(fields.CheckAllTaken());
+  return spec;
+}
+
+// The tensors of one feature; of a multivalent one also the number of values of
+// each row.
+absl::Status AddFeature(const std::string& name, const FeatureSpec& spec,
                         const std::vector<std::string>& column,
                         std::map<std::string, Tensor>& tensors) {
-  ASSIGN_OR_RETURN(const DataType dtype,
-                   TypeOf(spec.at("dtype").get<std::string>()));
-  const bool is_list = spec.contains("length") || spec.contains("multivalent");
+  const bool is_list = spec.length || spec.is_multivalent;
   Cells cells;
   size_t width = 0;
   for (const std::string& cell : column) {
     std::vector<std::string> values = {cell};
     if (is_list) values = absl::StrSplit(cell, '|', absl::SkipEmpty());
+    if (spec.length && static_cast<int64_t>(values.size()) != *spec.length) {
+      return absl::DataLossError(absl::StrCat("'", cell, "' of ", name, " has ",
+                                              values.size(), " values, not ",
+                                              *spec.length));
+    }
     width = std::max(width, values.size());
     cells.push_back(std::move(values));
   }
   ASSIGN_OR_RETURN(tensors[name],
-                   Table(cells, dtype, static_cast<int64_t>(width)));
+                   Table(cells, spec.dtype, static_cast<int64_t>(width)));
   const auto rows = static_cast<int64_t>(cells.size());
   if (!is_list) {
     ASSIGN_OR_RETURN(tensors[name],
                      tensors[name].Reshaped(TensorShape({rows})));
   }
-  if (!spec.contains("multivalent")) return absl::OkStatus();
+  if (!spec.is_multivalent) return absl::OkStatus();
   Tensor lengths(DT_INT32, TensorShape({rows}));
   for (int64_t i = 0; i < rows; ++i) {
     lengths.mutable_flat<int32_t>()[i] = static_cast<int32_t>(cells[i].size());
@@ -114,14 +131,22 @@ absl::Status AddFeature(const std::string& name, const Json& spec,
 absl::StatusOr<Tensor> Labels(
     const Json& spec,
     const std::map<std::string, std::vector<std::string>>& columns) {
-  const auto names = spec.at("columns").get<std::vector<std::string>>();
-  ASSIGN_OR_RETURN(const DataType dtype,
-                   TypeOf(spec.at("dtype").get<std::string>()));
+  Fields fields(spec, "the label");
+  ASSIGN_OR_RETURN(const auto names,
+                   fields.Get<std::vector<std::string>>("columns"));
+  ASSIGN_OR_RETURN(const auto dtype_name, fields.Get<std::string>("dtype"));
+  ASSIGN_OR_RETURN(const DataType dtype, DtypeOf(dtype_name));
+  RETURN_IF_ERROR(fields.CheckAllTaken());
   Cells cells;
   for (const std::string& name : names) {
-    const auto& column = columns.at(name);
-    cells.resize(column.size());
-    for (size_t i = 0; i < column.size(); ++i) cells[i].push_back(column[i]);
+    const auto column = columns.find(name);
+    if (column == columns.end()) {
+      return absl::DataLossError(absl::StrCat("there is no column ", name));
+    }
+    cells.resize(column->second.size());
+    for (size_t i = 0; i < column->second.size(); ++i) {
+      cells[i].push_back(column->second[i]);
+    }
   }
   ASSIGN_OR_RETURN(const Tensor table,
                    Table(cells, dtype, static_cast<int64_t>(names.size())));
@@ -143,21 +168,44 @@ ops::SparseOutputs Multivalent(const Scope& scope, const Output& table,
 
 }  // namespace
 
+absl::StatusOr<DataType> DtypeOf(const std::string& name) {
+  if (name == "float32") return DT_FLOAT;
+  if (name == "int64") return DT_INT64;
+  if (name == "string") return DT_STRING;
+  return UnknownHere(absl::StrCat("the dtype ", name));
+}
+
+absl::StatusOr<DataSpec> ReadData(const Json& json) {
+  Fields fields(json, "data");
+  DataSpec spec;
+  ASSIGN_OR_RETURN(spec.train, fields.Get<std::string>("train"));
+  ASSIGN_OR_RETURN(spec.eval, fields.Get<std::string>("eval"));
+  ASSIGN_OR_RETURN(spec.train_batch, fields.Get<int64_t>("train_batch"));
+  ASSIGN_OR_RETURN(spec.eval_batch, fields.Get<int64_t>("eval_batch"));
+  ASSIGN_OR_RETURN(const Json* features, fields.GetObject("features"));
+  ASSIGN_OR_RETURN(const Json* label, fields.GetObject("label"));
+  spec.features = *features;
+  spec.label = *label;
+  RETURN_IF_ERROR(fields.CheckAllTaken());
+  return spec;
+}
+
 absl::StatusOr<estimator::InputFn> ReadInput(FileSystem& fs,
                                              const std::string& path,
-                                             const Json& data,
+                                             const DataSpec& data,
                                              const Reading& reading) {
   ASSIGN_OR_RETURN(const auto columns, ReadCsv(fs, path));
   std::map<std::string, Tensor> tensors;
   std::vector<std::string> multivalent;
-  for (const auto& [name, spec] : data.at("features").items()) {
+  for (const auto& [name, json] : data.features.items()) {
     if (columns.count(name) == 0) {
       return absl::DataLossError(absl::StrCat(path, " has no column ", name));
     }
+    ASSIGN_OR_RETURN(const FeatureSpec spec, ReadFeature(name, json));
     RETURN_IF_ERROR(AddFeature(name, spec, columns.at(name), tensors));
-    if (spec.contains("multivalent")) multivalent.push_back(name);
+    if (spec.is_multivalent) multivalent.push_back(name);
   }
-  ASSIGN_OR_RETURN(Tensor labels, Labels(data.at("label"), columns));
+  ASSIGN_OR_RETURN(Tensor labels, Labels(data.label, columns));
   estimator::TensorInputOptions options;
   options.batch_size = reading.batch_size;
   if (reading.repeat) options.num_epochs = std::nullopt;

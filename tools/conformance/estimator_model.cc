@@ -2,14 +2,13 @@
 // estimator_model_fn.cc.)
 #include "tools/conformance/estimator_model.h"
 
-#include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/ops/math/math_ops.h"
-#include "libs/train/adam.h"
-#include "libs/train/slot_optimizers.h"
+#include "tools/conformance/estimator_fields.h"
 #include "tools/conformance/estimator_model_fn.h"
 
 namespace weft::conformance {
@@ -19,34 +18,6 @@ using estimator::Estimator;
 using estimator::RunConfig;
 using feature_column::FeatureColumns;
 using Json = nlohmann::json;
-
-// Fields are taken out as they are used; what is left is unknown.
-class Fields {
- public:
-  explicit Fields(const Json& json) : json_(json) {}
-
-  template <typename T>
-  T Take(const char* name, T otherwise) {
-    taken_.insert(name);
-    return json_.contains(name) ? json_[name].get<T>() : otherwise;
-  }
-  const Json* Find(const char* name) {
-    taken_.insert(name);
-    return json_.contains(name) ? &json_[name] : nullptr;
-  }
-  absl::Status CheckAllTaken() const {
-    for (const auto& [field, value] : json_.items()) {
-      if (taken_.count(field) == 0) {
-        return UnknownHere(absl::StrCat("the model has the field ", field));
-      }
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  const Json& json_;
-  std::set<std::string> taken_;
-};
 
 absl::StatusOr<losses::Reduction> ReductionOf(const std::string& name) {
   if (name == "weighted_sum") return losses::Reduction::kSum;
@@ -62,27 +33,27 @@ absl::StatusOr<losses::Reduction> ReductionOf(const std::string& name) {
 
 template <typename Labels>
 absl::Status TakeLabels(Fields& fields, Labels& labels) {
-  const auto weights = fields.Take<std::string>("weight_column", "");
+  std::string weights;
+  RETURN_IF_ERROR(fields.Take("weight_column", weights));
   if (!weights.empty()) labels.weight_column = weights;
-  ASSIGN_OR_RETURN(
-      labels.loss_reduction,
-      ReductionOf(fields.Take<std::string>("loss_reduction", "weighted_sum")));
+  std::string reduction = "weighted_sum";
+  RETURN_IF_ERROR(fields.Take("loss_reduction", reduction));
+  ASSIGN_OR_RETURN(labels.loss_reduction, ReductionOf(reduction));
   return absl::OkStatus();
 }
 
 absl::StatusOr<estimator::ClassifierOptions> TakeClasses(Fields& fields) {
   estimator::ClassifierOptions labels;
   RETURN_IF_ERROR(TakeLabels(fields, labels));
-  labels.n_classes = fields.Take<int64_t>("n_classes", 2);
-  labels.label_vocabulary =
-      fields.Take<std::vector<std::string>>("label_vocabulary", {});
+  RETURN_IF_ERROR(fields.Take("n_classes", labels.n_classes));
+  RETURN_IF_ERROR(fields.Take("label_vocabulary", labels.label_vocabulary));
   return labels;
 }
 
 absl::StatusOr<estimator::RegressorOptions> TakeNumbers(Fields& fields) {
   estimator::RegressorOptions labels;
   RETURN_IF_ERROR(TakeLabels(fields, labels));
-  labels.label_dimension = fields.Take<int64_t>("label_dimension", 1);
+  RETURN_IF_ERROR(fields.Take("label_dimension", labels.label_dimension));
   return labels;
 }
 
@@ -90,20 +61,15 @@ absl::Status TakePartitioner(Fields& fields, const char* name,
                              ops::Partitioner& partitioner) {
   const Json* spec = fields.Find(name);
   if (spec == nullptr) return absl::OkStatus();
-  if (!spec->contains("min_max_variable")) {
-    return UnknownHere(absl::StrCat("partitioner ", spec->dump()));
-  }
-  const Json& numbers = (*spec)["min_max_variable"];
-  partitioner = ops::MinMaxVariablePartitioner(
-      {.max_partitions = numbers.at("max_partitions").get<int>(),
-       .min_slice_size = numbers.value("min_slice_size", int64_t{256 << 10})});
+  ASSIGN_OR_RETURN(partitioner, PartitionerOf(*spec));
   return absl::OkStatus();
 }
 
 absl::Status TakeColumns(Fields& fields, const char* name,
                          const NamedColumns& all, FeatureColumns& columns) {
-  ASSIGN_OR_RETURN(
-      columns, ColumnsOf(fields.Take<std::vector<std::string>>(name, {}), all));
+  std::vector<std::string> names;
+  RETURN_IF_ERROR(fields.Take(name, names));
+  ASSIGN_OR_RETURN(columns, ColumnsOf(names, all));
   return absl::OkStatus();
 }
 
@@ -115,17 +81,27 @@ absl::Status TakeOptimizer(Fields& fields, const char* name,
   return absl::OkStatus();
 }
 
-absl::StatusOr<estimator::DnnOptions> TakeDnn(Fields& fields,
+// None is given as null, which differs from a field that is absent.
+absl::Status TakeActivation(const Json& spec, Fields& fields, const char* name,
+                            estimator::ActivationFn& activation) {
+  if (!spec.contains(name)) return absl::OkStatus();
+  std::string activation_name;
+  RETURN_IF_ERROR(fields.Take(name, activation_name));
+  ASSIGN_OR_RETURN(activation, ActivationOf(activation_name));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<estimator::DnnOptions> TakeDnn(const Json& spec, Fields& fields,
                                               const NamedColumns& columns) {
   estimator::DnnOptions dnn;
-  dnn.hidden_units = fields.Take<std::vector<int64_t>>("hidden_units", {});
+  RETURN_IF_ERROR(fields.Take("hidden_units", dnn.hidden_units));
   RETURN_IF_ERROR(
       TakeColumns(fields, "feature_columns", columns, dnn.feature_columns));
   RETURN_IF_ERROR(TakeOptimizer(fields, "optimizer", dnn.optimizer));
-  ASSIGN_OR_RETURN(dnn.activation_fn, ActivationOf(fields.Take<std::string>(
-                                          "activation_fn", "relu")));
-  dnn.dropout = fields.Take<float>("dropout", 0);
-  dnn.batch_norm = fields.Take<bool>("batch_norm", false);
+  RETURN_IF_ERROR(
+      TakeActivation(spec, fields, "activation_fn", dnn.activation_fn));
+  RETURN_IF_ERROR(fields.Take("dropout", dnn.dropout));
+  RETURN_IF_ERROR(fields.Take("batch_norm", dnn.batch_norm));
   RETURN_IF_ERROR(TakePartitioner(fields, "input_layer_partitioner",
                                   dnn.input_layer_partitioner));
   return dnn;
@@ -138,12 +114,12 @@ absl::StatusOr<estimator::LinearOptions> TakeLinear(
       TakeColumns(fields, "feature_columns", columns, linear.feature_columns));
   RETURN_IF_ERROR(TakeOptimizer(fields, "optimizer", linear.optimizer));
   RETURN_IF_ERROR(TakePartitioner(fields, "partitioner", linear.partitioner));
-  linear.sparse_combiner = fields.Take<std::string>("sparse_combiner", "sum");
+  RETURN_IF_ERROR(fields.Take("sparse_combiner", linear.sparse_combiner));
   return linear;
 }
 
 absl::StatusOr<estimator::DnnLinearCombinedOptions> TakeCombined(
-    Fields& fields, const NamedColumns& columns) {
+    const Json& spec, Fields& fields, const NamedColumns& columns) {
   estimator::DnnLinearCombinedOptions both;
   RETURN_IF_ERROR(TakeColumns(fields, "linear_feature_columns", columns,
                               both.linear_feature_columns));
@@ -152,15 +128,13 @@ absl::StatusOr<estimator::DnnLinearCombinedOptions> TakeCombined(
   RETURN_IF_ERROR(
       TakeOptimizer(fields, "linear_optimizer", both.linear_optimizer));
   RETURN_IF_ERROR(TakeOptimizer(fields, "dnn_optimizer", both.dnn_optimizer));
-  both.dnn_hidden_units =
-      fields.Take<std::vector<int64_t>>("dnn_hidden_units", {});
-  ASSIGN_OR_RETURN(
-      both.dnn_activation_fn,
-      ActivationOf(fields.Take<std::string>("dnn_activation_fn", "relu")));
-  both.dnn_dropout = fields.Take<float>("dnn_dropout", 0);
-  both.batch_norm = fields.Take<bool>("batch_norm", false);
-  both.linear_sparse_combiner =
-      fields.Take<std::string>("linear_sparse_combiner", "sum");
+  RETURN_IF_ERROR(fields.Take("dnn_hidden_units", both.dnn_hidden_units));
+  RETURN_IF_ERROR(TakeActivation(spec, fields, "dnn_activation_fn",
+                                 both.dnn_activation_fn));
+  RETURN_IF_ERROR(fields.Take("dnn_dropout", both.dnn_dropout));
+  RETURN_IF_ERROR(fields.Take("batch_norm", both.batch_norm));
+  RETURN_IF_ERROR(
+      fields.Take("linear_sparse_combiner", both.linear_sparse_combiner));
   RETURN_IF_ERROR(TakePartitioner(fields, "input_layer_partitioner",
                                   both.input_layer_partitioner));
   return both;
@@ -168,8 +142,8 @@ absl::StatusOr<estimator::DnnLinearCombinedOptions> TakeCombined(
 
 template <typename Labels, typename MakeLinearFn, typename MakeDnnFn,
           typename MakeBothFn, typename MakeBaselineFn>
-absl::StatusOr<Estimator> OfKind(const std::string& kind, Fields& fields,
-                                 const NamedColumns& columns,
+absl::StatusOr<Estimator> OfKind(const std::string& kind, const Json& spec,
+                                 Fields& fields, const NamedColumns& columns,
                                  const RunConfig& config, const Labels& labels,
                                  MakeLinearFn linear, MakeDnnFn dnn,
                                  MakeBothFn both, MakeBaselineFn baseline) {
@@ -178,11 +152,11 @@ absl::StatusOr<Estimator> OfKind(const std::string& kind, Fields& fields,
     return linear(options, config, labels);
   }
   if (kind == "DNN") {
-    ASSIGN_OR_RETURN(const auto options, TakeDnn(fields, columns));
+    ASSIGN_OR_RETURN(const auto options, TakeDnn(spec, fields, columns));
     return dnn(options, config, labels);
   }
   if (kind == "DNNLinearCombined") {
-    ASSIGN_OR_RETURN(const auto options, TakeCombined(fields, columns));
+    ASSIGN_OR_RETURN(const auto options, TakeCombined(spec, fields, columns));
     return both(options, config, labels);
   }
   if (kind != "Baseline") return UnknownHere(absl::StrCat("model ", kind));
@@ -191,21 +165,22 @@ absl::StatusOr<Estimator> OfKind(const std::string& kind, Fields& fields,
   return baseline(options, config, labels);
 }
 
-absl::StatusOr<Estimator> MakeCanned(const std::string& name, Fields& fields,
+absl::StatusOr<Estimator> MakeCanned(const std::string& name, const Json& spec,
+                                     Fields& fields,
                                      const NamedColumns& columns,
                                      const RunConfig& config) {
   const size_t end = name.size();
-  if (name.rfind("Classifier") + 10 == end) {
+  if (absl::EndsWith(name, "Classifier")) {
     ASSIGN_OR_RETURN(const auto labels, TakeClasses(fields));
-    return OfKind(name.substr(0, end - 10), fields, columns, config, labels,
-                  estimator::LinearClassifier, estimator::DnnClassifier,
+    return OfKind(name.substr(0, end - 10), spec, fields, columns, config,
+                  labels, estimator::LinearClassifier, estimator::DnnClassifier,
                   estimator::DnnLinearCombinedClassifier,
                   estimator::BaselineClassifier);
   }
-  if (name.rfind("Regressor") + 9 == end) {
+  if (absl::EndsWith(name, "Regressor")) {
     ASSIGN_OR_RETURN(const auto labels, TakeNumbers(fields));
-    return OfKind(name.substr(0, end - 9), fields, columns, config, labels,
-                  estimator::LinearRegressor, estimator::DnnRegressor,
+    return OfKind(name.substr(0, end - 9), spec, fields, columns, config,
+                  labels, estimator::LinearRegressor, estimator::DnnRegressor,
                   estimator::DnnLinearCombinedRegressor,
                   estimator::BaselineRegressor);
   }
@@ -213,10 +188,6 @@ absl::StatusOr<Estimator> MakeCanned(const std::string& name, Fields& fields,
 }
 
 }  // namespace
-
-absl::Status UnknownHere(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(what, ", unknown here"));
-}
 
 absl::StatusOr<FeatureColumns> ColumnsOf(const std::vector<std::string>& names,
                                          const NamedColumns& all) {
@@ -238,43 +209,19 @@ absl::StatusOr<estimator::ActivationFn> ActivationOf(const std::string& name) {
   return UnknownHere(absl::StrCat("activation ", name));
 }
 
-absl::StatusOr<estimator::OptimizerChoice> OptimizerOf(const Json& spec) {
-  if (spec.is_string()) {
-    return estimator::OptimizerChoice(spec.get<std::string>());
-  }
-  const auto type = spec.at("type").get<std::string>();
-  const auto rate = spec.at("learning_rate").get<float>();
-  const auto momentum = spec.value("momentum", 0.0f);
-  for (const auto& [field, value] : spec.items()) {
-    if (field != "type" && field != "learning_rate" && field != "momentum") {
-      return UnknownHere(absl::StrCat("optimizer's field ", field));
-    }
-  }
-  if (type == "Momentum") {
-    return estimator::OptimizerChoice([rate, momentum](const Scope&) {
-      return std::unique_ptr<train::Optimizer>(
-          new train::Momentum(rate, momentum));
-    });
-  }
-  // The others by their names, at this rate.
-  return estimator::OptimizerChoice(
-      [type, rate](const Scope& scope) -> std::unique_ptr<train::Optimizer> {
-        auto made = estimator::OptimizerChoice(type).Make(scope, rate);
-        scope.UpdateStatus(made.status());
-        return made.ok() ? *std::move(made) : nullptr;
-      });
-}
-
 absl::StatusOr<Estimator> MakeEstimator(const Json& spec,
                                         const NamedColumns& columns,
                                         const RunConfig& config) {
-  Fields fields(spec);
-  const auto name = fields.Take<std::string>("class", "");
+  Fields fields(spec, "the model");
+  ASSIGN_OR_RETURN(const auto name, fields.Get<std::string>("class"));
+  absl::StatusOr<Estimator> made = absl::UnknownError("not made");
   if (name == "Estimator") {
-    ASSIGN_OR_RETURN(auto model_fn, ModelFnOf(spec.at("model_fn"), columns));
-    return Estimator(std::move(model_fn), {}, config);
+    ASSIGN_OR_RETURN(const Json* own, fields.GetObject("model_fn"));
+    ASSIGN_OR_RETURN(auto model_fn, ModelFnOf(*own, columns));
+    made = Estimator(std::move(model_fn), {}, config);
+  } else {
+    made = MakeCanned(name, spec, fields, columns, config);
   }
-  auto made = MakeCanned(name, fields, columns, config);
   RETURN_IF_ERROR(made.status());
   RETURN_IF_ERROR(fields.CheckAllTaken());
   return made;

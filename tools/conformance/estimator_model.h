@@ -19,24 +19,38 @@ namespace weft::conformance {
 // By the names of the case; a shared embedding is several.
 using NamedColumns = std::map<std::string, feature_column::FeatureColumns>;
 
-// `specs`: "columns" of the case. INVALID_ARGUMENT for what is not known here,
-// so that nothing is passed over.
+// `specs`: "columns" of the case. INVALID_ARGUMENT for fields and types that
+// are unknown here, so that no part of a case is ignored; also below.
 absl::StatusOr<NamedColumns> MakeColumns(const nlohmann::json& specs,
                                          const std::string& directory);
+
+// By its name in Python.
+absl::StatusOr<DataType> DtypeOf(const std::string& name);
 
 // `spec`: "model" of the case.
 absl::StatusOr<estimator::Estimator> MakeEstimator(
     const nlohmann::json& spec, const NamedColumns& columns,
     const estimator::RunConfig& config);
 
-// `data`: "data" of the case; reads `path` once.
+// "data" of a case.
+struct DataSpec {
+  std::string train;  // file names
+  std::string eval;
+  int64_t train_batch = 1;  // rows
+  int64_t eval_batch = 1;
+  nlohmann::json features;
+  nlohmann::json label;
+};
+absl::StatusOr<DataSpec> ReadData(const nlohmann::json& json);
+
 struct Reading {
   int64_t batch_size = 1;
   bool repeat = false;
 };
+// Reads `path` once, now.
 absl::StatusOr<estimator::InputFn> ReadInput(FileSystem& fs,
                                              const std::string& path,
-                                             const nlohmann::json& data,
+                                             const DataSpec& data,
                                              const Reading& reading);
 
 }  // namespace weft::conformance

@@ -13,18 +13,19 @@
 
 namespace weft::conformance {
 
-// INVALID_ARGUMENT: a case has what is not known here.
-absl::Status UnknownHere(absl::string_view what);
 // The columns of these names, in order.
 absl::StatusOr<feature_column::FeatureColumns> ColumnsOf(
     const std::vector<std::string>& names, const NamedColumns& all);
-// By its name in TensorFlow; null for "".
+// The activation of that name in TensorFlow; null for "".
 absl::StatusOr<estimator::ActivationFn> ActivationOf(const std::string& name);
-// A name, or an object with its fields.
+// `spec`: a name, or an object with the type and the options of the optimizer.
 absl::StatusOr<estimator::OptimizerChoice> OptimizerOf(
     const nlohmann::json& spec);
+// `spec`: {KIND: {options}}, with a partitioner function of TensorFlow as kind.
+absl::StatusOr<ops::Partitioner> PartitionerOf(const nlohmann::json& spec);
 
-// `spec`: "model_fn" of the model: a chain of layers, one loss, metrics.
+// `spec`: "model_fn" of the model: a chain of layers, one loss, metrics. Fields
+// that are only read when a graph is built are checked here.
 absl::StatusOr<estimator::ModelFn> ModelFnOf(const nlohmann::json& spec,
                                              const NamedColumns& columns);
 
