@@ -61,16 +61,22 @@ absl::Status PolledSocket::OpenSocket(int type) {
 }
 
 void PolledSocket::JoinLoop() {
-  member_ = parts_.loop->Add(shared_from_this(), socket_.Get(ZMQ_FD),
-                             monitor_.descriptor());
+  const Descriptors watched = descriptors();
+  member_ =
+      parts_.loop->Add(shared_from_this(), watched.messages, watched.changes);
 }
 
 void PolledSocket::CloseSocket() {
   if (closed_) return;
   closed_ = true;
-  parts_.loop->Remove(member_, socket_.Get(ZMQ_FD), monitor_.descriptor());
+  const Descriptors watched = descriptors();
+  parts_.loop->Remove(member_, watched.messages, watched.changes);
   monitor_.Stop(socket_);
   socket_.Close();
+}
+
+PolledSocket::Descriptors PolledSocket::descriptors() const {
+  return {socket_.Get(ZMQ_FD), monitor_.descriptor()};
 }
 
 LoopMember::Next PolledSocket::Poll(unsigned signals) {
@@ -139,7 +145,7 @@ void PolledSocket::Visit::LookForInput() {
   looked_ = true;
   // The loop goes on receiving after the event that this thread is in.
   if (socket_.parts_.loop->IsCurrentThread() && socket_.polling_) return;
-  if (socket_.socket_.HasInput()) wake_ = true;
+  if (socket_.HasInput()) wake_ = true;
 }
 
 void PolledSocket::Deliver(Delivery& delivery) {

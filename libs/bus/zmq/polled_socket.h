@@ -68,6 +68,18 @@ class PolledSocket : public LoopMember,
   // Closes socket and monitor for good. No event of it begins after that.
   void CloseSocket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // What the loop watches and a visitor asks, of libzmq's socket. A simulation
+  // has its own.
+  struct Descriptors {
+    int messages = -1;
+    int changes = -1;
+  };
+  virtual Descriptors descriptors() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // See ZmqSocket.
+  virtual bool HasInput() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return socket_.HasInput();
+  }
+
   // Finds the next event; called by the loop. False: none now.
   virtual bool NextDelivery(unsigned& signals, Delivery& delivery)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;

@@ -1,18 +1,13 @@
 #include "libs/bus/zmq/zmq_loop.h"
 
 #include <sched.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "libs/base/clock.h"
+#include "libs/base/status.h"
 
 namespace weft::bus {
 namespace {
@@ -22,30 +17,15 @@ namespace {
 thread_local const ZmqLoop* current_loop = nullptr;
 
 constexpr unsigned kAll = LoopMember::kMessages | LoopMember::kChanges;
-constexpr int kMaxEvents = 64;
 constexpr int kRetryMs = 1;
 // How long the loop's thread waits for the next leader.
 constexpr absl::Duration kPatience = absl::Milliseconds(2);
 // How many callers are refused after several have waited at once.
 constexpr int kRefusals = 64;
 
-// What epoll hands back: the member and which descriptor it was.
-constexpr uint64_t kKnock = 0;
+// What the poller hands back: the member and which descriptor it was.
 uint64_t Tag(ZmqLoop::MemberId id, unsigned signals) {
   return id << 2 | signals;
-}
-
-absl::Status NoDescriptors() {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "The bus cannot start: ", std::generic_category().message(errno),
-      "; raise the limit of open files (ulimit -n)"));
-}
-
-void Register(int epoll, int descriptor, uint64_t tag) {
-  epoll_event event = {};
-  event.events = EPOLLIN;
-  event.data.u64 = tag;
-  epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);
 }
 
 }  // namespace
@@ -53,24 +33,19 @@ void Register(int epoll, int descriptor, uint64_t tag) {
 ZmqLoop::~ZmqLoop() {
   if (ended_ != nullptr) {
     stopping_.store(true);
-    Knock();
+    poller_->Knock();
     {
       absl::MutexLock lock(&lead_mutex_);
       if (unpark_ != nullptr) unpark_->Set();
     }
     ended_->Wait();
   }
-  if (knock_ >= 0) close(knock_);
-  if (epoll_ >= 0) close(epoll_);
 }
 
 absl::Status ZmqLoop::Start() {
   absl::MutexLock lock(&mutex_);
   if (started_) return absl::OkStatus();
-  if (epoll_ < 0) epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  if (knock_ < 0) knock_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (epoll_ < 0 || knock_ < 0) return NoDescriptors();
-  Register(epoll_, knock_, kKnock);
+  RETURN_IF_ERROR(poller_->Open());
   ended_ = scheduler_.NewEvent();
   started_ = true;
   running_.store(true);
@@ -86,15 +61,15 @@ ZmqLoop::MemberId ZmqLoop::Add(std::shared_ptr<LoopMember> member, int messages,
     id = next_id_++;
     members_[id] = std::move(member);
   }
-  Register(epoll_, messages, Tag(id, LoopMember::kMessages));
-  Register(epoll_, changes, Tag(id, LoopMember::kChanges));
+  poller_->Add(messages, Tag(id, LoopMember::kMessages));
+  poller_->Add(changes, Tag(id, LoopMember::kChanges));
   Wake(id);
   return id;
 }
 
 void ZmqLoop::Remove(MemberId id, int messages, int changes) {
-  epoll_ctl(epoll_, EPOLL_CTL_DEL, messages, nullptr);
-  epoll_ctl(epoll_, EPOLL_CTL_DEL, changes, nullptr);
+  poller_->Remove(messages);
+  poller_->Remove(changes);
   absl::MutexLock lock(&mutex_);
   members_.erase(id);
 }
@@ -106,16 +81,10 @@ void ZmqLoop::Wake(MemberId id) {
     woken_.push_back(id);
     if (woken_.size() > 1) return;  // whoever was first has knocked
   }
-  Knock();
+  poller_->Knock();
 }
 
 bool ZmqLoop::IsCurrentThread() const { return current_loop == this; }
-
-void ZmqLoop::Knock() {
-  const uint64_t one = 1;
-  // Fails only if the counter is full, which wakes as well.
-  [[maybe_unused]] const ssize_t written = write(knock_, &one, sizeof(one));
-}
 
 void ZmqLoop::Run() {
   current_loop = this;
@@ -179,7 +148,7 @@ bool ZmqLoop::BeginLead() {
     when_parked_ = parked.get();
     lead_wanted_.store(true);
   }
-  Knock();
+  poller_->Knock();
   parked->Wait();
   // It is set under the lock, and may go once that is free.
   absl::MutexLock lock(&lead_mutex_);
@@ -202,7 +171,7 @@ void ZmqLoop::EndLead() {
 void ZmqLoop::WakeLeader() {
   if (IsCurrentThread()) return;
   absl::MutexLock lock(&lead_mutex_);
-  if (leading_) Knock();
+  if (leading_) poller_->Knock();
 }
 
 void ZmqLoop::Park() {
@@ -234,38 +203,33 @@ void ZmqLoop::Park() {
 
 int ZmqLoop::Timeout() {
   if (!more_.empty() || !woken_here_.empty()) return 0;
-  return retry_.empty() ? -1 : kRetryMs;
+  return retry_.empty() ? LoopPoller::kForever : kRetryMs;
 }
 
-int ZmqLoop::WaitForEvents(absl::Span<epoll_event> events) {
-  const auto wait = [&](int timeout) {
-    return epoll_wait(epoll_, events.data(), static_cast<int>(events.size()),
-                      timeout);
-  };
+int ZmqLoop::WaitForEvents(absl::Span<uint64_t> tags) {
   const int timeout = Timeout();
-  if (timeout >= 0) return wait(timeout);
+  if (timeout >= 0) return poller_->Wait(timeout, tags);
   const Clock& clock = scheduler_.clock();
   const absl::Time sleep_at = clock.Now() + busy_poll_;
   while (clock.Now() < sleep_at) {
-    if (const int n = wait(0); n != 0) return n;
+    if (const int n = poller_->Wait(0, tags); n != 0) return n;
     sched_yield();  // whoever has work goes first
   }
-  return wait(timeout);
+  return poller_->Wait(timeout, tags);
 }
 
 void ZmqLoop::Gather(std::vector<Turn>& turns) {
-  epoll_event events[kMaxEvents];
-  const int n = WaitForEvents(absl::MakeSpan(events));
+  uint64_t tags[LoopPoller::kMaxTags];
+  const int n = WaitForEvents(absl::MakeSpan(tags));
   turns.swap(more_);
   for (Turn& turn : retry_) turns.push_back(std::move(turn));
   retry_.clear();
   absl::MutexLock lock(&mutex_);
   for (int i = 0; i < n; ++i) {
-    const uint64_t tag = events[i].data.u64;
-    if (tag == kKnock) {
+    if (tags[i] == LoopPoller::kKnockTag) {
       TakeWoken(turns);
     } else {
-      AddTurn(tag >> 2, static_cast<unsigned>(tag & 3), turns);
+      AddTurn(tags[i] >> 2, static_cast<unsigned>(tags[i] & 3), turns);
     }
   }
   for (const MemberId id : woken_here_) AddTurn(id, kAll, turns);
@@ -273,8 +237,7 @@ void ZmqLoop::Gather(std::vector<Turn>& turns) {
 }
 
 void ZmqLoop::TakeWoken(std::vector<Turn>& turns) {
-  uint64_t count;
-  [[maybe_unused]] const ssize_t got = read(knock_, &count, sizeof(count));
+  poller_->TakeKnocks();
   for (const MemberId id : woken_) AddTurn(id, kAll, turns);
   woken_.clear();
 }

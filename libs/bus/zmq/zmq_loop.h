@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -24,8 +25,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "libs/base/scheduler.h"
-
-struct epoll_event;
+#include "libs/bus/zmq/loop_poller.h"
 
 namespace weft::bus {
 
@@ -52,8 +52,11 @@ class ZmqLoop {
   using MemberId = uint64_t;  // never 0
 
   // `busy_poll`: how long it looks before it sleeps.
-  ZmqLoop(Scheduler& scheduler, absl::Duration busy_poll)
-      : scheduler_(scheduler), busy_poll_(busy_poll) {}
+  ZmqLoop(Scheduler& scheduler, absl::Duration busy_poll,
+          std::unique_ptr<LoopPoller> poller = NewEpollPoller())
+      : scheduler_(scheduler),
+        busy_poll_(busy_poll),
+        poller_(std::move(poller)) {}
   // Ends the thread and waits for it. Not to be called on it.
   ~ZmqLoop();
 
@@ -94,20 +97,18 @@ class ZmqLoop {
   // Leaves the polling to leaders, until none is left.
   void Park() ABSL_LOCKS_EXCLUDED(lead_mutex_);
   int Timeout();
-  // Like epoll_wait.
-  int WaitForEvents(absl::Span<epoll_event> events);
+  // As LoopPoller::Wait, and looks for a while before it sleeps.
+  int WaitForEvents(absl::Span<uint64_t> tags);
   // Waits, then says whose turn it is.
   void Gather(std::vector<Turn>& turns);
   void TakeWoken(std::vector<Turn>& turns)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddTurn(MemberId id, unsigned signals, std::vector<Turn>& turns)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Knock();
 
   Scheduler& scheduler_;
   const absl::Duration busy_poll_;
-  int epoll_ = -1;
-  int knock_ = -1;  // an eventfd
+  const std::unique_ptr<LoopPoller> poller_;
   std::atomic<bool> stopping_{false};
   std::unique_ptr<Event> ended_;
 

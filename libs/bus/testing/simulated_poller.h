@@ -1,0 +1,136 @@
+// SimulatedPoller: a LoopPoller without descriptors of the system. A simulated
+// scheduler chooses when its waits end.
+//
+// It also watches whoever reads: two threads must not wait at once, and waits
+// must not return at once, one after the other, though nothing is done in
+// between (Progressed).
+//
+// Threads: as LoopPoller; one of the simulation runs at a time, which guards
+// everything here.
+#ifndef WEFT_LIBS_BUS_TESTING_SIMULATED_POLLER_H_
+#define WEFT_LIBS_BUS_TESTING_SIMULATED_POLLER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "libs/base/clock.h"
+#include "libs/base/lock_observer.h"
+#include "libs/base/scheduler.h"
+#include "libs/bus/zmq/loop_poller.h"
+
+namespace weft::bus {
+
+class SimulatedPoller : public LoopPoller {
+ public:
+  using Violate = std::function<void(const std::string& what)>;
+
+  // `scheduler` outlives it. `is_look_rest`: the loop looks for a while before
+  // it sleeps, so that a look that finds nothing is no work.
+  SimulatedPoller(Scheduler& scheduler, bool is_look_rest, Violate violate)
+      : scheduler_(scheduler),
+        is_look_rest_(is_look_rest),
+        violate_(std::move(violate)) {}
+
+  void SetReadable(int descriptor, bool is_readable) {
+    readable_[descriptor] = is_readable;
+    if (is_readable) EndWait();
+  }
+  // The reader has taken something in, or delivered it.
+  void Progressed() { returns_without_progress_ = 0; }
+
+  absl::Status Open() override { return absl::OkStatus(); }
+  void Add(int descriptor, uint64_t tag) override {
+    tags_[descriptor] = tag;
+    EndWait();
+  }
+  void Remove(int descriptor) override { tags_.erase(descriptor); }
+
+  int Wait(int timeout_ms, absl::Span<uint64_t> tags) override {
+    if (std::exchange(is_waiting_, true)) violate_("two threads read at once");
+    const bool has_rested = Rest(timeout_ms);
+    is_waiting_ = false;
+    if (has_rested) {
+      Progressed();
+    } else if (++returns_without_progress_ >= kSpinning) {
+      violate_("the reader spins: its waits return at once, for nothing");
+    }
+    return Collect(tags);
+  }
+
+  void Knock() override {
+    has_knocked_ = true;
+    EndWait();
+  }
+  void TakeKnocks() override {
+    if (std::exchange(has_knocked_, false)) Progressed();
+  }
+
+ private:
+  // One wait may return for a wake that was needless, one for what has come and
+  // is not taken in yet.
+  static constexpr int kSpinning = 3;
+  // What a look takes, so that time passes for a reader that looks on.
+  static constexpr absl::Duration kLook = absl::Microseconds(20);
+
+  bool IsAnyReadable() const {
+    for (const auto& [descriptor, tag] : tags_) {
+      const auto found = readable_.find(descriptor);
+      if (found != readable_.end() && found->second) return true;
+    }
+    return has_knocked_;
+  }
+
+  // Whether it has waited.
+  bool Rest(int timeout_ms) {
+    // What comes between a look and the wait after it must end that.
+    const Uninterrupted whole;
+    if (IsAnyReadable()) return false;
+    const absl::Time deadline = scheduler_.clock().Now() + TimeOf(timeout_ms);
+    while (!IsAnyReadable() && scheduler_.clock().Now() < deadline) {
+      const std::unique_ptr<Event> event = scheduler_.NewEvent();
+      wait_ = event.get();
+      event->WaitUntil(deadline);
+      wait_ = nullptr;
+    }
+    return timeout_ms != 0 || is_look_rest_;
+  }
+  static absl::Duration TimeOf(int timeout_ms) {
+    if (timeout_ms == kForever) return absl::InfiniteDuration();
+    return timeout_ms == 0 ? kLook : absl::Milliseconds(timeout_ms);
+  }
+
+  int Collect(absl::Span<uint64_t> tags) {
+    size_t n = 0;
+    if (has_knocked_) tags[n++] = kKnockTag;
+    for (const auto& [descriptor, tag] : tags_) {
+      if (readable_[descriptor] && n < tags.size()) tags[n++] = tag;
+    }
+    return static_cast<int>(n);
+  }
+
+  void EndWait() {
+    const Uninterrupted whole;
+    if (wait_ != nullptr) wait_->Set();
+  }
+
+  Scheduler& scheduler_;
+  const bool is_look_rest_;
+  const Violate violate_;
+  std::map<int, uint64_t> tags_;  // of the descriptors that are watched
+  std::map<int, bool> readable_;
+  bool has_knocked_ = false;
+  bool is_waiting_ = false;
+  Event* wait_ = nullptr;
+  int returns_without_progress_ = 0;
+};
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_TESTING_SIMULATED_POLLER_H_

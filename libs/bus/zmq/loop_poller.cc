@@ -1,0 +1,79 @@
+#include "libs/bus/zmq/loop_poller.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+
+namespace weft::bus {
+namespace {
+
+absl::Status NoDescriptors() {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "The bus cannot start: ", std::generic_category().message(errno),
+      "; raise the limit of open files (ulimit -n)"));
+}
+
+class EpollPoller : public LoopPoller {
+ public:
+  ~EpollPoller() override {
+    if (knock_ >= 0) close(knock_);
+    if (epoll_ >= 0) close(epoll_);
+  }
+
+  absl::Status Open() override {
+    if (epoll_ < 0) epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    if (knock_ < 0) knock_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (epoll_ < 0 || knock_ < 0) return NoDescriptors();
+    Add(knock_, kKnockTag);
+    return absl::OkStatus();
+  }
+
+  void Add(int descriptor, uint64_t tag) override {
+    epoll_event event = {};
+    event.events = EPOLLIN;
+    event.data.u64 = tag;
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event);
+  }
+
+  void Remove(int descriptor) override {
+    epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
+  }
+
+  int Wait(int timeout_ms, absl::Span<uint64_t> tags) override {
+    epoll_event events[kMaxTags];
+    const size_t room = std::min<size_t>(kMaxTags, tags.size());
+    const int n =
+        epoll_wait(epoll_, events, static_cast<int>(room), timeout_ms);
+    for (int i = 0; i < n; ++i) tags[i] = events[i].data.u64;
+    return n;
+  }
+
+  void Knock() override {
+    const uint64_t one = 1;
+    // Fails only if the counter is full, which wakes as well.
+    [[maybe_unused]] const ssize_t written = write(knock_, &one, sizeof(one));
+  }
+
+  void TakeKnocks() override {
+    uint64_t count;
+    [[maybe_unused]] const ssize_t got = read(knock_, &count, sizeof(count));
+  }
+
+ private:
+  int epoll_ = -1;
+  int knock_ = -1;  // an eventfd
+};
+
+}  // namespace
+
+std::unique_ptr<LoopPoller> NewEpollPoller() {
+  return std::make_unique<EpollPoller>();
+}
+
+}  // namespace weft::bus

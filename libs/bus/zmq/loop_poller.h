@@ -1,0 +1,47 @@
+// LoopPoller: where the thread that reads a ZmqLoop waits for its descriptors
+// and for knocks. EpollPoller is the real one; its fake, SimulatedPoller, lets
+// a seed choose when they come.
+//
+// Threads: Knock from any; Add and Remove from any, after Open; Wait and
+// TakeKnocks from one at a time.
+#ifndef WEFT_LIBS_BUS_ZMQ_LOOP_POLLER_H_
+#define WEFT_LIBS_BUS_ZMQ_LOOP_POLLER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+namespace weft::bus {
+
+class LoopPoller {
+ public:
+  // The tag that knocks are reported with.
+  static constexpr uint64_t kKnockTag = 0;
+  // So many tags a wait returns at most; the next one returns the others.
+  static constexpr int kMaxTags = 64;
+  // A timeout of Wait.
+  static constexpr int kForever = -1;
+
+  virtual ~LoopPoller() = default;
+
+  // Before all else; again after an error. RESOURCE_EXHAUSTED: no descriptors
+  // are left.
+  virtual absl::Status Open() = 0;
+  // Wait returns `tag` for as long as `descriptor` is readable.
+  virtual void Add(int descriptor, uint64_t tag) = 0;
+  virtual void Remove(int descriptor) = 0;
+  // Waits for up to `timeout_ms` until a descriptor is readable or somebody has
+  // knocked; 0 only looks. Writes their tags, and returns how many.
+  virtual int Wait(int timeout_ms, absl::Span<uint64_t> tags) = 0;
+  // Waits return at once from now on, until TakeKnocks.
+  virtual void Knock() = 0;
+  virtual void TakeKnocks() = 0;
+};
+
+std::unique_ptr<LoopPoller> NewEpollPoller();
+
+}  // namespace weft::bus
+
+#endif  // WEFT_LIBS_BUS_ZMQ_LOOP_POLLER_H_
