@@ -137,6 +137,7 @@ bazel test --config=opt --test_timeout=3600 --test_output=all \
   --test_env=WEFT_SIMULATION_SEEDS="$simulation_seeds" \
   //integration_tests:simulation_test //integration_tests:save_simulation_test \
   //integration_tests:monitored_simulation_test \
+  //integration_tests:busy_simulation_test \
   //libs/bus:transport_schedule_test //libs/bus:zmq_loop_schedule_test \
   //libs/runtime:step_table_schedule_test \
   //libs/runtime:task_runtime_schedule_test \
