@@ -24,6 +24,7 @@ fuzzers=(
   libs/protocol:coordinator_message libs/protocol:file_message
   libs/tensor:tensor_proto
   libs/checkpoint:checkpoint_index libs/checkpoint:checkpoint_entry
+  libs/checkpoint:slice_table
   libs/cluster:cluster_spec libs/cluster:device_name
   libs/summary:records libs/summary:event
   libs/kernels/parsing:csv libs/kernels/parsing:parse_example

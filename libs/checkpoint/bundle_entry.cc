@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <climits>
 #include <cstddef>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
+#include "libs/checkpoint/slice_protos.h"
 #include "libs/fs/path.h"
 #include "libs/tensor/tensor_proto_convert.h"
 #include "schemas/tf/tensor_bundle.pb.h"
@@ -20,53 +20,14 @@
 namespace weft::checkpoint {
 namespace {
 
-using Extent = TensorSlice::Extent;
-
 static_assert(std::endian::native == std::endian::little);
 
 // TensorFlow's number for the format that it has written since 1.0.
 constexpr int kVersion = 1;
 
-// Protobuf takes the length as an int.
-template <typename Proto>
-bool ParseProto(absl::string_view bytes, Proto& proto) {
-  return bytes.size() <= size_t{INT_MAX} &&
-         proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-}
-
 absl::Status DataLoss(absl::string_view key, absl::string_view what) {
   return absl::DataLossError(
       absl::StrCat("entry '", absl::CHexEscape(key), "': ", what));
-}
-
-absl::StatusOr<TensorShape> ReadShape(const tf::TensorShapeProto& proto) {
-  ASSIGN_OR_RETURN(const PartialShape shape, ShapeFromProto(proto));
-  if (!shape.IsFullyDefined()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a size of ", shape.ToString(), " is unknown"));
-  }
-  return shape.ToShape();
-}
-
-absl::StatusOr<TensorSlice> ReadSlice(const tf::TensorSliceProto& proto) {
-  std::vector<Extent> extents;
-  extents.reserve(proto.extent_size());
-  for (const auto& extent : proto.extent()) {
-    const bool full = extent.has_length_case() ==
-                      tf::TensorSliceProto::Extent::HAS_LENGTH_NOT_SET;
-    extents.push_back({.start = full ? 0 : extent.start(),
-                       .length = full ? Extent::kFull : extent.length()});
-  }
-  return TensorSlice::Create(std::move(extents));
-}
-
-void WriteSlice(const TensorSlice& slice, tf::TensorSliceProto* proto) {
-  for (const Extent& extent : slice.extents()) {
-    auto* to = proto->add_extent();
-    if (extent.IsFull()) continue;
-    to->set_start(extent.start);
-    to->set_length(extent.length);
-  }
 }
 
 absl::StatusOr<BundleEntry> ReadEntry(const tf::BundleEntryProto& proto) {

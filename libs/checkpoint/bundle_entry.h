@@ -14,9 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "libs/checkpoint/tensor_slice.h"
-#include "libs/tensor/data_type.h"
-#include "libs/tensor/shape.h"
+#include "libs/checkpoint/tensor_info.h"
 
 namespace weft::checkpoint {
 
@@ -56,17 +54,14 @@ absl::StatusOr<BundleHeader> ParseBundleHeader(absl::string_view bytes);
 // UNIMPLEMENTED if its byte order is not this machine's.
 absl::Status CheckReadable(const BundleHeader& header);
 
-struct BundleEntry {
-  DataType dtype = DT_INVALID;  // any number that the file has
-  TensorShape shape;
-  // Where the bytes are: which data file, from where on, how many.
+// Where the bytes are, and what they are. For a tensor that is stored in
+// slices, which have entries of their own, the place says nothing.
+struct BundleEntry : TensorInfo {
+  // Which data file, from where on, how many bytes.
   int shard = 0;
   int64_t offset = 0;
   int64_t size = 0;
   uint32_t masked_crc32c = 0;
-  // Not empty: the tensor lies in these slices, which have entries of their
-  // own, and what is between `shape` and here says nothing.
-  std::vector<TensorSlice> slices;
   friend bool operator==(const BundleEntry&, const BundleEntry&) = default;
 };
 

@@ -12,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/crc32c.h"
+#include "libs/base/saturated.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/variant_bytes.h"
 #include "libs/checkpoint/varint.h"
@@ -189,6 +190,35 @@ absl::StatusOr<std::shared_ptr<const BundleEntry>> BundleReader::Find(
     absl::string_view key) {
   ASSIGN_OR_RETURN(const auto whole, FindWhole(key));
   return whole->entry;
+}
+
+absl::StatusOr<std::shared_ptr<const TensorInfo>> BundleReader::FindTensor(
+    absl::string_view name) {
+  ASSIGN_OR_RETURN(const auto whole, FindWhole(name));
+  return whole->entry;
+}
+
+absl::StatusOr<std::map<std::string, CheckpointReader::Listed>>
+BundleReader::ListTensors() {
+  std::map<std::string, Listed> tensors;
+  // Slices come before their tensors, which say the shape of the whole.
+  RETURN_IF_ERROR(ForEach(
+      [&](absl::string_view key, const BundleEntry& entry) -> absl::Status {
+        const bool is_slice = !key.empty() && key.front() == '\0';
+        std::string name(key);
+        if (is_slice) {
+          ASSIGN_OR_RETURN(auto slice, DecodeTensorNameSlice(key));
+          name = std::move(slice.name);
+        }
+        Listed& listed = tensors[name];
+        if (entry.slices.empty()) {
+          listed.bytes = SaturatedAdd(listed.bytes, entry.size);
+          listed.files.insert(entry.shard);
+        }
+        if (!is_slice) static_cast<TensorInfo&>(listed) = entry;
+        return absl::OkStatus();
+      }));
+  return tensors;
 }
 
 absl::StatusOr<std::shared_ptr<const BundleReader::Whole>>

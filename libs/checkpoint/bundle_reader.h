@@ -1,20 +1,7 @@
-// BundleReader: reads tensors, and slices of them, from a checkpoint that
-// BundleWriter, MergeBundles or TensorFlow wrote; a slice may be read from a
-// tensor that was saved whole, or in other slices.
+// BundleReader: reads a V2 checkpoint that BundleWriter, MergeBundles or
+// TensorFlow wrote.
 //
-// Everything is checked before it is used, since a file may be anybody's: an
-// entry reserves no memory that its data file does not fill. Errors:
-//   NOT_FOUND         no index, no data file, no such tensor
-//   DATA_LOSS         damage; the text names file, place and tensor
-//   OUT_OF_RANGE      a data file ends before its tensor does
-//   INVALID_ARGUMENT  what is asked for is not in there: another shape, a slice
-//                     that the stored ones do not cover
-//   UNIMPLEMENTED     a type that Weft does not hold, a foreign byte order
-//   RESOURCE_EXHAUSTED  no memory for a tensor, or for the bytes of its strings
-//                     or variants
-// or what the file system said, or the cause of a cancellation.
-//
-// Threads: used by one at a time. All calls block.
+// Errors and threads: CheckpointReader's.
 #ifndef WEFT_LIBS_CHECKPOINT_BUNDLE_READER_H_
 #define WEFT_LIBS_CHECKPOINT_BUNDLE_READER_H_
 
@@ -32,6 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "libs/base/cancellation.h"
 #include "libs/checkpoint/bundle_entry.h"
+#include "libs/checkpoint/checkpoint_reader.h"
 #include "libs/checkpoint/slice_copy.h"
 #include "libs/checkpoint/table.h"
 #include "libs/checkpoint/tensor_slice.h"
@@ -41,20 +29,17 @@
 
 namespace weft::checkpoint {
 
-class BundleReader {
+class BundleReader : public CheckpointReader {
  public:
-  // Data files that a reader has open at once, besides the index: a checkpoint
-  // may have more than one client of a checkpoint writer may open. A tensor
-  // whose slices lie in more files than these has each opened again for it.
-  static constexpr size_t kMaxOpenFiles = 8;
-
   // Reads PREFIX.index's header. `file_system` outlives the reader, and so does
   // `cancellation`, which may be null and ends a reading between two pieces.
   static absl::StatusOr<std::unique_ptr<BundleReader>> Open(
       FileSystem& file_system, absl::string_view prefix,
       const Cancellation* cancellation = nullptr);
-  ~BundleReader();
+  ~BundleReader() override;
 
+  int format() const override { return 2; }
+  int num_data_files() const override { return header_.num_shards; }
   const BundleHeader& header() const { return header_; }
 
   // What the index says of a tensor, or of a slice's key. It stays as it is
@@ -62,6 +47,9 @@ class BundleReader {
   // may be asked for in thousands of slices.
   absl::StatusOr<std::shared_ptr<const BundleEntry>> Find(
       absl::string_view key);
+  absl::StatusOr<std::shared_ptr<const TensorInfo>> FindTensor(
+      absl::string_view name) override;
+  absl::StatusOr<std::map<std::string, Listed>> ListTensors() override;
   // Calls `visit`, which may use the reader, with all entries in the order of
   // their keys, those of slices first; ends with its first error.
   absl::Status ForEach(absl::FunctionRef<absl::Status(absl::string_view key,
@@ -73,14 +61,13 @@ class BundleReader {
   int64_t slices_parsed() const { return slices_parsed_; }
   int64_t boxes_compared() const { return boxes_compared_; }
 
-  // The whole tensor, put together if it was saved in slices.
-  absl::StatusOr<Tensor> Read(absl::string_view name, Allocator& allocator);
+  absl::StatusOr<Tensor> Read(absl::string_view name,
+                              Allocator& allocator) override;
   absl::StatusOr<Tensor> ReadSlice(absl::string_view name,
                                    const TensorSlice& slice,
-                                   Allocator& allocator);
-  // Whether Read would succeed, with memory for it: all is looked at, numbers
-  // in pieces that are not kept.
-  absl::Status Verify(absl::string_view name, Allocator& allocator);
+                                   Allocator& allocator) override;
+  // Numbers are read in pieces that are not kept.
+  absl::Status Verify(absl::string_view name, Allocator& allocator) override;
 
  private:
   struct DataFile {

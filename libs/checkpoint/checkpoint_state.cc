@@ -13,7 +13,7 @@
 #include "google/protobuf/text_format.h"
 #include "libs/base/status.h"
 #include "libs/base/text_proto.h"
-#include "libs/checkpoint/bundle_entry.h"
+#include "libs/checkpoint/checkpoint_reader.h"
 #include "libs/fs/path.h"
 #include "schemas/tf/checkpoint_state.pb.h"
 
@@ -130,10 +130,9 @@ absl::StatusOr<std::optional<std::string>> LatestCheckpoint(
   const auto state = ReadCheckpointState(file_system, folder, filename);
   if (absl::IsNotFound(state.status())) return std::nullopt;
   RETURN_IF_ERROR(state.status());
-  const absl::Status found =
-      file_system.FileExists(IndexFilename(state->model_checkpoint_path));
-  if (absl::IsNotFound(found)) return std::nullopt;
-  RETURN_IF_ERROR(found);
+  ASSIGN_OR_RETURN(const bool found,
+                   CheckpointExists(file_system, state->model_checkpoint_path));
+  if (!found) return std::nullopt;
   return state->model_checkpoint_path;
 }
 

@@ -50,8 +50,9 @@ absl::Status WriteCheckpointState(FileSystem& file_system,
                                   CheckpointState state, bool relative = false,
                                   absl::string_view filename = kStateFilename);
 
-// The prefix of the newest checkpoint whose index is there; none without a
-// state file, or where that names one that is gone.
+// The prefix of the newest checkpoint, or the files of a V1 checkpoint; none
+// without a state file, or where that names one that is gone
+// (CheckpointExists).
 absl::StatusOr<std::optional<std::string>> LatestCheckpoint(
     FileSystem& file_system, absl::string_view folder,
     absl::string_view filename = kStateFilename);

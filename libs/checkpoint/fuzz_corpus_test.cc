@@ -19,5 +19,11 @@ TEST(FuzzCorpusTest, CheckpointEntries) {
             8);
 }
 
+TEST(FuzzCorpusTest, SliceTables) {
+  EXPECT_GE(ReplayFuzzCorpus("libs/checkpoint/testdata/fuzz/slice_table",
+                             FuzzSliceTable),
+            6);
+}
+
 }  // namespace
 }  // namespace weft::checkpoint

@@ -391,6 +391,8 @@ absl::StatusOr<std::optional<absl::string_view>> Table::FindView(
   return entry.value();
 }
 
+void Table::DropBlock() { data_.reset(); }
+
 absl::Status Table::ForEach(absl::FunctionRef<absl::Status(
                                 absl::string_view key, absl::string_view value)>
                                 visit) {

@@ -73,6 +73,8 @@ class Table {
   // The same without a copy: valid until the next call of Find or FindView.
   absl::StatusOr<std::optional<absl::string_view>> FindView(
       absl::string_view key);
+  // Frees the block that is kept for the next call of Find; ends views.
+  void DropBlock();
   // Calls `visit`, which may use the table, with all keys and values, in order,
   // and ends with its first error. Checks the whole table.
   absl::Status ForEach(absl::FunctionRef<absl::Status(absl::string_view key,

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
-#include "libs/checkpoint/bundle_reader.h"
+#include "libs/checkpoint/checkpoint_reader.h"
 #include "libs/estimator/estimator_impl.h"
 #include "libs/estimator/task_server.h"
 #include "libs/tensor/buffer.h"
@@ -190,7 +190,8 @@ class ContinuousEvaluation {
 
 absl::StatusOr<CheckpointProgress> ReadProgress(FileSystem& files,
                                                 const std::string& prefix) {
-  ASSIGN_OR_RETURN(auto reader, checkpoint::BundleReader::Open(files, prefix));
+  ASSIGN_OR_RETURN(auto reader,
+                   checkpoint::CheckpointReader::Open(files, prefix));
   ASSIGN_OR_RETURN(const Tensor step,
                    reader->Read("global_step", HeapAllocator()));
   CheckpointProgress progress;

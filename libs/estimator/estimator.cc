@@ -70,10 +70,10 @@ absl::StatusOr<std::optional<std::string>> Estimator::Impl::LatestCheckpoint() {
   return checkpoint::LatestCheckpoint(files(), model_dir);
 }
 
-absl::StatusOr<std::unique_ptr<checkpoint::BundleReader>>
+absl::StatusOr<std::unique_ptr<checkpoint::CheckpointReader>>
 Estimator::Impl::OpenLatestCheckpoint() {
   ASSIGN_OR_RETURN(const auto latest, LatestCheckpoint());
-  if (latest) return checkpoint::BundleReader::Open(files(), *latest);
+  if (latest) return checkpoint::CheckpointReader::Open(files(), *latest);
   return absl::NotFoundError(absl::StrCat("There is no checkpoint in '",
                                           model_dir, "'; train first."));
 }
@@ -146,13 +146,9 @@ absl::StatusOr<std::optional<std::string>> Estimator::LatestCheckpoint() const {
 absl::StatusOr<std::vector<std::string>> Estimator::GetVariableNames() const {
   RETURN_IF_ERROR(impl_->status);
   ASSIGN_OR_RETURN(auto reader, impl_->OpenLatestCheckpoint());
+  ASSIGN_OR_RETURN(const auto tensors, reader->ListTensors());
   std::vector<std::string> names;
-  RETURN_IF_ERROR(reader->ForEach(
-      [&](absl::string_view key, const checkpoint::BundleEntry&) {
-        // Keys of slices begin with a zero.
-        if (!key.empty() && key[0] != '\0') names.emplace_back(key);
-        return absl::OkStatus();
-      }));
+  for (const auto& [name, tensor] : tensors) names.push_back(name);
   return names;
 }
 

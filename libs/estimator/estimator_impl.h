@@ -12,7 +12,7 @@
 
 #include "absl/strings/string_view.h"
 #include "libs/base/clock.h"
-#include "libs/checkpoint/bundle_reader.h"
+#include "libs/checkpoint/checkpoint_reader.h"
 #include "libs/estimator/estimator.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/ops/scope.h"
@@ -34,7 +34,7 @@ class Estimator::Impl {
   }
   absl::StatusOr<std::optional<std::string>> LatestCheckpoint();
   // Of the newest; NOT_FOUND without one.
-  absl::StatusOr<std::unique_ptr<checkpoint::BundleReader>>
+  absl::StatusOr<std::unique_ptr<checkpoint::CheckpointReader>>
   OpenLatestCheckpoint();
   // `path`, or the newest; empty where there is none, which is logged.
   absl::StatusOr<std::string> CheckpointToUse(const std::string& path,

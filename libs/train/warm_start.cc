@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
-#include "libs/checkpoint/bundle_reader.h"
+#include "libs/checkpoint/checkpoint_reader.h"
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/fs/local_file_system.h"
@@ -22,7 +22,7 @@
 namespace weft::train {
 namespace {
 
-using checkpoint::BundleReader;
+using checkpoint::CheckpointReader;
 using ops::PartitionInfo;
 using ops::Variable;
 
@@ -206,7 +206,7 @@ class RemappedPart {
 class Warmer {
  public:
   Warmer(const Scope& scope, const WarmStartSettings& settings,
-         std::string prefix, std::unique_ptr<BundleReader> reader)
+         std::string prefix, std::unique_ptr<CheckpointReader> reader)
       : scope_(scope),
         settings_(settings),
         prefix_(std::move(prefix)),
@@ -240,9 +240,9 @@ class Warmer {
                                                               : found->second;
   }
 
-  absl::StatusOr<std::shared_ptr<const checkpoint::BundleEntry>> FindTensor(
+  absl::StatusOr<std::shared_ptr<const checkpoint::TensorInfo>> FindTensor(
       const std::string& tensor) {
-    auto entry = reader_->Find(tensor);
+    auto entry = reader_->FindTensor(tensor);
     if (!absl::IsNotFound(entry.status())) return entry;
     return absl::NotFoundError(absl::StrCat(
         "Tensor ", tensor, " is not found in ", prefix_,
@@ -360,7 +360,7 @@ class Warmer {
   const Scope scope_;
   const WarmStartSettings& settings_;
   const std::string prefix_;
-  const std::unique_ptr<BundleReader> reader_;
+  const std::unique_ptr<CheckpointReader> reader_;
   VariableInitializers initializers_;
 };
 
@@ -404,7 +404,7 @@ absl::StatusOr<VariableInitializers> WarmStart(
                             "var_name_to_prev_var_name", groups));
   RETURN_IF_ERROR(CheckUsed(settings.var_name_to_vocab_info,
                             "var_name_to_vocab_info", groups));
-  auto reader = BundleReader::Open(file_system, prefix);
+  auto reader = CheckpointReader::Open(file_system, prefix);
   RETURN_IF_ERROR(
       Annotate(reader.status(), absl::StrCat("warm start from ", path)));
   Warmer warmer(scope.ReenterScope(""), settings, prefix, *std::move(reader));

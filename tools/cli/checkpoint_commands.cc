@@ -14,10 +14,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "libs/base/saturated.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
-#include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/bundle_writer.h"
+#include "libs/checkpoint/checkpoint_reader.h"
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/fs/path.h"
@@ -30,60 +31,18 @@
 namespace weft::tools {
 namespace {
 
-using checkpoint::BundleEntry;
-using checkpoint::BundleReader;
 using checkpoint::BundleWriter;
+using checkpoint::CheckpointReader;
 using checkpoint::TensorSlice;
 
-// A tensor as the index has it.
-struct Stored {
-  DataType dtype = DT_INVALID;
-  TensorShape shape;
-  std::vector<TensorSlice> slices;  // empty: it is there whole
-  int64_t bytes = 0;
-  std::set<int> shards;
-};
-using StoredTensors = std::map<std::string, Stored>;
+using Stored = CheckpointReader::Listed;
 
 // An open checkpoint and what is in it.
 struct Checkpoint {
   std::string prefix;
-  std::unique_ptr<BundleReader> reader;
-  StoredTensors tensors;
+  std::unique_ptr<CheckpointReader> reader;
+  std::map<std::string, Stored> tensors;
 };
-
-// An index may say anything; as much as fits.
-int64_t AddBytes(int64_t a, int64_t b) {
-  return a > INT64_MAX - b ? INT64_MAX : a + b;
-}
-
-bool IsSliceKey(absl::string_view key) {
-  return !key.empty() && key.front() == '\0';
-}
-
-absl::StatusOr<StoredTensors> ReadIndex(BundleReader& reader) {
-  StoredTensors tensors;
-  // Slices come before their tensors, which say the shape of the whole.
-  RETURN_IF_ERROR(reader.ForEach(
-      [&](absl::string_view key, const BundleEntry& entry) -> absl::Status {
-        std::string name(key);
-        if (IsSliceKey(key)) {
-          ASSIGN_OR_RETURN(auto slice, checkpoint::DecodeTensorNameSlice(key));
-          name = std::move(slice.name);
-        }
-        Stored& stored = tensors[name];
-        if (entry.slices.empty()) {
-          stored.bytes = AddBytes(stored.bytes, entry.size);
-          stored.shards.insert(entry.shard);
-        }
-        if (IsSliceKey(key)) return absl::OkStatus();
-        stored.dtype = entry.dtype;
-        stored.shape = entry.shape;
-        stored.slices = entry.slices;
-        return absl::OkStatus();
-      }));
-  return tensors;
-}
 
 // What somebody may have typed instead of a prefix.
 absl::Status CheckIsPrefix(absl::string_view path) {
@@ -119,8 +78,8 @@ absl::StatusOr<Checkpoint> Open(FileSystem& files, const std::string& path) {
   Checkpoint checkpoint;
   ASSIGN_OR_RETURN(checkpoint.prefix, FindPrefix(files, path));
   ASSIGN_OR_RETURN(checkpoint.reader,
-                   BundleReader::Open(files, checkpoint.prefix));
-  ASSIGN_OR_RETURN(checkpoint.tensors, ReadIndex(*checkpoint.reader));
+                   CheckpointReader::Open(files, checkpoint.prefix));
+  ASSIGN_OR_RETURN(checkpoint.tensors, checkpoint.reader->ListTensors());
   return checkpoint;
 }
 
@@ -159,14 +118,20 @@ std::string SlicesText(const Stored& stored) {
 
 // ---- ls
 
+std::string FormatName(const CheckpointReader& reader) {
+  return absl::StrCat("V", reader.format());
+}
+
 std::string TensorsView(const Checkpoint& checkpoint, Format format) {
   Table table(
       {{"tensor"}, {"type"}, {"shape"}, {"bytes", true}, {"file"}, {"slices"}});
-  Json json = {{"prefix", checkpoint.prefix}, {"tensors", Json::array()}};
+  Json json = {{"prefix", checkpoint.prefix},
+               {"format", FormatName(*checkpoint.reader)},
+               {"tensors", Json::array()}};
   int64_t bytes = 0;
   for (const auto& [name, stored] : checkpoint.tensors) {
-    bytes = AddBytes(bytes, stored.bytes);
-    const std::string shards = absl::StrJoin(stored.shards, ",");
+    bytes = SaturatedAdd(bytes, stored.bytes);
+    const std::string shards = absl::StrJoin(stored.files, ",");
     table.AddRow({name, DataTypeName(stored.dtype), ShapeText(stored.shape),
                   BytesText(stored.bytes), shards, SlicesText(stored)});
     Json slices = Json::array();
@@ -177,7 +142,7 @@ std::string TensorsView(const Checkpoint& checkpoint, Format format) {
                                {"dtype", DataTypeName(stored.dtype)},
                                {"shape", ShapeText(stored.shape)},
                                {"bytes", stored.bytes},
-                               {"files", stored.shards},
+                               {"files", stored.files},
                                {"slices", slices}});
   }
   json["bytes"] = bytes;
@@ -186,7 +151,8 @@ std::string TensorsView(const Checkpoint& checkpoint, Format format) {
       checkpoint.prefix, "\n", table.ToString(),
       CountText(static_cast<int64_t>(checkpoint.tensors.size()), "tensor"),
       ", ", BytesText(bytes), " in ",
-      CountText(checkpoint.reader->header().num_shards, "data file"), "\n");
+      CountText(checkpoint.reader->num_data_files(), "data file"),
+      " of format ", FormatName(*checkpoint.reader), "\n");
 }
 
 std::string TimeText(double seconds) {
@@ -216,7 +182,7 @@ absl::StatusOr<std::string> FolderView(FileSystem& files,
     if (checkpoint.ok()) {
       int64_t bytes = 0;
       for (const auto& [name, stored] : checkpoint->tensors) {
-        bytes = AddBytes(bytes, stored.bytes);
+        bytes = SaturatedAdd(bytes, stored.bytes);
       }
       tensors = absl::StrCat(checkpoint->tensors.size());
       bytes_text = BytesText(bytes);
@@ -322,7 +288,7 @@ absl::StatusOr<std::string> Verify(FileSystem& files,
   std::vector<std::string> bad;
   int64_t bytes = 0;
   for (const auto& [name, stored] : checkpoint.tensors) {
-    bytes = AddBytes(bytes, stored.bytes);
+    bytes = SaturatedAdd(bytes, stored.bytes);
     const absl::Status status =
         checkpoint.reader->Verify(name, HeapAllocator());
     if (status.ok()) continue;

@@ -15,8 +15,9 @@
 
 namespace weft::tools {
 
-// What is to be printed. Arguments are prefixes of checkpoints; a directory
-// stands for the newest that its state file names. DATA_LOSS where `verify`
+// What is to be printed. Arguments are prefixes of checkpoints, or the files of
+// V1 checkpoints (CheckpointReader::Open); a directory stands for the newest
+// that its state file names. DATA_LOSS where `verify`
 // finds damage, FAILED_PRECONDITION where `diff` finds a difference, each with
 // all of them; ALREADY_EXISTS where `convert` would overwrite; NOT_FOUND names
 // a tensor that is not there, and those with names like it.

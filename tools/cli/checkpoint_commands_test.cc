@@ -17,6 +17,7 @@
 #include "libs/checkpoint/bundle_writer.h"
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/checkpoint/tensor_slice.h"
+#include "libs/checkpoint/tensor_slice_writer.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/tensor/quantized_type.h"
 #include "libs/tensor/tensor.h"
@@ -90,11 +91,42 @@ TEST_F(CheckpointCommandsTest, ListsTheTensorsOfACheckpoint) {
   EXPECT_THAT(text,
               HasSubstr("net/w   float   [5,2]   40 B  0     0,3:- 3,2:-"));
   EXPECT_THAT(text, HasSubstr("3 tensors, "));
-  EXPECT_THAT(text, HasSubstr(" in 1 data file\n"));
+  EXPECT_THAT(text, HasSubstr(" in 1 data file of format V2\n"));
   const Json json = JsonOf({"ls", "/job/m-1"});
+  EXPECT_EQ(json["format"], "V2");
   EXPECT_EQ(json["tensors"].size(), 3u);
   EXPECT_EQ(json["tensors"][0]["name"], "b");
   EXPECT_EQ(json["tensors"][0]["bytes"], 12);
+}
+
+TEST_F(CheckpointCommandsTest, ReadsFilesOfFormatV1) {
+  const auto save = [&](const std::string& path, const std::string& slice,
+                        const Tensor& values) {
+    checkpoint::TensorSliceWriter writer(files_, path, *random_);
+    ASSERT_OK(
+        writer.Add("w", {5, 2}, TensorSlice::Parse(slice).value(), values));
+    ASSERT_OK(writer.Finish());
+  };
+  save("/job/m-0-of-2", "0,3:-", Count({3, 2}));
+  save("/job/m-1-of-2", "3,2:-", Count({2, 2}, 6));
+  const std::string text = Text({"ls", "/job/m-?-of-2"});
+  EXPECT_THAT(text,
+              HasSubstr("w       float  [5,2]   40 B  0,1   0,3:- 3,2:-"));
+  EXPECT_THAT(text, HasSubstr("1 tensor, 40 B in 2 data files of format V1\n"));
+  EXPECT_EQ(JsonOf({"ls", "/job/m-?-of-2"})["format"], "V1");
+  EXPECT_THAT(Text({"show", "/job/m-?-of-2", "w", "--slice=2,2:-"}),
+              HasSubstr("[[4.0,5.0],[6.0,7.0]]"));
+  EXPECT_THAT(Text({"verify", "/job/m-?-of-2"}), HasSubstr("1 tensor, 40 B"));
+  EXPECT_THAT(Run({"verify", "/job/m-0-of-2"}),
+              StatusIs(absl::StatusCode::kDataLoss, "hold 6 of 10 elements"));
+  Text({"convert", "/job/m-?-of-2", "/job/new"});
+  EXPECT_THAT(Text({"diff", "/job/m-?-of-2", "/job/new"}),
+              HasSubstr("no difference"));
+  EXPECT_THAT(Text({"ls", "/job/new"}), HasSubstr("of format V2"));
+  checkpoint::CheckpointState state;
+  state.model_checkpoint_path = "/job/m-?-of-2";
+  ASSERT_OK(checkpoint::WriteCheckpointState(files_, "/job", state));
+  EXPECT_THAT(Text({"show", "/job", "w"}), HasSubstr("[8.0,9.0]"));
 }
 
 TEST_F(CheckpointCommandsTest, ListsTheCheckpointsOfADirectory) {

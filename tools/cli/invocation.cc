@@ -81,7 +81,10 @@ graph run:
   --target=zmq://host:port  else in this process, whatever WEFT_TARGET says
   --timeout=5s              of each step; else none
 
-Of a checkpoint (a directory stands for its newest; zmq://, s3:// and gs:// too):
+Of a checkpoint. PATH is the prefix of a checkpoint of TensorFlow's format V2
+(PATH.index), or a file of format V1, or a quoted pattern that all files of one
+match ('m-?????-of-00002'). A directory stands for its newest checkpoint;
+zmq://, s3:// and gs:// work too. `convert` writes format V2.
   --slice=SPEC              show: a part, START,LENGTH:... with - for all
   --limit=100               show: so many elements
   --atol=0, --rtol=0        diff: elements may differ by atol + rtol * |b|

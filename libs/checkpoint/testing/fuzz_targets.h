@@ -4,12 +4,15 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "libs/base/status.h"
 #include "libs/base/testing/fuzz_corpus.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/bundle_reader.h"
+#include "libs/checkpoint/checkpoint_reader.h"
+#include "libs/checkpoint/saved_slices.h"
 #include "libs/checkpoint/table.h"
 #include "libs/checkpoint/testing/crafted_table.h"
 #include "libs/fs/memory_file_system.h"
@@ -34,11 +37,10 @@ inline void ReadTableForFuzz(const std::string& bytes) {
 }
 
 // As a whole file, and as the only block of one whose checksums are right: as
-// it is, as what Snappy compressed it to, and as if Snappy had written it.
+// it is, and as if Snappy had compressed it.
 inline void FuzzCheckpointIndex(absl::string_view bytes) {
   ReadTableForFuzz(std::string(bytes));
   ReadTableForFuzz(CraftTable(bytes));
-  ReadTableForFuzz(CraftSnappyTable(bytes));
   ReadTableForFuzz(CraftTable(bytes, /*type=*/1));
 }
 
@@ -65,6 +67,44 @@ inline void FuzzCheckpointEntry(absl::string_view bytes) {
   (void)(*reader)->Read("x", small);
   const auto half = TensorSlice::Parse("0,1:-");
   (void)(*reader)->ReadSlice("x", *half, small);
+}
+
+// Lists and reads all of the V1 checkpoint in that table.
+inline void ReadSliceTableForFuzz(const std::string& table) {
+  MemoryFileSystem fs;
+  RequireForFuzz(fs.WriteFileAtomically("c", table).ok());
+  const auto reader = CheckpointReader::Open(fs, "c");
+  if (!reader.ok()) return;
+  const auto tensors = (*reader)->ListTensors();
+  if (!tensors.ok()) return;
+  constexpr size_t kMemory = size_t{1} << 20;
+  SmallAllocator small(kMemory, kMemory);
+  const auto half = TensorSlice::Parse("0,1");
+  for (const auto& [name, tensor] : *tensors) {
+    (void)(*reader)->Read(name, small);
+    (void)(*reader)->ReadSlice(name, *half, small);
+  }
+}
+
+// As the list of a V1 checkpoint, and as the record of tensors of some types.
+inline void FuzzSliceTable(absl::string_view bytes) {
+  ReadSliceTableForFuzz(
+      CraftTable(CraftBlock({CraftEntry(0, "", bytes)}, {0})));
+  const TensorSlice all(1);
+  std::vector<SlicesOfTensor> tensors;
+  std::vector<std::string> entries = {""};
+  for (const DataType dtype :
+       {DT_FLOAT, DT_STRING, DT_INT8, DT_COMPLEX64, DT_HALF}) {
+    const std::string name(1, static_cast<char>('a' + tensors.size()));
+    tensors.push_back({name, {dtype, {2}, {all}}});
+    entries.push_back(CraftEntry(0, EncodeTensorNameSlice(name, all), bytes));
+  }
+  entries[0] = CraftEntry(0, "", SerializeSliceList(tensors));
+  ReadSliceTableForFuzz(CraftTable(CraftBlock(entries, {0})));
+  const auto list = ParseSliceList(bytes);
+  if (!list.ok()) return;
+  const auto again = ParseSliceList(SerializeSliceList(*list));
+  RequireForFuzz(again.ok() && *again == *list);
 }
 
 }  // namespace weft::checkpoint

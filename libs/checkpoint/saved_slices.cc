@@ -1,0 +1,268 @@
+#include "libs/checkpoint/saved_slices.h"
+
+#include <climits>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/saturated.h"
+#include "libs/base/status.h"
+#include "libs/checkpoint/bundle_entry.h"
+#include "libs/checkpoint/slice_protos.h"
+#include "libs/tensor/tensor_proto_convert.h"
+#include "schemas/tf/saved_tensor_slice.pb.h"
+
+namespace weft::checkpoint {
+namespace {
+
+// TensorFlow's number for the format; V1 and V2 have the same.
+constexpr int kVersion = 1;
+
+absl::Status CheckVersions(const tf::VersionDef& versions) {
+  BundleHeader header;
+  header.producer = versions.producer();
+  header.min_consumer = versions.min_consumer();
+  header.bad_consumers.assign(versions.bad_consumers().begin(),
+                              versions.bad_consumers().end());
+  return CheckReadable(header);
+}
+
+absl::StatusOr<TensorInfo> ReadInfo(const tf::SavedSliceMeta& meta) {
+  TensorInfo info;
+  info.dtype = static_cast<DataType>(meta.type());
+  ASSIGN_OR_RETURN(info.shape, ReadShape(meta.shape()));
+  for (const tf::TensorSliceProto& slice : meta.slice()) {
+    ASSIGN_OR_RETURN(TensorSlice read, ReadSlice(slice));
+    RETURN_IF_ERROR(read.SliceShape(info.shape).status());
+    info.slices.push_back(std::move(read));
+  }
+  return info;
+}
+
+// Of the field that holds elements of that type. A complex number is two.
+int64_t CountValues(const tf::TensorProto& proto) {
+  switch (proto.dtype()) {
+    case tf::DT_FLOAT:
+      return proto.float_val_size();
+    case tf::DT_DOUBLE:
+      return proto.double_val_size();
+    case tf::DT_STRING:
+      return proto.string_val_size();
+    case tf::DT_COMPLEX64:
+      return proto.scomplex_val_size();
+    case tf::DT_COMPLEX128:
+      return proto.dcomplex_val_size();
+    case tf::DT_INT64:
+      return proto.int64_val_size();
+    case tf::DT_BOOL:
+      return proto.bool_val_size();
+    case tf::DT_HALF:
+    case tf::DT_BFLOAT16:
+      return proto.half_val_size();
+    case tf::DT_UINT32:
+      return proto.uint32_val_size();
+    case tf::DT_UINT64:
+      return proto.uint64_val_size();
+    default:  // the other integers, quantized ones too
+      return proto.int_val_size();
+  }
+}
+
+absl::Status CheckCount(const tf::TensorProto& proto,
+                        const TensorShape& shape) {
+  const int64_t count = CountValues(proto);
+  const bool is_complex =
+      proto.dtype() == tf::DT_COMPLEX64 || proto.dtype() == tf::DT_COMPLEX128;
+  const int64_t divisor = is_complex ? 2 : 1;
+  if (count % divisor == 0 && count / divisor == shape.num_elements()) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(
+      absl::StrCat("its record holds ", count, " values of type ",
+                   DataTypeName(static_cast<DataType>(proto.dtype())),
+                   ", but its shape is ", shape.ToString()));
+}
+
+// The most bytes that an element takes in a record: integers are varints, of
+// which negative ones take 10. 0: not a type of the format.
+int64_t MaxRecordBytes(DataType dtype) {
+  switch (dtype) {
+    case DT_BOOL:
+      return 1;
+    case DT_HALF:
+      return 3;
+    case DT_FLOAT:
+      return 4;
+    case DT_DOUBLE:
+    case DT_COMPLEX64:
+      return 8;
+    case DT_COMPLEX128:
+      return 16;
+    case DT_INT8:
+    case DT_UINT8:
+    case DT_INT16:
+    case DT_UINT16:
+    case DT_INT32:
+    case DT_UINT32:
+    case DT_INT64:
+    case DT_UINT64:
+      return 10;
+    default:
+      return 0;
+  }
+}
+
+int64_t MaxRecordBytes(const Tensor& values) {
+  if (values.dtype() != DT_STRING) {
+    return SaturatedMultiply(values.num_elements(),
+                             MaxRecordBytes(values.dtype()));
+  }
+  int64_t size = 0;
+  for (const std::string& value : values.flat<std::string>()) {
+    size = SaturatedAdd(size, static_cast<int64_t>(value.size()) + 11);
+  }
+  return size;
+}
+
+template <typename T, typename Field>
+void AddValues(const Tensor& tensor, Field* field) {
+  const absl::Span<const T> values = tensor.flat<T>();
+  field->Add(values.begin(), values.end());
+}
+
+// Real and imaginary parts, one after the other.
+template <typename T, typename Field>
+void AddParts(const Tensor& tensor, Field* field) {
+  const auto* const parts = static_cast<const T*>(tensor.data());
+  field->Add(parts, parts + 2 * tensor.num_elements());
+}
+
+void AddIntegers(const Tensor& tensor, tf::TensorProto& to) {
+  switch (tensor.dtype()) {
+    case DT_INT8:
+      return AddValues<int8_t>(tensor, to.mutable_int_val());
+    case DT_UINT8:
+      return AddValues<uint8_t>(tensor, to.mutable_int_val());
+    case DT_INT16:
+      return AddValues<int16_t>(tensor, to.mutable_int_val());
+    case DT_UINT16:
+      return AddValues<uint16_t>(tensor, to.mutable_int_val());
+    case DT_INT32:
+      return AddValues<int32_t>(tensor, to.mutable_int_val());
+    case DT_UINT32:
+      return AddValues<uint32_t>(tensor, to.mutable_uint32_val());
+    case DT_UINT64:
+      return AddValues<uint64_t>(tensor, to.mutable_uint64_val());
+    default:
+      return AddValues<int64_t>(tensor, to.mutable_int64_val());
+  }
+}
+
+void AddAll(const Tensor& tensor, tf::TensorProto& to) {
+  switch (tensor.dtype()) {
+    case DT_BOOL:
+      return AddValues<bool>(tensor, to.mutable_bool_val());
+    case DT_HALF:
+      for (const half x : tensor.flat<half>()) to.add_half_val(x.bits);
+      return;
+    case DT_FLOAT:
+      return AddValues<float>(tensor, to.mutable_float_val());
+    case DT_DOUBLE:
+      return AddValues<double>(tensor, to.mutable_double_val());
+    case DT_COMPLEX64:
+      return AddParts<float>(tensor, to.mutable_scomplex_val());
+    case DT_COMPLEX128:
+      return AddParts<double>(tensor, to.mutable_dcomplex_val());
+    case DT_STRING:
+      for (const std::string& x : tensor.flat<std::string>()) {
+        to.add_string_val(x);
+      }
+      return;
+    default:
+      return AddIntegers(tensor, to);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<SlicesOfTensor>> ParseSliceList(
+    absl::string_view bytes) {
+  tf::SavedTensorSlices record;
+  if (!ParseProto(bytes, record) || !record.has_meta()) {
+    return absl::DataLossError("its first record does not list its tensors");
+  }
+  RETURN_IF_ERROR(CheckVersions(record.meta().versions()));
+  std::vector<SlicesOfTensor> tensors;
+  for (const tf::SavedSliceMeta& meta : record.meta().tensor()) {
+    absl::StatusOr<TensorInfo> info = ReadInfo(meta);
+    if (!info.ok()) {
+      return absl::DataLossError(absl::StrCat("tensor '", meta.name(),
+                                              "': ", info.status().message()));
+    }
+    tensors.push_back({.name = meta.name(), .info = *std::move(info)});
+  }
+  return tensors;
+}
+
+absl::StatusOr<Tensor> ParseSlice(absl::string_view bytes, DataType dtype,
+                                  const TensorShape& shape,
+                                  Allocator& allocator) {
+  tf::SavedTensorSlices record;
+  if (!ParseProto(bytes, record) || !record.has_data()) {
+    return absl::DataLossError("its record is no slice of a tensor");
+  }
+  tf::TensorProto& values = *record.mutable_data()->mutable_data();
+  values.set_dtype(static_cast<tf::DataType>(dtype));
+  // V1 has typed values only.
+  values.clear_tensor_content();
+  RETURN_IF_ERROR(CheckCount(values, shape));
+  ShapeToProto(shape, values.mutable_tensor_shape());
+  return TensorFromProto(values, allocator);
+}
+
+std::string SerializeSliceList(const std::vector<SlicesOfTensor>& tensors) {
+  tf::SavedTensorSlices record;
+  record.mutable_meta()->mutable_versions()->set_producer(kVersion);
+  for (const SlicesOfTensor& tensor : tensors) {
+    tf::SavedSliceMeta& meta = *record.mutable_meta()->add_tensor();
+    meta.set_name(tensor.name);
+    meta.set_type(static_cast<tf::DataType>(tensor.info.dtype));
+    ShapeToProto(tensor.info.shape, meta.mutable_shape());
+    for (const TensorSlice& slice : tensor.info.slices) {
+      WriteSlice(slice, meta.add_slice());
+    }
+  }
+  return record.SerializeAsString();
+}
+
+absl::Status CheckSliceCanBeSerialized(absl::string_view name,
+                                       const TensorSlice& slice,
+                                       const Tensor& values) {
+  const DataType dtype = values.dtype();
+  if (dtype != DT_STRING && MaxRecordBytes(dtype) == 0) {
+    return absl::UnimplementedError(
+        absl::StrCat("Saving data type ", DataTypeName(dtype),
+                     " not yet supported (tensor_name = ", name, ")"));
+  }
+  // Of an extent, and of what is around name, slice and values.
+  constexpr int64_t kExtentBytes = 32, kFrameBytes = 128;
+  const int64_t size = SaturatedAdd(
+      MaxRecordBytes(values), static_cast<int64_t>(name.size()) +
+                                  kExtentBytes * slice.rank() + kFrameBytes);
+  if (size <= INT_MAX) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Tensor slice is too large to serialize (conservative estimate: ", size,
+      " bytes): save ", name, " in format V2, or in parts"));
+}
+
+std::string SerializeSlice(absl::string_view name, const TensorSlice& slice,
+                           const Tensor& values) {
+  tf::SavedTensorSlices record;
+  tf::SavedSlice& data = *record.mutable_data();
+  data.set_name(std::string(name));
+  WriteSlice(slice, data.mutable_slice());
+  AddAll(values, *data.mutable_data());
+  return record.SerializeAsString();
+}
+
+}  // namespace weft::checkpoint

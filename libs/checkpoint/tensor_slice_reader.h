@@ -1,0 +1,117 @@
+// TensorSliceReader: reads a V1 checkpoint, which is one or more tables
+// (libs/checkpoint/table.h) whose records libs/checkpoint/saved_slices.h
+// describes. Any of its tables may hold any slices of a tensor.
+//
+// Errors and threads: CheckpointReader's.
+#ifndef WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_READER_H_
+#define WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "libs/base/cancellation.h"
+#include "libs/checkpoint/checkpoint_reader.h"
+#include "libs/checkpoint/saved_slices.h"
+#include "libs/checkpoint/slice_copy.h"
+#include "libs/checkpoint/table.h"
+#include "libs/fs/file_system.h"
+
+namespace weft::checkpoint {
+
+// The files, without directories, that are at `prefix` or, without a file of
+// that name, match it as a pattern: sorted, empty where there is none.
+absl::StatusOr<std::vector<std::string>> SliceTablePaths(
+    FileSystem& file_system, absl::string_view prefix);
+
+class TensorSliceReader : public CheckpointReader {
+ public:
+  // Reads the lists of tensors of the tables at `paths`. `prefix` is for texts.
+  static absl::StatusOr<std::unique_ptr<TensorSliceReader>> Open(
+      FileSystem& file_system, absl::string_view prefix,
+      std::vector<std::string> paths,
+      const Cancellation* cancellation = nullptr);
+
+  int format() const override { return 1; }
+  int num_data_files() const override {
+    return static_cast<int>(tables_.size());
+  }
+  absl::StatusOr<std::shared_ptr<const TensorInfo>> FindTensor(
+      absl::string_view name) override;
+  absl::StatusOr<std::map<std::string, Listed>> ListTensors() override;
+  absl::StatusOr<Tensor> Read(absl::string_view name,
+                              Allocator& allocator) override;
+  absl::StatusOr<Tensor> ReadSlice(absl::string_view name,
+                                   const TensorSlice& slice,
+                                   Allocator& allocator) override;
+  absl::Status Verify(absl::string_view name, Allocator& allocator) override;
+
+ private:
+  struct TableFile {
+    std::string path;
+    uint64_t size = 0;             // known once it was opened
+    std::unique_ptr<Table> table;  // null: not open now
+  };
+  struct SavedTensor {
+    std::string name;
+    std::shared_ptr<TensorInfo> info;  // without slices if it is stored whole
+    std::vector<TensorSlice> slices;   // all
+    std::vector<size_t> files;         // of each slice: an index of tables_
+    BoxesInOrder boxes{std::vector<Box>()};  // of each slice
+  };
+  using SavedTensors = std::map<std::string, SavedTensor, std::less<>>;
+
+  TensorSliceReader(FileSystem& file_system, absl::string_view prefix,
+                    std::vector<std::string> paths,
+                    const Cancellation* cancellation);
+
+  absl::Status CheckCancelled() const;
+  // Opens tables_[file], and closes the table that was used longest ago where
+  // more than kMaxOpenFiles would be open. Of the open tables only the last one
+  // keeps a block, which is as large as the slices in it.
+  absl::StatusOr<Table*> OpenTable(size_t file);
+  absl::Status LoadList(size_t file);
+  // Adds what tables_[file] holds of a tensor to what other tables do.
+  absl::Status Add(size_t file, SlicesOfTensor tensor);
+  // Of a tensor whose slices are all known.
+  absl::Status Finish(SavedTensor& tensor) const;
+
+  absl::StatusOr<const SavedTensor*> Find(absl::string_view name) const;
+  absl::Status CheckType(const SavedTensor& tensor) const;
+  absl::StatusOr<Tensor> ReadBox(const SavedTensor& tensor, const Box& wanted,
+                                 const TensorShape& shape,
+                                 Allocator& allocator);
+  // The slices of the tensor that share something with `wanted`, which they
+  // cover, each element once; their files are large enough to hold them.
+  absl::StatusOr<std::vector<size_t>> FindSlices(const SavedTensor& tensor,
+                                                 const Box& wanted);
+  absl::Status CheckFileSizes(const SavedTensor& tensor,
+                              const std::vector<size_t>& slices);
+  // Of the i-th slice; valid until another record is read.
+  absl::StatusOr<absl::string_view> FindRecord(const SavedTensor& tensor,
+                                               size_t i);
+  // The values of the i-th slice.
+  absl::StatusOr<Tensor> ReadStored(const SavedTensor& tensor, size_t i,
+                                    Allocator& allocator);
+  absl::StatusOr<int64_t> StoredBytes(const SavedTensor& tensor, size_t i);
+
+  FileSystem& file_system_;
+  const std::string prefix_;
+  const Cancellation* const cancellation_;  // may be null
+  std::vector<TableFile> tables_;
+  std::deque<size_t> open_;  // tables_ that are open, the last used last
+  SavedTensors tensors_;
+  int64_t boxes_compared_ = 0;
+};
+
+}  // namespace weft::checkpoint
+
+#endif  // WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_READER_H_

@@ -1,0 +1,58 @@
+// TensorSliceWriter: writes one table of a V1 checkpoint, for graphs of before
+// TensorFlow 1.0. All else saves in format V2 (BundleWriter).
+//
+// Threads: used by one at a time. Calls block.
+#ifndef WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_WRITER_H_
+#define WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_WRITER_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "libs/base/cancellation.h"
+#include "libs/base/random.h"
+#include "libs/checkpoint/saved_slices.h"
+#include "libs/checkpoint/tensor_slice.h"
+#include "libs/fs/file_system.h"
+#include "libs/tensor/tensor.h"
+
+namespace weft::checkpoint {
+
+class TensorSliceWriter {
+ public:
+  // `file_system` outlives the writer.
+  TensorSliceWriter(FileSystem& file_system, absl::string_view path,
+                    Random& random);
+
+  // Adds the part `slice` of a tensor of shape `whole`. Values are kept, not
+  // copied, until the end. INVALID_ARGUMENT for a slice that was added before
+  // or has another shape than its values, for another shape or type of the
+  // whole than before, and for values that take more than a message of 2 GiB;
+  // UNIMPLEMENTED for a type that the format does not have.
+  absl::Status Add(absl::string_view name, const TensorShape& whole,
+                   const TensorSlice& slice, const Tensor& values);
+  // Writes the file, at once where readers see it, and durably; makes its
+  // folder. After an error or a cancellation nothing is left of it.
+  absl::Status Finish(const Cancellation* cancellation = nullptr);
+
+ private:
+  struct Slice {
+    std::string name;
+    TensorSlice slice;
+    Tensor values;
+  };
+
+  absl::Status WriteTable(const std::string& path,
+                          const Cancellation* cancellation) const;
+
+  FileSystem& file_system_;
+  const std::string path_;
+  const std::string temporary_path_;
+  std::map<std::string, SlicesOfTensor> tensors_;  // by name
+  std::map<std::string, Slice> slices_;            // by key
+};
+
+}  // namespace weft::checkpoint
+
+#endif  // WEFT_LIBS_CHECKPOINT_TENSOR_SLICE_WRITER_H_
