@@ -323,7 +323,8 @@ TEST_F(TensorSliceReaderTest, VersionsAreChecked) {
 }
 
 TEST_F(TensorSliceReaderTest, RecordsThatDoNotFitAreNamed) {
-  const std::string place = "/job/model.ckpt-1, \\x00x\\x00\\x01\\x01\\x01\\x80\\x7f";
+  const std::string place =
+      "/job/model.ckpt-1, \\x00x\\x00\\x01\\x01\\x01\\x80\\x7f";
   ASSERT_OK(WriteRecords(ListOf({2}), KeyOf(1), Floats(2)));
   ASSERT_OK(Read("x"));
   ASSERT_OK(WriteRecords(ListOf({2}), KeyOf(1), Floats(3)));

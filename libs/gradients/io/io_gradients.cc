@@ -5,8 +5,9 @@ namespace weft {
 
 void RegisterIoGradients(GradientRegistry& registry) {
   for (const char* op :
-       {"SaveV2", "_SaveVariables", "RestoreV2", "MergeV2Checkpoints",
-        "ShardedFilename", "ReadFile", "WriteFile", "MatchingFiles",
+       {"SaveV2", "_SaveVariables", "Save", "SaveSlices", "RestoreV2",
+        "Restore", "RestoreSlice", "MergeV2Checkpoints", "ShardedFilename",
+        "ShardedFilespec", "ReadFile", "WriteFile", "MatchingFiles",
         "GenerateVocabRemapping", "LoadAndRemapMatrix"}) {
     registry.RegisterNone(op);
   }

@@ -16,77 +16,29 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
-#include "libs/base/counter.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/status.h"
-#include "libs/checkpoint/bundle_reader.h"
+#include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/bundle_writer.h"
 #include "libs/checkpoint/merge_bundles.h"
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/fs/paced_file_system.h"
 #include "libs/fs/path.h"
 #include "libs/kernels/checkpoint_metrics.h"
+#include "libs/kernels/io/checkpoint_request.h"
 #include "libs/kernels/io/file_kernel.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/resource/variable_lookup.h"
-#include "libs/metrics/histogram.h"
 #include "libs/resource/chunk_snapshot.h"
 #include "libs/resource/resource.h"
 
 namespace weft {
 namespace {
 
-using checkpoint::BundleEntry;
-using checkpoint::BundleReader;
 using checkpoint::BundleWriter;
 using checkpoint::ParseShapeAndSlice;
 using checkpoint::PiecewiseTensor;
 using checkpoint::ShapeAndSlice;
-
-absl::StatusOr<std::string> StringInput(OpKernelContext& context, int i,
-                                        absl::string_view name) {
-  const Tensor& input = context.input(i);
-  if (input.num_elements() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Input ", name, " should have a single element, got ",
-                     input.num_elements(), " instead."));
-  }
-  return input.flat<std::string>()[0];
-}
-
-// What SaveV2 and RestoreV2 are asked for.
-struct Request {
-  std::string prefix;
-  absl::Span<const std::string> names;
-  absl::Span<const std::string> slices;  // empty texts: whole tensors
-};
-
-absl::StatusOr<Request> ReadRequest(OpKernelContext& context, int num_tensors) {
-  Request request;
-  ASSIGN_OR_RETURN(request.prefix, StringInput(context, 0, "prefix"));
-  const Tensor& names = context.input(1);
-  const Tensor& slices = context.input(2);
-  if (names.rank() != 1 || slices.rank() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Input tensor_names and shape_and_slices should be an 1-D tensors, "
-        "got ",
-        names.shape().ToString(), " and ", slices.shape().ToString(),
-        " instead."));
-  }
-  if (names.num_elements() != slices.num_elements()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "tensor_names and shape_and_slices have different number of elements: ",
-        names.num_elements(), " vs. ", slices.num_elements()));
-  }
-  if (names.num_elements() != num_tensors) {
-    return absl::InvalidArgumentError(absl::StrCat("Got ", names.num_elements(),
-                                                   " tensor names but ",
-                                                   num_tensors, " tensors."));
-  }
-  request.names = names.flat<std::string>();
-  request.slices = slices.flat<std::string>();
-  return request;
-}
 
 // `T` is a Tensor or a PiecewiseTensor; `text` its shape_and_slice.
 template <typename T>
@@ -96,35 +48,6 @@ absl::Status AddToBundle(BundleWriter& writer, const std::string& name,
   ASSIGN_OR_RETURN(const ShapeAndSlice parsed, ParseShapeAndSlice(text));
   return writer.AddSlice(name, parsed.shape, parsed.slice, tensor);
 }
-
-// How long a save or a restore takes, where its task wants to know.
-class Measured {
- public:
-  Measured(OpKernelContext& context, Histogram CheckpointMetrics::*seconds,
-           Counter CheckpointMetrics::*errors)
-      : metrics_(context.checkpoint_metrics()),
-        clock_(context.scheduler().clock()),
-        seconds_(seconds),
-        errors_(errors),
-        began_(metrics_ ? clock_.Now() : absl::Time()) {}
-
-  absl::Status Ended(absl::Status status) const {
-    if (metrics_ == nullptr) return status;
-    if (status.ok()) {
-      (metrics_->*seconds_).Observe(clock_.Now() - began_);
-    } else {
-      (metrics_->*errors_).Add();
-    }
-    return status;
-  }
-
- private:
-  CheckpointMetrics* const metrics_;
-  const Clock& clock_;
-  Histogram CheckpointMetrics::*const seconds_;
-  Counter CheckpointMetrics::*const errors_;
-  const absl::Time began_;
-};
 
 // SaveV2 and _SaveVariables: what they differ in is where values come from.
 class SaveKernel : public FileKernel {
@@ -142,15 +65,16 @@ class SaveKernel : public FileKernel {
                                                    const std::string& name,
                                                    const std::string& text)>;
 
-  absl::Status Save(OpKernelContext& context, const Request& request,
+  absl::Status Save(OpKernelContext& context, const CheckpointRequest& request,
                     AddTensor add) const {
-    const Measured measured(context, &CheckpointMetrics::save_seconds,
-                            &CheckpointMetrics::save_errors);
+    const MeasuredCheckpoint measured(context, &CheckpointMetrics::save_seconds,
+                                      &CheckpointMetrics::save_errors);
     return measured.Ended(WriteBundle(context, request, add));
   }
 
  private:
-  absl::Status WriteBundle(OpKernelContext& context, const Request& request,
+  absl::Status WriteBundle(OpKernelContext& context,
+                           const CheckpointRequest& request,
                            AddTensor add) const {
     RETURN_IF_ERROR(context.cancellation().status());
     CheckpointMetrics* const metrics = context.checkpoint_metrics();
@@ -189,8 +113,9 @@ class SaveV2Kernel : public SaveKernel {
 
  private:
   absl::Status Run(OpKernelContext& context) const override {
-    ASSIGN_OR_RETURN(const Request request,
-                     ReadRequest(context, context.num_inputs() - kFirstTensor));
+    ASSIGN_OR_RETURN(
+        const CheckpointRequest request,
+        ReadCheckpointRequest(context, context.num_inputs() - kFirstTensor));
     return Save(context, request,
                 [&](BundleWriter& writer, int i, const std::string& name,
                     const std::string& text) {
@@ -380,11 +305,11 @@ class SaveVariablesKernel : public SaveKernel {
   absl::Status Run(OpKernelContext& context) const override {
     // The mark has them all; not all are inputs.
     ASSIGN_OR_RETURN(
-        const Request request,
-        ReadRequest(context,
-                    mark_.empty()
-                        ? context.num_inputs() - kFirstTensor
-                        : static_cast<int>(context.input(1).num_elements())));
+        const CheckpointRequest request,
+        ReadCheckpointRequest(
+            context, mark_.empty()
+                         ? context.num_inputs() - kFirstTensor
+                         : static_cast<int>(context.input(1).num_elements())));
     RETURN_IF_ERROR(context.cancellation().status());
     ASSIGN_OR_RETURN(std::vector<Saved> all,
                      mark_.empty()
@@ -403,8 +328,8 @@ class SaveVariablesKernel : public SaveKernel {
                 });
   }
 
-  absl::StatusOr<std::vector<Saved>> TakeMarked(const OpKernelContext& context,
-                                                const Request& request) const {
+  absl::StatusOr<std::vector<Saved>> TakeMarked(
+      const OpKernelContext& context, const CheckpointRequest& request) const {
     const auto mark = context.resources().Lookup<VariableMark>("", mark_);
     std::optional<std::vector<Saved>> saved;
     if (mark.ok()) saved = (*mark)->Take(request.prefix);
@@ -486,105 +411,6 @@ class MarkVariablesKernel : public OpKernel {
   const std::shared_ptr<VariableMark> mark_ = std::make_shared<VariableMark>();
 };
 
-class RestoreV2Kernel : public FileKernel {
- public:
-  using FileKernel::FileKernel;
-
- private:
-  absl::Status Run(OpKernelContext& context) const override {
-    const Measured measured(context, &CheckpointMetrics::restore_seconds,
-                            &CheckpointMetrics::restore_errors);
-    return measured.Ended(Restore(context));
-  }
-
-  static absl::Status Restore(OpKernelContext& context) {
-    constexpr int kMaxReplaced = 3;
-    ASSIGN_OR_RETURN(const Request request,
-                     ReadRequest(context, context.num_outputs()));
-    bool looked_again = false;
-    for (int tries = 0;; ++tries) {
-      const auto reader = Open(context, request.prefix);
-      const absl::Status status =
-          reader.ok() ? ReadAll(context, request, **reader) : reader.status();
-      if (tries == kMaxReplaced) return status;
-      // So object stores say that a file is another one by now.
-      if (absl::IsFailedPrecondition(status)) continue;
-      const bool may_be_replaced =
-          absl::IsNotFound(status) || absl::IsDataLoss(status);
-      if (!reader.ok() || !may_be_replaced) return status;
-      // Another save to that prefix deletes the data of the one it replaces,
-      // whose files are another number; after two saves they are the same
-      // number, so what looks damaged is read once more.
-      const auto newer = Open(context, request.prefix);
-      if (absl::IsFailedPrecondition(newer.status())) continue;
-      RETURN_IF_ERROR(newer.status());
-      if ((*newer)->header().num_shards == (*reader)->header().num_shards &&
-          std::exchange(looked_again, true)) {
-        return status;
-      }
-    }
-  }
-
-  static absl::StatusOr<std::unique_ptr<BundleReader>> Open(
-      const OpKernelContext& context, const std::string& prefix) {
-    auto reader = BundleReader::Open(context.file_system(), prefix,
-                                     &context.cancellation());
-    if (!absl::IsNotFound(reader.status())) return reader;
-    return absl::NotFoundError(absl::StrCat(
-        "Unsuccessful TensorSliceReader constructor: Failed to find any "
-        "matching files for ",
-        prefix, ": ", reader.status().message()));
-  }
-
-  static absl::Status ReadAll(OpKernelContext& context, const Request& request,
-                              BundleReader& reader) {
-    // All are looked at before the first is read.
-    for (int i = 0; i < context.num_outputs(); ++i) {
-      RETURN_IF_ERROR(Check(reader, request.names[i], request.slices[i],
-                            context.output_type(i)));
-    }
-    for (int i = 0; i < context.num_outputs(); ++i) {
-      RETURN_IF_ERROR(context.cancellation().status());
-      ASSIGN_OR_RETURN(Tensor tensor,
-                       Read(reader, request.names[i], request.slices[i],
-                            context.allocator()));
-      if (CheckpointMetrics* const metrics = context.checkpoint_metrics()) {
-        metrics->restored_bytes.Add(tensor.num_bytes());
-      }
-      context.SetOutput(i, std::move(tensor));
-    }
-    return absl::OkStatus();
-  }
-
-  static absl::Status Check(BundleReader& reader, const std::string& name,
-                            const std::string& text, DataType expected) {
-    ASSIGN_OR_RETURN(const auto found, reader.Find(name));
-    const BundleEntry& entry = *found;
-    if (entry.dtype != expected) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "tensor_name = ", name, "; expected dtype ", DataTypeName(expected),
-          " does not equal original dtype ", DataTypeName(entry.dtype)));
-    }
-    if (text.empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const ShapeAndSlice parsed, ParseShapeAndSlice(text));
-    if (parsed.shape == entry.shape) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("tensor_name = ", name, "; shape in shape_and_slice spec ",
-                     parsed.shape.ToString(),
-                     " does not match the shape stored in checkpoint: ",
-                     entry.shape.ToString()));
-  }
-
-  static absl::StatusOr<Tensor> Read(BundleReader& reader,
-                                     const std::string& name,
-                                     const std::string& text,
-                                     Allocator& allocator) {
-    if (text.empty()) return reader.Read(name, allocator);
-    ASSIGN_OR_RETURN(const ShapeAndSlice parsed, ParseShapeAndSlice(text));
-    return reader.ReadSlice(name, parsed.slice, allocator);
-  }
-};
-
 class MergeV2CheckpointsKernel : public FileKernel {
  public:
   explicit MergeV2CheckpointsKernel(const OpKernelConstruction& construction)
@@ -650,21 +476,41 @@ class MergeV2CheckpointsKernel : public FileKernel {
   const bool allow_missing_files_;
 };
 
+absl::Status CheckScalars(const OpKernelContext& context) {
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    if (context.input(i).rank() == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("input ", i, " must be a scalar, got shape ",
+                     context.input(i).shape().ToString()));
+  }
+  return absl::OkStatus();
+}
+
 class ShardedFilenameKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
-    for (int i = 0; i < context.num_inputs(); ++i) {
-      if (context.input(i).rank() == 0) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("input ", i, " must be a scalar, got shape ",
-                       context.input(i).shape().ToString()));
-    }
+    RETURN_IF_ERROR(CheckScalars(context));
     ASSIGN_OR_RETURN(Tensor * name, context.AllocateOutput(0, TensorShape()));
     name->mutable_scalar<std::string>() = absl::StrFormat(
         "%s-%05d-of-%05d", context.input(0).scalar<std::string>(),
         context.input(1).scalar<int32_t>(), context.input(2).scalar<int32_t>());
+    return absl::OkStatus();
+  }
+};
+
+// The pattern that all names of ShardedFilename match.
+class ShardedFilespecKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  absl::Status Compute(OpKernelContext& context) override {
+    RETURN_IF_ERROR(CheckScalars(context));
+    ASSIGN_OR_RETURN(Tensor * name, context.AllocateOutput(0, TensorShape()));
+    name->mutable_scalar<std::string>() = absl::StrFormat(
+        "%s-\?\?\?\?\?-of-%05d", context.input(0).scalar<std::string>(),
+        context.input(1).scalar<int32_t>());
     return absl::OkStatus();
   }
 };
@@ -675,10 +521,13 @@ void RegisterIoKernels(KernelRegistry& registry) {
   registry.Register<SaveV2Kernel>("SaveV2");
   registry.Register({.op = "_SaveVariables"}, SaveVariablesKernel::Make);
   registry.Register({.op = "_MarkVariables"}, MarkVariablesKernel::Make);
-  registry.Register<RestoreV2Kernel>("RestoreV2");
   registry.Register<MergeV2CheckpointsKernel>("MergeV2Checkpoints");
   registry.Register<ShardedFilenameKernel>("ShardedFilename", {},
                                            /*is_cheap=*/true);
+  registry.Register<ShardedFilespecKernel>("ShardedFilespec", {},
+                                           /*is_cheap=*/true);
+  RegisterRestoreKernels(registry);
+  RegisterSaveSlicesKernels(registry);
   RegisterWholeFileKernels(registry);
   RegisterReaderKernels(registry);
   RegisterRemappingKernels(registry);

@@ -12,8 +12,11 @@ namespace weft {
 
 void RegisterIoKernels(KernelRegistry& registry);
 
-// Those of ReadFile, WriteFile and MatchingFiles, those of readers, and those
-// of warm starts, which RegisterIoKernels registers too.
+// Those that restore, those that save in TensorFlow's format V1, those of
+// ReadFile, WriteFile and MatchingFiles, those of readers, and those of warm
+// starts, which RegisterIoKernels registers too.
+void RegisterRestoreKernels(KernelRegistry& registry);
+void RegisterSaveSlicesKernels(KernelRegistry& registry);
 void RegisterWholeFileKernels(KernelRegistry& registry);
 void RegisterReaderKernels(KernelRegistry& registry);
 void RegisterRemappingKernels(KernelRegistry& registry);

@@ -33,6 +33,12 @@ absl::Status SaveV2Shape(InferenceContext& c) {
   return CheckCount(names, c.num_inputs() - 3);
 }
 
+absl::Status SaveShape(InferenceContext& c) {
+  RETURN_IF_ERROR(c.InputWithRank(0, 0));
+  ASSIGN_OR_RETURN(const PartialShape names, c.InputWithRank(1, 1));
+  return CheckCount(names.dim(0), c.num_inputs() - 2);
+}
+
 // What was marked is more than the inputs.
 absl::Status SaveVariablesShape(InferenceContext& c) {
   ASSIGN_OR_RETURN(const std::string mark, c.GetAttr<std::string>("mark"));
@@ -51,6 +57,27 @@ absl::Status RestoreV2Shape(InferenceContext& c) {
     ASSIGN_OR_RETURN(const auto parsed, checkpoint::ParseShapeAndSlice(text));
     c.set_output(i, parsed.slice_shape);
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckScalarInputs(InferenceContext& c) {
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    RETURN_IF_ERROR(c.InputWithRank(i, 0));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RestoreShape(InferenceContext& c) { return CheckScalarInputs(c); }
+
+absl::Status RestoreSliceShape(InferenceContext& c) {
+  RETURN_IF_ERROR(CheckScalarInputs(c));
+  const std::optional<Tensor>& text = c.input_tensor(2);
+  if (!text.has_value() || text->scalar<std::string>().empty()) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const auto parsed,
+                   checkpoint::ParseShapeAndSlice(text->scalar<std::string>()));
+  c.set_output(0, parsed.slice_shape);
   return absl::OkStatus();
 }
 
@@ -101,9 +128,7 @@ absl::Status RemappedMatrixShape(InferenceContext& c) {
 }
 
 absl::Status ShardedFilenameShape(InferenceContext& c) {
-  for (int i = 0; i < c.num_inputs(); ++i) {
-    RETURN_IF_ERROR(c.InputWithRank(i, 0));
-  }
+  RETURN_IF_ERROR(CheckScalarInputs(c));
   return shapes::Scalar(c);
 }
 
@@ -167,6 +192,47 @@ void RegisterIoOps(OpRegistry& registry) {
                    .Stateful()
                    .Doc("Reads tensors, or slices of them, from a checkpoint.")
                    .Shape(RestoreV2Shape));
+  registry.Add(OpDefBuilder("Save")
+                   .Input("filename: string")
+                   .Input("tensor_names: string")
+                   .Input("data: T")
+                   .Attr("T: list(type) >= 1")
+                   .Stateful()
+                   .Doc("Writes tensors to a V1 checkpoint: SaveV2 of graphs "
+                        "of before TensorFlow 1.0.")
+                   .Shape(SaveShape));
+  registry.Add(
+      OpDefBuilder("SaveSlices")
+          .Input("filename: string")
+          .Input("tensor_names: string")
+          .Input("shapes_and_slices: string")
+          .Input("data: T")
+          .Attr("T: list(type) >= 1")
+          .Stateful()
+          .Doc("Writes tensors, or slices of them, to a V1 checkpoint: "
+               "SaveV2 of graphs of before TensorFlow 1.0.")
+          .Shape(SaveV2Shape));
+  registry.Add(OpDefBuilder("Restore")
+                   .Input("file_pattern: string")
+                   .Input("tensor_name: string")
+                   .Output("tensor: dt")
+                   .Attr("dt: type")
+                   .Attr("preferred_shard: int = -1")
+                   .Stateful()
+                   .Doc("Reads a tensor from a checkpoint: RestoreV2 of graphs "
+                        "of before TensorFlow 1.0.")
+                   .Shape(RestoreShape));
+  registry.Add(OpDefBuilder("RestoreSlice")
+                   .Input("file_pattern: string")
+                   .Input("tensor_name: string")
+                   .Input("shape_and_slice: string")
+                   .Output("tensor: dt")
+                   .Attr("dt: type")
+                   .Attr("preferred_shard: int = -1")
+                   .Stateful()
+                   .Doc("Reads a tensor, or a slice of one, from a checkpoint: "
+                        "RestoreV2 of graphs of before TensorFlow 1.0.")
+                   .Shape(RestoreSliceShape));
   registry.Add(OpDefBuilder("MergeV2Checkpoints")
                    .Input("checkpoint_prefixes: string")
                    .Input("destination_prefix: string")
@@ -224,6 +290,12 @@ void RegisterIoOps(OpRegistry& registry) {
                    .Input("num_shards: int32")
                    .Output("filename: string")
                    .Doc("The name of one of the shards of a save.")
+                   .Shape(ShardedFilenameShape));
+  registry.Add(OpDefBuilder("ShardedFilespec")
+                   .Input("basename: string")
+                   .Input("num_shards: int32")
+                   .Output("filename: string")
+                   .Doc("The pattern of the names of all shards of a save.")
                    .Shape(ShardedFilenameShape));
   RegisterReaderOps(registry);
 }

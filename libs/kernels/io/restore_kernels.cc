@@ -1,0 +1,164 @@
+// Kernels of RestoreV2, and of Restore and RestoreSlice, which graphs of before
+// TensorFlow 1.0 have. All read checkpoints of both formats.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/checkpoint/checkpoint_reader.h"
+#include "libs/checkpoint/tensor_slice.h"
+#include "libs/kernels/io/checkpoint_request.h"
+#include "libs/kernels/io/file_kernel.h"
+#include "libs/kernels/io/io_kernels.h"
+
+namespace weft {
+namespace {
+
+using checkpoint::CheckpointReader;
+using checkpoint::ParseShapeAndSlice;
+using checkpoint::ShapeAndSlice;
+
+absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
+    const OpKernelContext& context, const std::string& prefix) {
+  auto reader = CheckpointReader::Open(context.file_system(), prefix,
+                                       &context.cancellation());
+  if (!absl::IsNotFound(reader.status())) return reader;
+  return absl::NotFoundError(absl::StrCat(
+      "Unsuccessful TensorSliceReader constructor: Failed to find any "
+      "matching files for ",
+      prefix, ": ", reader.status().message()));
+}
+
+absl::Status Check(CheckpointReader& reader, const std::string& name,
+                   const std::string& text, DataType expected) {
+  ASSIGN_OR_RETURN(const auto found, reader.FindTensor(name));
+  if (found->dtype != expected) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tensor_name = ", name, "; expected dtype ", DataTypeName(expected),
+        " does not equal original dtype ", DataTypeName(found->dtype)));
+  }
+  if (text.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const ShapeAndSlice parsed, ParseShapeAndSlice(text));
+  if (parsed.shape == found->shape) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("tensor_name = ", name, "; shape in shape_and_slice spec ",
+                   parsed.shape.ToString(),
+                   " does not match the shape stored in checkpoint: ",
+                   found->shape.ToString()));
+}
+
+absl::StatusOr<Tensor> Read(CheckpointReader& reader, const std::string& name,
+                            const std::string& text, Allocator& allocator) {
+  if (text.empty()) return reader.Read(name, allocator);
+  ASSIGN_OR_RETURN(const ShapeAndSlice parsed, ParseShapeAndSlice(text));
+  return reader.ReadSlice(name, parsed.slice, allocator);
+}
+
+class RestoreKernel : public FileKernel {
+ public:
+  using FileKernel::FileKernel;
+
+ private:
+  virtual absl::StatusOr<CheckpointRequest> ReadRequest(
+      OpKernelContext& context) const = 0;
+
+  absl::Status Run(OpKernelContext& context) const override {
+    const MeasuredCheckpoint measured(context,
+                                      &CheckpointMetrics::restore_seconds,
+                                      &CheckpointMetrics::restore_errors);
+    return measured.Ended(Restore(context));
+  }
+
+  absl::Status Restore(OpKernelContext& context) const {
+    constexpr int kMaxReplaced = 3;
+    ASSIGN_OR_RETURN(const CheckpointRequest request, ReadRequest(context));
+    bool looked_again = false;
+    for (int tries = 0;; ++tries) {
+      const auto reader = Open(context, request.prefix);
+      const absl::Status status =
+          reader.ok() ? ReadAll(context, request, **reader) : reader.status();
+      if (tries == kMaxReplaced) return status;
+      // So object stores say that a file is another one by now.
+      if (absl::IsFailedPrecondition(status)) continue;
+      const bool may_be_replaced =
+          absl::IsNotFound(status) || absl::IsDataLoss(status);
+      if (!reader.ok() || !may_be_replaced) return status;
+      // Another save to that prefix deletes the data of the one it replaces,
+      // whose files are another number; after two saves they are the same
+      // number, so what looks damaged is read once more.
+      const auto newer = Open(context, request.prefix);
+      if (absl::IsFailedPrecondition(newer.status())) continue;
+      RETURN_IF_ERROR(newer.status());
+      if ((*newer)->num_data_files() == (*reader)->num_data_files() &&
+          std::exchange(looked_again, true)) {
+        return status;
+      }
+    }
+  }
+
+  static absl::Status ReadAll(OpKernelContext& context,
+                              const CheckpointRequest& request,
+                              CheckpointReader& reader) {
+    // All are looked at before the first is read.
+    for (int i = 0; i < context.num_outputs(); ++i) {
+      RETURN_IF_ERROR(Check(reader, request.names[i], request.slices[i],
+                            context.output_type(i)));
+    }
+    for (int i = 0; i < context.num_outputs(); ++i) {
+      RETURN_IF_ERROR(context.cancellation().status());
+      ASSIGN_OR_RETURN(Tensor tensor,
+                       Read(reader, request.names[i], request.slices[i],
+                            context.allocator()));
+      if (CheckpointMetrics* const metrics = context.checkpoint_metrics()) {
+        metrics->restored_bytes.Add(tensor.num_bytes());
+      }
+      context.SetOutput(i, std::move(tensor));
+    }
+    return absl::OkStatus();
+  }
+};
+
+class RestoreV2Kernel : public RestoreKernel {
+ public:
+  using RestoreKernel::RestoreKernel;
+
+ private:
+  absl::StatusOr<CheckpointRequest> ReadRequest(
+      OpKernelContext& context) const override {
+    return ReadCheckpointRequest(context, context.num_outputs());
+  }
+};
+
+// Restore, and RestoreSlice, which has a third input. Attribute preferred_shard
+// says which file to look into first; all are looked into anyway.
+class RestoreOneKernel : public RestoreKernel {
+ public:
+  using RestoreKernel::RestoreKernel;
+
+ private:
+  absl::StatusOr<CheckpointRequest> ReadRequest(
+      OpKernelContext& context) const override {
+    CheckpointRequest request;
+    ASSIGN_OR_RETURN(request.prefix, StringInput(context, 0, "file_pattern"));
+    RETURN_IF_ERROR(StringInput(context, 1, "tensor_name").status());
+    request.names = context.input(1).flat<std::string>();
+    request.slices = absl::MakeConstSpan(&whole_, 1);
+    if (context.num_inputs() == 2) return request;
+    RETURN_IF_ERROR(StringInput(context, 2, "shape_and_slice").status());
+    request.slices = context.input(2).flat<std::string>();
+    return request;
+  }
+
+  const std::string whole_;
+};
+
+}  // namespace
+
+void RegisterRestoreKernels(KernelRegistry& registry) {
+  registry.Register<RestoreV2Kernel>("RestoreV2");
+  registry.Register<RestoreOneKernel>("Restore");
+  registry.Register<RestoreOneKernel>("RestoreSlice");
+}
+
+}  // namespace weft
