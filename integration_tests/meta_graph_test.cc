@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
 #include "libs/api/weft.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/local_file_system.h"
@@ -155,6 +156,30 @@ TEST_P(TensorFlowsMetaGraphTest, IsRestoredAndGoesOn) {
   const auto next = Connect(other);
   ASSERT_OK(again->Restore(*next, saved));
   ASSERT_NO_FATAL_FAILURE(ExpectRound(*next, name, 0));
+}
+
+// A saver of format V1 restores; its graph's node writes that format, too, but
+// a Saver saves in format V2 only.
+TEST_F(MetaGraphTest, SaverOfFormatV1Restores) {
+  const std::string checkpoint = absl::StrCat(kFolder, "v1ckpt");
+  const Scope root = Scope::Root();
+  ASSERT_OK_AND_ASSIGN(const auto saver,
+                       ImportMetaGraph(root, Recorded("v1ckpt.meta")));
+  ASSERT_NE(saver, nullptr);
+  EXPECT_TRUE(saver->def().writes_v1);
+  const auto session = Connect(root);
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(saver->Restore(*session, checkpoint));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> v,
+                       session->RunNamed({}, {"v/Read/ReadVariableOp:0"}, {}));
+  EXPECT_THAT(v[0].flat<float>(), testing::ElementsAre(1.5f, 2.5f));
+  EXPECT_THAT(saver->Save(*session, absl::StrCat(folder_, "/m")),
+              StatusIs(absl::StatusCode::kUnimplemented, "add another Saver"));
+  const std::string path = absl::StrCat(folder_, "/v1");
+  ASSERT_OK(
+      session->RunNamed({{"save/Const:0", Tensor::Scalar<std::string>(path)}},
+                        {"save/control_dependency:0"}, {}));
+  ASSERT_OK(saver->Restore(*session, path));
 }
 
 INSTANTIATE_TEST_SUITE_P(Savers, TensorFlowsMetaGraphTest,

@@ -43,8 +43,9 @@ struct ImportMetaGraphOptions {
 //
 // INVALID_ARGUMENT where the message contradicts itself or the graph: a name
 // that no node has, one variable described twice, a collection of another kind
-// than the scope's; UNIMPLEMENTED for a saver of format V1; else the errors of
-// ImportGraphDef. A refused graph leaves no node and no collection behind.
+// than the scope's; UNIMPLEMENTED for a saver of a format newer than V2; else
+// the errors of ImportGraphDef. A refused graph leaves no node and no
+// collection behind.
 absl::StatusOr<std::unique_ptr<Saver>> ImportMetaGraph(
     const Scope& scope, const MetaGraph& meta_graph,
     const ImportMetaGraphOptions& options = {});

@@ -34,8 +34,7 @@ class MetaGraphDef;
 
 namespace train {
 
-// How a program saves, by the names of its nodes; TensorFlow's SaverDef of
-// version V2.
+// How a program saves, by the names of its nodes; TensorFlow's SaverDef.
 struct SaverDef {
   std::string filename_tensor_name;  // "save/Const:0"
   std::string save_tensor_name;      // "save/control_dependency:0"
@@ -43,6 +42,9 @@ struct SaverDef {
   int max_to_keep = 5;
   bool sharded = false;
   float keep_checkpoint_every_n_hours = 10000;
+  // The graph's nodes write TensorFlow's format V1 (SaveSlices), as those of
+  // SaverDef.V1 and SaverDef.LEGACY do.
+  bool writes_v1 = false;
 };
 
 // A value, which may be copied at no cost; its message never changes.
@@ -56,8 +58,8 @@ class MetaGraph {
   // Equal MetaGraphs give equal bytes, with all fields that were parsed.
   std::string Serialize() const;
 
-  // None where the graph was exported without. UNIMPLEMENTED for a saver of
-  // TensorFlow's old format V1, INVALID_ARGUMENT for one that lacks names.
+  // None where the graph was exported without. UNIMPLEMENTED for a saver of a
+  // format newer than V2, INVALID_ARGUMENT for one that lacks names.
   absl::StatusOr<std::optional<SaverDef>> saver_def() const;
   // Sorted.
   std::vector<std::string> CollectionNames() const;

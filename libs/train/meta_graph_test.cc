@@ -170,7 +170,8 @@ TEST_F(MetaGraphTest, SaversThatCanNotWorkAreRefused) {
   *message_.mutable_saver_def() = saver;
   message_.mutable_saver_def()->set_keep_checkpoint_every_n_hours(-1);
   ExpectRefused(StatusIs(kInvalid, "keep_checkpoint_every_n_hours"));
-  message_.mutable_saver_def()->set_version(tf::SaverDef::V1);
+  message_.mutable_saver_def()->set_version(
+      static_cast<tf::SaverDef::CheckpointFormatVersion>(3));
   ExpectRefused(StatusIs(absl::StatusCode::kUnimplemented, "SaverDef.V2"));
 }
 

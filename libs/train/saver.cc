@@ -585,6 +585,7 @@ absl::StatusOr<std::unique_ptr<Saver>> Saver::FromSaverDef(
                                                    "' is not in the graph"));
   }
   FindOwnNodes(graph, nodes);
+  nodes.writes_v1 = def.writes_v1;
   options.sharded = def.sharded;
   options.max_to_keep = def.max_to_keep;
   options.keep_checkpoint_every =
@@ -599,6 +600,7 @@ SaverDef Saver::def() const {
   def.restore_op_name = nodes_.restore.name();
   def.max_to_keep = options_.max_to_keep;
   def.sharded = options_.sharded;
+  def.writes_v1 = nodes_.writes_v1;
   // Never is a number, too, to those who read it.
   def.keep_checkpoint_every_n_hours = static_cast<float>(
       std::min(absl::ToDoubleHours(options_.keep_checkpoint_every),
@@ -667,6 +669,12 @@ absl::Time Saver::Now() const { return ClockOf(options_, own_clock_).Now(); }
 absl::StatusOr<std::string> Saver::Save(Session& session,
                                         const std::string& save_path,
                                         const SaveOptions& options) {
+  if (nodes_.writes_v1) {
+    return absl::UnimplementedError(absl::StrCat(
+        "the saver's node '", nodes_.save.name(),
+        "' writes TensorFlow's format V1, which a Saver only restores: add "
+        "another Saver to the graph, which writes format V2"));
+  }
   if (absl::StrContains(options.latest_filename, '/')) {
     return absl::InvalidArgumentError(
         "'latest_filename' must not contain path components");

@@ -163,12 +163,14 @@ class Saver {
   // checkpoint writer or an object store; or neither state nor graph are to be
   // written here, so that this process touches no file, and checks none. The
   // same, after it was written, where this process does not find it.
-  // INVALID_ARGUMENT for a path that does not end with a name.
+  // INVALID_ARGUMENT for a path that does not end with a name. UNIMPLEMENTED
+  // for a saver of an imported graph that writes TensorFlow's format V1.
   absl::StatusOr<std::string> Save(Session& session,
                                    const std::string& save_path,
                                    const SaveOptions& options = {});
-  // Sets the variables to what is in the checkpoint of that prefix, and makes
-  // the iterators, which must have been initialized, go on from there.
+  // Sets the variables to what is in the checkpoint of that prefix, or of those
+  // files of format V1 (checkpoint::CheckpointReader::Open), and makes the
+  // iterators, which must have been initialized, go on from there.
   absl::Status Restore(Session& session, const std::string& save_path);
   // One of the two, where what initializes the iterators needs the variables.
   // A saver of TensorFlow's graph restores all by the first.
@@ -209,6 +211,7 @@ class Saver {
     // What a save is told besides; null in graphs of TensorFlow, as is `sees`.
     Output shard_folder, marker, marker_contents;
     std::vector<Output> sees_marker;  // by task
+    bool writes_v1 = false;           // SaverDef::writes_v1
   };
   Saver(const Scope& scope, SaverOptions options, const Nodes& nodes);
 

@@ -28,7 +28,9 @@ absl::StatusOr<tf::CollectionDef> Collection(const GraphState& state) {
 }  // namespace
 
 absl::StatusOr<SaverDef> ReadSaverDef(const tf::SaverDef& message) {
-  if (message.version() != tf::SaverDef::V2) {
+  if (message.version() != tf::SaverDef::LEGACY &&
+      message.version() != tf::SaverDef::V1 &&
+      message.version() != tf::SaverDef::V2) {
     return absl::UnimplementedError(
         absl::StrCat("the MetaGraphDef's saver writes checkpoints of version ",
                      static_cast<int>(message.version()),
@@ -46,7 +48,8 @@ absl::StatusOr<SaverDef> ReadSaverDef(const tf::SaverDef& message) {
                   message.restore_op_name(),
                   message.max_to_keep(),
                   message.sharded(),
-                  message.keep_checkpoint_every_n_hours()};
+                  message.keep_checkpoint_every_n_hours(),
+                  message.version() != tf::SaverDef::V2};
 }
 
 void WriteSaverDef(const SaverDef& def, tf::SaverDef* message) {
@@ -56,7 +59,7 @@ void WriteSaverDef(const SaverDef& def, tf::SaverDef* message) {
   message->set_max_to_keep(def.max_to_keep);
   message->set_sharded(def.sharded);
   message->set_keep_checkpoint_every_n_hours(def.keep_checkpoint_every_n_hours);
-  message->set_version(tf::SaverDef::V2);
+  message->set_version(def.writes_v1 ? tf::SaverDef::V1 : tf::SaverDef::V2);
 }
 
 absl::StatusOr<std::vector<SaverDef>> CollectedSavers(const Scope& scope) {
