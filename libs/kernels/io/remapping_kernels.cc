@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "libs/base/status.h"
-#include "libs/checkpoint/bundle_reader.h"
+#include "libs/checkpoint/checkpoint_reader.h"
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/fs/input_stream.h"
 #include "libs/kernels/io/file_kernel.h"
@@ -25,7 +26,7 @@
 namespace weft {
 namespace {
 
-using checkpoint::BundleReader;
+using checkpoint::CheckpointReader;
 using checkpoint::TensorSlice;
 
 absl::StatusOr<std::string> OneString(OpKernelContext& context, int i,
@@ -44,11 +45,12 @@ class VocabularyReader {
       OpKernelContext& context, const std::string& path) {
     ASSIGN_OR_RETURN(auto file,
                      context.file_system().NewRandomAccessFile(path));
-    return std::make_unique<VocabularyReader>(context, std::move(file));
+    return std::make_unique<VocabularyReader>(context, path, std::move(file));
   }
-  VocabularyReader(OpKernelContext& context,
+  VocabularyReader(OpKernelContext& context, const std::string& path,
                    std::unique_ptr<RandomAccessFile> file)
       : context_(context),
+        path_(path),
         stream_(NewInputStream(std::move(file), Compression::kNone)),
         lines_(*stream_) {}
 
@@ -60,11 +62,14 @@ class VocabularyReader {
     const absl::Status status = lines_.ReadLine(line);
     if (absl::IsOutOfRange(status)) return false;
     RETURN_IF_ERROR(status);
-    return true;
+    if (!line.empty()) return true;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Invalid content in ", path_, ": empty line found at line ", count_));
   }
 
  private:
   OpKernelContext& context_;
+  const std::string path_;
   const std::unique_ptr<InputStream> stream_;
   LineReader lines_;
   int64_t count_ = 0;
@@ -154,6 +159,10 @@ class GenerateVocabRemappingKernel : public FileKernel {
   int64_t offset_ = 0, num_new_ = 0, old_size_ = -1;
 };
 
+// Copied between two looks at whether the step is cancelled.
+constexpr int64_t kRowsAtOnce = 1 << 12;
+constexpr size_t kElementsAtOnce = size_t{1} << 20;
+
 // Where each row or column of the old matrix goes; -1: nowhere.
 struct Remapping {
   absl::flat_hash_map<int64_t, int64_t> new_of_old;
@@ -166,6 +175,10 @@ struct Remapping {
     for (size_t i = 0; i < old_of_new.size(); ++i) {
       const int64_t old = old_of_new[i];
       if (old < 0) continue;
+      if (old == std::numeric_limits<int64_t>::max()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Old ID ", old, " is larger than any matrix has"));
+      }
       const auto id = static_cast<int64_t>(i);
       const auto [at, is_new] = result.new_of_old.emplace(old, id);
       if (!is_new) {
@@ -207,15 +220,14 @@ class LoadAndRemapMatrixKernel : public FileKernel {
     ASSIGN_OR_RETURN(const auto columns, ColumnRemapping(context));
     RETURN_IF_ERROR(context.cancellation().status());
     ASSIGN_OR_RETURN(const auto reader,
-                     BundleReader::Open(context.file_system(), prefix,
-                                        &context.cancellation()));
+                     CheckpointReader::Open(context.file_system(), prefix,
+                                            &context.cancellation()));
     RETURN_IF_ERROR(CheckOld(*reader, name, rows, columns));
     ASSIGN_OR_RETURN(const TensorShape shape,
                      TensorShape::Create({num_rows_, num_columns_}));
     ASSIGN_OR_RETURN(Tensor output, context.AllocateTemp(DT_FLOAT, shape));
     RETURN_IF_ERROR(CopyOld(context, *reader, name, rows, columns, output));
-    RETURN_IF_ERROR(
-        FillMissing(context.input(4).flat<float>(), rows, columns, output));
+    RETURN_IF_ERROR(FillMissing(context, rows, columns, output));
     context.SetOutput(0, std::move(output));
     return absl::OkStatus();
   }
@@ -255,10 +267,10 @@ class LoadAndRemapMatrixKernel : public FileKernel {
   }
 
   // Whether the old matrix has all that is wanted of it.
-  absl::Status CheckOld(BundleReader& reader, const std::string& name,
+  absl::Status CheckOld(CheckpointReader& reader, const std::string& name,
                         const Remapping& rows,
                         const std::optional<Remapping>& columns) const {
-    ASSIGN_OR_RETURN(const auto entry, reader.Find(name));
+    ASSIGN_OR_RETURN(const auto entry, reader.FindTensor(name));
     if (entry->dtype != DT_FLOAT) {
       return absl::InvalidArgumentError(absl::StrCat(
           "Tensor ", name, " has invalid type ", DataTypeName(entry->dtype),
@@ -289,7 +301,7 @@ class LoadAndRemapMatrixKernel : public FileKernel {
   }
 
   // As many rows at a time as may be in memory.
-  absl::Status CopyOld(OpKernelContext& context, BundleReader& reader,
+  absl::Status CopyOld(OpKernelContext& context, CheckpointReader& reader,
                        const std::string& name, const Remapping& rows,
                        const std::optional<Remapping>& columns,
                        Tensor& output) const {
@@ -304,6 +316,9 @@ class LoadAndRemapMatrixKernel : public FileKernel {
       ASSIGN_OR_RETURN(const Tensor old,
                        reader.ReadSlice(name, slice, context.allocator()));
       for (int64_t i = 0; i < count; ++i) {
+        if (i % kRowsAtOnce == 0) {
+          RETURN_IF_ERROR(context.cancellation().status());
+        }
         const auto to = rows.new_of_old.find(row + i);
         if (to != rows.new_of_old.end()) {
           CopyRow(old, i, columns, to->second, output);
@@ -328,13 +343,16 @@ class LoadAndRemapMatrixKernel : public FileKernel {
   }
 
   // Row by row, each number once.
-  absl::Status FillMissing(absl::Span<const float> values,
-                           const Remapping& rows,
+  absl::Status FillMissing(OpKernelContext& context, const Remapping& rows,
                            const std::optional<Remapping>& columns,
                            Tensor& output) const {
+    const auto values = context.input(4).flat<float>();
     const auto out = output.mutable_flat<float>();
     size_t used = 0;
     for (size_t i = 0; i < out.size(); ++i) {
+      if (i % kElementsAtOnce == 0) {
+        RETURN_IF_ERROR(context.cancellation().status());
+      }
       const int64_t row = static_cast<int64_t>(i) / num_columns_;
       const int64_t column = static_cast<int64_t>(i) % num_columns_;
       if (rows.is_present[row] &&

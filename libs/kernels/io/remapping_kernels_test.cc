@@ -1,6 +1,7 @@
 // What these ops do and say TensorFlow 2.21 did and said, but where a test says
 // otherwise.
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -106,13 +107,23 @@ TEST_F(RemappingKernelsTest, EntriesAreFoundInTheOldVocabulary) {
 }
 
 TEST_F(RemappingKernelsTest, ANewVocabularyMaySayAnEntryTwice) {
-  Write("twice", "mars\r\nmars\r\n\r\n");
+  Write("twice", "mars\r\nmars\r\nearth\r\n");
   EXPECT_THAT(ValueOf(Generate({.new_file = "twice"})),
               ElementsAre(2, 2, -1, 2));
   EXPECT_THAT(
       Generate({.old_file = "twice"}),
       StatusIs(absl::StatusCode::kFailedPrecondition,
                "Key mars has 0 and trying to add value 1: line 1 of twice"));
+}
+
+TEST_F(RemappingKernelsTest, EmptyLinesAreRefused) {
+  Write("gap", "venus\n\r\nmars\n");
+  const std::string why = "Invalid content in gap: empty line found at line 2";
+  EXPECT_THAT(Generate({.new_file = "gap"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, why));
+  EXPECT_THAT(Generate({.old_file = "gap"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, why));
+  EXPECT_OK(Generate({.old_file = "gap", .old_size = 1}));
 }
 
 // TensorFlow refuses empty files, and an old_vocab_size of 0.
@@ -204,6 +215,9 @@ TEST_F(RemappingKernelsTest, TheOldMatrixIsTooSmall) {
   EXPECT_THAT(Run({.rows = {5}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "Row 5 and column 3 are asked for of tensor w"));
+  EXPECT_THAT(Run({.rows = {std::numeric_limits<int64_t>::max()}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "Old ID 9223372036854775807 is larger"));
   EXPECT_THAT(Run({.rows = {0}, .columns = {9}, .num_columns = 1}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "Row 0 and column 9 are asked for of tensor w"));
