@@ -94,6 +94,15 @@ TEST_F(MathOpsTest, SequencesHaveTheLengthOfTheirConstants) {
   EXPECT_EQ(ShapeOf(ops::Range(root_, 0, 5, 2)), "[3]");
   EXPECT_EQ(ShapeOf(ops::Range(root_, 1.0f, 0.0f, -0.25f)), "[4]");
   EXPECT_EQ(ShapeOf(ops::LinSpace(root_, 0.0f, 1.0f, 7)), "[7]");
+  // As many as the kernel makes: in floats 0.3 / 0.1 is 3, in doubles more.
+  EXPECT_EQ(ShapeOf(ops::Range(root_, 0.0f, 0.3f, 0.1f)), "[3]");
+  // Distances that no double holds.
+  const int64_t large = int64_t{1} << 60;
+  EXPECT_EQ(ShapeOf(ops::Range(root_, large, large + 3, int64_t{1})), "[3]");
+  EXPECT_EQ(ShapeOf(ops::Range(root_, large + 3, large, int64_t{-2})), "[2]");
+  EXPECT_EQ(ShapeOf(ops::Range(root_, std::numeric_limits<int64_t>::min(),
+                               std::numeric_limits<int64_t>::max(), large)),
+            "[16]");
 }
 
 TEST_F(MathOpsTest, ArithmeticOnShapesHasAValue) {

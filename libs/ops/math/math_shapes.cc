@@ -1,10 +1,13 @@
 #include "libs/ops/math/math_shapes.h"
 
 #include <cmath>
+#include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 
@@ -76,16 +79,30 @@ absl::Status BatchMatMulWith(InferenceContext& c, CombineBatches combine) {
   return absl::OkStatus();
 }
 
-// Elements of a Range, or -1 for what the kernel will refuse.
+// (last - first) / step rounded up, or -1 for what the kernel will refuse.
+template <typename T>
+int64_t RangeSize(T first, T last, T step) {
+  if (step == 0) return PartialShape::kUnknown;
+  if constexpr (std::is_integral_v<T>) {
+    const absl::int128 distance = absl::int128(last) - first;
+    if (distance != 0 && (distance < 0) != (step < 0)) {
+      return PartialShape::kUnknown;
+    }
+    const absl::int128 size = distance / step + (distance % step != 0 ? 1 : 0);
+    return size > INT64_MAX ? PartialShape::kUnknown
+                            : static_cast<int64_t>(size);
+  } else {
+    // As the kernel does, in numbers of that type: 0.3f / 0.1f is 3.
+    const T size = std::ceil((last - first) / step);
+    if (!(size >= 0) || size > T{9e15}) return PartialShape::kUnknown;
+    return static_cast<int64_t>(size);
+  }
+}
+
 template <typename T>
 int64_t RangeSize(const Tensor& start, const Tensor& limit,
                   const Tensor& delta) {
-  const double first = static_cast<double>(start.scalar<T>());
-  const double last = static_cast<double>(limit.scalar<T>());
-  const double step = static_cast<double>(delta.scalar<T>());
-  const double size = std::ceil((last - first) / step);
-  if (step == 0 || !(size >= 0) || size > 9e15) return PartialShape::kUnknown;
-  return static_cast<int64_t>(size);
+  return RangeSize<T>(start.scalar<T>(), limit.scalar<T>(), delta.scalar<T>());
 }
 
 int64_t RangeSize(const Tensor& start, const Tensor& limit,
