@@ -350,7 +350,9 @@ class RaggedTensorFromVariant : public OpKernel {
             parts[0]->back().shape().ToString(), ", values shape at index ", i,
             ": ", shape.ToString());
       }
-      dims[0] += shape.dim(0);
+      if (__builtin_add_overflow(dims[0], shape.dim(0), &dims[0])) {
+        return InvalidRagged("the values of ragged tensors are too many");
+      }
     }
     ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(
@@ -377,7 +379,7 @@ class RaggedTensorFromVariant : public OpKernel {
 template <typename T>
 absl::StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
   if (delta == 0) return InvalidRagged("Requires delta != 0");
-  if ((delta > 0) ? !(start < limit) : !(start > limit)) return 0;
+  if ((delta > 0 && limit < start) || (delta < 0 && limit > start)) return 0;
   if constexpr (std::is_integral_v<T>) {
     // As numbers without a sign they do not overflow.
     const auto distance =
@@ -391,10 +393,9 @@ absl::StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
       return static_cast<int64_t>(size);
     }
   } else {
-    const double size = std::ceil(
-        std::abs((static_cast<double>(limit) - static_cast<double>(start)) /
-                 static_cast<double>(delta)));
-    constexpr double kMost = 9.0e18;
+    // In numbers of that type, as TensorFlow does: 0.3f / 0.1f is 3.
+    const T size = std::ceil(std::abs((limit - start) / delta));
+    constexpr T kMost = 9.0e18;
     if (size < kMost) return static_cast<int64_t>(size);
   }
   return InvalidRagged("Requires ((limit - start) / delta) <= ",

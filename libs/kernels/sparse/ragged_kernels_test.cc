@@ -184,6 +184,11 @@ TEST_F(RaggedKernelsTest, RangesOfManyLengths) {
                 {Tensor::Scalar(1), Tensor::Scalar(3), Tensor::Scalar(1)},
                 {{"Tsplits", DT_INT64}},
                 {Longs({0, 2}), Tensor::Vector<int32_t>({1, 2})});
+  // In floats 0.3 / 0.1 is 3, in doubles more.
+  ExpectOutputs(
+      harness_, "RaggedRange",
+      {Tensor::Scalar(0.0f), Tensor::Scalar(0.3f), Tensor::Scalar(0.1f)},
+      {{"Tsplits", DT_INT64}}, {Longs({0, 3}), Floats({0, 0.1f, 0.2f})});
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   ExpectOutputs(harness_, "RaggedRange",
                 {Longs({-kMost - 1}), Longs({kMost}), Longs({kMost})},
@@ -214,6 +219,11 @@ TEST_F(RaggedKernelsTest, RangesThatAreNoneAreRefused) {
       StatusIs(kInvalid, "row splits of type int32"));
   EXPECT_THAT(range(Floats({0}), Floats({1e30f}), Floats({1e-30f})),
               StatusIs(kInvalid));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(range(Floats({nan}), Floats({1}), Floats({1})),
+              StatusIs(kInvalid, "<="));
+  EXPECT_THAT(range(Floats({0}), Floats({1}), Floats({nan})),
+              StatusIs(kInvalid, "<="));
 }
 
 TEST_F(RaggedKernelsTest, Shapes) {
