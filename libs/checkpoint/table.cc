@@ -1,5 +1,7 @@
 #include "libs/checkpoint/table.h"
 
+#include <snappy.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -14,7 +16,6 @@
 #include "libs/base/crc32c.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/varint.h"
-#include "snappy.h"
 
 namespace weft::checkpoint {
 namespace {

@@ -3,6 +3,8 @@
 #ifndef WEFT_LIBS_CHECKPOINT_TESTING_CRAFTED_TABLE_H_
 #define WEFT_LIBS_CHECKPOINT_TESTING_CRAFTED_TABLE_H_
 
+#include <snappy.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,7 +12,6 @@
 #include "absl/strings/string_view.h"
 #include "libs/base/crc32c.h"
 #include "libs/checkpoint/varint.h"
-#include "snappy.h"
 
 namespace weft::checkpoint {
 
