@@ -110,7 +110,8 @@ TEST(FileMessagesTest, SizesThatNoFileHasAreRefused) {
 }
 
 TEST(FileMessagesTest, ActionsOfALaterVersionAreUnimplemented) {
-  for (const int action : {-1, 16, 100, 127}) {
+  const int last = static_cast<int>(schemas::FileAction::MAX);
+  for (const int action : {-1, last + 1, 100, 127}) {
     flatbuffers::FlatBufferBuilder builder;
     const auto body = schemas::CreateFileOperation(
         builder, static_cast<schemas::FileAction>(action));

@@ -92,10 +92,10 @@ void FileService::OnDisconnect(const bus::Peer& peer) {
     clients_.erase(it);
     is_awaited = is_draining_ && gone.expects_saves;
   }
-  if (is_awaited) Await(gone.incarnation);
+  if (is_awaited) HoldPlaceFor(gone.incarnation);
 }
 
-void FileService::Await(uint64_t incarnation) {
+void FileService::HoldPlaceFor(uint64_t incarnation) {
   std::shared_ptr<Files> files = NewExpectingFiles();
   absl::MutexLock lock(&mutex_);
   const bool is_back = absl::c_any_of(clients_, [&](const auto& entry) {

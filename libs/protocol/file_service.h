@@ -70,7 +70,7 @@ class FileService : public RoleService<FileService> {
   };
 
   std::shared_ptr<Files> NewExpectingFiles() const;
-  void Await(uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
+  void HoldPlaceFor(uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes it out.
   std::shared_ptr<Files> EndAwaiting(uint64_t incarnation)
       ABSL_LOCKS_EXCLUDED(mutex_);

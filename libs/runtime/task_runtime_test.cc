@@ -16,6 +16,7 @@
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/status.h"
 #include "libs/base/test_matchers.h"
+#include "libs/bus/transport.h"
 #include "libs/device/local_devices.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/graph/function_library.h"
