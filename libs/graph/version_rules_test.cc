@@ -85,7 +85,7 @@ TEST_F(VersionRulesTest, ScalarPlaceholderMeansAnyShapeUpTo21) {
 
 // As the master of a session does with what a client sends.
 TEST_F(VersionRulesTest, GraphsMeanTheSameWhenTheyAreImportedAgain) {
-  for (const char* versions : {"versions { producer: 21 }", ""}) {
+  for (const char* versions : {"versions { producer: 20 }", ""}) {
     Graph graph(TestOps());
     ASSERT_OK(ImportGraphDefText(
         absl::StrCat(Placeholder("PlaceholderV2", "DT_INT32",

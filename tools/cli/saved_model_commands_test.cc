@@ -48,7 +48,9 @@ std::string MetaGraph(const std::string& tags, const std::string& op,
 class SavedModelCommandsTest : public testing::Test {
  protected:
   void SetUp() override {
-    directory_ = JoinPath(testing::TempDir(), "saved_model_commands_test");
+    directory_ =
+        JoinPath(testing::TempDir(),
+                 testing::UnitTest::GetInstance()->current_test_info()->name());
     ASSERT_OK(files_.CreateDirectory(directory_));
   }
   void Write(const std::string& meta_graphs) {
