@@ -243,11 +243,15 @@ TEST_F(SessionTest, CallablesRunFromManyThreadsAtOnce) {
   EXPECT_EQ(RunScalar({}, total), float{kThreads * kRuns});
 }
 
-TEST_F(SessionTest, AGraphDefOfAnUnknownOpListsAllOfThem) {
-  EXPECT_THAT(ImportGraphDefText(R"(node { name: "a" op: "Wobble" }
-                            node { name: "b" op: "Wibble" })",
-                                 root_.graph()),
-              StatusIs(absl::StatusCode::kNotFound, "Wibble"));
+TEST_F(SessionTest, AStepThatNeedsUnknownOpsListsThem) {
+  ASSERT_OK(ImportGraphDefText(R"(node { name: "a" op: "Wobble" }
+                                  node { name: "b" op: "Wibble" }
+                                  node { name: "c" op: "Wabble" })",
+                               root_.graph()));
+  EXPECT_THAT(session().RunNamed({}, {}, {"a", "b"}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "Op type not registered 'Wibble' (node 'b'), 'Wobble' "
+                       "(node 'a')"));
   ExpectUsable();
 }
 
