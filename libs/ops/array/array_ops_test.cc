@@ -98,8 +98,8 @@ TEST_F(ArrayOpsTest, SizesThatWrapAroundAreUnknown) {
       root_, ops::Shape(root_, Unknown({-1, large}), {.out_type = DT_INT64}),
       DT_INT32);
   EXPECT_EQ(ShapeOf(ops::Fill(root_, sizes, 1)), "[?,?]");
-  const Output size = ops::StridedSlice(root_, sizes, {1}, {2}, {1},
-                                        {.shrink_axis_mask = 1});
+  const Output size =
+      ops::StridedSlice(root_, sizes, {1}, {2}, {1}, {.shrink_axis_mask = 1});
   EXPECT_EQ(ShapeOf(ops::Fill(root_, ops::Stack(root_, {size}), 1)), "[?]");
 }
 
@@ -120,8 +120,8 @@ TEST_F(ArrayOpsTest, ShapeWithTooManyElementsIsUnknown) {
   const int64_t large = int64_t{1} << 40;
   const Output sizes =
       ops::Shape(root_, Unknown({-1, large}), {.out_type = DT_INT64});
-  const Output size = ops::StridedSlice(root_, sizes, {1}, {2}, {1},
-                                        {.shrink_axis_mask = 1});
+  const Output size =
+      ops::StridedSlice(root_, sizes, {1}, {2}, {1}, {.shrink_axis_mask = 1});
   const Output twice = ops::Stack(root_, {size, size});
   EXPECT_EQ(ShapeOf(ops::Fill(root_, twice, 1.0f)), "[?,?]");
 }
