@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <stdexcept>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
@@ -357,6 +358,13 @@ std::string Tensor::ToString(int max_values) const {
 void Tensor::WrongType(DataType expected) const {
   Abort(absl::StrCat("Elements of type ", DataTypeName(expected),
                      " were asked of ", ToString(0)));
+}
+
+void Tensor::NotScalar() const {
+  throw std::logic_error(absl::StrCat(
+      "one element was asked of a tensor with type ", DataTypeName(dtype_),
+      " and shape ", shape_.ToString(), ", which has ", num_elements(),
+      "; look at num_elements() before scalar()"));
 }
 
 bool SameBits(const Tensor& a, const Tensor& b) {

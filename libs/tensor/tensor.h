@@ -86,15 +86,17 @@ class Tensor {
     return absl::Span<T>(static_cast<T*>(data_),
                          static_cast<size_t>(num_elements()));
   }
-  // REQUIRES: exactly one element.
+  // REQUIRES: exactly one element. Otherwise throws std::logic_error with the
+  // tensor's type and shape: it ends a kernel with an error, and other
+  // programs.
   template <typename T>
   const T& scalar() const {
-    assert(num_elements() == 1);
+    CheckScalar();
     return flat<T>()[0];
   }
   template <typename T>
   T& mutable_scalar() {
-    assert(num_elements() == 1);
+    CheckScalar();
     return mutable_flat<T>()[0];
   }
   // Whether the elements lie in a device's memory, where the processor cannot
@@ -152,6 +154,10 @@ class Tensor {
   void CheckType(DataType expected) const {
     if (dtype_ != expected) WrongType(expected);
   }
+  void CheckScalar() const {
+    if (num_elements() != 1) NotScalar();
+  }
+  [[noreturn]] void NotScalar() const;
   // Aborts: asking for the wrong type is a bug of ours.
   [[noreturn]] void WrongType(DataType expected) const;
 

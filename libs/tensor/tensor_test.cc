@@ -145,6 +145,21 @@ TEST(TensorTest, MissingMemoryIsAnException) {
   EXPECT_THROW(Tensor(DT_FLOAT, {int64_t{1} << 50}), std::bad_alloc);
 }
 
+TEST(TensorTest, ScalarOfOtherShapesNamesThem) {
+  const auto text_of = [](const Tensor& tensor) -> std::string {
+    try {
+      return std::to_string(tensor.scalar<float>());
+    } catch (const std::logic_error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_NE(
+      text_of(Tensor(DT_FLOAT, {2, 0})).find("type float and shape [2,0]"),
+      std::string::npos);
+  EXPECT_NE(text_of(Tensor(DT_FLOAT, {3})).find("which has 3"),
+            std::string::npos);
+}
+
 TEST(TensorTest, EmptyTensorIsNoTensor) {
   const Tensor none;
   EXPECT_FALSE(none.IsInitialized());
