@@ -16,6 +16,9 @@ namespace {
 
 // Of variants in variants.
 constexpr int kMaxNesting = 16;
+// Of variants inside one variant. They may share tensors, which are written
+// once for each way to them.
+constexpr size_t kMaxInnerBytes = size_t{2} << 30;
 constexpr uint32_t kNone = ~uint32_t{0};
 
 // The fewest bytes that name one: texts of no length, and the numbers.
@@ -55,6 +58,7 @@ class Writer {
     for (const int64_t size : dims) U64(static_cast<uint64_t>(size));
   }
   void Reserve(size_t bytes) { out_.reserve(bytes); }
+  size_t size() const { return out_.size(); }
   std::string Take() { return std::move(out_); }
 
  private:
@@ -195,6 +199,9 @@ absl::Status WriteVariant(const Variant& variant, int depth, Writer& out) {
                             "on the device where it is made"));
   }
   if (depth >= kMaxNesting) return Bad("holds variants in variants too deeply");
+  if (depth > 0 && out.size() > kMaxInnerBytes) {
+    return Bad("holds more than 2 GiB in variants inside a variant");
+  }
   RETURN_IF_ERROR(out.Text(variant.type_name));
   RETURN_IF_ERROR(out.Text(variant.metadata));
   if (variant.tensors == nullptr) {

@@ -7,6 +7,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/tensor/heap_charge.h"
@@ -64,16 +65,6 @@ size_t BytesOutside(const ResourceHandle& handle) {
   return BytesOutside(handle.device) + BytesOutside(handle.container) +
          BytesOutside(handle.name) + BytesOutside(handle.type_name) +
          handle.shape.dims().size() * sizeof(int64_t);
-}
-
-size_t BytesOutside(const Variant& variant) {
-  size_t bytes =
-      BytesOutside(variant.type_name) + BytesOutside(variant.metadata);
-  if (variant.tensors == nullptr) return bytes;
-  for (const Tensor& tensor : *variant.tensors) {
-    bytes += sizeof(Tensor) + tensor.TotalBytes();
-  }
-  return bytes;
 }
 
 // Of one element in memory; 0 for types a Tensor can't hold.
@@ -280,21 +271,49 @@ size_t Tensor::num_bytes() const {
   return ElementSize(dtype_) * static_cast<size_t>(num_elements());
 }
 
-size_t Tensor::TotalBytes() const {
-  if (!IsInitialized()) return 0;
-  size_t total = num_bytes();
-  if (DataTypeSize(dtype_) != 0) return total;
-  if (dtype_ == DT_STRING) {
-    for (const auto& text : flat<std::string>()) total += BytesOutside(text);
-  } else if (dtype_ == DT_RESOURCE) {
-    for (const auto& handle : flat<ResourceHandle>()) {
-      total += BytesOutside(handle);
+namespace {
+
+// Sums the bytes of tensors and of what their variants hold. Variants may share
+// tensors: these count once, or a list of two equal lists of two equal lists
+// ... would be walked through for each way to them.
+class TotalBytesOf {
+ public:
+  size_t Of(const Tensor& tensor) {
+    if (!tensor.IsInitialized()) return 0;
+    size_t total = tensor.num_bytes();
+    if (DataTypeSize(tensor.dtype()) != 0) return total;
+    if (tensor.dtype() == DT_STRING) {
+      for (const auto& text : tensor.flat<std::string>()) {
+        total += BytesOutside(text);
+      }
+    } else if (tensor.dtype() == DT_RESOURCE) {
+      for (const auto& handle : tensor.flat<ResourceHandle>()) {
+        total += BytesOutside(handle);
+      }
+    } else {
+      for (const auto& variant : tensor.flat<Variant>()) total += Of(variant);
     }
-  } else {
-    for (const auto& variant : flat<Variant>()) total += BytesOutside(variant);
+    return total;
   }
-  return total;
-}
+
+ private:
+  size_t Of(const Variant& variant) {
+    size_t total =
+        BytesOutside(variant.type_name) + BytesOutside(variant.metadata);
+    if (variant.tensors == nullptr) return total;
+    if (!counted_.insert(variant.tensors.get()).second) return total;
+    for (const Tensor& tensor : *variant.tensors) {
+      total += sizeof(Tensor) + Of(tensor);
+    }
+    return total;
+  }
+
+  absl::flat_hash_set<const std::vector<Tensor>*> counted_;
+};
+
+}  // namespace
+
+size_t Tensor::TotalBytes() const { return TotalBytesOf().Of(*this); }
 
 absl::StatusOr<Tensor> Tensor::Reshaped(TensorShape shape) const {
   if (shape.num_elements() != num_elements()) {

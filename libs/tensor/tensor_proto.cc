@@ -30,6 +30,11 @@ int64_t LeastBytes(const Tensor& tensor) {
   return bytes;
 }
 
+// What a tensor or variant inside a variant takes at least in a message in
+// memory. Variants may share tensors, which a message holds once for each way
+// to them.
+constexpr int64_t kLeastMessageBytes = 512;
+
 // Looks at a variant before anything of it is copied.
 class WriteCheck {
  public:
@@ -62,7 +67,10 @@ class WriteCheck {
   }
 
   absl::Status CheckTensor(const Tensor& tensor) {
-    const int64_t bytes = LeastBytes(tensor);
+    int64_t bytes = LeastBytes(tensor) + kLeastMessageBytes;
+    if (tensor.dtype() == DT_VARIANT) {
+      bytes += tensor.num_elements() * kLeastMessageBytes;
+    }
     if (bytes > left_) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "a variant '", outer_.type_name,

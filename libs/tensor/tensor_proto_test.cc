@@ -191,6 +191,19 @@ TEST(TensorProtoTest, AVariantOfTooLargeTensorsIsNotWritten) {
   EXPECT_EQ(left, kMaxRepeatedTensorBytes);
 }
 
+// A list of a hundred equal lists of a hundred equal lists ...
+TEST(TensorProtoTest, SharedVariantsAreCountedAsOftenAsTheyAreWritten) {
+  Variant variant = VariantOf({});
+  for (int depth = 0; depth < 20; ++depth) {
+    Tensor inner(DT_VARIANT, TensorShape());
+    inner.mutable_scalar<Variant>() = std::move(variant);
+    variant = VariantOf(std::vector<Tensor>(100, inner));
+  }
+  int64_t left = kMaxRepeatedTensorBytes;
+  EXPECT_THAT(SerializeVariantProto(variant, left),
+              StatusIs(absl::StatusCode::kResourceExhausted, "2 GiB"));
+}
+
 TEST(TensorProtoTest, VariantsAreNotWrittenDeeperThanTheyAreRead) {
   Variant variant = VariantOf({Tensor::Scalar(1)});
   int64_t left = kMaxRepeatedTensorBytes;

@@ -160,6 +160,17 @@ TEST(TensorTest, ScalarOfOtherShapesNamesThem) {
             std::string::npos);
 }
 
+// A list of two equal lists of two equal lists ...
+TEST(TensorTest, TotalBytesCountSharedTensorsOnce) {
+  Tensor variant(DT_VARIANT, TensorShape());
+  for (int depth = 0; depth < 60; ++depth) {
+    auto twice = std::make_shared<std::vector<Tensor>>(2, variant);
+    variant = Tensor(DT_VARIANT, TensorShape());
+    variant.mutable_flat<Variant>()[0].tensors = std::move(twice);
+  }
+  EXPECT_LT(variant.TotalBytes(), 60 * 1000u);
+}
+
 TEST(TensorTest, EmptyTensorIsNoTensor) {
   const Tensor none;
   EXPECT_FALSE(none.IsInitialized());
