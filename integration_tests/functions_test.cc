@@ -431,6 +431,44 @@ TEST_F(FunctionsTest, AFunctionMayCallItselfAndMustComeToAnEnd) {
   EXPECT_THAT(Run({{Find("x:0"), Float(3)}}, "call:0"), Gives(3.0f));
 }
 
+// again(x, i): reduces a data set of one element by itself.
+std::string RecursionThroughDatasets() {
+  const auto number = [](absl::string_view name, int value) {
+    return Inner(name, "Const", "",
+                 absl::StrCat(TypeAttr("dtype", "DT_INT64"),
+                              " attr { key: 'value' value { tensor { dtype: "
+                              "DT_INT64 tensor_shape { } int64_val: ",
+                              value, " } } }"));
+  };
+  const std::string scalar =
+      " attr { key: 'output_shapes' value { list { shape { } } } }";
+  return absl::StrCat(
+      "function { signature { name: 'again' "
+      "input_arg { name: 'x' type: DT_FLOAT } "
+      "input_arg { name: 'i' type: DT_INT64 } "
+      "output_arg { name: 'y' type: DT_FLOAT } }\n",
+      number("zero", 0), number("one", 1),
+      Inner("range", "RangeDataset", "zero:output:0 one:output:0 one:output:0",
+            TypesAttr("output_types", "DT_INT64") + scalar),
+      Inner("reduce", "ReduceDataset", "range:handle:0 x",
+            TypesAttr("Tstate", "DT_FLOAT") + TypesAttr("Targuments", "") +
+                TypesAttr("output_types", "DT_FLOAT") + scalar +
+                FunctionAttr("f", "again")),
+      "ret { key: 'y' value: 'reduce:components:0' } }\n");
+}
+
+TEST_F(FunctionsTest, RecursionThroughDatasetsMustComeToAnEnd) {
+  ASSERT_OK(Import(
+      RecursionThroughDatasets(),
+      Placeholder("x", "DT_FLOAT") + Placeholder("i", "DT_INT64") +
+          Call("call", "again", "x i", "DT_FLOAT DT_INT64", "DT_FLOAT")));
+  const auto result =
+      Run({{Find("x:0"), Float(0)}, {Find("i:0"), Tensor::Scalar<int64_t>(0)}},
+          "call:0");
+  EXPECT_THAT(result, StatusIs(kExhausted, "more than 1000 deep"));
+  EXPECT_LT(result.status().message().size(), 4000u);
+}
+
 // Goes around three times; each time it counts in v.
 std::string CountingLoop() {
   const auto enters = [](absl::string_view type, absl::string_view constant) {

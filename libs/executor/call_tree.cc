@@ -15,8 +15,8 @@ constexpr uint64_t kCallsInARow = 256;
 
 }  // namespace
 
-CallTree::CallTree(Scheduler& scheduler, const Cancellation& step)
-    : scheduler_(scheduler), step_(step) {}
+CallTree::CallTree(Scheduler& scheduler, const Cancellation& step, int around)
+    : scheduler_(scheduler), step_(step), around_(around) {}
 
 absl::Status CallTree::Enter() {
   if (step_.IsCancelled()) return step_.status();
@@ -36,7 +36,7 @@ void CallTree::Run(int depth, StartCall start) {
 }
 
 bool CallTree::MayRunHere(int depth) {
-  if (depth % kCallsOnOneStack == 0) return false;
+  if ((depth - around_) % kCallsOnOneStack == 0) return false;
   if (deepest_.load(std::memory_order_relaxed) >= depth) return false;
   const uint64_t earlier = started_.fetch_add(1, std::memory_order_relaxed);
   return (earlier + 1) % kCallsInARow != 0;

@@ -35,7 +35,8 @@ class CallTree : public std::enable_shared_from_this<CallTree> {
   using StartCall = absl::AnyInvocable<void()>;
 
   // `step` is cancelled when the outermost call is. Both live until that ends.
-  CallTree(Scheduler& scheduler, const Cancellation& step);
+  // `around`: how many calls and iterators the outermost one is inside.
+  CallTree(Scheduler& scheduler, const Cancellation& step, int around = 0);
 
   // A call begins, to be ended by Leave. The cause where the step is cancelled,
   // RESOURCE_EXHAUSTED beyond kMaxCalls: then it has not begun.
@@ -57,6 +58,7 @@ class CallTree : public std::enable_shared_from_this<CallTree> {
 
   Scheduler& scheduler_;
   const Cancellation& step_;
+  const int around_;
   std::atomic<int64_t> open_{0};
   std::atomic<uint64_t> started_{0};
   std::atomic<int> deepest_{0};  // of those put aside; 0: none is

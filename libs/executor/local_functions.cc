@@ -271,10 +271,15 @@ class LocalFunctions::Runnable : public RunnableFunction {
     Done done;
   };
 
-  // That of the calls around it, or a new one.
+  // That of the calls around it; a new one for the first call of a step or of a
+  // data set, whose frame has none.
   static std::shared_ptr<CallTree> TreeOf(const StepContext& step) {
-    if (step.frame != nullptr) return step.frame->tree->shared_from_this();
-    return std::make_shared<CallTree>(*step.scheduler, *step.cancellation);
+    if (step.frame != nullptr && step.frame->tree != nullptr) {
+      return step.frame->tree->shared_from_this();
+    }
+    const int around = step.frame == nullptr ? 0 : step.frame->depth;
+    return std::make_shared<CallTree>(*step.scheduler, *step.cancellation,
+                                      around);
   }
 
   void StartHere(const StepArgs& args, std::unique_ptr<Running> call) const {

@@ -12,6 +12,7 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/control/control_kernels.h"
 #include "libs/kernels/control/list_value.h"
+#include "libs/kernels/control/nesting.h"
 #include "libs/tensor/heap_charge.h"
 
 namespace weft {
@@ -97,7 +98,7 @@ class TensorListScatterIntoExistingList : public OpKernel {
     ASSIGN_OR_RETURN(const TensorShape row,
                      TensorShape::Create(rows.shape().dims().subspan(1)));
     ASSIGN_OR_RETURN(List list, lists::TakeList(context));
-    RETURN_IF_ERROR(lists::Nest(rows, list.kind.depth));
+    RETURN_IF_ERROR(Nest(rows, list.kind.depth));
     RETURN_IF_ERROR(Grow(indices, list));
     for (size_t i = 0; i < indices.size(); ++i) {
       const auto begin = static_cast<int64_t>(i);
@@ -261,7 +262,7 @@ class TensorListSplit : public OpKernel {
     ASSIGN_OR_RETURN(list.kind.shape, lists::ShapeFrom(context.input(1)));
     list.kind.dtype = tensor.dtype();
     RETURN_IF_ERROR(CheckRows(list.kind.shape, tensor.shape()));
-    RETURN_IF_ERROR(lists::Nest(tensor, list.kind.depth));
+    RETURN_IF_ERROR(Nest(tensor, list.kind.depth));
     list.tensors = std::make_shared<std::vector<Tensor>>();
     int64_t begin = 0;
     for (const int64_t length : lengths.flat<int64_t>()) {

@@ -11,6 +11,7 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/control/control_kernels.h"
 #include "libs/kernels/control/list_value.h"
+#include "libs/kernels/control/nesting.h"
 #include "libs/kernels/control/optional_value.h"
 #include "libs/tensor/heap_charge.h"
 #include "libs/tensor/variant.h"
@@ -25,7 +26,6 @@ using lists::ElementShape;
 using lists::Invalid;
 using lists::kMaxElements;
 using lists::List;
-using lists::Nest;
 using lists::ReadList;
 using lists::ScalarFrom;
 using lists::ShapeFrom;

@@ -7,15 +7,10 @@
 #include "absl/strings/str_split.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
-#include "libs/kernels/control/optional_value.h"
+#include "libs/kernels/control/nesting.h"
 
 namespace weft::lists {
 namespace {
-
-constexpr char kListType[] = "tensorflow::TensorList";
-// How deep lists and optional values may be inside one another: what walks
-// through them, and ends them, does so by recursion.
-constexpr int64_t kMaxDepth = 1000;
 
 // "dtype max depth rank-or-(-1) size size ..."
 std::string ToMetadata(const ListKind& kind) {
@@ -38,22 +33,11 @@ absl::StatusOr<ListKind> FromMetadata(const std::string& text) {
   if (!is_whole) return Invalid("the variant holds a damaged list");
   ListKind kind{.dtype = static_cast<DataType>(numbers[0]),
                 .max_elements = numbers[1],
-                .depth = numbers[2]};
+                .depth = std::clamp<int64_t>(numbers[2], 1, kMaxNesting)};
   if (numbers[3] < 0) return kind;
   ASSIGN_OR_RETURN(kind.shape,
                    PartialShape::Create(absl::MakeSpan(numbers).subspan(4)));
   return kind;
-}
-
-int64_t DepthOf(const Variant& variant) {
-  if (variant.type_name == kListType) {
-    const auto kind = FromMetadata(variant.metadata);
-    return kind.ok() ? kind->depth : 1;
-  }
-  int64_t depth = 1;
-  const std::vector<std::string> parts = absl::StrSplit(variant.metadata, ' ');
-  const bool is_told = variant.type_name == kOptionalType && parts.size() == 2;
-  return is_told && absl::SimpleAtoi(parts[1], &depth) ? depth : 1;
 }
 
 absl::StatusOr<Tensor> Zeros(OpKernelContext& context, const List& list,
@@ -71,19 +55,6 @@ absl::StatusOr<Tensor> Zeros(OpKernelContext& context, const List& list,
 }
 
 }  // namespace
-
-absl::Status Nest(const Tensor& inner, int64_t& depth) {
-  if (inner.dtype() != DT_VARIANT) return absl::OkStatus();
-  for (const Variant& variant : inner.flat<Variant>()) {
-    const int64_t below = DepthOf(variant);
-    if (below >= kMaxDepth) {
-      return Invalid("lists and optional values are more than ", kMaxDepth,
-                     " deep inside one another");
-    }
-    depth = std::max(depth, below + 1);
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<const Variant*> VariantOf(const Tensor& handle,
                                          absl::string_view type_name,

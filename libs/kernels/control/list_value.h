@@ -35,7 +35,7 @@ absl::Status Invalid(const Parts&... parts) {
 struct ListKind {
   DataType dtype = DT_INVALID;
   int64_t max_elements = -1;  // none
-  int64_t depth = 1;          // 1 + the largest of what is in it
+  int64_t depth = 1;          // its nesting; see nesting.h
   PartialShape shape;
 };
 
@@ -50,8 +50,6 @@ struct List {
 absl::StatusOr<const Variant*> VariantOf(const Tensor& handle,
                                          absl::string_view type_name,
                                          absl::string_view what);
-// Raises `depth` to that of something that `inner` is put into.
-absl::Status Nest(const Tensor& inner, int64_t& depth);
 
 absl::StatusOr<List> ReadList(const Tensor& handle);
 // Input 0, to be changed: a copy unless the kernel alone holds it.

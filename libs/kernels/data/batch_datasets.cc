@@ -40,11 +40,11 @@ class JoiningDataset : public UnaryDataset {
         batch_size_(batch_size),
         drop_remainder_(drop_remainder) {}
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const final {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
-  int64_t Cardinality() const final {
+  int64_t FindCardinality() const final {
     return CardinalityOfBatches(input(), batch_size_, drop_remainder_);
   }
 
@@ -60,7 +60,7 @@ class JoiningDataset : public UnaryDataset {
           input().GivesTexts()) {
         return GetTextBatch(context, *element);
       }
-      std::vector<DatasetElement> elements = std::move(kept_);
+      std::vector<DatasetElement> elements = std::exchange(kept_, {});
       elements.reserve(std::min(size, kMaxReserved));
       while (!has_ended_ && static_cast<int64_t>(elements.size()) < size) {
         DatasetElement next;
@@ -140,17 +140,18 @@ class JoiningDataset : public UnaryDataset {
                               std::vector<DatasetElement> elements,
                               DatasetElement& batch) const {
       batch.clear();
-      for (size_t c = 0; c < elements[0].size(); ++c) {
+      const DataTypeVector& types = dataset().output_types();
+      for (size_t c = 0; c < types.size(); ++c) {
         for (const DatasetElement& element : elements) {
-          if (element.size() == elements[0].size() &&
-              element[c].dtype() == elements[0][c].dtype()) {
+          if (element.size() == types.size() &&
+              element[c].dtype() == types[c]) {
             continue;
           }
           return absl::InvalidArgumentError(
               absl::StrCat(dataset().name(),
-                           ": elements of a batch differ in the type of "
+                           ": an element of a batch is not of the type of "
                            "component ",
-                           c));
+                           c, ", ", DataTypeName(types[c])));
         }
         ASSIGN_OR_RETURN(Tensor joined,
                          dataset().JoinComponent(context, c, elements));
@@ -374,11 +375,11 @@ class WindowDataset : public UnaryDataset {
         op, std::move(input), Sizes{values[0], values[1], values[2]}, drop);
   }
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     const int64_t elements = input().Cardinality();
     if (elements < 0) return elements;
     const int64_t reach = (sizes_.size - 1) * sizes_.stride + 1;
@@ -412,7 +413,7 @@ class WindowDataset : public UnaryDataset {
       }
       MoveOn();
       RETURN_IF_ERROR(status);
-      *element = DatasetsOf(window);
+      ASSIGN_OR_RETURN(*element, DatasetsOf(window));
       return true;
     }
     absl::Status Save(IteratorContext& context,
@@ -463,7 +464,8 @@ class WindowDataset : public UnaryDataset {
     }
 
     // A data set for each component.
-    DatasetElement DatasetsOf(const std::vector<DatasetElement>& window) const {
+    absl::StatusOr<DatasetElement> DatasetsOf(
+        const std::vector<DatasetElement>& window) const {
       const ElementSpec& spec = dataset().input().element();
       DatasetElement result;
       for (size_t c = 0; c < spec.types.size(); ++c) {
@@ -471,9 +473,11 @@ class WindowDataset : public UnaryDataset {
         for (const DatasetElement& element : window) {
           elements.push_back({element[c]});
         }
-        result.push_back(ToTensor(NewElementsDataset(
-            absl::StrCat(dataset().name(), ":window"),
-            {{spec.types[c]}, {spec.shapes[c]}}, std::move(elements))));
+        ASSIGN_OR_RETURN(
+            result.emplace_back(),
+            ElementsTensor(absl::StrCat(dataset().name(), ":window"),
+                           {{spec.types[c]}, {spec.shapes[c]}},
+                           std::move(elements)));
       }
       return result;
     }
@@ -500,11 +504,11 @@ class UnbatchDataset : public UnaryDataset {
     return std::make_shared<UnbatchDataset>(op, std::move(input));
   }
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     const int64_t batches = input().Cardinality();
     if (batches < 0) return batches;
     const int64_t rows = RowsOfBatch();

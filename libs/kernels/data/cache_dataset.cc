@@ -34,11 +34,11 @@ class MemoryCacheDataset : public UnaryDataset {
                      std::shared_ptr<MemoryCache> cache)
       : UnaryDataset(op, std::move(input)), cache_(std::move(cache)) {}
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
-  int64_t Cardinality() const override { return input().Cardinality(); }
+  int64_t FindCardinality() const override { return input().Cardinality(); }
 
  private:
   class Iterator;
@@ -55,11 +55,7 @@ class MemoryCacheDataset::Iterator
 
   absl::StatusOr<bool> GetNext(IteratorContext& context,
                                DatasetElement* element) override {
-    if (cached_ != nullptr) {
-      if (next_ >= cached_->size()) return false;
-      *element = (*cached_)[next_++];
-      return true;
-    }
+    if (cached_ != nullptr) return GetCached(element);
     if (has_ended_) return false;
     const absl::StatusOr<bool> has = input().GetNext(context, element);
     if (!has.ok()) is_whole_ &= !context.cancellation().IsCancelled();
@@ -115,6 +111,15 @@ class MemoryCacheDataset::Iterator
   }
 
  private:
+  // Data sets of other elements may share the cache.
+  absl::StatusOr<bool> GetCached(DatasetElement* element) {
+    if (next_ >= cached_->size()) return false;
+    *element = (*cached_)[next_++];
+    RETURN_IF_ERROR(
+        CheckElementTypes(dataset().element(), TypesOfElement(*element)));
+    return true;
+  }
+
   MemoryCache::Elements cached_;  // null on a first walk
   size_t next_ = 0;
   // On a first walk.
@@ -133,11 +138,11 @@ class FileCacheDataset : public UnaryDataset {
         path_(absl::StrCat(filename, ".weft_cache")),
         random_(*op.random) {}
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
-  int64_t Cardinality() const override { return input().Cardinality(); }
+  int64_t FindCardinality() const override { return input().Cardinality(); }
 
  private:
   class Iterator;
@@ -256,6 +261,7 @@ absl::StatusOr<DatasetPtr> MakeCacheWith(const DatasetOp& op,
   ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
   ASSIGN_OR_RETURN(const std::string filename,
                    ScalarInput<std::string>(context, 1, "filename"));
+  RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
   if (!filename.empty()) {
     return std::make_shared<FileCacheDataset>(op, std::move(input), filename);
   }

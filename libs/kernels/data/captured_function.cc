@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/scheduler.h"
@@ -77,11 +78,18 @@ SessionFunctions* GiverAnew(FunctionRuntime& runtime,
 
 // What lives as long as one call.
 struct CapturedFunction::Running {
-  explicit Running(const StepContext& context) : step(context) {
+  Running(const IteratorContext& context, const std::string& dataset)
+      : step(context.step()),
+        frame{.function = &dataset, .depth = context.depth()} {
     step.step_resources = &step_resources;
     step.rendezvous = &rendezvous;
+    step.frame = &frame;
   }
   StepContext step;
+  // The iterators and calls around this one, so that a function whose data sets
+  // call it again comes to the limit of calls. It has no CallTree: an iterator
+  // does not run on the stack of the step that made it.
+  FunctionFrame frame;
   ResourceManager step_resources{"step"};
   LocalRendezvous rendezvous;
   Done done;
@@ -132,12 +140,20 @@ absl::StatusOr<const RunnableFunction*> CapturedFunction::FunctionFor(
   return walk->Find(function_, name_, *given_anew_by_);
 }
 
+// A function that calls itself through its data sets is named once.
+absl::Status CapturedFunction::OfDataset(const absl::Status& status) const {
+  const std::string text = absl::StrCat(
+      "Error in user-defined function passed to ", dataset_, " transformation");
+  if (absl::StrContains(status.message(), text)) return status;
+  return Annotate(status, text);
+}
+
 void CapturedFunction::CallAsync(const IteratorContext& context,
                                  std::vector<Tensor> args, Done done) const {
   const absl::StatusOr<const RunnableFunction*> function = FunctionFor(context);
   if (!function.ok()) return done(function.status());
   args.insert(args.end(), captured_.begin(), captured_.end());
-  auto running = std::make_unique<Running>(context.step());
+  auto running = std::make_unique<Running>(context, dataset_);
   running->done = std::move(done);
   const StepContext& step = running->step;
   (*function)->Run(step, std::move(args),
@@ -145,10 +161,7 @@ void CapturedFunction::CallAsync(const IteratorContext& context,
                      Done end = std::move(running->done);
                      running.reset();
                      if (results.ok()) return end(std::move(results));
-                     end(Annotate(results.status(),
-                                  absl::StrCat("Error in user-defined function "
-                                               "passed to ",
-                                               dataset_, " transformation")));
+                     end(OfDataset(results.status()));
                    });
 }
 

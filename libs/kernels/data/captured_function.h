@@ -53,6 +53,7 @@ class CapturedFunction {
                    const RunnableFunction* function,
                    std::vector<Tensor> captured);
 
+  absl::Status OfDataset(const absl::Status& status) const;
   // That of the walk, where the function keeps state.
   absl::StatusOr<const RunnableFunction*> FunctionFor(
       const IteratorContext& context) const;

@@ -28,11 +28,11 @@ class AssertCardinalityDataset : public UnaryDataset {
                                                       cardinality);
   }
 
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
-  int64_t Cardinality() const override { return cardinality_; }
+  int64_t FindCardinality() const override { return cardinality_; }
 
  private:
   class Iterator : public UnaryIteratorOf<AssertCardinalityDataset> {

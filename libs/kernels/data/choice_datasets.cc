@@ -38,7 +38,7 @@ class ZipDataset : public Dataset {
   ZipDataset(const DatasetOp& op, std::vector<DatasetPtr> inputs)
       : Dataset(op.name, op.element), inputs_(std::move(inputs)) {}
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     std::vector<IteratorPtr> inputs;
     for (const DatasetPtr& input : inputs_) {
@@ -47,7 +47,7 @@ class ZipDataset : public Dataset {
     return std::make_unique<Iterator>(*this, std::move(inputs));
   }
 
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     int64_t least = kInfinite;
     for (const DatasetPtr& input : inputs_) {
       const int64_t size = input->Cardinality();
@@ -172,13 +172,13 @@ class ConcatenateDataset : public Dataset {
   ConcatenateDataset(const DatasetOp& op, DatasetPtr first, DatasetPtr second)
       : Dataset(op.name, op.element), inputs_{first, second} {}
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     ASSIGN_OR_RETURN(IteratorPtr first, inputs_[0]->MakeIterator(context));
     return std::make_unique<Iterator>(*this, std::move(first));
   }
 
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     const int64_t a = inputs_[0]->Cardinality();
     const int64_t b = inputs_[1]->Cardinality();
     if (a == kInfinite || b == kInfinite) return kInfinite;
@@ -195,7 +195,9 @@ class ConcatenateDataset : public Dataset {
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
       while (true) {
-        ASSIGN_OR_RETURN(const bool has, input().GetNext(context, element));
+        // Inputs may be empty, and made of many that are.
+        ASSIGN_OR_RETURN(const bool has,
+                         NextUnlessCancelled(input(), context, element));
         if (has || at_ == 1) return has;
         RETURN_IF_ERROR(Begin(context, 1));
       }
@@ -216,7 +218,7 @@ class ConcatenateDataset : public Dataset {
    private:
     absl::Status Begin(IteratorContext& context, int64_t at) {
       ASSIGN_OR_RETURN(IteratorPtr next,
-                       dataset().inputs_[at]->MakeIterator(context));
+                       MakeInner(*dataset().inputs_[at], context));
       set_input(std::move(next));
       at_ = at;
       return absl::OkStatus();
@@ -250,12 +252,12 @@ class RepeatDataset : public UnaryDataset {
   RepeatDataset(const DatasetOp& op, DatasetPtr input, int64_t count)
       : UnaryDataset(op, std::move(input)), count_(count) {}
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
 
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     const int64_t size = input().Cardinality();
     if (count_ == 0 || size == 0) return 0;
     if (count_ < 0 || size == kInfinite) return kInfinite;
@@ -320,8 +322,7 @@ class RepeatDataset : public UnaryDataset {
       ++done_;
       is_empty_ = true;
       if (HasEnded()) return false;
-      ASSIGN_OR_RETURN(IteratorPtr next,
-                       dataset().input().MakeIterator(context));
+      ASSIGN_OR_RETURN(IteratorPtr next, MakeInner(dataset().input(), context));
       set_input(std::move(next));
       return true;
     }
@@ -340,11 +341,11 @@ class TakeDataset : public UnaryDataset {
   TakeDataset(const DatasetOp& op, DatasetPtr input, int64_t count)
       : UnaryDataset(op, std::move(input)), count_(count) {}
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     const int64_t size = input().Cardinality();
     if (size == kUnknown || count_ < 0) return size;
     return size == kInfinite ? count_ : std::min(size, count_);
@@ -391,11 +392,11 @@ class SkipDataset : public UnaryDataset {
   SkipDataset(const DatasetOp& op, DatasetPtr input, int64_t count)
       : UnaryDataset(op, std::move(input)), count_(count) {}
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     const int64_t size = input().Cardinality();
     if (size < 0) return size;
     return count_ < 0 ? 0 : std::max<int64_t>(size - count_, 0);
@@ -484,6 +485,7 @@ class ShardDataset : public UnaryDataset {
     ASSIGN_OR_RETURN(const auto index,
                      ScalarInput<int64_t>(context, 2, "index"));
     ASSIGN_OR_RETURN(const bool non_empty, op.Attr<bool>("require_non_empty"));
+    RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
     if (shards <= 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           "Number of shards must be greater than zero (currently num_shards = ",
@@ -498,11 +500,11 @@ class ShardDataset : public UnaryDataset {
                                           non_empty);
   }
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     const int64_t size = input().Cardinality();
     if (size < 0) return size;
     return size / shards_ + (index_ < size % shards_ ? 1 : 0);
@@ -618,7 +620,7 @@ class UniqueDataset : public UnaryDataset {
     return std::make_shared<UniqueDataset>(op, std::move(input));
   }
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }

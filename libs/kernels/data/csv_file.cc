@@ -13,6 +13,8 @@ namespace {
 
 // A record may go on over lines; this bounds all of them, as each of them is.
 constexpr size_t kMostRecordBytes = size_t{2} << 30;
+// Each takes more memory than its delimiter in the line.
+constexpr size_t kMostFields = size_t{1} << 24;
 
 bool IsLineEnd(char c) { return c == '\n' || c == '\r'; }
 
@@ -74,6 +76,11 @@ absl::StatusOr<bool> CsvFile::Split() {
   absl::Status error;
   bool has_more = true;
   while (has_more) {
+    if (fields_.size() == kMostFields) {
+      SkipLine();
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a record has more than ", kMostFields, " fields"));
+    }
     const bool is_quoted =
         options_.has_quotes && next_ < line_.size() && line_[next_] == '"';
     const absl::Status status = is_quoted ? ReadQuoted() : ReadPlain();

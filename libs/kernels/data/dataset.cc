@@ -2,12 +2,11 @@
 
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
+#include "libs/kernels/control/nesting.h"
 #include "libs/kernels/data/walk_functions.h"
 
 namespace weft {
 namespace {
-
-constexpr char kDatasetType[] = "tensorflow::DatasetVariantWrapper";
 
 absl::Status Damaged(absl::string_view what) {
   return absl::InvalidArgumentError(
@@ -24,7 +23,9 @@ std::string TypesText(const DataTypeVector& types) {
 
 IteratorContext::IteratorContext(const StepContext& step,
                                  std::shared_ptr<FunctionRuntime> functions)
-    : step_(step), functions_(std::move(functions)) {
+    : step_(step),
+      functions_(std::move(functions)),
+      depth_(step.frame == nullptr ? 0 : step.frame->depth + kDepthOfThread) {
   // What lives as long as the step; each call of a function has its own.
   step_.step_id = 0;
   step_.step_resources = nullptr;
@@ -42,6 +43,21 @@ IteratorContext IteratorContext::With(Cancellation& cancellation) const {
 IteratorContext IteratorContext::ForWalk() const {
   IteratorContext result = *this;
   result.walk_functions_ = std::make_shared<WalkFunctions>();
+  return result;
+}
+
+IteratorContext IteratorContext::AtDepth(int depth) const& {
+  return IteratorContext(*this).AtDepth(depth);
+}
+
+IteratorContext IteratorContext::AtDepth(int depth) && {
+  depth_ = depth;
+  return std::move(*this);
+}
+
+IteratorContext IteratorContext::ForInputs(int count) const {
+  IteratorContext result = *this;
+  result.eager_iterators_ /= count;
   return result;
 }
 
@@ -185,6 +201,35 @@ absl::Status DatasetIterator::Restore(IteratorContext&,
       "an iterator of this data set has a position that can't be restored");
 }
 
+absl::StatusOr<std::unique_ptr<DatasetIterator>> DatasetIterator::MakeInner(
+    const Dataset& dataset, const IteratorContext& context) const {
+  return dataset.MakeIterator(context.AtDepth(depth_));
+}
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> Dataset::MakeIterator(
+    const IteratorContext& context) const {
+  if (context.depth() >= kMaxNesting) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        name_, ": iterators and functions of data sets are more than ",
+        kMaxNesting,
+        " deep inside one another. A function that makes a data set of itself "
+        "must come to an end"));
+  }
+  IteratorContext inner = context.AtDepth(context.depth() + 1);
+  ASSIGN_OR_RETURN(std::unique_ptr<DatasetIterator> iterator,
+                   NewIterator(inner));
+  iterator->depth_ = inner.depth();
+  return iterator;
+}
+
+int64_t Dataset::Cardinality() const {
+  int64_t cardinality = cardinality_.load(std::memory_order_relaxed);
+  if (cardinality != kNotFoundYet) return cardinality;
+  cardinality = FindCardinality();
+  cardinality_.store(cardinality, std::memory_order_relaxed);
+  return cardinality;
+}
+
 DataTypeVector TypesOfElement(const DatasetElement& element) {
   DataTypeVector types;
   for (const Tensor& component : element) types.push_back(component.dtype());
@@ -240,10 +285,12 @@ absl::Status NotTheEnd(const Dataset& dataset, const absl::Status& status) {
       status.message()));
 }
 
-Tensor ToTensor(DatasetPtr dataset) {
+Tensor ToTensor(DatasetPtr dataset, int64_t nesting) {
   Tensor tensor(DT_VARIANT, TensorShape());
-  tensor.mutable_scalar<Variant>() = {kDatasetType, dataset->name(), nullptr,
-                                      std::move(dataset)};
+  Variant& variant = tensor.mutable_scalar<Variant>();
+  variant.type_name = kDatasetType;
+  variant.metadata = absl::StrCat(nesting, " ", dataset->name());
+  variant.object = std::move(dataset);
   return tensor;
 }
 

@@ -15,6 +15,7 @@
 #ifndef WEFT_LIBS_KERNELS_DATA_DATASET_H_
 #define WEFT_LIBS_KERNELS_DATA_DATASET_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -67,10 +68,29 @@ class IteratorContext {
   // Null outside ForWalk: functions go on where other calls have left them.
   WalkFunctions* walk_functions() const { return walk_functions_.get(); }
 
+  // The number of iterators and function calls around this call. An iterator
+  // runs inside its consumer, a function inside the iterator that calls it, and
+  // an iterator may walk a data set that a function made, so only this number
+  // bounds the recursion.
+  int depth() const { return depth_; }
+  // A walk that a function's kernel begins counts as many: it takes a thread.
+  static constexpr int kDepthOfThread = 10;
+  IteratorContext AtDepth(int depth) const&;
+  IteratorContext AtDepth(int depth) &&;
+
+  // The number of iterators that a new iterator may make for its inputs before
+  // they are asked, together with the inputs of these. Inputs may share inputs
+  // of their own, and then there are far more iterators than data sets.
+  int eager_iterators() const { return eager_iterators_; }
+  // For each of `count` inputs. REQUIRES: count > 0.
+  IteratorContext ForInputs(int count) const;
+
  private:
   StepContext step_;
   std::shared_ptr<FunctionRuntime> functions_;
   std::shared_ptr<WalkFunctions> walk_functions_;
+  int depth_ = 0;
+  int eager_iterators_ = 256;
 };
 
 // Where an iterator writes its position: tensors by name. Each writes under the
@@ -133,6 +153,8 @@ class IteratorStateReader {
   std::string prefix_;
 };
 
+class Dataset;
+
 // One walk through a data set.
 class DatasetIterator {
  public:
@@ -172,6 +194,17 @@ class DatasetIterator {
                             IteratorStateWriter writer);
   virtual absl::Status Restore(IteratorContext& context,
                                const IteratorStateReader& reader);
+
+ protected:
+  // An iterator of `dataset` for use inside this one. Iterators that are made
+  // after this one's constructor must be made here: it knows its depth.
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeInner(
+      const Dataset& dataset, const IteratorContext& context) const;
+
+ private:
+  friend class Dataset;
+
+  int depth_ = 0;  // see IteratorContext::depth
 };
 
 // GetNext, or the cause where the call is cancelled already: for who takes any
@@ -202,8 +235,9 @@ class Dataset : public VariantObject,
   static constexpr int64_t kUnknownCardinality = -2;
 
   // `name` is for error texts: "MapDataset:node".
+  // Components without a shape have one of unknown rank.
   Dataset(std::string name, ElementSpec element)
-      : name_(std::move(name)), element_(std::move(element)) {}
+      : name_(std::move(name)), element_(WithAllShapes(std::move(element))) {}
 
   const std::string& name() const { return name_; }
   const ElementSpec& element() const { return element_; }
@@ -212,16 +246,31 @@ class Dataset : public VariantObject,
     return element_.shapes;
   }
 
-  virtual absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
-      IteratorContext& context) const = 0;
-  // Elements, or one of the two above.
-  virtual int64_t Cardinality() const { return kUnknownCardinality; }
+  // RESOURCE_EXHAUSTED where iterators are too deep inside one another.
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+      const IteratorContext& context) const;
+  // Elements, or one of the two above. Found once: data sets that share inputs
+  // would ask these again for each way to them.
+  int64_t Cardinality() const;
   // One line for people.
   virtual std::string DebugString() const { return name_; }
 
  private:
+  static constexpr int64_t kNotFoundYet = -3;
+
+  static ElementSpec WithAllShapes(ElementSpec element) {
+    element.shapes.resize(element.types.size());
+    return element;
+  }
+
+  virtual absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
+      IteratorContext& context) const = 0;
+  // A function of what the data set was made with.
+  virtual int64_t FindCardinality() const { return kUnknownCardinality; }
+
   const std::string name_;
   const ElementSpec element_;
+  mutable std::atomic<int64_t> cardinality_{kNotFoundYet};
 };
 
 using DatasetPtr = std::shared_ptr<const Dataset>;
@@ -232,8 +281,8 @@ using DatasetPtr = std::shared_ptr<const Dataset>;
 absl::Status NotTheEnd(const Dataset& dataset, const absl::Status& status);
 
 // A data set as the value of a graph's edge, and back: INVALID_ARGUMENT unless
-// it is a scalar variant that holds one.
-Tensor ToTensor(DatasetPtr dataset);
+// it is a scalar variant that holds one. `nesting`: see control/nesting.h.
+Tensor ToTensor(DatasetPtr dataset, int64_t nesting = 1);
 absl::StatusOr<DatasetPtr> DatasetFrom(const Tensor& tensor);
 
 // What iterators of one class of data sets have in common: they hold it.

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "libs/kernels/control/nesting.h"
+
 namespace weft {
 namespace {
 
@@ -80,8 +82,15 @@ void RegisterDataset(KernelRegistry& registry, absl::string_view op,
 }
 
 absl::Status DatasetKernel::Compute(OpKernelContext& context) {
+  // A data set holds no more than its inputs.
+  int64_t nesting = 1;
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    RETURN_IF_ERROR(Nest(context.input(i), nesting));
+  }
   ASSIGN_OR_RETURN(DatasetPtr dataset, Make(context));
-  context.SetOutput(0, ToTensor(std::move(dataset)));
+  // Those of the inputs are known, so this does not recurse.
+  dataset->Cardinality();
+  context.SetOutput(0, ToTensor(std::move(dataset), nesting));
   return absl::OkStatus();
 }
 

@@ -47,17 +47,14 @@ class DirectedInterleaveDataset : public Dataset {
         op, std::move(selector), std::move(inputs), stops_on_empty);
   }
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     ASSIGN_OR_RETURN(IteratorPtr selector, selector_->MakeIterator(context));
-    std::vector<IteratorPtr> inputs;
-    for (const DatasetPtr& input : inputs_) {
-      ASSIGN_OR_RETURN(inputs.emplace_back(), input->MakeIterator(context));
-    }
-    return std::make_unique<Iterator>(*this, std::move(selector),
-                                      std::move(inputs));
+    auto iterator = std::make_unique<Iterator>(*this, std::move(selector));
+    RETURN_IF_ERROR(iterator->OpenInputs(context));
+    return iterator;
   }
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     const bool may_be_infinite =
         std::any_of(inputs_.begin(), inputs_.end(), [](const auto& input) {
           return input->Cardinality() == kInfiniteCardinality;
@@ -68,13 +65,28 @@ class DirectedInterleaveDataset : public Dataset {
  private:
   class Iterator : public IteratorOf<DirectedInterleaveDataset> {
    public:
-    Iterator(const DirectedInterleaveDataset& dataset, IteratorPtr selector,
-             std::vector<IteratorPtr> inputs)
+    Iterator(const DirectedInterleaveDataset& dataset, IteratorPtr selector)
         : IteratorOf(dataset),
           selector_(std::move(selector)),
-          inputs_(std::move(inputs)),
+          inputs_(dataset.inputs_.size()),
           has_ended_(inputs_.size(), 0),
           num_left_(inputs_.size()) {}
+
+    // All of them in their order, as in TensorFlow, unless they are too many:
+    // those that share a seed generator draw from it when they are made.
+    absl::Status OpenInputs(const IteratorContext& context) {
+      const auto count = static_cast<int64_t>(inputs_.size());
+      if (count == 0 || count > context.eager_iterators()) {
+        return absl::OkStatus();
+      }
+      const IteratorContext of_input =
+          context.ForInputs(static_cast<int>(count));
+      for (int64_t i = 0; i < count; ++i) {
+        ASSIGN_OR_RETURN(inputs_[i],
+                         dataset().inputs_[i]->MakeIterator(of_input));
+      }
+      return absl::OkStatus();
+    }
 
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
@@ -88,8 +100,7 @@ class DirectedInterleaveDataset : public Dataset {
           }
         }
         const int64_t chosen = *chosen_;
-        const absl::StatusOr<bool> has =
-            inputs_[chosen]->GetNext(context, element);
+        const absl::StatusOr<bool> has = GetFrom(chosen, context, element);
         if (!has.ok()) {
           // A step that was cancelled leaves the choice to the next one.
           if (!context.cancellation().IsCancelled()) chosen_.reset();
@@ -108,10 +119,14 @@ class DirectedInterleaveDataset : public Dataset {
       writer.Write("all_ended", int64_t{num_left_ == 0});
       writer.Write("has_ended", Tensor::Vector<int64_t>(has_ended_));
       RETURN_IF_ERROR(selector_->Save(context, writer.Within("selector")));
+      std::vector<int64_t> opened;
       for (size_t i = 0; i < inputs_.size(); ++i) {
+        opened.push_back(inputs_[i] == nullptr ? 0 : 1);
+        if (inputs_[i] == nullptr) continue;
         RETURN_IF_ERROR(
             inputs_[i]->Save(context, writer.Within(absl::StrCat("input", i))));
       }
+      writer.Write("opened", Tensor::Vector<int64_t>(opened));
       return absl::OkStatus();
     }
 
@@ -127,10 +142,7 @@ class DirectedInterleaveDataset : public Dataset {
                          inputs_.size(), " data sets to choose from"));
       }
       RETURN_IF_ERROR(selector_->Restore(context, reader.Within("selector")));
-      for (size_t i = 0; i < inputs_.size(); ++i) {
-        RETURN_IF_ERROR(inputs_[i]->Restore(
-            context, reader.Within(absl::StrCat("input", i))));
-      }
+      RETURN_IF_ERROR(RestoreInputs(context, reader));
       chosen_ = chosen < 0 ? std::nullopt : std::optional<int64_t>(chosen);
       num_left_ = all_ended ? 0 : inputs_.size();
       for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -141,6 +153,43 @@ class DirectedInterleaveDataset : public Dataset {
     }
 
    private:
+    // Makes the input's iterator when it is first asked: inputs may share
+    // inputs of their own, and then there are far more iterators than data
+    // sets.
+    absl::StatusOr<bool> GetFrom(int64_t i, IteratorContext& context,
+                                 DatasetElement* element) {
+      RETURN_IF_ERROR(Open(i, context));
+      return inputs_[i]->GetNext(context, element);
+    }
+    absl::Status Open(int64_t i, const IteratorContext& context) {
+      if (inputs_[i] != nullptr) return absl::OkStatus();
+      ASSIGN_OR_RETURN(inputs_[i], MakeInner(*dataset().inputs_[i], context));
+      return absl::OkStatus();
+    }
+
+    // States of earlier versions have all inputs open, and no "opened".
+    absl::Status RestoreInputs(IteratorContext& context,
+                               const IteratorStateReader& reader) {
+      std::vector<int64_t> opened(inputs_.size(), 1);
+      if (reader.Has("opened")) {
+        ASSIGN_OR_RETURN(const Tensor read, reader.Read("opened", DT_INT64));
+        const auto flags = read.flat<int64_t>();
+        if (flags.size() != inputs_.size()) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("the state of an iterator has ", flags.size(),
+                           " data sets to choose from, not ", inputs_.size()));
+        }
+        opened.assign(flags.begin(), flags.end());
+      }
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        if (opened[i] == 0) continue;
+        RETURN_IF_ERROR(Open(i, context));
+        RETURN_IF_ERROR(inputs_[i]->Restore(
+            context, reader.Within(absl::StrCat("input", i))));
+      }
+      return absl::OkStatus();
+    }
+
     // Sets chosen_ to one that has not ended, or gives false at the selector's
     // end.
     absl::StatusOr<bool> Choose(IteratorContext& context) {
@@ -173,7 +222,7 @@ class DirectedInterleaveDataset : public Dataset {
     }
 
     const IteratorPtr selector_;
-    const std::vector<IteratorPtr> inputs_;
+    std::vector<IteratorPtr> inputs_;  // null: not opened yet
     std::optional<int64_t> chosen_;
     std::vector<int64_t> has_ended_;  // by input: 0 or 1
     size_t num_left_;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/control/nesting.h"
 
 namespace weft {
 namespace {
@@ -17,11 +18,11 @@ class ElementsDataset : public Dataset {
       : Dataset(std::move(name), std::move(spec)),
         elements_(std::move(elements)) {}
 
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext&) const override {
     return std::make_unique<Iterator>(*this);
   }
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     return static_cast<int64_t>(elements_.size());
   }
   const std::vector<DatasetElement>& elements() const { return elements_; }
@@ -122,6 +123,19 @@ DatasetPtr NewElementsDataset(std::string name, ElementSpec spec,
                               std::vector<DatasetElement> elements) {
   return std::make_shared<ElementsDataset>(std::move(name), std::move(spec),
                                            std::move(elements));
+}
+
+absl::StatusOr<Tensor> ElementsTensor(std::string name, ElementSpec spec,
+                                      std::vector<DatasetElement> elements) {
+  int64_t nesting = 1;
+  for (const DatasetElement& element : elements) {
+    for (const Tensor& component : element) {
+      RETURN_IF_ERROR(Nest(component, nesting));
+    }
+  }
+  return ToTensor(
+      NewElementsDataset(std::move(name), std::move(spec), std::move(elements)),
+      nesting);
 }
 
 const std::vector<DatasetElement>* ElementsOf(const VariantObject& object) {

@@ -32,6 +32,10 @@ absl::StatusOr<Tensor> JoinRows(std::vector<DatasetElement>& elements, size_t c,
 // A data set of elements that are there, in their order.
 DatasetPtr NewElementsDataset(std::string name, ElementSpec spec,
                               std::vector<DatasetElement> elements);
+// The same as the value of a graph's edge. INVALID_ARGUMENT where variants are
+// too deep inside one another.
+absl::StatusOr<Tensor> ElementsTensor(std::string name, ElementSpec spec,
+                                      std::vector<DatasetElement> elements);
 // The elements of such a data set; null of any other object.
 const std::vector<DatasetElement>* ElementsOf(const VariantObject& object);
 

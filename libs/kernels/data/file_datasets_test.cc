@@ -229,7 +229,7 @@ class CancelledWhileItReads : public Dataset {
  public:
   explicit CancelledWhileItReads(Cancellation& step)
       : Dataset("Ten", OneText()), step_(step) {}
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext&) const override {
     return std::make_unique<Iterator>(*this);
   }

@@ -104,11 +104,11 @@ class MapDataset : public CallingDataset {
                                         std::move(function), preserve);
   }
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     return preserve_cardinality_ ? input().Cardinality() : kUnknownCardinality;
   }
 
@@ -142,7 +142,7 @@ class FilterDataset : public CallingDataset {
  public:
   using CallingDataset::CallingDataset;
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
@@ -170,7 +170,7 @@ class TakeWhileDataset : public CallingDataset {
  public:
   using CallingDataset::CallingDataset;
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
@@ -256,7 +256,7 @@ class InterleaveDataset : public CallingDataset {
     return MakeWith(op, context, cycle, block);
   }
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
@@ -321,6 +321,7 @@ class InterleaveDataset : public CallingDataset {
     absl::Status Save(IteratorContext& context,
                       IteratorStateWriter writer) override {
       writer.Write("at", static_cast<int64_t>(at_));
+      writer.Write("places", static_cast<int64_t>(cycle_.size()));
       writer.Write("taken", taken_);
       writer.Write("input_has_ended", int64_t{input_has_ended_});
       for (size_t i = 0; i < cycle_.size(); ++i) {
@@ -337,7 +338,12 @@ class InterleaveDataset : public CallingDataset {
     absl::Status Restore(IteratorContext& context,
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(const int64_t at, reader.ReadInt("at"));
-      at_ = static_cast<size_t>(at) % cycle_.size();
+      if (at < 0 || at >= dataset().cycle_length_) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(dataset().name(), ": the saved place ", at,
+                         " is not in a cycle of ", dataset().cycle_length_));
+      }
+      at_ = static_cast<size_t>(at);
       ASSIGN_OR_RETURN(taken_,
                        reader.ReadCount("taken", dataset().block_length_ - 1));
       ASSIGN_OR_RETURN(input_has_ended_, reader.ReadBool("input_has_ended"));
@@ -384,12 +390,16 @@ class InterleaveDataset : public CallingDataset {
       ASSIGN_OR_RETURN(
           const DatasetPtr made,
           DatasetMadeBy(dataset(), dataset().function(), context, args));
-      return made->MakeIterator(context);
+      return MakeInner(*made, context);
     }
 
     void MoveOn() {
       taken_ = 0;
-      at_ = (at_ + 1) % cycle_.size();
+      // Places that never had an element of the input get none any more.
+      const size_t places = input_has_ended_
+                                ? cycle_.size()
+                                : static_cast<size_t>(dataset().cycle_length_);
+      at_ = (at_ + 1) % places;
     }
 
     std::vector<Place> cycle_;
@@ -440,11 +450,11 @@ class ScanDataset : public CallingDataset {
         op, std::move(input), std::move(function), std::move(state), preserve);
   }
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
-  int64_t Cardinality() const override { return input().Cardinality(); }
+  int64_t FindCardinality() const override { return input().Cardinality(); }
 
  private:
   class Iterator : public UnaryIteratorOf<ScanDataset> {
@@ -529,11 +539,11 @@ class GroupByWindowDataset : public UnaryDataset {
                                                   std::move(functions));
   }
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     return CardinalityIfInfinite(input());
   }
 
@@ -566,7 +576,7 @@ class GroupByWindowDataset : public UnaryDataset {
             groups_.erase(groups_.begin());
           }
           if (groups_.empty()) return false;
-          TakeOut(groups_.begin()->first);
+          RETURN_IF_ERROR(TakeOut(groups_.begin()->first));
         }
       }
     }
@@ -614,8 +624,7 @@ class GroupByWindowDataset : public UnaryDataset {
     }
 
    private:
-    absl::Status RestoreGroup(const IteratorStateReader& reader,
-                              Group& group) const {
+    absl::Status RestoreGroup(const IteratorStateReader& reader, Group& group) {
       ASSIGN_OR_RETURN(group.window_size, reader.ReadInt("window_size"));
       ASSIGN_OR_RETURN(
           group.elements,
@@ -654,19 +663,21 @@ class GroupByWindowDataset : public UnaryDataset {
       }
       group.elements.push_back(std::move(element));
       if (static_cast<int64_t>(group.elements.size()) >= group.window_size) {
-        TakeOut(key);
+        return TakeOut(key);
       }
       return absl::OkStatus();
     }
 
     // The group's elements become the window that is handed out next.
-    void TakeOut(int64_t key) {
+    absl::Status TakeOut(int64_t key) {
       std::vector<DatasetElement> elements =
           std::exchange(groups_[key].elements, {});
-      const DatasetPtr window =
-          NewElementsDataset(absl::StrCat(dataset().name(), ":window"),
-                             dataset().input().element(), std::move(elements));
-      reduce_args_ = {Tensor::Scalar(key), ToTensor(window)};
+      ASSIGN_OR_RETURN(
+          Tensor window,
+          ElementsTensor(absl::StrCat(dataset().name(), ":window"),
+                         dataset().input().element(), std::move(elements)));
+      reduce_args_ = {Tensor::Scalar(key), std::move(window)};
+      return absl::OkStatus();
     }
 
     // An error is that of the window, which is gone; a step that was cancelled
@@ -684,7 +695,7 @@ class GroupByWindowDataset : public UnaryDataset {
       ASSIGN_OR_RETURN(const DatasetPtr made,
                        DatasetMadeBy(dataset(), *dataset().functions_.reduce,
                                      context, reduce_args_));
-      return made->MakeIterator(context);
+      return MakeInner(*made, context);
     }
 
     std::map<int64_t, Group> groups_;
@@ -709,7 +720,7 @@ class IgnoreErrorsDataset : public UnaryDataset {
     return std::make_shared<IgnoreErrorsDataset>(op, std::move(input));
   }
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }

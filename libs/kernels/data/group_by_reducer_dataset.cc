@@ -21,7 +21,7 @@ class GroupByReducerDataset : public UnaryDataset {
   static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
                                          OpKernelContext& context);
 
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }

@@ -51,7 +51,7 @@ class InterruptedRange : public Dataset {
         size_(size),
         interruption_(interruption) {}
 
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext&) const override {
     return std::make_unique<Iterator>(*this);
   }
@@ -92,7 +92,7 @@ class EndlessZeros : public Dataset {
   explicit EndlessZeros(Interruption& interruption)
       : Dataset("Zeros", DatasetHarness::Ints()), interruption_(interruption) {}
 
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext&) const override {
     return std::make_unique<Iterator>(*this);
   }

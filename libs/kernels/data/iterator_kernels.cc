@@ -2,11 +2,13 @@
 // these.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/control/nesting.h"
 #include "libs/kernels/control/optional_value.h"
 #include "libs/kernels/data/anonymous_resource.h"
 #include "libs/kernels/data/captured_function.h"
@@ -236,13 +238,26 @@ class IteratorGetNextAsOptionalKernel : public IteratorKernel {
     (*iterator)->GetNext(ContextFor(context),
                          [&context, done = std::move(done)](auto next) mutable {
                            if (!next.ok()) return done(next.status());
-                           Tensor optional(DT_VARIANT, TensorShape());
-                           optional.mutable_scalar<Variant>() =
-                               next->has_value() ? OptionalOf(**std::move(next))
-                                                 : NoOptional();
-                           context.SetOutput(0, std::move(optional));
+                           auto optional = OptionalFrom(*std::move(next));
+                           if (!optional.ok()) return done(optional.status());
+                           context.SetOutput(0, *std::move(optional));
                            done(absl::OkStatus());
                          });
+  }
+
+ private:
+  static absl::StatusOr<Tensor> OptionalFrom(
+      std::optional<DatasetElement> element) {
+    Tensor optional(DT_VARIANT, TensorShape());
+    Variant& variant = optional.mutable_scalar<Variant>();
+    variant = NoOptional();
+    if (!element.has_value()) return optional;
+    int64_t nesting = 1;
+    for (const Tensor& component : *element) {
+      RETURN_IF_ERROR(Nest(component, nesting));
+    }
+    variant = OptionalOf(*std::move(element), nesting);
+    return optional;
   }
 };
 

@@ -341,7 +341,7 @@ class WatchedDataset : public Dataset {
   WatchedDataset(Event* ended)
       : Dataset("Watched", DatasetHarness::Ints()), ended_(ended) {}
 
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext&) const override {
     return std::make_unique<Iterator>(*this);
   }

@@ -1,5 +1,6 @@
 #include "libs/kernels/data/iterator_resource.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 #include <vector>
@@ -39,7 +40,8 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
   // once where it is its turn, `may_be_quick` and an element is ready, else on
   // Pool::kOwnThread.
   using Work = absl::AnyInvocable<absl::Status(Walk&, IteratorContext&)>;
-  void InTurn(Cancellation& step, bool may_be_quick, Work work, Done done);
+  void InTurn(const IteratorContext& caller, bool may_be_quick, Work work,
+              Done done);
 
   absl::StatusOr<bool> GetNext(IteratorContext& context,
                                DatasetElement* element) {
@@ -88,11 +90,13 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
 
  private:
   struct Call {
-    Call(Cancellation& step_of_call, Work work_of_call, Done done_of_call)
-        : step(step_of_call),
+    Call(const IteratorContext& caller, Work work_of_call, Done done_of_call)
+        : step(caller.cancellation()),
+          depth(caller.depth()),
           work(std::move(work_of_call)),
           done(std::move(done_of_call)) {}
     Cancellation& step;
+    const int depth;  // a function may ask for elements of another iterator
     Work work;
     Done done;
   };
@@ -120,7 +124,8 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
   static thread_local const Call* asking;
 
   void Run(Call& call) {
-    IteratorContext context = walk_.With(call.step);
+    IteratorContext context =
+        walk_.With(call.step).AtDepth(std::max(walk_.depth(), call.depth));
     absl::Status status = call.step.status();
     if (status.ok()) status = call.work(*this, context);
     turns_.End();
@@ -150,12 +155,12 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
 thread_local const IteratorResource::Walk::Call*
     IteratorResource::Walk::asking = nullptr;
 
-void IteratorResource::Walk::InTurn(Cancellation& step, bool may_be_quick,
-                                    Work work, Done done) {
-  auto call = std::make_shared<Call>(step, std::move(work), std::move(done));
+void IteratorResource::Walk::InTurn(const IteratorContext& caller,
+                                    bool may_be_quick, Work work, Done done) {
+  auto call = std::make_shared<Call>(caller, std::move(work), std::move(done));
   const Call* const outer = std::exchange(asking, call.get());
-  turns_.Take(step, [self = shared_from_this(), call,
-                     may_be_quick](const absl::Status& cause) {
+  turns_.Take(caller.cancellation(), [self = shared_from_this(), call,
+                                      may_be_quick](const absl::Status& cause) {
     if (!cause.ok()) return call->done(cause);
     // Not on the stack of the turn before: what follows may be long.
     const bool is_here = asking == call.get();
@@ -217,7 +222,7 @@ void IteratorResource::Initialize(const IteratorContext& context,
   if (!fits.ok()) return done(std::move(fits));
   const auto walk = NewWalk(context, std::move(dataset));
   walk->InTurn(
-      context.cancellation(), /*may_be_quick=*/false,
+      context, /*may_be_quick=*/false,
       [self = shared_from_this()](Walk& begun, IteratorContext& begin_context) {
         RETURN_IF_ERROR(begun.Begin(begin_context));
         RETURN_IF_ERROR(begin_context.cancellation().status());
@@ -237,7 +242,7 @@ void IteratorResource::GetNext(const IteratorContext& context,
   };
   auto next = std::make_shared<Next>();
   (*walk)->InTurn(
-      context.cancellation(), /*may_be_quick=*/true,
+      context, /*may_be_quick=*/true,
       [next](Walk& in_turn, IteratorContext& turn_context) {
         ASSIGN_OR_RETURN(next->has,
                          in_turn.GetNext(turn_context, &next->element));
@@ -256,7 +261,7 @@ void IteratorResource::Save(const IteratorContext& context,
   auto walk = CurrentWalk(context);
   if (!walk.ok()) return done(walk.status());
   (*walk)->InTurn(
-      context.cancellation(), /*may_be_quick=*/false,
+      context, /*may_be_quick=*/false,
       [values](Walk& in_turn, IteratorContext& turn_context) {
         return in_turn.Save(turn_context, IteratorStateWriter(*values));
       },
@@ -269,7 +274,7 @@ void IteratorResource::Restore(
   auto walk = CurrentWalk(context);
   if (!walk.ok()) return done(walk.status());
   (*walk)->InTurn(
-      context.cancellation(), /*may_be_quick=*/false,
+      context, /*may_be_quick=*/false,
       [values](Walk& in_turn, IteratorContext& turn_context) {
         return in_turn.Restore(turn_context, IteratorStateReader(*values));
       },

@@ -28,6 +28,12 @@ absl::Status TooDeep(const std::string& name) {
                    name, "', more than ", kMaxDepth, " deep"));
 }
 
+absl::Status TooMany(const std::string& name) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the state of an iterator has too many variants, the last of them in '",
+      name, "'. Lists that hold one list many times may be the cause"));
+}
+
 // `convert` of each variant in the tensor.
 template <typename Convert>
 absl::StatusOr<Tensor> ConvertTensor(const Tensor& tensor,
@@ -102,8 +108,8 @@ class Description {
   absl::Span<const int64_t> left_;
 };
 
-absl::StatusOr<DatasetPtr> DecodeElements(const std::string& name,
-                                          const std::vector<Tensor>& tensors) {
+absl::StatusOr<Tensor> DecodeElements(const std::string& name,
+                                      const std::vector<Tensor>& tensors) {
   if (tensors.empty() || tensors[0].dtype() != DT_INT64) {
     return NoElements("it has no description");
   }
@@ -135,14 +141,15 @@ absl::StatusOr<DatasetPtr> DecodeElements(const std::string& name,
     }
     elements[i / components].push_back(tensor);
   }
-  return NewElementsDataset(name, std::move(spec), std::move(elements));
+  return ElementsTensor(name, std::move(spec), std::move(elements));
 }
 
 // ---- Variants ----
 
 class Encoder {
  public:
-  explicit Encoder(const std::string& name) : name_(name) {}
+  // `left` is how many variants more there may be, and is counted down.
+  Encoder(const std::string& name, int64_t& left) : name_(name), left_(left) {}
 
   absl::StatusOr<Tensor> Encode(const Tensor& tensor) {
     return ConvertTensor(tensor, [this](const auto& v) { return Encode(v); });
@@ -151,6 +158,7 @@ class Encoder {
  private:
   absl::StatusOr<Variant> Encode(const Variant& variant) {
     if (depth_ == kMaxDepth) return TooDeep(name_);
+    if (left_-- <= 0) return TooMany(name_);
     ++depth_;
     auto encoded = variant.object == nullptr ? EncodeTensors(variant)
                                              : EncodeObject(*variant.object);
@@ -191,6 +199,7 @@ class Encoder {
   }
 
   const std::string& name_;
+  int64_t& left_;
   int depth_ = 0;
 };
 
@@ -214,9 +223,9 @@ class Decoder {
     Variant decoded = variant;
     decoded.tensors = *std::move(tensors);
     if (variant.type_name != kElementsType) return decoded;
-    ASSIGN_OR_RETURN(DatasetPtr dataset,
+    ASSIGN_OR_RETURN(const Tensor elements,
                      DecodeElements(variant.metadata, *decoded.tensors));
-    return ToTensor(std::move(dataset)).scalar<Variant>();
+    return elements.scalar<Variant>();
   }
 
   const std::string& name_;
@@ -226,12 +235,14 @@ class Decoder {
 }  // namespace
 
 absl::StatusOr<Variant> EncodeIteratorState(
-    const IteratorStateWriter::Values& values) {
+    const IteratorStateWriter::Values& values, int64_t max_variants) {
   Variant state;
   state.type_name = kStateType;
   std::vector<Tensor> tensors;
+  int64_t left = max_variants;
   for (const auto& [name, tensor] : values) {
-    ASSIGN_OR_RETURN(tensors.emplace_back(), Encoder(name).Encode(tensor));
+    ASSIGN_OR_RETURN(tensors.emplace_back(),
+                     Encoder(name, left).Encode(tensor));
     absl::StrAppend(&state.metadata, name, "\n");
   }
   state.tensors =

@@ -8,16 +8,23 @@
 #ifndef WEFT_LIBS_KERNELS_DATA_ITERATOR_STATE_H_
 #define WEFT_LIBS_KERNELS_DATA_ITERATOR_STATE_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "libs/kernels/data/dataset.h"
 #include "libs/tensor/variant.h"
 
 namespace weft {
 
+// Variants of one state. Those that share tensors are written once for each way
+// to them, so a few lists could fill the memory.
+inline constexpr int64_t kMaxStateVariants = int64_t{1} << 20;
+
 // UNIMPLEMENTED, naming it, where a value holds another data set or object of
-// the process.
+// the process; RESOURCE_EXHAUSTED beyond `max_variants`.
 absl::StatusOr<Variant> EncodeIteratorState(
-    const IteratorStateWriter::Values& values);
+    const IteratorStateWriter::Values& values,
+    int64_t max_variants = kMaxStateVariants);
 // INVALID_ARGUMENT unless it is such a state.
 absl::StatusOr<IteratorStateReader::Values> DecodeIteratorState(
     const Variant& state);

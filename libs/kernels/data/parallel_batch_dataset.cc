@@ -93,7 +93,7 @@ class ParallelBatchDataset : public UnaryDataset {
                                                   options);
   }
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     ASSIGN_OR_RETURN(IteratorPtr input, this->input().MakeIterator(context));
     auto elements = std::make_unique<ElementsOfBatches>(
@@ -110,7 +110,7 @@ class ParallelBatchDataset : public UnaryDataset {
                                   std::move(options), context);
   }
 
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     return CardinalityOfBatches(input(), options_.batch_size,
                                 options_.drops_remainder);
   }

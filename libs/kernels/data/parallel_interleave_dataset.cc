@@ -41,10 +41,10 @@ class ParallelInterleaveDataset : public Dataset {
         input_(std::move(input)),
         options_(std::move(options)) {}
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override;
 
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     return options_.may_be_infinite ? CardinalityIfInfinite(*input_)
                                     : kUnknownCardinality;
   }
@@ -52,18 +52,18 @@ class ParallelInterleaveDataset : public Dataset {
   const InterleaveOptions& options() const { return options_; }
   const DataTypeVector& input_types() const { return input_->output_types(); }
 
-  // Of the data set that the function makes of `element`.
-  absl::StatusOr<IteratorPtr> OpenSource(IteratorContext& context,
-                                         const DatasetElement& element) const {
+  // What the function makes of `element`.
+  absl::StatusOr<DatasetPtr> MakeSource(const IteratorContext& context,
+                                        const DatasetElement& element) const {
     ASSIGN_OR_RETURN(const std::vector<Tensor> results,
                      options_.function->Call(context, element));
     if (results.size() != 1) {
       return absl::InvalidArgumentError(
           "`f` must return a single element of type Dataset");
     }
-    ASSIGN_OR_RETURN(const DatasetPtr source, DatasetFrom(results[0]));
+    ASSIGN_OR_RETURN(DatasetPtr source, DatasetFrom(results[0]));
     RETURN_IF_ERROR(CheckElementTypes(this->element(), source->output_types()));
-    return source->MakeIterator(context);
+    return source;
   }
 
  private:
@@ -313,6 +313,13 @@ class ParallelInterleaveIterator
     Enqueue(source);
   }
 
+  absl::StatusOr<IteratorPtr> OpenSource(const IteratorContext& context,
+                                         const DatasetElement& element) const {
+    ASSIGN_OR_RETURN(const DatasetPtr source,
+                     dataset().MakeSource(context, element));
+    return MakeInner(*source, context);
+  }
+
   // A thread that reads what is to be read.
   void ReadSources() {
     absl::MutexLock lock(&mutex_);
@@ -339,7 +346,7 @@ class ParallelInterleaveIterator
     absl::StatusOr<bool> has = true;
     bool is_open = source.iterator != nullptr;
     if (!is_open) {
-      auto iterator = dataset().OpenSource(background_.context(), source.input);
+      auto iterator = OpenSource(background_.context(), source.input);
       is_open = iterator.ok();
       if (is_open) {
         source.iterator = *std::move(iterator);
@@ -431,8 +438,7 @@ ParallelInterleaveIterator::RestoreSource(
   RETURN_IF_ERROR(ReadResults(reader, "results", dataset().element(), results));
   for (ElementResult& result : results) source->Add(std::move(result));
   if (!is_open) return source;
-  ASSIGN_OR_RETURN(source->iterator,
-                   dataset().OpenSource(context, source->input));
+  ASSIGN_OR_RETURN(source->iterator, OpenSource(context, source->input));
   RETURN_IF_ERROR(
       source->iterator->Restore(context, reader.Within("iterator")));
   return source;
@@ -510,7 +516,7 @@ absl::Status ParallelInterleaveIterator::Restore(
   return absl::OkStatus();
 }
 
-absl::StatusOr<IteratorPtr> ParallelInterleaveDataset::MakeIterator(
+absl::StatusOr<IteratorPtr> ParallelInterleaveDataset::NewIterator(
     IteratorContext& context) const {
   ASSIGN_OR_RETURN(IteratorPtr input, input_->MakeIterator(context));
   return std::make_unique<ParallelInterleaveIterator>(

@@ -29,7 +29,7 @@ class ParallelMapDataset : public Dataset {
         input_(std::move(input)),
         options_(std::move(options)) {}
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     ASSIGN_OR_RETURN(IteratorPtr input, input_->MakeIterator(context));
     ParallelMapOptions options;
@@ -44,7 +44,7 @@ class ParallelMapDataset : public Dataset {
     return NewParallelMapIterator(shared_from_this(), std::move(input),
                                   std::move(options), context);
   }
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     return options_.keeps_cardinality ? input_->Cardinality()
                                       : kUnknownCardinality;
   }
@@ -95,9 +95,9 @@ class MapAndBatchDataset : public Dataset {
         size_(size),
         drops_remainder_(drops_remainder) {}
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override;
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     const int64_t count = mapped_->Cardinality();
     if (count < 0) return count;
     return count / size_ + (count % size_ > 0 && !drops_remainder_ ? 1 : 0);
@@ -201,7 +201,7 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
   absl::Status error_;
 };
 
-absl::StatusOr<IteratorPtr> MapAndBatchDataset::MakeIterator(
+absl::StatusOr<IteratorPtr> MapAndBatchDataset::NewIterator(
     IteratorContext& context) const {
   ASSIGN_OR_RETURN(IteratorPtr input, mapped_->MakeIterator(context));
   return std::make_unique<Iterator>(*this, std::move(input));

@@ -54,7 +54,7 @@ class ParseExampleDataset : public UnaryDataset {
         parallel_calls_(parallel_calls),
         keeps_order_(keeps_order) {}
 
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext& context) const override {
     ASSIGN_OR_RETURN(auto input, this->input().MakeIterator(context));
     ParallelMapOptions options;
@@ -68,7 +68,7 @@ class ParseExampleDataset : public UnaryDataset {
     return NewParallelMapIterator(shared_from_this(), std::move(input),
                                   std::move(options), context);
   }
-  int64_t Cardinality() const override { return input().Cardinality(); }
+  int64_t FindCardinality() const override { return input().Cardinality(); }
 
  private:
   absl::StatusOr<DatasetElement> Parse(const IteratorContext& context,

@@ -23,9 +23,9 @@ class PrefetchDataset : public Dataset {
   PrefetchDataset(const DatasetOp& op, DatasetPtr input, int64_t size)
       : Dataset(op.name, op.element), input_(std::move(input)), size_(size) {}
 
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext& context) const override;
-  int64_t Cardinality() const override { return input_->Cardinality(); }
+  int64_t FindCardinality() const override { return input_->Cardinality(); }
 
  private:
   const DatasetPtr input_;
@@ -157,7 +157,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
   BackgroundWork background_;  // the last member
 };
 
-absl::StatusOr<std::unique_ptr<DatasetIterator>> PrefetchDataset::MakeIterator(
+absl::StatusOr<std::unique_ptr<DatasetIterator>> PrefetchDataset::NewIterator(
     IteratorContext& context) const {
   ASSIGN_OR_RETURN(auto input, input_->MakeIterator(context));
   if (size_ == 0) return input;
@@ -172,6 +172,7 @@ absl::StatusOr<DatasetPtr> MakePrefetch(const DatasetOp& op,
   ASSIGN_OR_RETURN(DatasetPtr input, InputDataset(context, 0));
   ASSIGN_OR_RETURN(const int64_t size,
                    ScalarInput<int64_t>(context, 1, "buffer_size"));
+  RETURN_IF_ERROR(CheckElementTypes(op.element, input->output_types()));
   if (size < 0 && size != kAutotune) {
     return absl::InvalidArgumentError(
         absl::StrCat("buffer_size must be >= 0 or set buffer_size to be ",

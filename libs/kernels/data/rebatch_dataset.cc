@@ -85,7 +85,7 @@ class RebatchDataset : public UnaryDataset {
                                             std::move(sizes), drop);
   }
 
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
@@ -188,6 +188,7 @@ class RebatchDataset : public UnaryDataset {
     // Sees to it that there is a row; false at the end.
     absl::StatusOr<bool> Fill(IteratorContext& context) {
       while (next_ == rows_) {
+        RETURN_IF_ERROR(context.cancellation().status());
         next_ = rows_ = 0;
         ASSIGN_OR_RETURN(const bool has, input().GetNext(context, &batch_));
         if (!has) return false;

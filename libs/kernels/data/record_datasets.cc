@@ -55,6 +55,9 @@ class TFRecordFile : public TextFile {
   summary::RecordReader reader_;
 };
 
+// As of lines and of TFRecords.
+constexpr uint64_t kMostRecordBytes = uint64_t{2} << 30;
+
 // All in bytes.
 struct FixedLayout {
   uint64_t header = 0, record = 0, footer = 0;
@@ -292,6 +295,12 @@ absl::StatusOr<DatasetPtr> MakeFixedLength(const DatasetOp& op,
   ASSIGN_OR_RETURN(layout.record, ReadBytes(context, 2, "record_bytes", 1));
   ASSIGN_OR_RETURN(layout.footer, ReadBytes(context, 3, "footer_bytes", 0));
   RETURN_IF_ERROR(CheckBufferSize(context, 4));
+  // Both are read before a record is given. A device file has no end.
+  if (layout.record > kMostRecordBytes || layout.footer > kMostRecordBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "record_bytes and footer_bytes must be at most ", kMostRecordBytes,
+        ", but are ", layout.record, " and ", layout.footer));
+  }
   Compression compression = Compression::kNone;
   if (context.num_inputs() > 5) {
     ASSIGN_OR_RETURN(compression, CompressionInput(context, 5));

@@ -112,7 +112,7 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
   std::unique_ptr<RecordFile> file_;  // null before the first and between two
 };
 
-absl::StatusOr<std::unique_ptr<DatasetIterator>> FilesDataset::MakeIterator(
+absl::StatusOr<std::unique_ptr<DatasetIterator>> FilesDataset::NewIterator(
     IteratorContext&) const {
   return std::make_unique<Iterator>(*this);
 }

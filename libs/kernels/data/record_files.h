@@ -55,7 +55,7 @@ class FilesDataset : public Dataset {
       : Dataset(std::move(name), std::move(element)),
         files_(std::move(files)) {}
 
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext& context) const final;
 
  protected:

@@ -60,10 +60,10 @@ class ShuffleDataset : public UnaryDataset {
         count_(count),
         seeds_(std::move(seeds)) {}
 
-  absl::StatusOr<IteratorPtr> MakeIterator(IteratorContext&) const override {
+  absl::StatusOr<IteratorPtr> NewIterator(IteratorContext&) const override {
     return std::make_unique<Iterator>(*this);
   }
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     const int64_t size = input().Cardinality();
     if (count_ < 0) return kInfiniteCardinality;
     if (count_ == 0) return 0;
@@ -134,7 +134,7 @@ class ShuffleDataset : public UnaryDataset {
     }
 
     absl::Status BeginEpoch(IteratorContext& context) {
-      ASSIGN_OR_RETURN(input_, dataset().input().MakeIterator(context));
+      ASSIGN_OR_RETURN(input_, MakeInner(dataset().input(), context));
       slices_.push_back(0);
       ++epoch_;
       return absl::OkStatus();
@@ -219,7 +219,7 @@ absl::Status ShuffleDataset::Iterator::Restore(
     return absl::InvalidArgumentError(absl::StrCat(
         dataset().name(), ": the saved walk has no place in the buffer"));
   }
-  ASSIGN_OR_RETURN(input_, dataset().input().MakeIterator(context));
+  ASSIGN_OR_RETURN(input_, MakeInner(dataset().input(), context));
   return input_->Restore(context, reader.Within("input"));
 }
 
@@ -320,10 +320,10 @@ class RandomDataset : public Dataset {
     return std::make_shared<RandomDataset>(op, std::move(generator));
   }
 
-  absl::StatusOr<IteratorPtr> MakeIterator(IteratorContext&) const override {
+  absl::StatusOr<IteratorPtr> NewIterator(IteratorContext&) const override {
     return std::make_unique<Iterator>(*this);
   }
-  int64_t Cardinality() const override { return kInfiniteCardinality; }
+  int64_t FindCardinality() const override { return kInfiniteCardinality; }
 
  private:
   class Iterator : public IteratorOf<RandomDataset> {

@@ -38,11 +38,11 @@ class SparseBatchDataset : public UnaryDataset {
                                                 std::move(row));
   }
 
-  absl::StatusOr<IteratorPtr> MakeIterator(
+  absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
     return MakeUnaryIterator<Iterator>(*this, context);
   }
-  int64_t Cardinality() const override {
+  int64_t FindCardinality() const override {
     return CardinalityOfBatches(input(), batch_size_, false);
   }
 

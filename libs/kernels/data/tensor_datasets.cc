@@ -17,11 +17,11 @@ class IndexedDataset : public Dataset {
   IndexedDataset(const DatasetOp& op, ElementSpec spec, int64_t size)
       : Dataset(op.name, std::move(spec)), size_(size) {}
 
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext&) const final {
     return std::make_unique<Iterator>(*this);
   }
-  int64_t Cardinality() const final { return size_; }
+  int64_t FindCardinality() const final { return size_; }
 
  private:
   class Iterator : public IteratorOf<IndexedDataset> {

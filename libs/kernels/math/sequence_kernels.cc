@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "libs/base/status.h"
+#include "libs/kernels/control/nesting.h"
 #include "libs/kernels/math/elementwise.h"
 #include "libs/kernels/math/math_kernels.h"
 #include "libs/kernels/math/math_scalar.h"
@@ -90,6 +91,8 @@ class AddVariants : public OpKernel {
                        Sum(context, (*sum.tensors)[i], (*more.tensors)[i]));
       tensors->push_back(std::move(one));
     }
+    // A variant that the other one did not set may make the sum deeper.
+    if (NestingOf(more) > NestingOf(sum)) sum.metadata = more.metadata;
     sum.tensors = std::move(tensors);
     return absl::OkStatus();
   }

@@ -1,0 +1,216 @@
+// Data sets inside data sets, and data sets that share inputs: as deep and as
+// wide as a loop in a graph can make them.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/control/control_kernels.h"
+#include "libs/kernels/control/nesting.h"
+#include "libs/kernels/control/optional_value.h"
+#include "libs/kernels/data/element_rows.h"
+#include "libs/kernels/data/testing/dataset_harness.h"
+#include "libs/kernels/math/math_kernels.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr char kTooDeep[] = "more than 1000 deep";
+
+Tensor Int(int64_t value) { return Tensor::Scalar(value); }
+
+class NestedDatasetsTest : public ::testing::Test {
+ protected:
+  NestedDatasetsTest()
+      : kernels_([](KernelRegistry& registry) {
+          RegisterDataKernels(registry);
+          RegisterListKernels(registry);
+          RegisterMathKernels(registry);
+        }) {}
+
+  static AttrMap VariantElements() {
+    return {{"Toutput_types", DataTypeVector{DT_VARIANT}},
+            {"output_shapes", std::vector<PartialShape>{PartialShape({})}}};
+  }
+  absl::StatusOr<Tensor> TensorDataset(Tensor inner) {
+    return kernels_.RunOne("TensorDataset", {std::move(inner)},
+                           VariantElements());
+  }
+  absl::StatusOr<Tensor> Take(const Tensor& input) {
+    return harness_.Make("TakeDataset", {input, Int(5)},
+                         DatasetHarness::Ints());
+  }
+  absl::StatusOr<Tensor> ListOf(Tensor inner) {
+    ASSIGN_OR_RETURN(const Tensor empty,
+                     kernels_.RunOne("EmptyTensorList",
+                                     {Tensor::Scalar(-1), Tensor::Scalar(-1)},
+                                     {{"element_dtype", DT_VARIANT}}));
+    return kernels_.RunOne("TensorListPushBack", {empty, std::move(inner)});
+  }
+  absl::StatusOr<Tensor> OptionalFromValue(Tensor inner) {
+    return kernels_.RunOne("OptionalFromValue", {std::move(inner)});
+  }
+  absl::StatusOr<Tensor> Concatenate(const Tensor& a, const Tensor& b) {
+    return harness_.Make("ConcatenateDataset", {a, b}, DatasetHarness::Ints());
+  }
+  absl::StatusOr<Tensor> Choose(const Tensor& a, const Tensor& b) {
+    ASSIGN_OR_RETURN(const Tensor ones,
+                     harness_.Make("RangeDataset", {Int(1), Int(-1), Int(-1)},
+                                   DatasetHarness::Ints()));
+    return harness_.Make("DirectedInterleaveDataset", {ones, a, b},
+                         DatasetHarness::Ints(), {{"N", int64_t{2}}});
+  }
+  static int64_t CardinalityOf(const Tensor& dataset) {
+    return (*DatasetFrom(dataset))->Cardinality();
+  }
+
+  DatasetHarness harness_;
+  KernelTestHarness kernels_;
+};
+
+TEST_F(NestedDatasetsTest, ChainOfDatasetsIsLimited) {
+  Tensor chain = harness_.Range(3);
+  for (int depth = 1; depth < kMaxNesting; ++depth) {
+    ASSERT_OK_AND_ASSIGN(chain, Take(chain));
+  }
+  EXPECT_THAT(Take(chain), StatusIs(kInvalid, kTooDeep));
+  // At the limit walks work.
+  EXPECT_THAT(harness_.PullAll(chain), ElementsAre("0", "1", "2", "end"));
+  EXPECT_EQ(CardinalityOf(chain), 3);
+}
+
+TEST_F(NestedDatasetsTest, AllKindsOfVariantsShareTheLimit) {
+  Tensor value = harness_.Range(3);
+  for (int depth = 1; depth < kMaxNesting; ++depth) {
+    ASSERT_OK_AND_ASSIGN(value, depth % 3 == 0   ? TensorDataset(value)
+                                : depth % 3 == 1 ? ListOf(value)
+                                                 : OptionalFromValue(value));
+  }
+  EXPECT_THAT(TensorDataset(value), StatusIs(kInvalid, kTooDeep));
+  EXPECT_THAT(ListOf(value), StatusIs(kInvalid, kTooDeep));
+  EXPECT_THAT(OptionalFromValue(value), StatusIs(kInvalid, kTooDeep));
+  EXPECT_THAT(ElementsTensor("window", {}, {{value}}),
+              StatusIs(kInvalid, kTooDeep));
+}
+
+// The sum takes the deep element of the second list, which the first one has
+// not set.
+TEST_F(NestedDatasetsTest, SumOfListsIsAsDeepAsTheDeeperOne) {
+  ASSERT_OK_AND_ASSIGN(const Tensor unset,
+                       kernels_.RunOne("TensorListReserve",
+                                       {Tensor::Scalar(-1), Tensor::Scalar(1)},
+                                       {{"element_dtype", DT_VARIANT}}));
+  ASSERT_OK_AND_ASSIGN(Tensor deep, ListOf(harness_.Range(1)));
+  ASSERT_OK_AND_ASSIGN(deep, ListOf(deep));
+  ASSERT_OK_AND_ASSIGN(const Tensor sum, kernels_.RunOne("AddN", {unset, deep},
+                                                         {{"N", int64_t{2}}}));
+  EXPECT_EQ(NestingOf(sum.scalar<Variant>()), 3);
+}
+
+// A client may send any metadata.
+TEST_F(NestedDatasetsTest, ForgedDepthDoesNotLiftTheLimit) {
+  const auto forged = [](std::string type, std::string metadata) {
+    return Variant{std::move(type), std::move(metadata), nullptr};
+  };
+  EXPECT_EQ(NestingOf(forged(kListType, "21 -1 -1000000 -1")), 1);
+  EXPECT_EQ(NestingOf(forged(kListType, "21 -1 9223372036854775807 -1")),
+            kMaxNesting);
+  EXPECT_EQ(NestingOf(forged(kListType, "")), 1);
+  EXPECT_EQ(NestingOf(forged(kOptionalType, "1 -5")), 1);
+  EXPECT_EQ(NestingOf(forged(kDatasetType, "name")), 1);
+  Tensor list(DT_VARIANT, {});
+  list.mutable_scalar<Variant>() = forged(kListType, "21 -1 -1000000 -1");
+  ASSERT_OK_AND_ASSIGN(const Tensor inner, ListOf(harness_.Range(1)));
+  ASSERT_OK_AND_ASSIGN(const Tensor pushed,
+                       kernels_.RunOne("TensorListPushBack", {list, inner}));
+  EXPECT_EQ(NestingOf(pushed.scalar<Variant>()), 3);
+}
+
+TEST_F(NestedDatasetsTest, CardinalityOfSharedInputsIsFoundOnce) {
+  Tensor dataset = harness_.Range(1);
+  for (int i = 1; i <= 62; ++i) {
+    ASSERT_OK_AND_ASSIGN(dataset, Concatenate(dataset, dataset));
+    EXPECT_EQ(CardinalityOf(dataset), int64_t{1} << i);
+  }
+  ASSERT_OK_AND_ASSIGN(dataset, Concatenate(dataset, dataset));
+  EXPECT_EQ(CardinalityOf(dataset), Dataset::kUnknownCardinality);
+}
+
+TEST_F(NestedDatasetsTest, InterleaveOfSharedInputsOpensThoseItReads) {
+  Tensor dataset = harness_.Range(1);
+  for (int i = 1; i <= 40; ++i) {
+    ASSERT_OK_AND_ASSIGN(dataset, Choose(dataset, dataset));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(dataset));
+  EXPECT_THAT(harness_.Pull(*walk, 1), ElementsAre("0"));
+  ASSERT_OK_AND_ASSIGN(const Variant state, harness_.Save(*walk));
+  ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(dataset));
+  ASSERT_OK(harness_.Restore(*restored, state));
+  EXPECT_THAT(harness_.Pull(*restored, 1), ElementsAre("0"));
+}
+
+TEST_F(NestedDatasetsTest, StateOfSharedListsIsLimited) {
+  Variant list{.type_name = "list"};
+  for (int depth = 0; depth < 20; ++depth) {
+    Tensor inner(DT_VARIANT, TensorShape());
+    inner.mutable_scalar<Variant>() = std::move(list);
+    list = {.type_name = "list",
+            .tensors = std::make_shared<std::vector<Tensor>>(1000, inner)};
+  }
+  Tensor state(DT_VARIANT, TensorShape());
+  state.mutable_scalar<Variant>() = std::move(list);
+  EXPECT_THAT(EncodeIteratorState({{"lists", state}}, /*max_variants=*/5000),
+              StatusIs(absl::StatusCode::kResourceExhausted, "variants"));
+}
+
+// What the attrs promise of elements is checked: other kernels rely on it.
+TEST_F(NestedDatasetsTest, ElementsAreOfThePromisedTypes) {
+  const ElementSpec strings = {{DT_STRING}, {PartialShape({})}};
+  const Tensor range = harness_.Range(3);
+  const Tensor no_file = Tensor::Scalar(std::string());
+  EXPECT_THAT(harness_.Make("PrefetchDataset", {range, Int(1)}, strings),
+              StatusIs(kInvalid, "expected string but got int64"));
+  EXPECT_THAT(harness_.Make("ShardDataset", {range, Int(2), Int(1)}, strings,
+                            {{"require_non_empty", false}}),
+              StatusIs(kInvalid, "expected string but got int64"));
+  EXPECT_THAT(harness_.Make("CacheDataset", {range, no_file}, strings),
+              StatusIs(kInvalid, "expected string but got int64"));
+}
+
+TEST_F(NestedDatasetsTest, MissingShapesAreUnknownShapes) {
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor dataset,
+      kernels_.RunOne("TensorDataset", {Int(0), Int(3)},
+                      {{"Toutput_types", DataTypeVector{DT_INT64, DT_INT64}},
+                       {"output_shapes", std::vector<PartialShape>(1)}}));
+  EXPECT_EQ((*DatasetFrom(dataset))->output_shapes().size(), 2u);
+}
+
+// Walk: f makes a data set of elements that f makes data sets of ...
+TEST_F(NestedDatasetsTest, FlatMapOfItselfEndsWithAnError) {
+  const auto flat_map = [this] {
+    return harness_.Make("FlatMapDataset", {harness_.Range(1)},
+                         DatasetHarness::Ints(),
+                         {{"f", DatasetHarness::Function("itself")},
+                          {"Targuments", DataTypeVector()}});
+  };
+  harness_.functions().Add(
+      "itself", {DT_INT64}, {DT_VARIANT},
+      [&](std::vector<Tensor>) -> absl::StatusOr<std::vector<Tensor>> {
+        ASSIGN_OR_RETURN(Tensor dataset, flat_map());
+        return std::vector<Tensor>{std::move(dataset)};
+      });
+  EXPECT_THAT(harness_.PullAll(flat_map(), 1),
+              ElementsAre(HasSubstr("more than 1000 deep inside one another")));
+}
+
+}  // namespace
+}  // namespace weft
