@@ -196,6 +196,42 @@ TEST_F(ParallelDatasetsTest, SparseAndRaggedFeaturesAreVariants) {
                                              "ragged_split_types"));
 }
 
+// As TensorFlow's kernel of V2 to V4, in its words.
+TEST_F(ParallelDatasetsTest, InterleaveHasNoMoreCallsThanItsCycle) {
+  const auto make = [&](const char* op, int64_t cycle, int64_t calls) {
+    std::vector<Tensor> inputs = {Range(3), Count(cycle), Count(1)};
+    const bool is_v4 = absl::EndsWith(op, "V4");
+    if (is_v4) inputs.insert(inputs.end(), {Count(-1), Count(-1)});
+    inputs.push_back(Count(calls));
+    AttrMap attrs = {{"f", DatasetHarness::Function("range")},
+                     {"Targuments", DataTypeVector()}};
+    return harness_.Make(op, std::move(inputs), DatasetHarness::Ints(),
+                         std::move(attrs));
+  };
+  harness_.functions().Add(
+      "range", {DT_INT64}, {DT_VARIANT},
+      [&](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+        return std::vector<Tensor>{Range(args[0].scalar<int64_t>())};
+      });
+  for (const char* op :
+       {"ParallelInterleaveDatasetV2", "ParallelInterleaveDatasetV3",
+        "ParallelInterleaveDatasetV4"}) {
+    EXPECT_THAT(
+        make(op, 2, 3),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 "If `cycle_length` is set to a fixed value, "
+                 "`num_parallel_calls` must be either `tf.data.AUTOTUNE` or a "
+                 "value less than or equal to `cycle_length`. However, "
+                 "`num_parallel_calls` is 3 and `cycle_length` is 2"));
+    for (const auto& [cycle, calls] : std::vector<std::pair<int64_t, int64_t>>{
+             {2, 2}, {2, -1}, {-1, 3}, {-1, -1}}) {
+      EXPECT_EQ(harness_.PullAll(make(op, cycle, calls)).size(), 4u) << op;
+    }
+    EXPECT_THAT(make(op, int64_t{1} << 40, 1),
+                StatusIs(absl::StatusCode::kInvalidArgument, "at most"));
+  }
+}
+
 // It ends while it fills, and leaves nothing behind: the harness's scheduler
 // would run it after the data set has gone.
 TEST_F(ParallelDatasetsTest, IteratorsThatEndBeforeTheirTime) {

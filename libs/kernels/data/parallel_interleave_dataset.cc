@@ -21,6 +21,11 @@ using IteratorPtr = std::unique_ptr<DatasetIterator>;
 
 // Of what is read ahead of one data set; one element is there however large.
 constexpr int64_t kMostBufferedBytes = int64_t{64} << 20;
+// As InterleaveDataset: bounds the data sets that one number can hold open.
+constexpr int64_t kMaxCycle = int64_t{1} << 20;
+// Threads that read, and data sets that are opened before their turn. Larger
+// numbers of parallel calls mean this.
+constexpr int64_t kMaxReaders = 1024;
 
 struct InterleaveOptions {
   CapturedFunctionPtr function;
@@ -107,7 +112,8 @@ class ParallelInterleaveIterator
       : IteratorOf(dataset),
         input_(std::move(input)),
         cycle_length_(OrCores(dataset.options().cycle_length, cores)),
-        parallel_calls_(OrCores(dataset.options().parallel_calls, cores)),
+        parallel_calls_(std::min(
+            OrCores(dataset.options().parallel_calls, cores), kMaxReaders)),
         background_(context) {}
 
   absl::StatusOr<bool> GetNext(IteratorContext& context,
@@ -533,6 +539,16 @@ absl::Status CheckCount(int64_t count, absl::string_view name,
       absl::StrCat("`", name, "` must be > 0, but is ", count));
 }
 
+absl::Status CheckCycleLength(int64_t length) {
+  if (length == kAutotune || (length > 0 && length <= kMaxCycle)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "`cycle_length` must be `tf.data.AUTOTUNE` or greater than 0",
+      length > 0 ? absl::StrCat(" and at most ", kMaxCycle) : "", " but is ",
+      length));
+}
+
 // What follows other_arguments: cycle_length, block_length, then what the
 // version of the op has.
 absl::StatusOr<InterleaveOptions> ReadOptions(const DatasetOp& op,
@@ -545,10 +561,32 @@ absl::StatusOr<InterleaveOptions> ReadOptions(const DatasetOp& op,
                    ScalarInput<int64_t>(context, first, "cycle_length"));
   ASSIGN_OR_RETURN(options.block_length,
                    ScalarInput<int64_t>(context, first + 1, "block_length"));
-  RETURN_IF_ERROR(CheckCount(options.cycle_length, "cycle_length", true));
+  RETURN_IF_ERROR(CheckCycleLength(options.cycle_length));
   RETURN_IF_ERROR(CheckCount(options.block_length, "block_length", false));
   options.buffer_elements = options.block_length;
   return options;
+}
+
+// Input `i`, num_parallel_calls of V2 to V4. The cycle's length may follow from
+// it, as in TensorFlow: the order of elements depends on that.
+absl::Status ReadParallelCalls(const OpKernelContext& context, int i,
+                               InterleaveOptions& options) {
+  ASSIGN_OR_RETURN(const int64_t calls,
+                   ScalarInput<int64_t>(context, i, "num_parallel_calls"));
+  RETURN_IF_ERROR(CheckParallelCalls(calls));
+  options.parallel_calls = calls;
+  int64_t& cycle = options.cycle_length;
+  if (cycle == kAutotune) {
+    const int64_t cores = context.scheduler().num_compute_threads();
+    cycle = calls == kAutotune ? (cores + 2) / 3 : std::min(calls, cores);
+    return absl::OkStatus();
+  }
+  if (calls <= cycle) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "If `cycle_length` is set to a fixed value, `num_parallel_calls` must be "
+      "either `tf.data.AUTOTUNE` or a value less than or equal to "
+      "`cycle_length`. However, `num_parallel_calls` is ",
+      calls, " and `cycle_length` is ", cycle));
 }
 
 // ParallelInterleaveDatasetV2 and V3.
@@ -558,10 +596,7 @@ absl::StatusOr<DatasetPtr> MakeInterleave(const DatasetOp& op,
   const int first = context.num_inputs() - 3;
   ASSIGN_OR_RETURN(InterleaveOptions options,
                    ReadOptions(op, context, *input, first));
-  ASSIGN_OR_RETURN(
-      options.parallel_calls,
-      ScalarInput<int64_t>(context, first + 2, "num_parallel_calls"));
-  RETURN_IF_ERROR(CheckParallelCalls(options.parallel_calls));
+  RETURN_IF_ERROR(ReadParallelCalls(context, first + 2, options));
   ASSIGN_OR_RETURN(options.keeps_order, KeepsOrder(op));
   return std::make_shared<ParallelInterleaveDataset>(op, std::move(input),
                                                      std::move(options));
@@ -595,10 +630,7 @@ absl::StatusOr<DatasetPtr> MakeInterleaveV4(const DatasetOp& op,
   const int first = context.num_inputs() - 5;
   ASSIGN_OR_RETURN(InterleaveOptions options,
                    ReadBufferedOptions(op, context, *input, first, first + 2));
-  ASSIGN_OR_RETURN(
-      options.parallel_calls,
-      ScalarInput<int64_t>(context, first + 4, "num_parallel_calls"));
-  RETURN_IF_ERROR(CheckParallelCalls(options.parallel_calls));
+  RETURN_IF_ERROR(ReadParallelCalls(context, first + 4, options));
   ASSIGN_OR_RETURN(options.keeps_order, KeepsOrder(op));
   return std::make_shared<ParallelInterleaveDataset>(op, std::move(input),
                                                      std::move(options));

@@ -15,6 +15,9 @@
 namespace weft {
 namespace {
 
+// Calls and results at a time; larger numbers of parallel calls mean this.
+constexpr int64_t kMaxCalls = int64_t{1} << 14;
+
 // A thread takes elements from the input and starts calls as long as there is
 // room for their results; calls run on the compute pool.
 class ParallelMapIterator : public DatasetIterator {
@@ -224,7 +227,7 @@ std::unique_ptr<DatasetIterator> NewParallelMapIterator(
                            : options.parallel_calls;
   return std::make_unique<ParallelMapIterator>(
       std::move(owner), std::move(input), std::move(options),
-      static_cast<size_t>(room), context);
+      static_cast<size_t>(std::min(room, kMaxCalls)), context);
 }
 
 absl::Status CheckParallelCalls(int64_t parallel_calls) {
