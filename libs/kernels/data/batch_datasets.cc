@@ -7,6 +7,7 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_result.h"
 #include "libs/kernels/data/element_rows.h"
 
@@ -62,6 +63,8 @@ class JoiningDataset : public UnaryDataset {
       }
       std::vector<DatasetElement> elements = std::exchange(kept_, {});
       elements.reserve(std::min(size, kMaxReserved));
+      ElementCharge charge(context.allocator());
+      RETURN_IF_ERROR(charge.AddAll(elements));
       while (!has_ended_ && static_cast<int64_t>(elements.size()) < size) {
         DatasetElement next;
         const absl::StatusOr<bool> has =
@@ -73,6 +76,7 @@ class JoiningDataset : public UnaryDataset {
           return has.status();
         }
         if (*has) {
+          RETURN_IF_ERROR(charge.Add(next));
           elements.push_back(std::move(next));
         } else {
           has_ended_ = true;
@@ -377,7 +381,9 @@ class WindowDataset : public UnaryDataset {
 
   absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
-    return MakeUnaryIterator<Iterator>(*this, context);
+    ASSIGN_OR_RETURN(IteratorPtr input, this->input().MakeIterator(context));
+    return std::make_unique<Iterator>(*this, std::move(input),
+                                      context.allocator());
   }
   int64_t FindCardinality() const override {
     const int64_t elements = input().Cardinality();
@@ -391,7 +397,9 @@ class WindowDataset : public UnaryDataset {
  private:
   class Iterator : public UnaryIteratorOf<WindowDataset> {
    public:
-    using UnaryIteratorOf::UnaryIteratorOf;
+    Iterator(const WindowDataset& dataset, IteratorPtr input,
+             Allocator& allocator)
+        : UnaryIteratorOf(dataset, std::move(input)), charge_(allocator) {}
 
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
@@ -431,6 +439,10 @@ class WindowDataset : public UnaryDataset {
       buffer_.clear();
       RETURN_IF_ERROR(
           ReadResults(reader, "buffer", dataset().input().element(), buffer_));
+      charge_.Remove(charge_.count());
+      for (const ElementResult& result : buffer_) {
+        RETURN_IF_ERROR(charge_.Add(result.element));
+      }
       return UnaryIteratorOf::Restore(context, reader);
     }
 
@@ -448,8 +460,10 @@ class WindowDataset : public UnaryDataset {
         } else if (to_skip_ > 0) {
           --to_skip_;
         } else if (has.ok()) {
+          RETURN_IF_ERROR(charge_.Add(next));
           buffer_.push_back({.status = {}, .element = std::move(next)});
         } else {
+          RETURN_IF_ERROR(charge_.AddBytes(has.status().message().size()));
           buffer_.push_back({.status = has.status(), .element = {}});
         }
       }
@@ -460,7 +474,9 @@ class WindowDataset : public UnaryDataset {
       const int64_t shift = dataset().sizes_.shift;
       const auto there = static_cast<int64_t>(buffer_.size());
       to_skip_ = std::max<int64_t>(shift - there, 0);
-      buffer_.erase(buffer_.begin(), buffer_.begin() + std::min(shift, there));
+      const int64_t count = std::min(shift, there);
+      charge_.Remove(count);
+      buffer_.erase(buffer_.begin(), buffer_.begin() + count);
     }
 
     // A data set for each component.
@@ -482,6 +498,7 @@ class WindowDataset : public UnaryDataset {
       return result;
     }
 
+    ElementCharge charge_;  // for buffer_
     std::deque<ElementResult> buffer_;
     int64_t to_skip_ = 0;
     bool has_ended_ = false;

@@ -11,6 +11,7 @@
 #include "libs/kernels/data/anonymous_resource.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_file.h"
 #include "libs/kernels/data/memory_cache.h"
 #include "libs/kernels/resource/resource_lookup.h"
@@ -35,9 +36,7 @@ class MemoryCacheDataset : public UnaryDataset {
       : UnaryDataset(op, std::move(input)), cache_(std::move(cache)) {}
 
   absl::StatusOr<IteratorPtr> NewIterator(
-      IteratorContext& context) const override {
-    return MakeUnaryIterator<Iterator>(*this, context);
-  }
+      IteratorContext& context) const override;
   int64_t FindCardinality() const override { return input().Cardinality(); }
 
  private:
@@ -49,9 +48,11 @@ class MemoryCacheDataset : public UnaryDataset {
 class MemoryCacheDataset::Iterator
     : public UnaryIteratorOf<MemoryCacheDataset> {
  public:
-  Iterator(const MemoryCacheDataset& dataset, IteratorPtr input)
+  Iterator(const MemoryCacheDataset& dataset, IteratorPtr input,
+           Allocator& allocator)
       : UnaryIteratorOf(dataset, std::move(input)),
-        cached_(dataset.cache_->elements()) {}
+        cached_(dataset.cache_->elements()),
+        charge_(allocator) {}
 
   absl::StatusOr<bool> GetNext(IteratorContext& context,
                                DatasetElement* element) override {
@@ -61,6 +62,9 @@ class MemoryCacheDataset::Iterator
     if (!has.ok()) is_whole_ &= !context.cancellation().IsCancelled();
     RETURN_IF_ERROR(has.status());
     if (*has) {
+      const absl::Status kept = charge_.Add(*element);
+      is_whole_ &= kept.ok();
+      RETURN_IF_ERROR(kept);
       kept_.push_back(*element);
       return true;
     }
@@ -68,6 +72,7 @@ class MemoryCacheDataset::Iterator
     if (!is_whole_) return false;
     next_ = kept_.size();
     cached_ = dataset().cache_->Fill(std::exchange(kept_, {}));
+    charge_.Remove(charge_.count());
     next_ = std::max(next_, cached_->size());
     return false;
   }
@@ -102,6 +107,8 @@ class MemoryCacheDataset::Iterator
       cached_ = nullptr;
       has_ended_ = false;
       is_whole_ = is_whole;
+      charge_.Remove(charge_.count());
+      RETURN_IF_ERROR(charge_.AddAll(elements));
       kept_ = std::move(elements);
       return absl::OkStatus();
     }
@@ -124,9 +131,17 @@ class MemoryCacheDataset::Iterator
   size_t next_ = 0;
   // On a first walk.
   std::vector<DatasetElement> kept_;
+  ElementCharge charge_;  // for kept_
   bool is_whole_ = true;
   bool has_ended_ = false;
 };
+
+absl::StatusOr<IteratorPtr> MemoryCacheDataset::NewIterator(
+    IteratorContext& context) const {
+  ASSIGN_OR_RETURN(IteratorPtr input, this->input().MakeIterator(context));
+  return std::make_unique<Iterator>(*this, std::move(input),
+                                    context.allocator());
+}
 
 // ---- In a file ----
 

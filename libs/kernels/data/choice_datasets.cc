@@ -7,6 +7,7 @@
 
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_result.h"
 
 namespace weft {
@@ -622,13 +623,17 @@ class UniqueDataset : public UnaryDataset {
 
   absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
-    return MakeUnaryIterator<Iterator>(*this, context);
+    ASSIGN_OR_RETURN(IteratorPtr input, this->input().MakeIterator(context));
+    return std::make_unique<Iterator>(*this, std::move(input),
+                                      context.allocator());
   }
 
  private:
   class Iterator : public UnaryIteratorOf<UniqueDataset> {
    public:
-    using UnaryIteratorOf::UnaryIteratorOf;
+    Iterator(const UniqueDataset& dataset, IteratorPtr input,
+             Allocator& allocator)
+        : UnaryIteratorOf(dataset, std::move(input)), charge_(allocator) {}
 
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
@@ -636,7 +641,12 @@ class UniqueDataset : public UnaryDataset {
         ASSIGN_OR_RETURN(const bool has,
                          NextUnlessCancelled(input(), context, element));
         if (!has) return false;
-        if (seen_.insert(KeyOf((*element)[0])).second) return true;
+        std::string key = KeyOf((*element)[0]);
+        if (seen_.contains(key)) continue;
+        RETURN_IF_ERROR(
+            charge_.AddBytes(ElementCharge::kBytesOfNode + key.size()));
+        seen_.insert(std::move(key));
+        return true;
       }
     }
     absl::Status Save(IteratorContext& context,
@@ -649,6 +659,11 @@ class UniqueDataset : public UnaryDataset {
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(const Tensor seen, reader.Read("seen", DT_STRING));
       const auto keys = seen.flat<std::string>();
+      charge_.Remove(charge_.count());
+      for (const std::string& key : keys) {
+        RETURN_IF_ERROR(
+            charge_.AddBytes(ElementCharge::kBytesOfNode + key.size()));
+      }
       seen_ = {keys.begin(), keys.end()};
       return UnaryIteratorOf::Restore(context, reader);
     }
@@ -668,6 +683,7 @@ class UniqueDataset : public UnaryDataset {
     }
 
     std::set<std::string> seen_;
+    ElementCharge charge_;  // for seen_
   };
 };
 

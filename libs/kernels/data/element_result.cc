@@ -7,7 +7,10 @@
 namespace weft {
 
 int64_t ElementResult::TotalBytes() const {
-  size_t bytes = 0;
+  // With the objects around the values: elements may be many and small.
+  constexpr size_t kBytesOfTensor = sizeof(Tensor) + 128;
+  size_t bytes = sizeof(ElementResult) + status.message().size() +
+                 element.size() * kBytesOfTensor;
   for (const Tensor& tensor : element) bytes += tensor.TotalBytes();
   return static_cast<int64_t>(bytes);
 }

@@ -6,6 +6,7 @@
 
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_rows.h"
 #include "libs/kernels/data/parallel_map.h"
 
@@ -258,7 +259,9 @@ class InterleaveDataset : public CallingDataset {
 
   absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
-    return MakeUnaryIterator<Iterator>(*this, context);
+    ASSIGN_OR_RETURN(IteratorPtr input, this->input().MakeIterator(context));
+    return std::make_unique<Iterator>(*this, std::move(input),
+                                      context.allocator());
   }
 
  private:
@@ -286,14 +289,15 @@ class InterleaveDataset : public CallingDataset {
 
   class Iterator : public UnaryIteratorOf<InterleaveDataset> {
    public:
-    Iterator(const InterleaveDataset& dataset, IteratorPtr input)
-        : UnaryIteratorOf(dataset, std::move(input)),
-          cycle_(dataset.cycle_length_) {}
+    Iterator(const InterleaveDataset& dataset, IteratorPtr input,
+             Allocator& allocator)
+        : UnaryIteratorOf(dataset, std::move(input)), charge_(allocator) {}
 
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
       while (true) {
         RETURN_IF_ERROR(context.cancellation().status());
+        RETURN_IF_ERROR(GrowTo(at_ + 1));
         Place& place = cycle_[at_];
         if (place.iterator != nullptr) {
           ASSIGN_OR_RETURN(const bool has,
@@ -348,8 +352,11 @@ class InterleaveDataset : public CallingDataset {
                        reader.ReadCount("taken", dataset().block_length_ - 1));
       ASSIGN_OR_RETURN(input_has_ended_, reader.ReadBool("input_has_ended"));
       num_open_ = 0;
-      for (size_t i = 0; i < cycle_.size(); ++i) {
-        cycle_[i] = Place();
+      cycle_.clear();
+      charge_.Remove(charge_.count());
+      ASSIGN_OR_RETURN(const int64_t places, SavedPlaces(reader, at));
+      RETURN_IF_ERROR(GrowTo(static_cast<size_t>(places)));
+      for (int64_t i = 0; i < places; ++i) {
         const IteratorStateReader place = reader.Within(absl::StrCat(i));
         if (!place.Has("args/size")) continue;
         ASSIGN_OR_RETURN(
@@ -365,6 +372,23 @@ class InterleaveDataset : public CallingDataset {
     }
 
    private:
+    absl::Status GrowTo(size_t places) {
+      while (cycle_.size() < places) {
+        RETURN_IF_ERROR(charge_.AddBytes(ElementCharge::kBytesOfIterator));
+        cycle_.emplace_back();
+      }
+      return absl::OkStatus();
+    }
+
+    // States of earlier versions have all places of the cycle.
+    absl::StatusOr<int64_t> SavedPlaces(const IteratorStateReader& reader,
+                                        int64_t at) const {
+      const int64_t most = dataset().cycle_length_;
+      if (!reader.Has("places")) return most;
+      ASSIGN_OR_RETURN(const int64_t places, reader.ReadCount("places", most));
+      return std::max(places, at);
+    }
+
     absl::Status Fill(IteratorContext& context, Place& place) {
       DatasetElement args;
       ASSIGN_OR_RETURN(const bool has, input().GetNext(context, &args));
@@ -402,9 +426,10 @@ class InterleaveDataset : public CallingDataset {
       at_ = (at_ + 1) % places;
     }
 
-    std::vector<Place> cycle_;
-    size_t at_ = 0;
-    int64_t taken_ = 0;  // of the place's block
+    std::vector<Place> cycle_;  // as far as the turn has come
+    ElementCharge charge_;      // for places and their iterators
+    size_t at_ = 0;             // no more than the size of cycle_
+    int64_t taken_ = 0;         // of the place's block
     int64_t num_open_ = 0;
     bool input_has_ended_ = false;
   };
@@ -541,7 +566,9 @@ class GroupByWindowDataset : public UnaryDataset {
 
   absl::StatusOr<IteratorPtr> NewIterator(
       IteratorContext& context) const override {
-    return MakeUnaryIterator<Iterator>(*this, context);
+    ASSIGN_OR_RETURN(IteratorPtr input, this->input().MakeIterator(context));
+    return std::make_unique<Iterator>(*this, std::move(input),
+                                      context.allocator());
   }
   int64_t FindCardinality() const override {
     return CardinalityIfInfinite(input());
@@ -555,7 +582,11 @@ class GroupByWindowDataset : public UnaryDataset {
 
   class Iterator : public UnaryIteratorOf<GroupByWindowDataset> {
    public:
-    using UnaryIteratorOf::UnaryIteratorOf;
+    Iterator(const GroupByWindowDataset& dataset, IteratorPtr input,
+             Allocator& allocator)
+        : UnaryIteratorOf(dataset, std::move(input)),
+          group_charge_(allocator),
+          charge_(allocator) {}
 
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
@@ -604,6 +635,8 @@ class GroupByWindowDataset : public UnaryDataset {
       ASSIGN_OR_RETURN(input_has_ended_, reader.ReadBool("input_has_ended"));
       ASSIGN_OR_RETURN(const Tensor keys, reader.Read("keys", DT_INT64));
       groups_.clear();
+      group_charge_.Remove(group_charge_.count());
+      charge_.Remove(charge_.count());
       int64_t number = 0;
       for (const int64_t key : keys.flat<int64_t>()) {
         RETURN_IF_ERROR(RestoreGroup(
@@ -629,6 +662,8 @@ class GroupByWindowDataset : public UnaryDataset {
       ASSIGN_OR_RETURN(
           group.elements,
           reader.ReadElements("element", dataset().input().output_types()));
+      RETURN_IF_ERROR(group_charge_.AddBytes(ElementCharge::kBytesOfNode));
+      RETURN_IF_ERROR(charge_.AddAll(group.elements));
       const auto size = static_cast<int64_t>(group.elements.size());
       if (group.window_size >= 0 && size <= group.window_size) {
         return absl::OkStatus();
@@ -659,8 +694,10 @@ class GroupByWindowDataset : public UnaryDataset {
           return absl::InvalidArgumentError(absl::StrCat(
               "Window size must be greater than zero, but got ", size, "."));
         }
+        RETURN_IF_ERROR(group_charge_.AddBytes(ElementCharge::kBytesOfNode));
         group.window_size = size;
       }
+      RETURN_IF_ERROR(charge_.Add(element));
       group.elements.push_back(std::move(element));
       if (static_cast<int64_t>(group.elements.size()) >= group.window_size) {
         return TakeOut(key);
@@ -672,6 +709,7 @@ class GroupByWindowDataset : public UnaryDataset {
     absl::Status TakeOut(int64_t key) {
       std::vector<DatasetElement> elements =
           std::exchange(groups_[key].elements, {});
+      charge_.Remove(static_cast<int64_t>(elements.size()));
       ASSIGN_OR_RETURN(
           Tensor window,
           ElementsTensor(absl::StrCat(dataset().name(), ":window"),
@@ -699,6 +737,8 @@ class GroupByWindowDataset : public UnaryDataset {
     }
 
     std::map<int64_t, Group> groups_;
+    ElementCharge group_charge_;  // for the entries of groups_
+    ElementCharge charge_;        // for the elements in them
     DatasetElement reduce_args_;  // the key, the window; or none
     IteratorPtr reduced_;         // null: they have not been reduced yet
     bool input_has_ended_ = false;

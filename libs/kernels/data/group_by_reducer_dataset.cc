@@ -5,6 +5,7 @@
 
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_charge.h"
 
 namespace weft {
 namespace {
@@ -23,7 +24,9 @@ class GroupByReducerDataset : public UnaryDataset {
 
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
       IteratorContext& context) const override {
-    return MakeUnaryIterator<Iterator>(*this, context);
+    ASSIGN_OR_RETURN(auto input, this->input().MakeIterator(context));
+    return std::make_unique<Iterator>(*this, std::move(input),
+                                      context.allocator());
   }
 
  private:
@@ -33,7 +36,9 @@ class GroupByReducerDataset : public UnaryDataset {
 
   class Iterator : public UnaryIteratorOf<GroupByReducerDataset> {
    public:
-    using UnaryIteratorOf::UnaryIteratorOf;
+    Iterator(const GroupByReducerDataset& dataset,
+             std::unique_ptr<DatasetIterator> input, Allocator& allocator)
+        : UnaryIteratorOf(dataset, std::move(input)), charge_(allocator) {}
 
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
@@ -49,6 +54,7 @@ class GroupByReducerDataset : public UnaryDataset {
           dataset().functions_.finalize->Call(context, states_.begin()->second);
       if (results.ok() || !context.cancellation().IsCancelled()) {
         states_.erase(states_.begin());
+        charge_.Remove();
       }
       ASSIGN_OR_RETURN(*element, std::move(results));
       return true;
@@ -78,6 +84,8 @@ class GroupByReducerDataset : public UnaryDataset {
             keys.num_elements(), " keys"));
       }
       states_.clear();
+      charge_.Remove(charge_.count());
+      RETURN_IF_ERROR(charge_.AddAll(states));
       for (size_t i = 0; i < states.size(); ++i) {
         states_[keys.flat<int64_t>()[i]] = std::move(states[i]);
       }
@@ -102,6 +110,9 @@ class GroupByReducerDataset : public UnaryDataset {
         ASSIGN_OR_RETURN(
             DatasetElement first,
             functions.init->Call(context, {Tensor::Scalar<int64_t>(key)}));
+        // Later states of the key take about as much as the first.
+        RETURN_IF_ERROR(
+            charge_.AddBytes(HeapBytesOf(first) + ElementCharge::kBytesOfNode));
         at = states_.emplace(key, std::move(first)).first;
       }
       std::vector<Tensor> args = at->second;
@@ -112,6 +123,7 @@ class GroupByReducerDataset : public UnaryDataset {
     }
 
     std::map<int64_t, DatasetElement> states_;
+    ElementCharge charge_;  // for states_
     bool input_has_ended_ = false;
   };
 

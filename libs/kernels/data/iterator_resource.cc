@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/resource/turns.h"
@@ -127,7 +128,9 @@ class IteratorResource::Walk : public std::enable_shared_from_this<Walk> {
     IteratorContext context =
         walk_.With(call.step).AtDepth(std::max(walk_.depth(), call.depth));
     absl::Status status = call.step.status();
-    if (status.ok()) status = call.work(*this, context);
+    if (status.ok()) {
+      status = CatchExceptions([&] { return call.work(*this, context); });
+    }
     turns_.End();
     // What it keeps is let go before the caller hears of the end.
     call.work = nullptr;

@@ -9,6 +9,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_rows.h"
 #include "libs/kernels/data/parallel_map.h"
 
@@ -33,6 +34,7 @@ class ElementsOfBatches : public DatasetIterator {
                                DatasetElement* batch) override {
     batch->clear();
     int64_t taken = 0;
+    ElementCharge charge(context.allocator());
     for (; taken < batch_size_ && !has_ended_; ++taken) {
       DatasetElement element;
       ASSIGN_OR_RETURN(const bool has,
@@ -43,6 +45,7 @@ class ElementsOfBatches : public DatasetIterator {
         batch->reserve(element.size() *
                        std::min(batch_size_, kMaxReservedRows));
       }
+      RETURN_IF_ERROR(charge.Add(element));
       std::move(element.begin(), element.end(), std::back_inserter(*batch));
     }
     return taken == batch_size_ || (taken > 0 && !drops_remainder_);

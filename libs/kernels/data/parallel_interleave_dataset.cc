@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "libs/base/exceptions.h"
 #include "libs/kernels/data/background_work.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_result.h"
 #include "libs/kernels/data/parallel_map.h"
 
@@ -21,6 +23,8 @@ using IteratorPtr = std::unique_ptr<DatasetIterator>;
 
 // Of what is read ahead of one data set; one element is there however large.
 constexpr int64_t kMostBufferedBytes = int64_t{64} << 20;
+// The same of all of them together.
+constexpr int64_t kMostBytes = int64_t{512} << 20;
 // As InterleaveDataset: bounds the data sets that one number can hold open.
 constexpr int64_t kMaxCycle = int64_t{1} << 20;
 // Threads that read, and data sets that are opened before their turn. Larger
@@ -114,6 +118,7 @@ class ParallelInterleaveIterator
         cycle_length_(OrCores(dataset.options().cycle_length, cores)),
         parallel_calls_(std::min(
             OrCores(dataset.options().parallel_calls, cores), kMaxReaders)),
+        charge_(context.allocator()),
         background_(context) {}
 
   absl::StatusOr<bool> GetNext(IteratorContext& context,
@@ -209,8 +214,16 @@ class ParallelInterleaveIterator
   }
 
   void TakeFrom(Source& source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    total_bytes_ -= source.bytes;
     taken_ = source.Take();
+    total_bytes_ += source.bytes;
     Enqueue(source);
+  }
+  void AddTo(Source& source, ElementResult result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    total_bytes_ -= source.bytes;
+    source.Add(std::move(result));
+    total_bytes_ += source.bytes;
   }
   void Reopen(int64_t place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Source& source = *sources_[place];
@@ -226,7 +239,8 @@ class ParallelInterleaveIterator
   bool HasRoom(const Source& source) const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     const auto most = static_cast<size_t>(options().buffer_elements);
     return source.results.empty() ||
-           (source.results.size() < most && source.bytes < kMostBufferedBytes);
+           (source.results.size() < most && source.bytes < kMostBufferedBytes &&
+            total_bytes_ < kMostBytes);
   }
   // For a thread to read on.
   void Enqueue(Source& source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -278,8 +292,8 @@ class ParallelInterleaveIterator
     while (MayGoOn() && WantsInput()) {
       mutex_.Unlock();
       DatasetElement element;
-      const absl::StatusOr<bool> has =
-          input_->GetNext(background_.context(), &element);
+      const absl::StatusOr<bool> has = CatchExceptions(
+          [&] { return input_->GetNext(background_.context(), &element); });
       mutex_.Lock();
       if (has.ok() && !*has) {
         EndInput();
@@ -307,10 +321,11 @@ class ParallelInterleaveIterator
       waiting_.pop_front();
     } else {
       sources_.push_back(std::make_unique<Source>());
+      status.Update(charge_.AddBytes(ElementCharge::kBytesOfIterator));
     }
     Source& source = *sources_[place];
     if (!status.ok()) {
-      source.Add({std::move(status), {}});
+      AddTo(source, {std::move(status), {}});
       source.state = Source::State::kDone;
       return;
     }
@@ -346,29 +361,29 @@ class ParallelInterleaveIterator
     --readers_;
     Changed();
   }
+  // The next element, of a walk that begins where it has not; false at its end,
+  // and then the source has no iterator, nor where it could not begin.
+  absl::StatusOr<bool> NextOf(Source& source, DatasetElement* element) {
+    IteratorContext& context = background_.context();
+    if (source.iterator == nullptr) {
+      ASSIGN_OR_RETURN(source.iterator, OpenSource(context, source.input));
+    }
+    ASSIGN_OR_RETURN(const bool has,
+                     source.iterator->GetNext(context, element));
+    if (!has) source.iterator.reset();
+    return has;
+  }
   void ReadOne(Source& source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     mutex_.Unlock();
     ElementResult result;
-    absl::StatusOr<bool> has = true;
-    bool is_open = source.iterator != nullptr;
-    if (!is_open) {
-      auto iterator = OpenSource(background_.context(), source.input);
-      is_open = iterator.ok();
-      if (is_open) {
-        source.iterator = *std::move(iterator);
-      } else {
-        has = iterator.status();
-      }
-    }
-    if (is_open) {
-      has = source.iterator->GetNext(background_.context(), &result.element);
-      if (has.ok() && !*has) source.iterator.reset();
-    }
+    const absl::StatusOr<bool> has =
+        CatchExceptions([&] { return NextOf(source, &result.element); });
+    const bool is_open = source.iterator != nullptr;
     mutex_.Lock();
-    if (!is_open || (has.ok() && !*has)) source.state = Source::State::kDone;
+    if (!is_open) source.state = Source::State::kDone;
     if (has.ok() && !*has) return;
     result.status = has.status();
-    source.Add(std::move(result));
+    AddTo(source, std::move(result));
   }
 
   // Until nothing goes on, or the step is cancelled.
@@ -400,6 +415,8 @@ class ParallelInterleaveIterator
   Signal changed_;
   int64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::unique_ptr<Source>> sources_ ABSL_GUARDED_BY(mutex_);
+  ElementCharge charge_ ABSL_GUARDED_BY(mutex_);         // for the sources
+  int64_t total_bytes_ ABSL_GUARDED_BY(mutex_) = 0;      // of their results
   std::deque<int64_t> waiting_ ABSL_GUARDED_BY(mutex_);  // places, in order
   std::deque<Source*> to_read_ ABSL_GUARDED_BY(mutex_);
   int64_t position_ ABSL_GUARDED_BY(mutex_) = 0;  // in the cycle
@@ -514,6 +531,8 @@ absl::Status ParallelInterleaveIterator::Restore(
   }
   to_read_.clear();
   sources_ = std::move(sources);
+  total_bytes_ = 0;
+  for (const auto& source : sources_) total_bytes_ += source->bytes;
   waiting_.assign(places.begin(), places.end());
   position_ = position;
   in_block_ = in_block;

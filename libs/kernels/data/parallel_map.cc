@@ -7,9 +7,11 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/kernels/data/background_work.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_result.h"
 
 namespace weft {
@@ -29,6 +31,7 @@ class ParallelMapIterator : public DatasetIterator {
         input_(std::move(input)),
         options_(std::move(options)),
         room_(room),
+        charge_(context.allocator()),
         background_(context) {}
 
   absl::StatusOr<bool> GetNext(IteratorContext& context,
@@ -44,6 +47,7 @@ class ParallelMapIterator : public DatasetIterator {
     if (next == calls_.end()) return false;
     const CallPtr call = *next;
     calls_.erase(next);
+    charge_.Remove();
     if (call->is_end) {
       input_has_ended_ = true;
       calls_.clear();
@@ -86,7 +90,9 @@ class ParallelMapIterator : public DatasetIterator {
     RETURN_IF_ERROR(input_->Restore(context, reader.Within("input")));
     input_has_ended_ = ended;
     calls_.clear();
+    charge_.Remove(charge_.count());
     for (ElementResult& result : results) {
+      RETURN_IF_ERROR(charge_.Add(result.element));
       calls_.push_back(
           std::make_shared<Call>(Call{std::move(result), true, false}));
     }
@@ -152,8 +158,8 @@ class ParallelMapIterator : public DatasetIterator {
     while (MayFeed()) {
       mutex_.Unlock();
       DatasetElement element;
-      const absl::StatusOr<bool> has =
-          input_->GetNext(background_.context(), &element);
+      const absl::StatusOr<bool> has = CatchExceptions(
+          [&] { return input_->GetNext(background_.context(), &element); });
       mutex_.Lock();
       if (has.ok() && !*has) {
         input_has_ended_ = true;
@@ -197,6 +203,11 @@ class ParallelMapIterator : public DatasetIterator {
   }
   void End(Call& call, absl::Status status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (status.ok()) status = charge_.Add(call.result.element);
+    if (!status.ok()) {
+      call.result.element.clear();
+      charge_.AddBytes(0).IgnoreError();  // an error, which is taken as well
+    }
     call.result.status = std::move(status);
     call.is_done = true;
     changed_.Notify();
@@ -209,7 +220,8 @@ class ParallelMapIterator : public DatasetIterator {
 
   mutable absl::Mutex mutex_;
   Signal changed_;
-  Calls calls_ ABSL_GUARDED_BY(mutex_);  // in the order of the input
+  Calls calls_ ABSL_GUARDED_BY(mutex_);           // in the order of the input
+  ElementCharge charge_ ABSL_GUARDED_BY(mutex_);  // for the results in calls_
   bool input_has_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_feeding_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_paused_ ABSL_GUARDED_BY(mutex_) = false;

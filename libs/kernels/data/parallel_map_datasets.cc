@@ -5,6 +5,7 @@
 
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_result.h"
 #include "libs/kernels/data/element_rows.h"
 #include "libs/kernels/data/parallel_map.h"
@@ -119,6 +120,8 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
   absl::StatusOr<bool> GetNext(IteratorContext& context,
                                DatasetElement* batch) override {
     bool has_ended = false;
+    ElementCharge charge(context.allocator());
+    RETURN_IF_ERROR(charge.AddAll(elements_));
     while (taken_ < dataset().size_ && !has_ended) {
       DatasetElement element;
       const absl::StatusOr<bool> has =
@@ -128,11 +131,14 @@ class MapAndBatchDataset::Iterator : public IteratorOf<MapAndBatchDataset> {
       has_ended = has.ok() && !*has;
       if (has_ended) break;
       ++taken_;
-      if (has.ok()) {
+      const absl::Status status = has.ok() ? charge.Add(element) : has.status();
+      if (status.ok()) {
         elements_.push_back(std::move(element));
       } else if (error_.ok()) {
-        error_ = has.status();
+        error_ = status;
       }
+      // The rest of a batch that has no room would take as long as it is large.
+      if (has.ok() && !status.ok()) break;
     }
     return Finish(context, batch);
   }

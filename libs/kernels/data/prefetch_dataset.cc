@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "libs/base/exceptions.h"
 #include "libs/kernels/data/background_work.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
@@ -127,8 +128,9 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
     while (MayFill()) {
       mutex_.Unlock();
       ElementResult result;
-      const absl::StatusOr<bool> has =
-          input_->GetNext(background_.context(), &result.element);
+      const absl::StatusOr<bool> has = CatchExceptions([&] {
+        return input_->GetNext(background_.context(), &result.element);
+      });
       mutex_.Lock();
       if (has.ok() && !*has) {
         has_ended_ = true;

@@ -6,6 +6,7 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_charge.h"
 
 namespace weft {
 namespace {
@@ -152,12 +153,15 @@ class RebatchDataset : public UnaryDataset {
    private:
     // Rows of the input until there are `size`, or it ends.
     absl::Status Take(IteratorContext& context, int64_t size) {
+      ElementCharge charge(context.allocator());
+      RETURN_IF_ERROR(charge.AddAll(parts_));
       while (taken_ < size) {
         RETURN_IF_ERROR(context.cancellation().status());
         ASSIGN_OR_RETURN(const bool has, Fill(context));
         if (!has) break;
         const int64_t end = next_ + std::min(rows_ - next_, size - taken_);
         ASSIGN_OR_RETURN(DatasetElement part, Rows(context, end));
+        RETURN_IF_ERROR(charge.Add(part));
         parts_.push_back(std::move(part));
         taken_ += end - next_;
         next_ = end;

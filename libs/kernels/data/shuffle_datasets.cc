@@ -5,6 +5,7 @@
 
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/seed_generator.h"
 #include "libs/kernels/random/philox.h"
 #include "libs/kernels/resource/resource_lookup.h"
@@ -60,8 +61,9 @@ class ShuffleDataset : public UnaryDataset {
         count_(count),
         seeds_(std::move(seeds)) {}
 
-  absl::StatusOr<IteratorPtr> NewIterator(IteratorContext&) const override {
-    return std::make_unique<Iterator>(*this);
+  absl::StatusOr<IteratorPtr> NewIterator(
+      IteratorContext& context) const override {
+    return std::make_unique<Iterator>(*this, context.allocator());
   }
   int64_t FindCardinality() const override {
     const int64_t size = input().Cardinality();
@@ -76,8 +78,10 @@ class ShuffleDataset : public UnaryDataset {
  private:
   class Iterator : public IteratorOf<ShuffleDataset> {
    public:
-    explicit Iterator(const ShuffleDataset& dataset)
-        : IteratorOf(dataset), numbers_(dataset.seeds_->Next()) {}
+    Iterator(const ShuffleDataset& dataset, Allocator& allocator)
+        : IteratorOf(dataset),
+          numbers_(dataset.seeds_->Next()),
+          charge_(allocator) {}
 
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
@@ -90,6 +94,7 @@ class ShuffleDataset : public UnaryDataset {
       std::swap(buffer_[offset], buffer_.front());
       *element = std::move(buffer_.front());
       buffer_.pop_front();
+      charge_.Remove();
       --slice;
       return true;
     }
@@ -122,7 +127,7 @@ class ShuffleDataset : public UnaryDataset {
         if (input_ == nullptr) RETURN_IF_ERROR(BeginEpoch(context));
         ASSIGN_OR_RETURN(const bool has, input_->GetNext(context, &next));
         if (has) {
-          Put(std::move(next));
+          RETURN_IF_ERROR(Put(std::move(next)));
           next = DatasetElement();
           continue;
         }
@@ -140,10 +145,12 @@ class ShuffleDataset : public UnaryDataset {
       return absl::OkStatus();
     }
 
-    void Put(DatasetElement element) {
+    absl::Status Put(DatasetElement element) {
+      RETURN_IF_ERROR(charge_.Add(element));
       has_any_ = true;
       ++slices_.back();
       buffer_.push_back(std::move(element));
+      return absl::OkStatus();
     }
 
     // Each walk has seeds of its own.
@@ -162,6 +169,7 @@ class ShuffleDataset : public UnaryDataset {
     // they lie one walk behind the other.
     std::deque<int64_t> slices_;
     std::deque<DatasetElement> buffer_;
+    ElementCharge charge_;  // for buffer_
   };
 
   const int64_t buffer_size_;  // negative: without bound
@@ -196,6 +204,7 @@ absl::Status ShuffleDataset::Iterator::Restore(
   ASSIGN_OR_RETURN(const Tensor slices, reader.Read("slices", DT_INT64));
   slices_.clear();
   buffer_.clear();
+  charge_.Remove(charge_.count());
   for (const int64_t count : slices.flat<int64_t>()) {
     slices_.push_back(0);
     for (int64_t i = 0; i < count; ++i) {
@@ -208,7 +217,7 @@ absl::Status ShuffleDataset::Iterator::Restore(
             absl::StrCat(dataset().name(), ": the saved buffer has more than ",
                          dataset().buffer_size_, " elements"));
       }
-      Put(std::move(element));
+      RETURN_IF_ERROR(Put(std::move(element)));
     }
   }
   has_any_ = has_any;

@@ -6,6 +6,7 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
 
 namespace weft {
@@ -53,6 +54,8 @@ class SparseBatchDataset : public UnaryDataset {
 
     absl::StatusOr<bool> GetNext(IteratorContext& context,
                                  DatasetElement* element) override {
+      ElementCharge charge(context.allocator());
+      RETURN_IF_ERROR(charge.AddAll(kept_));
       while (static_cast<int64_t>(kept_.size()) < dataset().batch_size_) {
         DatasetElement next;
         const absl::StatusOr<bool> has =
@@ -64,6 +67,7 @@ class SparseBatchDataset : public UnaryDataset {
           return has.status();
         }
         if (!*has) break;
+        RETURN_IF_ERROR(Charge(charge, next));
         kept_.push_back(std::move(next));
       }
       if (kept_.empty()) return false;
@@ -85,6 +89,13 @@ class SparseBatchDataset : public UnaryDataset {
     }
 
    private:
+    // A batch that there is no memory for is gone, as one with an error.
+    absl::Status Charge(ElementCharge& charge, const DatasetElement& element) {
+      absl::Status status = charge.Add(element);
+      if (!status.ok()) kept_.clear();
+      return status;
+    }
+
     std::vector<DatasetElement> kept_;
   };
 

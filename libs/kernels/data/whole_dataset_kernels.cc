@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/kernels/data/captured_function.h"
@@ -58,7 +59,7 @@ class WalkingKernel : public AsyncOpKernel {
   void ComputeAsync(OpKernelContext& context, Done done) override {
     context.scheduler().Schedule(
         Pool::kOwnThread, [this, &context, done = std::move(done)]() mutable {
-          done(Run(context));
+          done(CatchExceptions([&] { return Run(context); }));
         });
   }
 

@@ -1,0 +1,61 @@
+#include "libs/kernels/data/element_charge.h"
+
+#include <algorithm>
+
+#include "libs/base/status.h"
+
+namespace weft {
+namespace {
+
+// Elements are small. Asked for one by one, they would take the last byte of
+// the system, and other threads would miss it; so a step leaves as much.
+constexpr size_t kLeastStep = size_t{64} << 10;
+
+// A buffer's object with its block's header, and small values, which may lie on
+// the heap themselves.
+constexpr size_t kBytesOfBuffer = 128;
+// The heap's own bytes for the vector of an element.
+constexpr size_t kBytesOfVector = sizeof(DatasetElement) + 16;
+
+size_t HeapBytesOf(const Tensor& tensor) {
+  if (!tensor.IsInitialized() || !tensor.RefCountIsOne()) return 0;
+  if (DataTypeSize(tensor.dtype()) != 0) return kBytesOfBuffer;
+  return kBytesOfBuffer + tensor.TotalBytes() - tensor.num_bytes();
+}
+
+}  // namespace
+
+size_t HeapBytesOf(const DatasetElement& element) {
+  size_t bytes = kBytesOfVector + element.capacity() * sizeof(Tensor);
+  for (const Tensor& tensor : element) bytes += HeapBytesOf(tensor);
+  return bytes;
+}
+
+absl::Status ElementCharge::AddAll(
+    const std::vector<DatasetElement>& elements) {
+  for (const DatasetElement& element : elements) RETURN_IF_ERROR(Add(element));
+  return absl::OkStatus();
+}
+
+absl::Status ElementCharge::AddBytes(size_t bytes) {
+  if (bytes > charge_.used() - used_) {
+    const size_t step = std::max(kLeastStep, charge_.used() / 8);
+    RETURN_IF_ERROR(charge_.Add(std::max(step, bytes)));
+  }
+  used_ += bytes;
+  ++count_;
+  return absl::OkStatus();
+}
+
+void ElementCharge::Remove(int64_t count) {
+  if (count >= count_) {
+    used_ = 0;
+    count_ = 0;
+    return;
+  }
+  const size_t average = used_ / static_cast<size_t>(count_);
+  used_ -= average * static_cast<size_t>(count);
+  count_ -= count;
+}
+
+}  // namespace weft

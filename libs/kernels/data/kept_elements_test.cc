@@ -1,0 +1,177 @@
+// Iterators that keep as many elements as a value says: without memory for them
+// they fail, and the process goes on.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/data/element_charge.h"
+#include "libs/kernels/data/testing/dataset_harness.h"
+#include "libs/tensor/testing/small_allocator.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+constexpr int64_t kMany = int64_t{1} << 60;
+
+Tensor Int(int64_t value) { return Tensor::Scalar(value); }
+
+AttrMap NoCaptures(std::vector<std::pair<const char*, const char*>> functions) {
+  AttrMap attrs;
+  for (const auto& [attr, function] : functions) {
+    attrs[attr] = DatasetHarness::Function(function);
+    attrs[absl::StrCat("T", attr, "_other_arguments")] = DataTypeVector();
+  }
+  return attrs;
+}
+
+class KeptElementsTest : public ::testing::Test {
+ protected:
+  KeptElementsTest() {
+    const auto add = [this](const char* name, DataTypeVector args,
+                            std::function<Tensor(std::vector<Tensor>)> body) {
+      harness_.functions().Add(
+          name, std::move(args), {DT_INT64},
+          [body](std::vector<Tensor> values)
+              -> absl::StatusOr<std::vector<Tensor>> {
+            return std::vector<Tensor>{body(std::move(values))};
+          });
+    };
+    add("same", {DT_INT64}, [](std::vector<Tensor> args) { return args[0]; });
+    add("zero", {DT_INT64}, [](std::vector<Tensor>) { return Int(0); });
+    add("many", {DT_INT64}, [](std::vector<Tensor>) { return Int(kMany); });
+    add("first", {DT_INT64, DT_INT64},
+        [](std::vector<Tensor> args) { return args[0]; });
+    harness_.functions().Add(
+        "window", {DT_INT64, DT_VARIANT}, {DT_VARIANT},
+        [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+          return std::vector<Tensor>{args[1]};
+        });
+  }
+
+  // A walk with memory for a few thousand elements. The elements' own memory is
+  // the heap's: blocks of the allocator are charges.
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> Walk(const Tensor& dataset) {
+    constexpr size_t kBytes = size_t{1} << 17;
+    allocators_.push_back(std::make_unique<SmallAllocator>(kBytes, kBytes));
+    harness_.kernels().set_allocator(*allocators_.back());
+    return harness_.Walk(dataset);
+  }
+
+  Tensor Make(const char* op, std::vector<Tensor> inputs, AttrMap attrs = {},
+              ElementSpec spec = DatasetHarness::IntsOf(PartialShape())) {
+    auto made =
+        harness_.Make(op, std::move(inputs), std::move(spec), std::move(attrs));
+    EXPECT_OK(made) << op;
+    return *std::move(made);
+  }
+  absl::Status FirstError(const Tensor& dataset) {
+    auto walk = Walk(dataset);
+    if (!walk.ok()) return walk.status();
+    return harness_.Next(**walk).status();
+  }
+
+  std::vector<std::unique_ptr<SmallAllocator>> allocators_;
+  DatasetHarness harness_;
+};
+
+TEST_F(KeptElementsTest, WithoutMemoryTheElementFails) {
+  const Tensor range = harness_.Range(kMany);
+  const Tensor drop = Tensor::Scalar(false);
+  const Tensor rows = Make("BatchDataset", {range, Int(2)});
+  const std::vector<std::pair<std::string, Tensor>> datasets = {
+      {"batch", Make("BatchDatasetV2", {range, Int(kMany), drop})},
+      {"padded batch",
+       Make("PaddedBatchDatasetV2",
+            {range, Int(kMany), Tensor(DT_INT64, {0}), Int(0), drop},
+            {{"Toutput_types", DataTypeVector{DT_INT64}},
+             {"output_shapes", std::vector<PartialShape>{PartialShape()}},
+             {"N", int64_t{1}}},
+            {})},
+      {"sparse batch", Make("DenseToSparseBatchDataset",
+                            {range, Int(kMany), Tensor(DT_INT64, {0})}, {},
+                            {{DT_VARIANT}, {PartialShape()}})},
+      {"rebatch", Make("RebatchDatasetV2",
+                       {rows, Tensor::Vector<int64_t>({kMany}), drop})},
+      {"window",
+       Make("WindowDataset", {range, Int(kMany), Int(1), Int(1), drop}, {},
+            {{DT_VARIANT}, {PartialShape()}})},
+      {"shuffle", Make("ShuffleDataset", {range, Int(kMany), Int(5), Int(7)},
+                       {{"reshuffle_each_iteration", false}})},
+      {"shuffle and repeat", Make("ShuffleAndRepeatDataset",
+                                  {range, Int(kMany), Int(5), Int(7), Int(-1)},
+                                  {{"reshuffle_each_iteration", true}})},
+      {"map and batch",
+       Make("MapAndBatchDataset", {range, Int(kMany), Int(2), drop},
+            {{"f", DatasetHarness::Function("same")},
+             {"Targuments", DataTypeVector()},
+             {"preserve_cardinality", true}})},
+      {"parallel batch",
+       Make("ParallelBatchDataset", {range, Int(kMany), Int(1), drop})},
+      {"group by window", Make("GroupByWindowDataset", {range},
+                               NoCaptures({{"key_func", "zero"},
+                                           {"reduce_func", "window"},
+                                           {"window_size_func", "many"}}))},
+      {"groups", Make("GroupByWindowDataset", {range},
+                      NoCaptures({{"key_func", "same"},
+                                  {"reduce_func", "window"},
+                                  {"window_size_func", "many"}}))},
+      {"group by reducer", Make("GroupByReducerDataset", {range},
+                                NoCaptures({{"key_func", "same"},
+                                            {"init_func", "zero"},
+                                            {"reduce_func", "first"},
+                                            {"finalize_func", "same"}}))},
+  };
+  for (const auto& [name, dataset] : datasets) {
+    EXPECT_THAT(FirstError(dataset), StatusIs(kExhausted, "OOM")) << name;
+  }
+}
+
+TEST_F(KeptElementsTest, CachesAndKeysFailWhereMemoryEnds) {
+  const Tensor range = harness_.Range(kMany);
+  for (const Tensor& dataset :
+       {Make("CacheDataset", {range, Tensor::Scalar(std::string())}),
+        Make("UniqueDataset", {range})}) {
+    ASSERT_OK_AND_ASSIGN(const auto walk, Walk(dataset));
+    absl::Status status;
+    for (int i = 0; status.ok() && i < 100000; ++i) {
+      status = harness_.Next(*walk).status();
+    }
+    EXPECT_THAT(status, StatusIs(kExhausted, "OOM"));
+  }
+}
+
+// What leaves a buffer makes room for others.
+TEST_F(KeptElementsTest, BuffersGiveBackWhatTheyRelease) {
+  const auto skip = [&](const Tensor& dataset, int64_t count) {
+    ASSERT_OK_AND_ASSIGN(const auto walk, Walk(dataset));
+    IteratorContext context = harness_.Context();
+    int64_t done = 0;
+    EXPECT_OK(walk->Skip(context, count, &done));
+    EXPECT_EQ(done, count);
+  };
+  const Tensor range = harness_.Range(kMany);
+  skip(Make("ShuffleDataset", {range, Int(100), Int(5), Int(7)},
+            {{"reshuffle_each_iteration", false}}),
+       20000);
+  skip(Make("WindowDataset",
+            {range, Int(1000), Int(1000), Int(1), Tensor::Scalar(false)}, {},
+            {{DT_VARIANT}, {PartialShape()}}),
+       20);
+}
+
+TEST_F(KeptElementsTest, SharedTensorsCountNothing) {
+  DatasetElement element;
+  element.push_back(Tensor::Scalar(std::string(1000, 'x')));
+  EXPECT_GT(HeapBytesOf(element), 1000u);
+  const Tensor another_owner = element[0];
+  EXPECT_LT(HeapBytesOf(element), 500u);
+}
+
+}  // namespace
+}  // namespace weft
