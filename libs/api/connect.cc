@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/logging.h"
 #include "libs/base/status.h"
+#include "libs/base/thread_scheduler.h"
 #include "libs/bus/address.h"
 #include "libs/cluster/cluster_spec.h"
 #include "libs/coordinator/coordinator.h"
@@ -24,6 +25,14 @@ namespace {
 // TensorFlow's name for the one task of an in-process session.
 constexpr char kLocalTask[] = "/job:localhost/replica:0/task:0";
 
+// The process of a session that was given none.
+absl::StatusOr<std::unique_ptr<Process>> NewProcess(
+    const ProcessOptions& options) {
+  auto process = std::make_unique<Process>(options);
+  RETURN_IF_ERROR(ThreadsStatus(process->scheduler()));
+  return process;
+}
+
 // A task that lives as long as the session that made it, and whose containers
 // nobody else sees. It is a cluster of its own.
 class InProcessTask {
@@ -32,8 +41,8 @@ class InProcessTask {
       const SessionOptions& options) {
     std::unique_ptr<Process> own_process;
     if (options.process == nullptr) {
-      own_process = std::make_unique<Process>(
-          ProcessOptions{.client_functions = options.client_functions});
+      ASSIGN_OR_RETURN(own_process, NewProcess({.client_functions =
+                                                    options.client_functions}));
     }
     Process& process = options.process ? *options.process : *own_process;
     ASSIGN_OR_RETURN(auto gpus,
@@ -104,11 +113,10 @@ class InProcessTask {
 // The client end of a server in another process, as long as somebody uses it.
 class RemoteMaster {
  public:
-  RemoteMaster(const bus::Address& address, const SessionOptions& options)
-      : own_process_(options.process
-                         ? nullptr
-                         : std::make_unique<Process>(ProcessOptions{
-                               .peer_timeout = options.peer_timeout})),
+  // `own_process` may be null where the options have one.
+  RemoteMaster(const bus::Address& address, const SessionOptions& options,
+               std::unique_ptr<Process> own_process)
+      : own_process_(std::move(own_process)),
         process_(options.process ? *options.process : *own_process_),
         logger_(NewConsoleLogger("session")),
         client_(process_.transport(),
@@ -177,7 +185,13 @@ absl::StatusOr<Reached> ReachServer(const std::string& target,
       return Reached{local, options.process};
     }
   }
-  auto remote = std::make_shared<RemoteMaster>(address, options);
+  std::unique_ptr<Process> own_process;
+  if (options.process == nullptr) {
+    ASSIGN_OR_RETURN(own_process,
+                     NewProcess({.peer_timeout = options.peer_timeout}));
+  }
+  auto remote =
+      std::make_shared<RemoteMaster>(address, options, std::move(own_process));
   RETURN_IF_ERROR(remote->client().WaitForConnection());
   return Reached{{remote, &remote->client()}, &remote->process()};
 }

@@ -9,10 +9,23 @@
 namespace weft {
 
 BlockingPool::BlockingPool(int max_threads, absl::string_view name,
-                           WorkCount& count)
-    : max_threads_(std::max(1, max_threads)), name_(name), count_(count) {}
+                           WorkCount& count, ThreadStarter& starter,
+                           OnRefused on_refused)
+    : max_threads_(std::max(1, max_threads)),
+      name_(name),
+      count_(count),
+      starter_(starter),
+      on_refused_(std::move(on_refused)) {
+  {
+    absl::MutexLock lock(&mutex_);
+    status_ = StartThread();
+    is_refused_ = false;  // it may ask again at once
+  }
+  if (!status_.ok()) on_refused_(*this, status_);
+}
 
 BlockingPool::~BlockingPool() {
+  RunWithoutThreads();
   std::vector<std::thread> threads;
   {
     absl::MutexLock lock(&mutex_);
@@ -25,13 +38,46 @@ BlockingPool::~BlockingPool() {
 
 void BlockingPool::Schedule(Scheduler::Closure closure) {
   count_.Add();
+  absl::Status started;
+  {
+    absl::MutexLock lock(&mutex_);
+    queue_.Push(std::move(closure));
+    if (!is_refused_ && IsThreadMissing()) {
+      started = StartThread();
+    } else {
+      work_or_stop_.Signal();
+    }
+  }
+  if (!started.ok()) on_refused_(*this, started);
+}
+
+void BlockingPool::StartMissing() {
+  absl::Status started;
+  {
+    absl::MutexLock lock(&mutex_);
+    is_refused_ = false;
+    while (started.ok() && IsThreadMissing()) started = StartThread();
+  }
+  if (!started.ok()) on_refused_(*this, started);
+}
+
+bool BlockingPool::IsThreadMissing() const {
+  return queue_.size() > num_idle_ &&
+         threads_.size() < static_cast<size_t>(max_threads_);
+}
+
+bool BlockingPool::PopUnthreaded(Scheduler::Closure& closure) {
   absl::MutexLock lock(&mutex_);
-  queue_.Push(std::move(closure));
-  if (queue_.size() > num_idle_ &&
-      threads_.size() < static_cast<size_t>(max_threads_)) {
-    StartThread();
-  } else {
-    work_or_stop_.Signal();
+  if (queue_.empty() || !threads_.empty()) return false;
+  closure = queue_.Pop();
+  return true;
+}
+
+void BlockingPool::RunWithoutThreads() {
+  for (Scheduler::Closure closure; PopUnthreaded(closure);) {
+    closure();
+    closure = nullptr;  // what it holds may schedule more
+    count_.Finish();
   }
 }
 
@@ -45,12 +91,17 @@ int BlockingPool::num_threads() const {
   return static_cast<int>(threads_.size());
 }
 
-void BlockingPool::StartThread() {
+absl::Status BlockingPool::StartThread() {
+  auto thread =
+      starter_.Start([this, name = absl::StrCat(name_, threads_.size())] {
+        SetThreadName(name);
+        Run();
+      });
+  is_refused_ = !thread.ok();
+  if (is_refused_) return thread.status();
   ++num_idle_;
-  threads_.emplace_back([this, name = absl::StrCat(name_, threads_.size())] {
-    SetThreadName(name);
-    Run();
-  });
+  threads_.push_back(*std::move(thread));
+  return absl::OkStatus();
 }
 
 void BlockingPool::Run() {

@@ -38,19 +38,24 @@ thread_local CurrentWorker current_worker;
 }  // namespace
 
 ComputePool::ComputePool(int num_threads, absl::string_view name,
-                         const Clock& clock, WorkCount& count)
+                         const Clock& clock, WorkCount& count,
+                         ThreadStarter& starter)
     : clock_(clock),
       count_(count),
       wake_nanoseconds_(absl::ToInt64Nanoseconds(kWakeTime)) {
   for (int i = 0; i < num_threads; ++i) {
     workers_.push_back(std::make_unique<Worker>());
   }
-  for (int i = 0; i < num_threads; ++i) {
-    workers_[i]->thread =
-        std::thread([this, i, thread_name = absl::StrCat(name, "/c", i)] {
+  for (int i = 0; i < num_threads && status_.ok(); ++i) {
+    auto thread =
+        starter.Start([this, i, thread_name = absl::StrCat(name, "/c", i)] {
           SetThreadName(thread_name);
           Run(i);
         });
+    status_ = thread.status();
+    if (!thread.ok()) break;
+    workers_[i]->thread = *std::move(thread);
+    ++num_threads_;
   }
 }
 
@@ -60,7 +65,14 @@ ComputePool::~ComputePool() {
     worker->wake.store(1);
     FutexWake(worker->wake, 1);
   }
-  for (auto& worker : workers_) worker->thread.join();
+  for (auto& worker : workers_) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
+}
+
+void ComputePool::RunWithoutThreads() {
+  while (num_threads_ == 0 && RunOne(/*index=*/0)) {
+  }
 }
 
 int ComputePool::OwnQueue() const {
@@ -71,8 +83,9 @@ void ComputePool::Schedule(Scheduler::Closure closure) {
   count_.Add();
   int index = OwnQueue();
   if (index < 0) {
-    index = static_cast<int>(
-        next_queue_.fetch_add(1, std::memory_order_relaxed) % workers_.size());
+    index =
+        static_cast<int>(next_queue_.fetch_add(1, std::memory_order_relaxed) %
+                         static_cast<uint32_t>(std::max(1, num_threads_)));
   }
   {
     Worker& worker = *workers_[index];

@@ -21,12 +21,14 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
 #include "libs/base/closure_queue.h"
 #include "libs/base/scheduler.h"
+#include "libs/base/thread_starter.h"
 #include "libs/base/work_count.h"
 
 namespace weft {
@@ -34,13 +36,19 @@ namespace weft {
 class ComputePool {
  public:
   // Counts every closure in `count`, which outlives the pool, as `clock` does.
+  // It has fewer threads where it is refused some: see `status`.
   ComputePool(int num_threads, absl::string_view name, const Clock& clock,
-              WorkCount& count);
+              WorkCount& count, ThreadStarter& starter);
   ~ComputePool();
+
+  // Not OK: the first thread that was refused.
+  const absl::Status& status() const { return status_; }
+  // Runs on this thread what waits, if the pool has no thread.
+  void RunWithoutThreads();
 
   void Schedule(Scheduler::Closure closure);
 
-  int num_threads() const { return static_cast<int>(workers_.size()); }
+  int num_threads() const { return num_threads_; }
 
   // Closures begun so far.
   uint64_t num_begun() const;
@@ -94,7 +102,10 @@ class ComputePool {
   WorkCount& count_;
   std::atomic<int64_t> wake_nanoseconds_;
   std::atomic<int64_t> measured_at_{0};  // Unix nanoseconds
+  // Those without a thread are last; their queues stay empty.
   std::vector<std::unique_ptr<Worker>> workers_;
+  absl::Status status_;
+  int num_threads_ = 0;
   std::atomic<int64_t> num_queued_{0};
   std::atomic<int> num_searching_{0};
   std::atomic<int> num_sleeping_{0};

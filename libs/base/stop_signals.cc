@@ -5,7 +5,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "libs/base/monotone_clock.h"
+#include "libs/base/thread_starter.h"
 
 namespace weft {
 namespace {
@@ -26,7 +29,13 @@ StopSignals::StopSignals(absl::Duration same_wish)
   signal_file_ = signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signal_file_ < 0 || wake_file_ < 0) return;
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-  thread_ = std::thread([this] { Take(); });
+  SystemThreadStarter starter;
+  auto thread = starter.Start([this] { Take(); });
+  if (thread.ok()) {
+    thread_ = *std::move(thread);
+  } else {
+    pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+  }
 }
 
 StopSignals::~StopSignals() {

@@ -27,8 +27,8 @@ class StopSignals {
  public:
   // To be made before any other thread is started: threads inherit that they
   // leave these signals alone. `same_wish`: for so long another signal says no
-  // more than the first. A process that can open no more files is ended by
-  // signals, as if this were not there.
+  // more than the first. A process that can open no more files, or start no
+  // more threads, is ended by signals, as if this were not there.
   explicit StopSignals(absl::Duration same_wish = absl::Seconds(1));
   // Signals that nobody has taken are left to the next that is made.
   ~StopSignals();

@@ -5,6 +5,8 @@
 
 #include <thread>
 
+#include "libs/base/testing/little_address_space.h"
+
 namespace weft {
 namespace {
 
@@ -81,6 +83,17 @@ TEST_F(StopSignalsTest, ASignalAfterRaiseEndsTheProcess) {
 
 TEST_F(StopSignalsTest, WhatWasTakenIsTaken) {
   EXPECT_EXIT(BeginsAnew(), testing::ExitedWithCode(0), "");
+}
+
+[[noreturn]] void IsEndedWithoutThread() {
+  if (!LeaveNoRoomForThreads()) _exit(1);
+  const StopSignals signals;
+  SignalThisProcess(SIGTERM);
+  _exit(2);
+}
+
+TEST_F(StopSignalsTest, ProcessWithoutThreadsIsEndedBySignals) {
+  EXPECT_EXIT(IsEndedWithoutThread(), testing::KilledBySignal(SIGTERM), "");
 }
 
 }  // namespace

@@ -1,12 +1,17 @@
+#include "libs/base/thread_scheduler.h"
+
 #include <algorithm>
 #include <atomic>
 #include <climits>
 #include <exception>
 #include <limits>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/blocking_pool.h"
@@ -15,9 +20,10 @@
 #include "libs/base/deadlock_detector.h"
 #include "libs/base/event_memory.h"
 #include "libs/base/futex.h"
+#include "libs/base/logging.h"
 #include "libs/base/pool_progress.h"
-#include "libs/base/scheduler.h"
 #include "libs/base/thread_event.h"
+#include "libs/base/thread_starter.h"
 #include "libs/base/timer_thread.h"
 #include "libs/base/work_count.h"
 
@@ -118,31 +124,60 @@ int NumGraphThreads(const ThreadSchedulerOptions& options) {
   return std::max(2, NumComputeThreads(options));
 }
 
+// How soon a pool that was refused a thread asks for it again.
+constexpr absl::Duration kAskAgain = absl::Milliseconds(200);
+
 class ThreadScheduler : public Scheduler, public PoolProgress {
  public:
   using Scheduler::ScheduleAt;
 
-  ThreadScheduler(const Clock& clock, const ThreadSchedulerOptions& options)
+  ThreadScheduler(const Clock& clock, const ThreadSchedulerOptions& options,
+                  ThreadStarter* starter, OnThreadShortage on_shortage)
       : clock_(clock),
-        compute_(NumComputeThreads(options), options.name, clock, unfinished_),
+        starter_(starter != nullptr ? *starter : system_starter_),
+        on_shortage_(std::move(on_shortage)),
+        on_refused_([this](BlockingPool& pool, const absl::Status& why) {
+          ReportShortage(pool.name(), pool.num_threads(), why);
+          AskAgainLater(pool);
+        }),
+        compute_(NumComputeThreads(options), options.name, clock, unfinished_,
+                 starter_),
         control_(options.max_control_threads, absl::StrCat(options.name, "/x"),
-                 unfinished_),
+                 unfinished_, starter_, on_refused_),
         graph_(NumGraphThreads(options), absl::StrCat(options.name, "/g"),
-               unfinished_),
+               unfinished_, starter_, on_refused_),
         blocking_(options.max_blocking_threads,
-                  absl::StrCat(options.name, "/b"), unfinished_),
+                  absl::StrCat(options.name, "/b"), unfinished_, starter_,
+                  on_refused_),
         own_threads_(std::numeric_limits<int>::max(),
-                     absl::StrCat(options.name, "/o"), unfinished_),
-        timers_(std::make_unique<TimerThread>(clock, options.name,
+                     absl::StrCat(options.name, "/o"), unfinished_, starter_,
+                     on_refused_),
+        timers_(std::make_unique<TimerThread>(clock, options.name, starter_,
                                               [this](Pool pool, Closure due) {
                                                 Schedule(pool, std::move(due));
-                                              })) {}
+                                              })),
+        started_(CheckStarted()) {
+    if (!compute_.status().ok()) {
+      ReportShortage(absl::StrCat(options.name, "/c"), compute_.num_threads(),
+                     compute_.status());
+    }
+    absl::MutexLock lock(&shortage_mutex_);
+    retry_timers_ = timers_.get();
+  }
 
   // Work may schedule more work in any pool, so all run until none is left.
   ~ThreadScheduler() override {
+    {
+      absl::MutexLock lock(&shortage_mutex_);
+      retry_timers_ = nullptr;
+    }
     timers_.reset();
+    if (!started_.ok()) RunWithoutThreads();
     unfinished_.WaitForZero();
   }
+
+  // What ThreadsStatus returns.
+  const absl::Status& started() const { return started_; }
 
   void Schedule(Pool pool, Closure closure) override {
     if (pool == Pool::kCompute) return compute_.Schedule(std::move(closure));
@@ -175,6 +210,13 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   const Clock& clock() const override { return clock_; }
 
  private:
+  absl::Status CheckStarted() const;
+  void ReportShortage(const std::string& pool, int num_threads,
+                      const absl::Status& why)
+      ABSL_LOCKS_EXCLUDED(shortage_mutex_);
+  void AskAgainLater(BlockingPool& pool) ABSL_LOCKS_EXCLUDED(shortage_mutex_);
+  void RunWithoutThreads();
+
   // The threads of any pool but the compute pool.
   const BlockingPool& ThreadsOf(Pool pool) const {
     switch (pool) {
@@ -195,6 +237,13 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   }
 
   const Clock& clock_;
+  SystemThreadStarter system_starter_;
+  ThreadStarter& starter_;
+  const OnThreadShortage on_shortage_;
+  absl::Mutex shortage_mutex_;
+  absl::flat_hash_set<std::string> reported_ ABSL_GUARDED_BY(shortage_mutex_);
+  TimerThread* retry_timers_ ABSL_GUARDED_BY(shortage_mutex_) = nullptr;
+  const BlockingPool::OnRefused on_refused_;
   WorkCount unfinished_;
   ComputePool compute_;
   BlockingPool control_;
@@ -202,9 +251,47 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   BlockingPool blocking_;
   BlockingPool own_threads_;
   std::unique_ptr<TimerThread> timers_;
+  const absl::Status started_;
   const std::shared_ptr<EventMemory> event_memory_ =
       std::make_shared<EventMemory>();
 };
+
+absl::Status ThreadScheduler::CheckStarted() const {
+  if (!timers_->status().ok()) return timers_->status();
+  if (compute_.num_threads() == 0) return compute_.status();
+  for (const Pool pool :
+       {Pool::kControl, Pool::kGraph, Pool::kBlocking, Pool::kOwnThread}) {
+    absl::Status started = ThreadsOf(pool).status();
+    if (!started.ok()) return started;
+  }
+  return absl::OkStatus();
+}
+
+void ThreadScheduler::ReportShortage(const std::string& pool, int num_threads,
+                                     const absl::Status& why) {
+  {
+    absl::MutexLock lock(&shortage_mutex_);
+    if (!reported_.insert(pool).second) return;
+  }
+  on_shortage_(absl::StrCat(
+      "The thread pool ", pool, " needs more than its ", num_threads,
+      " threads and goes on with those: ", why.message()));
+}
+
+void ThreadScheduler::AskAgainLater(BlockingPool& pool) {
+  absl::MutexLock lock(&shortage_mutex_);
+  if (retry_timers_ == nullptr) return;
+  retry_timers_->Add(Pool::kControl, clock_.Now() + kAskAgain,
+                     [&pool] { pool.StartMissing(); });
+}
+
+void ThreadScheduler::RunWithoutThreads() {
+  compute_.RunWithoutThreads();
+  control_.RunWithoutThreads();
+  graph_.RunWithoutThreads();
+  blocking_.RunWithoutThreads();
+  own_threads_.RunWithoutThreads();
+}
 
 void ThreadScheduler::ParallelFor(
     int64_t total, int64_t min_range,
@@ -244,8 +331,25 @@ void ThreadScheduler::ParallelFor(
 
 std::unique_ptr<Scheduler> NewThreadScheduler(const Clock& clock,
                                               ThreadSchedulerOptions options) {
+  return NewThreadScheduler(
+      clock, options, /*starter=*/nullptr,
+      [name = std::string(options.name)](const std::string& message) {
+        NewConsoleLogger(name)->Warning(message);
+      });
+}
+
+std::unique_ptr<Scheduler> NewThreadScheduler(const Clock& clock,
+                                              ThreadSchedulerOptions options,
+                                              ThreadStarter* starter,
+                                              OnThreadShortage on_shortage) {
   TurnOffDeadlockDetectorInOptimizedBuilds();
-  return std::make_unique<ThreadScheduler>(clock, options);
+  return std::make_unique<ThreadScheduler>(clock, options, starter,
+                                           std::move(on_shortage));
+}
+
+absl::Status ThreadsStatus(const Scheduler& scheduler) {
+  const auto* const own = dynamic_cast<const ThreadScheduler*>(&scheduler);
+  return own == nullptr ? absl::OkStatus() : own->started();
 }
 
 }  // namespace weft

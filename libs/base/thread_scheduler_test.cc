@@ -1,8 +1,24 @@
+#include "libs/base/thread_scheduler.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
 #include "libs/base/pool_progress.h"
 #include "libs/base/scheduler.h"
+#include "libs/base/test_matchers.h"
+#include "libs/base/testing/little_address_space.h"
 #include "libs/base/testing/scheduler_conformance.h"
+#include "libs/base/thread_starter.h"
 
 namespace weft {
 namespace {
@@ -224,6 +240,152 @@ TEST(ThreadSchedulerTest, FreeThreadsHelpWithParallelFor) {
       if (std::this_thread::get_id() != caller) helped->Set();
     });
   }
+}
+
+// Refuses threads by their number, from 0.
+class RefusingStarter : public ThreadStarter {
+ public:
+  using Refuses = std::function<bool(int)>;
+  explicit RefusingStarter(Refuses refuses) : refuses_(std::move(refuses)) {}
+
+  absl::StatusOr<std::thread> Start(Body body) override {
+    absl::MutexLock lock(&mutex_);
+    if (refuses_(num_asked_++)) return absl::ResourceExhaustedError("No more");
+    return system_.Start(std::move(body));
+  }
+  void SetRefuses(Refuses refuses) {
+    absl::MutexLock lock(&mutex_);
+    refuses_ = std::move(refuses);
+  }
+
+ private:
+  SystemThreadStarter system_;
+  absl::Mutex mutex_;
+  Refuses refuses_ ABSL_GUARDED_BY(mutex_);
+  int num_asked_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// One compute thread, one of each other pool, and the timers'.
+constexpr int kFewestThreads = 6;
+
+class ThreadShortageTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Scheduler> NewScheduler(int compute_threads = 1) {
+    return NewThreadScheduler(clock_, {.compute_threads = compute_threads},
+                              &starter_, [this](const std::string& message) {
+                                absl::MutexLock lock(&mutex_);
+                                reports_.push_back(message);
+                              });
+  }
+  std::vector<std::string> reports() const {
+    absl::MutexLock lock(&mutex_);
+    return reports_;
+  }
+
+  SystemClock clock_;
+  RefusingStarter starter_{[](int thread) { return thread >= kFewestThreads; }};
+  mutable absl::Mutex mutex_;
+  std::vector<std::string> reports_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(ThreadShortageTest, PoolsGoOnWithTheThreadsThatTheyHave) {
+  constexpr int kEach = 20;
+  auto scheduler = NewScheduler();
+  EXPECT_OK(ThreadsStatus(*scheduler));
+  std::atomic<int> runs{0};
+  for (int i = 0; i < kEach; ++i) {
+    for (const Pool pool : {Pool::kControl, Pool::kGraph, Pool::kBlocking,
+                            Pool::kOwnThread, Pool::kCompute}) {
+      scheduler->Schedule(pool, [&] { ++runs; });
+    }
+  }
+  scheduler.reset();
+  EXPECT_EQ(runs, 5 * kEach);
+}
+
+TEST_F(ThreadShortageTest, EachPoolReportsItOnce) {
+  auto scheduler = NewScheduler();
+  const std::shared_ptr<Event> release = scheduler->NewEvent();
+  for (int i = 0; i < 5; ++i) {
+    scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
+  }
+  release->Set();
+  scheduler.reset();
+  EXPECT_THAT(reports(), testing::ElementsAre(testing::HasSubstr(
+                             "weft/b needs more than its 1 threads and goes "
+                             "on with those: No more")));
+}
+
+TEST_F(ThreadShortageTest, WaitingWorkGetsThreadsOnceThereAreSome) {
+  auto scheduler = NewScheduler();
+  const std::shared_ptr<Event> release = scheduler->NewEvent();
+  auto second = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kOwnThread, [release] { release->Wait(); });
+  scheduler->Schedule(Pool::kOwnThread, [&] { second->Set(); });
+  starter_.SetRefuses([](int) { return false; });
+  EXPECT_TRUE(second->WaitUntil(clock_.Now() + absl::Seconds(30)));
+  release->Set();
+}
+
+TEST_F(ThreadShortageTest, ComputePoolMayHaveFewerThreads) {
+  starter_.SetRefuses([](int thread) { return thread == 2; });
+  auto scheduler = NewScheduler(/*compute_threads=*/4);
+  EXPECT_OK(ThreadsStatus(*scheduler));
+  EXPECT_EQ(scheduler->num_compute_threads(), 2);
+  std::atomic<int64_t> sum{0};
+  scheduler->ParallelFor(1000, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sum += i;
+  });
+  EXPECT_EQ(sum, 999 * 1000 / 2);
+  scheduler.reset();
+  EXPECT_THAT(reports(), testing::ElementsAre(testing::HasSubstr("weft/c")));
+}
+
+TEST_F(ThreadShortageTest, PoolWithoutAnyThreadIsAnError) {
+  for (int refused = 0; refused < kFewestThreads; ++refused) {
+    RefusingStarter starter([=](int thread) { return thread == refused; });
+    auto scheduler = NewThreadScheduler(clock_, {.compute_threads = 1},
+                                        &starter, [](const std::string&) {});
+    EXPECT_THAT(ThreadsStatus(*scheduler),
+                StatusIs(absl::StatusCode::kResourceExhausted, "No more"));
+  }
+}
+
+TEST_F(ThreadShortageTest, DestructorRunsWhatFoundNoThread) {
+  starter_.SetRefuses([](int) { return true; });
+  auto scheduler = NewScheduler();
+  int runs = 0;
+  for (const Pool pool : {Pool::kControl, Pool::kGraph, Pool::kBlocking,
+                          Pool::kOwnThread, Pool::kCompute}) {
+    scheduler->Schedule(pool, [&] { ++runs; });
+  }
+  scheduler.reset();
+  EXPECT_EQ(runs, 5);
+}
+
+[[noreturn]] void RunsAllWithoutFurtherThreads() {
+  SystemClock clock;
+  auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
+  if (!LeaveNoRoomForThreads()) _exit(1);
+  SystemThreadStarter starter;
+  if (CheckThreadsCanStart(starter, 1).ok()) _exit(2);
+  std::atomic<int> runs{0};
+  for (int i = 0; i < 100; ++i) {
+    scheduler->Schedule(Pool::kBlocking, [&] { ++runs; });
+  }
+  scheduler.reset();
+  _exit(runs == 100 ? 0 : 3);
+}
+
+TEST(ThreadStarterTest, RefusalBySystemEndsNoProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(RunsAllWithoutFurtherThreads(), testing::ExitedWithCode(0),
+              "The thread pool weft/b needs more than its 1 threads");
+}
+
+TEST(ThreadStarterTest, ThreadsThatWereTriedAreGone) {
+  SystemThreadStarter starter;
+  EXPECT_OK(CheckThreadsCanStart(starter, 4));
 }
 
 }  // namespace

@@ -17,12 +17,14 @@ constexpr absl::Duration kLongestSleep = absl::Hours(24);
 }  // namespace
 
 TimerThread::TimerThread(const Clock& clock, absl::string_view name,
-                         Deliver deliver)
+                         ThreadStarter& starter, Deliver deliver)
     : clock_(clock), deliver_(std::move(deliver)) {
-  thread_ = std::thread([this, thread_name = absl::StrCat(name, "/timer")] {
-    SetThreadName(thread_name);
+  auto thread = starter.Start([this, name = absl::StrCat(name, "/timer")] {
+    SetThreadName(name);
     Run();
   });
+  status_ = thread.status();
+  if (thread.ok()) thread_ = *std::move(thread);
 }
 
 TimerThread::~TimerThread() {
@@ -31,7 +33,7 @@ TimerThread::~TimerThread() {
     stopping_ = true;
     NoteChange();
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 Scheduler::TimerId TimerThread::Add(Pool pool, absl::Time when,

@@ -16,10 +16,12 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/scheduler.h"
+#include "libs/base/thread_starter.h"
 
 namespace weft {
 
@@ -29,8 +31,12 @@ class TimerThread {
   using Deliver = absl::AnyInvocable<void(Pool, Scheduler::Closure)>;
 
   // `clock` outlives the thread and runs as fast as real time.
-  TimerThread(const Clock& clock, absl::string_view name, Deliver deliver);
+  TimerThread(const Clock& clock, absl::string_view name,
+              ThreadStarter& starter, Deliver deliver);
   ~TimerThread();
+
+  // Not OK: the thread was refused, and nothing is ever delivered.
+  const absl::Status& status() const { return status_; }
 
   Scheduler::TimerId Add(Pool pool, absl::Time when,
                          Scheduler::Closure closure);
@@ -60,6 +66,7 @@ class TimerThread {
       ABSL_GUARDED_BY(mutex_);
   Scheduler::TimerId next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status status_;
   std::thread thread_;
 };
 

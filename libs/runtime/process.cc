@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "libs/base/monotone_clock.h"
+#include "libs/base/thread_scheduler.h"
 #include "libs/bus/zmq/zmq_wire.h"
 #include "libs/device/local_devices.h"
 #include "libs/kernels/standard_kernels.h"
@@ -47,6 +48,18 @@ std::shared_ptr<const KernelRegistry> NewKernels(
   return registry;
 }
 
+std::unique_ptr<Scheduler> NewScheduler(const Clock& clock,
+                                        const ProcessOptions& options) {
+  const ThreadSchedulerOptions threads = {.compute_threads =
+                                              options.compute_threads};
+  if (options.logger == nullptr) return NewThreadScheduler(clock, threads);
+  return NewThreadScheduler(
+      clock, threads, /*starter=*/nullptr,
+      [logger = options.logger](const std::string& message) {
+        logger->Warning(message);
+      });
+}
+
 ProcessOptions WithPeerTimeout(ProcessOptions options) {
   options.peer_timeout =
       std::clamp(options.peer_timeout, absl::Milliseconds(100), absl::Hours(1));
@@ -61,8 +74,7 @@ Process::Process(const ProcessOptions& options)
       clock_(std::make_unique<MonotoneClock>()),
       random_(NewSystemRandom()),
       kernels_(NewKernels(options)),
-      own_scheduler_(NewThreadScheduler(
-          *clock_, {.compute_threads = options.compute_threads})),
+      own_scheduler_(NewScheduler(*clock_, options)),
       scheduler_(own_scheduler_.get()),
       new_wire_([this](Scheduler& scheduler) {
         return NewWire(scheduler, options_);

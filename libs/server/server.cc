@@ -14,6 +14,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/in_flight.h"
 #include "libs/base/status.h"
+#include "libs/base/thread_scheduler.h"
 #include "libs/bus/address.h"
 #include "libs/bus/learned_uuid.h"
 #include "libs/checkpoint_writer/file_server.h"
@@ -111,6 +112,7 @@ class Server::Impl : private PeerObserver,
   }
 
   absl::Status Start(const bus::Address& address) {
+    RETURN_IF_ERROR(ThreadsStatus(process_.scheduler()));
     RETURN_IF_ERROR(
         CheckDescriptors(cluster_, task_, process_.descriptor_room(), logger_));
     RETURN_IF_ERROR(ListenForMetrics(address.host));

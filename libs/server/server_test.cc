@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,8 @@
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/sync_call.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/thread_scheduler.h"
+#include "libs/base/thread_starter.h"
 #include "libs/bus/address.h"
 #include "libs/bus/memory/memory_wire.h"
 #include "libs/bus/transport.h"
@@ -115,6 +118,26 @@ TEST_F(DescriptorLimitTest, TooFewToStartIsResourceExhausted) {
               StatusIs(StatusCode::kResourceExhausted,
                        "this process has 63: 961 of at most 1024 are open"));
   EXPECT_TRUE(logger_.lines().empty());
+}
+
+// The system starts no thread.
+class NoThreads : public ThreadStarter {
+ public:
+  absl::StatusOr<std::thread> Start(Body) override {
+    return absl::ResourceExhaustedError("No thread; raise ulimit -u");
+  }
+};
+
+TEST(ServerThreadsTest, TooFewToStartIsResourceExhausted) {
+  NoThreads starter;
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(
+      clock, {.compute_threads = 1}, &starter, [](const std::string&) {});
+  Process process(std::make_unique<SystemClock>(), NewSystemRandom(),
+                  *scheduler, /*new_wire=*/nullptr);
+  EXPECT_THAT(Server::Create({{"ps", {"localhost:0"}}},
+                             {.job_name = "ps", .process = &process}),
+              StatusIs(StatusCode::kResourceExhausted, "raise ulimit -u"));
 }
 
 TEST_F(ServerTest, OffLoopbackItRefusesUnlessTold) {

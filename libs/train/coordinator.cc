@@ -6,6 +6,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/status.h"
+#include "libs/base/thread_scheduler.h"
 
 namespace weft::train {
 namespace {
@@ -40,6 +42,10 @@ Coordinator::~Coordinator() {
 
 void Coordinator::Start(std::string name,
                         absl::AnyInvocable<absl::Status()> body) {
+  // Nothing would run it.
+  if (absl::Status threads = ThreadsStatus(scheduler_); !threads.ok()) {
+    return RequestStop(Append(threads, absl::StrCat("to run ", name)));
+  }
   uint64_t number = 0;
   {
     absl::MutexLock lock(&mutex_);

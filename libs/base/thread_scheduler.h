@@ -1,0 +1,36 @@
+// NewThreadScheduler with what a process decides for its threads: how they are
+// started, and where a shortage of them is reported.
+#ifndef WEFT_LIBS_BASE_THREAD_SCHEDULER_H_
+#define WEFT_LIBS_BASE_THREAD_SCHEDULER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/thread_starter.h"
+
+namespace weft {
+
+// Called once for each pool that was refused a thread, on any thread.
+using OnThreadShortage = std::function<void(const std::string& message)>;
+
+// Each pool has a thread from the start. A pool that is refused a further one
+// goes on with those that it has, and asks again while work waits for one.
+// `starter` and `clock` outlive the scheduler; a null starter is a
+// SystemThreadStarter.
+std::unique_ptr<Scheduler> NewThreadScheduler(const Clock& clock,
+                                              ThreadSchedulerOptions options,
+                                              ThreadStarter* starter,
+                                              OnThreadShortage on_shortage);
+
+// RESOURCE_EXHAUSTED: NewThreadScheduler was refused the first thread of a
+// pool. Such a scheduler must be destroyed before anything waits for it; its
+// destructor runs what was scheduled. OK for schedulers of other kinds.
+absl::Status ThreadsStatus(const Scheduler& scheduler);
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_BASE_THREAD_SCHEDULER_H_
