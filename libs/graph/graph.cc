@@ -208,6 +208,8 @@ Graph::~Graph() = default;
 absl::Status Graph::AddFunctions(
     absl::Span<const FunctionPtr> functions,
     const std::map<std::string, std::string, std::less<>>& gradients) {
+  const GraphWriter::Turn turn(writer_);
+  if (!turn) return writer_.error();
   for (const FunctionPtr& function : functions) {
     if (registry_->Find(function->name()) == nullptr) continue;
     return absl::InvalidArgumentError(
@@ -216,6 +218,12 @@ absl::Status Graph::AddFunctions(
   }
   ASSIGN_OR_RETURN(functions_, functions_->With(functions, gradients));
   return absl::OkStatus();
+}
+
+void Graph::RestoreFunctions(std::shared_ptr<const FunctionLibrary> functions) {
+  const GraphWriter::Turn turn(writer_);
+  if (!turn) return;
+  functions_ = std::move(functions);
 }
 
 const OpDef* Graph::FindOp(absl::string_view name) const {
@@ -240,6 +248,8 @@ absl::StatusOr<NodeSignature> Graph::Resolve(const NodeSpec& spec) const {
 }
 
 absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
+  const GraphWriter::Turn turn(writer_);
+  if (!turn) return writer_.error();
   ASSIGN_OR_RETURN(OpParts parts, PartsOf(*this, spec));
   auto node = std::unique_ptr<Node>(new Node);
   node->id_ = num_nodes();
@@ -271,6 +281,8 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
 
 absl::Status Graph::SetBackEdge(const Node* node, int index,
                                 OutputTensor from) {
+  const GraphWriter::Turn turn(writer_);
+  if (!turn) return writer_.error();
   if (node == nullptr || from.node == nullptr) {
     return absl::InvalidArgumentError("a back edge needs both of its nodes");
   }
@@ -302,6 +314,8 @@ absl::Status Graph::SetBackEdge(const Node* node, int index,
 
 absl::Status Graph::RefineShape(OutputTensor output,
                                 const PartialShape& shape) {
+  const GraphWriter::Turn turn(writer_);
+  if (!turn) return writer_.error();
   if (output.node == nullptr) {
     return absl::InvalidArgumentError("the shape of no tensor is given");
   }
@@ -317,6 +331,8 @@ absl::Status Graph::RefineShape(OutputTensor output,
 }
 
 void Graph::TruncateTo(int num_nodes) {
+  const GraphWriter::Turn turn(writer_);
+  if (!turn) return;
   if (num_nodes >= static_cast<int>(nodes_.size())) return;
   // Only a back edge points from a newer node to an older one.
   for (int id = 0; id < num_nodes; ++id) {
@@ -335,10 +351,14 @@ void Graph::TruncateTo(int num_nodes) {
 }
 
 void Graph::set_assigned_device(const Node* node, std::string device) {
+  const GraphWriter::Turn turn(writer_);
+  if (!turn) return;
   nodes_[node->id()]->assigned_device_ = std::move(device);
 }
 
 void Graph::set_requested_device(const Node* node, std::string device) {
+  const GraphWriter::Turn turn(writer_);
+  if (!turn) return;
   nodes_[node->id()]->requested_device_ = std::move(device);
 }
 

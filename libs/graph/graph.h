@@ -7,7 +7,8 @@
 // is closed by SetBackEdge. The exception are unknown nodes (unknown_op.h),
 // which an import keeps although they cannot run.
 //
-// Threads: one writer at a time; readers only while nobody writes.
+// Threads: one writer at a time; readers only while nobody writes. A second
+// writer is refused (GraphWriter).
 #ifndef WEFT_LIBS_GRAPH_GRAPH_H_
 #define WEFT_LIBS_GRAPH_GRAPH_H_
 
@@ -23,6 +24,7 @@
 #include "absl/types/span.h"
 #include "libs/graph/attr_value.h"
 #include "libs/graph/function_library.h"
+#include "libs/graph/graph_writer.h"
 #include "libs/graph/op_def.h"
 
 namespace weft {
@@ -131,9 +133,7 @@ class Graph {
       const std::map<std::string, std::string, std::less<>>& gradients = {});
   // Back to what shared_functions() was: undoes a failed import, when the nodes
   // that call the others are gone.
-  void RestoreFunctions(std::shared_ptr<const FunctionLibrary> functions) {
-    functions_ = std::move(functions);
-  }
+  void RestoreFunctions(std::shared_ptr<const FunctionLibrary> functions);
 
   // An op of the registry, or a function as an op; null when neither.
   const OpDef* FindOp(absl::string_view name) const;
@@ -187,7 +187,11 @@ class Graph {
   int producer() const { return producer_; }
   void set_producer(int producer) { producer_ = producer; }
 
+  // For what changes the graph in several calls, or what belongs to it.
+  GraphWriter& writer() const { return writer_; }
+
  private:
+  mutable GraphWriter writer_;
   std::shared_ptr<const OpRegistry> registry_;
   std::shared_ptr<const FunctionLibrary> functions_;  // never null
   std::vector<std::unique_ptr<Node>> nodes_;

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
 #include "libs/base/test_matchers.h"
 #include "libs/graph/inference_context.h"
 
@@ -449,6 +454,38 @@ TEST(BroadcastTest, FollowsNumPy) {
     EXPECT_EQ(result.ok() ? result->ToString() : "", c.result)
         << c.a.ToString() << " " << c.b.ToString();
   }
+}
+
+// A shape function is called in the middle of the change of its thread.
+TEST(GraphThreadsTest, SecondWriterIsRefused) {
+  auto ops = std::make_shared<OpRegistry>();
+  std::function<void()> during = [] {};
+  ops->Add(OpDefBuilder("Slow")
+               .Output("output: int32")
+               .Shape([&during](InferenceContext& c) {
+                 during();
+                 return shapes::Unknown(c);
+               }));
+  Graph graph(ops);
+  ASSERT_OK(graph.AddNode({.name = "first", .op = "Slow"}));
+  const OutputTensor first = {graph.node(0), 0};
+  std::vector<absl::Status> seen;
+  during = [&] {
+    std::thread second([&] {
+      seen.push_back(graph.AddNode({.name = "x", .op = "Slow"}).status());
+      seen.push_back(graph.RefineShape(first, PartialShape{2}));
+      seen.push_back(graph.AddFunctions({}));
+      graph.TruncateTo(0);
+    });
+    second.join();
+  };
+  EXPECT_OK(graph.AddNode({.name = "second", .op = "Slow"}));
+  for (const absl::Status& status : seen) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                 "Another thread is adding to the graph"));
+  }
+  EXPECT_EQ(seen.size(), 3u);
+  EXPECT_EQ(graph.num_nodes(), 2);
 }
 
 }  // namespace

@@ -16,6 +16,16 @@
 
 namespace weft {
 
+// What null values are asked for; constants.
+inline const PartialShape& UnknownShape() {
+  static const auto* const shape = new PartialShape();
+  return *shape;
+}
+inline const std::string& NameOfNull() {
+  static const auto* const name = new std::string("<none>");
+  return *name;
+}
+
 // An output of a node, as the builders hand it around. Null after an error.
 class Output {
  public:
@@ -27,10 +37,14 @@ class Output {
   int index() const { return index_; }
   OutputTensor output_tensor() const { return {node_, index_}; }
   explicit operator bool() const { return node_ != nullptr; }
-  // REQUIRES for the rest: not null.
+  // Null: "<none>", DT_INVALID and the unknown shape. The scope has the error.
   std::string name() const { return TensorName(output_tensor()); }
-  DataType dtype() const { return node_->output_type(index_); }
-  const PartialShape& shape() const { return node_->output_shape(index_); }
+  DataType dtype() const {
+    return node_ == nullptr ? DT_INVALID : node_->output_type(index_);
+  }
+  const PartialShape& shape() const {
+    return node_ == nullptr ? UnknownShape() : node_->output_shape(index_);
+  }
 
   friend bool operator==(const Output&, const Output&) = default;
 
@@ -52,7 +66,10 @@ class Operation {
   Operation(const Output& output) : node_(output.node()) {}
   const Node* node() const { return node_; }
   explicit operator bool() const { return node_ != nullptr; }
-  const std::string& name() const { return node_->name(); }
+  // "<none>" of a null one.
+  const std::string& name() const {
+    return node_ == nullptr ? NameOfNull() : node_->name();
+  }
 
  private:
   const Node* node_ = nullptr;

@@ -82,7 +82,8 @@ Scope Scope::Root(std::shared_ptr<const OpRegistry> registry) {
 }
 
 void Scope::UpdateStatus(absl::Status status) const {
-  if (ok()) state_->status = std::move(status);
+  const GraphWriter::Turn turn(graph().writer());
+  if (turn && ok()) state_->status = std::move(status);
 }
 
 Scope Scope::WithName(absl::string_view name) const {
@@ -208,6 +209,11 @@ Scope Scope::ColocateWithName(absl::string_view node_name) const {
   return result;
 }
 
+void Scope::SetGraphSeed(int64_t seed) const {
+  const GraphWriter::Turn turn(graph().writer());
+  if (turn) state_->seed = seed;
+}
+
 std::pair<int64_t, int64_t> Scope::GetSeeds(
     std::optional<int64_t> op_seed) const {
   if (!state_->seed && !op_seed) return {0, 0};
@@ -222,12 +228,16 @@ std::pair<int64_t, int64_t> Scope::GetSeeds(
 
 void Scope::AddToCollection(absl::string_view collection, Output item) const {
   if (!item) return;
+  const GraphWriter::Turn turn(graph().writer());
+  if (!turn) return;
   state_->collections[std::string(collection)].emplace_back(item);
 }
 
 void Scope::AddToCollection(absl::string_view collection,
                             Operation item) const {
   if (!item) return;  // an error, which sticks
+  const GraphWriter::Turn turn(graph().writer());
+  if (!turn) return;
   state_->collections[std::string(collection)].emplace_back(item);
 }
 
@@ -258,6 +268,8 @@ std::vector<Operation> Scope::GetOperations(
 
 // TensorFlow's Graph.unique_name, which counts without regard to case.
 std::string Scope::PlainUniqueName(absl::string_view full_name) const {
+  const GraphWriter::Turn turn(graph().writer());
+  if (!turn) return std::string(full_name);
   auto& counts = state_->name_counts;
   const std::string key = absl::AsciiStrToLower(full_name);
   int& count = counts[key];
@@ -374,6 +386,8 @@ absl::Status Scope::PrepareSpec(NodeSpec& spec) const {
 }
 
 const Node* Scope::Add(NodeSpec spec) const {
+  const GraphWriter::Turn turn(graph().writer());
+  if (!turn) return nullptr;
   if (absl::Status status = PrepareSpec(spec); !status.ok()) {
     UpdateStatus(Annotate(
         status, absl::StrCat("Node '", spec.name, "' (op: '", spec.op, "')")));
@@ -405,7 +419,8 @@ const Node* Scope::AddConst(absl::string_view name, Tensor value) const {
 
 const Node* Scope::AddNode(absl::string_view op, const InputList& inputs,
                            AttrMap attrs) const {
-  if (!ok()) return nullptr;
+  const GraphWriter::Turn turn(graph().writer());
+  if (!turn || !ok()) return nullptr;
   NodeSpec spec;
   spec.op = std::string(op);
   // The name comes first: Consts made of values are named after it.
@@ -537,7 +552,7 @@ absl::StatusOr<std::vector<OutputTensor>> Scope::ConvertInputs(
     const std::string name =
         PlainUniqueName(absl::StrCat(node_name, "/", one.name));
     const Node* node = AddConst(name, std::move(value));
-    if (node == nullptr) return state_->status;
+    if (node == nullptr) return status();
     outputs.push_back({node, 0});
   }
   return outputs;

@@ -9,7 +9,8 @@
 // Errors stick: the first error of building is kept in the scope, later calls
 // do nothing, and Session::Connect and Run refuse the graph with it.
 //
-// Threads: one thread at a time for all scopes of one graph.
+// Threads: one thread at a time for all scopes of one graph. A second one is
+// refused, which sticks as the error.
 #ifndef WEFT_LIBS_OPS_SCOPE_H_
 #define WEFT_LIBS_OPS_SCOPE_H_
 
@@ -77,8 +78,13 @@ struct GraphState {
   explicit GraphState(std::shared_ptr<const OpRegistry> registry)
       : graph(std::move(registry)) {}
 
+  // The first error of building; that two threads did it at once goes before.
+  const absl::Status& error() const {
+    return graph.writer().has_refused() ? graph.writer().error() : status;
+  }
+
   Graph graph;
-  absl::Status status;                     // the first error of building
+  absl::Status status;                     // see error()
   std::map<std::string, int> name_counts;  // lower case -> how often asked for
   std::map<std::string, std::vector<CollectionItem>, std::less<>> collections;
   // What a MetaGraphDef brought of collections and nobody here understands, to
@@ -103,8 +109,8 @@ class Scope {
   Graph& graph() const { return state_->graph; }
   GraphState& state() const { return *state_; }
   const std::shared_ptr<GraphState>& shared_state() const { return state_; }
-  const absl::Status& status() const { return state_->status; }
-  bool ok() const { return state_->status.ok(); }
+  const absl::Status& status() const { return state_->error(); }
+  bool ok() const { return status().ok(); }
   // Keeps the first error.
   void UpdateStatus(absl::Status status) const;
 
@@ -154,7 +160,7 @@ class Scope {
   // The same for a node that is about to be made.
   Scope ColocateWithName(absl::string_view node_name) const;
 
-  void SetGraphSeed(int64_t seed) const { state_->seed = seed; }
+  void SetGraphSeed(int64_t seed) const;
   // TensorFlow's pair (graph seed, op seed) for a random op made next; (0, 0)
   // when neither is set.
   std::pair<int64_t, int64_t> GetSeeds(std::optional<int64_t> op_seed) const;

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <thread>
+
 #include "libs/base/test_matchers.h"
 
 namespace weft {
@@ -276,6 +279,61 @@ TEST(ScopeTest, CollectsOperations) {
   EXPECT_EQ(all[0].node(), nothing.node());
   EXPECT_EQ(all[1].node(), x.node());
   EXPECT_TRUE(root.GetOperations("others").empty());
+}
+
+// A device function is called in the middle of the change of its thread.
+TEST(ScopeThreadsTest, SecondWriterIsRefusedAndSaysSo) {
+  const Scope root = Scope::Root();
+  Output of_second;
+  const Scope outer = root.WithDeviceFunction(
+      DeviceFunction([&](const NodeSpec&) -> absl::StatusOr<std::string> {
+        std::thread second(
+            [&] { of_second = Placeholder(root.WithName("x")); });
+        second.join();
+        return "";
+      }));
+  (void)Placeholder(outer.WithName("y"));
+  EXPECT_FALSE(of_second);
+  EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                      "Another thread is adding to the graph"));
+  EXPECT_EQ(root.graph().FindNode("x"), nullptr);
+  EXPECT_FALSE(Placeholder(root));  // it sticks
+}
+
+TEST(ScopeThreadsTest, TwoWritersCorruptNoMemory) {
+  const Scope root = Scope::Root();
+  const auto write = [&root] {
+    const Scope scope = root.SubScope("layer");
+    for (int i = 0; i < 300; ++i) {
+      scope.AddToCollection(collection::kSummaries, Placeholder(scope));
+      scope.UpdateStatus(absl::OkStatus());
+    }
+  };
+  std::thread second(write);
+  write();
+  second.join();
+  if (!root.ok()) {
+    EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  }
+}
+
+TEST(ScopeThreadsTest, WritersOneAfterTheOtherAreFine) {
+  const Scope root = Scope::Root();
+  (void)Placeholder(root);
+  std::thread second([&root] { (void)Placeholder(root); });
+  second.join();
+  (void)Placeholder(root);
+  EXPECT_THAT(root.status(), IsOk());
+  EXPECT_EQ(root.graph().num_nodes(), 3);
+}
+
+TEST(OutputTest, NullValuesMayBeAsked) {
+  const Output output;
+  EXPECT_EQ(output.name(), "<none>");
+  EXPECT_EQ(output.dtype(), DT_INVALID);
+  EXPECT_FALSE(output.shape().has_rank());
+  EXPECT_EQ(Operation().name(), "<none>");
+  EXPECT_EQ(Operation(output).name(), "<none>");
 }
 
 }  // namespace

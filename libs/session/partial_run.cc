@@ -104,7 +104,7 @@ struct Session::OpenPartialRun {
 absl::StatusOr<std::string> Session::PartialRunSetup(
     const std::vector<Output>& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets) {
-  RETURN_IF_ERROR(state_->status);
+  RETURN_IF_ERROR(state_->error());
   ASSIGN_OR_RETURN(protocol::CallableSpec spec,
                    SpecOf(feeds, fetches, targets));
   spec.is_partial = true;

@@ -196,7 +196,7 @@ absl::Status Session::EndGrowth(
 
 // No lock is held while the master places the nodes, which may take minutes.
 absl::Status Session::Extend() {
-  RETURN_IF_ERROR(state_->status);
+  RETURN_IF_ERROR(state_->error());
   ASSIGN_OR_RETURN(const std::optional<Growth> growth, BeginGrowth());
   if (!growth) return absl::OkStatus();
   absl::StatusOr<std::string> graph_def = Export(*growth);
@@ -239,7 +239,7 @@ const Session::MadeCallable* Session::FindWarm(const std::string& key) const {
 
 absl::StatusOr<const Session::MadeCallable*> Session::CallableFor(
     const protocol::CallableSpec& spec) {
-  RETURN_IF_ERROR(state_->status);
+  RETURN_IF_ERROR(state_->error());
   const std::string key = Key(spec);
   // New nodes are refused here and now, even if this run needs none of them;
   // but those that another thread sends are its concern.
@@ -323,7 +323,7 @@ absl::StatusOr<std::vector<Tensor>> Session::Run(
     const FeedList& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets, const RunOptions& options,
     RunMetadata* metadata) {
-  RETURN_IF_ERROR(state_->status);
+  RETURN_IF_ERROR(state_->error());
   std::vector<Output> fed;
   std::vector<Tensor> values;
   for (const auto& [output, value] : feeds) {
@@ -367,7 +367,7 @@ absl::StatusOr<std::vector<Tensor>> Session::RunNamed(
 absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
     const std::vector<Output>& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets) {
-  RETURN_IF_ERROR(state_->status);
+  RETURN_IF_ERROR(state_->error());
   ASSIGN_OR_RETURN(const protocol::CallableSpec spec,
                    SpecOf(feeds, fetches, targets));
   return MakeCallable(spec);

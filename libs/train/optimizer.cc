@@ -266,6 +266,8 @@ void Optimizer::MakeSlot(const Scope& scope, const ops::Variable& variable,
                            options);
   slots_[{variable.handle().node(), slot}] = made;
   if (!made) return;
+  const GraphWriter::Turn turn(scope.graph().writer());
+  if (!turn) return;
   VariableStore& store = VariableStore::Of(scope);
   store.primaries[made.handle().node()] = variable.handle().node();
   // Slots beside the parts of a variable are the parts of one slot. What

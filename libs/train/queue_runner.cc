@@ -140,7 +140,7 @@ void StartQueueRunner(const QueueRunner& runner, Session& session,
   auto shared = std::make_shared<const QueueRunner>(runner);
   auto num_running =
       std::make_shared<std::atomic<size_t>>(runner.enqueue_ops.size());
-  const std::string name = runner.queue.node()->name();
+  const std::string name = Operation(runner.queue).name();
   for (const Operation& op : runner.enqueue_ops) {
     coordinator.Start(absl::StrCat("QueueRunner of ", name, ": ", op.name()),
                       [shared, num_running, op, &session, &coordinator] {

@@ -123,6 +123,8 @@ Scope CreationScope(const Scope& scope, const std::string& full_name) {
 absl::StatusOr<Variable> FindOrCreate(const Scope& scope,
                                       const VariableRequest& request,
                                       const PartitionInfo* partition) {
+  const GraphWriter::Turn turn(scope.graph().writer());
+  if (!turn) return scope.graph().writer().error();
   auto& shared = VariableStore::Of(scope).shared;
   auto found = shared.find(request.name);
   if (found != shared.end() && !found->second.is_partitioned) {

@@ -143,6 +143,8 @@ absl::StatusOr<std::vector<Variable>> MakeParts(const Scope& scope,
 absl::StatusOr<std::vector<Variable>> FindOrMakeParts(
     const Scope& scope, const VariableRequest& request,
     const TensorShape& shape, const Cut& cut) {
+  const GraphWriter::Turn turn(scope.graph().writer());
+  if (!turn) return scope.graph().writer().error();
   auto& shared = VariableStore::Of(scope).shared;
   auto found = shared.find(request.name);
   if (found != shared.end() && !found->second.is_partitioned) {

@@ -130,6 +130,8 @@ namespace {
 void Register(const Scope& scope, const Variable& variable,
               const VariableOptions& options) {
   if (!variable) return;
+  const GraphWriter::Turn turn(scope.graph().writer());
+  if (!turn) return;
   const Output handle = variable.handle();
   VariableStore::Of(scope).by_node.emplace(handle.node(), variable);
   std::vector<std::string> collections = options.collections;

@@ -68,12 +68,15 @@ class Variable {
   static absl::StatusOr<Variable> FromNodes(const Imported& imported);
 
   explicit operator bool() const { return nodes_ != nullptr; }
-  // REQUIRES for the rest: not null, except where said.
-  const std::string& name() const { return nodes_->handle.node()->name(); }
-  DataType dtype() const { return nodes_->dtype; }
-  const PartialShape& shape() const { return nodes_->shape; }
-  bool is_resource() const { return nodes_->is_resource; }
-  bool trainable() const { return nodes_->trainable; }
+  // A variable that could not be built is null; the scope has the error. Its
+  // name is "<none>", its dtype DT_INVALID, its shape unknown.
+  const std::string& name() const { return Operation(handle()).name(); }
+  DataType dtype() const { return nodes_ ? nodes_->dtype : DT_INVALID; }
+  const PartialShape& shape() const {
+    return nodes_ ? nodes_->shape : UnknownShape();
+  }
+  bool is_resource() const { return nodes_ && nodes_->is_resource; }
+  bool trainable() const { return nodes_ && nodes_->trainable; }
 
   // The reference or the resource; null when the variable is.
   Output handle() const { return nodes_ ? nodes_->handle : Output(); }
@@ -82,7 +85,9 @@ class Variable {
     return nodes_ ? nodes_->initializer : Operation();
   }
   // Null where an imported graph does not tell.
-  Output initial_value() const { return nodes_->initial_value; }
+  Output initial_value() const {
+    return nodes_ ? nodes_->initial_value : Output();
+  }
   // The value, read by the variable's own node; null when the variable is.
   Output value() const { return nodes_ ? nodes_->value : Output(); }
   operator Output() const { return value(); }  // NOLINT: reading it is meant

@@ -43,6 +43,8 @@ State Inside(const State& outer, std::string name,
 // Counts the opening of a scope, and forgets how often scopes inside it have
 // been opened.
 void CountOpening(const Scope& scope, const std::string& name) {
+  const GraphWriter::Turn turn(scope.graph().writer());
+  if (!turn) return;
   auto& counts = VariableStore::Of(scope).scope_counts;
   ++counts[name];
   for (auto& [other, count] : counts) {

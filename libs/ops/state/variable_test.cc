@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "libs/base/test_matchers.h"
 
 namespace weft::ops {
@@ -152,6 +155,30 @@ TEST(VariableTest, ReadsAndChanges) {
     EXPECT_EQ(x.IsInitialized(root).dtype(), DT_BOOL);
     EXPECT_THAT(root.status(), IsOk());
   }
+}
+
+TEST(VariableTest, AccessorsAfterAnErrorKeepTheFirstError) {
+  const Scope root = Scope::Root();
+  const Variable x(root.WithName("not valid"), 1.0f);
+  ASSERT_FALSE(x);
+  const std::string error(root.status().message());
+  EXPECT_EQ(x.name(), "<none>");
+  EXPECT_EQ(x.dtype(), DT_INVALID);
+  EXPECT_FALSE(x.shape().has_rank());
+  EXPECT_FALSE(x.is_resource());
+  EXPECT_FALSE(x.trainable());
+  EXPECT_FALSE(x.handle());
+  EXPECT_FALSE(x.initializer());
+  EXPECT_FALSE(x.initial_value());
+  EXPECT_FALSE(x.Read(root));
+  EXPECT_FALSE(x.SparseRead(root, {0}));
+  EXPECT_FALSE(x.IsInitialized(root));
+  EXPECT_FALSE(Assign(root, x, 1.0f));
+  EXPECT_FALSE(AssignAdd(root, x, 1.0f));
+  EXPECT_FALSE(GatherV2(root, x, {0}, 0));
+  EXPECT_FALSE(VariablesInitializer(root, {x}));
+  EXPECT_FALSE(FindVariable(root, x.handle()));
+  EXPECT_EQ(root.status().message(), error);
 }
 
 }  // namespace
