@@ -28,7 +28,8 @@ std::unique_ptr<bus::Wire> NewWire(Scheduler& scheduler,
       {.max_connections =
            std::clamp(options.transport.max_connections, 0, 1 << 20) + kSpare,
        .heartbeat_interval = peer_timeout / 4,
-       .heartbeat_timeout = peer_timeout / 4 * 3});
+       .heartbeat_timeout = peer_timeout / 4 * 3,
+       .logger = options.logger});
 }
 
 // Of what other processes send; what finds no room lands elsewhere.

@@ -50,6 +50,8 @@ class SimulatedPoller : public LoopPoller {
     tags_[descriptor] = tag;
     EndWait();
   }
+  // No simulated socket listens.
+  void AddEdge(int, uint64_t) override {}
   void Remove(int descriptor) override { tags_.erase(descriptor); }
 
   int Wait(int timeout_ms, absl::Span<uint64_t> tags) override {

@@ -16,11 +16,12 @@ using Kind = ConnectionChange::Kind;
 constexpr int kHandshakeFailed = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                                  ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                                  ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
-constexpr int kEvents = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
-                        ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED |
-                        kHandshakeFailed;
+constexpr int kEvents = ZMQ_EVENT_LISTENING | ZMQ_EVENT_ACCEPTED |
+                        ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |
+                        ZMQ_EVENT_CLOSED | kHandshakeFailed;
 
 Kind KindOf(int event) {
+  if (event == ZMQ_EVENT_LISTENING) return Kind::kListening;
   if (event == ZMQ_EVENT_ACCEPTED) return Kind::kAccepted;
   if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) return Kind::kUp;
   if (event == ZMQ_EVENT_DISCONNECTED) return Kind::kDown;

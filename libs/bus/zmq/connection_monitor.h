@@ -15,6 +15,7 @@ namespace weft::bus {
 
 struct ConnectionChange {
   enum class Kind {
+    kListening,  // a ROUTER, by this descriptor
     kAccepted,   // by a ROUTER, with this descriptor; says nothing yet
     kUp,         // shook hands
     kDown,       // the connection with this descriptor is over

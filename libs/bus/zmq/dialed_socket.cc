@@ -62,6 +62,8 @@ void DialedSocket::ResolveThenConnect() {
 }
 
 absl::Status DialedSocket::Connect(const std::string& numeric_host) {
+  // libzmq would only report a connection without a descriptor by its silence.
+  RETURN_IF_ERROR(parts_.reserve->CheckFree());
   if (absl::StrContains(numeric_host, ':')) socket_.Set(ZMQ_IPV6, 1);
   const std::string endpoint = TcpEndpoint(numeric_host, address_.port);
   if (zmq_connect(socket_.get(), endpoint.c_str()) == 0) {
@@ -92,6 +94,7 @@ void DialedSocket::ReadChanges() {
       case ConnectionChange::Kind::kDown:
         End(Lost("closed the connection, or the network lost it"));
         break;
+      case ConnectionChange::Kind::kListening:
       case ConnectionChange::Kind::kAccepted:
         break;
     }

@@ -36,6 +36,8 @@ constexpr double kBytesOfHandshake = 64 << 10;
 constexpr double kBytesOfLife = 4 << 10;
 // Handshakes after which libzmq is asked what it gives now.
 constexpr uint64_t kMostGuesses = 16;
+// Silent connections have this part of the descriptors at most.
+constexpr int64_t kSilentPart = 4;
 // libzmq closes a port on its own thread.
 constexpr absl::Duration kUnbindLimit = absl::Seconds(5);
 
@@ -118,6 +120,7 @@ absl::StatusOr<Address> ListeningSocket::Listen(const Address& address) {
   Address found = address;
   found.port = static_cast<uint16_t>(port_);
   JoinLoop();
+  if (listener_ >= 0) WatchBacklog(listener_);
   return found;
 }
 
@@ -137,7 +140,15 @@ absl::Status ListeningSocket::Bind(const Address& address) {
   ASSIGN_OR_RETURN(const Address bound,
                    Address::Parse(absl::StripPrefix(endpoint_, "tcp://")));
   port_ = bound.port;
+  FindListener();
   return absl::OkStatus();
+}
+
+// It is not to block: of two that see one connection, the other finds none.
+void ListeningSocket::FindListener() {
+  ReadChanges();
+  if (listener_ < 0) return;
+  fcntl(listener_, F_SETFL, fcntl(listener_, F_GETFL) | O_NONBLOCK);
 }
 
 void ListeningSocket::Shutdown() {
@@ -166,8 +177,12 @@ void ListeningSocket::Shutdown() {
 bool ListeningSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
   if (PopPending(delivery)) return true;
   if ((signals & kChanges) != 0) ReadChanges();
-  signals &= ~kChanges;
+  if ((signals & kBacklog) != 0) looks_at_backlog_ = true;
+  signals &= ~(kChanges | kBacklog);
   if (port_is_free_ != nullptr) return false;
+  if (looks_at_backlog_) {
+    looks_at_backlog_ = parts_.reserve->RefuseWaiting(listener_);
+  }
   CutClosed();
   more_to_receive_ = true;
   for (int i = 0; i < kReceivesInARow; ++i) {
@@ -189,6 +204,9 @@ void ListeningSocket::ReadChanges() {
   ConnectionChange change;
   while (monitor_.Next(change)) {
     switch (change.kind) {
+      case ConnectionChange::Kind::kListening:
+        listener_ = change.descriptor;
+        break;
       case ConnectionChange::Kind::kAccepted:
         Accept(change.descriptor);
         break;
@@ -215,7 +233,10 @@ void ListeningSocket::Accept(int descriptor) {
   const Life life = lives_.Accept(descriptor, now);
   ArmInspection();
   const auto limit = static_cast<size_t>(parts_.options->max_connections);
-  if (lives_.size() > limit || !TakeAccept(now)) return Refuse(life);
+  if (lives_.size() > limit || !TakeAccept(now) ||
+      !parts_.reserve->HasRoomFor(descriptor)) {
+    return Refuse(life);
+  }
   silent_.push_back(life);
   RefuseOldestSilent(now);
 }
@@ -226,7 +247,9 @@ void ListeningSocket::Accept(int descriptor) {
 void ListeningSocket::RefuseOldestSilent(absl::Time now) {
   std::erase_if(silent_,
                 [](const Life& it) { return it->claimed || it->over; });
-  const auto most = static_cast<size_t>(parts_.options->max_silent_connections);
+  const auto most = static_cast<size_t>(
+      std::min<int64_t>(parts_.options->max_silent_connections,
+                        DescriptorReserve::Limit() / kSilentPart));
   while (silent_.size() > most &&
          now - silent_.front()->accepted >= parts_.options->silent_grace) {
     Refuse(silent_.front());
@@ -332,7 +355,7 @@ void ListeningSocket::Inspect() {
   ReadChanges();
   const absl::Time now = parts_.scheduler->clock().Now();
   for (const Life& life : lives_.Current()) {
-    if (!IsWelcome(life, now)) Refuse(life);
+    if (life->refused || !IsWelcome(life, now)) Refuse(life);
   }
   RefuseOldestSilent(now);
   // So that few numbers are open to guessing.
@@ -345,16 +368,15 @@ void ListeningSocket::Inspect() {
 }
 
 bool ListeningSocket::IsWelcome(const Life& life, absl::Time now) const {
+  const int port = port_;
   const absl::Duration age = now - life->accepted;
   if (!life->claimed && age > 2 * parts_.options->handshake_timeout) {
     return false;
   }
-  // As in Cut.
-  const int descriptor = fcntl(life->descriptor, F_DUPFD_CLOEXEC, 0);
-  if (descriptor < 0) return true;
-  const uint64_t read =
-      LocalPort(descriptor) == port_ ? BytesRead(descriptor) : 0;
-  close(descriptor);
+  uint64_t read = 0;
+  parts_.reserve->WithCopy(life->descriptor, [&](int descriptor) {
+    if (LocalPort(descriptor) == port) read = BytesRead(descriptor);
+  });
   const double besides =
       kBytesOfHandshake + kBytesOfLife * absl::ToDoubleSeconds(age);
   return static_cast<double>(read) <=
@@ -373,11 +395,11 @@ void ListeningSocket::CutClosed() {
 
 void ListeningSocket::Cut(const Life& life) {
   if (life->over) return;
+  const int port = port_;
   // A descriptor of our own stays the same socket while we look at it.
-  const int descriptor = fcntl(life->descriptor, F_DUPFD_CLOEXEC, 0);
-  if (descriptor < 0) return;
-  if (LocalPort(descriptor) == port_) shutdown(descriptor, SHUT_RDWR);
-  close(descriptor);
+  parts_.reserve->WithCopy(life->descriptor, [port](int descriptor) {
+    if (LocalPort(descriptor) == port) shutdown(descriptor, SHUT_RDWR);
+  });
 }
 
 bool ListeningSocket::Receive() {
@@ -493,10 +515,11 @@ LoopMember::Next ListeningSocket::Rest() {
     return Next::kSleep;
   }
   if (more_to_receive_) return Next::kMore;
-  if (stalled_.empty()) return Next::kSleep;
+  const Next idle = looks_at_backlog_ ? Next::kRetry : Next::kSleep;
+  if (stalled_.empty()) return idle;
   FlushOutboxes();
   if (!lost_.empty() || socket_.HasInput()) return Next::kMore;
-  return stalled_.empty() ? Next::kSleep : Next::kRetry;
+  return stalled_.empty() ? idle : Next::kRetry;
 }
 
 absl::Status ListeningSocket::Send(ConnectionId connection, Frames frames) {

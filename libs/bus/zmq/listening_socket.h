@@ -9,9 +9,10 @@
 // Strangers. How many connections there are, how fast they come, and how many
 // of them have said nothing is bounded; who says nothing for long is cut, and
 // so is who has brought much more than was delivered, which is what libzmq
-// holds of it: the system counts what came. Names that a peer chose itself are
-// refused; those that look like libzmq's own are told apart by counting, for
-// it counts them up from one that Listen finds out.
+// holds of it: the system counts what came. The last descriptors of the process
+// are not for connections (DescriptorReserve). Names that a peer chose itself
+// are refused; those that look like libzmq's own are told apart by counting,
+// for it counts them up from one that Listen finds out.
 #ifndef WEFT_LIBS_BUS_ZMQ_LISTENING_SOCKET_H_
 #define WEFT_LIBS_BUS_ZMQ_LISTENING_SOCKET_H_
 
@@ -64,6 +65,8 @@ class ListeningSocket : public PolledSocket {
 
   absl::Status Bind(const Address& address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sets listener_, which may then be read by two.
+  void FindListener() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadChanges() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Accept(int descriptor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Refuse(const Life& life) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -108,6 +111,9 @@ class ListeningSocket : public PolledSocket {
   WireEvents& events_;
   std::string endpoint_ ABSL_GUARDED_BY(mutex_);
   int port_ ABSL_GUARDED_BY(mutex_) = 0;
+  int listener_ ABSL_GUARDED_BY(mutex_) = -1;  // libzmq's
+  // Connections may wait there that libzmq has no descriptor for.
+  bool looks_at_backlog_ ABSL_GUARDED_BY(mutex_) = false;
   // Set while it shuts down; set in turn when the port is free.
   std::shared_ptr<Event> port_is_free_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<ConnectionId, std::unique_ptr<Accepted>> accepted_

@@ -9,6 +9,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/status.h"
+#include "libs/base/thread_starter.h"
 
 namespace weft::bus {
 namespace {
@@ -30,15 +32,19 @@ class EpollPoller : public LoopPoller {
     if (epoll_ < 0) epoll_ = epoll_create1(EPOLL_CLOEXEC);
     if (knock_ < 0) knock_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (epoll_ < 0 || knock_ < 0) return NoDescriptors();
+    // libzmq aborts where it is refused a thread.
+    SystemThreadStarter starter;
+    RETURN_IF_ERROR(CheckThreadsCanStart(starter, /*count=*/1));
     Add(knock_, kKnockTag);
     return absl::OkStatus();
   }
 
   void Add(int descriptor, uint64_t tag) override {
-    epoll_event event = {};
-    event.events = EPOLLIN;
-    event.data.u64 = tag;
-    epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event);
+    Register(descriptor, tag, EPOLLIN);
+  }
+
+  void AddEdge(int descriptor, uint64_t tag) override {
+    Register(descriptor, tag, EPOLLIN | EPOLLET);
   }
 
   void Remove(int descriptor) override {
@@ -66,6 +72,13 @@ class EpollPoller : public LoopPoller {
   }
 
  private:
+  void Register(int descriptor, uint64_t tag, uint32_t events) const {
+    epoll_event event = {};
+    event.events = events;
+    event.data.u64 = tag;
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event);
+  }
+
   int epoll_ = -1;
   int knock_ = -1;  // an eventfd
 };

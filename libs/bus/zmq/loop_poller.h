@@ -26,11 +26,14 @@ class LoopPoller {
 
   virtual ~LoopPoller() = default;
 
-  // Before all else; again after an error. RESOURCE_EXHAUSTED: no descriptors
-  // are left.
+  // Before all else; again after an error. RESOURCE_EXHAUSTED: no descriptors,
+  // or no threads, are left.
   virtual absl::Status Open() = 0;
   // Wait returns `tag` for as long as `descriptor` is readable.
   virtual void Add(int descriptor, uint64_t tag) = 0;
+  // Wait returns `tag` once for each time that `descriptor` becomes readable,
+  // and once if it is now, until it is closed.
+  virtual void AddEdge(int descriptor, uint64_t tag) = 0;
   virtual void Remove(int descriptor) = 0;
   // Waits for up to `timeout_ms` until a descriptor is readable or somebody has
   // knocked; 0 only looks. Writes their tags, and returns how many.

@@ -25,6 +25,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/bus/zmq/connection_monitor.h"
 #include "libs/bus/zmq/connection_table.h"
+#include "libs/bus/zmq/descriptor_reserve.h"
 #include "libs/bus/zmq/zmq_loop.h"
 #include "libs/bus/zmq/zmq_socket.h"
 #include "libs/bus/zmq/zmq_wire.h"
@@ -39,6 +40,7 @@ struct LaneParts {
   const ZmqWireOptions* options = nullptr;
   ZmqLoop* loop = nullptr;
   const ZmqLoop* other_loop = nullptr;
+  DescriptorReserve* reserve = nullptr;
   Lane lane = Lane::kControl;
 };
 
@@ -65,6 +67,10 @@ class PolledSocket : public LoopMember,
   absl::Status OpenSocket(int type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Once the socket can be polled.
   void JoinLoop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Has kBacklog signalled for connections that come to `listener`.
+  void WatchBacklog(int listener) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    parts_.loop->WatchBacklog(member_, listener);
+  }
   // Closes socket and monitor for good. No event of it begins after that.
   void CloseSocket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -16,7 +16,7 @@ namespace {
 // and a number of the kernel's would cost it a system call.
 thread_local const ZmqLoop* current_loop = nullptr;
 
-constexpr unsigned kAll = LoopMember::kMessages | LoopMember::kChanges;
+constexpr unsigned kWoken = LoopMember::kMessages | LoopMember::kChanges;
 constexpr int kRetryMs = 1;
 // How long the loop's thread waits for the next leader.
 constexpr absl::Duration kPatience = absl::Milliseconds(2);
@@ -24,8 +24,10 @@ constexpr absl::Duration kPatience = absl::Milliseconds(2);
 constexpr int kRefusals = 64;
 
 // What the poller hands back: the member and which descriptor it was.
+constexpr int kSignalBits = 3;
+constexpr uint64_t kSignals = (1 << kSignalBits) - 1;
 uint64_t Tag(ZmqLoop::MemberId id, unsigned signals) {
-  return id << 2 | signals;
+  return id << kSignalBits | signals;
 }
 
 }  // namespace
@@ -65,6 +67,11 @@ ZmqLoop::MemberId ZmqLoop::Add(std::shared_ptr<LoopMember> member, int messages,
   poller_->Add(changes, Tag(id, LoopMember::kChanges));
   Wake(id);
   return id;
+}
+
+// Each connection once: libzmq takes it, and it is not ready any more.
+void ZmqLoop::WatchBacklog(MemberId id, int listener) {
+  poller_->AddEdge(listener, Tag(id, LoopMember::kBacklog));
 }
 
 void ZmqLoop::Remove(MemberId id, int messages, int changes) {
@@ -229,16 +236,17 @@ void ZmqLoop::Gather(std::vector<Turn>& turns) {
     if (tags[i] == LoopPoller::kKnockTag) {
       TakeWoken(turns);
     } else {
-      AddTurn(tags[i] >> 2, static_cast<unsigned>(tags[i] & 3), turns);
+      AddTurn(tags[i] >> kSignalBits,
+              static_cast<unsigned>(tags[i] & kSignals), turns);
     }
   }
-  for (const MemberId id : woken_here_) AddTurn(id, kAll, turns);
+  for (const MemberId id : woken_here_) AddTurn(id, kWoken, turns);
   woken_here_.clear();
 }
 
 void ZmqLoop::TakeWoken(std::vector<Turn>& turns) {
   poller_->TakeKnocks();
-  for (const MemberId id : woken_) AddTurn(id, kAll, turns);
+  for (const MemberId id : woken_) AddTurn(id, kWoken, turns);
   woken_.clear();
 }
 

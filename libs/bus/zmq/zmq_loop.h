@@ -34,6 +34,7 @@ class LoopMember {
   // What there is to look at, as bits.
   static constexpr unsigned kMessages = 1;
   static constexpr unsigned kChanges = 2;
+  static constexpr unsigned kBacklog = 4;
 
   enum class Next {
     kSleep,  // until a descriptor is readable or somebody wakes it
@@ -60,15 +61,20 @@ class ZmqLoop {
   // Ends the thread and waits for it. Not to be called on it.
   ~ZmqLoop();
 
-  // Starts the thread unless it runs. RESOURCE_EXHAUSTED: no descriptors left.
+  // Starts the thread unless it runs. RESOURCE_EXHAUSTED: no
+  // descriptors left, or no threads.
   absl::Status Start();
 
   // Polls `member` when one of the descriptors is readable, and once at first.
   // REQUIRES: started.
   MemberId Add(std::shared_ptr<LoopMember> member, int messages, int changes);
+  // Polls the member with kBacklog for each connection that comes to
+  // `listener`, until that is closed, and once if one waits now.
+  void WatchBacklog(MemberId id, int listener);
   // Before the descriptors are closed. A poll that runs goes on.
   void Remove(MemberId id, int messages, int changes);
-  // Polls the member soon, with all bits set. Unknown ids are ignored.
+  // Polls the member soon, with kMessages and kChanges. Unknown ids are
+  // ignored.
   void Wake(MemberId id);
 
   // Whether this thread is the loop's, or leads it.

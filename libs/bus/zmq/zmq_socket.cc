@@ -1,18 +1,24 @@
 #include "libs/bus/zmq/zmq_socket.h"
 
 #include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
+#include <vector>
 
 #include "absl/base/attributes.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/random.h"
+#include "libs/base/status.h"
+#include "libs/base/thread_starter.h"
 
 namespace weft::bus {
 namespace {
@@ -128,9 +134,37 @@ class ABSL_SCOPED_LOCKABLE UnknownRandomState {
 
 ABSL_CONST_INIT absl::Mutex UnknownRandomState::mutex_(absl::kConstInit);
 
+// libzmq has one more thread besides those for I/O; each has an epoll and an
+// eventfd. The spare ones are for the first socket, and for what others open
+// meanwhile.
+constexpr int kOwnThreads = 1;
+constexpr int kDescriptorsOfThread = 2;
+constexpr int kSpareDescriptors = 8;
+
+absl::Status NoSocket(int error) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("No further socket can be opened: ", zmq_strerror(error),
+                   "; raise the limit of open files (ulimit -n)"));
+}
+
+// Whether `count` further descriptors can be open at once: opens that many and
+// closes them.
+absl::Status CheckDescriptorsCanOpen(int count) {
+  std::vector<int> opened;
+  int error = 0;
+  while (error == 0 && std::ssize(opened) < count) {
+    const int descriptor = eventfd(0, EFD_CLOEXEC);
+    if (descriptor >= 0) opened.push_back(descriptor);
+    if (descriptor < 0) error = errno;
+  }
+  for (const int descriptor : opened) close(descriptor);
+  return error == 0 ? absl::OkStatus() : NoSocket(error);
+}
+
 }  // namespace
 
-ZmqContext::ZmqContext(int io_threads) : context_(zmq_ctx_new()) {
+ZmqContext::ZmqContext(int io_threads)
+    : io_threads_(io_threads), context_(zmq_ctx_new()) {
   zmq_ctx_set(context_, ZMQ_IO_THREADS, io_threads);
   zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, 65535);
   zmq_ctx_set(context_, ZMQ_BLOCKY, 0);
@@ -147,6 +181,24 @@ ZmqContext::~ZmqContext() {
   }
 }
 
+absl::Status ZmqContext::Start() const {
+  absl::MutexLock lock(&mutex_);
+  if (!started_) RETURN_IF_ERROR(StartLocked());
+  started_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status ZmqContext::StartLocked() const {
+  SystemThreadStarter starter;
+  RETURN_IF_ERROR(CheckThreadsCanStart(starter, io_threads_ + kOwnThreads));
+  RETURN_IF_ERROR(CheckDescriptorsCanOpen(
+      (io_threads_ + kOwnThreads) * kDescriptorsOfThread + kSpareDescriptors));
+  void* const first = zmq_socket(context_, ZMQ_PAIR);
+  if (first == nullptr) return NoSocket(errno);
+  zmq_close(first);
+  return absl::OkStatus();
+}
+
 ZmqSocket& ZmqSocket::operator=(ZmqSocket&& other) noexcept {
   Close();
   socket_ = std::exchange(other.socket_, nullptr);
@@ -155,11 +207,10 @@ ZmqSocket& ZmqSocket::operator=(ZmqSocket&& other) noexcept {
 
 absl::StatusOr<ZmqSocket> ZmqSocket::Open(const ZmqContext& context, int type) {
   const UnknownRandomState state;
+  RETURN_IF_ERROR(context.Start());
   void* const socket = zmq_socket(context.get(), type);
   if (socket != nullptr) return ZmqSocket(socket);
-  return absl::ResourceExhaustedError(
-      absl::StrCat("No further socket can be opened: ", zmq_strerror(errno),
-                   "; raise the limit of open files (ulimit -n)"));
+  return NoSocket(errno);
 }
 
 void ZmqSocket::Close() {

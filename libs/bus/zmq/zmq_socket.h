@@ -16,8 +16,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "libs/bus/wire.h"
 
 namespace weft::bus {
@@ -32,11 +34,21 @@ class ZmqContext {
 
   void* get() const { return context_; }
 
+  // Starts libzmq's threads before the first socket is opened. libzmq aborts
+  // the process where it is refused a thread or a descriptor for that.
+  // RESOURCE_EXHAUSTED: there are too few; may be called again.
+  absl::Status Start() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // A number that it has not given before.
   uint64_t NextNumber() const { return last_number_.fetch_add(1) + 1; }
 
  private:
+  absl::Status StartLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int io_threads_;
   void* const context_;
+  mutable absl::Mutex mutex_;
+  mutable bool started_ ABSL_GUARDED_BY(mutex_) = false;
   mutable std::atomic<uint64_t> last_number_{0};
 };
 
@@ -51,7 +63,8 @@ class ZmqSocket {
       : socket_(std::exchange(other.socket_, nullptr)) {}
   ZmqSocket& operator=(ZmqSocket&& other) noexcept;
 
-  // `type` as for zmq_socket. RESOURCE_EXHAUSTED when there are too many.
+  // `type` as for zmq_socket; starts the context. RESOURCE_EXHAUSTED when there
+  // are too many, or libzmq cannot start.
   static absl::StatusOr<ZmqSocket> Open(const ZmqContext& context, int type);
   void Close();
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/bus/zmq/connection_table.h"
+#include "libs/bus/zmq/descriptor_reserve.h"
 #include "libs/bus/zmq/dialed_socket.h"
 #include "libs/bus/zmq/listening_socket.h"
 #include "libs/bus/zmq/polled_socket.h"
@@ -37,6 +38,7 @@ class ZmqWire : public Wire {
   ZmqWire(Scheduler& scheduler, const ZmqWireOptions& options)
       : scheduler_(scheduler),
         options_(options),
+        reserve_(scheduler.clock(), options.logger),
         context_(kIoThreads),
         control_(scheduler, options.busy_poll),
         bulk_(scheduler, absl::ZeroDuration()) {}
@@ -84,6 +86,7 @@ class ZmqWire : public Wire {
     parts.options = &options_;
     parts.loop = control ? &control_ : &bulk_;
     parts.other_loop = control ? &bulk_ : &control_;
+    parts.reserve = &reserve_;
     parts.lane = lane;
     return parts;
   }
@@ -91,6 +94,7 @@ class ZmqWire : public Wire {
   Scheduler& scheduler_;
   const ZmqWireOptions options_;
   std::atomic<bool> listens_{false};
+  DescriptorReserve reserve_;
   // Destroyed last: libzmq waits for sockets that are still open.
   ZmqContext context_;
   ConnectionTable table_;

@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "absl/time/time.h"
+#include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/wire.h"
 
@@ -60,6 +61,9 @@ struct ZmqWireOptions {
   absl::Duration busy_poll = absl::Microseconds(200);
   // How long bulk that was sent may go on leaving after a close.
   absl::Duration bulk_linger = absl::Seconds(1);
+  // Gets a warning when the process has too few descriptors for connections;
+  // outlives the wire. May be null.
+  Logger* logger = nullptr;
 };
 
 // `scheduler` outlives the wire.

@@ -1,0 +1,213 @@
+// What a ZmqWire does when its process may have no more descriptors or threads.
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "libs/base/clock.h"
+#include "libs/base/logging.h"
+#include "libs/base/scheduler.h"
+#include "libs/base/test_matchers.h"
+#include "libs/base/testing/little_address_space.h"
+#include "libs/bus/testing/raw_peer.h"
+#include "libs/bus/testing/recording_end.h"
+#include "libs/bus/zmq/zmq_wire.h"
+
+namespace weft::bus {
+namespace {
+
+using Kind = RecordingEnd::Entry::Kind;
+
+// Limits the descriptors of this process, until it ends.
+class DescriptorLimit {
+ public:
+  DescriptorLimit() { getrlimit(RLIMIT_NOFILE, &before_); }
+  ~DescriptorLimit() { Lift(); }
+
+  // All that are open, and so many more.
+  void LeaveFree(int count) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator("/proc/self/fd")) {
+      highest_ = std::max(highest_, std::stoi(entry.path().filename()));
+    }
+    TakeLower();
+    rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(highest_ + 1 + count);
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+  void Lift() {
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0);
+    for (const int descriptor : std::exchange(taken_, {})) close(descriptor);
+  }
+
+ private:
+  // Takes the numbers that are free below those.
+  void TakeLower() {
+    for (int taken = dup(0); taken >= 0; taken = dup(0)) {
+      if (taken > highest_) {
+        close(taken);
+        return;
+      }
+      taken_.push_back(taken);
+    }
+  }
+  rlimit before_ = {};
+  int highest_ = 0;
+  std::vector<int> taken_;
+};
+
+// Opens its descriptor before it connects.
+class LatePeer {
+ public:
+  void Connect(const Address& to) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(to.port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(descriptor_, reinterpret_cast<sockaddr*>(&address),
+                      sizeof(address)),
+              0);
+    peer_ = std::make_unique<RawPeer>(descriptor_);
+  }
+  RawPeer& operator*() { return *peer_; }
+  RawPeer* operator->() { return peer_.get(); }
+
+ private:
+  const int descriptor_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::unique_ptr<RawPeer> peer_;
+};
+
+class ZmqLimitsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto listener = wire_->Listen({"127.0.0.1", 0}, Lane::kControl, accepted_);
+    ASSERT_OK(listener);
+    listener_ = *std::move(listener);
+    friend_id_ = wire_->Dial(listener_->address(), Lane::kControl, friend_);
+    ExpectFriendIsServed("before");
+  }
+  void TearDown() override {
+    ExpectFriendIsServed("after");
+    EXPECT_FALSE(friend_.entries().back().kind == Kind::kClose);
+    wire_->Close(friend_id_);
+  }
+  void ExpectFriendIsServed(const std::string& text) {
+    const size_t before = friend_.messages().size();
+    ASSERT_OK(wire_->Send(friend_id_, Text(text)));
+    EXPECT_TRUE(friend_.WaitForMessages(before + 1));
+  }
+  bool IsServed(RawPeer& peer) {
+    return peer.ShakeHands() && peer.Say(RawPeer::ShortFrame(0, "hello")) &&
+           peer.Hear(7) == RawPeer::ShortFrame(0, "hello");
+  }
+  int NumLogged(absl::string_view text) const {
+    int n = 0;
+    for (const std::string& line : logger_.lines()) {
+      n += absl::StrContains(line, text);
+    }
+    return n;
+  }
+
+  SystemClock clock_;
+  RecordingLogger logger_;
+  DescriptorLimit limit_;
+  std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
+  std::unique_ptr<Wire> wire_ = NewZmqWire(
+      *scheduler_,
+      {.handshake_timeout = absl::Milliseconds(500), .logger = &logger_});
+  RecordingEnd friend_{*scheduler_};
+  RecordingEnd accepted_{
+      *scheduler_, [this](const RecordingEnd::Entry& entry) {
+        if (entry.kind != Kind::kMessage) return;
+        wire_->Send(entry.connection, entry.frames).IgnoreError();
+      }};
+  std::unique_ptr<WireListener> listener_;
+  ConnectionId friend_id_ = 0;
+};
+
+TEST_F(ZmqLimitsTest, ConnectionsLeaveTheLastDescriptors) {
+  std::vector<LatePeer> peers(20);
+  limit_.LeaveFree(8);  // of which all are kept
+  for (LatePeer& peer : peers) peer.Connect(listener_->address());
+  for (LatePeer& peer : peers) EXPECT_TRUE(peer->HearsTheEnd());
+  EXPECT_EQ(NumLogged("New connections are refused until some are closed"), 1);
+  limit_.Lift();
+  RawPeer later(listener_->address());
+  EXPECT_TRUE(IsServed(later));
+  EXPECT_EQ(NumLogged("Accepts connections again after refusing"), 1);
+}
+
+TEST_F(ZmqLimitsTest, BacklogIsRefusedWithoutAnyDescriptor) {
+  std::vector<LatePeer> peers(20);
+  limit_.LeaveFree(0);
+  // libzmq's threads may yet close a few, which some of the peers get.
+  for (LatePeer& peer : peers) peer.Connect(listener_->address());
+  for (LatePeer& peer : peers) EXPECT_TRUE(peer->HearsTheEnd());
+  ExpectFriendIsServed("meanwhile");
+  EXPECT_EQ(NumLogged("New connections are refused until some are closed"), 1);
+  limit_.Lift();
+  RawPeer later(listener_->address());
+  EXPECT_TRUE(IsServed(later));
+}
+
+TEST_F(ZmqLimitsTest, ConnectionIsClosedWithoutFreeDescriptor) {
+  RawPeer peer(listener_->address());
+  ASSERT_TRUE(IsServed(peer));
+  limit_.LeaveFree(0);
+  wire_->Close(accepted_.entries().back().connection);
+  EXPECT_TRUE(peer.HearsTheEnd());
+}
+
+TEST_F(ZmqLimitsTest, DialWithoutFreeDescriptorIsResourceExhausted) {
+  limit_.LeaveFree(3);  // for the socket, but not for the connection
+  RecordingEnd end(*scheduler_);
+  const ConnectionId id =
+      wire_->Dial(listener_->address(), Lane::kControl, end);
+  ASSERT_TRUE(end.WaitForCloses(1));
+  EXPECT_THAT(end.entries().back().why,
+              StatusIs(absl::StatusCode::kResourceExhausted, "ulimit"));
+  wire_->Close(id);
+}
+
+// libzmq aborts where it finds too few when it starts.
+TEST(ZmqStartTest, TooFewDescriptorsAreAnError) {
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock);
+  for (int free = 0; free < 40; ++free) {
+    DescriptorLimit limit;
+    limit.LeaveFree(free);
+    const auto wire = NewZmqWire(*scheduler);
+    RecordingEnd end(*scheduler);
+    const auto listener = wire->Listen({"127.0.0.1", 0}, Lane::kControl, end);
+    if (listener.ok()) continue;
+    EXPECT_THAT(listener,
+                StatusIs(absl::StatusCode::kResourceExhausted, "ulimit -n"));
+  }
+}
+
+[[noreturn]] void StartsWithoutThreads() {
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock);
+  const auto wire = NewZmqWire(*scheduler);
+  RecordingEnd end(*scheduler);
+  if (!LeaveNoRoomForThreads()) _exit(1);
+  const auto listener = wire->Listen({"127.0.0.1", 0}, Lane::kControl, end);
+  _exit(absl::IsResourceExhausted(listener.status()) ? 0 : 2);
+}
+
+TEST(ZmqStartTest, TooFewThreadsAreAnError) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(StartsWithoutThreads(), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace weft::bus
