@@ -32,7 +32,7 @@ class EpollPoller : public LoopPoller {
     if (epoll_ < 0) epoll_ = epoll_create1(EPOLL_CLOEXEC);
     if (knock_ < 0) knock_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (epoll_ < 0 || knock_ < 0) return NoDescriptors();
-    // libzmq aborts where it is refused a thread.
+    // For the thread of the loop, which waits here.
     SystemThreadStarter starter;
     RETURN_IF_ERROR(CheckThreadsCanStart(starter, /*count=*/1));
     Add(knock_, kKnockTag);

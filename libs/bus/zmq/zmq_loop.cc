@@ -236,8 +236,8 @@ void ZmqLoop::Gather(std::vector<Turn>& turns) {
     if (tags[i] == LoopPoller::kKnockTag) {
       TakeWoken(turns);
     } else {
-      AddTurn(tags[i] >> kSignalBits,
-              static_cast<unsigned>(tags[i] & kSignals), turns);
+      AddTurn(tags[i] >> kSignalBits, static_cast<unsigned>(tags[i] & kSignals),
+              turns);
     }
   }
   for (const MemberId id : woken_here_) AddTurn(id, kWoken, turns);
