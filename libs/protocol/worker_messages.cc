@@ -15,6 +15,7 @@
 #include "libs/base/status.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/graph_def.h"
+#include "libs/graph/unknown_op.h"
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/message_reader.h"
 #include "libs/protocol/message_writer.h"
@@ -141,6 +142,7 @@ absl::StatusOr<DevicePartition> ReadPartition(
   auto graph = std::make_shared<Graph>(ops);
   NullLogger logger;  // the client has warned
   RETURN_IF_ERROR(ImportGraphDef(bytes.view(), *graph, {.logger = &logger}));
+  RETURN_IF_ERROR(CheckNoneUnknown(*graph));  // a step needs all of it
   for (const Node* node : graph->nodes()) {
     graph->set_assigned_device(node, result.device);
   }
