@@ -295,7 +295,6 @@ absl::Status Session::RunCallable(const MadeCallable& callable,
                                   absl::Span<Tensor> fetches,
                                   const RunOptions& options,
                                   RunMetadata* metadata) {
-  RETURN_IF_ERROR(callable.feeds.Check(feeds));
   SyncCall call(scheduler_);
   protocol::CallableRun run{.feeds = feeds,
                             .fetches = fetches,
@@ -311,8 +310,11 @@ absl::Status Session::RunCallable(const MadeCallable& callable,
 
 absl::StatusOr<std::vector<Tensor>> Session::RunSpec(
     const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
-    const RunOptions& options, RunMetadata* metadata) {
+    FeedCheck check, const RunOptions& options, RunMetadata* metadata) {
   ASSIGN_OR_RETURN(const MadeCallable* callable, CallableFor(spec));
+  if (check == FeedCheck::kShapes) {
+    RETURN_IF_ERROR(callable->feeds.Check(feeds));
+  }
   std::vector<Tensor> results(spec.fetches.size());
   RETURN_IF_ERROR(RunCallable(*callable, feeds, absl::MakeSpan(results),
                               options, metadata));
@@ -332,7 +334,7 @@ absl::StatusOr<std::vector<Tensor>> Session::Run(
   }
   ASSIGN_OR_RETURN(const protocol::CallableSpec spec,
                    SpecOf(fed, fetches, targets));
-  return RunSpec(spec, values, options, metadata);
+  return RunSpec(spec, values, FeedCheck::kShapes, options, metadata);
 }
 
 absl::StatusOr<Tensor> Session::Run(const FeedList& feeds, const Output& fetch,
@@ -361,7 +363,7 @@ absl::StatusOr<std::vector<Tensor>> Session::RunNamed(
     spec.feeds.push_back(name);
     values.push_back(value);
   }
-  return RunSpec(spec, values, options, metadata);
+  return RunSpec(spec, values, FeedCheck::kNone, options, metadata);
 }
 
 absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
@@ -396,6 +398,7 @@ absl::Status Session::Callable::RunInto(absl::Span<const Tensor> feeds,
                                         absl::Span<Tensor> fetches,
                                         const RunOptions& options,
                                         RunMetadata* metadata) {
+  RETURN_IF_ERROR(made_.feeds.Check(feeds));
   return session_.RunCallable(made_, feeds, fetches, options, metadata);
 }
 

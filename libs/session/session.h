@@ -161,6 +161,8 @@ class Session {
       const RunOptions& options = {}, RunMetadata* metadata = nullptr);
 
   // The same by names, for graphs that were imported: "x:0", "train/update".
+  // Values of any shape may be fed, as in TensorFlow's C API; all other calls
+  // refuse a shape that contradicts the graph.
   absl::StatusOr<std::vector<Tensor>> RunNamed(
       const std::vector<std::pair<std::string, Tensor>>& feeds,
       const std::vector<std::string>& fetches,
@@ -275,9 +277,10 @@ class Session {
   // Wakes the threads that wait for a callable that another thread makes.
   void WakeWaitingForCallables() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  enum class FeedCheck { kNone, kShapes };
   absl::StatusOr<std::vector<Tensor>> RunSpec(
       const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
-      const RunOptions& options, RunMetadata* metadata);
+      FeedCheck check, const RunOptions& options, RunMetadata* metadata);
   // Notes that they have their turn, and that a call is under way.
   absl::StatusOr<PartialCall> TakeTurns(const std::string& handle,
                                         const FeedList& feeds,

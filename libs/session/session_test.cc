@@ -268,8 +268,6 @@ TEST_F(SessionTest, FeedsWhoseShapeContradictsTheGraphAreRefused) {
                                 "'rows:0', which has shape [?,2]");
   const Tensor wrong(DT_FLOAT, {1, 3}), right(DT_FLOAT, {5, 2});
   EXPECT_THAT(session_->Run({{rows, wrong}}, sum).status(), refused);
-  EXPECT_THAT(session_->RunNamed({{"rows:0", wrong}}, {"sum:0"}, {}).status(),
-              refused);
   ASSERT_OK_AND_ASSIGN(const auto callable,
                        session_->MakeCallable({rows}, {sum}));
   EXPECT_THAT(callable->Run({wrong}), refused);
@@ -283,6 +281,16 @@ TEST_F(SessionTest, FeedsWhoseShapeContradictsTheGraphAreRefused) {
   EXPECT_OK(callable->Run({right}).status());
   EXPECT_THAT(session_->Run({{rows, Number(1)}}, sum).status(),
               StatusIs(kInvalid, "shape [] for Tensor"));
+}
+
+// As in TensorFlow's C API.
+TEST_F(SessionTest, NamedFeedsMayHaveAnyShape) {
+  const Output rows = ops::Placeholder(root_.WithName("rows"), DT_FLOAT,
+                                       {.shape = PartialShape({-1, 2})});
+  ops::Identity(root_.WithName("sum"), rows);
+  EXPECT_OK(
+      session_->RunNamed({{"rows:0", Tensor(DT_FLOAT, {1, 3})}}, {"sum:0"}, {})
+          .status());
 }
 
 TEST_F(SessionTest, WrongFeedLeavesAPartialRunAsItWas) {
