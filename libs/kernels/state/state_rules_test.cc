@@ -47,6 +47,8 @@ const std::map<std::string, std::string>& Excused() {
       {"WaitForVariable", kReads},
       {"WaitForRefVariable", kReads},
       {"LoadAndRemapMatrix", kReads},
+      {"Restore", kReads},
+      {"RestoreSlice", kReads},
       {"RestoreV2", kReads},
       {"_MarkVariables", "only a save that its success leads to sees the mark"},
       {"DisableCopyOnRead", "does nothing"},
@@ -235,6 +237,13 @@ Call Save(const State& state, const std::string& file) {
 }
 
 Call SaveOne(State& state, const OpDef&) { return Save(state, "saved"); }
+
+// A file of format V1.
+Call SaveWhole(State& state, const OpDef&) {
+  return {{state.Path("saved"), Tensor::Vector<std::string>({"x"}),
+           Tensor::Scalar(1.0f)},
+          {}};
+}
 
 Call SaveVariables(State& state, const OpDef&) {
   Call call = Save(state, "saved");
@@ -585,6 +594,8 @@ std::vector<std::pair<std::string, Prepare>> Cases() {
       {"AccumulatorSetGlobalStep", SetGlobalStep},
       {"ResourceAccumulatorSetGlobalStep", SetGlobalStep},
       {"SaveV2", SaveOne},
+      {"SaveSlices", SaveOne},
+      {"Save", SaveWhole},
       {"_SaveVariables", SaveVariables},
       {"MergeV2Checkpoints", MergeOne},
       {"WriteFile", WriteOne},

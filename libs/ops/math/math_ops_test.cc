@@ -98,10 +98,14 @@ TEST_F(MathOpsTest, SequencesHaveTheLengthOfTheirConstants) {
   EXPECT_EQ(ShapeOf(ops::Range(root_, 0.0f, 0.3f, 0.1f)), "[3]");
   // Distances that no double holds.
   const int64_t large = int64_t{1} << 60;
-  EXPECT_EQ(ShapeOf(ops::Range(root_, large, large + 3, int64_t{1})), "[3]");
-  EXPECT_EQ(ShapeOf(ops::Range(root_, large + 3, large, int64_t{-2})), "[2]");
-  EXPECT_EQ(ShapeOf(ops::Range(root_, std::numeric_limits<int64_t>::min(),
-                               std::numeric_limits<int64_t>::max(), large)),
+  const auto range = [&](int64_t start, int64_t limit, int64_t delta) {
+    return ShapeOf(ops::Range(root_, Tensor::Scalar(start),
+                              Tensor::Scalar(limit), Tensor::Scalar(delta)));
+  };
+  EXPECT_EQ(range(large, large + 3, 1), "[3]");
+  EXPECT_EQ(range(large + 3, large, -2), "[2]");
+  EXPECT_EQ(range(std::numeric_limits<int64_t>::min(),
+                  std::numeric_limits<int64_t>::max(), large),
             "[16]");
 }
 
