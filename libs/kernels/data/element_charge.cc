@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "libs/base/status.h"
+#include "libs/tensor/variant.h"
 
 namespace weft {
 namespace {
@@ -17,13 +18,47 @@ constexpr size_t kBytesOfBuffer = 128;
 // The heap's own bytes for the vector of an element.
 constexpr size_t kBytesOfVector = sizeof(DatasetElement) + 16;
 
+size_t HeapBytesOf(const Tensor& tensor);
+
+size_t BytesOfTexts(const Variant& variant) {
+  return HeapCharge::BytesOfString(variant.type_name.size()) +
+         HeapCharge::BytesOfString(variant.metadata.size());
+}
+
+// Tensors that another variant holds as well count nothing.
+size_t HeapBytesOf(const Variant& variant) {
+  size_t bytes = BytesOfTexts(variant);
+  if (variant.tensors.use_count() != 1) return bytes;
+  bytes += kBytesOfVector + variant.tensors->capacity() * sizeof(Tensor);
+  for (const Tensor& tensor : *variant.tensors) bytes += HeapBytesOf(tensor);
+  return bytes;
+}
+
 size_t HeapBytesOf(const Tensor& tensor) {
   if (!tensor.IsInitialized() || !tensor.RefCountIsOne()) return 0;
-  if (DataTypeSize(tensor.dtype()) != 0) return kBytesOfBuffer;
-  return kBytesOfBuffer + tensor.TotalBytes() - tensor.num_bytes();
+  if (tensor.dtype() != DT_VARIANT) {
+    return kBytesOfBuffer + BytesOfTexts(tensor);
+  }
+  size_t bytes = kBytesOfBuffer;
+  for (const Variant& variant : tensor.flat<Variant>()) {
+    bytes += HeapBytesOf(variant);
+  }
+  return bytes;
 }
 
 }  // namespace
+
+size_t BytesOfTexts(const Tensor& tensor) {
+  if (DataTypeSize(tensor.dtype()) != 0) return 0;
+  if (tensor.dtype() != DT_VARIANT) {
+    return tensor.TotalBytes() - tensor.num_bytes();
+  }
+  size_t bytes = 0;
+  for (const Variant& variant : tensor.flat<Variant>()) {
+    bytes += BytesOfTexts(variant);
+  }
+  return bytes;
+}
 
 size_t HeapBytesOf(const DatasetElement& element) {
   size_t bytes = kBytesOfVector + element.capacity() * sizeof(Tensor);

@@ -29,6 +29,11 @@ namespace weft {
 // elements counts nothing.
 size_t HeapBytesOf(const DatasetElement& element);
 
+// Bytes of the C++ heap that a copy of the tensor's values takes: its strings,
+// and the texts of variants and resource handles. Copied variants share their
+// tensors.
+size_t BytesOfTexts(const Tensor& tensor);
+
 class ElementCharge {
  public:
   // About what one entry of a map or set takes beside its key and value, and
