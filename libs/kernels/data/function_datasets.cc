@@ -684,25 +684,29 @@ class GroupByWindowDataset : public UnaryDataset {
       ASSIGN_OR_RETURN(const int64_t key,
                        CallForNumber(*dataset().functions_.key, "key_func",
                                      context, element));
-      Group& group = groups_[key];
-      if (group.window_size == 0) {
-        ASSIGN_OR_RETURN(
-            const int64_t size,
-            CallForNumber(*dataset().functions_.window_size, "window_size_func",
-                          context, {Tensor::Scalar(key)}));
-        if (size <= 0) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              "Window size must be greater than zero, but got ", size, "."));
-        }
-        RETURN_IF_ERROR(group_charge_.AddBytes(ElementCharge::kBytesOfNode));
-        group.window_size = size;
-      }
+      ASSIGN_OR_RETURN(Group* const group, GroupOf(context, key));
       RETURN_IF_ERROR(charge_.Add(element));
-      group.elements.push_back(std::move(element));
-      if (static_cast<int64_t>(group.elements.size()) >= group.window_size) {
+      group->elements.push_back(std::move(element));
+      if (static_cast<int64_t>(group->elements.size()) >= group->window_size) {
         return TakeOut(key);
       }
       return absl::OkStatus();
+    }
+
+    // Makes it, too, if need be; there is no entry for it after an error.
+    absl::StatusOr<Group*> GroupOf(IteratorContext& context, int64_t key) {
+      const auto found = groups_.find(key);
+      if (found != groups_.end()) return &found->second;
+      ASSIGN_OR_RETURN(
+          const int64_t size,
+          CallForNumber(*dataset().functions_.window_size, "window_size_func",
+                        context, {Tensor::Scalar(key)}));
+      if (size <= 0) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Window size must be greater than zero, but got ", size, "."));
+      }
+      RETURN_IF_ERROR(group_charge_.AddBytes(ElementCharge::kBytesOfNode));
+      return &groups_.emplace(key, Group{size, {}}).first->second;
     }
 
     // The group's elements become the window that is handed out next.
