@@ -10,6 +10,7 @@
 #include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_result.h"
 #include "libs/kernels/data/element_rows.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -114,7 +115,7 @@ class JoiningDataset : public UnaryDataset {
                                                       DT_STRING, {size}));
       size_t done = 0;
       const absl::Status status =
-          input().GetTexts(context, texts.mutable_flat<std::string>(), &done);
+          TakeTexts(context, texts.mutable_flat<std::string>(), done);
       const auto count = static_cast<int64_t>(done);
       if (!status.ok()) {
         if (context.cancellation().IsCancelled()) {
@@ -128,6 +129,21 @@ class JoiningDataset : public UnaryDataset {
                                                context.allocator()));
       batch.assign(1, std::move(rows));
       return true;
+    }
+
+    // As many of the input's texts as there is room for, and `done` counts
+    // them. RESOURCE_EXHAUSTED where there is no memory for the next one.
+    absl::Status TakeTexts(IteratorContext& context,
+                           absl::Span<std::string> texts, size_t& done) {
+      HeapCharge charge(context.allocator());
+      while (done < texts.size()) {
+        const size_t at = done;
+        RETURN_IF_ERROR(input().GetTexts(context, texts.first(at + 1), &done));
+        if (done == at) break;  // the end
+        RETURN_IF_ERROR(
+            charge.Add(HeapCharge::BytesOfString(texts[at].size())));
+      }
+      return absl::OkStatus();
     }
 
     // The first of them, for who comes after a step that was cancelled.
@@ -233,6 +249,9 @@ class PaddedBatchDataset : public JoiningDataset {
     ASSIGN_OR_RETURN(const TensorShape shape, RowsShape(count, row));
     ASSIGN_OR_RETURN(Tensor batch,
                      Tensor::Allocate(context.allocator(), type, shape));
+    HeapCharge charge(context.allocator());
+    RETURN_IF_ERROR(charge.AddObjects(static_cast<size_t>(batch.num_elements()),
+                                      BytesOfTexts(paddings_[c])));
     RETURN_IF_ERROR(FillWithValue(paddings_[c], batch));
     ElementPattern pattern;
     pattern.strides = PackedStrides(row.dims());
@@ -241,6 +260,7 @@ class PaddedBatchDataset : public JoiningDataset {
       const auto dims = element.shape().dims();
       pattern.dims.assign(dims.begin(), dims.end());
       pattern.offset = i * row.num_elements();
+      RETURN_IF_ERROR(charge.Add(BytesOfTexts(element)));
       RETURN_IF_ERROR(CopyToPattern(element, pattern, batch));
     }
     return batch;

@@ -7,6 +7,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/control/nesting.h"
+#include "libs/kernels/data/element_charge.h"
 
 namespace weft {
 namespace {
@@ -65,21 +66,24 @@ class ElementsDataset : public Dataset {
 };
 
 // Row `row` of `rows` becomes `element`; strings that nobody else holds are
-// moved. REQUIRES: one dtype, and as many elements as a row has.
-void MoveIntoRow(Tensor element, int64_t row, Tensor& rows) {
+// moved, and `charge` counts the others. REQUIRES: one dtype, and as many
+// elements as a row has.
+absl::Status MoveIntoRow(HeapCharge& charge, Tensor element, int64_t row,
+                         Tensor& rows) {
   const int64_t count = element.num_elements();
   const size_t bytes = DataTypeSize(element.dtype()) * count;
   if (bytes != 0) {
     std::memcpy(static_cast<char*>(rows.mutable_data()) + row * bytes,
                 element.data(), bytes);
-    return;
+    return absl::OkStatus();
   }
   if (element.dtype() != DT_STRING || !element.RefCountIsOne()) {
-    return CopyElements(element, 0, count, rows, row * count);
+    return CopyCharged(charge, element, rows, row * count);
   }
   const auto from = element.mutable_flat<std::string>();
   const auto to = rows.mutable_flat<std::string>().subspan(row * count, count);
   for (int64_t i = 0; i < count; ++i) to[i] = std::move(from[i]);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -99,6 +103,13 @@ absl::StatusOr<Tensor> RowOf(const Tensor& tensor, int64_t row,
   return slice.Reshaped(std::move(shape));
 }
 
+absl::Status CopyCharged(HeapCharge& charge, const Tensor& from, Tensor& to,
+                         int64_t begin) {
+  RETURN_IF_ERROR(charge.Add(BytesOfTexts(from)));
+  CopyElements(from, 0, from.num_elements(), to, begin);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Tensor> JoinRows(std::vector<DatasetElement>& elements, size_t c,
                                 Allocator& allocator) {
   const TensorShape row = elements[0][c].shape();
@@ -113,8 +124,9 @@ absl::StatusOr<Tensor> JoinRows(std::vector<DatasetElement>& elements, size_t c,
   }
   ASSIGN_OR_RETURN(const TensorShape shape, RowsShape(count, row));
   ASSIGN_OR_RETURN(Tensor rows, Tensor::Allocate(allocator, dtype, shape));
+  HeapCharge charge(allocator);
   for (int64_t i = 0; i < count; ++i) {
-    MoveIntoRow(std::move(elements[i][c]), i, rows);
+    RETURN_IF_ERROR(MoveIntoRow(charge, std::move(elements[i][c]), i, rows));
   }
   return rows;
 }

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "libs/kernels/data/dataset.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {
@@ -22,6 +23,12 @@ absl::StatusOr<TensorShape> RowsShape(int64_t rows, const TensorShape& row);
 // Row `row` of the tensor, without the first dimension. REQUIRES: it is there.
 absl::StatusOr<Tensor> RowOf(const Tensor& tensor, int64_t row,
                              Allocator& allocator);
+
+// Copies all of `from` to the elements of `to` from `begin` on. `charge` counts
+// the texts: RESOURCE_EXHAUSTED where there is no memory for them.
+// REQUIRES: one dtype; `to` has as many elements there.
+absl::Status CopyCharged(HeapCharge& charge, const Tensor& from, Tensor& to,
+                         int64_t begin);
 
 // Components `c` of `elements`, of which there is one at least and each has it,
 // as rows of one tensor; takes them out of `elements`. INVALID_ARGUMENT, in

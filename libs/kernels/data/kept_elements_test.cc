@@ -48,6 +48,11 @@ class KeptElementsTest : public ::testing::Test {
     add("first", {DT_INT64, DT_INT64},
         [](std::vector<Tensor> args) { return args[0]; });
     harness_.functions().Add(
+        "same text", {DT_STRING}, {DT_STRING},
+        [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+          return args;
+        });
+    harness_.functions().Add(
         "window", {DT_INT64, DT_VARIANT}, {DT_VARIANT},
         [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
           return std::vector<Tensor>{args[1]};
@@ -163,6 +168,127 @@ TEST_F(KeptElementsTest, BuffersGiveBackWhatTheyRelease) {
             {range, Int(1000), Int(1000), Int(1), Tensor::Scalar(false)}, {},
             {{DT_VARIANT}, {PartialShape()}}),
        20);
+}
+
+// A batch copies a string that its elements share once for each of them.
+TEST_F(KeptElementsTest, CopiesOfSharedStringsAreCounted) {
+  const ElementSpec texts = {{DT_STRING}, {PartialShape()}};
+  const ElementSpec variants = {{DT_VARIANT}, {PartialShape()}};
+  const auto repeated = [&](TensorShape shape) {
+    Tensor text(DT_STRING, std::move(shape));
+    text.mutable_flat<std::string>()[0].assign(size_t{1} << 16, 'x');
+    const Tensor one =
+        Make("TensorDataset", {text},
+             {{"Toutput_types", DataTypeVector{DT_STRING}}}, texts);
+    return Make("RepeatDataset", {one, Int(200)}, {}, texts);
+  };
+  const Tensor scalars = repeated({});
+  const Tensor rows = repeated({1});
+  const Tensor drop = Tensor::Scalar(false);
+  const std::vector<std::pair<std::string, Tensor>> datasets = {
+      {"batch", Make("BatchDatasetV2", {scalars, Int(kMany), drop}, {}, texts)},
+      {"parallel batch", Make("ParallelBatchDataset",
+                              {scalars, Int(kMany), Int(1), drop}, {}, texts)},
+      {"map and batch",
+       Make("MapAndBatchDataset", {scalars, Int(kMany), Int(2), drop},
+            {{"f", DatasetHarness::Function("same text")},
+             {"Targuments", DataTypeVector()},
+             {"preserve_cardinality", true}},
+            texts)},
+      {"padded batch",
+       Make("PaddedBatchDatasetV2",
+            {scalars, Int(kMany), Tensor(DT_INT64, {0}),
+             Tensor::Scalar(std::string()), drop},
+            {{"Toutput_types", DataTypeVector{DT_STRING}},
+             {"output_shapes", std::vector<PartialShape>{PartialShape()}},
+             {"N", int64_t{1}}},
+            {})},
+      {"rebatch",
+       Make("RebatchDatasetV2", {rows, Tensor::Vector<int64_t>({kMany}), drop},
+            {}, texts)},
+      {"sparse batch",
+       Make("DenseToSparseBatchDataset",
+            {scalars, Int(kMany), Tensor(DT_INT64, {0})}, {}, variants)},
+  };
+  for (const auto& [name, dataset] : datasets) {
+    EXPECT_THAT(FirstError(dataset), StatusIs(kExhausted, "OOM")) << name;
+  }
+}
+
+TEST_F(KeptElementsTest, PaddingsAreCounted) {
+  const Tensor text = Tensor::Vector<std::string>({"a"});
+  const ElementSpec texts = {{DT_STRING}, {PartialShape()}};
+  const Tensor one =
+      Make("TensorDataset", {text},
+           {{"Toutput_types", DataTypeVector{DT_STRING}}}, texts);
+  const Tensor batch =
+      Make("PaddedBatchDatasetV2",
+           {one, Int(1), Tensor::Vector<int64_t>({200}),
+            Tensor::Scalar(std::string(size_t{1} << 16, 'x')),
+            Tensor::Scalar(false)},
+           {{"Toutput_types", DataTypeVector{DT_STRING}},
+            {"output_shapes", std::vector<PartialShape>{PartialShape({200})}},
+            {"N", int64_t{1}}},
+           {});
+  EXPECT_THAT(FirstError(batch), StatusIs(kExhausted, "OOM"));
+}
+
+TEST_F(KeptElementsTest, LinesOfABatchAreCounted) {
+  std::string lines;
+  for (int i = 0; i < 50; ++i)
+    lines += std::string(size_t{1} << 16, 'x') + "\n";
+  ASSERT_OK(harness_.files().WriteFileAtomically("lines", lines));
+  const ElementSpec texts = {{DT_STRING}, {PartialShape()}};
+  const Tensor none = Tensor::Scalar(std::string());
+  const Tensor read =
+      Make("TextLineDataset",
+           {Tensor::Vector<std::string>({"lines"}), none, Int(0)});
+  const Tensor batch =
+      Make("BatchDatasetV2", {read, Int(50), Tensor::Scalar(false)}, {}, texts);
+  EXPECT_THAT(FirstError(batch), StatusIs(kExhausted, "OOM"));
+}
+
+// A key whose window has no size makes no group.
+TEST_F(KeptElementsTest, RefusedGroupsAreNotKept) {
+  const Tensor windows = Make("GroupByWindowDataset", {harness_.Range(5)},
+                              NoCaptures({{"key_func", "same"},
+                                          {"reduce_func", "window"},
+                                          {"window_size_func", "zero"}}));
+  ASSERT_OK_AND_ASSIGN(const auto walk, Walk(windows));
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_THAT(harness_.Next(*walk).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, "Window size"));
+  }
+  IteratorContext context = harness_.Context();
+  IteratorStateWriter::Values values;
+  ASSERT_OK(walk->Save(context, IteratorStateWriter(values)));
+  ASSERT_TRUE(values.contains("keys"));
+  EXPECT_EQ(values.find("keys")->second.num_elements(), 0);
+}
+
+TEST_F(KeptElementsTest, TensorsInVariantsCountOnce) {
+  const auto element_of = [](std::vector<Tensor> tensors) {
+    DatasetElement element{Tensor(DT_VARIANT, {})};
+    element[0].mutable_scalar<Variant>() = Variant{
+        "type", "", std::make_shared<const std::vector<Tensor>>(tensors)};
+    return element;
+  };
+  // The block of numbers is the allocator's.
+  EXPECT_LT(HeapBytesOf(element_of({Tensor(DT_INT64, {100000})})), 1000u);
+  const Tensor text = Tensor::Scalar(std::string(100000, 'x'));
+  EXPECT_LT(HeapBytesOf(element_of({text})), 1000u);  // shared
+  const DatasetElement sole = [&] {
+    std::vector<Tensor> tensors;
+    tensors.push_back(Tensor::Scalar(std::string(100000, 'x')));
+    DatasetElement element{Tensor(DT_VARIANT, {})};
+    element[0].mutable_scalar<Variant>() = Variant{
+        "type", "",
+        std::make_shared<const std::vector<Tensor>>(std::move(tensors))};
+    return element;
+  }();
+  EXPECT_GT(HeapBytesOf(sole), 100000u);
+  const Variant other_owner = sole[0].scalar<Variant>();
+  EXPECT_LT(HeapBytesOf(sole), 1000u);
 }
 
 TEST_F(KeptElementsTest, SharedTensorsCountNothing) {

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "libs/kernels/array/copy.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/element_charge.h"
+#include "libs/kernels/data/element_rows.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -50,9 +51,10 @@ absl::StatusOr<Tensor> Stacked(const std::vector<DatasetElement>& parts,
   ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
   ASSIGN_OR_RETURN(Tensor all,
                    Tensor::Allocate(allocator, parts[0][c].dtype(), shape));
+  HeapCharge charge(allocator);
   int64_t done = 0;
   for (const DatasetElement& part : parts) {
-    CopyElements(part[c], 0, part[c].num_elements(), all, done);
+    RETURN_IF_ERROR(CopyCharged(charge, part[c], all, done));
     done += part[c].num_elements();
   }
   return all;

@@ -7,7 +7,9 @@
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/element_charge.h"
+#include "libs/kernels/data/element_rows.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -114,6 +116,7 @@ class SparseBatchDataset : public UnaryDataset {
         Tensor values,
         Tensor::Allocate(context.allocator(), rows[0][0].dtype(), {count}));
     int64_t* index = indices.mutable_flat<int64_t>().data();
+    HeapCharge charge(context.allocator());
     int64_t done = 0;
     for (size_t i = 0; i < rows.size(); ++i) {
       const Tensor& row = rows[i][0];
@@ -121,7 +124,7 @@ class SparseBatchDataset : public UnaryDataset {
         index[0] = static_cast<int64_t>(i);
         WriteCoordinates(row.shape(), at, index + 1);
       }
-      CopyElements(row, 0, row.num_elements(), values, done);
+      RETURN_IF_ERROR(CopyCharged(charge, row, values, done));
       done += row.num_elements();
     }
     Tensor batch(DT_VARIANT, {3});
