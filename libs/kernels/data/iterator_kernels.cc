@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/kernels/control/nesting.h"
 #include "libs/kernels/control/optional_value.h"
@@ -198,7 +199,8 @@ class IteratorGetNextKernel : public IteratorKernel {
           if (!next->has_value()) {
             return done(absl::OutOfRangeError("End of sequence"));
           }
-          done(SetComponents(context, **std::move(next)));
+          done(CatchExceptions(
+              [&] { return SetComponents(context, **std::move(next)); }));
         });
   }
 
@@ -238,7 +240,8 @@ class IteratorGetNextAsOptionalKernel : public IteratorKernel {
     (*iterator)->GetNext(ContextFor(context),
                          [&context, done = std::move(done)](auto next) mutable {
                            if (!next.ok()) return done(next.status());
-                           auto optional = OptionalFrom(*std::move(next));
+                           auto optional = CatchExceptions(
+                               [&] { return OptionalFrom(*std::move(next)); });
                            if (!optional.ok()) return done(optional.status());
                            context.SetOutput(0, *std::move(optional));
                            done(absl::OkStatus());
@@ -274,7 +277,10 @@ class SerializeIteratorKernel : public IteratorKernel {
     (*iterator)->Save(ContextFor(context), values,
                       [&context, values,
                        done = std::move(done)](absl::Status status) mutable {
-                        if (status.ok()) status = SetState(context, *values);
+                        if (status.ok()) {
+                          status = CatchExceptions(
+                              [&] { return SetState(context, *values); });
+                        }
                         done(std::move(status));
                       });
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
@@ -107,7 +108,7 @@ class ParallelBatchDataset : public UnaryDataset {
     // The iterator holds this.
     options.map = [this](const IteratorContext& c, DatasetElement batch,
                          CapturedFunction::Done done) {
-      done(Join(c, std::move(batch)));
+      done(CatchExceptions([&] { return Join(c, std::move(batch)); }));
     };
     return NewParallelMapIterator(shared_from_this(), std::move(elements),
                                   std::move(options), context);

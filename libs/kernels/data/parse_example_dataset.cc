@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
@@ -63,7 +64,7 @@ class ParseExampleDataset : public UnaryDataset {
     // The iterator holds this.
     options.map = [this](const IteratorContext& c, DatasetElement element,
                          CapturedFunction::Done done) {
-      done(Parse(c, element));
+      done(CatchExceptions([&] { return Parse(c, element); }));
     };
     return NewParallelMapIterator(shared_from_this(), std::move(input),
                                   std::move(options), context);
