@@ -66,6 +66,25 @@ class WaitedCall {
   std::unique_ptr<Event> event_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Ends a call once: with its results, or with an error where it is destroyed
+// before. A function that runs out of memory may drop its callback.
+class WaitedCallEnd {
+ public:
+  explicit WaitedCallEnd(std::shared_ptr<WaitedCall> call)
+      : call_(std::move(call)) {}
+  WaitedCallEnd(WaitedCallEnd&&) = default;
+  ~WaitedCallEnd() {
+    if (call_ != nullptr) (*this)(CapturedFunction::DroppedCall());
+  }
+
+  void operator()(absl::StatusOr<std::vector<Tensor>> results) {
+    std::exchange(call_, nullptr)->End(std::move(results));
+  }
+
+ private:
+  std::shared_ptr<WaitedCall> call_;
+};
+
 // Null where the function keeps no state, or what gives it has it only once.
 SessionFunctions* GiverAnew(FunctionRuntime& runtime,
                             const RunnableFunction& function) {
@@ -128,9 +147,14 @@ CapturedFunction::Create(std::string dataset, FunctionRuntime* runtime,
 absl::StatusOr<std::vector<Tensor>> CapturedFunction::Call(
     const IteratorContext& context, std::vector<Tensor> args) const {
   const auto call = std::make_shared<WaitedCall>();
-  CallAsync(context, std::move(args),
-            [call](auto results) { call->End(std::move(results)); });
+  CallAsync(context, std::move(args), WaitedCallEnd(call));
   return call->Wait(context.scheduler());
+}
+
+absl::Status CapturedFunction::DroppedCall() {
+  return absl::ResourceExhaustedError(
+      "a function of a data set was given up before it had its results; there "
+      "was no memory for it");
 }
 
 absl::StatusOr<const RunnableFunction*> CapturedFunction::FunctionFor(

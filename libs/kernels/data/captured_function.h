@@ -44,6 +44,9 @@ class CapturedFunction {
   // context's cancellation lives until then.
   void CallAsync(const IteratorContext& context, std::vector<Tensor> args,
                  Done done) const;
+  // The error of a call whose `done` was destroyed uncalled: an exception in
+  // the function's run does that.
+  static absl::Status DroppedCall();
 
  private:
   struct Running;

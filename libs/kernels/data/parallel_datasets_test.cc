@@ -1,6 +1,7 @@
 // What is made ahead of time or at once: order, bounds, errors at their places,
 // ends before their time, and that a walk goes on where it was.
 #include <atomic>
+#include <new>
 #include <numeric>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/kernels/data/background_work.h"
+#include "libs/kernels/data/captured_function.h"
 #include "libs/kernels/data/element_file.h"
 #include "libs/kernels/data/parallel_map.h"
 #include "libs/kernels/data/testing/dataset_harness.h"
@@ -488,6 +490,59 @@ TEST_F(ParallelDatasetsTest, ACacheThatIsDamagedIsNamed) {
                        harness_.Walk(Cache(Range(5), "cache")));
   EXPECT_THAT(harness_.Next(*walk), StatusIs(absl::StatusCode::kDataLoss,
                                              "cache.weft_cache: corrupted"));
+}
+
+// An exception in a function's run destroys the callback.
+TEST_F(ParallelDatasetsTest, CallThatIsDroppedFails) {
+  const Tensor range = Range(3);
+  const auto walk = [&](bool throws) {
+    ParallelMapOptions options;
+    options.map = [throws](const IteratorContext&,
+                           const DatasetElement& element,
+                           CapturedFunction::Done done) {
+      const bool is_one = element[0].scalar<int64_t>() == 1;
+      if (is_one && throws) throw std::bad_alloc();
+      if (!is_one) done(element);
+    };
+    return NewParallelMapIterator(*DatasetFrom(range), *harness_.Walk(range),
+                                  std::move(options), harness_.Context());
+  };
+  for (const bool throws : {false, true}) {
+    const auto iterator = walk(throws);
+    EXPECT_OK(harness_.Next(*iterator));
+    EXPECT_THAT(harness_.Next(*iterator),
+                StatusIs(absl::StatusCode::kResourceExhausted, "given up"));
+    EXPECT_OK(harness_.Next(*iterator));
+    EXPECT_THAT(harness_.Next(*iterator),
+                StatusIs(absl::StatusCode::kOutOfRange));
+  }
+}
+
+// A function that never calls back.
+class DroppingFunction : public RunnableFunction, public FunctionRuntime {
+ public:
+  const DataTypeVector& arg_types() const override { return types_; }
+  const DataTypeVector& result_types() const override { return types_; }
+  void Run(const StepContext& step, std::vector<Tensor>,
+           Done done) const override {
+    step.scheduler->Schedule(Pool::kCompute, [done = std::move(done)] {});
+  }
+  absl::StatusOr<const RunnableFunction*> Find(const NameAttrList&) override {
+    return this;
+  }
+
+ private:
+  DataTypeVector types_;
+};
+
+TEST_F(ParallelDatasetsTest, WaitedCallThatIsDroppedFails) {
+  const auto runtime = std::make_shared<DroppingFunction>();
+  ASSERT_OK_AND_ASSIGN(
+      const auto function,
+      CapturedFunction::Create("data set", runtime.get(),
+                               NameAttrList{"f", nullptr}, {}, {}));
+  EXPECT_THAT(function->Call(harness_.Context(), {}).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, "given up"));
 }
 
 TEST_F(ParallelDatasetsTest, AStateOfAnotherDataSetIsRefused) {

@@ -108,6 +108,30 @@ class ParallelMapIterator : public DatasetIterator {
   using CallPtr = std::shared_ptr<Call>;
   using Calls = std::deque<CallPtr>;
 
+  // Ends a call once: with its results, or with an error where it is destroyed
+  // before. REQUIRES: mutex_ is not held.
+  class CallEnd {
+   public:
+    CallEnd(ParallelMapIterator& iterator, CallPtr call)
+        : running_(iterator.background_.Begin()),
+          iterator_(&iterator),
+          call_(std::move(call)) {}
+    CallEnd(CallEnd&&) = default;
+    ~CallEnd() {
+      if (call_ != nullptr) (*this)(CapturedFunction::DroppedCall());
+    }
+
+    void operator()(absl::StatusOr<DatasetElement> results) {
+      iterator_->EndCall(*std::exchange(call_, nullptr), std::move(results));
+      running_.reset();
+    }
+
+   private:
+    BackgroundWork::Running running_;  // keeps the iterator
+    ParallelMapIterator* iterator_;
+    CallPtr call_;
+  };
+
   // The call whose result is the next.
   Calls::const_iterator FindNext() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     const auto end = options_.keeps_order && !calls_.empty()
@@ -179,15 +203,14 @@ class ParallelMapIterator : public DatasetIterator {
   }
 
   void StartCall(const CallPtr& call, DatasetElement element) {
-    background_.Start(
-        Pool::kCompute, [this, call, element = std::move(element)]() mutable {
-          options_.map(background_.context(), std::move(element),
-                       [this, call, running = background_.Begin()](
-                           absl::StatusOr<DatasetElement> results) mutable {
-                         EndCall(*call, std::move(results));
-                         running.reset();
-                       });
-        });
+    background_.Start(Pool::kCompute, [this, end = CallEnd(*this, call),
+                                       element = std::move(element)]() mutable {
+      // An exception destroys `done`, which ends the call.
+      CatchExceptions([&] {
+        options_.map(background_.context(), std::move(element), std::move(end));
+        return absl::OkStatus();
+      }).IgnoreError();
+    });
   }
 
   void EndCall(Call& call, absl::StatusOr<DatasetElement> results) {
