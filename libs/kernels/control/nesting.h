@@ -5,9 +5,10 @@
 // them.
 //
 //   int64_t nesting = 1;
-//   for (const Tensor& tensor : tensors) RETURN_IF_ERROR(Nest(tensor,
-//   nesting)); variant.metadata = absl::StrCat(..., nesting);  // read by
-//   NestingOf
+//   for (const Tensor& tensor : tensors) {
+//     RETURN_IF_ERROR(Nest(tensor, nesting));
+//   }
+//   variant.metadata = absl::StrCat(..., nesting);  // NestingOf reads it
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_CONTROL_NESTING_H_

@@ -4,9 +4,13 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "libs/base/status.h"
 #include "libs/kernels/control/nesting.h"
 #include "libs/kernels/math/elementwise.h"
@@ -47,6 +51,20 @@ class AddN : public OpKernel {
  private:
   const BinaryLoop add_;
 };
+
+// Gives `sum` the nesting of `more`. The metadata of a list says more than
+// that, and the rest of it stays.
+void TakeNesting(const Variant& more, Variant& sum) {
+  // "dtype max nesting ..."; see control/nesting.h.
+  std::vector<std::string> parts =
+      absl::StrSplit(sum.metadata, absl::MaxSplits(' ', 3));
+  if (sum.type_name != kListType || parts.size() < 3) {
+    sum.metadata = more.metadata;
+    return;
+  }
+  parts[2] = absl::StrCat(NestingOf(more));
+  sum.metadata = absl::StrJoin(parts, " ");
+}
 
 // Of variants that are made of tensors (lists): tensor by tensor. One that is
 // not set counts as zeros.
@@ -92,7 +110,7 @@ class AddVariants : public OpKernel {
       tensors->push_back(std::move(one));
     }
     // A variant that the other one did not set may make the sum deeper.
-    if (NestingOf(more) > NestingOf(sum)) sum.metadata = more.metadata;
+    if (NestingOf(more) > NestingOf(sum)) TakeNesting(more, sum);
     sum.tensors = std::move(tensors);
     return absl::OkStatus();
   }
