@@ -321,10 +321,15 @@ class RepeatDataset : public UnaryDataset {
       // Without end, and without elements.
       if (dataset().count_ < 0 && is_empty_) return false;
       ++done_;
-      is_empty_ = true;
       if (HasEnded()) return false;
-      ASSIGN_OR_RETURN(IteratorPtr next, MakeInner(dataset().input(), context));
-      set_input(std::move(next));
+      absl::StatusOr<IteratorPtr> next = MakeInner(dataset().input(), context);
+      if (!next.ok()) {
+        // A step that was cancelled leaves the walk to the next one.
+        if (context.cancellation().IsCancelled()) --done_;
+        return next.status();
+      }
+      is_empty_ = true;
+      set_input(*std::move(next));
       return true;
     }
 

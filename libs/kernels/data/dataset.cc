@@ -61,6 +61,21 @@ IteratorContext IteratorContext::ForInputs(int count) const {
   return result;
 }
 
+IteratorContext IteratorContext::Counting(IteratorPlace::Count count) && {
+  iterator_count_ = std::move(count);
+  return std::move(*this);
+}
+
+absl::StatusOr<IteratorPlace> IteratorPlace::Take(Count count) {
+  IteratorPlace place(std::move(count));
+  const int64_t before = place.count_->fetch_add(1, std::memory_order_relaxed);
+  if (before < kMaxIterators) return place;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "a walk through a data set has more than ", kMaxIterators,
+      " iterators. Data sets that are an input of several others have one for "
+      "each path to them; cache their elements or zip them only once"));
+}
+
 void IteratorStateWriter::Write(absl::string_view name, Tensor value) {
   values_->insert_or_assign(absl::StrCat(prefix_, name), std::move(value));
 }
@@ -203,11 +218,12 @@ absl::Status DatasetIterator::Restore(IteratorContext&,
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> DatasetIterator::MakeInner(
     const Dataset& dataset, const IteratorContext& context) const {
-  return dataset.MakeIterator(context.AtDepth(depth_));
+  return dataset.MakeIterator(context.AtDepth(depth_).Counting(place_.count()));
 }
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> Dataset::MakeIterator(
     const IteratorContext& context) const {
+  RETURN_IF_ERROR(context.cancellation().status());
   if (context.depth() >= kMaxNesting) {
     return absl::ResourceExhaustedError(absl::StrCat(
         name_, ": iterators and functions of data sets are more than ",
@@ -215,10 +231,15 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> Dataset::MakeIterator(
         " deep inside one another. A function that makes a data set of itself "
         "must come to an end"));
   }
-  IteratorContext inner = context.AtDepth(context.depth() + 1);
+  IteratorPlace::Count count = context.iterator_count();
+  if (count == nullptr) count = std::make_shared<std::atomic<int64_t>>(0);
+  IteratorContext inner = context.AtDepth(context.depth() + 1).Counting(count);
+  absl::StatusOr<IteratorPlace> place = IteratorPlace::Take(std::move(count));
+  RETURN_IF_ERROR(Annotate(place.status(), name_));
   ASSIGN_OR_RETURN(std::unique_ptr<DatasetIterator> iterator,
                    NewIterator(inner));
   iterator->depth_ = inner.depth();
+  iterator->place_ = *std::move(place);
   return iterator;
 }
 

@@ -41,6 +41,36 @@ class WalkFunctions;  // walk_functions.h
 
 using DatasetElement = std::vector<Tensor>;
 
+// A place for one iterator among those of a walk: each iterator holds one.
+// Data sets may share their inputs, and a walk has an iterator for each path
+// to a data set, so their number may be exponential in that of the data sets.
+class IteratorPlace {
+ public:
+  using Count = std::shared_ptr<std::atomic<int64_t>>;
+  static constexpr int64_t kMaxIterators = int64_t{1} << 20;
+
+  IteratorPlace() = default;
+  // RESOURCE_EXHAUSTED where there are kMaxIterators already.
+  static absl::StatusOr<IteratorPlace> Take(Count count);
+  IteratorPlace(IteratorPlace&& other) noexcept
+      : count_(std::exchange(other.count_, nullptr)) {}
+  IteratorPlace& operator=(IteratorPlace&& other) noexcept {
+    count_.swap(other.count_);
+    return *this;
+  }
+  ~IteratorPlace() {
+    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  // Null unless it was taken.
+  const Count& count() const { return count_; }
+
+ private:
+  explicit IteratorPlace(Count count) : count_(std::move(count)) {}
+
+  Count count_;
+};
+
 // What a call of an iterator runs with. A value. It outlives the call's step:
 // what it points to lives as long as any copy, but the cancellation, which is
 // the caller's. Who works in the background keeps a copy with a Cancellation of
@@ -85,12 +115,18 @@ class IteratorContext {
   // For each of `count` inputs. REQUIRES: count > 0.
   IteratorContext ForInputs(int count) const;
 
+  // Counts the iterators of the walk; null where the next iterator begins one.
+  const IteratorPlace::Count& iterator_count() const { return iterator_count_; }
+  // The same within that walk.
+  IteratorContext Counting(IteratorPlace::Count count) &&;
+
  private:
   StepContext step_;
   std::shared_ptr<FunctionRuntime> functions_;
   std::shared_ptr<WalkFunctions> walk_functions_;
   int depth_ = 0;
   int eager_iterators_ = 256;
+  IteratorPlace::Count iterator_count_;
 };
 
 // Where an iterator writes its position: tensors by name. Each writes under the
@@ -205,6 +241,7 @@ class DatasetIterator {
   friend class Dataset;
 
   int depth_ = 0;  // see IteratorContext::depth
+  IteratorPlace place_;
 };
 
 // GetNext, or the cause where the call is cancelled already: for who takes any
@@ -246,7 +283,8 @@ class Dataset : public VariantObject,
     return element_.shapes;
   }
 
-  // RESOURCE_EXHAUSTED where iterators are too deep inside one another.
+  // RESOURCE_EXHAUSTED where iterators are too deep inside one another, or the
+  // walk has too many. The cause where the context is cancelled.
   absl::StatusOr<std::unique_ptr<DatasetIterator>> MakeIterator(
       const IteratorContext& context) const;
   // Elements, or one of the two above. Found once: data sets that share inputs

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
@@ -115,6 +116,30 @@ TEST_F(NestedDatasetsTest, SumOfListsIsAsDeepAsTheDeeperOne) {
   EXPECT_EQ(NestingOf(sum.scalar<Variant>()), 3);
 }
 
+TEST_F(NestedDatasetsTest, SumOfListsKeepsTheKindOfTheFirst) {
+  const auto reserve = [&](int rows) {
+    return kernels_.RunOne("TensorListReserve",
+                           {Tensor::Scalar(rows), Tensor::Scalar(1)},
+                           {{"element_dtype", DT_VARIANT}});
+  };
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor scalars,
+      kernels_.RunOne("TensorListReserve",
+                      {Tensor(DT_INT32, {0}), Tensor::Scalar(1)},
+                      {{"element_dtype", DT_VARIANT}}));
+  ASSERT_OK_AND_ASSIGN(Tensor deep, reserve(-1));
+  ASSERT_OK_AND_ASSIGN(const Tensor inner, ListOf(harness_.Range(1)));
+  ASSERT_OK_AND_ASSIGN(deep, kernels_.RunOne("TensorListSetItem",
+                                             {deep, Tensor::Scalar(0), inner}));
+  const std::string& before = scalars.scalar<Variant>().metadata;
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor sum,
+      kernels_.RunOne("AddN", {scalars, deep}, {{"N", int64_t{2}}}));
+  EXPECT_EQ(NestingOf(sum.scalar<Variant>()), 3);
+  EXPECT_EQ(sum.scalar<Variant>().metadata,
+            absl::StrReplaceAll(before, {{" 1 ", " 3 "}}));
+}
+
 // A client may send any metadata.
 TEST_F(NestedDatasetsTest, ForgedDepthDoesNotLiftTheLimit) {
   const auto forged = [](std::string type, std::string metadata) {
@@ -210,6 +235,66 @@ TEST_F(NestedDatasetsTest, FlatMapOfItselfEndsWithAnError) {
       });
   EXPECT_THAT(harness_.PullAll(flat_map(), 1),
               ElementsAre(HasSubstr("more than 1000 deep inside one another")));
+}
+
+// Zips of a data set with itself, which Map narrows again: twice as many
+// iterators with each level.
+class DoublingWalk : public NestedDatasetsTest {
+ protected:
+  DoublingWalk() {
+    harness_.functions().Add(
+        "first", {DT_INT64, DT_INT64}, {DT_INT64},
+        [](std::vector<Tensor> args) -> absl::StatusOr<std::vector<Tensor>> {
+          return std::vector<Tensor>{args[0]};
+        });
+  }
+  absl::StatusOr<Tensor> Levels(int count) {
+    Tensor dataset = harness_.Range(1);
+    for (int i = 0; i < count; ++i) {
+      ASSIGN_OR_RETURN(
+          const Tensor pairs,
+          harness_.Make("ZipDataset", {dataset, dataset},
+                        {{DT_INT64, DT_INT64},
+                         {PartialShape::Scalar(), PartialShape::Scalar()}},
+                        {{"N", int64_t{2}}}));
+      ASSIGN_OR_RETURN(
+          dataset, harness_.Make("MapDataset", {pairs}, DatasetHarness::Ints(),
+                                 {{"f", DatasetHarness::Function("first")},
+                                  {"Targuments", DataTypeVector()}}));
+    }
+    return dataset;
+  }
+};
+
+TEST_F(DoublingWalk, TooManyIteratorsAreRefused) {
+  ASSERT_OK_AND_ASSIGN(const Tensor dataset, Levels(35));
+  EXPECT_THAT(harness_.Walk(dataset).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "more than 1048576 iterators"));
+  // Those that were made are gone, and a walk that begins anew has its own.
+  ASSERT_OK_AND_ASSIGN(const Tensor small, Levels(3));
+  EXPECT_THAT(harness_.PullAll(small), ElementsAre("0", "end"));
+}
+
+TEST_F(DoublingWalk, CancelledStepMakesNoIterator) {
+  ASSERT_OK_AND_ASSIGN(const Tensor dataset, Levels(3));
+  ASSERT_OK_AND_ASSIGN(const DatasetPtr found, DatasetFrom(dataset));
+  Cancellation step;
+  step.Cancel(absl::CancelledError("enough"));
+  EXPECT_THAT(found->MakeIterator(harness_.Context().With(step)).status(),
+              StatusIs(absl::StatusCode::kCancelled, "enough"));
+}
+
+// Places are those of iterators that exist.
+TEST_F(DoublingWalk, PlaceIsFreedWithItsIterator) {
+  const auto count =
+      std::make_shared<std::atomic<int64_t>>(IteratorPlace::kMaxIterators - 1);
+  {
+    ASSERT_OK_AND_ASSIGN(const IteratorPlace last, IteratorPlace::Take(count));
+    EXPECT_THAT(IteratorPlace::Take(count).status(),
+                StatusIs(absl::StatusCode::kResourceExhausted));
+  }
+  EXPECT_OK(IteratorPlace::Take(count).status());
 }
 
 }  // namespace
