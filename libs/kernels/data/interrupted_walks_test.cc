@@ -564,5 +564,54 @@ TEST_F(InterruptedWalksTest, AScansStateIsOfItsTypes) {
               StatusIs(kInvalid, "state"));
 }
 
+// One zero; the interruption comes at its end, which it gives all the same.
+class InterruptedAtItsEnd : public Dataset {
+ public:
+  explicit InterruptedAtItsEnd(Interruption& interruption)
+      : Dataset("Zero", DatasetHarness::Ints()), interruption_(interruption) {}
+
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(
+      IteratorContext&) const override {
+    return std::make_unique<Iterator>(*this);
+  }
+
+ private:
+  class Iterator : public IteratorOf<InterruptedAtItsEnd> {
+   public:
+    using IteratorOf::IteratorOf;
+    absl::StatusOr<bool> GetNext(IteratorContext&,
+                                 DatasetElement* element) override {
+      if (has_given_) {
+        dataset().interruption_.Pass().IgnoreError();
+        return false;
+      }
+      has_given_ = true;
+      element->assign(1, Int(0));
+      return true;
+    }
+
+   private:
+    bool has_given_ = false;
+  };
+
+  Interruption& interruption_;
+};
+
+// A step that was cancelled makes no iterator; the next one does.
+TEST_F(InterruptedWalksTest, CancelledRepeatBeginsAgainInTheNextStep) {
+  const Tensor one =
+      ToTensor(std::make_shared<InterruptedAtItsEnd>(interruption_));
+  const Tensor thrice = Make("RepeatDataset", {one, Int(3)});
+  ASSERT_OK_AND_ASSIGN(auto walk, harness_.Walk(thrice));
+  EXPECT_THAT(harness_.Pull(*walk, 1), ElementsAre("0"));
+  Cancellation step;
+  interruption_.Arm(step, 0);
+  IteratorContext context = harness_.Context().With(step);
+  DatasetElement element;
+  EXPECT_THAT(walk->GetNext(context, &element).status(),
+              StatusIs(absl::StatusCode::kCancelled, "enough"));
+  EXPECT_THAT(harness_.Pull(*walk), ElementsAre("0", "0", "end"));
+}
+
 }  // namespace
 }  // namespace weft

@@ -1,5 +1,6 @@
 // Data sets inside data sets, and data sets that share inputs: as deep and as
 // wide as a loop in a graph can make them.
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -268,10 +269,14 @@ class DoublingWalk : public NestedDatasetsTest {
 
 TEST_F(DoublingWalk, TooManyIteratorsAreRefused) {
   ASSERT_OK_AND_ASSIGN(const Tensor dataset, Levels(35));
-  EXPECT_THAT(harness_.Walk(dataset).status(),
+  ASSERT_OK_AND_ASSIGN(const DatasetPtr found, DatasetFrom(dataset));
+  constexpr int64_t kOthers = IteratorPlace::kMaxIterators - 100;
+  const auto count = std::make_shared<std::atomic<int64_t>>(kOthers);
+  EXPECT_THAT(found->MakeIterator(harness_.Context().Counting(count)).status(),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        "more than 1048576 iterators"));
-  // Those that were made are gone, and a walk that begins anew has its own.
+  EXPECT_EQ(*count, kOthers);
+  // A walk that begins anew has its own.
   ASSERT_OK_AND_ASSIGN(const Tensor small, Levels(3));
   EXPECT_THAT(harness_.PullAll(small), ElementsAre("0", "end"));
 }
