@@ -8,8 +8,8 @@
 //                  lost ----------------------> left
 //                                 Leave
 //
-// A task that has left before this table was made (others say so) is expected
-// no longer: NoteLeft takes it from expected to left.
+// A task that has left without joining this table, as it or others say, is no
+// longer expected: NoteLeft changes it from expected to left.
 //
 // A process that claims a task while another one is it (ALREADY_EXISTS) does
 // not become it because that one's connection was cut: whoever lives joins
@@ -38,7 +38,8 @@ class Membership {
 
   struct Member {
     State state = State::kExpected;
-    uint64_t incarnation = 0;  // of the last Join; 0: never
+    // Of the last Join, or the one that left without joining; 0: neither.
+    uint64_t incarnation = 0;
     absl::Time last_heard;
     // When another process last claimed the task of one that was alive.
     absl::Time last_claimed = absl::InfinitePast();
@@ -64,8 +65,8 @@ class Membership {
   // This incarnation has left for good, perhaps while its connection was lost.
   // False, and nothing is done, where it was not the task any more.
   bool Leave(const std::string& task, uint64_t incarnation);
-  // The task has left as this incarnation, as others say. False, and nothing is
-  // done, unless it is expected.
+  // The task has left as this incarnation without joining, as it or others say.
+  // Returns false, and does nothing, unless the task is expected.
   bool NoteLeft(const std::string& task, uint64_t incarnation);
   // False, and nothing is done, unless this incarnation was alive.
   bool Lose(const std::string& task, uint64_t incarnation, absl::Time now);

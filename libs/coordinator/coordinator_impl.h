@@ -115,8 +115,10 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropTask(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Tasks that had left before this coordinator started, as `request` says.
-  void NoteLeft(const JoinRequest& request, DeferredCallbacks& callbacks)
+  // Records tasks that left before they joined this coordinator, as `reporter`
+  // says.
+  void NoteLeft(const std::vector<protocol::LeftTask>& left,
+                const std::string& reporter, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The task has left, or is back.
   void CountChange(const std::string& task)

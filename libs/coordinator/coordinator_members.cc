@@ -65,7 +65,7 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   // The report may be older than this coordinator: a session that ended since
   // was told to the one before, or to nobody.
   register_.Want(request.task);
-  NoteLeft(request, callbacks);
+  NoteLeft(request.left, request.task, callbacks);
   UpdateFinishedJobs();
   ArmTick();
   TaskCame(request.task, callbacks);
@@ -74,16 +74,17 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
                    options_.heartbeat_interval};
 }
 
-void Coordinator::Impl::NoteLeft(const JoinRequest& request,
+void Coordinator::Impl::NoteLeft(const std::vector<protocol::LeftTask>& left,
+                                 const std::string& reporter,
                                  DeferredCallbacks& callbacks) {
-  for (const protocol::LeftTask& left : request.left) {
-    if (!tasks_.members().NoteLeft(left.task, left.incarnation)) continue;
+  for (const protocol::LeftTask& gone : left) {
+    if (!tasks_.members().NoteLeft(gone.task, gone.incarnation)) continue;
     Log(Severity::kInfo,
-        absl::StrCat(left.task, " had left before this coordinator started, ",
-                     request.task, " says"),
+        absl::StrCat(gone.task, " had left before it joined this coordinator, ",
+                     reporter, " says"),
         callbacks);
-    CountChange(left.task);
-    TaskWent(left.task, callbacks);
+    CountChange(gone.task);
+    TaskWent(gone.task, callbacks);
   }
 }
 
@@ -147,6 +148,10 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
   }
   RETURN_IF_ERROR(
       tasks_.members().Heard(request.task, request.incarnation, Now()));
+  if (!request.left.empty()) {
+    NoteLeft(request.left, request.task, callbacks);
+    UpdateFinishedJobs();
+  }
   if (request.has_report) TakeReport(request.task, request.report, callbacks);
   HeartbeatReply reply;
   reply.wants_report = register_.Answer(request.task);
@@ -202,10 +207,16 @@ void Coordinator::Impl::TakeReport(const std::string& task,
   TaskReported(task, callbacks);
 }
 
+// A member of the cluster may stop before it has joined a coordinator that
+// started anew.
 void Coordinator::Impl::Leave(const std::string& task, uint64_t incarnation) {
   DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
-  if (!tasks_.members().Leave(task, incarnation)) return;
+  Membership& members = tasks_.members();
+  if (!members.Leave(task, incarnation) &&
+      !members.NoteLeft(task, incarnation)) {
+    return;
+  }
   Log(Severity::kInfo, absl::StrCat(task, " has left"), callbacks);
   CountChange(task);
   UpdateFinishedJobs();

@@ -100,6 +100,34 @@ TEST_F(CoordinatorTest, EachChangeOfWhoHasLeftIsToldOnce) {
               ElementsAre(LeftTask{kPs0, 0}, LeftTask{kPs1, 1}));
 }
 
+// They were members under the coordinator before this one.
+TEST_F(CoordinatorTest, TaskThatLeavesBeforeItJoinedHasLeft) {
+  JoinAs(kWorker0);
+  Leave(kPs0);
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLeft);
+  EXPECT_THAT(Beat(kWorker0)->left, ElementsAre(LeftTask{kPs0, 1}));
+  EXPECT_THAT(Join(JoinOf(kPs0, 1)), StatusIs(absl::StatusCode::kAborted))
+      << "its last Join may be overtaken";
+  JoinAs(kPs0, 2);
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
+}
+
+TEST_F(CoordinatorTest, HeartbeatReportsTasksThatHaveLeft) {
+  JoinAs(kWorker0);
+  JoinAs(kPs1);
+  protocol::HeartbeatRequest request;
+  request.task = kWorker0;
+  request.incarnation = 1;
+  request.coordinator = incarnation_;
+  request.left = {{kPs0, 1}, {kPs1, 1}};
+  Pending<HeartbeatReply> reply;
+  coordinator_->Heartbeat(request, In(absl::Seconds(3)), reply.Done());
+  ASSERT_OK(reply.get());
+  EXPECT_THAT(reply.get()->left, ElementsAre(LeftTask{kPs0, 1}));
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLeft);
+  EXPECT_EQ(Tasks()[kPs1].state, TaskState::kAlive);
+}
+
 TEST_F(CoordinatorTest, OfTwoClaimantsTheFirstIsTheTask) {
   JoinAs(kPs0, 1);
   for (int i = 0; i < 3; ++i) {

@@ -100,13 +100,17 @@ struct HeartbeatRequest {
   TaskReport report;
   // Of the last reply of this coordinator; 0: there was none.
   uint64_t left_version = 0;
+  // Tasks that have left, as JoinRequest::left, of which the sender has heard
+  // since its last request that was answered.
+  std::vector<LeftTask> left;
 };
 
 struct HeartbeatReply {
   bool wants_report = false;
   // The task is to stop: somebody shuts the cluster down.
   bool stop = false;
-  // Jobs all of whose tasks have joined and left again, cleanly.
+  // Jobs all of whose tasks have left, cleanly; perhaps before this coordinator
+  // started, as other tasks report (JoinRequest::left).
   std::vector<std::string> finished_jobs;
   std::string cluster_uuid;  // as in JoinReply
   // Counts, from 1, how often tasks have left or come back.

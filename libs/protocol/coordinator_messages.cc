@@ -279,9 +279,10 @@ absl::StatusOr<bus::Message> WriteHeartbeat(const HeartbeatRequest& request) {
     ASSIGN_OR_RETURN(report, WriteReport(request.report, builder, attachments));
   }
   const auto task = builder.CreateString(request.task);
+  const auto left = WriteLeft(request.left, builder);
   return Finish(schemas::CreateTaskHeartbeat(builder, task, request.incarnation,
                                              request.coordinator, report,
-                                             request.left_version),
+                                             request.left_version, left),
                 builder, std::move(attachments));
 }
 
@@ -296,6 +297,7 @@ absl::StatusOr<HeartbeatRequest> ReadHeartbeat(bus::Message message) {
   request.has_report = body.report() != nullptr;
   ASSIGN_OR_RETURN(request.report, ReadReport(body.report(), reader));
   request.left_version = body.left_version();
+  ASSIGN_OR_RETURN(request.left, ReadLeft(body.left(), reader));
   return request;
 }
 

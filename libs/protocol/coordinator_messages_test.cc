@@ -122,12 +122,14 @@ TEST(CoordinatorMessagesTest, Heartbeats) {
   request.incarnation = 11;
   request.coordinator = 22;
   request.left_version = 33;
+  request.left = {{kTask, 44}};
   ASSERT_OK_AND_ASSIGN(bus::Message message, WriteHeartbeat(request));
   ASSERT_OK_AND_ASSIGN(HeartbeatRequest read, ReadHeartbeat(message));
   EXPECT_EQ(read.task, kTask);
   EXPECT_EQ(read.incarnation, 11u);
   EXPECT_EQ(read.coordinator, 22u);
   EXPECT_EQ(read.left_version, 33u);
+  EXPECT_THAT(read.left, ElementsAre(LeftTask{kTask, 44}));
   EXPECT_FALSE(read.has_report);
 
   request.has_report = true;

@@ -39,6 +39,16 @@ bool IsForGood(const absl::Status& why, bool has_joined) {
   return bus::IsRefusal(why) && !has_joined;
 }
 
+std::vector<protocol::LeftTask> ListOf(
+    const std::map<std::string, uint64_t>& left) {
+  std::vector<protocol::LeftTask> list;
+  list.reserve(left.size());
+  for (const auto& [task, incarnation] : left) {
+    list.push_back({task, incarnation});
+  }
+  return list;
+}
+
 }  // namespace
 
 CoordinatorLink::CoordinatorLink(const CoordinatorLinkOptions& options)
@@ -56,11 +66,6 @@ void CoordinatorLink::Start(const std::string& target) {
 bool CoordinatorLink::joined() const {
   absl::MutexLock lock(&mutex_);
   return state_ == State::kJoined;
-}
-
-bool CoordinatorLink::IsJoinedTo(uint64_t coordinator) const {
-  absl::MutexLock lock(&mutex_);
-  return coordinator_ == coordinator;
 }
 
 bool CoordinatorLink::IsClosed() const {
@@ -109,21 +114,20 @@ void CoordinatorLink::Join() {
     join_answered_ = options_.scheduler->NewEvent();
     request.target = target_;
     request.cluster_uuid = cluster_uuid_;
-    for (const auto& [task, incarnation] : left_) {
-      request.left.push_back({task, incarnation});
-    }
+    request.left = ListOf(left_);
     slice = slice_;
   }
   request.report = options_.events->Report();
-  options_.coordinator->Join(
-      request, options_.scheduler->clock().Now() + slice,
-      [self = shared_from_this()](absl::StatusOr<protocol::JoinReply> reply) {
-        self->OnJoinAnswered(std::move(reply));
-      });
+  options_.coordinator->Join(request, options_.scheduler->clock().Now() + slice,
+                             [self = shared_from_this(), left = request.left](
+                                 absl::StatusOr<protocol::JoinReply> reply) {
+                               self->OnJoinAnswered(left, std::move(reply));
+                             });
   in_flight_.End();
 }
 
 void CoordinatorLink::OnJoinAnswered(
+    const std::vector<protocol::LeftTask>& told_left,
     absl::StatusOr<protocol::JoinReply> reply) {
   const absl::Time now = options_.scheduler->clock().Now();
   absl::Duration interval = absl::InfiniteDuration();
@@ -143,6 +147,7 @@ void CoordinatorLink::OnJoinAnswered(
       state_ = State::kJoined;
       if (coordinator_ != reply->coordinator) left_version_ = 0;
       coordinator_ = reply->coordinator;
+      ToldLeft(told_left);
       interval = interval_ = reply->heartbeat_interval;
     }
     if (!absl::IsAlreadyExists(reply.status())) {
@@ -235,6 +240,7 @@ bool CoordinatorLink::NewBeat(protocol::HeartbeatRequest& request,
   if (state_ != State::kJoined) return false;
   request.coordinator = coordinator_;
   request.left_version = left_version_;
+  request.left = ListOf(untold_left_);
   timeout = interval_ * kBeatPatience;
   in_flight_.Begin();
   return true;
@@ -246,12 +252,32 @@ void CoordinatorLink::Send(const protocol::HeartbeatRequest& request,
                                absl::StatusOr<protocol::HeartbeatReply>)) {
   options_.coordinator->Heartbeat(
       request, options_.scheduler->clock().Now() + timeout,
-      [self = shared_from_this(), on_answer, asked = request.coordinator](
-          absl::StatusOr<protocol::HeartbeatReply> reply) {
-        // Versions are those of one coordinator.
-        if (reply.ok() && !self->IsJoinedTo(asked)) reply->left_version = 0;
+      [self = shared_from_this(), on_answer, asked = request.coordinator,
+       left = request.left](absl::StatusOr<protocol::HeartbeatReply> reply) {
+        if (reply.ok()) self->NoteAnswered(asked, left, *reply);
         (self.get()->*on_answer)(std::move(reply));
       });
+}
+
+// Versions, and who was told, are those of one coordinator.
+void CoordinatorLink::NoteAnswered(
+    uint64_t asked, const std::vector<protocol::LeftTask>& told_left,
+    protocol::HeartbeatReply& reply) {
+  absl::MutexLock lock(&mutex_);
+  if (coordinator_ == asked) {
+    ToldLeft(told_left);
+  } else {
+    reply.left_version = 0;
+  }
+}
+
+void CoordinatorLink::ToldLeft(const std::vector<protocol::LeftTask>& told) {
+  for (const protocol::LeftTask& task : told) {
+    const auto left = untold_left_.find(task.task);
+    if (left == untold_left_.end() || left->second != task.incarnation)
+      continue;
+    untold_left_.erase(left);
+  }
 }
 
 void CoordinatorLink::Beat() {
@@ -342,7 +368,8 @@ void CoordinatorLink::TellEvents(const protocol::HeartbeatReply& reply) {
 
 // Heartbeats and reports are answered side by side: an old answer says nothing
 // new. The first answer of a coordinator says all that it knows, which includes
-// what this task has told it; what it does not say is out of date.
+// what this task has told it; what it does not say is out of date, but for what
+// this task has yet to tell it.
 std::vector<protocol::LeftTask> CoordinatorLink::TakeLeft(
     const protocol::HeartbeatReply& reply) {
   std::vector<protocol::LeftTask> left;
@@ -350,7 +377,7 @@ std::vector<protocol::LeftTask> CoordinatorLink::TakeLeft(
   if (state_ != State::kJoined || reply.left_version <= left_version_) {
     return left;
   }
-  if (left_version_ == 0) left_.clear();
+  if (left_version_ == 0) left_ = untold_left_;
   left_version_ = reply.left_version;
   for (const protocol::LeftTask& task : reply.left) {
     if (task.incarnation == 0) {
@@ -365,12 +392,14 @@ std::vector<protocol::LeftTask> CoordinatorLink::TakeLeft(
 
 void CoordinatorLink::NoteLeft(const std::string& task, uint64_t incarnation) {
   absl::MutexLock lock(&mutex_);
-  left_[task] = incarnation;
+  if (std::exchange(left_[task], incarnation) == incarnation) return;
+  untold_left_[task] = incarnation;
 }
 
 void CoordinatorLink::NoteBack(const std::string& task) {
   absl::MutexLock lock(&mutex_);
   left_.erase(task);
+  untold_left_.erase(task);
 }
 
 bool CoordinatorLink::HasLeft(const std::string& task,

@@ -90,8 +90,8 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   void OnLost();
   bool joined() const;
   // This process of a task has said that it ends; or another one, or the same,
-  // is there. What the link knows of tasks that have left it tells the next
-  // coordinator.
+  // is there. The next heartbeat tells the coordinator of a task that has left;
+  // a Join tells the next coordinator all that the link knows.
   void NoteLeft(const std::string& task, uint64_t incarnation);
   void NoteBack(const std::string& task);
   // Whether the coordinator, or a NoteLeft, has said so.
@@ -107,7 +107,9 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   enum class State { kIdle, kJoining, kJoined, kRefused, kLeft, kClosed };
 
   void Join();
-  void OnJoinAnswered(absl::StatusOr<protocol::JoinReply> reply);
+  // `told_left`: what the request said.
+  void OnJoinAnswered(const std::vector<protocol::LeftTask>& told_left,
+                      absl::StatusOr<protocol::JoinReply> reply);
   void NoteCluster(const std::string& uuid);
   void Refused(const absl::Status& why);
   void LogWaiting(const absl::Status& why);
@@ -124,6 +126,13 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   void Send(const protocol::HeartbeatRequest& request, absl::Duration timeout,
             void (CoordinatorLink::*on_answer)(
                 absl::StatusOr<protocol::HeartbeatReply>));
+  // The coordinator `asked` has answered a heartbeat that said `told_left`.
+  void NoteAnswered(uint64_t asked,
+                    const std::vector<protocol::LeftTask>& told_left,
+                    protocol::HeartbeatReply& reply)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void ToldLeft(const std::vector<protocol::LeftTask>& told)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Handles what the answers to heartbeats and to reports have in common.
   // Returns false if the task is no longer a member.
   bool TakeAnswer(const absl::StatusOr<protocol::HeartbeatReply>& reply);
@@ -139,7 +148,6 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   bool HasJoined() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return coordinator_ != 0;
   }
-  bool IsJoinedTo(uint64_t coordinator) const ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsClosed() const;
   // False once the link is closed; else events may be called until End.
   bool BeginEvents();
@@ -164,6 +172,8 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   // this is, by the one that was joined last.
   std::map<std::string, uint64_t> left_ ABSL_GUARDED_BY(mutex_);
   uint64_t left_version_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of left_: what that coordinator has not been told yet.
+  std::map<std::string, uint64_t> untold_left_ ABSL_GUARDED_BY(mutex_);
   absl::Duration interval_ ABSL_GUARDED_BY(mutex_);
   absl::Duration slice_ ABSL_GUARDED_BY(mutex_);  // of the next Join
   absl::Time last_logged_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

@@ -149,6 +149,26 @@ TEST_F(CoordinatorLinkTest, WhoHasLeftIsToldToTheNextCoordinator) {
   EXPECT_FALSE(link_->HasLeft(absl::StrCat(kPs, 2), 7));
 }
 
+// The first answer of a coordinator may be older than a goodbye.
+TEST_F(CoordinatorLinkTest, TaskThatLeftAfterTheJoinIsReported) {
+  using protocol::LeftTask;
+  const LeftTask gone{"/job:ps/replica:0/task:2", 7};
+  coordinator_.heartbeat_reply.left_version = 1;
+  coordinator_.Release();  // the join
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  ASSERT_THAT(coordinator_.heartbeats, SizeIs(1));
+  link_->NoteLeft(gone.task, gone.incarnation);
+  coordinator_.hold = false;
+  coordinator_.Release();
+  scheduler_.RunUntilIdle();
+  EXPECT_TRUE(link_->HasLeft(gone.task, gone.incarnation));
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_THAT(coordinator_.heartbeats.back().left, ElementsAre(gone));
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_THAT(coordinator_.heartbeats.back().left, SizeIs(0)) << "once";
+  EXPECT_TRUE(link_->HasLeft(gone.task, gone.incarnation));
+}
+
 TEST_F(CoordinatorLinkTest, WhoWasRefusedDoesNotAskAgain) {
   coordinator_.answer = absl::FailedPreconditionError("another cluster");
   coordinator_.Release();
