@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -73,13 +74,32 @@ void FileClient::OnConnected(const bus::Identity& peer) {
     connected_ = true;
     incarnation_ = peer.incarnation;
     last_failure_ = absl::OkStatus();
-    if (!expects_saves_) return;
   }
-  FileRequest request;
-  request.action = FileAction::kExpectSaves;
-  Operate(std::move(request),
+  SendExpectation();
+}
+
+// Another thread may change it, and send that, between the look and the send
+// here: then the look is repeated, so that the last one sent is the current
+// one. The task at the other end may have kept an older one for the connection
+// before, so that "none" is sent as well.
+void FileClient::SendExpectation() {
+  std::optional<bool> sent;
+  while (true) {
+    const std::optional<bool> expects = expectation();
+    if (expects == sent) return;
+    sent = expects;
+    FileRequest request;
+    request.action =
+        *expects ? FileAction::kExpectSaves : FileAction::kExpectNoSaves;
+    Start(std::move(request),
           options_.scheduler->clock().Now() + options_.connect_timeout, nullptr,
           [](const absl::StatusOr<FileAnswer>&) {});
+  }
+}
+
+std::optional<bool> FileClient::expectation() {
+  absl::MutexLock lock(&mutex_);
+  return expects_saves_;
 }
 
 bool FileClient::NoteExpectation(FileAction action) {
@@ -98,7 +118,9 @@ void FileClient::OnDisconnected(const absl::Status& why) {
 
 absl::Time FileClient::LastWait(FileAction action) {
   absl::MutexLock lock(&mutex_);
-  if (connected_ || IsOfOpenFile(action)) return absl::InfinitePast();
+  if (connected_ || IsOfOpenFile(action) || IsExpectation(action)) {
+    return absl::InfinitePast();
+  }
   return disconnected_since_ + options_.connect_timeout;
 }
 
@@ -147,6 +169,11 @@ void FileClient::Operate(FileRequest request, absl::Time deadline,
   if (IsExpectation(request.action) && !NoteExpectation(request.action)) {
     return done(FileAnswer());
   }
+  Start(std::move(request), deadline, std::move(cancellation), std::move(done));
+}
+
+void FileClient::Start(FileRequest request, absl::Time deadline,
+                       std::shared_ptr<Cancellation> cancellation, Done done) {
   const absl::Time last_wait = LastWait(request.action);
   auto pending = std::make_shared<Pending>(
       std::move(request), deadline, std::move(cancellation), std::move(done));

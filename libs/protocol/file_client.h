@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -65,6 +66,11 @@ class FileClient : public Files, private bus::ChannelEvents {
   absl::Time LastWait(FileAction action) ABSL_LOCKS_EXCLUDED(mutex_);
   // Remembers what is expected; false: there is no connection to say it over.
   bool NoteExpectation(FileAction action) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sends over a new connection what is expected, if that was ever said.
+  void SendExpectation() ABSL_LOCKS_EXCLUDED(mutex_);
+  std::optional<bool> expectation() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Start(FileRequest request, absl::Time deadline,
+             std::shared_ptr<Cancellation> cancellation, Done done);
   void SendWhenConnected(const std::shared_ptr<Pending>& pending,
                          absl::Time deadline);
   void Send(const std::shared_ptr<Pending>& pending);
@@ -78,7 +84,8 @@ class FileClient : public Files, private bus::ChannelEvents {
   absl::Mutex mutex_;
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t incarnation_ ABSL_GUARDED_BY(mutex_) = 0;  // connected last
-  bool expects_saves_ ABSL_GUARDED_BY(mutex_) = false;
+  // None: never said.
+  std::optional<bool> expects_saves_ ABSL_GUARDED_BY(mutex_);
   UnsyncedRenames renames_ ABSL_GUARDED_BY(mutex_);
   absl::Time disconnected_since_ ABSL_GUARDED_BY(mutex_);
   // Of the attempts since; OK before the first has failed.

@@ -281,6 +281,41 @@ TEST_F(FileClientTest, SyncAfterRestartDoesNotCoverOldRenames) {
   EXPECT_THAT(ask(FileAction::kSyncDirectory, "/other/"), StatusIs(kGone, ""));
 }
 
+// The service keeps what the lost connection expected until it hears more.
+TEST_F(FileClientTest, ExpectationThatEndsWithoutAConnectionIsSentLater) {
+  Connect();
+  Ask(FileAction::kExpectSaves);
+  processes_.Settle();
+  processes_.network().Cut("client", "server");
+  processes_.Settle();
+  EXPECT_TRUE(service_.ExpectsSaves(11)) << "it may come back";
+  Ask(FileAction::kExpectNoSaves);
+  Pass(absl::Seconds(10));
+  EXPECT_FALSE(service_.ExpectsSaves(11));
+  ASSERT_FALSE(recorder_.requests.empty());
+  EXPECT_EQ(recorder_.requests.back().action, FileAction::kExpectNoSaves);
+  EXPECT_EQ(recorder_.num_clients, 1);
+}
+
+TEST_F(FileClientTest, EachLostConnectionIsAwaitedForItsWholeLease) {
+  Connect();
+  Ask(FileAction::kExpectSaves);
+  processes_.Settle();
+  for (int i = 0; i < 3; ++i) {
+    processes_.network().Cut("client", "server");
+    processes_.Settle();
+    EXPECT_TRUE(service_.ExpectsSaves(11));
+    Pass(absl::Milliseconds(1500));
+  }
+  client_.reset();
+  processes_.Settle();
+  Pass(FileService::kReconnectLease - absl::Milliseconds(100));
+  EXPECT_TRUE(service_.ExpectsSaves(11));
+  Pass(absl::Milliseconds(200));
+  EXPECT_FALSE(service_.ExpectsSaves(11));
+  EXPECT_EQ(recorder_.num_clients, 0);
+}
+
 TEST_F(FileClientTest, ADeadlineEndsACall) {
   Connect();
   recorder_.hold = true;

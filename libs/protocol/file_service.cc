@@ -19,7 +19,7 @@ FileService::~FileService() {
     absl::MutexLock lock(&mutex_);
     clients.swap(clients_);
     awaited.swap(awaited_);
-    is_draining_ = false;
+    is_closed_ = true;
   }
   for (const auto& [incarnation, client] : awaited) {
     if (options_.scheduler->CancelTimer(client.timer)) timers_.End();
@@ -41,11 +41,6 @@ const MethodRow<FileService>* FileService::FindMethod(uint8_t method) {
   };
   static constexpr MethodTable kTable(kRows);
   return kTable.Find(method);
-}
-
-void FileService::Drain() {
-  absl::MutexLock lock(&mutex_);
-  is_draining_ = true;
 }
 
 bool FileService::ExpectsSaves(uint64_t incarnation) const {
@@ -83,16 +78,14 @@ void FileService::OnConnect(const bus::Peer& peer) {
 
 void FileService::OnDisconnect(const bus::Peer& peer) {
   Client gone;
-  bool is_awaited = false;
   {
     absl::MutexLock lock(&mutex_);
     const auto it = clients_.find(peer.id);
     if (it == clients_.end()) return;
     gone = std::move(it->second);
     clients_.erase(it);
-    is_awaited = is_draining_ && gone.expects_saves;
   }
-  if (is_awaited) HoldPlaceFor(gone.incarnation);
+  if (gone.expects_saves) HoldPlaceFor(gone.incarnation);
 }
 
 void FileService::HoldPlaceFor(uint64_t incarnation) {
@@ -101,22 +94,25 @@ void FileService::HoldPlaceFor(uint64_t incarnation) {
   const bool is_back = absl::c_any_of(clients_, [&](const auto& entry) {
     return entry.second.incarnation == incarnation;
   });
-  if (!is_draining_ || is_back || awaited_.contains(incarnation)) return;
+  if (is_closed_ || is_back || awaited_.contains(incarnation)) return;
   Awaited& awaited = awaited_[incarnation];
   awaited.files = std::move(files);
+  awaited.number = ++num_waits_;
   timers_.Begin();
   awaited.timer = options_.scheduler->ScheduleAt(
-      Pool::kControl, options_.scheduler->clock().Now() + kDrainLease,
-      [this, incarnation] {
-        EndAwaiting(incarnation);
+      Pool::kControl, options_.scheduler->clock().Now() + kReconnectLease,
+      [this, incarnation, number = awaited.number] {
+        EndAwaiting(incarnation, number);
         timers_.End();
       });
 }
 
-std::shared_ptr<Files> FileService::EndAwaiting(uint64_t incarnation) {
+std::shared_ptr<Files> FileService::EndAwaiting(
+    uint64_t incarnation, std::optional<uint64_t> number) {
   absl::MutexLock lock(&mutex_);
   const auto it = awaited_.find(incarnation);
   if (it == awaited_.end()) return nullptr;
+  if (number.has_value() && it->second.number != *number) return nullptr;
   // False where its own closure does this.
   if (options_.scheduler->CancelTimer(it->second.timer)) timers_.End();
   std::shared_ptr<Files> files = std::move(it->second.files);

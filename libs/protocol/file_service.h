@@ -2,9 +2,10 @@
 // messages of the role Files into calls, and what comes of them into replies.
 // Each connection is a client of its own; what it has open ends with it.
 //
-// While the task drains, a client that expects saves and loses its connection
-// is waited for briefly: whoever keeps the files still sees a client that
-// expects saves, until it is back or kDrainLease is over.
+// A client that expects saves and loses its connection is waited for briefly:
+// whoever keeps the files still sees a client that expects saves, until it is
+// back or kReconnectLease is over. So a task that begins to drain in between
+// waits for it.
 //
 // Threads: OnRequest as bus::Handler says; the role's method is fast.
 #ifndef WEFT_LIBS_PROTOCOL_FILE_SERVICE_H_
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -42,13 +44,11 @@ class FileService : public RoleService<FileService> {
   ~FileService();
 
   // Long enough for a connection that was cut to be dialed again.
-  static constexpr absl::Duration kDrainLease = absl::Seconds(2);
+  static constexpr absl::Duration kReconnectLease = absl::Seconds(2);
 
   static constexpr char kRole[] = "a task that keeps files";
   static const MethodRow<FileService>* FindMethod(uint8_t method);
 
-  // See above.
-  void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether a client of this incarnation expects saves, or did just before it
   // lost its connection.
   bool ExpectsSaves(uint64_t incarnation) const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -66,13 +66,16 @@ class FileService : public RoleService<FileService> {
   // In the place of a client that is to come back.
   struct Awaited {
     std::shared_ptr<Files> files;
+    uint64_t number = 0;  // of the wait, by num_waits_
     Scheduler::TimerId timer = 0;
   };
 
   std::shared_ptr<Files> NewExpectingFiles() const;
   void HoldPlaceFor(uint64_t incarnation) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Takes it out.
-  std::shared_ptr<Files> EndAwaiting(uint64_t incarnation)
+  // Removes and returns what is awaited: with `number`, only if it is that
+  // wait; the timer of an earlier one may fire late.
+  std::shared_ptr<Files> EndAwaiting(
+      uint64_t incarnation, std::optional<uint64_t> number = std::nullopt)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteExpectation(const bus::Peer& peer, FileAction action)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -85,7 +88,8 @@ class FileService : public RoleService<FileService> {
   PendingReplies replies_;
   InFlight timers_;
   mutable absl::Mutex mutex_;
-  bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t num_waits_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<uint64_t, Awaited> awaited_ ABSL_GUARDED_BY(mutex_);
   // By connection. From its beginning on: whoever keeps the files waits for
   // clients when it stops, also for one that has not asked for anything since

@@ -393,6 +393,24 @@ TEST(CheckpointWriterTaskTest, ClientWhoseConnectionIsCutMaySave) {
   EXPECT_TRUE(stopped);
 }
 
+TEST(CheckpointWriterTaskTest, ClientCutJustBeforeTheWriterStopsMaySave) {
+  WritersWorld world;
+  const auto saves = world.client().ExpectSaves();
+  ASSERT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/a", "a"));
+  world.network().Cut("client", "checkpoint_writer0");
+  world.scheduler().RunUntilIdle();
+  bool stopped = false;
+  world.scheduler().Schedule(Pool::kBlocking, [&] {
+    EXPECT_OK(world.writer(0).server->Stop(absl::Seconds(10)));
+    stopped = true;
+  });
+  world.scheduler().AdvanceBy(absl::Seconds(4));
+  EXPECT_FALSE(stopped);
+  EXPECT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/b", "b"));
+  world.scheduler().AdvanceBy(absl::Seconds(10));
+  EXPECT_TRUE(stopped);
+}
+
 TEST(CheckpointWriterTaskTest, WhatIsOpenTooLongIsGivenUpByAWriterThatStops) {
   WritersWorld world;
   ASSERT_OK_AND_ASSIGN(auto file,

@@ -27,7 +27,6 @@ TaskHandler::TaskHandler(const TaskHandlerOptions& options)
 
 void TaskHandler::Drain() {
   if (master_) master_->Drain();
-  if (files_) files_->Drain();
 }
 
 bool TaskHandler::IsFast(uint8_t method) const {
