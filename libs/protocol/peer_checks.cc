@@ -31,7 +31,7 @@ absl::Status CheckIsOther(const bus::Peer& peer, uint64_t own_incarnation) {
 absl::Status CheckIsOneTask(uint64_t incarnation, const std::string& task,
                             const std::string& known_task) {
   if (known_task.empty() || task == known_task) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat(
+  return absl::UnavailableError(absl::StrCat(
       "A process says that it is ", task, " and has the incarnation ",
       incarnation, ", which is that of ", known_task,
       ". Each process must draw its own, and be one task."));

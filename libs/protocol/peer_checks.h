@@ -26,6 +26,8 @@ absl::Status CheckIsOther(const bus::Peer& peer, uint64_t own_incarnation);
 // A process says that it is `task`, while `known_task` is what the connections
 // that the same incarnation has say, empty if it has none: one process is one
 // task. Under another name it would take over what the first one has here.
+// UNAVAILABLE: the first one may be the liar, and the owner of the incarnation
+// must not end for it; it tries again.
 absl::Status CheckIsOneTask(uint64_t incarnation, const std::string& task,
                             const std::string& known_task);
 

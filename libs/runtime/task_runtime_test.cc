@@ -658,7 +658,7 @@ TEST_F(TaskRuntimeTest, ConnectedProcess_IsNoOtherTask) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   EXPECT_THAT(runtime_->PeerConnected(kOther, kMaster),
-              StatusIs(absl::StatusCode::kPermissionDenied, kWorker));
+              StatusIs(absl::StatusCode::kUnavailable, kWorker));
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   // The refused connection does not count.
   Lose(kMaster);
