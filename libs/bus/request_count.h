@@ -1,5 +1,7 @@
 // RequestCount: how many requests one peer has open, over all of its
-// connections. RequestCounts finds the one of a client by its incarnation.
+// connections. RequestCounts finds the one of a client by its incarnation,
+// which the client draws anew for each session; those of all clients count
+// together, too.
 //
 // Threads: thread-safe. The lock of RequestCounts is taken once for each
 // connection.
@@ -12,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -21,8 +24,28 @@ namespace weft::bus {
 
 class RequestCount {
  public:
-  // Counts one more; false, and nothing is done, if there are `limit` already.
-  bool TryAdd(int64_t limit) {
+  // What it counts counts in `all` as well, unless that is null.
+  explicit RequestCount(std::shared_ptr<RequestCount> all = nullptr)
+      : all_(std::move(all)) {}
+
+  // Counts one more; false, and nothing is done, if there are `limit` already,
+  // or `limit_of_all` of all together.
+  bool TryAdd(int64_t limit, int64_t limit_of_all) {
+    if (all_ != nullptr && !all_->AddBelow(limit_of_all)) return false;
+    if (AddBelow(limit)) return true;
+    if (all_ != nullptr) all_->Remove();
+    return false;
+  }
+  void Remove() {
+    open_.fetch_sub(1, std::memory_order_relaxed);
+    if (all_ != nullptr) all_->Remove();
+  }
+  bool HasFewerThan(int64_t limit) const {
+    return open_.load(std::memory_order_relaxed) < limit;
+  }
+
+ private:
+  bool AddBelow(int64_t limit) {
     int64_t open = open_.load(std::memory_order_relaxed);
     while (open < limit) {
       if (open_.compare_exchange_weak(open, open + 1,
@@ -32,9 +55,8 @@ class RequestCount {
     }
     return false;
   }
-  void Remove() { open_.fetch_sub(1, std::memory_order_relaxed); }
 
- private:
+  const std::shared_ptr<RequestCount> all_;
   std::atomic<int64_t> open_{0};
 };
 
@@ -47,7 +69,7 @@ class RequestCounts : public std::enable_shared_from_this<RequestCounts> {
     std::shared_ptr<RequestCount> count = known.lock();
     if (count != nullptr) return count;
     count = std::shared_ptr<RequestCount>(
-        new RequestCount,
+        new RequestCount(all_),
         [self = shared_from_this(), incarnation](RequestCount* last) {
           delete last;
           self->Forget(incarnation);
@@ -64,6 +86,7 @@ class RequestCounts : public std::enable_shared_from_this<RequestCounts> {
     if (known != counts_.end() && known->second.expired()) counts_.erase(known);
   }
 
+  const std::shared_ptr<RequestCount> all_ = std::make_shared<RequestCount>();
   absl::Mutex mutex_;
   absl::flat_hash_map<uint64_t, std::weak_ptr<RequestCount>> counts_
       ABSL_GUARDED_BY(mutex_);

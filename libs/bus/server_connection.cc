@@ -55,6 +55,14 @@ absl::Time DeadlineOf(const Envelope& envelope, const Clock& clock) {
   return clock.Now() + absl::Microseconds(envelope.time_remaining_us);
 }
 
+// All clients of a master share its connection to another task, which admits
+// max_requests_per_peer there: half of it is left for other work. What one
+// client may have is never less than its own quota.
+int64_t LimitOfClients(const TransportOptions& options) {
+  return std::max(options.max_requests_per_client,
+                  options.max_requests_per_peer / 2);
+}
+
 }  // namespace
 
 class ServerConnection::Call : public IncomingCall {
@@ -332,15 +340,23 @@ absl::Status ServerConnection::CountCall(bool has_reserve) {
   const bool is_client =
       peer_.identity.task.empty() &&
       options.max_requests_per_client < options.max_requests_per_peer;
-  const size_t quota = is_client ? options.max_requests_per_client
-                                 : options.max_requests_per_peer;
+  const int64_t quota = is_client ? options.max_requests_per_client
+                                  : options.max_requests_per_peer;
   const size_t limit = has_reserve ? 2 * quota + kReservedRequests : quota;
   if (has_reserve && num_reserved_ < limit) {
     ++num_reserved_;
     return absl::OkStatus();
   }
-  if (!has_reserve && requests_->TryAdd(static_cast<int64_t>(limit))) {
+  const int64_t limit_of_clients =
+      is_client ? LimitOfClients(options) : std::numeric_limits<int64_t>::max();
+  if (!has_reserve && requests_->TryAdd(quota, limit_of_clients)) {
     return absl::OkStatus();
+  }
+  if (!has_reserve && requests_->HasFewerThan(quota)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        context_.self.task, " works on ", limit_of_clients,
+        " requests of all its clients already, open partial runs among them. "
+        "Wait for answers, or raise max_requests_per_peer there."));
   }
   return absl::ResourceExhaustedError(absl::StrCat(
       context_.self.task, " works on ", limit,

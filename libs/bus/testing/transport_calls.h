@@ -294,6 +294,36 @@ TEST_P(TransportConformanceTest, ConnectionsOfAClientShareItsQuota) {
   EXPECT_OK(call_from(*second, kEcho).Wait());
 }
 
+TEST_P(TransportConformanceTest, ClientsTogetherMayTakeHalfOfATasksQuota) {
+  TransportOptions options;
+  options.max_requests_per_peer = 6;
+  options.max_requests_per_client = 2;
+  ASSERT_NO_FATAL_FAILURE(Connect(options));
+  Identity other = client_identity_;
+  ++other.incarnation;
+  const auto second = client_->transport->Dial(endpoint_->address(), other,
+                                               "/job:ps/task:0", &events_);
+  ASSERT_TRUE(events_.WaitForConnects(2));
+  const auto call_from = [this](Channel& channel, uint8_t method) {
+    Answer answer(scheduler_);
+    channel.Call(NewMessage(method, ""), {}, answer.callback());
+    return answer;
+  };
+  std::vector<Answer> held;
+  for (int i = 0; i < 2; ++i) held.push_back(call_from(*channel_, kHold));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.held.size() == 2; }));
+  held.push_back(call_from(*second, kHold));
+  ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.held.size() == 3; }));
+  EXPECT_THAT(
+      call_from(*second, kEcho).Wait(),
+      StatusIs(absl::StatusCode::kResourceExhausted, "of all its clients"));
+  for (auto& call : handler_.TakeHeld()) {
+    call.call->Reply(std::move(call.request));
+  }
+  for (const Answer& answer : held) EXPECT_OK(answer.Wait());
+  EXPECT_OK(call_from(*second, kEcho).Wait());
+}
+
 TEST_P(TransportConformanceTest, RequestThatIsKeptOpenCountsAfterItsAnswer) {
   TransportOptions options;
   options.max_requests_per_client = 1;
