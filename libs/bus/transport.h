@@ -93,7 +93,7 @@ inline bool IsRefusal(const absl::Status& why) {
   }
 }
 
-// What a Channel tells its owner. Fast.
+// What a Channel tells its owner. Fast. Calls come one after the other.
 class ChannelEvents {
  public:
   virtual ~ChannelEvents() = default;
@@ -167,12 +167,15 @@ struct TransportOptions {
   uint64_t credit_bytes = 16 << 20;
   // Of one control message, without streamed attachments.
   uint64_t max_control_bytes = 16 << 20;
-  // What one peer may make us hold: requests without an answer or that were
-  // kept open (IncomingCall::KeepOpen), and all attachments that are landing.
+  // What one peer may make us hold: bytes of requests without an answer and of
+  // all attachments that are landing; and the number of requests without an
+  // answer or kept open after it (IncomingCall::KeepOpen).
   uint64_t max_held_bytes_per_peer = uint64_t{8} << 30;
   int max_requests_per_peer = 65536;
   // The same of a peer that is no task, over all of its connections. Lower, so
   // that one client can't fill the connection from its master to another task.
+  // All such peers together have at most half of max_requests_per_peer, or this
+  // where it is more.
   int max_requests_per_client = 16384;
   // Large attachments of replies and one-way messages that wait for one peer to
   // read them.
