@@ -175,10 +175,12 @@ void ListeningSocket::Shutdown() {
 }
 
 bool ListeningSocket::NextDelivery(unsigned& signals, Delivery& delivery) {
+  // Each is an edge that does not come again.
+  if ((signals & kBacklog) != 0) looks_at_backlog_ = true;
+  signals &= ~kBacklog;
   if (PopPending(delivery)) return true;
   if ((signals & kChanges) != 0) ReadChanges();
-  if ((signals & kBacklog) != 0) looks_at_backlog_ = true;
-  signals &= ~(kChanges | kBacklog);
+  signals &= ~kChanges;
   if (port_is_free_ != nullptr) return false;
   if (looks_at_backlog_) {
     looks_at_backlog_ = parts_.reserve->RefuseWaiting(listener_);
@@ -505,7 +507,7 @@ void ListeningSocket::Forget(ConnectionId connection) {
 
 bool ListeningSocket::HasWork() const {
   return !pending_.empty() || !ending_.empty() || !lost_.empty() ||
-         !to_cut_.empty() || !stalled_.empty();
+         !to_cut_.empty() || !stalled_.empty() || looks_at_backlog_;
 }
 
 LoopMember::Next ListeningSocket::Rest() {
