@@ -58,7 +58,7 @@ void StepExchange::GiveBack(int64_t bytes) {
   quota_->GiveBack(bytes);
 }
 
-absl::Status StepExchange::Deliver(protocol::Push push) {
+absl::Status StepExchange::Deliver(protocol::Push& push) {
   const RendezvousKey key{push.edge, push.frame, push.iteration};
   if (quota_ == nullptr) {
     return local_.Send(key, std::move(push.tensor), push.is_dead);

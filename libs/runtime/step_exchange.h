@@ -75,8 +75,9 @@ class StepExchange : public Rendezvous, public Outbox {
   void AbandonSent() const;
 
   // A value from another task, for a Receive here. RESOURCE_EXHAUSTED when too
-  // many have not been received; as Send.
-  absl::Status Deliver(protocol::Push push);
+  // many have not been received: then the value stays in `push`, for the caller
+  // to free. Otherwise as Send, which takes it.
+  absl::Status Deliver(protocol::Push& push);
 
   // What waits here is about to be freed, and counts no more.
   void ReleaseQuota();

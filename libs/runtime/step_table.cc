@@ -301,9 +301,9 @@ void StepTable::CancelSoon(std::shared_ptr<Cancellation> step,
                       [step = std::move(step), cause] { step->Cancel(cause); });
 }
 
-void StepTable::DropValue(protocol::Push push) const {
-  if (push.tensor.TotalBytes() < kLargeBytes) return;
-  reclaimer_->Own(std::make_unique<Tensor>(std::move(push.tensor)));
+void StepTable::DropValue(Tensor value) const {
+  if (value.TotalBytes() < kLargeBytes) return;
+  reclaimer_->Own(std::make_unique<Tensor>(std::move(value)));
 }
 
 void StepTable::PushFailed(const protocol::Push& push,
@@ -314,15 +314,18 @@ void StepTable::PushFailed(const protocol::Push& push,
 
 void StepTable::Deliver(protocol::Push push) {
   std::shared_ptr<StepExchange> exchange = Admit(push);
-  if (exchange == nullptr) return DropValue(std::move(push));
+  if (exchange == nullptr) return DropValue(std::move(push.tensor));
   const protocol::StepId id{push.session.master_incarnation, push.step};
   const uint64_t edge = push.edge;
   if (!push.landed.ok()) {
     Refuse(id, edge, push.landed);
-    return;
+    return DropValue(std::move(push.tensor));
   }
-  absl::Status delivered = exchange->Deliver(std::move(push));
-  if (absl::IsResourceExhausted(delivered)) Refuse(id, edge, delivered);
+  absl::Status delivered = exchange->Deliver(push);
+  if (absl::IsResourceExhausted(delivered)) {
+    Refuse(id, edge, delivered);
+    return DropValue(std::move(push.tensor));
+  }
   // An edge that brings two values is a fault of the other end's.
   if (absl::IsInternal(delivered)) AbortSoon(id, delivered);
 }

@@ -196,7 +196,7 @@ class StepTable {
   static std::shared_ptr<Cancellation> MarkCancelled(Entry& entry,
                                                      const absl::Status& cause);
   // Frees it where the caller's thread may read.
-  void DropValue(protocol::Push push) const;
+  void DropValue(Tensor value) const;
   // As Cancel, on the control pool. Nothing if it is null.
   void CancelSoon(std::shared_ptr<Cancellation> step,
                   const absl::Status& cause) const;

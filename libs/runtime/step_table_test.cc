@@ -333,6 +333,14 @@ TEST_F(StepTableTest, LargeLateValuesAreFreedElsewhere) {
   ExpectFreedElsewhere(value);
 }
 
+TEST_F(StepTableTest, LargeValuesBeyondTheQuotaAreFreedElsewhere) {
+  ASSERT_OK(table_.Begin(Step(4), &peers_));
+  protocol::Push push = PushOf(4, 5, /*floats=*/100'000);
+  const Tensor value = push.tensor;
+  table_.Deliver(std::move(push));
+  ExpectFreedElsewhere(value);
+}
+
 TEST_F(StepTableTest, ALostTaskCancelsTheStepsWithAnEdgeToIt) {
   StepPeers other;
   other.all = {kWorker};
