@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/clock.h"
 
 namespace weft::bus {
 namespace {
@@ -45,13 +46,14 @@ void CloseIfOpen(int& descriptor) {
 
 }  // namespace
 
-DescriptorReserve::DescriptorReserve(const Clock& clock, Logger* logger)
-    : clock_(clock), logger_(logger) {
+DescriptorReserve::DescriptorReserve(Scheduler& scheduler, Logger* logger)
+    : scheduler_(scheduler), logger_(logger) {
   absl::MutexLock lock(&mutex_);
   Hold();
 }
 
 DescriptorReserve::~DescriptorReserve() {
+  (void)logging_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
   absl::MutexLock lock(&mutex_);
   CloseIfOpen(spare_);
   CloseIfOpen(copy_);
@@ -144,23 +146,34 @@ bool DescriptorReserve::RefuseWaiting(int listener) {
 
 void DescriptorReserve::NoteShortage(int64_t refused) {
   refused_ += refused;
-  const absl::Time now = clock_.Now();
+  const absl::Time now = scheduler_.clock().Now();
   if (is_short_ || now - reported_ < kReportInterval) return;
   is_short_ = true;
   reported_ = now;
-  if (logger_ == nullptr) return;
-  logger_->Warning(absl::StrCat(
-      "Nearly all of the ", Limit(),
-      " descriptors (files and sockets) that this process may have open are "
-      "taken. New connections are refused until some are closed: ",
-      kRemedy));
+  LogSoon(
+      Severity::kWarning,
+      absl::StrCat(
+          "Nearly all of the ", Limit(),
+          " descriptors (files and sockets) that this process may have open "
+          "are taken. New connections are refused until some are closed: ",
+          kRemedy));
 }
 
 void DescriptorReserve::NoteRoom() {
   const int64_t refused = std::exchange(refused_, 0);
-  if (!std::exchange(is_short_, false) || logger_ == nullptr) return;
-  logger_->Info(absl::StrCat("Accepts connections again after refusing ",
-                             refused, " for want of descriptors"));
+  if (!std::exchange(is_short_, false)) return;
+  LogSoon(Severity::kInfo,
+          absl::StrCat("Accepts connections again after refusing ", refused,
+                       " for want of descriptors"));
+}
+
+void DescriptorReserve::LogSoon(Severity severity, std::string line) {
+  if (logger_ == nullptr) return;
+  logging_.Begin();
+  scheduler_.Schedule(Pool::kControl, [this, severity, line = std::move(line)] {
+    logger_->Log(severity, line);
+    logging_.End();
+  });
 }
 
 }  // namespace weft::bus

@@ -13,21 +13,25 @@
 #define WEFT_LIBS_BUS_ZMQ_DESCRIPTOR_RESERVE_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "libs/base/clock.h"
+#include "libs/base/in_flight.h"
 #include "libs/base/logging.h"
+#include "libs/base/scheduler.h"
 
 namespace weft::bus {
 
 class DescriptorReserve {
  public:
-  // Both outlive it; `logger` may be null.
-  DescriptorReserve(const Clock& clock, Logger* logger);
+  // Both outlive it; `logger` may be null. It is called on the control pool: no
+  // lock is held then, and no reader waits for it.
+  DescriptorReserve(Scheduler& scheduler, Logger* logger);
+  // Waits for what is being logged.
   ~DescriptorReserve();
   DescriptorReserve(const DescriptorReserve&) = delete;
   DescriptorReserve& operator=(const DescriptorReserve&) = delete;
@@ -59,9 +63,11 @@ class DescriptorReserve {
   void Hold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteShortage(int64_t refused) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LogSoon(Severity severity, std::string line);
 
-  const Clock& clock_;
+  Scheduler& scheduler_;
   Logger* const logger_;
+  InFlight logging_;
   absl::Mutex mutex_;
   // What the other two stand for while they are not used.
   int anchor_ ABSL_GUARDED_BY(mutex_) = -1;

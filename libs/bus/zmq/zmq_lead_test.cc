@@ -175,6 +175,8 @@ TEST_F(ZmqLeadTest, SilentListenerDoesNotKeepTheDialerBusy) {
     RawPeer peer = silent.Accept();
     const std::string greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03", 11);
     ASSERT_TRUE(peer.Say(greeting.substr(0, said)));
+    // The loop's thread may begin later than this.
+    while (!wire->Lead([] { return true; })) std::this_thread::yield();
     int num_rounds = 0;
     ASSERT_TRUE(wire->Lead([&] {
       ++num_rounds;
@@ -284,10 +286,13 @@ TEST_F(ZmqLeadTest, ParkedThreadRestsWhileTheNextLeaderReads) {
   thread.after_wait = [&] { loop.WakeLeader(); };
   ASSERT_OK(loop.Start());
   thread.Hold();
-  ASSERT_TRUE(loop.Lead([&] {
+  // The loop's thread may begin later than this.
+  while (!loop.Lead([&] {
     loop.Wake(/*id=*/1);  // on this thread: work for the next round
     return true;
-  }));
+  })) {
+    std::this_thread::yield();
+  }
   bool is_first = true;
   ASSERT_TRUE(loop.Lead([&] {
     if (std::exchange(is_first, false)) thread.Release();

@@ -6,20 +6,29 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "gmock/gmock.h"
 #include "libs/base/clock.h"
 #include "libs/base/logging.h"
+#include "libs/base/pool_progress.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/base/testing/little_address_space.h"
+#include "libs/base/thread_name.h"
+#include "libs/base/thread_scheduler.h"
+#include "libs/base/thread_starter.h"
 #include "libs/bus/testing/raw_peer.h"
 #include "libs/bus/testing/recording_end.h"
+#include "libs/bus/zmq/zmq_loop.h"
 #include "libs/bus/zmq/zmq_wire.h"
 
 namespace weft::bus {
@@ -86,6 +95,22 @@ class LatePeer {
   std::unique_ptr<RawPeer> peer_;
 };
 
+// Expects to be called on a thread of the control pool, so by no reader.
+class ControlThreadLogger : public RecordingLogger {
+ public:
+  void Log(Severity severity, absl::string_view message) override {
+    EXPECT_THAT(ThisThreadName(), testing::HasSubstr("/x"));
+    RecordingLogger::Log(severity, message);
+  }
+};
+
+// What is scheduled on the only control thread has run. REQUIRES: there is one.
+void AwaitControlThread(Scheduler& scheduler) {
+  const std::shared_ptr<Event> ran = scheduler.NewEvent();
+  scheduler.Schedule(Pool::kControl, [ran] { ran->Set(); });
+  ran->Wait();
+}
+
 class ZmqLimitsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -109,7 +134,8 @@ class ZmqLimitsTest : public ::testing::Test {
     return peer.ShakeHands() && peer.Say(RawPeer::ShortFrame(0, "hello")) &&
            peer.Hear(7) == RawPeer::ShortFrame(0, "hello");
   }
-  int NumLogged(absl::string_view text) const {
+  int NumLogged(absl::string_view text) {
+    AwaitControlThread(*scheduler_);
     int n = 0;
     for (const std::string& line : logger_.lines()) {
       n += absl::StrContains(line, text);
@@ -118,9 +144,10 @@ class ZmqLimitsTest : public ::testing::Test {
   }
 
   SystemClock clock_;
-  RecordingLogger logger_;
+  ControlThreadLogger logger_;
   DescriptorLimit limit_;
-  std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
+  std::unique_ptr<Scheduler> scheduler_ =
+      NewThreadScheduler(clock_, {.max_control_threads = 1});
   std::unique_ptr<Wire> wire_ = NewZmqWire(
       *scheduler_,
       {.handshake_timeout = absl::Milliseconds(500), .logger = &logger_});
@@ -207,6 +234,40 @@ TEST(ZmqStartTest, TooFewDescriptorsAreAnError) {
 TEST(ZmqStartTest, TooFewThreadsAreAnError) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(StartsWithoutThreads(), testing::ExitedWithCode(0), "");
+}
+
+// Refuses threads as soon as it is asked to.
+class RefusingStarter : public ThreadStarter {
+ public:
+  absl::StatusOr<std::thread> Start(Body body) override {
+    if (refuses_.load()) return absl::ResourceExhaustedError("No more");
+    return system_.Start(std::move(body));
+  }
+  void Refuse() { refuses_.store(true); }
+
+ private:
+  SystemThreadStarter system_;
+  std::atomic<bool> refuses_{false};
+};
+
+TEST(ZmqLoopTest, NoCallerWaitsForALoopThatHasNoThread) {
+  SystemClock clock;
+  RefusingStarter starter;
+  const auto scheduler =
+      NewThreadScheduler(clock, {}, &starter, [](const std::string&) {});
+  starter.Refuse();
+  const std::shared_ptr<Event> release = scheduler->NewEvent();
+  const PoolProgress& progress = *PoolProgress::Of(*scheduler);
+  const int held = progress.num_threads(Pool::kOwnThread);
+  for (int i = 0; i < held; ++i) {
+    scheduler->Schedule(Pool::kOwnThread, [release] { release->Wait(); });
+  }
+  {
+    ZmqLoop loop(*scheduler, absl::ZeroDuration());
+    ASSERT_OK(loop.Start());
+    EXPECT_FALSE(loop.Lead([] { return true; }));
+    release->Set();
+  }
 }
 
 }  // namespace

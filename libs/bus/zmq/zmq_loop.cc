@@ -50,7 +50,6 @@ absl::Status ZmqLoop::Start() {
   RETURN_IF_ERROR(poller_->Open());
   ended_ = scheduler_.NewEvent();
   started_ = true;
-  running_.store(true);
   scheduler_.Schedule(Pool::kOwnThread, [this] { Run(); });
   return absl::OkStatus();
 }
@@ -94,6 +93,7 @@ void ZmqLoop::Wake(MemberId id) {
 bool ZmqLoop::IsCurrentThread() const { return current_loop == this; }
 
 void ZmqLoop::Run() {
+  running_.store(true);
   current_loop = this;
   std::vector<Turn> turns;
   while (!stopping_.load()) {

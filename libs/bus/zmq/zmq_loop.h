@@ -127,7 +127,9 @@ class ZmqLoop {
 
   // Somebody wants the loop's thread to park.
   std::atomic<bool> lead_wanted_{false};
-  std::atomic<bool> running_{false};  // there is a thread to park
+  // There is a thread to park: it may begin long after Start, or never, where
+  // the system refuses threads.
+  std::atomic<bool> running_{false};
   absl::Mutex lead_mutex_;
   bool leading_ ABSL_GUARDED_BY(lead_mutex_) = false;
   bool parked_ ABSL_GUARDED_BY(lead_mutex_) = false;

@@ -38,7 +38,7 @@ class ZmqWire : public Wire {
   ZmqWire(Scheduler& scheduler, const ZmqWireOptions& options)
       : scheduler_(scheduler),
         options_(options),
-        reserve_(scheduler.clock(), options.logger),
+        reserve_(scheduler, options.logger),
         context_(kIoThreads),
         control_(scheduler, options.busy_poll),
         bulk_(scheduler, absl::ZeroDuration()) {}
