@@ -8,17 +8,20 @@
 
 namespace weft {
 
-BlockingPool::BlockingPool(int max_threads, absl::string_view name,
+BlockingPool::BlockingPool(Threads threads, absl::string_view name,
                            WorkCount& count, ThreadStarter& starter,
                            OnRefused on_refused)
-    : max_threads_(std::max(1, max_threads)),
+    : max_threads_(static_cast<size_t>(std::max(1, threads.max))),
       name_(name),
       count_(count),
       starter_(starter),
       on_refused_(std::move(on_refused)) {
   {
     absl::MutexLock lock(&mutex_);
-    status_ = StartThread();
+    const auto min_threads = static_cast<size_t>(std::max(1, threads.min));
+    while (status_.ok() && threads_.size() < min_threads) {
+      status_ = StartThread();
+    }
     is_refused_ = false;  // it may ask again at once
   }
   if (!status_.ok()) on_refused_(*this, status_);
@@ -62,8 +65,7 @@ void BlockingPool::StartMissing() {
 }
 
 bool BlockingPool::IsThreadMissing() const {
-  return queue_.size() > num_idle_ &&
-         threads_.size() < static_cast<size_t>(max_threads_);
+  return queue_.size() > num_idle_ && threads_.size() < max_threads_;
 }
 
 bool BlockingPool::PopUnthreaded(Scheduler::Closure& closure) {

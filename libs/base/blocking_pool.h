@@ -1,6 +1,6 @@
-// BlockingPool: threads for work that may block. Has one from the start, starts
-// a thread when work waits and no thread is free, up to a bound, and keeps the
-// threads it has. Where it is refused a thread, work waits for those.
+// BlockingPool: threads for work that may block. Has some from the start,
+// starts a thread when work waits and no thread is free, up to a bound, and
+// keeps the threads it has. Where it is refused a thread, work waits for those.
 //
 // Threads: Schedule from any; the destructor joins after everything scheduled
 // has run.
@@ -29,9 +29,14 @@ class BlockingPool {
   using OnRefused =
       std::function<void(BlockingPool& pool, const absl::Status& why)>;
 
+  struct Threads {
+    int min = 1;  // which it has from the start
+    int max = 1;
+  };
+
   // Counts every closure in `count`, which outlives the pool. `name` begins the
   // names of its threads, which are numbered.
-  BlockingPool(int max_threads, absl::string_view name, WorkCount& count,
+  BlockingPool(Threads threads, absl::string_view name, WorkCount& count,
                ThreadStarter& starter, OnRefused on_refused);
   // Runs what waits for a thread if there is none.
   ~BlockingPool();
@@ -44,7 +49,7 @@ class BlockingPool {
   void RunWithoutThreads() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string& name() const { return name_; }
-  // Not OK: the first thread was refused at the start.
+  // Not OK: a thread of the smallest number was refused at the start.
   const absl::Status& status() const { return status_; }
   // Closures that no thread has taken yet, and the threads there are.
   int64_t num_waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -56,7 +61,7 @@ class BlockingPool {
   bool PopUnthreaded(Scheduler::Closure& closure) ABSL_LOCKS_EXCLUDED(mutex_);
   void Run();
 
-  const int max_threads_;
+  const size_t max_threads_;
   const std::string name_;
   WorkCount& count_;
   ThreadStarter& starter_;

@@ -124,6 +124,13 @@ int NumGraphThreads(const ThreadSchedulerOptions& options) {
   return std::max(2, NumComputeThreads(options));
 }
 
+// Closures of Pool::kOwnThread that do not end, or wait for another one, must
+// all have threads, or nothing of the pool runs any more: the readers of both
+// lanes of a wire, the driver of HTTP and that of metrics do not end; a server
+// that stops itself waits for what is being freed (Reclaimer), which is the
+// sixth.
+constexpr int kMinOwnThreads = 6;
+
 // How soon a pool that was refused a thread asks for it again.
 constexpr absl::Duration kAskAgain = absl::Milliseconds(200);
 
@@ -142,16 +149,19 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
         }),
         compute_(NumComputeThreads(options), options.name, clock, unfinished_,
                  starter_),
-        control_(options.max_control_threads, absl::StrCat(options.name, "/x"),
-                 unfinished_, starter_, on_refused_),
-        graph_(NumGraphThreads(options), absl::StrCat(options.name, "/g"),
-               unfinished_, starter_, on_refused_),
-        blocking_(options.max_blocking_threads,
+        control_({.max = options.max_control_threads},
+                 absl::StrCat(options.name, "/x"), unfinished_, starter_,
+                 on_refused_),
+        graph_({.max = NumGraphThreads(options)},
+               absl::StrCat(options.name, "/g"), unfinished_, starter_,
+               on_refused_),
+        blocking_({.max = options.max_blocking_threads},
                   absl::StrCat(options.name, "/b"), unfinished_, starter_,
                   on_refused_),
-        own_threads_(std::numeric_limits<int>::max(),
-                     absl::StrCat(options.name, "/o"), unfinished_, starter_,
-                     on_refused_),
+        own_threads_(
+            {.min = kMinOwnThreads, .max = std::numeric_limits<int>::max()},
+            absl::StrCat(options.name, "/o"), unfinished_, starter_,
+            on_refused_),
         timers_(std::make_unique<TimerThread>(clock, options.name, starter_,
                                               [this](Pool pool, Closure due) {
                                                 Schedule(pool, std::move(due));
@@ -172,8 +182,11 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
       retry_timers_ = nullptr;
     }
     timers_.reset();
-    if (!started_.ok()) RunWithoutThreads();
-    unfinished_.WaitForZero();
+    if (started_.ok()) {
+      unfinished_.WaitForZero();
+    } else {
+      unfinished_.RunUntilZero([this] { RunWithoutThreads(); });
+    }
   }
 
   // What ThreadsStatus returns.

@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -265,8 +268,9 @@ class RefusingStarter : public ThreadStarter {
   int num_asked_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// One compute thread, one of each other pool, and the timers'.
-constexpr int kFewestThreads = 6;
+// One compute thread, 6 own ones, one of each other pool, and the timers'.
+constexpr int kOwnThreads = 6;
+constexpr int kFewestThreads = 5 + kOwnThreads;
 
 class ThreadShortageTest : public ::testing::Test {
  protected:
@@ -320,10 +324,23 @@ TEST_F(ThreadShortageTest, WaitingWorkGetsThreadsOnceThereAreSome) {
   auto scheduler = NewScheduler();
   const std::shared_ptr<Event> release = scheduler->NewEvent();
   auto second = scheduler->NewEvent();
-  scheduler->Schedule(Pool::kOwnThread, [release] { release->Wait(); });
-  scheduler->Schedule(Pool::kOwnThread, [&] { second->Set(); });
+  scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
+  scheduler->Schedule(Pool::kBlocking, [&] { second->Set(); });
   starter_.SetRefuses([](int) { return false; });
   EXPECT_TRUE(second->WaitUntil(clock_.Now() + absl::Seconds(30)));
+  release->Set();
+}
+
+// As the loops of a server do not: others free and stop.
+TEST_F(ThreadShortageTest, OwnThreadsThatDoNotEndLeaveOne) {
+  auto scheduler = NewScheduler();
+  const std::shared_ptr<Event> release = scheduler->NewEvent();
+  for (int i = 1; i < kOwnThreads; ++i) {
+    scheduler->Schedule(Pool::kOwnThread, [release] { release->Wait(); });
+  }
+  const std::shared_ptr<Event> ran = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kOwnThread, [ran] { ran->Set(); });
+  EXPECT_TRUE(ran->WaitUntil(clock_.Now() + absl::Seconds(30)));
   release->Set();
 }
 
@@ -363,6 +380,29 @@ TEST_F(ThreadShortageTest, DestructorRunsWhatFoundNoThread) {
   EXPECT_EQ(runs, 5);
 }
 
+// Closures of each pool schedule one of each other pool, which may have no
+// thread, or be the only one that has.
+TEST_F(ThreadShortageTest, DestructorRunsWhatItsClosuresSchedule) {
+  constexpr Pool kPools[] = {Pool::kControl, Pool::kGraph, Pool::kBlocking,
+                             Pool::kOwnThread, Pool::kCompute};
+  for (int refused = 0; refused <= kFewestThreads; ++refused) {
+    starter_.SetRefuses([=](int thread) {
+      return refused == kFewestThreads || thread % kFewestThreads == refused;
+    });
+    auto scheduler = NewScheduler();
+    std::atomic<int> runs{0};
+    for (const Pool first : kPools) {
+      scheduler->Schedule(first, [&, all = scheduler.get()] {
+        for (const Pool second : kPools) {
+          all->Schedule(second, [&] { ++runs; });
+        }
+      });
+    }
+    scheduler.reset();
+    EXPECT_EQ(runs, 25);
+  }
+}
+
 [[noreturn]] void RunsAllWithoutFurtherThreads() {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
@@ -383,9 +423,31 @@ TEST(ThreadStarterTest, RefusalBySystemEndsNoProcess) {
               "The thread pool weft/b needs more than its 1 threads");
 }
 
+// Those of this process.
+std::set<std::string> LiveThreads() {
+  std::set<std::string> threads;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    threads.insert(entry.path().filename());
+  }
+  return threads;
+}
+
+// The system may list a thread for a moment after it was joined.
 TEST(ThreadStarterTest, ThreadsThatWereTriedAreGone) {
   SystemThreadStarter starter;
+  const std::set<std::string> before = LiveThreads();
   EXPECT_OK(CheckThreadsCanStart(starter, 4));
+  const SystemClock clock;
+  const absl::Time limit = clock.Now() + absl::Seconds(30);
+  std::set<std::string> after = LiveThreads();
+  while (!std::includes(before.begin(), before.end(), after.begin(),
+                        after.end()) &&
+         clock.Now() < limit) {
+    std::this_thread::yield();
+    after = LiveThreads();
+  }
+  EXPECT_THAT(after, testing::IsSubsetOf(before));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "libs/base/futex.h"
 
 namespace weft {
@@ -18,6 +19,9 @@ class WorkCount {
 
   void Finish() {
     if (count_.fetch_sub(1) == 1 && waiting_.load()) FutexWake(count_, 1);
+    if (!observed_.load()) return;
+    num_finished_.fetch_add(1);
+    FutexWake(num_finished_, 1);
   }
 
   void WaitForZero() {
@@ -25,9 +29,22 @@ class WorkCount {
     while (uint32_t count = count_.load()) FutexWait(count_, count);
   }
 
+  // Likewise; calls `run` at first and after closures have finished. What a
+  // closure has scheduled waits in a queue by then.
+  void RunUntilZero(absl::FunctionRef<void()> run) {
+    observed_.store(true);
+    while (count_.load() > 0) {
+      const uint32_t finished = num_finished_.load();
+      run();
+      if (count_.load() > 0) FutexWait(num_finished_, finished);
+    }
+  }
+
  private:
   std::atomic<uint32_t> count_{0};
   std::atomic<bool> waiting_{false};
+  std::atomic<bool> observed_{false};
+  std::atomic<uint32_t> num_finished_{0};  // since it is observed
 };
 
 }  // namespace weft
