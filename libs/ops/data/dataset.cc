@@ -77,18 +77,24 @@ void DatasetMaker::AddElementAttrs(const Scope& scope, absl::string_view op,
   }
 }
 
-Dataset DatasetMaker::Null(ElementSpec element) {
+Dataset DatasetMaker::Null(const Scope& scope, ElementSpec element) {
   Dataset dataset;
+  dataset.scope_ = std::make_shared<const Scope>(scope.WithName(""));
+  dataset.element_ = std::move(element);
+  return dataset;
+}
+
+Dataset DatasetMaker::Null(const Dataset& other, ElementSpec element) {
+  Dataset dataset;
+  dataset.scope_ = other.scope_;
   dataset.element_ = std::move(element);
   return dataset;
 }
 
 Dataset DatasetMaker::Of(const Scope& scope, const Output& variant,
                          ElementSpec element) {
-  Dataset dataset = Null(std::move(element));
-  if (!variant || !scope.ok()) return dataset;
-  dataset.scope_ = std::make_shared<const Scope>(scope.WithName(""));
-  dataset.variant_ = variant;
+  Dataset dataset = Null(scope, std::move(element));
+  if (variant && scope.ok()) dataset.variant_ = variant;
   return dataset;
 }
 
@@ -105,11 +111,11 @@ Dataset Dataset::FromVariant(const Scope& scope, const Output& variant,
   return DatasetMaker::Of(scope, variant, std::move(element));
 }
 
-Dataset Dataset::Null() const { return DatasetMaker::Null(element_); }
+Dataset Dataset::Null() const { return DatasetMaker::Null(*this, element_); }
 
 Dataset Dataset::In(const Scope& scope) const {
   Dataset result = *this;
-  if (*this) result.scope_ = std::make_shared<const Scope>(scope);
+  result.scope_ = std::make_shared<const Scope>(scope);
   return result;
 }
 
@@ -332,18 +338,18 @@ Dataset Dataset::Concatenate(const Dataset& other) const {
 Dataset Dataset::ChooseFromDatasets(const std::vector<Dataset>& datasets,
                                     const Dataset& choices,
                                     bool stop_on_empty_dataset) {
-  if (datasets.empty() || !choices) return Dataset();
+  if (datasets.empty() || !choices) return DatasetMaker::Null(choices, {});
   ElementSpec element = datasets[0].element_;
   InputList inputs = {choices.variant_};
   for (const Dataset& dataset : datasets) {
-    if (!dataset) return DatasetMaker::Null(std::move(element));
+    if (!dataset) return DatasetMaker::Null(choices, std::move(element));
     inputs.emplace_back(dataset.variant_);
     if (!HaveSameTypes(element, dataset.element_)) {
       choices.scope_->UpdateStatus(absl::InvalidArgumentError(
           absl::StrCat("Two datasets to choose from have different types: '",
                        datasets[0].variant_.name(), "' and '",
                        dataset.variant_.name(), "'")));
-      return DatasetMaker::Null(std::move(element));
+      return DatasetMaker::Null(choices, std::move(element));
     }
     for (size_t i = 0; i < element.size(); ++i) {
       element[i].shape =

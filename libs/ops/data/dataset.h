@@ -234,20 +234,21 @@ class Dataset {
   const Output& variant() const { return variant_; }
   operator Output() const { return variant_; }  // NOLINT: as a variant
   const ElementSpec& element() const { return element_; }
-  // REQUIRES: not null.
+  // Of a null one after an error: the scope that has the error.
+  // REQUIRES: not `Dataset()`.
   const Scope& scope() const { return *scope_; }
 
  private:
   friend class DatasetMaker;  // dataset_maker.h
 
-  // DatasetMaker::Null of its element.
+  // DatasetMaker::Null of its element and scope.
   Dataset Null() const;
 
   // What the methods share; DatasetMaker has the rest.
   Dataset Unary(absl::string_view op, const InputList& more,
                 AttrMap attrs = {}) const;
 
-  std::shared_ptr<const Scope> scope_;  // null when it is null
+  std::shared_ptr<const Scope> scope_;  // null in Dataset() only
   Output variant_;
   ElementSpec element_;
 };

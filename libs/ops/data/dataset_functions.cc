@@ -71,13 +71,13 @@ Dataset AddPredicate(const Dataset& dataset, absl::string_view method,
                          [&](const Scope& s, const std::vector<Output>& v) {
                            return std::vector<Output>{predicate(s, v)};
                          });
-  if (!call) return DatasetMaker::Null(dataset.element());
+  if (!call) return DatasetMaker::Null(dataset, dataset.element());
   if (!IsBoolScalar(call.function())) {
     scope.UpdateStatus(absl::InvalidArgumentError(
         absl::StrCat("Function '", call.function().name(),
                      "': the predicate of a data set must give a bool "
                      "scalar")));
-    return DatasetMaker::Null(dataset.element());
+    return DatasetMaker::Null(dataset, dataset.element());
   }
   return call.Add(op, dataset, {}, dataset.element(), {}, "predicate");
 }

@@ -22,7 +22,9 @@ class DatasetMaker {
                     ElementSpec element);
   // A null one, with as many components as `element`: who takes one of them
   // reads the error of the scope, not memory.
-  static Dataset Null(ElementSpec element);
+  static Dataset Null(const Scope& scope, ElementSpec element);
+  // Likewise, with the scope of another one, which may be null.
+  static Dataset Null(const Dataset& other, ElementSpec element);
   // The element's types and shapes, as attrs of the names that the op has.
   static void AddElementAttrs(const Scope& scope, absl::string_view op,
                               const ElementSpec& element, AttrMap& attrs);

@@ -64,7 +64,8 @@ Dataset Tensors(const Scope& scope, const std::string& op,
   absl::Status status = element.status();
   if (status.ok() && are_rows) status = TakeRows(*element);
   scope.UpdateStatus(Annotate(status, op));
-  if (!scope.ok()) return DatasetMaker::Null(ElementSpec(tensors.size()));
+  if (!scope.ok())
+    return DatasetMaker::Null(scope, ElementSpec(tensors.size()));
   return DatasetMaker::Add(scope, op, tensors, *std::move(element),
                            std::move(attrs));
 }
@@ -79,7 +80,7 @@ Dataset ReadFiles(const Scope& scope, const Input& filenames,
                   const FileDatasetOptions& options, const FilesDataset& make) {
   if (!options.num_parallel_reads) return make(scope, filenames);
   const Output files = scope.WithName("").ToOutput(filenames, "filenames");
-  if (!files) return DatasetMaker::Null(OneString());
+  if (!files) return DatasetMaker::Null(scope, OneString());
   const bool is_one = files.shape().has_rank() && files.shape().rank() == 0;
   const Scope rest = scope.WithName("");
   const Dataset names = is_one ? Dataset::FromTensors(rest, {files})
@@ -125,7 +126,10 @@ Dataset Dataset::Zip(const std::vector<Dataset>& datasets) {
     element.insert(element.end(), dataset.element_.begin(),
                    dataset.element_.end());
   }
-  if (!are_there) return DatasetMaker::Null(std::move(element));
+  if (!are_there) {
+    return DatasetMaker::Null(datasets.empty() ? Dataset() : datasets[0],
+                              std::move(element));
+  }
   return DatasetMaker::Add(*datasets[0].scope_, "ZipDataset", inputs,
                            std::move(element),
                            {{"N", static_cast<int64_t>(datasets.size())}});
@@ -141,7 +145,7 @@ Dataset Dataset::ListFiles(const Scope& scope, const Input& pattern,
   const Node* check =
       inner.WithName("assert_not_empty")
           .AddNode("Assert", {some, "No files matched pattern:", pattern});
-  if (check == nullptr) return DatasetMaker::Null(OneString());
+  if (check == nullptr) return DatasetMaker::Null(inner, OneString());
   const Output matched = inner.WithControlDependencies({Operation(check)})
                              .AddOutput("Identity", {files});
   const Dataset found = Tensors(inner, "TensorSliceDataset", {matched}, {},
@@ -204,7 +208,7 @@ Dataset CsvDataset(const Scope& scope, const Input& filenames,
       SpecOfTensors(record_defaults, options.names);
   scope.UpdateStatus(Annotate(element.status(), "CsvDataset"));
   if (!scope.ok())
-    return DatasetMaker::Null(ElementSpec(record_defaults.size()));
+    return DatasetMaker::Null(scope, ElementSpec(record_defaults.size()));
   for (Component& column : *element) column.shape = PartialShape::Scalar();
   InputList inputs = {filenames,           options.compression_type,
                       options.buffer_size, options.header,
@@ -230,7 +234,7 @@ Dataset LabelLast(const Dataset& dataset, const std::string& label) {
   if (at == dataset.element().size()) {
     dataset.scope().UpdateStatus(absl::InvalidArgumentError(absl::StrCat(
         "`label_name` provided must be one of the columns: '", label, "'")));
-    return DatasetMaker::Null(dataset.element());
+    return DatasetMaker::Null(dataset, dataset.element());
   }
   names.push_back(label);
   return dataset.Map(

@@ -232,6 +232,15 @@ TEST_F(DatasetTest, AfterAnErrorThereAreAsManyComponentsAndAllAreNull) {
   ExpectRefused("before");
 }
 
+TEST_F(DatasetTest, ScopeOfANullDataSetHasTheError) {
+  root_.UpdateStatus(absl::InvalidArgumentError("before"));
+  const Dataset slices = Slices();
+  EXPECT_FALSE(slices.scope().ok());
+  EXPECT_FALSE(slices.Batch(2).Repeat().scope().ok());
+  EXPECT_FALSE(Dataset::Zip({slices, slices}).scope().ok());
+  ExpectRefused("before");
+}
+
 TEST_F(DatasetTest, WrongNamesAreRefused) {
   Slices().WithNames({"x"});
   ExpectRefused("there are 1 names for 2 components");
