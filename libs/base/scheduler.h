@@ -36,9 +36,10 @@ enum class Pool {
   kGraph,
   // Grows as needed up to a bound; files, client functions: may block.
   kBlocking,
-  // Grows as needed, so that a closure waits for no thread: few and long ones
-  // that threads of kBlocking wait for, who may hold all of these. What drives
-  // sockets.
+  // Grows as needed, without a bound: few and long closures that threads of
+  // kBlocking wait for, who may hold all of these. What drives sockets. Where
+  // the system refuses threads, closures wait for one of those that there are:
+  // thread_scheduler.h says how many there are from the start.
   kOwnThread,
 };
 

@@ -17,8 +17,11 @@ namespace weft {
 // Called once for each pool that was refused a thread, on any thread.
 using OnThreadShortage = std::function<void(const std::string& message)>;
 
-// Each pool has a thread from the start. A pool that is refused a further one
-// goes on with those that it has, and asks again while work waits for one.
+// Each pool has a thread from the start, and the pool of own threads has 6: as
+// many as closures of one server hold that do not end or wait for others of the
+// pool, and one more. A pool that is refused a further one goes on with those
+// that it has, and asks again while work waits for one. The compute pool asks
+// only once, when it is made, for its number of threads is constant.
 // `starter` and `clock` outlive the scheduler; a null starter is a
 // SystemThreadStarter.
 std::unique_ptr<Scheduler> NewThreadScheduler(const Clock& clock,
@@ -26,9 +29,9 @@ std::unique_ptr<Scheduler> NewThreadScheduler(const Clock& clock,
                                               ThreadStarter* starter,
                                               OnThreadShortage on_shortage);
 
-// RESOURCE_EXHAUSTED: NewThreadScheduler was refused the first thread of a
-// pool. Such a scheduler must be destroyed before anything waits for it; its
-// destructor runs what was scheduled. OK for schedulers of other kinds.
+// RESOURCE_EXHAUSTED: NewThreadScheduler was refused a thread that a pool has
+// from the start. Such a scheduler must be destroyed before anything waits for
+// it; its destructor runs what was scheduled. OK for schedulers of other kinds.
 absl::Status ThreadsStatus(const Scheduler& scheduler);
 
 }  // namespace weft
