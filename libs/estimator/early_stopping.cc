@@ -49,6 +49,7 @@ absl::Status ReadFileOfEvents(FileSystem& files, const std::string& path,
 ops::Variable StopVariable(const Scope& scope,
                            const ops::Variable& global_step) {
   const Scope root = scope.ReenterScope("");
+  if (!root.ok() || !global_step) return ops::Variable();
   const auto slash = kEarlyStopVariable.find('/');
   for (const ops::Variable& known : ops::GlobalVariables(root)) {
     if (known.name() == kEarlyStopVariable) return known;

@@ -22,6 +22,7 @@ Output ReadNow(const Scope& scope, const ops::Variable& variable) {
 
 Scope SyncReplicasNodes::BesideGlobalStep(const Scope& scope) const {
   const Scope root = scope.ReenterScope("");
+  if (!global_step) return root;  // after an error
   const std::string& device = global_step.handle().node()->requested_device();
   return device.empty() ? root : root.WithDevice(device);
 }
