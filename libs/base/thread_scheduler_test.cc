@@ -334,6 +334,7 @@ TEST_F(ThreadShortageTest, WaitingWorkGetsThreadsOnceThereAreSome) {
 // As the loops of a server do not: others free and stop.
 TEST_F(ThreadShortageTest, OwnThreadsThatDoNotEndLeaveOne) {
   auto scheduler = NewScheduler();
+  starter_.SetRefuses([](int) { return true; });
   const std::shared_ptr<Event> release = scheduler->NewEvent();
   for (int i = 1; i < kOwnThreads; ++i) {
     scheduler->Schedule(Pool::kOwnThread, [release] { release->Wait(); });
