@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
@@ -40,8 +41,19 @@ class HeapCharge {
 
   // `allocator` hands out host memory and outlives the charge.
   explicit HeapCharge(Allocator& allocator) : allocator_(&allocator) {}
-  HeapCharge(HeapCharge&&) = default;
-  HeapCharge& operator=(HeapCharge&&) = default;
+  // A charge that was moved from holds nothing.
+  HeapCharge(HeapCharge&& other) noexcept
+      : allocator_(other.allocator_),
+        used_(std::exchange(other.used_, 0)),
+        granted_(std::exchange(other.granted_, kFreeBytes)),
+        blocks_(std::exchange(other.blocks_, {})) {}
+  HeapCharge& operator=(HeapCharge&& other) noexcept {
+    allocator_ = other.allocator_;
+    used_ = std::exchange(other.used_, 0);
+    granted_ = std::exchange(other.granted_, kFreeBytes);
+    blocks_ = std::exchange(other.blocks_, {});
+    return *this;
+  }
 
   // Adds `bytes` that the caller takes next. RESOURCE_EXHAUSTED: there is no
   // memory for them, they are not added, and the caller must not take them.

@@ -83,6 +83,10 @@ TEST(HeapChargeTest, CountsInThePoolUntilItEnds) {
                 StatusIs(absl::StatusCode::kResourceExhausted));
     HeapCharge moved = std::move(charge);
     EXPECT_OK(moved.Add(1));
+    EXPECT_EQ(charge.used(), 0u);
+    EXPECT_THAT(charge.Add(80 * kMiB),
+                StatusIs(absl::StatusCode::kResourceExhausted))
+        << "what was moved from holds nothing";
   }
   EXPECT_EQ(pool.stats().bytes_in_use, 0);
 }
