@@ -23,7 +23,8 @@ class CudaValues : public ArrayValues {
     return zeros;
   }
 
-  absl::Status Copy(OpKernelContext& context, const Tensor& in,
+  // There are no strings on GPUs.
+  absl::Status Copy(OpKernelContext& context, HeapCharge&, const Tensor& in,
                     int64_t in_begin, int64_t count, Tensor& out,
                     int64_t out_begin) const override {
     return CopyElementsOnGpu(context, in, in_begin, count, out, out_begin);

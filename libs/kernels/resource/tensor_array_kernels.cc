@@ -32,10 +32,9 @@ class HostValues : public ArrayValues {
     RETURN_IF_ERROR(FillWithZeros(zeros));
     return zeros;
   }
-  absl::Status Copy(OpKernelContext& context, const Tensor& in,
+  absl::Status Copy(OpKernelContext&, HeapCharge& charge, const Tensor& in,
                     int64_t in_begin, int64_t count, Tensor& out,
                     int64_t out_begin) const override {
-    HeapCharge charge(context.host_allocator());
     return CopyElements(charge, in, in_begin, count, out, out_begin);
   }
   absl::Status Add(OpKernelContext&, Tensor& sum,
@@ -98,14 +97,14 @@ class ValueKernel : public OpKernel {
     });
   }
   // Rows [begin, end) of a tensor, in memory of their own.
-  absl::StatusOr<Tensor> CopyRows(OpKernelContext& context,
+  absl::StatusOr<Tensor> CopyRows(OpKernelContext& context, HeapCharge& charge,
                                   const Tensor& tensor, int64_t begin,
                                   int64_t end, const TensorShape& shape) const {
     ASSIGN_OR_RETURN(Tensor rows, Tensor::Allocate(context.allocator(),
                                                    tensor.dtype(), shape));
     const int64_t row =
         tensor.dim(0) == 0 ? 0 : tensor.num_elements() / tensor.dim(0);
-    RETURN_IF_ERROR(values_->Copy(context, tensor, begin * row,
+    RETURN_IF_ERROR(values_->Copy(context, charge, tensor, begin * row,
                                   (end - begin) * row, rows, 0));
     return rows;
   }
@@ -254,7 +253,7 @@ class GatherKernel : public ValueKernel {
                          ? ReadAll(context, *array, charge)
                          : ReadSome(context, *array, charge));
     ASSIGN_OR_RETURN(const TensorShape row, RowShape(*array, values));
-    return Stack(context, values, row);
+    return Stack(context, values, row, charge);
   }
 
  private:
@@ -326,15 +325,15 @@ class GatherKernel : public ValueKernel {
 
   absl::Status Stack(OpKernelContext& context,
                      const std::vector<Tensor>& elements,
-                     const TensorShape& row) const {
+                     const TensorShape& row, HeapCharge& charge) const {
     ASSIGN_OR_RETURN(
         const TensorShape shape,
         WithFirstDimension(static_cast<int64_t>(elements.size()), row));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     for (size_t i = 0; i < elements.size(); ++i) {
       RETURN_IF_ERROR(
-          values().Copy(context, elements[i], 0, row.num_elements(), *output,
-                        static_cast<int64_t>(i) * row.num_elements()));
+          values().Copy(context, charge, elements[i], 0, row.num_elements(),
+                        *output, static_cast<int64_t>(i) * row.num_elements()));
     }
     return absl::OkStatus();
   }
@@ -365,7 +364,7 @@ class ScatterKernel : public ValueKernel {
       RETURN_IF_ERROR(CheckCancelled(context, static_cast<int64_t>(i)));
       const int64_t begin = static_cast<int64_t>(i);
       ASSIGN_OR_RETURN(Tensor element,
-                       CopyRows(context, value, begin, begin + 1, row));
+                       CopyRows(context, charge, value, begin, begin + 1, row));
       RETURN_IF_ERROR(WriteElement(context, *array, at[i], std::move(element)));
     }
     context.SetOutput(0, context.input(3));
@@ -397,7 +396,8 @@ class UnpackKernel : public ValueKernel {
     const TensorShape row(value.shape().dims().subspan(1));
     for (int64_t i = 0; i < size; ++i) {
       RETURN_IF_ERROR(CheckCancelled(context, i));
-      ASSIGN_OR_RETURN(Tensor element, CopyRows(context, value, i, i + 1, row));
+      ASSIGN_OR_RETURN(Tensor element,
+                       CopyRows(context, charge, value, i, i + 1, row));
       RETURN_IF_ERROR(WriteElement(context, *array, i, std::move(element)));
     }
     context.SetOutput(0, context.input(2));
@@ -434,7 +434,7 @@ class ConcatKernel : public ValueKernel {
       lengths->mutable_flat<int64_t>()[i] = value.dim(0);
       values.push_back(std::move(value));
     }
-    return Join(context, values);
+    return Join(context, values, charge);
   }
 
  private:
@@ -471,7 +471,8 @@ class ConcatKernel : public ValueKernel {
   }
 
   absl::Status Join(OpKernelContext& context,
-                    const std::vector<Tensor>& elements) const {
+                    const std::vector<Tensor>& elements,
+                    HeapCharge& charge) const {
     int64_t rows = 0;
     for (const Tensor& value : elements) {
       if (__builtin_add_overflow(rows, value.dim(0), &rows)) {
@@ -483,8 +484,8 @@ class ConcatKernel : public ValueKernel {
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     int64_t at = 0;
     for (const Tensor& value : elements) {
-      RETURN_IF_ERROR(
-          values().Copy(context, value, 0, value.num_elements(), *output, at));
+      RETURN_IF_ERROR(values().Copy(context, charge, value, 0,
+                                    value.num_elements(), *output, at));
       at += value.num_elements();
     }
     return absl::OkStatus();
@@ -513,8 +514,8 @@ class SplitKernel : public ValueKernel {
       RETURN_IF_ERROR(CheckCancelled(context, index));
       TensorShape shape = value.shape();
       shape.set_dim(0, length);
-      ASSIGN_OR_RETURN(Tensor element,
-                       CopyRows(context, value, begin, begin + length, shape));
+      ASSIGN_OR_RETURN(Tensor element, CopyRows(context, charge, value, begin,
+                                                begin + length, shape));
       RETURN_IF_ERROR(
           WriteElement(context, *array, index++, std::move(element)));
       begin += length;

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/kernels/op_kernel.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 
@@ -22,10 +23,11 @@ class ArrayValues {
 
   virtual absl::StatusOr<Tensor> Zeros(OpKernelContext& context, DataType dtype,
                                        const TensorShape& shape) const = 0;
-  // Copies `count` elements of one type, that lie in the two tensors.
-  virtual absl::Status Copy(OpKernelContext& context, const Tensor& in,
-                            int64_t in_begin, int64_t count, Tensor& out,
-                            int64_t out_begin) const = 0;
+  // Copies `count` elements of one type, that lie in the two tensors. `charge`
+  // counts the strings of all copies of a kernel's run.
+  virtual absl::Status Copy(OpKernelContext& context, HeapCharge& charge,
+                            const Tensor& in, int64_t in_begin, int64_t count,
+                            Tensor& out, int64_t out_begin) const = 0;
   // sum = sum + added, of one type and shape; others may hold what `sum` was.
   virtual absl::Status Add(OpKernelContext& context, Tensor& sum,
                            const Tensor& added) const = 0;
