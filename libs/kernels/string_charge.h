@@ -33,6 +33,29 @@ inline absl::Status ChargeStrings(HeapCharge& charge, const Tensor& tensor,
   return charge.AddObjects(copies, HeapBytesOf(tensor.flat<std::string>()));
 }
 
+// A charge for the making of one string, which may take more than the string:
+//
+//   const StringInMaking making(charge);
+//   RETURN_IF_ERROR(charge.AddStrings(1, most));
+//   text = Make();
+//   making.KeepOnly(text);
+class StringInMaking {
+ public:
+  explicit StringInMaking(HeapCharge& charge)
+      : charge_(charge), before_(charge.used()) {}
+
+  // Subtracts what was added since, but for `text`.
+  void KeepOnly(const std::string& text) const {
+    const size_t added = charge_.used() - before_;
+    const size_t kept = HeapCharge::BytesOfString(text.capacity());
+    if (added > kept) charge_.Subtract(added - kept);
+  }
+
+ private:
+  HeapCharge& charge_;
+  const size_t before_;
+};
+
 }  // namespace weft
 
 #endif  // WEFT_LIBS_KERNELS_STRING_CHARGE_H_

@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/base/status.h"
 #include "libs/kernels/string/string_kernels.h"
+#include "libs/kernels/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 #include "re2/re2.h"
 
@@ -88,15 +89,17 @@ size_t LengthOfReplaced(size_t length, size_t matches,
                         const std::string& rewrite) {
   const auto groups =
       static_cast<size_t>(std::count(rewrite.begin(), rewrite.end(), '\\'));
-  size_t replaced = 0;
-  if (__builtin_mul_overflow(matches, rewrite.size(), &replaced) ||
-      __builtin_add_overflow(replaced, length * (groups + 1), &replaced)) {
+  size_t rewritten = 0, kept = 0, replaced = 0;
+  if (__builtin_mul_overflow(matches, rewrite.size(), &rewritten) ||
+      __builtin_mul_overflow(length, groups + 1, &kept) ||
+      __builtin_add_overflow(rewritten, kept, &replaced)) {
     return std::numeric_limits<size_t>::max() - 1;
   }
   return replaced;
 }
 
-// A text that grows takes twice its size, for there is a copy of it.
+// A text that grows takes twice its size while it is made, for there is a copy
+// of it.
 absl::Status ChargeReplaced(HeapCharge& charge, const std::string& text,
                             const RE2& regex, const std::string& rewrite,
                             bool all) {
@@ -116,6 +119,7 @@ absl::Status Replace(OpKernelContext& context, const RE2& regex,
   auto out = output->mutable_flat<std::string>();
   HeapCharge charge(context.host_allocator());
   for (size_t i = 0; i < in.size(); ++i) {
+    const StringInMaking making(charge);
     RETURN_IF_ERROR(ChargeReplaced(charge, in[i], regex, rewrite, all));
     out[i] = in[i];
     if (all) {
@@ -123,6 +127,7 @@ absl::Status Replace(OpKernelContext& context, const RE2& regex,
     } else {
       RE2::Replace(&out[i], regex, rewrite);
     }
+    making.KeepOnly(out[i]);
   }
   return absl::OkStatus();
 }

@@ -13,6 +13,7 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/string/string_kernels.h"
 #include "libs/kernels/string/unicode_case.h"
+#include "libs/kernels/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 
 namespace weft {
@@ -64,8 +65,10 @@ absl::Status ForEach(OpKernelContext& context, size_t growth,
   auto out = output->mutable_flat<std::string>();
   HeapCharge charge(context.host_allocator());
   for (size_t i = 0; i < in.size(); ++i) {
+    const StringInMaking making(charge);
     RETURN_IF_ERROR(charge.AddStrings(growth, in[i].size()));
     out[i] = change(in[i]);
+    making.KeepOnly(out[i]);
   }
   return absl::OkStatus();
 }
