@@ -1,4 +1,5 @@
 // SparseReduceSum and SparseReduceMax, as dense tensors, and as sparse ones.
+#include <complex>
 #include <cstdint>
 #include <map>
 #include <numeric>
@@ -8,12 +9,14 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/narrow_sum.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -85,6 +88,11 @@ std::vector<Group> GroupsOf(const SparseView& input, const Axes& axes,
   return groups;
 }
 
+// For each element: its place in the order and in the copy that the sort
+// makes, a group, a result, and a place in a row.
+constexpr size_t kBytesOfElement =
+    2 * sizeof(int64_t) + sizeof(Group) + 2 * sizeof(std::complex<double>);
+
 // kSparse: only the elements that some element of the input is part of, as a
 // sparse tensor, where they may be out of bounds.
 template <bool kMaximum, bool kSparse>
@@ -105,6 +113,9 @@ class SparseReductionKernel : public OpKernel {
       if (axes.is_reduced[d] && keep_dims_) dims.push_back(1);
     }
     ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(
+        charge.AddObjects(static_cast<size_t>(input.count()), kBytesOfElement));
     const std::vector<int64_t> order = OrderOf(input, axes);
     const std::vector<Group> groups = GroupsOf(input, axes, order);
     using Types = std::conditional_t<kMaximum, RealNumbers, Numbers>;
@@ -124,27 +135,31 @@ class SparseReductionKernel : public OpKernel {
   static std::vector<T> Reduce(const Tensor& values,
                                const std::vector<int64_t>& order,
                                const std::vector<Group>& groups) {
+    const absl::Span<const T> all = values.flat<T>();
     std::vector<T> results, row;
+    results.reserve(groups.size());
     for (const Group& group : groups) {
-      row.clear();
-      for (int64_t i = group.begin; i < group.end; ++i) {
-        row.push_back(values.flat<T>()[order[i]]);
-      }
-      results.push_back(ReduceRow<T>(row));
+      const auto members = absl::MakeConstSpan(order).subspan(
+          static_cast<size_t>(group.begin),
+          static_cast<size_t>(group.end - group.begin));
+      results.push_back(ReduceGroup<T>(all, members, row));
     }
     return results;
   }
 
-  // REQUIRES: a row of at least one element.
+  // REQUIRES: at least one member. `row` is memory to use.
   template <typename T>
-  static T ReduceRow(const std::vector<T>& row) {
+  static T ReduceGroup(absl::Span<const T> all,
+                       absl::Span<const int64_t> members, std::vector<T>& row) {
     if constexpr (!kMaximum && !std::is_same_v<T, Wide<T>>) {
+      row.clear();
+      for (const int64_t i : members) row.push_back(all[i]);
       return NarrowSum<T>::Of(row.data(), static_cast<int64_t>(row.size()), 0);
     } else {
-      auto result = static_cast<Wide<T>>(row.front());
+      auto result = static_cast<Wide<T>>(all[members.front()]);
       if constexpr (!kMaximum) result = AddElements(Wide<T>(0), result);
-      for (size_t i = 1; i < row.size(); ++i) {
-        result = Combine(result, static_cast<Wide<T>>(row[i]));
+      for (const int64_t i : members.subspan(1)) {
+        result = Combine(result, static_cast<Wide<T>>(all[i]));
       }
       return static_cast<T>(result);
     }
