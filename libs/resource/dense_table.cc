@@ -27,6 +27,18 @@ absl::StatusOr<Tensor> NewRows(DataType type, int64_t rows,
   return Tensor::Allocate(HeapAllocator(), type, whole);
 }
 
+// Adds the strings of row `row` of `size` elements; numbers have none.
+absl::Status ChargeRow(HeapCharge& charge, const Tensor& tensor, int64_t row,
+                       int64_t size) {
+  if (tensor.dtype() != DT_STRING) return absl::OkStatus();
+  size_t bytes = 0;
+  for (const std::string& text : tensor.flat<std::string>().subspan(
+           static_cast<size_t>(row * size), static_cast<size_t>(size))) {
+    bytes += HeapCharge::BytesOfString(text.size());
+  }
+  return charge.Add(bytes);
+}
+
 // The row `from` of one tensor becomes the row `to` of another. Rows have
 // `size` elements.
 void CopyRow(const Tensor& in, int64_t from, int64_t size, Tensor& out,
@@ -72,19 +84,18 @@ class DenseTable : public LookupTable {
     return num_entries_;
   }
 
-  absl::Status Find(const Tensor& keys, const Tensor& fallback,
-                    Tensor& values) const override {
+  absl::Status Find(const Tensor& keys, const Tensor& fallback, Tensor& values,
+                    HeapCharge& charge) const override {
     const int64_t count = CountOf(keys);
     const bool has_one = fallback.num_elements() == value_size_;
     absl::ReaderMutexLock lock(&mutex_);
     for (int64_t i = 0; i < count; ++i) {
       RETURN_IF_ERROR(CheckKey(keys, i));
       const int64_t bucket = BucketOf(keys, i);
-      if (bucket >= 0) {
-        CopyRow(values_, bucket, value_size_, values, i);
-      } else {
-        CopyRow(fallback, has_one ? 0 : i, value_size_, values, i);
-      }
+      const Tensor& from = bucket >= 0 ? values_ : fallback;
+      const int64_t row = bucket >= 0 ? bucket : has_one ? 0 : i;
+      RETURN_IF_ERROR(ChargeRow(charge, from, row, value_size_));
+      CopyRow(from, row, value_size_, values, i);
     }
     return absl::OkStatus();
   }
@@ -157,8 +168,11 @@ class DenseTable : public LookupTable {
   }
 
   // Copies: the buckets go on to change.
-  absl::StatusOr<std::pair<Tensor, Tensor>> Export() const override {
+  absl::StatusOr<std::pair<Tensor, Tensor>> Export(
+      HeapCharge& charge) const override {
     absl::ReaderMutexLock lock(&mutex_);
+    RETURN_IF_ERROR(ChargeRow(charge, keys_, 0, keys_.num_elements()));
+    RETURN_IF_ERROR(ChargeRow(charge, values_, 0, values_.num_elements()));
     ASSIGN_OR_RETURN(Tensor keys, keys_.DeepCopy(HeapAllocator()));
     ASSIGN_OR_RETURN(Tensor values, values_.DeepCopy(HeapAllocator()));
     return std::make_pair(std::move(keys), std::move(values));

@@ -38,12 +38,12 @@ class DenseTableTest : public testing::Test {
     Tensor value(DT_INT64, {1});
     absl::Status status =
         table_->Find(Tensor::Vector<int64_t>({key}),
-                     Tensor::Scalar<int64_t>(kNothing), value);
+                     Tensor::Scalar<int64_t>(kNothing), value, charge_);
     if (!status.ok()) return status;
     return value.flat<int64_t>()[0];
   }
   std::vector<int64_t> Buckets() {
-    const auto exported = table_->Export();
+    const auto exported = table_->Export(charge_);
     if (!exported.ok()) return {};
     const auto keys = exported->first.flat<int64_t>();
     return {keys.begin(), keys.end()};

@@ -72,8 +72,8 @@ class HashTable : public LookupTable {
     return static_cast<int64_t>(map_.size());
   }
 
-  absl::Status Find(const Tensor& keys, const Tensor& fallback,
-                    Tensor& values) const override {
+  absl::Status Find(const Tensor& keys, const Tensor& fallback, Tensor& values,
+                    HeapCharge& charge) const override {
     const Elements<K> in(keys);
     const Elements<V> fallbacks(fallback);
     MutableElements<V> out(values);
@@ -84,8 +84,10 @@ class HashTable : public LookupTable {
     const bool has_one = fallback.num_elements() == 1;
     for (size_t i = 0; i < in.size(); ++i) {
       const auto found = map_.find(in[i]);
-      out.Set(i,
-              found == map_.end() ? fallbacks[has_one ? 0 : i] : found->second);
+      const V& value =
+          found == map_.end() ? fallbacks[has_one ? 0 : i] : found->second;
+      RETURN_IF_ERROR(tables::Charge(charge, value));
+      out.Set(i, value);
     }
     return absl::OkStatus();
   }
@@ -136,7 +138,8 @@ class HashTable : public LookupTable {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::pair<Tensor, Tensor>> Export() const override {
+  absl::StatusOr<std::pair<Tensor, Tensor>> Export(
+      HeapCharge& charge) const override {
     absl::ReaderMutexLock lock(&mutex_);
     const auto entries = EntriesByKey(map_);
     const TensorShape shape({static_cast<int64_t>(entries.size())});
@@ -145,6 +148,8 @@ class HashTable : public LookupTable {
     MutableElements<K> keys(result.first);
     MutableElements<V> values(result.second);
     for (size_t i = 0; i < entries.size(); ++i) {
+      RETURN_IF_ERROR(tables::Charge(charge, entries[i]->first));
+      RETURN_IF_ERROR(tables::Charge(charge, entries[i]->second));
       keys.Set(i, entries[i]->first);
       values.Set(i, entries[i]->second);
     }
@@ -214,8 +219,8 @@ class RowTable : public LookupTable {
     return static_cast<int64_t>(map_.size());
   }
 
-  absl::Status Find(const Tensor& keys, const Tensor& fallback,
-                    Tensor& values) const override {
+  absl::Status Find(const Tensor& keys, const Tensor& fallback, Tensor& values,
+                    HeapCharge& charge) const override {
     const Elements<K> in(keys);
     const Elements<V> fallbacks(fallback);
     MutableElements<V> out(values);
@@ -224,9 +229,11 @@ class RowTable : public LookupTable {
     for (size_t i = 0; i < in.size(); ++i) {
       const auto found = map_.find(in[i]);
       for (size_t j = 0; j < row_size_; ++j) {
-        out.Set(i * row_size_ + j,
-                found == map_.end() ? fallbacks[has_one ? j : i * row_size_ + j]
-                                    : found->second[j]);
+        const V& value = found == map_.end()
+                             ? fallbacks[has_one ? j : i * row_size_ + j]
+                             : found->second[j];
+        RETURN_IF_ERROR(tables::Charge(charge, value));
+        out.Set(i * row_size_ + j, value);
       }
     }
     return absl::OkStatus();
@@ -262,7 +269,8 @@ class RowTable : public LookupTable {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::pair<Tensor, Tensor>> Export() const override {
+  absl::StatusOr<std::pair<Tensor, Tensor>> Export(
+      HeapCharge& charge) const override {
     absl::ReaderMutexLock lock(&mutex_);
     const auto entries = EntriesByKey(map_);
     const auto count = static_cast<int64_t>(entries.size());
@@ -275,8 +283,10 @@ class RowTable : public LookupTable {
     MutableElements<K> keys(result.first);
     MutableElements<V> values(result.second);
     for (size_t i = 0; i < entries.size(); ++i) {
+      RETURN_IF_ERROR(tables::Charge(charge, entries[i]->first));
       keys.Set(i, entries[i]->first);
       for (size_t j = 0; j < row_size_; ++j) {
+        RETURN_IF_ERROR(tables::Charge(charge, entries[i]->second[j]));
         values.Set(i * row_size_ + j, entries[i]->second[j]);
       }
     }

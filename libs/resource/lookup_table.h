@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "libs/base/cancellation.h"
 #include "libs/resource/resource.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {
@@ -41,10 +42,11 @@ class LookupTable : public Resource {
   // For all: REQUIRES tensors of the table's types, as many values as keys.
 
   // The value of each key, into `values`, or that of `fallback`, which is one
-  // value or one for each key.
-  // FAILED_PRECONDITION where a table that is filled once was not.
+  // value or one for each key. `charge` counts the strings.
+  // FAILED_PRECONDITION where a table that is filled once was not;
+  // RESOURCE_EXHAUSTED where there is no room for the strings.
   virtual absl::Status Find(const Tensor& keys, const Tensor& fallback,
-                            Tensor& values) const = 0;
+                            Tensor& values, HeapCharge& charge) const = 0;
   // Whatever changes a table asks under the lock whether `step` was cancelled.
 
   // Fills a table that is filled once; again is fine with as many entries.
@@ -59,8 +61,10 @@ class LookupTable : public Resource {
                               const Tensor& values) = 0;
 
   // All keys, sorted, and their values, as vectors; what Import takes. A dense
-  // table shows all of its buckets, as TensorFlow's does.
-  virtual absl::StatusOr<std::pair<Tensor, Tensor>> Export() const = 0;
+  // table shows all of its buckets, as TensorFlow's does. `charge` counts the
+  // strings, as for Find.
+  virtual absl::StatusOr<std::pair<Tensor, Tensor>> Export(
+      HeapCharge& charge) const = 0;
 };
 
 // UNIMPLEMENTED for types that no table has.

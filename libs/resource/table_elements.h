@@ -7,7 +7,9 @@
 #include <cstring>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft::tables {
@@ -62,6 +64,12 @@ class Elements<Number> {
   const size_t bytes_, count_;
   const char* const data_;
 };
+
+// Adds the bytes of a value that the caller copies next; numbers have none.
+inline absl::Status Charge(HeapCharge& charge, const std::string& value) {
+  return charge.AddStrings(1, value.size());
+}
+inline absl::Status Charge(HeapCharge&, Number) { return absl::OkStatus(); }
 
 // The same, to write them.
 template <typename T>

@@ -21,6 +21,7 @@
 #include "libs/kernels/resource/resource_lookup.h"
 #include "libs/kernels/session_kernel.h"
 #include "libs/kernels/string/string_hash.h"
+#include "libs/kernels/string_charge.h"
 #include "libs/kernels/text_numbers.h"
 #include "libs/resource/dense_table.h"
 #include "libs/resource/lookup_table.h"
@@ -298,7 +299,8 @@ class FindKernel : public OpKernel {
                        fallback.shape().ToString()));
     }
     ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(0, shape));
-    return table->Find(keys, fallback, *values);
+    HeapCharge charge(context.host_allocator());
+    return table->Find(keys, fallback, *values, charge);
   }
 };
 
@@ -313,6 +315,9 @@ class FillKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
     RETURN_IF_ERROR(kCheck(*table, context.input(1), context.input(2)));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, context.input(1)));
+    RETURN_IF_ERROR(ChargeStrings(charge, context.input(2)));
     return ((*table).*kMethod)(context.cancellation(), context.input(1),
                                context.input(2));
   }
@@ -346,7 +351,8 @@ class ExportKernel : public OpKernel {
     ASSIGN_OR_RETURN(auto table, FindResource<LookupTable>(context, 0));
     RETURN_IF_ERROR(CheckKeyType(*table, context.output_type(0)));
     RETURN_IF_ERROR(CheckValueType(*table, context.output_type(1)));
-    ASSIGN_OR_RETURN(auto entries, table->Export());
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(auto entries, table->Export(charge));
     context.SetOutput(0, std::move(entries.first));
     context.SetOutput(1, std::move(entries.second));
     return absl::OkStatus();

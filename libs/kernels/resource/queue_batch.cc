@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/string_charge.h"
 
 namespace weft {
 namespace {
@@ -81,13 +82,14 @@ bool AreNeighbours(absl::Span<const QueueElement> elements, size_t i,
   return true;
 }
 
-absl::Status CopyInto(const Tensor& element, int64_t row,
+absl::Status CopyInto(HeapCharge& charge, const Tensor& element, int64_t row,
                       const TensorShape& row_shape, Tensor& batch) {
   const int64_t begin = row * row_shape.num_elements();
   if (element.shape() == row_shape) {
-    CopyElements(element, 0, element.num_elements(), batch, begin);
-    return absl::OkStatus();
+    return CopyElements(charge, element, 0, element.num_elements(), batch,
+                        begin);
   }
+  RETURN_IF_ERROR(ChargeStrings(charge, element));
   return CopyToPattern(element,
                        {.dims = Dims(element.shape().dims().begin(),
                                      element.shape().dims().end()),
@@ -98,7 +100,8 @@ absl::Status CopyInto(const Tensor& element, int64_t row,
 
 absl::StatusOr<Tensor> JoinComponent(const QueueOptions& queue,
                                      absl::Span<const QueueElement> elements,
-                                     int i, bool pad, Allocator& allocator) {
+                                     int i, bool pad, Allocator& allocator,
+                                     HeapCharge& charge) {
   ASSIGN_OR_RETURN(const TensorShape row,
                    ElementShape(queue, elements, i, pad));
   ASSIGN_OR_RETURN(const TensorShape shape,
@@ -113,7 +116,7 @@ absl::StatusOr<Tensor> JoinComponent(const QueueOptions& queue,
   if (pad) RETURN_IF_ERROR(FillWithZeros(batch));
   for (size_t j = 0; j < elements.size(); ++j) {
     RETURN_IF_ERROR(
-        CopyInto(elements[j][i], static_cast<int64_t>(j), row, batch));
+        CopyInto(charge, elements[j][i], static_cast<int64_t>(j), row, batch));
   }
   return batch;
 }
@@ -185,10 +188,11 @@ absl::StatusOr<std::vector<Tensor>> JoinElements(
     const QueueOptions& queue, absl::Span<const QueueElement> elements,
     bool pad, Allocator& allocator) {
   std::vector<Tensor> components;
+  HeapCharge charge(allocator);
   for (size_t i = 0; i < queue.types.size(); ++i) {
-    ASSIGN_OR_RETURN(
-        Tensor component,
-        JoinComponent(queue, elements, static_cast<int>(i), pad, allocator));
+    ASSIGN_OR_RETURN(Tensor component,
+                     JoinComponent(queue, elements, static_cast<int>(i), pad,
+                                   allocator, charge));
     components.push_back(std::move(component));
   }
   return components;

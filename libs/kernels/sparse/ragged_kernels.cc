@@ -22,6 +22,7 @@
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/variant.h"
 
 namespace weft {
@@ -358,10 +359,12 @@ class RaggedTensorFromVariant : public OpKernel {
     ASSIGN_OR_RETURN(
         Tensor * values,
         context.AllocateOutput(static_cast<int>(output_rank_), shape));
+    HeapCharge charge(context.host_allocator());
     int64_t at = 0;
     for (const auto* tensors : parts) {
       const Tensor& own = tensors->back();
-      CopyElements(own, 0, own.num_elements(), *values, at);
+      RETURN_IF_ERROR(
+          CopyElements(charge, own, 0, own.num_elements(), *values, at));
       at += own.num_elements();
     }
     return absl::OkStatus();

@@ -17,6 +17,7 @@
 #include "libs/kernels/op_kernel.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -209,10 +210,12 @@ class RaggedGatherKernel : public OpKernel {
     ASSIGN_OR_RETURN(
         Tensor * output,
         context.AllocateOutput(static_cast<int>(output_rank_), shape));
+    HeapCharge charge(context.host_allocator());
     int64_t at = 0;
     for (const Part& part : parts) {
       const int64_t count = (part.end - part.begin) * row;
-      CopyElements(values, part.begin * row, count, *output, at);
+      RETURN_IF_ERROR(
+          CopyElements(charge, values, part.begin * row, count, *output, at));
       at += count;
     }
     return absl::OkStatus();
@@ -338,8 +341,9 @@ class RaggedToVariantGradKernel : public OpKernel {
     RETURN_IF_ERROR(FillWithZeros(*output));
     const int64_t row =
         shape.dim(0) == 0 ? 0 : shape.num_elements() / shape.dim(0);
+    HeapCharge charge(context.host_allocator());
     for (size_t i = 0; i < grads.size(); ++i) {
-      RETURN_IF_ERROR(CopyGrad(grads[i], splits[i] * row,
+      RETURN_IF_ERROR(CopyGrad(charge, grads[i], splits[i] * row,
                                (splits[i + 1] - splits[i]) * row, *output));
     }
     return absl::OkStatus();
@@ -370,8 +374,8 @@ class RaggedToVariantGradKernel : public OpKernel {
     return splits;
   }
 
-  static absl::Status CopyGrad(const Variant& grad, int64_t begin,
-                               int64_t count, Tensor& output) {
+  static absl::Status CopyGrad(HeapCharge& charge, const Variant& grad,
+                               int64_t begin, int64_t count, Tensor& output) {
     if (grad.tensors == nullptr || grad.tensors->empty()) {
       return absl::OkStatus();
     }
@@ -380,8 +384,7 @@ class RaggedToVariantGradKernel : public OpKernel {
       return RaggedError("the gradient of a row has the shape ",
                          values.shape().ToString(), ", which is not the row's");
     }
-    CopyElements(values, 0, count, output, begin);
-    return absl::OkStatus();
+    return CopyElements(charge, values, 0, count, output, begin);
   }
 };
 

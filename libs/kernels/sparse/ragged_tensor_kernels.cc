@@ -52,6 +52,8 @@ class RaggedTensorToTensorKernel : public OpKernel {
     RETURN_IF_ERROR(CheckDefault(context.input(2), values.shape()));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     RETURN_IF_ERROR(FillWithDefault(context, values.shape(), *output));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeStrings(charge, values));
     CopyRows(levels, values, *output);
     return absl::OkStatus();
   }

@@ -15,6 +15,7 @@
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor_content.h"
 #include "libs/tensor/tensor_proto.h"
 #include "libs/tensor/variant.h"
@@ -57,12 +58,21 @@ absl::Status CheckInputs(const OpKernelContext& context) {
 // Resources are no bytes.
 bool HasContent(const Tensor& tensor) { return tensor.dtype() != DT_RESOURCE; }
 
+// The message of a tensor takes at most this much.
+absl::Status ChargeMessage(HeapCharge& charge, const Tensor& tensor) {
+  constexpr size_t kHeader = 64, kDimension = 16;
+  const size_t rank = static_cast<size_t>(tensor.rank());
+  return charge.Add(tensor.TotalBytes() + kHeader + rank * kDimension);
+}
+
 // Element `at` of `serialized` becomes `part`.
-absl::Status SetPart(const Tensor& part, int64_t at, Tensor& serialized) {
+absl::Status SetPart(HeapCharge& charge, const Tensor& part, int64_t at,
+                     Tensor& serialized) {
   if (serialized.dtype() == DT_VARIANT) {
     serialized.mutable_flat<Variant>()[at] = TensorVariant(part);
     return absl::OkStatus();
   }
+  RETURN_IF_ERROR(ChargeMessage(charge, part));
   std::string& text = serialized.mutable_flat<std::string>()[at];
   text = HasContent(part) ? SerializeTensorContent(part)
                           : SerializeTensorProto(part);
@@ -79,8 +89,9 @@ class SerializeKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     RETURN_IF_ERROR(CheckInputs(context));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, {kParts}));
+    HeapCharge charge(context.host_allocator());
     for (int i = 0; i < kParts; ++i) {
-      RETURN_IF_ERROR(SetPart(context.input(i), i, *output));
+      RETURN_IF_ERROR(SetPart(charge, context.input(i), i, *output));
     }
     return absl::OkStatus();
   }
@@ -112,19 +123,20 @@ class SerializeManyKernel : public OpKernel {
                               Tensor& output) {
     const Tensor inner =
         Tensor::Vector<int64_t>(input.shape().dims().subspan(1));
+    HeapCharge charge(context.host_allocator());
     int64_t end = 0;
     for (int64_t row = 0; row < input.shape().dim(0); ++row) {
       const int64_t begin = end;
       while (end < input.count() && input.index(end, 0) == row) ++end;
-      RETURN_IF_ERROR(SetRow(context, input, begin, end, row, output));
-      RETURN_IF_ERROR(SetPart(inner, row * kParts + 2, output));
+      RETURN_IF_ERROR(SetRow(context, charge, input, begin, end, row, output));
+      RETURN_IF_ERROR(SetPart(charge, inner, row * kParts + 2, output));
     }
     return absl::OkStatus();
   }
 
-  static absl::Status SetRow(OpKernelContext& context, const SparseView& input,
-                             int64_t begin, int64_t end, int64_t row,
-                             Tensor& output) {
+  static absl::Status SetRow(OpKernelContext& context, HeapCharge& charge,
+                             const SparseView& input, int64_t begin,
+                             int64_t end, int64_t row, Tensor& output) {
     const Tensor& all = context.input(1);
     ASSIGN_OR_RETURN(
         Tensor indices,
@@ -136,9 +148,9 @@ class SerializeManyKernel : public OpKernel {
       const auto inner = input.position(i).subspan(1);
       out = std::copy(inner.begin(), inner.end(), out);
     }
-    CopyElements(all, begin, end - begin, values, 0);
-    RETURN_IF_ERROR(SetPart(indices, row * kParts, output));
-    return SetPart(values, row * kParts + 1, output);
+    RETURN_IF_ERROR(CopyElements(charge, all, begin, end - begin, values, 0));
+    RETURN_IF_ERROR(SetPart(charge, indices, row * kParts, output));
+    return SetPart(charge, values, row * kParts + 1, output);
   }
 };
 
@@ -292,9 +304,11 @@ class DeserializeKernel : public OpKernel {
     RETURN_IF_ERROR(SetVector(context, 2, sizes));
     RETURN_IF_ERROR(SetIndices(context, all, count, sizes));
     ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {count}));
+    HeapCharge charge(context.host_allocator());
     int64_t at = 0;
     for (const SparseParts& parts : all) {
-      CopyElements(parts.values, 0, parts.values.num_elements(), *values, at);
+      RETURN_IF_ERROR(CopyElements(charge, parts.values, 0,
+                                   parts.values.num_elements(), *values, at));
       at += parts.values.num_elements();
     }
     return absl::OkStatus();

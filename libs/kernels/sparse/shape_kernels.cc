@@ -11,6 +11,7 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -333,12 +334,13 @@ class SparseConcatKernel : public OpKernel {
     const int64_t size = static_cast<int64_t>(elements.size());
     ASSIGN_OR_RETURN(Tensor * indices, context.AllocateOutput(0, {size, rank}));
     ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {size}));
+    HeapCharge charge(context.host_allocator());
     int64_t* out = indices->mutable_flat<int64_t>().data();
     for (int64_t i = 0; i < size; ++i) {
       const Element& element = elements[i];
       out = std::copy(element.position.begin(), element.position.end(), out);
-      CopyElements(context.input(count + element.part), element.row, 1, *values,
-                   i);
+      RETURN_IF_ERROR(CopyElements(charge, context.input(count + element.part),
+                                   element.row, 1, *values, i));
     }
     return absl::OkStatus();
   }

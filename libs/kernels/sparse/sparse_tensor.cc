@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 
@@ -129,8 +130,10 @@ absl::Status SetChosen(OpKernelContext& context, int i, const Tensor& values,
   ASSIGN_OR_RETURN(
       Tensor * output,
       context.AllocateOutput(i, {static_cast<int64_t>(rows.size())}));
+  HeapCharge charge(context.host_allocator());
   for (size_t j = 0; j < rows.size(); ++j) {
-    CopyElements(values, rows[j], 1, *output, static_cast<int64_t>(j));
+    RETURN_IF_ERROR(CopyElements(charge, values, rows[j], 1, *output,
+                                 static_cast<int64_t>(j)));
   }
   return absl::OkStatus();
 }

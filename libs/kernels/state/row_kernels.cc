@@ -16,6 +16,7 @@
 #include "libs/kernels/row_copies.h"
 #include "libs/kernels/state/scatter_rules.h"
 #include "libs/kernels/state/state_kernels.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -153,9 +154,11 @@ class ResourceGatherKernel : public OpKernel {
     }
     const int64_t per_batch =
         batches == 0 ? 0 : indices.num_elements() / batches;
+    HeapCharge charge(context.host_allocator());
     for (int64_t i = 0; i < indices.num_elements(); ++i) {
       const int64_t from = i / per_batch * rows + IndexAt(indices, i);
-      CopyElements(value, from * row, row, *output, i * row);
+      RETURN_IF_ERROR(
+          CopyElements(charge, value, from * row, row, *output, i * row));
     }
     return absl::OkStatus();
   }
