@@ -1,5 +1,6 @@
 // MapDefun: a function's results for each row of its arguments.
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -66,6 +67,39 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
   }
 
  private:
+  using Results = absl::StatusOr<std::vector<Tensor>>;
+
+  // The `done` of one call. Where an exception destroys it without a call, its
+  // row fails: the other rows hold the calls, which would wait for it forever.
+  // Without an exception it does nothing, for it may outlive the step: a
+  // scheduler that ends destroys closures that it has not run.
+  class RowDone {
+   public:
+    RowDone(std::shared_ptr<RowCalls> calls, int64_t row)
+        : calls_(std::move(calls)), row_(row) {}
+    RowDone(RowDone&&) = default;
+    RowDone& operator=(RowDone&&) = delete;
+    ~RowDone() {
+      if (calls_ == nullptr) return;
+      if (std::current_exception() != nullptr) {
+        calls_->Ended(row_, CurrentExceptionStatus());
+      } else if (std::uncaught_exceptions() > 0) {
+        calls_->Ended(row_, absl::ResourceExhaustedError(absl::StrCat(
+                                "an exception, most likely for lack of memory, "
+                                "ended the call for row ",
+                                row_)));
+      }
+    }
+
+    void operator()(Results results) {
+      std::exchange(calls_, nullptr)->Ended(row_, std::move(results));
+    }
+
+   private:
+    std::shared_ptr<RowCalls> calls_;
+    int64_t row_;
+  };
+
   absl::StatusOr<std::vector<Tensor>> ArgsOf(int64_t row) const {
     std::vector<Tensor> args;
     for (int i = 0; i < context_.num_inputs(); ++i) {
@@ -84,14 +118,15 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
     absl::StatusOr<std::vector<Tensor>> args =
         CatchExceptions([&] { return ArgsOf(row); });
     if (!args.ok()) return Ended(row, args.status());
-    function_.Run(context_.step(), *std::move(args),
-                  [self = shared_from_this(),
-                   row](absl::StatusOr<std::vector<Tensor>> results) {
-                    self->Ended(row, std::move(results));
-                  });
+    // An exception ends the row where it destroys the RowDone.
+    CatchExceptions([&] {
+      function_.Run(context_.step(), *std::move(args),
+                    RowDone(shared_from_this(), row));
+      return absl::OkStatus();
+    }).IgnoreError();
   }
 
-  void Ended(int64_t row, absl::StatusOr<std::vector<Tensor>> results) {
+  void Ended(int64_t row, Results results) {
     int64_t next = -1;
     {
       absl::MutexLock lock(&mutex_);
@@ -108,9 +143,17 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
       }
     }
     if (next < 0) return End();
-    // Not here: many that end at once would lie on one another's stack.
-    context_.scheduler().Schedule(Pool::kCompute, [self = shared_from_this(),
-                                                   next] { self->Call(next); });
+    const absl::Status scheduled = CatchExceptions([&] {
+      ScheduleCall(next);
+      return absl::OkStatus();
+    });
+    if (!scheduled.ok()) Ended(next, scheduled);
+  }
+
+  // Not here: many that end at once would lie on one another's stack.
+  void ScheduleCall(int64_t row) {
+    context_.scheduler().Schedule(
+        Pool::kCompute, [self = shared_from_this(), row] { self->Call(row); });
   }
 
   // `context_` is not used any more when `done_` has been called.

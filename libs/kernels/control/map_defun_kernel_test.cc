@@ -1,0 +1,84 @@
+// MapDefun where its function throws: the node fails, and does not wait for a
+// row that has lost its `done`.
+#include <cstdint>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libs/base/test_matchers.h"
+#include "libs/kernels/control/control_kernels.h"
+#include "libs/kernels/function_runtime.h"
+#include "libs/kernels/testing/kernel_test_harness.h"
+
+namespace weft {
+namespace {
+
+// x -> x. Rows before `throws_at` wait for the last row; it throws, and its
+// `done` is lost.
+class ThrowingFunction : public RunnableFunction {
+ public:
+  ThrowingFunction(int32_t throws_at, int32_t last)
+      : throws_at_(throws_at), last_(last) {}
+
+  const DataTypeVector& arg_types() const override { return types_; }
+  const DataTypeVector& result_types() const override { return types_; }
+  void Run(const StepContext&, std::vector<Tensor> args,
+           Done done) const override {
+    const int32_t row = args[0].scalar<int32_t>();
+    if (row == throws_at_) {
+      const Done lost = std::move(done);
+      throw std::bad_alloc();
+    }
+    waiting_.push_back({std::move(args), std::move(done)});
+    if (row != last_) return;
+    for (Waiting& call : waiting_) call.done(std::move(call.args));
+  }
+
+ private:
+  struct Waiting {
+    std::vector<Tensor> args;
+    Done done;
+  };
+
+  const int32_t throws_at_, last_;
+  const DataTypeVector types_ = {DT_INT32};
+  mutable std::vector<Waiting> waiting_;  // all rows are called on one thread
+};
+
+class OneFunction : public FunctionRuntime {
+ public:
+  explicit OneFunction(const RunnableFunction& function)
+      : function_(function) {}
+  absl::StatusOr<const RunnableFunction*> Find(const NameAttrList&) override {
+    return &function_;
+  }
+
+ private:
+  const RunnableFunction& function_;
+};
+
+absl::StatusOr<Tensor> MapOf(const Tensor& rows, int32_t throws_at) {
+  const ThrowingFunction function(
+      throws_at, static_cast<int32_t>(rows.num_elements()) - 1);
+  OneFunction functions(function);
+  KernelTestHarness harness(RegisterFunctionalKernels);
+  harness.set_functions(&functions);
+  return harness.RunOne(
+      "MapDefun", {rows},
+      {{"f", NameAttrList{.name = "f"}},
+       {"Targuments", DataTypeVector{DT_INT32}},
+       {"Tcaptured", DataTypeVector{}},
+       {"output_types", DataTypeVector{DT_INT32}},
+       {"output_shapes", std::vector<PartialShape>{PartialShape({})}}});
+}
+
+TEST(MapDefunTest, AnExceptionOfOneRowFailsTheNode) {
+  const Tensor rows = Tensor::Vector<int32_t>({0, 1, 2, 3, 4, 5, 6});
+  EXPECT_OK(MapOf(rows, /*throws_at=*/-1));
+  EXPECT_THAT(MapOf(rows, /*throws_at=*/5),
+              StatusIs(absl::StatusCode::kResourceExhausted, "row 5"));
+}
+
+}  // namespace
+}  // namespace weft
