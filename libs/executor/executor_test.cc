@@ -435,6 +435,16 @@ TEST(ExecutorTest, AnExceptionFailsItsNode) {
   }
 }
 
+TEST(ExecutorTest, ADoneLostToACaughtExceptionFailsItsNode) {
+  PlanHarness h;
+  h.Retval(0, {h.Add("throws", "TestThrowAsync", {h.Arg(0)}), 0});
+  for (RunWhere where : kEverywhere) {
+    EXPECT_THAT(
+        h.Run({Float(-1)}, where),
+        StatusIs(absl::StatusCode::kResourceExhausted, "[[node throws"));
+  }
+}
+
 TEST(ExecutorTest, AnExceptionInParallelForFailsItsNode) {
   PlanHarness h;
   h.Retval(0, {h.Add("throws", "TestThrow", {h.Arg(0)}), 0});

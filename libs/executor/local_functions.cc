@@ -304,8 +304,9 @@ class LocalFunctions::Runnable : public RunnableFunction {
   }
 
   // This is the caller's code, on a thread of the body's step. An exception of
-  // it ends with `done`: the `done` of the caller's node, which it holds, fails
-  // the node when it is destroyed within the handler.
+  // it ends here. What `done` still holds is destroyed within the handler: the
+  // `done` of a caller's node fails the node then, if `done` is its only owner.
+  // A caller that shares it among calls must end by itself (MapDefun).
   static void Return(Done done, absl::StatusOr<std::vector<Tensor>> results) {
     try {
       done(std::move(results));

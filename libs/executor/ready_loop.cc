@@ -115,9 +115,16 @@ void EndAsync(AsyncEntry& entry, const absl::Status& status) {
   }
 }
 
+absl::Status DoneIsLost() {
+  return absl::ResourceExhaustedError(
+      "an exception, most likely for lack of memory, ended the kernel before "
+      "it had a result");
+}
+
 // The `done` of an asynchronous kernel. Where an exception destroys it without
 // a call, the node fails: otherwise the step would wait for it forever. Without
-// an exception the kernel's owner has been destroyed, and the step with it.
+// an exception it does nothing, for it may outlive the step: a scheduler that
+// ends destroys closures that it has not run. So nothing else may drop it.
 class AsyncDone {
  public:
   explicit AsyncDone(AsyncEntry& entry) : entry_(&entry) {}
@@ -140,9 +147,7 @@ class AsyncDone {
     if (std::uncaught_exceptions() == 0) return;
     ReadyLoop* const loop = ReadyLoop::Current();
     if (loop != nullptr && loop->FailsLater(entry)) return;
-    EndAsync(entry, absl::ResourceExhaustedError(
-                        "an exception, most likely for lack of memory, ended "
-                        "the kernel before it had a result"));
+    EndAsync(entry, DoneIsLost());
   }
 
   AsyncEntry* entry_;
@@ -385,7 +390,8 @@ void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {
   ComputeAsync(item, entry);
 }
 
-// A kernel that throws has either kept `done`, which ends it, or lost it.
+// A kernel that throws has either kept `done`, which ends it, or lost it; so
+// has one that catches an exception of what it calls.
 void ReadyLoop::ComputeAsync(const NodeItem& item, AsyncEntry& entry) {
   starting_ = &entry;
   const absl::Status status = CatchExceptions([&] {
@@ -393,7 +399,8 @@ void ReadyLoop::ComputeAsync(const NodeItem& item, AsyncEntry& entry) {
     return absl::OkStatus();
   });
   starting_ = nullptr;
-  if (std::exchange(is_done_lost_, false)) EndAsync(entry, status);
+  if (!std::exchange(is_done_lost_, false)) return;
+  EndAsync(entry, status.ok() ? DoneIsLost() : status);
 }
 
 template <bool kTraced>

@@ -152,15 +152,25 @@ class ThrowAsync : public AsyncOpKernel {
  public:
   using AsyncOpKernel::AsyncOpKernel;
   void ComputeAsync(OpKernelContext& context, Done done) override {
-    if (context.input(0).scalar<float>() == 0) {
-      const Done lost = std::move(done);
-      throw std::bad_alloc();
+    if (context.input(0).scalar<float>() == 0) Lose(std::move(done));
+    if (context.input(0).scalar<float>() < 0) {
+      try {
+        Lose(std::move(done));
+      } catch (const std::bad_alloc&) {
+        return;
+      }
     }
     context.scheduler().Schedule(Pool::kCompute,
                                  [&context, kept = std::move(done)]() mutable {
                                    context.SetOutput(0, context.TakeInput(0));
                                    kept(absl::OkStatus());
                                  });
+    throw std::bad_alloc();
+  }
+
+ private:
+  [[noreturn]] static void Lose(Done done) {
+    const Done lost = std::move(done);
     throw std::bad_alloc();
   }
 };

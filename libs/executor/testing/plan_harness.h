@@ -14,7 +14,8 @@
 //   TestThrow(x: float) -> float              std::bad_alloc; where x is not
 //                                             0, out of a ParallelFor
 //   TestThrowAsync(x: float) -> float         std::bad_alloc, with `done` lost
-//                                             or, where x is not 0, kept
+//                                             or, where x is above 0, kept;
+//                                             where x is below 0, caught
 //
 // Threads: graph and plan on one thread; Run from many.
 #ifndef WEFT_LIBS_EXECUTOR_TESTING_PLAN_HARNESS_H_
