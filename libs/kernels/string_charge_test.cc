@@ -2,15 +2,19 @@
 // fails where the memory bound has no room for them, before it makes them.
 #include "libs/kernels/string_charge.h"
 
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/standard_kernels.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 #include "libs/tensor/testing/small_allocator.h"
+#include "libs/tensor/variant.h"
 
 namespace weft {
 namespace {
@@ -119,7 +123,32 @@ class StringChargeTest : public ::testing::Test {
     }
   }
 
+  // The first output of a kernel that stays.
+  Tensor Make(const char* op, AttrMap attrs,
+              std::vector<KernelInput> inputs = {}) {
+    std::vector<DataType> types;
+    for (const KernelInput& input : inputs) {
+      types.push_back(input.tensor.dtype());
+    }
+    auto kernel = harness_.Make(op, types, std::move(attrs));
+    if (!kernel.ok()) Fail(op, kernel.status());
+    kernels_.push_back(*std::move(kernel));
+    auto outputs = kernels_.back()->Run(std::move(inputs));
+    if (!outputs.ok()) Fail(op, outputs.status());
+    return outputs->front();
+  }
+  void Run(const char* op, std::vector<KernelInput> inputs) {
+    EXPECT_OK(harness_.Run(op, std::move(inputs))) << op;
+  }
+
   KernelTestHarness harness_{RegisterStandardKernels};
+
+ private:
+  [[noreturn]] static void Fail(const char* op, const absl::Status& status) {
+    throw std::runtime_error(absl::StrCat(op, ": ", status.ToString()));
+  }
+
+  std::vector<std::unique_ptr<KernelTestHarness::Kernel>> kernels_;
 };
 
 TEST_F(StringChargeTest, JoinedStringsAreBounded) {
@@ -132,6 +161,93 @@ TEST_F(StringChargeTest, RepeatedStringsAreBounded) {
 
 TEST_F(StringChargeTest, ChangedStringsAreBounded) {
   ExpectRefused(ChangingCases());
+}
+
+// Absent keys, so that each takes a copy of the default.
+TEST_F(StringChargeTest, ValuesOfTablesAreBounded) {
+  const AttrMap types = {{"key_dtype", DT_INT64}, {"value_dtype", DT_STRING}};
+  const Tensor keys = Longs({1, 2, 3, 4});
+  AttrMap rows = types;
+  rows["value_shape"] = PartialShape({1});
+  const Tensor plain = Make("MutableHashTableV2", types);
+  const Tensor of_rows = Make("MutableHashTableOfTensorsV2", rows);
+  const Tensor dense =
+      Make("MutableDenseHashTableV2", {{"value_dtype", DT_STRING}},
+           {Tensor::Scalar(int64_t{-1}), Tensor::Scalar(int64_t{-2})});
+  ExpectRefused({{"LookupTableFindV2", {plain, keys, Text(kMiB)}},
+                 {"LookupTableFindV2", {of_rows, keys, Texts(1, kMiB)}},
+                 {"LookupTableFindV2", {dense, keys, Text(kMiB)}},
+                 {"LookupTableInsertV2", {plain, keys, Texts(4, kMiB)}},
+                 {"LookupTableExportV2",
+                  {plain},
+                  {{"Tkeys", DT_INT64}, {"Tvalues", DT_STRING}}}});
+}
+
+TEST_F(StringChargeTest, RowsOfVariablesAreBounded) {
+  const Tensor variable =
+      Make("VarHandleOp", {{"dtype", DT_STRING}, {"shape", PartialShape({1})}});
+  Run("AssignVariableOp", {variable, Texts(1, kMiB)});
+  ExpectRefused({{"ResourceGather",
+                  {variable, Ints({0, 0, 0, 0})},
+                  {{"dtype", DT_STRING}}}});
+}
+
+TEST_F(StringChargeTest, BatchesOfQueuesAreBounded) {
+  const Tensor queue = Make(
+      "FIFOQueueV2",
+      {{"component_types", DataTypeVector{DT_STRING}},
+       {"shapes", std::vector<PartialShape>{PartialShape(TensorShape())}}});
+  const Tensor text = Text(kMiB);
+  // For a run that is refused and one that is not.
+  for (int i = 0; i < 8; ++i) Run("QueueEnqueueV2", {queue, text});
+  ExpectRefused({{"QueueDequeueManyV2",
+                  {queue, Int(4)},
+                  {{"component_types", DataTypeVector{DT_STRING}}}}});
+}
+
+TEST_F(StringChargeTest, ElementsOfTensorArraysAreBoundedTogether) {
+  const Tensor array =
+      Make("TensorArrayV3", {{"dtype", DT_STRING}, {"clear_after_read", false}},
+           {Int(1)});
+  const Tensor flow = Tensor::Scalar(0.0f);
+  Run("TensorArrayWriteV3", {array, Int(0), Text(kMiB), flow});
+  ExpectRefused({{"TensorArrayGatherV3",
+                  {array, Ints({0, 0, 0, 0}), flow},
+                  {{"dtype", DT_STRING}}}});
+}
+
+TEST_F(StringChargeTest, PartsOfRaggedTensorsAreBounded) {
+  ExpectRefused({{"RaggedGather",
+                  {Longs({0, 1}), Texts(1, kMiB), Ints({0, 0, 0, 0})},
+                  {{"PARAMS_RAGGED_RANK", 1}, {"OUTPUT_RAGGED_RANK", 1}}}});
+}
+
+// Variants share the tensors, but the stacked values are copies.
+TEST_F(StringChargeTest, SerializedTensorsAreBounded) {
+  const Tensor index = Tensor::FromValues<int64_t>(TensorShape({1, 1}), {0});
+  const Tensor pair = Tensor::FromValues<int64_t>(TensorShape({1, 2}), {0, 0});
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor parts,
+      harness_.RunOne("SerializeSparse", {index, Texts(1, kMiB), Longs({1})},
+                      {{"out_type", DT_VARIANT}}));
+  Tensor stacked(DT_VARIANT, {4, 3});
+  for (int i = 0; i < 12; ++i) {
+    stacked.mutable_flat<Variant>()[i] = parts.flat<Variant>()[i % 3];
+  }
+  ExpectRefused(
+      {{"SerializeSparse", {index, Texts(1, 4 * kMiB), Longs({1})}},
+       {"SerializeManySparse", {pair, Texts(1, 4 * kMiB), Longs({1, 1})}},
+       {"DeserializeSparse", {stacked}, {{"dtype", DT_STRING}}}});
+}
+
+// What a string may take at most counts only while it is made.
+TEST_F(StringChargeTest, StringsThatFitAreNotRefused) {
+  const Tensor texts = Texts(40, 10 << 10);
+  SmallAllocator allocator(kRoom, kRoom);
+  harness_.set_allocator(allocator);
+  EXPECT_OK(harness_.Run("RegexReplace",
+                         {texts, Tensor::Scalar(std::string("z")), Text(20)}));
+  EXPECT_OK(harness_.Run("StringUpper", {texts}, {{"encoding", "utf-8"}}));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "libs/base/cancellation.h"
 #include "libs/base/test_matchers.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -52,6 +53,7 @@ class DenseTableTest : public testing::Test {
   static constexpr int64_t kNothing = -100;
   Cancellation step_;
   std::shared_ptr<LookupTable> table_;
+  HeapCharge charge_{HeapAllocator()};
 };
 
 TEST_F(DenseTableTest, KeysThatMeetLieOneBehindTheOther) {
