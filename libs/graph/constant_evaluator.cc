@@ -61,6 +61,35 @@ bool Holds(DataType type, int64_t size) {
   return type == DT_INT64 || size == static_cast<int32_t>(size);
 }
 
+// Whether the tensor surely has one dimension.
+bool IsVector(const OutputTensor& tensor) {
+  if (tensor.node == nullptr) return false;
+  const std::string& op = tensor.node->type();
+  if (op == "Shape" || op == "ShapeN") return true;
+  const PartialShape& shape = tensor.node->output_shape(tensor.index);
+  return shape.has_rank() && shape.rank() == 1;
+}
+
+// Whether the node is "vector[i]" as Python writes it.
+bool IsElement(const Node& node) {
+  if (node.type() != "StridedSlice" || !IsVector(node.input(0)) ||
+      IntAttr(node, "ellipsis_mask") != 0 ||
+      IntAttr(node, "new_axis_mask") != 0 ||
+      IntAttr(node, "shrink_axis_mask") != 1) {
+    return false;
+  }
+  // The mask of a slice without indices says nothing.
+  const OutputTensor& begin = node.input(1);
+  return begin.node->output_shape(begin.index).num_elements() == 1;
+}
+
+// Whether the tensor is surely a scalar. Its op may say so where its shape does
+// not.
+bool IsScalar(const OutputTensor& tensor) {
+  const PartialShape& shape = tensor.node->output_shape(tensor.index);
+  return shape.has_rank() ? shape.rank() == 0 : IsElement(*tensor.node);
+}
+
 // Python's rule for one end of a slice over `size` elements.
 int64_t Clamp(int64_t at, int64_t size, int64_t low, int64_t high) {
   if (at < 0) at += size;
@@ -167,8 +196,7 @@ std::optional<PartialShape> ConstantEvaluator::CastAsShape(const Node& node) {
 std::optional<PartialShape> ConstantEvaluator::PackAsShape(const Node& node) {
   PartialShape result = PartialShape::Scalar();
   for (const OutputTensor& input : node.inputs()) {
-    const PartialShape& shape = input.node->output_shape(input.index);
-    if (!shape.has_rank() || shape.rank() != 0) return std::nullopt;
+    if (!IsScalar(input)) return std::nullopt;
     const int64_t size = Scalar(input).value_or(PartialShape::kUnknown);
     if (size < PartialShape::kUnknown) return std::nullopt;
     result.AddDim(size);

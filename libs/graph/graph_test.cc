@@ -433,6 +433,25 @@ TEST_F(GraphTest, FollowsSizesThatArePartlyKnown) {
             "[?,28,28,28]");
 }
 
+TEST_F(GraphTest, PacksOfPossibleVectorsSayNothing) {
+  const Node* rows = In("rows", PartialShape(), DT_INT32);
+  const auto slice = [&](const char* name, const Node* of, const Tensor& at,
+                         AttrMap attrs) {
+    const Node* begin = Const(absl::StrCat(name, "_at").c_str(), at);
+    const Node* part = Op(name, "StridedSlice",
+                          {{of}, {begin}, {begin}, {begin}}, std::move(attrs));
+    const Node* pack =
+        Op(absl::StrCat(name, "_pack").c_str(), "Pack", {{part}});
+    return graph_.ConstantValueAsShape({pack}).has_value();
+  };
+  const Node* shape = Op("shape", "Shape", {{rows}});
+  const AttrMap element = {{"shrink_axis_mask", 1}};
+  EXPECT_TRUE(slice("element", shape, Tensor::Vector({0}), element));
+  EXPECT_FALSE(slice("row", rows, Tensor::Vector({0}), element));
+  EXPECT_FALSE(slice("part", shape, Tensor::Vector({0}), {}));
+  EXPECT_FALSE(slice("all", shape, Tensor(DT_INT32, {0}), element));
+}
+
 TEST(BroadcastTest, FollowsNumPy) {
   const int64_t u = PartialShape::kUnknown;
   const struct {
