@@ -263,15 +263,29 @@ class Describer {
   PlacementNode Open(const Node& node) const {
     PlacementNode result{.name = node.name(),
                          .op = node.type(),
-                         .requested_device = node.requested_device(),
+                         .requested_device = RequestedDevice(node),
                          .kernel_types = KernelTypes(node),
                          .inputs = InputsOf(node),
-                         .colocate_with = ColocatedNames(node),
+                         .colocate_with = Groups(node),
                          .is_generator = IsGenerator(node),
                          .is_metadata = IsMetadata(node),
                          .resource = ResourceOf(node, graph_.functions())};
     if (result.kernel_types.empty()) result.attrs = AttrsText(node);
     return result;
+  }
+
+  // An unknown node never runs, so that it must not restrict nodes that do.
+  static std::string RequestedDevice(const Node& node) {
+    return IsUnknown(node) ? "" : node.requested_device();
+  }
+
+  static std::vector<std::string> Groups(const Node& node) {
+    return IsUnknown(node) ? std::vector<std::string>() : ColocatedNames(node);
+  }
+
+  static bool InputSharesDevice(const Node& node, int input) {
+    return SharesDevice(node.input_type(input)) && !IsUnknown(node) &&
+           !IsOfUnknown(node.input(input));
   }
 
   std::vector<std::string> KernelTypes(const Node& node) const {
@@ -286,7 +300,7 @@ class Describer {
       const Node* from = node.input(i).node;
       if (from == nullptr) continue;  // a loop that is not closed yet
       inputs.push_back({.node = PositionOf(*from),
-                        .shares_device = SharesDevice(node.input_type(i))});
+                        .shares_device = InputSharesDevice(node, i)});
     }
     return inputs;
   }

@@ -5,6 +5,7 @@
 
 #include "libs/base/test_matchers.h"
 #include "libs/graph/inference_context.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 namespace {
@@ -98,6 +99,25 @@ class DescribeForPlacementTest : public ::testing::Test {
   Graph graph_{Ops()};
   std::vector<std::string> kernels_of_const_ = {"GPU", "CPU"};
 };
+
+TEST_F(DescribeForPlacementTest, UnknownNodesRestrictNothing) {
+  const Node* v = Variable("v");
+  const Node* w = Variable("w");
+  NodeSpec spec{.name = "u",
+                .op = "Foo",
+                .inputs = {{v, 0}, {w, 0}},
+                .attrs = {{"_class", std::vector<std::string>{"loc:@v"}}},
+                .device = "/device:TPU:0"};
+  MarkUnknown(1, spec);
+  const Node* u = Add(std::move(spec));
+  Add({.name = "assign", .op = "Assign", .inputs = {{u, 0}, {v, 0}}});
+  const PlacementGraph described = Describe();
+  const PlacementNode& unknown = described.nodes.at(2);
+  EXPECT_EQ(unknown.requested_device, "");
+  EXPECT_THAT(unknown.colocate_with, IsEmpty());
+  EXPECT_THAT(unknown.inputs, ElementsAre(Input{0, false}, Input{1, false}));
+  EXPECT_FALSE(described.nodes.at(3).inputs.at(0).shares_device);
+}
 
 TEST_F(DescribeForPlacementTest, InputsSayWhereADeviceIsShared) {
   const Node* v = Variable("v");

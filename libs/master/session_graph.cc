@@ -118,7 +118,7 @@ absl::Status SessionGraph::Import(Growth& growth) {
 
 absl::Status SessionGraph::CheckOps() const {
   for (const Node* node : graph_.nodes().subspan(num_nodes_)) {
-    // An unknown node never runs, however it is called.
+    // An unknown node never runs, whatever its name.
     if (!absl::StartsWith(node->type(), "_") || IsUnknown(*node)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "Node '", node->name(), "': the op ", node->type(),
