@@ -549,6 +549,9 @@ class Walk {
 absl::StatusOr<std::vector<Gradient>> AddGradients(
     const Scope& scope, absl::Span<const Output> ys,
     absl::Span<const Output> xs, const GradientOptions& options) {
+  // Undoing them all must not remove nodes of other threads.
+  const GraphWriter::Turn turn(scope.graph().writer());
+  if (!turn) return scope.graph().writer().error();
   RETURN_IF_ERROR(scope.status());
   const int end = scope.graph().num_nodes();
   auto gradients = Walk(scope, ys, xs, options).Run();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "libs/base/test_matchers.h"
 #include "libs/graph/unknown_op.h"
 #include "libs/ops/state/variable.h"
@@ -170,6 +172,18 @@ TEST_F(GradientsTest, NamesTheOpThatHasNoGradient) {
       Of({y}, {x}),
       StatusIs(absl::StatusCode::kNotFound,
                "No gradient defined for operation 'odd' (op type: Sin)"));
+}
+
+// Even where they are refused: undoing them would undo the other change too.
+TEST_F(GradientsTest, AreRefusedDuringAnotherChange) {
+  const Output x = In("x");
+  const Output y = Op("Sin", {x});
+  const GraphWriter::Turn turn(root_.graph().writer());
+  absl::Status status;
+  std::thread second([&] { status = Of({y}, {x}).status(); });
+  second.join();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
+                               "Another thread"));
 }
 
 TEST_F(GradientsTest, NamesTheOpThatIsNotRegistered) {

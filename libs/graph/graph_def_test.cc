@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -342,6 +343,15 @@ TEST_F(GraphDefTest, OutputsOfUnknownOpsAreBounded) {
   ASSERT_OK(Import("node { name: 'a' op: 'Foo' }" + Identity("y", "a:4095")));
   EXPECT_THAT(graph_.FindOutputTensor("a:4096").status(),
               StatusIs(kNotFound, "Op type not registered 'Foo' (node 'a')"));
+}
+
+TEST_F(GraphDefTest, ImportsDuringAnotherChangeAreRefused) {
+  const GraphWriter::Turn turn(graph_.writer());
+  absl::Status status;
+  std::thread second([&] { status = Import(Identity("y", "missing")); });
+  second.join();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
+                               "Another thread"));
 }
 
 TEST_F(GraphDefTest, AGraphDefCannotMarkNodesAsUnknown) {

@@ -138,6 +138,9 @@ GraphImporter::GraphImporter(const tf::GraphDef& def,
     : def_(def), options_(options), graph_(graph) {}
 
 absl::Status GraphImporter::Run() {
+  // Of the whole import: undoing it must not remove nodes of other threads.
+  const GraphWriter::Turn turn(graph_.writer());
+  if (!turn) return graph_.writer().error();
   RETURN_IF_ERROR(CheckVersions());
   RETURN_IF_ERROR(IndexNames());
   RETURN_IF_ERROR(CheckConstants());

@@ -339,6 +339,9 @@ absl::StatusOr<std::unique_ptr<Saver>> ImportSaver(
 absl::StatusOr<std::unique_ptr<Saver>> ImportMetaGraph(
     const Scope& scope, const MetaGraph& meta_graph,
     const ImportMetaGraphOptions& options) {
+  // Undoing the whole import must not remove nodes of other threads.
+  const GraphWriter::Turn turn(scope.graph().writer());
+  if (!turn) return scope.graph().writer().error();
   RETURN_IF_ERROR(scope.status());
   ASSIGN_OR_RETURN(std::optional<SaverDef> saver_def, meta_graph.saver_def());
   const Scope at = options.import_scope.empty()

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -181,6 +182,19 @@ TEST_F(MetaGraphTest, GraphsThatAreNoneAreRefused) {
   ExpectRefused(StatusIs(kInvalid, "Unknown input node 'nowhere'"));
   message_.clear_graph_def();
   ExpectRefused(StatusIs(kInvalid, "holds no graph"));
+}
+
+// Even one that fails: undoing it would undo the other change too.
+TEST_F(MetaGraphTest, ImportsDuringAnotherChangeAreRefused) {
+  message_.clear_graph_def();
+  const Scope root = Scope::Root();
+  const GraphWriter::Turn turn(root.graph().writer());
+  absl::Status status;
+  std::thread second(
+      [&] { status = ImportMetaGraph(root, MetaGraph(message_)).status(); });
+  second.join();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
+                               "Another thread"));
 }
 
 // Two messages in a row are one, whose nodes are there twice; a collection that
