@@ -170,6 +170,41 @@ absl::StatusOr<OpParts> PartsOf(const Graph& graph, NodeSpec& spec) {
                      : PartsOfKnown(graph, spec);
 }
 
+// Whether the input is an output that the graph's unknown node does not have
+// yet: the number of its outputs is only what its consumers so far have shown.
+bool IsNewOutput(const Graph& graph, const OutputTensor& input) {
+  return IsOfUnknown(input) && input.index < kMaxUnknownOutputs &&
+         input.index >= input.node->num_outputs() &&
+         input.node->id() < graph.num_nodes() &&
+         graph.node(input.node->id()) == input.node;
+}
+
+// Known consumers say what type the output of an unknown node has; one that
+// needs a reference says more than others. `type_of` returns that type by
+// reference.
+template <typename TypeOf>
+void GuessTypesOfInputs(const Node& consumer, TypeOf type_of) {
+  if (IsUnknown(consumer)) return;
+  for (int i = 0; i < consumer.num_inputs(); ++i) {
+    const OutputTensor& input = consumer.input(i);
+    if (!IsOfUnknown(input)) continue;
+    DataType& type = type_of(input);
+    const DataType expected = consumer.input_type(i);
+    if (type == DT_INVALID || IsRefType(expected)) type = expected;
+  }
+}
+
+// Whether a node from `first` on may have decided the type of an output of an
+// unknown node before it.
+bool HaveGuessed(absl::Span<const Node* const> nodes, int first) {
+  for (const Node* node : nodes.subspan(first)) {
+    for (const OutputTensor& input : node->inputs()) {
+      if (IsOfUnknown(input) && input.node->id() < first) return true;
+    }
+  }
+  return false;
+}
+
 // Control inputs are a set; the order of the first mention is kept.
 std::vector<const Node*> Unique(const std::vector<const Node*>& nodes) {
   if (nodes.size() < 2) return nodes;
@@ -250,6 +285,12 @@ absl::StatusOr<NodeSignature> Graph::Resolve(const NodeSpec& spec) const {
 absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
   const GraphWriter::Turn turn(writer_);
   if (!turn) return writer_.error();
+  for (const OutputTensor& input : spec.inputs) {
+    if (!IsNewOutput(*this, input)) continue;
+    Node& unknown = *nodes_[input.node->id()];
+    unknown.output_types_.resize(input.index + 1, DT_INVALID);
+    unknown.output_shapes_.resize(input.index + 1);
+  }
   ASSIGN_OR_RETURN(OpParts parts, PartsOf(*this, spec));
   auto node = std::unique_ptr<Node>(new Node);
   node->id_ = num_nodes();
@@ -266,16 +307,9 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
   by_name_.emplace(result->name_, result);
   view_.push_back(result);
   nodes_.push_back(std::move(node));
-  if (IsUnknown(*result)) return result;
-  // Known consumers say what type the output of an unknown node has; one that
-  // needs a reference says more than others.
-  for (int i = 0; i < result->num_inputs(); ++i) {
-    const OutputTensor& input = result->input(i);
-    if (!IsOfUnknown(input)) continue;
-    DataType& type = nodes_[input.node->id()]->output_types_[input.index];
-    const DataType expected = result->input_type(i);
-    if (type == DT_INVALID || IsRefType(expected)) type = expected;
-  }
+  GuessTypesOfInputs(*result, [this](const OutputTensor& from) -> DataType& {
+    return nodes_[from.node->id()]->output_types_[from.index];
+  });
   return result;
 }
 
@@ -343,10 +377,22 @@ void Graph::TruncateTo(int num_nodes) {
       }
     }
   }
+  const bool have_guessed = HaveGuessed(nodes(), num_nodes);
   while (static_cast<int>(nodes_.size()) > num_nodes) {
     by_name_.erase(nodes_.back()->name_);
     view_.pop_back();
     nodes_.pop_back();
+  }
+  if (!have_guessed) return;
+  for (const auto& node : nodes_) {
+    if (!IsUnknown(*node)) continue;
+    std::fill(node->output_types_.begin(), node->output_types_.end(),
+              DT_INVALID);
+  }
+  for (const Node* node : view_) {
+    GuessTypesOfInputs(*node, [this](const OutputTensor& from) -> DataType& {
+      return nodes_[from.node->id()]->output_types_[from.index];
+    });
   }
 }
 

@@ -345,6 +345,28 @@ TEST_F(GraphDefTest, OutputsOfUnknownOpsAreBounded) {
               StatusIs(kNotFound, "Op type not registered 'Foo' (node 'a')"));
 }
 
+TEST_F(GraphDefTest, LaterImportsAddOutputsToUnknownOps) {
+  ASSERT_OK(Import("node { name: 'a' op: 'Foo' }" + Identity("x", "a")));
+  ASSERT_OK(Import(Identity("y", "a:2")));
+  const Node* a = graph_.FindNode("a");
+  ASSERT_EQ(a->num_outputs(), 3);
+  EXPECT_EQ(a->output_type(1), DT_INVALID);
+  EXPECT_EQ(a->output_type(2), DT_FLOAT);
+  EXPECT_FALSE(a->output_shape(2).has_rank());
+  ExpectRefused(Identity("z", "a:4096"), StatusIs(kInvalid, "has 3 outputs"));
+}
+
+TEST_F(GraphDefTest, FailedImportsLeaveNoTypesOfUnknownOps) {
+  ASSERT_OK(
+      Import("node { name: 'a' op: 'Foo' } node { name: 'b' op: 'Bar' "
+             "input: 'a' input: 'a:1' }" +
+             Identity("x", "a:1")));
+  ExpectRefused(Identity("y", "a") + Identity("z", "x:7"),
+                StatusIs(kInvalid, "has 1 outputs"));
+  EXPECT_EQ(graph_.FindNode("a")->output_type(0), DT_INVALID);
+  EXPECT_EQ(graph_.FindNode("a")->output_type(1), DT_FLOAT);
+}
+
 TEST_F(GraphDefTest, ImportsDuringAnotherChangeAreRefused) {
   const GraphWriter::Turn turn(graph_.writer());
   absl::Status status;

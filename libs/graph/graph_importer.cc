@@ -108,6 +108,25 @@ std::string Listing(const std::map<std::string, std::vector<std::string>>& by) {
   });
 }
 
+// Outputs of unknown nodes that the graph gets with a node that has the inputs.
+int64_t NumNewOutputs(absl::Span<const OutputTensor> inputs) {
+  int64_t count = 0;
+  for (const OutputTensor& input : inputs) {
+    if (!IsOfUnknown(input)) continue;
+    const int end = std::min(input.index, kMaxUnknownOutputs - 1) + 1;
+    count += std::max(end - input.node->num_outputs(), 0);
+  }
+  return count;
+}
+
+// A few bytes ("num" of an Unpack) may ask for a million outputs each.
+absl::Status CheckNumOutputs(int64_t count, absl::string_view node) {
+  if (count <= kMaxOutputs) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("Node '", node, "': the graph's nodes have more than ",
+                   kMaxOutputs, " outputs"));
+}
+
 }  // namespace
 
 bool IsNeutralAttr(const tf::AttrValue& value) {
@@ -468,17 +487,15 @@ absl::Status GraphImporter::AddOne(int index) {
   }
   RETURN_IF_ERROR(ApplyVersionRules(def_.versions().producer(), spec));
   MarkIfUnknown(index, spec);
+  num_outputs_ += NumNewOutputs(spec.inputs);
+  RETURN_IF_ERROR(CheckNumOutputs(num_outputs_, spec.name));
   if (options_.adder != nullptr) {
     ASSIGN_OR_RETURN(added_[index], options_.adder->Add(std::move(spec)));
   } else {
     ASSIGN_OR_RETURN(added_[index], graph_.AddNode(std::move(spec)));
   }
-  // A few bytes ("num" of an Unpack) may ask for a million outputs each.
   num_outputs_ += added_[index]->num_outputs();
-  if (num_outputs_ <= kMaxOutputs) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "Node '", Prefixed(def.name()), "': the graph's nodes have more than ",
-      kMaxOutputs, " outputs"));
+  return CheckNumOutputs(num_outputs_, Prefixed(def.name()));
 }
 
 absl::StatusOr<AttrMap> GraphImporter::Attrs(const tf::NodeDef& def) const {
