@@ -367,6 +367,24 @@ TEST_F(GraphDefTest, FailedImportsLeaveNoTypesOfUnknownOps) {
   EXPECT_EQ(graph_.FindNode("a")->output_type(1), DT_FLOAT);
 }
 
+TEST_F(GraphDefTest, ReferencesMayNotComeFromMissingOutputs) {
+  ASSERT_OK(Import(Placeholder("x")));
+  ExpectRefused(
+      "node { name: 'a' op: 'Assign' input: 'x:7' input: 'x' attr { key: 'T' "
+      "value { type: DT_FLOAT } } }",
+      StatusIs(kInvalid, "has 1 outputs"));
+}
+
+TEST_F(GraphDefTest, MissingReferencesNameTheExpectedType) {
+  ASSERT_OK(Import(Placeholder("x") +
+                   "node { name: 'a' op: 'Assign' input: 'x' input: 'x' attr { "
+                   "key: 'T' value { type: DT_INT32 } } }"));
+  EXPECT_THAT(CheckNoneUnknown(graph_),
+              StatusIs(kInvalid,
+                       "passed float from x:0 incompatible with expected "
+                       "int32_ref."));
+}
+
 TEST_F(GraphDefTest, ImportsDuringAnotherChangeAreRefused) {
   const GraphWriter::Turn turn(graph_.writer());
   absl::Status status;

@@ -55,6 +55,21 @@ absl::Status NoReference(const OpDef& op, const Node& node) {
   return absl::Status(status.code(), ShortenText(status.message(), kMaxText));
 }
 
+// Of the i-th tensor of an argument that takes references; DT_INVALID if the
+// attrs do not say.
+DataType ExpectedType(const ArgDef& arg, const AttrMap& attrs, int i) {
+  if (arg.type != DT_INVALID) return MakeRefType(arg.type);
+  const auto attr = attrs.find(arg.type_list_attr.empty() ? arg.type_attr
+                                                          : arg.type_list_attr);
+  if (attr == attrs.end()) return DT_INVALID;
+  if (const auto* type = attr->second.Get<DataType>())
+    return MakeRefType(*type);
+  const auto* types = attr->second.Get<DataTypeVector>();
+  return types == nullptr || i >= static_cast<int>(types->size())
+             ? DT_INVALID
+             : MakeRefType((*types)[i]);
+}
+
 }  // namespace
 
 bool IsUnknown(const Node& node) { return node.op().shape_fn == nullptr; }
@@ -94,13 +109,19 @@ absl::Status CheckReferences(const OpDef& op, absl::string_view node,
       if (next >= inputs.size()) return absl::OkStatus();
       const OutputTensor& input = inputs[next];
       if (!op.inputs[arg].is_ref || input.node == nullptr) continue;
+      // AddNode refuses an output that its node does not have.
+      if (IsUnknown(*input.node) || input.index >= input.node->num_outputs()) {
+        continue;
+      }
       const DataType given = input.node->output_type(input.index);
-      if (IsRefType(given) || IsUnknown(*input.node)) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("Input ", next, " of node ", node, " was passed ",
-                       DataTypeName(given), " from ", TensorName(input),
-                       " incompatible with expected ",
-                       DataTypeName(MakeRefType(given)), "."));
+      if (IsRefType(given)) continue;
+      const DataType expected = ExpectedType(op.inputs[arg], attrs, i);
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Input ", next, " of node ", node, " was passed ",
+          DataTypeName(given), " from ", TensorName(input),
+          " incompatible with expected ",
+          DataTypeName(expected == DT_INVALID ? MakeRefType(given) : expected),
+          "."));
     }
   }
   return absl::OkStatus();
