@@ -592,6 +592,31 @@ TEST_F(FunctionBodyTest, AGraphBecomesAFunctionAndAGraphAgain) {
   EXPECT_EQ(call->output_type(2), DT_INT32);
 }
 
+TEST_F(FunctionBodyTest, AGraphOfUnknownOpsBecomesAFunction) {
+  Graph source(TestOps());
+  ASSERT_OK_AND_ASSIGN(
+      const Node* arg,
+      source.AddNode({.name = "arg", .op = "X", .attrs = {{"T", DT_FLOAT}}}));
+  NodeSpec spec{.name = "u", .op = "Unknown", .inputs = {{arg, 0}}};
+  MarkUnknown(2, spec);
+  ASSERT_OK_AND_ASSIGN(const Node* u, source.AddNode(std::move(spec)));
+  ASSERT_OK_AND_ASSIGN(const Node* same,
+                       source.AddNode({.name = "same",
+                                       .op = "Identity",
+                                       .inputs = {{u, 1}},
+                                       .attrs = {{"T", DT_FLOAT}}}));
+  ASSERT_OK_AND_ASSIGN(
+      const FunctionPtr function,
+      FunctionFromGraph("made", source,
+                        {.args = {{arg, 0}}, .results = {{same, 0}}}));
+  ASSERT_OK(graph_.AddFunctions({function}));
+  ASSERT_OK(
+      AddFunctionBody(*function, {}, {.prefix = "c", .args = {X()}}, graph_)
+          .status());
+  EXPECT_TRUE(IsUnknown(Find("c/u")));
+  EXPECT_EQ(Find("c/same").input(0).node, &Find("c/u"));
+}
+
 TEST_F(FunctionBodyTest, WhatCanBeReachedAndWhatIsTheSame) {
   ASSERT_OK(ImportGraphDefText(
       "library { function { signature { name: 'a' } node_def { name: 'n' op: "

@@ -17,6 +17,7 @@
 #include "libs/graph/graph_proto.h"
 #include "libs/graph/inference_context.h"
 #include "libs/graph/producers_first.h"
+#include "libs/graph/unknown_op.h"
 #include "schemas/tf/function.pb.h"
 
 namespace weft {
@@ -272,6 +273,7 @@ class FunctionWriter {
       return Refuse(absl::StrCat("'", TensorName(tensor),
                                  "' is no argument, but of the same node"));
     }
+    if (IsUnknown(*tensor.node)) return NameOfUnknown(tensor);
     const OpDef& op = tensor.node->op();
     for (size_t i = 0; i < op.outputs.size(); ++i) {
       const auto [begin, end] = tensor.node->OutputRange(static_cast<int>(i));
@@ -281,6 +283,15 @@ class FunctionWriter {
     }
     return absl::InternalError(
         absl::StrCat("'", TensorName(tensor), "' is no output"));
+  }
+
+  // No op names the outputs, so their indices do.
+  absl::StatusOr<std::string> NameOfUnknown(const OutputTensor& tensor) const {
+    // A body takes the outputs of an op that it finds from the op.
+    if (body_.FindOp(tensor.node->type()) != nullptr) {
+      return RefuseUnknown(*body_.registry(), {&tensor.node, 1});
+    }
+    return absl::StrCat(tensor.node->name(), ":", tensor.index);
   }
 
   absl::Status AddNode(const Node& node) {
