@@ -51,9 +51,11 @@ void ExportLibrary(const Graph& graph, int first_function, tf::GraphDef* def) {
   if (functions.size() > first_function || !functions.gradients().empty()) {
     ExportFunctions(functions, first_function, def->mutable_library());
   }
-  def->mutable_versions()->set_producer(
-      graph.producer() == 0 ? VersionOfBuilt(graph, kGraphDefVersion)
-                            : graph.producer());
+  // A graph may have got older ops after its import: from functions that were
+  // built here, or from its own program.
+  const int newest =
+      graph.producer() == 0 ? kGraphDefVersion : graph.producer();
+  def->mutable_versions()->set_producer(VersionOfBuilt(graph, newest));
 }
 
 bool IsWithin(size_t bytes, const ExportOptions& options) {

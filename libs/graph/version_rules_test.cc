@@ -149,6 +149,15 @@ TEST_F(VersionRulesTest, GraphsBuiltHereSayAVersionThatHasTheirOps) {
   EXPECT_EQ(exported(), 25);
 }
 
+// A session expands functions that were built here after the import.
+TEST_F(VersionRulesTest, OldOpsAddedAfterAnImportCanBeImported) {
+  ASSERT_OK(Import("node { name: 'new' op: 'TensorArrayV3' }", 2474));
+  ASSERT_OK(graph_->AddNode({.name = "old", .op = "TensorArrayV2"}));
+  Graph again(TestOps());
+  ASSERT_OK(ImportGraphDef(ExportGraphDef(*graph_).value(), again));
+  EXPECT_EQ(again.producer(), 25);
+}
+
 TEST_F(VersionRulesTest, ReadersThatAWriterExcludesAreRefused) {
   const auto import = [](absl::string_view versions) {
     Graph graph(TestOps());
