@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 
 namespace weft {
@@ -19,14 +20,23 @@ bool Fits(const PartialShape& shape, const TensorShape& value) {
   return true;
 }
 
+// As Python writes a tuple: "()", "(3,)", "(?, 2)".
+std::string Tuple(absl::Span<const int64_t> sizes) {
+  const auto append = [](std::string* out, int64_t size) {
+    absl::StrAppend(out, size < 0 ? "?" : absl::StrCat(size));
+  };
+  return absl::StrCat("(", absl::StrJoin(sizes, ", ", append),
+                      sizes.size() == 1 ? ",)" : ")");
+}
+
 }  // namespace
 
 absl::Status CheckFeedShape(absl::string_view name, const PartialShape& shape,
                             const Tensor& value) {
   if (Fits(shape, value.shape())) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "Cannot feed value of shape ", value.shape().ToString(), " for Tensor '",
-      name, "', which has shape ", shape.ToString()));
+      "Cannot feed value of shape ", Tuple(value.shape().dims()),
+      " for Tensor '", name, "', which has shape '", Tuple(shape.dims()), "'"));
 }
 
 FeedShapes::FeedShapes(const Graph& graph,

@@ -264,8 +264,8 @@ TEST_F(SessionTest, FeedsWhoseShapeContradictsTheGraphAreRefused) {
                                        {.shape = PartialShape({-1, 2})});
   const Output sum = ops::Identity(root_.WithName("sum"), rows);
   const auto refused = StatusIs(kInvalid,
-                                "Cannot feed value of shape [1,3] for Tensor "
-                                "'rows:0', which has shape [?,2]");
+                                "Cannot feed value of shape (1, 3) for Tensor "
+                                "'rows:0', which has shape '(?, 2)'");
   const Tensor wrong(DT_FLOAT, {1, 3}), right(DT_FLOAT, {5, 2});
   EXPECT_THAT(session_->Run({{rows, wrong}}, sum).status(), refused);
   ASSERT_OK_AND_ASSIGN(const auto callable,
@@ -280,7 +280,7 @@ TEST_F(SessionTest, FeedsWhoseShapeContradictsTheGraphAreRefused) {
   EXPECT_OK(session_->Run({{rows, right}}, sum).status());
   EXPECT_OK(callable->Run({right}).status());
   EXPECT_THAT(session_->Run({{rows, Number(1)}}, sum).status(),
-              StatusIs(kInvalid, "shape [] for Tensor"));
+              StatusIs(kInvalid, "shape () for Tensor"));
 }
 
 // As in TensorFlow's C API.
@@ -301,8 +301,8 @@ TEST_F(SessionTest, WrongFeedLeavesAPartialRunAsItWas) {
                        session_->PartialRunSetup({rows}, {sum}));
   EXPECT_THAT(session_->PartialRun(run, {{rows, Tensor(DT_FLOAT, {3})}}, {sum}),
               StatusIs(kInvalid,
-                       "Cannot feed value of shape [3] for Tensor 'rows:0', "
-                       "which has shape [?,2]"));
+                       "Cannot feed value of shape (3,) for Tensor 'rows:0', "
+                       "which has shape '(?, 2)'"));
   EXPECT_OK(
       session_->PartialRun(run, {{rows, Tensor(DT_FLOAT, {0, 2})}}, {sum}));
 }

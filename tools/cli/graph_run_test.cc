@@ -305,8 +305,8 @@ TEST_F(GraphRunTest, EmptyListIsAnEmptyBatch) {
   EXPECT_EQ(Json::parse(text)[0]["value"], Json::parse("[0, 2]"));
   EXPECT_THAT(Run({"--feed=x=[]", "--init=init", "y"}),
               StatusIs(kInvalid,
-                       "Cannot feed value of shape [0,0] for Tensor 'x:0', "
-                       "which has shape [2,?]"));
+                       "Cannot feed value of shape (0, 0) for Tensor 'x:0', "
+                       "which has shape '(2, ?)'"));
 }
 
 TEST_F(GraphRunTest, LargeValuesAreCutOnTerminalsOnly) {
@@ -356,8 +356,8 @@ TEST_F(GraphRunTest, MistakesAreNamed) {
       {{"same", "--feed=s=hello"}, kInvalid, "write a string as"},
       {{"y", "--init=init", "--feed=x=[1, 2]"},
        kInvalid,
-       "Cannot feed value of shape [2] for Tensor 'x:0', which has shape "
-       "[2,?]"},
+       "Cannot feed value of shape (2,) for Tensor 'x:0', which has shape "
+       "'(2, ?)'"},
       {{"handle", "--feed=handle=1"},
        absl::StatusCode::kUnimplemented,
        "resource"},
@@ -447,7 +447,7 @@ TEST_F(TextGraphTest, OldPlaceholdersTakeAnyShape) {
   EXPECT_THAT(RunText(text + "8 }", flags), Gives("[-1.0,-2.0]"));
   EXPECT_THAT(RunText(text + "21 }", flags), Gives("[-1.0,-2.0]"));
   EXPECT_THAT(RunText(text + "22 }", flags),
-              StatusIs(kInvalid, "Cannot feed value of shape [2]"));
+              StatusIs(kInvalid, "Cannot feed value of shape (2,)"));
 }
 
 TEST_F(TextGraphTest, QuantizedTensorsAreData) {
