@@ -97,8 +97,9 @@ predict (DIR: a SavedModel, or exports, of which the newest; s3:// and gs:// too
   --json=FILE, --json=-     {"instances": [...]}, {"inputs": {...}} or
                             {"examples": [...]}, as TensorFlow Serving takes it
   --signature=NAME          else "serving_default", or what the request says
-  --tag_set=serve           of the graph, with commas between; empty: the graph
-                            without tags; else "serve", or the only graph
+  --tag_set=TAG,...         selects the graph with exactly these tags; if empty,
+                            the graph without tags. Without the flag: the only
+                            graph, or else the one with the tag "serve"
   --clear_devices           ignores the devices that its nodes ask for
   --timeout=5s              of the step; else none
 
