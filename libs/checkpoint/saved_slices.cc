@@ -9,6 +9,7 @@
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/slice_protos.h"
+#include "libs/tensor/quantized_type.h"
 #include "libs/tensor/tensor_proto_convert.h"
 #include "schemas/tf/saved_tensor_slice.pb.h"
 
@@ -86,10 +87,13 @@ absl::Status CheckCount(const tf::TensorProto& proto,
 // The most bytes that an element takes in a record: integers are varints, of
 // which negative ones take 10. 0: not a type of the format.
 int64_t MaxRecordBytes(DataType dtype) {
-  switch (dtype) {
+  switch (StorageType(dtype)) {
     case DT_BOOL:
       return 1;
+    case DT_UINT8:
+      return 2;
     case DT_HALF:
+    case DT_UINT16:
       return 3;
     case DT_FLOAT:
       return 4;
@@ -99,9 +103,7 @@ int64_t MaxRecordBytes(DataType dtype) {
     case DT_COMPLEX128:
       return 16;
     case DT_INT8:
-    case DT_UINT8:
     case DT_INT16:
-    case DT_UINT16:
     case DT_INT32:
     case DT_UINT32:
     case DT_INT64:
@@ -261,7 +263,7 @@ std::string SerializeSlice(absl::string_view name, const TensorSlice& slice,
   tf::SavedSlice& data = *record.mutable_data();
   data.set_name(std::string(name));
   WriteSlice(slice, data.mutable_slice());
-  AddAll(values, *data.mutable_data());
+  AddAll(AsStorage(values), *data.mutable_data());
   return record.SerializeAsString();
 }
 

@@ -17,11 +17,13 @@
 #include "libs/base/test_matchers.h"
 #include "libs/checkpoint/bundle_writer.h"
 #include "libs/checkpoint/checkpoint_reader.h"
+#include "libs/checkpoint/saved_slices.h"
 #include "libs/checkpoint/tensor_slice_writer.h"
 #include "libs/checkpoint/testing/crafted_table.h"
 #include "libs/fs/failing_file_system.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
+#include "libs/tensor/quantized_type.h"
 #include "schemas/tf/saved_tensor_slice.pb.h"
 
 namespace weft::checkpoint {
@@ -173,7 +175,12 @@ TEST_F(TensorSliceReaderTest, AllTypesAreReadAsTheyWereWritten) {
       Tensor::Vector<std::complex<double>>({{1, -2}, {3, 4}}),
       Tensor::Vector<half>({half(1.5f), half(-2.0f)}),
       Tensor::Vector<uint32_t>({4294967295u, 1}),
-      Tensor::Vector<uint64_t>({UINT64_MAX, 1})};
+      Tensor::Vector<uint64_t>({UINT64_MAX, 1}),
+      AsType(Tensor::Vector<int8_t>({-128, 127}), kQInt8),
+      AsType(Tensor::Vector<uint8_t>({0, 255}), kQUInt8),
+      AsType(Tensor::Vector<int16_t>({-32768, 3}), kQInt16),
+      AsType(Tensor::Vector<uint16_t>({65535, 1}), kQUInt16),
+      AsType(Tensor::Vector<int32_t>({-7, 3}), kQInt32)};
   for (const Tensor& tensor : all) {
     SCOPED_TRACE(DataTypeName(tensor.dtype()));
     ASSERT_OK(Write(kPath, {{"whole", {2}, "", tensor},
@@ -417,6 +424,19 @@ TEST_F(TensorSliceReaderTest, WriterRefusesWhatDoesNotFit) {
   EXPECT_THAT(writer.Add("r", {1}, TensorSlice(1), Tensor(DT_RESOURCE, {1})),
               StatusIs(absl::StatusCode::kUnimplemented,
                        "Saving data type resource not yet supported"));
+}
+
+// Two bytes hold any uint8, and three any uint16. Nothing touches the memory.
+TEST_F(TensorSliceReaderTest, LargeTensorsOfSmallIntegersCanBeSaved) {
+  const auto check = [](DataType dtype, int64_t count) {
+    const auto values = Tensor::Allocate(HeapAllocator(), dtype, {count});
+    return CheckSliceCanBeSerialized("x", TensorSlice(1), values.value());
+  };
+  EXPECT_OK(check(DT_UINT8, int64_t{1} << 28));
+  EXPECT_OK(check(kQUInt8, int64_t{1} << 28));
+  EXPECT_OK(check(DT_UINT16, int64_t{1} << 28));
+  EXPECT_THAT(check(DT_INT8, int64_t{1} << 28),
+              StatusIs(kInvalid, "too large to serialize"));
 }
 
 TEST_F(TensorSliceReaderTest, AFailedOrCancelledSaveLeavesNothing) {
