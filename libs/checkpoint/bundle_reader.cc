@@ -340,7 +340,8 @@ absl::StatusOr<std::vector<BundleReader::Stored>> BundleReader::FindStored(
     }
     stored.push_back({std::move(key), std::move(part), boxes.back()});
   }
-  if (AnyOverlap(boxes)) {
+  ASSIGN_OR_RETURN(const bool any_overlap, AnyOverlap(boxes, cancellation_));
+  if (any_overlap) {
     return absl::DataLossError(
         absl::StrCat(index_->path(), ": Overlapping slices of ", name));
   }

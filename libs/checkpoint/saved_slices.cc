@@ -1,5 +1,6 @@
 #include "libs/checkpoint/saved_slices.h"
 
+#include <algorithm>
 #include <climits>
 #include <cstdint>
 #include <utility>
@@ -32,9 +33,18 @@ absl::StatusOr<TensorInfo> ReadInfo(const tf::SavedSliceMeta& meta) {
   TensorInfo info;
   info.dtype = static_cast<DataType>(meta.type());
   ASSIGN_OR_RETURN(info.shape, ReadShape(meta.shape()));
+  const int64_t all = MinElements(TensorSlice(info.shape.rank()), info.shape);
+  int64_t claimed = 0;
   for (const tf::TensorSliceProto& slice : meta.slice()) {
     ASSIGN_OR_RETURN(TensorSlice read, ReadSlice(slice));
     RETURN_IF_ERROR(read.SliceShape(info.shape).status());
+    claimed = SaturatedAdd(claimed, MinElements(read, info.shape));
+    // A slice takes two bytes in the list, and many times that in memory.
+    if (claimed > all) {
+      return absl::DataLossError(absl::StrCat(
+          "Overlapping slices of ", meta.name(),
+          ": they have more elements than its shape ", info.shape.ToString()));
+    }
     info.slices.push_back(std::move(read));
   }
   return info;
@@ -186,6 +196,16 @@ void AddAll(const Tensor& tensor, tf::TensorProto& to) {
 }
 
 }  // namespace
+
+int64_t MinElements(const TensorSlice& slice, const TensorShape& shape) {
+  int64_t count = 1;
+  for (int dim = 0; dim < shape.rank(); ++dim) {
+    const TensorSlice::Extent& extent = slice.extents()[dim];
+    const int64_t size = extent.IsFull() ? shape.dim(dim) : extent.length;
+    count = SaturatedMultiply(count, std::max<int64_t>(size, 1));
+  }
+  return count;
+}
 
 absl::StatusOr<std::vector<SlicesOfTensor>> ParseSliceList(
     absl::string_view bytes) {

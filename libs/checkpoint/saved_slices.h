@@ -30,7 +30,13 @@ struct SlicesOfTensor {
                          const SlicesOfTensor&) = default;
 };
 
-// DATA_LOSS where `bytes` are no list, or name a shape or slice that cannot be;
+// The elements of the slice, or of the slots that it takes in a tensor without
+// elements: dimensions of size 0 count as 1. Slices that do not overlap have no
+// more of them than the whole tensor. REQUIRES: the slice lies inside `shape`.
+int64_t MinElements(const TensorSlice& slice, const TensorShape& shape);
+
+// DATA_LOSS where `bytes` are no list, name a shape or slice that cannot be, or
+// more slices of a tensor than it has elements for;
 // INVALID_ARGUMENT if this version of Weft cannot read the checkpoint.
 absl::StatusOr<std::vector<SlicesOfTensor>> ParseSliceList(
     absl::string_view bytes);

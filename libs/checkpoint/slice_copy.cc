@@ -5,8 +5,13 @@
 #include <numeric>
 #include <utility>
 
+#include "libs/base/status.h"
+
 namespace weft::checkpoint {
 namespace {
+
+// Comparisons between two looks at a cancellation.
+constexpr size_t kComparedAtOnce = size_t{1} << 16;
 
 int Rank(const Box& box) { return static_cast<int>(box.sizes.size()); }
 
@@ -57,7 +62,8 @@ std::optional<Box> Intersection(const Box& a, const Box& b) {
 // In the order in which they begin along the cut, a box can only overlap those
 // that begin before it ends: the parts of a variable are each compared with
 // none or one, however many there are.
-bool AnyOverlap(absl::Span<const Box> boxes) {
+absl::StatusOr<bool> AnyOverlap(absl::Span<const Box> boxes,
+                                const Cancellation* cancellation) {
   if (boxes.size() < 2) return false;
   const std::optional<int> cut = CutDimension(boxes);
   if (!cut.has_value()) return Intersection(boxes[0], boxes[1]).has_value();
@@ -66,9 +72,13 @@ bool AnyOverlap(absl::Span<const Box> boxes) {
   std::sort(sorted.begin(), sorted.end(), [&](const Box* a, const Box* b) {
     return a->starts[*cut] < b->starts[*cut];
   });
+  size_t compared = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
     for (size_t j = i + 1; j < sorted.size(); ++j) {
       if (sorted[j]->starts[*cut] >= End(*sorted[i], *cut)) break;
+      if (++compared % kComparedAtOnce == 0 && cancellation != nullptr) {
+        RETURN_IF_ERROR(cancellation->status());
+      }
       if (Intersection(*sorted[i], *sorted[j]).has_value()) return true;
     }
   }

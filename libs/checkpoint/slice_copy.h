@@ -10,7 +10,9 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "libs/base/cancellation.h"
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/tensor/shape.h"
 
@@ -27,8 +29,11 @@ struct Box {
 Box BoxOf(const TensorSlice& slice, const TensorShape& shape);
 // What both hold; none where they hold nothing together. REQUIRES: equal rank.
 std::optional<Box> Intersection(const Box& a, const Box& b);
-// Whether any two of them have an element in common.
-bool AnyOverlap(absl::Span<const Box> boxes);
+// Whether any two of them have an element in common. For boxes that were cut
+// along several dimensions this may take quadratic time: fails with the status
+// of `cancellation`, which may be null, once that is cancelled.
+absl::StatusOr<bool> AnyOverlap(absl::Span<const Box> boxes,
+                                const Cancellation* cancellation = nullptr);
 
 // The slices of one tensor, to be looked up by what they share: of a tensor
 // that was cut along one dimension only the neighbours of what is wanted are

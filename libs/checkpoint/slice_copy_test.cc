@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "libs/base/cancellation.h"
 #include "libs/base/test_matchers.h"
 
 namespace weft::checkpoint {
@@ -118,9 +119,9 @@ TEST(BoxTest, IsASliceWithNumbers) {
 TEST(BoxTest, AnyOverlap) {
   const std::vector<int64_t> shape = {2, 3};
   const std::vector<Box> boxes = AllBoxes(shape);
-  EXPECT_FALSE(AnyOverlap({}));
+  EXPECT_FALSE(*AnyOverlap({}));
   for (const Box& a : boxes) {
-    EXPECT_FALSE(AnyOverlap({a}));
+    EXPECT_FALSE(*AnyOverlap({a}));
     for (const Box& b : boxes) {
       for (const Box& c : boxes) {
         const auto names_a = NamesIn(a, shape);
@@ -129,10 +130,22 @@ TEST(BoxTest, AnyOverlap) {
         const int64_t shared = Count(names_a, names_b) +
                                Count(names_b, names_c) +
                                Count(names_a, names_c);
-        ASSERT_EQ(AnyOverlap({a, b, c}), shared > 0);
+        ASSERT_EQ(*AnyOverlap({a, b, c}), shared > 0);
       }
     }
   }
+}
+
+// Columns whose first dimension differs in one of them only: each is compared
+// with all others.
+TEST(BoxTest, LookingForOverlapsCanBeCancelled) {
+  std::vector<Box> boxes = {MakeBox({0, 0}, {1, 1})};
+  for (int64_t i = 1; i < 400; ++i) boxes.push_back(MakeBox({1, i}, {1, 1}));
+  Cancellation cancellation;
+  EXPECT_FALSE(AnyOverlap(boxes, &cancellation).value());
+  cancellation.Cancel(absl::CancelledError("enough"));
+  EXPECT_THAT(AnyOverlap(boxes, &cancellation),
+              StatusIs(absl::StatusCode::kCancelled, "enough"));
 }
 
 // Of every two boxes of a small tensor, for every one that is wanted.

@@ -15,9 +15,27 @@ namespace {
 
 using Run = SharedRuns::Run;
 
-// A table of n bytes holds no more elements than this many times n: an element
-// takes a byte or more in its record, and Snappy makes a byte of no more.
-constexpr int64_t kMaxElementsPerByte = 22;
+// A table of n bytes holds no more bytes of records than this many times n,
+// since Snappy makes a byte of no more.
+constexpr int64_t kMaxRecordPerByte = 22;
+
+// The least bytes that an element takes in a record. Integers are varints, and
+// a string has a tag and a length.
+int64_t MinRecordBytes(DataType dtype) {
+  switch (dtype) {
+    case DT_COMPLEX128:
+      return 16;
+    case DT_DOUBLE:
+    case DT_COMPLEX64:
+      return 8;
+    case DT_FLOAT:
+      return 4;
+    case DT_STRING:
+      return 2;
+    default:
+      return 1;
+  }
+}
 
 // Copies what the box `from` of `part` and the box `to` of `result` share.
 template <typename T>
@@ -100,7 +118,8 @@ absl::StatusOr<std::unique_ptr<TensorSliceReader>> TensorSliceReader::Open(
     RETURN_IF_ERROR(reader->LoadList(file));
   }
   for (auto& [name, tensor] : reader->tensors_) {
-    RETURN_IF_ERROR(reader->Finish(tensor));
+    RETURN_IF_ERROR(reader->CheckCancelled());
+    Finish(tensor);
   }
   return reader;
 }
@@ -175,6 +194,14 @@ absl::Status TensorSliceReader::Add(size_t file, SlicesOfTensor tensor) {
     return Incompatible("types", tensor.name, DataTypeName(all.info->dtype),
                         DataTypeName(info.dtype), path);
   }
+  // More elements than the tensor has: at once, before they fill the memory.
+  for (const TensorSlice& slice : info.slices) {
+    const int64_t claimed = MinElements(slice, info.shape);
+    all.claimed = SaturatedAdd(all.claimed, claimed);
+  }
+  if (all.claimed > MinElements(TensorSlice(info.shape.rank()), info.shape)) {
+    return Overlapping(tensor.name);
+  }
   for (TensorSlice& slice : info.slices) {
     all.slices.push_back(std::move(slice));
     all.files.push_back(file);
@@ -182,19 +209,23 @@ absl::Status TensorSliceReader::Add(size_t file, SlicesOfTensor tensor) {
   return absl::OkStatus();
 }
 
-absl::Status TensorSliceReader::Finish(SavedTensor& tensor) const {
+absl::Status TensorSliceReader::Overlapping(absl::string_view name) const {
+  return absl::DataLossError(
+      absl::StrCat(prefix_, ": Overlapping slices of ", name));
+}
+
+void TensorSliceReader::Finish(SavedTensor& tensor) {
   std::vector<Box> boxes;
   for (const TensorSlice& slice : tensor.slices) {
     boxes.push_back(BoxOf(slice, tensor.info->shape));
   }
-  if (AnyOverlap(boxes)) {
-    return absl::DataLossError(
-        absl::StrCat(prefix_, ": Overlapping slices of ", tensor.name));
-  }
   tensor.boxes = BoxesInOrder(std::move(boxes));
+}
+
+std::vector<TensorSlice> TensorSliceReader::SlicesOf(
+    const SavedTensor& tensor) {
   const bool is_whole = tensor.slices.size() == 1 && tensor.slices[0].IsFull();
-  if (!is_whole) tensor.info->slices = tensor.slices;
-  return absl::OkStatus();
+  return is_whole ? std::vector<TensorSlice>() : tensor.slices;
 }
 
 absl::StatusOr<const TensorSliceReader::SavedTensor*> TensorSliceReader::Find(
@@ -208,6 +239,7 @@ absl::StatusOr<const TensorSliceReader::SavedTensor*> TensorSliceReader::Find(
 absl::StatusOr<std::shared_ptr<const TensorInfo>> TensorSliceReader::FindTensor(
     absl::string_view name) {
   ASSIGN_OR_RETURN(const SavedTensor* const tensor, Find(name));
+  if (tensor->info->slices.empty()) tensor->info->slices = SlicesOf(*tensor);
   return tensor->info;
 }
 
@@ -217,6 +249,7 @@ TensorSliceReader::ListTensors() {
   for (const auto& [name, tensor] : tensors_) {
     Listed& listed = list[name];
     static_cast<TensorInfo&>(listed) = *tensor.info;
+    listed.slices = SlicesOf(tensor);
     for (size_t i = 0; i < tensor.slices.size(); ++i) {
       ASSIGN_OR_RETURN(const int64_t bytes, StoredBytes(tensor, i));
       listed.bytes = SaturatedAdd(listed.bytes, bytes);
@@ -298,10 +331,15 @@ absl::StatusOr<Tensor> TensorSliceReader::ReadBox(const SavedTensor& tensor,
 absl::StatusOr<std::vector<size_t>> TensorSliceReader::FindSlices(
     const SavedTensor& tensor, const Box& wanted) {
   std::vector<size_t> slices = tensor.boxes.Sharing(wanted, &boxes_compared_);
+  std::vector<Box> boxes;
   int64_t covered = 0;
   for (const size_t i : slices) {
-    covered += Intersection(tensor.boxes[i], wanted)->num_elements();
+    boxes.push_back(tensor.boxes[i]);
+    covered = SaturatedAdd(covered,
+                           Intersection(boxes.back(), wanted)->num_elements());
   }
+  ASSIGN_OR_RETURN(const bool any_overlap, AnyOverlap(boxes, cancellation_));
+  if (any_overlap) return Overlapping(tensor.name);
   if (covered != wanted.num_elements()) {
     return absl::InvalidArgumentError(
         absl::StrCat("Does not have sufficient slices for partitioned tensor ",
@@ -319,9 +357,11 @@ absl::Status TensorSliceReader::CheckFileSizes(
     int64_t& of_file = elements[tensor.files[i]];
     of_file = SaturatedAdd(of_file, tensor.boxes[i].num_elements());
   }
+  const int64_t least = MinRecordBytes(tensor.info->dtype);
   for (const auto& [file, count] : elements) {
     const TableFile& at = tables_[file];
-    if (static_cast<uint64_t>(count / kMaxElementsPerByte) <= at.size) continue;
+    const int64_t bytes = SaturatedMultiply(count, least);
+    if (static_cast<uint64_t>(bytes / kMaxRecordPerByte) <= at.size) continue;
     return absl::DataLossError(
         absl::StrCat(at.path, ": ", count, " elements of ", tensor.name,
                      " cannot be in a file of ", at.size, " bytes"));

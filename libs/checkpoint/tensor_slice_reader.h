@@ -27,8 +27,8 @@
 
 namespace weft::checkpoint {
 
-// The files, without directories, that are at `prefix` or, without a file of
-// that name, match it as a pattern: sorted, empty where there is none.
+// The files, without directories, that match `prefix` as a pattern or, if none
+// does, the file of that name: sorted, empty where there is none.
 absl::StatusOr<std::vector<std::string>> SliceTablePaths(
     FileSystem& file_system, absl::string_view prefix);
 
@@ -62,7 +62,8 @@ class TensorSliceReader : public CheckpointReader {
   };
   struct SavedTensor {
     std::string name;
-    std::shared_ptr<TensorInfo> info;  // without slices if it is stored whole
+    std::shared_ptr<TensorInfo> info;  // with slices after FindTensor
+    int64_t claimed = 0;               // MinElements of all slices
     std::vector<TensorSlice> slices;   // all
     std::vector<size_t> files;         // of each slice: an index of tables_
     BoxesInOrder boxes{std::vector<Box>()};  // of each slice
@@ -81,8 +82,12 @@ class TensorSliceReader : public CheckpointReader {
   absl::Status LoadList(size_t file);
   // Adds what tables_[file] holds of a tensor to what other tables do.
   absl::Status Add(size_t file, SlicesOfTensor tensor);
-  // Of a tensor whose slices are all known.
-  absl::Status Finish(SavedTensor& tensor) const;
+  // Prepares a tensor whose slices are all known for FindSlices.
+  static void Finish(SavedTensor& tensor);
+  // As TensorInfo has them: none of a tensor that is stored whole.
+  static std::vector<TensorSlice> SlicesOf(const SavedTensor& tensor);
+  // The error of a tensor whose slices overlap.
+  absl::Status Overlapping(absl::string_view name) const;
 
   absl::StatusOr<const SavedTensor*> Find(absl::string_view name) const;
   absl::Status CheckType(const SavedTensor& tensor) const;

@@ -371,6 +371,37 @@ TEST_F(TensorSliceReaderTest, ClaimedSizesAreBounded) {
   EXPECT_THAT(Read("x"), StatusIs(kDataLoss, "tensor 'x'"));
 }
 
+TEST_F(TensorSliceReaderTest, ClaimedSizesDependOnTheType) {
+  constexpr int64_t kCount = 2000;
+  ASSERT_OK(WriteRecords(ListOf({kCount}), KeyOf(1), Floats(2)));
+  ASSERT_OK_AND_ASSIGN(const int64_t size, fs_.GetFileSize(kPath));
+  ASSERT_LT(kCount / 22, size);
+  ASSERT_LT(size, kCount * 4 / 22);
+  EXPECT_THAT(Read("x"), StatusIs(kDataLoss, "cannot be in a file of"));
+}
+
+// Each takes two bytes of the list, and many times that in memory.
+TEST_F(TensorSliceReaderTest, MoreSlicesThanElementsAreRefused) {
+  for (const auto& shape : {std::vector<int64_t>{}, {1}, {0}, {2, 0}}) {
+    tf::SavedTensorSlices list = ListOf(shape);
+    tf::SavedSliceMeta& meta = *list.mutable_meta()->mutable_tensor(0);
+    *meta.add_slice() = meta.slice(0);
+    ASSERT_OK(WriteRecords(list, KeyOf(static_cast<int>(shape.size())), ""));
+    EXPECT_THAT(CheckpointReader::Open(fs_, kPath).status(),
+                StatusIs(kDataLoss, "Overlapping slices of x"));
+  }
+}
+
+TEST_F(TensorSliceReaderTest, OverlapsAreFoundWhereTheyAreRead) {
+  const Tensor x = Tensor::Vector<int32_t>({1, 2});
+  ASSERT_OK(Write("/m-0", {{"x", {6}, "0,2", x}, {"y", {2}, "", x}}));
+  ASSERT_OK(Write("/m-1", {{"x", {6}, "1,2", x}, {"x", {6}, "4,2", x}}));
+  EXPECT_THAT(Read("x", "/m-?"),
+              StatusIs(kDataLoss, "Overlapping slices of x"));
+  EXPECT_OK(ReadSlice("x", "4,2", "/m-?"));
+  EXPECT_OK(Read("y", "/m-?"));
+}
+
 TEST_F(TensorSliceReaderTest, TypesThatWeftLacksAreNamed) {
   tf::SavedTensorSlices list = ListOf({2});
   list.mutable_meta()->mutable_tensor(0)->set_type(
