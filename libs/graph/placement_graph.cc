@@ -227,7 +227,7 @@ class Describer {
     absl::flat_hash_set<std::string> groups;
     for (const Node* node : NewNodes()) {
       for (const OutputTensor& input : node->inputs()) add(input.node);
-      for (std::string& name : ColocatedNames(*node)) {
+      for (std::string& name : Groups(*node)) {
         const Node* named = graph_.FindNode(name);
         add(named);
         if (named == nullptr) groups.insert(std::move(name));
@@ -243,7 +243,7 @@ class Describer {
   // The old members of a group share a device, so that one is enough.
   void FindFirstMembers(absl::flat_hash_set<std::string> groups) {
     for (int id = 0; id < first_id_ && !groups.empty(); ++id) {
-      for (const std::string& name : ColocatedNames(*graph_.node(id))) {
+      for (const std::string& name : Groups(*graph_.node(id))) {
         if (groups.erase(name) > 0) first_members_[name] = id;
       }
     }

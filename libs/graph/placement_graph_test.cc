@@ -119,6 +119,19 @@ TEST_F(DescribeForPlacementTest, UnknownNodesRestrictNothing) {
   EXPECT_FALSE(described.nodes.at(3).inputs.at(0).shares_device);
 }
 
+TEST_F(DescribeForPlacementTest, UnknownNodesRepresentNoGroup) {
+  const AttrMap group = {{"_class", std::vector<std::string>{"loc:@group"}}};
+  NodeSpec spec{.name = "u", .op = "Foo", .attrs = group};
+  MarkUnknown(0, spec);
+  Add(std::move(spec));
+  Add({.name = "old", .op = "Const", .attrs = group});
+  Add({.name = "new", .op = "Const", .attrs = group});
+  const PlacementGraph described = Describe(2);
+  ASSERT_EQ(described.nodes.size(), 2u);
+  EXPECT_EQ(described.nodes[0].name, "old");
+  EXPECT_THAT(described.nodes[0].colocate_with, ElementsAre("group"));
+}
+
 TEST_F(DescribeForPlacementTest, InputsSayWhereADeviceIsShared) {
   const Node* v = Variable("v");
   const Node* one = Const("one");
