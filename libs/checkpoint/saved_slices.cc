@@ -18,7 +18,7 @@ namespace weft::checkpoint {
 namespace {
 
 // TensorFlow's number for the format; V1 and V2 have the same.
-constexpr int kVersion = 1;
+constexpr int kSlicesVersion = 1;
 
 absl::Status CheckVersions(const tf::VersionDef& versions) {
   BundleHeader header;
@@ -244,7 +244,7 @@ absl::StatusOr<Tensor> ParseSlice(absl::string_view bytes, DataType dtype,
 
 std::string SerializeSliceList(const std::vector<SlicesOfTensor>& tensors) {
   tf::SavedTensorSlices record;
-  record.mutable_meta()->mutable_versions()->set_producer(kVersion);
+  record.mutable_meta()->mutable_versions()->set_producer(kSlicesVersion);
   for (const SlicesOfTensor& tensor : tensors) {
     tf::SavedSliceMeta& meta = *record.mutable_meta()->add_tensor();
     meta.set_name(tensor.name);
