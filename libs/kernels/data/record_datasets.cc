@@ -56,7 +56,7 @@ class TFRecordFile : public TextFile {
 };
 
 // As of lines and of TFRecords.
-constexpr uint64_t kMostRecordBytes = uint64_t{2} << 30;
+constexpr uint64_t kMostFixedRecordBytes = uint64_t{2} << 30;
 
 // All in bytes.
 struct FixedLayout {
@@ -296,9 +296,10 @@ absl::StatusOr<DatasetPtr> MakeFixedLength(const DatasetOp& op,
   ASSIGN_OR_RETURN(layout.footer, ReadBytes(context, 3, "footer_bytes", 0));
   RETURN_IF_ERROR(CheckBufferSize(context, 4));
   // Both are read before a record is given. A device file has no end.
-  if (layout.record > kMostRecordBytes || layout.footer > kMostRecordBytes) {
+  if (layout.record > kMostFixedRecordBytes ||
+      layout.footer > kMostFixedRecordBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "record_bytes and footer_bytes must be at most ", kMostRecordBytes,
+        "record_bytes and footer_bytes must be at most ", kMostFixedRecordBytes,
         ", but are ", layout.record, " and ", layout.footer));
   }
   Compression compression = Compression::kNone;
