@@ -10,6 +10,8 @@
 namespace weft::bus {
 namespace {
 
+constexpr absl::Duration kNeverReconnects = absl::Hours(24);
+
 // Events in a row before others have their turn.
 constexpr int kControlTurn = 64;
 constexpr int kBulkTurn = 8;
@@ -34,8 +36,11 @@ void SetLaneOptions(const LaneParts& parts, ZmqSocket& socket) {
 
 void SetCommonOptions(const ZmqWireOptions& options, ZmqSocket& socket) {
   // One socket, one connection: a lost one must not come back unseen.
-  socket.Set(ZMQ_RECONNECT_IVL, -1);
-  socket.Set(ZMQ_IMMEDIATE, 1);
+  // libzmq does not reconnect before the socket is closed. Where it is told not
+  // to reconnect at all (-1), or to keep pipes only while there is a connection
+  // (ZMQ_IMMEDIATE), it drops what was received before the connection ended and
+  // was not taken out yet: a last reply, a goodbye.
+  socket.Set(ZMQ_RECONNECT_IVL, Milliseconds(kNeverReconnects));
   socket.Set(ZMQ_HEARTBEAT_IVL, Milliseconds(options.heartbeat_interval));
   socket.Set(ZMQ_HEARTBEAT_TIMEOUT, Milliseconds(options.heartbeat_timeout));
   // What the other end is told; libzmq wraps above 65 s.

@@ -1,6 +1,8 @@
 #include "libs/bus/zmq/zmq_wire.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "libs/base/clock.h"
 #include "libs/base/scheduler.h"
@@ -53,6 +55,49 @@ TEST(ZmqWireTest, NeedsNoThreadThatMayBlock) {
   EXPECT_TRUE(client.WaitForOpens(1));
   dialing->Close(connection);
   release->Set();
+}
+
+// The reader has found nothing before, and is then busy with another connection
+// until the other end has closed: it finds messages and their end at once.
+TEST(ZmqWireTest, MessagesBeforeTheEndAreDelivered) {
+  SystemClock clock;
+  const auto scheduler = NewThreadScheduler(clock);
+  for (int round = 0; round < 10; ++round) {
+    const std::shared_ptr<Event> release = scheduler->NewEvent();
+    RecordingEnd server(*scheduler), client(*scheduler), witness(*scheduler);
+    RecordingEnd busy(*scheduler, [&](const RecordingEnd::Entry& entry) {
+      if (entry.kind == RecordingEnd::Entry::Kind::kMessage) release->Wait();
+    });
+    const auto accepting = NewZmqWire(*scheduler);
+    const auto dialing = NewZmqWire(*scheduler);
+    const auto watching = NewZmqWire(*scheduler);
+    ASSERT_OK_AND_ASSIGN(
+        auto listener,
+        accepting->Listen({"127.0.0.1", 0}, Lane::kControl, server));
+    std::vector<ConnectionId> dialed;
+    const auto dial = [&](Wire& wire, RecordingEnd& end) {
+      dialed.push_back(wire.Dial(listener->address(), Lane::kControl, end));
+      EXPECT_TRUE(end.WaitForOpens(1));
+      EXPECT_OK(wire.Send(dialed.back(), Text("hello")));
+      EXPECT_TRUE(server.WaitForMessages(dialed.size()));
+      return server.entries().back().connection;
+    };
+    const ConnectionId to_client = dial(*dialing, client);
+    const ConnectionId to_busy = dial(*dialing, busy);
+    dial(*watching, witness);
+    ASSERT_OK(accepting->Send(to_busy, Text("wait")));
+    ASSERT_TRUE(busy.WaitForMessages(1));
+    ASSERT_OK(accepting->Send(to_client, Text("reply")));
+    ASSERT_OK(accepting->Send(to_client, Text("goodbye")));
+    listener.reset();
+    EXPECT_TRUE(witness.WaitForCloses(1));
+    release->Set();
+    EXPECT_TRUE(client.WaitForCloses(1));
+    EXPECT_EQ(client.texts(), (std::vector<std::string>{"reply", "goodbye"}));
+    dialing->Close(dialed[0]);
+    dialing->Close(dialed[1]);
+    watching->Close(dialed[2]);
+  }
 }
 
 }  // namespace
