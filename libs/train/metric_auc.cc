@@ -123,7 +123,7 @@ Metric Auc(const Scope& scope, const Input& labels, const Input& predictions,
   const CountedBatch counts =
       CountAtThresholds(inner, labels, predictions, options.weights,
                         SpreadThresholds(count, 1 + kBeyond), kAllCells);
-  if (!scope.ok() || !counts) return {};
+  if (!scope.ok()) return {};
   // The value depends on the variables alone, not on this batch.
   const Area area(inner, count);
   const Metric metric{area.Under(counts.value, options, "value"),

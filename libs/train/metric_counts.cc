@@ -1,5 +1,6 @@
 #include "libs/train/metric_counts.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/control/logging_ops.h"
@@ -53,21 +54,40 @@ Table MakeTable(const Scope& scope, const Batch& batch,
   return table;
 }
 
-// Adds a variable to `value` and `updated`, which counts the columns in which
-// both `labels` and `predictions` are true.
-void CountCellAtThresholds(const Scope& scope, const char* name,
-                           const Output& labels, const Output& predictions,
-                           const Output& weights, int64_t num_thresholds,
-                           Output& value, Output& updated) {
+// A cell counts the columns in which both its rows are true.
+struct CellRows {
+  CountedCell cell;
+  const char* name;
+  Output Table::*label;
+  Output Table::*prediction;
+};
+// In the order of their variables.
+constexpr CellRows kRows[] = {
+    {&Counts::true_positives, "true_positives", &Table::label,
+     &Table::positive},
+    {&Counts::false_negatives, "false_negatives", &Table::label,
+     &Table::negative},
+    {&Counts::true_negatives, "true_negatives", &Table::no_label,
+     &Table::negative},
+    {&Counts::false_positives, "false_positives", &Table::no_label,
+     &Table::positive},
+};
+
+void CountCellAtThresholds(const Scope& scope, const Table& table,
+                           const CellRows& rows, int64_t num_thresholds,
+                           CountedBatch& batch) {
   const ops::Variable variable =
-      MetricVariable(scope, name, TensorShape({num_thresholds}));
-  Output counted =
-      ops::Cast(scope, ops::LogicalAnd(scope, labels, predictions), DT_FLOAT);
-  if (weights) counted = ops::Mul(scope.WithName("mul"), counted, weights);
+      MetricVariable(scope, rows.name, TensorShape({num_thresholds}));
+  Output counted = ops::Cast(
+      scope, ops::LogicalAnd(scope, table.*rows.label, table.*rows.prediction),
+      DT_FLOAT);
+  if (table.weights) {
+    counted = ops::Mul(scope.WithName("mul"), counted, table.weights);
+  }
   const Output sum = ops::Sum(scope, counted, 1);
   if (!scope.ok()) return;
-  value = variable.value();
-  updated = ops::AssignAdd(scope, variable, sum);
+  batch.value.*rows.cell = variable.value();
+  batch.updated.*rows.cell = ops::AssignAdd(scope, variable, sum);
 }
 
 }  // namespace
@@ -91,7 +111,7 @@ bool CheckNumThresholds(const Scope& scope, const char* metric, int count) {
 CountedBatch CountAtThresholds(const Scope& scope, const Input& labels,
                                const Input& predictions, const Input& weights,
                                absl::Span<const float> thresholds,
-                               const Cells& cells) {
+                               absl::Span<const CountedCell> cells) {
   const Output p = ops::AsTensor(scope, predictions, DT_FLOAT, "predictions");
   if (!p) return {};
   const Scope checked = WithPredictionsChecked(scope, p);
@@ -100,31 +120,12 @@ CountedBatch CountAtThresholds(const Scope& scope, const Input& labels,
                   ops::CastTo(checked, p, DT_FLOAT, "predictions"), weights);
   if (!batch) return {};
   const Table table = MakeTable(checked, batch, thresholds);
-  const auto rows = static_cast<int64_t>(thresholds.size());
   CountedBatch result;
-  Counts& value = result.value;
-  Counts& updated = result.updated;
-  if (cells.true_positives) {
-    CountCellAtThresholds(checked, "true_positives", table.label,
-                          table.positive, table.weights, rows,
-                          value.true_positives, updated.true_positives);
+  for (const CellRows& rows : kRows) {
+    if (!absl::c_linear_search(cells, rows.cell)) continue;
+    CountCellAtThresholds(checked, table, rows,
+                          static_cast<int64_t>(thresholds.size()), result);
   }
-  if (cells.false_negatives) {
-    CountCellAtThresholds(checked, "false_negatives", table.label,
-                          table.negative, table.weights, rows,
-                          value.false_negatives, updated.false_negatives);
-  }
-  if (cells.true_negatives) {
-    CountCellAtThresholds(checked, "true_negatives", table.no_label,
-                          table.negative, table.weights, rows,
-                          value.true_negatives, updated.true_negatives);
-  }
-  if (cells.false_positives) {
-    CountCellAtThresholds(checked, "false_positives", table.no_label,
-                          table.positive, table.weights, rows,
-                          value.false_positives, updated.false_positives);
-  }
-  result.is_complete = scope.ok();
   return result;
 }
 

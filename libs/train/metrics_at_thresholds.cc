@@ -32,15 +32,16 @@ Output ShareOf(const Scope& scope, const std::string& name, const Output& right,
 
 // The share of true positives at each threshold. `wrong`: the other cell.
 Metric ShareAtThresholds(const Scope& scope, const char* name,
-                         const char* prefix, Output Counts::*wrong,
-                         const Cells& cells, const Input& labels,
-                         const Input& predictions, const Thresholds& thresholds,
+                         const char* prefix, CountedCell wrong,
+                         const Input& labels, const Input& predictions,
+                         const Thresholds& thresholds,
                          const MetricOptions& options) {
   if (!CheckThresholds(scope, name, thresholds)) return {};
   const Scope inner = scope.CompositeScope(name);
-  const CountedBatch counts = CountAtThresholds(
-      inner, labels, predictions, options.weights, thresholds, cells);
-  if (!counts) return {};
+  const CountedBatch counts =
+      CountAtThresholds(inner, labels, predictions, options.weights, thresholds,
+                        {&Counts::true_positives, wrong});
+  if (!scope.ok()) return {};
   const auto share = [&](const Counts& of, const char* suffix) {
     return ShareOf(inner, absl::StrCat(prefix, suffix), of.true_positives,
                    of.*wrong);
@@ -52,16 +53,15 @@ Metric ShareAtThresholds(const Scope& scope, const char* name,
 }
 
 // The counts of one cell.
-Metric CellAtThresholds(const Scope& scope, const char* name,
-                        Output Counts::*cell, const Cells& cells,
+Metric CellAtThresholds(const Scope& scope, const char* name, CountedCell cell,
                         const Input& labels, const Input& predictions,
                         const Thresholds& thresholds,
                         const MetricOptions& options) {
   if (!CheckThresholds(scope, name, thresholds)) return {};
   const Scope inner = scope.CompositeScope(name);
   const CountedBatch counts = CountAtThresholds(
-      inner, labels, predictions, options.weights, thresholds, cells);
-  if (!counts) return {};
+      inner, labels, predictions, options.weights, thresholds, {cell});
+  if (!scope.ok()) return {};
   const Metric metric{ops::Identity(inner, counts.value.*cell),
                       counts.updated.*cell};
   return Collected(scope, metric, options.metrics_collection,
@@ -135,7 +135,7 @@ Metric AtRate(const Scope& scope, const char* name, const char* given_name,
   const CountedBatch counts = CountAtThresholds(
       inner, labels, predictions, options.weights,
       SpreadThresholds(options.num_thresholds, last_threshold), kAllCells);
-  if (!counts) return {};
+  if (!scope.ok()) return {};
   const Metric metric{compute(inner, "value", counts.value, given),
                       compute(inner, "update_op", counts.updated, given)};
   return Collected(scope, metric, options.metrics_collection,
@@ -149,9 +149,8 @@ Metric PrecisionAtThresholds(const Scope& scope, const Input& labels,
                              const Thresholds& thresholds,
                              const MetricOptions& options) {
   return ShareAtThresholds(scope, "precision_at_thresholds", "precision_",
-                           &Counts::false_positives,
-                           {.true_positives = true, .false_positives = true},
-                           labels, predictions, thresholds, options);
+                           &Counts::false_positives, labels, predictions,
+                           thresholds, options);
 }
 
 Metric RecallAtThresholds(const Scope& scope, const Input& labels,
@@ -159,9 +158,8 @@ Metric RecallAtThresholds(const Scope& scope, const Input& labels,
                           const Thresholds& thresholds,
                           const MetricOptions& options) {
   return ShareAtThresholds(scope, "recall_at_thresholds", "recall_",
-                           &Counts::false_negatives,
-                           {.true_positives = true, .false_negatives = true},
-                           labels, predictions, thresholds, options);
+                           &Counts::false_negatives, labels, predictions,
+                           thresholds, options);
 }
 
 Metric TruePositivesAtThresholds(const Scope& scope, const Input& labels,
@@ -169,8 +167,7 @@ Metric TruePositivesAtThresholds(const Scope& scope, const Input& labels,
                                  const Thresholds& thresholds,
                                  const MetricOptions& options) {
   return CellAtThresholds(scope, "true_positives", &Counts::true_positives,
-                          {.true_positives = true}, labels, predictions,
-                          thresholds, options);
+                          labels, predictions, thresholds, options);
 }
 
 Metric FalseNegativesAtThresholds(const Scope& scope, const Input& labels,
@@ -178,8 +175,7 @@ Metric FalseNegativesAtThresholds(const Scope& scope, const Input& labels,
                                   const Thresholds& thresholds,
                                   const MetricOptions& options) {
   return CellAtThresholds(scope, "false_negatives", &Counts::false_negatives,
-                          {.false_negatives = true}, labels, predictions,
-                          thresholds, options);
+                          labels, predictions, thresholds, options);
 }
 
 Metric TrueNegativesAtThresholds(const Scope& scope, const Input& labels,
@@ -187,8 +183,7 @@ Metric TrueNegativesAtThresholds(const Scope& scope, const Input& labels,
                                  const Thresholds& thresholds,
                                  const MetricOptions& options) {
   return CellAtThresholds(scope, "true_negatives", &Counts::true_negatives,
-                          {.true_negatives = true}, labels, predictions,
-                          thresholds, options);
+                          labels, predictions, thresholds, options);
 }
 
 Metric FalsePositivesAtThresholds(const Scope& scope, const Input& labels,
@@ -196,8 +191,7 @@ Metric FalsePositivesAtThresholds(const Scope& scope, const Input& labels,
                                   const Thresholds& thresholds,
                                   const MetricOptions& options) {
   return CellAtThresholds(scope, "false_positives", &Counts::false_positives,
-                          {.false_positives = true}, labels, predictions,
-                          thresholds, options);
+                          labels, predictions, thresholds, options);
 }
 
 Metric SensitivityAtSpecificity(const Scope& scope, const Input& labels,
