@@ -89,6 +89,27 @@ class TransportConformanceTest
     endpoint_ = *std::move(endpoint);
   }
 
+  // After NewProcess for both.
+  void ListenAndDial() {
+    Listen();
+    channel_ = client_->transport->Dial(endpoint_->address(), client_identity_,
+                                        "", &events_);
+    ASSERT_TRUE(events_.WaitForConnects(1));
+  }
+  struct HeldLanding {
+    std::shared_ptr<Event> reserved;  // set when something is about to land
+    std::shared_ptr<Event> land;      // for the test to set: it may land now
+  };
+  // Nothing lands at the server before the test says so. Before anything does.
+  HeldLanding HoldLanding() {
+    HeldLanding held{scheduler_.NewEvent(), scheduler_.NewEvent()};
+    server_->memory.before_reserve = [this, held] {
+      held.reserved->Set();
+      held.land->WaitUntil(Now() + kTestPatience);
+    };
+    return held;
+  }
+
   Answer Call(Message request, const CallOptions& options = {}) {
     Answer answer(scheduler_);
     last_call_ = channel_->Call(std::move(request), options, answer.callback());

@@ -89,17 +89,14 @@ TEST_P(TransportConformanceTest, StreamsTakeTurns) {
   ASSERT_NO_FATAL_FAILURE(Connect(options));
   // Nothing lands before all is on its way, and all envelopes have come: they
   // take another lane, and a call that comes after them is answered.
-  const std::shared_ptr<Event> land = scheduler_.NewEvent();
-  server_->memory.before_reserve = [&] {
-    land->WaitUntil(Now() + kTestPatience);
-  };
+  const HeldLanding landing = HoldLanding();
   EXPECT_OK(channel_->Send(NewMessage(kNote, "large", {Pattern(24 << 20, 1)})));
   for (int i = 0; i < 20; ++i) {
     EXPECT_OK(channel_->Send(
         NewMessage(kNote, absl::StrCat(i), {Pattern(100'000 + i, i)})));
   }
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
-  land->Set();
+  landing.land->Set();
   ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.notes.size() >= 21; }));
   // Each of the others needs one turn; the large one needs 24, of which four
   // fit into the first window.
@@ -160,15 +157,8 @@ TEST_P(TransportConformanceTest, WithoutMemoryTheReplyFails) {
 TEST_P(TransportConformanceTest, CancellationOvertakesBulk) {
   server_ = NewProcess("server");
   client_ = NewProcess("client");
-  // Nothing lands before the test says so.
-  const std::shared_ptr<Event> land = scheduler_.NewEvent();
-  server_->memory.before_reserve = [&] {
-    land->WaitUntil(Now() + kTestPatience);
-  };
-  Listen();
-  channel_ = client_->transport->Dial(endpoint_->address(), client_identity_,
-                                      "", &events_);
-  ASSERT_TRUE(events_.WaitForConnects(1));
+  const HeldLanding landing = HoldLanding();
+  ASSERT_NO_FATAL_FAILURE(ListenAndDial());
   const Answer large = Call(NewMessage(kEcho, "large", {Pattern(40 << 20, 1)}));
   const Channel::CallId large_call = last_call_;
   const Answer held = Call(NewMessage(kHold, "1"));
@@ -185,7 +175,7 @@ TEST_P(TransportConformanceTest, CancellationOvertakesBulk) {
   // The large one itself can be cancelled as well, half way.
   channel_->Cancel(large_call);
   EXPECT_THAT(large.Wait(), StatusIs(absl::StatusCode::kCancelled));
-  land->Set();
+  landing.land->Set();
   // What others send is not in its way.
   EXPECT_OK(Call(NewMessage(kEcho, "", {Pattern(20 << 20, 1)})).Wait());
   EXPECT_EQ(large.times(), 1);
@@ -196,15 +186,8 @@ TEST_P(TransportConformanceTest, CancellationOvertakesBulk) {
 TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepDoNotTravelOn) {
   server_ = NewProcess("server");
   client_ = NewProcess("client");
-  // Nothing lands before the test says so.
-  const std::shared_ptr<Event> land = scheduler_.NewEvent();
-  server_->memory.before_reserve = [&] {
-    land->WaitUntil(Now() + kTestPatience);
-  };
-  Listen();
-  channel_ = client_->transport->Dial(endpoint_->address(), client_identity_,
-                                      "", &events_);
-  ASSERT_TRUE(events_.WaitForConnects(1));
+  const HeldLanding landing = HoldLanding();
+  ASSERT_NO_FATAL_FAILURE(ListenAndDial());
   for (const uint64_t step : {1, 2}) {
     Message push =
         NewMessage(kNote, absl::StrCat(step), {Pattern(40 << 20, 1)});
@@ -212,7 +195,7 @@ TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepDoNotTravelOn) {
     ASSERT_OK(channel_->Send(std::move(push)));
   }
   channel_->AbandonStep({.master_incarnation = 11, .step = 1});
-  land->Set();
+  landing.land->Set();
   ASSERT_TRUE(handler_.WaitUntil([&] { return handler_.notes.size() == 2; }));
   for (const RecordingHandler::Note& note : handler_.notes) {
     if (note.message.body.view() == "1") {
@@ -236,24 +219,16 @@ TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotKept) {
   server_ = NewProcess("server", options);
   client_ = NewProcess("client", options);
   // The first chunk lands, and the second not before the test says so.
-  const std::shared_ptr<Event> land = scheduler_.NewEvent();
-  const std::shared_ptr<Event> reserved = scheduler_.NewEvent();
-  server_->memory.before_reserve = [&] {
-    reserved->Set();
-    land->WaitUntil(Now() + kTestPatience);
-  };
-  Listen();
-  channel_ = client_->transport->Dial(endpoint_->address(), client_identity_,
-                                      "", &events_);
-  ASSERT_TRUE(events_.WaitForConnects(1));
+  const HeldLanding landing = HoldLanding();
+  ASSERT_NO_FATAL_FAILURE(ListenAndDial());
   Message push = NewMessage(kNote, "", {Pattern(8 << 20, 1)});
   push.step = {.master_incarnation = 11, .step = 1};
   ASSERT_OK(channel_->Send(std::move(push)));
-  ASSERT_TRUE(reserved->WaitUntil(Now() + kTestPatience));
+  ASSERT_TRUE(landing.reserved->WaitUntil(Now() + kTestPatience));
   // The message has come by the control lane before the request is answered.
   ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());
   endpoint_->AbandonStep({.master_incarnation = 11, .step = 1});
-  land->Set();
+  landing.land->Set();
   EXPECT_TRUE(server_->memory.WaitUntilFree());
   // Others go on, and the dropped message never comes.
   EXPECT_OK(channel_->Send(NewMessage(kNote, "next", {Pattern(9 << 20, 1)})));
@@ -267,16 +242,8 @@ TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotKept) {
 TEST_P(TransportConformanceTest, AbandonStepSearchesOnlyWhereStepsStream) {
   server_ = NewProcess("server");
   client_ = NewProcess("client");
-  const std::shared_ptr<Event> land = scheduler_.NewEvent();
-  const std::shared_ptr<Event> reserved = scheduler_.NewEvent();
-  server_->memory.before_reserve = [&] {
-    reserved->Set();
-    land->WaitUntil(Now() + kTestPatience);
-  };
-  Listen();
-  channel_ = client_->transport->Dial(endpoint_->address(), client_identity_,
-                                      "", &events_);
-  ASSERT_TRUE(events_.WaitForConnects(1));
+  const HeldLanding landing = HoldLanding();
+  ASSERT_NO_FATAL_FAILURE(ListenAndDial());
   RecordingChannelEvents other_events(scheduler_);
   std::unique_ptr<Channel> other = client_->transport->Dial(
       endpoint_->address(), client_identity_, "", &other_events);
@@ -288,12 +255,12 @@ TEST_P(TransportConformanceTest, AbandonStepSearchesOnlyWhereStepsStream) {
   Message push = NewMessage(kNote, "", {Pattern(8 << 20, 1)});
   push.step = {.master_incarnation = 11, .step = 1};
   ASSERT_OK(channel_->Send(std::move(push)));
-  ASSERT_TRUE(reserved->WaitUntil(Now() + kTestPatience));
+  ASSERT_TRUE(landing.reserved->WaitUntil(Now() + kTestPatience));
   // The message has come by the control lane before the request is answered.
   ASSERT_OK(Call(NewMessage(kEcho, "")).Wait());
   endpoint_->AbandonStep(aborted);
   EXPECT_EQ(searched.value(), 1u);
-  land->Set();
+  landing.land->Set();
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.notes.empty(); }));
   EXPECT_OK(handler_.notes[0].landed);
   endpoint_->AbandonStep(aborted);

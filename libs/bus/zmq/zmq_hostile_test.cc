@@ -13,6 +13,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/bus/testing/raw_peer.h"
 #include "libs/bus/testing/recording_end.h"
+#include "libs/bus/testing/served_friend.h"
 #include "libs/bus/zmq/zmq_wire.h"
 
 namespace weft::bus {
@@ -32,25 +33,10 @@ ZmqWireOptions Impatient() {
   return options;
 }
 
-class ZmqHostileTest : public ::testing::Test {
+class ZmqHostileTest : public ServedFriendTest {
  protected:
-  void SetUp() override {
-    auto listener = wire_->Listen({"127.0.0.1", 0}, Lane::kControl, accepted_);
-    ASSERT_OK(listener);
-    listener_ = *std::move(listener);
-    friend_id_ = wire_->Dial(listener_->address(), Lane::kControl, friend_);
-    ExpectFriendIsServed("before");
-  }
-  void TearDown() override {
-    ExpectFriendIsServed("after");
-    EXPECT_FALSE(friend_.entries().back().kind == Kind::kClose);
-    wire_->Close(friend_id_);
-  }
-  void ExpectFriendIsServed(const std::string& text) {
-    const size_t before = friend_.messages().size();
-    ASSERT_OK(wire_->Send(friend_id_, Text(text)));
-    EXPECT_TRUE(friend_.WaitForMessages(before + 1));
-  }
+  ZmqHostileTest() : ServedFriendTest(Impatient()) {}
+
   // Connections at the accepting end, besides the friend's.
   size_t StrangersOpened() const {
     size_t n = 0;
@@ -58,18 +44,6 @@ class ZmqHostileTest : public ::testing::Test {
       n += entry.kind == Kind::kOpen;
     return n - 1;
   }
-
-  SystemClock clock_;
-  std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
-  std::unique_ptr<Wire> wire_ = NewZmqWire(*scheduler_, Impatient());
-  RecordingEnd friend_{*scheduler_};
-  RecordingEnd accepted_{
-      *scheduler_, [this](const RecordingEnd::Entry& entry) {
-        if (entry.kind != Kind::kMessage) return;
-        wire_->Send(entry.connection, entry.frames).IgnoreError();
-      }};
-  std::unique_ptr<WireListener> listener_;
-  ConnectionId friend_id_ = 0;
 };
 
 TEST_F(ZmqHostileTest, AGarbledGreeting) {

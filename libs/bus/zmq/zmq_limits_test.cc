@@ -28,6 +28,7 @@
 #include "libs/base/thread_starter.h"
 #include "libs/bus/testing/raw_peer.h"
 #include "libs/bus/testing/recording_end.h"
+#include "libs/bus/testing/served_friend.h"
 #include "libs/bus/zmq/zmq_loop.h"
 #include "libs/bus/zmq/zmq_wire.h"
 
@@ -111,25 +112,20 @@ void AwaitControlThread(Scheduler& scheduler) {
   ran->Wait();
 }
 
-class ZmqLimitsTest : public ::testing::Test {
+// Outlives the wire that logs to it.
+class LimitedProcess {
  protected:
-  void SetUp() override {
-    auto listener = wire_->Listen({"127.0.0.1", 0}, Lane::kControl, accepted_);
-    ASSERT_OK(listener);
-    listener_ = *std::move(listener);
-    friend_id_ = wire_->Dial(listener_->address(), Lane::kControl, friend_);
-    ExpectFriendIsServed("before");
-  }
-  void TearDown() override {
-    ExpectFriendIsServed("after");
-    EXPECT_FALSE(friend_.entries().back().kind == Kind::kClose);
-    wire_->Close(friend_id_);
-  }
-  void ExpectFriendIsServed(const std::string& text) {
-    const size_t before = friend_.messages().size();
-    ASSERT_OK(wire_->Send(friend_id_, Text(text)));
-    EXPECT_TRUE(friend_.WaitForMessages(before + 1));
-  }
+  ControlThreadLogger logger_;
+  DescriptorLimit limit_;
+};
+
+class ZmqLimitsTest : protected LimitedProcess, public ServedFriendTest {
+ protected:
+  ZmqLimitsTest()
+      : ServedFriendTest(
+            {.handshake_timeout = absl::Milliseconds(500), .logger = &logger_},
+            {.max_control_threads = 1}) {}
+
   bool IsServed(RawPeer& peer) {
     return peer.ShakeHands() && peer.Say(RawPeer::ShortFrame(0, "hello")) &&
            peer.Hear(7) == RawPeer::ShortFrame(0, "hello");
@@ -142,23 +138,6 @@ class ZmqLimitsTest : public ::testing::Test {
     }
     return n;
   }
-
-  SystemClock clock_;
-  ControlThreadLogger logger_;
-  DescriptorLimit limit_;
-  std::unique_ptr<Scheduler> scheduler_ =
-      NewThreadScheduler(clock_, {.max_control_threads = 1});
-  std::unique_ptr<Wire> wire_ = NewZmqWire(
-      *scheduler_,
-      {.handshake_timeout = absl::Milliseconds(500), .logger = &logger_});
-  RecordingEnd friend_{*scheduler_};
-  RecordingEnd accepted_{
-      *scheduler_, [this](const RecordingEnd::Entry& entry) {
-        if (entry.kind != Kind::kMessage) return;
-        wire_->Send(entry.connection, entry.frames).IgnoreError();
-      }};
-  std::unique_ptr<WireListener> listener_;
-  ConnectionId friend_id_ = 0;
 };
 
 TEST_F(ZmqLimitsTest, ConnectionsLeaveTheLastDescriptors) {
