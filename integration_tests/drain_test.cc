@@ -185,73 +185,66 @@ TEST_P(MonitoredDrainTest, AllTasksServeTheSessionUntilItCloses) {
   stop_ps.join();
 }
 
-TEST(LostClientDrainTest, SessionOfLostClientDelaysDrainBriefly) {
-  TestCluster cluster(
-      {.kind = ClusterKind::kSimulated, .jobs = {{"ps", 1}, {"worker", 1}}});
-  const Scope root = Scope::Root();
-  const ops::Variable weights(root.WithDevice("/job:ps/task:0"), 1.0f);
-  auto client = cluster.NewProcess("client that dies");
-  SessionOptions options = cluster.session_options();
-  options.process = client.get();
-  options.is_monitored = true;
-  ASSERT_OK_AND_ASSIGN(
-      auto session,
-      Session::Connect(cluster.target("worker", 0), root, options));
-  ASSERT_OK(session->Run(weights.initializer()));
-  int num_stopped = 0;
-  for (const char* job : {"ps", "worker"}) {
-    cluster.scheduler().Schedule(Pool::kBlocking, [&, job] {
-      EXPECT_OK(cluster.server(job, 0).Stop(absl::Hours(1)));
-      ++num_stopped;
-    });
+// A cluster that stops beside a client with a monitored session.
+class LostClientDrainTest : public testing::Test {
+ protected:
+  void StopBesideClient(const std::string& name) {
+    client_ = cluster_.NewProcess(name);
+    SessionOptions options = cluster_.session_options();
+    options.process = client_.get();
+    options.is_monitored = true;
+    ASSERT_OK_AND_ASSIGN(
+        session_,
+        Session::Connect(cluster_.target("worker", 0), root_, options));
+    ASSERT_OK(session_->Run(weights_.initializer()));
+    for (const char* job : {"ps", "worker"}) {
+      cluster_.scheduler().Schedule(Pool::kBlocking, [this, job] {
+        EXPECT_OK(cluster_.server(job, 0).Stop(absl::Hours(1)));
+        ++num_stopped_;
+      });
+    }
+    cluster_.scheduler().AdvanceBy(absl::Seconds(5));
   }
-  cluster.scheduler().AdvanceBy(absl::Seconds(5));
-  EXPECT_EQ(num_stopped, 0);
-  cluster.network().Kill("client that dies");
-  cluster.scheduler().AdvanceBy(absl::Seconds(5));
-  EXPECT_EQ(num_stopped, 2);
-  cluster.network().Bury("client that dies");
-  session.reset();
-  client.reset();
+
+  TestCluster cluster_{
+      {.kind = ClusterKind::kSimulated, .jobs = {{"ps", 1}, {"worker", 1}}}};
+  const Scope root_ = Scope::Root();
+  const ops::Variable weights_{root_.WithDevice("/job:ps/task:0"), 1.0f};
+  std::unique_ptr<Process> client_;
+  std::unique_ptr<Session> session_;
+  int num_stopped_ = 0;
+};
+
+TEST_F(LostClientDrainTest, SessionOfLostClientDelaysDrainBriefly) {
+  ASSERT_NO_FATAL_FAILURE(StopBesideClient("client that dies"));
+  EXPECT_EQ(num_stopped_, 0);
+  cluster_.network().Kill("client that dies");
+  cluster_.scheduler().AdvanceBy(absl::Seconds(5));
+  EXPECT_EQ(num_stopped_, 2);
+  cluster_.network().Bury("client that dies");
+  session_.reset();
+  client_.reset();
 }
 
 // So that a chief can save although its connection is cut at that moment.
-TEST(LostClientDrainTest, ClientWhoseConnectionIsCutIsServed) {
+TEST_F(LostClientDrainTest, ClientWhoseConnectionIsCutIsServed) {
   constexpr char kWorker[] = "/job:worker/replica:0/task:0";
-  TestCluster cluster(
-      {.kind = ClusterKind::kSimulated, .jobs = {{"ps", 1}, {"worker", 1}}});
-  const Scope root = Scope::Root();
-  const ops::Variable weights(root.WithDevice("/job:ps/task:0"), 1.0f);
-  auto client = cluster.NewProcess("client that saves");
-  SessionOptions options = cluster.session_options();
-  options.process = client.get();
-  options.is_monitored = true;
-  ASSERT_OK_AND_ASSIGN(
-      auto session,
-      Session::Connect(cluster.target("worker", 0), root, options));
-  ASSERT_OK(session->Run(weights.initializer()));
-  int num_stopped = 0;
-  for (const char* job : {"ps", "worker"}) {
-    cluster.scheduler().Schedule(Pool::kBlocking, [&, job] {
-      EXPECT_OK(cluster.server(job, 0).Stop(absl::Hours(1)));
-      ++num_stopped;
-    });
-  }
-  cluster.scheduler().AdvanceBy(absl::Seconds(5));
-  cluster.network().Cut("client that saves", kWorker);
-  cluster.network().Cut(kWorker, "/job:ps/replica:0/task:0");
-  cluster.scheduler().AdvanceBy(absl::Seconds(5));
-  EXPECT_EQ(num_stopped, 0);
-  EXPECT_OK(session->Run(weights.initializer()));
+  ASSERT_NO_FATAL_FAILURE(StopBesideClient("client that saves"));
+  cluster_.network().Cut("client that saves", kWorker);
+  cluster_.network().Cut(kWorker, "/job:ps/replica:0/task:0");
+  cluster_.scheduler().AdvanceBy(absl::Seconds(5));
+  EXPECT_EQ(num_stopped_, 0);
+  EXPECT_OK(session_->Run(weights_.initializer()));
   // No other client is.
-  auto other = cluster.NewProcess("other client");
-  SessionOptions late = cluster.session_options();
+  auto other = cluster_.NewProcess("other client");
+  SessionOptions late = cluster_.session_options();
   late.process = other.get();
   late.operation_timeout = absl::Seconds(5);
-  EXPECT_FALSE(Session::Connect(cluster.target("worker", 0), root, late).ok());
-  EXPECT_OK(session->Close());
-  cluster.scheduler().AdvanceBy(absl::Seconds(5));
-  EXPECT_EQ(num_stopped, 2);
+  EXPECT_FALSE(
+      Session::Connect(cluster_.target("worker", 0), root_, late).ok());
+  EXPECT_OK(session_->Close());
+  cluster_.scheduler().AdvanceBy(absl::Seconds(5));
+  EXPECT_EQ(num_stopped_, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MonitoredDrainTest,

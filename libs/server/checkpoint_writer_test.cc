@@ -61,6 +61,13 @@ class WritersWorld {
   FileSystem& files() { return client_->file_system(); }
   Member& worker() { return worker_; }
   Member& writer(int index) { return writers_[index]; }
+  // Stops the first writer on another thread, which then sets `stopped`.
+  void BeginStop(absl::Duration drain, bool& stopped) {
+    scheduler_.Schedule(Pool::kBlocking, [this, drain, &stopped] {
+      EXPECT_OK(writer(0).server->Stop(drain));
+      stopped = true;
+    });
+  }
   SimulatedScheduler& scheduler() { return scheduler_; }
   bus::MemoryNetwork& network() { return network_; }
   const ClusterSpec& cluster() const { return cluster_; }
@@ -314,10 +321,7 @@ TEST(CheckpointWriterTaskTest, AWriterThatStopsServesClientsUntilTheyAreQuiet) {
                        world.files().NewWritableFile("zmq://localhost:1000/a"));
   ASSERT_OK(file->Append(std::string(3 << 20, 'x')));
   bool stopped = false;
-  world.scheduler().Schedule(Pool::kBlocking, [&] {
-    EXPECT_OK(world.writer(0).server->Stop(absl::Minutes(1)));
-    stopped = true;
-  });
+  world.BeginStop(absl::Minutes(1), stopped);
   world.scheduler().AdvanceBy(absl::Seconds(1));
   EXPECT_FALSE(stopped);
   ASSERT_OK(file->Append("end"));
@@ -342,10 +346,7 @@ TEST(CheckpointWriterTaskTest, SaveThatBeginsLateIsWaitedFor) {
   const auto saves = world.client().ExpectSaves();
   ASSERT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/a", "a"));
   bool stopped = false;
-  world.scheduler().Schedule(Pool::kBlocking, [&] {
-    EXPECT_OK(world.writer(0).server->Stop(absl::Seconds(10)));
-    stopped = true;
-  });
+  world.BeginStop(absl::Seconds(10), stopped);
   world.scheduler().AdvanceBy(absl::Milliseconds(7900));
   EXPECT_FALSE(stopped);
   EXPECT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/b", "b"));
@@ -361,10 +362,7 @@ TEST(CheckpointWriterTaskTest, EventFileThatIsOpenIsNotWaitedFor) {
   ASSERT_OK(events->Append("x"));
   ASSERT_OK(events->Flush());
   bool stopped = false;
-  world.scheduler().Schedule(Pool::kBlocking, [&] {
-    EXPECT_OK(world.writer(0).server->Stop(absl::Seconds(10)));
-    stopped = true;
-  });
+  world.BeginStop(absl::Seconds(10), stopped);
   world.scheduler().AdvanceBy(absl::Seconds(3));
   EXPECT_FALSE(stopped) << "its monitored session is open";
   saves.reset();
@@ -378,10 +376,7 @@ TEST(CheckpointWriterTaskTest, ClientWhoseConnectionIsCutMaySave) {
   const auto saves = world.client().ExpectSaves();
   ASSERT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/a", "a"));
   bool stopped = false;
-  world.scheduler().Schedule(Pool::kBlocking, [&] {
-    EXPECT_OK(world.writer(0).server->Stop(absl::Seconds(10)));
-    stopped = true;
-  });
+  world.BeginStop(absl::Seconds(10), stopped);
   world.scheduler().AdvanceBy(absl::Seconds(1));
   world.network().Cut("client", "checkpoint_writer0");
   world.scheduler().AdvanceBy(absl::Seconds(4));
@@ -400,10 +395,7 @@ TEST(CheckpointWriterTaskTest, ClientCutJustBeforeTheWriterStopsMaySave) {
   world.network().Cut("client", "checkpoint_writer0");
   world.scheduler().RunUntilIdle();
   bool stopped = false;
-  world.scheduler().Schedule(Pool::kBlocking, [&] {
-    EXPECT_OK(world.writer(0).server->Stop(absl::Seconds(10)));
-    stopped = true;
-  });
+  world.BeginStop(absl::Seconds(10), stopped);
   world.scheduler().AdvanceBy(absl::Seconds(4));
   EXPECT_FALSE(stopped);
   EXPECT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/b", "b"));
