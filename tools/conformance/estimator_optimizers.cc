@@ -24,13 +24,30 @@ absl::Status TakeInput(Fields& fields, const char* name, Input& input) {
   return absl::OkStatus();
 }
 
+template <typename Optimizer, typename... Args>
+OptimizerChoice ChoiceOf(const Args&... args) {
+  return OptimizerChoice([args...](const Scope&) -> Made {
+    return std::make_unique<Optimizer>(args...);
+  });
+}
+
+template <typename Options>
+absl::Status TakeAccumulator(Fields& fields, Options& options) {
+  return fields.Take("initial_accumulator_value",
+                     options.initial_accumulator_value);
+}
+template <typename Options>
+absl::Status TakePenalties(Fields& fields, Options& options) {
+  RETURN_IF_ERROR(fields.Take("l1_regularization_strength",
+                              options.l1_regularization_strength));
+  return fields.Take("l2_regularization_strength",
+                     options.l2_regularization_strength);
+}
+
 absl::StatusOr<OptimizerChoice> Adagrad(Fields& fields, float rate) {
   train::AdagradOptions options;
-  RETURN_IF_ERROR(fields.Take("initial_accumulator_value",
-                              options.initial_accumulator_value));
-  return OptimizerChoice([rate, options](const Scope&) -> Made {
-    return std::make_unique<train::Adagrad>(rate, options);
-  });
+  RETURN_IF_ERROR(TakeAccumulator(fields, options));
+  return ChoiceOf<train::Adagrad>(rate, options);
 }
 
 absl::StatusOr<OptimizerChoice> Adam(Fields& fields, float rate) {
@@ -38,26 +55,18 @@ absl::StatusOr<OptimizerChoice> Adam(Fields& fields, float rate) {
   RETURN_IF_ERROR(fields.Take("beta1", options.beta1));
   RETURN_IF_ERROR(fields.Take("beta2", options.beta2));
   RETURN_IF_ERROR(fields.Take("epsilon", options.epsilon));
-  return OptimizerChoice([rate, options](const Scope&) -> Made {
-    return std::make_unique<train::Adam>(rate, options);
-  });
+  return ChoiceOf<train::Adam>(rate, options);
 }
 
 absl::StatusOr<OptimizerChoice> Ftrl(Fields& fields, float rate) {
   train::FtrlOptions options;
   RETURN_IF_ERROR(
       fields.Take("learning_rate_power", options.learning_rate_power));
-  RETURN_IF_ERROR(fields.Take("initial_accumulator_value",
-                              options.initial_accumulator_value));
-  RETURN_IF_ERROR(fields.Take("l1_regularization_strength",
-                              options.l1_regularization_strength));
-  RETURN_IF_ERROR(fields.Take("l2_regularization_strength",
-                              options.l2_regularization_strength));
+  RETURN_IF_ERROR(TakeAccumulator(fields, options));
+  RETURN_IF_ERROR(TakePenalties(fields, options));
   RETURN_IF_ERROR(fields.Take("l2_shrinkage_regularization_strength",
                               options.l2_shrinkage_regularization_strength));
-  return OptimizerChoice([rate, options](const Scope&) -> Made {
-    return std::make_unique<train::Ftrl>(rate, options);
-  });
+  return ChoiceOf<train::Ftrl>(rate, options);
 }
 
 absl::StatusOr<OptimizerChoice> RmsProp(Fields& fields, float rate) {
@@ -66,31 +75,21 @@ absl::StatusOr<OptimizerChoice> RmsProp(Fields& fields, float rate) {
   RETURN_IF_ERROR(TakeInput(fields, "momentum", options.momentum));
   RETURN_IF_ERROR(TakeInput(fields, "epsilon", options.epsilon));
   RETURN_IF_ERROR(fields.Take("centered", options.centered));
-  return OptimizerChoice([rate, options](const Scope&) -> Made {
-    return std::make_unique<train::RmsProp>(rate, options);
-  });
+  return ChoiceOf<train::RmsProp>(rate, options);
 }
 
 absl::StatusOr<OptimizerChoice> Momentum(Fields& fields, float rate) {
   ASSIGN_OR_RETURN(const auto momentum, fields.Get<float>("momentum"));
   train::MomentumOptions options;
   RETURN_IF_ERROR(fields.Take("use_nesterov", options.use_nesterov));
-  return OptimizerChoice([rate, momentum, options](const Scope&) -> Made {
-    return std::make_unique<train::Momentum>(rate, momentum, options);
-  });
+  return ChoiceOf<train::Momentum>(rate, momentum, options);
 }
 
 absl::StatusOr<OptimizerChoice> ProximalAdagrad(Fields& fields, float rate) {
   train::ProximalAdagradOptions options;
-  RETURN_IF_ERROR(fields.Take("initial_accumulator_value",
-                              options.initial_accumulator_value));
-  RETURN_IF_ERROR(fields.Take("l1_regularization_strength",
-                              options.l1_regularization_strength));
-  RETURN_IF_ERROR(fields.Take("l2_regularization_strength",
-                              options.l2_regularization_strength));
-  return OptimizerChoice([rate, options](const Scope&) -> Made {
-    return std::make_unique<train::ProximalAdagrad>(rate, options);
-  });
+  RETURN_IF_ERROR(TakeAccumulator(fields, options));
+  RETURN_IF_ERROR(TakePenalties(fields, options));
+  return ChoiceOf<train::ProximalAdagrad>(rate, options);
 }
 
 absl::StatusOr<OptimizerChoice> OfType(const std::string& type,
@@ -110,9 +109,7 @@ absl::StatusOr<OptimizerChoice> OfType(const std::string& type,
   if (type == "Momentum") return Momentum(fields, rate);
   if (type == "ProximalAdagrad") return ProximalAdagrad(fields, rate);
   if (type != "SGD") return UnknownHere(absl::StrCat("optimizer ", type));
-  return OptimizerChoice([rate](const Scope&) -> Made {
-    return std::make_unique<train::GradientDescent>(rate);
-  });
+  return ChoiceOf<train::GradientDescent>(rate);
 }
 
 absl::StatusOr<ops::Partitioner> FixedSize(Fields& fields) {
