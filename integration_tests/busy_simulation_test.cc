@@ -43,7 +43,8 @@ constexpr absl::Duration kPeerTimeout = absl::Seconds(2);
 constexpr absl::Duration kPrompt = absl::Seconds(1);
 // For what need not be prompt, once no pool is busy.
 constexpr absl::Duration kRecovery = absl::Minutes(2);
-// Of a connection, without answers; some clients ask for more steps.
+// The quota of unanswered requests of one connection. Some clients run more
+// steps than that.
 constexpr int kRequests = 8;
 constexpr uint64_t kMostSteps = 20;
 constexpr char kClient[] = "busy client";
@@ -100,14 +101,15 @@ TestCluster::Options ClusterOptions(uint64_t seed, Logger* logger) {
       .heartbeat_interval = absl::Seconds(1),
       .heartbeat_timeout = kHeartbeatTimeout,
       .logger = logger};
-  // Where the bus asks nobody, the coordinator's heartbeats find who is silent.
+  // Without a timeout of the bus, the coordinator's heartbeats find dead tasks.
   if (seed % 2 == 0) options.transport.peer_timeout = kPeerTimeout;
   options.transport.max_requests_per_peer = kRequests;
   options.transport.max_requests_per_client = kRequests;
   return options;
 }
 
-// What a client asks of parameter server 1, the worker's master in between.
+// The graph of a client that runs steps on parameter server 1 through the
+// worker's master.
 struct BusyProgram {
   BusyProgram() {
     const Scope server = root.WithDevice("/job:ps/task:1");
@@ -316,7 +318,7 @@ class BusySimulation {
   bool HasSessions(int p) {
     return cluster_.runtime("ps", p)->num_sessions() != 0;
   }
-  // Of the servers that are there.
+  // Waits until no running parameter server has a session.
   void ExpectNoSessions(absl::Duration limit) {
     const auto is_none = [this] { return !HasSessions(0) && !HasSessions(1); };
     if (!Reaches(limit, is_none)) Violate("a task keeps a session");
@@ -424,7 +426,7 @@ class BusySimulation {
     Connect();
   }
 
-  // Of log lines that tell of one since the last session was opened.
+  // Returns the log lines that report a loss since the last session was opened.
   std::string Losses() {
     std::string losses;
     int seen = 0;
@@ -448,7 +450,7 @@ class BusySimulation {
     expected_losses_ = NumLosses();
   }
 
-  // What never comes back can't be taken down.
+  // A hung simulation cannot be destroyed, so the process ends.
   [[noreturn]] void Abort(const std::string& what) {
     for (const std::string& violation : result_.violations)
       std::fprintf(stderr, "%s\n", violation.c_str());

@@ -227,7 +227,7 @@ TEST_F(LostClientDrainTest, SessionOfLostClientDelaysDrainBriefly) {
 }
 
 // So that a chief can save although its connection is cut at that moment.
-TEST_F(LostClientDrainTest, ClientWhoseConnectionIsCutIsServed) {
+TEST_F(LostClientDrainTest, ClientWithCutConnectionIsServed) {
   constexpr char kWorker[] = "/job:worker/replica:0/task:0";
   ASSERT_NO_FATAL_FAILURE(StopBesideClient("client that saves"));
   cluster_.network().Cut("client that saves", kWorker);

@@ -28,12 +28,13 @@ namespace {
 
 constexpr uint64_t kSeeds = 12;
 constexpr absl::Duration kStepTimeout = absl::Milliseconds(100);
-// Of a graph with all its steps; far more than any needs that heeds timeouts.
+// The limit for one graph with all its steps. Graphs that obey their timeouts
+// need far less.
 constexpr unsigned kGraphSeconds = 60;
 constexpr int64_t kTensorBytes = int64_t{256} << 20;
-// With tensors that are too small to be counted, threads and the rest.
+// The bound for all memory of the process: tensors, threads and the rest.
 constexpr int64_t kPeakBytes = int64_t{3} << 29;
-// What the system gives, so that the machine survives.
+// The limit that the system enforces, which protects the machine.
 constexpr int64_t kProcessBytes = int64_t{3} << 30;
 constexpr size_t kMaxSteps = 4;
 

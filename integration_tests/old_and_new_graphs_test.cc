@@ -116,7 +116,7 @@ TEST_F(GraphsOfCasesTest, NewAttrsThatAskForNothingChangeNothing) {
   }
 }
 
-TEST_F(GraphsOfCasesTest, NewOpsAndAttrsChangeNothingElse) {
+TEST_F(GraphsOfCasesTest, NewOpsAndAttrsAreIgnored) {
   for (const GraphOfCase& graph : *graphs_) {
     tf::GraphDef newer = graph.def;
     for (tf::NodeDef& node : *newer.mutable_node()) {

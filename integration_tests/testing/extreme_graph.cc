@@ -85,8 +85,7 @@ class Builder {
   tf::GraphDef& def_;
 };
 
-// A loop in the form of Enter and Exit, of so many iterations, with one state
-// that each iteration makes larger.
+// A loop of Enter and Exit nodes. Each iteration makes its state larger.
 class GrowingLoop {
  public:
   GrowingLoop(Choices& choices, tf::GraphDef* def)

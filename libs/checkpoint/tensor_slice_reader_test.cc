@@ -470,7 +470,7 @@ TEST_F(TensorSliceReaderTest, LargeTensorsOfSmallIntegersCanBeSaved) {
               StatusIs(kInvalid, "too large to serialize"));
 }
 
-TEST_F(TensorSliceReaderTest, AFailedOrCancelledSaveLeavesNothing) {
+TEST_F(TensorSliceReaderTest, FailedOrCancelledSaveLeavesNoFile) {
   const Tensor x = Tensor::Vector<float>({1, 2});
   Cancellation cancellation;
   cancellation.Cancel(absl::CancelledError("enough"));

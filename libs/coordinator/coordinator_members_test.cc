@@ -73,7 +73,7 @@ TEST_F(CoordinatorTest, WhatIsNoUuidIsNotTheClusters) {
   }
 }
 
-TEST_F(CoordinatorTest, EachChangeOfWhoHasLeftIsToldOnce) {
+TEST_F(CoordinatorTest, EachDepartureIsReportedOnce) {
   JoinAll();
   const auto beat_since = [this](uint64_t version) {
     protocol::HeartbeatRequest request;

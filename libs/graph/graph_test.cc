@@ -433,7 +433,7 @@ TEST_F(GraphTest, FollowsSizesThatArePartlyKnown) {
             "[?,28,28,28]");
 }
 
-TEST_F(GraphTest, PacksOfPossibleVectorsSayNothing) {
+TEST_F(GraphTest, PackOfPossibleVectorsHasNoKnownShape) {
   const Node* rows = In("rows", PartialShape(), DT_INT32);
   const auto slice = [&](const char* name, const Node* of, const Tensor& at,
                          AttrMap attrs) {

@@ -100,7 +100,7 @@ class DescribeForPlacementTest : public ::testing::Test {
   std::vector<std::string> kernels_of_const_ = {"GPU", "CPU"};
 };
 
-TEST_F(DescribeForPlacementTest, UnknownNodesRestrictNothing) {
+TEST_F(DescribeForPlacementTest, UnknownNodesDoNotRestrictPlacement) {
   const Node* v = Variable("v");
   const Node* w = Variable("w");
   NodeSpec spec{.name = "u",

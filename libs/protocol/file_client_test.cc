@@ -282,7 +282,7 @@ TEST_F(FileClientTest, SyncAfterRestartDoesNotCoverOldRenames) {
 }
 
 // The service keeps what the lost connection expected until it hears more.
-TEST_F(FileClientTest, ExpectationThatEndsWithoutAConnectionIsSentLater) {
+TEST_F(FileClientTest, EndOfExpectationIsSentAfterReconnect) {
   Connect();
   Ask(FileAction::kExpectSaves);
   processes_.Settle();

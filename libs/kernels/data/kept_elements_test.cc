@@ -291,7 +291,7 @@ TEST_F(KeptElementsTest, TensorsInVariantsCountOnce) {
   EXPECT_LT(HeapBytesOf(sole), 1000u);
 }
 
-TEST_F(KeptElementsTest, SharedTensorsCountNothing) {
+TEST_F(KeptElementsTest, SharedTensorsAreNotCounted) {
   DatasetElement element;
   element.push_back(Tensor::Scalar(std::string(1000, 'x')));
   EXPECT_GT(HeapBytesOf(element), 1000u);
