@@ -89,10 +89,8 @@ class TopKKernel : public OpKernel {
   void FindRow(const Tensor& input, int64_t row, int64_t columns, int64_t k,
                Tensor& values, Tensor& indices) const {
     const T* x = input.flat<T>().data() + row * columns;
-    // With as many columns as results TensorFlow sorts them in any case.
-    const std::vector<int64_t> order = sorted_ || k == columns
-                                           ? InOrder(x, columns, k)
-                                           : AsInHeap(x, columns, k);
+    const std::vector<int64_t> order =
+        sorted_ ? Sorted(x, columns, k) : Unsorted(x, columns, k);
     T* value = values.mutable_flat<T>().data() + row * k;
     I* index = indices.mutable_flat<I>().data() + row * k;
     for (int64_t i = 0; i < k; ++i) {
@@ -102,29 +100,63 @@ class TopKKernel : public OpKernel {
   }
 
   // The smaller index comes first among equals.
-  static std::vector<int64_t> InOrder(const T* x, int64_t columns, int64_t k) {
+  static std::vector<int64_t> Sorted(const T* x, int64_t columns, int64_t k) {
     std::vector<int64_t> order(columns);
     std::iota(order.begin(), order.end(), 0);
     std::partial_sort(order.begin(), order.begin() + k, order.end(),
                       [x](int64_t a, int64_t b) { return Precedes(x, a, b); });
+    order.resize(k);
     return order;
   }
 
-  // The order of sorted=false on TensorFlow's CPUs, on which models that were
-  // trained there may depend: that of a heap of the k best columns so far, the
-  // worst at its root, which begins as the first k. REQUIRES: k < columns.
+  // The order of sorted=false in TensorFlow's CPU kernel, on which models that
+  // were trained with it may depend. NaNs are placed as there, but for k = 1:
+  // there TensorFlow's choice depends on the machine's vector instructions.
+  static std::vector<int64_t> Unsorted(const T* x, int64_t columns, int64_t k) {
+    if (k == 1) return Sorted(x, columns, k);
+    return k == columns ? AllSorted(x, columns) : AsInHeap(x, columns, k);
+  }
+
+  // TensorFlow sorts even with sorted=false when it returns all columns.
+  static std::vector<int64_t> AllSorted(const T* x, int64_t columns) {
+    // NaNs make the comparison inconsistent, and std::sort may then look at the
+    // element before its range: -1, which is larger than nothing.
+    std::vector<int64_t> order(columns + 1);
+    std::iota(order.begin(), order.end(), -1);
+    std::sort(order.begin() + 1, order.end(), [x](int64_t a, int64_t b) {
+      return a >= 0 && b >= 0 && Wide<T>(x[a]) > Wide<T>(x[b]);
+    });
+    order.erase(order.begin());
+    for (auto run = order.begin(); run != order.end();) {
+      const auto end = std::find_if(run + 1, order.end(), [&](int64_t column) {
+        return Wide<T>(x[column]) != Wide<T>(x[*run]);
+      });
+      std::sort(run, end);
+      run = end;
+    }
+    return order;
+  }
+
+  // The columns as they are in a heap of the k best columns so far, with the
+  // worst at its root. It begins as a heap of k + 1 columns without its root.
+  // REQUIRES: 1 < k < columns.
   static std::vector<int64_t> AsInHeap(const T* x, int64_t columns, int64_t k) {
-    const auto precedes = [x](int64_t a, int64_t b) {
-      return Precedes(x, a, b);
+    const auto is_better = [x](int64_t a, int64_t b) {
+      const Wide<T> left = x[a];
+      const Wide<T> right = x[b];
+      if (left > right) return true;
+      return !(left < right) && a < b;
     };
-    std::vector<int64_t> heap(k);
+    std::vector<int64_t> heap(k + 1);
     std::iota(heap.begin(), heap.end(), 0);
-    std::make_heap(heap.begin(), heap.end(), precedes);
-    for (int64_t i = k; i < columns; ++i) {
-      if (!precedes(i, heap.front())) continue;
-      std::pop_heap(heap.begin(), heap.end(), precedes);
+    std::make_heap(heap.begin(), heap.end(), is_better);
+    std::pop_heap(heap.begin(), heap.end(), is_better);
+    heap.pop_back();
+    for (int64_t i = k + 1; i < columns; ++i) {
+      if (!is_better(i, heap.front())) continue;
+      std::pop_heap(heap.begin(), heap.end(), is_better);
       heap.back() = i;
-      std::push_heap(heap.begin(), heap.end(), precedes);
+      std::push_heap(heap.begin(), heap.end(), is_better);
     }
     return heap;
   }
