@@ -267,6 +267,124 @@ TEST_F(FunctionsTest, UnknownOpsFailOnlyDataSetsThatNeedThem) {
                        "Op type not registered 'Unknown' (node 'with/bad')"));
 }
 
+// An If needs both of its branches, as in TensorFlow.
+TEST_F(FunctionsTest, MissingFunctionsFailOnlyStepsThatNeedThem) {
+  ASSERT_OK(
+      Import(Function("square", "x", "y", FloatOp("y", "Mul", "x x"), "y:z:0"),
+             Placeholder("x", "DT_FLOAT") + Placeholder("p", "DT_BOOL") +
+                 Call("good", "square", "x", "DT_FLOAT", "DT_FLOAT") +
+                 Call("bad", "gone", "x", "DT_FLOAT", "DT_FLOAT") +
+                 Call("after", "square", "bad", "DT_FLOAT", "DT_FLOAT") +
+                 GraphNode("if", "If", "p x",
+                           TypeAttr("Tcond", "DT_BOOL") +
+                               TypesAttr("Tin", "DT_FLOAT") +
+                               TypesAttr("Tout", "DT_FLOAT") +
+                               FunctionAttr("then_branch", "square") +
+                               FunctionAttr("else_branch", "gone_else")) +
+                 GraphNode("while", "While", "x",
+                           TypesAttr("T", "DT_FLOAT") +
+                               FunctionAttr("cond", "gone_cond") +
+                               FunctionAttr("body", "gone_body"))));
+  const FeedList feeds = {{Find("x:0"), Float(3)},
+                          {Find("p:0"), Tensor::Scalar(true)}};
+  const auto fails = [](absl::string_view text) {
+    return StatusIs(absl::StatusCode::kNotFound,
+                    absl::StrCat("Function not defined ", text));
+  };
+  EXPECT_THAT(Run(feeds, "good:0"), Gives(9.0f));
+  EXPECT_THAT(Run(feeds, "bad:0"), fails("'gone' (node 'bad')"));
+  EXPECT_THAT(Run(feeds, "after:0"), fails("'gone' (node 'bad')"));
+  EXPECT_THAT(Run(feeds, "if:0"), fails("'gone_else' (node 'if')"));
+  EXPECT_THAT(Run(feeds, "while:0"), fails("'gone_body' (node 'while'), "
+                                           "'gone_cond' (node 'while')"));
+  EXPECT_THAT(Run({{Find("bad:0"), Float(2)}}, "after:0"), Gives(4.0f));
+}
+
+TEST_F(FunctionsTest, MissingFunctionsInsideFunctionsFailOnlyTheirSteps) {
+  const std::string call =
+      Inner("bad", "PartitionedCall", "x",
+            TypesAttr("Tin", "DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT") +
+                FunctionAttr("f", "gone"));
+  ASSERT_OK(Import(
+      Function("two", "x", "good bad", FloatOp("good", "Neg", "x") + call,
+               "good:y:0 bad:output:0"),
+      Placeholder("x", "DT_FLOAT") +
+          Call("call", "two", "x", "DT_FLOAT", "DT_FLOAT DT_FLOAT")));
+  const FeedList feeds = {{Find("x:0"), Float(5)}};
+  EXPECT_THAT(Run(feeds, "call:0"), Gives(-5.0f));
+  EXPECT_THAT(Run(feeds, "call:1"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "Function not defined 'gone' (node 'call/bad')"));
+}
+
+TEST_F(FunctionsTest, DataSetsOfMissingFunctionsFailTheirSteps) {
+  const std::string types =
+      TypesAttr("output_types", "DT_FLOAT") +
+      " attr { key: 'output_shapes' value { list { shape { } } } }";
+  ASSERT_OK(Import(
+      "", Placeholder("x", "DT_FLOAT") +
+              GraphNode("one", "TensorDataset", "x",
+                        TypesAttr("Toutput_types", "DT_FLOAT") +
+                            " attr { key: 'output_shapes' value { list { "
+                            "shape { } } } }") +
+              GraphNode("set", "MapDataset", "one",
+                        FunctionAttr("f", "gone") +
+                            TypesAttr("Targuments", "") + types) +
+              GraphNode("value", "DatasetToSingleElement", "set", types) +
+              GraphNode("y", "Neg", "x", TypeAttr("T", "DT_FLOAT"))));
+  const FeedList feeds = {{Find("x:0"), Float(5)}};
+  EXPECT_THAT(Run(feeds, "y:0"), Gives(-5.0f));
+  EXPECT_THAT(Run(feeds, "value:0"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "Function not defined 'gone' (node 'set')"));
+}
+
+// As in TensorFlow, the version of the graph is that of its functions, also of
+// those that run on a task.
+TEST(RemovedOpsTest, OnlyStepsThatCallThemFail) {
+  const std::string types = TypesAttr("output_types", "DT_FLOAT") +
+                            " attr { key: 'output_shapes' value { list { shape "
+                            "{ unknown_rank: true } "
+                            "} } }";
+  const std::string nodes =
+      Placeholder("x", "DT_FLOAT") +
+      Call("call", "diagonal", "x", "DT_FLOAT", "DT_FLOAT") +
+      GraphNode("one", "TensorDataset", "x",
+                TypesAttr("Toutput_types", "DT_FLOAT") +
+                    " attr { key: 'output_shapes' value { list { shape { "
+                    "unknown_rank: true } } } }") +
+      GraphNode(
+          "set", "MapDataset", "one",
+          FunctionAttr("f", "diagonal") + TypesAttr("Targuments", "") + types) +
+      GraphNode("mapped", "DatasetToSingleElement", "set", types) +
+      GraphNode("y", "Neg", "x", TypeAttr("T", "DT_FLOAT"));
+  const std::string function = Function(
+      "diagonal", "x", "y", FloatOp("y", "BatchMatrixDiag", "x"), "y:output:0");
+  for (const int version : {13, 14}) {
+    const Scope root = Scope::Root();
+    ASSERT_OK(ImportInto(
+        root, function,
+        absl::StrCat(nodes, "versions { producer: ", version, " }")));
+    ASSERT_OK_AND_ASSIGN(const auto session, Session::Connect("", root, {}));
+    const auto run = [&](const std::string& fetch) {
+      return session
+          ->RunNamed({{"x:0", Tensor::Vector({5.0f, 6.0f})}}, {fetch}, {})
+          .status();
+    };
+    EXPECT_OK(run("y:0"));
+    for (const char* fetch : {"call:0", "mapped:0"}) {
+      if (version < 14) {
+        EXPECT_OK(run(fetch));
+        continue;
+      }
+      EXPECT_THAT(run(fetch),
+                  StatusIs(absl::StatusCode::kUnimplemented,
+                           "Op BatchMatrixDiag is not available in GraphDef "
+                           "version 14. It has been removed in version 14."));
+    }
+  }
+}
+
 // A client's graph with an unknown op in it, of which tasks run the rest.
 TEST(UnknownOpsOnTasksTest, StepsThatDoNotNeedThemRun) {
   TestCluster cluster(

@@ -82,6 +82,7 @@ absl::StatusOr<std::unique_ptr<Graph>> CopyNeeded(
   }
   auto result =
       std::make_unique<Graph>(graph.registry(), graph.shared_functions());
+  result->set_producer(graph.producer());
   GraphCopier copier(*result);
   for (const Node* node : graph.nodes()) {
     if (needed[node->id()]) RETURN_IF_ERROR(copier.Copy(*node).status());
@@ -204,6 +205,7 @@ class LocalFunctions::Runnable : public RunnableFunction {
     result->name_ = function.name;
     ASSIGN_OR_RETURN(result->types_, TypesOfCall(*def, AttrsOf(function)));
     Graph graph(library.registry(), library.shared_functions());
+    graph.set_producer(library.producer());
     ASSIGN_OR_RETURN(std::unique_ptr<Graph> body,
                      MakeBody(function, result->types_, graph));
     RETURN_IF_ERROR(Append(CheckNoneUnknown(*body),
@@ -437,6 +439,11 @@ absl::StatusOr<int64_t> LocalFunctions::Add(const Graph& graph) {
   if (functions.empty()) return 0;
   absl::MutexLock lock(&mutex_);
   ops_ = graph.registry();
+  // The functions of several graphs are as old as the oldest graph.
+  if (producer_ == 0 ||
+      (0 < graph.producer() && graph.producer() < producer_)) {
+    producer_ = graph.producer();
+  }
   if (HasAll(*library_, functions)) return 0;
   const int64_t bytes = BytesOfNew(*library_, functions);
   ASSIGN_OR_RETURN(
@@ -457,7 +464,9 @@ void LocalFunctions::EndSession() {
 
 std::unique_ptr<const Graph> LocalFunctions::Library() const {
   absl::MutexLock lock(&mutex_);
-  return std::make_unique<Graph>(ops_, library_);
+  auto library = std::make_unique<Graph>(ops_, library_);
+  library->set_producer(producer_);
+  return library;
 }
 
 absl::StatusOr<const RunnableFunction*> LocalFunctions::Find(

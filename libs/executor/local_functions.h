@@ -69,6 +69,7 @@ class LocalFunctions : public SessionFunctions {
   mutable absl::Mutex mutex_;
   std::shared_ptr<const OpRegistry> ops_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const FunctionLibrary> library_ ABSL_GUARDED_BY(mutex_);
+  int producer_ ABSL_GUARDED_BY(mutex_) = 0;  // Graph::producer
 };
 
 }  // namespace weft

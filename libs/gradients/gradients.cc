@@ -461,7 +461,8 @@ class Walk {
     if (IsUnknown(node)) {
       return absl::NotFoundError(
           absl::StrCat("No gradient defined for operation ", Describe(node),
-                       ": its op is not registered, or it cannot run"));
+                       ": it cannot run, since its op is not registered, its "
+                       "function is not defined, or the like"));
     }
     const bool is_call = CallsFunctions(scope_.graph(), node);
     const GradientRegistry::Entry* entry = registry_.Find(node.type());

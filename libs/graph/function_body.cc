@@ -17,6 +17,7 @@
 #include "libs/graph/function_state.h"
 #include "libs/graph/node_signature.h"
 #include "libs/graph/unknown_op.h"
+#include "libs/graph/version_rules.h"
 
 namespace weft {
 namespace {
@@ -261,7 +262,8 @@ class Instantiation {
     RETURN_IF_ERROR(AddInputs(node, spec, back_edges));
     if (options_.device) spec.device = options_.device(spec);
     TakeUnknownMark(spec);  // a function must not bring one
-    if (op == nullptr) RETURN_IF_ERROR(MarkUnknownNode(node, spec));
+    RETURN_IF_ERROR(ApplyVersion(spec));
+    RETURN_IF_ERROR(MarkIfUnknown(node, op, spec));
     Added added{.def = &node, .op = op, .attrs = std::move(attrs)};
     RETURN_IF_ERROR(AddGated(std::move(spec), added));
     for (BackEdge& edge : back_edges) {
@@ -272,6 +274,28 @@ class Instantiation {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError("it is there twice");
+  }
+
+  // The version of the graph is that of all functions which it came with.
+  bool HasVersion() const {
+    return graph_.producer() > 0 && !IsBuiltHere(function_);
+  }
+
+  absl::Status ApplyVersion(NodeSpec& spec) const {
+    return HasVersion() ? AdaptToVersion(graph_.producer(), spec)
+                        : absl::OkStatus();
+  }
+
+  absl::Status MarkIfUnknown(const FunctionNode& node, const OpDef* op,
+                             NodeSpec& spec) {
+    if (op == nullptr) return MarkUnknownNode(node, spec);
+    const bool is_removed =
+        HasVersion() && !CheckNotRemoved(graph_.producer(), spec).ok();
+    if (is_removed ||
+        !UndefinedFunctions(graph_.functions(), spec.attrs).empty()) {
+      MarkNotRunnable(spec);
+    }
+    return absl::OkStatus();
   }
 
   absl::Status MarkUnknownNode(const FunctionNode& node, NodeSpec& spec) {
@@ -516,7 +540,7 @@ class Instantiation {
     const std::string& attr =
         arg.number_attr.empty() ? arg.type_list_attr : arg.number_attr;
     if (from.attrs.contains(attr)) return CheckedLength(arg, from.attrs);
-    if (&from.node->op() == from.op) {
+    if (&from.node->op() == from.op || IsUnknown(*from.node)) {
       return CheckedLength(arg, from.node->attrs());
     }
     const AttrDef* def = from.op->FindAttr(attr);

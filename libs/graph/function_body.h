@@ -70,9 +70,11 @@ struct FunctionBody {
 // the signature) in the place of placeholders. Errors name the function and its
 // node; what was added by then stays, for the caller to truncate.
 // INVALID_ARGUMENT for arguments of wrong number or type, for attrs that are
-// missing, and for a body that refers to what it does not have. Nodes whose op
-// is neither registered nor in the graph's library are unknown nodes
-// (unknown_op.h).
+// missing, and for a body that refers to what it does not have. Nodes that
+// cannot run are unknown nodes (unknown_op.h): their op is neither registered
+// nor in the graph's library, they call a function that is not there, or their
+// op was removed before the graph's version. The rules of that version apply to
+// functions that were imported (version_rules.h).
 absl::StatusOr<FunctionBody> AddFunctionBody(const FunctionDef& function,
                                              const AttrMap& attrs,
                                              const BodyOptions& options,

@@ -43,6 +43,13 @@ std::shared_ptr<const OpRegistry> TestOps() {
   add(OpDefBuilder("NoOp"));
   add(OpDefBuilder("_Arg"));
   add(OpDefBuilder("Call").Attr("f: func"));
+  add(OpDefBuilder("CallWith")
+          .Input("x: T")
+          .Output("parts: N * T")
+          .Output("count: int32")
+          .Attr("N: int >= 1")
+          .Attr("T: type")
+          .Attr("f: func"));
   add(OpDefBuilder("Enter")
           .Input("data: T")
           .Output("output: T")
@@ -415,6 +422,30 @@ TEST_F(FunctionBodyTest, UnknownOpsAreKept) {
   EXPECT_EQ(body.results[0].node->output_type(0), DT_FLOAT);
   EXPECT_THAT(CheckNoneUnknown(graph_),
               StatusIs(kNotFound, "'Unknown' (node 'call/u')"));
+}
+
+TEST_F(FunctionBodyTest, CallsOfMissingFunctionsAreKept) {
+  ASSERT_OK(Import(absl::StrCat(
+      Signature(absl::StrCat(kArgX, kResultY,
+                             "attr { name: 'g' type: 'func' } ",
+                             "output_arg { name: 'n' type: DT_INT32 } ")),
+      Body("given", "CallWith", "input: 'x'",
+           "attr { key: 'N' value { i: 2 } } attr { key: 'f' value { "
+           "placeholder: 'g' } }"),
+      Body("second", "Identity", "input: 'given:parts:1'", kFloat),
+      "ret { key: 'y' value: 'second:output:0' } "
+      "ret { key: 'n' value: 'given:count:0' }")));
+  const AttrMap missing = {{"g", NameAttrList{"missing", nullptr}}};
+  ASSERT_OK_AND_ASSIGN(const FunctionBody body, Add({.args = {X()}}, missing));
+  const Node& given = Find("call/given");
+  EXPECT_TRUE(IsUnknown(given));
+  ASSERT_EQ(given.num_outputs(), 3);
+  EXPECT_EQ(given.output_type(2), DT_INT32);
+  EXPECT_EQ(TensorName(Find("call/second").input(0)), "call/given:1");
+  EXPECT_EQ(TensorName(body.results[1]), "call/given:2");
+  EXPECT_THAT(CheckNoneUnknown(graph_),
+              StatusIs(kNotFound,
+                       "Function not defined 'missing' (node 'call/given')"));
 }
 
 TEST_F(FunctionBodyTest, UnknownArgumentsHaveAnyType) {

@@ -211,7 +211,8 @@ absl::StatusOr<const Node*> FunctionExpander::AddAny(NodeSpec spec) {
     const auto it = redirects_.find(input);
     if (it != redirects_.end()) input = it->second.to;
   }
-  const Functional kind = KindOf(spec.op, graph_);
+  const Functional kind =
+      IsMarkedUnknown(spec) ? Functional::kNone : KindOf(spec.op, graph_);
   if (kind == Functional::kNone) {
     ASSIGN_OR_RETURN(const Node* node, graph_.AddNode(std::move(spec)));
     return node;

@@ -18,6 +18,7 @@
 #include "libs/graph/inference_context.h"
 #include "libs/graph/producers_first.h"
 #include "libs/graph/unknown_op.h"
+#include "libs/graph/version_rules.h"
 #include "schemas/tf/function.pb.h"
 
 namespace weft {
@@ -97,8 +98,9 @@ bool IsBackEdge(const tf::NodeDef& consumer, const tf::NodeDef& producer) {
 
 class FunctionReader {
  public:
-  FunctionReader(const tf::FunctionDef& proto, const OpRegistry& registry)
-      : proto_(proto), registry_(registry) {}
+  FunctionReader(const tf::FunctionDef& proto, const OpRegistry& registry,
+                 bool is_built_here)
+      : proto_(proto), registry_(registry), is_built_here_(is_built_here) {}
 
   absl::StatusOr<FunctionPtr> Read() {
     ASSIGN_OR_RETURN(function_->signature, OpDefFromProto(proto_.signature()));
@@ -112,6 +114,7 @@ class FunctionReader {
     for (const auto& [name, value] : proto_.attr()) {
       ASSIGN_OR_RETURN(function_->attrs[name], AttrValueFromProto(value, ""));
     }
+    SetBuiltHere(is_built_here_, *function_);
     if (proto_.ByteSizeLong() > kMaxGraphDefBytes) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "function '", function_->name(),
@@ -212,6 +215,7 @@ class FunctionReader {
 
   const tf::FunctionDef& proto_;
   const OpRegistry& registry_;
+  const bool is_built_here_;
   std::shared_ptr<FunctionDef> function_ = std::make_shared<FunctionDef>();
   absl::flat_hash_map<absl::string_view, int> index_of_;
 };
@@ -273,7 +277,7 @@ class FunctionWriter {
       return Refuse(absl::StrCat("'", TensorName(tensor),
                                  "' is no argument, but of the same node"));
     }
-    if (IsUnknown(*tensor.node)) return NameOfUnknown(tensor);
+    if (IsOfUnknown(tensor)) return NameOfUnknown(tensor);
     const OpDef& op = tensor.node->op();
     for (size_t i = 0; i < op.outputs.size(); ++i) {
       const auto [begin, end] = tensor.node->OutputRange(static_cast<int>(i));
@@ -289,7 +293,7 @@ class FunctionWriter {
   absl::StatusOr<std::string> NameOfUnknown(const OutputTensor& tensor) const {
     // A body takes the outputs of an op that it finds from the op.
     if (body_.FindOp(tensor.node->type()) != nullptr) {
-      return RefuseUnknown(*body_.registry(), {&tensor.node, 1});
+      return RefuseUnknown(body_, {&tensor.node, 1});
     }
     return absl::StrCat(tensor.node->name(), ":", tensor.index);
   }
@@ -368,8 +372,10 @@ absl::StatusOr<OpDef> OpDefFromProto(const tf::OpDef& proto) {
 }
 
 absl::StatusOr<FunctionPtr> FunctionFromProto(const tf::FunctionDef& proto,
-                                              const OpRegistry& registry) {
-  absl::StatusOr<FunctionPtr> read = FunctionReader(proto, registry).Read();
+                                              const OpRegistry& registry,
+                                              bool is_built_here) {
+  absl::StatusOr<FunctionPtr> read =
+      FunctionReader(proto, registry, is_built_here).Read();
   if (read.ok()) return read;
   return Annotate(read.status(),
                   absl::StrCat("Function '", proto.signature().name(), "'"));
@@ -380,7 +386,7 @@ absl::StatusOr<FunctionPtr> FunctionFromGraph(const std::string& name,
                                               const FunctionEnds& ends) {
   ASSIGN_OR_RETURN(const tf::FunctionDef proto,
                    FunctionWriter(body, ends).Write(name));
-  return FunctionFromProto(proto, *body.registry());
+  return FunctionFromProto(proto, *body.registry(), /*is_built_here=*/true);
 }
 
 void ExportFunctions(const FunctionLibrary& library, int first,

@@ -23,9 +23,11 @@ class OpDef;
 
 // INVALID_ARGUMENT, with the function's name, for one that makes no sense by
 // itself. Ops and attrs that `registry` does not know are found when it is
-// called: libraries hold many functions that nobody calls here.
+// called: libraries hold many functions that nobody calls here. `is_built_here`
+// exempts the function from the rules of the graph's version (version_rules.h).
 absl::StatusOr<FunctionPtr> FunctionFromProto(const tf::FunctionDef& proto,
-                                              const OpRegistry& registry);
+                                              const OpRegistry& registry,
+                                              bool is_built_here = false);
 
 struct FunctionEnds {
   std::vector<OutputTensor> args;

@@ -164,10 +164,29 @@ absl::StatusOr<OpParts> PartsOfUnknown(const Graph& graph, NodeSpec& spec,
   return parts;
 }
 
+// Of an unknown node that has the outputs of its op.
+absl::StatusOr<OpParts> PartsOfNotRunnable(const Graph& graph,
+                                           const NodeSpec& spec) {
+  struct Owned {
+    std::shared_ptr<const OpDef> op;
+    AttrMap attrs;
+  };
+  ASSIGN_OR_RETURN(NodeSignature signature, graph.Resolve(spec));
+  const auto owned = std::make_shared<const Owned>(
+      Owned{MakeUnknownOp(*graph.FindOp(spec.op)), std::move(signature.attrs)});
+  const size_t num_outputs = signature.output_types.size();
+  return OpParts{.op = owned->op.get(),
+                 .attrs = {owned, &owned->attrs},
+                 .input_types = std::move(signature.input_types),
+                 .output_types = std::move(signature.output_types),
+                 .shapes = std::vector<PartialShape>(num_outputs)};
+}
+
 absl::StatusOr<OpParts> PartsOf(const Graph& graph, NodeSpec& spec) {
-  const std::optional<int> num_outputs = TakeUnknownMark(spec);
-  return num_outputs ? PartsOfUnknown(graph, spec, *num_outputs)
-                     : PartsOfKnown(graph, spec);
+  const std::optional<UnknownMark> mark = TakeUnknownMark(spec);
+  if (!mark) return PartsOfKnown(graph, spec);
+  return mark->num_outputs ? PartsOfUnknown(graph, spec, *mark->num_outputs)
+                           : PartsOfNotRunnable(graph, spec);
 }
 
 // Whether the input is an output that the graph's unknown node does not have
@@ -385,7 +404,7 @@ void Graph::TruncateTo(int num_nodes) {
   }
   if (!have_guessed) return;
   for (const auto& node : nodes_) {
-    if (!IsUnknown(*node)) continue;
+    if (!HasGuessedOutputs(*node)) continue;
     std::fill(node->output_types_.begin(), node->output_types_.end(),
               DT_INVALID);
   }
@@ -430,8 +449,8 @@ absl::StatusOr<OutputTensor> Graph::FindOutputTensor(
     return absl::NotFoundError(absl::StrCat(
         "Tensor '", tensor_name, "': node '", name, "' is not in the graph"));
   }
-  if (index >= node->num_outputs() && IsUnknown(*node)) {
-    return RefuseUnknown(*registry_, {&node, 1});
+  if (index >= node->num_outputs() && HasGuessedOutputs(*node)) {
+    return RefuseUnknown(*this, {&node, 1});
   }
   if (index >= node->num_outputs()) {
     return absl::InvalidArgumentError(absl::StrCat(

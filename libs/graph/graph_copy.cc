@@ -43,7 +43,7 @@ absl::StatusOr<const Node*> GraphCopier::Copy(const Node& node) {
         it == replaced_controls_.end() ? Find(control) : it->second;
     if (to != nullptr) spec.control_inputs.push_back(to);
   }
-  if (IsUnknown(node)) MarkUnknown(node.num_outputs(), spec);
+  if (IsUnknown(node)) MarkAs(node, spec);
   ASSIGN_OR_RETURN(Node * copy, target_.AddNode(std::move(spec)));
   target_.set_assigned_device(copy, node.assigned_device());
   copies_[&node] = copy;

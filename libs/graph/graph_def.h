@@ -38,13 +38,12 @@ struct ImportOptions {
 // Adds the nodes of a serialised GraphDef. Inputs may name nodes that are
 // already in `graph`. Nodes come in any order, loops included. Nodes of ops
 // that are not registered become unknown nodes (unknown_op.h), and so do nodes
-// that need a reference and get a value. Attrs that their op does not have are
-// ignored, but for those that start with "_". NOT_FOUND lists the functions
-// that known nodes name and that neither the GraphDef nor `graph` has;
-// UNIMPLEMENTED names an op that was removed before the GraphDef's version
-// (version_rules.h). The GraphDef's functions are added to those of `graph`;
-// one that is there already must be the same. Other mistakes are
-// INVALID_ARGUMENT. On error `graph` is unchanged.
+// that need a reference and get a value, and nodes that call a function which
+// neither the GraphDef nor `graph` has. Attrs that their op does not have are
+// ignored, but for those that start with "_". UNIMPLEMENTED names an op that
+// was removed before the GraphDef's version (version_rules.h). The GraphDef's
+// functions are added to those of `graph`; one that is there already must be
+// the same. Other mistakes are INVALID_ARGUMENT. On error `graph` is unchanged.
 absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
                             const ImportOptions& options = {});
 // The same from protobuf's text format.

@@ -67,6 +67,8 @@ std::shared_ptr<const OpRegistry> TestOps() {
        "b: list(bool) = []", "t: list(type) = []", "h: list(shape) = []",
        "v: list(tensor)", "n: list(func)"});
   add("Call", {}, {}, {"f: func"});
+  add("CallWith", {"args: Tin"}, {"output: Tout"},
+      {"Tin: list(type) >= 0", "Tout: list(type) >= 0", "f: func"});
   return registry;
 }
 
@@ -150,14 +152,89 @@ TEST_F(GraphDefTest, LoopsAreClosed) {
   EXPECT_GT(back_edges, 0);
 }
 
-TEST_F(GraphDefTest, FunctionsThatNobodyHasAreNamed) {
-  ExpectRefused(
-      "node { name: 'a' op: 'Call' attr { key: 'f' value { func { name: 'G' "
-      "} } } }",
-      StatusIs(kNotFound, "Function not defined 'G' (node 'a')"));
+std::string Call(absl::string_view name, absl::string_view function,
+                 absl::string_view input = "") {
+  const std::string type = input.empty() ? "" : "type: DT_FLOAT";
+  return absl::StrCat(
+      "node { name: '", name, "' op: 'CallWith' ",
+      input.empty() ? "" : absl::StrCat("input: '", input, "' "),
+      "attr { key: 'Tin' value { list { ", type,
+      " } } } attr { key: 'Tout' value { list { type: DT_FLOAT type: DT_INT32 "
+      "} } } attr { key: 'f' value { func { name: '",
+      function, "' } } } }\n");
+}
+
+TEST_F(GraphDefTest, CallsOfMissingFunctionsAreKept) {
+  ASSERT_OK(Import(Placeholder("x") + Call("a", "G", "x") + Identity("y", "a") +
+                   Call("b", "G") + Call("c", "F")));
+  const Node* a = graph_.FindNode("a");
+  ASSERT_NE(a, nullptr);
+  EXPECT_TRUE(IsUnknown(*a));
+  EXPECT_FALSE(HasGuessedOutputs(*a));
+  EXPECT_EQ(a->type(), "CallWith");
+  ASSERT_EQ(a->num_outputs(), 2) << "as the op says";
+  EXPECT_EQ(a->output_type(0), DT_FLOAT);
+  EXPECT_EQ(a->output_type(1), DT_INT32);
+  EXPECT_FALSE(a->output_shape(0).has_rank());
+  EXPECT_FALSE(IsUnknown(*graph_.FindNode("y")));
+  EXPECT_THAT(CheckNoneUnknown(graph_),
+              StatusIs(kNotFound,
+                       "Function not defined 'F' (node 'c'), 'G' (node 'a' "
+                       "and 1 more)"));
   EXPECT_OK(
       Import("library { function { signature { name: 'Twice' } } }"
-             "node { name: 'a' op: 'Twice' }"));
+             "node { name: 'd' op: 'Twice' }" +
+             Call("e", "Twice")));
+  EXPECT_FALSE(IsUnknown(*graph_.FindNode("e")));
+}
+
+TEST_F(GraphDefTest, CallsOfMissingFunctionsSurviveARoundTrip) {
+  ASSERT_OK(
+      Import(Placeholder("x") + Call("a", "G", "x") + Identity("y", "a:0")));
+  const std::string bytes = ExportGraphDef(graph_).value();
+  Graph again(ops_);
+  ASSERT_OK(ImportGraphDef(bytes, again));
+  EXPECT_TRUE(IsUnknown(*again.FindNode("a")));
+  EXPECT_EQ(ExportGraphDef(again).value(), bytes);
+  EXPECT_EQ(ExportGraphDefText(again).find("_weft"), std::string::npos);
+}
+
+TEST_F(GraphDefTest, CallsOfMissingFunctionsMustFitTheirOp) {
+  ASSERT_OK(Import(Placeholder("x") + Call("a", "G", "x")));
+  ExpectRefused(Identity("y", "a:1"),
+                StatusIs(kInvalid, "was passed int32 from a:1 incompatible"));
+  ExpectRefused(Identity("y", "a:2"), StatusIs(kInvalid, "has 2 outputs"));
+  ExpectRefused(
+      "node { name: 'b' op: 'CallWith' input: 'x' attr { key: 'f' value { func "
+      "{ name: 'G' } } } }",
+      StatusIs(kInvalid, "Tout"));
+}
+
+TEST_F(GraphDefTest, MissingOpsAndFunctionsAreListedInTwoKilobytes) {
+  ASSERT_OK(Import("node { name: 'o' op: 'Foo' }" + Call("a", "G")));
+  EXPECT_THAT(CheckNoneUnknown(graph_),
+              StatusIs(kNotFound,
+                       "Op type not registered 'Foo' (node 'o'); Function not "
+                       "defined 'G' (node 'a')"));
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = absl::StrCat(i, std::string(1000, 'o'));
+    ASSERT_OK(
+        Import(absl::StrCat("node { name: 'n", i, "' op: '", name, "' }") +
+               Call(absl::StrCat("c", i), name)));
+  }
+  const absl::Status many = CheckNoneUnknown(graph_);
+  EXPECT_THAT(many, StatusIs(kNotFound, " more ops; Function not defined"));
+  EXPECT_THAT(many, StatusIs(kNotFound, " more functions"));
+  EXPECT_LE(many.message().size(), size_t{2} << 10);
+}
+
+TEST_F(GraphDefTest, FunctionsThatComeAfterTheirCallAreTooLate) {
+  ASSERT_OK(Import(Call("a", "G")));
+  ASSERT_OK(Import("library { function { signature { name: 'G' } } }"));
+  EXPECT_THAT(CheckNoneUnknown(graph_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "Node 'a' (op: 'CallWith') was added before the "
+                       "functions that it calls"));
 }
 
 TEST_F(GraphDefTest, AnyOrderAndEverySpellingOfInputs) {

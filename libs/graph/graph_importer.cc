@@ -166,19 +166,25 @@ absl::Status GraphImporter::Run() {
   const std::shared_ptr<const FunctionLibrary> functions =
       graph_.shared_functions();
   const int num_nodes = graph_.num_nodes();
+  const int producer = graph_.producer();
+  SetProducer();  // which the bodies of functions are added by
   if (absl::Status status = AddToGraph(); !status.ok()) {
     graph_.TruncateTo(num_nodes);
     graph_.RestoreFunctions(functions);
+    graph_.set_producer(producer);
     return status;
   }
   WarnOfIgnoredAttrs();
+  return absl::OkStatus();
+}
+
+void GraphImporter::SetProducer() {
   // A graph of several origins is as old as its oldest part. Writers before
   // versions count as the first version, since 0 means a graph built here.
   const int producer = std::max(def_.versions().producer(), 1);
-  const bool is_first = num_nodes == 0 || graph_.producer() == 0;
+  const bool is_first = graph_.num_nodes() == 0 || graph_.producer() == 0;
   graph_.set_producer(is_first ? producer
                                : std::min(graph_.producer(), producer));
-  return absl::OkStatus();
 }
 
 void GraphImporter::WarnOfIgnoredAttrs() const {
@@ -214,7 +220,6 @@ absl::Status GraphImporter::AddToGraph() {
   if (def_.has_library()) {
     RETURN_IF_ERROR(ImportFunctions(def_.library(), graph_));
   }
-  RETURN_IF_ERROR(CheckFunctions());
   RETURN_IF_ERROR(IndexInputMap());
   RETURN_IF_ERROR(ResolveInputs());
   RETURN_IF_ERROR(CheckInputMap());
@@ -253,30 +258,6 @@ absl::Status GraphImporter::IndexNames() {
     }
   }
   return absl::OkStatus();
-}
-
-absl::Status GraphImporter::CheckFunctions() const {
-  std::map<std::string, std::vector<std::string>> unknown;
-  for (const tf::NodeDef& node : def_.node()) {
-    if (graph_.FindOp(node.op()) != nullptr) AddUnknownFunctions(node, unknown);
-  }
-  if (unknown.empty()) return absl::OkStatus();
-  return absl::NotFoundError(ShortenText(
-      absl::StrCat("Function not defined ", Listing(unknown)), kMaxListing));
-}
-
-void GraphImporter::AddUnknownFunctions(
-    const tf::NodeDef& node,
-    std::map<std::string, std::vector<std::string>>& unknown) const {
-  const auto check = [&](const tf::NameAttrList& function) {
-    if (graph_.functions().Find(function.name()) != nullptr) return;
-    unknown[absl::StrCat("'", function.name(), "'")].push_back(node.name());
-  };
-  for (const auto& [name, value] : node.attr()) {
-    if (absl::StartsWith(name, "_")) continue;
-    if (value.has_func()) check(value.func());
-    for (const auto& function : value.list().func()) check(function);
-  }
 }
 
 // Each tensor may take as much (tensor_proto.h); all of them together may too,
@@ -364,10 +345,12 @@ void GraphImporter::CountOutput(const Input& input) {
 void GraphImporter::MarkIfUnknown(int index, NodeSpec& spec) const {
   TakeUnknownMark(spec);  // a GraphDef must not bring one
   const OpDef* op = graph_.FindOp(spec.op);
-  const bool is_known =
-      op != nullptr &&
-      CheckReferences(*op, spec.name, spec.attrs, spec.inputs).ok();
-  if (!is_known) MarkUnknown(num_used_[index], spec);
+  if (op == nullptr ||
+      !CheckReferences(*op, spec.name, spec.attrs, spec.inputs).ok()) {
+    MarkUnknown(num_used_[index], spec);
+  } else if (!UndefinedFunctions(graph_.functions(), spec.attrs).empty()) {
+    MarkNotRunnable(spec);
+  }
 }
 
 absl::StatusOr<GraphImporter::Input> GraphImporter::Resolve(

@@ -47,18 +47,13 @@ class GraphImporter {
   };
 
   absl::Status CheckVersions() const;
+  void SetProducer();
   absl::Status IndexNames();
   // Warns of attrs that their op does not have and that may ask for something,
   // those of nodes in functions too.
   void WarnOfIgnoredAttrs() const;
   // What may have to be undone.
   absl::Status AddToGraph();
-  // NOT_FOUND with the functions that known nodes name and that are missing.
-  absl::Status CheckFunctions() const;
-  // Functions that the node's attrs name and that nobody has, by name.
-  void AddUnknownFunctions(
-      const tf::NodeDef& node,
-      std::map<std::string, std::vector<std::string>>& unknown) const;
   absl::Status CheckConstants() const;
   absl::Status IndexInputMap();
   absl::Status CheckInputMap() const;
@@ -67,8 +62,8 @@ class GraphImporter {
                                 absl::string_view text);
   // Remembers that another node takes that output.
   void CountOutput(const Input& input);
-  // Marks the spec of node `index` if its op is not registered, or if it needs
-  // a reference and gets a value.
+  // Marks the spec of node `index` if its op is not registered, if it needs a
+  // reference and gets a value, or if it calls a function that is missing.
   void MarkIfUnknown(int index, NodeSpec& spec) const;
   absl::Status Order();
   absl::Status CycleError(const std::vector<int>& waiting) const;

@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "libs/base/shorten.h"
 #include "libs/base/status.h"
 #include "libs/graph/node_signature.h"
+#include "libs/graph/version_rules.h"
 
 namespace weft {
 namespace {
@@ -17,12 +20,15 @@ constexpr absl::string_view kMark = "_weft_unknown_outputs";
 constexpr size_t kMaxText = 2000;
 constexpr size_t kMaxName = 100;
 
-// By op, the nodes of ops that are not registered.
-using NodesByOp = std::map<std::string, std::vector<const Node*>>;
+// The mark of a node that has the outputs of its op.
+constexpr int64_t kOutputsOfOp = -1;
 
-std::string Entry(const std::string& op,
+// By op or function, the nodes that need it.
+using NodesByName = std::map<std::string, std::vector<const Node*>>;
+
+std::string Entry(const std::string& name,
                   const std::vector<const Node*>& nodes) {
-  std::string text = absl::StrCat("'", ShortenText(op, kMaxName), "' (node '",
+  std::string text = absl::StrCat("'", ShortenText(name, kMaxName), "' (node '",
                                   ShortenText(nodes[0]->name(), kMaxName), "'");
   if (nodes.size() > 1) {
     absl::StrAppend(&text, " and ", nodes.size() - 1, " more");
@@ -30,18 +36,44 @@ std::string Entry(const std::string& op,
   return text + ")";
 }
 
-absl::Status NotRegistered(const NodesByOp& ops) {
-  std::string text = "Op type not registered ";
+// "WHAT 'a' (node 'x'), 'b' (node 'y') and 3 more KIND", in `max` bytes.
+std::string ListMissing(absl::string_view what, absl::string_view kind,
+                        const NodesByName& entries, size_t max) {
+  std::string text = absl::StrCat(what, " ");
   size_t named = 0;
-  for (const auto& [op, nodes] : ops) {
-    const std::string entry = Entry(op, nodes);
-    if (text.size() + entry.size() > kMaxText - kMaxName) break;
+  for (const auto& [name, nodes] : entries) {
+    const std::string entry = Entry(name, nodes);
+    if (text.size() + entry.size() > max - kMaxName) break;
     absl::StrAppend(&text, named++ == 0 ? "" : ", ", entry);
   }
-  if (named < ops.size()) {
-    absl::StrAppend(&text, " and ", ops.size() - named, " more ops");
+  if (named < entries.size()) {
+    absl::StrAppend(&text, " and ", entries.size() - named, " more ", kind);
   }
-  return absl::NotFoundError(text);
+  return text;
+}
+
+// REQUIRES: one of both is not empty.
+absl::Status Missing(const NodesByName& ops, const NodesByName& functions) {
+  const size_t max = ops.empty() || functions.empty() ? kMaxText : kMaxText / 2;
+  std::vector<std::string> parts;
+  if (!ops.empty()) {
+    parts.push_back(ListMissing("Op type not registered", "ops", ops, max));
+  }
+  if (!functions.empty()) {
+    parts.push_back(
+        ListMissing("Function not defined", "functions", functions, max));
+  }
+  return absl::NotFoundError(absl::StrJoin(parts, "; "));
+}
+
+// Of a node that has the outputs of its op, and whose functions are defined.
+absl::Status NotRunnable(const Graph& graph, const Node& node) {
+  const absl::Status removed = CheckNotRemoved(graph.producer(), node);
+  if (!removed.ok()) return removed;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "Node '", ShortenText(node.name(), kMaxName), "' (op: '", node.type(),
+      "') was added before the functions that it calls; add the node again, or "
+      "import it together with them"));
 }
 
 absl::Status NoReference(const OpDef& op, const Node& node) {
@@ -74,28 +106,73 @@ DataType ExpectedType(const ArgDef& arg, const AttrMap& attrs, int i) {
 
 bool IsUnknown(const Node& node) { return node.op().shape_fn == nullptr; }
 
+bool HasGuessedOutputs(const Node& node) {
+  return IsUnknown(node) && node.op().inputs.empty() &&
+         node.op().outputs.empty();
+}
+
 bool IsOfUnknown(const OutputTensor& input) {
-  return input.node != nullptr && IsUnknown(*input.node);
+  return input.node != nullptr && HasGuessedOutputs(*input.node);
 }
 
 void MarkUnknown(int num_outputs, NodeSpec& spec) {
   spec.attrs[std::string(kMark)] = int64_t{num_outputs};
 }
 
-std::optional<int> TakeUnknownMark(NodeSpec& spec) {
+void MarkNotRunnable(NodeSpec& spec) {
+  spec.attrs[std::string(kMark)] = kOutputsOfOp;
+}
+
+void MarkAs(const Node& unknown, NodeSpec& copy) {
+  if (HasGuessedOutputs(unknown)) {
+    MarkUnknown(unknown.num_outputs(), copy);
+  } else {
+    MarkNotRunnable(copy);
+  }
+}
+
+bool IsMarkedUnknown(const NodeSpec& spec) {
+  return spec.attrs.contains(kMark);
+}
+
+std::optional<UnknownMark> TakeUnknownMark(NodeSpec& spec) {
   const auto mark = spec.attrs.find(kMark);
   if (mark == spec.attrs.end()) return std::nullopt;
   const int64_t* outputs = mark->second.Get<int64_t>();
   const int64_t count = outputs == nullptr ? 0 : *outputs;
   spec.attrs.erase(mark);
-  return static_cast<int>(
-      std::clamp<int64_t>(count, 0, int64_t{kMaxUnknownOutputs}));
+  if (count == kOutputsOfOp) return UnknownMark();
+  return UnknownMark{static_cast<int>(
+      std::clamp<int64_t>(count, 0, int64_t{kMaxUnknownOutputs}))};
 }
 
 std::shared_ptr<const OpDef> MakeUnknownOp(absl::string_view name) {
   // Nobody knows what it does, so no pass may drop, move or repeat it.
   return std::make_shared<const OpDef>(
       OpDef{.name = std::string(name), .is_stateful = true});
+}
+
+std::shared_ptr<const OpDef> MakeUnknownOp(const OpDef& known) {
+  auto op = std::make_shared<OpDef>(known);
+  op->is_stateful = true;
+  op->shape_fn = nullptr;
+  return op;
+}
+
+std::vector<std::string> UndefinedFunctions(const FunctionLibrary& functions,
+                                            const AttrMap& attrs) {
+  std::vector<std::string> undefined;
+  const auto check = [&](const NameAttrList& function) {
+    if (functions.Find(function.name) != nullptr) return;
+    undefined.push_back(function.name);
+  };
+  for (const auto& [name, value] : attrs) {
+    if (absl::StartsWith(name, "_")) continue;
+    if (const auto* function = value.Get<NameAttrList>()) check(*function);
+    const auto* list = value.Get<std::vector<NameAttrList>>();
+    if (list != nullptr) std::for_each(list->begin(), list->end(), check);
+  }
+  return undefined;
 }
 
 absl::Status CheckReferences(const OpDef& op, absl::string_view node,
@@ -110,7 +187,7 @@ absl::Status CheckReferences(const OpDef& op, absl::string_view node,
       const OutputTensor& input = inputs[next];
       if (!op.inputs[arg].is_ref || input.node == nullptr) continue;
       // AddNode refuses an output that its node does not have.
-      if (IsUnknown(*input.node) || input.index >= input.node->num_outputs()) {
+      if (IsOfUnknown(input) || input.index >= input.node->num_outputs()) {
         continue;
       }
       const DataType given = input.node->output_type(input.index);
@@ -127,16 +204,26 @@ absl::Status CheckReferences(const OpDef& op, absl::string_view node,
   return absl::OkStatus();
 }
 
-absl::Status RefuseUnknown(const OpRegistry& registry,
+absl::Status RefuseUnknown(const Graph& graph,
                            absl::Span<const Node* const> unknown) {
-  NodesByOp not_registered;
+  NodesByName ops;
+  NodesByName functions;
   for (const Node* node : unknown) {
-    if (registry.Find(node->type()) != nullptr) continue;
-    not_registered[node->type()].push_back(node);
+    if (graph.registry()->Find(node->type()) == nullptr) {
+      ops[node->type()].push_back(node);
+      continue;
+    }
+    for (const std::string& function :
+         UndefinedFunctions(graph.functions(), node->attrs())) {
+      functions[function].push_back(node);
+    }
   }
-  if (!not_registered.empty()) return NotRegistered(not_registered);
+  if (!ops.empty() || !functions.empty()) return Missing(ops, functions);
   if (unknown.empty()) return absl::OkStatus();
-  return NoReference(*registry.Find(unknown[0]->type()), *unknown[0]);
+  const Node& first = *unknown[0];
+  return HasGuessedOutputs(first)
+             ? NoReference(*graph.registry()->Find(first.type()), first)
+             : NotRunnable(graph, first);
 }
 
 absl::Status CheckNoneUnknown(const Graph& graph) {
@@ -144,7 +231,7 @@ absl::Status CheckNoneUnknown(const Graph& graph) {
   for (const Node* node : graph.nodes()) {
     if (IsUnknown(*node)) unknown.push_back(node);
   }
-  return RefuseUnknown(*graph.registry(), unknown);
+  return RefuseUnknown(graph, unknown);
 }
 
 }  // namespace weft

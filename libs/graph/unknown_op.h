@@ -1,12 +1,19 @@
-// Unknown nodes: nodes that a graph keeps although they cannot run. Their op is
-// not registered, or they need a reference to a variable and get a value (the
-// Assign nodes that freezing a graph leaves over).
+// Unknown nodes: nodes that a graph keeps although they cannot run, because
+// - their op is not registered;
+// - they need a reference to a variable and get a value (the Assign nodes that
+//   freezing a graph leaves over);
+// - they call a function that the graph does not have; or
+// - they are in a function, and the version of the graph no longer has their op
+//   (version_rules.h).
 //
 // An unknown node has its name, op, attrs and inputs, so that it can be
-// exported and shown. The importer counts its outputs; their shapes are
-// unknown, and their type is what the first known consumer expects, DT_INVALID
-// without one. Placement puts it beside its neighbors. A step that needs it
-// fails, and so does a gradient through it.
+// exported and shown. The shapes of its outputs are unknown. In the last two
+// cases the op says how many outputs there are, and of which types. In the
+// first two the importer counts the outputs that others take; the type of each
+// is what the first known consumer expects, or what the first one expects that
+// needs a reference, and DT_INVALID without a known consumer. Placement puts an
+// unknown node beside its neighbors. A step that needs it fails, and so does a
+// gradient through it.
 //
 // Functions without state.
 #ifndef WEFT_LIBS_GRAPH_UNKNOWN_OP_H_
@@ -32,15 +39,31 @@ bool IsUnknown(const Node& node);
 // Makes Graph::AddNode add an unknown node for `spec`, whatever its op.
 // REQUIRES: 0 <= num_outputs <= kMaxUnknownOutputs.
 void MarkUnknown(int num_outputs, NodeSpec& spec);
-// Removes the mark and returns the number of outputs; nothing without a mark.
-std::optional<int> TakeUnknownMark(NodeSpec& spec);
+// The same for a node that has the outputs of its op. REQUIRES: `spec` is
+// correct but for what it calls.
+void MarkNotRunnable(NodeSpec& spec);
+// Marks the copy of an unknown node as the node was.
+void MarkAs(const Node& unknown, NodeSpec& copy);
+bool IsMarkedUnknown(const NodeSpec& spec);
+struct UnknownMark {
+  std::optional<int> num_outputs;  // nothing: those of the op
+};
+// Removes the mark and returns it; nothing without a mark.
+std::optional<UnknownMark> TakeUnknownMark(NodeSpec& spec);
 
 // An unknown node's own op, of which no registry knows.
 std::shared_ptr<const OpDef> MakeUnknownOp(absl::string_view name);
+// The same with the inputs and outputs of a known op.
+std::shared_ptr<const OpDef> MakeUnknownOp(const OpDef& known);
 
-// Whether the input is an output of an unknown node, so that its type is a
-// guess.
+// Whether outputs and their types are only what consumers have shown.
+bool HasGuessedOutputs(const Node& node);
+// Whether the input is an output of such a node, so that its type is a guess.
 bool IsOfUnknown(const OutputTensor& input);
+
+// The functions that a node with these attrs calls and that `functions` lacks.
+std::vector<std::string> UndefinedFunctions(const FunctionLibrary& functions,
+                                            const AttrMap& attrs);
 
 // INVALID_ARGUMENT, naming input and node, if an input that must be a reference
 // is a value. Other mistakes are not looked for.
@@ -49,9 +72,12 @@ absl::Status CheckReferences(const OpDef& op, absl::string_view node,
                              absl::Span<const OutputTensor> inputs);
 
 // OK if there are none. Otherwise the error of a step that needs these unknown
-// nodes: NOT_FOUND with all ops that are not registered, or else
-// INVALID_ARGUMENT with the first input that is no reference. At most 2 kB.
-absl::Status RefuseUnknown(const OpRegistry& registry,
+// nodes of `graph`: NOT_FOUND with all ops that are not registered and all
+// functions that are not defined. Without those the error of the first node:
+// UNIMPLEMENTED for an op that was removed, INVALID_ARGUMENT for an input that
+// is no reference, FAILED_PRECONDITION for a function that was defined after
+// the node had been added. At most 2 kB.
+absl::Status RefuseUnknown(const Graph& graph,
                            absl::Span<const Node* const> unknown);
 
 // RefuseUnknown of the unknown nodes of the graph.

@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 namespace {
 
 constexpr int kLastScalarPlaceholder = 21;
 constexpr int kFirstStrictReduction = 21;
+// An attr that functions have in memory only.
+constexpr absl::string_view kBuiltHere = "_weft_built_here";
 
 // The first version without the op, and what TensorFlow recommends: the
 // deprecations of the ops of TensorFlow 2.21.
@@ -103,16 +107,16 @@ const RemovedOp* FindRemoved(absl::string_view name) {
   return found == std::end(kRemovedOps) ? nullptr : found;
 }
 
-absl::Status CheckNotRemoved(int producer, const NodeSpec& spec) {
-  const RemovedOp* removed = FindRemoved(spec.op);
+absl::Status CheckNotRemoved(int producer, absl::string_view node,
+                             absl::string_view op) {
+  const RemovedOp* removed = FindRemoved(op);
   if (removed == nullptr || producer < removed->version) {
     return absl::OkStatus();
   }
-  return absl::UnimplementedError(
-      absl::StrCat("Node '", spec.name, "': Op ", spec.op,
-                   " is not available in GraphDef version ", producer,
-                   ". It has been removed in version ", removed->version, ". ",
-                   removed->advice, "."));
+  return absl::UnimplementedError(absl::StrCat(
+      "Node '", node, "': Op ", op, " is not available in GraphDef version ",
+      producer, ". It has been removed in version ", removed->version, ". ",
+      removed->advice, "."));
 }
 
 absl::Status CheckAxes(int producer, const NodeSpec& spec) {
@@ -144,19 +148,48 @@ void AdaptPlaceholder(int producer, NodeSpec& spec) {
 
 }  // namespace
 
-absl::Status ApplyVersionRules(int producer, NodeSpec& spec) {
-  if (absl::Status status = CheckNotRemoved(producer, spec); !status.ok()) {
-    return status;
-  }
+absl::Status CheckNotRemoved(int producer, const NodeSpec& spec) {
+  return CheckNotRemoved(producer, spec.name, spec.op);
+}
+
+absl::Status CheckNotRemoved(int producer, const Node& node) {
+  return CheckNotRemoved(producer, node.name(), node.type());
+}
+
+absl::Status AdaptToVersion(int producer, NodeSpec& spec) {
   AdaptPlaceholder(producer, spec);
   return CheckAxes(producer, spec);
 }
 
+absl::Status ApplyVersionRules(int producer, NodeSpec& spec) {
+  if (absl::Status status = CheckNotRemoved(producer, spec); !status.ok()) {
+    return status;
+  }
+  return AdaptToVersion(producer, spec);
+}
+
+void SetBuiltHere(bool is_built_here, FunctionDef& function) {
+  function.attrs.erase(std::string(kBuiltHere));
+  if (is_built_here) function.attrs[std::string(kBuiltHere)] = true;
+}
+
+bool IsBuiltHere(const FunctionDef& function) {
+  return function.attrs.contains(kBuiltHere);
+}
+
 int VersionOfBuilt(const Graph& graph, int newest) {
   int version = newest;
-  for (const Node* node : graph.nodes()) {
-    const RemovedOp* removed = FindRemoved(node->type());
+  const auto have = [&version](absl::string_view op) {
+    const RemovedOp* removed = FindRemoved(op);
     if (removed != nullptr) version = std::min(version, removed->version - 1);
+  };
+  for (const Node* node : graph.nodes()) {
+    // An unknown node of a registered op cannot run in any version.
+    if (!IsUnknown(*node) || HasGuessedOutputs(*node)) have(node->type());
+  }
+  for (const FunctionPtr& function : graph.functions().functions()) {
+    if (!IsBuiltHere(*function)) continue;
+    for (const FunctionNode& node : function->nodes) have(node.op);
   }
   return version;
 }

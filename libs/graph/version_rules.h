@@ -20,8 +20,19 @@ namespace weft {
 // - From the version that removed an op on: UNIMPLEMENTED.
 absl::Status ApplyVersionRules(int producer, NodeSpec& spec);
 
-// The version that an export of a graph built here gives: `newest`, or the last
-// one that has all ops of the graph.
+// The parts of that: the last rule, and the others. The body of a function is
+// added by the version of its graph, and a removed op in it fails only the
+// steps that need it.
+absl::Status CheckNotRemoved(int producer, const NodeSpec& spec);
+absl::Status CheckNotRemoved(int producer, const Node& node);
+absl::Status AdaptToVersion(int producer, NodeSpec& spec);
+
+// Whether the program built the function, which then has no version.
+void SetBuiltHere(bool is_built_here, FunctionDef& function);
+bool IsBuiltHere(const FunctionDef& function);
+
+// The version that an export of a graph gives: `newest`, or the last one that
+// has all ops of its nodes and of the functions that were built here.
 int VersionOfBuilt(const Graph& graph, int newest);
 
 }  // namespace weft

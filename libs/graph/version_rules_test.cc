@@ -5,10 +5,14 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/graph/function_body.h"
+#include "libs/graph/function_proto.h"
 #include "libs/graph/graph_def.h"
 #include "libs/graph/inference_context.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 namespace {
@@ -60,6 +64,11 @@ class VersionRulesTest : public ::testing::Test {
     graph_ = std::make_unique<Graph>(TestOps());
     return ImportGraphDefText(
         absl::StrCat(nodes, " versions { producer: ", producer, " }"), *graph_);
+  }
+  // Of the function F, whose call is named "call".
+  absl::StatusOr<FunctionBody> AddBody() {
+    return AddFunctionBody(*graph_->functions().Find("F"), {},
+                           {.prefix = "call"}, *graph_);
   }
   std::string ShapeOf(absl::string_view name) {
     return graph_->FindNode(name)->output_shape(0).ToString();
@@ -134,6 +143,94 @@ TEST_F(VersionRulesTest, RemovedOpsAreRefusedFromTheirVersionOn) {
   const std::string placeholder = Placeholder("PlaceholderV2", "DT_FLOAT", "");
   EXPECT_OK(Import(placeholder, 22));
   EXPECT_THAT(Import(placeholder, 23), StatusIs(kUnimplemented, "version 23"));
+}
+
+// Names of inputs in a graph as a function has them.
+std::string FunctionOf(std::string nodes) {
+  nodes = absl::StrReplaceAll(
+      nodes, {{"node {", "node_def {"},
+              {"input: 'DT_FLOAT'", "input: 'DT_FLOAT:output:0'"},
+              {"input: 'DT_INT32'", "input: 'DT_INT32:output:0'"}});
+  return absl::StrCat("library { function { signature { name: 'F' } ", nodes,
+                      " } }");
+}
+
+TEST_F(VersionRulesTest, PlaceholdersInFunctionsFollowTheirGraph) {
+  const std::string scalar =
+      FunctionOf(Placeholder("Placeholder", "DT_FLOAT", ""));
+  for (const int producer : {0, 21, 22, 2474}) {
+    ASSERT_OK(Import(scalar, producer));
+    ASSERT_OK(AddBody().status());
+    EXPECT_EQ(graph_->FindNode("call/DT_FLOAT")->output_shape(0).has_rank(),
+              producer > 21)
+        << producer;
+  }
+}
+
+TEST_F(VersionRulesTest, AxesInFunctionsFollowTheirGraph) {
+  const std::string matrix = FunctionOf(absl::StrCat(
+      Placeholder("Placeholder", "DT_FLOAT", ""),
+      Placeholder("Placeholder", "DT_INT32", "dim { size: 1 } dim { size: 2 }"),
+      "node { name: 'y' op: 'Sum' input: 'DT_FLOAT' input: 'DT_INT32' }"));
+  ASSERT_OK(Import(matrix, 20));
+  EXPECT_OK(AddBody().status());
+  ASSERT_OK(Import(matrix, 21)) << "no node calls the function";
+  EXPECT_THAT(AddBody().status(),
+              StatusIs(kInvalid, "at most rank 1 but is rank 2"));
+}
+
+// TensorFlow fails only steps that call them.
+TEST_F(VersionRulesTest, RemovedOpsInFunctionsAreKept) {
+  const std::string v2 = FunctionOf("node { name: 'a' op: 'TensorArrayV2' }");
+  ASSERT_OK(Import(v2, 25));
+  ASSERT_OK(AddBody().status());
+  EXPECT_OK(CheckNoneUnknown(*graph_));
+  ASSERT_OK(Import(v2, 26));
+  ASSERT_OK(AddBody().status());
+  const Node* a = graph_->FindNode("call/a");
+  EXPECT_TRUE(IsUnknown(*a));
+  EXPECT_EQ(a->output_type(0), DT_FLOAT);
+  EXPECT_THAT(CheckNoneUnknown(*graph_),
+              StatusIs(kUnimplemented,
+                       "Node 'call/a': Op TensorArrayV2 is not available in "
+                       "GraphDef version 26."));
+  // An export says the same.
+  Graph again(TestOps());
+  ASSERT_OK(ImportGraphDef(
+      ExportGraphDef(*graph_, {.first_id = graph_->num_nodes()}).value(),
+      again));
+  EXPECT_EQ(again.producer(), 26);
+}
+
+TEST_F(VersionRulesTest, FunctionsBuiltHereHaveNoVersion) {
+  Graph body(TestOps());
+  ASSERT_OK(body.AddNode({.name = "a", .op = "TensorArrayV2"}));
+  ASSERT_OK_AND_ASSIGN(const FunctionPtr function,
+                       FunctionFromGraph("F", body, {}));
+  ASSERT_OK(Import("node { name: 'new' op: 'TensorArrayV3' }", 2474));
+  ASSERT_OK(graph_->AddFunctions({function}));
+  ASSERT_OK(AddBody().status());
+  EXPECT_OK(CheckNoneUnknown(*graph_));
+  // Others find it in a graph of a version that has its op.
+  graph_->TruncateTo(1);
+  Graph again(TestOps());
+  ASSERT_OK(ImportGraphDef(ExportGraphDef(*graph_).value(), again));
+  EXPECT_EQ(again.producer(), 25);
+}
+
+TEST_F(VersionRulesTest, FailedImportsLeaveTheVersion) {
+  ASSERT_OK(Import("node { name: 'new' op: 'TensorArrayV3' }", 2474));
+  EXPECT_THAT(
+      ImportGraphDefText("node { name: 'new' op: 'TensorArrayV3' } versions { "
+                         "producer: 20 }",
+                         *graph_),
+      StatusIs(kInvalid, "is not unique"));
+  EXPECT_THAT(
+      ImportGraphDefText("node { name: 'y' op: 'Sum' } versions { producer: 20 "
+                         "}",
+                         *graph_),
+      StatusIs(kInvalid, "'y'"));
+  EXPECT_EQ(graph_->producer(), 2474);
 }
 
 TEST_F(VersionRulesTest, GraphsBuiltHereSayAVersionThatHasTheirOps) {

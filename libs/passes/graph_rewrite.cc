@@ -274,7 +274,7 @@ class GraphRewrite::Builder {
       spec.inputs.push_back(to == outputs_.end() ? OutputTensor() : to->second);
     }
     spec.control_inputs = NewControls(node);
-    if (IsUnknown(node)) MarkUnknown(node.num_outputs(), spec);
+    if (IsUnknown(node)) MarkAs(node, spec);
     ASSIGN_OR_RETURN(const Node* copy, Place(std::move(spec), node));
     for (int i = 0; i < copy->num_outputs(); ++i) {
       outputs_[{&node, i}] = {copy, i};

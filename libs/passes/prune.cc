@@ -230,7 +230,7 @@ absl::Status CheckAllKnown(const Graph& graph, const Needed& needed) {
   for (const Node* node : graph.nodes()) {
     if (needed[node] && IsUnknown(*node)) unknown.push_back(node);
   }
-  return RefuseUnknown(*graph.registry(), unknown);
+  return RefuseUnknown(graph, unknown);
 }
 
 // In a loop a fetch would have a value in each iteration. Loops whose parts do
