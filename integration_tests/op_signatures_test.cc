@@ -1,7 +1,7 @@
 // Every op means in a GraphDef what it means to TensorFlow: its inputs,
-// outputs, attributes, defaults and flags are those of TensorFlow's registry,
-// as testdata/tensorflow_signatures.txt has them
-// (tools/tensorflow_signatures.py).
+// outputs, attributes, defaults, flags and the version that removed it are
+// those of TensorFlow's registry, as testdata/tensorflow_signatures.txt has
+// them (tools/tensorflow_signatures.py).
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -10,12 +10,16 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "libs/base/test_matchers.h"
+#include "libs/graph/graph_def.h"
 #include "libs/graph/inference_context.h"
 #include "libs/graph/op_def.h"
+#include "libs/graph/version_rules.h"
 #include "libs/ops/standard_ops.h"
 
 namespace weft {
@@ -173,6 +177,8 @@ void AddLine(absl::string_view line, OpDefBuilder& builder) {
     builder.Aggregate();
   } else if (line == "allows_uninitialized_input") {
     builder.AllowsUninitializedInput();
+  } else if (absl::StartsWith(line, "removed ")) {
+    // ReadRemovedOps reads it.
   } else {
     ADD_FAILURE() << kFile << " has a strange line: " << line;
   }
@@ -221,6 +227,48 @@ TEST(OpSignaturesTest, AreTensorFlows) {
   }
   EXPECT_TRUE(missing.empty()) << "run python3 tools/tensorflow_signatures.py "
                                << absl::StrJoin(missing, " ");
+}
+
+// The first version without the op, and TensorFlow's advice.
+struct Removal {
+  int version = 0;
+  std::string advice;
+};
+
+std::map<std::string, Removal> ReadRemovedOps() {
+  std::map<std::string, Removal> removals;
+  std::string op;
+  std::ifstream file(kFile);
+  for (std::string text; std::getline(file, text);) {
+    absl::string_view line = text;
+    if (absl::ConsumePrefix(&line, "op ")) op = std::string(line);
+    if (!absl::ConsumePrefix(&line, "removed ")) continue;
+    const size_t space = line.find(' ');
+    Removal& removal = removals[op];
+    EXPECT_TRUE(absl::SimpleAtoi(line.substr(0, space), &removal.version));
+    removal.advice = std::string(line.substr(space + 1));
+  }
+  return removals;
+}
+
+TEST(OpSignaturesTest, OpsAreRemovedInTensorFlowsVersions) {
+  const auto removals = ReadRemovedOps();
+  EXPECT_FALSE(removals.empty());
+  for (const OpDef* op : StandardOps()->List()) {
+    const NodeSpec spec{.name = "n", .op = op->name};
+    const auto removal = removals.find(op->name);
+    if (removal == removals.end()) {
+      EXPECT_OK(CheckNotRemoved(kGraphDefVersion, spec)) << op->name;
+      continue;
+    }
+    const auto& [version, advice] = removal->second;
+    EXPECT_OK(CheckNotRemoved(version - 1, spec)) << op->name;
+    EXPECT_THAT(
+        CheckNotRemoved(version, spec),
+        StatusIs(absl::StatusCode::kUnimplemented,
+                 absl::StrCat("removed in version ", version, ". ", advice)))
+        << op->name;
+  }
 }
 
 TEST(OpSignaturesTest, OnlyKnownOpsAreExcused) {

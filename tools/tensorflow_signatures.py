@@ -106,6 +106,9 @@ def signature(name):
                'allows_uninitialized_input'):
     if getattr(op, flag):
       lines.append(flag)
+  if op.HasField('deprecation'):
+    lines.append('removed %d %s' % (op.deprecation.version,
+                                    op.deprecation.explanation))
   return '\n'.join(lines) + '\n'
 
 
