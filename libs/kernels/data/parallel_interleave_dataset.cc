@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/functional/function_ref.h"
 #include "libs/base/exceptions.h"
 #include "libs/kernels/data/background_work.h"
 #include "libs/kernels/data/data_kernels.h"
@@ -127,6 +128,7 @@ class ParallelInterleaveIterator
     while (true) {
       StartThreads();
       const Turn turn = options().keeps_order ? TakeInOrder() : TakeAny();
+      if (turn == Turn::kWait) RETURN_IF_ERROR(failure_);
       if (turn == Turn::kEnd) return false;
       if (turn == Turn::kTaken) {
         StartThreads();
@@ -251,7 +253,7 @@ class ParallelInterleaveIterator
   }
 
   bool MayGoOn() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return !is_paused_ && !background_.IsCancelled();
+    return !is_paused_ && failure_.ok() && !background_.IsCancelled();
   }
   // Places that are opened before the consumer comes to them.
   bool MayGrow() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
@@ -271,13 +273,13 @@ class ParallelInterleaveIterator
   void StartThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!MayGoOn()) return;
     if (!is_taking_ && WantsInput()) {
-      is_taking_ = true;
       background_.Start(Pool::kOwnThread, [this] { TakeInputs(); });
+      is_taking_ = true;  // unless Start threw; TakeInputs waits for the lock
     }
     while (readers_ < parallel_calls_ &&
            readers_ < static_cast<int64_t>(to_read_.size()) + active_) {
-      ++readers_;
       background_.Start(Pool::kOwnThread, [this] { ReadSources(); });
+      ++readers_;  // likewise
     }
   }
 
@@ -295,16 +297,28 @@ class ParallelInterleaveIterator
       const absl::StatusOr<bool> has = CatchExceptions(
           [&] { return input_->GetNext(background_.context(), &element); });
       mutex_.Lock();
-      if (has.ok() && !*has) {
-        EndInput();
-      } else {
-        FillPlace(std::move(element), has.status());
-      }
-      StartThreads();
+      FailOnException([&] {
+        mutex_.AssertHeld();
+        if (has.ok() && !*has) {
+          EndInput();
+        } else {
+          FillPlace(std::move(element), has.status());
+        }
+        StartThreads();
+      });
       Changed();
     }
     is_taking_ = false;
     Changed();
+  }
+  // Runs `work`. An exception, which may leave a place without its elements,
+  // ends the walk.
+  void FailOnException(absl::FunctionRef<void()> work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    failure_.Update(CatchExceptions([&] {
+      work();
+      return absl::OkStatus();
+    }));
   }
   void EndInput() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     input_has_ended_ = true;
@@ -344,6 +358,14 @@ class ParallelInterleaveIterator
   // A thread that reads what is to be read.
   void ReadSources() {
     absl::MutexLock lock(&mutex_);
+    FailOnException([this] {
+      mutex_.AssertHeld();
+      ReadQueued();
+    });
+    --readers_;
+    Changed();
+  }
+  void ReadQueued() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     while (MayGoOn() && !to_read_.empty()) {
       Source& source = *to_read_.front();
       to_read_.pop_front();
@@ -358,8 +380,6 @@ class ParallelInterleaveIterator
       // It may have got room between.
       Enqueue(source);
     }
-    --readers_;
-    Changed();
   }
   // The next element, of a walk that begins where it has not; false at its end,
   // and then the source has no iterator, nor where it could not begin.
@@ -414,6 +434,7 @@ class ParallelInterleaveIterator
   absl::Mutex mutex_;
   Signal changed_;
   int64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // see FailOnException
   std::vector<std::unique_ptr<Source>> sources_ ABSL_GUARDED_BY(mutex_);
   ElementCharge charge_ ABSL_GUARDED_BY(mutex_);         // for the sources
   int64_t total_bytes_ ABSL_GUARDED_BY(mutex_) = 0;      // of their results
@@ -490,6 +511,7 @@ absl::Status ParallelInterleaveIterator::Save(IteratorContext& context,
   absl::MutexLock lock(&mutex_);
   const absl::Cleanup resumed = [this] { Resume(); };
   RETURN_IF_ERROR(Pause(context));
+  RETURN_IF_ERROR(failure_);
   writer.Write("has_ended", int64_t{input_has_ended_});
   writer.Write("position", position_);
   writer.Write("in_block", in_block_);
@@ -529,6 +551,8 @@ absl::Status ParallelInterleaveIterator::Restore(
         absl::StrCat("the saved state of an interleave is at source ", position,
                      " of ", count));
   }
+  failure_ = absl::OkStatus();
+  active_ = 0;  // also where an exception has ended a reader
   to_read_.clear();
   sources_ = std::move(sources);
   total_bytes_ = 0;

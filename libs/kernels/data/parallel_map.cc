@@ -44,7 +44,10 @@ class ParallelMapIterator : public DatasetIterator {
                                        return Next() || HasEnded();
                                      }));
     const auto next = FindNext();
-    if (next == calls_.end()) return false;
+    if (next == calls_.end()) {
+      RETURN_IF_ERROR(std::exchange(feed_error_, absl::OkStatus()));
+      return false;
+    }
     const CallPtr call = *next;
     calls_.erase(next);
     charge_.Remove();
@@ -67,6 +70,7 @@ class ParallelMapIterator : public DatasetIterator {
     absl::MutexLock lock(&mutex_);
     const absl::Cleanup resumed = [this] { Resume(); };
     RETURN_IF_ERROR(Pause(context));
+    RETURN_IF_ERROR(feed_error_);
     std::deque<ElementResult> results;
     bool ends = input_has_ended_;
     for (const CallPtr& call : calls_) {
@@ -89,6 +93,7 @@ class ParallelMapIterator : public DatasetIterator {
     RETURN_IF_ERROR(ReadResults(reader, "results", owner_->element(), results));
     RETURN_IF_ERROR(input_->Restore(context, reader.Within("input")));
     input_has_ended_ = ended;
+    feed_error_ = absl::OkStatus();
     calls_.clear();
     charge_.Remove(charge_.count());
     for (ElementResult& result : results) {
@@ -144,18 +149,20 @@ class ParallelMapIterator : public DatasetIterator {
   bool Next() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return FindNext() != calls_.end();
   }
+  // Nothing comes, or first the error of an element that was lost.
   bool HasEnded() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return calls_.empty() && !is_feeding_ && input_has_ended_;
+    return calls_.empty() && !is_feeding_ &&
+           (input_has_ended_ || !feed_error_.ok());
   }
   bool MayFeed() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return calls_.size() < room_ && !input_has_ended_ && !is_paused_ &&
-           !background_.IsCancelled();
+    return calls_.size() < room_ && !input_has_ended_ && feed_error_.ok() &&
+           !is_paused_ && !background_.IsCancelled();
   }
 
   void StartFeeding() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (is_feeding_ || !MayFeed()) return;
-    is_feeding_ = true;
     background_.Start(Pool::kOwnThread, [this] { Feed(); });
+    is_feeding_ = true;  // unless Start threw; Feed waits for the lock
   }
 
   // Until nothing goes on, or the step is cancelled: a function may wait for
@@ -181,36 +188,57 @@ class ParallelMapIterator : public DatasetIterator {
     absl::MutexLock lock(&mutex_);
     while (MayFeed()) {
       mutex_.Unlock();
-      DatasetElement element;
-      const absl::StatusOr<bool> has = CatchExceptions(
-          [&] { return input_->GetNext(background_.context(), &element); });
+      absl::Status fed = CatchExceptions([this] { return FeedOne(); });
       mutex_.Lock();
-      if (has.ok() && !*has) {
-        input_has_ended_ = true;
-        break;
-      }
-      const auto call = std::make_shared<Call>();
-      calls_.push_back(call);
-      if (has.ok()) {
-        StartCall(call, std::move(element));
-      } else {
-        // The input's own: only a function's OUT_OF_RANGE may be the end.
-        End(*call, has.status());
-      }
+      if (!fed.ok()) feed_error_ = std::move(fed);
     }
     is_feeding_ = false;
     changed_.Notify();
   }
 
-  void StartCall(const CallPtr& call, DatasetElement element) {
-    background_.Start(Pool::kCompute, [this, end = CallEnd(*this, call),
-                                       element = std::move(element)]() mutable {
-      // An exception destroys `done`, which ends the call.
-      CatchExceptions([&] {
-        options_.map(background_.context(), std::move(element), std::move(end));
+  // Takes an element from the input and starts its call. An exception loses the
+  // element.
+  absl::Status FeedOne() ABSL_LOCKS_EXCLUDED(mutex_) {
+    DatasetElement element;
+    const absl::StatusOr<bool> has = CatchExceptions(
+        [&] { return input_->GetNext(background_.context(), &element); });
+    const auto call = std::make_shared<Call>();
+    {
+      absl::MutexLock lock(&mutex_);
+      if (has.ok() && !*has) {
+        input_has_ended_ = true;
         return absl::OkStatus();
-      }).IgnoreError();
+      }
+      calls_.push_back(call);
+      if (!has.ok()) {
+        // The input's own: only a function's OUT_OF_RANGE may be the end.
+        End(*call, has.status());
+        return absl::OkStatus();
+      }
+    }
+    StartCall(call, std::move(element));
+    return absl::OkStatus();
+  }
+
+  void StartCall(const CallPtr& call, DatasetElement element)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    const absl::Status started = CatchExceptions([&] {
+      background_.Start(Pool::kCompute,
+                        [this, end = CallEnd(*this, call),
+                         element = std::move(element)]() mutable {
+                          // An exception destroys `done`, which ends the call.
+                          CatchExceptions([&] {
+                            options_.map(background_.context(),
+                                         std::move(element), std::move(end));
+                            return absl::OkStatus();
+                          }).IgnoreError();
+                        });
+      return absl::OkStatus();
     });
+    if (started.ok()) return;
+    absl::MutexLock lock(&mutex_);
+    // The end of a closure that was made has ended the call.
+    if (!call->is_done) End(*call, started);
   }
 
   void EndCall(Call& call, absl::StatusOr<DatasetElement> results) {
@@ -226,7 +254,12 @@ class ParallelMapIterator : public DatasetIterator {
   }
   void End(Call& call, absl::Status status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (status.ok()) status = charge_.Add(call.result.element);
+    if (status.ok()) {
+      status = CatchExceptions([&] {
+        mutex_.AssertHeld();
+        return charge_.Add(call.result.element);
+      });
+    }
     if (!status.ok()) {
       call.result.element.clear();
       charge_.AddBytes(0).IgnoreError();  // an error, which is taken as well
@@ -246,6 +279,9 @@ class ParallelMapIterator : public DatasetIterator {
   Calls calls_ ABSL_GUARDED_BY(mutex_);           // in the order of the input
   ElementCharge charge_ ABSL_GUARDED_BY(mutex_);  // for the results in calls_
   bool input_has_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  // Of an element that was lost after those in calls_; ends the feeding until
+  // the consumer has taken it.
+  absl::Status feed_error_ ABSL_GUARDED_BY(mutex_);
   bool is_feeding_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_paused_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -52,7 +52,10 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
                                       mutex_.AssertHeld();
                                       return !buffer_.empty() || !is_filling_;
                                     }));
-    if (buffer_.empty()) return false;
+    if (buffer_.empty()) {
+      RETURN_IF_ERROR(std::exchange(fill_error_, absl::OkStatus()));
+      return false;
+    }
     ElementResult result = std::move(buffer_.front());
     buffer_.pop_front();
     bytes_ -= result.TotalBytes();
@@ -70,6 +73,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
     absl::MutexLock lock(&mutex_);
     const absl::Cleanup resumed = [this] { Resume(); };
     RETURN_IF_ERROR(Pause(context));
+    RETURN_IF_ERROR(fill_error_);
     writer.Write("has_ended", int64_t{has_ended_});
     WriteResults(writer, "buffer", buffer_);
     return input_->Save(context, writer.Within("input"));
@@ -85,6 +89,7 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
     RETURN_IF_ERROR(ReadResults(reader, "buffer", dataset().element(), buffer));
     RETURN_IF_ERROR(input_->Restore(context, reader.Within("input")));
     has_ended_ = ended;
+    fill_error_ = absl::OkStatus();
     buffer_ = std::move(buffer);
     bytes_ = 0;
     for (const ElementResult& result : buffer_) bytes_ += result.TotalBytes();
@@ -97,14 +102,14 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
            (buffer_.empty() || bytes_ < kMostPrefetchedBytes);
   }
   bool MayFill() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return HasRoom() && !has_ended_ && !is_paused_ &&
+    return HasRoom() && !has_ended_ && fill_error_.ok() && !is_paused_ &&
            !background_.IsCancelled();
   }
 
   void StartFilling() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (is_filling_ || !MayFill()) return;
-    is_filling_ = true;
     background_.Start(Pool::kOwnThread, [this] { Fill(); });
+    is_filling_ = true;  // unless Start threw; Fill waits for the lock
   }
 
   // Until nothing goes on, or the step is cancelled.
@@ -127,22 +132,31 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
     absl::MutexLock lock(&mutex_);
     while (MayFill()) {
       mutex_.Unlock();
-      ElementResult result;
-      const absl::StatusOr<bool> has = CatchExceptions([&] {
-        return input_->GetNext(background_.context(), &result.element);
-      });
+      absl::Status filled = CatchExceptions([this] { return FillOne(); });
       mutex_.Lock();
-      if (has.ok() && !*has) {
-        has_ended_ = true;
-        break;
-      }
-      result.status = has.status();
-      bytes_ += result.TotalBytes();
-      buffer_.push_back(std::move(result));
+      if (!filled.ok()) fill_error_ = std::move(filled);
       filled_.Notify();
     }
     is_filling_ = false;
     filled_.Notify();
+  }
+
+  // An exception loses the element.
+  absl::Status FillOne() ABSL_LOCKS_EXCLUDED(mutex_) {
+    ElementResult result;
+    const absl::StatusOr<bool> has = CatchExceptions([&] {
+      return input_->GetNext(background_.context(), &result.element);
+    });
+    absl::MutexLock lock(&mutex_);
+    if (has.ok() && !*has) {
+      has_ended_ = true;
+      return absl::OkStatus();
+    }
+    result.status = has.status();
+    const int64_t bytes = result.TotalBytes();
+    buffer_.push_back(std::move(result));
+    bytes_ += bytes;
+    return absl::OkStatus();
   }
 
   const std::unique_ptr<DatasetIterator> input_;
@@ -153,6 +167,9 @@ class PrefetchIterator : public IteratorOf<PrefetchDataset> {
   std::deque<ElementResult> buffer_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  // Of an element that was lost after those in buffer_; ends the filling until
+  // the consumer has taken it.
+  absl::Status fill_error_ ABSL_GUARDED_BY(mutex_);
   bool is_filling_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_paused_ ABSL_GUARDED_BY(mutex_) = false;
 
