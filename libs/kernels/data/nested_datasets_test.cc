@@ -2,6 +2,7 @@
 // wide as a loop in a graph can make them.
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/small_stack.h"
 #include "libs/kernels/control/control_kernels.h"
 #include "libs/kernels/control/nesting.h"
 #include "libs/kernels/control/optional_value.h"
@@ -103,6 +105,22 @@ TEST_F(NestedDatasetsTest, AllKindsOfVariantsShareTheLimit) {
               StatusIs(kInvalid, kTooDeep));
 }
 
+TEST_F(NestedDatasetsTest, DeepestValuesAreDestroyedOnTheSmallestStack) {
+  Tensor list = harness_.Range(3), datasets = list, mixed = list;
+  for (int depth = 1; depth < kMaxNesting; ++depth) {
+    ASSERT_OK_AND_ASSIGN(list, ListOf(list));
+    ASSERT_OK_AND_ASSIGN(datasets, Take(datasets));
+    ASSERT_OK_AND_ASSIGN(mixed, depth % 2 == 0 ? TensorDataset(mixed)
+                                               : OptionalFromValue(mixed));
+  }
+  ASSERT_OK_AND_ASSIGN(auto walk, harness_.Walk(datasets));
+  EXPECT_TRUE(RunOnSmallStack([&] { walk.reset(); }));
+  for (Tensor* value : {&list, &datasets, &mixed}) {
+    ASSERT_TRUE(value->RefCountIsOne());
+    EXPECT_TRUE(RunOnSmallStack([&] { *value = Tensor(); }));
+  }
+}
+
 // The sum takes the deep element of the second list, which the first one has
 // not set.
 TEST_F(NestedDatasetsTest, SumOfListsIsAsDeepAsTheDeeperOne) {
@@ -168,6 +186,21 @@ TEST_F(NestedDatasetsTest, CardinalityOfSharedInputsIsFoundOnce) {
   }
   ASSERT_OK_AND_ASSIGN(dataset, Concatenate(dataset, dataset));
   EXPECT_EQ(CardinalityOf(dataset), Dataset::kUnknownCardinality);
+}
+
+// TensorFlow's Counter is a range up to the largest number.
+TEST_F(NestedDatasetsTest, RangeUpToTheLargestNumberCountsAsInfinite) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const auto range = [&](int64_t start, int64_t stop) {
+    return *harness_.Make("RangeDataset", {Int(start), Int(stop), Int(1)},
+                          DatasetHarness::Ints());
+  };
+  EXPECT_EQ(CardinalityOf(range(0, kMost)), Dataset::kInfiniteCardinality);
+  EXPECT_EQ(CardinalityOf(range(0, kMost - 1)), kMost - 1);
+  EXPECT_EQ(CardinalityOf(range(kMost, kMost)), 0);
+  EXPECT_THAT(
+      harness_.PullAll(range(kMost - 2, kMost)),
+      ElementsAre(absl::StrCat(kMost - 2), absl::StrCat(kMost - 1), "end"));
 }
 
 TEST_F(NestedDatasetsTest, InterleaveOfSharedInputsOpensThoseItReads) {

@@ -21,7 +21,7 @@ class IndexedDataset : public Dataset {
       IteratorContext&) const final {
     return std::make_unique<Iterator>(*this);
   }
-  int64_t FindCardinality() const final { return size_; }
+  int64_t FindCardinality() const override { return size_; }
 
  private:
   class Iterator : public IteratorOf<IndexedDataset> {
@@ -281,8 +281,17 @@ absl::StatusOr<Tensor> NumberOf(DataType type, int64_t value) {
 
 class RangeDataset : public IndexedDataset {
  public:
-  RangeDataset(const DatasetOp& op, int64_t start, int64_t step, int64_t size)
-      : IndexedDataset(op, op.element, size), start_(start), step_(step) {}
+  RangeDataset(const DatasetOp& op, int64_t start, int64_t step, int64_t size,
+               bool counts_on)
+      : IndexedDataset(op, op.element, size),
+        start_(start),
+        step_(step),
+        counts_on_(counts_on) {}
+
+  int64_t FindCardinality() const final {
+    return counts_on_ ? kInfiniteCardinality
+                      : IndexedDataset::FindCardinality();
+  }
 
  private:
   absl::Status Get(IteratorContext&, int64_t i,
@@ -298,6 +307,9 @@ class RangeDataset : public IndexedDataset {
   }
 
   const int64_t start_, step_;
+  // As TensorFlow's Counter makes it: up to the largest number, which counts as
+  // without an end.
+  const bool counts_on_;
 };
 
 absl::StatusOr<DatasetPtr> MakeRange(const DatasetOp& op,
@@ -324,8 +336,10 @@ absl::StatusOr<DatasetPtr> MakeRange(const DatasetOp& op,
         absl::StrCat("a range from ", start, " to ", stop,
                      " has more than 2**63 - 1 elements"));
   }
+  const bool counts_on =
+      size > 0 && stop == std::numeric_limits<int64_t>::max();
   return std::make_shared<RangeDataset>(op, start, step,
-                                        static_cast<int64_t>(size));
+                                        static_cast<int64_t>(size), counts_on);
 }
 
 }  // namespace
