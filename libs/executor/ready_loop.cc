@@ -117,14 +117,15 @@ void EndAsync(AsyncEntry& entry, const absl::Status& status) {
 
 absl::Status DoneIsLost() {
   return absl::ResourceExhaustedError(
-      "an exception, most likely for lack of memory, ended the kernel before "
-      "it had a result");
+      "the kernel ended without a result, most likely by an exception for lack "
+      "of memory");
 }
 
-// The `done` of an asynchronous kernel. Where an exception destroys it without
-// a call, the node fails: otherwise the step would wait for it forever. Without
-// an exception it does nothing, for it may outlive the step: a scheduler that
-// ends destroys closures that it has not run. So nothing else may drop it.
+// The `done` of an asynchronous kernel. Where it is destroyed without a call by
+// an exception, or by a thread that works on the step, the node fails:
+// otherwise the step would wait for it forever. Elsewhere it does nothing, for
+// it may outlive what the step uses: a scheduler that ends destroys closures
+// that it has not run. So nothing else may drop it.
 class AsyncDone {
  public:
   explicit AsyncDone(AsyncEntry& entry) : entry_(&entry) {}
@@ -144,10 +145,13 @@ class AsyncDone {
     if (std::current_exception() != nullptr) {
       return EndAsync(entry, CurrentExceptionStatus());
     }
-    if (std::uncaught_exceptions() == 0) return;
     ReadyLoop* const loop = ReadyLoop::Current();
+    if (std::uncaught_exceptions() == 0 && !IsOfStep(loop, entry)) return;
     if (loop != nullptr && loop->FailsLater(entry)) return;
     EndAsync(entry, DoneIsLost());
+  }
+  static bool IsOfStep(ReadyLoop* loop, const AsyncEntry& entry) {
+    return loop != nullptr && &loop->state() == &entry.ready.iteration->state;
   }
 
   AsyncEntry* entry_;
@@ -391,7 +395,8 @@ void ReadyLoop::RunAsync(const Ready& ready, const NodeItem& item) {
 }
 
 // A kernel that throws has either kept `done`, which ends it, or lost it; so
-// has one that catches an exception of what it calls.
+// has one that catches an exception of what it calls, perhaps before it drops
+// `done`.
 void ReadyLoop::ComputeAsync(const NodeItem& item, AsyncEntry& entry) {
   starting_ = &entry;
   const absl::Status status = CatchExceptions([&] {

@@ -152,13 +152,16 @@ class ThrowAsync : public AsyncOpKernel {
  public:
   using AsyncOpKernel::AsyncOpKernel;
   void ComputeAsync(OpKernelContext& context, Done done) override {
-    if (context.input(0).scalar<float>() == 0) Lose(std::move(done));
-    if (context.input(0).scalar<float>() < 0) {
+    const float x = context.input(0).scalar<float>();
+    if (x == 0) Lose(std::move(done));
+    if (x < 0) {
+      Done dropped;
       try {
+        if (x < -1) dropped = std::move(done);
         Lose(std::move(done));
       } catch (const std::bad_alloc&) {
-        return;
       }
+      return;
     }
     context.scheduler().Schedule(Pool::kCompute,
                                  [&context, kept = std::move(done)]() mutable {

@@ -15,7 +15,8 @@
 //                                             0, out of a ParallelFor
 //   TestThrowAsync(x: float) -> float         std::bad_alloc, with `done` lost
 //                                             or, where x is above 0, kept;
-//                                             where x is below 0, caught
+//                                             where x is below 0, caught, and
+//                                             below -1 before `done` is lost
 //
 // Threads: graph and plan on one thread; Run from many.
 #ifndef WEFT_LIBS_EXECUTOR_TESTING_PLAN_HARNESS_H_
