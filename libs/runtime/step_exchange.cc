@@ -59,6 +59,9 @@ void StepExchange::GiveBack(int64_t bytes) {
 }
 
 absl::Status StepExchange::Deliver(protocol::Push& push) {
+  if (is_aborted_.load(std::memory_order_acquire)) {
+    return absl::AbortedError("the step was aborted");
+  }
   const RendezvousKey key{push.edge, push.frame, push.iteration};
   if (quota_ == nullptr) {
     return local_.Send(key, std::move(push.tensor), push.is_dead);

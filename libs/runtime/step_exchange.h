@@ -61,7 +61,10 @@ class StepExchange : public Rendezvous, public Outbox {
   void Receive(const RendezvousKey& key, Receiver receiver) override;
   // Not of what waits for the client of a partial run: who aborts the step ends
   // that.
-  void Abort(absl::Status cause) override { local_.Abort(std::move(cause)); }
+  void Abort(absl::Status cause) override {
+    is_aborted_.store(true, std::memory_order_release);
+    local_.Abort(std::move(cause));
+  }
 
   // Outbox.
   void Flush() override;
@@ -75,8 +78,9 @@ class StepExchange : public Rendezvous, public Outbox {
   void AbandonSent() const;
 
   // A value from another task, for a Receive here. RESOURCE_EXHAUSTED when too
-  // many have not been received: then the value stays in `push`, for the caller
-  // to free. Otherwise as Send, which takes it.
+  // many have not been received, ABORTED when the step was aborted before: then
+  // the value stays in `push`, for the caller to free. Otherwise as Send, which
+  // takes it.
   absl::Status Deliver(protocol::Push& push);
 
   // What waits here is about to be freed, and counts no more.
@@ -117,6 +121,7 @@ class StepExchange : public Rendezvous, public Outbox {
   std::shared_ptr<Rendezvous> client_;  // null but for a partial run
   const std::shared_ptr<UnclaimedBytes> quota_;
   std::atomic<int64_t> unclaimed_{0};
+  std::atomic<bool> is_aborted_{false};
   LocalRendezvous local_;
   absl::Mutex mutex_;
   HeldList held_ ABSL_GUARDED_BY(mutex_);          // one for each receiver

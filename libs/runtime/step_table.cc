@@ -322,10 +322,8 @@ void StepTable::Deliver(protocol::Push push) {
     return DropValue(std::move(push.tensor));
   }
   absl::Status delivered = exchange->Deliver(push);
-  if (absl::IsResourceExhausted(delivered)) {
-    Refuse(id, edge, delivered);
-    return DropValue(std::move(push.tensor));
-  }
+  if (absl::IsResourceExhausted(delivered)) Refuse(id, edge, delivered);
+  if (!delivered.ok()) DropValue(std::move(push.tensor));
   // An edge that brings two values is a fault of the other end's.
   if (absl::IsInternal(delivered)) AbortSoon(id, delivered);
 }

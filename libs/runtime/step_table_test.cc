@@ -456,6 +456,22 @@ TEST_F(StepTableTest, DroppedValuesAreFreedElsewhere) {
   ExpectFreedElsewhere(last);
 }
 
+TEST_F(StepTableTest, ValuesForAnAbortedStepAreFreedElsewhere) {
+  StepTable table(/*max_unclaimed_bytes_per_session=*/1 << 20, scheduler_,
+                  std::make_shared<Reclaimer>(scheduler_), "/job:ps/task:7");
+  table.AddSession(kWorkerSession);
+  table.PeerConnected(kPs);
+  ASSERT_OK_AND_ASSIGN(auto exchange, table.Begin(Step(1), &peers_));
+  exchange->Abort(Gone());
+  protocol::Push push = PushOf(1, 5, /*floats=*/50'000);
+  const Tensor value = push.tensor;
+  table.Deliver(std::move(push));
+  EXPECT_FALSE(value.RefCountIsOne());
+  scheduler_.RunUntilIdle();
+  EXPECT_TRUE(value.RefCountIsOne());
+  EXPECT_EQ(table.End({kMaster, 1}, Gone()), Gone());
+}
+
 TEST_F(StepTableTest, ValuesOfAFailedStepAreFreedElsewhere) {
   ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(Step(1), &peers_));
   const Tensor value = DeliverTo(1);
