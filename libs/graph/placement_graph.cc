@@ -279,8 +279,16 @@ class Describer {
     return IsUnknown(node) ? "" : node.requested_device();
   }
 
-  static std::vector<std::string> Groups(const Node& node) {
-    return IsUnknown(node) ? std::vector<std::string>() : ColocatedNames(node);
+  // An unknown node is not in the group that is named after it, either: the
+  // group gets a name that no node can have.
+  std::vector<std::string> Groups(const Node& node) const {
+    if (IsUnknown(node)) return {};
+    std::vector<std::string> names = ColocatedNames(node);
+    for (std::string& name : names) {
+      const Node* const named = graph_.FindNode(name);
+      if (named != nullptr && IsUnknown(*named)) name.insert(0, "^");
+    }
+    return names;
   }
 
   static bool InputSharesDevice(const Node& node, int input) {

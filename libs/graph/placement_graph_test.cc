@@ -119,6 +119,23 @@ TEST_F(DescribeForPlacementTest, UnknownNodesDoNotRestrictPlacement) {
   EXPECT_FALSE(described.nodes.at(3).inputs.at(0).shares_device);
 }
 
+TEST_F(DescribeForPlacementTest, UnknownNodesAreNotInTheGroupOfTheirName) {
+  const AttrMap group = {{"_class", std::vector<std::string>{"loc:@u"}}};
+  NodeSpec spec{.name = "u", .op = "Foo"};
+  MarkUnknown(1, spec);
+  const Node* u = Add(std::move(spec));
+  Add({.name = "old", .op = "Const", .attrs = group});
+  Add({.name = "new", .op = "Identity", .inputs = {{u, 0}}, .attrs = group});
+  const PlacementGraph described = Describe(2);
+  ASSERT_EQ(described.nodes.size(), 3u);
+  EXPECT_EQ(described.nodes[0].name, "u");
+  EXPECT_THAT(described.nodes[0].colocate_with, IsEmpty());
+  EXPECT_EQ(described.nodes[1].name, "old");
+  ASSERT_EQ(described.nodes[1].colocate_with.size(), 1u);
+  EXPECT_NE(described.nodes[1].colocate_with[0], "u");
+  EXPECT_EQ(described.nodes[1].colocate_with, described.nodes[2].colocate_with);
+}
+
 TEST_F(DescribeForPlacementTest, UnknownNodesRepresentNoGroup) {
   const AttrMap group = {{"_class", std::vector<std::string>{"loc:@group"}}};
   NodeSpec spec{.name = "u", .op = "Foo", .attrs = group};
