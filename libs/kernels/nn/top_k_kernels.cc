@@ -10,6 +10,7 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parallel_loop.h"
 #include "libs/kernels/resource/variable_lookup.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -71,15 +72,17 @@ class TopKKernel : public OpKernel {
     if (values->num_elements() == 0) return absl::OkStatus();
     const int64_t columns = input.dim(input.rank() - 1);
     const int64_t k = shape.dim(shape.rank() - 1);
+    const int64_t rows = input.num_elements() / columns;
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeOrders(context, rows, columns, k, charge));
     return DispatchType(
         SmallIndexTypes{}, indices->dtype(), [&]<typename I>(TypeTag<I>) {
-          ParallelLoop(context, input.num_elements() / columns, columns * 4,
-                       [&](int64_t begin, int64_t end) {
-                         for (int64_t row = begin; row < end; ++row) {
-                           FindRow<I>(input, row, columns, k, *values,
-                                      *indices);
-                         }
-                       });
+          ParallelLoop(
+              context, rows, columns * 4, [&](int64_t begin, int64_t end) {
+                for (int64_t row = begin; row < end; ++row) {
+                  FindRow<I>(input, row, columns, k, *values, *indices);
+                }
+              });
           return absl::OkStatus();
         });
   }
@@ -97,6 +100,21 @@ class TopKKernel : public OpKernel {
       value[i] = x[order[i]];
       index[i] = static_cast<I>(order[i]);
     }
+  }
+
+  // Each thread has the order of one row.
+  absl::Status ChargeOrders(OpKernelContext& context, int64_t rows,
+                            int64_t columns, int64_t k,
+                            HeapCharge& charge) const {
+    const int64_t threads =
+        std::min<int64_t>(rows, context.scheduler().num_compute_threads() + 1);
+    const bool has_heap = !sorted_ && k > 1 && k < columns;
+    const int64_t length = (has_heap ? k : columns) + 1;
+    for (int64_t i = 0; i < threads; ++i) {
+      RETURN_IF_ERROR(
+          charge.AddObjects(static_cast<size_t>(length), sizeof(int64_t)));
+    }
+    return absl::OkStatus();
   }
 
   // The smaller index comes first among equals.

@@ -99,6 +99,9 @@ class MultinomialBase : public OpKernel {
                      TensorShape::Create({logits.dim(0), samples}));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     if (shape.num_elements() == 0) return absl::OkStatus();
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(
+        charge.AddObjects(static_cast<size_t>(logits.dim(1)), sizeof(double)));
     ASSIGN_OR_RETURN(const Philox philox, Numbers(context, samples));
     PhiloxNumbers numbers(philox);
     return DispatchType(IndexTypes{}, output->dtype(),
