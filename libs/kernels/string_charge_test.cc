@@ -250,5 +250,26 @@ TEST_F(StringChargeTest, StringsThatFitAreNotRefused) {
   EXPECT_OK(harness_.Run("StringUpper", {texts}, {{"encoding", "utf-8"}}));
 }
 
+// A default counts where a field is missing.
+TEST_F(StringChargeTest, CsvDefaultsThatAreNotUsedAreNotCounted) {
+  const AttrMap attrs = {{"OUT_TYPE", DataTypeVector{DT_STRING}}};
+  const Tensor given = Texts(40, 1);
+  ExpectRefused({{"DecodeCSV", {Texts(40, 0), Texts(1, 100 << 10)}, attrs}});
+  SmallAllocator allocator(kRoom, kRoom);
+  harness_.set_allocator(allocator);
+  EXPECT_OK(harness_.Run("DecodeCSV", {given, Texts(1, 100 << 10)}, attrs));
+}
+
+// A row's order, or the sums of its weights, takes eight bytes a column.
+TEST_F(StringChargeTest, ScratchOfChoicesIsBounded) {
+  const TensorShape row({1, 1 << 20});
+  const Tensor bytes(DT_INT8, row), halves(DT_HALF, row);
+  ExpectRefused(
+      {{"TopKV2", {bytes, Int(1)}}, {"Multinomial", {halves, Int(1)}}});
+  SmallAllocator allocator(kRoom, kRoom);
+  harness_.set_allocator(allocator);
+  EXPECT_OK(harness_.Run("TopKV2", {bytes, Int(1)}, {{"sorted", false}}));
+}
+
 }  // namespace
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -55,6 +56,29 @@ struct Column {
 };
 using Columns = absl::InlinedVector<Column, 8>;
 
+// Counts the defaults that threads copy. Thread-safe.
+class DefaultsCharge {
+ public:
+  explicit DefaultsCharge(HeapCharge& charge) : charge_(charge) {}
+
+  // One more copy of a text; numbers count nothing. RESOURCE_EXHAUSTED: there
+  // is no memory for it.
+  absl::Status Add(const std::string& text) {
+    const size_t bytes = HeapCharge::BytesOfString(text.size());
+    if (bytes == 0) return absl::OkStatus();
+    absl::MutexLock lock(&mutex_);
+    return charge_.Add(bytes);
+  }
+  template <typename Number>
+  absl::Status Add(const Number&) {
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Mutex mutex_;
+  HeapCharge& charge_ ABSL_GUARDED_BY(mutex_);
+};
+
 class DecodeCsvKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -78,24 +102,15 @@ class DecodeCsvKernel : public OpKernel {
     Columns columns;
     RETURN_IF_ERROR(packs_ ? AddPacked(context, columns)
                            : AddEach(context, columns));
+    // Fields are parts of the records; where one is missing there is its
+    // default.
     HeapCharge charge(context.host_allocator());
-    RETURN_IF_ERROR(ChargeFields(context, charge));
-    return ParseRows(context, columns);
+    RETURN_IF_ERROR(ChargeStrings(charge, context.input(0)));
+    DefaultsCharge defaults(charge);
+    return ParseRows(context, columns, defaults);
   }
 
  private:
-  // Fields are parts of the records; where one is missing there is its default.
-  static absl::Status ChargeFields(const OpKernelContext& context,
-                                   HeapCharge& charge) {
-    const Tensor& records = context.input(0);
-    RETURN_IF_ERROR(ChargeStrings(charge, records));
-    for (int i = 1; i < context.num_inputs(); ++i) {
-      RETURN_IF_ERROR(
-          ChargeStrings(charge, context.input(i), records.num_elements()));
-    }
-    return absl::OkStatus();
-  }
-
   static absl::Status AddEach(OpKernelContext& context, Columns& columns) {
     for (int i = 0; i < context.num_outputs(); ++i) {
       ASSIGN_OR_RETURN(Tensor * output,
@@ -121,19 +136,20 @@ class DecodeCsvKernel : public OpKernel {
   }
 
   // Several rows at a time; the error is that of the first row that has one.
-  absl::Status ParseRows(OpKernelContext& context,
-                         const Columns& columns) const {
+  absl::Status ParseRows(OpKernelContext& context, const Columns& columns,
+                         DefaultsCharge& defaults) const {
     // What pays to wake another thread, about a hundred microseconds: rows are
     // decoded beside steps, which want the threads as well.
     const int64_t least = 1 + 4000 / static_cast<int64_t>(columns.size() + 1);
     const int64_t rows = context.input(0).num_elements();
-    if (rows <= least) return ParseRange(context, 0, rows, columns);
+    if (rows <= least) return ParseRange(context, 0, rows, columns, defaults);
     absl::Mutex mutex;
     int64_t first = rows;
     absl::Status error;
     context.scheduler().ParallelFor(
         rows, least, [&](int64_t begin, int64_t end) {
-          absl::Status status = ParseRange(context, begin, end, columns);
+          absl::Status status =
+              ParseRange(context, begin, end, columns, defaults);
           if (status.ok()) return;
           absl::MutexLock lock(&mutex);
           if (begin >= first) return;
@@ -146,24 +162,26 @@ class DecodeCsvKernel : public OpKernel {
   // Column by column, several rows at a time; where some are not plain or not
   // as they should be, row by row.
   absl::Status ParseRange(const OpKernelContext& context, int64_t begin,
-                          int64_t end, const Columns& columns) const {
+                          int64_t end, const Columns& columns,
+                          DefaultsCharge& defaults) const {
     std::vector<absl::string_view> fields(
         static_cast<size_t>(std::min(end - begin, kBlockRows)) *
         columns.size());
     for (; begin < end; begin += kBlockRows) {
       const int64_t block_end = std::min(end, begin + kBlockRows);
-      if (ParseColumns(context, begin, block_end, columns,
+      if (ParseColumns(context, begin, block_end, columns, defaults,
                        absl::MakeSpan(fields))) {
         continue;
       }
-      RETURN_IF_ERROR(ParseRowByRow(context, begin, block_end, columns));
+      RETURN_IF_ERROR(
+          ParseRowByRow(context, begin, block_end, columns, defaults));
     }
     return absl::OkStatus();
   }
 
   // False where something is wrong or not plain; what was written is of no use.
   bool ParseColumns(const OpKernelContext& context, int64_t begin, int64_t end,
-                    const Columns& columns,
+                    const Columns& columns, DefaultsCharge& defaults,
                     absl::Span<absl::string_view> fields) const {
     const auto records = context.input(0).flat<std::string>();
     const size_t count = columns.size();
@@ -176,7 +194,8 @@ class DecodeCsvKernel : public OpKernel {
     }
     for (size_t i = 0; i < count; ++i) {
       const Tensor& otherwise = context.input(static_cast<int>(i) + 1);
-      if (!SetColumn(otherwise, fields, i, count, begin, columns[i])) {
+      if (!SetColumn(otherwise, fields, i, count, begin, columns[i],
+                     defaults)) {
         return false;
       }
     }
@@ -187,7 +206,8 @@ class DecodeCsvKernel : public OpKernel {
   // many fields further as a row has.
   bool SetColumn(const Tensor& otherwise,
                  absl::Span<const absl::string_view> fields, size_t index,
-                 size_t num_columns, int64_t row, const Column& column) const {
+                 size_t num_columns, int64_t row, const Column& column,
+                 DefaultsCharge& defaults) const {
     const absl::string_view na_value = na_value_;
     const auto set = [&]<typename T>(TypeTag<T>) -> absl::Status {
       T* to = column.At<T>(row);
@@ -198,7 +218,10 @@ class DecodeCsvKernel : public OpKernel {
                        : !ParseCsvField(field, *to)) {
           return absl::InvalidArgumentError("");
         }
-        if (is_missing) *to = otherwise.flat<T>()[0];
+        if (is_missing) {
+          RETURN_IF_ERROR(defaults.Add(otherwise.flat<T>()[0]));
+          *to = otherwise.flat<T>()[0];
+        }
         to += column.stride;
       }
       return absl::OkStatus();
@@ -208,7 +231,8 @@ class DecodeCsvKernel : public OpKernel {
 
   // With the error of the first row that has one.
   absl::Status ParseRowByRow(const OpKernelContext& context, int64_t begin,
-                             int64_t end, const Columns& columns) const {
+                             int64_t end, const Columns& columns,
+                             DefaultsCharge& defaults) const {
     const auto records = context.input(0).flat<std::string>();
     CsvFields fields;
     for (int64_t row = begin; row < end; ++row) {
@@ -220,7 +244,8 @@ class DecodeCsvKernel : public OpKernel {
       }
       for (size_t i = 0; i < columns.size(); ++i) {
         RETURN_IF_ERROR(SetField(context.input(static_cast<int>(i) + 1),
-                                 fields.values[i], row, i, columns[i]));
+                                 fields.values[i], row, i, columns[i],
+                                 defaults));
       }
     }
     return absl::OkStatus();
@@ -264,7 +289,8 @@ class DecodeCsvKernel : public OpKernel {
   }
 
   absl::Status SetField(const Tensor& otherwise, absl::string_view field,
-                        int64_t row, size_t index, const Column& column) const {
+                        int64_t row, size_t index, const Column& column,
+                        DefaultsCharge& defaults) const {
     return DispatchType(
         CsvFieldTypes{}, column.dtype(),
         [&]<typename T>(TypeTag<T>) -> absl::Status {
@@ -275,6 +301,7 @@ class DecodeCsvKernel : public OpKernel {
                   "Field ", index, " is required but missing in record ", row,
                   "!"));
             }
+            RETURN_IF_ERROR(defaults.Add(otherwise.flat<T>()[0]));
             element = otherwise.flat<T>()[0];
           } else if (!ParseCsvField(field, element)) {
             return absl::InvalidArgumentError(absl::StrCat(
