@@ -73,6 +73,13 @@ class RawPeer {
     return n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
   }
 
+  // Waits, without reading, until the other end has reset the connection;
+  // false: it did not within the limit.
+  bool IsReset() {
+    pollfd ended = {fd_, 0, 0};
+    return poll(&ended, 1, 60'000) > 0;
+  }
+
   // Says it again and again until the other end closes; false: it did not
   // within the limit. (A send alone may wait for an end that reads no more.)
   bool SaysUntilTheEnd(const std::string& bytes) {

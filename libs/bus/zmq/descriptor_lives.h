@@ -21,7 +21,7 @@ namespace weft::bus {
 struct DescriptorLife {
   int descriptor = -1;
   bool over = false;
-  bool refused = false;         // to be cut, whatever it says
+  bool refused = false;         // to be cut; what it was sent is of no use
   bool claimed = false;         // somebody sent a message in it
   ConnectionId connection = 0;  // if claimed
   uint64_t handshakes_before = 0;

@@ -83,6 +83,22 @@ uint64_t TravellingBytes(const Frames& frames) {
   return bytes;
 }
 
+// How long what was sent to a connection that is cut may wait for its peer to
+// read it. The system would keep megabytes for minutes.
+constexpr int kUnsentLimitMs = 5000;
+
+void LimitUnsent(int descriptor) {
+  setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnsentLimitMs,
+             sizeof(kUnsentLimitMs));
+}
+
+// Has the system drop what it has not sent when the descriptor is closed, and
+// reset the connection: a peer that does not read would not learn of the end.
+void DropUnsent(int descriptor) {
+  const linger at_once = {.l_onoff = 1, .l_linger = 0};
+  setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
 // What the program has read of a TCP connection; 0 where that is unknown.
 uint64_t BytesRead(int descriptor) {
   tcp_info info = {};
@@ -399,8 +415,14 @@ void ListeningSocket::Cut(const Life& life) {
   if (life->over) return;
   const int port = port_;
   // A descriptor of our own stays the same socket while we look at it.
-  parts_.reserve->WithCopy(life->descriptor, [port](int descriptor) {
-    if (LocalPort(descriptor) == port) shutdown(descriptor, SHUT_RDWR);
+  parts_.reserve->WithCopy(life->descriptor, [&](int descriptor) {
+    if (LocalPort(descriptor) != port) return;
+    if (life->refused) {
+      DropUnsent(descriptor);
+    } else {
+      LimitUnsent(descriptor);
+    }
+    shutdown(descriptor, SHUT_RDWR);
   });
 }
 
@@ -556,7 +578,7 @@ absl::Status ListeningSocket::SendLater(Accepted& accepted, Frames& frames) {
   accepted.outbox.clear();
   accepted.over = true;
   lost_.push_back(accepted.id);
-  to_cut_.push_back(accepted.life);
+  Refuse(accepted.life);
   return Lost(/*reads=*/false);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
@@ -88,6 +89,42 @@ TEST_F(ZmqHostileTest, APeerThatNeverReads) {
   ASSERT_TRUE(accepted_.WaitForCloses(1));
   EXPECT_THAT(accepted_.entries().back().why,
               StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// What the system has not sent would otherwise stay for minutes.
+TEST_F(ZmqHostileTest, APeerThatNeverReadsIsReset) {
+  const std::string frame =
+      RawPeer::LongFrameHeader(0, 100'000) + std::string(100'000, 'x');
+  absl::Mutex mutex;
+  std::shared_ptr<Event> answered;
+  absl::Status sent;
+  RecordingEnd echoing(*scheduler_, [&](const RecordingEnd::Entry& entry) {
+    if (entry.kind != Kind::kMessage) return;
+    const absl::Status status = wire_->Send(entry.connection, entry.frames);
+    absl::MutexLock lock(&mutex);
+    sent.Update(status);
+    answered->Set();
+  });
+  ASSERT_OK_AND_ASSIGN(
+      const auto listener,
+      wire_->Listen({"127.0.0.1", 0}, Lane::kControl, echoing));
+  RawPeer peer(listener->address());
+  ASSERT_TRUE(peer.ShakeHands());
+  // It says no more once it is given up: that would reset the connection, too.
+  const auto is_answered = [&] {
+    std::shared_ptr<Event> answer = scheduler_->NewEvent();
+    {
+      absl::MutexLock lock(&mutex);
+      answered = answer;
+    }
+    EXPECT_TRUE(peer.Say(frame));
+    EXPECT_TRUE(answer->WaitUntil(clock_.Now() + kPatience));
+    absl::MutexLock lock(&mutex);
+    return sent.ok();
+  };
+  int said = 0;
+  while (is_answered()) ASSERT_LT(++said, 2000);
+  EXPECT_TRUE(peer.IsReset());
 }
 
 TEST_F(ZmqHostileTest, AFrameThatIsTooLarge) {
