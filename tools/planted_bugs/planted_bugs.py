@@ -18,6 +18,7 @@ is planted.
 import argparse
 import collections
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -133,10 +134,13 @@ def hunt(binary, cases, seeds):
 
 
 def place(stdout, stderr):
-  """The last seed, or the first case that failed, that the test has told."""
+  """The last seed that the test printed, or the first case that failed."""
   seeds = [line for line in stderr.splitlines() if line.startswith('seed ')]
+  # A test that does not print each seed names it in its failure.
+  traced = re.findall(r'\bseed \d+', stdout)
   failed = [line for line in stdout.splitlines() if '[  FAILED  ]' in line]
-  return ''.join(seeds[-1:] or failed[:1] or ['no place that it tells'])
+  return ''.join(seeds[-1:] or traced[:1] or failed[:1] or
+                 ['no place that it tells'])
 
 
 def plant(name, top, folder, binary):

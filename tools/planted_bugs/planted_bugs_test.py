@@ -70,6 +70,11 @@ class PlantedBugsTest(unittest.TestCase):
     test = self.script('echo "[ RUN      ] Case"; echo "seed 7" >&2; exit 1')
     self.assertEqual(planted_bugs.hunt(test, 'Case', 1), (True, 'seed 7'))
 
+  def test_seed_of_a_traced_failure_is_the_place(self):
+    test = self.script('echo "[ RUN      ] Case"; echo "a.cc:1: seed 12"\n'
+                       'echo "[  FAILED  ] Case"; exit 1')
+    self.assertEqual(planted_bugs.hunt(test, 'Case', 1), (True, 'seed 12'))
+
   def read(self, top, path):
     with open(os.path.join(top, path), encoding='utf-8') as file:
       return file.read()
