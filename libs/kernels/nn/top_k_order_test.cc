@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/nn/nn_kernels.h"
+#include "libs/kernels/nn/operand_checks.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
 
