@@ -167,12 +167,15 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
                                                 Schedule(pool, std::move(due));
                                               })),
         started_(CheckStarted()) {
+    if (!started_.ok()) return;
+    {
+      absl::MutexLock lock(&shortage_mutex_);
+      retry_timers_ = timers_.get();
+    }
     if (!compute_.status().ok()) {
       ReportShortage(absl::StrCat(options.name, "/c"), compute_.num_threads(),
                      compute_.status());
     }
-    absl::MutexLock lock(&shortage_mutex_);
-    retry_timers_ = timers_.get();
   }
 
   // Work may schedule more work in any pool, so all run until none is left.
@@ -255,6 +258,7 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   const OnThreadShortage on_shortage_;
   absl::Mutex shortage_mutex_;
   absl::flat_hash_set<std::string> reported_ ABSL_GUARDED_BY(shortage_mutex_);
+  // Null until all pools have started, and for ever if one could not.
   TimerThread* retry_timers_ ABSL_GUARDED_BY(shortage_mutex_) = nullptr;
   const BlockingPool::OnRefused on_refused_;
   WorkCount unfinished_;
@@ -284,7 +288,7 @@ void ThreadScheduler::ReportShortage(const std::string& pool, int num_threads,
                                      const absl::Status& why) {
   {
     absl::MutexLock lock(&shortage_mutex_);
-    if (!reported_.insert(pool).second) return;
+    if (retry_timers_ == nullptr || !reported_.insert(pool).second) return;
   }
   on_shortage_(absl::StrCat(
       "The thread pool ", pool, " needs more than its ", num_threads,

@@ -14,7 +14,8 @@
 
 namespace weft {
 
-// Called once for each pool that was refused a thread, on any thread.
+// Called once for each pool that goes on although it was refused a thread, on
+// any thread. Never called if the scheduler could not start (ThreadsStatus).
 using OnThreadShortage = std::function<void(const std::string& message)>;
 
 // Each pool has a thread from the start, and the pool of own threads has 6: as

@@ -369,6 +369,18 @@ TEST_F(ThreadShortageTest, PoolWithoutAnyThreadIsAnError) {
   }
 }
 
+// The status says it: nothing goes on.
+TEST_F(ThreadShortageTest, SchedulerThatCannotStartReportsNoShortage) {
+  for (int started = 0; started < kFewestThreads; ++started) {
+    starter_.SetRefuses(
+        [started, asked = 0](int) mutable { return asked++ >= started; });
+    auto scheduler = NewScheduler(/*compute_threads=*/4);
+    scheduler->Schedule(Pool::kBlocking, [] {});
+    scheduler.reset();
+    EXPECT_THAT(reports(), testing::IsEmpty()) << started;
+  }
+}
+
 TEST_F(ThreadShortageTest, DestructorRunsWhatFoundNoThread) {
   starter_.SetRefuses([](int) { return true; });
   auto scheduler = NewScheduler();
