@@ -6,10 +6,12 @@
 // not, leaves the graph and its seed in last_graph.txt among its outputs.
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -115,6 +117,57 @@ TEST_F(ExtremeGraphsTest, EndInTimeAndWithinMemory) {
   RecordProperty("graphs", graphs_);
   RecordProperty("values", values_);
   EXPECT_GE(graphs_, static_cast<int>(seeds.end - seeds.begin) / 4);
+}
+
+// A graph with one string, which a process with `kLittleBytes` left can copy
+// once.
+constexpr int64_t kLargeBytes = int64_t{64} << 20;
+constexpr int64_t kLittleBytes = kLargeBytes / 2 * 3;
+
+// Sanitizers end the program when an allocation fails.
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
+constexpr bool kFailureThrows = false;
+#else
+constexpr bool kFailureThrows = true;
+#endif
+
+Scope LargeGraph() {
+  const Scope root = Scope::Root();
+  ops::Const(root, std::string(kLargeBytes, 'x'));
+  return root;
+}
+
+// Ends this process, a child of the test, with the code of the status.
+[[noreturn]] void ExitWith(const absl::Status& status) {
+  std::_Exit(static_cast<int>(status.code()));
+}
+
+const ::testing::ExitedWithCode kIsExhausted(
+    static_cast<int>(absl::StatusCode::kResourceExhausted));
+
+TEST(GraphWithoutMemoryDeathTest, ExportIsAnError) {
+  if (!kFailureThrows) GTEST_SKIP();
+  const Scope root = LargeGraph();
+  EXPECT_EXIT(
+      {
+        LimitMemory(kLittleBytes);
+        ExitWith(ExportGraphDef(root.graph()).status());
+      },
+      kIsExhausted, "");
+}
+
+TEST(GraphWithoutMemoryDeathTest, ImportIsAnErrorAndLeavesTheGraph) {
+  if (!kFailureThrows) GTEST_SKIP();
+  ASSERT_OK_AND_ASSIGN(const std::string bytes,
+                       ExportGraphDef(LargeGraph().graph()));
+  EXPECT_EXIT(
+      {
+        const Scope root = Scope::Root();
+        LimitMemory(kLittleBytes);
+        const absl::Status status = ImportGraphDef(bytes, root.graph());
+        ExitWith(root.graph().num_nodes() == 0 ? status : absl::OkStatus());
+      },
+      kIsExhausted, "");
 }
 
 TEST(ExtremeGraphTest, IsTheSameForTheSameSeed) {

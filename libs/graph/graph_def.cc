@@ -9,6 +9,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/base/text_proto.h"
 #include "libs/graph/attr_value_proto.h"
@@ -120,11 +121,30 @@ absl::Status AddNodes(const Graph& graph, const ExportOptions& options,
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> WriteGraphDef(const Graph& graph,
+                                          const ExportOptions& options) {
+  tf::GraphDef def;
+  RETURN_IF_ERROR(AddNodes(graph, options, def));
+  ExportLibrary(graph, options.first_function, &def);
+  const size_t size = def.ByteSizeLong();
+  if (!IsWithin(size, options)) return TooLarge(graph, options);
+  // All at once: a string that grows takes twice the memory, or more.
+  std::string bytes(size, '\0');
+  google::protobuf::io::ArrayOutputStream stream(bytes.data(),
+                                                 static_cast<int>(size));
+  google::protobuf::io::CodedOutputStream out(&stream);
+  out.SetSerializationDeterministic(true);  // attrs in order of their names
+  def.SerializeWithCachedSizes(&out);
+  out.Trim();
+  return bytes;
+}
+
 }  // namespace
 
 absl::Status ImportGraphProto(const tf::GraphDef& def, Graph& graph,
                               const ImportOptions& options) {
-  return GraphImporter(def, options, graph).Run();
+  return CatchExceptions(
+      [&] { return GraphImporter(def, options, graph).Run(); });
 }
 
 void ExportGraphProto(const Graph& graph, int first_id, bool assigned_devices,
@@ -142,12 +162,14 @@ absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
         absl::StrCat("The GraphDef has ", serialized.size(), " bytes; ",
                      kMaxBytes, " can be read"));
   }
-  tf::GraphDef def;
-  if (!def.ParseFromArray(serialized.data(),
-                          static_cast<int>(serialized.size()))) {
-    return absl::InvalidArgumentError("The bytes are not a GraphDef");
-  }
-  return ImportGraphProto(def, graph, options);
+  return CatchExceptions([&]() -> absl::Status {
+    tf::GraphDef def;
+    if (!def.ParseFromArray(serialized.data(),
+                            static_cast<int>(serialized.size()))) {
+      return absl::InvalidArgumentError("The bytes are not a GraphDef");
+    }
+    return ImportGraphProto(def, graph, options);
+  });
 }
 
 absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
@@ -167,19 +189,7 @@ absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
 
 absl::StatusOr<std::string> ExportGraphDef(const Graph& graph,
                                            const ExportOptions& options) {
-  tf::GraphDef def;
-  RETURN_IF_ERROR(AddNodes(graph, options, def));
-  ExportLibrary(graph, options.first_function, &def);
-  if (!IsWithin(def.ByteSizeLong(), options)) {
-    return TooLarge(graph, options);
-  }
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream out(&stream);
-  out.SetSerializationDeterministic(true);  // attrs in order of their names
-  def.SerializeWithCachedSizes(&out);
-  out.Trim();
-  return bytes;
+  return CatchExceptions([&] { return WriteGraphDef(graph, options); });
 }
 
 std::string ExportGraphDefText(const Graph& graph, int first_id,

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/logging.h"
 #include "libs/base/shorten.h"
 #include "libs/base/status.h"
@@ -168,7 +169,8 @@ absl::Status GraphImporter::Run() {
   const int num_nodes = graph_.num_nodes();
   const int producer = graph_.producer();
   SetProducer();  // which the bodies of functions are added by
-  if (absl::Status status = AddToGraph(); !status.ok()) {
+  const absl::Status status = CatchExceptions([&] { return AddToGraph(); });
+  if (!status.ok()) {
     graph_.TruncateTo(num_nodes);
     graph_.RestoreFunctions(functions);
     graph_.set_producer(producer);
