@@ -185,6 +185,8 @@ void Coordinator::Shutdown(absl::Time, Done done) {
 
 void Coordinator::EndWaits() { impl_->EndWaits(); }
 
+void Coordinator::Close() { impl_->Close(); }
+
 bool Coordinator::HaveAllHeard() const { return impl_->HaveAllHeard(); }
 
 bool Coordinator::HasLeft(const std::string& task, uint64_t incarnation) const {

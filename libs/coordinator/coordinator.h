@@ -38,8 +38,7 @@ struct CoordinatorOptions {
 class Coordinator : public protocol::Coordinator {
  public:
   explicit Coordinator(const CoordinatorOptions& options);
-  // What still waits is answered with UNAVAILABLE.
-  ~Coordinator() override;
+  ~Coordinator() override;  // as Close
 
   void Join(const protocol::JoinRequest& request, absl::Time deadline,
             Answer<protocol::JoinReply> done) override;
@@ -66,6 +65,11 @@ class Coordinator : public protocol::Coordinator {
   // tasks or reports fail with UNAVAILABLE, and so does each later call that
   // would have to wait.
   void EndWaits();
+
+  // Calls that still wait fail with UNAVAILABLE. When this has returned, no
+  // task is lost by its silence any more, and nothing is logged. Blocks while a
+  // line is being logged.
+  void Close();
 
   // Whether all other tasks that are alive have heard with a heartbeat which
   // jobs have finished by now: each has sent another one since it was told.

@@ -174,11 +174,11 @@ class Server::Impl : private PeerObserver,
     }
     // Who has not joined cannot be known to have finished.
     StayUntil([this] { return link_->joined(); }, drain);
-    if (const std::shared_ptr<Coordinator> hosted = hosted_) {
+    if (hosted_ != nullptr) {
       link_->Leave();  // returns when that is known
       const absl::Duration stay = StayOfCoordinator();
       (void)stopped_->WaitUntil(process_.scheduler().clock().Now() + stay);
-      AwaitThatOthersHear(*hosted, drain);
+      AwaitThatOthersHear(drain);
     }
     Stop(drain);
   }
@@ -206,7 +206,7 @@ class Server::Impl : private PeerObserver,
     // Calls to other tasks fail now, and what waits for them in the handler.
     if (route_ != nullptr) route_->Close();
     if (directory_ != nullptr) directory_->Close();
-    hosted_.reset();
+    if (hosted_ != nullptr) hosted_->Close();
     handler_.reset();
     file_server_.reset();
     if (!target_.empty()) logger_.Info("Stopped");
@@ -531,15 +531,13 @@ class Server::Impl : private PeerObserver,
   }
 
   // Heartbeats may be late.
-  void AwaitThatOthersHear(const Coordinator& hosted, absl::Duration longest) {
+  void AwaitThatOthersHear(absl::Duration longest) {
     if (StayOfCoordinator() == absl::ZeroDuration()) return;
-    StayUntil([&hosted] { return hosted.HaveAllHeard(); }, longest);
+    StayUntil([this] { return hosted_->HaveAllHeard(); }, longest);
   }
 
   void StopItself() {
-    if (const std::shared_ptr<Coordinator> hosted = hosted_) {
-      AwaitThatOthersHear(*hosted, options_.drain);
-    }
+    AwaitThatOthersHear(options_.drain);
     Stop(options_.drain);
     if (options_.on_stopped) options_.on_stopped();
     self_stops_.End();
@@ -709,7 +707,9 @@ class Server::Impl : private PeerObserver,
   std::unique_ptr<TaskMetrics> task_metrics_;
   std::unique_ptr<MetricsServer> metrics_server_;
   std::string metrics_url_;
-  std::shared_ptr<Coordinator> hosted_;  // null unless this task plays it
+  // Null unless this task hosts it. Set once, before other threads run: they
+  // read it without the lock, also while the server stops.
+  std::shared_ptr<Coordinator> hosted_;
   std::shared_ptr<CoordinatorRoute> route_;
   std::shared_ptr<CoordinatorLink> link_;
   // Null without devices.

@@ -377,6 +377,15 @@ TEST_F(SimulatedServersTest, ATaskThatStopsHasEnded) {
               testing::Not(testing::Contains(testing::HasSubstr("was lost"))));
 }
 
+// Others may hold on to the coordinator, and its server need not be destroyed.
+TEST_F(SimulatedServersTest, StoppedCoordinatorLosesNoTasks) {
+  ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_THAT(logger_.lines(),
+              testing::Not(testing::Contains(
+                  testing::HasSubstr("is lost: nothing was heard of it"))));
+}
+
 TEST_F(SimulatedServersTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
   const std::string uuid = UuidOf(*worker_);
   EXPECT_EQ(uuid.size(), 32u);
