@@ -13,6 +13,15 @@
 namespace weft {
 namespace {
 
+// g++ defines a macro, clang has a feature.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kUnderThreadSanitizer = true;
+#elif defined(__has_feature)
+constexpr bool kUnderThreadSanitizer = __has_feature(thread_sanitizer);
+#else
+constexpr bool kUnderThreadSanitizer = false;
+#endif
+
 // Of the interruptions at a mutex in focus, in a hundred.
 constexpr uint64_t kStalledInFocus = 50;
 
@@ -157,11 +166,8 @@ SimulatedScheduler::PoolThreads& SimulatedScheduler::ThreadsOf(Part* part) {
   return part == nullptr ? threads_ : part->threads_;
 }
 
-void SimulatedScheduler::set_yields(
-    [[maybe_unused]] const SimulatedYields& yields) {
-#ifndef __SANITIZE_THREAD__
-  yields_ = yields;
-#endif
+void SimulatedScheduler::set_yields(const SimulatedYields& yields) {
+  if (!kUnderThreadSanitizer) yields_ = yields;
   points_until_yield_ = 0;
   if (yields_.one_in > 0) DrawNextYield();
 }
