@@ -593,6 +593,8 @@ TEST_F(DrainingWriterTest, SaveThatIsOpenIsWaitedFor) {
   }
   EXPECT_FALSE(ended_);
   EXPECT_OK(file->Close());
+  files_.Pass(absl::Seconds(10));  // the writer is used until it has drained
+  EXPECT_TRUE(ended_);
 }
 
 // What is expected is said again.
