@@ -199,7 +199,8 @@ TEST_F(GradientsTest, NamesTheOpThatIsNotRegistered) {
   EXPECT_THAT(Of({Output(y)}, {x}),
               StatusIs(absl::StatusCode::kNotFound,
                        "No gradient defined for operation 'odd' (op type: "
-                       "Unknown): its op is not registered"));
+                       "Unknown): it cannot run, since its op is not "
+                       "registered"));
 }
 
 TEST_F(GradientsTest, NamesTheOpWhoseGradientFails) {
