@@ -627,6 +627,22 @@ TEST_F(GraphDefTest, ConstantsOfRepeatedValuesHaveOneLimitTogether) {
   EXPECT_EQ(graph.num_nodes(), 0);
 }
 
+// Each message has all copies of a text that repeats.
+TEST_F(GraphDefTest, RepeatedTextsHaveALowerLimit) {
+  const auto repeat = [](int texts) {
+    return absl::StrCat(
+        "node { name: 't' op: 'Const' attr { key: 'dtype' value { type: "
+        "DT_STRING } } attr { key: 'value' value { tensor { dtype: DT_STRING "
+        "tensor_shape { dim { size: ",
+        texts, " } } string_val: '", std::string(1000, 'x'), "' } } } }\n");
+  };
+  Graph graph(TestOps());
+  EXPECT_THAT(ImportGraphDefText(repeat(1 << 20), graph),
+              StatusIs(absl::StatusCode::kResourceExhausted, "Node 't'"));
+  EXPECT_EQ(graph.num_nodes(), 0);
+  EXPECT_OK(ImportGraphDefText(repeat(1 << 12), graph));
+}
+
 TEST_F(GraphDefTest, ARefusedNodeLeavesNothingBehind) {
   ASSERT_OK(Import(Placeholder("x")));
   // The last node fails only when it is added.

@@ -23,6 +23,7 @@
 #include "libs/graph/version_rules.h"
 #include "libs/tensor/data_type.h"
 #include "libs/tensor/tensor_proto.h"
+#include "libs/tensor/tensor_proto_convert.h"
 #include "schemas/tf/graph.pb.h"
 
 namespace weft {
@@ -43,6 +44,10 @@ absl::Status Refuse(const tf::NodeDef& node, absl::string_view why) {
       absl::StrCat("Node '", node.name(), "': ", why));
 }
 
+// A text, or another object, that repeats is a value of its own in each
+// message: client and master hold it several times while they pass it on.
+constexpr double kCopiesOfObjects = 8;
+
 // Bytes that a tensor takes and does not bring: where it has more elements than
 // bytes, its last value repeats. As a double, since shapes are not checked yet.
 double RepeatedBytes(const tf::TensorProto& tensor) {
@@ -52,9 +57,10 @@ double RepeatedBytes(const tf::TensorProto& tensor) {
   }
   double bytes = 0;
   if (elements > static_cast<double>(tensor.ByteSizeLong())) {
-    // Of a string or another object no less than a pointer and a size.
-    const size_t size = DataTypeSize(static_cast<DataType>(tensor.dtype()));
-    bytes = elements * static_cast<double>(size == 0 ? 16 : size);
+    const bool has_objects =
+        DataTypeSize(static_cast<DataType>(tensor.dtype())) == 0;
+    bytes = elements * static_cast<double>(BytesOfRepeatedElement(tensor)) *
+            (has_objects ? kCopiesOfObjects : 1);
   }
   for (const auto& variant : tensor.variant_val()) {
     for (const auto& inner : variant.tensors()) bytes += RepeatedBytes(inner);

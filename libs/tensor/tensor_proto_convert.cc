@@ -170,10 +170,7 @@ size_t BytesOfLastValue(const TensorProto& proto) {
 bool TakeRepeatedBytes(const TensorProto& proto, const TensorShape& shape,
                        int64_t& left) {
   if (CountValues(proto) >= shape.num_elements()) return true;
-  const size_t size = DataTypeSize(static_cast<DataType>(proto.dtype()));
-  const auto element = static_cast<int64_t>(std::max<size_t>(size, 1) +
-                                            (size == 0 ? sizeof(Variant) : 0) +
-                                            BytesOfLastValue(proto));
+  const int64_t element = BytesOfRepeatedElement(proto);
   if (shape.num_elements() > left / element) return false;
   left -= shape.num_elements() * element;
   return true;
@@ -382,6 +379,13 @@ void VariantToProto(const Variant& variant, tf::VariantTensorDataProto* proto) {
   for (const Tensor& tensor : *variant.tensors) {
     TensorToProto(tensor, proto->add_tensors());
   }
+}
+
+int64_t BytesOfRepeatedElement(const TensorProto& proto) {
+  const size_t size = DataTypeSize(static_cast<DataType>(proto.dtype()));
+  return static_cast<int64_t>(std::max<size_t>(size, 1) +
+                              (size == 0 ? sizeof(Variant) : 0) +
+                              BytesOfLastValue(proto));
 }
 
 bool TakeRepeatedBytes(const TensorProto& proto, int64_t& left) {

@@ -29,6 +29,9 @@ absl::StatusOr<Variant> VariantFromProto(
 // Adds to `proto`, which is empty. An object of the process is not in there.
 void VariantToProto(const Variant& variant, tf::VariantTensorDataProto* proto);
 
+// The bytes of each element that has no value of its own in the tensor: the
+// last value repeats. At least 1.
+int64_t BytesOfRepeatedElement(const tf::TensorProto& proto);
 // Whether the tensor is within `left` bytes, which it takes it off, if the last
 // of its values repeats; true of any other. A shape that is none is refused
 // later.
