@@ -252,12 +252,18 @@ TEST_F(StringChargeTest, StringsThatFitAreNotRefused) {
 
 // A default counts where a field is missing.
 TEST_F(StringChargeTest, CsvDefaultsThatAreNotUsedAreNotCounted) {
-  const AttrMap attrs = {{"OUT_TYPE", DataTypeVector{DT_STRING}}};
-  const Tensor given = Texts(40, 1);
-  ExpectRefused({{"DecodeCSV", {Texts(40, 0), Texts(1, 100 << 10)}, attrs}});
+  const AttrMap attrs = {{"OUT_TYPE", DataTypeVector{DT_STRING, DT_STRING}}};
+  const auto run_with = [&](const std::string& record) {
+    const Tensor records =
+        Tensor::Vector<std::string>(std::vector<std::string>(40, record));
+    const Tensor text = Texts(1, 100 << 10);
+    return Case{"DecodeCSV", {records, text, text}, attrs};
+  };
+  ExpectRefused({run_with(",")});
   SmallAllocator allocator(kRoom, kRoom);
   harness_.set_allocator(allocator);
-  EXPECT_OK(harness_.Run("DecodeCSV", {given, Texts(1, 100 << 10)}, attrs));
+  const Case given = run_with("a,b");
+  EXPECT_OK(harness_.Run(given.op, given.inputs, given.attrs));
 }
 
 // A row's order, or the sums of its weights, takes eight bytes a column.
@@ -265,10 +271,10 @@ TEST_F(StringChargeTest, ScratchOfChoicesIsBounded) {
   const TensorShape row({1, 1 << 20});
   const Tensor bytes(DT_INT8, row), halves(DT_HALF, row);
   ExpectRefused(
-      {{"TopKV2", {bytes, Int(1)}}, {"Multinomial", {halves, Int(1)}}});
+      {{"TopKV2", {bytes, Int(2)}}, {"Multinomial", {halves, Int(1)}}});
   SmallAllocator allocator(kRoom, kRoom);
   harness_.set_allocator(allocator);
-  EXPECT_OK(harness_.Run("TopKV2", {bytes, Int(1)}, {{"sorted", false}}));
+  EXPECT_OK(harness_.Run("TopKV2", {bytes, Int(2)}, {{"sorted", false}}));
 }
 
 }  // namespace

@@ -93,7 +93,9 @@ class TopKKernel : public OpKernel {
                Tensor& values, Tensor& indices) const {
     const T* x = input.flat<T>().data() + row * columns;
     const std::vector<int64_t> order =
-        sorted_ ? Sorted(x, columns, k) : Unsorted(x, columns, k);
+        k == 1    ? std::vector<int64_t>{First(x, columns)}
+        : sorted_ ? Sorted(x, columns, k)
+                  : Unsorted(x, columns, k);
     T* value = values.mutable_flat<T>().data() + row * k;
     I* index = indices.mutable_flat<I>().data() + row * k;
     for (int64_t i = 0; i < k; ++i) {
@@ -108,13 +110,23 @@ class TopKKernel : public OpKernel {
                             HeapCharge& charge) const {
     const int64_t threads =
         std::min<int64_t>(rows, context.scheduler().num_compute_threads() + 1);
-    const bool has_heap = !sorted_ && k > 1 && k < columns;
-    const int64_t length = (has_heap ? k : columns) + 1;
+    const bool has_all = k == columns || (sorted_ && k > 1);
+    const int64_t length = (has_all ? columns : k) + 1;
     for (int64_t i = 0; i < threads; ++i) {
       RETURN_IF_ERROR(
           charge.AddObjects(static_cast<size_t>(length), sizeof(int64_t)));
     }
     return absl::OkStatus();
+  }
+
+  // The only result for k = 1. NaNs come last; TensorFlow's choice depends on
+  // the machine's vector instructions where there are some.
+  static int64_t First(const T* x, int64_t columns) {
+    int64_t first = 0;
+    for (int64_t i = 1; i < columns; ++i) {
+      if (Precedes(x, i, first)) first = i;
+    }
+    return first;
   }
 
   // The smaller index comes first among equals.
@@ -128,10 +140,8 @@ class TopKKernel : public OpKernel {
   }
 
   // The order of sorted=false in TensorFlow's CPU kernel, on which models that
-  // were trained with it may depend. NaNs are placed as there, but for k = 1:
-  // there TensorFlow's choice depends on the machine's vector instructions.
+  // were trained with it may depend. NaNs are placed as there.
   static std::vector<int64_t> Unsorted(const T* x, int64_t columns, int64_t k) {
-    if (k == 1) return Sorted(x, columns, k);
     return k == columns ? AllSorted(x, columns) : AsInHeap(x, columns, k);
   }
 
