@@ -9,6 +9,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/forwarding_scheduler.h"
 #include "libs/executor/testing/plan_harness.h"
 
 namespace weft {
@@ -86,27 +87,19 @@ class TickingClock : public Clock {
   absl::Duration tick_ = absl::Microseconds(30);
 };
 
-// Real threads that are said to wake as slowly as a test likes.
-class SlowlyWoken : public Scheduler, public PoolProgress {
+// Its threads are said to wake as slowly as a test likes.
+class SlowlyWoken : public ForwardingScheduler, public PoolProgress {
  public:
+  using ForwardingScheduler::ForwardingScheduler;
+
   void set_wake_time(absl::Duration time) { wake_time_ = time; }
   void set_tick(absl::Duration tick) { clock_.set_tick(tick); }
   int num_handed_over() const { return num_handed_over_; }
 
   void Schedule(Pool pool, Closure closure) override {
     ++num_handed_over_;
-    scheduler_->Schedule(pool, std::move(closure));
+    ForwardingScheduler::Schedule(pool, std::move(closure));
   }
-  TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override {
-    return scheduler_->ScheduleAt(pool, when, std::move(closure));
-  }
-  bool CancelTimer(TimerId id) override { return scheduler_->CancelTimer(id); }
-  std::unique_ptr<Event> NewEvent() override { return scheduler_->NewEvent(); }
-  void ParallelFor(int64_t total, int64_t min_range,
-                   const std::function<void(int64_t, int64_t)>& work) override {
-    scheduler_->ParallelFor(total, min_range, work);
-  }
-  int num_compute_threads() const override { return 2; }
   const Clock& clock() const override { return clock_; }
 
   uint64_t num_begun() const override { return 0; }
@@ -116,9 +109,6 @@ class SlowlyWoken : public Scheduler, public PoolProgress {
 
  private:
   TickingClock clock_;
-  SystemClock real_clock_;
-  std::unique_ptr<Scheduler> scheduler_ =
-      NewThreadScheduler(real_clock_, {.compute_threads = 2});
   absl::Duration wake_time_ = absl::Microseconds(1);
   std::atomic<int> num_handed_over_{0};
 };
@@ -143,7 +133,10 @@ class HandOverTest : public ::testing::Test {
     return scheduler_.num_handed_over() - before;
   }
 
-  SlowlyWoken scheduler_;
+  SystemClock clock_;
+  const std::unique_ptr<Scheduler> threads_ =
+      NewThreadScheduler(clock_, {.compute_threads = 2});
+  SlowlyWoken scheduler_{*threads_};
   PlanHarness h_{&scheduler_};
 };
 

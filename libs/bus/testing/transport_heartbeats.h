@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "libs/base/pool_progress.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/forwarding_scheduler.h"
 #include "libs/bus/greeting.h"
 #include "libs/bus/testing/recording_end.h"
 #include "libs/bus/testing/transport_ends.h"
@@ -25,9 +26,9 @@ namespace weft::bus {
 
 // The scheduler of a process whose pools may begin nothing more of what is
 // scheduled; or so it looks, because they have other work for long.
-class StuckScheduler : public Scheduler, public PoolProgress {
+class StuckScheduler : public ForwardingScheduler, public PoolProgress {
  public:
-  explicit StuckScheduler(Scheduler& scheduler) : scheduler_(scheduler) {}
+  using ForwardingScheduler::ForwardingScheduler;
 
   void Stick(Pool pool) {
     absl::MutexLock lock(&mutex_);
@@ -57,7 +58,7 @@ class StuckScheduler : public Scheduler, public PoolProgress {
     }
     for (auto& [pool, closures] : stuck) {
       for (Closure& closure : closures) {
-        scheduler_.Schedule(pool, std::move(closure));
+        to().Schedule(pool, std::move(closure));
       }
     }
   }
@@ -71,27 +72,16 @@ class StuckScheduler : public Scheduler, public PoolProgress {
         return;
       }
     }
-    scheduler_.Schedule(pool, std::move(closure));
+    to().Schedule(pool, std::move(closure));
   }
   TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override {
-    return scheduler_.ScheduleAt(
+    return to().ScheduleAt(
         pool, when, [this, pool, closure = std::move(closure)]() mutable {
           Schedule(pool, std::move(closure));
         });
   }
-  bool CancelTimer(TimerId id) override { return scheduler_.CancelTimer(id); }
-  std::unique_ptr<Event> NewEvent() override { return scheduler_.NewEvent(); }
-  void ParallelFor(int64_t total, int64_t min_range,
-                   const std::function<void(int64_t, int64_t)>& work) override {
-    scheduler_.ParallelFor(total, min_range, work);
-  }
-  int num_compute_threads() const override {
-    return scheduler_.num_compute_threads();
-  }
-  const Clock& clock() const override { return scheduler_.clock(); }
 
  private:
-  Scheduler& scheduler_;
   mutable absl::Mutex mutex_;
   bool has_backlog_ ABSL_GUARDED_BY(mutex_) = false;
   mutable uint64_t num_begun_ ABSL_GUARDED_BY(mutex_) = 0;

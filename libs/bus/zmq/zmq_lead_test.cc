@@ -13,6 +13,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/forwarding_scheduler.h"
 #include "libs/bus/testing/raw_peer.h"
 #include "libs/bus/testing/recording_end.h"
 #include "libs/bus/wire.h"
@@ -188,13 +189,13 @@ TEST_F(ZmqLeadTest, SilentListenerDoesNotKeepTheDialerBusy) {
 
 // Counts how the loop's thread waits while it is parked. It can be held between
 // two of these waits.
-class ParkedThread : public Scheduler {
+class ParkedThread : public ForwardingScheduler {
  public:
-  explicit ParkedThread(Scheduler& real) : real_(real) {}
+  using ForwardingScheduler::ForwardingScheduler;
 
   void Hold() {
     absl::MutexLock lock(&mutex_);
-    released_ = real_.NewEvent();
+    released_ = to().NewEvent();
   }
   // Counts from here.
   void Release() {
@@ -215,28 +216,15 @@ class ParkedThread : public Scheduler {
   std::function<void()> after_wait = [] {};
 
   void Schedule(Pool pool, Closure closure) override {
-    real_.Schedule(pool, [closure = std::move(closure)]() mutable {
+    to().Schedule(pool, [closure = std::move(closure)]() mutable {
       is_loop_ = true;
       closure();
       is_loop_ = false;
     });
   }
-  using Scheduler::ScheduleAt;
-  TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override {
-    return real_.ScheduleAt(pool, when, std::move(closure));
-  }
-  bool CancelTimer(TimerId id) override { return real_.CancelTimer(id); }
   std::unique_ptr<Event> NewEvent() override {
-    return std::make_unique<CountedEvent>(*this, real_.NewEvent());
+    return std::make_unique<CountedEvent>(*this, to().NewEvent());
   }
-  void ParallelFor(int64_t total, int64_t min_range,
-                   const std::function<void(int64_t, int64_t)>& work) override {
-    real_.ParallelFor(total, min_range, work);
-  }
-  int num_compute_threads() const override {
-    return real_.num_compute_threads();
-  }
-  const Clock& clock() const override { return real_.clock(); }
 
  private:
   class CountedEvent : public Event {
@@ -269,7 +257,6 @@ class ParkedThread : public Scheduler {
   }
 
   static thread_local bool is_loop_;
-  Scheduler& real_;
   mutable absl::Mutex mutex_;
   // Set by Release; null unless the thread is held.
   std::shared_ptr<Event> released_ ABSL_GUARDED_BY(mutex_);

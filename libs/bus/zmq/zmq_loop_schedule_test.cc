@@ -28,6 +28,7 @@
 #include "libs/base/lock_observer.h"
 #include "libs/base/random.h"
 #include "libs/base/simulated_scheduler.h"
+#include "libs/base/testing/forwarding_scheduler.h"
 #include "libs/base/testing/seeds.h"
 #include "libs/bus/testing/simulated_poller.h"
 #include "libs/bus/testing/simulated_socket.h"
@@ -58,38 +59,25 @@ constexpr int kSecondsOfAll = 60;
 constexpr size_t kTooMany = 50;
 
 // Schedules what the loop does, and watches the waits of its own thread.
-class LoopThread : public Scheduler {
+class LoopThread : public ForwardingScheduler {
  public:
   LoopThread(Scheduler& all, std::function<void()> on_spin)
-      : all_(all), on_spin_(std::move(on_spin)) {}
+      : ForwardingScheduler(all), on_spin_(std::move(on_spin)) {}
 
   // Each leader may call the parked thread back once, and the last one's call
   // may be heard late.
   void LeadHasBegun() { calls_left_ = std::min(calls_left_ + 1, 2); }
 
   void Schedule(Pool pool, Closure closure) override {
-    all_.Schedule(pool, [closure = std::move(closure)]() mutable {
+    to().Schedule(pool, [closure = std::move(closure)]() mutable {
       is_loop_ = true;
       closure();
       is_loop_ = false;
     });
   }
-  using Scheduler::ScheduleAt;
-  TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override {
-    return all_.ScheduleAt(pool, when, std::move(closure));
-  }
-  bool CancelTimer(TimerId id) override { return all_.CancelTimer(id); }
   std::unique_ptr<Event> NewEvent() override {
-    return std::make_unique<WatchedEvent>(*this, all_.NewEvent());
+    return std::make_unique<WatchedEvent>(*this, to().NewEvent());
   }
-  void ParallelFor(int64_t total, int64_t min_range,
-                   const std::function<void(int64_t, int64_t)>& work) override {
-    all_.ParallelFor(total, min_range, work);
-  }
-  int num_compute_threads() const override {
-    return all_.num_compute_threads();
-  }
-  const Clock& clock() const override { return all_.clock(); }
 
  private:
   class WatchedEvent : public Event {
@@ -114,7 +102,6 @@ class LoopThread : public Scheduler {
   }
 
   static thread_local bool is_loop_;
-  Scheduler& all_;
   const std::function<void()> on_spin_;
   int calls_left_ = 0;
 };

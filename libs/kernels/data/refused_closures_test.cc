@@ -11,6 +11,7 @@
 #include "libs/base/exceptions.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/forwarding_scheduler.h"
 #include "libs/kernels/data/captured_function.h"
 #include "libs/kernels/data/parallel_map.h"
 #include "libs/kernels/data/testing/dataset_harness.h"
@@ -18,9 +19,11 @@
 namespace weft {
 namespace {
 
-// Real threads. Has no memory for one closure of a pool.
-class RefusingScheduler : public Scheduler {
+// Has no memory for one closure of a pool.
+class RefusingScheduler : public ForwardingScheduler {
  public:
+  using ForwardingScheduler::ForwardingScheduler;
+
   // The closure that is scheduled after `count` others of the pool.
   void RefuseAfter(Pool pool, int count) {
     pool_ = pool;
@@ -29,23 +32,10 @@ class RefusingScheduler : public Scheduler {
 
   void Schedule(Pool pool, Closure closure) override {
     if (pool == pool_ && left_-- == 0) throw std::bad_alloc();
-    scheduler_->Schedule(pool, std::move(closure));
+    ForwardingScheduler::Schedule(pool, std::move(closure));
   }
-  TimerId ScheduleAt(Pool pool, absl::Time when, Closure closure) override {
-    return scheduler_->ScheduleAt(pool, when, std::move(closure));
-  }
-  bool CancelTimer(TimerId id) override { return scheduler_->CancelTimer(id); }
-  std::unique_ptr<Event> NewEvent() override { return scheduler_->NewEvent(); }
-  void ParallelFor(int64_t total, int64_t min_range,
-                   const std::function<void(int64_t, int64_t)>& work) override {
-    scheduler_->ParallelFor(total, min_range, work);
-  }
-  int num_compute_threads() const override { return 2; }
-  const Clock& clock() const override { return clock_; }
 
  private:
-  SystemClock clock_;
-  std::unique_ptr<Scheduler> scheduler_ = NewThreadScheduler(clock_);
   std::atomic<Pool> pool_{Pool::kGraph};
   std::atomic<int> left_{-1};
 };
@@ -98,7 +88,9 @@ class RefusedClosuresTest : public testing::Test {
     return harness_.Walk(dataset);
   }
 
-  RefusingScheduler scheduler_;
+  SystemClock clock_;
+  const std::unique_ptr<Scheduler> threads_ = NewThreadScheduler(clock_);
+  RefusingScheduler scheduler_{*threads_};
   DatasetHarness harness_;
 };
 
