@@ -134,6 +134,22 @@ absl::Status ImportInto(const Scope& scope, absl::string_view functions,
       absl::StrCat("library { ", functions, " }\n", nodes), scope.graph());
 }
 
+// Nodes of a data set whose only element is `function` of x: NAME_one has x,
+// NAME the result, and NAME_value is the result as a tensor.
+std::string Mapped(const std::string& name, const std::string& function,
+                   const std::string& shape = "") {
+  const std::string shapes =
+      absl::StrCat(" attr { key: 'output_shapes' value { list { shape { ",
+                   shape, " } } } }");
+  const std::string types = TypesAttr("output_types", "DT_FLOAT") + shapes;
+  return GraphNode(name + "_one", "TensorDataset", "x",
+                   TypesAttr("Toutput_types", "DT_FLOAT") + shapes) +
+         GraphNode(name, "MapDataset", name + "_one",
+                   FunctionAttr("f", function) + TypesAttr("Targuments", "") +
+                       types) +
+         GraphNode(name + "_value", "DatasetToSingleElement", name, types);
+}
+
 class FunctionsTest : public ::testing::Test {
  protected:
   absl::Status Import(absl::string_view functions, absl::string_view nodes) {
@@ -241,28 +257,16 @@ TEST_F(FunctionsTest, UnknownOpsFailOnlyStepsThatNeedThem) {
 
 // A data set calls its function while it runs.
 TEST_F(FunctionsTest, UnknownOpsFailOnlyDataSetsThatNeedThem) {
-  const std::string shapes =
-      " attr { key: 'output_shapes' value { list { shape { } } } }";
-  const std::string types = TypesAttr("output_types", "DT_FLOAT") + shapes;
-  const auto map = [&](const std::string& name) {
-    return GraphNode(absl::StrCat(name, "_set"), "MapDataset", "one",
-                     absl::StrCat(FunctionAttr("f", name),
-                                  TypesAttr("Targuments", ""), types)) +
-           GraphNode(absl::StrCat(name, "_value"), "DatasetToSingleElement",
-                     absl::StrCat(name, "_set"), types);
-  };
   const std::string nodes =
       FloatOp("good", "Neg", "x") + FloatOp("bad", "Unknown", "x");
-  ASSERT_OK(
-      Import(Function("without", "x", "y", nodes, "good:y:0") +
-                 Function("with", "x", "y", nodes, "bad:any:0"),
-             Placeholder("x", "DT_FLOAT") +
-                 GraphNode("one", "TensorDataset", "x",
-                           TypesAttr("Toutput_types", "DT_FLOAT") + shapes) +
-                 map("without") + map("with")));
+  ASSERT_OK(Import(Function("without", "x", "y", nodes, "good:y:0") +
+                       Function("with", "x", "y", nodes, "bad:any:0"),
+                   Placeholder("x", "DT_FLOAT") +
+                       Mapped("without_set", "without") +
+                       Mapped("with_set", "with")));
   const FeedList feeds = {{Find("x:0"), Float(5)}};
-  EXPECT_THAT(Run(feeds, "without_value:0"), Gives(-5.0f));
-  EXPECT_THAT(Run(feeds, "with_value:0"),
+  EXPECT_THAT(Run(feeds, "without_set_value:0"), Gives(-5.0f));
+  EXPECT_THAT(Run(feeds, "with_set_value:0"),
               StatusIs(absl::StatusCode::kNotFound,
                        "Op type not registered 'Unknown' (node 'with/bad')"));
 }
@@ -300,7 +304,7 @@ TEST_F(FunctionsTest, MissingFunctionsFailOnlyStepsThatNeedThem) {
   EXPECT_THAT(Run({{Find("bad:0"), Float(2)}}, "after:0"), Gives(4.0f));
 }
 
-TEST_F(FunctionsTest, MissingFunctionsInsideFunctionsFailOnlyTheirSteps) {
+TEST_F(FunctionsTest, MissingInnerFunctionsFailOnlyTheirSteps) {
   const std::string call =
       Inner("bad", "PartitionedCall", "x",
             TypesAttr("Tin", "DT_FLOAT") + TypesAttr("Tout", "DT_FLOAT") +
@@ -318,45 +322,23 @@ TEST_F(FunctionsTest, MissingFunctionsInsideFunctionsFailOnlyTheirSteps) {
 }
 
 TEST_F(FunctionsTest, DataSetsOfMissingFunctionsFailTheirSteps) {
-  const std::string types =
-      TypesAttr("output_types", "DT_FLOAT") +
-      " attr { key: 'output_shapes' value { list { shape { } } } }";
-  ASSERT_OK(Import(
-      "", Placeholder("x", "DT_FLOAT") +
-              GraphNode("one", "TensorDataset", "x",
-                        TypesAttr("Toutput_types", "DT_FLOAT") +
-                            " attr { key: 'output_shapes' value { list { "
-                            "shape { } } } }") +
-              GraphNode("set", "MapDataset", "one",
-                        FunctionAttr("f", "gone") +
-                            TypesAttr("Targuments", "") + types) +
-              GraphNode("value", "DatasetToSingleElement", "set", types) +
-              GraphNode("y", "Neg", "x", TypeAttr("T", "DT_FLOAT"))));
+  ASSERT_OK(
+      Import("", Placeholder("x", "DT_FLOAT") + Mapped("set", "gone") +
+                     GraphNode("y", "Neg", "x", TypeAttr("T", "DT_FLOAT"))));
   const FeedList feeds = {{Find("x:0"), Float(5)}};
   EXPECT_THAT(Run(feeds, "y:0"), Gives(-5.0f));
-  EXPECT_THAT(Run(feeds, "value:0"),
+  EXPECT_THAT(Run(feeds, "set_value:0"),
               StatusIs(absl::StatusCode::kNotFound,
                        "Function not defined 'gone' (node 'set')"));
 }
 
-// As in TensorFlow, the version of the graph is that of its functions, also of
-// those that run on a task.
+// As in TensorFlow, functions have the version of their graph. A data set calls
+// them on a task, a PartitionedCall is expanded before.
 TEST(RemovedOpsTest, OnlyStepsThatCallThemFail) {
-  const std::string types = TypesAttr("output_types", "DT_FLOAT") +
-                            " attr { key: 'output_shapes' value { list { shape "
-                            "{ unknown_rank: true } "
-                            "} } }";
   const std::string nodes =
       Placeholder("x", "DT_FLOAT") +
       Call("call", "diagonal", "x", "DT_FLOAT", "DT_FLOAT") +
-      GraphNode("one", "TensorDataset", "x",
-                TypesAttr("Toutput_types", "DT_FLOAT") +
-                    " attr { key: 'output_shapes' value { list { shape { "
-                    "unknown_rank: true } } } }") +
-      GraphNode(
-          "set", "MapDataset", "one",
-          FunctionAttr("f", "diagonal") + TypesAttr("Targuments", "") + types) +
-      GraphNode("mapped", "DatasetToSingleElement", "set", types) +
+      Mapped("set", "diagonal", "unknown_rank: true") +
       GraphNode("y", "Neg", "x", TypeAttr("T", "DT_FLOAT"));
   const std::string function = Function(
       "diagonal", "x", "y", FloatOp("y", "BatchMatrixDiag", "x"), "y:output:0");
@@ -372,7 +354,7 @@ TEST(RemovedOpsTest, OnlyStepsThatCallThemFail) {
           .status();
     };
     EXPECT_OK(run("y:0"));
-    for (const char* fetch : {"call:0", "mapped:0"}) {
+    for (const char* fetch : {"call:0", "set_value:0"}) {
       if (version < 14) {
         EXPECT_OK(run(fetch));
         continue;

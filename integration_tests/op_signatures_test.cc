@@ -1,7 +1,7 @@
 // Every op means in a GraphDef what it means to TensorFlow: its inputs,
-// outputs, attributes, defaults, flags and the version that removed it are
-// those of TensorFlow's registry, as testdata/tensorflow_signatures.txt has
-// them (tools/tensorflow_signatures.py).
+// outputs, attributes, defaults, flags and the version that removed it equal
+// those of TensorFlow's registry. testdata/tensorflow_signatures.txt lists them
+// (tools/tensorflow_signatures.py writes it).
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -255,16 +255,15 @@ TEST(OpSignaturesTest, OpsAreRemovedInTensorFlowsVersions) {
   const auto removals = ReadRemovedOps();
   EXPECT_FALSE(removals.empty());
   for (const OpDef* op : StandardOps()->List()) {
-    const NodeSpec spec{.name = "n", .op = op->name};
     const auto removal = removals.find(op->name);
     if (removal == removals.end()) {
-      EXPECT_OK(CheckNotRemoved(kGraphDefVersion, spec)) << op->name;
+      EXPECT_OK(CheckNotRemoved(kGraphDefVersion, "n", op->name)) << op->name;
       continue;
     }
     const auto& [version, advice] = removal->second;
-    EXPECT_OK(CheckNotRemoved(version - 1, spec)) << op->name;
+    EXPECT_OK(CheckNotRemoved(version - 1, "n", op->name)) << op->name;
     EXPECT_THAT(
-        CheckNotRemoved(version, spec),
+        CheckNotRemoved(version, "n", op->name),
         StatusIs(absl::StatusCode::kUnimplemented,
                  absl::StrCat("removed in version ", version, ". ", advice)))
         << op->name;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/deadlock_detector.h"
 #include "libs/base/futex.h"
@@ -13,11 +14,8 @@
 namespace weft {
 namespace {
 
-// g++ defines a macro, clang has a feature.
-#if defined(__SANITIZE_THREAD__)
+#ifdef ABSL_HAVE_THREAD_SANITIZER
 constexpr bool kUnderThreadSanitizer = true;
-#elif defined(__has_feature)
-constexpr bool kUnderThreadSanitizer = __has_feature(thread_sanitizer);
 #else
 constexpr bool kUnderThreadSanitizer = false;
 #endif

@@ -125,7 +125,7 @@ absl::Status DoneIsLost() {
 // an exception, or by a thread that works on the step, the node fails:
 // otherwise the step would wait for it forever. Elsewhere it does nothing, for
 // it may outlive what the step uses: a scheduler that ends destroys closures
-// that it has not run. So nothing else may drop it.
+// without running them. Other code must not drop it.
 class AsyncDone {
  public:
   explicit AsyncDone(AsyncEntry& entry) : entry_(&entry) {}

@@ -290,7 +290,8 @@ class Instantiation {
                              NodeSpec& spec) {
     if (op == nullptr) return MarkUnknownNode(node, spec);
     const bool is_removed =
-        HasVersion() && !CheckNotRemoved(graph_.producer(), spec).ok();
+        HasVersion() &&
+        !CheckNotRemoved(graph_.producer(), spec.name, spec.op).ok();
     if (is_removed ||
         !UndefinedFunctions(graph_.functions(), spec.attrs).empty()) {
       MarkNotRunnable(spec);

@@ -139,20 +139,28 @@ absl::StatusOr<OpParts> PartsOfKnown(const Graph& graph, const NodeSpec& spec) {
   return parts;
 }
 
-absl::StatusOr<OpParts> PartsOfUnknown(const Graph& graph, NodeSpec& spec,
-                                       int num_outputs) {
+// The parts of an unknown node, but for its inputs.
+OpParts PartsWithOwnOp(std::shared_ptr<const OpDef> op, AttrMap attrs,
+                       DataTypeVector output_types) {
   // One object, so that the op lives as long as the attrs of its node.
   struct Owned {
     std::shared_ptr<const OpDef> op;
     AttrMap attrs;
   };
+  const auto owned =
+      std::make_shared<const Owned>(Owned{std::move(op), std::move(attrs)});
+  const size_t num_outputs = output_types.size();
+  return {.op = owned->op.get(),
+          .attrs = {owned, &owned->attrs},
+          .output_types = std::move(output_types),
+          .shapes = std::vector<PartialShape>(num_outputs)};
+}
+
+absl::StatusOr<OpParts> PartsOfUnknown(const Graph& graph, NodeSpec& spec,
+                                       int num_outputs) {
   RETURN_IF_ERROR(CheckName(graph, spec.name));
-  const auto owned = std::make_shared<const Owned>(
-      Owned{MakeUnknownOp(spec.op), std::move(spec.attrs)});
-  OpParts parts{.op = owned->op.get(),
-                .attrs = {owned, &owned->attrs},
-                .output_types = DataTypeVector(num_outputs, DT_INVALID),
-                .shapes = std::vector<PartialShape>(num_outputs)};
+  OpParts parts = PartsWithOwnOp(MakeUnknownOp(spec.op), std::move(spec.attrs),
+                                 DataTypeVector(num_outputs, DT_INVALID));
   if (absl::Status status = CheckEdges(graph, *parts.op, spec); !status.ok()) {
     return Annotate(status, ErrorPrefix(spec));
   }
@@ -164,22 +172,15 @@ absl::StatusOr<OpParts> PartsOfUnknown(const Graph& graph, NodeSpec& spec,
   return parts;
 }
 
-// Of an unknown node that has the outputs of its op.
+// Returns the parts of an unknown node that has the outputs of its op.
 absl::StatusOr<OpParts> PartsOfNotRunnable(const Graph& graph,
                                            const NodeSpec& spec) {
-  struct Owned {
-    std::shared_ptr<const OpDef> op;
-    AttrMap attrs;
-  };
   ASSIGN_OR_RETURN(NodeSignature signature, graph.Resolve(spec));
-  const auto owned = std::make_shared<const Owned>(
-      Owned{MakeUnknownOp(*graph.FindOp(spec.op)), std::move(signature.attrs)});
-  const size_t num_outputs = signature.output_types.size();
-  return OpParts{.op = owned->op.get(),
-                 .attrs = {owned, &owned->attrs},
-                 .input_types = std::move(signature.input_types),
-                 .output_types = std::move(signature.output_types),
-                 .shapes = std::vector<PartialShape>(num_outputs)};
+  OpParts parts = PartsWithOwnOp(MakeUnknownOp(*graph.FindOp(spec.op)),
+                                 std::move(signature.attrs),
+                                 std::move(signature.output_types));
+  parts.input_types = std::move(signature.input_types);
+  return parts;
 }
 
 absl::StatusOr<OpParts> PartsOf(const Graph& graph, NodeSpec& spec) {

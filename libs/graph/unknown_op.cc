@@ -23,7 +23,7 @@ constexpr size_t kMaxName = 100;
 // The mark of a node that has the outputs of its op.
 constexpr int64_t kOutputsOfOp = -1;
 
-// By op or function, the nodes that need it.
+// The nodes that need each op or function.
 using NodesByName = std::map<std::string, std::vector<const Node*>>;
 
 std::string Entry(const std::string& name,
@@ -66,10 +66,10 @@ absl::Status Missing(const NodesByName& ops, const NodesByName& functions) {
   return absl::NotFoundError(absl::StrJoin(parts, "; "));
 }
 
-// Of a node that has the outputs of its op, and whose functions are defined.
+// The error of a node that has the outputs of its op. REQUIRES: its functions
+// are defined.
 absl::Status NotRunnable(const Graph& graph, const Node& node) {
-  const absl::Status removed = CheckNotRemoved(graph.producer(), node);
-  if (!removed.ok()) return removed;
+  RETURN_IF_ERROR(CheckNotRemoved(graph.producer(), node.name(), node.type()));
   return absl::FailedPreconditionError(absl::StrCat(
       "Node '", ShortenText(node.name(), kMaxName), "' (op: '", node.type(),
       "') was added before the functions that it calls; add the node again, or "

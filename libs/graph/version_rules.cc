@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "libs/base/status.h"
 #include "libs/graph/unknown_op.h"
 
 namespace weft {
@@ -107,18 +107,6 @@ const RemovedOp* FindRemoved(absl::string_view name) {
   return found == std::end(kRemovedOps) ? nullptr : found;
 }
 
-absl::Status CheckNotRemoved(int producer, absl::string_view node,
-                             absl::string_view op) {
-  const RemovedOp* removed = FindRemoved(op);
-  if (removed == nullptr || producer < removed->version) {
-    return absl::OkStatus();
-  }
-  return absl::UnimplementedError(absl::StrCat(
-      "Node '", node, "': Op ", op, " is not available in GraphDef version ",
-      producer, ". It has been removed in version ", removed->version, ". ",
-      removed->advice, "."));
-}
-
 absl::Status CheckAxes(int producer, const NodeSpec& spec) {
   const auto* end = std::end(kReductions);
   if (producer < kFirstStrictReduction || spec.inputs.size() < 2 ||
@@ -148,12 +136,16 @@ void AdaptPlaceholder(int producer, NodeSpec& spec) {
 
 }  // namespace
 
-absl::Status CheckNotRemoved(int producer, const NodeSpec& spec) {
-  return CheckNotRemoved(producer, spec.name, spec.op);
-}
-
-absl::Status CheckNotRemoved(int producer, const Node& node) {
-  return CheckNotRemoved(producer, node.name(), node.type());
+absl::Status CheckNotRemoved(int producer, absl::string_view node,
+                             absl::string_view op) {
+  const RemovedOp* removed = FindRemoved(op);
+  if (removed == nullptr || producer < removed->version) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      "Node '", node, "': Op ", op, " is not available in GraphDef version ",
+      producer, ". It has been removed in version ", removed->version, ". ",
+      removed->advice, "."));
 }
 
 absl::Status AdaptToVersion(int producer, NodeSpec& spec) {
@@ -162,9 +154,7 @@ absl::Status AdaptToVersion(int producer, NodeSpec& spec) {
 }
 
 absl::Status ApplyVersionRules(int producer, NodeSpec& spec) {
-  if (absl::Status status = CheckNotRemoved(producer, spec); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckNotRemoved(producer, spec.name, spec.op));
   return AdaptToVersion(producer, spec);
 }
 

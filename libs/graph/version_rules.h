@@ -8,6 +8,7 @@
 #define WEFT_LIBS_GRAPH_VERSION_RULES_H_
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "libs/graph/graph.h"
 
 namespace weft {
@@ -23,8 +24,8 @@ absl::Status ApplyVersionRules(int producer, NodeSpec& spec);
 // The parts of that: the last rule, and the others. The body of a function is
 // added by the version of its graph, and a removed op in it fails only the
 // steps that need it.
-absl::Status CheckNotRemoved(int producer, const NodeSpec& spec);
-absl::Status CheckNotRemoved(int producer, const Node& node);
+absl::Status CheckNotRemoved(int producer, absl::string_view node,
+                             absl::string_view op);
 absl::Status AdaptToVersion(int producer, NodeSpec& spec);
 
 // Whether the program built the function, which then has no version.

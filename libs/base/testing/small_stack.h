@@ -12,8 +12,9 @@
 
 namespace weft {
 
-// glibc gives threads 2 MiB where the limit of stacks is "unlimited", and else
-// that limit, which is 8 MiB by default. Sanitizers make frames larger.
+// glibc gives each thread the limit of stacks, which is 8 MiB by default. Where
+// that limit is "unlimited", a thread has 2 MiB. Sanitizers make frames larger,
+// so tests run with 8 MiB under them.
 #if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
 inline constexpr size_t kSmallStackBytes = size_t{8} << 20;
 #else

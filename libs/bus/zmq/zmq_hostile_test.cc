@@ -91,7 +91,7 @@ TEST_F(ZmqHostileTest, APeerThatNeverReads) {
               StatusIs(absl::StatusCode::kUnavailable));
 }
 
-// What the system has not sent would otherwise stay for minutes.
+// Without a reset the system would keep the unsent bytes for minutes.
 TEST_F(ZmqHostileTest, APeerThatNeverReadsIsReset) {
   const std::string frame =
       RawPeer::LongFrameHeader(0, 100'000) + std::string(100'000, 'x');

@@ -92,16 +92,22 @@ class TopKKernel : public OpKernel {
   void FindRow(const Tensor& input, int64_t row, int64_t columns, int64_t k,
                Tensor& values, Tensor& indices) const {
     const T* x = input.flat<T>().data() + row * columns;
-    const std::vector<int64_t> order =
-        k == 1    ? std::vector<int64_t>{First(x, columns)}
-        : sorted_ ? Sorted(x, columns, k)
-                  : Unsorted(x, columns, k);
+    const std::vector<int64_t> order = Order(x, columns, k);
     T* value = values.mutable_flat<T>().data() + row * k;
     I* index = indices.mutable_flat<I>().data() + row * k;
     for (int64_t i = 0; i < k; ++i) {
       value[i] = x[order[i]];
       index[i] = static_cast<I>(order[i]);
     }
+  }
+
+  // The columns of the results. The order of sorted=false is that of
+  // TensorFlow's CPU kernel, on which models that were trained with it may
+  // depend: it sorts when it returns all columns.
+  std::vector<int64_t> Order(const T* x, int64_t columns, int64_t k) const {
+    if (k == 1) return {First(x, columns)};
+    if (sorted_) return Sorted(x, columns, k);
+    return k == columns ? AllSorted(x, columns) : AsInHeap(x, columns, k);
   }
 
   // Each thread has the order of one row.
@@ -139,13 +145,7 @@ class TopKKernel : public OpKernel {
     return order;
   }
 
-  // The order of sorted=false in TensorFlow's CPU kernel, on which models that
-  // were trained with it may depend. NaNs are placed as there.
-  static std::vector<int64_t> Unsorted(const T* x, int64_t columns, int64_t k) {
-    return k == columns ? AllSorted(x, columns) : AsInHeap(x, columns, k);
-  }
-
-  // TensorFlow sorts even with sorted=false when it returns all columns.
+  // By value, with NaNs where TensorFlow has them.
   static std::vector<int64_t> AllSorted(const T* x, int64_t columns) {
     // NaNs make the comparison inconsistent, and std::sort may then look at the
     // element before its range: -1, which is larger than nothing.

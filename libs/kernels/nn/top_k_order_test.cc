@@ -37,15 +37,6 @@ struct Case {
   bool specials = false;
 };
 
-DataType TypeNamed(const std::string& name) {
-  for (int number = 1; number < 30; ++number) {
-    const auto type = static_cast<DataType>(number);
-    if (DataTypeName(type) == name) return type;
-  }
-  ADD_FAILURE() << kFile << ": there is no type " << name;
-  return DT_FLOAT;
-}
-
 template <typename T>
 T Value(const Case& c, uint64_t number) {
   constexpr double kSpecials[] = {std::numeric_limits<double>::quiet_NaN(),
@@ -62,7 +53,7 @@ T Value(const Case& c, uint64_t number) {
 }
 
 Tensor InputOf(const Case& c) {
-  Tensor input(TypeNamed(c.type), {c.rows, c.columns});
+  Tensor input(*DataTypeFromName(c.type), {c.rows, c.columns});
   EXPECT_OK(
       DispatchType(RealNumbers{}, input.dtype(), [&]<typename T>(TypeTag<T>) {
         uint64_t x = c.seed;
@@ -133,9 +124,9 @@ TEST(TopKOrderTest, UnsortedColumnsAreThoseOfTensorFlow) {
     const Tensor input = InputOf(c);
     ASSERT_OK_AND_ASSIGN(
         const std::vector<Tensor> top,
-        harness.Run(
-            "TopKV2", {input, Tensor::Scalar(c.k)},
-            {{"sorted", false}, {"index_type", TypeNamed(c.index_type)}}));
+        harness.Run("TopKV2", {input, Tensor::Scalar(c.k)},
+                    {{"sorted", false},
+                     {"index_type", *DataTypeFromName(c.index_type)}}));
     const std::vector<int64_t> columns = AsNumbers(top[1]);
     EXPECT_EQ(Notation(columns), parts[1]) << parts[0];
     ExpectValuesOfColumns(c, input, top[0], columns);
