@@ -42,20 +42,6 @@ absl::Status CheckDefaults(const OpKernelContext& context) {
   return absl::OkStatus();
 }
 
-// Where the elements of a column lie.
-struct Column {
-  Tensor* output;
-  int64_t first;
-  int64_t stride;  // from a row to the next
-
-  DataType dtype() const { return output->dtype(); }
-  template <typename T>
-  T* At(int64_t row) const {
-    return output->mutable_flat<T>().data() + first + row * stride;
-  }
-};
-using Columns = absl::InlinedVector<Column, 8>;
-
 // Counts the defaults that threads copy. Thread-safe.
 class DefaultsCharge {
  public:
@@ -79,6 +65,21 @@ class DefaultsCharge {
   HeapCharge& charge_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Where the elements of a column lie, and what counts its defaults.
+struct Column {
+  Tensor* output;
+  int64_t first;
+  int64_t stride;  // from a row to the next
+  DefaultsCharge* defaults;
+
+  DataType dtype() const { return output->dtype(); }
+  template <typename T>
+  T* At(int64_t row) const {
+    return output->mutable_flat<T>().data() + first + row * stride;
+  }
+};
+using Columns = absl::InlinedVector<Column, 8>;
+
 class DecodeCsvKernel : public OpKernel {
  public:
   static absl::StatusOr<std::unique_ptr<OpKernel>> Make(
@@ -99,28 +100,30 @@ class DecodeCsvKernel : public OpKernel {
 
   absl::Status Compute(OpKernelContext& context) override {
     RETURN_IF_ERROR(CheckDefaults(context));
+    HeapCharge charge(context.host_allocator());
+    DefaultsCharge defaults(charge);
     Columns columns;
-    RETURN_IF_ERROR(packs_ ? AddPacked(context, columns)
-                           : AddEach(context, columns));
+    RETURN_IF_ERROR(packs_ ? AddPacked(context, defaults, columns)
+                           : AddEach(context, defaults, columns));
     // Fields are parts of the records; where one is missing there is its
     // default.
-    HeapCharge charge(context.host_allocator());
     RETURN_IF_ERROR(ChargeStrings(charge, context.input(0)));
-    DefaultsCharge defaults(charge);
-    return ParseRows(context, columns, defaults);
+    return ParseRows(context, columns);
   }
 
  private:
-  static absl::Status AddEach(OpKernelContext& context, Columns& columns) {
+  static absl::Status AddEach(OpKernelContext& context,
+                              DefaultsCharge& defaults, Columns& columns) {
     for (int i = 0; i < context.num_outputs(); ++i) {
       ASSIGN_OR_RETURN(Tensor * output,
                        context.AllocateOutput(i, context.input(0).shape()));
-      columns.push_back({output, 0, 1});
+      columns.push_back({output, 0, 1, &defaults});
     }
     return absl::OkStatus();
   }
   // All in one tensor, row by row or column by column.
-  absl::Status AddPacked(OpKernelContext& context, Columns& columns) const {
+  absl::Status AddPacked(OpKernelContext& context, DefaultsCharge& defaults,
+                         Columns& columns) const {
     const int64_t count = context.num_inputs() - 1;
     const TensorShape& rows = context.input(0).shape();
     Dims dims(rows.dims().begin(), rows.dims().end());
@@ -130,26 +133,25 @@ class DecodeCsvKernel : public OpKernel {
     const int64_t first = packs_rows_ ? 1 : rows.num_elements();
     const int64_t stride = packs_rows_ ? count : 1;
     for (int64_t i = 0; i < count; ++i) {
-      columns.push_back({output, i * first, stride});
+      columns.push_back({output, i * first, stride, &defaults});
     }
     return absl::OkStatus();
   }
 
   // Several rows at a time; the error is that of the first row that has one.
-  absl::Status ParseRows(OpKernelContext& context, const Columns& columns,
-                         DefaultsCharge& defaults) const {
+  absl::Status ParseRows(OpKernelContext& context,
+                         const Columns& columns) const {
     // What pays to wake another thread, about a hundred microseconds: rows are
     // decoded beside steps, which want the threads as well.
     const int64_t least = 1 + 4000 / static_cast<int64_t>(columns.size() + 1);
     const int64_t rows = context.input(0).num_elements();
-    if (rows <= least) return ParseRange(context, 0, rows, columns, defaults);
+    if (rows <= least) return ParseRange(context, 0, rows, columns);
     absl::Mutex mutex;
     int64_t first = rows;
     absl::Status error;
     context.scheduler().ParallelFor(
         rows, least, [&](int64_t begin, int64_t end) {
-          absl::Status status =
-              ParseRange(context, begin, end, columns, defaults);
+          absl::Status status = ParseRange(context, begin, end, columns);
           if (status.ok()) return;
           absl::MutexLock lock(&mutex);
           if (begin >= first) return;
@@ -162,26 +164,24 @@ class DecodeCsvKernel : public OpKernel {
   // Column by column, several rows at a time; where some are not plain or not
   // as they should be, row by row.
   absl::Status ParseRange(const OpKernelContext& context, int64_t begin,
-                          int64_t end, const Columns& columns,
-                          DefaultsCharge& defaults) const {
+                          int64_t end, const Columns& columns) const {
     std::vector<absl::string_view> fields(
         static_cast<size_t>(std::min(end - begin, kBlockRows)) *
         columns.size());
     for (; begin < end; begin += kBlockRows) {
       const int64_t block_end = std::min(end, begin + kBlockRows);
-      if (ParseColumns(context, begin, block_end, columns, defaults,
+      if (ParseColumns(context, begin, block_end, columns,
                        absl::MakeSpan(fields))) {
         continue;
       }
-      RETURN_IF_ERROR(
-          ParseRowByRow(context, begin, block_end, columns, defaults));
+      RETURN_IF_ERROR(ParseRowByRow(context, begin, block_end, columns));
     }
     return absl::OkStatus();
   }
 
   // False where something is wrong or not plain; what was written is of no use.
   bool ParseColumns(const OpKernelContext& context, int64_t begin, int64_t end,
-                    const Columns& columns, DefaultsCharge& defaults,
+                    const Columns& columns,
                     absl::Span<absl::string_view> fields) const {
     const auto records = context.input(0).flat<std::string>();
     const size_t count = columns.size();
@@ -194,8 +194,7 @@ class DecodeCsvKernel : public OpKernel {
     }
     for (size_t i = 0; i < count; ++i) {
       const Tensor& otherwise = context.input(static_cast<int>(i) + 1);
-      if (!SetColumn(otherwise, fields, i, count, begin, columns[i],
-                     defaults)) {
+      if (!SetColumn(otherwise, fields, i, count, begin, columns[i])) {
         return false;
       }
     }
@@ -206,8 +205,7 @@ class DecodeCsvKernel : public OpKernel {
   // many fields further as a row has.
   bool SetColumn(const Tensor& otherwise,
                  absl::Span<const absl::string_view> fields, size_t index,
-                 size_t num_columns, int64_t row, const Column& column,
-                 DefaultsCharge& defaults) const {
+                 size_t num_columns, int64_t row, const Column& column) const {
     const absl::string_view na_value = na_value_;
     const auto set = [&]<typename T>(TypeTag<T>) -> absl::Status {
       T* to = column.At<T>(row);
@@ -219,7 +217,7 @@ class DecodeCsvKernel : public OpKernel {
           return absl::InvalidArgumentError("");
         }
         if (is_missing) {
-          RETURN_IF_ERROR(defaults.Add(otherwise.flat<T>()[0]));
+          RETURN_IF_ERROR(column.defaults->Add(otherwise.flat<T>()[0]));
           *to = otherwise.flat<T>()[0];
         }
         to += column.stride;
@@ -231,8 +229,7 @@ class DecodeCsvKernel : public OpKernel {
 
   // With the error of the first row that has one.
   absl::Status ParseRowByRow(const OpKernelContext& context, int64_t begin,
-                             int64_t end, const Columns& columns,
-                             DefaultsCharge& defaults) const {
+                             int64_t end, const Columns& columns) const {
     const auto records = context.input(0).flat<std::string>();
     CsvFields fields;
     for (int64_t row = begin; row < end; ++row) {
@@ -244,8 +241,7 @@ class DecodeCsvKernel : public OpKernel {
       }
       for (size_t i = 0; i < columns.size(); ++i) {
         RETURN_IF_ERROR(SetField(context.input(static_cast<int>(i) + 1),
-                                 fields.values[i], row, i, columns[i],
-                                 defaults));
+                                 fields.values[i], row, i, columns[i]));
       }
     }
     return absl::OkStatus();
@@ -289,8 +285,7 @@ class DecodeCsvKernel : public OpKernel {
   }
 
   absl::Status SetField(const Tensor& otherwise, absl::string_view field,
-                        int64_t row, size_t index, const Column& column,
-                        DefaultsCharge& defaults) const {
+                        int64_t row, size_t index, const Column& column) const {
     return DispatchType(
         CsvFieldTypes{}, column.dtype(),
         [&]<typename T>(TypeTag<T>) -> absl::Status {
@@ -301,7 +296,7 @@ class DecodeCsvKernel : public OpKernel {
                   "Field ", index, " is required but missing in record ", row,
                   "!"));
             }
-            RETURN_IF_ERROR(defaults.Add(otherwise.flat<T>()[0]));
+            RETURN_IF_ERROR(column.defaults->Add(otherwise.flat<T>()[0]));
             element = otherwise.flat<T>()[0];
           } else if (!ParseCsvField(field, element)) {
             return absl::InvalidArgumentError(absl::StrCat(
