@@ -20,6 +20,9 @@ INSTRUCTION_SETS = {
     "v4": "x86-64-v4",
 }
 
+# What every processor has.
+_BASELINE = "v1"
+
 # More would take most units longer than ten seconds, and leave a core without
 # work; a library of long sources asks for less (sources_a_unit).
 _SOURCES_A_UNIT = 5
@@ -440,6 +443,22 @@ def _optimization(tag):
     choices["//conditions:default"] = ["-O3"]
     return select(choices)
 
+def _linked(name):
+    """The libraries of the sets that programs choose from."""
+    choices = {
+        "//bazel:kernels_for_" + tag: [
+            ":%s_%s" % (name, linked)
+            for linked in INSTRUCTION_SETS
+            if linked in [_BASELINE, tag]
+        ]
+        for tag in INSTRUCTION_SETS
+    }
+    choices["//conditions:default"] = [
+        ":%s_%s" % (name, tag)
+        for tag in INSTRUCTION_SETS
+    ]
+    return select(choices)
+
 def weft_kernels_per_instruction_set(
         name,
         srcs,
@@ -454,8 +473,9 @@ def weft_kernels_per_instruction_set(
     merges its weak symbols, and a baseline caller runs AVX-512 code.
     Keep std:: templates out of these sources for the same reason: the test
     NAME_symbols_test, made here too, finds each symbol that two sets share.
-    --define=kernels_for=v4 optimizes those for v4 only; the others are correct,
-    but slow.
+    They declare by libs/kernels/isa/per_instruction_set.h what others call.
+    --define=kernels_for=v4 links v1 and v4 only, and optimizes v4 only: on a
+    processor without v4 such programs are correct, but slow.
     """
     for tag, march in INSTRUCTION_SETS.items():
         copts = [
@@ -491,7 +511,7 @@ def weft_kernels_per_instruction_set(
             deps = deps,
         )
     sets = [":%s_%s" % (name, tag) for tag in INSTRUCTION_SETS]
-    native.cc_library(name = name, hdrs = hdrs, deps = sets, **kwargs)
+    native.cc_library(name = name, hdrs = hdrs, deps = _linked(name), **kwargs)
     library_archives(name = name + "_archives", libraries = sets)
     if symbols_test:
         weft_py_test(

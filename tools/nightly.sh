@@ -57,6 +57,10 @@ bazel build --keep_going --define=precompiled=off --define=units=separate //... 
 printf '\n== all tests, optimized by g++\n'
 bazel test --keep_going --config=opt //... || failed=1
 
+# As on a processor that the quickstart's kernels were not compiled for.
+printf '\n== kernels that are compiled for every processor\n'
+bazel test --define=kernels_for=v1 //libs/kernels:room_test || failed=1
+
 # tools/test.sh compiles GPU kernels for one architecture.
 printf '\n== GPU kernels for all major architectures\n'
 bazel build --keep_going --define=cuda_archs=all-major //libs/kernels/cuda/... ||

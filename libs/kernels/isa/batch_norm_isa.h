@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "libs/kernels/isa/per_instruction_set.h"
+
 namespace weft {
 
 struct BatchNormLoops {
@@ -33,15 +35,7 @@ struct BatchNormLoops {
                    int64_t channels);
 };
 
-namespace v1 {
-void FillBatchNormLoops(BatchNormLoops* loops);
-}  // namespace v1
-namespace v3 {
-void FillBatchNormLoops(BatchNormLoops* loops);
-}  // namespace v3
-namespace v4 {
-void FillBatchNormLoops(BatchNormLoops* loops);
-}  // namespace v4
+WEFT_PER_INSTRUCTION_SET(void FillBatchNormLoops(BatchNormLoops* loops);)
 
 }  // namespace weft
 

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "libs/kernels/isa/per_instruction_set.h"
+
 namespace weft {
 
 // What becomes of the numbers that were where sums are written.
@@ -53,15 +55,7 @@ struct ConvLoops {
   bool (*are_finite)(const float* x, int64_t count);
 };
 
-namespace v1 {
-ConvLoops Conv();
-}
-namespace v3 {
-ConvLoops Conv();
-}
-namespace v4 {
-ConvLoops Conv();
-}
+WEFT_PER_INSTRUCTION_SET(ConvLoops Conv();)
 
 }  // namespace weft
 

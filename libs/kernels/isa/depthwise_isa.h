@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "libs/kernels/isa/per_instruction_set.h"
+
 namespace weft {
 
 // Where the first channel of a tap is, in elements: of the pixel that the first
@@ -42,18 +44,9 @@ struct DepthwiseLoops {
                         const T* result, T* filter);
 };
 
-namespace v1 {
-void FillDepthwiseLoops(DepthwiseLoops<float>* loops);
-void FillDepthwiseLoops(DepthwiseLoops<double>* loops);
-}  // namespace v1
-namespace v3 {
-void FillDepthwiseLoops(DepthwiseLoops<float>* loops);
-void FillDepthwiseLoops(DepthwiseLoops<double>* loops);
-}  // namespace v3
-namespace v4 {
-void FillDepthwiseLoops(DepthwiseLoops<float>* loops);
-void FillDepthwiseLoops(DepthwiseLoops<double>* loops);
-}  // namespace v4
+WEFT_PER_INSTRUCTION_SET(
+    void FillDepthwiseLoops(DepthwiseLoops<float>* loops);
+    void FillDepthwiseLoops(DepthwiseLoops<double>* loops);)
 
 }  // namespace weft
 

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "libs/kernels/isa/per_instruction_set.h"
+
 namespace weft {
 
 // out[i] = f(x[i * x_step], y[i * y_step]) for i in [0, n); a step is 0 or 1.
@@ -28,15 +30,7 @@ struct ElementwiseFunctions {
   UnaryLoop (*find_unary)(const char* op, LoopType type);
 };
 
-namespace v1 {
-ElementwiseFunctions Elementwise();
-}
-namespace v3 {
-ElementwiseFunctions Elementwise();
-}
-namespace v4 {
-ElementwiseFunctions Elementwise();
-}
+WEFT_PER_INSTRUCTION_SET(ElementwiseFunctions Elementwise();)
 
 }  // namespace weft
 

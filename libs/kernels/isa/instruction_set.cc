@@ -2,6 +2,8 @@
 
 #include <cpuid.h>
 
+#include "libs/kernels/isa/per_instruction_set.h"
+
 namespace weft {
 namespace {
 
@@ -31,8 +33,8 @@ bool HasV4() {
 std::vector<InstructionSet> SupportedInstructionSets() {
   __builtin_cpu_init();
   std::vector<InstructionSet> sets = {InstructionSet::kV1};
-  if (HasV3()) sets.push_back(InstructionSet::kV3);
-  if (HasV4()) sets.push_back(InstructionSet::kV4);
+  if (kIsCompiledForV3 && HasV3()) sets.push_back(InstructionSet::kV3);
+  if (kIsCompiledForV4 && HasV4()) sets.push_back(InstructionSet::kV4);
   return sets;
 }
 

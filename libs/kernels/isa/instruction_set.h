@@ -1,5 +1,6 @@
 // InstructionSet: which of the sets that kernels are compiled for this
-// processor has. The names are those of weft_kernels_per_instruction_set.
+// processor has. The names are those of weft_kernels_per_instruction_set; all
+// are compiled unless --define=kernels_for names one.
 #ifndef WEFT_LIBS_KERNELS_ISA_INSTRUCTION_SET_H_
 #define WEFT_LIBS_KERNELS_ISA_INSTRUCTION_SET_H_
 
@@ -13,14 +14,14 @@ enum class InstructionSet {
   kV4,  // x86-64-v4: AVX-512
 };
 
-// The best that processor and operating system support. Thread-safe; asks the
-// processor once.
+// The best of those compiled that processor and operating system support.
+// Thread-safe; asks the processor once.
 InstructionSet BestInstructionSet();
 
 // Whether it multiplies bfloat16 numbers itself (AVX512_BF16), too.
 bool HasBfloat16Products();
 
-// All that are supported, best last; for tests that compare them.
+// All of those that are supported, best last; for tests that compare them.
 std::vector<InstructionSet> SupportedInstructionSets();
 
 // Of what is compiled for each set, that for `set`. Name Function, a pointer to

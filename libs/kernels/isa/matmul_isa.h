@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "libs/kernels/isa/per_instruction_set.h"
+
 namespace weft {
 
 // c[m, n] = op(a)[m, k] * op(b)[k, n]; all row-major. A stride is the distance
@@ -46,15 +48,7 @@ struct MatMulFunctions {
   bool (*is_by_element)(const MatMulArgs& args) = nullptr;
 };
 
-namespace v1 {
-MatMulFunctions MatMul();
-}
-namespace v3 {
-MatMulFunctions MatMul();
-}
-namespace v4 {
-MatMulFunctions MatMul();
-}
+WEFT_PER_INSTRUCTION_SET(MatMulFunctions MatMul();)
 
 }  // namespace weft
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "libs/kernels/isa/per_instruction_set.h"
 #include "libs/tensor/float16.h"
 
 namespace weft {
@@ -24,18 +25,8 @@ struct NarrowLoops {
                    T* sums);
 };
 
-namespace v1 {
-void FillNarrowLoops(NarrowLoops<half>* loops);
-void FillNarrowLoops(NarrowLoops<bfloat16>* loops);
-}  // namespace v1
-namespace v3 {
-void FillNarrowLoops(NarrowLoops<half>* loops);
-void FillNarrowLoops(NarrowLoops<bfloat16>* loops);
-}  // namespace v3
-namespace v4 {
-void FillNarrowLoops(NarrowLoops<half>* loops);
-void FillNarrowLoops(NarrowLoops<bfloat16>* loops);
-}  // namespace v4
+WEFT_PER_INSTRUCTION_SET(void FillNarrowLoops(NarrowLoops<half>* loops);
+                         void FillNarrowLoops(NarrowLoops<bfloat16>* loops);)
 
 }  // namespace weft
 

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "libs/kernels/isa/per_instruction_set.h"
+
 namespace weft {
 
 template <typename T>
@@ -44,18 +46,8 @@ struct NnLoops {
                                T* backprop, int64_t rows, int64_t classes);
 };
 
-namespace v1 {
-void FillNnLoops(NnLoops<float>* loops);
-void FillNnLoops(NnLoops<double>* loops);
-}  // namespace v1
-namespace v3 {
-void FillNnLoops(NnLoops<float>* loops);
-void FillNnLoops(NnLoops<double>* loops);
-}  // namespace v3
-namespace v4 {
-void FillNnLoops(NnLoops<float>* loops);
-void FillNnLoops(NnLoops<double>* loops);
-}  // namespace v4
+WEFT_PER_INSTRUCTION_SET(void FillNnLoops(NnLoops<float>* loops);
+                         void FillNnLoops(NnLoops<double>* loops);)
 
 }  // namespace weft
 

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "libs/kernels/isa/per_instruction_set.h"
+
 namespace weft {
 
 // The part of a window that is inside its image: pixels of `channels` elements,
@@ -37,18 +39,8 @@ struct PoolLoops {
                              const T* gradient, T* out);
 };
 
-namespace v1 {
-void FillPoolLoops(PoolLoops<float>* loops);
-void FillPoolLoops(PoolLoops<double>* loops);
-}  // namespace v1
-namespace v3 {
-void FillPoolLoops(PoolLoops<float>* loops);
-void FillPoolLoops(PoolLoops<double>* loops);
-}  // namespace v3
-namespace v4 {
-void FillPoolLoops(PoolLoops<float>* loops);
-void FillPoolLoops(PoolLoops<double>* loops);
-}  // namespace v4
+WEFT_PER_INSTRUCTION_SET(void FillPoolLoops(PoolLoops<float>* loops);
+                         void FillPoolLoops(PoolLoops<double>* loops);)
 
 }  // namespace weft
 

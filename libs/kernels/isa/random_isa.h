@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "libs/kernels/isa/per_instruction_set.h"
+
 namespace weft {
 
 // Writes `samples` samples of four numbers: those of the counter and of the
@@ -15,18 +17,9 @@ namespace weft {
 using PhiloxFill = void (*)(const uint32_t* key, const uint32_t* counter,
                             uint32_t* out, int64_t samples);
 
-namespace v1 {
-void FillPhilox(const uint32_t* key, const uint32_t* counter, uint32_t* out,
-                int64_t samples);
-}
-namespace v3 {
-void FillPhilox(const uint32_t* key, const uint32_t* counter, uint32_t* out,
-                int64_t samples);
-}
-namespace v4 {
-void FillPhilox(const uint32_t* key, const uint32_t* counter, uint32_t* out,
-                int64_t samples);
-}
+WEFT_PER_INSTRUCTION_SET(void FillPhilox(const uint32_t* key,
+                                         const uint32_t* counter, uint32_t* out,
+                                         int64_t samples);)
 
 }  // namespace weft
 

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "libs/kernels/isa/per_instruction_set.h"
+
 namespace weft {
 
 enum class ReductionOp { kSum, kProd, kMax, kMin };
@@ -21,18 +23,9 @@ struct ReductionLoops {
   void (*rows)(const T* x, int64_t rows, int64_t stride, int64_t n, T* result);
 };
 
-namespace v1 {
-void FillReductionLoops(ReductionOp op, ReductionLoops<float>* loops);
-void FillReductionLoops(ReductionOp op, ReductionLoops<double>* loops);
-}  // namespace v1
-namespace v3 {
-void FillReductionLoops(ReductionOp op, ReductionLoops<float>* loops);
-void FillReductionLoops(ReductionOp op, ReductionLoops<double>* loops);
-}  // namespace v3
-namespace v4 {
-void FillReductionLoops(ReductionOp op, ReductionLoops<float>* loops);
-void FillReductionLoops(ReductionOp op, ReductionLoops<double>* loops);
-}  // namespace v4
+WEFT_PER_INSTRUCTION_SET(
+    void FillReductionLoops(ReductionOp op, ReductionLoops<float>* loops);
+    void FillReductionLoops(ReductionOp op, ReductionLoops<double>* loops);)
 
 }  // namespace weft
 

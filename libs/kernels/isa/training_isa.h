@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "libs/kernels/isa/per_instruction_set.h"
 #include "libs/kernels/isa/training_steps.h"
 
 namespace weft {
@@ -35,18 +36,8 @@ struct TrainingLoops {
   TrainingLoop<T, AdagradDAStep<T>> adagrad_da;
 };
 
-namespace v1 {
-void FillTrainingLoops(TrainingLoops<float>* loops);
-void FillTrainingLoops(TrainingLoops<double>* loops);
-}  // namespace v1
-namespace v3 {
-void FillTrainingLoops(TrainingLoops<float>* loops);
-void FillTrainingLoops(TrainingLoops<double>* loops);
-}  // namespace v3
-namespace v4 {
-void FillTrainingLoops(TrainingLoops<float>* loops);
-void FillTrainingLoops(TrainingLoops<double>* loops);
-}  // namespace v4
+WEFT_PER_INSTRUCTION_SET(void FillTrainingLoops(TrainingLoops<float>* loops);
+                         void FillTrainingLoops(TrainingLoops<double>* loops);)
 
 }  // namespace weft
 

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "libs/kernels/isa/per_instruction_set.h"
+
 namespace weft {
 
 // out[r * columns + c] = in[r + c * stride] for r in [0, rows) and c in
@@ -14,18 +16,9 @@ namespace weft {
 using TransposeWords = void (*)(const void* in, int64_t stride, int64_t rows,
                                 int64_t columns, void* out);
 
-namespace v1 {
-void Transpose(const void* in, int64_t stride, int64_t rows, int64_t columns,
-               void* out);
-}
-namespace v3 {
-void Transpose(const void* in, int64_t stride, int64_t rows, int64_t columns,
-               void* out);
-}
-namespace v4 {
-void Transpose(const void* in, int64_t stride, int64_t rows, int64_t columns,
-               void* out);
-}
+WEFT_PER_INSTRUCTION_SET(void Transpose(const void* in, int64_t stride,
+                                        int64_t rows, int64_t columns,
+                                        void* out);)
 
 }  // namespace weft
 

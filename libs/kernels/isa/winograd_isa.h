@@ -24,6 +24,8 @@
 
 #include <cstdint>
 
+#include "libs/kernels/isa/per_instruction_set.h"
+
 namespace weft {
 
 inline constexpr int kWinogradPoints = 6;
@@ -48,15 +50,7 @@ struct WinogradTransforms {
 };
 
 // REQUIRES: taps is 3 or 5.
-namespace v1 {
-WinogradTransforms Winograd(int64_t taps);
-}
-namespace v3 {
-WinogradTransforms Winograd(int64_t taps);
-}
-namespace v4 {
-WinogradTransforms Winograd(int64_t taps);
-}
+WEFT_PER_INSTRUCTION_SET(WinogradTransforms Winograd(int64_t taps);)
 
 }  // namespace weft
 
