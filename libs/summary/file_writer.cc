@@ -302,7 +302,23 @@ bool FileWriter::TakeWork(Work& work) {
   return is_writing_;
 }
 
+// Where it can't be asked, writing tells.
+absl::Status FileWriter::CheckFile() const {
+  if (file_ == nullptr ||
+      !absl::IsNotFound(file_system_.FileExists(file_->path()))) {
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(
+      absl::StrCat("the event file ", file_->path(),
+                   " was deleted while events were written to it; the next "
+                   "events go to a new file"));
+}
+
 void FileWriter::Do(const Work& work) {
+  if (!work.events.empty() || unflushed_events_ > 0) {
+    const absl::Status deleted = CheckFile();
+    if (!deleted.ok()) Lost(deleted, 0);
+  }
   for (size_t i = 0; i < work.events.size(); ++i) {
     const absl::Status status = WriteEvent(work.events[i]);
     if (status.ok()) continue;

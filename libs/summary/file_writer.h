@@ -12,6 +12,7 @@
 // blocking pool) writes, so that no step waits for a slow disk. Errors of files
 // are kept, and are what the next Flush or Close returns. What could not be
 // written is lost, and counted; the writer goes on in another file once it can.
+// So it does where its file was deleted, which it looks for before it writes.
 //
 // A directory may be s3:// or zmq:// as any path. An object store has no
 // append: there each flush sends what the file has so far, and readers see what
@@ -161,6 +162,8 @@ class FileWriter {
   // False when there is nothing to do; then nobody writes any more.
   bool TakeWork(Work& work) ABSL_LOCKS_EXCLUDED(mutex_);
   void Do(const Work& work) ABSL_LOCKS_EXCLUDED(mutex_);
+  // NOT_FOUND where somebody has deleted the file.
+  absl::Status CheckFile() const;
   absl::Status WriteEvent(absl::string_view event);
   absl::Status OpenFile();
   absl::Status FlushFile();

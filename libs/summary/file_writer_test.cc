@@ -356,6 +356,41 @@ TEST_F(FileWriterTest, ErrorsAreToldOnceAndTheNextFileTakesOver) {
   EXPECT_TRUE(events[0].As<Summary>()->value[0].metadata.has_value());
 }
 
+TEST_F(FileWriterTest, ADeletedFileIsFollowedByANewOne) {
+  ASSERT_OK_AND_ASSIGN(auto writer, New());
+  ASSERT_OK(writer->AddSummary(Text("a"), 1));
+  ASSERT_OK(writer->Flush());
+  ASSERT_OK(files_.DeleteRecursively(kDirectory));
+  ASSERT_OK(writer->AddSummary(Text("a"), 2));
+  EXPECT_THAT(writer->Flush(),
+              StatusIs(absl::StatusCode::kNotFound, "was deleted"));
+  ASSERT_OK(writer->AddSummary(Text("a"), 3));
+  ASSERT_OK(writer->Close());
+  ASSERT_THAT(Files(), SizeIs(1));
+  const std::vector<Event> events = EventsOf(Files()[0]);
+  ASSERT_THAT(events, SizeIs(2));
+  EXPECT_EQ(events[0].step, 2);
+  EXPECT_EQ(events[1].step, 3);
+}
+
+// Those that wait in the file's buffer when it is deleted are counted.
+TEST_F(FileWriterTest, EventsOfADeletedFileAreCountedAsLost) {
+  FileWriterOptions options;
+  options.max_queue = 0;
+  ASSERT_OK_AND_ASSIGN(auto writer, New(options));
+  ASSERT_OK(writer->AddSummary(Text("a"), 1));
+  scheduler_.RunUntilIdle();
+  ASSERT_OK(files_.DeleteRecursively(kDirectory));
+  EXPECT_THAT(writer->Flush(),
+              StatusIs(absl::StatusCode::kNotFound, "(1 events may be lost)"));
+  ASSERT_OK(writer->AddSummary(Text("a"), 2));
+  ASSERT_OK(writer->Close());
+  const std::vector<Event> events = EventsOf(Files()[0]);
+  ASSERT_THAT(events, SizeIs(1));
+  // How the tag is shown may have been in what was lost.
+  EXPECT_TRUE(events[0].As<Summary>()->value[0].metadata.has_value());
+}
+
 TEST_F(FileWriterTest, AFullDiskGetsNoEmptyFiles) {
   FailingFileSystem disk(files_);
   ASSERT_OK_AND_ASSIGN(auto writer, New(disk));
