@@ -211,7 +211,13 @@ absl::StatusOr<std::string> RunEventsCommand(FileSystem& files,
                                              const std::string& path,
                                              Format format) {
   ASSIGN_OR_RETURN(const Contents contents, ReadAll(files, path));
-  return format == Format::kTable ? AsTable(contents) : AsJson(contents);
+  std::string text =
+      format == Format::kTable ? AsTable(contents) : AsJson(contents);
+  if (contents.damage.ok()) return text;
+  return absl::Status(
+      contents.damage.code(),
+      absl::StrCat("the file is damaged; the events before the damage:\n",
+                   text));
 }
 
 }  // namespace weft::tools

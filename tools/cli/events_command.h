@@ -10,8 +10,9 @@
 
 namespace weft::tools {
 
-// A line for each value of a summary and for each other event, or JSON; and
-// where the file is damaged, why it ends there. Errors are those of opening it.
+// A line for each value of a summary and for each other event, or JSON.
+// DATA_LOSS where the file is damaged, with the events before the damage and
+// where it is. Other errors are those of opening or reading the file.
 absl::StatusOr<std::string> RunEventsCommand(FileSystem& files,
                                              const std::string& path,
                                              Format format);

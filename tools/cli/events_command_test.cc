@@ -85,14 +85,16 @@ TEST_F(EventsCommandTest, JsonHasWhatIsNoNumber) {
   EXPECT_THAT(text, testing::Not(HasSubstr("damage")));
 }
 
-TEST_F(EventsCommandTest, WhatStandsBeforeDamageIsShown) {
+TEST_F(EventsCommandTest, DamageIsAnErrorWithWhatStandsBeforeIt) {
   Write({WithValue({.tag = "loss", .value = 0.25f}),
          WithValue({.tag = "gone", .value = 1.0f})});
   std::string bytes = files_.ReadFile("f").value();
   bytes.back() = static_cast<char>(bytes.back() + 1);
   ASSERT_OK(files_.WriteFileAtomically("f", bytes));
   for (const Format format : {Format::kTable, Format::kJson}) {
-    const std::string text = Show(format);
+    const auto shown = RunEventsCommand(files_, "f", format);
+    EXPECT_THAT(shown, StatusIs(absl::StatusCode::kDataLoss, "damaged"));
+    const std::string text(shown.status().message());
     EXPECT_THAT(text, HasSubstr("loss"));
     EXPECT_THAT(text, testing::Not(HasSubstr("gone")));
     EXPECT_THAT(text, HasSubstr("f: corrupted record at "));
