@@ -363,6 +363,26 @@ TEST_F(EstimatorMistakesTest, AnEvaluationBeforeAnyCheckpoint) {
                            "'; train first"));
 }
 
+// Nothing is evaluated, predicted or exported by an untrained model because the
+// checkpoint of the trained one is missing.
+TEST_F(EstimatorMistakesTest, AStateWhoseCheckpointIsGone) {
+  Estimator line = Line();
+  ASSERT_OK(line.Train(Points(), {.steps = 1}));
+  ASSERT_OK_AND_ASSIGN(const auto latest, line.LatestCheckpoint());
+  ASSERT_TRUE(latest.has_value());
+  ASSERT_OK(files_.DeleteFile(*latest + ".index"));
+  const auto told = StatusIs(absl::StatusCode::kNotFound,
+                             "checkpoint names the checkpoint " + *latest);
+  EXPECT_THAT(line.Evaluate(PointsOnce()).status(), told);
+  EXPECT_THAT(line.Predict(PointsOnce()).status(), told);
+  EXPECT_THAT(line.GetVariableNames().status(), told);
+  EXPECT_THAT(Experiment({.estimator = line, .eval_input_fn = PointsOnce()})
+                  .Evaluate()
+                  .status(),
+              told);
+  EXPECT_THAT(line.Train(Points(), {.steps = 1}), told);
+}
+
 TEST_F(EstimatorMistakesTest, TheDirectoryOfAnotherModel) {
   Estimator line = Line();
   ASSERT_OK(line.Train(Points(), {.steps = 1}));

@@ -1328,6 +1328,36 @@ TEST_F(MonitoredSessionTest, ADirectoryOfAnotherModelNamesTheVariable) {
                      HasSubstr("of another model")));
 }
 
+TEST_F(MonitoredSessionTest, AMovedDirectoryGoesOnOrNamesWhatIsMissing) {
+  const auto run_to = [&](int64_t step, const std::string& directory) {
+    auto options = Options({train::StopAtStep(step)});
+    options.checkpoint_dir = directory;
+    return Train(std::move(options));
+  };
+  ASSERT_OK(run_to(2, "/job"));
+  ASSERT_OK(files_.CreateDirectories("/moved"));
+  ASSERT_OK_AND_ASSIGN(const Lines files, files_.ListDirectory("/job"));
+  for (const std::string& name : files) {
+    ASSERT_OK(files_.RenameFile("/job/" + name, "/moved/" + name));
+  }
+  ASSERT_OK_AND_ASSIGN(const int64_t step, run_to(3, "/moved"));
+  EXPECT_EQ(step, 3);
+  EXPECT_THAT(
+      logger_.lines(),
+      testing::Contains("I Restoring parameters from /moved/model.ckpt-2"));
+  // The state file alone.
+  ASSERT_OK(files_.CreateDirectories("/state"));
+  ASSERT_OK(files_.RenameFile("/moved/checkpoint", "/state/checkpoint"));
+  ASSERT_OK(files_.DeleteFile("/moved/model.ckpt-3.index"));
+  const absl::Status status = run_to(4, "/state").status();
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kNotFound,
+                       "/state/checkpoint names the checkpoint "
+                       "/moved/model.ckpt-3, which does not exist, and neither "
+                       "does /state/model.ckpt-3"));
+  EXPECT_FALSE(absl::StrContains(status.message(), "of another model"));
+}
+
 TEST_F(MonitoredSessionTest, WithoutADirectoryNothingIsSaved) {
   ASSERT_OK(Train(Options({train::StopAtStep(3)})));
   EXPECT_FALSE(files_.FileExists("/job").ok());

@@ -360,6 +360,50 @@ TEST_F(SaverTest, AStateWithRelativePathsMayBeMoved) {
   EXPECT_EQ(latest, "/moved/m-1");
 }
 
+// A training in a copy of a directory, whose state file names the original's
+// paths: once of all that was there, once of the newest checkpoint only.
+TEST_F(SaverTest, ATrainingInACopyLeavesTheOriginalAlone) {
+  for (const std::string& copied : {"m-", "m-2"}) {
+    const Scope root = Scope::Root();
+    const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+    SaverOptions options = Options();
+    options.max_to_keep = 2;
+    Saver first(root, options);
+    Saver second(root, options);
+    const Output twice = ops::Assign(root, w, ops::Add(root, w, w));
+    const auto session = ConnectAndInitialize(root);
+    ASSERT_NE(session, nullptr);
+    ASSERT_OK(first.Save(*session, "/job/m", {.global_step = 1}));
+    ASSERT_OK(first.Save(*session, "/job/m", {.global_step = 2}));
+    const std::string copy = "/copy_of_" + copied;
+    const Paths original = Files();
+    ASSERT_OK(files_.CreateDirectories(copy));
+    for (const std::string& name : original) {
+      if (name != "checkpoint" && !absl::StartsWith(name, copied)) continue;
+      ASSERT_OK_AND_ASSIGN(const std::string bytes,
+                           files_.ReadFile("/job/" + name));
+      ASSERT_OK(files_.WriteFileAtomically(copy + "/" + name, bytes));
+    }
+    ASSERT_OK_AND_ASSIGN(const auto state,
+                         checkpoint::ReadCheckpointState(files_, copy));
+    EXPECT_EQ(state.model_checkpoint_path, copy + "/m-2");
+    ASSERT_OK(second.Restore(*session, state.model_checkpoint_path));
+    ASSERT_OK(second.RecoverLastCheckpoints(*session,
+                                            state.all_model_checkpoint_paths));
+    ASSERT_OK(session->Run(twice));
+    for (const int64_t step : {3, 4, 5}) {
+      ASSERT_OK(second.Save(*session, copy + "/m", {.global_step = step}));
+    }
+    EXPECT_EQ(Files(), original);
+    EXPECT_EQ(Stored("/job/m-2", "w")->flat<float>()[1], 2);
+    EXPECT_EQ(second.LastCheckpoints(), (Paths{copy + "/m-4", copy + "/m-5"}));
+    EXPECT_FALSE(files_.FileExists(copy + "/m-2.index").ok());
+    for (const std::string& name : original) {
+      ASSERT_OK(files_.DeleteFile("/job/" + name));
+    }
+  }
+}
+
 // A marker that somebody made up, or that a failing disk cut off.
 TEST_F(SaverTest, AMarkerOfAnyBytesHarmsNobody) {
   const Scope root = Scope::Root();

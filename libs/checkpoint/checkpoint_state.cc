@@ -50,12 +50,28 @@ std::string InFolder(absl::string_view folder, const std::string& path) {
   return absl::StrJoin(names, "/");
 }
 
-CheckpointState FromProto(const tf::CheckpointState& proto,
-                          absl::string_view folder) {
+// The checkpoint that `path` of a state in `folder` stands for.
+absl::StatusOr<std::string> Resolve(FileSystem& file_system,
+                                    absl::string_view folder,
+                                    const std::string& path) {
+  std::string named = JoinPath(folder, path);
+  if (!IsAbsolute(path) || CleanPath(Dirname(path)) == CleanPath(folder)) {
+    return named;
+  }
+  std::string beside = JoinPath(folder, Basename(path));
+  ASSIGN_OR_RETURN(const bool is_beside, CheckpointExists(file_system, beside));
+  return is_beside ? beside : named;
+}
+
+absl::StatusOr<CheckpointState> FromProto(FileSystem& file_system,
+                                          const tf::CheckpointState& proto,
+                                          absl::string_view folder) {
   CheckpointState state;
-  state.model_checkpoint_path = JoinPath(folder, proto.model_checkpoint_path());
+  ASSIGN_OR_RETURN(state.model_checkpoint_path,
+                   Resolve(file_system, folder, proto.model_checkpoint_path()));
   for (const std::string& path : proto.all_model_checkpoint_paths()) {
-    state.all_model_checkpoint_paths.push_back(JoinPath(folder, path));
+    ASSIGN_OR_RETURN(std::string resolved, Resolve(file_system, folder, path));
+    state.all_model_checkpoint_paths.push_back(std::move(resolved));
   }
   state.all_model_checkpoint_timestamps.assign(
       proto.all_model_checkpoint_timestamps().begin(),
@@ -93,7 +109,7 @@ absl::StatusOr<CheckpointState> ReadCheckpointState(
         "Invalid checkpoint state: model_checkpoint_path is missing");
   }
   if (!status.ok()) return Annotate(status, path);
-  return FromProto(proto, folder);
+  return FromProto(file_system, proto, folder);
 }
 
 absl::Status WriteCheckpointState(FileSystem& file_system,
@@ -136,8 +152,46 @@ absl::StatusOr<std::optional<std::string>> LatestCheckpoint(
   return state->model_checkpoint_path;
 }
 
-std::string CheckpointPrefix(FileSystem& file_system, const std::string& path) {
-  const auto latest = LatestCheckpoint(file_system, path);
+absl::StatusOr<std::optional<std::string>> FindLatestCheckpoint(
+    FileSystem& file_system, absl::string_view folder,
+    absl::string_view filename) {
+  std::string gone;
+  while (true) {
+    const auto state = ReadCheckpointState(file_system, folder, filename);
+    if (absl::IsNotFound(state.status())) return std::nullopt;
+    RETURN_IF_ERROR(state.status());
+    const std::string& newest = state->model_checkpoint_path;
+    ASSIGN_OR_RETURN(const bool found, CheckpointExists(file_system, newest));
+    if (found) return newest;
+    if (newest == gone) return CheckpointIsGone(folder, newest, filename);
+    // A training may have saved another one and deleted this one in between.
+    gone = newest;
+  }
+}
+
+absl::Status CheckpointIsGone(absl::string_view folder,
+                              absl::string_view prefix,
+                              absl::string_view filename) {
+  const std::string beside = JoinPath(folder, Basename(prefix));
+  return absl::NotFoundError(absl::StrCat(
+      "The file ", JoinPath(folder, filename), " names the checkpoint ", prefix,
+      ", which does not exist",
+      CleanPath(beside) == CleanPath(prefix)
+          ? ""
+          : absl::StrCat(", and neither does ", beside),
+      ". If the directory was moved or copied, its checkpoints have to come "
+      "with it. Write the path of an existing checkpoint into that file, or "
+      "delete the file to train from the beginning."));
+}
+
+absl::StatusOr<std::string> CheckpointPrefix(FileSystem& file_system,
+                                             const std::string& path) {
+  const auto latest = FindLatestCheckpoint(file_system, path);
+  if (absl::IsNotFound(latest.status()) ||
+      absl::IsInvalidArgument(latest.status())) {
+    return latest.status();
+  }
+  // Another error is that of reading a prefix as a folder.
   return latest.ok() && *latest ? **latest : path;
 }
 

@@ -3,7 +3,9 @@
 // written last, so what it names is whole.
 //
 // Format: text of schemas/tf/checkpoint_state.proto. A path in it that is not
-// absolute begins at the folder.
+// absolute begins at the folder. An absolute path that leads to another folder
+// stands for the checkpoint of that name in the state's own folder, where there
+// is one: the folder was moved or copied after the state was written.
 //
 // Threads: functions without state; a folder has one writer at a time. All
 // block.
@@ -35,7 +37,8 @@ struct CheckpointState {
 
 // With paths that begin where `folder` does. NOT_FOUND without the file;
 // INVALID_ARGUMENT, naming file and line, where it is no such text or names no
-// checkpoint.
+// checkpoint. An error of the file system where it does not say whether a
+// checkpoint of an absolute path's name is in the folder.
 absl::StatusOr<CheckpointState> ReadCheckpointState(
     FileSystem& file_system, absl::string_view folder,
     absl::string_view filename = kStateFilename);
@@ -56,9 +59,23 @@ absl::Status WriteCheckpointState(FileSystem& file_system,
 absl::StatusOr<std::optional<std::string>> LatestCheckpoint(
     FileSystem& file_system, absl::string_view folder,
     absl::string_view filename = kStateFilename);
+// The same, but the error of CheckpointIsGone where the state names a
+// checkpoint that is gone, so that nobody takes an untrained model for a
+// trained one.
+absl::StatusOr<std::optional<std::string>> FindLatestCheckpoint(
+    FileSystem& file_system, absl::string_view folder,
+    absl::string_view filename = kStateFilename);
+// NOT_FOUND: the state of `folder` names `prefix`, which is neither there nor
+// in the folder; with what to do.
+absl::Status CheckpointIsGone(absl::string_view folder,
+                              absl::string_view prefix,
+                              absl::string_view filename = kStateFilename);
 // The prefix that a path of a user's means: a folder's newest checkpoint, where
-// it has one; else the path itself.
-std::string CheckpointPrefix(FileSystem& file_system, const std::string& path);
+// it has one; else the path itself. The error of CheckpointIsGone where the
+// folder's state names a checkpoint that is gone; INVALID_ARGUMENT where the
+// state is damaged.
+absl::StatusOr<std::string> CheckpointPrefix(FileSystem& file_system,
+                                             const std::string& path);
 
 }  // namespace weft::checkpoint
 

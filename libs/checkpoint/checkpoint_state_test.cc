@@ -137,5 +137,42 @@ TEST_F(CheckpointStateTest, TheLatestIsOneThatIsThere) {
   EXPECT_EQ(latest(), "/job/a");
 }
 
+TEST_F(CheckpointStateTest, AMovedFolderHoldsItsCheckpoints) {
+  ASSERT_OK(fs_.CreateDirectories("/old"));
+  ASSERT_OK(fs_.CreateDirectories("/new"));
+  ASSERT_OK(WriteCheckpointState(fs_, "/old", {"/old/b", {"/old/a"}}));
+  ASSERT_OK(fs_.RenameFile("/old/checkpoint", "/new/checkpoint"));
+  ASSERT_OK(fs_.WriteFileAtomically("/new/b.index", ""));
+  ASSERT_OK_AND_ASSIGN(const CheckpointState state,
+                       ReadCheckpointState(fs_, "/new"));
+  EXPECT_EQ(state.model_checkpoint_path, "/new/b");
+  EXPECT_EQ(state.all_model_checkpoint_paths, (Paths{"/old/a", "/new/b"}));
+  ASSERT_OK_AND_ASSIGN(const auto latest, LatestCheckpoint(fs_, "/new/"));
+  EXPECT_EQ(latest, "/new/b");
+}
+
+// In a copy, the checkpoint of the copy counts, not that of the original.
+TEST_F(CheckpointStateTest, ACopiedFolderHoldsItsOwnCheckpoints) {
+  ASSERT_OK(WriteCheckpointState(fs_, "/job", {"/job/b", {}}));
+  ASSERT_OK(fs_.WriteFileAtomically("/job/b.index", ""));
+  ASSERT_OK(fs_.CreateDirectories("/copy"));
+  ASSERT_OK(fs_.WriteFileAtomically("/copy/checkpoint", TextIn("/job")));
+  EXPECT_EQ(LatestCheckpoint(fs_, "/copy").value(), "/job/b");
+  ASSERT_OK(fs_.WriteFileAtomically("/copy/b.index", ""));
+  EXPECT_EQ(LatestCheckpoint(fs_, "/copy").value(), "/copy/b");
+  EXPECT_EQ(LatestCheckpoint(fs_, "/job").value(), "/job/b");
+}
+
+TEST_F(CheckpointStateTest, ACheckpointThatIsGoneIsAnError) {
+  EXPECT_EQ(FindLatestCheckpoint(fs_, "/job").value(), std::nullopt);
+  ASSERT_OK(WriteCheckpointState(fs_, "/job", {"/old/a", {}}));
+  EXPECT_THAT(FindLatestCheckpoint(fs_, "/job"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "/job/checkpoint names the checkpoint /old/a, which "
+                       "does not exist, and neither does /job/a"));
+  ASSERT_OK(fs_.WriteFileAtomically("/job/a.index", ""));
+  EXPECT_EQ(FindLatestCheckpoint(fs_, "/job").value(), "/job/a");
+}
+
 }  // namespace
 }  // namespace weft::checkpoint

@@ -7,6 +7,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/checkpoint_reader.h"
+#include "libs/checkpoint/checkpoint_state.h"
 #include "libs/estimator/estimator_impl.h"
 #include "libs/estimator/task_server.h"
 #include "libs/tensor/buffer.h"
@@ -158,6 +159,13 @@ class ContinuousEvaluation {
   void SayThatThereIsNone() {
     if (Now() < next_log_) return;
     next_log_ = Now() + kLogInterval;
+    const auto found = checkpoint::FindLatestCheckpoint(environment_.files,
+                                                        estimator_.model_dir());
+    if (absl::IsNotFound(found.status())) {
+      environment_.logger.Warning(absl::StrCat("Waiting for a new checkpoint: ",
+                                               found.status().message()));
+      return;
+    }
     environment_.logger.Warning(
         evaluated_ ? absl::StrCat("No new checkpoint ready for evaluation in '",
                                   estimator_.model_dir(), "' since ",

@@ -70,9 +70,14 @@ absl::StatusOr<std::optional<std::string>> Estimator::Impl::LatestCheckpoint() {
   return checkpoint::LatestCheckpoint(files(), model_dir);
 }
 
+absl::StatusOr<std::optional<std::string>>
+Estimator::Impl::FindLatestCheckpoint() {
+  return checkpoint::FindLatestCheckpoint(files(), model_dir);
+}
+
 absl::StatusOr<std::unique_ptr<checkpoint::CheckpointReader>>
 Estimator::Impl::OpenLatestCheckpoint() {
-  ASSIGN_OR_RETURN(const auto latest, LatestCheckpoint());
+  ASSIGN_OR_RETURN(const auto latest, FindLatestCheckpoint());
   if (latest) return checkpoint::CheckpointReader::Open(files(), *latest);
   return absl::NotFoundError(absl::StrCat("There is no checkpoint in '",
                                           model_dir, "'; train first."));
@@ -81,7 +86,7 @@ Estimator::Impl::OpenLatestCheckpoint() {
 absl::StatusOr<std::string> Estimator::Impl::CheckpointToUse(
     const std::string& path, absl::string_view to_do) {
   if (!path.empty()) return path;
-  ASSIGN_OR_RETURN(const auto latest, LatestCheckpoint());
+  ASSIGN_OR_RETURN(const auto latest, FindLatestCheckpoint());
   if (latest) return *latest;
   logger->Info(
       absl::StrCat("Could not find trained model in model_dir: ", model_dir,

@@ -33,10 +33,13 @@ class Estimator::Impl {
     return options.file_system != nullptr ? *options.file_system : local_files;
   }
   absl::StatusOr<std::optional<std::string>> LatestCheckpoint();
+  // The same, but NOT_FOUND where the state file names one that is gone.
+  absl::StatusOr<std::optional<std::string>> FindLatestCheckpoint();
   // Of the newest; NOT_FOUND without one.
   absl::StatusOr<std::unique_ptr<checkpoint::CheckpointReader>>
   OpenLatestCheckpoint();
   // `path`, or the newest; empty where there is none, which is logged.
+  // NOT_FOUND where the state file names one that is gone.
   absl::StatusOr<std::string> CheckpointToUse(const std::string& path,
                                               absl::string_view to_do);
   // Of an evaluation directory; made when first asked for, with the graph of

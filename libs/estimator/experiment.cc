@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
+#include "libs/checkpoint/checkpoint_state.h"
 #include "libs/estimator/continuous_evaluation.h"
 #include "libs/train/basic_session_run_hooks.h"
 
@@ -119,7 +120,10 @@ absl::StatusOr<ExperimentResult> Experiment::Train(const TaskOptions& task) {
 }
 
 absl::StatusOr<std::string> Experiment::CheckpointToEvaluate() const {
-  ASSIGN_OR_RETURN(auto latest, options_.estimator.LatestCheckpoint());
+  RETURN_IF_ERROR(options_.estimator.status());
+  ASSIGN_OR_RETURN(auto latest, checkpoint::FindLatestCheckpoint(
+                                    options_.estimator.environment().files,
+                                    options_.estimator.model_dir()));
   if (latest) return *std::move(latest);
   return absl::NotFoundError(
       absl::StrCat("There is no checkpoint to evaluate in '",

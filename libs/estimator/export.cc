@@ -286,7 +286,7 @@ absl::StatusOr<std::string> Estimator::ExportSavedModel(
   RETURN_IF_ERROR(CheckCall(export_dir_base, serving_input_receiver_fn));
   std::optional<std::string> checkpoint = options.checkpoint_path;
   if (checkpoint->empty()) {
-    ASSIGN_OR_RETURN(checkpoint, impl.LatestCheckpoint());
+    ASSIGN_OR_RETURN(checkpoint, impl.FindLatestCheckpoint());
   }
   if (!checkpoint) {
     return absl::NotFoundError(absl::StrCat("Couldn't find trained model at ",

@@ -139,14 +139,12 @@ std::string SliceSpec(const ops::PartitionInfo* partition,
                                          partition->offset, shape);
 }
 
-// A folder's newest; of a folder whose state is damaged nobody knows it.
+// A folder's newest.
 absl::StatusOr<std::string> PrefixOf(const std::string& path,
                                      FileSystem* given) {
   LocalFileSystem local;
   FileSystem& files = given != nullptr ? *given : local;
-  const auto newest = checkpoint::LatestCheckpoint(files, path);
-  if (absl::IsInvalidArgument(newest.status())) return newest.status();
-  return newest.ok() && *newest ? **newest : path;
+  return checkpoint::CheckpointPrefix(files, path);
 }
 
 // Of the column `name`.

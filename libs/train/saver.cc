@@ -473,6 +473,10 @@ bool AreSame(absl::string_view a, absl::string_view b) {
   return a == b || CleanPath(a) == CleanPath(b);
 }
 
+bool LieInOneFolder(absl::string_view a, absl::string_view b) {
+  return CleanPath(Dirname(a)) == CleanPath(Dirname(b));
+}
+
 // Whether they are one checkpoint, although one path is relative, or leads
 // through a link: their names are the same and, to the byte, their indexes.
 bool LookTheSame(FileSystem& files, const std::string& a,
@@ -970,9 +974,11 @@ absl::Status Saver::RecoverLastCheckpoints(
     if (absl::IsNotFound(there)) continue;
     RETURN_IF_ERROR(there);
     const absl::Time now = clock.Now();
-    found.push_back({paths[i], i < timestamps.size()
-                                   ? TimeOf(timestamps[i], now + ahead) - ahead
-                                   : now});
+    found.push_back({paths[i],
+                     i < timestamps.size()
+                         ? TimeOf(timestamps[i], now + ahead) - ahead
+                         : now,
+                     /*is_recovered=*/true});
   }
   kept_ = std::move(found);
   return absl::OkStatus();
@@ -989,7 +995,7 @@ void Saver::CountIn(const std::string& path) {
     kept_.pop_front();
     if (oldest.time > next_to_keep_for_good_) {
       next_to_keep_for_good_ += options_.keep_checkpoint_every;
-    } else {
+    } else if (!oldest.is_recovered || LieInOneFolder(oldest.path, path)) {
       to_delete_.push_back(oldest.path);
     }
   }

@@ -184,6 +184,8 @@ class Saver {
   // Prefixes of those that are kept and may be deleted, oldest first.
   std::vector<std::string> LastCheckpoints() const;
   // Goes on with those of a process that is gone: those whose index is there.
+  // Of these only checkpoints in the directory of the later saves are deleted:
+  // others may belong to another training, which this one was copied from.
   // `timestamps`: when they were saved, in seconds since 1970, as the state has
   // it; those that it does not know are of now. Does nothing while a save of
   // this saver runs, one of a session that is lost maybe: that counts already.
@@ -200,6 +202,7 @@ class Saver {
   struct Kept {
     std::string path;
     absl::Time time;
+    bool is_recovered = false;  // another process saved it
   };
 
   struct Nodes {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
+#include "libs/checkpoint/checkpoint_reader.h"
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/ops/state/variable.h"
@@ -195,8 +196,15 @@ absl::StatusOr<SessionManager::Restored> SessionManager::Restore(
       files != nullptr ? *files : local, checkpoint.directory);
   if (absl::IsNotFound(state.status())) return Restored();
   RETURN_IF_ERROR(LostIfSilent(checkpoint.directory, state.status(), config));
-  RETURN_IF_ERROR(RestoreFrom(session, *checkpoint.saver,
-                              state->model_checkpoint_path, config));
+  const std::string& newest = state->model_checkpoint_path;
+  const absl::Status restored =
+      RestoreFrom(session, *checkpoint.saver, newest, config);
+  if (absl::IsNotFound(restored) &&
+      !checkpoint::CheckpointExists(files != nullptr ? *files : local, newest)
+           .value_or(true)) {
+    return checkpoint::CheckpointIsGone(checkpoint.directory, newest);
+  }
+  RETURN_IF_ERROR(restored);
   RETURN_IF_ERROR(LostIfSilent(checkpoint.directory,
                                checkpoint.saver->RecoverLastCheckpoints(
                                    session, state->all_model_checkpoint_paths,

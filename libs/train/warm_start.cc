@@ -398,16 +398,18 @@ absl::StatusOr<VariableInitializers> WarmStart(
   log->Info(absl::StrCat("Warm-starting from: ", path));
   LocalFileSystem local;
   FileSystem& file_system = files == nullptr ? local : *files;
-  const std::string prefix = checkpoint::CheckpointPrefix(file_system, path);
+  const auto prefix = checkpoint::CheckpointPrefix(file_system, path);
+  RETURN_IF_ERROR(
+      Annotate(prefix.status(), absl::StrCat("warm start from ", path)));
   ASSIGN_OR_RETURN(const Groups groups, GroupsOf(scope, settings));
   RETURN_IF_ERROR(CheckUsed(settings.var_name_to_prev_var_name,
                             "var_name_to_prev_var_name", groups));
   RETURN_IF_ERROR(CheckUsed(settings.var_name_to_vocab_info,
                             "var_name_to_vocab_info", groups));
-  auto reader = CheckpointReader::Open(file_system, prefix);
+  auto reader = CheckpointReader::Open(file_system, *prefix);
   RETURN_IF_ERROR(
       Annotate(reader.status(), absl::StrCat("warm start from ", path)));
-  Warmer warmer(scope.ReenterScope(""), settings, prefix, *std::move(reader));
+  Warmer warmer(scope.ReenterScope(""), settings, *prefix, *std::move(reader));
   ASSIGN_OR_RETURN(const int64_t count, warmer.Warm(groups));
   RETURN_IF_ERROR(scope.status());
   log->Info(absl::StrCat("Warm-started ", count, " variables."));
