@@ -825,6 +825,36 @@ TEST_F(MonitoredSessionTest, ALossThatIsNoNumberEndsTraining) {
   EXPECT_THAT(log.lines(), ElementsAre("W Model diverged with loss = NaN."));
 }
 
+// The hooks that save come first in the list, as those of a chief do.
+TEST_F(MonitoredSessionTest, AStepThatAHookRefusesIsNotSaved) {
+  const Output x = ops::Placeholder(root_, DT_FLOAT);
+  const Output loss = ops::Identity(root_.WithName("loss"), x);
+  const Tensor one = Tensor::Scalar(1.0f);
+  const Tensor nan = Tensor::Scalar(std::numeric_limits<float>::quiet_NaN());
+  auto options = Options({std::make_shared<train::NanTensorHook>(loss)});
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 1;
+  {
+    const auto session = Start(std::move(options));
+    ASSERT_NE(session, nullptr);
+    ASSERT_OK(session->Run({{x, one}}, count_));
+    EXPECT_THAT(session->Run({{x, nan}}, count_), StatusIs(kInvalidArgument));
+  }
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
+  EXPECT_FALSE(files_.FileExists("/job/model.ckpt-2.index").ok());
+  // Nor is one that a hook refuses in End.
+  const auto hook = std::make_shared<FailingHook>();
+  hook->in_end = absl::InternalError("end");
+  auto again = Options({hook});
+  again.checkpoint_dir = "/job";
+  again.save_checkpoint_steps = 100;
+  const auto session = Start(std::move(again));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(session->Run(count_));
+  EXPECT_THAT(session->Close(), StatusIs(absl::StatusCode::kInternal, "end"));
+  EXPECT_FALSE(files_.FileExists("/job/model.ckpt-2.index").ok());
+}
+
 TEST_F(MonitoredSessionTest, TheEndOfTheInputIsNoError) {
   Lines lines;
   auto hook = std::make_shared<RecordingHook>("hook", lines);

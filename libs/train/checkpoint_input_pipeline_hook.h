@@ -62,6 +62,7 @@ class CheckpointInputPipelineHook : public SessionRunHook {
                         const SessionRunValues& values) override;
   absl::Status End(Session& session) override;
   void BeforeSessionGoes() override;
+  bool SavesCheckpoints() const override { return true; }
 
  private:
   absl::Status Restore(Session& session);

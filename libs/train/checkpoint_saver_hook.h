@@ -1,7 +1,9 @@
 // CheckpointSaverHook: saves as training goes on; TensorFlow's hook of that
 // name. A checkpoint is saved when a session begins, whenever the timer says
 // so, and when training ends, if the step has changed since. Beside them lies
-// the graph as text, graph.pbtxt, written when a session begins.
+// the graph as text, graph.pbtxt, written when a session begins. Other hooks
+// see a run first: if one of them returns an error, the run's step is not
+// saved.
 //
 // A save is made between two runs of this session, as TensorFlow does, so that
 // all variables that it alone trains are of one step. It may also be made
@@ -111,6 +113,7 @@ class CheckpointSaverHook : public SessionRunHook {
                         const SessionRunValues& values) override;
   absl::Status End(Session& session) override;
   void BeforeSessionGoes() override;
+  bool SavesCheckpoints() const override { return true; }
 
  private:
   absl::StatusOr<Saver*> FindSaver() const;

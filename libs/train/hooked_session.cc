@@ -75,12 +75,17 @@ absl::Status HookedSession::TellHooks(SessionRunContext& context,
                                       const Asked& asked,
                                       absl::Span<const Tensor> results,
                                       const RunMetadata& metadata) {
-  size_t begin = asked.num_fetches[0];
-  for (size_t i = 0; i < hooks_.size(); ++i) {
-    const size_t count = asked.num_fetches[i + 1];
-    RETURN_IF_ERROR(hooks_[i]->AfterRun(
-        context, {results.subspan(begin, count), asked.all.options, metadata}));
-    begin += count;
+  for (const bool saves : {false, true}) {
+    size_t begin = asked.num_fetches[0];
+    for (size_t i = 0; i < hooks_.size(); ++i) {
+      const size_t count = asked.num_fetches[i + 1];
+      if (hooks_[i]->SavesCheckpoints() == saves) {
+        RETURN_IF_ERROR(hooks_[i]->AfterRun(
+            context,
+            {results.subspan(begin, count), asked.all.options, metadata}));
+      }
+      begin += count;
+    }
   }
   return absl::OkStatus();
 }

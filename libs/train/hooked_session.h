@@ -34,10 +34,10 @@ class HookedSession {
   Session& session() { return *session_; }
   Coordinator& coordinator() { return *coordinator_; }
 
-  // BeforeRun of all hooks, one run for all, AfterRun of all hooks; what `args`
-  // fetches. Errors: the first of those, or of the coordinator's threads, where
-  // that tells the cause. `metadata`: what `args` and hooks ask to be told; may
-  // be null.
+  // BeforeRun of all hooks, one run for all, AfterRun of all hooks, of those
+  // that save checkpoints last; what `args` fetches. Errors: the first of
+  // those, or of the coordinator's threads, where that tells the cause.
+  // `metadata`: what `args` and hooks ask to be told; may be null.
   absl::StatusOr<std::vector<Tensor>> Run(const SessionRunArgs& args,
                                           RunMetadata* metadata = nullptr);
 

@@ -343,7 +343,11 @@ absl::Status MonitoredSession::RunStepFn(
 }
 
 absl::Status MonitoredSession::EndHooks() {
-  for (const auto& hook : options_.hooks) RETURN_IF_ERROR(EndHook(*hook));
+  for (const bool saves : {false, true}) {
+    for (const auto& hook : options_.hooks) {
+      if (hook->SavesCheckpoints() == saves) RETURN_IF_ERROR(EndHook(*hook));
+    }
+  }
   return absl::OkStatus();
 }
 

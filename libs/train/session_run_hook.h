@@ -14,7 +14,9 @@
 //     ...
 //   };
 //
-// Order of calls, each for all hooks in the order of the list:
+// Order of calls, each for all hooks in the order of the list, but AfterRun and
+// End of hooks that save checkpoints (SavesCheckpoints) come after those of all
+// others:
 //
 //   Begin               once; the last moment to add nodes to the graph
 //   AfterCreateSession  once for each session: after variables are initialised
@@ -133,6 +135,11 @@ class SessionRunHook {
   // are to stop, and the session is closed, though a step of it may hang: what
   // was made of its scheduler or its files has to go now.
   virtual void BeforeSessionGoes();
+
+  // Whether AfterRun and End save checkpoints. Where another hook returns an
+  // error (NanTensorHook, say), these are not called, so that no checkpoint
+  // holds a step that a hook has refused.
+  virtual bool SavesCheckpoints() const { return false; }
 
   // For who saves variables: calls `save` when none of those updates is under
   // way that this hook makes beside the runs, and makes none until it has
