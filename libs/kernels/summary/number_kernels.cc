@@ -51,11 +51,12 @@ class HistogramSummaryKernel : public OpKernel {
   absl::Status Compute(OpKernelContext& context) override {
     ASSIGN_OR_RETURN(const std::string tag, ScalarText(context, 0, "tags"));
     summary::Histogram histogram;
-    RETURN_IF_ERROR(DispatchType(RealNumbers{}, context.input(1).dtype(),
-                                 [&]<typename T>(TypeTag<T>) {
-                                   return Count(context.input(1).flat<T>(),
-                                                context.node_name(), histogram);
-                                 }));
+    RETURN_IF_ERROR(DispatchType(
+        RealNumbers{}, context.input(1).dtype(), [&]<typename T>(TypeTag<T>) {
+          return Count(context.input(1).flat<T>(),
+                       absl::StrCat(context.node_name(), " (tag '", tag, "')"),
+                       histogram);
+        }));
     summary::Summary summary;
     summary.value.push_back({.tag = tag, .value = histogram.ToValue()});
     return SetSummary(context, summary);
@@ -63,17 +64,18 @@ class HistogramSummaryKernel : public OpKernel {
 
  private:
   template <typename T>
-  static absl::Status Count(absl::Span<const T> values, absl::string_view node,
+  static absl::Status Count(absl::Span<const T> values,
+                            const std::string& summary,
                             summary::Histogram& histogram) {
     for (const T element : values) {
       const double value = static_cast<double>(element);
       if (std::isnan(value)) {
         return absl::InvalidArgumentError(
-            absl::StrCat("Nan in summary histogram for: ", node));
+            absl::StrCat("Nan in summary histogram for: ", summary));
       }
       if (std::isinf(value)) {
         return absl::InvalidArgumentError(
-            absl::StrCat("Infinity in Histogram for: ", node));
+            absl::StrCat("Infinity in Histogram for: ", summary));
       }
       histogram.Add(value);
     }

@@ -126,6 +126,9 @@ TEST_F(SummaryKernelsTest, HistogramsRefuseWhatIsNotFinite) {
       Run("HistogramSummary", {Text("h"), Tensor::Vector<float>({1, kNan})}),
       StatusIs(kInvalid, "Nan in summary histogram for: "));
   EXPECT_THAT(
+      Run("HistogramSummary", {Text("grads/w"), Tensor::Vector<float>({kNan})}),
+      StatusIs(kInvalid, "(tag 'grads/w')"));
+  EXPECT_THAT(
       Run("HistogramSummary", {Text("h"), Tensor::Vector<double>({-kInf})}),
       StatusIs(kInvalid, "Infinity in Histogram for: "));
   EXPECT_THAT(Run("HistogramSummary",
