@@ -155,6 +155,35 @@ TEST_F(WarmStartTest, ByExpressionsOfGlobalVariables) {
   EXPECT_THAT(ValueOf(Begin(root, init, all)), ElementsAre(1, 5, 3));
 }
 
+TEST_F(WarmStartTest, AnExpressionThatMatchesNothingIsAWarning) {
+  SaveOld("/job/ck");
+  const Scope root = Scope::Root();
+  ops::Variable b(root.WithName("b"), 1.0f);
+  ASSERT_OK_AND_ASSIGN(
+      const Operation init,
+      Warm(root,
+           {.ckpt_to_initialize_from = "/job/ck",
+            .vars_to_warm_start = std::vector<std::string>{"b", "dnn/kernl"}}));
+  EXPECT_THAT(ValueOf(Begin(root, init, b.value())), ElementsAre(7));
+  EXPECT_THAT(logger_.lines(),
+              testing::Contains(
+                  "W vars_to_warm_start: 'dnn/kernl' matches the beginning of "
+                  "no variable's name, so it warm-starts nothing. The names "
+                  "are: [b:0]"));
+  EXPECT_THAT(logger_.lines(),
+              testing::Not(testing::Contains(testing::HasSubstr("'b'"))));
+}
+
+TEST_F(WarmStartTest, ACheckpointThatIsGoneIsNamed) {
+  SaveOld("/job/ck");
+  ASSERT_OK(files_.DeleteFile("/job/ck.index"));
+  const Scope root = Scope::Root();
+  ops::Variable b(root.WithName("b"), 1.0f);
+  EXPECT_THAT(Warm(root, {.ckpt_to_initialize_from = "/job"}).status(),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "/job/checkpoint names the checkpoint /job/ck"));
+}
+
 // Parts begin with their rows, however the tensor was cut when it was saved.
 TEST_F(WarmStartTest, PartitionedVariables) {
   SaveOld("/job/ck", ops::FixedSizePartitioner(2));

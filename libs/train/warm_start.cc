@@ -41,9 +41,25 @@ std::string WholeName(const Scope& scope, const Variable& variable) {
   return slice == nullptr ? variable.name() : slice->full_name;
 }
 
-// Those of `variables` whose names begin as the expression says.
+// The names, or the first of many.
+std::string NamesOf(const std::vector<Variable>& variables) {
+  constexpr size_t kMostNames = 10;
+  std::vector<std::string> names;
+  for (const Variable& variable : variables) {
+    if (names.size() == kMostNames) {
+      names.push_back(
+          absl::StrCat("and ", variables.size() - kMostNames, " more"));
+      break;
+    }
+    names.push_back(absl::StrCat(variable.name(), ":0"));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+// Those of `variables` whose names begin as the expression says. A warning
+// where there are none: the training would begin untrained without a word.
 absl::Status AddMatching(const Scope& scope, const std::string& expression,
-                         const std::vector<Variable>& variables,
+                         const std::vector<Variable>& variables, Logger& logger,
                          Groups& groups) {
   const RE2 matcher(expression, RE2::Quiet);
   if (!matcher.ok()) {
@@ -51,33 +67,43 @@ absl::Status AddMatching(const Scope& scope, const std::string& expression,
         absl::StrCat("vars_to_warm_start: '", expression,
                      "' is no regular expression: ", matcher.error()));
   }
+  bool is_used = false;
   for (const Variable& variable : variables) {
     const std::string name = absl::StrCat(variable.name(), ":0");
     if (!matcher.Match(name, 0, name.size(), RE2::ANCHOR_START, nullptr, 0)) {
       continue;
     }
+    is_used = true;
     auto& parts = groups[WholeName(scope, variable)];
     if (std::find(parts.begin(), parts.end(), variable) == parts.end()) {
       parts.push_back(variable);
     }
   }
+  if (!is_used) {
+    logger.Warning(absl::StrCat(
+        "vars_to_warm_start: '", expression,
+        "' matches the beginning of no variable's name, so it warm-starts "
+        "nothing. The names are: [",
+        NamesOf(variables), "]"));
+  }
   return absl::OkStatus();
 }
 
 absl::StatusOr<Groups> GroupsOf(const Scope& scope,
-                                const WarmStartSettings& settings) {
+                                const WarmStartSettings& settings,
+                                Logger& logger) {
   Groups groups;
   if (const auto* all =
           std::get_if<std::vector<std::string>>(&settings.vars_to_warm_start)) {
     for (const std::string& expression : *all) {
-      RETURN_IF_ERROR(
-          AddMatching(scope, expression, ops::GlobalVariables(scope), groups));
+      RETURN_IF_ERROR(AddMatching(scope, expression,
+                                  ops::GlobalVariables(scope), logger, groups));
     }
     return groups;
   }
   const auto* one = std::get_if<std::string>(&settings.vars_to_warm_start);
   RETURN_IF_ERROR(AddMatching(scope, one == nullptr ? ".*" : *one,
-                              ops::TrainableVariables(scope), groups));
+                              ops::TrainableVariables(scope), logger, groups));
   return groups;
 }
 
@@ -401,7 +427,7 @@ absl::StatusOr<VariableInitializers> WarmStart(
   const auto prefix = checkpoint::CheckpointPrefix(file_system, path);
   RETURN_IF_ERROR(
       Annotate(prefix.status(), absl::StrCat("warm start from ", path)));
-  ASSIGN_OR_RETURN(const Groups groups, GroupsOf(scope, settings));
+  ASSIGN_OR_RETURN(const Groups groups, GroupsOf(scope, settings, *log));
   RETURN_IF_ERROR(CheckUsed(settings.var_name_to_prev_var_name,
                             "var_name_to_prev_var_name", groups));
   RETURN_IF_ERROR(CheckUsed(settings.var_name_to_vocab_info,
