@@ -229,6 +229,31 @@ TEST_F(EstimatorExportTest, WhatFailsLeavesNothing) {
   EXPECT_THAT(Names(exports_), IsEmpty());
 }
 
+TEST_F(EstimatorExportTest, AnUntrainedModelIsNotExported) {
+  Estimator model = Trained();
+  ExportSavedModelOptions options;
+  options.checkpoint_path = JoinPath(folder_, "model/model.ckpt-0");
+  const auto refused =
+      StatusIs(absl::StatusCode::kFailedPrecondition, "is of step 0");
+  EXPECT_THAT(model.ExportSavedModel(exports_, Raw(), options).status(),
+              refused);
+  const auto exporter = LatestExporter("latest", Raw());
+  const EvalMetrics metrics = {{"global_step", Tensor::Scalar<int64_t>(0)}};
+  EXPECT_THAT(exporter
+                  ->Export(model, exports_, options.checkpoint_path, metrics,
+                           /*is_the_final_export=*/true)
+                  .status(),
+              refused);
+  // An evaluator may come before the first step.
+  ASSERT_OK_AND_ASSIGN(
+      const auto early,
+      exporter->Export(model, exports_, options.checkpoint_path, metrics,
+                       /*is_the_final_export=*/false));
+  EXPECT_EQ(early, std::nullopt);
+  options.allow_untrained = true;
+  EXPECT_OK(model.ExportSavedModel(exports_, Raw(), options).status());
+}
+
 TEST_F(EstimatorExportTest, ExamplesAreParsed) {
   Estimator model = Trained();
   feature_column::ParseSpec spec;

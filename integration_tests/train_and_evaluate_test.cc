@@ -76,6 +76,25 @@ TEST_F(TrainAndEvaluateTest, WhatIsTrainedAlreadyIsEvaluated) {
   EXPECT_EQ(StepOf(*result.metrics), 3);
 }
 
+// As a csv file that has only a header.
+TEST_F(TrainAndEvaluateTest, AnInputWithoutElementsIsNoTraining) {
+  const InputFn nothing = PointsTimes(0);
+  Estimator model = Line();
+  ASSERT_OK(model.Train(nothing));
+  ASSERT_OK(model.Evaluate(nothing));
+  EXPECT_THAT(logger_.lines(),
+              Contains(HasSubstr("W The input of the training ended before the "
+                                 "first step")));
+  EXPECT_THAT(logger_.lines(),
+              Contains(HasSubstr("W The input of the evaluation has no")));
+  EXPECT_THAT(TrainAndEvaluate(model, {.input_fn = nothing, .max_steps = 5},
+                               Evaluation())
+                  .status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "The training has ended at step 0"));
+  EXPECT_THAT(exporter_->steps, IsEmpty());
+}
+
 TEST_F(TrainAndEvaluateTest, WhoIsAskedToLeaveSavesAndDoesNotEvaluate) {
   RunConfig config = Config();
   config.save_checkpoints_steps = 1000;

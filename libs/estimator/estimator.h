@@ -106,6 +106,9 @@ struct ExportSavedModelOptions {
   std::string checkpoint_path;  // empty: the newest
   // Attrs that hold their op's default are left out, for older readers.
   bool strip_default_attrs = true;
+  // Whether a model whose checkpoint is of step 0, so untrained, is exported.
+  // One that an Estimator with warm_start_from began is in any case.
+  bool allow_untrained = false;
 };
 
 // Predictions as they are asked for.
@@ -138,7 +141,7 @@ class Estimator {
   // which is there as a whole or not at all; in an object store it is whole
   // once it has a saved_model.pb. Tables bring their vocabulary files.
   // Signatures are those of the model's export_outputs; docs/saved_models.md.
-  // NOT_FOUND without a checkpoint.
+  // NOT_FOUND without a checkpoint; FAILED_PRECONDITION for an untrained model.
   absl::StatusOr<std::string> ExportSavedModel(
       const std::string& export_dir_base,
       const ServingInputReceiverFn& serving_input_receiver_fn,

@@ -55,6 +55,11 @@ absl::Status RunBatches(train::MonitoredSession& session,
     }
     if (session.ShouldStop()) return absl::OkStatus();
     const absl::Status status = session.Run(update);
+    if (absl::IsOutOfRange(status) && step == 1) {
+      logger.Warning(
+          "The input of the evaluation has no elements: its metrics are those "
+          "of no data. Do the files hold more than a header?");
+    }
     if (absl::IsOutOfRange(status)) return absl::OkStatus();
     RETURN_IF_ERROR(status);
     if (steps && IsLogged(step, *steps)) {

@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "libs/base/status.h"
+#include "libs/estimator/continuous_evaluation.h"
 #include "libs/estimator/estimator.h"
 #include "libs/estimator/estimator_impl.h"
 #include "libs/estimator/export_signatures.h"
@@ -257,6 +258,18 @@ absl::Status CheckCall(const std::string& export_dir_base,
   return absl::InvalidArgumentError("export_dir_base must be given.");
 }
 
+// What cannot be read is told by restoring it.
+absl::Status CheckThatItIsTrained(FileSystem& files,
+                                  const std::string& checkpoint) {
+  const auto progress = ReadProgress(files, checkpoint);
+  if (!progress.ok() || progress->step > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "The checkpoint ", checkpoint,
+      " is of step 0: the model is not trained, so it is not exported. Does "
+      "the input of the training have elements? To export it all the same, set "
+      "ExportSavedModelOptions::allow_untrained."));
+}
+
 absl::Status Restore(Session& session, train::Saver& saver,
                      const std::string& checkpoint, Logger& logger) {
   logger.Info(absl::StrCat("Restoring parameters from ", checkpoint));
@@ -291,6 +304,9 @@ absl::StatusOr<std::string> Estimator::ExportSavedModel(
   if (!checkpoint) {
     return absl::NotFoundError(absl::StrCat("Couldn't find trained model at ",
                                             impl.model_dir, "; train first."));
+  }
+  if (!options.allow_untrained && !impl.options.warm_start_from) {
+    RETURN_IF_ERROR(CheckThatItIsTrained(impl.files(), *checkpoint));
   }
   ASSIGN_OR_RETURN(
       const ServedModel model,

@@ -32,6 +32,12 @@ absl::Status CheckOptions(const std::string& name,
       *options.exports_to_keep));
 }
 
+// An evaluator may come before the training's first step.
+bool IsOfStepZero(const EvalMetrics& metrics) {
+  const auto step = metrics.find("global_step");
+  return step != metrics.end() && NumberIn(step->second) == 0;
+}
+
 // What all exporters do when they do it.
 class SavedModelExporter : public Exporter {
  public:
@@ -49,6 +55,12 @@ class SavedModelExporter : public Exporter {
                   const EvalMetrics& eval_result,
                   bool is_the_final_export) override {
     RETURN_IF_ERROR(status_);
+    if (!is_the_final_export && IsOfStepZero(eval_result)) {
+      estimator.environment().logger.Info(absl::StrCat(
+          "Exporter '", name_, "' waits for a trained model: ", checkpoint_path,
+          " is of step 0."));
+      return std::nullopt;
+    }
     ASSIGN_OR_RETURN(const bool is_due,
                      IsDue(estimator, eval_result, is_the_final_export));
     if (!is_due) return std::nullopt;

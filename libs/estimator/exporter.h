@@ -51,6 +51,9 @@ struct ExporterOptions {
   std::optional<int64_t> exports_to_keep = 5;
 };
 
+// Of all of them: a model of step 0 is not exported, and is an error of the
+// final export (ExportSavedModelOptions::allow_untrained).
+
 // Each time.
 std::shared_ptr<Exporter> LatestExporter(
     const std::string& name, ServingInputReceiverFn serving_input_receiver_fn,

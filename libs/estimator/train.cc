@@ -252,7 +252,7 @@ class HooksOf {
 
 // Runs until the session is to stop; the loss of the last step.
 absl::StatusOr<Tensor> RunSteps(train::MonitoredSession& session,
-                                const EstimatorSpec& spec) {
+                                const EstimatorSpec& spec, Logger& logger) {
   Tensor loss;
   while (!session.ShouldStop()) {
     auto values = session.Run(FeedList(), std::vector<Output>{spec.loss},
@@ -261,6 +261,11 @@ absl::StatusOr<Tensor> RunSteps(train::MonitoredSession& session,
       loss = (*values)[0];
     } else if (!absl::IsOutOfRange(values.status())) {
       return values.status();
+    } else if (!loss.IsInitialized()) {
+      logger.Warning(
+          "The input of the training ended before the first step, so this "
+          "program has trained nothing. Do the files hold more than a header, "
+          "and at least one batch where the rest is dropped?");
     }
   }
   return loss;
@@ -332,7 +337,7 @@ absl::Status Estimator::Train(const InputFn& input_fn,
   ASSIGN_OR_RETURN(auto session, train::MonitoredSession::Create(
                                      built.root, std::move(sessions),
                                      std::move(session_options)));
-  const auto loss = RunSteps(*session, built.spec);
+  const auto loss = RunSteps(*session, built.spec, *impl.logger);
   RETURN_IF_ERROR(session->Close(loss.status()));
   if (const auto number = NumberIn(*loss)) {
     impl.logger->Info(absl::StrCat("Loss for final step: ", *number, "."));

@@ -149,6 +149,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
     if (is_retired_ || step == evaluated_step_ || IsAskedToLeave()) {
       return absl::OkStatus();
     }
+    has_ended_ = true;
     return Heed(Evaluate());
   }
   // The training is over; of later ones it wants to hear nothing.
@@ -156,6 +157,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
   // What End could not do, and what a training that had nothing left to do has
   // not begun.
   absl::Status EvaluateWhatIsLeft() {
+    has_ended_ = true;
     absl::Duration wait = kFirstWait;
     for (int tries = 1; !is_evaluated_ && !IsAskedToLeave(); ++tries) {
       const absl::Status evaluated = Evaluate();
@@ -196,6 +198,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
                                               .lost_events = &lost_}));
       measured_ = *latest;
     }
+    RETURN_IF_ERROR(CheckThatItMayBeExported(progress.step, *latest));
     ASSIGN_OR_RETURN(result_.exports,
                      exports_.Make(*latest, *result_.metrics,
                                    progress.IsLast(options_.max_steps)));
@@ -207,6 +210,16 @@ class EvaluationListener : public train::CheckpointSaverListener {
   const TrainAndEvaluateResult& result() const { return result_; }
 
  private:
+  absl::Status CheckThatItMayBeExported(int64_t step,
+                                        const std::string& checkpoint) const {
+    if (!has_ended_ || step > 0 || options_.eval.exporters.empty()) {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        "The training has ended at step 0 (", checkpoint,
+        "), so there is no trained model for the exporters of the EvalSpec. "
+        "Does the input of the training have elements?"));
+  }
   // A training goes on where an evaluation fails as it does where a save fails.
   // The end of a file is not that of the input, which it would be taken for.
   absl::Status Heed(const absl::Status& evaluated) {
@@ -240,6 +253,7 @@ class EvaluationListener : public train::CheckpointSaverListener {
   Estimator& estimator_;
   const EvaluateWhileTrainingOptions& options_;
   bool is_retired_ = false;
+  bool has_ended_ = false;  // the training
   const std::function<bool()> stop_requested_;
   const Estimator::Environment environment_;
   std::optional<int64_t> last_step_;  // that was taken up, or left out
