@@ -274,7 +274,8 @@ TEST_F(ColumnMistakesTest, AVocabularyFileOfIntegersHasNoOtherLines) {
   EXPECT_THAT(ids.flat<float>(),
               ElementsAre(1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0));
   EXPECT_THAT(count("007\n8\nnine\n"),
-              StatusIs(kInvalid, "Field nine in line 2 is not a valid int64"));
+              StatusIs(kInvalid,
+                       "Field nine in line 3 of " + path + " is not a valid"));
 }
 
 // As TensorFlow's; an embedding's are a mistake, above.

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -379,8 +381,10 @@ class LineColumn {
         "only int64 can be the line number of a vocabulary");
   }
 
+  // Errors count the lines of the file at `path` from 1.
   absl::StatusOr<Tensor> Read(const std::vector<absl::string_view>& lines,
-                              const std::string& delimiter) const {
+                              const std::string& delimiter,
+                              const std::string& path) const {
     Tensor column(type_, {static_cast<int64_t>(lines.size())});
     for (size_t i = 0; i < lines.size(); ++i) {
       const int64_t row = static_cast<int64_t>(i);
@@ -395,19 +399,21 @@ class LineColumn {
         const std::vector<absl::string_view> fields =
             absl::StrSplit(lines[i], delimiter);
         if (index_ >= static_cast<int64_t>(fields.size())) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              "Invalid number of columns in line ", i, " (", lines[i],
-              ") : expected at least ", index_ + 1, " got ", fields.size()));
+          return absl::InvalidArgumentError(
+              absl::StrCat("Invalid number of columns in ", path, " line ",
+                           i + 1, " (", lines[i], ") : expected at least ",
+                           index_ + 1, " got ", fields.size()));
         }
         text = fields[index_];
       }
-      RETURN_IF_ERROR(Set(text, row, column));
+      RETURN_IF_ERROR(Set(text, row, path, column));
     }
     return column;
   }
 
  private:
-  static absl::Status Set(absl::string_view text, int64_t row, Tensor& column) {
+  static absl::Status Set(absl::string_view text, int64_t row,
+                          const std::string& path, Tensor& column) {
     bool is_good = true;
     switch (column.dtype()) {
       case DT_STRING:
@@ -430,8 +436,8 @@ class LineColumn {
     }
     if (is_good) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("Field ", text, " in line ", row, " is not a valid ",
-                     DataTypeName(column.dtype()), "."));
+        absl::StrCat("Field ", text, " in line ", row + 1, " of ", path,
+                     " is not a valid ", DataTypeName(column.dtype()), "."));
   }
 
   const int64_t index_, offset_;
@@ -484,9 +490,48 @@ class InitializeFromFileKernel : public AsyncOpKernel {
     ASSIGN_OR_RETURN(const BoundedFile file, ReadFile(context, path));
     ASSIGN_OR_RETURN(const std::vector<absl::string_view> lines,
                      LinesOf(file.contents, path));
-    ASSIGN_OR_RETURN(const Tensor key_column, keys.Read(lines, delimiter_));
-    ASSIGN_OR_RETURN(const Tensor value_column, values.Read(lines, delimiter_));
-    return table->Initialize(context.cancellation(), key_column, value_column);
+    ASSIGN_OR_RETURN(const Tensor key_column,
+                     keys.Read(lines, delimiter_, path));
+    ASSIGN_OR_RETURN(const Tensor value_column,
+                     values.Read(lines, delimiter_, path));
+    return NameLines(
+        table->Initialize(context.cancellation(), key_column, value_column),
+        key_column, value_column, path);
+  }
+
+  // Adds to the error of a table that got two values of one key where in the
+  // file these are.
+  static absl::Status NameLines(const absl::Status& filled, const Tensor& keys,
+                                const Tensor& values, const std::string& path) {
+    if (!absl::IsFailedPrecondition(filled)) return filled;
+    absl::flat_hash_map<std::string, int64_t> first;
+    for (int64_t i = 0; i < keys.num_elements(); ++i) {
+      const std::string key = TextAt(keys, i);
+      const auto [at, is_new] = first.emplace(key, i);
+      if (is_new || TextAt(values, i) == TextAt(values, at->second)) continue;
+      return Append(filled, absl::StrCat("(", path, " has '", key, "' in line ",
+                                         at->second + 1, " and again in line ",
+                                         i + 1, ": remove one of them)"));
+    }
+    return Annotate(filled, path);
+  }
+
+  // Of the types that a column may have.
+  static std::string TextAt(const Tensor& column, int64_t i) {
+    switch (column.dtype()) {
+      case DT_STRING:
+        return column.flat<std::string>()[i];
+      case DT_INT64:
+        return absl::StrCat(column.flat<int64_t>()[i]);
+      case DT_INT32:
+        return absl::StrCat(column.flat<int32_t>()[i]);
+      case DT_FLOAT:
+        return absl::StrCat(column.flat<float>()[i]);
+      case DT_DOUBLE:
+        return absl::StrCat(column.flat<double>()[i]);
+      default:
+        return "";
+    }
   }
 
   static absl::StatusOr<BoundedFile> ReadFile(OpKernelContext& context,
@@ -504,14 +549,17 @@ class InitializeFromFileKernel : public AsyncOpKernel {
     std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
     if (lines.back().empty()) lines.pop_back();
     for (absl::string_view& line : lines) absl::ConsumeSuffix(&line, "\r");
-    if (vocab_size_ < 0) return lines;
     if (static_cast<int64_t>(lines.size()) < vocab_size_) {
       return absl::InvalidArgumentError(
           absl::StrCat("Invalid vocab_size in ", path, ": expected ",
                        vocab_size_, " but got ", lines.size()));
     }
-    lines.resize(vocab_size_);
-    return lines;
+    if (vocab_size_ >= 0) lines.resize(vocab_size_);
+    const auto empty = absl::c_find(lines, "");
+    if (empty == lines.end()) return lines;
+    return absl::InvalidArgumentError(
+        absl::StrCat("Invalid content in ", path, ": empty line found at line ",
+                     empty - lines.begin() + 1));
   }
 
   int64_t key_index_ = 0, value_index_ = 0, vocab_size_ = -1, offset_ = 0;

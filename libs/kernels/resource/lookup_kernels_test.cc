@@ -243,8 +243,9 @@ TEST_F(LookupKernelsTest, AFileIsATable) {
   EXPECT_TRUE(SameBits(values, Longs({2, -1})));
   ASSERT_OK_AND_ASSIGN(const Tensor fields, MakeTable("HashTableV2"));
   const AttrMap both = {{"key_index", 0}, {"value_index", 1}};
-  EXPECT_THAT(load(fields, both),
-              StatusIs(kInvalid, "Field x in line 2 is not a valid int64."));
+  EXPECT_THAT(
+      load(fields, both),
+      StatusIs(kInvalid, "Field x in line 3 of " + path + " is not a valid"));
   AttrMap two = both;
   two["vocab_size"] = 2;
   ASSERT_OK(load(fields, two));
@@ -271,11 +272,36 @@ TEST_F(LookupKernelsTest, WholeLinesMayBeIntegers) {
         .status();
   };
   ASSERT_OK_AND_ASSIGN(const Tensor table, MakeTable("HashTableV2", DT_INT64));
-  EXPECT_THAT(load(table, 4),
-              StatusIs(kInvalid, "Field nine in line 3 is not a valid int64."));
+  EXPECT_THAT(load(table, 4), StatusIs(kInvalid, "Field nine in line 4 of " +
+                                                     path + " is not a valid"));
   ASSERT_OK(load(table, 3));
   ASSERT_OK_AND_ASSIGN(const Tensor ids, Find(table, Longs({7, 8, 9, 10})));
   EXPECT_TRUE(SameBits(ids, Longs({0, 1, 2, -1})));
+}
+
+TEST_F(LookupKernelsTest, EmptyAndRepeatedLinesAreNamed) {
+  const std::string path = testing::TempDir() + "/words.txt";
+  const auto load = [&](const std::string& text, int64_t vocab_size = -1) {
+    std::ofstream(path) << text;
+    const auto table = MakeTable("HashTableV2");
+    EXPECT_OK(table);
+    return harness_
+        .Run("InitializeTableFromTextFileV2", {*table, Tensor::Scalar(path)},
+             {{"key_index", -2},
+              {"value_index", -1},
+              {"vocab_size", vocab_size}})
+        .status();
+  };
+  EXPECT_THAT(load("a\n\nb\n"),
+              StatusIs(kInvalid, "Invalid content in " + path +
+                                     ": empty line found at line 2"));
+  EXPECT_THAT(load("a\r\n\r\nb\r\n"),
+              StatusIs(kInvalid, "empty line found at line 2"));
+  EXPECT_OK(load("a\n\nb\n", 1));
+  EXPECT_OK(load("a\nb"));
+  EXPECT_THAT(load("a\nb\na\n"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "(" + path + " has 'a' in line 1 and again in line 3"));
 }
 
 // The ops of old graphs, whose handles are references to two strings.
