@@ -27,6 +27,10 @@ constexpr size_t kReservedRecords = 1024;
 // Those that the caller's thread takes itself: short lines are many.
 constexpr size_t kMostAtOnce = 4096;
 
+// So many units without a record, in a row, are as many as other readers of the
+// same queue are unlikely to leave to one.
+constexpr int64_t kMostFruitless = 1000;
+
 bool MayBeReachedLater(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
@@ -170,7 +174,10 @@ absl::StatusOr<bool> Reader::ReadSome(Call& call) {
   TakeUnread(call);
   if (work_ == Work::kTaken) RETURN_IF_ERROR(StartWork(call));
   while (call.records.size() < call.count) {
-    if (work_ == Work::kNone) return !call.records.empty();
+    if (work_ == Work::kNone) {
+      RETURN_IF_ERROR(CheckFruitless());
+      return !call.records.empty();
+    }
     RETURN_IF_ERROR(ReadNext(call));
   }
   return true;
@@ -183,6 +190,7 @@ absl::Status Reader::ReadNext(Call& call) {
                    source_->Read(record, call.context.step));
   if (outcome == RecordSource::Outcome::kNotYet) return absl::OkStatus();
   if (outcome != RecordSource::Outcome::kEnd) {
+    has_record_ = true;
     call.records.push_back(std::move(record));
     absl::MutexLock lock(&mutex_);
     ++counts_.records_produced;
@@ -214,6 +222,7 @@ absl::Status Reader::StartWork(Call& call) {
     return status;
   }
   work_ = Work::kStarted;
+  has_record_ = false;
   absl::MutexLock lock(&mutex_);
   ++counts_.work_started;
   return absl::OkStatus();
@@ -222,8 +231,39 @@ absl::Status Reader::StartWork(Call& call) {
 void Reader::FinishWork() {
   source_->Stop();
   work_ = Work::kNone;
+  if (has_record_) {
+    fruitless_ = Fruitless();
+  } else {
+    CountFruitless();
+  }
   absl::MutexLock lock(&mutex_);
   counts_.work_finished = counts_.work_started;
+}
+
+void Reader::CountFruitless() {
+  std::string work;
+  {
+    absl::MutexLock lock(&mutex_);
+    work = counts_.work;
+  }
+  ++fruitless_.count;
+  const int64_t times = ++fruitless_.units[work];
+  if (times == 1) ++fruitless_.once;
+  if (times == 2) --fruitless_.once;
+}
+
+absl::Status Reader::CheckFruitless() {
+  if (fruitless_.count < kMostFruitless || fruitless_.once > 0) {
+    return absl::OkStatus();
+  }
+  const Fruitless found = std::exchange(fruitless_, Fruitless());
+  return absl::FailedPreconditionError(absl::StrCat(
+      title_, " found no record in the last ", found.count,
+      " files that its queue named: ", found.units.size(),
+      " different ones, each at least twice, such as '",
+      found.units.begin()->first,
+      "'. Are they empty, or do they hold only lines or bytes that the reader "
+      "skips?"));
 }
 
 void Reader::FinishLater(const std::shared_ptr<Call>& call,
@@ -279,6 +319,7 @@ void Reader::ResetNow() {
   source_->Stop();
   work_ = Work::kNone;
   unread_.clear();
+  fruitless_ = Fruitless();
   absl::MutexLock lock(&mutex_);
   counts_ = Counts();
 }

@@ -10,7 +10,9 @@
 // A call of a step that is cancelled has read nothing: a name that it had taken
 // is the next to be read, and so are records that nobody got. A unit that can't
 // be begun is passed over, unless its file can't be reached now (UNAVAILABLE,
-// DEADLINE_EXCEEDED). One that fails later stays the one at hand until a Reset;
+// DEADLINE_EXCEEDED). Where 1000 units in a row had no record, each of those at
+// least twice, a read fails with FAILED_PRECONDITION: the queue would name them
+// for ever. One that fails later stays the one at hand until a Reset;
 // of a damaged one (DATA_LOSS) what the call had read already is gone.
 //
 // Threads: all methods may be called from any thread. Functions given run
@@ -21,6 +23,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -162,6 +165,16 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
   absl::Status ReadNext(Call& call);
   absl::Status StartWork(Call& call);
   void FinishWork();
+  // Units without a record, since the last one that had some.
+  struct Fruitless {
+    std::map<std::string, int64_t> units;  // how often each came
+    int64_t count = 0;                     // the sum of these
+    int64_t once = 0;                      // units that came once
+  };
+  void CountFruitless();
+  // FAILED_PRECONDITION where the same units come for ever; then it counts
+  // anew.
+  absl::Status CheckFruitless();
   void TakeUnread(Call& call);
   void ResetNow();
   absl::Status RestoreNow(const std::string& state);
@@ -175,6 +188,8 @@ class Reader : public Resource, public std::enable_shared_from_this<Reader> {
   const std::unique_ptr<RecordSource> source_;
   Work work_ = Work::kNone;
   std::deque<ReaderRecord> unread_;  // which a cancelled step has left
+  bool has_record_ = false;          // of the unit at hand
+  Fruitless fruitless_;
 
   mutable absl::Mutex mutex_;
   Counts counts_ ABSL_GUARDED_BY(mutex_);

@@ -168,6 +168,27 @@ TEST_F(ReaderTest, ReadsUpToSoManyOfOneUnit) {
   EXPECT_THAT(*Read(2), ElementsAre("e", "f"));
 }
 
+TEST_F(ReaderTest, UnitsThatNeverHaveARecordFail) {
+  for (int i = 0; i < 499; ++i) Add({"", "."});
+  Add({"", "a"});
+  EXPECT_THAT(*Read(), ElementsAre("a")) << "after many without a record";
+  for (int i = 0; i < 500; ++i) Add({"", "."});
+  EXPECT_THAT(Read(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "LetterReader 'node' found no record in the last 1000 "
+                       "files that its queue named: 2 different ones"));
+  Add({"b"});
+  EXPECT_THAT(*Read(), ElementsAre("b"));
+}
+
+// The one with a record may be the last of many.
+TEST_F(ReaderTest, UnitsWithoutARecordThatComeOnceDoNotFail) {
+  Add({".."});
+  for (int i = 0; i < 600; ++i) Add({"", "."});
+  Add({"a"});
+  EXPECT_THAT(*Read(), ElementsAre("a"));
+}
+
 TEST_F(ReaderTest, CallsAreServedInTheOrderTheyCame) {
   const auto first = Begin(step_, 2);
   const auto second = Begin(step_, 1);
