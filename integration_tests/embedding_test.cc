@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -175,10 +176,16 @@ TEST_F(EmbeddingTest, RowsOutsideOfTheTableAreRefused) {
   };
   expect(one, 13, "indices[1] = 13 is not in [0, 13)");
   expect(one, -1, "indices[1] = -1 is not in [0, 13)");
-  expect(mod, 13, "indices[0] = 2 is not in [0, 2)");
-  expect(mod, -1, "indices[0] = -1 is not in [0, 2)");
-  expect(div, 13, "partitions[1] = 5 is not in [0, 5)");
-  expect(div, -1, "partitions[1] = -1 is not in [0, 5)");
+  // Also an id whose part, as an int32, is one of the table's.
+  const std::pair<Output, std::string> tables[] = {{mod, "table_1"},
+                                                   {div, "table_6"}};
+  for (const int64_t id : {int64_t{13}, int64_t{-1}, int64_t{3} << 32}) {
+    for (const auto& [rows, table] : tables) {
+      expect(rows, id,
+             absl::StrCat("id ", id, " has no row in table '", table,
+                          "', which has 13 rows: ids must be in [0, 13)"));
+    }
+  }
   EXPECT_THAT(Run({{ids, Tensor::Vector<int64_t>({12})}}, mod),
               FloatsNear(RowsOf({12})));
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "libs/ops/nn/lookup_attrs.h"
 #include "libs/passes/node_fusion.h"
 
 namespace weft {
@@ -147,6 +148,23 @@ class LookupFusion : private NodeFusion {
     return takers;
   }
 
+  // With the smallest of the tables that the ids are looked up in.
+  static AttrMap BoundsOf(const std::vector<const Node*>& uniques,
+                          DataType type) {
+    AttrMap attrs = {{"T", type}};
+    std::optional<int64_t> least;
+    for (const Node* unique : uniques) {
+      const auto* rows = unique->attr<int64_t>(kLookupRowsAttr);
+      const auto* table = unique->attr<std::string>(kLookupTableAttr);
+      if (rows == nullptr || table == nullptr || (least && *least <= *rows))
+        continue;
+      least = *rows;
+      attrs[kLookupRowsAttr] = *rows;
+      attrs[kLookupTableAttr] = *table;
+    }
+    return attrs;
+  }
+
   void FuseIds(const Node& fill) {
     const std::optional<Retained> retained = RetainedOf(fill);
     if (!retained) return;
@@ -158,7 +176,7 @@ class LookupFusion : private NodeFusion {
         fill, {.op = "_UniqueRowIds",
                .inputs = {retained->indices, retained->ids,
                           rewrite_.Input(fill, 2), rewrite_.Input(fill, 3)},
-               .attrs = {{"T", type}}});
+               .attrs = BoundsOf(takers->uniques, type)});
     ids_.insert(&fill);
     for (const Node* unique : takers->uniques) {
       rewrite_.TakeInstead({unique, 0}, {&fill, kDistinct});

@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/string_view.h"
+#include "libs/ops/nn/lookup_attrs.h"
 #include "libs/passes/node_fusion.h"
 #include "libs/passes/node_kinds.h"
 
@@ -235,10 +236,14 @@ class PartedLookupFusion : private NodeFusion {
     }
     const Node* rows = RowsOf(lookup);
     if (rows == nullptr) return;
-    rewrite_.Replace(
-        unique, {.op = "_UniquePartition",
-                 .inputs = {rewrite_.Input(unique, 0)},
-                 .attrs = {{"T", type}, {"num_partitions", lookup.parts}}});
+    AttrMap attrs = {{"T", type}, {"num_partitions", lookup.parts}};
+    for (const char* name : {kLookupTableAttr, kLookupRowsAttr}) {
+      const auto attr = unique.attrs().find(name);
+      if (attr != unique.attrs().end()) attrs[name] = attr->second;
+    }
+    rewrite_.Replace(unique, {.op = "_UniquePartition",
+                              .inputs = {rewrite_.Input(unique, 0)},
+                              .attrs = std::move(attrs)});
     for (int i = 0; i < lookup.parts; ++i) {
       rewrite_.TakeInstead({rows, i}, {&unique, kFirstRows + i});
       rewrite_.TakeInstead({lookup.places, i},

@@ -15,6 +15,7 @@
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/chosen_rows.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/array/id_bounds.h"
 #include "libs/kernels/array/number_groups.h"
 #include "libs/kernels/array/segment_ids.h"
 #include "libs/kernels/number_types.h"
@@ -45,7 +46,8 @@ PartAndRow Divide(int64_t id, int64_t parts) {
 
 class UniquePartitionKernel : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  explicit UniquePartitionKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), bounds_(construction) {}
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& ids = context.input(0);
     if (ids.rank() != 1) {
@@ -56,6 +58,7 @@ class UniquePartitionKernel : public OpKernel {
           "more than 2^31 elements need out_idx int64");
     }
     return DispatchType(IndexTypes{}, ids.dtype(), [&]<typename T>(TypeTag<T>) {
+      RETURN_IF_ERROR(bounds_.Check<T>(ids.flat<T>()));
       return Write(context, ids.flat<T>());
     });
   }
@@ -120,6 +123,8 @@ class UniquePartitionKernel : public OpKernel {
     }
     return absl::OkStatus();
   }
+
+  const IdBounds bounds_;
 };
 
 // Inputs [first, first + parts) say for each row of each part which of all rows

@@ -15,6 +15,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/array/id_bounds.h"
 #include "libs/kernels/array/number_groups.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/row_copies.h"
@@ -260,9 +261,11 @@ SliceSizes SlicesAlong(const TensorShape& shape, int axis) {
 // Unique, UniqueWithCounts (three outputs) and UniqueV2 (two inputs).
 class UniqueKernel : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  explicit UniqueKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), bounds_(construction) {}
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& input = context.input(0);
+    RETURN_IF_ERROR(CheckBounds(input));
     ASSIGN_OR_RETURN(int axis, ReadAxis(context));
     const SliceSizes sizes = SlicesAlong(input.shape(), axis);
     // Before the groups, which take as much: there may be too many slices.
@@ -285,6 +288,13 @@ class UniqueKernel : public OpKernel {
   }
 
  private:
+  absl::Status CheckBounds(const Tensor& ids) const {
+    if (!bounds_.is_known()) return absl::OkStatus();
+    return DispatchType(IndexTypes{}, ids.dtype(), [&]<typename T>(TypeTag<T>) {
+      return bounds_.Check<T>(ids.flat<T>());
+    });
+  }
+
   template <typename Position>
   static absl::StatusOr<Groups> GroupsOf(const Tensor& input,
                                          const SliceSizes& sizes,
@@ -349,6 +359,8 @@ class UniqueKernel : public OpKernel {
     }
     return absl::OkStatus();
   }
+
+  const IdBounds bounds_;
 };
 
 // The positions of the values of `x` that are not in `y`.

@@ -14,6 +14,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/array/chosen_rows.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/array/id_bounds.h"
 #include "libs/kernels/array/number_groups.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
@@ -69,7 +70,8 @@ class ElementsByRow {
 
 class UniqueRowIdsKernel : public OpKernel {
  public:
-  using OpKernel::OpKernel;
+  explicit UniqueRowIdsKernel(const OpKernelConstruction& construction)
+      : OpKernel(construction), bounds_(construction) {}
   absl::Status Compute(OpKernelContext& context) override {
     const Tensor& values = context.input(1);
     ASSIGN_OR_RETURN(
@@ -96,7 +98,7 @@ class UniqueRowIdsKernel : public OpKernel {
  private:
   // Memory that grows with the number of rows is the outputs' alone.
   template <typename T>
-  static absl::Status Write(OpKernelContext& context, const SparseView& input) {
+  absl::Status Write(OpKernelContext& context, const SparseView& input) const {
     const auto ids = context.input(1).flat<T>();
     if (IsOneInEachRow(input, ids)) return WriteInOrder(context, ids);
     ElementsByRow by_row(input, ids);
@@ -159,8 +161,8 @@ class UniqueRowIdsKernel : public OpKernel {
 
   // What the rest comes to then.
   template <typename T>
-  static absl::Status WriteInOrder(OpKernelContext& context,
-                                   absl::Span<const T> ids) {
+  absl::Status WriteInOrder(OpKernelContext& context,
+                            absl::Span<const T> ids) const {
     const TensorShape all({static_cast<int64_t>(ids.size())});
     ASSIGN_OR_RETURN(Tensor * empty, context.AllocateOutput(2, all));
     ASSIGN_OR_RETURN(Tensor * idx, context.AllocateOutput(1, all));
@@ -178,14 +180,17 @@ class UniqueRowIdsKernel : public OpKernel {
   }
 
   template <typename T>
-  static absl::Status SetDistinct(OpKernelContext& context,
-                                  absl::Span<const uint64_t> ids) {
+  absl::Status SetDistinct(OpKernelContext& context,
+                           absl::Span<const uint64_t> ids) const {
+    RETURN_IF_ERROR(bounds_.Check<T>(ids));
     ASSIGN_OR_RETURN(Tensor * y, context.AllocateOutput(
                                      0, {static_cast<int64_t>(ids.size())}));
     T* out = y->mutable_flat<T>().data();
     for (const uint64_t id : ids) *out++ = static_cast<T>(id);
     return absl::OkStatus();
   }
+
+  const IdBounds bounds_;
 };
 
 absl::StatusOr<SparseReduction> ReadCombiner(const OpKernelConstruction& node) {

@@ -1,6 +1,7 @@
 #include "libs/ops/nn/embedding_ops.h"
 
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/nn/embedding_rows.h"
+#include "libs/ops/nn/lookup_attrs.h"
 #include "libs/ops/nn/typed_inputs.h"
 
 namespace weft::nn {
@@ -147,6 +149,18 @@ absl::Status CheckLookup(const EmbeddingParams& params, const Output& ids,
   return absl::OkStatus();
 }
 
+ops::UniqueOutputs UniqueIds(const Scope& scope, const EmbeddingParams& params,
+                             const Output& ids) {
+  AttrMap attrs = {{"out_idx", DT_INT32}};
+  const PartialShape table = params.shape();
+  if (params.num_parts() > 1 && table.has_rank() && table.dim(0) >= 0) {
+    attrs[kLookupTableAttr] = params.name();
+    attrs[kLookupRowsAttr] = table.dim(0);
+  }
+  const Node* node = scope.AddNode("Unique", {ids}, std::move(attrs));
+  return {OutputOf(node, 0), OutputOf(node, 1)};
+}
+
 Output LookUpDistinct(const Scope& scope, const EmbeddingParams& params,
                       const Output& ids, const std::string& strategy,
                       const std::optional<float>& max_norm) {
@@ -164,7 +178,7 @@ Output EmbeddingLookup(const Scope& scope, const EmbeddingParams& params,
   if (!scope.ok()) return Output();
   const Output flat =
       HasRank(all, 1) ? all : ops::Reshape(inner, all, ops::Ints({-1}));
-  const auto unique = ops::Unique(inner, flat);
+  const auto unique = UniqueIds(inner, params, flat);
   if (!scope.ok()) return Output();
   // Before the rows, so that the last two nodes can be one
   // (libs/passes/parted_lookup_fusion.h).

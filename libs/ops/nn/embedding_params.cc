@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
@@ -80,6 +81,14 @@ absl::Status EmbeddingParams::Check() const {
 }
 
 DataType EmbeddingParams::dtype() const { return parts_[0].Type(); }
+
+// Parts of a partitioned variable are called "NAME/part_0" and so on.
+std::string EmbeddingParams::name() const {
+  const Part& first = parts_[0];
+  const std::string name =
+      first.variable ? first.variable.name() : first.tensor.name();
+  return std::string(absl::StripSuffix(name, "/part_0"));
+}
 
 PartialShape EmbeddingParams::shape() const {
   PartialShape shape = parts_[0].Shape();

@@ -6,6 +6,7 @@
 #define WEFT_LIBS_OPS_NN_EMBEDDING_PARAMS_H_
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -33,6 +34,8 @@ class EmbeddingParams {
   int num_parts() const { return static_cast<int>(parts_.size()); }
   // REQUIRES for the rest: Check() is OK.
   DataType dtype() const;
+  // For error texts: the table's, without the number of a part.
+  std::string name() const;
   // Of all parts; unknown dimensions are -1. Of unknown rank where nothing is
   // known.
   PartialShape shape() const;

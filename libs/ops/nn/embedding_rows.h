@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "libs/ops/array/array_ops.h"
 #include "libs/ops/nn/embedding_params.h"
 #include "libs/ops/scope.h"
 
@@ -17,6 +18,12 @@ namespace weft::nn {
 // REQUIRES: `ids` is not null.
 absl::Status CheckLookup(const EmbeddingParams& params, const Output& ids,
                          const std::string& strategy);
+
+// The distinct values of `ids`, a vector, and which of them each is. A step
+// with an id that a table of several parts has no row for fails here, where its
+// number of rows is known.
+ops::UniqueOutputs UniqueIds(const Scope& scope, const EmbeddingParams& params,
+                             const Output& ids);
 
 // The rows of `ids`, a vector none of which occurs twice. REQUIRES: CheckLookup
 // was OK.

@@ -96,7 +96,7 @@ Output LookUpSparse(const Scope& scope, const EmbeddingParams& params,
       CheckLookup(params, ids.values, options.partition_strategy));
   if (!scope.ok()) return Output();
   const Output segments = RowOfEach(scope, ids);
-  const auto unique = ops::Unique(scope, ids.values);
+  const auto unique = UniqueIds(scope, params, ids.values);
   if (!scope.ok()) return Output();
   Output rows =
       LookUpDistinct(scope.SubScope("embedding_lookup"), params, unique.y,
