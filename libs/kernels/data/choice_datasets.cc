@@ -9,6 +9,7 @@
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_result.h"
+#include "libs/kernels/data/lasting_error.h"
 
 namespace weft {
 namespace {
@@ -278,6 +279,7 @@ class RepeatDataset : public UnaryDataset {
         RETURN_IF_ERROR(context.cancellation().status());
         const absl::StatusOr<bool> has = input().GetNext(context, element);
         is_empty_ &= has.ok() && !*has;
+        Note(context, has.status(), has.ok() && *has);
         if (!has.ok() || *has) return has;
         ASSIGN_OR_RETURN(const bool goes_on, BeginAgain(context));
         if (!goes_on) return false;
@@ -293,6 +295,7 @@ class RepeatDataset : public UnaryDataset {
         const size_t had = *done;
         const absl::Status status = input().GetTexts(context, texts, done);
         is_empty_ &= status.ok() && *done == had;
+        Note(context, status, *done > had);
         if (!status.ok() || *done == texts.size()) return status;
         ASSIGN_OR_RETURN(const bool goes_on, BeginAgain(context));
         if (!goes_on) break;
@@ -309,12 +312,40 @@ class RepeatDataset : public UnaryDataset {
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(done_, reader.ReadCount("done"));
       ASSIGN_OR_RETURN(is_empty_, reader.ReadBool("is_empty"));
+      has_element_ = true;  // perhaps: the state does not tell
       return UnaryIteratorOf::Restore(context, reader);
     }
 
    private:
+    // Walks without end that give only errors fail after so many.
+    static constexpr int kMostBarrenWalks = 2;
+
     bool HasEnded() const {
-      return dataset().count_ >= 0 && done_ >= dataset().count_;
+      return has_failed_ ||
+             (dataset().count_ >= 0 && done_ >= dataset().count_);
+    }
+    void Note(IteratorContext& context, const absl::Status& status,
+              bool has_element) {
+      has_element_ |= has_element;
+      if (!status.ok() && !context.cancellation().IsCancelled()) {
+        last_error_ = status;
+      }
+    }
+    // After the end of a walk.
+    absl::Status CheckForElements() {
+      if (has_element_ || last_error_.ok()) {
+        barren_walks_ = 0;
+        return absl::OkStatus();
+      }
+      ++barren_walks_;
+      if (dataset().count_ >= 0 || barren_walks_ < kMostBarrenWalks) {
+        return absl::OkStatus();
+      }
+      has_failed_ = true;
+      return MarkLasting(Annotate(
+          last_error_,
+          absl::StrCat(dataset().name(), ": its input gave only errors in ",
+                       barren_walks_, " whole passes, the last one")));
     }
     // After the end of a walk; false if that was the last one.
     absl::StatusOr<bool> BeginAgain(IteratorContext& context) {
@@ -325,16 +356,25 @@ class RepeatDataset : public UnaryDataset {
       absl::StatusOr<IteratorPtr> next = MakeInner(dataset().input(), context);
       if (!next.ok()) {
         // A step that was cancelled leaves the walk to the next one.
-        if (context.cancellation().IsCancelled()) --done_;
-        return next.status();
+        if (context.cancellation().IsCancelled()) {
+          --done_;
+          return next.status();
+        }
+        return MarkLasting(next.status());
       }
+      RETURN_IF_ERROR(CheckForElements());
       is_empty_ = true;
+      has_element_ = false;
       set_input(*std::move(next));
       return true;
     }
 
-    int64_t done_ = 0;      // whole walks through the input
-    bool is_empty_ = true;  // no element in this one yet
+    int64_t done_ = 0;          // whole walks through the input
+    bool is_empty_ = true;      // no element and no error in this one yet
+    bool has_element_ = false;  // in this one
+    int barren_walks_ = 0;      // without an element, in a row
+    absl::Status last_error_;
+    bool has_failed_ = false;  // and does not begin again
   };
 
   const int64_t count_;  // negative: without end

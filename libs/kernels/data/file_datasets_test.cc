@@ -278,13 +278,58 @@ TEST_F(FileDatasetsTest, LinesOfAStepThatIsCancelledAreTheNextStepsOnes) {
             (Texts{"[4] 0 1 2 3", "[4] 4 5 6 7", "[2] 8 9", "end"}));
 }
 
-TEST_F(FileDatasetsTest, AFileThatIsNotThereIsNamedAgainAndAgain) {
+TEST_F(FileDatasetsTest, AFileThatIsNotThereIsNamedTwice) {
   Write("a", "one\n");
-  const Texts outcomes = Outcomes(Lines({"a", "missing", "a"}), 3);
+  const Texts outcomes = Outcomes(Lines({"a", "missing", "a"}), 4);
   EXPECT_EQ(outcomes[0], "one");
   EXPECT_THAT(outcomes[1], testing::HasSubstr("NOT_FOUND"));
   EXPECT_THAT(outcomes[1], testing::HasSubstr("missing"));
   EXPECT_EQ(outcomes[2], outcomes[1]);
+  EXPECT_EQ(outcomes[3], "one");
+}
+
+TEST_F(FileDatasetsTest, FilesThatCanNotBeReadAreIgnored) {
+  Write("a", "one\n");
+  const auto ignored = [&](const absl::StatusOr<Tensor>& dataset) {
+    return harness_.PullAll(
+        harness_.Make("IgnoreErrorsDataset", {*dataset}, OneText()), 5);
+  };
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(ignored(Records({"missing"})), Texts{"end"});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::AllOf(testing::HasSubstr("IgnoreErrorsDataset"),
+                             testing::HasSubstr("the last one: NOT_FOUND"),
+                             testing::HasSubstr("missing")));
+  EXPECT_EQ(ignored(Lines({"missing", "a", "missing", "a"})),
+            (Texts{"one", "one", "end"}));
+  // Not compressed: each try to read the file fails.
+  EXPECT_EQ(ignored(Lines({"a", "a"}, "GZIP")), Texts{"end"});
+  EXPECT_EQ(harness_.PullAll(harness_.Make(
+                "IgnoreErrorsDataset", {*Csv({"missing"}, true)},
+                {{DT_INT32, DT_STRING}, std::vector<PartialShape>(2)})),
+            Texts{"end"});
+}
+
+// Endless repetition of errors alone fails with the last of them.
+TEST_F(FileDatasetsTest, RepeatedFilesThatAreAllMissingFail) {
+  const auto repeated = [&](const Texts& paths) {
+    return *harness_.Make("RepeatDataset", {*Lines(paths), Number(-1)},
+                          OneText());
+  };
+  const auto missing =
+      harness_.Make("IgnoreErrorsDataset", {repeated({"missing"})}, OneText());
+  ASSERT_OK(missing);
+  const Texts outcomes = Outcomes(missing, 2);
+  EXPECT_THAT(outcomes[0],
+              testing::HasSubstr("its input gave only errors in 2 whole "
+                                 "passes, the last one: "));
+  EXPECT_THAT(outcomes[0], testing::HasSubstr("NOT_FOUND"));
+  EXPECT_THAT(outcomes[0], testing::HasSubstr("missing"));
+  EXPECT_EQ(outcomes[1], "OUT_OF_RANGE: the end");
+  Write("a", "one\n");
+  const auto one = harness_.Make("IgnoreErrorsDataset",
+                                 {repeated({"missing", "a"})}, OneText());
+  EXPECT_EQ(Outcomes(one, 5), Texts(5, "one"));
 }
 
 TEST_F(FileDatasetsTest, AFileThatIsNotCompressedIsNamed) {

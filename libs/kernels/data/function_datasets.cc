@@ -4,10 +4,12 @@
 #include <map>
 #include <utility>
 
+#include "libs/base/logging.h"
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_rows.h"
+#include "libs/kernels/data/lasting_error.h"
 #include "libs/kernels/data/parallel_map.h"
 
 namespace weft {
@@ -755,7 +757,9 @@ class GroupByWindowDataset : public UnaryDataset {
 
 class IgnoreErrorsDataset : public UnaryDataset {
  public:
-  using UnaryDataset::UnaryDataset;
+  IgnoreErrorsDataset(const DatasetOp& op, DatasetPtr input)
+      : UnaryDataset(op, std::move(input)),
+        logger_(NewConsoleLogger(op.name)) {}
 
   static absl::StatusOr<DatasetPtr> Make(const DatasetOp& op,
                                          OpKernelContext& context) {
@@ -778,11 +782,27 @@ class IgnoreErrorsDataset : public UnaryDataset {
                                  DatasetElement* element) override {
       while (true) {
         const absl::StatusOr<bool> has = input().GetNext(context, element);
-        if (has.ok()) return has;
+        if (has.ok() || IsLasting(has.status())) return has;
         RETURN_IF_ERROR(context.cancellation().status());
+        Warn(has.status());
       }
     }
+
+   private:
+    // The first, the tenth, the hundredth, ... error is logged.
+    void Warn(const absl::Status& error) {
+      if (++ignored_ < next_line_) return;
+      next_line_ *= 10;
+      dataset().logger_->Warning(
+          absl::StrCat("Errors that were ignored: ", ignored_,
+                       ", the last one: ", error.ToString()));
+    }
+
+    int64_t ignored_ = 0;
+    int64_t next_line_ = 1;
   };
+
+  const std::unique_ptr<Logger> logger_;
 };
 
 }  // namespace

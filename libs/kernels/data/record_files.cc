@@ -22,6 +22,15 @@ absl::StatusOr<bool> TextFile::Read(Allocator& allocator,
   return ReadText((*element)[0].mutable_scalar<std::string>());
 }
 
+namespace {
+
+bool MayPass(const absl::Status& error) {
+  return absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error) ||
+         absl::IsAborted(error) || absl::IsCancelled(error);
+}
+
+}  // namespace
+
 class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
  public:
   using IteratorOf::IteratorOf;
@@ -67,6 +76,7 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
     }
     index_ = static_cast<size_t>(index);
     file_.reset();
+    last_error_ = absl::StatusCode::kOk;
     if (!is_open) return absl::OkStatus();
     return Named(Open(context, static_cast<uint64_t>(position)));
   }
@@ -78,18 +88,34 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
     while (index_ < names().size()) {
       RETURN_IF_ERROR(context.cancellation().status());
       if (file_ == nullptr) {
-        RETURN_IF_ERROR(Named(Open(context, 0)));
+        const absl::Status opened = Named(Open(context, 0));
+        if (!opened.ok()) return Failed(opened);
       }
       const absl::StatusOr<bool> has = read(*file_);
       if (has.ok() && *has) return true;
-      const absl::Status status = Annotate(has.status(), name());
-      if (has.ok() || file_->IsGivenUpAfterError()) {
-        file_.reset();
-        ++index_;
-      }
-      RETURN_IF_ERROR(status);
+      if (!has.ok()) return Failed(Annotate(has.status(), name()));
+      GoToNextFile();
     }
     return false;
+  }
+
+  // Returns `error`. The file at hand is given up where the error would come
+  // again and again.
+  absl::Status Failed(const absl::Status& error) {
+    const uint64_t position = file_ == nullptr ? 0 : file_->position();
+    const bool comes_again = error.code() == last_error_ &&
+                             position == position_of_error_ && !MayPass(error);
+    last_error_ = error.code();
+    position_of_error_ = position;
+    if (comes_again || (file_ != nullptr && file_->IsGivenUpAfterError())) {
+      GoToNextFile();
+    }
+    return error;
+  }
+  void GoToNextFile() {
+    file_.reset();
+    ++index_;
+    last_error_ = absl::StatusCode::kOk;
   }
 
   const std::vector<std::string>& names() const { return dataset().files_; }
@@ -110,6 +136,9 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
 
   size_t index_ = 0;
   std::unique_ptr<RecordFile> file_;  // null before the first and between two
+  // Of the file at hand, and where it was at that.
+  absl::StatusCode last_error_ = absl::StatusCode::kOk;
+  uint64_t position_of_error_ = 0;
 };
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> FilesDataset::NewIterator(

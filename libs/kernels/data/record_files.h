@@ -47,7 +47,9 @@ class TextFile : public RecordFile {
 };
 
 // Records of all files, one file after the other. A file that can't be opened
-// is an error that stays, as in TensorFlow.
+// or read is an error that stays, as in TensorFlow; but when the same error has
+// been returned twice, the next file follows, so that IgnoreErrors comes to an
+// end. Errors that may pass (UNAVAILABLE, say) stay as long as they last.
 class FilesDataset : public Dataset {
  public:
   FilesDataset(std::string name, ElementSpec element,
