@@ -2,7 +2,9 @@
 // FILENAME.weft_cache (libs/kernels/data/element_file.h). A walk that ends
 // before the last element leaves nothing, unless its process is killed, and so
 // does one that lost an element because a step was cancelled or the file took
-// no more: kept without it, it would be missing in all walks. Of several first
+// no more: kept without it, it would be missing in all walks. So does, in a
+// file, a walk that goes on from the position of a first walk, which does not
+// hold the elements before it: the next walk fills the file. Of several first
 // walks at a time each keeps all; in memory that of the first to end stays, in
 // a file the last one's.
 #include <algorithm>
@@ -173,7 +175,7 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
   absl::StatusOr<bool> GetNext(IteratorContext& context,
                                DatasetElement* element) override {
     if (has_ended_) return false;
-    if (reader_ == nullptr && writer_ == nullptr) {
+    if (reader_ == nullptr && writer_ == nullptr && !keeps_nothing_) {
       RETURN_IF_ERROR(Open(context));
     }
     if (reader_ != nullptr) {
@@ -183,19 +185,19 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
     if (!has.ok()) is_whole_ &= !context.cancellation().IsCancelled();
     RETURN_IF_ERROR(has.status());
     if (*has) {
-      const absl::Status written = writer_->Write(*element);
-      is_whole_ &= written.ok();
-      RETURN_IF_ERROR(written);
+      RETURN_IF_ERROR(Keep(*element));
       return true;
     }
     has_ended_ = true;
+    const bool fills_file = writer_ != nullptr && is_whole_;
     const absl::Status status =
-        is_whole_ ? writer_->Finish() : absl::OkStatus();
+        fills_file ? writer_->Finish() : absl::OkStatus();
     writer_.reset();
     RETURN_IF_ERROR(status);
     return false;
   }
 
+  // Not what the file has so far: that may be more than a state can hold.
   absl::Status Save(IteratorContext& context,
                     IteratorStateWriter writer) override {
     writer.Write("has_ended", int64_t{has_ended_});
@@ -204,10 +206,7 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
       writer.Write("offset", static_cast<int64_t>(reader_->offset()));
       return absl::OkStatus();
     }
-    if (writer_ != nullptr) {
-      ASSIGN_OR_RETURN(std::string contents, writer_->Contents());
-      writer.Write("contents", Tensor::Scalar(std::move(contents)));
-    }
+    writer.Write("has_begun", int64_t{writer_ != nullptr || keeps_nothing_});
     return UnaryIteratorOf::Save(context, writer);
   }
 
@@ -217,6 +216,7 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
     ASSIGN_OR_RETURN(is_whole_, ReadIsWhole(reader));
     writer_.reset();
     reader_.reset();
+    keeps_nothing_ = false;
     if (reader.Has("offset")) {
       ASSIGN_OR_RETURN(const int64_t offset, reader.ReadInt("offset"));
       if (offset < 0) {
@@ -226,20 +226,24 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
       RETURN_IF_ERROR(OpenReader(context));
       return reader_->GoTo(static_cast<uint64_t>(offset));
     }
-    if (reader.Has("contents")) {
-      ASSIGN_OR_RETURN(const Tensor contents,
-                       reader.Read("contents", DT_STRING));
-      if (contents.num_elements() != 1) {
-        return absl::InvalidArgumentError(
-            "the saved state of a cache has other contents than one string");
-      }
-      RETURN_IF_ERROR(OpenWriter(context));
-      RETURN_IF_ERROR(writer_->SetContents(contents.flat<std::string>()[0]));
-    }
+    ASSIGN_OR_RETURN(keeps_nothing_, ReadHasBegun(reader));
     return UnaryIteratorOf::Restore(context, reader);
   }
 
  private:
+  // Older checkpoints have instead what the file had so far.
+  static absl::StatusOr<bool> ReadHasBegun(const IteratorStateReader& reader) {
+    if (!reader.Has("has_begun")) return reader.Has("contents");
+    return reader.ReadBool("has_begun");
+  }
+
+  absl::Status Keep(const DatasetElement& element) {
+    if (writer_ == nullptr) return absl::OkStatus();
+    absl::Status written = writer_->Write(element);
+    is_whole_ &= written.ok();
+    return written;
+  }
+
   absl::Status Open(IteratorContext& context) {
     const absl::Status exists =
         context.file_system().FileExists(dataset().path_);
@@ -266,6 +270,8 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
   // At most one of the two; the file tells at the first element.
   std::unique_ptr<ElementFileReader> reader_;
   std::unique_ptr<ElementFileWriter> writer_;
+  // Of a walk that goes on from the middle of a first walk.
+  bool keeps_nothing_ = false;
   bool has_ended_ = false;
   bool is_whole_ = true;
 };

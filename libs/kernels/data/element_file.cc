@@ -86,20 +86,6 @@ absl::Status ElementFileWriter::Finish() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ElementFileWriter::Contents() {
-  RETURN_IF_ERROR(writer_->Flush());
-  return files_.ReadFile(temporary_);
-}
-
-absl::Status ElementFileWriter::SetContents(absl::string_view contents) {
-  Abandon();
-  ASSIGN_OR_RETURN(auto file, files_.NewWritableFile(temporary_));
-  RETURN_IF_ERROR(file->Append(contents));
-  file_ = file.get();
-  writer_ = std::make_unique<summary::RecordWriter>(std::move(file));
-  return absl::OkStatus();
-}
-
 absl::StatusOr<bool> ElementFileReader::Read(Allocator& allocator,
                                              const ElementSpec& expected,
                                              DatasetElement* element) {

@@ -31,10 +31,6 @@ class ElementFileWriter {
   absl::Status Write(const DatasetElement& element);
   absl::Status Finish();
 
-  // What was written so far, and to begin with that; for states of iterators.
-  absl::StatusOr<std::string> Contents();
-  absl::Status SetContents(absl::string_view contents);
-
  private:
   ElementFileWriter(FileSystem& files, std::string path, std::string temporary)
       : files_(files),

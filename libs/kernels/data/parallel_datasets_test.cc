@@ -427,6 +427,51 @@ TEST_F(ParallelDatasetsTest, ACacheGoesOnWhereItWas) {
   }
 }
 
+// The position of a walk that fills a file holds none of its elements. The walk
+// that goes on from there fills no file, and the one after it does.
+TEST_F(ParallelDatasetsTest, ThePositionInAFirstWalkIsSmall) {
+  const std::string large(100000, 'x');
+  ASSERT_OK_AND_ASSIGN(
+      const Tensor texts,
+      harness_.Make("TensorSliceDataset",
+                    {Tensor::Vector<std::string>({large, large, "end"})},
+                    {{DT_STRING}, {PartialShape::Scalar()}},
+                    {{"Toutput_types", DataTypeVector{DT_STRING}}}));
+  const auto cached = [&] {
+    return *harness_.Make("CacheDataset",
+                          {texts, Tensor::Scalar<std::string>("cache")},
+                          {{DT_STRING}, {PartialShape::Scalar()}});
+  };
+  const Tensor first = cached(), second = cached();
+  ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(first));
+  EXPECT_EQ(harness_.Rest<std::string>(*walk, 2).size(), 2u);
+  IteratorContext context = harness_.Context();
+  IteratorStateWriter::Values values;
+  ASSERT_OK(walk->Save(context, IteratorStateWriter(values)));
+  for (const auto& [name, value] : values) {
+    if (absl::StrContains(name, "input")) continue;
+    EXPECT_LT(value.TotalBytes(), 1000u) << name;
+  }
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK_AND_ASSIGN(const auto restored, harness_.Walk(second));
+    ASSERT_OK(restored->Restore(context, IteratorStateReader(values)));
+    EXPECT_EQ(harness_.Rest<std::string>(*restored),
+              std::vector<std::string>{"end"});
+    EXPECT_THAT(harness_.files().FileExists("cache.weft_cache"),
+                StatusIs(absl::StatusCode::kNotFound));
+    // Where that walk was saved again, too.
+    values.clear();
+    ASSERT_OK_AND_ASSIGN(const auto again, harness_.Walk(first));
+    EXPECT_EQ(harness_.Rest<std::string>(*again, 2).size(), 2u);
+    ASSERT_OK(again->Save(context, IteratorStateWriter(values)));
+  }
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK_AND_ASSIGN(const auto next, harness_.Walk(second));
+    EXPECT_EQ(harness_.Rest<std::string>(*next).size(), 3u);
+    EXPECT_OK(harness_.files().FileExists("cache.weft_cache"));
+  }
+}
+
 // An element that a cancelled step has lost comes again in the next walk.
 TEST_F(ParallelDatasetsTest, ACacheIsNotFilledWithoutWhatWasLost) {
   for (const char* file : {"", "cache"}) {
