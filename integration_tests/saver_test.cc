@@ -25,7 +25,9 @@
 #include "libs/base/random.h"
 #include "libs/base/test_matchers.h"
 #include "libs/checkpoint/bundle_reader.h"
+#include "libs/checkpoint/bundle_writer.h"
 #include "libs/checkpoint/checkpoint_state.h"
+#include "libs/checkpoint/tensor_slice.h"
 #include "libs/checkpoint_writer/testing/gated_file_system.h"
 #include "libs/fs/failing_file_system.h"
 #include "libs/fs/local_file_system.h"
@@ -643,6 +645,70 @@ TEST_F(SaverTest, AnotherPartitionIsRestored) {
     ASSERT_OK_AND_ASSIGN(const Tensor restored, session->Run(all));
     EXPECT_TRUE(SameBits(restored, x)) << parts;
   }
+}
+
+// Within a variable scope TensorFlow saves the slot of each part as a variable
+// of its own; here all are one, which any partition is restored from. What
+// TensorFlow saved is restored, too.
+TEST_F(SaverTest, SlotsOfPartsInAScopeAreOneVariable) {
+  const auto build = [](const Scope& root, int parts) {
+    ops::VariableScopeOptions in_parts;
+    in_parts.partitioner = ops::FixedSizePartitioner(parts);
+    const Scope m = ops::VariableScope(root, "m", in_parts);
+    const auto x = ops::GetPartitionedVariable(
+        m, "x", {10}, {.initializer = ops::initializers::Constant(1.0f)});
+    Output loss = ops::Const(m, 0.0f);
+    for (const ops::Variable& part : x.parts()) {
+      loss = ops::Add(m, loss, ops::Sum(m, ops::Mul(m, part, part), {0}));
+    }
+    train::Momentum optimizer(0.1f, 0.9f);
+    optimizer.Minimize(m, loss);
+    std::vector<Output> slots;
+    for (const ops::Variable& part : x.parts()) {
+      slots.push_back(optimizer.GetSlot(part, "momentum").value());
+    }
+    if (slots.size() == 1) return slots[0];
+    return ops::Concat(root, InputList(slots.begin(), slots.end()), 0);
+  };
+  const auto restored = [&](const std::string& path, int parts) {
+    const Scope root = Scope::Root();
+    const Output slots = build(root, parts);
+    Saver saver(root, Options());
+    const auto session = Connect(root);
+    const absl::Status status = saver.Restore(*session, path);
+    return status.ok() ? session->Run(slots) : status;
+  };
+  const Scope two = Scope::Root();
+  build(two, 2);
+  ASSERT_NO_FATAL_FAILURE(SaveAs("/job/two", two));
+  EXPECT_OK(Stored("/job/two", "m/x/Momentum"));
+  EXPECT_FALSE(Stored("/job/two", "m/x/0/Momentum").ok());
+  // TensorFlow's form of two parts, and of one.
+  const Tensor values = Floats({10}, 1);
+  const auto random = NewSeededRandom(1);
+  const auto write = [&](const std::string& path, int parts) {
+    ASSERT_OK_AND_ASSIGN(const auto writer, checkpoint::BundleWriter::Create(
+                                                files_, path, *random));
+    ASSERT_OK(writer->Add("m/x", values));
+    for (int64_t i = 0; i < parts; ++i) {
+      const int64_t size = 10 / parts;
+      ASSERT_OK_AND_ASSIGN(const auto slice,
+                           checkpoint::TensorSlice::Create({{i * size, size}}));
+      ASSERT_OK(writer->AddSlice(
+          absl::StrCat("m/x/", i, "/Momentum"), TensorShape({10}), slice,
+          Floats({size}, static_cast<float>(1 + i * size))));
+    }
+    ASSERT_OK(writer->Finish());
+  };
+  ASSERT_NO_FATAL_FAILURE(write("/job/tf_two", 2));
+  ASSERT_NO_FATAL_FAILURE(write("/job/tf_one", 1));
+  for (const int parts : {1, 2, 5}) {
+    EXPECT_OK(restored("/job/two", parts)) << parts;
+    ASSERT_OK_AND_ASSIGN(const Tensor slots, restored("/job/tf_one", parts));
+    EXPECT_TRUE(SameBits(slots, values)) << parts;
+  }
+  ASSERT_OK_AND_ASSIGN(const Tensor slots, restored("/job/tf_two", 2));
+  EXPECT_TRUE(SameBits(slots, values));
 }
 
 TEST_F(SaverTest, NamesInCheckpointsCanBeChosen) {

@@ -11,6 +11,7 @@
 #include "libs/ops/group.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/state/variable_scope.h"
+#include "libs/train/slot_keys.h"
 #include "libs/train/update_order.h"
 
 namespace weft::train {
@@ -270,15 +271,16 @@ void Optimizer::MakeSlot(const Scope& scope, const ops::Variable& variable,
   if (!turn) return;
   VariableStore& store = VariableStore::Of(scope);
   store.primaries[made.handle().node()] = variable.handle().node();
-  // Slots beside the parts of a variable are the parts of one slot. What
-  // TensorFlow cuts off of the slot's name leaves too much of it within a
-  // variable scope ("w/t_0/Adagrad" in "dnn"); its checkpoints have that key.
+  // Slots beside the parts of a variable are the parts of one slot. That of an
+  // only part has TensorFlow's key.
   auto& slices = store.slices;
   const auto part = slices.find(variable.handle().node());
   if (part == slices.end()) return;
   ops::SaveSliceInfo slice = part->second;
-  absl::StrAppend(&slice.full_name, "/",
-                  made.name().substr(variable.name().size() + 1));
+  const SlotKeys keys =
+      KeysOfSlot(slice.full_name, variable.name(), made.name());
+  const bool is_only_part = slice.full_shape == variable.shape().ToShape();
+  slice.full_name = is_only_part ? keys.of_part : keys.of_all_parts;
   slices[made.handle().node()] = std::move(slice);
 }
 

@@ -26,8 +26,10 @@
 #include "libs/fs/path.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/group.h"
+#include "libs/ops/io/restore_attrs.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/string/string_ops.h"
+#include "libs/train/slot_keys.h"
 
 namespace weft::train {
 namespace {
@@ -51,6 +53,8 @@ struct Saveable {
   std::string shape_and_slice;  // empty: the whole
   Variable variable;
   Output iterator = {};
+  // What else checkpoints may call it (slot_keys.h).
+  std::vector<std::string> other_names = {};
 
   const Node* node() const {
     return iterator ? iterator.node() : variable.handle().node();
@@ -106,10 +110,24 @@ absl::StatusOr<std::vector<Saveable>> FindIterators(const Scope& scope,
   return saveables;
 }
 
+// Of a slot that is saved as a slice of `key`.
+std::vector<std::string> OtherNamesOf(const VariableStore& store,
+                                      const Variable& slot,
+                                      const std::string& key) {
+  const auto primary = store.primaries.find(slot.handle().node());
+  if (primary == store.primaries.end()) return {};
+  const auto part = store.slices.find(primary->second);
+  if (part == store.slices.end()) return {};
+  return OtherKeys(
+      KeysOfSlot(part->second.full_name, primary->second->name(), slot.name()),
+      key);
+}
+
 // Sorted by name; the parts of one tensor as they come.
 absl::StatusOr<std::vector<Saveable>> FindSaveables(
     const Scope& scope, const SaverOptions& options) {
-  const auto& slices = VariableStore::Of(scope).slices;
+  const VariableStore& store = VariableStore::Of(scope);
+  const auto& slices = store.slices;
   auto list = options.var_list;
   const bool takes_all = list.empty() && options.iterators.empty();
   ASSIGN_OR_RETURN(std::vector<Saveable> saveables,
@@ -134,7 +152,10 @@ absl::StatusOr<std::vector<Saveable>> FindSaveables(
                          .variable = variable};
     const auto slice = slices.find(variable.handle().node());
     if (slice != slices.end()) {
-      if (name.empty()) saveable.name = slice->second.full_name;
+      if (name.empty()) {
+        saveable.name = slice->second.full_name;
+        saveable.other_names = OtherNamesOf(store, variable, saveable.name);
+      }
       saveable.shape_and_slice = checkpoint::FormatShapeAndSlice(
           slice->second.full_shape, slice->second.offset,
           variable.shape().ToShape());
@@ -367,6 +388,17 @@ Operation AddDeserialize(const Scope& scope, const Output& iterator,
                                                         {iterator, state}));
 }
 
+// Empty where no tensor has another name.
+std::vector<std::string> OtherNames(const std::vector<Saveable>& saveables) {
+  std::vector<std::string> names;
+  bool has_any = false;
+  for (const Saveable& saveable : saveables) {
+    names.push_back(absl::StrJoin(saveable.other_names, "\n"));
+    has_any |= !names.back().empty();
+  }
+  return has_any ? names : std::vector<std::string>();
+}
+
 // Reads on the task that holds the variables.
 std::vector<Operation> AddRestore(const Scope& scope, const Output& prefix,
                                   const std::vector<Saveable>& saveables) {
@@ -375,9 +407,13 @@ std::vector<Operation> AddRestore(const Scope& scope, const Output& prefix,
     dtypes.push_back(IsIterator(saveable) ? DT_VARIANT
                                           : saveable.variable.dtype());
   }
+  AttrMap attrs = {{"dtypes", dtypes}};
+  if (auto others = OtherNames(saveables); !others.empty()) {
+    attrs[kOtherNamesAttr] = std::move(others);
+  }
   const Node* restored = scope.AddNode(
       "RestoreV2", {prefix, Names(saveables), SlicesToRead(saveables)},
-      {{"dtypes", dtypes}});
+      std::move(attrs));
   std::vector<Operation> assigned;
   for (size_t i = 0; i < saveables.size(); ++i) {
     if (IsIterator(saveables[i])) {

@@ -3,14 +3,18 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/checkpoint_reader.h"
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/kernels/io/checkpoint_request.h"
 #include "libs/kernels/io/file_kernel.h"
 #include "libs/kernels/io/io_kernels.h"
+#include "libs/ops/io/restore_attrs.h"
 
 namespace weft {
 namespace {
@@ -62,6 +66,12 @@ class RestoreKernel : public FileKernel {
  private:
   virtual absl::StatusOr<CheckpointRequest> ReadRequest(
       OpKernelContext& context) const = 0;
+  // What output `i` is called in the checkpoint, where `name` is its first
+  // choice.
+  virtual std::string NameIn(CheckpointReader&, int,
+                             const std::string& name) const {
+    return name;
+  }
 
   absl::Status Run(OpKernelContext& context) const override {
     const MeasuredCheckpoint measured(context,
@@ -97,19 +107,20 @@ class RestoreKernel : public FileKernel {
     }
   }
 
-  static absl::Status ReadAll(OpKernelContext& context,
-                              const CheckpointRequest& request,
-                              CheckpointReader& reader) {
+  absl::Status ReadAll(OpKernelContext& context,
+                       const CheckpointRequest& request,
+                       CheckpointReader& reader) const {
     // All are looked at before the first is read.
+    std::vector<std::string> names;
     for (int i = 0; i < context.num_outputs(); ++i) {
-      RETURN_IF_ERROR(Check(reader, request.names[i], request.slices[i],
+      names.push_back(NameIn(reader, i, request.names[i]));
+      RETURN_IF_ERROR(Check(reader, names.back(), request.slices[i],
                             context.output_type(i)));
     }
     for (int i = 0; i < context.num_outputs(); ++i) {
       RETURN_IF_ERROR(context.cancellation().status());
-      ASSIGN_OR_RETURN(Tensor tensor,
-                       Read(reader, request.names[i], request.slices[i],
-                            context.allocator()));
+      ASSIGN_OR_RETURN(Tensor tensor, Read(reader, names[i], request.slices[i],
+                                           context.allocator()));
       if (CheckpointMetrics* const metrics = context.checkpoint_metrics()) {
         metrics->restored_bytes.Add(tensor.num_bytes());
       }
@@ -121,13 +132,33 @@ class RestoreKernel : public FileKernel {
 
 class RestoreV2Kernel : public RestoreKernel {
  public:
-  using RestoreKernel::RestoreKernel;
+  explicit RestoreV2Kernel(const OpKernelConstruction& construction)
+      : RestoreKernel(construction),
+        other_names_(
+            construction.GetAttr<std::vector<std::string>>(kOtherNamesAttr)
+                .value_or(std::vector<std::string>())) {}
 
  private:
+  std::string NameIn(CheckpointReader& reader, int i,
+                     const std::string& name) const override {
+    const auto output = static_cast<size_t>(i);
+    if (output >= other_names_.size() || other_names_[output].empty() ||
+        !absl::IsNotFound(reader.FindTensor(name).status())) {
+      return name;
+    }
+    for (const absl::string_view other :
+         absl::StrSplit(other_names_[output], '\n')) {
+      if (reader.FindTensor(other).ok()) return std::string(other);
+    }
+    return name;
+  }
+
   absl::StatusOr<CheckpointRequest> ReadRequest(
       OpKernelContext& context) const override {
     return ReadCheckpointRequest(context, context.num_outputs());
   }
+
+  const std::vector<std::string> other_names_;  // empty, or of each output
 };
 
 // Restore, and RestoreSlice, which has a third input. Attribute preferred_shard
