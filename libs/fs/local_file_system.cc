@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "libs/base/status.h"
@@ -47,6 +48,13 @@ absl::StatusOr<Descriptor> Open(absl::string_view path, int flags) {
   const int fd = ::open(std::string(path).c_str(), flags | O_CLOEXEC, 0666);
   if (fd < 0) return PosixError(errno, "open", path);
   return Descriptor(fd);
+}
+
+// Whether fsync of a directory fails so because its file system does not offer
+// it (autofs, squashfs, some mounts of SMB). PostgreSQL and git go on, too.
+bool IsNotOffered(int error) {
+  return error == EINVAL || error == EBADF || error == ENOSYS ||
+         error == ENOTSUP || error == EROFS;
 }
 
 absl::StatusOr<struct stat> Stat(absl::string_view path) {
@@ -235,9 +243,15 @@ absl::Status LocalFileSystem::RenameFile(absl::string_view from,
 }
 
 absl::Status LocalFileSystem::SyncDirectory(absl::string_view path) {
-  ASSIGN_OR_RETURN(const Descriptor descriptor,
-                   Open(path, O_RDONLY | O_DIRECTORY));
-  if (::fsync(descriptor.get()) == 0) return absl::OkStatus();
+  const auto descriptor = Open(path, O_RDONLY | O_DIRECTORY);
+  // A directory that may be written and not read can't be synced.
+  if (absl::IsPermissionDenied(descriptor.status()) && IsDirectory(path).ok()) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(descriptor.status());
+  if (::fsync(descriptor->get()) == 0 || IsNotOffered(errno)) {
+    return absl::OkStatus();
+  }
   return PosixError(errno, "fsync", path);
 }
 

@@ -1,8 +1,14 @@
 #include "libs/fs/local_file_system.h"
 
+#include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <string>
@@ -71,6 +77,53 @@ TEST(LocalFileSystemTest, ANamedPipeIsNotWaitedFor) {
   const std::string path = harness.directory + "/pipe";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   EXPECT_FALSE(harness.file_system->ReadFile(path).ok());
+}
+
+// As of autofs, squashfs and some mounts of SMB, fsync of a directory of /proc
+// says EINVAL.
+TEST(LocalFileSystemTest, ADirectoryWhoseDiskCanNotSyncItIsNoError) {
+  const int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_GE(proc, 0);
+  errno = 0;
+  ASSERT_EQ(::fsync(proc), -1);
+  EXPECT_EQ(errno, EINVAL);
+  ::close(proc);
+  EXPECT_OK(LocalFileSystem().SyncDirectory("/proc"));
+  EXPECT_THAT(LocalFileSystem().SyncDirectory("/proc/none"),
+              StatusIs(absl::StatusCode::kNotFound, "/proc/none"));
+}
+
+// Takes from this thread what lets root read any directory.
+class WithoutFileCapabilities {
+ public:
+  WithoutFileCapabilities() {
+    EXPECT_EQ(::syscall(SYS_capget, &header_, before_.data()), 0);
+    auto less = before_;
+    less[0].effective &=
+        ~((1u << CAP_DAC_OVERRIDE) | (1u << CAP_DAC_READ_SEARCH));
+    EXPECT_EQ(::syscall(SYS_capset, &header_, less.data()), 0);
+  }
+  ~WithoutFileCapabilities() {
+    EXPECT_EQ(::syscall(SYS_capset, &header_, before_.data()), 0);
+  }
+
+ private:
+  __user_cap_header_struct header_ = {_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> before_ = {};
+};
+
+TEST(LocalFileSystemTest, ADirectoryThatMayNotBeReadTakesFiles) {
+  const FileSystemHarness harness = NewHarness();
+  FileSystem& files = *harness.file_system;
+  const std::string directory = harness.directory + "/write_only";
+  ASSERT_EQ(::mkdir(directory.c_str(), 0300), 0);
+  const WithoutFileCapabilities as_user;
+  EXPECT_THAT(files.ListDirectory(directory),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_OK(files.SyncDirectory(directory));
+  EXPECT_OK(files.WriteFileAtomically(directory + "/file", "text"));
+  EXPECT_OK(files.CreateDirectories(directory + "/a/b"));
+  EXPECT_EQ(files.ReadFile(directory + "/file").value_or(""), "text");
 }
 
 TEST(LocalFileSystemTest, APathTooLongIsToldOnce) {
