@@ -1303,6 +1303,54 @@ TEST_F(MonitoredSessionTest, ASecondStartGoesOn) {
             5);
 }
 
+// Its state file was lost, or could not be seen: a training that begins anew
+// would overwrite and delete the checkpoints.
+TEST_F(MonitoredSessionTest, CheckpointsWithoutAStateFileAreNotOverwritten) {
+  const auto run_to = [&](int64_t step) {
+    auto options = Options({train::StopAtStep(step)});
+    options.checkpoint_dir = "/job";
+    options.save_checkpoint_steps = 2;
+    return Train(std::move(options));
+  };
+  ASSERT_OK(run_to(11));
+  ASSERT_OK(files_.DeleteFile("/job/checkpoint"));
+  ASSERT_OK_AND_ASSIGN(const Lines before, files_.ListDirectory("/job"));
+  const absl::Status refused = run_to(13).status();
+  EXPECT_THAT(refused, StatusIs(kFailedPrecondition, "model.ckpt-11.index"));
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr(R"('model_checkpoint_path: "model.ckpt-11"')"));
+  ASSERT_OK_AND_ASSIGN(const Lines after, files_.ListDirectory("/job"));
+  EXPECT_EQ(before, after);
+  // As the error says.
+  ASSERT_OK(files_.WriteFileAtomically(
+      "/job/checkpoint", R"(model_checkpoint_path: "model.ckpt-11")"));
+  ASSERT_OK_AND_ASSIGN(const int64_t to_13, run_to(13));
+  EXPECT_EQ(to_13, 13);
+  EXPECT_THAT(
+      logger_.lines(),
+      testing::Contains("I Restoring parameters from /job/model.ckpt-11"));
+}
+
+// Checkpoints that another state file names, and a first save that has not
+// ended, are in nobody's way.
+TEST_F(MonitoredSessionTest, ATrainingBeginsBesideOtherCheckpoints) {
+  const auto start = [&] {
+    auto options = Options({train::StopAtStep(1)});
+    options.checkpoint_dir = "/job";
+    return Train(std::move(options)).status();
+  };
+  ASSERT_OK(files_.CreateDirectory("/job"));
+  ASSERT_OK(files_.WriteFileAtomically("/job/input.ckpt-4.index", "x"));
+  ASSERT_OK(files_.WriteFileAtomically("/job/model.ckpt-0.index", "x"));
+  EXPECT_THAT(start(), StatusIs(kFailedPrecondition, "(2, such as"));
+  ASSERT_OK(files_.WriteFileAtomically(
+      "/job/checkpoint_input", R"(model_checkpoint_path: "input.ckpt-4")"));
+  EXPECT_THAT(start(), StatusIs(kFailedPrecondition, "(1, such as"));
+  ASSERT_OK(files_.WriteFileAtomically("/job/model.ckpt.saving",
+                                       "save 1\nsaving 1 model.ckpt-0\n"));
+  EXPECT_OK(start());
+}
+
 TEST_F(MonitoredSessionTest, ADirectoryOfAnotherShapeNamesBoth) {
   const auto start = [&](const TensorShape& shape) {
     const Scope root = Scope::Root();

@@ -742,7 +742,10 @@ class EarlyStoppingTest : public TrainAndEvaluateTest {
   }
   // The step at which training ends with it.
   int64_t StepsWith(const std::shared_ptr<train::SessionRunHook>& hook) {
-    files_.DeleteFile(JoinPath(model_dir_, "checkpoint")).IgnoreError();
+    for (const char* begun : {"checkpoint", "model.ckpt*"}) {
+      const auto old = files_.GetMatchingPaths(JoinPath(model_dir_, begun));
+      for (const std::string& path : *old) EXPECT_OK(files_.DeleteFile(path));
+    }
     Estimator model = Line();
     EXPECT_OK(model.Train(Points(), {.hooks = {hook}, .max_steps = 7}));
     return model.GetVariableValue("global_step")->scalar<int64_t>();

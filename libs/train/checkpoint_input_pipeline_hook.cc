@@ -9,6 +9,7 @@
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
+#include "libs/train/unnamed_checkpoints.h"
 
 namespace weft::train {
 namespace {
@@ -81,10 +82,14 @@ absl::StatusOr<SessionRunArgs> CheckpointInputPipelineHook::BeforeRun(
 absl::Status CheckpointInputPipelineHook::Restore(Session& session) {
   LocalFileSystem local;
   FileSystem* const files = session.file_system();
+  FileSystem& used = files != nullptr ? *files : local;
   const auto state = checkpoint::ReadCheckpointState(
-      files != nullptr ? *files : local, options_.checkpoint_dir,
-      latest_filename_);
-  if (absl::IsNotFound(state.status())) return absl::OkStatus();
+      used, options_.checkpoint_dir, latest_filename_);
+  if (absl::IsNotFound(state.status())) {
+    return CheckThatNoneIsUnnamed(
+        used, options_.checkpoint_dir, latest_filename_,
+        absl::StrCat(options_.checkpoint_basename, "-"));
+  }
   RETURN_IF_ERROR(state.status());
   ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
   const std::string path =

@@ -15,6 +15,7 @@
 #include "libs/fs/local_file_system.h"
 #include "libs/ops/state/variable.h"
 #include "libs/train/global_step.h"
+#include "libs/train/unnamed_checkpoints.h"
 
 namespace weft::train {
 namespace {
@@ -192,9 +193,15 @@ absl::StatusOr<SessionManager::Restored> SessionManager::Restore(
   if (checkpoint.directory.empty()) return Restored();
   LocalFileSystem local;
   FileSystem* const files = session.file_system();
-  const auto state = checkpoint::ReadCheckpointState(
-      files != nullptr ? *files : local, checkpoint.directory);
-  if (absl::IsNotFound(state.status())) return Restored();
+  FileSystem& used = files != nullptr ? *files : local;
+  const auto state =
+      checkpoint::ReadCheckpointState(used, checkpoint.directory);
+  if (absl::IsNotFound(state.status())) {
+    RETURN_IF_ERROR(LostIfSilent(
+        checkpoint.directory,
+        CheckThatNoneIsUnnamed(used, checkpoint.directory), config));
+    return Restored();
+  }
   RETURN_IF_ERROR(LostIfSilent(checkpoint.directory, state.status(), config));
   const std::string& newest = state->model_checkpoint_path;
   const absl::Status restored =

@@ -1,0 +1,30 @@
+// CheckThatNoneIsUnnamed: keeps a training from beginning anew where it would
+// overwrite or delete checkpoints whose state file is missing.
+//
+// Threads: a function without state. It blocks.
+#ifndef WEFT_LIBS_TRAIN_UNNAMED_CHECKPOINTS_H_
+#define WEFT_LIBS_TRAIN_UNNAMED_CHECKPOINTS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "libs/checkpoint/checkpoint_state.h"
+#include "libs/fs/file_system.h"
+
+namespace weft::train {
+
+// For a caller that has found no file `latest_filename` in the folder, and
+// would begin anew. FAILED_PRECONDITION, with the remedies, if the folder holds
+// an index of a checkpoint that begins with `name_prefix`, unless a state file
+// of another name names that checkpoint, or its save has not ended
+// (save_marker.h). OK if there is no folder, or it may not be listed. Other
+// errors are those of files.
+absl::Status CheckThatNoneIsUnnamed(
+    FileSystem& files, const std::string& folder,
+    absl::string_view latest_filename = checkpoint::kStateFilename,
+    absl::string_view name_prefix = "");
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_UNNAMED_CHECKPOINTS_H_
