@@ -19,6 +19,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
 #include "libs/base/clock.h"
@@ -32,6 +33,7 @@
 #include "libs/fs/failing_file_system.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
+#include "libs/fs/routed_file_system.h"
 #include "libs/runtime/process.h"
 #include "libs/train/saved_model_builder.h"
 
@@ -323,6 +325,63 @@ TEST(SaverPathsTest, ANewCheckpointIsNotDeletedByItsWholePath) {
   ASSERT_OK(saver.Save(*session, whole));
   ASSERT_OK(saver.Restore(*session, whole));
   (void)files.DeleteRecursively(name);
+}
+
+// A disk on which "/alias" is a link to "/job".
+class LinkedFiles : public RoutedFileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
+      absl::string_view path) override {
+    if (path == unreadable) return absl::UnavailableError("the disk is away");
+    return RoutedFileSystem::NewRandomAccessFile(path);
+  }
+  MemoryFileSystem disk;
+  std::string unreadable;  // the path of a file that can't be read for now
+
+ private:
+  absl::StatusOr<Place> Find(absl::string_view path) override {
+    std::string target(path);
+    if (absl::ConsumePrefix(&path, "/alias")) {
+      target = absl::StrCat("/job", path);
+    }
+    return Place{&disk, nullptr, target};
+  }
+};
+
+// Where an index can't be read, an old checkpoint may be the new one by another
+// path, or one that the state names.
+TEST(SaverPathsTest, ACheckpointThatMayBeAnotherOneIsNotDeleted) {
+  LinkedFiles files;
+  ASSERT_OK(files.CreateDirectory("/job"));
+  Process process({.compute_threads = 1, .file_system = &files});
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options;
+  options.max_to_keep = 1;
+  Saver saver(root, options);
+  Saver next(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       Session::Connect("", root, {.process = &process}));
+  ASSERT_OK(session->Run(init));
+  ASSERT_OK(saver.Save(*session, "/job/m"));
+  files.unreadable = "/job/m.index";
+  ASSERT_OK(saver.Save(*session, "/alias/m"));
+  EXPECT_OK(saver.Restore(*session, "/alias/m"));
+  // It is deleted once it is known that it is not kept.
+  files.unreadable.clear();
+  ASSERT_OK(saver.Save(*session, "/alias/n"));
+  EXPECT_FALSE(files.FileExists("/job/m.index").ok());
+  EXPECT_OK(saver.Restore(*session, "/alias/n"));
+
+  // Another process was about to delete what the state names by now.
+  ASSERT_OK(files.WriteFileAtomically("/job/checkpoint",
+                                      R"(model_checkpoint_path: "/alias/n")"));
+  ASSERT_OK(files.WriteFileAtomically("/job/n.saving", "save 9\ndeleting n\n"));
+  files.unreadable = "/alias/n.index";
+  ASSERT_OK(next.Save(*session, "/job/n", {.global_step = 2}));
+  files.unreadable.clear();
+  EXPECT_OK(next.Restore(*session, "/alias/n"));
 }
 
 // What begins like a checkpoint's name and is another one's stays.

@@ -513,14 +513,22 @@ bool LieInOneFolder(absl::string_view a, absl::string_view b) {
   return CleanPath(Dirname(a)) == CleanPath(Dirname(b));
 }
 
+enum class Sameness { kDifferent, kSame, kUnknown };
+
 // Whether they are one checkpoint, although one path is relative, or leads
-// through a link: their names are the same and, to the byte, their indexes.
-bool LookTheSame(FileSystem& files, const std::string& a,
-                 const std::string& b) {
-  if (Basename(a) != Basename(b)) return false;
+// through a link: their names are the same and, to the byte, their indexes. A
+// failed read says nothing, so that neither may be deleted for the other.
+Sameness CompareCheckpoints(FileSystem& files, const std::string& a,
+                            const std::string& b) {
+  if (Basename(a) != Basename(b)) return Sameness::kDifferent;
   const auto index_a = files.ReadFile(checkpoint::IndexFilename(a));
   const auto index_b = files.ReadFile(checkpoint::IndexFilename(b));
-  return index_a.ok() && index_b.ok() && *index_a == *index_b;
+  if (absl::IsNotFound(index_a.status()) ||
+      absl::IsNotFound(index_b.status())) {
+    return Sameness::kDifferent;
+  }
+  if (!index_a.ok() || !index_b.ok()) return Sameness::kUnknown;
+  return *index_a == *index_b ? Sameness::kSame : Sameness::kDifferent;
 }
 
 using States = std::map<std::string,  // by filename
@@ -556,7 +564,8 @@ absl::StatusOr<States> ReadStates(
 // Whether one of them names it, or may do so: nobody can read it.
 bool MayName(FileSystem& files, const States& states, const std::string& path) {
   const auto is_it = [&](const std::string& named) {
-    return AreSame(named, path) || LookTheSame(files, named, path);
+    return AreSame(named, path) ||
+           CompareCheckpoints(files, named, path) != Sameness::kDifferent;
   };
   return absl::c_any_of(states, [&](const auto& of_file) {
     const auto& state = of_file.second;
@@ -937,15 +946,22 @@ absl::Status Saver::CountAndTell(Session& session, FileSystem& files,
 }
 
 // They are remembered until no power failure brings them back
-// (UnfinishedSaves::End), but for the oldest: what can't be deleted is tried
-// again with the next ones.
+// (UnfinishedSaves::End), but for the oldest: what can't be deleted, or may be
+// one that is kept, is tried again with the next ones.
 void Saver::DeleteOld(FileSystem& files) {
-  std::erase_if(to_delete_, [&](const std::string& path) {
-    return absl::c_any_of(kept_, [&](const Kept& kept) {
-      return LookTheSame(files, kept.path, path);
-    });
-  });
-  for (const std::string& path : to_delete_) DeleteCheckpoint(files, path);
+  std::vector<std::string> left;
+  for (const std::string& path : to_delete_) {
+    Sameness sameness = Sameness::kDifferent;  // to those that are kept
+    for (const Kept& kept : kept_) {
+      if (sameness == Sameness::kSame) break;
+      const Sameness one = CompareCheckpoints(files, kept.path, path);
+      if (one != Sameness::kDifferent) sameness = one;
+    }
+    if (sameness == Sameness::kSame) continue;
+    if (sameness == Sameness::kDifferent) DeleteCheckpoint(files, path);
+    left.push_back(path);
+  }
+  to_delete_ = std::move(left);
   if (to_delete_.size() <= kMaxToDelete) return;
   to_delete_.erase(to_delete_.begin(), to_delete_.end() - kMaxToDelete);
 }
