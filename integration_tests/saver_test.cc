@@ -1127,6 +1127,42 @@ TEST_F(SaverTest, WhatFailsAfterTheCommitLeaksNothing) {
   EXPECT_OK(files_.FileExists("/job/m-3.index"));
 }
 
+// Tidying up is no reason to refuse a save: a folder may be too long to list,
+// or not for us to list.
+TEST(SaverSweepTest, AFolderThatCanNotBeListedTakesSaves) {
+  class Unlisted : public MemoryFileSystem {
+   public:
+    absl::StatusOr<std::vector<std::string>> ListDirectory(
+        absl::string_view path) override {
+      if (!is_listed) return absl::ResourceExhaustedError("too many names");
+      return MemoryFileSystem::ListDirectory(path);
+    }
+    bool is_listed = false;
+  } files;
+  Process process({.compute_threads = 1, .file_system = &files});
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options;
+  options.max_to_keep = 2;
+  Saver saver(root, options);
+  const Operation init = ops::GlobalVariablesInitializer(root);
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       Session::Connect("", root, {.process = &process}));
+  ASSERT_OK(session->Run(init));
+  for (const int64_t step : {1, 2, 3, 4}) {
+    ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = step}));
+  }
+  files.is_listed = true;
+  ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 5}));
+  ASSERT_OK_AND_ASSIGN(const Paths left, files.ListDirectory("/job"));
+  for (const std::string& name : left) {
+    EXPECT_FALSE(absl::StartsWith(name, "m-1.") ||
+                 absl::StartsWith(name, "m-2.") ||
+                 absl::StartsWith(name, "m-3."))
+        << name;
+  }
+}
+
 // What a save has committed, and then told nobody of.
 class AnswerIsLost : public FailingFileSystem {
  public:

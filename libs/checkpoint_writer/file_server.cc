@@ -1,7 +1,9 @@
 #include "libs/checkpoint_writer/file_server.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -58,15 +60,22 @@ absl::StatusOr<FileAnswer> Stat(FileSystem& files, const std::string& path) {
   return answer;
 }
 
-absl::StatusOr<FileAnswer> List(FileSystem& files, const std::string& path) {
+// A page of the directory's names: those after `request.to`, as many as fit.
+absl::StatusOr<FileAnswer> List(FileSystem& files, const FileRequest& request) {
+  ASSIGN_OR_RETURN(std::vector<std::string> names,
+                   files.ListDirectory(request.path));
+  auto end = request.to.empty()
+                 ? names.begin()
+                 : std::upper_bound(names.begin(), names.end(), request.to);
   FileAnswer answer;
-  ASSIGN_OR_RETURN(answer.names, files.ListDirectory(path));
   size_t bytes = 0;
-  for (const std::string& name : answer.names) bytes += name.size() + 8;
-  if (bytes <= protocol::kMaxListedBytes) return answer;
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "list ", path, ": the names of its ", answer.names.size(), " files take ",
-      bytes, " bytes, of ", protocol::kMaxListedBytes, " that may be listed"));
+  for (; end != names.end(); ++end) {
+    bytes += end->size() + 8;
+    if (bytes > protocol::kMaxListedBytes) break;
+    answer.names.push_back(std::move(*end));
+  }
+  answer.size = static_cast<uint64_t>(names.end() - end);
+  return answer;
 }
 
 // What is done to a name.
@@ -77,7 +86,7 @@ absl::StatusOr<FileAnswer> DoToName(FileSystem& files,
     case FileAction::kStat:
       return Stat(files, request.path);
     case FileAction::kListDirectory:
-      return List(files, request.path);
+      return List(files, request);
     case FileAction::kCreateDirectory:
       done = files.CreateDirectory(request.path);
       break;

@@ -135,6 +135,19 @@ TEST_F(RemoteFileSystemTest, LargeFilesAreReadWhole) {
   }
 }
 
+// As of a hundred parameter servers that keep all checkpoints for some days.
+TEST_F(RemoteFileSystemTest, LongDirectoriesAreListedWhole) {
+  std::vector<std::string> names;
+  for (int i = 10'000; i < 19'000; ++i) {
+    names.push_back(absl::StrCat(i, std::string(1000, 'n')));
+    ASSERT_OK(disk_.WriteFileAtomically("/" + names.back(), ""));
+  }
+  files_.StartWriter(disk_);
+  auto remote = files_.NewFileSystem();
+  ASSERT_OK_AND_ASSIGN(const auto listed, remote->ListDirectory("/"));
+  EXPECT_TRUE(listed == names) << listed.size();
+}
+
 // Many small reads in order are few messages.
 TEST_F(RemoteFileSystemTest, SmallReadsAreReadAhead) {
   ASSERT_OK(disk_.WriteFileAtomically("/a", Bytes(1000000)));

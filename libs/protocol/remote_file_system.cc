@@ -48,6 +48,9 @@ class RemoteFileSystem::Caller {
 
 namespace {
 
+// Of kMaxListedBytes each: a task that never ends a list does not fill memory.
+constexpr int kMaxListPages = 64;
+
 // Joined to its directory it is a file in there, and nowhere else.
 bool IsNameInDirectory(absl::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
@@ -398,14 +401,25 @@ absl::StatusOr<uint64_t> RemoteFileSystem::GetFileSize(absl::string_view path) {
 
 absl::StatusOr<std::vector<std::string>> RemoteFileSystem::ListDirectory(
     absl::string_view path) {
-  ASSIGN_OR_RETURN(FileAnswer listed, Call(FileAction::kListDirectory, path));
-  for (const std::string& name : listed.names) {
-    if (IsNameInDirectory(name)) continue;
-    return absl::InternalError(
-        absl::StrCat(caller_->NameOf(path), ": its task lists '",
-                     absl::CHexEscape(name), "', which is no name"));
+  std::vector<std::string> names;
+  for (int page = 0; page < kMaxListPages; ++page) {
+    ASSIGN_OR_RETURN(FileAnswer listed, Call(FileAction::kListDirectory, path,
+                                             page == 0 ? "" : names.back()));
+    for (std::string& name : listed.names) {
+      const bool is_next = page == 0 || name > names.back();
+      if (!is_next || !IsNameInDirectory(name)) {
+        return absl::InternalError(absl::StrCat(
+            caller_->NameOf(path), ": its task lists '", absl::CHexEscape(name),
+            is_next ? "', which is no name" : "' after names that follow it"));
+      }
+      names.push_back(std::move(name));
+    }
+    if (listed.size == 0) return names;
+    if (listed.names.empty()) break;
   }
-  return std::move(listed.names);
+  return absl::InternalError(absl::StrCat(caller_->NameOf(path),
+                                          ": its task lists ", names.size(),
+                                          " names, and the list has no end"));
 }
 
 absl::Status RemoteFileSystem::CreateDirectory(absl::string_view path) {

@@ -162,12 +162,14 @@ absl::StatusOr<UnfinishedSaves::Marker> UnfinishedSaves::Begin(
     const std::vector<std::string>& old_ones, absl::Time now) {
   const std::string folder = FolderOf(save_path_);
   RETURN_IF_ERROR(files.CreateDirectories(folder));
+  NameSet all;
   if (!failed_.empty()) {
-    ASSIGN_OR_RETURN(const auto names, files.ListDirectory(folder));
-    const NameSet all(names.begin(), names.end());
-    for (const Failed& failed : failed_) {
-      Sweep(files, folder, all, failed.save.prefix, failed.save.number);
-    }
+    // Tidying up must not refuse a save: what can't be listed stays for now.
+    const auto names = files.ListDirectory(folder);
+    if (names.ok()) all.insert(names->begin(), names->end());
+  }
+  for (const Failed& failed : failed_) {
+    Sweep(files, folder, all, failed.save.prefix, failed.save.number);
   }
   Add(save, now);
   Marker marker = {.path = MarkerOf(save_path_),
