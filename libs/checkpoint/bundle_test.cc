@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "libs/base/cancellation.h"
+#include "libs/base/status.h"
 #include "libs/base/test_matchers.h"
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/bundle_writer.h"
@@ -877,6 +878,66 @@ TEST_F(MergeTest, PutsSlicesTogether) {
   EXPECT_TRUE(SameBits(own, Tensor::Scalar<int64_t>(4)));
   ASSERT_OK_AND_ASSIGN(const auto left, fs_.ListDirectory("/t"));
   EXPECT_EQ(left, std::vector<std::string>());
+}
+
+// An object store whose copies of data end long after their caller gave up.
+class LateRenames : public MemoryFileSystem {
+ public:
+  absl::Status RenameFile(absl::string_view from,
+                          absl::string_view to) override {
+    if (!are_late || absl::EndsWith(to, ".index")) {
+      return MemoryFileSystem::RenameFile(from, to);
+    }
+    ASSIGN_OR_RETURN(std::string bytes, ReadFile(from));
+    late_.emplace_back(to, std::move(bytes));
+    return absl::DeadlineExceededError("no answer");
+  }
+  void EndThem() {
+    for (const auto& [to, bytes] : late_) {
+      ASSERT_OK(WriteFileAtomically(to, bytes));
+    }
+  }
+  bool are_late = false;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> late_;
+};
+
+// Whether a writer or a merge fails first, and whether it was to replace a
+// checkpoint: the next save of the prefix stays as it is.
+TEST_F(MergeTest, ALateRenameOfAFailedSaveReplacesNothing) {
+  const std::string prefix = "s3://bucket/job/model.ckpt";
+  const std::string part = "s3://bucket/t/part";
+  for (const bool merges : {false, true}) {
+    for (const bool replaces : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(merges, replaces));
+      LateRenames files;
+      const auto save = [&](int64_t value, bool is_late) -> absl::Status {
+        files.are_late = is_late && !merges;
+        ASSIGN_OR_RETURN(
+            auto writer,
+            BundleWriter::Create(files, merges ? part : prefix, *random_));
+        RETURN_IF_ERROR(writer->Add("a", Tensor::Scalar<int64_t>(value)));
+        RETURN_IF_ERROR(writer->Finish());
+        if (!merges) return absl::OkStatus();
+        files.are_late = is_late;
+        return MergeBundles(files, {part}, prefix, *random_);
+      };
+      if (replaces) ASSERT_OK(save(1, false));
+      EXPECT_FALSE(save(2, true).ok());
+      ASSERT_OK(save(3, false));
+      files.EndThem();
+      ASSERT_OK_AND_ASSIGN(const auto reader,
+                           BundleReader::Open(files, prefix));
+      ASSERT_OK_AND_ASSIGN(const Tensor a, reader->Read("a", HeapAllocator()));
+      EXPECT_EQ(a.scalar<int64_t>(), 3);
+      // The data of a checkpoint that was replaced is gone.
+      ASSERT_OK(save(4, false));
+      ASSERT_OK_AND_ASSIGN(const auto names,
+                           files.ListDirectory("s3://bucket/job"));
+      EXPECT_EQ(names.size(), 3u);  // with what was late
+    }
+  }
 }
 
 // What a machine is that loses power right before a file is renamed to `lost`.

@@ -60,6 +60,25 @@ absl::Status MakeFolder(FileSystem& file_system, absl::string_view folder) {
   return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
 }
 
+// Whether operations of its files may end long after a caller has given up.
+bool IsElsewhere(absl::string_view prefix) {
+  return !SchemeAndHost(prefix).empty();
+}
+
+// Five digits, as in the patterns by which TensorFlow deletes.
+constexpr int kMaxDataFileCount = 99'999;
+
+// What `num_files` data files of `prefix` say that they are; not `taken`.
+int CountFor(absl::string_view prefix, int num_files, uint64_t number,
+             int taken) {
+  int count = num_files;
+  if (IsElsewhere(prefix) && num_files + 1 < kMaxDataFileCount) {
+    const int more = kMaxDataFileCount - 1 - num_files;
+    count += 1 + static_cast<int>(number % static_cast<uint64_t>(more));
+  }
+  return count == taken ? count + 1 : count;
+}
+
 }  // namespace
 
 absl::Status WriteIndex(FileSystem& file_system, const std::string& path,
@@ -80,6 +99,7 @@ BundleWriter::BundleWriter(FileSystem& file_system, absl::string_view prefix,
                            uint64_t number)
     : file_system_(file_system),
       prefix_(prefix),
+      number_(number),
       temporary_data_(TemporaryName(DataFilename(prefix, 0, 1), number)),
       temporary_index_(TemporaryName(IndexFilename(prefix), number)) {}
 
@@ -92,19 +112,19 @@ absl::Status CheckPrefix(absl::string_view prefix) {
 
 absl::StatusOr<DataFileCount> ChooseDataFileCount(FileSystem& file_system,
                                                   absl::string_view prefix,
-                                                  int num_files) {
+                                                  int num_files,
+                                                  uint64_t number) {
   const auto old = BundleReader::Open(file_system, prefix);
-  if (old.ok()) {
-    const int taken = (*old)->header().num_shards;
-    return DataFileCount{taken == num_files ? num_files + 1 : num_files, true};
-  }
+  const int taken = old.ok() ? (*old)->header().num_shards : 0;
+  const int count = CountFor(prefix, num_files, number, taken);
+  if (old.ok()) return DataFileCount{count, true, taken};
   // One that can't be read is no loss.
   switch (old.status().code()) {
     case absl::StatusCode::kNotFound:
-      return DataFileCount{num_files, false};
+      return DataFileCount{count, false};
     case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kOutOfRange:
-      return DataFileCount{num_files, true};
+      return DataFileCount{count, true};
     default:
       return old.status();
   }
@@ -116,12 +136,22 @@ void DeleteReplacedData(FileSystem& file_system, absl::string_view prefix,
   const absl::string_view folder = Dirname(prefix);
   const auto names = file_system.ListDirectory(folder.empty() ? "." : folder);
   if (!names.ok()) return;
-  const std::string own = absl::StrFormat("-of-%05d", files.count);
+  const auto ending_of = [](int count) {
+    return absl::StrFormat("-of-%05d", count);
+  };
+  const std::string own = ending_of(files.count);
+  // Elsewhere a save that was broken off may still become the checkpoint.
+  const std::string replaced = IsElsewhere(prefix) && files.replaced > 0
+                                   ? ending_of(files.replaced)
+                                   : "";
   for (const std::string& name : *names) {
     absl::string_view ending = name;
     if (!absl::ConsumePrefix(&ending, Basename(prefix))) continue;
     ConsumeTemporaryEnding(&ending);
-    if (!IsDataEnding(ending) || absl::EndsWith(name, own)) continue;
+    if (!IsDataEnding(ending) || absl::EndsWith(name, own) ||
+        !absl::EndsWith(name, replaced)) {
+      continue;
+    }
     (void)file_system.DeleteFile(JoinPath(folder, name));
   }
 }
@@ -346,8 +376,9 @@ absl::Status UnavailableIfGone(const absl::Status& status) {
 absl::Status BundleWriter::Commit(const Cancellation* cancellation) {
   RETURN_IF_ERROR(data_->Sync());
   RETURN_IF_ERROR(data_->Close());
-  ASSIGN_OR_RETURN(const DataFileCount files,
-                   ChooseDataFileCount(file_system_, prefix_, /*num_files=*/1));
+  ASSIGN_OR_RETURN(
+      const DataFileCount files,
+      ChooseDataFileCount(file_system_, prefix_, /*num_files=*/1, number_));
   has_index_ = true;
   RETURN_IF_ERROR(UnavailableIfGone(WriteIndex(
       file_system_, temporary_index_, {.num_shards = files.count}, entries_)));

@@ -53,17 +53,22 @@ absl::Status CheckPrefix(absl::string_view prefix);
 struct DataFileCount {
   int count = 1;
   bool replaces = false;  // a checkpoint of the same prefix
+  int replaced = 0;       // the count of that one; 0: it can't be read
 };
 
-// For `num_files` data files that are to become `prefix`: as many, or one more
-// where a checkpoint that is there says as many itself. So the data of both has
-// other names, and the old one stays whole until it is replaced. Readers, also
+// For `num_files` data files that are to become `prefix` by the save of that
+// number. On a disk: as many, or one more where a checkpoint that is there says
+// as many itself. So the data of both has other names, and the old one stays
+// whole until it is replaced. Elsewhere (s3://, zmq://): a count that the
+// number gives, up to 99,999. An earlier save that has failed may still be
+// renaming there, and must not replace this one's data. Readers, also
 // TensorFlow's, open only those files that entries name.
 absl::StatusOr<DataFileCount> ChooseDataFileCount(FileSystem& file_system,
                                                   absl::string_view prefix,
-                                                  int num_files);
-// Data of the checkpoint that `files` has replaced, and of others that were
-// broken off before they did. What can't be deleted does no harm.
+                                                  int num_files,
+                                                  uint64_t number);
+// Data of the checkpoint that `files` has replaced; on a disk also of others
+// that were broken off before they did. What can't be deleted does no harm.
 void DeleteReplacedData(FileSystem& file_system, absl::string_view prefix,
                         const DataFileCount& files);
 
@@ -97,6 +102,7 @@ class BundleWriter {
   absl::Status Finish(const Cancellation* cancellation = nullptr);
 
  private:
+  // `number`: of this save, in the names of its files.
   BundleWriter(FileSystem& file_system, absl::string_view prefix,
                uint64_t number);
 
@@ -123,6 +129,7 @@ class BundleWriter {
 
   FileSystem& file_system_;
   const std::string prefix_;
+  const uint64_t number_;
   const std::string temporary_data_;
   const std::string temporary_index_;
   std::unique_ptr<WritableFile> data_;

@@ -117,8 +117,9 @@ absl::Status Write(FileSystem& file_system, const Merge& merge,
                    const Cancellation* cancellation) {
   const std::vector<std::string>& files = merge.data_files();
   BundleHeader header = merge.header();
-  ASSIGN_OR_RETURN(const DataFileCount count,
-                   ChooseDataFileCount(file_system, prefix, header.num_shards));
+  ASSIGN_OR_RETURN(
+      const DataFileCount count,
+      ChooseDataFileCount(file_system, prefix, header.num_shards, number));
   header.num_shards = count.count;
   std::vector<std::string> names;
   for (size_t i = 0; i < files.size(); ++i) {
