@@ -1097,6 +1097,45 @@ TEST_F(SaverTest, CountingNobodyDeletesNothing) {
   EXPECT_EQ(Files().size(), 13u);
 }
 
+// As in TensorFlow: the state of a program that keeps all goes on naming those
+// that were kept before it, and one that counts again deletes these.
+TEST_F(SaverTest, WhatTheStateStillNamesIsCountedAgain) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options = Options();
+  Saver five(root, options);
+  options.max_to_keep = 0;
+  Saver all(root, options);
+  options.max_to_keep = 2;
+  Saver two(root, options);
+  const auto session = ConnectAndInitialize(root);
+  ASSERT_NE(session, nullptr);
+  const auto named = [&] {
+    return checkpoint::ReadCheckpointState(files_, "/job")
+        .value_or(checkpoint::CheckpointState())
+        .all_model_checkpoint_paths;
+  };
+  const auto save = [&](Saver& saver, int64_t step) {
+    ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = step}));
+  };
+  for (const int64_t step : {1, 2}) save(five, step);
+  ASSERT_OK(all.RecoverLastCheckpoints(*session, named()));
+  for (const int64_t step : {3, 4}) save(all, step);
+  EXPECT_EQ(named(), (Paths{"/job/m-1", "/job/m-2", "/job/m-4"}));
+  save(all, 1);
+  EXPECT_EQ(named(), (Paths{"/job/m-2", "/job/m-1"}));
+  save(all, 4);
+  EXPECT_EQ(Files().size(), 13u);  // four, and the state
+  ASSERT_OK(two.RecoverLastCheckpoints(*session, named()));
+  save(two, 5);
+  EXPECT_EQ(named(), (Paths{"/job/m-4", "/job/m-5"}));
+  for (const int64_t step : {1, 2, 3, 4, 5}) {
+    const bool is_there =
+        files_.FileExists(absl::StrCat("/job/m-", step, ".index")).ok();
+    EXPECT_EQ(is_there, step >= 3) << step;  // 3 was never named since
+  }
+}
+
 // Checkpoints are counted, and old ones deleted, although what comes after a
 // commit fails for a while: none is left behind for good.
 TEST_F(SaverTest, WhatFailsAfterTheCommitLeaksNothing) {

@@ -1014,7 +1014,7 @@ std::vector<std::string> Saver::LastCheckpoints() const {
 absl::Status Saver::RecoverLastCheckpoints(
     const Session& session, const std::vector<std::string>& paths,
     const std::vector<double>& timestamps) {
-  if (options_.max_to_keep <= 0 || !TakeFreeTurn()) return absl::OkStatus();
+  if (!TakeFreeTurn()) return absl::OkStatus();
   const absl::Cleanup given = [this] { GiveTurn(); };
   FileSystem& files = FilesOf(session);
   const Clock& clock = ClockOf(options_, own_clock_);
@@ -1036,12 +1036,16 @@ absl::Status Saver::RecoverLastCheckpoints(
   return absl::OkStatus();
 }
 
-// One that is saved again is the newest.
+// One that is saved again is the newest. Where all stay, the state goes on
+// naming those that were recovered, so that a later Saver which counts deletes
+// them; as in TensorFlow, no others are added.
 void Saver::CountIn(const std::string& path) {
-  if (options_.max_to_keep <= 0) return;
+  const bool was_kept = IsKept(path);
+  if (options_.max_to_keep <= 0 && !was_kept) return;
   std::erase_if(kept_,
                 [&](const Kept& kept) { return AreSame(kept.path, path); });
   kept_.push_back({path, Now()});
+  if (options_.max_to_keep <= 0) return;
   while (kept_.size() > static_cast<size_t>(options_.max_to_keep)) {
     const Kept oldest = kept_.front();
     kept_.pop_front();
@@ -1068,6 +1072,11 @@ absl::Status Saver::WriteState(FileSystem& files, const std::string& path,
     state.all_model_checkpoint_paths.push_back(kept.path);
     state.all_model_checkpoint_timestamps.push_back(
         absl::ToUnixMicros(kept.time + ahead) / 1e6);
+  }
+  if (!IsKept(path)) {
+    state.all_model_checkpoint_paths.push_back(path);
+    state.all_model_checkpoint_timestamps.push_back(
+        absl::ToUnixMicros(Now() + ahead) / 1e6);
   }
   return checkpoint::WriteCheckpointState(
       files, Dirname(path), std::move(state), options_.save_relative_paths,
