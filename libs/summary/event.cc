@@ -3,8 +3,12 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/base/utf8.h"
 #include "libs/tensor/tensor_proto_convert.h"
 #include "schemas/tf/event.pb.h"
 #include "schemas/tf/summary.pb.h"
@@ -18,6 +22,15 @@ struct Overloaded : Functions... {
 };
 template <typename... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
+
+// A string of an event has to be UTF-8: TensorBoard reads no other, and
+// protobuf logs an error for each. Paths and tags may be any bytes, which are
+// shown as in C then.
+std::string AsText(const std::string& bytes) {
+  const bool is_text =
+      absl::c_all_of(bytes, absl::ascii_isascii) || IsUtf8(bytes);
+  return is_text ? bytes : absl::CHexEscape(bytes);
+}
 
 template <typename Message>
 std::string Serialize(const Message& message) {
@@ -139,8 +152,8 @@ void ToProto(const Tensor& tensor, tf::TensorProto* proto) {
 // ---- Summaries ----
 
 void ToProto(const SummaryValue& value, tf::Summary::Value* proto) {
-  proto->set_tag(value.tag);
-  proto->set_node_name(value.node_name);
+  proto->set_tag(AsText(value.tag));
+  proto->set_node_name(AsText(value.node_name));
   if (value.metadata.has_value()) {
     ToProto(*value.metadata, proto->mutable_metadata());
   }
@@ -194,8 +207,8 @@ absl::StatusOr<Summary> FromProto(const tf::Summary& proto,
 
 void ToProto(const SessionLog& log, tf::SessionLog* proto) {
   proto->set_status(static_cast<tf::SessionLog::SessionStatus>(log.status));
-  proto->set_checkpoint_path(log.checkpoint_path);
-  proto->set_msg(log.msg);
+  proto->set_checkpoint_path(AsText(log.checkpoint_path));
+  proto->set_msg(AsText(log.msg));
 }
 
 SessionLog FromProto(const tf::SessionLog& proto) {
@@ -282,7 +295,7 @@ std::string SerializeEvent(const Event& event) {
           [&](const SessionLog& v) { ToProto(v, proto.mutable_session_log()); },
           [&](const TaggedRunMetadata& v) {
             auto* tagged = proto.mutable_tagged_run_metadata();
-            tagged->set_tag(v.tag);
+            tagged->set_tag(AsText(v.tag));
             tagged->set_run_metadata(v.run_metadata);
           }},
       event.what);

@@ -217,6 +217,30 @@ TEST_F(FileWriterTest, AllKindsOfEventsAreWritten) {
   }
 }
 
+// protobuf would log an error for each such string, and TensorBoard read none
+// of the event.
+TEST_F(FileWriterTest, NamesThatAreNotUtf8AreEscaped) {
+  ASSERT_OK_AND_ASSIGN(auto writer, New());
+  ASSERT_OK(writer->AddSessionLog({.status = SessionLog::Status::kCheckpoint,
+                                   .checkpoint_path = "/job/\xff-2"},
+                                  2));
+  ASSERT_OK(writer->AddRunMetadata("metadata", "step\xfe", 3));
+  ASSERT_OK(writer->AddSummary(Scalar("\xfd", 1), 4));
+  ASSERT_OK(writer->AddSummary(Scalar("Gr\xc3\xbc\xc3\x9f"
+                                      "e",
+                                      1),
+                               5));
+  ASSERT_OK(writer->Close());
+  const std::vector<Event> events = Events();
+  ASSERT_THAT(events, SizeIs(4));
+  EXPECT_EQ(events[0].As<SessionLog>()->checkpoint_path, R"(/job/\xff-2)");
+  EXPECT_EQ(events[1].As<TaggedRunMetadata>()->tag, R"(step\xfe)");
+  EXPECT_EQ(events[2].As<Summary>()->value[0].tag, R"(\xfd)");
+  EXPECT_EQ(events[3].As<Summary>()->value[0].tag,
+            "Gr\xc3\xbc\xc3\x9f"
+            "e");
+}
+
 TEST_F(FileWriterTest, HowATagIsShownIsWrittenOnce) {
   ASSERT_OK_AND_ASSIGN(auto writer, New());
   Summary both = Text("a");
