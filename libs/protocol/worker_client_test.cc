@@ -11,6 +11,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "libs/base/logging.h"
 #include "libs/base/status.h"
 #include "libs/base/test_matchers.h"
 #include "libs/graph/graph.h"
@@ -1064,6 +1065,29 @@ TEST_F(WorkerClientTest, APushThatFindsNoMemorySaysSoOfItsEdge) {
   EXPECT_FALSE(worker_.pushes[0].tensor.IsInitialized());
   EXPECT_THAT(worker_.pushes[0].landed,
               StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+// The line is not written by the thread that reads.
+TEST_F(WorkerClientTest, DroppedPushesMakeOneLineForEachConnection) {
+  RecordingLogger logger;
+  WorkerService service({.worker = &worker_,
+                         .scheduler = &processes_.scheduler(),
+                         .allocator = &processes_.server().allocator,
+                         .logger = &logger});
+  for (uint64_t connection : {1, 2}) {
+    const bus::Peer client{.id = connection, .identity = {.incarnation = 5}};
+    for (int i = 0; i < 1000; ++i) {
+      bus::Message push;
+      push.method = static_cast<uint8_t>(Method::kPushes);
+      service.OnOneWay(client, std::move(push), absl::OkStatus());
+    }
+    EXPECT_THAT(logger.lines(), testing::SizeIs(connection - 1));
+    processes_.Settle();
+    ASSERT_THAT(logger.lines(), testing::SizeIs(connection));
+    EXPECT_THAT(logger.lines().back(),
+                testing::HasSubstr("W Dropped a push from a client"));
+  }
+  EXPECT_TRUE(worker_.pushes.empty());
 }
 
 TEST_F(WorkerClientTest, PushesOfAnAbortedStepDoNotTravelOn) {

@@ -16,6 +16,10 @@
 namespace weft::protocol {
 namespace {
 
+// Connections of which it is known that a dropped push was logged: all that an
+// endpoint may have (TransportOptions::max_connections).
+constexpr size_t kMaxBlamed = 4096;
+
 // A step on its way through the worker: what the PartitionStep views.
 struct RunningPartition {
   std::shared_ptr<bus::IncomingCall> call;
@@ -310,12 +314,24 @@ void WorkerService::DeliverWithout(const bus::Peer& peer, bus::Message pushes,
 }
 
 void WorkerService::NoteDropped(const bus::Peer& peer,
-                                const absl::Status& why) const {
+                                const absl::Status& why) {
   if (options_.logger == nullptr) return;
-  options_.logger->Warning(
-      absl::StrCat("Dropped a push from ",
-                   peer.identity.task.empty() ? "a client" : peer.identity.task,
-                   ": ", why.ToString()));
+  {
+    absl::MutexLock lock(&mutex_);
+    if (blamed_.size() >= kMaxBlamed) blamed_.clear();
+    if (!blamed_.insert(peer.id).second) return;
+  }
+  replies_.Begin();
+  options_.scheduler->Schedule(
+      Pool::kControl,
+      [this, line = absl::StrCat(
+                 "Dropped a push from ",
+                 peer.identity.task.empty() ? "a client" : peer.identity.task,
+                 "; others of this connection are dropped without a line: ",
+                 why.ToString())] {
+        options_.logger->Warning(line);
+        replies_.End();
+      });
 }
 
 }  // namespace weft::protocol

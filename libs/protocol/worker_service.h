@@ -2,9 +2,9 @@
 // messages of that role into calls, and what comes of them into replies.
 //
 // A request that can't be read is answered with INVALID_ARGUMENT; pushes that
-// can't be read are logged and dropped. A run, or a reset, is cancelled when
-// its caller gives up or its connection is lost. Each master speaks for its own
-// sessions and steps (peer_checks.h).
+// can't be read are dropped, and logged once for each connection. A run, or a
+// reset, is cancelled when its caller gives up or its connection is lost. Each
+// master speaks for its own sessions and steps (peer_checks.h).
 //
 // Threads: OnRequest and OnOneWay as bus::Handler says: fast methods on the
 // thread that reads, all others where some work may be done.
@@ -15,7 +15,9 @@
 #include <functional>
 #include <memory>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/handler.h"
@@ -69,10 +71,14 @@ class WorkerService : public RoleService<WorkerService> {
   // Their tensors did not come.
   void DeliverWithout(const bus::Peer& peer, bus::Message pushes,
                       const absl::Status& landed);
-  void NoteDropped(const bus::Peer& peer, const absl::Status& why) const;
+  // Logs it, on the control pool, the first time for each connection.
+  void NoteDropped(const bus::Peer& peer, const absl::Status& why);
 
   const WorkerServiceOptions options_;
   PendingReplies replies_;
+  absl::Mutex mutex_;
+  // Ids of connections of which a dropped push was logged.
+  absl::flat_hash_set<uint64_t> blamed_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft::protocol
