@@ -258,7 +258,9 @@ class ThreadScheduler : public Scheduler, public PoolProgress {
   const OnThreadShortage on_shortage_;
   absl::Mutex shortage_mutex_;
   absl::flat_hash_set<std::string> reported_ ABSL_GUARDED_BY(shortage_mutex_);
-  // Null until all pools have started, and for ever if one could not.
+  // Null until all pools have started, for ever if one could not, and from the
+  // destructor on. While it is null, shortages of threads are not reported and
+  // threads that could not be started are not tried again.
   TimerThread* retry_timers_ ABSL_GUARDED_BY(shortage_mutex_) = nullptr;
   const BlockingPool::OnRefused on_refused_;
   WorkCount unfinished_;

@@ -6,7 +6,7 @@
 // While the server drains, a lost client that has monitored sessions is waited
 // for only briefly (kDrainLease), any other one not at all.
 //
-// Threads: thread-safe. `expire` is called without a lock held, on the compute
+// Threads: thread-safe. `expire` is called without a lock held, on the control
 // pool: it must not wait.
 #ifndef WEFT_LIBS_PROTOCOL_SESSION_LEASES_H_
 #define WEFT_LIBS_PROTOCOL_SESSION_LEASES_H_
