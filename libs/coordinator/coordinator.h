@@ -67,8 +67,8 @@ class Coordinator : public protocol::Coordinator {
   void EndWaits();
 
   // Calls that still wait fail with UNAVAILABLE. When this has returned, no
-  // task is lost by its silence any more, and nothing is logged. Blocks while a
-  // line is being logged.
+  // task is declared lost for missed heartbeats, and nothing is logged. Blocks
+  // while a line is being logged.
   void Close();
 
   // Whether all other tasks that are alive have heard with a heartbeat which

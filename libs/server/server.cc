@@ -707,8 +707,8 @@ class Server::Impl : private PeerObserver,
   std::unique_ptr<TaskMetrics> task_metrics_;
   std::unique_ptr<MetricsServer> metrics_server_;
   std::string metrics_url_;
-  // Null unless this task hosts it. Set once, before other threads run: they
-  // read it without the lock, also while the server stops.
+  // Null unless this task hosts it. Start sets it once, before it starts other
+  // threads. They read it without the lock, also while the server stops.
   std::shared_ptr<Coordinator> hosted_;
   std::shared_ptr<CoordinatorRoute> route_;
   std::shared_ptr<CoordinatorLink> link_;
