@@ -468,6 +468,9 @@ def weft_kernels_per_instruction_set(
         **kwargs):
     """Compiles the sources once for each instruction set, in its own namespace.
 
+    They are compiled as one unit; --define=units=separate compiles one by one
+    where clang is the compiler.
+
     The sources open `namespace WEFT_ISA`, so each symbol exists as v1::, v3::
     and v4::. Eigen's namespace is renamed likewise: without that the linker
     merges its weak symbols, and a baseline caller runs AVX-512 code.
@@ -477,6 +480,9 @@ def weft_kernels_per_instruction_set(
     --define=kernels_for=v4 links v1 and v4 only, and optimizes v4 only: on a
     processor without v4 such programs are correct, but slow.
     """
+    units = srcs
+    if len(srcs) > 1:
+        units = _units(name, srcs, len(srcs))
     for tag, march in INSTRUCTION_SETS.items():
         copts = [
             "-march=" + march,
@@ -493,8 +499,11 @@ def weft_kernels_per_instruction_set(
         objects = "%s_%s_objects" % (name, tag)
         gxx_objects(
             name = objects,
-            srcs = srcs,
-            hdrs = hdrs,
+            srcs = select({
+                "//bazel:separate_units": srcs,
+                "//conditions:default": units,
+            }),
+            hdrs = hdrs + srcs,
             copts = copts,
             tags = ["manual"],
             deps = deps,
@@ -503,9 +512,10 @@ def weft_kernels_per_instruction_set(
             name = name + "_" + tag,
             srcs = select({
                 "//bazel:clang": [":" + objects],
-                "//conditions:default": srcs,
+                "//conditions:default": units,
             }),
             hdrs = hdrs,
+            textual_hdrs = srcs,
             copts = copts,
             linkstatic = True,
             deps = deps,

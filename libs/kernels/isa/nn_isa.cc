@@ -49,14 +49,14 @@ void Relu6Grad(const T* gradient, const T* x, T* out, int64_t n) {
 // As many elements as the widest vector has: Eigen computes other last bits of
 // a vector than of one number, so all is computed in whole vectors.
 template <typename T>
-inline constexpr int kBlock = 64 / static_cast<int>(sizeof(T));
+inline constexpr int kEluBlock = 64 / static_cast<int>(sizeof(T));
 
 template <typename T>
 void EluOfBlock(const T* x, T* out) {
-  using Block = Eigen::Array<T, kBlock<T>, 1>;
+  using Block = Eigen::Array<T, kEluBlock<T>, 1>;
   const Block block = Eigen::Map<const Block>(x);
   const Block below = block.expm1();
-  for (int i = 0; i < kBlock<T>; ++i) {
+  for (int i = 0; i < kEluBlock<T>; ++i) {
     out[i] = block[i] < T(0) ? below[i] : block[i];
   }
 }
@@ -65,9 +65,9 @@ void EluOfBlock(const T* x, T* out) {
 template <typename T>
 void Elu(const T* x, T* out, int64_t n) {
   int64_t i = 0;
-  for (; i + kBlock<T> <= n; i += kBlock<T>) EluOfBlock(x + i, out + i);
+  for (; i + kEluBlock<T> <= n; i += kEluBlock<T>) EluOfBlock(x + i, out + i);
   if (i == n) return;
-  T rest[kBlock<T>] = {};
+  T rest[kEluBlock<T>] = {};
   for (int64_t k = i; k < n; ++k) rest[k - i] = x[k];
   EluOfBlock(rest, rest);
   for (int64_t k = i; k < n; ++k) out[k] = rest[k - i];
