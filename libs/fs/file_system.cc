@@ -19,10 +19,16 @@ bool HasWildcard(absl::string_view path) {
   return path.find_first_of("*?[\\") != absl::string_view::npos;
 }
 
-// Whether a directory of that status has nothing that matches: it is a file, or
-// gone; or one of those that a pattern matches, and not for us.
-bool HasNothing(const absl::Status& status, bool is_one_of_several) {
-  return absl::IsNotFound(status) || absl::IsFailedPrecondition(status) ||
+// Whether a directory whose list has that status has nothing that matches: it
+// is a file, or gone; or one of those that a pattern matches, and not for us.
+bool HasNothing(FileSystem& fs, absl::string_view directory,
+                const absl::Status& status, bool is_one_of_several) {
+  if (absl::IsFailedPrecondition(status)) {
+    // Also of an object store that is not set up, or lacks the bucket.
+    const absl::string_view host = SchemeAndHost(directory);
+    return host.empty() || fs.FileExists(absl::StrCat(host, "/")).ok();
+  }
+  return absl::IsNotFound(status) ||
          (is_one_of_several && absl::IsPermissionDenied(status));
 }
 
@@ -115,8 +121,12 @@ absl::StatusOr<std::vector<std::string>> FileSystem::GetMatchingPaths(
   ASSIGN_OR_RETURN(const auto directories,
                    ExpandDirectories(*this, Dirname(pattern)));
   for (const std::string& directory : directories) {
-    auto names = ListDirectory(directory.empty() ? "." : directory);
-    if (HasNothing(names.status(), HasWildcard(Dirname(pattern)))) continue;
+    const std::string listed = directory.empty() ? "." : directory;
+    auto names = ListDirectory(listed);
+    if (HasNothing(*this, listed, names.status(),
+                   HasWildcard(Dirname(pattern)))) {
+      continue;
+    }
     RETURN_IF_ERROR(names.status());
     for (const std::string& name : *names) {
       if (MatchesPattern(name, name_pattern)) {

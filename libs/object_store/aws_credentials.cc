@@ -45,6 +45,17 @@ absl::StatusOr<std::map<std::string, std::string>> ReadProfile(
   return ParseProfiles(*text)[ProfileName(environment)];
 }
 
+absl::Status MetadataError(int code, const std::string& path) {
+  const std::string text =
+      absl::StrCat("the metadata service answers ", code, " to ", path);
+  if (code == 429 || code >= 500) return absl::UnavailableError(text);
+  return absl::FailedPreconditionError(absl::StrCat(
+      text,
+      "; has this machine a role? Without one set AWS_ACCESS_KEY_ID and "
+      "AWS_SECRET_ACCESS_KEY or, for public buckets, "
+      "AWS_EC2_METADATA_DISABLED=true"));
+}
+
 absl::StatusOr<AwsKeys> ParseMetadataKeys(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   const auto value = [&json](const char* name) -> std::string {
@@ -171,7 +182,8 @@ absl::StatusOr<AwsKeys> AwsCredentials::FromProfile() {
     return keys;
   }
   if (options_.environment("AWS_PROFILE").empty()) return AwsKeys();
-  return absl::NotFoundError(absl::StrCat(
+  // Never NOT_FOUND, which would mean the object that is asked for.
+  return absl::FailedPreconditionError(absl::StrCat(
       "AWS_PROFILE is ", ProfileName(options_.environment),
       ", but neither ~/.aws/credentials nor ~/.aws/config has its keys"));
 }
@@ -193,8 +205,7 @@ absl::StatusOr<std::string> AwsCredentials::AskMetadata(
       HttpResponse response,
       Send(*options_.http, *options_.scheduler, std::move(request)));
   if (response.ok()) return std::move(response.body);
-  return absl::NotFoundError(absl::StrCat("the metadata service answers ",
-                                          response.code, " to ", path));
+  return MetadataError(response.code, path);
 }
 
 absl::StatusOr<AwsKeys> AwsCredentials::FromInstanceMetadata() {

@@ -54,6 +54,7 @@ class AwsCredentials {
  public:
   explicit AwsCredentials(AwsCredentialsOptions options);
 
+  // Errors are those of files and of the metadata service, but never NOT_FOUND.
   // Blocks when files are read or the metadata service is asked: once, again
   // from five minutes before keys expire, and every five minutes where they are
   // a file's, or where there are none. An error then is none while the old ones

@@ -53,6 +53,18 @@ std::string TextOf(const GcsJson& json, const char* name) {
   return it->get<std::string>();
 }
 
+std::string GcsRemedy(int code, bool has_error_document) {
+  if (code == 401 || code == 403) {
+    return "; look at GOOGLE_APPLICATION_CREDENTIALS and what that account may "
+           "do";
+  }
+  if (code != 404) return "";
+  return has_error_document
+             ? "; does the bucket exist?"
+             : "; is the endpoint (GS_ENDPOINT_URL, STORAGE_EMULATOR_HOST) "
+               "that of the service, and does a proxy answer in its place?";
+}
+
 absl::Status GcsError(const HttpResponse& response) {
   const GcsJson json = ParseObject(response.body);
   std::string message;
@@ -60,16 +72,10 @@ absl::Status GcsError(const HttpResponse& response) {
       error != json.end() && error->is_object()) {
     message = TextOf(*error, "message");
   }
-  std::string remedy;
-  if (response.code == 401 || response.code == 403) {
-    remedy =
-        "; look at GOOGLE_APPLICATION_CREDENTIALS and what that account "
-        "may do";
-  }
-  return absl::Status(
-      CodeOfHttp(response.code),
-      absl::StrCat("the service answers ", response.code,
-                   message.empty() ? "" : ": ", message, remedy));
+  return absl::Status(CodeOfHttp(response.code),
+                      absl::StrCat("the service answers ", response.code,
+                                   message.empty() ? "" : ": ", message,
+                                   GcsRemedy(response.code, !message.empty())));
 }
 
 absl::StatusOr<ObjectInfo> ToGcsInfo(const HttpResponse& response,
@@ -101,8 +107,15 @@ uint64_t NumberOf(const GcsJson& json, const char* name) {
   return absl::SimpleAtoi(TextOf(json, name), &number) ? number : 0;
 }
 
-ObjectList ToGcsList(const HttpResponse& response) {
+absl::StatusOr<ObjectList> ToGcsList(const HttpResponse& response,
+                                     const std::string& url) {
   const GcsJson json = ParseObject(response.body);
+  if (TextOf(json, "kind") != "storage#objects") {
+    return absl::InternalError(
+        absl::StrCat(url,
+                     ": the service answers with no list; is it Google "
+                     "Cloud Storage?"));
+  }
   ObjectList list;
   for (const GcsJson& item : json.value("items", GcsJson::array())) {
     if (item.is_object()) list.keys.push_back(TextOf(item, "name"));
@@ -148,10 +161,13 @@ void GcsObjectStore::Start(Operation operation, HttpClient::Done done) const {
   options_.http->Start(
       *std::move(request),
       [url = std::move(operation.url), has_range = operation.has_range,
+       is_confirmed = operation.is_confirmed,
        done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {
         if (response.ok() && !response->ok() &&
             !(has_range && IsPastEnd(*response))) {
-          response = GcsError(*response);
+          response = is_confirmed && response->code == 404
+                         ? absl::NotFoundError("the service answers 404")
+                         : GcsError(*response);
         }
         if (!response.ok()) response = Annotate(response.status(), url);
         done(std::move(response));
@@ -164,16 +180,42 @@ absl::StatusOr<HttpResponse> GcsObjectStore::Run(Operation operation) const {
   return call.Wait();
 }
 
+absl::Status GcsObjectStore::ConfirmAbsence(const ObjectName& name,
+                                            absl::Duration at_most) const {
+  bool is_listed = false;
+  RETURN_IF_ERROR(ForEachPage(
+      GcsUrl(name),
+      [&](const std::string& from) {
+        return ListWithin(at_most, name.bucket, name.key, 1, from);
+      },
+      [&](const ObjectList& list) {
+        is_listed = absl::c_linear_search(list.keys, name.key);
+        // It would come before all others.
+        return list.keys.empty() && list.prefixes.empty();
+      }));
+  if (!is_listed) {
+    return absl::NotFoundError(
+        absl::StrCat(GcsUrl(name), ": the service has no such object"));
+  }
+  return absl::UnavailableError(absl::StrCat(
+      GcsUrl(name), ": the service answers 404, and lists the object"));
+}
+
 absl::StatusOr<ObjectInfo> GcsObjectStore::Stat(const ObjectName& name) {
-  ASSIGN_OR_RETURN(const HttpResponse response,
-                   Run({.path = ObjectPath(name), .url = GcsUrl(name)}));
-  return ToGcsInfo(response, GcsUrl(name));
+  const auto response = Run(
+      {.path = ObjectPath(name), .url = GcsUrl(name), .is_confirmed = true});
+  if (absl::IsNotFound(response.status())) {
+    return ConfirmAbsence(name, absl::InfiniteDuration());
+  }
+  RETURN_IF_ERROR(response.status());
+  return ToGcsInfo(*response, GcsUrl(name));
 }
 
 void GcsObjectStore::Read(const ObjectName& name, const std::string& version,
                           uint64_t offset, size_t size, PieceDone done) {
   Operation operation{.path = absl::StrCat(ObjectPath(name), "?alt=media"),
                       .url = GcsUrl(name)};
+  // A 404 is FAILED_PRECONDITION here: nothing confirms it on this thread.
   if (!version.empty()) {
     absl::StrAppend(&operation.path, "&generation=", PercentEncode(version));
   }
@@ -236,18 +278,22 @@ absl::Status GcsObjectStore::Copy(const ObjectName& from,
 }
 
 absl::Status GcsObjectStore::Delete(const ObjectName& name) {
-  const absl::Status status =
-      Run({.method = "DELETE", .path = ObjectPath(name), .url = GcsUrl(name)})
-          .status();
-  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+  return DeleteWithin(absl::InfiniteDuration(), name);
 }
 
 absl::Status GcsObjectStore::DeleteLeftover(const ObjectName& name) {
-  const absl::Status status = Run({.method = "DELETE",
-                                   .path = ObjectPath(name),
-                                   .url = GcsUrl(name),
-                                   .at_most = kLeftoverTimeout})
-                                  .status();
+  return DeleteWithin(kLeftoverTimeout, name);
+}
+
+absl::Status GcsObjectStore::DeleteWithin(absl::Duration at_most,
+                                          const ObjectName& name) const {
+  absl::Status status = Run({.method = "DELETE",
+                             .path = ObjectPath(name),
+                             .url = GcsUrl(name),
+                             .is_confirmed = true,
+                             .at_most = at_most})
+                            .status();
+  if (absl::IsNotFound(status)) status = ConfirmAbsence(name, at_most);
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
@@ -262,7 +308,8 @@ absl::StatusOr<ObjectList> GcsObjectStore::ListWithin(
     absl::Duration at_most, const std::string& bucket,
     const std::string& prefix, int max, const std::string& from) const {
   Operation operation{.at_most = at_most};
-  operation.url = absl::StrCat("gs://", bucket, "/", prefix);
+  const std::string url = absl::StrCat("gs://", bucket, "/", prefix);
+  operation.url = url;
   operation.path =
       absl::StrCat(BucketPath(bucket), "?delimiter=%2F&maxResults=", max,
                    "&prefix=", PercentEncode(prefix));
@@ -270,7 +317,7 @@ absl::StatusOr<ObjectList> GcsObjectStore::ListWithin(
     absl::StrAppend(&operation.path, "&pageToken=", PercentEncode(from));
   }
   ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
-  return ToGcsList(response);
+  return ToGcsList(response, url);
 }
 
 absl::StatusOr<ObjectUpload> GcsObjectStore::BeginUpload(
@@ -380,6 +427,7 @@ absl::Status GcsObjectStore::AbortUpload(const ObjectUpload& upload) {
     Start({.method = "DELETE",
            .path = ObjectPath(name),
            .url = GcsUrl(name),
+           .is_confirmed = true,  // by the list above: somebody deleted it
            .at_most = kLeftoverTimeout},
           calls.emplace_back(*options_.scheduler).Done());
   }

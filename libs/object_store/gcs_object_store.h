@@ -70,6 +70,9 @@ class GcsObjectStore : public ObjectStore {
     size_t max_response_bytes = size_t{8} << 20;
     std::string url;  // "gs://bucket/key", for errors
     bool has_range = false;
+    // The caller takes a 404 (NOT_FOUND) for a missing object only after
+    // ConfirmAbsence; else a 404 is FAILED_PRECONDITION.
+    bool is_confirmed = false;
     bool may_be_silent = false;                         // HttpRequest
     std::shared_ptr<const std::atomic<bool>> given_up;  // likewise
     // If that is less than operation_timeout.
@@ -79,6 +82,12 @@ class GcsObjectStore : public ObjectStore {
   absl::StatusOr<HttpRequest> ToRequest(const Operation& operation) const;
   void Start(Operation operation, HttpClient::Done done) const;
   absl::StatusOr<HttpResponse> Run(Operation operation) const;
+  // NOT_FOUND if a list of the bucket lacks the object. A 404 does not tell:
+  // the service answers "No such object" for a missing bucket, too.
+  absl::Status ConfirmAbsence(const ObjectName& name,
+                              absl::Duration at_most) const;
+  absl::Status DeleteWithin(absl::Duration at_most,
+                            const ObjectName& name) const;
   absl::StatusOr<ObjectList> ListWithin(absl::Duration at_most,
                                         const std::string& bucket,
                                         const std::string& prefix, int max,

@@ -187,9 +187,14 @@ TEST_F(GcsTest, NamesMayHaveAnyBytesThatUrlsHaveNot) {
   EXPECT_EQ(listed.size(), names.size());
 }
 
-TEST_F(GcsTest, ABucketThatIsNotThereIsNotFound) {
+TEST_F(GcsTest, ABucketThatIsNotThereIsNoMissingObject) {
+  constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   EXPECT_THAT(files_->WriteFileAtomically("gs://no-such-bucket/f", "x"),
-              StatusIs(absl::StatusCode::kNotFound, "gs://no-such-bucket"));
+              StatusIs(kRefused, "gs://no-such-bucket"));
+  EXPECT_THAT(files_->ReadFile("gs://no-such-bucket/f"),
+              StatusIs(kRefused, "gs://no-such-bucket"));
+  EXPECT_THAT(files_->GetFileSize("gs://no-such-bucket/f"),
+              StatusIs(kRefused, "gs://no-such-bucket"));
 }
 
 TEST_F(GcsTest, WithoutATokenNothingIsDone) {

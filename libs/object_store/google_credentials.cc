@@ -153,7 +153,13 @@ absl::StatusOr<GoogleCredentials::Granted> GoogleCredentials::Find() const {
                 "/.config/gcloud/application_default_credentials.json");
   const auto text = options_.files->ReadFile(path);
   if (text.ok()) return FromFile(path, *text);
-  if (!told.empty() || !absl::IsNotFound(text.status())) return text.status();
+  if (!absl::IsNotFound(text.status())) return text.status();
+  // Never NOT_FOUND, which would mean the object that is asked for.
+  if (!told.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "GOOGLE_APPLICATION_CREDENTIALS names a file that does not exist: ",
+        told));
+  }
   if (!options_.use_instance_metadata) {
     return Granted{"", options_.scheduler->clock().Now() + kLookForFileAgain +
                            kRenewTokenBefore};

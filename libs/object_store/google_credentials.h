@@ -38,9 +38,10 @@ class GoogleCredentials {
  public:
   explicit GoogleCredentials(GoogleCredentialsOptions options);
 
-  // Empty: requests carry none. Blocks when a service is asked for one: first,
-  // and again from five minutes before it expires; an error then is none while
-  // the old one is good, for the next half minute without another try.
+  // Empty: requests carry none. Errors are never NOT_FOUND. Blocks when a
+  // service is asked for one: first, and again from five minutes before it
+  // expires; an error then is none while the old one is good, for the next half
+  // minute without another try.
   absl::StatusOr<std::string> Token() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

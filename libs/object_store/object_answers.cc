@@ -61,10 +61,9 @@ absl::StatusCode CodeOfHttp(int code) {
     case 401:
     case 403:
       return absl::StatusCode::kPermissionDenied;
-    case 404:
-      return absl::StatusCode::kNotFound;
     case 301:
     case 307:
+    case 404:
     case 409:
     case 412:
       return absl::StatusCode::kFailedPrecondition;

@@ -13,7 +13,8 @@
 
 namespace weft {
 
-// The code of an error that a service answers with.
+// The code of an error that a service answers with. Never NOT_FOUND: a proxy, a
+// wrong endpoint and a bucket that does not exist answer 404, too.
 absl::StatusCode CodeOfHttp(int code);
 
 // "bytes=0-9" for the first ten.

@@ -294,6 +294,148 @@ TEST_F(UncopiedPartsTest, WhatGoesOnIsReadAndSent) {
   EXPECT_EQ(NumCopies(""), 0);
 }
 
+constexpr char kNoSuchKeyXml[] =
+    "<Error><Code>NoSuchKey</Code><Message>no key</Message></Error>";
+
+// A proxy in front of the service, a wrong endpoint, a bucket that is missing:
+// callers would take NOT_FOUND for a reason to begin anew.
+TEST_F(ObjectAnswersTest, A404WithoutEvidenceIsNoMissingObject) {
+  constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+  for (const std::string body :
+       {"", "<html>nginx</html>", "404 page not found", "{}",
+        "<Error><Code>NoSuchBucket</Code><Message>none</Message></Error>",
+        "<Error><Code>NoSuchUpload</Code><Message>none</Message></Error>"}) {
+    http_.set_script([&](const HttpRequest& request) {
+      return HttpResponse{.code = 404,
+                          .headers = {},
+                          .body = request.method == "HEAD" ? "" : body};
+    });
+    EXPECT_THAT(s3_.Stat({"b", "k"}), StatusIs(kRefused, "404")) << body;
+    EXPECT_THAT(s3_.Delete({"b", "k"}), StatusIs(kRefused, "404")) << body;
+    EXPECT_THAT(s3_.DeleteLeftover({"b", "k"}), StatusIs(kRefused, "404"));
+    EXPECT_THAT(files_.ReadFile("s3://b/k"), StatusIs(kRefused, "404")) << body;
+    EXPECT_THAT(files_.FileExists("s3://b/k"), StatusIs(kRefused, "404"));
+    EXPECT_THAT(files_.ListDirectory("s3://b/d"), StatusIs(kRefused, "404"));
+    EXPECT_THAT(files_.GetMatchingPaths("s3://b/d/*"),
+                StatusIs(kRefused, "404"));
+    EXPECT_THAT(files_.CreateDirectories("s3://b/d"),
+                StatusIs(kRefused, "404"));
+  }
+}
+
+TEST_F(ObjectAnswersTest, TheServicesErrorDocumentTellsAMissingObject) {
+  bool has_bucket_in_endpoint = false;
+  http_.set_script([&](const HttpRequest& request) {
+    const bool is_list = absl::StrContains(request.url, "list-type");
+    if (is_list && !has_bucket_in_endpoint) return Xml("<ListBucketResult/>");
+    const bool has_body = request.method != "HEAD";
+    return HttpResponse{
+        .code = 404, .headers = {}, .body = has_body ? kNoSuchKeyXml : ""};
+  });
+  constexpr auto kNotFound = absl::StatusCode::kNotFound;
+  EXPECT_THAT(s3_.Stat({"b", "k"}), StatusIs(kNotFound, "s3://b/k"));
+  EXPECT_THAT(files_.ReadFile("s3://b/k"), StatusIs(kNotFound, "s3://b/k"));
+  EXPECT_THAT(files_.FileExists("s3://b/k"), StatusIs(kNotFound, "s3://b/k"));
+  EXPECT_OK(s3_.Delete({"b", "k"}));
+  EXPECT_TRUE(files_.GetMatchingPaths("s3://b/d/*").value().empty());
+  // Such a service takes the bucket for a part of each key, and lists for
+  // objects.
+  has_bucket_in_endpoint = true;
+  EXPECT_THAT(
+      files_.ReadFile("s3://b/k"),
+      StatusIs(absl::StatusCode::kFailedPrecondition, "AWS_ENDPOINT_URL"));
+}
+
+// Google says "No such object" of a bucket that is missing, too: the bucket's
+// list tells.
+TEST_F(ObjectAnswersTest, GooglesListTellsAMissingObject) {
+  HttpResponse list;
+  http_.set_script([&](const HttpRequest& request) {
+    if (absl::StrContains(request.url, "maxResults")) return list;
+    return HttpResponse{
+        .code = 404, .headers = {}, .body = "No such object: b/k"};
+  });
+  ObjectFileSystem files(gcs_, *scheduler_);
+  const auto expect_each = [&](absl::StatusCode code, const std::string& text) {
+    EXPECT_THAT(gcs_.Stat({"b", "k"}), StatusIs(code, text));
+    EXPECT_THAT(files.ReadFile("gs://b/k"), StatusIs(code, text));
+    EXPECT_THAT(files.FileExists("gs://b/k"), StatusIs(code, text));
+    if (code != absl::StatusCode::kNotFound) {
+      EXPECT_THAT(gcs_.Delete({"b", "k"}), StatusIs(code, text));
+      EXPECT_THAT(gcs_.DeleteLeftover({"b", "k"}), StatusIs(code, text));
+    }
+  };
+  list = {.code = 200, .headers = {}, .body = R"({"kind":"storage#objects"})"};
+  expect_each(absl::StatusCode::kNotFound, "gs://b/k");
+  EXPECT_OK(gcs_.Delete({"b", "k"}));
+  EXPECT_OK(gcs_.DeleteLeftover({"b", "k"}));
+  list.body = "<html>log in</html>";
+  expect_each(kInternalError, "no list");
+  list = {.code = 404,
+          .headers = {},
+          .body = R"({"error":{"message":"The bucket does not exist."}})"};
+  expect_each(absl::StatusCode::kFailedPrecondition, "does not exist");
+  list.body = "";
+  expect_each(absl::StatusCode::kFailedPrecondition, "GS_ENDPOINT_URL");
+  list = {.code = 200,
+          .headers = {},
+          .body = R"({"kind":"storage#objects","items":[{"name":"k"}]})"};
+  EXPECT_THAT(gcs_.Stat({"b", "k"}),
+              StatusIs(absl::StatusCode::kUnavailable, "lists the object"));
+}
+
+TEST_F(ObjectAnswersTest, AnObjectMayAppearWhileItIsOpened) {
+  // S3 said that it was missing: that was true.
+  http_.set_script([&](const HttpRequest& request) -> HttpResponse {
+    if (absl::StrContains(request.url, "list-type")) {
+      return Xml("<ListBucketResult/>");
+    }
+    if (request.method == "GET") {
+      return {.code = 404, .headers = {}, .body = kNoSuchKeyXml};
+    }
+    return {.code = 200, .headers = {{"content-length", "3"}}, .body = ""};
+  });
+  EXPECT_THAT(files_.ReadFile("s3://b/k"),
+              StatusIs(absl::StatusCode::kNotFound, "s3://b/k"));
+  // Google's 404 says nothing, and then the object is there: it is read.
+  int missed = 1;  // attempts to read
+  http_.set_script([&](const HttpRequest& request) -> HttpResponse {
+    if (!absl::StrContains(request.url, "alt=media")) {
+      return {.code = 200, .headers = {}, .body = R"({"size":"3"})"};
+    }
+    if (missed-- > 0) return {.code = 404, .headers = {}, .body = ""};
+    return {.code = 200, .headers = {}, .body = "new"};
+  });
+  ObjectFileSystem files(gcs_, *scheduler_);
+  EXPECT_EQ(files.ReadFile("gs://b/k").value(), "new");
+  missed = 1000;
+  EXPECT_THAT(files.ReadFile("gs://b/k"),
+              StatusIs(absl::StatusCode::kUnavailable, "gs://b/k"));
+}
+
+// NOT_FOUND would mean that there never was one.
+TEST_F(ObjectAnswersTest, AnObjectThatGoesWhileItIsReadIsNotNotFound) {
+  const size_t begin = ObjectFileSystem::kReadAheadBytes;
+  for (const size_t rest : {size_t{10}, 2 * begin}) {
+    http_.set_script([&](const HttpRequest& request) -> HttpResponse {
+      const bool is_first = testing::Value(
+          request.headers,
+          testing::Contains(testing::Pair("Range", "bytes=0-262143")));
+      if (!is_first) return {.code = 404, .headers = {}, .body = kNoSuchKeyXml};
+      return {.code = 206,
+              .headers = {{"content-range", absl::StrCat("bytes 0-", begin - 1,
+                                                         "/", begin + rest)}},
+              .body = std::string(begin, 'x')};
+    });
+    ASSERT_OK_AND_ASSIGN(const auto file,
+                         files_.NewRandomAccessFile("s3://b/k"));
+    std::string buffer(rest, '\0');
+    EXPECT_THAT(file->Read(begin, rest, buffer.data()),
+                StatusIs(absl::StatusCode::kFailedPrecondition, "deleted"))
+        << rest;
+  }
+}
+
 // A copy has been made when the service says so, not when it begins to answer.
 TEST_F(ObjectAnswersTest, NothingIsDeletedUnlessItWasCopied) {
   for (const std::string body : {"", "\n\n", "<html/>", "<Error/>"}) {
@@ -516,7 +658,7 @@ TEST_F(ObjectAnswersTest, ANameThatIsNoUtf8EndsNothing) {
     return HttpResponse{.code = 404, .headers = {}, .body = "{}"};
   });
   EXPECT_THAT(gcs_.CompleteUpload({{"b", "\xff"}, "id"}, {{1, 3, "\xff"}}),
-              StatusIs(absl::StatusCode::kNotFound));
+              StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 // All threads that may block may wait for answers before the first has come.
@@ -694,6 +836,45 @@ TEST(CredentialsTest, AGoodTokenOutlivesAFailureToRenewIt) {
   EXPECT_THAT(credentials.Token(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
+// What is missing is not the object that somebody asks for.
+TEST(CredentialsTest, MissingCredentialsAreNotNotFound) {
+  constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  MemoryFileSystem home;
+  ScriptedHttp http;
+  int code = 404;
+  http.set_script([&](const HttpRequest&) {
+    return HttpResponse{.code = code, .headers = {}, .body = ""};
+  });
+  const auto environment = [](absl::string_view set, std::string value) {
+    return [set, value = std::move(value)](const char* name) -> std::string {
+      return name == set ? value : "";
+    };
+  };
+  const auto aws = [&](Environment variables) {
+    return AwsCredentials({.environment = std::move(variables),
+                           .files = &home,
+                           .http = &http,
+                           .scheduler = &scheduler,
+                           .use_instance_metadata = true})
+        .Get()
+        .status();
+  };
+  EXPECT_THAT(aws(environment("AWS_PROFILE", "job")),
+              StatusIs(kRefused, "AWS_PROFILE is job"));
+  EXPECT_THAT(aws(environment("", "")), StatusIs(kRefused, "404"));
+  code = 503;
+  EXPECT_THAT(aws(environment("", "")),
+              StatusIs(absl::StatusCode::kUnavailable, "503"));
+  GoogleCredentials google(
+      {.environment = environment("GOOGLE_APPLICATION_CREDENTIALS", "/a.json"),
+       .files = &home,
+       .http = &http,
+       .scheduler = &scheduler});
+  EXPECT_THAT(google.Token(), StatusIs(kRefused, "/a.json"));
+}
+
 // A machine's clock that people set.
 class SetClock : public ManualClock {
  public:
@@ -769,6 +950,7 @@ TEST(CredentialsTest, RequestsAreSignedByTheClockOfTheWall) {
                        .scheduler = &scheduler,
                        .credentials = &credentials,
                        .endpoint = "http://s3"});
+  http.set_script([](const HttpRequest&) { return HttpResponse{.code = 409}; });
   EXPECT_FALSE(store.Stat({"bucket", "key"}).ok());
   ASSERT_EQ(http.requests().size(), 1);
   EXPECT_THAT(http.requests()[0].headers,

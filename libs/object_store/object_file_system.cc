@@ -20,6 +20,8 @@ namespace weft {
 namespace {
 
 constexpr int kKeysAPage = 1000;
+// Of an object that comes and goes meanwhile.
+constexpr int kMostOpens = 5;
 
 bool IsBucketName(absl::string_view bucket) {
   return absl::c_all_of(bucket, [](char c) {
@@ -175,15 +177,31 @@ ObjectFileSystem::NewRandomAccessFile(absl::string_view path) {
   if (path.empty()) return PosixError(ENOENT, "open", path);
   ASSIGN_OR_RETURN(ObjectName name, ParseName(path));
   if (IsBucket(name)) return PosixError(EISDIR, "open", path);
-  SyncCall<absl::StatusOr<ObjectPiece>> call(scheduler_);
-  store_.Read(name, "", 0, kReadAheadBytes, call.Done());
-  auto piece = call.Wait();
-  if (absl::IsNotFound(piece.status())) {
-    return StatFile(name, "open", path).status();
-  }
-  RETURN_IF_ERROR(piece.status());
+  ASSIGN_OR_RETURN(ObjectPiece piece, ReadBeginning(name, path));
   return std::make_unique<ObjectRandomAccessFile>(
-      store_, scheduler_, options_, std::move(name), *std::move(piece));
+      store_, scheduler_, options_, std::move(name), std::move(piece));
+}
+
+absl::StatusOr<ObjectPiece> ObjectFileSystem::ReadBeginning(
+    const ObjectName& name, absl::string_view path) {
+  absl::Status last;
+  for (int tries = 0; tries < kMostOpens; ++tries) {
+    SyncCall<absl::StatusOr<ObjectPiece>> call(scheduler_);
+    store_.Read(name, "", 0, kReadAheadBytes, call.Done());
+    auto piece = call.Wait();
+    if (absl::IsNotFound(piece.status())) {
+      ASSIGN_OR_RETURN(const bool is_directory, HasAnythingBelow(name));
+      return PosixError(is_directory ? EISDIR : ENOENT, "open", path);
+    }
+    if (!absl::IsFailedPrecondition(piece.status())) return piece;
+    RETURN_IF_ERROR(StatFile(name, "open", path).status());
+    last = piece.status();  // It has appeared in between.
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "open ", path,
+      ": the object is there when its size is asked for, but not when it is "
+      "read; is it deleted and written all the time? ",
+      last.message()));
 }
 
 absl::Status ObjectFileSystem::FileExists(absl::string_view path) {

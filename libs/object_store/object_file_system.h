@@ -15,8 +15,8 @@
 //     is either the old object or the new one, whole. WriteFileAtomically is
 //     one request, and atomic.
 //   - A file that is read keeps to the version that was opened: when it is
-//     deleted or replaced, Read fails with NOT_FOUND or FAILED_PRECONDITION,
-//     but for what the first request brought (kReadAheadBytes).
+//     deleted or replaced, Read fails with FAILED_PRECONDITION, but for what
+//     the first request brought (kReadAheadBytes).
 //   - ".." is refused: there are no links it could lead through.
 //
 // Errors are those of ObjectStore, and of FileSystem where nothing is, or of
@@ -88,6 +88,9 @@ class ObjectFileSystem : public FileSystem {
   absl::StatusOr<ObjectInfo> StatFile(const ObjectName& name,
                                       absl::string_view action,
                                       absl::string_view path);
+  // Its first kReadAheadBytes.
+  absl::StatusOr<ObjectPiece> ReadBeginning(const ObjectName& name,
+                                            absl::string_view path);
   // The name of a file that may be written there.
   absl::StatusOr<ObjectName> ToBeWritten(absl::string_view path);
 

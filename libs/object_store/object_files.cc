@@ -18,6 +18,14 @@ namespace {
 // 80 GB, these are more than the 5 TB that an object may have.
 constexpr int kPartsOfASize = 1000;
 
+// NOT_FOUND is for files that can't be opened: callers take it for a file that
+// nobody has written yet.
+absl::Status DeletedMeanwhile(const absl::Status& status) {
+  if (!absl::IsNotFound(status)) return status;
+  return absl::FailedPreconditionError(absl::StrCat(
+      status.message(), "; it was deleted after it had been opened"));
+}
+
 }  // namespace
 
 void SentParts::Begin() {
@@ -217,7 +225,9 @@ absl::StatusOr<size_t> ObjectRandomAccessFile::ReadAhead(uint64_t offset,
       ObjectFileSystem::kReadAheadBytes, object_.size - offset));
   SyncCall<absl::StatusOr<ObjectPiece>> call(scheduler_);
   store_.Read(name_, object_.version, offset, more, call.Done());
-  ASSIGN_OR_RETURN(ObjectPiece piece, call.Wait());
+  auto read_piece = call.Wait();
+  RETURN_IF_ERROR(DeletedMeanwhile(read_piece.status()));
+  ObjectPiece piece = *std::move(read_piece);
   auto ahead = std::make_shared<const std::string>(std::move(piece.bytes));
   const size_t read = std::min(size, ahead->size());
   std::memcpy(buffer, ahead->data(), read);
@@ -257,7 +267,7 @@ absl::StatusOr<size_t> ObjectRandomAccessFile::ReadPieces(uint64_t offset,
                                                piece->bytes.size(), " of ",
                                                first.size, " bytes"));
     }
-    if (status.ok()) status = piece.status();
+    if (status.ok()) status = DeletedMeanwhile(piece.status());
     if (status.ok()) {
       std::memcpy(buffer + first.begin, piece->bytes.data(), first.size);
     }

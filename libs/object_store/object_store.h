@@ -5,10 +5,13 @@
 // An object appears, and is replaced, at once and whole, and whoever asks
 // afterwards finds it: both services promise this.
 //
-// Errors name the object as a URL and say what the service said: NOT_FOUND
-// (also of a bucket), PERMISSION_DENIED, FAILED_PRECONDITION (another version;
-// the wrong region), UNAVAILABLE and DEADLINE_EXCEEDED after retries, else
-// INTERNAL. Threads: any; calls without a callback block.
+// Errors name the object as a URL and say what the service said: NOT_FOUND only
+// where the service itself shows that its bucket has no such object, since
+// callers take that for a reason to begin anew; FAILED_PRECONDITION for other
+// answers of 404 (no such bucket or upload, a proxy, a wrong endpoint), another
+// version and the wrong region; PERMISSION_DENIED; UNAVAILABLE and
+// DEADLINE_EXCEEDED after retries; else INTERNAL. Threads: any; calls without a
+// callback block.
 #ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_STORE_H_
 #define WEFT_LIBS_OBJECT_STORE_OBJECT_STORE_H_
 
@@ -74,7 +77,8 @@ class ObjectStore {
   virtual ~ObjectStore() = default;
 
   virtual absl::StatusOr<ObjectInfo> Stat(const ObjectName& name) = 0;
-  // Of that version, unless it is empty. `done` must not block.
+  // Of that version, unless it is empty. `done` must not block. A missing
+  // object may also be FAILED_PRECONDITION; Stat tells then.
   virtual void Read(const ObjectName& name, const std::string& version,
                     uint64_t offset, size_t size, PieceDone done) = 0;
   virtual absl::Status Put(const ObjectName& name, std::string bytes) = 0;

@@ -154,7 +154,8 @@ TEST_F(ObjectStoresTest, KeysComeFromTheProfileOfAFile) {
   ASSERT_OK(NewStores()->WriteFileAtomically("s3://bucket/profile", "x"));
   environment_["AWS_PROFILE"] = "missing";
   EXPECT_THAT(NewStores()->ReadFile("s3://bucket/profile"),
-              StatusIs(absl::StatusCode::kNotFound, "AWS_PROFILE is missing"));
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "AWS_PROFILE is missing"));
 }
 
 TEST_F(ObjectStoresTest, HalfAKeyIsNotTakenForNone) {

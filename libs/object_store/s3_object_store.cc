@@ -26,6 +26,10 @@ namespace {
 // and less than twice that up to 40 GB.
 constexpr uint64_t kSentPartBytes = uint64_t{8} << 20;
 
+// Codes of error documents.
+constexpr absl::string_view kNoSuchKey = "NoSuchKey";
+constexpr absl::string_view kNoSuchUpload = "NoSuchUpload";
+
 // XML that a server sent; a text that is none has no root.
 pugi::xml_document ParseXml(absl::string_view text) {
   pugi::xml_document document;
@@ -45,10 +49,31 @@ std::string Remedy(const HttpResponse& response, absl::string_view code,
     return absl::StrCat("; the bucket lies in ", region, ": set AWS_REGION");
   }
   if (code == "NoSuchBucket") return "; make the bucket first";
+  if (response.code == 404 && code != kNoSuchKey && code != kNoSuchUpload) {
+    return "; S3 does not answer so about a missing object: is the endpoint "
+           "(AWS_ENDPOINT_URL, GS_ENDPOINT_URL) that of the service, and does "
+           "a proxy answer in its place?";
+  }
   if (response.code == 403 || response.code == 401) {
     return "; look at AWS_ACCESS_KEY_ID and what that key may do";
   }
   return "";
+}
+
+// What an answer that is no success says of it; empty where it has no body.
+struct Refusal {
+  std::string code;  // "NoSuchKey"
+  std::string message;
+  std::string region;  // of the bucket
+};
+
+Refusal ReadRefusal(const HttpResponse& response) {
+  const pugi::xml_document document = ParseXml(response.body);
+  const pugi::xml_node error = document.child("Error");
+  std::string region(response.header("x-amz-bucket-region"));
+  if (region.empty()) region = error.child_value("Region");
+  return {error.child_value("Code"), error.child_value("Message"),
+          std::move(region)};
 }
 
 // Whether the bucket lies in `region`, and not in `our_region`. An answer to
@@ -61,34 +86,47 @@ bool IsElsewhere(const HttpResponse& response, absl::string_view code,
          region != our_region;
 }
 
-// The error that a response is to a request for `our_region`.
+// The error that a response is to a request for `our_region`. NOT_FOUND only
+// where the service's error document says that the object is missing.
 absl::Status ErrorOf(const HttpResponse& response,
                      absl::string_view our_region) {
-  const pugi::xml_document document = ParseXml(response.body);
-  const pugi::xml_node error = document.child("Error");
-  const std::string code = error.child_value("Code");
-  std::string region(response.header("x-amz-bucket-region"));
-  if (region.empty()) region = error.child_value("Region");
+  auto [code, message, region] = ReadRefusal(response);
   const bool is_elsewhere = IsElsewhere(response, code, region, our_region);
   if (!is_elsewhere) region.clear();
-  const absl::StatusCode status = is_elsewhere
-                                      ? absl::StatusCode::kFailedPrecondition
-                                      : CodeOfHttp(response.code);
+  absl::StatusCode status = is_elsewhere ? absl::StatusCode::kFailedPrecondition
+                                         : CodeOfHttp(response.code);
+  if (response.code == 404 && code == kNoSuchKey) {
+    status = absl::StatusCode::kNotFound;
+  }
   return absl::Status(
       status,
       absl::StrCat("the service answers ", response.code,
                    code.empty() ? "" : " ", code, code.empty() ? "" : ": ",
-                   error.child_value("Message"),
-                   Remedy(response, code, region)));
+                   message, Remedy(response, code, region)));
+}
+
+absl::Status ErrorOfAnswer(const std::string& method, const ObjectName& name,
+                           const HttpResponse& response,
+                           absl::string_view our_region) {
+  // NOT_FOUND until an answer with a body confirms it (Stat).
+  if (method == "HEAD" && response.code == 404) {
+    return absl::NotFoundError("the service answers 404");
+  }
+  absl::Status status = ErrorOf(response, our_region);
+  if (!name.key.empty() || !absl::IsNotFound(status)) return status;
+  // A bucket is no object: the service takes its name for a part of a key.
+  return absl::FailedPreconditionError(
+      absl::StrCat(status.message(),
+                   "; does the endpoint (AWS_ENDPOINT_URL, "
+                   "GS_ENDPOINT_URL) name the bucket? Leave it out there"));
 }
 
 // Some operations begin their answer before they know how they end: they have
 // succeeded when it says so, in an element of that name.
-absl::Status CheckSucceeded(const HttpResponse& response, const char* element,
-                            absl::string_view our_region) {
+absl::Status CheckSucceeded(const HttpResponse& response, const char* element) {
   const pugi::xml_document document = ParseXml(response.body);
   if (!document.child(element).empty()) return absl::OkStatus();
-  if (!document.child("Error").empty()) return ErrorOf(response, our_region);
+  if (!document.child("Error").empty()) return ErrorOf(response, "");
   return absl::InternalError(
       absl::StrCat("the service answers ", response.code, " and no ", element,
                    "; the answer was cut off, or it is not S3"));
@@ -186,19 +224,25 @@ absl::StatusOr<HttpRequest> S3ObjectStore::ToRequest(
 }
 
 void S3ObjectStore::Start(Operation operation, HttpClient::Done done) const {
-  std::string name = NameFor(options_.scheme, operation.name);
   auto request = ToRequest(operation);
-  if (!request.ok()) return done(Annotate(request.status(), name));
+  if (!request.ok()) {
+    return done(
+        Annotate(request.status(), NameFor(options_.scheme, operation.name)));
+  }
   options_.http->Start(
       *std::move(request),
-      [name = std::move(name), done = std::move(done), region = options_.region,
-       has_range = operation.headers.contains("Range")](
-          absl::StatusOr<HttpResponse> response) mutable {
-        if (response.ok() && !response->ok() &&
-            !(has_range && IsPastEnd(*response))) {
-          response = ErrorOf(*response, region);
+      [this, operation = std::move(operation),
+       done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {
+        const bool is_past_end = response.ok() && IsPastEnd(*response) &&
+                                 operation.headers.contains("Range");
+        if (response.ok() && !response->ok() && !is_past_end) {
+          response = ErrorOfAnswer(operation.method, operation.name, *response,
+                                   options_.region);
         }
-        if (!response.ok()) response = Annotate(response.status(), name);
+        if (!response.ok()) {
+          response = Annotate(response.status(),
+                              NameFor(options_.scheme, operation.name));
+        }
         done(std::move(response));
       });
 }
@@ -210,15 +254,25 @@ absl::StatusOr<HttpResponse> S3ObjectStore::Run(Operation operation) const {
 }
 
 absl::StatusOr<ObjectInfo> S3ObjectStore::Stat(const ObjectName& name) {
-  ASSIGN_OR_RETURN(const HttpResponse response,
-                   Run({.method = "HEAD", .name = name}));
+  const auto response = Run({.method = "HEAD", .name = name});
+  // Also of a bucket that is missing: HEAD has no body that would tell.
+  if (absl::IsNotFound(response.status())) return StatByReading(name);
+  RETURN_IF_ERROR(response.status());
   ObjectInfo info;
-  info.version = std::string(response.header("etag"));
-  if (absl::SimpleAtoi(response.header("content-length"), &info.size)) {
+  info.version = std::string(response->header("etag"));
+  if (absl::SimpleAtoi(response->header("content-length"), &info.size)) {
     return info;
   }
   return absl::InternalError(absl::StrCat(NameFor(options_.scheme, name),
                                           ": the service gives no size"));
+}
+
+absl::StatusOr<ObjectInfo> S3ObjectStore::StatByReading(
+    const ObjectName& name) {
+  SyncCall<absl::StatusOr<ObjectPiece>> read(*options_.scheduler);
+  Read(name, "", 0, 1, read.Done());
+  ASSIGN_OR_RETURN(ObjectPiece piece, read.Wait());
+  return std::move(piece.object);
 }
 
 void S3ObjectStore::Read(const ObjectName& name, const std::string& version,
@@ -258,7 +312,7 @@ absl::Status S3ObjectStore::Copy(const ObjectName& from, const ObjectName& to) {
   operation.body = std::make_shared<const std::string>();
   operation.may_be_silent = true;
   ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
-  return Annotate(CheckSucceeded(response, "CopyObjectResult", options_.region),
+  return Annotate(CheckSucceeded(response, "CopyObjectResult"),
                   NameFor(options_.scheme, to));
 }
 
@@ -395,9 +449,8 @@ absl::StatusOr<UploadedPart> S3ObjectStore::CopyPart(const ObjectUpload& upload,
   operation.body = std::make_shared<const std::string>();
   operation.may_be_silent = true;
   ASSIGN_OR_RETURN(const HttpResponse response, Run(std::move(operation)));
-  RETURN_IF_ERROR(
-      Annotate(CheckSucceeded(response, "CopyPartResult", options_.region),
-               NameFor(options_.scheme, upload.name)));
+  RETURN_IF_ERROR(Annotate(CheckSucceeded(response, "CopyPartResult"),
+                           NameFor(options_.scheme, upload.name)));
   const pugi::xml_document document = ParseXml(response.body);
   return UploadedPart{
       .number = number,
@@ -443,13 +496,13 @@ absl::Status S3ObjectStore::CompleteUpload(
   operation.may_be_silent = true;
   const auto response = Run(std::move(operation));
   if (response.ok()) {
-    return Annotate(CheckSucceeded(*response, "CompleteMultipartUploadResult",
-                                   options_.region),
+    return Annotate(CheckSucceeded(*response, "CompleteMultipartUploadResult"),
                     NameFor(options_.scheme, upload.name));
   }
-  // An attempt whose answer was lost may have done it: the upload is gone then.
-  const bool is_done =
-      absl::IsNotFound(response.status()) && IsCompleted(upload, parts);
+  // An attempt whose answer was lost may have done it: the upload is gone then
+  // (404, NoSuchUpload).
+  const bool is_done = absl::IsFailedPrecondition(response.status()) &&
+                       IsCompleted(upload, parts);
   return is_done ? absl::OkStatus() : response.status();
 }
 

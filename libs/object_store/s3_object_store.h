@@ -85,6 +85,8 @@ class S3ObjectStore : public ObjectStore {
   // The response is a success, else `done` gets an error that says what of.
   void Start(Operation operation, HttpClient::Done done) const;
   absl::StatusOr<HttpResponse> Run(Operation operation) const;
+  // The object, by its first byte: an error of it comes with a document.
+  absl::StatusOr<ObjectInfo> StatByReading(const ObjectName& name);
   absl::Status CopyInParts(const ObjectName& from, const ObjectName& to);
   // How many parts, of about one size, an object becomes.
   absl::StatusOr<uint64_t> CountParts(const ObjectName& name,

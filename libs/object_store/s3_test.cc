@@ -250,12 +250,15 @@ TEST_F(S3Test, AReaderKeepsToTheVersionThatItOpened) {
 }
 
 TEST_F(S3Test, ABucketThatIsNotThereIsNamedWithARemedy) {
+  constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
   EXPECT_THAT(files_->WriteFileAtomically("s3://no-such-bucket/f", "x"),
-              StatusIs(absl::StatusCode::kNotFound, "make the bucket first"));
+              StatusIs(kRefused, "make the bucket first"));
   EXPECT_THAT(files_->ReadFile("s3://no-such-bucket/f"),
-              StatusIs(absl::StatusCode::kNotFound, "s3://no-such-bucket"));
+              StatusIs(kRefused, "s3://no-such-bucket"));
+  EXPECT_THAT(files_->GetFileSize("s3://no-such-bucket/f"),
+              StatusIs(kRefused, "make the bucket first"));
   EXPECT_THAT(files_->CreateDirectories("s3://no-such-bucket/d/e"),
-              StatusIs(absl::StatusCode::kNotFound));
+              StatusIs(kRefused, "make the bucket first"));
   EXPECT_THAT(files_->ReadFile("s3:///f"),
               StatusIs(absl::StatusCode::kInvalidArgument, "no bucket"));
   EXPECT_THAT(files_->ReadFile(Path("a/../f")),
