@@ -19,6 +19,10 @@ constexpr absl::Duration kRenewKeysBefore = absl::Minutes(5);
 constexpr absl::Duration kLookAtFileAgain = absl::Minutes(5);
 // After a failure, while the old ones are good: nobody waits for each request.
 constexpr absl::Duration kAskForKeysAgain = absl::Seconds(30);
+// Where no file has any: whoever writes one may be late.
+constexpr absl::Duration kLookForKeysAgain = absl::Seconds(30);
+// Many requests may be refused at once, and then again and again.
+constexpr absl::Duration kLookAfterRefusalAgain = absl::Seconds(5);
 constexpr absl::Duration kMetadataTimeout = absl::Seconds(5);
 constexpr char kMetadataService[] = "http://169.254.169.254";
 
@@ -95,6 +99,12 @@ Profiles ParseProfiles(absl::string_view text) {
   return profiles;
 }
 
+bool SignAlike(const AwsKeys& a, const AwsKeys& b) {
+  return a.access_key_id == b.access_key_id &&
+         a.secret_access_key == b.secret_access_key &&
+         a.session_token == b.session_token && a.region == b.region;
+}
+
 // Only what a file says may change.
 bool AwsCredentials::AreOfAFile(const AwsKeys& keys) {
   return keys.may_change && !keys.access_key_id.empty();
@@ -109,12 +119,26 @@ bool AwsCredentials::AreGood() const {
 }
 
 bool AwsCredentials::AreGoodForNow() const {
-  if (!AreGood()) return false;
+  if (!AreGood() || are_refused_) return false;
   const Clock& clock = options_.scheduler->clock();
   if (clock.Now() < try_again_) return true;
-  return keys_.may_change
-             ? clock.Now() < look_again_
-             : clock.WallTime() < keys_.expiration - kRenewKeysBefore;
+  return clock.Now() < look_again_ &&
+         clock.WallTime() < keys_.expiration - kRenewKeysBefore;
+}
+
+bool AwsCredentials::Refuse(const AwsKeys& keys) {
+  const absl::Time now = options_.scheduler->clock().Now();
+  absl::MutexLock lock(&mutex_);
+  if (!SignAlike(keys, keys_)) return true;
+  if (now < refused_until_) return false;
+  refused_until_ = now + kLookAfterRefusalAgain;
+  are_refused_ = true;
+  return true;
+}
+
+absl::Duration AwsCredentials::LookAgainIn(const AwsKeys& keys) {
+  if (!keys.may_change) return absl::InfiniteDuration();
+  return keys.access_key_id.empty() ? kLookForKeysAgain : kLookAtFileAgain;
 }
 
 absl::StatusOr<AwsKeys> AwsCredentials::Get() {
@@ -126,6 +150,7 @@ absl::StatusOr<AwsKeys> AwsCredentials::Get() {
   auto keys = Find();
   const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&mutex_);
+  are_refused_ = false;
   // A file that a tool writes anew is empty for a moment.
   const bool are_missing = keys.ok() && AreOfAFile(keys_) && !AreOfAFile(*keys);
   if (!are_missing) {
@@ -140,11 +165,17 @@ absl::StatusOr<AwsKeys> AwsCredentials::Get() {
   }
   found_ = true;
   keys_ = *std::move(keys);
-  look_again_ = now + kLookAtFileAgain;
+  look_again_ = now + LookAgainIn(keys_);
   return keys_;
 }
 
 absl::StatusOr<AwsKeys> AwsCredentials::Find() {
+  ASSIGN_OR_RETURN(AwsKeys keys, FindKeys());
+  AddRegion(&keys);
+  return keys;
+}
+
+absl::StatusOr<AwsKeys> AwsCredentials::FindKeys() {
   const Environment& environment = options_.environment;
   AwsKeys keys{environment("AWS_ACCESS_KEY_ID"),
                environment("AWS_SECRET_ACCESS_KEY"),
@@ -220,15 +251,14 @@ absl::StatusOr<AwsKeys> AwsCredentials::FromInstanceMetadata() {
   return ParseMetadataKeys(keys);
 }
 
-std::string AwsRegion(const Environment& environment, FileSystem& files) {
-  const std::string region =
-      FirstOf(environment, {"AWS_REGION", "AWS_DEFAULT_REGION"});
-  if (!region.empty()) return region;
-  auto profile = ReadProfile(environment, files, "AWS_CONFIG_FILE", "config");
-  if (profile.ok() && !(*profile)["region"].empty()) {
-    return (*profile)["region"];
-  }
-  return "us-east-1";
+void AwsCredentials::AddRegion(AwsKeys* keys) {
+  const Environment& environment = options_.environment;
+  keys->region = FirstOf(environment, {"AWS_REGION", "AWS_DEFAULT_REGION"});
+  if (!keys->region.empty()) return;
+  auto profile =
+      ReadProfile(environment, *options_.files, "AWS_CONFIG_FILE", "config");
+  if (profile.ok()) keys->region = (*profile)["region"];
+  if (keys->region.empty()) keys->region = "us-east-1";
 }
 
 }  // namespace weft

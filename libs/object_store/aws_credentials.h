@@ -39,7 +39,13 @@ struct AwsKeys {
   // They are of a file, or were not found: others may write it, or write it
   // anew, at any time.
   bool may_change = false;
+  // AWS_REGION, AWS_DEFAULT_REGION, the profile's in AWS_CONFIG_FILE; else
+  // us-east-1.
+  std::string region;
 };
+
+// Whether a request is signed by them alike.
+bool SignAlike(const AwsKeys& a, const AwsKeys& b);
 
 struct AwsCredentialsOptions {
   Environment environment;
@@ -59,15 +65,23 @@ class AwsCredentials {
   // from five minutes before keys expire, and every five minutes where they are
   // a file's, or where there are none. An error then is none while the old ones
   // are good, for the next half minute without another try; that a file has
-  // them no longer is believed half a minute later.
+  // them no longer is believed half a minute later. Where there are none, files
+  // are looked at every half minute.
   absl::StatusOr<AwsKeys> Get() ABSL_LOCKS_EXCLUDED(mutex_);
+  // That a service has refused `keys`, or their region. Does not block. True:
+  // Get looks again at once, or has others by now. False: it has looked a
+  // moment ago, and has the same.
+  bool Refuse(const AwsKeys& keys) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // Whether there are keys that have not expired; and, need not be renewed.
   bool AreGood() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AreGoodForNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static bool AreOfAFile(const AwsKeys& keys);
+  static absl::Duration LookAgainIn(const AwsKeys& keys);
   absl::StatusOr<AwsKeys> Find();
+  absl::StatusOr<AwsKeys> FindKeys();
+  void AddRegion(AwsKeys* keys);
   absl::StatusOr<AwsKeys> FromProfile();
   absl::StatusOr<AwsKeys> FromInstanceMetadata();
   absl::StatusOr<std::string> AskMetadata(const std::string& method,
@@ -78,14 +92,14 @@ class AwsCredentials {
   absl::Mutex mutex_;
   bool found_ ABSL_GUARDED_BY(mutex_) = false;
   AwsKeys keys_ ABSL_GUARDED_BY(mutex_);
+  bool are_refused_ ABSL_GUARDED_BY(mutex_) = false;
+  // Until then a refusal of the same keys is nothing new.
+  absl::Time refused_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time look_again_ ABSL_GUARDED_BY(mutex_);  // at a file
   absl::Time try_again_ ABSL_GUARDED_BY(mutex_);   // after a failure
   // Those of a file are, so long; the past while they are there.
   absl::Time missing_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
-
-// AWS_REGION, AWS_DEFAULT_REGION, the profile's; else us-east-1.
-std::string AwsRegion(const Environment& environment, FileSystem& files);
 
 }  // namespace weft
 

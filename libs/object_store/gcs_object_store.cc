@@ -132,9 +132,8 @@ absl::StatusOr<ObjectList> ToGcsList(const HttpResponse& response,
 GcsObjectStore::GcsObjectStore(GcsOptions options)
     : options_(std::move(options)) {}
 
-absl::StatusOr<HttpRequest> GcsObjectStore::ToRequest(
-    const Operation& operation) const {
-  ASSIGN_OR_RETURN(const std::string token, options_.credentials->Token());
+HttpRequest GcsObjectStore::ToRequest(const Operation& operation,
+                                      const std::string& token) const {
   HttpRequest request;
   request.method = operation.method;
   request.url = absl::StrCat(options_.endpoint, operation.path);
@@ -155,22 +154,60 @@ absl::StatusOr<HttpRequest> GcsObjectStore::ToRequest(
   return request;
 }
 
+absl::StatusOr<HttpResponse> GcsObjectStore::ToAnswer(
+    const Operation& operation, absl::StatusOr<HttpResponse> response) {
+  const bool is_past_end =
+      response.ok() && operation.has_range && IsPastEnd(*response);
+  if (response.ok() && !response->ok() && !is_past_end) {
+    response = operation.is_confirmed && response->code == 404
+                   ? absl::NotFoundError("the service answers 404")
+                   : GcsError(*response);
+  }
+  if (response.ok()) return response;
+  return Annotate(response.status(), operation.url);
+}
+
 void GcsObjectStore::Start(Operation operation, HttpClient::Done done) const {
-  auto request = ToRequest(operation);
-  if (!request.ok()) return done(Annotate(request.status(), operation.url));
+  auto token = options_.credentials->Token();
+  if (!token.ok()) return done(Annotate(token.status(), operation.url));
+  Send(std::move(operation), *std::move(token), /*is_last=*/false,
+       std::move(done));
+}
+
+void GcsObjectStore::Send(Operation operation, std::string token, bool is_last,
+                          HttpClient::Done done) const {
+  HttpRequest request = ToRequest(operation, token);
   options_.http->Start(
-      *std::move(request),
-      [url = std::move(operation.url), has_range = operation.has_range,
-       is_confirmed = operation.is_confirmed,
+      std::move(request),
+      [this, operation = std::move(operation), token = std::move(token),
+       is_last,
        done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {
-        if (response.ok() && !response->ok() &&
-            !(has_range && IsPastEnd(*response))) {
-          response = is_confirmed && response->code == 404
-                         ? absl::NotFoundError("the service answers 404")
-                         : GcsError(*response);
+        const bool is_refusal =
+            response.ok() && (response->code == 401 || response->code == 403);
+        if (is_refusal && !is_last && options_.credentials->Refuse(token)) {
+          return SendAgain(std::move(operation), std::move(token),
+                           *std::move(response), std::move(done));
         }
-        if (!response.ok()) response = Annotate(response.status(), url);
-        done(std::move(response));
+        done(ToAnswer(operation, std::move(response)));
+      });
+}
+
+void GcsObjectStore::SendAgain(Operation operation, std::string token,
+                               HttpResponse refused,
+                               HttpClient::Done done) const {
+  // The service that grants tokens is waited for: neither the thread that
+  // drives requests may do so, nor one of those that all may wait for this
+  // answer.
+  options_.scheduler->Schedule(
+      Pool::kOwnThread,
+      [this, operation = std::move(operation), token = std::move(token),
+       refused = std::move(refused), done = std::move(done)]() mutable {
+        auto other = options_.credentials->Token();
+        if (!other.ok() || *other == token) {
+          return done(ToAnswer(operation, std::move(refused)));
+        }
+        Send(std::move(operation), *std::move(other), /*is_last=*/true,
+             std::move(done));
       });
 }
 

@@ -79,8 +79,19 @@ class GcsObjectStore : public ObjectStore {
     absl::Duration at_most = absl::InfiniteDuration();
   };
 
-  absl::StatusOr<HttpRequest> ToRequest(const Operation& operation) const;
+  HttpRequest ToRequest(const Operation& operation,
+                        const std::string& token) const;
+  // The response if it is a success, else an error that names the object.
+  static absl::StatusOr<HttpResponse> ToAnswer(
+      const Operation& operation, absl::StatusOr<HttpResponse> response);
+  // The operation, once more if its token is refused, and another is granted.
+  // `done` gets a success or an error that names the object.
   void Start(Operation operation, HttpClient::Done done) const;
+  void Send(Operation operation, std::string token, bool is_last,
+            HttpClient::Done done) const;
+  // After the answer `refused` to `token`.
+  void SendAgain(Operation operation, std::string token, HttpResponse refused,
+                 HttpClient::Done done) const;
   absl::StatusOr<HttpResponse> Run(Operation operation) const;
   // NOT_FOUND if a list of the bucket lacks the object. A 404 does not tell:
   // the service answers "No such object" for a missing bucket, too.

@@ -43,6 +43,9 @@ class GoogleCredentials {
   // expires; an error then is none while the old one is good, for the next half
   // minute without another try.
   absl::StatusOr<std::string> Token() ABSL_LOCKS_EXCLUDED(mutex_);
+  // That the service has refused `token`. Does not block. True: Token asks for
+  // another one at once, or has one by now. False: it has asked a moment ago.
+  bool Refuse(const std::string& token) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Granted {
@@ -59,6 +62,9 @@ class GoogleCredentials {
   const GoogleCredentialsOptions options_;
   absl::Mutex mutex_;
   bool found_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_refused_ ABSL_GUARDED_BY(mutex_) = false;
+  // Until then a refusal of the same token is nothing new.
+  absl::Time refused_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   Granted granted_ ABSL_GUARDED_BY(mutex_);
   absl::Time try_again_ ABSL_GUARDED_BY(mutex_);  // after a failure
 };

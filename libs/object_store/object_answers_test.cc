@@ -934,6 +934,150 @@ TEST(CredentialsTest, KeysOfAFileAreLookedForAgain) {
   }
 }
 
+// A home and a service that both know a set of keys, or a region, after some
+// time.
+class RefusedKeysTest : public testing::Test {
+ protected:
+  RefusedKeysTest() {
+    EXPECT_OK(home_.CreateDirectories("/home/.aws"));
+    http_.set_script([this](const HttpRequest& request) -> HttpResponse {
+      std::string authorization;
+      for (const auto& [name, value] : request.headers) {
+        if (name == "Authorization") authorization = value;
+      }
+      if (absl::StrContains(authorization, accepted_)) {
+        return {.code = 200, .headers = {{"content-length", "3"}}, .body = ""};
+      }
+      if (on_refusal_) std::exchange(on_refusal_, nullptr)();
+      return refusal_;
+    });
+  }
+  void Write(const std::string& file, const std::string& text) {
+    ASSERT_OK(home_.WriteFileAtomically("/home/.aws/" + file, text));
+  }
+  void WriteKey(const std::string& key) {
+    Write("credentials", absl::StrCat("[default]\naws_access_key_id = ", key,
+                                      "\naws_secret_access_key = s\n"));
+  }
+  absl::Status Ask() { return store_.Stat({"bucket", "key"}).status(); }
+
+  ManualClock clock_;
+  SimulatedScheduler scheduler_{clock_};
+  MemoryFileSystem home_;
+  ScriptedHttp http_;
+  std::string accepted_;              // what requests are signed with then
+  HttpResponse refusal_;              // the answer to others
+  std::function<void()> on_refusal_;  // called before the next of these
+  AwsCredentials credentials_{
+      {.environment = [](const char* name) -> std::string {
+         return absl::string_view(name) == "HOME" ? "/home" : "";
+       },
+       .files = &home_,
+       .http = &http_,
+       .scheduler = &scheduler_}};
+  S3ObjectStore store_{{.http = &http_,
+                        .scheduler = &scheduler_,
+                        .credentials = &credentials_,
+                        .endpoint = "http://s3"}};
+};
+
+TEST_F(RefusedKeysTest, KeysThatAreRefusedAreReadAgain) {
+  const std::vector<HttpResponse> refusals = {
+      {.code = 401, .headers = {}, .body = ""},
+      {.code = 403, .headers = {}, .body = ""},
+      {.code = 400, .headers = {}, .body = ""},
+      {.code = 400,
+       .headers = {},
+       .body = "<Error><Code>ExpiredToken</Code></Error>"}};
+  int number = 0;
+  WriteKey("key0");
+  for (const HttpResponse& refusal : refusals) {
+    refusal_ = refusal;
+    accepted_ = absl::StrCat("Credential=key", number, "/");
+    EXPECT_OK(Ask());
+    WriteKey(absl::StrCat("key", ++number));
+    accepted_ = absl::StrCat("Credential=key", number, "/");
+    EXPECT_OK(Ask()) << refusal.code << refusal.body;
+    clock_.Advance(absl::Seconds(10));
+  }
+}
+
+// A file that a tool is just writing is empty when it is first looked at.
+TEST_F(RefusedKeysTest, ARequestWithoutKeysIsMadeAgainWithThem) {
+  Write("credentials", "");
+  refusal_ = {.code = 403, .headers = {}, .body = ""};
+  accepted_ = "Credential=key/";
+  on_refusal_ = [this] { WriteKey("key"); };
+  EXPECT_OK(Ask());
+}
+
+TEST_F(RefusedKeysTest, ARegionThatIsRefusedIsReadAgain) {
+  WriteKey("key");
+  for (const int code : {301, 400}) {
+    const std::string region = absl::StrCat("eu-west-", code);
+    refusal_ = {
+        .code = code, .headers = {{"x-amz-bucket-region", region}}, .body = ""};
+    accepted_ = absl::StrCat("/", region, "/s3/");
+    on_refusal_ = [&] {
+      Write("config", absl::StrCat("[default]\nregion = ", region, "\n"));
+    };
+    EXPECT_OK(Ask()) << code;
+    clock_.Advance(absl::Seconds(10));
+  }
+}
+
+TEST_F(RefusedKeysTest, TheSameKeysAreNotTriedAgain) {
+  WriteKey("key");
+  refusal_ = {.code = 403, .headers = {}, .body = ""};
+  accepted_ = "Credential=another/";
+  for (const size_t asked : {1u, 2u}) {
+    EXPECT_THAT(Ask(), StatusIs(absl::StatusCode::kPermissionDenied, "403"));
+    EXPECT_EQ(http_.requests().size(), asked);
+  }
+}
+
+TEST(CredentialsTest, ATokenThatIsRefusedIsAskedForAgain) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock);
+  MemoryFileSystem home;
+  ScriptedHttp http;
+  int granted = 0;
+  int accepted = 1;
+  http.set_script([&](const HttpRequest& request) -> HttpResponse {
+    if (absl::StrContains(request.url, "service-accounts")) {
+      return {.code = 200,
+              .headers = {},
+              .body = absl::StrCat(R"({"access_token":"t)", ++granted,
+                                   R"(","expires_in":3600})")};
+    }
+    const auto is_accepted = testing::Contains(
+        testing::Pair("Authorization", absl::StrCat("Bearer t", accepted)));
+    if (!testing::Value(request.headers, is_accepted)) {
+      return {.code = 401, .headers = {}, .body = ""};
+    }
+    return {.code = 200, .headers = {}, .body = R"({"size":"3"})"};
+  });
+  const auto random = NewSeededRandom(1);
+  GoogleCredentials credentials({.environment = [](const char*) { return ""; },
+                                 .files = &home,
+                                 .http = &http,
+                                 .scheduler = &scheduler,
+                                 .use_instance_metadata = true});
+  GcsObjectStore store({.http = &http,
+                        .scheduler = &scheduler,
+                        .random = random.get(),
+                        .credentials = &credentials,
+                        .endpoint = "http://gcs"});
+  EXPECT_OK(store.Stat({"b", "k"}).status());
+  accepted = 2;
+  EXPECT_OK(store.Stat({"b", "k"}).status());
+  // One that is granted again and again refused is no reason to ask for ever.
+  accepted = 100;
+  EXPECT_THAT(store.Stat({"b", "k"}),
+              StatusIs(absl::StatusCode::kPermissionDenied, "401"));
+  EXPECT_LE(granted, 3);
+}
+
 // A machine's clock is set right after the program began: the service compares
 // with its own, by which the time to wait by has gone wrong.
 TEST(CredentialsTest, RequestsAreSignedByTheClockOfTheWall) {
@@ -1073,21 +1217,24 @@ TEST(HungHomeTest, AHomeThatHangsIsInNobodysWay) {
                       .random = random.get(),
                       .others = &home,
                       .environment = [](const char* name) -> std::string {
+                        if (absl::string_view(name) == "AWS_PROFILE") {
+                          return "missing";
+                        }
                         return absl::string_view(name) == "HOME" ? "/home" : "";
                       }});
-  // No name of a file, so that nobody is asked for it.
-  const auto read = [&](const std::string& path, Event& done) {
-    scheduler->Schedule(Pool::kBlocking, [&files, path, &done] {
-      EXPECT_THAT(files.ReadFile(path),
-                  StatusIs(absl::StatusCode::kInvalidArgument));
+  // Without keys, or a name of a file, no service is asked for it.
+  const auto read = [&](const std::string& path, absl::StatusCode code,
+                        Event& done) {
+    scheduler->Schedule(Pool::kBlocking, [&files, path, code, &done] {
+      EXPECT_THAT(files.ReadFile(path), StatusIs(code));
       done.Set();
     });
   };
   const auto read_s3 = scheduler->NewEvent();
   const auto read_gs = scheduler->NewEvent();
-  read("s3://bucket/../x", *read_s3);
+  read("s3://bucket/x", absl::StatusCode::kFailedPrecondition, *read_s3);
   home.asked->Wait();
-  read("gs://bucket/../x", *read_gs);
+  read("gs://bucket/../x", absl::StatusCode::kInvalidArgument, *read_gs);
   EXPECT_TRUE(read_gs->WaitUntil(clock.Now() + absl::Seconds(30)));
   home.gate->Set();
   read_s3->Wait();

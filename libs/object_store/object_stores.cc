@@ -162,10 +162,7 @@ absl::StatusOr<ObjectStores::Place> ObjectStores::Find(absl::string_view path) {
   if (FileSystem* const made = FindMade(path)) {
     return Place{made, nullptr, std::string(path)};
   }
-  // Without the lock, for a file that says it may be on a disk that hangs.
   const Environment& environment = options_.environment;
-  const std::string region =
-      IsS3Path(path) ? AwsRegion(environment, *options_.others) : "";
   absl::MutexLock lock(&mutex_);
   if (connections_ == nullptr) {
     connections_ = std::make_unique<Connections>(options_);
@@ -177,8 +174,7 @@ absl::StatusOr<ObjectStores::Place> ObjectStores::Find(absl::string_view path) {
   if (s3_ == nullptr) {
     s3_ = std::make_unique<S3>(
         options_, connections_->retrying(), environment,
-        S3Options{.region = region,
-                  .endpoint = FirstOf(environment, {"AWS_ENDPOINT_URL_S3",
+        S3Options{.endpoint = FirstOf(environment, {"AWS_ENDPOINT_URL_S3",
                                                     "AWS_ENDPOINT_URL"})});
   }
   return Place{s3_.get(), nullptr, std::string(path)};

@@ -10,7 +10,9 @@
 //          GS_SECRET_ACCESS_KEY, the interface that is like S3's;
 //          STORAGE_EMULATOR_HOST, GS_ENDPOINT_URL for other services;
 //   both   AWS_CA_BUNDLE, CURL_CA_BUNDLE: a file of certificates to trust.
-// It is read when a path of the kind is first used.
+// Endpoints and certificates are read when a path of the kind is first used;
+// keys and the region again when they may have changed, and when a service
+// refuses them.
 //
 // Threads: as FileSystem says.
 #ifndef WEFT_LIBS_OBJECT_STORE_OBJECT_STORES_H_

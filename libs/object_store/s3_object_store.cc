@@ -121,6 +121,19 @@ absl::Status ErrorOfAnswer(const std::string& method, const ObjectName& name,
                    "GS_ENDPOINT_URL) name the bucket? Leave it out there"));
 }
 
+// Whether other keys, or another region, might do what these may not.
+bool IsRefusal(const HttpResponse& response, absl::string_view our_region) {
+  if (response.code == 401 || response.code == 403) return true;
+  if (response.code != 400 && response.code != 301 && response.code != 307) {
+    return false;
+  }
+  const Refusal refusal = ReadRefusal(response);
+  return refusal.code.empty() || refusal.code == "ExpiredToken" ||
+         refusal.code == "InvalidToken" ||
+         refusal.code == "TokenRefreshRequired" ||
+         IsElsewhere(response, refusal.code, refusal.region, our_region);
+}
+
 // Some operations begin their answer before they know how they end: they have
 // succeeded when it says so, in an element of that name.
 absl::Status CheckSucceeded(const HttpResponse& response, const char* element) {
@@ -178,17 +191,16 @@ absl::StatusOr<ObjectList> ToList(const pugi::xml_node& result) {
 S3ObjectStore::S3ObjectStore(S3Options options)
     : options_(std::move(options)) {}
 
-std::string S3ObjectStore::UrlOf(const Operation& operation) const {
+std::string S3ObjectStore::UrlOf(const Operation& operation,
+                                 const std::string& region) const {
   const std::string& bucket = operation.name.bucket;
   std::string url;
   if (!options_.endpoint.empty()) {
     url = absl::StrCat(absl::StripSuffix(options_.endpoint, "/"), "/", bucket);
   } else if (absl::StrContains(bucket, ".")) {
-    url =
-        absl::StrCat("https://s3.", options_.region, ".amazonaws.com/", bucket);
+    url = absl::StrCat("https://s3.", region, ".amazonaws.com/", bucket);
   } else {
-    url = absl::StrCat("https://", bucket, ".s3.", options_.region,
-                       ".amazonaws.com");
+    url = absl::StrCat("https://", bucket, ".s3.", region, ".amazonaws.com");
   }
   absl::StrAppend(&url, "/",
                   PercentEncode(operation.name.key, /*keep_slashes=*/true));
@@ -201,12 +213,11 @@ std::string S3ObjectStore::UrlOf(const Operation& operation) const {
   return url;
 }
 
-absl::StatusOr<HttpRequest> S3ObjectStore::ToRequest(
-    const Operation& operation) const {
-  ASSIGN_OR_RETURN(const AwsKeys keys, options_.credentials->Get());
+HttpRequest S3ObjectStore::ToRequest(const Operation& operation,
+                                     const AwsKeys& keys) const {
   HttpRequest request;
   request.method = operation.method;
-  request.url = UrlOf(operation);
+  request.url = UrlOf(operation, RegionOf(keys));
   request.headers.assign(operation.headers.begin(), operation.headers.end());
   request.body = operation.body;
   request.max_response_bytes = operation.max_response_bytes;
@@ -218,32 +229,64 @@ absl::StatusOr<HttpRequest> S3ObjectStore::ToRequest(
     request.headers.emplace_back("Content-Type", "application/octet-stream");
   }
   if (keys.access_key_id.empty()) return request;
-  SignRequest(keys, options_.region, options_.scheduler->clock().WallTime(),
+  SignRequest(keys, RegionOf(keys), options_.scheduler->clock().WallTime(),
               &request);
   return request;
 }
 
-void S3ObjectStore::Start(Operation operation, HttpClient::Done done) const {
-  auto request = ToRequest(operation);
-  if (!request.ok()) {
-    return done(
-        Annotate(request.status(), NameFor(options_.scheme, operation.name)));
+absl::StatusOr<HttpResponse> S3ObjectStore::ToAnswer(
+    const Operation& operation, const AwsKeys& keys,
+    absl::StatusOr<HttpResponse> response) const {
+  const bool is_past_end = response.ok() && IsPastEnd(*response) &&
+                           operation.headers.contains("Range");
+  if (response.ok() && !response->ok() && !is_past_end) {
+    response = ErrorOfAnswer(operation.method, operation.name, *response,
+                             RegionOf(keys));
   }
+  if (response.ok()) return response;
+  return Annotate(response.status(), NameFor(options_.scheme, operation.name));
+}
+
+void S3ObjectStore::Start(Operation operation, HttpClient::Done done) const {
+  auto keys = options_.credentials->Get();
+  if (keys.ok()) {
+    return Send(std::move(operation), *std::move(keys), /*is_last=*/false,
+                std::move(done));
+  }
+  done(Annotate(keys.status(), NameFor(options_.scheme, operation.name)));
+}
+
+void S3ObjectStore::Send(Operation operation, AwsKeys keys, bool is_last,
+                         HttpClient::Done done) const {
+  HttpRequest request = ToRequest(operation, keys);
   options_.http->Start(
-      *std::move(request),
-      [this, operation = std::move(operation),
+      std::move(request),
+      [this, operation = std::move(operation), keys = std::move(keys), is_last,
        done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {
-        const bool is_past_end = response.ok() && IsPastEnd(*response) &&
-                                 operation.headers.contains("Range");
-        if (response.ok() && !response->ok() && !is_past_end) {
-          response = ErrorOfAnswer(operation.method, operation.name, *response,
-                                   options_.region);
+        if (!is_last && response.ok() && IsRefusal(*response, RegionOf(keys)) &&
+            options_.credentials->Refuse(keys)) {
+          return SendAgain(std::move(operation), std::move(keys),
+                           *std::move(response), std::move(done));
         }
-        if (!response.ok()) {
-          response = Annotate(response.status(),
-                              NameFor(options_.scheme, operation.name));
+        done(ToAnswer(operation, keys, std::move(response)));
+      });
+}
+
+void S3ObjectStore::SendAgain(Operation operation, AwsKeys keys,
+                              HttpResponse refused,
+                              HttpClient::Done done) const {
+  // Files may hang: neither the thread that drives requests may wait for them,
+  // nor one of those that all may wait for this answer.
+  options_.scheduler->Schedule(
+      Pool::kOwnThread,
+      [this, operation = std::move(operation), keys = std::move(keys),
+       refused = std::move(refused), done = std::move(done)]() mutable {
+        auto others = options_.credentials->Get();
+        if (!others.ok() || SignAlike(*others, keys)) {
+          return done(ToAnswer(operation, keys, std::move(refused)));
         }
-        done(std::move(response));
+        Send(std::move(operation), *std::move(others), /*is_last=*/true,
+             std::move(done));
       });
 }
 

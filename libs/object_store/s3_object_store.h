@@ -27,7 +27,7 @@ struct S3Options {
   HttpClient* http = nullptr;  // which retries; outlives, as the others do
   Scheduler* scheduler = nullptr;
   AwsCredentials* credentials = nullptr;
-  std::string region = "us-east-1";
+  std::string region;  // empty: that of the credentials
   // "http://localhost:9000"; empty: AWS's of the region.
   std::string endpoint;
   std::string scheme = "s3";  // of names in errors
@@ -80,10 +80,24 @@ class S3ObjectStore : public ObjectStore {
     absl::Duration at_most = absl::InfiniteDuration();
   };
 
-  std::string UrlOf(const Operation& operation) const;
-  absl::StatusOr<HttpRequest> ToRequest(const Operation& operation) const;
-  // The response is a success, else `done` gets an error that says what of.
+  std::string UrlOf(const Operation& operation,
+                    const std::string& region) const;
+  const std::string& RegionOf(const AwsKeys& keys) const {
+    return options_.region.empty() ? keys.region : options_.region;
+  }
+  HttpRequest ToRequest(const Operation& operation, const AwsKeys& keys) const;
+  // The response if it is a success, else an error that names the object.
+  absl::StatusOr<HttpResponse> ToAnswer(
+      const Operation& operation, const AwsKeys& keys,
+      absl::StatusOr<HttpResponse> response) const;
+  // The operation, once more if its keys or region are refused, and others are
+  // found. `done` gets a success or an error that names the object.
   void Start(Operation operation, HttpClient::Done done) const;
+  void Send(Operation operation, AwsKeys keys, bool is_last,
+            HttpClient::Done done) const;
+  // After the answer `refused` to `keys`.
+  void SendAgain(Operation operation, AwsKeys keys, HttpResponse refused,
+                 HttpClient::Done done) const;
   absl::StatusOr<HttpResponse> Run(Operation operation) const;
   // The object, by its first byte: an error of it comes with a document.
   absl::StatusOr<ObjectInfo> StatByReading(const ObjectName& name);
