@@ -44,6 +44,7 @@ absl::Status GradientAccumulator::BeginAnew(const Cancellation& step,
   ++training_;
   undone_step_ = std::max({undone_step_, latest_step_, global_step_});
   global_step_ = global_step;
+  has_taken_in_training_ = false;
   return absl::OkStatus();
 }
 
@@ -61,8 +62,8 @@ int64_t GradientAccumulator::training() const {
 bool GradientAccumulator::IsOld(int64_t local_step,
                                 std::optional<int64_t> training) const {
   if (local_step < global_step_) return true;
-  const bool is_undone =
-      local_step > global_step_ && local_step <= undone_step_;
+  const bool is_undone = !steps_run_ahead_ && local_step > global_step_ &&
+                         local_step <= undone_step_;
   return is_undone ||
          (training_ > 1 && training.value_or(training_) < training_);
 }
@@ -93,6 +94,8 @@ absl::Status GradientAccumulator::Apply(const Cancellation& step,
       RETURN_IF_ERROR(sum_->Add(gradient, /*is_first=*/count_ == 0));
     }
     ++count_;
+    steps_run_ahead_ |= has_taken_in_training_ &&
+                        local_step > std::max(global_step_, undone_step_);
     latest_step_ = std::max(latest_step_, local_step);
     Advance(finished);
   }
@@ -196,6 +199,7 @@ void GradientAccumulator::Advance(Finished& finished) {
       if (average.ok()) first.average = *std::move(average);
       ++global_step_;
       has_taken_ = true;
+      has_taken_in_training_ = true;
     } else {
       return;
     }

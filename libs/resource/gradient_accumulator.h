@@ -10,6 +10,10 @@
 // It outlives the session that trains, and may find its variable restored to an
 // earlier step: see BeginAnew.
 //
+// It counts its takes from the global step that it was given. The training's
+// own global step may grow by more than one with each take; then the steps of
+// gradients run ahead of this count.
+//
 // Gradients are added up in the order in which they come, so the last bits of a
 // sum may differ from run to run. Those that come with the number of their
 // replica are kept as they are until they are taken, and are then added up in
@@ -96,7 +100,9 @@ class GradientAccumulator
   // global step. What an earlier one has given counts in none of its steps:
   // gradients that are here go (unless no training has begun here before: those
   // are of replicas that came before the chief), and ones still to come of
-  // steps that are now undone are dropped until these have come again.
+  // steps that are now undone are dropped until these have come again. Where
+  // the training's global step was seen to run ahead of the count of takes, the
+  // accumulator cannot tell when they come again, and drops none of them.
   // Whoever knows in which training a gradient was computed tells it to Apply.
   absl::Status BeginAnew(const Cancellation& step, int64_t global_step);
 
@@ -173,6 +179,10 @@ class GradientAccumulator
   int64_t latest_step_ ABSL_GUARDED_BY(mutex_) = 0;  // of all gradients
   // Steps up to this one, but for those up to global_step_, were undone.
   int64_t undone_step_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Since the training began; then gradients of later steps than global_step_
+  // tell that the training's global step runs ahead of it.
+  bool has_taken_in_training_ ABSL_GUARDED_BY(mutex_) = false;
+  bool steps_run_ahead_ ABSL_GUARDED_BY(mutex_) = false;
   Attempts takes_ ABSL_GUARDED_BY(mutex_);
   Attempts counts_ ABSL_GUARDED_BY(mutex_);  // who only wants to be told
 };

@@ -167,6 +167,25 @@ TEST_F(GradientAccumulatorTest, UndoneStepsCountAgainWhenTheyCome) {
   EXPECT_EQ(NumCounted({8}), 1);
 }
 
+// The training's global step grows by ten with each update. A chief that goes
+// on from step 10 must not wait for gradients that are all taken for undone.
+TEST_F(GradientAccumulatorTest, StepsThatRunAheadOfTakesCountAfterARestart) {
+  ASSERT_OK(accumulator_->BeginAnew(step_, 0));
+  Answer answer;
+  for (const int64_t local_step : {0, 10, 20, 30}) {
+    EXPECT_EQ(NumCounted({local_step}), 1);
+    answer.reset();
+    Take(step_, 1, answer);
+  }
+  ASSERT_OK(accumulator_->BeginAnew(step_, 10));
+  EXPECT_EQ(NumCounted({0}), 0);
+  for (const int64_t local_step : {10, 20, 30, 40}) {
+    EXPECT_EQ(NumCounted({local_step}), 1) << local_step;
+    answer.reset();
+    Take(step_, 1, answer);
+  }
+}
+
 // Of the same step, but computed from what was before the restore.
 TEST_F(GradientAccumulatorTest, WhatWasBegunInAnEarlierTrainingIsDropped) {
   const auto num_counted = [&](int64_t training) {
