@@ -14,6 +14,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "integration_tests/testing/test_cluster.h"
 #include "libs/api/weft.h"
@@ -21,8 +23,10 @@
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
+#include "libs/checkpoint/checkpoint_state.h"
 #include "libs/checkpoint_writer/testing/gated_file_system.h"
 #include "libs/fs/failing_file_system.h"
+#include "libs/train/training_members.h"
 
 namespace weft {
 namespace {
@@ -249,6 +253,63 @@ TEST_P(MonitoredBoundTest, RecoveryHasABound) {
   EXPECT_TRUE(session->ShouldStop());
   EXPECT_EQ(session->Close(status), status);
   cluster_.Start("ps", 1);
+}
+
+// As one does whose input ends in the next run.
+void EndInput(MonitoredSession& session) {
+  EXPECT_THAT(session.RunStepFn([](MonitoredSession::StepContext&) {
+    return absl::OutOfRangeError("the input has ended");
+  }),
+              StatusIs(absl::StatusCode::kOutOfRange));
+}
+
+std::string AllOf(const RecordingLogger& logger) {
+  return absl::StrJoin(logger.lines(), "\n");
+}
+
+TEST_P(MonitoredBoundTest, AChiefWaitsForNoWorkerThatIsLost) {
+  Model model;
+  train::TrainingMembers lost("training_members", "zmq://lost:1#1");
+  ASSERT_OK(lost.AddNodes(model.root, model.step.handle()));
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(model.root, Options(0, logger_)));
+  ASSERT_OK(lost.Say(*session->raw_session(),
+                     train::TrainingMembers::State::kTraining));
+  EndInput(*session);
+  ASSERT_OK(session->Close());
+  EXPECT_THAT(AllOf(logger_),
+              HasSubstr("until the other workers have ended: zmq://lost:1."));
+  EXPECT_THAT(AllOf(logger_),
+              HasSubstr("The worker of zmq://lost:1 has sent no heartbeat"));
+}
+
+TEST_P(MonitoredBoundTest, AWorkerSaysThatNothingIsSavedWithoutAChief) {
+  Model model;
+  train::TrainingMembers chief("training_members", "chief");
+  ASSERT_OK(chief.AddNodes(model.root, model.step.handle()));
+  const Operation init = ops::GlobalVariablesInitializer(model.root);
+  ASSERT_OK_AND_ASSIGN(const auto first, Connect(model));
+  ASSERT_OK(first->Run(init));
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(model.root, Options(1, logger_)));
+  ASSERT_OK(chief.Say(*first, train::TrainingMembers::State::kTraining));
+  Scheduler& scheduler = cluster_.scheduler();
+  const auto wait = [&](absl::Duration duration) {
+    scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + duration);
+  };
+  wait(absl::Seconds(10));
+  EXPECT_THAT(AllOf(logger_), Not(HasSubstr("nothing that it does is saved")));
+  wait(absl::Seconds(70));
+  const std::string lines = AllOf(logger_);
+  EXPECT_THAT(
+      lines,
+      HasSubstr("nothing that it does is saved: the chief sends no heartbeat"));
+  const std::vector<std::string> parts =
+      absl::StrSplit(lines, "nothing that it does");
+  EXPECT_EQ(parts.size(), 3u) << "every thirty seconds";
+  ASSERT_OK(session->Close());
 }
 
 // The cluster is as patient as it is by default, and a server stays away.
@@ -1040,6 +1101,73 @@ TEST_P(MonitoredWorkerTest, WaitsForTheChief) {
   ASSERT_OK(session);
   ASSERT_OK(step);
   EXPECT_EQ(*step, 0);
+}
+
+class EndedChiefTest : public MonitoredWorkerTest {
+ protected:
+  // The chief's thread: 20 steps, then its input has ended.
+  absl::Status TrainChief(MonitoredTrainingSessionOptions options) {
+    Model model;
+    options.checkpoint_dir = "/job";
+    options.save_checkpoint_steps = 100;
+    ASSIGN_OR_RETURN(const auto session,
+                     MonitoredTrainingSession(model.root, options));
+    for (int i = 0; i < 20; ++i) RETURN_IF_ERROR(session->Run(model.train));
+    EndInput(*session);
+    return session->Close();
+  }
+  std::string SavedPath() {
+    const auto state = checkpoint::ReadCheckpointState(disk_, "/job");
+    return state.ok() ? state->model_checkpoint_path : "none";
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Clusters, EndedChiefTest,
+                         testing::Values(ClusterKind::kOneProcess,
+                                         ClusterKind::kSockets),
+                         [](const testing::TestParamInfo<ClusterKind>& kind) {
+                           return ClusterKindName(kind.param);
+                         });
+
+TEST_P(EndedChiefTest, SavesWhatOthersTrainAfterTheEndOfItsInput) {
+  NotifyingLogger waits("The input of the chief has ended. It stays");
+  absl::Status chief = absl::UnknownError("none");
+  std::thread thread([&] { chief = TrainChief(Options(0, waits)); });
+  Model model;
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(model.root, Options(1, logger_)));
+  waits.Wait();
+  for (int i = 0; i < 200; ++i) ASSERT_OK(session->Run(model.train));
+  while (absl::EndsWith(SavedPath(), "model.ckpt-0")) {
+  }  // by its usual schedule
+  for (int i = 0; i < 200; ++i) ASSERT_OK(session->Run(model.train));
+  ASSERT_OK(session->Close());
+  thread.join();
+  ASSERT_OK(chief);
+  EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-420"));
+}
+
+TEST_P(EndedChiefTest, AStopEndsItsWait) {
+  NotifyingLogger waits("The input of the chief has ended. It stays");
+  std::atomic<bool> is_to_leave = false;
+  absl::Status chief = absl::UnknownError("none");
+  std::thread thread([&] {
+    auto options = Options(0, waits);
+    options.stop_requested = [&] { return is_to_leave.load(); };
+    chief = TrainChief(std::move(options));
+  });
+  Model model;
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(model.root, Options(1, logger_)));
+  waits.Wait();
+  for (int i = 0; i < 10; ++i) ASSERT_OK(session->Run(model.train));
+  is_to_leave = true;
+  thread.join();
+  ASSERT_OK(chief);
+  EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-30"));
+  ASSERT_OK(session->Close());
 }
 
 // What waits at a parameter server that goes waits at the next one.

@@ -9,6 +9,7 @@
 #include "libs/ops/summary/summary_ops.h"
 #include "libs/train/basic_session_run_hooks.h"
 #include "libs/train/global_step.h"
+#include "libs/train/other_workers_hook.h"
 #include "libs/train/profiler_hook.h"
 #include "libs/train/saver.h"
 #include "libs/train/session_summary_writer.h"
@@ -146,6 +147,7 @@ class HooksOf {
                    : nullptr) {}
 
   train::HookList All() {
+    AddOtherWorkers();
     if (config_.is_chief) AddChiefHooks();
     AddHooks({InputHook(built_.input)}, hooks_);
     AddHooks(options_.hooks, hooks_);
@@ -175,6 +177,14 @@ class HooksOf {
     writer_ = std::make_shared<train::SessionSummaryWriter>(
         model_dir_, environment_.logger, suffix);
     return writer_;
+  }
+
+  void AddOtherWorkers() {
+    if (!config_.IsInCluster() || config_.num_worker_replicas < 2) return;
+    hooks_.push_back(std::make_shared<train::OtherWorkersHook>(
+        train::OtherWorkersOptions{.is_chief = config_.is_chief,
+                                   .target = config_.master,
+                                   .logger = environment_.logger}));
   }
 
   void AddChiefHooks() {

@@ -116,6 +116,11 @@ absl::Status StopAtStepHook::AfterRun(SessionRunContext& context,
   return absl::OkStatus();
 }
 
+absl::StatusOr<SessionRunHook::Others> StopAtStepHook::WhileOthersTrain(
+    Session& session) {
+  return HasComeToTheEnd(session) ? Others::kAreDone : Others::kUnknown;
+}
+
 bool StopAtStepHook::HasComeToTheEnd(Session& session) {
   const auto step = global_step_.Read(session);
   return step.ok() && last_step_.has_value() && *step >= *last_step_;

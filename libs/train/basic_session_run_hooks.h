@@ -59,6 +59,7 @@ class StopAtStepHook : public SessionRunHook {
   absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
+  absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
   bool HasComeToTheEnd(Session& session) override;
 
  private:

@@ -226,6 +226,18 @@ absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
   return absl::OkStatus();
 }
 
+absl::StatusOr<SessionRunHook::Others> CheckpointSaverHook::WhileOthersTrain(
+    Session& session) {
+  RETURN_IF_ERROR(WaitForSave());
+  ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
+  seen_step_ = step;
+  if (IsDue(step) && step != saved_step_.load()) {
+    timer_.UpdateLastTriggeredStep(step);
+    RETURN_IF_ERROR(Heed(Save(session, step), step));
+  }
+  return stop_requested_.load() ? Others::kAreDone : Others::kUnknown;
+}
+
 bool CheckpointSaverHook::IsDue(int64_t step) const {
   return failing_.has_value() ? clock_.Now() >= failing_->next_try
                               : timer_.ShouldTriggerForStep(step);

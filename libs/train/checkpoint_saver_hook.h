@@ -111,6 +111,8 @@ class CheckpointSaverHook : public SessionRunHook {
   absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
+  // Saves when it is due, as after a run.
+  absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
   absl::Status End(Session& session) override;
   void BeforeSessionGoes() override;
   bool SavesCheckpoints() const override { return true; }

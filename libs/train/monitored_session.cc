@@ -23,6 +23,9 @@ constexpr absl::Duration kLongestTelling = absl::Minutes(1);
 // back by then.
 constexpr absl::Duration kLongestLeaving = absl::Seconds(1);
 
+// How often it is looked whether others train on.
+constexpr absl::Duration kBetweenLooksAtOthers = absl::Milliseconds(250);
+
 // A session that lives so long has not been lost by what it does itself.
 constexpr absl::Duration kLasting = absl::Minutes(1);
 
@@ -409,6 +412,41 @@ void MonitoredSession::TellThatTrainingHasEnded() {
   }
 }
 
+absl::StatusOr<bool> MonitoredSession::AskWhetherOthersTrain() {
+  using Others = SessionRunHook::Others;
+  bool train_on = false;
+  for (const auto& hook : options_.hooks) {
+    ASSIGN_OR_RETURN(const Others others,
+                     hook->WhileOthersTrain(live_->session()));
+    if (others == Others::kAreDone) return false;
+    train_on |= others == Others::kTrainOn;
+  }
+  // The end of the input is one, too, where a thread has read it.
+  const absl::Status error = live_->coordinator().requested_error();
+  if (!error.ok() && !absl::IsOutOfRange(error)) return error;
+  return train_on;
+}
+
+absl::Status MonitoredSession::AwaitOthers() {
+  while (input_has_ended_ && !IsStopRequested()) {
+    RETURN_IF_ERROR(SessionToEnd());
+    const auto train_on = AskWhetherOthersTrain();
+    if (train_on.ok()) {
+      leaves_others_ = *train_on;
+      if (!*train_on) return absl::OkStatus();
+      scheduler_.Sleep(kBetweenLooksAtOthers);
+    } else if (!options_.recovery.should_recover ||
+               !IsSessionLost(train_on.status())) {
+      return train_on.status();
+    } else {
+      // Others wait for the chief to restore their variables.
+      DropSession(train_on.status());
+      RETURN_IF_ERROR(BackOff(train_on.status()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // What was asked to stop waits for no new session: it would begin at the last
 // checkpoint, with nothing to end.
 absl::Status MonitoredSession::SessionToEnd() {
@@ -424,8 +462,9 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   const auto in_use = UseIt();
   if (absl::IsOutOfRange(status)) status = absl::OkStatus();
   if (status.ok()) status = given_up_;
+  if (status.ok()) status = AwaitOthers();
   if (status.ok()) status = SessionToEnd();
-  const bool has_ended = status.ok() && HasTrainingEnded();
+  const bool has_ended = status.ok() && !leaves_others_ && HasTrainingEnded();
   if (status.ok()) status = EndHooks();
   if (status.ok() && has_ended && live_->coordinator().requested_error().ok()) {
     TellThatTrainingHasEnded();

@@ -23,6 +23,10 @@
 // than the first after the loss (so a checkpoint was saved, or others train),
 // and no session that lasted so long itself.
 //
+// A chief whose input has ended stays as long as other programs train on, as
+// its hooks say (SessionRunHook::WhileOthersTrain); so Close may take long. A
+// stop that is asked for ends that wait.
+//
 // So with what hooks do at the end, as long as the session is there: End is
 // called again after UNAVAILABLE, for a minute where the program was asked to
 // leave. (Saves try again by themselves, and end with
@@ -199,6 +203,10 @@ class MonitoredSession {
   void LetGo(std::unique_ptr<HookedSession> session);
   bool IsStopRequested() const;
   absl::Status SessionToEnd();
+  // Until no hook says that others train on, or a stop is asked for.
+  absl::Status AwaitOthers();
+  // Whether they do.
+  absl::StatusOr<bool> AskWhetherOthersTrain();
   absl::Status EndHooks();
   absl::Status EndHook(SessionRunHook& hook);
   bool HasTrainingEnded();
@@ -219,6 +227,8 @@ class MonitoredSession {
   bool is_closed_ = false;
   bool is_in_use_ = false;  // see UseIt
   bool input_has_ended_ = false;
+  // Asked to stop while it waited for them: they go on with the training.
+  bool leaves_others_ = false;
   absl::Status last_run_;
   absl::Status loss_;      // of the last session that was lost
   absl::Status given_up_;  // by ShouldStop

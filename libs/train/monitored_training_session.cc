@@ -8,6 +8,7 @@
 #include "libs/base/status.h"
 #include "libs/train/basic_session_run_hooks.h"
 #include "libs/train/checkpoint_saver_hook.h"
+#include "libs/train/other_workers_hook.h"
 #include "libs/train/profiler_hook.h"
 #include "libs/train/session_summary_writer.h"
 #include "libs/train/summary_saver_hook.h"
@@ -144,6 +145,17 @@ void TellSaversOfAll(const HookList& hooks) {
   }
 }
 
+// Of a session of a server, whose variables other programs may use.
+void AddOtherWorkers(const Options& options, HookList& hooks) {
+  if (options.master.empty()) return;
+  hooks.insert(hooks.begin(),
+               std::make_shared<OtherWorkersHook>(
+                   OtherWorkersOptions{.is_chief = options.is_chief,
+                                       .target = options.master,
+                                       .random = options.random,
+                                       .logger = options.logger}));
+}
+
 // The chief's own hooks, then the default ones, then those of all.
 HookList ChiefHooks(const Options& options,
                     const std::shared_ptr<Scaffold>& scaffold) {
@@ -201,6 +213,7 @@ absl::StatusOr<std::unique_ptr<MonitoredSession>> MonitoredTrainingSession(
   session.hooks =
       options.is_chief ? ChiefHooks(options, scaffold) : options.hooks;
   TellSaversOfAll(session.hooks);
+  AddOtherWorkers(options, session.hooks);
   session.stop_grace_period = absl::Seconds(options.stop_grace_period_secs);
   session.recovery = options.recovery;
   session.stop_requested = options.stop_requested;

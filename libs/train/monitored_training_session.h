@@ -1,6 +1,11 @@
 // MonitoredTrainingSession: the MonitoredSession that a training wants, made of
 // few words; TensorFlow's tf.train.MonitoredTrainingSession, with its names and
 // defaults. See monitored_session.h.
+//
+// In a cluster the programs of a training know of each other (see
+// other_workers_hook.h). A chief whose own input has ended stays in Close, and
+// saves as before, until the others have ended or were lost. For a few seconds
+// it looks whether others begin.
 #ifndef WEFT_LIBS_TRAIN_MONITORED_TRAINING_SESSION_H_
 #define WEFT_LIBS_TRAIN_MONITORED_TRAINING_SESSION_H_
 

@@ -17,6 +17,11 @@ absl::Status SessionRunHook::AfterRun(SessionRunContext&,
   return absl::OkStatus();
 }
 
+absl::StatusOr<SessionRunHook::Others> SessionRunHook::WhileOthersTrain(
+    Session&) {
+  return Others::kUnknown;
+}
+
 absl::Status SessionRunHook::End(Session&) { return absl::OkStatus(); }
 
 bool SessionRunHook::HasComeToTheEnd(Session&) { return false; }

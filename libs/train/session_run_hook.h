@@ -24,6 +24,9 @@
 //                       session was replaced
 //   BeforeRun           before each run, also before one that is tried again
 //   AfterRun            after each run that succeeded
+//   WhileOthersTrain    when the input has ended here, again and again as long
+//   as
+//                       a hook says that other programs train on
 //   End                 once, when training ends without an error
 //   TrainingHasEnded    once, after that, unless somebody outside asked to stop
 //   BeforeSessionGoes   for each session, lost or closed
@@ -120,6 +123,12 @@ class SessionRunHook {
   virtual absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context);
   virtual absl::Status AfterRun(SessionRunContext& context,
                                 const SessionRunValues& values);
+  // The input of this program has ended, and others may train on: whether they
+  // do, as far as this hook knows. kTrainOn: the program stays, and asks again
+  // soon. kAreDone of any hook: it does not. Meanwhile a hook does what has to
+  // be done without runs, such as to save.
+  enum class Others { kUnknown, kTrainOn, kAreDone };
+  virtual absl::StatusOr<Others> WhileOthersTrain(Session& session);
   virtual absl::Status End(Session& session);
   // Of a program that is asked to leave, before End: whether training has come
   // to where this hook ends it, which others may have brought it to. Then it is

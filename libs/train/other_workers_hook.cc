@@ -1,0 +1,177 @@
+#include "libs/train/other_workers_hook.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+#include "libs/train/global_step.h"
+#include "libs/train/session_manager.h"
+
+namespace weft::train {
+namespace {
+
+using Member = TrainingMembers::Member;
+using State = TrainingMembers::State;
+
+constexpr char kTable[] = "training_members";
+constexpr char kChief[] = "chief";
+constexpr int kMostNames = 5;
+
+// Two programs may have sessions of one server. There is one chief, which takes
+// the place of the one before.
+std::string NameOf(const OtherWorkersOptions& options) {
+  if (options.is_chief) return kChief;
+  const std::unique_ptr<Random> own =
+      options.random == nullptr ? NewSystemRandom() : nullptr;
+  Random& random = own != nullptr ? *own : *options.random;
+  return absl::StrCat(options.target, "#", absl::Hex(random.NextId()));
+}
+
+std::string TargetOf(const std::string& name) {
+  return std::vector<std::string>(absl::StrSplit(name, '#'))[0];
+}
+
+std::string List(std::vector<std::string> names) {
+  const size_t count = names.size();
+  if (count > kMostNames) names.resize(kMostNames);
+  return absl::StrCat(absl::StrJoin(names, ", "),
+                      count > kMostNames
+                          ? absl::StrCat(" and ", count - kMostNames, " more")
+                          : "");
+}
+
+}  // namespace
+
+OtherWorkersHook::OtherWorkersHook(OtherWorkersOptions options)
+    : options_(std::move(options)),
+      logger_(options_.logger),
+      members_(kTable, NameOf(options_)) {}
+
+absl::Status OtherWorkersHook::Begin(const Scope& scope) {
+  const ops::Variable global_step = FindGlobalStep(scope);
+  if (!global_step) return absl::OkStatus();
+  is_used_ = true;
+  return members_.AddNodes(scope, global_step.handle());
+}
+
+absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
+                                                  Coordinator& coordinator) {
+  if (!is_used_) return absl::OkStatus();
+  const absl::Status said = members_.Say(session, State::kTraining);
+  // What came too late is said again.
+  if (!said.ok() && !absl::IsDeadlineExceeded(said)) return said;
+  coordinator.Start("heartbeats", [this, &session, &coordinator] {
+    Watch(session, coordinator);
+    return absl::OkStatus();
+  });
+  return absl::OkStatus();
+}
+
+// What fails here fails in the runs, too, which say it better.
+void OtherWorkersHook::Watch(Session& session, Coordinator& coordinator) {
+  while (!coordinator.WaitForStop(options_.beat)) {
+    members_.Beat(session).IgnoreError();
+    if (!options_.is_chief) LookForChief(session, coordinator.clock().Now());
+  }
+}
+
+// A program without this hook may be the chief: then there is no entry.
+void OtherWorkersHook::LookForChief(Session& session, absl::Time now) {
+  const auto members = members_.Read(session);
+  if (!members.ok()) return;
+  for (const Member& member : *members) {
+    if (member.name != kChief) continue;
+    const bool is_lost = member.silence >= options_.lost_after;
+    if (member.state == State::kTraining && !is_lost) {
+      next_warning_ = absl::InfinitePast();
+      return;
+    }
+    if (now < next_warning_) return;
+    // One that has ended may have ended this training, too.
+    const bool is_first = next_warning_ == absl::InfinitePast();
+    next_warning_ = now + options_.log_every;
+    if (is_first && member.state == State::kEnded) return;
+    logger_->Warning(absl::StrCat(
+        "This worker trains on, but nothing that it does is saved: the chief ",
+        member.state == State::kEnded  ? "has ended"
+        : member.state == State::kLeft ? "was asked to leave"
+                                       : "sends no heartbeat",
+        ". Start the chief again, or stop this program."));
+  }
+}
+
+absl::StatusOr<SessionRunArgs> OtherWorkersHook::BeforeRun(
+    SessionRunContext& context) {
+  is_asked_to_leave_ = context.is_asked_to_leave();
+  return SessionRunArgs();
+}
+
+std::vector<std::string> OtherWorkersHook::Training(
+    const std::vector<Member>& members) {
+  std::vector<std::string> others;
+  for (const Member& member : members) {
+    if (member.name == members_.name() || member.state != State::kTraining) {
+      continue;
+    }
+    const std::string target = TargetOf(member.name);
+    if (member.silence < options_.lost_after) {
+      lost_.erase(member.name);
+      others.push_back(target);
+    } else if (lost_.insert(member.name).second) {
+      logger_->Warning(absl::StrCat("The worker of ", target,
+                                    " has sent no heartbeat for ",
+                                    absl::FormatDuration(member.silence),
+                                    ": it was lost, and is not waited for."));
+    }
+  }
+  return others;
+}
+
+void OtherWorkersHook::LogWait(const std::vector<std::string>& others,
+                               absl::Time now) {
+  if (now < next_line_) return;
+  next_line_ = now + options_.log_every;
+  logger_->Info(absl::StrCat(
+      "The input of the chief has ended. It stays, and saves as before, until "
+      "the other workers have ended: ",
+      List(others), "."));
+}
+
+absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
+    Session& session) {
+  if (!is_used_ || !options_.is_chief) return Others::kUnknown;
+  const absl::Time now = session.scheduler().clock().Now();
+  if (!wait_began_) wait_began_ = now;
+  // The thread that does it may have ended, with the queue runners.
+  if (now >= next_beat_) {
+    next_beat_ = now + options_.beat;
+    members_.Beat(session).IgnoreError();
+  }
+  const auto members = members_.Read(session);
+  if (IsSessionLost(members.status())) return members.status();
+  if (!members.ok()) return Others::kTrainOn;  // it was too late to tell
+  const std::vector<std::string> others = Training(*members);
+  if (others.empty()) {
+    return now - *wait_began_ < options_.wait_for_others ? Others::kTrainOn
+                                                         : Others::kUnknown;
+  }
+  LogWait(others, now);
+  return Others::kTrainOn;
+}
+
+absl::Status OtherWorkersHook::End(Session& session) {
+  if (!is_used_) return absl::OkStatus();
+  const bool is_to_leave = is_asked_to_leave_ && is_asked_to_leave_();
+  // Who does not hear of it will notice the silence.
+  members_.Say(session, is_to_leave ? State::kLeft : State::kEnded)
+      .IgnoreError();
+  return absl::OkStatus();
+}
+
+void OtherWorkersHook::BeforeSessionGoes() { is_asked_to_leave_ = nullptr; }
+
+}  // namespace weft::train

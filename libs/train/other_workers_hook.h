@@ -1,0 +1,82 @@
+// OtherWorkersHook: lets the programs of one training know of each other. A
+// chief whose own input has ended stays as long as others train, so that what
+// they do is saved. A worker whose chief is gone logs that nothing is saved.
+//
+// Each program has one. Each writes a heartbeat every five seconds; one that
+// has given none for twenty-five seconds counts as lost.
+//
+// Threads: as a hook's; one of the session's coordinator writes and looks.
+#ifndef WEFT_LIBS_TRAIN_OTHER_WORKERS_HOOK_H_
+#define WEFT_LIBS_TRAIN_OTHER_WORKERS_HOOK_H_
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "libs/base/logging.h"
+#include "libs/base/random.h"
+#include "libs/train/defaults.h"
+#include "libs/train/session_run_hook.h"
+#include "libs/train/training_members.h"
+
+namespace weft::train {
+
+struct OtherWorkersOptions {
+  bool is_chief = false;
+  // The target of the session, by which logs name this program.
+  std::string target;
+  Random* random = nullptr;  // used by the constructor; null: the system's
+  Logger* logger = nullptr;  // outlives the hook; null: lines on stderr
+  absl::Duration beat = absl::Seconds(5);
+  // A program that has been silent for so long is lost. REQUIRES: some beats.
+  absl::Duration lost_after = absl::Seconds(25);
+  absl::Duration log_every = absl::Seconds(30);
+  // A chief whose input has ended looks for so long whether others begin, which
+  // are slower to start.
+  absl::Duration wait_for_others = absl::Seconds(5);
+};
+
+class OtherWorkersHook : public SessionRunHook {
+ public:
+  explicit OtherWorkersHook(OtherWorkersOptions options);
+
+  // Does nothing, ever, where the graph has no global step.
+  absl::Status Begin(const Scope& scope) override;
+  absl::Status AfterCreateSession(Session& session,
+                                  Coordinator& coordinator) override;
+  absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
+  absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
+  absl::Status End(Session& session) override;
+  void BeforeSessionGoes() override;
+
+ private:
+  void Watch(Session& session, Coordinator& coordinator);
+  // Of a worker: warns where the chief is gone.
+  void LookForChief(Session& session, absl::Time now);
+  // Of a chief: who trains on; logs who was lost.
+  std::vector<std::string> Training(
+      const std::vector<TrainingMembers::Member>& members);
+  void LogWait(const std::vector<std::string>& others, absl::Time now);
+
+  const OtherWorkersOptions options_;
+  const DefaultLogger logger_;
+  TrainingMembers members_;
+  bool is_used_ = false;
+  std::function<bool()> is_asked_to_leave_;  // of a session's runs; may be null
+  // Of a chief whose input has ended.
+  std::optional<absl::Time> wait_began_;
+  absl::Time next_beat_ = absl::InfinitePast();
+  absl::Time next_line_ = absl::InfinitePast();
+  std::set<std::string> lost_;
+  // Of a worker; used by the thread that watches, one at a time.
+  absl::Time next_warning_ = absl::InfinitePast();
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_OTHER_WORKERS_HOOK_H_

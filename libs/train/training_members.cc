@@ -1,0 +1,104 @@
+#include "libs/train/training_members.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "libs/base/clock.h"
+#include "libs/base/status.h"
+#include "libs/ops/array/array_ops.h"
+#include "libs/ops/resource/lookup_ops.h"
+
+namespace weft::train {
+namespace {
+
+constexpr absl::Duration kTimeout = absl::Seconds(5);
+
+// An entry: the training, how often it was written, the state.
+constexpr int kStateBits = 2;
+constexpr int kBeatBits = 40;
+
+}  // namespace
+
+TrainingMembers::TrainingMembers(std::string table, std::string name)
+    : table_(std::move(table)), name_(std::move(name)) {}
+
+absl::Status TrainingMembers::AddNodes(const Scope& scope,
+                                       const Output& global_step) {
+  if (write_) return absl::OkStatus();
+  const Scope beside =
+      scope.ReenterScope("").SubScope(table_).ColocateWith(global_step);
+  const Output table = ops::MutableHashTable(
+      beside.WithName("table"), DT_STRING, DT_INT64, {.shared_name = table_});
+  value_ = ops::Placeholder(beside.WithName("value"), DT_INT64, {.shape = {1}});
+  write_ = ops::LookupTableInsert(beside, table,
+                                  Tensor::Vector<std::string>({name_}), value_);
+  const ops::LookupTableExportOutputs all =
+      ops::LookupTableExport(beside, table, DT_STRING, DT_INT64);
+  names_ = all.keys;
+  values_ = all.values;
+  return scope.status();
+}
+
+int64_t TrainingMembers::NextValue() {
+  const int64_t beat = ++num_beats_ & ((int64_t{1} << kBeatBits) - 1);
+  return (entry_.training << (kBeatBits + kStateBits)) | (beat << kStateBits) |
+         static_cast<int64_t>(entry_.state);
+}
+
+absl::Status TrainingMembers::Say(Session& session, State state,
+                                  int64_t training) {
+  {
+    absl::MutexLock lock(&mutex_);
+    entry_ = {state, training};
+  }
+  return Beat(session);
+}
+
+// Another thread may say something else meanwhile, and have written it first.
+absl::Status TrainingMembers::Beat(Session& session) {
+  while (true) {
+    Entry written;
+    int64_t value = 0;
+    {
+      absl::MutexLock lock(&mutex_);
+      written = entry_;
+      value = NextValue();
+    }
+    RETURN_IF_ERROR(session.Run({{value_, Tensor::Vector<int64_t>({value})}},
+                                write_, {.timeout = kTimeout}));
+    absl::MutexLock lock(&mutex_);
+    if (entry_ == written) return absl::OkStatus();
+  }
+}
+
+absl::Duration TrainingMembers::SilenceOf(const std::string& name,
+                                          int64_t value, absl::Time now) {
+  const auto [seen, is_new] = seen_.try_emplace(name, Seen{value, now});
+  if (!is_new && seen->second.value != value) seen->second = {value, now};
+  return now - seen->second.since;
+}
+
+absl::StatusOr<std::vector<TrainingMembers::Member>> TrainingMembers::Read(
+    Session& session) {
+  ASSIGN_OR_RETURN(
+      const std::vector<Tensor> all,
+      session.Run({}, {names_, values_}, {}, {.timeout = kTimeout}));
+  const auto names = all[0].flat<std::string>();
+  const auto values = all[1].flat<int64_t>();
+  const absl::Time now = session.scheduler().clock().Now();
+  std::vector<Member> members;
+  absl::MutexLock lock(&mutex_);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const int64_t value = values[i];
+    members.push_back(
+        {.name = names[i],
+         .state = static_cast<State>(value & ((1 << kStateBits) - 1)),
+         .training = value >> (kBeatBits + kStateBits),
+         .silence = SilenceOf(names[i], value, now)});
+  }
+  std::sort(members.begin(), members.end(),
+            [](const Member& a, const Member& b) { return a.name < b.name; });
+  return members;
+}
+
+}  // namespace weft::train

@@ -1,0 +1,93 @@
+// TrainingMembers: a table beside the global step in which each program of a
+// training says, under its name, that it trains, has ended or was asked to
+// leave. So programs that share variables know of each other, whichever servers
+// their sessions use.
+//
+// A program writes its entry again every few seconds (Beat). An entry that does
+// not change any more is of a program that was lost.
+//
+// The table outlives sessions, and trainings on servers that go on running. A
+// reader judges entries of an earlier training by their silence, or by the
+// number of the training that they were written with.
+//
+// Threads: all methods from any thread after AddNodes. Those that take a
+// session run a step in it, for five seconds at most (DEADLINE_EXCEEDED).
+#ifndef WEFT_LIBS_TRAIN_TRAINING_MEMBERS_H_
+#define WEFT_LIBS_TRAIN_TRAINING_MEMBERS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/ops/scope.h"
+#include "libs/session/session.h"
+
+namespace weft::train {
+
+class TrainingMembers {
+ public:
+  enum class State { kTraining, kEnded, kLeft };
+  struct Member {
+    std::string name;
+    State state = State::kTraining;
+    int64_t training = 0;
+    // Since this reader saw the entry change; zero at its first Read.
+    absl::Duration silence;
+  };
+
+  // `table`: the shared name, the same in all programs. `name`: of this one,
+  // another one in each.
+  TrainingMembers(std::string table, std::string name);
+
+  const std::string& name() const { return name_; }
+
+  // Once, before the graph is final. `global_step` is the variable's handle.
+  absl::Status AddNodes(const Scope& scope, const Output& global_step);
+
+  // Writes this program's entry. `training` numbers the training that a session
+  // belongs to; entries of others are compared by their reader.
+  absl::Status Say(Session& session, State state, int64_t training = 0)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Writes it again: the program is there.
+  absl::Status Beat(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // All entries, this program's among them, in the order of their names.
+  absl::StatusOr<std::vector<Member>> Read(Session& session)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Entry {
+    State state = State::kTraining;
+    int64_t training = 0;
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+  struct Seen {
+    int64_t value = 0;
+    absl::Time since;
+  };
+  // As the table holds it, different each time.
+  int64_t NextValue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Duration SilenceOf(const std::string& name, int64_t value,
+                           absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string table_;
+  const std::string name_;
+  Output value_;  // a placeholder
+  Operation write_;
+  Output names_, values_;  // of all
+  absl::Mutex mutex_;
+  Entry entry_ ABSL_GUARDED_BY(mutex_);
+  int64_t num_beats_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Seen> seen_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace weft::train
+
+#endif  // WEFT_LIBS_TRAIN_TRAINING_MEMBERS_H_
