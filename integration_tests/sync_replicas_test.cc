@@ -15,6 +15,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "integration_tests/testing/test_cluster.h"
@@ -681,6 +682,138 @@ TEST_P(SyncReplicasTest, AReplicaThatLogsNothingEnds) {
   const auto step = TrainToItsEnd(other, with);
   ASSERT_OK(step);
   EXPECT_EQ(*step, 5);
+}
+
+// Trains until its input of so many rows has ended, or all training has; the
+// global step then.
+absl::StatusOr<int64_t> TrainRows(Replica& replica,
+                                  MonitoredTrainingSessionOptions options,
+                                  int64_t num_rows) {
+  const auto step = std::make_shared<train::FinalOpsHook>(
+      train::SessionRunArgs{.fetches = {replica.net.step}});
+  options.hooks.push_back(step);
+  ASSIGN_OR_RETURN(const auto session,
+                   MonitoredTrainingSession(replica.root, options));
+  for (int64_t run = 0; !session->ShouldStop(); ++run) {
+    if (run < num_rows) {
+      RETURN_IF_ERROR(session->Run(
+          Feeds(replica.net, BatchOf(replica.index, run)), replica.train));
+    } else {
+      EXPECT_THAT(session->RunStepFn([](MonitoredSession::StepContext&) {
+        return absl::OutOfRangeError("the input has ended");
+      }),
+                  StatusIs(absl::StatusCode::kOutOfRange));
+    }
+  }
+  RETURN_IF_ERROR(session->Close());
+  return step->final_ops_values()[0].scalar<int64_t>();
+}
+
+class EndingReplicasTest : public SyncReplicasTest {
+ protected:
+  // A replica for each number of rows, the chief's first.
+  void Train(const std::vector<int64_t>& rows, int num_aggregated,
+             bool is_numbered = false) {
+    std::vector<std::thread> threads;
+    steps_.assign(rows.size(), absl::UnknownError("none"));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      threads.emplace_back([&, index = static_cast<int>(i)] {
+        SyncReplicasOptions options = {
+            .replicas_to_aggregate = num_aggregated,
+            .total_num_replicas = static_cast<int>(rows.size())};
+        if (is_numbered) options.replica_index = index;
+        Replica replica(index, options);
+        auto with = Options(replica);
+        with.hooks = {replica.sync.MakeSessionRunHook(
+            index == 0,
+            {.log_waits_after = absl::Milliseconds(50), .logger = &lines_})};
+        if (index == 0) with.checkpoint_dir = "/job";
+        steps_[index] = TrainRows(replica, with, rows[index]);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const auto& step : steps_) EXPECT_OK(step);
+  }
+  // That of the newest checkpoint.
+  std::string SavedPath() {
+    const auto state = checkpoint::ReadCheckpointState(files_, "/job");
+    return state.ok() ? state->model_checkpoint_path : "none";
+  }
+  std::string Lines() const { return absl::StrJoin(lines_.lines(), "\n"); }
+
+  RecordingLogger lines_;
+  std::vector<absl::StatusOr<int64_t>> steps_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Clusters, EndingReplicasTest,
+                         testing::Values(ClusterKind::kOneProcess,
+                                         ClusterKind::kSockets),
+                         [](const testing::TestParamInfo<ClusterKind>& kind) {
+                           return ClusterKindName(kind.param);
+                         });
+
+TEST_P(EndingReplicasTest, WithoutBackupsTheFirstEndIsThatOfAll) {
+  Train({1000000, 10}, 2);
+  ASSERT_OK(steps_[0]);
+  EXPECT_THAT(SavedPath(),
+              testing::EndsWith(absl::StrCat("model.ckpt-", *steps_[0])));
+  EXPECT_THAT(Lines(), HasSubstr("have ended: /job:worker/task:1. An update "
+                                 "needs gradients of 2 replicas, and left are "
+                                 "1 of 2: training ends."));
+}
+
+TEST_P(EndingReplicasTest, SoIsThatOfTheChief) {
+  Train({10, 1000000}, 2);
+  ASSERT_OK(steps_[0]);
+  EXPECT_THAT(SavedPath(),
+              testing::EndsWith(absl::StrCat("model.ckpt-", *steps_[0])));
+}
+
+TEST_P(EndingReplicasTest, SoIsThatOfANumberedReplica) {
+  Train({1000000, 10, 1000000}, 3, /*is_numbered=*/true);
+  EXPECT_THAT(Lines(), HasSubstr("have ended: replica 1 (/job:worker/task:1)"));
+}
+
+TEST_P(EndingReplicasTest, EqualInputsEndTogether) {
+  Train({50, 50}, 2);
+  ASSERT_OK(steps_[0]);
+  EXPECT_GE(*steps_[0], 20);
+}
+
+// The chief gives no gradients any more, and the second replica takes its place
+// until it has ended, too.
+TEST_P(EndingReplicasTest, GoesOnWhileEnoughAreLeft) {
+  Train({5, 60, 1000000}, 2);
+  ASSERT_OK(steps_[0]);
+  EXPECT_GE(*steps_[0], 15);
+  EXPECT_THAT(SavedPath(),
+              testing::EndsWith(absl::StrCat("model.ckpt-", *steps_[0])));
+}
+
+TEST_P(SyncReplicasTest, WaitsNameWhoHasNotBegun) {
+  NotifyingLogger logger("Not begun: replica 1, replica 2.");
+  Replica chief(0, Numbered(3, 0));
+  auto with = Options(chief);
+  with.hooks = {chief.sync.MakeSessionRunHook(
+      true, {.log_waits_after = absl::Milliseconds(20), .logger = &logger})};
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(chief.root, with));
+  EXPECT_TRUE(logger.Wait());
+  ASSERT_OK(session->Close());
+}
+
+TEST_P(SyncReplicasTest, AForgottenHookIsNamed) {
+  Replica chief(0, {.replicas_to_aggregate = 1});
+  auto with = Options(chief);
+  with.hooks.clear();
+  const Operation group = ops::Group(chief.root, {chief.train});
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(chief.root, with));
+  EXPECT_OK(session->Run(chief.net.step)) << "which needs no token";
+  EXPECT_THAT(session->Run(Feeds(chief.net, BatchOf(0, 0)), group),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "Add the optimizer's MakeSessionRunHook(is_chief)"));
+  ASSERT_OK(session->Close());
 }
 
 // The chief takes no more steps, and nobody tells that it never will.

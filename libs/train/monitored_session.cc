@@ -10,6 +10,7 @@
 #include "libs/train/global_step.h"
 #include "libs/train/hooked_session.h"
 #include "libs/train/queue_runner.h"
+#include "libs/train/sync_replicas_check.h"
 
 namespace weft::train {
 namespace {
@@ -295,6 +296,7 @@ absl::StatusOr<std::vector<Tensor>> MonitoredSession::Run(
     RunMetadata* metadata) {
   RETURN_IF_ERROR(CheckThatNobodyUsesIt());
   const SessionRunArgs args{fetches, targets, feeds, options};
+  RETURN_IF_ERROR(CheckSyncHook(args));
   std::vector<Tensor> results;
   last_run_ = WithSession([&](HookedSession& live) {
     ASSIGN_OR_RETURN(results, live.Run(args, metadata));
@@ -321,6 +323,13 @@ absl::Status MonitoredSession::Run(const FeedList& feeds,
                                    RunMetadata* metadata) {
   return Run(feeds, std::vector<Output>(), {target}, options, metadata)
       .status();
+}
+
+absl::Status MonitoredSession::CheckSyncHook(const SessionRunArgs& args) const {
+  const bool has_hook = absl::c_any_of(options_.hooks, [](const auto& hook) {
+    return hook->IsForSyncReplicas();
+  });
+  return has_hook ? absl::OkStatus() : CheckNoSyncReplicas(scope_, args);
 }
 
 Session& MonitoredSession::StepContext::session() const {

@@ -207,6 +207,9 @@ class MonitoredSession {
   absl::Status AwaitOthers();
   // Whether they do.
   absl::StatusOr<bool> AskWhetherOthersTrain();
+  // FAILED_PRECONDITION where a run updates synchronous replicas, whose hook is
+  // missing.
+  absl::Status CheckSyncHook(const SessionRunArgs& args) const;
   absl::Status EndHooks();
   absl::Status EndHook(SessionRunHook& hook);
   bool HasTrainingEnded();

@@ -37,4 +37,6 @@ absl::Status SessionRunHook::SaveBetweenUpdates(
   return save();
 }
 
+bool SessionRunHook::IsForSyncReplicas() const { return false; }
+
 }  // namespace weft::train

@@ -157,6 +157,9 @@ class SessionRunHook {
   // a `save`; as long as the session.
   virtual absl::Status SaveBetweenUpdates(
       absl::FunctionRef<absl::Status()> save);
+
+  // Whether this is the hook of a SyncReplicasOptimizer.
+  virtual bool IsForSyncReplicas() const;
 };
 
 // Shared, so that a program can ask a hook afterwards what it has seen.

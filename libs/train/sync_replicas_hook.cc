@@ -299,13 +299,24 @@ absl::StatusOr<SessionRunArgs> SyncReplicasHook::BeforeRun(
 absl::Status SyncReplicasHook::AfterRun(SessionRunContext& context,
                                         const SessionRunValues&) {
   waits_.EndRun();
-  if (is_chief_) return absl::OkStatus();
-  waits_.Advance(/*is_waiting=*/false);
+  if (!is_chief_) waits_.Advance(/*is_waiting=*/false);
   if (waits_.has_ended()) context.RequestStop();
   return absl::OkStatus();
 }
 
+absl::StatusOr<SessionRunHook::Others> SyncReplicasHook::WhileOthersTrain(
+    Session& session) {
+  if (!is_chief_) return Others::kUnknown;
+  return waits_.LookWithoutOwnRuns(session);
+}
+
+absl::Status SyncReplicasHook::End(Session& session) {
+  waits_.SayThatItLeaves(session);
+  return absl::OkStatus();
+}
+
 absl::Status SyncReplicasHook::TrainingHasEnded(Session& session) {
+  waits_.SayThatItHasEnded(session);
   if (!is_chief_) return absl::OkStatus();
   return session
       .Run({}, std::vector<Output>(), end_ops_, {.timeout = kTellingTimeout})

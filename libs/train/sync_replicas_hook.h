@@ -19,6 +19,13 @@
 // for a token end within about ten seconds: their run succeeds, and is the last
 // one. A chief that is lost, or was asked to leave, is waited for.
 //
+// A replica whose training has ended says so; where enough others are left, its
+// token goes to one of them, as a backup's would. With fewer than an update
+// needs (the smaller of replicas_to_aggregate and total_num_replicas) the chief
+// ends training within about five seconds: its run gets a token and is the last
+// one, it saves, and the others end as above. A chief whose own input has ended
+// goes on with updates for as long as enough others are left.
+//
 // A program that is asked to leave (MonitoredSessionOptions::stop_requested)
 // while its run waits for others, the chief's too, gets a token within about
 // half a second: the run succeeds, and the chief saves. Where replicas share a
@@ -91,10 +98,13 @@ class SyncReplicasHook : public SessionRunHook {
   absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
   absl::Status AfterRun(SessionRunContext& context,
                         const SessionRunValues& values) override;
+  absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
+  absl::Status End(Session& session) override;
   absl::Status TrainingHasEnded(Session& session) override;
   void BeforeSessionGoes() override ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status SaveBetweenUpdates(absl::FunctionRef<absl::Status()> save)
       override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsForSyncReplicas() const override { return true; }
 
  private:
   class Updates;  // those of one session

@@ -4,6 +4,7 @@
 #define WEFT_LIBS_TRAIN_SYNC_REPLICAS_NODES_H_
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "libs/ops/resource/queue.h"
@@ -31,6 +32,12 @@ struct SyncReplicasNodes {
 
   // Of tokens, this replica's.
   int own_queue = 0;
+  // By which logs name this replica: its number, its device, or both.
+  std::string own_name;
+  // So many replicas have to be there for an update.
+  int min_replicas() const {
+    return std::min(total_num_replicas, replicas_to_aggregate);
+  }
   const ops::Queue& own_tokens() const { return tokens[own_queue]; }
   bool is_complete() const { return bool{chief_init_op}; }
   // How many each update gives.

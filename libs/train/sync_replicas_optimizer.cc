@@ -9,10 +9,18 @@
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/resource/accumulator_ops.h"
 #include "libs/train/report_uninitialized.h"
+#include "libs/train/sync_replicas_check.h"
 #include "libs/train/sync_replicas_hook.h"
 
 namespace weft::train {
 namespace {
+
+// "replica 2 (/job:worker/task:2)", or what is known of it.
+std::string NameOfReplica(std::optional<int> index, const std::string& device) {
+  if (!index) return device.empty() ? "a replica without device" : device;
+  const std::string number = absl::StrCat("replica ", *index);
+  return device.empty() ? number : absl::StrCat(number, " (", device, ")");
+}
 
 Output ToInt64(const Scope& scope, const Output& value) {
   if (!value || RemoveRefType(value.dtype()) == DT_INT64) return value;
@@ -115,13 +123,17 @@ Operation SyncReplicasOptimizer::ApplyGradients(
   const Output train = ops::Assign(there, nodes_->local_step, token[0]);
   AddSync(there, updated);
   AddChiefInit(named);
-  return train ? Operation(train) : Operation();
+  if (!train) return Operation();
+  scope.AddToCollection(kSyncReplicasTrainOps, Operation(train));
+  return Operation(train);
 }
 
 // It lies with the replica, wherever variables go otherwise.
 void SyncReplicasOptimizer::MakeLocalStep(const Scope& scope) {
   const Operation anchor = ops::NoOp(scope.WithName(""));
   if (!anchor) return;
+  nodes_->own_name =
+      NameOfReplica(options_.replica_index, anchor.node()->requested_device());
   const Scope here = scope.ColocateWith(anchor);
   ops::VariableOptions options;
   options.trainable = false;

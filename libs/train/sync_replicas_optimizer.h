@@ -20,7 +20,8 @@
 // Without backups a replica that is lost with a token in hand is missed: the
 // rest waits until it is back, and logs for what (see sync_replicas_hook.h).
 // One that was lost while it waited is not: others take its token, and give a
-// second gradient. So does a replica whose run is made again, of the same
+// second gradient. One whose training has ended is not missed while enough are
+// left; with fewer, training ends (see sync_replicas_hook.h). So does a replica whose run is made again, of the same
 // input. Of numbered replicas (SyncReplicasOptions::replica_index) each is
 // missed, and one gradient of each counts.
 //
@@ -37,6 +38,10 @@
 // A row of a sparse gradient is averaged over the replicas whose gradients have
 // it, as in TensorFlow. Other than there, indices may be in any order and be
 // repeated.
+//
+// As in TensorFlow, gradients are counted and not replicas: one that is faster
+// than the others may give all gradients of an update. Only numbered replicas
+// give one each.
 //
 // Sums are made in the order in which gradients come, unless
 // SyncReplicasOptions::replica_index says which replica this is.

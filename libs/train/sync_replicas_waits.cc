@@ -9,6 +9,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/ops/resource/accumulator_ops.h"
+#include "libs/train/session_manager.h"
 
 namespace weft::train {
 namespace {
@@ -21,6 +22,10 @@ constexpr absl::Duration kLookEvery = absl::Seconds(5);
 // So often it is looked whether the program is to leave: a run that waits ends
 // at the second look.
 constexpr absl::Duration kWakeEvery = absl::Milliseconds(250);
+// A replica tells so often that it is there, and the chief looks so often who
+// has ended.
+constexpr absl::Duration kBeatEvery = absl::Seconds(5);
+constexpr absl::Duration kLookAtReplicasEvery = absl::Seconds(2);
 // Options may ask for less than a thread should wait.
 constexpr absl::Duration kShortest = absl::Milliseconds(1);
 constexpr absl::Duration kLongestSilence = absl::Minutes(10);
@@ -48,15 +53,13 @@ absl::Status SyncReplicasWaits::AddNodes(const Scope& scope,
   ask_size(ends.all, "num_ends");
   ask_size(ends.last, "num_last_ends");
   own_token_op_ = nodes_.EnqueueOwnToken(scope);
-  return scope.status();
+  return members_.AddNodes(scope);
 }
 
 absl::Status SyncReplicasWaits::BeginSession(Session& session) {
-  Counts counts;
-  if (!is_chief_) {
-    ASSIGN_OR_RETURN(const auto answers, session.Run({}, asked_));
-    counts = CountsOf(answers);
-  }
+  ASSIGN_OR_RETURN(const auto answers, session.Run({}, asked_));
+  const Counts counts = CountsOf(answers);
+  RETURN_IF_ERROR(members_.BeginSession(session, counts.ends));
   absl::MutexLock lock(&mutex_);
   is_waiting_ = false;
   is_in_run_ = false;
@@ -84,6 +87,46 @@ SyncReplicasWaits::Counts SyncReplicasWaits::CountsOf(
 bool SyncReplicasWaits::has_ended() const {
   absl::MutexLock lock(&mutex_);
   return has_ended_;
+}
+
+void SyncReplicasWaits::SetEnded() {
+  absl::MutexLock lock(&mutex_);
+  has_ended_ = true;
+}
+
+void SyncReplicasWaits::SayThatItLeaves(Session& session) {
+  if (IsAskedToLeave()) members_.SayLeft(session);
+}
+
+void SyncReplicasWaits::SayThatItHasEnded(Session& session) {
+  const bool are_enough = members_.SayEnded(session);
+  if (are_enough && !is_chief_ && !has_ended()) GiveOwnToken(session);
+}
+
+absl::StatusOr<SessionRunHook::Others> SyncReplicasWaits::LookWithoutOwnRuns(
+    Session& session) {
+  using Others = SessionRunHook::Others;
+  EndRun();  // the last one, which found no input
+  if (has_ended()) return Others::kAreDone;
+  const auto are_too_few = members_.AreTooFewWithoutChief(session);
+  if (IsSessionLost(are_too_few.status())) return are_too_few.status();
+  if (!are_too_few.ok()) return Others::kTrainOn;  // it was too late to tell
+  if (!*are_too_few) {
+    return members_.DoOthersTrain() ? Others::kTrainOn : Others::kUnknown;
+  }
+  SetEnded();
+  return Others::kAreDone;
+}
+
+void SyncReplicasWaits::TendMembers(Session& session, absl::Time now,
+                                    Next& next) {
+  if (now >= next.beat) {
+    next.beat = now + std::min(kBeatEvery, LookEvery());
+    members_.Beat(session);
+  }
+  if (!is_chief_ || now < next.look_at_replicas || has_ended()) return;
+  next.look_at_replicas = now + std::min(kLookAtReplicasEvery, LookEvery());
+  if (members_.AreTooFew(session).value_or(false)) SetEnded();
 }
 
 void SyncReplicasWaits::Advance(bool is_waiting) {
@@ -143,7 +186,9 @@ void SyncReplicasWaits::Watch(Session& session, Coordinator& coordinator) {
   const Clock& clock = coordinator.clock();
   Wait wait;
   Leaving leaving;
+  Next next = {clock.Now() + LookEvery(), clock.Now()};
   while (!coordinator.WaitForStop(WakeEvery())) {
+    TendMembers(session, clock.Now(), next);
     LetLeave(session, leaving);
     const int64_t waiting = Waiting();
     if (waiting < 0 || waiting != wait.number) {
@@ -180,12 +225,13 @@ bool SyncReplicasWaits::GoOn(Session& session, const Clock& clock, Wait& wait) {
 
 void SyncReplicasWaits::LetLeave(Session& session, Leaving& leaving) {
   const int64_t run = RunUnderWay();
-  if (run < 0 || !IsAskedToLeave()) {
+  const bool is_asked = IsAskedToLeave();
+  if (run < 0 || (!is_asked && !has_ended())) {
     leaving = Leaving();
   } else if (run != leaving.run) {
     leaving = {.run = run};
   } else if (HasNoToken(session)) {
-    if (!std::exchange(leaving.is_told, true)) {
+    if (is_asked && !std::exchange(leaving.is_told, true)) {
       logger_.Info(
           "The program is asked to leave while its run waits for others: the "
           "run gets a token of SyncReplicasOptimizer, with which it ends.");
@@ -244,6 +290,7 @@ void SyncReplicasWaits::Look(Session& session, absl::Duration waited,
         "SyncReplicasOptimizer.");
     GiveOwnToken(session);
   } else if (is_to_log) {
+    members_.Read(session).IgnoreError();
     Log(counts, waited);
   }
 }
@@ -273,7 +320,7 @@ std::string SyncReplicasWaits::WhatIsMissing(const Counts& counts) const {
       absl::StrJoin(missing, ", "),
       num_missing > kMost ? absl::StrCat(" and ", num_missing - kMost, " more")
                           : "",
-      ". Are all replicas running?");
+      ". Are all replicas running?", members_.Describe());
 }
 
 void SyncReplicasWaits::Log(const Counts& counts, absl::Duration waited) const {

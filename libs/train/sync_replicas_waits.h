@@ -13,6 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/logging.h"
@@ -21,6 +22,7 @@
 #include "libs/tensor/tensor.h"
 #include "libs/train/coordinator.h"
 #include "libs/train/session_run_hook.h"
+#include "libs/train/sync_replicas_members.h"
 #include "libs/train/sync_replicas_nodes.h"
 
 namespace weft::train {
@@ -48,7 +50,8 @@ class SyncReplicasWaits {
       : nodes_(nodes),
         is_chief_(is_chief),
         options_(options),
-        logger_(logger) {}
+        logger_(logger),
+        members_(nodes, logger) {}
 
   // Adds what it asks the cluster for to the graph, once.
   absl::Status AddNodes(const Scope& scope,
@@ -67,6 +70,15 @@ class SyncReplicasWaits {
   // Whether the chief's training has ended, so that this replica's is to.
   bool has_ended() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Tell the others why this replica gives no more gradients. The second gives
+  // its token back where enough of them are left.
+  void SayThatItLeaves(Session& session) ABSL_LOCKS_EXCLUDED(leave_mutex_);
+  void SayThatItHasEnded(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of a chief whose input has ended, which goes on with updates: whether
+  // others give gradients.
+  absl::StatusOr<SessionRunHook::Others> LookWithoutOwnRuns(Session& session)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // On a thread of `coordinator`: watches until that stops.
   void Watch(Session& session, Coordinator& coordinator)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -83,6 +95,11 @@ class SyncReplicasWaits {
     bool is_told = false;
   };
 
+  // When Watch does next what it does every now and then.
+  struct Next {
+    absl::Time beat, look_at_replicas;
+  };
+
   // How often Advance was called; -1 where nothing is waited for.
   int64_t Waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
   // The number of the run that is under way; -1: none.
@@ -96,9 +113,13 @@ class SyncReplicasWaits {
   Wait NewWait(int64_t number, absl::Time now) const;
   // False: it has taken too long.
   bool GoOn(Session& session, const Clock& clock, Wait& wait);
-  // Gives this replica's run its token where the program is to leave, and the
-  // run has been under way at the last call, too: one that is not held up ends
-  // by itself.
+  // Tells that this replica is there; of a chief, looks who has ended.
+  void TendMembers(Session& session, absl::Time now, Next& next)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetEnded() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gives this replica's run its token where the program is to leave, or
+  // training has ended, and the run has been under way at the last call, too:
+  // one that is not held up ends by itself.
   void LetLeave(Session& session, Leaving& leaving)
       ABSL_LOCKS_EXCLUDED(mutex_, leave_mutex_);
   bool IsAskedToLeave() ABSL_LOCKS_EXCLUDED(leave_mutex_);
@@ -128,6 +149,7 @@ class SyncReplicasWaits {
   const bool is_chief_;
   const SyncReplicasWaitsOptions options_;
   Logger& logger_;
+  SyncReplicasMembers members_;
   std::vector<Output> asked_;  // the counts, in their order
   Operation own_token_op_;     // gives this replica a token
   mutable absl::Mutex mutex_;
