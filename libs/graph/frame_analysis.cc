@@ -120,7 +120,7 @@ absl::Status CheckLoopsCanEnd(const Graph& graph, const FrameAnalysis& analysis,
         analysis.frames[analysis.runs_in[node->id()]].name,
         "', which so never ends: what it takes depends on no Switch of the "
         "loop. Take it from behind one, or add a control input from there, as "
-        "tf.while_loop does"));
+        "tf.while_loop (ops::WhileLoop) does"));
   }
   return absl::OkStatus();
 }

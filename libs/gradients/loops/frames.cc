@@ -118,7 +118,7 @@ std::optional<Conditions> OneOfCase(
 absl::Status NoSuchLoop(const Node& node, absl::string_view what) {
   return absl::UnimplementedError(
       absl::StrCat("Gradients through a loop that has not the form of "
-                   "tf.while_loop are not supported: node '",
+                   "tf.while_loop (ops::WhileLoop) are not supported: node '",
                    node.name(), "' (op type: ", node.type(), ") ", what));
 }
 

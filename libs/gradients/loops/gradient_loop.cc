@@ -326,8 +326,8 @@ Output GradientLoop::ThroughStack(const Output& value) {
       frames_.ConditionsOf(value.output_tensor());
   if (!conditions) {
     outside_.UpdateStatus(absl::UnimplementedError(absl::StrCat(
-        "Gradients through branches that have not the form of tf.cond are not "
-        "supported: when '",
+        "Gradients through branches that have not the form of tf.cond "
+        "(ops::Cond) are not supported: when '",
         value.name(), "' has a value in loop '", loop_.name,
         "' is not known")));
     return Output();

@@ -143,7 +143,8 @@ absl::Status Concat(OpKernelContext& context, int begin, int end,
   const TensorShape& first = context.input(begin).shape();
   if (first.rank() == 0) {
     return absl::InvalidArgumentError(
-        "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
+        "ConcatOp : Can't concatenate scalars (use tf.stack, ops::Stack, "
+        "instead)");
   }
   if (axis < -first.rank() || axis >= first.rank()) {
     return absl::InvalidArgumentError(absl::StrCat(

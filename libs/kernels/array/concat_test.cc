@@ -69,7 +69,8 @@ TEST_F(ArrayConcatTest, ConcatRefusesWhatDoesNotJoin) {
             "ConcatOp : Expected concatenating dimensions in the range [-2, "
             "2), but got 2");
   EXPECT_EQ(Run("ConcatV2", {Int(1), Int(2), Int(0)}),
-            "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
+            "ConcatOp : Can't concatenate scalars (use tf.stack, ops::Stack, "
+            "instead)");
   EXPECT_THAT(Run("ConcatV2", {Empty({2}), Empty({2, 1}), Int(0)}),
               HasSubstr("Ranks of all input tensors should match"));
   EXPECT_EQ(Run("Pack", {Empty({1}), Empty({2})}),

@@ -249,7 +249,8 @@ class ConcatKernel : public OpKernel {
     const TensorShape& first = context.input(begin).shape();
     if (first.rank() == 0) {
       return absl::InvalidArgumentError(
-          "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
+          "ConcatOp : Can't concatenate scalars (use tf.stack, ops::Stack, "
+          "instead)");
     }
     ASSIGN_OR_RETURN(const int axis, ReadAxis(axis_input, first.rank()));
     Dims dims(first.dims().begin(), first.dims().end());

@@ -288,7 +288,8 @@ TEST_F(DatasetKernelsTest, ABatchOfSeveralShapesFailsAndTheNextOneComes) {
   EXPECT_THAT(harness_.PullAll(Batch(vectors, 2)),
               ElementsAre("Cannot add tensor to the batch: number of elements "
                           "does not match. Shapes are: [tensor]: [2], [batch]: "
-                          "[1]",
+                          "[1]. Use PaddedBatch for elements of different "
+                          "shapes.",
                           "[2,3] 3 3 3 3 3 3", "end"));
 }
 

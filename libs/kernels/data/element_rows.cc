@@ -120,7 +120,8 @@ absl::StatusOr<Tensor> JoinRows(std::vector<DatasetElement>& elements, size_t c,
     return absl::InvalidArgumentError(absl::StrCat(
         "Cannot add tensor to the batch: number of elements does not match. "
         "Shapes are: [tensor]: ",
-        element[c].shape().ToString(), ", [batch]: ", row.ToString()));
+        element[c].shape().ToString(), ", [batch]: ", row.ToString(),
+        ". Use PaddedBatch for elements of different shapes."));
   }
   ASSIGN_OR_RETURN(const TensorShape shape, RowsShape(count, row));
   ASSIGN_OR_RETURN(Tensor rows, Tensor::Allocate(allocator, dtype, shape));

@@ -222,8 +222,9 @@ TEST_F(ParallelDatasetsTest, InterleaveHasNoMoreCallsThanItsCycle) {
         make(op, 2, 3),
         StatusIs(absl::StatusCode::kInvalidArgument,
                  "If `cycle_length` is set to a fixed value, "
-                 "`num_parallel_calls` must be either `tf.data.AUTOTUNE` or a "
-                 "value less than or equal to `cycle_length`. However, "
+                 "`num_parallel_calls` must be either `tf.data.AUTOTUNE` "
+                 "(ops::kAutotune) or a value less than or equal to "
+                 "`cycle_length`. However, "
                  "`num_parallel_calls` is 3 and `cycle_length` is 2"));
     for (const auto& [cycle, calls] : std::vector<std::pair<int64_t, int64_t>>{
              {2, 2}, {2, -1}, {-1, 3}, {-1, -1}}) {

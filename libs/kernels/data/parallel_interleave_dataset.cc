@@ -587,7 +587,8 @@ absl::Status CheckCycleLength(int64_t length) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "`cycle_length` must be `tf.data.AUTOTUNE` or greater than 0",
+      "`cycle_length` must be `tf.data.AUTOTUNE` (ops::kAutotune) or greater "
+      "than 0",
       length > 0 ? absl::StrCat(" and at most ", kMaxCycle) : "", " but is ",
       length));
 }
@@ -627,7 +628,8 @@ absl::Status ReadParallelCalls(const OpKernelContext& context, int i,
   if (calls <= cycle) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "If `cycle_length` is set to a fixed value, `num_parallel_calls` must be "
-      "either `tf.data.AUTOTUNE` or a value less than or equal to "
+      "either `tf.data.AUTOTUNE` (ops::kAutotune) or a value less than or "
+      "equal to "
       "`cycle_length`. However, `num_parallel_calls` is ",
       calls, " and `cycle_length` is ", cycle));
 }

@@ -59,7 +59,7 @@ absl::Status ConcatShapeOf(InferenceContext& c, int begin, int end,
   if (!rank) return absl::OkStatus();
   if (*rank == 0) {
     return absl::InvalidArgumentError(
-        "Can't concatenate scalars (use tf.stack instead)");
+        "Can't concatenate scalars (use tf.stack, ops::Stack, instead)");
   }
   PartialShape result = PartialShape::OfRank(*rank);
   const std::optional<int64_t> value = c.input_scalar(axis_input);

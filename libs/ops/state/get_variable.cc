@@ -11,15 +11,17 @@ namespace {
 absl::Status AlreadyExists(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat(
       "Variable ", name,
-      " already exists, disallowed. Did you mean to set reuse=True or "
-      "reuse=tf.AUTO_REUSE in VarScope?"));
+      " already exists, disallowed. Did you mean to set reuse=True "
+      "(ops::Reuse::kTrue) or reuse=tf.AUTO_REUSE (ops::kAutoReuse) in "
+      "VarScope?"));
 }
 
 absl::Status DoesNotExist(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat(
       "Variable ", name,
-      " does not exist, or was not created with tf.get_variable(). Did you "
-      "mean to set reuse=tf.AUTO_REUSE in VarScope?"));
+      " does not exist, or was not created with tf.get_variable() "
+      "(ops::GetVariable). Did you mean to set reuse=tf.AUTO_REUSE "
+      "(ops::kAutoReuse) in VarScope?"));
 }
 
 absl::StatusOr<Initializer> InitializerFor(const VariableRequest& request) {

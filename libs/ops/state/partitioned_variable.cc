@@ -159,8 +159,9 @@ absl::StatusOr<std::vector<Variable>> FindOrMakeParts(
     if (request.reuse == Reuse::kFalse) {
       return absl::InvalidArgumentError(
           absl::StrCat("Partitioned variable with name ", request.name,
-                       " already exists. Did you mean to set reuse=True or "
-                       "reuse=tf.AUTO_REUSE in VarScope?"));
+                       " already exists. Did you mean to set reuse=True "
+                       "(ops::Reuse::kTrue) or reuse=tf.AUTO_REUSE "
+                       "(ops::kAutoReuse) in VarScope?"));
     }
     RETURN_IF_ERROR(
         CheckSameCut(request, shape, cut.partitions, found->second));
@@ -169,8 +170,10 @@ absl::StatusOr<std::vector<Variable>> FindOrMakeParts(
   if (request.reuse == Reuse::kTrue) {
     return absl::InvalidArgumentError(absl::StrCat(
         "PartitionedVariable ", request.name,
-        " does not exist, or was not created with tf.get_variable(). Did you "
-        "mean to set reuse=False or reuse=tf.AUTO_REUSE in VarScope?"));
+        " does not exist, or was not created with tf.get_variable() "
+        "(ops::GetVariable). Did you mean to set reuse=False "
+        "(ops::Reuse::kFalse) or reuse=tf.AUTO_REUSE (ops::kAutoReuse) in "
+        "VarScope?"));
   }
   ASSIGN_OR_RETURN(std::vector<Variable> parts,
                    MakeParts(scope, request, shape, cut));

@@ -53,7 +53,9 @@ TEST(VariableScopeTest, ReuseSaysWhatIsAllowed) {
   GetVariable(found, "y", {2});
   EXPECT_THAT(root.status(), StatusIs(kInvalid,
                                       "Variable a/y does not exist, or was not "
-                                      "created with tf.get_variable()"));
+                                      "created with tf.get_variable() "
+                                      "(ops::GetVariable). Did you mean to set "
+                                      "reuse=tf.AUTO_REUSE (ops::kAutoReuse)"));
 }
 
 TEST(VariableScopeTest, InnerOptionsWin) {
