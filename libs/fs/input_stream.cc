@@ -160,10 +160,11 @@ class InflateStream : public InputStream {
   }
 
   absl::Status Failed(int result) const {
-    return absl::DataLossError(
-        absl::StrCat("inflate() failed with error ", result, ": ",
-                     stream_.msg == nullptr ? "" : stream_.msg, ", at ",
-                     file_.position(), " of the compressed file"));
+    return absl::DataLossError(absl::StrCat(
+        "inflate() failed with error ", result, ": ",
+        stream_.msg == nullptr ? "" : stream_.msg, ", at ", file_.position(),
+        " of the compressed file",
+        stream_.total_out == 0 ? ". Is its compression_type right?" : ""));
   }
 
   FileStream file_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/crc32c.h"
 #include "libs/base/status.h"
@@ -31,6 +32,26 @@ T Load(const char* bytes) {
 
 bool ChecksumIsRight(absl::string_view bytes, const char* stored) {
   return Load<uint32_t>(stored) == MaskCrc32c(Crc32c(bytes));
+}
+
+// The compression_type of a file that begins so; empty for none that is known.
+absl::string_view CompressionOf(absl::string_view header) {
+  if (absl::StartsWith(header, "\x1f\x8b\x08")) return "GZIP";
+  // zlib: deflate, windows of 32 KiB, and a multiple of 31.
+  const auto first = static_cast<unsigned char>(header[0]);
+  const auto second = static_cast<unsigned char>(header[1]);
+  return first == 0x78 && (256 * first + second) % 31 == 0 ? "ZLIB" : "";
+}
+
+// `damaged` with the compression of a file that begins like a compressed one.
+absl::Status SuggestCompression(const absl::Status& damaged,
+                                const char* header) {
+  const absl::string_view compression =
+      CompressionOf({header, kRecordHeaderBytes});
+  if (compression.empty()) return damaged;
+  return Append(damaged, absl::StrCat("It begins like a compressed file: set "
+                                      "compression_type to \"",
+                                      compression, "\"."));
 }
 
 }  // namespace
@@ -74,7 +95,10 @@ absl::Status RecordReader::ReadHeader(uint64_t& length) {
   ASSIGN_OR_RETURN(const size_t n, stream_->Read(header, sizeof(header)));
   if (n < sizeof(header)) return stream_->End();
   if (!ChecksumIsRight({header, sizeof(uint64_t)}, header + sizeof(uint64_t))) {
-    return Damaged(offset_);
+    const bool may_be_compressed =
+        offset_ == 0 && options_.compression == RecordCompression::kNone;
+    return may_be_compressed ? SuggestCompression(Damaged(offset_), header)
+                             : Damaged(offset_);
   }
   length = Load<uint64_t>(header);
   const uint64_t max = std::min(options_.max_record_bytes, kMostBytes);
