@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
@@ -110,7 +111,7 @@ std::vector<Case> ChangingCases() {
 class StringChargeTest : public ::testing::Test {
  protected:
   // With memory for elements, but not for the strings.
-  void ExpectRefused(const std::vector<Case>& cases) {
+  void ExpectNoRoom(const std::vector<Case>& cases) {
     for (const Case& test : cases) {
       SmallAllocator allocator(kRoom, kRoom);
       harness_.set_allocator(allocator);
@@ -118,7 +119,13 @@ class StringChargeTest : public ::testing::Test {
                   StatusIs(absl::StatusCode::kResourceExhausted,
                            "strings or containers"))
           << test.op;
-      harness_.set_allocator(HeapAllocator());
+    }
+    harness_.set_allocator(HeapAllocator());
+  }
+  // The same; and with memory for all, they run.
+  void ExpectRefused(const std::vector<Case>& cases) {
+    ExpectNoRoom(cases);
+    for (const Case& test : cases) {
       EXPECT_OK(harness_.Run(test.op, test.inputs, test.attrs)) << test.op;
     }
   }
@@ -240,6 +247,55 @@ TEST_F(StringChargeTest, SerializedTensorsAreBounded) {
        {"DeserializeSparse", {stacked}, {{"dtype", DT_STRING}}}});
 }
 
+// `count` positions in a sparse tensor, one behind the other.
+struct Positions {
+  explicit Positions(int64_t count, int64_t rank = 1)
+      : indices(DT_INT64, {count, rank}), shape(DT_INT64, {rank}) {
+    const auto to = indices.mutable_flat<int64_t>();
+    for (size_t i = 0; i < to.size(); ++i) {
+      to[i] = static_cast<int64_t>(i) / rank;
+    }
+    for (int64_t& size : shape.mutable_flat<int64_t>()) size = count;
+  }
+  Tensor indices, shape;
+};
+
+// `count` times `tensor`.
+void Append(const Tensor& tensor, int count, std::vector<KernelInput>& inputs) {
+  inputs.insert(inputs.end(), count, tensor);
+}
+
+// Each element of each input takes 16 bytes, though the inputs are one.
+TEST_F(StringChargeTest, ElementsOfJoinedSparseTensorsAreBounded) {
+  constexpr int kParts = 64;
+  constexpr int64_t kElements = 1 << 12;
+  const Positions at(kElements);
+  std::vector<KernelInput> inputs;
+  Append(at.indices, kParts, inputs);
+  Append(Tensor(DT_BOOL, {kElements}), kParts, inputs);
+  Append(at.shape, kParts, inputs);
+  ExpectRefused({{"SparseConcat", inputs, {{"concat_dim", 0}, {"N", kParts}}}});
+}
+
+TEST_F(StringChargeTest, OrdersOfSparseElementsAreBounded) {
+  constexpr int64_t kElements = 1 << 18;
+  const Positions at(kElements), pairs(kElements, 2);
+  const Tensor bools(DT_BOOL, {kElements}), floats(DT_FLOAT, {kElements});
+  const Tensor zero = Longs({0});
+  ExpectNoRoom(
+      {{"SparseReorder", {at.indices, bools, at.shape}},
+       {"SparseSoftmax", {pairs.indices, floats, pairs.shape}},
+       {"SparseSlice", {at.indices, bools, at.shape, zero, at.shape}},
+       {"SparseSplit",
+        {Tensor::Scalar(int64_t{0}), at.indices, bools, at.shape},
+        {{"num_split", 1}}},
+       {"SparseAdd",
+        {at.indices, floats, at.shape, at.indices, floats, at.shape,
+         Tensor::Scalar(0.0f)}},
+       {"SparseSparseMaximum",
+        {at.indices, floats, at.shape, at.indices, floats, at.shape}}});
+}
+
 // What a string may take at most counts only while it is made.
 TEST_F(StringChargeTest, StringsThatFitAreNotRefused) {
   const Tensor texts = Texts(40, 10 << 10);
@@ -270,8 +326,9 @@ TEST_F(StringChargeTest, CsvDefaultsThatAreNotUsedAreNotCounted) {
 TEST_F(StringChargeTest, ScratchOfChoicesIsBounded) {
   const TensorShape row({1, 1 << 20});
   const Tensor bytes(DT_INT8, row), halves(DT_HALF, row);
-  ExpectRefused(
-      {{"TopKV2", {bytes, Int(2)}}, {"Multinomial", {halves, Int(1)}}});
+  ExpectRefused({{"TopKV2", {bytes, Int(2)}},
+                 {"Multinomial", {halves, Int(1)}},
+                 {"NthElement", {halves, Int(2)}}});
   SmallAllocator allocator(kRoom, kRoom);
   harness_.set_allocator(allocator);
   EXPECT_OK(harness_.Run("TopKV2", {bytes, Int(2)}, {{"sorted", false}}));

@@ -12,6 +12,7 @@
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
 #include "libs/kernels/number_types.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -119,6 +120,11 @@ class NthElementKernel : public OpKernel {
                      TensorShape::Create(input.shape().dims().first(
                          static_cast<size_t>(input.rank()) - 1)));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
+    // Rows that are not there may be ever so long.
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(charge.AddObjects(static_cast<size_t>(size),
+                                      DataTypeSize(input.dtype())));
     return DispatchType(
         RealNumbers{}, input.dtype(), [&]<typename T>(TypeTag<T>) {
           Choose<T>(input, reverse_ ? size - n - 1 : n, *output);
@@ -127,10 +133,9 @@ class NthElementKernel : public OpKernel {
   }
 
  private:
+  // REQUIRES: at least one row.
   template <typename T>
   static void Choose(const Tensor& input, int64_t n, Tensor& output) {
-    // Rows that are not there may be ever so long.
-    if (output.num_elements() == 0) return;
     const int64_t size = input.dim(input.rank() - 1);
     const T* in = input.flat<T>().data();
     std::vector<T> row(static_cast<size_t>(size));

@@ -20,6 +20,7 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -42,8 +43,14 @@ struct UnionElement {
   int64_t a, b;
 };
 
-std::vector<UnionElement> UnionOf(const SparseView& a, const SparseView& b) {
+// `charge` counts the result. RESOURCE_EXHAUSTED where there is no room for it.
+absl::StatusOr<std::vector<UnionElement>> UnionOf(HeapCharge& charge,
+                                                  const SparseView& a,
+                                                  const SparseView& b) {
+  const auto most = static_cast<size_t>(a.count() + b.count());
+  RETURN_IF_ERROR(charge.AddObjects(most, sizeof(UnionElement)));
   std::vector<UnionElement> result;
+  result.reserve(most);
   int64_t i = 0, j = 0;
   while (i < a.count() || j < b.count()) {
     int order = 0;
@@ -190,22 +197,23 @@ class SparseAddKernel : public OpKernel {
   static absl::Status Add(OpKernelContext& context, const SparsePair& pair,
                           const Threshold& threshold) {
     const auto a = context.input(1).flat<T>(), b = context.input(4).flat<T>();
-    std::vector<UnionElement> kept;
-    std::vector<T> sums;
-    for (const UnionElement& element : UnionOf(pair.a, pair.b)) {
-      T sum = element.a >= 0 ? a[element.a] : b[element.b];
-      if (element.a >= 0 && element.b >= 0) {
-        sum = AddElements(sum, b[element.b]);
-        if (!threshold.IsReachedBy(sum)) continue;
-      }
-      kept.push_back(element);
-      sums.push_back(sum);
-    }
+    const auto sum_of = [&](const UnionElement& element) -> T {
+      if (element.a < 0) return b[element.b];
+      if (element.b < 0) return a[element.a];
+      return AddElements(a[element.a], b[element.b]);
+    };
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(std::vector<UnionElement> kept,
+                     UnionOf(charge, pair.a, pair.b));
+    std::erase_if(kept, [&](const UnionElement& element) {
+      return element.a >= 0 && element.b >= 0 &&
+             !threshold.IsReachedBy(sum_of(element));
+    });
     RETURN_IF_ERROR(SetUnionIndices(context, pair, kept));
     ASSIGN_OR_RETURN(
         Tensor * values,
-        context.AllocateOutput(1, {static_cast<int64_t>(sums.size())}));
-    absl::c_copy(sums, values->mutable_flat<T>().begin());
+        context.AllocateOutput(1, {static_cast<int64_t>(kept.size())}));
+    absl::c_transform(kept, values->mutable_flat<T>().begin(), sum_of);
     return absl::OkStatus();
   }
 };
@@ -283,7 +291,9 @@ class SparseExtremumKernel : public OpKernel {
     ASSIGN_OR_RETURN(const SparsePair pair, ReadPair(context));
     RETURN_IF_ERROR(pair.a.CheckBounds());
     RETURN_IF_ERROR(pair.b.CheckBounds());
-    const std::vector<UnionElement> elements = UnionOf(pair.a, pair.b);
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(const std::vector<UnionElement> elements,
+                     UnionOf(charge, pair.a, pair.b));
     RETURN_IF_ERROR(SetUnionIndices(context, pair, elements));
     ASSIGN_OR_RETURN(
         Tensor * values,

@@ -13,6 +13,7 @@
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -158,7 +159,8 @@ class SparseSoftmaxKernel : public OpKernel {
       return absl::InvalidArgumentError(
           absl::StrCat("Input should have rank >= 2, but got: ", input.rank()));
     }
-    const std::vector<int64_t> order = input.Order();
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(const std::vector<int64_t> order, input.Order(charge));
     ASSIGN_OR_RETURN(const Tensor sorted,
                      Sorted(context, context.input(1), order));
     ASSIGN_OR_RETURN(Tensor * output,

@@ -47,16 +47,20 @@ absl::Status CheckRows(const RowElements& elements) {
   return absl::OkStatus();
 }
 
-// The elements' numbers, row by row.
-std::vector<int64_t> SortedByRow(const RowElements& elements) {
-  std::vector<int64_t> order(elements.count);
+// The elements' numbers, row by row. `charge` counts them.
+absl::StatusOr<std::vector<int64_t>> SortedByRow(HeapCharge& charge,
+                                                 const RowElements& elements) {
+  const auto count = static_cast<size_t>(elements.count);
+  RETURN_IF_ERROR(charge.AddObjects(count, sizeof(int64_t)));
+  std::vector<int64_t> order(count);
   std::iota(order.begin(), order.end(), 0);
   const auto is_before = [&](int64_t a, int64_t b) {
     return elements.row(a) < elements.row(b);
   };
-  if (!std::is_sorted(order.begin(), order.end(), is_before)) {
-    std::stable_sort(order.begin(), order.end(), is_before);
-  }
+  if (std::is_sorted(order.begin(), order.end(), is_before)) return order;
+  // The copy that the sort makes.
+  RETURN_IF_ERROR(charge.AddObjects(count, sizeof(int64_t)));
+  std::stable_sort(order.begin(), order.end(), is_before);
   return order;
 }
 
@@ -83,7 +87,8 @@ class FillEmptyRowsKernel : public OpKernel {
   virtual TensorShape IndicesShape(const RowElements& elements,
                                    int64_t total) const = 0;
 
-  // Memory that grows with the number of rows is the outputs' alone.
+  // Memory that grows with the number of rows is the outputs' alone; that of
+  // the elements' order is charged.
   absl::Status Fill(OpKernelContext& context,
                     const RowElements& elements) const {
     const int64_t num_rows = elements.num_rows;
@@ -104,15 +109,16 @@ class FillEmptyRowsKernel : public OpKernel {
     RETURN_IF_ERROR(ChargeStrings(charge, context.input(1)));
     RETURN_IF_ERROR(
         ChargeStrings(charge, context.input(3), total - elements.count));
-    Write(context, elements, is_empty, *indices, *values,
+    ASSIGN_OR_RETURN(const std::vector<int64_t> order,
+                     SortedByRow(charge, elements));
+    Write(context, elements, order, is_empty, *indices, *values,
           reverse->mutable_flat<int64_t>().data());
     return absl::OkStatus();
   }
 
   static void Write(OpKernelContext& context, const RowElements& elements,
-                    const bool* is_empty, Tensor& indices, Tensor& values,
-                    int64_t* reverse) {
-    const std::vector<int64_t> order = SortedByRow(elements);
+                    const std::vector<int64_t>& order, const bool* is_empty,
+                    Tensor& indices, Tensor& values, int64_t* reverse) {
     int64_t* out = indices.mutable_flat<int64_t>().data();
     auto next = order.begin();
     int64_t at = 0;
@@ -203,7 +209,10 @@ class FillEmptyRowsGradKernel : public OpKernel {
       return absl::InvalidArgumentError(
           "reverse_index_map and grad_values must be vectors");
     }
-    std::vector<bool> is_used(grads.num_elements());
+    HeapCharge charge(context.host_allocator());
+    const auto count = static_cast<size_t>(grads.num_elements());
+    RETURN_IF_ERROR(charge.Add(count / 8));
+    std::vector<bool> is_used(count);
     for (int64_t at : reverse.flat<int64_t>()) {
       if (at < 0 || at >= grads.num_elements()) {
         return absl::InvalidArgumentError(

@@ -116,6 +116,22 @@ absl::Status SetIndices(OpKernelContext& context, int i,
   return absl::OkStatus();
 }
 
+// The numbers of the elements that `is_chosen` holds for. `charge` counts them.
+template <typename IsChosen>
+absl::StatusOr<std::vector<int64_t>> ChooseRows(HeapCharge& charge,
+                                                const SparseView& input,
+                                                const IsChosen& is_chosen) {
+  size_t chosen = 0;
+  for (int64_t i = 0; i < input.count(); ++i) chosen += is_chosen(i) ? 1 : 0;
+  RETURN_IF_ERROR(charge.AddObjects(chosen, sizeof(int64_t)));
+  std::vector<int64_t> rows;
+  rows.reserve(chosen);
+  for (int64_t i = 0; i < input.count(); ++i) {
+    if (is_chosen(i)) rows.push_back(i);
+  }
+  return rows;
+}
+
 class SparseReorderKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -123,7 +139,8 @@ class SparseReorderKernel : public OpKernel {
     ASSIGN_OR_RETURN(const SparseView input,
                      SparseView::OfAnySizes(context.input(0), &context.input(1),
                                             context.input(2)));
-    const std::vector<int64_t> rows = input.Order();
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(const std::vector<int64_t> rows, input.Order(charge));
     RETURN_IF_ERROR(SetIndices(context, 0, input, rows, Dims(input.rank(), 0)));
     return SetChosen(context, 1, context.input(1), rows);
   }
@@ -152,10 +169,11 @@ class SparseSliceKernel : public OpKernel {
     const auto size = context.input(4).flat<int64_t>();
     ASSIGN_OR_RETURN(const TensorShape shape,
                      ShapeOfSlice(input.shape(), start, size));
-    std::vector<int64_t> rows;
-    for (int64_t i = 0; i < input.count(); ++i) {
-      if (IsInside(input.position(i), start, size)) rows.push_back(i);
-    }
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(const std::vector<int64_t> rows,
+                     ChooseRows(charge, input, [&](int64_t i) {
+                       return IsInside(input.position(i), start, size);
+                     }));
     RETURN_IF_ERROR(SetIndices(context, 0, input, rows, start));
     RETURN_IF_ERROR(SetChosen(context, 1, context.input(1), rows));
     return SetVector(context, 2, shape.dims());
@@ -299,46 +317,92 @@ class SparseConcatKernel : public OpKernel {
     return shape;
   }
 
+  // Element `row` of an input.
   struct Element {
-    std::vector<int64_t> position;
     int part;
     int64_t row;
   };
 
+  // How far the elements of each input are shifted along `dim`.
+  struct Layout {
+    const std::vector<SparseView>& parts;
+    int dim;
+    std::vector<int64_t> shifts;
+
+    // Wraps around where the index is far out of bounds.
+    int64_t Coordinate(const Element& element, int d) const {
+      const int64_t index = parts[element.part].index(element.row, d);
+      return d == dim ? AddElements(index, shifts[element.part]) : index;
+    }
+    bool IsBefore(const Element& a, const Element& b) const {
+      for (int d = 0; d < parts[0].rank(); ++d) {
+        const int64_t x = Coordinate(a, d), y = Coordinate(b, d);
+        if (x != y) return x < y;
+      }
+      return false;
+    }
+  };
+
+  static Layout LayOut(const std::vector<SparseView>& parts, int dim) {
+    Layout layout{parts, dim, {}};
+    int64_t shift = 0;
+    for (const SparseView& part : parts) {
+      layout.shifts.push_back(shift);
+      shift += part.shape().dim(dim);
+    }
+    return layout;
+  }
+
   static absl::Status Join(OpKernelContext& context,
                            const std::vector<SparseView>& parts, int dim) {
-    std::vector<Element> elements;
-    int64_t shift = 0;
-    for (size_t p = 0; p < parts.size(); ++p) {
-      for (int64_t i = 0; i < parts[p].count(); ++i) {
-        const auto position = parts[p].position(i);
-        elements.push_back(
-            {{position.begin(), position.end()}, static_cast<int>(p), i});
-        // Wraps around where the index is far out of bounds.
-        int64_t& shifted = elements.back().position[dim];
-        shifted = AddElements(shifted, shift);
-      }
-      shift += parts[p].shape().dim(dim);
+    HeapCharge charge(context.host_allocator());
+    const Layout layout = LayOut(parts, dim);
+    ASSIGN_OR_RETURN(const std::vector<Element> elements,
+                     InOrder(charge, layout));
+    return SetElements(context, layout, elements, charge);
+  }
+
+  // All elements. One input may come many times, so that its elements take
+  // more memory than it.
+  static absl::StatusOr<std::vector<Element>> InOrder(HeapCharge& charge,
+                                                      const Layout& layout) {
+    size_t count = 0;
+    for (const SparseView& part : layout.parts) {
+      count += static_cast<size_t>(part.count());
     }
-    std::stable_sort(elements.begin(), elements.end(),
-                     [](const Element& a, const Element& b) {
-                       return a.position < b.position;
-                     });
-    return SetElements(context, elements, parts[0].rank());
+    RETURN_IF_ERROR(charge.AddObjects(count, sizeof(Element)));
+    std::vector<Element> elements;
+    elements.reserve(count);
+    for (size_t p = 0; p < layout.parts.size(); ++p) {
+      for (int64_t i = 0; i < layout.parts[p].count(); ++i) {
+        elements.push_back({static_cast<int>(p), i});
+      }
+    }
+    const auto is_before = [&](const Element& a, const Element& b) {
+      return layout.IsBefore(a, b);
+    };
+    if (std::is_sorted(elements.begin(), elements.end(), is_before)) {
+      return elements;
+    }
+    // The copy that the sort makes.
+    RETURN_IF_ERROR(charge.AddObjects(count, sizeof(Element)));
+    std::stable_sort(elements.begin(), elements.end(), is_before);
+    return elements;
   }
 
   static absl::Status SetElements(OpKernelContext& context,
+                                  const Layout& layout,
                                   const std::vector<Element>& elements,
-                                  int rank) {
+                                  HeapCharge& charge) {
     const int count = context.num_inputs() / 3;
+    const int rank = layout.parts[0].rank();
     const int64_t size = static_cast<int64_t>(elements.size());
     ASSIGN_OR_RETURN(Tensor * indices, context.AllocateOutput(0, {size, rank}));
     ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {size}));
-    HeapCharge charge(context.host_allocator());
     int64_t* out = indices->mutable_flat<int64_t>().data();
     for (int64_t i = 0; i < size; ++i) {
       const Element& element = elements[i];
-      out = std::copy(element.position.begin(), element.position.end(), out);
+      for (int d = 0; d < rank; ++d) *out++ = layout.Coordinate(element, d);
       RETURN_IF_ERROR(CopyElements(charge, context.input(count + element.part),
                                    element.row, 1, *values, i));
     }
@@ -397,11 +461,12 @@ class SparseSplitKernel : public OpKernel {
 
   absl::Status SetPart(OpKernelContext& context, const SparseView& input,
                        int dim, int part, int64_t begin, int64_t end) const {
-    std::vector<int64_t> rows;
-    for (int64_t i = 0; i < input.count(); ++i) {
-      const int64_t at = input.index(i, dim);
-      if (at >= begin && at < end) rows.push_back(i);
-    }
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(const std::vector<int64_t> rows,
+                     ChooseRows(charge, input, [&](int64_t i) {
+                       const int64_t at = input.index(i, dim);
+                       return at >= begin && at < end;
+                     }));
     const auto parts = static_cast<int>(parts_);
     Dims start(input.rank(), 0);
     start[dim] = begin;

@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
-#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 
@@ -92,15 +91,19 @@ absl::Status SparseView::CheckOrder() const {
   return absl::OkStatus();
 }
 
-std::vector<int64_t> SparseView::Order() const {
-  std::vector<int64_t> order(count_);
+absl::StatusOr<std::vector<int64_t>> SparseView::Order(
+    HeapCharge& charge) const {
+  const auto count = static_cast<size_t>(count_);
+  RETURN_IF_ERROR(charge.AddObjects(count, sizeof(int64_t)));
+  std::vector<int64_t> order(count);
   absl::c_iota(order, 0);
   const auto is_before = [this](int64_t a, int64_t b) {
     return absl::c_lexicographical_compare(position(a), position(b));
   };
-  if (!absl::c_is_sorted(order, is_before)) {
-    absl::c_stable_sort(order, is_before);
-  }
+  if (absl::c_is_sorted(order, is_before)) return order;
+  // The copy that the sort makes.
+  RETURN_IF_ERROR(charge.AddObjects(count, sizeof(int64_t)));
+  absl::c_stable_sort(order, is_before);
   return order;
 }
 

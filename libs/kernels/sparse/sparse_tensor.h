@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "libs/kernels/op_kernel.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor.h"
 #include "libs/tensor/variant.h"
 
@@ -82,8 +83,9 @@ class SparseView {
   // The same unless they are also in order, each once.
   absl::Status CheckOrder() const;
   // The elements' numbers in the order of their positions; those at one
-  // position in the order in which they came.
-  std::vector<int64_t> Order() const;
+  // position in the order in which they came. `charge` counts the memory;
+  // RESOURCE_EXHAUSTED where there is none.
+  absl::StatusOr<std::vector<int64_t>> Order(HeapCharge& charge) const;
   // Where element `i` is in the dense tensor, row-major. REQUIRES: Of; bounds.
   int64_t FlatPosition(int64_t i) const;
 
