@@ -265,6 +265,21 @@ void Append(const Tensor& tensor, int count, std::vector<KernelInput>& inputs) {
   inputs.insert(inputs.end(), count, tensor);
 }
 
+// 16 strings of 16 KiB, combined with themselves.
+TEST_F(StringChargeTest, CrossedTextsAreBounded) {
+  const Tensor row = *Texts(16, 16 << 10).Reshaped({1, 16});
+  ExpectRefused({{"SparseCross",
+                  {row, row},
+                  {{"N", 0},
+                   {"hashed_output", false},
+                   {"num_buckets", 0},
+                   {"hash_key", int64_t{1}},
+                   {"out_type", DT_STRING},
+                   {"internal_type", DT_STRING},
+                   {"sparse_types", DataTypeVector()},
+                   {"dense_types", DataTypeVector{DT_STRING, DT_STRING}}}}});
+}
+
 // Each element of each input takes 16 bytes, though the inputs are one.
 TEST_F(StringChargeTest, ElementsOfJoinedSparseTensorsAreBounded) {
   constexpr int kParts = 64;

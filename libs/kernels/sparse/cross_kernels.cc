@@ -10,11 +10,13 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "libs/base/status.h"
 #include "libs/kernels/sparse/sparse_kernels.h"
 #include "libs/kernels/sparse/sparse_tensor.h"
 #include "libs/kernels/string/string_hash.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -59,30 +61,45 @@ struct CrossColumn {
     return order.empty() ? place : order[place];
   }
   uint64_t Hash(int64_t place) const {
-    if (values->dtype() == DT_STRING) {
-      return Fingerprint(values->flat<std::string>()[Element(place)]);
-    }
+    if (values->dtype() == DT_STRING) return Fingerprint(String(place));
     return static_cast<uint64_t>(values->flat<int64_t>()[Element(place)]);
   }
-  std::string Text(int64_t place) const {
+  // REQUIRES: strings.
+  const std::string& String(int64_t place) const {
+    return values->flat<std::string>()[Element(place)];
+  }
+  // Bytes that AppendText appends at most.
+  size_t MostBytes(int64_t place) const {
+    constexpr size_t kLongestNumber = 20;  // of int64
+    return values->dtype() == DT_STRING ? String(place).size() : kLongestNumber;
+  }
+  void AppendText(int64_t place, std::string& text) const {
     if (values->dtype() == DT_STRING) {
-      return values->flat<std::string>()[Element(place)];
+      text += String(place);
+    } else {
+      absl::StrAppend(&text, values->flat<int64_t>()[Element(place)]);
     }
-    return absl::StrCat(values->flat<int64_t>()[Element(place)]);
   }
 };
 
 // Rows of the elements as they come, or in `order` where they do not rise.
-void AddRuns(const SparseView& view, CrossColumn& column) {
+// `charge` counts both. RESOURCE_EXHAUSTED where there is no room for them.
+absl::Status AddRuns(HeapCharge& charge, const SparseView& view,
+                     CrossColumn& column) {
   const auto comes_before = [&view](int64_t a, int64_t b) {
     return view.index(a, 0) < view.index(b, 0);
   };
+  const auto count = static_cast<size_t>(view.count());
   for (int64_t i = 1; i < view.count() && column.order.empty(); ++i) {
     if (!comes_before(i, i - 1)) continue;
-    column.order.resize(view.count());
+    // With the copy that the sort makes.
+    RETURN_IF_ERROR(charge.AddObjects(count, 2 * sizeof(int64_t)));
+    column.order.resize(count);
     std::iota(column.order.begin(), column.order.end(), 0);
     std::stable_sort(column.order.begin(), column.order.end(), comes_before);
   }
+  RETURN_IF_ERROR(charge.AddObjects(count, sizeof(CrossRun)));
+  column.runs.reserve(count);
   for (int64_t place = 0; place < view.count(); ++place) {
     const int64_t row = view.index(column.Element(place), 0);
     if (column.runs.empty() || column.runs.back().row != row) {
@@ -90,9 +107,11 @@ void AddRuns(const SparseView& view, CrossColumn& column) {
     }
     column.runs.back().end = place + 1;
   }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<CrossColumn> SparseColumn(const Tensor& indices,
+absl::StatusOr<CrossColumn> SparseColumn(HeapCharge& charge,
+                                         const Tensor& indices,
                                          const Tensor& values,
                                          const Tensor& shape) {
   ASSIGN_OR_RETURN(const SparseView view,
@@ -105,7 +124,7 @@ absl::StatusOr<CrossColumn> SparseColumn(const Tensor& indices,
   CrossColumn column;
   column.values = &values;
   column.num_rows = view.shape().dim(0);
-  AddRuns(view, column);
+  RETURN_IF_ERROR(AddRuns(charge, view, column));
   return column;
 }
 
@@ -174,8 +193,9 @@ class SparseCrossKernel : public OpKernel {
   using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
+    HeapCharge charge(context.host_allocator());
     ASSIGN_OR_RETURN(const std::vector<CrossColumn> columns,
-                     ReadColumns(context));
+                     ReadColumns(charge, context));
     if (MayCrossInOrder(context, columns)) {
       return CrossInOrder(context, columns);
     }
@@ -190,8 +210,7 @@ class SparseCrossKernel : public OpKernel {
     int64_t at = 0;
     RETURN_IF_ERROR(
         ForEachCommonRow(columns, [&](int64_t row, const CrossRuns& runs) {
-          Cross(columns, row, runs, place, at, *values);
-          return absl::OkStatus();
+          return Cross(context, charge, columns, row, runs, place, at, *values);
         }));
     return SetVector(context, 2,
                      {columns.empty() ? 0 : columns[0].num_rows, longest});
@@ -200,13 +219,14 @@ class SparseCrossKernel : public OpKernel {
  private:
   // Inputs are N indices, N values, N shapes, then the dense ones.
   absl::StatusOr<std::vector<CrossColumn>> ReadColumns(
-      const OpKernelContext& context) const {
+      HeapCharge& charge, const OpKernelContext& context) const {
     const int n = static_cast<int>(num_sparse_);
     std::vector<CrossColumn> columns;
     for (int i = 0; i < n; ++i) {
-      ASSIGN_OR_RETURN(CrossColumn column,
-                       SparseColumn(context.input(i), context.input(n + i),
-                                    context.input(2 * n + i)));
+      ASSIGN_OR_RETURN(
+          CrossColumn column,
+          SparseColumn(charge, context.input(i), context.input(n + i),
+                       context.input(2 * n + i)));
       columns.push_back(std::move(column));
     }
     for (int i = 3 * n; i < context.num_inputs(); ++i) {
@@ -275,28 +295,36 @@ class SparseCrossKernel : public OpKernel {
   }
 
   // Writes the combinations of a row from `place` and `at` on, which move
-  // behind them. The last column's features go fastest.
-  void Cross(const std::vector<CrossColumn>& columns, int64_t row,
-             const CrossRuns& runs, int64_t*& place, int64_t& at,
-             Tensor& values) const {
+  // behind them. The last column's features go fastest. The cause where the
+  // step is cancelled; RESOURCE_EXHAUSTED where there is no room for the texts.
+  absl::Status Cross(const OpKernelContext& context, HeapCharge& charge,
+                     const std::vector<CrossColumn>& columns, int64_t row,
+                     const CrossRuns& runs, int64_t*& place, int64_t& at,
+                     Tensor& values) const {
+    constexpr int64_t kBetweenLooks = 1024;  // at the cancellation
     absl::InlinedVector<int64_t, 8> chosen;
     for (const CrossRun& run : runs) chosen.push_back(run.begin);
     size_t c = columns.size();
     for (int64_t number = 0; c > 0; ++number) {
+      if (at % kBetweenLooks == 0) {
+        RETURN_IF_ERROR(context.cancellation().status());
+      }
       *place++ = row;
       *place++ = number;
-      SetValue(columns, chosen, at++, values);
+      RETURN_IF_ERROR(SetValue(charge, columns, chosen, at++, values));
       c = columns.size();
       while (c > 0 && ++chosen[c - 1] == runs[c - 1].end) {
         --c;
         chosen[c] = runs[c].begin;
       }
     }
+    return absl::OkStatus();
   }
 
-  void SetValue(const std::vector<CrossColumn>& columns,
-                absl::Span<const int64_t> chosen, int64_t at,
-                Tensor& values) const {
+  absl::Status SetValue(HeapCharge& charge,
+                        const std::vector<CrossColumn>& columns,
+                        absl::Span<const int64_t> chosen, int64_t at,
+                        Tensor& values) const {
     if (values.dtype() == DT_INT64) {
       uint64_t hash = hash_key_;
       for (size_t c = 0; c < columns.size(); ++c) {
@@ -304,14 +332,24 @@ class SparseCrossKernel : public OpKernel {
       }
       values.mutable_flat<int64_t>()[at] =
           static_cast<int64_t>(hash % num_buckets_);
-      return;
+      return absl::OkStatus();
     }
-    std::string text;
+    size_t most = 0;
     for (size_t c = 0; c < columns.size(); ++c) {
-      absl::StrAppend(&text, c == 0 ? "" : "_X_", columns[c].Text(chosen[c]));
+      most +=
+          (c == 0 ? 0 : kSeparator.size()) + columns[c].MostBytes(chosen[c]);
     }
-    values.mutable_flat<std::string>()[at] = std::move(text);
+    RETURN_IF_ERROR(charge.AddStrings(1, most));
+    std::string& text = values.mutable_flat<std::string>()[at];
+    text.reserve(most);
+    for (size_t c = 0; c < columns.size(); ++c) {
+      if (c > 0) absl::StrAppend(&text, kSeparator);
+      columns[c].AppendText(chosen[c], text);
+    }
+    return absl::OkStatus();
   }
+
+  static constexpr absl::string_view kSeparator = "_X_";
 
   int64_t num_sparse_ = 0;
   uint64_t hash_key_ = 0;

@@ -321,6 +321,23 @@ TEST_F(SparseKernelsTest, CrossesRowsInWhateverOrderTheyCome) {
           Longs({3, 2})});
 }
 
+// A row of 2**10 features, with itself: 2**20 combinations.
+TEST_F(SparseKernelsTest, CrossOfACancelledStepEnds) {
+  const Tensor row(DT_INT64, {1, 1 << 10});
+  harness_.cancellation().Cancel(absl::CancelledError("the step ended"));
+  EXPECT_THAT(
+      harness_.Run("SparseCross", {row, row},
+                   {{"N", 0},
+                    {"hashed_output", true},
+                    {"num_buckets", 100},
+                    {"hash_key", int64_t{1}},
+                    {"out_type", DT_INT64},
+                    {"internal_type", DT_INT64},
+                    {"sparse_types", DataTypeVector()},
+                    {"dense_types", DataTypeVector{DT_INT64, DT_INT64}}}),
+      StatusIs(absl::StatusCode::kCancelled, "the step ended"));
+}
+
 // What a lookup becomes gives what its nodes give, one after the other.
 TEST_F(SparseKernelsTest, UniqueRowIds) {
   Expect("_UniqueRowIds",
