@@ -265,6 +265,16 @@ void Append(const Tensor& tensor, int count, std::vector<KernelInput>& inputs) {
   inputs.insert(inputs.end(), count, tensor);
 }
 
+// Field `number` of a message that holds `bytes`.
+std::string Field(int number, const std::string& bytes) {
+  std::string field(1, static_cast<char>(number << 3 | 2));
+  size_t size = bytes.size();
+  for (; size >= 0x80; size >>= 7) {
+    field += static_cast<char>(0x80 | (size & 0x7f));
+  }
+  return field + static_cast<char>(size) + bytes;
+}
+
 // 16 strings of 16 KiB, combined with themselves.
 TEST_F(StringChargeTest, CrossedTextsAreBounded) {
   const Tensor row = *Texts(16, 16 << 10).Reshaped({1, 16});
@@ -309,6 +319,61 @@ TEST_F(StringChargeTest, OrdersOfSparseElementsAreBounded) {
          Tensor::Scalar(0.0f)}},
        {"SparseSparseMaximum",
         {at.indices, floats, at.shape, at.indices, floats, at.shape}}});
+}
+
+// A tf.Example, or the context of a tf.SequenceExample, of one feature "x".
+std::string Example(const std::string& text) {
+  const std::string feature = Field(1, Field(1, text));
+  return Field(1, Field(1, Field(1, "x") + Field(2, feature)));
+}
+
+// A feature "x" of texts, sparse or dense.
+AttrMap ExampleAttrs(bool is_sparse) {
+  const int64_t num_sparse = is_sparse ? 1 : 0;
+  const int64_t num_dense = 1 - num_sparse;
+  return {{"Nsparse", num_sparse},
+          {"Ndense", num_dense},
+          {"sparse_types", DataTypeVector(num_sparse, DT_STRING)},
+          {"Tdense", DataTypeVector(num_dense, DT_STRING)},
+          {"dense_shapes",
+           std::vector<PartialShape>(num_dense, PartialShape(TensorShape()))}};
+}
+AttrMap SequenceAttrs(bool is_sparse) {
+  using Strings = std::vector<std::string>;
+  const int64_t num_sparse = is_sparse ? 1 : 0;
+  const int64_t num_dense = 1 - num_sparse;
+  return {{"Ncontext_sparse", num_sparse},
+          {"Ncontext_dense", num_dense},
+          {"Nfeature_list_sparse", 0},
+          {"Nfeature_list_dense", 0},
+          {"context_sparse_types", DataTypeVector(num_sparse, DT_STRING)},
+          {"Tcontext_dense", DataTypeVector(num_dense, DT_STRING)},
+          {"feature_list_dense_types", DataTypeVector()},
+          {"feature_list_sparse_types", DataTypeVector()},
+          {"context_dense_shapes",
+           std::vector<PartialShape>(num_dense, PartialShape(TensorShape()))},
+          {"feature_list_dense_shapes", std::vector<PartialShape>()},
+          {"context_sparse_keys", Strings(num_sparse, "x")},
+          {"context_dense_keys", Strings(num_dense, "x")},
+          {"feature_list_sparse_keys", Strings()},
+          {"feature_list_dense_keys", Strings()},
+          {"feature_list_dense_missing_assumed_empty", Strings()}};
+}
+
+// Defaults are copied for each record that lacks the feature.
+TEST_F(StringChargeTest, FeaturesOfExamplesAreBounded) {
+  const Tensor none(DT_STRING, {0}), text = Text(kMiB);
+  const Tensor name = Tensor::Scalar(std::string("x"));
+  const Tensor empty = Texts(4, 0);
+  const Tensor full =
+      Tensor::Vector<std::string>({Example(std::string(4 * kMiB, 'a'))});
+  ExpectRefused(
+      {{"ParseExample", {empty, none, name, text}, ExampleAttrs(false)},
+       {"ParseExample", {full, none, name, Text(0)}, ExampleAttrs(false)},
+       {"ParseExample", {full, none, name}, ExampleAttrs(true)},
+       {"ParseSequenceExample", {empty, none, text}, SequenceAttrs(false)},
+       {"ParseSequenceExample", {full, none, Text(0)}, SequenceAttrs(false)},
+       {"ParseSequenceExample", {full, none}, SequenceAttrs(true)}});
 }
 
 // What a string may take at most counts only while it is made.

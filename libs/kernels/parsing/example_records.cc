@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,15 +11,17 @@
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parsing/feature_values.h"
-#include "libs/kernels/string_charge.h"
 #include "libs/tensor/heap_charge.h"
 #include "schemas/tf/example.pb.h"
 
 namespace weft {
 
 struct ExampleRecords::Parsed {
+  explicit Parsed(Allocator& allocator) : charge(allocator) {}
+
   google::protobuf::Arena arena;
   std::vector<tf::Example*> examples;
+  ArenaCharge charge;
 };
 
 // One feature of all examples, null where an example lacks it.
@@ -44,6 +45,15 @@ class ExampleRecords::Column {
     }
     return longest;
   }
+  // Charges what CopyTo copies of all examples, beside the tensor.
+  absl::Status ChargeAll(HeapCharge& charge) const {
+    for (const tf::Feature* feature : features_) {
+      if (feature != nullptr) {
+        RETURN_IF_ERROR(ChargeValues(charge, *feature));
+      }
+    }
+    return absl::OkStatus();
+  }
   // REQUIRES: room for Size(n).
   T* CopyTo(int64_t n, T* out) const {
     return Has(n) ? CopyValues(*features_[n], out) : out;
@@ -63,7 +73,7 @@ ExampleRecords::ExampleRecords(Allocator& allocator, const Tensor& serialized,
       count_(serialized.num_elements()),
       is_single_(serialized.shape().IsScalar()),
       names_(names),
-      parsed_(std::make_shared<Parsed>()) {}
+      parsed_(std::make_shared<Parsed>(allocator)) {}
 
 absl::StatusOr<ExampleRecords> ExampleRecords::Parse(Scheduler& scheduler,
                                                      Allocator& allocator,
@@ -89,14 +99,19 @@ absl::Status ExampleRecords::ParseAll(
     Scheduler& scheduler, absl::Span<const std::string> serialized) {
   std::vector<tf::Example*>& examples = parsed_->examples;
   examples.resize(serialized.size());
-  const int64_t bad = FindBadRecord(scheduler, count_, [&](int64_t n) {
+  RETURN_IF_ERROR(parsed_->charge.AddTexts(serialized));
+  const auto parse = [&](int64_t n) {
     const std::string& bytes = serialized[n];
     examples[n] =
         google::protobuf::Arena::CreateMessage<tf::Example>(&parsed_->arena);
     return bytes.size() <= std::numeric_limits<int>::max() &&
            examples[n]->ParseFromArray(bytes.data(),
                                        static_cast<int>(bytes.size()));
-  });
+  };
+  ASSIGN_OR_RETURN(
+      const int64_t bad, FindBadRecord(scheduler, count_, parse, [&] {
+        return parsed_->charge.Update(parsed_->arena.SpaceAllocated());
+      }));
   if (bad < 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(NameOf(bad), CouldNotParse(serialized[bad])));
@@ -153,16 +168,6 @@ absl::StatusOr<ExampleRecords::Column<T>> ExampleRecords::Find(
   return column;
 }
 
-// For `copies` of default values; only strings take memory beside the tensor.
-template <typename T>
-absl::Status ChargeDefaults(HeapCharge& charge, absl::Span<const T> values,
-                            size_t copies) {
-  if constexpr (std::is_same_v<T, std::string>) {
-    return charge.AddObjects(copies, HeapBytesOf(values));
-  }
-  return absl::OkStatus();
-}
-
 constexpr char kDenseMismatch[] = "Data type: $1 but expected type: $0";
 constexpr char kSparseMismatch[] = "Expected type: $0, Actual type: $1";
 
@@ -193,6 +198,7 @@ absl::StatusOr<Tensor> ExampleRecords::FixedDense(
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(*allocator_, kType, shape));
   HeapCharge charge(*allocator_);
   RETURN_IF_ERROR(ChargeDefaults<T>(charge, otherwise, missing));
+  RETURN_IF_ERROR(column.ChargeAll(charge));
   T* out = tensor.mutable_flat<T>().data();
   for (int64_t n = 0; n < count_; ++n) {
     out = column.Has(n) ? column.CopyTo(n, out)
@@ -232,6 +238,7 @@ absl::StatusOr<Tensor> ExampleRecords::VariableDense(
   HeapCharge charge(*allocator_);
   RETURN_IF_ERROR(ChargeDefaults<T>(charge, feature.default_value.flat<T>(),
                                     tensor.num_elements() - column.Total()));
+  RETURN_IF_ERROR(column.ChargeAll(charge));
   T* out = tensor.mutable_flat<T>().data();
   const T& filler = feature.default_value.flat<T>()[0];
   for (int64_t n = 0; n < count_; ++n) {
@@ -287,6 +294,8 @@ absl::StatusOr<SparseValues> ExampleRecords::SparseOf(
   ASSIGN_OR_RETURN(result.values,
                    Tensor::Allocate(*allocator_, DataTypeOf<T>::value,
                                     TensorShape({total})));
+  HeapCharge charge(*allocator_);
+  RETURN_IF_ERROR(column.ChargeAll(charge));
   column.CopyAllTo(result.values.template mutable_flat<T>().data());
   int64_t* index = result.indices.template mutable_flat<int64_t>().data();
   for (int64_t n = 0; n < count_; ++n) {
@@ -320,6 +329,8 @@ absl::StatusOr<RaggedValues> ExampleRecords::RaggedOf(
   ASSIGN_OR_RETURN(result.values,
                    Tensor::Allocate(*allocator_, DataTypeOf<T>::value,
                                     TensorShape({column.Total()})));
+  HeapCharge charge(*allocator_);
+  RETURN_IF_ERROR(column.ChargeAll(charge));
   column.CopyAllTo(result.values.template mutable_flat<T>().data());
   if (is_single_) {
     result.row_splits = Tensor(split_type, {0});

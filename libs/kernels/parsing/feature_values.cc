@@ -8,9 +8,29 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/kernels/string_charge.h"
 #include "schemas/tf/feature.pb.h"
 
 namespace weft {
+namespace {
+
+int64_t FindBadOfBatch(Scheduler& scheduler, int64_t count,
+                       absl::FunctionRef<bool(int64_t n)> parse) {
+  std::vector<char> is_valid(static_cast<size_t>(count), false);
+  const auto parse_some = [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) is_valid[n] = parse(n);
+  };
+  constexpr int64_t kRecordsPerThread = 8;  // what pays to wake another one
+  if (count <= kRecordsPerThread) {
+    parse_some(0, count);
+  } else {
+    scheduler.ParallelFor(count, kRecordsPerThread, parse_some);
+  }
+  const auto bad = std::find(is_valid.begin(), is_valid.end(), 0);
+  return bad == is_valid.end() ? -1 : bad - is_valid.begin();
+}
+
+}  // namespace
 
 DataType TypeOf(const tf::Feature& feature) {
   switch (feature.kind_case()) {
@@ -49,20 +69,55 @@ template float* CopyValues(const tf::Feature& feature, float* out);
 template int64_t* CopyValues(const tf::Feature& feature, int64_t* out);
 template std::string* CopyValues(const tf::Feature& feature, std::string* out);
 
-int64_t FindBadRecord(Scheduler& scheduler, int64_t count,
-                      absl::FunctionRef<bool(int64_t n)> parse) {
-  std::vector<char> is_valid(static_cast<size_t>(count), false);
-  const auto parse_some = [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) is_valid[n] = parse(n);
-  };
-  constexpr int64_t kRecordsPerThread = 8;  // what pays to wake another one
-  if (count <= kRecordsPerThread) {
-    parse_some(0, count);
-  } else {
-    scheduler.ParallelFor(count, kRecordsPerThread, parse_some);
+absl::Status ArenaCharge::AddTexts(absl::Span<const std::string> serialized) {
+  return charge_.Add(HeapBytesOf(serialized));
+}
+
+absl::Status ArenaCharge::Update(size_t arena_bytes) {
+  RETURN_IF_ERROR(charge_.Add(arena_bytes - arena_bytes_));
+  arena_bytes_ = arena_bytes;
+  return absl::OkStatus();
+}
+
+absl::Status ChargeValues(HeapCharge& charge, const tf::Feature& feature) {
+  size_t bytes = 0;
+  for (const std::string& text : feature.bytes_list().value()) {
+    bytes += HeapCharge::BytesOfString(text.size());
   }
-  const auto bad = std::find(is_valid.begin(), is_valid.end(), 0);
-  return bad == is_valid.end() ? -1 : bad - is_valid.begin();
+  return charge.Add(bytes);
+}
+
+template <typename T>
+absl::Status ChargeDefaults(HeapCharge& charge, absl::Span<const T> values,
+                            size_t copies) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return charge.AddObjects(copies, HeapBytesOf(values));
+  }
+  return absl::OkStatus();
+}
+template absl::Status ChargeDefaults(HeapCharge& charge,
+                                     absl::Span<const float> values,
+                                     size_t copies);
+template absl::Status ChargeDefaults(HeapCharge& charge,
+                                     absl::Span<const int64_t> values,
+                                     size_t copies);
+template absl::Status ChargeDefaults(HeapCharge& charge,
+                                     absl::Span<const std::string> values,
+                                     size_t copies);
+
+absl::StatusOr<int64_t> FindBadRecord(
+    Scheduler& scheduler, int64_t count,
+    absl::FunctionRef<bool(int64_t n)> parse,
+    absl::FunctionRef<absl::Status()> charge) {
+  constexpr int64_t kMost = 1024;
+  for (int64_t first = 0; first < count; first += kMost) {
+    const int64_t size = std::min(count - first, kMost);
+    const int64_t bad = FindBadOfBatch(
+        scheduler, size, [&](int64_t n) { return parse(first + n); });
+    if (bad >= 0) return first + bad;
+    RETURN_IF_ERROR(charge());
+  }
+  return -1;
 }
 
 std::string CouldNotParse(absl::string_view bytes) {

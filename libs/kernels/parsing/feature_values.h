@@ -1,10 +1,11 @@
 // The features of serialized examples as protobuf has them: what ExampleRecords
 // and SequenceRecords share. Internal to this room.
 //
-// Functions without state.
+// Functions without state, and ArenaCharge: one thread at a time.
 #ifndef WEFT_LIBS_KERNELS_PARSING_FEATURE_VALUES_H_
 #define WEFT_LIBS_KERNELS_PARSING_FEATURE_VALUES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -14,6 +15,7 @@
 #include "absl/types/span.h"
 #include "libs/base/scheduler.h"
 #include "libs/kernels/number_types.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {
@@ -33,10 +35,37 @@ int64_t SizeOf(const tf::Feature& feature);
 template <typename T>
 T* CopyValues(const tf::Feature& feature, T* out);
 
-// Calls `parse` for each of `count` numbers, several at a time; the first that
-// it gives false for, else -1.
-int64_t FindBadRecord(Scheduler& scheduler, int64_t count,
-                      absl::FunctionRef<bool(int64_t n)> parse);
+// ArenaCharge counts parsed records: their arena, and the texts in them, which
+// are outside of it. RESOURCE_EXHAUSTED where there is no room for them.
+class ArenaCharge {
+ public:
+  explicit ArenaCharge(Allocator& allocator) : charge_(allocator) {}
+
+  // Before the records are parsed.
+  absl::Status AddTexts(absl::Span<const std::string> serialized);
+  // The arena takes so many bytes now.
+  absl::Status Update(size_t arena_bytes);
+
+ private:
+  HeapCharge charge_;
+  size_t arena_bytes_ = 0;
+};
+
+// Charges the strings that CopyValues copies, outside of their objects. Numbers
+// take nothing. RESOURCE_EXHAUSTED where there is no room for them.
+absl::Status ChargeValues(HeapCharge& charge, const tf::Feature& feature);
+// The same for `copies` of default values. REQUIRES: T is one of FeatureTypes.
+template <typename T>
+absl::Status ChargeDefaults(HeapCharge& charge, absl::Span<const T> values,
+                            size_t copies);
+
+// Calls `parse` for each of `count` records, on several threads. The first
+// record for which it returns false, or -1 if there is none. Calls `charge`
+// after each 1,024 records, to count the memory that they take, and returns its
+// error.
+absl::StatusOr<int64_t> FindBadRecord(Scheduler& scheduler, int64_t count,
+                                      absl::FunctionRef<bool(int64_t n)> parse,
+                                      absl::FunctionRef<absl::Status()> charge);
 // "Could not parse example input, value: ...": the bytes of a record may be
 // anything, and many.
 std::string CouldNotParse(absl::string_view bytes);

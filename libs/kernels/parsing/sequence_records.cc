@@ -10,6 +10,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/parsing/feature_values.h"
+#include "libs/tensor/heap_charge.h"
 #include "schemas/tf/example.pb.h"
 
 namespace weft {
@@ -27,8 +28,11 @@ T* CopyRow(const tf::Feature* row, T* out) {
 }  // namespace
 
 struct SequenceRecords::Parsed {
+  explicit Parsed(Allocator& allocator) : charge(allocator) {}
+
   google::protobuf::Arena arena;
   std::vector<tf::SequenceExample*> sequences;
+  ArenaCharge charge;
 };
 
 // One after the other, of all sequences; null for one that has no values.
@@ -53,6 +57,13 @@ struct SequenceRecords::Rows {
     }
     return longest;
   }
+  // Charges what CopyRow copies of all of them, beside the tensor.
+  absl::Status ChargeAll(HeapCharge& charge) const {
+    for (const tf::Feature* row : rows) {
+      if (row != nullptr) RETURN_IF_ERROR(ChargeValues(charge, *row));
+    }
+    return absl::OkStatus();
+  }
   std::vector<int64_t> RowSizes() const {
     std::vector<int64_t> sizes;
     sizes.reserve(rows.size());
@@ -67,7 +78,7 @@ SequenceRecords::SequenceRecords(Allocator& allocator, const Tensor& serialized,
       count_(serialized.num_elements()),
       is_single_(serialized.shape().IsScalar()),
       names_(names),
-      parsed_(std::make_shared<Parsed>()) {}
+      parsed_(std::make_shared<Parsed>(allocator)) {}
 
 absl::StatusOr<SequenceRecords> SequenceRecords::Parse(Scheduler& scheduler,
                                                        Allocator& allocator,
@@ -89,7 +100,8 @@ absl::StatusOr<SequenceRecords> SequenceRecords::Parse(Scheduler& scheduler,
   const auto texts = serialized.flat<std::string>();
   Parsed& parsed = *records.parsed_;
   parsed.sequences.resize(texts.size());
-  const int64_t bad = FindBadRecord(scheduler, records.count_, [&](int64_t n) {
+  RETURN_IF_ERROR(parsed.charge.AddTexts(texts));
+  const auto parse = [&](int64_t n) {
     const std::string& bytes = texts[n];
     parsed.sequences[n] =
         google::protobuf::Arena::CreateMessage<tf::SequenceExample>(
@@ -97,7 +109,11 @@ absl::StatusOr<SequenceRecords> SequenceRecords::Parse(Scheduler& scheduler,
     return bytes.size() <= std::numeric_limits<int>::max() &&
            parsed.sequences[n]->ParseFromArray(bytes.data(),
                                                static_cast<int>(bytes.size()));
-  });
+  };
+  ASSIGN_OR_RETURN(const int64_t bad,
+                   FindBadRecord(scheduler, records.count_, parse, [&] {
+                     return parsed.charge.Update(parsed.arena.SpaceAllocated());
+                   }));
   if (bad < 0) return records;
   return absl::InvalidArgumentError(
       absl::StrCat(records.NameOf(bad), CouldNotParse(texts[bad])));
@@ -201,10 +217,15 @@ absl::StatusOr<Tensor> SequenceRecords::ContextDense(
   ASSIGN_OR_RETURN(const TensorShape shape, WithBatch(one.dims()));
   ASSIGN_OR_RETURN(Tensor tensor,
                    Tensor::Allocate(*allocator_, otherwise.dtype(), shape));
+  HeapCharge charge(*allocator_);
+  RETURN_IF_ERROR(rows.ChargeAll(charge));
+  const auto missing = static_cast<size_t>(
+      std::count(rows.is_there.begin(), rows.is_there.end(), 0));
   RETURN_IF_ERROR(DispatchType(
       FeatureTypes{}, otherwise.dtype(),
       [&]<typename T>(TypeTag<T>) -> absl::Status {
         const auto filler = otherwise.template flat<T>();
+        RETURN_IF_ERROR(ChargeDefaults<T>(charge, filler, missing));
         T* out = tensor.template mutable_flat<T>().data();
         for (int64_t n = 0; n < count_; ++n) {
           out = rows.is_there[n] ? CopyRow(rows.rows[rows.begins[n]], out)
@@ -244,6 +265,8 @@ absl::StatusOr<SequenceRecords::Steps> SequenceRecords::ListsDense(
   ASSIGN_OR_RETURN(const TensorShape all, WithBatch(dims));
   Steps steps;
   ASSIGN_OR_RETURN(steps.values, Tensor::Allocate(*allocator_, dtype, all));
+  HeapCharge charge(*allocator_);
+  RETURN_IF_ERROR(rows.ChargeAll(charge));
   RETURN_IF_ERROR(DispatchType(
       FeatureTypes{}, dtype, [&]<typename T>(TypeTag<T>) -> absl::Status {
         T* out = steps.values.template mutable_flat<T>().data();
@@ -272,6 +295,8 @@ absl::StatusOr<Tensor> SequenceRecords::Values(const Rows& rows,
   for (const tf::Feature* row : rows.rows) total += RowSize(row);
   ASSIGN_OR_RETURN(Tensor values,
                    Tensor::Allocate(*allocator_, dtype, TensorShape({total})));
+  HeapCharge charge(*allocator_);
+  RETURN_IF_ERROR(rows.ChargeAll(charge));
   RETURN_IF_ERROR(DispatchType(
       FeatureTypes{}, dtype, [&]<typename T>(TypeTag<T>) -> absl::Status {
         T* out = values.template mutable_flat<T>().data();
