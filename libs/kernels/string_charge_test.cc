@@ -275,6 +275,39 @@ std::string Field(int number, const std::string& bytes) {
   return field + static_cast<char>(size) + bytes;
 }
 
+// One input four times.
+TEST_F(StringChargeTest, TextsAboutTensorsAreBounded) {
+  const Tensor text = Text(kMiB);
+  const Tensor summary =
+      Tensor::Scalar(Field(1, Field(7, std::string(kMiB, 'a'))));
+  ExpectRefused(
+      {{"StringFormat",
+        {text, text, text, text},
+        {{"template", "{}{}{}{}"}, {"placeholder", "{}"}, {"summarize", -1}}},
+       {"MergeSummary", {summary, summary, summary, summary}, {{"N", 4}}}});
+}
+
+// One tag for each image.
+TEST_F(StringChargeTest, TagsOfSummariesAreBounded) {
+  const Tensor tag = Text(kMiB);
+  ExpectRefused({{"ImageSummary",
+                  {tag, Tensor(DT_UINT8, {4, 1, 1, 1})},
+                  {{"max_images", 4}}},
+                 {"AudioSummary",
+                  {tag, Tensor(DT_FLOAT, {4, 1})},
+                  {{"max_outputs", 4}, {"sample_rate", 1.0f}}},
+                 {"TensorSummary", {tag}}});
+}
+
+// Nothing is printed: the texts do not fit.
+TEST_F(StringChargeTest, PrintedTextsAreBounded) {
+  const Tensor text = Text(kMiB), no = Tensor::Scalar(false);
+  const AttrMap all = {{"summarize", -1}};
+  ExpectNoRoom({{"Assert", {no, text, text, text, text}, all},
+                {"Print", {no, text, text, text, text}, all},
+                {"PrintV2", {Text(4 * kMiB)}}});
+}
+
 // 16 strings of 16 KiB, combined with themselves.
 TEST_F(StringChargeTest, CrossedTextsAreBounded) {
   const Tensor row = *Texts(16, 16 << 10).Reshaped({1, 16});

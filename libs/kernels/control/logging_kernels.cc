@@ -14,6 +14,7 @@
 #include "libs/kernels/control/control_kernels.h"
 #include "libs/kernels/control/tensor_summary.h"
 #include "libs/kernels/kernel_registry.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -34,11 +35,17 @@ class AssertKernel : public OpKernel {
           "In[0] should be a scalar: ", condition.shape().ToString()));
     }
     if (condition.scalar<bool>()) return absl::OkStatus();
-    std::string text = "assertion failed:";
+    HeapCharge charge(context.host_allocator());
+    ChargedText message(charge);
+    message.Append("assertion failed:");
     for (int i = 1; i < context.num_inputs(); ++i) {
-      absl::StrAppend(&text, " [",
-                      SummarizeValues(context.input(i), summarize_), "]");
+      message.Append(" [");
+      AppendValues(context.input(i), summarize_, message);
+      message.Append("]");
     }
+    ASSIGN_OR_RETURN(const std::string text, std::move(message).Take());
+    // The error's own copy.
+    RETURN_IF_ERROR(charge.AddStrings(1, text.size()));
     return absl::InvalidArgumentError(text);
   }
 
@@ -60,12 +67,16 @@ class PrintKernel : public OpKernel {
         count_.fetch_add(1, std::memory_order_relaxed) >= first_n_) {
       return absl::OkStatus();
     }
-    std::string line = message_;
+    HeapCharge charge(context.host_allocator());
+    ChargedText text(charge);
+    text.Append(message_);
     for (int i = 1; i < context.num_inputs(); ++i) {
-      absl::StrAppend(&line, "[", SummarizeValues(context.input(i), summarize_),
-                      "]");
+      text.Append("[");
+      AppendValues(context.input(i), summarize_, text);
+      text.Append("]");
     }
-    line += "\n";
+    text.Append("\n");
+    ASSIGN_OR_RETURN(const std::string line, std::move(text).Take());
     // In one piece, so that lines of several threads do not mix.
     std::fwrite(line.data(), 1, line.size(), stderr);
     return absl::OkStatus();
@@ -111,8 +122,11 @@ class PrintTextKernel : public OpKernel {
           absl::StrCat("Input is expected to be scalar, but got ",
                        input.shape().ToString()));
     }
+    HeapCharge charge(context.host_allocator());
+    ChargedText whole(charge);
+    whole.Append(input.scalar<std::string>(), end_);
     // In one piece, so that texts of several threads do not mix.
-    const std::string text = input.scalar<std::string>() + end_;
+    ASSIGN_OR_RETURN(const std::string text, std::move(whole).Take());
     std::FILE* const stream = to_stdout_ ? stdout : stderr;
     std::fwrite(text.data(), 1, text.size(), stream);
     std::fflush(stream);
@@ -146,11 +160,14 @@ class StringFormatKernel : public OpKernel {
       : OpKernel(construction), summarize_(SummarizeOf(construction)) {}
 
   absl::Status Compute(OpKernelContext& context) override {
-    std::string text = parts_[0];
+    HeapCharge charge(context.host_allocator());
+    ChargedText whole(charge);
+    whole.Append(parts_[0]);
     for (int i = 0; i < context.num_inputs(); ++i) {
-      absl::StrAppend(&text, SummarizeEnds(context.input(i), summarize_),
-                      parts_[i + 1]);
+      AppendEnds(context.input(i), summarize_, whole);
+      whole.Append(parts_[i + 1]);
     }
+    ASSIGN_OR_RETURN(std::string text, std::move(whole).Take());
     context.SetOutput(0, Tensor::Scalar(std::move(text)));
     return absl::OkStatus();
   }

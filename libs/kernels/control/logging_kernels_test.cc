@@ -9,6 +9,21 @@
 namespace weft {
 namespace {
 
+using AppendFn = void (*)(const Tensor&, int64_t, ChargedText&);
+
+std::string TextOf(AppendFn append, const Tensor& tensor, int64_t limit) {
+  HeapCharge charge(HeapAllocator());
+  ChargedText text(charge);
+  append(tensor, limit, text);
+  return std::move(text).Take().value();
+}
+std::string SummarizeValues(const Tensor& tensor, int64_t max_values) {
+  return TextOf(AppendValues, tensor, max_values);
+}
+std::string SummarizeEnds(const Tensor& tensor, int64_t at_ends) {
+  return TextOf(AppendEnds, tensor, at_ends);
+}
+
 TEST(SummarizeValuesTest, IsTensorFlows) {
   const auto matrix = Tensor::FromValues({2, 2}, {1, 2, 3, 4});
   EXPECT_EQ(SummarizeValues(matrix, -1), "[1 2][3 4]");
@@ -36,6 +51,18 @@ TEST(SummarizeValuesTest, NumbersHaveTheDigitsThatTellThemApart) {
             "0.1 0.33333333333333331");
   EXPECT_EQ(SummarizeValues(Tensor::Vector<half>({half(0.1f)}), 9),
             "0.0999755859");
+}
+
+TEST(SummarizeValuesTest, LongStringsAreEscapedAsShortOnes) {
+  std::string text, escaped;
+  for (int i = 0; i < 3000; ++i) {
+    text +=
+        "\n\x01"
+        "7\xc3\xa9";
+    escaped += "\\n\\0017\xc3\xa9";
+  }
+  EXPECT_EQ(SummarizeValues(Tensor::Scalar(text), 3), escaped);
+  EXPECT_EQ(SummarizeEnds(Tensor::Scalar(text), 3), "\"" + escaped + "\"");
 }
 
 TEST(SummarizeValuesTest, ValuesWithoutTextAreQuestionMarks) {

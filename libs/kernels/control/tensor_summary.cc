@@ -5,11 +5,12 @@
 #include <limits>
 #include <string>
 #include <type_traits>
-#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/text_numbers.h"
 
@@ -36,9 +37,7 @@ std::string NumberText(T value) {
 
 template <typename T>
 std::string Text(const T& value) {
-  if constexpr (std::is_same_v<T, std::string>) {
-    return absl::Utf8SafeCEscape(value);
-  } else if constexpr (std::is_same_v<T, bool>) {
+  if constexpr (std::is_same_v<T, bool>) {
     return value ? "1" : "0";
   } else if constexpr (sizeof(T) == 1) {
     return absl::StrCat(static_cast<int>(value));
@@ -49,45 +48,64 @@ std::string Text(const T& value) {
   }
 }
 
+template <typename T>
+void AppendValue(const T& value, ChargedText& text) {
+  text.Append(Text(value));
+}
+
+// Piece by piece: what escaping makes of a long string is charged only where it
+// is appended. Each byte is escaped by itself.
+void AppendValue(const std::string& value, ChargedText& text) {
+  constexpr size_t kPiece = 4096;
+  for (size_t i = 0; i < value.size() && text.ok(); i += kPiece) {
+    text.Append(
+        absl::Utf8SafeCEscape(absl::string_view(value).substr(i, kPiece)));
+  }
+}
+
 // Writes the values of one tensor, dimension by dimension.
 template <typename T>
 class Summary {
  public:
-  Summary(const Tensor& tensor, int64_t limit)
-      : shape_(tensor.shape()), values_(tensor.flat<T>()), limit_(limit) {}
+  Summary(const Tensor& tensor, int64_t limit, ChargedText& text)
+      : shape_(tensor.shape()),
+        values_(tensor.flat<T>()),
+        limit_(limit),
+        text_(text),
+        begin_(text.size()) {}
 
-  std::string Write() {
-    if (shape_.IsScalar()) return values_.empty() ? "" : Text(values_[0]);
+  void Write() {
+    if (shape_.IsScalar()) return AppendValue(values_[0], text_);
     WriteDim(0);
-    if (shape_.num_elements() > limit_) text_ += "...";
-    return text_;
+    if (shape_.num_elements() > limit_) text_.Append("...");
   }
 
  private:
   // A tensor without elements may have any number of rows.
   bool IsFull() const {
     constexpr size_t kMaxEmptyText = 1000;
-    return next_ >= limit_ || (values_.empty() && text_.size() > kMaxEmptyText);
+    return next_ >= limit_ || !text_.ok() ||
+           (values_.empty() && text_.size() - begin_ > kMaxEmptyText);
   }
 
   void WriteDim(int d) {
     if (IsFull()) return;
     if (d == shape_.rank() - 1) return WriteRow(d);
     for (int64_t i = 0; i < shape_.dim(d) && !IsFull(); ++i) {
-      text_ += "[";
+      text_.Append("[");
       WriteDim(d + 1);
-      text_ += "]";
+      text_.Append("]");
     }
   }
 
   void WriteRow(int d) {
-    for (int64_t i = 0; i < shape_.dim(d); ++i) {
+    for (int64_t i = 0; i < shape_.dim(d) && text_.ok(); ++i) {
       if (next_ >= limit_) {
-        if (d != 0) text_ += "...";
+        if (d != 0) text_.Append("...");
         return;
       }
-      if (i > 0) text_ += " ";
-      text_ += Text(values_[next_++]);
+      if (i > 0) text_.Append(" ");
+      AppendValue(values_[next_++], text_);
     }
   }
 
@@ -95,20 +113,21 @@ class Summary {
   const absl::Span<const T> values_;
   const int64_t limit_;
   int64_t next_ = 0;
-  std::string text_;
+  ChargedText& text_;
+  const size_t begin_;
 };
 
 // Writes the ends of each dimension of one tensor.
 template <typename T>
 class EndsSummary {
  public:
-  EndsSummary(const Tensor& tensor, int64_t at_ends)
-      : shape_(tensor.shape()), values_(tensor.flat<T>()), at_ends_(at_ends) {}
+  EndsSummary(const Tensor& tensor, int64_t at_ends, ChargedText& text)
+      : shape_(tensor.shape()),
+        values_(tensor.flat<T>()),
+        at_ends_(at_ends),
+        text_(text) {}
 
-  std::string Write() {
-    WriteDim(0, 0);
-    return std::move(text_);
-  }
+  void Write() { WriteDim(0, 0); }
 
  private:
   // Of the part that begins at element `begin`. A tensor without elements may
@@ -118,77 +137,93 @@ class EndsSummary {
     int64_t part = 1;
     for (int i = d + 1; i < shape_.rank(); ++i) part *= shape_.dim(i);
     const int64_t size = shape_.dim(d);
-    text_ += "[";
-    for (int64_t i = 0; i < std::min(at_ends_, size); ++i) {
+    text_.Append("[");
+    for (int64_t i = 0; i < std::min(at_ends_, size) && text_.ok(); ++i) {
       if (i > 0) WriteSpace(d);
       WriteDim(d + 1, begin + part * i);
     }
     if (size > at_ends_ && size - at_ends_ > at_ends_) {
       WriteSpace(d);
-      text_ += "...";
+      text_.Append("...");
     }
-    for (int64_t i = std::max(at_ends_, size - at_ends_); i < size; ++i) {
+    for (int64_t i = std::max(at_ends_, size - at_ends_);
+         i < size && text_.ok(); ++i) {
       WriteSpace(d);
       WriteDim(d + 1, begin + part * i);
     }
-    text_ += "]";
+    text_.Append("]");
   }
 
   void WriteElement(int64_t i) {
     const bool in_quotes = std::is_same_v<T, std::string>;
-    absl::StrAppend(&text_, in_quotes ? "\"" : "", Text(values_[i]),
-                    in_quotes ? "\"" : "");
+    if (in_quotes) text_.Append("\"");
+    AppendValue(values_[i], text_);
+    if (in_quotes) text_.Append("\"");
   }
 
   // A blank, or as many line ends as there are dimensions inside.
   void WriteSpace(int d) {
     const int inner = shape_.rank() - d - 1;
-    text_ +=
-        inner == 0 ? " " : std::string(inner, '\n') + std::string(d + 1, ' ');
+    if (inner == 0) return text_.Append(" ");
+    text_.Append(std::string(inner, '\n'), std::string(d + 1, ' '));
   }
 
   const TensorShape& shape_;
   const absl::Span<const T> values_;
   const int64_t at_ends_;
-  std::string text_;
+  ChargedText& text_;
 };
 
 // Of a type whose values have no text, as complex ones have none in TensorFlow.
-std::string SummarizeUnknown(int64_t limit, int64_t all) {
-  std::string text;
-  for (int64_t i = 0; i < std::min(limit, all); ++i) {
-    text += i == 0 ? "?" : " ?";
+void AppendUnknown(int64_t limit, int64_t all, ChargedText& text) {
+  for (int64_t i = 0; i < std::min(limit, all) && text.ok(); ++i) {
+    text.Append(i == 0 ? "?" : " ?");
   }
-  if (limit < all) text += "...";
-  return text;
+  if (limit < all) text.Append("...");
 }
 
 }  // namespace
 
-std::string SummarizeEnds(const Tensor& tensor, int64_t at_ends) {
-  const int64_t all = tensor.num_elements();
-  const int64_t limit = at_ends < 0 ? all : std::min(at_ends, all);
-  std::string text;
-  const absl::Status status = DispatchType(
-      SummarizedTypes{}, tensor.dtype(), [&]<typename T>(TypeTag<T>) {
-        text = EndsSummary<T>(tensor, limit).Write();
-        return absl::OkStatus();
-      });
-  if (status.ok()) return text;
-  text = SummarizeUnknown(limit, all);
-  return tensor.shape().IsScalar() ? text : absl::StrCat("[", text, "]");
+void ChargedText::AppendPiece(absl::string_view piece) {
+  if (!status_.ok()) return;
+  const size_t size = text_.size() + piece.size();
+  if (size > text_.capacity()) status_ = Grow(size);
+  if (status_.ok()) text_.append(piece.data(), piece.size());
 }
 
-std::string SummarizeValues(const Tensor& tensor, int64_t max_values) {
-  const int64_t limit = max_values < 0 ? tensor.num_elements() : max_values;
-  std::string text;
+// Both the old and the new memory are taken while the text moves.
+absl::Status ChargedText::Grow(size_t size) {
+  const size_t before = HeapCharge::BytesOfString(text_.capacity());
+  const size_t wanted = std::max(size, 2 * text_.capacity());
+  RETURN_IF_ERROR(charge_.AddStrings(1, wanted));
+  text_.reserve(wanted);
+  charge_.Subtract(before);
+  return absl::OkStatus();
+}
+
+void AppendEnds(const Tensor& tensor, int64_t at_ends, ChargedText& text) {
+  const int64_t all = tensor.num_elements();
+  const int64_t limit = at_ends < 0 ? all : std::min(at_ends, all);
   const absl::Status status = DispatchType(
       SummarizedTypes{}, tensor.dtype(), [&]<typename T>(TypeTag<T>) {
-        text = Summary<T>(tensor, limit).Write();
+        EndsSummary<T>(tensor, limit, text).Write();
         return absl::OkStatus();
       });
-  if (status.ok()) return text;
-  return SummarizeUnknown(limit, tensor.num_elements());
+  if (status.ok()) return;
+  const bool is_scalar = tensor.shape().IsScalar();
+  if (!is_scalar) text.Append("[");
+  AppendUnknown(limit, all, text);
+  if (!is_scalar) text.Append("]");
+}
+
+void AppendValues(const Tensor& tensor, int64_t max_values, ChargedText& text) {
+  const int64_t limit = max_values < 0 ? tensor.num_elements() : max_values;
+  const absl::Status status = DispatchType(
+      SummarizedTypes{}, tensor.dtype(), [&]<typename T>(TypeTag<T>) {
+        Summary<T>(tensor, limit, text).Write();
+        return absl::OkStatus();
+      });
+  if (!status.ok()) AppendUnknown(limit, tensor.num_elements(), text);
 }
 
 }  // namespace weft

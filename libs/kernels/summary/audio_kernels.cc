@@ -9,6 +9,7 @@
 #include "libs/kernels/summary/summary_kernels.h"
 #include "libs/kernels/summary/summary_output.h"
 #include "libs/kernels/summary/wav.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -38,9 +39,11 @@ class AudioSummaryKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(const float rate, SampleRate(context));
     const int64_t outputs = std::min(max_outputs_, tensor.dim(0));
+    HeapCharge charge(context.host_allocator());
     summary::Summary summary;
     for (int64_t i = 0; i < outputs; ++i) {
       ASSIGN_OR_RETURN(summary::AudioValue audio, Encode(tensor, i, rate));
+      RETURN_IF_ERROR(ChargeValue(charge, tag.size() + audio.encoded.size()));
       summary.value.push_back(
           {.tag = NumberedTag(tag, "audio", max_outputs_, i),
            .value = std::move(audio)});

@@ -12,6 +12,7 @@
 #include "libs/kernels/summary/png.h"
 #include "libs/kernels/summary/summary_kernels.h"
 #include "libs/kernels/summary/summary_output.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -101,9 +102,11 @@ class ImageSummaryKernel : public OpKernel {
     const Tensor& tensor = context.input(1);
     RETURN_IF_ERROR(CheckImages(tensor));
     const int64_t images = std::min(max_images_, tensor.dim(0));
+    HeapCharge charge(context.host_allocator());
     summary::Summary summary;
     for (int64_t i = 0; i < images; ++i) {
       ASSIGN_OR_RETURN(summary::ImageValue image, Encode(tensor, i));
+      RETURN_IF_ERROR(ChargeValue(charge, tag.size() + image.encoded.size()));
       summary.value.push_back({.tag = NumberedTag(tag, "image", max_images_, i),
                                .value = std::move(image)});
     }

@@ -6,6 +6,7 @@
 #include "libs/kernels/summary/summary_kernels.h"
 #include "libs/kernels/summary/summary_output.h"
 #include "libs/summary/histogram.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -18,6 +19,10 @@ class ScalarSummaryKernel : public OpKernel {
     const Tensor& tags = context.input(0);
     const Tensor& values = context.input(1);
     RETURN_IF_ERROR(CheckShapes(tags, values));
+    HeapCharge charge(context.host_allocator());
+    for (const std::string& tag : tags.flat<std::string>()) {
+      RETURN_IF_ERROR(ChargeValue(charge, tag.size()));
+    }
     summary::Summary summary;
     RETURN_IF_ERROR(DispatchType(
         RealNumbers{}, values.dtype(), [&]<typename T>(TypeTag<T>) {

@@ -12,6 +12,7 @@
 #include "libs/base/status.h"
 #include "libs/kernels/op_kernel.h"
 #include "libs/summary/event.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 
@@ -23,6 +24,15 @@ inline absl::StatusOr<std::string> ScalarText(const OpKernelContext& context,
   if (input.rank() == 0) return input.flat<std::string>()[0];
   return absl::InvalidArgumentError(absl::StrCat(
       name, " must be scalar, but its shape is ", input.shape().ToString()));
+}
+
+// Charges a value of a summary whose texts and tensors have `bytes`: they are
+// in the summary, in its message, and in the message's bytes.
+// RESOURCE_EXHAUSTED where there is no memory for them.
+inline absl::Status ChargeValue(HeapCharge& charge, size_t bytes) {
+  constexpr size_t kCopies = 3;
+  RETURN_IF_ERROR(charge.AddObjects(kCopies, bytes));
+  return charge.AddObjects(2, sizeof(summary::SummaryValue));
 }
 
 // Output 0: the bytes of a Summary.

@@ -6,6 +6,7 @@
 
 #include "libs/kernels/summary/summary_kernels.h"
 #include "libs/kernels/summary/summary_output.h"
+#include "libs/tensor/heap_charge.h"
 #include "schemas/tf/summary.pb.h"
 
 namespace weft {
@@ -18,6 +19,8 @@ class TensorSummaryKernel : public OpKernel {
   using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeValue(charge, context.input(0).TotalBytes()));
     summary::Summary summary;
     summary.value.push_back({.node_name = std::string(context.node_name()),
                              .value = context.input(0)});
@@ -37,6 +40,9 @@ class TensorSummaryV2Kernel : public OpKernel {
     if (!parsed.ok()) {
       return Annotate(parsed.status(), "serialized_summary_metadata");
     }
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(ChargeValue(
+        charge, tag.size() + metadata.size() + context.input(1).TotalBytes()));
     summary::Summary summary;
     summary.value.push_back({.tag = std::move(tag),
                              .value = context.input(1),
@@ -51,38 +57,58 @@ class MergeSummaryKernel : public OpKernel {
   using OpKernel::OpKernel;
 
   absl::Status Compute(OpKernelContext& context) override {
-    tf::Summary merged;
-    std::set<std::string> tags;
+    Merged merged(context.host_allocator());
     for (int i = 0; i < context.num_inputs(); ++i) {
       for (const std::string& bytes : context.input(i).flat<std::string>()) {
-        RETURN_IF_ERROR(Merge(bytes, tags, merged));
+        RETURN_IF_ERROR(merged.Add(bytes));
       }
     }
-    if (merged.ByteSizeLong() > kMostBytes) {
-      return absl::InvalidArgumentError(
-          "the summaries have more than 2 GiB together, which no message can");
-    }
-    return SetSummary(context, merged.SerializeAsString());
+    if (merged.summary.ByteSizeLong() > kMostBytes) return TooLarge();
+    return SetSummary(context, merged.summary.SerializeAsString());
   }
 
  private:
-  static absl::Status Merge(const std::string& bytes,
-                            std::set<std::string>& tags, tf::Summary& merged) {
-    tf::Summary summary;
-    if (bytes.size() > kMostBytes || !summary.ParseFromString(bytes)) {
-      return absl::InvalidArgumentError(
-          "Could not parse one of the summary inputs");
+  static absl::Status TooLarge() {
+    return absl::InvalidArgumentError(
+        "the summaries have more than 2 GiB together, which no message can");
+  }
+
+  // One input may come any number of times, so that its values are charged
+  // before they are added.
+  struct Merged {
+    explicit Merged(Allocator& allocator) : charge(allocator) {}
+
+    absl::Status Add(const std::string& bytes) {
+      tf::Summary added;
+      if (bytes.size() > kMostBytes || !added.ParseFromString(bytes)) {
+        return absl::InvalidArgumentError(
+            "Could not parse one of the summary inputs");
+      }
+      for (tf::Summary::Value& value : *added.mutable_value()) {
+        RETURN_IF_ERROR(Add(value));
+      }
+      return absl::OkStatus();
     }
-    for (tf::Summary::Value& value : *summary.mutable_value()) {
+
+    absl::Status Add(tf::Summary::Value& value) {
+      const size_t bytes = value.ByteSizeLong();
+      if (bytes > kMostBytes - size) return TooLarge();
+      size += bytes;
+      RETURN_IF_ERROR(ChargeValue(charge, bytes));
       // TensorSummary's have none.
       if (!value.tag().empty() && !tags.insert(value.tag()).second) {
         return absl::InvalidArgumentError(absl::StrCat(
             "Duplicate tag ", value.tag(), " found in summary inputs"));
       }
-      *merged.add_value() = std::move(value);
+      *summary.add_value() = std::move(value);
+      return absl::OkStatus();
     }
-    return absl::OkStatus();
-  }
+
+    HeapCharge charge;
+    std::set<std::string> tags;
+    tf::Summary summary;
+    size_t size = 0;  // of its values
+  };
 };
 
 }  // namespace
