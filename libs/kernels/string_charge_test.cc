@@ -409,6 +409,31 @@ TEST_F(StringChargeTest, FeaturesOfExamplesAreBounded) {
        {"ParseSequenceExample", {full, none}, SequenceAttrs(true)}});
 }
 
+// A TensorProto of four strings that brings one, of 1 MiB.
+std::string RepeatedText() {
+  return "\x08\x07" + Field(2, Field(2, "\x08\x04")) +
+         Field(8, std::string(kMiB, 'a'));
+}
+
+TEST_F(StringChargeTest, RepeatedTextsThatAreParsedAreBounded) {
+  ASSERT_OK_AND_ASSIGN(Tensor one, harness_.RunOne("SerializeSparse",
+                                                   {Tensor(DT_INT64, {4, 1}),
+                                                    Texts(4, 0), Longs({1})},
+                                                   {{"out_type", DT_STRING}}));
+  one.mutable_flat<std::string>()[1] = RepeatedText();
+  Tensor two(DT_STRING, {2, 3});
+  for (int i = 0; i < 6; ++i) {
+    two.mutable_flat<std::string>()[i] = one.flat<std::string>()[i % 3];
+  }
+  const AttrMap texts = {{"dtype", DT_STRING}};
+  ExpectRefused({{"ParseTensor",
+                  {Tensor::Scalar(RepeatedText())},
+                  {{"out_type", DT_STRING}}},
+                 {"DeserializeSparse", {one}, texts},
+                 {"DeserializeSparse", {two}, texts},
+                 {"DeserializeManySparse", {two}, texts}});
+}
+
 // What a string may take at most counts only while it is made.
 TEST_F(StringChargeTest, StringsThatFitAreNotRefused) {
   const Tensor texts = Texts(40, 10 << 10);

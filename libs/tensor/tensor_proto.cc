@@ -102,6 +102,15 @@ bool TakeRepeated(const tf::VariantTensorDataProto& variant, int64_t& left) {
   return true;
 }
 
+absl::Status ParseMessage(absl::string_view bytes, tf::TensorProto& proto) {
+  if (bytes.size() <= std::numeric_limits<int>::max() &&
+      proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "Cannot parse tensor from proto: the bytes are no TensorProto");
+}
+
 absl::Status TooManyRepeated(const tf::VariantTensorDataProto& proto) {
   return absl::ResourceExhaustedError(absl::StrCat(
       "the tensors of a variant '", proto.type_name(),
@@ -121,11 +130,16 @@ std::string SerializeTensorProto(const Tensor& tensor) {
 absl::StatusOr<Tensor> ParseTensorProto(absl::string_view bytes,
                                         Allocator& allocator) {
   tf::TensorProto proto;
-  if (bytes.size() > std::numeric_limits<int>::max() ||
-      !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::InvalidArgumentError(
-        "Cannot parse tensor from proto: the bytes are no TensorProto");
-  }
+  RETURN_IF_ERROR(ParseMessage(bytes, proto));
+  return TensorFromProto(proto, allocator);
+}
+
+absl::StatusOr<Tensor> ParseTensorProto(absl::string_view bytes,
+                                        Allocator& allocator,
+                                        HeapCharge& charge) {
+  tf::TensorProto proto;
+  RETURN_IF_ERROR(ParseMessage(bytes, proto));
+  RETURN_IF_ERROR(ChargeElements(proto, charge));
   return TensorFromProto(proto, allocator);
 }
 

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "libs/tensor/buffer.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor.h"
 #include "libs/tensor/variant.h"
 
@@ -35,6 +36,11 @@ std::string SerializeTensorProto(const Tensor& tensor);
 // repeated values would take more than kMaxRepeatedTensorBytes.
 absl::StatusOr<Tensor> ParseTensorProto(absl::string_view bytes,
                                         Allocator& allocator);
+// The same; `charge` counts what the elements take outside of the tensor.
+// RESOURCE_EXHAUSTED also where there is no room for it.
+absl::StatusOr<Tensor> ParseTensorProto(absl::string_view bytes,
+                                        Allocator& allocator,
+                                        HeapCharge& charge);
 
 // The VariantTensorDataProto of an element of a variant tensor. `left` is what
 // tensors whose values repeat may still take when all of the tensor's variants

@@ -343,6 +343,23 @@ absl::StatusOr<TensorShape> KnownShape(const TensorProto& proto) {
   return shape->ToShape();
 }
 
+// Charges what the elements without a value of their own take outside of the
+// tensor, and those of the tensors in its variants.
+absl::Status ChargeRepeated(const TensorProto& proto, HeapCharge& charge) {
+  for (const tf::VariantTensorDataProto& variant : proto.variant_val()) {
+    for (const TensorProto& tensor : variant.tensors()) {
+      RETURN_IF_ERROR(ChargeRepeated(tensor, charge));
+    }
+  }
+  const size_t bytes = HeapCharge::BytesOfString(BytesOfLastValue(proto));
+  if (bytes == 0 || !proto.tensor_content().empty()) return absl::OkStatus();
+  const absl::StatusOr<TensorShape> shape = KnownShape(proto);
+  if (!shape.ok()) return absl::OkStatus();  // refused later
+  const int64_t repeated = shape->num_elements() - CountValues(proto);
+  return charge.AddObjects(static_cast<size_t>(std::max<int64_t>(repeated, 0)),
+                           bytes);
+}
+
 // True when all elements have equal bits.
 bool AllEqual(const Tensor& tensor) {
   const size_t element = DataTypeSize(tensor.dtype());
@@ -395,6 +412,15 @@ bool TakeRepeatedBytes(const TensorProto& proto, int64_t& left) {
   }
   const absl::StatusOr<TensorShape> shape = KnownShape(proto);
   return !shape.ok() || TakeRepeatedBytes(proto, *shape, left);
+}
+
+absl::Status ChargeElements(const TensorProto& proto, HeapCharge& charge) {
+  if (DataTypeSize(static_cast<DataType>(proto.dtype())) != 0) {
+    return absl::OkStatus();
+  }
+  // Its texts are among its bytes.
+  RETURN_IF_ERROR(charge.Add(proto.ByteSizeLong()));
+  return ChargeRepeated(proto, charge);
 }
 
 absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "libs/tensor/buffer.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/shape.h"
 #include "libs/tensor/tensor.h"
 #include "libs/tensor/variant.h"
@@ -36,6 +37,11 @@ int64_t BytesOfRepeatedElement(const tf::TensorProto& proto);
 // of its values repeats; true of any other. A shape that is none is refused
 // later.
 bool TakeRepeatedBytes(const tf::TensorProto& proto, int64_t& left);
+
+// Charges what the elements of TensorFromProto take outside of the tensor:
+// strings, and what handles and variants have of them. RESOURCE_EXHAUSTED where
+// there is no room for it.
+absl::Status ChargeElements(const tf::TensorProto& proto, HeapCharge& charge);
 
 absl::StatusOr<PartialShape> ShapeFromProto(const tf::TensorShapeProto& proto);
 // Overwrites `proto`.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor_proto.h"
 
 namespace weft {
@@ -94,13 +95,14 @@ absl::StatusOr<bool> ElementFileReader::Read(Allocator& allocator,
   if (absl::IsOutOfRange(status)) return false;
   RETURN_IF_ERROR(Annotate(status, path_));
   element->clear();
+  HeapCharge charge(allocator);
   absl::string_view rest = record_;
   absl::string_view bytes;
   for (DataType type : expected.types) {
     if (!TakeComponent(rest, &bytes)) {
       return Damaged(path_, offset, "has too few components");
     }
-    auto tensor = ParseTensorProto(bytes, allocator);
+    auto tensor = ParseTensorProto(bytes, allocator, charge);
     if (!tensor.ok()) {
       return Damaged(path_, offset, tensor.status().message());
     }

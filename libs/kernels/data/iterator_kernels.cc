@@ -19,6 +19,7 @@
 #include "libs/kernels/data/iterator_state.h"
 #include "libs/kernels/data/seed_generator.h"
 #include "libs/kernels/resource/resource_lookup.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor_proto.h"
 
 namespace weft {
@@ -367,7 +368,9 @@ class IteratorFromStringKernel : public OpKernel {
  private:
   static absl::StatusOr<Tensor> Parse(const std::string& text,
                                       const OpKernelContext& context) {
-    absl::StatusOr<Tensor> tensor = ParseTensorProto(text, context.allocator());
+    HeapCharge charge(context.host_allocator());
+    absl::StatusOr<Tensor> tensor =
+        ParseTensorProto(text, context.allocator(), charge);
     if (tensor.ok() && tensor->dtype() == DT_RESOURCE && tensor->rank() == 0 &&
         tensor->scalar<ResourceHandle>().type_name ==
             IteratorResource::kTypeName) {

@@ -69,9 +69,10 @@ class ParseTensorKernel : public OpKernel {
           absl::StrCat("Expected `serialized` to be a scalar, got shape: ",
                        serialized.shape().ToString()));
     }
+    HeapCharge charge(context.host_allocator());
     ASSIGN_OR_RETURN(Tensor tensor,
                      ParseTensorProto(serialized.scalar<std::string>(),
-                                      context.allocator()));
+                                      context.allocator(), charge));
     if (tensor.dtype() != type) {
       return absl::InvalidArgumentError(absl::StrCat(
           "Type mismatch between parsed tensor (", DataTypeName(tensor.dtype()),

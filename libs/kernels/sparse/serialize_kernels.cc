@@ -160,8 +160,10 @@ struct SparseParts {
   Tensor shape;
 };
 
-// Part `part` of sparse tensor `i`.
-absl::StatusOr<Tensor> GetPart(OpKernelContext& context, int64_t i, int part) {
+// Part `part` of sparse tensor `i`. `charge` counts what its elements take
+// outside of it, where it is made of a string.
+absl::StatusOr<Tensor> GetPart(OpKernelContext& context, HeapCharge& charge,
+                               int64_t i, int part) {
   const Tensor& serialized = context.input(0);
   const int64_t at = i * kParts + part;
   if (serialized.dtype() == DT_VARIANT) {
@@ -173,8 +175,8 @@ absl::StatusOr<Tensor> GetPart(OpKernelContext& context, int64_t i, int part) {
     }
     return variant.tensors->front();
   }
-  auto parsed =
-      ParseTensorProto(serialized.flat<std::string>()[at], context.allocator());
+  auto parsed = ParseTensorProto(serialized.flat<std::string>()[at],
+                                 context.allocator(), charge);
   if (parsed.ok()) return parsed;
   return absl::Status(
       parsed.status().code(),
@@ -227,13 +229,14 @@ absl::Status CheckSizes(const SparseParts& parts, int64_t i) {
 
 // As TensorFlow, it leaves open whether the indices are within the shape: the
 // ops that read the elements look.
-absl::StatusOr<SparseParts> GetParts(OpKernelContext& context, int64_t i) {
+absl::StatusOr<SparseParts> GetParts(OpKernelContext& context,
+                                     HeapCharge& charge, int64_t i) {
   SparseParts parts;
-  ASSIGN_OR_RETURN(parts.indices, GetPart(context, i, 0));
+  ASSIGN_OR_RETURN(parts.indices, GetPart(context, charge, i, 0));
   RETURN_IF_ERROR(CheckIntegers(parts.indices, i, 0));
-  ASSIGN_OR_RETURN(parts.values, GetPart(context, i, 1));
+  ASSIGN_OR_RETURN(parts.values, GetPart(context, charge, i, 1));
   RETURN_IF_ERROR(CheckValues(parts.values, context.output_type(1), i));
-  ASSIGN_OR_RETURN(parts.shape, GetPart(context, i, 2));
+  ASSIGN_OR_RETURN(parts.shape, GetPart(context, charge, i, 2));
   RETURN_IF_ERROR(CheckIntegers(parts.shape, i, 2));
   RETURN_IF_ERROR(CheckSizes(parts, i));
   return parts;
@@ -283,7 +286,8 @@ class DeserializeKernel : public OpKernel {
 
  private:
   static absl::Status SetOne(OpKernelContext& context) {
-    ASSIGN_OR_RETURN(SparseParts parts, GetParts(context, 0));
+    HeapCharge charge(context.host_allocator());
+    ASSIGN_OR_RETURN(SparseParts parts, GetParts(context, charge, 0));
     context.SetOutput(0, std::move(parts.indices));
     context.SetOutput(1, std::move(parts.values));
     context.SetOutput(2, std::move(parts.shape));
@@ -292,10 +296,14 @@ class DeserializeKernel : public OpKernel {
 
   static absl::Status SetStacked(OpKernelContext& context) {
     const auto outer = context.input(0).shape().dims();
-    std::vector<SparseParts> all(context.input(0).num_elements() / kParts);
+    const int64_t rows = context.input(0).num_elements() / kParts;
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(
+        charge.AddObjects(static_cast<size_t>(rows), sizeof(SparseParts)));
+    std::vector<SparseParts> all(rows);
     int64_t count = 0;
-    for (size_t i = 0; i < all.size(); ++i) {
-      ASSIGN_OR_RETURN(all[i], GetParts(context, static_cast<int64_t>(i)));
+    for (int64_t i = 0; i < rows; ++i) {
+      ASSIGN_OR_RETURN(all[i], GetParts(context, charge, i));
       count += all[i].values.num_elements();
     }
     ASSIGN_OR_RETURN(Dims sizes, CommonSizes(all));
@@ -304,7 +312,6 @@ class DeserializeKernel : public OpKernel {
     RETURN_IF_ERROR(SetVector(context, 2, sizes));
     RETURN_IF_ERROR(SetIndices(context, all, count, sizes));
     ASSIGN_OR_RETURN(Tensor * values, context.AllocateOutput(1, {count}));
-    HeapCharge charge(context.host_allocator());
     int64_t at = 0;
     for (const SparseParts& parts : all) {
       RETURN_IF_ERROR(CopyElements(charge, parts.values, 0,
