@@ -460,6 +460,43 @@ TEST_F(StringChargeTest, CsvDefaultsThatAreNotUsedAreNotCounted) {
   EXPECT_OK(harness_.Run(given.op, given.inputs, given.attrs));
 }
 
+// The number of a slice takes eight bytes; so does an index of another type.
+TEST_F(StringChargeTest, SlicesOfTuplesAreBounded) {
+  constexpr int64_t kTuples = 1 << 18;
+  const Tensor tuples(DT_INT32, {kTuples, 1});
+  const Tensor one(DT_BOOL, {1}), updates(DT_BOOL, {kTuples});
+  const Tensor variable =
+      Make("VarHandleOp", {{"dtype", DT_BOOL}, {"shape", PartialShape({1})}});
+  Run("AssignVariableOp", {variable, one});
+  ExpectNoRoom({{"GatherNd", {one, tuples}},
+                {"ScatterNd", {tuples, updates, Ints({1})}},
+                {"TensorScatterUpdate", {one, tuples, updates}},
+                {"ResourceScatterNdUpdate", {variable, tuples, updates}},
+                {"OneHot",
+                 {Tensor(DT_UINT8, {kTuples}), Int(0), Tensor::Scalar(true),
+                  Tensor::Scalar(false)}}});
+}
+
+// Each names the whole tensor. They have no bytes, so there may be many.
+TEST_F(StringChargeTest, EmptyTuplesTakeNoMemory) {
+  constexpr int64_t kTuples = 1 << 18;
+  const Tensor one = Tensor::Vector<bool>({true});
+  const Tensor tuples(DT_INT32, {kTuples, 0});
+  SmallAllocator allocator(kRoom, kRoom);
+  harness_.set_allocator(allocator);
+  ASSERT_OK_AND_ASSIGN(const Tensor rows,
+                       harness_.RunOne("GatherNd", {one, tuples}));
+  EXPECT_EQ(rows.shape(), TensorShape({kTuples, 1}));
+  EXPECT_EQ(absl::c_count(rows.flat<bool>(), true), kTuples);
+  ASSERT_OK_AND_ASSIGN(const Tensor sum,
+                       harness_.RunOne("ScatterNd", {tuples, rows, Ints({1})}));
+  EXPECT_TRUE(sum.flat<bool>()[0]);
+  harness_.cancellation().Cancel(absl::CancelledError("the step ended"));
+  harness_.set_allocator(HeapAllocator());
+  EXPECT_THAT(harness_.Run("GatherNd", {one, tuples}),
+              StatusIs(absl::StatusCode::kCancelled, "the step ended"));
+}
+
 // A row's order, or the sums of its weights, takes eight bytes a column.
 TEST_F(StringChargeTest, ScratchOfChoicesIsBounded) {
   const TensorShape row({1, 1 << 20});

@@ -238,14 +238,18 @@ class GatherNdKernel : public OpKernel {
     ASSIGN_OR_RETURN(const TensorShape result,
                      ShapeOfSlices(params.shape(), indices.shape()));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, result));
+    HeapCharge charge(context.host_allocator());
     ASSIGN_OR_RETURN(
         const NdSlices found,
-        SlicesToGather(params.shape(), indices, ignores_bad_, name_));
+        SlicesToGather(charge, params.shape(), indices, ignores_bad_, name_));
     if (ignores_bad_) RETURN_IF_ERROR(FillWithZeros(*output));
-    HeapCharge charge(context.host_allocator());
+    constexpr int64_t kBetweenLooks = 1024;  // at the cancellation
     int64_t to = 0;
-    for (const int64_t slice : found.slices) {
-      if (slice >= 0) {
+    for (int64_t i = 0; i < found.count; ++i) {
+      if (i % kBetweenLooks == 0) {
+        RETURN_IF_ERROR(context.cancellation().status());
+      }
+      if (const int64_t slice = found.slice(i); slice >= 0) {
         RETURN_IF_ERROR(CopyElements(charge, params, slice * found.inner,
                                      found.inner, *output, to));
       }

@@ -5,31 +5,56 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/copy.h"
+#include "libs/kernels/number_types.h"
 
 namespace weft {
 namespace {
 
+using Integers = TypeList<int32_t, int64_t, int8_t, int16_t, uint8_t, uint16_t>;
+
 // The number of the slice that a tuple names; -1: there is none.
-int64_t SliceOf(const TensorShape& shape, absl::Span<const int64_t> index) {
+template <typename T>
+int64_t SliceOf(const TensorShape& shape, absl::Span<const T> index) {
   int64_t slice = 0;
   for (size_t d = 0; d < index.size(); ++d) {
     const int64_t size = shape.dim(static_cast<int>(d));
-    if (index[d] < 0 || index[d] >= size) return -1;
-    slice = slice * size + index[d];
+    const int64_t at = index[d];
+    if (at < 0 || at >= size) return -1;
+    slice = slice * size + at;
   }
   return slice;
 }
 
 // "[1,0] = [7, 8]": tuple i.
-std::string Tuple(TensorShape indices, int64_t i,
-                  absl::Span<const int64_t> index) {
+template <typename T>
+std::string Tuple(TensorShape indices, int64_t i, absl::Span<const T> index) {
   indices.RemoveDim(indices.rank() - 1);
   return absl::StrCat("indices", CoordinatesOf(indices, i), " = [",
                       absl::StrJoin(index, ", "), "]");
 }
 
 // `where` says where a tuple that is not passed over does not lead.
-absl::StatusOr<NdSlices> FindSlices(const TensorShape& shape,
+template <typename T>
+absl::Status FindNumbers(const TensorShape& shape, const Tensor& indices,
+                         bool ignores_bad,
+                         absl::FunctionRef<std::string()> where,
+                         NdSlices& result) {
+  const int64_t depth = indices.dim(indices.rank() - 1);
+  result.numbers.reserve(result.count);
+  for (int64_t i = 0; i < result.count; ++i) {
+    const auto index = indices.flat<T>().subspan(i * depth, depth);
+    const int64_t slice = SliceOf(shape, index);
+    if (slice < 0 && !ignores_bad) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          Tuple(indices.shape(), i, index), " does not index into ", where()));
+    }
+    result.numbers.push_back(slice);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NdSlices> FindSlices(HeapCharge& charge,
+                                    const TensorShape& shape,
                                     const Tensor& indices, bool ignores_bad,
                                     absl::FunctionRef<std::string()> where) {
   const int depth = static_cast<int>(indices.dim(indices.rank() - 1));
@@ -37,20 +62,15 @@ absl::StatusOr<NdSlices> FindSlices(const TensorShape& shape,
   for (int i = depth; i < shape.rank(); ++i) result.inner *= shape.dim(i);
   // Many empty indices of nothing: there is nothing to check or to move.
   if (depth == 0 && result.inner == 0) return result;
-  int64_t count = 1;
-  for (int i = 0; i + 1 < indices.rank(); ++i) count *= indices.dim(i);
-  ASSIGN_OR_RETURN(const Dims values, IntegersOf(indices));
-  result.slices.reserve(count);
-  for (int64_t i = 0; i < count; ++i) {
-    const auto index =
-        absl::Span<const int64_t>(values).subspan(i * depth, depth);
-    const int64_t slice = SliceOf(shape, index);
-    if (slice < 0 && !ignores_bad) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          Tuple(indices.shape(), i, index), " does not index into ", where()));
-    }
-    result.slices.push_back(slice);
-  }
+  result.count = 1;
+  for (int i = 0; i + 1 < indices.rank(); ++i) result.count *= indices.dim(i);
+  if (depth == 0) return result;
+  RETURN_IF_ERROR(
+      charge.AddObjects(static_cast<size_t>(result.count), sizeof(int64_t)));
+  RETURN_IF_ERROR(
+      DispatchType(Integers{}, indices.dtype(), [&]<typename T>(TypeTag<T>) {
+        return FindNumbers<T>(shape, indices, ignores_bad, where, result);
+      }));
   return result;
 }
 
@@ -131,21 +151,23 @@ absl::StatusOr<TensorShape> ShapeOfSlices(const TensorShape& params,
   return TensorShape::Create(dims);
 }
 
-absl::StatusOr<NdSlices> SlicesToGather(const TensorShape& params,
+absl::StatusOr<NdSlices> SlicesToGather(HeapCharge& charge,
+                                        const TensorShape& params,
                                         const Tensor& indices, bool ignores_bad,
                                         const std::string& node) {
-  return FindSlices(params, indices, ignores_bad, [&] {
+  return FindSlices(charge, params, indices, ignores_bad, [&] {
     return absl::StrCat("param shape ", params.ToString(),
                         ", node name: ", node);
   });
 }
 
-absl::StatusOr<NdSlices> SlicesToScatter(const TensorShape& target,
+absl::StatusOr<NdSlices> SlicesToScatter(HeapCharge& charge,
+                                         const TensorShape& target,
                                          const Tensor& indices,
                                          const TensorShape& updates,
                                          bool ignores_bad) {
   RETURN_IF_ERROR(CheckScattered(target, indices.shape(), updates));
-  return FindSlices(target, indices, ignores_bad,
+  return FindSlices(charge, target, indices, ignores_bad,
                     [&] { return absl::StrCat("shape ", target.ToString()); });
 }
 

@@ -38,10 +38,12 @@ class OneHotKernel : public OpKernel {
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     RETURN_IF_ERROR(FillWithValue(context, context.input(3), *output));
+    HeapCharge charge(context.host_allocator());
+    RETURN_IF_ERROR(charge.AddObjects(
+        static_cast<size_t>(indices.num_elements()), sizeof(int64_t)));
     ASSIGN_OR_RETURN(Dims hot, IntegersOf(indices));
     int64_t after = 1;
     for (int i = axis; i < rank; ++i) after *= indices.dim(i);
-    HeapCharge charge(context.host_allocator());
     RETURN_IF_ERROR(ChargeStrings(charge, context.input(2), hot.size()));
     return SetHot(context.input(2), hot, depth, after, *output);
   }

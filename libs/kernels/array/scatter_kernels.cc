@@ -53,11 +53,11 @@ template <typename Op, typename T>
 void ApplyRows(const NdSlices& plan, const Tensor& updates, Tensor& output) {
   const T* in = updates.flat<T>().data();
   T* out = output.mutable_flat<T>().data();
-  for (const int64_t slice : plan.slices) {
-    if (slice >= 0) {
+  for (int64_t i = 0; i < plan.count; ++i) {
+    if (const int64_t slice = plan.slice(i); slice >= 0) {
       T* row = out + slice * plan.inner;
-      for (int64_t i = 0; i < plan.inner; ++i) {
-        row[i] = Op::Apply(row[i], in[i]);
+      for (int64_t j = 0; j < plan.inner; ++j) {
+        row[j] = Op::Apply(row[j], in[j]);
       }
     }
     in += plan.inner;
@@ -83,9 +83,10 @@ class ScatterNdKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(Dims dims, IntegersOf(context.input(2)));
     ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Create(dims));
+    HeapCharge charge(context.host_allocator());
     ASSIGN_OR_RETURN(const NdSlices plan,
-                     SlicesToScatter(shape, context.input(0), updates.shape(),
-                                     ignores_bad_));
+                     SlicesToScatter(charge, shape, context.input(0),
+                                     updates.shape(), ignores_bad_));
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, shape));
     RETURN_IF_ERROR(FillWithZeros(*output));
     return DispatchType(ScatterTypes{}, updates.dtype(),
@@ -109,12 +110,12 @@ class TensorScatterKernel : public OpKernel {
     const Tensor& tensor = context.input(0);
     const Tensor& updates = context.input(2);
     ASSIGN_OR_RETURN(const Tensor indices, ReadIndices(context.input(1)));
+    HeapCharge charge(context.host_allocator());
     ASSIGN_OR_RETURN(const NdSlices plan,
-                     SlicesToScatter(tensor.shape(), indices, updates.shape(),
-                                     ignores_bad_));
+                     SlicesToScatter(charge, tensor.shape(), indices,
+                                     updates.shape(), ignores_bad_));
     ASSIGN_OR_RETURN(Tensor * output,
                      context.ForwardOrAllocate({0}, 0, tensor.shape()));
-    HeapCharge charge(context.host_allocator());
     RETURN_IF_ERROR(ChargeStrings(charge, updates));
     if (!output->SharesBufferWith(tensor)) {
       RETURN_IF_ERROR(ChargeStrings(charge, tensor));
@@ -142,8 +143,8 @@ class TensorScatterUpdateKernel : public TensorScatterKernel {
   absl::Status Write(const NdSlices& plan, const Tensor& updates,
                      Tensor& output) const override {
     int64_t from = 0;
-    for (const int64_t slice : plan.slices) {
-      if (slice >= 0) {
+    for (int64_t i = 0; i < plan.count; ++i) {
+      if (const int64_t slice = plan.slice(i); slice >= 0) {
         CopyElements(updates, from, plan.inner, output, slice * plan.inner);
       }
       from += plan.inner;

@@ -15,6 +15,7 @@
 #include "libs/kernels/cuda/cuda_context.h"
 #include "libs/kernels/cuda/patterns.h"
 #include "libs/kernels/cuda/row_changes.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -35,6 +36,16 @@ absl::Status GatherRowsOf(const OpKernelContext& context, const Tensor& from,
   return LaunchStatus();
 }
 
+// The numbers of all slices, in the GPU's memory.
+absl::StatusOr<Tensor> UploadSlices(OpKernelContext& context,
+                                    const NdSlices& found) {
+  if (!found.numbers.empty()) return Upload(context, found.numbers);
+  ASSIGN_OR_RETURN(Tensor zeros,
+                   context.AllocateTemp(DT_INT64, TensorShape({found.count})));
+  RETURN_IF_ERROR(SetToZero(context, zeros));
+  return zeros;
+}
+
 class GatherNdKernel : public OpKernel {
  public:
   explicit GatherNdKernel(const OpKernelConstruction& construction)
@@ -48,13 +59,14 @@ class GatherNdKernel : public OpKernel {
     ASSIGN_OR_RETURN(const TensorShape result,
                      ShapeOfSlices(params.shape(), indices.shape()));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, result));
+    HeapCharge charge(context.host_allocator());
     ASSIGN_OR_RETURN(
         const NdSlices found,
-        SlicesToGather(params.shape(), indices, ignores_bad_, name_));
+        SlicesToGather(charge, params.shape(), indices, ignores_bad_, name_));
     if (out->num_elements() == 0) return absl::OkStatus();
     // Of nothing, where bad indices are passed over.
     if (params.num_elements() == 0) return SetToZero(context, *out);
-    ASSIGN_OR_RETURN(const Tensor rows, Upload(context, found.slices));
+    ASSIGN_OR_RETURN(const Tensor rows, UploadSlices(context, found));
     return GatherRowsOf(context, params, found.inner,
                         static_cast<const int64_t*>(rows.data()),
                         rows.num_elements(), *out);
@@ -87,9 +99,10 @@ class ScatterNdKernel : public OpKernel {
     }
     ASSIGN_OR_RETURN(const Dims dims, IntegersOf(sizes));
     ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Create(dims));
+    HeapCharge charge(context.host_allocator());
     ASSIGN_OR_RETURN(const NdSlices found,
-                     SlicesToScatter(shape, context.input(0), updates.shape(),
-                                     ignores_bad_));
+                     SlicesToScatter(charge, shape, context.input(0),
+                                     updates.shape(), ignores_bad_));
     ASSIGN_OR_RETURN(Tensor * out, context.AllocateOutput(0, shape));
     RETURN_IF_ERROR(SetToZero(context, *out));
     return Scatter(context, found, updates, *out);
@@ -98,8 +111,9 @@ class ScatterNdKernel : public OpKernel {
   absl::Status Update(OpKernelContext& context) const {
     const Tensor& tensor = context.input(0);
     const Tensor& updates = context.input(2);
+    HeapCharge charge(context.host_allocator());
     ASSIGN_OR_RETURN(const NdSlices found,
-                     SlicesToScatter(tensor.shape(), context.input(1),
+                     SlicesToScatter(charge, tensor.shape(), context.input(1),
                                      updates.shape(), ignores_bad_));
     ASSIGN_OR_RETURN(Tensor * out,
                      context.ForwardOrAllocate({0}, 0, tensor.shape()));
@@ -114,7 +128,7 @@ class ScatterNdKernel : public OpKernel {
     if (updates.num_elements() == 0 || out.num_elements() == 0) {
       return absl::OkStatus();
     }
-    ASSIGN_OR_RETURN(const Tensor slices, Upload(context, found.slices));
+    ASSIGN_OR_RETURN(const Tensor slices, UploadSlices(context, found));
     cuda::Rows rows;
     rows.indices = slices.data();
     rows.is_int64 = true;

@@ -18,6 +18,7 @@
 #include "libs/kernels/resource/update_checks.h"
 #include "libs/kernels/resource/variable_lookup.h"
 #include "libs/kernels/state/nd_slices.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -297,9 +298,10 @@ class ScatterNdKernel : public ChangeKernel {
  private:
   absl::Status Apply(OpKernelContext& context, const Tensor& from,
                      const Tensor& by, Tensor& to) const override {
+    HeapCharge charge(context.host_allocator());
     ASSIGN_OR_RETURN(
         const VariableSlices found,
-        FindVariableSlices(from.shape(), context.input(1), by.shape()));
+        FindVariableSlices(charge, from.shape(), context.input(1), by.shape()));
     RETURN_IF_ERROR(CopyIfElsewhere(context, from, to));
     if (by.num_elements() == 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(const Tensor slices, Upload(context, found.slices));

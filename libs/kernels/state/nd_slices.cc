@@ -56,13 +56,15 @@ absl::StatusOr<Slices> FindSlices(const TensorShape& variable,
 }
 
 // The number of each slice named.
-absl::StatusOr<Dims> NumbersOf(const TensorShape& variable,
+absl::StatusOr<Dims> NumbersOf(HeapCharge& charge, const TensorShape& variable,
                                const Tensor& indices, const Slices& slices) {
   // Many empty indices of nothing: there is nothing to check or to change.
   if (slices.depth == 0 && slices.size == 0) return Dims();
-  Dims numbers(slices.batch.num_elements());
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    std::vector<int64_t> index(slices.depth);
+  const auto count = static_cast<size_t>(slices.batch.num_elements());
+  RETURN_IF_ERROR(charge.AddObjects(count, sizeof(int64_t)));
+  Dims numbers(count);
+  std::vector<int64_t> index(slices.depth);
+  for (size_t i = 0; i < count; ++i) {
     bool inside = true;
     int64_t number = 0;
     for (int d = 0; d < slices.depth; ++d) {
@@ -83,13 +85,14 @@ absl::StatusOr<Dims> NumbersOf(const TensorShape& variable,
 
 }  // namespace
 
-absl::StatusOr<VariableSlices> FindVariableSlices(const TensorShape& variable,
+absl::StatusOr<VariableSlices> FindVariableSlices(HeapCharge& charge,
+                                                  const TensorShape& variable,
                                                   const Tensor& indices,
                                                   const TensorShape& updates) {
   ASSIGN_OR_RETURN(const Slices slices,
                    FindSlices(variable, indices.shape(), updates));
   VariableSlices result;
-  ASSIGN_OR_RETURN(result.slices, NumbersOf(variable, indices, slices));
+  ASSIGN_OR_RETURN(result.slices, NumbersOf(charge, variable, indices, slices));
   result.size = slices.size;
   return result;
 }

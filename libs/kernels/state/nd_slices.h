@@ -1,6 +1,7 @@
 // What ScatterNdAdd and its like, for CPUs and for GPUs, find out from indices
 // in host memory: each row of them names a slice of a variable by its first
-// dimensions. Errors are INVALID_ARGUMENT.
+// dimensions. Errors are INVALID_ARGUMENT; RESOURCE_EXHAUSTED where `charge`,
+// which counts the numbers of slices, has no room for them.
 //
 // Threads: pure functions.
 #ifndef WEFT_LIBS_KERNELS_STATE_ND_SLICES_H_
@@ -9,6 +10,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft {
@@ -18,7 +20,8 @@ struct VariableSlices {
   int64_t size = 1;  // elements of one
 };
 
-absl::StatusOr<VariableSlices> FindVariableSlices(const TensorShape& variable,
+absl::StatusOr<VariableSlices> FindVariableSlices(HeapCharge& charge,
+                                                  const TensorShape& variable,
                                                   const Tensor& indices,
                                                   const TensorShape& updates);
 

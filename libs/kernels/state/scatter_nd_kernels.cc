@@ -9,6 +9,7 @@
 #include "libs/kernels/state/nd_slices.h"
 #include "libs/kernels/state/scatter_rules.h"
 #include "libs/kernels/state/state_kernels.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft {
 namespace {
@@ -32,8 +33,9 @@ class ScatterNdKernel : public OpKernel {
  private:
   static absl::Status Update(Variable& variable, OpKernelContext& context,
                              const Tensor& indices, const Tensor& updates) {
+    HeapCharge charge(context.host_allocator());
     const auto apply = [&](Tensor& value) {
-      return Apply(value, indices, updates);
+      return Apply(charge, value, indices, updates);
     };
     const int rank = indices.rank();
     const int64_t depth = rank == 0 ? 0 : indices.dim(rank - 1);
@@ -58,11 +60,11 @@ class ScatterNdKernel : public OpKernel {
         apply);
   }
 
-  static absl::Status Apply(Tensor& value, const Tensor& indices,
-                            const Tensor& updates) {
+  static absl::Status Apply(HeapCharge& charge, Tensor& value,
+                            const Tensor& indices, const Tensor& updates) {
     ASSIGN_OR_RETURN(
         const VariableSlices found,
-        FindVariableSlices(value.shape(), indices, updates.shape()));
+        FindVariableSlices(charge, value.shape(), indices, updates.shape()));
     return DispatchType(Types{}, value.dtype(), [&]<typename T>(TypeTag<T>) {
       const T* from = updates.flat<T>().data();
       T* to = value.mutable_flat<T>().data();
