@@ -105,7 +105,9 @@ absl::Status Work(const TfConfig& task, const Server& server) {
           root, {.master = server.target(),
                  .is_chief = task.IsChief(),
                  .hooks = hooks,
-                 .config = {.device_filters = {"/job:ps", device}}}));
+                 .config = {.device_filters = {"/job:ps", device}},
+                 // By `weft shutdown`, for example.
+                 .stop_requested = [&] { return server.is_asked_to_stop(); }}));
   int64_t mine = 0;
   for (; !session->ShouldStop(); ++mine) {
     RETURN_IF_ERROR(session->Run(model.train));

@@ -301,6 +301,19 @@ class ExamplesTest(unittest.TestCase):
   def test_between_graph_in_step(self):
     self.check_between_graph(lambda cluster: cluster.start_example, '--sync')
 
+  def test_between_graph_of_contradicting_specs_ends(self):
+    """The servers of the others refuse it; it does not dial its own for ever."""
+    with Cluster(ps=1, worker=2) as cluster:
+      cluster.start_example('between_graph', 'ps', 0)
+      other = f'localhost:{programs.free_ports(1)[0]}'
+      spec = {**cluster.spec, 'worker': [other, cluster.spec['worker'][1]]}
+      worker = cluster.start_example('between_graph', 'worker', 1,
+                                     f'--cluster={json.dumps(spec)}')
+      _, err = worker.communicate(timeout=_DEADLINE_S)
+      self.assertEqual(worker.returncode, 1, err)
+      self.assertIn('FAILED_PRECONDITION', err.splitlines()[-1])
+      self.assertIn(other, err.splitlines()[-1])
+
   def test_between_graph_by_environment(self):
     self.check_between_graph(
         lambda cluster: cluster.start_example_by_environment)

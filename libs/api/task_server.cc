@@ -30,6 +30,8 @@ class RealTaskServer : public TaskServer {
 
   Process* process() override { return &process_; }
 
+  bool IsAskedToStop() const override { return server_->is_asked_to_stop(); }
+
   absl::Status Join(const std::function<bool()>& stop_requested) override {
     while (stop_requested &&
            !server_->AwaitStopped(process_.clock().Now() + kStopAskInterval)) {

@@ -45,6 +45,8 @@ class TaskServer {
 
   // Sessions that are given it reach the server without a socket.
   virtual Process* process() = 0;
+  // Whether it was asked to stop, as Server::is_asked_to_stop.
+  virtual bool IsAskedToStop() const = 0;
   // Waits until it has stopped, or until `stop_requested`, which may be null
   // and is asked twice a second; then it is stopped.
   virtual absl::Status Join(const std::function<bool()>& stop_requested) = 0;

@@ -370,9 +370,16 @@ absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
     return absl::OkStatus();
   }
   options.process = server->process();
+  options.stop_requested = [given = std::move(options.stop_requested),
+                            &own = *server] {
+    return own.IsAskedToStop() || (given && given());
+  };
   RETURN_IF_ERROR(estimator.Train(input_fn, options));
   // Who was asked to leave has not come to the end: another one goes on.
-  if (task.stop_requested && task.stop_requested()) return absl::OkStatus();
+  if (options.stop_requested() ||
+      (task.stop_requested && task.stop_requested())) {
+    return absl::OkStatus();
+  }
   AwaitWorkers(*server, config, task, environment);
   return server->Finish();
 }

@@ -29,7 +29,8 @@
 // TaskOptions::wait_for_workers, and the parameter servers end after it. In a
 // cluster without one, where worker 0 is the chief, they end after the workers.
 // A task that ended with an error, or was killed, may be started again: the
-// training goes on.
+// training goes on. One whose server is shut down saves and ends; one whose
+// server is refused by the cluster ends with that error.
 #ifndef WEFT_LIBS_ESTIMATOR_TRAIN_AND_EVALUATE_H_
 #define WEFT_LIBS_ESTIMATOR_TRAIN_AND_EVALUATE_H_
 

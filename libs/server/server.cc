@@ -29,6 +29,7 @@
 #include "libs/server/port_owner.h"
 #include "libs/server/server_metrics.h"
 #include "libs/server/spec_checks.h"
+#include "libs/server/stopped_task.h"
 #include "libs/server/task.h"
 #include "libs/server/task_handler.h"
 
@@ -68,6 +69,10 @@ std::string DescribeLoss(const std::string& task, bool needed,
 }
 
 constexpr char kWriterJob[] = "checkpoint_writer";
+
+// How often a server that has stopped by itself tries to listen again.
+constexpr int kAnswerTries = 20;
+constexpr absl::Duration kBetweenTries = absl::Milliseconds(100);
 
 // "/job:checkpoint_writer/replica:0/task:0, ..."; empty: there is none.
 std::string Writers(const ClusterSpec& cluster) {
@@ -127,7 +132,8 @@ class Server::Impl : private PeerObserver,
     }
     endpoint_ = *std::move(endpoint);
     listening_.store(endpoint_.get());
-    target_ = endpoint_->address().ToTarget();
+    endpoint_address_ = endpoint_->address();
+    target_ = endpoint_address_.ToTarget();
     RETURN_IF_ERROR(process_.local_tasks().Add(AsLocalTask()));
     logger_.Info(absl::StrCat("Started server with target: ", target_));
     StartMetrics();
@@ -149,6 +155,11 @@ class Server::Impl : private PeerObserver,
 
   bool AwaitStopped(absl::Time deadline) {
     return stopped_->WaitUntil(deadline);
+  }
+
+  bool is_asked_to_stop() const {
+    absl::MutexLock lock(&mutex_);
+    return (stopping_ || stops_soon_) && refused_.ok();
   }
 
   bool AwaitJob(const std::string& job, absl::Time deadline) {
@@ -184,9 +195,14 @@ class Server::Impl : private PeerObserver,
   }
 
   void Stop(absl::Duration drain) {
+    std::unique_ptr<StoppedTask> answers;  // released without the lock
     {
       absl::MutexLock lock(&mutex_);
-      if (std::exchange(stopping_, true)) return;
+      if (std::exchange(stopping_, true)) {
+        is_address_free_ = true;
+        answers = std::move(answers_);
+        return;
+      }
       for (const auto& [job, event] : job_waiters_) event->Set();
     }
     // What waits for tasks has nothing to drain.
@@ -515,11 +531,12 @@ class Server::Impl : private PeerObserver,
 
   // Stops the server from a thread that must not wait. A coordinator stays for
   // a while, so that others hear from it what made this task stop.
-  void StopSoon(const absl::Status& why) {
+  void StopSoon(const absl::Status& why, std::string reason) {
     {
       absl::MutexLock lock(&mutex_);
       if (stopping_ || std::exchange(stops_soon_, true)) return;
       refused_ = why;
+      stop_reason_ = std::move(reason);
       self_stops_.Begin();
     }
     Scheduler& scheduler = process_.scheduler();
@@ -536,9 +553,37 @@ class Server::Impl : private PeerObserver,
     StayUntil([this] { return hosted_->HaveAllHeard(); }, longest);
   }
 
+  // Until the program stops the server, too. The system may take a moment to
+  // release the address.
+  void AnswerClients() {
+    for (int tries = 0; tries < kAnswerTries; ++tries) {
+      const auto why = WhyItHasStopped();
+      if (!why.has_value()) return;
+      auto answers = StoppedTask::Listen(process_.transport(),
+                                         endpoint_address_, Self(), *why);
+      if (answers != nullptr) return KeepAnswering(std::move(answers));
+      Scheduler& scheduler = process_.scheduler();
+      scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + kBetweenTries);
+    }
+  }
+
+  // None: the program has stopped it.
+  std::optional<absl::Status> WhyItHasStopped() {
+    absl::MutexLock lock(&mutex_);
+    if (is_address_free_) return std::nullopt;
+    return absl::UnavailableError(
+        absl::StrCat("The server of ", task_, " has stopped: ", stop_reason_));
+  }
+
+  void KeepAnswering(std::unique_ptr<StoppedTask> answers) {
+    absl::MutexLock lock(&mutex_);
+    if (!is_address_free_) std::swap(answers_, answers);
+  }
+
   void StopItself() {
     AwaitThatOthersHear(options_.drain);
     Stop(options_.drain);
+    AnswerClients();
     if (options_.on_stopped) options_.on_stopped();
     self_stops_.End();
   }
@@ -650,11 +695,12 @@ class Server::Impl : private PeerObserver,
   void OnRefused(const absl::Status& why) override {
     logger_.Error(absl::StrCat("The coordinator at ", coordinator_task_,
                                " refused this task: ", why.ToString()));
-    StopSoon(why);
+    StopSoon(why, absl::StrCat("the coordinator at ", coordinator_task_,
+                               " refused it: ", why.message()));
   }
   void OnStopRequested() override {
     logger_.Info("Asked to stop by the coordinator");
-    StopSoon(absl::OkStatus());
+    StopSoon(absl::OkStatus(), "the cluster was shut down (weft shutdown)");
   }
   void OnJobFinished(const std::string& job) override {
     {
@@ -665,8 +711,10 @@ class Server::Impl : private PeerObserver,
       }
     }
     if (job.empty() || job != options_.stop_after_job) return;
-    logger_.Info(absl::StrCat("All tasks of job ", job, " have finished"));
-    StopSoon(absl::OkStatus());
+    const std::string reason =
+        absl::StrCat("All tasks of job ", job, " have finished");
+    logger_.Info(reason);
+    StopSoon(absl::OkStatus(), reason);
   }
 
   // Of a task that this one has used, and whose end it has not seen.
@@ -700,6 +748,7 @@ class Server::Impl : private PeerObserver,
   const std::unique_ptr<Process> own_process_;
   Process& process_;
   const uint64_t incarnation_;
+  bus::Address endpoint_address_;  // with its port, once it listens
   const std::shared_ptr<bus::LearnedUuid> cluster_uuid_ =
       std::make_shared<bus::LearnedUuid>();
   std::string target_;
@@ -724,9 +773,12 @@ class Server::Impl : private PeerObserver,
   std::atomic<bus::Endpoint*> listening_{nullptr};
   const std::unique_ptr<Event> stopped_;
   InFlight self_stops_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stops_soon_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string stop_reason_ ABSL_GUARDED_BY(mutex_);  // of one by itself
+  bool is_address_free_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<StoppedTask> answers_ ABSL_GUARDED_BY(mutex_);
   Scheduler::TimerId stop_timer_ ABSL_GUARDED_BY(mutex_) = 0;
   // By task.
   absl::flat_hash_map<std::string, Peer> met_ ABSL_GUARDED_BY(mutex_);
@@ -814,6 +866,8 @@ absl::Status Server::Finish(absl::Duration drain) {
   impl_->Finish(drain);
   return absl::OkStatus();
 }
+
+bool Server::is_asked_to_stop() const { return impl_->is_asked_to_stop(); }
 
 bool Server::AwaitStopped(absl::Time deadline) {
   return impl_->AwaitStopped(deadline);

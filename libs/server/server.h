@@ -123,10 +123,19 @@ class Server {
   // does not want this task (FAILED_PRECONDITION, ALREADY_EXISTS: both sides).
   absl::Status Join();
 
+  // Whether it was asked to stop: by Stop, by `weft shutdown`, or because the
+  // job of stop_after_job has finished. A program that trains beside it asks
+  // this in its stop_requested, so that it saves while the server still serves
+  // it. False for a server that was refused: sessions of it fail with the
+  // reason. Does not block.
+  bool is_asked_to_stop() const;
+
   // Refuses new sessions, and steps of sessions that are not monitored
   // (SessionOptions::is_monitored). For as long as `drain`, waits until the
   // monitored ones are closed and no step runs. Then cancels the rest, closes
-  // sessions and connections, and joins. Further calls do nothing.
+  // sessions and connections, and joins. Further calls do nothing, but for the
+  // first one after the server has stopped by itself: until then it refuses
+  // clients at its address, with FAILED_PRECONDITION and its reason.
   absl::Status Stop(absl::Duration drain = absl::Seconds(10));
 
   // Stop at the end of what the task's job had to do, so that those hear of it

@@ -457,6 +457,37 @@ TEST_F(SimulatedServersTest, ATaskThatNeverJoinedIsRefusedAtOnce) {
   ASSERT_TRUE(mistaken->AwaitStopped(clock_.Now()));
   EXPECT_THAT(mistaken->Join(),
               StatusIs(StatusCode::kFailedPrecondition, "localhost:7"));
+  EXPECT_FALSE(mistaken->is_asked_to_stop());
+  EXPECT_TRUE(worker_->is_asked_to_stop());
+  EXPECT_FALSE(ps_->is_asked_to_stop());
+}
+
+// A session of its own program must not dial it for hours.
+TEST_F(SimulatedServersTest, AServerThatStoppedItselfTellsItsClientsWhy) {
+  ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
+  const auto process = NewProcess("mistaken");
+  ASSERT_OK_AND_ASSIGN(
+      const auto mistaken,
+      Server::Create({{"ps", {"localhost:1000"}}, {"worker", {"localhost:7"}}},
+                     {.job_name = "worker",
+                      .process = process.get(),
+                      .logger = &stranger_logger_}));
+  scheduler_.AdvanceBy(absl::Seconds(5));
+  ASSERT_TRUE(mistaken->AwaitStopped(clock_.Now()));
+  EXPECT_THAT(
+      Greeting::Exchange(*client_process_, *mistaken, {.incarnation = 5}),
+      StatusIs(StatusCode::kFailedPrecondition,
+               "The server of /job:worker/replica:0/task:0 has stopped: the "
+               "coordinator at /job:ps/replica:0/task:0 refused it"));
+  // Another task waits for the one that will be there.
+  EXPECT_THAT(Greeting::Exchange(
+                  *client_process_, *mistaken,
+                  {.task = "/job:ps/replica:0/task:0", .incarnation = 5}),
+              StatusIs(StatusCode::kUnavailable, "has stopped"));
+  ASSERT_OK(mistaken->Stop());  // by its program: the address is free
+  EXPECT_THAT(
+      Greeting::Exchange(*client_process_, *mistaken, {.incarnation = 5}),
+      StatusIs(StatusCode::kUnavailable));
 }
 
 // Servers of a cluster in which a second ps never starts, so that calls wait

@@ -23,6 +23,10 @@ namespace {
 // A look at what is missing may take so many times what passes between two.
 constexpr int kLooksBound = 5;
 
+// How long it dials before it looks whether it is to stop: longer than a
+// session waits before it logs that nobody answers.
+constexpr absl::Duration kDialSlice = absl::Seconds(6);
+
 std::string NameOr(const Operation& operation) {
   return operation ? operation.name() : "none";
 }
@@ -141,12 +145,35 @@ auto MakeWait(Session& session, const SessionManagerOptions& options,
                        });
 }
 
+// Waits for the server as long as `config` says, and looks every now and then
+// whether anybody still wants it.
+absl::StatusOr<std::unique_ptr<Session>> Dial(const Scope& scope,
+                                              SessionOptions config,
+                                              const Patience& patience) {
+  const absl::Time deadline = patience.scheduler.Now() + config.connect_timeout;
+  while (true) {
+    const absl::Time begin = patience.scheduler.Now();
+    config.connect_timeout = std::min(kDialSlice, deadline - begin);
+    auto made =
+        patience.options.session_factory(patience.target, scope, config);
+    const absl::Time now = patience.scheduler.Now();
+    if (!absl::IsUnavailable(made.status()) || now >= deadline ||
+        now - begin < config.connect_timeout) {
+      return made;
+    }
+    RETURN_IF_ERROR(patience.End("its server answered"));
+    // That nobody answers is logged.
+    config.log_waits_after =
+        std::max(config.log_waits_after, kDialSlice + absl::Seconds(1));
+  }
+}
+
 // SessionManager's Connect, for whoever is patient for so long.
 absl::StatusOr<std::unique_ptr<Session>> ConnectTo(const Scope& scope,
                                                    const SessionOptions& config,
                                                    const Patience& patience) {
   const std::string& target = patience.target;
-  auto made = patience.options.session_factory(target, scope, config);
+  auto made = Dial(scope, config, patience);
   if (absl::IsUnavailable(made.status())) {
     return NoSession(target, made.status());
   }
