@@ -10,8 +10,8 @@
 //
 // Without --cluster, TF_CONFIG says which task it is. A worker ends after
 // --steps steps of all workers together, and prints the line that they fitted
-// to points of y = 2 x - 1. With --sync for all, each step is made of a
-// gradient of every worker.
+// to points of y = 2 x - 1. With --sync for all, each step is made of one
+// gradient of each worker.
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -30,8 +30,8 @@ ABSL_FLAG(std::string, job_name, "worker", "The job this task belongs to");
 ABSL_FLAG(int, task_index, 0, "Which task of the job this is");
 ABSL_FLAG(int64_t, steps, 500, "Steps of all workers together");
 ABSL_FLAG(bool, sync, false,
-          "The workers' gradients make one update together; else each makes "
-          "its own");
+          "One gradient of each worker makes one update together; else each "
+          "worker makes its own");
 ABSL_FLAG(bool, insecure, false,
           "Listen beyond this machine although anyone who reaches the port may "
           "run graphs and read variables");
@@ -77,8 +77,10 @@ Model BuildModel(const Scope& scope, const TfConfig& task) {
         optimizer.Minimize(scope, loss, {.global_step = model.global_step});
     return model;
   }
+  // Without its number a fast worker may give all gradients of an update.
   train::SyncReplicasOptimizer sync(
-      optimizer, {.replicas_to_aggregate = task.num_trainers()});
+      optimizer, {.replicas_to_aggregate = task.num_trainers(),
+                  .replica_index = task.trainer_index()});
   model.train = sync.Minimize(scope, loss, {.global_step = model.global_step});
   model.hooks = {sync.MakeSessionRunHook(task.IsChief())};
   return model;
