@@ -119,6 +119,28 @@ TEST_F(EstimatorClusterTest, AllTasksEndWithTheTraining) {
   }
 }
 
+// A task of the second round meets none of the first.
+TEST_F(EstimatorClusterTest, OneProgramTrainsTwice) {
+  for (const Jobs& jobs : {Jobs{{"ps", 2}, {"worker", 2}},
+                           Jobs{{"chief", 1}, {"ps", 1}, {"worker", 2}}}) {
+    files_.DeleteRecursively(model_dir_).IgnoreError();
+    RunAll(jobs, false, [&](RunConfig config) -> absl::Status {
+      Estimator model = Line(config);
+      EvalSpec spec = Evaluation();
+      spec.exporters.clear();
+      for (const int64_t max_steps : {50, 100}) {
+        RETURN_IF_ERROR(
+            TrainAndEvaluate(model,
+                             {.input_fn = Points(), .max_steps = max_steps},
+                             spec, Soon())
+                .status());
+      }
+      return absl::OkStatus();
+    });
+    EXPECT_GE(Trained(), 100);
+  }
+}
+
 TEST_F(EstimatorClusterTest, AMasterEvaluatesAsWell) {
   RunAll({{"master", 1}, {"ps", 1}, {"worker", 1}}, false,
          [&](const RunConfig& config) -> absl::Status {

@@ -44,6 +44,11 @@ class RealTaskServer : public TaskServer {
     return server_->AwaitJob(job, process_.clock().Now() + timeout);
   }
 
+  bool AwaitCoordinatorsEnd(absl::Duration timeout) override {
+    return server_->LeaveAndAwaitCoordinatorsEnd(process_.clock().Now() +
+                                                 timeout);
+  }
+
   absl::Status Finish() override { return server_->Finish(); }
 
  private:

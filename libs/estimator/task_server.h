@@ -53,6 +53,9 @@ class TaskServer {
   // Waits until all tasks of the job have ended well; false: not within the
   // timeout, or this server has stopped.
   virtual bool AwaitJob(const std::string& job, absl::Duration timeout) = 0;
+  // Leaves the cluster and waits until its coordinator has ended, as
+  // Server::LeaveAndAwaitCoordinatorsEnd; false: not within the timeout.
+  virtual bool AwaitCoordinatorsEnd(absl::Duration timeout) = 0;
   // The task has done what it had to: stops, and others may hear of it.
   virtual absl::Status Finish() = 0;
 };

@@ -300,6 +300,15 @@ void AwaitWorkers(TaskServer& server, const RunConfig& config,
                    " of the training's end; leaving without them."));
 }
 
+// The next training of this program must meet no task of this one.
+void AwaitOtherTasks(TaskServer& server, const TaskOptions& task) {
+  absl::Duration left = task.wait_for_workers;
+  for (; left > absl::ZeroDuration(); left -= kStopAskInterval) {
+    if (server.AwaitCoordinatorsEnd(std::min(left, kStopAskInterval))) return;
+    if (task.stop_requested && task.stop_requested()) return;
+  }
+}
+
 absl::Status CheckTrainer(const RunConfig& config) {
   if (config.num_ps_replicas > 0 || config.num_worker_replicas <= 1) {
     return absl::OkStatus();
@@ -381,6 +390,7 @@ absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
     return absl::OkStatus();
   }
   AwaitWorkers(*server, config, task, environment);
+  AwaitOtherTasks(*server, task);
   return server->Finish();
 }
 

@@ -81,7 +81,8 @@ struct TaskOptions {
   // at a time; returns at once. May be null.
   std::function<bool()> stop_requested;
   // How long a chief waits in the end for workers, whose last steps need the
-  // parameter servers.
+  // parameter servers; and how long another task that has trained waits for the
+  // task that plays the coordinator to end, so that a program may train again.
   absl::Duration wait_for_workers = absl::Minutes(5);
   bool insecure = false;  // as ServerOptions
   TaskServerFactory server_factory = StartTaskServer;

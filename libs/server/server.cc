@@ -74,6 +74,16 @@ constexpr char kWriterJob[] = "checkpoint_writer";
 constexpr int kAnswerTries = 20;
 constexpr absl::Duration kBetweenTries = absl::Milliseconds(100);
 
+// How long a server that stops after a job waits for the end of the
+// coordinator.
+constexpr absl::Duration kLongestGoodbye = absl::Seconds(30);
+
+// A task of its own outlives trainings.
+bool EndsWithTraining(const std::string& coordinator_task) {
+  const auto name = DeviceName::Parse(coordinator_task);
+  return name.ok() && name->job != "coordinator";
+}
+
 // "/job:checkpoint_writer/replica:0/task:0, ..."; empty: there is none.
 std::string Writers(const ClusterSpec& cluster) {
   std::vector<std::string> writers;
@@ -184,7 +194,7 @@ class Server::Impl : private PeerObserver,
       if (stopping_) return;
     }
     // Who has not joined cannot be known to have finished.
-    StayUntil([this] { return link_->joined(); }, drain);
+    StayUntil([this] { return link_->joined() || has_left_; }, drain);
     if (hosted_ != nullptr) {
       link_->Leave();  // returns when that is known
       const absl::Duration stay = StayOfCoordinator();
@@ -192,6 +202,19 @@ class Server::Impl : private PeerObserver,
       AwaitThatOthersHear(drain);
     }
     Stop(drain);
+  }
+
+  bool LeaveAndAwaitCoordinatorsEnd(absl::Time deadline) {
+    if (hosted_ != nullptr || !EndsWithTraining(coordinator_task_)) return true;
+    if (link_->joined()) {
+      has_left_ = true;
+      link_->Leave();
+    }
+    if (!has_left_) return true;
+    const absl::Duration longest =
+        deadline - process_.scheduler().clock().Now();
+    StayUntil([this] { return is_coordinator_lost_.load(); }, longest);
+    return is_coordinator_lost_.load();
   }
 
   void Stop(absl::Duration drain) {
@@ -295,9 +318,19 @@ class Server::Impl : private PeerObserver,
          .task = coordinator_task_,
          .address = address,
          .hosted = hosted_,
-         .on_connected = [this] { link_->OnConnected(); },
-         .on_lost = [this] { link_->OnLost(); }});
+         .on_connected = [this] { OnCoordinatorConnected(); },
+         .on_lost = [this] { OnCoordinatorLost(); }});
     return absl::OkStatus();
+  }
+
+  void OnCoordinatorConnected() {
+    // After this task has left, the next one is another training's.
+    if (!has_left_) is_coordinator_lost_.store(false);
+    link_->OnConnected();
+  }
+  void OnCoordinatorLost() {
+    is_coordinator_lost_.store(true);
+    link_->OnLost();
   }
 
   void MakeCoordinator() {
@@ -582,6 +615,10 @@ class Server::Impl : private PeerObserver,
 
   void StopItself() {
     AwaitThatOthersHear(options_.drain);
+    if (stops_after_job_) {
+      LeaveAndAwaitCoordinatorsEnd(process_.scheduler().clock().Now() +
+                                   kLongestGoodbye);
+    }
     Stop(options_.drain);
     AnswerClients();
     if (options_.on_stopped) options_.on_stopped();
@@ -627,14 +664,14 @@ class Server::Impl : private PeerObserver,
       // Tasks of one process have different incarnations.
       (void)local_task_->runtime()->PeerConnected(task, incarnation);
     }
-    if (task == coordinator_task_) link_->OnConnected();
+    if (task == coordinator_task_) OnCoordinatorConnected();
   }
   void PeerLost(const std::string& task, uint64_t incarnation,
                 const absl::Status& why) override {
     if (local_task_ != nullptr) {
       local_task_->runtime()->PeerLost(task, incarnation, why);
     }
-    if (task == coordinator_task_) link_->OnLost();
+    if (task == coordinator_task_) OnCoordinatorLost();
     LoseMember(task, incarnation, why);
   }
 
@@ -714,6 +751,7 @@ class Server::Impl : private PeerObserver,
     const std::string reason =
         absl::StrCat("All tasks of job ", job, " have finished");
     logger_.Info(reason);
+    stops_after_job_ = true;
     StopSoon(absl::OkStatus(), reason);
   }
 
@@ -771,6 +809,9 @@ class Server::Impl : private PeerObserver,
   std::unique_ptr<bus::Endpoint> endpoint_;
   // The same once it listens, for its own handler.
   std::atomic<bus::Endpoint*> listening_{nullptr};
+  std::atomic<bool> is_coordinator_lost_{false};
+  std::atomic<bool> has_left_{false};
+  std::atomic<bool> stops_after_job_{false};
   const std::unique_ptr<Event> stopped_;
   InFlight self_stops_;
   mutable absl::Mutex mutex_;
@@ -868,6 +909,10 @@ absl::Status Server::Finish(absl::Duration drain) {
 }
 
 bool Server::is_asked_to_stop() const { return impl_->is_asked_to_stop(); }
+
+bool Server::LeaveAndAwaitCoordinatorsEnd(absl::Time deadline) {
+  return impl_->LeaveAndAwaitCoordinatorsEnd(deadline);
+}
 
 bool Server::AwaitStopped(absl::Time deadline) {
   return impl_->AwaitStopped(deadline);

@@ -78,7 +78,9 @@ struct ServerOptions {
   // of its own; else they are given to that (ProcessOptions).
   ClientFunctions client_functions;
   // Stop once all tasks of this job have started and have stopped again,
-  // cleanly: "worker" lets parameter servers end with the training. Empty: no.
+  // cleanly: "worker" lets parameter servers end with the training. It leaves
+  // the cluster then, and stops when the coordinator has, after half a minute
+  // at the latest. Empty: no.
   std::string stop_after_job;
   // The drain time of a server that stops by itself; see Stop.
   absl::Duration drain = absl::Seconds(10);
@@ -144,6 +146,14 @@ class Server {
   // coordinator stays two heartbeats longer, and until all tasks that are alive
   // have heard of it, for as long as `drain`.
   absl::Status Finish(absl::Duration drain = absl::Seconds(10));
+
+  // Leaves the cluster, as Finish does, and waits until the task that plays the
+  // coordinator has ended or was lost. Then a server of the same task that this
+  // program starts next meets no coordinator of the training that is over.
+  // True at once where this task plays it, has not joined, or where a task of
+  // its own does (job "coordinator"), which outlives trainings; false when the
+  // deadline passed first. May be called again.
+  bool LeaveAndAwaitCoordinatorsEnd(absl::Time deadline);
 
   // Waits until the server has stopped; false when the deadline passed first.
   bool AwaitStopped(absl::Time deadline);
