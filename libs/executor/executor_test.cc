@@ -781,7 +781,8 @@ TEST(ExecutorTest, AnUninitializedVariableIsNamed) {
                         {{"dtype", DT_FLOAT}, {"shape", TensorShape()}});
   h.Retval(0, {v, 0});
   EXPECT_THAT(h.Run(), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                "Attempting to use uninitialized value v"));
+                                "Attempting to use uninitialized value v. Run "
+                                "its initializer first"));
 }
 
 // Switch on `pred`; TestWork on the true side, TestFail after the false side.

@@ -4,14 +4,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/resource/uninitialized.h"
 
 namespace weft {
 namespace {
 
 // TensorFlow's text names the node that makes the reference.
 absl::Status Uninitialized(const RefInput& input) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("Attempting to use uninitialized value ", input.name));
+  return UninitializedError(input.name);
 }
 
 absl::Status ReadRef(const RefInput& input, Slot& slot, WhenLocked when) {

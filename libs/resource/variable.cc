@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/resource/chunk_snapshot.h"
+#include "libs/resource/uninitialized.h"
 
 namespace weft {
 namespace {
@@ -81,8 +82,7 @@ uint64_t Variable::bytes_copied_on_write() const {
 }
 
 absl::Status Variable::Uninitialized() const {
-  return absl::FailedPreconditionError(
-      absl::StrCat("Attempting to use uninitialized value ", name_));
+  return UninitializedError(name_);
 }
 
 absl::Status Variable::GivenUp() const {

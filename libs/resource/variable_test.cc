@@ -52,7 +52,8 @@ TEST_F(VariableTest, IsUninitializedUntilAssigned) {
   EXPECT_FALSE(variable_.IsInitialized());
   const auto uninitialized =
       StatusIs(absl::StatusCode::kFailedPrecondition,
-               "Attempting to use uninitialized value v");
+               "Attempting to use uninitialized value v. Run its initializer "
+               "first (ops::GlobalVariablesInitializer");
   EXPECT_THAT(variable_.Read(), uninitialized);
   EXPECT_THAT(variable_.Read(WhenLocked::kGiveUp), uninitialized);
   EXPECT_THAT(AddOne(), uninitialized);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/status.h"
 #include "libs/kernels/resource/resource_lookup.h"
+#include "libs/resource/uninitialized.h"
 
 namespace weft {
 
@@ -105,9 +106,11 @@ absl::StatusOr<std::shared_ptr<Variable>> VariableLookup::FromInput(
     return found;
   }
   ASSIGN_OR_RETURN(const ResourceHandle* handle, VariableHandle(context, i));
-  ASSIGN_OR_RETURN(auto variable,
-                   Find(context.resources(), handle->container, handle->name));
-  RememberHandle(context.input(i));
+  auto variable = Find(context.resources(), handle->container, handle->name);
+  if (absl::IsNotFound(variable.status())) {
+    return Append(variable.status(), kInitializeRemedy);
+  }
+  if (variable.ok()) RememberHandle(context.input(i));
   return variable;
 }
 

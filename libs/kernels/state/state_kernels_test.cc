@@ -220,9 +220,13 @@ TEST_F(StateKernelsTest, MissingResourceVariables) {
       StatusIs(kFailedPrecondition,
                "Could not find variable absent. This could mean that the "
                "variable has been deleted. In TF1, it can also mean the "
-               "variable is uninitialized. Debug info: container=localhost"));
+               "variable is uninitialized. Debug info: container=localhost, "
+               "status error message=Resource localhost/absent/Var does not "
+               "exist. Run its initializer first"));
   EXPECT_THAT(harness_.Run("AssignAddVariableOp", {handle, Floats({}, {1})}),
-              StatusIs(absl::StatusCode::kNotFound, "localhost/absent"));
+              StatusIs(absl::StatusCode::kNotFound,
+                       "Resource localhost/absent/Var does not exist. Run its "
+                       "initializer first"));
   ASSERT_OK_AND_ASSIGN(Tensor made,
                        harness_.RunOne("VarIsInitializedOp", {handle}));
   EXPECT_FALSE(made.scalar<bool>());
