@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
@@ -204,8 +205,10 @@ absl::Status MasterClient::WaitForConnection() {
 
 absl::Status MasterClient::Explain(const absl::Status& status) const {
   if (status.code() == absl::StatusCode::kUnavailable) {
-    return Append(Annotate(status, target_),
-                  "(is the server running, and is this its address?)");
+    const absl::Status named = Annotate(status, target_);
+    // A dial that fails asks that itself.
+    if (absl::StrContains(named.message(), "is it running")) return named;
+    return Append(named, "(is the server running, and is this its address?)");
   }
   return bus::IsRefusal(status) ? Annotate(status, target_) : status;
 }

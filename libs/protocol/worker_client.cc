@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
 #include "libs/protocol/common_messages.h"
@@ -118,10 +119,13 @@ void WorkerClient::OnDisconnected(const absl::Status& why) {
 
 absl::Status WorkerClient::Explain(const absl::Status& status) const {
   if (status.code() != absl::StatusCode::kUnavailable) return status;
-  return Append(
+  const absl::Status named =
       Annotate(status, absl::StrCat("task ", options_.task, " at ",
-                                    options_.address.ToString())),
-      "(is it running, and is this its address in the cluster spec?)");
+                                    options_.address.ToString()));
+  // A dial that fails asks that itself.
+  if (absl::StrContains(named.message(), "is it running")) return named;
+  return Append(
+      named, "(is it running, and is this its address in the cluster spec?)");
 }
 
 // Whoever has waited for a task that never came has lost it, as whoever would
