@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -68,6 +69,16 @@ std::string DescribeLoss(const std::string& task, bool needed,
                       why.message());
 }
 
+absl::flat_hash_set<std::string> TasksOf(const ClusterSpec& cluster) {
+  absl::flat_hash_set<std::string> tasks;
+  for (const auto& [job, addresses] : cluster.jobs()) {
+    for (const auto& [index, address] : addresses) {
+      tasks.insert(TaskName(job, index));
+    }
+  }
+  return tasks;
+}
+
 constexpr char kWriterJob[] = "checkpoint_writer";
 
 // How often a server that has stopped by itself tries to listen again.
@@ -104,6 +115,7 @@ class Server::Impl : private PeerObserver,
  public:
   Impl(const ClusterSpec& cluster, const ServerOptions& options)
       : cluster_(cluster),
+        tasks_of_cluster_(TasksOf(cluster)),
         options_(options),
         task_(TaskName(options.job_name, options.task_index)),
         has_devices_(HasDevices(options.job_name)),
@@ -630,6 +642,9 @@ class Server::Impl : private PeerObserver,
   // other lose two connections.
   Severity SeverityOfLoss(const std::string& task, uint64_t incarnation,
                           bool needed, bool has_ended) {
+    if (!tasks_of_cluster_.contains(task)) {
+      return needed ? Severity::kWarning : Severity::kDebug;
+    }
     absl::MutexLock lock(&mutex_);
     Peer& peer = met_[task];
     const bool told = peer.incarnation == incarnation && peer.is_told_lost;
@@ -686,6 +701,8 @@ class Server::Impl : private PeerObserver,
         return counted;
       }
     }
+    // HELLO is self-asserted: what is kept of other names has no bound.
+    if (!tasks_of_cluster_.contains(peer.task)) return absl::OkStatus();
     link_->NoteBack(peer.task);
     absl::MutexLock lock(&mutex_);
     met_[peer.task] = {.incarnation = peer.incarnation};
@@ -697,7 +714,9 @@ class Server::Impl : private PeerObserver,
         local_task_ != nullptr &&
         local_task_->runtime()->PeerLost(task, incarnation, why);
     const bool has_ended = HasEnded(task, incarnation, why);
-    if (has_ended) link_->NoteLeft(task, incarnation);
+    if (has_ended && tasks_of_cluster_.contains(task)) {
+      link_->NoteLeft(task, incarnation);
+    }
     logger_.Log(SeverityOfLoss(task, incarnation, needed, has_ended),
                 has_ended ? DescribeEnd(task, needed)
                           : DescribeLoss(task, needed, why));
@@ -777,6 +796,7 @@ class Server::Impl : private PeerObserver,
   };
 
   const ClusterSpec cluster_;
+  const absl::flat_hash_set<std::string> tasks_of_cluster_;
   const ServerOptions options_;
   const std::string task_;
   const bool has_devices_;
@@ -821,7 +841,7 @@ class Server::Impl : private PeerObserver,
   bool is_address_free_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<StoppedTask> answers_ ABSL_GUARDED_BY(mutex_);
   Scheduler::TimerId stop_timer_ ABSL_GUARDED_BY(mutex_) = 0;
-  // By task.
+  // By task of the cluster.
   absl::flat_hash_map<std::string, Peer> met_ ABSL_GUARDED_BY(mutex_);
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> finished_jobs_ ABSL_GUARDED_BY(mutex_);

@@ -259,12 +259,12 @@ class SimulatedServersTest : public ::testing::Test {
     scheduler_.AdvanceBy(absl::Minutes(1));
   }
 
-  std::unique_ptr<Process> NewProcess(const std::string& name) {
-    return std::make_unique<Process>(nullptr, NewSeededRandom(++num_processes_),
-                                     scheduler_, [this, name](Scheduler&) {
-                                       return bus::NewMemoryWire(network_,
-                                                                 name);
-                                     });
+  std::unique_ptr<Process> NewProcess(const std::string& name,
+                                      const ProcessOptions& options = {}) {
+    return std::make_unique<Process>(
+        nullptr, NewSeededRandom(++num_processes_), scheduler_,
+        [this, name](Scheduler&) { return bus::NewMemoryWire(network_, name); },
+        options);
   }
 
   void Start(std::unique_ptr<Server>& server, const std::string& job,
@@ -414,6 +414,35 @@ TEST_F(SimulatedServersTest, PeerInTheNameOfTheServerIsRefused) {
         StatusIs(StatusCode::kPermissionDenied, "must draw its own"));
   }
   EXPECT_TRUE(worker_->joined());
+}
+
+// Each comes and goes under another name. What the worker tells coordinators is
+// limited, so that one that kept the names could not join again.
+TEST_F(SimulatedServersTest, StrangersLeaveNothingBehind) {
+  ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
+  worker_.reset();
+  worker_process_ = NewProcess("limited worker",
+                               {.transport = {.max_control_bytes = 64 << 10}});
+  ASSERT_OK_AND_ASSIGN(
+      worker_, Server::Create(cluster_, {.job_name = "worker",
+                                         .process = worker_process_.get(),
+                                         .logger = &logger_}));
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  ASSERT_TRUE(worker_->joined());
+  for (uint64_t i = 1; i <= 100; ++i) {
+    const std::string name = absl::StrCat(std::string(1000, 'x'), i);
+    EXPECT_OK(Greeting::Exchange(*client_process_, *worker_,
+                                 {.task = name, .incarnation = 100 + i}));
+  }
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_TRUE(worker_->joined());
+  EXPECT_THAT(logger_.lines(), testing::Not(testing::Contains(testing::AllOf(
+                                   testing::HasSubstr("xxx"),
+                                   testing::Not(testing::StartsWith("D "))))));
+  ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
+  ps_.reset();
+  TheRightOneIsBack();
+  EXPECT_FALSE(worker_->AwaitStopped(clock_.Now()));
 }
 
 TEST_F(SimulatedServersTest, ANewCoordinatorLearnsItFromTheTasks) {
