@@ -141,9 +141,9 @@ void Coordinator::Heartbeat(const HeartbeatRequest& request, absl::Time,
   impl_->Heartbeat(request, std::move(done));
 }
 
-void Coordinator::Leave(const std::string& task, uint64_t incarnation,
-                        absl::Time, Done done) {
-  impl_->Leave(task, incarnation);
+void Coordinator::Leave(const protocol::LeaveRequest& request, absl::Time,
+                        Done done) {
+  impl_->Leave(request);
   done(absl::OkStatus());
 }
 

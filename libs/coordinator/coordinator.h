@@ -44,7 +44,7 @@ class Coordinator : public protocol::Coordinator {
             Answer<protocol::JoinReply> done) override;
   void Heartbeat(const protocol::HeartbeatRequest& request, absl::Time deadline,
                  Answer<protocol::HeartbeatReply> done) override;
-  void Leave(const std::string& task, uint64_t incarnation, absl::Time deadline,
+  void Leave(const protocol::LeaveRequest& request, absl::Time deadline,
              Done done) override;
   void Place(const protocol::PlacementRequest& request, absl::Time deadline,
              std::shared_ptr<Cancellation> cancellation,

@@ -53,8 +53,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Heartbeat(const HeartbeatRequest& request, Answer<HeartbeatReply> done)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void Leave(const std::string& task, uint64_t incarnation)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Leave(const protocol::LeaveRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnTaskLost(const std::string& task, uint64_t incarnation,
                   const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void Place(const PlacementRequest& request, absl::Time deadline,
@@ -109,6 +108,15 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       const HeartbeatRequest& request, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ShallStop(const std::string& task) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether this process said that it leaves before it joined.
+  bool HasLeftEarly(const JoinRequest& request) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Records the early leaves of this cluster, and forgets all others, once the
+  // uuid is settled.
+  void SettleEarlyLeaves(DeferredCallbacks& callbacks)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RecordLeave(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeReport(const std::string& task, const protocol::TaskReport& report,
                   DeferredCallbacks& callbacks)
@@ -194,6 +202,10 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   bool uuid_is_settled_ ABSL_GUARDED_BY(mutex_) = false;
   TaskTable tasks_ ABSL_GUARDED_BY(mutex_);
   ResourceRegister register_ ABSL_GUARDED_BY(mutex_);
+  // By task: the last Leave of a process that had not joined, until it is
+  // certain which cluster this is.
+  std::map<std::string, protocol::LeaveRequest> early_leaves_
+      ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> finished_jobs_ ABSL_GUARDED_BY(mutex_);
   // How often tasks have left or come back, from 1; and when each last did.
   uint64_t left_version_ ABSL_GUARDED_BY(mutex_) = 1;

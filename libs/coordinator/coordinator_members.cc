@@ -35,6 +35,11 @@ void Coordinator::Impl::Join(const JoinRequest& request,
 
 absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
     const JoinRequest& request, DeferredCallbacks& callbacks) {
+  if (HasLeftEarly(request)) {
+    return absl::AbortedError(absl::StrCat(
+        "This process was ", request.task,
+        " and has left the cluster for good. Start the task again."));
+  }
   const auto& members = tasks_.members().members();
   const auto before = members.find(request.task);
   const auto state = before == members.end() ? Membership::State::kExpected
@@ -53,6 +58,7 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
                      count, count == 1 ? " device" : " devices"),
         callbacks);
   }
+  early_leaves_.erase(request.task);
   if (state == Membership::State::kLeft) CountChange(request.task);
   beats_since_.erase(request.task);
   register_.AddTask(request.task);
@@ -66,10 +72,11 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   // was told to the one before, or to nobody.
   register_.Want(request.task);
   NoteLeft(request.left, request.task, callbacks);
+  SettleUuid(request.cluster_uuid);
+  SettleEarlyLeaves(callbacks);
   UpdateFinishedJobs();
   ArmTick();
   TaskCame(request.task, callbacks);
-  SettleUuid(request.cluster_uuid);
   return JoinReply{SettledUuid(), options_.incarnation,
                    options_.heartbeat_interval};
 }
@@ -208,18 +215,40 @@ void Coordinator::Impl::TakeReport(const std::string& task,
 }
 
 // A member of the cluster may stop before it has joined a coordinator that
-// started anew.
-void Coordinator::Impl::Leave(const std::string& task, uint64_t incarnation) {
+// started anew. So may a task of an earlier deployment that had the same
+// addresses, and that one is not the task that is expected.
+void Coordinator::Impl::Leave(const protocol::LeaveRequest& request) {
   DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
-  Membership& members = tasks_.members();
-  if (!members.Leave(task, incarnation) &&
-      !members.NoteLeft(task, incarnation)) {
-    return;
+  if (tasks_.members().Leave(request.task, request.incarnation)) {
+    RecordLeave(request.task, callbacks);
+  } else if (tasks_.Find(request.task) != nullptr &&
+             IsUuid(request.cluster_uuid)) {
+    early_leaves_[request.task] = request;
+    SettleEarlyLeaves(callbacks);
   }
+  UpdateFinishedJobs();
+}
+
+bool Coordinator::Impl::HasLeftEarly(const JoinRequest& request) const {
+  const auto left = early_leaves_.find(request.task);
+  return left != early_leaves_.end() &&
+         left->second.incarnation == request.incarnation;
+}
+
+void Coordinator::Impl::SettleEarlyLeaves(DeferredCallbacks& callbacks) {
+  if (!uuid_is_settled_) return;
+  for (const auto& [task, leave] : std::exchange(early_leaves_, {})) {
+    if (leave.cluster_uuid != cluster_uuid_) continue;
+    if (!tasks_.members().NoteLeft(task, leave.incarnation)) continue;
+    RecordLeave(task, callbacks);
+  }
+}
+
+void Coordinator::Impl::RecordLeave(const std::string& task,
+                                    DeferredCallbacks& callbacks) {
   Log(Severity::kInfo, absl::StrCat(task, " has left"), callbacks);
   CountChange(task);
-  UpdateFinishedJobs();
   DropTask(task, callbacks);
 }
 

@@ -100,16 +100,51 @@ TEST_F(CoordinatorTest, EachDepartureIsReportedOnce) {
               ElementsAre(LeftTask{kPs0, 0}, LeftTask{kPs1, 1}));
 }
 
-// They were members under the coordinator before this one.
+// Two clusters that have had the same addresses.
+constexpr char kThisCluster[] = "0123456789abcdef0123456789abcdef";
+constexpr char kOtherCluster[] = "ffffffffffffffffffffffffffffffff";
+
+// They were members under the coordinator before this one, which has told them
+// which cluster this is.
 TEST_F(CoordinatorTest, TaskThatLeavesBeforeItJoinedHasLeft) {
-  JoinAs(kWorker0);
-  Leave(kPs0);
+  JoinRequest survivor = JoinOf(kWorker0, 1);
+  survivor.cluster_uuid = kThisCluster;
+  EXPECT_OK(Join(survivor));
+  Leave(kPs0, 1, kThisCluster);
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLeft);
   EXPECT_THAT(Beat(kWorker0)->left, ElementsAre(LeftTask{kPs0, 1}));
   EXPECT_THAT(Join(JoinOf(kPs0, 1)), StatusIs(absl::StatusCode::kAborted))
       << "its last Join may be overtaken";
   JoinAs(kPs0, 2);
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
+}
+
+TEST_F(CoordinatorTest, TaskThatLeavesBeforeAllOthersJoinedHasLeft) {
+  Leave(kPs0, 1, kThisCluster);
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kExpected);
+  EXPECT_THAT(Join(JoinOf(kPs0, 1)), StatusIs(absl::StatusCode::kAborted));
+  JoinRequest survivor = JoinOf(kWorker0, 1);
+  survivor.cluster_uuid = kThisCluster;
+  EXPECT_OK(Join(survivor));
+  EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLeft);
+  EXPECT_THAT(Beat(kWorker0)->left, ElementsAre(LeftTask{kPs0, 1}));
+}
+
+// An earlier deployment had the same addresses, and its workers end late.
+TEST_F(CoordinatorTest, LeaveOfAnotherClusterDoesNotCount) {
+  JoinAs(kPs0);
+  for (const std::string& uuid : {std::string(), std::string(kOtherCluster)}) {
+    Leave(kWorker0, 9, uuid);
+    Leave(kWorker1, 9, uuid);
+  }
+  JoinRequest survivor = JoinOf(kPs1, 1);
+  survivor.cluster_uuid = kThisCluster;
+  EXPECT_OK(Join(survivor));
+  EXPECT_THAT(Beat(kPs0)->finished_jobs, IsEmpty());
+  Leave(kWorker0, 9, kOtherCluster);
+  EXPECT_EQ(Tasks()[kWorker0].state, TaskState::kExpected);
+  JoinAs(kWorker0, 2);
+  EXPECT_EQ(Tasks()[kWorker0].state, TaskState::kAlive);
 }
 
 TEST_F(CoordinatorTest, HeartbeatReportsTasksThatHaveLeft) {

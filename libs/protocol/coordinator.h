@@ -120,6 +120,13 @@ struct HeartbeatReply {
   std::vector<LeftTask> left;
 };
 
+struct LeaveRequest {
+  std::string task;
+  uint64_t incarnation = 0;  // of the task
+  // Of the cluster that the task was a member of; empty: not known.
+  std::string cluster_uuid;
+};
+
 // Nodes of one session to be placed, in one transaction with the registration
 // of the resources they declare.
 struct PlacementRequest {
@@ -194,9 +201,11 @@ class Coordinator {
   // anew: the task has to join again.
   virtual void Heartbeat(const HeartbeatRequest& request, absl::Time deadline,
                          Answer<HeartbeatReply> done) = 0;
-  // The task stops, cleanly. OK when it is not known.
-  virtual void Leave(const std::string& task, uint64_t incarnation,
-                     absl::Time deadline, Done done) = 0;
+  // The task stops, cleanly. OK when it is not known. A task that has not
+  // joined this coordinator has left only if it names the uuid of this cluster:
+  // an earlier deployment may have had the same addresses.
+  virtual void Leave(const LeaveRequest& request, absl::Time deadline,
+                     Done done) = 0;
 
   // Waits until every task that passes the filters, and the session's own, has
   // joined. Only the session's own task is waited for after it has left.

@@ -176,10 +176,9 @@ void CoordinatorClient::Heartbeat(const HeartbeatRequest& request,
                        std::move(done), Pool::kControl);
 }
 
-void CoordinatorClient::Leave(const std::string& task, uint64_t incarnation,
-                              absl::Time deadline, Done done) {
-  CallForDone(WriteLeave(task, incarnation), PartingDeadline(deadline),
-              std::move(done));
+void CoordinatorClient::Leave(const LeaveRequest& request, absl::Time deadline,
+                              Done done) {
+  CallForDone(WriteLeave(request), PartingDeadline(deadline), std::move(done));
 }
 
 void CoordinatorClient::Place(const PlacementRequest& request,

@@ -66,7 +66,7 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
             Answer<JoinReply> done) override;
   void Heartbeat(const HeartbeatRequest& request, absl::Time deadline,
                  Answer<HeartbeatReply> done) override;
-  void Leave(const std::string& task, uint64_t incarnation, absl::Time deadline,
+  void Leave(const LeaveRequest& request, absl::Time deadline,
              Done done) override;
   void Place(const PlacementRequest& request, absl::Time deadline,
              std::shared_ptr<Cancellation> cancellation,

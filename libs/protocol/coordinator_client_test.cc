@@ -174,7 +174,7 @@ TEST_F(CoordinatorClientTest, ATaskJoinsReportsAndLeaves) {
   EXPECT_THAT(heartbeats.all[0]->finished_jobs, ElementsAre("worker"));
   EXPECT_EQ(coordinator_.heartbeats[0].coordinator, 77u);
 
-  client_->Leave(kTask, 11, kNever, results_.done());
+  client_->Leave({kTask, 11, ""}, kNever, results_.done());
   processes_.Settle();
   EXPECT_THAT(results_.all, ElementsAre(IsOk()));
   EXPECT_EQ(coordinator_.left[0].task, kTask);
@@ -225,7 +225,7 @@ TEST_F(CoordinatorClientTest, ATaskSpeaksForItselfAlone) {
   Answers<PlacementReply> placements;
   other.Place(SmallRequest(), kNever, /*cancellation=*/nullptr,
               placements.done());
-  other.Leave(kTask, 11, kNever, results_.done());
+  other.Leave({kTask, 11, ""}, kNever, results_.done());
   processes_.Settle();
   const auto is_denied = StatusIs(absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(joins_.all, ElementsAre(is_denied));
@@ -282,7 +282,7 @@ TEST_F(CoordinatorClientTest, ErrorsKeepCodeAndText) {
   Connect();
   coordinator_.answer = absl::AlreadyExistsError("another process plays it");
   Join(*client_);
-  client_->Leave(kTask, 11, kNever, results_.done());
+  client_->Leave({kTask, 11, ""}, kNever, results_.done());
   processes_.Settle();
   ASSERT_EQ(joins_.all.size(), 1u);
   EXPECT_EQ(joins_.all[0].status(), coordinator_.answer);
@@ -351,7 +351,7 @@ TEST_F(CoordinatorClientTest, NobodyAtTheAddressIsNamedInTime) {
 
 TEST_F(CoordinatorClientTest, WhoGoesDoesNotWaitForLong) {
   client_ = Dial();
-  client_->Leave(kTask, 11, kNever, results_.done());
+  client_->Leave({kTask, 11, ""}, kNever, results_.done());
   client_->EndSession(7, kNever, results_.done());
   Pass(kPartingTime);
   EXPECT_THAT(results_.all,
@@ -505,7 +505,7 @@ TEST_F(CoordinatorClientTest, ATaskThatIsGoneIsLost) {
 TEST_F(CoordinatorClientTest, ATaskThatHasLeftIsNotLost) {
   Connect();
   Join();
-  client_->Leave(kTask, 11, kNever, results_.done());
+  client_->Leave({kTask, 11, ""}, kNever, results_.done());
   processes_.Settle();
   client_.reset();
   processes_.Settle();

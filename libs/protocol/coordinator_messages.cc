@@ -330,11 +330,13 @@ absl::StatusOr<HeartbeatReply> ReadHeartbeatReply(bus::Message message) {
   return reply;
 }
 
-bus::Message WriteLeave(const std::string& task, uint64_t incarnation) {
+bus::Message WriteLeave(const LeaveRequest& request) {
   FlatBufferBuilder builder(128);
-  const auto name = builder.CreateString(task);
-  return Finish(schemas::CreateLeaveCluster(builder, name, incarnation),
-                builder);
+  const auto name = builder.CreateString(request.task);
+  const auto uuid = builder.CreateString(request.cluster_uuid);
+  return Finish(
+      schemas::CreateLeaveCluster(builder, name, request.incarnation, uuid),
+      builder);
 }
 
 absl::StatusOr<LeaveRequest> ReadLeave(bus::Message message) {
@@ -344,6 +346,8 @@ absl::StatusOr<LeaveRequest> ReadLeave(bus::Message message) {
   LeaveRequest request;
   ASSIGN_OR_RETURN(request.task, reader.ReadString(body.task()));
   request.incarnation = body.incarnation();
+  ASSIGN_OR_RETURN(request.cluster_uuid,
+                   reader.ReadString(body.cluster_uuid()));
   return request;
 }
 

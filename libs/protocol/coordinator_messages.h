@@ -33,11 +33,7 @@ absl::StatusOr<HeartbeatRequest> ReadHeartbeat(bus::Message message);
 bus::Message WriteHeartbeatReply(const HeartbeatReply& reply);
 absl::StatusOr<HeartbeatReply> ReadHeartbeatReply(bus::Message message);
 
-struct LeaveRequest {
-  std::string task;
-  uint64_t incarnation = 0;
-};
-bus::Message WriteLeave(const std::string& task, uint64_t incarnation);
+bus::Message WriteLeave(const LeaveRequest& request);
 absl::StatusOr<LeaveRequest> ReadLeave(bus::Message message);
 
 bus::Message WriteEndSession(uint64_t session);

@@ -165,9 +165,10 @@ TEST(CoordinatorMessagesTest, HeartbeatReplies) {
 
 TEST(CoordinatorMessagesTest, TheSmallOnes) {
   ASSERT_OK_AND_ASSIGN(const LeaveRequest leave,
-                       ReadLeave(WriteLeave(kTask, 11)));
+                       ReadLeave(WriteLeave({kTask, 11, "uuid"})));
   EXPECT_EQ(leave.task, kTask);
   EXPECT_EQ(leave.incarnation, 11u);
+  EXPECT_EQ(leave.cluster_uuid, "uuid");
   ASSERT_OK_AND_ASSIGN(const uint64_t session,
                        ReadEndSession(WriteEndSession(7)));
   EXPECT_EQ(session, 7u);
@@ -303,7 +304,7 @@ TEST(CoordinatorMessagesTest, DamageIsRefusedOrHarmless) {
   ExpectDamageIsHarmless(WriteHeartbeat(heartbeat), ReadHeartbeat);
   ExpectDamageIsHarmless(WriteHeartbeatReply({true, false, {"worker"}}),
                          ReadHeartbeatReply);
-  ExpectDamageIsHarmless(WriteLeave(kTask, 11), ReadLeave);
+  ExpectDamageIsHarmless(WriteLeave({kTask, 11, ""}), ReadLeave);
   ExpectDamageIsHarmless(WriteForgetContainers({"a"}, {"/job:ps"}),
                          ReadForgetContainers);
   ExpectDamageIsHarmless(WriteListClusterDevices({"/job:ps"}, absl::Seconds(1)),

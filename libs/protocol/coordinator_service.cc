@@ -174,8 +174,7 @@ void CoordinatorService::Leave(Call call, bus::Message request) {
   // First, since the connection may be gone before the answer.
   Left({leave->task, leave->incarnation});
   const absl::Time deadline = call->deadline();
-  options_.coordinator->Leave(leave->task, leave->incarnation, deadline,
-                              replies_.Done(std::move(call)));
+  options_.coordinator->Leave(*leave, deadline, replies_.Done(std::move(call)));
 }
 
 void CoordinatorService::Place(Call call, bus::Message request) {

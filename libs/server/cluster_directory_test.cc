@@ -162,7 +162,7 @@ TEST_F(CoordinatorRouteTest, CallsArriveWithTheirArguments) {
   route->ForgetContainers({"container"}, {"/job:ps"}, deadline, Keep());
   EXPECT_EQ(coordinator_->forgotten, (std::vector<std::vector<std::string>>{
                                          {"container"}, {"/job:ps"}}));
-  route->Leave(kWorker, 7, deadline, Keep());
+  route->Leave({kWorker, 7, ""}, deadline, Keep());
   ASSERT_EQ(coordinator_->left.size(), 1u);
   EXPECT_EQ(coordinator_->left[0].incarnation, 7u);
   EXPECT_EQ(coordinator_->last_deadline, deadline);
@@ -199,7 +199,7 @@ TEST_F(CoordinatorRouteTest, ACallThatFindsNoneByItsDeadlineSaysSo) {
 // Else a program whose tasks stop one after the other would end late.
 TEST_F(CoordinatorRouteTest, AFarewellToNobodyWaitsForNobody) {
   const auto route = NewRoute();
-  route->Leave(kWorker, 7, In(absl::Seconds(1)), Keep());
+  route->Leave({kWorker, 7, ""}, In(absl::Seconds(1)), Keep());
   ASSERT_TRUE(status_.has_value());
   EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kUnavailable));
 }

@@ -411,6 +411,8 @@ bool CoordinatorLink::HasLeft(const std::string& task,
 
 void CoordinatorLink::Leave() {
   absl::Time deadline = options_.scheduler->clock().Now();
+  protocol::LeaveRequest farewell{.task = options_.request.task,
+                                  .incarnation = options_.request.incarnation};
   std::shared_ptr<Event> join_answered;
   {
     absl::MutexLock lock(&mutex_);
@@ -420,6 +422,7 @@ void CoordinatorLink::Leave() {
     state_ = State::kLeft;
     if (timer_ != 0) options_.scheduler->CancelTimer(timer_);
     timer_ = 0;
+    farewell.cluster_uuid = cluster_uuid_;
     deadline += is_lost_ ? kBackoff : kFarewell;
     if (!is_lost_) join_answered = join_answered_;
   }
@@ -427,8 +430,7 @@ void CoordinatorLink::Leave() {
   if (join_answered != nullptr) join_answered->WaitUntil(deadline);
   // Shared: an answer may come after the wait.
   std::shared_ptr<Event> told = options_.scheduler->NewEvent();
-  options_.coordinator->Leave(options_.request.task,
-                              options_.request.incarnation, deadline,
+  options_.coordinator->Leave(farewell, deadline,
                               [told](const absl::Status&) { told->Set(); });
   told->WaitUntil(deadline);
 }

@@ -51,12 +51,12 @@ class ForwardingRoute final
                  Answer<protocol::HeartbeatReply> done) override {
     Forward(&Role::Heartbeat, deadline, std::move(done), request);
   }
-  void Leave(const std::string& task, uint64_t incarnation, absl::Time deadline,
+  void Leave(const protocol::LeaveRequest& request, absl::Time deadline,
              Done done) override {
     // Where there is none in this process, nobody need be told.
     Look(absl::InfinitePast(), std::move(done),
-         [task, incarnation, deadline](Role& coordinator, Done answer) {
-           coordinator.Leave(task, incarnation, deadline, std::move(answer));
+         [request, deadline](Role& coordinator, Done answer) {
+           coordinator.Leave(request, deadline, std::move(answer));
          });
   }
   void Place(const protocol::PlacementRequest& request, absl::Time deadline,

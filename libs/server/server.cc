@@ -655,6 +655,19 @@ class Server::Impl : private PeerObserver,
     return stopping_ || told ? Severity::kDebug : Severity::kInfo;
   }
 
+  // Whether the process that was the task when it connected last is a member
+  // of this cluster. An earlier deployment may have had the same addresses; a
+  // HELLO without a uuid is of a process that had not learned it yet.
+  bool IsOfThisCluster(const std::string& task, uint64_t incarnation) {
+    const std::string uuid = cluster_uuid_->Get();
+    if (uuid.empty()) return false;
+    absl::MutexLock lock(&mutex_);
+    const auto peer = met_.find(task);
+    return peer != met_.end() && peer->second.connected == incarnation &&
+           (peer->second.cluster_uuid.empty() ||
+            peer->second.cluster_uuid == uuid);
+  }
+
   bool HasEnded(const std::string& task, uint64_t incarnation,
                 const absl::Status& why) const {
     return why == bus::TaskHasEnded(task) ||
@@ -705,7 +718,9 @@ class Server::Impl : private PeerObserver,
     if (!tasks_of_cluster_.contains(peer.task)) return absl::OkStatus();
     link_->NoteBack(peer.task);
     absl::MutexLock lock(&mutex_);
-    met_[peer.task] = {.incarnation = peer.incarnation};
+    met_[peer.task] = {.incarnation = peer.incarnation,
+                       .connected = peer.incarnation,
+                       .cluster_uuid = peer.cluster_uuid};
     return absl::OkStatus();
   }
   void OnPeerLost(const std::string& task, uint64_t incarnation,
@@ -714,7 +729,7 @@ class Server::Impl : private PeerObserver,
         local_task_ != nullptr &&
         local_task_->runtime()->PeerLost(task, incarnation, why);
     const bool has_ended = HasEnded(task, incarnation, why);
-    if (has_ended && tasks_of_cluster_.contains(task)) {
+    if (has_ended && IsOfThisCluster(task, incarnation)) {
       link_->NoteLeft(task, incarnation);
     }
     logger_.Log(SeverityOfLoss(task, incarnation, needed, has_ended),
@@ -787,12 +802,14 @@ class Server::Impl : private PeerObserver,
     logger_.Info(DescribeEnd(task, /*needed=*/false));
   }
 
-  // Of another task: the process that was connected last, and what was logged
-  // of it.
+  // Of another task: the process of which something was logged last, and what;
+  // and the process that connected last, with the uuid in its HELLO.
   struct Peer {
     uint64_t incarnation = 0;
     bool is_told_lost = false;
     bool is_told_ended = false;
+    uint64_t connected = 0;
+    std::string cluster_uuid;
   };
 
   const ClusterSpec cluster_;

@@ -445,6 +445,64 @@ TEST_F(SimulatedServersTest, StrangersLeaveNothingBehind) {
   EXPECT_FALSE(worker_->AwaitStopped(clock_.Now()));
 }
 
+// Two parameter servers that stop after the workers. The worker starts later
+// than they do.
+class LateWorkerTest : public SimulatedServersTest {
+ protected:
+  void SetUp() override {
+    StartTask(ps_, "ps", 0, ps_process_);
+    StartTask(second_, "ps", 1, second_process_);
+    scheduler_.AdvanceBy(absl::Minutes(1));
+  }
+  void TearDown() override {
+    for (auto* server : {&worker_, &second_, &ps_}) server->reset();
+  }
+  void StartTask(std::unique_ptr<Server>& server, const std::string& job,
+                 int index, std::unique_ptr<Process>& process) {
+    process = NewProcess(absl::StrCat(job, index));
+    ASSERT_OK_AND_ASSIGN(
+        server, Server::Create(spec_, OptionsOf(job, index, *process)));
+  }
+  ServerOptions OptionsOf(const std::string& job, int index, Process& process) {
+    ServerOptions options;
+    options.job_name = job;
+    options.task_index = index;
+    options.process = &process;
+    options.logger = &logger_;
+    if (job == "ps") options.stop_after_job = "worker";
+    return options;
+  }
+  bool HaveStopped() {
+    const bool first = ps_->AwaitStopped(clock_.Now());
+    EXPECT_EQ(second_->AwaitStopped(clock_.Now()), first);
+    return first;
+  }
+
+  const ClusterSpec spec_{{"ps", {"localhost:1000", "localhost:1002"}},
+                          {"worker", {"localhost:1001"}}};
+  std::unique_ptr<Process> second_process_;
+  std::unique_ptr<Server> second_;
+};
+
+// Its cluster had the same addresses, and it still dials them.
+TEST_F(LateWorkerTest, EndOfAnEarlierWorkerIsNotItsEnd) {
+  const std::string earlier(32, 'e');
+  for (const Server* server : {second_.get(), ps_.get()}) {
+    EXPECT_OK(Greeting::Exchange(*client_process_, *server,
+                                 {.cluster_uuid = earlier,
+                                  .task = "/job:worker/replica:0/task:0",
+                                  .incarnation = 9}));
+  }
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_FALSE(HaveStopped());
+  StartTask(worker_, "worker", 0, worker_process_);
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  ASSERT_TRUE(worker_->joined());
+  ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_TRUE(HaveStopped());
+}
+
 TEST_F(SimulatedServersTest, ANewCoordinatorLearnsItFromTheTasks) {
   const std::string uuid = UuidOf(*worker_);
   ASSERT_EQ(UuidOf(*ps_), uuid);

@@ -219,9 +219,10 @@ class CoordinatorTest : public testing::Test {
     return status;
   }
 
-  void Leave(const std::string& task, uint64_t incarnation = 1) {
+  void Leave(const std::string& task, uint64_t incarnation = 1,
+             const std::string& uuid = "") {
     absl::Status status = absl::UnknownError("not answered");
-    coordinator_->Leave(task, incarnation, In(absl::Seconds(1)),
+    coordinator_->Leave({task, incarnation, uuid}, In(absl::Seconds(1)),
                         [&](absl::Status given) { status = given; });
     EXPECT_OK(status);
   }

@@ -289,7 +289,7 @@ void CheckMembershipMessage(const FuzzCase& c) {
       return Check(message, ReadHeartbeatReply, WriteHeartbeatReply);
     case Method::kLeaveCluster:
       return Check(message, ReadLeave, [](const LeaveRequest& request) {
-        return WriteLeave(request.task, request.incarnation);
+        return WriteLeave(request);
       });
     case Method::kGetClusterReply:
       return Check(message, ReadClusterStatus, WriteClusterStatus);

@@ -35,11 +35,7 @@ class RecordingCoordinator : public Coordinator {
 
   std::vector<JoinRequest> joins;
   std::vector<HeartbeatRequest> heartbeats;
-  struct Left {
-    std::string task;
-    uint64_t incarnation = 0;
-  };
-  std::vector<Left> left;
+  std::vector<LeaveRequest> left;
   absl::Mutex mutex;  // of `placements`, which a test with threads looks at
   std::vector<PlacementRequest> placements;
   absl::Time placement_deadline;  // of the last one
@@ -63,9 +59,9 @@ class RecordingCoordinator : public Coordinator {
     heartbeats.push_back(request);
     Give(heartbeat_reply, deadline, std::move(done));
   }
-  void Leave(const std::string& task, uint64_t incarnation, absl::Time deadline,
+  void Leave(const LeaveRequest& request, absl::Time deadline,
              Done done) override {
-    left.push_back({task, incarnation});
+    left.push_back(request);
     GiveDone(deadline, std::move(done));
   }
   void Place(const PlacementRequest& request, absl::Time deadline,
