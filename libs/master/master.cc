@@ -567,6 +567,10 @@ void Master::ListDevices(Cancellation* client,
       "list the devices of all tasks", {},
       [this](absl::Time until, std::shared_ptr<Cancellation> cancellation,
              auto answer) {
+        // Asked again while this task drains: CANCELLED ends the call.
+        if (absl::Status drains = CheckNotDraining(); !drains.ok()) {
+          return answer(absl::CancelledError(drains.message()));
+        }
         options_.coordinator->ListDevices({}, until, std::move(cancellation),
                                           std::move(answer));
       },

@@ -240,9 +240,10 @@ class Server::Impl : private PeerObserver,
       }
       for (const auto& [job, event] : job_waiters_) event->Set();
     }
-    // What waits for tasks has nothing to drain.
-    if (hosted_ != nullptr) hosted_->EndWaits();
+    // What waits for tasks has nothing to drain. The route comes first: it
+    // tells callers that this task stops, and they do not ask again.
     if (route_ != nullptr) route_->EndWaits();
+    if (hosted_ != nullptr) hosted_->EndWaits();
     if (local_task_ != nullptr) Drain(drain);
     if (file_server_ != nullptr) DrainFiles(drain);
     metrics_server_.reset();

@@ -636,9 +636,21 @@ class WaitingCallsTest : public SimulatedServersTest {
         });
   }
 
-  // Stops `server`, which drains until the monitored session is closed. Both
+  // The client of the session asks for the devices of all tasks, too.
+  void BeginListingForSession() {
+    session_client_->ListDevices(
+        /*client=*/nullptr,
+        [this](const absl::StatusOr<std::vector<DeviceAttributes>>& devices) {
+          listed_for_session_ = devices.status();
+        });
+    scheduler_.AdvanceBy(absl::Seconds(1));
+    ASSERT_FALSE(listed_for_session_.has_value());
+  }
+
+  // Stops `server`, which drains until the monitored session is closed. All
   // calls must be answered at once, in the name of `task`.
   void StopAnswersCalls(Server& server, const std::string& task) {
+    BeginListingForSession();
     bool stopped = false;
     scheduler_.Schedule(Pool::kBlocking, [&] {
       EXPECT_OK(server.Stop(absl::Hours(1)));
@@ -646,7 +658,8 @@ class WaitingCallsTest : public SimulatedServersTest {
     });
     scheduler_.AdvanceBy(absl::Seconds(1));
     EXPECT_FALSE(stopped);
-    for (const std::optional<absl::Status>& answer : {listed_, placed_}) {
+    for (const std::optional<absl::Status>& answer :
+         {listed_, listed_for_session_, placed_}) {
       ASSERT_TRUE(answer.has_value());
       EXPECT_THAT(*answer, StatusIs(StatusCode::kUnavailable, task));
     }
@@ -658,13 +671,34 @@ class WaitingCallsTest : public SimulatedServersTest {
   const ClusterSpec incomplete_{{"ps", {"localhost:1000", "localhost:1002"}},
                                 {"worker", {"localhost:1001"}}};
   std::unique_ptr<protocol::CoordinatorClient> client_;
-  std::optional<absl::Status> listed_, placed_;
+  std::optional<absl::Status> listed_, listed_for_session_, placed_;
   std::unique_ptr<protocol::MasterClient> session_client_;
 };
 
 TEST_F(WaitingCallsTest, StopOfTheCoordinatorEndsThem) {
   BeginCalls(*ps_);
   StopAnswersCalls(*ps_, "/job:ps");
+}
+
+// It is asked again later, when the stop has begun.
+TEST_F(WaitingCallsTest, StopEndsCallsOfWhichTheCoordinatorWasLost) {
+  BeginCalls(*worker_);
+  BeginListingForSession();
+  ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
+  EXPECT_FALSE(listed_for_session_.has_value());
+  bool stopped = false;
+  scheduler_.Schedule(Pool::kBlocking, [&] {
+    EXPECT_OK(worker_->Stop(absl::Hours(1)));
+    stopped = true;
+  });
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_FALSE(stopped);
+  ASSERT_TRUE(listed_for_session_.has_value());
+  EXPECT_THAT(*listed_for_session_,
+              StatusIs(StatusCode::kUnavailable, "/job:worker"));
+  session_client_.reset();
+  scheduler_.AdvanceBy(absl::Minutes(5));
+  EXPECT_TRUE(stopped);
 }
 
 TEST_F(WaitingCallsTest, StopOfTheTaskThatForwardsThemEndsThem) {
