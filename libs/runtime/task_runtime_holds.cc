@@ -75,6 +75,8 @@ absl::Status TaskRuntime::AddHold(
     const protocol::StepHold& hold,
     const absl::btree_set<VariableKey>& variables) {
   absl::MutexLock lock(&mutex_);
+  // Stop has ended all holds: nothing would end this one before its lease.
+  if (!stopped_.ok() && !is_draining_) return stopped_;
   if (ended_holds_.Contains(hold.holder)) return EndedBefore(hold.holder);
   if (holds_.size() >= kMaxHolds) {
     return absl::ResourceExhaustedError(absl::StrCat(

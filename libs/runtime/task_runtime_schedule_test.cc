@@ -2,7 +2,7 @@
 // their master makes again while its lease ends: what it was told that it has,
 // it has, in both tables. Variables that are held while graphs that write them
 // are registered and a master comes back: none of those begins a step that the
-// holder has not heard of.
+// holder has not heard of, and none waits for a hold when the task has stopped.
 //
 // libs/base/testing/seeds.h says how to run others.
 #include <functional>
@@ -145,6 +145,23 @@ class HoldSchedule {
   }
   bool has_held() const { return has_held_; }
 
+  // The task stops meanwhile. Everything is answered before the hold's lease
+  // ends.
+  void RunUntilStopped() {
+    scheduler_.set_yields({.one_in = 2, .focus_one_in = 2});
+    for (uint64_t i = 1; i <= kWriters; ++i) {
+      Start([this, i] {
+        Register(kMaster, i, "AssignVariableOp",
+                 [this](const absl::Status&) { ++num_answered_; });
+      });
+    }
+    Start([this] { (void)Tell(Action::kHoldVariables); });
+    Start([this] { runtime_->Stop(absl::UnavailableError("it stops")); });
+    scheduler_.AdvanceBy(absl::Seconds(5));
+    scheduler_.set_yields({});
+    EXPECT_EQ(num_answered_, kWriters);
+  }
+
  private:
   using Action = protocol::StepHold::Action;
   using Writers = std::vector<protocol::VariableWriter>;
@@ -163,13 +180,20 @@ class HoldSchedule {
         [](const absl::Status& made) { EXPECT_OK(made); });
   }
   void Register(uint64_t master, uint64_t registration, const char* op) {
+    Register(master, registration, op,
+             [this, registration](const absl::Status& registered) {
+               EXPECT_OK(registered);
+               may_run_.insert(registration);
+             });
+  }
+  void Register(uint64_t master, uint64_t registration, const char* op,
+                std::function<void(const absl::Status&)> done) {
     runtime_->Register({.session = {master, master},
                         .registration = registration,
                         .partitions = PartitionWithVariable(kTask, op)},
                        absl::InfiniteFuture(),
-                       [this, registration](const auto& registered) {
-                         EXPECT_OK(registered);
-                         may_run_.insert(registration);
+                       [done = std::move(done)](const auto& registered) {
+                         done(registered.status());
                        });
   }
   absl::StatusOr<Writers> Tell(Action action) {
@@ -207,6 +231,7 @@ class HoldSchedule {
   std::shared_ptr<TaskRuntime> runtime_;
   std::set<uint64_t> may_run_ = {};  // registrations that begin steps
   bool has_held_ = false;
+  uint64_t num_answered_ = 0;
 };
 
 TEST(TaskRuntimeScheduleTest, WhoWritesWhatIsHeldIsNamedOrWaits) {
@@ -221,6 +246,15 @@ TEST(TaskRuntimeScheduleTest, WhoWritesWhatIsHeldIsNamedOrWaits) {
   }
   if (count < kSeeds) return;
   EXPECT_GT(num_held, count / 4);
+}
+
+TEST(TaskRuntimeScheduleTest, HoldsEndWithTheTask) {
+  const uint64_t count = NumSeeds(kSeeds);
+  for (uint64_t seed = FirstSeed(); seed < FirstSeed() + count; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    HoldSchedule(seed).RunUntilStopped();
+    ASSERT_FALSE(testing::Test::HasFailure());
+  }
 }
 
 }  // namespace
