@@ -153,6 +153,21 @@ TEST_F(BusyPoolsTest, BlockedClientFunctionsDoNotHoldUpExtensions) {
   EXPECT_EQ(value.scalar<float>(), 6);
 }
 
+TEST_F(BusyPoolsTest, BlockedClientFunctionsDoNotHoldUpATracedRun) {
+  Hold("worker", 0, Pool::kBlocking);
+  const Scope root = Scope::Root();
+  const Output sum = SumOnPs(root);
+  const auto session = Connect(root);
+  RunMetadata metadata;
+  EXPECT_OK(session->Run({}, {sum},
+                         {.timeout = absl::Seconds(10),
+                          .trace_level = TraceLevel::kFullTrace,
+                          .output_partition_graphs = true},
+                         &metadata));
+  EXPECT_FALSE(metadata.partition_graphs.empty());
+  EXPECT_FALSE(metadata.step_stats.dev_stats.empty());
+}
+
 TEST_F(BusyPoolsTest, BlockedClientFunctionsDoNotHoldUpAShutdown) {
   for (const auto& [job, tasks] : cluster_.spec().jobs()) {
     for (const auto& [index, address] : tasks)

@@ -191,6 +191,8 @@ void MasterService::RunCallable(CallPtr call, bus::Message request) {
       });
 }
 
+// A step that returns metadata describes graphs, which takes long: before it
+// begins, and in its reply. Client functions must not hold it up.
 void MasterService::RunForMetadata(std::unique_ptr<Run> running,
                                    CallableRun run) {
   run.thread = CallingThread::kOther;
@@ -199,15 +201,15 @@ void MasterService::RunForMetadata(std::unique_ptr<Run> running,
   const auto reply = [this](std::unique_ptr<Run> ended,
                             const absl::Status& status) {
     options_.scheduler->Schedule(
-        Pool::kBlocking, [this, ended = std::move(ended), status]() mutable {
+        Pool::kGraph, [this, ended = std::move(ended), status]() mutable {
           ReplyWithFetches(*ended, status);
           ended.reset();
           replies_.End();
         });
   };
   options_.scheduler->Schedule(
-      Pool::kBlocking, [this, session, callable, run, reply,
-                        running = std::move(running)]() mutable {
+      Pool::kGraph, [this, session, callable, run, reply,
+                     running = std::move(running)]() mutable {
         options_.master->RunCallable(session, callable, run,
                                      [reply, running = std::move(running)](
                                          const absl::Status& status) mutable {
