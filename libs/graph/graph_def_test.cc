@@ -643,6 +643,49 @@ TEST_F(GraphDefTest, RepeatedTextsHaveALowerLimit) {
   EXPECT_OK(ImportGraphDefText(repeat(1 << 12), graph));
 }
 
+// A message can be longer than the number of its tensor's elements.
+TEST_F(GraphDefTest, LongTextsThatRepeatCount) {
+  constexpr int kTexts = 17000;  // eight times that, squared, is over the limit
+  const std::string repeated = absl::StrCat(
+      "attr { key: 'dtype' value { type: DT_STRING } } attr { key: 'value' "
+      "value { tensor { dtype: DT_STRING tensor_shape { dim { size: ",
+      kTexts, " } } string_val: '", std::string(kTexts, 'x'), "' } } } ");
+  EXPECT_THAT(
+      Import(absl::StrCat("node { name: 't' op: 'Const' ", repeated, "}")),
+      StatusIs(absl::StatusCode::kResourceExhausted, "Node 't'"));
+  EXPECT_THAT(
+      Import(absl::StrCat("library { function { signature { name: 'f' } "
+                          "node_def { name: 't' op: 'Const' ",
+                          repeated, "} } }")),
+      StatusIs(absl::StatusCode::kResourceExhausted, "Function 'f'"));
+  EXPECT_EQ(graph_.num_nodes(), 0);
+}
+
+// A text in a variant that repeats is in each of its copies.
+TEST_F(GraphDefTest, RepeatedVariantsCountWhatRepeatsInThem) {
+  EXPECT_THAT(
+      Import("node { name: 'v' op: 'Const' attr { key: 'dtype' value { type: "
+             "DT_VARIANT } } attr { key: 'value' value { tensor { dtype: "
+             "DT_VARIANT tensor_shape { dim { size: 3000 } } variant_val { "
+             "tensors { dtype: DT_STRING tensor_shape { dim { size: 3000 } } "
+             "string_val: 'x' } } } } } }"),
+      StatusIs(absl::StatusCode::kResourceExhausted, "Node 'v'"));
+  EXPECT_EQ(graph_.num_nodes(), 0);
+}
+
+// Values that a tensor brings do not repeat, however many there are.
+TEST_F(GraphDefTest, TextsThatAreGivenDoNotCount) {
+  constexpr int kTexts = 1000;
+  std::string texts;
+  for (int i = 1; i < kTexts; ++i) absl::StrAppend(&texts, "string_val: '' ");
+  absl::StrAppend(&texts, "string_val: '", std::string(300000, 'x'), "' ");
+  EXPECT_OK(Import(
+      absl::StrCat("node { name: 't' op: 'Const' attr { key: 'dtype' value { "
+                   "type: DT_STRING } } attr { key: 'value' value { tensor { "
+                   "dtype: DT_STRING tensor_shape { dim { size: ",
+                   kTexts, " } } ", texts, "} } } }")));
+}
+
 TEST_F(GraphDefTest, ARefusedNodeLeavesNothingBehind) {
   ASSERT_OK(Import(Placeholder("x")));
   // The last node fails only when it is added.

@@ -48,22 +48,20 @@ absl::Status Refuse(const tf::NodeDef& node, absl::string_view why) {
 // message: client and master hold it several times while they pass it on.
 constexpr double kCopiesOfObjects = 8;
 
-// Bytes that a tensor takes and does not bring: where it has more elements than
-// bytes, its last value repeats. As a double, since shapes are not checked yet.
+// Bytes that a tensor takes and does not bring, where its last value repeats.
+// A variant repeats with what repeats in it.
 double RepeatedBytes(const tf::TensorProto& tensor) {
-  double elements = 1;
-  for (const auto& dim : tensor.tensor_shape().dim()) {
-    elements *= static_cast<double>(std::max<int64_t>(dim.size(), 0));
-  }
-  double bytes = 0;
-  if (elements > static_cast<double>(tensor.ByteSizeLong())) {
-    const bool has_objects =
-        DataTypeSize(static_cast<DataType>(tensor.dtype())) == 0;
-    bytes = elements * static_cast<double>(BytesOfRepeatedElement(tensor)) *
-            (has_objects ? kCopiesOfObjects : 1);
-  }
-  for (const auto& variant : tensor.variant_val()) {
-    for (const auto& inner : variant.tensors()) bytes += RepeatedBytes(inner);
+  const double repeats = NumRepeats(tensor);
+  const bool has_objects =
+      DataTypeSize(static_cast<DataType>(tensor.dtype())) == 0;
+  double bytes = repeats * static_cast<double>(BytesOfRepeatedElement(tensor)) *
+                 (has_objects ? kCopiesOfObjects : 1);
+  const int num_variants = tensor.variant_val_size();
+  for (int i = 0; i < num_variants; ++i) {
+    const double copies = i == num_variants - 1 ? 1 + repeats : 1;
+    for (const auto& inner : tensor.variant_val(i).tensors()) {
+      bytes += copies * RepeatedBytes(inner);
+    }
   }
   return bytes;
 }

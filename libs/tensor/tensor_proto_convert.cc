@@ -398,6 +398,18 @@ void VariantToProto(const Variant& variant, tf::VariantTensorDataProto* proto) {
   }
 }
 
+double NumRepeats(const TensorProto& proto) {
+  // One that holds nothing has no shape.
+  if (proto.dtype() == tf::DT_INVALID || !proto.tensor_content().empty()) {
+    return 0;
+  }
+  double elements = 1;
+  for (const auto& dim : proto.tensor_shape().dim()) {
+    elements *= static_cast<double>(std::max<int64_t>(dim.size(), 0));
+  }
+  return std::max(0.0, elements - static_cast<double>(CountValues(proto)));
+}
+
 int64_t BytesOfRepeatedElement(const TensorProto& proto) {
   const size_t size = DataTypeSize(static_cast<DataType>(proto.dtype()));
   return static_cast<int64_t>(std::max<size_t>(size, 1) +
@@ -406,10 +418,7 @@ int64_t BytesOfRepeatedElement(const TensorProto& proto) {
 }
 
 bool TakeRepeatedBytes(const TensorProto& proto, int64_t& left) {
-  // One that holds nothing has no shape, and content repeats nothing.
-  if (proto.dtype() == tf::DT_INVALID || !proto.tensor_content().empty()) {
-    return true;
-  }
+  if (NumRepeats(proto) == 0) return true;
   const absl::StatusOr<TensorShape> shape = KnownShape(proto);
   return !shape.ok() || TakeRepeatedBytes(proto, *shape, left);
 }

@@ -30,8 +30,11 @@ absl::StatusOr<Variant> VariantFromProto(
 // Adds to `proto`, which is empty. An object of the process is not in there.
 void VariantToProto(const Variant& variant, tf::VariantTensorDataProto* proto);
 
-// The bytes of each element that has no value of its own in the tensor: the
-// last value repeats. At least 1.
+// How many elements have no value of their own in the tensor: its last value
+// repeats. 0 where it has content. A double, for the shape may be one that is
+// refused later: an unknown size counts as 0.
+double NumRepeats(const tf::TensorProto& proto);
+// The bytes of each of them. At least 1.
 int64_t BytesOfRepeatedElement(const tf::TensorProto& proto);
 // Whether the tensor is within `left` bytes, which it takes it off, if the last
 // of its values repeats; true of any other. A shape that is none is refused
