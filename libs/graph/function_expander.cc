@@ -370,6 +370,7 @@ absl::StatusOr<const Node*> FunctionExpander::LeaveSite(const std::string& op,
   for (size_t i = 0; i < body.results.size(); ++i) {
     const OutputTensor& result = body.results[i];
     if (TypeOf(result) != DT_RESOURCE) continue;
+    MakeRoomInTable(redirects_);
     redirects_[{node, static_cast<int>(i)}] = {result, node->id()};
     SetInControlFlow(result.node, site.is_in_control_flow);
   }
@@ -843,9 +844,13 @@ bool FunctionExpander::FunctionHasEffects(const std::string& function) {
   std::vector<std::string> reached;
   const bool found = ReachesEffects(function, reached);
   if (found) {
-    has_effects_[function] = true;
+    MakeRoomInTable(has_effects_);
+    has_effects_.insert_or_assign(std::string(function), true);
   } else {
-    for (const std::string& name : reached) has_effects_[name] = false;
+    for (const std::string& name : reached) {
+      MakeRoomInTable(has_effects_);
+      has_effects_.insert_or_assign(std::string(name), false);
+    }
   }
   return found;
 }

@@ -24,6 +24,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
+#include "libs/base/make_room.h"
 #include "libs/graph/function_body.h"
 #include "libs/graph/function_library.h"
 #include "libs/graph/graph.h"
@@ -66,6 +67,7 @@ class FunctionExpander : public NodeAdder {
 
   // The names of nodes to come: those of bodies make way for them.
   void Expect(absl::string_view name) override {
+    MakeRoomInTable(expected_);
     expected_.insert(std::string(name));
   }
 

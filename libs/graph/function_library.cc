@@ -5,6 +5,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/make_room.h"
 #include "libs/base/status.h"
 
 namespace weft {
@@ -53,10 +54,17 @@ absl::string_view FunctionLibrary::FindGradient(absl::string_view name) const {
 absl::StatusOr<std::shared_ptr<const FunctionLibrary>> FunctionLibrary::With(
     absl::Span<const FunctionPtr> functions,
     const std::map<std::string, std::string, std::less<>>& gradients) const {
-  auto result = std::make_shared<FunctionLibrary>(*this);
+  const auto result = std::make_shared<FunctionLibrary>();
+  const auto add = [&](const FunctionPtr& function) {
+    std::string name = function->name();  // before its place in the table
+    MakeRoomInTable(result->by_name_);
+    return result->by_name_.emplace(std::move(name), function);
+  };
+  absl::c_for_each(functions_, add);
+  result->functions_ = functions_;
+  result->gradients_ = gradients_;
   for (const FunctionPtr& function : functions) {
-    const auto [it, is_new] =
-        result->by_name_.emplace(function->name(), function);
+    const auto [it, is_new] = add(function);
     if (is_new) {
       result->functions_.push_back(function);
     } else if (it->second->serialized != function->serialized) {
@@ -73,7 +81,7 @@ absl::StatusOr<std::shared_ptr<const FunctionLibrary>> FunctionLibrary::With(
         "Cannot assign gradient function '", gradient, "' to '", name,
         "' because it already has gradient function '", it->second, "'"));
   }
-  return std::shared_ptr<const FunctionLibrary>(std::move(result));
+  return std::shared_ptr<const FunctionLibrary>(result);
 }
 
 std::shared_ptr<const FunctionLibrary> FunctionLibrary::ReachableFrom(

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/make_room.h"
 #include "libs/base/status.h"
 #include "libs/graph/constant_evaluator.h"
 #include "libs/graph/inference_context.h"
@@ -308,8 +309,9 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
   for (const OutputTensor& input : spec.inputs) {
     if (!IsNewOutput(*this, input)) continue;
     Node& unknown = *nodes_[input.node->id()];
-    unknown.output_types_.resize(input.index + 1, DT_INVALID);
+    // Types last: they say how many outputs there are.
     unknown.output_shapes_.resize(input.index + 1);
+    unknown.output_types_.resize(input.index + 1, DT_INVALID);
   }
   ASSIGN_OR_RETURN(OpParts parts, PartsOf(*this, spec));
   auto node = std::unique_ptr<Node>(new Node);
@@ -324,6 +326,10 @@ absl::StatusOr<Node*> Graph::AddNode(NodeSpec spec) {
   node->output_types_ = std::move(parts.output_types);
   node->output_shapes_ = std::move(parts.shapes);
   Node* result = node.get();
+  // What may throw comes first, so that the node is in all of them or in none.
+  MakeRoom(view_);
+  MakeRoom(nodes_);
+  MakeRoomInTable(by_name_);
   by_name_.emplace(result->name_, result);
   view_.push_back(result);
   nodes_.push_back(std::move(node));

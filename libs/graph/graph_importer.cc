@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "libs/base/exceptions.h"
 #include "libs/base/logging.h"
+#include "libs/base/make_room.h"
 #include "libs/base/shorten.h"
 #include "libs/base/status.h"
 #include "libs/graph/attr_value_proto.h"
@@ -257,6 +258,7 @@ absl::Status GraphImporter::CheckVersions() const {
 absl::Status GraphImporter::IndexNames() {
   for (int i = 0; i < def_.node_size(); ++i) {
     const tf::NodeDef& node = def_.node(i);
+    MakeRoomInTable(index_of_);
     if (!index_of_.emplace(node.name(), i).second ||
         graph_.FindNode(Prefixed(node.name())) != nullptr) {
       return absl::InvalidArgumentError(

@@ -2,13 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/failing_memory.h"
 #include "libs/graph/inference_context.h"
+#include "libs/graph/unknown_op.h"
 
 namespace weft {
 namespace {
@@ -473,6 +480,40 @@ TEST(BroadcastTest, FollowsNumPy) {
     EXPECT_EQ(result.ok() ? result->ToString() : "", c.result)
         << c.a.ToString() << " " << c.b.ToString();
   }
+}
+
+// Whichever allocation the system refuses.
+TEST(GraphWithoutMemoryTest, RefusedNodeLeavesTheGraph) {
+  constexpr int kNodes = 70;  // containers grow several times
+  Graph graph(TestOps());
+  NodeSpec unknown{.name = "unknown", .op = "Unknown"};
+  MarkUnknown(0, unknown);
+  ASSERT_OK_AND_ASSIGN(const Node* const source,
+                       graph.AddNode(std::move(unknown)));
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string name = absl::StrCat("a_name_that_is_not_short_", i);
+    absl::Status status = absl::UnknownError("none was added");
+    for (int64_t nth = 1; !status.ok(); ++nth) {
+      NodeSpec spec{.name = name,
+                    .op = "Identity",
+                    .inputs = {{source, i}},
+                    .attrs = {{"T", DT_FLOAT}}};
+      const FailingMemory failing(nth);
+      status = CatchExceptions(
+          [&] { return graph.AddNode(std::move(spec)).status(); });
+      if (status.ok()) break;
+      ASSERT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
+      ASSERT_EQ(graph.num_nodes(), 1 + i);
+      ASSERT_EQ(graph.FindNode(name), nullptr);
+      ASSERT_EQ(graph.FindNode("unknown"), source);
+    }
+    ASSERT_EQ(graph.FindNode(name), graph.node(1 + i));
+    ASSERT_EQ(source->output_type(i), DT_FLOAT);
+  }
+  graph.TruncateTo(1);
+  EXPECT_EQ(graph.num_nodes(), 1);
+  EXPECT_EQ(graph.FindNode("a_name_that_is_not_short_0"), nullptr);
+  EXPECT_EQ(source->output_type(0), DT_INVALID);
 }
 
 // A shape function is called in the middle of the change of its thread.

@@ -1,0 +1,29 @@
+#include "libs/base/testing/failing_memory.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+// Calls of operator new until one fails, which makes it 0; negative: none
+// fails.
+thread_local int64_t calls_left = -1;
+
+}  // namespace
+
+void* operator new(size_t size) {
+  if (calls_left > 0 && --calls_left == 0) throw std::bad_alloc();
+  if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace weft {
+
+FailingMemory::FailingMemory(int64_t nth) { calls_left = nth; }
+FailingMemory::~FailingMemory() { calls_left = -1; }
+bool FailingMemory::has_failed() const { return calls_left == 0; }
+
+}  // namespace weft

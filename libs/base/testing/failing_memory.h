@@ -1,0 +1,29 @@
+// FailingMemory: an allocation that the system refuses, for tests of code that
+// must leave its objects as they were when std::bad_alloc is thrown.
+//
+// A program that links this library has its own operator new and delete, which
+// call malloc and free.
+#ifndef WEFT_LIBS_BASE_TESTING_FAILING_MEMORY_H_
+#define WEFT_LIBS_BASE_TESTING_FAILING_MEMORY_H_
+
+#include <cstdint>
+
+namespace weft {
+
+// While it exists, the `nth` call of operator new by this thread (the first is
+// 1) throws std::bad_alloc. All others get their memory. One at a time in a
+// thread.
+class FailingMemory {
+ public:
+  explicit FailingMemory(int64_t nth);
+  ~FailingMemory();
+  FailingMemory(const FailingMemory&) = delete;
+  FailingMemory& operator=(const FailingMemory&) = delete;
+
+  // Whether that call was made.
+  bool has_failed() const;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_BASE_TESTING_FAILING_MEMORY_H_
