@@ -43,6 +43,7 @@ std::shared_ptr<const OpRegistry> TestOps() {
   add(OpDefBuilder("NoOp"));
   add(OpDefBuilder("_Arg"));
   add(OpDefBuilder("Call").Attr("f: func"));
+  add(OpDefBuilder("CallEither").Attr("f: func").Attr("g: list(func)"));
   add(OpDefBuilder("CallWith")
           .Input("x: T")
           .Output("parts: N * T")
@@ -446,6 +447,40 @@ TEST_F(FunctionBodyTest, CallsOfMissingFunctionsAreKept) {
   EXPECT_THAT(CheckNoneUnknown(graph_),
               StatusIs(kNotFound,
                        "Function not defined 'missing' (node 'call/given')"));
+}
+
+// Also where the op of the node is a function, which is defined.
+TEST_F(FunctionBodyTest, MissingFunctionsOfACallAreNamed) {
+  ASSERT_OK(ImportGraphDefText(
+      "library { function { signature { name: 'f' attr { name: 'g' type: "
+      "'func' } } } } node { name: 'call' op: 'f' attr { key: 'g' value { func "
+      "{ name: 'gone' } } } }",
+      graph_));
+  EXPECT_THAT(CheckNoneUnknown(graph_),
+              StatusIs(kNotFound, "Function not defined 'gone' (node 'call')"));
+}
+
+TEST_F(FunctionBodyTest, CallBeforeItsFunctionMustBeAddedAgain) {
+  ASSERT_OK(ImportGraphDefText("node { name: 'call' op: 'f' }", graph_));
+  EXPECT_THAT(CheckNoneUnknown(graph_),
+              StatusIs(kNotFound, "Op type not registered 'f' (node 'call')"));
+  ASSERT_OK(ImportGraphDefText(
+      "library { function { signature { name: 'f' } } }", graph_));
+  EXPECT_THAT(CheckNoneUnknown(graph_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "'call' (op: 'f') was added before the functions"));
+}
+
+TEST_F(FunctionBodyTest, FunctionMissingTwiceInANodeIsOneOfIt) {
+  ASSERT_OK(ImportGraphDefText(
+      "node { name: 'if' op: 'CallEither' attr { key: 'f' value { func { name: "
+      "'gone' } } } attr { key: 'g' value { list { func { name: 'gone' } func "
+      "{ name: 'also' } func { name: 'gone' } } } } }",
+      graph_));
+  EXPECT_THAT(CheckNoneUnknown(graph_),
+              StatusIs(kNotFound,
+                       "Function not defined 'also' (node 'if'), 'gone' (node "
+                       "'if')"));
 }
 
 TEST_F(FunctionBodyTest, UnknownArgumentsHaveAnyType) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -164,6 +165,7 @@ std::vector<std::string> UndefinedFunctions(const FunctionLibrary& functions,
   std::vector<std::string> undefined;
   const auto check = [&](const NameAttrList& function) {
     if (functions.Find(function.name) != nullptr) return;
+    if (absl::c_linear_search(undefined, function.name)) return;
     undefined.push_back(function.name);
   };
   for (const auto& [name, value] : attrs) {
@@ -209,7 +211,7 @@ absl::Status RefuseUnknown(const Graph& graph,
   NodesByName ops;
   NodesByName functions;
   for (const Node* node : unknown) {
-    if (graph.registry()->Find(node->type()) == nullptr) {
+    if (graph.FindOp(node->type()) == nullptr) {
       ops[node->type()].push_back(node);
       continue;
     }
@@ -221,9 +223,9 @@ absl::Status RefuseUnknown(const Graph& graph,
   if (!ops.empty() || !functions.empty()) return Missing(ops, functions);
   if (unknown.empty()) return absl::OkStatus();
   const Node& first = *unknown[0];
-  return HasGuessedOutputs(first)
-             ? NoReference(*graph.registry()->Find(first.type()), first)
-             : NotRunnable(graph, first);
+  const OpDef* op = graph.registry()->Find(first.type());
+  return HasGuessedOutputs(first) && op != nullptr ? NoReference(*op, first)
+                                                   : NotRunnable(graph, first);
 }
 
 absl::Status CheckNoneUnknown(const Graph& graph) {

@@ -61,7 +61,8 @@ bool HasGuessedOutputs(const Node& node);
 // Whether the input is an output of such a node, so that its type is a guess.
 bool IsOfUnknown(const OutputTensor& input);
 
-// The functions that a node with these attrs calls and that `functions` lacks.
+// The functions that a node with these attrs calls and that `functions` lacks,
+// each once.
 std::vector<std::string> UndefinedFunctions(const FunctionLibrary& functions,
                                             const AttrMap& attrs);
 
