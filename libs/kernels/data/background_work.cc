@@ -2,14 +2,34 @@
 
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+
 namespace weft {
+namespace {
+
+// Lets go of a mutex that the thread has, and takes it again at its end,
+// whatever is thrown.
+class Unlocked {
+ public:
+  explicit Unlocked(absl::Mutex& mutex) ABSL_NO_THREAD_SAFETY_ANALYSIS
+      : mutex_(mutex) {
+    mutex_.Unlock();
+  }
+  ~Unlocked() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex_.Lock(); }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  absl::Mutex& mutex_;
+};
+
+}  // namespace
 
 void Signal::WaitOnce(absl::Mutex& mutex, Scheduler& scheduler) {
   const std::unique_ptr<Event> event = scheduler.NewEvent();
   waiters_.push_back(event.get());
-  mutex.Unlock();
+  const Unlocked unlocked(mutex);
   event->Wait();
-  mutex.Lock();
 }
 
 void Signal::Notify() {
@@ -25,21 +45,35 @@ void Signal::WaitFor(absl::Mutex& mutex, Scheduler& scheduler,
 absl::Status Signal::WaitFor(absl::Mutex& mutex, Scheduler& scheduler,
                              Cancellation& cancellation,
                              absl::FunctionRef<bool()> condition) {
-  if (condition()) return absl::OkStatus();
-  // Neither call may have the lock, which the callback takes.
-  mutex.Unlock();
-  const Cancellation::Token token =
-      cancellation.Register([this, &mutex](const absl::Status&) {
-        absl::MutexLock lock(&mutex);
-        Notify();
-      });
-  mutex.Lock();
+  // The condition may change while the callback is taken away.
+  while (!condition()) {
+    if (cancellation.IsCancelled()) return cancellation.status();
+    WaitForEither(mutex, scheduler, cancellation, condition);
+  }
+  return absl::OkStatus();
+}
+
+void Signal::WaitForEither(absl::Mutex& mutex, Scheduler& scheduler,
+                           Cancellation& cancellation,
+                           absl::FunctionRef<bool()> condition) {
+  Cancellation::Token token = 0;
+  // Neither call may have the lock, which the callback takes. The callback must
+  // be gone at the end, also where there is no memory to wait with: the signal
+  // may be deleted then.
+  const absl::Cleanup deregister = [&] {
+    if (token == 0) return;
+    const Unlocked unlocked(mutex);
+    cancellation.Deregister(token);
+  };
+  {
+    const Unlocked unlocked(mutex);
+    token = cancellation.Register([this, &mutex](const absl::Status&) {
+      absl::MutexLock lock(&mutex);
+      Notify();
+    });
+  }
   WaitFor(mutex, scheduler,
           [&] { return cancellation.IsCancelled() || condition(); });
-  mutex.Unlock();
-  if (token != 0) cancellation.Deregister(token);
-  mutex.Lock();
-  return condition() ? absl::OkStatus() : cancellation.status();
 }
 
 // Shared, for who ends last is not done with it when the destructor goes on.

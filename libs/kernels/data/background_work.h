@@ -33,6 +33,11 @@ class Signal {
   void Notify();
 
  private:
+  // Until `condition` holds or `cancellation` is cancelled.
+  void WaitForEither(absl::Mutex& mutex, Scheduler& scheduler,
+                     Cancellation& cancellation,
+                     absl::FunctionRef<bool()> condition)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void WaitOnce(absl::Mutex& mutex, Scheduler& scheduler)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 

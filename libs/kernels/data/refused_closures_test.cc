@@ -1,17 +1,23 @@
 // Data sets that work in the background where there is no memory for a closure:
 // the call fails, the process goes on, and so does the walk.
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "libs/base/cancellation.h"
 #include "libs/base/clock.h"
 #include "libs/base/exceptions.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/test_matchers.h"
 #include "libs/base/testing/forwarding_scheduler.h"
+#include "libs/kernels/data/background_work.h"
 #include "libs/kernels/data/captured_function.h"
 #include "libs/kernels/data/parallel_map.h"
 #include "libs/kernels/data/testing/dataset_harness.h"
@@ -38,6 +44,37 @@ class RefusingScheduler : public ForwardingScheduler {
  private:
   std::atomic<Pool> pool_{Pool::kGraph};
   std::atomic<int> left_{-1};
+};
+
+// Makes events that count how often they are set. Instead of a wait for one,
+// `during_wait` is called.
+class CountingEvents : public ForwardingScheduler {
+ public:
+  using ForwardingScheduler::ForwardingScheduler;
+
+  std::unique_ptr<Event> NewEvent() override {
+    if (std::exchange(has_no_memory, false)) throw std::bad_alloc();
+    return std::make_unique<CountingEvent>(*this);
+  }
+
+  bool has_no_memory = false;  // for the next event
+  std::function<void()> during_wait;
+  int times_set = 0;
+
+ private:
+  class CountingEvent : public Event {
+   public:
+    explicit CountingEvent(CountingEvents& events) : events_(events) {}
+    void Set() override { ++events_.times_set; }
+    bool IsSet() const override { return events_.times_set > 0; }
+    bool WaitUntil(absl::Time) override {
+      events_.during_wait();
+      return true;
+    }
+
+   private:
+    CountingEvents& events_;
+  };
 };
 
 class RefusedClosuresTest : public testing::Test {
@@ -101,6 +138,27 @@ TEST_F(RefusedClosuresTest, ParallelMapFailsTheCallThatCannotStart) {
   EXPECT_THAT(Next(*walk), StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_EQ(Next(*walk).value_or(-1), 2);
   EXPECT_THAT(Next(*walk), StatusIs(absl::StatusCode::kOutOfRange));
+}
+
+// The signal may be deleted before the step is cancelled.
+TEST_F(RefusedClosuresTest, WaitThatCannotBeginLeavesNoCallback) {
+  CountingEvents events(*threads_);
+  Cancellation cancellation;
+  absl::Mutex mutex;
+  Signal signal;
+  events.has_no_memory = true;
+  absl::MutexLock lock(&mutex);
+  EXPECT_THAT(CatchExceptions([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                return signal.WaitFor(mutex, events, cancellation,
+                                      [] { return false; });
+              }),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  // Whether the cancellation reaches the signal shows in another wait.
+  events.during_wait = [&] {
+    cancellation.Cancel(absl::CancelledError("over"));
+  };
+  signal.WaitFor(mutex, events, [&] { return cancellation.IsCancelled(); });
+  EXPECT_EQ(events.times_set, 0);
 }
 
 TEST_F(RefusedClosuresTest, ThreadsThatCannotStartAreAskedForAgain) {
