@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "libs/base/cancellation.h"
 #include "libs/base/status.h"
 #include "libs/kernels/number_types.h"
 #include "libs/kernels/string/string_kernels.h"
@@ -51,8 +52,9 @@ absl::StatusOr<NGramOptions> ReadOptions(const OpKernelConstruction& c) {
 // What is made of the rows one by one.
 class NGrams {
  public:
-  NGrams(const NGramOptions& options, Allocator& allocator)
-      : options_(options), charge_(allocator) {}
+  NGrams(const NGramOptions& options, Allocator& allocator,
+         const Cancellation& step)
+      : options_(options), charge_(allocator), step_(step) {}
 
   absl::Status AddRow(absl::Span<const std::string> row) {
     const size_t before = made_.size();
@@ -86,6 +88,7 @@ class NGrams {
       RETURN_IF_ERROR(CheckSize(sizeof(std::string)));
       std::string& joined = made_.emplace_back();
       for (int64_t i = begin; i < begin + width; ++i) {
+        RETURN_IF_ERROR(CheckCancelled());
         const std::string& part = PartAt(row, i - pad);
         RETURN_IF_ERROR(CheckSize(part.size() + options_.separator.size()));
         if (i > begin) joined += options_.separator;
@@ -101,6 +104,14 @@ class NGrams {
     return i < static_cast<int64_t>(row.size()) ? row[i] : options_.right_pad;
   }
 
+  // Empty parts take no memory, so that only time bounds how many there are.
+  absl::Status CheckCancelled() {
+    constexpr int64_t kPartsBetweenChecks = 1024;
+    return num_parts_++ % kPartsBetweenChecks == 0 && step_.IsCancelled()
+               ? step_.status()
+               : absl::OkStatus();
+  }
+
   // A few strings and wide windows would fill all memory there is.
   absl::Status CheckSize(size_t more) {
     constexpr size_t kMaxBytes = size_t{2} << 30;
@@ -114,6 +125,8 @@ class NGrams {
   const NGramOptions& options_;
   std::vector<std::string> made_;
   HeapCharge charge_;
+  const Cancellation& step_;
+  int64_t num_parts_ = 0;  // of all n-grams so far
 };
 
 // Where rows begin and end among `size` values.
@@ -160,7 +173,7 @@ class StringNGramsKernel : public OpKernel {
     const auto data = context.input(0).flat<std::string>();
     const auto splits = context.input(1).flat<T>();
     RETURN_IF_ERROR(CheckSplits<T>(splits, static_cast<int64_t>(data.size())));
-    NGrams ngrams(options_, context.host_allocator());
+    NGrams ngrams(options_, context.host_allocator(), context.cancellation());
     ASSIGN_OR_RETURN(
         Tensor * end_tensor,
         context.AllocateOutput(1, {static_cast<int64_t>(splits.size())}));

@@ -434,6 +434,19 @@ TEST_F(StringKernelsTest, NeighboursAreJoined) {
               StatusIs(kInvalid, "ngram_widths"));
 }
 
+// They take no memory, but the time of 2^40 parts.
+TEST_F(StringKernelsTest, NGramsOfEmptyStringsAreCancelled) {
+  AttrMap attrs = NGramsOf({int64_t{1} << 20}, -1);
+  for (const char* text : {"separator", "left_pad", "right_pad"}) {
+    attrs[text] = "";
+  }
+  harness_.cancellation().Cancel(absl::CancelledError("over"));
+  EXPECT_THAT(
+      harness_.Run("StringNGrams",
+                   {Texts({"", ""}), Tensor::Vector<int64_t>({0, 2})}, attrs),
+      StatusIs(absl::StatusCode::kCancelled, "over"));
+}
+
 TEST_F(StringKernelsTest, StringsArePaddedWithAllTheirBytes) {
   using std::string_literals::operator""s;
   ExpectOne("AsString", {Texts({"a\0b"s})}, {{"width", 5}}, Texts({"  a\0b"s}));
