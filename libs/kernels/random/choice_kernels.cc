@@ -65,15 +65,13 @@ class RandomShuffleKernel : public OpKernel {
     RETURN_IF_ERROR(ChargeStrings(charge, value));
     std::vector<int64_t> order(value.dim(0));
     std::iota(order.begin(), order.end(), 0);
-    // One number for each exchange, four to a sample.
-    const auto exchanges = static_cast<uint64_t>(order.size() - 1);
-    ASSIGN_OR_RETURN(
-        const Philox philox,
-        stream_.Reserve(context.cancellation(), (exchanges + 3) / 4));
+    // Four numbers to a sample.
+    const uint64_t count = PhiloxNumbers::NumbersToShuffle(order.size());
+    ASSIGN_OR_RETURN(const Philox philox,
+                     stream_.Reserve(context.cancellation(), (count + 3) / 4));
     PhiloxNumbers numbers(philox);
-    for (size_t i = 0; i < exchanges; ++i) {
-      const auto left = static_cast<uint32_t>(order.size() - i);
-      std::swap(order[i], order[i + numbers.Next() % left]);
+    for (size_t i = 0; i + 1 < order.size(); ++i) {
+      std::swap(order[i], order[i + numbers.NextBelow(order.size() - i)]);
     }
     ASSIGN_OR_RETURN(Tensor * output, context.AllocateOutput(0, value.shape()));
     CopyRows(value, order, *output);

@@ -96,7 +96,23 @@ class PhiloxNumbers {
     return sample_[used_++];
   }
 
+  // One of the numbers from 0 to `count` - 1: the remainder of the next number,
+  // as in TensorFlow. Above 2^32, for which TensorFlow has no rule, of the next
+  // two, the low one first. REQUIRES: count > 0.
+  uint64_t NextBelow(uint64_t count) {
+    const uint64_t low = Next();
+    if (count <= kMaxOfOne) return low % count;
+    return (low | uint64_t{Next()} << 32) % count;
+  }
+  // How many numbers NextBelow takes for counts of `count`, `count` - 1, ... 2.
+  static uint64_t NumbersToShuffle(uint64_t count) {
+    if (count <= 1) return 0;
+    return count - 1 + (count > kMaxOfOne ? count - kMaxOfOne : 0);
+  }
+
  private:
+  static constexpr uint64_t kMaxOfOne = uint64_t{1} << 32;
+
   Philox philox_;
   Philox::Sample sample_ = {};
   size_t used_ = sample_.size();

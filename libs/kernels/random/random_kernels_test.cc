@@ -524,6 +524,29 @@ TEST(RandomOpsTest, Shapes) {
 }
 
 // Also where the lower half of the counter overflows.
+// More rows than one number can tell apart.
+TEST(PhiloxNumbersTest, NumbersBelowLargeCountsAreOfTwo) {
+  constexpr uint64_t k32Bits = uint64_t{1} << 32;
+  PhiloxNumbers drawn(Philox(1, 2));
+  std::vector<uint64_t> expected;
+  for (int i = 0; i < 5; ++i) expected.push_back(drawn.Next());
+  PhiloxNumbers numbers(Philox(1, 2));
+  EXPECT_EQ(numbers.NextBelow(7), expected[0] % 7);
+  EXPECT_EQ(numbers.NextBelow(k32Bits - 1), expected[1] % (k32Bits - 1));
+  EXPECT_EQ(numbers.NextBelow(k32Bits), expected[2]);
+  EXPECT_EQ(numbers.NextBelow(k32Bits + 3),
+            (expected[3] + (expected[4] << 32)) % (k32Bits + 3));
+}
+
+TEST(PhiloxNumbersTest, ShufflesReserveAllNumbersThatTheyTake) {
+  constexpr uint64_t k32Bits = uint64_t{1} << 32;
+  EXPECT_EQ(PhiloxNumbers::NumbersToShuffle(0), 0u);
+  EXPECT_EQ(PhiloxNumbers::NumbersToShuffle(1), 0u);
+  EXPECT_EQ(PhiloxNumbers::NumbersToShuffle(5), 4u);
+  EXPECT_EQ(PhiloxNumbers::NumbersToShuffle(k32Bits), k32Bits - 1);
+  EXPECT_EQ(PhiloxNumbers::NumbersToShuffle(k32Bits + 2), k32Bits + 1 + 2);
+}
+
 TEST(PhiloxFillTest, InstructionSetsGiveTheSamplesOfPhilox) {
   constexpr int64_t kSamples = 150;
   for (uint64_t skipped : {uint64_t{0}, ~uint64_t{70}}) {
