@@ -26,9 +26,9 @@ class ReadyLoop {
 
   StepState& state() const { return state_; }
 
-  // For the `done` of an asynchronous kernel that an exception destroys. True:
-  // this loop runs the kernel's ComputeAsync now, and fails the node when it
-  // catches the exception.
+  // For the `done` of an asynchronous kernel that is destroyed without a call.
+  // True: this loop runs the kernel's ComputeAsync now, and fails the node when
+  // that has returned or thrown.
   bool FailsLater(const AsyncEntry& entry) {
     if (starting_ != &entry) return false;
     is_done_lost_ = true;
@@ -113,8 +113,8 @@ class ReadyLoop {
   absl::Time give_up_at_ = absl::InfinitePast();  // unknown yet
   // Null until a node needs it; the slots are empty between runs of nodes.
   std::unique_ptr<Slot[]> outputs_;
-  // While an asynchronous kernel's ComputeAsync runs: its entry, and whether an
-  // exception has destroyed its `done`.
+  // While an asynchronous kernel's ComputeAsync runs: its entry, and whether
+  // its `done` was destroyed without a call.
   const AsyncEntry* starting_ = nullptr;
   bool is_done_lost_ = false;
   // Of the node that runs, in a step that is traced.

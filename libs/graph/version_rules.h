@@ -21,11 +21,11 @@ namespace weft {
 // - From the version that removed an op on: UNIMPLEMENTED.
 absl::Status ApplyVersionRules(int producer, NodeSpec& spec);
 
-// The parts of that: the last rule, and the others. The body of a function is
-// added by the version of its graph, and a removed op in it fails only the
-// steps that need it.
+// The last of these rules alone. The nodes of a function's body follow the
+// version of their graph, but a removed op fails only the steps that need it.
 absl::Status CheckNotRemoved(int producer, absl::string_view node,
                              absl::string_view op);
+// All rules but the last.
 absl::Status AdaptToVersion(int producer, NodeSpec& spec);
 
 // Whether the program built the function, which then has no version.

@@ -1,5 +1,5 @@
-// Strings beside the allocator: every kernel that makes strings out of others
-// fails where the memory bound has no room for them, before it makes them.
+// Strings beside the allocator: kernels that make strings out of others fail
+// where the memory bound has no room for them, before they make them.
 #include "libs/kernels/string_charge.h"
 
 #include <memory>

@@ -148,7 +148,7 @@ class TopKKernel : public OpKernel {
   // By value, with NaNs where TensorFlow has them.
   static std::vector<int64_t> AllSorted(const T* x, int64_t columns) {
     // NaNs make the comparison inconsistent, and std::sort may then look at the
-    // element before its range: -1, which is larger than nothing.
+    // element before its range. That is -1, which precedes no other.
     std::vector<int64_t> order(columns + 1);
     std::iota(order.begin(), order.end(), -1);
     std::sort(order.begin() + 1, order.end(), [x](int64_t a, int64_t b) {
