@@ -831,17 +831,22 @@ TEST_F(MonitoredSessionTest, AStepThatAHookRefusesIsNotSaved) {
   const Output loss = ops::Identity(root_.WithName("loss"), x);
   const Tensor one = Tensor::Scalar(1.0f);
   const Tensor nan = Tensor::Scalar(std::numeric_limits<float>::quiet_NaN());
-  auto options = Options({std::make_shared<train::NanTensorHook>(loss)});
-  options.checkpoint_dir = "/job";
-  options.save_checkpoint_steps = 1;
-  {
+  // Whether Close hears of the error or not.
+  for (const bool is_told : {true, false}) {
+    const std::string directory = is_told ? "/job" : "/untold";
+    auto options = Options({std::make_shared<train::NanTensorHook>(loss)});
+    options.checkpoint_dir = directory;
+    options.save_checkpoint_steps = 1;
     const auto session = Start(std::move(options));
     ASSERT_NE(session, nullptr);
     ASSERT_OK(session->Run({{x, one}}, count_));
-    EXPECT_THAT(session->Run({{x, nan}}, count_), StatusIs(kInvalidArgument));
+    const absl::Status refused = session->Run({{x, nan}}, count_);
+    EXPECT_THAT(refused, StatusIs(kInvalidArgument));
+    EXPECT_EQ(session->Close(is_told ? refused : absl::OkStatus()).ok(),
+              !is_told);
+    EXPECT_OK(files_.FileExists(directory + "/model.ckpt-1.index"));
+    EXPECT_FALSE(files_.FileExists(directory + "/model.ckpt-2.index").ok());
   }
-  EXPECT_OK(files_.FileExists("/job/model.ckpt-1.index"));
-  EXPECT_FALSE(files_.FileExists("/job/model.ckpt-2.index").ok());
   // Nor is one that a hook refuses in End.
   const auto hook = std::make_shared<FailingHook>();
   hook->in_end = absl::InternalError("end");

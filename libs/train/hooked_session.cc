@@ -80,9 +80,12 @@ absl::Status HookedSession::TellHooks(SessionRunContext& context,
     for (size_t i = 0; i < hooks_.size(); ++i) {
       const size_t count = asked.num_fetches[i + 1];
       if (hooks_[i]->SavesCheckpoints() == saves) {
-        RETURN_IF_ERROR(hooks_[i]->AfterRun(
+        const absl::Status told = hooks_[i]->AfterRun(
             context,
-            {results.subspan(begin, count), asked.all.options, metadata}));
+            {results.subspan(begin, count), asked.all.options, metadata});
+        is_last_step_refused_ =
+            !saves && !told.ok() && !absl::IsOutOfRange(told);
+        RETURN_IF_ERROR(told);
       }
       begin += count;
     }

@@ -46,6 +46,9 @@ class HookedSession {
   void RequestStop() { should_stop_ = true; }
   // Of these, a hook, or the step function.
   bool is_stopped_by_hook() const { return should_stop_; }
+  // Whether the AfterRun of a hook that saves nothing has failed after the last
+  // run, other than by the end of the input: that step is not to be saved.
+  bool is_last_step_refused() const { return is_last_step_refused_; }
 
   // Threads end, then the session does; the first error of a thread. Those that
   // have not ended after the grace period are named in the log, and left alone.
@@ -89,6 +92,7 @@ class HookedSession {
   const HookList hooks_;
   const std::function<bool()> is_asked_to_leave_;
   bool should_stop_ = false;
+  bool is_last_step_refused_ = false;
   std::shared_ptr<Closing> closing_;  // null: nobody has closed it
   // Its end waits for threads, which use the session and hooks.
   const std::unique_ptr<Coordinator> coordinator_;

@@ -356,6 +356,11 @@ absl::Status MonitoredSession::RunStepFn(
 
 absl::Status MonitoredSession::EndHooks() {
   for (const bool saves : {false, true}) {
+    if (saves && live_->is_last_step_refused()) {
+      logger_->Warning(
+          "The last step is not saved: a hook has returned an error for it.");
+      break;
+    }
     for (const auto& hook : options_.hooks) {
       if (hook->SavesCheckpoints() == saves) RETURN_IF_ERROR(EndHook(*hook));
     }
