@@ -15,6 +15,7 @@
 #include "libs/base/test_matchers.h"
 #include "libs/base/testing/failing_memory.h"
 #include "libs/graph/inference_context.h"
+#include "libs/graph/near_nodes.h"
 #include "libs/graph/unknown_op.h"
 
 namespace weft {
@@ -374,6 +375,9 @@ TEST_F(GraphTest, FindsEndpoints) {
   EXPECT_THAT(graph_.FindOutputTensor("scope/x:0"), IsOk());
   EXPECT_THAT(graph_.FindOutputTensor("y:0"),
               StatusIs(absl::StatusCode::kNotFound, "y:0"));
+  EXPECT_THAT(
+      FindTensorOrSuggest(graph_, "scpoe/x:0"),
+      StatusIs(absl::StatusCode::kNotFound, "Did you mean \"scope/x\"?"));
   for (const char* name : {"scope/x:1", "scope/x:", "scope/x:-1", "scope/x:a",
                            "scope/x:99999999999"}) {
     EXPECT_THAT(graph_.FindOutputTensor(name),

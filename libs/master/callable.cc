@@ -11,6 +11,7 @@
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
 #include "libs/graph/graph_def.h"
+#include "libs/graph/near_nodes.h"
 #include "libs/graph/unknown_op.h"
 #include "libs/master/partial_run.h"
 #include "libs/partition/partition.h"
@@ -25,7 +26,8 @@ struct GraphVersion {
   int num_nodes = 0;
 
   absl::StatusOr<OutputTensor> FindOutputTensor(const std::string& name) const {
-    ASSIGN_OR_RETURN(const OutputTensor found, graph.FindOutputTensor(name));
+    ASSIGN_OR_RETURN(const OutputTensor found,
+                     FindTensorOrSuggest(graph, name));
     if (found.node->id() < num_nodes) return found;
     return absl::NotFoundError(
         absl::StrCat("node '", found.node->name(), "' is still being placed"));
@@ -73,18 +75,20 @@ absl::StatusOr<CallableEnds> ResolveNames(const GraphVersion& graph,
     }
     ends.fetches.push_back(fetch);
   }
-  std::string unknown;
+  std::string unknown, suggestion;
   for (const std::string& name : spec.targets) {
     const Node* target = graph.FindNode(name);
     if (target == nullptr) {
       absl::StrAppend(&unknown, " ", name);
+      suggestion = suggestion + SuggestNodes(graph.graph, name);
     } else {
       ends.targets.push_back(target);
     }
   }
   if (!unknown.empty()) {
     return absl::NotFoundError(
-        absl::StrCat("Some target nodes not found in the graph:", unknown));
+        absl::StrCat("Some target nodes not found in the graph:", unknown,
+                     suggestion.empty() ? "" : ".", suggestion));
   }
   return ends;
 }

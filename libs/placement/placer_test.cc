@@ -298,6 +298,28 @@ TEST_F(PlacerTest, AMissingTaskIsRefusedNamingNodeAndDevices) {
                "device specification refers to a valid device."));
 }
 
+TEST_F(PlacerTest, AMisspelledJobIsCorrected) {
+  Const("lost", "/job:wroker/task:0");
+  EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                "There is no job \"wroker\" here"));
+  EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                "Did you mean \"worker\"?"));
+}
+
+TEST_F(PlacerTest, AMisspelledDeviceTypeIsCorrected) {
+  Const("lost", "/job:worker/device:CPPU:0");
+  EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                "There is no device of type \"CPPU\". Did you "
+                                "mean \"CPU\"?"));
+}
+
+TEST_F(PlacerTest, AMissingGpuNamesTheRemedies) {
+  Const("lost", "/job:ps/task:0/device:GPU:0");
+  EXPECT_THAT(Place(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                "no such GPU is available. Start the task with "
+                                "--gpus, or set allow_soft_placement"));
+}
+
 TEST_F(PlacerTest, AMemberOfAGroupThatFitsNowhereNamesTheGroupsRequest) {
   Variable("v", "/job:ps/task:7");
   Identity("near", Const("a"), "", {"loc:@v"});

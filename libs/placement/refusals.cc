@@ -3,8 +3,10 @@
 #include <map>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/near_names.h"
 
 namespace weft {
 namespace {
@@ -61,9 +63,14 @@ std::string MissingTask(const DeviceName& requested,
   wanted.job = requested.job;
   if (!requested.job) return "";
   if (!is_there(wanted)) {
+    NearNames near(*requested.job);
+    for (const Candidate& candidate : candidates.all()) {
+      near.Consider(candidate.parts.job.value_or(""));
+    }
     return absl::StrCat(" There is no job \"", *requested.job,
                         "\" here: compare the device strings of the program "
-                        "with the cluster spec.");
+                        "with the cluster spec.",
+                        near.Suggestion());
   }
   wanted.task = requested.task;
   if (is_there(wanted)) return "";
@@ -71,6 +78,17 @@ std::string MissingTask(const DeviceName& requested,
                       *requested.job,
                       "\" here: was the program given another cluster spec or "
                       "ps_tasks?");
+}
+
+// A type that no device has. For a GPU there is another text.
+std::string MissingType(const DeviceName& requested,
+                        const Candidates& candidates) {
+  if (!requested.type || requested.type == "GPU") return "";
+  if (absl::c_linear_search(candidates.types(), *requested.type)) return "";
+  NearNames near(*requested.type);
+  for (const std::string& type : candidates.types()) near.Consider(type);
+  return absl::StrCat(" There is no device of type \"", *requested.type, "\".",
+                      near.Suggestion());
 }
 
 std::string NoSuchDevice(const PlacementNode& node, const DeviceName& requested,
@@ -83,9 +101,12 @@ std::string NoSuchDevice(const PlacementNode& node, const DeviceName& requested,
   if (requested.type == "GPU") {
     absl::StrAppend(&text,
                     " The requested device appears to be a GPU, but no such "
-                    "GPU is available.");
+                    "GPU is available. Start the task with --gpus, or set "
+                    "allow_soft_placement in SessionOptions to use a CPU where "
+                    "there is no GPU.");
   }
-  return text + MissingTask(requested, candidates);
+  return absl::StrCat(text, MissingType(requested, candidates),
+                      MissingTask(requested, candidates));
 }
 
 // `requested` is what the node itself asks for.
@@ -99,7 +120,10 @@ std::string WhyNoDevice(const PlacementNode& node, const DeviceName& requested,
       requested.type ? absl::StrCat(" for ", *requested.type, " devices") : "";
   return absl::StrCat("Could not satisfy explicit device specification '",
                       node.requested_device, "' because no supported kernel",
-                      of_type, " is available.", DescribeGroup(group));
+                      of_type,
+                      " is available. Set allow_soft_placement in "
+                      "SessionOptions to use a device that has one.",
+                      DescribeGroup(group));
 }
 
 std::string WhyNoDeviceOfGroup(const PlacementNode& node,

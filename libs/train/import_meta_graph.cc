@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/graph/graph_proto.h"
+#include "libs/graph/near_nodes.h"
 #include "libs/graph/producer_defaults.h"
 #include "libs/ops/state/variable.h"
 #include "libs/train/prefix_names.h"
@@ -266,7 +267,7 @@ class CollectionsImport {
 
   // By names as the import has made them.
   absl::StatusOr<Output> Find(const std::string& name) {
-    const auto tensor = scope_.graph().FindOutputTensor(name);
+    const auto tensor = FindTensorOrSuggest(scope_.graph(), name);
     if (tensor.ok()) return Output(*tensor);
     return absl::InvalidArgumentError(tensor.status().message());
   }
@@ -276,7 +277,8 @@ class CollectionsImport {
     const Node* node = scope_.graph().FindNode(node_name);
     if (node != nullptr) return Operation(node);
     return absl::InvalidArgumentError(
-        absl::StrCat("operation '", name, "' is not in the graph"));
+        absl::StrCat("operation '", name, "' is not in the graph.",
+                     SuggestNodes(scope_.graph(), node_name)));
   }
 
   absl::StatusOr<Output> FindValue(const std::string& name) {

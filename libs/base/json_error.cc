@@ -1,0 +1,24 @@
+#include "libs/base/json_error.h"
+
+#include "absl/strings/strip.h"
+#include "nlohmann/json.hpp"
+
+namespace weft {
+
+std::string JsonError(absl::string_view text) {
+  using Json = nlohmann::json;
+  try {
+    // Values are dropped as they come: the text may be nested deeply.
+    (void)Json::parse(text.begin(), text.end(),
+                      [](int, Json::parse_event_t, Json&) { return false; });
+    return "";
+  } catch (const Json::exception& error) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 8: ..."
+    absl::string_view what = error.what();
+    what.remove_prefix(what.find("] ") + 2);
+    absl::ConsumePrefix(&what, "parse error at ");
+    return std::string(what);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,56 @@
+#include "libs/base/near_names.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace weft {
+namespace {
+
+std::string Suggested(absl::string_view unknown,
+                      const std::vector<std::string>& known) {
+  NearNames near(unknown);
+  for (const std::string& name : known) near.Consider(name);
+  return near.Suggestion();
+}
+
+TEST(NearNamesTest, TyposAreFound) {
+  for (const char* typo :
+       {"weihgts", "weigts", "weightss", "weighta", "Weights", "wheigts"}) {
+    EXPECT_EQ(Suggested(typo, {"biases", "weights", "x"}),
+              " Did you mean \"weights\"?")
+        << typo;
+  }
+}
+
+TEST(NearNamesTest, NamesInOtherScopesAreFound) {
+  EXPECT_EQ(Suggested("loss", {"train/loss", "train/gloss/x"}),
+            " Did you mean \"train/loss\"?");
+  EXPECT_EQ(Suggested("tower_0/loss", {"loss"}), " Did you mean \"loss\"?");
+}
+
+TEST(NearNamesTest, TheNearestThreeInOrder) {
+  EXPECT_EQ(Suggested("dense_1", {"dense_22", "dense_3", "dense_2", "dense",
+                                  "sense_1", "conv_1"}),
+            " Did you mean \"dense_2\", \"dense_3\" or \"sense_1\"?");
+}
+
+TEST(NearNamesTest, ANameIsSuggestedOnce) {
+  EXPECT_EQ(Suggested("wroker", {"worker", "ps", "worker"}),
+            " Did you mean \"worker\"?");
+}
+
+TEST(NearNamesTest, OtherNamesAreNotSuggested) {
+  EXPECT_EQ(Suggested("x", {"y", "z", ""}), "");
+  EXPECT_EQ(Suggested("", {"a", "b"}), "");
+  EXPECT_EQ(Suggested("accuracy", {"global_step", "loss", "acc"}), "");
+  EXPECT_EQ(Suggested("loss", {}), "");
+}
+
+TEST(NearNamesTest, TheCaseOfASingleLetterMayDiffer) {
+  EXPECT_EQ(Suggested("x", {"X", "Y"}), " Did you mean \"X\"?");
+}
+
+}  // namespace
+}  // namespace weft
