@@ -3,12 +3,49 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
 #include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/tensor_slice_reader.h"
 
 namespace weft::checkpoint {
+namespace {
+
+// The prefix of the checkpoint that `path` looks like a file of; empty if its
+// name is not like that.
+absl::string_view PrefixOfFile(absl::string_view path) {
+  for (const char* ending : {".index", ".meta"}) {
+    if (absl::ConsumeSuffix(&path, ending)) return path;
+  }
+  const size_t data = path.rfind(".data-");
+  return data == absl::string_view::npos ? "" : path.substr(0, data);
+}
+
+// NOT_FOUND for a path that is a likely mistake for a prefix: a file of a
+// checkpoint, or a directory.
+absl::Status CheckIsPrefix(FileSystem& file_system, absl::string_view path) {
+  const absl::string_view prefix = PrefixOfFile(path);
+  if (!prefix.empty() && file_system.FileExists(IndexFilename(prefix)).ok()) {
+    return absl::NotFoundError(
+        absl::StrCat(path,
+                     " is a file of a checkpoint. Expected the prefix of "
+                     "its files, ",
+                     prefix));
+  }
+  if (file_system.IsDirectory(path).value_or(false)) {
+    return absl::NotFoundError(absl::StrCat(
+        path,
+        " is a directory. Expected the prefix of a checkpoint's files, "
+        "such as ",
+        absl::StripSuffix(path, "/"),
+        "/model.ckpt-100 (checkpoint::LatestCheckpoint finds the newest)"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
     FileSystem& file_system, absl::string_view prefix,
@@ -16,6 +53,7 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
       BundleReader::Open(file_system, prefix, cancellation);
   if (!absl::IsNotFound(reader.status())) return reader;
+  RETURN_IF_ERROR(CheckIsPrefix(file_system, prefix));
   ASSIGN_OR_RETURN(std::vector<std::string> paths,
                    SliceTablePaths(file_system, prefix));
   // Most checkpoints are of format V2: its error says what is missing.

@@ -132,6 +132,30 @@ class TensorSliceReaderTest : public ::testing::Test {
   const std::unique_ptr<Random> random_ = NewSeededRandom(1);
 };
 
+// A path that no checkpoint has as its prefix, but that looks like one.
+TEST_F(TensorSliceReaderTest, ALikelyMistakeForAPrefixIsExplained) {
+  ASSERT_OK_AND_ASSIGN(auto writer, BundleWriter::Create(fs_, kPath, *random_));
+  ASSERT_OK(writer->Add("x", Rows(0, 1, 1)));
+  ASSERT_OK(writer->Finish());
+  for (const char* ending : {".index", ".data-00000-of-00001", ".meta"}) {
+    EXPECT_THAT(CheckpointReader::Open(fs_, absl::StrCat(kPath, ending)),
+                StatusIs(absl::StatusCode::kNotFound,
+                         absl::StrCat("is a file of a checkpoint. Expected the "
+                                      "prefix of its files, ",
+                                      kPath)))
+        << ending;
+  }
+  for (const char* directory : {"/job", "/job/"}) {
+    EXPECT_THAT(CheckpointReader::Open(fs_, directory),
+                StatusIs(absl::StatusCode::kNotFound,
+                         absl::StrCat(directory,
+                                      " is a directory. Expected the prefix "
+                                      "of a checkpoint's files, such as "
+                                      "/job/model.ckpt-100")))
+        << directory;
+  }
+}
+
 TEST_F(TensorSliceReaderTest, ReadsTensorFlowsFile) {
   LocalFileSystem local;
   ASSERT_OK_AND_ASSIGN(const auto reader,
@@ -257,7 +281,7 @@ TEST_F(TensorSliceReaderTest, WhatIsNotThereIsNamed) {
   EXPECT_THAT(Read("m", "/job/none"),
               StatusIs(absl::StatusCode::kNotFound, "none.index"));
   EXPECT_THAT(Read("m", "/job"),
-              StatusIs(absl::StatusCode::kNotFound, "/job.index"));
+              StatusIs(absl::StatusCode::kNotFound, "/job is a directory"));
 }
 
 TEST_F(TensorSliceReaderTest, V2IsPreferred) {
@@ -314,7 +338,9 @@ TEST_F(TensorSliceReaderTest, FilesThatAreNoV1CheckpointsAreRefused) {
                        BundleWriter::Create(fs_, "/job/v2", *random_));
   ASSERT_OK(writer->Add("x", Tensor::Scalar<int32_t>(2)));
   ASSERT_OK(writer->Finish());
-  EXPECT_THAT(Read("x", "/job/v2.index"),
+  ASSERT_OK_AND_ASSIGN(const std::string index, fs_.ReadFile("/job/v2.index"));
+  ASSERT_OK(fs_.WriteFileAtomically("/job/copy", index));
+  EXPECT_THAT(Read("x", "/job/copy"),
               StatusIs(kDataLoss, "does not list its tensors"));
 }
 
