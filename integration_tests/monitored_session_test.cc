@@ -26,6 +26,7 @@
 #include "libs/fs/memory_file_system.h"
 #include "libs/runtime/process.h"
 #include "libs/summary/events_writer.h"
+#include "libs/train/session_manager.h"
 
 namespace weft {
 namespace {
@@ -738,6 +739,33 @@ TEST_F(MonitoredSessionTest, WhatIsOnlyCalledAReportIsNotWaitedBy) {
               StatusIs(kInvalidArgument, "of type string and not float"));
 }
 
+TEST(SessionManagerTest, AnErrorNamesTheTaskThatIsDead) {
+  const Scope root = Scope::Root();
+  std::string message;
+  train::SessionManagerOptions options;
+  options.session_factory =
+      [&](const std::string&, const Scope&,
+          const SessionOptions&) -> absl::StatusOr<std::unique_ptr<Session>> {
+    return absl::UnavailableError(message);
+  };
+  const auto connect = [&](const std::string& says) {
+    message = says;
+    const auto session = train::SessionManager(root, options)
+                             .PrepareSession("zmq://own:1", {}, {}, {});
+    return std::string(session.status().message());
+  };
+  const std::string dead = "/job:ps/replica:0/task:0: no connection";
+  EXPECT_EQ(connect(dead), dead);
+  EXPECT_EQ(connect("no memory"),
+            "No session of zmq://own:1: no memory. Are it and all tasks of its "
+            "cluster running? (weft status shows them.)");
+  for (const std::string asks :
+       {"lost (is the server running, and is this its address?)",
+        "unreachable; is it running, and is the address right?"}) {
+    EXPECT_EQ(connect(asks), "No session of zmq://own:1: " + asks);
+  }
+}
+
 TEST_F(MonitoredSessionTest, StopAtStepNeedsOneEnd) {
   EXPECT_THAT(MonitoredTrainingSession(
                   root_, Options({std::make_shared<train::StopAtStepHook>(
@@ -747,7 +775,8 @@ TEST_F(MonitoredSessionTest, StopAtStepNeedsOneEnd) {
   ops::Variable(other.WithName("x"), 1.0f);
   EXPECT_THAT(MonitoredTrainingSession(other, Options({train::StopAtStep(1)})),
               StatusIs(kFailedPrecondition,
-                       "Global step should be created to use StopAtStepHook."));
+                       "Global step should be created to use StopAtStepHook. "
+                       "Call train::GetOrCreateGlobalStep"));
 }
 
 TEST_F(MonitoredSessionTest, LogsTensorsAndSpeed) {

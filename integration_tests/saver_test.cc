@@ -576,7 +576,7 @@ TEST_F(GatedSaverTest, OneSaveRunsAtATime) {
       EXPECT_OK(gated_.FileExists("/job/m-2.index"));
     } else {
       EXPECT_THAT(second, StatusIs(absl::StatusCode::kFailedPrecondition,
-                                   "is saving already"));
+                                   "Another thread is saving"));
     }
   }
 }

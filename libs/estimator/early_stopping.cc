@@ -68,7 +68,9 @@ absl::StatusOr<ops::Variable> FindGlobalStep(const Scope& scope) {
   RETURN_IF_ERROR(scope.status());
   if (step) return step;
   return absl::FailedPreconditionError(
-      "Global step should be created to use an early stopping hook.");
+      "Global step should be created to use an early stopping hook. Call "
+      "train::GetOrCreateGlobalStep in the model function, and give it to "
+      "Minimize.");
 }
 
 // The chief's.

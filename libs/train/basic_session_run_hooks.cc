@@ -67,7 +67,9 @@ absl::Status GlobalStepReader::Find(const Scope& scope,
   RETURN_IF_ERROR(scope.status());
   if (!step) {
     return absl::FailedPreconditionError(
-        absl::StrCat("Global step should be created to use ", hook, "."));
+        absl::StrCat("Global step should be created to use ", hook,
+                     ". Call train::GetOrCreateGlobalStep before the session "
+                     "is made, and give it to Minimize."));
   }
   output_ = step.value();
   name_ = step.name();

@@ -770,11 +770,10 @@ absl::Status Saver::TakeTurn(Scheduler& scheduler) {
     absl::MutexLock lock(&mutex_);
     std::erase(waiting_, turn.get());
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("The saver '", options_.name,
-                   "' is saving already, and has not ended within ",
-                   absl::FormatDuration(options_.max_wait),
-                   ". Save again later, or raise SaverOptions::max_wait."));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "Another thread is saving with the saver '", options_.name,
+      "', and has not ended within ", absl::FormatDuration(options_.max_wait),
+      ". Save again later, or raise SaverOptions::max_wait."));
 }
 
 bool Saver::TakeFreeTurn() {

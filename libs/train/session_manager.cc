@@ -40,16 +40,26 @@ std::string NameOfTarget(const std::string& target) {
   return target.empty() ? "this process" : target;
 }
 
-// Names who was asked, unless the error does, and what to look at.
+// Whether an error asks already what else would be asked here.
+bool AsksWhatIsRunning(const absl::Status& status) {
+  return absl::StrContains(status.message(), "running?") ||
+         absl::StrContains(status.message(), "running, and is");
+}
+
+// An error that names a task, or the target, says where to look. Any other one
+// gets the target, and what to look at.
 absl::Status NoSession(const std::string& target, const absl::Status& status) {
   const std::string named = NameOfTarget(target);
-  const bool is_named = absl::StrContains(status.message(), named);
+  const bool is_named = absl::StrContains(status.message(), named) ||
+                        absl::StrContains(status.message(), "/job:");
   if (is_named && absl::IsUnavailable(status)) return status;
   if (is_named) return absl::UnavailableError(status.message());
   return absl::UnavailableError(absl::StrCat(
       "No session of ", named, ": ", status.message(),
-      ". Are it and all tasks of its cluster running? (weft status shows "
-      "them.)"));
+      AsksWhatIsRunning(status)
+          ? ""
+          : ". Are it and all tasks of its cluster running? (weft status "
+            "shows them.)"));
 }
 
 // Of anything that a restore asks for files. Where the program has set no
@@ -61,8 +71,9 @@ absl::Status LostIfSilent(const std::string& path, const absl::Status& status,
     return status;
   }
   return absl::UnavailableError(absl::StrCat(
-      "Restoring from checkpoint ", path, " took too long. Is what holds it ",
-      "running? ", status.message()));
+      "Restoring from checkpoint ", path, " took too long. ",
+      AsksWhatIsRunning(status) ? "" : "Is what holds it running? ",
+      status.message()));
 }
 
 // TensorFlow's advice, in our words.

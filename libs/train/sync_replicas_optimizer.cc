@@ -56,7 +56,8 @@ absl::Status SyncReplicasOptimizer::CheckOptions(
   }
   if (!global_step) {
     return absl::InvalidArgumentError(
-        "Global step is required to check staleness");
+        "Global step is required to check staleness. Give "
+        "train::GetOrCreateGlobalStep to Minimize or ApplyGradients.");
   }
   const int aggregated = options_.replicas_to_aggregate;
   const int total = nodes_->total_num_replicas;
