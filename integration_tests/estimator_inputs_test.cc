@@ -271,9 +271,25 @@ TEST_F(EstimatorInputsTest, WhatIsWrongWithCsvFilesNamesFileAndColumn) {
   Write("b.csv", "x,x\n1,2\n");
   EXPECT_THAT(CsvError({}, "b.csv"), StatusIs(kInvalid, "are called 'x'"));
   Write("b.csv", "x,y\n1,2,3\n");
-  EXPECT_THAT(CsvError({}, "b.csv"), StatusIs(kInvalid, "has 3 fields"));
+  EXPECT_THAT(CsvError({}, "b.csv"), StatusIs(kInvalid, "b.csv' has 3 fields"));
+  EXPECT_THAT(CsvError({}, "b.csv"), StatusIs(kInvalid, "Line 2 of"));
   Write("b.csv", "");
   EXPECT_THAT(CsvError({}, "b.csv"), StatusIs(kInvalid, "is empty"));
+}
+
+TEST_F(EstimatorInputsTest, AFieldOfAnotherTypeThanInferredSaysWhy) {
+  std::string rows = "name,age,x\n";
+  for (int i = 0; i < 100; ++i) absl::StrAppend(&rows, "a,", i, ",\n");
+  Write("a.csv", rows + "b,1.5,\n");
+  auto input = Run(CsvInputFn(
+      Path("a.csv"), {.select_columns = {"age"}, .rows = InOrder(101)}));
+  ASSERT_OK(input.status());
+  EXPECT_THAT(
+      input.Next("age"),
+      StatusIs(kInvalid,
+               "a.csv: Field 1 (column 'age') in record is not a valid int32: "
+               "1.5. The type is inferred from the first 100 rows; set "
+               "column_defaults of 'age' (line 102 of the file)"));
 }
 
 // ---- Examples ----

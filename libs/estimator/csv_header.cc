@@ -20,11 +20,14 @@ class RecordSplitter {
   bool AtEnd() const { return at_ >= text_.size(); }
 
   // False where the text ends before the record does.
-  bool Next(std::vector<std::string>& fields) {
+  bool Next(CsvRecord& record) {
+    std::vector<std::string>& fields = record.fields;
     fields.assign(1, "");
+    record.line = line_;
     bool quoted = false;
     for (; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
+      if (c == '\n') ++line_;
       if (quoted) {
         quoted = TakeQuoted(c, fields.back());
       } else if (c == '\n') {
@@ -58,6 +61,7 @@ class RecordSplitter {
   const std::string& text_;
   const CsvFormat& format_;
   size_t at_ = 0;
+  int64_t line_ = 1;
 };
 
 bool IsInt32(const std::string& field) {
@@ -91,20 +95,21 @@ bool Takes(DataType type, const std::string& field) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::vector<std::string>>> ReadCsvRecords(
-    FileSystem& files, const std::string& path, const CsvFormat& format,
-    size_t count) {
+absl::StatusOr<std::vector<CsvRecord>> ReadCsvRecords(FileSystem& files,
+                                                      const std::string& path,
+                                                      const CsvFormat& format,
+                                                      size_t count) {
   ASSIGN_OR_RETURN(const auto file, files.NewRandomAccessFile(path));
   std::string text(kMostBytes, '\0');
   ASSIGN_OR_RETURN(const size_t size, file->Read(0, text.size(), text.data()));
   const bool is_all = size < kMostBytes;
   text.resize(size);
   RecordSplitter splitter(text, format);
-  std::vector<std::vector<std::string>> records;
-  std::vector<std::string> fields;
+  std::vector<CsvRecord> records;
+  CsvRecord record;
   while (records.size() < count && !splitter.AtEnd()) {
-    if (!splitter.Next(fields) && !is_all) break;
-    records.push_back(fields);
+    if (!splitter.Next(record) && !is_all) break;
+    records.push_back(record);
   }
   return records;
 }

@@ -4,6 +4,7 @@
 #ifndef WEFT_LIBS_ESTIMATOR_CSV_HEADER_H_
 #define WEFT_LIBS_ESTIMATOR_CSV_HEADER_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,17 @@ struct CsvFormat {
   std::string na_value;
 };
 
-// The first records of a file, at most `count`, of its first MiB: fields
-// without their quotes. A record that the MiB cuts is left out.
-absl::StatusOr<std::vector<std::vector<std::string>>> ReadCsvRecords(
-    FileSystem& files, const std::string& path, const CsvFormat& format,
-    size_t count);
+struct CsvRecord {
+  int64_t line = 0;                 // where it begins; the first one is 1
+  std::vector<std::string> fields;  // without their quotes
+};
+
+// The first records of a file, at most `count`, of its first MiB. A record that
+// the MiB cuts is left out.
+absl::StatusOr<std::vector<CsvRecord>> ReadCsvRecords(FileSystem& files,
+                                                      const std::string& path,
+                                                      const CsvFormat& format,
+                                                      size_t count);
 
 // The first of int32, int64, float, double and string that takes `field` and
 // what `so_far` takes. DT_INVALID: nothing was there yet.

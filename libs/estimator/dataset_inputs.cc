@@ -136,12 +136,13 @@ class CsvColumns {
   const std::vector<int64_t>& selected() const { return selected_; }
   const std::vector<std::string>& names() const { return selected_names_; }
   const InputList& defaults() const { return defaults_; }
+  const std::vector<std::string>& type_reasons() const { return type_reasons_; }
 
  private:
   absl::StatusOr<std::vector<std::string>> HeaderOf(const std::string& path) {
     ASSIGN_OR_RETURN(const auto records,
                      ReadCsvRecords(files_, path, format_, 1));
-    if (!records.empty()) return records[0];
+    if (!records.empty()) return records[0].fields;
     return absl::InvalidArgumentError(absl::StrCat(
         "'", path, "' is empty, but its first line should name the columns."));
   }
@@ -217,14 +218,19 @@ class CsvColumns {
   }
 
   absl::Status FindDefaults() {
-    ASSIGN_OR_RETURN(const std::vector<DataType> types, FindTypes());
+    ASSIGN_OR_RETURN(const InferredTypes inferred, FindTypes());
     for (size_t i = 0; i < selected_names_.size(); ++i) {
       const auto given = options_.column_defaults.find(selected_names_[i]);
       if (given != options_.column_defaults.end()) {
         RETURN_IF_ERROR(CheckDefault(given->first, given->second));
         defaults_.emplace_back(given->second);
+        type_reasons_.emplace_back();
       } else {
-        defaults_.emplace_back(Tensor(types[selected_[i]], TensorShape()));
+        defaults_.emplace_back(
+            Tensor(inferred.types[selected_[i]], TensorShape()));
+        type_reasons_.push_back(absl::StrCat(
+            "inferred from the first ", inferred.rows,
+            " rows; set column_defaults of '", selected_names_[i], "'"));
       }
     }
     return absl::OkStatus();
@@ -241,9 +247,14 @@ class CsvColumns {
         "must not be empty."));
   }
 
-  absl::StatusOr<std::vector<DataType>> FindTypes() {
-    std::vector<DataType> types(names_.size(), DT_INVALID);
-    size_t rows = 0;
+  struct InferredTypes {
+    std::vector<DataType> types;  // of the columns of the file
+    size_t rows = 0;              // that were looked at
+  };
+  absl::StatusOr<InferredTypes> FindTypes() {
+    InferredTypes inferred;
+    auto& [types, rows] = inferred;
+    types.resize(names_.size(), DT_INVALID);
     for (const std::string& path : paths_) {
       if (rows >= kRowsForTypes) break;
       ASSIGN_OR_RETURN(auto records,
@@ -256,21 +267,21 @@ class CsvColumns {
       }
     }
     std::replace(types.begin(), types.end(), DT_INVALID, DT_STRING);
-    return types;
+    return inferred;
   }
 
-  absl::Status Widen(const std::string& path,
-                     const std::vector<std::string>& record,
+  absl::Status Widen(const std::string& path, const CsvRecord& record,
                      std::vector<DataType>& types) const {
-    if (record.size() == 1 && record[0].empty()) return absl::OkStatus();
-    if (record.size() != types.size()) {
+    const std::vector<std::string>& fields = record.fields;
+    if (fields.size() == 1 && fields[0].empty()) return absl::OkStatus();
+    if (fields.size() != types.size()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("A row of '", path, "' has ", record.size(),
-                       " fields, but there are ", types.size(),
-                       " columns; it begins with '", record[0], "'."));
+          absl::StrCat("Line ", record.line, " of '", path, "' has ",
+                       fields.size(), " fields, but there are ", types.size(),
+                       " columns; it begins with '", fields[0], "'."));
     }
-    for (size_t i = 0; i < record.size(); ++i) {
-      types[i] = WidenedType(types[i], record[i], format_);
+    for (size_t i = 0; i < fields.size(); ++i) {
+      types[i] = WidenedType(types[i], fields[i], format_);
     }
     return absl::OkStatus();
   }
@@ -283,6 +294,7 @@ class CsvColumns {
   std::vector<int64_t> selected_;
   std::vector<std::string> selected_names_;
   InputList defaults_;
+  std::vector<std::string> type_reasons_;  // empty where the type was given
 };
 
 absl::StatusOr<ops::Dataset> CsvBatches(const Scope& scope,
@@ -302,6 +314,7 @@ absl::StatusOr<ops::Dataset> CsvBatches(const Scope& scope,
   csv.na_value = options.na_value;
   csv.select_cols = columns.selected();
   csv.names = columns.names();
+  csv.type_reasons = columns.type_reasons();
   return Batches(
       ops::CsvDataset(scope, AsVector(paths), columns.defaults(), csv),
       options.rows);

@@ -76,6 +76,15 @@ absl::Status CheckColumns(const CsvOptions& options, const DatasetOp& op) {
   return CheckElementTypes(op.element, types);
 }
 
+// One for each column; empty where the node does not say them.
+std::vector<std::string> TextsByColumn(const DatasetOp& op,
+                                       absl::string_view attr) {
+  auto texts = op.Attr<std::vector<std::string>>(attr).value_or(
+      std::vector<std::string>());
+  texts.resize(op.element.types.size());
+  return texts;
+}
+
 absl::StatusOr<CsvOptions> ReadOptions(const DatasetOp& op,
                                        const OpKernelContext& context) {
   CsvOptions options;
@@ -102,6 +111,8 @@ absl::StatusOr<CsvOptions> ReadOptions(const DatasetOp& op,
                      VectorInput<int64_t>(context, end, "exclude_cols"));
   }
   RETURN_IF_ERROR(CheckColumns(options, op));
+  options.names = TextsByColumn(op, "_column_names");
+  options.type_reasons = TextsByColumn(op, "_type_reasons");
   return options;
 }
 

@@ -42,12 +42,17 @@ absl::StatusOr<bool> CsvFile::Read(Allocator& allocator,
   RETURN_IF_ERROR(std::exchange(header_error_, absl::OkStatus()));
   absl::StatusOr<bool> has = Split();
   if (has.ok() && !*has) return false;
-  ++record_;
   absl::Status status = has.status();
   if (status.ok()) status = SetAll(allocator, element);
   if (status.ok()) return true;
-  return absl::Status(status.code(), absl::StrCat(status.message(), " (record ",
-                                                  record_, " of the file)"));
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), " (", Place(), ")"));
+}
+
+std::string CsvFile::Place() const {
+  if (begin_ == 0) return absl::StrCat("line ", record_line_, " of the file");
+  return absl::StrCat("line ", record_line_, " behind byte ", begin_,
+                      " of the file");
 }
 
 absl::StatusOr<bool> CsvFile::AppendLine() {
@@ -60,6 +65,7 @@ absl::StatusOr<bool> CsvFile::AppendLine() {
   const absl::Status status = lines_.ReadLine(more);
   if (absl::IsOutOfRange(status)) return false;
   RETURN_IF_ERROR(status);
+  ++lines_read_;
   line_.append(more);
   return true;
 }
@@ -72,7 +78,9 @@ absl::StatusOr<bool> CsvFile::Split() {
     const absl::Status status = lines_.ReadLine(line_);
     if (absl::IsOutOfRange(status)) return false;
     RETURN_IF_ERROR(status);
+    ++lines_read_;
   }
+  record_line_ = lines_read_;
   absl::Status error;
   bool has_more = true;
   while (has_more) {
@@ -177,21 +185,33 @@ absl::Status CsvFile::SetAll(Allocator& allocator,
     } else if (std::binary_search(excluded.begin(), excluded.end(), number)) {
       continue;
     }
-    if (column == columns) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Expect ", columns, " fields but have more in record"));
-    }
-    RETURN_IF_ERROR(
-        Set(allocator, column, View(fields_[i]), &(*element)[column]));
+    if (column == columns) return WrongFieldCount();
+    RETURN_IF_ERROR(Set(allocator, column, i, &(*element)[column]));
     ++column;
   }
-  if (column == columns) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "Expect ", columns, " fields but have ", column, " in record"));
+  return column == columns ? absl::OkStatus() : WrongFieldCount();
 }
 
-absl::Status CsvFile::Set(Allocator& allocator, size_t column,
-                          absl::string_view field, Tensor* to) const {
+absl::Status CsvFile::WrongFieldCount() const {
+  const std::vector<int64_t>& selected = options_.selected;
+  const size_t expected =
+      selected.empty() ? options_.defaults.size() + options_.excluded.size()
+                       : static_cast<size_t>(selected.back()) + 1;
+  return absl::InvalidArgumentError(
+      absl::StrCat("Expect ", selected.empty() ? "" : "at least ", expected,
+                   " fields but have ", fields_.size(), " in record"));
+}
+
+std::string CsvFile::NameOfField(size_t column, size_t number) const {
+  const std::string& name = options_.names[column];
+  return absl::StrCat(
+      "Field ", number,
+      name.empty() ? "" : absl::StrCat(" (column '", name, "')"));
+}
+
+absl::Status CsvFile::Set(Allocator& allocator, size_t column, size_t number,
+                          Tensor* to) const {
+  const absl::string_view field = View(fields_[number]);
   const Tensor& otherwise = options_.defaults[column];
   return DispatchType(
       CsvFieldTypes{}, otherwise.dtype(),
@@ -204,13 +224,16 @@ absl::Status CsvFile::Set(Allocator& allocator, size_t column,
             value = otherwise.flat<T>()[0];
             return absl::OkStatus();
           }
-          return absl::InvalidArgumentError(absl::StrCat(
-              "Field ", column, " is required but missing in record!"));
+          return absl::InvalidArgumentError(
+              absl::StrCat(NameOfField(column, number),
+                           " is required but missing in record!"));
         }
         if (ParseCsvField(field, value)) return absl::OkStatus();
-        return absl::InvalidArgumentError(
-            absl::StrCat("Field ", column, " in record is not a valid ",
-                         DataTypeName(otherwise.dtype()), ": ", field));
+        const std::string& reason = options_.type_reasons[column];
+        return absl::InvalidArgumentError(absl::StrCat(
+            NameOfField(column, number), " in record is not a valid ",
+            DataTypeName(otherwise.dtype()), ": ", field,
+            reason.empty() ? "" : ". The type is ", reason));
       });
 }
 

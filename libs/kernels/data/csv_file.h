@@ -28,6 +28,9 @@ struct CsvOptions {
   std::vector<int64_t> excluded;  // ascending
   // Of each column: its type, and the value of empty fields, if it has one.
   std::vector<Tensor> defaults;
+  // Of each column, for errors: its name, and why it has its type; or empty.
+  std::vector<std::string> names;
+  std::vector<std::string> type_reasons;
 };
 
 class CsvFile : public RecordFile {
@@ -40,9 +43,10 @@ class CsvFile : public RecordFile {
   // the first Read says so, as in TensorFlow; an error of the file is returned.
   absl::Status SkipHeader();
 
-  // INVALID_ARGUMENT, in TensorFlow's words and with the number of the record
-  // since this was opened, for a record that is not as it should be: the next
-  // one begins where its last field ends.
+  // INVALID_ARGUMENT, in TensorFlow's words and with the line where the record
+  // begins, for a record that is not as it should be: the next one begins where
+  // its last field ends. Fields are counted from 0, as in the file; lines from
+  // 1, in the file or, if this was opened at another position, from there.
   absl::StatusOr<bool> Read(Allocator& allocator,
                             DatasetElement* element) override;
   uint64_t position() const override {
@@ -72,14 +76,21 @@ class CsvFile : public RecordFile {
   absl::string_view View(const Field& field) const;
 
   absl::Status SetAll(Allocator& allocator, DatasetElement* element) const;
-  absl::Status Set(Allocator& allocator, size_t column, absl::string_view field,
+  // To the value of field `number`, which is that of `column`.
+  absl::Status Set(Allocator& allocator, size_t column, size_t number,
                    Tensor* to) const;
+  absl::Status WrongFieldCount() const;
+  // "Field 2 (column 'age')".
+  std::string NameOfField(size_t column, size_t number) const;
+  // "line 3 of the file".
+  std::string Place() const;
 
   const CsvOptions& options_;
   const std::unique_ptr<InputStream> stream_;
   LineReader lines_;
   const uint64_t begin_;
-  int64_t record_ = 0;
+  int64_t lines_read_ = 0;
+  int64_t record_line_ = 0;    // where the record begins
   absl::Status header_error_;  // that nobody has been told of
 
   std::string line_;  // with its end; several where quotes go over them

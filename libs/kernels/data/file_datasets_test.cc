@@ -495,7 +495,7 @@ TEST_F(FileDatasetsTest, CsvHeadersThatAreNotAsTheyShouldBe) {
                    "2", "3", "1", "OUT_OF_RANGE: the end"}));
   EXPECT_EQ(Outcomes(Csv({"empty", "good"}, false), 1),
             (Texts{"INVALID_ARGUMENT: good: Field 0 in record is not a valid "
-                   "int32: a (record 1 of the file)"}));
+                   "int32: a (line 1 of the file)"}));
 }
 
 // TensorFlow's words, and its places: a record with an error is read to the end
@@ -508,24 +508,44 @@ TEST_F(FileDatasetsTest, CsvRecordsThatAreNotAsTheyShouldBe) {
       (Texts{
           "1",
           "INVALID_ARGUMENT: a: Field 0 is required but missing in record! "
-          "(record 2 of the file)",
-          "INVALID_ARGUMENT: a: Expect 2 fields but have more in record "
-          "(record "
-          "3 of the file)",
-          "INVALID_ARGUMENT: a: Expect 2 fields but have 1 in record (record 4 "
+          "(line 2 of the file)",
+          "INVALID_ARGUMENT: a: Expect 2 fields but have 3 in record (line 3 "
+          "of the file)",
+          "INVALID_ARGUMENT: a: Expect 2 fields but have 1 in record (line 5 "
           "of the file)",
           "INVALID_ARGUMENT: a: Field 0 in record is not a valid int32: x "
-          "(record 5 of the file)",
+          "(line 6 of the file)",
           "INVALID_ARGUMENT: a: Quote inside a string has to be escaped by "
-          "another quote (record 6 of the file)",
+          "another quote (line 7 of the file)",
           "INVALID_ARGUMENT: a: Field 0 is required but missing in record! "
-          "(record 7 of the file)",
+          "(line 9 of the file)",
           "INVALID_ARGUMENT: a: Unquoted fields cannot have quotes inside "
-          "(record 8 of the file)",
+          "(line 10 of the file)",
           "INVALID_ARGUMENT: a: Reached end of file without closing quoted "
-          "field in record (record 9 of the file)",
+          "field in record (line 11 of the file)",
           "OUT_OF_RANGE: the end", "OUT_OF_RANGE: the end",
           "OUT_OF_RANGE: the end"}));
+}
+
+// As the file has them, not as the columns that are read.
+TEST_F(FileDatasetsTest, CsvErrorsCountFieldsAsInTheFile) {
+  Write("a", "i,d,n\na,b,1\na,b,x\na,b\n");
+  const auto dataset = harness_.Make(
+      "CSVDataset",
+      {Paths({"a"}), Text(""), Number(1 << 10), Tensor::Scalar<bool>(true),
+       Text(","), Tensor::Scalar<bool>(true), Text(""),
+       Tensor::Vector<int64_t>({2}), Tensor::Vector<int32_t>({})},
+      {{DT_INT32}, {PartialShape::Scalar()}},
+      {{"_column_names", Texts{"n"}},
+       {"_type_reasons", Texts{"inferred from the first row"}}});
+  EXPECT_EQ(Outcomes(dataset, 4),
+            (Texts{"1",
+                   "INVALID_ARGUMENT: a: Field 2 (column 'n') in record is not "
+                   "a valid int32: x. The type is inferred from the first row "
+                   "(line 3 of the file)",
+                   "INVALID_ARGUMENT: a: Expect at least 3 fields but have 2 "
+                   "in record (line 4 of the file)",
+                   "OUT_OF_RANGE: the end"}));
 }
 
 // What TensorFlow gives of each.
@@ -551,7 +571,7 @@ TEST_F(FileDatasetsTest, CsvRecordsAfterABadQuote) {
     Write("a", c.file);
     EXPECT_EQ(Outcomes(Csv({"a"}, false), 2),
               (Texts{absl::StrCat("INVALID_ARGUMENT: a: ", c.error,
-                                  " (record 1 of the file)"),
+                                  " (line 1 of the file)"),
                      c.next}))
         << c.file;
   }

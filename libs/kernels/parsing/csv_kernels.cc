@@ -293,18 +293,24 @@ class DecodeCsvKernel : public OpKernel {
           if (field.empty() || field == na_value_) {
             if (otherwise.num_elements() == 0) {
               return absl::InvalidArgumentError(absl::StrCat(
-                  "Field ", index, " is required but missing in record ", row,
-                  "!"));
+                  "Field ", NumberOf(index),
+                  " is required but missing in record ", row, "!"));
             }
             RETURN_IF_ERROR(column.defaults->Add(otherwise.flat<T>()[0]));
             element = otherwise.flat<T>()[0];
           } else if (!ParseCsvField(field, element)) {
             return absl::InvalidArgumentError(absl::StrCat(
-                "Field ", index, " in record ", row, " is not a valid ",
-                DataTypeName(column.dtype()), ": ", field));
+                "Field ", NumberOf(index), " in record ", row,
+                " is not a valid ", DataTypeName(column.dtype()), ": ", field));
           }
           return absl::OkStatus();
         });
+  }
+
+  // Of the field of a column, as the records have it.
+  int64_t NumberOf(size_t column) const {
+    return format_.columns.empty() ? static_cast<int64_t>(column)
+                                   : format_.columns[column];
   }
 
   std::string na_value_;

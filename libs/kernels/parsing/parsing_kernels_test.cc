@@ -65,6 +65,11 @@ TEST_F(ParsingKernelsTest, ColumnsAreSelected) {
                    {Texts({"a,1"}), Tensor::Scalar(7), Tensor::Scalar(8)},
                    attrs),
       StatusIs(kInvalid, "Expect 2 fields but have 1 in record 0"));
+  EXPECT_THAT(
+      harness_.Run("DecodeCSV",
+                   {Texts({"a,1,b,x"}), Tensor::Scalar(7), Tensor::Scalar(8)},
+                   attrs),
+      StatusIs(kInvalid, "Field 3 in record 0 is not a valid int32: x"));
 }
 
 TEST_F(ParsingKernelsTest, QuotesCanBeCharactersLikeOthers) {

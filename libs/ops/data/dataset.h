@@ -284,6 +284,9 @@ struct CsvOptions {
   std::string compression_type;
   int64_t buffer_size = 4 << 20;
   std::vector<std::string> names;  // of the columns; may be empty
+  // For errors about a column's values: why the column has its type, or empty,
+  // by column. May be empty.
+  std::vector<std::string> type_reasons;
 };
 // The rows of csv files, a scalar for each column that is selected. A default
 // is a scalar, or empty where the field is required.

@@ -216,7 +216,13 @@ Dataset CsvDataset(const Scope& scope, const Input& filenames,
                       options.na_value,    Int64s(options.select_cols)};
   inputs.insert(inputs.end(), record_defaults.begin(), record_defaults.end());
   inputs.emplace_back(Int64s({}));  // excluded
-  return DatasetMaker::Add(scope, "CSVDatasetV2", inputs, *std::move(element));
+  AttrMap attrs;
+  if (!options.names.empty()) attrs["_column_names"] = options.names;
+  if (!options.type_reasons.empty()) {
+    attrs["_type_reasons"] = options.type_reasons;
+  }
+  return DatasetMaker::Add(scope, "CSVDatasetV2", inputs, *std::move(element),
+                           std::move(attrs));
 }
 
 namespace {
