@@ -100,8 +100,15 @@ ClusterStatus Coordinator::Impl::GetCluster(const ClusterQuery& query) {
 
 ClusterStatus Coordinator::Impl::Status(
     const SessionsByContainer& sessions_by_container) const {
-  return {cluster_uuid_, options_.task,
-          tasks_.Statuses(register_.SessionsOfTasks(), sessions_by_container)};
+  ClusterStatus status = {
+      cluster_uuid_, options_.task,
+      tasks_.Statuses(register_.SessionsOfTasks(), sessions_by_container)};
+  for (protocol::TaskStatus& task : status.tasks) {
+    for (auto& declared : register_.OnlyDeclaredOn(task.task)) {
+      task.resources.push_back(std::move(declared));
+    }
+  }
+  return status;
 }
 
 bool Coordinator::Impl::HasLeft(const std::string& task,

@@ -194,6 +194,19 @@ void ResourceRegister::Doubt(Entry& entry) {
   NoteWhetherShared(entry);
 }
 
+std::vector<protocol::PlacedResource> ResourceRegister::OnlyDeclaredOn(
+    const std::string& task) const {
+  std::vector<protocol::PlacedResource> result;
+  for (const Entry* const entry : EntriesOn(task)) {
+    if (entry->declared.empty() || entry->held.has_value()) continue;
+    protocol::PlacedResource& one = result.emplace_back();
+    one.resource = {entry->key->container, entry->key->name, entry->key->kind,
+                    entry->last.dtype, entry->last.shape};
+    one.device = *entry->device;
+  }
+  return result;
+}
+
 std::map<std::string, int> ResourceRegister::SessionsOfTasks() const {
   std::map<std::string, int> counts;
   for (const auto& [id, session] : sessions_) {

@@ -118,6 +118,11 @@ class ResourceRegister {
   // Those containers were cleared.
   void Forget(const ContainerFilter& filter);
 
+  // What open sessions declare on the task's devices and its last report did
+  // not contain, in the order of their first declarations. Each IsOnlyDeclared.
+  std::vector<protocol::PlacedResource> OnlyDeclaredOn(
+      const std::string& task) const;
+
   // Sessions with declarations, by the task of their master.
   std::map<std::string, int> SessionsOfTasks() const;
   // Those of them that declare a resource in a container, by the task of their

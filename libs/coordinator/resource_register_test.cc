@@ -109,6 +109,26 @@ TEST_F(ResourceRegisterTest, SessionsAreCountedByContainer) {
   EXPECT_THAT(register_.SessionsByContainer(), testing::SizeIs(1));
 }
 
+TEST_F(ResourceRegisterTest, WhatIsNotReportedIsOnlyDeclared) {
+  EXPECT_OK(
+      Place(1, kWorker0, {On(kPs0, Var("ps", "b")), On(kPs0, Var("ps", "a"))}));
+  const auto declared = [&](const std::string& task) {
+    std::vector<std::string> names;
+    for (const auto& one : register_.OnlyDeclaredOn(task)) {
+      EXPECT_EQ(one.device, Cpu(task));
+      EXPECT_EQ(one.resource, Var("ps", one.resource.name));
+      names.push_back(one.resource.name);
+    }
+    return names;
+  };
+  EXPECT_THAT(declared(kPs0), ElementsAre("b", "a"));
+  EXPECT_THAT(declared(kPs1), testing::IsEmpty());
+  Report(kPs0, {Var("ps", "b")});
+  EXPECT_THAT(declared(kPs0), ElementsAre("a"));
+  register_.EndSession(1);
+  EXPECT_THAT(declared(kPs0), testing::IsEmpty());
+}
+
 TEST_F(ResourceRegisterTest, TypeAndShapeHaveToAgreeAsFarAsKnown) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w", {2, -1}))}));
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {-1, 3}))}));

@@ -1,0 +1,19 @@
+// How a ClusterStatus tells resources that exist from those that are only
+// declared.
+#ifndef WEFT_LIBS_PROTOCOL_ONLY_DECLARED_H_
+#define WEFT_LIBS_PROTOCOL_ONLY_DECLARED_H_
+
+#include "libs/protocol/coordinator.h"
+
+namespace weft::protocol {
+
+// Whether open sessions declare the resource, and its device has not made it
+// yet: such a one has neither memory nor a description. What exists always has
+// a description (Resource::DebugString).
+inline bool IsOnlyDeclared(const PlacedResource& resource) {
+  return resource.num_bytes == 0 && resource.description.empty();
+}
+
+}  // namespace weft::protocol
+
+#endif  // WEFT_LIBS_PROTOCOL_ONLY_DECLARED_H_
