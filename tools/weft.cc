@@ -87,8 +87,13 @@ absl::StatusOr<std::string> Predict(Process& process,
                      process.file_system().ReadFile(
                          FromWhereTheUserStands(invocation.request_file)));
   }
-  return RunPredict(process, FromWhereTheUserStands(invocation.model),
-                    invocation, request);
+  ASSIGN_OR_RETURN(const Prediction prediction,
+                   RunPredict(process, FromWhereTheUserStands(invocation.model),
+                              invocation, request));
+  for (const std::string& warning : prediction.warnings) {
+    std::fprintf(stderr, "weft predict: warning: %s\n", warning.c_str());
+  }
+  return prediction.text;
 }
 
 absl::StatusOr<std::string> Run(const Invocation& invocation) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/protocol/only_declared.h"
 #include "libs/tensor/data_type.h"
 #include "tools/cli/json_text.h"
 #include "tools/cli/table.h"
@@ -18,6 +19,7 @@ namespace {
 
 using protocol::ClusterStatus;
 using protocol::DeviceUse;
+using protocol::IsOnlyDeclared;
 using protocol::PlacedResource;
 using protocol::TaskState;
 using protocol::TaskStatus;
@@ -56,6 +58,22 @@ int64_t BytesHeld(const TaskStatus& task) {
     bytes = Add(bytes, resource.num_bytes);
   }
   return bytes;
+}
+
+int64_t NumResources(const TaskStatus& task) {
+  if (!IsAlive(task)) return 0;
+  return std::count_if(
+      task.resources.begin(), task.resources.end(),
+      [](const PlacedResource& resource) { return !IsOnlyDeclared(resource); });
+}
+
+// Only a value takes memory, and any value does unless it has no elements.
+bool HasValue(const PlacedResource& variable) {
+  const PartialShape& shape = variable.resource.shape;
+  const bool is_empty =
+      shape.has_rank() && std::find(shape.dims().begin(), shape.dims().end(),
+                                    0) != shape.dims().end();
+  return variable.num_bytes > 0 || (is_empty && !IsOnlyDeclared(variable));
 }
 
 // "1 CPU, 2 GPU"
@@ -117,7 +135,7 @@ Json TaskJson(const TaskStatus& task) {
           {"incarnation", task.incarnation},
           {"devices", std::move(devices)},
           {"num_sessions", task.num_sessions},
-          {"num_resources", IsAlive(task) ? task.resources.size() : 0},
+          {"num_resources", NumResources(task)},
           {"num_bytes", BytesHeld(task)}};
 }
 
@@ -202,13 +220,16 @@ std::string VariablesView(const ClusterStatus& cluster,
     if (!container.empty() && resource.container != container) continue;
     const std::string dtype =
         resource.dtype == DT_INVALID ? "" : DataTypeName(resource.dtype);
+    const bool has_value = HasValue(*placed);
     table.AddRow({resource.name, resource.container, placed->device, dtype,
-                  resource.shape.ToString(), BytesText(placed->num_bytes)});
+                  resource.shape.ToString(),
+                  has_value ? BytesText(placed->num_bytes) : "no value"});
     json.push_back({{"name", resource.name},
                     {"container", resource.container},
                     {"device", placed->device},
                     {"dtype", dtype},
                     {"shape", ShapeJson(resource.shape)},
+                    {"has_value", has_value},
                     {"num_bytes", placed->num_bytes}});
   }
   return format == Format::kJson ? JsonText(json) : table.ToString();
@@ -236,6 +257,7 @@ std::vector<ContainerContents> ContainersOf(const ClusterStatus& cluster) {
     if (!IsAlive(task)) continue;
     std::set<std::string> on_this_task;
     for (const PlacedResource& resource : task.resources) {
+      if (IsOnlyDeclared(resource)) continue;
       const std::string& name = resource.resource.container;
       ContainerContents& contents = containers[name];
       contents.container = name;
@@ -253,9 +275,11 @@ std::vector<ContainerContents> ContainersOf(const ClusterStatus& cluster) {
 
 absl::Status CheckContainer(const ClusterStatus& cluster,
                             const std::string& container) {
+  for (const PlacedResource* resource : Resources(cluster)) {
+    if (resource->resource.container == container) return absl::OkStatus();
+  }
   std::vector<std::string> names;
   for (const ContainerContents& contents : ContainersOf(cluster)) {
-    if (contents.container == container) return absl::OkStatus();
     names.push_back(absl::StrCat("\"", contents.container, "\""));
   }
   return absl::NotFoundError(absl::StrCat(

@@ -116,7 +116,30 @@ TEST(ClusterViewsTest, Variables) {
   EXPECT_EQ(json[0]["name"], "w");
   EXPECT_EQ(json[0]["dtype"], "float");
   EXPECT_EQ(json[0]["shape"], Json({784, 10}));
+  EXPECT_EQ(json[0]["has_value"], true);
   EXPECT_EQ(json[0]["num_bytes"], 31360);
+}
+
+TEST(ClusterViewsTest, VariablesWithoutAValueAreShownAsSuch) {
+  ClusterStatus cluster = SampleCluster();
+  PlacedResource& made = cluster.tasks[0].resources[0];
+  made.num_bytes = 0;
+  made.description = "float uninitialized";
+  PlacedResource& declared = cluster.tasks[0].resources[2];
+  declared.num_bytes = 0;
+  EXPECT_EQ(VariablesView(cluster, "", Format::kTable),
+            "NAME  CONTAINER  DEVICE                                 DTYPE  "
+            "SHAPE        BYTES\n"
+            "b     model_1    /job:ps/replica:0/task:0/device:CPU:0  float  "
+            "[784,10]  no value\n"
+            "w     ps         /job:ps/replica:0/task:0/device:CPU:0  float  "
+            "[784,10]  no value\n");
+  const Json json = Json::parse(VariablesView(cluster, "ps", Format::kJson));
+  EXPECT_EQ(json[0]["has_value"], false);
+  // What is only declared is in no container yet.
+  EXPECT_EQ(ContainersOf(cluster).size(), 1u);
+  const Json status = Json::parse(StatusView(cluster, Format::kJson));
+  EXPECT_EQ(status["tasks"][0]["num_resources"], 2);
 }
 
 TEST(ClusterViewsTest, WhatIsNotKnownOfAVariableIsLeftOpen) {

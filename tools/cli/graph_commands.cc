@@ -12,6 +12,7 @@
 #include "libs/graph/function_expander.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/graph_def.h"
+#include "libs/graph/near_nodes.h"
 #include "libs/graph/placement_graph.h"
 #include "libs/kernels/kernel_registry.h"
 #include "libs/ops/standard_ops.h"
@@ -89,8 +90,8 @@ absl::StatusOr<std::vector<int>> NodesToExplain(
     if (node != nullptr) {
       ids.push_back(node->id());
     } else if (name != "all") {
-      return absl::NotFoundError(
-          absl::StrCat("the graph has no node \"", name, "\""));
+      return absl::NotFoundError(absl::StrCat(
+          "the graph has no node \"", name, "\".", SuggestNodes(graph, name)));
     } else {
       for (int id = 0; id < graph.num_nodes(); ++id) ids.push_back(id);
     }

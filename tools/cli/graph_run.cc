@@ -10,6 +10,7 @@
 #include "libs/base/status.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/graph_def.h"
+#include "libs/graph/near_nodes.h"
 #include "libs/ops/scope.h"
 #include "libs/session/feed_shapes.h"
 #include "libs/session/session.h"
@@ -44,7 +45,7 @@ Tensor WithSizesOf(const PartialShape& shape, Tensor value) {
 absl::StatusOr<std::pair<std::string, Tensor>> FeedOf(const Graph& graph,
                                                       const std::string& name,
                                                       const std::string& text) {
-  ASSIGN_OR_RETURN(const OutputTensor fed, graph.FindOutputTensor(name));
+  ASSIGN_OR_RETURN(const OutputTensor fed, FindTensorOrSuggest(graph, name));
   ASSIGN_OR_RETURN(
       Tensor value,
       TensorFromJson(text, RemoveRefType(fed.node->output_type(fed.index))));
@@ -60,7 +61,7 @@ absl::Status AddFetch(const Graph& graph, const std::string& name, Step& step) {
     step.targets.push_back(name);
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const OutputTensor fetch, graph.FindOutputTensor(name));
+  ASSIGN_OR_RETURN(const OutputTensor fetch, FindTensorOrSuggest(graph, name));
   step.fetches.push_back(TensorName(fetch));
   return absl::OkStatus();
 }
@@ -77,7 +78,8 @@ absl::StatusOr<Step> StepOf(const Graph& graph, const Invocation& invocation) {
   for (const std::string& name : invocation.inits) {
     if (graph.FindNode(name) == nullptr) {
       return absl::NotFoundError(absl::StrCat("--init ", name, ": node '", name,
-                                              "' is not in the graph"));
+                                              "' is not in the graph.",
+                                              SuggestNodes(graph, name)));
     }
     step.inits.push_back(name);
   }

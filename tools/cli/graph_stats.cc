@@ -12,6 +12,7 @@
 #include "libs/graph/function_expander.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/graph_def.h"
+#include "libs/graph/near_nodes.h"
 #include "libs/graph/unknown_op.h"
 #include "libs/ops/standard_ops.h"
 #include "libs/passes/prune.h"
@@ -93,7 +94,8 @@ absl::StatusOr<std::unique_ptr<Graph>> PruneTo(
       ends.targets.push_back(node);
       continue;
     }
-    ASSIGN_OR_RETURN(const OutputTensor fetch, graph->FindOutputTensor(name));
+    ASSIGN_OR_RETURN(const OutputTensor fetch,
+                     FindTensorOrSuggest(*graph, name));
     ends.fetches.push_back(fetch);
   }
   return Prune(*graph, ends);

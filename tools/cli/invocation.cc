@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "libs/base/near_names.h"
 #include "libs/base/status.h"
 
 namespace weft::tools {
@@ -20,7 +21,8 @@ constexpr char kUsage[] =
 
   weft status                     tasks: who is there, with what
   weft devices                    devices of the tasks that are there
-  weft variables                  variables, where they live, their sizes
+  weft variables                  variables, where they live, their sizes;
+                                  also declared ones that have no value yet
   weft containers                 containers, and how much is in them
   weft reset [CONTAINER...]       clears containers on all devices and ends the
                                   sessions of the target; without a name: each
@@ -45,7 +47,8 @@ constexpr char kUsage[] =
   weft checkpoint convert PATH NEW
                                   the same in other parts or by other names
   weft saved_model show DIR       a SavedModel's tags, signatures, inputs and
-                                  outputs
+                                  outputs, and the features of Examples that
+                                  it parses
   weft predict --model=DIR --json=FILE
                                   what a SavedModel answers to a request
   weft events FILE                what an event file shows TensorBoard
@@ -332,14 +335,17 @@ bool Has(absl::string_view commands, absl::string_view command) {
 absl::StatusOr<const Flag*> FindFlag(absl::string_view name,
                                      absl::string_view command) {
   std::vector<std::string> known;
+  NearNames near(name);
   for (const Flag& flag : kFlags) {
     if (!Has(flag.commands, command)) continue;
     if (flag.name == name) return &flag;
     known.push_back(absl::StrCat("--", flag.name));
+    near.Consider(flag.name);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("`weft ", command, "` has no flag --", name, "; it has ",
-                   known.empty() ? "none" : absl::StrJoin(known, ", ")));
+                   known.empty() ? "none" : absl::StrJoin(known, ", "), ".",
+                   near.Suggestion()));
 }
 
 // A flag as it was written, until it is known whose it is.
@@ -539,6 +545,16 @@ absl::Status CheckArguments(const Invocation& invocation) {
       "`weft ", command, "` takes no \"", invocation.arguments[0], "\""));
 }
 
+absl::Status NoCommand(const std::string& name) {
+  const std::vector<std::string> commands =
+      absl::StrSplit(kCommands, ' ', absl::SkipEmpty());
+  NearNames near(name);
+  for (const std::string& command : commands) near.Consider(command);
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no command \"", name, "\"; there are ",
+                   absl::StrJoin(commands, ", "), ".", near.Suggestion()));
+}
+
 }  // namespace
 
 absl::StatusOr<Invocation> ParseInvocation(
@@ -554,10 +570,7 @@ absl::StatusOr<Invocation> ParseInvocation(
     invocation.command = "help";
   }
   if (!Has(kCommands, invocation.command)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "there is no command \"", invocation.command, "\"; there are ",
-        absl::StrJoin(absl::StrSplit(kCommands, ' ', absl::SkipEmpty()),
-                      ", ")));
+    return NoCommand(invocation.command);
   }
   std::vector<const Flag*> used;
   RETURN_IF_ERROR(TakeRest(words, invocation, used));

@@ -148,7 +148,11 @@ TEST(InvocationTest, HelpIsFoundEverywhere) {
 TEST(InvocationTest, MistakesAreNamed) {
   EXPECT_THAT(Parse({}), StatusIs(kInvalid, "command is missing"));
   EXPECT_THAT(Parse({"stauts"}), StatusIs(kInvalid, "status, devices"));
+  EXPECT_THAT(Parse({"stauts"}),
+              StatusIs(kInvalid, "Did you mean \"status\"?"));
   EXPECT_THAT(Parse({"status", "--al"}), StatusIs(kInvalid, "no flag --al"));
+  EXPECT_THAT(Parse({"status", "--taget=x"}),
+              StatusIs(kInvalid, "Did you mean \"target\"?"));
   EXPECT_THAT(Parse({"status", "--all"}), StatusIs(kInvalid, "--target"));
   EXPECT_THAT(Parse({"wire", "f", "--json"}),
               StatusIs(kInvalid, "it has none"));

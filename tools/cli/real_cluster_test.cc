@@ -108,11 +108,20 @@ TEST_F(RealClusterTest, VariablesAreShownAndCleared) {
   options.operation_timeout = kLimit;
   ASSERT_OK_AND_ASSIGN(const auto session,
                        Session::Connect(servers_[1]->target(), root, options));
+  // Declared, before anything of it runs.
+  ASSERT_OK(session->Extend());
+  ASSERT_OK_AND_ASSIGN(const Json declared, Run({"variables"}));
+  ASSERT_EQ(declared.size(), 1u);
+  EXPECT_EQ(declared[0]["name"], "x");
+  EXPECT_EQ(declared[0]["device"], kPsCpu);
+  EXPECT_EQ(declared[0]["shape"], Json({100}));
+  EXPECT_EQ(declared[0]["has_value"], false);
   ASSERT_OK(session->Run(x.initializer()));
 
   // The tasks are asked now, so that nothing is missing.
   ASSERT_OK_AND_ASSIGN(const Json variables, Run({"variables"}));
   ASSERT_EQ(variables.size(), 1u);
+  EXPECT_EQ(variables[0]["has_value"], true);
   EXPECT_EQ(variables[0]["num_bytes"], 400);
   EXPECT_EQ(variables[0]["name"], "x");
   EXPECT_EQ(variables[0]["container"], "ps");

@@ -12,9 +12,12 @@
 #include "libs/base/status.h"
 #include "libs/fs/path.h"
 #include "libs/train/saved_model.h"
+#include "schemas/tf/meta_graph.pb.h"
+#include "tools/cli/example_features.h"
 #include "tools/cli/json_text.h"
 #include "tools/cli/serving_json.h"
 #include "tools/cli/table.h"
+#include "tools/cli/tensor_json.h"
 
 namespace weft::tools {
 namespace {
@@ -65,12 +68,37 @@ Json InfosJson(const std::map<std::string, TensorInfo>& infos) {
   return json;
 }
 
+// Of the Examples that the signature's only input is, if it is parsed.
+ExampleFeatures FeaturesOf(const MetaGraph& graph,
+                           const SignatureDef& signature) {
+  if (signature.inputs.size() != 1) return {};
+  const TensorInfo& input = signature.inputs.begin()->second;
+  if (input.dtype != DT_STRING || input.name.empty()) return {};
+  return FeaturesParsedFrom(graph.message().graph_def(), input.name);
+}
+
+Json FeaturesJson(const ExampleFeatures& features) {
+  Json json = Json::object();
+  for (const auto& [key, feature] : features) {
+    Json& entry = json[key] = {{"dtype", DataTypeName(feature.dtype)}};
+    if (!feature.shape) continue;
+    entry["shape"] = ShapeJson(*feature.shape);
+    if (feature.default_value) {
+      entry["default"] = TensorToJson(*feature.default_value);
+    }
+  }
+  return json;
+}
+
 Json GraphJson(const MetaGraph& graph, const Signatures& signatures) {
   Json json = {{"tags", graph.tags()}, {"signatures", Json::object()}};
   for (const auto& [name, signature] : signatures) {
     json["signatures"][name] = {{"method_name", signature.method_name},
                                 {"inputs", InfosJson(signature.inputs)},
                                 {"outputs", InfosJson(signature.outputs)}};
+    const ExampleFeatures features = FeaturesOf(graph, signature);
+    if (features.empty()) continue;
+    json["signatures"][name]["features"] = FeaturesJson(features);
   }
   return json;
 }
@@ -83,6 +111,15 @@ void AddRows(absl::string_view which,
   }
 }
 
+std::string FeaturesText(const ExampleFeatures& features) {
+  if (features.empty()) return "";
+  Table table({{"feature"}, {"dtype"}, {"values in each Example"}});
+  for (const auto& [key, feature] : features) {
+    table.AddRow({key, DataTypeName(feature.dtype), DescribeValues(feature)});
+  }
+  return absl::StrCat("The input is serialized Examples:\n", table.ToString());
+}
+
 std::string GraphText(const MetaGraph& graph, const Signatures& signatures) {
   std::string text = absl::StrCat(
       "tags: ", Printable(absl::StrJoin(graph.tags(), ", ")), "\n");
@@ -91,15 +128,14 @@ std::string GraphText(const MetaGraph& graph, const Signatures& signatures) {
     AddRows("input", signature.inputs, table);
     AddRows("output", signature.outputs, table);
     absl::StrAppend(&text, "\n", Printable(name), ": ",
-                    Printable(signature.method_name), "\n", table.ToString());
+                    Printable(signature.method_name), "\n", table.ToString(),
+                    FeaturesText(FeaturesOf(graph, signature)));
   }
   return text;
 }
 
 // Of the only graph, or else of those that serve.
-absl::StatusOr<std::vector<std::string>> DefaultTags(
-    FileSystem& files, const std::string& directory) {
-  ASSIGN_OR_RETURN(const auto graphs, train::ReadSavedModel(files, directory));
+std::vector<std::string> DefaultTags(const std::vector<MetaGraph>& graphs) {
   if (graphs.size() == 1) return graphs[0].tags();
   return train::SavedModelOptions().tags;
 }
@@ -156,20 +192,17 @@ absl::StatusOr<std::string> RunSavedModelShow(FileSystem& files,
   return format == Format::kJson ? JsonText(json) : absl::StrJoin(texts, "\n");
 }
 
-absl::StatusOr<std::string> RunPredict(Process& process,
-                                       const std::string& path,
-                                       const Invocation& invocation,
-                                       const std::string& request) {
+absl::StatusOr<Prediction> RunPredict(Process& process, const std::string& path,
+                                      const Invocation& invocation,
+                                      const std::string& request) {
   ASSIGN_OR_RETURN(const ServingRequest asked, ParseServingRequest(request));
   ASSIGN_OR_RETURN(const std::string signature_name,
                    SignatureName(invocation, asked));
   FileSystem& files = process.file_system();
   ASSIGN_OR_RETURN(const std::string directory, FindSavedModel(files, path));
+  ASSIGN_OR_RETURN(const auto graphs, train::ReadSavedModel(files, directory));
   train::SavedModelOptions options;
-  options.tags = invocation.tags;
-  if (!invocation.tags_given) {
-    ASSIGN_OR_RETURN(options.tags, DefaultTags(files, directory));
-  }
+  options.tags = invocation.tags_given ? invocation.tags : DefaultTags(graphs);
   options.clear_devices = invocation.clear_devices;
   options.session.process = &process;
   options.session.allow_soft_placement = true;
@@ -177,11 +210,20 @@ absl::StatusOr<std::string> RunPredict(Process& process,
   ASSIGN_OR_RETURN(const auto model, SavedModel::Load(directory, options));
   ASSIGN_OR_RETURN(const SignatureDef* signature,
                    model->FindSignature(signature_name));
-  ASSIGN_OR_RETURN(const auto inputs, InputsOf(asked, *signature));
+  ASSIGN_OR_RETURN(const MetaGraph graph,
+                   train::FindMetaGraph(graphs, options.tags));
+  const ExampleFeatures features = FeaturesOf(graph, *signature);
+  ASSIGN_OR_RETURN(const auto inputs, InputsOf(asked, *signature, features));
   RunOptions run;
   if (invocation.timeout_given) run.timeout = invocation.timeout;
-  ASSIGN_OR_RETURN(const auto outputs, model->Run(signature_name, inputs, run));
-  return ServingResponse(asked, outputs);
+  std::vector<std::string> warnings = UnknownFeatures(asked, features);
+  const auto outputs = model->Run(signature_name, inputs, run);
+  if (!outputs.ok() && !warnings.empty()) {
+    return Append(outputs.status(), absl::StrJoin(warnings, " "));
+  }
+  RETURN_IF_ERROR(outputs);
+  ASSIGN_OR_RETURN(std::string text, ServingResponse(asked, *outputs));
+  return Prediction{std::move(text), std::move(warnings)};
 }
 
 }  // namespace weft::tools

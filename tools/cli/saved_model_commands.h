@@ -6,6 +6,7 @@
 #define WEFT_TOOLS_CLI_SAVED_MODEL_COMMANDS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "libs/fs/file_system.h"
@@ -24,12 +25,16 @@ absl::StatusOr<std::string> RunSavedModelShow(FileSystem& files,
                                               const std::string& path,
                                               Format format);
 
+struct Prediction {
+  std::string text;
+  // Sentences about parts of the request that the model does not look at.
+  std::vector<std::string> warnings;
+};
 // What the model answers to the request, serving_json.h. The signature is the
 // invocation's, or the request's, or "serving_default".
-absl::StatusOr<std::string> RunPredict(Process& process,
-                                       const std::string& path,
-                                       const Invocation& invocation,
-                                       const std::string& request);
+absl::StatusOr<Prediction> RunPredict(Process& process, const std::string& path,
+                                      const Invocation& invocation,
+                                      const std::string& request);
 
 }  // namespace weft::tools
 

@@ -16,6 +16,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+using ::testing::HasSubstr;
+
 constexpr auto kNotFound = absl::StatusCode::kNotFound;
 
 MATCHER_P(Answers, outputs, "") {
@@ -45,6 +47,48 @@ std::string MetaGraph(const std::string& tags, const std::string& op,
       "method_name: 'tensorflow/serving/predict' } } }\n");
 }
 
+// A graph whose signature parses Examples: "age" is a float whose default is 7,
+// "job" a string that must be there, "tags" a list of integers. It returns age.
+std::string ParsingMetaGraph() {
+  const auto constant = [](absl::string_view name, absl::string_view tensor) {
+    return absl::StrCat(
+        "node { name: '", name,
+        "' op: 'Const' attr { key: 'value' value { tensor { ", tensor,
+        " } } } attr { key: 'dtype' value { type: ",
+        tensor.substr(tensor.find("DT_"), tensor.find(' ', tensor.find("DT_")) -
+                                              tensor.find("DT_")),
+        " } } }\n");
+  };
+  const auto key = [&](absl::string_view name) {
+    return constant(absl::StrCat(name, "_key"),
+                    absl::StrCat("dtype: DT_STRING tensor_shape { } "
+                                 "string_val: '",
+                                 name, "'"));
+  };
+  return absl::StrCat(
+      "meta_graphs { meta_info_def { tags: 'serve' } graph_def {\n",
+      "node { name: 'in' op: 'Placeholder' ",
+      "attr { key: 'dtype' value { type: DT_STRING } } }\n", key("age"),
+      key("job"), key("tags"),
+      constant("none", "dtype: DT_STRING tensor_shape { dim { size: 0 } }"),
+      constant("seven",
+               "dtype: DT_FLOAT tensor_shape { dim { size: 1 } } float_val: 7"),
+      "node { name: 'parse' op: 'ParseExample' input: 'in' input: 'none' ",
+      "input: 'tags_key' input: 'age_key' input: 'job_key' input: 'seven' ",
+      "input: 'none' attr { key: 'Nsparse' value { i: 1 } } ",
+      "attr { key: 'Ndense' value { i: 2 } } ",
+      "attr { key: 'sparse_types' value { list { type: DT_INT64 } } } ",
+      "attr { key: 'Tdense' value { list { type: DT_FLOAT type: DT_STRING } } ",
+      "} attr { key: 'dense_shapes' value { list { ",
+      "shape { dim { size: 1 } } shape { } } } } }\n",
+      "node { name: 'y' op: 'Identity' input: 'parse:3' ",
+      "attr { key: 'T' value { type: DT_FLOAT } } } }\n",
+      "signature_def { key: 'serving_default' value { ",
+      "inputs { key: 'examples' value { name: 'in:0' dtype: DT_STRING } } ",
+      "outputs { key: 'y' value { name: 'y:0' dtype: DT_FLOAT } } ",
+      "method_name: 'tensorflow/serving/predict' } } }\n");
+}
+
 class SavedModelCommandsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -59,12 +103,16 @@ class SavedModelCommandsTest : public testing::Test {
         absl::StrCat("saved_model_schema_version: 1\n", meta_graphs)));
   }
   absl::StatusOr<std::string> Predict(std::vector<std::string> flags = {}) {
+    ASSIGN_OR_RETURN(Prediction prediction,
+                     Ask(R"({"inputs": {"x": 3}})", std::move(flags)));
+    return std::move(prediction.text);
+  }
+  absl::StatusOr<Prediction> Ask(const std::string& request,
+                                 std::vector<std::string> flags = {}) {
     flags.insert(flags.begin(),
                  {"predict", absl::StrCat("--model=", directory_), "--json=-"});
-    auto invocation = ParseInvocation(flags, {});
-    if (!invocation.ok()) return invocation.status();
-    return RunPredict(process_, directory_, *invocation,
-                      R"({"inputs": {"x": 3}})");
+    ASSIGN_OR_RETURN(const Invocation invocation, ParseInvocation(flags, {}));
+    return RunPredict(process_, directory_, invocation, request);
   }
 
   Process process_{{.compute_threads = 1}};
@@ -95,6 +143,41 @@ TEST_F(SavedModelCommandsTest, DevicesAreCleared) {
   Write(MetaGraph("tags: 'serve'", "Square", "/job:nowhere"));
   EXPECT_THAT(Predict(), StatusIs(kInvalid, "nowhere"));
   EXPECT_THAT(Predict({"--clear_devices"}), Answers("9.0"));
+}
+
+TEST_F(SavedModelCommandsTest, FeaturesOfParsedExamplesAreShown) {
+  Write(ParsingMetaGraph());
+  ASSERT_OK_AND_ASSIGN(const std::string json,
+                       RunSavedModelShow(files_, directory_, Format::kJson));
+  EXPECT_EQ(Json::parse(json)[0]["signatures"]["serving_default"]["features"],
+            Json::parse(R"({"age": {"dtype": "float", "shape": [1],
+                                    "default": [7.0]},
+                            "job": {"dtype": "string", "shape": []},
+                            "tags": {"dtype": "int64"}})"));
+  ASSERT_OK_AND_ASSIGN(const std::string table,
+                       RunSavedModelShow(files_, directory_, Format::kTable));
+  EXPECT_THAT(table, HasSubstr("default [7.0]"));
+  EXPECT_THAT(table, HasSubstr("[], required"));
+  EXPECT_THAT(table, HasSubstr("any number"));
+}
+
+TEST_F(SavedModelCommandsTest, ExamplesAreComparedWithTheFeatures) {
+  Write(ParsingMetaGraph());
+  ASSERT_OK_AND_ASSIGN(
+      const Prediction prediction,
+      Ask(R"({"examples": [{"age": 30.0, "job": "cook", "agee": 1}]})"));
+  EXPECT_EQ(Json::parse(prediction.text)["predictions"],
+            Json::parse("[[30.0]]"));
+  EXPECT_THAT(
+      prediction.warnings,
+      testing::ElementsAre("the model has no feature \"agee\", and does "
+                           "not look at it. Did you mean \"age\"?"));
+  EXPECT_THAT(Ask(R"({"examples": [{"jop": "cook"}]})").status(),
+              StatusIs(kInvalid, "Did you mean \"job\"?"));
+  EXPECT_THAT(Ask(R"({"examples": [{"age": 30, "job": "cook"}]})").status(),
+              StatusIs(kInvalid,
+                       "a feature \"age\" in examples[0] that holds floats: "
+                       "write 30.0, not 30"));
 }
 
 }  // namespace

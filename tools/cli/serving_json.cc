@@ -1,8 +1,10 @@
 #include "tools/cli/serving_json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -10,7 +12,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/json_error.h"
 #include "libs/base/keys_of.h"
+#include "libs/base/near_names.h"
 #include "libs/base/status.h"
 #include "libs/base/utf8.h"
 #include "schemas/tf/example.pb.h"
@@ -36,7 +40,15 @@ absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the request ", what));
 }
 
-// The byte where it stops being JSON, and why.
+// What a request looks like, and where the text stops being JSON.
+absl::Status NoObject(absl::string_view text) {
+  const std::string error = JsonError(text);
+  return Wrong(absl::StrCat(
+      "is no JSON object; write {\"instances\": [...]}, {\"inputs\": ...} or "
+      "{\"examples\": [...]}",
+      error.empty() ? "" : ". It is no JSON: ", error));
+}
+
 absl::StatusOr<Json> ParseJson(absl::string_view text) {
   bool is_too_deep = false;
   Json json = Json::parse(
@@ -50,8 +62,17 @@ absl::StatusOr<Json> ParseJson(absl::string_view text) {
     return Wrong(absl::StrCat("is nested more than ", kMaxDepth, " deep"));
   }
   if (json.is_object()) return json;
-  return Wrong(
-      "is no JSON object; write {\"instances\": [...]} or {\"inputs\": ...}");
+  return NoObject(text);
+}
+
+// Added to what is wrong with a request that is not of the form "examples".
+std::string ExamplesHint(const SignatureDef& signature) {
+  const auto& inputs = signature.inputs;
+  if (inputs.size() != 1 || inputs.begin()->second.dtype != DT_STRING) {
+    return "";
+  }
+  return "; where that takes serialized Examples, write {\"examples\": "
+         "[{\"FEATURE\": VALUE, ...}]}";
 }
 
 bool IsBase64(const Json& json) {
@@ -65,8 +86,8 @@ absl::Status CheckNames(const Json& values, const SignatureDef& signature,
   for (const auto& [name, value] : values.items()) {
     if (signature.inputs.contains(name)) continue;
     return Wrong(absl::StrCat(
-        "has \"", name, "\" in ", where,
-        ", but the signature's inputs are: ", KeysOf(signature.inputs)));
+        "has \"", name, "\" in ", where, ", but the signature's inputs are: ",
+        KeysOf(signature.inputs), ExamplesHint(signature)));
   }
   for (const auto& [name, info] : signature.inputs) {
     if (values.contains(name)) continue;
@@ -142,8 +163,40 @@ bool AddTo(const Json& value, bool are_floats, tf::Feature& feature) {
   return true;
 }
 
-// A number with a point is a float, and so are all beside it.
-absl::Status FillFeature(const Json& json, tf::Feature& feature) {
+// What is wrong with values of one kind for a feature of that type; empty:
+// nothing. They are floats, integers, or else strings.
+std::string WhyOtherKind(const Json& list, DataType dtype) {
+  const auto first_if = [&](bool (*is)(const Json&)) {
+    const auto found = std::find_if(list.begin(), list.end(), is);
+    return found == list.end() ? "" : found->dump();
+  };
+  const std::string number =
+      first_if([](const Json& value) { return value.is_number(); });
+  const std::string floating =
+      first_if([](const Json& value) { return value.is_number_float(); });
+  if (list.empty()) return "";
+  switch (dtype) {
+    case DT_FLOAT:
+      if (number.empty()) return "holds floats, not strings";
+      if (!floating.empty()) return "";
+      return absl::StrCat("holds floats: write ", number, ".0, not ", number);
+    case DT_INT64:
+      if (number.empty()) return "holds integers, not strings";
+      if (floating.empty()) return "";
+      return absl::StrCat("holds integers, and ", floating, " is a float");
+    case DT_STRING:
+      if (number.empty()) return "";
+      return absl::StrCat("holds strings: write \"", number, "\", not ",
+                          number);
+    default:
+      return "";
+  }
+}
+
+// A number with a point is a float, and so are all beside it. `dtype` is what
+// the model takes; DT_INVALID where that is not known.
+absl::Status FillFeature(const Json& json, DataType dtype,
+                         tf::Feature& feature) {
   const Json list = json.is_array() ? json : Json::array({json});
   bool are_floats = false, are_texts = false, are_numbers = false;
   for (const Json& value : list) {
@@ -158,10 +211,12 @@ absl::Status FillFeature(const Json& json, tf::Feature& feature) {
           "values of one kind");
     }
   }
-  return absl::OkStatus();
+  const std::string why = WhyOtherKind(list, dtype);
+  return why.empty() ? absl::OkStatus() : absl::InvalidArgumentError(why);
 }
 
-absl::StatusOr<std::string> SerializeExample(const Json& json, size_t row) {
+absl::StatusOr<std::string> SerializeExample(const Json& json, size_t row,
+                                             const ExampleFeatures& known) {
   const std::string where = absl::StrCat("examples[", row, "]");
   if (!json.is_object()) {
     return Wrong(absl::StrCat("has no object of features in ", where));
@@ -169,7 +224,10 @@ absl::StatusOr<std::string> SerializeExample(const Json& json, size_t row) {
   tf::Example example;
   auto& features = *example.mutable_features()->mutable_feature();
   for (const auto& [name, value] : json.items()) {
-    const absl::Status filled = FillFeature(value, features[name]);
+    const auto found = known.find(name);
+    const DataType dtype =
+        found == known.end() ? DT_INVALID : found->second.dtype;
+    const absl::Status filled = FillFeature(value, dtype, features[name]);
     if (filled.ok()) continue;
     return Wrong(absl::StrCat("has a feature \"", name, "\" in ", where,
                               " that ", filled.message()));
@@ -178,7 +236,8 @@ absl::StatusOr<std::string> SerializeExample(const Json& json, size_t row) {
 }
 
 absl::StatusOr<train::SignatureInputs> SerializedExamples(
-    const Json& examples, const SignatureDef& signature) {
+    const Json& examples, const SignatureDef& signature,
+    const ExampleFeatures& features) {
   if (signature.inputs.size() != 1 ||
       signature.inputs.begin()->second.dtype != DT_STRING) {
     return Wrong(absl::StrCat(
@@ -188,7 +247,8 @@ absl::StatusOr<train::SignatureInputs> SerializedExamples(
   }
   std::vector<std::string> serialized;
   for (size_t i = 0; i < examples.size(); ++i) {
-    ASSIGN_OR_RETURN(std::string bytes, SerializeExample(examples[i], i));
+    ASSIGN_OR_RETURN(std::string bytes,
+                     SerializeExample(examples[i], i, features));
     serialized.push_back(std::move(bytes));
   }
   return train::SignatureInputs{{signature.inputs.begin()->first,
@@ -326,10 +386,30 @@ absl::StatusOr<ServingRequest> ParseServingRequest(absl::string_view text) {
   return request;
 }
 
-absl::StatusOr<train::SignatureInputs> InputsOf(const ServingRequest& request,
-                                                const SignatureDef& signature) {
+std::vector<std::string> UnknownFeatures(const ServingRequest& request,
+                                         const ExampleFeatures& features) {
+  std::vector<std::string> warnings;
+  if (request.form != Form::kExamples || features.empty()) return warnings;
+  std::set<std::string> seen;
+  for (const Json& example : request.values) {
+    if (!example.is_object()) continue;
+    for (const auto& [name, value] : example.items()) {
+      if (features.contains(name) || !seen.insert(name).second) continue;
+      NearNames near(name);
+      for (const auto& [key, feature] : features) near.Consider(key);
+      warnings.push_back(absl::StrCat("the model has no feature \"", name,
+                                      "\", and does not look at it.",
+                                      near.Suggestion()));
+    }
+  }
+  return warnings;
+}
+
+absl::StatusOr<train::SignatureInputs> InputsOf(
+    const ServingRequest& request, const SignatureDef& signature,
+    const ExampleFeatures& features) {
   if (request.form == Form::kExamples) {
-    return SerializedExamples(request.values, signature);
+    return SerializedExamples(request.values, signature, features);
   }
   std::map<std::string, Json> columns;
   if (request.form == Form::kInstances) {
@@ -347,7 +427,10 @@ absl::StatusOr<train::SignatureInputs> InputsOf(const ServingRequest& request,
   for (const auto& [name, value] : columns) {
     auto input = InputOf(value, signature.inputs.at(name), request.form);
     if (!input.ok()) {
-      return Annotate(input.status(), absl::StrCat("input '", name, "'"));
+      return absl::Status(
+          input.status().code(),
+          absl::StrCat("input '", name, "': ", input.status().message(),
+                       ExamplesHint(signature)));
     }
     inputs[name] = *std::move(input);
   }

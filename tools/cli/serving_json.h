@@ -20,11 +20,13 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "libs/tensor/tensor.h"
 #include "libs/train/signature_def.h"
+#include "tools/cli/example_features.h"
 #include "tools/cli/json_text.h"
 
 namespace weft::tools {
@@ -37,9 +39,16 @@ struct ServingRequest {
 };
 absl::StatusOr<ServingRequest> ParseServingRequest(absl::string_view text);
 
-// What the signature is to be fed.
+// What the signature is to be fed. `features`: those that it parses Examples
+// into; empty where that is not known.
 absl::StatusOr<train::SignatureInputs> InputsOf(
-    const ServingRequest& request, const train::SignatureDef& signature);
+    const ServingRequest& request, const train::SignatureDef& signature,
+    const ExampleFeatures& features = {});
+
+// A sentence for each key in "examples" that is not in `features`; none where
+// `features` is empty.
+std::vector<std::string> UnknownFeatures(const ServingRequest& request,
+                                         const ExampleFeatures& features);
 
 // The answer, as text: one line for each row or output. FAILED_PRECONDITION
 // where an output has no row for each of the request's.

@@ -129,6 +129,29 @@ TEST(ServingJsonTest, ExamplesAreSerialized) {
   EXPECT_TRUE(feature.contains("none"));
 }
 
+TEST(ServingJsonTest, FeaturesOfOtherTypesAreRefused) {
+  ExampleFeatures features;
+  features["age"].dtype = DT_FLOAT;
+  features["id"].dtype = DT_INT64;
+  features["job"].dtype = DT_STRING;
+  const auto ask = [&](const std::string& example) {
+    const auto request =
+        ParseServingRequest("{\"examples\": [" + example + "]}").value();
+    return InputsOf(request, Only(DT_STRING), features).status();
+  };
+  EXPECT_OK(ask(R"({"age": [1, 2.5], "id": [3], "job": "a", "new": 1})"));
+  EXPECT_OK(ask(R"({"age": [], "id": [], "job": []})"));
+  const auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(ask(R"({"age": [1, 2]})"),
+              StatusIs(kInvalid, "holds floats: write 1.0, not 1"));
+  EXPECT_THAT(ask(R"({"age": "1"})"),
+              StatusIs(kInvalid, "holds floats, not strings"));
+  EXPECT_THAT(ask(R"({"id": [1, 2.5]})"),
+              StatusIs(kInvalid, "holds integers, and 2.5 is a float"));
+  EXPECT_THAT(ask(R"({"job": 7})"),
+              StatusIs(kInvalid, "holds strings: write \"7\", not 7"));
+}
+
 TEST(ServingJsonTest, AnswersRowByRowOrByColumn) {
   const std::map<std::string, Tensor> one = {
       {"y", Tensor::FromValues<float>(TensorShape({2, 1}), {0.1f, 2})}};
@@ -188,7 +211,16 @@ TEST(ServingJsonTest, SaysWhatIsWrong) {
   };
   const SignatureDef both = AgeAndJob();
   says("", "no JSON object", both);
-  says("[1]", "no JSON object", both);
+  says("[1]",
+       "no JSON object; write {\"instances\": [...]}, {\"inputs\": ...} "
+       "or {\"examples\": [...]}",
+       both);
+  says("{\"instances\":\n [1}", "line 2, column 4", both);
+  says(R"({"instances": [{"age": 25}]})",
+       "inputs are: x; where that takes serialized Examples, write "
+       "{\"examples\": [{\"FEATURE\": VALUE, ...}]}",
+       Only(DT_STRING));
+  says(R"({"instances": [25]})", "write {\"examples\": ", Only(DT_STRING));
   says("{\"instances\": [1}", "no JSON object", both);
   says(R"({"instances": "\u0000)", "no JSON object", both);
   says("{}", "needs one of", both);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/json_error.h"
 #include "libs/base/status.h"
 #include "libs/base/utf8.h"
 #include "libs/tensor/quantized_type.h"
@@ -232,10 +233,10 @@ Json LevelJson(const TensorShape& shape, int level, const T*& next) {
 absl::StatusOr<Tensor> TensorFromJson(absl::string_view text, DataType dtype) {
   const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
   if (json.is_discarded()) {
-    return absl::InvalidArgumentError(
-        dtype == DT_STRING
-            ? absl::StrCat(text, " is no JSON; write a string as '\"...\"'")
-            : absl::StrCat(text, " is no JSON; write 1.5, true or [[1, 2]]"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        text, " is no JSON; write ",
+        dtype == DT_STRING ? "a string as '\"...\"'" : "1.5, true or [[1, 2]]",
+        " (", JsonError(text), ")"));
   }
   return TensorFromParsedJson(json, dtype);
 }

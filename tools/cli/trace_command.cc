@@ -11,6 +11,7 @@
 #include "libs/summary/events_writer.h"
 #include "libs/trace/chrome_trace.h"
 #include "libs/trace/step_stats.h"
+#include "tools/cli/event_file.h"
 
 namespace weft::tools {
 namespace {
@@ -72,6 +73,7 @@ absl::StatusOr<std::string> BytesOf(FileSystem& files, const std::string& path,
 
 absl::StatusOr<std::string> TraceOf(FileSystem& files, const std::string& path,
                                     const std::string& tag) {
+  RETURN_IF_ERROR(CheckIsFile(files, path));
   ASSIGN_OR_RETURN(const std::string bytes, BytesOf(files, path, tag));
   ASSIGN_OR_RETURN(const RunMetadata metadata, ParseRunMetadata(bytes));
   if (metadata.step_stats.dev_stats.empty()) {

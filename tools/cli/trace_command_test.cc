@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/memory_file_system.h"
@@ -54,6 +55,24 @@ class TraceCommandTest : public testing::Test {
        .what = summary::TaggedRunMetadata{"step_4", MetadataOf("late")}}};
   MemoryFileSystem files_;
 };
+
+TEST_F(TraceCommandTest, ADirectoryNamesItsNewestEventFile) {
+  ASSERT_OK(files_.CreateDirectories("/job/empty"));
+  for (const char* name : {"events.out.tfevents.1700000001.a",
+                           "events.out.tfevents.1700000002.a", "graph.pbtxt"}) {
+    ASSERT_OK(files_.WriteFileAtomically(absl::StrCat("/job/", name), ""));
+  }
+  for (const char* path : {"/job", "/job/"}) {
+    EXPECT_THAT(
+        RunTraceCommand(files_, path, ""),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 "it is a directory; give one of its event files. The newest "
+                 "is /job/events.out.tfevents.1700000002.a"));
+  }
+  EXPECT_THAT(RunTraceCommand(files_, "/job/empty", ""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "it is a directory, and has no event files"));
+}
 
 TEST_F(TraceCommandTest, OfARunMetadata) {
   WriteBytes(MetadataOf("node"));
