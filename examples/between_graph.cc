@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/api/weft.h"
 #include "libs/base/command_line.h"
+#include "libs/server/metrics_flag.h"
 
 ABSL_FLAG(std::string, cluster, "",
           "The tasks of the cluster, as JSON: {\"ps\": [\"host:port\"], "
@@ -125,11 +126,12 @@ absl::Status Work(const TfConfig& task, const Server& server) {
 
 absl::Status Main() {
   ASSIGN_OR_RETURN(const TfConfig task, ThisTask());
-  ASSIGN_OR_RETURN(auto server,
-                   Server::Create(task.cluster,
-                                  {.job_name = task.job_name,
-                                   .task_index = task.task_index,
-                                   .insecure = absl::GetFlag(FLAGS_insecure)}));
+  ASSIGN_OR_RETURN(
+      auto server,
+      Server::Create(task.cluster, {.job_name = task.job_name,
+                                    .task_index = task.task_index,
+                                    .insecure = absl::GetFlag(FLAGS_insecure),
+                                    .metrics_port = MetricsPortFromFlags()}));
   if (!task.IsTrainer()) return server->Join();
   if (task.cluster.num_tasks("ps") == 0) {
     return absl::InvalidArgumentError(

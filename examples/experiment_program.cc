@@ -12,6 +12,7 @@
 #include "examples/progress.h"
 #include "libs/base/command_line.h"
 #include "libs/base/monotone_clock.h"
+#include "libs/server/metrics_flag.h"
 
 namespace weft::examples {
 namespace {
@@ -171,6 +172,7 @@ absl::Status RunExperiment(const ProgramOptions& options,
   ASSIGN_OR_RETURN(const estimator::RunConfig config, ConfigOf(options));
   estimator::learn_runner::RunOptions run;
   run.task.stop_requested = [&signals] { return signals.HasCome(); };
+  run.task.metrics_port = MetricsPortFromFlags();
   ASSIGN_OR_RETURN(
       const estimator::ExperimentResult result,
       estimator::learn_runner::Run(experiment_fn, config, params, run));

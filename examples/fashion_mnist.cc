@@ -27,6 +27,7 @@
 #include "libs/device/cuda/cuda_device.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/runtime/cuda_platform.h"
+#include "libs/server/metrics_flag.h"
 
 ABSL_FLAG(std::string, data_dir, "/usr/share/datasets/fashion-mnist",
           "Directory of the dataset-fashion-mnist package's files.");
@@ -192,6 +193,7 @@ absl::Status RunTask(const TfConfig& task, const StopSignals* signals) {
       Server::Create(task.cluster, {.job_name = task.job_name,
                                     .task_index = task.task_index,
                                     .insecure = absl::GetFlag(FLAGS_insecure),
+                                    .metrics_port = MetricsPortFromFlags(),
                                     .gpus = task.IsTrainer() && IsOnGpu(),
                                     .process = &process}));
   if (!task.IsTrainer()) return server->Join();

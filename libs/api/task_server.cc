@@ -21,6 +21,7 @@ class RealTaskServer : public TaskServer {
     server.job_name = options.job_name;
     server.task_index = options.task_index;
     server.insecure = options.insecure;
+    server.metrics_port = options.metrics_port;
     server.process = &process_;
     server.heartbeat_interval = options.heartbeat_interval;
     server.stop_after_job = options.stop_after_job;

@@ -5,6 +5,8 @@
 #define WEFT_LIBS_API_TRAINING_H_
 
 #include "libs/base/status.h"
+#include "libs/base/stop_signals.h"
+#include "libs/checkpoint/checkpoint_state.h"
 #include "libs/cluster/cluster_spec.h"
 #include "libs/cluster/tf_config.h"
 #include "libs/gradients/gradients.h"

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -31,7 +32,8 @@ struct TaskServerOptions {
   int task_index = 0;
   // The server stops once all tasks of this job have ended well; empty: no.
   std::string stop_after_job;
-  bool insecure = false;  // as ServerOptions
+  bool insecure = false;            // as ServerOptions
+  std::optional<int> metrics_port;  // likewise
   // The coordinator's, if this task plays it: how soon others hear of an end.
   absl::Duration heartbeat_interval = absl::Seconds(1);
   // Whose threads and memory it uses, outlives it; null: one of its own.

@@ -46,6 +46,7 @@ absl::StatusOr<std::unique_ptr<TaskServer>> StartServer(
                               .task_index = config.task_id,
                               .stop_after_job = stop_after_job,
                               .insecure = task.insecure,
+                              .metrics_port = task.metrics_port,
                               .process = config.session_config.process});
 }
 

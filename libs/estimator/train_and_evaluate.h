@@ -84,7 +84,8 @@ struct TaskOptions {
   // parameter servers; and how long another task that has trained waits for the
   // task that plays the coordinator to end, so that a program may train again.
   absl::Duration wait_for_workers = absl::Minutes(5);
-  bool insecure = false;  // as ServerOptions
+  bool insecure = false;            // as ServerOptions
+  std::optional<int> metrics_port;  // likewise; evaluators have no server
   TaskServerFactory server_factory = StartTaskServer;
 };
 

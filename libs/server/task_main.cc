@@ -1,13 +1,13 @@
 #include "libs/server/task_main.h"
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/flags/flag.h"
 #include "absl/time/time.h"
 #include "libs/base/command_line.h"
 #include "libs/runtime/cuda_platform.h"
+#include "libs/server/metrics_flag.h"
 #include "libs/server/quota_flags.h"
 #include "libs/server/run_server.h"
 
@@ -24,9 +24,6 @@ ABSL_FLAG(std::string, bind, "",
 ABSL_FLAG(bool, insecure, false,
           "Listen beyond this machine although anyone who reaches the port may "
           "run graphs and read variables, or use files below --root");
-ABSL_FLAG(int, metrics_port, -1,
-          "Where Prometheus is answered, http://HOST:PORT/metrics, on the host "
-          "that the task listens at; 0: any free port, -1: nowhere");
 ABSL_FLAG(std::string, root, ".",
           "Of a checkpoint writer: the directory below which it keeps files; "
           "zmq://HOST:PORT/ckpt/model is ckpt/model there");
@@ -59,11 +56,6 @@ ABSL_FLAG(absl::Duration, log_waits_after, absl::Seconds(5),
 
 namespace weft {
 namespace {
-
-std::optional<int> MetricsPortFromFlags() {
-  const int port = absl::GetFlag(FLAGS_metrics_port);
-  return port == -1 ? std::nullopt : std::optional<int>(port);
-}
 
 // Sessions of a task without GPUs place nodes by the kernels of those that the
 // host plays (docs/gpus.md).
