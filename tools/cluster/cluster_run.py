@@ -2,7 +2,8 @@
 
 Services first, on ports that are kept for them and for the program as long as
 the run lasts; when all are ready, the program. If somebody took a port all the
-same, everything is started once more with other ports.
+same, everything is started once more with other ports. With --restart a service
+that is lost later is started again, at its old address.
 """
 
 import os
@@ -11,6 +12,7 @@ import time
 
 from tools.cluster import ports
 from tools.cluster.plan import Plan
+from tools.cluster.restarts import Restarts
 from tools.cluster.supervisor import StopRequest
 from tools.cluster.task_process import TaskProcess
 
@@ -55,6 +57,9 @@ class ClusterRun:
     self._services = []
     self._programs = []
     self._taken = set()  # processes that found their port taken
+    self._restarts = Restarts(
+        options.max_restarts if options.restart else 0, options.restart_delay)
+    self._begun = set()  # names of services that have been ready
 
   def on_line(self, process, text):
     """Reads what tasks say of themselves."""
@@ -102,12 +107,9 @@ class ClusterRun:
   def _start_services(self):
     began = time.monotonic()
     for task in self._served():
-      self._start(self._services, task.name, [
-          self._binaries[task.job],
-          *self._plan.service_arguments(task, self._options.gpus,
-                                        self._options.checkpoint_root)], {})
-    self._supervisor.wait_until(
-        lambda: self._dead(self._services) or self._late(self._services) == [],
+      self._services.append(self._start_service(task))
+    self._wait_until(
+        lambda: self._gone() or self._late(self._services) == [],
         self._options.ready_timeout)
     self._check_services()
     late = ', '.join(p.name for p in self._late(self._services))
@@ -115,7 +117,47 @@ class ClusterRun:
       raise Failure(f'not ready after {self._options.ready_timeout:g} s: {late}')
     self._say_ready(self._services, began)
 
-  def _start(self, processes, name, command, environment, **streams):
+  def _start_service(self, task):
+    return self._start(task.name, [
+        self._binaries[task.job],
+        *self._plan.service_arguments(task, self._options.gpus,
+                                      self._options.checkpoint_root)], {})
+
+  def _mend_services(self):
+    """Plans to start services again that were lost after they had been ready,
+    and starts those that are due; without --restart none are."""
+    self._begun.update(p.name for p in self._services if p.is_ready)
+    for process in self._failed(self._services):
+      if process.name not in self._begun or self._restarts.is_planned(process):
+        continue
+      number = self._restarts.lose(process)
+      if number:
+        self._display.say(
+            f'{describe_end(process)}; starting it again in '
+            f'{self._options.restart_delay:g} s ({number} of '
+            f'{self._restarts.most} times)')
+    tasks = {task.name: task for task in self._served()}
+    for process in self._restarts.take_due():
+      at = self._services.index(process)
+      self._services[at] = self._start_service(tasks[process.name])
+
+  def _gone(self):
+    """The services that have ended and are not started again."""
+    self._mend_services()
+    return [p for p in self._dead(self._services)
+            if not self._restarts.is_planned(p)]
+
+  def _lost(self):
+    """Those of them that have failed."""
+    return self._failed(self._gone())
+
+  def _wait_until(self, done, timeout=None):
+    options = {'timeout': timeout} if timeout is not None else {}
+    if self._options.restart:
+      options['poll'] = _POLL_S
+    self._supervisor.wait_until(done, **options)
+
+  def _start(self, name, command, environment, **streams):
     try:
       process = TaskProcess(
           name, command, {**os.environ, **self._environment, **environment},
@@ -123,18 +165,20 @@ class ClusterRun:
     except OSError as error:
       raise Failure(f'{command[0]} can not be run: {error.strerror}',
                     127) from error
-    processes.append(process)
     self._supervisor.add(process)
+    return process
 
   def _start_programs(self):
     plan, program = self._plan, self._options.program
     if self._options.client:
-      self._start(self._programs, 'client', plan.fill_in(program),
-                  plan.client_environment(), inherit=True)
+      self._programs.append(self._start(
+          'client', plan.fill_in(program), plan.client_environment(),
+          inherit=True))
       return
     for task in plan.programs:
-      self._start(self._programs, task.name, plan.fill_in(program, task),
-                  plan.task_environment(task), live=self._display.is_live)
+      self._programs.append(self._start(
+          task.name, plan.fill_in(program, task), plan.task_environment(task),
+          live=self._display.is_live))
       # An evaluator listens nowhere, so nobody sees it come up.
       self._programs[-1].is_ready = task.address is None
 
@@ -142,7 +186,7 @@ class ClusterRun:
     """Returns the exit code once all have ended."""
     if not self._options.client:
       self._await_listening()
-    self._supervisor.wait_until(self._is_over)
+    self._wait_until(self._is_over)
     self._check_services()
     for process in self._failed(self._programs):
       self._check_port(process)
@@ -172,8 +216,9 @@ class ClusterRun:
     self._display.say(f'ready after {time.monotonic() - began:.2f} s: {names}')
 
   def _say_metrics(self):
-    tasks = ' '.join(f'{ports.HOST}:{task.metrics_port}'
-                     for task in self._served())
+    answering = (self._plan.tasks if '{metrics_port}' in
+                 ' '.join(self._options.program) else self._served())
+    tasks = ' '.join(f'{ports.HOST}:{task.metrics_port}' for task in answering)
     self._display.say(f'metrics: weft top {tasks}')
 
   def _stay(self):
@@ -183,17 +228,19 @@ class ClusterRun:
         f'cluster: {self._plan.spec_text}\n',
         *(f'{task.name:<{column}} {task.target}\n' for task in tasks)]))
     self._display.say('Ctrl-C stops it')
-    self._supervisor.wait_until(
-        lambda: self._failed(self._services) or
-        len(self._dead(self._services)) == len(self._services))
+    self._wait_until(lambda: self._lost() or self._have_stopped())
     self._check_services()
     return 0
 
   def _is_over(self):
     """A service or program has failed, or all programs have ended."""
     dead = self._dead(self._programs)
-    return (self._failed(self._services) or self._failed(self._programs) or
+    return (self._lost() or self._failed(self._programs) or
             len(dead) == len(self._programs))
+
+  def _have_stopped(self):
+    """All services have ended well, as `weft shutdown` has them do."""
+    return all(p.code == 0 for p in self._services)
 
   def _dead(self, processes):
     return [p for p in processes if p.code is not None]
@@ -206,13 +253,15 @@ class ClusterRun:
 
   def _check_services(self):
     """Failure, if one has died. `weft shutdown` may well end one."""
-    for process in self._dead(self._services):
+    for process in self._gone():
       if process.code or not process.is_ready:
         self._check_port(process)
-        raise Failure(f'{describe_end(process)}; stopping the others')
+        often = (f' after {self._restarts.most} restarts'
+                 if self._restarts.most and process.name in self._begun else '')
+        raise Failure(f'{describe_end(process)}{often}; stopping the others')
 
   def _check_port(self, process):
-    if process in self._taken and not process.is_ready:
+    if process in self._taken and process.name not in self._begun:
       raise _PortTaken(f'{process.name} found its port taken')
 
   def _stop(self):
@@ -223,3 +272,5 @@ class ClusterRun:
       if process.code:
         self._display.say(f'{describe_end(process)} when it was to stop')
     self._programs, self._services = [], []
+    self._restarts.clear()
+    self._begun.clear()

@@ -50,6 +50,14 @@ if does and does.startswith('shut_down:'):
   _, mode, path = does.split(':')
   with open(path, mode):
     sys.exit(0)
+if does and does.startswith('die_once:'):
+  path = does[len('die_once:'):]
+  try:
+    os.mkdir(path)
+    os.kill(os.getpid(), signal.SIGKILL)
+  except FileExistsError:
+    with open(path + '.pipe', 'w') as pipe:
+      pipe.write(flags['cluster'])
 if does == 'die_later':
   os.kill(os.getpid(), signal.SIGKILL)
 while True:
@@ -106,6 +114,16 @@ class Launcher:
     with self._came:
       assert self._came.wait_for(found, DEADLINE_S), f'no {text}: {self.output}'
       return found()[0]
+
+  def pid_of(self, job, index):
+    """The id of the process of a service."""
+    wanted = {f'--job_name={job}', f'--task_index={index}'}
+    for process in guard.marked(self._mark):
+      with contextlib.suppress(OSError):
+        with open(f'/proc/{process}/cmdline', encoding='utf-8') as line:
+          if wanted <= set(line.read().split('\0')):
+            return process
+    raise AssertionError(f'there is no {job}:{index}')
 
   def send(self, number):
     self.process.send_signal(number)

@@ -13,9 +13,14 @@ distributed TensorFlow are. In its environment TF_CONFIG says which:
    "task": {"type": "worker", "index": 0}}
 
 and in its arguments {job_name}, {task_index}, {cluster} (the object above, as
---cluster of the services takes it) and {target} (the task's own zmq://host:port)
-are replaced. The cluster stops when all of these processes have ended, or one
-has failed. The exit code is 0, or that of the one that failed.
+--cluster of the services takes it), {target} (the task's own zmq://host:port)
+and {metrics_port} (with --metrics, else -1) are replaced. The cluster stops when
+all of these processes have ended, or one has failed. The exit code is 0, or that
+of the one that failed.
+
+A service that is killed or fails stops the cluster too. With --restart it is
+started again at the same address, without its variables and queues, as a
+process manager would do; a program that recovers (docs/failure.md) goes on.
 
 With --evaluators it runs as evaluators, too: their type in TF_CONFIG is
 "evaluator", and they are not in the cluster: they look at what the workers save.
@@ -35,6 +40,7 @@ Without a PROGRAM: prints the cluster and each task's target, and stays.
 """
 
 import argparse
+import difflib
 import os
 import shutil
 import sys
@@ -48,6 +54,7 @@ from tools.cluster.supervisor import Supervisor
 from tools.cluster.task_logs import LogFolder, NoLogs
 
 _MOST = 200  # tasks of one job
+_LONGEST_DELAY_S = 3600
 
 
 def _count(text):
@@ -55,6 +62,14 @@ def _count(text):
   if not 0 <= number <= _MOST:
     raise argparse.ArgumentTypeError(f'{number} is not between 0 and {_MOST}')
   return number
+
+
+def _seconds(text):
+  seconds = float(text)
+  if not 0 <= seconds <= _LONGEST_DELAY_S:
+    raise argparse.ArgumentTypeError(
+        f'{text} is not between 0 and {_LONGEST_DELAY_S}')
+  return seconds
 
 
 def _parser():
@@ -79,7 +94,16 @@ def _parser():
       help='GPU devices of host memory in each ps and worker service')
   add('--metrics', action='store_true',
       help='services answer Prometheus, each at a port of its own, and '
-           '`weft top`, which shows what they do')
+           '`weft top`, which shows what they do; so do programs that take '
+           '--metrics_port={metrics_port}')
+  add('--restart', action='store_true',
+      help='start a service again that was killed or has failed after all were '
+           'ready, at the same address; without it that stops the cluster')
+  add('--restart_delay', type=_seconds, default=1, metavar='SECONDS',
+      help='with --restart: from the loss of a service to its start (default 1)')
+  add('--max_restarts', type=_count, default=10, metavar='N',
+      help='with --restart: how often each service is started again; its next '
+           'loss stops the cluster (default 10)')
   add('--client', action='store_true',
       help='run the program once, beside worker services')
   add('--summary', action='store_true',
@@ -102,7 +126,9 @@ def parse(arguments):
     at = arguments.index('--')
     flags, program = arguments[:at], arguments[at + 1:]
   parser = _parser()
-  options = parser.parse_args(flags)
+  options, unknown = parser.parse_known_args(flags)
+  if unknown:
+    _refuse(parser, unknown)
   options.program = program
   options.jobs = [(job, count) for job, count in (
       ('coordinator', int(options.coordinator)), ('ps', options.ps),
@@ -110,6 +136,15 @@ def parse(arguments):
       ('checkpoint_writer', options.checkpoint_writers)) if count]
   _check(parser, options)
   return options
+
+
+def _refuse(parser, unknown):
+  """Exits: there are no such flags."""
+  known = [flag for action in parser._actions  # pylint: disable=W0212
+           for flag in action.option_strings]
+  near = difflib.get_close_matches(unknown[0].partition('=')[0], known)
+  parser.error(f'unrecognized arguments: {" ".join(unknown)}.' +
+               (f' Did you mean {" or ".join(near)}?' if near else ''))
 
 
 def _check(parser, options):

@@ -175,7 +175,8 @@ class TroubleTest(LocalClusterTest):
         (['--client'], 2, 'needs a program'),
         (['--evaluators=1'], 2, '--evaluators needs a program'),
         (['--ps=x'], 2, '--ps'), (['--ps=-1'], 2, 'between 0 and'),
-        (['--psss=1'], 2, '--psss')):
+        (['--psss=1'], 2, '--psss'),
+        (['--worker=2'], 2, 'Did you mean --workers?')):
       with self.subTest(arguments):
         ended = self.run_to_end(*arguments)
         self.assertEqual(ended.code, code, ended.err)
@@ -186,6 +187,59 @@ class TroubleTest(LocalClusterTest):
     ended = self.run_to_end(services='/no/such/folder')
     self.assertEqual(ended.code, 1)
     self.assertIn('no program /no/such/folder/ps/ps', ended.err)
+
+
+class RestartTest(LocalClusterTest):
+  """With --restart, services that are lost come back."""
+
+  def test_a_lost_service_comes_back_at_its_address(self):
+    with tempfile.TemporaryDirectory() as folder:
+      os.mkfifo(f'{folder}/been.pipe')
+      ended = self.run_to_end(
+          '--restart', '--restart_delay=0.01', '--', 'sh', '-c',
+          'echo "$TF_CONFIG"; cat "$0"', f'{folder}/been.pipe',
+          FAKE_ps_0=f'die_once:{folder}/been')
+    self.assertEqual(ended.code, 0, ended.err)
+    self.assertIn('ps:0 was killed by SIGKILL; starting it again in 0.01 s '
+                  '(1 of 10 times)', ended.err)
+    config, again = [json.loads(line.partition(' | ')[2])
+                     for line in ended.out.splitlines()]
+    self.assertEqual(again, config['cluster'])
+
+  def test_a_service_that_is_lost_too_often_stops_the_cluster(self):
+    ended = self.run_to_end('--restart', '--restart_delay=0', '--max_restarts=2',
+                            '--', *_STAY, FAKE_ps_0='die_later')
+    self.assertEqual(ended.code, 1)
+    self.assertIn('(2 of 2 times)', ended.err)
+    self.assertIn('ps:0 was killed by SIGKILL after 2 restarts; stopping',
+                  ended.err)
+
+  def test_a_service_that_can_not_start_is_not_started_again(self):
+    ended = self.run_to_end('--restart', FAKE_ps_0='fail')
+    self.assertEqual(ended.code, 1)
+    self.assertIn('ps:0 ended with exit code 3; stopping', ended.err)
+
+  def test_a_shutdown_is_no_loss(self):
+    with tempfile.TemporaryDirectory() as folder:
+      pipe = os.path.join(folder, 'both_have_started')
+      os.mkfifo(pipe)
+      ended = self.run_to_end('--restart', FAKE_ps_0=f'shut_down:w:{pipe}',
+                              FAKE_worker_0=f'shut_down:r:{pipe}')
+    self.assertEqual(ended.code, 0, ended.err)
+    self.assertNotIn('again', ended.err)
+
+  def test_a_signal_ends_the_wait_for_a_restart(self):
+    launcher = self.start('--restart', '--restart_delay=3600', '--', *_STAY,
+                          FAKE_ps_0='die_later')
+    launcher.wait_for('starting it again')
+    launcher.send(signal.SIGTERM)
+    self.assertEqual(launcher.end(), 128 + signal.SIGTERM, launcher.err)
+    self.assertEqual(launcher.left(), [])
+
+  def test_help_shows_the_flags(self):
+    ended = self.run_to_end('--help')
+    for flag in ('--restart ', '--restart_delay SECONDS', '--max_restarts N'):
+      self.assertIn(flag, ended.out)
 
 
 class StopTest(LocalClusterTest):

@@ -104,7 +104,8 @@ class Plan:
     known = {'{cluster}': self.spec_text,
              '{target}': task.target if task else self.client_target}
     if task:
-      known.update({'{job_name}': task.job, '{task_index}': str(task.index)})
+      known.update({'{job_name}': task.job, '{task_index}': str(task.index),
+                    '{metrics_port}': str(task.metrics_port or -1)})
 
     def fill(argument):
       for word, meaning in known.items():

@@ -49,6 +49,15 @@ class PlanTest(unittest.TestCase):
                       for task in plan.tasks],
                      ['--metrics_port=3', '--metrics_port=4'])
 
+  def test_with_metrics_a_program_is_told_its_port(self):
+    plan = Plan([('ps', 1), ('worker', 1)], [1, 2, 3, 4], metrics=True,
+                evaluators=1)
+    self.assertEqual([plan.fill_in(['--metrics_port={metrics_port}'], task)
+                      for task in plan.programs],
+                     [['--metrics_port=4'], ['--metrics_port=-1']])
+    self.assertEqual(_plan().fill_in(['{metrics_port}'], _plan().programs[0]),
+                     ['-1'])
+
   def test_a_program_finds_its_task_in_its_environment(self):
     plan = _plan()
     found = plan.task_environment(plan.of('worker')[0])

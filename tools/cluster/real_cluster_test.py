@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 import unittest
 
 from tools import xml_unittest
@@ -46,6 +47,15 @@ class RealClusterTest(unittest.TestCase):
     self.assertIn('Metrics at http://127.0.0.1:', launcher.err)
     self.assertEqual(launcher.left(), [])
 
+  def test_programs_that_are_tasks_tell_of_themselves(self):
+    launcher = self.start('--metrics', '--', _runfile('examples/between_graph'),
+                          '--steps=5', '--metrics_port={metrics_port}')
+    self.assertEqual(launcher.end(), 0, launcher.err)
+    self.assertRegex(launcher.err,
+                     r'metrics: weft top 127\.0\.0\.1:\d+ 127\.0\.0\.1:\d+\n')
+    self.assertRegex(launcher.err,
+                     r'worker:0 \| .* Metrics at http://127\.0\.0\.1:\d+/')
+
   def test_services_are_reached_and_stop_by_themselves(self):
     launcher = self.start('--ps=1', '--workers=1')
     target = launcher.wait_for('worker:0 zmq').split()[1]
@@ -57,6 +67,33 @@ class RealClusterTest(unittest.TestCase):
     self.assertEqual(launcher.end(), 0, launcher.err)
     self.assertNotIn('goes on after', launcher.err)
     self.assertNotIn('when it was to stop', launcher.err)
+    self.assertEqual(launcher.left(), [])
+
+  # The program connects to worker:0 and counts on ps:0.
+  def test_a_training_goes_on_when_lost_services_are_back(self):
+    with tempfile.TemporaryDirectory() as folder:
+      pipe = os.path.join(folder, 'words')
+      os.mkfifo(pipe)
+      launcher = self.start(
+          '--restart', '--restart_delay=0.1', '--client', '--', 'sh', '-c',
+          'exec "$0" --target="$1" --other=/job:worker/task:0 < "$2"',
+          _runfile('integration_tests/testing/failure_client'), '{target}', pipe)
+      # For reading, too: so this does not wait for the program.
+      with os.fdopen(os.open(pipe, os.O_RDWR), 'w', buffering=1) as words:
+        words.write('init\ntrain 3\n')
+        launcher.wait_for('trained: OK 3 ')
+        # Without a checkpoint, what the ps has counted is lost with it.
+        os.kill(launcher.pid_of('ps', 0), signal.SIGKILL)
+        launcher.wait_for('ps:0 was killed by SIGKILL; starting it again')
+        words.write('train 5\n')
+        launcher.wait_for('trained: OK 5 ')
+        self.assertIn('train: anew begun', launcher.out)
+        os.kill(launcher.pid_of('worker', 0), signal.SIGKILL)
+        launcher.wait_for('worker:0 was killed by SIGKILL; starting it again')
+        words.write('train 7\n')
+        launcher.wait_for('trained: OK 7 ')
+        self.assertIn('train: anew other', launcher.out)
+    self.assertEqual(launcher.end(), 0, launcher.err)
     self.assertEqual(launcher.left(), [])
 
 
