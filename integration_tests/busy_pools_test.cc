@@ -18,7 +18,9 @@
 #include "libs/base/logging.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
+#include "libs/bus/envelope.h"
 #include "libs/protocol/coordinator.h"
+#include "libs/protocol/method.h"
 
 namespace weft {
 namespace {
@@ -33,11 +35,14 @@ class BusyPoolsTest : public ::testing::Test {
 
   // Takes both threads of the pool of a task, until Release.
   void Hold(const std::string& job, int index, Pool pool) {
+    ScheduleHold(job, index, pool);
+    cluster_.scheduler().RunUntilIdle();
+  }
+  void ScheduleHold(const std::string& job, int index, Pool pool) {
     SimulatedScheduler::Part& threads = cluster_.pools(job, index);
     for (int i = 0; i < 2; ++i) {
       threads.Schedule(pool, [release = release_] { release->Wait(); });
     }
-    cluster_.scheduler().RunUntilIdle();
   }
   void Release() {
     release_->Set();
@@ -84,6 +89,33 @@ TEST_F(BusyPoolsTest, TasksThatAreBusyAreNotLost) {
   EXPECT_THAT(logger_.lines(), Not(Contains(HasSubstr("lost"))));
   Release();
   EXPECT_OK(session->Run(sum));
+}
+
+// Kernels of the coordinator's task, and graphs of its own.
+TEST_F(BusyPoolsTest, LostTaskJoinsAgainWhileThreadsAreBusy) {
+  Pass(absl::Seconds(1));
+  ASSERT_TRUE(cluster_.server("ps", 1).joined());
+  Hold("ps", 0, Pool::kCompute);
+  bool has_asked = false;
+  cluster_.network().set_hook([&](const bus::MessageInfo& message) {
+    const auto control = bus::DecodeControlMessage(*message.frames);
+    const bool is_join =
+        control.ok() &&
+        control->envelope.method ==
+            static_cast<uint8_t>(protocol::Method::kJoinCluster);
+    if (is_join && !std::exchange(has_asked, true)) {
+      ScheduleHold("ps", 1, Pool::kGraph);
+    }
+    return bus::Verdict();
+  });
+  cluster_.network().Cut("/job:ps/replica:0/task:0",
+                         "/job:ps/replica:0/task:1");
+  cluster_.scheduler().RunUntilIdle();
+  EXPECT_FALSE(cluster_.server("ps", 1).joined());
+  Pass(absl::Seconds(10));
+  cluster_.network().set_hook(nullptr);
+  EXPECT_TRUE(has_asked);
+  EXPECT_TRUE(cluster_.server("ps", 1).joined());
 }
 
 TEST_F(BusyPoolsTest, SessionEndsOnABusyTask) {

@@ -99,8 +99,10 @@ class CoordinatorCall
           if (!status.ok()) return self->Finish(status);
           self->AskAgain();
         });
+    // The request may contain a large graph, which control threads do not
+    // write.
     options_.scheduler->ScheduleAt(
-        std::min(deadline_, Now() + kCoordinatorBackoff),
+        Pool::kGraph, std::min(deadline_, Now() + kCoordinatorBackoff),
         [again = std::move(again)]() mutable { again(absl::OkStatus()); });
   }
 

@@ -166,7 +166,8 @@ void CoordinatorClient::CallForDone(bus::Message request, absl::Time deadline,
 
 void CoordinatorClient::Join(const JoinRequest& request, absl::Time deadline,
                              Answer<JoinReply> done) {
-  Call<JoinReply>(WriteJoin(request), deadline, ReadJoinReply, std::move(done));
+  Call<JoinReply>(WriteJoin(request), deadline, ReadJoinReply, std::move(done),
+                  Pool::kControl);
 }
 
 void CoordinatorClient::Heartbeat(const HeartbeatRequest& request,

@@ -53,7 +53,10 @@ const MethodRow<CoordinatorService>* CoordinatorService::FindMethod(
     uint8_t method) {
   // Joining and placing would begin something.
   static constexpr MethodRow<CoordinatorService> kRows[] = {
-      {.method = Method::kJoinCluster, .on_request = &CoordinatorService::Join},
+      {.method = Method::kJoinCluster,
+       .on_request = &CoordinatorService::Join,
+       .is_control = true,
+       .begins_work = true},
       {.method = Method::kTaskHeartbeat,
        .on_request = &CoordinatorService::Heartbeat,
        .is_control = true,

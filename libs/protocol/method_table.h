@@ -41,8 +41,8 @@ struct MethodRow {
   bool (*is_read_soon)(const bus::Message& message) = nullptr;
   // What ends work, or asks about it.
   bool is_served_while_draining = false;
-  // Begins what a control request ends, and is a control request only to keep
-  // the order of both. It does not count in that quota.
+  // Begins what a control request ends, and is a control request to keep the
+  // order of both, or to wait for no kernel. It does not count in that quota.
   bool begins_work = false;
 };
 
