@@ -109,7 +109,7 @@ class SimulatedSocket : public PolledSocket {
   bool HasWork() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !outbox_.empty();
   }
-  void Forget(ConnectionId) override {}
+  std::shared_ptr<void> Forget(ConnectionId) override { return nullptr; }
 
   void TakeSignal() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!std::exchange(is_signalled_, false)) return;

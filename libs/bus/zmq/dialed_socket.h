@@ -28,7 +28,7 @@ class DialedSocket : public PolledSocket {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Next Rest() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasWork() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Forget(ConnectionId) override {}
+  std::shared_ptr<void> Forget(ConnectionId) override { return nullptr; }
 
   void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ResolveThenConnect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

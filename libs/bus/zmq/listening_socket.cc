@@ -522,9 +522,13 @@ void ListeningSocket::FinishLives() {
   ending_.clear();
 }
 
-void ListeningSocket::Forget(ConnectionId connection) {
-  accepted_.erase(connection);
+std::shared_ptr<void> ListeningSocket::Forget(ConnectionId connection) {
   stalled_.erase(connection);
+  const auto found = accepted_.find(connection);
+  if (found == accepted_.end()) return nullptr;
+  std::shared_ptr<void> kept = std::move(found->second);
+  accepted_.erase(found);
+  return kept;
 }
 
 bool ListeningSocket::HasWork() const {
@@ -575,7 +579,7 @@ absl::Status ListeningSocket::SendLater(Accepted& accepted, Frames& frames) {
     stalled_.insert(accepted.id);
     return absl::OkStatus();
   }
-  accepted.outbox.clear();
+  stalled_.erase(accepted.id);
   accepted.over = true;
   lost_.push_back(accepted.id);
   Refuse(accepted.life);
@@ -598,8 +602,8 @@ bool ListeningSocket::Flush(Accepted& accepted) {
     accepted.outbox_bytes -= SizeOf(accepted.outbox.front());
     accepted.outbox.pop_front();
     if (sent == ZmqSocket::Sent::kSent) continue;
-    accepted.outbox.clear();
     if (!std::exchange(accepted.over, true)) lost_.push_back(accepted.id);
+    return true;
   }
   return true;
 }

@@ -50,8 +50,9 @@ class ListeningSocket : public PolledSocket {
     ConnectionId id = 0;
     RoutingId route = 0;
     Life life;
-    bool over = false;          // no message may be sent any more
-    std::deque<Frames> outbox;  // what libzmq had no room for
+    bool over = false;  // no message may be sent any more
+    // What libzmq had no room for. Freed with this, once it is over.
+    std::deque<Frames> outbox;
     uint64_t outbox_bytes = 0;
     bool reads = true;  // or it has left too much unread
   };
@@ -60,7 +61,7 @@ class ListeningSocket : public PolledSocket {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Next Rest() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasWork() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Forget(ConnectionId connection) override
+  std::shared_ptr<void> Forget(ConnectionId connection) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Status Bind(const Address& address)

@@ -178,8 +178,9 @@ void PolledSocket::EndDelivery() {
   }
   if (closed == 0) return;
   parts_.table->Remove(closed);
+  std::shared_ptr<void> kept;
   absl::MutexLock lock(&mutex_);
-  Forget(closed);
+  kept = Forget(closed);
 }
 
 PolledSocket::RunningEvent PolledSocket::FindRunningEvent(

@@ -95,8 +95,9 @@ class PolledSocket : public LoopMember,
   virtual Next Rest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   // Whether the loop's turn is not over without another NextDelivery.
   virtual bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
-  // OnClose of the connection has returned.
-  virtual void Forget(ConnectionId connection)
+  // OnClose of the connection has returned. Returns what was kept of it, which
+  // the caller frees without the lock: that may take long.
+  virtual std::shared_ptr<void> Forget(ConnectionId connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
   // The lock, taken from outside of the loop's turn.

@@ -4,8 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
@@ -125,6 +128,33 @@ TEST_F(ZmqHostileTest, APeerThatNeverReadsIsReset) {
   int said = 0;
   while (is_answered()) ASSERT_LT(++said, 2000);
   EXPECT_TRUE(peer.IsReset());
+}
+
+// Send holds the lock of all connections.
+TEST_F(ZmqHostileTest, SendThatGivesAPeerUpDoesNotFreeItsQueue) {
+  RawPeer peer(listener_->address());
+  ASSERT_TRUE(peer.ShakeHands());
+  ASSERT_TRUE(peer.Say(RawPeer::ShortFrame(0, "hello")));
+  ASSERT_EQ(peer.Hear(7), RawPeer::ShortFrame(0, "hello"));
+  const ConnectionId connection = accepted_.entries().back().connection;
+  const auto bytes = std::make_shared<const std::string>(100'000, 'x');
+  // By this thread. libzmq's threads may free messages later than this test.
+  const auto num_freed = std::make_shared<std::atomic<int>>(0);
+  const auto free = [bytes, num_freed,
+                     sender = std::this_thread::get_id()](const void*) {
+    *num_freed += std::this_thread::get_id() == sender;
+  };
+  int freed_before = 0;
+  const auto send = [&] {
+    freed_before = *num_freed;
+    std::shared_ptr<const void> lent(bytes->data(), free);
+    return wire_->Send(connection,
+                       {Blob(std::move(lent), bytes->data(), bytes->size())});
+  };
+  int num_sent = 0;
+  while (send().ok()) ASSERT_LT(++num_sent, 2000);
+  EXPECT_LE(*num_freed - freed_before, 1) << "its own message";
+  ASSERT_TRUE(accepted_.WaitForCloses(1));
 }
 
 TEST_F(ZmqHostileTest, AFrameThatIsTooLarge) {
