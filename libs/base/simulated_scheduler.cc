@@ -157,7 +157,7 @@ int SimulatedScheduler::PoolThreads::LimitOf(Pool pool) const {
     case Pool::kOwnThread:
       break;
   }
-  return 0;
+  return limits_.own;
 }
 
 SimulatedScheduler::PoolThreads& SimulatedScheduler::ThreadsOf(Part* part) {

@@ -52,6 +52,8 @@ struct SimulatedPools {
   int control = 0;
   int graph = 0;
   int blocking = 0;
+  // Pool::kOwnThread, where the system refuses further threads.
+  int own = 0;
 };
 
 struct SimulatedSchedulerOptions {

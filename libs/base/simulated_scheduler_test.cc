@@ -114,12 +114,13 @@ TEST(SimulatedSchedulerTest, AdvanceByRunsWhatFallsDue) {
 }
 
 TEST(SimulatedSchedulerTest, FullPoolRunsNoMoreClosures) {
-  for (const Pool pool :
-       {Pool::kCompute, Pool::kControl, Pool::kGraph, Pool::kBlocking}) {
+  for (const Pool pool : {Pool::kCompute, Pool::kControl, Pool::kGraph,
+                          Pool::kBlocking, Pool::kOwnThread}) {
     ManualClock clock;
     SimulatedScheduler scheduler(
         clock,
-        {.pools = {.compute = 2, .control = 2, .graph = 2, .blocking = 2}});
+        {.pools = {
+             .compute = 2, .control = 2, .graph = 2, .blocking = 2, .own = 2}});
     auto release = scheduler.NewEvent();
     int begun = 0;
     for (int i = 0; i < 5; ++i) {

@@ -577,6 +577,37 @@ TEST_F(SimulatedServersTest, AServerThatStoppedItselfTellsItsClientsWhy) {
       StatusIs(StatusCode::kUnavailable));
 }
 
+// The system has refused further threads: one is left for servers that stop
+// themselves, and one for the freeing that they wait for.
+TEST(ServersOfOneProcessTest, StopThemselvesOneAfterTheOther) {
+  ManualClock clock;
+  SimulatedScheduler scheduler(clock, {.pools = {.own = 2}});
+  bus::MemoryNetwork network(scheduler);
+  RecordingLogger logger;
+  Process process(nullptr, NewSeededRandom(1), scheduler, [&](Scheduler&) {
+    return bus::NewMemoryWire(network, "process");
+  });
+  const ClusterSpec cluster{{"ps", {"localhost:1000"}},
+                            {"worker", {"localhost:1001"}}};
+  std::vector<std::unique_ptr<Server>> servers;
+  for (const std::string job : {"ps", "worker"}) {
+    ASSERT_OK_AND_ASSIGN(servers.emplace_back(),
+                         Server::Create(cluster, {.job_name = job,
+                                                  .process = &process,
+                                                  .logger = &logger}));
+  }
+  scheduler.AdvanceBy(absl::Minutes(1));
+  SyncCall<> told(scheduler);
+  process.local_tasks()
+      .FindCoordinator(cluster.ToString())
+      ->Shutdown(absl::InfiniteFuture(), told.Done());
+  EXPECT_OK(told.Wait());
+  scheduler.AdvanceBy(absl::Minutes(1));
+  for (const auto& server : servers) {
+    EXPECT_TRUE(server->AwaitStopped(clock.Now()));
+  }
+}
+
 // Servers of a cluster in which a second ps never starts, so that calls wait
 // for it. ps 0 hosts the coordinator.
 class WaitingCallsTest : public SimulatedServersTest {
