@@ -129,7 +129,8 @@ bool AwsCredentials::AreGoodForNow() const {
 bool AwsCredentials::Refuse(const AwsKeys& keys) {
   const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&mutex_);
-  if (!SignAlike(keys, keys_)) return true;
+  // Another request was refused, too: new ones are about to be looked for.
+  if (are_refused_ || !SignAlike(keys, keys_)) return true;
   if (now < refused_until_) return false;
   refused_until_ = now + kLookAfterRefusalAgain;
   are_refused_ = true;

@@ -150,7 +150,8 @@ absl::StatusOr<std::string> GoogleCredentials::Token() {
 bool GoogleCredentials::Refuse(const std::string& token) {
   const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&mutex_);
-  if (token != granted_.token) return true;
+  // Another request was refused, too: a new one is about to be asked for.
+  if (is_refused_ || token != granted_.token) return true;
   if (now < refused_until_) return false;
   refused_until_ = now + kAskAfterRefusalAgain;
   is_refused_ = true;

@@ -1036,6 +1036,20 @@ TEST_F(RefusedKeysTest, TheSameKeysAreNotTriedAgain) {
   }
 }
 
+// As those that read the parts of a file at once are.
+TEST_F(RefusedKeysTest, RequestsThatAreRefusedTogetherAreAllMadeAgain) {
+  WriteKey("old");
+  ASSERT_OK_AND_ASSIGN(const AwsKeys old, credentials_.Get());
+  WriteKey("new");
+  for (int request = 0; request < 4; ++request) {
+    EXPECT_TRUE(credentials_.Refuse(old)) << request;
+  }
+  ASSERT_OK_AND_ASSIGN(const AwsKeys found, credentials_.Get());
+  EXPECT_EQ(found.access_key_id, "new");
+  EXPECT_TRUE(credentials_.Refuse(old));
+  EXPECT_FALSE(credentials_.Refuse(found));
+}
+
 TEST(CredentialsTest, ATokenThatIsRefusedIsAskedForAgain) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
@@ -1076,6 +1090,12 @@ TEST(CredentialsTest, ATokenThatIsRefusedIsAskedForAgain) {
   EXPECT_THAT(store.Stat({"b", "k"}),
               StatusIs(absl::StatusCode::kPermissionDenied, "401"));
   EXPECT_LE(granted, 3);
+  // Requests that are refused together are all made again.
+  clock.Advance(absl::Minutes(10));
+  ASSERT_OK_AND_ASSIGN(const std::string token, credentials.Token());
+  for (int request = 0; request < 4; ++request) {
+    EXPECT_TRUE(credentials.Refuse(token)) << request;
+  }
 }
 
 // A machine's clock is set right after the program began: the service compares
