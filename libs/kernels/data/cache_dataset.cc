@@ -15,6 +15,7 @@
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/element_charge.h"
 #include "libs/kernels/data/element_file.h"
+#include "libs/kernels/data/lasting_error.h"
 #include "libs/kernels/data/memory_cache.h"
 #include "libs/kernels/resource/resource_lookup.h"
 
@@ -176,10 +177,13 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
                                DatasetElement* element) override {
     if (has_ended_) return false;
     if (reader_ == nullptr && writer_ == nullptr && !keeps_nothing_) {
-      RETURN_IF_ERROR(Open(context));
+      RETURN_IF_ERROR(MarkIfItStays(Open(context)));
     }
     if (reader_ != nullptr) {
-      return reader_->Read(context.allocator(), dataset().element(), element);
+      absl::StatusOr<bool> has =
+          reader_->Read(context.allocator(), dataset().element(), element);
+      if (has.ok()) return has;
+      return MarkIfItStays(has.status());
     }
     const absl::StatusOr<bool> has = input().GetNext(context, element);
     if (!has.ok()) is_whole_ &= !context.cancellation().IsCancelled();
@@ -231,6 +235,15 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
   }
 
  private:
+  // A cache that can't be made, or is damaged, stays so at each call.
+  static absl::Status MarkIfItStays(const absl::Status& status) {
+    const bool stays =
+        absl::IsNotFound(status) || absl::IsPermissionDenied(status) ||
+        absl::IsDataLoss(status) || absl::IsInvalidArgument(status) ||
+        absl::IsFailedPrecondition(status);
+    return stays ? MarkLasting(status) : status;
+  }
+
   // Older checkpoints have instead what the file had so far.
   static absl::StatusOr<bool> ReadHasBegun(const IteratorStateReader& reader) {
     if (!reader.Has("has_begun")) return reader.Has("contents");

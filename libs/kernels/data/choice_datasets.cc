@@ -312,40 +312,21 @@ class RepeatDataset : public UnaryDataset {
                          const IteratorStateReader& reader) override {
       ASSIGN_OR_RETURN(done_, reader.ReadCount("done"));
       ASSIGN_OR_RETURN(is_empty_, reader.ReadBool("is_empty"));
-      has_element_ = true;  // perhaps: the state does not tell
+      passes_.NoteElement();  // perhaps: the state does not tell
       return UnaryIteratorOf::Restore(context, reader);
     }
 
    private:
-    // Walks without end that give only errors fail after so many.
-    static constexpr int kMostBarrenWalks = 2;
-
     bool HasEnded() const {
-      return has_failed_ ||
+      return passes_.has_failed() ||
              (dataset().count_ >= 0 && done_ >= dataset().count_);
     }
     void Note(IteratorContext& context, const absl::Status& status,
               bool has_element) {
-      has_element_ |= has_element;
+      if (has_element) passes_.NoteElement();
       if (!status.ok() && !context.cancellation().IsCancelled()) {
-        last_error_ = status;
+        passes_.NoteError(status);
       }
-    }
-    // After the end of a walk.
-    absl::Status CheckForElements() {
-      if (has_element_ || last_error_.ok()) {
-        barren_walks_ = 0;
-        return absl::OkStatus();
-      }
-      ++barren_walks_;
-      if (dataset().count_ >= 0 || barren_walks_ < kMostBarrenWalks) {
-        return absl::OkStatus();
-      }
-      has_failed_ = true;
-      return MarkLasting(Annotate(
-          last_error_,
-          absl::StrCat(dataset().name(), ": its input gave only errors in ",
-                       barren_walks_, " whole passes, the last one")));
     }
     // After the end of a walk; false if that was the last one.
     absl::StatusOr<bool> BeginAgain(IteratorContext& context) {
@@ -362,19 +343,15 @@ class RepeatDataset : public UnaryDataset {
         }
         return MarkLasting(next.status());
       }
-      RETURN_IF_ERROR(CheckForElements());
+      RETURN_IF_ERROR(passes_.EndPass(dataset().name(), dataset().count_ < 0));
       is_empty_ = true;
-      has_element_ = false;
       set_input(*std::move(next));
       return true;
     }
 
-    int64_t done_ = 0;          // whole walks through the input
-    bool is_empty_ = true;      // no element and no error in this one yet
-    bool has_element_ = false;  // in this one
-    int barren_walks_ = 0;      // without an element, in a row
-    absl::Status last_error_;
-    bool has_failed_ = false;  // and does not begin again
+    int64_t done_ = 0;      // whole walks through the input
+    bool is_empty_ = true;  // no element and no error in this one yet
+    BarrenPasses passes_;
   };
 
   const int64_t count_;  // negative: without end

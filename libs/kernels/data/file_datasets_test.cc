@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
+#include "libs/fs/failing_file_system.h"
 #include "libs/kernels/data/testing/dataset_harness.h"
 #include "libs/summary/record_writer.h"
 
@@ -330,6 +331,47 @@ TEST_F(FileDatasetsTest, RepeatedFilesThatAreAllMissingFail) {
   const auto one = harness_.Make("IgnoreErrorsDataset",
                                  {repeated({"missing", "a"})}, OneText());
   EXPECT_EQ(Outcomes(one, 5), Texts(5, "one"));
+}
+
+// Without a descriptor or memory for a moment, or with a disk that hiccups.
+TEST_F(FileDatasetsTest, ErrorsOfTheMachineLoseNoFile) {
+  Write("a", "one\ntwo\n");
+  FailingFileSystem files(harness_.files());
+  harness_.kernels().set_file_system(files);
+  for (const absl::Status& error :
+       {absl::ResourceExhaustedError("open: Too many open files"),
+        absl::InternalError("read: Input/output error")}) {
+    ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(*Lines({"a"})));
+    files.FailAllFrom(0, error);
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_THAT(harness_.Next(*walk), StatusIs(error.code(), "a"));
+    }
+    files.Heal();
+    EXPECT_EQ(harness_.Pull(*walk), (Texts{"one", "two", "end"}));
+  }
+  harness_.kernels().set_file_system(harness_.files());
+}
+
+// Each call would meet these again.
+TEST_F(FileDatasetsTest, LastingErrorsOfACacheAndOfShuffledRepetitionsEnd) {
+  const auto ignored = [&](const absl::StatusOr<Tensor>& dataset) {
+    return harness_.Make("IgnoreErrorsDataset", {*dataset}, OneText());
+  };
+  Write("a", "one\n");
+  Write("damaged.weft_cache", std::string(40, 'x'));
+  const auto cached = ignored(harness_.Make(
+      "CacheDataset", {*Lines({"a"}), Text("damaged")}, OneText()));
+  EXPECT_THAT(Outcomes(cached, 1)[0], testing::HasSubstr("DATA_LOSS"));
+  const auto shuffled = ignored(harness_.Make(
+      "ShuffleAndRepeatDataset",
+      {*Lines({"missing"}), Number(3), Number(1), Number(2), Number(-1)},
+      OneText(), {{"reshuffle_each_iteration", true}}));
+  const Texts outcomes = Outcomes(shuffled, 2);
+  EXPECT_THAT(outcomes[0],
+              testing::HasSubstr("its input gave only errors in 2 whole "
+                                 "passes, the last one: "));
+  EXPECT_THAT(outcomes[0], testing::HasSubstr("missing"));
+  EXPECT_EQ(outcomes[1], "OUT_OF_RANGE: the end");
 }
 
 TEST_F(FileDatasetsTest, AFileThatIsNotCompressedIsNamed) {

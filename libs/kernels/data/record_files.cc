@@ -4,6 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "libs/base/clock.h"
+#include "libs/base/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/kernels/data/dataset_kernel.h"
 
@@ -24,9 +27,27 @@ absl::StatusOr<bool> TextFile::Read(Allocator& allocator,
 
 namespace {
 
-bool MayPass(const absl::Status& error) {
-  return absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error) ||
-         absl::IsAborted(error) || absl::IsCancelled(error);
+// How long an error of the machine (no descriptor, no memory, a disk that does
+// not read) may come again before a file is given up.
+constexpr absl::Duration kMostPatience = absl::Seconds(10);
+
+// Whether the file may be reached later, however long that takes.
+bool MayPass(absl::StatusCode code) {
+  return code == absl::StatusCode::kUnavailable ||
+         code == absl::StatusCode::kDeadlineExceeded ||
+         code == absl::StatusCode::kAborted ||
+         code == absl::StatusCode::kCancelled;
+}
+
+// Whether the file itself is the reason, so that each try meets it again.
+bool IsOfTheFile(absl::StatusCode code) {
+  return code == absl::StatusCode::kNotFound ||
+         code == absl::StatusCode::kPermissionDenied ||
+         code == absl::StatusCode::kDataLoss ||
+         code == absl::StatusCode::kInvalidArgument ||
+         code == absl::StatusCode::kFailedPrecondition ||
+         code == absl::StatusCode::kOutOfRange ||
+         code == absl::StatusCode::kUnimplemented;
 }
 
 }  // namespace
@@ -89,11 +110,13 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
       RETURN_IF_ERROR(context.cancellation().status());
       if (file_ == nullptr) {
         const absl::Status opened = Named(Open(context, 0));
-        if (!opened.ok()) return Failed(opened);
+        if (!opened.ok()) return Failed(context, opened);
       }
       const absl::StatusOr<bool> has = read(*file_);
       if (has.ok() && *has) return true;
-      if (!has.ok()) return Failed(Annotate(has.status(), name()));
+      if (!has.ok()) {
+        return Failed(context, Annotate(has.status(), name()));
+      }
       GoToNextFile();
     }
     return false;
@@ -101,13 +124,20 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
 
   // Returns `error`. The file at hand is given up where the error would come
   // again and again.
-  absl::Status Failed(const absl::Status& error) {
+  absl::Status Failed(IteratorContext& context, const absl::Status& error) {
+    const absl::Time now = context.scheduler().clock().Now();
     const uint64_t position = file_ == nullptr ? 0 : file_->position();
-    const bool comes_again = error.code() == last_error_ &&
-                             position == position_of_error_ && !MayPass(error);
-    last_error_ = error.code();
-    position_of_error_ = position;
-    if (comes_again || (file_ != nullptr && file_->IsGivenUpAfterError())) {
+    const bool comes_again =
+        error.code() == last_error_ && position == position_of_error_;
+    if (!comes_again) {
+      last_error_ = error.code();
+      position_of_error_ = position;
+      first_error_ = now;
+    }
+    const bool stays =
+        IsOfTheFile(error.code()) || now - first_error_ >= kMostPatience;
+    if ((comes_again && stays && !MayPass(error.code())) ||
+        (file_ != nullptr && file_->IsGivenUpAfterError())) {
       GoToNextFile();
     }
     return error;
@@ -139,6 +169,7 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
   // Of the file at hand, and where it was at that.
   absl::StatusCode last_error_ = absl::StatusCode::kOk;
   uint64_t position_of_error_ = 0;
+  absl::Time first_error_;  // of that code, there
 };
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> FilesDataset::NewIterator(

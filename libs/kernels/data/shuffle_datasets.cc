@@ -6,6 +6,7 @@
 #include "libs/kernels/data/data_kernels.h"
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/element_charge.h"
+#include "libs/kernels/data/lasting_error.h"
 #include "libs/kernels/data/seed_generator.h"
 #include "libs/kernels/random/philox.h"
 #include "libs/kernels/resource/resource_lookup.h"
@@ -115,6 +116,7 @@ class ShuffleDataset : public UnaryDataset {
     }
     bool MayTakeMore() const {
       const int64_t count = dataset().count_;
+      if (passes_.has_failed()) return false;
       if (input_ == nullptr && count >= 0 && epoch_ >= count) return false;
       if (slices_.size() > kMaxEpochs && !buffer_.empty()) return false;
       return !IsFull();
@@ -125,13 +127,21 @@ class ShuffleDataset : public UnaryDataset {
       while (MayTakeMore()) {
         RETURN_IF_ERROR(context.cancellation().status());
         if (input_ == nullptr) RETURN_IF_ERROR(BeginEpoch(context));
-        ASSIGN_OR_RETURN(const bool has, input_->GetNext(context, &next));
-        if (has) {
+        const absl::StatusOr<bool> has = input_->GetNext(context, &next);
+        if (!has.ok()) {
+          if (!context.cancellation().IsCancelled()) {
+            passes_.NoteError(has.status());
+          }
+          return has.status();
+        }
+        if (*has) {
           RETURN_IF_ERROR(Put(std::move(next)));
           next = DatasetElement();
           continue;
         }
         input_.reset();
+        RETURN_IF_ERROR(
+            passes_.EndPass(dataset().name(), dataset().count_ < 0));
         // Without end, and without elements.
         if (!has_any_ && dataset().count_ < 0) return absl::OkStatus();
       }
@@ -148,6 +158,7 @@ class ShuffleDataset : public UnaryDataset {
     absl::Status Put(DatasetElement element) {
       RETURN_IF_ERROR(charge_.Add(element));
       has_any_ = true;
+      passes_.NoteElement();
       ++slices_.back();
       buffer_.push_back(std::move(element));
       return absl::OkStatus();
@@ -165,6 +176,7 @@ class ShuffleDataset : public UnaryDataset {
     IteratorPtr input_;
     int64_t epoch_ = 0;  // walks that began
     bool has_any_ = false;
+    BarrenPasses passes_;
     // Of each walk through the input how many elements are in the buffer, where
     // they lie one walk behind the other.
     std::deque<int64_t> slices_;
@@ -221,6 +233,7 @@ absl::Status ShuffleDataset::Iterator::Restore(
     }
   }
   has_any_ = has_any;
+  passes_.NoteElement();  // perhaps: the state does not tell
   ASSIGN_OR_RETURN(const bool has_input, reader.ReadBool("has_input"));
   input_.reset();
   if (!has_input) return absl::OkStatus();
