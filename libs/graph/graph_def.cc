@@ -177,14 +177,16 @@ absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
   if (text.size() > kMaxBytes) {
     return absl::InvalidArgumentError("The text of the GraphDef is too long");
   }
-  tf::GraphDef def;
-  const absl::Status parsed =
-      ParseTextProto(text, def, {.allow_unknown_fields = true});
-  if (!parsed.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("The text is not a GraphDef: ", parsed.message()));
-  }
-  return ImportGraphProto(def, graph, options);
+  return CatchExceptions([&]() -> absl::Status {
+    tf::GraphDef def;
+    const absl::Status parsed =
+        ParseTextProto(text, def, {.allow_unknown_fields = true});
+    if (!parsed.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("The text is not a GraphDef: ", parsed.message()));
+    }
+    return ImportGraphProto(def, graph, options);
+  });
 }
 
 absl::StatusOr<std::string> ExportGraphDef(const Graph& graph,

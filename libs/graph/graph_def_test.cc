@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "libs/base/logging.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/failing_memory.h"
 #include "libs/base/text_proto.h"
 #include "libs/graph/inference_context.h"
 #include "libs/graph/unknown_op.h"
@@ -684,6 +685,19 @@ TEST_F(GraphDefTest, TextsThatAreGivenDoNotCount) {
                    "type: DT_STRING } } attr { key: 'value' value { tensor { "
                    "dtype: DT_STRING tensor_shape { dim { size: ",
                    kTexts, " } } ", texts, "} } } }")));
+}
+
+TEST_F(GraphDefTest, TextWithoutMemoryIsAnError) {
+  const std::string text = Placeholder("x");
+  absl::Status status;
+  {
+    const FailingMemory failing(1);
+    status = Import(text);
+    EXPECT_TRUE(failing.has_failed());
+  }
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(graph_.num_nodes(), 0);
+  EXPECT_OK(Import(text));
 }
 
 TEST_F(GraphDefTest, ARefusedNodeLeavesNothingBehind) {

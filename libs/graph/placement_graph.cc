@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "libs/base/make_room.h"
 #include "libs/graph/unknown_op.h"
 
 namespace weft {
@@ -203,6 +204,7 @@ class Describer {
     const std::vector<int> named = OldNodesThatAreNamed();
     result.nodes.reserve(named.size() + graph_.num_nodes() - first_id_);
     for (int id : named) {
+      MakeRoomInTable(old_positions_);
       old_positions_[id] = static_cast<int>(result.nodes.size());
       result.nodes.push_back(Placed(*graph_.node(id)));
     }
@@ -230,7 +232,9 @@ class Describer {
       for (std::string& name : Groups(*node)) {
         const Node* named = graph_.FindNode(name);
         add(named);
-        if (named == nullptr) groups.insert(std::move(name));
+        if (named != nullptr) continue;
+        MakeRoomInTable(groups);
+        groups.insert(std::move(name));
       }
     }
     FindFirstMembers(std::move(groups));

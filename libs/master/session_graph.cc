@@ -1,11 +1,14 @@
 #include "libs/master/session_graph.h"
 
+#include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/free_on.h"
 #include "libs/base/logging.h"
 #include "libs/base/status.h"
@@ -74,9 +77,15 @@ absl::Status SessionGraph::BeginGrowth(Growth& growth) {
                                            " but caller expected ",
                                            extension.from_version, "."));
   }
-  RETURN_IF_ERROR(Import(growth));
-  growth.request = DescribeRequest();
-  return absl::OkStatus();
+  functions_ = graph_.shared_functions();
+  absl::Status begun = CatchExceptions([&]() -> absl::Status {
+    mutex_.AssertHeld();
+    RETURN_IF_ERROR(Import(growth));
+    growth.request = DescribeRequest();
+    return absl::OkStatus();
+  });
+  if (!begun.ok()) Undo();
+  return begun;
 }
 
 std::shared_ptr<const protocol::PlacementRequest>
@@ -100,20 +109,14 @@ absl::Status SessionGraph::Import(Growth& growth) {
   // Before memory is taken for nodes; then again, for functions are expanded.
   growth.bytes = static_cast<int64_t>(graph_def.size());
   RETURN_IF_ERROR(quotas.CheckGraph(num_bytes_, growth.bytes, options_.task));
-  functions_ = graph_.shared_functions();
   NullLogger logger;  // the client has warned
-  absl::Status imported = ImportGraphDef(
-      graph_def, graph_, {.adder = &expander_, .logger = &logger});
-  if (imported.ok()) imported = CheckOps();
-  if (imported.ok()) {
-    growth.bytes = SessionQuotas::BytesOfGraph(graph_def.size(),
-                                               graph_.num_nodes() - num_nodes_,
-                                               expander_.num_bytes());
-    imported = quotas.CheckGraph(num_bytes_, growth.bytes, options_.task);
-  }
-  if (!imported.ok()) Undo();
+  RETURN_IF_ERROR(ImportGraphDef(graph_def, graph_,
+                                 {.adder = &expander_, .logger = &logger}));
+  RETURN_IF_ERROR(CheckOps());
+  growth.bytes = SessionQuotas::BytesOfGraph(
+      graph_def.size(), graph_.num_nodes() - num_nodes_, expander_.num_bytes());
   expander_.EndImport();
-  return imported;
+  return quotas.CheckGraph(num_bytes_, growth.bytes, options_.task);
 }
 
 absl::Status SessionGraph::CheckOps() const {
@@ -161,25 +164,42 @@ void SessionGraph::Place(GrowthPtr growth) {
 void SessionGraph::Placed(Growth& growth,
                           absl::StatusOr<protocol::PlacementReply> reply) {
   auto result = EndGrowth(growth, std::move(reply));
-  if (result.ok()) LogPlacement(*result);
+  if (result.ok()) {
+    // The extension has taken place, whether or not there is memory for lines.
+    CatchExceptions([&] {
+      LogPlacement(*result);
+      return absl::OkStatus();
+    }).IgnoreError();
+  }
   Answer(growth, std::move(result));
 }
 
 absl::StatusOr<protocol::ExtensionResult> SessionGraph::EndGrowth(
     const Growth& growth, absl::StatusOr<protocol::PlacementReply> reply) {
   absl::MutexLock lock(&mutex_);
-  absl::Status status = reply.status();
-  if (status.ok()) status = SetDevices(growth, *std::move(reply));
-  if (!status.ok()) {
+  // What may throw comes first: the version changes as a whole or not at all.
+  protocol::ExtensionResult repeated;
+  auto result =
+      CatchExceptions([&]() -> absl::StatusOr<protocol::ExtensionResult> {
+        mutex_.AssertHeld();
+        RETURN_IF_ERROR(reply.status());
+        RETURN_IF_ERROR(SetDevices(growth, *std::move(reply)));
+        protocol::ExtensionResult described = DescribeFrom(growth.first_id);
+        described.version = version_ + 1;
+        repeated = described;
+        Declare(growth);
+        return described;
+      });
+  if (!result.ok()) {
     Undo();
-    return status;
+    return result;
   }
   num_nodes_ = graph_.num_nodes();
   ++version_;
   num_bytes_ += growth.bytes;
   last_extension_ = absl::HashOf(growth.extension.graph_def);
-  last_result_ = DescribeFrom(growth.first_id);
-  return last_result_;
+  last_result_ = std::move(repeated);
+  return result;
 }
 
 absl::Status SessionGraph::SetDevices(const Growth& growth,
@@ -195,12 +215,14 @@ absl::Status SessionGraph::SetDevices(const Growth& growth,
         graph_.node(growth.first_id + static_cast<int>(i)),
         std::move(reply.devices[num_old + i]));
   }
-  if (!config_.isolate_session_state) Declare(placed, growth.first_id);
   return absl::OkStatus();
 }
 
-void SessionGraph::Declare(const PlacementGraph& placed, int first_id) {
-  absl::MutexLock lock(&declared_mutex_);
+void SessionGraph::Declare(const Growth& growth) {
+  if (config_.isolate_session_state) return;
+  const PlacementGraph& placed = growth.request->graph;
+  const int first_id = growth.first_id;
+  std::vector<protocol::PlacedResource> added;
   const size_t num_old = placed.nodes.size() - (graph_.num_nodes() - first_id);
   for (size_t i = num_old; i < placed.nodes.size(); ++i) {
     const PlacementNode& node = placed.nodes[i];
@@ -213,8 +235,12 @@ void SessionGraph::Declare(const PlacementGraph& placed, int first_id) {
       auto device = DeviceName::Parse(resource.device);
       if (device.ok()) resource.resource.container = device->job.value_or("");
     }
-    declared_.push_back(std::move(resource));
+    added.push_back(std::move(resource));
   }
+  absl::MutexLock lock(&declared_mutex_);
+  // The end of a vector takes all of them or none.
+  declared_.insert(declared_.end(), std::make_move_iterator(added.begin()),
+                   std::make_move_iterator(added.end()));
 }
 
 std::vector<protocol::PlacedResource> SessionGraph::declared() const {

@@ -77,9 +77,10 @@ class SessionGraph {
   using GrowthPtr = std::shared_ptr<Growth>;
 
   void ExtendLocked(GrowthPtr growth) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Adds the nodes, for nobody to see yet.
+  // Adds the nodes, for nobody to see yet. The graph is unchanged after an
+  // error.
   absl::Status BeginGrowth(Growth& growth) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The graph is unchanged after an error.
+  // The caller undoes it after an error.
   absl::Status Import(Growth& growth) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes what an extension has added out of the graph again.
   void Undo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -100,9 +101,8 @@ class SessionGraph {
   void Answer(Growth& growth, absl::StatusOr<protocol::ExtensionResult> result);
   absl::Status SetDevices(const Growth& growth, protocol::PlacementReply reply)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Remembers what the new nodes share.
-  void Declare(const PlacementGraph& placed, int first_id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Remembers what the new nodes share, all of it or, where it throws, nothing.
+  void Declare(const Growth& growth) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A line for each new node of a session that logs placement.
   void LogPlacement(const protocol::ExtensionResult& result) const;
   protocol::ExtensionResult DescribeFrom(int first_id) const

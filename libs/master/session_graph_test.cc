@@ -3,6 +3,7 @@
 #include "libs/master/session_graph.h"
 
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -162,6 +163,33 @@ TEST_F(SessionGraphTest, NothingIsLeftOfWhatCanNotBePlaced) {
   coordinator_.answer = absl::OkStatus();
   ASSERT_OK_AND_ASSIGN(const auto result, Extend(0, nodes, {kDevice}));
   EXPECT_EQ(result.version, 1) << "under the same name";
+  EXPECT_OK(Fetch("x:0"));
+}
+
+// Also after the nodes were imported.
+TEST_F(SessionGraphTest, ExtensionWithoutMemoryLeavesTheGraph) {
+  bool has_memory = false;
+  options_.device_types = [&](const Node&) -> std::vector<std::string> {
+    if (!has_memory) throw std::bad_alloc();
+    return {"CPU"};
+  };
+  NewGraph();
+  const std::string nodes = Variable("v");
+  EXPECT_THAT(Extend(0, nodes, {kDevice}),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_TRUE(coordinator_.placements.empty());
+  EXPECT_FALSE(Fetch("v:0").ok());
+  has_memory = true;
+  ASSERT_OK_AND_ASSIGN(const auto result, Extend(0, nodes, {kDevice}));
+  EXPECT_EQ(result.version, 1) << "under the same name";
+  EXPECT_OK(Fetch("v:0"));
+  EXPECT_EQ(graph_->declared().size(), 1);
+}
+
+TEST_F(SessionGraphTest, LoggingWithoutMemoryDoesNotFailTheExtension) {
+  options_.log_placement = [](const std::string&) { throw std::bad_alloc(); };
+  NewGraph();
+  EXPECT_OK(Extend(0, Placeholder("x"), {kDevice}));
   EXPECT_OK(Fetch("x:0"));
 }
 

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/graph/graph_def.h"
 #include "libs/train/global_step.h"
@@ -177,10 +178,15 @@ absl::Status CheckpointSaverHook::WriteGraph(Session& session) {
   if (!options_.write_graph) return absl::OkStatus();
   FileSystem* const files =
       session.file_system() != nullptr ? session.file_system() : &local_files_;
-  RETURN_IF_ERROR(files->CreateDirectories(options_.checkpoint_dir));
+  // Its text may take more memory than there is.
+  return CatchExceptions([&] { return WriteGraphTo(*files); });
+}
+
+absl::Status CheckpointSaverHook::WriteGraphTo(FileSystem& files) {
+  RETURN_IF_ERROR(files.CreateDirectories(options_.checkpoint_dir));
   RETURN_IF_ERROR(
-      files->WriteFileAtomically(PathIn(options_.checkpoint_dir, "graph.pbtxt"),
-                                 ExportGraphDefText(scope_->graph())));
+      files.WriteFileAtomically(PathIn(options_.checkpoint_dir, "graph.pbtxt"),
+                                ExportGraphDefText(scope_->graph())));
   if (options_.writer == nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Saver* const saver, FindSaver());
   ASSIGN_OR_RETURN(const MetaGraph meta_graph,

@@ -120,6 +120,7 @@ class CheckpointSaverHook : public SessionRunHook {
  private:
   absl::StatusOr<Saver*> FindSaver() const;
   absl::Status WriteGraph(Session& session);
+  absl::Status WriteGraphTo(FileSystem& files);
   // What became of a save, and what listeners said.
   struct Outcome {
     absl::Status saved;

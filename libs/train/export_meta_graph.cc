@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/graph/graph_proto.h"
 #include "libs/ops/state/variable.h"
@@ -133,11 +134,8 @@ void ExportGraphOf(const Scope& scope, bool clear_devices,
   ExportOps(scope.graph(), info.mutable_stripped_op_list());
 }
 
-}  // namespace
-
-absl::StatusOr<MetaGraph> ExportMetaGraph(
+absl::StatusOr<MetaGraph> WriteMetaGraph(
     const Scope& scope, const ExportMetaGraphOptions& options) {
-  RETURN_IF_ERROR(scope.status());
   tf::MetaGraphDef message;
   if (options.from != nullptr) message = options.from->message();
   message.clear_collection_def();
@@ -154,6 +152,14 @@ absl::StatusOr<MetaGraph> ExportMetaGraph(
         "constants out of it, or save without write_meta_graph");
   }
   return MetaGraph(std::move(message));
+}
+
+}  // namespace
+
+absl::StatusOr<MetaGraph> ExportMetaGraph(
+    const Scope& scope, const ExportMetaGraphOptions& options) {
+  RETURN_IF_ERROR(scope.status());
+  return CatchExceptions([&] { return WriteMetaGraph(scope, options); });
 }
 
 }  // namespace weft::train

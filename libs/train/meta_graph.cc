@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/base/text_proto.h"
 #include "libs/train/saver_defs.h"
@@ -93,7 +94,8 @@ absl::StatusOr<MetaGraph> ReadMetaGraph(FileSystem& files,
 
 absl::Status WriteMetaGraph(FileSystem& files, absl::string_view path,
                             const MetaGraph& meta_graph) {
-  return files.WriteFileAtomically(path, meta_graph.Serialize());
+  return CatchExceptions(
+      [&] { return files.WriteFileAtomically(path, meta_graph.Serialize()); });
 }
 
 }  // namespace weft::train

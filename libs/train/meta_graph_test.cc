@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/failing_memory.h"
 #include "libs/base/text_proto.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/ops/math/math_ops.h"
@@ -68,6 +69,24 @@ class MetaGraphTest : public testing::Test {
 
   tf::MetaGraphDef message_;
 };
+
+TEST_F(MetaGraphTest, ExportWithoutMemoryIsAnError) {
+  const Scope root = Scope::Root();
+  const MetaGraph meta(message_);
+  MemoryFileSystem files;
+  constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
+  const auto without_memory = [](auto call) {
+    const FailingMemory failing(1);
+    return absl::Status(call());
+  };
+  EXPECT_THAT(without_memory([&] { return ExportMetaGraph(root).status(); }),
+              StatusIs(kExhausted));
+  EXPECT_THAT(
+      without_memory([&] { return WriteMetaGraph(files, "model.meta", meta); }),
+      StatusIs(kExhausted));
+  EXPECT_OK(ExportMetaGraph(root));
+  EXPECT_OK(WriteMetaGraph(files, "model.meta", meta));
+}
 
 TEST_F(MetaGraphTest, BytesAndTextAreRead) {
   const MetaGraph meta(message_);
