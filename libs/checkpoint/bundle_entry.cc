@@ -14,6 +14,7 @@
 #include "libs/base/status.h"
 #include "libs/checkpoint/slice_protos.h"
 #include "libs/fs/path.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor_proto_convert.h"
 #include "schemas/tf/tensor_bundle.pb.h"
 
@@ -30,7 +31,15 @@ absl::Status DataLoss(absl::string_view key, absl::string_view what) {
       absl::StrCat("entry '", absl::CHexEscape(key), "': ", what));
 }
 
-absl::StatusOr<BundleEntry> ReadEntry(const tf::BundleEntryProto& proto) {
+absl::StatusOr<BundleEntry> ReadEntry(absl::string_view bytes,
+                                      HeapCharge& charge) {
+  constexpr int kSlices = tf::BundleEntryProto::kSlicesFieldNumber;
+  std::string rest;
+  tf::BundleEntryProto proto;
+  RETURN_IF_ERROR(SplitMessage(bytes, kSlices, &rest, [](absl::string_view) {
+    return absl::OkStatus();
+  }));
+  RETURN_IF_ERROR(ParseRest(rest, proto));
   BundleEntry entry;
   entry.dtype = static_cast<DataType>(proto.dtype());
   ASSIGN_OR_RETURN(entry.shape, ReadShape(proto.shape()));
@@ -42,11 +51,11 @@ absl::StatusOr<BundleEntry> ReadEntry(const tf::BundleEntryProto& proto) {
   entry.offset = proto.offset();
   entry.size = proto.size();
   entry.masked_crc32c = proto.crc32c();
-  for (const tf::TensorSliceProto& slice : proto.slices()) {
-    ASSIGN_OR_RETURN(TensorSlice read, ReadSlice(slice));
-    RETURN_IF_ERROR(read.SliceShape(entry.shape).status());
-    entry.slices.push_back(std::move(read));
-  }
+  RETURN_IF_ERROR(
+      ForEachSlice(bytes, kSlices, entry.shape, charge, [&](TensorSlice slice) {
+        entry.slices.push_back(std::move(slice));
+        return absl::OkStatus();
+      }));
   return entry;
 }
 
@@ -180,14 +189,12 @@ std::string SerializeBundleEntry(const BundleEntry& entry) {
 }
 
 absl::StatusOr<BundleEntry> ParseBundleEntry(absl::string_view key,
-                                             absl::string_view bytes) {
-  tf::BundleEntryProto proto;
-  if (!ParseProto(bytes, proto)) {
-    return DataLoss(key, "its bytes are no BundleEntryProto");
-  }
-  absl::StatusOr<BundleEntry> entry = ReadEntry(proto);
-  if (!entry.ok()) return DataLoss(key, entry.status().message());
-  return entry;
+                                             absl::string_view bytes,
+                                             Allocator& allocator) {
+  HeapCharge charge(allocator);
+  absl::StatusOr<BundleEntry> entry = ReadEntry(bytes, charge);
+  if (entry.ok() || absl::IsResourceExhausted(entry.status())) return entry;
+  return DataLoss(key, entry.status().message());
 }
 
 }  // namespace weft::checkpoint

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "libs/checkpoint/tensor_info.h"
+#include "libs/tensor/buffer.h"
 
 namespace weft::checkpoint {
 
@@ -67,9 +68,11 @@ struct BundleEntry : TensorInfo {
 
 std::string SerializeBundleEntry(const BundleEntry& entry);
 // DATA_LOSS, naming `key`, where `bytes` are no entry or say what can't be: an
-// invalid shape or slice, a negative place.
-absl::StatusOr<BundleEntry> ParseBundleEntry(absl::string_view key,
-                                             absl::string_view bytes);
+// invalid shape or slice, a negative place. RESOURCE_EXHAUSTED where
+// `allocator` has no memory for its slices, which may be millions in few bytes.
+absl::StatusOr<BundleEntry> ParseBundleEntry(
+    absl::string_view key, absl::string_view bytes,
+    Allocator& allocator = HeapAllocator());
 
 }  // namespace weft::checkpoint
 

@@ -117,16 +117,20 @@ constexpr int kMaxReplaced = 3;
 }  // namespace
 
 BundleReader::BundleReader(FileSystem& file_system, absl::string_view prefix,
-                           const Cancellation* cancellation)
-    : file_system_(file_system), prefix_(prefix), cancellation_(cancellation) {}
+                           const Cancellation* cancellation,
+                           Allocator& allocator)
+    : file_system_(file_system),
+      prefix_(prefix),
+      cancellation_(cancellation),
+      allocator_(allocator) {}
 
 BundleReader::~BundleReader() = default;
 
 absl::StatusOr<std::unique_ptr<BundleReader>> BundleReader::Open(
     FileSystem& file_system, absl::string_view prefix,
-    const Cancellation* cancellation) {
+    const Cancellation* cancellation, Allocator& allocator) {
   std::unique_ptr<BundleReader> reader(
-      new BundleReader(file_system, prefix, cancellation));
+      new BundleReader(file_system, prefix, cancellation, allocator));
   RETURN_IF_ERROR(reader->OpenIndex());
   RETURN_IF_ERROR(reader->ReadHeader());
   return reader;
@@ -180,7 +184,7 @@ absl::StatusOr<BundleEntry> BundleReader::Parse(absl::string_view key) {
     return absl::NotFoundError(absl::StrCat(
         "Key ", absl::CHexEscape(key), " not found in checkpoint ", prefix_));
   }
-  absl::StatusOr<BundleEntry> entry = ParseBundleEntry(key, *bytes);
+  absl::StatusOr<BundleEntry> entry = ParseBundleEntry(key, *bytes, allocator_);
   if (!entry.ok()) return Annotate(entry.status(), index_->path());
   slices_parsed_ += static_cast<int64_t>(entry->slices.size());
   return entry;
@@ -242,7 +246,7 @@ absl::Status BundleReader::ForEach(
   return index_->ForEach(
       [&](absl::string_view key, absl::string_view value) -> absl::Status {
         if (key == kHeaderKey) return absl::OkStatus();
-        const auto entry = ParseBundleEntry(key, value);
+        const auto entry = ParseBundleEntry(key, value, allocator_);
         if (!entry.ok()) return Annotate(entry.status(), index_->path());
         return visit(key, *entry);
       });

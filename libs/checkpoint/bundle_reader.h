@@ -31,11 +31,13 @@ namespace weft::checkpoint {
 
 class BundleReader : public CheckpointReader {
  public:
-  // Reads PREFIX.index's header. `file_system` outlives the reader, and so does
-  // `cancellation`, which may be null and ends a reading between two pieces.
+  // Reads PREFIX.index's header. `file_system` outlives the reader, and so do
+  // `cancellation`, which may be null and ends a reading between two pieces,
+  // and `allocator`, as CheckpointReader says.
   static absl::StatusOr<std::unique_ptr<BundleReader>> Open(
       FileSystem& file_system, absl::string_view prefix,
-      const Cancellation* cancellation = nullptr);
+      const Cancellation* cancellation = nullptr,
+      Allocator& allocator = HeapAllocator());
   ~BundleReader() override;
 
   int format() const override { return 2; }
@@ -88,7 +90,7 @@ class BundleReader : public CheckpointReader {
   };
 
   BundleReader(FileSystem& file_system, absl::string_view prefix,
-               const Cancellation* cancellation);
+               const Cancellation* cancellation, Allocator& allocator);
 
   // Again where another save's has taken its place meanwhile.
   absl::Status OpenIndex();
@@ -147,6 +149,7 @@ class BundleReader : public CheckpointReader {
   FileSystem& file_system_;
   const std::string prefix_;
   const Cancellation* const cancellation_;  // may be null
+  Allocator& allocator_;
   std::unique_ptr<Table> index_;
   BundleHeader header_;
   std::map<int, DataFile> data_;  // those needed so far, by shard

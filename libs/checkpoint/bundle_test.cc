@@ -506,6 +506,20 @@ class SmallAllocator : public Allocator {
   size_t left_;
 };
 
+// An entry may name millions of slices in few bytes.
+TEST(BundleEntryTest, MemoryForSlicesIsBounded) {
+  constexpr int kSlices = 300'000;
+  BundleEntry entry;
+  entry.dtype = DT_FLOAT;
+  entry.shape = TensorShape({int64_t{1} << 40});
+  entry.slices.assign(kSlices, TensorSlice::Parse("0,1").value());
+  const std::string bytes = SerializeBundleEntry(entry);
+  SmallAllocator small(size_t{32} << 20);
+  EXPECT_THAT(ParseBundleEntry("x", bytes, small),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_OK(ParseBundleEntry("x", bytes));
+}
+
 TEST_F(BundleTest, TooLittleMemoryIsReported) {
   const auto writer = NewWriter();
   ASSERT_OK(writer->Add(

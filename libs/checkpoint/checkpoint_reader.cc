@@ -49,9 +49,9 @@ absl::Status CheckIsPrefix(FileSystem& file_system, absl::string_view path) {
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
     FileSystem& file_system, absl::string_view prefix,
-    const Cancellation* cancellation) {
+    const Cancellation* cancellation, Allocator& allocator) {
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
-      BundleReader::Open(file_system, prefix, cancellation);
+      BundleReader::Open(file_system, prefix, cancellation, allocator);
   if (!absl::IsNotFound(reader.status())) return reader;
   RETURN_IF_ERROR(CheckIsPrefix(file_system, prefix));
   ASSIGN_OR_RETURN(std::vector<std::string> paths,
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
   // Most checkpoints are of format V2: its error says what is missing.
   if (paths.empty()) return reader;
   return TensorSliceReader::Open(file_system, prefix, std::move(paths),
-                                 cancellation);
+                                 cancellation, allocator);
 }
 
 absl::StatusOr<bool> CheckpointExists(FileSystem& file_system,

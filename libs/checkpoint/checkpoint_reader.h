@@ -54,10 +54,12 @@ class CheckpointReader {
   // V1 checkpoint: one path, or a pattern that all its shards match
   // ("model-?????-of-00002", see FileSystem::GetMatchingPaths). `file_system`
   // and `cancellation`, which may be null and ends a reading between two
-  // pieces, outlive the reader.
+  // pieces, outlive the reader. So does `allocator`, whose bound counts what
+  // the reader keeps of a list of slices: RESOURCE_EXHAUSTED beyond it.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
       FileSystem& file_system, absl::string_view prefix,
-      const Cancellation* cancellation = nullptr);
+      const Cancellation* cancellation = nullptr,
+      Allocator& allocator = HeapAllocator());
 
   virtual ~CheckpointReader() = default;
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/saturated.h"
 #include "libs/base/status.h"
@@ -20,6 +21,8 @@ namespace {
 // TensorFlow's number for the format; V1 and V2 have the same.
 constexpr int kSlicesVersion = 1;
 
+absl::Status Ignore(absl::string_view) { return absl::OkStatus(); }
+
 absl::Status CheckVersions(const tf::VersionDef& versions) {
   BundleHeader header;
   header.producer = versions.producer();
@@ -29,25 +32,63 @@ absl::Status CheckVersions(const tf::VersionDef& versions) {
   return CheckReadable(header);
 }
 
-absl::StatusOr<TensorInfo> ReadInfo(const tf::SavedSliceMeta& meta) {
+// `bytes` are a SavedSliceMeta, and `meta` is what they say but for slices.
+absl::StatusOr<TensorInfo> ReadInfo(absl::string_view bytes,
+                                    const tf::SavedSliceMeta& meta,
+                                    HeapCharge& charge) {
   TensorInfo info;
   info.dtype = static_cast<DataType>(meta.type());
   ASSIGN_OR_RETURN(info.shape, ReadShape(meta.shape()));
   const int64_t all = MinElements(TensorSlice(info.shape.rank()), info.shape);
   int64_t claimed = 0;
-  for (const tf::TensorSliceProto& slice : meta.slice()) {
-    ASSIGN_OR_RETURN(TensorSlice read, ReadSlice(slice));
-    RETURN_IF_ERROR(read.SliceShape(info.shape).status());
-    claimed = SaturatedAdd(claimed, MinElements(read, info.shape));
-    // A slice takes two bytes in the list, and many times that in memory.
-    if (claimed > all) {
-      return absl::DataLossError(absl::StrCat(
-          "Overlapping slices of ", meta.name(),
-          ": they have more elements than its shape ", info.shape.ToString()));
-    }
-    info.slices.push_back(std::move(read));
-  }
+  RETURN_IF_ERROR(ForEachSlice(
+      bytes, tf::SavedSliceMeta::kSliceFieldNumber, info.shape, charge,
+      [&](TensorSlice slice) -> absl::Status {
+        claimed = SaturatedAdd(claimed, MinElements(slice, info.shape));
+        if (claimed > all) {
+          return absl::DataLossError(
+              absl::StrCat("Overlapping slices of ", meta.name(),
+                           ": they have more elements than its shape ",
+                           info.shape.ToString()));
+        }
+        info.slices.push_back(std::move(slice));
+        return absl::OkStatus();
+      }));
   return info;
+}
+
+absl::StatusOr<SlicesOfTensor> ReadTensor(absl::string_view bytes,
+                                          HeapCharge& charge) {
+  constexpr size_t kTensorBytes = 512;  // in a reader, beside its slices
+  std::string rest;
+  tf::SavedSliceMeta meta;
+  RETURN_IF_ERROR(SplitMessage(bytes, tf::SavedSliceMeta::kSliceFieldNumber,
+                               &rest, Ignore));
+  RETURN_IF_ERROR(ParseRest(rest, meta));
+  RETURN_IF_ERROR(charge.Add(kTensorBytes + 2 * meta.name().size()));
+  absl::StatusOr<TensorInfo> info = ReadInfo(bytes, meta, charge);
+  if (info.ok()) return SlicesOfTensor{meta.name(), *std::move(info)};
+  const absl::StatusCode code = absl::IsResourceExhausted(info.status())
+                                    ? absl::StatusCode::kResourceExhausted
+                                    : absl::StatusCode::kDataLoss;
+  return absl::Status(code, absl::StrCat("tensor '", meta.name(),
+                                         "': ", info.status().message()));
+}
+
+// Calls `visit` with the bytes of each SavedSliceMeta of a list, and appends
+// what else the list says to `rest`. False: `bytes` have no list.
+absl::StatusOr<bool> ForEachTensor(
+    absl::string_view bytes, std::string* rest,
+    absl::FunctionRef<absl::Status(absl::string_view)> visit) {
+  bool has_list = false;
+  RETURN_IF_ERROR(SplitMessage(
+      bytes, tf::SavedTensorSlices::kMetaFieldNumber, nullptr,
+      [&](absl::string_view list) {
+        has_list = true;
+        return SplitMessage(list, tf::SavedTensorSliceMeta::kTensorFieldNumber,
+                            rest, visit);
+      }));
+  return has_list;
 }
 
 // Of the field that holds elements of that type. A complex number is two.
@@ -208,21 +249,23 @@ int64_t MinElements(const TensorSlice& slice, const TensorShape& shape) {
 }
 
 absl::StatusOr<std::vector<SlicesOfTensor>> ParseSliceList(
-    absl::string_view bytes) {
-  tf::SavedTensorSlices record;
-  if (!ParseProto(bytes, record) || !record.has_meta()) {
+    absl::string_view bytes, HeapCharge& charge) {
+  std::string rest;
+  tf::SavedTensorSliceMeta list;
+  if (!ForEachTensor(bytes, &rest, Ignore).value_or(false) ||
+      !ParseRest(rest, list).ok()) {
     return absl::DataLossError("its first record does not list its tensors");
   }
-  RETURN_IF_ERROR(CheckVersions(record.meta().versions()));
+  RETURN_IF_ERROR(CheckVersions(list.versions()));
   std::vector<SlicesOfTensor> tensors;
-  for (const tf::SavedSliceMeta& meta : record.meta().tensor()) {
-    absl::StatusOr<TensorInfo> info = ReadInfo(meta);
-    if (!info.ok()) {
-      return absl::DataLossError(absl::StrCat("tensor '", meta.name(),
-                                              "': ", info.status().message()));
-    }
-    tensors.push_back({.name = meta.name(), .info = *std::move(info)});
-  }
+  RETURN_IF_ERROR(ForEachTensor(bytes, nullptr,
+                                [&](absl::string_view meta) -> absl::Status {
+                                  ASSIGN_OR_RETURN(SlicesOfTensor tensor,
+                                                   ReadTensor(meta, charge));
+                                  tensors.push_back(std::move(tensor));
+                                  return absl::OkStatus();
+                                })
+                      .status());
   return tensors;
 }
 

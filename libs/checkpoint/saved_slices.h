@@ -15,6 +15,7 @@
 #include "libs/checkpoint/tensor_info.h"
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/tensor/buffer.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/tensor.h"
 
 namespace weft::checkpoint {
@@ -37,9 +38,11 @@ int64_t MinElements(const TensorSlice& slice, const TensorShape& shape);
 
 // DATA_LOSS where `bytes` are no list, name a shape or slice that cannot be, or
 // more slices of a tensor than it has elements for;
-// INVALID_ARGUMENT if this version of Weft cannot read the checkpoint.
+// INVALID_ARGUMENT if this version of Weft cannot read the checkpoint;
+// RESOURCE_EXHAUSTED where `charge` has no memory for what a reader keeps of
+// the tensors and slices. A list may have millions of slices in few bytes.
 absl::StatusOr<std::vector<SlicesOfTensor>> ParseSliceList(
-    absl::string_view bytes);
+    absl::string_view bytes, HeapCharge& charge);
 std::string SerializeSliceList(const std::vector<SlicesOfTensor>& tensors);
 
 // The values of a slice of that shape. DATA_LOSS where `bytes` are no slice, or

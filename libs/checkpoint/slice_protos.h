@@ -7,10 +7,14 @@
 
 #include <climits>
 #include <cstddef>
+#include <string>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "libs/checkpoint/tensor_slice.h"
+#include "libs/tensor/heap_charge.h"
 #include "libs/tensor/shape.h"
 
 namespace weft {
@@ -29,6 +33,33 @@ bool ParseProto(absl::string_view bytes, Proto& proto) {
   return bytes.size() <= size_t{INT_MAX} &&
          proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
+
+// Reads a message without its repeated field `field`, whose messages may be of
+// two bytes each and take many times that when they are parsed together: calls
+// `visit` with the bytes of each of them, in order, and appends the bytes of
+// the other fields to `rest`, which may be null. DATA_LOSS where `bytes` are no
+// message; else the first error of `visit`.
+absl::Status SplitMessage(
+    absl::string_view bytes, int field, std::string* rest,
+    absl::FunctionRef<absl::Status(absl::string_view)> visit);
+// Parses what SplitMessage left of the message of a tensor. DATA_LOSS where the
+// bytes are no such message, or more than a name and a shape need.
+template <typename Proto>
+absl::Status ParseRest(absl::string_view rest, Proto& proto) {
+  constexpr size_t kMaxBytes = size_t{1} << 20;
+  if (rest.size() <= kMaxBytes && ParseProto(rest, proto)) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError("it is described by no message of its kind");
+}
+// Calls `visit` with each of the slices in field `field` of a message. Adds to
+// `charge` what a reader needs for them. DATA_LOSS where the bytes are no
+// message; INVALID_ARGUMENT for a slice that is none (TensorSlice::Create) or
+// is not in `shape`; RESOURCE_EXHAUSTED without memory; the first error of
+// `visit`.
+absl::Status ForEachSlice(absl::string_view bytes, int field,
+                          const TensorShape& shape, HeapCharge& charge,
+                          absl::FunctionRef<absl::Status(TensorSlice)> visit);
 
 // INVALID_ARGUMENT where the shape is not valid or not fully defined.
 absl::StatusOr<TensorShape> ReadShape(const tf::TensorShapeProto& proto);

@@ -102,8 +102,12 @@ absl::StatusOr<std::vector<std::string>> SliceTablePaths(
 TensorSliceReader::TensorSliceReader(FileSystem& file_system,
                                      absl::string_view prefix,
                                      std::vector<std::string> paths,
-                                     const Cancellation* cancellation)
-    : file_system_(file_system), prefix_(prefix), cancellation_(cancellation) {
+                                     const Cancellation* cancellation,
+                                     Allocator& allocator)
+    : file_system_(file_system),
+      prefix_(prefix),
+      cancellation_(cancellation),
+      charge_(allocator) {
   for (std::string& path : paths) {
     tables_.emplace_back().path = std::move(path);
   }
@@ -111,9 +115,10 @@ TensorSliceReader::TensorSliceReader(FileSystem& file_system,
 
 absl::StatusOr<std::unique_ptr<TensorSliceReader>> TensorSliceReader::Open(
     FileSystem& file_system, absl::string_view prefix,
-    std::vector<std::string> paths, const Cancellation* cancellation) {
+    std::vector<std::string> paths, const Cancellation* cancellation,
+    Allocator& allocator) {
   std::unique_ptr<TensorSliceReader> reader(new TensorSliceReader(
-      file_system, prefix, std::move(paths), cancellation));
+      file_system, prefix, std::move(paths), cancellation, allocator));
   for (size_t file = 0; file < reader->tables_.size(); ++file) {
     RETURN_IF_ERROR(reader->LoadList(file));
   }
@@ -161,7 +166,7 @@ absl::Status TensorSliceReader::LoadList(size_t file) {
   ASSIGN_OR_RETURN(Table* const table, OpenTable(file));
   ASSIGN_OR_RETURN(const auto bytes, table->FindView(kSliceListKey));
   absl::StatusOr<std::vector<SlicesOfTensor>> list =
-      ParseSliceList(bytes.value_or(""));
+      ParseSliceList(bytes.value_or(""), charge_);
   if (absl::IsDataLoss(list.status())) {
     return absl::DataLossError(absl::StrCat(
         "Failed to find the saved tensor slices at the beginning of the "

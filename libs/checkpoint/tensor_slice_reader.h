@@ -24,6 +24,8 @@
 #include "libs/checkpoint/slice_copy.h"
 #include "libs/checkpoint/table.h"
 #include "libs/fs/file_system.h"
+#include "libs/tensor/buffer.h"
+#include "libs/tensor/heap_charge.h"
 
 namespace weft::checkpoint {
 
@@ -38,7 +40,8 @@ class TensorSliceReader : public CheckpointReader {
   static absl::StatusOr<std::unique_ptr<TensorSliceReader>> Open(
       FileSystem& file_system, absl::string_view prefix,
       std::vector<std::string> paths,
-      const Cancellation* cancellation = nullptr);
+      const Cancellation* cancellation = nullptr,
+      Allocator& allocator = HeapAllocator());
 
   int format() const override { return 1; }
   int num_data_files() const override {
@@ -72,7 +75,7 @@ class TensorSliceReader : public CheckpointReader {
 
   TensorSliceReader(FileSystem& file_system, absl::string_view prefix,
                     std::vector<std::string> paths,
-                    const Cancellation* cancellation);
+                    const Cancellation* cancellation, Allocator& allocator);
 
   absl::Status CheckCancelled() const;
   // Opens tables_[file], and closes the table that was used longest ago where
@@ -111,6 +114,7 @@ class TensorSliceReader : public CheckpointReader {
   FileSystem& file_system_;
   const std::string prefix_;
   const Cancellation* const cancellation_;  // may be null
+  HeapCharge charge_;  // of tensors_, whose slices the lists say
   std::vector<TableFile> tables_;
   std::deque<size_t> open_;  // tables_ that are open, the last used last
   SavedTensors tensors_;

@@ -24,6 +24,7 @@
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/tensor/quantized_type.h"
+#include "libs/tensor/testing/small_allocator.h"
 #include "schemas/tf/saved_tensor_slice.pb.h"
 
 namespace weft::checkpoint {
@@ -416,6 +417,27 @@ TEST_F(TensorSliceReaderTest, MoreSlicesThanElementsAreRefused) {
     EXPECT_THAT(CheckpointReader::Open(fs_, kPath).status(),
                 StatusIs(kDataLoss, "Overlapping slices of x"));
   }
+}
+
+// The list is small, and so are its slices for their tensor.
+TEST_F(TensorSliceReaderTest, MemoryForSlicesIsBounded) {
+  constexpr int kSlices = 1'000'000;
+  tf::SavedTensorSlices list = ListOf({int64_t{1} << 40});
+  tf::SavedSliceMeta& meta = *list.mutable_meta()->mutable_tensor(0);
+  meta.mutable_slice(0)->mutable_extent(0)->set_length(1);
+  for (int i = 1; i < kSlices; ++i) *meta.add_slice() = meta.slice(0);
+  ASSERT_OK(WriteRecords(list, KeyOf(1), ""));
+  constexpr size_t kMemory = size_t{64} << 20;
+  weft::SmallAllocator small(kMemory, kMemory);
+  EXPECT_THAT(CheckpointReader::Open(fs_, kPath, nullptr, small).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, "tensor 'x'"));
+}
+
+TEST_F(TensorSliceReaderTest, SlicesInBoundsNeedLittleMemory) {
+  ASSERT_OK(Write(kPath, {{"x", {4, 2}, "0,2:-", Rows(0, 2, 2)},
+                          {"x", {4, 2}, "2,2:-", Rows(2, 4, 2)}}));
+  weft::SmallAllocator none(0, 0);
+  EXPECT_OK(CheckpointReader::Open(fs_, kPath, nullptr, none));
 }
 
 TEST_F(TensorSliceReaderTest, OverlapsAreFoundWhereTheyAreRead) {

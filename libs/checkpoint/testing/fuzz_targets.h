@@ -101,9 +101,10 @@ inline void FuzzSliceTable(absl::string_view bytes) {
   }
   entries[0] = CraftEntry(0, "", SerializeSliceList(tensors));
   ReadSliceTableForFuzz(CraftTable(CraftBlock(entries, {0})));
-  const auto list = ParseSliceList(bytes);
+  HeapCharge charge(HeapAllocator());
+  const auto list = ParseSliceList(bytes, charge);
   if (!list.ok()) return;
-  const auto again = ParseSliceList(SerializeSliceList(*list));
+  const auto again = ParseSliceList(SerializeSliceList(*list), charge);
   RequireForFuzz(again.ok() && *again == *list);
 }
 

@@ -221,7 +221,8 @@ class LoadAndRemapMatrixKernel : public FileKernel {
     RETURN_IF_ERROR(context.cancellation().status());
     ASSIGN_OR_RETURN(const auto reader,
                      CheckpointReader::Open(context.file_system(), prefix,
-                                            &context.cancellation()));
+                                            &context.cancellation(),
+                                            context.host_allocator()));
     RETURN_IF_ERROR(CheckOld(*reader, name, rows, columns));
     ASSIGN_OR_RETURN(const TensorShape shape,
                      TensorShape::Create({num_rows_, num_columns_}));

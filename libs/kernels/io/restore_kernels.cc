@@ -25,8 +25,9 @@ using checkpoint::ShapeAndSlice;
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
     const OpKernelContext& context, const std::string& prefix) {
-  auto reader = CheckpointReader::Open(context.file_system(), prefix,
-                                       &context.cancellation());
+  auto reader =
+      CheckpointReader::Open(context.file_system(), prefix,
+                             &context.cancellation(), context.host_allocator());
   if (!absl::IsNotFound(reader.status())) return reader;
   return absl::NotFoundError(absl::StrCat(
       "Unsuccessful TensorSliceReader constructor: Failed to find any "
