@@ -60,6 +60,25 @@ class Builder {
     tensor->add_string_val(text);
     return name;
   }
+  // All elements are `text`, or zeros where the type is another.
+  std::string Filled(DataType type, const std::vector<int64_t>& sizes,
+                     const std::string& text) {
+    tf::TensorProto* tensor = nullptr;
+    const std::string name = Const(type, &tensor);
+    for (const int64_t size : sizes) {
+      tensor->mutable_tensor_shape()->add_dim()->set_size(size);
+    }
+    if (type == DT_STRING) tensor->add_string_val(text);
+    return name;
+  }
+  // A vector of one size.
+  std::string Size(DataType type, int64_t size) {
+    const std::string name = Integer(type, size);
+    tf::NodeDef& node = *def_.mutable_node(def_.node_size() - 1);
+    tf::TensorProto* tensor = (*node.mutable_attr())["value"].mutable_tensor();
+    tensor->mutable_tensor_shape()->add_dim()->set_size(1);
+    return name;
+  }
   // A vector of `size` numbers 1.
   std::string Floats(int64_t size) {
     tf::TensorProto* tensor = nullptr;
@@ -318,6 +337,128 @@ class DatasetTower {
   std::vector<const OpDef*> transformations_, ends_;
 };
 
+// An op on strings or sparse tensors that has one tensor on many edges: what it
+// makes may be much larger than what it is given.
+class SharedInputs {
+ public:
+  SharedInputs(const OpRegistry& ops, Choices& choices, tf::GraphDef* def)
+      : choices_(choices), builder_(def) {
+    for (const OpDef* op : ops.List()) {
+      if (IsCandidate(*op)) ops_.push_back(op);
+    }
+  }
+
+  void Add() {
+    const OpDef& op = *choices_.Of(ops_);
+    Names inputs;
+    for (const ArgDef& arg : op.inputs) {
+      inputs.insert(inputs.end(), IsList(arg) ? copies_ : 1, Input(op, arg));
+    }
+    tf::NodeDef* node = builder_.Node(op.name, inputs);
+    for (const AttrDef& attr : op.attrs) SetAttr(op, attr, node);
+  }
+
+ private:
+  static bool IsList(const ArgDef& arg) {
+    return !arg.number_attr.empty() || !arg.type_list_attr.empty();
+  }
+  static bool IsCandidate(const OpDef& op) {
+    const auto has_strings = [&](const ArgDef& arg) {
+      return TypeOf(op, arg) == DT_STRING;
+    };
+    const auto is_value = [&](const ArgDef& arg) {
+      const DataType type = TypeOf(op, arg);
+      return !arg.is_ref && type != DT_RESOURCE && type != DT_VARIANT;
+    };
+    const auto is_plain = [](const AttrDef& attr) {
+      return attr.default_value || attr.type != "tensor";
+    };
+    return absl::c_any_of(op.inputs, IsList) &&
+           absl::c_all_of(op.inputs, is_value) &&
+           absl::c_all_of(op.attrs, is_plain) &&
+           (absl::StrContains(op.name, "Sparse") ||
+            absl::c_any_of(op.inputs, has_strings));
+  }
+
+  // Strings where the op takes them.
+  static DataType TypeOf(const AttrDef& attr) {
+    const auto& allowed = attr.allowed_types;
+    const bool has_strings =
+        allowed.empty() || absl::c_linear_search(allowed, DT_STRING);
+    return has_strings ? DT_STRING : allowed[0];
+  }
+  static DataType TypeOf(const OpDef& op, const ArgDef& arg) {
+    const std::string& name =
+        arg.type_attr.empty() ? arg.type_list_attr : arg.type_attr;
+    return name.empty() ? arg.type : TypeOf(*op.FindAttr(name));
+  }
+
+  // Of a sparse tensor all elements are at the first place.
+  std::string Input(const OpDef& op, const ArgDef& arg) {
+    const DataType type = TypeOf(op, arg);
+    if (absl::StrContains(arg.name, "shape")) {
+      return builder_.Size(type, count_);
+    }
+    if (absl::StrContains(arg.name, "indices")) {
+      return builder_.Filled(type, {count_, 1}, "");
+    }
+    const bool is_many = type == DT_STRING || IsList(arg) ||
+                         absl::StrContains(arg.name, "values");
+    if (!is_many) return builder_.Filled(type, {}, "");
+    if (absl::StrContains(arg.name, "dense")) {
+      return builder_.Filled(type, {1, count_}, text_);
+    }
+    return builder_.Filled(type, {count_}, text_);
+  }
+
+  void SetAttr(const OpDef& op, const AttrDef& attr, tf::NodeDef* node) {
+    const auto is_named = [&](std::string ArgDef::*name) {
+      return absl::c_any_of(
+          op.inputs, [&](const ArgDef& arg) { return arg.*name == attr.name; });
+    };
+    const auto type = static_cast<tf::DataType>(
+        attr.type == "type" || attr.type == "list(type)" ? TypeOf(attr)
+                                                         : DT_INVALID);
+    tf::AttrValue value;
+    if (is_named(&ArgDef::number_attr)) {
+      value.set_i(copies_);
+    } else if (is_named(&ArgDef::type_list_attr)) {
+      for (int64_t i = 0; i < copies_; ++i) {
+        value.mutable_list()->add_type(type);
+      }
+    } else if (attr.type == "type") {
+      value.set_type(type);
+    } else if (attr.default_value) {
+      return;
+    } else if (attr.type == "int") {
+      value.set_i(attr.minimum.value_or(-1));
+    } else if (attr.type == "bool") {
+      value.set_b(choices_.Percent(50));
+    } else if (attr.type == "shape") {
+      value.mutable_shape()->set_unknown_rank(true);
+    } else if (attr.type == "string") {
+      value.set_s(attr.allowed_strings.empty() ? "" : attr.allowed_strings[0]);
+    } else {
+      value.mutable_list();
+    }
+    (*node->mutable_attr())[attr.name] = value;
+  }
+
+  // The bytes of a Summary with values that say nothing.
+  static std::string EmptyValues(size_t count) {
+    std::string text;
+    for (size_t i = 0; i < count; ++i) text.append("\n\0", 2);
+    return text;
+  }
+
+  Choices& choices_;
+  Builder builder_;
+  std::vector<const OpDef*> ops_;
+  const int64_t copies_ = int64_t{1} << choices_.Below(9);
+  const int64_t count_ = int64_t{1} << choices_.Below(13);
+  const std::string text_ = EmptyValues(size_t{1} << choices_.Below(11));
+};
+
 }  // namespace
 
 std::string ExtremeGraph(uint64_t seed) {
@@ -329,6 +470,8 @@ std::string ExtremeGraph(uint64_t seed) {
     GrowingLoop(choices, &def).Add();
   } else if (kind < 35) {
     DatasetTower(*ops, choices, &def).Add();
+  } else if (kind < 45) {
+    SharedInputs(*ops, choices, &def).Add();
   } else {
     AddNodes(*ops, choices, &def);
     MakeExtreme(choices, &def);
