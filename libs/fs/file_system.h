@@ -93,7 +93,9 @@ class FileSystem {
   // or the new state is found; SyncDirectory makes it the new one.
   virtual absl::Status RenameFile(absl::string_view from,
                                   absl::string_view to) = 0;
-  // What was created, renamed and deleted in the directory survives.
+  // What was created, renamed and deleted in the directory survives a power
+  // failure, where its file system offers that; OK also where it does not, and
+  // where the directory may not be read.
   virtual absl::Status SyncDirectory(absl::string_view path) = 0;
 
   // Readers see the old contents or all of the new, also after a power failure:

@@ -41,7 +41,7 @@ inline constexpr size_t kMaxFilePiece = size_t{1} << 20;
 // Of one file, without an answer: Appends, Flushes, Syncs and Closes.
 inline constexpr int kMaxFilePieces = 16;
 inline constexpr size_t kMaxFilePath = 4096;
-// All names that one ListDirectory answers, in bytes.
+// The names that one ListDirectory answers, in bytes: a page of the directory.
 inline constexpr size_t kMaxListedBytes = size_t{8} << 20;
 
 // The numbers are those of schemas::FileAction (schemas/files.fbs).
@@ -73,7 +73,8 @@ struct FileRequest {
   // Of all that is not done to an open file; absolute or not, it is below the
   // root.
   std::string path;
-  std::string to;     // of kRename
+  // Of kRename; of kListDirectory the name after which the page begins.
+  std::string to;
   uint64_t file = 0;  // what is open
   // Of kRead: where in the file. Of what is in order: so many bytes were
   // appended before, since it was opened.
@@ -84,7 +85,8 @@ struct FileRequest {
 
 struct FileAnswer {
   uint64_t file = 0;  // that was opened; never 0
-  uint64_t size = 0;  // of kStat; of a directory 0
+  // Of kStat; of a directory 0. Of kListDirectory how many names follow.
+  uint64_t size = 0;
   bool is_directory = false;
   std::vector<std::string> names;  // of kListDirectory
   bus::Blob bytes;                 // of kRead; fewer at the file's end

@@ -89,7 +89,8 @@ struct SaverOptions {
   // "_STATE" behind. Both lists empty: also those of Iterator::MakeSaveable.
   std::vector<ops::Iterator> iterators;
   bool sharded = false;
-  // How many checkpoints stay; 0: all do, and nobody keeps count.
+  // How many checkpoints stay; 0: all do, and none is counted in. Those that
+  // were recovered (RecoverLastCheckpoints) stay in the state then.
   int max_to_keep = 5;
   // One each so often is kept for good.
   absl::Duration keep_checkpoint_every = absl::Hours(10000);

@@ -83,7 +83,8 @@ class SessionManager {
 
   // For the chief: variables get the values of the checkpoint or, without one,
   // those of init_op and init_fn. FAILED_PRECONDITION, naming variables, where
-  // some have none afterwards.
+  // some have none afterwards; also where the directory has no state file, but
+  // checkpoints that would be overwritten (unnamed_checkpoints.h).
   absl::StatusOr<std::unique_ptr<Session>> PrepareSession(
       const std::string& target, const SessionOptions& config,
       const Checkpoint& checkpoint, const Initialization& initialization);
