@@ -752,7 +752,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, EndingReplicasTest,
                            return ClusterKindName(kind.param);
                          });
 
-TEST_P(EndingReplicasTest, WithoutBackupsTheFirstEndIsThatOfAll) {
+TEST_P(EndingReplicasTest, AReplicaThatEndsEndsTraining) {
   Train({1000000, 10}, 2);
   ASSERT_OK(steps_[0]);
   EXPECT_THAT(SavedPath(),
@@ -762,19 +762,19 @@ TEST_P(EndingReplicasTest, WithoutBackupsTheFirstEndIsThatOfAll) {
                                  "1 of 2: training ends."));
 }
 
-TEST_P(EndingReplicasTest, SoIsThatOfTheChief) {
+TEST_P(EndingReplicasTest, AChiefThatEndsEndsTraining) {
   Train({10, 1000000}, 2);
   ASSERT_OK(steps_[0]);
   EXPECT_THAT(SavedPath(),
               testing::EndsWith(absl::StrCat("model.ckpt-", *steps_[0])));
 }
 
-TEST_P(EndingReplicasTest, SoIsThatOfANumberedReplica) {
+TEST_P(EndingReplicasTest, ANumberedReplicaThatEndsEndsTraining) {
   Train({1000000, 10, 1000000}, 3, /*is_numbered=*/true);
   EXPECT_THAT(Lines(), HasSubstr("have ended: replica 1 (/job:worker/task:1)"));
 }
 
-TEST_P(EndingReplicasTest, EqualInputsEndTogether) {
+TEST_P(EndingReplicasTest, EqualInputsTrainToTheirEnd) {
   Train({50, 50}, 2);
   ASSERT_OK(steps_[0]);
   EXPECT_GE(*steps_[0], 20);
@@ -782,7 +782,7 @@ TEST_P(EndingReplicasTest, EqualInputsEndTogether) {
 
 // The chief gives no gradients any more, and the second replica takes its place
 // until it has ended, too.
-TEST_P(EndingReplicasTest, GoesOnWhileEnoughAreLeft) {
+TEST_P(EndingReplicasTest, TrainingGoesOnWhileEnoughAreLeft) {
   Train({5, 60, 1000000}, 2);
   ASSERT_OK(steps_[0]);
   EXPECT_GE(*steps_[0], 15);
@@ -790,7 +790,7 @@ TEST_P(EndingReplicasTest, GoesOnWhileEnoughAreLeft) {
               testing::EndsWith(absl::StrCat("model.ckpt-", *steps_[0])));
 }
 
-TEST_P(SyncReplicasTest, WaitsNameWhoHasNotBegun) {
+TEST_P(SyncReplicasTest, LongWaitsNameReplicasThatHaveNotBegun) {
   NotifyingLogger logger("Not begun: replica 1, replica 2.");
   Replica chief(0, Numbered(3, 0));
   auto with = Options(chief);
