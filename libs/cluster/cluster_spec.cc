@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "libs/base/json_error.h"
 #include "libs/base/keys_of.h"
 #include "libs/base/status.h"
 #include "libs/base/text_proto.h"
@@ -40,8 +41,16 @@ std::string Describe(const Json& json) {
   return json.is_structured() ? json.type_name() : json.dump();
 }
 
+absl::Status NoTasks(absl::string_view job) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("Job \"", job,
+                   "\" of the cluster spec has no tasks. Give it an address "
+                   "(\"host:port\") for each task, or leave the job out."));
+}
+
 absl::Status AddList(const std::string& job, const Json& tasks,
                      ClusterSpec& spec) {
+  if (tasks.empty()) return NoTasks(job);
   int index = 0;
   for (const Json& address : tasks) {
     if (!address.is_string()) return NotAddress(job, Describe(address));
@@ -52,6 +61,7 @@ absl::Status AddList(const std::string& job, const Json& tasks,
 
 absl::Status AddSparse(const std::string& job, const Json& tasks,
                        ClusterSpec& spec) {
+  if (tasks.empty()) return NoTasks(job);
   for (const auto& [key, address] : tasks.items()) {
     int index = 0;
     if (!absl::SimpleAtoi(key, &index)) {
@@ -70,8 +80,9 @@ absl::StatusOr<ClusterSpec> ParseJson(absl::string_view text) {
                                 /*allow_exceptions=*/false);
   if (!json.is_object()) {
     return absl::InvalidArgumentError(
-        "The cluster spec is not a JSON object like {\"ps\": [\"host:port\"], "
-        "\"worker\": [\"host:port\"]}.");
+        absl::StrCat("The cluster spec is not a JSON object like {\"ps\": "
+                     "[\"host:port\"], \"worker\": [\"host:port\"]}: ",
+                     JsonError(text)));
   }
   ClusterSpec spec;
   for (const auto& [job, tasks] : json.items()) {
@@ -125,6 +136,7 @@ absl::StatusOr<ClusterSpec> ParseClusterDef(absl::string_view text) {
   }
   ClusterSpec spec;
   for (const tf::JobDef& job : cluster.job()) {
+    if (job.tasks().empty()) return NoTasks(job.name());
     // In order, so that the same text gives the same error.
     const std::map<int, std::string> tasks(job.tasks().begin(),
                                            job.tasks().end());

@@ -143,6 +143,13 @@ TEST(ClusterSpecTest, WhatIsWrongIsNamed) {
   } kCases[] = {
       {"", "is empty"},
       {"{\"ps\": ", "not a JSON object"},
+      {"{\"ps\": ", "line 1, column 7: syntax error"},
+      {"{\"ps\": [\"a:1\"],\n 'worker': [\"b:1\"]}", "line 2, column 2"},
+      {"{\"ps\": [], \"worker\": [\"a:1\"]}",
+       "Job \"ps\" of the cluster spec "
+       "has no tasks"},
+      {"{\"ps\": {}}", "has no tasks"},
+      {"job { name: \"ps\" }", "has no tasks"},
       {"{\"ps\": 3}", "\"ps\""},
       {"{\"ps\": [3]}", "3 is not an address"},
       {"{\"ps\": [\"\"]}", "not an address"},

@@ -8,6 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/json_error.h"
 #include "libs/base/status.h"
 #include "nlohmann/json.hpp"
 
@@ -25,6 +26,11 @@ absl::Status Wrong(absl::string_view what) {
                    ". It is JSON like {\"cluster\": {\"ps\": [\"host:port\"], "
                    "\"worker\": [\"host:port\"]}, \"task\": {\"type\": "
                    "\"worker\", \"index\": 0}}."));
+}
+
+std::string NotAnObject(absl::string_view text) {
+  const std::string error = JsonError(text);
+  return absl::StrCat("is not a JSON object", error.empty() ? "" : ": ", error);
 }
 
 // A number, or one in quotes, as some launchers write it.
@@ -64,7 +70,7 @@ absl::StatusOr<TfConfig> TfConfig::Parse(absl::string_view text) {
       text.begin(), text.end(),
       [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; },
       /*allow_exceptions=*/false);
-  if (!json.is_object()) return Wrong("is not a JSON object");
+  if (!json.is_object()) return Wrong(NotAnObject(text));
   TfConfig config;
   ASSIGN_OR_RETURN(config.cluster, ParseCluster(json));
   auto task = json.find("task");

@@ -68,7 +68,7 @@ TEST(TfConfigTest, WhatIsWrongIsNamed) {
   } cases[] = {
       {"", "not a JSON object"},
       {"[1]", "not a JSON object"},
-      {"{", "not a JSON object"},
+      {"{", "not a JSON object: line 1, column 2"},
       {"{}", "no \"cluster\""},
       {R"({"cluster": {}})", "without jobs"},
       {R"({"cluster": "ps|a:1"})", "without jobs"},

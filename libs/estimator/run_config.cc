@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/json_error.h"
 #include "libs/base/status.h"
 #include "nlohmann/json.hpp"
 
@@ -152,7 +153,11 @@ absl::StatusOr<RunConfig> RunConfig::FromTfConfig(absl::string_view tf_config,
       tf_config.begin(), tf_config.end(),
       [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; },
       /*allow_exceptions=*/false);
-  if (!json.is_object()) return Wrong("is not a JSON object");
+  if (!json.is_object()) {
+    const std::string error = JsonError(tf_config);
+    return Wrong(
+        absl::StrCat("is not a JSON object", error.empty() ? "" : ": ", error));
+  }
   RunConfig config = std::move(base);
   RETURN_IF_ERROR(TakeModelDir(json, config));
   const auto found = json.find("task");

@@ -74,6 +74,15 @@ TEST_F(ServerTest, AddressesAreChecked) {
               StatusIs(StatusCode::kInvalidArgument, "nonsense"));
 }
 
+TEST_F(ServerTest, TwoTasksCannotHaveTheSameAddress) {
+  EXPECT_THAT(
+      Create({{"ps", {"localhost:4000"}}, {"worker", {"localhost:4000"}}},
+             {.job_name = "ps"}),
+      StatusIs(StatusCode::kInvalidArgument,
+               "/job:ps/replica:0/task:0 and /job:worker/replica:0/"
+               "task:0 the same address, localhost:4000"));
+}
+
 TEST_F(ServerTest, PortZeroIsForClustersOfOneProcess) {
   EXPECT_THAT(
       Create({{"ps", {"localhost:0"}}, {"worker", {"localhost:4000"}}},

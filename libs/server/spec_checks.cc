@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <iterator>
+#include <map>
+#include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -44,6 +46,23 @@ absl::Status CheckPorts(const ClusterSpec& cluster, const bus::Address& own) {
           "Port 0 is only for clusters that live in one process, with port 0 "
           "for each task; ",
           TaskName(job, index), " is at ", text, "."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Ports 0 are only in clusters of one process, and differ.
+absl::Status CheckAddressesDiffer(const ClusterSpec& cluster) {
+  std::map<std::string, std::string> tasks;  // by address
+  for (const auto& [job, indices] : cluster.jobs()) {
+    for (const auto& [index, address] : indices) {
+      if (absl::EndsWith(address, ":0")) continue;
+      const std::string task = TaskName(job, index);
+      const auto [other, is_new] = tasks.emplace(address, task);
+      if (is_new) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "The cluster spec gives ", other->second, " and ", task,
+          " the same address, ", address, ". Give each task its own."));
     }
   }
   return absl::OkStatus();
@@ -106,6 +125,7 @@ absl::StatusOr<bus::Address> CheckSpec(const ClusterSpec& cluster,
                      " owns devices: add a job of any other name, such as "
                      "\"ps\" or \"worker\"."));
   }
+  RETURN_IF_ERROR(CheckAddressesDiffer(cluster));
   ASSIGN_OR_RETURN(const bus::Address in_spec, bus::Address::Parse(text));
   RETURN_IF_ERROR(CheckPorts(cluster, in_spec));
   RETURN_IF_ERROR(CheckReachable(cluster, in_spec));
