@@ -111,6 +111,12 @@ class ProcessesTest(unittest.TestCase):
   def test_an_argument_that_is_no_flag_is_refused(self):
     self.assertIn('unexpected argument "2222"', self.refused('ps', '2222'))
 
+  def test_a_misspelled_flag_is_refused_with_the_near_one(self):
+    for flags in (['--task_indx=0'], ['--task_indx', '0'],
+                  ['--drain', '--1s', '--insecure', '--task_indx=0']):
+      self.assertIn('unknown flag --task_indx. Did you mean "task_index"?',
+                    self.refused('ps', *flags))
+
   def test_a_server_in_the_same_program_is_reached_by_its_socket(self):
     hello = self.run_example('local_server')
     self.assertEqual(hello.stdout, 'Hello distributed Weft!\n', hello.stderr)

@@ -14,8 +14,8 @@ namespace weft {
 // prints it and all flags of the program, grouped by the file that defines
 // them, and ends the process, as Abseil does. A flag that there is not, a value
 // that does not parse and an argument that is no flag end it too, with exit
-// code 1 and a line on stderr. To be called from main, once, before any thread
-// was started.
+// code 1 and a line on stderr, which suggests flags with a similar name. To be
+// called from main, once, before any thread was started.
 void ParseFlags(int argc, char** argv, absl::string_view usage);
 
 }  // namespace weft
