@@ -99,9 +99,13 @@ class SavedModelsTest(unittest.TestCase):
          'outputs': {'outputs': {
              'dtype': 'float', 'shape': [-1, 1],
              'tensor': shown[0]['signatures']['regression']['outputs'][
-                 'outputs']['tensor']}}})
+                 'outputs']['tensor']}},
+         'features': {'age': {'dtype': 'float', 'shape': [1]},
+                      'city': {'dtype': 'string'},
+                      'job': {'dtype': 'string'}}})
     table = self.weft('saved_model', 'show', model, '--table').stdout
     self.assertIn('serving_default: tensorflow/serving/classify\n', table)
+    self.assertRegex(table, r'age +float +\[1\], required *\n')
     people = json.dumps(_PEOPLE)
     for what, flags, request in [
         ('does not exist at', ['--model=/no/such'], people),
