@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -166,12 +167,14 @@ FeedList Feeds(const Net& net, const Batch& batch) {
 
 // The model of one replica.
 struct Replica {
+  // `worker_device` where it is not the task's.
   Replica(int worker, const SyncReplicasOptions& options,
-          const NetOptions& net_options = {})
+          const NetOptions& net_options = {},
+          const std::optional<std::string>& worker_device = std::nullopt)
       : index(worker),
         device(absl::StrCat("/job:worker/task:", worker)),
-        scope(root.WithDeviceFunction(
-            ReplicaDeviceSetter({.ps_tasks = 2, .worker_device = device}))),
+        scope(root.WithDeviceFunction(ReplicaDeviceSetter(
+            {.ps_tasks = 2, .worker_device = worker_device.value_or(device)}))),
         net(scope, net_options),
         optimizer(0.1f),
         sync(optimizer, options) {
@@ -722,7 +725,7 @@ class EndingReplicasTest : public SyncReplicasTest {
             .replicas_to_aggregate = num_aggregated,
             .total_num_replicas = static_cast<int>(rows.size())};
         if (is_numbered) options.replica_index = index;
-        Replica replica(index, options);
+        Replica replica(index, options, {}, worker_device_);
         auto with = Options(replica);
         with.hooks = {replica.sync.MakeSessionRunHook(
             index == 0,
@@ -741,6 +744,7 @@ class EndingReplicasTest : public SyncReplicasTest {
   }
   std::string Lines() const { return absl::StrJoin(lines_.lines(), "\n"); }
 
+  std::optional<std::string> worker_device_;
   RecordingLogger lines_;
   std::vector<absl::StatusOr<int64_t>> steps_;
 };
@@ -760,6 +764,25 @@ TEST_P(EndingReplicasTest, AReplicaThatEndsEndsTraining) {
   EXPECT_THAT(Lines(), HasSubstr("have ended: /job:worker/task:1. An update "
                                  "needs gradients of 2 replicas, and left are "
                                  "1 of 2: training ends."));
+}
+
+// Their devices, which are the same, name no task.
+TEST_P(EndingReplicasTest, ReplicasOfOneDeviceEndTogether) {
+  worker_device_ = "/job:worker";
+  Train({1000000, 10}, 2);
+  ASSERT_OK(steps_[0]);
+  EXPECT_THAT(SavedPath(),
+              testing::EndsWith(absl::StrCat("model.ckpt-", *steps_[0])));
+  EXPECT_THAT(Lines(), HasSubstr("have ended: /job:worker. An update"));
+}
+
+TEST_P(EndingReplicasTest, ReplicasWithoutDeviceEndTogether) {
+  worker_device_ = "";
+  Train({1000000, 10}, 2);
+  ASSERT_OK(steps_[0]);
+  EXPECT_THAT(SavedPath(),
+              testing::EndsWith(absl::StrCat("model.ckpt-", *steps_[0])));
+  EXPECT_THAT(Lines(), HasSubstr("have ended: a replica without device. An"));
 }
 
 TEST_P(EndingReplicasTest, AChiefThatEndsEndsTraining) {

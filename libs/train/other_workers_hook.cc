@@ -1,11 +1,9 @@
 #include "libs/train/other_workers_hook.h"
 
-#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
 #include "libs/train/global_step.h"
@@ -25,14 +23,7 @@ constexpr int kMostNames = 5;
 // the place of the one before.
 std::string NameOf(const OtherWorkersOptions& options) {
   if (options.is_chief) return kChief;
-  const std::unique_ptr<Random> own =
-      options.random == nullptr ? NewSystemRandom() : nullptr;
-  Random& random = own != nullptr ? *own : *options.random;
-  return absl::StrCat(options.target, "#", absl::Hex(random.NextId()));
-}
-
-std::string TargetOf(const std::string& name) {
-  return std::vector<std::string>(absl::StrSplit(name, '#'))[0];
+  return TrainingMembers::UniqueName(options.target, options.random);
 }
 
 std::string List(std::vector<std::string> names) {
@@ -117,7 +108,7 @@ std::vector<std::string> OtherWorkersHook::Training(
     if (member.name == members_.name() || member.state != State::kTraining) {
       continue;
     }
-    const std::string target = TargetOf(member.name);
+    const std::string target = TrainingMembers::LabelOf(member.name);
     if (member.silence < options_.lost_after) {
       lost_.erase(member.name);
       others.push_back(target);

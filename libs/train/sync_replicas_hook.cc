@@ -215,7 +215,7 @@ SyncReplicasHook::SyncReplicasHook(
       logger_(options.logger),
       waits_(*nodes_, is_chief,
              {options.log_waits_after, options.max_wait_for_chief,
-              options.max_wait, options.max_wait_for_replicas},
+              options.max_wait, options.max_wait_for_replicas, options.random},
              *logger_) {}
 
 SyncReplicasHook::~SyncReplicasHook() = default;

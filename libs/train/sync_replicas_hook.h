@@ -46,6 +46,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/logging.h"
+#include "libs/base/random.h"
 #include "libs/ops/scope.h"
 #include "libs/session/session.h"
 #include "libs/train/coordinator.h"
@@ -80,6 +81,9 @@ struct SyncReplicasHookOptions {
   // What was trained since the last checkpoint is lost. Infinite: it waits for
   // lost replicas until it is asked to leave.
   absl::Duration max_wait_for_replicas = absl::Hours(3);
+  // For the name of a replica without a number and a task. Outlives the hook;
+  // null: the system's.
+  Random* random = nullptr;
   Logger* logger = nullptr;  // outlives the hook; null: lines on stderr
 };
 

@@ -29,11 +29,22 @@ void AddPart(const std::string& title, const std::vector<std::string>& names,
   absl::StrAppend(&text, " ", title, ": ", absl::StrJoin(names, ", "), ".");
 }
 
+std::vector<std::string> LabelsOf(const std::set<std::string>& names) {
+  std::vector<std::string> labels;
+  for (const std::string& name : names) {
+    labels.push_back(TrainingMembers::LabelOf(name));
+  }
+  return labels;
+}
+
 }  // namespace
 
 absl::Status SyncReplicasMembers::AddNodes(const Scope& scope) {
   if (members_) return absl::OkStatus();
-  members_.emplace("sync_replicas_members", nodes_.own_name);
+  members_.emplace("sync_replicas_members",
+                   nodes_.may_share_name
+                       ? TrainingMembers::UniqueName(nodes_.own_name, random_)
+                       : nodes_.own_name);
   return members_->AddNodes(scope, nodes_.global_step.handle());
 }
 
@@ -77,7 +88,7 @@ bool SyncReplicasMembers::SayEnded(Session& session) {
   if (!members_->Say(session, State::kEnded, training).ok()) return false;
   if (!Read(session).ok()) return false;
   absl::MutexLock lock(&mutex_);
-  ended_.insert(nodes_.own_name);
+  ended_.insert(members_->name());
   return NumLeft() >= nodes_.min_replicas();
 }
 
@@ -96,7 +107,7 @@ void SyncReplicasMembers::Note(std::vector<Member> members, absl::Time now) {
                                return member.training != training_;
                              });
   for (const Member& member : members) {
-    if (member.name == nodes_.own_name) continue;  // it knows better
+    if (member.name == members_->name()) continue;  // it knows better
     if (member.state != State::kEnded) {
       ended_.erase(member.name);
       ended_before_.erase(member.name);
@@ -123,7 +134,7 @@ int SyncReplicasMembers::NumLeft() const {
 std::string SyncReplicasMembers::TellTooFew() {
   if (std::exchange(is_told_, true)) return "";
   return absl::StrCat("Replicas of SyncReplicasOptimizer have ended: ",
-                      absl::StrJoin(ended_, ", "),
+                      absl::StrJoin(LabelsOf(ended_), ", "),
                       ". An update needs gradients of ", nodes_.min_replicas(),
                       " replicas, and left are ", std::max(NumLeft(), 0),
                       " of ", NumReplicas(), ": training ends.");
@@ -150,7 +161,7 @@ absl::StatusOr<bool> SyncReplicasMembers::AreTooFewWithoutChief(
   {
     absl::MutexLock lock(&mutex_);
     has_chief_ended_ = true;
-    ended_.insert(nodes_.own_name);
+    ended_.insert(members_->name());
   }
   return AreTooFew(session);
 }
@@ -158,8 +169,8 @@ absl::StatusOr<bool> SyncReplicasMembers::AreTooFewWithoutChief(
 bool SyncReplicasMembers::DoOthersTrain() const {
   absl::MutexLock lock(&mutex_);
   return std::any_of(read_.begin(), read_.end(), [this](const Member& member) {
-    return member.name != nodes_.own_name && member.state == State::kTraining &&
-           member.silence < kLost;
+    return member.name != members_->name() &&
+           member.state == State::kTraining && member.silence < kLost;
   });
 }
 
@@ -191,13 +202,13 @@ std::string SyncReplicasMembers::Describe() const {
   if (read_.empty()) return "";
   std::vector<std::string> silent, left;
   for (const Member& member : read_) {
-    if (member.name == nodes_.own_name || member.state == State::kEnded)
+    if (member.name == members_->name() || member.state == State::kEnded)
       continue;
     if (member.state == State::kLeft) {
-      left.push_back(member.name);
+      left.push_back(TrainingMembers::LabelOf(member.name));
     } else if (member.silence >= kSilent) {
       silent.push_back(absl::StrCat(
-          member.name, " (no heartbeat for ",
+          TrainingMembers::LabelOf(member.name), " (no heartbeat for ",
           absl::FormatDuration(absl::Trunc(member.silence, absl::Seconds(1))),
           ")"));
     }
@@ -205,7 +216,7 @@ std::string SyncReplicasMembers::Describe() const {
   std::string text;
   AddPart("Missing", silent, text);
   AddPart("Asked to leave", left, text);
-  AddPart("Ended", {ended_.begin(), ended_.end()}, text);
+  AddPart("Ended", LabelsOf(ended_), text);
   return absl::StrCat(text, NotBegun());
 }
 

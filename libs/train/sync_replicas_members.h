@@ -18,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/logging.h"
+#include "libs/base/random.h"
 #include "libs/ops/scope.h"
 #include "libs/session/session.h"
 #include "libs/train/sync_replicas_nodes.h"
@@ -27,9 +28,10 @@ namespace weft::train {
 
 class SyncReplicasMembers {
  public:
-  // Both outlive it.
-  SyncReplicasMembers(const SyncReplicasNodes& nodes, Logger& logger)
-      : nodes_(nodes), logger_(logger) {}
+  // All outlive it. `random` may be null: the system's.
+  SyncReplicasMembers(const SyncReplicasNodes& nodes, Random* random,
+                      Logger& logger)
+      : nodes_(nodes), random_(random), logger_(logger) {}
 
   absl::Status AddNodes(const Scope& scope);
 
@@ -71,6 +73,7 @@ class SyncReplicasMembers {
   std::string NotBegun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const SyncReplicasNodes& nodes_;
+  Random* const random_;
   Logger& logger_;
   std::optional<TrainingMembers> members_;  // from AddNodes on
   mutable absl::Mutex mutex_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/group.h"
@@ -133,8 +134,10 @@ Operation SyncReplicasOptimizer::ApplyGradients(
 void SyncReplicasOptimizer::MakeLocalStep(const Scope& scope) {
   const Operation anchor = ops::NoOp(scope.WithName(""));
   if (!anchor) return;
-  nodes_->own_name =
-      NameOfReplica(options_.replica_index, anchor.node()->requested_device());
+  const std::string& device = anchor.node()->requested_device();
+  nodes_->own_name = NameOfReplica(options_.replica_index, device);
+  nodes_->may_share_name =
+      !options_.replica_index && !absl::StrContains(device, "/task:");
   const Scope here = scope.ColocateWith(anchor);
   ops::VariableOptions options;
   options.trainable = false;

@@ -40,6 +40,8 @@ struct SyncReplicasWaitsOptions {
   absl::Duration max_wait;
   // How long the chief waits for the gradients of one update.
   absl::Duration max_wait_for_replicas;
+  // For the name of a replica that others may share. Null: the system's.
+  Random* random = nullptr;
 };
 
 class SyncReplicasWaits {
@@ -51,7 +53,7 @@ class SyncReplicasWaits {
         is_chief_(is_chief),
         options_(options),
         logger_(logger),
-        members_(nodes, logger) {}
+        members_(nodes, options.random, logger) {}
 
   // Adds what it asks the cluster for to the graph, once.
   absl::Status AddNodes(const Scope& scope,

@@ -1,8 +1,10 @@
 #include "libs/train/training_members.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
 #include "libs/ops/array/array_ops.h"
@@ -17,7 +19,22 @@ constexpr absl::Duration kTimeout = absl::Seconds(5);
 constexpr int kStateBits = 2;
 constexpr int kBeatBits = 40;
 
+constexpr char kBeforeId = '#';
+
 }  // namespace
+
+std::string TrainingMembers::UniqueName(absl::string_view label,
+                                        Random* random) {
+  const std::unique_ptr<Random> own =
+      random == nullptr ? NewSystemRandom() : nullptr;
+  Random& used = own != nullptr ? *own : *random;
+  return absl::StrCat(label, std::string(1, kBeforeId),
+                      absl::Hex(used.NextId()));
+}
+
+std::string TrainingMembers::LabelOf(absl::string_view name) {
+  return std::string(name.substr(0, name.find(kBeforeId)));
+}
 
 TrainingMembers::TrainingMembers(std::string table, std::string name)
     : table_(std::move(table)), name_(std::move(name)) {}

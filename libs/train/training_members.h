@@ -23,8 +23,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "libs/base/random.h"
 #include "libs/ops/scope.h"
 #include "libs/session/session.h"
 
@@ -46,6 +48,12 @@ class TrainingMembers {
   TrainingMembers(std::string table, std::string name);
 
   const std::string& name() const { return name_; }
+
+  // A name that no other program has: `label`, which has no '#', and a random
+  // id. `random` may be null: the system's.
+  static std::string UniqueName(absl::string_view label, Random* random);
+  // Of any name: the label, by which logs name the program.
+  static std::string LabelOf(absl::string_view name);
 
   // Once, before the graph is final. `global_step` is the variable's handle.
   absl::Status AddNodes(const Scope& scope, const Output& global_step);
