@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -1146,6 +1147,37 @@ TEST_P(EndedChiefTest, SavesWhatOthersTrainAfterTheEndOfItsInput) {
   thread.join();
   ASSERT_OK(chief);
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-420"));
+}
+
+// The weight that a step gets to be NaN is not saved.
+TEST_P(EndedChiefTest, AWorkerThatDivergesEndsItsWaitWithoutASave) {
+  NotifyingLogger waits("The input of the chief has ended. It stays");
+  absl::Status chief = absl::UnknownError("none");
+  std::thread thread([&] { chief = TrainChief(Options(0, waits)); });
+  Model model;
+  const Output loss =
+      model.weight.Read(model.root.WithControlDependencies({model.train}));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Operation diverge = ops::Assign(model.root, model.weight, nan);
+  auto options = Options(1, logger_);
+  options.hooks.push_back(std::make_shared<train::NanTensorHook>(loss));
+  ASSERT_OK_AND_ASSIGN(auto session,
+                       MonitoredTrainingSession(model.root, options));
+  waits.Wait();
+  ASSERT_OK(session->Run(model.train));
+  ASSERT_OK(session->raw_session()->Run(diverge));
+  EXPECT_THAT(session->Run(model.train),
+              StatusIs(absl::StatusCode::kInvalidArgument, "NaN loss"));
+  session.reset();  // as a program does that returns the error
+  thread.join();
+  EXPECT_THAT(chief, StatusIs(absl::StatusCode::kFailedPrecondition,
+                              absl::StrCat("The worker of ",
+                                           cluster_.target("worker", 1),
+                                           " has failed")));
+  EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-0"));
+  // What failed is of that training: the next one is not concerned.
+  EXPECT_OK(TrainChief(Options(0, logger_)));
+  EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-20"));
 }
 
 TEST_P(EndedChiefTest, AStopEndsItsWait) {

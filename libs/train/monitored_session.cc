@@ -354,6 +354,14 @@ absl::Status MonitoredSession::RunStepFn(
   return last_run_;
 }
 
+// Others must not save what it has left in variables that they share.
+void MonitoredSession::TellThatLastStepWasRefused() {
+  if (live_ == nullptr || !live_->is_last_step_refused()) return;
+  for (const auto& hook : options_.hooks) {
+    hook->LastStepWasRefused(live_->session());
+  }
+}
+
 absl::Status MonitoredSession::EndHooks() {
   for (const bool saves : {false, true}) {
     if (saves && live_->is_last_step_refused()) {
@@ -476,6 +484,7 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   const auto in_use = UseIt();
   if (absl::IsOutOfRange(status)) status = absl::OkStatus();
   if (status.ok()) status = given_up_;
+  if (!IsSessionLost(status)) TellThatLastStepWasRefused();
   if (status.ok()) status = AwaitOthers();
   if (status.ok()) status = SessionToEnd();
   const bool has_ended = status.ok() && !leaves_others_ && HasTrainingEnded();

@@ -25,7 +25,8 @@
 //
 // A chief whose input has ended stays as long as other programs train on, as
 // its hooks say (SessionRunHook::WhileOthersTrain); so Close may take long. A
-// stop that is asked for ends that wait.
+// stop that is asked for ends that wait. Where a hook of another program has
+// refused a step, Close saves no more and returns FAILED_PRECONDITION.
 //
 // So with what hooks do at the end, as long as the session is there: End is
 // called again after UNAVAILABLE, for a minute where the program was asked to
@@ -210,6 +211,7 @@ class MonitoredSession {
   // FAILED_PRECONDITION where a run updates synchronous replicas, whose hook is
   // missing.
   absl::Status CheckSyncHook(const SessionRunArgs& args) const;
+  void TellThatLastStepWasRefused();
   absl::Status EndHooks();
   absl::Status EndHook(SessionRunHook& hook);
   bool HasTrainingEnded();

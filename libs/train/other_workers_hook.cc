@@ -55,6 +55,12 @@ absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
   const absl::Status said = members_.Say(session, State::kTraining);
   // What came too late is said again.
   if (!said.ok() && !absl::IsDeadlineExceeded(said)) return said;
+  if (options_.is_chief) {
+    const auto members = members_.Read(session);
+    if (IsSessionLost(members.status())) return members.status();
+    failed_before_.reset();
+    if (members.ok()) failed_before_ = FailedOf(*members);
+  }
   coordinator.Start("heartbeats", [this, &session, &coordinator] {
     Watch(session, coordinator);
     return absl::OkStatus();
@@ -88,9 +94,10 @@ void OtherWorkersHook::LookForChief(Session& session, absl::Time now) {
     if (is_first && member.state == State::kEnded) return;
     logger_->Warning(absl::StrCat(
         "This worker trains on, but nothing that it does is saved: the chief ",
-        member.state == State::kEnded  ? "has ended"
-        : member.state == State::kLeft ? "was asked to leave"
-                                       : "sends no heartbeat",
+        member.state == State::kEnded    ? "has ended"
+        : member.state == State::kLeft   ? "was asked to leave"
+        : member.state == State::kFailed ? "has failed"
+                                         : "sends no heartbeat",
         ". Start the chief again, or stop this program."));
   }
 }
@@ -99,6 +106,33 @@ absl::StatusOr<SessionRunArgs> OtherWorkersHook::BeforeRun(
     SessionRunContext& context) {
   is_asked_to_leave_ = context.is_asked_to_leave();
   return SessionRunArgs();
+}
+
+std::set<std::string> OtherWorkersHook::FailedOf(
+    const std::vector<Member>& members) const {
+  std::set<std::string> failed;
+  for (const Member& member : members) {
+    if (member.name != members_.name() && member.state == State::kFailed) {
+      failed.insert(member.name);
+    }
+  }
+  return failed;
+}
+
+absl::Status OtherWorkersHook::CheckThatNoneFailed(
+    const std::vector<Member>& members) {
+  const std::set<std::string> failed = FailedOf(members);
+  if (!failed_before_) failed_before_ = failed;
+  for (const std::string& name : failed) {
+    if (failed_before_->contains(name)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "The worker of ", TrainingMembers::LabelOf(name),
+        " has failed: a hook has refused its last step, whose values the "
+        "variables may hold. So the chief saves no more. Look for the error in "
+        "the log of that worker, then start the training again; it goes on "
+        "from the last checkpoint."));
+  }
+  return absl::OkStatus();
 }
 
 std::vector<std::string> OtherWorkersHook::Training(
@@ -145,6 +179,7 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
   const auto members = members_.Read(session);
   if (IsSessionLost(members.status())) return members.status();
   if (!members.ok()) return Others::kTrainOn;  // it was too late to tell
+  RETURN_IF_ERROR(CheckThatNoneFailed(*members));
   const std::vector<std::string> others = Training(*members);
   if (others.empty()) {
     return now - *wait_began_ < options_.wait_for_others ? Others::kTrainOn
@@ -154,8 +189,15 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
   return Others::kTrainOn;
 }
 
+// A chief that does not hear of it finds this program lost.
+void OtherWorkersHook::LastStepWasRefused(Session& session) {
+  if (!is_used_) return;
+  has_failed_ = true;
+  members_.Say(session, State::kFailed).IgnoreError();
+}
+
 absl::Status OtherWorkersHook::End(Session& session) {
-  if (!is_used_) return absl::OkStatus();
+  if (!is_used_ || has_failed_) return absl::OkStatus();
   const bool is_to_leave = is_asked_to_leave_ && is_asked_to_leave_();
   // Who does not hear of it will notice the silence.
   members_.Say(session, is_to_leave ? State::kLeft : State::kEnded)

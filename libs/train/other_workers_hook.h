@@ -1,6 +1,8 @@
 // OtherWorkersHook: lets the programs of one training know of each other. A
 // chief whose own input has ended stays as long as others train, so that what
-// they do is saved. A worker whose chief is gone logs that nothing is saved.
+// they do is saved; but not where a hook of one of them has refused its last
+// step (NanTensorHook, say), whose values may be in the variables. A worker
+// whose chief is gone logs that nothing is saved.
 //
 // Each program has one. Each writes a heartbeat every five seconds; one that
 // has given none for twenty-five seconds counts as lost.
@@ -50,7 +52,10 @@ class OtherWorkersHook : public SessionRunHook {
   absl::Status AfterCreateSession(Session& session,
                                   Coordinator& coordinator) override;
   absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
+  // FAILED_PRECONDITION, naming the worker, where one has failed since this
+  // session began.
   absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
+  void LastStepWasRefused(Session& session) override;
   absl::Status End(Session& session) override;
   void BeforeSessionGoes() override;
 
@@ -58,6 +63,12 @@ class OtherWorkersHook : public SessionRunHook {
   void Watch(Session& session, Coordinator& coordinator);
   // Of a worker: warns where the chief is gone.
   void LookForChief(Session& session, absl::Time now);
+  // Of a chief: entries of workers that have failed.
+  std::set<std::string> FailedOf(
+      const std::vector<TrainingMembers::Member>& members) const;
+  // An error for those that had not when this session began.
+  absl::Status CheckThatNoneFailed(
+      const std::vector<TrainingMembers::Member>& members);
   // Of a chief: who trains on; logs who was lost.
   std::vector<std::string> Training(
       const std::vector<TrainingMembers::Member>& members);
@@ -67,12 +78,16 @@ class OtherWorkersHook : public SessionRunHook {
   const DefaultLogger logger_;
   TrainingMembers members_;
   bool is_used_ = false;
+  bool has_failed_ = false;
   std::function<bool()> is_asked_to_leave_;  // of a session's runs; may be null
   // Of a chief whose input has ended.
   std::optional<absl::Time> wait_began_;
   absl::Time next_beat_ = absl::InfinitePast();
   absl::Time next_line_ = absl::InfinitePast();
   std::set<std::string> lost_;
+  // Before this session began, with the values of a checkpoint or anew. Not
+  // given: they could not be read yet.
+  std::optional<std::set<std::string>> failed_before_;
   // Of a worker; used by the thread that watches, one at a time.
   absl::Time next_warning_ = absl::InfinitePast();
 };

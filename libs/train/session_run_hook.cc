@@ -22,6 +22,8 @@ absl::StatusOr<SessionRunHook::Others> SessionRunHook::WhileOthersTrain(
   return Others::kUnknown;
 }
 
+void SessionRunHook::LastStepWasRefused(Session&) {}
+
 absl::Status SessionRunHook::End(Session&) { return absl::OkStatus(); }
 
 bool SessionRunHook::HasComeToTheEnd(Session&) { return false; }

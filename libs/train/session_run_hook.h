@@ -25,8 +25,9 @@
 //   BeforeRun           before each run, also before one that is tried again
 //   AfterRun            after each run that succeeded
 //   WhileOthersTrain    when the input has ended here, again and again as long
-//   as
-//                       a hook says that other programs train on
+//                       as a hook says that other programs train on
+//   LastStepWasRefused  once, when the program closes after a step that the
+//                       AfterRun of a hook has refused
 //   End                 once, when training ends without an error
 //   TrainingHasEnded    once, after that, unless somebody outside asked to stop
 //   BeforeSessionGoes   for each session, lost or closed
@@ -129,6 +130,11 @@ class SessionRunHook {
   // be done without runs, such as to save.
   enum class Others { kUnknown, kTrainOn, kAreDone };
   virtual absl::StatusOr<Others> WhileOthersTrain(Session& session);
+  // The AfterRun of a hook that saves no checkpoints has returned an error for
+  // the last step, which was not the end of the input and lost no session. The
+  // step is not to be saved, by other programs neither. Comes before End, or
+  // instead of it.
+  virtual void LastStepWasRefused(Session& session);
   virtual absl::Status End(Session& session);
   // Of a program that is asked to leave, before End: whether training has come
   // to where this hook ends it, which others may have brought it to. Then it is

@@ -1,7 +1,7 @@
 // TrainingMembers: a table beside the global step in which each program of a
-// training says, under its name, that it trains, has ended or was asked to
-// leave. So programs that share variables know of each other, whichever servers
-// their sessions use.
+// training says, under its name, that it trains, has ended, was asked to leave
+// or has failed. So programs that share variables know of each other, whichever
+// servers their sessions use.
 //
 // A program writes its entry again every few seconds (Beat). An entry that does
 // not change any more is of a program that was lost.
@@ -34,7 +34,8 @@ namespace weft::train {
 
 class TrainingMembers {
  public:
-  enum class State { kTraining, kEnded, kLeft };
+  // kFailed: a hook has refused the program's last step.
+  enum class State { kTraining, kEnded, kLeft, kFailed };
   struct Member {
     std::string name;
     State state = State::kTraining;
