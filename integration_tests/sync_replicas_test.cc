@@ -839,6 +839,39 @@ TEST_P(SyncReplicasTest, AForgottenHookIsNamed) {
   ASSERT_OK(session->Close());
 }
 
+TEST_P(SyncReplicasTest, AForgottenHookIsNamedInAStepFunction) {
+  Replica chief(0, {.replicas_to_aggregate = 1});
+  auto with = Options(chief);
+  with.hooks.clear();
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(chief.root, with));
+  EXPECT_THAT(session->RunStepFn([&](MonitoredSession::StepContext& context) {
+    return context
+        .RunWithHooks({.targets = {chief.train},
+                       .feeds = Feeds(chief.net, BatchOf(0, 0))})
+        .status();
+  }),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "Add the optimizer's MakeSessionRunHook(is_chief)"));
+  ASSERT_OK(session->Close());
+}
+
+TEST_P(SyncReplicasTest, AHookServesItsOwnOptimizerOnly) {
+  Replica chief(0, {.replicas_to_aggregate = 1});
+  train::GradientDescent descent(0.1f);
+  SyncReplicasOptimizer forgotten(
+      descent, {.replicas_to_aggregate = 1, .name = "forgotten"});
+  const Operation train = forgotten.Minimize(chief.scope, chief.net.loss,
+                                             {.global_step = chief.net.step});
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(chief.root, Options(chief)));
+  EXPECT_THAT(session->Run(Feeds(chief.net, BatchOf(0, 0)), train),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       absl::StrCat("The run of ", train.name())));
+  EXPECT_OK(session->Run(Feeds(chief.net, BatchOf(0, 0)), chief.train));
+  ASSERT_OK(session->Close());
+}
+
 // The chief takes no more steps, and nobody tells that it never will.
 TEST_P(SyncReplicasTest, AReplicaThatNoTokenComesToGivesUp) {
   Replica chief(0, {.replicas_to_aggregate = 2, .total_num_replicas = 2});

@@ -326,10 +326,7 @@ absl::Status MonitoredSession::Run(const FeedList& feeds,
 }
 
 absl::Status MonitoredSession::CheckSyncHook(const SessionRunArgs& args) const {
-  const bool has_hook = absl::c_any_of(options_.hooks, [](const auto& hook) {
-    return hook->IsForSyncReplicas();
-  });
-  return has_hook ? absl::OkStatus() : CheckNoSyncReplicas(scope_, args);
+  return CheckSyncReplicasHooks(scope_, options_.hooks, args);
 }
 
 Session& MonitoredSession::StepContext::session() const {
@@ -338,6 +335,7 @@ Session& MonitoredSession::StepContext::session() const {
 
 absl::StatusOr<std::vector<Tensor>> MonitoredSession::StepContext::RunWithHooks(
     const SessionRunArgs& args, RunMetadata* metadata) {
+  RETURN_IF_ERROR(owner_.CheckSyncHook(args));
   return live_.Run(args, metadata);
 }
 
@@ -347,7 +345,7 @@ absl::Status MonitoredSession::RunStepFn(
     absl::FunctionRef<absl::Status(StepContext& context)> step_fn) {
   RETURN_IF_ERROR(CheckThatNobodyUsesIt());
   last_run_ = WithSession([&](HookedSession& live) {
-    StepContext context(live);
+    StepContext context(*this, live);
     return step_fn(context);
   });
   input_has_ended_ = input_has_ended_ || absl::IsOutOfRange(last_run_);

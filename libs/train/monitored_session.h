@@ -145,7 +145,9 @@ class MonitoredSession {
 
    private:
     friend class MonitoredSession;
-    explicit StepContext(HookedSession& live) : live_(live) {}
+    StepContext(const MonitoredSession& owner, HookedSession& live)
+        : owner_(owner), live_(live) {}
+    const MonitoredSession& owner_;
     HookedSession& live_;
   };
   // Several runs that belong together: where one is lost, all are made again.
@@ -208,8 +210,8 @@ class MonitoredSession {
   absl::Status AwaitOthers();
   // Whether they do.
   absl::StatusOr<bool> AskWhetherOthersTrain();
-  // FAILED_PRECONDITION where a run updates synchronous replicas, whose hook is
-  // missing.
+  // FAILED_PRECONDITION where a run updates synchronous replicas of an
+  // optimizer whose hook is missing.
   absl::Status CheckSyncHook(const SessionRunArgs& args) const;
   void TellThatLastStepWasRefused();
   absl::Status EndHooks();

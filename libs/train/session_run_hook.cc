@@ -39,6 +39,6 @@ absl::Status SessionRunHook::SaveBetweenUpdates(
   return save();
 }
 
-bool SessionRunHook::IsForSyncReplicas() const { return false; }
+Operation SessionRunHook::ServedTrainOp() const { return Operation(); }
 
 }  // namespace weft::train

@@ -164,8 +164,9 @@ class SessionRunHook {
   virtual absl::Status SaveBetweenUpdates(
       absl::FunctionRef<absl::Status()> save);
 
-  // Whether this is the hook of a SyncReplicasOptimizer.
-  virtual bool IsForSyncReplicas() const;
+  // Of the hook of a SyncReplicasOptimizer: the operation that replicas run,
+  // which would wait forever without this hook. Of others: null.
+  virtual Operation ServedTrainOp() const;
 };
 
 // Shared, so that a program can ask a hook afterwards what it has seen.

@@ -34,12 +34,24 @@ class Needed {
   std::vector<const Node*> waiting_;
 };
 
+std::vector<Operation> WithoutHook(std::vector<Operation> train_ops,
+                                   const HookList& hooks) {
+  for (const auto& hook : hooks) {
+    const Operation served = hook->ServedTrainOp();
+    if (!served) continue;
+    std::erase_if(train_ops, [&](const Operation& train) {
+      return train.node() == served.node();
+    });
+  }
+  return train_ops;
+}
+
 }  // namespace
 
-absl::Status CheckNoSyncReplicas(const Scope& scope,
-                                 const SessionRunArgs& args) {
+absl::Status CheckSyncReplicasHooks(const Scope& scope, const HookList& hooks,
+                                    const SessionRunArgs& args) {
   const std::vector<Operation> train_ops =
-      scope.GetOperations(kSyncReplicasTrainOps);
+      WithoutHook(scope.GetOperations(kSyncReplicasTrainOps), hooks);
   if (train_ops.empty()) return absl::OkStatus();
   const Needed needed(args);
   for (const Operation& train : train_ops) {

@@ -1,4 +1,4 @@
-// CheckNoSyncReplicas: finds runs of a SyncReplicasOptimizer whose hook was
+// CheckSyncReplicasHooks: finds runs of a SyncReplicasOptimizer whose hook was
 // forgotten, which would wait forever.
 #ifndef WEFT_LIBS_TRAIN_SYNC_REPLICAS_CHECK_H_
 #define WEFT_LIBS_TRAIN_SYNC_REPLICAS_CHECK_H_
@@ -16,10 +16,10 @@ inline constexpr absl::string_view kSyncReplicasTrainOps =
     "sync_replicas_train_ops";
 
 // FAILED_PRECONDITION, naming the operation and the hook, where the run needs
-// one of these operations. Looks at what the run needs only where the graph has
-// one.
-absl::Status CheckNoSyncReplicas(const Scope& scope,
-                                 const SessionRunArgs& args);
+// one of these operations that none of `hooks` serves. Looks at what the run
+// needs only where the graph has one.
+absl::Status CheckSyncReplicasHooks(const Scope& scope, const HookList& hooks,
+                                    const SessionRunArgs& args);
 
 }  // namespace weft::train
 

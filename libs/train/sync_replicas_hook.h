@@ -108,7 +108,7 @@ class SyncReplicasHook : public SessionRunHook {
   void BeforeSessionGoes() override ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status SaveBetweenUpdates(absl::FunctionRef<absl::Status()> save)
       override ABSL_LOCKS_EXCLUDED(mutex_);
-  bool IsForSyncReplicas() const override { return true; }
+  Operation ServedTrainOp() const override { return nodes_->train_op; }
 
  private:
   class Updates;  // those of one session

@@ -29,6 +29,7 @@ struct SyncReplicasNodes {
   std::vector<ops::Queue> tokens;
   Output ready_for_local_init_op;
   Operation chief_init_op, local_step_init_op, sync_op;
+  Operation train_op;  // what a replica runs
 
   // Of tokens, this replica's.
   int own_queue = 0;

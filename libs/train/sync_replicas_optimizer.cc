@@ -126,8 +126,9 @@ Operation SyncReplicasOptimizer::ApplyGradients(
   AddSync(there, updated);
   AddChiefInit(named);
   if (!train) return Operation();
-  scope.AddToCollection(kSyncReplicasTrainOps, Operation(train));
-  return Operation(train);
+  nodes_->train_op = Operation(train);
+  scope.AddToCollection(kSyncReplicasTrainOps, nodes_->train_op);
+  return nodes_->train_op;
 }
 
 // It lies with the replica, wherever variables go otherwise.
