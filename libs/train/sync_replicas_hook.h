@@ -19,12 +19,13 @@
 // for a token end within about ten seconds: their run succeeds, and is the last
 // one. A chief that is lost, or was asked to leave, is waited for.
 //
-// A replica whose training has ended says so; where enough others are left, its
-// token goes to one of them, as a backup's would. With fewer than an update
-// needs (the smaller of replicas_to_aggregate and total_num_replicas) the chief
-// ends training within about five seconds: its run gets a token and is the last
-// one, it saves, and the others end as above. A chief whose own input has ended
-// goes on with updates for as long as enough others are left.
+// A replica whose training has ended says so; where enough others are left and
+// share its queue, its token goes to one of them, as a backup's would. With
+// fewer than an update needs (the smaller of replicas_to_aggregate and
+// total_num_replicas) the chief ends training within about five seconds: its
+// run gets a token and is the last one, it saves, and the others end as above.
+// A chief whose own input has ended goes on with updates for as long as enough
+// others are left.
 //
 // A program that is asked to leave (MonitoredSessionOptions::stop_requested)
 // while its run waits for others, the chief's too, gets a token within about

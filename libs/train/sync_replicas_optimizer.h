@@ -20,10 +20,11 @@
 // Without backups a replica that is lost with a token in hand is missed: the
 // rest waits until it is back, and logs for what (see sync_replicas_hook.h).
 // One that was lost while it waited is not: others take its token, and give a
-// second gradient. One whose training has ended is not missed while enough are
-// left; with fewer, training ends (see sync_replicas_hook.h). So does a replica whose run is made again, of the same
-// input. Of numbered replicas (SyncReplicasOptions::replica_index) each is
-// missed, and one gradient of each counts.
+// second gradient. A replica whose run is made again also gives a second
+// gradient, of the same input. One whose training has ended is not missed while
+// enough are left; with fewer, training ends (see sync_replicas_hook.h). Of
+// numbered replicas (SyncReplicasOptions::replica_index) each is missed, and
+// one gradient of each counts.
 //
 // A chief that begins anew, from a checkpoint or from nothing, takes nothing
 // over of the training before: gradients that were given then are gone, and
