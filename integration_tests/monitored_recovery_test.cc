@@ -285,6 +285,48 @@ TEST_P(MonitoredBoundTest, AChiefWaitsForNoWorkerThatIsLost) {
               HasSubstr("The worker of zmq://lost:1 has sent no heartbeat"));
 }
 
+// Its entry lies on servers that go on running.
+TEST_P(MonitoredBoundTest, AWorkerThatWasLostDelaysTheNextChiefNoMore) {
+  const Clock& clock = cluster_.scheduler().clock();
+  for (const bool is_first : {true, false}) {
+    Model model;
+    train::TrainingMembers lost("training_members", "zmq://lost:1#1");
+    ASSERT_OK(lost.AddNodes(model.root, model.step.handle()));
+    RecordingLogger logger;
+    ASSERT_OK_AND_ASSIGN(
+        const auto session,
+        MonitoredTrainingSession(model.root, Options(0, logger)));
+    if (is_first) {
+      ASSERT_OK(lost.Say(*session->raw_session(),
+                         train::TrainingMembers::State::kTraining));
+    }
+    EndInput(*session);
+    const absl::Time ended = clock.Now();
+    ASSERT_OK(session->Close());
+    EXPECT_EQ(clock.Now() - ended < absl::Seconds(20), !is_first);
+    EXPECT_EQ(
+        absl::StrContains(AllOf(logger), "zmq://lost:1 has sent no heartbeat"),
+        is_first);
+  }
+}
+
+TEST_P(MonitoredBoundTest, AWorkerThatWasLostDuringTrainingIsNotWaitedFor) {
+  Model model;
+  train::TrainingMembers lost("training_members", "zmq://lost:1#1");
+  ASSERT_OK(lost.AddNodes(model.root, model.step.handle()));
+  ASSERT_OK_AND_ASSIGN(
+      const auto session,
+      MonitoredTrainingSession(model.root, Options(0, logger_)));
+  ASSERT_OK(lost.Say(*session->raw_session(),
+                     train::TrainingMembers::State::kTraining));
+  Scheduler& scheduler = cluster_.scheduler();
+  scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + absl::Minutes(1));
+  EndInput(*session);
+  const absl::Time ended = scheduler.clock().Now();
+  ASSERT_OK(session->Close());
+  EXPECT_LT(scheduler.clock().Now() - ended, absl::Seconds(20));
+}
+
 TEST_P(MonitoredBoundTest, AWorkerSaysThatNothingIsSavedWithoutAChief) {
   Model model;
   train::TrainingMembers chief("training_members", "chief");

@@ -72,8 +72,34 @@ absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
 void OtherWorkersHook::Watch(Session& session, Coordinator& coordinator) {
   while (!coordinator.WaitForStop(options_.beat)) {
     members_.Beat(session).IgnoreError();
-    if (!options_.is_chief) LookForChief(session, coordinator.clock().Now());
+    if (options_.is_chief) {
+      LookAtWorkers(session);
+    } else {
+      LookForChief(session, coordinator.clock().Now());
+    }
   }
+}
+
+void OtherWorkersHook::LookAtWorkers(Session& session) {
+  const auto members = members_.Read(session);
+  if (!members.ok()) return;
+  RemoveGone(session, *members, [](const Member& member) {
+    return member.state == State::kEnded || member.state == State::kLeft;
+  });
+}
+
+// Names are never used again, so that the table would grow with each start.
+// What fails is removed at the next look.
+void OtherWorkersHook::RemoveGone(
+    Session& session, const std::vector<Member>& members,
+    absl::FunctionRef<bool(const Member&)> is_gone) {
+  std::vector<std::string> gone;
+  for (const Member& member : members) {
+    if (member.name != members_.name() && is_gone(member)) {
+      gone.push_back(member.name);
+    }
+  }
+  if (!gone.empty()) members_.Remove(session, gone).IgnoreError();
 }
 
 // A program without this hook may be the chief: then there is no entry.
@@ -181,6 +207,10 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
   if (!members.ok()) return Others::kTrainOn;  // it was too late to tell
   RETURN_IF_ERROR(CheckThatNoneFailed(*members));
   const std::vector<std::string> others = Training(*members);
+  RemoveGone(session, *members, [this](const Member& member) {
+    return member.state != State::kTraining ||
+           member.silence >= options_.lost_after;
+  });
   if (others.empty()) {
     return now - *wait_began_ < options_.wait_for_others ? Others::kTrainOn
                                                          : Others::kUnknown;

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -61,6 +62,13 @@ class OtherWorkersHook : public SessionRunHook {
 
  private:
   void Watch(Session& session, Coordinator& coordinator);
+  // Of a chief: notes who is silent, so that a worker that was lost during
+  // training is known to be when the input has ended; removes who has ended.
+  void LookAtWorkers(Session& session);
+  // Removes entries other than this program's that `is_gone` holds for.
+  void RemoveGone(
+      Session& session, const std::vector<TrainingMembers::Member>& members,
+      absl::FunctionRef<bool(const TrainingMembers::Member&)> is_gone);
   // Of a worker: warns where the chief is gone.
   void LookForChief(Session& session, absl::Time now);
   // Of a chief: entries of workers that have failed.

@@ -49,6 +49,9 @@ absl::Status TrainingMembers::AddNodes(const Scope& scope,
   value_ = ops::Placeholder(beside.WithName("value"), DT_INT64, {.shape = {1}});
   write_ = ops::LookupTableInsert(beside, table,
                                   Tensor::Vector<std::string>({name_}), value_);
+  removed_names_ = ops::Placeholder(beside.WithName("removed_names"), DT_STRING,
+                                    {.shape = {-1}});
+  remove_ = ops::LookupTableRemove(beside, table, removed_names_);
   const ops::LookupTableExportOutputs all =
       ops::LookupTableExport(beside, table, DT_STRING, DT_INT64);
   names_ = all.keys;
@@ -116,6 +119,16 @@ absl::StatusOr<std::vector<TrainingMembers::Member>> TrainingMembers::Read(
   std::sort(members.begin(), members.end(),
             [](const Member& a, const Member& b) { return a.name < b.name; });
   return members;
+}
+
+absl::Status TrainingMembers::Remove(Session& session,
+                                     const std::vector<std::string>& names) {
+  RETURN_IF_ERROR(
+      session.Run({{removed_names_, Tensor::Vector<std::string>(names)}},
+                  remove_, {.timeout = kTimeout}));
+  absl::MutexLock lock(&mutex_);
+  for (const std::string& name : names) seen_.erase(name);
+  return absl::OkStatus();
 }
 
 }  // namespace weft::train

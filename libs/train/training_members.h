@@ -69,6 +69,9 @@ class TrainingMembers {
   // All entries, this program's among them, in the order of their names.
   absl::StatusOr<std::vector<Member>> Read(Session& session)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Removes entries. A program that is still there writes its own again.
+  absl::Status Remove(Session& session, const std::vector<std::string>& names)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Entry {
@@ -91,6 +94,8 @@ class TrainingMembers {
   Output value_;  // a placeholder
   Operation write_;
   Output names_, values_;  // of all
+  Output removed_names_;   // a placeholder
+  Operation remove_;
   absl::Mutex mutex_;
   Entry entry_ ABSL_GUARDED_BY(mutex_);
   int64_t num_beats_ ABSL_GUARDED_BY(mutex_) = 0;
