@@ -23,27 +23,41 @@ LocalRendezvous::~LocalRendezvous() {
 
 absl::Status LocalRendezvous::Send(const RendezvousKey& key, Tensor tensor,
                                    bool is_dead) {
+  switch (SendOrKeep(key, tensor, is_dead)) {
+    case Sent::kYes:
+      return absl::OkStatus();
+    case Sent::kAborted: {
+      absl::MutexLock lock(&mutex_);
+      return aborted_;
+    }
+    case Sent::kTwice:
+      break;
+  }
+  return absl::InternalError(
+      absl::StrCat(Describe(key), " was sent twice in one step"));
+}
+
+LocalRendezvous::Sent LocalRendezvous::SendOrKeep(const RendezvousKey& key,
+                                                  Tensor& tensor,
+                                                  bool is_dead) {
   Receiver receiver;
   {
     absl::MutexLock lock(&mutex_);
-    if (!aborted_.ok()) return aborted_;
+    if (!aborted_.ok()) return Sent::kAborted;
     const auto found = meetings_.try_emplace(key).first;
     Meeting& meeting = found->second;
-    if (meeting.sent) {
-      return absl::InternalError(
-          absl::StrCat(Describe(key), " was sent twice in one step"));
-    }
+    if (meeting.sent) return Sent::kTwice;
     meeting.sent = true;
     if (!meeting.received) {
       meeting.tensor = std::move(tensor);
       meeting.is_dead = is_dead;
-      return absl::OkStatus();
+      return Sent::kYes;
     }
     receiver = std::exchange(meeting.receiver, nullptr);
     Finish(found);
   }
   receiver(absl::OkStatus(), std::move(tensor), is_dead);
-  return absl::OkStatus();
+  return Sent::kYes;
 }
 
 void LocalRendezvous::Receive(const RendezvousKey& key, Receiver receiver) {

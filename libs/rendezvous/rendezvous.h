@@ -67,6 +67,11 @@ class LocalRendezvous : public Rendezvous {
   void Receive(const RendezvousKey& key, Receiver receiver) override;
   void Abort(absl::Status cause) override;
 
+  // As Send, for a thread that must not free large tensors: a tensor that is
+  // not sent stays with the caller.
+  enum class Sent { kYes, kAborted, kTwice };
+  Sent SendOrKeep(const RendezvousKey& key, Tensor& tensor, bool is_dead);
+
   // For tests: what it remembers, values and receivers that wait included.
   size_t num_meetings() const;
 

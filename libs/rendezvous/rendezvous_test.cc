@@ -122,6 +122,21 @@ TEST(LocalRendezvousTest, AbortKeepsValuesUntilItsEnd) {
   EXPECT_TRUE(value.RefCountIsOne());
 }
 
+TEST(LocalRendezvousTest, TensorThatIsNotSentStaysWithItsCaller) {
+  LocalRendezvous rendezvous;
+  Tensor first = Tensor::Scalar(1.0f);
+  Tensor second = Tensor::Scalar(2.0f);
+  EXPECT_EQ(rendezvous.SendOrKeep({.edge = 1}, first, false),
+            LocalRendezvous::Sent::kYes);
+  EXPECT_EQ(rendezvous.SendOrKeep({.edge = 1}, second, false),
+            LocalRendezvous::Sent::kTwice);
+  EXPECT_EQ(second.scalar<float>(), 2);
+  rendezvous.Abort(absl::AbortedError("enough"));
+  EXPECT_EQ(rendezvous.SendOrKeep({.edge = 2}, second, false),
+            LocalRendezvous::Sent::kAborted);
+  EXPECT_EQ(second.scalar<float>(), 2);
+}
+
 TEST(LocalRendezvousTest, AbortEndsWhatWaitsAndWhatComes) {
   LocalRendezvous rendezvous;
   std::optional<Received> waiting, late;

@@ -58,14 +58,24 @@ void StepExchange::GiveBack(int64_t bytes) {
   quota_->GiveBack(bytes);
 }
 
+absl::Status StepExchange::DeliverLocally(const RendezvousKey& key,
+                                          protocol::Push& push) {
+  switch (local_.SendOrKeep(key, push.tensor, push.is_dead)) {
+    case LocalRendezvous::Sent::kYes:
+      return absl::OkStatus();
+    case LocalRendezvous::Sent::kAborted:
+      return absl::AbortedError("the step was aborted");
+    case LocalRendezvous::Sent::kTwice:
+      break;
+  }
+  return absl::InternalError(
+      absl::StrCat("edge ", key.edge, " (frame ", key.frame, ", iteration ",
+                   key.iteration, ") has brought two values in one step"));
+}
+
 absl::Status StepExchange::Deliver(protocol::Push& push) {
-  if (is_aborted_.load(std::memory_order_acquire)) {
-    return absl::AbortedError("the step was aborted");
-  }
   const RendezvousKey key{push.edge, push.frame, push.iteration};
-  if (quota_ == nullptr) {
-    return local_.Send(key, std::move(push.tensor), push.is_dead);
-  }
+  if (quota_ == nullptr) return DeliverLocally(key, push);
   const int64_t cost = UnclaimedBytes::CostOf(push.tensor);
   if (!quota_->Take(cost)) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -76,9 +86,9 @@ absl::Status StepExchange::Deliver(protocol::Push& push) {
         " that they may. Raise max_unclaimed_bytes_per_session there."));
   }
   unclaimed_.fetch_add(cost, std::memory_order_relaxed);
-  absl::Status sent = local_.Send(key, std::move(push.tensor), push.is_dead);
-  if (!sent.ok()) GiveBack(cost);
-  return sent;
+  absl::Status delivered = DeliverLocally(key, push);
+  if (!delivered.ok()) GiveBack(cost);
+  return delivered;
 }
 
 void StepExchange::Receive(const RendezvousKey& key, Receiver receiver) {

@@ -61,10 +61,7 @@ class StepExchange : public Rendezvous, public Outbox {
   void Receive(const RendezvousKey& key, Receiver receiver) override;
   // Not of what waits for the client of a partial run: who aborts the step ends
   // that.
-  void Abort(absl::Status cause) override {
-    is_aborted_.store(true, std::memory_order_release);
-    local_.Abort(std::move(cause));
-  }
+  void Abort(absl::Status cause) override { local_.Abort(std::move(cause)); }
 
   // Outbox.
   void Flush() override;
@@ -78,9 +75,9 @@ class StepExchange : public Rendezvous, public Outbox {
   void AbandonSent() const;
 
   // A value from another task, for a Receive here. RESOURCE_EXHAUSTED when too
-  // many have not been received, ABORTED when the step was aborted before: then
-  // the value stays in `push`, for the caller to free. Otherwise as Send, which
-  // takes it.
+  // many have not been received, ABORTED when the step was aborted before,
+  // INTERNAL when the edge has brought a value before. After an error the value
+  // is still in `push`, for the caller to free.
   absl::Status Deliver(protocol::Push& push);
 
   // What waits here is about to be freed, and counts no more.
@@ -106,6 +103,7 @@ class StepExchange : public Rendezvous, public Outbox {
   bool IsToClient(uint64_t edge) const {
     return client_ != nullptr && edge >= kFirstClientEdge;
   }
+  absl::Status DeliverLocally(const RendezvousKey& key, protocol::Push& push);
   // The task that the edge goes to; null when it stays here.
   protocol::Worker* ReceiverOf(uint64_t edge) const;
   // True when enough is held to be sent now.
@@ -121,7 +119,6 @@ class StepExchange : public Rendezvous, public Outbox {
   std::shared_ptr<Rendezvous> client_;  // null but for a partial run
   const std::shared_ptr<UnclaimedBytes> quota_;
   std::atomic<int64_t> unclaimed_{0};
-  std::atomic<bool> is_aborted_{false};
   LocalRendezvous local_;
   absl::Mutex mutex_;
   HeldList held_ ABSL_GUARDED_BY(mutex_);          // one for each receiver

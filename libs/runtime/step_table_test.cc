@@ -472,6 +472,26 @@ TEST_F(StepTableTest, ValuesForAnAbortedStepAreFreedElsewhere) {
   EXPECT_EQ(table.End({kMaster, 1}, Gone()), Gone());
 }
 
+TEST_F(StepTableTest, SecondValueOfAnEdgeIsFreedElsewhere) {
+  StepTable table(/*max_unclaimed_bytes_per_session=*/1 << 20, scheduler_,
+                  std::make_shared<Reclaimer>(scheduler_), "/job:ps/task:7");
+  table.AddSession(kWorkerSession);
+  table.PeerConnected(kPs);
+  const protocol::PartitionStep step = Step(1);
+  ASSERT_OK_AND_ASSIGN(auto exchange, table.Begin(step, &peers_));
+  table.Deliver(PushOf(1, 5));
+  const int64_t unclaimed = exchange->unclaimed_bytes();
+  protocol::Push push = PushOf(1, 5, /*floats=*/50'000);
+  const Tensor value = push.tensor;
+  table.Deliver(std::move(push));
+  EXPECT_EQ(exchange->unclaimed_bytes(), unclaimed);
+  EXPECT_FALSE(value.RefCountIsOne());
+  scheduler_.RunUntilIdle();
+  EXPECT_TRUE(value.RefCountIsOne());
+  EXPECT_TRUE(step.cancellation->IsCancelled());
+  EXPECT_FALSE(table.End({kMaster, 1}, absl::OkStatus()).ok());
+}
+
 TEST_F(StepTableTest, ValuesOfAFailedStepAreFreedElsewhere) {
   ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(Step(1), &peers_));
   const Tensor value = DeliverTo(1);
