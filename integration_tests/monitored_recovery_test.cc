@@ -849,6 +849,27 @@ TEST_P(FailingSavesTest, AStepThatAdvancesIsWaitedFor) {
   EXPECT_OK(chief->Close());
 }
 
+// Reads of the global step take longer than calls to the cluster may.
+TEST_P(FailingSavesTest, AServerThatStandsStillEndsNoWaitForWorkers) {
+  Model model;
+  train::TrainingMembers worker("training_members", "zmq://other:1#1");
+  ASSERT_OK(worker.AddNodes(model.root, model.step.handle()));
+  const auto session = Start(model, false, absl::Seconds(5));
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(worker.Say(*session->raw_session(),
+                       train::TrainingMembers::State::kTraining));
+  Run(*session, model, 3);
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  SimulatedScheduler::Part& server = cluster_.pools("ps", 0);
+  const absl::Time now = scheduler.clock().Now();
+  scheduler.ScheduleAt(now + absl::Seconds(5), [&] { server.Stop(); });
+  scheduler.ScheduleAt(now + absl::Seconds(25), [&] { server.GoOn(); });
+  EndInput(*session);
+  EXPECT_OK(session->Close());
+  EXPECT_GE(scheduler.clock().Now() - now, absl::Seconds(25));
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-3.index"));
+}
+
 TEST_P(FailingSavesTest, TheLastOneIsTriedAgain) {
   Model model;
   const auto session = Start(model, false);

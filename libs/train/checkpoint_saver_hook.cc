@@ -235,11 +235,17 @@ absl::Status CheckpointSaverHook::AfterRun(SessionRunContext& context,
 absl::StatusOr<SessionRunHook::Others> CheckpointSaverHook::WhileOthersTrain(
     Session& session) {
   RETURN_IF_ERROR(WaitForSave());
-  ASSIGN_OR_RETURN(const int64_t step, global_step_.Read(session));
-  seen_step_ = step;
-  if (IsDue(step) && step != saved_step_.load()) {
-    timer_.UpdateLastTriggeredStep(step);
-    RETURN_IF_ERROR(Heed(Save(session, step), step));
+  const auto step = global_step_.Read(session);
+  // A parameter server that stands still for a while ends nothing: the next
+  // call reads it again.
+  if (absl::IsDeadlineExceeded(step.status())) {
+    return stop_requested_.load() ? Others::kAreDone : Others::kUnknown;
+  }
+  RETURN_IF_ERROR(step.status());
+  seen_step_ = *step;
+  if (IsDue(*step) && *step != saved_step_.load()) {
+    timer_.UpdateLastTriggeredStep(*step);
+    RETURN_IF_ERROR(Heed(Save(session, *step), *step));
   }
   return stop_requested_.load() ? Others::kAreDone : Others::kUnknown;
 }
