@@ -813,6 +813,26 @@ TEST_P(EndingReplicasTest, TrainingGoesOnWhileEnoughAreLeft) {
               testing::EndsWith(absl::StrCat("model.ckpt-", *steps_[0])));
 }
 
+// MonitoredSession reports it again after an error.
+TEST_P(SyncReplicasTest, AReplicasEndThatIsNotWrittenIsAnError) {
+  const SyncReplicasOptions options = {.replicas_to_aggregate = 2,
+                                       .total_num_replicas = 2};
+  Replica chief(0, options), other(1, options);
+  ASSERT_OK_AND_ASSIGN(const auto chiefs,
+                       MonitoredTrainingSession(chief.root, Options(chief)));
+  const auto with = Options(other);
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(other.root, with));
+  train::SessionRunHook& hook = *with.hooks[0];
+  EXPECT_OK(hook.TrainingHasEnded(*session->raw_session()));
+  cluster_.Stop("ps", 0);
+  EXPECT_FALSE(hook.TrainingHasEnded(*session->raw_session()).ok());
+  cluster_.Start("ps", 0);
+  const absl::Status given_up = absl::CancelledError("the test ends");
+  EXPECT_EQ(session->Close(given_up), given_up);
+  EXPECT_EQ(chiefs->Close(given_up), given_up);
+}
+
 TEST_P(SyncReplicasTest, LongWaitsNameReplicasThatHaveNotBegun) {
   NotifyingLogger logger("Not begun: replica 1, replica 2.");
   Replica chief(0, Numbered(3, 0));

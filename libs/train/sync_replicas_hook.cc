@@ -316,8 +316,9 @@ absl::Status SyncReplicasHook::End(Session& session) {
 }
 
 absl::Status SyncReplicasHook::TrainingHasEnded(Session& session) {
-  waits_.SayThatItHasEnded(session);
-  if (!is_chief_) return absl::OkStatus();
+  const absl::Status said = waits_.SayThatItHasEnded(session);
+  if (!is_chief_) return said;
+  // Replicas look at these, not at the chief's entry.
   return session
       .Run({}, std::vector<Output>(), end_ops_, {.timeout = kTellingTimeout})
       .status();

@@ -79,14 +79,14 @@ void SyncReplicasMembers::SayLeft(Session& session) {
   members_->Say(session, State::kLeft, training).IgnoreError();
 }
 
-bool SyncReplicasMembers::SayEnded(Session& session) {
+absl::StatusOr<bool> SyncReplicasMembers::SayEnded(Session& session) {
   int64_t training = 0;
   {
     absl::MutexLock lock(&mutex_);
     training = training_;
   }
-  if (!members_->Say(session, State::kEnded, training).ok()) return false;
-  if (!Read(session).ok()) return false;
+  RETURN_IF_ERROR(members_->Say(session, State::kEnded, training));
+  RETURN_IF_ERROR(Read(session));
   absl::MutexLock lock(&mutex_);
   ended_.insert(members_->name());
   return NumLeft() >= nodes_.min_replicas();

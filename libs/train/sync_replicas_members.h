@@ -44,7 +44,8 @@ class SyncReplicasMembers {
   // It was asked to leave, and comes back.
   void SayLeft(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
   // It has no more gradients. Returns whether enough other replicas are left.
-  bool SayEnded(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
+  // May be called again after an error.
+  absl::StatusOr<bool> SayEnded(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The chief's: fewer replicas are left than an update needs. False until two
   // calls have found that, so that a chief in step with the others ends by

@@ -98,9 +98,10 @@ void SyncReplicasWaits::SayThatItLeaves(Session& session) {
   if (IsAskedToLeave()) members_.SayLeft(session);
 }
 
-void SyncReplicasWaits::SayThatItHasEnded(Session& session) {
-  const bool are_enough = members_.SayEnded(session);
-  if (are_enough && !is_chief_ && !has_ended()) GiveOwnToken(session);
+absl::Status SyncReplicasWaits::SayThatItHasEnded(Session& session) {
+  ASSIGN_OR_RETURN(const bool are_enough, members_.SayEnded(session));
+  if (!are_enough || is_chief_ || has_ended()) return absl::OkStatus();
+  return GiveOwnToken(session);
 }
 
 absl::StatusOr<SessionRunHook::Others> SyncReplicasWaits::LookWithoutOwnRuns(
@@ -236,7 +237,7 @@ void SyncReplicasWaits::LetLeave(Session& session, Leaving& leaving) {
           "The program is asked to leave while its run waits for others: the "
           "run gets a token of SyncReplicasOptimizer, with which it ends.");
     }
-    GiveOwnToken(session);
+    GiveOwnToken(session).IgnoreError();  // tried again at the next look
   }
 }
 
@@ -248,8 +249,8 @@ bool SyncReplicasWaits::HasNoToken(Session& session) const {
 }
 
 // Another replica may take it: it is given again as long as the run waits.
-void SyncReplicasWaits::GiveOwnToken(Session& session) const {
-  session.Run({}, own_token_op_, {.timeout = kTimeout}).IgnoreError();
+absl::Status SyncReplicasWaits::GiveOwnToken(Session& session) const {
+  return session.Run({}, own_token_op_, {.timeout = kTimeout});
 }
 
 std::string SyncReplicasWaits::WhyItGivesUp(absl::Duration waited) const {
@@ -288,7 +289,7 @@ void SyncReplicasWaits::Look(Session& session, absl::Duration waited,
     logger_.Info(
         "The chief has ended training, and so does this replica of "
         "SyncReplicasOptimizer.");
-    GiveOwnToken(session);
+    GiveOwnToken(session).IgnoreError();  // tried again at the next look
   } else if (is_to_log) {
     members_.Read(session).IgnoreError();
     Log(counts, waited);

@@ -75,7 +75,8 @@ class SyncReplicasWaits {
   // Tell the others why this replica gives no more gradients. The second gives
   // its token back where enough of them are left.
   void SayThatItLeaves(Session& session) ABSL_LOCKS_EXCLUDED(leave_mutex_);
-  void SayThatItHasEnded(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
+  // May be called again after an error.
+  absl::Status SayThatItHasEnded(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
   // Of a chief whose input has ended, which goes on with updates: whether
   // others give gradients.
   absl::StatusOr<SessionRunHook::Others> LookWithoutOwnRuns(Session& session)
@@ -126,7 +127,7 @@ class SyncReplicasWaits {
       ABSL_LOCKS_EXCLUDED(mutex_, leave_mutex_);
   bool IsAskedToLeave() ABSL_LOCKS_EXCLUDED(leave_mutex_);
   bool HasNoToken(Session& session) const;
-  void GiveOwnToken(Session& session) const;
+  absl::Status GiveOwnToken(Session& session) const;
   // Ends the run that waits, and training, with an error.
   void GiveUp(Session& session, Coordinator& coordinator,
               absl::Duration waited) const;
