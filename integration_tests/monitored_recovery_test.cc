@@ -870,6 +870,32 @@ TEST_P(FailingSavesTest, AServerThatStandsStillEndsNoWaitForWorkers) {
   EXPECT_OK(files_.FileExists("/job/model.ckpt-3.index"));
 }
 
+// The table of workers is lost with the server, and the worker has no session
+// for a while.
+TEST_P(FailingSavesTest, AnEndedChiefWaitsForWorkersAfterALoss) {
+  Model model, other;
+  const auto chief = Start(model, false);
+  ASSERT_NE(chief, nullptr);
+  Run(*chief, model, 3);
+  ASSERT_OK_AND_ASSIGN(const auto worker, MonitoredTrainingSession(
+                                              other.root, Options(1, logger_)));
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  absl::Status closed = absl::UnknownError("none");
+  scheduler.Schedule(Pool::kBlocking, [&] {
+    EndInput(*chief);
+    closed = chief->Close();
+  });
+  scheduler.AdvanceBy(absl::Seconds(10));
+  StartAgain("ps", 0);
+  scheduler.AdvanceBy(absl::Seconds(10));
+  for (int i = 0; i < 3; ++i) EXPECT_OK(worker->Run(other.train));
+  EXPECT_OK(worker->Close());
+  scheduler.AdvanceBy(absl::Minutes(5));
+  EXPECT_OK(closed);
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-5.index"))
+      << "three steps after the checkpoint of step 2";
+}
+
 TEST_P(FailingSavesTest, TheLastOneIsTriedAgain) {
   Model model;
   const auto session = Start(model, false);

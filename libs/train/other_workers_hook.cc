@@ -1,5 +1,6 @@
 #include "libs/train/other_workers_hook.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -52,6 +53,10 @@ absl::Status OtherWorkersHook::Begin(const Scope& scope) {
 absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
                                                   Coordinator& coordinator) {
   if (!is_used_) return absl::OkStatus();
+  members_.RestartSilence();
+  if (std::exchange(has_had_session_, true)) {
+    rejoin_until_ = session.scheduler().clock().Now() + options_.lost_after;
+  }
   const absl::Status said = members_.Say(session, State::kTraining);
   // What came too late is said again.
   if (!said.ok() && !absl::IsDeadlineExceeded(said)) return said;
@@ -212,8 +217,9 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
            member.silence >= options_.lost_after;
   });
   if (others.empty()) {
-    return now - *wait_began_ < options_.wait_for_others ? Others::kTrainOn
-                                                         : Others::kUnknown;
+    const bool may_others_come =
+        now < std::max(*wait_began_ + options_.wait_for_others, rejoin_until_);
+    return may_others_come ? Others::kTrainOn : Others::kUnknown;
   }
   LogWait(others, now);
   return Others::kTrainOn;

@@ -90,6 +90,10 @@ class OtherWorkersHook : public SessionRunHook {
   std::function<bool()> is_asked_to_leave_;  // of a session's runs; may be null
   // Of a chief whose input has ended.
   std::optional<absl::Time> wait_began_;
+  // Of a chief whose session has replaced a lost one: the table may be new, and
+  // other workers write their entries when they have sessions again.
+  absl::Time rejoin_until_ = absl::InfinitePast();
+  bool has_had_session_ = false;
   absl::Time next_beat_ = absl::InfinitePast();
   absl::Time next_line_ = absl::InfinitePast();
   std::set<std::string> lost_;

@@ -50,6 +50,7 @@ absl::Status SyncReplicasMembers::AddNodes(const Scope& scope) {
 
 absl::Status SyncReplicasMembers::BeginSession(Session& session,
                                                int64_t training) {
+  members_->RestartSilence();
   const auto members = members_->Read(session);
   if (IsSessionLost(members.status())) return members.status();
   {

@@ -121,6 +121,11 @@ absl::StatusOr<std::vector<TrainingMembers::Member>> TrainingMembers::Read(
   return members;
 }
 
+void TrainingMembers::RestartSilence() {
+  absl::MutexLock lock(&mutex_);
+  seen_.clear();
+}
+
 absl::Status TrainingMembers::Remove(Session& session,
                                      const std::vector<std::string>& names) {
   RETURN_IF_ERROR(

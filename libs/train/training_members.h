@@ -40,7 +40,8 @@ class TrainingMembers {
     std::string name;
     State state = State::kTraining;
     int64_t training = 0;
-    // Since this reader saw the entry change; zero at its first Read.
+    // Since this reader saw the entry change; zero at its first Read, and at
+    // the first one after RestartSilence.
     absl::Duration silence;
   };
 
@@ -69,6 +70,9 @@ class TrainingMembers {
   // All entries, this program's among them, in the order of their names.
   absl::StatusOr<std::vector<Member>> Read(Session& session)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // For a new session: programs could not write their entries while the one
+  // before was lost.
+  void RestartSilence() ABSL_LOCKS_EXCLUDED(mutex_);
   // Removes entries. A program that is still there writes its own again.
   absl::Status Remove(Session& session, const std::vector<std::string>& names)
       ABSL_LOCKS_EXCLUDED(mutex_);
