@@ -644,6 +644,51 @@ TEST_P(SyncReplicasTest, TheOthersEndWhenTheChiefsTrainingHas) {
   EXPECT_EQ(*others_step, 30);
 }
 
+// The others wait for the next chief, with which they go on.
+TEST_P(SyncReplicasTest, AStopAtTheEndOfTheChiefsInputEndsNoOtherReplica) {
+  const SyncReplicasOptions sync = {.replicas_to_aggregate = 2,
+                                    .total_num_replicas = 3};
+  std::vector<absl::StatusOr<int64_t>> others(2, absl::UnknownError("none"));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      Replica other(i + 1, sync);
+      auto with = Options(other);
+      with.hooks = {other.sync.MakeSessionRunHook(
+          false,
+          {.log_waits_after = absl::Milliseconds(20), .logger = &logger_})};
+      others[i] = TrainToItsEnd(other, with);
+    });
+  }
+  const auto end_input_and_leave = [&]() -> absl::Status {
+    Replica chief(0, sync);
+    auto with = Options(chief);
+    with.checkpoint_dir = "/job";
+    std::atomic<bool> is_to_leave = false;
+    with.stop_requested = [&] { return is_to_leave.load(); };
+    ASSIGN_OR_RETURN(const auto session, TrainRuns(chief, with, 20));
+    EXPECT_THAT(session->RunStepFn([&](MonitoredSession::StepContext&) {
+      is_to_leave = true;
+      return absl::OutOfRangeError("the input has ended");
+    }),
+                StatusIs(absl::StatusCode::kOutOfRange));
+    return session->Close();
+  };
+  EXPECT_OK(end_input_and_leave());
+  Replica next(0, sync);
+  auto with = Options(next);
+  with.checkpoint_dir = "/job";
+  with.hooks.push_back(std::make_shared<train::StopAtStepHook>(
+      train::StopAtStepOptions{.num_steps = 30}));
+  const auto step = TrainToItsEnd(next, with);
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_OK(step);
+  for (const auto& other : others) {
+    ASSERT_OK(other);
+    EXPECT_GE(*other, *step);
+  }
+}
+
 TEST_P(SyncReplicasTest,
        AReplicaThatComesTooLateWaitsForAnotherChiefForAWhile) {
   Replica chief(0, {.replicas_to_aggregate = 1, .total_num_replicas = 2});

@@ -447,14 +447,20 @@ absl::StatusOr<bool> MonitoredSession::AskWhetherOthersTrain() {
   return train_on;
 }
 
+// A program that is asked to leave waits for nobody, but looks once whether it
+// leaves others behind.
 absl::Status MonitoredSession::AwaitOthers() {
-  while (input_has_ended_ && !IsStopRequested()) {
+  while (input_has_ended_) {
     RETURN_IF_ERROR(SessionToEnd());
     const auto train_on = AskWhetherOthersTrain();
+    const bool is_asked_to_leave = IsStopRequested();
     if (train_on.ok()) {
       leaves_others_ = *train_on;
-      if (!*train_on) return absl::OkStatus();
+      if (!*train_on || is_asked_to_leave) return absl::OkStatus();
       scheduler_.Sleep(kBetweenLooksAtOthers);
+    } else if (is_asked_to_leave && IsSessionLost(train_on.status())) {
+      leaves_others_ = true;    // they may be there
+      return absl::OkStatus();  // hooks try their end again
     } else if (!options_.recovery.should_recover ||
                !IsSessionLost(train_on.status())) {
       return train_on.status();

@@ -206,7 +206,8 @@ class MonitoredSession {
   void LetGo(std::unique_ptr<HookedSession> session);
   bool IsStopRequested() const;
   absl::Status SessionToEnd();
-  // Until no hook says that others train on, or a stop is asked for.
+  // Until no hook says that others train on, or a stop is asked for. Asks the
+  // hooks at least once where the input has ended.
   absl::Status AwaitOthers();
   // Whether they do.
   absl::StatusOr<bool> AskWhetherOthersTrain();
@@ -234,7 +235,7 @@ class MonitoredSession {
   bool is_closed_ = false;
   bool is_in_use_ = false;  // see UseIt
   bool input_has_ended_ = false;
-  // Asked to stop while it waited for them: they go on with the training.
+  // Asked to stop while others train: they go on with the training.
   bool leaves_others_ = false;
   absl::Status last_run_;
   absl::Status loss_;      // of the last session that was lost
