@@ -302,12 +302,23 @@ void AwaitWorkers(TaskServer& server, const RunConfig& config,
 }
 
 // The next training of this program must meet no task of this one.
-void AwaitOtherTasks(TaskServer& server, const TaskOptions& task) {
+void AwaitOtherTasks(TaskServer& server, const TaskOptions& task,
+                     const Estimator::Environment& environment) {
+  bool is_logged = false;
   absl::Duration left = task.wait_for_workers;
   for (; left > absl::ZeroDuration(); left -= kStopAskInterval) {
     if (server.AwaitCoordinatorsEnd(std::min(left, kStopAskInterval))) return;
     if (task.stop_requested && task.stop_requested()) return;
+    if (std::exchange(is_logged, true)) continue;
+    environment.logger.Info(
+        "Training has ended here; waiting for the task that hosts the "
+        "coordinator to end.");
   }
+  if (!is_logged) return;
+  environment.logger.Warning(
+      absl::StrCat("The task that hosts the coordinator has not ended within ",
+                   absl::FormatDuration(task.wait_for_workers),
+                   " of the training's end; leaving without it."));
 }
 
 absl::Status CheckTrainer(const RunConfig& config) {
@@ -391,7 +402,7 @@ absl::Status TrainAsTask(Estimator& estimator, const InputFn& input_fn,
     return absl::OkStatus();
   }
   AwaitWorkers(*server, config, task, environment);
-  AwaitOtherTasks(*server, task);
+  AwaitOtherTasks(*server, task, environment);
   return server->Finish();
 }
 

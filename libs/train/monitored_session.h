@@ -28,12 +28,11 @@
 // stop that is asked for ends that wait. Where a hook of another program has
 // refused a step, Close saves no more and returns FAILED_PRECONDITION.
 //
-// So with what hooks do at the end, as long as the session is there: End is
-// called again after UNAVAILABLE, for a minute where the program was asked to
-// leave. (Saves try again by themselves, and end with
-// another error.) Where the session is lost by then, so are the steps since the
-// last checkpoint: Close returns the error, and the program goes on from there
-// when it is started again.
+// Close calls End of a hook again after UNAVAILABLE: for up to max_recovery, or
+// for a second where the program was asked to leave. (Saves try again by
+// themselves, and end with another error.) Where the session itself is lost by
+// then, so are the steps since the last checkpoint: Close returns the error,
+// and the program goes on from that checkpoint when it is started again.
 //
 // An error of a thread of the coordinator (queue runners, hooks' own) makes
 // ShouldStop true, and comes out of the next Run and of Close.

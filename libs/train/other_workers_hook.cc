@@ -58,7 +58,7 @@ absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
     rejoin_until_ = session.scheduler().clock().Now() + options_.lost_after;
   }
   const absl::Status said = members_.Say(session, State::kTraining);
-  // What came too late is said again.
+  // Watch repeats a write that was too late.
   if (!said.ok() && !absl::IsDeadlineExceeded(said)) return said;
   if (options_.is_chief) {
     const auto members = members_.Read(session);
@@ -73,7 +73,7 @@ absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
   return absl::OkStatus();
 }
 
-// What fails here fails in the runs, too, which say it better.
+// Errors are ignored: runs fail for the same reasons, and return them.
 void OtherWorkersHook::Watch(Session& session, Coordinator& coordinator) {
   while (!coordinator.WaitForStop(options_.beat)) {
     members_.Beat(session).IgnoreError();
@@ -209,7 +209,7 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
   }
   const auto members = members_.Read(session);
   if (IsSessionLost(members.status())) return members.status();
-  if (!members.ok()) return Others::kTrainOn;  // it was too late to tell
+  if (!members.ok()) return Others::kTrainOn;  // the read was too late
   RETURN_IF_ERROR(CheckThatNoneFailed(*members));
   const std::vector<std::string> others = Training(*members);
   RemoveGone(session, *members, [this](const Member& member) {
