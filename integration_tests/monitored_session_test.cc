@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -568,6 +569,36 @@ TEST_F(MonitoredSessionTest, HooksAreToldWhenTrainingHasEnded) {
   terminate = true;
   EXPECT_TRUE(is_told(true, absl::OkStatus()));
   EXPECT_FALSE(is_told(false, absl::OkStatus()));
+}
+
+// Also in a session in which nothing was run.
+class LeavingHook : public train::SessionRunHook {
+ public:
+  absl::Status AfterCreateSession(Session&,
+                                  train::Coordinator& coordinator) override {
+    is_asked_to_leave_ = coordinator.is_asked_to_leave();
+    return absl::OkStatus();
+  }
+  absl::Status End(Session&) override {
+    is_leaving = is_asked_to_leave_ && is_asked_to_leave_();
+    return absl::OkStatus();
+  }
+  void BeforeSessionGoes() override { is_asked_to_leave_ = nullptr; }
+  bool is_leaving = false;
+
+ private:
+  std::function<bool()> is_asked_to_leave_;
+};
+
+TEST_F(MonitoredSessionTest, HooksSeeAtTheEndThatTheProgramIsToLeave) {
+  for (const bool is_to_leave : {false, true}) {
+    const auto hook = std::make_shared<LeavingHook>();
+    const auto session = Start(Options({hook}));
+    ASSERT_NE(session, nullptr);
+    if (is_to_leave) session->RequestStop();
+    EXPECT_OK(session->Close());
+    EXPECT_EQ(hook->is_leaving, is_to_leave);
+  }
 }
 
 // Others have brought training there: who is asked to leave is the last all

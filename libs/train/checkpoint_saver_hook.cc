@@ -128,6 +128,7 @@ absl::Status CheckpointSaverHook::Begin(const Scope& scope) {
 absl::Status CheckpointSaverHook::AfterCreateSession(Session& session,
                                                      Coordinator& coordinator) {
   coordinator_ = &coordinator;
+  is_asked_to_leave_ = coordinator.is_asked_to_leave();
   if (options_.writer != nullptr) {
     RETURN_IF_ERROR(options_.writer->Open(session, coordinator));
   }
@@ -198,8 +199,7 @@ absl::Status CheckpointSaverHook::WriteGraphTo(FileSystem& files) {
 }
 
 absl::StatusOr<SessionRunArgs> CheckpointSaverHook::BeforeRun(
-    SessionRunContext& context) {
-  is_asked_to_leave_ = context.is_asked_to_leave();
+    SessionRunContext&) {
   return SessionRunArgs{.fetches = {global_step_.output()}};
 }
 

@@ -192,7 +192,7 @@ class CheckpointSaverHook : public SessionRunHook {
   std::optional<absl::Time> session_went_;
   bool has_begun_ = false;                   // the first session has saved
   int64_t seen_step_ = -1;                   // about the last one that has run
-  std::function<bool()> is_asked_to_leave_;  // of a session's runs; may be null
+  std::function<bool()> is_asked_to_leave_;  // of a session; may be null
   std::atomic<int64_t> saved_step_{-1};      // the last one
   std::atomic<bool> stop_requested_{false};  // by a listener
 };

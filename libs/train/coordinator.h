@@ -18,6 +18,7 @@
 #define WEFT_LIBS_TRAIN_COORDINATOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -37,6 +38,8 @@ struct CoordinatorOptions {
   // Errors that ask to stop, and are none.
   std::vector<absl::StatusCode> clean_stop_codes = {
       absl::StatusCode::kOutOfRange};
+  // Whether somebody outside asks the program to end its training. May be null.
+  std::function<bool()> is_asked_to_leave = nullptr;
   // Whose threads run, on Pool::kBlocking; outlives the coordinator. Null: it
   // has its own, as many as are started.
   Scheduler* scheduler = nullptr;
@@ -79,6 +82,10 @@ class Coordinator {
   // threads still run.
   absl::Status Join(const JoinOptions& options = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // As the options say.
+  const std::function<bool()>& is_asked_to_leave() const {
+    return options_.is_asked_to_leave;
+  }
   // What its waits go by. Lives as long as the coordinator.
   const Clock& clock() const { return scheduler_.clock(); }
   // For a wait, by that clock, for what a thread that it started does.

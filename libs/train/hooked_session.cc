@@ -51,8 +51,10 @@ HookedSession::HookedSession(std::unique_ptr<Session> session, HookList hooks,
     : session_(std::move(session)),
       hooks_(std::move(hooks)),
       is_asked_to_leave_(std::move(is_asked_to_leave)),
-      coordinator_(std::make_unique<Coordinator>(CoordinatorOptions{
-          .clean_stop_codes = {}, .scheduler = scheduler})) {}
+      coordinator_(std::make_unique<Coordinator>(
+          CoordinatorOptions{.clean_stop_codes = {},
+                             .is_asked_to_leave = is_asked_to_leave_,
+                             .scheduler = scheduler})) {}
 
 HookedSession::~HookedSession() = default;
 

@@ -23,8 +23,8 @@ namespace weft::train {
 
 class HookedSession {
  public:
-  // `scheduler` is of the coordinator; null: its own. `is_asked_to_leave` is
-  // what hooks are told that wait in BeforeRun.
+  // `scheduler` is of the coordinator; null: its own. `is_asked_to_leave`: for
+  // hooks, by the coordinator and by the context of each run.
   HookedSession(std::unique_ptr<Session> session, HookList hooks,
                 Scheduler* scheduler, std::function<bool()> is_asked_to_leave);
   // REQUIRES: Close or Abandon, and has_threads() is false: threads use what

@@ -53,6 +53,7 @@ absl::Status OtherWorkersHook::Begin(const Scope& scope) {
 absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
                                                   Coordinator& coordinator) {
   if (!is_used_) return absl::OkStatus();
+  is_asked_to_leave_ = coordinator.is_asked_to_leave();
   members_.RestartSilence();
   if (std::exchange(has_had_session_, true)) {
     rejoin_until_ = session.scheduler().clock().Now() + options_.lost_after;
@@ -131,12 +132,6 @@ void OtherWorkersHook::LookForChief(Session& session, absl::Time now) {
                                          : "sends no heartbeat",
         ". Start the chief again, or stop this program."));
   }
-}
-
-absl::StatusOr<SessionRunArgs> OtherWorkersHook::BeforeRun(
-    SessionRunContext& context) {
-  is_asked_to_leave_ = context.is_asked_to_leave();
-  return SessionRunArgs();
 }
 
 std::set<std::string> OtherWorkersHook::FailedOf(

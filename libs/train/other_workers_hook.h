@@ -52,7 +52,6 @@ class OtherWorkersHook : public SessionRunHook {
   absl::Status Begin(const Scope& scope) override;
   absl::Status AfterCreateSession(Session& session,
                                   Coordinator& coordinator) override;
-  absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context) override;
   // FAILED_PRECONDITION, naming the worker, where one has failed since this
   // session began.
   absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
@@ -87,7 +86,7 @@ class OtherWorkersHook : public SessionRunHook {
   TrainingMembers members_;
   bool is_used_ = false;
   bool has_failed_ = false;
-  std::function<bool()> is_asked_to_leave_;  // of a session's runs; may be null
+  std::function<bool()> is_asked_to_leave_;  // of a session; may be null
   // Of a chief whose input has ended.
   std::optional<absl::Time> wait_began_;
   // Of a chief whose session has replaced a lost one: the table may be new, and

@@ -118,7 +118,8 @@ class SessionRunHook {
   virtual absl::Status Begin(const Scope& scope);
   // `coordinator` is this session's: threads that it starts are asked to stop
   // with it, and may use the session until they have ended. Their first error
-  // is that of the next run.
+  // is that of the next run. Its is_asked_to_leave() may be called until
+  // BeforeSessionGoes of this session has returned.
   virtual absl::Status AfterCreateSession(Session& session,
                                           Coordinator& coordinator);
   virtual absl::StatusOr<SessionRunArgs> BeforeRun(SessionRunContext& context);

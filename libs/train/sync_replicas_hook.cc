@@ -257,7 +257,8 @@ absl::Status SyncReplicasHook::AfterCreateSession(Session& session,
   RETURN_IF_ERROR(CheckReady(local_init_op_.name(),
                              session.Run(nodes_->ready_for_local_init_op)));
   RETURN_IF_ERROR(session.Run(local_init_op_));
-  RETURN_IF_ERROR(waits_.BeginSession(session));
+  RETURN_IF_ERROR(
+      waits_.BeginSession(session, coordinator.is_asked_to_leave()));
   std::shared_ptr<Updates> updates;
   if (is_chief_) {
     ASSIGN_OR_RETURN(updates, StartUpdates(session, coordinator));
@@ -289,9 +290,8 @@ SyncReplicasHook::StartUpdates(Session& session, Coordinator& coordinator) {
   return updates;
 }
 
-absl::StatusOr<SessionRunArgs> SyncReplicasHook::BeforeRun(
-    SessionRunContext& context) {
-  waits_.BeginRun(context);
+absl::StatusOr<SessionRunArgs> SyncReplicasHook::BeforeRun(SessionRunContext&) {
+  waits_.BeginRun();
   if (!is_chief_) waits_.Advance(/*is_waiting=*/true);
   return SessionRunArgs();
 }

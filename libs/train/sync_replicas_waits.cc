@@ -56,10 +56,15 @@ absl::Status SyncReplicasWaits::AddNodes(const Scope& scope,
   return members_.AddNodes(scope);
 }
 
-absl::Status SyncReplicasWaits::BeginSession(Session& session) {
+absl::Status SyncReplicasWaits::BeginSession(
+    Session& session, const std::function<bool()>& is_asked_to_leave) {
   ASSIGN_OR_RETURN(const auto answers, session.Run({}, asked_));
   const Counts counts = CountsOf(answers);
   RETURN_IF_ERROR(members_.BeginSession(session, counts.ends));
+  {
+    absl::MutexLock lock(&leave_mutex_);
+    is_asked_to_leave_ = is_asked_to_leave;
+  }
   absl::MutexLock lock(&mutex_);
   is_waiting_ = false;
   is_in_run_ = false;
@@ -136,14 +141,10 @@ void SyncReplicasWaits::Advance(bool is_waiting) {
   ++advances_;
 }
 
-void SyncReplicasWaits::BeginRun(const SessionRunContext& context) {
-  {
-    absl::MutexLock lock(&mutex_);
-    is_in_run_ = true;
-    ++runs_;
-  }
-  absl::MutexLock lock(&leave_mutex_);
-  is_asked_to_leave_ = context.is_asked_to_leave();
+void SyncReplicasWaits::BeginRun() {
+  absl::MutexLock lock(&mutex_);
+  is_in_run_ = true;
+  ++runs_;
 }
 
 void SyncReplicasWaits::EndRun() {

@@ -59,13 +59,15 @@ class SyncReplicasWaits {
   absl::Status AddNodes(const Scope& scope,
                         const SyncReplicasNodes::Ends& ends);
 
-  absl::Status BeginSession(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `is_asked_to_leave` may be null; asked until EndSession.
+  absl::Status BeginSession(Session& session,
+                            const std::function<bool()>& is_asked_to_leave)
+      ABSL_LOCKS_EXCLUDED(mutex_, leave_mutex_);
 
   // Any thread: what was waited for has come. `is_waiting`: for the next one.
   void Advance(bool is_waiting) ABSL_LOCKS_EXCLUDED(mutex_);
   // Around a run of this replica. The second is left out for one that fails.
-  void BeginRun(const SessionRunContext& context)
-      ABSL_LOCKS_EXCLUDED(mutex_, leave_mutex_);
+  void BeginRun() ABSL_LOCKS_EXCLUDED(mutex_);
   void EndRun() ABSL_LOCKS_EXCLUDED(mutex_);
   // Nobody is asked any more whether the program is to leave.
   void EndSession() ABSL_LOCKS_EXCLUDED(leave_mutex_);
