@@ -245,8 +245,7 @@ absl::StatusOr<SessionManager::Restored> SessionManager::Restore(
   const absl::Status restored =
       RestoreFrom(session, *checkpoint.saver, newest, config);
   if (absl::IsNotFound(restored) &&
-      !checkpoint::CheckpointExists(files != nullptr ? *files : local, newest)
-           .value_or(true)) {
+      !checkpoint::CheckpointExists(used, newest).value_or(true)) {
     return checkpoint::CheckpointIsGone(checkpoint.directory, newest);
   }
   RETURN_IF_ERROR(restored);
