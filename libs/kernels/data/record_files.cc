@@ -29,7 +29,7 @@ namespace {
 
 // How long an error of the machine (no descriptor, no memory, a disk that does
 // not read) may come again before a file is given up.
-constexpr absl::Duration kMostPatience = absl::Seconds(10);
+constexpr absl::Duration kGiveUpAfter = absl::Seconds(10);
 
 // Whether the file may be reached later, however long that takes.
 bool MayPass(absl::StatusCode code) {
@@ -135,7 +135,7 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
       first_error_ = now;
     }
     const bool stays =
-        IsOfTheFile(error.code()) || now - first_error_ >= kMostPatience;
+        IsOfTheFile(error.code()) || now - first_error_ >= kGiveUpAfter;
     if ((comes_again && stays && !MayPass(error.code())) ||
         (file_ != nullptr && file_->IsGivenUpAfterError())) {
       GoToNextFile();
