@@ -41,6 +41,7 @@ class BundleReader : public CheckpointReader {
   ~BundleReader() override;
 
   int format() const override { return 2; }
+  // What the names of data files say; see ChooseDataFileCount.
   int num_data_files() const override { return header_.num_shards; }
   const BundleHeader& header() const { return header_; }
 

@@ -129,8 +129,10 @@ std::string TensorsView(const Checkpoint& checkpoint, Format format) {
                {"format", FormatName(*checkpoint.reader)},
                {"tensors", Json::array()}};
   int64_t bytes = 0;
+  std::set<int> data_files;  // elsewhere their names hold no count
   for (const auto& [name, stored] : checkpoint.tensors) {
     bytes = SaturatedAdd(bytes, stored.bytes);
+    data_files.insert(stored.files.begin(), stored.files.end());
     const std::string shards = absl::StrJoin(stored.files, ",");
     table.AddRow({name, DataTypeName(stored.dtype), ShapeText(stored.shape),
                   BytesText(stored.bytes), shards, SlicesText(stored)});
@@ -151,7 +153,7 @@ std::string TensorsView(const Checkpoint& checkpoint, Format format) {
       checkpoint.prefix, "\n", table.ToString(),
       CountText(static_cast<int64_t>(checkpoint.tensors.size()), "tensor"),
       ", ", BytesText(bytes), " in ",
-      CountText(checkpoint.reader->num_data_files(), "data file"),
+      CountText(static_cast<int64_t>(data_files.size()), "data file"),
       " of format ", FormatName(*checkpoint.reader), "\n");
 }
 

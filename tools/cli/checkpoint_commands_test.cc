@@ -97,6 +97,9 @@ TEST_F(CheckpointCommandsTest, ListsTheTensorsOfACheckpoint) {
   EXPECT_EQ(json["tensors"].size(), 3u);
   EXPECT_EQ(json["tensors"][0]["name"], "b");
   EXPECT_EQ(json["tensors"][0]["bytes"], 12);
+  // There the names of data files hold the number of the save.
+  Save("s3://bucket/m-1");
+  EXPECT_THAT(Text({"ls", "s3://bucket/m-1"}), HasSubstr(" in 1 data file of"));
 }
 
 TEST_F(CheckpointCommandsTest, ReadsFilesOfFormatV1) {
