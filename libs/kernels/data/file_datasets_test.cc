@@ -364,14 +364,17 @@ TEST_F(FileDatasetsTest, LastingErrorsOfACacheAndOfShuffledRepetitionsEnd) {
   EXPECT_THAT(Outcomes(cached, 1)[0], testing::HasSubstr("DATA_LOSS"));
   const auto shuffled = ignored(harness_.Make(
       "ShuffleAndRepeatDataset",
-      {*Lines({"missing"}), Number(3), Number(1), Number(2), Number(-1)},
-      OneText(), {{"reshuffle_each_iteration", true}}));
-  const Texts outcomes = Outcomes(shuffled, 2);
-  EXPECT_THAT(outcomes[0],
-              testing::HasSubstr("its input gave only errors in 2 whole "
-                                 "passes, the last one: "));
-  EXPECT_THAT(outcomes[0], testing::HasSubstr("missing"));
-  EXPECT_EQ(outcomes[1], "OUT_OF_RANGE: the end");
+      {*Lines({"a"}), Number(3), Number(1), Number(2), Number(-1)}, OneText(),
+      {{"reshuffle_each_iteration", true}}));
+  ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(*shuffled));
+  EXPECT_EQ(harness_.Pull(*walk, 1), Texts{"one"});
+  ASSERT_OK(harness_.files().DeleteFile("a"));
+  EXPECT_THAT(harness_.Next(*walk),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "its input gave only errors in 2 whole passes, the last "
+                       "one: "));
+  // What the buffer still holds.
+  EXPECT_EQ(harness_.Pull(*walk), (Texts{"one", "one", "end"}));
 }
 
 TEST_F(FileDatasetsTest, AFileThatIsNotCompressedIsNamed) {
