@@ -9,8 +9,9 @@ std::string JsonError(absl::string_view text) {
   using Json = nlohmann::json;
   try {
     // Values are dropped as they come: the text may be nested deeply.
-    (void)Json::parse(text.begin(), text.end(),
-                      [](int, Json::parse_event_t, Json&) { return false; });
+    [[maybe_unused]] const Json none =
+        Json::parse(text.begin(), text.end(),
+                    [](int, Json::parse_event_t, Json&) { return false; });
     return "";
   } catch (const Json::exception& error) {
     // "[json.exception.parse_error.101] parse error at line 1, column 8: ..."
