@@ -15,8 +15,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "integration_tests/testing/test_cluster.h"
@@ -783,9 +785,17 @@ class EndingReplicasTest : public SyncReplicasTest {
     for (const auto& step : steps_) EXPECT_OK(step);
   }
   // That of the newest checkpoint.
-  std::string SavedPath() {
+  // The step of the newest checkpoint; -1: there is none.
+  int64_t SavedStep() {
     const auto state = checkpoint::ReadCheckpointState(files_, "/job");
-    return state.ok() ? state->model_checkpoint_path : "none";
+    int64_t step = -1;
+    if (state.ok() &&
+        !absl::SimpleAtoi(
+            absl::StripPrefix(state->model_checkpoint_path, "/job/model.ckpt-"),
+            &step)) {
+      ADD_FAILURE() << state->model_checkpoint_path;
+    }
+    return step;
   }
   std::string Lines() const { return absl::StrJoin(lines_.lines(), "\n"); }
 
@@ -804,8 +814,8 @@ INSTANTIATE_TEST_SUITE_P(Clusters, EndingReplicasTest,
 TEST_P(EndingReplicasTest, AReplicaThatEndsEndsTraining) {
   Train({1000000, 10}, 2);
   ASSERT_OK(steps_[0]);
-  EXPECT_THAT(SavedPath(),
-              testing::EndsWith(absl::StrCat("model.ckpt-", *steps_[0])));
+  // Gradients of others may make another update after the chief looked.
+  EXPECT_GE(SavedStep(), *steps_[0]);
   EXPECT_THAT(Lines(), HasSubstr("have ended: /job:worker/task:1. An update "
                                  "needs gradients of 2 replicas, and left are "
                                  "1 of 2: training ends."));
@@ -816,8 +826,8 @@ TEST_P(EndingReplicasTest, ReplicasOfOneDeviceEndTogether) {
   worker_device_ = "/job:worker";
   Train({1000000, 10}, 2);
   ASSERT_OK(steps_[0]);
-  EXPECT_THAT(SavedPath(),
-              testing::EndsWith(absl::StrCat("model.ckpt-", *steps_[0])));
+  // Gradients of others may make another update after the chief looked.
+  EXPECT_GE(SavedStep(), *steps_[0]);
   EXPECT_THAT(Lines(), HasSubstr("have ended: /job:worker. An update"));
 }
 
@@ -825,16 +835,16 @@ TEST_P(EndingReplicasTest, ReplicasWithoutDeviceEndTogether) {
   worker_device_ = "";
   Train({1000000, 10}, 2);
   ASSERT_OK(steps_[0]);
-  EXPECT_THAT(SavedPath(),
-              testing::EndsWith(absl::StrCat("model.ckpt-", *steps_[0])));
+  // Gradients of others may make another update after the chief looked.
+  EXPECT_GE(SavedStep(), *steps_[0]);
   EXPECT_THAT(Lines(), HasSubstr("have ended: a replica without device. An"));
 }
 
 TEST_P(EndingReplicasTest, AChiefThatEndsEndsTraining) {
   Train({10, 1000000}, 2);
   ASSERT_OK(steps_[0]);
-  EXPECT_THAT(SavedPath(),
-              testing::EndsWith(absl::StrCat("model.ckpt-", *steps_[0])));
+  // Gradients of others may make another update after the chief looked.
+  EXPECT_GE(SavedStep(), *steps_[0]);
 }
 
 TEST_P(EndingReplicasTest, ANumberedReplicaThatEndsEndsTraining) {
@@ -854,8 +864,8 @@ TEST_P(EndingReplicasTest, TrainingGoesOnWhileEnoughAreLeft) {
   Train({5, 60, 1000000}, 2);
   ASSERT_OK(steps_[0]);
   EXPECT_GE(*steps_[0], 15);
-  EXPECT_THAT(SavedPath(),
-              testing::EndsWith(absl::StrCat("model.ckpt-", *steps_[0])));
+  // Gradients of others may make another update after the chief looked.
+  EXPECT_GE(SavedStep(), *steps_[0]);
 }
 
 // MonitoredSession reports it again after an error.
