@@ -16,16 +16,16 @@ namespace {
 
 constexpr absl::string_view kIndexEnding = ".index";
 
-// Names of checkpoints, without folders.
-using Names = std::vector<std::string>;
+// CheckpointNames of checkpoints, without folders.
+using CheckpointNames = std::vector<std::string>;
 
-absl::StatusOr<Names> NamesInMarker(FileSystem& files,
-                                    const std::string& folder,
-                                    absl::string_view filename) {
+absl::StatusOr<CheckpointNames> NamesInMarker(FileSystem& files,
+                                              const std::string& folder,
+                                              absl::string_view filename) {
   const std::string path = JoinPath(folder, filename);
   const std::string save_path(absl::StripSuffix(path, kMarkerEnding));
   ASSIGN_OR_RETURN(const MarkerLines lines, ReadMarker(files, path, save_path));
-  Names names;
+  CheckpointNames names;
   for (const UnfinishedSaves::Save& save : lines.saves) {
     if (save.is_counted) names.emplace_back(Basename(save.prefix));
   }
@@ -33,17 +33,18 @@ absl::StatusOr<Names> NamesInMarker(FileSystem& files,
 }
 
 // None if the file is no state.
-absl::StatusOr<Names> NamesInState(FileSystem& files, const std::string& folder,
-                                   absl::string_view filename) {
+absl::StatusOr<CheckpointNames> NamesInState(FileSystem& files,
+                                             const std::string& folder,
+                                             absl::string_view filename) {
   const auto size = files.GetFileSize(JoinPath(folder, filename));
-  if (!size.ok() || *size > kMaxMarkerBytes) return Names();
+  if (!size.ok() || *size > kMaxMarkerBytes) return CheckpointNames();
   const auto state = checkpoint::ReadCheckpointState(files, folder, filename);
   if (absl::IsInvalidArgument(state.status()) ||
       absl::IsNotFound(state.status())) {
-    return Names();
+    return CheckpointNames();
   }
   RETURN_IF_ERROR(state.status());
-  Names names = {std::string(Basename(state->model_checkpoint_path))};
+  CheckpointNames names = {std::string(Basename(state->model_checkpoint_path))};
   for (const std::string& path : state->all_model_checkpoint_paths) {
     names.emplace_back(Basename(path));
   }
@@ -57,12 +58,13 @@ bool IsCalledAsState(absl::string_view filename) {
          !absl::StrContains(filename, '.');
 }
 
-absl::StatusOr<Names> NamesIn(FileSystem& files, const std::string& folder,
-                              absl::string_view filename) {
+absl::StatusOr<CheckpointNames> NamesIn(FileSystem& files,
+                                        const std::string& folder,
+                                        absl::string_view filename) {
   if (absl::EndsWith(filename, kMarkerEnding)) {
     return NamesInMarker(files, folder, filename);
   }
-  if (!IsCalledAsState(filename)) return Names();
+  if (!IsCalledAsState(filename)) return CheckpointNames();
   return NamesInState(files, folder, filename);
 }
 
@@ -73,7 +75,7 @@ bool IsOlder(absl::string_view a, absl::string_view b) {
 
 absl::Status Unnamed(const std::string& folder,
                      absl::string_view latest_filename,
-                     const Names& checkpoints) {
+                     const CheckpointNames& checkpoints) {
   const std::string& newest = *absl::c_max_element(checkpoints, IsOlder);
   return absl::FailedPreconditionError(absl::StrCat(
       folder, " holds checkpoints (", checkpoints.size(), ", such as ", newest,
@@ -98,7 +100,7 @@ absl::Status CheckThatNoneIsUnnamed(FileSystem& files,
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(filenames.status());
-  Names unnamed;
+  CheckpointNames unnamed;
   for (absl::string_view name : *filenames) {
     if (absl::StartsWith(name, name_prefix) &&
         absl::ConsumeSuffix(&name, kIndexEnding)) {
@@ -107,7 +109,8 @@ absl::Status CheckThatNoneIsUnnamed(FileSystem& files,
   }
   if (unnamed.empty()) return absl::OkStatus();
   for (const std::string& filename : *filenames) {
-    ASSIGN_OR_RETURN(const Names named, NamesIn(files, folder, filename));
+    ASSIGN_OR_RETURN(const CheckpointNames named,
+                     NamesIn(files, folder, filename));
     std::erase_if(unnamed, [&](const std::string& name) {
       return absl::c_linear_search(named, name);
     });

@@ -221,18 +221,17 @@ absl::StatusOr<Tensor> SequenceRecords::ContextDense(
   RETURN_IF_ERROR(rows.ChargeAll(charge));
   const auto missing = static_cast<size_t>(
       std::count(rows.is_there.begin(), rows.is_there.end(), 0));
-  RETURN_IF_ERROR(DispatchType(
-      FeatureTypes{}, otherwise.dtype(),
-      [&]<typename T>(TypeTag<T>) -> absl::Status {
-        const auto filler = otherwise.template flat<T>();
-        RETURN_IF_ERROR(ChargeDefaults<T>(charge, filler, missing));
-        T* out = tensor.template mutable_flat<T>().data();
-        for (int64_t n = 0; n < count_; ++n) {
-          out = rows.is_there[n] ? CopyRow(rows.rows[rows.begins[n]], out)
-                                 : std::copy(filler.begin(), filler.end(), out);
-        }
-        return absl::OkStatus();
-      }));
+  const auto fill = [&]<typename T>(TypeTag<T>) -> absl::Status {
+    const auto filler = otherwise.template flat<T>();
+    RETURN_IF_ERROR(ChargeDefaults<T>(charge, filler, missing));
+    T* out = tensor.template mutable_flat<T>().data();
+    for (int64_t n = 0; n < count_; ++n) {
+      out = rows.is_there[n] ? CopyRow(rows.rows[rows.begins[n]], out)
+                             : std::copy(filler.begin(), filler.end(), out);
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(DispatchType(FeatureTypes{}, otherwise.dtype(), fill));
   return tensor;
 }
 
