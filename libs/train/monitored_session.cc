@@ -117,6 +117,7 @@ absl::Status MonitoredSession::Begin(const Scope& scope) {
     global_step_ = step.value();
   }
   num_nodes_ = scope_.graph().num_nodes();
+  train_ops_without_hook_ = TrainOpsWithoutHook(scope_, options_.hooks);
   logger_->Info("Graph was finalized.");
   return absl::OkStatus();
 }
@@ -296,7 +297,7 @@ absl::StatusOr<std::vector<Tensor>> MonitoredSession::Run(
     RunMetadata* metadata) {
   RETURN_IF_ERROR(CheckThatNobodyUsesIt());
   const SessionRunArgs args{fetches, targets, feeds, options};
-  RETURN_IF_ERROR(CheckSyncHook(args));
+  RETURN_IF_ERROR(CheckSyncReplicasRun(train_ops_without_hook_, args));
   std::vector<Tensor> results;
   last_run_ = WithSession([&](HookedSession& live) {
     ASSIGN_OR_RETURN(results, live.Run(args, metadata));
@@ -325,17 +326,13 @@ absl::Status MonitoredSession::Run(const FeedList& feeds,
       .status();
 }
 
-absl::Status MonitoredSession::CheckSyncHook(const SessionRunArgs& args) const {
-  return CheckSyncReplicasHooks(scope_, options_.hooks, args);
-}
-
 Session& MonitoredSession::StepContext::session() const {
   return live_.session();
 }
 
 absl::StatusOr<std::vector<Tensor>> MonitoredSession::StepContext::RunWithHooks(
     const SessionRunArgs& args, RunMetadata* metadata) {
-  RETURN_IF_ERROR(owner_.CheckSyncHook(args));
+  RETURN_IF_ERROR(CheckSyncReplicasRun(owner_.train_ops_without_hook_, args));
   return live_.Run(args, metadata);
 }
 

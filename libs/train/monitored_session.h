@@ -210,9 +210,6 @@ class MonitoredSession {
   absl::Status AwaitOthers();
   // Whether they do.
   absl::StatusOr<bool> AskWhetherOthersTrain();
-  // FAILED_PRECONDITION where a run updates synchronous replicas of an
-  // optimizer whose hook is missing.
-  absl::Status CheckSyncHook(const SessionRunArgs& args) const;
   void TellThatLastStepWasRefused();
   absl::Status EndHooks();
   absl::Status EndHook(SessionRunHook& hook);
@@ -240,7 +237,9 @@ class MonitoredSession {
   absl::Status loss_;      // of the last session that was lost
   absl::Status given_up_;  // by ShouldStop
   int num_nodes_ = 0;      // of the final graph
-  Output global_step_;     // null: the graph has none
+  // Of SyncReplicasOptimizers: no run may need them.
+  std::vector<Operation> train_ops_without_hook_;
+  Output global_step_;  // null: the graph has none
   // Since the last progress.
   std::optional<absl::Time> first_loss_;
   // That of the first session after the first loss.

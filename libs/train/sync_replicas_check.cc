@@ -34,8 +34,11 @@ class Needed {
   std::vector<const Node*> waiting_;
 };
 
-std::vector<Operation> WithoutHook(std::vector<Operation> train_ops,
-                                   const HookList& hooks) {
+}  // namespace
+
+std::vector<Operation> TrainOpsWithoutHook(const Scope& scope,
+                                           const HookList& hooks) {
+  std::vector<Operation> train_ops = scope.GetOperations(kSyncReplicasTrainOps);
   for (const auto& hook : hooks) {
     const Operation served = hook->ServedTrainOp();
     if (!served) continue;
@@ -46,15 +49,11 @@ std::vector<Operation> WithoutHook(std::vector<Operation> train_ops,
   return train_ops;
 }
 
-}  // namespace
-
-absl::Status CheckSyncReplicasHooks(const Scope& scope, const HookList& hooks,
-                                    const SessionRunArgs& args) {
-  const std::vector<Operation> train_ops =
-      WithoutHook(scope.GetOperations(kSyncReplicasTrainOps), hooks);
-  if (train_ops.empty()) return absl::OkStatus();
+absl::Status CheckSyncReplicasRun(const std::vector<Operation>& without_hook,
+                                  const SessionRunArgs& args) {
+  if (without_hook.empty()) return absl::OkStatus();
   const Needed needed(args);
-  for (const Operation& train : train_ops) {
+  for (const Operation& train : without_hook) {
     if (!needed.Contains(train.node())) continue;
     return absl::FailedPreconditionError(absl::StrCat(
         "The run of ", train.name(),

@@ -1,7 +1,9 @@
-// CheckSyncReplicasHooks: finds runs of a SyncReplicasOptimizer whose hook was
-// forgotten, which would wait forever.
+// TrainOpsWithoutHook, CheckSyncReplicasRun: find runs of a
+// SyncReplicasOptimizer whose hook was forgotten, which would wait forever.
 #ifndef WEFT_LIBS_TRAIN_SYNC_REPLICAS_CHECK_H_
 #define WEFT_LIBS_TRAIN_SYNC_REPLICAS_CHECK_H_
+
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -15,11 +17,14 @@ namespace weft::train {
 inline constexpr absl::string_view kSyncReplicasTrainOps =
     "sync_replicas_train_ops";
 
+// Those of these operations that none of `hooks` serves.
+std::vector<Operation> TrainOpsWithoutHook(const Scope& scope,
+                                           const HookList& hooks);
+
 // FAILED_PRECONDITION, naming the operation and the hook, where the run needs
-// one of these operations that none of `hooks` serves. Looks at what the run
-// needs only where the graph has one.
-absl::Status CheckSyncReplicasHooks(const Scope& scope, const HookList& hooks,
-                                    const SessionRunArgs& args);
+// one of `without_hook`. Looks at what the run needs only if there is one.
+absl::Status CheckSyncReplicasRun(const std::vector<Operation>& without_hook,
+                                  const SessionRunArgs& args);
 
 }  // namespace weft::train
 
