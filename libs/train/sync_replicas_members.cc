@@ -71,22 +71,17 @@ absl::Status SyncReplicasMembers::BeginSession(Session& session,
   return absl::IsDeadlineExceeded(said) ? absl::OkStatus() : said;
 }
 
+int64_t SyncReplicasMembers::training() const {
+  absl::MutexLock lock(&mutex_);
+  return training_;
+}
+
 void SyncReplicasMembers::SayLeft(Session& session) {
-  int64_t training = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    training = training_;
-  }
-  members_->Say(session, State::kLeft, training).IgnoreError();
+  members_->Say(session, State::kLeft, training()).IgnoreError();
 }
 
 absl::StatusOr<bool> SyncReplicasMembers::SayEnded(Session& session) {
-  int64_t training = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    training = training_;
-  }
-  RETURN_IF_ERROR(members_->Say(session, State::kEnded, training));
+  RETURN_IF_ERROR(members_->Say(session, State::kEnded, training()));
   RETURN_IF_ERROR(Read(session));
   absl::MutexLock lock(&mutex_);
   ended_.insert(members_->name());

@@ -69,6 +69,7 @@ class SyncReplicasMembers {
   void Note(std::vector<Member> members, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int NumReplicas() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t training() const ABSL_LOCKS_EXCLUDED(mutex_);
   int NumLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string TellTooFew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string NotBegun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
