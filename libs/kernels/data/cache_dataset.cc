@@ -237,11 +237,7 @@ class FileCacheDataset::Iterator : public UnaryIteratorOf<FileCacheDataset> {
  private:
   // A cache that can't be made, or is damaged, stays so at each call.
   static absl::Status MarkIfItStays(const absl::Status& status) {
-    const bool stays =
-        absl::IsNotFound(status) || absl::IsPermissionDenied(status) ||
-        absl::IsDataLoss(status) || absl::IsInvalidArgument(status) ||
-        absl::IsFailedPrecondition(status);
-    return stays ? MarkLasting(status) : status;
+    return IsOfTheFile(status) ? MarkLasting(status) : status;
   }
 
   // Older checkpoints have instead what the file had so far.

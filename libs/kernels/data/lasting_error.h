@@ -20,6 +20,14 @@ inline absl::Status MarkLasting(absl::Status status) {
   return status;
 }
 
+// Whether a file itself is the reason of the error, so that each try to open or
+// read it meets it again.
+inline bool IsOfTheFile(const absl::Status& error) {
+  return absl::IsNotFound(error) || absl::IsPermissionDenied(error) ||
+         absl::IsDataLoss(error) || absl::IsInvalidArgument(error) ||
+         absl::IsFailedPrecondition(error);
+}
+
 inline bool IsLasting(const absl::Status& status) {
   return status.GetPayload(kLastingErrorUrl).has_value();
 }

@@ -9,6 +9,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/kernels/data/dataset_kernel.h"
+#include "libs/kernels/data/lasting_error.h"
 
 namespace weft {
 
@@ -32,22 +33,9 @@ namespace {
 constexpr absl::Duration kGiveUpAfter = absl::Seconds(10);
 
 // Whether the file may be reached later, however long that takes.
-bool MayPass(absl::StatusCode code) {
-  return code == absl::StatusCode::kUnavailable ||
-         code == absl::StatusCode::kDeadlineExceeded ||
-         code == absl::StatusCode::kAborted ||
-         code == absl::StatusCode::kCancelled;
-}
-
-// Whether the file itself is the reason, so that each try meets it again.
-bool IsOfTheFile(absl::StatusCode code) {
-  return code == absl::StatusCode::kNotFound ||
-         code == absl::StatusCode::kPermissionDenied ||
-         code == absl::StatusCode::kDataLoss ||
-         code == absl::StatusCode::kInvalidArgument ||
-         code == absl::StatusCode::kFailedPrecondition ||
-         code == absl::StatusCode::kOutOfRange ||
-         code == absl::StatusCode::kUnimplemented;
+bool MayPass(const absl::Status& error) {
+  return absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error) ||
+         absl::IsAborted(error) || absl::IsCancelled(error);
 }
 
 }  // namespace
@@ -134,9 +122,10 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
       position_of_error_ = position;
       first_error_ = now;
     }
-    const bool stays =
-        IsOfTheFile(error.code()) || now - first_error_ >= kGiveUpAfter;
-    if ((comes_again && stays && !MayPass(error.code())) ||
+    const bool stays = IsOfTheFile(error) || absl::IsOutOfRange(error) ||
+                       absl::IsUnimplemented(error) ||
+                       now - first_error_ >= kGiveUpAfter;
+    if ((comes_again && stays && !MayPass(error)) ||
         (file_ != nullptr && file_->IsGivenUpAfterError())) {
       GoToNextFile();
     }
