@@ -1,11 +1,10 @@
 #include "libs/coordinator/waiting_call.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "libs/base/first_names.h"
 
 namespace weft {
 namespace {
@@ -15,13 +14,7 @@ constexpr size_t kNamed = 8;
 }  // namespace
 
 std::string ListTasks(const std::set<std::string>& tasks) {
-  const size_t named = std::min(tasks.size(), kNamed);
-  std::string text =
-      absl::StrJoin(tasks.begin(), std::next(tasks.begin(), named), ", ");
-  if (named < tasks.size()) {
-    absl::StrAppend(&text, " and ", tasks.size() - named, " more");
-  }
-  return text;
+  return FirstNames(tasks, kNamed);
 }
 
 absl::Time WaitingCall::NextTime() const {

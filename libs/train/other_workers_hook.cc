@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "libs/base/clock.h"
+#include "libs/base/first_names.h"
 #include "libs/base/status.h"
 #include "libs/train/global_step.h"
 #include "libs/train/session_manager.h"
@@ -18,22 +18,13 @@ using State = TrainingMembers::State;
 
 constexpr char kTable[] = "training_members";
 constexpr char kChief[] = "chief";
-constexpr int kMostNames = 5;
+constexpr size_t kMostNames = 5;
 
 // Two programs may have sessions of one server. There is one chief, which takes
 // the place of the one before.
 std::string NameOf(const OtherWorkersOptions& options) {
   if (options.is_chief) return kChief;
   return TrainingMembers::UniqueName(options.target, options.random);
-}
-
-std::string List(std::vector<std::string> names) {
-  const size_t count = names.size();
-  if (count > kMostNames) names.resize(kMostNames);
-  return absl::StrCat(absl::StrJoin(names, ", "),
-                      count > kMostNames
-                          ? absl::StrCat(" and ", count - kMostNames, " more")
-                          : "");
 }
 
 }  // namespace
@@ -189,7 +180,7 @@ void OtherWorkersHook::LogWait(const std::vector<std::string>& others,
   logger_->Info(absl::StrCat(
       "The input of the chief has ended. It stays, and saves as before, until "
       "the other workers have ended: ",
-      List(others), "."));
+      FirstNames(others, kMostNames), "."));
 }
 
 absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(

@@ -1,0 +1,29 @@
+// FirstNames: names for an error or a log line that may be too many to list.
+#ifndef WEFT_LIBS_BASE_FIRST_NAMES_H_
+#define WEFT_LIBS_BASE_FIRST_NAMES_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace weft {
+
+// "a, b, c and 997 more": at most `most` of a container of strings.
+template <typename Names>
+std::string FirstNames(const Names& names, size_t most) {
+  const size_t named = std::min(names.size(), most);
+  std::string text =
+      absl::StrJoin(names.begin(), std::next(names.begin(), named), ", ");
+  if (named < names.size()) {
+    absl::StrAppend(&text, " and ", names.size() - named, " more");
+  }
+  return text;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_BASE_FIRST_NAMES_H_
