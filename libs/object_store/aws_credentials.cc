@@ -21,8 +21,6 @@ constexpr absl::Duration kLookAtFileAgain = absl::Minutes(5);
 constexpr absl::Duration kAskForKeysAgain = absl::Seconds(30);
 // Where no file has any: whoever writes one may be late.
 constexpr absl::Duration kLookForKeysAgain = absl::Seconds(30);
-// Many requests may be refused at once, and then again and again.
-constexpr absl::Duration kLookAfterRefusalAgain = absl::Seconds(5);
 constexpr absl::Duration kMetadataTimeout = absl::Seconds(5);
 constexpr char kMetadataService[] = "http://169.254.169.254";
 
@@ -119,7 +117,7 @@ bool AwsCredentials::AreGood() const {
 }
 
 bool AwsCredentials::AreGoodForNow() const {
-  if (!AreGood() || are_refused_) return false;
+  if (!AreGood() || refusals_.is_look_due()) return false;
   const Clock& clock = options_.scheduler->clock();
   if (clock.Now() < try_again_) return true;
   return clock.Now() < look_again_ &&
@@ -129,12 +127,7 @@ bool AwsCredentials::AreGoodForNow() const {
 bool AwsCredentials::Refuse(const AwsKeys& keys) {
   const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&mutex_);
-  // Another request was refused, too: new ones are about to be looked for.
-  if (are_refused_ || !SignAlike(keys, keys_)) return true;
-  if (now < refused_until_) return false;
-  refused_until_ = now + kLookAfterRefusalAgain;
-  are_refused_ = true;
-  return true;
+  return refusals_.Note(SignAlike(keys, keys_), now);
 }
 
 absl::Duration AwsCredentials::LookAgainIn(const AwsKeys& keys) {
@@ -151,7 +144,7 @@ absl::StatusOr<AwsKeys> AwsCredentials::Get() {
   auto keys = Find();
   const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&mutex_);
-  are_refused_ = false;
+  refusals_.HasLooked();
   // A file that a tool writes anew is empty for a moment.
   const bool are_missing = keys.ok() && AreOfAFile(keys_) && !AreOfAFile(*keys);
   if (!are_missing) {

@@ -24,6 +24,7 @@
 #include "libs/fs/file_system.h"
 #include "libs/object_store/environment.h"
 #include "libs/object_store/http_client.h"
+#include "libs/object_store/refusals.h"
 
 namespace weft {
 
@@ -92,9 +93,7 @@ class AwsCredentials {
   absl::Mutex mutex_;
   bool found_ ABSL_GUARDED_BY(mutex_) = false;
   AwsKeys keys_ ABSL_GUARDED_BY(mutex_);
-  bool are_refused_ ABSL_GUARDED_BY(mutex_) = false;
-  // Until then a refusal of the same keys is nothing new.
-  absl::Time refused_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  Refusals refusals_ ABSL_GUARDED_BY(mutex_);
   absl::Time look_again_ ABSL_GUARDED_BY(mutex_);  // at a file
   absl::Time try_again_ ABSL_GUARDED_BY(mutex_);   // after a failure
   // Those of a file are, so long; the past while they are there.

@@ -24,8 +24,6 @@ constexpr absl::Duration kRenewTokenBefore = absl::Minutes(5);
 constexpr absl::Duration kLookForFileAgain = absl::Minutes(5);
 // After a failure, while the old one is good: nobody waits for each request.
 constexpr absl::Duration kAskForTokenAgain = absl::Seconds(30);
-// Many requests may be refused at once, and then again and again.
-constexpr absl::Duration kAskAfterRefusalAgain = absl::Seconds(5);
 constexpr absl::Duration kTokenTimeout = absl::Seconds(30);
 constexpr char kScope[] =
     "https://www.googleapis.com/auth/devstorage.read_write";
@@ -129,14 +127,15 @@ absl::StatusOr<std::string> GoogleCredentials::Token() {
     const absl::Time now = clock.Now();
     absl::MutexLock lock(&mutex_);
     const bool is_waiting = now < try_again_ && IsGoodAt(now);
-    if (!is_refused_ && (is_waiting || IsGoodAt(now + kRenewTokenBefore))) {
+    if (!refusals_.is_look_due() &&
+        (is_waiting || IsGoodAt(now + kRenewTokenBefore))) {
       return granted_.token;
     }
   }
   // Several threads may ask at once; each token is good.
   auto granted = Find();
   absl::MutexLock lock(&mutex_);
-  is_refused_ = false;
+  refusals_.HasLooked();
   if (!granted.ok()) {
     if (!IsGoodAt(clock.Now())) return granted.status();
     try_again_ = clock.Now() + kAskForTokenAgain;
@@ -150,12 +149,7 @@ absl::StatusOr<std::string> GoogleCredentials::Token() {
 bool GoogleCredentials::Refuse(const std::string& token) {
   const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&mutex_);
-  // Another request was refused, too: a new one is about to be asked for.
-  if (is_refused_ || token != granted_.token) return true;
-  if (now < refused_until_) return false;
-  refused_until_ = now + kAskAfterRefusalAgain;
-  is_refused_ = true;
-  return true;
+  return refusals_.Note(token == granted_.token, now);
 }
 
 absl::StatusOr<GoogleCredentials::Granted> GoogleCredentials::Find() const {

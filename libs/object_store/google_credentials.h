@@ -22,6 +22,7 @@
 #include "libs/fs/file_system.h"
 #include "libs/object_store/environment.h"
 #include "libs/object_store/http_client.h"
+#include "libs/object_store/refusals.h"
 
 namespace weft {
 
@@ -62,9 +63,7 @@ class GoogleCredentials {
   const GoogleCredentialsOptions options_;
   absl::Mutex mutex_;
   bool found_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_refused_ ABSL_GUARDED_BY(mutex_) = false;
-  // Until then a refusal of the same token is nothing new.
-  absl::Time refused_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  Refusals refusals_ ABSL_GUARDED_BY(mutex_);
   Granted granted_ ABSL_GUARDED_BY(mutex_);
   absl::Time try_again_ ABSL_GUARDED_BY(mutex_);  // after a failure
 };
