@@ -268,15 +268,28 @@ std::string AllOf(const RecordingLogger& logger) {
   return absl::StrJoin(logger.lines(), "\n");
 }
 
+// A worker that says in a session that it trains, and no more.
+class LostWorker {
+ public:
+  explicit LostWorker(const Model& model) {
+    EXPECT_OK(member_.AddNodes(model.root, model.step.handle()));
+  }
+  void Begin(MonitoredSession& session) {
+    ASSERT_OK(member_.Say(*session.raw_session(),
+                          train::TrainingMembers::State::kTraining));
+  }
+
+ private:
+  train::TrainingMembers member_{"training_members", "zmq://lost:1#1"};
+};
+
 TEST_P(MonitoredBoundTest, AChiefWaitsForNoWorkerThatIsLost) {
   Model model;
-  train::TrainingMembers lost("training_members", "zmq://lost:1#1");
-  ASSERT_OK(lost.AddNodes(model.root, model.step.handle()));
+  LostWorker lost(model);
   ASSERT_OK_AND_ASSIGN(
       const auto session,
       MonitoredTrainingSession(model.root, Options(0, logger_)));
-  ASSERT_OK(lost.Say(*session->raw_session(),
-                     train::TrainingMembers::State::kTraining));
+  lost.Begin(*session);
   EndInput(*session);
   ASSERT_OK(session->Close());
   EXPECT_THAT(AllOf(logger_),
@@ -290,16 +303,12 @@ TEST_P(MonitoredBoundTest, AWorkerThatWasLostDelaysTheNextChiefNoMore) {
   const Clock& clock = cluster_.scheduler().clock();
   for (const bool is_first : {true, false}) {
     Model model;
-    train::TrainingMembers lost("training_members", "zmq://lost:1#1");
-    ASSERT_OK(lost.AddNodes(model.root, model.step.handle()));
+    LostWorker lost(model);
     RecordingLogger logger;
     ASSERT_OK_AND_ASSIGN(
         const auto session,
         MonitoredTrainingSession(model.root, Options(0, logger)));
-    if (is_first) {
-      ASSERT_OK(lost.Say(*session->raw_session(),
-                         train::TrainingMembers::State::kTraining));
-    }
+    if (is_first) lost.Begin(*session);
     EndInput(*session);
     const absl::Time ended = clock.Now();
     ASSERT_OK(session->Close());
@@ -310,15 +319,13 @@ TEST_P(MonitoredBoundTest, AWorkerThatWasLostDelaysTheNextChiefNoMore) {
   }
 }
 
-TEST_P(MonitoredBoundTest, AWorkerThatWasLostDuringTrainingIsNotWaitedFor) {
+TEST_P(MonitoredBoundTest, ChiefEndsSoonAfterALossDuringTraining) {
   Model model;
-  train::TrainingMembers lost("training_members", "zmq://lost:1#1");
-  ASSERT_OK(lost.AddNodes(model.root, model.step.handle()));
+  LostWorker lost(model);
   ASSERT_OK_AND_ASSIGN(
       const auto session,
       MonitoredTrainingSession(model.root, Options(0, logger_)));
-  ASSERT_OK(lost.Say(*session->raw_session(),
-                     train::TrainingMembers::State::kTraining));
+  lost.Begin(*session);
   Scheduler& scheduler = cluster_.scheduler();
   scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + absl::Minutes(1));
   EndInput(*session);
@@ -327,7 +334,7 @@ TEST_P(MonitoredBoundTest, AWorkerThatWasLostDuringTrainingIsNotWaitedFor) {
   EXPECT_LT(scheduler.clock().Now() - ended, absl::Seconds(20));
 }
 
-TEST_P(MonitoredBoundTest, AWorkerSaysThatNothingIsSavedWithoutAChief) {
+TEST_P(MonitoredBoundTest, WorkerWithoutAChiefLogsThatItIsNotSaved) {
   Model model;
   train::TrainingMembers chief("training_members", "chief");
   ASSERT_OK(chief.AddNodes(model.root, model.step.handle()));
@@ -1264,7 +1271,7 @@ TEST_P(EndedChiefTest, AWorkerThatDivergesEndsItsWaitWithoutASave) {
                                            cluster_.target("worker", 1),
                                            " has failed")));
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-0"));
-  // What failed is of that training: the next one is not concerned.
+  // The failure belongs to that training and does not affect the next one.
   EXPECT_OK(TrainChief(Options(0, logger_)));
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-20"));
 }

@@ -50,6 +50,23 @@ Tensor Floats(const TensorShape& shape, float first) {
   return tensor;
 }
 
+std::unique_ptr<Session> ConnectTo(Process& process, const Scope& scope) {
+  auto session = Session::Connect("", scope, {.process = &process});
+  EXPECT_OK(session);
+  return session.ok() ? *std::move(session) : nullptr;
+}
+
+// A session whose variables have their first values; null where that failed.
+std::unique_ptr<Session> InitializedSession(Process& process,
+                                            const Scope& scope) {
+  const Operation init = ops::GlobalVariablesInitializer(scope);
+  auto session = ConnectTo(process, scope);
+  if (session == nullptr) return nullptr;
+  const absl::Status initialized = session->Run(init);
+  EXPECT_OK(initialized);
+  return initialized.ok() ? std::move(session) : nullptr;
+}
+
 // Sessions of one process whose files are in memory.
 class SaverTest : public testing::Test {
  protected:
@@ -64,24 +81,9 @@ class SaverTest : public testing::Test {
   std::unique_ptr<Session> Connect(const Scope& scope) {
     return ConnectTo(process_, scope);
   }
-  static std::unique_ptr<Session> ConnectTo(Process& process,
-                                            const Scope& scope) {
-    auto session = Session::Connect("", scope, {.process = &process});
-    EXPECT_OK(session);
-    return session.ok() ? *std::move(session) : nullptr;
-  }
   // One whose variables have their first values; null where that failed.
   std::unique_ptr<Session> ConnectAndInitialize(const Scope& scope) {
-    return ConnectAndInitialize(process_, scope);
-  }
-  static std::unique_ptr<Session> ConnectAndInitialize(Process& process,
-                                                       const Scope& scope) {
-    const Operation init = ops::GlobalVariablesInitializer(scope);
-    auto session = ConnectTo(process, scope);
-    if (session == nullptr) return nullptr;
-    const absl::Status initialized = session->Run(init);
-    EXPECT_OK(initialized);
-    return initialized.ok() ? std::move(session) : nullptr;
+    return InitializedSession(process_, scope);
   }
   SaverOptions Options() {
     SaverOptions options;
@@ -316,10 +318,8 @@ TEST(SaverPathsTest, ANewCheckpointIsNotDeletedByItsWholePath) {
   SaverOptions options;
   options.max_to_keep = 1;
   Saver saver(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  ASSERT_OK_AND_ASSIGN(const auto session,
-                       Session::Connect("", root, {.process = &process}));
-  ASSERT_OK(session->Run(init));
+  const auto session = InitializedSession(process, root);
+  ASSERT_NE(session, nullptr);
   ASSERT_OK(saver.Save(*session, name + "/m"));
   const std::string whole = absl::StrCat(here, "/", name, "/m");
   ASSERT_OK(saver.Save(*session, whole));
@@ -348,7 +348,7 @@ class LinkedFiles : public RoutedFileSystem {
   }
 };
 
-// Where an index can't be read, an old checkpoint may be the new one by another
+// An old checkpoint whose index can't be read may be the new one under another
 // path, or one that the state names.
 TEST(SaverPathsTest, ACheckpointThatMayBeAnotherOneIsNotDeleted) {
   LinkedFiles files;
@@ -360,10 +360,8 @@ TEST(SaverPathsTest, ACheckpointThatMayBeAnotherOneIsNotDeleted) {
   options.max_to_keep = 1;
   Saver saver(root, options);
   Saver next(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  ASSERT_OK_AND_ASSIGN(const auto session,
-                       Session::Connect("", root, {.process = &process}));
-  ASSERT_OK(session->Run(init));
+  const auto session = InitializedSession(process, root);
+  ASSERT_NE(session, nullptr);
   ASSERT_OK(saver.Save(*session, "/job/m"));
   files.unreadable = "/job/m.index";
   ASSERT_OK(saver.Save(*session, "/alias/m"));
@@ -535,7 +533,7 @@ class GatedSaverTest : public SaverTest {
     return options;
   }
   std::unique_ptr<Session> ConnectAndInitialize() {
-    return SaverTest::ConnectAndInitialize(process_of_gated_, root_);
+    return InitializedSession(process_of_gated_, root_);
   }
   void Shut() { gated_.Shut(process_of_gated_.scheduler(), "m-1"); }
   void AwaitFirst() {
@@ -707,8 +705,8 @@ TEST_F(SaverTest, AnotherPartitionIsRestored) {
 }
 
 // Within a variable scope TensorFlow saves the slot of each part as a variable
-// of its own; here all are one, which any partition is restored from. What
-// TensorFlow saved is restored, too.
+// of its own. Weft saves all parts as one variable, which any partition can
+// restore. It also restores what TensorFlow saved.
 TEST_F(SaverTest, SlotsOfPartsInAScopeAreOneVariable) {
   const auto build = [](const Scope& root, int parts) {
     ops::VariableScopeOptions in_parts;
@@ -1097,8 +1095,8 @@ TEST_F(SaverTest, CountingNobodyDeletesNothing) {
   EXPECT_EQ(Files().size(), 13u);
 }
 
-// As in TensorFlow: the state of a program that keeps all goes on naming those
-// that were kept before it, and one that counts again deletes these.
+// As in TensorFlow, the state of a program that keeps all checkpoints still
+// names those that were kept before. A later program with a limit deletes them.
 TEST_F(SaverTest, WhatTheStateStillNamesIsCountedAgain) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({2}, 1));
@@ -1184,10 +1182,8 @@ TEST(SaverSweepTest, AFolderThatCanNotBeListedTakesSaves) {
   SaverOptions options;
   options.max_to_keep = 2;
   Saver saver(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  ASSERT_OK_AND_ASSIGN(const auto session,
-                       Session::Connect("", root, {.process = &process}));
-  ASSERT_OK(session->Run(init));
+  const auto session = InitializedSession(process, root);
+  ASSERT_NE(session, nullptr);
   for (const int64_t step : {1, 2, 3, 4}) {
     ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = step}));
   }
@@ -1475,10 +1471,8 @@ TEST(SaverTurnTest, WhoRecoversDoesNotDisturbASave) {
   const Scope root = Scope::Root();
   const ops::Variable w(root.WithName("w"), Floats({3}, 1));
   Saver saver(root);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  ASSERT_OK_AND_ASSIGN(const auto session,
-                       Session::Connect("", root, {.process = &process}));
-  ASSERT_OK(session->Run(init));
+  const auto session = InitializedSession(process, root);
+  ASSERT_NE(session, nullptr);
   ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 1}));
   files.on_graph = [&] {
     EXPECT_OK(saver.RecoverLastCheckpoints(*session, {"/job/m-1"}));
@@ -1501,10 +1495,8 @@ TEST(SaverSweepTest, AFailedSavesShardsAreSweptByTheNextOne) {
   SaverOptions options;
   options.sharded = true;
   Saver saver(root, options);
-  const Operation init = ops::GlobalVariablesInitializer(root);
-  ASSERT_OK_AND_ASSIGN(const auto session,
-                       Session::Connect("", root, {.process = &process}));
-  ASSERT_OK(session->Run(init));
+  const auto session = InitializedSession(process, root);
+  ASSERT_NE(session, nullptr);
   ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 1}));
   int left = 0;
   for (int64_t n = 0; n < 30; ++n) {
