@@ -109,7 +109,7 @@ absl::Status Work(const TfConfig& task, const Server& server) {
                  .is_chief = task.IsChief(),
                  .hooks = hooks,
                  .config = {.device_filters = {"/job:ps", device}},
-                 // By `weft shutdown`, for example.
+                 // `weft shutdown` asks the server to stop.
                  .stop_requested = [&] { return server.is_asked_to_stop(); }}));
   int64_t mine = 0;
   for (; !session->ShouldStop(); ++mine) {

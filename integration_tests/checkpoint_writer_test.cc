@@ -133,7 +133,7 @@ class Program {
   std::unique_ptr<Session> session_;
 };
 
-// What a folder holds, without the numbers that saves put into names of data.
+// The names in a folder, without the numbers of saves in names of data files.
 Paths NamesIn(FileSystem& files, const std::string& folder) {
   Paths names = files.ListDirectory(folder).value_or(Paths());
   for (std::string& name : names) {

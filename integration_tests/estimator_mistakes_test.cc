@@ -366,7 +366,7 @@ TEST_F(EstimatorMistakesTest, AnEvaluationBeforeAnyCheckpoint) {
 
 // Nothing is evaluated, predicted or exported by an untrained model because the
 // checkpoint of the trained one is missing.
-TEST_F(EstimatorMistakesTest, AStateWhoseCheckpointIsGone) {
+TEST_F(EstimatorMistakesTest, StateOfAMissingCheckpoint) {
   Estimator line = Line();
   ASSERT_OK(line.Train(Points(), {.steps = 1}));
   ASSERT_OK_AND_ASSIGN(const auto latest, line.LatestCheckpoint());

@@ -647,7 +647,7 @@ TEST_P(SyncReplicasTest, TheOthersEndWhenTheChiefsTrainingHas) {
 }
 
 // The others wait for the next chief, with which they go on.
-TEST_P(SyncReplicasTest, AStopAtTheEndOfTheChiefsInputEndsNoOtherReplica) {
+TEST_P(SyncReplicasTest, ChiefStoppedAtItsLastRunLeavesReplicas) {
   const SyncReplicasOptions sync = {.replicas_to_aggregate = 2,
                                     .total_num_replicas = 3};
   std::vector<absl::StatusOr<int64_t>> others(2, absl::UnknownError("none"));
@@ -784,8 +784,7 @@ class EndingReplicasTest : public SyncReplicasTest {
     for (std::thread& thread : threads) thread.join();
     for (const auto& step : steps_) EXPECT_OK(step);
   }
-  // That of the newest checkpoint.
-  // The step of the newest checkpoint; -1: there is none.
+  // The step of the newest checkpoint, -1 if there is none.
   int64_t SavedStep() {
     const auto state = checkpoint::ReadCheckpointState(files_, "/job");
     int64_t step = -1;

@@ -155,7 +155,7 @@ TEST_F(WarmStartTest, ByExpressionsOfGlobalVariables) {
   EXPECT_THAT(ValueOf(Begin(root, init, all)), ElementsAre(1, 5, 3));
 }
 
-TEST_F(WarmStartTest, AnExpressionThatMatchesNothingIsAWarning) {
+TEST_F(WarmStartTest, UnmatchedExpressionIsAWarning) {
   SaveOld("/job/ck");
   const Scope root = Scope::Root();
   ops::Variable b(root.WithName("b"), 1.0f);

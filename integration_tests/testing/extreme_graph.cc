@@ -393,7 +393,7 @@ class SharedInputs {
     return name.empty() ? arg.type : TypeOf(*op.FindAttr(name));
   }
 
-  // Of a sparse tensor all elements are at the first place.
+  // All elements of a sparse tensor have the first position.
   std::string Input(const OpDef& op, const ArgDef& arg) {
     const DataType type = TypeOf(op, arg);
     if (absl::StrContains(arg.name, "shape")) {

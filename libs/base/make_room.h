@@ -24,8 +24,8 @@ void MakeRoom(std::vector<T>& elements) {
   elements.reserve(std::max<size_t>(2 * elements.capacity(), 4));
 }
 
-// The same for absl::flat_hash_map, flat_hash_set and their node_ relatives,
-// whose references may be dead afterwards as after an insertion. The new
+// The same for absl::flat_hash_map, flat_hash_set and their node_ relatives. It
+// invalidates references as an insertion does. The new
 // element must be moved there: a constructor that throws breaks the table, too.
 template <typename Table>
 void MakeRoomInTable(Table& table) {

@@ -919,7 +919,7 @@ class LateRenames : public MemoryFileSystem {
 
 // Whether a writer or a merge fails first, and whether it was to replace a
 // checkpoint: the next save of the prefix stays as it is.
-TEST_F(MergeTest, ALateRenameOfAFailedSaveReplacesNothing) {
+TEST_F(MergeTest, LateRenameOfAFailedSaveHasNoEffect) {
   const std::string prefix = "s3://bucket/job/model.ckpt";
   const std::string part = "s3://bucket/t/part";
   for (const bool merges : {false, true}) {

@@ -81,7 +81,7 @@ TEST(LocalFileSystemTest, ANamedPipeIsNotWaitedFor) {
 
 // As of autofs, squashfs and some mounts of SMB, fsync of a directory of /proc
 // says EINVAL.
-TEST(LocalFileSystemTest, ADirectoryWhoseDiskCanNotSyncItIsNoError) {
+TEST(LocalFileSystemTest, DirectoryOnADiskWithoutSyncIsNoError) {
   const int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   ASSERT_GE(proc, 0);
   errno = 0;

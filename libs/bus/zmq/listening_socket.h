@@ -51,7 +51,7 @@ class ListeningSocket : public PolledSocket {
     RoutingId route = 0;
     Life life;
     bool over = false;  // no message may be sent any more
-    // What libzmq had no room for. Freed with this, once it is over.
+    // Messages that libzmq had no room for. Freed with this object.
     std::deque<Frames> outbox;
     uint64_t outbox_bytes = 0;
     bool reads = true;  // or it has left too much unread

@@ -353,7 +353,7 @@ TEST_F(FileDatasetsTest, ErrorsOfTheMachineLoseNoFile) {
 }
 
 // Each call would meet these again.
-TEST_F(FileDatasetsTest, LastingErrorsOfACacheAndOfShuffledRepetitionsEnd) {
+TEST_F(FileDatasetsTest, LastingErrorsAreNotIgnored) {
   const auto ignored = [&](const absl::StatusOr<Tensor>& dataset) {
     return harness_.Make("IgnoreErrorsDataset", {*dataset}, OneText());
   };
