@@ -16,9 +16,7 @@ absl::Status OutOfMemory(const char* exception) {
       "process"));
 }
 
-}  // namespace
-
-absl::Status CurrentExceptionStatus() {
+absl::Status DescribeCurrentException() {
   try {
     throw;
   } catch (const std::bad_alloc& exception) {
@@ -31,6 +29,12 @@ absl::Status CurrentExceptionStatus() {
   } catch (...) {
     return absl::InternalError("an exception that is no std::exception");
   }
+}
+
+}  // namespace
+
+absl::Status CurrentExceptionStatus() noexcept {
+  return StatusWithoutThrowing(DescribeCurrentException);
 }
 
 }  // namespace weft

@@ -22,10 +22,23 @@
 
 namespace weft {
 
+// The status that `make` returns, or RESOURCE_EXHAUSTED without a text where it
+// throws: there is no memory for the text. For destructors and handlers, out of
+// which no exception may come.
+template <typename Make>
+absl::Status StatusWithoutThrowing(Make&& make) noexcept {
+  try {
+    return std::forward<Make>(make)();
+  } catch (const std::exception&) {
+    return absl::Status(absl::StatusCode::kResourceExhausted, "");
+  }
+}
+
 // The exception that is handled now: RESOURCE_EXHAUSTED for std::bad_alloc and
-// std::length_error, INTERNAL with its text for others.
+// std::length_error, INTERNAL with its text for others. Throws nothing, as
+// StatusWithoutThrowing.
 // REQUIRES: called within a handler.
-absl::Status CurrentExceptionStatus();
+absl::Status CurrentExceptionStatus() noexcept;
 
 // What `call` returns, a Status or a StatusOr, or the status of the exception
 // that it throws.

@@ -1,5 +1,6 @@
 #include "libs/base/exceptions.h"
 
+#include <cstdint>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -7,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/failing_memory.h"
 
 namespace weft {
 namespace {
@@ -34,6 +36,34 @@ TEST(CatchExceptionsTest, MissingMemoryIsResourceExhausted) {
     return std::string(std::string().max_size() + 1, 'x');
   });
   EXPECT_THAT(text, StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+// The text of the error needs memory, too. Each allocation for it fails once.
+TEST(CatchExceptionsTest, MissingMemoryForTheTextIsResourceExhausted) {
+  int64_t nth = 0;
+  bool has_failed = true;
+  while (has_failed) {
+    absl::Status status;
+    {
+      const FailingMemory memory(++nth);
+      status = StatusOf(std::bad_alloc());
+      has_failed = memory.has_failed();
+    }
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
+  }
+  EXPECT_GT(nth, 1);
+}
+
+TEST(StatusWithoutThrowingTest, ReturnsWhatIsMadeOrNoText) {
+  const auto make = [] { return absl::InternalError("the text of an error"); };
+  EXPECT_THAT(StatusWithoutThrowing(make),
+              StatusIs(absl::StatusCode::kInternal, "the text of an error"));
+  absl::Status without_memory;
+  {
+    const FailingMemory memory(1);
+    without_memory = StatusWithoutThrowing(make);
+  }
+  EXPECT_THAT(without_memory, StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 TEST(CatchExceptionsTest, OtherExceptionsAreInternalErrors) {

@@ -148,7 +148,7 @@ class AsyncDone {
     ReadyLoop* const loop = ReadyLoop::Current();
     if (std::uncaught_exceptions() == 0 && !IsOfStep(loop, entry)) return;
     if (loop != nullptr && loop->FailsLater(entry)) return;
-    EndAsync(entry, DoneIsLost());
+    EndAsync(entry, StatusWithoutThrowing(DoneIsLost));
   }
   static bool IsOfStep(ReadyLoop* loop, const AsyncEntry& entry) {
     return loop != nullptr && &loop->state() == &entry.ready.iteration->state;

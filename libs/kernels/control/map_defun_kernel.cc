@@ -84,10 +84,7 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
       if (std::current_exception() != nullptr) {
         calls_->Ended(row_, CurrentExceptionStatus());
       } else if (std::uncaught_exceptions() > 0) {
-        calls_->Ended(row_, absl::ResourceExhaustedError(absl::StrCat(
-                                "an exception, most likely for lack of memory, "
-                                "ended the call for row ",
-                                row_)));
+        calls_->Ended(row_, StatusWithoutThrowing([this] { return Lost(); }));
       }
     }
 
@@ -96,6 +93,13 @@ class RowCalls : public std::enable_shared_from_this<RowCalls> {
     }
 
    private:
+    absl::Status Lost() const {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "an exception, most likely for lack of memory, ended the call for "
+          "row ",
+          row_));
+    }
+
     std::shared_ptr<RowCalls> calls_;
     int64_t row_;
   };

@@ -2,11 +2,13 @@
 // row that has lost its `done`.
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/failing_memory.h"
 #include "libs/kernels/control/control_kernels.h"
 #include "libs/kernels/function_runtime.h"
 #include "libs/kernels/testing/kernel_test_harness.h"
@@ -14,12 +16,15 @@
 namespace weft {
 namespace {
 
+// Whether there is memory for the text of the error.
+enum class Memory { kForText, kNone };
+
 // x -> x. Rows before `throws_at` wait for the last row; it throws, and its
 // `done` is lost.
 class ThrowingFunction : public RunnableFunction {
  public:
-  ThrowingFunction(int32_t throws_at, int32_t last)
-      : throws_at_(throws_at), last_(last) {}
+  ThrowingFunction(int32_t throws_at, int32_t last, Memory memory)
+      : throws_at_(throws_at), last_(last), memory_(memory) {}
 
   const DataTypeVector& arg_types() const override { return types_; }
   const DataTypeVector& result_types() const override { return types_; }
@@ -27,6 +32,8 @@ class ThrowingFunction : public RunnableFunction {
            Done done) const override {
     const int32_t row = args[0].scalar<int32_t>();
     if (row == throws_at_) {
+      std::optional<FailingMemory> none;  // outlives `lost`
+      if (memory_ == Memory::kNone) none.emplace(1);
       const Done lost = std::move(done);
       throw std::bad_alloc();
     }
@@ -42,6 +49,7 @@ class ThrowingFunction : public RunnableFunction {
   };
 
   const int32_t throws_at_, last_;
+  const Memory memory_;
   const DataTypeVector types_ = {DT_INT32};
   mutable std::vector<Waiting> waiting_;  // all rows are called on one thread
 };
@@ -58,9 +66,10 @@ class OneFunction : public FunctionRuntime {
   const RunnableFunction& function_;
 };
 
-absl::StatusOr<Tensor> MapOf(const Tensor& rows, int32_t throws_at) {
+absl::StatusOr<Tensor> MapOf(const Tensor& rows, int32_t throws_at,
+                             Memory memory = Memory::kForText) {
   const ThrowingFunction function(
-      throws_at, static_cast<int32_t>(rows.num_elements()) - 1);
+      throws_at, static_cast<int32_t>(rows.num_elements()) - 1, memory);
   OneFunction functions(function);
   KernelTestHarness harness(RegisterFunctionalKernels);
   harness.set_functions(&functions);
@@ -78,6 +87,14 @@ TEST(MapDefunTest, AnExceptionOfOneRowFailsTheNode) {
   EXPECT_OK(MapOf(rows, /*throws_at=*/-1));
   EXPECT_THAT(MapOf(rows, /*throws_at=*/5),
               StatusIs(absl::StatusCode::kResourceExhausted, "row 5"));
+}
+
+// The row ends where an exception unwinds the stack: a second one would end the
+// process.
+TEST(MapDefunTest, ARowEndsWithoutMemoryForItsError) {
+  const Tensor rows = Tensor::Vector<int32_t>({0, 1, 2, 3, 4, 5, 6});
+  EXPECT_THAT(MapOf(rows, /*throws_at=*/5, Memory::kNone),
+              StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/kernels/data/walk_functions.h"
@@ -74,7 +75,8 @@ class WaitedCallEnd {
       : call_(std::move(call)) {}
   WaitedCallEnd(WaitedCallEnd&&) = default;
   ~WaitedCallEnd() {
-    if (call_ != nullptr) (*this)(CapturedFunction::DroppedCall());
+    if (call_ == nullptr) return;
+    (*this)(StatusWithoutThrowing(CapturedFunction::DroppedCall));
   }
 
   void operator()(absl::StatusOr<std::vector<Tensor>> results) {

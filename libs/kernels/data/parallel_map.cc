@@ -123,7 +123,8 @@ class ParallelMapIterator : public DatasetIterator {
           call_(std::move(call)) {}
     CallEnd(CallEnd&&) = default;
     ~CallEnd() {
-      if (call_ != nullptr) (*this)(CapturedFunction::DroppedCall());
+      if (call_ == nullptr) return;
+      (*this)(StatusWithoutThrowing(CapturedFunction::DroppedCall));
     }
 
     void operator()(absl::StatusOr<DatasetElement> results) {
