@@ -436,7 +436,7 @@ void WireChannel::OnReply(Incoming reply) {
   // An early answer: what is left of the request need not travel.
   if (connection != nullptr) connection->Abandon(call);
   if (!reply.envelope.error.ok()) {
-    Finish(std::move(pending), std::move(reply.envelope.error));
+    Finish(std::move(pending), MarkAnswer(std::move(reply.envelope.error)));
   } else if (!reply.landed.ok()) {
     Finish(std::move(pending), std::move(reply.landed));
   } else if (pending.is_fast == nullptr || pending.is_fast(reply.message)) {

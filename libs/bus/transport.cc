@@ -1,10 +1,14 @@
 #include "libs/bus/transport.h"
 
+#include "absl/strings/cord.h"
+#include "absl/strings/string_view.h"
 #include "libs/bus/channel.h"
 #include "libs/bus/endpoint.h"
 
 namespace weft::bus {
 namespace {
+
+constexpr absl::string_view kAnswerPayload = "weft/answer";
 
 class WireTransport : public Transport {
  public:
@@ -34,6 +38,22 @@ class WireTransport : public Transport {
 };
 
 }  // namespace
+
+absl::Status MarkAnswer(absl::Status error) {
+  if (absl::IsUnavailable(error)) {
+    error.SetPayload(kAnswerPayload, absl::Cord());
+  }
+  return error;
+}
+
+bool IsAnswer(const absl::Status& error) {
+  return error.GetPayload(kAnswerPayload).has_value();
+}
+
+absl::Status WithoutMark(absl::Status error) {
+  error.ErasePayload(kAnswerPayload);
+  return error;
+}
 
 std::unique_ptr<Transport> NewTransport(const TransportParts& parts,
                                         const TransportOptions& options) {

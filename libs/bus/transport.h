@@ -93,6 +93,14 @@ inline bool IsRefusal(const absl::Status& why) {
   }
 }
 
+// Whether the other end has answered a call with this UNAVAILABLE. A Channel
+// fails calls with the same code where it has no connection, or loses it.
+bool IsAnswer(const absl::Status& error);
+// For a Channel: IsAnswer of the result, if it is UNAVAILABLE.
+absl::Status MarkAnswer(absl::Status error);
+// The error as the other end made it, without that mark.
+absl::Status WithoutMark(absl::Status error);
+
 // What a Channel tells its owner. Fast. Calls come one after the other.
 class ChannelEvents {
  public:

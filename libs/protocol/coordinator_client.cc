@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
+#include "libs/protocol/ask_if_running.h"
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/coordinator_messages.h"
 #include "libs/protocol/pending_call.h"
@@ -85,10 +85,8 @@ absl::Status CoordinatorClient::Explain(const absl::Status& status) {
         "no connection in time", failure.ok() ? "" : ": ", failure.message()));
   }
   if (!absl::IsUnavailable(explained)) return explained;
-  explained = Annotate(explained, who_);
-  // A dial that fails says so itself.
-  if (absl::StrContains(explained.message(), "is it running")) return explained;
-  return Append(explained, "(is it running, and is this its address?)");
+  return AskIfRunning(Annotate(explained, who_),
+                      "(is it running, and is this its address?)");
 }
 
 bus::Channel::CallId CoordinatorClient::CallRaw(bus::Message request,

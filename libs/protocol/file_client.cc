@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
+#include "libs/protocol/ask_if_running.h"
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/file_messages.h"
 #include "libs/protocol/run_end.h"
@@ -147,12 +148,9 @@ absl::Status FileClient::Explain(const absl::Status& status) {
   if (!absl::StrContains(explained.message(), who_)) {
     explained = Annotate(explained, who_);
   }
-  // A dial that fails says so itself.
-  if (connected || absl::StrContains(explained.message(), "is it running")) {
-    return explained;
-  }
-  return Append(explained,
-                "(is the checkpoint writer running, and is this its address?)");
+  return AskIfRunning(
+      explained,
+      "(is the checkpoint writer running, and is this its address?)");
 }
 
 absl::Status FileClient::CheckLasts(const FileRequest& done) {

@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
 #include "libs/base/sync_call.h"
+#include "libs/protocol/ask_if_running.h"
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/master_messages.h"
 #include "libs/protocol/pending_call.h"
@@ -205,10 +205,8 @@ absl::Status MasterClient::WaitForConnection() {
 
 absl::Status MasterClient::Explain(const absl::Status& status) const {
   if (status.code() == absl::StatusCode::kUnavailable) {
-    const absl::Status named = Annotate(status, target_);
-    // A dial that fails asks that itself.
-    if (absl::StrContains(named.message(), "is it running")) return named;
-    return Append(named, "(is the server running, and is this its address?)");
+    return AskIfRunning(Annotate(status, target_),
+                        "(is the server running, and is this its address?)");
   }
   return bus::IsRefusal(status) ? Annotate(status, target_) : status;
 }

@@ -301,6 +301,15 @@ TEST_F(MasterClientTest, ACancelledRunEndsAtBothEnds) {
   EXPECT_FALSE(fetches_[0].IsInitialized());
 }
 
+// A server that has answered is running, whatever it has not reached.
+TEST_F(MasterClientTest, AnswersOfTheServerDoNotAskIfItRuns) {
+  Connect();
+  master_.answer = absl::UnavailableError("the coordinator is shutting down");
+  const absl::Status status = Ask().CreateSession({}).status();
+  EXPECT_EQ(status, absl::UnavailableError(
+                        "zmq://server:7000: the coordinator is shutting down"));
+}
+
 TEST_F(MasterClientTest, NoServerIsNamedAfterTheConnectTimeout) {
   client_ = Dial();
   const absl::Time before = processes_.scheduler().clock().Now();

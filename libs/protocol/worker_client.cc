@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/status.h"
+#include "libs/protocol/ask_if_running.h"
 #include "libs/protocol/common_messages.h"
 #include "libs/protocol/run_end.h"
 #include "libs/protocol/worker_messages.h"
@@ -122,9 +122,7 @@ absl::Status WorkerClient::Explain(const absl::Status& status) const {
   const absl::Status named =
       Annotate(status, absl::StrCat("task ", options_.task, " at ",
                                     options_.address.ToString()));
-  // A dial that fails asks that itself.
-  if (absl::StrContains(named.message(), "is it running")) return named;
-  return Append(
+  return AskIfRunning(
       named, "(is it running, and is this its address in the cluster spec?)");
 }
 

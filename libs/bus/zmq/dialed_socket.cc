@@ -85,8 +85,7 @@ void DialedSocket::ReadChanges() {
         up_ = true;
         break;
       case ConnectionChange::Kind::kUnreached:
-        End(Lost(
-            "cannot be reached; is it running, and is the address right?"));
+        End(Lost("cannot be reached"));
         break;
       case ConnectionChange::Kind::kRefused:
         End(Lost("does not speak our protocol, or closed the connection"));
