@@ -217,10 +217,13 @@ void ClientConnection::Lose(const absl::Status& why) {
 void ClientConnection::Blame(const absl::Status& why) { Lose(Worthless(why)); }
 
 absl::Status ClientConnection::Worthless(const absl::Status& why) const {
-  if (context_.parts.logger != nullptr) {
-    context_.parts.logger->Warning(absl::StrCat("Closing the connection to ",
-                                                context_.address.ToString(),
-                                                ": ", why.message()));
+  // The thread that reads does not wait for a log.
+  if (Logger* const logger = context_.parts.logger; logger != nullptr) {
+    context_.scope->Schedule(
+        Pool::kControl,
+        [logger, line = absl::StrCat(
+                     "Closing the connection to ", context_.address.ToString(),
+                     ": ", why.message())] { logger->Warning(line); });
   }
   // Not the caller's fault, and may be better next time.
   return Unavailable(context_.address, absl::StrCat("said: ", why.message()));

@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/clock.h"
+#include "libs/base/limited_log.h"
+#include "libs/base/logging.h"
 #include "libs/base/status.h"
 #include "libs/bus/async_scope.h"
 #include "libs/bus/envelope.h"
@@ -22,7 +24,8 @@ class WireEndpoint : public Endpoint {
  public:
   WireEndpoint(const TransportParts& parts, const TransportOptions& options,
                const Identity& self, Handler& handler)
-      : scope_(*parts.scheduler) {
+      : scope_(*parts.scheduler),
+        broken_rules_(*parts.scheduler, parts.logger) {
     context_.parts = parts;
     context_.options = options;
     context_.self = self;
@@ -154,12 +157,11 @@ class WireEndpoint : public Endpoint {
 
   // The peer broke the rules.
   void Drop(ServerConnection& connection, const absl::Status& why) {
-    if (context_.parts.logger != nullptr) {
-      const std::string& task = connection.peer().identity.task;
-      context_.parts.logger->Warning(
-          absl::StrCat("Closing the connection of ",
-                       task.empty() ? "a client" : task, ": ", why.message()));
-    }
+    const std::string& task = connection.peer().identity.task;
+    broken_rules_.Log(
+        Severity::kWarning,
+        absl::StrCat("Closing the connection of ",
+                     task.empty() ? "a client" : task, ": ", why.message()));
     connection.Disconnect(why);
   }
 
@@ -278,6 +280,7 @@ class WireEndpoint : public Endpoint {
 
   ServerContext context_;
   AsyncScope scope_;
+  LimitedLog broken_rules_;
   ControlEvents control_{*this};
   BulkEvents bulk_{*this};
   Address address_;

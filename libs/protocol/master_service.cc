@@ -41,7 +41,8 @@ MasterService::MasterService(const MasterServiceOptions& options)
       leases_(
           *options.scheduler, options.lease,
           [this](uint64_t session) { Expire(session); },
-          options.max_sessions_per_client) {}
+          options.max_sessions_per_client),
+      gone_clients_(*options.scheduler, options.logger) {}
 
 MasterService::~MasterService() {
   replies_.WaitUntilNone(*options_.scheduler);
@@ -98,11 +99,13 @@ const MethodRow<MasterService>* MasterService::FindMethod(uint8_t method) {
 void MasterService::OnDisconnect(const bus::Peer& peer,
                                  const absl::Status& why) {
   const int orphans = leases_.OnDisconnect(peer);
-  if (orphans == 0 || options_.logger == nullptr) return;
-  options_.logger->Warning(absl::StrCat(
-      "The client of ", orphans, " sessions is gone: ", why.message(),
-      ". Its steps are cancelled; the sessions end in ",
-      absl::FormatDuration(options_.lease), " unless it comes back."));
+  if (orphans == 0) return;
+  gone_clients_.Log(
+      Severity::kWarning,
+      absl::StrCat(
+          "The client of ", orphans, " sessions is gone: ", why.message(),
+          ". Its steps are cancelled; the sessions end in ",
+          absl::FormatDuration(options_.lease), " unless it comes back."));
 }
 
 void MasterService::OnRefused(CallPtr call, bus::Message request, size_t which,
@@ -344,11 +347,13 @@ void MasterService::Expire(uint64_t session) {
   options_.master->CloseSession(
       session, [this, session](const absl::Status& closed) {
         // ABORTED: a reset has ended it.
-        if (options_.logger != nullptr && !absl::IsAborted(closed)) {
-          options_.logger->Info(absl::StrCat(
-              "Closed session ", session, ", whose client has been gone for ",
-              absl::FormatDuration(options_.lease), closed.ok() ? "" : ": ",
-              closed.ok() ? "" : closed.ToString()));
+        if (!absl::IsAborted(closed)) {
+          gone_clients_.Log(Severity::kInfo,
+                            absl::StrCat("Closed session ", session,
+                                         ", whose client has been gone for ",
+                                         absl::FormatDuration(options_.lease),
+                                         closed.ok() ? "" : ": ",
+                                         closed.ok() ? "" : closed.ToString()));
         }
         replies_.End();
       });

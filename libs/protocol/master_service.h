@@ -22,6 +22,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "libs/base/limited_log.h"
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/handler.h"
@@ -109,6 +110,7 @@ class MasterService : public RoleService<MasterService> {
   const MasterServiceOptions options_;
   PendingReplies replies_;
   SessionLeases leases_;
+  LimitedLog gone_clients_;
 };
 
 }  // namespace weft::protocol

@@ -79,7 +79,7 @@ bool IsMaster(bus::IncomingCall& call, uint64_t master_incarnation) {
 }  // namespace
 
 WorkerService::WorkerService(const WorkerServiceOptions& options)
-    : options_(options) {}
+    : options_(options), dropped_pushes_(*options.scheduler, options.logger) {}
 
 WorkerService::~WorkerService() { replies_.WaitUntilNone(*options_.scheduler); }
 
@@ -315,23 +315,17 @@ void WorkerService::DeliverWithout(const bus::Peer& peer, bus::Message pushes,
 
 void WorkerService::NoteDropped(const bus::Peer& peer,
                                 const absl::Status& why) {
-  if (options_.logger == nullptr) return;
   {
     absl::MutexLock lock(&mutex_);
     if (blamed_.size() >= kMaxBlamed) blamed_.clear();
     if (!blamed_.insert(peer.id).second) return;
   }
-  replies_.Begin();
-  options_.scheduler->Schedule(
-      Pool::kControl,
-      [this, line = absl::StrCat(
-                 "Dropped a push from ",
-                 peer.identity.task.empty() ? "a client" : peer.identity.task,
-                 "; others of this connection are dropped without a line: ",
-                 why.ToString())] {
-        options_.logger->Warning(line);
-        replies_.End();
-      });
+  dropped_pushes_.Log(
+      Severity::kWarning,
+      absl::StrCat("Dropped a push from ",
+                   peer.identity.task.empty() ? "a client" : peer.identity.task,
+                   "; others of this connection are dropped without a line: ",
+                   why.ToString()));
 }
 
 }  // namespace weft::protocol

@@ -18,6 +18,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/limited_log.h"
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
 #include "libs/bus/handler.h"
@@ -71,7 +72,7 @@ class WorkerService : public RoleService<WorkerService> {
   // Their tensors did not come.
   void DeliverWithout(const bus::Peer& peer, bus::Message pushes,
                       const absl::Status& landed);
-  // Logs it, on the control pool, the first time for each connection.
+  // Logs it the first time for each connection, within a limit for all.
   void NoteDropped(const bus::Peer& peer, const absl::Status& why);
 
   const WorkerServiceOptions options_;
@@ -79,6 +80,7 @@ class WorkerService : public RoleService<WorkerService> {
   absl::Mutex mutex_;
   // Ids of connections of which a dropped push was logged.
   absl::flat_hash_set<uint64_t> blamed_ ABSL_GUARDED_BY(mutex_);
+  LimitedLog dropped_pushes_;
 };
 
 }  // namespace weft::protocol

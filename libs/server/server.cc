@@ -14,6 +14,8 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/clock.h"
 #include "libs/base/in_flight.h"
+#include "libs/base/limited_log.h"
+#include "libs/base/logging.h"
 #include "libs/base/status.h"
 #include "libs/base/thread_scheduler.h"
 #include "libs/bus/address.h"
@@ -124,6 +126,10 @@ class Server::Impl : private PeerObserver,
         logger_(options.logger ? *options.logger : *own_logger_),
         own_process_(NewProcess(options, logger_)),
         process_(options.process ? *options.process : *own_process_),
+        refused_peers_(process_.scheduler(), &logger_),
+        lost_peers_(
+            process_.scheduler(), &logger_,
+            std::max<int>(LimitedLog::kMaxLines, 2 * tasks_of_cluster_.size())),
         incarnation_(process_.random().NextId()),
         stopped_(process_.scheduler().NewEvent()) {}
 
@@ -710,7 +716,8 @@ class Server::Impl : private PeerObserver,
       absl::Status counted =
           local_task_->runtime()->PeerConnected(peer.task, peer.incarnation);
       if (!counted.ok()) {
-        logger_.Warning(
+        refused_peers_.Log(
+            Severity::kWarning,
             absl::StrCat("A connection is not accepted: ", counted.message()));
         return counted;
       }
@@ -733,9 +740,16 @@ class Server::Impl : private PeerObserver,
     if (has_ended && IsOfThisCluster(task, incarnation)) {
       link_->NoteLeft(task, incarnation);
     }
-    logger_.Log(SeverityOfLoss(task, incarnation, needed, has_ended),
-                has_ended ? DescribeEnd(task, needed)
-                          : DescribeLoss(task, needed, why));
+    std::string line =
+        has_ended ? DescribeEnd(task, needed) : DescribeLoss(task, needed, why);
+    const Severity severity =
+        SeverityOfLoss(task, incarnation, needed, has_ended);
+    // Any process may say HELLO as a task, and go, as often as it likes.
+    if (severity == Severity::kInfo) {
+      lost_peers_.Log(severity, std::move(line));
+    } else {
+      logger_.Log(severity, line);
+    }
   }
   void OnUnusedConnectionLost(const std::string& task, uint64_t incarnation,
                               const absl::Status& why) override {
@@ -823,6 +837,8 @@ class Server::Impl : private PeerObserver,
   Logger& logger_;
   const std::unique_ptr<Process> own_process_;
   Process& process_;
+  LimitedLog refused_peers_;
+  LimitedLog lost_peers_;  // room for the ends of all tasks at once
   const uint64_t incarnation_;
   bus::Address endpoint_address_;  // with its port, once it listens
   const std::shared_ptr<bus::LearnedUuid> cluster_uuid_ =

@@ -7,11 +7,13 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
+#include "libs/base/limited_log.h"
 #include "libs/base/random.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/sync_call.h"
@@ -452,6 +454,63 @@ TEST_F(SimulatedServersTest, StrangersLeaveNothingBehind) {
   ps_.reset();
   TheRightOneIsBack();
   EXPECT_FALSE(worker_->AwaitStopped(clock_.Now()));
+}
+
+// Connections that a client makes again and again.
+class BusyLogTest : public SimulatedServersTest {
+ protected:
+  void SetUp() override {
+    SimulatedServersTest::SetUp();
+    ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
+    worker_.reset();
+    worker_process_ = NewProcess("worker that logs", {.logger = &logger_});
+    ASSERT_OK_AND_ASSIGN(
+        worker_, Server::Create(cluster_, {.job_name = "worker",
+                                           .process = worker_process_.get(),
+                                           .logger = &logger_}));
+    scheduler_.AdvanceBy(absl::Minutes(1));
+  }
+  int NumLinesWith(const std::string& text) const {
+    int count = 0;
+    for (const std::string& line : logger_.lines()) {
+      count += absl::StrContains(line, text);
+    }
+    return count;
+  }
+};
+
+TEST_F(BusyLogTest, BrokenMessagesDoNotFillIt) {
+  const auto wire = bus::NewMemoryWire(network_, "raw");
+  SilentProgram events;
+  for (int i = 0; i < 100; ++i) {
+    const bus::ConnectionId connection =
+        wire->Dial({"localhost", 1001}, bus::Lane::kControl, events);
+    scheduler_.AdvanceBy(absl::Milliseconds(10));
+    ASSERT_OK(wire->Send(connection, {bus::Blob::FromString("no message")}));
+    scheduler_.AdvanceBy(absl::Milliseconds(10));
+    wire->Close(connection);
+  }
+  const int lines = NumLinesWith("Closing the connection of a client");
+  EXPECT_GE(lines, 1);
+  EXPECT_LE(lines, LimitedLog::kMaxLines);
+}
+
+// A HELLO names any task.
+TEST_F(BusyLogTest, ConnectionsInTheNameOfATaskDoNotFillIt) {
+  const absl::Time begin = clock_.Now();
+  for (uint64_t i = 1; i <= 200; ++i) {
+    EXPECT_OK(Greeting::Exchange(
+        *client_process_, *worker_,
+        {.task = "/job:ps/replica:0/task:0", .incarnation = 100 + i}));
+  }
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  const int intervals =
+      static_cast<int>((clock_.Now() - begin) / LimitedLog::kInterval) + 1;
+  ASSERT_LT(intervals * LimitedLog::kMaxLines, 200);
+  const int lines =
+      NumLinesWith("The connection with /job:ps/replica:0/task:0 was lost");
+  EXPECT_GE(lines, 1);
+  EXPECT_LE(lines, intervals * LimitedLog::kMaxLines);
 }
 
 // Two parameter servers that stop after the workers. The worker starts later
