@@ -167,7 +167,8 @@ void Coordinator::EndSession(uint64_t session, absl::Time, Done done) {
 
 void Coordinator::ForgetContainers(
     const std::vector<std::string>& containers,
-    const std::vector<std::string>& device_filters, absl::Time, Done done) {
+    const std::vector<std::string>& device_filters, absl::Time,
+    std::shared_ptr<Cancellation>, Done done) {
   done(impl_->ForgetContainers(containers, device_filters));
 }
 

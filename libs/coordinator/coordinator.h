@@ -52,7 +52,9 @@ class Coordinator : public protocol::Coordinator {
   void EndSession(uint64_t session, absl::Time deadline, Done done) override;
   void ForgetContainers(const std::vector<std::string>& containers,
                         const std::vector<std::string>& device_filters,
-                        absl::Time deadline, Done done) override;
+                        absl::Time deadline,
+                        std::shared_ptr<Cancellation> cancellation,
+                        Done done) override;
   void ListDevices(const std::vector<std::string>& device_filters,
                    absl::Time deadline,
                    std::shared_ptr<Cancellation> cancellation,

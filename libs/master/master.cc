@@ -123,6 +123,7 @@ void Master::End(const absl::Status& cause) {
 
 void Master::Drain(absl::Time deadline) {
   draining_.store(true, std::memory_order_release);
+  drain_.Cancel(ShuttingDown());
   // Nobody can go on with them.
   for (const auto& session : Sessions()) {
     if (session->is_monitored()) continue;
@@ -420,12 +421,13 @@ struct Master::Resetting {
   absl::Time deadline;
   Done done;
 
-  // For the connection of one task, until the call is cancelled or the task has
-  // left.
+  // For the connection of one task, until the call is cancelled, the task has
+  // left or this one drains.
   struct Wait {
     const std::shared_ptr<Cancellation> ended =
         std::make_shared<Cancellation>();
     CancellationLink call_ended;
+    CancellationLink master_drains;
     std::atomic<bool> has_left{false};
   };
   // By task. All are there before the first look for those that have left.
@@ -433,11 +435,16 @@ struct Master::Resetting {
   std::atomic<bool> is_waiting{true};
 
   ~Resetting() {
-    for (const auto& [task, wait] : waits) wait->call_ended.End();
+    for (const auto& [task, wait] : waits) {
+      wait->call_ended.End();
+      wait->master_drains.End();
+    }
   }
-  std::shared_ptr<Wait> AddWait(const std::string& task) {
+  // `drain` outlives the call.
+  std::shared_ptr<Wait> AddWait(const std::string& task, Cancellation& drain) {
     const auto wait = std::make_shared<Wait>();
     wait->call_ended.Begin(open->cancellation().get(), wait->ended);
+    wait->master_drains.Begin(&drain, wait->ended);
     waits[task] = wait;
     return wait;
   }
@@ -491,7 +498,7 @@ void Master::ClearContainers(std::shared_ptr<Resetting> reset) {
   CallGroup group(*options_.scheduler);
   for (const std::string& task : reset->tasks) {
     protocol::Worker& worker = *options_.directory->Find(task);
-    const auto wait = reset->AddWait(task);
+    const auto wait = reset->AddWait(task, drain_);
     WhenConnected(
         worker, reset->deadline, wait->ended,
         [wait, done = group.Add(task)](const absl::Status& status) mutable {
@@ -542,11 +549,19 @@ void Master::ForgetContainers(std::shared_ptr<Resetting> reset) {
   AskCoordinatorFor<Nothing>(
       options_, reset->open, reset->deadline, "have containers forgotten",
       reset->device_filters,
-      [this, asked = reset](absl::Time until,
-                            const std::shared_ptr<Cancellation>&,
-                            protocol::Coordinator::Answer<Nothing> answer) {
+      [this, asked = reset, asks_again = false](
+          absl::Time until, std::shared_ptr<Cancellation> cancellation,
+          protocol::Coordinator::Answer<Nothing> answer) mutable {
+        // A task that drains asks once, and does not wait.
+        if (absl::Status drains = CheckNotDraining(); !drains.ok()) {
+          if (asks_again) return answer(absl::CancelledError(drains.message()));
+          until = std::min(until, options_.scheduler->clock().Now() +
+                                      kCoordinatorAnswerTime);
+        }
+        asks_again = true;
         options_.coordinator->ForgetContainers(
             asked->containers, asked->device_filters, until,
+            std::move(cancellation),
             [answer = std::move(answer)](const absl::Status& status) mutable {
               if (!status.ok()) return answer(status);
               answer(Nothing());

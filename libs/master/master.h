@@ -22,6 +22,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/cancellation.h"
 #include "libs/base/ended.h"
 #include "libs/base/in_flight.h"
 #include "libs/base/logging.h"
@@ -190,6 +191,7 @@ class Master : public protocol::Master,
   StepCounter steps_;
   const std::shared_ptr<StepWatch> watch_;
   std::atomic<bool> draining_{false};
+  Cancellation drain_;  // cancelled when that is set; ends waits for tasks
   OpenCalls calls_;     // of no session: resets, farewells
   InFlight monitored_;  // open monitored sessions
   mutable absl::Mutex mutex_;

@@ -222,10 +222,14 @@ class Coordinator {
   // The session has ended; what it declared lives on only where it exists.
   virtual void EndSession(uint64_t session, absl::Time deadline, Done done) = 0;
   // Containers were cleared on tasks that pass the filters (none named: each
-  // device's default one): what was in them is forgotten.
+  // device's default one): what was in them is forgotten. Waits for nobody but
+  // the coordinator; `cancellation`, of this call alone, ends that with its
+  // cause, and may be null.
   virtual void ForgetContainers(const std::vector<std::string>& containers,
                                 const std::vector<std::string>& device_filters,
-                                absl::Time deadline, Done done) = 0;
+                                absl::Time deadline,
+                                std::shared_ptr<Cancellation> cancellation,
+                                Done done) = 0;
 
   // Of the tasks that pass the filters (none: of all), in the order of the
   // tasks' names; waits for them, and ends, as Place does.

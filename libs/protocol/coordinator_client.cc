@@ -139,21 +139,31 @@ void CoordinatorClient::CallUnlessCancelled(
     const std::shared_ptr<Cancellation>& cancellation, Read<T> read,
     Answer<T> done) {
   if (!request.ok()) return done(request.status());
-  auto pending = std::make_shared<PendingCall>(
-      cancellation.get(), Reading<T>(std::move(read), std::move(done)));
+  CallRawUnlessCancelled(*std::move(request), deadline, cancellation,
+                         Reading<T>(std::move(read), std::move(done)),
+                         Pool::kGraph);
+}
+
+void CoordinatorClient::CallRawUnlessCancelled(
+    bus::Message request, absl::Time deadline,
+    const std::shared_ptr<Cancellation>& cancellation,
+    Answer<bus::Message> done, Pool pool) {
+  auto pending =
+      std::make_shared<PendingCall>(cancellation.get(), std::move(done));
   const bus::Channel::CallId call = CallRaw(
-      *std::move(request), deadline,
+      std::move(request), deadline,
       [pending, cancellation](absl::StatusOr<bus::Message> reply) {
         pending->EndWith(std::move(reply));
       },
-      Pool::kGraph);
+      pool);
   PendingCall::Watch(pending, *channel_, call);
 }
 
-void CoordinatorClient::CallForDone(bus::Message request, absl::Time deadline,
-                                    Done done) {
-  CallRaw(
-      std::move(request), deadline,
+void CoordinatorClient::CallForDone(
+    bus::Message request, absl::Time deadline,
+    const std::shared_ptr<Cancellation>& cancellation, Done done) {
+  CallRawUnlessCancelled(
+      std::move(request), deadline, cancellation,
       [this,
        done = std::move(done)](absl::StatusOr<bus::Message> reply) mutable {
         if (!reply.ok()) return done(reply.status());
@@ -177,7 +187,8 @@ void CoordinatorClient::Heartbeat(const HeartbeatRequest& request,
 
 void CoordinatorClient::Leave(const LeaveRequest& request, absl::Time deadline,
                               Done done) {
-  CallForDone(WriteLeave(request), PartingDeadline(deadline), std::move(done));
+  CallForDone(WriteLeave(request), PartingDeadline(deadline), nullptr,
+              std::move(done));
 }
 
 void CoordinatorClient::Place(const PlacementRequest& request,
@@ -196,16 +207,16 @@ void CoordinatorClient::Place(const PlacementRequest& request,
 
 void CoordinatorClient::EndSession(uint64_t session, absl::Time deadline,
                                    Done done) {
-  CallForDone(WriteEndSession(session), PartingDeadline(deadline),
+  CallForDone(WriteEndSession(session), PartingDeadline(deadline), nullptr,
               std::move(done));
 }
 
 void CoordinatorClient::ForgetContainers(
     const std::vector<std::string>& containers,
     const std::vector<std::string>& device_filters, absl::Time deadline,
-    Done done) {
+    std::shared_ptr<Cancellation> cancellation, Done done) {
   CallForDone(WriteForgetContainers(containers, device_filters), deadline,
-              std::move(done));
+              cancellation, std::move(done));
 }
 
 void CoordinatorClient::ListDevices(
@@ -225,7 +236,7 @@ void CoordinatorClient::GetCluster(const ClusterQuery& query,
 }
 
 void CoordinatorClient::Shutdown(absl::Time deadline, Done done) {
-  CallForDone(WriteShutdown(), deadline, std::move(done));
+  CallForDone(WriteShutdown(), deadline, nullptr, std::move(done));
 }
 
 }  // namespace weft::protocol

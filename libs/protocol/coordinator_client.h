@@ -74,7 +74,9 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
   void EndSession(uint64_t session, absl::Time deadline, Done done) override;
   void ForgetContainers(const std::vector<std::string>& containers,
                         const std::vector<std::string>& device_filters,
-                        absl::Time deadline, Done done) override;
+                        absl::Time deadline,
+                        std::shared_ptr<Cancellation> cancellation,
+                        Done done) override;
   void ListDevices(const std::vector<std::string>& device_filters,
                    absl::Time deadline,
                    std::shared_ptr<Cancellation> cancellation,
@@ -104,7 +106,13 @@ class CoordinatorClient : public Coordinator, private bus::ChannelEvents {
                            absl::Time deadline,
                            const std::shared_ptr<Cancellation>& cancellation,
                            Read<T> read, Answer<T> done);
-  void CallForDone(bus::Message request, absl::Time deadline, Done done);
+  void CallRawUnlessCancelled(bus::Message request, absl::Time deadline,
+                              const std::shared_ptr<Cancellation>& cancellation,
+                              Answer<bus::Message> done, Pool pool);
+  // `cancellation` may be null.
+  void CallForDone(bus::Message request, absl::Time deadline,
+                   const std::shared_ptr<Cancellation>& cancellation,
+                   Done done);
   bus::Channel::CallId CallRaw(bus::Message request, absl::Time deadline,
                                Answer<bus::Message> done, Pool pool);
   // No later than somebody who goes wants to wait.

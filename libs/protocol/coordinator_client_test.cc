@@ -242,7 +242,8 @@ TEST_F(CoordinatorClientTest, AMasterPlacesAndForgets) {
   Answers<PlacementReply> placements;
   client_->Place(SmallRequest(), kNever, nullptr, placements.done());
   client_->EndSession(7, kNever, results_.done());
-  client_->ForgetContainers({"a"}, {"/job:ps"}, kNever, results_.done());
+  client_->ForgetContainers({"a"}, {"/job:ps"}, kNever, nullptr,
+                            results_.done());
   processes_.Settle();
   ASSERT_EQ(placements.all.size(), 1u);
   ASSERT_OK(placements.all[0]);

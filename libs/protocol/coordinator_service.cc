@@ -209,9 +209,9 @@ void CoordinatorService::ForgetContainers(Call call, bus::Message request) {
   const auto forget = ReadForgetContainers(std::move(request));
   if (!forget.ok()) return call->Fail(forget.status());
   const absl::Time deadline = call->deadline();
-  options_.coordinator->ForgetContainers(forget->containers,
-                                         forget->device_filters, deadline,
-                                         replies_.Done(std::move(call)));
+  options_.coordinator->ForgetContainers(
+      forget->containers, forget->device_filters, deadline,
+      /*cancellation=*/nullptr, replies_.Done(std::move(call)));
 }
 
 void CoordinatorService::ListDevices(Call call, bus::Message request) {

@@ -159,7 +159,8 @@ TEST_F(CoordinatorRouteTest, CallsArriveWithTheirArguments) {
   ASSERT_EQ(coordinator_->joins.size(), 1u);
   EXPECT_EQ(coordinator_->joins[0].task, kWorker);
   EXPECT_EQ(coordinator_->last_deadline, deadline);
-  route->ForgetContainers({"container"}, {"/job:ps"}, deadline, Keep());
+  route->ForgetContainers({"container"}, {"/job:ps"}, deadline, nullptr,
+                          Keep());
   EXPECT_EQ(coordinator_->forgotten, (std::vector<std::vector<std::string>>{
                                          {"container"}, {"/job:ps"}}));
   route->Leave({kWorker, 7, ""}, deadline, Keep());

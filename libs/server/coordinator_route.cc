@@ -72,9 +72,12 @@ class ForwardingRoute final
   }
   void ForgetContainers(const std::vector<std::string>& containers,
                         const std::vector<std::string>& device_filters,
-                        absl::Time deadline, Done done) override {
-    Forward(&Role::ForgetContainers, deadline, std::move(done), containers,
-            device_filters);
+                        absl::Time deadline,
+                        std::shared_ptr<Cancellation> cancellation,
+                        Done done) override {
+    ForwardWait(CurrentWaits(), &Role::ForgetContainers, deadline,
+                std::move(cancellation), std::move(done), containers,
+                device_filters);
   }
   void ListDevices(const std::vector<std::string>& device_filters,
                    absl::Time deadline,
@@ -139,10 +142,10 @@ class ForwardingRoute final
     CancellationLink by_route_;
   };
   // Forward of such a call. `caller` may be null.
-  template <typename Method, typename T, typename Args>
+  template <typename Method, typename DoneType, typename... Args>
   void ForwardWait(const Waits& waits, Method method, absl::Time deadline,
-                   std::shared_ptr<Cancellation> caller, Answer<T> done,
-                   const Args& args);
+                   std::shared_ptr<Cancellation> caller, DoneType done,
+                   const Args&... args);
 
   // Has `call` called with the coordinator and `done`, as soon as there is one
   // in this process or it can be dialed; `done` with UNAVAILABLE when there is
@@ -272,23 +275,22 @@ absl::Status ForwardingRoute::NotHere() {
       "from another."));
 }
 
-template <typename Method, typename T, typename Args>
+template <typename Method, typename DoneType, typename... Args>
 void ForwardingRoute::ForwardWait(const Waits& waits, Method method,
                                   absl::Time deadline,
                                   std::shared_ptr<Cancellation> caller,
-                                  Answer<T> done, const Args& args) {
+                                  DoneType done, const Args&... args) {
   auto wait =
       std::make_shared<Wait>(shared_from_this(), std::move(caller), waits.end);
   auto cancellation = wait->cancellation();
-  Answer<T> end_wait = [wait = std::move(wait), done = std::move(done)](
-                           absl::StatusOr<T> answer) mutable {
-    done(std::move(answer));
-  };
+  DoneType end_wait = [wait = std::move(wait), done = std::move(done)](
+                          auto answer) mutable { done(std::move(answer)); };
   Look(
       deadline, std::move(end_wait),
-      [method, deadline, args, cancellation](Role& coordinator,
-                                             Answer<T> answer) {
-        (coordinator.*method)(args, deadline, cancellation, std::move(answer));
+      [method, deadline, args..., cancellation](Role& coordinator,
+                                                DoneType answer) {
+        (coordinator.*method)(args..., deadline, cancellation,
+                              std::move(answer));
       },
       cancellation);
 }

@@ -767,10 +767,37 @@ class WaitingCallsTest : public SimulatedServersTest {
     EXPECT_TRUE(stopped);
   }
 
+  // Begins a reset of tasks at the worker, which has to wait. Stop of the
+  // worker, which drains until a monitored session is closed, must answer it at
+  // once.
+  void StopAnswersReset(const std::vector<std::string>& filters) {
+    session_client_->Reset(
+        {}, filters, /*client=*/nullptr,
+        [this](const absl::Status& status) { reset_ = status; });
+    scheduler_.AdvanceBy(absl::Seconds(5));
+    // The reset has closed the sessions before.
+    SyncCall<absl::StatusOr<uint64_t>> session(scheduler_);
+    session_client_->CreateSession({.is_monitored = true}, session.Done());
+    ASSERT_OK(session.Wait());
+    ASSERT_FALSE(reset_.has_value());
+    bool stopped = false;
+    scheduler_.Schedule(Pool::kBlocking, [&] {
+      EXPECT_OK(worker_->Stop(absl::Hours(1)));
+      stopped = true;
+    });
+    scheduler_.AdvanceBy(absl::Seconds(1));
+    EXPECT_FALSE(stopped);
+    ASSERT_TRUE(reset_.has_value());
+    EXPECT_THAT(*reset_, StatusIs(StatusCode::kUnavailable, "/job:worker"));
+    session_client_.reset();
+    scheduler_.AdvanceBy(absl::Minutes(5));
+    EXPECT_TRUE(stopped);
+  }
+
   const ClusterSpec incomplete_{{"ps", {"localhost:1000", "localhost:1002"}},
                                 {"worker", {"localhost:1001"}}};
   std::unique_ptr<protocol::CoordinatorClient> client_;
-  std::optional<absl::Status> listed_, listed_for_session_, placed_;
+  std::optional<absl::Status> listed_, listed_for_session_, placed_, reset_;
   std::unique_ptr<protocol::MasterClient> session_client_;
 };
 
@@ -798,6 +825,18 @@ TEST_F(WaitingCallsTest, StopEndsCallsOfWhichTheCoordinatorWasLost) {
   session_client_.reset();
   scheduler_.AdvanceBy(absl::Minutes(5));
   EXPECT_TRUE(stopped);
+}
+
+TEST_F(WaitingCallsTest, StopEndsAResetOfWhichTheCoordinatorWasLost) {
+  BeginCalls(*worker_);
+  ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
+  StopAnswersReset(/*filters=*/{"/job:worker"});
+}
+
+// The second ps, which never starts.
+TEST_F(WaitingCallsTest, StopEndsAResetThatWaitsForATask) {
+  BeginCalls(*worker_);
+  StopAnswersReset(/*filters=*/{});
 }
 
 TEST_F(WaitingCallsTest, StopOfTheTaskThatForwardsThemEndsThem) {

@@ -215,6 +215,7 @@ class CoordinatorTest : public testing::Test {
                       const std::vector<std::string>& filters) {
     absl::Status status = absl::UnknownError("not answered");
     coordinator_->ForgetContainers(containers, filters, In(absl::Seconds(1)),
+                                   nullptr,
                                    [&](absl::Status given) { status = given; });
     return status;
   }

@@ -39,8 +39,8 @@ class RecordingCoordinator : public Coordinator {
   absl::Mutex mutex;  // of `placements`, which a test with threads looks at
   std::vector<PlacementRequest> placements;
   absl::Time placement_deadline;  // of the last one
-  // Of the last Place or ListDevices; a call that is held ignores it. Weak, as
-  // it may belong to the call.
+  // Of the last Place, ListDevices or ForgetContainers; a call that is held
+  // ignores it. Weak, as it may belong to the call.
   std::weak_ptr<Cancellation> last_cancellation;
   std::vector<uint64_t> ended;
   std::vector<std::vector<std::string>> forgotten;  // containers, filters, ...
@@ -84,9 +84,15 @@ class RecordingCoordinator : public Coordinator {
   }
   void ForgetContainers(const std::vector<std::string>& containers,
                         const std::vector<std::string>& device_filters,
-                        absl::Time deadline, Done done) override {
+                        absl::Time deadline,
+                        std::shared_ptr<Cancellation> cancellation,
+                        Done done) override {
     forgotten.push_back(containers);
     forgotten.push_back(device_filters);
+    {
+      absl::MutexLock lock(&mutex);
+      last_cancellation = cancellation;
+    }
     GiveDone(deadline, std::move(done));
   }
   void ListDevices(const std::vector<std::string>& device_filters,
