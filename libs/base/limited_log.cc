@@ -7,28 +7,7 @@
 
 namespace weft {
 
-LimitedLog::~LimitedLog() {
-  in_flight_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
-}
-
-void LimitedLog::Log(Severity severity, std::string line) {
-  if (logger_ == nullptr) return;
-  const std::optional<int64_t> left_out = Admit();
-  if (!left_out.has_value()) return;
-  if (*left_out > 0) {
-    absl::StrAppend(&line, " (and ", *left_out,
-                    " lines like this before, which were left out)");
-  }
-  in_flight_.Begin();
-  scheduler_.Schedule(Pool::kControl, [this, severity, line = std::move(line)] {
-    logger_->Log(severity, line);
-    in_flight_.End();
-  });
-}
-
-std::optional<int64_t> LimitedLog::Admit() {
-  const absl::Time now = scheduler_.clock().Now();
-  absl::MutexLock lock(&mutex_);
+std::optional<std::string> LineLimit::Admit(std::string line, absl::Time now) {
   if (now - begin_ >= kInterval) {
     begin_ = now;
     num_lines_ = 0;
@@ -38,7 +17,30 @@ std::optional<int64_t> LimitedLog::Admit() {
     return std::nullopt;
   }
   ++num_lines_;
-  return std::exchange(left_out_, 0);
+  if (left_out_ == 0) return line;
+  absl::StrAppend(&line, " (and ", std::exchange(left_out_, 0),
+                  " lines like this before, which were left out)");
+  return line;
+}
+
+LimitedLog::~LimitedLog() {
+  in_flight_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
+}
+
+void LimitedLog::Log(Severity severity, std::string line) {
+  if (logger_ == nullptr) return;
+  std::optional<std::string> admitted;
+  {
+    absl::MutexLock lock(&mutex_);
+    admitted = limit_.Admit(std::move(line), scheduler_.clock().Now());
+  }
+  if (!admitted.has_value()) return;
+  in_flight_.Begin();
+  scheduler_.Schedule(Pool::kControl,
+                      [this, severity, admitted = *std::move(admitted)] {
+                        logger_->Log(severity, admitted);
+                        in_flight_.End();
+                      });
 }
 
 }  // namespace weft

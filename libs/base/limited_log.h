@@ -21,15 +21,32 @@
 
 namespace weft {
 
-class LimitedLog {
+// Which of such lines are written. A value, not synchronised.
+class LineLimit {
  public:
   // So many lines are written in each interval, which begins with a line.
   static constexpr int kMaxLines = 20;
   static constexpr absl::Duration kInterval = absl::Seconds(10);
 
+  explicit LineLimit(int max_lines = kMaxLines) : max_lines_(max_lines) {}
+
+  // `line` as it is to be written now, with how many were left out before it;
+  // none: it is left out.
+  std::optional<std::string> Admit(std::string line, absl::Time now);
+
+ private:
+  int max_lines_;
+  absl::Time begin_ = absl::InfinitePast();
+  int num_lines_ = 0;  // since then
+  int64_t left_out_ = 0;
+};
+
+class LimitedLog {
+ public:
   // Both outlive it; `logger` may be null: nothing is written.
-  LimitedLog(Scheduler& scheduler, Logger* logger, int max_lines = kMaxLines)
-      : scheduler_(scheduler), logger_(logger), max_lines_(max_lines) {}
+  LimitedLog(Scheduler& scheduler, Logger* logger,
+             int max_lines = LineLimit::kMaxLines)
+      : scheduler_(scheduler), logger_(logger), limit_(max_lines) {}
   // Waits for lines that are being written.
   ~LimitedLog();
   LimitedLog(const LimitedLog&) = delete;
@@ -38,17 +55,11 @@ class LimitedLog {
   void Log(Severity severity, std::string line) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // Whether a line is written now, and if so, how many were left out before it.
-  std::optional<int64_t> Admit() ABSL_LOCKS_EXCLUDED(mutex_);
-
   Scheduler& scheduler_;
   Logger* const logger_;
-  const int max_lines_;
   InFlight in_flight_;
   absl::Mutex mutex_;
-  absl::Time begin_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  int num_lines_ ABSL_GUARDED_BY(mutex_) = 0;  // since then
-  int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
+  LineLimit limit_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

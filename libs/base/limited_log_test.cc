@@ -29,7 +29,7 @@ TEST_F(LimitedLogTest, LinesBeyondTheLimitAreCounted) {
   }
   scheduler_.RunUntilIdle();
   EXPECT_THAT(logger_.lines(), ElementsAre("W line 0", "W line 1"));
-  scheduler_.AdvanceBy(LimitedLog::kInterval);
+  scheduler_.AdvanceBy(LineLimit::kInterval);
   log_.Log(Severity::kInfo, "next");
   log_.Log(Severity::kInfo, "last");
   scheduler_.RunUntilIdle();

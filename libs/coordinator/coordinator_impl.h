@@ -22,6 +22,7 @@
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
 #include "libs/base/in_flight.h"
+#include "libs/base/limited_log.h"
 #include "libs/base/logging.h"
 #include "libs/base/scheduler.h"
 #include "libs/coordinator/coordinator.h"
@@ -98,6 +99,9 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LogRefusal(const JoinRequest& request, const absl::Status& why,
                   DeferredCallbacks& callbacks)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // FAILED_PRECONDITION for a task that says it is another cluster's.
+  absl::Status CheckUuid(const JoinRequest& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SettleUuid(const std::string& told)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -214,6 +218,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   std::map<std::string, int64_t> beats_since_ ABSL_GUARDED_BY(mutex_);
   // The last task and incarnation that might not join.
   std::pair<std::string, uint64_t> last_refused_ ABSL_GUARDED_BY(mutex_);
+  LineLimit refusals_ ABSL_GUARDED_BY(mutex_);  // lines about these
   Scheduler::TimerId tick_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time tick_due_ ABSL_GUARDED_BY(mutex_);
   bool was_late_ ABSL_GUARDED_BY(mutex_) = false;  // the last tick

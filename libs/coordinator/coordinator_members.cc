@@ -1,5 +1,7 @@
 // Who is there: joining, heartbeats, leaving and being lost.
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -39,6 +41,10 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
     return absl::AbortedError(absl::StrCat(
         "This process was ", request.task,
         " and has left the cluster for good. Start the task again."));
+  }
+  if (absl::Status status = CheckUuid(request); !status.ok()) {
+    LogRefusal(request, status, callbacks);
+    return status;
   }
   const auto& members = tasks_.members().members();
   const auto before = members.find(request.task);
@@ -125,17 +131,34 @@ void Coordinator::Impl::SettleUuid(const std::string& told) {
   if (IsUuid(told)) cluster_uuid_ = told;
 }
 
-// A process that claims a task may ask again and again.
+// Its HELLO would be refused for the same reason, but it may have connected
+// before the uuid was settled.
+absl::Status Coordinator::Impl::CheckUuid(const JoinRequest& request) const {
+  if (!uuid_is_settled_ || !IsUuid(request.cluster_uuid) ||
+      request.cluster_uuid == cluster_uuid_) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      request.task, " belongs to another cluster than its coordinator ",
+      options_.task, ": ", request.cluster_uuid, " is not ", cluster_uuid_,
+      ". Both were started for the same addresses: stop the process of the "
+      "deployment that is over."));
+}
+
+// A process that claims a task may ask again and again, and so may many.
 void Coordinator::Impl::LogRefusal(const JoinRequest& request,
                                    const absl::Status& why,
                                    DeferredCallbacks& callbacks) {
   const auto refused = std::make_pair(request.task, request.incarnation);
   if (last_refused_ == refused) return;
   last_refused_ = refused;
-  Log(Severity::kWarning,
-      absl::StrCat("A process may not join as ", request.task, ": ",
-                   why.message()),
-      callbacks);
+  std::optional<std::string> line =
+      refusals_.Admit(absl::StrCat("A process may not join as ", request.task,
+                                   ": ", why.message()),
+                      Now());
+  if (line.has_value()) {
+    Log(Severity::kWarning, *std::move(line), callbacks);
+  }
 }
 
 void Coordinator::Impl::Heartbeat(const HeartbeatRequest& request,

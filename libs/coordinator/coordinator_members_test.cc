@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "libs/base/limited_log.h"
 #include "libs/base/test_matchers.h"
 #include "libs/coordinator/testing/coordinator_harness.h"
 
@@ -145,6 +146,47 @@ TEST_F(CoordinatorTest, LeaveOfAnotherClusterDoesNotCount) {
   EXPECT_EQ(Tasks()[kWorker0].state, TaskState::kExpected);
   JoinAs(kWorker0, 2);
   EXPECT_EQ(Tasks()[kWorker0].state, TaskState::kAlive);
+}
+
+// It connected before it was certain which cluster this is. As a member it
+// would end its job when it leaves.
+TEST_F(CoordinatorTest, TaskOfAnotherClusterMayNotJoin) {
+  JoinRequest survivor = JoinOf(kWorker0, 1);
+  survivor.cluster_uuid = kThisCluster;
+  EXPECT_OK(Join(survivor));
+  JoinRequest stranger = JoinOf(kWorker1, 9);
+  stranger.cluster_uuid = kOtherCluster;
+  EXPECT_THAT(Join(stranger), StatusIs(kDisagrees, kThisCluster));
+  EXPECT_THAT(Join(stranger), StatusIs(kDisagrees, kOtherCluster));
+  EXPECT_THAT(logger_.lines(),
+              Contains(testing::HasSubstr("may not join as /job:worker")));
+  Leave(kWorker1, 9, kOtherCluster);
+  Leave(kWorker0, 1, kThisCluster);
+  EXPECT_EQ(Tasks()[kWorker1].state, TaskState::kExpected);
+  JoinAs(kPs0);
+  EXPECT_THAT(Beat(kPs0)->finished_jobs, IsEmpty());
+  JoinAs(kWorker1, 2);
+  EXPECT_EQ(Tasks()[kWorker1].state, TaskState::kAlive);
+}
+
+// The other one connected when no task had joined and told which it is.
+TEST_F(CoordinatorTest, WithAllTasksNewTheClusterIsNoEarlierOne) {
+  for (const char* task : {kWriter, kCoordinator, kPs0, kPs1, kWorker0}) {
+    JoinAs(task);
+  }
+  ASSERT_OK_AND_ASSIGN(const JoinReply last, Join(JoinOf(kWorker1, 1)));
+  Leave(kWorker1);
+  JoinRequest stranger = JoinOf(kWorker1, 9);
+  stranger.cluster_uuid = kOtherCluster;
+  EXPECT_THAT(Join(stranger), StatusIs(kDisagrees, last.cluster_uuid));
+}
+
+TEST_F(CoordinatorTest, RefusalsOfManyProcessesDoNotFillTheLog) {
+  JoinAs(kPs0);
+  for (uint64_t incarnation = 2; incarnation < 1000; ++incarnation) {
+    EXPECT_FALSE(Join(JoinOf(kPs0, incarnation)).ok());
+  }
+  EXPECT_LE(logger_.lines().size(), 1 + size_t{LineLimit::kMaxLines});
 }
 
 TEST_F(CoordinatorTest, HeartbeatReportsTasksThatHaveLeft) {

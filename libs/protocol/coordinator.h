@@ -193,8 +193,10 @@ class Coordinator {
 
   // The task is there. Again with the same incarnation changes nothing but what
   // is reported. FAILED_PRECONDITION, naming both sides: a cluster spec that
-  // contradicts the coordinator's, or other ops. ALREADY_EXISTS: another
-  // process plays this task, and lives. ABORTED: this incarnation has left.
+  // contradicts the coordinator's, other ops, or the uuid of another cluster
+  // than that to which the coordinator is certain to belong. ALREADY_EXISTS:
+  // another process plays this task, and lives. ABORTED: this incarnation has
+  // left.
   virtual void Join(const JoinRequest& request, absl::Time deadline,
                     Answer<JoinReply> done) = 0;
   // ABORTED: the coordinator does not know this incarnation, or has started

@@ -129,7 +129,7 @@ class Server::Impl : private PeerObserver,
         refused_peers_(process_.scheduler(), &logger_),
         lost_peers_(
             process_.scheduler(), &logger_,
-            std::max<int>(LimitedLog::kMaxLines, 2 * tasks_of_cluster_.size())),
+            std::max<int>(LineLimit::kMaxLines, 2 * tasks_of_cluster_.size())),
         incarnation_(process_.random().NextId()),
         stopped_(process_.scheduler().NewEvent()) {}
 

@@ -492,7 +492,7 @@ TEST_F(BusyLogTest, BrokenMessagesDoNotFillIt) {
   }
   const int lines = NumLinesWith("Closing the connection of a client");
   EXPECT_GE(lines, 1);
-  EXPECT_LE(lines, LimitedLog::kMaxLines);
+  EXPECT_LE(lines, LineLimit::kMaxLines);
 }
 
 // A HELLO names any task.
@@ -505,12 +505,12 @@ TEST_F(BusyLogTest, ConnectionsInTheNameOfATaskDoNotFillIt) {
   }
   scheduler_.AdvanceBy(absl::Seconds(1));
   const int intervals =
-      static_cast<int>((clock_.Now() - begin) / LimitedLog::kInterval) + 1;
-  ASSERT_LT(intervals * LimitedLog::kMaxLines, 200);
+      static_cast<int>((clock_.Now() - begin) / LineLimit::kInterval) + 1;
+  ASSERT_LT(intervals * LineLimit::kMaxLines, 200);
   const int lines =
       NumLinesWith("The connection with /job:ps/replica:0/task:0 was lost");
   EXPECT_GE(lines, 1);
-  EXPECT_LE(lines, intervals * LimitedLog::kMaxLines);
+  EXPECT_LE(lines, intervals * LineLimit::kMaxLines);
 }
 
 // Two parameter servers that stop after the workers. The worker starts later

@@ -172,7 +172,7 @@ TEST_P(TransportConformanceTest, ABadMessageCostsItsSenderOnly) {
   EXPECT_EQ(events_.disconnected.size(), 0);
   channel_.reset();
   endpoint_.reset();  // writes the lines that are on their way
-  EXPECT_GE(server_->logger.lines().size(), size_t{LimitedLog::kMaxLines});
+  EXPECT_GE(server_->logger.lines().size(), size_t{LineLimit::kMaxLines});
 }
 
 TEST_P(TransportConformanceTest, ABadChunkCostsItsSenderOnly) {
