@@ -112,6 +112,7 @@ void Coordinator::Impl::AnswerStatus(Calls::iterator call,
 
 void Coordinator::Impl::Begin(WaitingCall call, DeferredCallbacks& callbacks) {
   call.missing = tasks_.Missing(call.needed, call.own_task());
+  for (const std::string& task : call.needed) AwaitReport(task, call);
   const uint64_t id = next_call_++;
   const auto it = calls_.emplace(id, std::move(call)).first;
   if (closed_) return Fail(it, Stopping(), callbacks);
@@ -175,12 +176,20 @@ std::vector<uint64_t> Coordinator::Impl::CallIds() const {
   return ids;
 }
 
+void Coordinator::Impl::AwaitReport(const std::string& task,
+                                    WaitingCall& call) {
+  if (call.request == nullptr) return;  // devices are known
+  if (!tasks_.members().IsAlive(task)) return;
+  if (tasks_.Find(task)->awaits_report) call.reporting.insert(task);
+}
+
 void Coordinator::Impl::TaskCame(const std::string& task,
                                  DeferredCallbacks& callbacks) {
   for (const uint64_t id : CallIds()) {
     WaitingCall& call = calls_.at(id);
     if (call.needed.count(task) == 0) continue;
     call.missing.erase(task);
+    AwaitReport(task, call);
     call.is_outdated = true;
     Advance(id, callbacks);
   }

@@ -383,5 +383,66 @@ TEST_F(CoordinatorTest, BadRequestsAreRefusedAtOnce) {
   }
 }
 
+// The report of a task may have to wait for locks of variables.
+class LateReportTest : public CoordinatorTest {
+ protected:
+  void JoinWithoutReport(const std::string& task) {
+    protocol::JoinRequest request = JoinOf(task, 1);
+    request.reports_later = true;
+    EXPECT_OK(Join(request));
+    scheduler_.RunUntilIdle();
+  }
+};
+
+TEST_F(LateReportTest, PlacementsWaitForItAndDevicesDoNot) {
+  for (const char* task : {kPs1, kWorker0, kWorker1}) JoinAs(task);
+  const auto before =
+      BeginPlace(RequestOf(1, kWorker0, {NodeOf(Var("x"), "")}));
+  JoinWithoutReport(kPs0);
+  const auto after = BeginPlace(RequestOf(2, kWorker1, {NodeOf(Var("x"), "")}));
+  Pending<std::vector<DeviceAttributes>> list;
+  coordinator_->ListDevices({}, In(absl::Minutes(1)), nullptr, list.Done());
+  EXPECT_OK(list.get());
+  EXPECT_EQ(Tasks()[kPs0].state, protocol::TaskState::kAlive);
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply, Beat(kPs0));
+  EXPECT_TRUE(reply.wants_report);
+  EXPECT_FALSE(before.has_come());
+  EXPECT_FALSE(after.has_come());
+  protocol::TaskReport report;
+  report.resources = {Held("ps", Var("x"), Cpu(kPs0))};
+  EXPECT_OK(Beat(kPs0, 1, report));
+  for (const auto& placed : {before, after}) {
+    ASSERT_OK(placed.get());
+    EXPECT_THAT(placed.get()->devices, testing::ElementsAre(Cpu(kPs0)))
+        << "where the variable is";
+  }
+}
+
+TEST_F(LateReportTest, LossOfTheTaskEndsTheWaitForIt) {
+  for (const char* task : {kPs1, kWorker0, kWorker1}) JoinAs(task);
+  JoinWithoutReport(kPs0);
+  const auto placed = BeginPlace(RequestOf(1, kWorker0, {}));
+  Leave(kPs0);
+  scheduler_.RunUntilIdle();
+  EXPECT_OK(placed.get());
+}
+
+TEST_F(LateReportTest, MemberThatJoinsAgainIsKnown) {
+  JoinAll();
+  JoinWithoutReport(kPs0);
+  EXPECT_OK(Place(1, kWorker0, {NodeOf(Var("x"), "/job:ps/task:0")}));
+  EXPECT_TRUE(Beat(kPs0)->wants_report);
+}
+
+TEST_F(LateReportTest, ItComesWithoutHeartbeatsToo) {
+  Start(200, absl::InfiniteDuration());
+  for (const char* task : {kPs1, kWorker0, kWorker1}) JoinAs(task);
+  JoinWithoutReport(kPs0);
+  const auto placed = BeginPlace(RequestOf(1, kWorker0, {}));
+  EXPECT_FALSE(placed.has_come());
+  EXPECT_OK(Beat(kPs0, 1, protocol::TaskReport()));
+  EXPECT_OK(placed.get());
+}
+
 }  // namespace
 }  // namespace weft

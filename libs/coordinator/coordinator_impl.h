@@ -159,6 +159,9 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Stopping() const;
   std::vector<uint64_t> CallIds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A placement waits for the first report of a task that has joined.
+  void AwaitReport(const std::string& task, WaitingCall& call)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TaskCame(const std::string& task, DeferredCallbacks& callbacks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TaskWent(const std::string& task, DeferredCallbacks& callbacks)

@@ -72,11 +72,20 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
     // What others declare on its devices only they know.
     register_.WantSessions();
   }
-  TakeReport(request.task, request.report, callbacks);
-  register_.AnswerJoin(request.task);
-  // The report may be older than this coordinator: a session that ended since
-  // was told to the one before, or to nobody.
-  register_.Want(request.task);
+  if (request.reports_later) {
+    // What it reported as a member is known still.
+    if (state != Membership::State::kAlive) {
+      tasks_.Find(request.task)->awaits_report = true;
+    }
+    register_.Want(request.task);
+    register_.Answer(request.task);
+  } else {
+    TakeReport(request.task, request.report, callbacks);
+    register_.AnswerJoin(request.task);
+    // The report may be older than this coordinator: a session that ended since
+    // was told to the one before, or to nobody.
+    register_.Want(request.task);
+  }
   NoteLeft(request.left, request.task, callbacks);
   SettleUuid(request.cluster_uuid);
   SettleEarlyLeaves(callbacks);
@@ -234,6 +243,7 @@ void Coordinator::Impl::TakeReport(const std::string& task,
     tasks_.Find(task)->resources = report.resources;
   }
   tasks_.Find(task)->memory = report.memory;
+  tasks_.Find(task)->awaits_report = false;
   TaskReported(task, callbacks);
 }
 

@@ -52,7 +52,7 @@ std::optional<PlacementWork> Coordinator::Impl::TakeWork(
       Fail(it, std::move(status), callbacks);
       continue;
     }
-    if (!call.missing.empty()) {
+    if (!call.missing.empty() || !call.reporting.empty()) {
       if (ends_waits_) Fail(it, Stopping(), callbacks);
       continue;
     }

@@ -34,6 +34,8 @@ class TaskTable {
     std::vector<DeviceAttributes> devices;
     std::vector<protocol::PlacedResource> resources;  // as last reported
     std::vector<protocol::DeviceUse> memory;          // likewise
+    // It has joined, and what it holds it has yet to report.
+    bool awaits_report = false;
   };
 
   // `coordinator` is the task that keeps the table.

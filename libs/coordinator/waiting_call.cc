@@ -32,8 +32,7 @@ std::string WaitingCall::Describe() const {
   }
   if (!reporting.empty()) {
     return absl::StrCat(who, " waits for ", ListTasks(reporting),
-                        " to report whether resources still exist that it "
-                        "would define otherwise");
+                        " to report which resources exist there");
   }
   return absl::StrCat(who, " waits for its turn to be placed");
 }

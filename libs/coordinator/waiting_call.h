@@ -45,9 +45,9 @@ struct WaitingCall {
   DeviceFilters filters;
   std::set<std::string> needed;   // tasks that have to be there
   std::set<std::string> missing;  // those that are not
-  // Tasks whose report decides whether it may be placed as it was, or is part
-  // of a status, once it is as young as `since` (a moment of the
-  // ResourceRegister).
+  // Tasks whose report decides whether it may be placed as it was, is the first
+  // since they joined, or is part of a status, once it is as young as `since`
+  // (a moment of the ResourceRegister; 0: any report will do).
   std::set<std::string> reporting;
   uint64_t since = 0;
   State state = State::kWaits;

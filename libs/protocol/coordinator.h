@@ -74,6 +74,9 @@ struct JoinRequest {
   uint64_t op_fingerprint = 0;  // of its op registry; 0: it has none
   std::vector<DeviceAttributes> devices;
   TaskReport report;
+  // The report is empty: collecting it may wait, and it may be large, so it
+  // follows in a HeartbeatRequest. Placements wait for it, membership does not.
+  bool reports_later = false;
   // What an earlier coordinator has told; empty: nothing.
   std::string cluster_uuid;
   // Who has left, as far as the task knows: a coordinator that starts anew does
@@ -95,7 +98,8 @@ struct HeartbeatRequest {
   std::string task;
   uint64_t incarnation = 0;
   uint64_t coordinator = 0;  // the incarnation that it joined
-  // Set when the last reply asked for it.
+  // Set when the last reply asked for it, and once after a JoinRequest that
+  // reports_later.
   bool has_report = false;
   TaskReport report;
   // Of the last reply of this coordinator; 0: there was none.

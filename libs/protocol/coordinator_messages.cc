@@ -215,18 +215,21 @@ absl::StatusOr<std::vector<LeftTask>> ReadLeft(
 absl::StatusOr<bus::Message> WriteJoin(const JoinRequest& request) {
   FlatBufferBuilder builder;
   Attachments attachments;
-  ASSIGN_OR_RETURN(const auto report,
-                   WriteReport(request.report, builder, attachments));
+  Offset<schemas::Bytes> report;
+  if (!request.reports_later) {
+    ASSIGN_OR_RETURN(report, WriteReport(request.report, builder, attachments));
+  }
   const auto task = builder.CreateString(request.task);
   const auto cluster = builder.CreateString(request.cluster);
   const auto target = builder.CreateString(request.target);
   const auto devices = WriteDeviceList(request.devices, builder);
   const auto uuid = WriteUuid(request.cluster_uuid, builder);
   const auto left = WriteLeft(request.left, builder);
-  return Finish(schemas::CreateJoinCluster(
-                    builder, task, request.incarnation, cluster, target,
-                    request.op_fingerprint, devices, report, uuid, left),
-                builder, std::move(attachments));
+  return Finish(
+      schemas::CreateJoinCluster(builder, task, request.incarnation, cluster,
+                                 target, request.op_fingerprint, devices,
+                                 report, uuid, left, request.reports_later),
+      builder, std::move(attachments));
 }
 
 absl::StatusOr<JoinRequest> ReadJoin(bus::Message message) {
@@ -240,7 +243,10 @@ absl::StatusOr<JoinRequest> ReadJoin(bus::Message message) {
   ASSIGN_OR_RETURN(request.target, reader.ReadString(body.target()));
   request.op_fingerprint = body.op_fingerprint();
   ASSIGN_OR_RETURN(request.devices, ReadDeviceList(body.devices(), reader));
-  ASSIGN_OR_RETURN(request.report, ReadReport(body.report(), reader));
+  request.reports_later = body.reports_later();
+  if (!request.reports_later) {
+    ASSIGN_OR_RETURN(request.report, ReadReport(body.report(), reader));
+  }
   ASSIGN_OR_RETURN(request.cluster_uuid,
                    reader.ReadString(body.cluster_uuid()));
   ASSIGN_OR_RETURN(request.left, ReadLeft(body.left(), reader));

@@ -100,6 +100,14 @@ TEST(CoordinatorMessagesTest, Join) {
   ExpectSame(read.report, request.report);
   EXPECT_EQ(read.cluster_uuid, "c0ffee");
 
+  EXPECT_FALSE(read.reports_later);
+
+  JoinRequest later = request;
+  later.reports_later = true;
+  ASSERT_OK_AND_ASSIGN(const JoinRequest read_later, RoundTrip(later));
+  EXPECT_TRUE(read_later.reports_later);
+  ExpectSame(read_later.report, {});
+
   const JoinReply reply{"uuid", 22, absl::Milliseconds(250)};
   ASSERT_OK_AND_ASSIGN(const JoinReply read_reply,
                        ReadJoinReply(WriteJoinReply(reply)));

@@ -13,7 +13,7 @@ namespace {
 
 // How long one attempt to join waits for a connection and an answer. Where
 // there is a connection but no answer in time, the next one waits for twice as
-// long: each brings all that the task tells of itself.
+// long, so that a coordinator that is slow does not get one after the other.
 constexpr absl::Duration kJoinSlice = absl::Seconds(10);
 constexpr absl::Duration kMaxJoinSlice = absl::Minutes(2);
 // Between attempts that fail at once; and how long a farewell waits for a
@@ -99,7 +99,7 @@ void CoordinatorLink::OnConnected() {
     state_ = State::kJoining;
     is_another_ = true;
   }
-  options_.scheduler->Schedule(Pool::kGraph,
+  options_.scheduler->Schedule(Pool::kControl,
                                [self = shared_from_this()] { self->Join(); });
 }
 
@@ -113,11 +113,11 @@ void CoordinatorLink::Join() {
     in_flight_.Begin();
     join_answered_ = options_.scheduler->NewEvent();
     request.target = target_;
+    request.reports_later = true;
     request.cluster_uuid = cluster_uuid_;
     request.left = ListOf(left_);
     slice = slice_;
   }
-  request.report = options_.events->Report();
   options_.coordinator->Join(request, options_.scheduler->clock().Now() + slice,
                              [self = shared_from_this(), left = request.left](
                                  absl::StatusOr<protocol::JoinReply> reply) {
@@ -148,6 +148,7 @@ void CoordinatorLink::OnJoinAnswered(
       if (coordinator_ != reply->coordinator) left_version_ = 0;
       coordinator_ = reply->coordinator;
       ToldLeft(told_left);
+      owes_report_ = true;
       interval = interval_ = reply->heartbeat_interval;
     }
     if (!absl::IsAlreadyExists(reply.status())) {
@@ -164,6 +165,7 @@ void CoordinatorLink::OnJoinAnswered(
   }
   if (reply.ok()) {
     NoteCluster(reply->cluster_uuid);
+    ReportSoon();
     return BeatLater(interval);
   }
   if (absl::IsCancelled(reply.status())) return;  // this task stops
@@ -212,7 +214,7 @@ void CoordinatorLink::Refused(const absl::Status& why) {
 }
 
 void CoordinatorLink::JoinLater(absl::Duration pause) {
-  After(State::kJoining, Pool::kGraph, pause, &CoordinatorLink::Join);
+  After(State::kJoining, Pool::kControl, pause, &CoordinatorLink::Join);
 }
 
 void CoordinatorLink::BeatLater(absl::Duration delay) {
@@ -253,19 +255,22 @@ void CoordinatorLink::Send(const protocol::HeartbeatRequest& request,
   options_.coordinator->Heartbeat(
       request, options_.scheduler->clock().Now() + timeout,
       [self = shared_from_this(), on_answer, asked = request.coordinator,
+       reported = request.has_report,
        left = request.left](absl::StatusOr<protocol::HeartbeatReply> reply) {
-        if (reply.ok()) self->NoteAnswered(asked, left, *reply);
+        if (reply.ok()) self->NoteAnswered(asked, reported, left, *reply);
         (self.get()->*on_answer)(std::move(reply));
       });
 }
 
 // Versions, and who was told, are those of one coordinator.
 void CoordinatorLink::NoteAnswered(
-    uint64_t asked, const std::vector<protocol::LeftTask>& told_left,
+    uint64_t asked, bool reported,
+    const std::vector<protocol::LeftTask>& told_left,
     protocol::HeartbeatReply& reply) {
   absl::MutexLock lock(&mutex_);
   if (coordinator_ == asked) {
     ToldLeft(told_left);
+    if (reported) owes_report_ = false;
   } else {
     reply.left_version = 0;
   }
@@ -314,13 +319,19 @@ void CoordinatorLink::Report() {
 
 void CoordinatorLink::OnReportAnswered(
     absl::StatusOr<protocol::HeartbeatReply> reply) {
+  bool is_on_its_own = false;
   {
     absl::MutexLock lock(&mutex_);
     is_reporting_ = false;
+    is_on_its_own = owes_report_ && interval_ == absl::InfiniteDuration();
   }
   // A failed report changes nothing: heartbeats detect a lost coordinator, and
-  // the coordinator asks for another report.
-  if (reply.ok() && TakeAnswer(reply)) TellEvents(*reply);
+  // the coordinator asks for another report. Without heartbeats it would wait
+  // for the first report forever.
+  if (!reply.ok() && !is_on_its_own) return;
+  if (!TakeAnswer(reply)) return;
+  TellEvents(*reply);
+  if (is_on_its_own) ReportSoon();
 }
 
 void CoordinatorLink::OnBeatAnswered(

@@ -7,10 +7,11 @@
 //           refused      v  v
 //                        left
 //
-// Heartbeats and reports. A heartbeat is small; it is sent, and its answer is
-// read, on the control pool, and waits for nothing. A report says all that the
-// task holds, so collecting it may wait for locks of variables: it is collected
-// on Pool::kGraph and travels beside the heartbeats, one at a time.
+// Joins, heartbeats and reports. Joins and heartbeats are small; they are sent,
+// and their answers are read, on the control pool, and wait for nothing. A
+// report says all that the task holds, so collecting it may wait for locks of
+// variables: it is collected on Pool::kGraph and travels beside the heartbeats,
+// one at a time. The first one follows the Join.
 //
 // Only who was joined before leaves while it joins again. Close ends the link
 // in any state.
@@ -47,8 +48,8 @@ namespace weft {
 class CoordinatorLinkEvents {
  public:
   virtual ~CoordinatorLinkEvents() = default;
-  // What the task tells of itself. Called on Pool::kGraph, and by Start, while
-  // no lock of the link is held. May wait for locks of variables.
+  // What the task tells of itself. Called on Pool::kGraph, while no lock of the
+  // link is held. May wait for locks of variables.
   virtual protocol::TaskReport Report() = 0;
   // Which cluster the task belongs to: the first time that this is certain, and
   // should it ever change.
@@ -126,8 +127,9 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   void Send(const protocol::HeartbeatRequest& request, absl::Duration timeout,
             void (CoordinatorLink::*on_answer)(
                 absl::StatusOr<protocol::HeartbeatReply>));
-  // The coordinator `asked` has answered a heartbeat that said `told_left`.
-  void NoteAnswered(uint64_t asked,
+  // The coordinator `asked` has answered a heartbeat that said `told_left`;
+  // `reported`: and brought a report.
+  void NoteAnswered(uint64_t asked, bool reported,
                     const std::vector<protocol::LeftTask>& told_left,
                     protocol::HeartbeatReply& reply)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -165,6 +167,8 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   // may be answered by whoever was there before.
   bool is_another_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_reporting_ ABSL_GUARDED_BY(mutex_) = false;  // a report is under way
+  // The coordinator that was joined last has not heard what the task holds.
+  bool owes_report_ ABSL_GUARDED_BY(mutex_) = false;
   bool told_to_stop_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t coordinator_ ABSL_GUARDED_BY(mutex_) = 0;  // joined last; 0: none
   std::string cluster_uuid_ ABSL_GUARDED_BY(mutex_);  // empty: not known yet

@@ -47,6 +47,7 @@ class CoordinatorLinkTest : public testing::Test {
  protected:
   void SetUp() override {
     coordinator_.hold = true;
+    coordinator_.ignores_reports = true;
     link_->Start("zmq://here:1");
   }
   void TearDown() override {
@@ -77,7 +78,7 @@ class CoordinatorLinkTest : public testing::Test {
                                  .logger = &logger_});
 };
 
-TEST_F(CoordinatorLinkTest, ACoordinatorThatIsSlowIsNotSentReportAfterReport) {
+TEST_F(CoordinatorLinkTest, ACoordinatorThatIsSlowIsNotSentJoinAfterJoin) {
   const absl::Status late = absl::DeadlineExceededError("no answer yet");
   const absl::Time begin = clock_.Now();
   absl::Duration slice = absl::ZeroDuration();
@@ -87,7 +88,7 @@ TEST_F(CoordinatorLinkTest, ACoordinatorThatIsSlowIsNotSentReportAfterReport) {
     EXPECT_LE(next, absl::Minutes(2));
     slice = next;
   }
-  EXPECT_LE(events_.num_reports, 35);
+  EXPECT_LE(coordinator_.joins.size(), 35);
   coordinator_.answer = absl::OkStatus();
   coordinator_.Release();
   EXPECT_TRUE(link_->joined());
@@ -316,6 +317,8 @@ class BusyMemberTest : public testing::Test {
   void SetUp() override {
     link_->Start("zmq://here:1");
     ASSERT_TRUE(link_->joined());
+    scheduler_.RunUntilIdle();
+    ASSERT_EQ(NumReports(), 1);
   }
   void TearDown() override {
     release_->Set();
@@ -323,12 +326,10 @@ class BusyMemberTest : public testing::Test {
     scheduler_.RunUntilIdle();
   }
   int NumReports() const {
-    int count = 0;
-    for (const auto& beat : coordinator_.heartbeats) count += beat.has_report;
-    return count;
+    return static_cast<int>(coordinator_.reports.size());
   }
   int NumBeats() const {
-    return static_cast<int>(coordinator_.heartbeats.size()) - NumReports();
+    return static_cast<int>(coordinator_.heartbeats.size());
   }
 
   ManualClock clock_;
@@ -359,12 +360,51 @@ TEST_F(BusyMemberTest, HeartbeatsWaitForNoReport) {
   coordinator_.heartbeat_reply.wants_report = true;
   scheduler_.AdvanceBy(absl::Seconds(10));
   EXPECT_EQ(NumBeats(), 10);
-  EXPECT_EQ(NumReports(), 0);
-  EXPECT_EQ(events_.num_reports, 2) << "at the join, and one at a time after";
+  EXPECT_EQ(NumReports(), 1);
+  EXPECT_EQ(events_.num_reports, 2)
+      << "after the join, and one at a time since";
   coordinator_.heartbeat_reply.wants_report = false;
   release_->Set();
   scheduler_.RunUntilIdle();
+  EXPECT_EQ(NumReports(), 2);
+}
+
+// It waits for the lock of a variable, as above, and graphs are being read.
+TEST_F(BusyMemberTest, JoinsWaitForNoReport) {
+  for (const Pool pool : {Pool::kCompute, Pool::kGraph, Pool::kBlocking}) {
+    scheduler_.Schedule(pool, [this] { release_->Wait(); });
+  }
+  link_->OnLost();
+  link_->OnConnected();
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_TRUE(link_->joined());
+  ASSERT_EQ(coordinator_.joins.size(), 2);
+  EXPECT_TRUE(coordinator_.joins.back().reports_later);
   EXPECT_EQ(NumReports(), 1);
+  release_->Set();
+  scheduler_.RunUntilIdle();
+  EXPECT_EQ(NumReports(), 2);
+}
+
+// No heartbeat would be told that the report is wanted still.
+TEST_F(BusyMemberTest, WithoutHeartbeatsAFailedReportIsAReasonToJoin) {
+  coordinator_.join_reply.heartbeat_interval = absl::InfiniteDuration();
+  events_.on_report = [this] { coordinator_.hold = true; };
+  link_->OnLost();
+  link_->OnConnected();
+  scheduler_.RunUntilIdle();
+  ASSERT_EQ(coordinator_.joins.size(), 2);
+  ASSERT_EQ(coordinator_.num_held(), 1);
+  events_.on_report = nullptr;
+  coordinator_.hold = false;
+  coordinator_.answer = absl::UnavailableError("lost");
+  coordinator_.Release();
+  coordinator_.answer = absl::OkStatus();
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_EQ(coordinator_.joins.size(), 3);
+  EXPECT_EQ(NumReports(), 3);
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_EQ(NumReports(), 3);
 }
 
 TEST_F(BusyMemberTest, WantedReportIsSentAtOnce) {
@@ -375,7 +415,7 @@ TEST_F(BusyMemberTest, WantedReportIsSentAtOnce) {
   };
   scheduler_.AdvanceBy(absl::Milliseconds(500));
   EXPECT_EQ(NumBeats(), 1);
-  EXPECT_EQ(NumReports(), 1);
+  EXPECT_EQ(NumReports(), 2);
 }
 
 // Heartbeats find out whether the coordinator knows this task.

@@ -32,9 +32,11 @@ class RecordingCoordinator : public Coordinator {
   // Keep what is asked for until the test calls Release.
   bool hold = false;
   bool hold_placements = false;  // only those
+  bool ignores_reports = false;  // heartbeats with one are never answered
 
   std::vector<JoinRequest> joins;
-  std::vector<HeartbeatRequest> heartbeats;
+  std::vector<HeartbeatRequest> heartbeats;  // without a report
+  std::vector<HeartbeatRequest> reports;     // with one
   std::vector<LeaveRequest> left;
   absl::Mutex mutex;  // of `placements`, which a test with threads looks at
   std::vector<PlacementRequest> placements;
@@ -56,7 +58,10 @@ class RecordingCoordinator : public Coordinator {
   }
   void Heartbeat(const HeartbeatRequest& request, absl::Time deadline,
                  Answer<HeartbeatReply> done) override {
-    heartbeats.push_back(request);
+    (request.has_report ? reports : heartbeats).push_back(request);
+    if (request.has_report && ignores_reports) {
+      return ignored_.push_back(std::move(done));
+    }
     Give(heartbeat_reply, deadline, std::move(done));
   }
   void Leave(const LeaveRequest& request, absl::Time deadline,
@@ -144,6 +149,7 @@ class RecordingCoordinator : public Coordinator {
   }
 
   std::vector<absl::AnyInvocable<void()>> held_;
+  std::vector<Answer<HeartbeatReply>> ignored_;
 };
 
 }  // namespace weft::protocol
