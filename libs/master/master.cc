@@ -433,8 +433,10 @@ struct Master::Resetting {
   // By task. All are there before the first look for those that have left.
   std::map<std::string, std::shared_ptr<Wait>> waits;
   std::atomic<bool> is_waiting{true};
+  CancellationLink master_drains;  // ends the wait for the coordinator
 
   ~Resetting() {
+    master_drains.End();
     for (const auto& [task, wait] : waits) {
       wait->call_ended.End();
       wait->master_drains.End();
@@ -546,6 +548,10 @@ void Master::SkipLeftTasks(const std::shared_ptr<Resetting>& reset) {
 
 void Master::ForgetContainers(std::shared_ptr<Resetting> reset) {
   struct Nothing {};
+  // One that has come so far when the drain begins asks once, below.
+  if (!drain_.IsCancelled()) {
+    reset->master_drains.Begin(&drain_, reset->open->cancellation());
+  }
   AskCoordinatorFor<Nothing>(
       options_, reset->open, reset->deadline, "have containers forgotten",
       reset->device_filters,
@@ -572,25 +578,33 @@ void Master::ForgetContainers(std::shared_ptr<Resetting> reset) {
       });
 }
 
+// Lasts until it is answered, its client has gone or the master drains.
+struct Master::Listing {
+  OpenCalls::CallPtr open;
+  CancellationLink master_drains;
+
+  ~Listing() { master_drains.End(); }
+};
+
 void Master::ListDevices(Cancellation* client,
                          Answer<std::vector<DeviceAttributes>> done) {
   using Devices = absl::StatusOr<std::vector<DeviceAttributes>>;
   auto open = BeginCall(client);
   if (!open.ok()) return done(open.status());
+  auto listing = std::make_shared<Listing>();
+  listing->open = *std::move(open);
+  listing->master_drains.Begin(&drain_, listing->open->cancellation());
+  const OpenCalls::CallPtr& call = listing->open;
   AskCoordinatorFor<std::vector<DeviceAttributes>>(
-      options_, *open, options_.scheduler->clock().Now() + options_.patience,
+      options_, call, options_.scheduler->clock().Now() + options_.patience,
       "list the devices of all tasks", {},
       [this](absl::Time until, std::shared_ptr<Cancellation> cancellation,
              auto answer) {
-        // Asked again while this task drains: CANCELLED ends the call.
-        if (absl::Status drains = CheckNotDraining(); !drains.ok()) {
-          return answer(absl::CancelledError(drains.message()));
-        }
         options_.coordinator->ListDevices({}, until, std::move(cancellation),
                                           std::move(answer));
       },
-      [call = *open, done = std::move(done)](Devices devices) mutable {
-        call->LetGoOfClient();
+      [listing, done = std::move(done)](Devices devices) mutable {
+        listing->open->LetGoOfClient();
         done(std::move(devices));
       });
 }

@@ -136,6 +136,7 @@ class Master : public protocol::Master,
 
  private:
   struct Resetting;
+  struct Listing;
   // Steps of its sessions that are held off for a step of some master.
   struct Holding {
     std::vector<std::shared_ptr<MasterSession>> sessions;
@@ -191,7 +192,8 @@ class Master : public protocol::Master,
   StepCounter steps_;
   const std::shared_ptr<StepWatch> watch_;
   std::atomic<bool> draining_{false};
-  Cancellation drain_;  // cancelled when that is set; ends waits for tasks
+  // Cancelled when that is set: ends waits for tasks and the coordinator.
+  Cancellation drain_;
   OpenCalls calls_;     // of no session: resets, farewells
   InFlight monitored_;  // open monitored sessions
   mutable absl::Mutex mutex_;

@@ -104,6 +104,37 @@ class EndingMaster {
     return made;
   }
 
+  // A drain, which lasts until a monitored session is closed, begins while
+  // calls wait for the coordinator, or are about to.
+  void DrainWhileCallsWait() {
+    coordinator_.hold = true;
+    master_->Reset({}, {}, nullptr,
+                   [this](const absl::Status&) { ++num_answers_; });
+    scheduler_.AdvanceBy(absl::Seconds(5));
+    ASSERT_EQ(num_answers_, 0);
+    protocol::BlockingMaster ask(*master_, scheduler_);
+    ASSERT_OK_AND_ASSIGN(const uint64_t session,
+                         ask.CreateSession({.is_monitored = true}));
+    bool has_drained = false;
+    scheduler_.set_yields({.one_in = 2});
+    scheduler_.Schedule(Pool::kBlocking, [this] {
+      master_->ListDevices(nullptr, [this](const auto&) { ++num_answers_; });
+    });
+    scheduler_.Schedule(Pool::kBlocking, [this, &has_drained] {
+      master_->Drain(clock_.Now() + absl::Hours(1));
+      has_drained = true;
+    });
+    scheduler_.AdvanceBy(absl::Seconds(5));
+    scheduler_.set_yields({});
+    EXPECT_EQ(num_answers_, 2);
+    EXPECT_FALSE(has_drained);
+    coordinator_.hold = false;
+    while (coordinator_.num_held() > 0) coordinator_.Release();
+    master_->CloseSession(session, [](const absl::Status&) {});
+    scheduler_.AdvanceBy(absl::Seconds(5));
+    EXPECT_TRUE(has_drained);
+  }
+
   int num_answers() const { return num_answers_; }
   Master& master() { return *master_; }
   const std::vector<uint64_t>& sessions() const { return sessions_; }
@@ -182,6 +213,16 @@ TEST(MasterEndTest, ACallableThatIsMadeMeanwhileIsLostWithItsSession) {
   }
   // Of all seeds, some.
   EXPECT_TRUE(num_lost > 0 || NumSeeds(kSeeds) < kSeeds);
+}
+
+TEST(MasterEndTest, CallsThatWaitForTheCoordinatorEndWithTheDrainsBegin) {
+  for (uint64_t i = 0; i < NumSeeds(kSeeds); ++i) {
+    const uint64_t seed = FirstSeed() + i;
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    EndingMaster ending(seed);
+    ASSERT_NO_FATAL_FAILURE(ending.DrainWhileCallsWait());
+    ASSERT_FALSE(testing::Test::HasFailure());
+  }
 }
 
 TEST(MasterEndTest, ASessionIsClosedWhoeverEndsItsLastStep) {
