@@ -24,22 +24,36 @@ bool IsInOtherScope(absl::string_view a, absl::string_view b) {
 }
 
 // How many characters to insert, delete, replace or exchange with the next one;
-// kFar for more than `limit`. One row of the usual table at a time.
+// kFar for more than `limit`. One row of the usual table at a time, and of it
+// only what lies so near the diagonal that it matters: a client chooses both
+// names, which may be very long.
 int EditDistance(absl::string_view a, absl::string_view b, int limit) {
+  const int height = static_cast<int>(a.size());
   const int width = static_cast<int>(b.size());
-  if (std::abs(static_cast<int>(a.size()) - width) > limit) return kFar;
-  std::vector<int> before(width + 1), above(width + 1), row(width + 1);
-  std::iota(above.begin(), above.end(), 0);
-  for (int i = 1; i <= static_cast<int>(a.size()); ++i) {
-    row[0] = i;
-    for (int j = 1; j <= width; ++j) {
+  if (std::abs(height - width) > limit) return kFar;
+  std::vector<int> before(width + 1, kFar), above(width + 1, kFar),
+      row(width + 1, kFar);
+  std::iota(above.begin(), above.begin() + std::min(width, limit) + 1, 0);
+  for (int i = 1; i <= height; ++i) {
+    const int first = std::max(i - limit, 0);
+    const int last = std::min(i + limit, width);
+    // The next cells on both sides are read as well.
+    if (first > 0) row[first - 1] = kFar;
+    if (last < width) row[last + 1] = kFar;
+    for (int j = first; j <= last; ++j) {
+      if (j == 0) {
+        row[0] = i;
+        continue;
+      }
       row[j] = std::min({above[j] + 1, row[j - 1] + 1,
                          above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
       const bool is_exchanged =
           i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
       if (is_exchanged) row[j] = std::min(row[j], before[j - 2] + 1);
     }
-    if (*std::min_element(row.begin(), row.end()) > limit) return kFar;
+    const int least =
+        *std::min_element(row.begin() + first, row.begin() + last + 1);
+    if (least > limit) return kFar;
     std::swap(before, above);
     std::swap(above, row);
   }

@@ -48,6 +48,26 @@ TEST(NearNamesTest, OtherNamesAreNotSuggested) {
   EXPECT_EQ(Suggested("loss", {}), "");
 }
 
+// In a time that grows with their length, not with its square: a client may
+// name what it likes.
+TEST(NearNamesTest, LongNamesAreCompared) {
+  std::string known(2'000'000, 'a');
+  std::string typo = known;
+  typo[1'000'000] = 'b';
+  known.insert(500, "c");
+  EXPECT_NE(Suggested(typo, {known}), "");
+  typo.append("bbb");
+  EXPECT_EQ(Suggested(typo, {known}), "");
+}
+
+TEST(NearNamesTest, ManyEditsNearTheLimitAreCounted) {
+  EXPECT_EQ(Suggested("abcdefghi", {"badcfeghi", "badcfehgi"}),
+            " Did you mean \"badcfeghi\"?");
+  EXPECT_EQ(Suggested("abcdefghij", {"xbcdxfghxj"}),
+            " Did you mean \"xbcdxfghxj\"?");
+  EXPECT_EQ(Suggested("abcdefghij", {"xbcdxfxhxj"}), "");
+}
+
 TEST(NearNamesTest, TheCaseOfASingleLetterMayDiffer) {
   EXPECT_EQ(Suggested("x", {"X", "Y"}), " Did you mean \"X\"?");
 }
