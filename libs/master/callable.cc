@@ -20,6 +20,10 @@
 namespace weft {
 namespace {
 
+// Of so many unknown targets the likely names are looked for, each among all
+// nodes.
+constexpr int kMostSuggestedFor = 3;
+
 // The first `num_nodes` nodes of a graph.
 struct GraphVersion {
   const Graph& graph;
@@ -76,11 +80,14 @@ absl::StatusOr<CallableEnds> ResolveNames(const GraphVersion& graph,
     ends.fetches.push_back(fetch);
   }
   std::string unknown, suggestion;
+  int num_unknown = 0;
   for (const std::string& name : spec.targets) {
     const Node* target = graph.FindNode(name);
     if (target == nullptr) {
       absl::StrAppend(&unknown, " ", name);
-      suggestion = suggestion + SuggestNodes(graph.graph, name);
+      if (++num_unknown <= kMostSuggestedFor) {
+        absl::StrAppend(&suggestion, SuggestNodes(graph.graph, name));
+      }
     } else {
       ends.targets.push_back(target);
     }

@@ -185,6 +185,26 @@ TEST_F(MasterSessionTest, TheOldVersionRunsWhileAnExtensionIsPlaced) {
   EXPECT_OK(Run("x:0", "y:0"));
 }
 
+// A look at all nodes for each would take long.
+TEST_F(MasterSessionTest, OnlyTheFirstUnknownTargetsGetSuggestions) {
+  Extended extended;
+  Extend(0, Nodes("input_one", "output_one"), &extended);
+  ASSERT_OK(extended);
+  const protocol::CallableSpec spec{
+      .targets = {"inptu_one", "oputput_one", "input_1ne", "outputone"}};
+  const absl::Status status = Ask().MakeCallable(session_, spec).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound, "outputone"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound,
+                               "Did you mean \"input_one\"? Did you mean "
+                               "\"output_one\"? Did you mean \"input_one\"?"));
+  const std::string text(status.message());
+  size_t num_suggestions = 0;
+  for (size_t at = 0; (at = text.find("Did you mean", at)) != text.npos; ++at) {
+    ++num_suggestions;
+  }
+  EXPECT_EQ(num_suggestions, 3u);
+}
+
 TEST_F(MasterSessionTest, TasksHearWhatIsOverAfterAStepThatNeverEnds) {
   constexpr int kSteps = 5000;
   Extended extended;
