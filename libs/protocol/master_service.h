@@ -8,9 +8,10 @@
 // master's to refuse.
 //
 // Threads: OnRequest as bus::Handler says. RunCallable runs on the thread that
-// reads, or where its feeds take long to read on the compute pool; graphs are
-// read and compiled on the blocking pool, for they take their time; all else
-// runs on the compute pool. No thread waits for the Master.
+// reads, or where its feeds take long to read on the compute pool, or where it
+// returns metadata on the graph pool. Graphs are read and compiled on the graph
+// pool, for they take their time; what ends work runs on the control pool; all
+// else on the compute pool. No thread waits for the Master.
 #ifndef WEFT_LIBS_PROTOCOL_MASTER_SERVICE_H_
 #define WEFT_LIBS_PROTOCOL_MASTER_SERVICE_H_
 
@@ -99,7 +100,7 @@ class MasterService : public RoleService<MasterService> {
   void ReleaseCallable(CallPtr call, bus::Message request);
   void Reset(CallPtr call, bus::Message request);
   void ListDevices(CallPtr call, bus::Message request);
-  // Serves a request that takes its time to read, on the blocking pool.
+  // Serves a request that takes its time to read, on the graph pool.
   template <void (MasterService::*kServe)(std::shared_ptr<bus::IncomingCall>,
                                           bus::Message)>
   void Later(CallPtr call, bus::Message request);
