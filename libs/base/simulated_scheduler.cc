@@ -537,7 +537,7 @@ std::string SimulatedScheduler::DeadlockReport() const {
 
 // FNV-1a, eight bytes at a time.
 void SimulatedScheduler::Trace(uint64_t value) {
-  trace_hash_ = (trace_hash_ ^ value) * 0x100000001b3;
+  trace_hash_ = (trace_hash_ ^ value) * kFnv1aPrime;
 }
 
 }  // namespace weft

@@ -40,6 +40,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
 #include "libs/base/clock.h"
+#include "libs/base/fnv1a.h"
 #include "libs/base/lock_observer.h"
 #include "libs/base/random.h"
 #include "libs/base/scheduler.h"
@@ -220,7 +221,7 @@ class SimulatedScheduler : public Scheduler, private LockObserver {
   absl::flat_hash_map<const void*, bool> focus_;  // of the mutexes met
   uint64_t num_points_ = 0;
   uint64_t next_id_ = 1;
-  uint64_t trace_hash_ = 0xcbf29ce484222325;
+  uint64_t trace_hash_ = kFnv1aOffset;
   int64_t num_steps_ = 0;
 };
 

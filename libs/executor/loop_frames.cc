@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "libs/base/fnv1a.h"
 #include "libs/executor/propagate.h"
 #include "libs/executor/step_state.h"
 
@@ -11,15 +12,9 @@ namespace {
 
 // FNV-1a, so that all tasks of a step find the same number. Never 0.
 uint64_t FrameId(uint64_t parent, int64_t iteration, const std::string& name) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  auto add = [&hash](uint64_t byte) {
-    hash = (hash ^ (byte & 0xff)) * 0x100000001b3u;
-  };
-  for (int shift = 0; shift < 64; shift += 8) add(parent >> shift);
-  for (int shift = 0; shift < 64; shift += 8) {
-    add(static_cast<uint64_t>(iteration) >> shift);
-  }
-  for (char c : name) add(static_cast<unsigned char>(c));
+  uint64_t hash = ExtendFnv1aWithNumber(kFnv1aOffset, parent);
+  hash = ExtendFnv1aWithNumber(hash, static_cast<uint64_t>(iteration));
+  hash = ExtendFnv1a(hash, name);
   return hash == 0 ? 1 : hash;
 }
 

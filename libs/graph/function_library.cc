@@ -5,6 +5,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/fnv1a.h"
 #include "libs/base/make_room.h"
 #include "libs/base/status.h"
 
@@ -19,10 +20,9 @@ void AddCallees(const FunctionDef& function, std::vector<std::string>& names) {
   }
 }
 
-uint64_t Hash(absl::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3u;
-  return hash;
+// The fingerprint of a list that ends with `text`.
+uint64_t ExtendFingerprint(uint64_t fingerprint, absl::string_view text) {
+  return fingerprint * kFnv1aPrime + ExtendFnv1a(kFnv1aOffset, text);
 }
 
 }  // namespace
@@ -125,11 +125,11 @@ uint64_t FunctionLibrary::Fingerprint(absl::string_view name) const {
     if (function == nullptr || !reached.insert(function->name()).second) {
       continue;
     }
-    result = result * 0x100000001b3u + Hash(function->serialized);
+    result = ExtendFingerprint(result, function->serialized);
     AddCallees(*function, waiting);
     const absl::string_view gradient = FindGradient(function->name());
     if (gradient.empty()) continue;
-    result = result * 0x100000001b3u + Hash(gradient);
+    result = ExtendFingerprint(result, gradient);
     waiting.emplace_back(gradient);
   }
   return result;

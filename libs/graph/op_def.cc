@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/fnv1a.h"
 #include "libs/base/status.h"
 #include "libs/graph/spec_parser.h"
 
@@ -152,10 +153,8 @@ std::vector<const OpDef*> OpRegistry::List() const {
 }
 
 uint64_t OpRegistry::Fingerprint() const {
-  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (const OpDef* op : List()) {
-    for (unsigned char c : Signature(*op)) hash = (hash ^ c) * 0x100000001b3u;
-  }
+  uint64_t hash = kFnv1aOffset;
+  for (const OpDef* op : List()) hash = ExtendFnv1a(hash, Signature(*op));
   return hash;
 }
 

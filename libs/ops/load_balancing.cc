@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/fnv1a.h"
 #include "libs/base/status.h"
 
 namespace weft {
@@ -27,10 +28,7 @@ const T* Attr(const NodeSpec& node, const char* name) {
 // FNV-1a, then mixed so that the low bits depend on every character. Fixed for
 // good: replicas of different builds must agree.
 uint64_t StableHash(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
+  uint64_t hash = ExtendFnv1a(kFnv1aOffset, text);
   hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccd;
   return hash ^ (hash >> 33);
 }

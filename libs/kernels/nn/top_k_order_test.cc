@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "libs/base/fnv1a.h"
 #include "libs/base/test_matchers.h"
 #include "libs/kernels/nn/nn_kernels.h"
 #include "libs/kernels/nn/operand_checks.h"
@@ -79,12 +80,9 @@ std::vector<int64_t> AsNumbers(const Tensor& indices) {
 
 std::string Notation(const std::vector<int64_t>& indices) {
   if (indices.size() <= kMaxListed) return absl::StrJoin(indices, " ");
-  uint64_t hash = 0xcbf29ce484222325;
+  uint64_t hash = kFnv1aOffset;
   for (const int64_t index : indices) {
-    for (int byte = 0; byte < 8; ++byte) {
-      hash = (hash ^ (static_cast<uint64_t>(index) >> (8 * byte) & 0xff)) *
-             0x100000001b3;
-    }
+    hash = ExtendFnv1aWithNumber(hash, static_cast<uint64_t>(index));
   }
   return absl::StrCat("#", absl::Hex(hash, absl::kZeroPad16));
 }
