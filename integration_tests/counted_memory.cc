@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <new>
 
+#include "absl/base/config.h"
+
 namespace {
 
 std::atomic<int64_t> heap_allocations{0};
 std::atomic<int64_t> copied_bytes{0};
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
 constexpr bool kCopiesAreCounted = false;
 #else
 constexpr bool kCopiesAreCounted = true;
@@ -47,7 +49,8 @@ void* operator new(size_t size) {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(ABSL_HAVE_ADDRESS_SANITIZER) && \
+    !defined(ABSL_HAVE_THREAD_SANITIZER)
 extern "C" {
 
 void* memcpy(void* __restrict to, const void* __restrict from, size_t size) {

@@ -10,9 +10,10 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -26,14 +27,14 @@ namespace {
 void BeginSwitch([[maybe_unused]] void** unwound,
                  [[maybe_unused]] const void* stack,
                  [[maybe_unused]] size_t bytes) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
   __sanitizer_start_switch_fiber(unwound, stack, bytes);
 #endif
 }
 void EndSwitch([[maybe_unused]] void* unwound,
                [[maybe_unused]] const void** stack = nullptr,
                [[maybe_unused]] size_t* bytes = nullptr) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
   __sanitizer_finish_switch_fiber(unwound, stack, bytes);
 #endif
 }

@@ -8,7 +8,9 @@
 #include <cstring>
 #include <iterator>
 
-#ifdef __SANITIZE_ADDRESS__
+#include "absl/base/config.h"
+
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #else
 #define ASAN_POISON_MEMORY_REGION(address, bytes)
