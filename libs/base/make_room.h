@@ -24,19 +24,26 @@ void MakeRoom(std::vector<T>& elements) {
   elements.reserve(std::max<size_t>(2 * elements.capacity(), 4));
 }
 
-// The same for absl::flat_hash_map, flat_hash_set and their node_ relatives. It
-// invalidates references as an insertion does. The new
-// element must be moved there: a constructor that throws breaks the table, too.
+constexpr size_t kMinTableCapacity = 31;
+
+// Whether a table of absl may need memory for `count` elements more. One that
+// stays three quarters full takes them without: at most it sorts out what
+// erased elements have left.
 template <typename Table>
-void MakeRoomInTable(Table& table) {
-  // A table that is up to three quarters full takes another element without
-  // memory: at most it sorts out what erased elements have left.
-  constexpr size_t kMinCapacity = 31;
-  const size_t needed = table.size() + 1;
-  if (table.capacity() >= kMinCapacity && needed <= table.capacity() / 4 * 3) {
-    return;
-  }
-  Table larger(std::max(kMinCapacity, 2 * needed));
+bool NeedsRoomInTable(const Table& table, size_t count = 1) {
+  return table.capacity() < kMinTableCapacity ||
+         table.size() + count > table.capacity() / 4 * 3;
+}
+
+// The same as MakeRoom for absl::flat_hash_map, flat_hash_set and their node_
+// relatives, for `count` elements. It invalidates references as an insertion
+// does. New elements must be moved there: a constructor that throws breaks the
+// table, too. FlatHashMap and FlatHashSet (hash_tables.h) do both by
+// themselves.
+template <typename Table>
+void MakeRoomInTable(Table& table, size_t count = 1) {
+  if (!NeedsRoomInTable(table, count)) return;
+  Table larger(std::max(kMinTableCapacity, 2 * (table.size() + count)));
   larger.merge(table);
   table.swap(larger);
 }

@@ -1,0 +1,127 @@
+// FlatHashMap and FlatHashSet: the hash tables of absl, where growth and copies
+// that have no memory throw std::bad_alloc and leave the table as it was.
+//
+// Those of absl are broken by that, and so is their destructor (make_room.h).
+// These are for tables whose sizes follow from a program's values, in code that
+// runs inside CatchExceptions.
+//
+// They differ from those of absl in this: what is inserted is constructed
+// first, and then moved into the table, also where the key is there already
+// (but for operator[] and try_emplace). Keys and values are moved without
+// exceptions.
+//
+// Threads: as those of absl.
+#ifndef WEFT_LIBS_BASE_HASH_TABLES_H_
+#define WEFT_LIBS_BASE_HASH_TABLES_H_
+
+#include <cstddef>
+#include <initializer_list>
+#include <type_traits>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "libs/base/make_room.h"
+
+namespace weft {
+
+// What both share. `Table` is that of absl.
+template <typename Table>
+class SafeHashTable : public Table {
+ public:
+  using typename Table::iterator;
+  using typename Table::value_type;
+  // A pair whose key is not const, for maps.
+  using typename Table::init_type;
+
+  SafeHashTable() = default;
+  explicit SafeHashTable(size_t min_capacity) : Table(min_capacity) {}
+  SafeHashTable(std::initializer_list<init_type> elements)
+      : SafeHashTable(elements.begin(), elements.end()) {}
+  template <typename Iterator>
+  SafeHashTable(Iterator begin, Iterator end) {
+    insert(begin, end);
+  }
+  SafeHashTable(const SafeHashTable& other) : Table() {
+    reserve(other.size());
+    insert(other.begin(), other.end());
+  }
+  SafeHashTable(SafeHashTable&&) = default;
+  SafeHashTable& operator=(const SafeHashTable& other) {
+    SafeHashTable copy(other);
+    this->swap(copy);
+    return *this;
+  }
+  SafeHashTable& operator=(SafeHashTable&&) = default;
+  ~SafeHashTable() = default;
+
+  std::pair<iterator, bool> insert(init_type element) {
+    if (NeedsRoomInTable(table())) {
+      const iterator found = this->find(KeyOf(element));
+      if (found != this->end()) return {found, false};
+      MakeRoomInTable(table());
+    }
+    return Table::insert(std::move(element));
+  }
+  template <typename Iterator>
+  void insert(Iterator begin, Iterator end) {
+    for (; begin != end; ++begin) insert(init_type(*begin));
+  }
+  template <typename... Args>
+  std::pair<iterator, bool> emplace(Args&&... args) {
+    return insert(init_type(std::forward<Args>(args)...));
+  }
+  void reserve(size_t size) {
+    if (size > this->size()) MakeRoomInTable(table(), size - this->size());
+  }
+
+  // They grow without room.
+  void merge(SafeHashTable&) = delete;
+  void rehash(size_t) = delete;
+
+ private:
+  Table& table() { return *this; }
+  static const auto& KeyOf(const init_type& element) {
+    if constexpr (std::is_same_v<init_type, typename Table::key_type>) {
+      return element;
+    } else {
+      return element.first;
+    }
+  }
+};
+
+template <typename T>
+using FlatHashSet = SafeHashTable<absl::flat_hash_set<T>>;
+
+template <typename K, typename V>
+class FlatHashMap : public SafeHashTable<absl::flat_hash_map<K, V>> {
+ public:
+  using Table = SafeHashTable<absl::flat_hash_map<K, V>>;
+  using Table::Table;
+  using typename Table::iterator;
+
+  template <typename Key = K, typename... Args>
+  std::pair<iterator, bool> try_emplace(Key&& key, Args&&... args) {
+    const iterator found = this->find(key);
+    if (found != this->end()) return {found, false};
+    return this->insert(
+        {K(std::forward<Key>(key)), V(std::forward<Args>(args)...)});
+  }
+  template <typename Key = K>
+  V& operator[](Key&& key) {
+    return try_emplace(std::forward<Key>(key)).first->second;
+  }
+  template <typename Key = K, typename Value = V>
+  std::pair<iterator, bool> insert_or_assign(Key&& key, Value&& value) {
+    const iterator found = this->find(key);
+    if (found == this->end()) {
+      return this->emplace(std::forward<Key>(key), std::forward<Value>(value));
+    }
+    found->second = std::forward<Value>(value);
+    return {found, false};
+  }
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIBS_BASE_HASH_TABLES_H_
