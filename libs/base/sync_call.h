@@ -38,7 +38,9 @@ class SyncCall {
     };
   }
 
-  T Wait() {
+  // An exception (no memory for an event) ends the process: the call would go
+  // on with what has left the stack.
+  T Wait() noexcept {
     if (state_.load(std::memory_order_acquire) != State::kDone) {
       event_ = scheduler_.NewEvent();
       State expected = State::kRunning;

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/exceptions.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/base/sync_call.h"
 #include "libs/session/session.h"
@@ -42,7 +42,7 @@ bool IsPlaceholder(const Node& node) {
 }
 
 // By tensor: which feed it is.
-using FeedPositions = absl::flat_hash_map<OutputTensor, int>;
+using FeedPositions = FlatHashMap<OutputTensor, int>;
 
 // Whether the fetch is computed from it, by feed: walks back, as far as what is
 // fed.
@@ -51,7 +51,7 @@ std::vector<bool> NeedsOf(const Output& fetch, const FeedPositions& feeds) {
   constexpr int kNoOutput = -1;
   std::vector<bool> needs(feeds.size());
   std::vector<OutputTensor> left = {fetch.output_tensor()};
-  absl::flat_hash_set<const Node*> seen;
+  FlatHashSet<const Node*> seen;
   while (!left.empty()) {
     const OutputTensor next = left.back();
     left.pop_back();
@@ -104,12 +104,26 @@ struct Session::OpenPartialRun {
 absl::StatusOr<std::string> Session::PartialRunSetup(
     const std::vector<Output>& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets) {
-  RETURN_IF_ERROR(state_->error());
-  ASSIGN_OR_RETURN(protocol::CallableSpec spec,
-                   SpecOf(feeds, fetches, targets));
-  spec.is_partial = true;
+  const auto make = [&]() -> absl::StatusOr<uint64_t> {
+    RETURN_IF_ERROR(state_->error());
+    ASSIGN_OR_RETURN(protocol::CallableSpec spec,
+                     SpecOf(feeds, fetches, targets));
+    spec.is_partial = true;
+    return NewCallable(spec);
+  };
   // Which compiles it, so all inputs are connected.
-  ASSIGN_OR_RETURN(const uint64_t callable, NewCallable(spec));
+  ASSIGN_OR_RETURN(const uint64_t callable, CatchExceptions(make));
+  auto handle =
+      CatchExceptions([&] { return OpenPartial(callable, feeds, fetches); });
+  if (!handle.ok()) {
+    master_->ReleaseCallable(id_, callable, [](const absl::Status&) {});
+  }
+  return handle;
+}
+
+absl::StatusOr<std::string> Session::OpenPartial(
+    uint64_t callable, const std::vector<Output>& feeds,
+    const std::vector<Output>& fetches) {
   auto run = std::make_shared<OpenPartialRun>();
   run->callable = callable;
   run->feeds = feeds;
@@ -188,10 +202,13 @@ void Session::EndPartialCall(const std::string& handle, bool has_failed) {
 absl::StatusOr<std::vector<Tensor>> Session::PartialRun(
     const std::string& handle, const FeedList& feeds,
     const std::vector<Output>& fetches) {
-  ASSIGN_OR_RETURN(const PartialCall call, TakeTurns(handle, feeds, fetches));
-  std::vector<Tensor> values;
-  for (const auto& [feed, value] : feeds) values.push_back(value);
-  std::vector<Tensor> results(fetches.size());
+  std::vector<Tensor> values, results;
+  const auto prepare = [&] {
+    for (const auto& [feed, value] : feeds) values.push_back(value);
+    results.resize(fetches.size());
+    return TakeTurns(handle, feeds, fetches);
+  };
+  ASSIGN_OR_RETURN(const PartialCall call, CatchExceptions(prepare));
   SyncCall done(scheduler_);
   master_->RunCallable(id_, call.callable,
                        {.feeds = values,

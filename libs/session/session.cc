@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/base/sync_call.h"
 #include "libs/graph/graph_def.h"
@@ -186,24 +187,30 @@ absl::Status Session::EndGrowth(
   is_growing_ = false;
   WakeWaiting();
   if (!result.ok()) return result.status();
+  // Where this throws, the same extension is sent again.
+  placement_.insert(placement_.end(), result->placement.begin(),
+                    result->placement.end());
   nodes_sent_ = growth.num_nodes;
   functions_sent_ = growth.num_functions;
   version_ = result->version;
-  placement_.insert(placement_.end(), result->placement.begin(),
-                    result->placement.end());
   return absl::OkStatus();
 }
 
 // No lock is held while the master places the nodes, which may take minutes.
 absl::Status Session::Extend() {
-  RETURN_IF_ERROR(state_->error());
-  ASSIGN_OR_RETURN(const std::optional<Growth> growth, BeginGrowth());
-  if (!growth) return absl::OkStatus();
-  absl::StatusOr<std::string> graph_def = Export(*growth);
-  if (!graph_def.ok()) return EndGrowth(*growth, graph_def.status());
-  return EndGrowth(*growth, master().ExtendSession(
-                                id_, {.graph_def = *std::move(graph_def),
-                                      .from_version = growth->from_version}));
+  return CatchExceptions([this]() -> absl::Status {
+    RETURN_IF_ERROR(state_->error());
+    ASSIGN_OR_RETURN(const std::optional<Growth> growth, BeginGrowth());
+    if (!growth) return absl::OkStatus();
+    // Whatever happens, other threads wait for its end.
+    return EndGrowth(*growth, CatchExceptions([&] { return Send(*growth); }));
+  });
+}
+
+absl::StatusOr<protocol::ExtensionResult> Session::Send(const Growth& growth) {
+  ASSIGN_OR_RETURN(std::string graph_def, Export(growth));
+  return master().ExtendSession(id_, {.graph_def = std::move(graph_def),
+                                      .from_version = growth.from_version});
 }
 
 absl::StatusOr<std::string> Session::Export(const Growth& growth) const {
@@ -216,6 +223,10 @@ absl::StatusOr<std::string> Session::Export(const Growth& growth) const {
       Annotate(graph_def.status(), "The graph can't be sent to the session"),
       "Or call Extend while the graph is built: each call sends what was added "
       "since the last.");
+}
+
+absl::StatusOr<std::vector<DeviceAttributes>> Session::ListDevices() {
+  return CatchExceptions([this] { return master().ListDevices(); });
 }
 
 std::vector<protocol::NodePlacement> Session::Placement() const {
@@ -257,32 +268,43 @@ absl::StatusOr<const Session::MadeCallable*> Session::MakeOnce(
     if (closed_) return ClosedError();
     const auto it = callables_.find(key);
     if (it != callables_.end()) return it->second.get();
-    making = making_[key];
-    if (making != nullptr) making->waiting.push_back(ended);
-    if (making == nullptr) making_[key] = std::make_shared<Making>();
+    const auto under_way = making_.find(key);
+    if (under_way == making_.end()) {
+      making_.emplace(key, std::make_shared<Making>());
+    } else {
+      making = under_way->second;
+      making->waiting.push_back(ended);
+    }
   }
   if (making == nullptr) {
-    return EndMaking(key, spec, master().MakeCallable(id_, spec));
+    return EndMaking(key, CatchExceptions([&] { return Make(key, spec); }));
   }
   ended->Wait();
   absl::MutexLock lock(&mutex_);
   return making->made.has_value() ? *making->made : ClosedError();
 }
 
-absl::StatusOr<const Session::MadeCallable*> Session::EndMaking(
-    const std::string& key, const protocol::CallableSpec& spec,
-    absl::StatusOr<uint64_t> made) {
-  std::unique_ptr<const MadeCallable> callable;
-  absl::StatusOr<const MadeCallable*> result(nullptr);
-  if (!made.ok()) {
-    result = made.status();
-  } else {
-    callable.reset(
-        new MadeCallable{*made, FeedShapes(state_->graph, spec.feeds)});
-    result = callable.get();
+absl::StatusOr<const Session::MadeCallable*> Session::Make(
+    const std::string& key, const protocol::CallableSpec& spec) {
+  auto callable = std::make_unique<MadeCallable>();
+  callable->feeds = FeedShapes(state_->graph, spec.feeds);
+  ASSIGN_OR_RETURN(const uint64_t id, master().MakeCallable(id_, spec));
+  callable->id = id;
+  const auto keep = [&]() -> absl::StatusOr<const MadeCallable*> {
+    absl::MutexLock lock(&mutex_);
+    return callables_.emplace(key, std::move(callable)).first->second.get();
+  };
+  auto kept = CatchExceptions(keep);
+  // Else the master would have it until the end of the session.
+  if (!kept.ok()) {
+    master_->ReleaseCallable(id_, id, [](const absl::Status&) {});
   }
+  return kept;
+}
+
+absl::StatusOr<const Session::MadeCallable*> Session::EndMaking(
+    const std::string& key, absl::StatusOr<const MadeCallable*> result) {
   absl::MutexLock lock(&mutex_);
-  if (made.ok()) callables_.emplace(key, std::move(callable));
   const std::shared_ptr<Making> making =
       std::move(making_.extract(key).mapped());
   making->made = result;
@@ -311,11 +333,15 @@ absl::Status Session::RunCallable(const MadeCallable& callable,
 absl::StatusOr<std::vector<Tensor>> Session::RunSpec(
     const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
     FeedCheck check, const RunOptions& options, RunMetadata* metadata) {
-  ASSIGN_OR_RETURN(const MadeCallable* callable, CallableFor(spec));
-  if (check == FeedCheck::kShapes) {
-    RETURN_IF_ERROR(callable->feeds.Check(feeds));
-  }
-  std::vector<Tensor> results(spec.fetches.size());
+  std::vector<Tensor> results;
+  // The run itself is left out: other threads may use what is here.
+  const auto prepare = [&]() -> absl::StatusOr<const MadeCallable*> {
+    results.resize(spec.fetches.size());
+    ASSIGN_OR_RETURN(const MadeCallable* made, CallableFor(spec));
+    if (check == FeedCheck::kShapes) RETURN_IF_ERROR(made->feeds.Check(feeds));
+    return made;
+  };
+  ASSIGN_OR_RETURN(const MadeCallable* callable, CatchExceptions(prepare));
   RETURN_IF_ERROR(RunCallable(*callable, feeds, absl::MakeSpan(results),
                               options, metadata));
   return results;
@@ -325,15 +351,18 @@ absl::StatusOr<std::vector<Tensor>> Session::Run(
     const FeedList& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets, const RunOptions& options,
     RunMetadata* metadata) {
-  RETURN_IF_ERROR(state_->error());
-  std::vector<Output> fed;
   std::vector<Tensor> values;
-  for (const auto& [output, value] : feeds) {
-    fed.push_back(output);
-    values.push_back(value);
-  }
+  const auto describe = [&]() -> absl::StatusOr<protocol::CallableSpec> {
+    RETURN_IF_ERROR(state_->error());
+    std::vector<Output> fed;
+    for (const auto& [output, value] : feeds) {
+      fed.push_back(output);
+      values.push_back(value);
+    }
+    return SpecOf(fed, fetches, targets);
+  };
   ASSIGN_OR_RETURN(const protocol::CallableSpec spec,
-                   SpecOf(fed, fetches, targets));
+                   CatchExceptions(describe));
   return RunSpec(spec, values, FeedCheck::kShapes, options, metadata);
 }
 
@@ -357,12 +386,17 @@ absl::StatusOr<std::vector<Tensor>> Session::RunNamed(
     const std::vector<std::string>& fetches,
     const std::vector<std::string>& targets, const RunOptions& options,
     RunMetadata* metadata) {
-  protocol::CallableSpec spec{.fetches = fetches, .targets = targets};
   std::vector<Tensor> values;
-  for (const auto& [name, value] : feeds) {
-    spec.feeds.push_back(name);
-    values.push_back(value);
-  }
+  const auto describe = [&]() -> absl::StatusOr<protocol::CallableSpec> {
+    protocol::CallableSpec named{.fetches = fetches, .targets = targets};
+    for (const auto& [name, value] : feeds) {
+      named.feeds.push_back(name);
+      values.push_back(value);
+    }
+    return named;
+  };
+  ASSIGN_OR_RETURN(const protocol::CallableSpec spec,
+                   CatchExceptions(describe));
   return RunSpec(spec, values, FeedCheck::kNone, options, metadata);
 }
 
@@ -370,19 +404,25 @@ absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
     const std::vector<Output>& feeds, const std::vector<Output>& fetches,
     const std::vector<Operation>& targets) {
   RETURN_IF_ERROR(state_->error());
-  ASSIGN_OR_RETURN(const protocol::CallableSpec spec,
-                   SpecOf(feeds, fetches, targets));
+  ASSIGN_OR_RETURN(const protocol::CallableSpec spec, CatchExceptions([&] {
+                     return SpecOf(feeds, fetches, targets);
+                   }));
   return MakeCallable(spec);
 }
 
 absl::StatusOr<std::unique_ptr<Session::Callable>> Session::MakeCallable(
     const protocol::CallableSpec& spec) {
-  ASSIGN_OR_RETURN(const uint64_t id, NewCallable(spec));
-  return std::unique_ptr<Callable>(new Callable(
-      *this, {id, FeedShapes(state_->graph, spec.feeds)}, spec.fetches.size()));
+  return CatchExceptions([&]() -> absl::StatusOr<std::unique_ptr<Callable>> {
+    // Before the master has one that it would keep.
+    std::unique_ptr<Callable> callable(new Callable(
+        *this, FeedShapes(state_->graph, spec.feeds), spec.fetches.size()));
+    ASSIGN_OR_RETURN(callable->made_.id, NewCallable(spec));
+    return callable;
+  });
 }
 
 Session::Callable::~Callable() {
+  if (made_.id == 0) return;
   session_.master().ReleaseCallable(session_.id_, made_.id).IgnoreError();
 }
 

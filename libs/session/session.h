@@ -27,12 +27,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/in_flight.h"
 #include "libs/base/scheduler.h"
 #include "libs/fs/file_system.h"
@@ -207,9 +207,7 @@ class Session {
   // FAILED_PRECONDITION.
   absl::Status Close();
 
-  absl::StatusOr<std::vector<DeviceAttributes>> ListDevices() {
-    return master().ListDevices();
-  }
+  absl::StatusOr<std::vector<DeviceAttributes>> ListDevices();
 
   // Where nodes were placed, in order of placement; kept only when the session
   // logs placement.
@@ -252,7 +250,7 @@ class Session {
 
   // A callable of the master, and what it may be fed.
   struct MadeCallable {
-    uint64_t id = 0;
+    uint64_t id = 0;  // 0: there is none
     FeedShapes feeds;
   };
   // A callable of Run that a thread makes, and the threads that wait for it.
@@ -270,6 +268,7 @@ class Session {
   absl::StatusOr<std::optional<Growth>> BeginGrowth();
   absl::Status EndGrowth(const Growth& growth,
                          absl::StatusOr<protocol::ExtensionResult> result);
+  absl::StatusOr<protocol::ExtensionResult> Send(const Growth& growth);
   // The nodes and functions of the growth, serialised.
   absl::StatusOr<std::string> Export(const Growth& growth) const;
   // Wakes those who wait for the end of another thread's growth.
@@ -281,6 +280,11 @@ class Session {
   absl::StatusOr<std::vector<Tensor>> RunSpec(
       const protocol::CallableSpec& spec, absl::Span<const Tensor> feeds,
       FeedCheck check, const RunOptions& options, RunMetadata* metadata);
+  // Of a callable that was made for it; its handle.
+  absl::StatusOr<std::string> OpenPartial(uint64_t callable,
+                                          const std::vector<Output>& feeds,
+                                          const std::vector<Output>& fetches)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Notes that they have their turn, and that a call is under way.
   absl::StatusOr<PartialCall> TakeTurns(const std::string& handle,
                                         const FeedList& feeds,
@@ -303,9 +307,12 @@ class Session {
   absl::StatusOr<const MadeCallable*> MakeOnce(
       const std::string& key, const protocol::CallableSpec& spec)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<const MadeCallable*> Make(const std::string& key,
+                                           const protocol::CallableSpec& spec)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<const MadeCallable*> EndMaking(
-      const std::string& key, const protocol::CallableSpec& spec,
-      absl::StatusOr<uint64_t> made) ABSL_LOCKS_EXCLUDED(mutex_);
+      const std::string& key, absl::StatusOr<const MadeCallable*> result)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<uint64_t> NewCallable(const protocol::CallableSpec& spec);
   // Runs and waits. INVALID_ARGUMENT for a feed whose shape the graph
   // contradicts.
@@ -331,13 +338,13 @@ class Session {
   int functions_sent_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<protocol::NodePlacement> placement_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, std::shared_ptr<OpenPartialRun>>
-      partial_runs_ ABSL_GUARDED_BY(mutex_);
+  FlatHashMap<std::string, std::shared_ptr<OpenPartialRun>> partial_runs_
+      ABSL_GUARDED_BY(mutex_);
   // Callables of Run, by their spec in one string.
-  absl::flat_hash_map<std::string, std::unique_ptr<const MadeCallable>>
-      callables_ ABSL_GUARDED_BY(mutex_);
+  FlatHashMap<std::string, std::unique_ptr<const MadeCallable>> callables_
+      ABSL_GUARDED_BY(mutex_);
   // Callables of Run that a thread makes now, likewise.
-  absl::flat_hash_map<std::string, std::shared_ptr<Making>> making_
+  FlatHashMap<std::string, std::shared_ptr<Making>> making_
       ABSL_GUARDED_BY(mutex_);
 };
 
@@ -365,11 +372,14 @@ class Session::Callable {
 
  private:
   friend class Session;
-  Callable(Session& session, MadeCallable made, size_t num_fetches)
-      : session_(session), made_(std::move(made)), num_fetches_(num_fetches) {}
+  // The master's callable comes later.
+  Callable(Session& session, FeedShapes feeds, size_t num_fetches)
+      : session_(session),
+        made_{.feeds = std::move(feeds)},
+        num_fetches_(num_fetches) {}
 
   Session& session_;
-  const MadeCallable made_;
+  MadeCallable made_;
   const size_t num_fetches_;
 };
 

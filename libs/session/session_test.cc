@@ -14,8 +14,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/clock.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/simulated_scheduler.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/failing_memory.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/protocol/graph_options.h"
 #include "libs/protocol/testing/recording_master.h"
@@ -161,6 +163,71 @@ TEST_F(SessionTest, CloseDoesNotWaitForAnExtension) {
   Release();
   ASSERT_TRUE(closed.has_value());
   EXPECT_OK(*closed);
+}
+
+// Each allocation of a run's preparation fails once. A thread that comes later
+// must not wait for a callable that nobody makes any more.
+TEST_F(SessionTest, RunsWithoutMemoryAreTriedAgain) {
+  const Output z = ops::Identity(root_.WithName("a_name_that_is_long"), x_);
+  const std::vector<std::pair<std::string, Tensor>> feeds = {
+      {"x:0", Number(2)}};
+  // Protobuf's maps on the heap do not survive an exception.
+  ASSERT_OK(session_->Extend());
+  absl::Status status = absl::UnknownError("none was run");
+  for (int64_t nth = 1; !status.ok(); ++nth) {
+    const FailingMemory failing(nth);
+    // The run itself may throw; its preparation must not.
+    status = CatchExceptions(
+        [&] { return session_->RunNamed(feeds, {z.name()}, {}).status(); });
+    if (status.ok()) break;
+    ASSERT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
+  }
+  // A callable that was made and could not be kept.
+  EXPECT_THAT(master_.released, Not(IsEmpty()));
+  EXPECT_OK(Run(x_, y_));
+  EXPECT_OK(Run(x_, z));
+}
+
+TEST_F(SessionTest, CallsWithoutMemoryAreErrors) {
+  const Output z = ops::Identity(root_.WithName("a_name_that_is_long"), x_);
+  const auto without_memory = [](auto call) {
+    const FailingMemory failing(1);
+    return absl::Status(call());
+  };
+  const auto exhausted = StatusIs(absl::StatusCode::kResourceExhausted);
+  const std::vector<Output> fed = {x_}, fetched = {z};
+  EXPECT_THAT(without_memory([&] { return session_->Extend(); }), exhausted);
+  EXPECT_THAT(without_memory([&] {
+                return session_->MakeCallable(fed, fetched).status();
+              }),
+              exhausted);
+  EXPECT_THAT(without_memory([&] {
+                return session_->PartialRunSetup(fed, fetched).status();
+              }),
+              exhausted);
+  EXPECT_OK(session_->Extend());
+  EXPECT_OK(session_->MakeCallable(fed, fetched));
+  ASSERT_OK_AND_ASSIGN(const std::string run,
+                       session_->PartialRunSetup(fed, fetched));
+  const FeedList feeds = {{x_, Number(2)}};
+  EXPECT_THAT(without_memory([&] {
+                return session_->PartialRun(run, feeds, fetched).status();
+              }),
+              exhausted);
+  EXPECT_OK(session_->PartialRun(run, feeds, fetched));
+}
+
+TEST_F(SessionTest, CallableWithoutMemoryIsNotReleased) {
+  const std::vector<Output> fed = {x_}, fetched = {y_};
+  std::unique_ptr<Session::Callable> callable;
+  for (int64_t nth = 1; callable == nullptr; ++nth) {
+    const FailingMemory failing(nth);
+    auto made = session_->MakeCallable(fed, fetched);
+    if (made.ok()) callable = *std::move(made);
+  }
+  EXPECT_THAT(master_.released, IsEmpty());
+  callable.reset();
+  EXPECT_THAT(master_.released, ElementsAre(master_.made.size()));
 }
 
 // ---- what is asked of the master ----
