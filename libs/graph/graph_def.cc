@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/arena.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
@@ -21,6 +22,10 @@
 
 namespace weft {
 namespace {
+
+// What is parsed lies in an arena: a protobuf map on the heap that has no
+// memory to grow is broken, and so is its destructor.
+using ::google::protobuf::Arena;
 
 constexpr size_t kMaxBytes = kMaxGraphDefBytes;
 // How many of the largest parts an error names.
@@ -163,7 +168,8 @@ absl::Status ImportGraphDef(absl::string_view serialized, Graph& graph,
                      kMaxBytes, " can be read"));
   }
   return CatchExceptions([&]() -> absl::Status {
-    tf::GraphDef def;
+    Arena arena;
+    tf::GraphDef& def = *Arena::CreateMessage<tf::GraphDef>(&arena);
     if (!def.ParseFromArray(serialized.data(),
                             static_cast<int>(serialized.size()))) {
       return absl::InvalidArgumentError("The bytes are not a GraphDef");
@@ -178,7 +184,8 @@ absl::Status ImportGraphDefText(absl::string_view text, Graph& graph,
     return absl::InvalidArgumentError("The text of the GraphDef is too long");
   }
   return CatchExceptions([&]() -> absl::Status {
-    tf::GraphDef def;
+    Arena arena;
+    tf::GraphDef& def = *Arena::CreateMessage<tf::GraphDef>(&arena);
     const absl::Status parsed =
         ParseTextProto(text, def, {.allow_unknown_fields = true});
     if (!parsed.ok()) {

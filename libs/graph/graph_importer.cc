@@ -12,7 +12,6 @@
 #include "absl/strings/strip.h"
 #include "libs/base/exceptions.h"
 #include "libs/base/logging.h"
-#include "libs/base/make_room.h"
 #include "libs/base/shorten.h"
 #include "libs/base/status.h"
 #include "libs/graph/attr_value_proto.h"
@@ -181,7 +180,11 @@ absl::Status GraphImporter::Run() {
     graph_.set_producer(producer);
     return status;
   }
-  WarnOfIgnoredAttrs();
+  // The graph has the nodes, whether or not there is memory for a warning.
+  CatchExceptions([&] {
+    WarnOfIgnoredAttrs();
+    return absl::OkStatus();
+  }).IgnoreError();
   return absl::OkStatus();
 }
 
@@ -258,7 +261,6 @@ absl::Status GraphImporter::CheckVersions() const {
 absl::Status GraphImporter::IndexNames() {
   for (int i = 0; i < def_.node_size(); ++i) {
     const tf::NodeDef& node = def_.node(i);
-    MakeRoomInTable(index_of_);
     if (!index_of_.emplace(node.name(), i).second ||
         graph_.FindNode(Prefixed(node.name())) != nullptr) {
       return absl::InvalidArgumentError(

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/graph/graph_proto.h"
 #include "libs/graph/near_nodes.h"
@@ -336,9 +337,7 @@ absl::StatusOr<std::unique_ptr<Saver>> ImportSaver(
   return Saver::FromSaverDef(scope, *def, std::move(saver));
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Saver>> ImportMetaGraph(
+absl::StatusOr<std::unique_ptr<Saver>> Import(
     const Scope& scope, const MetaGraph& meta_graph,
     const ImportMetaGraphOptions& options) {
   // Undoing the whole import must not remove nodes of other threads.
@@ -367,7 +366,7 @@ absl::StatusOr<std::unique_ptr<Saver>> ImportMetaGraph(
                      ImportSaver(scope, prefix, std::move(saver_def), options));
     return absl::OkStatus();
   };
-  if (absl::Status status = import(); !status.ok()) {
+  if (absl::Status status = CatchExceptions(import); !status.ok()) {
     graph.TruncateTo(num_nodes);
     graph.RestoreFunctions(functions);
     graph.set_producer(producer);
@@ -381,6 +380,14 @@ absl::StatusOr<std::unique_ptr<Saver>> ImportMetaGraph(
   saver = std::make_unique<Saver>(scope, std::move(all));
   RETURN_IF_ERROR(scope.status());
   return saver;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Saver>> ImportMetaGraph(
+    const Scope& scope, const MetaGraph& meta_graph,
+    const ImportMetaGraphOptions& options) {
+  return CatchExceptions([&] { return Import(scope, meta_graph, options); });
 }
 
 }  // namespace weft::train

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/arena.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "libs/base/exceptions.h"
@@ -32,16 +33,28 @@ MetaGraph::MetaGraph() : MetaGraph(tf::MetaGraphDef()) {}
 MetaGraph::MetaGraph(tf::MetaGraphDef message)
     : message_(std::make_shared<const tf::MetaGraphDef>(std::move(message))) {}
 
+MetaGraph::MetaGraph(std::shared_ptr<const tf::MetaGraphDef> message)
+    : message_(std::move(message)) {}
+
 absl::StatusOr<MetaGraph> MetaGraph::Parse(absl::string_view content) {
   RETURN_IF_ERROR(CheckMetaGraphSize(content.size()));
-  tf::MetaGraphDef message;
-  if (message.ParseFromArray(content.data(),
-                             static_cast<int>(content.size()))) {
-    return MetaGraph(std::move(message));
+  return CatchExceptions([&] { return ParseSized(content); });
+}
+
+// In an arena: a protobuf map on the heap that has no memory to grow is broken,
+// and so is its destructor.
+absl::StatusOr<MetaGraph> MetaGraph::ParseSized(absl::string_view content) {
+  const auto arena = std::make_shared<google::protobuf::Arena>();
+  const std::shared_ptr<tf::MetaGraphDef> message(
+      arena,
+      google::protobuf::Arena::CreateMessage<tf::MetaGraphDef>(arena.get()));
+  if (message->ParseFromArray(content.data(),
+                              static_cast<int>(content.size()))) {
+    return MetaGraph(message);
   }
   const absl::Status as_text =
-      ParseTextProto(content, message, {.allow_unknown_fields = true});
-  if (as_text.ok()) return MetaGraph(std::move(message));
+      ParseTextProto(content, *message, {.allow_unknown_fields = true});
+  if (as_text.ok()) return MetaGraph(message);
   return absl::InvalidArgumentError(
       absl::StrCat("neither the bytes of a MetaGraphDef, or cut short, nor its "
                    "text: ",
@@ -84,12 +97,15 @@ std::string MetaGraphFilename(absl::string_view checkpoint) {
 
 absl::StatusOr<MetaGraph> ReadMetaGraph(FileSystem& files,
                                         absl::string_view path) {
-  ASSIGN_OR_RETURN(const uint64_t size, files.GetFileSize(path));
-  RETURN_IF_ERROR(Annotate(CheckMetaGraphSize(size), path));
-  ASSIGN_OR_RETURN(const std::string content, files.ReadFile(path));
-  absl::StatusOr<MetaGraph> meta_graph = MetaGraph::Parse(content);
-  if (!meta_graph.ok()) return Annotate(meta_graph.status(), path);
-  return meta_graph;
+  const auto read = [&]() -> absl::StatusOr<MetaGraph> {
+    ASSIGN_OR_RETURN(const uint64_t size, files.GetFileSize(path));
+    RETURN_IF_ERROR(Annotate(CheckMetaGraphSize(size), path));
+    ASSIGN_OR_RETURN(const std::string content, files.ReadFile(path));
+    absl::StatusOr<MetaGraph> meta_graph = MetaGraph::Parse(content);
+    if (!meta_graph.ok()) return Annotate(meta_graph.status(), path);
+    return meta_graph;
+  };
+  return CatchExceptions(read);
 }
 
 absl::Status WriteMetaGraph(FileSystem& files, absl::string_view path,

@@ -52,8 +52,11 @@ class MetaGraph {
  public:
   MetaGraph();
   explicit MetaGraph(tf::MetaGraphDef message);
+  // A message that others may share, as part of a larger one.
+  explicit MetaGraph(std::shared_ptr<const tf::MetaGraphDef> message);
 
-  // INVALID_ARGUMENT where it is neither bytes nor text of a MetaGraphDef.
+  // INVALID_ARGUMENT where it is neither bytes nor text of a MetaGraphDef,
+  // RESOURCE_EXHAUSTED where there is no memory for it.
   static absl::StatusOr<MetaGraph> Parse(absl::string_view content);
   // Equal MetaGraphs give equal bytes, with all fields that were parsed.
   std::string Serialize() const;
@@ -68,6 +71,8 @@ class MetaGraph {
   const tf::MetaGraphDef& message() const { return *message_; }
 
  private:
+  static absl::StatusOr<MetaGraph> ParseSized(absl::string_view content);
+
   std::shared_ptr<const tf::MetaGraphDef> message_;
 };
 

@@ -86,6 +86,24 @@ TEST_F(MetaGraphTest, ExportWithoutMemoryIsAnError) {
       StatusIs(kExhausted));
   EXPECT_OK(ExportMetaGraph(root));
   EXPECT_OK(WriteMetaGraph(files, "model.meta", meta));
+  EXPECT_THAT(without_memory(
+                  [&] { return ReadMetaGraph(files, "model.meta").status(); }),
+              StatusIs(kExhausted));
+  EXPECT_OK(ReadMetaGraph(files, "model.meta"));
+}
+
+// Each allocation fails once: those of maps, too, whose destructors must not
+// run then.
+TEST_F(MetaGraphTest, BytesWithoutMemoryAreAnError) {
+  const std::string bytes = MetaGraph(message_).Serialize();
+  absl::Status status = absl::UnknownError("nothing was parsed");
+  for (int64_t nth = 1; !status.ok(); ++nth) {
+    const FailingMemory failing(nth);
+    status = MetaGraph::Parse(bytes).status();
+    if (status.ok()) break;
+    ASSERT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
+  }
+  EXPECT_EQ(MetaGraph::Parse(bytes)->Serialize(), bytes);
 }
 
 TEST_F(MetaGraphTest, BytesAndTextAreRead) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/keys_of.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
@@ -303,13 +304,19 @@ absl::StatusOr<std::unique_ptr<SavedModel>> SavedModel::Load(
   }
   ASSIGN_OR_RETURN(const MetaGraph graph,
                    ReadGraph(*files, export_dir, options.tags));
+  const auto import = [&] {
+    return ImportMetaGraph(scope, WhatRuns(graph),
+                           {.clear_devices = options.clear_devices})
+        .status();
+  };
   const auto load = [&]() -> absl::Status {
-    RETURN_IF_ERROR(ImportMetaGraph(scope, WhatRuns(graph),
-                                    {.clear_devices = options.clear_devices}));
+    RETURN_IF_ERROR(CatchExceptions(import));
     return Initialize(*session, *files, export_dir, graph);
   };
   RETURN_IF_ERROR(Annotate(load(), export_dir));
-  ASSIGN_OR_RETURN(auto signatures, ReadSignatureDefs(graph.message()));
+  ASSIGN_OR_RETURN(auto signatures, CatchExceptions([&] {
+                     return ReadSignatureDefs(graph.message());
+                   }));
   signatures.erase(std::string(saved_model::kInitOpSignatureKey));
   return std::unique_ptr<SavedModel>(
       new SavedModel(scope, std::move(signatures), std::move(session)));

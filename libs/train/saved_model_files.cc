@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "google/protobuf/arena.h"
 #include "google/protobuf/stubs/logging.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/base/text_proto.h"
 #include "libs/fs/path.h"
@@ -71,6 +74,37 @@ absl::StatusOr<std::pair<std::string, bool>> FindFile(
                    "/{saved_model.pbtxt|saved_model.pb}"));
 }
 
+absl::Status CheckSize(const std::string& path, uint64_t size) {
+  if (size <= std::numeric_limits<int>::max()) return absl::OkStatus();
+  return CannotParse(path, "a SavedModel is no larger than 2 GiB.");
+}
+
+// The graphs share the arena that they lie in: a protobuf map on the heap that
+// has no memory to grow is broken, and so is its destructor.
+absl::StatusOr<std::vector<MetaGraph>> ReadGraphs(
+    FileSystem& files, const std::string& export_dir) {
+  ASSIGN_OR_RETURN(const auto file, FindFile(files, export_dir));
+  const auto& [path, is_text] = file;
+  ASSIGN_OR_RETURN(const uint64_t size, files.GetFileSize(path));
+  RETURN_IF_ERROR(CheckSize(path, size));
+  ASSIGN_OR_RETURN(const std::string content, files.ReadFile(path));
+  const auto arena = std::make_shared<google::protobuf::Arena>();
+  auto& model =
+      *google::protobuf::Arena::CreateMessage<tf::SavedModel>(arena.get());
+  RETURN_IF_ERROR(is_text ? ParseText(path, content, model)
+                          : ParseBinary(path, content, model));
+  if (model.saved_model_schema_version() > saved_model::kSchemaVersion) {
+    return absl::UnimplementedError(absl::StrCat(
+        path, ": a SavedModel of version ", model.saved_model_schema_version(),
+        "; known is ", saved_model::kSchemaVersion));
+  }
+  std::vector<MetaGraph> graphs;
+  for (const tf::MetaGraphDef& graph : model.meta_graphs()) {
+    graphs.emplace_back(std::shared_ptr<const tf::MetaGraphDef>(arena, &graph));
+  }
+  return graphs;
+}
+
 }  // namespace
 
 bool IsPathWithin(absl::string_view path) {
@@ -120,26 +154,9 @@ void WriteAssetFileDefs(const std::vector<Asset>& assets,
 
 absl::StatusOr<std::vector<MetaGraph>> ReadSavedModel(
     FileSystem& files, const std::string& export_dir) {
-  ASSIGN_OR_RETURN(const auto file, FindFile(files, export_dir));
-  const auto& [path, is_text] = file;
-  ASSIGN_OR_RETURN(const uint64_t size, files.GetFileSize(path));
-  if (size > std::numeric_limits<int>::max()) {
-    return CannotParse(path, "a SavedModel is no larger than 2 GiB.");
-  }
-  ASSIGN_OR_RETURN(const std::string content, files.ReadFile(path));
-  tf::SavedModel model;
-  RETURN_IF_ERROR(is_text ? ParseText(path, content, model)
-                          : ParseBinary(path, content, model));
-  if (model.saved_model_schema_version() > saved_model::kSchemaVersion) {
-    return absl::UnimplementedError(absl::StrCat(
-        path, ": a SavedModel of version ", model.saved_model_schema_version(),
-        "; known is ", saved_model::kSchemaVersion));
-  }
-  std::vector<MetaGraph> graphs;
-  for (auto& graph : *model.mutable_meta_graphs()) {
-    graphs.emplace_back(std::move(graph));
-  }
-  return graphs;
+  auto graphs = CatchExceptions([&] { return ReadGraphs(files, export_dir); });
+  if (!absl::IsResourceExhausted(graphs.status())) return graphs;
+  return Annotate(graphs.status(), export_dir);
 }
 
 }  // namespace weft::train

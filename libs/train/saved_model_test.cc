@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/failing_memory.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/train/saved_model_builder.h"
@@ -72,6 +73,21 @@ TEST_F(SavedModelTest, WhatIsNoSavedModelIsRefused) {
   Write("/m/saved_model.pb", newer.SerializeAsString());
   EXPECT_THAT(Read(),
               StatusIs(absl::StatusCode::kUnimplemented, "of version 2"));
+}
+
+TEST_F(SavedModelTest, ReadingWithoutMemoryIsAnError) {
+  tf::SavedModel model = WithTags({{"serve"}, {"a_tag_that_is_not_short"}});
+  auto& graph = *model.mutable_meta_graphs(0);
+  (*graph.mutable_signature_def())["f"].set_method_name("a_long_method_name");
+  Write("/m/saved_model.pb", model.SerializeAsString());
+  ASSERT_OK(Read());
+  absl::Status status = absl::UnknownError("nothing was read");
+  for (int64_t nth = 1; !status.ok(); ++nth) {
+    const FailingMemory failing(nth);
+    status = Read();
+    if (status.ok()) break;
+    ASSERT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, "/m"));
+  }
 }
 
 TEST_F(SavedModelTest, AssetsStayInTheirDirectory) {
