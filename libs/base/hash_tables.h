@@ -6,9 +6,8 @@
 // runs inside CatchExceptions.
 //
 // They differ from those of absl in this: what is inserted is constructed
-// first, and then moved into the table, also where the key is there already
-// (but for operator[] and try_emplace). Keys and values are moved without
-// exceptions.
+// first, and then moved into the table. `insert` constructs it also where the
+// key is there already. REQUIRES: moves of keys and values do not throw.
 //
 // Threads: as those of absl.
 #ifndef WEFT_LIBS_BASE_HASH_TABLES_H_
@@ -107,6 +106,11 @@ class FlatHashMap : public SafeHashTable<absl::flat_hash_map<K, V>> {
     return this->insert(
         {K(std::forward<Key>(key)), V(std::forward<Args>(args)...)});
   }
+  using Table::emplace;
+  template <typename Key, typename Value>
+  std::pair<iterator, bool> emplace(Key&& key, Value&& value) {
+    return try_emplace(std::forward<Key>(key), std::forward<Value>(value));
+  }
   template <typename Key = K>
   V& operator[](Key&& key) {
     return try_emplace(std::forward<Key>(key)).first->second;
@@ -115,7 +119,7 @@ class FlatHashMap : public SafeHashTable<absl::flat_hash_map<K, V>> {
   std::pair<iterator, bool> insert_or_assign(Key&& key, Value&& value) {
     const iterator found = this->find(key);
     if (found == this->end()) {
-      return this->emplace(std::forward<Key>(key), std::forward<Value>(value));
+      return emplace(std::forward<Key>(key), std::forward<Value>(value));
     }
     found->second = std::forward<Value>(value);
     return {found, false};

@@ -20,14 +20,14 @@
 
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "libs/base/hash_tables.h"
 #include "libs/graph/graph.h"
 
 namespace weft {
 
 // By node id and number of input: the reference that is read instead. Such a
 // node still waits for the node that its input came from.
-using LateReads = absl::flat_hash_map<std::pair<int, int>, OutputTensor>;
+using LateReads = FlatHashMap<std::pair<int, int>, OutputTensor>;
 
 LateReads FindLateReads(const Graph& graph);
 

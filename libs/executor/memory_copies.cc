@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 
 namespace weft {
@@ -116,7 +116,7 @@ class CopyInserter {
   std::unique_ptr<Graph> result_;
   std::vector<const Node*> new_nodes_;  // by id in the partition
   std::vector<BackEdge> back_edges_;
-  absl::flat_hash_map<OutputTensor, const Node*> copies_;
+  FlatHashMap<OutputTensor, const Node*> copies_;
 };
 
 }  // namespace

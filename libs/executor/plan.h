@@ -22,8 +22,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/hash_tables.h"
 #include "libs/executor/executor.h"
 
 namespace weft {
@@ -164,7 +164,7 @@ class PlanImpl : public Plan {
   std::vector<int32_t> retval_indices;
   // By _Send and _Recv node: the tensor and the other end, for traces: "x:0
   // @/job:ps/replica:0/task:0/device:CPU:0".
-  absl::flat_hash_map<int32_t, std::string> transfers;
+  FlatHashMap<int32_t, std::string> transfers;
   // Also for traces: of all inputs of all nodes, in their order, and where
   // those of each node begin.
   std::vector<InputSource> sources;

@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/exceptions.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/executor/late_reads.h"
 #include "libs/executor/memory_copies.h"
@@ -525,8 +526,8 @@ class PlanBuilder {
   std::shared_ptr<PlanImpl> plan_;
   std::vector<int> item_of_;  // by node id; -1 for constants
   std::vector<std::vector<Edge>> out_edges_;
-  absl::flat_hash_map<int, Tensor> device_constants_;  // by node id
-  absl::flat_hash_map<int, Tensor> handles_;           // by node id
+  FlatHashMap<int, Tensor> device_constants_;  // by node id
+  FlatHashMap<int, Tensor> handles_;           // by node id
 };
 
 absl::StatusOr<std::shared_ptr<const Plan>> Plan::Compile(

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/hash_tables.h"
 #include "libs/kernels/op_kernel.h"
 
 namespace weft {
@@ -30,7 +30,7 @@ class StatefulKernels {
 
  private:
   absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, std::shared_ptr<OpKernel>> kernels_
+  FlatHashMap<std::string, std::shared_ptr<OpKernel>> kernels_
       ABSL_GUARDED_BY(mutex_);
 };
 

@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/graph/function_loops.h"
 #include "libs/graph/function_state.h"
@@ -318,11 +317,11 @@ class Instantiation {
   }
 
   absl::Status FindMentioned() {
-    absl::flat_hash_set<std::string> unknown;
+    FlatHashSet<std::string> unknown;
     for (const FunctionNode& node : function_.nodes) {
       if (graph_.FindOp(node.op) == nullptr) unknown.insert(node.name);
     }
-    absl::flat_hash_set<std::string> seen;
+    FlatHashSet<std::string> seen;
     const auto mention = [&](const std::string& text) -> absl::Status {
       ASSIGN_OR_RETURN(const Reference from, ParseReference(text));
       if (from.is_control || !unknown.contains(from.node)) {
@@ -662,13 +661,13 @@ class Instantiation {
   const FunctionLoops loops_;
   bool is_inside_ = false;  // a loop: what takes inputs now
   AttrMap attrs_;
-  absl::flat_hash_map<std::string, std::vector<OutputTensor>> args_;
-  absl::flat_hash_map<std::string, Added> added_;
+  FlatHashMap<std::string, std::vector<OutputTensor>> args_;
+  FlatHashMap<std::string, Added> added_;
   std::vector<BackEdge> back_edges_;
   // By unknown node; found when the first one is added.
-  absl::flat_hash_map<std::string, std::vector<std::string>> mentioned_;
+  FlatHashMap<std::string, std::vector<std::string>> mentioned_;
   bool has_mentioned_ = false;
-  mutable absl::flat_hash_set<absl::string_view> names_;
+  mutable FlatHashSet<absl::string_view> names_;
 };
 
 }  // namespace

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
 #include "libs/graph/frame_analysis.h"
@@ -95,7 +95,7 @@ std::string NodeName(std::string function) {
 }
 
 // Those of a function that add nothing, with their inputs.
-using Identities = absl::flat_hash_map<absl::string_view, absl::string_view>;
+using Identities = FlatHashMap<absl::string_view, absl::string_view>;
 
 // The text of the input behind them.
 absl::string_view BehindIdentities(const Identities& identities,
@@ -370,7 +370,6 @@ absl::StatusOr<const Node*> FunctionExpander::LeaveSite(const std::string& op,
   for (size_t i = 0; i < body.results.size(); ++i) {
     const OutputTensor& result = body.results[i];
     if (TypeOf(result) != DT_RESOURCE) continue;
-    MakeRoomInTable(redirects_);
     redirects_[{node, static_cast<int>(i)}] = {result, node->id()};
     SetInControlFlow(result.node, site.is_in_control_flow);
   }
@@ -700,7 +699,7 @@ absl::Status FunctionExpander::CloseLoop(const Site& site,
                                          std::vector<LoopVariable>& loop,
                                          const FunctionBody& turn,
                                          const Node* pivot) {
-  absl::flat_hash_set<OutputTensor> invariants;
+  FlatHashSet<OutputTensor> invariants;
   for (const LoopVariable& variable : loop) {
     if (variable.merge == nullptr) invariants.insert(variable.value);
   }
@@ -844,11 +843,9 @@ bool FunctionExpander::FunctionHasEffects(const std::string& function) {
   std::vector<std::string> reached;
   const bool found = ReachesEffects(function, reached);
   if (found) {
-    MakeRoomInTable(has_effects_);
     has_effects_.insert_or_assign(std::string(function), true);
   } else {
     for (const std::string& name : reached) {
-      MakeRoomInTable(has_effects_);
       has_effects_.insert_or_assign(std::string(name), false);
     }
   }
@@ -857,7 +854,7 @@ bool FunctionExpander::FunctionHasEffects(const std::string& function) {
 
 bool FunctionExpander::ReachesEffects(const std::string& function,
                                       std::vector<std::string>& reached) const {
-  absl::flat_hash_set<std::string> seen = {function};
+  FlatHashSet<std::string> seen = {function};
   reached.push_back(function);
   for (size_t i = 0; i < reached.size(); ++i) {
     const auto known = has_effects_.find(reached[i]);

@@ -21,10 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
-#include "libs/base/make_room.h"
+#include "libs/base/hash_tables.h"
 #include "libs/graph/function_body.h"
 #include "libs/graph/function_library.h"
 #include "libs/graph/graph.h"
@@ -67,7 +65,6 @@ class FunctionExpander : public NodeAdder {
 
   // The names of nodes to come: those of bodies make way for them.
   void Expect(absl::string_view name) override {
-    MakeRoomInTable(expected_);
     expected_.insert(std::string(name));
   }
 
@@ -112,7 +109,7 @@ class FunctionExpander : public NodeAdder {
     std::vector<const Node*> effects_gate;  // of nodes with effects
     // Args that are there whether it begins or not, so that a node which takes
     // no others runs after `gate` as well.
-    absl::flat_hash_set<OutputTensor> always_there = {};
+    FlatHashSet<OutputTensor> always_there = {};
   };
   // A function being expanded, and where.
   struct Frame {
@@ -213,18 +210,18 @@ class FunctionExpander : public NodeAdder {
 
   Graph& graph_;
   const ExpanderOptions options_;
-  absl::flat_hash_set<std::string> expected_;
+  FlatHashSet<std::string> expected_;
   // Resources do not go through the node of the call, but from where they are.
   struct Redirect {
     OutputTensor to;
     int from_id;
   };
-  absl::flat_hash_map<OutputTensor, Redirect> redirects_;
+  FlatHashMap<OutputTensor, Redirect> redirects_;
   // By node id, of the first nodes.
   std::vector<Flow> flow_;
   std::vector<Frame> frames_;
   // By function, of those that were asked for.
-  absl::flat_hash_map<std::string, bool> has_effects_;
+  FlatHashMap<std::string, bool> has_effects_;
   int num_expanded_ = 0;  // in this import
   int64_t constant_bytes_ = 0;
   int64_t num_bytes_ = 0;  // of all else

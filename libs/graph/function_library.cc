@@ -3,10 +3,9 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/fnv1a.h"
-#include "libs/base/make_room.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 
 namespace weft {
@@ -57,7 +56,6 @@ absl::StatusOr<std::shared_ptr<const FunctionLibrary>> FunctionLibrary::With(
   const auto result = std::make_shared<FunctionLibrary>();
   const auto add = [&](const FunctionPtr& function) {
     std::string name = function->name();  // before its place in the table
-    MakeRoomInTable(result->by_name_);
     return result->by_name_.emplace(std::move(name), function);
   };
   absl::c_for_each(functions_, add);
@@ -86,7 +84,7 @@ absl::StatusOr<std::shared_ptr<const FunctionLibrary>> FunctionLibrary::With(
 
 std::shared_ptr<const FunctionLibrary> FunctionLibrary::ReachableFrom(
     absl::Span<const std::string> names) const {
-  absl::flat_hash_set<absl::string_view> reached;
+  FlatHashSet<absl::string_view> reached;
   std::vector<std::string> waiting(names.begin(), names.end());
   std::map<std::string, std::string, std::less<>> gradients;
   while (!waiting.empty()) {
@@ -116,7 +114,7 @@ std::shared_ptr<const FunctionLibrary> FunctionLibrary::ReachableFrom(
 // functions are in it: those of a library that another program made alike are
 // the same.
 uint64_t FunctionLibrary::Fingerprint(absl::string_view name) const {
-  absl::flat_hash_set<absl::string_view> reached;
+  FlatHashSet<absl::string_view> reached;
   std::vector<std::string> waiting = {std::string(name)};
   uint64_t result = 0;
   while (!waiting.empty()) {

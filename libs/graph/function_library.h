@@ -22,10 +22,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "libs/base/hash_tables.h"
 #include "libs/graph/attr_value.h"
 #include "libs/graph/op_def.h"
 
@@ -101,7 +101,7 @@ class FunctionLibrary {
 
  private:
   std::vector<FunctionPtr> functions_;
-  absl::flat_hash_map<std::string, FunctionPtr> by_name_;
+  FlatHashMap<std::string, FunctionPtr> by_name_;
   std::map<std::string, std::string, std::less<>> gradients_;
 };
 

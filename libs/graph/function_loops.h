@@ -10,9 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
+#include "libs/base/hash_tables.h"
 #include "libs/graph/function_library.h"
 
 namespace weft {
@@ -65,11 +64,11 @@ class FunctionLoops {
   void Add(const FunctionNode& node);
 
   std::vector<Frame> frames_ = {Frame()};
-  absl::flat_hash_map<std::pair<int, absl::string_view>, int> children_;
-  absl::flat_hash_map<absl::string_view, Place> places_;  // empty: no loops
-  absl::flat_hash_set<absl::string_view> loop_conds_;
-  absl::flat_hash_set<absl::string_view> free_constants_;
-  absl::flat_hash_set<absl::string_view> constants_of_loops_;
+  FlatHashMap<std::pair<int, absl::string_view>, int> children_;
+  FlatHashMap<absl::string_view, Place> places_;  // empty: no loops
+  FlatHashSet<absl::string_view> loop_conds_;
+  FlatHashSet<absl::string_view> free_constants_;
+  FlatHashSet<absl::string_view> constants_of_loops_;
   bool has_branches_ = false;
   bool has_branches_in_loops_ = false;
 };

@@ -3,14 +3,13 @@
 #include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/graph/attr_value_proto.h"
 #include "libs/graph/function_body.h"
@@ -126,7 +125,7 @@ class FunctionReader {
 
  private:
   absl::Status IndexNames() {
-    absl::flat_hash_set<absl::string_view> taken;
+    FlatHashSet<absl::string_view> taken;
     for (const ArgDef& arg : function_->signature.inputs) {
       if (!taken.insert(arg.name).second) {
         return Refuse(absl::StrCat("argument '", arg.name, "' is there twice"));
@@ -217,7 +216,7 @@ class FunctionReader {
   const OpRegistry& registry_;
   const bool is_built_here_;
   std::shared_ptr<FunctionDef> function_ = std::make_shared<FunctionDef>();
-  absl::flat_hash_map<absl::string_view, int> index_of_;
+  FlatHashMap<absl::string_view, int> index_of_;
 };
 
 // Makes the message of a function out of a graph.
@@ -342,8 +341,8 @@ class FunctionWriter {
   const Graph& body_;
   const FunctionEnds& ends_;
   tf::FunctionDef proto_;
-  absl::flat_hash_map<OutputTensor, std::string> names_;
-  absl::flat_hash_set<const Node*> is_arg_;
+  FlatHashMap<OutputTensor, std::string> names_;
+  FlatHashSet<const Node*> is_arg_;
 };
 
 }  // namespace

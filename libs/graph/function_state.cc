@@ -5,9 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/graph/function_body.h"
 #include "libs/graph/function_loops.h"
@@ -25,7 +24,7 @@ bool IsEndOp(absl::string_view op) {
          op == "RefExit";
 }
 
-using Indices = absl::flat_hash_map<absl::string_view, int>;
+using Indices = FlatHashMap<absl::string_view, int>;
 
 Indices IndicesOf(const std::vector<FunctionNode>& nodes) {
   Indices indices;
@@ -166,7 +165,7 @@ class StateHolder {
 
   // All that the function does, so that a branch that is not taken is no loss.
   void WaitOutside(const std::vector<std::string>& state) {
-    absl::flat_hash_set<absl::string_view> seen;
+    FlatHashSet<absl::string_view> seen;
     for (const std::string& name : state) {
       if (!loops_.IsInside(name)) {
         if (seen.insert(name).second) waits_[0].push_back(name);
@@ -226,7 +225,7 @@ class StateHolder {
   const Indices indices_;
   const FunctionLoops loops_;
   absl::FunctionRef<bool(const FunctionNode& node)> is_stateful_;
-  absl::flat_hash_set<absl::string_view> leads_out_;
+  FlatHashSet<absl::string_view> leads_out_;
   std::vector<std::vector<std::string>> waits_;  // by frame: names of nodes
   std::vector<bool> has_awaited_exits_;  // by frame: in the one around it
 };

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/make_room.h"
 #include "libs/base/status.h"
 #include "libs/graph/constant_evaluator.h"
@@ -230,7 +230,7 @@ bool HaveGuessed(absl::Span<const Node* const> nodes, int first) {
 std::vector<const Node*> Unique(const std::vector<const Node*>& nodes) {
   if (nodes.size() < 2) return nodes;
   std::vector<const Node*> result;
-  absl::flat_hash_set<const Node*> seen;
+  FlatHashSet<const Node*> seen;
   for (const Node* node : nodes) {
     if (seen.insert(node).second) result.push_back(node);
   }

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "libs/base/hash_tables.h"
 #include "libs/graph/graph.h"
 
 namespace weft {
@@ -51,9 +51,9 @@ class GraphCopier {
   };
 
   Graph& target_;
-  absl::flat_hash_map<const Node*, const Node*> copies_;
-  absl::flat_hash_map<OutputTensor, OutputTensor> replaced_outputs_;
-  absl::flat_hash_map<const Node*, const Node*> replaced_controls_;
+  FlatHashMap<const Node*, const Node*> copies_;
+  FlatHashMap<OutputTensor, OutputTensor> replaced_outputs_;
+  FlatHashMap<const Node*, const Node*> replaced_controls_;
   std::vector<BackEdge> back_edges_;
 };
 

@@ -8,9 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "libs/base/hash_tables.h"
 #include "libs/graph/graph.h"
 #include "libs/graph/graph_def.h"
 
@@ -82,7 +81,7 @@ class GraphImporter {
     bool is_used = false;
   };
 
-  absl::flat_hash_map<absl::string_view, int> index_of_;
+  FlatHashMap<absl::string_view, int> index_of_;
   // Of the input map, by node and output.
   std::map<std::pair<std::string, int>, Replacement> replacements_;
   // By node of the GraphDef.

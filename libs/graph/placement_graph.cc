@@ -5,12 +5,10 @@
 #include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "libs/base/make_room.h"
+#include "libs/base/hash_tables.h"
 #include "libs/graph/unknown_op.h"
 
 namespace weft {
@@ -204,7 +202,6 @@ class Describer {
     const std::vector<int> named = OldNodesThatAreNamed();
     result.nodes.reserve(named.size() + graph_.num_nodes() - first_id_);
     for (int id : named) {
-      MakeRoomInTable(old_positions_);
       old_positions_[id] = static_cast<int>(result.nodes.size());
       result.nodes.push_back(Placed(*graph_.node(id)));
     }
@@ -226,14 +223,13 @@ class Describer {
     const auto add = [&](const Node* node) {
       if (node != nullptr && node->id() < first_id_) ids.push_back(node->id());
     };
-    absl::flat_hash_set<std::string> groups;
+    FlatHashSet<std::string> groups;
     for (const Node* node : NewNodes()) {
       for (const OutputTensor& input : node->inputs()) add(input.node);
       for (std::string& name : Groups(*node)) {
         const Node* named = graph_.FindNode(name);
         add(named);
         if (named != nullptr) continue;
-        MakeRoomInTable(groups);
         groups.insert(std::move(name));
       }
     }
@@ -245,7 +241,7 @@ class Describer {
   }
 
   // The old members of a group share a device, so that one is enough.
-  void FindFirstMembers(absl::flat_hash_set<std::string> groups) {
+  void FindFirstMembers(FlatHashSet<std::string> groups) {
     for (int id = 0; id < first_id_ && !groups.empty(); ++id) {
       for (const std::string& name : Groups(*graph_.node(id))) {
         if (groups.erase(name) > 0) first_members_[name] = id;
@@ -320,7 +316,7 @@ class Describer {
   const Graph& graph_;
   const int first_id_;
   const DeviceTypesFn device_types_;
-  absl::flat_hash_map<int, int> old_positions_;  // by id
+  FlatHashMap<int, int> old_positions_;  // by id
   // Ids of old nodes, by the group that new nodes name and no node is called.
   std::map<std::string, int> first_members_;
 };

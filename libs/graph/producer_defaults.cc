@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "libs/base/hash_tables.h"
 #include "schemas/tf/graph.pb.h"
 #include "schemas/tf/op_def.pb.h"
 
@@ -16,7 +16,7 @@ namespace {
 using google::protobuf::util::MessageDifferencer;
 
 // Of one op, by the attr's name.
-using Defaults = absl::flat_hash_map<absl::string_view, const tf::AttrValue*>;
+using Defaults = FlatHashMap<absl::string_view, const tf::AttrValue*>;
 
 Defaults DefaultsOf(const tf::OpDef& op) {
   Defaults defaults;
@@ -45,9 +45,8 @@ void DropFrom(tf::NodeDef& node, const OpDef* known, const Defaults& defaults) {
   for (const std::string& name : dropped) node.mutable_attr()->erase(name);
 }
 
-absl::flat_hash_map<absl::string_view, Defaults> DefaultsOf(
-    const tf::OpList& list) {
-  absl::flat_hash_map<absl::string_view, Defaults> ops;
+FlatHashMap<absl::string_view, Defaults> DefaultsOf(const tf::OpList& list) {
+  FlatHashMap<absl::string_view, Defaults> ops;
   for (const tf::OpDef& op : list.op()) ops[op.name()] = DefaultsOf(op);
   return ops;
 }

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/cluster/device_name.h"
 #include "libs/graph/graph_def.h"
@@ -62,7 +62,7 @@ absl::StatusOr<CallableEnds> ResolveNames(const GraphVersion& graph,
                                           const protocol::CallableSpec& spec,
                                           absl::StatusCode unknown_code) {
   CallableEnds ends;
-  absl::flat_hash_set<OutputTensor> fed;
+  FlatHashSet<OutputTensor> fed;
   for (const std::string& name : spec.feeds) {
     ASSIGN_OR_RETURN(OutputTensor feed, FindTensor(graph, name, unknown_code));
     if (!fed.insert(feed).second) {
@@ -105,7 +105,7 @@ absl::Status CheckPartialRun(const CallableEnds& ends) {
     return absl::InvalidArgumentError(
         "Specify at least one target to fetch or execute.");
   }
-  absl::flat_hash_set<OutputTensor> fetched;
+  FlatHashSet<OutputTensor> fetched;
   for (const OutputTensor& fetch : ends.fetches) {
     if (fetched.insert(fetch).second) continue;
     return absl::InvalidArgumentError(

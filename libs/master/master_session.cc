@@ -10,6 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "libs/base/cancellation.h"
 #include "libs/base/clock.h"
+#include "libs/base/exceptions.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/or_cancelled.h"
 #include "libs/base/status.h"
 #include "libs/master/call_group.h"
@@ -181,7 +183,7 @@ void MasterSession::MakeCallable(protocol::CallableSpec spec,
   }
   auto making = std::make_shared<Making>(
       Making{.open = *std::move(open), .done = std::move(done)});
-  auto compiled = Compile(spec);
+  auto compiled = CatchExceptions([&] { return Compile(spec); });
   if (!compiled.ok()) return Answer(*making, compiled.status());
   making->callable = *std::move(compiled);
   {
@@ -741,8 +743,8 @@ void MasterSession::Close(const absl::Status& cause,
 
 void MasterSession::PartClosed() {
   Closing closing;
-  absl::flat_hash_map<uint64_t, std::shared_ptr<const Callable>> callables;
-  absl::flat_hash_map<uint64_t, std::shared_ptr<const Callable>> released;
+  FlatHashMap<uint64_t, std::shared_ptr<const Callable>> callables;
+  FlatHashMap<uint64_t, std::shared_ptr<const Callable>> released;
   std::vector<std::unique_ptr<Step>> steps;
   {
     absl::MutexLock lock(&mutex_);

@@ -12,12 +12,11 @@
 #include <optional>
 
 #include "absl/container/btree_set.h"
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "libs/base/cancellation.h"
+#include "libs/base/hash_tables.h"
 #include "libs/master/callable.h"
 #include "libs/master/master.h"
 #include "libs/master/open_calls.h"
@@ -178,13 +177,13 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   // Tasks that know of the session, and those that may, having been told.
   absl::btree_set<std::string> open_on_ ABSL_GUARDED_BY(mutex_);
   absl::btree_set<std::string> told_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<uint64_t, std::shared_ptr<const Callable>> callables_
+  FlatHashMap<uint64_t, std::shared_ptr<const Callable>> callables_
       ABSL_GUARDED_BY(mutex_);
   // Of those that were released, the ones that KeepWhileHeld keeps.
-  absl::flat_hash_map<uint64_t, std::shared_ptr<const Callable>> released_
+  FlatHashMap<uint64_t, std::shared_ptr<const Callable>> released_
       ABSL_GUARDED_BY(mutex_);
   int64_t num_reserved_ ABSL_GUARDED_BY(mutex_) = 0;  // callables yet to come
-  absl::flat_hash_set<Step*> running_ ABSL_GUARDED_BY(mutex_);
+  FlatHashSet<Step*> running_ ABSL_GUARDED_BY(mutex_);
   StepGate gate_ ABSL_GUARDED_BY(mutex_);
   // Steps that ended, to be used again.
   std::vector<std::unique_ptr<Step>> idle_steps_ ABSL_GUARDED_BY(mutex_);

@@ -2,6 +2,7 @@
 #include "libs/master/master_session.h"
 
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,7 +39,11 @@ class TwoTasks : public protocol::WorkerDirectory {
  public:
   TwoTasks(protocol::Worker& worker, protocol::Worker& ps)
       : worker_(worker), ps_(ps) {}
+  // Where it is false, Find throws.
+  bool has_memory = true;
+
   protocol::Worker* Find(const std::string& task) override {
+    if (!has_memory) throw std::bad_alloc();
     if (task == kPs) return &ps_;
     return task == kTask ? &worker_ : nullptr;
   }
@@ -165,6 +170,18 @@ class MasterSessionTest : public ::testing::Test {
   uint64_t session_ = 0;
   std::vector<const Extended*> order_;  // in which extensions were answered
 };
+
+TEST_F(MasterSessionTest, CallableWithoutMemoryIsAnError) {
+  Extended extended;
+  Extend(0, Nodes("x", "y"), &extended);
+  ASSERT_OK(extended);
+  directory_.has_memory = false;
+  Made made;
+  Make({.feeds = {"x:0"}, .fetches = {"y:0"}}, &made);
+  EXPECT_THAT(made, StatusIs(absl::StatusCode::kResourceExhausted));
+  directory_.has_memory = true;
+  EXPECT_OK(Run("x:0", "y:0"));
+}
 
 TEST_F(MasterSessionTest, TheOldVersionRunsWhileAnExtensionIsPlaced) {
   Extended first, second;

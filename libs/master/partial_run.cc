@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/cancellation_link.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/join.h"
 #include "libs/base/status.h"
 #include "libs/passes/prune.h"
@@ -17,7 +17,7 @@ namespace {
 absl::Status CheckTurns(absl::Span<const int> indices,
                         const std::vector<bool>& turns, absl::string_view what,
                         absl::string_view had) {
-  absl::flat_hash_set<int> seen;
+  FlatHashSet<int> seen;
   for (const int index : indices) {
     if (index < 0 || static_cast<size_t>(index) >= turns.size()) {
       return absl::InvalidArgumentError(

@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "libs/base/hash_tables.h"
 #include "libs/graph/graph.h"
 #include "libs/partition/loop_structure.h"
 
@@ -50,7 +50,7 @@ class NodeDevices {
   const Graph& graph_;
   const LoopStructure& loops_;
   // Of nodes that do not just run where they were placed.
-  absl::flat_hash_map<const Node*, std::vector<std::string>> devices_;
+  FlatHashMap<const Node*, std::vector<std::string>> devices_;
 };
 
 // An edge between devices: `source` does not run on `device`, one of

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
+#include "libs/base/hash_tables.h"
 
 namespace weft {
 namespace {
@@ -97,7 +97,7 @@ bool MayMerge(const GraphRewrite& rewrite, const Node& node) {
 }  // namespace
 
 void MergeCommonSubexpressions(GraphRewrite& rewrite) {
-  absl::flat_hash_map<size_t, std::vector<Expression>> seen;
+  FlatHashMap<size_t, std::vector<Expression>> seen;
   for (const Node* node : rewrite.graph().nodes()) {
     if (!MayMerge(rewrite, *node)) continue;
     Expression expression = ExpressionOf(rewrite, *node);

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "libs/base/hash_tables.h"
 #include "libs/passes/node_fusion.h"
 #include "libs/passes/node_kinds.h"
 
@@ -345,7 +345,7 @@ class ElementFusion : private NodeFusion {
     GraphRewrite::Replacement fused;
     fused.op = has_product ? absl::StrCat("_Fused", first.type())
                            : "_FusedElementwise";
-    absl::flat_hash_map<OutputTensor, int64_t> numbers;
+    FlatHashMap<OutputTensor, int64_t> numbers;
     for (const OutputTensor& arg : args) {
       numbers.emplace(arg, static_cast<int64_t>(numbers.size()));
     }

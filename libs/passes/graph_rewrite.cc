@@ -4,6 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/graph/unknown_op.h"
 #include "libs/passes/node_kinds.h"
@@ -326,8 +327,8 @@ class GraphRewrite::Builder {
   std::vector<const Node*> stack_;
   std::unique_ptr<Graph> new_;
   // From the old graph to the new one.
-  absl::flat_hash_map<OutputTensor, OutputTensor> outputs_;
-  absl::flat_hash_map<const Node*, const Node*> controls_;
+  FlatHashMap<OutputTensor, OutputTensor> outputs_;
+  FlatHashMap<const Node*, const Node*> controls_;
   std::vector<BackEdge> back_edges_;
 };
 

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "libs/base/hash_tables.h"
 #include "libs/graph/graph.h"
 
 namespace weft {
@@ -115,11 +115,11 @@ class GraphRewrite {
   // By node id: the value of a reference, handed on. Its consumers may read the
   // variable itself (libs/executor/late_reads.h).
   std::vector<bool> reads_variable_;
-  absl::flat_hash_map<OutputTensor, OutputTensor> outputs_;
-  absl::flat_hash_map<const Node*, const Node*> controls_;  // null: nothing
-  absl::flat_hash_map<const Node*, Constants> folded_;
-  absl::flat_hash_map<const Node*, Replacement> replaced_;
-  absl::flat_hash_map<std::pair<const Node*, int>, OutputTensor> inputs_;
+  FlatHashMap<OutputTensor, OutputTensor> outputs_;
+  FlatHashMap<const Node*, const Node*> controls_;  // null: nothing
+  FlatHashMap<const Node*, Constants> folded_;
+  FlatHashMap<const Node*, Replacement> replaced_;
+  FlatHashMap<std::pair<const Node*, int>, OutputTensor> inputs_;
 };
 
 // The elements of a constant vector of int32 or int64; none of anything else,

@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "libs/base/hash_tables.h"
 #include "libs/ops/nn/lookup_attrs.h"
 #include "libs/passes/node_fusion.h"
 
@@ -394,9 +393,9 @@ class LookupFusion : private NodeFusion {
     rewrite_.Remove(*ones);
   }
 
-  absl::flat_hash_set<const Node*> ids_;  // what is a _UniqueRowIds now
+  FlatHashSet<const Node*> ids_;  // what is a _UniqueRowIds now
   // By the _UniqueRowIds whose ids they take.
-  absl::flat_hash_map<const Node*, std::vector<Combination>> combinations_;
+  FlatHashMap<const Node*, std::vector<Combination>> combinations_;
 };
 
 }  // namespace

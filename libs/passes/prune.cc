@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/graph/frame_analysis.h"
 #include "libs/graph/function_expander.h"
@@ -72,7 +72,7 @@ class Needed {
     stack_.push_back(node);
   }
 
-  const absl::flat_hash_set<OutputTensor> fed_;
+  const FlatHashSet<OutputTensor> fed_;
   std::vector<bool> needed_;
   std::vector<const Node*> stack_;
 };
@@ -174,7 +174,7 @@ bool MayNotRun(const Node& node) {
 std::vector<const Node*> TakersOfReference(const Graph& graph,
                                            const OutputTensor& ref) {
   std::vector<const Node*> takers;
-  absl::flat_hash_set<const Node*> passing = {ref.node};
+  FlatHashSet<const Node*> passing = {ref.node};
   for (const Node* node : graph.nodes()) {
     if (MayNotRun(*node)) return {};
     for (int i = 0; i < node->num_inputs(); ++i) {

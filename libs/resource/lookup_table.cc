@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/resource/table_elements.h"
 
@@ -157,7 +157,7 @@ class HashTable : public LookupTable {
   }
 
  private:
-  using Map = absl::flat_hash_map<K, V>;
+  using Map = FlatHashMap<K, V>;
 
   absl::Status CheckMutable(absl::string_view what) const {
     if (is_mutable_) return absl::OkStatus();
@@ -184,7 +184,7 @@ class HashTable : public LookupTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const Elements<K> k(keys);
     const Elements<V> v(values);
-    for (size_t i = 0; i < k.size(); ++i) map_[k[i]] = v[i];
+    for (size_t i = 0; i < k.size(); ++i) map_.insert_or_assign(k[i], v[i]);
   }
 
   const DataType key_type_, value_type_;
@@ -294,16 +294,17 @@ class RowTable : public LookupTable {
   }
 
  private:
-  using Map = absl::flat_hash_map<K, std::vector<V>>;
+  using Map = FlatHashMap<K, std::vector<V>>;
 
   void AddAll(const Tensor& keys, const Tensor& values)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const Elements<K> k(keys);
     const Elements<V> v(values);
     for (size_t i = 0; i < k.size(); ++i) {
-      std::vector<V>& row = map_[k[i]];
-      row.resize(row_size_);
+      // As a whole: where it throws, the table must have no shorter row.
+      std::vector<V> row(row_size_);
       for (size_t j = 0; j < row_size_; ++j) row[j] = v[i * row_size_ + j];
+      map_.insert_or_assign(k[i], std::move(row));
     }
   }
 

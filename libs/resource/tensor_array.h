@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/hash_tables.h"
 #include "libs/resource/resource.h"
 #include "libs/tensor/tensor.h"
 
@@ -88,7 +88,7 @@ class TensorArray : public Resource {
   TensorArrayOptions options_;  // dtype is constant, the rest is guarded
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   // Those that were written.
-  absl::flat_hash_map<int64_t, Element> elements_ ABSL_GUARDED_BY(mutex_);
+  FlatHashMap<int64_t, Element> elements_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

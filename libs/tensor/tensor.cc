@@ -7,8 +7,8 @@
 #include <new>
 #include <stdexcept>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/tensor/heap_charge.h"
 #include "libs/tensor/quantized_type.h"
@@ -308,7 +308,7 @@ class TotalBytesOf {
     return total;
   }
 
-  absl::flat_hash_set<const std::vector<Tensor>*> counted_;
+  FlatHashSet<const std::vector<Tensor>*> counted_;
 };
 
 }  // namespace

@@ -10,8 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/kernels/array/array_kernels.h"
 #include "libs/kernels/array/copy.h"
@@ -184,8 +183,8 @@ bool AppendToKey(const Tensor& values, int64_t begin, int64_t n,
   return Normalize(values.dtype(), key.data() + end, n);
 }
 
-using NumberSet = absl::flat_hash_set<uint64_t>;
-using StringTable = absl::flat_hash_map<std::string, int64_t>;
+using NumberSet = FlatHashSet<uint64_t>;
+using StringTable = FlatHashMap<std::string, int64_t>;
 // Of a table that has grown, beside the characters; and of a group.
 constexpr size_t kBytesOfEntry = 4 * sizeof(StringTable::value_type);
 

@@ -11,9 +11,9 @@
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "libs/base/hash_tables.h"
 #include "libs/graph/attr_value.h"
 #include "libs/kernels/session_functions.h"
 
@@ -36,7 +36,7 @@ class WalkFunctions {
   // A walk comes to data sets of several sessions where they share iterators.
   std::map<const SessionFunctions*, std::shared_ptr<FunctionRuntime>> anew_
       ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<const RunnableFunction*, const RunnableFunction*> found_
+  FlatHashMap<const RunnableFunction*, const RunnableFunction*> found_
       ABSL_GUARDED_BY(mutex_);
 };
 

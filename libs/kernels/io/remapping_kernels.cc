@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/checkpoint_reader.h"
 #include "libs/checkpoint/tensor_slice.h"
@@ -91,7 +91,7 @@ class GenerateVocabRemappingKernel : public FileKernel {
   using FileKernel::FileKernel;
 
  private:
-  using LineNumbers = absl::flat_hash_map<std::string, int64_t>;
+  using LineNumbers = FlatHashMap<std::string, int64_t>;
 
   absl::Status Run(OpKernelContext& context) const override {
     ASSIGN_OR_RETURN(const std::string new_path,
@@ -165,7 +165,7 @@ constexpr size_t kElementsAtOnce = size_t{1} << 20;
 
 // Where each row or column of the old matrix goes; -1: nowhere.
 struct Remapping {
-  absl::flat_hash_map<int64_t, int64_t> new_of_old;
+  FlatHashMap<int64_t, int64_t> new_of_old;
   std::vector<bool> is_present;  // by new id
   int64_t min_old = 0, end_old = 0;
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <limits>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/cancellation.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/status.h"
 #include "libs/kernels/random/distributions.h"
 #include "libs/kernels/random/philox.h"
@@ -117,7 +117,7 @@ class LogUniformCandidateSamplerKernel : public OpKernel {
       for (int64_t& value : values) value = distribution.Draw(numbers);
       return num_sampled_;
     }
-    absl::flat_hash_set<int64_t> seen;
+    FlatHashSet<int64_t> seen;
     int64_t tries = 0;
     for (int64_t& value : values) {
       do {

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "libs/base/exceptions.h"
+#include "libs/base/hash_tables.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/status.h"
 #include "libs/kernels/bounded_file.h"
@@ -504,7 +504,7 @@ class InitializeFromFileKernel : public AsyncOpKernel {
   static absl::Status NameLines(const absl::Status& filled, const Tensor& keys,
                                 const Tensor& values, const std::string& path) {
     if (!absl::IsFailedPrecondition(filled)) return filled;
-    absl::flat_hash_map<std::string, int64_t> first;
+    FlatHashMap<std::string, int64_t> first;
     for (int64_t i = 0; i < keys.num_elements(); ++i) {
       const std::string key = TextAt(keys, i);
       const auto [at, is_new] = first.emplace(key, i);
