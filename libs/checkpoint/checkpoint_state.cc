@@ -70,6 +70,11 @@ absl::StatusOr<CheckpointState> FromProto(FileSystem& file_system,
   ASSIGN_OR_RETURN(state.model_checkpoint_path,
                    Resolve(file_system, folder, proto.model_checkpoint_path()));
   for (const std::string& path : proto.all_model_checkpoint_paths()) {
+    // The newest is among them; an object store takes its time for each.
+    if (path == proto.model_checkpoint_path()) {
+      state.all_model_checkpoint_paths.push_back(state.model_checkpoint_path);
+      continue;
+    }
     ASSIGN_OR_RETURN(std::string resolved, Resolve(file_system, folder, path));
     state.all_model_checkpoint_paths.push_back(std::move(resolved));
   }

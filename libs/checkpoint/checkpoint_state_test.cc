@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "libs/base/test_matchers.h"
+#include "libs/fs/failing_file_system.h"
 #include "libs/fs/memory_file_system.h"
 
 namespace weft::checkpoint {
@@ -149,6 +150,18 @@ TEST_F(CheckpointStateTest, AMovedFolderHoldsItsCheckpoints) {
   EXPECT_EQ(state.all_model_checkpoint_paths, (Paths{"/old/a", "/new/b"}));
   ASSERT_OK_AND_ASSIGN(const auto latest, LatestCheckpoint(fs_, "/new/"));
   EXPECT_EQ(latest, "/new/b");
+}
+
+TEST_F(CheckpointStateTest, TheNewestIsLookedForOnce) {
+  const std::string newest = "model_checkpoint_path: \"/elsewhere/b\"\n";
+  const auto count_operations = [&](const std::string& text) {
+    EXPECT_OK(fs_.WriteFileAtomically("/job/checkpoint", text));
+    FailingFileSystem files(fs_);
+    EXPECT_OK(ReadCheckpointState(files, "/job"));
+    return files.num_operations();
+  };
+  const std::string all = "all_model_checkpoint_paths: \"/elsewhere/b\"\n";
+  EXPECT_EQ(count_operations(newest + all), count_operations(newest));
 }
 
 // In a copy, the checkpoint of the copy counts, not that of the original.
