@@ -109,7 +109,7 @@ absl::Status ExampleRecords::ParseAll(
                                        static_cast<int>(bytes.size()));
   };
   ASSIGN_OR_RETURN(
-      const int64_t bad, FindBadRecord(scheduler, count_, parse, [&] {
+      const int64_t bad, FindBadRecord(scheduler, serialized, parse, [&] {
         return parsed_->charge.Update(parsed_->arena.SpaceAllocated());
       }));
   if (bad < 0) return absl::OkStatus();

@@ -30,6 +30,16 @@ int64_t FindBadOfBatch(Scheduler& scheduler, int64_t count,
   return bad == is_valid.end() ? -1 : bad - is_valid.begin();
 }
 
+// How many records are parsed before their memory is counted: one at least.
+size_t SizeOfBatch(absl::Span<const std::string> records) {
+  constexpr size_t kMostRecords = 1024;
+  constexpr size_t kMostBytes = size_t{32} << 20;
+  const size_t most = std::min(records.size(), kMostRecords);
+  size_t size = 0, bytes = 0;
+  while (size < most && bytes < kMostBytes) bytes += records[size++].size();
+  return size;
+}
+
 }  // namespace
 
 DataType TypeOf(const tf::Feature& feature) {
@@ -106,16 +116,17 @@ template absl::Status ChargeDefaults(HeapCharge& charge,
                                      size_t copies);
 
 absl::StatusOr<int64_t> FindBadRecord(
-    Scheduler& scheduler, int64_t count,
+    Scheduler& scheduler, absl::Span<const std::string> records,
     absl::FunctionRef<bool(int64_t n)> parse,
     absl::FunctionRef<absl::Status()> charge) {
-  constexpr int64_t kMost = 1024;
-  for (int64_t first = 0; first < count; first += kMost) {
-    const int64_t size = std::min(count - first, kMost);
+  for (size_t first = 0; first < records.size();) {
+    const size_t size = SizeOfBatch(records.subspan(first));
     const int64_t bad = FindBadOfBatch(
-        scheduler, size, [&](int64_t n) { return parse(first + n); });
-    if (bad >= 0) return first + bad;
+        scheduler, static_cast<int64_t>(size),
+        [&](int64_t n) { return parse(static_cast<int64_t>(first) + n); });
+    if (bad >= 0) return static_cast<int64_t>(first) + bad;
     RETURN_IF_ERROR(charge());
+    first += size;
   }
   return -1;
 }

@@ -59,11 +59,13 @@ template <typename T>
 absl::Status ChargeDefaults(HeapCharge& charge, absl::Span<const T> values,
                             size_t copies);
 
-// Calls `parse` for each of `count` records, on several threads. The first
+// Calls `parse` with the number of each record, on several threads. The first
 // record for which it returns false, or -1 if there is none. Calls `charge`
-// after each 1,024 records, to count the memory that they take, and returns its
-// error.
-absl::StatusOr<int64_t> FindBadRecord(Scheduler& scheduler, int64_t count,
+// after each 1,024 records, and after each 32 MiB of them, to count the memory
+// that they take, and returns its error. So what is taken before it is counted
+// is what a few records take: at most 40 times their size, for empty texts.
+absl::StatusOr<int64_t> FindBadRecord(Scheduler& scheduler,
+                                      absl::Span<const std::string> records,
                                       absl::FunctionRef<bool(int64_t n)> parse,
                                       absl::FunctionRef<absl::Status()> charge);
 // "Could not parse example input, value: ...": the bytes of a record may be

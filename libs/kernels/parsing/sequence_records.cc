@@ -111,7 +111,7 @@ absl::StatusOr<SequenceRecords> SequenceRecords::Parse(Scheduler& scheduler,
                                                static_cast<int>(bytes.size()));
   };
   ASSIGN_OR_RETURN(const int64_t bad,
-                   FindBadRecord(scheduler, records.count_, parse, [&] {
+                   FindBadRecord(scheduler, texts, parse, [&] {
                      return parsed.charge.Update(parsed.arena.SpaceAllocated());
                    }));
   if (bad < 0) return records;
