@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/status.h"
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/path.h"
@@ -160,9 +161,12 @@ int Main(const std::vector<std::string>& arguments) {
                  std::string(invocation.status().message()).c_str());
     return 2;
   }
-  const auto text = invocation->command == "top"
-                        ? RunTop(*invocation, isatty(STDOUT_FILENO) != 0)
-                        : Run(*invocation);
+  // Files and answers may be of any size.
+  const auto text = CatchExceptions([&] {
+    return invocation->command == "top"
+               ? RunTop(*invocation, isatty(STDOUT_FILENO) != 0)
+               : Run(*invocation);
+  });
   if (!text.ok()) {
     std::fprintf(stderr, "weft %s: %s: %s\n", invocation->command.c_str(),
                  std::string(StatusCodeName(text.status().code())).c_str(),
