@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libs/base/exceptions.h"
+#include "libs/base/make_room.h"
 
 namespace weft {
 namespace {
@@ -44,6 +46,7 @@ LocalRendezvous::Sent LocalRendezvous::SendOrKeep(const RendezvousKey& key,
   {
     absl::MutexLock lock(&mutex_);
     if (!aborted_.ok()) return Sent::kAborted;
+    MakeRoomInTable(meetings_);
     const auto found = meetings_.try_emplace(key).first;
     Meeting& meeting = found->second;
     if (meeting.sent) return Sent::kTwice;
@@ -67,6 +70,8 @@ void LocalRendezvous::Receive(const RendezvousKey& key, Receiver receiver) {
   {
     absl::MutexLock lock(&mutex_);
     status = aborted_;
+    // The receiver is called in any case.
+    if (status.ok()) status = MakeRoomForMeeting();
     const auto found =
         status.ok() ? meetings_.try_emplace(key).first : meetings_.end();
     if (status.ok() && found->second.received) {
@@ -85,6 +90,14 @@ void LocalRendezvous::Receive(const RendezvousKey& key, Receiver receiver) {
     }
   }
   receiver(std::move(status), std::move(tensor), is_dead);
+}
+
+absl::Status LocalRendezvous::MakeRoomForMeeting() {
+  return CatchExceptions([this] {
+    mutex_.AssertHeld();
+    MakeRoomInTable(meetings_);
+    return absl::OkStatus();
+  });
 }
 
 // Of those outside loops there are as many as the graph has edges: they stay,

@@ -43,12 +43,14 @@ class Rendezvous {
 
   // Hands the tensor to its receiver, now or when that comes. A receiver that
   // waits runs on this thread. ABORTED-like: the cause, once aborted;
-  // INTERNAL when it is noticed that the key was sent before.
+  // INTERNAL when it is noticed that the key was sent before. Throws
+  // std::bad_alloc without memory; then nothing was sent.
   virtual absl::Status Send(const RendezvousKey& key, Tensor tensor,
                             bool is_dead) = 0;
 
-  // Calls `receiver` exactly once: with the tensor, or with the cause of the
-  // abort. It may run before the call returns.
+  // Calls `receiver` exactly once: with the tensor, with the cause of the
+  // abort, or with RESOURCE_EXHAUSTED without memory. It may run before the
+  // call returns.
   virtual void Receive(const RendezvousKey& key, Receiver receiver) = 0;
 
   // Ends every waiting and future Send and Receive with `cause` (an error).
@@ -86,6 +88,7 @@ class LocalRendezvous : public Rendezvous {
 
   using Meetings = absl::flat_hash_map<RendezvousKey, Meeting>;
 
+  absl::Status MakeRoomForMeeting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Both ends have come to the meeting.
   void Finish(Meetings::iterator meeting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

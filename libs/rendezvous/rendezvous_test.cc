@@ -3,10 +3,13 @@
 #include <atomic>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "libs/base/exceptions.h"
 #include "libs/base/test_matchers.h"
+#include "libs/base/testing/failing_memory.h"
 
 namespace weft {
 namespace {
@@ -75,6 +78,50 @@ TEST(LocalRendezvousTest, ASecondSendOrReceiveIsRefused) {
     EXPECT_THAT(second->status,
                 StatusIs(absl::StatusCode::kInternal, "received twice"));
   }
+}
+
+// Each allocation fails once.
+TEST(LocalRendezvousTest, SendWithoutMemorySendsNothing) {
+  LocalRendezvous rendezvous;
+  int failures = 0;
+  for (uint64_t edge = 0; edge < 100; ++edge) {
+    const Tensor tensor = Tensor::Scalar(1.0f);
+    absl::Status sent = absl::UnknownError("nothing was sent");
+    for (int64_t nth = 1; !sent.ok(); ++nth) {
+      const FailingMemory failing(nth);
+      sent = CatchExceptions(
+          [&] { return rendezvous.Send({.edge = edge}, tensor, false); });
+      if (sent.ok()) break;
+      ++failures;
+      ASSERT_THAT(sent, StatusIs(absl::StatusCode::kResourceExhausted));
+      ASSERT_EQ(rendezvous.num_meetings(), edge);
+    }
+    ASSERT_EQ(rendezvous.num_meetings(), edge + 1);
+  }
+  EXPECT_GT(failures, 1);
+}
+
+TEST(LocalRendezvousTest, ReceiverWithoutMemoryHearsOfIt) {
+  LocalRendezvous rendezvous;
+  std::vector<std::optional<Received>> received(100);
+  int failures = 0;
+  for (uint64_t edge = 0; edge < received.size(); ++edge) {
+    std::optional<Received>& one = received[edge];
+    for (int64_t nth = 1;; ++nth) {
+      auto receiver = Into(one);
+      {
+        const FailingMemory failing(nth);
+        rendezvous.Receive({.edge = edge}, std::move(receiver));
+      }
+      if (!one.has_value()) break;
+      ++failures;
+      ASSERT_THAT(one->status, StatusIs(absl::StatusCode::kResourceExhausted));
+      one.reset();
+    }
+  }
+  EXPECT_GT(failures, 1);
+  rendezvous.Abort(absl::CancelledError("the end"));
+  for (const auto& one : received) EXPECT_TRUE(one.has_value());
 }
 
 // However often a loop goes around, and however many inner loops it begins.
