@@ -700,6 +700,23 @@ TEST_F(GraphDefTest, TextWithoutMemoryIsAnError) {
   EXPECT_OK(Import(text));
 }
 
+// Each allocation fails once: those of maps of attrs, too.
+TEST_F(GraphDefTest, BytesWithoutMemoryLeaveTheGraph) {
+  constexpr char kName[] = "a_name_that_is_not_short";
+  ASSERT_OK(Import(Placeholder(kName) + Identity("y", kName)));
+  const std::string bytes = ExportGraphDef(graph_).value();
+  Graph other(ops_);
+  absl::Status status = absl::UnknownError("nothing was imported");
+  for (int64_t nth = 1; !status.ok(); ++nth) {
+    const FailingMemory failing(nth);
+    status = ImportGraphDef(bytes, other);
+    if (status.ok()) break;
+    ASSERT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted));
+    ASSERT_EQ(other.num_nodes(), 0);
+  }
+  EXPECT_EQ(ExportGraphDef(other).value(), bytes);
+}
+
 TEST_F(GraphDefTest, ARefusedNodeLeavesNothingBehind) {
   ASSERT_OK(Import(Placeholder("x")));
   // The last node fails only when it is added.
