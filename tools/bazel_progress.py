@@ -10,10 +10,13 @@ One line replaces Bazel's lines of progress. On a terminal it changes in place;
 elsewhere it is written after 30 s, 1, 2 and 4 min and then every 4 min. Bazel's
 other output passes through, or goes to the log. The exit code is Bazel's.
 
-The remaining time follows from an earlier build of that NAME: see
-build_estimate.py. Builds of this machine are kept in
-~/.cache/weft-build-times.json; tools/build_profiles.json has those for a first
-build.
+The remaining time follows from the recorded costs of the actions that are left:
+see build_weights.py. tools/build_weights.tsv.gz has them for builds of some
+names; of these, Bazel is asked to write down which actions have finished.
+
+Otherwise it follows from an earlier build of that NAME: see build_estimate.py.
+Builds of this machine are kept in ~/.cache/weft-build-times.json;
+tools/build_profiles.json has those for a first build.
 """
 
 import argparse
@@ -25,16 +28,22 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 if __name__ == '__main__':  # run as a script: `tools` is in the checkout
   sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from tools.build_estimate import Estimate, Profile, Profiles  # pylint: disable=wrong-import-position
+# pylint: disable=wrong-import-position
+from tools import build_events
+from tools.build_estimate import Estimate, Profile, Profiles
+from tools.build_weights import WeightedEstimate, Weights
+# pylint: enable=wrong-import-position
 
 _TIMES = '~/.cache/weft-build-times.json'
-_SHIPPED = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                        'build_profiles.json')
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_SHIPPED = os.path.join(_FOLDER, 'build_profiles.json')
+_WEIGHTS = os.path.join(_FOLDER, 'build_weights.tsv.gz')
 # Away from a terminal: when the first line is written, and the longest gap.
 _PLAIN_S = 30.0
 _LONGEST_GAP_S = 240.0
@@ -96,13 +105,13 @@ def duration(seconds):
   return f'about {round(seconds / 60)} min'
 
 
-def describe(progress, estimate, elapsed, now):
-  """The line that is shown."""
+def describe(progress, actions, seconds, elapsed):
+  """The line that is shown; actions, seconds: estimates of all, and of the rest."""
   total, left = f'{progress.total}', ''
   if elapsed >= _UNKNOWN_S:
-    left = f', {duration(estimate.left(now))} left'
-    if estimate.actions > progress.total:
-      total = f'about {estimate.actions}'
+    left = f', {duration(seconds)} left'
+    if actions > progress.total:
+      total = f'about {actions}'
   return (f'{progress.done} of {total} actions, {int(elapsed) // 60}:'
           f'{int(elapsed) % 60:02} elapsed{left}  {progress.now}')
 
@@ -144,8 +153,9 @@ class Line:
 class Build:
   """One build: reads Bazel's lines, shows its progress, keeps its profile."""
 
-  def __init__(self, name, profiles, line, clock, cpus, log=None, record=None):
-    """`log`, `record`: text files, or None."""
+  def __init__(self, name, profiles, line, clock, cpus, log=None, record=None,
+               weights=None, events=None):
+    """`log`, `record`: text files; `weights`, `events`: of the build; or None."""
     self._name = name
     self._profiles = profiles
     self._line = line
@@ -157,6 +167,8 @@ class Build:
     self._known = profiles.get(name)
     self._estimate = Estimate(self._known or Profile.unknown(cpus), cpus,
                               self._began)
+    self._events = events
+    self._weighted = WeightedEstimate(weights, cpus) if weights else None
     self._samples = []
     self._progress = None  # the last one
     self._executed = 0
@@ -178,6 +190,7 @@ class Build:
     if _REBUILDING.match(text) and self._profiles.is_from_here(self._name):
       self._estimate = Estimate(Profile.unknown(self._cpus), self._cpus,
                                 self._began)
+      self._weighted = None
     self._executed = executed(text) or self._executed
     if not self._log:
       self._line.write(text)
@@ -189,14 +202,39 @@ class Build:
     if self._record:
       self._record.write('{} {} {}\n'.format(*self._samples[-1]))
     self._estimate.add(progress.done, progress.total, self._clock())
-    self.tick()
+    self._read_events()
+    if self._weighted:
+      self._weighted.count(progress.done)
+    self._show()
 
   def tick(self):
     """To be called about once per second: Bazel's lines come more rarely."""
+    self._read_events()
     if self._progress:
-      now = self._clock()
-      self._line.show(describe(self._progress, self._estimate,
-                               now - self._began, now))
+      self._show()
+
+  def _show(self):
+    now = self._clock()
+    self._line.show(describe(self._progress, self._estimate.actions,
+                             self._left(now), now - self._began))
+
+  def _left(self, now):
+    """Seconds. The weights are those of a whole build."""
+    if (self._weighted and self._weighted.is_known
+        and self._estimate.is_whole):
+      return self._weighted.left(now)
+    return self._estimate.left(now)
+
+  def _read_events(self):
+    if not self._weighted or not self._events:
+      return
+    for event in self._events.read():
+      if isinstance(event, build_events.Finished):
+        self._weighted.finish(event.output, self._clock())
+      else:
+        self._weighted.find_present(
+            lambda output, root=event.path: os.path.exists(
+                os.path.join(root, output)))
 
   def end(self, code):
     """Bazel has ended with this exit code."""
@@ -275,6 +313,20 @@ def _run(command, build):
   return bazel.returncode
 
 
+def _publish_events(command, weights, files):
+  """Returns the command to run, and its Events; None: nothing would use them."""
+  if not weights:
+    return command, None
+  try:
+    folder = files.enter_context(tempfile.TemporaryDirectory())
+  except OSError:
+    return command, None
+  path = build_events.named_file(command) or os.path.join(folder, 'events.json')
+  publishing = build_events.publishing(command, path)
+  return (publishing, build_events.Events(path)) if publishing else (command,
+                                                                     None)
+
+
 def main(arguments):
   """Returns the exit code."""
   options = _parse(arguments)
@@ -286,11 +338,13 @@ def main(arguments):
     except OSError as error:
       print(f'bazel_progress: {error}', file=sys.stderr)
       return 2
+    weights = Weights.read(_WEIGHTS, options.name)
+    command, events = _publish_events(options.command, weights, files)
     build = Build(
         options.name, Profiles(os.path.expanduser(_TIMES), _SHIPPED),
         Line(sys.stderr, _width(), time.monotonic), time.monotonic,
-        os.cpu_count() or 1, log, record)
-    code = _run(options.command, build)
+        os.cpu_count() or 1, log, record, weights, events)
+    code = _run(command, build)
     build.end(code)
   return code if code >= 0 else 128 - code
 

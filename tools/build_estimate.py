@@ -9,6 +9,9 @@ take 15 s, the next 60 take 90 s.
 An `Estimate` compares a running build with the profile. It measures how many
 seconds this build needs for a second of the profile; that factor covers slower
 machines, other work on the machine and cached actions alike.
+
+The order of actions differs from build to build. Where Bazel tells which ones
+have finished, build_weights.py estimates better.
 """
 
 import bisect
@@ -29,6 +32,8 @@ _BURST_UNTIL_S = 60.0
 # Of an unknown build: processor seconds per action.
 _ACTION_CPU_S = 1.7
 _UNKNOWN_ACTIONS = 100
+# A build that has this share of the profile's actions is no part of it.
+_WHOLE = 0.8
 # How finely a recording is kept as a profile.
 _PROFILE_SAMPLES = 30
 
@@ -137,10 +142,18 @@ class Estimate:
     return self._whole - self._pruned
 
   @property
+  def is_whole(self):
+    """Whether the build is about as large as the profile."""
+    return self._found >= _WHOLE
+
+  @property
+  def _found(self):
+    """How many actions are known, compared with the profile; at most 1."""
+    return min(1.0, self._total / self._profile.total_at(self._samples[-1][1]))
+
+  @property
   def _whole(self):
-    profile, (_, done) = self._profile, self._samples[-1]
-    found = min(1.0, self._total / profile.total_at(done))
-    return max(self._total, round(profile.actions * found))
+    return max(self._total, round(self._profile.actions * self._found))
 
   def left(self, now):
     """Seconds from `now` on; Bazel may have been silent for minutes."""

@@ -1,15 +1,24 @@
 #!/usr/bin/python3
-"""Derives the recording of an interrupted build from a whole one, for tests.
+"""Derives recordings of builds, for tests, and the weights of actions.
 
-usage: build_recordings.py RECORDING PROFILE FOLDER
+usage: build_recordings.py resumed RECORDING PROFILE FOLDER
+       build_recordings.py weights NAME PROFILE FILE
+       build_recordings.py actions NAME PROFILE FOLDER
 
-  RECORDING  what bazel_progress.py --record wrote
-  PROFILE    what bazel build --profile wrote in the same build (gzip)
-  FOLDER     gets NAME_resumed.txt
+  PROFILE    what bazel build --profile wrote (gzip), with the options
+             --noslim_profile --experimental_profile_include_primary_output
+  RECORDING  what bazel_progress.py --record wrote in the same build
+  NAME       of the build, for bazel_progress.py
 
-A model runs the actions of the profile again, in the order of their start, with
-three jobs on two processors. Half of the actions are in the cache, those that
-ended first, as after an interrupted build.
+`resumed` writes FOLDER/NAME_resumed.txt: a model runs the actions of the profile
+again, in the order of their start, with three jobs on two processors. Half of
+the actions are in the cache, those that ended first, as after an interrupted
+build.
+
+`weights` replaces the weights of NAME in FILE (tools/build_weights.tsv.gz).
+
+`actions` writes FOLDER/NAME_actions.tsv.gz: start, seconds and primary output of
+each action.
 """
 
 import bisect
@@ -17,6 +26,14 @@ import gzip
 import json
 import os
 import sys
+
+if __name__ == '__main__':  # run as a script: `tools` is in the checkout
+  sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# pylint: disable=wrong-import-position
+from tools import build_weights
+from tools.build_cost import bazel_profile
+# pylint: enable=wrong-import-position
 
 _JOBS = 3
 _PROCESSORS = 2
@@ -38,23 +55,37 @@ def read_recording(path):
 
 def read_actions(path):
   """Returns [(start, seconds)] of the actions of a profile."""
+  return [(start, seconds) for start, seconds, _ in read_named_actions(path)]
+
+
+def read_named_actions(path):
+  """Returns [(start, seconds, primary output)] of the actions of a profile."""
   with gzip.open(path, 'rt', encoding='utf-8') as file:
     events = json.load(file)['traceEvents']
-  return sorted((event['ts'] / 1e6, event['dur'] / 1e6) for event in events
+  return sorted((event['ts'] / 1e6, event['dur'] / 1e6, event.get('out', ''))
+                for event in events
                 if event.get('cat') == 'action processing')
 
 
 def run(work):
   """Returns when actions of so many processor seconds end."""
+  return [end for end, _ in run_named((seconds, '') for seconds in work)]
+
+
+def run_named(actions, slowness=lambda now: 1.0):
+  """Returns [(end, output)] of actions: (processor seconds, output).
+
+  `slowness`: by what the machine needs longer at a time.
+  """
   now, running, ends = _START_S, [], []
-  waiting = list(reversed(work))
+  waiting = list(reversed(list(actions)))
   while waiting or running:
     while waiting and len(running) < _JOBS:
       running.append(waiting.pop())
-    step = min(running)
-    now += step * max(1.0, len(running) / _PROCESSORS)
-    ends += [now for left in running if left <= step]
-    running = [left - step for left in running if left > step]
+    step = min(running)[0]
+    now += step * max(1.0, len(running) / _PROCESSORS) * slowness(now)
+    ends += [(now, output) for left, output in running if left <= step]
+    running = [(left - step, output) for left, output in running if left > step]
   return ends
 
 
@@ -97,16 +128,43 @@ def write(path, rows):
     file.writelines(f'{now:.1f} {done} {total}\n' for now, done, total in rows)
 
 
-def main(arguments):
-  if len(arguments) != 3:
-    print(__doc__.split('\n\n')[1], file=sys.stderr)
-    return 2
-  source, profile, folder = arguments
+def write_rows(path, rows):
+  """Writes a compressed table; equal tables are equal files."""
+  text = ''.join('\t'.join(map(str, row)) + '\n' for row in rows)
+  with open(path, 'wb') as file:
+    file.write(gzip.compress(text.encode(), mtime=0))
+
+
+def write_resumed(source, profile, folder):
   name = os.path.basename(source).partition('_')[0].partition('.')[0]
   recorded, actions = read_recording(source), read_actions(profile)
   work = processor_seconds(actions)
   write(os.path.join(folder, f'{name}_resumed.txt'),
         recording(run(resumed(work, actions)), recorded))
+
+
+def write_weights(name, profile, path):
+  others = [row for row in build_weights.read_rows(path) if row[0] != name]
+  own = [(name, round(action.seconds, 2), action.key)
+         for action in bazel_profile.read(profile)]
+  write_rows(path, sorted(others + own, key=lambda row: (row[0], row[2])))
+
+
+def write_actions(name, profile, folder):
+  write_rows(os.path.join(folder, f'{name}_actions.tsv.gz'),
+             ((round(start, 2), round(seconds, 2), output)
+              for start, seconds, output in read_named_actions(profile)))
+
+
+_COMMANDS = {'resumed': write_resumed, 'weights': write_weights,
+             'actions': write_actions}
+
+
+def main(arguments):
+  if len(arguments) != 4 or arguments[0] not in _COMMANDS:
+    print(__doc__.split('\n\n')[1], file=sys.stderr)
+    return 2
+  _COMMANDS[arguments[0]](*arguments[1:])
   return 0
 
 

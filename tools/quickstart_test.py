@@ -9,8 +9,9 @@ import unittest
 from tools import xml_unittest
 
 _TOOLS = os.path.dirname(os.path.abspath(__file__))
-_COPIED = ('quickstart.sh', 'gpu_architectures.sh', 'bazel_progress.py', 'build_estimate.py',
-           'build_profiles.json')
+_COPIED = ('quickstart.sh', 'gpu_architectures.sh', 'bazel_progress.py',
+           'build_estimate.py', 'build_events.py', 'build_profiles.json',
+           'build_weights.py', 'build_weights.tsv.gz')
 
 # In the checkout; $STATE is beside it.
 _SCRIPTS = {

@@ -1,0 +1,84 @@
+"""Reads which actions have finished from the events that a running Bazel writes.
+
+With `--build_event_json_file=FILE --build_event_publish_all_actions`, Bazel
+appends one line per action that it has executed, and flushes the file every
+quarter of a second. An action whose outputs come from the disk cache counts as
+executed. An action that was up to date in the output base has no event.
+"""
+
+import collections
+import json
+import os
+
+_FILE_OPTION = '--build_event_json_file='
+_ALL_ACTIONS = '--build_event_publish_all_actions'
+_COMMANDS = ('build', 'test')
+# How the lines that are parsed begin.
+_ACTION = b'{"id":{"actionCompleted"'
+_WORKSPACE = b'{"id":{"workspace"'
+
+# An action has ended; output: the path of its primary output.
+Finished = collections.namedtuple('Finished', 'output')
+# Paths of outputs are relative to this folder.
+ExecutionRoot = collections.namedtuple('ExecutionRoot', 'path')
+
+
+def named_file(command):
+  """Returns the file of events that a command of Bazel names, or None."""
+  names = [word[len(_FILE_OPTION):] for word in command
+           if word.startswith(_FILE_OPTION)]
+  return names[-1] if names else None
+
+
+def publishing(command, path):
+  """Returns the command with options to write all events, by default to `path`.
+
+  Returns None if it is no `bazel build` or `bazel test`.
+  """
+  at = next((at for at, word in enumerate(command)
+             if at and not word.startswith('-')), 0)
+  if os.path.basename(command[0]) != 'bazel' or command[at] not in _COMMANDS:
+    return None
+  options = [_ALL_ACTIONS]
+  if not named_file(command):
+    options.append(_FILE_OPTION + path)
+  return [*command[:at + 1], *options, *command[at + 1:]]
+
+
+class Events:
+  """Follows a file of events, empty at first, while Bazel writes it."""
+
+  def __init__(self, path):
+    self._path = path
+    self._position = 0
+    self._rest = b''  # a line that is not complete yet
+
+  def read(self):
+    """Returns what is new: a list of Finished and ExecutionRoot."""
+    *lines, self._rest = (self._rest + self._read_bytes()).split(b'\n')
+    return [event for event in map(_parse, lines) if event]
+
+  def _read_bytes(self):
+    """A file that can't be read has no events."""
+    try:
+      with open(self._path, 'rb') as file:
+        file.seek(self._position)
+        data = file.read()
+    except OSError:
+      return b''
+    self._position += len(data)
+    return data
+
+
+def _parse(line):
+  """Returns None for other events, and for text that is no event."""
+  try:
+    if line.startswith(_ACTION):
+      return Finished(
+          json.loads(line)['id']['actionCompleted']['primaryOutput'])
+    if line.startswith(_WORKSPACE):
+      return ExecutionRoot(
+          json.loads(line)['workspaceInfo']['localExecRoot'])
+  except (ValueError, KeyError, TypeError):
+    pass
+  return None
