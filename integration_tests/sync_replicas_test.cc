@@ -31,6 +31,7 @@
 #include "libs/fs/local_file_system.h"
 #include "libs/fs/memory_file_system.h"
 #include "libs/graph/graph_def.h"
+#include "libs/train/training_members.h"
 
 namespace weft {
 namespace {
@@ -887,6 +888,35 @@ TEST_P(SyncReplicasTest, AReplicasEndThatIsNotWrittenIsAnError) {
   EXPECT_EQ(chiefs->Close(given_up), given_up);
 }
 
+TEST_P(SyncReplicasTest, TrainingsDoNotSeeEachOthersMembers) {
+  const auto seen_by = [&](const std::string& member,
+                           const std::string& container,
+                           const std::string& step_name)
+      -> absl::StatusOr<std::vector<std::string>> {
+    const Scope root = Scope::Root();
+    const ops::Variable step(root.WithDevice("/job:ps/task:0")
+                                 .WithContainer(container)
+                                 .WithName(step_name),
+                             int64_t{0}, {.trainable = false});
+    train::TrainingMembers members("members_of_test", member);
+    RETURN_IF_ERROR(members.AddNodes(root, step.handle()));
+    ASSIGN_OR_RETURN(const auto session,
+                     Session::Connect(cluster_.target("worker", 0), root,
+                                      cluster_.session_options()));
+    RETURN_IF_ERROR(
+        members.Say(*session, train::TrainingMembers::State::kTraining));
+    ASSIGN_OR_RETURN(const auto all, members.Read(*session));
+    std::vector<std::string> names;
+    for (const auto& one : all) names.push_back(one.name);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(seen_by("a", "one", "global_step").value(), Names({"a"}));
+  EXPECT_EQ(seen_by("b", "two", "global_step").value(), Names({"b"}));
+  EXPECT_EQ(seen_by("c", "two", "other_step").value(), Names({"c"}));
+  EXPECT_EQ(seen_by("d", "one", "global_step").value(), Names({"a", "d"}));
+}
+
 TEST_P(SyncReplicasTest, LongWaitsNameReplicasThatHaveNotBegun) {
   NotifyingLogger logger("Not begun: replica 1, replica 2.");
   Replica chief(0, Numbered(3, 0));
@@ -1190,6 +1220,60 @@ TEST(SyncReplicasGraphTest, HasTheNodesThatTensorFlowMakes) {
   EXPECT_EQ(Describe(root.graph()), Describe(imported.graph()));
   EXPECT_EQ(root.graph().FindNode("sync_rep_local_step")->requested_device(),
             "/job:worker/task:0");
+}
+
+// Nodes whose resources are shared by name, with containers and names.
+struct SharedNode {
+  std::string node, container, shared_name;
+};
+std::vector<SharedNode> SharedNodes(const Graph& graph) {
+  std::vector<SharedNode> shared;
+  for (const auto& node : graph.nodes()) {
+    const auto* const name = node->attr<std::string>("shared_name");
+    if (name == nullptr || name->empty()) continue;
+    const auto* const container = node->attr<std::string>("container");
+    shared.push_back(
+        {node->name(), container == nullptr ? "" : *container, *name});
+  }
+  return shared;
+}
+
+// A training in another container may have variables of the same names.
+TEST(SyncReplicasGraphTest, SharedResourcesAreInTheStepsContainer) {
+  const Scope root = Scope::Root();
+  const Net net(root.WithContainer("one"), {});
+  train::GradientDescent optimizer(0.1f);
+  SyncReplicasOptimizer sync(optimizer, {.replicas_to_aggregate = 2});
+  sync.Minimize(root, net.loss, {.global_step = net.step});
+  ASSERT_OK(sync.MakeSessionRunHook(true)->Begin(root));
+  ASSERT_OK(root.status());
+  const std::vector<SharedNode> shared = SharedNodes(root.graph());
+  EXPECT_GE(shared.size(), 9u)
+      << "three variables, two accumulators, three queues and a table";
+  for (const SharedNode& one : shared) {
+    EXPECT_EQ(one.container, "one") << one.node;
+  }
+}
+
+// A training in the same container may count another step.
+TEST(SyncReplicasGraphTest, QueuesAndTablesAreNamedByTheStep) {
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), 0.0f);
+  const ops::Variable step(root.WithName("my_step"), int64_t{0},
+                           {.trainable = false});
+  train::GradientDescent optimizer(0.1f);
+  SyncReplicasOptimizer sync(optimizer, {.replicas_to_aggregate = 2});
+  sync.Minimize(root, ops::Square(root, w), {.global_step = step});
+  ASSERT_OK(sync.MakeSessionRunHook(true)->Begin(root));
+  ASSERT_OK(root.status());
+  std::set<std::string> names;
+  for (const SharedNode& one : SharedNodes(root.graph())) {
+    names.insert(one.shared_name);
+  }
+  for (const char* name : {"sync_token_q", "sync_ends_q", "sync_last_end_q",
+                           "sync_replicas_members"}) {
+    EXPECT_THAT(names, testing::Contains(absl::StrCat("my_step/", name)));
+  }
 }
 
 absl::Status StatusOf(const SyncReplicasOptions& options) {

@@ -5,6 +5,7 @@
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/state/state_ops.h"
+#include "libs/train/shared_names.h"
 
 namespace weft::train {
 
@@ -19,8 +20,9 @@ void BetaPower::Create(const Scope& scope, const char* name, float beta,
   ops::VariableOptions options;
   options.trainable = false;
   options.use_resource = first.is_resource();
-  power_ = ops::Variable(scope.ColocateWith(first.handle()).WithName(name),
-                         beta, options);
+  const Scope beside =
+      InContainerOf(scope.ColocateWith(first.handle()), first.handle());
+  power_ = ops::Variable(beside.WithName(name), beta, options);
 }
 
 Output BetaPower::For(const Scope& scope, const ops::Variable& variable) const {

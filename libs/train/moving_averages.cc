@@ -10,6 +10,7 @@
 #include "libs/ops/nn/typed_inputs.h"
 #include "libs/ops/state/initializers.h"
 #include "libs/ops/state/variable_scope.h"
+#include "libs/train/shared_names.h"
 
 namespace weft::train {
 namespace {
@@ -38,10 +39,11 @@ ops::Variable ZerosBeside(const Scope& scope, const ops::Variable& variable,
   options.dtype = variable.dtype();
   options.trainable = false;
   const Scope named =
-      scope.ReenterScope("")
-          .WithName(absl::StrCat(outer, outer.empty() ? "" : "/",
-                                 variable.name(), "/", name))
-          .ColocateWith(variable.handle());
+      InContainerOf(scope.ReenterScope("")
+                        .WithName(absl::StrCat(outer, outer.empty() ? "" : "/",
+                                               variable.name(), "/", name))
+                        .ColocateWith(variable.handle()),
+                    variable.handle());
   return ops::Variable(named, ops::initializers::Zeros(), shape, options);
 }
 
@@ -138,8 +140,8 @@ void ExponentialMovingAverage::MakeAverage(const Scope& scope,
   options.trainable = false;
   options.use_resource = variable.is_resource();
   const Output handle = variable.handle();
-  const Scope beside =
-      scope.WithName(AverageName(variable)).ColocateWith(handle);
+  const Scope beside = InContainerOf(
+      scope.WithName(AverageName(variable)).ColocateWith(handle), handle);
   const auto begin = [&variable](const Scope& at, const TensorShape&, DataType,
                                  const ops::PartitionInfo*) {
     return InitializedValue(at, variable);

@@ -11,6 +11,7 @@
 #include "libs/ops/group.h"
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/state/variable_scope.h"
+#include "libs/train/shared_names.h"
 #include "libs/train/slot_keys.h"
 #include "libs/train/update_order.h"
 
@@ -259,10 +260,11 @@ void Optimizer::MakeSlot(const Scope& scope, const ops::Variable& variable,
   options.trainable = false;
   options.use_resource = variable.is_resource();
   const Scope beside =
-      scope.ReenterScope("")
-          .WithName(Scope::VariableScopeState::Of(scope).FullName(
-              absl::StrCat(variable.name(), "/", node_name)))
-          .ColocateWith(variable.handle());
+      InContainerOf(scope.ReenterScope("")
+                        .WithName(Scope::VariableScopeState::Of(scope).FullName(
+                            absl::StrCat(variable.name(), "/", node_name)))
+                        .ColocateWith(variable.handle()),
+                    variable.handle());
   const ops::Variable made(beside, initializer, variable.shape().ToShape(),
                            options);
   slots_[{variable.handle().node(), slot}] = made;

@@ -15,6 +15,7 @@
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/state/state_ops.h"
 #include "libs/train/adam.h"
+#include "libs/train/moving_averages.h"
 #include "libs/train/slot_optimizers.h"
 
 namespace weft::train {
@@ -91,6 +92,29 @@ class OptimizerTest : public testing::TestWithParam<bool> {
   Scope root_;
   Model model_;
 };
+
+// Whichever the optimizer's scope has: another training may have variables of
+// the same names.
+TEST_P(OptimizerTest, SlotsAreInTheContainerOfTheVariable) {
+  const ops::Variable w(root_.WithContainer("one").WithName("kept"),
+                        Ones(TensorShape({2, 3})),
+                        {.use_resource = GetParam()});
+  Adam adam(0.1f);
+  adam.ApplyGradients(root_, {GradientOf(w)});
+  ExponentialMovingAverage averages(0.5f);
+  averages.Apply(root_, {w});
+  ASSERT_OK(root_.status());
+  const ops::Variable m = adam.GetSlot(w, "m");
+  const ops::Variable average = averages.Average(w);
+  ASSERT_TRUE(m && average);
+  for (const Node* const node : {m.handle().node(), average.handle().node(),
+                                 root_.graph().FindNode("beta1_power")}) {
+    ASSERT_NE(node, nullptr);
+    const auto* const container = node->attr<std::string>("container");
+    ASSERT_NE(container, nullptr) << node->name();
+    EXPECT_EQ(*container, "one") << node->name();
+  }
+}
 
 TEST_P(OptimizerTest, GradientDescentHasTensorFlowsNames) {
   const Operation train = GradientDescent(0.5f).Minimize(root_, model_.loss);

@@ -7,6 +7,7 @@
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/group.h"
 #include "libs/ops/resource/accumulator_ops.h"
+#include "libs/train/shared_names.h"
 
 namespace weft::train {
 namespace {
@@ -21,10 +22,16 @@ Output ReadNow(const Scope& scope, const ops::Variable& variable) {
 }  // namespace
 
 Scope SyncReplicasNodes::BesideGlobalStep(const Scope& scope) const {
-  const Scope root = scope.ReenterScope("");
-  if (!global_step) return root;  // after an error
+  if (!global_step) return scope.ReenterScope("");  // after an error
+  const Scope root =
+      InContainerOf(scope.ReenterScope(""), global_step.handle());
   const std::string& device = global_step.handle().node()->requested_device();
   return device.empty() ? root : root.WithDevice(device);
+}
+
+std::string SyncReplicasNodes::SharedName(absl::string_view name) const {
+  return global_step ? SharedNameBeside(global_step.handle(), name)
+                     : std::string(name);
 }
 
 Operation SyncReplicasNodes::EnqueueTokens(const Scope& scope,
@@ -89,7 +96,7 @@ SyncReplicasNodes::Ends SyncReplicasNodes::MakeEnds(const Scope& scope) const {
   const auto add = [&](const std::string& name) {
     return ops::Queue::Fifo(
         there.WithName(name), {DT_INT64},
-        {.shapes = {PartialShape::Scalar()}, .shared_name = name});
+        {.shapes = {PartialShape::Scalar()}, .shared_name = SharedName(name)});
   };
   return {add("sync_ends_q"), add("sync_last_end_q")};
 }

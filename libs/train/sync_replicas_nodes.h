@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "libs/ops/resource/queue.h"
 #include "libs/ops/scope.h"
 #include "libs/ops/state/variable.h"
@@ -48,8 +49,11 @@ struct SyncReplicasNodes {
   int tokens_of_update() const {
     return std::max(total_num_replicas, replicas_to_aggregate);
   }
-  // The root of the graph, on the device of the global step.
+  // The root of the graph, on the device and in the container of the global
+  // step.
   Scope BesideGlobalStep(const Scope& scope) const;
+  // Of a resource that all replicas share, see shared_names.h.
+  std::string SharedName(absl::string_view name) const;
   // Puts as many tokens of the global step into the queues, each its share.
   Operation EnqueueTokens(const Scope& scope, int num_tokens) const;
   // The same before the first step, -1: replicas_to_aggregate.

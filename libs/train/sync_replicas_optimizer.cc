@@ -10,6 +10,7 @@
 #include "libs/ops/math/math_ops.h"
 #include "libs/ops/resource/accumulator_ops.h"
 #include "libs/train/report_uninitialized.h"
+#include "libs/train/shared_names.h"
 #include "libs/train/sync_replicas_check.h"
 #include "libs/train/sync_replicas_hook.h"
 
@@ -139,7 +140,8 @@ void SyncReplicasOptimizer::MakeLocalStep(const Scope& scope) {
   nodes_->own_name = NameOfReplica(options_.replica_index, device);
   nodes_->may_share_name =
       !options_.replica_index && !absl::StrContains(device, "/task:");
-  const Scope here = scope.ColocateWith(anchor);
+  const Scope here =
+      InContainerOf(scope.ColocateWith(anchor), nodes_->global_step.handle());
   ops::VariableOptions options;
   options.trainable = false;
   options.collections = {std::string(collection::kLocalVariables)};
@@ -163,9 +165,10 @@ void SyncReplicasOptimizer::MakeLocalStep(const Scope& scope) {
 // has a queue of its own.
 void SyncReplicasOptimizer::MakeTokenQueues(const Scope& there) {
   const auto add = [&](const std::string& name) {
-    nodes_->tokens.push_back(ops::Queue::Fifo(
-        there.WithName(name), {nodes_->global_step.dtype()},
-        {.shapes = {PartialShape::Scalar()}, .shared_name = name}));
+    nodes_->tokens.push_back(
+        ops::Queue::Fifo(there.WithName(name), {nodes_->global_step.dtype()},
+                         {.shapes = {PartialShape::Scalar()},
+                          .shared_name = nodes_->SharedName(name)}));
   };
   if (!options_.replica_index) return add("sync_token_q");
   nodes_->own_queue = *options_.replica_index;
@@ -177,7 +180,8 @@ void SyncReplicasOptimizer::MakeTokenQueues(const Scope& there) {
 Gradient SyncReplicasOptimizer::Accumulate(const Scope& named,
                                            const GradientAndVariable& item,
                                            std::vector<Operation>& applied) {
-  const Scope beside = named.ColocateWith(item.variable.handle());
+  const Output& variable = item.variable.handle();
+  const Scope beside = InContainerOf(named.ColocateWith(variable), variable);
   const Output step = ToInt64(beside, nodes_->local_step.value());
   return item.gradient.IsSparse()
              ? AccumulateSparse(beside, item, step, applied)

@@ -9,6 +9,7 @@
 #include "libs/base/status.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/resource/lookup_ops.h"
+#include "libs/train/shared_names.h"
 
 namespace weft::train {
 namespace {
@@ -42,10 +43,12 @@ TrainingMembers::TrainingMembers(std::string table, std::string name)
 absl::Status TrainingMembers::AddNodes(const Scope& scope,
                                        const Output& global_step) {
   if (write_) return absl::OkStatus();
-  const Scope beside =
-      scope.ReenterScope("").SubScope(table_).ColocateWith(global_step);
+  const Scope beside = InContainerOf(
+      scope.ReenterScope("").SubScope(table_).ColocateWith(global_step),
+      global_step);
   const Output table = ops::MutableHashTable(
-      beside.WithName("table"), DT_STRING, DT_INT64, {.shared_name = table_});
+      beside.WithName("table"), DT_STRING, DT_INT64,
+      {.shared_name = SharedNameBeside(global_step, table_)});
   value_ = ops::Placeholder(beside.WithName("value"), DT_INT64, {.shape = {1}});
   write_ = ops::LookupTableInsert(beside, table,
                                   Tensor::Vector<std::string>({name_}), value_);

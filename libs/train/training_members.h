@@ -45,8 +45,9 @@ class TrainingMembers {
     absl::Duration silence;
   };
 
-  // `table`: the shared name, the same in all programs. `name`: of this one,
-  // another one in each.
+  // `table`: the shared name, the same in all programs. Trainings whose global
+  // steps differ in container or name have tables of their own. `name`: of this
+  // program, another one in each.
   TrainingMembers(std::string table, std::string name);
 
   const std::string& name() const { return name_; }
