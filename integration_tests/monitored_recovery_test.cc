@@ -1276,6 +1276,33 @@ TEST_P(EndedChiefTest, AWorkerThatDivergesEndsItsWaitWithoutASave) {
   EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-20"));
 }
 
+// Nor does a chief save it that ends at its last step.
+TEST_P(EndedChiefTest, AFailedWorkerKeepsTheLastStepFromBeingSaved) {
+  Model model, others;
+  auto options = Options(0, logger_);
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 100;
+  options.hooks.push_back(train::StopAtStep(5));
+  ASSERT_OK_AND_ASSIGN(const auto chief,
+                       MonitoredTrainingSession(model.root, options));
+  const Output loss =
+      others.weight.Read(others.root.WithControlDependencies({others.train}));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Operation diverge = ops::Assign(others.root, others.weight, nan);
+  auto with = Options(1, logger_);
+  with.hooks.push_back(std::make_shared<train::NanTensorHook>(loss));
+  ASSERT_OK_AND_ASSIGN(auto worker,
+                       MonitoredTrainingSession(others.root, with));
+  ASSERT_OK(worker->raw_session()->Run(diverge));
+  EXPECT_THAT(worker->Run(others.train),
+              StatusIs(absl::StatusCode::kInvalidArgument, "NaN loss"));
+  worker.reset();  // as a program does that returns the error
+  while (!chief->ShouldStop()) ASSERT_OK(chief->Run(model.train));
+  EXPECT_THAT(chief->Close(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                       "has failed: a hook has refused"));
+  EXPECT_THAT(SavedPath(), testing::EndsWith("model.ckpt-0"));
+}
+
 TEST_P(EndedChiefTest, AStopEndsItsWait) {
   NotifyingLogger waits("The input of the chief has ended. It stays");
   std::atomic<bool> is_to_leave = false;

@@ -19,6 +19,9 @@ using State = TrainingMembers::State;
 constexpr char kTable[] = "training_members";
 constexpr char kChief[] = "chief";
 constexpr size_t kMostNames = 5;
+// So many times as long as it takes to be lost a worker's entry stays while the
+// chief trains.
+constexpr int kForgotten = 10;
 
 // Two programs may have sessions of one server. There is one chief, which takes
 // the place of the one before.
@@ -56,7 +59,12 @@ absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
     const auto members = members_.Read(session);
     if (IsSessionLost(members.status())) return members.status();
     failed_before_.reset();
-    if (members.ok()) failed_before_ = FailedOf(*members);
+    if (members.ok()) {
+      failed_before_ = FailedOf(*members);
+      RemoveGone(session, *members, [](const Member& member) {
+        return member.state == State::kFailed;
+      });
+    }
   }
   coordinator.Start("heartbeats", [this, &session, &coordinator] {
     Watch(session, coordinator);
@@ -80,8 +88,11 @@ void OtherWorkersHook::Watch(Session& session, Coordinator& coordinator) {
 void OtherWorkersHook::LookAtWorkers(Session& session) {
   const auto members = members_.Read(session);
   if (!members.ok()) return;
-  RemoveGone(session, *members, [](const Member& member) {
-    return member.state == State::kEnded || member.state == State::kLeft;
+  // Those that have failed stay: the chief looks for them when it ends.
+  const absl::Duration forgotten = kForgotten * options_.lost_after;
+  RemoveGone(session, *members, [&](const Member& member) {
+    return member.state == State::kTraining ? member.silence >= forgotten
+                                            : member.state != State::kFailed;
   });
 }
 
@@ -218,8 +229,15 @@ void OtherWorkersHook::LastStepWasRefused(Session& session) {
   members_.Say(session, State::kFailed).IgnoreError();
 }
 
+// What saves finds the same errors as the look.
+absl::Status OtherWorkersHook::LookForFailures(Session& session) {
+  const auto members = members_.Read(session);
+  return members.ok() ? CheckThatNoneFailed(*members) : absl::OkStatus();
+}
+
 absl::Status OtherWorkersHook::End(Session& session) {
   if (!is_used_ || has_failed_) return absl::OkStatus();
+  if (options_.is_chief) RETURN_IF_ERROR(LookForFailures(session));
   const bool is_to_leave = is_asked_to_leave_ && is_asked_to_leave_();
   // Who does not hear of it will notice the silence.
   members_.Say(session, is_to_leave ? State::kLeft : State::kEnded)

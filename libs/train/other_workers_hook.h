@@ -1,8 +1,9 @@
 // OtherWorkersHook: lets the programs of one training know of each other. A
 // chief whose own input has ended stays as long as others train, so that what
-// they do is saved; but not where a hook of one of them has refused its last
-// step (NanTensorHook, say), whose values may be in the variables. A worker
-// whose chief is gone logs that nothing is saved.
+// they do is saved. However its training ends, it saves no last checkpoint
+// where a hook of another one has refused that one's last step (NanTensorHook,
+// say), whose values may be in the variables. A worker whose chief is gone logs
+// that nothing is saved.
 //
 // Each program has one. Each writes a heartbeat every five seconds; one that
 // has given none for twenty-five seconds counts as lost.
@@ -56,6 +57,7 @@ class OtherWorkersHook : public SessionRunHook {
   // session began.
   absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
   void LastStepWasRefused(Session& session) override;
+  // Of a chief: the same error.
   absl::Status End(Session& session) override;
   void BeforeSessionGoes() override;
 
@@ -73,6 +75,8 @@ class OtherWorkersHook : public SessionRunHook {
   // Of a chief: entries of workers that have failed.
   std::set<std::string> FailedOf(
       const std::vector<TrainingMembers::Member>& members) const;
+  // The same for a chief that ends without a wait for others.
+  absl::Status LookForFailures(Session& session);
   // An error for those that had not when this session began.
   absl::Status CheckThatNoneFailed(
       const std::vector<TrainingMembers::Member>& members);
