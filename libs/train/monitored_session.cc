@@ -111,7 +111,8 @@ absl::Status MonitoredSession::Begin(const Scope& scope) {
     RETURN_IF_ERROR(hook->Begin(scope.ReenterScope("")));
     RETURN_IF_ERROR(scope.status());
   }
-  creator_->set_stop_requested([this] { return IsStopRequested(); });
+  creator_->set_stop_requested(
+      [this] { return IsStopRequested() || scheduler_.Now() >= tells_until_; });
   RETURN_IF_ERROR(creator_->FinalizeGraph(scope));
   if (const ops::Variable step = FindGlobalStep(scope)) {
     global_step_ = step.value();
@@ -404,15 +405,29 @@ bool MonitoredSession::HasTrainingEnded() {
   });
 }
 
-// Others may wait for it: a connection that was lost comes back.
+absl::Status MonitoredSession::TryToTell(SessionRunHook& hook) {
+  if (needs_session_to_tell_) {
+    ASSIGN_OR_RETURN(session_to_tell_, creator_->CreateSession());
+    needs_session_to_tell_ = false;
+  }
+  const absl::Status status = hook.TrainingHasEnded(
+      session_to_tell_ != nullptr ? *session_to_tell_ : live_->session());
+  // By a task that has forgotten the session, and so will not know it again.
+  needs_session_to_tell_ = absl::IsAborted(status);
+  return status;
+}
+
+// Others may wait for it: a connection that was lost comes back, and another
+// session takes the place of one that was lost. Hooks do not hear of that one:
+// they have ended.
 absl::Status MonitoredSession::TellThatTrainingHasEnded(SessionRunHook& hook) {
-  const absl::Time deadline = scheduler_.Now() + kLongestTelling;
+  tells_until_ = scheduler_.Now() + kLongestTelling;
   while (true) {
-    const absl::Status status = hook.TrainingHasEnded(live_->session());
+    const absl::Status status = TryToTell(hook);
     const bool may_pass =
-        absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-    if (!may_pass || !options_.recovery.should_recover || IsStopRequested() ||
-        scheduler_.Now() >= deadline) {
+        MayRecover(status) ||
+        (options_.recovery.should_recover && absl::IsDeadlineExceeded(status));
+    if (!may_pass || IsStopRequested() || scheduler_.Now() >= tells_until_) {
       return status;
     }
     Pause();
@@ -420,6 +435,8 @@ absl::Status MonitoredSession::TellThatTrainingHasEnded(SessionRunHook& hook) {
 }
 
 void MonitoredSession::TellThatTrainingHasEnded() {
+  needs_session_to_tell_ =
+      IsSessionLost(live_->coordinator().requested_error());
   for (const auto& hook : options_.hooks) {
     const absl::Status status = TellThatTrainingHasEnded(*hook);
     if (status.ok()) continue;
@@ -427,6 +444,8 @@ void MonitoredSession::TellThatTrainingHasEnded() {
         absl::StrCat("Others could not be told that training has ended: ",
                      status.ToString()));
   }
+  if (session_to_tell_ != nullptr) session_to_tell_->Close().IgnoreError();
+  session_to_tell_ = nullptr;
 }
 
 absl::StatusOr<bool> MonitoredSession::AskWhetherOthersTrain() {
@@ -490,8 +509,9 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   if (status.ok()) status = SessionToEnd();
   const bool has_ended = status.ok() && !leaves_others_ && HasTrainingEnded();
   if (status.ok()) status = EndHooks();
-  if (status.ok() && has_ended && live_->coordinator().requested_error().ok()) {
-    TellThatTrainingHasEnded();
+  if (status.ok() && has_ended) {
+    const absl::Status error = live_->coordinator().requested_error();
+    if (error.ok() || MayRecover(error)) TellThatTrainingHasEnded();
   }
   is_closed_ = true;
   if (live_ == nullptr) return status;

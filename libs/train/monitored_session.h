@@ -26,7 +26,8 @@
 // A chief whose input has ended stays as long as other programs train on, as
 // its hooks say (SessionRunHook::WhileOthersTrain); so Close may take long. A
 // stop that is asked for ends that wait. Where a hook of another program has
-// refused a step, Close saves no more and returns FAILED_PRECONDITION.
+// refused a step, Close of a chief saves no more and returns
+// FAILED_PRECONDITION, whatever has ended its training.
 //
 // Close calls End of a hook again after UNAVAILABLE: for up to max_recovery, or
 // for a second where the program was asked to leave. (Saves try again by
@@ -216,6 +217,12 @@ class MonitoredSession {
   bool HasTrainingEnded();
   void TellThatTrainingHasEnded();
   absl::Status TellThatTrainingHasEnded(SessionRunHook& hook);
+  absl::Status TryToTell(SessionRunHook& hook);
+  // Whether a new session may take the place of one that such an error has
+  // lost.
+  bool MayRecover(const absl::Status& status) const {
+    return options_.recovery.should_recover && IsSessionLost(status);
+  }
 
   const Scope scope_;
   const std::unique_ptr<SessionCreator> creator_;
@@ -233,6 +240,11 @@ class MonitoredSession {
   bool input_has_ended_ = false;
   // Asked to stop while others train: they go on with the training.
   bool leaves_others_ = false;
+  // In which others hear that training has ended, where live_ was lost after
+  // the end of the hooks.
+  bool needs_session_to_tell_ = false;
+  std::unique_ptr<Session> session_to_tell_;
+  absl::Time tells_until_ = absl::InfiniteFuture();
   absl::Status last_run_;
   absl::Status loss_;      // of the last session that was lost
   absl::Status given_up_;  // by ShouldStop
