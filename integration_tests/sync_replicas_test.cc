@@ -821,6 +821,48 @@ TEST_P(EndingReplicasTest, AReplicaThatEndsEndsTraining) {
                                  "1 of 2: training ends."));
 }
 
+// Starts the server that has the global step again before later hooks tell that
+// training has ended.
+class RestartAtTheEnd : public train::SessionRunHook {
+ public:
+  explicit RestartAtTheEnd(TestCluster& cluster) : cluster_(cluster) {}
+  absl::Status TrainingHasEnded(Session&) override {
+    cluster_.Stop("ps", 0);
+    cluster_.Start("ps", 0);
+    return absl::OkStatus();
+  }
+
+ private:
+  TestCluster& cluster_;
+};
+
+// The chief, whose session is lost as well, hears of it in the next one.
+TEST_P(EndingReplicasTest, AnEndIsReportedToAServerThatStartedAgain) {
+  const auto train = [&](int index, int64_t num_rows,
+                         train::HookList hooks) -> absl::StatusOr<int64_t> {
+    Replica replica(index, Numbered(2, index));
+    auto with = Options(replica);
+    hooks.push_back(replica.sync.MakeSessionRunHook(
+        index == 0, {.log_waits_after = absl::Milliseconds(50),
+                     .max_wait_for_replicas = absl::Minutes(1),
+                     .logger = &lines_}));
+    with.hooks = std::move(hooks);
+    if (index == 0) {
+      with.checkpoint_dir = "/job";
+      with.save_checkpoint_steps = 2;
+    }
+    return TrainRows(replica, with, num_rows);
+  };
+  absl::StatusOr<int64_t> others_step = absl::UnknownError("none");
+  std::thread thread([&] {
+    others_step = train(1, 10, {std::make_shared<RestartAtTheEnd>(cluster_)});
+  });
+  EXPECT_OK(train(0, 1000000, {}));
+  thread.join();
+  EXPECT_OK(others_step);
+  EXPECT_THAT(Lines(), HasSubstr("have ended: replica 1 (/job:worker/task:1)"));
+}
+
 // Their devices, which are the same, name no task.
 TEST_P(EndingReplicasTest, ReplicasOfOneDeviceEndTogether) {
   worker_device_ = "/job:worker";
@@ -1368,6 +1410,7 @@ TEST(SyncReplicasGraphTest, RefusesToBeUsedOutOfOrder) {
       {.log_waits_after = absl::ZeroDuration()},
       {.max_wait_for_chief = absl::Seconds(-1)},
       {.max_wait = absl::ZeroDuration()},
+      {.max_wait_for_ended_replicas = absl::ZeroDuration()},
       {.max_wait_for_replicas = absl::ZeroDuration()}};
   for (const auto& waits : no_waits) {
     EXPECT_THAT(sync.MakeSessionRunHook(true, waits)->Begin(root),

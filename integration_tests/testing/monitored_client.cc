@@ -25,6 +25,8 @@ constexpr absl::Duration kMaxWaitForChief = absl::Minutes(5);
 // Of a replica that begins when training has ended; shorter than a call may
 // take.
 constexpr absl::Duration kMaxWaitForNextChief = absl::Seconds(10);
+// Longer than a client takes to start again, also shorter than such a call.
+constexpr absl::Duration kMaxWaitForEndedReplicas = absl::Seconds(30);
 // Where there is an input.
 constexpr int kQueueCapacity = 3;
 constexpr int64_t kStepsOfTheChief = 3;  // before the other one begins
@@ -409,8 +411,10 @@ train::MonitoredTrainingSessionOptions MonitoredClient::SessionOptions() {
 std::shared_ptr<train::SessionRunHook> MonitoredClient::SyncReplicas() {
   if (!program_->sync.has_value()) return nullptr;
   return program_->sync->MakeSessionRunHook(
-      is_chief(),
-      {.max_wait_for_chief = kMaxWaitForNextChief, .logger = logger_.get()});
+      is_chief(), {.max_wait_for_chief = kMaxWaitForNextChief,
+                   .max_wait_for_ended_replicas = kMaxWaitForEndedReplicas,
+                   .random = &process_->random(),
+                   .logger = logger_.get()});
 }
 
 std::shared_ptr<train::SessionRunHook> MonitoredClient::CheckpointSaver(

@@ -42,6 +42,8 @@ absl::Status CheckOptions(const SyncReplicasHookOptions& options) {
   RETURN_IF_ERROR(CheckPositive("max_wait", options.max_wait));
   RETURN_IF_ERROR(
       CheckPositive("max_wait_for_replicas", options.max_wait_for_replicas));
+  RETURN_IF_ERROR(CheckPositive("max_wait_for_ended_replicas",
+                                options.max_wait_for_ended_replicas));
   if (options.max_wait_for_chief >= absl::ZeroDuration()) {
     return absl::OkStatus();
   }
@@ -215,7 +217,8 @@ SyncReplicasHook::SyncReplicasHook(
       logger_(options.logger),
       waits_(*nodes_, is_chief,
              {options.log_waits_after, options.max_wait_for_chief,
-              options.max_wait, options.max_wait_for_replicas, options.random},
+              options.max_wait, options.max_wait_for_replicas,
+              options.max_wait_for_ended_replicas, options.random},
              *logger_) {}
 
 SyncReplicasHook::~SyncReplicasHook() = default;

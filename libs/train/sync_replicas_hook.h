@@ -82,8 +82,15 @@ struct SyncReplicasHookOptions {
   // What was trained since the last checkpoint is lost. Infinite: it waits for
   // lost replicas until it is asked to leave.
   absl::Duration max_wait_for_replicas = absl::Hours(3);
-  // For the name of a replica without a number and a task. Outlives the hook;
-  // null: the system's.
+  // A chief whose program begins when replicas had ended before, which may be
+  // started again with it, waits so long for the gradients of one update; with
+  // each update, and with each replica that begins, it waits anew. Then those
+  // replicas count as ended, and training ends where too few are left. Longer
+  // than replicas take to start. Infinite: they never count, and the chief
+  // waits as for others that are lost.
+  absl::Duration max_wait_for_ended_replicas = absl::Minutes(10);
+  // For the name of a replica without a number. Outlives the hook; null: the
+  // system's.
   Random* random = nullptr;
   Logger* logger = nullptr;  // outlives the hook; null: lines on stderr
 };

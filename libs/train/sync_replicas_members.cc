@@ -20,8 +20,6 @@ constexpr absl::Duration kSilent = absl::Seconds(15);
 // Nobody waits for a replica that is silent for so long to end by itself.
 constexpr absl::Duration kLost = absl::Seconds(25);
 constexpr int kNeededLooks = 2;
-// How long replicas may take that are started again with this one.
-constexpr absl::Duration kStartTime = absl::Seconds(30);
 
 void AddPart(const std::string& title, const std::vector<std::string>& names,
              std::string& text) {
@@ -39,31 +37,36 @@ std::vector<std::string> LabelsOf(const std::set<std::string>& names) {
 
 }  // namespace
 
+// Programs without numbers may have one device, also where that names a task.
 absl::Status SyncReplicasMembers::AddNodes(const Scope& scope) {
+  {
+    absl::MutexLock lock(&mutex_);
+    ended_.clear();
+    ended_before_.clear();
+    has_looked_ = has_chief_ended_ = is_told_ = false;
+  }
   if (members_) return absl::OkStatus();
+  const std::string& name = nodes_.own_name;
   members_.emplace("sync_replicas_members",
-                   nodes_.may_share_name
-                       ? TrainingMembers::UniqueName(nodes_.own_name, random_)
-                       : nodes_.own_name);
+                   nodes_.is_numbered
+                       ? name
+                       : TrainingMembers::UniqueName(name, options_.random));
   return members_->AddNodes(scope, nodes_.global_step.handle());
 }
 
 absl::Status SyncReplicasMembers::BeginSession(Session& session,
                                                int64_t training) {
   members_->RestartSilence();
-  const auto members = members_->Read(session);
+  auto members = members_->Read(session);
   if (IsSessionLost(members.status())) return members.status();
   {
     absl::MutexLock lock(&mutex_);
     training_ = training;
-    began_ = session.scheduler().clock().Now();
     read_.clear();
     num_too_few_ = 0;
-    ended_before_.clear();
-    for (const Member& member : members.value_or(std::vector<Member>())) {
-      if (member.state == State::kEnded && !ended_.contains(member.name)) {
-        ended_before_.insert(member.name);
-      }
+    wait_ = -1;
+    if (members.ok()) {
+      Note(*std::move(members), session.scheduler().clock().Now());
     }
   }
   const absl::Status said = members_->Say(session, State::kTraining, training);
@@ -80,8 +83,20 @@ void SyncReplicasMembers::SayLeft(Session& session) {
   members_->Say(session, State::kLeft, training()).IgnoreError();
 }
 
-absl::StatusOr<bool> SyncReplicasMembers::SayEnded(Session& session) {
-  RETURN_IF_ERROR(members_->Say(session, State::kEnded, training()));
+void SyncReplicasMembers::SetTraining(int64_t training) {
+  absl::MutexLock lock(&mutex_);
+  training_ = training;
+}
+
+void SyncReplicasMembers::JoinTraining(Session& session, int64_t training) {
+  SetTraining(training);
+  members_->Renumber(session, training).IgnoreError();
+}
+
+absl::StatusOr<bool> SyncReplicasMembers::SayEnded(Session& session,
+                                                   int64_t training) {
+  SetTraining(training);
+  RETURN_IF_ERROR(members_->Say(session, State::kEnded, training));
   RETURN_IF_ERROR(Read(session));
   absl::MutexLock lock(&mutex_);
   ended_.insert(members_->name());
@@ -97,34 +112,102 @@ absl::Status SyncReplicasMembers::Read(Session& session) {
 }
 
 void SyncReplicasMembers::Note(std::vector<Member> members, absl::Time now) {
-  if (now - began_ >= kStartTime) ended_before_.clear();
+  obsolete_.clear();
   std::erase_if(members, [this](const Member& member)
                              ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                               return member.training != training_;
+                               const bool is_other =
+                                   member.training != training_;
+                               if (is_other) obsolete_.push_back(member.name);
+                               return is_other;
                              });
+  const bool is_first_look =
+      options_.is_chief && !std::exchange(has_looked_, true);
   for (const Member& member : members) {
     if (member.name == members_->name()) continue;  // it knows better
-    if (member.state != State::kEnded) {
+    if (member.state == State::kEnded) {
+      NoteEnded(member, is_first_look);
+    } else {
       ended_.erase(member.name);
       ended_before_.erase(member.name);
-    } else if (!ended_before_.contains(member.name)) {
-      ended_.insert(member.name);
     }
   }
+  if (HasOneBegun(members)) waits_since_ = now;
   read_ = std::move(members);
 }
 
-// There may be more than the optimizer was told of.
-int SyncReplicasMembers::NumReplicas() const {
-  const auto num_known =
-      std::count_if(read_.begin(), read_.end(), [](const Member& member) {
-        return member.state == State::kEnded || member.silence < kLost;
-      });
-  return std::max(nodes_.total_num_replicas, static_cast<int>(num_known));
+// An entry that differs from the one of before was written in this run.
+void SyncReplicasMembers::NoteEnded(const Member& member, bool is_first_look) {
+  if (is_first_look) {
+    ended_before_[member.name] = member.value;
+    return;
+  }
+  const auto before = ended_before_.find(member.name);
+  if (before != ended_before_.end()) {
+    if (before->second == member.value) return;
+    ended_before_.erase(before);
+  }
+  ended_.insert(member.name);
 }
 
+bool SyncReplicasMembers::HasOneBegun(
+    const std::vector<Member>& members) const {
+  std::set<std::string> trained;
+  for (const Member& member : read_) {
+    if (member.state == State::kTraining) trained.insert(member.name);
+  }
+  return std::any_of(members.begin(), members.end(), [&](const Member& member) {
+    return member.state == State::kTraining && !trained.contains(member.name);
+  });
+}
+
+void SyncReplicasMembers::NoteWait(int64_t wait, absl::Time now) {
+  if (wait < 0 || std::exchange(wait_, wait) != wait) waits_since_ = now;
+  if (now - waits_since_ < options_.max_wait_for_ended) return;
+  for (const auto& [name, value] : ended_before_) ended_.insert(name);
+  ended_before_.clear();
+}
+
+// Names without numbers are never used again, so that the table would grow with
+// each start. Where all replicas are there, others have taken the place of
+// silent ones.
+void SyncReplicasMembers::Tidy(Session& session) {
+  std::vector<std::string> names;
+  {
+    absl::MutexLock lock(&mutex_);
+    names = std::exchange(obsolete_, {});
+    const bool are_all_there =
+        NumThere() + static_cast<int>(ended_.size() + ended_before_.size()) >=
+        nodes_.total_num_replicas;
+    for (const Member& member : read_) {
+      const bool is_replaced = are_all_there && member.silence >= kLost &&
+                               member.state != State::kEnded;
+      if (is_replaced && member.name != members_->name()) {
+        names.push_back(member.name);
+      }
+    }
+  }
+  if (!names.empty()) members_->Remove(session, names).IgnoreError();
+}
+
+int SyncReplicasMembers::NumThere() const {
+  const auto num = std::count_if(
+      read_.begin(), read_.end(),
+      [this](const Member& member) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return member.state != State::kEnded && member.silence < kLost &&
+               !ended_.contains(member.name);
+      });
+  return static_cast<int>(num);
+}
+
+// There may be more than the optimizer was told of.
 int SyncReplicasMembers::NumLeft() const {
-  return NumReplicas() - static_cast<int>(ended_.size());
+  return std::max(nodes_.total_num_replicas - static_cast<int>(ended_.size()),
+                  NumThere());
+}
+
+int SyncReplicasMembers::NumReplicas() const {
+  return std::max(nodes_.total_num_replicas,
+                  NumThere() + static_cast<int>(ended_.size()));
 }
 
 std::string SyncReplicasMembers::TellTooFew() {
@@ -136,11 +219,14 @@ std::string SyncReplicasMembers::TellTooFew() {
                       " of ", NumReplicas(), ": training ends.");
 }
 
-absl::StatusOr<bool> SyncReplicasMembers::AreTooFew(Session& session) {
+absl::StatusOr<bool> SyncReplicasMembers::AreTooFew(Session& session,
+                                                    int64_t wait) {
   RETURN_IF_ERROR(Read(session));
+  Tidy(session);
   std::string line;
   {
     absl::MutexLock lock(&mutex_);
+    NoteWait(wait, session.scheduler().clock().Now());
     if (NumLeft() >= nodes_.min_replicas()) {
       num_too_few_ = 0;
       return false;
@@ -153,13 +239,13 @@ absl::StatusOr<bool> SyncReplicasMembers::AreTooFew(Session& session) {
 }
 
 absl::StatusOr<bool> SyncReplicasMembers::AreTooFewWithoutChief(
-    Session& session) {
+    Session& session, int64_t wait) {
   {
     absl::MutexLock lock(&mutex_);
     has_chief_ended_ = true;
     ended_.insert(members_->name());
   }
-  return AreTooFew(session);
+  return AreTooFew(session, wait);
 }
 
 bool SyncReplicasMembers::DoOthersTrain() const {
@@ -213,6 +299,10 @@ std::string SyncReplicasMembers::Describe() const {
   AddPart("Missing", silent, text);
   AddPart("Asked to leave", left, text);
   AddPart("Ended", LabelsOf(ended_), text);
+  std::set<std::string> before;
+  for (const auto& [name, value] : ended_before_) before.insert(name);
+  AddPart("Ended before the chief's program began, and not started again",
+          LabelsOf(before), text);
   return absl::StrCat(text, NotBegun());
 }
 

@@ -36,9 +36,8 @@ struct SyncReplicasNodes {
   int own_queue = 0;
   // By which logs name this replica: its number, its device, or both.
   std::string own_name;
-  // Whether other replicas may have the same name, which has neither a number
-  // nor a task.
-  bool may_share_name = false;
+  // Whether it has a number. Others may have the same name where it has none.
+  bool is_numbered = false;
   // So many replicas have to be there for an update.
   int min_replicas() const {
     return std::min(total_num_replicas, replicas_to_aggregate);

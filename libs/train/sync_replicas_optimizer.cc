@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/ops/array/array_ops.h"
 #include "libs/ops/group.h"
@@ -138,8 +137,7 @@ void SyncReplicasOptimizer::MakeLocalStep(const Scope& scope) {
   if (!anchor) return;
   const std::string& device = anchor.node()->requested_device();
   nodes_->own_name = NameOfReplica(options_.replica_index, device);
-  nodes_->may_share_name =
-      !options_.replica_index && !absl::StrContains(device, "/task:");
+  nodes_->is_numbered = options_.replica_index.has_value();
   const Scope here =
       InContainerOf(scope.ColocateWith(anchor), nodes_->global_step.handle());
   ops::VariableOptions options;

@@ -34,6 +34,7 @@ constexpr absl::Duration kLongestSilence = absl::Minutes(10);
 
 absl::Status SyncReplicasWaits::AddNodes(const Scope& scope,
                                          const SyncReplicasNodes::Ends& ends) {
+  RETURN_IF_ERROR(members_.AddNodes(scope));
   if (!asked_.empty()) return absl::OkStatus();
   const Scope named = scope.SubScope("sync_replicas_waits");
   for (const SyncReplicasNodes::Accumulator& accumulator :
@@ -53,7 +54,7 @@ absl::Status SyncReplicasWaits::AddNodes(const Scope& scope,
   ask_size(ends.all, "num_ends");
   ask_size(ends.last, "num_last_ends");
   own_token_op_ = nodes_.EnqueueOwnToken(scope);
-  return members_.AddNodes(scope);
+  return scope.status();
 }
 
 absl::Status SyncReplicasWaits::BeginSession(
@@ -103,8 +104,22 @@ void SyncReplicasWaits::SayThatItLeaves(Session& session) {
   if (IsAskedToLeave()) members_.SayLeft(session);
 }
 
+// A parameter server that has started again has forgotten the ends of earlier
+// trainings. Where another chief has begun since, it is that one's training.
+absl::StatusOr<int64_t> SyncReplicasWaits::TrainingThatEnds(Session& session) {
+  const size_t ends = nodes_.accumulators.size() + 1;
+  ASSIGN_OR_RETURN(const auto answers,
+                   session.Run({}, {asked_[ends], asked_[ends + 1]}, {},
+                               {.timeout = kTimeout}));
+  const int64_t num_ends = answers[0].scalar<int32_t>();
+  const bool has_next_chief = answers[1].scalar<int32_t>() == 0;
+  absl::MutexLock lock(&mutex_);
+  return has_next_chief ? num_ends : std::min<int64_t>(num_ends, ends_before_);
+}
+
 absl::Status SyncReplicasWaits::SayThatItHasEnded(Session& session) {
-  ASSIGN_OR_RETURN(const bool are_enough, members_.SayEnded(session));
+  ASSIGN_OR_RETURN(const int64_t training, TrainingThatEnds(session));
+  ASSIGN_OR_RETURN(const bool are_enough, members_.SayEnded(session, training));
   if (!are_enough || is_chief_ || has_ended()) return absl::OkStatus();
   return GiveOwnToken(session);
 }
@@ -114,7 +129,7 @@ absl::StatusOr<SessionRunHook::Others> SyncReplicasWaits::LookWithoutOwnRuns(
   using Others = SessionRunHook::Others;
   EndRun();  // the last one, which found no input
   if (has_ended()) return Others::kAreDone;
-  const auto are_too_few = members_.AreTooFewWithoutChief(session);
+  const auto are_too_few = members_.AreTooFewWithoutChief(session, Waiting());
   if (IsSessionLost(are_too_few.status())) return are_too_few.status();
   if (!are_too_few.ok()) return Others::kTrainOn;  // it was too late to tell
   if (!*are_too_few) {
@@ -132,7 +147,7 @@ void SyncReplicasWaits::TendMembers(Session& session, absl::Time now,
   }
   if (!is_chief_ || now < next.look_at_replicas || has_ended()) return;
   next.look_at_replicas = now + std::min(kLookAtReplicasEvery, LookEvery());
-  if (members_.AreTooFew(session).value_or(false)) SetEnded();
+  if (members_.AreTooFew(session, Waiting()).value_or(false)) SetEnded();
 }
 
 void SyncReplicasWaits::Advance(bool is_waiting) {
@@ -286,6 +301,7 @@ void SyncReplicasWaits::Look(Session& session, absl::Duration waited,
   const auto answers = session.Run({}, asked_, {}, {.timeout = kTimeout});
   if (!answers.ok()) return;  // what waits will say why
   const Counts counts = CountsOf(*answers);
+  if (HasNextBegun(counts)) members_.JoinTraining(session, counts.ends);
   if (IsToEnd(counts, waited)) {
     logger_.Info(
         "The chief has ended training, and so does this replica of "
@@ -295,6 +311,12 @@ void SyncReplicasWaits::Look(Session& session, absl::Duration waited,
     members_.Read(session).IgnoreError();
     Log(counts, waited);
   }
+}
+
+bool SyncReplicasWaits::HasNextBegun(const Counts& counts) {
+  absl::MutexLock lock(&mutex_);
+  if (is_chief_ || counts.last_ends > 0) return false;
+  return std::exchange(ends_before_, counts.ends) != counts.ends;
 }
 
 bool SyncReplicasWaits::IsToEnd(const Counts& counts, absl::Duration waited) {

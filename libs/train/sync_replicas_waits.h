@@ -40,7 +40,9 @@ struct SyncReplicasWaitsOptions {
   absl::Duration max_wait;
   // How long the chief waits for the gradients of one update.
   absl::Duration max_wait_for_replicas;
-  // For the name of a replica that others may share. Null: the system's.
+  // Those of them that had ended before the chief's program began.
+  absl::Duration max_wait_for_ended_replicas;
+  // For the name of a replica without a number. Null: the system's.
   Random* random = nullptr;
 };
 
@@ -53,7 +55,10 @@ class SyncReplicasWaits {
         is_chief_(is_chief),
         options_(options),
         logger_(logger),
-        members_(nodes, options.random, logger) {}
+        members_(
+            nodes,
+            {is_chief, options.max_wait_for_ended_replicas, options.random},
+            logger) {}
 
   // Adds what it asks the cluster for to the graph, once.
   absl::Status AddNodes(const Scope& scope,
@@ -145,7 +150,13 @@ class SyncReplicasWaits {
     int last_ends = 0;  // none: a chief has begun since
   };
   static Counts CountsOf(absl::Span<const Tensor> answers);
+  // Whether the chief has ended training and the next one begun since this
+  // replica looked: it goes on with that one.
+  bool HasNextBegun(const Counts& counts) ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsToEnd(const Counts& counts, absl::Duration waited)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The number of the training that this replica ends in.
+  absl::StatusOr<int64_t> TrainingThatEnds(Session& session)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Log(const Counts& counts, absl::Duration waited) const;
   std::string WhatIsMissing(const Counts& counts) const;
@@ -160,7 +171,8 @@ class SyncReplicasWaits {
   mutable absl::Mutex mutex_;
   bool is_waiting_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t advances_ ABSL_GUARDED_BY(mutex_) = 0;
-  int ends_before_ ABSL_GUARDED_BY(mutex_) = 0;  // when this session began
+  // When this session began, or the last chief that it knows of.
+  int ends_before_ ABSL_GUARDED_BY(mutex_) = 0;
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_in_run_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t runs_ ABSL_GUARDED_BY(mutex_) = 0;

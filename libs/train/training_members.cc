@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(5);
 
-// An entry: the training, how often it was written, the state.
+// An entry: the training, a number that grows with each write, the state.
 constexpr int kStateBits = 2;
 constexpr int kBeatBits = 40;
 
@@ -62,7 +62,8 @@ absl::Status TrainingMembers::AddNodes(const Scope& scope,
   return scope.status();
 }
 
-int64_t TrainingMembers::NextValue() {
+int64_t TrainingMembers::NextValue(absl::Time now) {
+  if (num_beats_ == 0) num_beats_ = absl::ToUnixMicros(now);
   const int64_t beat = ++num_beats_ & ((int64_t{1} << kBeatBits) - 1);
   return (entry_.training << (kBeatBits + kStateBits)) | (beat << kStateBits) |
          static_cast<int64_t>(entry_.state);
@@ -77,6 +78,14 @@ absl::Status TrainingMembers::Say(Session& session, State state,
   return Beat(session);
 }
 
+absl::Status TrainingMembers::Renumber(Session& session, int64_t training) {
+  {
+    absl::MutexLock lock(&mutex_);
+    entry_.training = training;
+  }
+  return Beat(session);
+}
+
 // Another thread may say something else meanwhile, and have written it first.
 absl::Status TrainingMembers::Beat(Session& session) {
   while (true) {
@@ -85,7 +94,7 @@ absl::Status TrainingMembers::Beat(Session& session) {
     {
       absl::MutexLock lock(&mutex_);
       written = entry_;
-      value = NextValue();
+      value = NextValue(session.scheduler().clock().Now());
     }
     RETURN_IF_ERROR(session.Run({{value_, Tensor::Vector<int64_t>({value})}},
                                 write_, {.timeout = kTimeout}));
@@ -117,6 +126,7 @@ absl::StatusOr<std::vector<TrainingMembers::Member>> TrainingMembers::Read(
         {.name = names[i],
          .state = static_cast<State>(value & ((1 << kStateBits) - 1)),
          .training = value >> (kBeatBits + kStateBits),
+         .value = value,
          .silence = SilenceOf(names[i], value, now)});
   }
   std::sort(members.begin(), members.end(),

@@ -40,6 +40,8 @@ class TrainingMembers {
     std::string name;
     State state = State::kTraining;
     int64_t training = 0;
+    // As the table holds it: another one each time that a program writes it.
+    int64_t value = 0;
     // Since this reader saw the entry change; zero at its first Read, and at
     // the first one after RestartSilence.
     absl::Duration silence;
@@ -65,6 +67,9 @@ class TrainingMembers {
   // belongs to; entries of others are compared by their reader.
   absl::Status Say(Session& session, State state, int64_t training = 0)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Writes the same state with the number of another training.
+  absl::Status Renumber(Session& session, int64_t training)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Writes it again: the program is there.
   absl::Status Beat(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -88,8 +93,9 @@ class TrainingMembers {
     int64_t value = 0;
     absl::Time since;
   };
-  // As the table holds it, different each time.
-  int64_t NextValue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of this entry, different each time, and from what earlier programs of this
+  // name have written.
+  int64_t NextValue(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration SilenceOf(const std::string& name, int64_t value,
                            absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
