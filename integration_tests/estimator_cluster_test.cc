@@ -72,12 +72,26 @@ class EstimatorClusterTest : public TrainAndEvaluateTest {
     return task;
   }
 
+  // The server of a task that outlives trainings.
+  std::unique_ptr<TaskServer> StartCoordinator(const std::string& cluster) {
+    TaskServerOptions options;
+    options.cluster = ConfigOf(cluster, "worker", 0).cluster_spec;
+    options.job_name = "coordinator";
+    options.heartbeat_interval = absl::Milliseconds(20);
+    return StartTaskServer(options).value();
+  }
+
   // Runs it as all tasks, and an evaluator where that is asked for; returns
-  // when all have ended.
+  // when all have ended. A coordinator stays until then.
   void RunAll(const Jobs& jobs, bool evaluator, const Program& program) {
     const std::string cluster = FreeCluster(jobs);
+    std::unique_ptr<TaskServer> coordinator;
     std::vector<RunConfig> configs;
     for (const auto& [job, count] : jobs) {
+      if (job == "coordinator") {
+        coordinator = StartCoordinator(cluster);
+        continue;
+      }
       for (int i = 0; i < count; ++i) {
         configs.push_back(ConfigOf(cluster, job, i));
       }
@@ -119,10 +133,14 @@ TEST_F(EstimatorClusterTest, AllTasksEndWithTheTraining) {
   }
 }
 
-// A task of the second round meets none of the first.
+// A parameter server of the second round does not take the end of the first for
+// its own, which a coordinator that outlives both knows of.
 TEST_F(EstimatorClusterTest, OneProgramTrainsTwice) {
-  for (const Jobs& jobs : {Jobs{{"ps", 2}, {"worker", 2}},
-                           Jobs{{"chief", 1}, {"ps", 1}, {"worker", 2}}}) {
+  for (const Jobs& jobs :
+       {Jobs{{"ps", 2}, {"worker", 2}},
+        Jobs{{"chief", 1}, {"ps", 1}, {"worker", 2}},
+        Jobs{{"coordinator", 1}, {"ps", 2}, {"worker", 2}},
+        Jobs{{"chief", 1}, {"coordinator", 1}, {"ps", 1}, {"worker", 1}}}) {
     files_.DeleteRecursively(model_dir_).IgnoreError();
     RunAll(jobs, false, [&](RunConfig config) -> absl::Status {
       Estimator model = Line(config);

@@ -79,7 +79,11 @@ class Membership {
   const std::map<std::string, Member>& members() const { return members_; }
   bool IsAlive(const std::string& task) const;
   bool HasLeft(const std::string& task) const;
-  // Jobs whose tasks have all left.
+  // Canonical names, by job.
+  const std::map<std::string, std::vector<std::string>>& tasks_of_job() const {
+    return tasks_of_job_;
+  }
+  // Jobs whose tasks have all left; sorted.
   std::vector<std::string> FinishedJobs() const;
 
  private:

@@ -27,6 +27,7 @@
 #include "libs/base/scheduler.h"
 #include "libs/coordinator/coordinator.h"
 #include "libs/coordinator/deferred_callbacks.h"
+#include "libs/coordinator/finished_jobs.h"
 #include "libs/coordinator/placement_work.h"
 #include "libs/coordinator/resource_register.h"
 #include "libs/coordinator/task_table.h"
@@ -213,7 +214,7 @@ class Coordinator::Impl : public std::enable_shared_from_this<Impl> {
   // certain which cluster this is.
   std::map<std::string, protocol::LeaveRequest> early_leaves_
       ABSL_GUARDED_BY(mutex_);
-  std::vector<std::string> finished_jobs_ ABSL_GUARDED_BY(mutex_);
+  FinishedJobs finished_jobs_ ABSL_GUARDED_BY(mutex_);
   // How often tasks have left or come back, from 1; and when each last did.
   uint64_t left_version_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<std::string, uint64_t> left_changes_ ABSL_GUARDED_BY(mutex_);

@@ -65,6 +65,7 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
         callbacks);
   }
   early_leaves_.erase(request.task);
+  if (state != Membership::State::kAlive) finished_jobs_.TaskCame(request.task);
   if (state == Membership::State::kLeft) CountChange(request.task);
   beats_since_.erase(request.task);
   register_.AddTask(request.task);
@@ -195,7 +196,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
   HeartbeatReply reply;
   reply.wants_report = register_.Answer(request.task);
   reply.stop = ShallStop(request.task);
-  reply.finished_jobs = finished_jobs_;
+  reply.finished_jobs = finished_jobs_.NewsFor(request.task);
   reply.cluster_uuid = SettledUuid();
   reply.left_version = left_version_;
   reply.left = LeftSince(request.left_version);
@@ -205,10 +206,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
 }
 
 void Coordinator::Impl::UpdateFinishedJobs() {
-  std::vector<std::string> finished = tasks_.members().FinishedJobs();
-  if (finished == finished_jobs_) return;
-  finished_jobs_ = std::move(finished);
-  beats_since_.clear();
+  if (finished_jobs_.Update(tasks_.members())) beats_since_.clear();
 }
 
 bool Coordinator::Impl::HaveAllHeard() const {
@@ -282,6 +280,7 @@ void Coordinator::Impl::RecordLeave(const std::string& task,
                                     DeferredCallbacks& callbacks) {
   Log(Severity::kInfo, absl::StrCat(task, " has left"), callbacks);
   CountChange(task);
+  finished_jobs_.TaskLeft(task);
   DropTask(task, callbacks);
 }
 

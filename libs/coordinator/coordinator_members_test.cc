@@ -447,6 +447,54 @@ TEST_F(CoordinatorTest, HeartbeatsTellWhichJobsHaveFinished) {
   EXPECT_THAT(reply.finished_jobs, IsEmpty());
 }
 
+// As a parameter server of a program that trains twice.
+TEST_F(CoordinatorTest, NextTrainingHearsOfItsOwnEndOnly) {
+  JoinAll();
+  Leave(kWorker0);
+  Leave(kWorker1);
+  EXPECT_THAT(Beat(kPs0)->finished_jobs, ElementsAre("worker"));
+  Leave(kPs0);
+  JoinAs(kPs0, 2);
+  EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, IsEmpty());
+  JoinAs(kWorker0, 2);
+  Leave(kWorker0, 2);
+  EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, IsEmpty())
+      << "the other worker has not begun";
+  JoinAs(kWorker1, 2);
+  EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, IsEmpty());
+  Leave(kWorker1, 2);
+  EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, ElementsAre("worker"));
+}
+
+// A worker of the next training may be faster than a parameter server of this
+// one, which would take that training's end for its own.
+TEST_F(CoordinatorTest, FinishIsToldThoughTheJobStartsAgain) {
+  JoinAll();
+  Leave(kWorker0);
+  Leave(kWorker1);
+  JoinAs(kWorker0, 2);
+  EXPECT_THAT(Beat(kPs0)->finished_jobs, ElementsAre("worker"));
+  EXPECT_THAT(Beat(kPs0)->finished_jobs, IsEmpty()) << "once";
+  Leave(kPs0);
+  JoinAs(kWorker1, 2);
+  Leave(kWorker0, 2);
+  Leave(kWorker1, 2);
+  JoinAs(kPs0, 2);
+  EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, ElementsAre("worker"))
+      << "the end of the next training, which had nothing left to do";
+}
+
+// It has not ended with the training.
+TEST_F(CoordinatorTest, LostTaskHearsOfAFinishAgain) {
+  JoinAll();
+  Leave(kWorker0);
+  Leave(kWorker1);
+  EXPECT_THAT(Beat(kPs0)->finished_jobs, ElementsAre("worker"));
+  coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("it was cut"));
+  JoinAs(kPs0, 2);
+  EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, ElementsAre("worker"));
+}
+
 // Whoever is not there cannot hear of it, and whoever is there has heard an
 // answer when it asks again.
 TEST_F(CoordinatorTest, KnowsWhoHasHeardWhichJobsHaveFinished) {

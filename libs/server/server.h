@@ -80,7 +80,9 @@ struct ServerOptions {
   // Stop once all tasks of this job have started and have stopped again,
   // cleanly: "worker" lets parameter servers end with the training. It leaves
   // the cluster then, and stops when the coordinator has, after half a minute
-  // at the latest. Empty: no.
+  // at the latest. A task that has ended so, and starts again under a
+  // coordinator that outlives trainings, stops at the end of the next one.
+  // Empty: no.
   std::string stop_after_job;
   // The drain time of a server that stops by itself; see Stop.
   absl::Duration drain = absl::Seconds(10);

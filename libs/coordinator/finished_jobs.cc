@@ -1,0 +1,61 @@
+#include "libs/coordinator/finished_jobs.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+
+bool FinishedJobs::Update(const Membership& members) {
+  std::vector<std::string> finished = members.FinishedJobs();
+  for (const std::string& job : finished) CountFinish(job, members);
+  if (finished == finished_) return false;
+  finished_ = std::move(finished);
+  return true;
+}
+
+void FinishedJobs::CountFinish(const std::string& job,
+                               const Membership& members) {
+  Finishes& last = finishes_[job];
+  std::map<std::string, uint64_t> now;
+  for (const std::string& task : members.tasks_of_job().at(job)) {
+    now[task] = members.members().at(task).incarnation;
+  }
+  const bool is_another =
+      std::all_of(now.begin(), now.end(), [&](const auto& task) {
+        const auto before = last.incarnations.find(task.first);
+        return before == last.incarnations.end() ||
+               before->second != task.second;
+      });
+  if (!is_another) return;
+  ++last.number;
+  last.incarnations = std::move(now);
+}
+
+void FinishedJobs::TaskCame(const std::string& task) {
+  heard_[task].first.clear();
+}
+
+void FinishedJobs::TaskLeft(const std::string& task) {
+  Heard& heard = heard_[task];
+  for (const auto& [job, number] : heard.first) heard.before[job] = number;
+  heard.first.clear();
+}
+
+std::vector<std::string> FinishedJobs::NewsFor(const std::string& task) {
+  Heard& heard = heard_[task];
+  std::vector<std::string> news;
+  for (const auto& [job, finishes] : finishes_) {
+    const auto before = heard.before.find(job);
+    if (before != heard.before.end() && before->second >= finishes.number) {
+      continue;
+    }
+    const bool is_finished =
+        std::binary_search(finished_.begin(), finished_.end(), job);
+    if (!is_finished && heard.first.contains(job)) continue;
+    heard.first.try_emplace(job, finishes.number);
+    news.push_back(job);
+  }
+  return news;
+}
+
+}  // namespace weft
