@@ -54,8 +54,15 @@ class SyncReplicasMembersTest : public testing::Test {
                                   test.cluster_.session_options())
                      .value();
     }
-    void BeginSession() { EXPECT_OK(members_.BeginSession(*session_, 0)); }
-    void End() { EXPECT_OK(members_.SayEnded(*session_, 0)); }
+    void BeginSession(int64_t training = 0) {
+      EXPECT_OK(members_.BeginSession(*session_, training));
+    }
+    void JoinTraining(int64_t training) {
+      members_.JoinTraining(*session_, training);
+    }
+    void End(int64_t training = 0) {
+      EXPECT_OK(members_.SayEnded(*session_, training));
+    }
     void Beat() { members_.Beat(*session_); }
     // At its first look it waits for another one.
     bool AreTooFew(int64_t wait) {
@@ -187,6 +194,19 @@ TEST_F(SyncReplicasMembersTest, AReplicaThatEndsBetweenTwoLooksHasEnded) {
   Program again = Replica();
   again.BeginSession();
   again.End();
+  EXPECT_TRUE(chief.AreTooFewTwice(1));
+}
+
+// The chief of its session has ended training, and another one begun before it
+// looked.
+TEST_F(SyncReplicasMembersTest, AReplicaEndsInTheTrainingThatItHasJoined) {
+  Program chief = Chief(), replica = Replica();
+  replica.BeginSession(0);
+  chief.BeginSession(1);
+  replica.JoinTraining(1);
+  EXPECT_FALSE(chief.AreTooFewTwice(1));
+  replica.End(1);
+  replica.JoinTraining(1);
   EXPECT_TRUE(chief.AreTooFewTwice(1));
 }
 

@@ -144,8 +144,9 @@ class SessionRunHook {
   // Training is over: a hook asked for its end, or the input has ended, or the
   // program closed the session. Not for a program that was asked to leave
   // (stop_requested, RequestStop) before its training had come to its end:
-  // another one goes on with it. UNAVAILABLE and DEADLINE_EXCEEDED are tried
-  // again for a minute; then, as any other at once, the error is logged.
+  // another one goes on with it. UNAVAILABLE, ABORTED and DEADLINE_EXCEEDED are
+  // tried again for a minute, after ABORTED in another session; then, as any
+  // other at once, the error is logged.
   virtual absl::Status TrainingHasEnded(Session& session);
   // Threads of the coordinator have ended, but for those that ignore that they
   // are to stop, and the session is closed, though a step of it may hang: what

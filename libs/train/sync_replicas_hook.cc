@@ -247,7 +247,9 @@ absl::Status SyncReplicasHook::AddNodesOfChief(
   const std::vector<Output> cleared =
       ends.last.DequeueMany(there, ends.last.Size(there));
   const Tensor one = Tensor::Scalar(int64_t{1});
-  end_ops_ = {ends.all.Enqueue(there, {one}), ends.last.Enqueue(there, {one})};
+  const Operation last = ends.last.Enqueue(there, {one});
+  if (!last) return scope.status();
+  end_ops_ = {ends.all.Enqueue(there.WithControlDependencies({last}), {one})};
   gradients_are_there_ =
       nodes_->WaitForGradients(scope.SubScope("sync_replicas_waits"));
   RETURN_IF_ERROR(scope.status());

@@ -89,7 +89,10 @@ void SyncReplicasMembers::SetTraining(int64_t training) {
 }
 
 void SyncReplicasMembers::JoinTraining(Session& session, int64_t training) {
-  SetTraining(training);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (std::exchange(training_, training) == training) return;
+  }
   members_->Renumber(session, training).IgnoreError();
 }
 

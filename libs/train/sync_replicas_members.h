@@ -74,7 +74,8 @@ class SyncReplicasMembers {
   void Beat(Session& session) { members_->Beat(session).IgnoreError(); }
   // It was asked to leave, and comes back.
   void SayLeft(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Its chief has ended that training, and the next one has begun meanwhile.
+  // Its chief may have ended training, and another one have begun that training
+  // since.
   void JoinTraining(Session& session, int64_t training)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // It has no more gradients for that training. Returns whether enough other

@@ -46,13 +46,18 @@ absl::Status SyncReplicasWaits::AddNodes(const Scope& scope,
             : ops::ResourceAccumulatorNumAccumulated(beside,
                                                      accumulator.handle));
   }
-  const auto ask_size = [&](const ops::Queue& queue, const std::string& name) {
+  const auto ask_size = [&](const Scope& at, const ops::Queue& queue,
+                            const std::string& name) {
     asked_.push_back(
-        queue.Size(named.ColocateWith(queue.handle()).WithName(name)));
+        queue.Size(at.ColocateWith(queue.handle()).WithName(name)));
   };
-  ask_size(nodes_.own_tokens(), "num_tokens");
-  ask_size(ends.all, "num_ends");
-  ask_size(ends.last, "num_last_ends");
+  ask_size(named, nodes_.own_tokens(), "num_tokens");
+  ask_size(named, ends.all, "num_ends");
+  RETURN_IF_ERROR(scope.status());
+  // A chief that ends writes them in the other order, so that an end is never
+  // seen without its being the last.
+  ask_size(named.WithControlDependencies({Operation(asked_.back())}), ends.last,
+           "num_last_ends");
   own_token_op_ = nodes_.EnqueueOwnToken(scope);
   return scope.status();
 }
@@ -301,7 +306,10 @@ void SyncReplicasWaits::Look(Session& session, absl::Duration waited,
   const auto answers = session.Run({}, asked_, {}, {.timeout = kTimeout});
   if (!answers.ok()) return;  // what waits will say why
   const Counts counts = CountsOf(*answers);
-  if (HasNextBegun(counts)) members_.JoinTraining(session, counts.ends);
+  // Another chief has begun: this replica goes on with its training.
+  if (!is_chief_ && counts.last_ends == 0) {
+    members_.JoinTraining(session, counts.ends);
+  }
   if (IsToEnd(counts, waited)) {
     logger_.Info(
         "The chief has ended training, and so does this replica of "
@@ -311,12 +319,6 @@ void SyncReplicasWaits::Look(Session& session, absl::Duration waited,
     members_.Read(session).IgnoreError();
     Log(counts, waited);
   }
-}
-
-bool SyncReplicasWaits::HasNextBegun(const Counts& counts) {
-  absl::MutexLock lock(&mutex_);
-  if (is_chief_ || counts.last_ends > 0) return false;
-  return std::exchange(ends_before_, counts.ends) != counts.ends;
 }
 
 bool SyncReplicasWaits::IsToEnd(const Counts& counts, absl::Duration waited) {

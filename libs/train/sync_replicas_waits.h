@@ -150,9 +150,6 @@ class SyncReplicasWaits {
     int last_ends = 0;  // none: a chief has begun since
   };
   static Counts CountsOf(absl::Span<const Tensor> answers);
-  // Whether the chief has ended training and the next one begun since this
-  // replica looked: it goes on with that one.
-  bool HasNextBegun(const Counts& counts) ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsToEnd(const Counts& counts, absl::Duration waited)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The number of the training that this replica ends in.
@@ -171,8 +168,7 @@ class SyncReplicasWaits {
   mutable absl::Mutex mutex_;
   bool is_waiting_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t advances_ ABSL_GUARDED_BY(mutex_) = 0;
-  // When this session began, or the last chief that it knows of.
-  int ends_before_ ABSL_GUARDED_BY(mutex_) = 0;
+  int ends_before_ ABSL_GUARDED_BY(mutex_) = 0;  // when this session began
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_in_run_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t runs_ ABSL_GUARDED_BY(mutex_) = 0;

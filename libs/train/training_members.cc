@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -120,6 +121,9 @@ absl::StatusOr<std::vector<TrainingMembers::Member>> TrainingMembers::Read(
   const absl::Time now = session.scheduler().clock().Now();
   std::vector<Member> members;
   absl::MutexLock lock(&mutex_);
+  const std::set<std::string> present(names.begin(), names.end());
+  std::erase_if(
+      seen_, [&](const auto& seen) { return !present.contains(seen.first); });
   for (size_t i = 0; i < names.size(); ++i) {
     const int64_t value = values[i];
     members.push_back(
