@@ -311,14 +311,13 @@ void AwaitOtherTasks(TaskServer& server, const TaskOptions& task,
     if (task.stop_requested && task.stop_requested()) return;
     if (std::exchange(is_logged, true)) continue;
     environment.logger.Info(
-        "Training has ended here; waiting for the task that hosts the "
-        "coordinator to end.");
+        "Training has ended here; waiting for other tasks of it to end.");
   }
   if (!is_logged) return;
   environment.logger.Warning(
-      absl::StrCat("The task that hosts the coordinator has not ended within ",
+      absl::StrCat("Other tasks of the training have not ended within ",
                    absl::FormatDuration(task.wait_for_workers),
-                   " of the training's end; leaving without it."));
+                   " of its end here; leaving without them."));
 }
 
 absl::Status CheckTrainer(const RunConfig& config) {

@@ -82,7 +82,8 @@ struct TaskOptions {
   std::function<bool()> stop_requested;
   // How long a chief waits in the end for workers, whose last steps need the
   // parameter servers; and how long another task that has trained waits for the
-  // task that plays the coordinator to end, so that a program may train again.
+  // task that plays the coordinator to end, or, where a job "coordinator" does,
+  // for the others of its job, so that a program may train again.
   absl::Duration wait_for_workers = absl::Minutes(5);
   bool insecure = false;            // as ServerOptions
   std::optional<int> metrics_port;  // likewise; evaluators have no server

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "libs/base/clock.h"
@@ -42,6 +46,9 @@ namespace {
 // How often a server that has finished looks whether it has joined, and whether
 // others have heard of it.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
+// Between two questions to the coordinator, and how long it may take to answer.
+constexpr absl::Duration kAskInterval = absl::Milliseconds(200);
+constexpr absl::Duration kStatusTimeout = absl::Seconds(5);
 // A checkpoint writer that stops expects no save to begin so shortly before the
 // end of its drain time.
 constexpr absl::Duration kSaveTime = absl::Seconds(2);
@@ -233,6 +240,33 @@ class Server::Impl : private PeerObserver,
         deadline - process_.scheduler().clock().Now();
     StayUntil([this] { return is_coordinator_lost_.load(); }, longest);
     return is_coordinator_lost_.load();
+  }
+
+  // For a coordinator that outlives trainings. A process of this job that began
+  // the next training before all have ended this one would keep its end from
+  // being seen.
+  bool LeaveAndAwaitOwnJob(absl::Time deadline) {
+    if (!peers_) {
+      if (!link_->joined()) return true;
+      auto peers = AskForPeers();
+      if (!peers.ok()) return true;  // nobody can be asked
+      peers_ = *std::move(peers);
+      has_left_ = true;
+      link_->Leave();
+    }
+    const Clock& clock = process_.scheduler().clock();
+    while (!HavePeersEnded()) {
+      const absl::Time now = clock.Now();
+      if (now >= deadline) return false;
+      if (stopped_->WaitUntil(std::min(deadline, now + kAskInterval))) break;
+    }
+    return true;
+  }
+
+  bool LeaveAndAwaitEnd(absl::Time deadline) {
+    return EndsWithTraining(coordinator_task_)
+               ? LeaveAndAwaitCoordinatorsEnd(deadline)
+               : LeaveAndAwaitOwnJob(deadline);
   }
 
   void Stop(absl::Duration drain) {
@@ -619,6 +653,48 @@ class Server::Impl : private PeerObserver,
     }
   }
 
+  // Which processes the other tasks of this job are, by name; 0: none yet.
+  // Those that have left or were lost are not among them.
+  using Peers = std::map<std::string, uint64_t>;
+  absl::StatusOr<Peers> AskForPeers() {
+    struct Asked {
+      std::unique_ptr<Event> has_come;
+      absl::StatusOr<protocol::ClusterStatus> status;
+    };
+    Scheduler& scheduler = process_.scheduler();
+    const auto asked = std::make_shared<Asked>();
+    asked->has_come = scheduler.NewEvent();
+    route_->GetCluster({}, scheduler.clock().Now() + kStatusTimeout,
+                       [asked](absl::StatusOr<protocol::ClusterStatus> status) {
+                         asked->status = std::move(status);
+                         asked->has_come->Set();
+                       });
+    asked->has_come->Wait();
+    RETURN_IF_ERROR(asked->status.status());
+    Peers peers;
+    const std::string job = absl::StrCat("/job:", options_.job_name, "/");
+    for (const protocol::TaskStatus& one : asked->status->tasks) {
+      const bool may_end = one.state == protocol::TaskState::kAlive ||
+                           one.state == protocol::TaskState::kExpected;
+      if (may_end && one.task != task_ && absl::StartsWith(one.task, job)) {
+        peers[one.task] = one.incarnation;
+      }
+    }
+    return peers;
+  }
+
+  // Where the coordinator does not answer they may have not.
+  bool HavePeersEnded() {
+    const auto now = AskForPeers();
+    if (!now.ok()) return false;
+    return std::none_of(peers_->begin(), peers_->end(), [&](auto& peer) {
+      const auto it = now->find(peer.first);
+      if (it == now->end()) return false;
+      if (peer.second == 0) peer.second = it->second;  // it has begun
+      return peer.second == it->second;
+    });
+  }
+
   // None: the program has stopped it.
   std::optional<absl::Status> WhyItHasStopped() {
     absl::MutexLock lock(&mutex_);
@@ -865,6 +941,8 @@ class Server::Impl : private PeerObserver,
   std::atomic<bus::Endpoint*> listening_{nullptr};
   std::atomic<bool> is_coordinator_lost_{false};
   std::atomic<bool> has_left_{false};
+  // When this task left: those it waits for. Of the thread that waits.
+  std::optional<Peers> peers_;
   std::atomic<bool> stops_after_job_{false};
   const std::unique_ptr<Event> stopped_;
   InFlight self_stops_;
@@ -965,7 +1043,7 @@ absl::Status Server::Finish(absl::Duration drain) {
 bool Server::is_asked_to_stop() const { return impl_->is_asked_to_stop(); }
 
 bool Server::LeaveAndAwaitCoordinatorsEnd(absl::Time deadline) {
-  return impl_->LeaveAndAwaitCoordinatorsEnd(deadline);
+  return impl_->LeaveAndAwaitEnd(deadline);
 }
 
 bool Server::AwaitStopped(absl::Time deadline) {
