@@ -903,6 +903,45 @@ TEST_P(FailingSavesTest, AnEndedChiefWaitsForWorkersAfterALoss) {
       << "three steps after the checkpoint of step 2";
 }
 
+// While the chief looks for others, of whom there are none.
+TEST_P(FailingSavesTest, ALossAfterTheEndOfTheInputComesOut) {
+  Model model;
+  const auto chief = Start(model, false);
+  ASSERT_NE(chief, nullptr);
+  Run(*chief, model, 3);
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  absl::Status closed = absl::UnknownError("none");
+  scheduler.Schedule(Pool::kBlocking, [&] {
+    EndInput(*chief);
+    closed = chief->Close();
+  });
+  scheduler.AdvanceBy(absl::Seconds(2));
+  StartAgain("ps", 0);
+  scheduler.AdvanceBy(absl::Minutes(5));
+  EXPECT_TRUE(train::IsSessionLost(closed)) << closed;
+  EXPECT_THAT(std::string(closed.message()),
+              HasSubstr("The session was lost when training had ended"));
+  EXPECT_GE(NumLines("Restoring parameters from /job/model.ckpt-2"), 1);
+}
+
+// The checkpoint of the last step was there before.
+TEST_P(FailingSavesTest, ALossOfNoStepAfterTheEndOfTheInputIsNoError) {
+  Model model;
+  const auto chief = Start(model, false);
+  ASSERT_NE(chief, nullptr);
+  Run(*chief, model, 2);
+  SimulatedScheduler& scheduler = cluster_.scheduler();
+  absl::Status closed = absl::UnknownError("none");
+  scheduler.Schedule(Pool::kBlocking, [&] {
+    EndInput(*chief);
+    closed = chief->Close();
+  });
+  scheduler.AdvanceBy(absl::Seconds(2));
+  StartAgain("ps", 0);
+  scheduler.AdvanceBy(absl::Minutes(5));
+  EXPECT_OK(closed);
+}
+
 TEST_P(FailingSavesTest, TheLastOneIsTriedAgain) {
   Model model;
   const auto session = Start(model, false);

@@ -27,6 +27,9 @@ constexpr absl::Duration kLongestLeaving = absl::Seconds(1);
 // How often it is looked whether others train on.
 constexpr absl::Duration kBetweenLooksAtOthers = absl::Milliseconds(250);
 
+// How long a read of the global step may take that only informs.
+constexpr absl::Duration kLongestRead = absl::Seconds(5);
+
 // A session that lives so long has not been lost by what it does itself.
 constexpr absl::Duration kLasting = absl::Minutes(1);
 
@@ -221,14 +224,21 @@ void MonitoredSession::RunHasSucceeded() {
 }
 
 // Where it cannot be read, runs will tell why.
+std::optional<int64_t> MonitoredSession::ReadStep() {
+  if (!global_step_) return std::nullopt;
+  const auto fetched = live_->session().Run(
+      {}, std::vector<Output>{global_step_}, {}, {.timeout = kLongestRead});
+  if (!fetched.ok()) return std::nullopt;
+  return GlobalStepValue((*fetched)[0]);
+}
+
 void MonitoredSession::CompareItsStep() {
-  if (!first_loss_.has_value() || !global_step_) return;
-  const auto fetched = live_->session().Run(global_step_);
-  if (!fetched.ok()) return;
-  const int64_t step = GlobalStepValue(*fetched);
+  if (!first_loss_.has_value()) return;
+  const std::optional<int64_t> step = ReadStep();
+  if (!step.has_value()) return;
   if (!first_step_.has_value()) {
     first_step_ = step;
-  } else if (step > *first_step_) {
+  } else if (*step > *first_step_) {
     HasProgressed();
   }
 }
@@ -473,6 +483,7 @@ absl::Status MonitoredSession::AwaitOthers() {
     if (train_on.ok()) {
       leaves_others_ = *train_on;
       if (!*train_on || is_asked_to_leave) return absl::OkStatus();
+      NoteStep();
       scheduler_.Sleep(kBetweenLooksAtOthers);
     } else if (is_asked_to_leave && IsSessionLost(train_on.status())) {
       leaves_others_ = true;    // they may be there
@@ -482,11 +493,33 @@ absl::Status MonitoredSession::AwaitOthers() {
       return train_on.status();
     } else {
       // Others wait for the chief to restore their variables.
+      loss_at_the_end_ = train_on.status();
       DropSession(train_on.status());
       RETURN_IF_ERROR(BackOff(train_on.status()));
     }
   }
   return absl::OkStatus();
+}
+
+// A session that was lost before its step could be read had at least one step
+// more than the checkpoint that its successor begins at.
+void MonitoredSession::NoteStep() {
+  const std::optional<int64_t> step = ReadStep();
+  if (!step.has_value()) return;
+  const bool was_never_read =
+      !loss_at_the_end_.ok() && !furthest_step_.has_value();
+  const int64_t reached = *step + (was_never_read ? 1 : 0);
+  furthest_step_ = std::max(furthest_step_.value_or(reached), reached);
+}
+
+absl::Status MonitoredSession::CheckThatNoStepIsMissing() {
+  if (loss_at_the_end_.ok() || leaves_others_) return absl::OkStatus();
+  const std::optional<int64_t> step = ReadStep();
+  if (step.has_value() && furthest_step_.has_value() &&
+      *step >= *furthest_step_) {
+    return absl::OkStatus();
+  }
+  return LostAtTheEnd(loss_at_the_end_);
 }
 
 // What was asked to stop waits for no new session: it would begin at the last
@@ -507,8 +540,12 @@ absl::Status MonitoredSession::Close(absl::Status status) {
   if (!IsSessionLost(status)) TellThatLastStepWasRefused();
   if (status.ok()) status = AwaitOthers();
   if (status.ok()) status = SessionToEnd();
-  const bool has_ended = status.ok() && !leaves_others_ && HasTrainingEnded();
+  const absl::Status missing =
+      status.ok() ? CheckThatNoStepIsMissing() : absl::OkStatus();
+  const bool has_ended =
+      status.ok() && missing.ok() && !leaves_others_ && HasTrainingEnded();
   if (status.ok()) status = EndHooks();
+  if (status.ok()) status = missing;  // what others have done since is saved
   if (status.ok() && has_ended) {
     const absl::Status error = live_->coordinator().requested_error();
     if (error.ok() || MayRecover(error)) TellThatTrainingHasEnded();

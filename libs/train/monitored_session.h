@@ -25,8 +25,10 @@
 //
 // A chief whose input has ended stays as long as other programs train on, as
 // its hooks say (SessionRunHook::WhileOthersTrain); so Close may take long. A
-// stop that is asked for ends that wait. Where a hook of another program has
-// refused a step, Close of a chief saves no more and returns
+// stop that is asked for ends that wait. A session that is lost meanwhile is
+// replaced for those others; where they do not bring the global step back to
+// where it was, Close saves and returns the error of the loss. Where a hook of
+// another program has refused a step, Close of a chief saves no more and returns
 // FAILED_PRECONDITION, whatever has ended its training.
 //
 // Close calls End of a hook again after UNAVAILABLE: for up to max_recovery, or
@@ -182,6 +184,8 @@ class MonitoredSession {
   // The same; `why` where there is none.
   absl::Status BackOff(const absl::Status& why);
   void RunHasSucceeded();
+  // Not given: the graph has none, or it could not be read.
+  std::optional<int64_t> ReadStep();
   // Looks whether the new session goes on from a greater step than the first
   // one after the loss.
   void CompareItsStep();
@@ -209,6 +213,11 @@ class MonitoredSession {
   // Until no hook says that others train on, or a stop is asked for. Asks the
   // hooks at least once where the input has ended.
   absl::Status AwaitOthers();
+  // Notes how far others have trained, to compare with after a loss.
+  void NoteStep();
+  // An error where the session was lost after the end of the input, and nobody
+  // has trained again what was lost.
+  absl::Status CheckThatNoStepIsMissing();
   // Whether they do.
   absl::StatusOr<bool> AskWhetherOthersTrain();
   void TellThatLastStepWasRefused();
@@ -245,6 +254,10 @@ class MonitoredSession {
   bool needs_session_to_tell_ = false;
   std::unique_ptr<Session> session_to_tell_;
   absl::Time tells_until_ = absl::InfiniteFuture();
+  // Of a session that was lost after the end of the input.
+  absl::Status loss_at_the_end_;
+  // Of those that were read after the end of the input.
+  std::optional<int64_t> furthest_step_;
   absl::Status last_run_;
   absl::Status loss_;      // of the last session that was lost
   absl::Status given_up_;  // by ShouldStop
