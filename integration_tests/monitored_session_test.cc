@@ -945,6 +945,41 @@ TEST_F(MonitoredSessionTest, TheEndOfTheInputIsNoError) {
   EXPECT_EQ(final_ops->final_ops_values()[0].scalar<int64_t>(), 1 + 2 + 3);
 }
 
+// Keeps the coordinator, whose threads may fail.
+class ThreadHook : public train::SessionRunHook {
+ public:
+  absl::Status AfterCreateSession(Session&,
+                                  train::Coordinator& given) override {
+    coordinator = &given;
+    return absl::OkStatus();
+  }
+  train::Coordinator* coordinator = nullptr;
+};
+
+// Between the end of the input and Close. What only lost a session is of no
+// matter any more.
+TEST_F(MonitoredSessionTest, AThreadThatFailsLateKeepsTheLastSave) {
+  for (const absl::Status& failed :
+       {absl::DataLossError("a thread"), absl::UnavailableError("a thread")}) {
+    const std::string directory = absl::StrCat("/job/", failed.raw_code());
+    const auto hook = std::make_shared<ThreadHook>();
+    auto options = Options({hook});
+    options.checkpoint_dir = directory;
+    options.save_checkpoint_steps = 100;
+    const auto session = Start(std::move(options));
+    ASSERT_NE(session, nullptr);
+    for (int i = 0; i < 2; ++i) ASSERT_OK(session->Run(count_));
+    const absl::Status ended =
+        session->RunStepFn([](MonitoredSession::StepContext&) {
+          return absl::OutOfRangeError("the input has ended");
+        });
+    hook->coordinator->RequestStop(failed);
+    EXPECT_EQ(session->Close(ended),
+              absl::IsUnavailable(failed) ? absl::OkStatus() : failed);
+    EXPECT_OK(files_.FileExists(directory + "/model.ckpt-2.index"));
+  }
+}
+
 // ---- Hooks that wait, and hooks that act by the clock ----
 
 // Counts the step up on a thread of its own, beside the runs.
@@ -1931,6 +1966,34 @@ TEST_F(QueueRunnerTest, AnErrorOfItsThreadComesOut) {
   EXPECT_THAT(status, StatusIs(kFailedPrecondition, "never"));
   EXPECT_TRUE(session->ShouldStop());
   EXPECT_THAT(session->Close(), StatusIs(kFailedPrecondition, "never"));
+}
+
+// It closes the queue, and the run that waits for an element takes that for the
+// end of the input.
+TEST_F(QueueRunnerTest, AnErrorThatClosesTheQueueKeepsTheLastSave) {
+  const ops::QueueAttrs scalars{.shapes = {PartialShape::Scalar()}};
+  const auto gate =
+      ops::Queue::Fifo(root_.WithName("gate"), {DT_FLOAT}, scalars);
+  queue_ = ops::Queue::Fifo(root_.WithName("queue"), {DT_FLOAT}, scalars);
+  const Output value =
+      ops::CheckNumerics(root_, gate.Dequeue(root_)[0], "bad input");
+  train::AddQueueRunner(
+      root_,
+      {.queue = queue_, .enqueue_ops = {queue_.Enqueue(root_, {value})}});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Operation open = gate.Enqueue(root_, {ops::Const(root_, nan)});
+  dequeue_ = queue_.Dequeue(root_)[0];
+  ASSERT_OK(root_.status());
+  auto options = Options();
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 100;
+  const auto session = Start(std::move(options));
+  ASSERT_NE(session, nullptr);
+  for (int i = 0; i < 2; ++i) ASSERT_OK(session->Run(count_));
+  const absl::Status ended = session->Run({}, {dequeue_}, {open}).status();
+  EXPECT_THAT(ended, StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(session->Close(ended), StatusIs(kInvalidArgument, "bad input"));
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-2.index"));
 }
 
 TEST_F(QueueRunnerTest, ClosesWithoutBeingTold) {

@@ -467,10 +467,16 @@ absl::StatusOr<bool> MonitoredSession::AskWhetherOthersTrain() {
     if (others == Others::kAreDone) return false;
     train_on |= others == Others::kTrainOn;
   }
-  // The end of the input is one, too, where a thread has read it.
+  return train_on && !HasThreadFailed();
+}
+
+// Of the end of training: what was done until then is saved, and Close returns
+// the error. The end of the input is none where a thread has read it. A session
+// that is lost is lost to the next call of a hook, too.
+bool MonitoredSession::HasThreadFailed() const {
   const absl::Status error = live_->coordinator().requested_error();
-  if (!error.ok() && !absl::IsOutOfRange(error)) return error;
-  return train_on;
+  if (error.ok() || absl::IsOutOfRange(error)) return false;
+  return !options_.recovery.should_recover || !IsSessionLost(error);
 }
 
 // A program that is asked to leave waits for nobody, but looks once whether it

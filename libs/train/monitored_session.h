@@ -38,7 +38,8 @@
 // and the program goes on from that checkpoint when it is started again.
 //
 // An error of a thread of the coordinator (queue runners, hooks' own) makes
-// ShouldStop true, and comes out of the next Run and of Close.
+// ShouldStop true, and comes out of the next Run and of Close. It ends the wait
+// for other programs; hooks' End is called, so that what was done is saved.
 //
 // Threads: one at a time, but for RequestStop. All block.
 #ifndef WEFT_LIBS_TRAIN_MONITORED_SESSION_H_
@@ -218,8 +219,9 @@ class MonitoredSession {
   // An error where the session was lost after the end of the input, and nobody
   // has trained again what was lost.
   absl::Status CheckThatNoStepIsMissing();
-  // Whether they do.
+  // Whether they do; false ends the wait.
   absl::StatusOr<bool> AskWhetherOthersTrain();
+  bool HasThreadFailed() const;
   void TellThatLastStepWasRefused();
   absl::Status EndHooks();
   absl::Status EndHook(SessionRunHook& hook);
