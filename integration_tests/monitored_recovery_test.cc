@@ -942,6 +942,39 @@ TEST_P(FailingSavesTest, ALossOfNoStepAfterTheEndOfTheInputIsNoError) {
   EXPECT_OK(closed);
 }
 
+// Its checkpoints since then hold whatever that worker has left in variables.
+TEST_P(FailingSavesTest, AWorkerThatFailedBeforeASaveEndsNoSaves) {
+  Model model;
+  train::TrainingMembers worker("training_members", "zmq://other:1#1");
+  ASSERT_OK(worker.AddNodes(model.root, model.step.handle()));
+  const auto chief = Start(model, false);
+  ASSERT_NE(chief, nullptr);
+  Run(*chief, model, 1);
+  ASSERT_OK(worker.Say(*chief->raw_session(),
+                       train::TrainingMembers::State::kFailed));
+  Run(*chief, model, 2);
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-2.index"));
+  EndInput(*chief);
+  EXPECT_OK(chief->Close());
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-3.index"));
+}
+
+TEST_P(FailingSavesTest, AWorkerThatFailedAfterTheLastSaveEndsSaves) {
+  Model model;
+  train::TrainingMembers worker("training_members", "zmq://other:1#1");
+  ASSERT_OK(worker.AddNodes(model.root, model.step.handle()));
+  const auto chief = Start(model, false);
+  ASSERT_NE(chief, nullptr);
+  Run(*chief, model, 3);
+  ASSERT_OK(worker.Say(*chief->raw_session(),
+                       train::TrainingMembers::State::kFailed));
+  EndInput(*chief);
+  EXPECT_THAT(chief->Close(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "The worker of zmq://other:1 has failed"));
+  EXPECT_FALSE(files_.FileExists("/job/model.ckpt-3.index").ok());
+}
+
 TEST_P(FailingSavesTest, TheLastOneIsTriedAgain) {
   Model model;
   const auto session = Start(model, false);

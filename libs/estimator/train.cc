@@ -147,7 +147,6 @@ class HooksOf {
                    : nullptr) {}
 
   train::HookList All() {
-    AddOtherWorkers();
     if (config_.is_chief) AddChiefHooks();
     AddHooks({InputHook(built_.input)}, hooks_);
     AddHooks(options_.hooks, hooks_);
@@ -168,6 +167,7 @@ class HooksOf {
     if (auto* const saver = FirstSaver(hooks_)) {
       saver->SetUpdatingHooks(hooks_);
     }
+    AddOtherWorkers();
     return std::move(hooks_);
   }
 
@@ -181,10 +181,10 @@ class HooksOf {
 
   void AddOtherWorkers() {
     if (!config_.IsInCluster() || config_.num_worker_replicas < 2) return;
-    hooks_.push_back(std::make_shared<train::OtherWorkersHook>(
-        train::OtherWorkersOptions{.is_chief = config_.is_chief,
-                                   .target = config_.master,
-                                   .logger = environment_.logger}));
+    train::AddOtherWorkersHook({.is_chief = config_.is_chief,
+                                .target = config_.master,
+                                .logger = environment_.logger},
+                               hooks_);
   }
 
   void AddChiefHooks() {

@@ -148,12 +148,11 @@ void TellSaversOfAll(const HookList& hooks) {
 // Of a session of a server, whose variables other programs may use.
 void AddOtherWorkers(const Options& options, HookList& hooks) {
   if (options.master.empty()) return;
-  hooks.insert(hooks.begin(),
-               std::make_shared<OtherWorkersHook>(
-                   OtherWorkersOptions{.is_chief = options.is_chief,
-                                       .target = options.master,
-                                       .random = options.random,
-                                       .logger = options.logger}));
+  AddOtherWorkersHook({.is_chief = options.is_chief,
+                       .target = options.master,
+                       .random = options.random,
+                       .logger = options.logger},
+                      hooks);
 }
 
 // The chief's own hooks, then the default ones, then those of all.

@@ -30,6 +30,24 @@ std::string NameOf(const OtherWorkersOptions& options) {
   return TrainingMembers::UniqueName(options.target, options.random);
 }
 
+// A saver of the program's own may be used by a later training, too.
+class SaveListener : public CheckpointSaverListener {
+ public:
+  explicit SaveListener(std::weak_ptr<OtherWorkersHook> hook)
+      : hook_(std::move(hook)) {}
+  absl::Status BeforeSave(Session& session, int64_t) override {
+    const auto hook = hook_.lock();
+    return hook == nullptr ? absl::OkStatus() : hook->BeforeSave(session);
+  }
+  absl::StatusOr<bool> AfterSave(Session&, int64_t) override {
+    if (const auto hook = hook_.lock()) hook->AfterSave();
+    return false;
+  }
+
+ private:
+  const std::weak_ptr<OtherWorkersHook> hook_;
+};
+
 }  // namespace
 
 OtherWorkersHook::OtherWorkersHook(OtherWorkersOptions options)
@@ -58,6 +76,8 @@ absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
   if (options_.is_chief) {
     const auto members = members_.Read(session);
     if (IsSessionLost(members.status())) return members.status();
+    absl::MutexLock lock(&mutex_);
+    failed_at_save_.reset();
     failed_before_.reset();
     if (members.ok()) {
       failed_before_ = FailedOf(*members);
@@ -150,15 +170,16 @@ std::set<std::string> OtherWorkersHook::FailedOf(
 absl::Status OtherWorkersHook::CheckThatNoneFailed(
     const std::vector<Member>& members) {
   const std::set<std::string> failed = FailedOf(members);
+  absl::MutexLock lock(&mutex_);
   if (!failed_before_) failed_before_ = failed;
   for (const std::string& name : failed) {
     if (failed_before_->contains(name)) continue;
     return absl::FailedPreconditionError(absl::StrCat(
         "The worker of ", TrainingMembers::LabelOf(name),
-        " has failed: a hook has refused its last step, whose values the "
-        "variables may hold. So the chief saves no more. Look for the error in "
-        "the log of that worker, then start the training again; it goes on "
-        "from the last checkpoint."));
+        " has failed since the last checkpoint: a hook has refused its last "
+        "step, whose values the variables may hold. So the chief saves no "
+        "more. Look for the error in the log of that worker, then start the "
+        "training again; it goes on from the last checkpoint."));
   }
   return absl::OkStatus();
 }
@@ -198,7 +219,11 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
     Session& session) {
   if (!is_used_ || !options_.is_chief) return Others::kUnknown;
   const absl::Time now = session.scheduler().clock().Now();
-  if (!wait_began_) wait_began_ = now;
+  if (!wait_began_) {
+    wait_began_ = now;
+    absl::MutexLock lock(&mutex_);
+    is_waiting_ = true;
+  }
   // The thread that does it may have ended, with the queue runners.
   if (now >= next_beat_) {
     next_beat_ = now + options_.beat;
@@ -246,5 +271,36 @@ absl::Status OtherWorkersHook::End(Session& session) {
 }
 
 void OtherWorkersHook::BeforeSessionGoes() { is_asked_to_leave_ = nullptr; }
+
+// What trains saves whatever others have refused, as far as its own hooks let
+// it. Where the table can't be read, the save tells why.
+absl::Status OtherWorkersHook::BeforeSave(Session& session) {
+  if (!is_used_) return absl::OkStatus();
+  const auto members = members_.Read(session);
+  {
+    absl::MutexLock lock(&mutex_);
+    failed_at_save_.reset();
+    if (members.ok()) failed_at_save_ = FailedOf(*members);
+    if (!is_waiting_ || !members.ok()) return absl::OkStatus();
+  }
+  return CheckThatNoneFailed(*members);
+}
+
+void OtherWorkersHook::AfterSave() {
+  absl::MutexLock lock(&mutex_);
+  if (failed_at_save_) failed_before_ = std::exchange(failed_at_save_, {});
+}
+
+void AddOtherWorkersHook(OtherWorkersOptions options, HookList& hooks) {
+  const bool is_chief = options.is_chief;
+  const auto hook = std::make_shared<OtherWorkersHook>(std::move(options));
+  for (const auto& other : hooks) {
+    auto* const saver = dynamic_cast<CheckpointSaverHook*>(other.get());
+    if (is_chief && saver != nullptr) {
+      saver->AddListener(std::make_shared<SaveListener>(hook));
+    }
+  }
+  hooks.insert(hooks.begin(), hook);
+}
 
 }  // namespace weft::train

@@ -8,22 +8,27 @@
 // Each program has one. Each writes a heartbeat every five seconds; one that
 // has given none for twenty-five seconds counts as lost.
 //
-// Threads: as a hook's; one of the session's coordinator writes and looks.
+// Threads: as a hook's, but for BeforeSave and AfterSave, which any may call;
+// one of the session's coordinator writes and looks.
 #ifndef WEFT_LIBS_TRAIN_OTHER_WORKERS_HOOK_H_
 #define WEFT_LIBS_TRAIN_OTHER_WORKERS_HOOK_H_
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "libs/base/logging.h"
 #include "libs/base/random.h"
+#include "libs/train/checkpoint_saver_hook.h"
 #include "libs/train/defaults.h"
 #include "libs/train/session_run_hook.h"
 #include "libs/train/training_members.h"
@@ -53,13 +58,18 @@ class OtherWorkersHook : public SessionRunHook {
   absl::Status Begin(const Scope& scope) override;
   absl::Status AfterCreateSession(Session& session,
                                   Coordinator& coordinator) override;
-  // FAILED_PRECONDITION, naming the worker, where one has failed since this
-  // session began.
+  // FAILED_PRECONDITION, naming the worker, where one has failed since the last
+  // checkpoint of this session was begun, or else since the session began.
   absl::StatusOr<Others> WhileOthersTrain(Session& session) override;
   void LastStepWasRefused(Session& session) override;
   // Of a chief: the same error.
   absl::Status End(Session& session) override;
   void BeforeSessionGoes() override;
+
+  // Of a chief, around each of its saves. The error that WhileOthersTrain would
+  // return by now, where that was called before: nothing is to be saved.
+  absl::Status BeforeSave(Session& session) ABSL_LOCKS_EXCLUDED(mutex_);
+  void AfterSave() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void Watch(Session& session, Coordinator& coordinator);
@@ -77,9 +87,10 @@ class OtherWorkersHook : public SessionRunHook {
       const std::vector<TrainingMembers::Member>& members) const;
   // The same for a chief that ends without a wait for others.
   absl::Status LookForFailures(Session& session);
-  // An error for those that had not when this session began.
+  // An error for those that had not by then (see WhileOthersTrain).
   absl::Status CheckThatNoneFailed(
-      const std::vector<TrainingMembers::Member>& members);
+      const std::vector<TrainingMembers::Member>& members)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Of a chief: who trains on; logs who was lost.
   std::vector<std::string> Training(
       const std::vector<TrainingMembers::Member>& members);
@@ -100,12 +111,22 @@ class OtherWorkersHook : public SessionRunHook {
   absl::Time next_beat_ = absl::InfinitePast();
   absl::Time next_line_ = absl::InfinitePast();
   std::set<std::string> lost_;
-  // Before this session began, with the values of a checkpoint or anew. Not
-  // given: they could not be read yet.
-  std::optional<std::set<std::string>> failed_before_;
+  absl::Mutex mutex_;
+  // The same as wait_began_, for savers.
+  bool is_waiting_ ABSL_GUARDED_BY(mutex_) = false;
+  // Workers that had failed when the last checkpoint was begun, or when this
+  // session was, with the values of a checkpoint or anew. Not given: they could
+  // not be read yet.
+  std::optional<std::set<std::string>> failed_before_ ABSL_GUARDED_BY(mutex_);
+  // When the save that is under way was begun.
+  std::optional<std::set<std::string>> failed_at_save_ ABSL_GUARDED_BY(mutex_);
   // Of a worker; used by the thread that watches, one at a time.
   absl::Time next_warning_ = absl::InfinitePast();
 };
+
+// Puts the hook of this program before all `hooks`. The savers among them call
+// its BeforeSave and AfterSave.
+void AddOtherWorkersHook(OtherWorkersOptions options, HookList& hooks);
 
 }  // namespace weft::train
 
