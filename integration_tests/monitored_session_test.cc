@@ -885,6 +885,26 @@ TEST_F(MonitoredSessionTest, ALossThatIsNoNumberEndsTraining) {
   EXPECT_THAT(log.lines(), ElementsAre("W Model diverged with loss = NaN."));
 }
 
+// Of a program that logs the error of a run and goes on.
+TEST_F(MonitoredSessionTest, ARefusedStepIsNotSavedAtTheEndOfTheInput) {
+  const Output x = ops::Placeholder(root_, DT_FLOAT);
+  const Output loss = ops::Identity(root_.WithName("loss"), x);
+  const Tensor nan = Tensor::Scalar(std::numeric_limits<float>::quiet_NaN());
+  auto options = Options({std::make_shared<train::NanTensorHook>(loss)});
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 1;
+  const auto session = Start(std::move(options));
+  ASSERT_NE(session, nullptr);
+  EXPECT_THAT(session->Run({{x, nan}}, count_), StatusIs(kInvalidArgument));
+  const absl::Status ended =
+      session->RunStepFn([](MonitoredSession::StepContext&) {
+        return absl::OutOfRangeError("the input has ended");
+      });
+  EXPECT_OK(session->Close(ended));
+  EXPECT_OK(files_.FileExists("/job/model.ckpt-0.index"));
+  EXPECT_FALSE(files_.FileExists("/job/model.ckpt-1.index").ok());
+}
+
 // The hooks that save come first in the list, as those of a chief do.
 TEST_F(MonitoredSessionTest, AStepThatAHookRefusesIsNotSaved) {
   const Output x = ops::Placeholder(root_, DT_FLOAT);

@@ -480,10 +480,12 @@ bool MonitoredSession::HasThreadFailed() const {
 }
 
 // A program that is asked to leave waits for nobody, but looks once whether it
-// leaves others behind.
+// leaves others behind. Where a hook has refused the last step, whose values
+// the variables may hold, nothing is to be saved while it waits.
 absl::Status MonitoredSession::AwaitOthers() {
   while (input_has_ended_) {
     RETURN_IF_ERROR(SessionToEnd());
+    if (live_->is_last_step_refused()) return absl::OkStatus();
     const auto train_on = AskWhetherOthersTrain();
     const bool is_asked_to_leave = IsStopRequested();
     if (train_on.ok()) {
