@@ -352,6 +352,29 @@ TEST_F(FileDatasetsTest, ErrorsOfTheMachineLoseNoFile) {
   harness_.kernels().set_file_system(harness_.files());
 }
 
+// Keys that are renewed late, or a proxy that answers in the store's place. Of
+// a local file these would stay.
+TEST_F(FileDatasetsTest, RefusalsOfAStoreLoseNoFile) {
+  ASSERT_OK(harness_.files().CreateDirectory("s3://bucket"));
+  Write("s3://bucket/a", "one\ntwo\n");
+  FailingFileSystem files(harness_.files());
+  harness_.kernels().set_file_system(files);
+  for (const absl::Status& error :
+       {absl::PermissionDeniedError("403 Forbidden"),
+        absl::FailedPreconditionError("404 Not Found")}) {
+    ASSERT_OK_AND_ASSIGN(const auto walk,
+                         harness_.Walk(*Lines({"s3://bucket/a"})));
+    files.FailAllFrom(0, error);
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_THAT(harness_.Next(*walk),
+                  StatusIs(error.code(), "s3://bucket/a"));
+    }
+    files.Heal();
+    EXPECT_EQ(harness_.Pull(*walk), (Texts{"one", "two", "end"}));
+  }
+  harness_.kernels().set_file_system(harness_.files());
+}
+
 // Each call would meet these again.
 TEST_F(FileDatasetsTest, LastingErrorsAreNotIgnored) {
   const auto ignored = [&](const absl::StatusOr<Tensor>& dataset) {

@@ -8,6 +8,7 @@
 #include "libs/base/clock.h"
 #include "libs/base/scheduler.h"
 #include "libs/base/status.h"
+#include "libs/fs/path.h"
 #include "libs/kernels/data/dataset_kernel.h"
 #include "libs/kernels/data/lasting_error.h"
 
@@ -29,13 +30,20 @@ absl::StatusOr<bool> TextFile::Read(Allocator& allocator,
 namespace {
 
 // How long an error of the machine (no descriptor, no memory, a disk that does
-// not read) may come again before a file is given up.
+// not read) or of a store may come again before a file is given up.
 constexpr absl::Duration kGiveUpAfter = absl::Seconds(10);
 
 // Whether the file may be reached later, however long that takes.
 bool MayPass(const absl::Status& error) {
   return absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error) ||
          absl::IsAborted(error) || absl::IsCancelled(error);
+}
+
+// Stores of objects refuse whatever there is while keys are renewed late, or
+// where a proxy answers in their place.
+bool MayBeOfTheStore(const absl::Status& error, absl::string_view path) {
+  return !SchemeAndHost(path).empty() &&
+         (absl::IsPermissionDenied(error) || absl::IsFailedPrecondition(error));
 }
 
 }  // namespace
@@ -122,9 +130,10 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
       position_of_error_ = position;
       first_error_ = now;
     }
-    const bool stays = IsOfTheFile(error) || absl::IsOutOfRange(error) ||
-                       absl::IsUnimplemented(error) ||
-                       now - first_error_ >= kGiveUpAfter;
+    const bool is_of_the_file =
+        (IsOfTheFile(error) && !MayBeOfTheStore(error, name())) ||
+        absl::IsOutOfRange(error) || absl::IsUnimplemented(error);
+    const bool stays = is_of_the_file || now - first_error_ >= kGiveUpAfter;
     if ((comes_again && stays && !MayPass(error)) ||
         (file_ != nullptr && file_->IsGivenUpAfterError())) {
       GoToNextFile();
