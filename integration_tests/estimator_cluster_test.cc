@@ -159,6 +159,23 @@ TEST_F(EstimatorClusterTest, OneProgramTrainsTwice) {
   }
 }
 
+// The chief's input ends before the configuration lets the worker begin.
+TEST_F(EstimatorClusterTest, AChiefWaitsForWorkersThatBeginLater) {
+  RunAll({{"ps", 1}, {"worker", 2}}, false,
+         [&](RunConfig config) -> absl::Status {
+           config.save_checkpoints_steps = 1000;
+           config.experimental_max_worker_delay_secs = 8;
+           Estimator model = Line(config);
+           EvalSpec spec = Evaluation();
+           spec.exporters.clear();
+           const int64_t steps = config.is_chief ? 20 : 400;
+           return TrainAndEvaluate(model, {.input_fn = PointsTimes(steps)},
+                                   spec, Soon())
+               .status();
+         });
+  EXPECT_EQ(Trained(), 420);
+}
+
 TEST_F(EstimatorClusterTest, AMasterEvaluatesAsWell) {
   RunAll({{"master", 1}, {"ps", 1}, {"worker", 1}}, false,
          [&](const RunConfig& config) -> absl::Status {

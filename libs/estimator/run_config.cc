@@ -15,6 +15,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+// TensorFlow's: the later a worker, the longer it waits.
+constexpr double kDelayOfOneWorker = 5;
+
 constexpr int64_t kMaxTasks = int64_t{1} << 30;  // of a job
 
 absl::Status Wrong(absl::string_view what) {
@@ -207,6 +210,16 @@ SessionOptions RunConfig::TrainingSession() const {
     options.device_filters = {"/job:ps", TaskDevice()};
   }
   return options;
+}
+
+absl::Duration RunConfig::DelayOfWorker(int worker) const {
+  return absl::Seconds(std::min(experimental_max_worker_delay_secs.value_or(0),
+                                kDelayOfOneWorker * (worker + 1.0)));
+}
+
+absl::Duration RunConfig::LongestDelayOfWorkers() const {
+  const int workers = cluster_spec.num_tasks("worker");
+  return workers == 0 ? absl::ZeroDuration() : DelayOfWorker(workers - 1);
 }
 
 absl::Status RunConfig::Check() const {

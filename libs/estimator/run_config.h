@@ -23,6 +23,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "libs/cluster/cluster_spec.h"
 #include "libs/session/session.h"
 
@@ -81,6 +82,11 @@ struct RunConfig {
     int index = 0;
   };
   Shard InputShard() const;
+  // How long after the chief the worker with that task_id begins, as
+  // experimental_max_worker_delay_secs says; none without that.
+  absl::Duration DelayOfWorker(int worker) const;
+  // That of the last worker; none without workers.
+  absl::Duration LongestDelayOfWorkers() const;
   // session_config with its filters.
   SessionOptions TrainingSession() const;
   // INVALID_ARGUMENT for numbers that cannot be.

@@ -157,6 +157,18 @@ TEST(RunConfigTest, WhatCannotBeIsRefused) {
       HasSubstr("of which there is one"));
 }
 
+TEST(RunConfigTest, WorkersAreDelayedByTheirNumber) {
+  ASSERT_OK_AND_ASSIGN(RunConfig config,
+                       Parse(R"({"type": "chief", "index": 0})"));
+  EXPECT_EQ(config.LongestDelayOfWorkers(), absl::ZeroDuration());
+  config.experimental_max_worker_delay_secs = 60;
+  EXPECT_EQ(config.DelayOfWorker(0), absl::Seconds(5));
+  EXPECT_EQ(config.LongestDelayOfWorkers(), absl::Seconds(10));
+  config.experimental_max_worker_delay_secs = 7;
+  EXPECT_EQ(config.LongestDelayOfWorkers(), absl::Seconds(7));
+  EXPECT_EQ(RunConfig().LongestDelayOfWorkers(), absl::ZeroDuration());
+}
+
 TEST(RunConfigTest, TwoModelDirsMustAgree) {
   const std::string text = R"({"model_dir": "/one"})";
   EXPECT_OK(RunConfig::FromTfConfig(text, {.model_dir = "/one"}).status());

@@ -181,10 +181,12 @@ class HooksOf {
 
   void AddOtherWorkers() {
     if (!config_.IsInCluster() || config_.num_worker_replicas < 2) return;
-    train::AddOtherWorkersHook({.is_chief = config_.is_chief,
-                                .target = config_.master,
-                                .logger = environment_.logger},
-                               hooks_);
+    train::OtherWorkersOptions options;
+    options.is_chief = config_.is_chief;
+    options.target = config_.master;
+    options.logger = environment_.logger;
+    options.wait_for_others += config_.LongestDelayOfWorkers();
+    train::AddOtherWorkersHook(std::move(options), hooks_);
   }
 
   void AddChiefHooks() {

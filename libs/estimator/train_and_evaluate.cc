@@ -16,8 +16,6 @@
 namespace weft::estimator {
 namespace {
 
-// TensorFlow's: the later a worker, the longer it waits.
-constexpr double kDelayOfOneWorker = 5;
 // How often the last evaluation is tried, and what passes between.
 constexpr int kLastTries = 12;
 constexpr absl::Duration kFirstWait = absl::Seconds(1);
@@ -275,10 +273,9 @@ bool DelayWorker(const RunConfig& config, const TaskOptions& task,
   if (config.is_chief || !config.experimental_max_worker_delay_secs) {
     return true;
   }
-  const double seconds = std::min(*config.experimental_max_worker_delay_secs,
-                                  kDelayOfOneWorker * (config.task_id + 1.0));
-  return WaitUntil(scheduler, scheduler.clock().Now() + absl::Seconds(seconds),
-                   task.stop_requested);
+  return WaitUntil(
+      scheduler, scheduler.clock().Now() + config.DelayOfWorker(config.task_id),
+      task.stop_requested);
 }
 
 // Their last steps need the parameter servers, which go after the chief.
