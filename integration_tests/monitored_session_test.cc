@@ -1459,9 +1459,14 @@ TEST_F(MonitoredSessionTest, ATrainingBeginsBesideOtherCheckpoints) {
     options.checkpoint_dir = "/job";
     return Train(std::move(options)).status();
   };
+  const auto write = [&](const std::string& name) {
+    ASSERT_OK(files_.WriteFileAtomically("/job/" + name, "x"));
+  };
   ASSERT_OK(files_.CreateDirectory("/job"));
-  ASSERT_OK(files_.WriteFileAtomically("/job/input.ckpt-4.index", "x"));
-  ASSERT_OK(files_.WriteFileAtomically("/job/model.ckpt-0.index", "x"));
+  for (const std::string name : {"input.ckpt-4", "model.ckpt-0"}) {
+    write(name + ".index");  // damaged
+    write(name + ".data-00000-of-00001");
+  }
   EXPECT_THAT(start(), StatusIs(kFailedPrecondition, "(2, such as"));
   ASSERT_OK(files_.WriteFileAtomically(
       "/job/checkpoint_input", R"(model_checkpoint_path: "input.ckpt-4")"));
@@ -1469,6 +1474,41 @@ TEST_F(MonitoredSessionTest, ATrainingBeginsBesideOtherCheckpoints) {
   ASSERT_OK(files_.WriteFileAtomically("/job/model.ckpt.saving",
                                        "save 1\nsaving 1 model.ckpt-0\n"));
   EXPECT_OK(start());
+}
+
+TEST_F(MonitoredSessionTest, ACopyOfTheStateFileIsNoOtherState) {
+  const auto run_to = [&](int64_t step) {
+    auto options = Options({train::StopAtStep(step)});
+    options.checkpoint_dir = "/job";
+    return Train(std::move(options)).status();
+  };
+  ASSERT_OK(run_to(2));
+  ASSERT_OK_AND_ASSIGN(const std::string state,
+                       files_.ReadFile("/job/checkpoint"));
+  ASSERT_OK(files_.DeleteFile("/job/checkpoint"));
+  // Also where only the index is left.
+  for (const bool has_data : {true, false}) {
+    for (const std::string copy : {"/job/checkpoint.bak", "/job/checkpoint~"}) {
+      ASSERT_OK(files_.WriteFileAtomically(copy, state));
+      EXPECT_THAT(run_to(3), StatusIs(kFailedPrecondition, "(2, such as"));
+      ASSERT_OK(files_.DeleteFile(copy));
+    }
+    if (!has_data) break;
+    ASSERT_OK_AND_ASSIGN(const Lines names, files_.ListDirectory("/job"));
+    for (const std::string& name : names) {
+      if (!absl::StrContains(name, ".data-")) continue;
+      ASSERT_OK(files_.DeleteFile("/job/" + name));
+    }
+  }
+}
+
+// Of a data set, say.
+TEST_F(MonitoredSessionTest, ATrainingBeginsBesideAnIndexOfSomethingElse) {
+  ASSERT_OK(files_.CreateDirectory("/job"));
+  ASSERT_OK(files_.WriteFileAtomically("/job/data.index", "0 17\n17 40\n"));
+  auto options = Options({train::StopAtStep(1)});
+  options.checkpoint_dir = "/job";
+  EXPECT_OK(Train(std::move(options)));
 }
 
 TEST_F(MonitoredSessionTest, ADirectoryOfAnotherShapeNamesBoth) {

@@ -3,11 +3,14 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
+#include "libs/checkpoint/bundle_entry.h"
+#include "libs/checkpoint/bundle_reader.h"
 #include "libs/fs/path.h"
 #include "libs/train/save_marker.h"
 
@@ -51,11 +54,57 @@ absl::StatusOr<CheckpointNames> NamesInState(FileSystem& files,
   return names;
 }
 
-// Whether it may be a state: neither a graph, events nor a part of a
-// checkpoint.
+// Whether it may be the state of other savers: neither a graph, events nor a
+// part of a checkpoint. A copy of the missing file ("checkpoint.bak",
+// "checkpoint~") is none. Those of input pipelines may have a '.'.
 bool IsCalledAsState(absl::string_view filename) {
-  return absl::StartsWith(filename, checkpoint::kStateFilename) ||
-         !absl::StrContains(filename, '.');
+  if (absl::StrContains(filename, '~')) return false;
+  return !absl::StrContains(filename, '.') ||
+         absl::StartsWith(filename,
+                          absl::StrCat(checkpoint::kStateFilename, "_"));
+}
+
+// Prefixes of data files of checkpoints.
+absl::flat_hash_set<std::string> PrefixesOfData(
+    const std::vector<std::string>& filenames) {
+  absl::flat_hash_set<std::string> prefixes;
+  for (const absl::string_view name : filenames) {
+    const size_t end = name.rfind(".data-");
+    if (end != absl::string_view::npos &&
+        checkpoint::IsDataEnding(name.substr(end))) {
+      prefixes.emplace(name.substr(0, end));
+    }
+  }
+  return prefixes;
+}
+
+// Whether a file called as an index may be one: it is one that can be read, or
+// nobody can tell.
+bool MayBeIndex(FileSystem& files, const std::string& folder,
+                const std::string& name) {
+  const absl::Status opened =
+      checkpoint::BundleReader::Open(files, JoinPath(folder, name)).status();
+  return !absl::IsDataLoss(opened) && !absl::IsOutOfRange(opened);
+}
+
+// Those that have an index. A damaged one is known by its data; other files may
+// be called so, too.
+CheckpointNames CheckpointsIn(FileSystem& files, const std::string& folder,
+                              const std::vector<std::string>& filenames,
+                              absl::string_view name_prefix) {
+  const auto with_data = PrefixesOfData(filenames);
+  CheckpointNames checkpoints;
+  for (absl::string_view filename : filenames) {
+    if (!absl::StartsWith(filename, name_prefix) ||
+        !absl::ConsumeSuffix(&filename, kIndexEnding)) {
+      continue;
+    }
+    const std::string name(filename);
+    if (with_data.contains(name) || MayBeIndex(files, folder, name)) {
+      checkpoints.push_back(name);
+    }
+  }
+  return checkpoints;
 }
 
 absl::StatusOr<CheckpointNames> NamesIn(FileSystem& files,
@@ -100,13 +149,8 @@ absl::Status CheckThatNoneIsUnnamed(FileSystem& files,
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(filenames.status());
-  CheckpointNames unnamed;
-  for (absl::string_view name : *filenames) {
-    if (absl::StartsWith(name, name_prefix) &&
-        absl::ConsumeSuffix(&name, kIndexEnding)) {
-      unnamed.emplace_back(name);
-    }
-  }
+  CheckpointNames unnamed =
+      CheckpointsIn(files, folder, *filenames, name_prefix);
   if (unnamed.empty()) return absl::OkStatus();
   for (const std::string& filename : *filenames) {
     ASSIGN_OR_RETURN(const CheckpointNames named,

@@ -18,7 +18,9 @@ namespace weft::train {
 // would begin anew. FAILED_PRECONDITION, with the remedies, if the folder holds
 // an index of a checkpoint that begins with `name_prefix`, unless a state file
 // of another name names that checkpoint, or its save has not ended
-// (save_marker.h). OK if there is no folder, or it may not be listed. Other
+// (save_marker.h). A copy of the state file, such as "checkpoint.bak", is no
+// state file; "x.index" without data beside it that can't be read as an index
+// is no checkpoint. OK if there is no folder, or it may not be listed. Other
 // errors are those of files.
 absl::Status CheckThatNoneIsUnnamed(
     FileSystem& files, const std::string& folder,
