@@ -1187,6 +1187,11 @@ TEST(SaverSweepTest, AFolderThatCanNotBeListedTakesSaves) {
   for (const int64_t step : {1, 2, 3, 4}) {
     ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = step}));
   }
+  for (const std::string name : {"/job/m-1", "/job/m-2"}) {
+    EXPECT_FALSE(files.FileExists(name + ".index").ok());
+    EXPECT_FALSE(files.FileExists(name + ".data-00000-of-00001").ok());
+  }
+  EXPECT_OK(files.FileExists("/job/m-3.data-00000-of-00001"));
   files.is_listed = true;
   ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 5}));
   ASSERT_OK_AND_ASSIGN(const Paths left, files.ListDirectory("/job"));

@@ -20,6 +20,7 @@
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
+#include "libs/checkpoint/bundle_reader.h"
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/checkpoint/tensor_slice.h"
 #include "libs/cluster/device_name.h"
@@ -575,23 +576,52 @@ bool MayName(FileSystem& files, const States& states, const std::string& path) {
   });
 }
 
-// Its index first: without that nobody takes the rest for a checkpoint. What
-// can't be deleted is found again.
-void DeleteCheckpoint(FileSystem& files, const std::string& path) {
-  const absl::Status deleted =
-      files.DeleteFile(checkpoint::IndexFilename(path));
-  if (!deleted.ok() && !absl::IsNotFound(deleted)) return;
-  files.DeleteFile(MetaGraphFilename(path)).IgnoreError();
+// The data files that an index names; none if it can't be read.
+std::vector<std::string> DataFilesInIndex(FileSystem& files,
+                                          const std::string& path) {
+  const auto reader = checkpoint::BundleReader::Open(files, path);
+  if (!reader.ok()) return {};
+  std::set<int> shards;
+  const absl::Status read = (*reader)->ForEach(
+      [&](absl::string_view, const checkpoint::BundleEntry& entry) {
+        shards.insert(entry.shard);
+        return absl::OkStatus();
+      });
+  if (!read.ok()) return {};
+  const int count = (*reader)->num_data_files();
+  std::vector<std::string> paths;
+  for (const int shard : shards) {
+    paths.push_back(checkpoint::DataFilename(path, shard, count));
+  }
+  return paths;
+}
+
+// Those that are there, as far as the folder or the index tells.
+std::vector<std::string> DataFilesOf(FileSystem& files,
+                                     const std::string& path) {
   const absl::string_view folder = Dirname(path);
   const auto names = files.ListDirectory(folder.empty() ? "." : folder);
-  if (!names.ok()) return;
+  if (!names.ok()) return DataFilesInIndex(files, path);
+  std::vector<std::string> paths;
   for (const std::string& name : *names) {
     absl::string_view ending = name;
     if (absl::ConsumePrefix(&ending, Basename(path)) &&
         checkpoint::IsDataEnding(ending)) {
-      files.DeleteFile(JoinPath(folder, name)).IgnoreError();
+      paths.push_back(JoinPath(folder, name));
     }
   }
+  return paths;
+}
+
+// Its index first: without that nobody takes the rest for a checkpoint. What
+// can't be deleted is found again, where the folder can be listed.
+void DeleteCheckpoint(FileSystem& files, const std::string& path) {
+  const std::vector<std::string> data = DataFilesOf(files, path);
+  const absl::Status deleted =
+      files.DeleteFile(checkpoint::IndexFilename(path));
+  if (!deleted.ok() && !absl::IsNotFound(deleted)) return;
+  files.DeleteFile(MetaGraphFilename(path)).IgnoreError();
+  for (const std::string& file : data) files.DeleteFile(file).IgnoreError();
 }
 
 }  // namespace
