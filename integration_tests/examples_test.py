@@ -8,6 +8,7 @@ import re
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 import unittest.mock
 import urllib.request
@@ -17,6 +18,8 @@ from integration_tests.testing import programs
 from tools import xml_unittest
 
 _DEADLINE_S = 120
+# Well below the minute that a connection to a server takes until it fails.
+_REFUSED_DEADLINE_S = 30
 
 
 def _run(name, *arguments):
@@ -307,9 +310,11 @@ class ExamplesTest(unittest.TestCase):
       cluster.start_example('between_graph', 'ps', 0)
       other = f'localhost:{programs.free_ports(1)[0]}'
       spec = {**cluster.spec, 'worker': [other, cluster.spec['worker'][1]]}
+      begin = time.monotonic()
       worker = cluster.start_example('between_graph', 'worker', 1,
                                      f'--cluster={json.dumps(spec)}')
       _, err = worker.communicate(timeout=_DEADLINE_S)
+      self.assertLess(time.monotonic() - begin, _REFUSED_DEADLINE_S, err)
       self.assertEqual(worker.returncode, 1, err)
       self.assertIn('FAILED_PRECONDITION', err.splitlines()[-1])
       self.assertIn(other, err.splitlines()[-1])
