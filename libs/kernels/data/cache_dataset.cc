@@ -90,6 +90,7 @@ class MemoryCacheDataset::Iterator
     writer.Write("is_whole", int64_t{is_whole_});
     writer.Write("next", static_cast<int64_t>(next_));
     writer.Write("elements", cached_ == nullptr ? kept_ : *cached_);
+    RETURN_IF_ERROR(writer.CheckSize(dataset().name()));
     if (cached_ != nullptr) return absl::OkStatus();
     return UnaryIteratorOf::Save(context, writer);
   }

@@ -19,6 +19,19 @@ std::string TypesText(const DataTypeVector& types) {
   });
 }
 
+// At least, in a checkpoint. Variants count when they are encoded.
+int64_t BytesToSave(const Tensor& tensor) {
+  if (tensor.dtype() == DT_VARIANT) return 0;
+  if (tensor.dtype() != DT_STRING) {
+    return static_cast<int64_t>(tensor.num_bytes());
+  }
+  int64_t bytes = 0;
+  for (const std::string& text : tensor.flat<std::string>()) {
+    bytes += static_cast<int64_t>(text.size());
+  }
+  return bytes;
+}
+
 }  // namespace
 
 IteratorContext::IteratorContext(const StepContext& step,
@@ -77,6 +90,8 @@ absl::StatusOr<IteratorPlace> IteratorPlace::Take(Count count) {
 }
 
 void IteratorStateWriter::Write(absl::string_view name, Tensor value) {
+  *bytes_ += BytesToSave(value);
+  if (*bytes_ > max_bytes_) return;  // CheckSize refuses all
   values_->insert_or_assign(absl::StrCat(prefix_, name), std::move(value));
 }
 
@@ -99,6 +114,17 @@ void IteratorStateWriter::Write(absl::string_view name,
   for (size_t i = 0; i < elements.size(); ++i) {
     Write(absl::StrCat(name, i), elements[i]);
   }
+}
+
+absl::Status IteratorStateWriter::CheckSize(absl::string_view dataset) const {
+  if (*bytes_ <= max_bytes_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      dataset, ": the state of an iterator may take ", max_bytes_,
+      " bytes in a checkpoint, and with the elements that this data set keeps "
+      "it takes at least ",
+      *bytes_,
+      ". Keep fewer of them (a smaller shuffle buffer, a cache in a file), or "
+      "save without iterators"));
 }
 
 absl::StatusOr<const Tensor*> IteratorStateReader::Find(

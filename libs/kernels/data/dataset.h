@@ -134,9 +134,15 @@ class IteratorContext {
 class IteratorStateWriter {
  public:
   using Values = std::map<std::string, Tensor, std::less<>>;
+  // No variant in a checkpoint is larger.
+  static constexpr int64_t kMaxBytes = int64_t{2} << 30;
 
-  explicit IteratorStateWriter(Values& values, std::string prefix = "")
-      : values_(&values), prefix_(std::move(prefix)) {}
+  // `max_bytes`: of all tensors together, so that a state which no checkpoint
+  // takes is not collected first.
+  explicit IteratorStateWriter(Values& values, int64_t max_bytes = kMaxBytes)
+      : values_(&values),
+        max_bytes_(max_bytes),
+        bytes_(std::make_shared<int64_t>(0)) {}
 
   void Write(absl::string_view name, Tensor value);
   void Write(absl::string_view name, int64_t value);
@@ -146,12 +152,21 @@ class IteratorStateWriter {
              const std::vector<DatasetElement>& elements);
   // For an iterator within this one.
   IteratorStateWriter Within(absl::string_view name) const {
-    return IteratorStateWriter(*values_, absl::StrCat(prefix_, name, "/"));
+    IteratorStateWriter inner = *this;
+    absl::StrAppend(&inner.prefix_, name, "/");
+    return inner;
   }
+
+  // RESOURCE_EXHAUSTED where what was written is more than max_bytes, and not
+  // all in the values. After elements of `dataset` were written, as many as its
+  // user wants, it names that.
+  absl::Status CheckSize(absl::string_view dataset) const;
 
  private:
   Values* values_;
   std::string prefix_;
+  int64_t max_bytes_;
+  std::shared_ptr<int64_t> bytes_;  // with those within this one
 };
 
 class IteratorStateReader {

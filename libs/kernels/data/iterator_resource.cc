@@ -266,7 +266,9 @@ void IteratorResource::Save(const IteratorContext& context,
   (*walk)->InTurn(
       context, /*may_be_quick=*/false,
       [values](Walk& in_turn, IteratorContext& turn_context) {
-        return in_turn.Save(turn_context, IteratorStateWriter(*values));
+        const IteratorStateWriter writer(*values);
+        RETURN_IF_ERROR(in_turn.Save(turn_context, writer));
+        return writer.CheckSize("an iterator");
       },
       std::move(done));
 }

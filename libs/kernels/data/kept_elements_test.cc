@@ -266,6 +266,29 @@ TEST_F(KeptElementsTest, RefusedGroupsAreNotKept) {
   EXPECT_EQ(values.find("keys")->second.num_elements(), 0);
 }
 
+// The state of a cache or a shuffle buffer has all elements that they keep.
+TEST_F(KeptElementsTest, StatesThatAreTooLargeNameTheDataset) {
+  const Tensor range = harness_.Range(50);
+  const std::pair<const char*, Tensor> datasets[] = {
+      {"CacheDataset:",
+       Make("CacheDataset", {range, Tensor::Scalar(std::string())})},
+      {"ShuffleDataset:",
+       Make("ShuffleDataset", {range, Int(40), Int(1), Int(2)},
+            {{"reshuffle_each_iteration", true}})},
+  };
+  for (const auto& [name, dataset] : datasets) {
+    ASSERT_OK_AND_ASSIGN(const auto walk, Walk(dataset));
+    for (int i = 0; i < 30; ++i) ASSERT_OK(harness_.Next(*walk));
+    IteratorContext context = harness_.Context();
+    IteratorStateWriter::Values values;
+    EXPECT_THAT(walk->Save(context, IteratorStateWriter(values, 200)),
+                StatusIs(kExhausted, name));
+    EXPECT_LT(values.size(), 30u) << "not collected";
+    values.clear();
+    EXPECT_OK(walk->Save(context, IteratorStateWriter(values)));
+  }
+}
+
 TEST_F(KeptElementsTest, TensorsInVariantsCountOnce) {
   const auto element_of = [](std::vector<Tensor> tensors) {
     DatasetElement element{Tensor(DT_VARIANT, {})};

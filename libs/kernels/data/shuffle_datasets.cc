@@ -199,6 +199,7 @@ absl::Status ShuffleDataset::Iterator::Save(IteratorContext& context,
   for (const DatasetElement& element : buffer_) {
     writer.Write(absl::StrCat("element", i++), element);
   }
+  RETURN_IF_ERROR(writer.CheckSize(dataset().name()));
   writer.Write("slices", Tensor::Vector<int64_t>(std::vector<int64_t>(
                              slices_.begin(), slices_.end())));
   writer.Write("has_input", int64_t{input_ != nullptr});
