@@ -1209,6 +1209,9 @@ class AnswerIsLost : public FailingFileSystem {
   using FailingFileSystem::FailingFileSystem;
   absl::Status RenameFile(absl::string_view from,
                           absl::string_view to) override {
+    if (breaks_off && absl::EndsWith(to, ".index")) {
+      return absl::UnavailableError("whoever saves is killed here");
+    }
     RETURN_IF_ERROR(FailingFileSystem::RenameFile(from, to));
     if (!loses || !absl::EndsWith(to, ".index")) return absl::OkStatus();
     return absl::UnavailableError("the answer is lost");
@@ -1233,6 +1236,7 @@ class AnswerIsLost : public FailingFileSystem {
     return FailingFileSystem::DeleteFile(path);
   }
   bool loses = false;
+  bool breaks_off = false;
   bool keeps_marker = false;
   std::string full_for;      // files with that in their path
   ManualClock clock;         // of savers
@@ -1309,6 +1313,31 @@ TEST_F(SaverLostAnswerTest, TheNextProcessDeletesItToo) {
   ASSERT_OK(Save(next, 3));
   EXPECT_FALSE(IsAnythingLeftOf2());
   EXPECT_OK(disk_.FileExists("/job/m-1.index"));
+}
+
+// Between the names of its data and of its index, twice, where data of each
+// save has other names.
+TEST_F(SaverLostAnswerTest, DataOfBrokenOffSavesOfAPrefixGoes) {
+  const auto save = [&](Saver& saver) {
+    return saver.Save(*session_, "s3://bucket/job/m").status();
+  };
+  const auto num_data = [&] {
+    const Paths names = disk_.ListDirectory("s3://bucket/job").value();
+    return absl::c_count_if(names, [](const auto& name) {
+      return absl::StrContains(name, ".data-");
+    });
+  };
+  ASSERT_OK(save(NewSaver()));
+  files_.breaks_off = true;
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(save(NewSaver()).ok());
+  files_.breaks_off = false;
+  Saver& next = NewSaver();
+  ASSERT_OK(save(next));
+  EXPECT_GT(num_data(), 1) << "those saves may still go on";
+  files_.clock.Advance(absl::Minutes(16));
+  ASSERT_OK(save(next));
+  EXPECT_EQ(num_data(), 1);
+  EXPECT_OK(next.Restore(*session_, "s3://bucket/job/m"));
 }
 
 // The disk has room for the checkpoint, and none for what names it.

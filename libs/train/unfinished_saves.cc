@@ -8,9 +8,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "libs/base/status.h"
 #include "libs/checkpoint/bundle_entry.h"
+#include "libs/checkpoint/bundle_reader.h"
 #include "libs/fs/path.h"
 #include "libs/train/meta_graph.h"
 #include "libs/train/save_marker.h"
@@ -99,6 +101,25 @@ absl::StatusOr<NameSet> DurableNames(FileSystem& files,
   return NameSet(names.begin(), names.end());
 }
 
+// Data files of a checkpoint's prefix that are not its own.
+std::vector<std::string> FindForeignData(FileSystem& files,
+                                         const NameSet& names,
+                                         const std::string& prefix) {
+  const auto reader = checkpoint::BundleReader::Open(files, prefix);
+  if (!reader.ok()) return {};
+  const std::string own =
+      absl::StrFormat("-of-%05d", (*reader)->num_data_files());
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    absl::string_view ending = name;
+    if (absl::ConsumePrefix(&ending, Basename(prefix)) &&
+        checkpoint::IsDataEnding(ending) && !absl::EndsWith(name, own)) {
+      found.push_back(name);
+    }
+  }
+  return found;
+}
+
 // Whether nothing of a checkpoint is there.
 bool IsGone(const NameSet& names, const std::string& path) {
   const absl::string_view base = Basename(path);
@@ -178,6 +199,18 @@ absl::StatusOr<UnfinishedSaves::Marker> UnfinishedSaves::Begin(
   return marker;
 }
 
+bool UnfinishedSaves::MayLeaveData(const Save& save, absl::Time now) const {
+  if (SchemeAndHost(save.prefix).empty()) return false;
+  bool has_failed = false;
+  for (const Failed& failed : failed_) {
+    const Save& it = failed.save;
+    if (it.prefix != save.prefix || it.number == save.number) continue;
+    if (failed.until > now) return false;
+    has_failed = true;
+  }
+  return has_failed;
+}
+
 void UnfinishedSaves::End(FileSystem& files, const Marker& marker,
                           const Save& save, absl::Time now,
                           std::vector<std::string>& old_ones) {
@@ -186,6 +219,12 @@ void UnfinishedSaves::End(FileSystem& files, const Marker& marker,
   if (names.ok() && !FindLeftovers(*names, save.prefix, save.number).empty()) {
     Sweep(files, folder, *names, save.prefix, save.number);
     names = DurableNames(files, folder);
+  }
+  if (names.ok() && MayLeaveData(save, now)) {
+    for (const std::string& name :
+         FindForeignData(files, *names, save.prefix)) {
+      files.DeleteFile(JoinPath(folder, name)).IgnoreError();
+    }
   }
   if (names.ok()) {
     std::erase_if(failed_, [&](const Failed& failed) {

@@ -6,7 +6,8 @@
 // It is written before a save begins and deleted when it has ended; whoever
 // saves next under that path, this process or another, deletes what these have
 // left: temporary files, their own folders of shards, data of a prefix that has
-// no index, and those old checkpoints. A save that failed may have left a whole
+// no index, or (in a store, when they have ended) that its index does not name,
+// and those old checkpoints. A save that failed may have left a whole
 // checkpoint, too, where only the answer did not come: the caller asks for
 // these (MaybeWhole), and gives those that nobody counts to Begin as old ones.
 // Beside each name stands that of the file that says which checkpoints there
@@ -91,6 +92,10 @@ class UnfinishedSaves {
   };
 
   void Add(const Save& save, absl::Time now);
+  // Whether saves of the same prefix as `save`, which is there, may have left
+  // data under names that only its index tells from its own, and none of them
+  // may still go on. On a disk the next save deletes such data itself.
+  bool MayLeaveData(const Save& save, absl::Time now) const;
   // Of the marker, while `last` is under way or has just ended.
   std::string Contents(const Save& last,
                        const std::vector<std::string>& old_ones) const;
