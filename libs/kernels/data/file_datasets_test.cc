@@ -2,9 +2,13 @@
 // they should be, and that they go on where they were.
 #include <zlib.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/failing_file_system.h"
@@ -371,6 +375,26 @@ TEST_F(FileDatasetsTest, RefusalsOfAStoreLoseNoFile) {
     }
     files.Heal();
     EXPECT_EQ(harness_.Pull(*walk), (Texts{"one", "two", "end"}));
+  }
+  harness_.kernels().set_file_system(harness_.files());
+}
+
+// While it is read, too; files of records are opened again for that.
+TEST_F(FileDatasetsTest, AStoreThatIsAwayLosesNoRecord) {
+  WriteRecords("a", {"one", "two"});
+  FailingFileSystem files(harness_.files());
+  harness_.kernels().set_file_system(files);
+  for (int64_t n = 0; n < 5; ++n) {
+    ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(*Records({"a"})));
+    files.FailAllFrom(n, absl::UnavailableError("the store is away"));
+    Texts texts = harness_.Pull(*walk, 4);
+    files.Heal();
+    absl::c_copy(harness_.Pull(*walk), std::back_inserter(texts));
+    std::erase_if(texts, [](const std::string& text) {
+      return absl::StrContains(text, "away");
+    });
+    texts.resize(std::min<size_t>(texts.size(), 3));
+    EXPECT_EQ(texts, (Texts{"one", "two", "end"})) << n;
   }
   harness_.kernels().set_file_system(harness_.files());
 }

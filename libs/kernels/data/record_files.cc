@@ -73,9 +73,8 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
 
   absl::Status Save(IteratorContext&, IteratorStateWriter writer) override {
     writer.Write("file", static_cast<int64_t>(index_));
-    const uint64_t position = file_ == nullptr ? 0 : file_->position();
-    writer.Write("position", static_cast<int64_t>(position));
-    writer.Write("is_open", int64_t{file_ != nullptr});
+    writer.Write("position", static_cast<int64_t>(position()));
+    writer.Write("is_open", int64_t{file_ != nullptr || reopen_at_ > 0});
     return absl::OkStatus();
   }
 
@@ -93,6 +92,7 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
     }
     index_ = static_cast<size_t>(index);
     file_.reset();
+    reopen_at_ = 0;
     last_error_ = absl::StatusCode::kOk;
     if (!is_open) return absl::OkStatus();
     return Named(Open(context, static_cast<uint64_t>(position)));
@@ -105,7 +105,7 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
     while (index_ < names().size()) {
       RETURN_IF_ERROR(context.cancellation().status());
       if (file_ == nullptr) {
-        const absl::Status opened = Named(Open(context, 0));
+        const absl::Status opened = Named(Open(context, reopen_at_));
         if (!opened.ok()) return Failed(context, opened);
       }
       const absl::StatusOr<bool> has = read(*file_);
@@ -122,32 +122,49 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
   // again and again.
   absl::Status Failed(IteratorContext& context, const absl::Status& error) {
     const absl::Time now = context.scheduler().clock().Now();
-    const uint64_t position = file_ == nullptr ? 0 : file_->position();
     const bool comes_again =
-        error.code() == last_error_ && position == position_of_error_;
+        error.code() == last_error_ && position() == position_of_error_;
     if (!comes_again) {
       last_error_ = error.code();
-      position_of_error_ = position;
+      position_of_error_ = position();
       first_error_ = now;
     }
-    const bool is_of_the_file =
-        (IsOfTheFile(error) && !MayBeOfTheStore(error, name())) ||
-        absl::IsOutOfRange(error) || absl::IsUnimplemented(error);
-    const bool stays = is_of_the_file || now - first_error_ >= kGiveUpAfter;
-    if ((comes_again && stays && !MayPass(error)) ||
-        (file_ != nullptr && file_->IsGivenUpAfterError())) {
+    if (comes_again && Stays(error, now)) {
       GoToNextFile();
+    } else if (file_ != nullptr && file_->IsGivenUpAfterError()) {
+      GiveUp(error);
     }
     return error;
   }
+  // Whether an error that has come again will come each time.
+  bool Stays(const absl::Status& error, absl::Time now) const {
+    if (MayPass(error)) return false;
+    const bool is_of_the_file =
+        (IsOfTheFile(error) && !MayBeOfTheStore(error, name())) ||
+        absl::IsOutOfRange(error) || absl::IsUnimplemented(error);
+    return is_of_the_file || now - first_error_ >= kGiveUpAfter;
+  }
+  // Of a file that can't be read on after an error. Where the error may be that
+  // of the way to the file, the next call opens it again.
+  void GiveUp(const absl::Status& error) {
+    if (!MayPass(error) && !MayBeOfTheStore(error, name())) {
+      return GoToNextFile();
+    }
+    reopen_at_ = position();
+    file_.reset();
+  }
   void GoToNextFile() {
     file_.reset();
+    reopen_at_ = 0;
     ++index_;
     last_error_ = absl::StatusCode::kOk;
   }
 
   const std::vector<std::string>& names() const { return dataset().files_; }
   const std::string& name() const { return names()[index_]; }
+  uint64_t position() const {
+    return file_ == nullptr ? reopen_at_ : file_->position();
+  }
 
   absl::Status Open(IteratorContext& context, uint64_t position) {
     ASSIGN_OR_RETURN(file_,
@@ -164,6 +181,7 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
 
   size_t index_ = 0;
   std::unique_ptr<RecordFile> file_;  // null before the first and between two
+  uint64_t reopen_at_ = 0;            // where it goes on while it is null
   // Of the file at hand, and where it was at that.
   absl::StatusCode last_error_ = absl::StatusCode::kOk;
   uint64_t position_of_error_ = 0;

@@ -33,8 +33,9 @@ class RecordFile {
   virtual absl::StatusOr<bool> ReadText(std::string& text);
   // Where the next record begins, in what the file is decompressed to.
   virtual uint64_t position() const = 0;
-  // Whether the rest of the file is of no use after an error, so that the next
-  // record is that of the next file; else an error stays.
+  // Whether nothing more can be read after an error: the next record is that of
+  // the next file, or, after an error that may pass, of the file opened again
+  // at position(). Else an error stays.
   virtual bool IsGivenUpAfterError() const = 0;
 };
 
