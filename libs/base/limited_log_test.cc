@@ -26,11 +26,12 @@ class LimitedLogTest : public testing::Test {
 TEST_F(LimitedLogTest, LinesBeyondTheLimitAreCounted) {
   for (int i = 0; i < 1000; ++i) {
     log_.Log(Severity::kWarning, absl::StrCat("line ", i));
+    scheduler_.RunUntilIdle();
   }
-  scheduler_.RunUntilIdle();
   EXPECT_THAT(logger_.lines(), ElementsAre("W line 0", "W line 1"));
   scheduler_.AdvanceBy(LineLimit::kInterval);
   log_.Log(Severity::kInfo, "next");
+  scheduler_.RunUntilIdle();
   log_.Log(Severity::kInfo, "last");
   scheduler_.RunUntilIdle();
   ASSERT_THAT(logger_.lines(), SizeIs(4));

@@ -184,6 +184,7 @@ class Scope {
     return SubScope(own_name_.empty() ? default_name : own_name_);
   }
   const std::string& device() const { return device_; }
+  const std::string& container() const { return container_; }
 
   // Where what outlives a call of the function that is being built here is
   // made, such as variables: the graph outside of it, with this scope's name;

@@ -198,11 +198,11 @@ TEST_F(CoordinatorClientTest, ReportOfACallerThatGaveUpIsNotTaken) {
   cancelled->cancellation().Cancel(absl::CancelledError("given up"));
   send(cancelled);
   EXPECT_THAT(cancelled->error, StatusIs(absl::StatusCode::kCancelled));
-  EXPECT_THAT(coordinator_.heartbeats, IsEmpty());
+  EXPECT_THAT(coordinator_.reports, IsEmpty());
   const auto in_time = std::make_shared<WaitedCall>(Now() + absl::Seconds(1));
   send(in_time);
   EXPECT_OK(in_time->error);
-  EXPECT_EQ(coordinator_.heartbeats.size(), 1u);
+  EXPECT_EQ(coordinator_.reports.size(), 1u);
 }
 
 TEST_F(CoordinatorClientTest, ATaskSpeaksForItselfAlone) {

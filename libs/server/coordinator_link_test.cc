@@ -374,6 +374,7 @@ TEST_F(BusyMemberTest, JoinsWaitForNoReport) {
   for (const Pool pool : {Pool::kCompute, Pool::kGraph, Pool::kBlocking}) {
     scheduler_.Schedule(pool, [this] { release_->Wait(); });
   }
+  scheduler_.RunUntilIdle();
   link_->OnConnected();
   scheduler_.AdvanceBy(absl::Seconds(1));
   EXPECT_TRUE(link_->joined());

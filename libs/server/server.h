@@ -152,9 +152,9 @@ class Server {
   // Leaves the cluster, as Finish does, and waits until the task that plays the
   // coordinator has ended or was lost. Then a server of the same task that this
   // program starts next meets no coordinator of the training that is over.
-  // True at once where this task plays it or has not joined. Where a task of job
-  // "coordinator" does, which outlives trainings, it waits instead until the
-  // other tasks of this one's job have left, or were lost. False when the
+  // True at once where this task plays it or has not joined. Where a task of
+  // job "coordinator" does, which outlives trainings, it waits instead until
+  // the other tasks of this one's job have left, or were lost. False when the
   // deadline passed first. May be called again, by one thread at a time.
   bool LeaveAndAwaitCoordinatorsEnd(absl::Time deadline);
 

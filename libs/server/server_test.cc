@@ -507,8 +507,7 @@ TEST_F(BusyLogTest, ConnectionsInTheNameOfATaskDoNotFillIt) {
   const int intervals =
       static_cast<int>((clock_.Now() - begin) / LineLimit::kInterval) + 1;
   ASSERT_LT(intervals * LineLimit::kMaxLines, 200);
-  const int lines =
-      NumLinesWith("The connection with /job:ps/replica:0/task:0 was lost");
+  const int lines = NumLinesWith("/job:ps/replica:0/task:0 has ended");
   EXPECT_GE(lines, 1);
   EXPECT_LE(lines, intervals * LineLimit::kMaxLines);
 }

@@ -28,8 +28,9 @@
 // stop that is asked for ends that wait. A session that is lost meanwhile is
 // replaced for those others; where they do not bring the global step back to
 // where it was, Close saves and returns the error of the loss. Where a hook of
-// another program has refused a step since the last checkpoint, Close of a chief
-// saves no more and returns FAILED_PRECONDITION, whatever has ended its training.
+// another program has refused a step since the last checkpoint, Close of a
+// chief saves no more and returns FAILED_PRECONDITION, whatever has ended its
+// training.
 //
 // Close calls End of a hook again after UNAVAILABLE: for up to max_recovery, or
 // for a second where the program was asked to leave. (Saves try again by

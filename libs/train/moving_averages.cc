@@ -38,12 +38,12 @@ ops::Variable ZerosBeside(const Scope& scope, const ops::Variable& variable,
   ops::VariableOptions options;
   options.dtype = variable.dtype();
   options.trainable = false;
-  const Scope named =
-      InContainerOf(scope.ReenterScope("")
-                        .WithName(absl::StrCat(outer, outer.empty() ? "" : "/",
-                                               variable.name(), "/", name))
-                        .ColocateWith(variable.handle()),
-                    variable.handle());
+  const Scope named = InContainerOfUnlessSet(
+      scope.ReenterScope("")
+          .WithName(absl::StrCat(outer, outer.empty() ? "" : "/",
+                                 variable.name(), "/", name))
+          .ColocateWith(variable.handle()),
+      variable.handle());
   return ops::Variable(named, ops::initializers::Zeros(), shape, options);
 }
 
@@ -140,7 +140,7 @@ void ExponentialMovingAverage::MakeAverage(const Scope& scope,
   options.trainable = false;
   options.use_resource = variable.is_resource();
   const Output handle = variable.handle();
-  const Scope beside = InContainerOf(
+  const Scope beside = InContainerOfUnlessSet(
       scope.WithName(AverageName(variable)).ColocateWith(handle), handle);
   const auto begin = [&variable](const Scope& at, const TensorShape&, DataType,
                                  const ops::PartitionInfo*) {

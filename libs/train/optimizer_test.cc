@@ -93,8 +93,7 @@ class OptimizerTest : public testing::TestWithParam<bool> {
   Model model_;
 };
 
-// Whichever the optimizer's scope has: another training may have variables of
-// the same names.
+// Another training may have variables of the same names.
 TEST_P(OptimizerTest, SlotsAreInTheContainerOfTheVariable) {
   const ops::Variable w(root_.WithContainer("one").WithName("kept"),
                         Ones(TensorShape({2, 3})),
@@ -341,7 +340,7 @@ TEST_P(OptimizerTest, TheStepWaitsForEachDevicesUpdatesThere) {
                                    b.handle().node()->requested_device()));
 }
 
-TEST_P(OptimizerTest, SlotsAreInTheContainerOfTheScope) {
+TEST_P(OptimizerTest, SlotsMayHaveAContainerOfTheirOwn) {
   Momentum momentum(0.1f, 0.9f);
   momentum.Minimize(root_.WithContainer("trial"), model_.loss);
   ASSERT_OK(root_.status());

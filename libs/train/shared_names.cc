@@ -19,6 +19,10 @@ Scope InContainerOf(const Scope& scope, const Output& variable) {
   return variable ? scope.WithContainer(TextOf(variable, "container")) : scope;
 }
 
+Scope InContainerOfUnlessSet(const Scope& scope, const Output& variable) {
+  return scope.container().empty() ? InContainerOf(scope, variable) : scope;
+}
+
 std::string SharedNameBeside(const Output& global_step,
                              absl::string_view name) {
   if (!global_step) return std::string(name);

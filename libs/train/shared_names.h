@@ -19,6 +19,9 @@ namespace weft::train {
 // `scope` with the container of a variable instead of its own. `variable` is
 // the variable's handle; null after an error: `scope` as it is.
 Scope InContainerOf(const Scope& scope, const Output& variable);
+// The same where `scope` has no container of its own, as for slots: a program
+// may put them elsewhere, as in TensorFlow.
+Scope InContainerOfUnlessSet(const Scope& scope, const Output& variable);
 
 // The shared name of a resource of one training: `name`, as TensorFlow has it,
 // where the global step has its usual name, else "STEP/name". `global_step` is
