@@ -8,7 +8,7 @@
 //
 // With a target: a task of a cluster with three tasks of job ps. All see the
 // same directory: of one machine, of a checkpoint writer ("zmq://") or in an
-// object store (docs/object_stores.md).
+// object store (docs/operations/object_stores.md).
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -1,7 +1,8 @@
-// What peers and sessions may make a task hold (docs/quotas.md): what would be
-// too much fails with RESOURCE_EXHAUSTED, which names the tensor, the task and
-// the option that allows more; everything else goes on, and afterwards the task
-// has its old size. Over the simulated network and over sockets.
+// What peers and sessions may make a task hold (docs/operations/quotas.md):
+// what would be too much fails with RESOURCE_EXHAUSTED, which names the tensor,
+// the task and the option that allows more; everything else goes on, and
+// afterwards the task has its old size. Over the simulated network and over
+// sockets.
 //
 // WEFT_ABANDONED_SESSIONS is how many sessions are left behind.
 #include <gmock/gmock.h>

@@ -17,7 +17,8 @@ from integration_tests.testing import programs
 from tools import xml_unittest
 
 _DEADLINE_S = 300  # ends a test that hangs
-_PROMISED_S = 15  # docs/stopping.md: from the signal until all have ended
+# From the signal until all have ended (docs/operations/stopping.md).
+_PROMISED_S = 15
 _CHIEF = ('worker', 0)
 
 

@@ -1,5 +1,5 @@
 // What tasks tell Prometheus, asked for by HTTP: that it is what has happened,
-// and what docs/metrics.md says.
+// and what docs/operations/metrics.md says.
 #include <atomic>
 #include <fstream>
 #include <map>
@@ -195,7 +195,7 @@ std::map<std::string, std::string> TypesIn(const std::string& text) {
 
 // The same of the page's rows "| `NAME`, `NAME` | TYPE | ...".
 std::map<std::string, std::string> TypesOfPage() {
-  std::ifstream page("docs/metrics.md");
+  std::ifstream page("docs/operations/metrics.md");
   std::map<std::string, std::string> types;
   for (std::string line; std::getline(page, line);) {
     if (!absl::StartsWith(line, "| `")) continue;

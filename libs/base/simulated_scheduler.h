@@ -15,7 +15,7 @@
 // With set_yields, whoever runs may also be interrupted: where it schedules,
 // where it sets an event, and, in a program that links
 // //libs/base:observed_locks, where it takes or lets go of an absl::Mutex.
-// docs/simulation.md says more. Under ThreadSanitizer, whose wrappers of
+// docs/design/simulation.md says more. Under ThreadSanitizer, whose wrappers of
 // absl::Mutex take the place of those, nobody is: who then waited for a mutex
 // of somebody interrupted would wait for good.
 //

@@ -1,6 +1,6 @@
 // Captures: messages of a Wire written down, to be looked at later with
 // `bazel run //tools:weft -- wire FILE`. capturing_wire.h makes them. The
-// format is docs/wire_capture.md.
+// format is docs/operations/wire_capture.md.
 //
 // Threads: functions without state.
 #ifndef WEFT_LIBS_BUS_CAPTURE_H_

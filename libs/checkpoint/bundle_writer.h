@@ -2,8 +2,8 @@
 // data file: PREFIX.index and PREFIX.data-00000-of-00001. MergeBundles makes
 // one checkpoint of several.
 //
-// Format: tensorflow/core/util/tensor_bundle; docs/checkpoint_format.md shows
-// the bytes, which are TensorFlow's. Data lies in the order of the Adds.
+// Format: tensorflow/core/util/tensor_bundle; docs/design/checkpoint_format.md
+// shows the bytes, which are TensorFlow's. Data lies in the order of the Adds.
 //
 // Both files are written under other names in the same folder, synced, and
 // renamed by Finish, the index last. So a checkpoint is there whole or not at

@@ -1,7 +1,8 @@
 // CheckpointReader: reads tensors, and slices of them, from a checkpoint in
 // either of TensorFlow's formats. A slice may be read from a tensor that was
 // saved whole, or in other slices. Implementations: BundleReader (V2) and
-// TensorSliceReader (V1); docs/checkpoint_format.md describes both formats.
+// TensorSliceReader (V1); docs/design/checkpoint_format.md describes both
+// formats.
 //
 // Files may come from anywhere: everything is checked before it is used, and
 // memory is reserved only for what the files are large enough to hold. Errors:

@@ -4,7 +4,7 @@
 // Format: LevelDB, doc/table_format.md; of it, as TensorFlow writes it: blocks
 // of 256 KiB, no filters, keys in the order of their bytes. Blocks are written
 // as they are, and read also where Snappy has compressed them, as many released
-// models have them. docs/checkpoint_format.md shows one.
+// models have them. docs/design/checkpoint_format.md shows one.
 //
 // LevelDB's own code writes tables. It does not read them here: it trusts the
 // lengths in a block whose checksum is right, so that a file which somebody

@@ -140,8 +140,9 @@ class Estimator {
   // where: EXPORT_DIR_BASE/SECONDS, of now or behind the newest that is there,
   // which is there as a whole or not at all; in an object store it is whole
   // once it has a saved_model.pb. Tables bring their vocabulary files.
-  // Signatures are those of the model's export_outputs; docs/saved_models.md.
-  // NOT_FOUND without a checkpoint; FAILED_PRECONDITION for an untrained model.
+  // Signatures are those of the model's export_outputs;
+  // docs/user/saved_models.md. NOT_FOUND without a checkpoint;
+  // FAILED_PRECONDITION for an untrained model.
   absl::StatusOr<std::string> ExportSavedModel(
       const std::string& export_dir_base,
       const ServingInputReceiverFn& serving_input_receiver_fn,

@@ -24,8 +24,8 @@ struct GradientOptions {
 // Adds nodes, under "gradients/", that compute the sum over ys of dy/dx for
 // each x; None for an x that no y depends on. An x may be the handle of a
 // resource variable. Like TensorFlow's tf.gradients, through loops and branches
-// (docs/control_flow.md). Errors name the op that has no gradient, and add no
-// nodes; in the body of a loop or a branch they stick to the scope.
+// (docs/user/control_flow.md). Errors name the op that has no gradient, and add
+// no nodes; in the body of a loop or a branch they stick to the scope.
 absl::StatusOr<std::vector<Gradient>> AddGradients(
     const Scope& scope, absl::Span<const Output> ys,
     absl::Span<const Output> xs, const GradientOptions& options = {});

@@ -2,7 +2,7 @@
 // the feeds of a session's running steps.
 //
 // What would exceed a quota is refused with RESOURCE_EXHAUSTED, which names the
-// task and the option that raises the quota (docs/quotas.md).
+// task and the option that raises the quota (docs/operations/quotas.md).
 //
 // Threads: thread-safe.
 #ifndef WEFT_LIBS_MASTER_SESSION_QUOTAS_H_

@@ -6,7 +6,7 @@
 // of a group, the best type wins (GPU before CPU), then the session's own task,
 // then the name. One rule is ours: a shared resource that asks for no task goes
 // where a resource of its name lives already, so that a second client finds
-// what the first one made (design: docs/placement.md).
+// what the first one made (design: docs/design/placement.md).
 #ifndef WEFT_LIBS_PLACEMENT_PLACER_H_
 #define WEFT_LIBS_PLACEMENT_PLACER_H_
 

@@ -34,7 +34,8 @@ class SessionLeases {
   using Expire = absl::AnyInvocable<void(uint64_t session)>;
 
   // Long enough for a connection that was cut to be dialed again. A chief that
-  // was told to stop tries to save for half of it (docs/stopping.md).
+  // was told to stop tries to save for half of it
+  // (docs/operations/stopping.md).
   static constexpr absl::Duration kDrainLease = absl::Seconds(2);
 
   // `expire` ends a session whose lease is over.

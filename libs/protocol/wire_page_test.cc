@@ -1,4 +1,4 @@
-// The bytes that docs/wire.md shows are those that travel.
+// The bytes that docs/design/wire.md shows are those that travel.
 #include <fstream>
 #include <string>
 #include <vector>
@@ -32,7 +32,7 @@ std::string HexOf(absl::string_view line) {
 
 // What the page shows, as hexadecimal digits: a frame for each run of lines.
 std::vector<std::string> FramesOfPage() {
-  std::ifstream page("docs/wire.md");
+  std::ifstream page("docs/design/wire.md");
   std::vector<std::string> frames;
   bool in_frame = false;
   for (std::string line; std::getline(page, line);) {

@@ -55,13 +55,13 @@ struct ProcessOptions {
   std::function<int64_t()> memory_bound;
   // The machine that it is on, and what that has for all processes there: what
   // several of them are to hold is counted together before it is made
-  // (docs/quotas.md). Null: as the system says (memory_bound.h).
+  // (docs/operations/quotas.md). Null: as the system says (memory_bound.h).
   std::function<MachineMemory()> machine_memory;
   // Raises the limit of open descriptors as far as it goes, and says how many
   // there may be. Null: RaiseDescriptorLimit (descriptor_room.h).
   std::function<DescriptorRoom()> descriptor_room;
   // What graphs call of this program, in all of its tasks
-  // (docs/client_functions.md).
+  // (docs/user/client_functions.md).
   ClientFunctions client_functions;
   // Whose GPUs its tasks have. Null: GPUs that the host plays, for trying
   // placement (libs/kernels/host_gpu_kernels.h).

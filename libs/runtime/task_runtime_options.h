@@ -34,8 +34,8 @@ struct TaskRuntimeOptions {
   uint64_t incarnation = 0;
   // Null when there is no other task. Outlives the runtime.
   protocol::WorkerDirectory* peers = nullptr;
-  // Quotas (docs/quotas.md): what may come from other tasks for the steps of
-  // one session without having been used there, and its registrations.
+  // Quotas (docs/operations/quotas.md): what may come from other tasks for the
+  // steps of one session without having been used there, and its registrations.
   int64_t max_unclaimed_bytes_per_session = int64_t{8} << 30;
   int64_t max_registrations_per_session = 65536;
   int64_t max_registered_bytes_per_session =

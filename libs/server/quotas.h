@@ -1,5 +1,6 @@
 // Quotas: what one peer and one session may make a task hold. What would exceed
-// one fails with RESOURCE_EXHAUSTED and waits for nothing; docs/quotas.md.
+// one fails with RESOURCE_EXHAUSTED and waits for nothing;
+// docs/operations/quotas.md.
 #ifndef WEFT_LIBS_SERVER_QUOTAS_H_
 #define WEFT_LIBS_SERVER_QUOTAS_H_
 

@@ -5,7 +5,8 @@
 // One task of the cluster plays the coordinator as well: that of job
 // "coordinator", or else the lowest task of the first job. Tasks of the jobs
 // "coordinator" and "checkpoint_writer" have no devices and serve no sessions;
-// those of the latter keep files for whoever asks (docs/checkpoint_writer.md).
+// those of the latter keep files for whoever asks
+// (docs/operations/checkpoint_writer.md).
 //
 //   ASSIGN_OR_RETURN(auto server, weft::Server::Create(
 //       cluster, {.job_name = "ps", .task_index = 0}));
@@ -42,8 +43,9 @@ struct ServerOptions {
   // start unless this is set.
   bool insecure = false;
   // Where Prometheus is answered, on the host that the task listens at
-  // (docs/metrics.md); 0: any port that is free. None: nowhere, and no step is
-  // timed. Whoever reaches it may read. Not under a simulated scheduler.
+  // (docs/operations/metrics.md); 0: any port that is free. None: nowhere, and
+  // no step is timed. Whoever reaches it may read. Not under a simulated
+  // scheduler.
   std::optional<int> metrics_port;
   // Of a task of job "checkpoint_writer": the directory, in the file system of
   // its Process, below which it keeps files.
@@ -74,8 +76,8 @@ struct ServerOptions {
   // Whether object stores are asked as what the cloud's machine is, where
   // nothing else says who asks (ProcessOptions). Of a Process of its own.
   bool use_instance_metadata = false;
-  // What graphs call of this program (docs/client_functions.md). Of a Process
-  // of its own; else they are given to that (ProcessOptions).
+  // What graphs call of this program (docs/user/client_functions.md). Of a
+  // Process of its own; else they are given to that (ProcessOptions).
   ClientFunctions client_functions;
   // Stop once all tasks of this job have started and have stopped again,
   // cleanly: "worker" lets parameter servers end with the training. It leaves

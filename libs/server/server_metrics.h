@@ -1,5 +1,5 @@
 // What a server tells Prometheus: of its process, of its task, and of the roles
-// that it plays. docs/metrics.md lists all of it.
+// that it plays. docs/operations/metrics.md lists all of it.
 #ifndef WEFT_LIBS_SERVER_SERVER_METRICS_H_
 #define WEFT_LIBS_SERVER_SERVER_METRICS_H_
 

@@ -58,7 +58,7 @@ namespace weft {
 namespace {
 
 // Sessions of a task without GPUs place nodes by the kernels of those that the
-// host plays (docs/gpus.md).
+// host plays (docs/user/gpus.md).
 std::shared_ptr<const GpuPlatform> PlatformFromFlags() {
   if (absl::GetFlag(FLAGS_gpus) == 0) return nullptr;
   return std::make_shared<CudaPlatform>();

@@ -84,8 +84,9 @@ struct SessionOptions {
   // Infinite: never.
   absl::Duration log_waits_after = absl::Seconds(5);
   // What the graph calls of this program, in an in-process session
-  // (docs/client_functions.md). Of a Process of its own; else they are given to
-  // that (ProcessOptions), and to servers by their programs (ServerOptions).
+  // (docs/user/client_functions.md). Of a Process of its own; else they are
+  // given to that (ProcessOptions), and to servers by their programs
+  // (ServerOptions).
   ClientFunctions client_functions;
   // Whose threads and memory an in-process session uses; it must outlive the
   // session. Null: the session makes a Process of its own.

@@ -16,7 +16,7 @@
 //
 // A directory may be s3:// or zmq:// as any path. An object store has no
 // append: there each flush sends what the file has so far, and readers see what
-// was flushed (docs/event_files.md).
+// was flushed (docs/design/event_files.md).
 //
 // Threads: all methods from any thread. Create, Flush, Close and the destructor
 // block: not for the compute pool.

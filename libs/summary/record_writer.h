@@ -6,7 +6,8 @@
 //   uint64 length, little endian | masked CRC-32C of these 8 bytes
 //   the data                     | masked CRC-32C of it
 //
-// or all of that within one zlib or gzip stream. docs/event_files.md has more.
+// or all of that within one zlib or gzip stream. docs/design/event_files.md has
+// more.
 //
 // Threads: thread-compatible. Calls block, as files do.
 #ifndef WEFT_LIBS_SUMMARY_RECORD_WRITER_H_

@@ -1,6 +1,6 @@
 // ClientFunction: a C++ function of the program that the graph calls by its
 // name, as TensorFlow's tf.py_func calls one of Python
-// (docs/client_functions.md).
+// (docs/user/client_functions.md).
 //
 //   ClientFunctions functions;
 //   functions["double"] = [](const ClientFunctionCall& call)

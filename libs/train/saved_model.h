@@ -9,7 +9,7 @@
 //   assets/                  files that the graph reads
 //
 // SavedModelBuilder (saved_model_builder.h) writes them, as do TensorFlow's
-// Estimators and Keras; docs/saved_models.md.
+// Estimators and Keras; docs/user/saved_models.md.
 //
 // Errors name the directory. Functions block.
 #ifndef WEFT_LIBS_TRAIN_SAVED_MODEL_H_

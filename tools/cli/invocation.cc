@@ -56,7 +56,7 @@ constexpr char kUsage[] =
                                   chrome://tracing and ui.perfetto.dev: of a
                                   serialised RunMetadata, or of an event file
                                   that a ProfilerHook wrote
-  weft wire FILE                  captured messages (docs/wire_capture.md)
+  weft wire FILE                  a capture (docs/operations/wire_capture.md)
 
 Of a cluster:
   --target=zmq://host:port  any of its tasks; or set WEFT_TARGET

@@ -1,5 +1,5 @@
 // weft top: what the tasks of a cluster do now, from what they tell Prometheus
-// (docs/metrics.md).
+// (docs/operations/metrics.md).
 //
 // Threads: one.
 #ifndef WEFT_TOOLS_CLI_TOP_COMMAND_H_

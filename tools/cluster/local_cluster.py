@@ -20,7 +20,8 @@ of the one that failed.
 
 A service that is killed or fails stops the cluster too. With --restart it is
 started again at the same address, without its variables and queues, as a
-process manager would do; a program that recovers (docs/failure.md) goes on.
+process manager would do; a program that recovers goes on
+(docs/operations/failure.md).
 
 With --evaluators it runs as evaluators, too: their type in TF_CONFIG is
 "evaluator", and they are not in the cluster: they look at what the workers save.

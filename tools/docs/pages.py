@@ -1,4 +1,4 @@
-"""What README.md and docs/*.md name is there: files, targets, tests, code.
+"""What README.md and the pages in docs name is there: files, targets, tests, code.
 
 Tables tell where something is. A table with the columns `file` and `function`
 says which file defines or declares a function; one with `file` and `name`, in
@@ -31,9 +31,10 @@ _INDENT = '    '
 
 def pages(top):
   """The paths of the pages."""
-  folder = os.path.join(top, 'docs')
-  docs = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-  return ['README.md'] + [f'docs/{n}' for n in docs if n.endswith('.md')]
+  docs = [os.path.join(folder, name)
+          for folder, _, names in os.walk(os.path.join(top, 'docs'))
+          for name in names if name.endswith('.md')]
+  return ['README.md'] + sorted(os.path.relpath(path, top) for path in docs)
 
 
 def _read(top, path):

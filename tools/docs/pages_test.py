@@ -134,19 +134,19 @@ class PagesTest(unittest.TestCase):
 
   def test_this_checkout(self):
     top = source_tree.root()
-    self.assertIn('docs/life_of_a_step.md', pages.pages(top))
+    self.assertIn('docs/design/life_of_a_step.md', pages.pages(top))
     self.assertEqual([], [f'{error.page}:{error.line}: {error.what}'
                           for error in pages.check(top)])
 
   def test_the_life_of_a_step_is_a_table_of_functions(self):
-    with open(os.path.join(source_tree.root(), 'docs/life_of_a_step.md'),
+    with open(os.path.join(source_tree.root(), 'docs/design/life_of_a_step.md'),
               encoding='utf-8') as page:
       self.assertIn('\n| hop | function | file | thread |\n|---|---|---|---|\n| ',
                     page.read())
 
   def test_the_guides_have_tables_of_names(self):
     for guide in ('an_op', 'an_rpc', 'a_file_system'):
-      with open(os.path.join(source_tree.root(), f'docs/adding_{guide}.md'),
+      with open(os.path.join(source_tree.root(), f'docs/design/adding_{guide}.md'),
                 encoding='utf-8') as page:
         self.assertIn('\n| part | name | file |', page.read())
 

@@ -1,6 +1,6 @@
-// Of what docs/adding_an_op.md asks for, the definition, the kernel and the
-// gradient: this test loops over the rows that the tool prints and complains
-// until all three are there.
+// Of what docs/design/adding_an_op.md asks for, the definition, the kernel and
+// the gradient: this test loops over the rows that the tool prints and
+// complains until all three are there.
 #include "tools/ops/op_table.h"
 
 #include <algorithm>

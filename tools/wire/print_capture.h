@@ -1,4 +1,5 @@
-// Captured messages of the bus (docs/wire_capture.md) as text for people.
+// Captured messages of the bus (docs/operations/wire_capture.md) as text for
+// people.
 #ifndef WEFT_TOOLS_WIRE_PRINT_CAPTURE_H_
 #define WEFT_TOOLS_WIRE_PRINT_CAPTURE_H_
 

@@ -1,5 +1,5 @@
 // PyFunc: a call of a C++ function that the program knows by a name, as
-// TensorFlow's tf.py_func calls one of Python (docs/client_functions.md).
+// TensorFlow's tf.py_func calls one of Python (docs/user/client_functions.md).
 //
 //   SessionOptions options;
 //   options.client_functions["double"] = ...;

@@ -14,9 +14,9 @@
 // makes exist outside, as TensorFlow's do. What the body does to state is done
 // in each call, in the order that its control dependencies say.
 //
-// Gradients run through calls (libs/gradients). docs/functions.md has the
-// whole of it. Errors stick to the scope that the function is made in; what it
-// gives is null then, or empty where it is not known how much it would be.
+// Gradients run through calls (libs/gradients). docs/design/functions.md has
+// the whole of it. Errors stick to the scope that the function is made in; what
+// it gives is null then, or empty where it is not known how much it would be.
 // Threads: as the scope's.
 #ifndef WEFT_LIBS_OPS_CONTROL_FUNCTION_H_
 #define WEFT_LIBS_OPS_CONTROL_FUNCTION_H_

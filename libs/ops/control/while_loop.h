@@ -13,7 +13,7 @@
 // What the functions use of outside comes in by itself and is the same in all
 // iterations. Gradients run through the loop (libs/gradients); what they need
 // of each iteration is kept only by steps that compute them.
-// docs/control_flow.md has the whole of it.
+// docs/user/control_flow.md has the whole of it.
 //
 // Errors stick to the scope, and the result is empty. Threads: as the scope's.
 #ifndef WEFT_LIBS_OPS_CONTROL_WHILE_LOOP_H_

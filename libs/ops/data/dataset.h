@@ -20,7 +20,8 @@
 //
 // A small value that refers to the graph and holds the scope that it was made
 // in; null after an error, which sticks to the scope; what is made of a null
-// one is null. Threads: as the scope's. docs/datasets.md has the whole of it.
+// one is null. Threads: as the scope's. docs/user/datasets.md has the whole of
+// it.
 #ifndef WEFT_LIBS_OPS_DATA_DATASET_H_
 #define WEFT_LIBS_OPS_DATA_DATASET_H_
 
