@@ -4,7 +4,7 @@ import ast
 import os
 
 from tools import source_tree
-from tools.floors.house import Violation
+from tools.layers.layer_table import Violation
 
 _ATTRIBUTES = ('deps', 'implementation_deps', 'srcs', 'hdrs')
 # The top package only gives libs/api's targets short names.

@@ -4,14 +4,14 @@ import unittest
 
 from tools import source_tree
 from tools import xml_unittest
-from tools.floors import floors
-from tools.floors import house
+from tools.layers import layers
+from tools.layers import layer_table as house
 
 
 class TreeTest(unittest.TestCase):
 
   def test_the_house_is_in_order(self):
-    violations = floors.check(source_tree.root())
+    violations = layers.check(source_tree.root())
     if violations:
       self.fail('\n' + '\n'.join(map(house.describe, violations)))
 

@@ -3,7 +3,7 @@
 import collections
 import re
 
-from tools.floors.house import Violation
+from tools.layers.layer_table import Violation
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 _NOISE = re.compile(

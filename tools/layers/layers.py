@@ -2,17 +2,17 @@
 """Looks for what breaks the order of the house, in the whole checkout.
 
 Prints each violation as `file:line: what; remedy`. Run it by hand as
-`PYTHONPATH=. tools/floors/floors.py`; as a test it is //tools/floors:tree_test.
+`PYTHONPATH=. tools/layers/layers.py`; as a test it is //tools/layers:tree_test.
 """
 
 import os
 import sys
 
 from tools import source_tree
-from tools.floors import build_rules
-from tools.floors import cpp_rules
-from tools.floors import house as house_lib
-from tools.floors import op_name_rules
+from tools.layers import build_rules
+from tools.layers import cpp_rules
+from tools.layers import layer_table as house_lib
+from tools.layers import op_name_rules
 
 # Folders at the top that hold no room: their folders are rooms, or no code is.
 _HALLS = ('libs', 'services')

@@ -7,7 +7,7 @@ ops are those of the file that a test holds against the registry.
 import os
 import re
 
-from tools.floors import house as house_lib
+from tools.layers import layer_table as house_lib
 
 _OPS = 'integration_tests/testdata/tensorflow_signatures.txt'
 _OP = re.compile(r'^op (\w+)$')

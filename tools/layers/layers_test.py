@@ -5,7 +5,7 @@ import tempfile
 import unittest
 
 from tools import xml_unittest
-from tools.floors import floors
+from tools.layers import layers
 
 _README = """
 | floor | room | wing | what it is |
@@ -45,7 +45,7 @@ class FloorsTest(unittest.TestCase):
         os.makedirs(os.path.dirname(full), exist_ok=True)
         with open(full, 'w', encoding='utf-8') as file:
           file.write(text)
-      return [v[:3] for v in floors.check(top)]
+      return [v[:3] for v in layers.check(top)]
 
   def assert_one(self, planted, line, what):
     """The one planted file gives the one violation."""
