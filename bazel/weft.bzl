@@ -152,7 +152,7 @@ def _compile_together(name, kwargs, most):
 def weft_library(name, sources_a_unit = _SOURCES_A_UNIT, **kwargs):
     """A library of one noun, for its own package unless it is PUBLIC.
 
-    tools/layers says which rooms may use what is public. Its sources are
+    tools/layers says which modules may use what is public. Its sources are
     compiled together, sources_a_unit at a time (--define=units=separate: one by
     one).
     """

@@ -1,10 +1,14 @@
-"""What README.md and the pages in docs name is there: files, targets, tests, code.
+"""Checks that files, targets, tests and code that pages name exist.
 
-Tables tell where something is. A table with the columns `file` and `function`
-says which file defines or declares a function; one with `file` and `name`, in
-which file a word stands. On a page with such a table of names, an indented
-block is quoted from its files, whatever its line breaks ("..." stands for what
-is left out), unless it is a command.
+Pages are README.md, CONTRIBUTING.md and docs. A table with the columns `file`
+and `function` says which file defines or declares a function; one with `file`
+and `name`, which file contains a word. On a page with a table of names, an
+indented block is quoted from the files of the table, unless it is a command. On
+any page, a block after a line that ends with a colon and names one source or BUILD file is
+quoted from that file. Line breaks of quotes do not count; "..." stands for
+omitted lines.
+
+Links are checked in all Markdown files of the checkout, with their anchors.
 """
 
 import collections
@@ -14,13 +18,14 @@ import re
 
 from tools import source_tree
 
-# Of a page, by line.
 Error = collections.namedtuple('Error', 'page line what')
 
 _QUOTED = re.compile(r'`([^`]+)`')
 _PATH = re.compile(r'[\w.-]+(?:/[\w.-]+)+/?')
 _LABEL = re.compile(r'(?<![\w:/])//([\w/.-]*)(?::([\w.-]+))?')
-_LINK = re.compile(r'\]\(([^)#]+)\)')
+_LINK = re.compile(r'\]\(([^)#\s]*)(?:#([^)\s]*))?\)')
+_HEADING = re.compile(r'^#+ +(.*)$', re.MULTILINE)
+_CODE_FILE = re.compile(r'`([\w./]+\.(?:cc|h)|\w[\w./]*/BUILD)`')
 _FUNCTION = re.compile(r'(?:((?:\w+::)*\w+)::)?(\w+)')
 _COMMENT = re.compile(r'//[^\n]*')
 _TEST_CASE = re.compile(r'(\w+Test)\.(\w+)')
@@ -34,7 +39,9 @@ def pages(top):
   docs = [os.path.join(folder, name)
           for folder, _, names in os.walk(os.path.join(top, 'docs'))
           for name in names if name.endswith('.md')]
-  return ['README.md'] + sorted(os.path.relpath(path, top) for path in docs)
+  top_pages = [name for name in ('README.md', 'CONTRIBUTING.md')
+               if os.path.isfile(os.path.join(top, name))]
+  return top_pages + sorted(os.path.relpath(path, top) for path in docs)
 
 
 def _read(top, path):
@@ -90,7 +97,7 @@ def _has_name(name, path, text):
 
 
 def _row_errors(top, row):
-  """What is wrong with a row that says where something is."""
+  """Yields what is wrong with a row that says where something is."""
   what = next((c for c in ('function', 'name') if c in row), None)
   if what is None or 'file' not in row:
     return
@@ -125,6 +132,8 @@ def _has_target(top, package, name):
     return os.path.isdir(os.path.join(top, package[:-len('...')]))
   if not os.path.isfile(os.path.join(top, build)):
     return False
+  if name and os.path.isfile(os.path.join(top, package, name)):
+    return True
   name = name or os.path.basename(package)
   text = _read(top, build)
   if name == 'room_test' and 'weft_room_test(' in text:
@@ -142,12 +151,8 @@ def _test_cases(top):
 
 
 def _line_errors(top, page, line, cases):
-  """What a line names that is not there."""
+  """Yields what a line names and the checkout lacks."""
   is_code = line.startswith(_INDENT)
-  for link in [] if is_code else _LINK.findall(line):
-    target = os.path.normpath(os.path.join(os.path.dirname(page), link))
-    if '://' not in link and not os.path.exists(os.path.join(top, target)):
-      yield f'the link {link} leads nowhere'
   for quoted in [line] if is_code else _QUOTED.findall(line):
     if not is_code and _PATH.fullmatch(quoted) and not _is_there(top, quoted):
       yield f'there is no {quoted}'
@@ -157,6 +162,32 @@ def _line_errors(top, page, line, cases):
     for package, name in _LABEL.findall(quoted):
       if (package or name) and not _has_target(top, package, name):
         yield f'there is no target //{package}{name and ":" + name}'
+
+
+def _anchors(text):
+  """The anchors of a page's headings, as GitHub makes them."""
+  return {re.sub(r'[^\w\- ]', '', heading.lower()).replace(' ', '-')
+          for heading in _HEADING.findall(text)}
+
+
+def _link_error(top, page, link, anchor):
+  """Why a relative link of a page does not resolve; '' if it does."""
+  target = page if not link else os.path.normpath(
+      os.path.join(os.path.dirname(page), link))
+  if not os.path.exists(os.path.join(top, target)):
+    return f'the link {link} leads nowhere'
+  if anchor and anchor not in _anchors(_read(top, target)):
+    return f'{target} has no heading #{anchor}'
+  return ''
+
+
+def _link_errors(top, page):
+  """Yields an Error for each link of a Markdown file that does not resolve."""
+  for number, line in enumerate(_read(top, page).splitlines(), 1):
+    for link, anchor in [] if line.startswith(_INDENT) else _LINK.findall(line):
+      error = '' if '://' in link else _link_error(top, page, link, anchor)
+      if error:
+        yield Error(page, number, error)
 
 
 def _blocks(page):
@@ -181,6 +212,27 @@ def _quotes(block):
   return [' '.join(part) for part in parts]
 
 
+def _file_before(lines, number):
+  """The file that the line before block `number` announces, or None."""
+  before = [line for line in lines[:number - 1] if line.strip()][-1:]
+  files = _CODE_FILE.findall(before[0]) if before else []
+  is_announced = len(files) == 1 and before[0].rstrip().endswith(':')
+  return files[0] if is_announced else None
+
+
+def _announced_quote_errors(top, page):
+  """Yields (line number, what) of blocks that their announced file lacks."""
+  lines = page.splitlines()
+  for number, block in _blocks(page):
+    path = _file_before(lines, number)
+    if not path or not os.path.isfile(os.path.join(top, path)):
+      continue
+    text = ' '.join(_read(top, path).split())
+    for quote in _quotes(block):
+      if quote not in text:
+        yield number, f'{path} does not have these lines: {quote}'
+
+
 def _quote_errors(top, page, rows):
   """Yields (line number, what) of each block that is quoted from no file."""
   files = {_QUOTED.fullmatch(r['file']) for _, r in rows
@@ -192,13 +244,15 @@ def _quote_errors(top, page, rows):
   for number, block in _blocks(page) if paths else ():
     if block[0].strip().startswith(_COMMANDS):
       continue
+    if _file_before(page.splitlines(), number):
+      continue
     for quote in _quotes(block):
       if not any(quote in text for text in texts):
         yield number, f'no file of the table has these lines: {quote}'
 
 
 def check(top):
-  """Returns an Error for all that is named and is not there."""
+  """Returns an Error for each name or link that does not resolve."""
   errors = []
   cases = _test_cases(top)
   for path in pages(top):
@@ -206,7 +260,11 @@ def check(top):
     rows = list(_tables(page))
     found = [(n, what) for n, row in rows for what in _row_errors(top, row)]
     found += _quote_errors(top, page, rows)
+    found += _announced_quote_errors(top, page)
     for number, line in enumerate(page.splitlines(), 1):
       found += [(number, what) for what in _line_errors(top, path, line, cases)]
     errors += [Error(path, *each) for each in sorted(set(found))]
+  for path in source_tree.files(top):
+    if path.endswith('.md'):
+      errors.extend(_link_errors(top, path))
   return errors

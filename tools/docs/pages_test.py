@@ -1,4 +1,4 @@
-"""The pages are held to what they name; one of each kind of error is planted."""
+"""Pages are checked; one error of each kind is inserted."""
 
 import os
 import tempfile
@@ -127,10 +127,40 @@ class PagesTest(unittest.TestCase):
 
   def test_links(self):
     self.assertEqual(
-        self.check('[a](../libs/bus/socket.h), [b](page.md), [c](page.md#d), '
+        self.check('[a](../libs/bus/socket.h), [b](page.md), '
                    '[d](https://example.org/e)\n'), [])
     self.assertEqual(self.check('[a](libs/bus/socket.h)\n'),
                      ['1: the link libs/bus/socket.h leads nowhere'])
+
+  def test_anchors(self):
+    self.assertEqual(
+        self.check('# A page: its use\n\n[a](#a-page-its-use), '
+                   '[b](page.md#a-page-its-use)\n'), [])
+    for link in ('#gone', 'page.md#gone', '../README.md#gone'):
+      with self.subTest(link):
+        self.assertIn('has no heading #gone',
+                      self.check(f'[a]({link})\n')[0])
+
+  def test_links_of_other_markdown_files(self):
+    with tempfile.TemporaryDirectory() as top:
+      for path, contents in {**_FILES, _PAGE: '',
+                             'libs/bus/README.md': '[a](gone.h)\n'}.items():
+        full = os.path.join(top, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, 'w', encoding='utf-8') as file:
+          file.write(contents)
+      self.assertEqual(pages.check(top),
+                       [pages.Error('libs/bus/README.md', 1,
+                                    'the link gone.h leads nowhere')])
+
+  def test_code_of_an_announced_file(self):
+    announcement = 'From `libs/bus/socket.cc`:\n\n'
+    self.assertEqual(
+        self.check(announcement + '    int Count(int first,\n    ...\n'
+                   '    return Zero();\n'), [])
+    self.assertEqual(
+        self.check(announcement + '    return One();\n'),
+        ['3: libs/bus/socket.cc does not have these lines: return One();'])
 
   def test_this_checkout(self):
     top = source_tree.root()

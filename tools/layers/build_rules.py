@@ -1,4 +1,4 @@
-"""What a BUILD file may depend on, by its room; and that its tests run."""
+"""What a BUILD file may depend on, by its module; and that its tests run."""
 
 import ast
 import os
@@ -31,7 +31,7 @@ def _labels(text):
 
 
 def _cases_that_never_run(path, text):
-  """Yields each weft_test that nothing below it links into a room's test."""
+  """Yields each weft_test that nothing below it links into a module's test."""
   calls = [(node.lineno, node.func.id) for node in ast.walk(ast.parse(text))
            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
   last = max((n for n, rule in calls if rule in _LINK_CASES), default=0)
@@ -57,21 +57,22 @@ def _cases_in_no_build_file(top, paths):
 
 
 def check_folders(top, paths):
-  """Yields cases that no BUILD file lists, or no room's test links."""
+  """Yields cases that no BUILD file lists, or no module's test links."""
   yield from _cases_in_no_build_file(top, paths)
   for path in filter(source_tree.is_build, paths):
     folder = os.path.dirname(path)
     if 'weft_room_cases()' not in _read(top, path):
       continue
-    room = os.path.join(os.path.dirname(folder), 'BUILD')
-    if room not in paths or f'"//{folder}:room_cases"' not in _read(top, room):
-      yield Violation(path, 1, f'{room} does not link these cases',
+    module = os.path.join(os.path.dirname(folder), 'BUILD')
+    cases = f'"//{folder}:room_cases"'
+    if module not in paths or cases not in _read(top, module):
+      yield Violation(path, 1, f'{module} does not link these cases',
                       f'give its weft_room_test "//{folder}:room_cases"')
 
 
-def check(house, path, text):
+def check(table, path, text):
   """Yields the violations of one BUILD file."""
-  user = house.room_of(os.path.dirname(path))
+  user = table.module_of(os.path.dirname(path))
   if not user:
     return
   try:
@@ -83,8 +84,8 @@ def check(house, path, text):
   yield from _cases_that_never_run(path, text)
   for number, label in labels:
     package = label[len('//'):].split(':')[0] or _TOP
-    used = house.room_of(package)
-    refusal = house.refusal(user, used) if used else ''
+    used = table.module_of(package)
+    refusal = table.refusal(user, used) if used else ''
     if refusal:
       yield Violation(path, number, f'{refusal} ({label})',
-                      'depend only on rooms of lower floors')
+                      'depend only on modules of lower layers')

@@ -1,4 +1,4 @@
-"""What a C++ file may include and name, by the room that it lies in."""
+"""What a C++ file may include and name, by its module."""
 
 import collections
 import re
@@ -130,26 +130,27 @@ def _includes(text):
       yield number, match.group(1), match.group(2)
 
 
-def _check_floor(house, path, number, quote, header):
-  user, used = house.room_of(path), house.room_of(header)
+def _check_layer(table, path, number, quote, header):
+  user, used = table.module_of(path), table.module_of(header)
   if used:
-    refusal = house.refusal(user, used) if user else ''
+    refusal = table.refusal(user, used) if user else ''
     if refusal:
       yield Violation(path, number, refusal,
                       f'move what is shared below {user.name}, or include it '
-                      'from a room above both')
+                      'from a module above both')
   elif quote == '"' and '/' not in header:
     yield Violation(path, number, f'"{header}" is not a path from the top',
-                    'include it as "libs/ROOM/NAME.h"')
+                    'include it as "libs/MODULE/NAME.h"')
   elif header.startswith(('libs/', 'services/')):
-    yield Violation(path, number, f'"{header}" lies in no room',
-                    "add its room to README.md's table, or mend the path")
+    yield Violation(path, number, f'"{header}" is in no module',
+                    'add the module to the table in docs/architecture.md, or '
+                    'correct the path')
 
 
-def check(house, path, text):
+def check(table, path, text):
   """Yields the violations of one C++ file."""
   for number, quote, header in _includes(text):
-    yield from _check_floor(house, path, number, quote, header)
+    yield from _check_layer(table, path, number, quote, header)
     for fence in _FENCED:
       if fence.headers.match(header) and not fence.where(path):
         yield Violation(path, number, f'includes {header}: {fence.what}',

@@ -1,17 +1,19 @@
-"""The rooms of the house and who may use whom, read from README.md's table.
+"""The table of layers in docs/architecture.md: which module may use which.
 
-A room includes only rooms of lower floors; rooms of one floor do not include
-each other, nor does one wing include the other.
+A module includes only modules of lower layers. Modules of one layer do not
+include each other, nor does the runtime side include the client side.
 """
 
 import collections
 import re
 
-Room = collections.namedtuple('Room', 'name floor wing')
+PATH = 'docs/architecture.md'
+
+Module = collections.namedtuple('Module', 'name layer side')
 Violation = collections.namedtuple('Violation', 'path line what remedy')
 
 _ROW = re.compile(r'^\|\s*(\d+)\s*\|\s*`([^`]+)`\s*\|\s*(\w*)\s*\|')
-_WINGS = ('', 'runtime', 'client')
+_SIDES = ('', 'runtime', 'client')
 
 
 def describe(violation):
@@ -19,46 +21,46 @@ def describe(violation):
   return '%s:%d: %s; %s' % violation
 
 
-class House:
-  """All rooms."""
+class LayerTable:
+  """All modules."""
 
-  def __init__(self, rooms):
-    self.rooms = {room.name: room for room in rooms}
+  def __init__(self, modules):
+    self.modules = {module.name: module for module in modules}
 
-  def room_of(self, path):
-    """The room that a file or package path lies in, or None."""
+  def module_of(self, path):
+    """The module that a file or package path lies in, or None."""
     parts = path.split('/')
     for length in (2, 1):
-      room = self.rooms.get('/'.join(parts[:length]))
-      if room:
-        return room
+      module = self.modules.get('/'.join(parts[:length]))
+      if module:
+        return module
     return None
 
   def refusal(self, user, used):
-    """Why a file of room `user` may not use room `used`; '' if it may."""
+    """Why a file of module `user` may not use module `used`; '' if it may."""
     if user == used:
       return ''
-    if user.wing and used.wing and user.wing != used.wing:
-      return (f'{user.name} ({user.wing} wing) uses {used.name} '
-              f'({used.wing} wing)')
-    if user.floor == used.floor:
-      return f'{user.name} uses {used.name} on its own floor {used.floor}'
-    if user.floor < used.floor:
-      return (f'{user.name} (floor {user.floor}) uses {used.name} '
-              f'(floor {used.floor})')
+    if user.side and used.side and user.side != used.side:
+      return (f'{user.name} ({user.side} side) uses {used.name} '
+              f'({used.side} side)')
+    if user.layer == used.layer:
+      return f'{user.name} uses {used.name} of the same layer {user.layer}'
+    if user.layer < used.layer:
+      return (f'{user.name} (layer {user.layer}) uses {used.name} '
+              f'(layer {used.layer})')
     return ''
 
 
-def read_house(readme):
-  """Returns the House of the table in README.md's text."""
-  rooms = []
-  for line in readme.splitlines():
+def read_table(page):
+  """Returns the LayerTable in the text of docs/architecture.md."""
+  modules = []
+  for line in page.splitlines():
     row = _ROW.match(line)
     if row:
-      floor, name, wing = row.groups()
-      if wing not in _WINGS:
-        raise ValueError(f'README.md: {name} lies in no wing "{wing}"')
-      rooms.append(Room(name.strip('/'), int(floor), wing))
-  if not rooms:
-    raise ValueError('README.md holds no table of rooms')
-  return House(rooms)
+      layer, name, side = row.groups()
+      if side not in _SIDES:
+        raise ValueError(f'{PATH}: {name} has the unknown side "{side}"')
+      modules.append(Module(name.strip('/'), int(layer), side))
+  if not modules:
+    raise ValueError(f'{PATH} has no table of modules')
+  return LayerTable(modules)

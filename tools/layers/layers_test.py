@@ -1,4 +1,4 @@
-"""The checker finds each kind of violation when one is planted."""
+"""The checker finds each kind of violation when one is inserted."""
 
 import os
 import tempfile
@@ -7,8 +7,8 @@ import unittest
 from tools import xml_unittest
 from tools.layers import layers
 
-_README = """
-| floor | room | wing | what it is |
+_PAGE = """
+| layer | module | side | purpose |
 |---|---|---|---|
 | 0 | `libs/base` | | ground |
 | 1 | `libs/tensor` | | values |
@@ -18,9 +18,9 @@ _README = """
 | 8 | `libs/api` | | one header |
 | 9 | `examples` | | programs |
 """
-# Every room of the table exists, and nothing is wrong.
-_SOUND = {
-    'README.md': _README,
+# Every module of the table exists, and nothing is wrong.
+_CORRECT = {
+    'docs/architecture.md': _PAGE,
     'libs/base/status.h': '#include <string>\n',
     'libs/base/logging.cc': '#include <spdlog/spdlog.h>\nstd::thread t;\n',
     'libs/tensor/tensor.h': '#include "libs/base/status.h"\n',
@@ -35,40 +35,40 @@ _SOUND = {
 }
 
 
-class FloorsTest(unittest.TestCase):
+class LayersTest(unittest.TestCase):
 
-  def check(self, planted):
-    """Returns (path, line, what) of each violation with `planted` on top."""
+  def check(self, inserted):
+    """Returns (path, line, what) of each violation with `inserted` on top."""
     with tempfile.TemporaryDirectory() as top:
-      for path, text in {**_SOUND, **planted}.items():
+      for path, text in {**_CORRECT, **inserted}.items():
         full = os.path.join(top, path)
         os.makedirs(os.path.dirname(full), exist_ok=True)
         with open(full, 'w', encoding='utf-8') as file:
           file.write(text)
       return [v[:3] for v in layers.check(top)]
 
-  def assert_one(self, planted, line, what):
-    """The one planted file gives the one violation."""
-    found = self.check(planted)
+  def assert_one(self, inserted, line, what):
+    """The one inserted file gives the one violation."""
+    found = self.check(inserted)
     self.assertEqual([(path, number) for path, number, _ in found],
-                     [(path, line) for path in planted], found)
+                     [(path, line) for path in inserted], found)
     self.assertIn(what, found[0][2])
 
-  def test_a_sound_house(self):
+  def test_a_correct_tree(self):
     self.assertEqual(self.check({}), [])
 
   def test_an_include_upwards(self):
     self.assert_one(
         {'libs/tensor/bad.h': '\n#include "libs/kernels/add.h"\n'}, 2,
-        'libs/tensor (floor 1) uses libs/kernels (floor 4)')
+        'libs/tensor (layer 1) uses libs/kernels (layer 4)')
 
-  def test_an_include_on_the_same_floor(self):
+  def test_an_include_of_the_same_layer(self):
     self.assert_one({'libs/fs/bad.cc': '#include "libs/tensor/tensor.h"\n'}, 1,
-                    'libs/fs uses libs/tensor on its own floor')
+                    'libs/fs uses libs/tensor of the same layer')
 
-  def test_an_include_into_the_other_wing(self):
+  def test_an_include_of_the_other_side(self):
     self.assert_one({'libs/train/bad.cc': '#include "libs/kernels/add.h"\n'},
-                    1, '(client wing) uses libs/kernels (runtime wing)')
+                    1, '(client side) uses libs/kernels (runtime side)')
 
   def test_a_dependency_upwards(self):
     self.assert_one(
@@ -97,8 +97,8 @@ class FloorsTest(unittest.TestCase):
     folder = {'libs/fs/disk/BUILD': 'weft_test(name = "a")\n'
                                     'weft_room_cases()\n'}
     self.assert_one(folder, 1, 'does not link these cases')
-    room = 'weft_room_test(cases = ["//libs/fs/disk:room_cases"])\n'
-    self.assertEqual(self.check({**folder, 'libs/fs/BUILD': room}), [])
+    module = 'weft_room_test(cases = ["//libs/fs/disk:room_cases"])\n'
+    self.assertEqual(self.check({**folder, 'libs/fs/BUILD': module}), [])
 
   def test_cases_that_no_build_file_lists(self):
     self.assert_one({'libs/fs/a_test.cc': ''}, 1, 'no BUILD file lists')
@@ -109,19 +109,20 @@ class FloorsTest(unittest.TestCase):
     self.assertIn('no BUILD file lists', self.check(
         {'libs/fs/b_test.cc': '', 'libs/fs/BUILD': build % 'a_test.cc'})[0][2])
 
-  def test_a_room_that_is_not_in_the_table(self):
+  def test_a_module_that_is_not_in_the_table(self):
     self.assertIn('not in the table',
                   self.check({'libs/attic/attic.h': ''})[0][2])
     self.assertIn('not in the table',
                   self.check({'attic/attic.h': ''})[0][2])
 
-  def test_a_row_without_a_room(self):
-    self.assertIn('there is no room libs/bus', self.check(
-        {'README.md': _README + '| 1 | `libs/bus` | | wires |\n'})[0][2])
+  def test_a_row_without_a_module(self):
+    page = _PAGE + '| 1 | `libs/bus` | | wires |\n'
+    self.assertIn('there is no module libs/bus',
+                  self.check({'docs/architecture.md': page})[0][2])
 
-  def test_an_include_of_no_room(self):
+  def test_an_include_of_no_module(self):
     self.assert_one({'libs/fs/bad.cc': '#include "libs/nowhere/x.h"\n'}, 1,
-                    'lies in no room')
+                    'is in no module')
 
   def test_an_include_that_is_no_path(self):
     self.assert_one({'libs/fs/bad.cc': '#include "fs.h"\n'}, 1,
@@ -177,12 +178,13 @@ class FloorsTest(unittest.TestCase):
   def test_names_of_ops_that_are_put_together(self):
     ops = {'integration_tests/testdata/tensorflow_signatures.txt':
                '# ops\n\nop Neg\ninput x: T\n\nop NegV2\n'}
-    room = {'README.md': _README + '| 4 | `libs/ops` | | ops |\n'
-                                   '| 5 | `libs/gradients` | | what flows back |\n'
-                                   '| 9 | `integration_tests` | | tests |\n'}
+    table = {'docs/architecture.md': (
+        _PAGE + '| 4 | `libs/ops` | | ops |\n'
+                '| 5 | `libs/gradients` | | gradients |\n'
+                '| 9 | `integration_tests` | | tests |\n')}
     sound = {f'libs/{place}/neg.cc': 'add("Neg");\nadd("NegV2");\n'
              for place in ('ops', 'kernels', 'gradients')}
-    self.assertEqual(self.check({**ops, **room, **sound}), [])
+    self.assertEqual(self.check({**ops, **table, **sound}), [])
     glued = 'add("Neg" + version);\n'
     uses = {'libs/kernels/neg_test.cc': 'run("NegV2");\n',
             'libs/kernels/BUILD': 'weft_test(srcs = ["neg_test.cc"])\n'
@@ -190,14 +192,14 @@ class FloorsTest(unittest.TestCase):
             'libs/ops/neg_builders.cc': 'node("NegV2");\n'}
     for place in ('ops', 'kernels', 'gradients'):
       with self.subTest(place):
-        found = self.check({**ops, **room, **sound, **uses,
+        found = self.check({**ops, **table, **sound, **uses,
                             f'libs/{place}/neg.cc': glued})
         self.assertEqual(
             found, [(*ops, 6, f'"NegV2" stands nowhere in libs/{place}/')])
 
-  def test_a_readme_without_a_table(self):
-    with self.assertRaisesRegex(ValueError, 'no table of rooms'):
-      self.check({'README.md': 'nothing'})
+  def test_a_page_without_a_table(self):
+    with self.assertRaisesRegex(ValueError, 'no table of modules'):
+      self.check({'docs/architecture.md': 'nothing'})
 
 
 if __name__ == '__main__':

@@ -7,7 +7,7 @@ ops are those of the file that a test holds against the registry.
 import os
 import re
 
-from tools.layers import layer_table as house_lib
+from tools.layers import layer_table
 
 _OPS = 'integration_tests/testdata/tensorflow_signatures.txt'
 _OP = re.compile(r'^op (\w+)$')
@@ -40,6 +40,6 @@ def check(top, paths):
       op = _OP.match(line)
       for what, folder, literals in places if op else ():
         if op.group(1) not in literals:
-          yield house_lib.Violation(
+          yield layer_table.Violation(
               _OPS, number, f'"{op.group(1)}" stands nowhere in {folder}',
               f'write the whole name of an op where its {what} is')

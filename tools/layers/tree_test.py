@@ -1,19 +1,19 @@
-"""The order of the house, in this checkout."""
+"""This checkout keeps to the rules of layers."""
 
 import unittest
 
 from tools import source_tree
 from tools import xml_unittest
+from tools.layers import layer_table
 from tools.layers import layers
-from tools.layers import layer_table as house
 
 
 class TreeTest(unittest.TestCase):
 
-  def test_the_house_is_in_order(self):
+  def test_tree_keeps_to_the_layers(self):
     violations = layers.check(source_tree.root())
     if violations:
-      self.fail('\n' + '\n'.join(map(house.describe, violations)))
+      self.fail('\n' + '\n'.join(map(layer_table.describe, violations)))
 
 
 if __name__ == '__main__':
