@@ -4,9 +4,9 @@ Pages are README.md, CONTRIBUTING.md and docs. A table with the columns `file`
 and `function` says which file defines or declares a function; one with `file`
 and `name`, which file contains a word. On a page with a table of names, an
 indented block is quoted from the files of the table, unless it is a command. On
-any page, a block after a line that ends with a colon and names one source or BUILD file is
-quoted from that file. Line breaks of quotes do not count; "..." stands for
-omitted lines.
+any page, a block after a line that ends with a colon and names one source or
+BUILD file is quoted from that file. Line breaks of quotes do not count; "..."
+stands for omitted lines.
 
 Links are checked in all Markdown files of the checkout, with their anchors.
 """
@@ -54,7 +54,7 @@ def _cells(line):
 
 
 def _tables(page):
-  """Yields (line number, {column: cell}) of each row; '' where a cell lacks."""
+  """Yields (line number, {column: cell}) of each row; '' for missing cells."""
   columns = None
   for number, line in enumerate(page.splitlines(), 1):
     if not line.startswith('|'):
@@ -68,13 +68,13 @@ def _tables(page):
 
 
 def _is_defined(owner, name, source):
-  """Whether a .cc defines it at the margin, which calls never look like."""
+  """Whether a .cc defines it at the start of a line, unlike calls."""
   full = f'{owner}::{name}' if owner else name
   return re.search(rf'^(?:\S.*[ *&])?{full}\(', source, re.MULTILINE)
 
 
 def _is_declared(owner, name, header):
-  """Whether a .h declares it: in the body of its class, if it is a method."""
+  """Whether a .h declares it; a method in the body of its class."""
   if not owner:
     return re.search(rf'^(?:\S.*[ *&])?{name}\(', header, re.MULTILINE)
   last = owner.rpartition('::')[2]
@@ -97,20 +97,20 @@ def _has_name(name, path, text):
 
 
 def _row_errors(top, row):
-  """Yields what is wrong with a row that says where something is."""
+  """Yields the errors of a row that locates functions or names."""
   what = next((c for c in ('function', 'name') if c in row), None)
   if what is None or 'file' not in row:
     return
   file = _QUOTED.fullmatch(row['file'])
   names = _QUOTED.findall(row[what])
   if not file or (what == 'function' and len(names) != 1):
-    yield f'a row names one `file`, and what is in it in backticks: {row}'
+    yield f'a row must name one `file`, and names in it in backticks: {row}'
     return
   path = file.group(1)
   if not os.path.isfile(os.path.join(top, path)):
     yield f'there is no file {path}'
     return
-  # The cases of fuzzers are bytes, of which nothing is named.
+  # Fuzz cases are bytes, without names.
   text = _read(top, path) if names else ''
   has = _has_function if what == 'function' else _has_name
   for name in names:
@@ -119,7 +119,7 @@ def _row_errors(top, row):
 
 
 def _is_there(top, path):
-  """Whether it exists, perhaps as a .cc; or is no path of this checkout."""
+  """Whether it exists, also as a .cc, or is not a path of this checkout."""
   first = path.split('/')[0]
   return (not os.path.isdir(os.path.join(top, first)) or
           os.path.exists(os.path.join(top, path)) or
@@ -151,7 +151,7 @@ def _test_cases(top):
 
 
 def _line_errors(top, page, line, cases):
-  """Yields what a line names and the checkout lacks."""
+  """Yields the names on a line that the checkout lacks."""
   is_code = line.startswith(_INDENT)
   for quoted in [line] if is_code else _QUOTED.findall(line):
     if not is_code and _PATH.fullmatch(quoted) and not _is_there(top, quoted):
@@ -175,7 +175,7 @@ def _link_error(top, page, link, anchor):
   target = page if not link else os.path.normpath(
       os.path.join(os.path.dirname(page), link))
   if not os.path.exists(os.path.join(top, target)):
-    return f'the link {link} leads nowhere'
+    return f'the link {link} does not resolve'
   if anchor and anchor not in _anchors(_read(top, target)):
     return f'{target} has no heading #{anchor}'
   return ''
@@ -202,7 +202,7 @@ def _blocks(page):
 
 
 def _quotes(block):
-  """The parts of a block between lines that are "...", in one line each."""
+  """The parts of a block between lines that are "...", joined to lines."""
   parts = [[]]
   for line in block:
     if line.strip() == '...':

@@ -29,7 +29,7 @@ _FILES = {
 class PagesTest(unittest.TestCase):
 
   def check(self, text):
-    """What is wrong with a page of this text, as 'line: what'."""
+    """The errors of a page with this text, as 'line: what'."""
     with tempfile.TemporaryDirectory() as top:
       for path, contents in {**_FILES, _PAGE: text}.items():
         full = os.path.join(top, path)
@@ -41,12 +41,12 @@ class PagesTest(unittest.TestCase):
     return [f'{error.line}: {error.what}' for error in errors]
 
   def check_table(self, column, *rows, after=''):
-    """The same of a table of these (what stands in the column, path)."""
+    """The errors of a table of these (cell of the column, path)."""
     lines = [f'| hop | {column} | file |\n|---|---|---|\n']
     lines += [f'| it goes on | `{what}` | `{path}` |\n' for what, path in rows]
     return self.check(''.join(lines) + after)
 
-  def test_functions_that_are_there(self):
+  def test_existing_functions(self):
     self.assertEqual(
         self.check_table('function', ('Socket::Send', 'libs/bus/socket.cc'),
                          ('Socket::Inner::Read', 'libs/bus/socket.cc'),
@@ -56,14 +56,14 @@ class PagesTest(unittest.TestCase):
                          ('Wire::Poll', 'libs/bus/socket.h'),
                          ('Count', 'libs/bus/socket.h')), [])
 
-  def test_a_file_that_is_not_there(self):
+  def test_a_missing_file(self):
     self.assertEqual(
         self.check_table('function', ('Socket::Send', 'libs/bus/socket.cc'),
                          ('Socket::Send', 'libs/bus/gone.cc')),
         ['4: there is no file libs/bus/gone.cc',
          '4: there is no libs/bus/gone.cc'])
 
-  def test_functions_that_are_not_there(self):
+  def test_missing_functions(self):
     for path, functions in {
         # Called there, said in a comment, another one's, a part of the name.
         'libs/bus/socket.cc': ('Wire::Poll', 'Socket::Close', 'Socket::Read',
@@ -76,11 +76,11 @@ class PagesTest(unittest.TestCase):
           self.assertEqual(self.check_table('function', (function, path)),
                            [f'3: {path} has no {function}'])
 
-  def test_a_row_that_says_not_where(self):
+  def test_a_row_without_a_file(self):
     for row in ('`Send` | here', 'Send | `libs/bus/socket.cc`',
                 '`Send` `Read` | `libs/bus/socket.cc`', '`Socket::Send`'):
       with self.subTest(row):
-        self.assertIn('3: a row names one `file`', self.check(
+        self.assertIn('3: a row must name one `file`', self.check(
             f'| hop | function | file |\n|---|---|---|\n| on | {row} |\n')[0])
 
   def test_names_are_words_of_a_file(self):
@@ -101,7 +101,7 @@ class PagesTest(unittest.TestCase):
         self.check_table(*table, after='\n    int Count(int first) {\n'),
         ['5: no file of the table has these lines: int Count(int first) {'])
 
-  def test_code_of_a_page_that_quotes_nothing(self):
+  def test_code_of_a_page_without_quotes(self):
     self.assertEqual(self.check('    anything[0](goes)\n'), [])
 
   def test_paths(self):
@@ -130,7 +130,7 @@ class PagesTest(unittest.TestCase):
         self.check('[a](../libs/bus/socket.h), [b](page.md), '
                    '[d](https://example.org/e)\n'), [])
     self.assertEqual(self.check('[a](libs/bus/socket.h)\n'),
-                     ['1: the link libs/bus/socket.h leads nowhere'])
+                     ['1: the link libs/bus/socket.h does not resolve'])
 
   def test_anchors(self):
     self.assertEqual(
@@ -151,7 +151,7 @@ class PagesTest(unittest.TestCase):
           file.write(contents)
       self.assertEqual(pages.check(top),
                        [pages.Error('libs/bus/README.md', 1,
-                                    'the link gone.h leads nowhere')])
+                                    'the link gone.h does not resolve')])
 
   def test_code_of_an_announced_file(self):
     announcement = 'From `libs/bus/socket.cc`:\n\n'
@@ -169,14 +169,16 @@ class PagesTest(unittest.TestCase):
                           for error in pages.check(top)])
 
   def test_the_life_of_a_step_is_a_table_of_functions(self):
-    with open(os.path.join(source_tree.root(), 'docs/design/life_of_a_step.md'),
-              encoding='utf-8') as page:
-      self.assertIn('\n| hop | function | file | thread |\n|---|---|---|---|\n| ',
-                    page.read())
+    path = 'docs/design/life_of_a_step.md'
+    with open(os.path.join(source_tree.root(), path), encoding='utf-8') as page:
+      self.assertIn(
+          '\n| hop | function | file | thread |\n|---|---|---|---|\n| ',
+          page.read())
 
   def test_the_guides_have_tables_of_names(self):
     for guide in ('an_op', 'an_rpc', 'a_file_system'):
-      with open(os.path.join(source_tree.root(), f'docs/design/adding_{guide}.md'),
+      path = f'docs/design/adding_{guide}.md'
+      with open(os.path.join(source_tree.root(), path),
                 encoding='utf-8') as page:
         self.assertIn('\n| part | name | file |', page.read())
 

@@ -1,4 +1,4 @@
-"""What a BUILD file may depend on, by its module; and that its tests run."""
+"""Checks the dependencies of a BUILD file, and that its tests run."""
 
 import ast
 import os
@@ -18,7 +18,7 @@ def _read(top, path):
 
 
 def _labels(text):
-  """Yields (line number, label) of what the rules depend on.
+  """Yields (line number, label) of each dependency.
 
   A BUILD file is Starlark, whose expressions are Python's.
   """
@@ -31,7 +31,7 @@ def _labels(text):
 
 
 def _cases_that_never_run(path, text):
-  """Yields each weft_test that nothing below it links into a module's test."""
+  """Yields each weft_test that no rule below links into a module's test."""
   calls = [(node.lineno, node.func.id) for node in ast.walk(ast.parse(text))
            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
   last = max((n for n, rule in calls if rule in _LINK_CASES), default=0)
@@ -42,7 +42,7 @@ def _cases_that_never_run(path, text):
 
 
 def _cases_in_no_build_file(top, paths):
-  """Yields each file of cases that no BUILD file lists: nobody runs it."""
+  """Yields each file of cases that no BUILD file lists, so it never runs."""
   for path in paths:
     if not path.endswith('_test.cc'):
       continue

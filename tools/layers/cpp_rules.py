@@ -1,4 +1,4 @@
-"""What a C++ file may include and name, by its module."""
+"""Checks the includes and names in a C++ file."""
 
 import collections
 import re

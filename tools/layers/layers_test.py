@@ -175,7 +175,7 @@ class LayersTest(unittest.TestCase):
         'auto a = "pthread_create(";\nauto b = R"x(std::async)x";\n'
         'int sleep_forever;\n')}), [])
 
-  def test_names_of_ops_that_are_put_together(self):
+  def test_composed_names_of_ops(self):
     ops = {'integration_tests/testdata/tensorflow_signatures.txt':
                '# ops\n\nop Neg\ninput x: T\n\nop NegV2\n'}
     table = {'docs/architecture.md': (
@@ -195,7 +195,7 @@ class LayersTest(unittest.TestCase):
         found = self.check({**ops, **table, **sound, **uses,
                             f'libs/{place}/neg.cc': glued})
         self.assertEqual(
-            found, [(*ops, 6, f'"NegV2" stands nowhere in libs/{place}/')])
+            found, [(*ops, 6, f'"NegV2" does not appear in libs/{place}/')])
 
   def test_a_page_without_a_table(self):
     with self.assertRaisesRegex(ValueError, 'no table of modules'):

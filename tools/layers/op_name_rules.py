@@ -1,7 +1,7 @@
-"""Ops can be searched for: whoever greps for one finds what it is made of.
+"""Checks that the whole name of each op appears in its sources.
 
-A name that is put together of parts ("Apply" + rule) is found by nobody. The
-ops are those of the file that a test holds against the registry.
+A text search does not find a name that is composed of parts ("Apply" + rule).
+The ops are those of the file that a test compares with the registry.
 """
 
 import os
@@ -12,10 +12,10 @@ from tools.layers import layer_table
 _OPS = 'integration_tests/testdata/tensorflow_signatures.txt'
 _OP = re.compile(r'^op (\w+)$')
 _LITERAL = re.compile(r'"(\w+)"')
-# What each op has, and the folder where its name stands.
+# The parts of an op, and the folders where its name appears.
 _PLACES = (('definition', 'libs/ops/'), ('kernel', 'libs/kernels/'),
            ('gradient', 'libs/gradients/'))
-# These use ops that others define.
+# Files that use ops of other files.
 _USERS = ('_test.cc', '_builders.cc')
 
 
@@ -30,7 +30,7 @@ def _literals(top, paths, folder):
 
 
 def check(top, paths):
-  """Yields a violation for each op whose name does not stand in its places."""
+  """Yields a violation for each op name that does not appear in its folders."""
   if _OPS not in paths:
     return
   places = [(what, folder, _literals(top, paths, folder))
@@ -41,5 +41,5 @@ def check(top, paths):
       for what, folder, literals in places if op else ():
         if op.group(1) not in literals:
           yield layer_table.Violation(
-              _OPS, number, f'"{op.group(1)}" stands nowhere in {folder}',
-              f'write the whole name of an op where its {what} is')
+              _OPS, number, f'"{op.group(1)}" does not appear in {folder}',
+              f'write the whole name of the op at its {what}')
