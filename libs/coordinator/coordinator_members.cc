@@ -91,6 +91,7 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   SettleUuid(request.cluster_uuid);
   SettleEarlyLeaves(callbacks);
   UpdateFinishedJobs();
+  finished_jobs_.TaskKnows(request.task, request.left);
   ArmTick();
   TaskCame(request.task, callbacks);
   return JoinReply{SettledUuid(), options_.incarnation,
@@ -107,6 +108,7 @@ void Coordinator::Impl::NoteLeft(const std::vector<protocol::LeftTask>& left,
                      reporter, " says"),
         callbacks);
     CountChange(gone.task);
+    finished_jobs_.TaskLeft(gone.task);
     TaskWent(gone.task, callbacks);
   }
 }

@@ -484,6 +484,67 @@ TEST_F(CoordinatorTest, FinishIsToldThoughTheJobStartsAgain) {
       << "the end of the next training, which had nothing left to do";
 }
 
+// All tasks of a training may be asked to end at once.
+TEST_F(CoordinatorTest, SuccessorOfATaskThatLeftHearsTheNextFinish) {
+  for (const bool leaves_first : {true, false}) {
+    Start(leaves_first ? 100 : 200);
+    JoinAll();
+    if (leaves_first) Leave(kPs0);
+    Leave(kWorker0);
+    Leave(kWorker1);
+    if (!leaves_first) Leave(kPs0);
+    JoinAs(kPs0, 2);
+    EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, IsEmpty());
+    JoinAs(kWorker0, 2);
+    JoinAs(kWorker1, 2);
+    EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, IsEmpty());
+    Leave(kWorker0, 2);
+    Leave(kWorker1, 2);
+    EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, ElementsAre("worker"));
+  }
+}
+
+TEST_F(CoordinatorTest, TaskThatStartsAgainBeforeTheFinishHearsIt) {
+  JoinAll();
+  Leave(kPs0);
+  JoinAs(kPs0, 2);
+  Leave(kWorker0);
+  Leave(kWorker1);
+  EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, ElementsAre("worker"));
+}
+
+// A parameter server of the next training has heard who left the last one.
+TEST_F(CoordinatorTest, FinishThatEarlierCoordinatorToldIsNotToldAgain) {
+  Start(200);
+  JoinRequest survivor = JoinOf(kPs0, 2);
+  survivor.left = {{kWorker0, 1}, {kWorker1, 1}};
+  EXPECT_OK(Join(survivor));
+  EXPECT_EQ(Tasks()[kWorker1].state, TaskState::kLeft);
+  EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, IsEmpty());
+  JoinAs(kWorker0, 2);
+  JoinAs(kWorker1, 2);
+  Leave(kWorker0, 2);
+  Leave(kWorker1, 2);
+  EXPECT_THAT(Beat(kPs0, 2)->finished_jobs, ElementsAre("worker"));
+}
+
+TEST_F(CoordinatorTest, FinishThatNoCoordinatorHasSeenIsTold) {
+  Start(200);
+  JoinRequest survivor = JoinOf(kPs0, 1);
+  survivor.left = {{kWorker0, 1}};
+  EXPECT_OK(Join(survivor));
+  EXPECT_THAT(Beat(kPs0)->finished_jobs, IsEmpty());
+  protocol::HeartbeatRequest request;
+  request.task = kPs0;
+  request.incarnation = 1;
+  request.coordinator = incarnation_;
+  request.left = {{kWorker1, 1}};
+  Pending<HeartbeatReply> reply;
+  coordinator_->Heartbeat(request, In(absl::Seconds(3)), reply.Done());
+  ASSERT_OK(reply.get());
+  EXPECT_THAT(reply.get()->finished_jobs, ElementsAre("worker"));
+}
+
 // It has not ended with the training.
 TEST_F(CoordinatorTest, LostTaskHearsOfAFinishAgain) {
   JoinAll();

@@ -5,6 +5,15 @@
 
 namespace weft {
 
+bool FinishedJobs::Heard::IsNew(const std::string& job, int64_t number) const {
+  const auto it = before.find(job);
+  return it == before.end() || it->second < number;
+}
+
+void FinishedJobs::Heard::EndWith(const std::string& job, int64_t number) {
+  before[job] = first.try_emplace(job, number).first->second;
+}
+
 bool FinishedJobs::Update(const Membership& members) {
   std::vector<std::string> finished = members.FinishedJobs();
   for (const std::string& job : finished) CountFinish(job, members);
@@ -29,6 +38,10 @@ void FinishedJobs::CountFinish(const std::string& job,
   if (!is_another) return;
   ++last.number;
   last.incarnations = std::move(now);
+  for (const auto& [task, member] : members.members()) {
+    if (member.state != Membership::State::kLeft) continue;
+    heard_[task].EndWith(job, last.number);
+  }
 }
 
 void FinishedJobs::TaskCame(const std::string& task) {
@@ -37,18 +50,34 @@ void FinishedJobs::TaskCame(const std::string& task) {
 
 void FinishedJobs::TaskLeft(const std::string& task) {
   Heard& heard = heard_[task];
-  for (const auto& [job, number] : heard.first) heard.before[job] = number;
-  heard.first.clear();
+  for (const auto& [job, finishes] : finishes_) {
+    if (!heard.IsNew(job, finishes.number)) continue;
+    heard.EndWith(job, finishes.number);
+  }
+}
+
+void FinishedJobs::TaskKnows(const std::string& task,
+                             const std::vector<protocol::LeftTask>& left) {
+  std::map<std::string, uint64_t> known;
+  for (const protocol::LeftTask& gone : left) {
+    known[gone.task] = gone.incarnation;
+  }
+  for (const auto& [job, finishes] : finishes_) {
+    // Both are sorted by task.
+    if (!std::includes(known.begin(), known.end(),
+                       finishes.incarnations.begin(),
+                       finishes.incarnations.end())) {
+      continue;
+    }
+    heard_[task].before[job] = finishes.number;
+  }
 }
 
 std::vector<std::string> FinishedJobs::NewsFor(const std::string& task) {
   Heard& heard = heard_[task];
   std::vector<std::string> news;
   for (const auto& [job, finishes] : finishes_) {
-    const auto before = heard.before.find(job);
-    if (before != heard.before.end() && before->second >= finishes.number) {
-      continue;
-    }
+    if (!heard.IsNew(job, finishes.number)) continue;
     const bool is_finished =
         std::binary_search(finished_.begin(), finished_.end(), job);
     if (!is_finished && heard.first.contains(job)) continue;

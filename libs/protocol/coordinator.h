@@ -79,8 +79,9 @@ struct JoinRequest {
   bool reports_later = false;
   // What an earlier coordinator has told; empty: nothing.
   std::string cluster_uuid;
-  // Who has left, as far as the task knows: a coordinator that starts anew does
-  // not wait for them.
+  // Who has left, as an earlier coordinator has told the task, or was told by
+  // it: a coordinator that starts anew does not wait for them. Finishes of jobs
+  // that consist of these alone are no news for the task.
   std::vector<LeftTask> left;
 };
 
@@ -104,8 +105,8 @@ struct HeartbeatRequest {
   TaskReport report;
   // Of the last reply of this coordinator; 0: there was none.
   uint64_t left_version = 0;
-  // Tasks that have left, as JoinRequest::left, of which the sender has heard
-  // since its last request that was answered.
+  // Tasks that have left, as they have told the sender, since its last request
+  // that was answered.
   std::vector<LeftTask> left;
 };
 
@@ -114,7 +115,7 @@ struct HeartbeatReply {
   // The task is to stop: somebody shuts the cluster down.
   bool stop = false;
   // Jobs all of whose tasks have left, cleanly; perhaps before this coordinator
-  // started, as other tasks report (JoinRequest::left).
+  // started, as tasks report (JoinRequest::left, HeartbeatRequest::left).
   std::vector<std::string> finished_jobs;
   std::string cluster_uuid;  // as in JoinReply
   // Counts, from 1, how often tasks have left or come back.

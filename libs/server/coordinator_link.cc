@@ -39,12 +39,14 @@ bool IsForGood(const absl::Status& why, bool has_joined) {
   return bus::IsRefusal(why) && !has_joined;
 }
 
+// Without the tasks that have an entry in `except`.
 std::vector<protocol::LeftTask> ListOf(
-    const std::map<std::string, uint64_t>& left) {
+    const std::map<std::string, uint64_t>& left,
+    const std::map<std::string, uint64_t>& except = {}) {
   std::vector<protocol::LeftTask> list;
   list.reserve(left.size());
   for (const auto& [task, incarnation] : left) {
-    list.push_back({task, incarnation});
+    if (!except.contains(task)) list.push_back({task, incarnation});
   }
   return list;
 }
@@ -115,7 +117,7 @@ void CoordinatorLink::Join() {
     request.target = target_;
     request.reports_later = true;
     request.cluster_uuid = cluster_uuid_;
-    request.left = ListOf(left_);
+    request.left = ListOf(left_, untold_left_);
     slice = slice_;
   }
   options_.coordinator->Join(request, options_.scheduler->clock().Now() + slice,

@@ -91,8 +91,8 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   void OnLost();
   bool joined() const;
   // This process of a task has said that it ends; or another one, or the same,
-  // is there. The next heartbeat tells the coordinator of a task that has left;
-  // a Join tells the next coordinator all that the link knows.
+  // is there. The next heartbeat or report tells the coordinator of a task that
+  // has left; a Join tells the next coordinator of those that one before knew.
   void NoteLeft(const std::string& task, uint64_t incarnation);
   void NoteBack(const std::string& task);
   // Whether the coordinator, or a NoteLeft, has said so.
@@ -176,7 +176,7 @@ class CoordinatorLink : public std::enable_shared_from_this<CoordinatorLink> {
   // this is, by the one that was joined last.
   std::map<std::string, uint64_t> left_ ABSL_GUARDED_BY(mutex_);
   uint64_t left_version_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of left_: what that coordinator has not been told yet.
+  // Of left_: what no coordinator has been told yet.
   std::map<std::string, uint64_t> untold_left_ ABSL_GUARDED_BY(mutex_);
   absl::Duration interval_ ABSL_GUARDED_BY(mutex_);
   absl::Duration slice_ ABSL_GUARDED_BY(mutex_);  // of the next Join

@@ -170,6 +170,25 @@ TEST_F(CoordinatorLinkTest, TaskThatLeftAfterTheJoinIsReported) {
   EXPECT_TRUE(link_->HasLeft(gone.task, gone.incarnation));
 }
 
+// So that the coordinator knows which ends of jobs are news for this task.
+TEST_F(CoordinatorLinkTest, TaskThatLeftBetweenCoordinatorsIsReported) {
+  using protocol::LeftTask;
+  const LeftTask told{"/job:ps/replica:0/task:1", 6};
+  const LeftTask gone{"/job:ps/replica:0/task:2", 7};
+  coordinator_.heartbeat_reply.left_version = 1;
+  coordinator_.heartbeat_reply.left = {told};
+  coordinator_.hold = false;
+  coordinator_.Release();  // the join
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  link_->OnLost();
+  link_->NoteLeft(gone.task, gone.incarnation);
+  link_->OnConnected();
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  ASSERT_THAT(coordinator_.joins, SizeIs(2));
+  EXPECT_THAT(coordinator_.joins.back().left, ElementsAre(told));
+  EXPECT_THAT(coordinator_.heartbeats.back().left, ElementsAre(gone));
+}
+
 TEST_F(CoordinatorLinkTest, WhoWasRefusedDoesNotAskAgain) {
   coordinator_.answer = absl::FailedPreconditionError("another cluster");
   coordinator_.Release();
