@@ -46,12 +46,25 @@ def publishing(command, path):
 
 
 class Events:
-  """Follows a file of events, empty at first, while Bazel writes it."""
+  """Follows a file of events while Bazel writes it.
+
+  To be made before Bazel starts: what the file holds then is of an earlier
+  build. Bazel empties the file before it writes.
+  """
 
   def __init__(self, path):
     self._path = path
+    self._earlier = self._state()  # until Bazel has emptied the file
     self._position = 0
     self._rest = b''  # a line that is not complete yet
+
+  def _state(self):
+    """Returns the size and the time of the last change, or None without file."""
+    try:
+      status = os.stat(self._path)
+    except OSError:
+      return None
+    return status.st_size, status.st_mtime_ns
 
   def read(self):
     """Returns what is new: a list of Finished and ExecutionRoot."""
@@ -60,6 +73,9 @@ class Events:
 
   def _read_bytes(self):
     """A file that can't be read has no events."""
+    if self._earlier and self._state() == self._earlier:
+      return b''
+    self._earlier = None
     try:
       with open(self._path, 'rb') as file:
         file.seek(self._position)

@@ -34,6 +34,23 @@ class EventsTest(unittest.TestCase):
         build_events.Finished('bazel-out/a.o')])
     self.assertEqual(self.events.read(), [])
 
+  def test_events_of_an_earlier_build_are_left_out(self):
+    self.write(_ROOT + 3 * _ACTION)
+    events = build_events.Events(self.path)
+    self.assertEqual(events.read(), [])
+    os.truncate(self.path, 0)
+    self.assertEqual(events.read(), [])
+    self.write(_ACTION)
+    self.assertEqual(len(events.read()), 1)
+
+  def test_events_that_soon_fill_an_old_file_are_read_whole(self):
+    self.write(_ROOT)
+    events = build_events.Events(self.path)
+    self.assertEqual(events.read(), [])
+    os.truncate(self.path, 0)
+    self.write(_ROOT + 2 * _ACTION)
+    self.assertEqual(len(events.read()), 3)
+
   def test_half_a_line_is_read_when_it_is_complete(self):
     self.write(_ACTION[:50])
     self.assertEqual(self.events.read(), [])
