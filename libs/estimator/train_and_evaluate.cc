@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "libs/base/clock.h"
 #include "libs/base/status.h"
@@ -278,6 +279,20 @@ bool DelayWorker(const RunConfig& config, const TaskOptions& task,
       task.stop_requested);
 }
 
+// Asks `has_ended`, with the time that it may take, until it is so, the task is
+// asked to stop or its wait_for_workers is over. Returns false in the last
+// case.
+bool AwaitEnd(const TaskOptions& task, Scheduler& scheduler,
+              absl::FunctionRef<bool(absl::Duration)> has_ended) {
+  const absl::Time deadline = scheduler.clock().Now() + task.wait_for_workers;
+  while (true) {
+    const absl::Duration left = deadline - scheduler.clock().Now();
+    if (left <= absl::ZeroDuration()) return false;
+    if (has_ended(std::min(left, kStopAskInterval))) return true;
+    if (task.stop_requested && task.stop_requested()) return true;
+  }
+}
+
 // Their last steps need the parameter servers, which go after the chief.
 void AwaitWorkers(TaskServer& server, const RunConfig& config,
                   const TaskOptions& task,
@@ -287,11 +302,11 @@ void AwaitWorkers(TaskServer& server, const RunConfig& config,
   }
   environment.logger.Info(
       "Training has ended here; waiting for the workers to end.");
-  absl::Duration left = task.wait_for_workers;
-  for (; left > absl::ZeroDuration(); left -= kStopAskInterval) {
-    if (server.AwaitJob("worker", std::min(left, kStopAskInterval))) return;
-    if (task.stop_requested && task.stop_requested()) return;
-  }
+  const bool have_ended =
+      AwaitEnd(task, environment.scheduler, [&](absl::Duration timeout) {
+        return server.AwaitJob("worker", timeout);
+      });
+  if (have_ended) return;
   environment.logger.Warning(
       absl::StrCat("Some workers have not ended within ",
                    absl::FormatDuration(task.wait_for_workers),
@@ -302,14 +317,14 @@ void AwaitWorkers(TaskServer& server, const RunConfig& config,
 void AwaitOtherTasks(TaskServer& server, const TaskOptions& task,
                      const Estimator::Environment& environment) {
   bool is_logged = false;
-  absl::Duration left = task.wait_for_workers;
-  for (; left > absl::ZeroDuration(); left -= kStopAskInterval) {
-    if (server.AwaitCoordinatorsEnd(std::min(left, kStopAskInterval))) return;
-    if (task.stop_requested && task.stop_requested()) return;
-    if (std::exchange(is_logged, true)) continue;
+  const auto have_ended = [&](absl::Duration timeout) {
+    if (server.AwaitCoordinatorsEnd(timeout)) return true;
+    if (std::exchange(is_logged, true)) return false;
     environment.logger.Info(
         "Training has ended here; waiting for other tasks of it to end.");
-  }
+    return false;
+  };
+  if (AwaitEnd(task, environment.scheduler, have_ended)) return;
   if (!is_logged) return;
   environment.logger.Warning(
       absl::StrCat("Other tasks of the training have not ended within ",

@@ -49,6 +49,9 @@ constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
 // Between two questions to the coordinator, and how long it may take to answer.
 constexpr absl::Duration kAskInterval = absl::Milliseconds(200);
 constexpr absl::Duration kStatusTimeout = absl::Seconds(5);
+// How long a task that has trained waits for another one that the coordinator
+// does not know. It may not have started, or has yet to join a new coordinator.
+constexpr absl::Duration kExpectedTime = absl::Seconds(5);
 // A checkpoint writer that stops expects no save to begin so shortly before the
 // end of its drain time.
 constexpr absl::Duration kSaveTime = absl::Seconds(2);
@@ -246,16 +249,9 @@ class Server::Impl : private PeerObserver,
   // the next training before all have ended this one would keep its end from
   // being seen.
   bool LeaveAndAwaitOwnJob(absl::Time deadline) {
-    if (!peers_) {
-      if (!link_->joined()) return true;
-      auto peers = AskForPeers();
-      if (!peers.ok()) return true;  // nobody can be asked
-      peers_ = *std::move(peers);
-      has_left_ = true;
-      link_->Leave();
-    }
+    if (!peers_ && !link_->joined()) return true;
     const Clock& clock = process_.scheduler().clock();
-    while (!HavePeersEnded()) {
+    while (!HavePeersEnded(deadline)) {
       const absl::Time now = clock.Now();
       if (now >= deadline) return false;
       if (stopped_->WaitUntil(std::min(deadline, now + kAskInterval))) break;
@@ -653,10 +649,11 @@ class Server::Impl : private PeerObserver,
     }
   }
 
-  // Which processes the other tasks of this job are, by name; 0: none yet.
-  // Those that have left or were lost are not among them.
+  // Which processes the other tasks of this job are, by name; 0: none has
+  // joined this coordinator. Those that have left or were lost are not among
+  // them.
   using Peers = std::map<std::string, uint64_t>;
-  absl::StatusOr<Peers> AskForPeers() {
+  absl::StatusOr<Peers> AskForPeers(absl::Time deadline) {
     struct Asked {
       std::unique_ptr<Event> has_come;
       absl::StatusOr<protocol::ClusterStatus> status;
@@ -664,7 +661,7 @@ class Server::Impl : private PeerObserver,
     Scheduler& scheduler = process_.scheduler();
     const auto asked = std::make_shared<Asked>();
     asked->has_come = scheduler.NewEvent();
-    route_->GetCluster({}, scheduler.clock().Now() + kStatusTimeout,
+    route_->GetCluster({}, deadline,
                        [asked](absl::StatusOr<protocol::ClusterStatus> status) {
                          asked->status = std::move(status);
                          asked->has_come->Set();
@@ -683,16 +680,43 @@ class Server::Impl : private PeerObserver,
     return peers;
   }
 
-  // Where the coordinator does not answer they may have not.
-  bool HavePeersEnded() {
-    const auto now = AskForPeers();
-    if (!now.ok()) return false;
-    return std::none_of(peers_->begin(), peers_->end(), [&](auto& peer) {
-      const auto it = now->find(peer.first);
-      if (it == now->end()) return false;
-      if (peer.second == 0) peer.second = it->second;  // it has begun
-      return peer.second == it->second;
-    });
+  // Leaves with the first answer. Where the coordinator does not answer for a
+  // while, it has gone, and nobody can be asked.
+  bool HavePeersEnded(absl::Time deadline) {
+    const absl::Time begin = process_.scheduler().clock().Now();
+    if (silent_since_ == absl::InfiniteFuture()) silent_since_ = begin;
+    const absl::Time patience = silent_since_ + kStatusTimeout;
+    const auto now = AskForPeers(std::min(deadline, patience));
+    if (!now.ok()) return process_.scheduler().clock().Now() >= patience;
+    silent_since_ = absl::InfiniteFuture();
+    if (!peers_) LeaveBefore(*now);
+    bool have_all = true;
+    for (auto& [task, incarnation] : *peers_) {
+      const auto it = now->find(task);
+      if (it == now->end()) continue;
+      have_all &= HasPeerEnded(task, incarnation, it->second);
+    }
+    return have_all;
+  }
+
+  // `known`: which process it was when it was last there, 0: none; `joined`:
+  // which it is.
+  bool HasPeerEnded(const std::string& task, uint64_t& known, uint64_t joined) {
+    if (joined == 0) {
+      const absl::Time now = process_.scheduler().clock().Now();
+      const absl::Time since =
+          expected_since_.try_emplace(task, now).first->second;
+      return now - since >= kExpectedTime;
+    }
+    expected_since_.erase(task);
+    if (known == 0) known = joined;  // it has begun
+    return known != joined;
+  }
+
+  void LeaveBefore(const Peers& peers) {
+    peers_ = peers;
+    has_left_ = true;
+    link_->Leave();
   }
 
   // None: the program has stopped it.
@@ -943,6 +967,10 @@ class Server::Impl : private PeerObserver,
   std::atomic<bool> has_left_{false};
   // When this task left: those it waits for. Of the thread that waits.
   std::optional<Peers> peers_;
+  // Since when the coordinator has not known those that it does not, likewise.
+  std::map<std::string, absl::Time> expected_since_;
+  // Since when the coordinator has not answered that thread.
+  absl::Time silent_since_ = absl::InfiniteFuture();
   std::atomic<bool> stops_after_job_{false};
   const std::unique_ptr<Event> stopped_;
   InFlight self_stops_;

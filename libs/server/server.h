@@ -156,8 +156,10 @@ class Server {
   // program starts next meets no coordinator of the training that is over.
   // True at once where this task plays it or has not joined. Where a task of
   // job "coordinator" does, which outlives trainings, it waits instead until
-  // the other tasks of this one's job have left, or were lost. False when the
-  // deadline passed first. May be called again, by one thread at a time.
+  // the other tasks of this one's job have left, were lost or have not joined
+  // for 5 seconds, or the coordinator has not answered for 5 seconds. False
+  // when the deadline passed first. May be called again, by one thread at a
+  // time.
   bool LeaveAndAwaitCoordinatorsEnd(absl::Time deadline);
 
   // Waits until the server has stopped; false when the deadline passed first.

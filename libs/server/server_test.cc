@@ -570,6 +570,80 @@ TEST_F(LateWorkerTest, EndOfAnEarlierWorkerIsNotItsEnd) {
   EXPECT_TRUE(HaveStopped());
 }
 
+// Two of three workers, which have trained, beside a coordinator that outlives
+// trainings. The third never starts.
+class OwnJobTest : public SimulatedServersTest {
+ protected:
+  void SetUp() override {
+    Start(coordinator_, "coordinator", 0);
+    for (int i = 0; i < 2; ++i) Start(workers_[i], "worker", i);
+    scheduler_.AdvanceBy(absl::Minutes(1));
+  }
+  void TearDown() override {
+    scheduler_.AdvanceBy(absl::Minutes(6));  // all waits have ended
+    for (Program& worker : workers_) worker.server.reset();
+    coordinator_.server.reset();
+  }
+
+  struct Program {
+    std::unique_ptr<Process> process;
+    std::unique_ptr<Server> server;
+    bool has_ended = false;
+  };
+  void Start(Program& program, const std::string& job, int index) {
+    program.server.reset();
+    program.process = NewProcess(absl::StrCat(job, index));
+    ASSERT_OK_AND_ASSIGN(
+        program.server, Server::Create(spec_, {.job_name = job,
+                                               .task_index = index,
+                                               .process = program.process.get(),
+                                               .logger = &logger_}));
+  }
+  // As an Estimator does.
+  void BeginEnd(Program& worker) {
+    scheduler_.Schedule(Pool::kBlocking, [this, &worker] {
+      const absl::Time last = clock_.Now() + absl::Minutes(5);
+      bool has_ended = false;
+      while (!has_ended && clock_.Now() < last) {
+        const absl::Time deadline = clock_.Now() + absl::Milliseconds(500);
+        has_ended = worker.server->LeaveAndAwaitCoordinatorsEnd(deadline);
+        EXPECT_LE(clock_.Now(), deadline + absl::Seconds(1));
+      }
+      worker.has_ended = has_ended;
+    });
+  }
+
+  const ClusterSpec spec_{
+      {"coordinator", {"localhost:1000"}},
+      {"worker", {"localhost:1001", "localhost:1002", "localhost:1003"}}};
+  Program coordinator_;
+  Program workers_[2];
+};
+
+TEST_F(OwnJobTest, PeerThatNeverStartsIsNotAwaited) {
+  for (Program& worker : workers_) BeginEnd(worker);
+  scheduler_.AdvanceBy(absl::Seconds(10));
+  for (Program& worker : workers_) EXPECT_TRUE(worker.has_ended);
+}
+
+TEST_F(OwnJobTest, PeerThatTrainsIsAwaited) {
+  BeginEnd(workers_[0]);
+  scheduler_.AdvanceBy(absl::Minutes(1));
+  EXPECT_FALSE(workers_[0].has_ended);
+  ASSERT_OK(workers_[1].server->Stop(absl::ZeroDuration()));
+  scheduler_.AdvanceBy(absl::Seconds(1));
+  EXPECT_TRUE(workers_[0].has_ended);
+}
+
+TEST_F(OwnJobTest, StoppedCoordinatorIsNotAwaited) {
+  BeginEnd(workers_[0]);
+  scheduler_.AdvanceBy(absl::Seconds(10));
+  EXPECT_FALSE(workers_[0].has_ended);
+  ASSERT_OK(coordinator_.server->Stop(absl::ZeroDuration()));
+  scheduler_.AdvanceBy(absl::Seconds(10));
+  EXPECT_TRUE(workers_[0].has_ended);
+}
+
 TEST_F(SimulatedServersTest, ANewCoordinatorLearnsItFromTheTasks) {
   const std::string uuid = UuidOf(*worker_);
   ASSERT_EQ(UuidOf(*ps_), uuid);
