@@ -1488,7 +1488,8 @@ TEST_F(MonitoredSessionTest, ACopyOfTheStateFileIsNoOtherState) {
   ASSERT_OK(files_.DeleteFile("/job/checkpoint"));
   // Also where only the index is left.
   for (const bool has_data : {true, false}) {
-    for (const std::string copy : {"/job/checkpoint.bak", "/job/checkpoint~"}) {
+    for (const std::string copy :
+         {"/job/checkpoint.bak", "/job/checkpoint.old", "/job/checkpoint~"}) {
       ASSERT_OK(files_.WriteFileAtomically(copy, state));
       EXPECT_THAT(run_to(3), StatusIs(kFailedPrecondition, "(2, such as"));
       ASSERT_OK(files_.DeleteFile(copy));
@@ -1500,6 +1501,22 @@ TEST_F(MonitoredSessionTest, ACopyOfTheStateFileIsNoOtherState) {
       ASSERT_OK(files_.DeleteFile("/job/" + name));
     }
   }
+}
+
+TEST_F(MonitoredSessionTest, StateFileOfAnotherSaverMayHaveADot) {
+  ASSERT_OK(files_.CreateDirectory("/job"));
+  for (const std::string name : {"best.ckpt-4", "best.ckpt-7"}) {
+    ASSERT_OK(files_.WriteFileAtomically("/job/" + name + ".index", "x"));
+    ASSERT_OK(files_.WriteFileAtomically(
+        "/job/" + name + ".data-00000-of-00001", "x"));
+  }
+  ASSERT_OK(files_.WriteFileAtomically("/job/checkpoint.best",
+                                       R"(model_checkpoint_path: "best.ckpt-7"
+                                all_model_checkpoint_paths: "best.ckpt-4"
+                                all_model_checkpoint_paths: "best.ckpt-7")"));
+  auto options = Options({train::StopAtStep(1)});
+  options.checkpoint_dir = "/job";
+  EXPECT_OK(Train(std::move(options)));
 }
 
 // Of a data set, say.

@@ -54,14 +54,22 @@ absl::StatusOr<CheckpointNames> NamesInState(FileSystem& files,
   return names;
 }
 
+// Whether it is called as editors, and people, call copies of a file.
+bool IsCalledAsCopy(absl::string_view filename) {
+  if (absl::StrContains(filename, '~')) return true;
+  constexpr absl::string_view kEndings[] = {".bak",  ".backup", ".copy", ".old",
+                                            ".orig", ".save",   ".tmp"};
+  return absl::c_any_of(kEndings, [&](absl::string_view ending) {
+    return absl::EndsWith(filename, ending);
+  });
+}
+
 // Whether it may be the state of other savers: neither a graph, events nor a
-// part of a checkpoint. A copy of the missing file ("checkpoint.bak",
-// "checkpoint~") is none. Those of input pipelines may have a '.'.
+// part of a checkpoint. A copy of the missing file is none.
 bool IsCalledAsState(absl::string_view filename) {
-  if (absl::StrContains(filename, '~')) return false;
+  if (IsCalledAsCopy(filename)) return false;
   return !absl::StrContains(filename, '.') ||
-         absl::StartsWith(filename,
-                          absl::StrCat(checkpoint::kStateFilename, "_"));
+         absl::StartsWith(filename, checkpoint::kStateFilename);
 }
 
 // Prefixes of data files of checkpoints.
