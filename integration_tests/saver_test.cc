@@ -1203,6 +1203,42 @@ TEST(SaverSweepTest, AFolderThatCanNotBeListedTakesSaves) {
   }
 }
 
+// Where only the index names the data of an old checkpoint.
+TEST(SaverSweepTest, IndexThatCantBeReadOnceStaysForTheNextTry) {
+  class FailsOnce : public MemoryFileSystem {
+   public:
+    absl::StatusOr<Paths> ListDirectory(absl::string_view) override {
+      return absl::ResourceExhaustedError("too many names");
+    }
+    absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
+        absl::string_view path) override {
+      if (path == unreadable) {
+        unreadable.clear();
+        return absl::UnavailableError("503 Slow Down");
+      }
+      return MemoryFileSystem::NewRandomAccessFile(path);
+    }
+    std::string unreadable;
+  } files;
+  Process process({.compute_threads = 1, .file_system = &files});
+  const Scope root = Scope::Root();
+  const ops::Variable w(root.WithName("w"), Floats({2}, 1));
+  SaverOptions options;
+  options.max_to_keep = 1;
+  Saver saver(root, options);
+  const auto session = InitializedSession(process, root);
+  ASSERT_NE(session, nullptr);
+  ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 1}));
+  files.unreadable = "/job/m-1.index";
+  ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 2}));
+  EXPECT_EQ(files.unreadable, "") << "it was not read";
+  EXPECT_OK(files.FileExists("/job/m-1.index"));
+  ASSERT_OK(saver.Save(*session, "/job/m", {.global_step = 3}));
+  for (const std::string ending : {".index", ".meta", ".data-00000-of-00001"}) {
+    EXPECT_FALSE(files.FileExists("/job/m-1" + ending).ok()) << ending;
+  }
+}
+
 // What a save has committed, and then told nobody of.
 class AnswerIsLost : public FailingFileSystem {
  public:

@@ -576,33 +576,43 @@ bool MayName(FileSystem& files, const States& states, const std::string& path) {
   });
 }
 
-// The data files that an index names; none if it can't be read.
-std::vector<std::string> DataFilesInIndex(FileSystem& files,
-                                          const std::string& path) {
-  const auto reader = checkpoint::BundleReader::Open(files, path);
-  if (!reader.ok()) return {};
+// Nothing is to be found in an index that is gone, or damaged.
+bool NamesNothing(const absl::Status& read) {
+  return absl::IsNotFound(read) || absl::IsDataLoss(read) ||
+         absl::IsOutOfRange(read);
+}
+
+// The data files that an index names.
+absl::StatusOr<std::vector<std::string>> ReadDataFiles(
+    FileSystem& files, const std::string& path) {
+  ASSIGN_OR_RETURN(const auto reader,
+                   checkpoint::BundleReader::Open(files, path));
   std::set<int> shards;
-  const absl::Status read = (*reader)->ForEach(
+  RETURN_IF_ERROR(reader->ForEach(
       [&](absl::string_view, const checkpoint::BundleEntry& entry) {
         shards.insert(entry.shard);
         return absl::OkStatus();
-      });
-  if (!read.ok()) return {};
-  const int count = (*reader)->num_data_files();
+      }));
   std::vector<std::string> paths;
   for (const int shard : shards) {
-    paths.push_back(checkpoint::DataFilename(path, shard, count));
+    paths.push_back(
+        checkpoint::DataFilename(path, shard, reader->num_data_files()));
   }
   return paths;
 }
 
-// Those that are there, as far as the folder or the index tells.
-std::vector<std::string> DataFilesOf(FileSystem& files,
-                                     const std::string& path) {
+// Those that are there, as far as the folder or the index tells. An error where
+// a later try may find them.
+absl::StatusOr<std::vector<std::string>> DataFilesOf(FileSystem& files,
+                                                     const std::string& path) {
   const absl::string_view folder = Dirname(path);
   const auto names = files.ListDirectory(folder.empty() ? "." : folder);
-  if (!names.ok()) return DataFilesInIndex(files, path);
   std::vector<std::string> paths;
+  if (!names.ok()) {
+    auto in_index = ReadDataFiles(files, path);
+    if (NamesNothing(in_index.status())) return paths;
+    return in_index;
+  }
   for (const std::string& name : *names) {
     absl::string_view ending = name;
     if (absl::ConsumePrefix(&ending, Basename(path)) &&
@@ -614,14 +624,16 @@ std::vector<std::string> DataFilesOf(FileSystem& files,
 }
 
 // Its index first: without that nobody takes the rest for a checkpoint. What
-// can't be deleted is found again, where the folder can be listed.
+// can't be deleted is found again, where the folder can be listed. Where only
+// the index names the data, it stays until that can be read.
 void DeleteCheckpoint(FileSystem& files, const std::string& path) {
-  const std::vector<std::string> data = DataFilesOf(files, path);
+  const auto data = DataFilesOf(files, path);
+  if (!data.ok()) return;
   const absl::Status deleted =
       files.DeleteFile(checkpoint::IndexFilename(path));
   if (!deleted.ok() && !absl::IsNotFound(deleted)) return;
   files.DeleteFile(MetaGraphFilename(path)).IgnoreError();
-  for (const std::string& file : data) files.DeleteFile(file).IgnoreError();
+  for (const std::string& file : *data) files.DeleteFile(file).IgnoreError();
 }
 
 }  // namespace
