@@ -65,6 +65,7 @@ class ClosableFileSystem::Reader : public RandomAccessFile {
                               char* buffer) const override {
     return file_->Read(offset, size, buffer);
   }
+  std::string version() const override { return file_->version(); }
 
  private:
   const Uses::Use use_;

@@ -54,6 +54,7 @@ class FailingFileSystem::Reader : public RandomAccessFile {
     RETURN_IF_ERROR(owner_->Begin());
     return base_->Read(offset, size, buffer);
   }
+  std::string version() const override { return base_->version(); }
 
  private:
   FailingFileSystem* const owner_;

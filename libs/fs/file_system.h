@@ -61,6 +61,9 @@ class RandomAccessFile {
   // than `size` only at the end of the file, which is no error.
   virtual absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
                                       char* buffer) const = 0;
+  // Differs between the files that the path had, where the file system tells
+  // (stores of objects do); else empty.
+  virtual std::string version() const { return ""; }
 };
 
 class FileSystem {

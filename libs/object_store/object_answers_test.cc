@@ -536,6 +536,7 @@ TEST_F(ObjectAnswersTest, AFileOfWhichAnotherHasTheNameSaysSo) {
   });
   ASSERT_OK_AND_ASSIGN(const auto file,
                        files_.NewRandomAccessFile("s3://b/index"));
+  EXPECT_EQ(file->version(), "e");
   char end[8];
   EXPECT_THAT(file->Read(old.size() - sizeof(end), sizeof(end), end),
               StatusIs(absl::StatusCode::kFailedPrecondition,

@@ -95,6 +95,7 @@ class ObjectRandomAccessFile : public RandomAccessFile {
   absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
                               char* buffer) const override
       ABSL_LOCKS_EXCLUDED(mutex_);
+  std::string version() const override { return object_.version; }
 
  private:
   absl::StatusOr<size_t> ReadAhead(uint64_t offset, size_t size,

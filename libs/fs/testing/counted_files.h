@@ -54,6 +54,7 @@ class CountedFiles : public FailingFileSystem {
                                 char* buffer) const override {
       return file_->Read(offset, size, buffer);
     }
+    std::string version() const override { return file_->version(); }
 
    private:
     const std::unique_ptr<RandomAccessFile> file_;

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "libs/base/test_matchers.h"
 #include "libs/fs/failing_file_system.h"
 #include "libs/kernels/data/testing/dataset_harness.h"
@@ -395,6 +398,82 @@ TEST_F(FileDatasetsTest, AStoreThatIsAwayLosesNoRecord) {
     });
     texts.resize(std::min<size_t>(texts.size(), 3));
     EXPECT_EQ(texts, (Texts{"one", "two", "end"})) << n;
+  }
+  harness_.kernels().set_file_system(harness_.files());
+}
+
+// A store whose objects are read in the version that was opened.
+class VersionedFiles : public FailingFileSystem {
+ public:
+  // `replaced`: what a read of an older version returns.
+  VersionedFiles(FileSystem& base, absl::Status replaced)
+      : FailingFileSystem(base), base_(base), replaced_(std::move(replaced)) {}
+
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> NewRandomAccessFile(
+      absl::string_view path) override {
+    ASSIGN_OR_RETURN(std::string contents, base_.ReadFile(path));
+    return std::make_unique<Version>(*this, std::string(path),
+                                     std::move(contents));
+  }
+
+ private:
+  class Version : public RandomAccessFile {
+   public:
+    Version(VersionedFiles& store, std::string path, std::string contents)
+        : store_(store),
+          path_(std::move(path)),
+          contents_(std::move(contents)) {}
+
+    absl::StatusOr<size_t> Read(uint64_t offset, size_t size,
+                                char* buffer) const override {
+      ASSIGN_OR_RETURN(const std::string now, store_.base_.ReadFile(path_));
+      if (now != contents_) return store_.replaced_;
+      if (offset >= contents_.size()) return 0;
+      return contents_.copy(buffer, size, static_cast<size_t>(offset));
+    }
+    std::string version() const override { return contents_; }
+
+   private:
+    VersionedFiles& store_;
+    const std::string path_;
+    const std::string contents_;
+  };
+
+  FileSystem& base_;
+  const absl::Status replaced_;
+};
+
+// Records of two versions would be mixed. They are longer than what is read
+// ahead.
+TEST_F(FileDatasetsTest, ReplacedObjectsAreNotReadOn) {
+  constexpr size_t kBytes = 600000;
+  const auto record = [](char c) { return std::string(kBytes, c); };
+  ASSERT_OK(harness_.files().CreateDirectory("s3://bucket"));
+  const std::string a = "s3://bucket/a", b = "s3://bucket/b";
+  for (const bool has_lengths : {true, false}) {
+    const auto write = [&](const std::string& path, const Texts& records) {
+      if (has_lengths) return WriteRecords(path, records);
+      Write(path, absl::StrJoin(records, ""));
+    };
+    for (const absl::Status& error :
+         {absl::FailedPreconditionError("412 Precondition Failed"),
+          absl::UnavailableError("503 Slow Down")}) {
+      write(a, {record('1'), record('2')});
+      write(b, {record('3')});
+      VersionedFiles files(harness_.files(), error);
+      harness_.kernels().set_file_system(files);
+      ASSERT_OK_AND_ASSIGN(
+          const Tensor dataset,
+          has_lengths ? Records({a, b}) : Fixed({a, b}, 0, kBytes, 0));
+      ASSERT_OK_AND_ASSIGN(const auto walk, harness_.Walk(dataset));
+      EXPECT_TRUE(harness_.Pull(*walk, 1) == Texts{record('1')});
+      write(a, {record('4'), record('5')});
+      EXPECT_THAT(harness_.Next(*walk), StatusIs(error.code(), a));
+      EXPECT_THAT(harness_.Next(*walk),
+                  StatusIs(absl::StatusCode::kFailedPrecondition,
+                           "s3://bucket/a: it was replaced"));
+      EXPECT_TRUE(harness_.Pull(*walk) == (Texts{record('3'), "end"}));
+    }
   }
   harness_.kernels().set_file_system(harness_.files());
 }

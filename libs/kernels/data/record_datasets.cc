@@ -40,7 +40,8 @@ class LineFile : public TextFile {
 class TFRecordFile : public TextFile {
  public:
   TFRecordFile(std::unique_ptr<RandomAccessFile> file, Compression compression)
-      : reader_(std::move(file), {.compression = compression}) {}
+      : version_(file->version()),
+        reader_(std::move(file), {.compression = compression}) {}
 
   // OUT_OF_RANGE where the file is shorter.
   absl::Status GoTo(uint64_t position) { return reader_.GoTo(position); }
@@ -50,8 +51,10 @@ class TFRecordFile : public TextFile {
   }
   uint64_t position() const override { return reader_.offset(); }
   bool IsGivenUpAfterError() const override { return true; }
+  std::string version() const override { return version_; }
 
  private:
+  const std::string version_;
   summary::RecordReader reader_;
 };
 
@@ -83,9 +86,11 @@ absl::Status AppendUpTo(InputStream& stream, uint64_t count, std::string& to) {
 // the file ends with it.
 class FixedLengthFile : public TextFile {
  public:
-  FixedLengthFile(std::string path, std::unique_ptr<InputStream> stream,
+  FixedLengthFile(std::string path, std::string version,
+                  std::unique_ptr<InputStream> stream,
                   const FixedLayout& layout, uint64_t position)
       : path_(std::move(path)),
+        version_(std::move(version)),
         stream_(std::move(stream)),
         layout_(layout),
         position_(position) {}
@@ -121,6 +126,7 @@ class FixedLengthFile : public TextFile {
   }
   uint64_t position() const override { return position_; }
   bool IsGivenUpAfterError() const override { return true; }
+  std::string version() const override { return version_; }
 
  private:
   // By who reads, so that a file that ends there is an error and no more.
@@ -144,6 +150,7 @@ class FixedLengthFile : public TextFile {
   }
 
   const std::string path_;
+  const std::string version_;
   const std::unique_ptr<InputStream> stream_;
   const FixedLayout layout_;
   std::string ahead_;  // read, and given to nobody
@@ -222,10 +229,12 @@ class FixedLengthDataset : public FilesDataset {
       }
       position = std::max(position, layout_.header);
     }
+    ASSIGN_OR_RETURN(auto opened, files.NewRandomAccessFile(path));
+    std::string version = opened->version();
     ASSIGN_OR_RETURN(auto stream,
-                     OpenStream(files, path, compression_, position));
-    return std::make_unique<FixedLengthFile>(path, std::move(stream), layout_,
-                                             position);
+                     OpenStream(std::move(opened), compression_, position));
+    return std::make_unique<FixedLengthFile>(
+        path, std::move(version), std::move(stream), layout_, position);
   }
 
   const FixedLayout layout_;

@@ -93,6 +93,7 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
     index_ = static_cast<size_t>(index);
     file_.reset();
     reopen_at_ = 0;
+    version_.clear();
     last_error_ = absl::StatusCode::kOk;
     if (!is_open) return absl::OkStatus();
     return Named(Open(context, static_cast<uint64_t>(position)));
@@ -107,6 +108,7 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
       if (file_ == nullptr) {
         const absl::Status opened = Named(Open(context, reopen_at_));
         if (!opened.ok()) return Failed(context, opened);
+        if (IsReplaced()) return GiveUpReplaced();
       }
       const absl::StatusOr<bool> has = read(*file_);
       if (has.ok() && *has) return true;
@@ -151,11 +153,27 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
       return GoToNextFile();
     }
     reopen_at_ = position();
+    version_ = file_->version();
     file_.reset();
+  }
+  // Of a file that was opened again: whether it is another one by now, in which
+  // that position means nothing.
+  bool IsReplaced() const {
+    const std::string version = file_->version();
+    return !version_.empty() && !version.empty() && version != version_;
+  }
+  absl::Status GiveUpReplaced() {
+    const absl::Status error = absl::FailedPreconditionError(absl::StrCat(
+        name(), ": it was replaced while it was read, up to byte ", reopen_at_,
+        ", so its other records can't be read. Write new data to files of "
+        "other names."));
+    GoToNextFile();
+    return error;
   }
   void GoToNextFile() {
     file_.reset();
     reopen_at_ = 0;
+    version_.clear();
     ++index_;
     last_error_ = absl::StatusCode::kOk;
   }
@@ -182,6 +200,7 @@ class FilesDataset::Iterator : public IteratorOf<FilesDataset> {
   size_t index_ = 0;
   std::unique_ptr<RecordFile> file_;  // null before the first and between two
   uint64_t reopen_at_ = 0;            // where it goes on while it is null
+  std::string version_;               // of the file that was given up there
   // Of the file at hand, and where it was at that.
   absl::StatusCode last_error_ = absl::StatusCode::kOk;
   uint64_t position_of_error_ = 0;
@@ -198,6 +217,12 @@ absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(FileSystem& files,
                                                         Compression compression,
                                                         uint64_t position) {
   ASSIGN_OR_RETURN(auto file, files.NewRandomAccessFile(path));
+  return OpenStream(std::move(file), compression, position);
+}
+
+absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(
+    std::unique_ptr<RandomAccessFile> file, Compression compression,
+    uint64_t position) {
   auto stream = NewInputStream(std::move(file), compression);
   if (compression == Compression::kNone) {
     stream->GoTo(position);

@@ -37,6 +37,9 @@ class RecordFile {
   // the next file, or, after an error that may pass, of the file opened again
   // at position(). Else an error stays.
   virtual bool IsGivenUpAfterError() const = 0;
+  // That of the file that is read (RandomAccessFile::version). To be known
+  // where a file is opened again.
+  virtual std::string version() const { return ""; }
 };
 
 // One whose records are texts as they are.
@@ -50,7 +53,9 @@ class TextFile : public RecordFile {
 // Records of all files, one file after the other. A file that can't be opened
 // or read is an error that stays, as in TensorFlow; but when the same error has
 // been returned twice, the next file follows, so that IgnoreErrors comes to an
-// end. Errors that may pass (UNAVAILABLE, say) stay as long as they last.
+// end. Errors that may pass (UNAVAILABLE, say) stay as long as they last. An
+// object of a store that was replaced while it was read is FAILED_PRECONDITION,
+// and the next file follows: the rest of another object is none of it.
 class FilesDataset : public Dataset {
  public:
   FilesDataset(std::string name, ElementSpec element,
@@ -83,6 +88,9 @@ absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(FileSystem& files,
                                                         const std::string& path,
                                                         Compression compression,
                                                         uint64_t position);
+absl::StatusOr<std::unique_ptr<InputStream>> OpenStream(
+    std::unique_ptr<RandomAccessFile> file, Compression compression,
+    uint64_t position);
 
 // Input `i`: "", "ZLIB" or "GZIP", else INVALID_ARGUMENT.
 absl::StatusOr<Compression> CompressionInput(const OpKernelContext& context,
