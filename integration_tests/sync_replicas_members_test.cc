@@ -197,6 +197,51 @@ TEST_F(SyncReplicasMembersTest, AReplicaThatEndsBetweenTwoLooksHasEnded) {
   EXPECT_TRUE(chief.AreTooFewTwice(1));
 }
 
+// It has another name then. It may be silent for long, and come back.
+TEST_F(SyncReplicasMembersTest, UnnumberedReplicaStartedAgainHasNotEnded) {
+  const Part part = {"/job:worker/task:1", /*is_numbered=*/false};
+  for (const bool is_before_the_chief : {false, true}) {
+    const int64_t training = is_before_the_chief ? 1 : 0;
+    {
+      Program replica(*this, false, part);
+      replica.BeginSession(training);
+      replica.End(training);
+    }
+    Program chief = Chief(), again(*this, false, part);
+    if (is_before_the_chief) again.BeginSession(training);
+    chief.BeginSession(training);
+    EXPECT_FALSE(chief.AreTooFewTwice(1));
+    if (!is_before_the_chief) again.BeginSession(training);
+    EXPECT_FALSE(chief.AreTooFewTwice(1));
+    Sleep(kMaxWait + absl::Minutes(1));
+    EXPECT_FALSE(chief.AreTooFewTwice(1));
+    EXPECT_THAT(chief.Describe(), testing::Not(HasSubstr("Ended before")));
+    again.End(training);
+    EXPECT_TRUE(chief.AreTooFewTwice(1));
+  }
+}
+
+// Only one of the two that have ended was started again.
+TEST_F(SyncReplicasMembersTest, UnnumberedReplicaNotStartedAgainHasEnded) {
+  const Part first = {"/job:worker/task:1", /*is_numbered=*/false, 3};
+  const Part second = {"/job:worker/task:2", /*is_numbered=*/false, 3};
+  for (const Part& part : {first, second}) {
+    Program replica(*this, false, part);
+    replica.BeginSession();
+    replica.End();
+  }
+  Program chief = Chief(3), again(*this, false, second);
+  chief.BeginSession();
+  again.BeginSession();
+  EXPECT_FALSE(chief.AreTooFewTwice(1));
+  EXPECT_THAT(chief.Describe(),
+              HasSubstr("not started again: /job:worker/task:1."));
+  again.End();
+  EXPECT_FALSE(chief.AreTooFewTwice(1));
+  Sleep(kMaxWait);
+  EXPECT_TRUE(chief.AreTooFewTwice(1));
+}
+
 // The chief of its session has ended training, and another one begun before it
 // looked.
 TEST_F(SyncReplicasMembersTest, AReplicaEndsInTheTrainingThatItHasJoined) {

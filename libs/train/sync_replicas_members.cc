@@ -43,6 +43,7 @@ absl::Status SyncReplicasMembers::AddNodes(const Scope& scope) {
     absl::MutexLock lock(&mutex_);
     ended_.clear();
     ended_before_.clear();
+    replaced_.clear();
     has_looked_ = has_chief_ended_ = is_told_ = false;
   }
   if (members_) return absl::OkStatus();
@@ -132,10 +133,12 @@ void SyncReplicasMembers::Note(std::vector<Member> members, absl::Time now) {
     } else {
       ended_.erase(member.name);
       ended_before_.erase(member.name);
+      replaced_.erase(member.name);
     }
   }
   if (HasOneBegun(members)) waits_since_ = now;
   read_ = std::move(members);
+  DropReplaced();
 }
 
 // An entry that differs from the one of before was written in this run.
@@ -144,12 +147,46 @@ void SyncReplicasMembers::NoteEnded(const Member& member, bool is_first_look) {
     ended_before_[member.name] = member.value;
     return;
   }
-  const auto before = ended_before_.find(member.name);
-  if (before != ended_before_.end()) {
+  for (auto* const known : {&ended_before_, &replaced_}) {
+    const auto before = known->find(member.name);
+    if (before == known->end()) continue;
     if (before->second == member.value) return;
-    ended_before_.erase(before);
+    known->erase(before);
   }
   ended_.insert(member.name);
+}
+
+// One without a number that was started again has another name now, so that
+// there are more than can be.
+void SyncReplicasMembers::DropReplaced() {
+  int surplus = NumThere() +
+                static_cast<int>(ended_.size() + ended_before_.size()) -
+                nodes_.total_num_replicas;
+  for (; surplus > 0; --surplus) {
+    const auto replaced = FindReplaced();
+    if (replaced == ended_before_.end()) return;
+    replaced_.insert(*replaced);
+    ended_before_.erase(replaced);
+  }
+}
+
+std::map<std::string, int64_t>::iterator SyncReplicasMembers::FindReplaced() {
+  std::set<std::string> labels;  // of those that are of this run
+  for (const std::string& name : ended_) {
+    labels.insert(TrainingMembers::LabelOf(name));
+  }
+  for (const Member& member : read_) {
+    if (member.state == State::kEnded) continue;
+    labels.insert(TrainingMembers::LabelOf(member.name));
+  }
+  auto found = ended_before_.end();
+  for (auto it = ended_before_.begin(); it != ended_before_.end(); ++it) {
+    const std::string label = TrainingMembers::LabelOf(it->first);
+    if (label == it->first) continue;  // it has a number
+    found = it;
+    if (labels.contains(label)) break;
+  }
+  return found;
 }
 
 bool SyncReplicasMembers::HasOneBegun(

@@ -10,8 +10,9 @@
 //                            have not ended write their entries again
 //   a session of the chief   each, at the next look; the table is of this run
 //   the chief's program      see below
-//   the chief's program and  not that one, as soon as it writes its entry
-//   the replica
+//   the chief's program and  not that one, as soon as it writes its entry; of
+//   the replica              replicas without numbers, whose names are others
+//                            each time, one for each that there is too much
 //   the chief's program and  none: nobody knows of them. The chief waits, logs
 //   the parameter server     who has not begun, and gives up after
 //                            max_wait_for_replicas
@@ -109,6 +110,13 @@ class SyncReplicasMembers {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteEnded(const Member& member, bool is_first_look)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes from ended_before_ replicas without numbers that others have taken
+  // the place of.
+  void DropReplaced() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of ended_before_: one without a number, of a label that was started again
+  // if there is one.
+  std::map<std::string, int64_t>::iterator FindReplaced()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether one trains that did not at the last look.
   bool HasOneBegun(const std::vector<Member>& members) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -137,6 +145,8 @@ class SyncReplicasMembers {
   std::set<std::string> ended_ ABSL_GUARDED_BY(mutex_);
   // Of a chief: the entries that said so when its program began.
   std::map<std::string, int64_t> ended_before_ ABSL_GUARDED_BY(mutex_);
+  // Those of them that have begun again, with other names.
+  std::map<std::string, int64_t> replaced_ ABSL_GUARDED_BY(mutex_);
   bool has_looked_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t wait_ ABSL_GUARDED_BY(mutex_) = -1;
   // That wait, and no replica has begun since.
