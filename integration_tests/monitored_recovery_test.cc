@@ -27,6 +27,7 @@
 #include "libs/checkpoint/checkpoint_state.h"
 #include "libs/checkpoint_writer/testing/gated_file_system.h"
 #include "libs/fs/failing_file_system.h"
+#include "libs/train/other_workers_hook.h"
 #include "libs/train/training_members.h"
 
 namespace weft {
@@ -317,6 +318,37 @@ TEST_P(MonitoredBoundTest, AWorkerThatWasLostDelaysTheNextChiefNoMore) {
         absl::StrContains(AllOf(logger), "zmq://lost:1 has sent no heartbeat"),
         is_first);
   }
+}
+
+// They are told to begin a minute after the chief.
+TEST_P(MonitoredBoundTest, AChiefWaitsUntilDelayedWorkersHaveBegun) {
+  Scheduler& scheduler = cluster_.scheduler();
+  const auto time_to_close = [&](absl::Duration training) {
+    Model model;
+    train::HookList hooks;
+    train::AddOtherWorkersHook({.is_chief = true,
+                                .target = cluster_.target("worker", 0),
+                                .logger = &logger_,
+                                .delay_of_others = absl::Minutes(1)},
+                               hooks);
+    auto session = MonitoredSession::Create(
+        model.root,
+        std::make_unique<train::ChiefSessionCreator>(
+            train::SessionCreatorOptions{.master = cluster_.target("worker", 0),
+                                         .config = cluster_.session_options(),
+                                         .scheduler = &scheduler,
+                                         .logger = &logger_}),
+        {.hooks = hooks, .scheduler = &scheduler, .logger = &logger_});
+    EXPECT_OK(session);
+    if (!session.ok()) return absl::InfiniteDuration();
+    scheduler.NewEvent()->WaitUntil(scheduler.clock().Now() + training);
+    EndInput(**session);
+    const absl::Time ended = scheduler.clock().Now();
+    EXPECT_OK((*session)->Close());
+    return scheduler.clock().Now() - ended;
+  };
+  EXPECT_GT(time_to_close(absl::Seconds(10)), absl::Seconds(50));
+  EXPECT_LT(time_to_close(absl::Minutes(10)), absl::Seconds(20));
 }
 
 TEST_P(MonitoredBoundTest, ChiefEndsSoonAfterALossDuringTraining) {

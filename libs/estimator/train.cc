@@ -185,7 +185,7 @@ class HooksOf {
     options.is_chief = config_.is_chief;
     options.target = config_.master;
     options.logger = environment_.logger;
-    options.wait_for_others += config_.LongestDelayOfWorkers();
+    options.delay_of_others = config_.LongestDelayOfWorkers();
     train::AddOtherWorkersHook(std::move(options), hooks_);
   }
 

@@ -67,8 +67,12 @@ absl::Status OtherWorkersHook::AfterCreateSession(Session& session,
   if (!is_used_) return absl::OkStatus();
   is_asked_to_leave_ = coordinator.is_asked_to_leave();
   members_.RestartSilence();
+  const absl::Time now = session.scheduler().clock().Now();
   if (std::exchange(has_had_session_, true)) {
-    rejoin_until_ = session.scheduler().clock().Now() + options_.lost_after;
+    rejoin_until_ = now + options_.lost_after;
+  } else {
+    others_begin_until_ =
+        now + options_.delay_of_others + options_.wait_for_others;
   }
   const absl::Status said = members_.Say(session, State::kTraining);
   // Watch repeats a write that was too late.
@@ -240,7 +244,8 @@ absl::StatusOr<SessionRunHook::Others> OtherWorkersHook::WhileOthersTrain(
   });
   if (others.empty()) {
     const bool may_others_come =
-        now < std::max(*wait_began_ + options_.wait_for_others, rejoin_until_);
+        now < std::max({*wait_began_ + options_.wait_for_others,
+                        others_begin_until_, rejoin_until_});
     return may_others_come ? Others::kTrainOn : Others::kUnknown;
   }
   LogWait(others, now);

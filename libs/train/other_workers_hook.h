@@ -48,6 +48,9 @@ struct OtherWorkersOptions {
   // A chief whose input has ended looks for so long whether others begin, which
   // are slower to start.
   absl::Duration wait_for_others = absl::Seconds(5);
+  // Others may be told to begin so much later than the chief: it looks at least
+  // until then, and for wait_for_others more.
+  absl::Duration delay_of_others = absl::ZeroDuration();
 };
 
 class OtherWorkersHook : public SessionRunHook {
@@ -104,6 +107,8 @@ class OtherWorkersHook : public SessionRunHook {
   std::function<bool()> is_asked_to_leave_;  // of a session; may be null
   // Of a chief whose input has ended.
   std::optional<absl::Time> wait_began_;
+  // Of a chief: those that are told to begin later have begun by then.
+  absl::Time others_begin_until_ = absl::InfinitePast();
   // Of a chief whose session has replaced a lost one: the table may be new, and
   // other workers write their entries when they have sessions again.
   absl::Time rejoin_until_ = absl::InfinitePast();
