@@ -320,6 +320,114 @@ TEST_P(MonitoredBoundTest, AWorkerThatWasLostDelaysTheNextChiefNoMore) {
   }
 }
 
+// Loses the session after the end of all hooks before it.
+class LossAtTheEnd : public train::SessionRunHook {
+ public:
+  absl::Status AfterCreateSession(Session&,
+                                  train::Coordinator& coordinator) override {
+    coordinator_ = &coordinator;
+    return absl::OkStatus();
+  }
+  absl::Status End(Session&) override {
+    coordinator_->RequestStop(absl::UnavailableError("the server is gone"));
+    return absl::OkStatus();
+  }
+
+ private:
+  train::Coordinator* coordinator_ = nullptr;
+};
+
+// Tells others in sessions other than the first.
+class TellingHook : public train::SessionRunHook {
+ public:
+  absl::Status AfterCreateSession(Session& session,
+                                  train::Coordinator&) override {
+    first_ = &session;
+    return absl::OkStatus();
+  }
+  absl::Status TrainingHasEnded(Session& session) override {
+    if (&session == first_) return absl::UnavailableError("it is lost");
+    told = session.Run(fetched);
+    return told.status();
+  }
+  Output fetched;
+  absl::StatusOr<Tensor> told = absl::UnknownError("none");
+
+ private:
+  Session* first_ = nullptr;
+};
+
+// A chief's creator, of one session and no other.
+class OneSession : public train::SessionCreator {
+ public:
+  OneSession(train::SessionCreatorOptions options, int& num_tries)
+      : chiefs_(std::move(options)), num_tries_(num_tries) {}
+  absl::Status FinalizeGraph(const Scope& scope) override {
+    return chiefs_.FinalizeGraph(scope);
+  }
+  absl::StatusOr<std::unique_ptr<Session>> CreateSession() override {
+    if (++num_tries_ > 1) return absl::UnavailableError("the server is gone");
+    return chiefs_.CreateSession();
+  }
+
+ private:
+  train::ChiefSessionCreator chiefs_;
+  int& num_tries_;
+};
+
+TEST_P(MonitoredBoundTest, TheEndIsReportedForOneMinute) {
+  Scheduler& scheduler = cluster_.scheduler();
+  int num_tries = 0;
+  const auto time_to_close = [&](train::HookList hooks) {
+    Model model;
+    for (int i = 0; i < 4; ++i) {
+      hooks.push_back(std::make_shared<train::SessionRunHook>());
+    }
+    hooks.push_back(std::make_shared<LossAtTheEnd>());
+    num_tries = 0;
+    const train::SessionCreatorOptions creator = {
+        .master = cluster_.target("worker", 0),
+        .config = cluster_.session_options(),
+        .scheduler = &scheduler,
+        .logger = &logger_};
+    auto session = MonitoredSession::Create(
+        model.root, std::make_unique<OneSession>(creator, num_tries),
+        {.hooks = hooks, .scheduler = &scheduler, .logger = &logger_});
+    EXPECT_OK(session);
+    if (!session.ok()) return absl::InfiniteDuration();
+    EXPECT_OK((*session)->Run(model.train));
+    const absl::Time ended = scheduler.clock().Now();
+    EXPECT_OK((*session)->Close());
+    return scheduler.clock().Now() - ended;
+  };
+  EXPECT_LT(time_to_close({}), absl::Seconds(10));
+  EXPECT_EQ(num_tries, 1) << "the hooks have nothing to tell";
+  const absl::Duration telling = time_to_close(
+      {std::make_shared<TellingHook>(), std::make_shared<TellingHook>()});
+  EXPECT_GT(telling, absl::Seconds(50));
+  EXPECT_LT(telling, absl::Seconds(70));
+  EXPECT_GT(num_tries, 1);
+}
+
+// Others may train on.
+TEST_P(MonitoredBoundTest, ReportingTheEndRestoresNothing) {
+  Model model;
+  const auto hook = std::make_shared<TellingHook>();
+  hook->fetched = model.step.value();
+  auto options = Options(0, logger_);
+  options.checkpoint_dir = "/job";
+  options.save_checkpoint_steps = 100;
+  options.hooks = {hook, std::make_shared<LossAtTheEnd>()};
+  ASSERT_OK_AND_ASSIGN(const auto session,
+                       MonitoredTrainingSession(model.root, options));
+  for (int i = 0; i < 3; ++i) ASSERT_OK(session->Run(model.train));
+  ASSERT_OK(session->Close());
+  ASSERT_OK(hook->told);
+  EXPECT_EQ(hook->told->scalar<int64_t>(), 3);
+  EXPECT_THAT(logger_.lines(),
+              testing::Not(testing::Contains(HasSubstr("Restoring"))));
+}
+
 // They are told to begin a minute after the chief.
 TEST_P(MonitoredBoundTest, AChiefWaitsUntilDelayedWorkersHaveBegun) {
   Scheduler& scheduler = cluster_.scheduler();

@@ -15,8 +15,8 @@
 namespace weft::train {
 namespace {
 
-// How long it is tried to tell others that training has ended: they may be gone
-// for good.
+// How long all hooks together try to tell others that training has ended: they
+// may be gone for good.
 constexpr absl::Duration kLongestTelling = absl::Minutes(1);
 
 // How long the end is tried again by a program that was asked to leave, whose
@@ -415,25 +415,40 @@ bool MonitoredSession::HasTrainingEnded() {
   });
 }
 
-absl::Status MonitoredSession::TryToTell(SessionRunHook& hook) {
-  if (needs_session_to_tell_) {
-    ASSIGN_OR_RETURN(session_to_tell_, creator_->CreateSession());
-    needs_session_to_tell_ = false;
+absl::Status MonitoredSession::MakeSessionToTell() {
+  auto made = creator_->Reconnect();
+  if (absl::IsCancelled(made.status()) && !IsStopRequested()) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "no new session was made within ",
+        absl::FormatDuration(kLongestTelling), ": ", made.status().message()));
   }
+  ASSIGN_OR_RETURN(session_to_tell_, std::move(made));
+  return absl::OkStatus();
+}
+
+// In the session that there is, be it lost: most hooks tell nothing, and need
+// no other.
+absl::Status MonitoredSession::TryToTell(SessionRunHook& hook,
+                                         bool& needs_session) {
+  if (needs_session) RETURN_IF_ERROR(MakeSessionToTell());
+  const bool is_lost = session_to_tell_ == nullptr &&
+                       IsSessionLost(live_->coordinator().requested_error());
   const absl::Status status = hook.TrainingHasEnded(
       session_to_tell_ != nullptr ? *session_to_tell_ : live_->session());
-  // By a task that has forgotten the session, and so will not know it again.
-  needs_session_to_tell_ = absl::IsAborted(status);
-  return status;
+  // ABORTED: by a task that has forgotten the session, and so will not know it
+  // again.
+  needs_session = !status.ok() && (is_lost || absl::IsAborted(status));
+  if (!needs_session || IsSessionLost(status)) return status;
+  return absl::UnavailableError(status.message());
 }
 
 // Others may wait for it: a connection that was lost comes back, and another
 // session takes the place of one that was lost. Hooks do not hear of that one:
 // they have ended.
 absl::Status MonitoredSession::TellThatTrainingHasEnded(SessionRunHook& hook) {
-  tells_until_ = scheduler_.Now() + kLongestTelling;
+  bool needs_session = false;
   while (true) {
-    const absl::Status status = TryToTell(hook);
+    const absl::Status status = TryToTell(hook, needs_session);
     const bool may_pass =
         MayRecover(status) ||
         (options_.recovery.should_recover && absl::IsDeadlineExceeded(status));
@@ -445,8 +460,7 @@ absl::Status MonitoredSession::TellThatTrainingHasEnded(SessionRunHook& hook) {
 }
 
 void MonitoredSession::TellThatTrainingHasEnded() {
-  needs_session_to_tell_ =
-      IsSessionLost(live_->coordinator().requested_error());
+  tells_until_ = scheduler_.Now() + kLongestTelling;
   for (const auto& hook : options_.hooks) {
     const absl::Status status = TellThatTrainingHasEnded(*hook);
     if (status.ok()) continue;

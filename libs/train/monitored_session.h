@@ -229,7 +229,9 @@ class MonitoredSession {
   bool HasTrainingEnded();
   void TellThatTrainingHasEnded();
   absl::Status TellThatTrainingHasEnded(SessionRunHook& hook);
-  absl::Status TryToTell(SessionRunHook& hook);
+  // `needs_session`: the one before was lost to the hook. Also returned.
+  absl::Status TryToTell(SessionRunHook& hook, bool& needs_session);
+  absl::Status MakeSessionToTell();
   // Whether a new session may take the place of one that such an error has
   // lost.
   bool MayRecover(const absl::Status& status) const {
@@ -254,7 +256,6 @@ class MonitoredSession {
   bool leaves_others_ = false;
   // In which others hear that training has ended, where live_ was lost after
   // the end of the hooks.
-  bool needs_session_to_tell_ = false;
   std::unique_ptr<Session> session_to_tell_;
   absl::Time tells_until_ = absl::InfiniteFuture();
   // Of a session that was lost after the end of the input.

@@ -66,6 +66,13 @@ absl::StatusOr<std::unique_ptr<Session>> ChiefSessionCreator::CreateSession() {
        .init_fn = scaffold_->init_fn()});
 }
 
+absl::StatusOr<std::unique_ptr<Session>> ChiefSessionCreator::Reconnect() {
+  ASSIGN_OR_RETURN(auto session,
+                   manager_->ConnectIfReady(options_.master, options_.config));
+  if (session != nullptr) return session;
+  return CreateSession();
+}
+
 WorkerSessionCreator::WorkerSessionCreator(SessionCreatorOptions options)
     : options_(Monitored(std::move(options))),
       scaffold_(GivenOrNew(options_)) {}

@@ -30,6 +30,11 @@ class SessionCreator {
   // before the first session.
   virtual absl::Status FinalizeGraph(const Scope& scope) = 0;
   virtual absl::StatusOr<std::unique_ptr<Session>> CreateSession() = 0;
+  // The same after the end of training, when others may train on: variables
+  // that have values keep them.
+  virtual absl::StatusOr<std::unique_ptr<Session>> Reconnect() {
+    return CreateSession();
+  }
 
   // Whoever the sessions are for is to stop: ends waits for one (CANCELLED).
   // To be set before FinalizeGraph; what it uses outlives the last session's
@@ -67,6 +72,7 @@ class ChiefSessionCreator : public SessionCreator {
   explicit ChiefSessionCreator(SessionCreatorOptions options);
   absl::Status FinalizeGraph(const Scope& scope) override;
   absl::StatusOr<std::unique_ptr<Session>> CreateSession() override;
+  absl::StatusOr<std::unique_ptr<Session>> Reconnect() override;
 
  private:
   const SessionCreatorOptions options_;

@@ -324,6 +324,17 @@ absl::StatusOr<SessionManager::Readiness> SessionManager::MakeReady(
   return readiness;
 }
 
+absl::StatusOr<std::unique_ptr<Session>> SessionManager::ConnectIfReady(
+    const std::string& target, const SessionOptions& config) {
+  // Nothing would tell.
+  if (!options_.ready_op && !options_.ready_for_local_init_op) return nullptr;
+  ASSIGN_OR_RETURN(auto session, Connect(target, config));
+  ASSIGN_OR_RETURN(const Readiness readiness,
+                   MakeReady(*session, Restored(), config));
+  if (readiness.is_ready) return session;
+  return nullptr;
+}
+
 absl::StatusOr<std::unique_ptr<Session>> SessionManager::PrepareSession(
     const std::string& target, const SessionOptions& config,
     const Checkpoint& checkpoint, const Initialization& initialization) {

@@ -89,6 +89,11 @@ class SessionManager {
       const std::string& target, const SessionOptions& config,
       const Checkpoint& checkpoint, const Initialization& initialization);
 
+  // A session in which the model is ready without a restore; null where it is
+  // not.
+  absl::StatusOr<std::unique_ptr<Session>> ConnectIfReady(
+      const std::string& target, const SessionOptions& config);
+
   struct Recovered {
     std::unique_ptr<Session> session;
     // Whether there was a checkpoint, with which it is ready. Without one it is

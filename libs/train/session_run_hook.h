@@ -145,8 +145,9 @@ class SessionRunHook {
   // program closed the session. Not for a program that was asked to leave
   // (stop_requested, RequestStop) before its training had come to its end:
   // another one goes on with it. UNAVAILABLE, ABORTED and DEADLINE_EXCEEDED are
-  // tried again for a minute, after ABORTED in another session; then, as any
-  // other at once, the error is logged.
+  // tried again for a minute, which all hooks share; then, as any other at
+  // once, the error is logged. After ABORTED, and after any error in a session
+  // that was lost since End, the next try is in another session.
   virtual absl::Status TrainingHasEnded(Session& session);
   // Threads of the coordinator have ended, but for those that ignore that they
   // are to stop, and the session is closed, though a step of it may hang: what
