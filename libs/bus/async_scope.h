@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -75,14 +76,14 @@ class AsyncScope {
     if (state_.fetch_sub(kOne) == kOne + kWaiting) ended_->Set();
   }
 
-  // What the function holds goes before the end is told.
+  // What the function holds is destroyed before the end is reported. A lambda
+  // may hold constants, which a move would copy and leave behind.
   template <typename Function>
   auto Wrapped(Function function) {
-    return [this, function = std::move(function)]() mutable {
-      {
-        Function last = std::move(function);
-        last();
-      }
+    return [this,
+            function = std::optional<Function>(std::move(function))]() mutable {
+      (*function)();
+      function.reset();
       End();
     };
   }
