@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 // RFC 3720, B.4.
-TEST(Crc32cTest, IsCastagnolis) {
+TEST(Crc32cTest, MatchesCastagnoliTestVectors) {
   EXPECT_EQ(Crc32c(""), 0u);
   EXPECT_EQ(Crc32c("123456789"), 0xe3069283u);
   EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aau);
@@ -43,7 +43,7 @@ TEST(Crc32cTest, AnyLengthAndAlignment) {
   }
 }
 
-TEST(Crc32cTest, GoesOnWhereItEnded) {
+TEST(Crc32cTest, ExtendContinuesAChecksum) {
   const std::string data = "where one piece ends the next begins";
   for (size_t cut = 0; cut <= data.size(); ++cut) {
     EXPECT_EQ(ExtendCrc32c(Crc32c(data.substr(0, cut)), data.substr(cut)),

@@ -16,7 +16,7 @@ absl::Status StatusOf(const Exception& exception) {
   return CatchExceptions([&]() -> absl::Status { throw exception; });
 }
 
-TEST(CatchExceptionsTest, ReturnsWhatTheCallReturns) {
+TEST(CatchExceptionsTest, ResultOfTheCallIsReturned) {
   EXPECT_OK(CatchExceptions([] { return absl::OkStatus(); }));
   const absl::StatusOr<int> seven =
       CatchExceptions([]() -> absl::StatusOr<int> { return 7; });

@@ -16,7 +16,7 @@ namespace {
 
 using ::absl::StatusCode;
 
-TEST(JoinTest, TellsThePartThatEndsLast) {
+TEST(JoinTest, EndPartReturnsTrueForTheLastPart) {
   Join join;
   join.Begin(2);
   join.AddPart();
@@ -36,7 +36,7 @@ TEST(JoinTest, ReportsTheFirstErrorOfItsParts) {
 }
 
 // A part that was told to end tells of that; the user is to hear why.
-TEST(JoinTest, AnErrorThatFollowsFromAnotherIsNotReportedBeforeThat) {
+TEST(JoinTest, RootCauseIsReportedBeforeDerivedErrors) {
   const absl::Status derived = MarkDerived(absl::AbortedError("told to end"));
   Join join;
   join.Begin(3);
@@ -46,7 +46,7 @@ TEST(JoinTest, AnErrorThatFollowsFromAnotherIsNotReportedBeforeThat) {
   EXPECT_THAT(join.TakeError(), StatusIs(StatusCode::kInternal, "the cause"));
 }
 
-TEST(JoinTest, MayBeUsedAgainAndHasForgottenItsError) {
+TEST(JoinTest, ReusedJoinStartsWithoutError) {
   Join join;
   join.Begin(1);
   join.AddError(absl::AbortedError("of the first step"));
@@ -80,7 +80,7 @@ TEST(JoinCallsTest, CallsDoneOnceWithTheErrorOfManyThreads) {
 }
 
 // What `done` holds lives no longer than the callbacks.
-TEST(JoinCallsTest, LetsGoOfDoneWithTheLastCallback) {
+TEST(JoinCallsTest, DoneIsReleasedWithTheLastCallback) {
   bool is_gone = false;
   std::optional<absl::Status> result;
   {

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-TEST(MonotoneClockTest, BeginsWithTheMachinesTimeAndNeverGoesBack) {
+TEST(MonotoneClockTest, StartsAtSystemTimeAndNeverGoesBack) {
   const SystemClock machine;
   const absl::Time before = machine.Now();
   const MonotoneClock clock;
@@ -21,7 +21,7 @@ TEST(MonotoneClockTest, BeginsWithTheMachinesTimeAndNeverGoesBack) {
 }
 
 // Durations of a clock that stands still are none.
-TEST(MonotoneClockTest, GoesOn) {
+TEST(MonotoneClockTest, TimeAdvances) {
   const MonotoneClock clock;
   const absl::Time began = clock.Now();
   while (clock.Now() == began) {

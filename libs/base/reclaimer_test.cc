@@ -38,7 +38,7 @@ class ReclaimerTest : public testing::Test {
       std::make_shared<Reclaimer>(scheduler_);
 };
 
-TEST_F(ReclaimerTest, LastHolderDoesNotDestroy) {
+TEST_F(ReclaimerTest, LastHolderDoesNotRunTheDestructor) {
   bool ended = false;
   std::shared_ptr<Large> large = NewLarge(&ended);
   std::shared_ptr<Large> other = large;
@@ -51,7 +51,7 @@ TEST_F(ReclaimerTest, LastHolderDoesNotDestroy) {
   EXPECT_TRUE(ended);
 }
 
-TEST_F(ReclaimerTest, WaitsForWhatItIsDestroying) {
+TEST_F(ReclaimerTest, WaitUntilNoneWaitsForDestructors) {
   bool ended = false;
   bool inner_ended = false;
   std::shared_ptr<Large> large = NewLarge(&ended);
@@ -88,7 +88,7 @@ TEST_F(ReclaimerTest, SlowDestructorHoldsUpOnlyLaterOnes) {
   EXPECT_TRUE(later_ended);
 }
 
-TEST_F(ReclaimerTest, ObjectsMayOutliveIt) {
+TEST_F(ReclaimerTest, ObjectsMayOutliveTheReclaimer) {
   bool ended = false;
   std::shared_ptr<Large> large = NewLarge(&ended);
   reclaimer_.reset();

@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Signals, EachStopSignalTest,
   _exit(0);
 }
 
-TEST_P(EachStopSignalTest, TheFirstAsks) {
+TEST_P(EachStopSignalTest, FirstSignalRequestsStop) {
   EXPECT_EXIT(WaitsForOne(GetParam()), testing::ExitedWithCode(0), "");
 }
 
@@ -52,7 +52,7 @@ TEST_P(EachStopSignalTest, TheFirstAsks) {
   while (true) SignalThisProcess(signal);
 }
 
-TEST_P(EachStopSignalTest, AnotherOneEndsAProcessThatIsBusy) {
+TEST_P(EachStopSignalTest, SecondSignalEndsABusyProcess) {
   EXPECT_EXIT(GetsOneAfterTheOther(GetParam()),
               testing::KilledBySignal(GetParam()), "");
 }
@@ -81,7 +81,7 @@ TEST_F(StopSignalsTest, ASignalAfterRaiseEndsTheProcess) {
   _exit(again.HasCome() ? 1 : 0);
 }
 
-TEST_F(StopSignalsTest, WhatWasTakenIsTaken) {
+TEST_F(StopSignalsTest, TakenSignalIsNotDeliveredAgain) {
   EXPECT_EXIT(BeginsAnew(), testing::ExitedWithCode(0), "");
 }
 

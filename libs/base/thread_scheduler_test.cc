@@ -74,7 +74,7 @@ TEST(ThreadSchedulerTest, BlockingPoolGrowsToItsBoundAndThenQueues) {
 }
 
 // Whoever holds a thread of the blocking pool may wait for one of these.
-TEST(ThreadSchedulerTest, OwnThreadsWaitForNoOther) {
+TEST(ThreadSchedulerTest, UnboundedPoolNeverQueues) {
   constexpr int kThreads = 3;
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
@@ -94,7 +94,7 @@ TEST(ThreadSchedulerTest, OwnThreadsWaitForNoOther) {
 }
 
 // Whatever holds the threads of all other pools that have a bound.
-TEST(ThreadSchedulerTest, ControlWorkWaitsForNoOtherPool) {
+TEST(ThreadSchedulerTest, ControlPoolIsIndependentOfOtherPools) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1,
                                               .max_graph_threads = 1,
@@ -121,7 +121,7 @@ TEST(ThreadSchedulerTest, ControlWorkWaitsForNoOtherPool) {
 }
 
 // A session can be extended whatever client functions wait for.
-TEST(ThreadSchedulerTest, GraphsWaitForNoClientFunction) {
+TEST(ThreadSchedulerTest, GraphPoolDoesNotWaitForClientFunctions) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
   const std::shared_ptr<Event> release = scheduler->NewEvent();
@@ -132,7 +132,7 @@ TEST(ThreadSchedulerTest, GraphsWaitForNoClientFunction) {
   release->Set();
 }
 
-TEST(ThreadSchedulerTest, CountsWhatComputeThreadsHaveBegun) {
+TEST(ThreadSchedulerTest, StartedComputeClosuresAreCounted) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
   const PoolProgress* const progress = PoolProgress::Of(*scheduler);
@@ -145,7 +145,7 @@ TEST(ThreadSchedulerTest, CountsWhatComputeThreadsHaveBegun) {
   }
 }
 
-TEST(ThreadSchedulerTest, CountsWhatWaitsForAThread) {
+TEST(ThreadSchedulerTest, ClosuresWaitingForAThreadAreCounted) {
   SystemClock clock;
   for (const Pool pool :
        {Pool::kCompute, Pool::kControl, Pool::kGraph, Pool::kBlocking}) {
@@ -185,7 +185,7 @@ class TickingClock : public Clock {
   mutable std::atomic<int64_t> looks_{0};
 };
 
-TEST(ThreadSchedulerTest, MeasuresWhatWakingAThreadTakes) {
+TEST(ThreadSchedulerTest, ThreadWakeTimeIsMeasured) {
   TickingClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
   const PoolProgress* const progress = PoolProgress::Of(*scheduler);
@@ -208,7 +208,7 @@ TEST(ThreadSchedulerTest, MeasuresWhatWakingAThreadTakes) {
 
 // A loop that began while all threads were busy, and has no more ranges than
 // there are threads.
-TEST(ThreadSchedulerTest, WhoHasTimeLaterHelpsWithParallelFor) {
+TEST(ThreadSchedulerTest, ThreadFreedLaterHelpsParallelFor) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
   auto helped = scheduler->NewEvent();
@@ -232,7 +232,7 @@ TEST(ThreadSchedulerTest, WhoHasTimeLaterHelpsWithParallelFor) {
   while (busy > 0) std::this_thread::yield();
 }
 
-TEST(ThreadSchedulerTest, FreeThreadsHelpWithParallelFor) {
+TEST(ThreadSchedulerTest, FreeThreadsHelpParallelFor) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 2});
   auto helped = scheduler->NewEvent();
@@ -292,7 +292,7 @@ class ThreadShortageTest : public ::testing::Test {
   std::vector<std::string> reports_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST_F(ThreadShortageTest, PoolsGoOnWithTheThreadsThatTheyHave) {
+TEST_F(ThreadShortageTest, PoolsContinueWithFewerThreads) {
   constexpr int kEach = 20;
   auto scheduler = NewScheduler();
   EXPECT_OK(ThreadsStatus(*scheduler));
@@ -307,7 +307,7 @@ TEST_F(ThreadShortageTest, PoolsGoOnWithTheThreadsThatTheyHave) {
   EXPECT_EQ(runs, 5 * kEach);
 }
 
-TEST_F(ThreadShortageTest, EachPoolReportsItOnce) {
+TEST_F(ThreadShortageTest, EachPoolReportsAShortageOnce) {
   auto scheduler = NewScheduler();
   const std::shared_ptr<Event> release = scheduler->NewEvent();
   for (int i = 0; i < 5; ++i) {
@@ -320,7 +320,7 @@ TEST_F(ThreadShortageTest, EachPoolReportsItOnce) {
                              "on with those: No more")));
 }
 
-TEST_F(ThreadShortageTest, WaitingWorkGetsThreadsOnceThereAreSome) {
+TEST_F(ThreadShortageTest, QueuedWorkRunsOnceThreadsCanStart) {
   auto scheduler = NewScheduler();
   const std::shared_ptr<Event> release = scheduler->NewEvent();
   auto second = scheduler->NewEvent();
@@ -332,7 +332,7 @@ TEST_F(ThreadShortageTest, WaitingWorkGetsThreadsOnceThereAreSome) {
 }
 
 // As the loops of a server do not: others free and stop.
-TEST_F(ThreadShortageTest, OwnThreadsThatDoNotEndLeaveOne) {
+TEST_F(ThreadShortageTest, BusyUnboundedPoolKeepsAFreeThread) {
   auto scheduler = NewScheduler();
   starter_.SetRefuses([](int) { return true; });
   const std::shared_ptr<Event> release = scheduler->NewEvent();
@@ -381,7 +381,7 @@ TEST_F(ThreadShortageTest, SchedulerThatCannotStartReportsNoShortage) {
   }
 }
 
-TEST_F(ThreadShortageTest, DestructorRunsWhatFoundNoThread) {
+TEST_F(ThreadShortageTest, DestructorRunsClosuresWithoutAThread) {
   starter_.SetRefuses([](int) { return true; });
   auto scheduler = NewScheduler();
   int runs = 0;
@@ -395,7 +395,7 @@ TEST_F(ThreadShortageTest, DestructorRunsWhatFoundNoThread) {
 
 // Closures of each pool schedule one of each other pool, which may have no
 // thread, or be the only one that has.
-TEST_F(ThreadShortageTest, DestructorRunsWhatItsClosuresSchedule) {
+TEST_F(ThreadShortageTest, DestructorRunsClosuresScheduledByClosures) {
   constexpr Pool kPools[] = {Pool::kControl, Pool::kGraph, Pool::kBlocking,
                              Pool::kOwnThread, Pool::kCompute};
   for (int refused = 0; refused <= kFewestThreads; ++refused) {
@@ -430,7 +430,7 @@ TEST_F(ThreadShortageTest, DestructorRunsWhatItsClosuresSchedule) {
   _exit(runs == 100 ? 0 : 3);
 }
 
-TEST(ThreadStarterTest, RefusalBySystemEndsNoProcess) {
+TEST(ThreadStarterTest, FailedThreadStartDoesNotAbort) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(RunsAllWithoutFurtherThreads(), testing::ExitedWithCode(0),
               "The thread pool weft/b needs more than its 1 threads");
@@ -447,7 +447,7 @@ std::set<std::string> LiveThreads() {
 }
 
 // The system may list a thread for a moment after it was joined.
-TEST(ThreadStarterTest, ThreadsThatWereTriedAreGone) {
+TEST(ThreadStarterTest, ProbeThreadsAreJoined) {
   SystemThreadStarter starter;
   const std::set<std::string> before = LiveThreads();
   EXPECT_OK(CheckThreadsCanStart(starter, 4));

@@ -20,7 +20,7 @@ TEST(AddressTest, ParsesBothForms) {
   }
 }
 
-TEST(AddressTest, Ipv6StandsInBrackets) {
+TEST(AddressTest, Ipv6AddressesNeedBrackets) {
   ASSERT_OK_AND_ASSIGN(const Address address, Address::Parse("zmq://[::1]:80"));
   EXPECT_EQ(address.host, "::1");
   EXPECT_EQ(address.ToString(), "[::1]:80");
@@ -32,7 +32,7 @@ TEST(AddressTest, PortZeroIsAnyPort) {
   EXPECT_EQ(address.port, 0);
 }
 
-TEST(AddressTest, SaysWhatIsWrong) {
+TEST(AddressTest, MalformedAddressErrorsNameTheDefect) {
   const struct {
     std::string text;
     const char* what;

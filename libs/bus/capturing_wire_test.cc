@@ -52,7 +52,7 @@ class CapturingWireTest : public testing::Test {
       {.max_frame_bytes = 8}};
 };
 
-TEST_F(CapturingWireTest, MessagesAreWrittenDownInBothDirections) {
+TEST_F(CapturingWireTest, MessagesOfBothDirectionsAreRecorded) {
   Echo server;
   Echo client;
   server.wire = &wire_;
@@ -85,7 +85,7 @@ TEST_F(CapturingWireTest, MessagesAreWrittenDownInBothDirections) {
   }
 }
 
-TEST_F(CapturingWireTest, ADamagedFileIsSaidToBeSo) {
+TEST_F(CapturingWireTest, DamagedCaptureFileIsReported) {
   EXPECT_THAT(ReadCapture(""), StatusIs(kInvalid, "WEFTCAP1"));
   EXPECT_THAT(ReadCapture("something else"), StatusIs(kInvalid));
   std::string file(CaptureHeader());

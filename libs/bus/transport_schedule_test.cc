@@ -268,7 +268,7 @@ class Conversation {
   int num_cancelled_ = 0;
 };
 
-TEST(TransportScheduleTest, EveryCallEndsOnceAndNothingIsLeft) {
+TEST(TransportScheduleTest, EveryCallEndsOnceWithoutLeaks) {
   const uint64_t first = FirstSeed();
   const uint64_t count = NumSeeds(kSeeds);
   int num_answered_well = 0;

@@ -11,7 +11,7 @@ DeviceName Named(absl::string_view text) {
   return name.ok() ? *name : DeviceName();
 }
 
-TEST(DeviceNameTest, PrintsCanonically) {
+TEST(DeviceNameTest, PrintsInCanonicalForm) {
   const struct {
     const char* text;
     const char* canonical;
@@ -47,7 +47,7 @@ TEST(DeviceNameTest, PrintsCanonically) {
   }
 }
 
-TEST(DeviceNameTest, RefusesWhatIsMalformed) {
+TEST(DeviceNameTest, MalformedNamesAreRefused) {
   for (const char* text : {"/job:",
                            "/job:1a",
                            "/job:a-b",
@@ -86,7 +86,7 @@ TEST(DeviceNameTest, RefusesWhatIsMalformed) {
   }
 }
 
-TEST(DeviceNameTest, ErrorsSayWhat) {
+TEST(DeviceNameTest, ErrorsNameTheMalformedPart) {
   EXPECT_EQ(DeviceName::Parse("/jobs:a").status().message(),
             "Malformed device specification '/jobs:a': Unknown attribute: "
             "'jobs' in 'jobs:a'");
@@ -95,7 +95,7 @@ TEST(DeviceNameTest, ErrorsSayWhat) {
             "multiple device types: CPU and gpu in 'gpu:1'");
 }
 
-TEST(DeviceNameTest, KnowsWhenItIsFull) {
+TEST(DeviceNameTest, FullySpecifiedNameIsRecognized) {
   EXPECT_TRUE(Named("/job:a/replica:0/task:0/cpu:0").IsFull());
   EXPECT_FALSE(Named("/job:a/replica:0/task:0/device:CPU").IsFull());
   EXPECT_FALSE(Named("/job:a/task:0/cpu:0").IsFull());
@@ -159,7 +159,7 @@ TEST(DeviceNameTest, InnerScopeWinsPartByPart) {
             "/job:worker/task:1/device:CPU:0");
 }
 
-TEST(DeviceNameTest, Specifies) {
+TEST(DeviceNameTest, SpecifiesComparesPartByPart) {
   const DeviceName full = Named("/job:a/replica:0/task:2/cpu:0");
   for (const char* text : {"", "/job:a", "/task:2", "/cpu:0", "/device:CPU"}) {
     EXPECT_TRUE(Named(text).IsSpecificationOf(full)) << text;

@@ -25,7 +25,7 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::SizeIs;
 
-TEST_F(CoordinatorTest, JoiningTellsWhatATaskNeedsToKnow) {
+TEST_F(CoordinatorTest, JoinReplyHasIncarnationAndInterval) {
   ASSERT_OK_AND_ASSIGN(const JoinReply first, Join(JoinOf(kPs0, 1)));
   EXPECT_EQ(first.coordinator, 100u);
   EXPECT_EQ(first.heartbeat_interval, absl::Seconds(1));
@@ -34,7 +34,7 @@ TEST_F(CoordinatorTest, JoiningTellsWhatATaskNeedsToKnow) {
   EXPECT_EQ(other.coordinator, 200u);
 }
 
-TEST_F(CoordinatorTest, TheClustersUuidIsToldOnceAllHaveJoined) {
+TEST_F(CoordinatorTest, ClusterUuidIsSentOnceAllJoined) {
   for (const char* task : {kWriter, kCoordinator, kPs0, kPs1, kWorker0}) {
     ASSERT_OK_AND_ASSIGN(const JoinReply early, Join(JoinOf(task, 1)));
     EXPECT_EQ(early.cluster_uuid, "");
@@ -48,7 +48,7 @@ TEST_F(CoordinatorTest, TheClustersUuidIsToldOnceAllHaveJoined) {
 }
 
 // Also where the task that plays the coordinator, or another, is new.
-TEST_F(CoordinatorTest, TheClustersUuidOutlivesItsCoordinator) {
+TEST_F(CoordinatorTest, ClusterUuidOutlivesTheCoordinator) {
   const std::string uuid = "00112233445566778899aabbccddeeff";
   Start(200);
   ASSERT_OK_AND_ASSIGN(const JoinReply fresh, Join(JoinOf(kPs0, 2)));
@@ -63,7 +63,7 @@ TEST_F(CoordinatorTest, TheClustersUuidOutlivesItsCoordinator) {
   EXPECT_EQ(later.cluster_uuid, uuid);
 }
 
-TEST_F(CoordinatorTest, WhatIsNoUuidIsNotTheClusters) {
+TEST_F(CoordinatorTest, MalformedClusterUuidIsIgnored) {
   JoinRequest odd = JoinOf(kPs0, 1);
   for (const std::string& text : {std::string("c0ffee"), std::string(32, '/'),
                                   std::string(100'000, 'a')}) {
@@ -106,7 +106,7 @@ constexpr char kOtherCluster[] = "ffffffffffffffffffffffffffffffff";
 
 // They were members under the coordinator before this one, which has told them
 // which cluster this is.
-TEST_F(CoordinatorTest, TaskThatLeavesBeforeItJoinedHasLeft) {
+TEST_F(CoordinatorTest, TaskMayLeaveBeforeItJoined) {
   JoinRequest survivor = JoinOf(kWorker0, 1);
   survivor.cluster_uuid = kThisCluster;
   EXPECT_OK(Join(survivor));
@@ -119,7 +119,7 @@ TEST_F(CoordinatorTest, TaskThatLeavesBeforeItJoinedHasLeft) {
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
 }
 
-TEST_F(CoordinatorTest, TaskThatLeavesBeforeAllOthersJoinedHasLeft) {
+TEST_F(CoordinatorTest, TaskMayLeaveBeforeOthersJoined) {
   Leave(kPs0, 1, kThisCluster);
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kExpected);
   EXPECT_THAT(Join(JoinOf(kPs0, 1)), StatusIs(absl::StatusCode::kAborted));
@@ -163,7 +163,7 @@ TEST_F(CoordinatorTest, HeartbeatReportsTasksThatHaveLeft) {
   EXPECT_EQ(Tasks()[kPs1].state, TaskState::kAlive);
 }
 
-TEST_F(CoordinatorTest, OfTwoClaimantsTheFirstIsTheTask) {
+TEST_F(CoordinatorTest, FirstOfTwoClaimantsIsTheTask) {
   JoinAs(kPs0, 1);
   for (int i = 0; i < 3; ++i) {
     EXPECT_THAT(Join(JoinOf(kPs0, 2)),
@@ -216,7 +216,7 @@ TEST_F(CoordinatorTest, AnotherBuildIsRefused) {
   EXPECT_THAT(Join(JoinOf(kPs0, 2)), StatusIs(kDisagrees, kPs1));
 }
 
-TEST_F(CoordinatorTest, JoinRequestsThatMakeNoSenseAreRefused) {
+TEST_F(CoordinatorTest, MalformedJoinRequestsAreRefused) {
   JoinRequest request = JoinOf(kPs0, 0);
   EXPECT_THAT(Join(request),
               StatusIs(absl::StatusCode::kInvalidArgument, "incarnation"));
@@ -252,7 +252,7 @@ TEST_F(CoordinatorTest, ATaskThatIsSilentIsLost) {
   EXPECT_OK(Join(JoinOf(kPs0, 1)));
 }
 
-TEST_F(CoordinatorTest, ACoordinatorThatStoodStillLosesNobody) {
+TEST_F(CoordinatorTest, StalledCoordinatorLosesNoTask) {
   const auto part = scheduler_.NewPart();
   Start(200, absl::Seconds(1), part.get());
   JoinAs(kPs0);
@@ -271,7 +271,7 @@ TEST_F(CoordinatorTest, ACoordinatorThatStoodStillLosesNobody) {
 }
 
 // Also where it is stopped for less than anybody may be silent.
-TEST_F(CoordinatorTest, ACoordinatorThatStoodStillForAMomentLosesNobody) {
+TEST_F(CoordinatorTest, BrieflyStalledCoordinatorLosesNoTask) {
   const auto part = scheduler_.NewPart();
   Start(200, absl::Seconds(1), part.get());
   JoinAs(kPs0);
@@ -281,7 +281,7 @@ TEST_F(CoordinatorTest, ACoordinatorThatStoodStillForAMomentLosesNobody) {
   coordinator_.reset();
 }
 
-TEST_F(CoordinatorTest, ACoordinatorThatIsAlwaysLateLosesWhoIsSilent) {
+TEST_F(CoordinatorTest, LateCoordinatorStillLosesSilentTasks) {
   const auto part = scheduler_.NewPart();
   Start(200, absl::Seconds(1), part.get());
   JoinAs(kPs0);
@@ -327,7 +327,7 @@ TEST_F(CoordinatorTest, LinesAreLoggedWithoutTheLock) {
   coordinator_.reset();
 }
 
-TEST_F(CoordinatorTest, TheLateLossOfAnOldProcessIsNotThatOfTheNewOne) {
+TEST_F(CoordinatorTest, LateLossOfOldProcessKeepsTheNewOne) {
   JoinAs(kPs0, 1);
   coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("it was cut"));
   JoinAs(kPs0, 2);
@@ -335,7 +335,7 @@ TEST_F(CoordinatorTest, TheLateLossOfAnOldProcessIsNotThatOfTheNewOne) {
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kAlive);
 }
 
-TEST_F(CoordinatorTest, OfTwoClaimantsNoneGetsItByACutConnection) {
+TEST_F(CoordinatorTest, ConnectionLossDoesNotSwitchClaimants) {
   JoinAs(kPs0, 1);
   EXPECT_FALSE(Join(JoinOf(kPs0, 2)).ok());
   coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("it was cut"));
@@ -344,7 +344,7 @@ TEST_F(CoordinatorTest, OfTwoClaimantsNoneGetsItByACutConnection) {
   EXPECT_OK(Join(JoinOf(kPs0, 1)));
 }
 
-TEST_F(CoordinatorTest, ComingsAndGoingsAreLogged) {
+TEST_F(CoordinatorTest, MembershipChangesAreLogged) {
   JoinAs(kPs0);
   JoinAs(kPs0);
   coordinator_->OnTaskLost(kPs0, 1, absl::UnavailableError("it was cut"));
@@ -375,7 +375,7 @@ TEST_F(CoordinatorTest, KnowsWhichProcessOfATaskHasLeft) {
   EXPECT_FALSE(coordinator_->HasLeft("nobody", 1));
 }
 
-TEST_F(CoordinatorTest, WithoutHeartbeatsOnlyALostConnectionLosesATask) {
+TEST_F(CoordinatorTest, OnlyDisconnectsLoseTasksWithoutHeartbeats) {
   Start(200, absl::InfiniteDuration());
   ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(JoinOf(kPs0, 1)));
   EXPECT_EQ(reply.heartbeat_interval, absl::InfiniteDuration());
@@ -392,7 +392,7 @@ TEST_F(CoordinatorTest, WithoutHeartbeatsOnlyALostConnectionLosesATask) {
       << "nobody can tell whether it still exists";
 }
 
-TEST_F(CoordinatorTest, HeartbeatsTellWhichJobsHaveFinished) {
+TEST_F(CoordinatorTest, HeartbeatReplyNamesFinishedJobs) {
   JoinAll();
   Leave(kWorker0);
   ASSERT_OK_AND_ASSIGN(HeartbeatReply reply, Beat(kPs0));
@@ -407,7 +407,7 @@ TEST_F(CoordinatorTest, HeartbeatsTellWhichJobsHaveFinished) {
 
 // Whoever is not there cannot hear of it, and whoever is there has heard an
 // answer when it asks again.
-TEST_F(CoordinatorTest, KnowsWhoHasHeardWhichJobsHaveFinished) {
+TEST_F(CoordinatorTest, HaveAllHeardTracksFinishedJobsReplies) {
   JoinAll();
   const auto beat_twice = [this](const char* task) {
     ASSERT_OK(Beat(task));
@@ -431,7 +431,7 @@ TEST_F(CoordinatorTest, KnowsWhoHasHeardWhichJobsHaveFinished) {
   EXPECT_TRUE(coordinator_->HaveAllHeard());
 }
 
-TEST_F(CoordinatorTest, AJobStaysFinishedWhenALateJoinOfItIsServed) {
+TEST_F(CoordinatorTest, LateJoinDoesNotReviveAFinishedJob) {
   JoinAll();
   Leave(kWorker0);
   Leave(kWorker1);
@@ -443,7 +443,7 @@ TEST_F(CoordinatorTest, AJobStaysFinishedWhenALateJoinOfItIsServed) {
   EXPECT_THAT(reply.finished_jobs, ElementsAre("worker"));
 }
 
-TEST_F(CoordinatorTest, AShutdownStopsTheCoordinatorLast) {
+TEST_F(CoordinatorTest, ShutdownStopsTheCoordinatorLast) {
   JoinAs(kPs0);
   JoinAs(kWorker0);
   JoinRequest own = JoinOf(kCoordinator, 1);
@@ -468,7 +468,7 @@ TEST_F(CoordinatorTest, AShutdownStopsTheCoordinatorLast) {
   EXPECT_TRUE(shall_stop(kCoordinator));
 }
 
-TEST_F(CoordinatorTest, AShutdownDoesNotWaitForEverForATaskThatStays) {
+TEST_F(CoordinatorTest, ShutdownDoesNotWaitForeverForATask) {
   JoinAs(kPs0);
   JoinRequest own = JoinOf(kCoordinator, 1);
   own.devices.clear();
@@ -485,7 +485,7 @@ TEST_F(CoordinatorTest, AShutdownDoesNotWaitForEverForATaskThatStays) {
   EXPECT_TRUE(reply.stop);
 }
 
-TEST_F(CoordinatorTest, TheStatusTellsAll) {
+TEST_F(CoordinatorTest, StatusDescribesAllTasks) {
   JoinAs(kPs0, 7);
   PlacementRequest request = RequestOf(1, kWorker0, {NodeOf(Var("x"), "")});
   request.device_filters = {"/job:worker/task:0"};
@@ -512,7 +512,7 @@ TEST_F(CoordinatorTest, TheStatusTellsAll) {
   EXPECT_TRUE(reply.wants_report) << "whoever looks again sees more";
 }
 
-TEST_F(CoordinatorTest, OnlyFreshStatusCountsByContainer) {
+TEST_F(CoordinatorTest, OnlyFreshStatusCountsPerContainer) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("x"), "/job:ps/task:0")}));
   EXPECT_THAT(Tasks()[kWorker0].sessions_by_container, IsEmpty());
@@ -527,7 +527,7 @@ TEST_F(CoordinatorTest, OnlyFreshStatusCountsByContainer) {
               ElementsAre(Pair("ps", 1)));
 }
 
-TEST_F(CoordinatorTest, StatesComeWithoutResourcesAndDevices) {
+TEST_F(CoordinatorTest, StatesOmitResourcesAndDevices) {
   JoinAs(kPs0);
   protocol::TaskReport report;
   report.resources = {Held("ps", Var("x"), Cpu(kPs0))};
@@ -545,7 +545,7 @@ TEST_F(CoordinatorTest, StatesComeWithoutResourcesAndDevices) {
   EXPECT_EQ(status.tasks[3].state, TaskState::kExpected);
 }
 
-TEST_F(CoordinatorTest, AFreshStatusIsYoungerThanTheCall) {
+TEST_F(CoordinatorTest, FreshStatusIsNewerThanTheCall) {
   JoinAll();
   for (const char* task : {kPs0, kPs1, kWorker0, kWorker1}) {
     BeatAndReport(task, {});
@@ -564,7 +564,7 @@ TEST_F(CoordinatorTest, AFreshStatusIsYoungerThanTheCall) {
   EXPECT_EQ(status.tasks[2].resources[0].resource.name, "x");
 }
 
-TEST_F(CoordinatorTest, AFreshStatusSkipsATaskThatIsSilent) {
+TEST_F(CoordinatorTest, FreshStatusSkipsASilentTask) {
   JoinAll();
   Pending<ClusterStatus> pending;
   coordinator_->GetCluster({.is_fresh = true}, In(absl::Minutes(1)),
@@ -576,7 +576,7 @@ TEST_F(CoordinatorTest, AFreshStatusSkipsATaskThatIsSilent) {
   EXPECT_EQ(pending.get()->tasks.size(), 6u);
 }
 
-TEST_F(CoordinatorTest, AFreshStatusWaitsOnlyForTasksThatReport) {
+TEST_F(CoordinatorTest, FreshStatusWaitsOnlyForReportingTasks) {
   JoinAs(kPs0);
   Pending<ClusterStatus> pending;
   coordinator_->GetCluster({.is_fresh = true}, In(absl::Minutes(1)),
@@ -593,7 +593,7 @@ TEST_F(CoordinatorTest, AFreshStatusWaitsOnlyForTasksThatReport) {
   EXPECT_OK(without_heartbeats.get());
 }
 
-TEST_F(CoordinatorTest, WhatWaitsIsAnsweredWhenItEnds) {
+TEST_F(CoordinatorTest, DestructorFailsWaitingCalls) {
   auto waiting = BeginPlace(RequestOf(1, kWorker0, {}));
   Pending<std::vector<DeviceAttributes>> list;
   coordinator_->ListDevices({}, In(absl::Minutes(1)), nullptr, list.Done());

@@ -64,7 +64,7 @@ TEST_F(CoordinatorTest, ReplicasThatDisagreeAreRefused) {
               StatusIs(kDisagrees, "partitioner"));
 }
 
-TEST_F(CoordinatorTest, AnErrorRegistersNothing) {
+TEST_F(CoordinatorTest, FailedPlacementDeclaresNoResources) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   EXPECT_THAT(Place(2, kWorker1,
@@ -80,7 +80,7 @@ TEST_F(CoordinatorTest, AnErrorRegistersNothing) {
   EXPECT_EQ(Tasks()[kWorker0].num_sessions, 2);
 }
 
-TEST_F(CoordinatorTest, AnExplanationKnowsWhatLivesWhereAndRegistersNothing) {
+TEST_F(CoordinatorTest, ExplanationSeesResourcesAndDeclaresNone) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("x"), "/job:ps/task:1")}));
   PlacementRequest request = RequestOf(
@@ -97,7 +97,7 @@ TEST_F(CoordinatorTest, AnExplanationKnowsWhatLivesWhereAndRegistersNothing) {
   EXPECT_OK(BeginPlace(request).get());
 }
 
-TEST_F(CoordinatorTest, AnIsolatedSessionSharesNothing) {
+TEST_F(CoordinatorTest, IsolatedSessionSharesNoResources) {
   JoinAll();
   ASSERT_OK(Place(1, kPs1, {NodeOf(Var("w"), "")}));
   PlacementRequest request = RequestOf(
@@ -146,7 +146,7 @@ TEST_F(CoordinatorTest, AResetAllowsAnotherDefinition) {
   EXPECT_OK(Place(2, kWorker1, {NodeOf(Var("w", {9}), "/job:ps/task:0")}));
 }
 
-TEST_F(CoordinatorTest, AfterASessionTheObjectDecides) {
+TEST_F(CoordinatorTest, ResourceDecidesAfterItsSessionEnds) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   EndSession(1);
@@ -166,7 +166,7 @@ TEST_F(CoordinatorTest, AfterASessionTheObjectDecides) {
   EXPECT_OK(reply.get());
 }
 
-TEST_F(CoordinatorTest, AReportThatDoesNotComeIsNotWaitedForBeyondTheDeadline) {
+TEST_F(CoordinatorTest, MissingReportFailsAtTheDeadline) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   EndSession(1);
@@ -178,7 +178,7 @@ TEST_F(CoordinatorTest, AReportThatDoesNotComeIsNotWaitedForBeyondTheDeadline) {
                                     std::string(kPs0) + " to report"));
 }
 
-TEST_F(CoordinatorTest, ATaskThatIsLostHasNothingToReport) {
+TEST_F(CoordinatorTest, LostTaskIsNotAskedForAReport) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   EndSession(1);
@@ -191,7 +191,7 @@ TEST_F(CoordinatorTest, ATaskThatIsLostHasNothingToReport) {
   EXPECT_OK(reply.get());
 }
 
-TEST_F(CoordinatorTest, PlacementsTakeTurns) {
+TEST_F(CoordinatorTest, PlacementsRunOneAtATime) {
   JoinAll();
   std::vector<Pending<PlacementReply>> replies;
   for (uint64_t i = 0; i < 20; ++i) {
@@ -210,7 +210,7 @@ TEST_F(CoordinatorTest, PlacementsTakeTurns) {
 
 // Sessions and their masters.
 
-TEST_F(CoordinatorTest, AMasterThatWasReplacedPlacesNothing) {
+TEST_F(CoordinatorTest, ReplacedMasterCannotPlace) {
   JoinAll();
   PlacementRequest request = RequestOf(1, kWorker0, {NodeOf(Var("x"), "")});
   request.incarnation = 9;
@@ -235,7 +235,7 @@ TEST_F(CoordinatorTest, TheEndOfASessionEndsItsPlacement) {
               StatusIs(absl::StatusCode::kAborted, "has ended"));
 }
 
-TEST_F(CoordinatorTest, SessionsOfALostMasterStandInNobodysWay) {
+TEST_F(CoordinatorTest, SessionsOfALostMasterDoNotConflict) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   coordinator_->OnTaskLost(kWorker0, 1, absl::UnavailableError("cut"));
@@ -247,7 +247,7 @@ TEST_F(CoordinatorTest, SessionsOfALostMasterStandInNobodysWay) {
   EXPECT_OK(reply.get());
 }
 
-TEST_F(CoordinatorTest, ASessionWhoseEndWasNotHeardDoesHarmOnlyOnce) {
+TEST_F(CoordinatorTest, MissedSessionEndCausesOneConflict) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   const PlacementRequest other =
@@ -275,7 +275,7 @@ TEST_F(CoordinatorTest, ARestartedTaskHasLostItsContainers) {
   EXPECT_OK(Place(2, kWorker1, {NodeOf(Var("w", {9}), "/job:ps/task:0")}));
 }
 
-TEST_F(CoordinatorTest, ANewCoordinatorLearnsAllFromTheTasks) {
+TEST_F(CoordinatorTest, NewCoordinatorLearnsFromReports) {
   JoinAll();
   const std::vector<PlacementNode> model = {NodeOf(Var("w"), "/job:ps/task:0"),
                                             NodeOf(Var("x"), "/job:ps/task:1")};
@@ -314,7 +314,7 @@ TEST_F(CoordinatorTest, ANewCoordinatorLearnsAllFromTheTasks) {
   EXPECT_OK(Place(5, kWorker1, model));
 }
 
-TEST_F(CoordinatorTest, AConnectionThatWasOnlyCutCostsNothing) {
+TEST_F(CoordinatorTest, ReconnectKeepsDeclaredResources) {
   JoinAll();
   ASSERT_OK(Place(1, kWorker0, {NodeOf(Var("w"), "/job:ps/task:0")}));
   const protocol::DeclaredResources declared = {
@@ -332,7 +332,7 @@ TEST_F(CoordinatorTest, AConnectionThatWasOnlyCutCostsNothing) {
 }
 
 // Its end was told to the coordinator before, or to nobody.
-TEST_F(CoordinatorTest, ASessionThatEndedWhileItsTaskJoinedIsForgotten) {
+TEST_F(CoordinatorTest, SessionEndedDuringJoinIsForgotten) {
   JoinRequest worker = JoinOf(kWorker0, 1);
   worker.report.sessions = {{1, {Held("ps", Var("w"), Cpu(kPs0))}}};
   EXPECT_OK(Join(worker));

@@ -19,7 +19,7 @@ using protocol::JoinReply;
 using protocol::PlacementReply;
 using protocol::PlacementRequest;
 
-TEST_F(CoordinatorTest, EachCallIsAnsweredOnceWhateverHappensMeanwhile) {
+TEST_F(CoordinatorTest, EachCallIsAnsweredOnceUnderConcurrency) {
   constexpr int kRounds = 100;
   const SystemClock clock;
   std::unique_ptr<Scheduler> scheduler = NewThreadScheduler(clock);

@@ -132,7 +132,7 @@ TEST(DisagreementCauseTest, TwoProgramsInOneContainer) {
                             "\"ps\"")));
 }
 
-TEST(DisagreementCauseTest, WhatWasLeft) {
+TEST(DisagreementCauseTest, ResourcesOfAnEarlierProgram) {
   const DeclaredProgram here = {Var("w", 0, {9}), Var("b", 1)};
   std::vector<ResourceDifference> left =
       Differences(here, {Var("w", 0), Var("b", 0)});

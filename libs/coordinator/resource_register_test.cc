@@ -109,7 +109,7 @@ TEST_F(ResourceRegisterTest, SessionsAreCountedByContainer) {
   EXPECT_THAT(register_.SessionsByContainer(), testing::SizeIs(1));
 }
 
-TEST_F(ResourceRegisterTest, WhatIsNotReportedIsOnlyDeclared) {
+TEST_F(ResourceRegisterTest, UnreportedResourceIsOnlyDeclared) {
   EXPECT_OK(
       Place(1, kWorker0, {On(kPs0, Var("ps", "b")), On(kPs0, Var("ps", "a"))}));
   const auto declared = [&](const std::string& task) {
@@ -129,7 +129,7 @@ TEST_F(ResourceRegisterTest, WhatIsNotReportedIsOnlyDeclared) {
   EXPECT_THAT(declared(kPs0), testing::IsEmpty());
 }
 
-TEST_F(ResourceRegisterTest, TypeAndShapeHaveToAgreeAsFarAsKnown) {
+TEST_F(ResourceRegisterTest, KnownTypesAndShapesMustAgree) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w", {2, -1}))}));
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {-1, 3}))}));
   EXPECT_OK(Place(3, kWorker1, {On(kPs0, Var("ps", "w", PartialShape()))}));
@@ -142,7 +142,7 @@ TEST_F(ResourceRegisterTest, TypeAndShapeHaveToAgreeAsFarAsKnown) {
               StatusIs(kDisagrees, "int32 [2,3]"));
 }
 
-TEST_F(ResourceRegisterTest, AReferenceIsOfTheTypeItRefersTo) {
+TEST_F(ResourceRegisterTest, ReferenceTypeMatchesItsBaseType) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   EXPECT_OK(Place(2, kWorker1,
                   {On(kPs0, Var("ps", "w", {2, 3}, MakeRefType(DT_FLOAT)))}));
@@ -181,7 +181,7 @@ TEST_F(ResourceRegisterTest, AnotherOrderOfCreationIsADisagreement) {
                        "after it."));
 }
 
-TEST_F(ResourceRegisterTest, DefinitionsHaveToAgreeAsFarAsKnown) {
+TEST_F(ResourceRegisterTest, KnownDefinitionsMustAgree) {
   const auto queue = [](const std::string& definition) {
     return On(kPs0,
               {"ps", "q", "Queue", DT_INVALID, PartialShape(), definition});
@@ -215,7 +215,7 @@ TEST_F(ResourceRegisterTest, AReplicaThatUsesAnotherJobDisagrees) {
       StatusIs(kDisagrees, "\"step\" is in job worker here and in job ps"));
 }
 
-TEST_F(ResourceRegisterTest, AReplicaThatMeansAnotherKindDisagrees) {
+TEST_F(ResourceRegisterTest, ReplicaWithAnotherKindDisagrees) {
   const std::vector<NodeResource> shared = {On(kPs0, Var("ps", "w"))};
   NamedResource queue = Var("ps", "q");
   queue.kind = "Queue";
@@ -229,7 +229,7 @@ TEST_F(ResourceRegisterTest, AReplicaThatMeansAnotherKindDisagrees) {
       << "it has both";
 }
 
-TEST_F(ResourceRegisterTest, OtherJobsBelongToOtherProgramsOtherwise) {
+TEST_F(ResourceRegisterTest, DifferentJobsAreDifferentPrograms) {
   EXPECT_OK(Place(1, kWorker0,
                   {On(kPs0, Var("ps", "score", {})), On(kPs1, Var("ps", "w")),
                    On(kPs1, Var("ps", "b"))}));
@@ -248,7 +248,7 @@ TEST_F(ResourceRegisterTest, OtherJobsBelongToOtherProgramsOtherwise) {
       << "a container that is asked for is meant";
 }
 
-TEST_F(ResourceRegisterTest, ALongDiffIsCutShort) {
+TEST_F(ResourceRegisterTest, LongDiffIsTruncated) {
   std::vector<NodeResource> here, there;
   for (int i = 0; i < 9; ++i) {
     const std::string name = "w" + std::to_string(i);
@@ -273,7 +273,7 @@ TEST_F(ResourceRegisterTest, AnotherNumberOfPartitionsIsADisagreement) {
               StatusIs(kDisagrees, "partitioner"));
 }
 
-TEST_F(ResourceRegisterTest, OtherContainersNamesAndKindsAreOtherResources) {
+TEST_F(ResourceRegisterTest, ContainerNameAndKindIdentifyAResource) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   NamedResource table = Var("ps", "w", {7});
   table.kind = "HashTable";
@@ -285,7 +285,7 @@ TEST_F(ResourceRegisterTest, OtherContainersNamesAndKindsAreOtherResources) {
 
 // Correct programs, which are never refused.
 
-TEST_F(ResourceRegisterTest, LocalStepsOfOneNameAreNotCompared) {
+TEST_F(ResourceRegisterTest, LocalResourcesOfOneNameAreNotCompared) {
   const NamedResource step = Var("worker", "sync_rep_local_step", {});
   EXPECT_OK(Place(1, kWorker0, {On(kWorker0, step)}));
   EXPECT_OK(Place(2, kWorker1, {On(kWorker1, step)}));
@@ -306,7 +306,7 @@ TEST_F(ResourceRegisterTest, ASessionIsNotComparedWithItself) {
             {On(kPs0, Var("ps", "w", {3})), On(kPs1, Var("ps", "w", {4}))}));
 }
 
-TEST_F(ResourceRegisterTest, TwoGraphsOfOneClientMayPutANameOnTwoDevices) {
+TEST_F(ResourceRegisterTest, OneClientMayUseANameOnTwoDevices) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   EXPECT_OK(Place(2, kWorker0, {On(kPs1, Var("ps", "w"))}));
   EXPECT_THAT(Place(3, kWorker0, {On(kPs1, Var("ps", "w", {7}))}),
@@ -314,7 +314,7 @@ TEST_F(ResourceRegisterTest, TwoGraphsOfOneClientMayPutANameOnTwoDevices) {
       << "on one device it is one resource";
 }
 
-TEST_F(ResourceRegisterTest, AProgramThatIsFurtherDoesNotDisagree) {
+TEST_F(ResourceRegisterTest, LongerProgramDoesNotDisagree) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w"))}));
   EXPECT_OK(Place(2, kWorker1, {On(kPs1, Var("ps", "w"))}))
@@ -325,7 +325,7 @@ TEST_F(ResourceRegisterTest, AProgramThatIsFurtherDoesNotDisagree) {
 
 // What is left when sessions end.
 
-TEST_F(ResourceRegisterTest, WithoutSessionAndObjectNothingIsLeft) {
+TEST_F(ResourceRegisterTest, EntryEndsWithItsSessionAndResource) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w", {7}))}));
@@ -336,7 +336,7 @@ TEST_F(ResourceRegisterTest, WithoutSessionAndObjectNothingIsLeft) {
   EXPECT_THAT(doubtful_, IsEmpty());
 }
 
-TEST_F(ResourceRegisterTest, TheObjectKeepsTheEntry) {
+TEST_F(ResourceRegisterTest, ExistingResourceKeepsItsEntry) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
   const uint64_t since = register_.NextMoment();
@@ -359,7 +359,7 @@ TEST_F(ResourceRegisterTest, TheObjectKeepsTheEntry) {
 }
 
 // A variable whose shape may change, after a program that declared it of one.
-TEST_F(ResourceRegisterTest, WhatAnObjectLeavesOpenFitsAnyLaterDeclaration) {
+TEST_F(ResourceRegisterTest, UnknownShapeMatchesLaterDeclarations) {
   EXPECT_OK(
       Place(1, kWorker0, {On(kPs0, Var("ps", "w")), On(kPs0, Var("ps", "v"))}));
   register_.EndSession(1);
@@ -381,7 +381,7 @@ TEST_F(ResourceRegisterTest, WhatAnObjectLeavesOpenFitsAnyLaterDeclaration) {
 }
 
 // Also on the task of the session itself, where open ones are not compared.
-TEST_F(ResourceRegisterTest, WhatIsLeftOnTheOwnTaskHasToFit) {
+TEST_F(ResourceRegisterTest, ResourceLeftOnOwnTaskMustAgree) {
   const auto queue = [](const std::string& definition) {
     return On(kWorker0,
               {"worker", "q", "Queue", DT_INVALID, PartialShape(), definition});
@@ -430,7 +430,7 @@ TEST_F(ResourceRegisterTest, WhatIsLeftOnTheOwnTaskHasToFit) {
   EXPECT_OK(place(queue("capacity=2"))) << "the op says so itself";
 }
 
-TEST_F(ResourceRegisterTest, OnlyAYoungReportIsBelieved) {
+TEST_F(ResourceRegisterTest, StaleReportIsNotTrusted) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   // The ps was answered, and builds a report; then the session ends, after it
   // has made the variable.
@@ -445,7 +445,7 @@ TEST_F(ResourceRegisterTest, OnlyAYoungReportIsBelieved) {
 }
 
 // Heartbeats go on while a task collects its report.
-TEST_F(ResourceRegisterTest, AnswersThatPassAReportMakeItNoYounger) {
+TEST_F(ResourceRegisterTest, LaterAnswerDoesNotRefreshAReport) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
   EXPECT_TRUE(register_.Answer(kPs0)) << "it collects the report now";
@@ -459,7 +459,7 @@ TEST_F(ResourceRegisterTest, AnswersThatPassAReportMakeItNoYounger) {
   EXPECT_EQ(register_.num_entries(), 0);
 }
 
-TEST_F(ResourceRegisterTest, WhatAnotherSessionDeclaresTooIsNotDoubted) {
+TEST_F(ResourceRegisterTest, ResourceOfAnOpenSessionIsConfirmed) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   EXPECT_OK(Place(2, kWorker1, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
@@ -468,7 +468,7 @@ TEST_F(ResourceRegisterTest, WhatAnotherSessionDeclaresTooIsNotDoubted) {
   EXPECT_EQ(register_.num_entries(), 1);
 }
 
-TEST_F(ResourceRegisterTest, DeclarationsCountMoreThanTheObject) {
+TEST_F(ResourceRegisterTest, DeclarationsTakePrecedenceOverResources) {
   // A program that may change a variable's shape declares none.
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w", PartialShape()))}));
   Report(kPs0, {Var("ps", "w", {5})});
@@ -529,7 +529,7 @@ class ResourceRegisterCostTest : public ResourceRegisterTest {
   }
 };
 
-TEST_F(ResourceRegisterCostTest, AReplicaCostsTheSameHoweverManyThereAre) {
+TEST_F(ResourceRegisterCostTest, CostOfAReplicaIsConstant) {
   constexpr int kVariables = 50;
   for (int i = 0; i < 3; ++i) Come(i, kVariables);
   const uint64_t third = CostOf([&] { Come(3, kVariables); });
@@ -539,7 +539,7 @@ TEST_F(ResourceRegisterCostTest, AReplicaCostsTheSameHoweverManyThereAre) {
   EXPECT_GE(third, kVariables) << "each is looked at, and that is counted";
 }
 
-TEST_F(ResourceRegisterCostTest, AnExtensionCostsWhatIsNew) {
+TEST_F(ResourceRegisterCostTest, ExtensionCostsOnlyItsNewNodes) {
   Come(0, 500);
   Come(1, 500);
   const auto extend = [&](const std::string& name) {
@@ -550,8 +550,7 @@ TEST_F(ResourceRegisterCostTest, AnExtensionCostsWhatIsNew) {
   EXPECT_LE(extend("later"), 10);
 }
 
-TEST_F(ResourceRegisterCostTest,
-       OtherContainersAndLocalsOfTheSameNamesAreFree) {
+TEST_F(ResourceRegisterCostTest, OtherContainersAndLocalsAreFree) {
   constexpr int kVariables = 20;
   for (int i = 0; i < 100; ++i) {
     std::vector<NodeResource> own;
@@ -570,7 +569,7 @@ TEST_F(ResourceRegisterCostTest,
 }
 
 // Two programs that have nothing to do with each other but their names.
-TEST_F(ResourceRegisterCostTest, StrangersOfTheSameNamesCostWhatOneOfThemDoes) {
+TEST_F(ResourceRegisterCostTest, UnrelatedProgramsCostNoMoreThanOne) {
   constexpr int kVariables = 50;
   const auto come_as_stranger = [&](int worker) {
     std::vector<NodeResource> model;
@@ -588,7 +587,7 @@ TEST_F(ResourceRegisterCostTest, StrangersOfTheSameNamesCostWhatOneOfThemDoes) {
 
 // Tasks come and go.
 
-TEST_F(ResourceRegisterTest, ALostTaskTakesItsContainersAndSessions) {
+TEST_F(ResourceRegisterTest, LostTaskLosesContainersAndSessions) {
   EXPECT_OK(
       Place(1, kWorker0, {On(kPs0, Var("ps", "w")), On(kPs1, Var("ps", "b"))}));
   register_.DropTask(kPs0);
@@ -601,7 +600,7 @@ TEST_F(ResourceRegisterTest, ALostTaskTakesItsContainersAndSessions) {
   EXPECT_EQ(register_.num_entries(), 1);
 }
 
-TEST_F(ResourceRegisterTest, ATaskThatReturnsTellsAgain) {
+TEST_F(ResourceRegisterTest, ReturningTaskReportsAgain) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.DropTask(kWorker0);
   register_.AddTask(kWorker0);
@@ -636,7 +635,7 @@ TEST_F(ResourceRegisterTest, ANewRegisterLearnsFromReports) {
   EXPECT_THAT(restarted.Homes(Var("", "old")), ElementsAre(Cpu(kPs0)));
 }
 
-TEST_F(ResourceRegisterTest, ASessionThatIsNotReportedAnyMoreHasEnded) {
+TEST_F(ResourceRegisterTest, SessionMissingFromReportsHasEnded) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   // Its master may not have heard yet that it was placed.
   Report(kWorker0);
@@ -649,7 +648,7 @@ TEST_F(ResourceRegisterTest, ASessionThatIsNotReportedAnyMoreHasEnded) {
   EXPECT_THAT(register_.SessionsOfTasks(), IsEmpty());
 }
 
-TEST_F(ResourceRegisterTest, ASessionWhoseMasterHeardLateIsThereAgain) {
+TEST_F(ResourceRegisterTest, LateReportRestoresASession) {
   EXPECT_OK(Place(1, kWorker0, {On(kWorker0, Var("worker", "w"))}));
   Report(kWorker0);
   Report(kWorker0);
@@ -665,7 +664,7 @@ TEST_F(ResourceRegisterTest, ASessionWhoseMasterHeardLateIsThereAgain) {
               SizeIs(1));
 }
 
-TEST_F(ResourceRegisterTest, AReportOnItsWayDoesNotReviveASession) {
+TEST_F(ResourceRegisterTest, ReportInFlightDoesNotReviveASession) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
   EXPECT_TRUE(register_.HasEnded(1));
@@ -673,7 +672,7 @@ TEST_F(ResourceRegisterTest, AReportOnItsWayDoesNotReviveASession) {
   EXPECT_THAT(register_.SessionsOfTasks(), IsEmpty());
 }
 
-TEST_F(ResourceRegisterTest, WhatIsMalformedInReportsIsLeftOut) {
+TEST_F(ResourceRegisterTest, MalformedReportEntriesAreSkipped) {
   Report(kWorker0);
   register_.Report(
       kWorker0,
@@ -691,7 +690,7 @@ TEST_F(ResourceRegisterTest, WhatIsMalformedInReportsIsLeftOut) {
 
 // Homes and Forget.
 
-TEST_F(ResourceRegisterTest, HomesAreWhereItIsDeclaredOrHeld) {
+TEST_F(ResourceRegisterTest, DevicesOfDeclaredAndExistingAreFound) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   Report(kWorker1, {Var("worker", "w"), Var("ps", "w"), Var("shared", "w")});
   EXPECT_THAT(register_.Homes(Var("", "w")),
@@ -706,7 +705,7 @@ TEST_F(ResourceRegisterTest, HomesAreWhereItIsDeclaredOrHeld) {
   EXPECT_THAT(register_.Homes(table), IsEmpty());
 }
 
-TEST_F(ResourceRegisterTest, AResetForgetsWithTheDeclarations) {
+TEST_F(ResourceRegisterTest, ResetForgetsDeclarations) {
   auto forget = [&](const std::vector<std::string>& containers,
                     const std::vector<std::string>& filters) {
     absl::StatusOr<ContainerFilter> filter =
@@ -730,7 +729,7 @@ TEST_F(ResourceRegisterTest, AResetForgetsWithTheDeclarations) {
   EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker1, 1)));
 }
 
-TEST_F(ResourceRegisterTest, AReportFromBeforeAResetIsNotBelieved) {
+TEST_F(ResourceRegisterTest, ReportFromBeforeAResetIsIgnored) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.Answer(kPs0);
   absl::StatusOr<ContainerFilter> all = ContainerFilter::Create({}, {});

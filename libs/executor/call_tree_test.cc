@@ -64,7 +64,7 @@ TEST_P(CallTreeTest, EachCallRunsOnce) {
   EXPECT_EQ(tree_->num_open(), 0);
 }
 
-TEST_P(CallTreeTest, AsManyAreOpenAsItIsDeepAndNoneBeginsAfterTheEnd) {
+TEST_P(CallTreeTest, OpenCallsAreBoundedAndNoneStartsAfterEnd) {
   constexpr int kDepth = 200;
   cancel_at_ = 30'000;
   RunAll(kDepth);

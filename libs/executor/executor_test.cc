@@ -29,7 +29,7 @@ OutputTensor Chain(PlanHarness& h, OutputTensor x, int n) {
   return x;
 }
 
-TEST(ExecutorTest, RunsAChainEverywhere) {
+TEST(ExecutorTest, RunsAChainOnEveryThread) {
   PlanHarness h;
   h.Retval(0, Chain(h, h.Arg(0), 100));
   for (RunWhere where : kEverywhere) {
@@ -59,7 +59,7 @@ TEST(ExecutorTest, RunsDiamonds) {
 }
 
 // A graph of gradients waits for nodes whose values nobody takes.
-TEST(ExecutorTest, WhatNobodyTakesNeedNotBeMade) {
+TEST(ExecutorTest, OutputsWithoutConsumersAreNotWanted) {
   PlanHarness h;
   const OutputTensor x = h.Arg(0);
   const Node* none = h.Add("none", "TestWanted", {x});
@@ -140,7 +140,7 @@ class HandOverTest : public ::testing::Test {
   PlanHarness h_{&scheduler_};
 };
 
-TEST_F(HandOverTest, WhatTakesLessThanTwoWakesStays) {
+TEST_F(HandOverTest, ShortKernelsStayOnTheirThread) {
   Compile(2);
   // What a run takes is not known at first.
   EXPECT_EQ(HandedOver(absl::Microseconds(100)), 1);
@@ -151,7 +151,7 @@ TEST_F(HandOverTest, WhatTakesLessThanTwoWakesStays) {
 
 // Not each run of a short one is timed, but whatever step it is of: a step of a
 // data set has no number of its own.
-TEST_F(HandOverTest, WhatBecomesLongIsSeen) {
+TEST_F(HandOverTest, KernelThatBecomesSlowIsHandedOver) {
   Compile(2);
   scheduler_.set_tick(absl::Microseconds(1));
   for (int i = 0; i < 20; ++i) HandedOver(absl::Microseconds(14));
@@ -161,7 +161,7 @@ TEST_F(HandOverTest, WhatBecomesLongIsSeen) {
   EXPECT_EQ(HandedOver(absl::Microseconds(14)), 1);
 }
 
-TEST_F(HandOverTest, ManyDoNotWaitForOneThread) {
+TEST_F(HandOverTest, ManyReadyNodesUseSeveralThreads) {
   Compile(10);
   EXPECT_EQ(HandedOver(absl::Microseconds(20)), 9);
   // Two at a time take longer than two wakes of 20 us.
@@ -170,7 +170,7 @@ TEST_F(HandOverTest, ManyDoNotWaitForOneThread) {
   EXPECT_EQ(HandedOver(absl::Microseconds(1000)), 0);
 }
 
-TEST(ExecutorTest, OneOutputOfManyConsumersIsNotWrittenInPlace) {
+TEST(ExecutorTest, SharedOutputIsNotWrittenInPlace) {
   PlanHarness h;
   OutputTensor x = h.Arg(0);
   OutputTensor y = {h.Add("y", "TestAdd", {x, h.Const("one", Float(1))}), 0};
@@ -183,7 +183,7 @@ TEST(ExecutorTest, OneOutputOfManyConsumersIsNotWrittenInPlace) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(results[i].scalar<float>(), 2 + i);
 }
 
-TEST(ExecutorTest, ArgumentsAndConstantsStayAsTheyAre) {
+TEST(ExecutorTest, ArgumentsAndConstantsAreNotModified) {
   PlanHarness h;
   OutputTensor one = h.Const("one", Float(1));
   h.Retval(0, {h.Add("sum", "TestAdd", {h.Arg(0), one}), 0});
@@ -200,7 +200,7 @@ TEST(ExecutorTest, ArgumentsAndConstantsStayAsTheyAre) {
 }
 
 // A value whose consumers have run is no longer held by the executor.
-TEST(ExecutorTest, ValuesMoveAlongAChain) {
+TEST(ExecutorTest, ValuesAreForwardedAlongAChain) {
   PlanHarness h;
   OutputTensor one = h.Const("one", Float(1));
   OutputTensor first = {h.Add("first", "TestAdd", {h.Arg(0), one}), 0};
@@ -240,7 +240,7 @@ TEST(ExecutorTest, ErrorNamesNodeAndOp) {
   }
 }
 
-TEST(ExecutorTest, AFailedStepLeavesNothingToTheNext) {
+TEST(ExecutorTest, FailedStepDoesNotAffectTheNext) {
   PlanHarness h;
   OutputTensor x = h.Arg(0);
   OutputTensor y = {h.Add("async", "TestAsync", {x}), 0};
@@ -259,7 +259,7 @@ TEST(ExecutorTest, AFailedStepLeavesNothingToTheNext) {
   }
 }
 
-TEST(ExecutorTest, WrongNumberOfEndsIsRefused) {
+TEST(ExecutorTest, WrongNumberOfArgsOrRetvalsIsRefused) {
   PlanHarness h;
   h.Retval(0, h.Arg(0));
   EXPECT_THAT(h.Run({}), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -285,7 +285,7 @@ TEST(ExecutorTest, AsynchronousKernelsHoldNoThread) {
   EXPECT_EQ(step.retvals[0].scalar<float>(), kKernels + 1);
 }
 
-TEST(ExecutorTest, SaysWhatAStepWaitsFor) {
+TEST(ExecutorTest, DescribeWaitsNamesPendingNodes) {
   PlanHarness h;
   h.Add("keep", "TestAsync", {h.Arg(0)});
   const AttrMap edge = {{"T", DT_FLOAT},
@@ -364,7 +364,7 @@ class LockedVariableTest : public ::testing::TestWithParam<const char*> {
   absl::Status result_;
 };
 
-TEST_P(LockedVariableTest, AReaderDoesNotWait) {
+TEST_P(LockedVariableTest, ReaderOfALockedVariableDoesNotBlock) {
   const bool is_ref = h_.graph.registry()->Find(GetParam())->inputs[0].is_ref;
   const Node* node =
       AddNode(is_ref || absl::string_view(GetParam()) == "Identity");
@@ -403,7 +403,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "AssignAdd", "AssignSub", "Identity", "RefIdentity"),
     [](const auto& op) { return std::string(op.param); });
 
-TEST(ExecutorTest, AnErrorReleasesWhatWaits) {
+TEST(ExecutorTest, ErrorReleasesWaitingKernels) {
   PlanHarness h;
   OutputTensor waits = {h.Add("waits", "TestAsync", {h.Arg(0)}), 0};
   h.Retval(0, waits);
@@ -428,7 +428,7 @@ TEST(ExecutorTest, AnExceptionFailsItsNode) {
   }
 }
 
-TEST(ExecutorTest, ADoneLostToACaughtExceptionFailsItsNode) {
+TEST(ExecutorTest, DoneLostToAnExceptionFailsItsNode) {
   PlanHarness h;
   h.Retval(0, {h.Add("throws", "TestThrowAsync", {h.Arg(0)}), 0});
   for (RunWhere where : kEverywhere) {
@@ -472,7 +472,7 @@ TEST(ExecutorTest, AnAsynchronousErrorNamesItsNode) {
   client.join();
 }
 
-TEST(ExecutorTest, CancellationFromOutsideIsTheResult) {
+TEST(ExecutorTest, ExternalCancellationIsTheResult) {
   PlanHarness h;
   h.Retval(0, {h.Add("waits", "TestAsync", {h.Arg(0)}), 0});
   ASSERT_OK(h.Compile());
@@ -488,7 +488,7 @@ TEST(ExecutorTest, CancellationFromOutsideIsTheResult) {
   client.join();
 }
 
-TEST(ExecutorTest, SendMeetsReceive) {
+TEST(ExecutorTest, SendMatchesReceive) {
   PlanHarness h;
   const AttrMap edge = {{"T", DT_FLOAT},
                         {"edge", 7},
@@ -534,7 +534,7 @@ class CountingOutbox : public Outbox {
   int after_start = 0;
 };
 
-TEST(ExecutorTest, WhatItsLastThreadSentIsLeftToWhoeverEndsTheStep) {
+TEST(ExecutorTest, LastThreadLeavesItsFlushToTheStepEnd) {
   PlanHarness h;
   Chain(h, h.Arg(0), 3);
   ASSERT_OK(h.Compile());
@@ -543,7 +543,7 @@ TEST(ExecutorTest, WhatItsLastThreadSentIsLeftToWhoeverEndsTheStep) {
   EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReader), 0);
 }
 
-TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongKernel) {
+TEST(ExecutorTest, FlushDoesNotWaitForALongKernel) {
   PlanHarness h;
   h.Add("work", "TestWork", {h.Arg(0)});
   ASSERT_OK(h.Compile());
@@ -551,7 +551,7 @@ TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongKernel) {
   EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 1);
 }
 
-TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongBeginningEither) {
+TEST(ExecutorTest, FlushDoesNotWaitForALongKernelStart) {
   PlanHarness h;
   h.gate.Open();
   h.Add("work", "TestLongAsync", {h.Arg(0)});
@@ -560,7 +560,7 @@ TEST(ExecutorTest, WhatWasSentDoesNotWaitForALongBeginningEither) {
   EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kCaller), 1);
 }
 
-TEST(ExecutorTest, WhatIsUrgentWaitsForNoKernel) {
+TEST(ExecutorTest, UrgentValuesWaitForNoKernel) {
   PlanHarness h;
   Chain(h, h.Arg(0), 3);
   ASSERT_OK(h.Compile());
@@ -571,7 +571,7 @@ TEST(ExecutorTest, WhatIsUrgentWaitsForNoKernel) {
 
 // It moves its input: on the thread that reads as well, and whatever else is
 // ready there.
-TEST(ExecutorTest, ALargeValueIsSentByWhoeverHasIt) {
+TEST(ExecutorTest, LargeValueIsSentByItsProducersThread) {
   PlanHarness h;
   const AttrMap edge = {{"T", DT_FLOAT},
                         {"edge", 7},
@@ -600,7 +600,7 @@ TEST(ExecutorTest, ALargeValueIsSentByWhoeverHasIt) {
 }
 
 // Texts are encoded to be sent, which the thread that reads has no time for.
-TEST(ExecutorTest, ManyTextsAreSentByThePool) {
+TEST(ExecutorTest, ManyStringsAreSentByThePool) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   PlanHarness h(&scheduler);
@@ -626,7 +626,7 @@ TEST(ExecutorTest, ManyTextsAreSentByThePool) {
 }
 
 // A batch for a queue is cut up before it waits, for one.
-TEST(ExecutorTest, AnAsynchronousKernelThatIsNotCheapBeginsOnThePool) {
+TEST(ExecutorTest, ExpensiveAsyncKernelStartsOnThePool) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
   PlanHarness h(&scheduler);
@@ -651,7 +651,7 @@ TEST(ExecutorTest, AnAsynchronousKernelThatIsNotCheapBeginsOnThePool) {
   EXPECT_TRUE(over);
 }
 
-TEST(ExecutorTest, WhatWasSentDoesNotWaitForWhatComesLater) {
+TEST(ExecutorTest, FlushDoesNotWaitForAsyncKernels) {
   PlanHarness h;
   h.Add("later", "TestAsync", {h.Arg(0)});
   ASSERT_OK(h.Compile());
@@ -679,7 +679,7 @@ TEST(ExecutorTest, AReceivedDeadTensorKillsItsConsumers) {
   EXPECT_EQ(h.work_runs, 0);
 }
 
-TEST(ExecutorTest, ReferencesBecomeValuesWhenTheConsumerRuns) {
+TEST(ExecutorTest, ReferencesAreReadWhenTheConsumerRuns) {
   PlanHarness h;
   const Node* v = h.Add("v", "VariableV2", {},
                         {{"dtype", DT_FLOAT}, {"shape", TensorShape()}});
@@ -715,7 +715,7 @@ struct ReadThenChanged {
 };
 
 // TensorFlow's SyncReplicasOptimizer relies on it.
-TEST(ExecutorTest, AConsumerAfterAChangeSeesItThroughAnIdentity) {
+TEST(ExecutorTest, ConsumerSeesAChangeThroughAnIdentity) {
   PlanHarness h;
   const ReadThenChanged s(h);
   const Node* chained = h.Add("chained", "Identity", {{s.read, 0}});
@@ -809,7 +809,7 @@ TEST(ExecutorTest, OnlyTheTakenBranchRuns) {
 
 // Switches with and without constants, one whose other branch nobody takes, and
 // Merges of which somebody asks which input came and of which nobody does.
-TEST(ExecutorTest, BranchesMeetWhateverTheyAreMadeOf) {
+TEST(ExecutorTest, BranchesOfAllKindsMerge) {
   PlanHarness h;
   OutputTensor x = h.Arg(0);
   OutputTensor which = h.Arg(1, DT_BOOL);
@@ -853,7 +853,7 @@ TEST(ExecutorTest, APredicateIsAScalar) {
 
 // A value is made in the slot of its last consumer, and must be gone from there
 // when the step has failed.
-TEST(ExecutorTest, WhatAFailedStepMadeIsNotHeld) {
+TEST(ExecutorTest, FailedStepReleasesItsValues) {
   PlanHarness h;
   OutputTensor one = h.Const("one", Float(1));
   OutputTensor sum = {h.Add("sum", "TestAdd", {h.Arg(0), one}), 0};
@@ -864,7 +864,7 @@ TEST(ExecutorTest, WhatAFailedStepMadeIsNotHeld) {
   EXPECT_EQ(h.pool.stats().bytes_in_use, 0);
 }
 
-TEST(ExecutorTest, FetchOfADeadValueIsRefused) {
+TEST(ExecutorTest, FetchOfADeadTensorIsRefused) {
   PlanHarness h;
   const Node* choose = h.Add("choose", "Switch", {h.Arg(0), h.Arg(1, DT_BOOL)});
   h.Retval(0, {choose, 0});

@@ -241,7 +241,7 @@ void AskWhatALoopWaitsFor(bool is_cancelled) {
   EXPECT_TRUE(counts.empty());
 }
 
-TEST(LoopFramesTest, SaysWhatALoopWaitsFor) {
+TEST(LoopFramesTest, DescribeWaitsNamesNodesInLoops) {
   AskWhatALoopWaitsFor(/*is_cancelled=*/false);
   AskWhatALoopWaitsFor(/*is_cancelled=*/true);
 }
@@ -292,7 +292,7 @@ TEST(LoopFramesTest, EachVariableLeavesWithItsLastValue) {
   }
 }
 
-TEST(LoopFramesTest, AnErrorInALoopEndsTheStepAndTheNextIsWell) {
+TEST(LoopFramesTest, ErrorInALoopDoesNotAffectTheNextStep) {
   PlanHarness h;
   Loop loop = While(
       h, "w", h.Const("zero", Float(0)), h.Arg(0), 3,
@@ -344,7 +344,7 @@ class KeyRecorder : public LocalRendezvous {
   int num_dead_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-TEST(LoopFramesTest, SendsInLoopsSayFrameAndIteration) {
+TEST(LoopFramesTest, SendsInLoopsCarryFrameAndIteration) {
   PlanHarness h;
   Loop loop = While(
       h, "w", h.Const("zero", Float(0)), h.Arg(0), 3,
@@ -402,7 +402,7 @@ absl::Status CompileLoop(
   return h.Compile();
 }
 
-TEST(FrameAnalysisTest, WhatGoesOnWhateverTheConditionSaysIsRefused) {
+TEST(FrameAnalysisTest, NextIterationWithoutConditionIsRefused) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(CompileLoop([](PlanHarness&, OutputTensor bound, OutputTensor) {
                 return bound;
@@ -423,7 +423,7 @@ TEST(FrameAnalysisTest, WhatGoesOnWhateverTheConditionSaysIsRefused) {
               StatusIs(kInvalid, "w/next (NextIteration) goes on"));
 }
 
-TEST(FrameAnalysisTest, LoopsInsideOneAnotherHaveAnEnd) {
+TEST(FrameAnalysisTest, NestedLoopsHaveADepthLimit) {
   for (const int depth : {1000, 1001}) {
     PlanHarness h;
     OutputTensor x = h.Arg(0);
@@ -445,7 +445,7 @@ TEST(FrameAnalysisTest, LoopsInsideOneAnotherHaveAnEnd) {
 }
 
 // As tf.while_loop has it when a body returns what came from outside.
-TEST(FrameAnalysisTest, WhatIsTheSameInEachIterationMayFollowTheSwitch) {
+TEST(FrameAnalysisTest, InvariantMayDependOnTheSwitch) {
   PlanHarness h;
   Loop loop =
       While(h, "w", h.Arg(0), h.Arg(1), 3,

@@ -134,7 +134,7 @@ std::string Body(absl::string_view name, absl::string_view op,
                       " ", attrs, " } ");
 }
 
-TEST_F(FunctionBodyTest, NodesAreAddedUnderTheCallsNameInAnyOrder) {
+TEST_F(FunctionBodyTest, NodesAreAddedUnderTheCallsName) {
   ASSERT_OK(Import(
       absl::StrCat(Signature(absl::StrCat(kArgX, kResultY)),
                    Body("sum", "Add", "input: 'same:output:0' input: 'x'",
@@ -152,7 +152,7 @@ TEST_F(FunctionBodyTest, NodesAreAddedUnderTheCallsNameInAnyOrder) {
   EXPECT_EQ(sum.requested_device(), "/job:ps");
 }
 
-TEST_F(FunctionBodyTest, AttrsOfTheCallStandInThePlaceOfPlaceholders) {
+TEST_F(FunctionBodyTest, CallAttrsReplacePlaceholders) {
   ASSERT_OK(Import(absl::StrCat(
       Signature("input_arg { name: 'x' type_attr: 'T' } "
                 "output_arg { name: 'y' type_attr: 'D' } "
@@ -180,7 +180,7 @@ TEST_F(FunctionBodyTest, AttrsOfTheCallStandInThePlaceOfPlaceholders) {
               StatusIs(kInvalid, "Function 'f': Attr 'T' is not found"));
 }
 
-TEST_F(FunctionBodyTest, InputsNameOneTensorOfAListOrAllOfThem) {
+TEST_F(FunctionBodyTest, InputsNameOneTensorOfAListOrAll) {
   ASSERT_OK(Import(absl::StrCat(
       Signature("input_arg { name: 'xs' type: DT_FLOAT number_attr: 'N' } "
                 "output_arg { name: 'ys' type: DT_FLOAT number_attr: 'N' } "
@@ -204,7 +204,7 @@ TEST_F(FunctionBodyTest, InputsNameOneTensorOfAListOrAllOfThem) {
   EXPECT_EQ(TensorName(Find("call/parts").input(0)), "x1:0");
 }
 
-TEST_F(FunctionBodyTest, WhatRunsInEachCallIsWhatTheFunctionSaysOrAllState) {
+TEST_F(FunctionBodyTest, ControlOutputsDefaultToStatefulNodes) {
   const std::string nodes =
       absl::StrCat(Body("count", "Count", ""), Body("again", "Count", ""));
   ASSERT_OK(Import(absl::StrCat(Signature(""), nodes)));
@@ -223,7 +223,7 @@ TEST_F(FunctionBodyTest, WhatRunsInEachCallIsWhatTheFunctionSaysOrAllState) {
   EXPECT_EQ(said.control_results[0]->name(), "c/again");
 }
 
-TEST_F(FunctionBodyTest, NodesWithoutInputsRunAfterTheGate) {
+TEST_F(FunctionBodyTest, NodesWithoutInputsRunAfterTheCallsInputs) {
   ASSERT_OK(Import(absl::StrCat(Signature(kArgX), Body("count", "Count", ""),
                                 Body("after", "NoOp", "input: '^count'"),
                                 Body("same", "Identity", "input: 'x'"),
@@ -242,7 +242,7 @@ TEST_F(FunctionBodyTest, NodesWithoutInputsRunAfterTheGate) {
   EXPECT_EQ(controls("call/with_x"), std::vector<const Node*>{gate.node});
 }
 
-TEST_F(FunctionBodyTest, LoopsAndGroupsAreThoseOfTheCall) {
+TEST_F(FunctionBodyTest, FramesAndGroupsArePrefixedPerCall) {
   ASSERT_OK(Import(absl::StrCat(
       Signature(kArgX),
       Body("merge", "Merge", "input: 'enter:output:0' input: 'next:output:0'",
@@ -259,7 +259,7 @@ TEST_F(FunctionBodyTest, LoopsAndGroupsAreThoseOfTheCall) {
             (std::vector<std::string>{"loc:@call/merge", "loc:@outside"}));
 }
 
-TEST_F(FunctionBodyTest, ColocationWithAnArgumentIsWithItsResource) {
+TEST_F(FunctionBodyTest, ColocationWithArgumentUsesItsResource) {
   ASSERT_OK(Import(absl::StrCat(
       Signature("input_arg { name: 'h' type: DT_RESOURCE } "
                 "input_arg { name: 'v' type: DT_FLOAT } "),
@@ -306,7 +306,7 @@ std::string LoopThatCounts(absl::string_view more,
 
 constexpr char kExit[] = "input: 'switch:output_false:0'";
 
-TEST_F(FunctionBodyTest, ALoopGoesOnAndEndsWhenItsStateIsDone) {
+TEST_F(FunctionBodyTest, LoopWaitsForItsStatefulNodes) {
   ASSERT_OK(Import(LoopThatCounts(
       absl::StrCat(Body("exit", "Exit", kExit),
                    Body("count", "Count", "input: '^switch'")))));
@@ -319,7 +319,7 @@ TEST_F(FunctionBodyTest, ALoopGoesOnAndEndsWhenItsStateIsDone) {
 }
 
 // The branch that waits for "count" may not be taken.
-TEST_F(FunctionBodyTest, ALoopWithBranchesWaitsForAllItsState) {
+TEST_F(FunctionBodyTest, LoopWithBranchesWaitsForAllState) {
   ASSERT_OK(Import(LoopThatCounts(
       absl::StrCat(
           Body("exit", "Exit", kExit),
@@ -337,7 +337,7 @@ TEST_F(FunctionBodyTest, ALoopWithBranchesWaitsForAllItsState) {
   EXPECT_TRUE(WaitsFor("call/next", "call/exit/state_done"));
 }
 
-TEST_F(FunctionBodyTest, ALoopIsNotHeldForWhatItWaitsForAnyway) {
+TEST_F(FunctionBodyTest, LoopNeedsNoExtraEdgeForKnownWaits) {
   ASSERT_OK(Import(LoopThatCounts(
       absl::StrCat(Body("exit", "Exit", kExit),
                    Body("count", "Count", "input: '^switch'"),
@@ -349,7 +349,7 @@ TEST_F(FunctionBodyTest, ALoopIsNotHeldForWhatItWaitsForAnyway) {
 }
 
 // An Exit that nobody takes, and what begins the next iteration of its loop.
-TEST_F(FunctionBodyTest, EndsOfInnerLoopsMayBeControlResults) {
+TEST_F(FunctionBodyTest, ExitsOfInnerLoopsMayBeControlResults) {
   for (const char* result : {"exit_in", "next_in"}) {
     Graph graph(TestOps());
     ASSERT_OK(ImportGraphDefText(
@@ -379,7 +379,7 @@ TEST_F(FunctionBodyTest, EndsOfInnerLoopsMayBeControlResults) {
   }
 }
 
-TEST_F(FunctionBodyTest, StateThatNothingCanWaitForIsRefused) {
+TEST_F(FunctionBodyTest, StateWithoutAnExitIsRefused) {
   ASSERT_OK(Import(LoopThatCounts(Body("count", "Count", "input: '^switch'"))));
   EXPECT_THAT(Add({.args = {X(DT_BOOL)}}),
               StatusIs(kInvalid,
@@ -471,7 +471,7 @@ TEST_F(FunctionBodyTest, CallBeforeItsFunctionMustBeAddedAgain) {
                        "'call' (op: 'f') was added before the functions"));
 }
 
-TEST_F(FunctionBodyTest, FunctionMissingTwiceInANodeIsOneOfIt) {
+TEST_F(FunctionBodyTest, MissingFunctionIsListedOncePerNode) {
   ASSERT_OK(ImportGraphDefText(
       "node { name: 'if' op: 'CallEither' attr { key: 'f' value { func { name: "
       "'gone' } } } attr { key: 'g' value { list { func { name: 'gone' } func "
@@ -493,7 +493,7 @@ TEST_F(FunctionBodyTest, UnknownArgumentsHaveAnyType) {
   EXPECT_EQ(u->output_type(0), DT_FLOAT);
 }
 
-TEST_F(FunctionBodyTest, WhatIsWrongInABodyIsToldWhenItIsCalled) {
+TEST_F(FunctionBodyTest, MalformedBodyFailsAtTheCall) {
   const struct {
     std::string function;
     std::string error;
@@ -544,7 +544,7 @@ TEST_F(FunctionBodyTest, WhatIsWrongInABodyIsToldWhenItIsCalled) {
               StatusIs(kInvalid, "argument 0 is float, but 'x0:0' is int32"));
 }
 
-TEST_F(FunctionBodyTest, WhatMakesNoSenseByItselfIsNotImported) {
+TEST_F(FunctionBodyTest, InvalidFunctionIsNotImported) {
   const struct {
     std::string function;
     std::string error;
@@ -574,7 +574,7 @@ TEST_F(FunctionBodyTest, WhatMakesNoSenseByItselfIsNotImported) {
   }
 }
 
-TEST_F(FunctionBodyTest, AreExportedAsTheyCame) {
+TEST_F(FunctionBodyTest, FunctionsAreExportedUnchanged) {
   const std::string function = absl::StrCat(
       Signature(absl::StrCat(kArgX, "description: 'Unknown to us.'")),
       Body("a", "Identity", "input: 'x'",
@@ -605,7 +605,7 @@ TEST_F(FunctionBodyTest, AreExportedAsTheyCame) {
       std::string::npos);
 }
 
-TEST_F(FunctionBodyTest, TheSameFunctionMayComeAgainAndAnotherOneMayNot) {
+TEST_F(FunctionBodyTest, OnlyIdenticalFunctionMayBeReimported) {
   ASSERT_OK(Import(Signature(kArgX)));
   EXPECT_OK(Import(Signature(kArgX)));
   EXPECT_EQ(graph_.functions().size(), 1);
@@ -624,7 +624,7 @@ TEST_F(FunctionBodyTest, TheSameFunctionMayComeAgainAndAnotherOneMayNot) {
   EXPECT_EQ(graph_.functions().Find("g"), nullptr);
 }
 
-TEST_F(FunctionBodyTest, AGraphBecomesAFunctionAndAGraphAgain) {
+TEST_F(FunctionBodyTest, GraphRoundTripsThroughAFunction) {
   Graph source(TestOps());
   ASSERT_OK_AND_ASSIGN(
       const Node* arg,
@@ -683,7 +683,7 @@ TEST_F(FunctionBodyTest, AGraphOfUnknownOpsBecomesAFunction) {
   EXPECT_EQ(Find("c/same").input(0).node, &Find("c/u"));
 }
 
-TEST_F(FunctionBodyTest, WhatCanBeReachedAndWhatIsTheSame) {
+TEST_F(FunctionBodyTest, ReachableFunctionsAreFoundAndCompared) {
   ASSERT_OK(ImportGraphDefText(
       "library { function { signature { name: 'a' } node_def { name: 'n' op: "
       "'b' } } function { signature { name: 'b' } node_def { name: 'n' op: "

@@ -124,7 +124,7 @@ TEST_P(FileTest, RoundTrips) {
   EXPECT_EQ(ExportGraphDef(from_text).value(), bytes);
 }
 
-TEST_P(FileTest, EveryCutIsSurvived) {
+TEST_P(FileTest, TruncatedBytesDoNotCrash) {
   const std::string bytes = ReadFile(GetParam());
   for (size_t size = 0; size < bytes.size(); size += 7) {
     Graph graph(ops_);
@@ -238,7 +238,7 @@ TEST_F(GraphDefTest, FunctionsThatComeAfterTheirCallAreTooLate) {
                        "functions that it calls"));
 }
 
-TEST_F(GraphDefTest, AnyOrderAndEverySpellingOfInputs) {
+TEST_F(GraphDefTest, NodesInAnyOrderWithAnyInputSyntax) {
   ASSERT_OK(Import(absl::StrCat(
       "node { name: 'sum' op: 'AddV2' input: 'switch:1' input: 'x:0' input: "
       "'^nothing' attr { key: 'T' value { type: DT_FLOAT } } }",
@@ -423,7 +423,7 @@ TEST_F(GraphDefTest, OutputsOfUnknownOpsAreBounded) {
               StatusIs(kNotFound, "Op type not registered 'Foo' (node 'a')"));
 }
 
-TEST_F(GraphDefTest, LaterImportsAddOutputsToUnknownOps) {
+TEST_F(GraphDefTest, LaterImportsExtendUnknownOpOutputs) {
   ASSERT_OK(Import("node { name: 'a' op: 'Foo' }" + Identity("x", "a")));
   ASSERT_OK(Import(Identity("y", "a:2")));
   const Node* a = graph_.FindNode("a");
@@ -445,7 +445,7 @@ TEST_F(GraphDefTest, FailedImportsLeaveNoTypesOfUnknownOps) {
   EXPECT_EQ(graph_.FindNode("a")->output_type(1), DT_FLOAT);
 }
 
-TEST_F(GraphDefTest, ReferencesMayNotComeFromMissingOutputs) {
+TEST_F(GraphDefTest, ReferencesNeedExistingOutputs) {
   ASSERT_OK(Import(Placeholder("x")));
   ExpectRefused(
       "node { name: 'a' op: 'Assign' input: 'x:7' input: 'x' attr { key: 'T' "
@@ -533,7 +533,7 @@ TEST_F(GraphDefTest, MissingAttrsGetTheirDefaults) {
       StatusIs(kInvalid, "missing attr 'shape'"));
 }
 
-TEST_F(GraphDefTest, UnknownAttrsThatAskForNothingAreIgnored) {
+TEST_F(GraphDefTest, UnknownAttrsWithZeroValuesAreIgnored) {
   ASSERT_OK(
       Import("node { name: 'a' op: 'NoOp'"
              " attr { key: '_mark' value { s: 'x' } }"
@@ -547,7 +547,7 @@ TEST_F(GraphDefTest, UnknownAttrsThatAskForNothingAreIgnored) {
   EXPECT_EQ(node->attrs().count("b"), 0u);
 }
 
-TEST_F(GraphDefTest, EmptyListsHaveTheKindOfTheOp) {
+TEST_F(GraphDefTest, EmptyListsHaveTheTypeFromTheOp) {
   ASSERT_OK(
       Import("node { name: 'a' op: 'Lists'"
              " attr { key: 's' value { list { } } }"
@@ -570,7 +570,7 @@ TEST_F(GraphDefTest, EmptyListsHaveTheKindOfTheOp) {
             (std::vector<PartialShape>{PartialShape({-1})}));
 }
 
-TEST_F(GraphDefTest, Refusals) {
+TEST_F(GraphDefTest, MalformedGraphsAreRefused) {
   ASSERT_OK(Import(Placeholder("there")));
   const struct {
     std::string text;
@@ -613,7 +613,7 @@ TEST_F(GraphDefTest, Refusals) {
 }
 
 // A few hundred bytes must not be able to ask for all memory there is.
-TEST_F(GraphDefTest, ConstantsOfRepeatedValuesHaveOneLimitTogether) {
+TEST_F(GraphDefTest, RepeatedValueConstantsShareOneLimit) {
   std::string text;
   for (const char* name : {"a", "b", "c"}) {
     absl::StrAppend(&text, "node { name: '", name,
@@ -629,7 +629,7 @@ TEST_F(GraphDefTest, ConstantsOfRepeatedValuesHaveOneLimitTogether) {
 }
 
 // Each message has all copies of a text that repeats.
-TEST_F(GraphDefTest, RepeatedTextsHaveALowerLimit) {
+TEST_F(GraphDefTest, RepeatedStringsHaveALowerLimit) {
   const auto repeat = [](int texts) {
     return absl::StrCat(
         "node { name: 't' op: 'Const' attr { key: 'dtype' value { type: "
@@ -645,7 +645,7 @@ TEST_F(GraphDefTest, RepeatedTextsHaveALowerLimit) {
 }
 
 // A message can be longer than the number of its tensor's elements.
-TEST_F(GraphDefTest, LongTextsThatRepeatCount) {
+TEST_F(GraphDefTest, LongRepeatedStringsCount) {
   constexpr int kTexts = 17000;  // eight times that, squared, is over the limit
   const std::string repeated = absl::StrCat(
       "attr { key: 'dtype' value { type: DT_STRING } } attr { key: 'value' "
@@ -663,7 +663,7 @@ TEST_F(GraphDefTest, LongTextsThatRepeatCount) {
 }
 
 // A text in a variant that repeats is in each of its copies.
-TEST_F(GraphDefTest, RepeatedVariantsCountWhatRepeatsInThem) {
+TEST_F(GraphDefTest, RepeatedVariantsCountTheirContents) {
   EXPECT_THAT(
       Import("node { name: 'v' op: 'Const' attr { key: 'dtype' value { type: "
              "DT_VARIANT } } attr { key: 'value' value { tensor { dtype: "
@@ -675,7 +675,7 @@ TEST_F(GraphDefTest, RepeatedVariantsCountWhatRepeatsInThem) {
 }
 
 // Values that a tensor brings do not repeat, however many there are.
-TEST_F(GraphDefTest, TextsThatAreGivenDoNotCount) {
+TEST_F(GraphDefTest, ExplicitStringsDoNotCount) {
   constexpr int kTexts = 1000;
   std::string texts;
   for (int i = 1; i < kTexts; ++i) absl::StrAppend(&texts, "string_val: '' ");
@@ -700,7 +700,7 @@ TEST_F(GraphDefTest, TextWithoutMemoryIsAnError) {
   EXPECT_OK(Import(text));
 }
 
-TEST_F(GraphDefTest, ARefusedNodeLeavesNothingBehind) {
+TEST_F(GraphDefTest, RefusedNodeDoesNotChangeTheGraph) {
   ASSERT_OK(Import(Placeholder("x")));
   // The last node fails only when it is added.
   ExpectRefused(Placeholder("y") + Identity("z", "y") +
@@ -725,13 +725,13 @@ TEST_F(GraphDefTest, ExportsAssignedDevicesWhenAsked) {
   EXPECT_EQ(assigned.FindNode("y")->requested_device(), "/job:ps");
 }
 
-TEST_F(GraphDefTest, BytesThatAreNoGraphDef) {
+TEST_F(GraphDefTest, InvalidGraphDefBytesAreRefused) {
   EXPECT_THAT(ImportGraphDef("\xff\xff", graph_), StatusIs(kInvalid));
   EXPECT_OK(ImportGraphDef("", graph_));
   EXPECT_EQ(graph_.num_nodes(), 0);
 }
 
-TEST_F(GraphDefTest, ALongChainIsNoRecursion) {
+TEST_F(GraphDefTest, LongChainDoesNotRecurse) {
   std::string text = Placeholder("n0");
   constexpr int kNodes = 20000;
   for (int i = kNodes; i > 0; --i) {

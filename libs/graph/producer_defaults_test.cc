@@ -70,14 +70,14 @@ class ProducerDefaultsTest : public testing::Test {
   OpRegistry ops_;
 };
 
-TEST_F(ProducerDefaultsTest, NewAttrsWithTheirDefaultGo) {
+TEST_F(ProducerDefaultsTest, NewAttrsWithDefaultValuesAreDropped) {
   EXPECT_EQ(Left("Conv",
                  "attr { key: 'policy' value { s: 'strict' } }"
                  "attr { key: 'sizes' value { list { i: [1, 2] } } }"),
             "");
 }
 
-TEST_F(ProducerDefaultsTest, OtherValuesStay) {
+TEST_F(ProducerDefaultsTest, NewAttrsWithOtherValuesStay) {
   EXPECT_EQ(Left("Conv",
                  "attr { key: 'policy' value { s: 'lenient' } }"
                  "attr { key: 'sizes' value { list { i: 1 } } }"),
@@ -90,7 +90,7 @@ TEST_F(ProducerDefaultsTest, KnownAttrsStay) {
   EXPECT_EQ(Left("Conv", "attr { key: 'strides' value { i: 1 } }"), "strides ");
 }
 
-TEST_F(ProducerDefaultsTest, WhatEitherDoesNotKnowStays) {
+TEST_F(ProducerDefaultsTest, UnknownOpsAndAttrsStay) {
   EXPECT_EQ(Left("New", "attr { key: 'policy' value { s: 'strict' } }"),
             "policy ");
   EXPECT_EQ(Left("Conv",
@@ -100,7 +100,7 @@ TEST_F(ProducerDefaultsTest, WhatEitherDoesNotKnowStays) {
             "_mark mode other ");
 }
 
-TEST_F(ProducerDefaultsTest, AWriterWithoutOpsDropsNothing) {
+TEST_F(ProducerDefaultsTest, ProducerWithoutOpsDropsNoAttrs) {
   tf::GraphDef graph;
   ASSERT_OK(ParseTextProto(
       "node { op: 'Conv' attr { key: 'policy' value { s: 'strict' } } }",

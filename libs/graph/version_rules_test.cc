@@ -93,7 +93,7 @@ TEST_F(VersionRulesTest, ScalarPlaceholderMeansAnyShapeUpTo21) {
 }
 
 // As the master of a session does with what a client sends.
-TEST_F(VersionRulesTest, GraphsMeanTheSameWhenTheyAreImportedAgain) {
+TEST_F(VersionRulesTest, ReimportedGraphsKeepTheirMeaning) {
   for (const char* versions : {"versions { producer: 20 }", ""}) {
     Graph graph(TestOps());
     ASSERT_OK(ImportGraphDefText(
@@ -111,7 +111,7 @@ TEST_F(VersionRulesTest, GraphsMeanTheSameWhenTheyAreImportedAgain) {
   }
 }
 
-TEST_F(VersionRulesTest, AxesAreNoMatrixFrom21On) {
+TEST_F(VersionRulesTest, MatrixAxesAreRefusedFrom21On) {
   const auto text = [](absl::string_view op, absl::string_view shape) {
     return absl::StrCat(Placeholder("Placeholder", "DT_FLOAT", ""),
                         Placeholder("Placeholder", "DT_INT32", shape),
@@ -131,7 +131,7 @@ TEST_F(VersionRulesTest, AxesAreNoMatrixFrom21On) {
   EXPECT_OK(Import(text("Gather", kMatrix), 2474));
 }
 
-TEST_F(VersionRulesTest, RemovedOpsAreRefusedFromTheirVersionOn) {
+TEST_F(VersionRulesTest, RemovedOpsAreRefusedFromTheirVersion) {
   const std::string v2 = "node { name: 'a' op: 'TensorArrayV2' }";
   EXPECT_OK(Import(v2, 25));
   EXPECT_THAT(Import(v2, 26),
@@ -233,7 +233,7 @@ TEST_F(VersionRulesTest, FailedImportsLeaveTheVersion) {
   EXPECT_EQ(graph_->producer(), 2474);
 }
 
-TEST_F(VersionRulesTest, GraphsBuiltHereSayAVersionThatHasTheirOps) {
+TEST_F(VersionRulesTest, NewGraphsHaveAVersionWithTheirOps) {
   Graph graph(TestOps());
   ASSERT_OK(graph.AddNode({.name = "new", .op = "TensorArrayV3"}));
   const auto exported = [&] {
@@ -255,7 +255,7 @@ TEST_F(VersionRulesTest, OldOpsAddedAfterAnImportCanBeImported) {
   EXPECT_EQ(again.producer(), 25);
 }
 
-TEST_F(VersionRulesTest, ReadersThatAWriterExcludesAreRefused) {
+TEST_F(VersionRulesTest, ExcludedConsumersAreRefused) {
   const auto import = [](absl::string_view versions) {
     Graph graph(TestOps());
     return ImportGraphDefText(absl::StrCat("versions { ", versions, " }"),

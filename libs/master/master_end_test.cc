@@ -146,7 +146,7 @@ void ExpectTheTaskHears(const std::function<void(EndingMaster&)>& close) {
   }
 }
 
-TEST(MasterEndTest, TheTaskHearsOfSessionsThatAreClosedMeanwhile) {
+TEST(MasterEndTest, SessionClosedMeanwhileIsReported) {
   size_t num_answers = 0;
   ExpectTheTaskHears([&num_answers](EndingMaster& ending) {
     for (const uint64_t session : ending.sessions()) {
@@ -157,7 +157,7 @@ TEST(MasterEndTest, TheTaskHearsOfSessionsThatAreClosedMeanwhile) {
   EXPECT_EQ(num_answers, NumSeeds(kSeeds) * kSessions);
 }
 
-TEST(MasterEndTest, TheTaskHearsOfSessionsThatAreResetMeanwhile) {
+TEST(MasterEndTest, SessionResetMeanwhileIsReported) {
   size_t num_answers = 0;
   ExpectTheTaskHears([&num_answers](EndingMaster& ending) {
     ending.master().Reset({}, {}, nullptr,
@@ -168,7 +168,7 @@ TEST(MasterEndTest, TheTaskHearsOfSessionsThatAreResetMeanwhile) {
 
 // Whose session it was goes on in another one, and so has to hear that it was
 // lost and not that it is closed.
-TEST(MasterEndTest, ACallableThatIsMadeMeanwhileIsLostWithItsSession) {
+TEST(MasterEndTest, CallableMadeDuringResetIsLost) {
   size_t num_lost = 0;
   for (uint64_t i = 0; i < NumSeeds(kSeeds); ++i) {
     const uint64_t seed = FirstSeed() + i;
@@ -184,7 +184,7 @@ TEST(MasterEndTest, ACallableThatIsMadeMeanwhileIsLostWithItsSession) {
   EXPECT_TRUE(num_lost > 0 || NumSeeds(kSeeds) < kSeeds);
 }
 
-TEST(MasterEndTest, ASessionIsClosedWhoeverEndsItsLastStep) {
+TEST(MasterEndTest, SessionClosesDuringItsLastStep) {
   for (uint64_t i = 0; i < NumSeeds(kSeeds); ++i) {
     const uint64_t seed = FirstSeed() + i;
     SCOPED_TRACE(testing::Message() << "seed " << seed);

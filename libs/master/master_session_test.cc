@@ -166,7 +166,7 @@ class MasterSessionTest : public ::testing::Test {
   std::vector<const Extended*> order_;  // in which extensions were answered
 };
 
-TEST_F(MasterSessionTest, TheOldVersionRunsWhileAnExtensionIsPlaced) {
+TEST_F(MasterSessionTest, OldVersionRunsDuringAnExtension) {
   Extended first, second;
   Extend(0, Nodes("x", "y"), &first);
   ASSERT_OK(first);
@@ -185,7 +185,7 @@ TEST_F(MasterSessionTest, TheOldVersionRunsWhileAnExtensionIsPlaced) {
   EXPECT_OK(Run("x:0", "y:0"));
 }
 
-TEST_F(MasterSessionTest, TasksHearWhatIsOverAfterAStepThatNeverEnds) {
+TEST_F(MasterSessionTest, EndlessStepDoesNotHideFinishedSteps) {
   constexpr int kSteps = 5000;
   Extended extended;
   Extend(0, Nodes("x", "y"), &extended);
@@ -215,7 +215,7 @@ TEST_F(MasterSessionTest, TasksHearWhatIsOverAfterAStepThatNeverEnds) {
   EXPECT_EQ(num_ended, kSteps + 2);
 }
 
-TEST_F(MasterSessionTest, OtherSessionsGrowMeanwhile) {
+TEST_F(MasterSessionTest, OtherSessionsExtendMeanwhile) {
   Extended first;
   coordinator_.hold = true;
   Extend(0, Nodes("x", "y"), &first);
@@ -232,7 +232,7 @@ TEST_F(MasterSessionTest, OtherSessionsGrowMeanwhile) {
   EXPECT_OK(Run("x:0", "y:0"));
 }
 
-TEST_F(MasterSessionTest, ExtensionsArePlacedInTheOrderOfTheirComing) {
+TEST_F(MasterSessionTest, ExtensionsArePlacedInArrivalOrder) {
   Extended first, second, third;
   coordinator_.hold = true;
   Extend(0, Nodes("x", "y"), &first);
@@ -249,7 +249,7 @@ TEST_F(MasterSessionTest, ExtensionsArePlacedInTheOrderOfTheirComing) {
   EXPECT_OK(Run("c:0", "d:0"));
 }
 
-TEST_F(MasterSessionTest, OfTwoExtensionsOfOneVersionTheSecondIsRefused) {
+TEST_F(MasterSessionTest, SecondExtensionOfAVersionIsRefused) {
   Extended first, second;
   coordinator_.hold = true;
   Extend(0, Nodes("x", "y"), &first);
@@ -261,7 +261,7 @@ TEST_F(MasterSessionTest, OfTwoExtensionsOfOneVersionTheSecondIsRefused) {
 }
 
 // Its client has asked again, for the answer was late.
-TEST_F(MasterSessionTest, AnExtensionThatIsSentAgainMeanwhileIsPlacedOnce) {
+TEST_F(MasterSessionTest, ResentExtensionIsPlacedOnce) {
   Extended first, again;
   coordinator_.hold = true;
   Extend(0, Nodes("x", "y"), &first);
@@ -273,7 +273,7 @@ TEST_F(MasterSessionTest, AnExtensionThatIsSentAgainMeanwhileIsPlacedOnce) {
   EXPECT_EQ(coordinator_.placements.size(), 1u);
 }
 
-TEST_F(MasterSessionTest, ARefusedExtensionLeavesTheOldVersionToTheNext) {
+TEST_F(MasterSessionTest, RefusedExtensionKeepsTheOldVersion) {
   Extended first, second;
   coordinator_.hold = true;
   Extend(0, Nodes("x", "y"), &first);
@@ -290,7 +290,7 @@ TEST_F(MasterSessionTest, ARefusedExtensionLeavesTheOldVersionToTheNext) {
               StatusIs(absl::StatusCode::kInvalidArgument, "y"));
 }
 
-TEST_F(MasterSessionTest, WhoWaitsForItsTurnTooLongIsTold) {
+TEST_F(MasterSessionTest, QueuedExtensionTimesOut) {
   ASSERT_OK_AND_ASSIGN(session_,
                        NewSession({.operation_timeout = absl::Seconds(3)}));
   Extended first, second;
@@ -304,7 +304,7 @@ TEST_F(MasterSessionTest, WhoWaitsForItsTurnTooLongIsTold) {
   EXPECT_OK(first);
 }
 
-TEST_F(MasterSessionTest, TasksAreToldOfItsEndUntilTheyHaveHeard) {
+TEST_F(MasterSessionTest, SessionEndIsResentUntilAcknowledged) {
   Extended extended;
   Extend(0, Nodes("x", "y"), &extended);
   ASSERT_OK(extended);
@@ -315,7 +315,7 @@ TEST_F(MasterSessionTest, TasksAreToldOfItsEndUntilTheyHaveHeard) {
   EXPECT_EQ(worker_.deleted.size(), 3u);
 }
 
-TEST_F(MasterSessionTest, ATaskWithTooManyRequestsIsToldOfItsEndLater) {
+TEST_F(MasterSessionTest, OverloadedTaskIsNotifiedOfTheEndLater) {
   Extended extended;
   Extend(0, Nodes("x", "y"), &extended);
   ASSERT_OK(extended);
@@ -328,7 +328,7 @@ TEST_F(MasterSessionTest, ATaskWithTooManyRequestsIsToldOfItsEndLater) {
 }
 
 // One that stops, say: it is there, and refuses.
-TEST_F(MasterSessionTest, ATaskThatRefusesToHearOfItIsNotAskedWithoutPause) {
+TEST_F(MasterSessionTest, RefusingTaskIsRetriedWithBackoff) {
   Extended extended;
   Extend(0, Nodes("x", "y"), &extended);
   ASSERT_OK(Run("x", "y"));
@@ -346,7 +346,7 @@ TEST_F(MasterSessionTest, ATaskThatRefusesToHearOfItIsNotAskedWithoutPause) {
   EXPECT_EQ(worker_.deleted.size(), at_last);
 }
 
-TEST_F(MasterSessionTest, AnExtensionEndsWithItsClientAndLeavesNothing) {
+TEST_F(MasterSessionTest, DisconnectedClientCancelsItsExtension) {
   Extended first, second, third;
   Cancellation client;
   coordinator_.hold = true;
@@ -366,7 +366,7 @@ TEST_F(MasterSessionTest, AnExtensionEndsWithItsClientAndLeavesNothing) {
   EXPECT_OK(Run("x:0", "z:0"));
 }
 
-TEST_F(MasterSessionTest, ItsEndEndsWhatWaitsForTheCoordinator) {
+TEST_F(MasterSessionTest, CloseCancelsWaitingExtensions) {
   Extended first, second;
   absl::Status closed;
   coordinator_.hold = true;
@@ -380,7 +380,7 @@ TEST_F(MasterSessionTest, ItsEndEndsWhatWaitsForTheCoordinator) {
 }
 
 // Its index would be that of a fetch which the run has no room for.
-TEST_F(MasterSessionTest, OpsOfPartitionsAreNoClientsToSend) {
+TEST_F(MasterSessionTest, ClientMayNotSendPartitionOps) {
   Graph graph(StandardOps());
   ASSERT_OK_AND_ASSIGN(
       const Node* x,
@@ -439,7 +439,7 @@ TEST_F(TwoTasksTest, FailedStepIsAbortedWhereItHasEnded) {
 }
 
 // The clock of the ps is an hour ahead.
-TEST_F(TwoTasksTest, ATraceOfSeveralTasksIsByTheMastersClock) {
+TEST_F(TwoTasksTest, TraceUsesTheMastersClock) {
   ASSERT_OK_AND_ASSIGN(const uint64_t callable,
                        Ask().MakeCallable(session_, {.targets = {"y"}}));
   worker_.hold_runs = ps_.hold_runs = true;
@@ -481,7 +481,7 @@ TEST_F(TwoTasksTest, ATraceOfSeveralTasksIsByTheMastersClock) {
   ASSERT_EQ(metadata.step_stats.dev_stats.size(), 2u);
 }
 
-TEST_F(TwoTasksTest, NoTaskIsToldOfASessionThatHasEndedMeanwhile) {
+TEST_F(TwoTasksTest, EndedSessionIsNotCreatedOnTasks) {
   absl::Status closed = absl::UnknownError("not closed yet");
   ps_.on_created = [&] {
     master_->CloseSession(session_,
@@ -497,7 +497,7 @@ TEST_F(TwoTasksTest, NoTaskIsToldOfASessionThatHasEndedMeanwhile) {
   EXPECT_TRUE(ps_.registered.empty());
 }
 
-TEST_F(TwoTasksTest, ATaskThatComesAfterTheEndIsNotToldOfTheSession) {
+TEST_F(TwoTasksTest, LateTaskIsNotToldOfAClosedSession) {
   worker_.hold = true;
   Made made;
   absl::Status closed;
@@ -512,7 +512,7 @@ TEST_F(TwoTasksTest, ATaskThatComesAfterTheEndIsNotToldOfTheSession) {
   EXPECT_TRUE(worker_.created.empty());
 }
 
-TEST_F(TwoTasksTest, ACallableWhoseClientIsGoneIsNotKept) {
+TEST_F(TwoTasksTest, CallableOfDisconnectedClientIsDropped) {
   worker_.hold_registers = true;
   Cancellation client;
   Made made;
@@ -530,7 +530,7 @@ TEST_F(TwoTasksTest, ACallableWhoseClientIsGoneIsNotKept) {
 }
 
 // Nothing of it is kept, and once there is memory it is made.
-TEST_F(TwoTasksTest, ACallableThatNeedsMoreMemoryThanThereIsIsRefused) {
+TEST_F(TwoTasksTest, CallableExceedingMemoryIsRefused) {
   ps_.new_variables.Add("table", 100);
   ps_.new_variables.room.task = 99;
   Made made;
@@ -549,7 +549,7 @@ TEST_F(TwoTasksTest, ACallableThatNeedsMoreMemoryThanThereIsIsRefused) {
   EXPECT_OK(made);
 }
 
-TEST_F(TwoTasksTest, SessionsEndSideBySide) {
+TEST_F(TwoTasksTest, SessionsCloseConcurrently) {
   ps_.on_created = [this] { ps_.hold = true; };  // its connection is lost
   std::vector<uint64_t> sessions = {session_};
   ASSERT_OK(Ask().MakeCallable(session_, spec_));
@@ -568,7 +568,7 @@ TEST_F(TwoTasksTest, SessionsEndSideBySide) {
 }
 
 // Who closes it is answered, though the tasks never are heard of again.
-TEST_F(TwoTasksTest, AnEndThatWaitsForTasksEndsWithTheMaster) {
+TEST_F(TwoTasksTest, CloseWaitingForTasksEndsWithTheMaster) {
   ASSERT_OK(Ask().MakeCallable(session_, spec_));
   ps_.hold = true;
   absl::Status closed;
@@ -581,7 +581,7 @@ TEST_F(TwoTasksTest, AnEndThatWaitsForTasksEndsWithTheMaster) {
   EXPECT_EQ(ps_.deleted.size(), 1u);
 }
 
-TEST_F(MasterSessionTest, APlacementIsAskedForOnceHoweverLongItTakes) {
+TEST_F(MasterSessionTest, SlowPlacementIsRequestedOnce) {
   Extended extended;
   coordinator_.hold_placements = true;
   const absl::Time begin = clock_.Now();
@@ -603,7 +603,7 @@ TEST_F(MasterSessionTest, APlacementIsAskedForOnceHoweverLongItTakes) {
   EXPECT_EQ(logger_.lines().size(), 3u);
 }
 
-TEST_F(MasterSessionTest, WhereNoWaitIsLoggedNoneOfTheCoordinatorIs) {
+TEST_F(MasterSessionTest, DisabledWaitLogCoversTheCoordinator) {
   log_waits_after_ = absl::InfiniteDuration();
   master_ = NewMaster();
   ASSERT_OK_AND_ASSIGN(session_, NewSession());
@@ -616,7 +616,7 @@ TEST_F(MasterSessionTest, WhereNoWaitIsLoggedNoneOfTheCoordinatorIs) {
   EXPECT_OK(extended);
 }
 
-TEST_F(MasterSessionTest, ACoordinatorThatIsNotThereIsAskedAgain) {
+TEST_F(MasterSessionTest, UnavailableCoordinatorIsAskedAgain) {
   Extended extended;
   coordinator_.answer = absl::UnavailableError("no connection");
   Extend(0, Nodes("x", "y"), &extended);
@@ -675,7 +675,7 @@ class OpenPartialRunTest : public MasterSessionTest {
   const std::vector<int> fetch_indices_ = {0};
 };
 
-TEST_F(OpenPartialRunTest, OneThatWaitsForItsClientIsNotSlow) {
+TEST_F(OpenPartialRunTest, PartialRunWaitingForClientIsNotSlow) {
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_EQ(NumWaitsLogged(), 0);
   absl::Status answer;
@@ -702,7 +702,7 @@ TEST_F(OpenPartialRunTest, ADrainDoesNotWaitForItsClient) {
 }
 
 // As many as the blocking pool has threads, and more.
-TEST_F(MasterSessionTest, SessionsThatWaitAreInNobodysWay) {
+TEST_F(MasterSessionTest, WaitingSessionsDoNotBlockOthers) {
   Extended first;
   Extend(0, Nodes("x", "y"), &first);
   ASSERT_OK(first);
@@ -788,7 +788,7 @@ TEST_F(DrainingMasterTest, EndsMonitoredSessionsAtTheDeadline) {
   EXPECT_EQ(master_->num_sessions(), 0);
 }
 
-TEST_F(MasterSessionTest, ThereAreNoMoreSessionsThanMayBe) {
+TEST_F(MasterSessionTest, NumberOfSessionsIsLimited) {
   while (master_->num_sessions() < 300) ASSERT_OK(NewSession());
   EXPECT_THAT(NewSession(), StatusIs(absl::StatusCode::kResourceExhausted,
                                      "300 sessions are open"));
@@ -798,7 +798,7 @@ TEST_F(MasterSessionTest, ThereAreNoMoreSessionsThanMayBe) {
   EXPECT_OK(NewSession());
 }
 
-TEST_F(MasterSessionTest, AResetEndsWithItsClient) {
+TEST_F(MasterSessionTest, DisconnectedClientCancelsItsReset) {
   Cancellation client;
   ps_.hold = true;
   absl::Status reset;
@@ -835,7 +835,7 @@ TEST_F(MasterSessionTest, ResetDoesNotWaitForTasksThatLeft) {
 }
 
 // A task that stands still has been asked, and may go on later.
-TEST_F(MasterSessionTest, AResetThatEndsWithItsClientIsGivenUpAtItsTasks) {
+TEST_F(MasterSessionTest, CancelledResetIsCancelledOnTasks) {
   Cancellation client;
   ps_.hold_clears = true;
   absl::Status reset;
@@ -851,7 +851,7 @@ TEST_F(MasterSessionTest, AResetThatEndsWithItsClientIsGivenUpAtItsTasks) {
 }
 
 // Whoever it asked may answer late; it is gone then.
-TEST_F(MasterSessionTest, AMasterThatEndsIsNotUsedByLateAnswers) {
+TEST_F(MasterSessionTest, LateAnswersDoNotUseAnEndedMaster) {
   Extended extended;
   Extend(0, Nodes("x", "y"), &extended);
   ASSERT_OK(Run("x:0", "y:0"));
@@ -864,7 +864,7 @@ TEST_F(MasterSessionTest, AMasterThatEndsIsNotUsedByLateAnswers) {
 }
 
 // Else it would place, and register, what nobody waits for.
-TEST_F(MasterSessionTest, TheCoordinatorHearsThatAClientHasGivenUp) {
+TEST_F(MasterSessionTest, CoordinatorIsToldOfACancelledCall) {
   coordinator_.hold = true;
   Extended extended;
   Cancellation client;
@@ -901,7 +901,7 @@ std::string MarkNodes(int64_t max_hold_micros = 2000000) {
 }
 
 // All who write stand still meanwhile.
-TEST_F(MasterSessionTest, MarkingVariablesHasABound) {
+TEST_F(MasterSessionTest, MarkingVariablesHasATimeLimit) {
   coordinator_.placement_reply.devices = {kDevice, kDevice, kDevice};
   Extended extended;
   Extend(0, MarkNodes(), &extended);
@@ -928,7 +928,7 @@ TEST_F(MasterSessionTest, MarkingVariablesHasABound) {
 }
 
 // Whoever lets nobody wait for steps that run still wants a checkpoint.
-TEST_F(MasterSessionTest, WithoutTimeToHoldThereIsTimeToMark) {
+TEST_F(MasterSessionTest, MarkingIsAllowedWithoutHoldTime) {
   coordinator_.placement_reply.devices = {kDevice, kDevice, kDevice};
   Extended extended;
   Extend(0, MarkNodes(/*max_hold_micros=*/0), &extended);
@@ -998,7 +998,7 @@ class HeldStepsTest : public MasterSessionTest {
   absl::Status ended_;
 };
 
-TEST_F(HeldStepsTest, TheyBeginWhenTheHoldEnds) {
+TEST_F(HeldStepsTest, StepsBeginWhenTheHoldEnds) {
   ASSERT_OK(Hold(Action::kHoldSteps));
   EXPECT_THAT(Hold(Action::kHoldSteps),
               StatusIs(absl::StatusCode::kAlreadyExists));
@@ -1012,7 +1012,7 @@ TEST_F(HeldStepsTest, TheyBeginWhenTheHoldEnds) {
                        "does not hold off steps for step 1 any more"));
 }
 
-TEST_F(HeldStepsTest, TheyBeginWhenTheLeaseEnds) {
+TEST_F(HeldStepsTest, StepsBeginWhenTheLeaseEnds) {
   ASSERT_OK(Hold(Action::kHoldSteps));
   Begin();
   scheduler_.AdvanceBy(absl::Seconds(9));
@@ -1023,7 +1023,7 @@ TEST_F(HeldStepsTest, TheyBeginWhenTheLeaseEnds) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(HeldStepsTest, TheyBeginWhenTheHoldersMasterIsLost) {
+TEST_F(HeldStepsTest, StepsBeginWhenTheHoldersMasterIsLost) {
   ASSERT_OK(Hold(Action::kHoldSteps));
   Begin();
   master_->EndHolds(98);
@@ -1032,7 +1032,7 @@ TEST_F(HeldStepsTest, TheyBeginWhenTheHoldersMasterIsLost) {
   EXPECT_OK(ended_);
 }
 
-TEST_F(HeldStepsTest, TheEndOfOneThatRunsIsWaitedFor) {
+TEST_F(HeldStepsTest, HoldWaitsForARunningStep) {
   worker_.hold_runs = true;
   Begin();
   EXPECT_THAT(Hold(Action::kHoldSteps), StatusIs(absl::StatusCode::kUnknown));
@@ -1041,7 +1041,7 @@ TEST_F(HeldStepsTest, TheEndOfOneThatRunsIsWaitedFor) {
   EXPECT_OK(held_);
 }
 
-TEST_F(HeldStepsTest, OneThatDoesNotEndIsNamed) {
+TEST_F(HeldStepsTest, StepThatDoesNotEndIsNamed) {
   worker_.hold_runs = true;
   Begin();
   EXPECT_FALSE(Hold(Action::kHoldSteps).ok());
@@ -1061,7 +1061,7 @@ TEST_F(HeldStepsTest, StepsOfAnotherIncarnationAreRefused) {
 }
 
 // It waits for nobody's save.
-TEST_F(HeldStepsTest, OneThatIsHeldOffEndsWithItsCaller) {
+TEST_F(HeldStepsTest, HeldStepEndsWithItsCaller) {
   worker_.hold_runs = true;
   worker_.answer = absl::CancelledError("given up");
   ASSERT_OK(Hold(Action::kHoldSteps));
@@ -1100,7 +1100,7 @@ TEST_F(HeldStepsTest, StepsOfASessionThatIsClosedAreWaitedFor) {
   EXPECT_OK(closed);
 }
 
-TEST_F(HeldStepsTest, AHoldThatIsOvertakenByItsEndIsRefused) {
+TEST_F(HeldStepsTest, HoldAfterItsReleaseIsRefused) {
   EXPECT_THAT(Hold(Action::kReleaseSteps),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(Hold(Action::kHoldSteps),
@@ -1110,7 +1110,7 @@ TEST_F(HeldStepsTest, AHoldThatIsOvertakenByItsEndIsRefused) {
 }
 
 // However long it is held off, its session's end ends it.
-TEST_F(HeldStepsTest, OneThatIsHeldOffEndsWithItsSession) {
+TEST_F(HeldStepsTest, HeldStepEndsWithItsSession) {
   worker_.hold_runs = true;
   ASSERT_OK(Hold(Action::kHoldSteps));
   Begin();
@@ -1127,7 +1127,7 @@ TEST_F(HeldStepsTest, OneThatIsHeldOffEndsWithItsSession) {
 }
 
 // Its tasks would know nothing of what it is to run.
-TEST_F(HeldStepsTest, ACallableThatIsReleasedMeanwhileIsKeptForThem) {
+TEST_F(HeldStepsTest, ReleasedCallableIsKeptForHeldSteps) {
   ASSERT_OK(Hold(Action::kHoldSteps));
   Begin();
   master_->ReleaseCallable(session_, callable_, [](const absl::Status& status) {
@@ -1141,7 +1141,7 @@ TEST_F(HeldStepsTest, ACallableThatIsReleasedMeanwhileIsKeptForThem) {
 }
 
 // With several, until the last has ended, whatever its end.
-TEST_F(HeldStepsTest, ACallableThatIsReleasedIsKeptUntilTheLastHasEnded) {
+TEST_F(HeldStepsTest, ReleasedCallableIsKeptForItsLastStep) {
   worker_.hold_runs = true;
   worker_.answer = absl::CancelledError("given up");
   ASSERT_OK(Hold(Action::kHoldSteps));
@@ -1165,7 +1165,7 @@ TEST_F(HeldStepsTest, ACallableThatIsReleasedIsKeptUntilTheLastHasEnded) {
 }
 
 // One whose feeds do not fit is told at once.
-TEST_F(HeldStepsTest, OneThatIsRefusedIsNotHeldOff) {
+TEST_F(HeldStepsTest, RefusedStepIsNotHeld) {
   ASSERT_OK(Hold(Action::kHoldSteps));
   ended_ = absl::UnknownError("the step has not ended");
   master_->RunCallable(session_, callable_, {}, [this](absl::Status status) {

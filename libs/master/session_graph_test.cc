@@ -116,7 +116,7 @@ class SessionGraphTest : public ::testing::Test {
       std::make_unique<SessionGraph>(1, config_, options_);
 };
 
-TEST_F(SessionGraphTest, EachExtensionIsPlacedAndIsAVersion) {
+TEST_F(SessionGraphTest, EachExtensionIsPlacedAsAVersion) {
   ASSERT_OK_AND_ASSIGN(auto result, Extend(0, Placeholder("x"), {kPsDevice}));
   EXPECT_EQ(result.version, 1);
   ASSERT_OK_AND_ASSIGN(result,
@@ -134,7 +134,7 @@ TEST_F(SessionGraphTest, EachExtensionIsPlacedAndIsAVersion) {
 }
 
 // Its client has not got the answer.
-TEST_F(SessionGraphTest, TheSameExtensionAgainIsAnsweredAgain) {
+TEST_F(SessionGraphTest, RepeatedExtensionIsAnsweredAgain) {
   const std::string nodes = Placeholder("x");
   ASSERT_OK(Extend(0, nodes, {kDevice}));
   ASSERT_OK_AND_ASSIGN(const auto again, Extend(0, nodes, {kPsDevice}));
@@ -154,7 +154,7 @@ TEST_F(SessionGraphTest, AnExtensionOfAnotherVersionIsAborted) {
   EXPECT_EQ(coordinator_.placements.size(), 1);
 }
 
-TEST_F(SessionGraphTest, NothingIsLeftOfWhatCanNotBePlaced) {
+TEST_F(SessionGraphTest, UnplaceableNodesAreRemoved) {
   const std::string nodes = Placeholder("x");
   coordinator_.answer = absl::InvalidArgumentError("no such device");
   EXPECT_THAT(Extend(0, nodes, {}),
@@ -202,7 +202,7 @@ TEST_F(SessionGraphTest, AnAnswerForAnotherGraphIsRefused) {
   EXPECT_FALSE(Fetch("x:0").ok());
 }
 
-TEST_F(SessionGraphTest, WhileOneIsPlacedTheVersionBeforeItIsSeen) {
+TEST_F(SessionGraphTest, PendingExtensionKeepsTheOldVersion) {
   ASSERT_OK(Extend(0, Placeholder("x"), {kDevice}));
   coordinator_.hold = true;
   coordinator_.placement_reply.devices = {kDevice, kDevice};
@@ -240,7 +240,7 @@ TEST_F(SessionGraphTest, CancelledPlacementIsUndoneOnTheGraphPool) {
   EXPECT_OK(Extend(1, IdentityOf("x", "z"), {kDevice, kDevice}));
 }
 
-TEST_F(SessionGraphTest, WhatPartitionsAreMadeWithIsRefused) {
+TEST_F(SessionGraphTest, InternalPartitionOpsAreRefused) {
   const std::string nodes = Nodes([](Graph& graph) {
     EXPECT_OK(
         graph.AddNode({.name = "arg",
@@ -253,7 +253,7 @@ TEST_F(SessionGraphTest, WhatPartitionsAreMadeWithIsRefused) {
   EXPECT_TRUE(coordinator_.placements.empty());
 }
 
-TEST_F(SessionGraphTest, AGraphHasAsManyBytesAsItMay) {
+TEST_F(SessionGraphTest, GraphBytesAreLimited) {
   const std::string nodes = Placeholder("x");
   options_.quotas.max_graph_bytes = 2 * SessionQuotas::kLeastNodeBytes - 1;
   NewGraph();
@@ -319,7 +319,7 @@ TEST_F(ExpandingGraphTest, ExpandedNodesCountInTheQuota) {
   EXPECT_FALSE(Fetch("large:0").ok());
 }
 
-TEST_F(ExpandingGraphTest, ExpansionsAddUp) {
+TEST_F(ExpandingGraphTest, ExpansionsAreSummed) {
   options_.quotas.max_graph_bytes = 60'000;
   NewGraph();
   ASSERT_OK(ExtendAll(0, first_));
@@ -336,7 +336,7 @@ TEST_F(ExpandingGraphTest, ExpansionsAddUp) {
   EXPECT_OK(Fetch("call1:0"));
 }
 
-TEST_F(SessionGraphTest, WhatItsNodesShareIsDeclared) {
+TEST_F(SessionGraphTest, SharedResourcesAreDeclared) {
   ASSERT_OK(Extend(0, Variable("v"), {kPsDevice}));
   const std::vector<protocol::PlacedResource> declared = graph_->declared();
   ASSERT_EQ(declared.size(), 1);
@@ -345,7 +345,7 @@ TEST_F(SessionGraphTest, WhatItsNodesShareIsDeclared) {
   EXPECT_EQ(declared[0].resource.container, "ps") << "as its job is called";
 }
 
-TEST_F(SessionGraphTest, AnIsolatedSessionSharesNothing) {
+TEST_F(SessionGraphTest, IsolatedSessionDeclaresNoResources) {
   config_.isolate_session_state = true;
   NewGraph();
   ASSERT_OK(Extend(0, Variable("v"), {kPsDevice}));

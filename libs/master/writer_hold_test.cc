@@ -61,7 +61,7 @@ class WriterHoldTest : public testing::Test, public protocol::WorkerDirectory {
   OpenCalls calls_;
 };
 
-TEST_F(WriterHoldTest, TheMastersOfWritersHoldThemOff) {
+TEST_F(WriterHoldTest, MastersOfWritersHoldTheirSteps) {
   const auto hold = NewHold();
   ASSERT_OK(Begin(*hold));
   ASSERT_EQ(ps_.step_holds.size(), 1u);
@@ -81,7 +81,7 @@ TEST_F(WriterHoldTest, TheMastersOfWritersHoldThemOff) {
 }
 
 // A callable that writes on many tasks is named by each of them.
-TEST_F(WriterHoldTest, AWriterIsHeldOffOnce) {
+TEST_F(WriterHoldTest, EachWriterIsHeldOnce) {
   ps_.writers = {{kWorker, {12, 8}, 4}, {kWorker, {12, 8}, 4}};
   ASSERT_OK(Begin(*NewHold()));
   ASSERT_EQ(worker_.step_holds.size(), 1u);
@@ -89,7 +89,7 @@ TEST_F(WriterHoldTest, AWriterIsHeldOffOnce) {
             (std::vector<protocol::VariableWriter>{{kWorker, {12, 8}, 4}}));
 }
 
-TEST_F(WriterHoldTest, MoreWritersThanAMessageTellsAreRefused) {
+TEST_F(WriterHoldTest, TooManyWritersAreRefused) {
   ps_.writers.clear();
   for (uint64_t i = 0; i <= protocol::Worker::kMaxWriters; ++i) {
     ps_.writers.push_back({kWorker, {12, 8}, i});
@@ -112,7 +112,7 @@ TEST_F(WriterHoldTest, ATaskThatNeverAnswersKeepsNoCall) {
   EXPECT_TRUE(closed);
 }
 
-TEST_F(WriterHoldTest, WhereItHasNotHeldTheStepFails) {
+TEST_F(WriterHoldTest, FailedHoldFailsTheStep) {
   const auto hold = NewHold();
   ASSERT_OK(Begin(*hold));
   worker_.answer = absl::FailedPreconditionError("not any more");
@@ -122,7 +122,7 @@ TEST_F(WriterHoldTest, WhereItHasNotHeldTheStepFails) {
                               "The step may have seen others half done"));
 }
 
-TEST_F(WriterHoldTest, AllAreToldThatItWasInVain) {
+TEST_F(WriterHoldTest, AllTasksAreToldOfTheFailure) {
   worker_.answer = absl::DeadlineExceededError("step 4 did not end");
   const auto hold = NewHold();
   EXPECT_THAT(Begin(*hold), StatusIs(absl::StatusCode::kDeadlineExceeded,
@@ -137,7 +137,7 @@ TEST_F(WriterHoldTest, WritersOfAnotherClusterAreNamed) {
               StatusIs(absl::StatusCode::kFailedPrecondition, kWorker));
 }
 
-TEST_F(WriterHoldTest, ItEndsWithItsClient) {
+TEST_F(WriterHoldTest, HoldEndsWithItsClient) {
   worker_.hold = true;  // it does not answer
   Cancellation client;
   const auto hold = NewHold(&client);

@@ -145,7 +145,7 @@ class LoopPartitionTest : public PartitionTest {
   }
 };
 
-TEST_F(PartitionTest, OneDeviceNeedsNoEdges) {
+TEST_F(PartitionTest, OneDeviceNeedsNoSendOrRecv) {
   Identity(kA, "y", Const(kA, "x"));
   auto parts = PartitionGraph(graph_);
   ASSERT_OK(parts);
@@ -153,7 +153,7 @@ TEST_F(PartitionTest, OneDeviceNeedsNoEdges) {
   EXPECT_EQ(parts->at(kA)->num_nodes(), 2);
 }
 
-TEST_F(PartitionTest, AnOutputIsSentOnceToEachDevice) {
+TEST_F(PartitionTest, OutputIsSentOncePerDevice) {
   const Node* x = Large(kA, "x");
   Identity(kB, "y", x);
   Identity(kB, "z", x);
@@ -166,7 +166,7 @@ TEST_F(PartitionTest, AnOutputIsSentOnceToEachDevice) {
   EXPECT_EQ(y->input(0), z->input(0));
 }
 
-TEST_F(PartitionTest, BothEndsOfAnEdgeHaveOneNumber) {
+TEST_F(PartitionTest, SendAndRecvShareAnEdgeNumber) {
   Identity(kB, "y", Large(kA, "x"));
   Identity(kA, "z", Large(kB, "w"));
   auto parts = PartitionGraph(graph_);
@@ -183,7 +183,7 @@ TEST_F(PartitionTest, BothEndsOfAnEdgeHaveOneNumber) {
   EXPECT_NE(edges(*parts->at(kA), "_Send"), edges(*parts->at(kB), "_Send"));
 }
 
-TEST_F(PartitionTest, ASmallConstantIsWhereItIsUsed) {
+TEST_F(PartitionTest, SmallConstantIsCopiedToItsConsumers) {
   const Node* rate = Const(kA, "rate");
   Identity(kB, "y", rate);
   Identity(kC, "z", rate);
@@ -229,7 +229,7 @@ TEST_F(PartitionTest, AControlEdgeSendsAnEmptyTensor) {
   EXPECT_EQ(second->control_inputs()[0]->type(), "_Recv");
 }
 
-TEST_F(LoopPartitionTest, ALoopOnOneDeviceStaysAsItIs) {
+TEST_F(LoopPartitionTest, LoopOnOneDeviceIsUnchanged) {
   Identity(kB, "after", Loop({}));
   const Parts parts = Partition();
   EXPECT_EQ(Count(*parts.at(kA), "Merge"), 1);
@@ -238,7 +238,7 @@ TEST_F(LoopPartitionTest, ALoopOnOneDeviceStaysAsItIs) {
   EXPECT_EQ(TriggerOf(*parts.at(kB), "w/exit:0"), nullptr);
 }
 
-TEST_F(LoopPartitionTest, ADeviceWithThePartOfALoopGoesAroundWithIt) {
+TEST_F(LoopPartitionTest, DeviceWithPartOfALoopGetsAControlLoop) {
   Loop({.body = kB});
   const Parts parts = Partition();
   const Graph& b = *parts.at(kB);
@@ -267,7 +267,7 @@ TEST_F(LoopPartitionTest, ADeviceWithThePartOfALoopGoesAroundWithIt) {
             "w/condition");
 }
 
-TEST_F(LoopPartitionTest, EnterAndNextIterationAreWhereTheirMergeIs) {
+TEST_F(LoopPartitionTest, EnterAndNextIterationFollowTheirMerge) {
   Identity(kA, "after", Loop({.enter = kB, .exit = kC, .next = kC}));
   const Parts parts = Partition();
   EXPECT_EQ(parts.size(), 1u);
@@ -318,7 +318,7 @@ TEST_F(LoopPartitionTest, InnerControlLoopsFollowOuterOnes) {
 
 // Device B makes a value of an invariant alone: nothing of the loop comes to
 // it, and still it has to send in each iteration.
-TEST_F(LoopPartitionTest, ADeviceThatOnlySendsGoesAroundToo) {
+TEST_F(LoopPartitionTest, SendingDeviceGetsAControlLoop) {
   const Node* factor = Const(kA, "factor");
   const Node* enter = Enter(kA, "factor/enter", factor, "w", true);
   const Node* product = Identity(kB, "product", enter);
@@ -331,7 +331,7 @@ TEST_F(LoopPartitionTest, ADeviceThatOnlySendsGoesAroundToo) {
   EXPECT_NE(TriggerOf(*parts.at(kA), "product:0"), nullptr);
 }
 
-TEST_F(LoopPartitionTest, ControlEdgesInALoopAreTriggeredToo) {
+TEST_F(LoopPartitionTest, ControlEdgesInALoopAreTriggered) {
   Loop("w", {}, Const(kA, "begin"), Const(kA, "bound"), [&](const Node* in) {
     const Node* first = NoOp(kB, "first", {in});
     return Add(kA, {.name = "second",
@@ -344,7 +344,7 @@ TEST_F(LoopPartitionTest, ControlEdgesInALoopAreTriggeredToo) {
   EXPECT_NE(TriggerOf(*parts.at(kA), "first:0"), nullptr);
 }
 
-TEST_F(LoopPartitionTest, AValueThatDoesNotComeInEachIterationIsRefused) {
+TEST_F(LoopPartitionTest, ValueMissingInSomeIterationsIsRefused) {
   const Node* enter = Enter(kA, "enter", Const(kA, "x"), "w", false);
   const Node* early = Identity(kB, "early", enter);
   Identity(kA, "late", early);
@@ -352,7 +352,7 @@ TEST_F(LoopPartitionTest, AValueThatDoesNotComeInEachIterationIsRefused) {
               StatusIs(absl::StatusCode::kUnimplemented, "early"));
 }
 
-TEST_F(LoopPartitionTest, ALoopOverDevicesNeedsALoopCond) {
+TEST_F(LoopPartitionTest, LoopAcrossDevicesNeedsALoopCond) {
   const Node* merge = Add(
       kA, {.name = "merge",
            .op = "Merge",

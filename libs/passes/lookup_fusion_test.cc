@@ -121,7 +121,7 @@ class LookupFusionTest : public ::testing::Test {
   const Node* result_ = nullptr;
 };
 
-TEST_F(LookupFusionTest, ALookupBecomesThreeNodes) {
+TEST_F(LookupFusionTest, LookupIsFusedIntoThreeNodes) {
   AddIds();
   AddRows();
   g_.Fetch(result_);
@@ -141,7 +141,7 @@ TEST_F(LookupFusionTest, ALookupBecomesThreeNodes) {
   EXPECT_EQ(result.graph().num_nodes(), 4 + 1 + 2 + 3 + 1);
 }
 
-TEST_F(LookupFusionTest, SoDoesItsGradient) {
+TEST_F(LookupFusionTest, GradientOfALookupIsFused) {
   AddIds();
   AddRows();
   g_.Fetch(AddGradient());
@@ -156,7 +156,7 @@ TEST_F(LookupFusionTest, SoDoesItsGradient) {
 }
 
 // A sum of rows of any rank is one, but only rows of vectors are combined.
-TEST_F(LookupFusionTest, ATableThatMayBeNoMatrixStays) {
+TEST_F(LookupFusionTest, LookupInAPossibleNonMatrixStays) {
   AddIds();
   AddRows("SparseSegmentMean", PartialShape::UnknownRank());
   g_.Fetch(AddGradient());
@@ -168,7 +168,7 @@ TEST_F(LookupFusionTest, ATableThatMayBeNoMatrixStays) {
   EXPECT_EQ(result.Input("sum", 1), "fill:1");
 }
 
-TEST_F(LookupFusionTest, AHandleSaysThatItsTableIsAMatrix) {
+TEST_F(LookupFusionTest, HandleShapeShowsThatTableIsAMatrix) {
   AddIds();
   const Node* table =
       g_.Add("VarHandleOp", "table", {},
@@ -200,7 +200,7 @@ TEST_F(LookupFusionTest, IdsThatAreFetchedStayAsTheyAre) {
   EXPECT_EQ(result.Input("sum", 1), "unique:1");
 }
 
-TEST_F(LookupFusionTest, SoDoWhatIsWaitedFor) {
+TEST_F(LookupFusionTest, NodesWithControlOutputsStay) {
   AddIds();
   AddRows();
   g_.Fetch(result_);
@@ -210,14 +210,14 @@ TEST_F(LookupFusionTest, SoDoWhatIsWaitedFor) {
   EXPECT_EQ(TypeOf(result, "unique"), "Unique");
 }
 
-TEST_F(LookupFusionTest, OtherIdsThatAreKeptAreAnotherLookup) {
+TEST_F(LookupFusionTest, DifferentIdsAreAnotherLookup) {
   AddIds("Greater");
   AddRows();
   g_.Fetch(result_);
   EXPECT_EQ(TypeOf(Run(), "fill"), "SparseFillEmptyRows");
 }
 
-TEST_F(LookupFusionTest, WhatIsOnTwoDevicesStays) {
+TEST_F(LookupFusionTest, LookupAcrossDevicesStays) {
   AddIds("GreaterEqual", kOtherCpu);
   AddRows();
   g_.Fetch(result_);
@@ -225,7 +225,7 @@ TEST_F(LookupFusionTest, WhatIsOnTwoDevicesStays) {
 }
 
 // There are kernels for CPUs only.
-TEST_F(LookupFusionTest, WhatIsOnAnotherTypeOfDeviceStays) {
+TEST_F(LookupFusionTest, LookupOnAGpuStays) {
   constexpr char kGpu[] = "/job:localhost/replica:0/task:0/device:GPU:0";
   const Node* texts = g_.Arg("texts", DT_STRING);
   const Node* none = g_.Const("none", Tensor::Scalar(std::string()));
@@ -276,7 +276,7 @@ TEST_F(CountFusionTest, IdsAreCounted) {
   EXPECT_EQ(result.graph().num_nodes(), 3 + 2 + 1 + 1 + 1);
 }
 
-TEST_F(CountFusionTest, WhatMayBeNoMatrixOfIndicesStays) {
+TEST_F(CountFusionTest, UnknownIndexRankIsNotFused) {
   Add(1, -2, -1, PartialShape::UnknownRank());
   EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
 }
@@ -291,24 +291,24 @@ TEST_F(CountFusionTest, SumsAlongAnotherDimensionStay) {
   EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
 }
 
-TEST_F(CountFusionTest, WhatIsFilledUpWithAnIdStays) {
+TEST_F(CountFusionTest, FillingWithAnIdIsNotFused) {
   Add(1, -2, 0);
   EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
 }
 
-TEST_F(CountFusionTest, WhatOthersTakeStays) {
+TEST_F(CountFusionTest, ValueWithOtherConsumersIsNotFused) {
   Add();
   g_.Fetch(dense_);
   EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
 }
 
-TEST_F(CountFusionTest, WhatIsWaitedForStays) {
+TEST_F(CountFusionTest, NodeWithControlOutputIsNotFused) {
   Add();
   g_.Effect("after", {sum_});
   EXPECT_EQ(TypeOf(Run(), "dense"), "SparseToDense");
 }
 
-TEST_F(LookupFusionTest, HashedTextsAreNotCopied) {
+TEST_F(LookupFusionTest, HashedStringsAreNotCopied) {
   const Node* texts = g_.Arg("texts", DT_STRING);
   const Node* none = g_.Const("none", Tensor::Scalar(std::string()));
   const Node* where =

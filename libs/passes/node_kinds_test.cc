@@ -18,7 +18,7 @@ TEST(NodeKindsTest, FunctionsOfTheirInputsArePure) {
   EXPECT_TRUE(IsPure(*g.Add("Identity", "identity", {x})));
 }
 
-TEST(NodeKindsTest, WhatHasStateOrAnEffectIsNot) {
+TEST(NodeKindsTest, StatefulAndEffectfulNodesAreNotPure) {
   SmallGraph g;
   const Node* x = g.Arg("x");
   EXPECT_FALSE(IsPure(*x));
@@ -34,7 +34,7 @@ TEST(NodeKindsTest, WhatHasStateOrAnEffectIsNot) {
 }
 
 // Not stateful in TensorFlow's registry.
-TEST(NodeKindsTest, WhatTakesOrGivesAReferenceIsNot) {
+TEST(NodeKindsTest, NodesWithReferencesAreNotPure) {
   SmallGraph g;
   const Node* x = g.Arg("x");
   const Node* v = g.Add("VariableV2", "v", {}, kVariable);
@@ -44,14 +44,14 @@ TEST(NodeKindsTest, WhatTakesOrGivesAReferenceIsNot) {
   EXPECT_FALSE(IsPure(*g.Add("Identity", "v/read", {v})));
 }
 
-TEST(NodeKindsTest, WhatUsesAResourceIsNot) {
+TEST(NodeKindsTest, NodesWithResourcesAreNotPure) {
   SmallGraph g;
   const Node* v = g.Add("VarHandleOp", "v", {}, kVariable);
   EXPECT_FALSE(
       IsPure(*g.Add("ReadVariableOp", "read", {v}, {{"dtype", DT_FLOAT}})));
 }
 
-TEST(NodeKindsTest, ControlFlowIsNot) {
+TEST(NodeKindsTest, ControlFlowIsNotPure) {
   SmallGraph g;
   const Node* x = g.Arg("x");
   const Node* pred = g.Arg("pred", DT_BOOL);

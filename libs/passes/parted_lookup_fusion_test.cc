@@ -100,7 +100,7 @@ class PartedLookupFusionTest : public ::testing::Test {
   const Node* sum_ = nullptr;
 };
 
-TEST_F(PartedLookupFusionTest, ALookupBecomesTwoNodesBesideItsParts) {
+TEST_F(PartedLookupFusionTest, PartitionedLookupIsFused) {
   AddIds();
   AddRows();
   g_.Fetch(result_);
@@ -119,7 +119,7 @@ TEST_F(PartedLookupFusionTest, ALookupBecomesTwoNodesBesideItsParts) {
   EXPECT_EQ(result.graph().num_nodes(), 3 + 1 + 2 + 2 + 1);
 }
 
-TEST_F(PartedLookupFusionTest, ItsGradientBecomesOne) {
+TEST_F(PartedLookupFusionTest, GradientIsFusedIntoOneNode) {
   AddIds();
   AddRows();
   g_.Fetch(result_);
@@ -137,7 +137,7 @@ TEST_F(PartedLookupFusionTest, ItsGradientBecomesOne) {
   EXPECT_FALSE(result.Has("count"));
 }
 
-TEST_F(PartedLookupFusionTest, IdsOfAnotherStrategyAreDividedAsBefore) {
+TEST_F(PartedLookupFusionTest, OtherPartitionStrategiesStay) {
   AddIds(3);
   AddRows();
   g_.Fetch(result_);
@@ -151,7 +151,7 @@ TEST_F(PartedLookupFusionTest, IdsOfAnotherStrategyAreDividedAsBefore) {
 }
 
 // Not each row has a place then.
-TEST_F(PartedLookupFusionTest, PlacesThatAreOtherNumbersStay) {
+TEST_F(PartedLookupFusionTest, OtherPositionsStay) {
   AddIds(kParts, 1);
   AddRows();
   g_.Fetch(result_);
@@ -162,7 +162,7 @@ TEST_F(PartedLookupFusionTest, PlacesThatAreOtherNumbersStay) {
   EXPECT_EQ(TypeOf(result, "sum"), "UnsortedSegmentSum");
 }
 
-TEST_F(PartedLookupFusionTest, DistinctRowsThatAreFetchedAreMade) {
+TEST_F(PartedLookupFusionTest, FetchedDistinctRowsAreComputed) {
   AddIds();
   AddRows();
   g_.Fetch(result_);
@@ -174,7 +174,7 @@ TEST_F(PartedLookupFusionTest, DistinctRowsThatAreFetchedAreMade) {
   EXPECT_EQ(result.Input("result", 1), "unique:1");
 }
 
-TEST_F(PartedLookupFusionTest, SumsThatAreFetchedAreMade) {
+TEST_F(PartedLookupFusionTest, FetchedSumsAreComputed) {
   AddIds();
   AddRows();
   FetchGradient();
@@ -186,7 +186,7 @@ TEST_F(PartedLookupFusionTest, SumsThatAreFetchedAreMade) {
 }
 
 // And so is the shape that these ask for.
-TEST_F(PartedLookupFusionTest, WhatIsWaitedForStays) {
+TEST_F(PartedLookupFusionTest, NodesWithControlOutputsStay) {
   AddIds();
   AddRows();
   g_.Fetch(result_);
@@ -198,7 +198,7 @@ TEST_F(PartedLookupFusionTest, WhatIsWaitedForStays) {
   EXPECT_EQ(TypeOf(result, "sum"), "UnsortedSegmentSum");
 }
 
-TEST_F(PartedLookupFusionTest, TextsAreStitchedAsBefore) {
+TEST_F(PartedLookupFusionTest, StringsAreStitchedAsBefore) {
   AddIds();
   AddRows(DT_STRING);
   g_.Fetch(result_);

@@ -61,7 +61,7 @@ Numbers ListOf(const Rewritten& result, const std::string& attr) {
   return list == nullptr ? Numbers({-1}) : *list;
 }
 
-TEST(VariableSavingTest, VariablesComeThemselves) {
+TEST(VariableSavingTest, VariablesAreSavedWithoutReads) {
   SmallGraph g;
   const Node* v = AddReference(g, "v");
   const Node* h = AddHandle(g, "h");
@@ -84,13 +84,13 @@ TEST(VariableSavingTest, VariablesComeThemselves) {
   EXPECT_FALSE(result.Has("copy"));
 }
 
-TEST(VariableSavingTest, WithoutGroupsEachIsAlone) {
+TEST(VariableSavingTest, VariablesWithoutGroupsAreSeparate) {
   SmallGraph g;
   AddSaveOf(g, {AddReference(g, "v"), AddReference(g, "w")});
   EXPECT_THAT(ListOf(AfterSaving(g), "snapshot_groups"), ElementsAre(0, 1));
 }
 
-TEST(VariableSavingTest, AReadOfSomebodyElseStays) {
+TEST(VariableSavingTest, ReadWithOtherConsumersStays) {
   for (const bool is_fetched : {false, true}) {
     SmallGraph g;
     const Node* h = AddHandle(g, "h");
@@ -107,7 +107,7 @@ TEST(VariableSavingTest, AReadOfSomebodyElseStays) {
   }
 }
 
-TEST(VariableSavingTest, WhatLiesElsewhereComesAsAValue) {
+TEST(VariableSavingTest, RemoteVariablesAreSavedByValue) {
   SmallGraph g;
   const Node* h = AddHandle(g, "h", kOtherCpu);
   const Node* read = AddRead(g, "read", h, {}, kOtherCpu);
@@ -145,14 +145,14 @@ TEST(VariableSavingTest, VariablesAreMarkedForASave) {
 }
 
 // Whoever takes its tensors gets them; the save then finds no mark.
-TEST(VariableSavingTest, WhatIsTakenMarksNothing) {
+TEST(VariableSavingTest, FetchedMarkIsNotRewritten) {
   SmallGraph g;
   const Node* v = AddReference(g, "v");
   g.Fetch(g.Add("IdentityN", "mark", {v}, {{"_marks", std::string("m")}}));
   EXPECT_EQ(AfterSaving(g).Find("mark")->type(), "IdentityN");
 }
 
-TEST(VariableSavingTest, ASaveOfAMarkTakesIt) {
+TEST(VariableSavingTest, SaveTakesTheMarkedState) {
   SmallGraph g;
   AddSaveOf(g, {g.Arg("x")}, {{"_saves_mark", std::string("save/0")}});
   GraphRewrite rewrite(g.graph());
@@ -163,7 +163,7 @@ TEST(VariableSavingTest, ASaveOfAMarkTakesIt) {
 }
 
 // It is in the mark; what somebody else takes as well is made for him.
-TEST(VariableSavingTest, AStateThatIsMarkedIsNotMadeAgain) {
+TEST(VariableSavingTest, MarkedStateIsNotCopiedAgain) {
   for (const bool is_taken : {false, true}) {
     SmallGraph g;
     const Node* before = g.Effect("before");
@@ -185,7 +185,7 @@ TEST(VariableSavingTest, AStateThatIsMarkedIsNotMadeAgain) {
   }
 }
 
-TEST(VariableSavingTest, AGraphThatSavesNothingIsLeftAlone) {
+TEST(VariableSavingTest, GraphWithoutSaveIsUnchanged) {
   SmallGraph g;
   const Node* h = AddHandle(g, "h");
   g.Fetch(AddRead(g, "read", h));

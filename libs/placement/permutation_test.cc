@@ -168,7 +168,7 @@ bool Lives(const NamedResource& resource, const std::string& device) {
 
 class PermutationTest : public ::testing::TestWithParam<bool> {};
 
-TEST_P(PermutationTest, TheSameGraphIsPlacedAlike) {
+TEST_P(PermutationTest, PlacementIsIndependentOfNodeOrder) {
   const bool soft = GetParam();
   int num_placed = 0;
   std::set<std::string> used;

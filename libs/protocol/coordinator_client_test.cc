@@ -154,7 +154,7 @@ class CoordinatorClientTest : public testing::Test {
   std::unique_ptr<CoordinatorClient> client_;
 };
 
-TEST_F(CoordinatorClientTest, ATaskJoinsReportsAndLeaves) {
+TEST_F(CoordinatorClientTest, TaskJoinsReportsAndLeaves) {
   Connect();
   Join();
   EXPECT_EQ(joins_.all[0]->cluster_uuid, "uuid");
@@ -181,7 +181,7 @@ TEST_F(CoordinatorClientTest, ATaskJoinsReportsAndLeaves) {
   EXPECT_EQ(coordinator_.left[0].incarnation, 11u);
 }
 
-TEST_F(CoordinatorClientTest, ReportOfACallerThatGaveUpIsNotTaken) {
+TEST_F(CoordinatorClientTest, ReportOfACancelledCallIsIgnored) {
   HeartbeatRequest heartbeat;
   heartbeat.task = kTask;
   heartbeat.incarnation = 11;
@@ -205,7 +205,7 @@ TEST_F(CoordinatorClientTest, ReportOfACallerThatGaveUpIsNotTaken) {
   EXPECT_EQ(coordinator_.heartbeats.size(), 1u);
 }
 
-TEST_F(CoordinatorClientTest, ATaskSpeaksForItselfAlone) {
+TEST_F(CoordinatorClientTest, TaskMayOnlyActForItself) {
   Connect();
   Join();
   CoordinatorClient other(
@@ -236,7 +236,7 @@ TEST_F(CoordinatorClientTest, ATaskSpeaksForItselfAlone) {
   EXPECT_TRUE(coordinator_.left.empty());
 }
 
-TEST_F(CoordinatorClientTest, AMasterPlacesAndForgets) {
+TEST_F(CoordinatorClientTest, MasterPlacesAndEndsSessions) {
   Connect();
   coordinator_.placement_reply.devices = {"/cpu:0", "/cpu:1"};
   Answers<PlacementReply> placements;
@@ -255,7 +255,7 @@ TEST_F(CoordinatorClientTest, AMasterPlacesAndForgets) {
               ElementsAre(ElementsAre("a"), ElementsAre("/job:ps")));
 }
 
-TEST_F(CoordinatorClientTest, AToolLooksAndStops) {
+TEST_F(CoordinatorClientTest, ToolReadsStatusAndShutsDown) {
   Connect();
   coordinator_.devices = {{"/job:ps/replica:0/task:0/device:CPU:0", "CPU"}};
   coordinator_.cluster.coordinator = kCoordinator;
@@ -334,7 +334,7 @@ TEST_F(CoordinatorClientTest, CallsWaitForTheCoordinator) {
   EXPECT_OK(joins_.all[0]);
 }
 
-TEST_F(CoordinatorClientTest, NobodyAtTheAddressIsNamedInTime) {
+TEST_F(CoordinatorClientTest, UnreachableAddressIsNamedAtTheDeadline) {
   client_ = Dial();
   Answers<ClusterStatus> clusters;
   client_->GetCluster({.is_fresh = true}, Now() + absl::Seconds(5),
@@ -349,7 +349,7 @@ TEST_F(CoordinatorClientTest, NobodyAtTheAddressIsNamedInTime) {
               StatusIs(absl::StatusCode::kUnavailable, "is it running"));
 }
 
-TEST_F(CoordinatorClientTest, WhoGoesDoesNotWaitForLong) {
+TEST_F(CoordinatorClientTest, LeaveHasAShortTimeout) {
   client_ = Dial();
   client_->Leave({kTask, 11, ""}, kNever, results_.done());
   client_->EndSession(7, kNever, results_.done());
@@ -360,7 +360,7 @@ TEST_F(CoordinatorClientTest, WhoGoesDoesNotWaitForLong) {
 }
 
 // The coordinator knows best what a placement waited for.
-TEST_F(CoordinatorClientTest, WhatWasWaitedForIsSaidBeforeTheDeadline) {
+TEST_F(CoordinatorClientTest, CoordinatorExplainsWaitBeforeDeadline) {
   Connect();
   coordinator_.hold = true;
   Answers<PlacementReply> placements;
@@ -421,7 +421,7 @@ TEST_F(CoordinatorClientTest, ALostConnectionCancelsCallsThatWait) {
   coordinator_.Release();
 }
 
-TEST_F(CoordinatorClientTest, ASilentCoordinatorIsNotWaitedForForEver) {
+TEST_F(CoordinatorClientTest, SilentCoordinatorTimesOut) {
   Connect();
   coordinator_.hold = true;
   Answers<PlacementReply> placements;
@@ -435,7 +435,7 @@ TEST_F(CoordinatorClientTest, ASilentCoordinatorIsNotWaitedForForEver) {
   EXPECT_EQ(placements.all.size(), 1u);
 }
 
-TEST_F(CoordinatorClientTest, ItTellsWhenTheCoordinatorGoesAndComes) {
+TEST_F(CoordinatorClientTest, ReportsLossAndReturnOfTheCoordinator) {
   Connect();
   coordinator_.hold = true;
   Answers<ClusterStatus> clusters;
@@ -469,7 +469,7 @@ TEST_F(CoordinatorClientTest, ARefusalIsReportedAtOnce) {
   EXPECT_TRUE(bus::IsRefusal(events_.lost[0]));
 }
 
-TEST_F(CoordinatorClientTest, AStrangerWhereTheCoordinatorWasIsWaitedFor) {
+TEST_F(CoordinatorClientTest, OtherProcessAtTheAddressIsRetried) {
   Connect();
   endpoint_.reset();
   handler_->refuse_with = absl::FailedPreconditionError("another cluster");
@@ -494,7 +494,7 @@ TEST_F(CoordinatorClientTest, AStrangerWhereTheCoordinatorWasIsWaitedFor) {
   EXPECT_EQ(events_.lost.size(), 1u);
 }
 
-TEST_F(CoordinatorClientTest, ATaskThatIsGoneIsLost) {
+TEST_F(CoordinatorClientTest, DisconnectedTaskIsLost) {
   Connect();
   Join();
   processes_.network().Kill("client");
@@ -512,7 +512,7 @@ TEST_F(CoordinatorClientTest, ATaskThatHasLeftIsNotLost) {
   EXPECT_THAT(lost_tasks_, IsEmpty());
 }
 
-TEST_F(CoordinatorClientTest, AToolThatGoesIsNobodysLoss) {
+TEST_F(CoordinatorClientTest, DisconnectedToolIsNotALostTask) {
   Connect();
   Answers<ClusterStatus> clusters;
   client_->GetCluster({.is_fresh = true}, kNever, clusters.done());
@@ -522,7 +522,7 @@ TEST_F(CoordinatorClientTest, AToolThatGoesIsNobodysLoss) {
   EXPECT_THAT(lost_tasks_, IsEmpty());
 }
 
-TEST_F(CoordinatorClientTest, ATaskIsNotLostWhileAnotherConnectionLives) {
+TEST_F(CoordinatorClientTest, TaskWithAnotherConnectionIsNotLost) {
   Connect();
   Join();
   auto second = Dial();
@@ -536,7 +536,7 @@ TEST_F(CoordinatorClientTest, ATaskIsNotLostWhileAnotherConnectionLives) {
   EXPECT_THAT(lost_tasks_, ElementsAre(absl::StrCat(kTask, " 11")));
 }
 
-TEST_F(CoordinatorClientTest, ATaskThatGoesWhileItJoinsIsLost) {
+TEST_F(CoordinatorClientTest, TaskDisconnectedDuringJoinIsLost) {
   Connect();
   coordinator_.hold = true;
   Join(*client_);
@@ -559,7 +559,7 @@ TEST_F(CoordinatorClientTest, ATaskThatWasRefusedIsNotLost) {
   EXPECT_THAT(lost_tasks_, IsEmpty());
 }
 
-TEST_F(CoordinatorClientTest, ItsEndEndsWhatIsPending) {
+TEST_F(CoordinatorClientTest, DestructorCancelsPendingCalls) {
   Connect();
   coordinator_.hold = true;
   Answers<PlacementReply> placements;
@@ -571,7 +571,7 @@ TEST_F(CoordinatorClientTest, ItsEndEndsWhatIsPending) {
   coordinator_.Release();
 }
 
-TEST_F(CoordinatorClientTest, TheServicesEndWaitsForTheCoordinator) {
+TEST_F(CoordinatorClientTest, ServiceDestructorWaitsForCoordinator) {
   Connect();
   coordinator_.hold = true;
   Answers<PlacementReply> placements;
@@ -587,7 +587,7 @@ TEST_F(CoordinatorClientTest, TheServicesEndWaitsForTheCoordinator) {
   EXPECT_TRUE(ended);
 }
 
-TEST_F(CoordinatorClientTest, RequestsThatCanNotBeReadAreRefused) {
+TEST_F(CoordinatorClientTest, MalformedRequestsAreRefused) {
   Connect();
   const auto channel = processes_.client().transport->Dial(
       processes_.address(), {.incarnation = 44}, "", nullptr);

@@ -86,7 +86,7 @@ absl::StatusOr<JoinRequest> RoundTrip(const JoinRequest& request) {
   return ReadJoin(*std::move(message));
 }
 
-TEST(CoordinatorMessagesTest, Join) {
+TEST(CoordinatorMessagesTest, JoinRoundTrips) {
   const JoinRequest request = SampleJoin();
   ASSERT_OK_AND_ASSIGN(const JoinRequest read, RoundTrip(request));
   EXPECT_EQ(read.task, kTask);
@@ -108,7 +108,7 @@ TEST(CoordinatorMessagesTest, Join) {
   EXPECT_EQ(read_reply.heartbeat_interval, absl::Milliseconds(250));
 }
 
-TEST(CoordinatorMessagesTest, NobodyIsToldToReportWithoutPause) {
+TEST(CoordinatorMessagesTest, NonpositiveHeartbeatIntervalIsRefused) {
   for (const absl::Duration interval :
        {absl::ZeroDuration(), -absl::Seconds(1)}) {
     EXPECT_THAT(ReadJoinReply(WriteJoinReply({"uuid", 22, interval})),
@@ -116,7 +116,7 @@ TEST(CoordinatorMessagesTest, NobodyIsToldToReportWithoutPause) {
   }
 }
 
-TEST(CoordinatorMessagesTest, Heartbeats) {
+TEST(CoordinatorMessagesTest, HeartbeatsRoundTrip) {
   HeartbeatRequest request;
   request.task = kTask;
   request.incarnation = 11;
@@ -144,7 +144,7 @@ TEST(CoordinatorMessagesTest, Heartbeats) {
   ExpectSame(read.report, request.report);
 }
 
-TEST(CoordinatorMessagesTest, HeartbeatReplies) {
+TEST(CoordinatorMessagesTest, HeartbeatRepliesRoundTrip) {
   ASSERT_OK_AND_ASSIGN(HeartbeatReply read,
                        ReadHeartbeatReply(WriteHeartbeatReply({})));
   EXPECT_FALSE(read.wants_report);
@@ -163,7 +163,7 @@ TEST(CoordinatorMessagesTest, HeartbeatReplies) {
   EXPECT_THAT(read.left, ElementsAre(LeftTask{kTask, 11}, LeftTask{kTask, 0}));
 }
 
-TEST(CoordinatorMessagesTest, TheSmallOnes) {
+TEST(CoordinatorMessagesTest, SmallMessagesRoundTrip) {
   ASSERT_OK_AND_ASSIGN(const LeaveRequest leave,
                        ReadLeave(WriteLeave({kTask, 11, "uuid"})));
   EXPECT_EQ(leave.task, kTask);
@@ -226,13 +226,13 @@ absl::StatusOr<ClusterStatus> RoundTrip(const ClusterStatus& status) {
   return ReadClusterStatus(*std::move(message));
 }
 
-TEST(CoordinatorMessagesTest, LessThanNoMemoryIsDamage) {
+TEST(CoordinatorMessagesTest, NegativeMemoryIsRefused) {
   ClusterStatus status = SampleStatus();
   status.tasks[0].memory[0].in_use = -1;
   EXPECT_THAT(RoundTrip(status), StatusIs(kInvalid, "damaged"));
 }
 
-TEST(CoordinatorMessagesTest, ClusterStatus) {
+TEST(CoordinatorMessagesTest, ClusterStatusRoundTrips) {
   const ClusterStatus status = SampleStatus();
   ASSERT_OK_AND_ASSIGN(const auto read, RoundTrip(status));
   EXPECT_EQ(read.cluster_uuid, "uuid");
@@ -252,7 +252,7 @@ TEST(CoordinatorMessagesTest, ClusterStatus) {
   }
 }
 
-TEST(CoordinatorMessagesTest, AStatusMayBeLargerThanAControlMessage) {
+TEST(CoordinatorMessagesTest, StatusMayExceedAControlMessage) {
   ClusterStatus status = SampleStatus();
   auto& resources = status.tasks[0].resources;
   for (int i = 0; i < 20000; ++i) {
@@ -266,7 +266,7 @@ TEST(CoordinatorMessagesTest, AStatusMayBeLargerThanAControlMessage) {
   ExpectSame(read.tasks[0].resources, resources);
 }
 
-TEST(CoordinatorMessagesTest, ResourcesAreValid) {
+TEST(CoordinatorMessagesTest, InvalidResourcesAreRefused) {
   JoinRequest request = SampleJoin();
   request.report.resources[1].resource.dtype = static_cast<DataType>(1000);
   EXPECT_THAT(RoundTrip(request), StatusIs(kInvalid, "dtype 1000"));
@@ -291,7 +291,7 @@ void ExpectDamageIsHarmless(const absl::StatusOr<bus::Message>& message,
   });
 }
 
-TEST(CoordinatorMessagesTest, DamageIsRefusedOrHarmless) {
+TEST(CoordinatorMessagesTest, DamagedBytesAreRefusedOrHarmless) {
   JoinRequest join = SampleJoin();
   join.report.sessions.clear();  // small enough to lie in the body
   ExpectDamageIsHarmless(WriteJoin(join), ReadJoin);

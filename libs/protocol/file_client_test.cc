@@ -147,7 +147,7 @@ TEST_F(FileClientTest, ErrorsKeepCodeAndText) {
   EXPECT_EQ(answers_[0].status(), recorder_.answer.status());
 }
 
-TEST_F(FileClientTest, EachConnectionIsAClient) {
+TEST_F(FileClientTest, EachConnectionIsOneClient) {
   Connect();
   EXPECT_EQ(recorder_.num_clients, 1);  // before it asks for anything
   Ask(FileAction::kStat);
@@ -167,7 +167,7 @@ TEST_F(FileClientTest, EachConnectionIsAClient) {
   EXPECT_EQ(recorder_.num_clients, 0);
 }
 
-TEST_F(FileClientTest, ALostConnectionEndsWhatIsPending) {
+TEST_F(FileClientTest, LostConnectionFailsPendingCalls) {
   Connect();
   recorder_.hold = true;
   Ask(FileAction::kAppend);
@@ -181,7 +181,7 @@ TEST_F(FileClientTest, ALostConnectionEndsWhatIsPending) {
   EXPECT_TRUE(recorder_.cancellations[0]->IsCancelled());
 }
 
-TEST_F(FileClientTest, WhatNamesAPathWaitsForAConnection) {
+TEST_F(FileClientTest, CallsWithAPathWaitForAConnection) {
   client_ = Dial();
   Ask(FileAction::kStat);
   Ask(FileAction::kAppend);  // of what is open there: nothing is
@@ -194,7 +194,7 @@ TEST_F(FileClientTest, WhatNamesAPathWaitsForAConnection) {
   EXPECT_OK(answers_[1]);
 }
 
-TEST_F(FileClientTest, NobodyIsWaitedForForLong) {
+TEST_F(FileClientTest, WaitForAConnectionTimesOut) {
   client_ = Dial();
   Ask(FileAction::kStat);
   Pass(absl::Seconds(10) - absl::Milliseconds(1));
@@ -214,7 +214,7 @@ TEST_F(FileClientTest, NobodyIsWaitedForForLong) {
   EXPECT_OK(answers_[2]);
 }
 
-TEST_F(FileClientTest, AnOperationHasItsTimeOnceThereIsAConnection) {
+TEST_F(FileClientTest, OperationTimeoutStartsWithTheConnection) {
   client_ = Dial();
   recorder_.hold = true;
   auto cancellation = std::make_shared<Cancellation>();
@@ -234,7 +234,7 @@ TEST_F(FileClientTest, AnOperationHasItsTimeOnceThereIsAConnection) {
   EXPECT_OK(answers_[1]);
 }
 
-TEST_F(FileClientTest, WhatWaitsForAConnectionCanBeCancelled) {
+TEST_F(FileClientTest, WaitForAConnectionCanBeCancelled) {
   client_ = Dial();
   auto cancellation = std::make_shared<Cancellation>();
   Ask(FileAction::kStat, kNever, cancellation);
@@ -349,7 +349,7 @@ TEST_F(FileClientTest, ACancellationReachesTheOtherEnd) {
   EXPECT_THAT(recorder_.requests, SizeIs(1));
 }
 
-TEST_F(FileClientTest, ItsEndEndsWhatIsPending) {
+TEST_F(FileClientTest, DestructorCancelsPendingCalls) {
   Connect();
   recorder_.hold = true;
   Ask(FileAction::kSync);
@@ -358,7 +358,7 @@ TEST_F(FileClientTest, ItsEndEndsWhatIsPending) {
   EXPECT_THAT(answers_, ElementsAre(StatusIs(absl::StatusCode::kCancelled)));
 }
 
-TEST_F(FileClientTest, ATaskThatDrainsGoesOnKeepingFiles) {
+TEST_F(FileClientTest, DrainingTaskStillServesFiles) {
   Connect();
   endpoint_->Drain();
   Ask(FileAction::kAppend);
@@ -367,7 +367,7 @@ TEST_F(FileClientTest, ATaskThatDrainsGoesOnKeepingFiles) {
   EXPECT_OK(answers_[0]);
 }
 
-TEST_F(FileClientTest, RequestsThatCanNotBeReadAreRefused) {
+TEST_F(FileClientTest, MalformedRequestsAreRefused) {
   Connect();
   const auto channel = processes_.client().transport->Dial(
       processes_.address(), {.incarnation = 44}, "", nullptr);
@@ -389,7 +389,7 @@ TEST_F(FileClientTest, RequestsThatCanNotBeReadAreRefused) {
 
 // Joined to its directory such a name would be a file somewhere else, on
 // another disk even.
-TEST_F(FileClientTest, ListedNamesThatAreNoneAreRefused) {
+TEST_F(FileClientTest, InvalidListedNamesAreRefused) {
   RemoteFileSystem files({.files = std::make_shared<RecordingFiles>(recorder_),
                           .scheduler = &processes_.scheduler(),
                           .name = "zmq://writer:1"});

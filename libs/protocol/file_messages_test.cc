@@ -26,7 +26,7 @@ FileRequest SampleRequest(size_t num_bytes) {
   return request;
 }
 
-TEST(FileMessagesTest, Requests) {
+TEST(FileMessagesTest, RequestsRoundTrip) {
   for (const size_t num_bytes : {size_t{0}, size_t{10}, kMaxFilePiece}) {
     const FileRequest request = SampleRequest(num_bytes);
     ASSERT_OK_AND_ASSIGN(const FileRequest read,
@@ -47,7 +47,7 @@ TEST(FileMessagesTest, Requests) {
   EXPECT_EQ(read.size, 1000u);
 }
 
-TEST(FileMessagesTest, Answers) {
+TEST(FileMessagesTest, AnswersRoundTrip) {
   FileAnswer answer;
   answer.file = 7;
   answer.size = uint64_t{1} << 40;
@@ -69,7 +69,7 @@ TEST(FileMessagesTest, Answers) {
   EXPECT_FALSE(IsFileAnswerReadSoon(WriteFileAnswer(answer)));
 }
 
-TEST(FileMessagesTest, WhatIsTooLargeIsRefused) {
+TEST(FileMessagesTest, TooLargeRequestsAreRefused) {
   FileRequest path = SampleRequest(0);
   path.path.assign(kMaxFilePath + 1, 'p');
   EXPECT_THAT(ReadFileOperation(WriteFileOperation(path)),
@@ -90,7 +90,7 @@ TEST(FileMessagesTest, WhatIsTooLargeIsRefused) {
 }
 
 // They would count as written, and are not.
-TEST(FileMessagesTest, BytesForWhatWritesNoneAreRefused) {
+TEST(FileMessagesTest, BytesForNonWritingActionsAreRefused) {
   FileRequest request = SampleRequest(10);
   for (const FileAction action :
        {FileAction::kSync, FileAction::kFlush, FileAction::kClose,
@@ -101,7 +101,7 @@ TEST(FileMessagesTest, BytesForWhatWritesNoneAreRefused) {
   }
 }
 
-TEST(FileMessagesTest, SizesThatNoFileHasAreRefused) {
+TEST(FileMessagesTest, ImpossibleFileSizesAreRefused) {
   FileAnswer answer;
   answer.size = INT64_MAX;
   EXPECT_OK(ReadFileAnswer(WriteFileAnswer(answer)));
@@ -122,14 +122,14 @@ TEST(FileMessagesTest, ActionsOfALaterVersionAreUnimplemented) {
 }
 
 // A piece in a large body would keep all of it.
-TEST(FileMessagesTest, APieceKeepsNoMoreThanItself) {
+TEST(FileMessagesTest, PieceKeepsOnlyItsOwnBytes) {
   const bus::Message message = WriteFileOperation(SampleRequest(100));
   ASSERT_TRUE(message.attachments.empty());
   ASSERT_OK_AND_ASSIGN(const FileRequest read, ReadFileOperation(message));
   EXPECT_NE(read.bytes.owner(), message.body.owner());
 }
 
-TEST(FileMessagesTest, DamageIsRefusedOrHarmless) {
+TEST(FileMessagesTest, DamagedBytesAreRefusedOrHarmless) {
   ReadDamaged(WriteFileOperation(SampleRequest(2000)),
               [](bus::Message message) {
                 return ReadFileOperation(std::move(message)).ok();

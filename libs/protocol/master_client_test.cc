@@ -123,7 +123,7 @@ TEST_F(MasterClientTest, UnreachableTargetIsLoggedOnce) {
                                 HasSubstr("is the server running"))));
 }
 
-TEST_F(MasterClientTest, AServerThatIsFoundSoonIsNotLogged) {
+TEST_F(MasterClientTest, ServerFoundSoonIsNotLogged) {
   client_ = Dial();
   client_->CreateSession({}, [](const absl::StatusOr<uint64_t>&) {});
   Pass(absl::Seconds(3));
@@ -157,7 +157,7 @@ TEST_F(MasterClientTest, AGraphThatIsPlacedInTimeIsNotLogged) {
   EXPECT_THAT(logger_.lines(), IsEmpty());
 }
 
-TEST_F(MasterClientTest, WhatHappensOnceInAWhile) {
+TEST_F(MasterClientTest, SessionManagementCallsArrive) {
   Listen();
   client_ = Dial();
   SessionConfig config;
@@ -198,7 +198,7 @@ TEST_F(MasterClientTest, WhatHappensOnceInAWhile) {
               ElementsAre(ElementsAre("a"), ElementsAre("/job:ps")));
 }
 
-TEST_F(MasterClientTest, ErrorsKeepCodeTextAndWhetherTheyAreDerived) {
+TEST_F(MasterClientTest, ErrorsKeepCodeTextAndDerivedMark) {
   Connect();
   EXPECT_THAT(Ask().ExtendSession(99, {"", 0}),
               StatusIs(absl::StatusCode::kAborted, "no such session"));
@@ -212,7 +212,7 @@ TEST_F(MasterClientTest, ErrorsKeepCodeTextAndWhetherTheyAreDerived) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(MasterClientTest, ARunTakesFeedsAndBringsFetches) {
+TEST_F(MasterClientTest, RunSendsFeedsAndReturnsFetches) {
   Connect();
   feeds_ = {SampleTensor(DT_FLOAT, TensorShape({3})),
             SampleTensor(DT_STRING, TensorShape({2})),
@@ -229,7 +229,7 @@ TEST_F(MasterClientTest, ARunTakesFeedsAndBringsFetches) {
   EXPECT_EQ(master_.last_timeout, absl::InfiniteDuration());
 }
 
-TEST_F(MasterClientTest, ARunBringsTheMetadataThatItWants) {
+TEST_F(MasterClientTest, RunReturnsRequestedMetadata) {
   Connect();
   master_.metadata = {.step_stats = {{{.device = "cpu"}}},
                       .partition_graphs = {""}};
@@ -251,7 +251,7 @@ TEST_F(MasterClientTest, ARunBringsTheMetadataThatItWants) {
   EXPECT_FALSE(master_.wanted.any());
 }
 
-TEST_F(MasterClientTest, ATimeoutIsTheServersToKeep) {
+TEST_F(MasterClientTest, ServerEnforcesTheTimeout) {
   Connect();
   master_.hold_runs = true;
   CallableRun run = Run();
@@ -269,7 +269,7 @@ TEST_F(MasterClientTest, ATimeoutIsTheServersToKeep) {
             absl::DeadlineExceededError("step 1 took more than 2s"));
 }
 
-TEST_F(MasterClientTest, AServerThatIsSilentIsNotWaitedForForEver) {
+TEST_F(MasterClientTest, SilentServerTimesOut) {
   Connect();
   master_.hold_runs = true;
   CallableRun run = Run();
@@ -301,7 +301,7 @@ TEST_F(MasterClientTest, ACancelledRunEndsAtBothEnds) {
   EXPECT_FALSE(fetches_[0].IsInitialized());
 }
 
-TEST_F(MasterClientTest, NoServerIsNamedAfterTheConnectTimeout) {
+TEST_F(MasterClientTest, MissingServerIsNamedAfterConnectTimeout) {
   client_ = Dial();
   const absl::Time before = processes_.scheduler().clock().Now();
   EXPECT_THAT(Ask().CreateSession({}),
@@ -314,7 +314,7 @@ TEST_F(MasterClientTest, NoServerIsNamedAfterTheConnectTimeout) {
                                     "is the server running"));
 }
 
-TEST_F(MasterClientTest, AServerThatComesLateIsFound) {
+TEST_F(MasterClientTest, LateServerIsFound) {
   client_ = Dial();
   processes_.scheduler().ScheduleAt(
       processes_.scheduler().clock().Now() + absl::Seconds(20),
@@ -360,7 +360,7 @@ TEST_F(MasterClientTest, ASessionOutlivesItsConnectionByItsLease) {
   EXPECT_EQ(service_->num_orphans(), 0);
 }
 
-TEST_F(MasterClientTest, AClientThatComesBackKeepsItsSession) {
+TEST_F(MasterClientTest, ReconnectingClientKeepsItsSession) {
   Connect();
   processes_.network().Cut("client", "server");
   Pass(absl::Minutes(10));
@@ -377,7 +377,7 @@ TEST_F(MasterClientTest, AClosedSessionHasNoLease) {
   EXPECT_THAT(master_.closed, ElementsAre(session_));
 }
 
-TEST_F(MasterClientTest, ASessionWhoseClientWentAwayMeanwhileIsClosed) {
+TEST_F(MasterClientTest, SessionOfDisconnectedClientIsClosed) {
   Listen();
   client_ = Dial();
   master_.while_creating = [this] {
@@ -391,7 +391,7 @@ TEST_F(MasterClientTest, ASessionWhoseClientWentAwayMeanwhileIsClosed) {
   EXPECT_THAT(master_.closed, ElementsAre(1));
 }
 
-TEST_F(MasterClientTest, OneClientsEndIsNotAnothers) {
+TEST_F(MasterClientTest, EndOfOneClientDoesNotAffectOthers) {
   Connect();
   auto other = Dial(34);
   ASSERT_OK_AND_ASSIGN(const uint64_t others, Ask(*other).CreateSession({}));
@@ -402,7 +402,7 @@ TEST_F(MasterClientTest, OneClientsEndIsNotAnothers) {
 }
 
 // Numbers of sessions get around: they are named where steps are held.
-TEST_F(MasterClientTest, ASessionIsNoOtherClients) {
+TEST_F(MasterClientTest, SessionBelongsToOneClient) {
   Connect();
   ASSERT_OK_AND_ASSIGN(const uint64_t callable,
                        Ask().MakeCallable(session_, {}));
@@ -429,7 +429,7 @@ TEST_F(MasterClientTest, ASessionIsNoOtherClients) {
   EXPECT_OK(Ask().ExtendSession(session_, {"", 0}));
 }
 
-TEST_F(MasterClientTest, ItsEndEndsWhatIsPending) {
+TEST_F(MasterClientTest, DestructorCancelsPendingCalls) {
   Connect();
   master_.hold_runs = true;
   client_->RunCallable(session_, 9, Run(), done());
@@ -440,7 +440,7 @@ TEST_F(MasterClientTest, ItsEndEndsWhatIsPending) {
   master_.EndRun();
 }
 
-TEST_F(MasterClientTest, TheServicesEndWaitsForTheMaster) {
+TEST_F(MasterClientTest, ServiceDestructorWaitsForMaster) {
   Connect();
   master_.hold_runs = true;
   client_->RunCallable(session_, 9, Run(), done());
@@ -542,7 +542,7 @@ TEST_F(MasterClientTest, ACancelledCallEndsAtBothEnds) {
 
 // The reset has ended other sessions; this one is made while it still waits for
 // tasks.
-TEST_F(MasterClientTest, ASessionThatIsMadeDuringAResetHasItsLease) {
+TEST_F(MasterClientTest, SessionCreatedDuringResetHasALease) {
   Connect();
   master_.hold = true;
   SyncCall<> reset(processes_.scheduler());
@@ -570,7 +570,7 @@ TEST_F(MasterClientTest, LeasesOfOneClientEndTogether) {
   while (master_.num_held() > 0) master_.Release();
 }
 
-TEST_F(MasterClientTest, AClientHasNoMoreSessionsThanItMay) {
+TEST_F(MasterClientTest, SessionsPerClientAreLimited) {
   Connect();
   ASSERT_OK(Ask().CreateSession({}));
   ASSERT_OK(Ask().CreateSession({}));
@@ -605,14 +605,14 @@ TEST_F(MasterClientTest, AMasterThatDrainsClosesSessions) {
 }
 
 // Of which sessions, the master decides.
-TEST_F(MasterClientTest, ADrainingTaskHandsOnWhatSessionsAskFor) {
+TEST_F(MasterClientTest, DrainingTaskForwardsSessionCalls) {
   Connect();
   endpoint_->Drain();
   EXPECT_OK(Ask().ExtendSession(session_, {"", 0}));
   EXPECT_OK(Ask().MakeCallable(session_, {.targets = {"x"}}));
 }
 
-TEST_F(MasterClientTest, RequestsThatCanNotBeReadAreRefused) {
+TEST_F(MasterClientTest, MalformedRequestsAreRefused) {
   Connect();
   const auto channel = processes_.client().transport->Dial(
       processes_.address(), {.incarnation = 44}, "", nullptr);

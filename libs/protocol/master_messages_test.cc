@@ -18,7 +18,7 @@
 namespace weft::protocol {
 namespace {
 
-TEST(MasterMessagesTest, CreateSession) {
+TEST(MasterMessagesTest, CreateSessionRoundTrips) {
   SessionConfig config;
   config.allow_soft_placement = true;
   config.isolate_session_state = true;
@@ -37,7 +37,7 @@ TEST(MasterMessagesTest, CreateSession) {
   EXPECT_TRUE(read.is_monitored);
 }
 
-TEST(MasterMessagesTest, NoTimeoutStaysNone) {
+TEST(MasterMessagesTest, MissingTimeoutRoundTrips) {
   ASSERT_OK_AND_ASSIGN(const SessionConfig read,
                        ReadCreateSession(WriteCreateSession({})));
   EXPECT_EQ(read.operation_timeout, absl::InfiniteDuration());
@@ -45,7 +45,7 @@ TEST(MasterMessagesTest, NoTimeoutStaysNone) {
   EXPECT_FALSE(read.is_monitored);
 }
 
-TEST(MasterMessagesTest, CreateSessionReply) {
+TEST(MasterMessagesTest, CreateSessionReplyRoundTrips) {
   ASSERT_OK_AND_ASSIGN(
       const CreatedSession read,
       ReadCreateSessionReply(WriteCreateSessionReply({7, absl::Seconds(60)})));
@@ -53,7 +53,7 @@ TEST(MasterMessagesTest, CreateSessionReply) {
   EXPECT_EQ(read.lease, absl::Seconds(60));
 }
 
-TEST(MasterMessagesTest, ExtendSession) {
+TEST(MasterMessagesTest, ExtendSessionRoundTrips) {
   for (const size_t size : {0, 10, 1024, 1025, 1 << 20}) {
     const GraphExtension extension{std::string(size, 'g'), 3};
     ASSERT_OK_AND_ASSIGN(const ExtendSessionRequest read,
@@ -91,7 +91,7 @@ TEST(MasterMessagesTest, ManyPlacementsTravelAsAttachments) {
   }
 }
 
-TEST(MasterMessagesTest, Callables) {
+TEST(MasterMessagesTest, CallablesRoundTrip) {
   const CallableSpec spec{{"x:0", "y:1"}, {"z:0"}, {"train", "init"}};
   ASSERT_OK_AND_ASSIGN(const MakeCallableRequest make,
                        ReadMakeCallable(WriteMakeCallable(7, spec)));
@@ -108,7 +108,7 @@ TEST(MasterMessagesTest, Callables) {
   EXPECT_EQ(release.callable, 9u);
 }
 
-TEST(MasterMessagesTest, RunCallable) {
+TEST(MasterMessagesTest, RunCallableRoundTrips) {
   const std::vector<Tensor> feeds = {
       SampleTensor(DT_FLOAT, TensorShape({2, 3})),
       SampleTensor(DT_STRING, TensorShape({2})),
@@ -146,7 +146,7 @@ TEST(MasterMessagesTest, ARunOfTooManyFetchesIsRefused) {
   EXPECT_THAT(WriteRunCallable(7, 9, run), StatusIs(kInvalid, "65536"));
 }
 
-TEST(MasterMessagesTest, RunCallableReply) {
+TEST(MasterMessagesTest, RunCallableReplyRoundTrips) {
   const std::vector<Tensor> fetches = {
       SampleTensor(DT_INT32, TensorShape()),
       SampleTensor(DT_DOUBLE, TensorShape({1000}))};
@@ -161,7 +161,7 @@ TEST(MasterMessagesTest, RunCallableReply) {
               StatusIs(kInvalid, "2 fetches instead of 3"));
 }
 
-TEST(MasterMessagesTest, MetadataTravelsWhereItIsWanted) {
+TEST(MasterMessagesTest, MetadataIsSentOnlyIfRequested) {
   RunMetadata metadata{.step_stats = {{{.device = "cpu"}}},
                        .partition_graphs = {""}};
   const MetadataWanted wanted{.trace_level = TraceLevel::kSoftwareTrace,
@@ -183,7 +183,7 @@ TEST(MasterMessagesTest, MetadataTravelsWhereItIsWanted) {
   EXPECT_EQ(read.metadata, metadata);
 }
 
-TEST(MasterMessagesTest, PartialRuns) {
+TEST(MasterMessagesTest, PartialRunsRoundTrip) {
   const CallableSpec spec{
       .feeds = {"a:0"}, .fetches = {"b:0"}, .is_partial = true};
   ASSERT_OK_AND_ASSIGN(const MakeCallableRequest made,
@@ -208,7 +208,7 @@ TEST(MasterMessagesTest, PartialRuns) {
               StatusIs(kInvalid, "has index 65536"));
 }
 
-TEST(MasterMessagesTest, TheRest) {
+TEST(MasterMessagesTest, OtherMessagesRoundTrip) {
   ASSERT_OK_AND_ASSIGN(const uint64_t closed,
                        ReadCloseSession(WriteCloseSession(7)));
   EXPECT_EQ(closed, 7u);
@@ -221,7 +221,7 @@ TEST(MasterMessagesTest, TheRest) {
   EXPECT_THAT(ReadDone(WriteListDevices()), StatusIs(kInvalid, "Done"));
 }
 
-TEST(MasterMessagesTest, Devices) {
+TEST(MasterMessagesTest, DevicesRoundTrip) {
   const std::vector<DeviceAttributes> devices = {
       {"/job:ps/replica:0/task:0/device:CPU:0", "CPU", 1 << 28, 77, "a CPU"},
       {"/job:ps/replica:0/task:0/device:GPU:0", "GPU", 0, 78, ""}};
@@ -236,7 +236,7 @@ TEST(MasterMessagesTest, Devices) {
   EXPECT_EQ(read[1].name, devices[1].name);
 }
 
-TEST(MasterMessagesTest, DamageIsRefusedOrHarmless) {
+TEST(MasterMessagesTest, DamagedBytesAreRefusedOrHarmless) {
   SessionConfig config;
   config.device_filters = {"/job:ps"};
   ReadDamaged(WriteCreateSession(config), [](bus::Message message) {

@@ -58,7 +58,7 @@ std::vector<Tensor> Samples() {
 // A budget that is never used up.
 absl::Status Any(int64_t /*bytes*/) { return absl::OkStatus(); }
 
-TEST(ObjectCodecTest, WhatIsEncodedIsDecodedAgain) {
+TEST(ObjectCodecTest, EncodedObjectsRoundTrip) {
   for (const Tensor& tensor : Samples()) {
     ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodeObjects(tensor));
     ASSERT_OK_AND_ASSIGN(const Tensor read,
@@ -70,7 +70,7 @@ TEST(ObjectCodecTest, WhatIsEncodedIsDecodedAgain) {
   }
 }
 
-TEST(ObjectCodecTest, AnyOtherNumberOfBytesIsRefused) {
+TEST(ObjectCodecTest, WrongNumberOfBytesIsRefused) {
   for (const Tensor& tensor : Samples()) {
     ASSERT_OK_AND_ASSIGN(std::string bytes, EncodeObjects(tensor));
     for (size_t size = 0; size < bytes.size(); ++size) {
@@ -88,7 +88,7 @@ TEST(ObjectCodecTest, AnyOtherNumberOfBytesIsRefused) {
 }
 
 // A length of 0 travels as four bytes, and is a string of 32.
-TEST(ObjectCodecTest, WhatVariantsHoldIsPaidForToo) {
+TEST(ObjectCodecTest, VariantContentsCountTowardsTheLimit) {
   Variant variant;
   variant.tensors = std::make_shared<std::vector<Tensor>>(
       std::vector<Tensor>{Tensor(DT_STRING, {1000})});
@@ -107,7 +107,7 @@ TEST(ObjectCodecTest, WhatVariantsHoldIsPaidForToo) {
 }
 
 // Whatever a byte is changed to, nothing but an error or a tensor comes of it.
-TEST(ObjectCodecTest, DamagedBytesDoNoHarm) {
+TEST(ObjectCodecTest, DamagedBytesAreHarmless) {
   for (const Tensor& tensor : Samples()) {
     ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodeObjects(tensor));
     for (size_t i = 0; i < bytes.size(); ++i) {
@@ -124,7 +124,7 @@ TEST(ObjectCodecTest, DamagedBytesDoNoHarm) {
   }
 }
 
-TEST(ObjectCodecTest, VariantsInVariantsHaveAnEnd) {
+TEST(ObjectCodecTest, VariantNestingIsLimited) {
   EXPECT_OK(EncodeObjects(Variants(15)));
   EXPECT_THAT(EncodeObjects(Variants(16)),
               StatusIs(absl::StatusCode::kInvalidArgument, "too deeply"));

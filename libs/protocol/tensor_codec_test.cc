@@ -61,7 +61,7 @@ bus::Blob Land(const bus::Blob& blob, AllocatorLandingMemory& memory) {
   return bus::Blob(room->owner, room->data, blob.size());
 }
 
-TEST(TensorCodecTest, EveryTypeAndSizeSurvivesTheTrip) {
+TEST(TensorCodecTest, EveryTypeAndSizeRoundTrips) {
   for (const DataType dtype : SupportedTypes()) {
     for (const TensorShape& shape :
          {TensorShape(), TensorShape({3, 5}), TensorShape({2, 0, 4}),
@@ -78,7 +78,7 @@ TEST(TensorCodecTest, EveryTypeAndSizeSurvivesTheTrip) {
   }
 }
 
-TEST(TensorCodecTest, SmallOnesTravelInTheBodyLargeOnesAreNotCopied) {
+TEST(TensorCodecTest, SmallTensorsAreInlinedLargeOnesAttached) {
   const Tensor small = SampleTensor(DT_FLOAT, TensorShape({256}));
   const Tensor large = SampleTensor(DT_FLOAT, TensorShape({257}));
   ASSERT_OK_AND_ASSIGN(const bus::Message message, Pack({small, large}));
@@ -98,7 +98,7 @@ TEST(TensorCodecTest, ABlobKeepsItsTensorAlive) {
   EXPECT_TRUE(SameBits(read[0], SampleTensor(DT_INT64, TensorShape({1000}))));
 }
 
-TEST(TensorCodecTest, WhatLandedBecomesTheTensorsOwnMemory) {
+TEST(TensorCodecTest, ReceiveBufferBecomesTheTensorsMemory) {
   CountingAllocator allocator;
   AllocatorLandingMemory memory(allocator);
   const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({1 << 16}));
@@ -121,7 +121,7 @@ bus::Blob Receive(const bus::Blob& blob, size_t offset) {
   return bus::Blob::Received(std::move(memory), data, blob.size());
 }
 
-TEST(TensorCodecTest, LargeValuesStayInTheMemoryTheyCameIn) {
+TEST(TensorCodecTest, LargeValuesStayInTheirReceiveBuffer) {
   for (const DataType dtype : {DT_FLOAT, DT_INT64, DT_BOOL, DT_COMPLEX128}) {
     CountingAllocator allocator;
     const Tensor tensor = SampleTensor(dtype, TensorShape({1 << 16}));
@@ -138,7 +138,7 @@ TEST(TensorCodecTest, LargeValuesStayInTheMemoryTheyCameIn) {
   }
 }
 
-TEST(TensorCodecTest, SmallOrMisalignedValuesAreCopiedFromThere) {
+TEST(TensorCodecTest, SmallOrMisalignedValuesAreCopied) {
   for (const auto& [size, offset] : {std::pair{1000, 0}, {1 << 16, 4}}) {
     CountingAllocator allocator;
     const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({size}));
@@ -152,7 +152,7 @@ TEST(TensorCodecTest, SmallOrMisalignedValuesAreCopiedFromThere) {
 }
 
 // What others hold as well is theirs.
-TEST(TensorCodecTest, PartsOfWhatCameAreCopied) {
+TEST(TensorCodecTest, PartsOfAReceiveBufferAreCopied) {
   CountingAllocator allocator;
   const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({1 << 16}));
   ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor, tensor}));
@@ -170,7 +170,7 @@ TEST(TensorCodecTest, PartsOfWhatCameAreCopied) {
 }
 
 // It would keep all of what landed with it, for as long as somebody keeps it.
-TEST(TensorCodecTest, ASmallPartOfWhatLandedTogetherIsCopied) {
+TEST(TensorCodecTest, SmallPartOfAReceiveBufferIsCopied) {
   CountingAllocator allocator;
   AllocatorLandingMemory memory(allocator);
   const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({1000}));
@@ -191,7 +191,7 @@ TEST(TensorCodecTest, ASmallPartOfWhatLandedTogetherIsCopied) {
   for (const Tensor& one : read) EXPECT_TRUE(SameBits(one, tensor));
 }
 
-TEST(TensorCodecTest, AMisalignedBodyIsRead) {
+TEST(TensorCodecTest, MisalignedBodyIsDecoded) {
   const Tensor tensor = SampleTensor(DT_DOUBLE, TensorShape({7}));
   ASSERT_OK_AND_ASSIGN(bus::Message message, Pack({tensor}));
   auto shifted = std::make_shared<std::string>("x");
@@ -202,11 +202,11 @@ TEST(TensorCodecTest, AMisalignedBodyIsRead) {
   EXPECT_TRUE(SameBits(read[0], tensor));
 }
 
-TEST(TensorCodecTest, NoTensorCanNotBeSent) {
+TEST(TensorCodecTest, MissingTensorCannotBeSent) {
   EXPECT_THAT(Pack({Tensor()}), StatusIs(kInvalid, "without a value"));
 }
 
-TEST(TensorCodecTest, NoMemoryIsAnError) {
+TEST(TensorCodecTest, OutOfMemoryIsAnError) {
   CountingAllocator allocator;
   allocator.most = 100;
   ASSERT_OK_AND_ASSIGN(bus::Message message,
@@ -247,7 +247,7 @@ bus::Message PackClaims(const std::vector<Claim>& claims,
   return FinishMessage(kMethod, body.o, builder, std::move(attachments));
 }
 
-TEST(TensorCodecTest, WhatDoesNotAgreeIsRefusedBeforeMemoryIsTaken) {
+TEST(TensorCodecTest, InconsistentSizesAllocateNoMemory) {
   constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
   const std::vector<Claim> claims = {
       {DT_FLOAT, {2}, 8, 4},               // fewer bytes than announced
@@ -281,7 +281,7 @@ TEST(TensorCodecTest, WhatDoesNotAgreeIsRefusedBeforeMemoryIsTaken) {
                    HeapAllocator()));
 }
 
-TEST(TensorCodecTest, AnAttachmentIsGivenOutOnce) {
+TEST(TensorCodecTest, AttachmentIsHandedOutOnce) {
   const Claim claim{DT_FLOAT, {2}, 8, 0, 1};
   EXPECT_THAT(
       Unpack(PackClaims({claim, claim}, {bus::Blob::FromString("12345678")}),
@@ -289,7 +289,7 @@ TEST(TensorCodecTest, AnAttachmentIsGivenOutOnce) {
       StatusIs(kInvalid, "twice"));
 }
 
-TEST(TensorCodecTest, OneTensorNamedManyTimesIsCopiedOnce) {
+TEST(TensorCodecTest, RepeatedTensorIsCopiedOnce) {
   flatbuffers::FlatBufferBuilder builder;
   const auto bytes = builder.CreateVector(std::vector<uint8_t>(1 << 16, 1));
   const auto data = schemas::CreateBytes(builder, bytes);
@@ -324,7 +324,7 @@ std::string NothingRepeated(DataType dtype, int64_t count) {
 
 // A few bytes that say that they are very many strings, resources or variants,
 // and parse as such where a TensorProto is expected, what a message once was.
-TEST(TensorCodecTest, WhatIsNotThereTakesNoMemory) {
+TEST(TensorCodecTest, MissingValuesTakeNoMemory) {
   for (const DataType dtype : {DT_STRING, DT_RESOURCE, DT_VARIANT}) {
     EXPECT_OK(ParseTensorProto(NothingRepeated(dtype, 1000), HeapAllocator()));
     for (const int64_t count : {30, 1000, 1 << 24, 1 << 30}) {
@@ -347,7 +347,7 @@ TEST(TensorCodecTest, WhatIsNotThereTakesNoMemory) {
   }
 }
 
-TEST(TensorCodecTest, OfManyValuesTheBodyTakesSome) {
+TEST(TensorCodecTest, BodyInlinesSomeOfManyValues) {
   const std::vector<Tensor> tensors(20'000,
                                     SampleTensor(DT_FLOAT, TensorShape({250})));
   ASSERT_OK_AND_ASSIGN(bus::Message message, Pack(tensors));
@@ -358,7 +358,7 @@ TEST(TensorCodecTest, OfManyValuesTheBodyTakesSome) {
   EXPECT_TRUE(SameBits(read.back(), tensors.back()));
 }
 
-TEST(TensorCodecTest, BytesThatAreNoBoolsBecomeTrue) {
+TEST(TensorCodecTest, NonzeroBytesBecomeTrue) {
   ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> read,
       Unpack(PackClaims({{DT_BOOL, {4}, 4, 4}}), HeapAllocator()));

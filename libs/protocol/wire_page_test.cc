@@ -49,7 +49,7 @@ std::string Hex(const bus::Blob& frame) {
       reinterpret_cast<const char*>(frame.data()), frame.size()));
 }
 
-TEST(WirePageTest, TheBytesOfOneCallAreThoseThatTravel) {
+TEST(WirePageTest, DocumentedBytesMatchTheWire) {
   const bus::Message request =
       WriteDeleteWorkerSession({.master_incarnation = 11, .session = 42});
   const bus::Message reply = WriteDone();

@@ -271,7 +271,7 @@ TEST_F(WorkerClientTest, StatusWaitsForTheTask) {
   EXPECT_TRUE(events_.lost.empty());
 }
 
-TEST_F(WorkerClientTest, StatusOutlivesAConnectionThatIsLostBeforeItsAnswer) {
+TEST_F(WorkerClientTest, StatusCallSurvivesAReconnect) {
   Connect();
   std::vector<absl::Status> answers;
   client_->GetStatusWhenConnected(kNever, [&](const auto& devices) {
@@ -287,7 +287,7 @@ TEST_F(WorkerClientTest, StatusOutlivesAConnectionThatIsLostBeforeItsAnswer) {
 }
 
 // It would say the same again, as often as it is asked.
-TEST_F(WorkerClientTest, StatusThatTheTaskRefusesIsNotAskedAgain) {
+TEST_F(WorkerClientTest, RefusedStatusIsNotRetried) {
   Connect();
   worker_.answer = absl::UnavailableError("it is shutting down");
   std::vector<absl::Status> answers;
@@ -321,7 +321,7 @@ TEST_F(WorkerClientTest, StatusWaitsNoLongerThanItsDeadline) {
 
 // A training that worked goes on when its task is back; one that never did is
 // told at once what is wrong.
-TEST_F(WorkerClientTest, AStrangerAtTheAddressIsALossToWhoWasConnected) {
+TEST_F(WorkerClientTest, OtherProcessAtTheAddressIsALoss) {
   Connect();
   endpoint_.reset();
   handler_->refuse_with = absl::FailedPreconditionError("another cluster");
@@ -346,7 +346,7 @@ TEST_F(WorkerClientTest, AStrangerAtTheAddressIsALossToWhoWasConnected) {
   EXPECT_EQ(events_.lost.size(), 1u);
 }
 
-TEST_F(WorkerClientTest, AStrangerAtTheAddressIsToldToWhoWasNever) {
+TEST_F(WorkerClientTest, FirstConnectionToOtherProcessIsAnError) {
   handler_->refuse_with = absl::FailedPreconditionError("another cluster");
   Listen();
   Dial();
@@ -363,7 +363,7 @@ TEST_F(WorkerClientTest, AStrangerAtTheAddressIsToldToWhoWasNever) {
   }
 }
 
-TEST_F(WorkerClientTest, ATaskThatIsThereAndDoesNotAnswerIsNamed) {
+TEST_F(WorkerClientTest, UnresponsiveTaskIsNamed) {
   Connect();
   worker_.hold = true;
   std::vector<absl::Status> answers;
@@ -381,7 +381,7 @@ TEST_F(WorkerClientTest, ATaskThatIsThereAndDoesNotAnswerIsNamed) {
   EXPECT_EQ(answers.size(), 1u);
 }
 
-TEST_F(WorkerClientTest, ATaskSaysWhatAStepWaitsFor) {
+TEST_F(WorkerClientTest, DescribeWaitsReturnsWaitsOfAStep) {
   Connect();
   worker_.waits.assign(20, "tensor x:0 from /job:ps/task:0");
   std::vector<absl::StatusOr<std::vector<std::string>>> answers;
@@ -401,7 +401,7 @@ TEST_F(WorkerClientTest, ATaskSaysWhatAStepWaitsFor) {
   EXPECT_EQ(worker_.described[0], (StepId{11, 30}));
 }
 
-TEST_F(WorkerClientTest, ATaskSaysWhoseStepsWriteVariables) {
+TEST_F(WorkerClientTest, HoldStepsReturnsVariableWriters) {
   Connect();
   worker_.writers = {{"/job:worker/replica:0/task:1", {12, 8}, 4}};
   std::vector<absl::StatusOr<std::vector<VariableWriter>>> answers;
@@ -424,7 +424,7 @@ TEST_F(WorkerClientTest, ATaskSaysWhoseStepsWriteVariables) {
   EXPECT_EQ(worker_.step_holds[1].action, StepHold::Action::kReleaseVariables);
 }
 
-TEST_F(WorkerClientTest, SessionsAndContainers) {
+TEST_F(WorkerClientTest, SessionAndContainerCallsArrive) {
   Connect();
   client_->CreateWorkerSession(kSession, {.isolated = true}, kNever,
                                results_.done());
@@ -443,7 +443,7 @@ TEST_F(WorkerClientTest, SessionsAndContainers) {
   EXPECT_EQ(worker_.cleared, (std::vector<std::vector<std::string>>{{"a"}}));
 }
 
-TEST_F(WorkerClientTest, AResetThatWasGivenUpIsNotSent) {
+TEST_F(WorkerClientTest, CancelledResetIsNotSent) {
   Connect();
   const auto client = std::make_shared<Cancellation>();
   client->Cancel(absl::CancelledError("enough"));
@@ -455,7 +455,7 @@ TEST_F(WorkerClientTest, AResetThatWasGivenUpIsNotSent) {
 }
 
 // Before the task has come to it, say.
-TEST_F(WorkerClientTest, ATaskHearsThatAResetIsGivenUp) {
+TEST_F(WorkerClientTest, CancellationOfAResetIsSent) {
   Connect();
   worker_.hold_clears = true;
   const auto client = std::make_shared<Cancellation>();
@@ -475,7 +475,7 @@ TEST_F(WorkerClientTest, ATaskHearsThatAResetIsGivenUp) {
   worker_.held.clear();
 }
 
-TEST_F(WorkerClientTest, RegistersGraphsAndForgetsThem) {
+TEST_F(WorkerClientTest, GraphsAreRegisteredAndReleased) {
   ops_->Add(OpDefBuilder("Source")
                 .Output("out: float")
                 .Shape([](InferenceContext& c) {
@@ -528,7 +528,7 @@ TEST_F(WorkerClientTest, ReleaseIsRepeatedAfterReconnect) {
 }
 
 // The thread that reads sends them, and the task has room for so many.
-TEST_F(WorkerClientTest, ReleasesOfANewConnectionAreSentAFewAtATime) {
+TEST_F(WorkerClientTest, ReleasesAfterReconnectAreSentInBatches) {
   constexpr uint64_t kReleases = 200;
   HoldingHandler holding(*service_);
   auto endpoint = processes_.server().transport->Listen(
@@ -554,7 +554,7 @@ TEST_F(WorkerClientTest, ReleasesOfANewConnectionAreSentAFewAtATime) {
   client_.reset();
 }
 
-TEST_F(WorkerClientTest, RestartedTaskGetsNoReleases) {
+TEST_F(WorkerClientTest, RestartedTaskReceivesNoReleases) {
   Connect();
   endpoint_.reset();
   processes_.Settle();
@@ -579,7 +579,7 @@ TEST_F(WorkerClientTest, DeletingASessionDropsItsReleases) {
   EXPECT_EQ(worker_.deregistered.size(), 1u);
 }
 
-TEST_F(WorkerClientTest, ErrorsKeepCodeTextAndWhetherTheyAreDerived) {
+TEST_F(WorkerClientTest, ErrorsKeepCodeTextAndDerivedMark) {
   Connect();
   worker_.answer = absl::FailedPreconditionError("x is not initialised");
   client_->CreateWorkerSession(kSession, {.isolated = true}, kNever,
@@ -601,7 +601,7 @@ TEST_F(WorkerClientTest, ErrorsKeepCodeTextAndWhetherTheyAreDerived) {
   EXPECT_TRUE(IsDerived(results_.all[2]));
 }
 
-TEST_F(WorkerClientTest, ARunTakesItsFeedsAndBringsItsFetches) {
+TEST_F(WorkerClientTest, RunSendsFeedsAndReturnsFetches) {
   Connect();
   worker_.hold_runs = true;
   TestStep step(5);
@@ -631,7 +631,7 @@ TEST_F(WorkerClientTest, ARunTakesItsFeedsAndBringsItsFetches) {
   EXPECT_EQ(step.fetches[2].scalar<float>(), 1.0f);
 }
 
-TEST_F(WorkerClientTest, ATracedRunBringsWhatRan) {
+TEST_F(WorkerClientTest, TracedRunReturnsItsTrace) {
   Connect();
   worker_.trace = {.stats = {{{.device = "cpu"}}},
                    .begun = absl::FromUnixSeconds(7),
@@ -661,7 +661,7 @@ TEST_F(WorkerClientTest, ATracedRunBringsWhatRan) {
   EXPECT_GE(*trace.answered, trace.ended);
 }
 
-TEST_F(WorkerClientTest, LargeTensorsAreCopiedByNobodyButTheNetwork) {
+TEST_F(WorkerClientTest, LargeTensorsAreNotCopied) {
   Connect();
   TestStep step(1);
   step.feeds[0] = SampleTensor(DT_FLOAT, TensorShape({1 << 20}));
@@ -679,7 +679,7 @@ TEST_F(WorkerClientTest, LargeTensorsAreCopiedByNobodyButTheNetwork) {
   EXPECT_TRUE(step.fetches[0].RefCountIsOne());
 }
 
-TEST_F(WorkerClientTest, ACancelledRunIsDoneOnceItsAbortIsAcknowledged) {
+TEST_F(WorkerClientTest, CancelledRunEndsWithItsAbortReply) {
   Connect();
   worker_.hold_runs = worker_.hold_aborts = true;
   TestStep step(1);
@@ -707,7 +707,7 @@ TEST_F(WorkerClientTest, ACancelledRunIsDoneOnceItsAbortIsAcknowledged) {
 }
 
 // The task would go on with the step, and nobody could end it.
-TEST_F(WorkerClientTest, AnAbortThatIsRefusedEndsTheConnection) {
+TEST_F(WorkerClientTest, RefusedAbortEndsTheConnection) {
   Connect();
   worker_.hold_runs = worker_.hold_aborts = true;
   TestStep step(0);
@@ -731,7 +731,7 @@ TEST_F(WorkerClientTest, AnAbortThatIsRefusedEndsTheConnection) {
   worker_.EndRun();
 }
 
-TEST_F(WorkerClientTest, AnAbortOfOthersThatIsRefusedEndsTheConnection) {
+TEST_F(WorkerClientTest, RefusedAbortOfAPeerEndsTheConnection) {
   Connect();
   worker_.answer = absl::ResourceExhaustedError("too many requests");
   client_->Abort({11, 30}, 0, absl::InternalError("bug"), results_.done());
@@ -742,7 +742,7 @@ TEST_F(WorkerClientTest, AnAbortOfOthersThatIsRefusedEndsTheConnection) {
 }
 
 // Steps of the next connection have nothing to do with it.
-TEST_F(WorkerClientTest, AFailedAbortEndsOnlyTheConnectionItWasSentBy) {
+TEST_F(WorkerClientTest, FailedAbortEndsOnlyItsConnection) {
   ScriptedTransport transport;
   WorkerClient client(transport, {.task = kTask});
   TestStep step(0);
@@ -760,7 +760,7 @@ TEST_F(WorkerClientTest, AFailedAbortEndsOnlyTheConnectionItWasSentBy) {
   EXPECT_EQ(results_.all.size(), 2u);
 }
 
-TEST_F(WorkerClientTest, ACancelledRunMayAlsoEndByItself) {
+TEST_F(WorkerClientTest, CancelledRunMayEndByItself) {
   Connect();
   worker_.hold_runs = worker_.hold_aborts = true;
   TestStep step(1);
@@ -780,7 +780,7 @@ TEST_F(WorkerClientTest, ACancelledRunMayAlsoEndByItself) {
   EXPECT_EQ(results_.all.size(), 1u);
 }
 
-TEST_F(WorkerClientTest, ARunThatIsCancelledAlreadyIsNotSent) {
+TEST_F(WorkerClientTest, AlreadyCancelledRunIsNotSent) {
   Connect();
   TestStep step(0);
   step.cancellation->Cancel(absl::CancelledError("by hand"));
@@ -792,7 +792,7 @@ TEST_F(WorkerClientTest, ARunThatIsCancelledAlreadyIsNotSent) {
   EXPECT_EQ(worker_.num_runs, 0);
 }
 
-TEST_F(WorkerClientTest, ACancellationAfterTheRunIsNobodysConcern) {
+TEST_F(WorkerClientTest, CancellationAfterTheRunIsIgnored) {
   Connect();
   TestStep step(0);
   client_->Run(step.step(30), results_.done());
@@ -827,7 +827,7 @@ TEST_F(WorkerClientTest, ALostConnectionEndsRunsAtBothEnds) {
   EXPECT_EQ(results_.all.size(), 1u);
 }
 
-TEST_F(WorkerClientTest, ConnectionThatDoesNotCount_IsNotReportedLost) {
+TEST_F(WorkerClientTest, UncountedConnectionIsNotReportedLost) {
   events_.refusal = absl::PermissionDeniedError("another task's incarnation");
   Connect();
   EXPECT_EQ(events_.connected.size(), 1u);
@@ -836,7 +836,7 @@ TEST_F(WorkerClientTest, ConnectionThatDoesNotCount_IsNotReportedLost) {
   EXPECT_TRUE(events_.lost.empty());
 }
 
-TEST_F(WorkerClientTest, ATaskThatComesBackIsReachedAgain) {
+TEST_F(WorkerClientTest, ReturningTaskIsReachedAgain) {
   Connect();
   processes_.network().Cut("client", "server");
   processes_.scheduler().AdvanceBy(absl::Seconds(10));
@@ -849,7 +849,7 @@ TEST_F(WorkerClientTest, ATaskThatComesBackIsReachedAgain) {
   EXPECT_OK(results_.all[0]);
 }
 
-TEST_F(WorkerClientTest, WithoutAConnectionCallsFailAtOnceAndNameTheTask) {
+TEST_F(WorkerClientTest, CallsWithoutConnectionFailNamingTheTask) {
   Dial();
   TestStep step(0);
   client_->Run(step.step(30), results_.done());
@@ -879,7 +879,7 @@ TEST_F(WorkerClientTest, AbortIsAcknowledgedAndKeepsItsCause) {
 }
 
 // Others have to learn that its steps are over, and whether it lives.
-TEST_F(WorkerClientTest, ATaskThatDrainsServesWhatEndsSteps) {
+TEST_F(WorkerClientTest, DrainingTaskServesCallsThatEndSteps) {
   Connect();
   endpoint_->Drain();
   client_->GetStatusWhenConnected(kNever, [&](const auto& devices) {
@@ -907,7 +907,7 @@ TEST_F(WorkerClientTest, ATaskThatDrainsServesWhatEndsSteps) {
 }
 
 // An end that overtook the beginning of its session by far would be forgotten.
-TEST_F(WorkerClientTest, SessionsBeginAndEndOnTheControlPool) {
+TEST_F(WorkerClientTest, SessionCallsRunOnTheControlPool) {
   const bus::Message begin = WriteCreateWorkerSession(kSession, {});
   EXPECT_TRUE(WorkerService::IsControlMessage(begin));
   EXPECT_FALSE(WorkerService::HasReserve(begin.method));
@@ -923,7 +923,7 @@ TEST_F(WorkerClientTest, ReleasesWaitForNoKernel) {
 }
 
 // A request has a reserve if it runs on the control pool and begins nothing.
-TEST_F(WorkerClientTest, RequestsWithReserve_RunOnTheControlPool) {
+TEST_F(WorkerClientTest, RequestsWithReserveRunOnTheControlPool) {
   for (int method = 0; method < 256; ++method) {
     bus::Message message;
     message.method = static_cast<uint8_t>(method);
@@ -949,7 +949,7 @@ TEST_F(WorkerClientTest, AnAbortWithALongCauseWaitsForNoKernel) {
 }
 
 // By accident or with intent: each master speaks for its own sessions.
-TEST_F(WorkerClientTest, AnotherTaskCanNotActForAMaster) {
+TEST_F(WorkerClientTest, AnotherTaskCannotActForAMaster) {
   Connect();
   const auto other = DialAs({.task = kOtherTask, .incarnation = 12});
   const std::vector<absl::Status> answers = AskForMasters(*other);
@@ -975,7 +975,7 @@ TEST_F(WorkerClientTest, AnotherTaskMayAbortOneStep) {
   EXPECT_EQ(worker_.aborted.size(), 1u);
 }
 
-TEST_F(WorkerClientTest, AClientIsNoTask) {
+TEST_F(WorkerClientTest, ClientIsNotATask) {
   Connect();
   const auto client = DialAs({.incarnation = 11});
   client->Deliver({Push{kSession, 30, 1, 0, 0, false, Tensor::Scalar(1.0f)}});
@@ -994,7 +994,7 @@ TEST_F(WorkerClientTest, AClientIsNoTask) {
 }
 
 // Which steps it goes on running, the worker decides.
-TEST_F(WorkerClientTest, ADrainingTaskHandsOnRunsAndRegistrations) {
+TEST_F(WorkerClientTest, DrainingTaskForwardsRunsAndRegistrations) {
   Connect();
   endpoint_->Drain();
   TestStep step(1);
@@ -1052,7 +1052,7 @@ TEST_F(WorkerClientTest, ValuesForTheMasterComeWithItsAnswer) {
   EXPECT_TRUE(events_.with_answers[1].is_dead);
 }
 
-TEST_F(WorkerClientTest, APushThatFindsNoMemorySaysSoOfItsEdge) {
+TEST_F(WorkerClientTest, PushWithoutMemoryFailsItsEdge) {
   Connect();
   processes_.server().allocator.most = 1 << 19;
   const Tensor large = SampleTensor(DT_INT32, TensorShape({1 << 18}));
@@ -1068,7 +1068,7 @@ TEST_F(WorkerClientTest, APushThatFindsNoMemorySaysSoOfItsEdge) {
 }
 
 // The line is not written by the thread that reads.
-TEST_F(WorkerClientTest, DroppedPushesMakeOneLineForEachConnection) {
+TEST_F(WorkerClientTest, DroppedPushesAreLoggedOncePerConnection) {
   RecordingLogger logger;
   WorkerService service({.worker = &worker_,
                          .scheduler = &processes_.scheduler(),
@@ -1090,7 +1090,7 @@ TEST_F(WorkerClientTest, DroppedPushesMakeOneLineForEachConnection) {
   EXPECT_TRUE(worker_.pushes.empty());
 }
 
-TEST_F(WorkerClientTest, PushesOfAnAbortedStepDoNotTravelOn) {
+TEST_F(WorkerClientTest, PushesOfAnAbortedStepAreNotSent) {
   Connect();
   const Tensor large = SampleTensor(DT_INT32, TensorShape({8 << 20}));
   client_->Deliver({Push{kSession, 30, 3, 0, 0, false, large}});
@@ -1106,7 +1106,7 @@ TEST_F(WorkerClientTest, PushesOfAnAbortedStepDoNotTravelOn) {
   EXPECT_TRUE(worker_.pushes[1].tensor.IsInitialized());
 }
 
-TEST_F(WorkerClientTest, AbortDropsPushesOnTheirWayIn) {
+TEST_F(WorkerClientTest, AbortDropsIncomingPushes) {
   Connect();
   client_->Abort({11, 30}, 0, absl::AbortedError("enough"), results_.done());
   processes_.Settle();
@@ -1115,7 +1115,7 @@ TEST_F(WorkerClientTest, AbortDropsPushesOnTheirWayIn) {
   EXPECT_EQ(abandoned_[0], (StepId{11, 30}));
 }
 
-TEST_F(WorkerClientTest, APushThatCanNotBeSentIsReported) {
+TEST_F(WorkerClientTest, UnsendablePushIsReported) {
   Dial();
   client_->Deliver({Push{kSession, 30, 1, 0, 0, false, Tensor::Scalar(1.0f)}});
   ASSERT_EQ(events_.failed_pushes.size(), 1u);
@@ -1124,7 +1124,7 @@ TEST_F(WorkerClientTest, APushThatCanNotBeSentIsReported) {
               StatusIs(absl::StatusCode::kUnavailable, kTask));
 }
 
-TEST_F(WorkerClientTest, ItsEndEndsWhatIsPending) {
+TEST_F(WorkerClientTest, DestructorCancelsPendingCalls) {
   Connect();
   worker_.hold_runs = true;
   TestStep step(0);
@@ -1138,7 +1138,7 @@ TEST_F(WorkerClientTest, ItsEndEndsWhatIsPending) {
   processes_.Settle();
 }
 
-TEST_F(WorkerClientTest, TheServicesEndWaitsForTheWorker) {
+TEST_F(WorkerClientTest, ServiceDestructorWaitsForWorker) {
   Connect();
   worker_.hold_runs = true;
   TestStep step(0);
@@ -1154,7 +1154,7 @@ TEST_F(WorkerClientTest, TheServicesEndWaitsForTheWorker) {
   EXPECT_TRUE(ended);
 }
 
-TEST_F(WorkerClientTest, RequestsThatCanNotBeReadAreRefused) {
+TEST_F(WorkerClientTest, MalformedRequestsAreRefused) {
   Connect();
   const auto channel = processes_.client().transport->Dial(
       processes_.address(), {.incarnation = 33}, "", nullptr);
@@ -1203,7 +1203,7 @@ class LyingHandler : public bus::Handler {
                 const absl::Status& /*landed*/) override {}
 };
 
-TEST_F(WorkerClientTest, AnswersThatCanNotBeReadAreTheServersFault) {
+TEST_F(WorkerClientTest, MalformedAnswersAreInternalErrors) {
   LyingHandler liar;
   auto endpoint = processes_.server().transport->Listen(
       processes_.address(), {.task = kTask, .incarnation = 22}, liar);

@@ -24,7 +24,7 @@ Rendezvous::Receiver Into(std::optional<Received>& received) {
   };
 }
 
-TEST(LocalRendezvousTest, MeetsInEitherOrder) {
+TEST(LocalRendezvousTest, SendAndReceiveMatchInEitherOrder) {
   for (bool send_first : {true, false}) {
     LocalRendezvous rendezvous;
     std::optional<Received> received;
@@ -40,7 +40,7 @@ TEST(LocalRendezvousTest, MeetsInEitherOrder) {
   }
 }
 
-TEST(LocalRendezvousTest, DeadValuesTravel) {
+TEST(LocalRendezvousTest, DeadTensorsAreDelivered) {
   LocalRendezvous rendezvous;
   std::optional<Received> received;
   ASSERT_OK(rendezvous.Send({.edge = 1}, Tensor(), true));
@@ -78,7 +78,7 @@ TEST(LocalRendezvousTest, ASecondSendOrReceiveIsRefused) {
 }
 
 // However often a loop goes around, and however many inner loops it begins.
-TEST(LocalRendezvousTest, WhatHasMetInALoopIsForgotten) {
+TEST(LocalRendezvousTest, DeliveredLoopKeysAreForgotten) {
   LocalRendezvous rendezvous;
   constexpr uint64_t kIterations = 10'000;
   for (uint64_t i = 0; i < kIterations; ++i) {
@@ -96,7 +96,7 @@ TEST(LocalRendezvousTest, WhatHasMetInALoopIsForgotten) {
 
 // A late second value of a loop's key finds no receiver: it waits, and goes
 // with the step. That of a key of this very moment is noticed.
-TEST(LocalRendezvousTest, ASecondValueOfALoopReachesNobody) {
+TEST(LocalRendezvousTest, SecondValueOfALoopKeyIsNotDelivered) {
   LocalRendezvous rendezvous;
   const RendezvousKey key = {.edge = 1, .frame = 7, .iteration = 3};
   std::optional<Received> first;
@@ -122,7 +122,7 @@ TEST(LocalRendezvousTest, AbortKeepsValuesUntilItsEnd) {
   EXPECT_TRUE(value.RefCountIsOne());
 }
 
-TEST(LocalRendezvousTest, TensorThatIsNotSentStaysWithItsCaller) {
+TEST(LocalRendezvousTest, RefusedSendLeavesTheTensorToItsCaller) {
   LocalRendezvous rendezvous;
   Tensor first = Tensor::Scalar(1.0f);
   Tensor second = Tensor::Scalar(2.0f);
@@ -137,7 +137,7 @@ TEST(LocalRendezvousTest, TensorThatIsNotSentStaysWithItsCaller) {
   EXPECT_EQ(second.scalar<float>(), 2);
 }
 
-TEST(LocalRendezvousTest, AbortEndsWhatWaitsAndWhatComes) {
+TEST(LocalRendezvousTest, AbortFailsPendingAndLaterCalls) {
   LocalRendezvous rendezvous;
   std::optional<Received> waiting, late;
   rendezvous.Receive({.edge = 1}, Into(waiting));
@@ -151,7 +151,7 @@ TEST(LocalRendezvousTest, AbortEndsWhatWaitsAndWhatComes) {
             absl::AbortedError("first"));
 }
 
-TEST(LocalRendezvousTest, DestructionEndsWhatWaits) {
+TEST(LocalRendezvousTest, DestructorCancelsPendingReceives) {
   std::optional<Received> received;
   {
     LocalRendezvous rendezvous;
@@ -160,7 +160,7 @@ TEST(LocalRendezvousTest, DestructionEndsWhatWaits) {
   EXPECT_EQ(received->status.code(), absl::StatusCode::kCancelled);
 }
 
-TEST(LocalRendezvousTest, ReceiversMayComeBack) {
+TEST(LocalRendezvousTest, ReceiverMayCallTheRendezvous) {
   LocalRendezvous rendezvous;
   std::optional<Received> received;
   rendezvous.Receive({.edge = 1}, [&](absl::Status, Tensor tensor, bool) {
@@ -172,7 +172,7 @@ TEST(LocalRendezvousTest, ReceiversMayComeBack) {
 }
 
 // Senders, receivers and an abort at once: each receiver runs exactly once.
-TEST(LocalRendezvousTest, EachReceiverRunsOnceWhateverComesFirst) {
+TEST(LocalRendezvousTest, EachReceiverRunsOnceInAnyOrder) {
   constexpr int kEdges = 200;
   for (int round = 0; round < 20; ++round) {
     LocalRendezvous rendezvous;

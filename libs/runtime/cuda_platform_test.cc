@@ -70,7 +70,7 @@ TEST_F(CudaPlatformTest, NoNodeHasTwoKernels) {
   }
 }
 
-TEST_F(CudaPlatformTest, ArgumentsInHostMemoryAreTheOps) {
+TEST_F(CudaPlatformTest, HostMemoryArgumentsExistInTheOp) {
   const auto ops = StandardOps();
   for (const KernelDef* def : registry_.List()) {
     const OpDef* op = ops->Find(def->op);
@@ -85,7 +85,7 @@ TEST_F(CudaPlatformTest, ArgumentsInHostMemoryAreTheOps) {
   }
 }
 
-TEST_F(CudaPlatformTest, EachOpHasAKernelForCpusOfThoseTypes) {
+TEST_F(CudaPlatformTest, EachGpuKernelHasACpuKernel) {
   for (const auto& [op, by_device] : by_op_) {
     const auto found = by_device.find("GPU");
     if (found == by_device.end()) continue;
@@ -156,7 +156,7 @@ bool WasBuilt() {
 }
 
 // GPUs that the host plays go by what is written down.
-TEST(CudaKernelsTest, AreThoseThatAreWrittenDown) {
+TEST(CudaKernelsTest, MatchTheListedKernels) {
   if (!WasBuilt()) return;
   KernelRegistry registry;
   RegisterCudaKernels(registry);
@@ -177,7 +177,7 @@ TEST(CudaKernelsTest, AreThoseThatAreWrittenDown) {
 }
 
 // So a plan that was made without CUDA's GPUs fits them.
-TEST_F(CudaPlatformTest, PlayedGpusTakeWhatTheseTake) {
+TEST_F(CudaPlatformTest, EmulatedGpusSupportTheSameTypes) {
   if (!WasBuilt()) return;
   KernelRegistry played;
   RegisterStandardKernels(played);
@@ -204,7 +204,7 @@ TEST_F(CudaPlatformTest, PlayedGpusTakeWhatTheseTake) {
   for (const auto& [op, constraints] : other) ADD_FAILURE() << op;
 }
 
-TEST_F(CudaPlatformTest, NoDevicesAreNoError) {
+TEST_F(CudaPlatformTest, NoDevicesIsNotAnError) {
   SystemClock clock;
   const auto random = NewSeededRandom(1);
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});
@@ -227,7 +227,7 @@ class FewBuffers : public Allocator {
   int left_;
 };
 
-TEST(LandingAllocatorTest, LandsInPinnedMemoryWhileThereIsSome) {
+TEST(LandingAllocatorTest, UsesPinnedMemoryWhileAvailable) {
   LandingAllocator landing(HeapAllocator());
   EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned));
   auto few = std::make_unique<FewBuffers>(1);
@@ -241,7 +241,7 @@ TEST(LandingAllocatorTest, LandsInPinnedMemoryWhileThereIsSome) {
   EXPECT_LT(pinned.left(), 0);  // it was asked, and had none
 }
 
-TEST_F(CudaPlatformTest, MoreThanAnyMachineHasAreRefusedWithAReason) {
+TEST_F(CudaPlatformTest, TooManyDevicesAreRefused) {
   SystemClock clock;
   const auto random = NewSeededRandom(1);
   const auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1});

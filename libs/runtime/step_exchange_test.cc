@@ -37,7 +37,7 @@ class StepExchangeTest : public testing::Test {
   StepExchange exchange_{{.master_incarnation = 11, .session = 7}, /*step=*/30};
 };
 
-TEST_F(StepExchangeTest, SmallValuesForOneTaskTravelTogether) {
+TEST_F(StepExchangeTest, SmallValuesForOneTaskAreBatched) {
   Send(1, 1);
   Send(3, 1);
   ASSERT_OK(exchange_.Send({.edge = 2, .frame = 77, .iteration = 3}, Tensor(),
@@ -56,7 +56,7 @@ TEST_F(StepExchangeTest, SmallValuesForOneTaskTravelTogether) {
   EXPECT_EQ(ps_.deliveries, 1);  // nothing was left
 }
 
-TEST_F(StepExchangeTest, AFailedStepAbandonsWhatItHasSent) {
+TEST_F(StepExchangeTest, FailedStepAbandonsItsSentValues) {
   Send(1, kStreamFloats);
   exchange_.Flush();
   exchange_.AbandonSent();
@@ -66,7 +66,7 @@ TEST_F(StepExchangeTest, AFailedStepAbandonsWhatItHasSent) {
   }
 }
 
-TEST_F(StepExchangeTest, ALargeValueIsUrgentUntilItHasLeft) {
+TEST_F(StepExchangeTest, LargeValueIsUrgentUntilSent) {
   Send(1, kSmallFloats);
   EXPECT_FALSE(exchange_.IsUrgent());
   Send(2, kLargeFloats);
@@ -77,7 +77,7 @@ TEST_F(StepExchangeTest, ALargeValueIsUrgentUntilItHasLeft) {
   EXPECT_EQ(ps_.deliveries, 1);
 }
 
-TEST_F(StepExchangeTest, ALargeValueTakesSmallOnesForItsTaskAlong) {
+TEST_F(StepExchangeTest, LargeValueFlushesSmallOnesOfItsTask) {
   Send(1, 1);
   Send(3, 1);
   Send(2, kLargeFloats);
@@ -90,7 +90,7 @@ TEST_F(StepExchangeTest, ALargeValueTakesSmallOnesForItsTaskAlong) {
 }
 
 // Its bytes come by another way, in chunks.
-TEST_F(StepExchangeTest, NothingWaitsForTheEndOfAStream) {
+TEST_F(StepExchangeTest, ValuesAreSentBeforeAStreamEnds) {
   Send(2, kStreamFloats);
   Send(1, 1);
   Send(2, kStreamFloats);
@@ -100,14 +100,14 @@ TEST_F(StepExchangeTest, NothingWaitsForTheEndOfAStream) {
   EXPECT_EQ(ps_.pushes[0].edge, 1u);
 }
 
-TEST_F(StepExchangeTest, WhatWasTakenCountsNoMore) {
+TEST_F(StepExchangeTest, TakenValuesNoLongerCount) {
   for (int i = 0; i < 16; ++i) Send(1, kSmallFloats);
   EXPECT_EQ(exchange_.TakeHeldFor(ps_).size(), 16u);
   for (int i = 0; i < 16; ++i) Send(1, kSmallFloats);
   EXPECT_EQ(ps_.deliveries, 0);
 }
 
-TEST_F(StepExchangeTest, ManySmallValuesDoNotPileUp) {
+TEST_F(StepExchangeTest, ManySmallValuesAreFlushed) {
   // 64 KB may lie there.
   for (int i = 0; i < 16; ++i) Send(1, kSmallFloats);
   EXPECT_EQ(ps_.deliveries, 0);
@@ -117,7 +117,7 @@ TEST_F(StepExchangeTest, ManySmallValuesDoNotPileUp) {
 }
 
 // A loop may send one in each iteration while its thread has more to do.
-TEST_F(StepExchangeTest, ValuesWithoutBytesDoNotPileUpEither) {
+TEST_F(StepExchangeTest, ManyEmptyValuesAreFlushed) {
   constexpr uint64_t kIterations = 10'000;
   for (uint64_t i = 0; i < kIterations; ++i) {
     ASSERT_OK(exchange_.Send({.edge = 1, .frame = 77, .iteration = i}, Tensor(),

@@ -127,7 +127,7 @@ class StepTableSchedule {
   int num_ended_well_ = 0;
 };
 
-TEST(StepTableScheduleTest, WhoIsToldOfAnAbortHearsOfIt) {
+TEST(StepTableScheduleTest, AbortIsDeliveredOnEverySchedule) {
   const uint64_t count = NumSeeds(kSeeds);
   int num_told = 0;
   int num_ended_well = 0;

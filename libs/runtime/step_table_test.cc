@@ -97,13 +97,13 @@ TEST_F(StepTableTest, AValueWaitsForItsStep) {
   EXPECT_EQ(table_.size().waiting_bytes, 0);
 }
 
-TEST_F(StepTableTest, AValueForARunningStepIsThereAtOnce) {
+TEST_F(StepTableTest, ValueForARunningStepIsDeliveredAtOnce) {
   ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(Step(1), &peers_));
   table_.Deliver(PushOf(1, 5));
   EXPECT_TRUE(Has(*exchange, 5));
 }
 
-TEST_F(StepTableTest, NothingIsKeptForAnUnknownSession) {
+TEST_F(StepTableTest, ValuesOfUnknownSessionsAreDropped) {
   protocol::Push push = PushOf(1, 5);
   push.session.session = 99;
   table_.Deliver(std::move(push));
@@ -115,7 +115,7 @@ TEST_F(StepTableTest, NothingIsKeptForAnUnknownSession) {
   EXPECT_EQ(table_.size().masters, 1);  // that of the session that is known
 }
 
-TEST_F(StepTableTest, NothingIsKeptForAStepThatIsOver) {
+TEST_F(StepTableTest, ValuesOfFinishedStepsAreDropped) {
   table_.Deliver(PushOf(3, 5));
   ASSERT_OK(table_.Begin(Step(9, /*over_below=*/7), &peers_));
   EXPECT_EQ(table_.size().waiting, 0);
@@ -144,7 +144,7 @@ TEST_F(StepTableTest, EndlessStepDoesNotPinLaterSteps) {
   EXPECT_LE(table_.size().looked_at, 2 * int64_t{kSteps});
 }
 
-TEST_F(StepTableTest, StepsThatStillRunAreRemembered) {
+TEST_F(StepTableTest, NamedRunningStepsAreRemembered) {
   peers_.receivers = std::make_shared<const PeerTasks>(PeerTasks{kWorker});
   // They have ended here, but not elsewhere.
   for (const uint64_t step : {3, 4, 5, 6}) {
@@ -169,7 +169,7 @@ TEST_F(StepTableTest, StepsThatStillRunAreRemembered) {
             (std::vector<protocol::StepId>{{kMaster, 3}}));
 }
 
-TEST_F(StepTableTest, OvertakenRequestsBringNoStepBack) {
+TEST_F(StepTableTest, LateRequestsDoNotReviveAStep) {
   const protocol::StepsOver later{.below = 9, .running = {3}};
   const protocol::StepsOver earlier{.below = 6, .running = {3, 4}};
   protocol::PartitionStep request = Step(9, /*over_below=*/3);
@@ -212,7 +212,7 @@ TEST_F(StepTableTest, LateValuesOfAFailedStepAreDropped) {
   EXPECT_EQ(table_.size().running, 0);
 }
 
-TEST_F(StepTableTest, WhatWaitsIsBoundedAndAbortsItsStep) {
+TEST_F(StepTableTest, ExcessWaitingValuesAbortTheirStep) {
   table_.Deliver(PushOf(1, 5, 300));
   table_.Deliver(PushOf(1, 6, 400));
   EXPECT_EQ(table_.size().waiting_bytes, 0);
@@ -222,7 +222,7 @@ TEST_F(StepTableTest, WhatWaitsIsBoundedAndAbortsItsStep) {
   ASSERT_OK(table_.Begin(Step(2), &peers_));
 }
 
-TEST_F(StepTableTest, ValuesThatARunningStepDoesNotTakeAreBounded) {
+TEST_F(StepTableTest, UntakenValuesOfRunningStepsAreBounded) {
   const protocol::PartitionStep step = Step(1);
   {
     ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(step, &peers_));
@@ -238,7 +238,7 @@ TEST_F(StepTableTest, ValuesThatARunningStepDoesNotTakeAreBounded) {
   EXPECT_EQ(table_.size().waiting, 1);
 }
 
-TEST_F(StepTableTest, ValuesThatAreTakenAtOnceAddUpToNothing) {
+TEST_F(StepTableTest, TakenValuesDoNotAccumulate) {
   ASSERT_OK_AND_ASSIGN(auto exchange, table_.Begin(Step(1), &peers_));
   int received = 0;
   for (uint64_t i = 0; i < 100; ++i) {
@@ -254,7 +254,7 @@ TEST_F(StepTableTest, ValuesThatAreTakenAtOnceAddUpToNothing) {
   EXPECT_EQ(table_.size().waiting_bytes, 0);
 }
 
-TEST_F(StepTableTest, DeadValuesOfManyStepsAreBoundedAsWell) {
+TEST_F(StepTableTest, DeadTensorsOfManyStepsAreBounded) {
   for (uint64_t step = 1; step <= 1000; ++step) {
     protocol::Push push = PushOf(step, 5);
     push.is_dead = true;
@@ -264,7 +264,7 @@ TEST_F(StepTableTest, DeadValuesOfManyStepsAreBoundedAsWell) {
   EXPECT_LE(table_.size().waiting, 20);
 }
 
-TEST_F(StepTableTest, WhatIsRememberedOfAMasterIsBounded) {
+TEST_F(StepTableTest, StateOfAMasterIsBounded) {
   constexpr uint64_t kSteps = 70'000;
   peers_.receivers = std::make_shared<PeerTasks>(PeerTasks{kWorker});
   ASSERT_OK(table_.Begin(Step(1), &peers_));  // does not end
@@ -287,7 +287,7 @@ TEST_F(StepTableTest, WhatIsRememberedOfAMasterIsBounded) {
   EXPECT_EQ(table_.PeerLost(kWorker, Gone()).ended.size(), kSteps / 2 - 1);
 }
 
-TEST_F(StepTableTest, AnEdgeThatBringsTwoValuesAbortsItsStep) {
+TEST_F(StepTableTest, SecondValueOfAnEdgeAbortsItsStep) {
   const protocol::PartitionStep step = Step(4);
   ASSERT_OK(table_.Begin(step, &peers_));
   table_.Deliver(PushOf(4, 5));
@@ -297,7 +297,7 @@ TEST_F(StepTableTest, AnEdgeThatBringsTwoValuesAbortsItsStep) {
 }
 
 // The caller's thread may be one that reads; to cancel a step may take long.
-TEST_F(StepTableTest, LostValues_CancelTheirStepsOnAnotherThread) {
+TEST_F(StepTableTest, LostValuesCancelTheirStepsElsewhere) {
   protocol::Push refused = PushOf(1, 5);
   refused.landed = absl::ResourceExhaustedError("no room");
   const std::map<std::string, std::function<void()>> ways = {
@@ -325,7 +325,7 @@ TEST_F(StepTableTest, LostValues_CancelTheirStepsOnAnotherThread) {
   }
 }
 
-TEST_F(StepTableTest, LargeLateValuesAreFreedElsewhere) {
+TEST_F(StepTableTest, LargeLateValuesAreFreedOnTheGraphPool) {
   table_.Abort({kMaster, 4}, 0, Gone());
   protocol::Push push = PushOf(4, 5, /*floats=*/100'000);
   const Tensor value = push.tensor;
@@ -353,7 +353,7 @@ TEST_F(StepTableTest, ALostTaskCancelsTheStepsWithAnEdgeToIt) {
   EXPECT_FALSE(without.cancellation->IsCancelled());
 }
 
-TEST_F(StepTableTest, AStepThatReceivesBeginsOnlyWithAConnection) {
+TEST_F(StepTableTest, ReceivingStepNeedsAConnection) {
   table_.PeerConnected(kPs);  // a second one
   table_.PeerLost(kPs, Gone());
   ASSERT_OK(table_.Begin(Step(1), &peers_));
@@ -364,7 +364,7 @@ TEST_F(StepTableTest, AStepThatReceivesBeginsOnlyWithAConnection) {
   ASSERT_OK(table_.Begin(Step(3), &peers_));
 }
 
-TEST_F(StepTableTest, ClosedConnectionBesideAnother_CancelsNoStep) {
+TEST_F(StepTableTest, ClosedExtraConnectionCancelsNoStep) {
   table_.PeerConnected(kPs);
   const protocol::PartitionStep step = Step(1);
   ASSERT_OK(table_.Begin(step, &peers_));
@@ -377,7 +377,7 @@ TEST_F(StepTableTest, ClosedConnectionBesideAnother_CancelsNoStep) {
               StatusIs(absl::StatusCode::kUnavailable, kPs));
 }
 
-TEST_F(StepTableTest, StepsThatSentToALostTaskAreTold) {
+TEST_F(StepTableTest, StepsThatSentToALostTaskFail) {
   peers_.receivers = std::make_shared<PeerTasks>(PeerTasks{kWorker});
   ASSERT_OK(table_.Begin(Step(1), &peers_));
   ASSERT_OK(table_.Begin(Step(2), &peers_));
@@ -391,7 +391,7 @@ TEST_F(StepTableTest, StepsThatSentToALostTaskAreTold) {
 
 // Its last values had been sent when the connection was lost, and may be lost
 // with it; what was recorded afterwards nobody would have told the receiver.
-TEST_F(StepTableTest, AStepThatEndsAfterALossHasNotEndedWell) {
+TEST_F(StepTableTest, StepThatEndsAfterALossFails) {
   peers_.all = {kPs, kWorker};
   peers_.receivers = std::make_shared<PeerTasks>(PeerTasks{kWorker});
   ASSERT_OK(table_.Begin(Step(1), &peers_));
@@ -402,7 +402,7 @@ TEST_F(StepTableTest, AStepThatEndsAfterALossHasNotEndedWell) {
 }
 
 // Whoever says that many steps are over need not wait for those that are not.
-TEST_F(StepTableTest, EachStepIsLookedAtOnceWhenItIsOver) {
+TEST_F(StepTableTest, FinishedStepIsExaminedOnce) {
   constexpr int kRunning = 1000;
   for (int step = 1; step <= kRunning; ++step) {
     ASSERT_OK(table_.Begin(Step(step), &peers_));
@@ -415,7 +415,7 @@ TEST_F(StepTableTest, EachStepIsLookedAtOnceWhenItIsOver) {
   EXPECT_LE(table_.size().looked_at, 3 * kRunning);
 }
 
-TEST_F(StepTableTest, AMasterSpeaksForItsOwnSessionsOnly) {
+TEST_F(StepTableTest, MasterActsOnlyForItsOwnSessions) {
   for (uint64_t master = 100; master < 200; ++master) {
     protocol::Push push = PushOf(1, 5, /*floats=*/10'000);
     push.session.master_incarnation = master;
@@ -501,7 +501,7 @@ TEST_F(StepTableTest, ValuesOfAFailedStepAreFreedElsewhere) {
   ExpectFreedElsewhere(value);
 }
 
-TEST_F(StepTableTest, StepsAndValuesDieWithTheirSession) {
+TEST_F(StepTableTest, StepsAndValuesEndWithTheirSession) {
   const protocol::PartitionStep step = Step(1);
   ASSERT_OK(table_.Begin(step, &peers_));
   table_.Deliver(PushOf(2, 5));

@@ -92,7 +92,7 @@ class TaskRuntimeSchedule {
                          .master_lease = kLease});
 };
 
-TEST(TaskRuntimeScheduleTest, SessionsThatAreMadeWhileTheirLeaseEndsLive) {
+TEST(TaskRuntimeScheduleTest, SessionCreatedAtLeaseEndSurvives) {
   const uint64_t count = NumSeeds(kSeeds);
   for (uint64_t seed = FirstSeed(); seed < FirstSeed() + count; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -234,7 +234,7 @@ class HoldSchedule {
   uint64_t num_answered_ = 0;
 };
 
-TEST(TaskRuntimeScheduleTest, WhoWritesWhatIsHeldIsNamedOrWaits) {
+TEST(TaskRuntimeScheduleTest, WriterOfHeldVariableIsNamedOrWaits) {
   const uint64_t count = NumSeeds(kSeeds);
   uint64_t num_held = 0;
   for (uint64_t seed = FirstSeed(); seed < FirstSeed() + count; ++seed) {

@@ -143,7 +143,7 @@ class NewVariablesTest : public TaskRuntimeTest {
   uint64_t last_registration_ = 0;
 };
 
-TEST_F(NewVariablesTest, LargeOnesAreToldWithTheRoomThatThereIs) {
+TEST_F(NewVariablesTest, LargeOnesAreReportedWithFreeMemory) {
   room_ = {.task = 5, .machine = "here", .machine_has = 7};
   ASSERT_OK_AND_ASSIGN(
       const protocol::NewVariables made,
@@ -156,14 +156,14 @@ TEST_F(NewVariablesTest, LargeOnesAreToldWithTheRoomThatThereIs) {
   EXPECT_EQ(made.room.machine_has, 7);
 }
 
-TEST_F(NewVariablesTest, WhoDoesNotAskIsNotTold) {
+TEST_F(NewVariablesTest, AreReportedOnlyOnRequest) {
   ASSERT_OK_AND_ASSIGN(const protocol::NewVariables made,
                        RegisterAssignments({{"a", {kEnough}}}, false));
   EXPECT_EQ(made.bytes, 0);
   EXPECT_EQ(num_looks_, 0);
 }
 
-TEST_F(NewVariablesTest, SmallOnesCostNoLookAtTheMachine) {
+TEST_F(NewVariablesTest, SmallOnesDoNotReadMachineMemory) {
   ASSERT_OK_AND_ASSIGN(const protocol::NewVariables made,
                        RegisterAssignments({{"a", {kEnough - 1}}}));
   EXPECT_EQ(made.bytes, 0);
@@ -172,7 +172,7 @@ TEST_F(NewVariablesTest, SmallOnesCostNoLookAtTheMachine) {
   EXPECT_EQ(num_looks_, 1);
 }
 
-TEST_F(NewVariablesTest, AVariableIsNewUntilItHasAValue) {
+TEST_F(NewVariablesTest, VariableIsNewUntilInitialized) {
   const auto variable = Make("a");
   ASSERT_NE(variable, nullptr);
   ASSERT_OK_AND_ASSIGN(auto made, RegisterAssignments({{"a", {kEnough}}}));
@@ -182,7 +182,7 @@ TEST_F(NewVariablesTest, AVariableIsNewUntilItHasAValue) {
   EXPECT_EQ(made.bytes, 0);
 }
 
-TEST_F(NewVariablesTest, WhatNoNumberHoldsIsTheLargest) {
+TEST_F(NewVariablesTest, OverflowingSizeIsTheMaximum) {
   ASSERT_OK_AND_ASSIGN(const protocol::NewVariables made,
                        RegisterAssignments({{"a", {int64_t{1} << 61}},
                                             {"b", {int64_t{1} << 61}},
@@ -251,7 +251,7 @@ TEST_F(FunctionQuotaTest, FunctionsOfASessionHaveAQuota) {
 }
 
 // What is refused must not count.
-TEST_F(FunctionQuotaTest, AnotherFunctionOfTheSameNameCountsForNothing) {
+TEST_F(FunctionQuotaTest, RefusedFunctionDoesNotCount) {
   ASSERT_OK(RegisterFunction("f", 10));
   for (int i = 0; i < 4; ++i) {
     EXPECT_THAT(RegisterFunction("f", kMaxBytes / 2),
@@ -268,7 +268,7 @@ TEST_F(NewVariablesTest, RegisteringAgainCountsOnce) {
   EXPECT_EQ(runtime_->num_registrations(), 1);
 }
 
-TEST_F(TaskRuntimeTest, SessionsHaveAMaximum) {
+TEST_F(TaskRuntimeTest, NumberOfSessionsIsLimited) {
   for (uint64_t session = 1; session <= kMaxSessions; ++session) {
     ASSERT_OK(CreateWorkerSession(kMaster + session % 3, session));
   }
@@ -281,7 +281,7 @@ TEST_F(TaskRuntimeTest, SessionsHaveAMaximum) {
   EXPECT_OK(CreateWorkerSession(kMaster, kMaxSessions + 1));
 }
 
-TEST_F(TaskRuntimeTest, SessionsOutliveALossByALease) {
+TEST_F(TaskRuntimeTest, SessionsOutliveALossByTheirLease) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   Lose(kMaster);
@@ -297,7 +297,7 @@ TEST_F(TaskRuntimeTest, SessionsOutliveALossByALease) {
 }
 
 // Two threads serve the requests, or they came over two connections.
-TEST_F(TaskRuntimeTest, ASessionThatWasDeletedBeforeItIsMadeIsNotMade) {
+TEST_F(TaskRuntimeTest, DeletionBeforeCreationIsRemembered) {
   ASSERT_OK(DeleteWorkerSession(kOwn, 1));
   EXPECT_THAT(
       CreateWorkerSession(kOwn, 1),
@@ -306,7 +306,7 @@ TEST_F(TaskRuntimeTest, ASessionThatWasDeletedBeforeItIsMadeIsNotMade) {
   EXPECT_OK(CreateWorkerSession(kOwn, 2));
 }
 
-TEST_F(TaskRuntimeTest, ASessionIsItsMastersAlone) {
+TEST_F(TaskRuntimeTest, SessionBelongsToItsMaster) {
   constexpr uint64_t kStranger = 8;
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   ASSERT_OK(Register(1, 5));
@@ -327,7 +327,7 @@ TEST_F(TaskRuntimeTest, ASessionIsItsMastersAlone) {
 }
 
 // Its master may have asked for it twice.
-TEST_F(TaskRuntimeTest, ASessionThatWasDeletedIsNotMadeAgain) {
+TEST_F(TaskRuntimeTest, DeletedSessionIsNotRecreated) {
   ASSERT_OK(CreateWorkerSession(kOwn, 1));
   ASSERT_OK(DeleteWorkerSession(kOwn, 1));
   EXPECT_THAT(CreateWorkerSession(kOwn, 1),
@@ -335,7 +335,7 @@ TEST_F(TaskRuntimeTest, ASessionThatWasDeletedIsNotMadeAgain) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(TaskRuntimeTest, WhatWasReleasedBeforeItIsRegisteredIsNotRegistered) {
+TEST_F(TaskRuntimeTest, ReleaseBeforeRegistrationIsRemembered) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->Deregister({kMaster, 1}, 5);
   EXPECT_THAT(Register(1, 5),
@@ -347,7 +347,7 @@ TEST_F(TaskRuntimeTest, WhatWasReleasedBeforeItIsRegisteredIsNotRegistered) {
 }
 
 // Graphs wait for the compute pool, their releases do not.
-TEST_F(TaskRuntimeTest, ReleasesThatOvertakeManyGraphsAreRemembered) {
+TEST_F(TaskRuntimeTest, ManyEarlyReleasesAreRemembered) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   for (uint64_t id = 1; id <= 2000; ++id) {
     runtime_->Deregister({kMaster, 1}, id);
@@ -357,7 +357,7 @@ TEST_F(TaskRuntimeTest, ReleasesThatOvertakeManyGraphsAreRemembered) {
 }
 
 // Compiled, this one would be refused for its device.
-TEST_F(TaskRuntimeTest, WhatWasReleasedIsNotCompiledFirst) {
+TEST_F(TaskRuntimeTest, ReleasedGraphIsNotCompiled) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->Deregister({kMaster, 1}, 5);
   absl::Status result = absl::UnknownError("did not answer");
@@ -370,7 +370,7 @@ TEST_F(TaskRuntimeTest, WhatWasReleasedIsNotCompiledFirst) {
   EXPECT_TRUE(IsDerived(result));
 }
 
-TEST_F(TaskRuntimeTest, OfWhatWasDeletedTheLatestAreRemembered) {
+TEST_F(TaskRuntimeTest, LatestDeletionsAreRemembered) {
   for (uint64_t id = 0; id <= TaskRuntime::kEndedRemembered; ++id) {
     ASSERT_OK(DeleteWorkerSession(kOwn, id));
     ASSERT_OK(DeleteWorkerSession(kOwn, id));  // told once more
@@ -380,7 +380,7 @@ TEST_F(TaskRuntimeTest, OfWhatWasDeletedTheLatestAreRemembered) {
               StatusIs(absl::StatusCode::kAborted));
 }
 
-TEST_F(TaskRuntimeTest, AResetThatWasGivenUpClearsNothing) {
+TEST_F(TaskRuntimeTest, CancelledResetKeepsResources) {
   const auto client = std::make_shared<Cancellation>();
   ASSERT_OK(runtime_->resources(0).LookupOrCreate<Thing>(
       *client, "", "x", [] { return std::make_shared<Thing>(); }));
@@ -460,7 +460,7 @@ TEST_F(SendingTaskTest, AbortAbandonsPushesOfTheStep) {
 }
 
 // A flood of aborts must not cost a look at each task of the cluster.
-TEST_F(SendingTaskTest, AbortLooksForReceiversOnly) {
+TEST_F(SendingTaskTest, AbortNotifiesReceiversOnly) {
   Abort(30);  // has sent nothing
   EXPECT_EQ(peers_.num_looked_for, 0);
   Run(31);
@@ -468,14 +468,14 @@ TEST_F(SendingTaskTest, AbortLooksForReceiversOnly) {
   EXPECT_EQ(peers_.num_looked_for, 1);
 }
 
-TEST_F(TaskRuntimeTest, SessionsOfItsOwnMasterStay) {
+TEST_F(TaskRuntimeTest, SessionsOfOwnMasterStay) {
   ASSERT_OK(CreateWorkerSession(kOwn, 1));
   scheduler_.AdvanceBy(absl::Hours(10));
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
 
 // What its master had sent before it was lost, or somebody made up.
-TEST_F(TaskRuntimeTest, ASessionOfAMasterThatIsNotHereEndsByItself) {
+TEST_F(TaskRuntimeTest, SessionOfAnAbsentMasterExpires) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster);
   HalfALeasePasses();
@@ -489,14 +489,14 @@ TEST_F(TaskRuntimeTest, ASessionOfAMasterThatIsNotHereEndsByItself) {
   EXPECT_EQ(runtime_->steps().masters, 0);
 }
 
-TEST_F(TaskRuntimeTest, ASessionLivesOnWhenItsMasterComesLate) {
+TEST_F(TaskRuntimeTest, SessionSurvivesALateMaster) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   scheduler_.AdvanceBy(absl::Hours(1));
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
 
-TEST_F(TaskRuntimeTest, SessionsOfAMasterThatHasRestartedEndSoon) {
+TEST_F(TaskRuntimeTest, SessionsOfARestartedMasterEndSoon) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   // Only a claim, as long as the first is here, or may be back.
@@ -596,7 +596,7 @@ TEST_F(LargeSessionTest, EndOfTheTaskWaitsUntilItIsFreed) {
   EXPECT_TRUE(is_freed_);
 }
 
-TEST_F(TaskRuntimeTest, WhoClaimsATaskDoesNotGetItByACutConnection) {
+TEST_F(TaskRuntimeTest, ConnectionLossDoesNotHandOverATask) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   for (int i = 0; i < 3; ++i) {
@@ -612,7 +612,7 @@ TEST_F(TaskRuntimeTest, WhoClaimsATaskDoesNotGetItByACutConnection) {
   }
 }
 
-TEST_F(TaskRuntimeTest, WhenNobodyClaimsATaskAnyMoreItsLeaseIsWhole) {
+TEST_F(TaskRuntimeTest, LeaseIsFullAfterTheLastClaim) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
@@ -625,7 +625,7 @@ TEST_F(TaskRuntimeTest, WhenNobodyClaimsATaskAnyMoreItsLeaseIsWhole) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(TaskRuntimeTest, UnusedConnectionBesideAnother_IsNoLoss) {
+TEST_F(TaskRuntimeTest, UnusedExtraConnectionIsNotALoss) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
@@ -638,7 +638,7 @@ TEST_F(TaskRuntimeTest, UnusedConnectionBesideAnother_IsNoLoss) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(TaskRuntimeTest, LastUnusedConnection_IsALoss) {
+TEST_F(TaskRuntimeTest, LastUnusedConnectionIsALoss) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   EXPECT_FALSE(runtime_->DropUnusedConnection(kWorker, kMaster));
@@ -647,13 +647,13 @@ TEST_F(TaskRuntimeTest, LastUnusedConnection_IsALoss) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(TaskRuntimeTest, UnusedConnectionOfAnotherProcess_IsALoss) {
+TEST_F(TaskRuntimeTest, UnusedConnectionOfAnotherProcessIsALoss) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_FALSE(runtime_->DropUnusedConnection(kWorker, kMaster + 1));
 }
 
-TEST_F(TaskRuntimeTest, ConnectedProcess_IsNoOtherTask) {
+TEST_F(TaskRuntimeTest, ConnectedProcessIsNotAnotherTask) {
   constexpr char kOther[] = "/job:worker/replica:0/task:1";
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
@@ -668,7 +668,7 @@ TEST_F(TaskRuntimeTest, ConnectedProcess_IsNoOtherTask) {
   EXPECT_OK(runtime_->PeerConnected(kOther, kMaster));
 }
 
-TEST_F(TaskRuntimeTest, SessionsOfAMasterThatComesBackAsAnotherEndAtOnce) {
+TEST_F(TaskRuntimeTest, SessionsOfAReplacedMasterEndAtOnce) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->PeerLost(kWorker, kMaster, absl::UnavailableError("it has died"));
@@ -732,7 +732,7 @@ class ClearedContainerTest : public TaskRuntimeTest {
   }
 };
 
-TEST_F(ClearedContainerTest, SessionsWithResourcesInItEnd) {
+TEST_F(ClearedContainerTest, SessionsWithResourcesInItAreClosed) {
   ASSERT_OK(Clear({"other"}));
   EXPECT_EQ(runtime_->num_sessions(), 3);
   ASSERT_OK(Clear({""}));  // the default one
@@ -743,7 +743,7 @@ TEST_F(ClearedContainerTest, SessionsWithResourcesInItEnd) {
 }
 
 // Its callable has initialized "v", and was released.
-TEST_F(ClearedContainerTest, SessionsWithReleasedGraphsEnd) {
+TEST_F(ClearedContainerTest, SessionsWithReleasedGraphsAreClosed) {
   runtime_->Deregister({kMaster, 1}, 5);
   ASSERT_OK(Clear({""}));
   EXPECT_EQ(runtime_->num_sessions(), 1);
@@ -766,7 +766,7 @@ TEST_F(ClearedContainerTest, NamesOfContainersAreBounded) {
 }
 
 // Session 2 registers a graph after the first search for sessions to end.
-TEST_F(ClearedContainerTest, SessionsThatRegisterMeanwhileEnd) {
+TEST_F(ClearedContainerTest, SessionsThatRegisterMeanwhileAreClosed) {
   absl::Status registered = absl::UnknownError("was not called");
   RunDequeue(1, [&] { registered = RegisterGraph(kMaster, 2, 6); });
   ASSERT_OK(Clear({""}));
@@ -849,7 +849,7 @@ TEST_F(DrainingRuntimeTest, WaitsBrieflyForAMasterThatWasLostBefore) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(DrainingRuntimeTest, ServesAMasterThatIsSoonBack) {
+TEST_F(DrainingRuntimeTest, ServesAMasterThatReturnsSoon) {
   Lose(kMaster);
   BeginDrain();
   scheduler_.AdvanceBy(absl::Seconds(1));
@@ -873,7 +873,7 @@ TEST_F(DrainingRuntimeTest, DoesNotWaitForAMasterThatHasEnded) {
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
 
-TEST_F(DrainingRuntimeTest, DoesNotWaitForOtherSessionsOfAMasterThatIsLost) {
+TEST_F(DrainingRuntimeTest, SkipsOtherSessionsOfALostMaster) {
   ASSERT_OK(DeleteWorkerSession(kMaster, 2));
   BeginDrain();
   Lose(kMaster);
@@ -958,7 +958,7 @@ TEST_F(StepHoldTest, WritersAreNamed) {
                        "does not hold variables for step 30 any more"));
 }
 
-TEST_F(StepHoldTest, AWriterThatComesMeanwhileWaits) {
+TEST_F(StepHoldTest, WriterDuringAHoldWaits) {
   ASSERT_OK(Hold(Action::kHoldVariables));
   EXPECT_OK(RegisterGraph(2, "ReadVariableOp"));
   EXPECT_THAT(RegisterGraph(3, "AssignAddVariableOp"),
@@ -996,7 +996,7 @@ TEST_F(StepHoldTest, AHoldEndsWithItsMaster) {
 }
 
 // One that is not connected runs no steps here; once it is back, it may.
-TEST_F(StepHoldTest, AWriterThatComesBackEndsTheHold) {
+TEST_F(StepHoldTest, ReturningWriterEndsTheHold) {
   EXPECT_OK(
       runtime_->PeerConnected("/job:worker/replica:0/task:1", kMaster + 1));
   ASSERT_OK(CreateWorkerSession(kMaster + 1, 2));
@@ -1019,14 +1019,14 @@ TEST_F(StepHoldTest, AWriterThatComesBackEndsTheHold) {
 }
 
 // It would wait for itself.
-TEST_F(StepHoldTest, AStepThatWritesWhatItMarksIsRefused) {
+TEST_F(StepHoldTest, StepThatWritesMarkedVariablesIsRefused) {
   ASSERT_OK(RegisterGraph(2, "AssignVariableOp"));
   EXPECT_THAT(
       Hold(Action::kHoldVariables, 30, /*registration=*/2),
       StatusIs(absl::StatusCode::kInvalidArgument, "also writes some of them"));
 }
 
-TEST_F(StepHoldTest, AHoldThatIsOvertakenByItsEndIsRefused) {
+TEST_F(StepHoldTest, HoldAfterItsReleaseIsRefused) {
   EXPECT_THAT(Hold(Action::kReleaseVariables),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(Hold(Action::kHoldVariables),
@@ -1034,14 +1034,14 @@ TEST_F(StepHoldTest, AHoldThatIsOvertakenByItsEndIsRefused) {
   EXPECT_OK(RegisterGraph(2, "AssignVariableOp"));
 }
 
-TEST_F(StepHoldTest, ATaskThatStopsLetsWritersGo) {
+TEST_F(StepHoldTest, StoppingTaskReleasesWriters) {
   ASSERT_OK(Hold(Action::kHoldVariables));
   EXPECT_FALSE(RegisterGraph(3, "AssignVariableOp").ok());
   runtime_->Stop(absl::UnavailableError("shutting down"));
   EXPECT_TRUE(registered_.contains(3));
 }
 
-TEST_F(StepHoldTest, WhatConcernsStepsIsHandedOnToTheMaster) {
+TEST_F(StepHoldTest, StepActionsAreForwardedToTheMaster) {
   EXPECT_OK(Hold(Action::kHoldSteps));  // there is none, and so no step
   const std::shared_ptr<protocol::StepHolds> master(
       this, [](protocol::StepHolds*) {});

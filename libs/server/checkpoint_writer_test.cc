@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(WritersOfOneDisk, FileSystemConformanceTest,
                                1, "zmq://localhost:1000,localhost:1000/t");
                          }));
 
-TEST(CheckpointWriterTaskTest, OtherPathsAreOnesOwn) {
+TEST(CheckpointWriterTaskTest, OtherPathsAreLocal) {
   WritersWorld world;
   ASSERT_OK(world.files().WriteFileAtomically("/a", "mine"));
   ASSERT_OK(
@@ -214,7 +214,7 @@ TEST(CheckpointWriterTaskTest, WritersShareTheShards) {
 }
 
 // As after the loss of a writer's disk, or of power while folders are made.
-TEST(CheckpointWriterTaskTest, AFolderThatSomeWritersLackIsMadeAndDeleted) {
+TEST(CheckpointWriterTaskTest, MissingDirectoryIsCreatedAndDeleted) {
   const std::string folder = absl::StrCat(kBoth, "/t/f");
   for (const int has_it : {0, 1}) {
     WritersWorld world(2);
@@ -248,7 +248,7 @@ TEST(CheckpointWriterTaskTest, OnlyWritersKeepFiles) {
       StatusIs(absl::StatusCode::kFailedPrecondition, "this cluster has none"));
 }
 
-TEST(CheckpointWriterTaskTest, ItsRootHasToBeADirectoryOfItsOwn) {
+TEST(CheckpointWriterTaskTest, RootMustBeItsOwnDirectory) {
   const ClusterSpec cluster{{"checkpoint_writer", {"localhost:0"}},
                             {"worker", {"localhost:0"}}};
   MemoryFileSystem disk;
@@ -261,7 +261,7 @@ TEST(CheckpointWriterTaskTest, ItsRootHasToBeADirectoryOfItsOwn) {
   EXPECT_THAT(Server::Create(cluster, options), StatusIs(kInvalid, "its own"));
 }
 
-TEST(CheckpointWriterTaskTest, AWriterOfThisProcessIsCalled) {
+TEST(CheckpointWriterTaskTest, WriterInThisProcessIsCalledDirectly) {
   const ClusterSpec cluster{{"checkpoint_writer", {"localhost:0"}},
                             {"worker", {"localhost:0"}}};
   MemoryFileSystem disk;
@@ -314,7 +314,7 @@ TEST(CheckpointWriterTaskTest, ConnectionsAreSharedAndBounded) {
   EXPECT_OK(files.FileExists(path(2)));
 }
 
-TEST(CheckpointWriterTaskTest, AWriterThatStopsServesClientsUntilTheyAreQuiet) {
+TEST(CheckpointWriterTaskTest, StoppingWriterServesClientsUntilIdle) {
   WritersWorld world;
   const auto saves = world.client().ExpectSaves();
   ASSERT_OK_AND_ASSIGN(auto file,
@@ -354,7 +354,7 @@ TEST(CheckpointWriterTaskTest, SaveThatBeginsLateIsWaitedFor) {
   EXPECT_TRUE(stopped);
 }
 
-TEST(CheckpointWriterTaskTest, EventFileThatIsOpenIsNotWaitedFor) {
+TEST(CheckpointWriterTaskTest, OpenEventFileIsNotWaitedFor) {
   WritersWorld world;
   auto saves = world.client().ExpectSaves();
   ASSERT_OK_AND_ASSIGN(auto events,
@@ -371,7 +371,7 @@ TEST(CheckpointWriterTaskTest, EventFileThatIsOpenIsNotWaitedFor) {
   EXPECT_EQ(world.writer(0).disk->ReadFile("e").value(), "x");
 }
 
-TEST(CheckpointWriterTaskTest, ClientWhoseConnectionIsCutMaySave) {
+TEST(CheckpointWriterTaskTest, DisconnectedClientMayFinishItsSave) {
   WritersWorld world;
   const auto saves = world.client().ExpectSaves();
   ASSERT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/a", "a"));
@@ -388,7 +388,7 @@ TEST(CheckpointWriterTaskTest, ClientWhoseConnectionIsCutMaySave) {
   EXPECT_TRUE(stopped);
 }
 
-TEST(CheckpointWriterTaskTest, ClientCutJustBeforeTheWriterStopsMaySave) {
+TEST(CheckpointWriterTaskTest, ClientCutBeforeTheStopMaySave) {
   WritersWorld world;
   const auto saves = world.client().ExpectSaves();
   ASSERT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/a", "a"));
@@ -403,7 +403,7 @@ TEST(CheckpointWriterTaskTest, ClientCutJustBeforeTheWriterStopsMaySave) {
   EXPECT_TRUE(stopped);
 }
 
-TEST(CheckpointWriterTaskTest, WhatIsOpenTooLongIsGivenUpByAWriterThatStops) {
+TEST(CheckpointWriterTaskTest, StoppingWriterAbandonsLongOpenFiles) {
   WritersWorld world;
   ASSERT_OK_AND_ASSIGN(auto file,
                        world.files().NewWritableFile("zmq://localhost:1000/a"));

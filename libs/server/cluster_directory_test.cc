@@ -74,7 +74,7 @@ class ClusterDirectoryTest : public RouteTest {
 };
 
 // The client of a task must not die under whoever calls it.
-TEST_F(ClusterDirectoryTest, CloseWaitsForCallsOnTheirWayOut) {
+TEST_F(ClusterDirectoryTest, CloseWaitsForOutgoingCalls) {
   bool is_closed = false;
   bool was_closed_meanwhile = false;
   events_.on_push_failed = [&] {
@@ -92,7 +92,7 @@ TEST_F(ClusterDirectoryTest, CloseWaitsForCallsOnTheirWayOut) {
   EXPECT_TRUE(is_closed);
 }
 
-TEST_F(ClusterDirectoryTest, CallsAfterItsEndAreRefused) {
+TEST_F(ClusterDirectoryTest, CallsAfterCloseAreRefused) {
   directory_->Close();
   absl::Status status;
   directory_->Find(kPs)->GetStatusWhenConnected(
@@ -172,7 +172,7 @@ TEST_F(CoordinatorRouteTest, CallsArriveWithTheirArguments) {
   EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kInternal, "coordinator"));
 }
 
-TEST_F(CoordinatorRouteTest, ACallWaitsForACoordinatorThatStartsInTheProcess) {
+TEST_F(CoordinatorRouteTest, CallWaitsForAStartingLocalCoordinator) {
   const auto route = NewRoute();
   route->ListDevices({"/job:worker"}, In(absl::Minutes(1)), nullptr,
                      KeepStatus<std::vector<DeviceAttributes>>());
@@ -186,7 +186,7 @@ TEST_F(CoordinatorRouteTest, ACallWaitsForACoordinatorThatStartsInTheProcess) {
             (std::vector<std::vector<std::string>>{{"/job:worker"}}));
 }
 
-TEST_F(CoordinatorRouteTest, ACallThatFindsNoneByItsDeadlineSaysSo) {
+TEST_F(CoordinatorRouteTest, CallWithoutCoordinatorFailsAtDeadline) {
   const auto route = NewRoute();
   route->EndSession(3, In(absl::Seconds(1)), Keep());
   scheduler_.AdvanceBy(absl::Milliseconds(999));
@@ -197,14 +197,14 @@ TEST_F(CoordinatorRouteTest, ACallThatFindsNoneByItsDeadlineSaysSo) {
 }
 
 // Else a program whose tasks stop one after the other would end late.
-TEST_F(CoordinatorRouteTest, AFarewellToNobodyWaitsForNobody) {
+TEST_F(CoordinatorRouteTest, LeaveWithoutCoordinatorFailsAtOnce) {
   const auto route = NewRoute();
   route->Leave({kWorker, 7, ""}, In(absl::Seconds(1)), Keep());
   ASSERT_TRUE(status_.has_value());
   EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST_F(CoordinatorRouteTest, ItsEndCancelsCallsThatWait) {
+TEST_F(CoordinatorRouteTest, CloseCancelsWaitingCalls) {
   const auto route = NewRoute();
   route->Shutdown(In(absl::Minutes(1)), Keep());
   route->Close();
@@ -229,7 +229,7 @@ class PatientCoordinator : public protocol::RecordingCoordinator {
   }
 };
 
-TEST_F(CoordinatorRouteTest, TheEndOfWaitsIsTheEndOfCallsUnderWay) {
+TEST_F(CoordinatorRouteTest, EndWaitsEndsCallsInProgress) {
   const auto route = NewRoute(std::make_shared<PatientCoordinator>());
   route->ListDevices({}, In(absl::Minutes(1)), nullptr,
                      KeepStatus<std::vector<DeviceAttributes>>());
@@ -253,7 +253,7 @@ TEST_F(CoordinatorRouteTest, TheEndOfWaitsIsTheEndOfCallsUnderWay) {
   EXPECT_THAT(*status_, StatusIs(absl::StatusCode::kCancelled));
 }
 
-TEST_F(CoordinatorRouteTest, ACancelledCallLooksForNoCoordinator) {
+TEST_F(CoordinatorRouteTest, CancelledCallDoesNotDial) {
   const auto route = NewRoute();
   const auto gone = std::make_shared<Cancellation>();
   route->ListDevices({}, In(absl::Minutes(10)), gone,
@@ -267,7 +267,7 @@ TEST_F(CoordinatorRouteTest, ACancelledCallLooksForNoCoordinator) {
   EXPECT_TRUE(coordinator_->listed.empty());
 }
 
-TEST_F(CoordinatorRouteTest, CloseWaitsForCallsOnTheirWayOut) {
+TEST_F(CoordinatorRouteTest, CloseWaitsForOutgoingCalls) {
   const auto route = NewRoute(coordinator_);
   bool is_closed = false;
   bool was_closed_meanwhile = false;

@@ -77,7 +77,7 @@ class CoordinatorLinkTest : public testing::Test {
                                  .logger = &logger_});
 };
 
-TEST_F(CoordinatorLinkTest, ACoordinatorThatIsSlowIsNotSentReportAfterReport) {
+TEST_F(CoordinatorLinkTest, SlowCoordinatorIsSentFewReports) {
   const absl::Status late = absl::DeadlineExceededError("no answer yet");
   const absl::Time begin = clock_.Now();
   absl::Duration slice = absl::ZeroDuration();
@@ -94,7 +94,7 @@ TEST_F(CoordinatorLinkTest, ACoordinatorThatIsSlowIsNotSentReportAfterReport) {
 }
 
 // Nothing is sent to it, and as soon as it is there it is to be told.
-TEST_F(CoordinatorLinkTest, ACoordinatorThatIsNotThereIsLookedForAllTheTime) {
+TEST_F(CoordinatorLinkTest, UnreachableCoordinatorIsRetriedSteadily) {
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(NextAttemptFails(absl::UnavailableError("no connection in time")),
               absl::Seconds(10));
@@ -103,7 +103,7 @@ TEST_F(CoordinatorLinkTest, ACoordinatorThatIsNotThereIsLookedForAllTheTime) {
 
 // The thread that was told of the first attempt's success goes on after the
 // loss; what it arms does not take the place of the next attempt.
-TEST_F(CoordinatorLinkTest, AConnectionLostBeforeTheFirstBeatIsJoinedAgain) {
+TEST_F(CoordinatorLinkTest, LossBeforeFirstHeartbeatRejoins) {
   events_.on_cluster_known = [this] { link_->OnLost(); };
   coordinator_.Release();
   scheduler_.AdvanceBy(absl::Minutes(1));
@@ -114,7 +114,7 @@ TEST_F(CoordinatorLinkTest, AConnectionLostBeforeTheFirstBeatIsJoinedAgain) {
   EXPECT_EQ(coordinator_.heartbeats.size(), 1);
 }
 
-TEST_F(CoordinatorLinkTest, WhoHasLeftIsToldToTheNextCoordinator) {
+TEST_F(CoordinatorLinkTest, TasksThatLeftAreReportedToNextCoordinator) {
   using protocol::LeftTask;
   constexpr char kPs[] = "/job:ps/replica:0/task:";
   coordinator_.hold = false;
@@ -169,7 +169,7 @@ TEST_F(CoordinatorLinkTest, TaskThatLeftAfterTheJoinIsReported) {
   EXPECT_TRUE(link_->HasLeft(gone.task, gone.incarnation));
 }
 
-TEST_F(CoordinatorLinkTest, WhoWasRefusedDoesNotAskAgain) {
+TEST_F(CoordinatorLinkTest, RefusedTaskDoesNotJoinAgain) {
   coordinator_.answer = absl::FailedPreconditionError("another cluster");
   coordinator_.Release();
   EXPECT_EQ(events_.num_refusals, 1);
@@ -179,7 +179,7 @@ TEST_F(CoordinatorLinkTest, WhoWasRefusedDoesNotAskAgain) {
   EXPECT_EQ(events_.num_refusals, 1);
 }
 
-TEST_F(CoordinatorLinkTest, AStrangerDoesNotEndATaskThatHasJoined) {
+TEST_F(CoordinatorLinkTest, OtherProcessDoesNotEndAJoinedTask) {
   coordinator_.Release();
   link_->OnLost();
   const absl::Status refusals[] = {
@@ -206,7 +206,7 @@ TEST_F(CoordinatorLinkTest, AStrangerDoesNotEndATaskThatHasJoined) {
   EXPECT_TRUE(link_->joined());
 }
 
-TEST_F(CoordinatorLinkTest, TheCoordinatorThatIsBackIsNotKeptWaiting) {
+TEST_F(CoordinatorLinkTest, ReturningCoordinatorIsJoinedAtOnce) {
   coordinator_.Release();
   link_->OnLost();
   scheduler_.AdvanceBy(absl::Seconds(1));
@@ -226,7 +226,7 @@ TEST_F(CoordinatorLinkTest, TheCoordinatorThatIsBackIsNotKeptWaiting) {
   EXPECT_TRUE(link_->joined());
 }
 
-TEST_F(CoordinatorLinkTest, AnotherProcessThatStaysEndsATaskThatHasJoined) {
+TEST_F(CoordinatorLinkTest, PersistentOtherProcessEndsAJoinedTask) {
   const auto claim = [this](absl::Duration time) {
     coordinator_.answer = absl::AlreadyExistsError("another process plays it");
     for (absl::Duration past; past < time; past += absl::Milliseconds(200)) {
@@ -251,7 +251,7 @@ TEST_F(CoordinatorLinkTest, AnotherProcessThatStaysEndsATaskThatHasJoined) {
 }
 
 // While the answer to its farewell takes its time.
-TEST_F(CoordinatorLinkTest, ATaskThatLeavesBeatsAndJoinsNoMore) {
+TEST_F(CoordinatorLinkTest, LeavingTaskSendsNoHeartbeatsOrJoins) {
   coordinator_.Release();
   scheduler_.AdvanceBy(absl::Milliseconds(500));
   link_->Leave();
@@ -264,7 +264,7 @@ TEST_F(CoordinatorLinkTest, ATaskThatLeavesBeatsAndJoinsNoMore) {
 }
 
 // Else its job would never be finished.
-TEST_F(CoordinatorLinkTest, ATaskThatLostItsCoordinatorSaysFarewell) {
+TEST_F(CoordinatorLinkTest, TaskLeavesALostCoordinator) {
   coordinator_.Release();
   link_->OnLost();
   ASSERT_FALSE(link_->joined());
@@ -275,7 +275,7 @@ TEST_F(CoordinatorLinkTest, ATaskThatLostItsCoordinatorSaysFarewell) {
 }
 
 // One that has started anew may serve them in either order.
-TEST_F(CoordinatorLinkTest, AFarewellWaitsForTheJoinThatIsUnderWay) {
+TEST_F(CoordinatorLinkTest, LeaveWaitsForAPendingJoin) {
   coordinator_.Release();
   link_->OnLost();
   link_->OnConnected();
@@ -290,14 +290,14 @@ TEST_F(CoordinatorLinkTest, AFarewellWaitsForTheJoinThatIsUnderWay) {
   EXPECT_FALSE(link_->joined());
 }
 
-TEST_F(CoordinatorLinkTest, WhoHasNeverJoinedHasNothingToLeave) {
+TEST_F(CoordinatorLinkTest, LeaveWithoutAJoinSendsNoRequest) {
   const absl::Time before = clock_.Now();
   link_->Leave();
   EXPECT_TRUE(coordinator_.left.empty());
   EXPECT_EQ(clock_.Now(), before) << "it waits for nothing";
 }
 
-TEST_F(CoordinatorLinkTest, ABeatThatTheFarewellOvertookIsNoReasonToJoin) {
+TEST_F(CoordinatorLinkTest, HeartbeatAfterLeaveDoesNotRejoin) {
   coordinator_.Release();
   scheduler_.AdvanceBy(absl::Seconds(1));
   ASSERT_EQ(coordinator_.heartbeats.size(), 1);
@@ -379,7 +379,7 @@ TEST_F(BusyMemberTest, WantedReportIsSentAtOnce) {
 }
 
 // Heartbeats find out whether the coordinator knows this task.
-TEST_F(BusyMemberTest, FailedReportIsNoReasonToJoin) {
+TEST_F(BusyMemberTest, FailedReportDoesNotRejoin) {
   coordinator_.heartbeat_reply.wants_report = true;
   events_.on_report = [this] {
     coordinator_.hold = true;

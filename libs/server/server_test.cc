@@ -108,7 +108,7 @@ class DescriptorLimitTest : public ::testing::Test {
   RecordingLogger logger_;
 };
 
-TEST_F(DescriptorLimitTest, EnoughForTheClusterLogsNothing) {
+TEST_F(DescriptorLimitTest, EnoughForTheClusterLogsNoWarning) {
   EXPECT_OK(Start({.limit = 5064, .open = 5000}));
   for (const std::string& line : logger_.lines()) EXPECT_EQ(line[0], 'I');
 }
@@ -149,7 +149,7 @@ TEST(ServerThreadsTest, TooFewToStartIsResourceExhausted) {
               StatusIs(StatusCode::kResourceExhausted, "raise ulimit -u"));
 }
 
-TEST_F(ServerTest, OffLoopbackItRefusesUnlessTold) {
+TEST_F(ServerTest, NonLoopbackAddressNeedsAnOption) {
   const ClusterSpec cluster{{"ps", {"localhost:0"}}};
   EXPECT_THAT(Create(cluster, {.job_name = "ps", .bind = "0.0.0.0"}),
               StatusIs(StatusCode::kFailedPrecondition, "--insecure"));
@@ -157,7 +157,7 @@ TEST_F(ServerTest, OffLoopbackItRefusesUnlessTold) {
       Create(cluster, {.job_name = "ps", .bind = "0.0.0.0", .insecure = true}));
 }
 
-TEST_F(ServerTest, LoopbackIsNoAddressForTasksElsewhere) {
+TEST_F(ServerTest, LoopbackAddressIsRefusedForRemoteTasks) {
   EXPECT_THAT(
       Create({{"ps", {"localhost:4000"}}, {"worker", {"10.0.0.7:4000"}}},
              {.job_name = "ps"}),
@@ -173,7 +173,7 @@ TEST_F(ServerTest, OneTaskHasOneServerInAProcess) {
   ASSERT_OK(Create(cluster, {.job_name = "ps"}));
 }
 
-TEST_F(ServerTest, AHeartbeatWithoutAPauseIsRefused) {
+TEST_F(ServerTest, ZeroHeartbeatIntervalIsRefused) {
   EXPECT_THAT(
       Create({{"ps", {"localhost:0"}}},
              {.job_name = "ps", .heartbeat_interval = absl::ZeroDuration()}),
@@ -200,7 +200,7 @@ TEST_F(ServerTest, DevicesAreCountedAndNamed) {
 
 // As that of a session in the program: it knows no other task, and serves both
 // roles to itself.
-TEST_F(ServerTest, ATaskNeedsNoServerAndNoOtherTask) {
+TEST_F(ServerTest, SingleTaskNeedsNoOtherTask) {
   protocol::RecordingCoordinator coordinator;
   auto gpus = process_.NewGpus("/job:localhost/replica:0/task:0", 1);
   ASSERT_OK(gpus);
@@ -345,7 +345,7 @@ TEST_F(SimulatedServersTest, JoinWaitsForStop) {
   EXPECT_OK(worker_->Join()) << "it has stopped already";
 }
 
-TEST_F(SimulatedServersTest, ATaskThatHasThePortIsNamed) {
+TEST_F(SimulatedServersTest, TaskUsingThePortIsNamed) {
   const auto process = NewProcess("second");
   EXPECT_THAT(Server::Create({{"other", {"localhost:1000"}}},
                              {.job_name = "other",
@@ -363,7 +363,7 @@ class SilentProgram : public bus::WireEvents {
   void OnClose(bus::ConnectionId, const absl::Status&) override {}
 };
 
-TEST_F(SimulatedServersTest, AnotherProgramThatHasThePortIsNoTask) {
+TEST_F(SimulatedServersTest, OtherProgramUsingThePortIsNotATask) {
   const auto wire = bus::NewMemoryWire(network_, "program");
   SilentProgram events;
   ASSERT_OK_AND_ASSIGN(
@@ -395,7 +395,7 @@ TEST_F(SimulatedServersTest, StoppedCoordinatorLosesNoTasks) {
                   testing::HasSubstr("is lost: nothing was heard of it"))));
 }
 
-TEST_F(SimulatedServersTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
+TEST_F(SimulatedServersTest, TaskOfAnotherClusterIsRefusedNamingBoth) {
   const std::string uuid = UuidOf(*worker_);
   EXPECT_EQ(uuid.size(), 32u);
   EXPECT_EQ(UuidOf(*ps_), uuid);
@@ -412,7 +412,7 @@ TEST_F(SimulatedServersTest, ATaskOfAnotherClusterIsRefusedNamingBoth) {
   EXPECT_OK(Greeting::Exchange(*client_process_, *worker_, other));
 }
 
-TEST_F(SimulatedServersTest, PeerInTheNameOfTheServerIsRefused) {
+TEST_F(SimulatedServersTest, PeerWithTheServersNameIsRefused) {
   ASSERT_OK_AND_ASSIGN(
       const bus::Identity server,
       Greeting::Exchange(*client_process_, *worker_, {.incarnation = 5}));
@@ -427,7 +427,7 @@ TEST_F(SimulatedServersTest, PeerInTheNameOfTheServerIsRefused) {
 
 // Each comes and goes under another name. What the worker tells coordinators is
 // limited, so that one that kept the names could not join again.
-TEST_F(SimulatedServersTest, StrangersLeaveNothingBehind) {
+TEST_F(SimulatedServersTest, UnknownPeersLeaveNoState) {
   ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
   worker_.reset();
   worker_process_ = NewProcess("limited worker",
@@ -494,7 +494,7 @@ class LateWorkerTest : public SimulatedServersTest {
 };
 
 // Its cluster had the same addresses, and it still dials them.
-TEST_F(LateWorkerTest, EndOfAnEarlierWorkerIsNotItsEnd) {
+TEST_F(LateWorkerTest, EndOfAnEarlierWorkerIsIgnored) {
   const std::string earlier(32, 'e');
   for (const Server* server : {second_.get(), ps_.get()}) {
     EXPECT_OK(Greeting::Exchange(*client_process_, *server,
@@ -512,7 +512,7 @@ TEST_F(LateWorkerTest, EndOfAnEarlierWorkerIsNotItsEnd) {
   EXPECT_TRUE(HaveStopped());
 }
 
-TEST_F(SimulatedServersTest, ANewCoordinatorLearnsItFromTheTasks) {
+TEST_F(SimulatedServersTest, NewCoordinatorLearnsUuidFromTasks) {
   const std::string uuid = UuidOf(*worker_);
   ASSERT_EQ(UuidOf(*ps_), uuid);
   ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
@@ -524,7 +524,7 @@ TEST_F(SimulatedServersTest, ANewCoordinatorLearnsItFromTheTasks) {
 }
 
 // Which does not let it connect.
-TEST_F(SimulatedServersTest, ATaskOutlivesAStrangerInItsCoordinatorsPlace) {
+TEST_F(SimulatedServersTest, TaskSurvivesOtherProcessAtCoordinator) {
   WorkerMeetsStranger(
       "other", {{"other", {"localhost:1000"}}},
       "/job:other/replica:0/task:0 belongs to another cluster than");
@@ -533,7 +533,7 @@ TEST_F(SimulatedServersTest, ATaskOutlivesAStrangerInItsCoordinatorsPlace) {
 
 // Its tasks have not all joined, so that it does not know its cluster yet, and
 // lets anybody connect.
-TEST_F(SimulatedServersTest, ATaskOutlivesAnotherClusterThatStarts) {
+TEST_F(SimulatedServersTest, TaskSurvivesTheStartOfAnotherCluster) {
   WorkerMeetsStranger(
       "ps", {{"ps", {"localhost:1000"}}, {"worker", {"localhost:2001"}}},
       "does not want this task, which has joined the cluster before");
@@ -559,7 +559,7 @@ TEST_F(SimulatedServersTest, ATaskThatNeverJoinedIsRefusedAtOnce) {
 }
 
 // A session of its own program must not dial it for hours.
-TEST_F(SimulatedServersTest, AServerThatStoppedItselfTellsItsClientsWhy) {
+TEST_F(SimulatedServersTest, SelfStoppedServerTellsClientsTheReason) {
   ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
   const auto process = NewProcess("mistaken");
   ASSERT_OK_AND_ASSIGN(
@@ -588,7 +588,7 @@ TEST_F(SimulatedServersTest, AServerThatStoppedItselfTellsItsClientsWhy) {
 
 // The system has refused further threads: one is left for servers that stop
 // themselves, and one for the freeing that they wait for.
-TEST(ServersOfOneProcessTest, StopThemselvesOneAfterTheOther) {
+TEST(ServersOfOneProcessTest, StopOneAfterTheOther) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock, {.pools = {.own = 2}});
   bus::MemoryNetwork network(scheduler);
@@ -715,13 +715,13 @@ class WaitingCallsTest : public SimulatedServersTest {
   std::unique_ptr<protocol::MasterClient> session_client_;
 };
 
-TEST_F(WaitingCallsTest, StopOfTheCoordinatorEndsThem) {
+TEST_F(WaitingCallsTest, StopOfTheCoordinatorEndsWaitingCalls) {
   BeginCalls(*ps_);
   StopAnswersCalls(*ps_, "/job:ps");
 }
 
 // It is asked again later, when the stop has begun.
-TEST_F(WaitingCallsTest, StopEndsCallsOfWhichTheCoordinatorWasLost) {
+TEST_F(WaitingCallsTest, StopEndsCallsToALostCoordinator) {
   BeginCalls(*worker_);
   BeginListingForSession();
   ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
@@ -741,7 +741,7 @@ TEST_F(WaitingCallsTest, StopEndsCallsOfWhichTheCoordinatorWasLost) {
   EXPECT_TRUE(stopped);
 }
 
-TEST_F(WaitingCallsTest, StopOfTheTaskThatForwardsThemEndsThem) {
+TEST_F(WaitingCallsTest, StopOfTheForwardingTaskEndsCalls) {
   BeginCalls(*worker_);
   StopAnswersCalls(*worker_, "/job:worker");
 }
@@ -765,7 +765,7 @@ TEST_F(WaitingCallsTest, AbandonedCallsAreForgottenThroughAnotherTask) {
 }
 
 // The coordinator, which goes on, is in the same process.
-TEST_F(WaitingCallsTest, StopBesideTheCoordinatorEndsThem) {
+TEST_F(WaitingCallsTest, StopBesideTheCoordinatorEndsCalls) {
   ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
   ASSERT_OK_AND_ASSIGN(
       worker_, Server::Create(incomplete_, {.job_name = "worker",

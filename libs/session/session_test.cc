@@ -96,7 +96,7 @@ class SessionTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-TEST_F(SessionTest, RunsThatAreReadyGoOnWhileAnotherThreadExtends) {
+TEST_F(SessionTest, ReadyRunsContinueDuringAnExtension) {
   const Output z = ops::Identity(root_.WithName("z"), x_);
   std::optional<absl::Status> extending;
   master_.hold = true;
@@ -110,7 +110,7 @@ TEST_F(SessionTest, RunsThatAreReadyGoOnWhileAnotherThreadExtends) {
   EXPECT_OK(*extending);
 }
 
-TEST_F(SessionTest, WhoNeedsNewNodesWaitsForTheThreadThatSendsThem) {
+TEST_F(SessionTest, RunWithNewNodesWaitsForTheirExtension) {
   const Output z = ops::Identity(root_.WithName("z"), x_);
   std::optional<absl::Status> first, second;
   master_.hold = true;
@@ -125,7 +125,7 @@ TEST_F(SessionTest, WhoNeedsNewNodesWaitsForTheThreadThatSendsThem) {
   EXPECT_EQ(master_.extensions.size(), 2u);  // the first run's, and this one
 }
 
-TEST_F(SessionTest, ARefusedExtensionIsSentAgainByWhoWaitedForIt) {
+TEST_F(SessionTest, RefusedExtensionIsResentByAWaitingRun) {
   const Output z = ops::Identity(root_.WithName("z"), x_);
   std::optional<absl::Status> first, second;
   master_.hold = true;
@@ -165,7 +165,7 @@ TEST_F(SessionTest, CloseDoesNotWaitForAnExtension) {
 
 // ---- what is asked of the master ----
 
-TEST_F(SessionTest, AMasterHearsWhatTheOptionsSay) {
+TEST_F(SessionTest, OptionsAreSentToTheMaster) {
   SessionOptions options;
   options.allow_soft_placement = true;
   options.log_device_placement = true;
@@ -184,7 +184,7 @@ TEST_F(SessionTest, AMasterHearsWhatTheOptionsSay) {
   EXPECT_EQ(config.graph_options, NoRewrites());
 }
 
-TEST_F(SessionTest, AMasterThatRefusesMakesNoSession) {
+TEST_F(SessionTest, RefusalByTheMasterFailsCreate) {
   master_.answer = absl::ResourceExhaustedError("300 sessions are open");
   EXPECT_THAT(Session::Create({std::shared_ptr<void>(), &master_}, scheduler_,
                               root_, {}),
@@ -192,7 +192,7 @@ TEST_F(SessionTest, AMasterThatRefusesMakesNoSession) {
   master_.answer = absl::OkStatus();
 }
 
-TEST_F(SessionTest, ValuesComeInTheOrderOfTheFetches) {
+TEST_F(SessionTest, ValuesAreInTheOrderOfTheFetches) {
   const Output a = ops::Placeholder(root_.WithName("a"), DT_FLOAT);
   const Output b = ops::Identity(root_.WithName("b"), a);
   // The master gives each fetch the value of the feed in its place.
@@ -215,7 +215,7 @@ TEST_F(SessionTest, AFetchMayBeNamedTwice) {
   EXPECT_THAT(master_.made.back().fetches, ElementsAre("y:0", "y:0"));
 }
 
-TEST_F(SessionTest, AnOperationIsRunForWhatItDoes) {
+TEST_F(SessionTest, OperationIsRunAsATarget) {
   EXPECT_OK(session_->Run({{x_, Number(1)}}, Operation(y_)));
   const protocol::CallableSpec& spec = master_.made.back();
   EXPECT_THAT(spec.feeds, ElementsAre("x:0"));
@@ -223,7 +223,7 @@ TEST_F(SessionTest, AnOperationIsRunForWhatItDoes) {
   EXPECT_THAT(spec.targets, ElementsAre("y"));
 }
 
-TEST_F(SessionTest, TheSameRunIsMadeReadyOnce) {
+TEST_F(SessionTest, RepeatedRunIsPreparedOnce) {
   ASSERT_EQ(master_.made.size(), 1u);
   EXPECT_OK(Run(x_, y_));
   EXPECT_OK(session_->RunNamed({{"x:0", Number(1)}}, {"y:0"}, {}));
@@ -234,7 +234,7 @@ TEST_F(SessionTest, TheSameRunIsMadeReadyOnce) {
   EXPECT_EQ(master_.num_runs, 4);
 }
 
-TEST_F(SessionTest, ARunThatCouldNotBeMadeReadyIsTriedAgain) {
+TEST_F(SessionTest, FailedPreparationIsRetried) {
   const auto run = [&] {
     return session_->RunNamed({{"x:0", Number(1)}}, {"ghost:0"}, {}).status();
   };
@@ -259,7 +259,7 @@ TEST_F(SessionTest, NullsAreRefusedWithoutTheMaster) {
 }
 
 // Of a tensor of shape [?, 2]. The master is not asked to run.
-TEST_F(SessionTest, FeedsWhoseShapeContradictsTheGraphAreRefused) {
+TEST_F(SessionTest, FeedsWithContradictingShapeAreRefused) {
   const Output rows = ops::Placeholder(root_.WithName("rows"), DT_FLOAT,
                                        {.shape = PartialShape({-1, 2})});
   const Output sum = ops::Identity(root_.WithName("sum"), rows);
@@ -293,7 +293,7 @@ TEST_F(SessionTest, NamedFeedsMayHaveAnyShape) {
           .status());
 }
 
-TEST_F(SessionTest, WrongFeedLeavesAPartialRunAsItWas) {
+TEST_F(SessionTest, WrongFeedDoesNotChangeAPartialRun) {
   const Output rows = ops::Placeholder(root_.WithName("rows"), DT_FLOAT,
                                        {.shape = PartialShape({-1, 2})});
   const Output sum = ops::Identity(root_.WithName("sum"), rows);
@@ -307,7 +307,7 @@ TEST_F(SessionTest, WrongFeedLeavesAPartialRunAsItWas) {
       session_->PartialRun(run, {{rows, Tensor(DT_FLOAT, {0, 2})}}, {sum}));
 }
 
-TEST_F(SessionTest, ARunLastsAsLongAsItMay) {
+TEST_F(SessionTest, RunHasATimeout) {
   EXPECT_EQ(master_.last_timeout, absl::InfiniteDuration());
   EXPECT_OK(
       session_->Run({{x_, Number(1)}}, y_, {.timeout = absl::Seconds(3)}));
@@ -317,7 +317,7 @@ TEST_F(SessionTest, ARunLastsAsLongAsItMay) {
   EXPECT_EQ(master_.last_timeout, absl::Seconds(4));
 }
 
-TEST_F(SessionTest, TheErrorOfAStepIsTheMasters) {
+TEST_F(SessionTest, StepErrorComesFromTheMaster) {
   master_.answer = absl::DeadlineExceededError("node 'y' waits for 'x'");
   EXPECT_THAT(Run(x_, y_),
               StatusIs(absl::StatusCode::kDeadlineExceeded, "node 'y'"));
@@ -341,7 +341,7 @@ TEST_F(SessionTest, TheErrorOfAStepIsTheMasters) {
 
 // ---- graphs that grow ----
 
-TEST_F(SessionTest, OnlyWhatIsNewIsSent) {
+TEST_F(SessionTest, OnlyNewNodesAreSent) {
   EXPECT_OK(session_->Extend());
   ASSERT_EQ(master_.extensions.size(), 1u) << "there was nothing to send";
   EXPECT_EQ(master_.extensions[0].from_version, 0);
@@ -374,7 +374,7 @@ TEST_F(SessionTest, TooLargeExtensionIsRefusedAndNamesItsNodes) {
 }
 
 // As large as the one above, but in two pieces.
-TEST_F(SessionTest, ExtensionsCountOnlyWhatIsNew) {
+TEST_F(SessionTest, ExtensionsCountOnlyNewNodes) {
   ASSERT_OK_AND_ASSIGN(
       const auto session,
       Session::Create({std::shared_ptr<void>(), &master_}, scheduler_, root_,
@@ -397,7 +397,7 @@ TEST_F(SessionTest, PlacementsOfAllExtensionsAreKept) {
   EXPECT_THAT(names, ElementsAre("first", "second"));
 }
 
-TEST_F(SessionTest, NothingIsRunOfAGraphThatIsBroken) {
+TEST_F(SessionTest, BrokenGraphIsNotRun) {
   root_.UpdateStatus(absl::InvalidArgumentError("node 'bad' is bad"));
   EXPECT_THAT(Run(x_, y_), StatusIs(kInvalid, "'bad'"));
   EXPECT_THAT(session_->RunNamed({{"x:0", Number(1)}}, {"y:0"}, {}),
@@ -413,7 +413,7 @@ TEST_F(SessionTest, NothingIsRunOfAGraphThatIsBroken) {
 
 // ---- callables ----
 
-TEST_F(SessionTest, ACallableIsItsOwnUntilItIsDestroyed) {
+TEST_F(SessionTest, CallableLivesUntilDestroyed) {
   auto callable = MakeCallable();
   EXPECT_EQ(master_.made.size(), 2u) << "it is not that of a run";
   ASSERT_OK_AND_ASSIGN(const auto values, callable->Run({Number(5)}));
@@ -427,7 +427,7 @@ TEST_F(SessionTest, ACallableIsItsOwnUntilItIsDestroyed) {
   EXPECT_OK(Run(x_, y_)) << "a run keeps its own";
 }
 
-TEST_F(SessionTest, ACallableSendsNothingThatIsAddedLater) {
+TEST_F(SessionTest, CallableRunDoesNotSendLaterNodes) {
   const auto callable = MakeCallable();
   ops::Identity(root_.WithName("later"), x_);
   EXPECT_OK(callable->Run({Number(1)}));
@@ -436,7 +436,7 @@ TEST_F(SessionTest, ACallableSendsNothingThatIsAddedLater) {
   EXPECT_EQ(master_.extensions.size(), 2u);
 }
 
-TEST_F(SessionTest, AnAsynchronousRunHoldsNoThreadAndIsToldOnAnother) {
+TEST_F(SessionTest, AsyncRunCallsBackOnAnotherThread) {
   const auto callable = MakeCallable();
   master_.hold_runs = true;
   std::vector<float> values;
@@ -452,7 +452,7 @@ TEST_F(SessionTest, AnAsynchronousRunHoldsNoThreadAndIsToldOnAnother) {
   EXPECT_THAT(values, ElementsAre(3));
 }
 
-TEST_F(SessionTest, ItsEndWaitsForAsynchronousRuns) {
+TEST_F(SessionTest, DestructorWaitsForAsyncRuns) {
   auto callable = MakeCallable();
   master_.hold_runs = true;
   bool is_told = false;
@@ -475,7 +475,7 @@ TEST_F(SessionTest, ItsEndWaitsForAsynchronousRuns) {
 
 // ---- the end ----
 
-TEST_F(SessionTest, AClosedSessionAsksNothingMore) {
+TEST_F(SessionTest, ClosedSessionSendsNoRequests) {
   ASSERT_OK(session_->Close());
   EXPECT_THAT(Run(x_, y_), StatusIs(kClosed, "has been closed"));
   EXPECT_THAT(session_->MakeCallable({x_}, {y_}),
@@ -487,7 +487,7 @@ TEST_F(SessionTest, AClosedSessionAsksNothingMore) {
   EXPECT_EQ(master_.extensions.size(), 1u);
 }
 
-TEST_F(SessionTest, ItIsClosedOnce) {
+TEST_F(SessionTest, SessionIsClosedOnce) {
   master_.answer = absl::UnavailableError("the connection was lost");
   EXPECT_THAT(session_->Close(),
               StatusIs(absl::StatusCode::kUnavailable, "was lost"));
@@ -496,7 +496,7 @@ TEST_F(SessionTest, ItIsClosedOnce) {
   EXPECT_THAT(master_.closed, ElementsAre(1u));
 }
 
-TEST_F(SessionTest, WhoForgetsToCloseItClosesIt) {
+TEST_F(SessionTest, DestructorClosesTheSession) {
   session_.reset();
   EXPECT_THAT(master_.closed, ElementsAre(1u));
   EXPECT_TRUE(master_.open.empty());
@@ -598,7 +598,7 @@ class PartialRunOfThreadsTest : public SessionTest {
   std::optional<absl::Status> first_, second_;
 };
 
-TEST_F(PartialRunOfThreadsTest, ItIsOverWhenNoCallIsUnderWay) {
+TEST_F(PartialRunOfThreadsTest, EndsWhenNoCallIsPending) {
   std::swap(master_.running[0], master_.running[1]);
   EndRun();
   ASSERT_TRUE(second_.has_value());

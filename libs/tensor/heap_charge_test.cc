@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-TEST(HeapChargeTest, SmallChargesAskNobody) {
+TEST(HeapChargeTest, SmallChargesDoNotAllocate) {
   CountingAllocator allocator;
   HeapCharge charge(allocator);
   for (size_t i = 0; i < HeapCharge::kFreeBytes / 1024; ++i) {
@@ -24,7 +24,7 @@ TEST(HeapChargeTest, SmallChargesAskNobody) {
   EXPECT_EQ(allocator.allocations, 1);
 }
 
-TEST(HeapChargeTest, GrowingChargesSeldomAsk) {
+TEST(HeapChargeTest, GrowingChargesRarelyAllocate) {
   CountingAllocator allocator;
   HeapCharge charge(allocator);
   for (int i = 0; i < 64 * 1024; ++i) ASSERT_OK(charge.Add(1024));

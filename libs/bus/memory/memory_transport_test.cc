@@ -223,7 +223,7 @@ int ConverseWithCut(uint64_t seed, int cut_at, Fate fate) {
 }
 
 // The cancellation comes when the call is answered and its reply on its way.
-TEST(CancelledCallTest, DropsTheReplyThatIsBeingSent) {
+TEST(CancelledCallTest, CancelledCallDropsTheReplyBeingSent) {
   Pair pair(1, {});
   pair.Start();
   Answer answer(pair.scheduler());
@@ -244,7 +244,7 @@ TEST(CancelledCallTest, DropsTheReplyThatIsBeingSent) {
   EXPECT_THAT(answer.Wait(), StatusIs(absl::StatusCode::kCancelled));
 }
 
-TEST(CutTest, WhereverAConnectionIsCutEveryCallEndsAndNothingIsLeft) {
+TEST(CutTest, CutAtAnyMessageEndsEveryCall) {
   for (const uint64_t seed : {1, 2, 3}) {
     const int uncut = ConverseWithCut(seed, -1, Fate::kDeliver);
     ASSERT_GT(uncut, 20);
@@ -259,7 +259,7 @@ TEST(CutTest, WhereverAConnectionIsCutEveryCallEndsAndNothingIsLeft) {
 
 // Small messages wait for no more than the window, and a peer that does not
 // read is sent no more than that.
-TEST(MediumTest, AttachmentsGoAlongAsFarAsTheWindowReaches) {
+TEST(MediumTest, AttachmentsAreInlinedUpToTheWindow) {
   TransportOptions options;
   options.medium_bytes = 100'000;
   options.medium_window = 250'000;
@@ -296,7 +296,7 @@ TEST(MediumTest, AttachmentsGoAlongAsFarAsTheWindowReaches) {
   }
 }
 
-TEST(CutTest, APeerThatDiesIsGivenUpByItsChannel) {
+TEST(CutTest, ChannelDisconnectsFromADeadPeer) {
   Pair pair(1, {});
   pair.Start();
   ASSERT_TRUE(pair.events.WaitForConnects(1));
@@ -312,7 +312,7 @@ TEST(CutTest, APeerThatDiesIsGivenUpByItsChannel) {
   EXPECT_LE(pair.events.disconnected.size(), 20);
 }
 
-TEST(CutTest, InASilentNetworkDeadlinesEndCalls) {
+TEST(CutTest, DeadlinesEndCallsInASilentNetwork) {
   Pair pair(1, {});
   pair.Start();
   ASSERT_TRUE(pair.events.WaitForConnects(1));
@@ -364,7 +364,7 @@ class MeddlingWire : public Wire {
 // The control lane's thread sends what waited for the connection. Meanwhile
 // another call is made, which wants this connection or none, and the bulk lane
 // loses it, for good.
-TEST(CutTest, ACallMadeWhileOthersAreFlushedFailsWithTheConnection) {
+TEST(CutTest, CallDuringFlushFailsWithTheConnection) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock);
   MemoryNetwork network(*scheduler);
@@ -413,7 +413,7 @@ TEST(CutTest, ACallMadeWhileOthersAreFlushedFailsWithTheConnection) {
 
 // The other end hears of it whether the request or the cancellation comes
 // first.
-TEST(CutTest, ACallThatIsCancelledWhileItIsFlushedIsNotServed) {
+TEST(CutTest, CallCancelledDuringFlushIsNotServed) {
   SystemClock clock;
   const auto scheduler = NewThreadScheduler(clock);
   MemoryNetwork network(*scheduler);
@@ -450,7 +450,7 @@ TEST(CutTest, ACallThatIsCancelledWhileItIsFlushedIsNotServed) {
   channel.reset();
 }
 
-TEST(HelloTest, AServerThatDoesNotAnswerIsGivenUpInTime) {
+TEST(HelloTest, HelloToAnUnresponsiveServerTimesOut) {
   TransportOptions options;
   options.hello_timeout = absl::Seconds(5);
   Pair pair(1, options);
@@ -467,7 +467,7 @@ TEST(HelloTest, AServerThatDoesNotAnswerIsGivenUpInTime) {
 }
 
 // One asks, one answers, at an interval of a fifth of the time.
-TEST(HeartbeatTest, WhoIsIdleSaysLittleAndStays) {
+TEST(HeartbeatTest, IdleConnectionOnlySendsHeartbeats) {
   TransportOptions options;
   options.peer_timeout = absl::Seconds(10);
   Pair pair(1, options);
@@ -486,7 +486,7 @@ TEST(HeartbeatTest, WhoIsIdleSaysLittleAndStays) {
   EXPECT_EQ(pair.handler.disconnects.size(), 0u);
 }
 
-TEST(HeartbeatTest, ASilentNetworkIsNoticedAtBothEnds) {
+TEST(HeartbeatTest, SilentNetworkDisconnectsBothEnds) {
   TransportOptions options;
   options.peer_timeout = absl::Seconds(10);
   Pair pair(1, options);
@@ -501,7 +501,7 @@ TEST(HeartbeatTest, ASilentNetworkIsNoticedAtBothEnds) {
   EXPECT_EQ(pair.handler.disconnects.size(), 1u);
 }
 
-TEST(CreditTest, NoMoreThanTheWindowIsUnderWay) {
+TEST(CreditTest, BytesInFlightStayWithinTheWindow) {
   TransportOptions options;
   options.credit_bytes = 1 << 20;
   options.chunk_bytes = 100'000;

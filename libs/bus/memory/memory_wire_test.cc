@@ -70,14 +70,14 @@ TEST_P(MemoryWireTest, MessagesOfOneConnectionKeepTheirOrder) {
   EXPECT_EQ(worker_diary_.lines, Lines({"open", "back"}));
 }
 
-TEST_P(MemoryWireTest, ADialThatNobodyAnswersIsRefused) {
+TEST_P(MemoryWireTest, DialWithoutListenerIsRefused) {
   Diary diary;
   worker_->Dial({"ps", 1}, Lane::kControl, diary);
   scheduler_.RunUntilIdle();
   EXPECT_EQ(diary.lines, Lines({"close"}));
 }
 
-TEST_P(MemoryWireTest, ClosingTellsTheOtherEndAfterWhatWasSent) {
+TEST_P(MemoryWireTest, CloseIsDeliveredAfterSentMessages) {
   Say("a");
   worker_->Close(dialed_);
   EXPECT_THAT(worker_->Send(dialed_, Text("b")),
@@ -87,7 +87,7 @@ TEST_P(MemoryWireTest, ClosingTellsTheOtherEndAfterWhatWasSent) {
   EXPECT_EQ(worker_diary_.lines, Lines({"open"}));
 }
 
-TEST_P(MemoryWireTest, WithTheListenerGoItsConnections) {
+TEST_P(MemoryWireTest, ClosingTheListenerClosesItsConnections) {
   Say("a");
   scheduler_.RunUntilIdle();
   listener_.reset();
@@ -108,7 +108,7 @@ class SlowReader : public Diary {
   const std::unique_ptr<Event> go_on;
 };
 
-TEST_P(MemoryWireTest, AListenerThatWaitsForAnEventAcceptsNobody) {
+TEST_P(MemoryWireTest, ClosingListenerAcceptsNoConnections) {
   SlowReader reader(scheduler_);
   listener_ = *ps_->Listen({"ps", 0}, Lane::kControl, reader);
   const Address address = listener_->address();
@@ -130,7 +130,7 @@ TEST_P(MemoryWireTest, AListenerThatWaitsForAnEventAcceptsNobody) {
   EXPECT_EQ(reader.lines, Lines({"open", "a", "gone"}));
 }
 
-TEST_P(MemoryWireTest, TheHookCutsAtAMessage) {
+TEST_P(MemoryWireTest, HookCutsAtAMessage) {
   for (const Fate fate : {Fate::kCutHere, Fate::kCutAfter}) {
     network_.set_hook([fate](const MessageInfo& info) {
       EXPECT_EQ(info.from + ">" + info.to, "worker>ps");
@@ -150,7 +150,7 @@ TEST_P(MemoryWireTest, TheHookCutsAtAMessage) {
   }
 }
 
-TEST_P(MemoryWireTest, TheHookDelaysFromTheTimeOfSending) {
+TEST_P(MemoryWireTest, HookDelaysFromTheTimeOfSending) {
   network_.set_hook([](const MessageInfo& info) {
     return Verdict{.delay = absl::Seconds(info.sequence == 0 ? 2 : 1)};
   });
@@ -187,7 +187,7 @@ TEST_P(MemoryWireTest, APartitionIsSilentUntilItHeals) {
   EXPECT_EQ(late.lines, Lines({"open"}));
 }
 
-TEST_P(MemoryWireTest, TheDeadHearAndSayNothing) {
+TEST_P(MemoryWireTest, KilledProcessNeitherSendsNorReceives) {
   Say("a");
   scheduler_.RunUntilIdle();
   network_.Kill("ps");

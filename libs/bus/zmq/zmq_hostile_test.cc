@@ -50,7 +50,7 @@ class ZmqHostileTest : public ServedFriendTest {
   }
 };
 
-TEST_F(ZmqHostileTest, AGarbledGreeting) {
+TEST_F(ZmqHostileTest, GarbledGreetingClosesTheConnection) {
   for (const std::string& garbage :
        {std::string(1000, 'x'), std::string(1000, '\xff'),
         std::string("GET / HTTP/1.1\r\nHost: weft\r\n\r\n"),
@@ -62,7 +62,7 @@ TEST_F(ZmqHostileTest, AGarbledGreeting) {
   EXPECT_EQ(StrangersOpened(), 0u);
 }
 
-TEST_F(ZmqHostileTest, HalfAGreetingAndSilence) {
+TEST_F(ZmqHostileTest, IncompleteGreetingTimesOut) {
   RawPeer silent(listener_->address());
   RawPeer half(listener_->address());
   EXPECT_TRUE(half.Say(std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03", 11)));
@@ -71,7 +71,7 @@ TEST_F(ZmqHostileTest, HalfAGreetingAndSilence) {
   EXPECT_EQ(StrangersOpened(), 0u);
 }
 
-TEST_F(ZmqHostileTest, APeerSpeaksByHand) {
+TEST_F(ZmqHostileTest, RawZmtpPeerIsServed) {
   RawPeer peer(listener_->address());
   ASSERT_TRUE(peer.ShakeHands());
   ASSERT_TRUE(peer.Say(RawPeer::ShortFrame(0, "hello")));
@@ -80,7 +80,7 @@ TEST_F(ZmqHostileTest, APeerSpeaksByHand) {
 }
 
 // Everything it says is answered with as much, which it does not read.
-TEST_F(ZmqHostileTest, APeerThatNeverReads) {
+TEST_F(ZmqHostileTest, PeerThatNeverReadsIsDisconnected) {
   const std::string frame =
       RawPeer::LongFrameHeader(0, 100'000) + std::string(100'000, 'x');
   RawPeer peer(listener_->address());
@@ -131,7 +131,7 @@ TEST_F(ZmqHostileTest, APeerThatNeverReadsIsReset) {
 }
 
 // Send holds the lock of all connections.
-TEST_F(ZmqHostileTest, SendThatGivesAPeerUpDoesNotFreeItsQueue) {
+TEST_F(ZmqHostileTest, DisconnectingSendDoesNotFreeTheQueue) {
   RawPeer peer(listener_->address());
   ASSERT_TRUE(peer.ShakeHands());
   ASSERT_TRUE(peer.Say(RawPeer::ShortFrame(0, "hello")));
@@ -157,7 +157,7 @@ TEST_F(ZmqHostileTest, SendThatGivesAPeerUpDoesNotFreeItsQueue) {
   ASSERT_TRUE(accepted_.WaitForCloses(1));
 }
 
-TEST_F(ZmqHostileTest, AFrameThatIsTooLarge) {
+TEST_F(ZmqHostileTest, TooLargeFrameClosesTheConnection) {
   for (const uint64_t size : {uint64_t{1} << 21, uint64_t{1} << 40,
                               uint64_t{1} << 62, ~uint64_t{0}}) {
     RawPeer peer(listener_->address());
@@ -171,7 +171,7 @@ TEST_F(ZmqHostileTest, AFrameThatIsTooLarge) {
   EXPECT_EQ(StrangersOpened(), 4u);
 }
 
-TEST_F(ZmqHostileTest, ACommandThatIsNone) {
+TEST_F(ZmqHostileTest, MalformedCommandClosesTheConnection) {
   RawPeer peer(listener_->address());
   ASSERT_TRUE(peer.ShakeHands());
   peer.Say(RawPeer::ShortFrame(4, "\x04PING"));  // without its TTL
@@ -181,7 +181,7 @@ TEST_F(ZmqHostileTest, ACommandThatIsNone) {
 
 // libzmq shows a message only when its last frame has come; the end of the
 // connection is the end of it.
-TEST_F(ZmqHostileTest, AMessageThatDoesNotEnd) {
+TEST_F(ZmqHostileTest, PartialMessageEndsWithItsConnection) {
   {
     RawPeer peer(listener_->address());
     ASSERT_TRUE(peer.ShakeHands());
@@ -194,7 +194,7 @@ TEST_F(ZmqHostileTest, AMessageThatDoesNotEnd) {
 }
 
 // Nor is what it brings without end: the system counts what came.
-TEST_F(ZmqHostileTest, AMessageThatNeverEnds) {
+TEST_F(ZmqHostileTest, EndlessMessageIsBounded) {
   for (const bool spoke : {false, true}) {
     RawPeer peer(listener_->address());
     ASSERT_TRUE(peer.ShakeHands());
@@ -209,7 +209,7 @@ TEST_F(ZmqHostileTest, AMessageThatNeverEnds) {
 }
 
 // A thread that reads and is stuck does not keep others from being bounded.
-TEST_F(ZmqHostileTest, MessagesThatNobodyReadsAreBounded) {
+TEST_F(ZmqHostileTest, UnreadMessagesAreBounded) {
   const auto unblock = scheduler_->NewEvent();
   RecordingEnd stuck(*scheduler_, [&](const RecordingEnd::Entry& entry) {
     if (entry.kind == Kind::kMessage) unblock->Wait();
@@ -225,13 +225,13 @@ TEST_F(ZmqHostileTest, MessagesThatNobodyReadsAreBounded) {
   EXPECT_TRUE(stuck.WaitForCloses(1));
 }
 
-TEST_F(ZmqHostileTest, WhoShakesHandsAndSaysNothingIsCut) {
+TEST_F(ZmqHostileTest, SilentPeerIsCutAfterTheHandshake) {
   RawPeer peer(listener_->address());
   ASSERT_TRUE(peer.ShakeHands());
   EXPECT_TRUE(peer.HearsTheEnd());
 }
 
-TEST_F(ZmqHostileTest, ThereAreOnlySoManyConnections) {
+TEST_F(ZmqHostileTest, NumberOfConnectionsIsLimited) {
   std::vector<std::unique_ptr<RawPeer>> peers;
   for (int i = 0; i < 59; ++i) {
     peers.push_back(std::make_unique<RawPeer>(listener_->address()));
@@ -261,7 +261,7 @@ class ZmqStrangersTest : public ::testing::Test {
   std::unique_ptr<WireListener> listener_;
 };
 
-TEST_F(ZmqStrangersTest, OfManyThatSayNothingTheOldestGoes) {
+TEST_F(ZmqStrangersTest, OldestSilentConnectionIsClosed) {
   ZmqWireOptions options;
   options.max_silent_connections = 5;
   options.handshake_timeout = absl::Hours(1);
@@ -277,7 +277,7 @@ TEST_F(ZmqStrangersTest, OfManyThatSayNothingTheOldestGoes) {
 }
 
 // The loop may see many come before it sees what the first of them said.
-TEST_F(ZmqStrangersTest, WhoHasJustComeIsGivenTimeToSpeak) {
+TEST_F(ZmqStrangersTest, NewConnectionsGetAGracePeriod) {
   ZmqWireOptions options;
   options.max_silent_connections = 5;
   options.silent_grace = absl::Hours(1);
@@ -295,7 +295,7 @@ TEST_F(ZmqStrangersTest, WhoHasJustComeIsGivenTimeToSpeak) {
 }
 
 // A port gives only so many names in a time, whoever asks for them.
-TEST_F(ZmqStrangersTest, ConnectionsComeOnlySoFast) {
+TEST_F(ZmqStrangersTest, RateOfNewConnectionsIsLimited) {
   ZmqWireOptions options;
   options.max_accepts_at_once = 5;
   options.max_accepts_per_second = 1;
@@ -314,7 +314,7 @@ TEST_F(ZmqStrangersTest, ConnectionsComeOnlySoFast) {
   EXPECT_LE(num_opened, 6 + absl::ToDoubleSeconds(taken));
 }
 
-TEST_F(ZmqHostileTest, IdentitiesOfTheirOwnChoice) {
+TEST_F(ZmqHostileTest, PeerChosenIdentityIsRefused) {
   for (const std::string& identity :
        {std::string("x"), std::string(255, 'x'), std::string("\0\0\0\0", 4)}) {
     RawPeer peer(listener_->address());
@@ -327,7 +327,7 @@ TEST_F(ZmqHostileTest, IdentitiesOfTheirOwnChoice) {
 
 // Such a name looks like those that libzmq gives, and could be in the way of
 // one that it gives later, which would end the process.
-TEST_F(ZmqHostileTest, AnIdentityThatLooksLikeOnesOfLibzmq) {
+TEST_F(ZmqHostileTest, LibzmqStyleIdentityIsRefused) {
   for (const std::string& identity :
        {std::string("\0\0\0\0\1", 5), std::string("\0\x12\x34\x56\x78", 5)}) {
     RawPeer peer(listener_->address());
@@ -341,7 +341,7 @@ TEST_F(ZmqHostileTest, AnIdentityThatLooksLikeOnesOfLibzmq) {
 // Where libzmq's names begin is nothing that others can know: with the seed of
 // the C library's random numbers that every process starts with, the first
 // socket's names would be the same everywhere.
-TEST(ZmqIdentitiesDeathTest, NobodyKnowsTheNextIdentity) {
+TEST(ZmqIdentitiesDeathTest, NextIdentityIsUnpredictable) {
   const auto serve_stranger_named_as_the_next = [] {
     SystemClock clock;
     const auto scheduler = NewThreadScheduler(clock);
@@ -372,7 +372,7 @@ TEST(ZmqIdentitiesDeathTest, NobodyKnowsTheNextIdentity) {
               "");
 }
 
-TEST_F(ZmqHostileTest, PeersThatComeAndGo) {
+TEST_F(ZmqHostileTest, ReconnectingPeersLeaveNoState) {
   constexpr int kRounds = 50;
   for (int i = 0; i < kRounds; ++i) {
     RawPeer mute(listener_->address());
@@ -394,7 +394,7 @@ TEST_F(ZmqHostileTest, PeersThatComeAndGo) {
   }));
 }
 
-TEST_F(ZmqHostileTest, DialingSomethingElse) {
+TEST_F(ZmqHostileTest, DialingANonZmtpServerFails) {
   RawListener other;
   RecordingEnd dialed(*scheduler_);
   const ConnectionId garbled =
@@ -414,7 +414,7 @@ TEST_F(ZmqHostileTest, DialingSomethingElse) {
   EXPECT_EQ(dialed.entries()[0].connection, garbled);
 }
 
-TEST_F(ZmqHostileTest, ANameThatNobodyHas) {
+TEST_F(ZmqHostileTest, UnknownHostNameIsUnavailable) {
   RecordingEnd dialed(*scheduler_);
   const ConnectionId id =
       wire_->Dial({"no-such-host.invalid", 80}, Lane::kControl, dialed);
@@ -430,7 +430,7 @@ TEST_F(ZmqHostileTest, ANameThatNobodyHas) {
       StatusIs(absl::StatusCode::kInvalidArgument, "one of this machine"));
 }
 
-TEST_F(ZmqHostileTest, NamesAndIpv6) {
+TEST_F(ZmqHostileTest, HostNamesAndIpv6AreResolved) {
   for (const char* host : {"localhost", "::1"}) {
     RecordingEnd dialed(*scheduler_);
     ASSERT_OK_AND_ASSIGN(const auto listener,
@@ -444,7 +444,7 @@ TEST_F(ZmqHostileTest, NamesAndIpv6) {
 }
 
 // The other end is killed without a word; its system closes the connection.
-TEST_F(ZmqHostileTest, TheProcessIsKilled) {
+TEST_F(ZmqHostileTest, KilledProcessIsReportedDisconnected) {
   const Address address = listener_->address();
   const pid_t child = fork();
   if (child == 0) {  // the other threads are gone: no lock, no event

@@ -99,7 +99,7 @@ class ZmqLeadTest : public ::testing::Test {
   std::unique_ptr<WireListener> listener_;
 };
 
-TEST_F(ZmqLeadTest, OneCallerReadsItsAnswers) {
+TEST_F(ZmqLeadTest, SingleCallerReadsItsOwnAnswers) {
   Caller caller(*client_, *scheduler_);
   caller.Dial(listener_->address());
   int led = 0;
@@ -109,7 +109,7 @@ TEST_F(ZmqLeadTest, OneCallerReadsItsAnswers) {
   caller.Close();
 }
 
-TEST_F(ZmqLeadTest, ManyCallersAllGetTheirAnswers) {
+TEST_F(ZmqLeadTest, AllConcurrentCallersGetTheirAnswers) {
   std::vector<std::unique_ptr<Caller>> callers;
   for (int i = 0; i < 4; ++i) {
     callers.push_back(std::make_unique<Caller>(*client_, *scheduler_));
@@ -128,7 +128,7 @@ TEST_F(ZmqLeadTest, ManyCallersAllGetTheirAnswers) {
   }
 }
 
-TEST_F(ZmqLeadTest, TheWiresOwnThreadComesBack) {
+TEST_F(ZmqLeadTest, WireThreadResumesAfterTheLeader) {
   Caller leader(*client_, *scheduler_);
   leader.Dial(listener_->address());
   for (int i = 0; i < 10; ++i) leader.Call();
@@ -139,7 +139,7 @@ TEST_F(ZmqLeadTest, TheWiresOwnThreadComesBack) {
   leader.Close();
 }
 
-TEST_F(ZmqLeadTest, ALeaderEndsWithoutAnEventWhenWoken) {
+TEST_F(ZmqLeadTest, WokenLeaderEndsWithoutAnEvent) {
   Caller caller(*client_, *scheduler_);
   caller.Dial(listener_->address());
   std::atomic<bool> asked{false};
@@ -156,7 +156,7 @@ TEST_F(ZmqLeadTest, ALeaderEndsWithoutAnEventWhenWoken) {
   caller.Close();
 }
 
-TEST_F(ZmqLeadTest, AWireThatListensIsNotLed) {
+TEST_F(ZmqLeadTest, ListeningWireHasNoLeader) {
   EXPECT_FALSE(server_->Lead([] { return false; }));
 }
 

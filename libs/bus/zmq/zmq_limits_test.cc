@@ -140,7 +140,7 @@ class ZmqLimitsTest : protected LimitedProcess, public ServedFriendTest {
   }
 };
 
-TEST_F(ZmqLimitsTest, ConnectionsLeaveTheLastDescriptors) {
+TEST_F(ZmqLimitsTest, ConnectionsLeaveAReserveOfDescriptors) {
   std::vector<LatePeer> peers(20);
   limit_.LeaveFree(8);  // of which all are kept
   for (LatePeer& peer : peers) peer.Connect(listener_->address());
@@ -229,7 +229,7 @@ class RefusingStarter : public ThreadStarter {
   std::atomic<bool> refuses_{false};
 };
 
-TEST(ZmqLoopTest, NoCallerWaitsForALoopThatHasNoThread) {
+TEST(ZmqLoopTest, LoopWithoutAThreadBlocksNoCaller) {
   SystemClock clock;
   RefusingStarter starter;
   const auto scheduler =

@@ -409,7 +409,7 @@ class LoopWorld : private WireEvents {
   int num_refused_ = 0;
 };
 
-TEST(ZmqLoopScheduleTest, EverySeedDeliversAllOnceAndRests) {
+TEST(ZmqLoopScheduleTest, EverySeedDeliversOnceAndGoesIdle) {
   const uint64_t first = FirstSeed();
   const uint64_t count = NumSeeds(kSeeds);
   int num_led = 0;

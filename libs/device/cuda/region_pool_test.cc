@@ -45,7 +45,7 @@ class RegionPoolTest : public testing::Test {
   size_t last_taken_ = 0;
 };
 
-TEST_F(RegionPoolTest, NeighboursThatWereGivenBackMakeOneBuffer) {
+TEST_F(RegionPoolTest, AdjacentFreeBlocksAreMerged) {
   const auto pool = NewPool(kRegion);
   std::vector<BufferPtr> quarters;
   for (int i = 0; i < 4; ++i) quarters.push_back(pool->Allocate(256));
@@ -56,7 +56,7 @@ TEST_F(RegionPoolTest, NeighboursThatWereGivenBackMakeOneBuffer) {
   EXPECT_EQ(taken_, 1);
 }
 
-TEST_F(RegionPoolTest, RefusesBeyondItsLimitAndGoesOn) {
+TEST_F(RegionPoolTest, ContinuesAfterReachingItsLimit) {
   const auto pool = NewPool(2 * kRegion);
   BufferPtr first = pool->Allocate(kRegion);
   EXPECT_FALSE(pool->Allocate(kRegion + 1));
@@ -65,7 +65,7 @@ TEST_F(RegionPoolTest, RefusesBeyondItsLimitAndGoesOn) {
   EXPECT_EQ(pool->stats().reserved, 2 * kRegion);
 }
 
-TEST_F(RegionPoolTest, IdleRegionsMakeRoomForALargerOne) {
+TEST_F(RegionPoolTest, IdleRegionsAreFreedForALargerOne) {
   const auto pool = NewPool(2 * kRegion);
   { const BufferPtr small = pool->Allocate(kRegion); }
   EXPECT_TRUE(pool->Allocate(2 * kRegion));
@@ -83,7 +83,7 @@ TEST_F(RegionPoolTest, BuffersOutliveThePool) {
   EXPECT_EQ(given_back_, 1);
 }
 
-TEST_F(RegionPoolTest, WhatWasReservedIsHandedOut) {
+TEST_F(RegionPoolTest, ReservedMemoryIsAllocated) {
   const auto pool = NewPool(4 * kRegion + 100);
   EXPECT_TRUE(pool->Reserve(4 * kRegion + 100));
   const BufferPtr buffer = pool->Allocate(3 * kRegion);
@@ -92,7 +92,7 @@ TEST_F(RegionPoolTest, WhatWasReservedIsHandedOut) {
   EXPECT_EQ(pool->stats().in_use, 3 * kRegion);
 }
 
-TEST_F(RegionPoolTest, ExactMemoryIsThatOfOneBuffer) {
+TEST_F(RegionPoolTest, ExactAllocationTakesOneRegion) {
   const auto pool = NewPool(kRegion, /*is_exact=*/true);
   BufferPtr first = pool->Allocate(3);
   EXPECT_EQ(last_taken_, 3u);
@@ -108,7 +108,7 @@ TEST_F(RegionPoolTest, ExactMemoryIsThatOfOneBuffer) {
   EXPECT_EQ(pool->stats().reserved, 0);
 }
 
-TEST_F(RegionPoolTest, ABufferKnowsWhenItsMemoryWasLastUsed) {
+TEST_F(RegionPoolTest, BufferHasItsLastUse) {
   const auto pool = NewPool(kRegion);
   BufferPtr left = pool->Allocate(256);
   BufferPtr right = pool->Allocate(256);
@@ -122,7 +122,7 @@ TEST_F(RegionPoolTest, ABufferKnowsWhenItsMemoryWasLastUsed) {
   EXPECT_EQ(LastUseOf(both), 5u);
 }
 
-TEST_F(RegionPoolTest, BuffersOfOthersHaveNoLastUse) {
+TEST_F(RegionPoolTest, ForeignBuffersHaveNoLastUse) {
   const auto pool = NewPool(kRegion);
   const LaunchClock other{1};
   EXPECT_FALSE(
@@ -152,7 +152,7 @@ class LaunchMarksTest : public testing::Test {
   LaunchMarks<FakeEvent> marks_{NewLaunchClock()};
 };
 
-TEST_F(LaunchMarksTest, MemoryThatNobodyUsedIsNotWaitedFor) {
+TEST_F(LaunchMarksTest, UnusedMemoryIsNotWaitedFor) {
   EXPECT_EQ(WaitFor(0), -1);
   Record();
   EXPECT_EQ(WaitFor(0), -1);
@@ -171,7 +171,7 @@ TEST_F(LaunchMarksTest, TheFirstLaterEventIsWaitedFor) {
   EXPECT_EQ(WaitFor(mark), -1);
 }
 
-TEST_F(LaunchMarksTest, WhatEndsLaterStandsForWhatWasBefore) {
+TEST_F(LaunchMarksTest, LaterEventCoversEarlierOnes) {
   const uint64_t mark = marks_.clock();
   const uint64_t first = Record();
   const uint64_t second = Record();
@@ -186,7 +186,7 @@ TEST_F(LaunchMarksTest, WhatEndsLaterStandsForWhatWasBefore) {
 }
 
 // Between a number and its event others launch, and give memory back.
-TEST_F(LaunchMarksTest, AnEventThatIsUnderWayCoversNothingOfNow) {
+TEST_F(LaunchMarksTest, PendingEventDoesNotCoverLaterLaunches) {
   const uint64_t number = marks_.Begin();
   const uint64_t mark = marks_.clock();
   marks_.Recorded(number, std::make_shared<FakeEvent>(FakeEvent{number}));

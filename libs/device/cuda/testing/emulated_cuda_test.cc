@@ -64,7 +64,7 @@ TEST_F(EmulatedCudaTest, ThreadsWaitForEachOtherAtABarrier) {
 }
 
 // The same, without the barrier between: what is read is as it comes.
-TEST_F(EmulatedCudaTest, AMissingBarrierShows) {
+TEST_F(EmulatedCudaTest, MissingBarrierIsDetected) {
   const auto races = [out = numbers_] {
     __shared__ int part[kThreads];
     part[threadIdx.x] = -1;
@@ -78,7 +78,7 @@ TEST_F(EmulatedCudaTest, AMissingBarrierShows) {
   EXPECT_GT(wrong, 0);
 }
 
-TEST_F(EmulatedCudaTest, ThreadsVote) {
+TEST_F(EmulatedCudaTest, ThreadsOfAWarpVote) {
   const auto vote = [out = numbers_] {
     const int any = __syncthreads_or(threadIdx.x == 7);
     const int none = __syncthreads_or(0);
@@ -88,7 +88,7 @@ TEST_F(EmulatedCudaTest, ThreadsVote) {
   for (const int number : Numbers()) EXPECT_EQ(number, 10);
 }
 
-TEST_F(EmulatedCudaTest, ThreadsThatPartAtABarrierLoseTheDevice) {
+TEST_F(EmulatedCudaTest, DivergentBarrierLosesTheDevice) {
   EXPECT_EQ(Run([] {
               if (threadIdx.x < 7) __syncthreads();
             }),
@@ -97,7 +97,7 @@ TEST_F(EmulatedCudaTest, ThreadsThatPartAtABarrierLoseTheDevice) {
   EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
 }
 
-TEST_F(EmulatedCudaTest, MemoryThatIsNoneLosesTheDevice) {
+TEST_F(EmulatedCudaTest, InvalidMemoryLosesTheDevice) {
   EXPECT_EQ(Run([] {
               auto* const nowhere = reinterpret_cast<int*>(uintptr_t{1} << 20);
               if (threadIdx.x == 33) *nowhere = 1;
@@ -107,7 +107,7 @@ TEST_F(EmulatedCudaTest, MemoryThatIsNoneLosesTheDevice) {
   EXPECT_EQ(Run([] {}), cudaSuccess);
 }
 
-TEST_F(EmulatedCudaTest, WhatIsWrittenBesideABlockShows) {
+TEST_F(EmulatedCudaTest, OutOfBoundsWriteIsDetected) {
   const auto write_beside = [this] {
     char* bytes = nullptr;
     cudaMalloc(reinterpret_cast<void**>(&bytes), 5);
@@ -119,7 +119,7 @@ TEST_F(EmulatedCudaTest, WhatIsWrittenBesideABlockShows) {
   EXPECT_DEATH(write_beside(), "beside a block of 5 bytes|use-after-poison");
 }
 
-TEST_F(EmulatedCudaTest, OnlyItsKernelsTouchADevicesMemory) {
+TEST_F(EmulatedCudaTest, DeviceMemoryIsOnlyForItsKernels) {
   EXPECT_DEATH(*numbers_ = 1, "");
   cudaSetDevice(1);
   cudaStream_t other = nullptr;
@@ -150,7 +150,7 @@ TEST_F(EmulatedCudaTest, LaunchesAreChecked) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
-TEST_F(EmulatedCudaTest, CopiesLieInWhatTheySay) {
+TEST_F(EmulatedCudaTest, CopiesMustStayInsideTheirBlocks) {
   int here[2 * kThreads] = {};
   const size_t bytes = kThreads * sizeof(int);
   const auto copy = [&](void* to, const void* from, size_t count,
@@ -175,7 +175,7 @@ TEST_F(EmulatedCudaTest, CopiesLieInWhatTheySay) {
 }
 
 // So that who does not wait finds nothing.
-TEST_F(EmulatedCudaTest, WorkEndsLateAndInTheOrderOfEvents) {
+TEST_F(EmulatedCudaTest, WorkIsAsynchronousAndFollowsEvents) {
   cudaStream_t other = nullptr;
   cudaEvent_t event = nullptr;
   cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
