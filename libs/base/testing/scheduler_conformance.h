@@ -150,7 +150,7 @@ TEST_P(SchedulerConformanceTest, WaiterMayDestroyTheEvent) {
   }
 }
 
-TEST_P(SchedulerConformanceTest, SeveralWaitForOneEvent) {
+TEST_P(SchedulerConformanceTest, SeveralThreadsWaitForOneEvent) {
   auto start = scheduler_->NewEvent();
   std::vector<std::unique_ptr<Event>> done;
   for (int i = 0; i < 4; ++i) {
@@ -281,7 +281,7 @@ TEST_P(SchedulerConformanceTest, ParallelForRethrowsAnException) {
   }
 }
 
-TEST_P(SchedulerConformanceTest, DestructorRunsWhatWasScheduled) {
+TEST_P(SchedulerConformanceTest, DestructorRunsScheduledClosures) {
   std::atomic<int> runs{0};
   Scheduler* scheduler = scheduler_.get();
   for (int i = 0; i < 100; ++i) {

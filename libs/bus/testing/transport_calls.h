@@ -46,7 +46,7 @@ TEST_P(TransportConformanceTest, BothEndsKnowEachOther) {
   EXPECT_EQ(identity.op_fingerprint, 78);
 }
 
-TEST_P(TransportConformanceTest, AnErrorCrossesAsItIs) {
+TEST_P(TransportConformanceTest, ErrorIsTransferredUnchanged) {
   handler_.fail_with = MarkDerived(absl::AbortedError("step 3 was aborted"));
   handler_.fail_with.SetPayload(kErrorNodePayload, absl::Cord("layer/MatMul"));
   handler_.fail_with.SetPayload(kErrorTaskPayload,
@@ -60,7 +60,7 @@ TEST_P(TransportConformanceTest, AnErrorCrossesAsItIs) {
 }
 
 // Each part of it may be larger than a control message.
-TEST_P(TransportConformanceTest, ALargeErrorKeepsItsBeginningAndEnd) {
+TEST_P(TransportConformanceTest, LargeErrorKeepsItsBeginningAndEnd) {
   TransportOptions options;
   options.max_control_bytes = 256 << 10;
   const std::string filler(300'000, 'x');
@@ -75,7 +75,7 @@ TEST_P(TransportConformanceTest, ALargeErrorKeepsItsBeginningAndEnd) {
   EXPECT_TRUE(reply.status().GetPayload(kErrorNodePayload).has_value());
 }
 
-TEST_P(TransportConformanceTest, ACallThatIsLetGoOfFails) {
+TEST_P(TransportConformanceTest, DroppedCallFails) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   EXPECT_THAT(Call(NewMessage(kLetGo, "")).Wait(),
               StatusIs(absl::StatusCode::kInternal, "unanswered"));
@@ -96,7 +96,7 @@ TEST_P(TransportConformanceTest, OneWayMessagesKeepTheirOrder) {
   }
 }
 
-TEST_P(TransportConformanceTest, ARequestDoesNotOvertakeAMessageBeforeIt) {
+TEST_P(TransportConformanceTest, RequestDoesNotOvertakeAnEarlierMessage) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   for (const uint8_t method : {kEcho, kSlowEcho}) {
     {
@@ -112,7 +112,7 @@ TEST_P(TransportConformanceTest, ARequestDoesNotOvertakeAMessageBeforeIt) {
   }
 }
 
-TEST_P(TransportConformanceTest, AMessageTooLargeForTheControlLaneIsRefused) {
+TEST_P(TransportConformanceTest, MessageTooLargeForControlLaneIsRefused) {
   TransportOptions options;
   options.max_control_bytes = 100'000;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -124,7 +124,7 @@ TEST_P(TransportConformanceTest, AMessageTooLargeForTheControlLaneIsRefused) {
   EXPECT_OK(Call(NewMessage(kEcho, "small")).Wait());
 }
 
-TEST_P(TransportConformanceTest, WhatWaitsForAnAnswerCountsForItsPeer) {
+TEST_P(TransportConformanceTest, UnansweredRequestsCountForTheirPeer) {
   TransportOptions options;
   options.max_held_bytes_per_peer = 1 << 20;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -205,7 +205,7 @@ TEST_P(TransportConformanceTest, TooManyRequestsAreRefused) {
   EXPECT_OK(Call(NewMessage(kEcho, "4")).Wait());
 }
 
-TEST_P(TransportConformanceTest, RequestsThatEndWorkHaveAReserve) {
+TEST_P(TransportConformanceTest, RequestsThatEndWorkHaveReservedQuota) {
   TransportOptions options;
   options.max_requests_per_peer = 2;
   options.max_held_bytes_per_peer = 10'000;
@@ -233,7 +233,7 @@ TEST_P(TransportConformanceTest, RequestsThatEndWorkHaveAReserve) {
   EXPECT_OK(Call(NewMessage(kEcho, large)).Wait());
 }
 
-TEST_P(TransportConformanceTest, AClientMayAskForLessAtOnceThanATask) {
+TEST_P(TransportConformanceTest, ClientHasALowerRequestLimitThanATask) {
   TransportOptions options;
   options.max_requests_per_peer = 3;
   options.max_requests_per_client = 2;
@@ -294,7 +294,7 @@ TEST_P(TransportConformanceTest, ConnectionsOfAClientShareItsQuota) {
   EXPECT_OK(call_from(*second, kEcho).Wait());
 }
 
-TEST_P(TransportConformanceTest, ClientsTogetherMayTakeHalfOfATasksQuota) {
+TEST_P(TransportConformanceTest, ClientsShareHalfOfATasksQuota) {
   TransportOptions options;
   options.max_requests_per_peer = 6;
   options.max_requests_per_client = 2;
@@ -324,7 +324,7 @@ TEST_P(TransportConformanceTest, ClientsTogetherMayTakeHalfOfATasksQuota) {
   EXPECT_OK(call_from(*second, kEcho).Wait());
 }
 
-TEST_P(TransportConformanceTest, RequestThatIsKeptOpenCountsAfterItsAnswer) {
+TEST_P(TransportConformanceTest, OpenRequestCountsAfterItsAnswer) {
   TransportOptions options;
   options.max_requests_per_client = 1;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -347,7 +347,7 @@ TEST_P(TransportConformanceTest, RequestThatIsKeptOpenCountsAfterItsAnswer) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, AnOwnerEndsItsConnection) {
+TEST_P(TransportConformanceTest, OwnerMayCloseItsConnection) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Answer held = Call(NewMessage(kHold, ""));
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));

@@ -17,7 +17,7 @@
 
 namespace weft::bus {
 
-TEST_P(TransportConformanceTest, TheServersEndIsReportedAndFailsCalls) {
+TEST_P(TransportConformanceTest, ServerShutdownIsReportedAndFailsCalls) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Answer held = Call(NewMessage(kHold, "1"));
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
@@ -37,7 +37,7 @@ TEST_P(TransportConformanceTest, TheServersEndIsReportedAndFailsCalls) {
   EXPECT_EQ(held.times(), 1);
 }
 
-TEST_P(TransportConformanceTest, TheClientsEndIsReportedAndCancelsCalls) {
+TEST_P(TransportConformanceTest, ClientDisconnectIsReportedAndCancelsCalls) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Answer held = Call(NewMessage(kHold, "1"));
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
@@ -52,7 +52,7 @@ TEST_P(TransportConformanceTest, TheClientsEndIsReportedAndCancelsCalls) {
   call->Reply(NewMessage(kEcho, ""));
 }
 
-TEST_P(TransportConformanceTest, AChannelDialsAgainAndSaysHelloAnew) {
+TEST_P(TransportConformanceTest, ChannelRedialsAndRepeatsTheHello) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Address address = endpoint_->address();
   for (size_t i = 1; i <= 2; ++i) {
@@ -73,7 +73,7 @@ TEST_P(TransportConformanceTest, AChannelDialsAgainAndSaysHelloAnew) {
   EXPECT_NE(handler_.connects[0].id, 0);
 }
 
-TEST_P(TransportConformanceTest, ACallMayWaitForAConnection) {
+TEST_P(TransportConformanceTest, CallMayWaitForAConnection) {
   server_ = NewProcess("server");
   client_ = NewProcess("client");
   Listen();
@@ -95,7 +95,7 @@ TEST_P(TransportConformanceTest, ACallMayWaitForAConnection) {
   EXPECT_EQ(TextOf(waits.Wait()), "early");
 }
 
-TEST_P(TransportConformanceTest, ADestroyedChannelEndsItsCalls) {
+TEST_P(TransportConformanceTest, DestroyedChannelFailsItsCalls) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   std::vector<Answer> answers;
   for (size_t i = 0; i < 20; ++i) {
@@ -114,7 +114,7 @@ TEST_P(TransportConformanceTest, ADestroyedChannelEndsItsCalls) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, ADrainingEndpointRefusesWhatIsNew) {
+TEST_P(TransportConformanceTest, DrainingEndpointRefusesNewRequests) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const Answer held = Call(NewMessage(kHold, "1"));
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
@@ -142,7 +142,7 @@ TEST_P(TransportConformanceTest, ADrainingEndpointRefusesWhatIsNew) {
   EXPECT_EQ(TextOf(held.Wait()), "done");
 }
 
-TEST_P(TransportConformanceTest, OneConnectionTooManyIsRefused) {
+TEST_P(TransportConformanceTest, ExcessConnectionIsRefused) {
   TransportOptions options;
   options.max_connections = 2;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -164,7 +164,7 @@ TEST_P(TransportConformanceTest, OneConnectionTooManyIsRefused) {
   EXPECT_TRUE(third_events.WaitForConnects(1));
 }
 
-TEST_P(TransportConformanceTest, AHelloForSomebodyElseIsRefused) {
+TEST_P(TransportConformanceTest, HelloForAnotherTaskIsRefused) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   struct Case {
     Identity self;
@@ -201,7 +201,7 @@ TEST_P(TransportConformanceTest, AHelloForSomebodyElseIsRefused) {
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
 }
 
-TEST_P(TransportConformanceTest, TheHandlerMayRefuseAPeer) {
+TEST_P(TransportConformanceTest, HandlerMayRefuseAPeer) {
   handler_.refuse_with = absl::PermissionDeniedError("not on the list");
   server_ = NewProcess("server");
   client_ = NewProcess("client");
@@ -216,7 +216,7 @@ TEST_P(TransportConformanceTest, TheHandlerMayRefuseAPeer) {
 }
 
 // At the address of a task that has gone another one may live for a while.
-TEST_P(TransportConformanceTest, WhoWasRefusedTriesAgain) {
+TEST_P(TransportConformanceTest, RefusedPeerRedials) {
   handler_.refuse_with = absl::FailedPreconditionError("of another cluster");
   handler_.num_refused = 2;
   TransportOptions options;
@@ -233,7 +233,7 @@ TEST_P(TransportConformanceTest, WhoWasRefusedTriesAgain) {
 
 // Whoever has worked with the right one is to wait for it, as for one that has
 // died, and not to be told that its address is wrong.
-TEST_P(TransportConformanceTest, AStrangerWhereTheRightOneWasIsALoss) {
+TEST_P(TransportConformanceTest, OtherProcessAtAKnownAddressIsALoss) {
   TransportOptions options;
   options.refused_redial = absl::Milliseconds(100);
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -292,7 +292,7 @@ TEST_P(TransportConformanceTest, AHundredPeersAreServed) {
 }
 
 // The end of a client's channel says nothing of its process.
-TEST_P(TransportConformanceTest, TaskThatEndsSaysSoToThoseThatItHasDialed) {
+TEST_P(TransportConformanceTest, EndingTaskNotifiesTheTasksItDialed) {
   constexpr char kTask[] = "/job:worker/task:0";
   ASSERT_NO_FATAL_FAILURE(Connect());
   auto task = client_->transport->Dial(

@@ -108,7 +108,7 @@ class TransportHeartbeatTest : public TransportConformanceTest {
   StuckScheduler stuck_{scheduler_};
 };
 
-TEST_P(TransportHeartbeatTest, WhoseReaderIsStuckIsGivenUp) {
+TEST_P(TransportHeartbeatTest, PeerWithAStuckReaderIsDisconnected) {
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
   const absl::Time begin = Now();
   const Answer answer = Call(NewMessage(kBlock, ""));
@@ -118,7 +118,7 @@ TEST_P(TransportHeartbeatTest, WhoseReaderIsStuckIsGivenUp) {
   handler_.unblock->Set();
 }
 
-TEST_P(TransportHeartbeatTest, WhosePoolsAreStuckIsGivenUp) {
+TEST_P(TransportHeartbeatTest, PeerWithStuckPoolsIsDisconnected) {
   server_scheduler_ = &stuck_;
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
   EXPECT_OK(Call(NewMessage(kSlowEcho, "")).Wait());
@@ -130,7 +130,7 @@ TEST_P(TransportHeartbeatTest, WhosePoolsAreStuckIsGivenUp) {
 }
 
 // Kernels may keep all compute threads busy for long, but not for ever.
-TEST_P(TransportHeartbeatTest, WhoseComputeThreadsAreBusyIsGivenTime) {
+TEST_P(TransportHeartbeatTest, PeerWithBusyComputeThreadsGetsMoreTime) {
   server_scheduler_ = &stuck_;
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
   stuck_.Stick(Pool::kCompute);
@@ -144,7 +144,7 @@ TEST_P(TransportHeartbeatTest, WhoseComputeThreadsAreBusyIsGivenTime) {
 
 // A one-way message waits for the compute pool, and what comes after it waits
 // behind it, but for control requests.
-TEST_P(TransportHeartbeatTest, ControlRequestsWaitForNoOtherMessage) {
+TEST_P(TransportHeartbeatTest, ControlRequestsDoNotWaitForMessages) {
   server_scheduler_ = &stuck_;
   ASSERT_NO_FATAL_FAILURE(Connect());
   stuck_.Stick(Pool::kCompute);
@@ -188,7 +188,7 @@ TEST_P(TransportHeartbeatTest, DisconnectWaitsForNoKernel) {
 
 // A queue of kernels may be longer than that; and neither kernels nor graphs
 // nor client functions hold a thread that heartbeats need.
-TEST_P(TransportHeartbeatTest, BusyPoolsHoldUpNoHeartbeat) {
+TEST_P(TransportHeartbeatTest, BusyPoolsDoNotDelayHeartbeats) {
   server_scheduler_ = &stuck_;
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
   stuck_.WorkThroughABacklog();
@@ -221,7 +221,7 @@ TEST_P(TransportHeartbeatTest, ClosingDoesNotWaitForTheBlockingPool) {
   stuck_.Release();
 }
 
-TEST_P(TransportHeartbeatTest, AClientThatShowsNoLifeIsGivenUp) {
+TEST_P(TransportHeartbeatTest, SilentClientIsDisconnected) {
   ASSERT_NO_FATAL_FAILURE(Connect(Watchful()));
   WirePeer peer(harness_->NewWire("raw"), endpoint_->address(), scheduler_);
   HelloReply welcome;
@@ -235,7 +235,7 @@ TEST_P(TransportHeartbeatTest, AClientThatShowsNoLifeIsGivenUp) {
   EXPECT_EQ(events_.disconnected.size(), 0u);
 }
 
-TEST_P(TransportHeartbeatTest, WhoAnswersWhatNobodyAskedIsRefused) {
+TEST_P(TransportHeartbeatTest, UnsolicitedHeartbeatReplyIsRefused) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   WirePeer peer(harness_->NewWire("raw"), endpoint_->address(), scheduler_);
   HelloReply welcome;
@@ -255,7 +255,7 @@ TEST_P(TransportHeartbeatTest, WhoAnswersWhatNobodyAskedIsRefused) {
 }
 
 // One-way messages that wait for a pool count in what the peer makes us hold.
-TEST_P(TransportHeartbeatTest, WhatWaitsForAPoolIsBounded) {
+TEST_P(TransportHeartbeatTest, MessagesWaitingForAPoolAreBounded) {
   server_scheduler_ = &stuck_;
   TransportOptions options;
   options.max_held_bytes_per_peer = 1 << 20;

@@ -64,7 +64,7 @@ class WirePeer {
 };
 
 // Neither lane is more than looked at: no credit ever comes back.
-TEST_P(TransportConformanceTest, APeerThatDoesNotReadIsOwedALimitedAmount) {
+TEST_P(TransportConformanceTest, UnsentBytesForAPeerAreLimited) {
   TransportOptions options;
   options.credit_bytes = 100'000;
   options.medium_bytes = 0;
@@ -122,7 +122,7 @@ TEST_P(TransportConformanceTest, APeerThatDoesNotReadIsOwedALimitedAmount) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, ABadMessageCostsItsSenderOnly) {
+TEST_P(TransportConformanceTest, BadMessageDisconnectsOnlyItsSender) {
   TransportOptions options;
   options.max_control_bytes = 1 << 20;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -172,7 +172,7 @@ TEST_P(TransportConformanceTest, ABadMessageCostsItsSenderOnly) {
   EXPECT_EQ(events_.disconnected.size(), 0);
 }
 
-TEST_P(TransportConformanceTest, ABadChunkCostsItsSenderOnly) {
+TEST_P(TransportConformanceTest, BadChunkDisconnectsOnlyItsSender) {
   TransportOptions options;
   options.credit_bytes = 100'000;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -213,7 +213,7 @@ TEST_P(TransportConformanceTest, ABadChunkCostsItsSenderOnly) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, ABulkConnectionOfNobodyIsClosed) {
+TEST_P(TransportConformanceTest, BulkConnectionWithoutControlIsClosed) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   Wire& wire = harness_->NewWire("raw");
   WirePeer control(wire, endpoint_->address(), scheduler_);
@@ -251,7 +251,7 @@ TEST_P(TransportConformanceTest, AnotherVersionIsRefused) {
   EXPECT_TRUE(peer.end.WaitForCloses(1));
 }
 
-TEST_P(TransportConformanceTest, WhoDoesNotAnswerHelloIsGivenUp) {
+TEST_P(TransportConformanceTest, UnansweredHelloTimesOut) {
   TransportOptions options;
   options.hello_timeout = absl::Milliseconds(100);
   client_ = NewProcess("client", options);

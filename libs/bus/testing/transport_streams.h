@@ -37,7 +37,7 @@ TEST_P(TransportConformanceTest, LargeAttachmentsStreamBothWays) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, AVeryLargeAttachmentArrives) {
+TEST_P(TransportConformanceTest, VeryLargeAttachmentArrives) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   const std::string bytes = Pattern(harness_->large_bytes(), 1);
   const absl::StatusOr<Message> reply =
@@ -46,7 +46,7 @@ TEST_P(TransportConformanceTest, AVeryLargeAttachmentArrives) {
   EXPECT_TRUE(reply->attachments[0].view() == bytes);
 }
 
-TEST_P(TransportConformanceTest, ManySmallAttachmentsAreLargeTogether) {
+TEST_P(TransportConformanceTest, ManySmallAttachmentsExceedAMessage) {
   TransportOptions options;
   options.max_control_bytes = 256 << 10;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -83,7 +83,7 @@ TEST_P(TransportConformanceTest, ThousandsOfAttachmentsArrive) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, StreamsTakeTurns) {
+TEST_P(TransportConformanceTest, StreamsAreServedRoundRobin) {
   TransportOptions options;
   options.credit_bytes = 4 << 20;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -114,7 +114,7 @@ TEST_P(TransportConformanceTest, StreamsTakeTurns) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, WithoutRoomTheRequestFailsAndTheRestGoesOn) {
+TEST_P(TransportConformanceTest, RequestBeyondQuotaFailsWithoutOthers) {
   TransportOptions options;
   options.max_held_bytes_per_peer = 1 << 20;
   ASSERT_NO_FATAL_FAILURE(Connect(options));
@@ -140,7 +140,7 @@ TEST_P(TransportConformanceTest, WithoutRoomTheRequestFailsAndTheRestGoesOn) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, WithoutMemoryTheReplyFails) {
+TEST_P(TransportConformanceTest, ReplyFailsWithoutMemory) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   // A second client, which has little.
   const std::unique_ptr<Process> poor = NewProcess("poor", {}, 1 << 20);
@@ -183,7 +183,7 @@ TEST_P(TransportConformanceTest, CancellationOvertakesBulk) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepDoNotTravelOn) {
+TEST_P(TransportConformanceTest, StreamsOfAnAbortedStepAreNotSent) {
   server_ = NewProcess("server");
   client_ = NewProcess("client");
   const HeldLanding landing = HoldLanding();
@@ -269,7 +269,7 @@ TEST_P(TransportConformanceTest, AbandonStepSearchesOnlyWhereStepsStream) {
   ExpectNothingLeft();
 }
 
-TEST_P(TransportConformanceTest, ACancelledReplyLeavesNothing) {
+TEST_P(TransportConformanceTest, CancelledReplyIsFreed) {
   ASSERT_NO_FATAL_FAILURE(Connect());
   for (int i = 0; i < 10; ++i) {
     const Answer answer = Call(NewMessage(kEcho, "", {Pattern(3'000'000, 1)}));

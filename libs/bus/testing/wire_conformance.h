@@ -96,7 +96,7 @@ TEST_P(WireConformanceTest, BothEndsSeeOpenMessagesAndClose) {
   EXPECT_EQ(dialed.entries().size(), 2u);  // no OnClose: this end closed
 }
 
-TEST_P(WireConformanceTest, MessagesAreSentFromTheMomentOfDialing) {
+TEST_P(WireConformanceTest, MessagesMayBeSentWhileDialing) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
@@ -168,7 +168,7 @@ TEST_P(WireConformanceTest, FramesArriveAsTheyWereSent) {
   client_.Close(id);
 }
 
-TEST_P(WireConformanceTest, LargeMessages) {
+TEST_P(WireConformanceTest, LargeMessagesArrive) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted, Lane::kBulk);
   const ConnectionId id =
@@ -183,7 +183,7 @@ TEST_P(WireConformanceTest, LargeMessages) {
   client_.Close(id);
 }
 
-TEST_P(WireConformanceTest, WhatFramesHoldIsLetGo) {
+TEST_P(WireConformanceTest, FramesAreReleased) {
   class Forgetful : public WireEvents {
    public:
     void OnOpen(ConnectionId) override {}
@@ -208,7 +208,7 @@ TEST_P(WireConformanceTest, WhatFramesHoldIsLetGo) {
   client_.Close(id);
 }
 
-TEST_P(WireConformanceTest, ManyConnections) {
+TEST_P(WireConformanceTest, ManyConnectionsExchangeMessages) {
   constexpr int kPeers = 100;
   RecordingEnd& dialed = NewEnd();
   RecordingEnd& accepted = NewEnd([this](const RecordingEnd::Entry& entry) {
@@ -232,7 +232,7 @@ TEST_P(WireConformanceTest, ManyConnections) {
   EXPECT_EQ(accepted.entries().size(), 3u * kPeers);
 }
 
-TEST_P(WireConformanceTest, ConnectionsThatComeAndGo) {
+TEST_P(WireConformanceTest, ConnectionsOpenAndCloseRepeatedly) {
   constexpr int kRounds = 100;
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
@@ -247,7 +247,7 @@ TEST_P(WireConformanceTest, ConnectionsThatComeAndGo) {
   EXPECT_EQ(accepted.texts(), Numbers(0, kRounds));
 }
 
-TEST_P(WireConformanceTest, BothLanesAtOnce) {
+TEST_P(WireConformanceTest, BothLanesWorkConcurrently) {
   constexpr int kCount = 200;
   RecordingEnd &control = NewEnd(), &bulk = NewEnd(), &dialed = NewEnd();
   const auto control_listener = Listen(control);
@@ -269,7 +269,7 @@ TEST_P(WireConformanceTest, BothLanesAtOnce) {
   client_.Close(bulk_id);
 }
 
-TEST_P(WireConformanceTest, TheAcceptingEndCloses) {
+TEST_P(WireConformanceTest, AcceptingEndMayClose) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   std::vector<ConnectionId> ids;
@@ -299,7 +299,7 @@ TEST_P(WireConformanceTest, TheAcceptingEndCloses) {
   client_.Close(ids[1]);
 }
 
-TEST_P(WireConformanceTest, NobodyListens) {
+TEST_P(WireConformanceTest, DialWithoutListenerFails) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   auto listener = Listen(accepted);
   const Address nobody = listener->address();
@@ -314,7 +314,7 @@ TEST_P(WireConformanceTest, NobodyListens) {
               StatusIs(absl::StatusCode::kUnavailable));
 }
 
-TEST_P(WireConformanceTest, ThePortIsTaken) {
+TEST_P(WireConformanceTest, PortInUseIsReported) {
   RecordingEnd& accepted = NewEnd();
   auto listener = Listen(accepted);
   const Address taken = listener->address();
@@ -324,7 +324,7 @@ TEST_P(WireConformanceTest, ThePortIsTaken) {
   EXPECT_OK(server_.Listen(taken, Lane::kControl, accepted));
 }
 
-TEST_P(WireConformanceTest, TheListenerEndsItsConnections) {
+TEST_P(WireConformanceTest, ListenerClosesItsConnections) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   auto listener = Listen(accepted);
   const ConnectionId id =
@@ -338,7 +338,7 @@ TEST_P(WireConformanceTest, TheListenerEndsItsConnections) {
   EXPECT_EQ(accepted.entries().size(), 2u);
 }
 
-TEST_P(WireConformanceTest, CloseInsideAnEvent) {
+TEST_P(WireConformanceTest, CloseInsideAnEventIsAllowed) {
   RecordingEnd& dialed = NewEnd();
   RecordingEnd& accepted = NewEnd([this](const RecordingEnd::Entry& entry) {
     server_.Close(entry.connection);
@@ -355,7 +355,7 @@ TEST_P(WireConformanceTest, CloseInsideAnEvent) {
   client_.Close(id);
 }
 
-TEST_P(WireConformanceTest, CloseOfTheDialedEndInsideAnEvent) {
+TEST_P(WireConformanceTest, DialedEndMayCloseInsideAnEvent) {
   RecordingEnd& accepted = NewEnd([this](const RecordingEnd::Entry& entry) {
     if (entry.kind != Kind::kMessage) return;
     for (int i = 0; i < 10; ++i) {
@@ -374,7 +374,7 @@ TEST_P(WireConformanceTest, CloseOfTheDialedEndInsideAnEvent) {
   EXPECT_EQ(dialed.entries().size(), 2u);
 }
 
-TEST_P(WireConformanceTest, CloseTwiceAndOfNothing) {
+TEST_P(WireConformanceTest, RepeatedAndUnknownCloseIsIgnored) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
@@ -391,7 +391,7 @@ TEST_P(WireConformanceTest, CloseTwiceAndOfNothing) {
               dialed.entries()[0].kind == Kind::kOpen);
 }
 
-TEST_P(WireConformanceTest, NothingComesAfterClose) {
+TEST_P(WireConformanceTest, NoEventsFollowClose) {
   RecordingEnd& accepted = NewEnd([this](const RecordingEnd::Entry& entry) {
     if (entry.kind != Kind::kMessage) return;
     for (int i = 0; i < 1000; ++i) {
@@ -410,7 +410,7 @@ TEST_P(WireConformanceTest, NothingComesAfterClose) {
   }
 }
 
-TEST_P(WireConformanceTest, ListenersEndWhileMessagesFlow) {
+TEST_P(WireConformanceTest, ListenerMayCloseDuringMessages) {
   for (int round = 0; round < 10; ++round) {
     RecordingEnd& dialed = NewEnd();
     auto accepted = std::make_unique<RecordingEnd>(scheduler_);
@@ -427,7 +427,7 @@ TEST_P(WireConformanceTest, ListenersEndWhileMessagesFlow) {
   }
 }
 
-TEST_P(WireConformanceTest, WhatWasSentBeforeTheEndArrives) {
+TEST_P(WireConformanceTest, MessagesSentBeforeCloseArrive) {
   RecordingEnd &accepted = NewEnd(), &dialed = NewEnd();
   const auto listener = Listen(accepted);
   const ConnectionId id =
