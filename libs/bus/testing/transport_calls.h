@@ -1,4 +1,4 @@
-// What a Transport owes its users of calls and one-way messages. Part of
+// Conformance tests of a Transport: calls and one-way messages. Part of
 // transport_conformance.h.
 #ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_CALLS_H_
 #define WEFT_LIBS_BUS_TESTING_TRANSPORT_CALLS_H_
@@ -59,7 +59,7 @@ TEST_P(TransportConformanceTest, ErrorIsTransferredUnchanged) {
   EXPECT_EQ(reply.status().GetPayload(kErrorTaskPayload), "/job:ps/task:0");
 }
 
-// Each part of it may be larger than a control message.
+// Each part of the error may be larger than a control message.
 TEST_P(TransportConformanceTest, LargeErrorKeepsItsBeginningAndEnd) {
   TransportOptions options;
   options.max_control_bytes = 256 << 10;
@@ -154,8 +154,8 @@ TEST_P(TransportConformanceTest, UnansweredRequestsCountForTheirPeer) {
   ExpectNothingLeft();
 }
 
-// The pool is busy with one message. Those behind it find no room, and after a
-// while not even their bodies can wait.
+// The pool is busy with one message. The following ones exceed the quota, and
+// after a while not even their bodies can wait.
 TEST_P(TransportConformanceTest, OneWayMessagesBeyondTheQuotaAreRefused) {
   constexpr size_t kMessages = 40;
   TransportOptions options;
@@ -216,7 +216,7 @@ TEST_P(TransportConformanceTest, RequestsThatEndWorkHaveReservedQuota) {
     held.push_back(Call(NewMessage(kHold, large)));
     held.push_back(Call(NewMessage(kEndHold, large)));
   }
-  // Two for each of the others, and some besides.
+  // Two for each of the others, plus the reserve.
   for (int i = 2; i < 2 * 2 + kReservedRequests; ++i) {
     held.push_back(Call(NewMessage(kEndHold, "")));
   }
@@ -340,7 +340,7 @@ TEST_P(TransportConformanceTest, OpenRequestCountsAfterItsAnswer) {
               StatusIs(absl::StatusCode::kResourceExhausted));
   open.reset();
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
-  // Its release may come late.
+  // The quota may be released late.
   const Answer again = Call(NewMessage(kHold, ""));
   ASSERT_TRUE(handler_.WaitUntil([&] { return !handler_.held.empty(); }));
   open = handler_.TakeHeld()[0].call->KeepOpen();
@@ -358,10 +358,10 @@ TEST_P(TransportConformanceTest, OwnerMayCloseItsConnection) {
   EXPECT_TRUE(
       handler_.WaitUntil([&] { return handler_.disconnects.size() == 1; }));
   EXPECT_TRUE(handler_.TakeHeld()[0].call->cancellation().IsCancelled());
-  // It dials again.
+  // The channel dials again.
   ASSERT_TRUE(events_.WaitForConnects(2));
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
-  // What the owner learns late of the first one ends no other.
+  // A late result of the first connection ends no other.
   EXPECT_NE(channel_->connection(), connection);
   for (const uint64_t other : {connection, uint64_t{0}}) {
     channel_->EndConnection(other, absl::InternalError("it does not abort"));

@@ -1,4 +1,4 @@
-// What a Transport owes its users when connections come, end and are refused.
+// Conformance tests of a Transport: connections that open, end and are refused.
 // Part of transport_conformance.h.
 #ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_CONNECTIONS_H_
 #define WEFT_LIBS_BUS_TESTING_TRANSPORT_CONNECTIONS_H_
@@ -31,7 +31,7 @@ TEST_P(TransportConformanceTest, ServerShutdownIsReportedAndFailsCalls) {
   EXPECT_THAT(channel_->Send(NewMessage(kNote, "")),
               StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_FALSE(channel_->peer().has_value());
-  // An answer that comes too late does no harm.
+  // A late answer is harmless.
   for (auto& late : handler_.TakeHeld())
     late.call->Reply(NewMessage(kEcho, ""));
   EXPECT_EQ(held.times(), 1);
@@ -121,7 +121,7 @@ TEST_P(TransportConformanceTest, DrainingEndpointRefusesNewRequests) {
   endpoint_->Drain();
   EXPECT_THAT(Call(NewMessage(kEcho, "")).Wait(),
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
-  // What ends work is served to the end.
+  // Requests that end work are served until the end.
   EXPECT_THAT(Call(NewMessage(kFail, "")).Wait(),
               StatusIs(absl::StatusCode::kNotFound, "no such thing"));
   RecordingChannelEvents events(scheduler_);
@@ -159,7 +159,7 @@ TEST_P(TransportConformanceTest, ExcessConnectionIsRefused) {
       StatusIs(absl::StatusCode::kResourceExhausted, "max_connections"));
   EXPECT_EQ(handler_.connects.size(), 2u);
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
-  // It goes on trying, and gets in when somebody has gone.
+  // It keeps trying, and is accepted when another connection has closed.
   second.reset();
   EXPECT_TRUE(third_events.WaitForConnects(1));
 }
@@ -182,7 +182,7 @@ TEST_P(TransportConformanceTest, HelloForAnotherTaskIsRefused) {
     channel->Call(NewMessage(kEcho, ""), {.wait_for_connection = true},
                   waits.callback());
     if (each.self.incarnation == 0) {
-      // A broken rule: the connection is closed without a word.
+      // A protocol violation: the connection is closed silently.
       ASSERT_TRUE(events.WaitForDisconnects(1));
       continue;
     }
@@ -191,7 +191,7 @@ TEST_P(TransportConformanceTest, HelloForAnotherTaskIsRefused) {
     ASSERT_TRUE(events.WaitForDisconnects(1));
     EXPECT_THAT(events.first_disconnect(),
                 StatusIs(absl::StatusCode::kFailedPrecondition, each.text));
-    // Nobody waits for it to try again.
+    // The call does not wait for another attempt.
     Answer late(scheduler_);
     channel->Call(NewMessage(kEcho, ""), {.wait_for_connection = true},
                   late.callback());
@@ -215,7 +215,7 @@ TEST_P(TransportConformanceTest, HandlerMayRefuseAPeer) {
   EXPECT_EQ(handler_.disconnects.size(), 0);
 }
 
-// At the address of a task that has gone another one may live for a while.
+// Another process may use the address of an ended task for a while.
 TEST_P(TransportConformanceTest, RefusedPeerRedials) {
   handler_.refuse_with = absl::FailedPreconditionError("of another cluster");
   handler_.num_refused = 2;
@@ -231,8 +231,8 @@ TEST_P(TransportConformanceTest, RefusedPeerRedials) {
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
 }
 
-// Whoever has worked with the right one is to wait for it, as for one that has
-// died, and not to be told that its address is wrong.
+// A client that was connected to the right task must wait for it, as for one
+// that has died, and must not report a wrong address.
 TEST_P(TransportConformanceTest, OtherProcessAtAKnownAddressIsALoss) {
   TransportOptions options;
   options.refused_redial = absl::Milliseconds(100);
@@ -291,7 +291,7 @@ TEST_P(TransportConformanceTest, AHundredPeersAreServed) {
   EXPECT_OK(Call(NewMessage(kEcho, "")).Wait());
 }
 
-// The end of a client's channel says nothing of its process.
+// The end of a client's channel does not mean that its process has ended.
 TEST_P(TransportConformanceTest, EndingTaskNotifiesTheTasksItDialed) {
   constexpr char kTask[] = "/job:worker/task:0";
   ASSERT_NO_FATAL_FAILURE(Connect());

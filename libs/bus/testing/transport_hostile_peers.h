@@ -1,4 +1,4 @@
-// What a Transport owes its users when the other end does as it likes. Part of
+// Conformance tests of a Transport: the other end misbehaves. Part of
 // transport_conformance.h.
 #ifndef WEFT_LIBS_BUS_TESTING_TRANSPORT_HOSTILE_PEERS_H_
 #define WEFT_LIBS_BUS_TESTING_TRANSPORT_HOSTILE_PEERS_H_
@@ -20,7 +20,7 @@
 
 namespace weft::bus {
 
-// A peer that says what it likes, over the bare wire.
+// A peer that sends arbitrary messages over the wire.
 class WirePeer {
  public:
   WirePeer(Wire& wire, const Address& address, Scheduler& scheduler,
@@ -34,7 +34,7 @@ class WirePeer {
     // It may be closed already.
     (void)wire_.Send(connection, std::move(frames));
   }
-  // True when the answer was welcome.
+  // Returns true if the hello was accepted.
   bool SayHello(HelloReply* reply) {
     Hello hello;
     hello.self.incarnation = 5;
@@ -63,7 +63,7 @@ class WirePeer {
   const ConnectionId connection;
 };
 
-// Neither lane is more than looked at: no credit ever comes back.
+// Neither lane is read: no credit is ever returned.
 TEST_P(TransportConformanceTest, UnsentBytesForAPeerAreLimited) {
   TransportOptions options;
   options.credit_bytes = 100'000;
@@ -105,7 +105,7 @@ TEST_P(TransportConformanceTest, UnsentBytesForAPeerAreLimited) {
                          [](const auto& bytes) { return !bytes.expired(); });
   };
   EXPECT_EQ(num_owed(), kFit);
-  // All answers come, for the control lane is no part of it.
+  // All answers arrive, because the control lane is not part of the limit.
   ASSERT_TRUE(peer.end.WaitForMessages(1 + kCalls));
   size_t errors = 0;
   for (const Frames& frames : peer.end.messages()) {
@@ -180,7 +180,7 @@ TEST_P(TransportConformanceTest, BadChunkDisconnectsOnlyItsSender) {
   const auto bytes = [](size_t size) {
     return Blob::FromString(std::string(size, 'x'));
   };
-  // Each row is said one after the other; the last is one too much.
+  // The messages of each row are sent in order; the last one is the violation.
   const std::vector<std::vector<Frames>> bad = {
       {{EncodeChunkHeader({0, 1, 0})}},
       {{bytes(24)}},
@@ -247,7 +247,7 @@ TEST_P(TransportConformanceTest, AnotherVersionIsRefused) {
                             ", ", hello.self.task, " ", kNewestVersion + 1,
                             " to ", kNewestVersion + 2,
                             "; run the same release everywhere")));
-  // It has as long to go away as it had for saying HELLO.
+  // The timeout for leaving is the one for sending HELLO.
   EXPECT_TRUE(peer.end.WaitForCloses(1));
 }
 

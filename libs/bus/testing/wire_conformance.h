@@ -1,5 +1,5 @@
-// What every Wire owes its users; each implementation's test instantiates this
-// suite with a factory of harnesses.
+// WireConformanceTest checks the contract of every Wire; each implementation's
+// test instantiates it with a factory of harnesses.
 #ifndef WEFT_LIBS_BUS_TESTING_WIRE_CONFORMANCE_H_
 #define WEFT_LIBS_BUS_TESTING_WIRE_CONFORMANCE_H_
 
@@ -22,7 +22,8 @@ class WireHarness {
   virtual Scheduler& scheduler() = 0;
   virtual Wire& server() = 0;
   virtual Wire& client() = 0;
-  // Where the server can listen, with port 0; the client reaches it there.
+  // The address where the server can listen, with port 0; the client reaches it
+  // there.
   virtual Address host() = 0;
 };
 
@@ -45,7 +46,8 @@ class WireConformanceTest
     EXPECT_OK(listener);
     return listener.ok() ? *std::move(listener) : nullptr;
   }
-  // Lives until the wires are gone, as an end must that is told of a close.
+  // Returns an end that lives until the wires are gone, because it may be
+  // notified of a close until then.
   RecordingEnd& NewEnd(RecordingEnd::OnEntry on_entry = nullptr) {
     ends_.push_back(
         std::make_unique<RecordingEnd>(scheduler_, std::move(on_entry)));
@@ -77,7 +79,7 @@ TEST_P(WireConformanceTest, BothEndsSeeOpenMessagesAndClose) {
       client_.Dial(listener->address(), Lane::kControl, dialed);
   EXPECT_NE(id, 0u);
   ASSERT_TRUE(dialed.WaitForOpens(1));
-  EXPECT_TRUE(accepted.entries().empty());  // nobody said anything yet
+  EXPECT_TRUE(accepted.entries().empty());  // no message was sent yet
   ASSERT_OK(client_.Send(id, Text("question")));
   ASSERT_TRUE(accepted.WaitForMessages(1));
   ASSERT_OK(server_.Send(accepted.entries()[0].connection, Text("answer")));
@@ -222,7 +224,7 @@ TEST_P(WireConformanceTest, ManyConnectionsExchangeMessages) {
     ASSERT_OK(client_.Send(ids.back(), Text(absl::StrCat(ids.back()))));
   }
   ASSERT_TRUE(dialed.WaitForMessages(kPeers));
-  for (const auto& entry : dialed.entries()) {  // each got its own back
+  for (const auto& entry : dialed.entries()) {  // each received its own message
     if (entry.kind == Kind::kMessage) {
       EXPECT_EQ(entry.frames[0].view(), absl::StrCat(entry.connection));
     }
@@ -290,7 +292,7 @@ TEST_P(WireConformanceTest, AcceptingEndMayClose) {
   }
   EXPECT_THAT(client_.Send(ids[0], Text("late")),
               StatusIs(absl::StatusCode::kUnavailable));
-  // The other one lives.
+  // The other one is alive.
   ASSERT_OK(server_.Send(second, Text("still here")));
   ASSERT_TRUE(dialed.WaitForMessages(1));
   for (const auto& entry : accepted.entries()) {
@@ -439,7 +441,7 @@ TEST_P(WireConformanceTest, MessagesSentBeforeCloseArrive) {
   ASSERT_TRUE(accepted.WaitForMessages(1));
   client_.Close(id);
   ASSERT_TRUE(accepted.WaitForCloses(1));
-  // A beginning of it, in order, and the end of the connection after it.
+  // The first messages, in order, and then the end of the connection.
   const int count = static_cast<int>(accepted.texts().size());
   EXPECT_EQ(accepted.texts(), Numbers(0, count));
   EXPECT_EQ(accepted.entries().back().kind, Kind::kClose);
