@@ -16,7 +16,7 @@ TEST(Crc32cTest, MatchesCastagnoliTestVectors) {
   EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62a8ab43u);
 }
 
-// One bit at a time, as the polynomial says.
+// Computes the CRC one bit at a time, as the polynomial defines it.
 uint32_t Slowly(const std::string& data) {
   uint32_t reg = ~uint32_t{0};
   for (const char c : data) {
@@ -28,7 +28,8 @@ uint32_t Slowly(const std::string& data) {
   return ~reg;
 }
 
-// The library takes long and short inputs, and odd ends, by other ways.
+// The library handles long and short inputs, and unaligned ends, by different
+// code.
 TEST(Crc32cTest, AnyLengthAndAlignment) {
   std::string data;
   for (int i = 0; i < 5000; ++i) data.push_back(static_cast<char>(i * 31 + 7));

@@ -43,7 +43,7 @@ TEST(EventMemoryTest, ManyThreadsAllocateAndFree) {
           *taken.back() = t;
         }
         for (int* block : taken) {
-          EXPECT_EQ(*block, t);  // nobody else has it
+          EXPECT_EQ(*block, t);  // it has no other owner
           EventMemory::Give(block);
         }
       }

@@ -35,7 +35,8 @@ TEST(JoinTest, ReportsTheFirstErrorOfItsParts) {
   EXPECT_THAT(join.TakeError(), StatusIs(StatusCode::kAborted, "first"));
 }
 
-// A part that was told to end tells of that; the user is to hear why.
+// A part that is cancelled because of another part's error reports that
+// cancellation; the user must see the original error.
 TEST(JoinTest, RootCauseIsReportedBeforeDerivedErrors) {
   const absl::Status derived = MarkDerived(absl::AbortedError("told to end"));
   Join join;
@@ -74,12 +75,12 @@ TEST(JoinCallsTest, CallsDoneOnceWithTheErrorOfManyThreads) {
                              : absl::OkStatus());
     });
   }
-  scheduler.reset();  // has run them all
+  scheduler.reset();  // runs all closures
   EXPECT_EQ(times, 1);
   EXPECT_THAT(status, StatusIs(StatusCode::kDataLoss, "one of them"));
 }
 
-// What `done` holds lives no longer than the callbacks.
+// The captures of `done` live no longer than the callbacks.
 TEST(JoinCallsTest, DoneIsReleasedWithTheLastCallback) {
   bool is_gone = false;
   std::optional<absl::Status> result;

@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kMostSuggested = 3;
 constexpr int kMostEdits = 3;
-// A name in another scope comes after any that differs in a character or two.
+// A name in another scope ranks after any that differs in one or two
+// characters.
 constexpr int kOtherScope = 2;
 constexpr int kFar = kMostEdits + 1;
 
@@ -23,8 +24,9 @@ bool IsInOtherScope(absl::string_view a, absl::string_view b) {
          absl::EndsWith(b, absl::StrCat("/", a));
 }
 
-// How many characters to insert, delete, replace or exchange with the next one;
-// kFar for more than `limit`. One row of the usual table at a time.
+// Returns how many characters to insert, delete, replace or exchange with the
+// next one; kFar for more than `limit`. Computes one row of the usual table at
+// a time.
 int EditDistance(absl::string_view a, absl::string_view b, int limit) {
   const int width = static_cast<int>(b.size());
   if (std::abs(static_cast<int>(a.size()) - width) > limit) return kFar;

@@ -1,5 +1,5 @@
-// Schedules at locks: what goes wrong between two of them is found, and each
-// seed goes wrong, or not, in the same way every time.
+// Simulated schedules with switches at locks: they find errors that happen
+// between two locks, and each seed fails, or not, in the same way every time.
 #include <functional>
 #include <memory>
 #include <set>
@@ -30,7 +30,7 @@ class Simulated {
   SimulatedScheduler scheduler_;
 };
 
-// Two closures that read a number under a lock and write it under another.
+// Two closures that read a number under a lock and write it under another lock.
 int LoseAnUpdate(uint64_t seed, uint64_t* trace,
                  const SimulatedYields& yields = {.one_in = 2}) {
   absl::Mutex mutex;
@@ -151,7 +151,7 @@ TEST(ObservedLocksTest, ATimeoutPassesInSimulatedTime) {
   EXPECT_EQ(scheduler->clock().Now(), before + absl::Hours(1));
 }
 
-// A stalled one lets time pass; everybody else goes on.
+// A stalled thread lets time pass; all others continue.
 TEST(ObservedLocksTest, StallsTakeTime) {
   absl::Mutex mutex;
   Simulated scheduler(3, {});

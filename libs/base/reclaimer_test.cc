@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Says when it ends, and may hold another one.
+// Reports when it is destroyed, and may hold another object.
 struct Large {
   ~Large() {
     if (before_end) before_end();
@@ -62,7 +62,7 @@ TEST_F(ReclaimerTest, WaitUntilNoneWaitsForDestructors) {
   EXPECT_TRUE(inner_ended);
 }
 
-// It may close a file of a mount that hangs.
+// A destructor may close a file on a hung mount.
 TEST_F(ReclaimerTest, SlowDestructorHoldsUpOnlyLaterOnes) {
   const auto release = scheduler_.NewEvent();
   auto slow = std::make_unique<Large>();

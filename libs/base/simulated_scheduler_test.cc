@@ -29,7 +29,7 @@ SchedulerHarnessFactory Seed(uint64_t seed) {
 INSTANTIATE_TEST_SUITE_P(Seeds, SchedulerConformanceTest,
                          ::testing::Values(Seed(1), Seed(2), Seed(3)));
 
-// Three clients and a timer that write down the order in which they ran.
+// Three clients and a timer that record the order in which they ran.
 struct Outcome {
   std::vector<int> order;
   uint64_t trace_hash;

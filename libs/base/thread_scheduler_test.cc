@@ -73,12 +73,12 @@ TEST(ThreadSchedulerTest, BlockingPoolGrowsToItsBoundAndThenQueues) {
   EXPECT_EQ(most, 3);
 }
 
-// Whoever holds a thread of the blocking pool may wait for one of these.
+// The holder of a blocking thread may wait for one of these.
 TEST(ThreadSchedulerTest, UnboundedPoolNeverQueues) {
   constexpr int kThreads = 3;
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
-  // The threads that wait may come to it late, and leave it later than this.
+  // The waiting threads may enter and leave the wait later than this.
   const std::shared_ptr<Event> release = scheduler->NewEvent();
   auto all_running = scheduler->NewEvent();
   scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
@@ -93,7 +93,7 @@ TEST(ThreadSchedulerTest, UnboundedPoolNeverQueues) {
   release->Set();
 }
 
-// Whatever holds the threads of all other pools that have a bound.
+// Even if all bounded pools are busy.
 TEST(ThreadSchedulerTest, ControlPoolIsIndependentOfOtherPools) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.compute_threads = 1,
@@ -120,7 +120,7 @@ TEST(ThreadSchedulerTest, ControlPoolIsIndependentOfOtherPools) {
   release->Set();
 }
 
-// A session can be extended whatever client functions wait for.
+// Extending a session does not depend on client functions.
 TEST(ThreadSchedulerTest, GraphPoolDoesNotWaitForClientFunctions) {
   SystemClock clock;
   auto scheduler = NewThreadScheduler(clock, {.max_blocking_threads = 1});
@@ -174,7 +174,7 @@ TEST(ThreadSchedulerTest, ClosuresWaitingForAThreadAreCounted) {
   }
 }
 
-// Every look at it finds it 70 us later.
+// Advances by 70 us with each reading.
 class TickingClock : public Clock {
  public:
   absl::Time Now() const override {
@@ -192,7 +192,7 @@ TEST(ThreadSchedulerTest, ThreadWakeTimeIsMeasured) {
   const absl::Duration unknown = progress->wake_time();
   EXPECT_GT(unknown, absl::ZeroDuration());
   // Whether the compute thread has gone to sleep while another pool ran
-  // something is a race; so loop until it has been woken many times.
+  // something is a race; so loop until it has been woken often enough.
   while (progress->wake_time() < absl::Microseconds(30)) {
     for (const Pool pool : {Pool::kBlocking, Pool::kCompute}) {
       auto ran = scheduler->NewEvent();
@@ -201,12 +201,12 @@ TEST(ThreadSchedulerTest, ThreadWakeTimeIsMeasured) {
     }
   }
   EXPECT_LE(progress->wake_time(), absl::Microseconds(70));
-  // What nobody has measured for a while is not known.
+  // A measurement that is not repeated for a while expires.
   for (int looks = 0; looks < 2000; ++looks) clock.Now();
   EXPECT_EQ(progress->wake_time(), unknown);
 }
 
-// A loop that began while all threads were busy, and has no more ranges than
+// A loop that began while all threads were busy and has no more ranges than
 // there are threads.
 TEST(ThreadSchedulerTest, ThreadFreedLaterHelpsParallelFor) {
   SystemClock clock;
@@ -228,7 +228,7 @@ TEST(ThreadSchedulerTest, ThreadFreedLaterHelpsParallelFor) {
     release->Set();
     EXPECT_TRUE(helped->WaitUntil(clock.Now() + absl::Seconds(30)));
   });
-  // They use what is declared here.
+  // Helpers use the variables declared here.
   while (busy > 0) std::this_thread::yield();
 }
 
@@ -245,7 +245,7 @@ TEST(ThreadSchedulerTest, FreeThreadsHelpParallelFor) {
   }
 }
 
-// Refuses threads by their number, from 0.
+// Refuses to start threads, chosen by their number from 0.
 class RefusingStarter : public ThreadStarter {
  public:
   using Refuses = std::function<bool(int)>;
@@ -268,7 +268,8 @@ class RefusingStarter : public ThreadStarter {
   int num_asked_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// One compute thread, 6 own ones, one of each other pool, and the timers'.
+// One compute thread, 6 of the unbounded pool, one of each other pool, and the
+// timer thread.
 constexpr int kOwnThreads = 6;
 constexpr int kFewestThreads = 5 + kOwnThreads;
 
@@ -331,7 +332,7 @@ TEST_F(ThreadShortageTest, QueuedWorkRunsOnceThreadsCanStart) {
   release->Set();
 }
 
-// As the loops of a server do not: others free and stop.
+// Unlike the loops of a server, of which others free and stop one.
 TEST_F(ThreadShortageTest, BusyUnboundedPoolKeepsAFreeThread) {
   auto scheduler = NewScheduler();
   starter_.SetRefuses([](int) { return true; });
@@ -369,7 +370,7 @@ TEST_F(ThreadShortageTest, PoolWithoutAnyThreadIsAnError) {
   }
 }
 
-// The status says it: nothing goes on.
+// The status reports it: the scheduler does not run.
 TEST_F(ThreadShortageTest, SchedulerThatCannotStartReportsNoShortage) {
   for (int started = 0; started < kFewestThreads; ++started) {
     starter_.SetRefuses(
@@ -394,7 +395,7 @@ TEST_F(ThreadShortageTest, DestructorRunsClosuresWithoutAThread) {
 }
 
 // Closures of each pool schedule one of each other pool, which may have no
-// thread, or be the only one that has.
+// thread, or be the only one with a thread.
 TEST_F(ThreadShortageTest, DestructorRunsClosuresScheduledByClosures) {
   constexpr Pool kPools[] = {Pool::kControl, Pool::kGraph, Pool::kBlocking,
                              Pool::kOwnThread, Pool::kCompute};
@@ -436,7 +437,7 @@ TEST(ThreadStarterTest, FailedThreadStartDoesNotAbort) {
               "The thread pool weft/b needs more than its 1 threads");
 }
 
-// Those of this process.
+// Names of the live threads of this process.
 std::set<std::string> LiveThreads() {
   std::set<std::string> threads;
   for (const auto& entry :
@@ -446,7 +447,7 @@ std::set<std::string> LiveThreads() {
   return threads;
 }
 
-// The system may list a thread for a moment after it was joined.
+// The system may list a thread briefly after it was joined.
 TEST(ThreadStarterTest, ProbeThreadsAreJoined) {
   SystemThreadStarter starter;
   const std::set<std::string> before = LiveThreads();

@@ -176,8 +176,8 @@ TEST(ClusterSpecTest, MalformedSpecErrorsNameTheDefect) {
   }
 }
 
-// It could not be written as JSON: a task that joins with it would end the
-// coordinator.
+// Other text could not be written as JSON: a task that joins with it would
+// crash the coordinator.
 TEST(ClusterSpecTest, AddressesAreUtf8) {
   EXPECT_THAT(ClusterSpec::Parse("ps|\xa1:2222"),
               StatusIs(absl::StatusCode::kInvalidArgument, "UTF-8"));

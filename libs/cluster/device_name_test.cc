@@ -106,7 +106,7 @@ TEST(DeviceNameTest, FullySpecifiedNameIsRecognized) {
 TEST(DeviceNameTest, MergesTwoRequests) {
   const struct {
     const char *a, *b;
-    const char* merged;  // or what the error contains, after '!'
+    const char* merged;  // or, after '!', text contained in the error
     const char* soft;
   } cases[] = {
       {"/job:a", "/task:1", "/job:a/task:1", "/job:a/task:1"},
@@ -119,7 +119,8 @@ TEST(DeviceNameTest, MergesTwoRequests) {
       {"/gpu:0", "/device:GPU", "/device:GPU:0", "/device:GPU:0"},
       {"/device:GPU", "/device:*:1", "/device:GPU:1", "/device:GPU:1"},
       {"/device:GPU:0", "/device:*:1", "!incompatible ids", "/device:GPU:*"},
-      // A different type opens the index too, even where only one asks for it.
+      // A different type clears the index too, even if only one of them
+      // requests it.
       {"/task:1/device:CPU", "/gpu:1", "!incompatible types", "/task:1"},
       {"/job:a/task:0/gpu:0", "/task:1/cpu:0", "!incompatible tasks",
        "!incompatible tasks"},

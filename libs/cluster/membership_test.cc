@@ -1,4 +1,4 @@
-// Who is there, on a time that is moved by hand.
+// Tests the membership with a manual clock.
 #include "libs/cluster/membership.h"
 
 #include <string>
@@ -94,7 +94,7 @@ TEST_F(MembershipTest, ConnectionLossDoesNotHandOverALiveTask) {
   ASSERT_OK(members_.Join(kPs0, 7, at(5)));
   EXPECT_THAT(members_.Join(kPs0, 8, at(6)),
               StatusIs(absl::StatusCode::kAlreadyExists));
-  // It does not come back a second time.
+  // It does not return after the second loss.
   EXPECT_TRUE(members_.Lose(kPs0, 7, at(6)));
   EXPECT_THAT(members_.Join(kPs0, 8, at(9)),
               StatusIs(absl::StatusCode::kAborted));
@@ -129,7 +129,7 @@ TEST_F(MembershipTest, SameIncarnationRejoinsAfterConnectionLoss) {
   EXPECT_EQ(StateOf(kPs0), State::kAlive);
 }
 
-// By a request that the one that it left with has overtaken.
+// A late join request that its leave request has overtaken.
 TEST_F(MembershipTest, LateJoinDoesNotReviveATaskThatLeft) {
   ASSERT_OK(members_.Join(kWorker0, 7, now_));
   EXPECT_TRUE(members_.Leave(kWorker0, 7));
@@ -140,7 +140,7 @@ TEST_F(MembershipTest, LateJoinDoesNotReviveATaskThatLeft) {
   ASSERT_OK(members_.Join(kWorker0, 8, now_));
 }
 
-// Who waits for its job to finish would wait for ever else.
+// Otherwise, callers that wait for its job to finish would wait forever.
 TEST_F(MembershipTest, LostTaskMayStillLeave) {
   ASSERT_OK(members_.Join(kWorker0, 7, now_));
   EXPECT_TRUE(members_.Lose(kWorker0, 7, now_));

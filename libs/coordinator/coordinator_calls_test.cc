@@ -132,7 +132,7 @@ TEST_F(CoordinatorTest, TaskThatLeftIsNeitherWaitedForNorUsed) {
   EXPECT_OK(Place(2, kWorker0, {NodeOf(Var("z"), "/job:ps/task:0")}));
 }
 
-// The tasks that are there tell it, as the coordinator before has told them.
+// The live tasks report it, as the previous coordinator has told them.
 TEST_F(CoordinatorTest, TasksThatLeftEarlierAreNotWaitedFor) {
   JoinAll();
   Leave(kPs0);
@@ -146,7 +146,7 @@ TEST_F(CoordinatorTest, TasksThatLeftEarlierAreNotWaitedFor) {
   EXPECT_FALSE(reply.has_come());
   JoinRequest join = JoinOf(kWorker0, 1);
   join.left = before.left;
-  join.left.push_back({kPs1, 1});  // it is there
+  join.left.push_back({kPs1, 1});  // it has joined
   join.left.push_back({"/job:nobody/replica:0/task:0", 1});
   ASSERT_OK(Join(join));
   scheduler_.RunUntilIdle();
@@ -154,7 +154,7 @@ TEST_F(CoordinatorTest, TasksThatLeftEarlierAreNotWaitedFor) {
   EXPECT_THAT(reply.get()->devices, ElementsAre(Cpu(kPs1)));
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLeft);
   EXPECT_EQ(Tasks()[kPs1].state, TaskState::kAlive);
-  // Once it is back, it is used, and its last process is not.
+  // Once it is back, it is used, and its previous process is not.
   EXPECT_THAT(Join(JoinOf(kPs0, 1)), StatusIs(absl::StatusCode::kAborted));
   JoinAs(kPs0, 2);
   EXPECT_OK(Place(2, kWorker0, {NodeOf(Var("z"), "/job:ps/task:0")}));
@@ -202,7 +202,7 @@ TEST_F(CoordinatorTest, TaskThatReturnsSoonIsUsed) {
   EXPECT_THAT(placed.devices, ElementsAre(Cpu(kPs1)));
 }
 
-// The time for the first is over by then.
+// The waiting time for the first is over by then.
 TEST_F(CoordinatorTest, TasksThatLeftAreNotWaitedForTwice) {
   JoinAll();
   Leave(kPs0);

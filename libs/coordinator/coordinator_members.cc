@@ -1,4 +1,4 @@
-// Who is there: joining, heartbeats, leaving and being lost.
+// Members: joining, heartbeats, leaving and losses.
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +15,7 @@ using protocol::HeartbeatRequest;
 using protocol::JoinReply;
 using protocol::JoinRequest;
 
-// How long a shutdown lets the other tasks go first.
+// How long a shutdown waits for the other tasks to leave first.
 constexpr absl::Duration kStopPatience = absl::Seconds(10);
 
 bool IsUuid(const std::string& text) {
@@ -45,7 +45,7 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   const auto state = before == members.end() ? Membership::State::kExpected
                                              : before->second.state;
   if (absl::Status status = tasks_.Join(request, Now()); !status.ok()) {
-    // What one that has left said before concerns nobody.
+    // Earlier statements of a task that has left do not matter.
     const bool has_left =
         state == Membership::State::kLeft && absl::IsAborted(status);
     if (!has_left) LogRefusal(request, status, callbacks);
@@ -63,13 +63,13 @@ absl::StatusOr<JoinReply> Coordinator::Impl::JoinLocked(
   beats_since_.erase(request.task);
   register_.AddTask(request.task);
   if (state == Membership::State::kLost) {
-    // What others declare on its devices only they know.
+    // Only the other tasks know what their sessions declare on its devices.
     register_.WantSessions();
   }
   TakeReport(request.task, request.report, callbacks);
   register_.AnswerJoin(request.task);
   // The report may be older than this coordinator: a session that ended since
-  // was told to the one before, or to nobody.
+  // was reported to the previous coordinator, or to none.
   register_.Want(request.task);
   NoteLeft(request.left, request.task, callbacks);
   SettleUuid(request.cluster_uuid);
@@ -111,9 +111,9 @@ std::vector<protocol::LeftTask> Coordinator::Impl::LeftSince(
   return changes;
 }
 
-// Tasks of different uuids refuse each other, so no two may ever be told. The
-// tasks of an earlier coordinator know theirs, and it stays the cluster's; that
-// there are none is certain once all have joined.
+// Tasks with different uuids refuse each other, so all tasks must get the same
+// uuid. The tasks of an earlier coordinator know theirs, and it remains the
+// cluster's; only when all have joined is it certain that there are none.
 void Coordinator::Impl::SettleUuid(const std::string& told) {
   if (uuid_is_settled_) return;
   const auto& members = tasks_.members().members();
@@ -125,7 +125,7 @@ void Coordinator::Impl::SettleUuid(const std::string& told) {
   if (IsUuid(told)) cluster_uuid_ = told;
 }
 
-// A process that claims a task may ask again and again.
+// A process that claims a task may retry at any rate.
 void Coordinator::Impl::LogRefusal(const JoinRequest& request,
                                    const absl::Status& why,
                                    DeferredCallbacks& callbacks) {
@@ -167,7 +167,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
   reply.cluster_uuid = SettledUuid();
   reply.left_version = left_version_;
   reply.left = LeftSince(request.left_version);
-  // A report travels beside the heartbeats.
+  // A report is sent in parallel with the heartbeats.
   if (!request.has_report) ++beats_since_[request.task];
   return reply;
 }
@@ -186,7 +186,7 @@ bool Coordinator::Impl::HaveAllHeard() const {
       continue;
     }
     const auto beats = beats_since_.find(task);
-    // The answer to the first may be on its way.
+    // The answer to the first may be in flight.
     if (beats == beats_since_.end() || beats->second < 2) return false;
   }
   return true;
@@ -214,9 +214,9 @@ void Coordinator::Impl::TakeReport(const std::string& task,
   TaskReported(task, callbacks);
 }
 
-// A member of the cluster may stop before it has joined a coordinator that
-// started anew. So may a task of an earlier deployment that had the same
-// addresses, and that one is not the task that is expected.
+// A member of the cluster may stop before it has joined a restarted
+// coordinator. So may a task of an earlier deployment that had the same
+// addresses, and that one is not the expected task.
 void Coordinator::Impl::Leave(const protocol::LeaveRequest& request) {
   DeferredCallbacks callbacks;
   absl::MutexLock lock(&mutex_);
@@ -270,9 +270,9 @@ void Coordinator::Impl::DropTask(const std::string& task,
   TaskWent(task, callbacks);
 }
 
-// Heartbeats only put it off, so that one timer is enough, armed anew when it
-// fires. It fires more often than anybody can be lost, to find out when this
-// process stood still.
+// Heartbeats only postpone it, so one timer is enough, rearmed when it fires.
+// It fires more often than a task can be lost, to detect that this process was
+// suspended.
 void Coordinator::Impl::ArmTick() {
   if (tick_ != 0 || closed_) return;
   const absl::Time next = tasks_.members().NextTick();
@@ -284,9 +284,9 @@ void Coordinator::Impl::ArmTick() {
                                 });
 }
 
-// Who stood still itself (it was stopped, its machine slept) has heard nobody
-// meanwhile: what they said is yet to be read. No more than what was missed is
-// given, or one that is late each time would never lose anybody.
+// If this process was suspended (it was stopped, its machine slept), it has
+// processed no heartbeats meanwhile: they are yet to be read. Only the missed
+// time is granted, or a tick that is always late would never lose a task.
 void Coordinator::Impl::GiveTimeIfLate(absl::Time now,
                                        DeferredCallbacks& callbacks) {
   const absl::Duration late = now - tick_due_;

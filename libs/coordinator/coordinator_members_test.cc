@@ -1,4 +1,4 @@
-// Who may join, who leaves, who is lost, and what they are told.
+// Tests joining, leaving and losses, and what tasks are told about them.
 #include <string>
 #include <vector>
 
@@ -47,7 +47,7 @@ TEST_F(CoordinatorTest, ClusterUuidIsSentOnceAllJoined) {
   EXPECT_EQ(after.cluster_uuid, last.cluster_uuid);
 }
 
-// Also where the task that plays the coordinator, or another, is new.
+// Also if the task that hosts the coordinator, or another, is new.
 TEST_F(CoordinatorTest, ClusterUuidOutlivesTheCoordinator) {
   const std::string uuid = "00112233445566778899aabbccddeeff";
   Start(200);
@@ -100,12 +100,12 @@ TEST_F(CoordinatorTest, EachDepartureIsReportedOnce) {
               ElementsAre(LeftTask{kPs0, 0}, LeftTask{kPs1, 1}));
 }
 
-// Two clusters that have had the same addresses.
+// Two clusters that use the same addresses.
 constexpr char kThisCluster[] = "0123456789abcdef0123456789abcdef";
 constexpr char kOtherCluster[] = "ffffffffffffffffffffffffffffffff";
 
-// They were members under the coordinator before this one, which has told them
-// which cluster this is.
+// They were members under the previous coordinator, which has told them the
+// cluster's uuid.
 TEST_F(CoordinatorTest, TaskMayLeaveBeforeItJoined) {
   JoinRequest survivor = JoinOf(kWorker0, 1);
   survivor.cluster_uuid = kThisCluster;
@@ -270,7 +270,7 @@ TEST_F(CoordinatorTest, StalledCoordinatorLosesNoTask) {
   coordinator_.reset();
 }
 
-// Also where it is stopped for less than anybody may be silent.
+// Also if it is stopped for less than the heartbeat timeout.
 TEST_F(CoordinatorTest, BrieflyStalledCoordinatorLosesNoTask) {
   const auto part = scheduler_.NewPart();
   Start(200, absl::Seconds(1), part.get());
@@ -295,8 +295,7 @@ TEST_F(CoordinatorTest, LateCoordinatorStillLosesSilentTasks) {
   coordinator_.reset();
 }
 
-// A logger whose lines take as long as the coordinator's lock is held would
-// never return.
+// A logger that waits until the coordinator's lock is free would never return.
 TEST_F(CoordinatorTest, LinesAreLoggedWithoutTheLock) {
   class AskingLogger : public Logger {
    public:
@@ -405,8 +404,8 @@ TEST_F(CoordinatorTest, HeartbeatReplyNamesFinishedJobs) {
   EXPECT_THAT(reply.finished_jobs, IsEmpty());
 }
 
-// Whoever is not there cannot hear of it, and whoever is there has heard an
-// answer when it asks again.
+// A task that is gone cannot be told, and a task that asks again has received
+// the previous answer.
 TEST_F(CoordinatorTest, HaveAllHeardTracksFinishedJobsReplies) {
   JoinAll();
   const auto beat_twice = [this](const char* task) {

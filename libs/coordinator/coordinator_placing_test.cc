@@ -1,4 +1,5 @@
-// What sessions share, and what becomes of it when they or their masters end.
+// Tests what sessions share, and what happens to it when they or their masters
+// end.
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,7 +92,7 @@ TEST_F(CoordinatorTest, ExplanationSeesResourcesAndDeclaresNone) {
   EXPECT_THAT(reply.reasons,
               ElementsAre(HasSubstr("Var 'x' lives there already"),
                           Not(HasSubstr("lives there"))));
-  // Another than what was explained, and than x: neither is compared.
+  // It differs from what was explained, and from x: neither is compared.
   EXPECT_OK(Place(3, kWorker1, {NodeOf(Var("y"), "/job:ps/task:1")}));
   request.graph.nodes = {NodeOf(Var("x", {7}), "/job:ps/task:0")};
   EXPECT_OK(BeginPlace(request).get());
@@ -117,7 +118,7 @@ TEST_F(CoordinatorTest, AnUnpinnedResourceIsFoundByASecondSession) {
   EXPECT_THAT(devices, ElementsAre(Cpu(kPs1)));
   ASSERT_OK_AND_ASSIGN(devices, Place(2, kWorker0, {NodeOf(Var("x"), "")}));
   EXPECT_THAT(devices, ElementsAre(Cpu(kPs1)));
-  // When both have ended it lives on because the object exists ...
+  // After both have ended the resource stays because the object exists ...
   EndSession(1);
   EndSession(2);
   protocol::TaskReport report;
@@ -125,7 +126,7 @@ TEST_F(CoordinatorTest, AnUnpinnedResourceIsFoundByASecondSession) {
   BeatAndReport(kPs1, report);
   ASSERT_OK_AND_ASSIGN(devices, Place(3, kWorker1, {NodeOf(Var("x"), "")}));
   EXPECT_THAT(devices, ElementsAre(Cpu(kPs1)));
-  // ... and once it does not, another is made.
+  // ... and once the object is gone, a new resource is made.
   EndSession(3);
   BeatAndReport(kPs1, {});
   ASSERT_OK_AND_ASSIGN(devices, Place(4, kWorker1, {NodeOf(Var("x"), "")}));
@@ -159,7 +160,7 @@ TEST_F(CoordinatorTest, ResourceDecidesAfterItsSessionEnds) {
   BeatAndReport(kPs0, report);
   EXPECT_THAT(reply.get(),
               StatusIs(kDisagrees, "has lived since a session of"));
-  // Somebody deletes it.
+  // A session deletes it.
   reply = BeginPlace(other);
   EXPECT_FALSE(reply.has_come());
   BeatAndReport(kPs0, {});
@@ -215,7 +216,7 @@ TEST_F(CoordinatorTest, ReplacedMasterCannotPlace) {
   PlacementRequest request = RequestOf(1, kWorker0, {NodeOf(Var("x"), "")});
   request.incarnation = 9;
   EXPECT_THAT(Place(request), StatusIs(absl::StatusCode::kAborted, kWorker0));
-  // Nor one that is replaced while it waits.
+  // Nor is a session that is replaced while it waits.
   coordinator_->OnTaskLost(kWorker0, 1, absl::UnavailableError("cut"));
   request.incarnation = 1;
   auto reply = BeginPlace(request);
@@ -323,7 +324,7 @@ TEST_F(CoordinatorTest, ReconnectKeepsDeclaredResources) {
   JoinRequest back = JoinOf(kPs0, 1);
   back.report.resources = declared.resources;
   EXPECT_OK(Join(back));
-  // What its session declares there only the worker knows now.
+  // Only the worker knows now what its session declares there.
   protocol::TaskReport report;
   report.sessions = {declared};
   BeatAndReport(kWorker0, report);
@@ -331,7 +332,7 @@ TEST_F(CoordinatorTest, ReconnectKeepsDeclaredResources) {
               StatusIs(kDisagrees, "declared by a session of"));
 }
 
-// Its end was told to the coordinator before, or to nobody.
+// Its end was reported to the previous coordinator, or to none.
 TEST_F(CoordinatorTest, SessionEndedDuringJoinIsForgotten) {
   JoinRequest worker = JoinOf(kWorker0, 1);
   worker.report.sessions = {{1, {Held("ps", Var("w"), Cpu(kPs0))}}};

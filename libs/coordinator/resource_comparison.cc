@@ -1,4 +1,5 @@
-// What stands against a placement: the rules at the top of resource_register.h.
+// Finds conflicts with a placement: the rules at the top of
+// resource_register.h.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -10,15 +11,16 @@
 namespace weft {
 namespace {
 
-// Programs that are compared with the one that is refused, so as to tell why.
+// The number of programs that are compared with the refused one to find the
+// cause.
 constexpr size_t kMostProgramsTold = 4;
 
 }  // namespace
 
 struct ResourceRegister::Own {
   const Session* session = nullptr;       // null: it is new
-  absl::flat_hash_set<uint64_t> entries;  // that are to be placed, and known
-  absl::flat_hash_set<Key> keys;          // that are to be placed
+  absl::flat_hash_set<uint64_t> entries;  // entries to be placed that are known
+  absl::flat_hash_set<Key> keys;          // keys to be placed
 
   bool Has(const Entry& entry) const {
     return entries.contains(entry.number) ||
@@ -49,7 +51,7 @@ ResourceRegister::Verdict ResourceRegister::Compare(
     const Declarer& declarer, absl::Span<const NodeResource> placed,
     uint64_t since) const {
   // A program that has a resource on several devices does not disagree with one
-  // that has come to only some of them so far.
+  // that has placed it on only some of them so far.
   const Own own = OwnOf(declarer, placed);
   Verdict verdict;
   for (const NodeResource& one : placed) {
@@ -90,8 +92,9 @@ void ResourceRegister::CompareOne(const Declarer& declarer,
   }
 }
 
-// Here a program may go on with what an earlier one has made, and can't where
-// type or shape differ. Ops that are given other attributes say so themselves.
+// On its own task a program may continue with what an earlier one has made,
+// except if type or shape differ. Ops with other attributes report that
+// themselves.
 void ResourceRegister::CompareOnOwnTask(const Declarer& declarer,
                                         const NodeResource& placed,
                                         uint64_t since,
@@ -125,8 +128,8 @@ void ResourceRegister::CompareOnDevice(const Declarer& declarer,
                                    sessions_.at(by->second).task, by->second});
     return;
   }
-  // What sessions declare says more than what the object is at the moment: its
-  // shape may change where a program allows that.
+  // Declarations of sessions say more than the current state of the object: its
+  // shape may change if a program allows that.
   if (!entry.declared.empty()) return;
   ResourceFacts left = entry.Left();
   if (left.AgreeWith(facts)) return;
@@ -152,7 +155,7 @@ void ResourceRegister::CompareElsewhere(const Declarer& declarer,
       entry.last_task == entry.task || entry.last_task == declarer.task) {
     return;
   }
-  // In another job it is more likely something else of the same name.
+  // In another job it is more likely an unrelated resource of the same name.
   if (JobOfDevice(*entry.device) != JobOfDevice(placed.device)) return;
   AddLeft(declarer, placed, entry, entry.Left(), since, verdict);
 }
@@ -214,7 +217,7 @@ void ResourceRegister::CompareNamesakes(const Declarer& declarer,
 void ResourceRegister::FindNamesakes(const NodeResource& placed, const Own& own,
                                      std::vector<Namesake>& found) const {
   const Key key = KeyOf(placed.resource);
-  // Another kind. Which one a program means is clear only where it has one.
+  // Another kind. Which one a program means is clear only if it has one.
   for (auto it = entries_.lower_bound({key.container, key.name, ""});
        it != entries_.end() && it->first.container == key.container &&
        it->first.name == key.name;
@@ -278,7 +281,7 @@ void ResourceRegister::AddCauses(const Declarer& declarer,
   for (const NodeResource& one : placed) {
     if (TaskOfDevice(one.device) != declarer.task) here.push_back(one);
   }
-  // That which knows most of the other program.
+  // Finds the program of which most is known.
   DeclaredProgram there;
   std::set<uint64_t> seen;
   for (const ResourceDifference& one : verdict.differences) {

@@ -1,4 +1,5 @@
-// What sessions and tasks say of shared resources, and who may disagree.
+// Tests what sessions and tasks report about shared resources, and which
+// conflicts are refused.
 #include "libs/coordinator/resource_register.h"
 
 #include <string>
@@ -64,8 +65,8 @@ class ResourceRegisterTest : public testing::Test {
     return absl::OkStatus();
   }
 
-  // A heartbeat's answer, and the next heartbeat with a report. What sessions
-  // of the task are open is told as it is.
+  // Simulates a heartbeat's answer, and the next heartbeat with a report. The
+  // open sessions of the task are reported as they are.
   void Report(const std::string& task,
               const std::vector<NamedResource>& held = {},
               const std::vector<protocol::DeclaredResources>& sessions = {}) {
@@ -193,7 +194,7 @@ TEST_F(ResourceRegisterTest, KnownDefinitionsMustAgree) {
       Place(4, kWorker1, {queue("FIFOQueue capacity=5")});
   EXPECT_THAT(status, StatusIs(kDisagrees, "here:  FIFOQueue capacity=5 on"));
   EXPECT_THAT(status, StatusIs(kDisagrees, "there: FIFOQueue capacity=10 on"));
-  // Reports do not tell it: the last declaration does.
+  // Reports do not end it: the last declaration does.
   for (const uint64_t session : {1, 2, 3}) register_.EndSession(session);
   Report(kPs0, {queue("").resource});
   EXPECT_THAT(
@@ -283,7 +284,7 @@ TEST_F(ResourceRegisterTest, ContainerNameAndKindIdentifyAResource) {
   EXPECT_EQ(register_.num_entries(), 4);
 }
 
-// Correct programs, which are never refused.
+// Correct programs, which must never be refused.
 
 TEST_F(ResourceRegisterTest, LocalResourcesOfOneNameAreNotCompared) {
   const NamedResource step = Var("worker", "sync_rep_local_step", {});
@@ -291,7 +292,7 @@ TEST_F(ResourceRegisterTest, LocalResourcesOfOneNameAreNotCompared) {
   EXPECT_OK(Place(2, kWorker1, {On(kWorker1, step)}));
   EXPECT_OK(Place(3, kWorker1, {On(kWorker1, Var("worker", step.name, {9}))}))
       << "nor is what a session has on its own task";
-  // Nor is what they leave.
+  // Nor are the resources that they leave.
   for (const uint64_t session : {1, 2, 3}) register_.EndSession(session);
   Report(kWorker0, {step});
   Report(kWorker1);
@@ -323,7 +324,7 @@ TEST_F(ResourceRegisterTest, LongerProgramDoesNotDisagree) {
   EXPECT_OK(Place(3, kPs0, {On(kPs1, Var("ps", "w"))}));
 }
 
-// What is left when sessions end.
+// Resources that remain when sessions end.
 
 TEST_F(ResourceRegisterTest, EntryEndsWithItsSessionAndResource) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
@@ -358,7 +359,7 @@ TEST_F(ResourceRegisterTest, ExistingResourceKeepsItsEntry) {
   EXPECT_OK(refused(On(kPs0, Var("ps", "w"))));
 }
 
-// A variable whose shape may change, after a program that declared it of one.
+// A variable whose shape may change, after a program that declared a fixed one.
 TEST_F(ResourceRegisterTest, UnknownShapeMatchesLaterDeclarations) {
   EXPECT_OK(
       Place(1, kWorker0, {On(kPs0, Var("ps", "w")), On(kPs0, Var("ps", "v"))}));
@@ -380,7 +381,7 @@ TEST_F(ResourceRegisterTest, UnknownShapeMatchesLaterDeclarations) {
               StatusIs(kDisagrees, "there: float"));
 }
 
-// Also on the task of the session itself, where open ones are not compared.
+// Also on the session's own task, where open resources are not compared.
 TEST_F(ResourceRegisterTest, ResourceLeftOnOwnTaskMustAgree) {
   const auto queue = [](const std::string& definition) {
     return On(kWorker0,
@@ -444,7 +445,7 @@ TEST_F(ResourceRegisterTest, StaleReportIsNotTrusted) {
   EXPECT_FALSE(register_.Answer(kPs0));
 }
 
-// Heartbeats go on while a task collects its report.
+// Heartbeats continue while a task collects its report.
 TEST_F(ResourceRegisterTest, LaterAnswerDoesNotRefreshAReport) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   register_.EndSession(1);
@@ -493,15 +494,15 @@ TEST_F(ResourceRegisterTest, WithoutReportsOnlyOpenSessionsCount) {
       << "it may live there";
 }
 
-// What a placement costs does not depend on how much there is already. Counted,
-// not timed.
+// The cost of a placement does not depend on the number of known resources.
+// Counted, not timed.
 
 class ResourceRegisterCostTest : public ResourceRegisterTest {
  protected:
   static std::string Worker(int i) {
     return absl::StrCat("/job:worker/replica:0/task:", i);
   }
-  // A replica's model, on the parameter servers, and a step of its own.
+  // A replica's model, on the parameter servers, and its own step counter.
   static std::vector<NodeResource> Model(const std::string& worker,
                                          int num_variables) {
     std::vector<NodeResource> model;
@@ -512,14 +513,14 @@ class ResourceRegisterCostTest : public ResourceRegisterTest {
     model.push_back(On(worker, Var("worker", "local_step", {})));
     return model;
   }
-  // Looks, from before to after.
+  // Returns the number of lookups that `work` causes.
   template <typename Work>
   uint64_t CostOf(const Work& work) {
     const uint64_t before = register_.num_looks();
     work();
     return register_.num_looks() - before;
   }
-  // Comes as a replica: asks where things live, compares, declares.
+  // Acts as a replica: asks where resources live, compares, declares.
   void Come(int worker, int num_variables) {
     const std::vector<NodeResource> model =
         Model(Worker(worker), num_variables);
@@ -568,7 +569,7 @@ TEST_F(ResourceRegisterCostTest, OtherContainersAndLocalsAreFree) {
             15 * kVariables);
 }
 
-// Two programs that have nothing to do with each other but their names.
+// Two programs that have only names in common.
 TEST_F(ResourceRegisterCostTest, UnrelatedProgramsCostNoMoreThanOne) {
   constexpr int kVariables = 50;
   const auto come_as_stranger = [&](int worker) {
@@ -585,7 +586,7 @@ TEST_F(ResourceRegisterCostTest, UnrelatedProgramsCostNoMoreThanOne) {
   EXPECT_LE(CostOf([&] { come_as_stranger(201); }), 2 * few);
 }
 
-// Tasks come and go.
+// Tasks join and leave.
 
 TEST_F(ResourceRegisterTest, LostTaskLosesContainersAndSessions) {
   EXPECT_OK(
@@ -637,7 +638,7 @@ TEST_F(ResourceRegisterTest, ANewRegisterLearnsFromReports) {
 
 TEST_F(ResourceRegisterTest, SessionMissingFromReportsHasEnded) {
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
-  // Its master may not have heard yet that it was placed.
+  // Its master may not know yet that it was placed.
   Report(kWorker0);
   EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker0, 1)));
   EXPECT_TRUE(register_.Answer(kWorker0)) << "so another report is wanted";
@@ -656,7 +657,7 @@ TEST_F(ResourceRegisterTest, LateReportRestoresASession) {
   EXPECT_TRUE(register_.Answer(kWorker0)) << "so another report is wanted";
   Report(kWorker0, {}, {{1, {Held(Var("worker", "w"), Cpu(kWorker0))}}});
   EXPECT_THAT(register_.SessionsOfTasks(), ElementsAre(Pair(kWorker0, 1)));
-  // What it leaves is known, as of any other.
+  // Resources that it leaves are known, like those of any other task.
   register_.EndSession(1);
   Report(kWorker0, {Var("worker", "w")});
   const NodeResource other = On(kWorker0, Var("worker", "w", {4}));
@@ -682,7 +683,7 @@ TEST_F(ResourceRegisterTest, MalformedReportEntriesAreSkipped) {
         Held(Var("ps", "d"), Cpu(kPs0))},  // another task's
        {{1, {Held(Var("ps", "e"), ""), Held(Var("", "f"), Cpu(kPs0))}}}});
   EXPECT_EQ(register_.num_entries(), 0);
-  // Nor does a task speak for another's session.
+  // Nor can a task report on another task's session.
   EXPECT_OK(Place(1, kWorker0, {On(kPs0, Var("ps", "w"))}));
   Report(kWorker1, {}, {{1, {Held(Var("ps", "x"), Cpu(kPs0))}}});
   EXPECT_EQ(register_.num_entries(), 1);

@@ -1,4 +1,5 @@
-// What tasks tell of themselves; who may join is tested by coordinator_test.
+// Tests what tasks report about themselves; coordinator_test covers which tasks
+// may join.
 #include "libs/coordinator/task_table.h"
 
 #include <string>

@@ -105,7 +105,7 @@ class FunctionExpander : public NodeAdder {
     bool is_in_control_flow = false;
     bool has_effects = false;
   };
-  // When the contents of a function begin.
+  // Determines when the contents of a function begin.
   struct Begin {
     std::vector<const Node*> gate;          // of nodes without inputs
     std::vector<const Node*> effects_gate;  // of nodes with effects

@@ -21,11 +21,11 @@
 namespace weft {
 namespace {
 
-// How often a reset that waits for tasks looks for those that have left.
+// How often a reset that waits for tasks checks for those that have left.
 constexpr absl::Duration kLookForLeft = absl::Seconds(2);
 
-// Tasks of which the filters let at least one device pass; the master's own
-// passes every filter.
+// Returns the tasks of which the filters select at least one device; the
+// master's own task passes every filter.
 absl::StatusOr<std::vector<std::string>> FilterTasks(
     const MasterOptions& options, const std::vector<std::string>& filters) {
   ASSIGN_OR_RETURN(const DeviceFilters parsed, DeviceFilters::Parse(filters));
@@ -42,7 +42,7 @@ absl::Status ClosedByClient() {
       "Step was cancelled by an explicit call to `Session::Close()`.");
 }
 
-// Whose session it is can go on in another one.
+// The client of the session can continue in another session.
 absl::Status ClosedByReset() {
   return absl::AbortedError(
       "Step was aborted: Session::Reset() has ended all sessions of this "
@@ -92,9 +92,11 @@ std::vector<SlowStep> Master::FindSlow(uint64_t number) const {
 
 void Master::CloseAll(const absl::Status& cause,
                       absl::AnyInvocable<void()> done) {
-  // First, so that a master that ends waits for the end of what is taken out.
+  // Begun first, so that the master's destructor waits for the end of the
+  // removed sessions.
   auto farewell = calls_.Begin(nullptr, nullptr);
-  if (!farewell.ok()) return done();  // it has ended, and has closed all
+  if (!farewell.ok())
+    return done();  // the master has ended, and has closed all sessions
   absl::btree_map<uint64_t, std::shared_ptr<MasterSession>> sessions;
   {
     absl::MutexLock lock(&mutex_);
@@ -123,7 +125,7 @@ void Master::End(const absl::Status& cause) {
 
 void Master::Drain(absl::Time deadline) {
   draining_.store(true, std::memory_order_release);
-  // Nobody can go on with them.
+  // No client can continue with them.
   for (const auto& session : Sessions()) {
     if (session->is_monitored()) continue;
     session->CancelIdlePartialRuns(ShuttingDown());
@@ -178,7 +180,7 @@ absl::StatusOr<uint64_t> Master::NewSession(
   auto session = reclaimer_->Own(
       std::make_unique<MasterSession>(id, config, options_, steps_, *watch_));
   absl::MutexLock lock(&mutex_);
-  // Under the lock: who drains closes those that are there then.
+  // Under the lock: a drain closes the sessions that exist then.
   RETURN_IF_ERROR(CheckNotDraining());
   if (sessions_.size() >= static_cast<uint64_t>(options_.max_sessions)) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -267,7 +269,7 @@ void Master::HoldSteps(const protocol::StepHold& hold, Done done) {
     session->HoldCallables(hold.holder, callables,
                            [finish] { finish(absl::OkStatus()); });
   }
-  // One that has ended meanwhile did not find them.
+  // A session that has ended meanwhile did not find them.
   if (!Holds(hold.holder)) {
     for (const auto& [session, callables] : held) {
       session->ReleaseHold(hold.holder);
@@ -405,7 +407,8 @@ void Master::CloseSession(uint64_t session, Done done) {
     is_mine = sessions_.erase(session) > 0;
     closing_.Add(session, *found);
   }
-  if (!is_mine) return done(absl::OkStatus());  // who took it out closes it
+  if (!is_mine)
+    return done(absl::OkStatus());  // the thread that took it out closes it
   NoteTakenOut(**found);
   (*found)->Close(
       ClosedByClient(), *std::move(farewell),
@@ -420,15 +423,15 @@ struct Master::Resetting {
   absl::Time deadline;
   Done done;
 
-  // For the connection of one task, until the call is cancelled or the task has
-  // left.
+  // A wait for the connection of one task, until the call is cancelled or the
+  // task has left.
   struct Wait {
     const std::shared_ptr<Cancellation> ended =
         std::make_shared<Cancellation>();
     CancellationLink call_ended;
     std::atomic<bool> has_left{false};
   };
-  // By task. All are there before the first look for those that have left.
+  // By task. Complete before the first check for those that have left.
   std::map<std::string, std::shared_ptr<Wait>> waits;
   std::atomic<bool> is_waiting{true};
 
@@ -441,7 +444,7 @@ struct Master::Resetting {
     waits[task] = wait;
     return wait;
   }
-  // What was there is gone with the task.
+  // The containers are gone with the task.
   void NoteLeft(const std::string& task) {
     const auto found = waits.find(task);
     if (found == waits.end()) return;
@@ -473,8 +476,8 @@ void Master::Reset(const std::vector<std::string>& containers,
   CloseAll(ClosedByReset(), [this, reset] { ClearContainers(reset); });
 }
 
-// The call lasts until the task has answered, or its request is withdrawn: who
-// ends the master ends the ways to others next.
+// The call lasts until the task has answered, or its request is cancelled: once
+// the master has ended, the connections to other tasks may end.
 void Master::ClearOn(protocol::Worker& worker,
                      const std::shared_ptr<Resetting>& reset,
                      protocol::Worker::Done done) {
@@ -567,7 +570,7 @@ void Master::ListDevices(Cancellation* client,
       "list the devices of all tasks", {},
       [this](absl::Time until, std::shared_ptr<Cancellation> cancellation,
              auto answer) {
-        // Asked again while this task drains: CANCELLED ends the call.
+        // Repeated while this task drains: CANCELLED ends the call.
         if (absl::Status drains = CheckNotDraining(); !drains.ok()) {
           return answer(absl::CancelledError(drains.message()));
         }

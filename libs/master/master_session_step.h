@@ -115,7 +115,7 @@ class MasterSession::Step {
   Join join_;  // of its parts
   std::unique_ptr<std::atomic<PartState>[]> parts_;
   size_t room_for_parts_ = 0;
-  // Of a traced step, by part; otherwise empty.
+  // Trace of one part of a traced step; empty otherwise.
   struct TracedPart {
     protocol::PartitionTrace trace;
     absl::Time asked;

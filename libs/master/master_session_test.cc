@@ -1,4 +1,5 @@
-// A session whose graph grows while the coordinator takes its time.
+// Tests a session whose graph is extended while the coordinator's answers are
+// delayed.
 #include "libs/master/master_session.h"
 
 #include <memory>
@@ -71,7 +72,7 @@ class MasterSessionTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(session_, NewSession());
   }
 
-  // Answers what is held, or is asked again, until the test is over.
+  // Answers what is held, and retries, until the test is over.
   void TearDown() override {
     coordinator_.hold = worker_.hold = ps_.hold = false;
     while (coordinator_.num_held() > 0) coordinator_.Release();
@@ -105,7 +106,7 @@ class MasterSessionTest : public ::testing::Test {
     return Ask().CreateSession(config);
   }
 
-  // Without waiting; as far as that goes without time.
+  // Does not wait; runs as far as possible without advancing the time.
   void Extend(int64_t from_version, const std::string& nodes, Extended* result,
               Cancellation* client = nullptr) {
     *result = absl::UnknownError("not answered yet");
@@ -135,7 +136,7 @@ class MasterSessionTest : public ::testing::Test {
     scheduler_.RunUntilIdle();
   }
 
-  // Feeds 2 to `feed`; `fetch` is that as well.
+  // Feeds 2 to `feed` and expects the same value from `fetch`.
   absl::Status Run(const std::string& feed, const std::string& fetch) {
     ASSIGN_OR_RETURN(
         const uint64_t callable,
@@ -260,7 +261,7 @@ TEST_F(MasterSessionTest, SecondExtensionOfAVersionIsRefused) {
                                "Current version is 1 but caller expected 0"));
 }
 
-// Its client has asked again, for the answer was late.
+// Its client has retried, because the answer was late.
 TEST_F(MasterSessionTest, ResentExtensionIsPlacedOnce) {
   Extended first, again;
   coordinator_.hold = true;
@@ -327,7 +328,7 @@ TEST_F(MasterSessionTest, OverloadedTaskIsNotifiedOfTheEndLater) {
   EXPECT_EQ(worker_.deleted.size(), 3u);
 }
 
-// One that stops, say: it is there, and refuses.
+// For example a stopping task: it is connected, and refuses.
 TEST_F(MasterSessionTest, RefusingTaskIsRetriedWithBackoff) {
   Extended extended;
   Extend(0, Nodes("x", "y"), &extended);
@@ -351,14 +352,14 @@ TEST_F(MasterSessionTest, DisconnectedClientCancelsItsExtension) {
   Cancellation client;
   coordinator_.hold = true;
   Extend(0, Nodes("x", "y"), &first, &client);
-  Extend(0, Nodes("a", "b"), &second, &client);  // waits for its turn
+  Extend(0, Nodes("a", "b"), &second, &client);  // queued
   Extend(0, Nodes("x", "z"), &third);
   client.Cancel(absl::UnavailableError("the connection was lost"));
   scheduler_.RunUntilIdle();
   EXPECT_THAT(first, StatusIs(absl::StatusCode::kUnavailable, "was lost"));
   EXPECT_THAT(second, StatusIs(absl::StatusCode::kUnavailable, "was lost"));
   ASSERT_EQ(coordinator_.num_held(), 2u);
-  Release();  // of the first, which nobody waits for
+  Release();  // of the first, which has no waiting caller
   EXPECT_THAT(third, StatusIs(absl::StatusCode::kUnknown));
   Release();
   ASSERT_OK(third);
@@ -379,7 +380,7 @@ TEST_F(MasterSessionTest, CloseCancelsWaitingExtensions) {
   EXPECT_EQ(master_->num_sessions(), 0);
 }
 
-// Its index would be that of a fetch which the run has no room for.
+// Its index would be that of a fetch that the run does not have.
 TEST_F(MasterSessionTest, ClientMayNotSendPartitionOps) {
   Graph graph(StandardOps());
   ASSERT_OK_AND_ASSIGN(
@@ -398,7 +399,7 @@ TEST_F(MasterSessionTest, ClientMayNotSendPartitionOps) {
   EXPECT_OK(extended);
 }
 
-// A callable of two tasks; the ps, which comes first, is there.
+// A callable of two tasks; the ps, which comes first, is connected.
 class TwoTasksTest : public MasterSessionTest {
  protected:
   void SetUp() override {
@@ -451,8 +452,8 @@ TEST_F(TwoTasksTest, TraceUsesTheMastersClock) {
                         .metadata = &metadata},
                        [&](absl::Status status) { ended = std::move(status); });
   scheduler_.RunUntilIdle();
-  // There it began after 2 ms, ran something for 4, and took 2 for the answer.
-  // The trace of the ps is read for 100 ms more.
+  // There it began after 2 ms, ran for 4 ms, and took 2 ms for the answer. The
+  // trace of the ps is read 100 ms later.
   const auto tell = [&](protocol::RecordingWorker& task, const char* device,
                         absl::Duration ahead,
                         std::optional<absl::Time> answered = std::nullopt) {
@@ -529,7 +530,7 @@ TEST_F(TwoTasksTest, CallableOfDisconnectedClientIsDropped) {
   EXPECT_OK(made);
 }
 
-// Nothing of it is kept, and once there is memory it is made.
+// Nothing of it is kept, and once there is memory it can be made.
 TEST_F(TwoTasksTest, CallableExceedingMemoryIsRefused) {
   ps_.new_variables.Add("table", 100);
   ps_.new_variables.room.task = 99;
@@ -567,7 +568,7 @@ TEST_F(TwoTasksTest, SessionsCloseConcurrently) {
   EXPECT_EQ(ps_.deleted.size(), 3u);
 }
 
-// Who closes it is answered, though the tasks never are heard of again.
+// The caller of close is answered even if the tasks never answer.
 TEST_F(TwoTasksTest, CloseWaitingForTasksEndsWithTheMaster) {
   ASSERT_OK(Ask().MakeCallable(session_, spec_));
   ps_.hold = true;
@@ -586,7 +587,7 @@ TEST_F(MasterSessionTest, SlowPlacementIsRequestedOnce) {
   coordinator_.hold_placements = true;
   const absl::Time begin = clock_.Now();
   Extend(0, Nodes("x", "y"), &extended);
-  // Nothing but the operation's own end brings it back unanswered.
+  // Only the operation's own timeout ends it without an answer.
   EXPECT_EQ(coordinator_.placement_deadline - begin, MasterOptions().patience);
   coordinator_.answer = absl::DeadlineExceededError("ps:0 has not joined");
   scheduler_.AdvanceBy(absl::Seconds(21));  // after 5, 10 and 20 seconds
@@ -649,7 +650,7 @@ class OpenPartialRunTest : public MasterSessionTest {
     while (!worker_.running.empty()) worker_.EndRun();
     MasterSessionTest::TearDown();
   }
-  // Takes the fetch, which is not there.
+  // Requests the fetch, which is not there yet.
   void Call(absl::Status* answer) {
     *answer = absl::UnknownError("not answered yet");
     master_->RunCallable(
@@ -701,7 +702,7 @@ TEST_F(OpenPartialRunTest, ADrainDoesNotWaitForItsClient) {
   EXPECT_TRUE(worker_.running.empty());
 }
 
-// As many as the blocking pool has threads, and more.
+// As many sessions as the blocking pool has threads, and more.
 TEST_F(MasterSessionTest, WaitingSessionsDoNotBlockOthers) {
   Extended first;
   Extend(0, Nodes("x", "y"), &first);
@@ -814,8 +815,8 @@ TEST_F(MasterSessionTest, DisconnectedClientCancelsItsReset) {
   EXPECT_TRUE(coordinator_.forgotten.empty());
 }
 
-// It may leave while the reset waits for it, or be known to have left only once
-// a coordinator that has started anew hears of it.
+// It may leave while the reset waits for it, or be known to have left only
+// after a restarted coordinator learns of it.
 TEST_F(MasterSessionTest, ResetDoesNotWaitForTasksThatLeft) {
   ps_.hold = true;
   absl::Status reset = absl::UnknownError("not answered yet");
@@ -828,13 +829,13 @@ TEST_F(MasterSessionTest, ResetDoesNotWaitForTasksThatLeft) {
   scheduler_.AdvanceBy(absl::Seconds(3));
   EXPECT_OK(reset);
   EXPECT_EQ(worker_.cleared.size(), 1u);
-  // One that comes back has other containers.
+  // A task that comes back has new containers.
   ps_.hold = false;
   while (!ps_.held.empty()) ReleaseFirst(ps_);
   EXPECT_TRUE(ps_.cleared.empty());
 }
 
-// A task that stands still has been asked, and may go on later.
+// A suspended task has received the request, and may resume later.
 TEST_F(MasterSessionTest, CancelledResetIsCancelledOnTasks) {
   Cancellation client;
   ps_.hold_clears = true;
@@ -850,7 +851,7 @@ TEST_F(MasterSessionTest, CancelledResetIsCancelledOnTasks) {
   EXPECT_TRUE(clearing->IsCancelled());
 }
 
-// Whoever it asked may answer late; it is gone then.
+// Tasks may answer after the master is gone.
 TEST_F(MasterSessionTest, LateAnswersDoNotUseAnEndedMaster) {
   Extended extended;
   Extend(0, Nodes("x", "y"), &extended);
@@ -863,7 +864,7 @@ TEST_F(MasterSessionTest, LateAnswersDoNotUseAnEndedMaster) {
   scheduler_.AdvanceBy(absl::Minutes(1));
 }
 
-// Else it would place, and register, what nobody waits for.
+// Otherwise it would place, and register, for a caller that is gone.
 TEST_F(MasterSessionTest, CoordinatorIsToldOfACancelledCall) {
   coordinator_.hold = true;
   Extended extended;
@@ -878,8 +879,8 @@ TEST_F(MasterSessionTest, CoordinatorIsToldOfACancelledCall) {
   EXPECT_TRUE(placement->IsCancelled());
 }
 
-// Steps of a callable that a step of some other master holds off.
-// What a Saver of SaveConsistency::kStep adds (libs/passes/variable_saving.h).
+// Steps of a callable that are held by a step of another master, with the nodes
+// that a Saver of SaveConsistency::kStep adds (libs/passes/variable_saving.h).
 std::string MarkNodes(int64_t max_hold_micros = 2000000) {
   Graph graph(StandardOps());
   auto v = graph.AddNode(
@@ -900,7 +901,7 @@ std::string MarkNodes(int64_t max_hold_micros = 2000000) {
   return ExportGraphDef(graph).value();
 }
 
-// All who write stand still meanwhile.
+// All steps that write are held meanwhile.
 TEST_F(MasterSessionTest, MarkingVariablesHasATimeLimit) {
   coordinator_.placement_reply.devices = {kDevice, kDevice, kDevice};
   Extended extended;
@@ -927,7 +928,7 @@ TEST_F(MasterSessionTest, MarkingVariablesHasATimeLimit) {
                               "not marked within 2s. Raise max_hold"));
 }
 
-// Whoever lets nobody wait for steps that run still wants a checkpoint.
+// A user who allows no waiting for running steps still wants a checkpoint.
 TEST_F(MasterSessionTest, MarkingIsAllowedWithoutHoldTime) {
   coordinator_.placement_reply.devices = {kDevice, kDevice, kDevice};
   Extended extended;
@@ -979,7 +980,7 @@ class HeldStepsTest : public MasterSessionTest {
         [this](absl::Status status) { held_ = std::move(status); });
     return std::exchange(held_, absl::UnknownError("not answered yet"));
   }
-  // Its answer comes as ended_.
+  // Its answer is stored in ended_.
   void Begin(Cancellation* client = nullptr) {
     ended_ = absl::UnknownError("the step has not ended");
     master_->RunCallable(
@@ -1051,7 +1052,8 @@ TEST_F(HeldStepsTest, StepThatDoesNotEndIsNamed) {
   EXPECT_OK(Hold(Action::kReleaseSteps));
 }
 
-// What another process runs that was, or is, the same task can't be held off.
+// Steps that another process runs as the same task, before or after, cannot be
+// held.
 TEST_F(HeldStepsTest, StepsOfAnotherIncarnationAreRefused) {
   EXPECT_THAT(Hold(Action::kHoldSteps, 6),
               StatusIs(absl::StatusCode::kAborted,
@@ -1060,7 +1062,7 @@ TEST_F(HeldStepsTest, StepsOfAnotherIncarnationAreRefused) {
   EXPECT_OK(ended_);
 }
 
-// It waits for nobody's save.
+// It does not wait for the save of another session.
 TEST_F(HeldStepsTest, HeldStepEndsWithItsCaller) {
   worker_.hold_runs = true;
   worker_.answer = absl::CancelledError("given up");
@@ -1073,7 +1075,7 @@ TEST_F(HeldStepsTest, HeldStepEndsWithItsCaller) {
   EXPECT_TRUE(worker_.running[0].step.cancellation->IsCancelled());
   worker_.EndRun();
   EXPECT_THAT(ended_, StatusIs(absl::StatusCode::kCancelled));
-  // The next one waits, and begins, as if nothing had been.
+  // The next one waits, and begins, as if nothing had happened.
   worker_.answer = absl::OkStatus();
   Begin();
   EXPECT_TRUE(worker_.running.empty());
@@ -1084,7 +1086,8 @@ TEST_F(HeldStepsTest, HeldStepEndsWithItsCaller) {
   EXPECT_OK(ended_);
 }
 
-// Its steps are cancelled, and write until they have heard of it.
+// Its steps are cancelled, and may write until they have received the
+// cancellation.
 TEST_F(HeldStepsTest, StepsOfASessionThatIsClosedAreWaitedFor) {
   worker_.hold_runs = true;
   Begin();
@@ -1109,7 +1112,7 @@ TEST_F(HeldStepsTest, HoldAfterItsReleaseIsRefused) {
   EXPECT_OK(ended_);
 }
 
-// However long it is held off, its session's end ends it.
+// However long it is held, the end of its session ends it.
 TEST_F(HeldStepsTest, HeldStepEndsWithItsSession) {
   worker_.hold_runs = true;
   ASSERT_OK(Hold(Action::kHoldSteps));
@@ -1126,7 +1129,7 @@ TEST_F(HeldStepsTest, HeldStepEndsWithItsSession) {
   EXPECT_OK(closed);
 }
 
-// Its tasks would know nothing of what it is to run.
+// Otherwise its tasks would not know the callable that it runs.
 TEST_F(HeldStepsTest, ReleasedCallableIsKeptForHeldSteps) {
   ASSERT_OK(Hold(Action::kHoldSteps));
   Begin();
@@ -1140,7 +1143,7 @@ TEST_F(HeldStepsTest, ReleasedCallableIsKeptForHeldSteps) {
   EXPECT_EQ(worker_.deregistered, std::vector<uint64_t>{callable_});
 }
 
-// With several, until the last has ended, whatever its end.
+// With several steps, until the last has ended, whatever its result.
 TEST_F(HeldStepsTest, ReleasedCallableIsKeptForItsLastStep) {
   worker_.hold_runs = true;
   worker_.answer = absl::CancelledError("given up");
@@ -1164,7 +1167,7 @@ TEST_F(HeldStepsTest, ReleasedCallableIsKeptForItsLastStep) {
   EXPECT_EQ(worker_.deregistered, std::vector<uint64_t>{callable_});
 }
 
-// One whose feeds do not fit is told at once.
+// A step whose feeds do not fit is refused at once.
 TEST_F(HeldStepsTest, RefusedStepIsNotHeld) {
   ASSERT_OK(Hold(Action::kHoldSteps));
   ended_ = absl::UnknownError("the step has not ended");

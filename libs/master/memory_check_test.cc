@@ -20,7 +20,7 @@ class MemoryCheckTest : public ::testing::Test {
   static std::string Task(int index) {
     return absl::StrCat("/job:ps/replica:0/task:", index);
   }
-  // The task `index` is to make one variable.
+  // The task `index` is about to make one variable.
   void Tell(int index, int64_t bytes, protocol::MemoryRoom room) {
     protocol::NewVariables made;
     made.Add(absl::StrCat("t/part_", index), bytes);
@@ -93,7 +93,8 @@ TEST_F(MemoryCheckTest, TasksOfUnknownMachinesCountAlone) {
   EXPECT_OK(check_->Check());
 }
 
-// Its own room is what one task has; the machine's is asked for several.
+// One task has its own available memory; the machine's matters for several
+// tasks.
 TEST_F(MemoryCheckTest, SingleTaskOfAMachineCountsAlone) {
   Tell(0, 80, {.task = 80, .machine = "a", .machine_has = 79});
   EXPECT_OK(check_->Check());

@@ -19,7 +19,7 @@ class PartialRunTest : public ::testing::Test {
  protected:
   PartialRunTest() { run_->StepBegins(step_); }
 
-  // The call's answer comes as `answer`.
+  // The call's answer is stored in `answer`.
   absl::Status Call(const std::vector<int>& feeds,
                     const std::vector<int>& fetches, absl::Status* answer,
                     Cancellation* client = nullptr,
@@ -43,12 +43,12 @@ class PartialRunTest : public ::testing::Test {
                          : scheduler_.clock().Now() + timeout,
                      ++number_, scheduler_, done);
   }
-  // The step makes a fetch.
+  // The step produces a fetch.
   void Make(int fetch, float value, bool is_dead = false) {
     EXPECT_OK(run_->client()->Send({.edge = FetchEdge(fetch)},
                                    Tensor::Scalar(value), is_dead));
   }
-  // As a task that was told of the step's end.
+  // Acts as a task that was told of the step's end.
   int64_t EndAsCancelled() {
     EXPECT_TRUE(step_->IsCancelled());
     run_->client()->Abort(step_->status());
@@ -158,7 +158,7 @@ TEST_F(PartialRunTest, AgeIsThatOfTheOldestPendingCall) {
   Make(0, 7);
   EXPECT_OK(first);
   EXPECT_EQ(run_->OldestCall(), 2u);
-  // One that is refused is not under way.
+  // A refused call is not in flight.
   EXPECT_FALSE(Call({0}, {}, &first).ok());
   Make(1, 7);
   EXPECT_EQ(run_->OldestCall(), std::nullopt);

@@ -1,5 +1,5 @@
-// A session's graph: its versions, what is asked of the coordinator, and what
-// is left of an extension that fails.
+// Tests a session's graph: its versions, its requests to the coordinator, and
+// the state after an extension fails.
 #include "libs/master/session_graph.h"
 
 #include <memory>
@@ -48,7 +48,7 @@ class SessionGraphTest : public ::testing::Test {
     config_.log_device_placement = true;
   }
 
-  // The bytes of nodes that `add` adds to those that were sent before.
+  // Returns the bytes of the nodes that `add` adds to those sent before.
   template <typename Add>
   std::string Nodes(Add add) {
     const int first = client_.num_nodes();
@@ -77,7 +77,7 @@ class SessionGraphTest : public ::testing::Test {
     });
   }
 
-  // The coordinator places what is new, and older nodes that it names, on
+  // The coordinator places new nodes, and older ones that the request names, on
   // `devices`.
   Extended Extend(int64_t from_version, std::string nodes,
                   std::vector<std::string> devices) {
@@ -133,7 +133,7 @@ TEST_F(SessionGraphTest, EachExtensionIsPlacedAsAVersion) {
                                   "y: (Identity): " + std::string(kDevice)));
 }
 
-// Its client has not got the answer.
+// Its client has not received the answer.
 TEST_F(SessionGraphTest, RepeatedExtensionIsAnsweredAgain) {
   const std::string nodes = Placeholder("x");
   ASSERT_OK(Extend(0, nodes, {kDevice}));
@@ -224,7 +224,7 @@ TEST_F(SessionGraphTest, PendingExtensionKeepsTheOldVersion) {
   EXPECT_EQ(third->version, 3);
 }
 
-// Taking a large graph back takes time, which a control thread does not have.
+// Reverting a large graph takes time, which a control thread does not have.
 TEST_F(SessionGraphTest, CancelledPlacementIsUndoneOnTheGraphPool) {
   ASSERT_OK(Extend(0, Placeholder("x"), {kDevice}));
   coordinator_.hold = true;

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 
 constexpr int kMany = 10'000;
 
-// Begins and ends so many.
+// Begins and ends `count` steps.
 void RunSteps(StepCounter& steps, int count) {
   for (int i = 0; i < count; ++i) steps.End(steps.Begin());
 }

@@ -48,7 +48,7 @@ TEST_F(StepGateTest, HoldWithoutStepsIsDoneAtOnce) {
   EXPECT_EQ(Said(), std::vector<std::string>{"quiet"});
 }
 
-// In the order of their coming, once nobody holds them off any more.
+// In order of arrival, once no hold remains.
 TEST_F(StepGateTest, WaitingStepsBeginWhenTheLastHoldEnds) {
   bool is_held[3] = {true, true, true};
   Call(gate_.Add(kSave, {3}, {}, Say("quiet")));
@@ -66,7 +66,7 @@ TEST_F(StepGateTest, WaitingStepsBeginWhenTheLastHoldEnds) {
   EXPECT_TRUE(gate_.IsIdle());
 }
 
-// Who waits for the steps to end hears of the end of the hold, too.
+// A caller that waits for the steps to end is also told of the end of the hold.
 TEST_F(StepGateTest, ReleaseBeforeTheHoldIsDoneIsReported) {
   Call(gate_.Add(kSave, {3}, {10}, Say("quiet")));
   Call(gate_.Remove(kOtherSave));

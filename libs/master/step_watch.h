@@ -89,7 +89,7 @@ class StepWatch : public std::enable_shared_from_this<StepWatch> {
 
   void BeginTicking();
   void Tick();
-  // What was already reported about a session.
+  // State that was already reported about a session.
   struct Reported {
     uint64_t step = 0;
     DoublingTimes times;

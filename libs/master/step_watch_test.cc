@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 constexpr char kPs[] = "/job:ps/replica:0/task:0";
 constexpr char kWorker[] = "/job:worker/replica:0/task:1";
 
-// A session, 7, whose steps all need one ps and one worker.
+// A session, number 7, whose steps all need one ps and one worker.
 class StepWatchTest : public ::testing::Test {
  protected:
   std::shared_ptr<StepWatch> Watch(absl::Duration interval,
@@ -102,7 +102,7 @@ TEST_F(StepWatchTest, NextSlowStepIsLoggedSoon) {
   EXPECT_THAT(logger_.lines()[4], HasSubstr("more than 5s for step 2"));
 }
 
-// Weft makes it, and it lasts until the chief has begun.
+// Weft adds the wait, and it lasts until the chief has begun.
 TEST_F(StepWatchTest, WaitForVariablesNamesTheChief) {
   awaits_variables_ = true;
   Begin();
@@ -154,7 +154,7 @@ TEST_F(StepWatchTest, NoTimerRunsWithoutSteps) {
   const int64_t before = scheduler_.num_steps();
   scheduler_.AdvanceBy(absl::Hours(1));
   EXPECT_EQ(scheduler_.num_steps(), before);
-  // And it begins again.
+  // It begins again.
   Begin();
   scheduler_.AdvanceBy(absl::Seconds(6));
   EXPECT_THAT(logger_.lines(), SizeIs(1));

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// What a task takes to answer that is there, with room to spare.
+// How long a live task takes to answer, with a margin.
 constexpr absl::Duration kHoldAnswerTime = absl::Seconds(5);
 
 }  // namespace
@@ -128,7 +128,7 @@ void WriterHold::Release(CallGroup& group) {
                        done(released.status());
                      });
   };
-  // Steps first: who is told later that it may go on has to wait no longer.
+  // Steps first: a task that is released later need not wait longer.
   for (const auto& [task, writers] : named_->ByTask()) {
     protocol::Worker* const worker = options_.directory->Find(task);
     if (worker != nullptr) tell(task, *worker, Action::kReleaseSteps);
@@ -138,7 +138,8 @@ void WriterHold::Release(CallGroup& group) {
   }
 }
 
-// One that overtakes its hold, which is under way still, has that refused.
+// A release that overtakes its hold, which is still in flight, makes that hold
+// fail.
 void WriterHold::Abandon() {
   CallGroup group(*options_.scheduler);
   Release(group);

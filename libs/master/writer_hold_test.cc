@@ -17,7 +17,7 @@ constexpr char kPs[] = "/job:ps/replica:0/task:0";
 constexpr char kWorker[] = "/job:worker/replica:0/task:1";
 using Action = protocol::StepHold::Action;
 
-// A ps whose variables some worker's master writes.
+// A ps whose variables a worker's master writes.
 class WriterHoldTest : public testing::Test, public protocol::WorkerDirectory {
  protected:
   WriterHoldTest() { ps_.writers = {{kWorker, {12, 8}, 4}}; }
@@ -99,7 +99,7 @@ TEST_F(WriterHoldTest, TooManyWritersAreRefused) {
   EXPECT_TRUE(worker_.step_holds.empty());
 }
 
-// Who waits for the end of all calls does not wait for it.
+// Waiting for the end of all calls does not wait for it.
 TEST_F(WriterHoldTest, ATaskThatNeverAnswersKeepsNoCall) {
   ps_.hold_step_holds = true;
   auto hold = NewHold();
@@ -148,7 +148,7 @@ TEST_F(WriterHoldTest, HoldEndsWithItsClient) {
   EXPECT_THAT(begun, StatusIs(absl::StatusCode::kCancelled, "gone"));
   hold->LetGoOfClient();
   hold->Abandon();
-  // The late answer finds nobody: steps are not held off for it.
+  // The late answer has no receiver: steps are not held for it.
   ASSERT_EQ(worker_.held.size(), 1u);
   worker_.held.front()();
   EXPECT_EQ(Asked(worker_), std::vector{Action::kReleaseSteps});

@@ -87,14 +87,14 @@ void LocalRendezvous::Receive(const RendezvousKey& key, Receiver receiver) {
   receiver(std::move(status), std::move(tensor), is_dead);
 }
 
-// Of those outside loops there are as many as the graph has edges: they stay,
-// empty, so that a second Send or Receive is noticed.
+// Entries outside loops are as many as the graph has edges: they stay, empty,
+// so that a second Send or Receive is detected.
 void LocalRendezvous::Finish(Meetings::iterator meeting) {
   if (meeting->first.is_in_loop()) meetings_.erase(meeting);
 }
 
-// Values that were sent stay until the destructor: to free large ones takes
-// time, which the thread that aborts may not have.
+// Values that were sent are kept until the destructor: freeing large ones takes
+// time, which the aborting thread may not have.
 void LocalRendezvous::Abort(absl::Status cause) {
   std::vector<std::pair<RendezvousKey, Receiver>> receivers;
   {
@@ -106,7 +106,7 @@ void LocalRendezvous::Abort(absl::Status cause) {
       receivers.emplace_back(key, std::exchange(meeting.receiver, nullptr));
     }
   }
-  // In order, so that a simulation repeats.
+  // Sorted, so that a simulation is reproducible.
   std::sort(receivers.begin(), receivers.end(),
             [](const auto& a, const auto& b) {
               return std::tie(a.first.edge, a.first.frame, a.first.iteration) <

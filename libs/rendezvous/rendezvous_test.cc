@@ -77,7 +77,7 @@ TEST(LocalRendezvousTest, ASecondSendOrReceiveIsRefused) {
   }
 }
 
-// However often a loop goes around, and however many inner loops it begins.
+// Regardless of the number of iterations and of inner loops.
 TEST(LocalRendezvousTest, DeliveredLoopKeysAreForgotten) {
   LocalRendezvous rendezvous;
   constexpr uint64_t kIterations = 10'000;
@@ -94,8 +94,8 @@ TEST(LocalRendezvousTest, DeliveredLoopKeysAreForgotten) {
   EXPECT_EQ(rendezvous.num_meetings(), 0u);
 }
 
-// A late second value of a loop's key finds no receiver: it waits, and goes
-// with the step. That of a key of this very moment is noticed.
+// A late second value for a key of a loop finds no receiver: it stays until the
+// step ends. A second value while the first is still there is detected.
 TEST(LocalRendezvousTest, SecondValueOfALoopKeyIsNotDelivered) {
   LocalRendezvous rendezvous;
   const RendezvousKey key = {.edge = 1, .frame = 7, .iteration = 3};
@@ -110,7 +110,7 @@ TEST(LocalRendezvousTest, SecondValueOfALoopKeyIsNotDelivered) {
   EXPECT_EQ(first->tensor.scalar<float>(), 1);
 }
 
-// Freeing large values takes long; the thread that aborts has no time.
+// Freeing large values takes long; the aborting thread must not be held up.
 TEST(LocalRendezvousTest, AbortKeepsValuesUntilItsEnd) {
   const Tensor value = Tensor::Scalar(1.0f);
   {

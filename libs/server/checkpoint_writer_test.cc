@@ -93,7 +93,7 @@ class WritersWorld {
   std::unique_ptr<Process> client_;
 };
 
-// What a program has at hand: a process whose file system knows writers.
+// The environment of a program: a process whose file system knows the writers.
 class ProcessFiles : private WritersWorld, public FileSystem {
  public:
   using WritersWorld::WritersWorld;
@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(SeveralWriters, FileSystemConformanceTest,
                            return HarnessOf(
                                2, "zmq://localhost:1000,localhost:1001/t");
                          }));
-// As writers do whose roots are one disk.
+// Several writers whose root is the same disk.
 INSTANTIATE_TEST_SUITE_P(WritersOfOneDisk, FileSystemConformanceTest,
                          testing::Values([] {
                            return HarnessOf(
@@ -213,7 +213,8 @@ TEST(CheckpointWriterTaskTest, WritersShareTheShards) {
       StatusIs(kInvalid, "is elsewhere"));
 }
 
-// As after the loss of a writer's disk, or of power while folders are made.
+// As after the loss of a writer's disk, or after a power failure while
+// directories are created.
 TEST(CheckpointWriterTaskTest, MissingDirectoryIsCreatedAndDeleted) {
   const std::string folder = absl::StrCat(kBoth, "/t/f");
   for (const int has_it : {0, 1}) {
@@ -278,8 +279,8 @@ TEST(CheckpointWriterTaskTest, WriterInThisProcessIsCalledDirectly) {
   EXPECT_EQ(process.file_system().ReadFile(path).value(), "bytes");
 }
 
-// One connection to a writer, whoever uses it; when there are too many, one
-// that is not used makes room.
+// All users share one connection to a writer; beyond the limit, an unused
+// connection is closed.
 TEST(CheckpointWriterTaskTest, ConnectionsAreSharedAndBounded) {
   WritersWorld world(4);
   ZmqFileSystem files({.scheduler = &world.scheduler(),
@@ -301,7 +302,7 @@ TEST(CheckpointWriterTaskTest, ConnectionsAreSharedAndBounded) {
       connections += world.network().num_connections(
           "client", absl::StrCat("checkpoint_writer", writer));
     }
-    EXPECT_LE(connections, 2) << i;  // nothing is large, so no bulk lanes
+    EXPECT_LE(connections, 2) << i;  // no large messages, so no bulk channels
   }
   {
     ASSERT_OK_AND_ASSIGN(const auto zero, files.NewRandomAccessFile(path(0)));
@@ -382,7 +383,7 @@ TEST(CheckpointWriterTaskTest, DisconnectedClientMayFinishItsSave) {
   world.scheduler().AdvanceBy(absl::Seconds(4));
   EXPECT_FALSE(stopped);
   EXPECT_OK(world.files().WriteFileAtomically("zmq://localhost:1000/b", "b"));
-  // One that does not come back is not waited for.
+  // A client that does not reconnect is not waited for.
   world.network().Kill("client");
   world.scheduler().AdvanceBy(absl::Seconds(4));
   EXPECT_TRUE(stopped);

@@ -54,7 +54,7 @@ class CoordinatorLinkTest : public testing::Test {
     while (coordinator_.num_held() > 0) coordinator_.Release();
     scheduler_.RunUntilIdle();
   }
-  // Lets the attempt last for as long as the link said, and fail like that.
+  // Lets the attempt last for the time that the link set, and fail with `why`.
   absl::Duration NextAttemptFails(const absl::Status& why) {
     const absl::Duration slice = coordinator_.last_deadline - clock_.Now();
     scheduler_.AdvanceBy(slice);
@@ -93,7 +93,7 @@ TEST_F(CoordinatorLinkTest, SlowCoordinatorIsSentFewReports) {
   EXPECT_TRUE(link_->joined());
 }
 
-// Nothing is sent to it, and as soon as it is there it is to be told.
+// Nothing is sent to it, and as soon as it is reachable it must be told.
 TEST_F(CoordinatorLinkTest, UnreachableCoordinatorIsRetriedSteadily) {
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(NextAttemptFails(absl::UnavailableError("no connection in time")),
@@ -101,8 +101,8 @@ TEST_F(CoordinatorLinkTest, UnreachableCoordinatorIsRetriedSteadily) {
   }
 }
 
-// The thread that was told of the first attempt's success goes on after the
-// loss; what it arms does not take the place of the next attempt.
+// The thread that handles the success of the first attempt continues after the
+// loss; the timer that it arms must not replace the next attempt.
 TEST_F(CoordinatorLinkTest, LossBeforeFirstHeartbeatRejoins) {
   events_.on_cluster_known = [this] { link_->OnLost(); };
   coordinator_.Release();
@@ -134,7 +134,7 @@ TEST_F(CoordinatorLinkTest, TasksThatLeftAreReportedToNextCoordinator) {
   coordinator_.heartbeat_reply.left = {{absl::StrCat(kPs, 0), 0}};
   scheduler_.AdvanceBy(absl::Seconds(1));
   EXPECT_FALSE(link_->HasLeft(absl::StrCat(kPs, 0), 5));
-  // The next one knows less, and what it knows is newer.
+  // The next coordinator has a smaller version, but newer information.
   coordinator_.join_reply.coordinator = 78;
   coordinator_.heartbeat_reply.left_version = 2;
   coordinator_.heartbeat_reply.left = {{absl::StrCat(kPs, 1), 6}};
@@ -149,7 +149,7 @@ TEST_F(CoordinatorLinkTest, TasksThatLeftAreReportedToNextCoordinator) {
   EXPECT_FALSE(link_->HasLeft(absl::StrCat(kPs, 2), 7));
 }
 
-// The first answer of a coordinator may be older than a goodbye.
+// The first answer of a coordinator may be older than a leave.
 TEST_F(CoordinatorLinkTest, TaskThatLeftAfterTheJoinIsReported) {
   using protocol::LeftTask;
   const LeftTask gone{"/job:ps/replica:0/task:2", 7};
@@ -194,7 +194,7 @@ TEST_F(CoordinatorLinkTest, OtherProcessDoesNotEndAJoinedTask) {
     coordinator_.Release();
     EXPECT_THAT(logger_.lines().back(),
                 testing::HasSubstr(std::string(refusal.message())));
-    // It is not told of the task more often than need be.
+    // It is not told of the task more often than necessary.
     scheduler_.AdvanceBy(absl::Seconds(29));
     EXPECT_EQ(coordinator_.num_held(), 0);
     scheduler_.AdvanceBy(absl::Seconds(2));
@@ -215,7 +215,7 @@ TEST_F(CoordinatorLinkTest, ReturningCoordinatorIsJoinedAtOnce) {
   link_->OnConnected();
   scheduler_.RunUntilIdle();
   ASSERT_EQ(coordinator_.num_held(), 1);
-  // It comes while the stranger's answer is on its way, too.
+  // Also if the event comes while the other process's answer is in flight.
   link_->OnConnected();
   scheduler_.RunUntilIdle();
   coordinator_.Release();
@@ -240,7 +240,7 @@ TEST_F(CoordinatorLinkTest, PersistentOtherProcessEndsAJoinedTask) {
   scheduler_.AdvanceBy(absl::Seconds(1));
   claim(absl::Seconds(19));
   EXPECT_EQ(events_.num_refusals, 0);
-  // A stranger in between tells nothing of it.
+  // Another process in between reports nothing about it.
   coordinator_.answer = absl::FailedPreconditionError("another cluster");
   coordinator_.Release();
   scheduler_.AdvanceBy(absl::Seconds(30));
@@ -250,7 +250,7 @@ TEST_F(CoordinatorLinkTest, PersistentOtherProcessEndsAJoinedTask) {
   EXPECT_EQ(events_.num_refusals, 1);
 }
 
-// While the answer to its farewell takes its time.
+// While the answer to its leave request is delayed.
 TEST_F(CoordinatorLinkTest, LeavingTaskSendsNoHeartbeatsOrJoins) {
   coordinator_.Release();
   scheduler_.AdvanceBy(absl::Milliseconds(500));
@@ -263,7 +263,7 @@ TEST_F(CoordinatorLinkTest, LeavingTaskSendsNoHeartbeatsOrJoins) {
   EXPECT_TRUE(coordinator_.heartbeats.empty());
 }
 
-// Else its job would never be finished.
+// Otherwise its job would never be finished.
 TEST_F(CoordinatorLinkTest, TaskLeavesALostCoordinator) {
   coordinator_.Release();
   link_->OnLost();
@@ -274,7 +274,7 @@ TEST_F(CoordinatorLinkTest, TaskLeavesALostCoordinator) {
   EXPECT_EQ(coordinator_.joins.size(), 1);
 }
 
-// One that has started anew may serve them in either order.
+// A restarted coordinator may serve them in either order.
 TEST_F(CoordinatorLinkTest, LeaveWaitsForAPendingJoin) {
   coordinator_.Release();
   link_->OnLost();
@@ -310,7 +310,7 @@ TEST_F(CoordinatorLinkTest, HeartbeatAfterLeaveDoesNotRejoin) {
   EXPECT_EQ(coordinator_.joins.size(), 1);
 }
 
-// A member whose coordinator answers at once, of a process with few threads.
+// A member whose coordinator answers at once, in a process with few threads.
 class BusyMemberTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -353,7 +353,7 @@ TEST_F(BusyMemberTest, HeartbeatsWaitForNoKernel) {
   EXPECT_EQ(NumBeats(), 10);
 }
 
-// It waits for the lock of a variable that a kernel changes.
+// The report waits for the lock of a variable that a kernel changes.
 TEST_F(BusyMemberTest, HeartbeatsWaitForNoReport) {
   events_.on_report = [this] { release_->Wait(); };
   coordinator_.heartbeat_reply.wants_report = true;
@@ -378,7 +378,7 @@ TEST_F(BusyMemberTest, WantedReportIsSentAtOnce) {
   EXPECT_EQ(NumReports(), 1);
 }
 
-// Heartbeats find out whether the coordinator knows this task.
+// Heartbeats detect whether the coordinator knows this task.
 TEST_F(BusyMemberTest, FailedReportDoesNotRejoin) {
   coordinator_.heartbeat_reply.wants_report = true;
   events_.on_report = [this] {

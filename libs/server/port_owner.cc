@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
 
-// Says HELLO, and keeps the first answer of a task.
+// Sends HELLO, and keeps the first answer of a task.
 class Greeting : public bus::ChannelEvents {
  public:
   explicit Greeting(Process& process)

@@ -37,10 +37,10 @@
 namespace weft {
 namespace {
 
-// How often a server that has finished looks whether it has joined, and whether
-// others have heard of it.
+// How often a finished server checks whether it has joined, and whether the
+// other tasks were notified.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
-// A checkpoint writer that stops expects no save to begin so shortly before the
+// A stopping checkpoint writer expects no save to begin this shortly before the
 // end of its drain time.
 constexpr absl::Duration kSaveTime = absl::Seconds(2);
 
@@ -56,8 +56,8 @@ std::unique_ptr<Process> NewProcess(const ServerOptions& options,
                      .use_instance_metadata = options.use_instance_metadata});
 }
 
-// The log line for a task that left cleanly, or for a connection that was lost.
-// `needed`: running steps use the task.
+// Returns the log line for a task that left cleanly, or for a connection that
+// was lost. `needed`: running steps use the task.
 std::string DescribeEnd(const std::string& task, bool needed) {
   return absl::StrCat(task, " has ended",
                       needed ? ", and with it the steps that need it" : "");
@@ -89,13 +89,13 @@ constexpr absl::Duration kBetweenTries = absl::Milliseconds(100);
 // coordinator.
 constexpr absl::Duration kLongestGoodbye = absl::Seconds(30);
 
-// A task of its own outlives trainings.
+// Returns false for a task that outlives trainings.
 bool EndsWithTraining(const std::string& coordinator_task) {
   const auto name = DeviceName::Parse(coordinator_task);
   return name.ok() && name->job != "coordinator";
 }
 
-// "/job:checkpoint_writer/replica:0/task:0, ..."; empty: there is none.
+// Returns "/job:checkpoint_writer/replica:0/task:0, ..."; empty: there is none.
 std::string Writers(const ClusterSpec& cluster) {
   std::vector<std::string> writers;
   const auto job = cluster.jobs().find(kWriterJob);
@@ -159,7 +159,7 @@ class Server::Impl : private PeerObserver,
     RETURN_IF_ERROR(process_.local_tasks().Add(AsLocalTask()));
     logger_.Info(absl::StrCat("Started server with target: ", target_));
     StartMetrics();
-    link_->Start(target_);  // from here on it may stop by itself
+    link_->Start(target_);  // from here on it may stop itself
     return absl::OkStatus();
   }
 
@@ -205,10 +205,10 @@ class Server::Impl : private PeerObserver,
       absl::MutexLock lock(&mutex_);
       if (stopping_) return;
     }
-    // Who has not joined cannot be known to have finished.
+    // A task that has not joined cannot know whether a job has finished.
     StayUntil([this] { return link_->joined() || has_left_; }, drain);
     if (hosted_ != nullptr) {
-      link_->Leave();  // returns when that is known
+      link_->Leave();  // blocks until the coordinator was told
       const absl::Duration stay = StayOfCoordinator();
       (void)stopped_->WaitUntil(process_.scheduler().clock().Now() + stay);
       AwaitThatOthersHear(drain);
@@ -240,22 +240,23 @@ class Server::Impl : private PeerObserver,
       }
       for (const auto& [job, event] : job_waiters_) event->Set();
     }
-    // What waits for tasks has nothing to drain. The route comes first: it
-    // tells callers that this task stops, and they do not ask again.
+    // Calls that wait for tasks have nothing to drain. The route comes first:
+    // it tells callers that this task stops, so that they do not retry.
     if (route_ != nullptr) route_->EndWaits();
     if (hosted_ != nullptr) hosted_->EndWaits();
     if (local_task_ != nullptr) Drain(drain);
     if (file_server_ != nullptr) DrainFiles(drain);
     metrics_server_.reset();
     if (link_ != nullptr) {
-      // A coordinator has nobody to say goodbye to.
+      // A coordinator has no other coordinator to leave.
       if (hosted_ == nullptr) link_->Leave();
       link_->Close();
     }
     process_.local_tasks().Remove(AsLocalTask(), Stopped());
     listening_.store(nullptr);
     endpoint_.reset();
-    // Calls to other tasks fail now, and what waits for them in the handler.
+    // From here on calls to other tasks fail, and with them calls that wait for
+    // them in the handler.
     if (route_ != nullptr) route_->Close();
     if (directory_ != nullptr) directory_->Close();
     if (hosted_ != nullptr) hosted_->Close();
@@ -289,7 +290,7 @@ class Server::Impl : private PeerObserver,
         absl::StrCat("The server of ", task_, " was stopped."));
   }
 
-  // Before anybody hears of this task: the port may be taken.
+  // Runs before other tasks can connect to this one: the port may be taken.
   absl::Status ListenForMetrics(const std::string& host) {
     if (!options_.metrics_port.has_value()) return absl::OkStatus();
     ASSIGN_OR_RETURN(metrics_server_,
@@ -316,7 +317,7 @@ class Server::Impl : private PeerObserver,
     logger_.Info(absl::StrCat("Metrics at ", metrics_url_));
   }
 
-  // The way to the coordinator, which may be this task.
+  // Creates the route to the coordinator, which may be this task.
   absl::Status MakeRoute() {
     ASSIGN_OR_RETURN(const DeviceName name,
                      DeviceName::Parse(coordinator_task_));
@@ -337,7 +338,8 @@ class Server::Impl : private PeerObserver,
   }
 
   void OnCoordinatorConnected() {
-    // After this task has left, the next one is another training's.
+    // After this task has left, the next coordinator belongs to another
+    // training.
     if (!has_left_) is_coordinator_lost_.store(false);
     link_->OnConnected();
   }
@@ -476,7 +478,7 @@ class Server::Impl : private PeerObserver,
     return options;
   }
 
-  // Called by the endpoint's handler, for which the endpoint's end waits.
+  // Called by the endpoint's handler; the endpoint's destructor waits for it.
   void AbandonPushes(const protocol::StepId& step) {
     bus::Endpoint* const endpoint = listening_.load();
     if (endpoint == nullptr) return;
@@ -508,7 +510,8 @@ class Server::Impl : private PeerObserver,
                                .logger = &logger_});
   }
 
-  // First the steps that this task's master drives, then those of others.
+  // First drains the steps that this task's master drives, then those of
+  // others.
   void Drain(absl::Duration drain) {
     Scheduler& scheduler = process_.scheduler();
     const absl::Time deadline = scheduler.clock().Now() + drain;
@@ -555,7 +558,7 @@ class Server::Impl : private PeerObserver,
     LogEndOfDrain(file_server_->WaitUntilUnused(deadline, quiet), drain);
   }
 
-  // Until it is so, or the server has stopped; no longer than that.
+  // Waits until `is_so`, until the server has stopped, or for `longest`.
   void StayUntil(absl::FunctionRef<bool()> is_so,
                  absl::Duration longest) const {
     const Clock& clock = process_.scheduler().clock();
@@ -565,8 +568,8 @@ class Server::Impl : private PeerObserver,
     }
   }
 
-  // So that others hear from a coordinator what they are to know of its end.
-  // Where nobody asks it anything, they do not.
+  // How long a coordinator stays available so that others learn how it ended.
+  // Zero if no other task uses it.
   absl::Duration StayOfCoordinator() const {
     if (hosted_ == nullptr ||
         options_.heartbeat_interval == absl::InfiniteDuration()) {
@@ -575,8 +578,8 @@ class Server::Impl : private PeerObserver,
     return 2 * options_.heartbeat_interval;
   }
 
-  // Stops the server from a thread that must not wait. A coordinator stays for
-  // a while, so that others hear from it what made this task stop.
+  // Stops the server from a thread that must not wait. A coordinator stays
+  // available for a while, so that others learn from it why this task stopped.
   void StopSoon(const absl::Status& why, std::string reason) {
     {
       absl::MutexLock lock(&mutex_);
@@ -587,7 +590,8 @@ class Server::Impl : private PeerObserver,
     }
     Scheduler& scheduler = process_.scheduler();
     absl::MutexLock lock(&mutex_);
-    // It waits, and must not wait for a thread that client functions hold.
+    // The stop blocks, and must not wait for a thread that client functions
+    // hold.
     stop_timer_ = scheduler.ScheduleAt(
         Pool::kOwnThread, scheduler.clock().Now() + StayOfCoordinator(),
         [this] { StopItself(); });
@@ -599,8 +603,8 @@ class Server::Impl : private PeerObserver,
     StayUntil([this] { return hosted_->HaveAllHeard(); }, longest);
   }
 
-  // Until the program stops the server, too. The system may take a moment to
-  // release the address.
+  // Runs until the program stops the server, too. The system may take a moment
+  // to release the address.
   void AnswerClients() {
     for (int tries = 0; tries < kAnswerTries; ++tries) {
       const auto why = WhyItHasStopped();
@@ -613,7 +617,7 @@ class Server::Impl : private PeerObserver,
     }
   }
 
-  // None: the program has stopped it.
+  // nullopt: the program has stopped it.
   std::optional<absl::Status> WhyItHasStopped() {
     absl::MutexLock lock(&mutex_);
     if (is_address_free_) return std::nullopt;
@@ -638,9 +642,9 @@ class Server::Impl : private PeerObserver,
     self_stops_.End();
   }
 
-  // A task that leaves costs nothing, and is no warning. It is no news at all
-  // when this task leaves, nor a second time: two tasks that have dialed each
-  // other lose two connections.
+  // A task that leaves causes no harm, so its end is no warning. It is not
+  // logged at all when this task leaves, nor a second time: two tasks that have
+  // dialed each other lose two connections.
   Severity SeverityOfLoss(const std::string& task, uint64_t incarnation,
                           bool needed, bool has_ended) {
     if (!tasks_of_cluster_.contains(task)) {
@@ -656,9 +660,9 @@ class Server::Impl : private PeerObserver,
     return stopping_ || told ? Severity::kDebug : Severity::kInfo;
   }
 
-  // Whether the process that was the task when it connected last is a member
-  // of this cluster. An earlier deployment may have had the same addresses; a
-  // HELLO without a uuid is of a process that had not learned it yet.
+  // Whether the process that last connected as this task is a member of this
+  // cluster. An earlier deployment may have had the same addresses; a HELLO
+  // without a uuid comes from a process that had not learned it yet.
   bool IsOfThisCluster(const std::string& task, uint64_t incarnation) {
     const std::string uuid = cluster_uuid_->Get();
     if (uuid.empty()) return false;
@@ -680,7 +684,7 @@ class Server::Impl : private PeerObserver,
                   const absl::Status& why) {
     if (hosted_ == nullptr) return;
     {
-      // It is this task that goes, and closes its connections.
+      // This task is stopping, and closes its connections.
       absl::MutexLock lock(&mutex_);
       if (stopping_) return;
     }
@@ -715,7 +719,7 @@ class Server::Impl : private PeerObserver,
         return counted;
       }
     }
-    // HELLO is self-asserted: what is kept of other names has no bound.
+    // HELLO is self-asserted: the number of other names is unbounded.
     if (!tasks_of_cluster_.contains(peer.task)) return absl::OkStatus();
     link_->NoteBack(peer.task);
     absl::MutexLock lock(&mutex_);
@@ -790,7 +794,7 @@ class Server::Impl : private PeerObserver,
     StopSoon(absl::OkStatus(), reason);
   }
 
-  // Of a task that this one has used, and whose end it has not seen.
+  // Called for a task that this one has used, and whose end it has not seen.
   void OnTaskLeft(const std::string& task, uint64_t incarnation) override {
     {
       absl::MutexLock lock(&mutex_);
@@ -803,8 +807,9 @@ class Server::Impl : private PeerObserver,
     logger_.Info(DescribeEnd(task, /*needed=*/false));
   }
 
-  // Of another task: the process of which something was logged last, and what;
-  // and the process that connected last, with the uuid in its HELLO.
+  // State of another task: the process about which something was logged last,
+  // and the event; and the process that connected last, with the uuid in its
+  // HELLO.
   struct Peer {
     uint64_t incarnation = 0;
     bool is_told_lost = false;
@@ -837,15 +842,15 @@ class Server::Impl : private PeerObserver,
   std::shared_ptr<Coordinator> hosted_;
   std::shared_ptr<CoordinatorRoute> route_;
   std::shared_ptr<CoordinatorLink> link_;
-  // Null without devices.
+  // Null if the task has no devices.
   std::unique_ptr<ClusterDirectory> directory_;
   std::unique_ptr<Task> local_task_;
-  // Null but at a checkpoint writer.
+  // Null except on a checkpoint writer.
   std::shared_ptr<FileSystem> files_;
   std::unique_ptr<FileServer> file_server_;
   std::unique_ptr<TaskHandler> handler_;
   std::unique_ptr<bus::Endpoint> endpoint_;
-  // The same once it listens, for its own handler.
+  // The listening endpoint, for its own handler.
   std::atomic<bus::Endpoint*> listening_{nullptr};
   std::atomic<bool> is_coordinator_lost_{false};
   std::atomic<bool> has_left_{false};
@@ -855,7 +860,8 @@ class Server::Impl : private PeerObserver,
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stops_soon_ ABSL_GUARDED_BY(mutex_) = false;
-  std::string stop_reason_ ABSL_GUARDED_BY(mutex_);  // of one by itself
+  std::string stop_reason_
+      ABSL_GUARDED_BY(mutex_);  // set if it stops by itself
   bool is_address_free_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<StoppedTask> answers_ ABSL_GUARDED_BY(mutex_);
   Scheduler::TimerId stop_timer_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -863,7 +869,7 @@ class Server::Impl : private PeerObserver,
   absl::flat_hash_map<std::string, Peer> met_ ABSL_GUARDED_BY(mutex_);
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> finished_jobs_ ABSL_GUARDED_BY(mutex_);
-  // Who waits for which job; the events are theirs.
+  // Events of the callers that wait for each job; the callers own them.
   std::vector<std::pair<std::string, Event*>> job_waiters_
       ABSL_GUARDED_BY(mutex_);
 };

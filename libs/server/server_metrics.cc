@@ -16,13 +16,13 @@ double Number(uint64_t count) { return static_cast<double>(count); }
 double Number(int64_t count) { return static_cast<double>(count); }
 double Number(int count) { return count; }
 
-// How many have begun and not ended. The two numbers are of different moments,
-// and of counters that order nothing.
+// Returns how many have begun and not ended. The two numbers are read at
+// different times, from counters without memory ordering.
 double Difference(uint64_t begun, uint64_t ended) {
   return begun > ended ? Number(begun - ended) : 0;
 }
 
-// Names and meanings are those of Prometheus's own client libraries.
+// Names and meanings are those of Prometheus's client libraries.
 void AddUsage(const ProcessUsage& usage, MetricsText& text) {
   text.AddCounter("process_cpu_seconds_total",
                   "Processor time of the process, in seconds.",
@@ -103,8 +103,8 @@ void AddTraffic(const bus::Traffic& traffic, MetricsText& text) {
                   Number(closed));
 }
 
-// Those that have ended are counted first: who ends meanwhile counts as
-// running, and none is missing.
+// Reads the ended ones first: those that end meanwhile count as running, and
+// none is missed.
 double Running(const Histogram& ended, const Counter& begun) {
   const uint64_t count = ended.contents().count;
   return Difference(begun.value(), count);
@@ -153,7 +153,7 @@ void AddRuntime(const TaskRuntime& runtime, MetricsText& text) {
   text.AddGauge("weft_queue_elements", "Elements that lie in them.",
                 Number(totals.queue_elements));
   std::map<std::string, int64_t> waits = runtime.CountWaits();
-  waits["_Recv"];  // so that there always is one
+  waits["_Recv"];  // so that the series always exists
   for (const auto& [op, count] : waits) {
     text.AddGauge("weft_waiting_nodes",
                   "Nodes of running steps that wait, by op: _Recv for a value, "

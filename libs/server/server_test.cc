@@ -90,7 +90,8 @@ TEST_F(ServerTest, PortZeroIsForClustersOfOneProcess) {
       StatusIs(StatusCode::kInvalidArgument, "/job:worker/replica:0/task:0"));
 }
 
-// A cluster of 500 other tasks, in a process with so many descriptors.
+// A cluster of 500 other tasks, in a process with a limited number of
+// descriptors.
 class DescriptorLimitTest : public ::testing::Test {
  protected:
   absl::Status Start(const DescriptorRoom& room) {
@@ -129,7 +130,7 @@ TEST_F(DescriptorLimitTest, TooFewToStartIsResourceExhausted) {
   EXPECT_TRUE(logger_.lines().empty());
 }
 
-// The system starts no thread.
+// Starts no thread.
 class NoThreads : public ThreadStarter {
  public:
   absl::StatusOr<std::thread> Start(Body) override {
@@ -198,8 +199,8 @@ TEST_F(ServerTest, DevicesAreCountedAndNamed) {
                        "/job:ps/replica:0/task:0/device:GPU:0"}));
 }
 
-// As that of a session in the program: it knows no other task, and serves both
-// roles to itself.
+// As the task of a session in the program: it knows no other task, and serves
+// both roles to itself.
 TEST_F(ServerTest, SingleTaskNeedsNoOtherTask) {
   protocol::RecordingCoordinator coordinator;
   auto gpus = process_.NewGpus("/job:localhost/replica:0/task:0", 1);
@@ -222,7 +223,7 @@ TEST_F(ServerTest, SingleTaskNeedsNoOtherTask) {
             std::vector<std::string>{"container"});
 }
 
-// Says HELLO to a server, as whoever it likes, and hears the answer.
+// Says HELLO to a server with a given identity, and returns the answer.
 class Greeting : public bus::ChannelEvents {
  public:
   static absl::StatusOr<bus::Identity> Exchange(Process& process,
@@ -257,14 +258,14 @@ class Greeting : public bus::ChannelEvents {
       absl::DeadlineExceededError("nothing was heard");
 };
 
-// A ps, which plays the coordinator, and a worker, each in a process of its
+// A ps, which hosts the coordinator, and a worker, each in a process of its
 // own, on simulated threads and time.
 class SimulatedServersTest : public ::testing::Test {
  protected:
   void SetUp() override {
     Start(ps_, "ps", ps_process_);
     Start(worker_, "worker", worker_process_);
-    // Enough to join, and for a heartbeat.
+    // Time enough to join, and for a heartbeat.
     scheduler_.AdvanceBy(absl::Minutes(1));
   }
 
@@ -285,8 +286,8 @@ class SimulatedServersTest : public ::testing::Test {
                                                    .logger = &logger_}));
   }
 
-  // A task of another cluster at the address of the ps, which has died. Time
-  // passes; the worker goes on, and says what is the matter.
+  // A task of another cluster takes the address of the ps, which has died. Time
+  // passes; the worker continues, and logs the problem.
   void WorkerMeetsStranger(const std::string& job, const ClusterSpec& cluster,
                            const std::string& why) {
     ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
@@ -308,7 +309,7 @@ class SimulatedServersTest : public ::testing::Test {
     EXPECT_TRUE(worker_->joined());
   }
 
-  // What a server says of its cluster.
+  // Returns the cluster's uuid as the server reports it.
   std::string UuidOf(const Server& server) {
     const auto peer =
         Greeting::Exchange(*client_process_, server, {.incarnation = 5});
@@ -341,7 +342,7 @@ TEST_F(SimulatedServersTest, JoinWaitsForStop) {
   ASSERT_OK(worker_->Stop());
   scheduler_.RunUntilIdle();
   EXPECT_TRUE(joined);
-  ASSERT_OK(worker_->Stop());  // once more does nothing
+  ASSERT_OK(worker_->Stop());  // a second call does nothing
   EXPECT_OK(worker_->Join()) << "it has stopped already";
 }
 
@@ -386,7 +387,8 @@ TEST_F(SimulatedServersTest, ATaskThatStopsHasEnded) {
               testing::Not(testing::Contains(testing::HasSubstr("was lost"))));
 }
 
-// Others may hold on to the coordinator, and its server need not be destroyed.
+// Others may keep references to the coordinator, and its server need not be
+// destroyed.
 TEST_F(SimulatedServersTest, StoppedCoordinatorLosesNoTasks) {
   ASSERT_OK(ps_->Stop(absl::ZeroDuration()));
   scheduler_.AdvanceBy(absl::Minutes(1));
@@ -425,8 +427,9 @@ TEST_F(SimulatedServersTest, PeerWithTheServersNameIsRefused) {
   EXPECT_TRUE(worker_->joined());
 }
 
-// Each comes and goes under another name. What the worker tells coordinators is
-// limited, so that one that kept the names could not join again.
+// Each connects and leaves under another name. What the worker sends to
+// coordinators is limited, so a worker that kept the names could not join
+// again.
 TEST_F(SimulatedServersTest, UnknownPeersLeaveNoState) {
   ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
   worker_.reset();
@@ -493,7 +496,7 @@ class LateWorkerTest : public SimulatedServersTest {
   std::unique_ptr<Server> second_;
 };
 
-// Its cluster had the same addresses, and it still dials them.
+// That cluster had the same addresses, and the worker still dials them.
 TEST_F(LateWorkerTest, EndOfAnEarlierWorkerIsIgnored) {
   const std::string earlier(32, 'e');
   for (const Server* server : {second_.get(), ps_.get()}) {
@@ -523,7 +526,7 @@ TEST_F(SimulatedServersTest, NewCoordinatorLearnsUuidFromTasks) {
   EXPECT_EQ(UuidOf(*worker_), uuid);
 }
 
-// Which does not let it connect.
+// The other process refuses the connection.
 TEST_F(SimulatedServersTest, TaskSurvivesOtherProcessAtCoordinator) {
   WorkerMeetsStranger(
       "other", {{"other", {"localhost:1000"}}},
@@ -531,8 +534,8 @@ TEST_F(SimulatedServersTest, TaskSurvivesOtherProcessAtCoordinator) {
   TheRightOneIsBack();
 }
 
-// Its tasks have not all joined, so that it does not know its cluster yet, and
-// lets anybody connect.
+// Its tasks have not all joined, so it does not know its cluster yet, and
+// accepts any connection.
 TEST_F(SimulatedServersTest, TaskSurvivesTheStartOfAnotherCluster) {
   WorkerMeetsStranger(
       "ps", {{"ps", {"localhost:1000"}}, {"worker", {"localhost:2001"}}},
@@ -558,7 +561,7 @@ TEST_F(SimulatedServersTest, ATaskThatNeverJoinedIsRefusedAtOnce) {
   EXPECT_FALSE(ps_->is_asked_to_stop());
 }
 
-// A session of its own program must not dial it for hours.
+// A session of the server's own program must not keep dialing for hours.
 TEST_F(SimulatedServersTest, SelfStoppedServerTellsClientsTheReason) {
   ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
   const auto process = NewProcess("mistaken");
@@ -575,7 +578,7 @@ TEST_F(SimulatedServersTest, SelfStoppedServerTellsClientsTheReason) {
       StatusIs(StatusCode::kFailedPrecondition,
                "The server of /job:worker/replica:0/task:0 has stopped: the "
                "coordinator at /job:ps/replica:0/task:0 refused it"));
-  // Another task waits for the one that will be there.
+  // Another task retries until the expected process listens there.
   EXPECT_THAT(Greeting::Exchange(
                   *client_process_, *mistaken,
                   {.task = "/job:ps/replica:0/task:0", .incarnation = 5}),
@@ -587,7 +590,7 @@ TEST_F(SimulatedServersTest, SelfStoppedServerTellsClientsTheReason) {
 }
 
 // The system has refused further threads: one is left for servers that stop
-// themselves, and one for the freeing that they wait for.
+// themselves, and one for the Reclaimer that they wait for.
 TEST(ServersOfOneProcessTest, StopOneAfterTheOther) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock, {.pools = {.own = 2}});
@@ -720,7 +723,7 @@ TEST_F(WaitingCallsTest, StopOfTheCoordinatorEndsWaitingCalls) {
   StopAnswersCalls(*ps_, "/job:ps");
 }
 
-// It is asked again later, when the stop has begun.
+// The coordinator is asked again after the stop has begun.
 TEST_F(WaitingCallsTest, StopEndsCallsToALostCoordinator) {
   BeginCalls(*worker_);
   BeginListingForSession();
@@ -764,7 +767,7 @@ TEST_F(WaitingCallsTest, AbandonedCallsAreForgottenThroughAnotherTask) {
                   testing::HasSubstr("A list of devices waits"))));
 }
 
-// The coordinator, which goes on, is in the same process.
+// The coordinator, which continues, is in the same process.
 TEST_F(WaitingCallsTest, StopBesideTheCoordinatorEndsCalls) {
   ASSERT_OK(worker_->Stop(absl::ZeroDuration()));
   ASSERT_OK_AND_ASSIGN(

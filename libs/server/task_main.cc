@@ -57,8 +57,8 @@ ABSL_FLAG(absl::Duration, log_waits_after, absl::Seconds(5),
 namespace weft {
 namespace {
 
-// Sessions of a task without GPUs place nodes by the kernels of those that the
-// host plays (docs/gpus.md).
+// Sessions of a task without GPUs place nodes by the kernels of emulated GPUs
+// (docs/gpus.md).
 std::shared_ptr<const GpuPlatform> PlatformFromFlags() {
   if (absl::GetFlag(FLAGS_gpus) == 0) return nullptr;
   return std::make_shared<CudaPlatform>();

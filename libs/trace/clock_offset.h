@@ -7,8 +7,8 @@
 
 namespace weft {
 
-// By this task's clock: when the request was sent and the reply arrived; by the
-// other's: when the request arrived and the reply was sent.
+// The times of one request: `sent` and `answered` (when the reply arrived) by
+// this task's clock, `received_there` and `answered_there` by the other task's.
 struct RequestTimes {
   absl::Time sent;
   absl::Time received_there;
