@@ -1,6 +1,6 @@
-// What the kernels of GPUs say of themselves fits together, which shows without
-// a GPU: no node has two, arguments in host memory are the op's, and each op
-// has a kernel for CPUs of those types, with which it is compared.
+// Tests that the registrations of GPU kernels are consistent, which needs no
+// GPU: each node has at most one, arguments in host memory belong to the op,
+// and each op has a CPU kernel of those types to compare with.
 #include "libs/runtime/cuda_platform.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ bool AreDisjoint(const Types& a, const Types& b) {
   });
 }
 
-// Whether some attr keeps the nodes of one from the other.
+// Returns whether some attr separates the nodes of one from the other's.
 bool AreDisjoint(const KernelDef& a, const KernelDef& b) {
   return std::any_of(a.types.begin(), a.types.end(), [&](const auto& entry) {
     const auto other = b.types.find(entry.first);
@@ -107,7 +107,8 @@ TEST_F(CudaPlatformTest, EachGpuKernelHasACpuKernel) {
   }
 }
 
-// What the kernels of an op have in common: attr -> types of any of them.
+// Returns what the kernels of an op have in common: attr -> types of any of
+// them.
 GpuRestriction::Constraints InAll(const std::vector<const KernelDef*>& defs) {
   GpuRestriction::Constraints result = defs[0]->types;
   for (const KernelDef* def : defs) {
@@ -126,7 +127,7 @@ GpuRestriction::Constraints InAll(const std::vector<const KernelDef*>& defs) {
   return result;
 }
 
-// As it stands in cuda_kernel_types.cc.
+// Formats the kernels as in cuda_kernel_types.cc.
 std::string TableOf(
     const std::map<std::string, GpuRestriction::Constraints>& kernels) {
   std::map<std::pair<std::string, std::string>, std::string> lines;
@@ -148,14 +149,14 @@ std::string TableOf(
   return text;
 }
 
-// Whether there is code for CUDA's GPUs.
+// Returns whether this build has code for CUDA GPUs.
 bool WasBuilt() {
   KernelRegistry registry;
   RegisterCudaKernels(registry);
   return !registry.List().empty();
 }
 
-// GPUs that the host plays go by what is written down.
+// Emulated GPUs use the written list.
 TEST(CudaKernelsTest, MatchTheListedKernels) {
   if (!WasBuilt()) return;
   KernelRegistry registry;
@@ -176,7 +177,7 @@ TEST(CudaKernelsTest, MatchTheListedKernels) {
                           << TableOf(own);
 }
 
-// So a plan that was made without CUDA's GPUs fits them.
+// So a plan made without CUDA GPUs fits them.
 TEST_F(CudaPlatformTest, EmulatedGpusSupportTheSameTypes) {
   if (!WasBuilt()) return;
   KernelRegistry played;
@@ -214,7 +215,7 @@ TEST_F(CudaPlatformTest, NoDevicesIsNotAnError) {
   EXPECT_TRUE(devices->empty());
 }
 
-// Pinned memory of so many buffers.
+// Pinned memory of a limited number of buffers.
 class FewBuffers : public Allocator {
  public:
   explicit FewBuffers(int count) : left_(count) {}
@@ -238,7 +239,7 @@ TEST(LandingAllocatorTest, UsesPinnedMemoryWhileAvailable) {
   EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned));
   EXPECT_EQ(pinned.left(), 0);
   EXPECT_TRUE(landing.Allocate(LandingAllocator::kLeastPinned));
-  EXPECT_LT(pinned.left(), 0);  // it was asked, and had none
+  EXPECT_LT(pinned.left(), 0);  // it was asked, and had none left
 }
 
 TEST_F(CudaPlatformTest, TooManyDevicesAreRefused) {

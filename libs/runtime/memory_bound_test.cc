@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
-// For a pool that holds all that the process does.
+// For a pool that holds all memory of the process.
 constexpr int64_t kAll = int64_t{1} << 50;
 
 class MemoryBoundTest : public ::testing::Test {
@@ -44,7 +44,7 @@ TEST_F(MemoryBoundTest, IsAvailablePlusHeldMemory) {
   EXPECT_EQ(MemoryBound(files_, kAll), 1000 * 1024 + resident_);
 }
 
-// Memory outside the pool leaves the pool what is available, and no more.
+// The process's memory outside the pool reduces what the pool may use.
 TEST_F(MemoryBoundTest, MemoryOutsideThePoolIsExcluded) {
   System();
   EXPECT_EQ(MemoryBound(files_, 0), 1000 * 1024);
@@ -103,7 +103,7 @@ TEST_F(MemoryBoundTest, MachineIsIdentifiedByItsBootId) {
   EXPECT_EQ(memory.available, 1000 * 1024);
 }
 
-// Who is in another one shares nothing with it.
+// A process in another group shares no memory with it.
 TEST_F(MemoryBoundTest, LimitedCgroupCountsAsItsOwnMachine) {
   System();
   File("/proc/sys/kernel/random/boot_id", absl::StrCat(kBootId, "\n"));

@@ -11,7 +11,7 @@ constexpr int64_t kStreamFloats = 16 << 10;
 constexpr int64_t kLargeFloats = 2000;
 constexpr int64_t kSmallFloats = 1000;
 
-// A Worker that also counts how often it was given values.
+// A Worker that also counts how often it received values.
 class CountingWorker : public protocol::RecordingWorker {
  public:
   void Deliver(std::vector<protocol::Push> delivered) override {
@@ -89,7 +89,7 @@ TEST_F(StepExchangeTest, LargeValueFlushesSmallOnesOfItsTask) {
   EXPECT_EQ(worker_.deliveries, 1);
 }
 
-// Its bytes come by another way, in chunks.
+// Its bytes are sent separately, in chunks.
 TEST_F(StepExchangeTest, ValuesAreSentBeforeAStreamEnds) {
   Send(2, kStreamFloats);
   Send(1, 1);
@@ -108,7 +108,7 @@ TEST_F(StepExchangeTest, TakenValuesNoLongerCount) {
 }
 
 TEST_F(StepExchangeTest, ManySmallValuesAreFlushed) {
-  // 64 KB may lie there.
+  // Up to 64 KB may be held.
   for (int i = 0; i < 16; ++i) Send(1, kSmallFloats);
   EXPECT_EQ(ps_.deliveries, 0);
   Send(1, kSmallFloats);
@@ -116,7 +116,7 @@ TEST_F(StepExchangeTest, ManySmallValuesAreFlushed) {
   EXPECT_EQ(ps_.pushes.size(), 17u);
 }
 
-// A loop may send one in each iteration while its thread has more to do.
+// A loop may send one in each iteration while its thread has more work.
 TEST_F(StepExchangeTest, ManyEmptyValuesAreFlushed) {
   constexpr uint64_t kIterations = 10'000;
   for (uint64_t i = 0; i < kIterations; ++i) {

@@ -112,8 +112,8 @@ TEST(SentStepsTest, TakesTheStepsSentToATaskOnce) {
   EXPECT_EQ(sent.num_blocks(), 0u);
 }
 
-// Each is told to the task by itself, and the oldest are the least likely to
-// run still.
+// The task is notified of each separately, and the oldest are the least likely
+// to run still.
 TEST(SentStepsTest, TakesTheLatestOfTooManySteps) {
   SentSteps sent;
   const auto ps = Tasks({"ps"});

@@ -46,7 +46,7 @@ class StepTableTest : public ::testing::Test {
     return request;
   }
   static absl::Status Gone() { return absl::UnavailableError("gone"); }
-  // Whether a value for this edge is there already.
+  // Returns whether a value for this edge has arrived.
   static bool Has(StepExchange& exchange, uint64_t edge) {
     bool received = false;
     exchange.Receive({.edge = edge},
@@ -57,7 +57,7 @@ class StepTableTest : public ::testing::Test {
     return received;
   }
 
-  // Whether a step that ran into the quota says so in full.
+  // Matches the complete error of a step that exceeds the quota.
   static auto IsRefused() {
     constexpr auto kCode = absl::StatusCode::kResourceExhausted;
     return testing::AllOf(
@@ -66,7 +66,7 @@ class StepTableTest : public ::testing::Test {
         StatusIs(kCode, "max_unclaimed_bytes_per_session"));
   }
 
-  // A value that waits for `step`, to see when its memory is freed.
+  // A value that waits for `step`, to check when its memory is freed.
   Tensor DeliverTo(uint64_t step) {
     protocol::Push push = PushOf(step, 5);
     Tensor value = push.tensor;
@@ -112,7 +112,7 @@ TEST_F(StepTableTest, ValuesOfUnknownSessionsAreDropped) {
   step.session.session = 99;
   EXPECT_THAT(table_.Begin(step, &peers_).status(),
               StatusIs(absl::StatusCode::kAborted, "99"));
-  EXPECT_EQ(table_.size().masters, 1);  // that of the session that is known
+  EXPECT_EQ(table_.size().masters, 1);  // that of the known session
 }
 
 TEST_F(StepTableTest, ValuesOfFinishedStepsAreDropped) {
@@ -125,7 +125,7 @@ TEST_F(StepTableTest, ValuesOfFinishedStepsAreDropped) {
               StatusIs(absl::StatusCode::kAborted, "over"));
 }
 
-// Step 1 runs on and on; what comes after it is over, again and again.
+// Step 1 never ends, while later steps end.
 TEST_F(StepTableTest, EndlessStepDoesNotPinLaterSteps) {
   constexpr uint64_t kSteps = 200'000;
   peers_.receivers = std::make_shared<const PeerTasks>(PeerTasks{kWorker});
@@ -146,7 +146,7 @@ TEST_F(StepTableTest, EndlessStepDoesNotPinLaterSteps) {
 
 TEST_F(StepTableTest, NamedRunningStepsAreRemembered) {
   peers_.receivers = std::make_shared<const PeerTasks>(PeerTasks{kWorker});
-  // They have ended here, but not elsewhere.
+  // They have ended on this task, but not on others.
   for (const uint64_t step : {3, 4, 5, 6}) {
     ASSERT_OK(table_.Begin(Step(step), &peers_));
     (void)table_.End({kMaster, step}, step < 5 ? absl::OkStatus() : Gone());
@@ -191,7 +191,7 @@ TEST_F(StepTableTest, AnAbortedStepDoesNotBegin) {
   EXPECT_EQ(table_.size().waiting, 0);
   EXPECT_THAT(table_.Begin(Step(4), &peers_).status(),
               StatusIs(absl::StatusCode::kUnavailable, "the ps is gone"));
-  // Until its master says that it is over.
+  // Until its master reports that it is over.
   ASSERT_OK(table_.Begin(Step(5, 5), &peers_));
   EXPECT_EQ(table_.size().aborted, 0);
 }
@@ -276,7 +276,7 @@ TEST_F(StepTableTest, StateOfAMasterIsBounded) {
       ASSERT_OK(table_.End({kMaster, step}, absl::OkStatus()));
     }
   }
-  // All of them, in little memory: see StepSet.
+  // All of them are kept, in little memory: see StepSet.
   EXPECT_EQ(table_.size().aborted, int{kSteps / 2});
   EXPECT_EQ(table_.size().ended, int{kSteps / 2 - 1});
   EXPECT_THAT(
@@ -296,7 +296,7 @@ TEST_F(StepTableTest, SecondValueOfAnEdgeAbortsItsStep) {
   EXPECT_TRUE(step.cancellation->IsCancelled());
 }
 
-// The caller's thread may be one that reads; to cancel a step may take long.
+// The caller's thread may be a reading thread; cancelling a step may take long.
 TEST_F(StepTableTest, LostValuesCancelTheirStepsElsewhere) {
   protocol::Push refused = PushOf(1, 5);
   refused.landed = absl::ResourceExhaustedError("no room");
@@ -315,7 +315,7 @@ TEST_F(StepTableTest, LostValuesCancelTheirStepsElsewhere) {
     ASSERT_OK(table_.Begin(step, &peers_));
     lose();
     EXPECT_FALSE(step.cancellation->IsCancelled());
-    // It has failed all the same.
+    // It has failed nevertheless.
     EXPECT_FALSE(table_.End({kMaster, 1}, absl::OkStatus()).ok());
     scheduler_.RunUntilIdle();
     EXPECT_TRUE(step.cancellation->IsCancelled());
@@ -390,7 +390,7 @@ TEST_F(StepTableTest, StepsThatSentToALostTaskFail) {
 }
 
 // Its last values had been sent when the connection was lost, and may be lost
-// with it; what was recorded afterwards nobody would have told the receiver.
+// with it; the receiver would not be notified of a failure recorded afterwards.
 TEST_F(StepTableTest, StepThatEndsAfterALossFails) {
   peers_.all = {kPs, kWorker};
   peers_.receivers = std::make_shared<PeerTasks>(PeerTasks{kWorker});
@@ -401,14 +401,14 @@ TEST_F(StepTableTest, StepThatEndsAfterALossFails) {
   EXPECT_EQ(table_.size().aborted, 1);
 }
 
-// Whoever says that many steps are over need not wait for those that are not.
+// Reporting that many steps are over must not take time for those that are not.
 TEST_F(StepTableTest, FinishedStepIsExaminedOnce) {
   constexpr int kRunning = 1000;
   for (int step = 1; step <= kRunning; ++step) {
     ASSERT_OK(table_.Begin(Step(step), &peers_));
   }
   for (int step = kRunning + 1; step <= 2 * kRunning; ++step) {
-    // Those that run are not known to have ended here.
+    // Running ones are not known to have ended on this task.
     ASSERT_OK(table_.Begin(Step(step, /*over_below=*/step), &peers_));
     ASSERT_OK(table_.End({kMaster, static_cast<uint64_t>(step)}, {}));
   }
@@ -425,7 +425,7 @@ TEST_F(StepTableTest, MasterActsOnlyForItsOwnSessions) {
   EXPECT_EQ(table_.size().aborted, 0);
 }
 
-// The threads that read messages and end work call these.
+// Called by threads that read messages and end work.
 TEST_F(StepTableTest, DroppedValuesAreFreedElsewhere) {
   const absl::Status ended = absl::AbortedError("ended");
   protocol::StepsOver over{.below = 20, .running = {9}};

@@ -41,7 +41,8 @@ class Thing : public Resource {
   std::string DebugString() const override { return "a thing"; }
 };
 
-// A task with one device, whose peers come and go as a test says.
+// A task with one device, whose peers connect and disconnect as the test
+// requires.
 class TaskRuntimeTest : public testing::Test {
  protected:
   absl::Status CreateWorkerSession(uint64_t master, uint64_t session) {
@@ -85,7 +86,7 @@ class TaskRuntimeTest : public testing::Test {
   bool isolated_ = true;
   bool is_monitored_ = false;
   protocol::MemoryRoom room_;
-  int num_looks_ = 0;  // at that
+  int num_looks_ = 0;  // when num_looks_ reaches this
   ManualClock clock_;
   SimulatedScheduler scheduler_{clock_};
   KernelRegistry kernels_;
@@ -108,7 +109,7 @@ class TaskRuntimeTest : public testing::Test {
                          }});
 };
 
-// What registrations say of the variables that they make.
+// Tests what registrations report about the variables that they make.
 class NewVariablesTest : public TaskRuntimeTest {
  protected:
   using Told = absl::StatusOr<protocol::NewVariables>;
@@ -131,7 +132,7 @@ class NewVariablesTest : public TaskRuntimeTest {
                        [&](Told made) { told = std::move(made); });
     return told;
   }
-  // As the kernels of a step do it, but for the value.
+  // Makes the variable as the kernels of a step do, but without a value.
   std::shared_ptr<Variable> Make(const std::string& name) {
     return ValueOf(runtime_->resources(0).LookupOrCreate<Variable>(
         Cancellation(), "", name, [&] {
@@ -236,7 +237,7 @@ class FunctionQuotaTest : public NewVariablesTest {
 
 TEST_F(FunctionQuotaTest, FunctionsOfASessionHaveAQuota) {
   ASSERT_OK(RegisterFunction("f", kMaxBytes / 2));
-  // It has that one, for whatever callable.
+  // The session has that function, in whatever callable.
   ASSERT_OK(RegisterFunction("f", kMaxBytes / 2));
   EXPECT_THAT(RegisterFunction("g", kMaxBytes / 2),
               StatusIs(absl::StatusCode::kResourceExhausted,
@@ -250,7 +251,7 @@ TEST_F(FunctionQuotaTest, FunctionsOfASessionHaveAQuota) {
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-// What is refused must not count.
+// A refused function must not count.
 TEST_F(FunctionQuotaTest, RefusedFunctionDoesNotCount) {
   ASSERT_OK(RegisterFunction("f", 10));
   for (int i = 0; i < 4; ++i) {
@@ -287,7 +288,7 @@ TEST_F(TaskRuntimeTest, SessionsOutliveALossByTheirLease) {
   Lose(kMaster);
   HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 1);
-  // It comes back, and goes again: its time begins anew.
+  // It reconnects, and is lost again: its lease begins anew.
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster);
   HalfALeasePasses();
@@ -326,7 +327,7 @@ TEST_F(TaskRuntimeTest, SessionBelongsToItsMaster) {
   EXPECT_OK(CreateWorkerSession(kMaster, 2));
 }
 
-// Its master may have asked for it twice.
+// Its master may have sent the request twice.
 TEST_F(TaskRuntimeTest, DeletedSessionIsNotRecreated) {
   ASSERT_OK(CreateWorkerSession(kOwn, 1));
   ASSERT_OK(DeleteWorkerSession(kOwn, 1));
@@ -346,7 +347,7 @@ TEST_F(TaskRuntimeTest, ReleaseBeforeRegistrationIsRemembered) {
   EXPECT_EQ(runtime_->num_registrations(), 1);
 }
 
-// Graphs wait for the compute pool, their releases do not.
+// Registrations wait for the compute pool, their releases do not.
 TEST_F(TaskRuntimeTest, ManyEarlyReleasesAreRemembered) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   for (uint64_t id = 1; id <= 2000; ++id) {
@@ -356,7 +357,7 @@ TEST_F(TaskRuntimeTest, ManyEarlyReleasesAreRemembered) {
   EXPECT_EQ(runtime_->num_registrations(), 0);
 }
 
-// Compiled, this one would be refused for its device.
+// If it were compiled, this graph would be refused for its device.
 TEST_F(TaskRuntimeTest, ReleasedGraphIsNotCompiled) {
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->Deregister({kMaster, 1}, 5);
@@ -373,7 +374,7 @@ TEST_F(TaskRuntimeTest, ReleasedGraphIsNotCompiled) {
 TEST_F(TaskRuntimeTest, LatestDeletionsAreRemembered) {
   for (uint64_t id = 0; id <= TaskRuntime::kEndedRemembered; ++id) {
     ASSERT_OK(DeleteWorkerSession(kOwn, id));
-    ASSERT_OK(DeleteWorkerSession(kOwn, id));  // told once more
+    ASSERT_OK(DeleteWorkerSession(kOwn, id));  // a repeated request
   }
   EXPECT_OK(CreateWorkerSession(kOwn, 0));
   EXPECT_THAT(CreateWorkerSession(kOwn, 1),
@@ -396,7 +397,7 @@ TEST_F(TaskRuntimeTest, CancelledResetKeepsResources) {
   EXPECT_TRUE(runtime_->SharedResources().empty());
 }
 
-// Tasks by name, made when they are first looked for.
+// Tasks by name, created at the first lookup.
 class ManyTasks : public protocol::WorkerDirectory {
  public:
   protocol::Worker* Find(const std::string& task) override {
@@ -450,7 +451,7 @@ class SendingTaskTest : public TaskRuntimeTest {
   ManyTasks peers_;
 };
 
-// Although its part of the step has ended.
+// Even though its part of the step has ended.
 TEST_F(SendingTaskTest, AbortAbandonsPushesOfTheStep) {
   Run(30);
   Abort(30);
@@ -459,7 +460,7 @@ TEST_F(SendingTaskTest, AbortAbandonsPushesOfTheStep) {
   EXPECT_EQ(abandoned[0], (protocol::StepId{kOwn, 30}));
 }
 
-// A flood of aborts must not cost a look at each task of the cluster.
+// Many aborts must not search all tasks of the cluster each time.
 TEST_F(SendingTaskTest, AbortNotifiesReceiversOnly) {
   Abort(30);  // has sent nothing
   EXPECT_EQ(peers_.num_looked_for, 0);
@@ -474,7 +475,8 @@ TEST_F(TaskRuntimeTest, SessionsOfOwnMasterStay) {
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
 
-// What its master had sent before it was lost, or somebody made up.
+// From a master that was lost after it sent the request, or from a forged
+// request.
 TEST_F(TaskRuntimeTest, SessionOfAnAbsentMasterExpires) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster);
@@ -499,7 +501,7 @@ TEST_F(TaskRuntimeTest, SessionSurvivesALateMaster) {
 TEST_F(TaskRuntimeTest, SessionsOfARestartedMasterEndSoon) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
-  // Only a claim, as long as the first is here, or may be back.
+  // Only a claim, while the first is connected, or may come back.
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_EQ(runtime_->num_sessions(), 1);
   Lose(kMaster);
@@ -507,13 +509,13 @@ TEST_F(TaskRuntimeTest, SessionsOfARestartedMasterEndSoon) {
   EXPECT_EQ(runtime_->num_sessions(), 2);
   scheduler_.AdvanceBy(absl::Seconds(6));
   EXPECT_EQ(runtime_->num_sessions(), 1);
-  // The other one is the task now.
+  // The other process is the task now.
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   Lose(kMaster + 1);
   EXPECT_EQ(runtime_->num_sessions(), 1);
 }
 
-// A kernel that says when it ends.
+// A kernel that reports when it is destroyed.
 class EndingKernel : public OpKernel {
  public:
   EndingKernel(const OpKernelConstruction& construction, bool* ended)
@@ -553,7 +555,7 @@ class LargeSessionTest : public TaskRuntimeTest {
     graph->set_assigned_device(*node, device);
     return {{.device = device, .graph = std::move(graph)}};
   }
-  // What runs now is not on the thread of the test.
+  // Expects that it is freed on another thread than the test's.
   void ExpectFreedElsewhere() {
     EXPECT_FALSE(is_freed_);
     scheduler_.RunUntilIdle();
@@ -563,7 +565,7 @@ class LargeSessionTest : public TaskRuntimeTest {
   bool is_freed_ = false;
 };
 
-// The thread that reads HELLO calls this.
+// Called by the thread that reads HELLO.
 TEST_F(LargeSessionTest, RestartedMasterDoesNotFreeItOnTheReader) {
   Lose(kMaster);
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
@@ -571,7 +573,7 @@ TEST_F(LargeSessionTest, RestartedMasterDoesNotFreeItOnTheReader) {
   ExpectFreedElsewhere();
 }
 
-// The end of the runtime waits for what ends on the control pool.
+// The runtime's destructor waits for what ends on the control pool.
 TEST_F(LargeSessionTest, RuntimeEndsAfterItsSessions) {
   Lose(kMaster);
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
@@ -632,7 +634,7 @@ TEST_F(TaskRuntimeTest, UnusedExtraConnectionIsNotALoss) {
   EXPECT_TRUE(runtime_->DropUnusedConnection(kWorker, kMaster));
   for (int i = 0; i < 4; ++i) HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 1);
-  // The other one may be stale: its own heartbeat timeout ends it.
+  // The other connection may be stale: its own heartbeat timeout ends it.
   Lose(kMaster);
   for (int i = 0; i < 4; ++i) HalfALeasePasses();
   EXPECT_EQ(runtime_->num_sessions(), 0);
@@ -672,7 +674,7 @@ TEST_F(TaskRuntimeTest, SessionsOfAReplacedMasterEndAtOnce) {
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster));
   ASSERT_OK(CreateWorkerSession(kMaster, 1));
   runtime_->PeerLost(kWorker, kMaster, absl::UnavailableError("it has died"));
-  EXPECT_EQ(runtime_->num_sessions(), 1);  // it may come back as itself
+  EXPECT_EQ(runtime_->num_sessions(), 1);  // the same process may come back
   EXPECT_OK(runtime_->PeerConnected(kWorker, kMaster + 1));
   EXPECT_EQ(runtime_->num_sessions(), 0);
 }
@@ -786,7 +788,7 @@ class DrainingRuntimeTest : public TaskRuntimeTest {
     EXPECT_OK(CreateWorkerSession(kMaster, 2));
     EXPECT_OK(Register(2, 5));
   }
-  // When it has drained: ended_.
+  // When it has drained, ended_ is set.
   void BeginDrain() {
     runtime_->Drain(absl::UnavailableError("shutting down"));
     scheduler_.Schedule(Pool::kBlocking, [this] {
@@ -995,7 +997,8 @@ TEST_F(StepHoldTest, AHoldEndsWithItsMaster) {
   EXPECT_EQ(ended_, std::vector<uint64_t>{kMaster});
 }
 
-// One that is not connected runs no steps here; once it is back, it may.
+// A master that is not connected runs no steps here; once it reconnects, it
+// may.
 TEST_F(StepHoldTest, ReturningWriterEndsTheHold) {
   EXPECT_OK(
       runtime_->PeerConnected("/job:worker/replica:0/task:1", kMaster + 1));

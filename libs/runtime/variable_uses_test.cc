@@ -84,7 +84,7 @@ TEST_F(VariableUsesTest, AssignmentsAreWrites) {
   EXPECT_FALSE(uses.MayWrite({{&elsewhere, "ps", "v"}}));
 }
 
-// References and handles are passed on before they are written to.
+// References and handles are forwarded before they are written to.
 TEST_F(VariableUsesTest, HandlesAreFollowedThroughNodes) {
   const Node* assign = Add("Assign", "first", {Reference("v"), Value()});
   Add("AssignSub", "second", {assign, Value()});
@@ -93,7 +93,7 @@ TEST_F(VariableUsesTest, HandlesAreFollowedThroughNodes) {
   EXPECT_EQ(NamesOf(Find().written), (Names{"ps/h", "ps/v"}));
 }
 
-// A handle of some other device's, or of a client's, may be of any variable.
+// A handle from another device, or from a client, may be of any variable.
 TEST_F(VariableUsesTest, FedHandleMayBeAnyVariable) {
   const Node* fed = Add("Placeholder", "fed", {}, {{"dtype", DT_RESOURCE}});
   Add("ReadVariableOp", "r", {fed}, {{"dtype", DT_FLOAT}});
@@ -120,8 +120,7 @@ struct CallingOp {
 class CallingOpTest : public VariableUsesTest,
                       public testing::WithParamInterface<CallingOp> {};
 
-// What the body of a function does, which is called while a step runs, is not
-// seen.
+// The body of a function that is called during a step is not known.
 TEST_P(CallingOpTest, FunctionWithAHandleMayWrite) {
   const CallingOp& call = GetParam();
   std::vector<const Node*> inputs;
@@ -235,7 +234,7 @@ TEST_F(AssignedVariablesTest, TakeTheBytesOfTheirShapes) {
   EXPECT_EQ(Find().assigned.size(), 3u);
 }
 
-// Only what has a value can be added to.
+// Adding to a variable requires a value.
 TEST_F(AssignedVariablesTest, AreThoseWithAFullAssignment) {
   Add("AssignAdd", "add", {Reference("v"), Value()});
   Add("ReadVariableOp", "read", {Handle("h")}, {{"dtype", DT_FLOAT}});

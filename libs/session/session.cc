@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-// No node name holds these characters, so different specs differ.
+// No node name contains these characters, so different specs have different
+// keys.
 std::string Key(const protocol::CallableSpec& spec) {
   return absl::StrCat(absl::StrJoin(spec.feeds, ","), "|",
                       absl::StrJoin(spec.fetches, ","), "|",
@@ -30,8 +31,8 @@ absl::Status ClosedError() {
   return absl::FailedPreconditionError("Session has been closed.");
 }
 
-// `told` is the room for what the options ask for, and lives until the run is
-// done.
+// Sets what the options ask for. `told` receives it, and must live until the
+// run is done.
 void AskFor(const RunOptions& options, const RunMetadata* metadata,
             RunMetadata& told, protocol::CallableRun& run) {
   run.wanted = {.trace_level = options.trace_level,
@@ -96,7 +97,7 @@ Session::~Session() {
   async_runs_.WaitUntilNone(scheduler_, absl::InfiniteFuture());
 }
 
-// One asynchronous run: what its spans view, until its end.
+// One asynchronous run: owns what its spans view, until its end.
 struct Session::AsyncRun {
   std::vector<Tensor> feeds;
   std::vector<Tensor> fetches;
@@ -121,7 +122,7 @@ void Session::RunCallableAsync(const MadeCallable& callable,
                              .timeout = options.timeout};
   AskFor(options, metadata, run->told, args);
   auto end = [this, run](absl::Status status) {
-    // A user's function may block, so no thread of a step's runs it.
+    // A user's function may block, so it must not run on a thread of a step.
     scheduler_.Schedule(Pool::kBlocking, [this, run, status] {
       if (status.ok()) {
         if (run->metadata != nullptr) *run->metadata = std::move(run->told);
@@ -241,8 +242,8 @@ absl::StatusOr<const Session::MadeCallable*> Session::CallableFor(
     const protocol::CallableSpec& spec) {
   RETURN_IF_ERROR(state_->error());
   const std::string key = Key(spec);
-  // New nodes are refused here and now, even if this run needs none of them;
-  // but those that another thread sends are its concern.
+  // New nodes are validated at once, even if this run needs none of them; nodes
+  // that another thread sends are validated there.
   if (const MadeCallable* warm = FindWarm(key)) return warm;
   RETURN_IF_ERROR(Extend());
   return MakeOnce(key, spec);

@@ -1,6 +1,7 @@
-// What a session asks of its master and what it says without asking: which
-// tensors, which nodes, how often; threads that share it, whose master takes
-// its time; and its end. What masters answer is tested where they are.
+// Tests what a session requests from its master and what it can answer itself:
+// tensors, nodes, and how often; threads that share it while the master's
+// answers are delayed; and its end. The masters' answers are tested with the
+// masters.
 #include "libs/session/session.h"
 
 #include <cstdint>
@@ -33,7 +34,7 @@ constexpr auto kClosed = absl::StatusCode::kFailedPrecondition;
 
 Tensor Number(float value) { return Tensor::Scalar(value); }
 
-// Its values differ, so that it takes its size in a GraphDef.
+// The values differ, so that the tensor takes its full size in a GraphDef.
 Tensor Bytes(int64_t count) {
   Tensor tensor(DT_UINT8, TensorShape({count}));
   const auto bytes = tensor.mutable_flat<uint8_t>();
@@ -50,7 +51,7 @@ std::vector<float> Values(const std::vector<Tensor>& tensors) {
 class SessionTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    // Nobody owns it but the test.
+    // The test alone owns it.
     ASSERT_OK_AND_ASSIGN(session_,
                          Session::Create({std::shared_ptr<void>(), &master_},
                                          scheduler_, root_, {}));
@@ -66,7 +67,7 @@ class SessionTest : public ::testing::Test {
   absl::Status Run(const Output& feed, const Output& fetch) {
     return session_->Run({{feed, Tensor::Scalar(2.0f)}}, fetch).status();
   }
-  // On a thread of its own; as far as that goes now.
+  // Runs on a thread of its own, as far as possible without advancing the time.
   void RunElsewhere(const Output& feed, const Output& fetch,
                     std::optional<absl::Status>* result) {
     scheduler_.Schedule(Pool::kBlocking,
@@ -122,7 +123,8 @@ TEST_F(SessionTest, RunWithNewNodesWaitsForTheirExtension) {
   ASSERT_TRUE(first.has_value() && second.has_value());
   EXPECT_OK(*first);
   EXPECT_OK(*second);
-  EXPECT_EQ(master_.extensions.size(), 2u);  // the first run's, and this one
+  EXPECT_EQ(master_.extensions.size(),
+            2u);  // that of the first run, and this one
 }
 
 TEST_F(SessionTest, RefusedExtensionIsResentByAWaitingRun) {
@@ -163,7 +165,7 @@ TEST_F(SessionTest, CloseDoesNotWaitForAnExtension) {
   EXPECT_OK(*closed);
 }
 
-// ---- what is asked of the master ----
+// ---- requests to the master ----
 
 TEST_F(SessionTest, OptionsAreSentToTheMaster) {
   SessionOptions options;
@@ -258,7 +260,7 @@ TEST_F(SessionTest, NullsAreRefusedWithoutTheMaster) {
   EXPECT_OK(Run(x_, y_));
 }
 
-// Of a tensor of shape [?, 2]. The master is not asked to run.
+// A feed of a tensor of shape [?, 2]. The master is not asked to run.
 TEST_F(SessionTest, FeedsWithContradictingShapeAreRefused) {
   const Output rows = ops::Placeholder(root_.WithName("rows"), DT_FLOAT,
                                        {.shape = PartialShape({-1, 2})});
@@ -339,7 +341,7 @@ TEST_F(SessionTest, StepErrorComesFromTheMaster) {
   EXPECT_OK(Run(x_, y_)) << "it stays usable";
 }
 
-// ---- graphs that grow ----
+// ---- extended graphs ----
 
 TEST_F(SessionTest, OnlyNewNodesAreSent) {
   EXPECT_OK(session_->Extend());
@@ -354,7 +356,7 @@ TEST_F(SessionTest, OnlyNewNodesAreSent) {
               AllOf(HasSubstr("added_later"), Not(HasSubstr("Placeholder"))));
 }
 
-// The master gets no part of it.
+// The master receives no part of it.
 TEST_F(SessionTest, TooLargeExtensionIsRefusedAndNamesItsNodes) {
   ASSERT_OK_AND_ASSIGN(
       const auto session,
@@ -461,7 +463,7 @@ TEST_F(SessionTest, DestructorWaitsForAsyncRuns) {
     is_told = true;
   });
   callable.reset();
-  // As a master ends a step whose session is closed, but later.
+  // Acts as a master that ends a step whose session is closed, but later.
   const absl::Time then = clock_.Now() + absl::Seconds(1);
   scheduler_.ScheduleAt(then, [&] {
     EXPECT_THAT(master_.closed, ElementsAre(1u));
@@ -580,7 +582,7 @@ class PartialRunOfThreadsTest : public SessionTest {
     ASSERT_OK_AND_ASSIGN(run_, session_->PartialRunSetup({x_, v_}, {y_, w_}));
     master_.hold_runs = true;
     Call(x_, y_, &first_);
-    Call(v_, w_, &second_);  // takes the last turns
+    Call(v_, w_, &second_);  // uses the remaining feed and fetch
     ASSERT_EQ(master_.running.size(), 2u);
   }
   void Call(const Output& feed, const Output& fetch,

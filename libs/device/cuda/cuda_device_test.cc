@@ -1,4 +1,4 @@
-// What a machine without a GPU, or a build without CUDA, is told.
+// Tests the errors on a machine without a GPU, or of a build without CUDA.
 #include "libs/device/cuda/cuda_device.h"
 
 #include "gmock/gmock.h"

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kRegion = 1024;
 
-// Counts regions out of the heap.
+// Allocates regions from the heap and counts them.
 class RegionPoolTest : public testing::Test {
  protected:
   std::unique_ptr<RegionPool> NewPool(size_t limit, bool is_exact = false) {
@@ -50,7 +50,7 @@ TEST_F(RegionPoolTest, AdjacentFreeBlocksAreMerged) {
   std::vector<BufferPtr> quarters;
   for (int i = 0; i < 4; ++i) quarters.push_back(pool->Allocate(256));
   EXPECT_FALSE(pool->Allocate(1));
-  // In an order that joins with the left, the right and both.
+  // In an order that joins blocks with the left, the right and both neighbors.
   for (int i : {0, 1, 3, 2}) quarters[i] = BufferPtr();
   EXPECT_TRUE(pool->Allocate(kRegion));
   EXPECT_EQ(taken_, 1);
@@ -115,9 +115,9 @@ TEST_F(RegionPoolTest, BufferHasItsLastUse) {
   EXPECT_EQ(LastUseOf(left), 0u);
   *clock_ = 5;
   left = BufferPtr();
-  *clock_ = 3;  // whichever of the two came last
+  *clock_ = 3;  // the later of the two uses
   right = BufferPtr();
-  EXPECT_EQ(LastUseOf(pool->Allocate(256)), 5u);  // joined, and cut again
+  EXPECT_EQ(LastUseOf(pool->Allocate(256)), 5u);  // joined, and split again
   const BufferPtr both = pool->Allocate(kRegion);
   EXPECT_EQ(LastUseOf(both), 5u);
 }
@@ -130,7 +130,7 @@ TEST_F(RegionPoolTest, ForeignBuffersHaveNoLastUse) {
   EXPECT_FALSE(LastUseOf(HeapAllocator().Allocate(1)).has_value());
 }
 
-// A stream whose events end when the test says so.
+// A stream whose events complete when the test says so.
 class LaunchMarksTest : public testing::Test {
  protected:
   struct FakeEvent {
@@ -142,7 +142,7 @@ class LaunchMarksTest : public testing::Test {
     marks_.Recorded(number, std::make_shared<FakeEvent>(FakeEvent{number}));
     return number;
   }
-  // The event to wait for; 0: a new one; -1: nothing.
+  // Returns the event to wait for; 0: a new one; -1: none.
   int64_t WaitFor(uint64_t mark) const {
     const auto wait = marks_.WaitFor(mark);
     if (!wait.is_needed) return -1;
@@ -178,14 +178,15 @@ TEST_F(LaunchMarksTest, LaterEventCoversEarlierOnes) {
   marks_.Ended(second);
   EXPECT_EQ(WaitFor(mark), -1);
   EXPECT_TRUE(marks_.HasEnded(first));
-  marks_.Ended(first);  // which takes nothing back
+  marks_.Ended(first);  // which reverts nothing
   EXPECT_EQ(WaitFor(mark), -1);
   EXPECT_TRUE(marks_.HasEnded(second));
   EXPECT_FALSE(marks_.HasEnded(Record()));
   EXPECT_EQ(WaitFor(marks_.clock()), 0);
 }
 
-// Between a number and its event others launch, and give memory back.
+// Between taking a number and recording its event, others launch work and free
+// memory.
 TEST_F(LaunchMarksTest, PendingEventDoesNotCoverLaterLaunches) {
   const uint64_t number = marks_.Begin();
   const uint64_t mark = marks_.clock();

@@ -1,5 +1,5 @@
-// That EmulatedCuda finds what it is for: kernels and copies that would go
-// wrong on a GPU.
+// Tests that EmulatedCuda detects kernels and copies that would be wrong on a
+// GPU.
 #include "libs/device/cuda/testing/emulated_cuda.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class EmulatedCudaTest : public testing::Test {
     cudaGetLastError();
   }
 
-  // A kernel of one block, and how it ends.
+  // Runs a kernel of one block, and returns how it ended.
   cudaError_t Run(std::function<void()> thread) {
     EmulatedLaunch(dim3(1), dim3(kThreads), 0, stream_, std::move(thread));
     return cudaStreamSynchronize(stream_);
@@ -63,7 +63,7 @@ TEST_F(EmulatedCudaTest, ThreadsWaitForEachOtherAtABarrier) {
   }
 }
 
-// The same, without the barrier between: what is read is as it comes.
+// The same without the barrier between: the value read is undefined.
 TEST_F(EmulatedCudaTest, MissingBarrierIsDetected) {
   const auto races = [out = numbers_] {
     __shared__ int part[kThreads];
@@ -171,10 +171,10 @@ TEST_F(EmulatedCudaTest, CopiesMustStayInsideTheirBlocks) {
   EXPECT_EQ(copy(other, here, bytes, cudaMemcpyHostToDevice),
             cudaErrorInvalidValue);
   cudaFree(other);
-  cudaStreamSynchronize(stream_);  // it reads what lies here
+  cudaStreamSynchronize(stream_);  // it reads memory of this function
 }
 
-// So that who does not wait finds nothing.
+// So that a caller that does not wait sees no result.
 TEST_F(EmulatedCudaTest, WorkIsAsynchronousAndFollowsEvents) {
   cudaStream_t other = nullptr;
   cudaEvent_t event = nullptr;
