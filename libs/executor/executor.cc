@@ -33,7 +33,7 @@ ReadyList Roots(StepState& state) {
 
 void Start(std::shared_ptr<const Plan> plan, const StepArgs& args,
            RunWhere where, absl::AnyInvocable<void(absl::Status)> done) {
-  // Compile makes no other kind.
+  // Compile creates no other type.
   auto impl = std::static_pointer_cast<const PlanImpl>(std::move(plan));
   if (absl::Status status = CheckSizes(*impl, args); !status.ok()) {
     return done(std::move(status));

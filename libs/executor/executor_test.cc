@@ -58,7 +58,7 @@ TEST(ExecutorTest, RunsDiamonds) {
   }
 }
 
-// A graph of gradients waits for nodes whose values nobody takes.
+// Gradient graphs depend on nodes whose values are not used.
 TEST(ExecutorTest, OutputsWithoutConsumersAreNotWanted) {
   PlanHarness h;
   const OutputTensor x = h.Arg(0);
@@ -74,7 +74,7 @@ TEST(ExecutorTest, OutputsWithoutConsumersAreNotWanted) {
   }
 }
 
-// Every look of a thread finds it later by as long as each kernel takes.
+// Each reading of a thread advances it by the duration of one kernel.
 class TickingClock : public Clock {
  public:
   void set_tick(absl::Duration tick) { tick_ = tick; }
@@ -87,7 +87,7 @@ class TickingClock : public Clock {
   absl::Duration tick_ = absl::Microseconds(30);
 };
 
-// Its threads are said to wake as slowly as a test likes.
+// Reports the wake-up time that a test sets.
 class SlowlyWoken : public ForwardingScheduler, public PoolProgress {
  public:
   using ForwardingScheduler::ForwardingScheduler;
@@ -113,7 +113,7 @@ class SlowlyWoken : public ForwardingScheduler, public PoolProgress {
   std::atomic<int> num_handed_over_{0};
 };
 
-// Some nodes that may run at once, each of 30 us, and their sum.
+// Several nodes that may run concurrently, each of 30 us, and their sum.
 class HandOverTest : public ::testing::Test {
  protected:
   void Compile(int nodes) {
@@ -125,7 +125,7 @@ class HandOverTest : public ::testing::Test {
     }
     h_.Retval(0, sum);
   }
-  // Of a step, where a thread wakes so slowly.
+  // Returns the number of nodes handed over in a step, given the wake-up time.
   int HandedOver(absl::Duration wake_time) {
     scheduler_.set_wake_time(wake_time);
     const int before = scheduler_.num_handed_over();
@@ -142,15 +142,15 @@ class HandOverTest : public ::testing::Test {
 
 TEST_F(HandOverTest, ShortKernelsStayOnTheirThread) {
   Compile(2);
-  // What a run takes is not known at first.
+  // The duration of a run is not known at first.
   EXPECT_EQ(HandedOver(absl::Microseconds(100)), 1);
   EXPECT_EQ(HandedOver(absl::Microseconds(16)), 0);
   EXPECT_EQ(HandedOver(absl::Microseconds(14)), 1);
   EXPECT_EQ(HandedOver(absl::Microseconds(100)), 0);
 }
 
-// Not each run of a short one is timed, but whatever step it is of: a step of a
-// data set has no number of its own.
+// Not each run of a short kernel is timed, but the sampling is independent of
+// steps: a step of a data set has no number of its own.
 TEST_F(HandOverTest, KernelThatBecomesSlowIsHandedOver) {
   Compile(2);
   scheduler_.set_tick(absl::Microseconds(1));
@@ -164,7 +164,7 @@ TEST_F(HandOverTest, KernelThatBecomesSlowIsHandedOver) {
 TEST_F(HandOverTest, ManyReadyNodesUseSeveralThreads) {
   Compile(10);
   EXPECT_EQ(HandedOver(absl::Microseconds(20)), 9);
-  // Two at a time take longer than two wakes of 20 us.
+  // Two at a time take longer than two wake-ups of 20 us.
   EXPECT_EQ(HandedOver(absl::Microseconds(20)), 8);
   EXPECT_EQ(HandedOver(absl::Microseconds(50)), 6);
   EXPECT_EQ(HandedOver(absl::Microseconds(1000)), 0);
@@ -326,8 +326,8 @@ TEST(ExecutorTest, DescribeWaitsNamesPendingNodes) {
 // changed: the pool does.
 class LockedVariableTest : public ::testing::TestWithParam<const char*> {
  protected:
-  // The node under test: takes the variable and, where the op has more inputs,
-  // an argument.
+  // Adds the node under test: it takes the variable and, if the op has more
+  // inputs, an argument.
   const Node* AddNode(bool is_ref) {
     const AttrMap declared = {{"dtype", DT_FLOAT},
                               {"shape", PartialShape(TensorShape())},
@@ -341,7 +341,7 @@ class LockedVariableTest : public ::testing::TestWithParam<const char*> {
     return h_.Add("node", GetParam(), inputs, attrs);
   }
 
-  // The step begins on a thread of its own, which has to come back.
+  // The step begins on a thread of its own, which must return.
   void StartOnReader(const StepArgs& args) {
     auto returned = h_.scheduler().NewEvent();
     reader_ = std::thread([&, event = returned.get()] {
@@ -414,7 +414,7 @@ TEST(ExecutorTest, ErrorReleasesWaitingKernels) {
   }
 }
 
-// Of kernels; the second value makes them throw in another place.
+// Exceptions of kernels; the second value makes them throw in another place.
 TEST(ExecutorTest, AnExceptionFailsItsNode) {
   for (const char* op : {"TestThrow", "TestThrowAsync"}) {
     PlanHarness h;
@@ -503,8 +503,8 @@ TEST(ExecutorTest, SendMatchesReceive) {
   }
 }
 
-// How often an outbox was flushed by the time the step was done, when a plan
-// ran on this thread.
+// Returns how often an outbox was flushed by the time the step was done, when a
+// plan ran on this thread.
 class CountingOutbox : public Outbox {
  public:
   void Flush() override {
@@ -569,8 +569,8 @@ TEST(ExecutorTest, UrgentValuesWaitForNoKernel) {
   EXPECT_EQ(outbox.FlushesOf(h, RunWhere::kReader), 1);
 }
 
-// It moves its input: on the thread that reads as well, and whatever else is
-// ready there.
+// It moves its input: also on the reading thread, and regardless of other ready
+// nodes.
 TEST(ExecutorTest, LargeValueIsSentByItsProducersThread) {
   PlanHarness h;
   const AttrMap edge = {{"T", DT_FLOAT},
@@ -599,7 +599,7 @@ TEST(ExecutorTest, LargeValueIsSentByItsProducersThread) {
   EXPECT_TRUE(arrived);
 }
 
-// Texts are encoded to be sent, which the thread that reads has no time for.
+// Strings are encoded to be sent, for which the reading thread has no time.
 TEST(ExecutorTest, ManyStringsAreSentByThePool) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
@@ -625,7 +625,7 @@ TEST(ExecutorTest, ManyStringsAreSentByThePool) {
   EXPECT_TRUE(over);
 }
 
-// A batch for a queue is cut up before it waits, for one.
+// For example, a batch for a queue is split before it waits.
 TEST(ExecutorTest, ExpensiveAsyncKernelStartsOnThePool) {
   ManualClock clock;
   SimulatedScheduler scheduler(clock);
@@ -701,7 +701,7 @@ struct ReadThenChanged {
     v = h.Add("v", "VariableV2", {},
               {{"dtype", DT_FLOAT}, {"shape", TensorShape()}});
     zero = h.Const("zero", Float(0));
-    // Memory that nobody else holds.
+    // Memory without other owners.
     const Node* four = h.Add("four", "TestAdd", {h.Arg(0), zero});
     const Node* init = h.Add("init", "Assign", {{v, 0}, {four, 0}});
     read = h.Add("read", "Identity", {{v, 0}}, {}, {init});
@@ -749,7 +749,7 @@ TEST(ExecutorTest, AReadAfterTheLastChangeIsReadOnce) {
   EXPECT_EQ(results[1].scalar<float>(), 15);
 }
 
-// The value that is read late lies in no slot meanwhile.
+// The value that is read late is in no slot meanwhile.
 TEST(ExecutorTest, AConsumerAfterAChangeForcesNoCopy) {
   PlanHarness h;
   const ReadThenChanged s(h);
@@ -807,8 +807,8 @@ TEST(ExecutorTest, OnlyTheTakenBranchRuns) {
   }
 }
 
-// Switches with and without constants, one whose other branch nobody takes, and
-// Merges of which somebody asks which input came and of which nobody does.
+// Switches with and without constants, one whose other branch is not used, and
+// Merges whose value_index is used and is not used.
 TEST(ExecutorTest, BranchesOfAllKindsMerge) {
   PlanHarness h;
   OutputTensor x = h.Arg(0);
@@ -851,8 +851,8 @@ TEST(ExecutorTest, APredicateIsAScalar) {
   EXPECT_EQ(result, 1);
 }
 
-// A value is made in the slot of its last consumer, and must be gone from there
-// when the step has failed.
+// A value is produced in the slot of its last consumer, and must be gone from
+// there when the step has failed.
 TEST(ExecutorTest, FailedStepReleasesItsValues) {
   PlanHarness h;
   OutputTensor one = h.Const("one", Float(1));
@@ -927,7 +927,7 @@ TEST(ExecutorTest, ManyThreadsRunOnePlan) {
   for (std::thread& client : clients) client.join();
 }
 
-// Steps fail, are cancelled and end well beside each other.
+// Concurrent steps fail, are cancelled, and succeed.
 TEST(ExecutorTest, ManyThreadsCancelledAtRandom) {
   PlanHarness h;
   OutputTensor x = h.Arg(0);
@@ -977,7 +977,7 @@ TEST(ExecutorTest, RunsOnASimulatedScheduler) {
 TEST(PlanTest, AnUnknownKernelNamesItsNode) {
   PlanHarness h;
   h.Add("order", "Unique", {h.Const("c", Tensor::Vector<float>({1}))});
-  // Whatever the state of the array family, strings have no TestAdd.
+  // Strings have no TestAdd, whatever the state of the array family.
   PlanHarness other;
   other.Add("lost", "_Retval", {other.Const("c", Float(1))},
             {{"T", DT_FLOAT}, {"index", int64_t{1} << 40}});

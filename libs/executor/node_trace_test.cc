@@ -15,7 +15,7 @@ namespace {
 
 using RunsByName = std::map<std::string, NodeExecStats>;
 
-// What a step of the plan on this and other threads tells.
+// Returns the trace of a step of the plan on this and other threads.
 RunsByName Trace(PlanHarness& h, std::vector<Tensor> args,
                  RunWhere where = RunWhere::kCaller) {
   DeviceTrace trace("cpu");
@@ -46,7 +46,7 @@ TEST(NodeTraceTest, TraceHasThreadAndOutputsOfEachNode) {
     const NodeExecStats& sum = runs.at("sum");
     EXPECT_EQ(runs.at("work").timeline_label,
               "work = TestWork(" + x.node->name() + ")");
-    // Constants lie in its slots; they are no runs.
+    // Constants are in its slots; they are not traced as runs.
     EXPECT_EQ(sum.timeline_label, "sum = TestAdd(work)");
     EXPECT_GT(sum.thread_id, 0);
     EXPECT_EQ(
@@ -58,7 +58,7 @@ TEST(NodeTraceTest, TraceHasThreadAndOutputsOfEachNode) {
   }
 }
 
-// One that waits for another node runs.
+// A handle that waits for another node does run.
 TEST(NodeTraceTest, VariableHandlesAreNotTraced) {
   PlanHarness h;
   const AttrMap declared = {{"dtype", DT_FLOAT},
@@ -131,10 +131,10 @@ TEST(NodeTraceTest, DeadBranchIsNotTraced) {
   const RunsByName runs = Trace(h, {Float(3), Tensor::Scalar(true)});
   EXPECT_TRUE(runs.contains("taken"));
   EXPECT_FALSE(runs.contains("left"));
-  // Both outputs, though nobody asks for one.
+  // Both outputs, even if only one is used.
   ASSERT_EQ(runs.at("merge").output.size(), 2u);
   EXPECT_EQ(runs.at("merge").output[1].num_bytes, 4);
-  // The dead output of the Switch is none.
+  // The dead output of the Switch is not listed.
   EXPECT_EQ(runs.at("choose").output[0].num_bytes, 0);
   EXPECT_EQ(runs.at("choose").output[1].num_bytes, 4);
 }

@@ -1,4 +1,4 @@
-// A real client and a real server, on loopback.
+// Tests with a real client and a real server, on loopback.
 #include "libs/metrics/metrics_server.h"
 
 #include <arpa/inet.h>
@@ -49,12 +49,12 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // False when the connection is gone.
+  // Returns false if the connection is closed.
   bool Say(const std::string& text) {
     return send(fd_, text.data(), text.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(text.size());
   }
-  // What comes until the other end closes.
+  // Returns what is received until the other end closes.
   std::string Hear() {
     std::string heard;
     char piece[4096];
@@ -173,7 +173,7 @@ TEST_F(MetricsServerTest, SlowClientIsDisconnected) {
   Start({.max_time = absl::Milliseconds(50)});
   Client slow(server_->port());
   ASSERT_TRUE(slow.Say("GET /metrics HTTP/1.1\r\nX: "));
-  // A byte every 2 ms, until the other end has had enough.
+  // A byte every 2 ms, until the server closes the connection.
   while (!slow.HasSomethingToHear() && slow.Say("a")) {
   }
   slow.Hear();
@@ -185,7 +185,7 @@ TEST_F(MetricsServerTest, ExcessConnectionsWait) {
   Start({.max_connections = 2, .max_time = absl::Milliseconds(100)});
   Client first(server_->port());
   Client second(server_->port());
-  // Its turn comes when the others have been cut.
+  // It is served when the others have been disconnected.
   EXPECT_THAT(Ask(Get("/metrics")), EndsWith("asked 1\n"));
 }
 
@@ -218,7 +218,7 @@ TEST_F(MetricsServerTest, DestructorDoesNotWaitForClients) {
           {.scheduler = scheduler_.get(), .host = "127.0.0.1", .port = port}));
 }
 
-// However many answers are on their way, and connections closed.
+// Regardless of the answers in flight and of closed connections.
 TEST_F(MetricsServerTest, DestructorDoesNotWaitForBusyClients) {
   Start();
   const int port = server_->port();
@@ -245,11 +245,12 @@ TEST_F(MetricsServerTest, DestructorDoesNotWaitForBusyClients) {
   EXPECT_EQ(times_asked_, times_asked);
 }
 
-// A disk that does not answer, and more kernels that read from it than threads.
+// A disk that does not respond, and more kernels that read from it than
+// threads.
 TEST_F(MetricsServerTest, WorksWhileTheBlockingPoolIsBusy) {
   const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler(
       clock_, {.compute_threads = 1, .max_blocking_threads = 1});
-  // The thread that waits may come to it late, and leave it later than this.
+  // The waiting thread may enter and leave the wait later than this.
   const std::shared_ptr<Event> let_go = scheduler->NewEvent();
   scheduler->Schedule(Pool::kBlocking, [let_go] { let_go->Wait(); });
   auto server = MetricsServer::Listen(

@@ -44,7 +44,8 @@ TEST(MetricsTextTest, NoMetricsMakeAnEmptyText) {
 
 TEST(MetricsTextTest, HistogramBucketsAreCumulative) {
   Histogram histogram({0.1, 1});
-  histogram.Observe(absl::Milliseconds(100));  // an end is in its range
+  histogram.Observe(
+      absl::Milliseconds(100));  // the upper bound belongs to the bucket
   histogram.Observe(0.25);
   histogram.Observe(2.0);
   histogram.Observe(-absl::Seconds(5));  // the clock was set
@@ -74,7 +75,7 @@ TEST(MetricsTextTest, ConcurrentObservationsAreAllCounted) {
       for (int j = 0; j < kTimes; ++j) histogram.Observe(i % 4);
     });
   }
-  scheduler.reset();  // runs them all
+  scheduler.reset();  // runs all closures
   const Histogram::Contents contents = histogram.contents();
   EXPECT_EQ(contents.count, kThreads * kTimes);
   EXPECT_DOUBLE_EQ(contents.sum, 2.0 * (0 + 1 + 2 + 3) * kTimes);

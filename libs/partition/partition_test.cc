@@ -29,7 +29,7 @@ class PartitionTest : public ::testing::Test {
                         .op = "Const",
                         .attrs = {{"dtype", value.dtype()}, {"value", value}}});
   }
-  // A constant that is worth being sent.
+  // A constant that is large enough to be sent.
   const Node* Large(const std::string& device, const std::string& name) {
     return Const(device, name, Tensor(DT_FLOAT, {257}));
   }
@@ -53,7 +53,8 @@ class PartitionTest : public ::testing::Test {
   Graph graph_{StandardOps()};
 };
 
-// for (v = begin; v < limit; v = body(v)), with each node where it is said.
+// Builds for (v = begin; v < limit; v = body(v)), with given devices of the
+// nodes.
 class LoopPartitionTest : public PartitionTest {
  protected:
   struct Devices {
@@ -72,8 +73,8 @@ class LoopPartitionTest : public PartitionTest {
                                   {"parallel_iterations", 7}}});
   }
 
-  // Gives the Exit. `body` adds nodes that lead from its argument, live while
-  // the loop goes on, to the next value.
+  // Returns the Exit. `body` adds nodes that lead from its argument, live while
+  // the loop continues, to the next value.
   template <typename Body>
   const Node* Loop(const std::string& frame, const Devices& on,
                    const Node* begin, const Node* limit, Body body) {
@@ -110,7 +111,8 @@ class LoopPartitionTest : public PartitionTest {
                 [&](const Node* in) { return Identity(on.body, "body", in); });
   }
 
-  // Each part by itself is a graph that can run: its loops are in order.
+  // Checks that each part alone is a graph that can run, with well-formed
+  // loops.
   Parts Partition() {
     auto parts = PartitionGraph(graph_);
     EXPECT_OK(parts);
@@ -132,7 +134,7 @@ class LoopPartitionTest : public PartitionTest {
     return result;
   }
 
-  // What triggers the node that receives `tensor`; null: nothing.
+  // Returns the node that triggers the receiver of `tensor`; null: none.
   static const Node* TriggerOf(const Graph& part, const std::string& tensor) {
     for (const Node* node : part.nodes()) {
       if (node->type() != "_Recv") continue;
@@ -187,7 +189,7 @@ TEST_F(PartitionTest, SmallConstantIsCopiedToItsConsumers) {
   const Node* rate = Const(kA, "rate");
   Identity(kB, "y", rate);
   Identity(kC, "z", rate);
-  NoOp(kA, "after", {rate});  // nothing to wait for
+  NoOp(kA, "after", {rate});  // it waits for nothing
   auto parts = PartitionGraph(graph_);
   ASSERT_OK(parts);
   EXPECT_EQ(parts->at(kA)->num_nodes(), 1);
@@ -257,7 +259,7 @@ TEST_F(LoopPartitionTest, DeviceWithPartOfALoopGetsAControlLoop) {
   EXPECT_EQ(choose->type(), "Switch");
   EXPECT_EQ(next->input(0).index, 1);
   EXPECT_EQ(choose->input(0).node, merge);
-  // The condition comes once an iteration too.
+  // The condition is received once per iteration, too.
   EXPECT_EQ(choose->input(1).node->type(), "_Recv");
   EXPECT_EQ(TriggerOf(b, "w/condition:0"), merge);
   // The device of the real loop has its condition itself.
@@ -316,8 +318,8 @@ TEST_F(LoopPartitionTest, InnerControlLoopsFollowOuterOnes) {
   EXPECT_EQ(TriggerOf(b, "outer/condition:0"), outer);
 }
 
-// Device B makes a value of an invariant alone: nothing of the loop comes to
-// it, and still it has to send in each iteration.
+// Device B computes a value of an invariant alone: it receives nothing from the
+// loop, and still has to send in each iteration.
 TEST_F(LoopPartitionTest, SendingDeviceGetsAControlLoop) {
   const Node* factor = Const(kA, "factor");
   const Node* enter = Enter(kA, "factor/enter", factor, "w", true);

@@ -14,7 +14,7 @@ DeviceName Name(const std::string& text) {
   return DeviceName::Parse(text).value();
 }
 
-// What the requests come to, merged in this order.
+// Returns the result of the requests, merged in this order.
 std::string Merge(const std::vector<GroupRequest>& requests, bool soft) {
   GroupRequest merged;
   for (const GroupRequest& request : requests) {

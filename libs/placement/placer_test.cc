@@ -32,7 +32,7 @@ std::vector<DeviceAttributes> Cluster() {
                   "/job:worker/replica:0/task:1/device:GPU:0"});
 }
 
-// The few ops these tests need: placement sees their signatures only.
+// The few ops these tests need: placement uses only their signatures.
 std::shared_ptr<const OpRegistry> Ops() {
   auto ops = std::make_shared<OpRegistry>();
   ops->Add(OpDefBuilder("Const")
@@ -130,7 +130,7 @@ class PlacerTest : public ::testing::Test {
 
   Graph graph_{Ops()};
   std::vector<DeviceAttributes> devices_ = Cluster();
-  // By op; CPU of those that are not here.
+  // By op; other ops have CPU kernels only.
   std::map<std::string, std::vector<std::string>> kernels_;
 };
 

@@ -1,4 +1,5 @@
-// Our own rule: a named resource that asks for no task is found where it lives.
+// Weft's own rule: a named resource that requests no task is placed where it
+// lives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

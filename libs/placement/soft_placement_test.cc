@@ -1,4 +1,4 @@
-// What soft placement forgives, and what it does not.
+// Tests which requests soft placement may relax, and which not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

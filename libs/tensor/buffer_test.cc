@@ -35,7 +35,7 @@ TEST(SizeClassTest, SizeClassesWasteLittle) {
             internal::kNumSizeClasses);
 }
 
-// What every allocator owes.
+// Requirements for every allocator.
 class AllocatorTest : public ::testing::TestWithParam<bool> {
  protected:
   Allocator& allocator() { return GetParam() ? pool_ : HeapAllocator(); }
@@ -137,7 +137,7 @@ TEST(BufferPoolTest, BuffersOutliveThePool) {
   }
 }
 
-// Producers' blocks come back on consumers' threads; nothing is lost.
+// Producers' blocks are freed on consumers' threads; none is lost.
 TEST(BufferPoolTest, ThreadsShareFreedBlocks) {
   constexpr int kThreads = 8;
   constexpr int kRounds = 2000;
@@ -163,7 +163,7 @@ TEST(BufferPoolTest, ThreadsShareFreedBlocks) {
   run([&](int t) { made[t].clear(); });
 }
 
-// Large blocks count from when they are promised, and while they wait.
+// Large blocks count from when they are promised, and while they are kept.
 TEST(BufferPoolBoundTest, HoldsTheMemoryBound) {
   constexpr size_t kLarge = size_t{64} << 20;
   int64_t bound = 3 * kLarge;
@@ -174,9 +174,9 @@ TEST(BufferPoolBoundTest, HoldsTheMemoryBound) {
   ASSERT_TRUE(first);
   EXPECT_FALSE(pool.Allocate(2 * kLarge));
   EXPECT_TRUE(pool.Allocate(kLarge));
-  EXPECT_TRUE(pool.Allocate(kLarge - 1));  // not asked about
+  EXPECT_TRUE(pool.Allocate(kLarge - 1));  // the bound is not checked
   first = {};
-  // What was given back makes room.
+  // Returned memory is available again.
   EXPECT_TRUE(pool.Allocate(3 * kLarge));
   bound = 0;
   EXPECT_FALSE(pool.Allocate(kLarge));
@@ -196,7 +196,7 @@ TEST(BufferPoolBoundTest, CachedBlockNeedsNoBoundCheck) {
   EXPECT_EQ(pool.stats().bytes_kept, static_cast<int64_t>(kLarge));
 }
 
-// Another thread asks while the system is asked for the first one.
+// Another thread allocates while the system is asked for the first block.
 TEST(BufferPoolBoundTest, RefusedAllocationDoesNotBlockOthers) {
   constexpr size_t kLarge = size_t{64} << 20;
   BufferPool* asked = nullptr;

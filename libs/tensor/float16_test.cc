@@ -22,7 +22,7 @@ TEST(HalfTest, EveryValueRoundTripsThroughFloat) {
 }
 
 TEST(HalfTest, RoundsToNearestEven) {
-  // Halfway between neighbours: the even one; a bit more: the upper one.
+  // Halfway between neighbors the even one; one bit more: the upper one.
   for (int bits = 0; bits < 0x7bff; ++bits) {
     half low, high;
     low.bits = static_cast<uint16_t>(bits);

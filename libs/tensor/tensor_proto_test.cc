@@ -124,7 +124,8 @@ TEST(TensorProtoTest, TruncationAndBitFlipsDoNotCrash) {
   }
 }
 
-// Each tensor is within what one may repeat, but not all of them together.
+// Each tensor is within its own limit for repeated values, but their sum is
+// not.
 TEST(TensorProtoTest, TensorsOfAVariantShareOneLimit) {
   tf::VariantTensorDataProto proto;
   for (int i = 0; i < 3; ++i) {
@@ -141,7 +142,7 @@ TEST(TensorProtoTest, TensorsOfAVariantShareOneLimit) {
               StatusIs(kInvalid));
 }
 
-// What a long string takes counts as often as it repeats.
+// The bytes of a long string count as often as it repeats.
 TEST(TensorProtoTest, StringsOfAVariantShareOneLimit) {
   tf::VariantTensorDataProto proto;
   for (int i = 0; i < 2; ++i) {
@@ -161,7 +162,8 @@ Variant VariantOf(std::vector<Tensor> tensors) {
               std::make_shared<const std::vector<Tensor>>(std::move(tensors))};
 }
 
-// Several of one tensor have one bound, which is that of writing, too.
+// The tensors of a variant have one common limit, which also applies to
+// writing.
 TEST(TensorProtoTest, WrittenVariantsCanBeParsed) {
   const Tensor zeros(DT_INT8, {600});
   const Variant variant =
@@ -181,7 +183,7 @@ TEST(TensorProtoTest, WrittenVariantsCanBeParsed) {
               StatusIs(kExhausted, "before it"));
 }
 
-// Though its message would be small; the tensors share one buffer here.
+// Even if its message would be small; the tensors share one buffer here.
 TEST(TensorProtoTest, VariantOfTooLargeTensorsIsNotWritten) {
   const Tensor large(DT_INT8, {64 << 20});
   int64_t left = kMaxRepeatedTensorBytes;

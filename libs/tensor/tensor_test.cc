@@ -23,7 +23,7 @@ class NoMemory : public Allocator {
   BufferPtr Allocate(size_t) override { return {}; }
 };
 
-// What holds for each dtype.
+// Properties of each dtype.
 class EachTypeTest : public ::testing::TestWithParam<DataType> {};
 
 TEST_P(EachTypeTest, CopiesShareAndDeepCopiesDoNot) {
@@ -69,7 +69,7 @@ TEST_P(EachTypeTest, SharesLargeSlicesAndCopiesSmallOnes) {
       if (end == begin) continue;
       ASSERT_OK_AND_ASSIGN(const Tensor whole,
                            tensor.SliceRows(0, 10, HeapAllocator()));
-      // The slice of a slice is counted from the slice.
+      // The offset of a slice of a slice is relative to the slice.
       ASSERT_OK_AND_ASSIGN(
           const Tensor last,
           slice.SliceRows(end - begin - 1, end - begin, HeapAllocator()));
@@ -140,7 +140,7 @@ TEST(TensorTest, CopiesOfStringsAreBounded) {
   EXPECT_OK(texts.SliceRows(0, 7, allocator)) << "shares the memory";
 }
 
-// A kernel's boundary catches it.
+// The boundary of a kernel catches it.
 TEST(TensorTest, MissingMemoryIsAnException) {
   EXPECT_THROW(Tensor(DT_FLOAT, {int64_t{1} << 50}), std::bad_alloc);
 }

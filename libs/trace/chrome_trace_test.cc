@@ -62,7 +62,7 @@ TEST(ChromeTraceTest, OverlappingWaitsGetSeparateRows) {
                       RunOf("c", 3'000, 1'000, 0)}});
   const std::vector<Json> runs = Events(stats, "X");
   EXPECT_NE(runs[0]["tid"], runs[1]["tid"]);
-  EXPECT_EQ(runs[1]["tid"], runs[2]["tid"]);  // b was over
+  EXPECT_EQ(runs[1]["tid"], runs[2]["tid"]);  // b had ended
 }
 
 TEST(ChromeTraceTest, SendAndReceiveAreConnectedByAnArrow) {

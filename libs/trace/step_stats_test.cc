@@ -62,7 +62,7 @@ TEST(StepStatsTest, FallsBackToMicroseconds) {
   ASSERT_OK_AND_ASSIGN(const StepStats stats,
                        ParseStepStats(proto.SerializeAsString()));
   EXPECT_EQ(stats.dev_stats[0].node_stats[0].start_nanos, 7'000);
-  // No number of nanoseconds.
+  // Without nanoseconds.
   EXPECT_EQ(stats.dev_stats[0].node_stats[0].end_rel_nanos, 0);
 }
 
@@ -149,7 +149,7 @@ TEST(DeviceTraceTest, LongLabelsAndManyOutputsCount) {
   trace.AddWait({.node_name = "a", .timeline_label = std::string(900, 'x')});
   trace.AddWait(
       {.node_name = "b", .output = {{.dims = std::vector<int64_t>(125)}}});
-  trace.AddWait({.node_name = "c"});  // would fit, and would be a hole
+  trace.AddWait({.node_name = "c"});  // would fit, and would leave a gap
   const DeviceStepStats stats = trace.Take();
   ASSERT_EQ(stats.node_stats.size(), 1);
   EXPECT_EQ(stats.node_stats[0].node_name, "3 more runs were not recorded");
@@ -180,12 +180,12 @@ absl::Duration Offset(int sent, int received, int answered, int back) {
 TEST(ClockOffsetTest, ClocksThatMayAgreeAreNotShifted) {
   EXPECT_EQ(Offset(0, 10, 90, 100), absl::ZeroDuration());
   EXPECT_EQ(Offset(0, 0, 100, 100), absl::ZeroDuration());
-  // All of the time is the request's.
+  // The request took all of the time.
   EXPECT_EQ(Offset(0, 99, 100, 100), absl::ZeroDuration());
 }
 
 TEST(ClockOffsetTest, OffsetIsTheMiddleOfItsBounds) {
-  // Theirs is 1,000 ahead; 10 there and 20 back.
+  // The other clock is 1,000 ahead; the request took 10 and the reply 20.
   EXPECT_EQ(Offset(0, 1'010, 1'080, 100), -absl::Microseconds(995));
   // And 1,000 behind.
   EXPECT_EQ(Offset(2'000, 1'010, 1'080, 2'100), absl::Microseconds(1'005));
