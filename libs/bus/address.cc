@@ -20,7 +20,7 @@ absl::Status Invalid(absl::string_view text, absl::string_view what) {
                    "; write host:port, [IPv6]:port or zmq://host:port"));
 }
 
-// "grpc://" of "grpc://host:80"; empty where there is none.
+// Returns "grpc://" of "grpc://host:80"; empty if there is none.
 absl::string_view SchemeOf(absl::string_view text) {
   const size_t end = text.find("://");
   return end == absl::string_view::npos ? "" : text.substr(0, end + 3);
@@ -49,7 +49,7 @@ absl::Status CheckHost(absl::string_view text, const std::string& host,
   return absl::OkStatus();
 }
 
-// "[::1]:80" and "host:80" into host and what follows it.
+// Splits "[::1]:80" and "host:80" into the host and the rest.
 absl::Status SplitHost(absl::string_view text, absl::string_view rest,
                        absl::string_view& host, absl::string_view& port) {
   const size_t end = rest.empty() || rest[0] != '['

@@ -1,4 +1,5 @@
-// What goes through a CapturingWire goes through, and can be read again.
+// Tests that what is sent through a CapturingWire arrives, and can be read
+// again from the capture.
 #include "libs/bus/capturing_wire.h"
 
 #include <memory>

@@ -10,7 +10,7 @@
 namespace weft::bus {
 namespace {
 
-// Of HELLO; calls have greater ones.
+// The id of HELLO; calls have larger ones.
 constexpr uint64_t kHelloCall = 1;
 
 absl::Status Unavailable(const Address& address, absl::string_view what) {
@@ -70,7 +70,7 @@ void ClientConnection::SayHello(ConnectionId control) {
   envelope.kind = MessageKind::kRequest;
   envelope.method = kHelloMethod;
   envelope.call_id = kHelloCall;
-  // When it fails, OnClose follows.
+  // If it fails, OnClose follows.
   (void)context_.parts.wire->Send(
       control, {EncodeEnvelope(envelope), EncodeHello(hello)});
 }
@@ -151,7 +151,8 @@ void ClientConnection::DialBulk() {
     bulk_ = bulk;
   }
   if (!closed) return;
-  // This may be an event, where Close does not wait for the other lane's.
+  // This may run in an event, where Close does not wait for the other channel's
+  // events.
   context_.scope->Schedule(
       Pool::kControl, [self, bulk] { self->context_.parts.wire->Close(bulk); });
 }
@@ -222,7 +223,7 @@ absl::Status ClientConnection::Worthless(const absl::Status& why) const {
                                                 context_.address.ToString(),
                                                 ": ", why.message()));
   }
-  // Not the caller's fault, and may be better next time.
+  // Not the caller's fault, and may succeed next time.
   return Unavailable(context_.address, absl::StrCat("said: ", why.message()));
 }
 

@@ -20,7 +20,7 @@ Identity Task(const std::string& name,
       .task = name, .incarnation = 7, .learned_uuid = std::move(learned_uuid)};
 }
 
-// What the other end reads of a HELLO that this one says now.
+// Returns the HELLO that the peer reads if this identity sends one now.
 Hello Said(const Identity& self) {
   Hello hello;
   hello.self = self;

@@ -78,8 +78,9 @@ void Heartbeat::PromiseAnswer(std::shared_ptr<void> holder, uint64_t sequence) {
   absl::MutexLock lock(&mutex_);
   if (stopped_) return;
   to_answer_ = sequence;
-  // Its pool has run the timer that asks. That its reader lives is known from
-  // the second one on: it has read the answer to the first.
+  // The pool has run the timer that sends the question. The second and later
+  // ones also show that the reader is alive: it has read the answer to the
+  // first.
   if (sequence > 1) heard_ = Now();
   if (!std::exchange(in_compute_, true)) {
     stands_since_ = Now();

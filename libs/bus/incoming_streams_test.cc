@@ -11,8 +11,8 @@
 namespace weft::bus {
 namespace {
 
-// Calls the test in the middle of Land, where the other lane's thread may be
-// anywhere.
+// Calls the test in the middle of Land, while the thread of the other channel
+// may be anywhere.
 class MeddlingMemory : public LandingMemory {
  public:
   absl::StatusOr<Room> Reserve(uint64_t bytes) override {
@@ -96,7 +96,7 @@ TEST_F(IncomingStreamsTest, MessageOfAbortedStepIsDropped) {
   streams_.AbandonStep({.master_incarnation = 11, .step = 1});
   EXPECT_EQ(streams_.held_bytes(), 10 + 4);
   EXPECT_TRUE(memory_.last.expired());
-  // What still comes is thrown away; the other step's goes on.
+  // Further data is discarded; the other step's stream continues.
   auto landed = streams_.Land(ChunkOf(7, 5, 10, "67890"));
   ASSERT_OK(landed);
   EXPECT_FALSE(landed->complete.has_value());
@@ -123,7 +123,7 @@ TEST_F(IncomingStreamsTest, AbandonedMemoryIsReturnedToTheCaller) {
   EXPECT_TRUE(memory_.last.expired());
 }
 
-// One of its streams has landed, another one finds no room.
+// One of its streams has been received, another one exceeds the memory.
 TEST_F(IncomingStreamsTest, MemoryOfRefusedMessageIsReturned) {
   ASSERT_OK(streams_.Land(ChunkOf(7, 0, 10, "12345")));
   const std::weak_ptr<char> room = memory_.last;
@@ -188,8 +188,8 @@ TEST_F(IncomingStreamsTest, StreamBeyondTheQuotaFailsItsMessage) {
   EXPECT_EQ(streams_.held_bytes(), 0);
 }
 
-// One more than there may be is refused on either lane, again and again, and
-// leaves nothing behind.
+// A stream beyond the limit is refused on either channel, repeatedly, and
+// leaves no state.
 TEST_F(IncomingStreamsTest, ExcessStreamIsRefusedOnBothLanes) {
   constexpr uint64_t kOpen = 65536;
   for (uint64_t id = 1; id <= kOpen; ++id) {

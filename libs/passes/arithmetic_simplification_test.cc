@@ -11,7 +11,7 @@ namespace {
 
 class ArithmeticSimplificationTest : public ::testing::Test {
  protected:
-  // What is fetched in the end.
+  // Returns the final fetched node.
   std::string Fetched(const Node* y) {
     g_.Fetch(y);
     return Run().Fetched();
@@ -24,7 +24,7 @@ class ArithmeticSimplificationTest : public ::testing::Test {
   const Node* Axes(const std::string& name, const std::vector<int32_t>& axes) {
     return g_.Const(name, Tensor::Vector<int32_t>(axes));
   }
-  // A matrix of unknown size, as MatMul's result surely is.
+  // Returns a matrix of unknown size, as MatMul's result surely is.
   const Node* Matrix() {
     const Node* x = g_.Arg("a");
     return g_.Add("MatMul", "matrix", {x, x});
@@ -33,7 +33,7 @@ class ArithmeticSimplificationTest : public ::testing::Test {
   SmallGraph g_;
 };
 
-// What is left of `op`(x, c), or of `op`(c, x).
+// The expected result of `op`(x, c), or of `op`(c, x).
 struct NeutralCase {
   std::string op;
   Tensor constant;
@@ -122,7 +122,7 @@ TEST_F(ArithmeticSimplificationTest, NodeWithControlInputStays) {
             "y:0");
 }
 
-// A step that changes the variable first would show it to y's consumer.
+// A step that changes the variable first would show the change to y's consumer.
 TEST_F(ArithmeticSimplificationTest, IdentityOfAVariableIsNotBypassed) {
   const Node* v =
       g_.Add("VariableV2", "v", {},
@@ -201,7 +201,8 @@ TEST_F(ArithmeticSimplificationTest, ReshapeToTheSameShapeIsRemoved) {
   EXPECT_EQ(Fetched(g_.Add("Reshape", "y", {y, Axes("t", {2, -1})})), "n:0");
 }
 
-// The shape function takes it for [6], for that is what it must be.
+// The shape function returns [6], which the result must have if the op
+// succeeds.
 TEST_F(ArithmeticSimplificationTest, ReshapeOfAnUncertainSizeStays) {
   const Node* flat = g_.Add("Reshape", "flat", {g_.Arg("x"), Axes("s", {6})});
   const Node* root = Axes("root", {2});
@@ -222,7 +223,8 @@ TEST_F(ArithmeticSimplificationTest, ReshapeOfKnownSizeIsBypassed) {
   EXPECT_EQ(Run().Input("y", 0), "flat:0");
 }
 
-// Its shape is declared, and another session may have assigned another one.
+// Its shape is declared, and another session may have assigned a value of
+// another shape.
 TEST_F(ArithmeticSimplificationTest, ReshapeOfAVariableStays) {
   const Node* v =
       g_.Add("VarHandleOp", "v", {},

@@ -15,7 +15,8 @@ class CommonSubexpressionsTest : public ::testing::Test {
     MergeCommonSubexpressions(rewrite);
     return Rewritten(rewrite);
   }
-  // Whether the younger of the two, fetched, has been merged into the other.
+  // Returns whether the second of the two, fetched, has been merged into the
+  // first.
   bool Merges(const Node* a, const Node* b) {
     if (a->id() > b->id()) std::swap(a, b);
     g_.Fetch(a);
@@ -85,7 +86,7 @@ TEST_F(CommonSubexpressionsTest, DifferentDevicesAreNotMerged) {
                       g_.Add("Neg", "b", {x}, {}, {}, kOtherCpu)));
 }
 
-// The order of operands may show in which NaN comes out.
+// The order of operands may decide which NaN results.
 TEST_F(CommonSubexpressionsTest, DifferentInputsAreNotMerged) {
   const Node* x = g_.Arg("x");
   const Node* z = g_.Arg("z");
@@ -136,7 +137,7 @@ TEST_F(CommonSubexpressionsTest, ATargetStays) {
   EXPECT_TRUE(Run().Has("target"));
 }
 
-// A constant that feeds a Merge runs outside the loop that uses the other.
+// A constant that feeds a Merge runs outside the loop that uses the other one.
 TEST_F(CommonSubexpressionsTest, AConstantBesideControlFlowStays) {
   const Node* x = g_.Arg("x");
   const Node* a = g_.Const("a", Tensor::Scalar(1.0f));

@@ -64,13 +64,13 @@ TEST_F(CsvFusionTest, PackedColumnsAreFused) {
   EXPECT_EQ(result.Find("packed"), nullptr);
 }
 
-// Of records whose rank is certain any axis is known to be the last or the
-// first, or to lie between.
+// With records of known rank, an axis is known to be the last, the first, or in
+// between.
 TEST_F(CsvFusionTest, FusibleAxisDependsOnRecordRank) {
   const struct {
     std::vector<int64_t> sizes;
     int64_t axis;
-    int fused;  // 1: not
+    int fused;  // 1: not fused
   } cases[] = {{{-1}, 1, -1},   {{-1}, -2, 0},    {{2, -1}, 2, -1},
                {{2, -1}, 1, 1}, {{2, -1}, -3, 0}, {{2, -1}, -2, 1}};
   for (const auto& c : cases) {

@@ -73,7 +73,7 @@ TEST_F(ElementFusionTest, AConvolutionKeepsItsAttrs) {
             Numbers({1, 2, 2, 1}));
 }
 
-// relu' * (dy times the transposed weights), whose result several take.
+// relu' * (dy times the transposed weights), with several consumers.
 TEST_F(ElementFusionTest, GradientIsFusedIntoItsProduct) {
   const Node* y = g_.Arg("y");
   const Node* grad = g_.Add("ReluGrad", "grad", {Product(), y});
@@ -132,7 +132,7 @@ TEST_F(ElementFusionTest, ChainIsFusedIntoOneNode) {
   EXPECT_EQ(Operands(result, "sum"), Numbers({0, -1, 1, -1, 2, 3, 4, 0}));
 }
 
-// What two of a chain take is made once.
+// A value used by two members is computed once.
 TEST_F(ElementFusionTest, DiamondIsPartOfTheChain) {
   const Node* a = g_.Add("Exp", "a", {x_});
   const Node* left = g_.Add("Neg", "left", {a});
@@ -171,7 +171,7 @@ TEST_F(ElementFusionTest, KnownBroadcastsAreNotFused) {
   EXPECT_EQ(Run().Find("neg")->type(), "Neg");
 }
 
-// As the greatest of each row, kept as a column.
+// For example the maximum of each row, kept as a column.
 TEST_F(ElementFusionTest, ColumnWithUnknownWidthIsNotFused) {
   const Node* x =
       g_.Add("Placeholder", "m", {},
@@ -202,8 +202,8 @@ TEST_F(ElementFusionTest, ScalarsFuseWithAnyShape) {
   EXPECT_EQ(Run().Find("y")->type(), "_FusedElementwise");
 }
 
-// The value of a variable is read where it is taken, after changes that the
-// node which takes it waits for (libs/executor/late_reads.h).
+// The value of a variable is read by its consumer, after changes that the
+// consumer waits for (libs/executor/late_reads.h).
 class ReadsOfVariables : public ElementFusionTest {
  protected:
   const Node* Variable(const std::string& name) {

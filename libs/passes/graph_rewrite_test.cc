@@ -132,8 +132,8 @@ TEST(GraphRewriteTest, MayBypassRefusesUnsafeNodes) {
   EXPECT_FALSE(rewrite.MayBypass(*end, {x, 0})) << "is a target";
 }
 
-// Consumers of a reference's Identity may read the variable when they run; who
-// takes a copy of it does not.
+// Consumers of a reference's Identity may read the variable when they run; a
+// consumer of a copy does not.
 TEST(GraphRewriteTest, IdentityOfVariableKeepsItsReaders) {
   SmallGraph g;
   const Node* v =

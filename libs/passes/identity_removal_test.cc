@@ -72,8 +72,8 @@ TEST(IdentityRemovalTest, IdentityAcrossDevicesStays) {
   EXPECT_EQ(AfterPass(g).Input("y", 0), "there:0");
 }
 
-// cond's pivots: who waits for one is dead on the branch not taken, and who
-// waits for the Switch is not.
+// The pivots of tf.cond: a node that waits for a pivot is dead on the branch
+// not taken, but one that waits for the Switch is not.
 TEST(IdentityRemovalTest, IdentityNextToControlFlowStays) {
   SmallGraph g;
   const Node* pred = g.Arg("pred", DT_BOOL);
@@ -95,7 +95,7 @@ TEST(IdentityRemovalTest, IdentityNextToControlFlowStays) {
   EXPECT_EQ(result.Input("cond/Switch", 1), "cond/pred_id:0");
 }
 
-// Its error tells the name of its input.
+// Its error contains the name of its input.
 TEST(IdentityRemovalTest, IdentityNamedByAnErrorStays) {
   SmallGraph g;
   const Node* named = g.Add("Identity", "named", {g.Arg("x")});

@@ -40,7 +40,7 @@ TEST(NodeKindsTest, NodesWithReferencesAreNotPure) {
   const Node* v = g.Add("VariableV2", "v", {}, kVariable);
   EXPECT_FALSE(IsPure(*v));
   EXPECT_FALSE(IsPure(*g.Add("Assign", "assign", {v, x})));
-  // Takes a value, but is given a reference.
+  // Takes a value, but the input is a reference.
   EXPECT_FALSE(IsPure(*g.Add("Identity", "v/read", {v})));
 }
 

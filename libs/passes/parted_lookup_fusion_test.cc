@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// A lookup in two parts, as embedding_lookup writes it, of unique ids.
+// A lookup in two parts, as embedding_lookup builds it, of unique ids.
 class PartedLookupFusionTest : public ::testing::Test {
  protected:
   static constexpr int kParts = 2;
@@ -25,7 +25,7 @@ class PartedLookupFusionTest : public ::testing::Test {
                   {{"num_partitions", kParts}});
   }
 
-  // `divisor`: of both. `start`: the number of the first place.
+  // `divisor`: of both ops. `start`: the number of the first place.
   void AddIds(int64_t divisor = kParts, int32_t start = 0) {
     axis_ = Int("axis", 0);
     unique_ = g_.Add("Unique", "unique", {g_.Arg("ids", DT_INT64)});
@@ -59,7 +59,7 @@ class PartedLookupFusionTest : public ::testing::Test {
                       .inputs = {{stitch_, 0}, {unique_, 1}, {axis_, 0}}});
   }
 
-  // Fetched, as the nodes' gradients write it.
+  // Fetches the gradient, as TensorFlow's gradient functions build it.
   void FetchGradient() {
     const Node* shape = g_.Add("Shape", "shape", {stitch_});
     const auto one = [&](const std::string& name, int32_t value) {
@@ -150,7 +150,7 @@ TEST_F(PartedLookupFusionTest, OtherPartitionStrategiesStay) {
   EXPECT_EQ(TypeOf(result, "sum"), "_SumToParts");
 }
 
-// Not each row has a place then.
+// Not every row has a place then.
 TEST_F(PartedLookupFusionTest, OtherPositionsStay) {
   AddIds(kParts, 1);
   AddRows();
@@ -185,7 +185,7 @@ TEST_F(PartedLookupFusionTest, FetchedSumsAreComputed) {
   EXPECT_EQ(result.Input("grad_1", 1), "unique:5");
 }
 
-// And so is the shape that these ask for.
+// Nor is the shape that these use.
 TEST_F(PartedLookupFusionTest, NodesWithControlOutputsStay) {
   AddIds();
   AddRows();
@@ -207,7 +207,7 @@ TEST_F(PartedLookupFusionTest, StringsAreStitchedAsBefore) {
   EXPECT_EQ(TypeOf(result, "stitch"), "ParallelDynamicStitch");
 }
 
-// The sum would be dead with the rows, whose number it takes.
+// The sum would be dead with the rows, whose number it uses.
 TEST_F(PartedLookupFusionTest, GradientsStayWhereValuesMayBeDead) {
   AddIds();
   AddRows();

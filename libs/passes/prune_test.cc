@@ -58,7 +58,7 @@ TEST_F(PruneTest, FedOutputDropsItsProducers) {
   EXPECT_EQ((*pruned)->FindNode("y"), nullptr);
 }
 
-// It has a value in each iteration; what leaves the loop has one.
+// It has a value in each iteration; an Exit has one.
 TEST_F(PruneTest, AFetchFromInsideALoopIsRefused) {
   const Node* enter = Add({.name = "enter",
                            .op = "Enter",
@@ -132,7 +132,7 @@ TEST_F(PruneTest, AFetchedReferenceIsReadAfterItsWriters) {
   ASSERT_EQ(retval->type(), "_Retval");
   ASSERT_EQ(retval->control_inputs().size(), 1u);
   EXPECT_EQ(retval->control_inputs()[0]->name(), "add");
-  // In a partial run the writers may wait for what comes after the fetch.
+  // In a partial run the writers may wait for feeds that come after the fetch.
   pruned = Prune(graph_, {.feeds = {{x, 0}},
                           .fetches = {{v, 0}},
                           .targets = {add},

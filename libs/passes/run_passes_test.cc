@@ -48,7 +48,7 @@ class RunPassesTest : public ::testing::Test {
 TEST_F(RunPassesTest, AllPassesRunTogether) {
   AddExample();
   const Rewritten result = Run();
-  // What is left of both sides is one product, and part of the difference.
+  // One product remains of both sides, as part of the difference.
   EXPECT_EQ(result.Find("difference")->type(), "_FusedElementwise");
   EXPECT_EQ(result.Input("difference", 0), "three:0");
   EXPECT_EQ(result.Input("difference", 1), "x:0");
@@ -107,8 +107,8 @@ TEST_F(RunPassesTest, NoFoldingWithoutAnEvaluator) {
   EXPECT_EQ(result.Find("three")->type(), "Add");
 }
 
-// Folding shows that the Reshape can't be; the step is to say so, with the
-// node's name.
+// Folding shows that the Reshape cannot succeed; the step must report it, with
+// the node's name.
 TEST_F(RunPassesTest, FailingGraphIsReturnedUnchanged) {
   const Node* x = g_.Const("x", Tensor::Vector<float>({1, 2, 3}));
   const Node* n = g_.Const("n", Tensor::Vector<int32_t>({2}));
@@ -150,7 +150,7 @@ TEST_F(RunPassesTest, LoopKeepsStructureAndMergesDuplicates) {
   EXPECT_FALSE(result.Has("uno"));
 }
 
-// Parts of different loops that meet are refused when the step is compiled.
+// Loops whose parts do not match are refused when the step is compiled.
 TEST_F(RunPassesTest, MalformedLoopIsNotRewritten) {
   const Node* x = g_.Arg("x");
   const Node* one = g_.Const("one", Tensor::Scalar(1.0f));

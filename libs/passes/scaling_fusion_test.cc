@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// The gradient of a mean of squares: (x * 2) times a number of x's shape.
+// The gradient of a mean of squares: (x * 2) times a tensor of x's shape with
+// equal elements.
 class ScalingFusionTest : public ::testing::Test {
  protected:
   void SetUp() override { x_ = g_.Arg("x"); }
@@ -32,7 +33,7 @@ class ScalingFusionTest : public ::testing::Test {
     FuseScaling(rewrite);
     return Rewritten(rewrite);
   }
-  // What a product of x with that becomes.
+  // Returns the product that replaces the product of x with that.
   std::string With(const Node* repeated) {
     g_.Fetch(g_.Add("Mul", "y", {repeated, x_}));
     return Run().Find("y")->type();
@@ -89,7 +90,7 @@ TEST_F(ScalingFusionTest, NanPayloadIsPreserved) {
       "Mul");
 }
 
-// The repeated tensor is multiplied by another one later, and read then.
+// The tiled tensor is multiplied by another one later, and read then.
 TEST_F(ScalingFusionTest, ScalarIsNotTiled) {
   const Node* repeated = Repeated();
   const Node* two = g_.Const("two", Tensor::Scalar(2.0f));

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// What an embedding gets of the gradient of a layer.
+// The part of a layer's gradient that an embedding receives.
 class SliceFusionTest : public ::testing::Test {
  protected:
   const Node* Product(const Nodes& controls = {}) {

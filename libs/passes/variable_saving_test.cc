@@ -42,7 +42,7 @@ const Node* AddRead(SmallGraph& g, const std::string& name, const Node* handle,
                controls, device);
 }
 
-// Saves the nodes' first outputs.
+// Saves the first outputs of the nodes.
 const Node* AddSaveOf(SmallGraph& g, const Nodes& values, AttrMap attrs = {}) {
   std::vector<std::string> names, slices;
   for (const Node* value : values) {
@@ -118,7 +118,8 @@ TEST(VariableSavingTest, RemoteVariablesAreSavedByValue) {
   EXPECT_EQ(result.Input("save", 3), "read:0");
 }
 
-// In a step of its own, or waited for; and by a name that is the session's.
+// In a step of its own, or as a control input; the mark's name is unique to the
+// session.
 TEST(VariableSavingTest, VariablesAreMarkedForASave) {
   for (const bool is_waited_for : {false, true}) {
     SmallGraph g;
@@ -144,7 +145,7 @@ TEST(VariableSavingTest, VariablesAreMarkedForASave) {
   }
 }
 
-// Whoever takes its tensors gets them; the save then finds no mark.
+// Consumers of its tensors get them; the save then finds no mark.
 TEST(VariableSavingTest, FetchedMarkIsNotRewritten) {
   SmallGraph g;
   const Node* v = AddReference(g, "v");
@@ -162,7 +163,7 @@ TEST(VariableSavingTest, SaveTakesTheMarkedState) {
   EXPECT_EQ(*result.Find("save")->attr<std::string>("mark"), "_77_save/0");
 }
 
-// It is in the mark; what somebody else takes as well is made for him.
+// It is in the mark; a state with other consumers is computed for them.
 TEST(VariableSavingTest, MarkedStateIsNotCopiedAgain) {
   for (const bool is_taken : {false, true}) {
     SmallGraph g;

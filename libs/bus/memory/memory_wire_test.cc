@@ -13,7 +13,7 @@
 namespace weft::bus {
 namespace {
 
-// Writes down what happens to one end.
+// Records the events of one end.
 class Diary : public WireEvents {
  public:
   void OnOpen(ConnectionId connection) override {
@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, MemoryWireTest, testing::Range(1, 6));
 
 TEST_P(MemoryWireTest, MessagesOfOneConnectionKeepTheirOrder) {
   EXPECT_EQ(worker_diary_.lines, Lines({"open"}));
-  EXPECT_EQ(ps_diary_.lines, Lines({}));  // nobody said anything yet
+  EXPECT_EQ(ps_diary_.lines, Lines({}));  // nothing was sent yet
   for (int i = 0; i < 3; ++i) Say(absl::StrCat(i));
   scheduler_.RunUntilIdle();
   EXPECT_EQ(ps_diary_.lines, Lines({"open", "0", "1", "2"}));
@@ -96,7 +96,7 @@ TEST_P(MemoryWireTest, ClosingTheListenerClosesItsConnections) {
   EXPECT_EQ(worker_diary_.lines, Lines({"open", "close"}));
 }
 
-// Reads its messages only when it is let.
+// Reads its messages only when the test allows it.
 class SlowReader : public Diary {
  public:
   explicit SlowReader(Scheduler& scheduler) : go_on(scheduler.NewEvent()) {}
@@ -123,7 +123,7 @@ TEST_P(MemoryWireTest, ClosingListenerAcceptsNoConnections) {
   Diary late;
   const ConnectionId second = worker_->Dial(address, Lane::kControl, late);
   EXPECT_OK(worker_->Send(second, Text("b")));
-  // Both may go on at the same time now.
+  // Both may continue at the same time now.
   reader.go_on->Set();
   scheduler_.RunUntilIdle();
   EXPECT_EQ(late.lines, Lines({"close"}));
@@ -200,7 +200,7 @@ TEST_P(MemoryWireTest, KilledProcessNeitherSendsNorReceives) {
   EXPECT_EQ(worker_diary_.lines, Lines({"open", "close"}));
   EXPECT_EQ(late.lines, Lines({"close"}));
 
-  // It may come back, at the same address and under the same name.
+  // It may be restarted, at the same address and under the same name.
   const std::unique_ptr<Wire> again = NewMemoryWire(network_, "ps");
   const auto listener =
       again->Listen(listener_->address(), Lane::kControl, ps_diary_);

@@ -47,7 +47,8 @@ TEST(DescriptorLivesTest, MessageReadAfterItsConnectionEnded) {
   EXPECT_EQ(doubtful, nullptr);
 }
 
-// Whose message it was cannot be told: the one that goes on is to be cut.
+// The sender of the message is ambiguous: the connection that continues must be
+// cut.
 TEST(DescriptorLivesTest, AmbiguousMessageCutsTheLiveConnection) {
   DescriptorLives lives;
   Life doubtful;

@@ -19,14 +19,14 @@
 namespace weft::bus {
 namespace {
 
-// What accepted connections leave to files, connections to others, and those
-// that were just accepted and are to be refused.
+// Descriptors that accepted connections leave for files, connections to others,
+// and just accepted connections that are to be refused.
 constexpr int64_t kMostKept = 64;
-// A process with few descriptors keeps this part of them.
+// The fraction kept by a process with few descriptors.
 constexpr int64_t kKeptPart = 4;
-// A shortage that comes and goes is reported this often.
+// The minimum interval between reports of a shortage.
 constexpr absl::Duration kReportInterval = absl::Minutes(1);
-// Connections of a listener that are refused before others have their turn.
+// Connections of a listener that are refused before others are served.
 constexpr int kRefusalsInARow = 256;
 
 constexpr char kRemedy[] =

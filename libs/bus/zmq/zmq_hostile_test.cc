@@ -1,5 +1,5 @@
-// What peers that do not play by the rules can do to a ZmqWire: cost
-// themselves the connection, and nobody else anything.
+// Tests that peers that violate the protocol lose their connection to a
+// ZmqWire, and affect no other connection.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,7 +41,8 @@ class ZmqHostileTest : public ServedFriendTest {
  protected:
   ZmqHostileTest() : ServedFriendTest(Impatient()) {}
 
-  // Connections at the accepting end, besides the friend's.
+  // Returns the number of connections at the accepting end, besides the
+  // friend's.
   size_t StrangersOpened() const {
     size_t n = 0;
     for (const auto& entry : accepted_.entries())
@@ -79,14 +80,14 @@ TEST_F(ZmqHostileTest, RawZmtpPeerIsServed) {
   EXPECT_EQ(StrangersOpened(), 1u);
 }
 
-// Everything it says is answered with as much, which it does not read.
+// Everything it sends is answered with as much data, which it does not read.
 TEST_F(ZmqHostileTest, PeerThatNeverReadsIsDisconnected) {
   const std::string frame =
       RawPeer::LongFrameHeader(0, 100'000) + std::string(100'000, 'x');
   RawPeer peer(listener_->address());
   ASSERT_TRUE(peer.ShakeHands());
   int said = 0;
-  // What libzmq and the network hold is not ours to bound.
+  // Data held by libzmq and the network is not bounded here.
   while (said < 2000 && peer.Say(frame)) ++said;
   EXPECT_LT(said, 2000);
   ASSERT_TRUE(accepted_.WaitForCloses(1));
@@ -113,7 +114,7 @@ TEST_F(ZmqHostileTest, APeerThatNeverReadsIsReset) {
       wire_->Listen({"127.0.0.1", 0}, Lane::kControl, echoing));
   RawPeer peer(listener->address());
   ASSERT_TRUE(peer.ShakeHands());
-  // It says no more once it is given up: that would reset the connection, too.
+  // It must not send once it is given up: that would also reset the connection.
   const auto is_answered = [&] {
     std::shared_ptr<Event> answer = scheduler_->NewEvent();
     {
@@ -138,7 +139,8 @@ TEST_F(ZmqHostileTest, DisconnectingSendDoesNotFreeTheQueue) {
   ASSERT_EQ(peer.Hear(7), RawPeer::ShortFrame(0, "hello"));
   const ConnectionId connection = accepted_.entries().back().connection;
   const auto bytes = std::make_shared<const std::string>(100'000, 'x');
-  // By this thread. libzmq's threads may free messages later than this test.
+  // Freed by this thread. libzmq's threads may free messages later than this
+  // test.
   const auto num_freed = std::make_shared<std::atomic<int>>(0);
   const auto free = [bytes, num_freed,
                      sender = std::this_thread::get_id()](const void*) {
@@ -179,8 +181,8 @@ TEST_F(ZmqHostileTest, MalformedCommandClosesTheConnection) {
   EXPECT_TRUE(peer.HearsTheEnd());
 }
 
-// libzmq shows a message only when its last frame has come; the end of the
-// connection is the end of it.
+// libzmq delivers a message only when its last frame has come; if the
+// connection ends before, the message is dropped.
 TEST_F(ZmqHostileTest, PartialMessageEndsWithItsConnection) {
   {
     RawPeer peer(listener_->address());
@@ -193,7 +195,8 @@ TEST_F(ZmqHostileTest, PartialMessageEndsWithItsConnection) {
   EXPECT_EQ(StrangersOpened(), 0u);
 }
 
-// Nor is what it brings without end: the system counts what came.
+// The amount received without a complete message is limited, too: the system
+// counts it.
 TEST_F(ZmqHostileTest, EndlessMessageIsBounded) {
   for (const bool spoke : {false, true}) {
     RawPeer peer(listener_->address());
@@ -208,7 +211,7 @@ TEST_F(ZmqHostileTest, EndlessMessageIsBounded) {
   }
 }
 
-// A thread that reads and is stuck does not keep others from being bounded.
+// A reader that is stuck does not keep other connections from being limited.
 TEST_F(ZmqHostileTest, UnreadMessagesAreBounded) {
   const auto unblock = scheduler_->NewEvent();
   RecordingEnd stuck(*scheduler_, [&](const RecordingEnd::Entry& entry) {
@@ -244,7 +247,7 @@ TEST_F(ZmqHostileTest, NumberOfConnectionsIsLimited) {
   EXPECT_TRUE(late.HearsTheEnd());
 }
 
-// A listener and those who reach it.
+// A listener, and peers that connect to it.
 class ZmqStrangersTest : public ::testing::Test {
  protected:
   void Listen(const ZmqWireOptions& options) {
@@ -276,7 +279,7 @@ TEST_F(ZmqStrangersTest, OldestSilentConnectionIsClosed) {
   EXPECT_TRUE(accepted_.WaitForMessages(1));
 }
 
-// The loop may see many come before it sees what the first of them said.
+// The loop may see many connections before it sees the first one's message.
 TEST_F(ZmqStrangersTest, NewConnectionsGetAGracePeriod) {
   ZmqWireOptions options;
   options.max_silent_connections = 5;
@@ -294,7 +297,8 @@ TEST_F(ZmqStrangersTest, NewConnectionsGetAGracePeriod) {
   EXPECT_TRUE(accepted_.WaitForMessages(50));
 }
 
-// A port gives only so many names in a time, whoever asks for them.
+// A port assigns a limited number of identities per time, whoever requests
+// them.
 TEST_F(ZmqStrangersTest, RateOfNewConnectionsIsLimited) {
   ZmqWireOptions options;
   options.max_accepts_at_once = 5;
@@ -325,8 +329,8 @@ TEST_F(ZmqHostileTest, PeerChosenIdentityIsRefused) {
   EXPECT_EQ(StrangersOpened(), 0u);
 }
 
-// Such a name looks like those that libzmq gives, and could be in the way of
-// one that it gives later, which would end the process.
+// Such an identity looks like those that libzmq assigns, and could conflict
+// with one that it assigns later, which would abort the process.
 TEST_F(ZmqHostileTest, LibzmqStyleIdentityIsRefused) {
   for (const std::string& identity :
        {std::string("\0\0\0\0\1", 5), std::string("\0\x12\x34\x56\x78", 5)}) {
@@ -338,9 +342,9 @@ TEST_F(ZmqHostileTest, LibzmqStyleIdentityIsRefused) {
   EXPECT_EQ(StrangersOpened(), 0u);
 }
 
-// Where libzmq's names begin is nothing that others can know: with the seed of
-// the C library's random numbers that every process starts with, the first
-// socket's names would be the same everywhere.
+// The start of libzmq's identities must be unpredictable: with the seed of the
+// C library's random numbers that every process starts with, the first socket's
+// identities would be the same everywhere.
 TEST(ZmqIdentitiesDeathTest, NextIdentityIsUnpredictable) {
   const auto serve_stranger_named_as_the_next = [] {
     SystemClock clock;
@@ -350,7 +354,7 @@ TEST(ZmqIdentitiesDeathTest, NextIdentityIsUnpredictable) {
     const auto listener =
         wire->Listen({"127.0.0.1", 0}, Lane::kControl, accepted);
     std::vector<std::unique_ptr<RawPeer>> peers;
-    constexpr uint32_t kFirst = 1804289383;  // random() of a fresh process
+    constexpr uint32_t kFirst = 1804289383;  // random() of a new process
     for (uint32_t i = 0; i < 20; ++i) {
       std::string name(5, '\0');
       for (int j = 0; j < 4; ++j) {
@@ -377,12 +381,12 @@ TEST_F(ZmqHostileTest, ReconnectingPeersLeaveNoState) {
   for (int i = 0; i < kRounds; ++i) {
     RawPeer mute(listener_->address());
     RawPeer rude(listener_->address());
-    // In doubt about one that came before, it is cut.
+    // If the connection of an earlier message is uncertain, it is cut.
     if (rude.ShakeHands() && i % 2 == 0) {
       rude.Say(RawPeer::ShortFrame(0, "bye"));
     }
   }
-  // Whoever was opened is closed, and nobody else.
+  // Every opened connection is closed, and no other.
   ExpectFriendIsServed("meanwhile");
   EXPECT_TRUE(accepted_.WaitFor([](const auto& entries) {
     int open = 0;
@@ -443,11 +447,11 @@ TEST_F(ZmqHostileTest, HostNamesAndIpv6AreResolved) {
   }
 }
 
-// The other end is killed without a word; its system closes the connection.
+// The peer is killed; its system closes the connection.
 TEST_F(ZmqHostileTest, KilledProcessIsReportedDisconnected) {
   const Address address = listener_->address();
   const pid_t child = fork();
-  if (child == 0) {  // the other threads are gone: no lock, no event
+  if (child == 0) {  // the other threads are gone: use no lock, no event
     RawPeer peer(address);
     if (peer.ShakeHands()) peer.Say(RawPeer::ShortFrame(0, "hello"));
     pause();
