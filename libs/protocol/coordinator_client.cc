@@ -69,7 +69,7 @@ absl::Duration CoordinatorClient::AnswerTime(absl::Time deadline) const {
   return std::min(kMaxAnswerTime, left / 10);
 }
 
-// A refusal fails calls before the channel tells of it.
+// A refusal fails calls before the channel reports it.
 absl::Status CoordinatorClient::Explain(const absl::Status& status) {
   absl::Status failure;
   bool connected = false;
@@ -86,7 +86,7 @@ absl::Status CoordinatorClient::Explain(const absl::Status& status) {
   }
   if (!absl::IsUnavailable(explained)) return explained;
   explained = Annotate(explained, who_);
-  // A dial that fails says so itself.
+  // The error of a failed dial has this text itself.
   if (absl::StrContains(explained.message(), "is it running")) return explained;
   return Append(explained, "(is it running, and is this its address?)");
 }
@@ -98,7 +98,7 @@ bus::Channel::CallId CoordinatorClient::CallRaw(bus::Message request,
   bus::CallOptions options;
   options.deadline = deadline;
   options.wait_for_connection = true;
-  // Answers are not read on the thread that brings them: some are large.
+  // Answers are not parsed on the thread that receives them: some are large.
   return channel_->Call(std::move(request), options,
                         [this, pool, done = std::move(done)](
                             absl::StatusOr<bus::Message> reply) mutable {

@@ -1,4 +1,4 @@
-// A coordinator as seen from another process: CoordinatorClient and
+// Tests a coordinator as seen from another process: CoordinatorClient and
 // CoordinatorService over a simulated network, and once over sockets.
 #include "libs/protocol/coordinator_client.h"
 
@@ -40,7 +40,7 @@ class RecordingEvents : public CoordinatorEvents {
   std::vector<absl::Status> lost;
 };
 
-// What an answer was, each time it came.
+// Records each answer.
 template <typename T>
 class Answers {
  public:
@@ -359,7 +359,7 @@ TEST_F(CoordinatorClientTest, LeaveHasAShortTimeout) {
                           StatusIs(absl::StatusCode::kUnavailable)));
 }
 
-// The coordinator knows best what a placement waited for.
+// Only the coordinator knows what a placement waited for.
 TEST_F(CoordinatorClientTest, CoordinatorExplainsWaitBeforeDeadline) {
   Connect();
   coordinator_.hold = true;
@@ -605,7 +605,7 @@ TEST_F(CoordinatorClientTest, MalformedRequestsAreRefused) {
     ASSERT_EQ(answers.size(), 1u) << method;
     EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kInvalidArgument));
   }
-  Join();  // others go on
+  Join();  // others continue
 }
 
 // A process with threads and sockets.

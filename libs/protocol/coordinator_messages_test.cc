@@ -1,5 +1,5 @@
-// Each request and reply of the role Coordinator survives the trip, and what is
-// damaged is refused or at least harmless.
+// Tests that each request and reply of the role Coordinator is decoded as it
+// was encoded, and that a damaged one is refused or at least harmless.
 #include "libs/protocol/coordinator_messages.h"
 
 #include <string>
@@ -135,7 +135,7 @@ TEST(CoordinatorMessagesTest, HeartbeatsRoundTrip) {
   request.has_report = true;
   ASSERT_OK_AND_ASSIGN(message, WriteHeartbeat(request));
   ASSERT_OK_AND_ASSIGN(read, ReadHeartbeat(message));
-  EXPECT_TRUE(read.has_report);  // of nothing
+  EXPECT_TRUE(read.has_report);  // an empty report
   ExpectSame(read.report, {});
 
   request.report = SampleReport();
@@ -293,7 +293,7 @@ void ExpectDamageIsHarmless(const absl::StatusOr<bus::Message>& message,
 
 TEST(CoordinatorMessagesTest, DamagedBytesAreRefusedOrHarmless) {
   JoinRequest join = SampleJoin();
-  join.report.sessions.clear();  // small enough to lie in the body
+  join.report.sessions.clear();  // small enough to be inside the body
   ExpectDamageIsHarmless(WriteJoin(join), ReadJoin);
   ExpectDamageIsHarmless(WriteJoinReply({"uuid", 22, absl::Seconds(1)}),
                          ReadJoinReply);

@@ -26,7 +26,7 @@ static_assert(static_cast<int>(FileAction::kAppend) ==
 static_assert(static_cast<int>(FileAction::kRead) ==
               static_cast<int>(schemas::FileAction::Read));
 
-// A body of this size is opened and copied within microseconds.
+// A body of this size is parsed and copied within microseconds.
 constexpr size_t kBodyReadSoon = size_t{32} << 10;
 
 Offset<flatbuffers::String> WritePath(const std::string& path,
@@ -52,7 +52,7 @@ Offset<schemas::Bytes> WritePiece(const bus::Blob& bytes,
   return WriteBytes(bytes, builder, attachments);
 }
 
-// What came in the body is copied: a piece keeps no more than itself.
+// Bytes in the body are copied: the piece keeps only its own bytes.
 absl::StatusOr<bus::Blob> ReadPiece(const schemas::Bytes* bytes,
                                     MessageReader& reader) {
   ASSIGN_OR_RETURN(bus::Blob piece, reader.ReadBytes(bytes));
@@ -65,7 +65,7 @@ absl::StatusOr<bus::Blob> ReadPiece(const schemas::Bytes* bytes,
   return bus::Blob::FromString(std::string(piece.view()));
 }
 
-// What the message says that it brings is what has come.
+// The announced size must equal the received size.
 absl::Status CheckSize(uint64_t said, const bus::Blob& piece) {
   if (said == piece.size()) return absl::OkStatus();
   return DamagedMessage(absl::StrCat("a piece of ", piece.size(),

@@ -1,5 +1,5 @@
-// The request and the reply of the role Files survive the trip, and what is
-// damaged is refused or at least harmless.
+// Tests that the request and the reply of the role Files are decoded as they
+// were encoded, and that a damaged one is refused or at least harmless.
 #include "libs/protocol/file_messages.h"
 
 #include <string>
@@ -89,7 +89,7 @@ TEST(FileMessagesTest, TooLargeRequestsAreRefused) {
   EXPECT_THAT(ReadFileOperation(WriteFileOperation(size)), StatusIs(kInvalid));
 }
 
-// They would count as written, and are not.
+// They would count as written, but are not.
 TEST(FileMessagesTest, BytesForNonWritingActionsAreRefused) {
   FileRequest request = SampleRequest(10);
   for (const FileAction action :
@@ -121,7 +121,7 @@ TEST(FileMessagesTest, ActionsOfALaterVersionAreUnimplemented) {
   }
 }
 
-// A piece in a large body would keep all of it.
+// A piece that refers to a large body would keep all of it.
 TEST(FileMessagesTest, PieceKeepsOnlyItsOwnBytes) {
   const bus::Message message = WriteFileOperation(SampleRequest(100));
   ASSERT_TRUE(message.attachments.empty());

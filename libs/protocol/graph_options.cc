@@ -7,13 +7,13 @@
 namespace weft {
 namespace {
 
-// Levels above L1 and below L0 are TensorFlow's old ones.
+// Levels above L1 and below L0 are old ones of TensorFlow.
 OptimizerOptions::Level ReadLevel(int level) {
   return level < OptimizerOptions::kL1 ? OptimizerOptions::kL0
                                        : OptimizerOptions::kL1;
 }
 
-// AGGRESSIVE and the experimental ones are on.
+// AGGRESSIVE and the experimental values count as on.
 RewriterConfig::Toggle ReadToggle(tf::RewriterConfig::Toggle toggle) {
   switch (toggle) {
     case tf::RewriterConfig::DEFAULT:

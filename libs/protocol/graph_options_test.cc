@@ -43,7 +43,7 @@ TEST(GraphOptionsTest, ConfigOfOtherWritersIsParsed) {
   EXPECT_EQ(read.optimizer_options, OptimizerOptions());
 }
 
-// Its length is that of a short config, modulo 2^32. Nobody reads the bytes.
+// Its length is that of a short config, modulo 2^32. The bytes are never read.
 TEST(GraphOptionsTest, ConfigBeyondProtobufLimitIsRefused) {
   const std::string config = GraphOptionsToConfig(NoRewrites());
   const absl::string_view huge(config.data(),

@@ -1,5 +1,5 @@
-// A server's Master as seen from a client: MasterClient and MasterService over
-// a simulated network.
+// Tests a server's Master as seen from a client: MasterClient and MasterService
+// over a simulated network.
 #include "libs/protocol/master_client.h"
 
 #include <memory>
@@ -61,7 +61,7 @@ class MasterClientTest : public testing::Test {
   BlockingMaster Ask(Master& master) {
     return {master, processes_.scheduler()};
   }
-  // A session of a client that is connected.
+  // Creates a session of a client that is connected.
   void Connect() {
     Listen();
     client_ = Dial();
@@ -260,7 +260,8 @@ TEST_F(MasterClientTest, ServerEnforcesTheTimeout) {
   processes_.Settle();
   EXPECT_EQ(master_.last_timeout, absl::Seconds(2));
   Pass(absl::Seconds(3));
-  EXPECT_THAT(results_, IsEmpty());  // the server has to say that it is over
+  EXPECT_THAT(results_,
+              IsEmpty());  // only the server can report that it is over
   master_.answer = absl::DeadlineExceededError("step 1 took more than 2s");
   master_.EndRun();
   processes_.Settle();
@@ -401,7 +402,7 @@ TEST_F(MasterClientTest, EndOfOneClientDoesNotAffectOthers) {
   EXPECT_THAT(master_.open, ElementsAre(session_));
 }
 
-// Numbers of sessions get around: they are named where steps are held.
+// Session numbers become known to others, for example in errors of held steps.
 TEST_F(MasterClientTest, SessionBelongsToOneClient) {
   Connect();
   ASSERT_OK_AND_ASSIGN(const uint64_t callable,
@@ -423,7 +424,7 @@ TEST_F(MasterClientTest, SessionBelongsToOneClient) {
   EXPECT_THAT(master_.released, IsEmpty());
   EXPECT_THAT(master_.closed, IsEmpty());
   EXPECT_EQ(master_.num_runs, 0);
-  // Its own client has it still, over another connection, too.
+  // Its own client still has it, over a new connection as well.
   processes_.network().Cut("client", "server");
   Pass(absl::Seconds(10));
   EXPECT_OK(Ask().ExtendSession(session_, {"", 0}));
@@ -445,7 +446,7 @@ TEST_F(MasterClientTest, ServiceDestructorWaitsForMaster) {
   master_.hold_runs = true;
   client_->RunCallable(session_, 9, Run(), done());
   processes_.Settle();
-  endpoint_.reset();  // the session's lease runs
+  endpoint_.reset();  // the session's lease is running
   bool ended = false;
   processes_.scheduler().Schedule(Pool::kCompute, [&] {
     ended = true;
@@ -498,7 +499,7 @@ TEST_F(MasterClientTest, ALostConnectionCancelsACallThatWaits) {
 }
 
 TEST_F(MasterClientTest, ACallThatWaitsForAConnectionCanBeCancelled) {
-  client_ = Dial();  // nobody listens
+  client_ = Dial();  // there is no listener
   absl::Status extended = absl::UnknownError("not answered");
   int answers = 0;
   client_->ExtendSession(1, {"", 0}, &cancellation_,
@@ -563,7 +564,7 @@ TEST_F(MasterClientTest, LeasesOfOneClientEndTogether) {
   Connect();
   ASSERT_OK(Ask().CreateSession({}));
   ASSERT_OK(Ask().CreateSession({}));
-  master_.hold = true;  // no session's end is over
+  master_.hold = true;  // ends of sessions are not answered
   client_.reset();
   Pass(absl::Seconds(61));
   EXPECT_EQ(master_.closed.size(), 3u);
@@ -585,7 +586,7 @@ TEST_F(MasterClientTest, SessionsPerClientAreLimited) {
   EXPECT_OK(Ask(*other).CreateSession({}));
   EXPECT_OK(Ask().CloseSession(session_));
   EXPECT_OK(Ask().CreateSession({}));
-  // One that the master refuses is none.
+  // A refused session does not count.
   EXPECT_OK(Ask().CloseSession(2));
   master_.answer = absl::UnavailableError("shutting down");
   EXPECT_THAT(Ask().CreateSession({}),
@@ -604,7 +605,7 @@ TEST_F(MasterClientTest, AMasterThatDrainsClosesSessions) {
   EXPECT_THAT(master_.closed, ElementsAre(session_));
 }
 
-// Of which sessions, the master decides.
+// The master decides which sessions may.
 TEST_F(MasterClientTest, DrainingTaskForwardsSessionCalls) {
   Connect();
   endpoint_->Drain();
@@ -630,7 +631,7 @@ TEST_F(MasterClientTest, MalformedRequestsAreRefused) {
     ASSERT_EQ(answers.size(), 1u) << method;
     EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kInvalidArgument));
   }
-  EXPECT_OK(Ask().ExtendSession(session_, {"", 0}));  // others go on
+  EXPECT_OK(Ask().ExtendSession(session_, {"", 0}));  // others continue
 }
 
 }  // namespace

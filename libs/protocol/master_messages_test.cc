@@ -1,5 +1,5 @@
-// Each request and reply of the role Master survives the trip, and what is
-// damaged is refused or at least harmless.
+// Tests that each request and reply of the role Master is decoded as it was
+// encoded, and that a damaged one is refused or at least harmless.
 #include "libs/protocol/master_messages.h"
 
 #include <functional>
@@ -70,7 +70,7 @@ TEST(MasterMessagesTest, ExtendSessionRoundTrips) {
   EXPECT_EQ(read.placement[0].ToString(), "x: (VariableV2): /job:ps/task:0");
 }
 
-// Far more than one control message takes.
+// Far more than fits into one control message.
 TEST(MasterMessagesTest, ManyPlacementsTravelAsAttachments) {
   constexpr size_t kNodes = 150'000;
   constexpr size_t kMaxBody = 9 << 20;
@@ -167,7 +167,7 @@ TEST(MasterMessagesTest, MetadataIsSentOnlyIfRequested) {
   const MetadataWanted wanted{.trace_level = TraceLevel::kSoftwareTrace,
                               .output_partition_graphs = true};
   CallableRun run{.wanted = wanted};
-  // Without room for it nothing is asked for.
+  // Without a destination nothing is requested.
   for (RunMetadata* const room :
        {static_cast<RunMetadata*>(nullptr), &metadata}) {
     run.metadata = room;
@@ -245,7 +245,8 @@ TEST(MasterMessagesTest, DamagedBytesAreRefusedOrHarmless) {
   ReadDamaged(WriteExtendSession(7, {std::string(2000, 'g'), 3}),
               [](bus::Message message) {
                 const auto read = ReadExtendSession(std::move(message));
-                // Its own bytes need not fit the graph; that is the importer's.
+                // The graph's own bytes need not parse; the importer checks
+                // them.
                 return read.ok() && read->extension.graph_def.size() == 2000;
               });
   ReadDamaged(WriteExtendSessionReply({4, {{"x", "Add", "/cpu:0"}}}),

@@ -1,5 +1,5 @@
-// Strings, resources and variants survive the trip; what does not agree with
-// its shape is refused, wherever it is cut.
+// Tests that strings, resources and variants are decoded as they were encoded,
+// and that data that contradicts its shape is refused, wherever it is cut.
 #include "libs/protocol/object_codec.h"
 
 #include <memory>
@@ -16,7 +16,8 @@
 namespace weft::protocol {
 namespace {
 
-// Holds all that one may: tensors of fixed size, strings, none, and itself.
+// Holds everything a variant may: tensors of fixed size, strings, no value, and
+// itself.
 Variant Nested(int depth) {
   Variant variant;
   variant.type_name = "list";
@@ -55,7 +56,7 @@ std::vector<Tensor> Samples() {
           Tensor(DT_STRING, TensorShape({0})), Handles(), Variants(3)};
 }
 
-// A budget that is never used up.
+// A budget that is never exhausted.
 absl::Status Any(int64_t /*bytes*/) { return absl::OkStatus(); }
 
 TEST(ObjectCodecTest, EncodedObjectsRoundTrip) {
@@ -87,7 +88,7 @@ TEST(ObjectCodecTest, WrongNumberOfBytesIsRefused) {
   }
 }
 
-// A length of 0 travels as four bytes, and is a string of 32.
+// An empty string takes four bytes in a message, and 32 in memory.
 TEST(ObjectCodecTest, VariantContentsCountTowardsTheLimit) {
   Variant variant;
   variant.tensors = std::make_shared<std::vector<Tensor>>(
@@ -106,7 +107,7 @@ TEST(ObjectCodecTest, VariantContentsCountTowardsTheLimit) {
   EXPECT_GE(spent, 1000 * static_cast<int64_t>(sizeof(std::string)));
 }
 
-// Whatever a byte is changed to, nothing but an error or a tensor comes of it.
+// Whatever a byte is changed to, the result is an error or a tensor.
 TEST(ObjectCodecTest, DamagedBytesAreHarmless) {
   for (const Tensor& tensor : Samples()) {
     ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodeObjects(tensor));

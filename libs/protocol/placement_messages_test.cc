@@ -1,5 +1,5 @@
-// A graph to be placed survives the trip, takes little room on it, and what is
-// damaged is refused or at least harmless.
+// Tests that a graph to be placed is decoded as it was encoded, that its
+// encoding is compact, and that a damaged one is refused or at least harmless.
 #include "libs/protocol/placement_messages.h"
 
 #include <string>
@@ -57,7 +57,7 @@ PlacementRequest SampleRequest(PlacementGraph graph = SampleGraph()) {
   return request;
 }
 
-// A chain of nodes as a large model has them.
+// A chain of nodes like those of a large model.
 PlacementGraph LargeGraph(int num_nodes) {
   PlacementGraph graph;
   graph.nodes.reserve(num_nodes);
@@ -119,7 +119,7 @@ TEST(PlacementMessagesTest, LargeGraphIsEncodedCompactly) {
   ASSERT_OK_AND_ASSIGN(const bus::Message message,
                        WritePlace(request, absl::ZeroDuration()));
   EXPECT_LT(SizeOf(message), size_t{110} * kNodes);
-  EXPECT_LT(message.body.size(), 1024u);  // the rest may stream
+  EXPECT_LT(message.body.size(), 1024u);  // the rest may be streamed
   ASSERT_OK_AND_ASSIGN(const PlaceCall read, ReadPlace(message));
   EXPECT_TRUE(read.request.graph == request.graph);
 }
@@ -187,7 +187,8 @@ TEST(PlacementMessagesTest, ShortMessageCannotExpandToLongText) {
               StatusIs(absl::StatusCode::kResourceExhausted, "text"));
 }
 
-// What may be read of a damaged request is still one that a coordinator takes.
+// A damaged request that can be parsed must still be one that a coordinator
+// accepts.
 bool ReadsAsPlace(bus::Message message) {
   const auto read = ReadPlace(std::move(message));
   if (!read.ok()) return false;

@@ -135,7 +135,8 @@ void SessionLeases::OnReset(absl::FunctionRef<bool(uint64_t session)> is_open) {
       sessions.push_back(session);
     }
   }
-  std::sort(sessions.begin(), sessions.end());  // so that a simulation repeats
+  std::sort(sessions.begin(),
+            sessions.end());  // so that a simulation is reproducible
   for (const uint64_t session : sessions) {
     if (!is_open(session)) OnClosed(session);
   }
@@ -173,7 +174,7 @@ void SessionLeases::Settle(uint64_t incarnation) {
 
 void SessionLeases::Disarm(Client& client) {
   if (client.timer == 0) return;
-  // One that runs already will see that it is late.
+  // A closure that runs already will see that it is late.
   if (scheduler_.CancelTimer(client.timer)) in_flight_.End();
   client.timer = 0;
 }

@@ -1,4 +1,4 @@
-// Which sessions outlive which connections, on a clock that is moved by hand.
+// Tests which sessions outlive which connections, with a manual clock.
 #include "libs/protocol/session_leases.h"
 
 #include <cstdint>

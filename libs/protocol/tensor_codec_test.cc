@@ -1,5 +1,5 @@
-// Tensors survive the trip in messages, large ones without a copy, and damaged
-// ones are refused before they cost anything.
+// Tests that tensors are decoded as they were encoded, large ones without a
+// copy, and that damaged ones are refused before they use memory.
 #include "libs/protocol/tensor_codec.h"
 
 #include <cstdint>
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<Tensor>> Unpack(bus::Message message,
   return result;
 }
 
-// As the bus does with an attachment that streams.
+// Receives an attachment as the bus does with a stream.
 bus::Blob Land(const bus::Blob& blob, AllocatorLandingMemory& memory) {
   auto room = memory.Reserve(blob.size());
   EXPECT_OK(room);
@@ -108,12 +108,12 @@ TEST(TensorCodecTest, ReceiveBufferBecomesTheTensorsMemory) {
   ASSERT_OK_AND_ASSIGN(std::vector<Tensor> read,
                        Unpack(std::move(message), allocator));
   EXPECT_EQ(read[0].data(), landed_at);
-  EXPECT_EQ(allocator.allocations, 1);  // the landing's
+  EXPECT_EQ(allocator.allocations, 1);  // that of the receive buffer
   EXPECT_TRUE(SameBits(read[0], tensor));
   EXPECT_TRUE(read[0].RefCountIsOne());  // so kernels may write to it
 }
 
-// Received once, by nobody else.
+// Receives bytes that have no other owner.
 bus::Blob Receive(const bus::Blob& blob, size_t offset) {
   auto memory = std::make_shared<std::vector<int64_t>>(blob.size() / 8 + 2);
   char* const data = reinterpret_cast<char*>(memory->data()) + offset;
@@ -151,7 +151,7 @@ TEST(TensorCodecTest, SmallOrMisalignedValuesAreCopied) {
   }
 }
 
-// What others hold as well is theirs.
+// Memory with other owners must not be changed.
 TEST(TensorCodecTest, PartsOfAReceiveBufferAreCopied) {
   CountingAllocator allocator;
   const Tensor tensor = SampleTensor(DT_FLOAT, TensorShape({1 << 16}));
@@ -169,7 +169,7 @@ TEST(TensorCodecTest, PartsOfAReceiveBufferAreCopied) {
   for (const Tensor& one : read) EXPECT_TRUE(SameBits(one, tensor));
 }
 
-// It would keep all of what landed with it, for as long as somebody keeps it.
+// It would keep the whole receive buffer for as long as the tensor lives.
 TEST(TensorCodecTest, SmallPartOfAReceiveBufferIsCopied) {
   CountingAllocator allocator;
   AllocatorLandingMemory memory(allocator);
@@ -219,7 +219,7 @@ TEST(TensorCodecTest, OutOfMemoryIsAnError) {
               StatusIs(absl::StatusCode::kResourceExhausted, "101"));
 }
 
-// A tensor that somebody else may have sent.
+// A tensor as a hostile peer may have sent it.
 struct Claim {
   int dtype = DT_FLOAT;
   std::vector<int64_t> shape;
@@ -261,8 +261,8 @@ TEST(TensorCodecTest, InconsistentSizesAllocateNoMemory) {
       {DT_FLOAT, std::vector<int64_t>(255, 1), 4, 4},  // rank
       {DT_INVALID, {1}, 4, 4},                         // no type
       {99, {1}, 4, 4},                                 // unknown type
-      {DT_FLOAT_REF, {1}, 4, 4},          // references do not travel
-      {-7, {1}, 4, 4},                    // nonsense
+      {DT_FLOAT_REF, {1}, 4, 4},          // references are not sent
+      {-7, {1}, 4, 4},                    // invalid
       {DT_STRING, {1}, 4, 4},             // no TensorProto
       {DT_FLOAT, {2}, 8, 0, 2},           // there is one attachment only
       {DT_FLOAT, {2}, 8, 0, 0xffffffff},  // likewise
@@ -304,13 +304,13 @@ TEST(TensorCodecTest, RepeatedTensorIsCopiedOnce) {
   EXPECT_LE(allocator.allocations, 1);
 }
 
-// A message of protobuf inside another one: its length and its bytes.
+// Returns a nested protobuf message: its length and its bytes.
 std::string Sized(const std::string& bytes) {
   return absl::StrCat(std::string(1, static_cast<char>(bytes.size())), bytes);
 }
 
-// A TensorProto of `count` elements and no value, which stands for as many
-// defaults. SerializeTensorProto writes each of them.
+// Returns a TensorProto of `count` elements and no value, which stands for as
+// many defaults. SerializeTensorProto writes each of them.
 std::string NothingRepeated(DataType dtype, int64_t count) {
   std::string size = "\x08";
   for (; count > 127; count >>= 7) {
@@ -322,8 +322,8 @@ std::string NothingRepeated(DataType dtype, int64_t count) {
                       Sized(dim));
 }
 
-// A few bytes that say that they are very many strings, resources or variants,
-// and parse as such where a TensorProto is expected, what a message once was.
+// A few bytes that claim to be very many strings, resources or variants, and
+// would parse as such if a TensorProto were expected, as in an older format.
 TEST(TensorCodecTest, MissingValuesTakeNoMemory) {
   for (const DataType dtype : {DT_STRING, DT_RESOURCE, DT_VARIANT}) {
     EXPECT_OK(ParseTensorProto(NothingRepeated(dtype, 1000), HeapAllocator()));
@@ -371,7 +371,7 @@ TEST(TensorCodecTest, AMessageOfAnotherTypeIsRefused) {
                        Pack({SampleTensor(DT_FLOAT, TensorShape())}));
   const auto other = static_cast<uint8_t>(Method::kRunCallable);
   EXPECT_THAT(MessageReader::Open(message, other).status(), StatusIs(kInvalid));
-  message.method = other;  // the envelope says so, the body does not
+  message.method = other;  // the envelope says so, but the body does not
   EXPECT_THAT(MessageReader::Open(message, other).status(), StatusIs(kInvalid));
   message.body = bus::Blob();
   EXPECT_THAT(MessageReader::Open(message, other).status(), StatusIs(kInvalid));

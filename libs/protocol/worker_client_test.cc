@@ -1,5 +1,5 @@
-// A task's Worker as seen from another process: WorkerClient and WorkerService
-// over a simulated network.
+// Tests a task's Worker as seen from another process: WorkerClient and
+// WorkerService over a simulated network.
 #include "libs/protocol/worker_client.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class RecordingPeerEvents : public PeerEvents {
   std::vector<Push> with_answers;
 };
 
-// What a `done` was called with, each time.
+// Records the arguments of each call of a `done`.
 class Results {
  public:
   Worker::Done done() {
@@ -118,7 +118,7 @@ class HoldingHandler : public OneRoleHandler<WorkerService> {
   std::vector<std::pair<std::shared_ptr<bus::IncomingCall>, bus::Message>> held;
 };
 
-// A connection that is lost and comes back as the test says.
+// A connection that is lost and restored as the test says.
 class ScriptedChannel : public bus::Channel {
  public:
   CallId Call(bus::Message /*request*/, const bus::CallOptions& /*options*/,
@@ -213,7 +213,7 @@ class WorkerClientTest : public testing::Test {
     processes_.Settle();
     return client;
   }
-  // What it is answered to whatever is a master's alone to ask.
+  // Returns the answers to its requests that only a master may send.
   std::vector<absl::Status> AskForMasters(WorkerClient& client) {
     std::vector<absl::Status> answers;
     const auto note = [&](const auto& answer) {
@@ -245,7 +245,7 @@ class WorkerClientTest : public testing::Test {
   std::shared_ptr<OpRegistry> ops_ = std::make_shared<OpRegistry>();
   RecordingWorker worker_;
   RecordingPeerEvents events_;
-  std::vector<StepId> abandoned_;  // on their way in
+  std::vector<StepId> abandoned_;  // being received
   Results results_;
   std::unique_ptr<WorkerService> service_;
   std::unique_ptr<OneRoleHandler<WorkerService>> handler_;
@@ -286,7 +286,7 @@ TEST_F(WorkerClientTest, StatusCallSurvivesAReconnect) {
   EXPECT_OK(answers[0]);
 }
 
-// It would say the same again, as often as it is asked.
+// The task would repeat its refusal.
 TEST_F(WorkerClientTest, RefusedStatusIsNotRetried) {
   Connect();
   worker_.answer = absl::UnavailableError("it is shutting down");
@@ -311,7 +311,7 @@ TEST_F(WorkerClientTest, StatusWaitsNoLongerThanItsDeadline) {
   EXPECT_TRUE(answers.empty());
   processes_.scheduler().AdvanceBy(absl::Seconds(2));
   ASSERT_EQ(answers.size(), 1u);
-  // A lost task, from which a training goes on by itself.
+  // The error of a lost task, from which a training recovers by itself.
   EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kUnavailable,
                                    "/job:ps/replica:0/task:0"));
   EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kUnavailable,
@@ -319,8 +319,8 @@ TEST_F(WorkerClientTest, StatusWaitsNoLongerThanItsDeadline) {
                                    "listens at server:7000 (is it running"));
 }
 
-// A training that worked goes on when its task is back; one that never did is
-// told at once what is wrong.
+// A training that worked continues when its task is back; one that never did
+// fails at once with the reason.
 TEST_F(WorkerClientTest, OtherProcessAtTheAddressIsALoss) {
   Connect();
   endpoint_.reset();
@@ -454,7 +454,7 @@ TEST_F(WorkerClientTest, CancelledResetIsNotSent) {
   EXPECT_TRUE(worker_.cleared.empty());
 }
 
-// Before the task has come to it, say.
+// For example before the task has processed it.
 TEST_F(WorkerClientTest, CancellationOfAResetIsSent) {
   Connect();
   worker_.hold_clears = true;
@@ -509,11 +509,11 @@ TEST_F(WorkerClientTest, GraphsAreRegisteredAndReleased) {
   EXPECT_EQ(worker_.deregistered, std::vector<uint64_t>{5});
 }
 
-// The session lives on at the task, for its lease.
+// The task keeps the session for its lease.
 TEST_F(WorkerClientTest, ReleaseIsRepeatedAfterReconnect) {
   Connect();
   client_->Deregister(kSession, 1);
-  processes_.network().Cut("client", "server");  // while it is on its way
+  processes_.network().Cut("client", "server");  // while it is in flight
   processes_.Settle();
   EXPECT_TRUE(worker_.deregistered.empty());
   client_->Deregister(kSession, 2);
@@ -527,7 +527,7 @@ TEST_F(WorkerClientTest, ReleaseIsRepeatedAfterReconnect) {
   EXPECT_EQ(worker_.deregistered.size(), 2u);
 }
 
-// The thread that reads sends them, and the task has room for so many.
+// The reading thread sends them, and the task accepts only this many.
 TEST_F(WorkerClientTest, ReleasesAfterReconnectAreSentInBatches) {
   constexpr uint64_t kReleases = 200;
   HoldingHandler holding(*service_);
@@ -539,7 +539,7 @@ TEST_F(WorkerClientTest, ReleasesAfterReconnectAreSentInBatches) {
   processes_.network().Cut("client", "server");
   processes_.Settle();
   for (uint64_t i = 1; i <= kReleases; ++i) client_->Deregister(kSession, i);
-  // This one ends before its turn.
+  // This one ends before it is sent.
   client_->Deregister({11, 8}, 1);
   processes_.scheduler().AdvanceBy(absl::Seconds(10));
   ASSERT_EQ(events_.connected.size(), 2u);
@@ -620,7 +620,7 @@ TEST_F(WorkerClientTest, RunSendsFeedsAndReturnsFetches) {
   EXPECT_EQ(seen.step, 30u);
   EXPECT_EQ(seen.steps_over_below, 28u);
   EXPECT_EQ(seen.thread, CallingThread::kReader);
-  EXPECT_FALSE(seen.feeds[2].IsInitialized());  // nobody there takes it
+  EXPECT_FALSE(seen.feeds[2].IsInitialized());  // it has no receiver
   EXPECT_TRUE(results_.all.empty());
   worker_.EndRun();
   processes_.Settle();
@@ -636,7 +636,7 @@ TEST_F(WorkerClientTest, TracedRunReturnsItsTrace) {
   worker_.trace = {.stats = {{{.device = "cpu"}}},
                    .begun = absl::FromUnixSeconds(7),
                    .ended = absl::FromUnixSeconds(9)};
-  // More than one message of control holds.
+  // More than fits into one control message.
   worker_.trace.stats.dev_stats[0].node_stats.resize(
       20'000, {.timeline_label = std::string(100, 'x')});
   PartitionTrace trace;
@@ -647,7 +647,7 @@ TEST_F(WorkerClientTest, TracedRunReturnsItsTrace) {
   client_->Run(traced, results_.done());
   processes_.Settle();
   ASSERT_EQ(worker_.running.size(), 1u);
-  // No value has to wait for the trace.
+  // No value waits for the trace.
   EXPECT_EQ(worker_.running[0].step.with_answer, nullptr);
   worker_.EndRun();
   processes_.Settle();
@@ -655,7 +655,7 @@ TEST_F(WorkerClientTest, TracedRunReturnsItsTrace) {
   ASSERT_OK(results_.all[0]);
   EXPECT_EQ(trace.stats, worker_.trace.stats);
   EXPECT_EQ(trace.begun, worker_.trace.begun);
-  // When it was written, and when it was here.
+  // The times when it was sent, and when it arrived.
   EXPECT_GT(trace.ended, worker_.trace.ended);
   ASSERT_TRUE(trace.answered.has_value());
   EXPECT_GE(*trace.answered, trace.ended);
@@ -673,7 +673,7 @@ TEST_F(WorkerClientTest, LargeTensorsAreNotCopied) {
   ASSERT_EQ(results_.all.size(), 1u);
   ASSERT_OK(results_.all[0]);
   EXPECT_TRUE(SameBits(step.fetches[0], step.feeds[0]));
-  // Where they landed, and no more.
+  // The receive buffer, and no other allocation.
   EXPECT_EQ(processes_.server().allocator.allocations, 1);
   EXPECT_EQ(processes_.client().allocator.allocations, 1);
   EXPECT_TRUE(step.fetches[0].RefCountIsOne());
@@ -700,13 +700,13 @@ TEST_F(WorkerClientTest, CancelledRunEndsWithItsAbortReply) {
   EXPECT_THAT(results_.all[0],
               StatusIs(absl::StatusCode::kDeadlineExceeded, "too slow"));
   EXPECT_TRUE(IsDerived(results_.all[0]));
-  worker_.EndRun();  // now nobody waits for its fetches
+  worker_.EndRun();  // now its fetches have no receiver
   processes_.Settle();
   EXPECT_EQ(results_.all.size(), 1u);
   EXPECT_FALSE(step.fetches[0].IsInitialized());
 }
 
-// The task would go on with the step, and nobody could end it.
+// The task would continue the step, and it could not be ended.
 TEST_F(WorkerClientTest, RefusedAbortEndsTheConnection) {
   Connect();
   worker_.hold_runs = worker_.hold_aborts = true;
@@ -741,7 +741,7 @@ TEST_F(WorkerClientTest, RefusedAbortOfAPeerEndsTheConnection) {
   EXPECT_EQ(events_.lost.size(), 1u);
 }
 
-// Steps of the next connection have nothing to do with it.
+// Steps of the next connection are unaffected.
 TEST_F(WorkerClientTest, FailedAbortEndsOnlyItsConnection) {
   ScriptedTransport transport;
   WorkerClient client(transport, {.task = kTask});
@@ -878,7 +878,7 @@ TEST_F(WorkerClientTest, AbortIsAcknowledgedAndKeepsItsCause) {
   EXPECT_EQ(worker_.aborted[0].cause, absl::InternalError("bug"));
 }
 
-// Others have to learn that its steps are over, and whether it lives.
+// Other tasks must be told that its steps are over, and whether it is alive.
 TEST_F(WorkerClientTest, DrainingTaskServesCallsThatEndSteps) {
   Connect();
   endpoint_->Drain();
@@ -906,7 +906,8 @@ TEST_F(WorkerClientTest, DrainingTaskServesCallsThatEndSteps) {
               StatusIs(absl::StatusCode::kUnavailable, "shutting down"));
 }
 
-// An end that overtook the beginning of its session by far would be forgotten.
+// If an end overtook the beginning of its session by far, it would be
+// forgotten.
 TEST_F(WorkerClientTest, SessionCallsRunOnTheControlPool) {
   const bus::Message begin = WriteCreateWorkerSession(kSession, {});
   EXPECT_TRUE(WorkerService::IsControlMessage(begin));
@@ -922,7 +923,7 @@ TEST_F(WorkerClientTest, ReleasesWaitForNoKernel) {
   EXPECT_TRUE(WorkerService::HasReserve(release.method));
 }
 
-// A request has a reserve if it runs on the control pool and begins nothing.
+// A request has a reserve if it runs on the control pool and begins no work.
 TEST_F(WorkerClientTest, RequestsWithReserveRunOnTheControlPool) {
   for (int method = 0; method < 256; ++method) {
     bus::Message message;
@@ -948,7 +949,7 @@ TEST_F(WorkerClientTest, AnAbortWithALongCauseWaitsForNoKernel) {
   EXPECT_TRUE(WorkerService::IsControlMessage(WriteAbort({11, 30}, 28, cause)));
 }
 
-// By accident or with intent: each master speaks for its own sessions.
+// By accident or on purpose: each master may act for its own sessions only.
 TEST_F(WorkerClientTest, AnotherTaskCannotActForAMaster) {
   Connect();
   const auto other = DialAs({.task = kOtherTask, .incarnation = 12});
@@ -964,7 +965,8 @@ TEST_F(WorkerClientTest, AnotherTaskCannotActForAMaster) {
   EXPECT_TRUE(worker_.aborted.empty());
 }
 
-// A value for the step is lost there, say. That says nothing of other steps.
+// For example, if a value for the step was lost there. Other steps are
+// unaffected.
 TEST_F(WorkerClientTest, AnotherTaskMayAbortOneStep) {
   Connect();
   const auto other = DialAs({.task = kOtherTask, .incarnation = 12});
@@ -993,7 +995,7 @@ TEST_F(WorkerClientTest, ClientIsNotATask) {
   EXPECT_TRUE(worker_.aborted.empty());
 }
 
-// Which steps it goes on running, the worker decides.
+// The worker decides which of them it accepts.
 TEST_F(WorkerClientTest, DrainingTaskForwardsRunsAndRegistrations) {
   Connect();
   endpoint_->Drain();
@@ -1067,7 +1069,7 @@ TEST_F(WorkerClientTest, PushWithoutMemoryFailsItsEdge) {
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-// The line is not written by the thread that reads.
+// The line is not written by the reading thread.
 TEST_F(WorkerClientTest, DroppedPushesAreLoggedOncePerConnection) {
   RecordingLogger logger;
   WorkerService service({.worker = &worker_,
@@ -1182,11 +1184,11 @@ TEST_F(WorkerClientTest, MalformedRequestsAreRefused) {
   client_->CreateWorkerSession(kSession, {.isolated = true}, kNever,
                                results_.done());
   processes_.Settle();
-  ASSERT_EQ(results_.all.size(), 1u);  // others go on
+  ASSERT_EQ(results_.all.size(), 1u);  // others continue
   EXPECT_OK(results_.all[0]);
 }
 
-// An answer that no Weft gives.
+// A handler that gives invalid answers.
 class LyingHandler : public bus::Handler {
  public:
   bool IsFast(uint8_t /*method*/) const override { return true; }

@@ -1,5 +1,5 @@
-// Each request and reply of the role Worker survives the trip, and what is
-// damaged is refused or at least harmless.
+// Tests that each request and reply of the role Worker is decoded as it was
+// encoded, and that a damaged one is refused or at least harmless.
 #include "libs/protocol/worker_messages.h"
 
 #include <cstdint>
@@ -126,7 +126,7 @@ TEST(WorkerMessagesTest, NewVariablesRoundTrip) {
   EXPECT_EQ(read.room.kept, 30);
 }
 
-// So a master that knows of no other answer gets none, and one that does
+// So an older master gets no answer that it does not know, and a newer one
 // understands an older task.
 TEST(WorkerMessagesTest, NoNewVariablesRoundTrip) {
   const bus::Message message = WriteNewVariables({});
@@ -136,7 +136,7 @@ TEST(WorkerMessagesTest, NoNewVariablesRoundTrip) {
   EXPECT_EQ(read.room.task, MemoryRoom::kUnknown);
 }
 
-// What no task means is as good as not said; sums of the rest do not overflow.
+// Invalid values are ignored; sums of the rest do not overflow.
 TEST(WorkerMessagesTest, InvalidNewVariablesAreHarmless) {
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
   NewVariables made = SampleNewVariables();
@@ -316,7 +316,7 @@ TEST(WorkerMessagesTest, TraceEndsWhenTheReplyIsWritten) {
   EXPECT_EQ(answer.trace->ended, clock.Now());
 }
 
-// A RunPartition that names what this version does not take.
+// Returns a RunPartition with indices that this version refuses.
 bus::Message RunPartitionOf(const std::vector<uint32_t>& feed_indices,
                             const std::vector<uint32_t>& fetch_indices) {
   flatbuffers::FlatBufferBuilder builder;
@@ -402,7 +402,7 @@ TEST(WorkerMessagesTest, ManyWritersOfOneTaskRoundTrip) {
   EXPECT_EQ(read, many);
 }
 
-// Nobody is held off for longer than that, whatever a message says.
+// Holds are never longer than that, whatever a message says.
 TEST(WorkerMessagesTest, LeasesAndWaitsAreBounded) {
   StepHold hold = SampleHold();
   hold.max_wait = -absl::Seconds(1);
