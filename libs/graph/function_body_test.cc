@@ -87,7 +87,7 @@ std::string Signature(absl::string_view text) {
 
 class FunctionBodyTest : public ::testing::Test {
  protected:
-  // The function of that text is `f`.
+  // The name of the function in the text is `f`.
   absl::Status Import(absl::string_view function) {
     return ImportGraphDefText(
         absl::StrCat("library { function { ", function, " } }"), graph_);
@@ -115,7 +115,7 @@ class FunctionBodyTest : public ::testing::Test {
     return *node;
   }
 
-  // By control edge, once.
+  // By a single control edge.
   bool WaitsFor(absl::string_view name, absl::string_view other) {
     const auto controls = Find(name).control_inputs();
     return std::count(controls.begin(), controls.end(), &Find(other)) == 1;
@@ -275,7 +275,7 @@ TEST_F(FunctionBodyTest, ColocationWithArgumentUsesItsResource) {
 }
 
 // A loop "enter", "merge", "cond", "switch", each followed by `mark`; it begins
-// with `from`, and the caller has its "next".
+// with `from`, and the caller adds its "next".
 std::string Loop(absl::string_view from, absl::string_view mark = "") {
   const auto name = [&](absl::string_view text) {
     return absl::StrCat(text, mark);
@@ -293,7 +293,7 @@ std::string Loop(absl::string_view from, absl::string_view mark = "") {
       Body(name("switch"), "Switch", input("merge") + input("cond")));
 }
 
-// "count" is in it.
+// The loop contains "count".
 std::string LoopThatCounts(absl::string_view more,
                            absl::string_view next = "switch:output_true:0",
                            absl::string_view signature = "") {
@@ -348,7 +348,8 @@ TEST_F(FunctionBodyTest, LoopNeedsNoExtraEdgeForKnownWaits) {
   EXPECT_EQ(graph_.FindNode("call/exit/state_done"), nullptr);
 }
 
-// An Exit that nobody takes, and what begins the next iteration of its loop.
+// An Exit without consumers, and a node that begins the next iteration of its
+// loop.
 TEST_F(FunctionBodyTest, ExitsOfInnerLoopsMayBeControlResults) {
   for (const char* result : {"exit_in", "next_in"}) {
     Graph graph(TestOps());
@@ -417,7 +418,7 @@ TEST_F(FunctionBodyTest, UnknownOpsAreKept) {
   EXPECT_EQ(u.num_outputs(), 2) << "parts:1 and z";
   EXPECT_EQ(Find("call/second").input(0), Find("call/also").input(0));
   EXPECT_EQ(Find("call/second").input(0).node, &u);
-  // The signature says the type of the result.
+  // The signature gives the type of the result.
   ASSERT_EQ(body.results.size(), 1u);
   EXPECT_EQ(body.results[0].node->type(), "Identity");
   EXPECT_EQ(body.results[0].node->output_type(0), DT_FLOAT);
@@ -449,7 +450,7 @@ TEST_F(FunctionBodyTest, CallsOfMissingFunctionsAreKept) {
                        "Function not defined 'missing' (node 'call/given')"));
 }
 
-// Also where the op of the node is a function, which is defined.
+// Also if the op of the node is a function, which is defined.
 TEST_F(FunctionBodyTest, MissingFunctionsOfACallAreNamed) {
   ASSERT_OK(ImportGraphDefText(
       "library { function { signature { name: 'f' attr { name: 'g' type: "
@@ -597,7 +598,7 @@ TEST_F(FunctionBodyTest, FunctionsAreExportedUnchanged) {
   ASSERT_OK(ImportGraphDef(ExportGraphDef(graph_).value(), again));
   EXPECT_EQ(ExportGraphDef(again).value(), ExportGraphDef(graph_).value());
   EXPECT_EQ(again.functions().FindGradient("f"), "g");
-  // Those from a number on.
+  // Functions from a given number on.
   EXPECT_EQ(ExportGraphDefText(graph_).find("_noinline") == std::string::npos,
             false);
   EXPECT_EQ(
@@ -615,7 +616,7 @@ TEST_F(FunctionBodyTest, OnlyIdenticalFunctionMayBeReimported) {
                        "function with the same name"));
   EXPECT_THAT(Import("signature { name: 'NoOp' }"),
               StatusIs(kInvalid, "an op with the same name"));
-  // A failed import leaves none behind.
+  // A failed import leaves no functions behind.
   EXPECT_FALSE(ImportGraphDefText(
                    "library { function { signature { name: 'g' "
                    "} } } node { name: 'a' op: 'Identity' input: 'none' }",
@@ -650,7 +651,7 @@ TEST_F(FunctionBodyTest, GraphRoundTripsThroughAFunction) {
   EXPECT_EQ(body.results[1], x);
   EXPECT_EQ(TensorName(body.results[2]), "c/parts:3");
   EXPECT_EQ(body.control_results, std::vector<const Node*>{&Find("c/parts")});
-  // What is called by name is an op of the graph.
+  // A function called by its name is an op of the graph.
   ASSERT_OK_AND_ASSIGN(
       const Node* call,
       graph_.AddNode({.name = "m", .op = "made", .inputs = {x}}));

@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-// What a function may call: the ops of its nodes, and what their attrs name.
+// Adds the functions that a function may call: the ops of its nodes, and those
+// that their attrs name.
 void AddCallees(const FunctionDef& function, std::vector<std::string>& names) {
   for (const FunctionNode& node : function.nodes) {
     names.push_back(node.op);
@@ -56,7 +57,7 @@ absl::StatusOr<std::shared_ptr<const FunctionLibrary>> FunctionLibrary::With(
     const std::map<std::string, std::string, std::less<>>& gradients) const {
   const auto result = std::make_shared<FunctionLibrary>();
   const auto add = [&](const FunctionPtr& function) {
-    std::string name = function->name();  // before its place in the table
+    std::string name = function->name();  // before inserting it in the table
     MakeRoomInTable(result->by_name_);
     return result->by_name_.emplace(std::move(name), function);
   };
@@ -111,10 +112,10 @@ std::shared_ptr<const FunctionLibrary> FunctionLibrary::ReachableFrom(
   return result;
 }
 
-// The text of each function that can be called, and the name of the gradient of
-// its own, in the order in which a walk over the bodies meets them. Names of
-// functions are in it: those of a library that another program made alike are
-// the same.
+// Covers the text of each function that can be called, and the name of its
+// gradient function, in the order in which a walk over the bodies meets them.
+// Names of functions are included: those of an identical library of another
+// program are the same.
 uint64_t FunctionLibrary::Fingerprint(absl::string_view name) const {
   absl::flat_hash_set<absl::string_view> reached;
   std::vector<std::string> waiting = {std::string(name)};

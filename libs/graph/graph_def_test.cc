@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto kNotFound = absl::StatusCode::kNotFound;
 
-// As much of the ops in this test as a graph needs.
+// The ops of this test, reduced to what a graph needs.
 std::shared_ptr<const OpRegistry> TestOps() {
   auto registry = std::make_shared<OpRegistry>();
   const auto add = [&](absl::string_view name, std::vector<const char*> inputs,
@@ -84,7 +84,7 @@ class GraphDefTest : public ::testing::Test {
   absl::Status Import(absl::string_view text, std::string prefix = "") {
     return ImportGraphDefText(text, graph_, {std::move(prefix)});
   }
-  // The text is refused, and the graph is as it was.
+  // Expects that the text is refused, and that the graph is unchanged.
   template <typename Matcher>
   void ExpectRefused(absl::string_view text, Matcher matcher) {
     const std::string before = ExportGraphDef(graph_).value();
@@ -262,7 +262,7 @@ TEST_F(GraphDefTest, ExtendsAGraph) {
   EXPECT_EQ(graph_.FindNode("y")->input(0).node, graph_.FindNode("x"));
   EXPECT_EQ(graph_.producer(), 100);
   ExpectRefused(Identity("y", "x"), StatusIs(kInvalid, "'y' is not unique"));
-  // Only what was added, which names what was there before.
+  // Only the added nodes, which name earlier ones.
   Graph part(ops_);
   ASSERT_OK(ImportGraphDefText(Placeholder("x"), part));
   ASSERT_OK(
@@ -300,7 +300,7 @@ TEST_F(GraphDefTest, InputsAreMapped) {
     EXPECT_EQ(graph_.FindNode(name)->input(0), outer) << name;
   }
   EXPECT_NE(graph_.FindNode("in/x"), nullptr);
-  // What nobody could take is a mistake; what nobody takes is none.
+  // An invalid tensor name is an error; an unused one is not.
   options.prefix = "again";
   options.input_map = {{"y", outer}};
   EXPECT_OK(ImportGraphDefText(Identity("y", "outer"), graph_, options));
@@ -481,7 +481,7 @@ TEST_F(GraphDefTest, AGraphDefCannotMarkNodesAsUnknown) {
   EXPECT_EQ(graph_.FindNode("b")->num_outputs(), 0);
 }
 
-// A newer writer's attrs, as TensorFlow 2 treats them.
+// Attrs of a newer writer are treated as in TensorFlow 2.
 TEST_F(GraphDefTest, UnknownAttrsAreIgnoredWithAWarning) {
   const std::string mode = "op: 'NoOp' attr { key: 'mode' value { i: 3 } } ";
   const std::string text = absl::StrCat(
@@ -503,7 +503,7 @@ TEST_F(GraphDefTest, UnknownAttrsAreIgnoredWithAWarning) {
   EXPECT_EQ(line.find("other"), std::string::npos);
 }
 
-// An older writer does not know of them.
+// An older writer does not know them.
 TEST_F(GraphDefTest, MissingAttrsGetTheirDefaults) {
   const char text[] =
       "node { name: 'e' op: 'Enter' input: 'x' attr { key: 'T' value { type: "
@@ -518,7 +518,7 @@ TEST_F(GraphDefTest, MissingAttrsGetTheirDefaults) {
     EXPECT_FALSE(*enter->attr<bool>("is_constant"));
     ASSERT_NE(enter->attr<int64_t>("parallel_iterations"), nullptr);
     EXPECT_EQ(*enter->attr<int64_t>("parallel_iterations"), 10);
-    // There, but without a value.
+    // Present, but without a value.
     const auto* shape = graph.FindNode("x")->attr<PartialShape>("shape");
     ASSERT_NE(shape, nullptr);
     EXPECT_FALSE(shape->has_rank());
@@ -612,7 +612,7 @@ TEST_F(GraphDefTest, MalformedGraphsAreRefused) {
   }
 }
 
-// A few hundred bytes must not be able to ask for all memory there is.
+// A few hundred bytes must not cause a huge allocation.
 TEST_F(GraphDefTest, RepeatedValueConstantsShareOneLimit) {
   std::string text;
   for (const char* name : {"a", "b", "c"}) {
@@ -628,7 +628,7 @@ TEST_F(GraphDefTest, RepeatedValueConstantsShareOneLimit) {
   EXPECT_EQ(graph.num_nodes(), 0);
 }
 
-// Each message has all copies of a text that repeats.
+// Each message contains all copies of a repeated string.
 TEST_F(GraphDefTest, RepeatedStringsHaveALowerLimit) {
   const auto repeat = [](int texts) {
     return absl::StrCat(
@@ -644,7 +644,7 @@ TEST_F(GraphDefTest, RepeatedStringsHaveALowerLimit) {
   EXPECT_OK(ImportGraphDefText(repeat(1 << 12), graph));
 }
 
-// A message can be longer than the number of its tensor's elements.
+// A message can be longer than its tensor's number of elements.
 TEST_F(GraphDefTest, LongRepeatedStringsCount) {
   constexpr int kTexts = 17000;  // eight times that, squared, is over the limit
   const std::string repeated = absl::StrCat(
@@ -662,7 +662,7 @@ TEST_F(GraphDefTest, LongRepeatedStringsCount) {
   EXPECT_EQ(graph_.num_nodes(), 0);
 }
 
-// A text in a variant that repeats is in each of its copies.
+// A string in a repeated variant is in each of its copies.
 TEST_F(GraphDefTest, RepeatedVariantsCountTheirContents) {
   EXPECT_THAT(
       Import("node { name: 'v' op: 'Const' attr { key: 'dtype' value { type: "
@@ -674,7 +674,7 @@ TEST_F(GraphDefTest, RepeatedVariantsCountTheirContents) {
   EXPECT_EQ(graph_.num_nodes(), 0);
 }
 
-// Values that a tensor brings do not repeat, however many there are.
+// Explicit values of a tensor do not repeat, however many there are.
 TEST_F(GraphDefTest, ExplicitStringsDoNotCount) {
   constexpr int kTexts = 1000;
   std::string texts;
@@ -745,7 +745,8 @@ TEST_F(GraphDefTest, TooLargeGraphNamesItsLargestNodes) {
   for (const int size : {300, 100, 500, 400, 200}) {
     Tensor value(DT_UINT8, TensorShape({size}));
     const auto bytes = value.mutable_flat<uint8_t>();
-    std::iota(bytes.begin(), bytes.end(), uint8_t{0});  // not one repeated
+    std::iota(bytes.begin(), bytes.end(),
+              uint8_t{0});  // without repeated values
     ASSERT_OK(
         graph_.AddNode({.name = absl::StrCat("c", size),
                         .op = "Const",

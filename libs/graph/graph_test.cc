@@ -190,7 +190,7 @@ class GraphTest : public testing::Test {
                 .inputs = std::move(inputs),
                 .attrs = std::move(attrs)});
   }
-  // What the refusal says; "" when the node was taken.
+  // Returns the refusal's text; "" if the node was accepted.
   std::string Refusal(NodeSpec spec) {
     const int before = graph_.num_nodes();
     absl::StatusOr<Node*> node = graph_.AddNode(std::move(spec));
@@ -486,9 +486,9 @@ TEST(BroadcastTest, FollowsNumPy) {
   }
 }
 
-// Whichever allocation the system refuses.
+// Whichever allocation fails.
 TEST(GraphWithoutMemoryTest, RefusedNodeLeavesTheGraph) {
-  constexpr int kNodes = 70;  // containers grow several times
+  constexpr int kNodes = 70;  // containers are reallocated several times
   Graph graph(TestOps());
   NodeSpec unknown{.name = "unknown", .op = "Unknown"};
   MarkUnknown(0, unknown);

@@ -61,7 +61,7 @@ std::shared_ptr<const OpRegistry> Ops() {
   for (const char* op : {"FIFOQueue", "FIFOQueueV2"}) {
     ops->Add(StateOp(op, "handle: resource").Attr("capacity: int = -1"));
   }
-  // Of an attr that counts and is a function.
+  // The attr is part of the definition and is a function.
   ops->Add(StateOp("Barrier", "handle: resource").Attr("shapes: func"));
   ops->Add(StateOp("HashTableV2", "handle: resource")
                .Attr("use_node_name_sharing: bool = false"));
@@ -89,7 +89,7 @@ class DescribeForPlacementTest : public ::testing::Test {
                                     : std::vector<std::string>{"CPU"};
     });
   }
-  // What the only node says it makes.
+  // Returns the resource that the only node makes.
   std::optional<NamedResource> ResourceOf(NodeSpec spec) {
     const int first_id = graph_.num_nodes();
     Add(std::move(spec));

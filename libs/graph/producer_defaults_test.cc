@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-// What the writer knows of Conv, of which we know the strides alone.
+// The writer's definition of Conv, of which this program knows only the
+// strides.
 constexpr char kProducer[] = R"pb(
   op {
     name: "Conv"
@@ -52,7 +53,7 @@ class ProducerDefaultsTest : public testing::Test {
                  .Doc("For a test.")
                  .Shape(shapes::Unknown));
   }
-  // The names of the attrs that are left of one node with these.
+  // Returns the names of the attrs that remain of a node with these.
   std::string Left(const std::string& op, const std::string& attrs) {
     tf::OpList producer;
     EXPECT_OK(ParseTextProto(kProducer, producer));
@@ -85,7 +86,7 @@ TEST_F(ProducerDefaultsTest, NewAttrsWithOtherValuesStay) {
   EXPECT_EQ(Left("Conv", "attr { key: 'policy' value { i: 7 } }"), "policy ");
 }
 
-// Its default is ours, not the writer's.
+// Its default is this program's, not the writer's.
 TEST_F(ProducerDefaultsTest, KnownAttrsStay) {
   EXPECT_EQ(Left("Conv", "attr { key: 'strides' value { i: 1 } }"), "strides ");
 }

@@ -1,4 +1,4 @@
-// Both sides of the limit of each rule.
+// Tests both sides of the limit of each rule.
 #include "libs/graph/version_rules.h"
 
 #include <memory>
@@ -59,13 +59,13 @@ std::string Placeholder(absl::string_view op, absl::string_view type,
 
 class VersionRulesTest : public ::testing::Test {
  protected:
-  // In a graph of its own.
+  // Imports into a new graph.
   absl::Status Import(absl::string_view nodes, int producer) {
     graph_ = std::make_unique<Graph>(TestOps());
     return ImportGraphDefText(
         absl::StrCat(nodes, " versions { producer: ", producer, " }"), *graph_);
   }
-  // Of the function F, whose call is named "call".
+  // Adds the body of the function F, whose call is named "call".
   absl::StatusOr<FunctionBody> AddBody() {
     return AddFunctionBody(*graph_->functions().Find("F"), {},
                            {.prefix = "call"}, *graph_);
@@ -92,7 +92,7 @@ TEST_F(VersionRulesTest, ScalarPlaceholderMeansAnyShapeUpTo21) {
   EXPECT_EQ(ShapeOf("DT_FLOAT"), "[2]");
 }
 
-// As the master of a session does with what a client sends.
+// As the master of a session does with a client's graph.
 TEST_F(VersionRulesTest, ReimportedGraphsKeepTheirMeaning) {
   for (const char* versions : {"versions { producer: 20 }", ""}) {
     Graph graph(TestOps());
@@ -145,7 +145,7 @@ TEST_F(VersionRulesTest, RemovedOpsAreRefusedFromTheirVersion) {
   EXPECT_THAT(Import(placeholder, 23), StatusIs(kUnimplemented, "version 23"));
 }
 
-// Names of inputs in a graph as a function has them.
+// Converts names of inputs in a graph to those in a function.
 std::string FunctionOf(std::string nodes) {
   nodes = absl::StrReplaceAll(
       nodes, {{"node {", "node_def {"},
@@ -194,7 +194,7 @@ TEST_F(VersionRulesTest, RemovedOpsInFunctionsAreKept) {
               StatusIs(kUnimplemented,
                        "Node 'call/a': Op TensorArrayV2 is not available in "
                        "GraphDef version 26."));
-  // An export says the same.
+  // An export has the same version.
   Graph again(TestOps());
   ASSERT_OK(ImportGraphDef(
       ExportGraphDef(*graph_, {.first_id = graph_->num_nodes()}).value(),
@@ -211,7 +211,7 @@ TEST_F(VersionRulesTest, FunctionsBuiltHereHaveNoVersion) {
   ASSERT_OK(graph_->AddFunctions({function}));
   ASSERT_OK(AddBody().status());
   EXPECT_OK(CheckNoneUnknown(*graph_));
-  // Others find it in a graph of a version that has its op.
+  // An exported graph has a version that contains the function's op.
   graph_->TruncateTo(1);
   Graph again(TestOps());
   ASSERT_OK(ImportGraphDef(ExportGraphDef(*graph_).value(), again));
