@@ -306,9 +306,9 @@ void SimulatedScheduler::OnDestroy(const void* mutex) {
     const bool waits = waiter->what == Waiter::For::kMutex ||
                        waiter->what == Waiter::For::kTurn;
     if (!waits || waiter->object != mutex) continue;
-    Die(absl::StrCat("Seed ", options_.seed, ", after ", num_steps_,
-                     " steps: a mutex is destroyed while somebody is about to "
-                     "take it"));
+    Die(absl::StrCat(
+        "Seed ", options_.seed, ", after ", num_steps_,
+        " steps: a mutex is destroyed while a thread is about to lock it"));
   }
 }
 

@@ -41,10 +41,10 @@ absl::Status CheckHost(absl::string_view text, const std::string& host,
     return Invalid(text, "the host is too long");
   const auto allowed = in_brackets ? IsIpv6Char : IsNameChar;
   if (!std::all_of(host.begin(), host.end(), allowed)) {
-    return Invalid(text, "the host has a character that no host has");
+    return Invalid(text, "the host contains an invalid character");
   }
   if (in_brackets && !absl::StrContains(host, ':')) {
-    return Invalid(text, "only an IPv6 address stands in [ ]");
+    return Invalid(text, "only an IPv6 address may be in [ ]");
   }
   return absl::OkStatus();
 }

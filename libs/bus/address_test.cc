@@ -52,12 +52,12 @@ TEST(AddressTest, MalformedAddressErrorsNameTheDefect) {
       {"[::1", "no \":port\""},
       {"[::1]80", "no \":port\""},
       {"[host]:80", "only an IPv6 address"},
-      {"ho st:80", "a character that no host has"},
+      {"ho st:80", "an invalid character"},
       {"grpc://host:80", "the scheme grpc:// is unknown"},
       {"ZMQ://host:80", "the scheme ZMQ:// is unknown"},
       {"://host:80", "the scheme :// is unknown"},
       {"zmq://zmq://host:80", "not a number from 0 to 65535"},
-      {std::string("h\0st:80", 7), "a character that no host has"},
+      {std::string("h\0st:80", 7), "an invalid character"},
       {std::string(300, 'a') + ":80", "too long"},
   };
   for (const auto& test : kCases) {

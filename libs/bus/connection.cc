@@ -17,10 +17,9 @@ constexpr size_t kMaxOwnStreams = 256;
 constexpr uint64_t kSharedBytes = 1 << 20;
 
 absl::Status TooLarge(uint64_t size, uint64_t limit) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("A message of ", size, " bytes is larger than the ", limit,
-                   " that the other end takes; large data belongs into "
-                   "attachments"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "A message of ", size, " bytes is larger than the ", limit,
+      " that the other end accepts; send large data as attachments"));
 }
 
 // Owns an inline attachment, and counts it until it is sent.

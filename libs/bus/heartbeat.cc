@@ -60,7 +60,7 @@ void Heartbeat::Tick(std::shared_ptr<void> holder) {
   if (ask != 0) options_.send(EncodeHeartbeat({.sequence = ask}));
   if (!lost) return;
   options_.lose(absl::UnavailableError(
-      absl::StrCat("It has shown no sign of life for ",
+      absl::StrCat("It has sent no heartbeat for ",
                    absl::FormatDuration(tick() * (1 + kTicksToAnswer)),
                    ": the process is stopped, stuck or cut off")));
 }
@@ -124,7 +124,7 @@ absl::Status Heartbeat::ReceiveAnswer(const HeartbeatBody& answer) {
     absl::MutexLock lock(&mutex_);
     if (answer.answers > last_asked_) {
       return absl::InvalidArgumentError(
-          "Bad message: a sign of life that nobody asked for");
+          "Bad message: unsolicited heartbeat reply");
     }
     if (stopped_ || !waits_ || answer.answers != last_asked_) {
       return absl::OkStatus();
@@ -137,8 +137,8 @@ absl::Status Heartbeat::ReceiveAnswer(const HeartbeatBody& answer) {
     return absl::OkStatus();
   }
   options_.lose(absl::UnavailableError(absl::StrCat(
-      "What it was asked has waited for its compute threads, which have begun "
-      "nothing for ",
+      "Requests to it have waited for its compute threads, which have started "
+      "no work for ",
       absl::FormatDuration(absl::Microseconds(busy_us)), ": they are stuck")));
   return absl::OkStatus();
 }

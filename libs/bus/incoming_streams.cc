@@ -130,7 +130,8 @@ absl::StatusOr<std::optional<Incoming>> IncomingStreams::Expect(
     return std::nullopt;
   }
   if (!wanted) {
-    incoming.landed = absl::CancelledError("Nobody waits for it any more");
+    incoming.landed =
+        absl::CancelledError("Its receiver does not wait for it any more");
   } else if (!FitsQuota(bytes)) {
     incoming.landed = NoRoom(bytes);
   } else {
@@ -356,7 +357,8 @@ IncomingStreams::Dropped IncomingStreams::AbandonStep(const StepTag& step) {
 
 IncomingStreams::Dropped IncomingStreams::AbandonIf(
     absl::FunctionRef<bool(const Envelope&)> is_meant) {
-  const absl::Status why = absl::CancelledError("Nobody waits for it any more");
+  const absl::Status why =
+      absl::CancelledError("Its receiver does not wait for it any more");
   Dropped dropped;
   absl::MutexLock lock(&mutex_);
   std::vector<std::shared_ptr<Waiting>> found;

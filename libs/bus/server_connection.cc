@@ -76,7 +76,8 @@ class ServerConnection::Call : public IncomingCall {
         has_reserve_(has_reserve),
         counts_(!has_reserve) {}
   ~Call() override {
-    Fail(absl::InternalError("The handler let go of the call unanswered"));
+    Fail(
+        absl::InternalError("The handler released the call without an answer"));
   }
 
   const Peer& peer() const override { return connection_->peer(); }
@@ -239,7 +240,8 @@ absl::Status ServerConnection::Greet(const Incoming& incoming) {
   const Envelope& envelope = incoming.envelope;
   if (envelope.kind != MessageKind::kRequest ||
       envelope.method != kHelloMethod) {
-    return absl::InvalidArgumentError("Bad message: the first is no HELLO");
+    return absl::InvalidArgumentError(
+        "Bad message: the first message is not a HELLO");
   }
   ASSIGN_OR_RETURN(Hello hello, DecodeHello(incoming.message.body));
   peer_.identity = hello.self;

@@ -81,7 +81,7 @@ absl::Status Membership::Heard(const std::string& task, uint64_t incarnation,
   if (member == nullptr) {
     return absl::AbortedError(
         absl::StrCat("This incarnation of ", task,
-                     " is not in the cluster, or no more: it has to join."));
+                     " is not in the cluster, or no more: it must join."));
   }
   member->last_heard = std::max(member->last_heard, now);
   return absl::OkStatus();

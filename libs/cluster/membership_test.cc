@@ -166,7 +166,7 @@ TEST_F(MembershipTest, OldIncarnationIsIgnored) {
 
 TEST_F(MembershipTest, TaskThatNeverJoinedIsIgnored) {
   EXPECT_THAT(members_.Heard(kPs0, 7, now_),
-              StatusIs(absl::StatusCode::kAborted, "has to join"));
+              StatusIs(absl::StatusCode::kAborted, "must join"));
   EXPECT_THAT(members_.Heard("nobody", 7, now_),
               StatusIs(absl::StatusCode::kAborted, "nobody"));
   EXPECT_FALSE(members_.Leave(kPs0, 7));

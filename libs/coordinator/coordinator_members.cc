@@ -150,8 +150,8 @@ absl::StatusOr<HeartbeatReply> Coordinator::Impl::HeartbeatLocked(
     const HeartbeatRequest& request, DeferredCallbacks& callbacks) {
   if (request.coordinator != options_.incarnation) {
     return absl::AbortedError(absl::StrCat("The coordinator at ", options_.task,
-                                           " has started anew: ", request.task,
-                                           " has to join again."));
+                                           " has restarted: ", request.task,
+                                           " must join again."));
   }
   RETURN_IF_ERROR(
       tasks_.members().Heard(request.task, request.incarnation, Now()));
@@ -296,9 +296,10 @@ void Coordinator::Impl::GiveTimeIfLate(absl::Time now,
   tasks_.members().GiveTime(late, now);
   if (was_late) return;
   Log(Severity::kWarning,
-      absl::StrCat("This coordinator stood still, or was busy, for ",
-                   absl::FormatDuration(absl::Trunc(late, absl::Seconds(1))),
-                   ": all tasks have so much longer to be heard of"),
+      absl::StrCat(
+          "This coordinator was suspended, or busy, for ",
+          absl::FormatDuration(absl::Trunc(late, absl::Seconds(1))),
+          ": the heartbeat timeout of all tasks is extended by as much"),
       callbacks);
 }
 
@@ -311,7 +312,7 @@ void Coordinator::Impl::Tick() {
   GiveTimeIfLate(now, callbacks);
   for (const std::string& task : tasks_.members().Tick(now)) {
     Log(Severity::kWarning,
-        absl::StrCat(task, " is lost: nothing was heard of it for ",
+        absl::StrCat(task, " is lost: it has sent no heartbeat for ",
                      absl::FormatDuration(options_.heartbeat_timeout)),
         callbacks);
     DropTask(task, callbacks);

@@ -245,9 +245,8 @@ TEST_F(CoordinatorTest, ATaskThatIsSilentIsLost) {
   }
   EXPECT_EQ(Tasks()[kPs0].state, TaskState::kLost);
   EXPECT_EQ(Tasks()[kPs1].state, TaskState::kAlive);
-  EXPECT_THAT(logger_.lines(),
-              Contains("W /job:ps/replica:0/task:0 is lost: nothing was heard "
-                       "of it for 5s"));
+  EXPECT_THAT(logger_.lines(), Contains("W /job:ps/replica:0/task:0 is lost: "
+                                        "it has sent no heartbeat for 5s"));
   EXPECT_THAT(Beat(kPs0), StatusIs(absl::StatusCode::kAborted, kPs0));
   EXPECT_OK(Join(JoinOf(kPs0, 1)));
 }

@@ -288,8 +288,7 @@ TEST_F(CoordinatorTest, NewCoordinatorLearnsFromReports) {
   old.coordinator = 100;
   Pending<HeartbeatReply> refused;
   coordinator_->Heartbeat(old, In(absl::Seconds(1)), refused.Done());
-  EXPECT_THAT(refused.get(),
-              StatusIs(absl::StatusCode::kAborted, "started anew"));
+  EXPECT_THAT(refused.get(), StatusIs(absl::StatusCode::kAborted, "restarted"));
 
   JoinRequest worker = JoinOf(kWorker0, 1);
   worker.report.sessions = {

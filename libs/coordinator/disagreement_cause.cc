@@ -104,7 +104,7 @@ class Detective {
         [](const ResourceDifference& one) { return one.there_is_left(); });
     if (!any) return;
     Add("an earlier program has left its resources, and this one defines its "
-        "model otherwise: reset the container.");
+        "model differently: reset the container.");
   }
 
   void AddKind(const ResourceDifference& difference) {
@@ -139,7 +139,7 @@ class Detective {
     if (resource.kind == "Var") {
       return Add(
           "one program uses resource variables (VarHandleOp) and the other "
-          "reference variables (Variable): give use_resource alike.");
+          "reference variables (Variable): set use_resource alike.");
     }
     AddOneOfMany(absl::StrCat("the programs make ", resource.kind, " ",
                               Quoted(resource.name),

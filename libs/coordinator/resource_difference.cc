@@ -57,8 +57,8 @@ bool IsLeft(const ResourceDifference& difference) {
 
 std::string Heading(absl::Span<const ResourceDifference> differences) {
   if (std::all_of(differences.begin(), differences.end(), IsLeft)) {
-    return "The session defines otherwise what earlier sessions have made and "
-           "what lives on:";
+    return "The session defines resources differently from earlier sessions "
+           "whose resources still exist:";
   }
   return "The session disagrees with the rest of the cluster about resources "
          "that they would share:";

@@ -407,8 +407,8 @@ TEST_F(ResourceRegisterTest, ResourceLeftOnOwnTaskMustAgree) {
   EXPECT_EQ(refused.code(), kDisagrees);
   EXPECT_EQ(
       refused.message(),
-      "The session defines otherwise what earlier sessions have made and "
-      "what lives on:\n"
+      "The session defines resources differently from earlier sessions whose "
+      "resources still exist:\n"
       "  Var \"x\" in container \"worker\", node x\n"
       "    here:  float [4] on /job:worker/replica:0/task:0/device:CPU:0, "
       "declared by this session of /job:worker/replica:0/task:0\n"
@@ -416,7 +416,7 @@ TEST_F(ResourceRegisterTest, ResourceLeftOnOwnTaskMustAgree) {
       "where it has lived since a session of "
       "/job:worker/replica:0/task:0 that has ended\n"
       "Likely cause: an earlier program has left its resources, and this "
-      "one defines its model otherwise: reset the container.\n"
+      "one defines its model differently: reset the container.\n"
       "Likely cause: the programs build another model: \"x\" has "
       "another shape.\n"
       "What a session has made lives on in its container until that is "

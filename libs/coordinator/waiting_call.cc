@@ -35,7 +35,7 @@ std::string WaitingCall::Describe() const {
                         " to report whether resources still exist that it "
                         "would define otherwise");
   }
-  return absl::StrCat(who, " waits for its turn to be placed");
+  return absl::StrCat(who, " waits for earlier placements");
 }
 
 absl::Status WaitingCall::TooLate() const {

@@ -16,7 +16,7 @@ absl::Status CheckSizes(const PlanImpl& plan, const StepArgs& args) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "a step was given ", args.args.size(), " arguments and place for ",
+      "a step was given ", args.args.size(), " arguments and space for ",
       args.retvals.size(), " results; its plan takes ", plan.num_args(),
       " and gives ", plan.num_retvals()));
 }

@@ -247,8 +247,8 @@ class Instantiation {
     if (absl::StartsWith(node.op, "_") &&
         graph_.registry()->Find(node.op) != nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the op ", node.op, " is made where graphs are ",
-                       "partitioned, and may be in no function"));
+          absl::StrCat("the op ", node.op, " is created when graphs are ",
+                       "partitioned, and must not be in a function"));
     }
     if (node.op.empty()) return absl::InvalidArgumentError("it has no op");
     const OpDef* op = graph_.FindOp(node.op);

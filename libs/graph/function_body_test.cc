@@ -502,7 +502,7 @@ TEST_F(FunctionBodyTest, MalformedBodyFailsAtTheCall) {
   } cases[] = {
       {Signature("") + Body("a", "Identity", "input: 'b:output:0'"),
        "node 'a': input 'b:output' is not found"},
-      {Signature("") + Body("a", "_Arg", ""), "may be in no function"},
+      {Signature("") + Body("a", "_Arg", ""), "must not be in a function"},
       {Signature("") + Body("a", "", ""), "node 'a': it has no op"},
       {Signature("") + Body("a", "NoOp", "input: '^b'"), "'^b' is not found"},
       {Signature("") + Body("c", "Count", "") +

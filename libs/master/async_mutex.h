@@ -97,7 +97,8 @@ class AsyncMutex {
         Pool::kControl, deadline,
         [weak = std::weak_ptr<State>(state_), number] {
           Leave(weak, number,
-                absl::DeadlineExceededError("Its turn has not come in time."));
+                absl::DeadlineExceededError(
+                    "It was still queued at its deadline."));
         });
     return number;
   }

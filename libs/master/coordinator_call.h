@@ -123,7 +123,7 @@ class CoordinatorCall
           if (call == nullptr) return;
           call->options_.logger->Info(absl::StrCat(
               "Still waiting to ", what, ": ",
-              devices.ok() ? "all tasks are there, the coordinator is at work"
+              devices.ok() ? "all tasks have joined, the coordinator is working"
                            : devices.status().message()));
         });
   }

@@ -183,10 +183,10 @@ absl::StatusOr<uint64_t> Master::NewSession(
   // Under the lock: a drain closes the sessions that exist then.
   RETURN_IF_ERROR(CheckNotDraining());
   if (sessions_.size() >= static_cast<uint64_t>(options_.max_sessions)) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        options_.task, ": ", sessions_.size(),
-        " sessions are open, as many as may be. Close some, connect to another "
-        "task, or raise max_sessions there."));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(options_.task, ": ", sessions_.size(),
+                     " sessions are open, which is the limit. Close some, "
+                     "connect to another task, or raise max_sessions there."));
   }
   if (session->is_monitored()) monitored_.Begin();
   sessions_[id] = std::move(session);
@@ -288,20 +288,19 @@ absl::Status Master::AddHolding(const protocol::StepHold& hold,
   const absl::Time now = options_.scheduler->clock().Now();
   absl::MutexLock lock(&holds_mutex_);
   if (ended_holds_.Contains(hold.holder)) {
-    return absl::CancelledError(absl::StrCat(
-        "Step ", hold.holder.step,
-        " had ended before it came to hold off steps on ", options_.task));
+    return absl::CancelledError(
+        absl::StrCat("Step ", hold.holder.step,
+                     " ended before it could hold steps on ", options_.task));
   }
   if (holds_.size() >= kMaxHolds) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        options_.task, " holds off steps for ", kMaxHolds, " others already"));
+        options_.task, " holds steps for ", kMaxHolds, " others already"));
   }
   const auto [it, is_new] = holds_.try_emplace(
       {hold.holder.master_incarnation, hold.holder.step}, std::move(holding));
   if (!is_new) {
-    return absl::AlreadyExistsError(absl::StrCat(options_.task,
-                                                 " holds off steps for step ",
-                                                 hold.holder.step, " already"));
+    return absl::AlreadyExistsError(absl::StrCat(
+        options_.task, " holds steps for step ", hold.holder.step, " already"));
   }
   it->second.wait = options_.scheduler->ScheduleAt(
       Pool::kControl, now + hold.max_wait,
@@ -348,7 +347,7 @@ absl::Status Master::ReleaseSteps(const protocol::StepId& holder) {
     if (it == holds_.end()) {
       ended_holds_.Add(holder);
       return absl::FailedPreconditionError(
-          absl::StrCat(options_.task, " does not hold off steps for step ",
+          absl::StrCat(options_.task, " does not hold steps for step ",
                        holder.step, " any more"));
     }
     released = std::move(it->second);

@@ -388,8 +388,9 @@ void MasterSession::RunCallable(uint64_t callable,
   status = step->callable().CheckFeeds(run.feeds);
   if (status.ok() &&
       run.fetches.size() != step->callable().spec.fetches.size()) {
-    status =
-        absl::InternalError("a run has room for another number of fetches");
+    status = absl::InternalError(
+        absl::StrCat("expected ", step->callable().spec.fetches.size(),
+                     " fetch slots, got ", run.fetches.size()));
   }
   if (status.ok()) status = TellGraphs(step->callable().spec, run);
   if (status.ok()) status = TakeFeeds(run.feeds, *step);
@@ -793,8 +794,8 @@ void MasterSession::ForgetOnTasks(Closing closing) {
 void MasterSession::LogUntold(const std::vector<std::string>& tasks) const {
   if (tasks.empty() || options_.logger == nullptr) return;
   options_.logger->Warning(absl::StrCat(
-      "Session ", id_.session, " has ended, and could not yet tell ",
-      absl::StrJoin(tasks, ", "), "; it goes on trying for ",
+      "Session ", id_.session, " has ended, and could not yet notify ",
+      absl::StrJoin(tasks, ", "), "; it retries for ",
       absl::FormatDuration(kForgetting)));
 }
 

@@ -126,8 +126,8 @@ absl::Status SessionGraph::CheckOps() const {
     if (!absl::StartsWith(node->type(), "_") || IsUnknown(*node)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "Node '", node->name(), "': the op ", node->type(),
-        " is made where graphs are partitioned, and may be in no graph that is "
-        "sent to a session. Feed and fetch tensors by their names."));
+        " is created when graphs are partitioned, and must not be in a graph "
+        "that is sent to a session. Feed and fetch tensors by their names."));
   }
   return absl::OkStatus();
 }

@@ -249,7 +249,7 @@ TEST_F(SessionGraphTest, InternalPartitionOpsAreRefused) {
   });
   EXPECT_THAT(Extend(0, nodes, {kDevice}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "Node 'arg': the op _Arg is made where graphs are"));
+                       "Node 'arg': the op _Arg is created when graphs are"));
   EXPECT_TRUE(coordinator_.placements.empty());
 }
 

@@ -85,14 +85,14 @@ void WriterHold::HoldMasters(Done begun) {
       done(absl::FailedPreconditionError(absl::StrCat(
           task,
           " runs steps that write the variables, and is no task of this "
-          "cluster: they can't be held off. Check the cluster spec.")));
+          "cluster: they can't be held. Check the cluster spec.")));
       continue;
     }
     if (writers.size() > protocol::Worker::kMaxWriters) {
       done(absl::ResourceExhaustedError(absl::StrCat(
           task, " has ", writers.size(), " callables that write the variables,",
           " and ", protocol::Worker::kMaxWriters,
-          " can be held off. Release some.")));
+          " can be held. Release some.")));
       continue;
     }
     HoldMaster(*worker, writers, std::move(done));
@@ -153,7 +153,8 @@ void WriterHold::End(Done ended) {
       options_.call, Log("release variables"),
       [self = shared_from_this(),
        ended = std::move(ended)](const absl::Status& held) mutable {
-        ended(Annotate(held, "The step may have seen others half done"));
+        ended(Annotate(
+            held, "The step may have seen partial updates of other steps"));
       });
 }
 

@@ -118,8 +118,9 @@ TEST_F(WriterHoldTest, FailedHoldFailsTheStep) {
   worker_.answer = absl::FailedPreconditionError("not any more");
   absl::Status ended;
   hold->End([&](absl::Status status) { ended = std::move(status); });
-  EXPECT_THAT(ended, StatusIs(absl::StatusCode::kFailedPrecondition,
-                              "The step may have seen others half done"));
+  EXPECT_THAT(
+      ended, StatusIs(absl::StatusCode::kFailedPrecondition,
+                      "The step may have seen partial updates of other steps"));
 }
 
 TEST_F(WriterHoldTest, AllTasksAreToldOfTheFailure) {

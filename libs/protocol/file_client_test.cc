@@ -401,7 +401,7 @@ TEST_F(FileClientTest, InvalidListedNamesAreRefused) {
     answer.names = {"good", name};
     recorder_.answer = answer;
     EXPECT_THAT(files.ListDirectory("/d"),
-                StatusIs(absl::StatusCode::kInternal, "which is no name"));
+                StatusIs(absl::StatusCode::kInternal, "which is not a name"));
   }
   FileAnswer answer;
   answer.names = {"...", "a b", "~"};

@@ -74,10 +74,10 @@ absl::Status CheckSize(uint64_t said, const bus::Blob& piece) {
 
 absl::StatusOr<FileAction> ReadAction(schemas::FileAction action) {
   if (action < schemas::FileAction::MIN || action > schemas::FileAction::MAX) {
-    return absl::UnimplementedError(absl::StrCat(
-        "what is to be done to a file has number ", static_cast<int>(action),
-        ", which is newer than this "
-        "task"));
+    return absl::UnimplementedError(absl::StrCat("the file action has number ",
+                                                 static_cast<int>(action),
+                                                 ", which is newer than this "
+                                                 "task"));
   }
   return static_cast<FileAction>(action);
 }
@@ -115,7 +115,7 @@ absl::StatusOr<FileRequest> ReadFileOperation(bus::Message message) {
     return request;
   }
   if (request.bytes.size() > 0) {
-    return DamagedMessage("bytes for what writes none");
+    return DamagedMessage("bytes for an action that writes none");
   }
   if (body.size() > kMaxFilePiece) {
     return DamagedMessage(absl::StrCat("a read of ", body.size(), " bytes, of ",

@@ -97,7 +97,7 @@ TEST(FileMessagesTest, BytesForNonWritingActionsAreRefused) {
         FileAction::kRead, FileAction::kStat}) {
     request.action = action;
     EXPECT_THAT(ReadFileOperation(WriteFileOperation(request)),
-                StatusIs(kInvalid, "bytes for what writes none"));
+                StatusIs(kInvalid, "bytes for an action that writes none"));
   }
 }
 

@@ -108,7 +108,7 @@ absl::StatusOr<GraphOptions> GraphOptionsFromConfig(absl::string_view config) {
   if (config.size() > std::numeric_limits<int>::max() ||
       !proto.ParseFromArray(config.data(), static_cast<int>(config.size()))) {
     return absl::InvalidArgumentError(
-        "a session's config is no serialised ConfigProto");
+        "a session's config is not a serialized ConfigProto");
   }
   const tf::GraphOptions& graph_options = proto.graph_options();
   return GraphOptions{ReadOptimizer(graph_options.optimizer_options()),

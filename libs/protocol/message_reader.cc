@@ -57,7 +57,7 @@ absl::StatusOr<MessageReader> MessageReader::Open(bus::Message message,
   const schemas::Message* root = schemas::GetMessage(reader.frame_.data());
   if (static_cast<uint8_t>(root->body_type()) != expected ||
       root->body() == nullptr) {
-    return DamagedMessage(absl::StrCat("its body is no ", name));
+    return DamagedMessage(absl::StrCat("its body is not of type ", name));
   }
   reader.body_ = root->body();
   reader.attachments_ = std::move(message.attachments);

@@ -344,7 +344,7 @@ absl::StatusOr<Tensor> ReadObjects(DataType dtype, const TensorShape& shape,
       RETURN_IF_ERROR(ReadVariant(in, depth, memory, variant));
     }
   }
-  if (in.left() > 0) return Bad("brings more bytes than its shape has use for");
+  if (in.left() > 0) return Bad("brings more bytes than its shape needs");
   return tensor;
 }
 

@@ -66,8 +66,8 @@ absl::Status SessionLeases::Reserve(const bus::Peer& peer) {
     Settle(peer.identity.incarnation);
     return absl::ResourceExhaustedError(
         absl::StrCat("this client has ", open,
-                     " sessions open, as many as it may. Close "
-                     "some, or raise max_sessions_per_client there."));
+                     " sessions open, which is its limit. Close some, or raise "
+                     "max_sessions_per_client there."));
   }
   ++client.reserved;
   return absl::OkStatus();

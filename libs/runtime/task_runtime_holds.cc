@@ -42,7 +42,7 @@ void TaskRuntime::HoldSteps(const protocol::StepHold& hold, absl::Time,
 
 absl::Status TaskRuntime::EndedBefore(const protocol::StepId& holder) const {
   return absl::CancelledError(absl::StrCat("Step ", holder.step,
-                                           " had ended before it came to hold "
+                                           " ended before it could hold "
                                            "variables on ",
                                            options_.task));
 }
@@ -117,7 +117,7 @@ absl::Status TaskRuntime::NoteWriters(const protocol::StepId& holder,
       refused = holds_.Take(holder);
       return absl::AbortedError(absl::StrCat(
           task, ", whose steps write the variables, has connected to ",
-          options_.task, " while others were held off. Save again."));
+          options_.task, " while others were held. Save again."));
     }
   }
   held->absent = writers.absent;

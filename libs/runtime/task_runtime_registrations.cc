@@ -228,12 +228,13 @@ absl::Status TaskRuntime::CheckAwaited(const VariableUses& uses) const {
   const absl::btree_set<std::string> lacking =
       FindLacking(missing, uses.awaited);
   if (lacking.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "Variables not initialized: ", absl::StrJoin(lacking, ", "), ". On ",
-      options_.task,
-      ", others of this graph have got their values from a session that is "
-      "ready and has no variables of these names, so nobody will initialise "
-      "them. All programs of a training have to make the same variables."));
+  return absl::FailedPreconditionError(
+      absl::StrCat("Variables not initialized: ", absl::StrJoin(lacking, ", "),
+                   ". On ", options_.task,
+                   ", others of this graph have got their values from a "
+                   "session that is ready and has no variables of these names, "
+                   "so they will not be initialized. All programs of a "
+                   "training must create the same variables."));
 }
 
 // Runs concurrently with steps, like FindWriters.

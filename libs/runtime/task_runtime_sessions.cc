@@ -103,10 +103,10 @@ absl::Status TaskRuntime::CheckRoomFor(
       sessions_.size() < static_cast<uint64_t>(options_.max_sessions)) {
     return absl::OkStatus();
   }
-  return absl::ResourceExhaustedError(absl::StrCat(
-      options_.task, " takes part in ", sessions_.size(),
-      " sessions of all masters, as many as it may. Close some, or raise "
-      "max_worker_sessions there."));
+  return absl::ResourceExhaustedError(
+      absl::StrCat(options_.task, " takes part in ", sessions_.size(),
+                   " sessions of all masters, which is its limit. Close some, "
+                   "or raise max_worker_sessions there."));
 }
 
 void TaskRuntime::DeleteWorkerSession(const protocol::WorkerSession& session,
@@ -193,9 +193,9 @@ absl::Status TaskRuntime::CheckWanted(absl::Time deadline,
   RETURN_IF_ERROR(client.status());
   if (options_.scheduler->clock().Now() < deadline) return absl::OkStatus();
   return absl::DeadlineExceededError(
-      absl::StrCat("The reset came to ", options_.task,
+      absl::StrCat("The reset reached ", options_.task,
                    " after its deadline and has cleared nothing there. Reset "
-                   "again, if it is still wanted."));
+                   "again if it is still needed."));
 }
 
 void TaskRuntime::ClearContainers(const std::vector<std::string>& containers,
@@ -231,8 +231,8 @@ void TaskRuntime::EndSessionsThatUse(
       absl::StrCat("A reset by another task's master has cleared a container "
                    "on ",
                    options_.task,
-                   " in which the session has resources. Make a new session, "
-                   "and give variables their values again."));
+                   " in which the session has resources. Create a new session, "
+                   "and initialize the variables again."));
   std::vector<RemovedSession> ended;
   {
     absl::MutexLock lock(&mutex_);

@@ -110,7 +110,7 @@ absl::StatusOr<std::shared_ptr<FileSystem>> ZmqFileSystem::At(
   if (auto local = options_.local_tasks->FindFiles(target)) return local;
   if (options_.transport == nullptr) {
     return absl::FailedPreconditionError(
-        absl::StrCat(target, ": this process reaches no others"));
+        absl::StrCat(target, ": this process cannot reach other processes"));
   }
   std::shared_ptr<FileSystem> ended;  // its destructor waits, without the lock
   std::shared_ptr<FileSystem> files;
@@ -124,7 +124,7 @@ absl::StatusOr<std::shared_ptr<FileSystem>> ZmqFileSystem::At(
         if (ended == nullptr) {
           return absl::ResourceExhaustedError(
               absl::StrCat(target, ": files are open at ", connections_.size(),
-                           " checkpoint writers, and at no more may they be"));
+                           " checkpoint writers, which is the limit"));
         }
       }
       it = connections_.emplace(target, Connection{Connect(writer)}).first;

@@ -194,11 +194,11 @@ void CoordinatorLink::LogWaiting(const absl::Status& why) {
     if (is_due) last_logged_ = now;
   }
   if (is_due && bus::IsRefusal(why)) {
-    options_.logger->Warning(absl::StrCat(
-        "Whoever is at the address of the coordinator does not want this task, "
-        "which has joined the cluster before, goes on with its steps and asks "
-        "again: ",
-        why.message()));
+    options_.logger->Warning(
+        absl::StrCat("The process at the address of the coordinator refuses "
+                     "this task, which has joined the cluster before, "
+                     "continues its steps and retries: ",
+                     why.message()));
   } else if (is_due) {
     options_.logger->Info(
         absl::StrCat("Waiting to join the cluster: ", why.message()));

@@ -302,7 +302,7 @@ TEST_F(CoordinatorLinkTest, HeartbeatAfterLeaveDoesNotRejoin) {
   scheduler_.AdvanceBy(absl::Seconds(1));
   ASSERT_EQ(coordinator_.heartbeats.size(), 1);
   scheduler_.ScheduleAt(clock_.Now() + absl::Milliseconds(100), [this] {
-    coordinator_.answer = absl::AbortedError("it has to join");
+    coordinator_.answer = absl::AbortedError("it must join");
     coordinator_.Release();
   });
   link_->Leave();

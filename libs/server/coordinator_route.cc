@@ -271,7 +271,7 @@ absl::Status ForwardingRoute::NotHere() {
         absl::StrCat("The server of ", options_.self.task, " has stopped."));
   }
   return absl::UnavailableError(absl::StrCat(
-      "The coordinator, played by ", options_.task,
+      "The coordinator, hosted by ", options_.task,
       ", has not been started in this process, and its port 0 can't be reached "
       "from another."));
 }

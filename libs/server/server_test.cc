@@ -255,7 +255,7 @@ class Greeting : public bus::ChannelEvents {
   const std::unique_ptr<Event> heard_;
   absl::Mutex mutex_;
   absl::StatusOr<bus::Identity> answer_ ABSL_GUARDED_BY(mutex_) =
-      absl::DeadlineExceededError("nothing was heard");
+      absl::DeadlineExceededError("no answer");
 };
 
 // A ps, which hosts the coordinator, and a worker, each in a process of its
@@ -394,7 +394,7 @@ TEST_F(SimulatedServersTest, StoppedCoordinatorLosesNoTasks) {
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_THAT(logger_.lines(),
               testing::Not(testing::Contains(
-                  testing::HasSubstr("is lost: nothing was heard of it"))));
+                  testing::HasSubstr("is lost: it has sent no heartbeat"))));
 }
 
 TEST_F(SimulatedServersTest, TaskOfAnotherClusterIsRefusedNamingBoth) {
@@ -539,7 +539,7 @@ TEST_F(SimulatedServersTest, TaskSurvivesOtherProcessAtCoordinator) {
 TEST_F(SimulatedServersTest, TaskSurvivesTheStartOfAnotherCluster) {
   WorkerMeetsStranger(
       "ps", {{"ps", {"localhost:1000"}}, {"worker", {"localhost:2001"}}},
-      "does not want this task, which has joined the cluster before");
+      "refuses this task, which has joined the cluster before");
   TheRightOneIsBack();
 }
 

@@ -280,7 +280,7 @@ void MemoryNetwork::Core::Connect(const std::shared_ptr<End>& end) {
   if (port == nullptr) {
     Push(end, {.kind = Happening::Kind::kClose,
                .why = absl::UnavailableError(absl::StrCat(
-                   "Nobody listens at ", end->address.ToString()))});
+                   "There is no listener at ", end->address.ToString()))});
     return;
   }
   auto other = NewEnd(port->process);
@@ -529,8 +529,8 @@ absl::StatusOr<Port*> MemoryNetwork::Core::Listen(Process* process,
     if (FindPort(port->address) != nullptr) port->address.port = 0;
   }
   if (FindPort(port->address) != nullptr) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("Somebody listens at ", address.ToString(), " already"));
+    return absl::AlreadyExistsError(absl::StrCat(
+        "There is already a listener at ", address.ToString(), " already"));
   }
   if (process->dead) return Lost("this process died");
   ports_.push_back(std::move(port));

@@ -113,7 +113,7 @@ TEST_P(TransportHeartbeatTest, PeerWithAStuckReaderIsDisconnected) {
   const absl::Time begin = Now();
   const Answer answer = Call(NewMessage(kBlock, ""));
   EXPECT_THAT(answer.Wait(),
-              StatusIs(absl::StatusCode::kUnavailable, "no sign of life"));
+              StatusIs(absl::StatusCode::kUnavailable, "no heartbeat"));
   EXPECT_GE(Now() - begin, absl::Seconds(1));
   handler_.unblock->Set();
 }
@@ -125,7 +125,7 @@ TEST_P(TransportHeartbeatTest, PeerWithStuckPoolsIsDisconnected) {
   stuck_.Stick(Pool::kCompute);
   stuck_.Stick(Pool::kControl);
   EXPECT_THAT(Call(NewMessage(kSlowEcho, "")).Wait(),
-              StatusIs(absl::StatusCode::kUnavailable, "no sign of life"));
+              StatusIs(absl::StatusCode::kUnavailable, "no heartbeat"));
   stuck_.Release();
 }
 
@@ -230,7 +230,7 @@ TEST_P(TransportHeartbeatTest, SilentClientIsDisconnected) {
   ASSERT_TRUE(
       handler_.WaitUntil([&] { return !handler_.disconnects.empty(); }));
   EXPECT_THAT(handler_.disconnects[0].why,
-              StatusIs(absl::StatusCode::kUnavailable, "no sign of life"));
+              StatusIs(absl::StatusCode::kUnavailable, "no heartbeat"));
   // The other client has stayed connected.
   EXPECT_EQ(events_.disconnected.size(), 0u);
 }

@@ -164,7 +164,7 @@ void DescriptorReserve::NoteRoom() {
   if (!std::exchange(is_short_, false)) return;
   LogSoon(Severity::kInfo,
           absl::StrCat("Accepts connections again after refusing ", refused,
-                       " for want of descriptors"));
+                       " for lack of descriptors"));
 }
 
 void DescriptorReserve::LogSoon(Severity severity, std::string line) {

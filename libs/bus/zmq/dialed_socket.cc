@@ -89,7 +89,7 @@ void DialedSocket::ReadChanges() {
             "cannot be reached; is it running, and is the address right?"));
         break;
       case ConnectionChange::Kind::kRefused:
-        End(Lost("does not speak our protocol, or closed the connection"));
+        End(Lost("does not speak Weft's protocol, or closed the connection"));
         break;
       case ConnectionChange::Kind::kDown:
         End(Lost("closed the connection, or the network lost it"));
