@@ -209,7 +209,8 @@ absl::Status SessionGraph::SetDevices(const Growth& growth,
                                       protocol::PlacementReply reply) {
   const PlacementGraph& placed = growth.request->graph;
   if (reply.devices.size() != placed.nodes.size()) {
-    return absl::InternalError("The coordinator placed another graph.");
+    return absl::InternalError(
+        "The coordinator returned the placement of another graph.");
   }
   const size_t num_new = graph_.num_nodes() - growth.first_id;
   const size_t num_old = placed.nodes.size() - num_new;

@@ -195,10 +195,11 @@ TEST_F(SessionGraphTest, LoggingWithoutMemoryDoesNotFailTheExtension) {
 
 TEST_F(SessionGraphTest, AnAnswerForAnotherGraphIsRefused) {
   const std::string nodes = Placeholder("x");
-  EXPECT_THAT(Extend(0, nodes, {kDevice, kDevice}),
-              StatusIs(absl::StatusCode::kInternal, "placed another graph"));
-  EXPECT_THAT(Extend(0, nodes, {}),
-              StatusIs(absl::StatusCode::kInternal, "placed another graph"));
+  EXPECT_THAT(
+      Extend(0, nodes, {kDevice, kDevice}),
+      StatusIs(absl::StatusCode::kInternal, "placement of another graph"));
+  EXPECT_THAT(Extend(0, nodes, {}), StatusIs(absl::StatusCode::kInternal,
+                                             "placement of another graph"));
   EXPECT_FALSE(Fetch("x:0").ok());
 }
 

@@ -381,10 +381,9 @@ class Server::Impl : private PeerObserver,
 
   absl::Status MakeFileServer() {
     if (IsZmqPath(options_.root)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("The root of ", task_, ", ", options_.root,
-                       ", is at a checkpoint writer: it has to be a directory "
-                       "of its own."));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "The root of ", task_, ", ", options_.root,
+          ", is at a checkpoint writer: it must be a directory of its own."));
     }
     const auto found = process_.file_system().IsDirectory(options_.root);
     if (!found.ok() || !*found) {
@@ -521,7 +520,7 @@ class Server::Impl : private PeerObserver,
       endpoint_->Drain();
       handler_->Drain();
       logger_.Info(absl::StrCat(
-          "Stopping: monitored sessions, and steps that run, may go on for ",
+          "Stopping: monitored sessions and running steps may continue for ",
           absl::FormatDuration(drain)));
     }
     local_task_->master()->Drain(deadline);
@@ -537,8 +536,8 @@ class Server::Impl : private PeerObserver,
   void LogEndOfDrain(bool in_time, absl::Duration drain) {
     if (in_time || drain <= absl::ZeroDuration()) return;
     logger_.Warning(
-        absl::StrCat("The drain time is over: what has not ended within ",
-                     absl::FormatDuration(drain), " is ended now"));
+        absl::StrCat("The drain time is over: work that has not ended within ",
+                     absl::FormatDuration(drain), " is cancelled"));
   }
 
   // A client with a monitored session may be a chief whose last save begins
@@ -882,13 +881,13 @@ absl::Status CheckGpus(const ServerOptions& options) {
                                 : options.gpu_platform != nullptr;
   if (options.gpus > 0 && !has_platform) {
     return absl::InvalidArgumentError(
-        "gpus are for a Process with a gpu_platform (ServerOptions, or "
+        "gpus require a Process with a gpu_platform (ServerOptions, or "
         "ProcessOptions where the server is given a Process); host_gpus need "
         "none.");
   }
   if (options.host_gpus > 0 && has_platform) {
     return absl::InvalidArgumentError(
-        "host_gpus, which the host plays, are not for a Process with a "
+        "host_gpus, which are emulated, must not be used with a Process with a "
         "gpu_platform: ask for gpus.");
   }
   return absl::OkStatus();
@@ -912,12 +911,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(
   RETURN_IF_ERROR(CheckGpus(options));
   if (options.process != nullptr && !options.client_functions.empty()) {
     return absl::InvalidArgumentError(
-        "client_functions are for a server with a Process of its own. Give "
+        "client_functions require a server with a Process of its own. Pass "
         "them to its Process (ProcessOptions::client_functions).");
   }
   if (options.heartbeat_interval <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("The heartbeat interval has to be more than 0; it is ",
+        absl::StrCat("The heartbeat interval must be more than 0; it is ",
                      absl::FormatDuration(options.heartbeat_interval), "."));
   }
   auto impl = std::make_unique<Impl>(cluster, options);
