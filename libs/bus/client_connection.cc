@@ -75,8 +75,8 @@ void ClientConnection::SayHello(ConnectionId control) {
       control, {EncodeEnvelope(envelope), EncodeHello(hello)});
 }
 
-absl::Status ClientConnection::ReceiveGreeting(ConnectionId control,
-                                               Frames frames) {
+absl::Status ClientConnection::ReceiveHelloReply(ConnectionId control,
+                                                 Frames frames) {
   const auto decoded = DecodeControlMessage(std::move(frames));
   if (!decoded.ok()) return Worthless(decoded.status());
   const ControlMessage& message = *decoded;
@@ -91,9 +91,9 @@ absl::Status ClientConnection::ReceiveGreeting(ConnectionId control,
     return Worthless(absl::UnavailableError("it does not answer HELLO"));
   }
   RETURN_IF_ERROR(envelope.error);
-  const auto greeting = DecodeHelloReply(message.body);
-  if (!greeting.ok()) return Worthless(greeting.status());
-  const HelloReply& reply = *greeting;
+  const auto hello_reply = DecodeHelloReply(message.body);
+  if (!hello_reply.ok()) return Worthless(hello_reply.status());
+  const HelloReply& reply = *hello_reply;
   RETURN_IF_ERROR(CheckHelloReply(context_.self, context_.destination, reply));
   RETURN_IF_ERROR(MakeConnection(control, reply));
   context_.owner->OnGreeted(shared_from_this(), reply.self);
@@ -245,7 +245,7 @@ void ClientConnection::ControlEvents::OnMessage(ConnectionId connection,
   const std::shared_ptr<Connection> receiver = self->connection();
   if (receiver == nullptr) {
     const absl::Status greeted =
-        self->ReceiveGreeting(connection, std::move(frames));
+        self->ReceiveHelloReply(connection, std::move(frames));
     if (!greeted.ok()) self->Lose(greeted);
     return;
   }

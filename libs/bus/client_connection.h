@@ -93,7 +93,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   };
 
   void SayHello(ConnectionId control);
-  absl::Status ReceiveGreeting(ConnectionId control, Frames frames);
+  absl::Status ReceiveHelloReply(ConnectionId control, Frames frames);
   absl::Status MakeConnection(ConnectionId control, const HelloReply& reply);
   absl::Status Deliver(Incoming incoming);
   void DialBulk();

@@ -248,7 +248,7 @@ absl::Status ServerConnection::Greet(const Incoming& incoming) {
   if (peer_.identity.task.empty()) {
     requests_ = context_.request_counts->Of(peer_.identity.incarnation);
   }
-  absl::Status status = CheckGreeting(hello);
+  absl::Status status = CheckPeer(hello);
   if (status.ok()) status = context_.handler->OnConnect(peer_);
   if (status.ok()) {
     Accept(envelope.call_id);
@@ -258,7 +258,7 @@ absl::Status ServerConnection::Greet(const Incoming& incoming) {
   return absl::OkStatus();
 }
 
-absl::Status ServerConnection::CheckGreeting(const Hello& hello) {
+absl::Status ServerConnection::CheckPeer(const Hello& hello) {
   RETURN_IF_ERROR(CheckHello(context_.self, hello));
   if (context_.draining.load() &&
       !context_.handler->IsAcceptedWhileDraining(hello.self)) {

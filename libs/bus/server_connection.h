@@ -119,7 +119,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void EndAfterQueue();
   void QueueOneWay(Incoming incoming);
   // Returns whether the endpoint accepts this HELLO.
-  absl::Status CheckGreeting(const Hello& hello);
+  absl::Status CheckPeer(const Hello& hello);
   HeartbeatOptions Heartbeats();
   void SendError(uint64_t call_id, const absl::Status& error);
   // Returns RESOURCE_EXHAUSTED if the peer has too many unread bytes; nothing

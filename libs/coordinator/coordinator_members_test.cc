@@ -507,7 +507,7 @@ TEST_F(CoordinatorTest, StatusDescribesAllTasks) {
   EXPECT_EQ(status.tasks[3].state, TaskState::kExpected);
   EXPECT_EQ(status.tasks[4].num_sessions, 1);
   ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply, Beat(kPs0, 7));
-  EXPECT_TRUE(reply.wants_report) << "whoever looks again sees more";
+  EXPECT_TRUE(reply.wants_report) << "a later report has more";
 }
 
 TEST_F(CoordinatorTest, OnlyFreshStatusCountsPerContainer) {

@@ -105,17 +105,19 @@ void Coordinator::Impl::Settle(Calls::iterator it, Placement placement,
     const std::vector<NodeResource> resources =
         DeclaredResources(call.request->graph, placement.devices);
     if (call.since == 0) call.since = register_.NextMoment();
-    ResourceRegister::Verdict verdict =
+    ResourceRegister::Comparison comparison =
         register_.Compare(declarer, resources, call.since);
-    if (!verdict.differences.empty()) {
+    if (!comparison.differences.empty()) {
       // If such a session does not exist any more, this has no effect.
-      for (const ResourceDifference& difference : verdict.differences) {
+      for (const ResourceDifference& difference : comparison.differences) {
         if (!difference.there_is_left()) register_.Want(difference.there_task);
       }
-      return Fail(it, ToStatus(verdict.differences, verdict.causes), callbacks);
+      return Fail(it, ToStatus(comparison.differences, comparison.causes),
+                  callbacks);
     }
-    for (const std::string& task : verdict.doubtful_tasks) register_.Want(task);
-    call.reporting = std::move(verdict.doubtful_tasks);
+    for (const std::string& task : comparison.doubtful_tasks)
+      register_.Want(task);
+    call.reporting = std::move(comparison.doubtful_tasks);
     if (!call.reporting.empty()) return Advance(it->first, callbacks);
     register_.Declare(declarer, resources);
   }

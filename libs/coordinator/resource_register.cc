@@ -90,7 +90,7 @@ void ResourceRegister::DeclareOne(const Declarer& declarer,
                                   const std::string& device) {
   Session& session = FindOrAddSession(declarer);
   Entry& entry = FindOrAdd(KeyOf(resource), device);
-  const Declarant by(session.task_number, declarer.session);
+  const DeclaringSession by(session.task_number, declarer.session);
   ResourceFacts facts = FactsOf(resource);
   const bool is_new =
       session.places
@@ -110,7 +110,7 @@ void ResourceRegister::DeclareOne(const Declarer& declarer,
   NoteWhetherShared(entry);
 }
 
-void ResourceRegister::AddDeclaration(Entry& entry, Declarant by,
+void ResourceRegister::AddDeclaration(Entry& entry, DeclaringSession by,
                                       const ResourceFacts& facts) {
   for (Declaration& one : entry.declared) {
     if (one.facts != facts) continue;
@@ -120,7 +120,8 @@ void ResourceRegister::AddDeclaration(Entry& entry, Declarant by,
   entry.declared.push_back({facts, {by}});
 }
 
-ResourceFacts ResourceRegister::TakeDeclaration(Entry& entry, Declarant by) {
+ResourceFacts ResourceRegister::TakeDeclaration(Entry& entry,
+                                                DeclaringSession by) {
   ResourceFacts facts;
   for (auto it = entry.declared.begin(); it != entry.declared.end(); ++it) {
     if (it->by.erase(by) == 0) continue;
@@ -168,7 +169,7 @@ void ResourceRegister::EndDeclarations(uint64_t session) {
   const auto it = sessions_.find(session);
   if (it == sessions_.end()) return;
   ++moment_;
-  const Declarant by(it->second.task_number, session);
+  const DeclaringSession by(it->second.task_number, session);
   for (const auto& [number, place] : it->second.places) {
     Entry& entry = *place.entry;
     TakeDeclaration(entry, by);

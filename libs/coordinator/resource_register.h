@@ -64,7 +64,7 @@ class ResourceRegister {
     std::string task;
   };
   // The result of comparing a placement.
-  struct Verdict {
+  struct Comparison {
     // Only confirmed ones.
     std::vector<ResourceDifference> differences;
     // As returned by LikelyCauses; empty if there is no difference.
@@ -86,8 +86,9 @@ class ResourceRegister {
   uint64_t NextMoment() { return ++moment_; }
   // Differences from resources that no session declares count only if the
   // task's report is as recent as `since`.
-  Verdict Compare(const Declarer& declarer,
-                  absl::Span<const NodeResource> placed, uint64_t since) const;
+  Comparison Compare(const Declarer& declarer,
+                     absl::Span<const NodeResource> placed,
+                     uint64_t since) const;
   void Declare(const Declarer& declarer, absl::Span<const NodeResource> placed);
   // Resources that no other session declares become unconfirmed.
   void EndSession(uint64_t session);
@@ -147,11 +148,11 @@ class ResourceRegister {
     }
   };
   // A session, its task's number first: those of one task are adjacent.
-  using Declarant = std::pair<int, uint64_t>;
+  using DeclaringSession = std::pair<int, uint64_t>;
   // A declaration shared by the sessions that declare the same.
   struct Declaration {
     ResourceFacts facts;
-    absl::btree_set<Declarant> by;  // never empty
+    absl::btree_set<DeclaringSession> by;  // never empty
   };
   struct Devices;
   // A resource on a device. It has few different declarations, however many
@@ -216,10 +217,10 @@ class ResourceRegister {
   void DeclareOne(const Declarer& declarer, const NamedResource& resource,
                   const std::string& device);
   Session& FindOrAddSession(const Declarer& declarer);
-  static void AddDeclaration(Entry& entry, Declarant by,
+  static void AddDeclaration(Entry& entry, DeclaringSession by,
                              const ResourceFacts& facts);
   // Removes and returns a session's declaration.
-  static ResourceFacts TakeDeclaration(Entry& entry, Declarant by);
+  static ResourceFacts TakeDeclaration(Entry& entry, DeclaringSession by);
   // The session has started or stopped declaring the entry.
   void NoteChange(uint64_t id, Session& session, const Entry& entry);
   void ListPrograms();
@@ -248,41 +249,42 @@ class ResourceRegister {
   // The session's declarations, including those to be placed.
   struct Own;
   // Another resource with the name of one that is to be placed.
-  struct Namesake {
+  struct ConflictingResource {
     const NodeResource* placed = nullptr;
     const Entry* entry = nullptr;
   };
   Own OwnOf(const Declarer& declarer,
             absl::Span<const NodeResource> placed) const;
   // Returns the first one, unless its task is one of these two.
-  static const Declarant* FirstOfOthers(const absl::btree_set<Declarant>& by,
-                                        int task, int other_task);
+  static const DeclaringSession* FirstOfOthers(
+      const absl::btree_set<DeclaringSession>& by, int task, int other_task);
   void CompareOne(const Declarer& declarer, const NodeResource& placed,
-                  const Own& own, uint64_t since, Verdict& verdict) const;
+                  const Own& own, uint64_t since, Comparison& result) const;
   void CompareOnOwnTask(const Declarer& declarer, const NodeResource& placed,
-                        uint64_t since, Verdict& verdict) const;
+                        uint64_t since, Comparison& result) const;
   void CompareOnDevice(const Declarer& declarer, const NodeResource& placed,
                        const Entry& entry, uint64_t since,
-                       Verdict& verdict) const;
+                       Comparison& result) const;
   void CompareElsewhere(const Declarer& declarer, const NodeResource& placed,
                         const Entry& entry, uint64_t since,
-                        Verdict& verdict) const;
+                        Comparison& result) const;
   // On any device.
   bool Declares(const Own& own, const Key& key) const;
   bool Declares(const Session& session, const Key& key) const;
   // The third rule at the top.
-  void CompareNamesakes(const Declarer& declarer,
-                        absl::Span<const NodeResource> placed, const Own& own,
-                        Verdict& verdict) const;
-  void FindNamesakes(const NodeResource& placed, const Own& own,
-                     std::vector<Namesake>& found) const;
+  void CompareConflicting(const Declarer& declarer,
+                          absl::Span<const NodeResource> placed, const Own& own,
+                          Comparison& result) const;
+  void FindConflicting(const NodeResource& placed, const Own& own,
+                       std::vector<ConflictingResource>& found) const;
   std::vector<ResourceDifference> DifferencesFrom(
-      const Declarer& declarer, const Declarant& there,
-      absl::Span<const Namesake> namesakes) const;
+      const Declarer& declarer, const DeclaringSession& there,
+      absl::Span<const ConflictingResource> conflicting) const;
   bool SharesMoreThan(size_t count, const Session& session,
                       const Own& own) const;
   void AddCauses(const Declarer& declarer,
-                 absl::Span<const NodeResource> placed, Verdict& verdict) const;
+                 absl::Span<const NodeResource> placed,
+                 Comparison& result) const;
   // On tasks other than its own, in order.
   DeclaredProgram ProgramOf(uint64_t session) const;
   // Adds the difference from an entry that no session declares any more and
@@ -290,7 +292,7 @@ class ResourceRegister {
   // that it still exists.
   void AddLeft(const Declarer& declarer, const NodeResource& placed,
                const Entry& entry, ResourceFacts left, uint64_t since,
-               Verdict& verdict) const;
+               Comparison& result) const;
 
   const bool has_reports_;
   mutable uint64_t num_looks_ = 0;
@@ -303,7 +305,7 @@ class ResourceRegister {
   std::map<uint64_t, Session> sessions_;
   std::map<std::string, std::set<uint64_t>> sessions_of_;  // by task
   // Sessions with the same declarations, by their number: Session::program.
-  std::map<uint64_t, absl::btree_set<Declarant>> programs_;
+  std::map<uint64_t, absl::btree_set<DeclaringSession>> programs_;
   std::vector<uint64_t> stale_;  // sessions
   std::map<std::string, int> task_numbers_;
   std::map<std::string, Task> tasks_;  // those that have joined

@@ -54,9 +54,9 @@ void BM_ReplicasCome(benchmark::State& state) {
       state.ResumeTiming();
       const uint64_t session = 1000003u * (i + 1);
       for (const NodeResource& one : model) known.Homes(one.resource);
-      const auto verdict =
+      const auto comparison =
           known.Compare({session, Worker(i)}, model, known.NextMoment());
-      if (!verdict.differences.empty()) std::abort();
+      if (!comparison.differences.empty()) std::abort();
       known.Declare({session, Worker(i)}, model);
     }
     state.PauseTiming();

@@ -55,11 +55,11 @@ class ResourceRegisterTest : public testing::Test {
   // Compares and declares, as a placement does.
   absl::Status Place(uint64_t session, const std::string& task,
                      const std::vector<NodeResource>& placed) {
-    const ResourceRegister::Verdict verdict =
+    const ResourceRegister::Comparison comparison =
         register_.Compare({session, task}, placed, register_.NextMoment());
-    doubtful_ = verdict.doubtful_tasks;
-    if (!verdict.differences.empty()) {
-      return ToStatus(verdict.differences, verdict.causes);
+    doubtful_ = comparison.doubtful_tasks;
+    if (!comparison.differences.empty()) {
+      return ToStatus(comparison.differences, comparison.causes);
     }
     if (doubtful_.empty()) register_.Declare({session, task}, placed);
     return absl::OkStatus();
@@ -343,11 +343,11 @@ TEST_F(ResourceRegisterTest, ExistingResourceKeepsItsEntry) {
   const uint64_t since = register_.NextMoment();
   Report(kPs0, {Var("ps", "w")});
   const auto refused = [&](const NodeResource& placed) {
-    const auto verdict = register_.Compare({2, kWorker1}, {placed}, since);
-    EXPECT_THAT(verdict.doubtful_tasks, IsEmpty());
-    return verdict.differences.empty()
+    const auto comparison = register_.Compare({2, kWorker1}, {placed}, since);
+    EXPECT_THAT(comparison.doubtful_tasks, IsEmpty());
+    return comparison.differences.empty()
                ? absl::OkStatus()
-               : ToStatus(verdict.differences, verdict.causes);
+               : ToStatus(comparison.differences, comparison.causes);
   };
   EXPECT_THAT(refused(On(kPs0, Var("ps", "w", {7}))),
               StatusIs(kDisagrees,
@@ -366,12 +366,12 @@ TEST_F(ResourceRegisterTest, UnknownShapeMatchesLaterDeclarations) {
   register_.EndSession(1);
   Report(kPs0, {Var("ps", "w", {-1, 3}), Var("ps", "v", PartialShape())});
   const auto place = [&](NamedResource resource) {
-    const auto verdict =
+    const auto comparison =
         register_.Compare({2, kWorker1}, {On(kPs0, std::move(resource))}, 0);
-    EXPECT_THAT(verdict.doubtful_tasks, IsEmpty());
-    return verdict.differences.empty()
+    EXPECT_THAT(comparison.doubtful_tasks, IsEmpty());
+    return comparison.differences.empty()
                ? absl::OkStatus()
-               : ToStatus(verdict.differences, verdict.causes);
+               : ToStatus(comparison.differences, comparison.causes);
   };
   EXPECT_OK(place(Var("ps", "w", {7, 3})));
   EXPECT_THAT(place(Var("ps", "w", {7, 4})),
@@ -391,17 +391,17 @@ TEST_F(ResourceRegisterTest, ResourceLeftOnOwnTaskMustAgree) {
       Place(1, kWorker0,
             {On(kWorker0, Var("worker", "x", {2})), queue("capacity=1")}));
   EXPECT_OK(Place(2, kWorker0, {On(kWorker0, Var("worker", "x", {3}))}))
-      << "both are open: whoever initializes it decides";
+      << "both are open: its initialization decides";
   register_.EndSession(2);
   register_.EndSession(1);
   EXPECT_OK(Place(3, kWorker0, {On(kWorker0, Var("worker", "x", {4}))}));
   EXPECT_THAT(doubtful_, ElementsAre(kWorker0)) << "is it still there?";
   Report(kWorker0, {Var("worker", "x", {2})});
   const auto place = [&](const NodeResource& placed) {
-    const auto verdict = register_.Compare({3, kWorker0}, {placed}, 0);
-    return verdict.differences.empty()
+    const auto comparison = register_.Compare({3, kWorker0}, {placed}, 0);
+    return comparison.differences.empty()
                ? absl::OkStatus()
-               : ToStatus(verdict.differences, verdict.causes);
+               : ToStatus(comparison.differences, comparison.causes);
   };
   const absl::Status refused = place(On(kWorker0, Var("worker", "x", {4})));
   EXPECT_EQ(refused.code(), kDisagrees);
@@ -485,10 +485,10 @@ TEST_F(ResourceRegisterTest, WithoutReportsOnlyOpenSessionsCount) {
                             alone.NextMoment())
                    .differences.empty());
   alone.EndSession(1);
-  const auto verdict = alone.Compare(
+  const auto comparison = alone.Compare(
       {2, kWorker1}, {On(kPs0, Var("ps", "w", {7}))}, alone.NextMoment());
-  EXPECT_TRUE(verdict.differences.empty());
-  EXPECT_TRUE(verdict.doubtful_tasks.empty());
+  EXPECT_TRUE(comparison.differences.empty());
+  EXPECT_TRUE(comparison.doubtful_tasks.empty());
   EXPECT_FALSE(alone.Answer(kPs0));
   EXPECT_THAT(alone.Homes(Var("", "w")), ElementsAre(Cpu(kPs0)))
       << "it may live there";

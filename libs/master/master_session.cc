@@ -392,7 +392,7 @@ void MasterSession::RunCallable(uint64_t callable,
         absl::StrCat("expected ", step->callable().spec.fetches.size(),
                      " fetch slots, got ", run.fetches.size()));
   }
-  if (status.ok()) status = TellGraphs(step->callable().spec, run);
+  if (status.ok()) status = AddPartitionGraphs(step->callable().spec, run);
   if (status.ok()) status = TakeFeeds(run.feeds, *step);
   if (!status.ok()) {
     EndStep(std::move(step), absl::OkStatus());
@@ -458,8 +458,8 @@ void MasterSession::GoOnWith(const Callable& partial,
 
 // Made anew: tasks have the graphs, and it would waste memory if masters kept
 // them. The callable's part of the session's graph has not changed since.
-absl::Status MasterSession::TellGraphs(const protocol::CallableSpec& spec,
-                                       const protocol::CallableRun& run) {
+absl::Status MasterSession::AddPartitionGraphs(
+    const protocol::CallableSpec& spec, const protocol::CallableRun& run) {
   if (run.metadata == nullptr || !run.wanted.output_partition_graphs) {
     return absl::OkStatus();
   }
@@ -498,14 +498,14 @@ bool MasterSession::HoldBack(Step* step, const protocol::CallableRun& run,
                });
   }
   // By now it may have begun, and ended.
-  const auto let_go = [weak = weak_from_this(), id](const absl::Status&) {
-    if (const auto session = weak.lock()) session->LetGoOfHeld(id);
+  const auto release = [weak = weak_from_this(), id](const absl::Status&) {
+    if (const auto session = weak.lock()) session->ReleaseHeld(id);
   };
-  if (cancellation->Register(let_go) == 0) let_go(cancellation->status());
+  if (cancellation->Register(release) == 0) release(cancellation->status());
   return true;
 }
 
-void MasterSession::LetGoOfHeld(uint64_t step) {
+void MasterSession::ReleaseHeld(uint64_t step) {
   StepGate::Callbacks ready;
   {
     absl::MutexLock lock(&mutex_);

@@ -134,8 +134,8 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   void GoOnWith(const Callable& partial, const protocol::CallableRun& run,
                 protocol::Master::Done done);
   // Returns the partition graphs, if the run requests them.
-  absl::Status TellGraphs(const protocol::CallableSpec& spec,
-                          const protocol::CallableRun& run);
+  absl::Status AddPartitionGraphs(const protocol::CallableSpec& spec,
+                                  const protocol::CallableRun& run);
   absl::Status TakeFeeds(absl::Span<const Tensor> feeds, Step& step);
   // Runs it in the way that its callable requires.
   void Dispatch(std::unique_ptr<Step> step, const protocol::CallableRun& run,
@@ -148,7 +148,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   bool HoldBack(Step* step, const protocol::CallableRun& run,
                 protocol::Master::Done& done) ABSL_LOCKS_EXCLUDED(mutex_);
   // Releases a cancelled step, if it waits.
-  void LetGoOfHeld(uint64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ReleaseHeld(uint64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
   // Runs it while no step runs that writes the variables it marks (WriterHold).
   void RunWithoutWriters(Step* step, const protocol::CallableRun& run,
                          protocol::Master::Done done);

@@ -38,9 +38,9 @@ class MasterSession::Step {
       cancellation_ = std::make_shared<Cancellation>();
     }
     const size_t num_parts = callable_->parts.size();
-    if (num_parts > room_for_parts_) {
+    if (num_parts > parts_capacity_) {
       parts_ = std::make_unique<std::atomic<PartState>[]>(num_parts);
-      room_for_parts_ = num_parts;
+      parts_capacity_ = num_parts;
     }
     for (size_t i = 0; i < num_parts; ++i) parts_[i] = PartState::kRuns;
   }
@@ -114,7 +114,7 @@ class MasterSession::Step {
   CancellationLink caller_gone_;
   Join join_;  // of its parts
   std::unique_ptr<std::atomic<PartState>[]> parts_;
-  size_t room_for_parts_ = 0;
+  size_t parts_capacity_ = 0;
   // Trace of one part of a traced step; empty otherwise.
   struct TracedPart {
     protocol::PartitionTrace trace;

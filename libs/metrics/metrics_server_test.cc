@@ -251,8 +251,8 @@ TEST_F(MetricsServerTest, WorksWhileTheBlockingPoolIsBusy) {
   const std::unique_ptr<Scheduler> scheduler = NewThreadScheduler(
       clock_, {.compute_threads = 1, .max_blocking_threads = 1});
   // The waiting thread may enter and leave the wait later than this.
-  const std::shared_ptr<Event> let_go = scheduler->NewEvent();
-  scheduler->Schedule(Pool::kBlocking, [let_go] { let_go->Wait(); });
+  const std::shared_ptr<Event> release = scheduler->NewEvent();
+  scheduler->Schedule(Pool::kBlocking, [release] { release->Wait(); });
   auto server = MetricsServer::Listen(
       {.scheduler = scheduler.get(), .host = "127.0.0.1"});
   EXPECT_OK(server);
@@ -263,7 +263,7 @@ TEST_F(MetricsServerTest, WorksWhileTheBlockingPoolIsBusy) {
     EXPECT_THAT(client.Hear(), EndsWith("\r\n\r\nhere\n"));
     server->reset();
   }
-  let_go->Set();
+  release->Set();
 }
 
 TEST_F(MetricsServerTest, MayBeDestroyedBeforeItStarts) {

@@ -85,7 +85,7 @@ class TaskRuntimeTest : public testing::Test {
 
   bool isolated_ = true;
   bool is_monitored_ = false;
-  protocol::MemoryRoom room_;
+  protocol::MemoryRoom memory_;
   int num_looks_ = 0;  // when num_looks_ reaches this
   ManualClock clock_;
   SimulatedScheduler scheduler_{clock_};
@@ -105,7 +105,7 @@ class TaskRuntimeTest : public testing::Test {
                          .master_lease = absl::Minutes(1),
                          .memory_room = [this] {
                            ++num_looks_;
-                           return room_;
+                           return memory_;
                          }});
 };
 
@@ -145,7 +145,7 @@ class NewVariablesTest : public TaskRuntimeTest {
 };
 
 TEST_F(NewVariablesTest, LargeOnesAreReportedWithFreeMemory) {
-  room_ = {.task = 5, .machine = "here", .machine_has = 7};
+  memory_ = {.task = 5, .machine = "here", .machine_has = 7};
   ASSERT_OK_AND_ASSIGN(
       const protocol::NewVariables made,
       RegisterAssignments({{"a", {kEnough}}, {"b", {2, kEnough}}}));

@@ -224,22 +224,23 @@ TEST_F(ServerTest, SingleTaskNeedsNoOtherTask) {
 }
 
 // Says HELLO to a server with a given identity, and returns the answer.
-class Greeting : public bus::ChannelEvents {
+class Handshake : public bus::ChannelEvents {
  public:
   static absl::StatusOr<bus::Identity> Exchange(Process& process,
                                                 const Server& server,
                                                 const bus::Identity& self) {
     ASSIGN_OR_RETURN(const bus::Address address,
                      bus::Address::Parse(server.target()));
-    Greeting greeting(process);
-    const auto channel = process.transport().Dial(address, self, "", &greeting);
-    greeting.heard_->WaitUntil(process.clock().Now() + absl::Minutes(1));
-    absl::MutexLock lock(&greeting.mutex_);
-    return greeting.answer_;
+    Handshake handshake(process);
+    const auto channel =
+        process.transport().Dial(address, self, "", &handshake);
+    handshake.heard_->WaitUntil(process.clock().Now() + absl::Minutes(1));
+    absl::MutexLock lock(&handshake.mutex_);
+    return handshake.answer_;
   }
 
  private:
-  explicit Greeting(Process& process)
+  explicit Handshake(Process& process)
       : heard_(process.scheduler().NewEvent()) {}
 
   void OnConnected(const bus::Identity& peer) override { Hear(peer); }
@@ -312,7 +313,7 @@ class SimulatedServersTest : public ::testing::Test {
   // Returns the cluster's uuid as the server reports it.
   std::string UuidOf(const Server& server) {
     const auto peer =
-        Greeting::Exchange(*client_process_, server, {.incarnation = 5});
+        Handshake::Exchange(*client_process_, server, {.incarnation = 5});
     EXPECT_OK(peer);
     return peer.ok() ? peer->cluster_uuid : "";
   }
@@ -405,23 +406,23 @@ TEST_F(SimulatedServersTest, TaskOfAnotherClusterIsRefusedNamingBoth) {
                       .task = "/job:ps/replica:0/task:0",
                       .incarnation = 5};
   EXPECT_THAT(
-      Greeting::Exchange(*client_process_, *worker_, other),
+      Handshake::Exchange(*client_process_, *worker_, other),
       StatusIs(StatusCode::kFailedPrecondition,
                absl::StrCat("/job:worker/replica:0/task:0 belongs to another "
                             "cluster than /job:ps/replica:0/task:0: ",
                             uuid, " is not c0ffee")));
   other.cluster_uuid = uuid;
-  EXPECT_OK(Greeting::Exchange(*client_process_, *worker_, other));
+  EXPECT_OK(Handshake::Exchange(*client_process_, *worker_, other));
 }
 
 TEST_F(SimulatedServersTest, PeerWithTheServersNameIsRefused) {
   ASSERT_OK_AND_ASSIGN(
       const bus::Identity server,
-      Greeting::Exchange(*client_process_, *worker_, {.incarnation = 5}));
+      Handshake::Exchange(*client_process_, *worker_, {.incarnation = 5}));
   for (const std::string& task : {server.task, std::string()}) {
     EXPECT_THAT(
-        Greeting::Exchange(*client_process_, *worker_,
-                           {.task = task, .incarnation = server.incarnation}),
+        Handshake::Exchange(*client_process_, *worker_,
+                            {.task = task, .incarnation = server.incarnation}),
         StatusIs(StatusCode::kPermissionDenied, "must draw its own"));
   }
   EXPECT_TRUE(worker_->joined());
@@ -443,8 +444,8 @@ TEST_F(SimulatedServersTest, UnknownPeersLeaveNoState) {
   ASSERT_TRUE(worker_->joined());
   for (uint64_t i = 1; i <= 100; ++i) {
     const std::string name = absl::StrCat(std::string(1000, 'x'), i);
-    EXPECT_OK(Greeting::Exchange(*client_process_, *worker_,
-                                 {.task = name, .incarnation = 100 + i}));
+    EXPECT_OK(Handshake::Exchange(*client_process_, *worker_,
+                                  {.task = name, .incarnation = 100 + i}));
   }
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_TRUE(worker_->joined());
@@ -500,10 +501,10 @@ class LateWorkerTest : public SimulatedServersTest {
 TEST_F(LateWorkerTest, EndOfAnEarlierWorkerIsIgnored) {
   const std::string earlier(32, 'e');
   for (const Server* server : {second_.get(), ps_.get()}) {
-    EXPECT_OK(Greeting::Exchange(*client_process_, *server,
-                                 {.cluster_uuid = earlier,
-                                  .task = "/job:worker/replica:0/task:0",
-                                  .incarnation = 9}));
+    EXPECT_OK(Handshake::Exchange(*client_process_, *server,
+                                  {.cluster_uuid = earlier,
+                                   .task = "/job:worker/replica:0/task:0",
+                                   .incarnation = 9}));
   }
   scheduler_.AdvanceBy(absl::Minutes(1));
   EXPECT_FALSE(HaveStopped());
@@ -574,18 +575,18 @@ TEST_F(SimulatedServersTest, SelfStoppedServerTellsClientsTheReason) {
   scheduler_.AdvanceBy(absl::Seconds(5));
   ASSERT_TRUE(mistaken->AwaitStopped(clock_.Now()));
   EXPECT_THAT(
-      Greeting::Exchange(*client_process_, *mistaken, {.incarnation = 5}),
+      Handshake::Exchange(*client_process_, *mistaken, {.incarnation = 5}),
       StatusIs(StatusCode::kFailedPrecondition,
                "The server of /job:worker/replica:0/task:0 has stopped: the "
                "coordinator at /job:ps/replica:0/task:0 refused it"));
   // Another task retries until the expected process listens there.
-  EXPECT_THAT(Greeting::Exchange(
+  EXPECT_THAT(Handshake::Exchange(
                   *client_process_, *mistaken,
                   {.task = "/job:ps/replica:0/task:0", .incarnation = 5}),
               StatusIs(StatusCode::kUnavailable, "has stopped"));
   ASSERT_OK(mistaken->Stop());  // by its program: the address is free
   EXPECT_THAT(
-      Greeting::Exchange(*client_process_, *mistaken, {.incarnation = 5}),
+      Handshake::Exchange(*client_process_, *mistaken, {.incarnation = 5}),
       StatusIs(StatusCode::kUnavailable));
 }
 

@@ -77,7 +77,7 @@ TEST_P(TransportConformanceTest, LargeErrorKeepsItsBeginningAndEnd) {
 
 TEST_P(TransportConformanceTest, DroppedCallFails) {
   ASSERT_NO_FATAL_FAILURE(Connect());
-  EXPECT_THAT(Call(NewMessage(kLetGo, "")).Wait(),
+  EXPECT_THAT(Call(NewMessage(kDrop, "")).Wait(),
               StatusIs(absl::StatusCode::kInternal, "without an answer"));
 }
 

@@ -33,7 +33,7 @@ inline constexpr uint8_t kSlowEcho = 101;     // the same on the pool
 inline constexpr uint8_t kControlEcho = 106;  // the same on the control pool
 inline constexpr uint8_t kHold = 102;      // keeps the call, for a test to end
 inline constexpr uint8_t kFail = 103;      // fails with fail_with
-inline constexpr uint8_t kLetGo = 104;     // drops the call without an answer
+inline constexpr uint8_t kDrop = 104;      // drops the call without an answer
 inline constexpr uint8_t kBlock = 105;     // fast, but waits for `unblock`
 inline constexpr uint8_t kEndHold = 107;   // as kHold, with a reserve
 inline constexpr uint8_t kNote = 110;      // fast one-way
@@ -138,7 +138,7 @@ class RecordingHandler : public Handler {
 
   bool IsFast(uint8_t method) const override {
     return method == kEcho || method == kHold || method == kNote ||
-           method == kFail || method == kLetGo || method == kBlock ||
+           method == kFail || method == kDrop || method == kBlock ||
            method == kEndHold;
   }
   bool IsControlMessage(const Message& message) const override {

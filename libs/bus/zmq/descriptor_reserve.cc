@@ -73,17 +73,17 @@ bool DescriptorReserve::HasRoomFor(int descriptor) {
   const int64_t limit = Limit();
   const int64_t kept = std::min(kMostKept, limit / kKeptPart);
   absl::MutexLock lock(&mutex_);
-  bool has_room = descriptor < limit - kept;
-  if (has_room && lost_.contains(descriptor)) {
-    has_room = HasFreeBelow(limit - kept);
+  bool is_allowed = descriptor < limit - kept;
+  if (is_allowed && lost_.contains(descriptor)) {
+    is_allowed = HasFreeBelow(limit - kept);
   }
-  if (has_room) {
+  if (is_allowed) {
     lost_.erase(descriptor);
     NoteRoom();
   } else {
     NoteShortage(/*refused=*/1);
   }
-  return has_room;
+  return is_allowed;
 }
 
 absl::Status DescriptorReserve::CheckFree() const {

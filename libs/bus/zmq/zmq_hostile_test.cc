@@ -297,8 +297,8 @@ TEST_F(ZmqStrangersTest, NewConnectionsGetAGracePeriod) {
   EXPECT_TRUE(accepted_.WaitForMessages(50));
 }
 
-// A port assigns a limited number of identities per time, whoever requests
-// them.
+// A port assigns a limited number of identities per time, regardless of who
+// requests them.
 TEST_F(ZmqStrangersTest, RateOfNewConnectionsIsLimited) {
   ZmqWireOptions options;
   options.max_accepts_at_once = 5;
