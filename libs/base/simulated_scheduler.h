@@ -67,7 +67,7 @@ struct SimulatedSchedulerOptions {
   absl::AnyInvocable<void(const std::string& report)> on_deadlock;
 };
 
-// How often the running closure is interrupted.
+// Rates at which the running closure is interrupted.
 struct SimulatedYields {
   // On average one point in this many; 0: never.
   uint64_t one_in = 0;
